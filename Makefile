@@ -1,0 +1,176 @@
+# One file, no recursion but to re-enter with another BUILD; nothing is written outside build/BUILD/.
+# Knobs: BUILD=release|debug|asan|tsan  CC=gcc|clang  LK_TEST_REDIS=URL  (see `make help`)
+
+BUILD ?= release
+ifeq ($(filter $(BUILD),release debug asan tsan),)
+  $(error BUILD=$(BUILD) is unknown: release, debug, asan or tsan)
+endif
+ifeq ($(origin CC),default)
+  CC := $(if $(filter asan,$(BUILD)),clang,gcc)
+endif
+O := build/$(BUILD)
+VERSION := 0.1.0
+
+# ---- flags ------------------------------------------------------------------------------------
+WARN := -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wsign-conversion -Wformat=2 \
+  -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wwrite-strings -Wcast-qual \
+  -Wcast-align -Wpointer-arith -Wundef -Wvla -Walloca -Wswitch-enum -Wnull-dereference \
+  -Wdouble-promotion -Wredundant-decls
+ifneq ($(findstring clang,$(CC)),clang)
+  WARN += -Wduplicated-cond -Wduplicated-branches -Wlogical-op -Wjump-misses-init
+endif
+MODE_release := -O2 -g -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection
+MODE_debug   := -O0 -g3
+MODE_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+MODE_tsan    := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
+CPPFLAGS += -D_GNU_SOURCE -DSECKILL_VERSION='"$(VERSION)"' -Ilockkit/include
+CFLAGS += -std=gnu17 -fPIE -pthread $(MODE_$(BUILD)) $(WARN)
+LDFLAGS += -pie -pthread -Wl,-z,relro,-z,now $(filter -fsanitize%,$(MODE_$(BUILD)))
+LIBS_lockkit  := -lhiredis
+LIBS_app      := -lcivetweb -ljansson -lcurl -lhiredis
+LIBS_loadtest := -lhiredis -ljansson -lcurl -lm
+
+# ---- sources: a new file joins by existing; main programs and tests are told apart by name ------
+MAINS := app/seckilld.c app/seckillctl.c loadtest/loadtest.c loadtest/audit_main.c
+src = $(filter-out %_test.c %_itest.c $(MAINS),$(wildcard $(1)))
+obj = $(patsubst %.c,$(O)/%.o,$(1))
+SRC_lockkit  := $(call src,lockkit/src/*.c)
+SRC_app      := $(call src,app/*.c app/guards/*.c app/lab/*.c)
+SRC_loadtest := $(call src,loadtest/*.c)
+UNIT_SRC  := $(wildcard lockkit/src/*_test.c app/*_test.c app/guards/*_test.c loadtest/*_test.c)
+ITEST_SRC := $(wildcard lockkit/itest/*_itest.c app/itest/*_itest.c loadtest/itest/*_itest.c)
+SUPPORT_SRC := $(call src,lockkit/itest/*.c app/itest/*.c loadtest/itest/*.c)
+ALL_SRC := $(SRC_lockkit) $(SRC_app) $(SRC_loadtest) $(wildcard $(MAINS)) $(UNIT_SRC) $(ITEST_SRC) $(SUPPORT_SRC)
+ALL_HDR := $(wildcard lockkit/include/lockkit/*.h lockkit/*/*.h app/*.h app/*/*.h loadtest/*.h loadtest/*/*.h)
+PROGRAMS := $(addprefix $(O)/,seckilld seckillctl loadtest audit)
+UNITS  := $(patsubst %.c,$(O)/%,$(UNIT_SRC))
+ITESTS := $(patsubst %.c,$(O)/%,$(ITEST_SRC))
+
+PACKAGES := gcc make pkg-config redis-server libhiredis-dev libcivetweb-dev libjansson-dev \
+  libcurl4-openssl-dev libcmocka-dev wrk perl
+CHECK_PACKAGES := clang clang-format clang-tidy cppcheck libclang-rt-14-dev
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: all help deps check-deps demo run test unit itest check fmt fmt-check lint rooms asan tsan clean
+all: $(PROGRAMS) $(O)/liblockkit.a  ## build everything into build/release/ (default)
+
+help: ## this text
+	@awk -F ' *## *' '/^[a-z-]+:.*## /{sub(/:.*/, "", $$1); printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@echo "  knobs: BUILD=release|debug|asan|tsan  CC=gcc|clang  LK_TEST_REDIS=redis://host:port"
+
+# ---- what a user runs ----------------------------------------------------------------------------
+demo: deps ## two instances, 20,000 buyers, 500 units: sell, then audit from outside
+	@$(MAKE) --no-print-directory all
+	@mkdir -p build/demo
+	$(O)/loadtest --out build/demo
+
+run: deps ## serve http://127.0.0.1:8080 with a sale ready to try
+	@$(MAKE) --no-print-directory all
+	@.ci/run-service $(O)
+
+test: deps ## every test, unit and integration; starts the servers it needs
+	@$(MAKE) --no-print-directory all unit itest
+
+unit: $(UNITS) ## unit tests alone: no network, seconds
+	prove --timer -e 'timeout 60' $(UNITS)
+
+itest: $(ITESTS) $(PROGRAMS) ## integration tests alone, on real servers
+	BUILD_DIR=$(O) prove --timer -e 'timeout 300' $(ITESTS)
+
+# ---- what a commit must pass ---------------------------------------------------------------------
+check: check-deps fmt-check rooms lint asan tsan ## format, rooms, lint, unit tests under sanitizers
+	@$(MAKE) --no-print-directory BUILD=release CC=gcc all
+
+asan: ## unit tests under address and undefined-behaviour sanitizers (clang)
+	@$(MAKE) --no-print-directory BUILD=asan all unit
+
+tsan: ## unit tests under the thread sanitizer (gcc)
+	@$(MAKE) --no-print-directory BUILD=tsan all unit
+
+fmt: ## format the C files in place
+	clang-format -i $(ALL_SRC) $(ALL_HDR)
+
+fmt-check:
+	clang-format --dry-run -Werror $(ALL_SRC) $(ALL_HDR)
+
+rooms: ## each dependency behind its one door, arrows one way
+	@.ci/rooms
+
+lint: $(O)/compile_commands.json ## clang-tidy and cppcheck
+	clang-tidy --quiet -p $(O) $(ALL_SRC)
+	cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr \
+	  --std=c11 -Ilockkit/include --suppress=missingIncludeSystem -j2 lockkit app loadtest
+
+$(O)/compile_commands.json: Makefile $(ALL_SRC)
+	@mkdir -p $(@D)
+	@{ echo '['; sep=; for f in $(ALL_SRC); do \
+	  printf '%s{"directory":"%s","file":"%s","arguments":["clang"' "$$sep" "$(CURDIR)" "$$f"; \
+	  for a in $(CPPFLAGS_json) -std=gnu17 -I$$(dirname $$f) -Iapp -Iloadtest; do printf ',"%s"' "$$a"; done; \
+	  printf ',"-c","%s"]}\n' "$$f"; sep=,; done; echo ']'; } > $@.part
+	@mv $@.part $@
+CPPFLAGS_json := -D_GNU_SOURCE -DSECKILL_VERSION=\\\"$(VERSION)\\\" -Ilockkit/include
+
+# ---- packages --------------------------------------------------------------------------------------
+deps: ## install what is missing to build and test (apt)
+	@.ci/deps $(PACKAGES)
+
+check-deps: ## install what `make check` needs besides
+	@.ci/deps $(PACKAGES) $(CHECK_PACKAGES)
+
+clean: ## remove build/
+	rm -rf build
+
+# ---- rules -----------------------------------------------------------------------------------------
+$(O)/liblockkit.a: $(call obj,$(SRC_lockkit)) $(O)/gen/lockkit_scripts.o
+$(O)/libapp.a: $(call obj,$(SRC_app)) $(O)/gen/app_scripts.o
+$(O)/libloadtest.a: $(call obj,$(SRC_loadtest))
+$(O)/libsupport.a: $(call obj,$(SUPPORT_SRC))
+$(O)/%.a:
+	@echo "  AR    $@"
+	@rm -f $@ && $(AR) rcs $@ $^
+
+$(O)/seckilld: $(O)/app/seckilld.o $(O)/libapp.a $(O)/liblockkit.a
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_app)
+$(O)/seckillctl: $(O)/app/seckillctl.o $(O)/libapp.a $(O)/liblockkit.a
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_app)
+$(O)/loadtest: $(O)/loadtest/loadtest.o $(O)/libloadtest.a
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_loadtest)
+$(O)/audit: $(O)/loadtest/audit_main.o $(O)/libloadtest.a
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_loadtest)
+
+# A test links its own area; a line "link: FLAGS" in its head comment adds flags (--wrap seams).
+extra = $(shell sed -n '1,12s/^.*link: *\(-[^*]*\).*$$/\1/p' $(1))
+$(O)/lockkit/%: $(O)/lockkit/%.o $(O)/libsupport.a $(O)/liblockkit.a
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) $(call extra,lockkit/$*.c) -o $@ $^ $(LIBS_lockkit) -lcmocka
+$(O)/app/%: $(O)/app/%.o $(O)/libsupport.a $(O)/libapp.a $(O)/liblockkit.a
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) $(call extra,app/$*.c) -o $@ $^ $(LIBS_app) -lcmocka
+$(O)/loadtest/%: $(O)/loadtest/%.o $(O)/libsupport.a $(O)/libloadtest.a
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) $(call extra,loadtest/$*.c) -o $@ $^ $(LIBS_loadtest) -lcmocka
+
+$(O)/app/%.o: CPPFLAGS += -Iapp
+$(O)/loadtest/%.o: CPPFLAGS += -Iloadtest
+$(O)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(O)/gen/%.o: $(O)/gen/%.c
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -Wno-overlength-strings -c -o $@ $<
+$(O)/gen/lockkit_scripts.c: $(wildcard lockkit/scripts/*.lua)
+$(O)/gen/app_scripts.c: $(wildcard app/scripts/*.lua)
+$(O)/gen/%_scripts.c: lockkit/scripts/embed.awk Makefile
+	@mkdir -p $(@D)
+	@echo "  EMBED $@"
+	@sha1sum $(filter %.lua,$^) > $@.sha1
+	@awk -v table=$*_scripts -f lockkit/scripts/embed.awk $@.sha1 $(filter %.lua,$^) > $@.part
+	@mv $@.part $@
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)

@@ -1,0 +1,66 @@
+/*
+ * lk_client: one Redis server as seen by one process. It owns a bounded pool of connections, one
+ * subscriber connection on which all waiters are woken, and one watchdog that renews all leases.
+ */
+#ifndef LOCKKIT_CLIENT_H
+#define LOCKKIT_CLIENT_H
+
+#include "lockkit/error.h"
+#include "lockkit/event.h"
+#include "lockkit/reply.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lk_client lk_client;
+
+/* Zero means the default given in brackets. */
+struct lk_client_options {
+    const char *url;    /* redis://[user:pass@]host[:port][/db] or unix:///path[?db=N]
+                             [redis://127.0.0.1:6379] */
+    unsigned pool_size; /* connections at most, besides subscriber and watchdog [16] */
+    int64_t connect_ms; /* limit of one connection attempt, log-in included [1000] */
+    int64_t command_ms; /* limit of one round trip [1000] */
+    int64_t backoff_ms; /* longest pause between attempts to reconnect [1000] */
+    int64_t poll_ms;    /* a waiter looks again at least this often, woken or not [1000] */
+    lk_event_hook on_event;
+    void *on_event_arg; /* must outlive the client */
+};
+
+/*
+ * Connect to a server and start the client's threads.
+ *
+ * Owns     the result is yours; end it with lk_client_close(). Options are copied.
+ * Returns  NULL with err filled: INVALID (URL or option), UNREACHABLE, SERVER (log-in refused),
+ *          NO_MEMORY.
+ * Threads  everything on a client may be called from any thread.
+ */
+lk_client *lk_client_open(const struct lk_client_options *options, struct lk_error *err);
+
+/*
+ * Stop the threads, join them, close the connections.
+ *
+ * Owns     takes the client; NULL is fine. Free its locks first: a lock must not outlive its client.
+ */
+void lk_client_close(lk_client *client);
+
+/*
+ * Send commands in one round trip and read their answers. For data that lives beside the locks.
+ *
+ * Shape    replies[i] answers commands[i]; a server's error answer is a reply of type ERROR.
+ * Units    limit_ms bounds waiting for a connection and the round trip; 0 means command_ms.
+ * Owns     on OK the replies are yours (lk_reply_free each).
+ * Returns  OK           all were answered, perhaps with errors.
+ *          UNREACHABLE  nothing was sent: no server, or no free connection within the limit.
+ *          UNKNOWN      sent, but not all was answered; no reply is handed out.
+ *          NO_MEMORY
+ */
+LK_MUST_CHECK lk_status lk_client_call(lk_client *client, const struct lk_command *commands,
+                                       size_t count, int64_t limit_ms, lk_reply **replies,
+                                       struct lk_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,109 @@
+/*
+ * lk_lock: what every kind of lock can do. Make one with a constructor of locks.h.
+ *
+ * A lock is a LEASE: it ends by itself when its time is up, also while the holder believes in it
+ * (paused process, slow network). lk_held() and a write afterwards are two steps. Only
+ * lk_guarded_eval() and lk_mutex_run() check the owner and change the data in one atomic step.
+ */
+#ifndef LOCKKIT_LOCK_H
+#define LOCKKIT_LOCK_H
+
+#include <stdbool.h>
+
+#include "lockkit/script.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lk_lock lk_lock;
+
+/* Runs on the client's watchdog thread: must not block and must not call lockkit. */
+typedef void (*lk_lost_hook)(lk_lock *lock, void *arg);
+
+/* Zero means the default given in brackets. */
+struct lk_lock_options {
+    int64_t wait_ms;      /* how long to wait for the holder [0: try once] */
+    int64_t lease_ms;     /* after this long without renewal the lock ends [30000] */
+    bool is_renewed;      /* watchdog: renew every third of the lease while held [false] */
+    int64_t max_hold_ms;  /* watchdog: stop renewing after this long [0: no limit] */
+    lk_lost_hook on_lost; /* called once when the hold ends before its release [NULL] */
+    void *on_lost_arg;
+};
+
+/*
+ * Take the lock, waiting for the current holder as long as the options allow.
+ *
+ * Units    milliseconds, monotonic clock; the lease counts from before the request was sent.
+ * Owns     options are read during the call; on_lost_arg must live until release.
+ * Returns  OK           held; release it.
+ *          BUSY         wait_ms ran out first.
+ *          CANCELLED    lk_lock_cancel() ended the wait.
+ *          LOST         won, but the answer came after the lease had ended; already given back.
+ *          UNKNOWN      no answer came; treat as not held. It was tried to undo; else the lease
+ *                       clears it.
+ *          INVALID      bad option, or this handle already holds.
+ *          UNREACHABLE, SERVER (wrong type of key, out of memory...), NO_MEMORY
+ * Threads  one handle, one thread at a time (but lk_lock_cancel, lk_held and
+ *          lk_lock_remaining_ms are free); different handles are independent.
+ */
+LK_MUST_CHECK lk_status lk_lock_acquire(lk_lock *lock, const struct lk_lock_options *options,
+                                        struct lk_error *err);
+
+/*
+ * Give the lock back. Bounded by the client's command_ms. Safe to repeat.
+ *
+ * Returns  OK           released; or there was nothing to release (also for NULL).
+ *          NOT_OWNER    the hold had already ended; whoever holds it now was left alone.
+ *          UNKNOWN, UNREACHABLE  no confirmation; the token is kept, so it may be called again.
+ *                       If not, the lease clears it.
+ *          SERVER       an error answer; the lease clears it.
+ */
+lk_status lk_lock_release(lk_lock *lock, struct lk_error *err);
+
+/* End a wait in lk_lock_acquire() or lk_mutex_run() of another thread; no wait, no effect. */
+void lk_lock_cancel(lk_lock *lock);
+
+/* Whether the hold is still good by the local clock. No I/O. See the warning at the top. */
+bool lk_held(const lk_lock *lock);
+
+/* Milliseconds left of the lease by the local clock, at least; 0 when not held. No I/O. */
+int64_t lk_lock_remaining_ms(const lk_lock *lock);
+
+/*
+ * A file descriptor that is readable once the current hold was lost, until the next acquire.
+ *
+ * Owns     the lock's; do not close it. Made at the first call: call it before acquiring.
+ * Returns  -1 when the system has none left.
+ */
+int lk_lock_lost_fd(lk_lock *lock);
+
+/*
+ * Run Lua if, and only if, this handle still holds the lock: one atomic step in the server.
+ *
+ * Shape    the script sees KEYS and ARGV as given, plus one more of each at the end (the lock's
+ *          key and token). Its data must be on the lock's server.
+ * Units    limit_ms as in lk_client_call().
+ * Owns     on OK *out_reply is yours.
+ * Returns  OK         it ran; its answer is *out_reply.
+ *          NOT_OWNER  the lock is not ours any more; nothing ran.
+ *          UNKNOWN    sent, no answer; it may have run.
+ *          SERVER     the script failed; err has its words.
+ *          INVALID    this handle holds nothing.
+ *          UNREACHABLE, NO_MEMORY: nothing ran.
+ * Source   Fencing by the resource itself (Kleppmann 2016), as the resource is here: the only thing that protects data from a holder that overslept.
+ */
+LK_MUST_CHECK lk_status lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,
+                                        lk_reply **out_reply, struct lk_error *err);
+
+/*
+ * Free the handle. A hold is not released: the lease ends it (release first to be polite).
+ *
+ * Owns     takes the lock; NULL is fine.
+ */
+void lk_lock_free(lk_lock *lock);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,17 @@
+/*
+ * lockkit: distributed locks on Redis for C. This header includes the others; read lock.h first.
+ */
+#ifndef LOCKKIT_H
+#define LOCKKIT_H
+
+#include "lockkit/client.h"
+#include "lockkit/error.h"
+#include "lockkit/event.h"
+#include "lockkit/lock.h"
+#include "lockkit/locks.h"
+#include "lockkit/reply.h"
+#include "lockkit/script.h"
+
+#define LK_VERSION "0.1.0"
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * Lua that runs inside Redis: sent once, then named by its SHA-1 (EVALSHA); a server that forgot it
+ * (NOSCRIPT: restart, SCRIPT FLUSH) is sent the text again, and still runs it once.
+ */
+#ifndef LOCKKIT_SCRIPT_H
+#define LOCKKIT_SCRIPT_H
+
+#include "lockkit/client.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A row of the table that embed.awk makes at build. */
+struct lk_script_source {
+    const char *name;
+    const char *source;
+    const char *sha1; /* 40 hex digits of source; NULL: learned from the server */
+};
+
+typedef struct lk_script lk_script;
+
+struct lk_eval {
+    lk_script *script;
+    const struct lk_bytes *keys;
+    size_t key_count;
+    const struct lk_bytes *args;
+    size_t arg_count;
+};
+
+/*
+ * Prepare a script for use with any client.
+ *
+ * Owns     source is copied. Free with lk_script_free() after its last use.
+ * Returns  NULL when out of memory, or when the source is empty.
+ * Threads  one script may be used by any number of threads.
+ */
+lk_script *lk_script_new(const struct lk_script_source *source);
+void lk_script_free(lk_script *script);
+
+/*
+ * Run a script without any lock.
+ *
+ * Units    limit_ms as in lk_client_call().
+ * Owns     on OK *out_reply is yours.
+ * Returns  OK; SERVER when the script or the server answered with an error (its text is in err);
+ *          else as lk_client_call().
+ */
+LK_MUST_CHECK lk_status lk_client_eval(lk_client *client, const struct lk_eval *eval,
+                                       int64_t limit_ms, lk_reply **out_reply,
+                                       struct lk_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,52 @@
+/*
+ * The only file that asks the hour. CLOCK_BOOTTIME for moments, because CLOCK_MONOTONIC stops while
+ * the machine is suspended and leases do not; condition variables only know CLOCK_MONOTONIC, so
+ * they are given the span that is left. Any thread.
+ */
+#include "clock.h"
+
+#include <limits.h>
+#include <time.h>
+
+enum { NS_PER_S = 1000000000 };
+
+static int64_t read_clock(clockid_t clock)
+{
+    struct timespec t = {0};
+
+    (void)clock_gettime(clock, &t); /* cannot fail with these clocks and a valid address */
+    return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+int64_t lki_clock_now(void)
+{
+    return read_clock(CLOCK_BOOTTIME);
+}
+
+int64_t lki_clock_after_ms(int64_t ms)
+{
+    int64_t now = lki_clock_now();
+
+    return ms > (INT64_MAX - now) / NS_PER_MS ? INT64_MAX : now + ms * NS_PER_MS;
+}
+
+int lki_clock_left_ms(int64_t deadline)
+{
+    int64_t left = deadline - lki_clock_now();
+    int64_t ms = left / NS_PER_MS + (left % NS_PER_MS > 0);
+
+    if (left <= 0) return 0;
+    return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+bool lki_clock_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline)
+{
+    int64_t left = deadline - lki_clock_now();
+    int64_t now = read_clock(CLOCK_MONOTONIC);
+
+    if (left <= 0) return false;
+    if (left > INT64_MAX - now) left = INT64_MAX - now;
+    struct timespec until = {.tv_sec = (now + left) / NS_PER_S, .tv_nsec = (now + left) % NS_PER_S};
+    (void)pthread_cond_clockwait(cond, mutex, CLOCK_MONOTONIC, &until);
+    return true;
+}

@@ -1,0 +1,65 @@
+/*
+ * Names of statuses and events, and the one function that fills struct lk_error. Any thread.
+ */
+#include "error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lockkit/event.h"
+
+const char *lk_status_name(lk_status status)
+{
+    static const char *const names[] = {
+#define STATUS_NAME(value, name, meaning) [value] = (name),
+        LK_STATUS_LIST(STATUS_NAME)
+#undef STATUS_NAME
+    };
+
+    return (unsigned)status < LK_STATUS_COUNT ? names[status] : "?";
+}
+
+const char *lk_status_meaning(lk_status status)
+{
+    static const char *const meanings[] = {
+#define STATUS_MEANING(value, name, meaning) [value] = (meaning),
+        LK_STATUS_LIST(STATUS_MEANING)
+#undef STATUS_MEANING
+    };
+
+    return (unsigned)status < LK_STATUS_COUNT ? meanings[status] : "?";
+}
+
+const char *lk_event_name(lk_event_type type)
+{
+    static const char *const names[] = {
+#define EVENT_NAME(value, name) [value] = (name),
+        LK_EVENT_LIST(EVENT_NAME)
+#undef EVENT_NAME
+    };
+
+    return (unsigned)type < LK_EVENT_COUNT ? names[type] : "?";
+}
+
+lk_status lki_fail(struct lk_error *err, lk_status code, int sys_errno, const char *where,
+                   const char *format, ...)
+{
+    va_list args;
+
+    if (!err) return code;
+    *err = (struct lk_error){.code = code, .sys_errno = sys_errno, .where = where};
+    va_start(args, format);
+    /* Cut when too long. clang-tidy 14 does not see va_start through the macro. */
+    (void)vsnprintf(err->text, sizeof err->text, format,
+                    args); /* NOLINT(clang-analyzer-valist.Uninitialized) */
+    va_end(args);
+    if (sys_errno != 0) {
+        char words[80];
+        size_t len = strlen(err->text);
+
+        (void)snprintf(err->text + len, sizeof err->text - len, ": %s",
+                       strerror_r(sys_errno, words, sizeof words));
+    }
+    return code;
+}

@@ -1,0 +1,279 @@
+/*
+ * The plain lock: SET key token NX PX lease; compare-and-delete. One token per acquisition, so no
+ * late command of one hold can touch another. Also lk_mutex_run(): the whole critical section in
+ * one round trip. Threads as lock.h says.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lockkit/locks.h"
+
+#include "clock.h"
+#include "error.h"
+#include "lock_ops.h"
+
+struct mutex {
+    lk_lock base;
+};
+
+/* The words of SET key token NX PX lease, and of PTTL key. */
+struct mutex_words {
+    struct lk_bytes set[6];
+    struct lk_bytes ttl[2];
+    char lease[24];
+};
+
+static void make_words(const lk_lock *lock, struct mutex_words *words)
+{
+    (void)snprintf(words->lease, sizeof words->lease, "%lld", (long long)lock->lease_ms);
+    words->set[0] = LK_BYTES("SET");
+    words->set[1] = lk_bytes_of(lock->key);
+    words->set[2] = lk_bytes_of(lock->token);
+    words->set[3] = LK_BYTES("NX");
+    words->set[4] = LK_BYTES("PX");
+    words->set[5] = lk_bytes_of(words->lease);
+    words->ttl[0] = LK_BYTES("PTTL");
+    words->ttl[1] = lk_bytes_of(lock->key);
+}
+
+/* What SET NX answered: OK, BUSY (nil), or SERVER. */
+static lk_status set_status(const lk_lock *lock, const lk_reply *reply, struct lk_error *err)
+{
+    switch (lk_reply_type_of(reply)) {
+    case LK_REPLY_STRING:
+        return LK_OK;
+    case LK_REPLY_NIL:
+        return LKI_FAIL(err, LK_BUSY, "%s: held by somebody else", lock->key);
+    case LK_REPLY_INTEGER:
+    case LK_REPLY_ERROR:
+    case LK_REPLY_ARRAY:
+        break;
+    }
+    return lki_fail_reply(err, reply);
+}
+
+static lk_status mutex_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadline,
+                                   struct lk_error *err)
+{
+    struct mutex_words words;
+    lk_reply *replies[2] = {0};
+
+    make_words(lock, &words);
+    struct lk_command commands[] = {{words.set, 6}, {words.ttl, 2}};
+    lk_status status =
+        lki_client_exchange(lock->client, commands, out_ttl_ms ? 2 : 1, deadline, replies, err);
+    if (status != LK_OK) return status;
+    status = set_status(lock, replies[0], err);
+    if (out_ttl_ms) *out_ttl_ms = lk_reply_integer(replies[1], -2);
+    lk_reply_free(replies[0]);
+    lk_reply_free(replies[1]);
+    return status;
+}
+
+/* The keys and arguments of mutex_release.lua. */
+struct release_args {
+    struct lk_bytes keys[2];
+    struct lk_bytes token;
+    struct lk_eval eval;
+};
+
+static void make_release(const lk_lock *lock, struct release_args *out)
+{
+    out->keys[0] = lk_bytes_of(lock->key);
+    out->keys[1] = lk_bytes_of(lock->wake_channel);
+    out->token = lk_bytes_of(lock->token);
+    out->eval = (struct lk_eval){.script = lki_client_script(lock->client, "mutex_release"),
+                                 .keys = out->keys,
+                                 .key_count = 2,
+                                 .args = &out->token,
+                                 .arg_count = 1};
+}
+
+static lk_status mutex_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
+{
+    struct release_args args;
+    long long is_released = 0;
+
+    make_release(lock, &args);
+    lk_status status =
+        lki_client_eval_integer(lock->client, &args.eval, deadline, &is_released, err);
+    if (status != LK_OK) return status;
+    if (is_released == 1) return LK_OK;
+    return LKI_FAIL(err, LK_NOT_OWNER, "%s: the lease had ended before the release", lock->key);
+}
+
+static void mutex_free(lk_lock *lock)
+{
+    lki_lock_done(lock);
+    free(lock);
+}
+
+/* ---- acquire, script and release in one round trip ---------------------------------------------- */
+
+struct run {
+    const struct lk_eval *eval;
+    const struct lki_variant *guarded;
+    int64_t deadline; /* of the attempt under way */
+    bool by_text;     /* send texts instead of digests */
+    lk_reply *reply;  /* of the script, when it ran */
+    lk_status released;
+};
+
+enum { RUN_SET, RUN_SCRIPT, RUN_RELEASE, RUN_TTL, RUN_COMMANDS };
+
+/* Sort out the four answers. Frees all but the script's. */
+static lk_status read_run(lk_lock *lock, struct run *run, lk_reply **replies, int64_t *out_ttl_ms,
+                          struct lk_error *err)
+{
+    lk_status status = set_status(lock, replies[RUN_SET], err);
+    lk_reply *script = replies[RUN_SCRIPT];
+
+    if (!run->by_text || !lki_reply_is_error(replies[RUN_RELEASE], "NOSCRIPT")) {
+        run->released = lk_reply_integer(replies[RUN_RELEASE], 0) == 1 ? LK_OK : LK_NOT_OWNER;
+    }
+    if (status == LK_OK && lki_reply_is_error(script, "NOTOWNER")) {
+        status = LKI_FAIL(err, LK_NOT_OWNER, "%s: the lease ended before the script", lock->key);
+    } else if (status == LK_OK && lk_reply_type_of(script) == LK_REPLY_ERROR) {
+        status = lki_fail_reply(err, script);
+    } else if (status == LK_OK) {
+        run->reply = script;
+        replies[RUN_SCRIPT] = NULL;
+    }
+    if (out_ttl_ms) *out_ttl_ms = lk_reply_integer(replies[RUN_TTL], -2);
+    for (size_t i = 0; i < RUN_COMMANDS; i++)
+        lk_reply_free(replies[i]);
+    return status;
+}
+
+/* One pipeline. *out_forgot: the server knows a digest no more; nothing of that script ran. */
+static lk_status send_run(lk_lock *lock, struct run *run, lk_reply **replies, bool with_ttl,
+                          bool *out_forgot, struct lk_error *err)
+{
+    struct mutex_words words;
+    struct release_args args;
+    struct lki_eval_words script = {0};
+    struct lki_eval_words release = {0};
+    const struct lki_variant *releaser = lki_client_own_script(lock->client, "mutex_release");
+
+    make_words(lock, &words);
+    make_release(lock, &args);
+    lk_status status = lki_eval_words_make(run->guarded, run->eval, lock->key, lock->token,
+                                           run->by_text, &script, err);
+    if (status == LK_OK) {
+        status = lki_eval_words_make(releaser, &args.eval, NULL, NULL, run->by_text, &release, err);
+    }
+    if (status == LK_OK) {
+        struct lk_command commands[RUN_COMMANDS] = {[RUN_SET] = {words.set, 6},
+                                                    [RUN_SCRIPT] = {script.words, script.count},
+                                                    [RUN_RELEASE] = {release.words, release.count},
+                                                    [RUN_TTL] = {words.ttl, 2}};
+
+        status = lki_client_exchange(lock->client, commands, with_ttl ? RUN_COMMANDS : RUN_TTL,
+                                     run->deadline, replies, err);
+    }
+    free(script.words);
+    free(release.words);
+    *out_forgot = status == LK_OK && (lki_reply_is_error(replies[RUN_SCRIPT], "NOSCRIPT") ||
+                                      lki_reply_is_error(replies[RUN_RELEASE], "NOSCRIPT"));
+    return status;
+}
+
+static lk_status run_once(lk_lock *lock, int64_t *out_ttl_ms, void *arg, struct lk_error *err)
+{
+    struct run *run = arg;
+    lk_reply *replies[RUN_COMMANDS] = {0};
+    bool forgot = false;
+
+    run->deadline = lki_client_deadline(lock->client, 0);
+    lk_status status = send_run(lock, run, replies, out_ttl_ms != NULL, &forgot, err);
+
+    if (status == LK_UNKNOWN)
+        lki_lock_undo(lock); /* the pipeline may have been cut before its end */
+    if (status != LK_OK) return status;
+    if (forgot && !run->by_text) {
+        bool is_run = !lki_reply_is_error(replies[RUN_SCRIPT], "NOSCRIPT");
+
+        run->by_text = true;
+        run->released = lock->ops->release(lock, run->deadline, NULL); /* it may be ours still */
+        if (is_run) return read_run(lock, run, replies, out_ttl_ms, err);
+        for (size_t i = 0; i < RUN_COMMANDS; i++)
+            lk_reply_free(replies[i]);
+        return run_once(lock, out_ttl_ms, arg, err);
+    }
+    return read_run(lock, run, replies, out_ttl_ms, err);
+}
+
+static void emit_run(const lk_lock *lock, lk_event_type type, lk_status status, int64_t begin,
+                     unsigned attempts)
+{
+    lki_client_emit(lock->client, (struct lk_event){.type = type,
+                                                    .status = status,
+                                                    .duration_ns = lki_clock_now() - begin,
+                                                    .attempts = attempts,
+                                                    .kind = lock->ops->kind,
+                                                    .key = lock->key,
+                                                    .token = lock->token});
+}
+
+lk_status lk_mutex_run(lk_lock *lock, const struct lk_lock_options *options,
+                       const struct lk_eval *eval, lk_reply **out_reply, struct lk_error *err)
+{
+    static const struct lk_lock_options defaults = {0};
+    int64_t begin = lki_clock_now();
+    unsigned attempts = 0;
+    struct run run = {.eval = eval};
+
+    if (!options) options = &defaults;
+    lk_status status = lki_lock_check_options(options, err);
+    if (status == LK_OK && atomic_load(&lock->state) != LOCK_IDLE) {
+        status = LKI_FAIL(err, LK_INVALID, "%s: this handle holds it already", lock->key);
+    }
+    if (status == LK_OK) status = lki_token_make(lock->token, err);
+    if (status != LK_OK) return status;
+    lock->lease_ms = options->lease_ms ? options->lease_ms : LKI_DEFAULT_LEASE_MS;
+    run.guarded =
+        lki_script_variant(eval->script, lki_script_named(lock->ops->guard_script)->source);
+    if (!run.guarded) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
+    status = lki_script_learn(eval->script, run.guarded, lock->client,
+                              lki_client_deadline(lock->client, 0), err);
+    if (status == LK_OK) {
+        status = lki_lock_pursue(lock, lki_clock_after_ms(options->wait_ms), run_once, &run,
+                                 &attempts, err);
+    }
+    emit_run(lock, LK_EVENT_RUN, status, begin, attempts);
+    if (run.reply) emit_run(lock, LK_EVENT_RELEASE, run.released, begin, 1);
+    if (status == LK_OK) *out_reply = run.reply;
+    return status;
+}
+
+/* ---- the table ------------------------------------------------------------------------------------- */
+
+static const struct lki_lock_ops mutex_ops = {
+    .kind = "mutex",
+    .guard_script = "mutex_guard",
+    .try_acquire = mutex_try_acquire,
+    .release = mutex_release,
+    .renew_script = "mutex_renew",
+    .free = mutex_free,
+};
+
+lk_lock *lk_mutex_new(lk_client *client, const char *key, struct lk_error *err)
+{
+    size_t len = key ? strlen(key) : 0;
+    struct mutex *self = NULL;
+
+    if (len < 1 || len > LKI_KEY_MAX) {
+        (void)LKI_FAIL(err, LK_INVALID, "a lock's key has 1 to %d bytes", LKI_KEY_MAX);
+        return NULL;
+    }
+    self = calloc(1, sizeof *self);
+    if (!self) goto fail;
+    if (lki_lock_init(&self->base, &mutex_ops, client, key)) return &self->base;
+    lki_lock_done(&self->base);
+    free(self);
+
+fail:
+    (void)LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
+    return NULL;
+}

@@ -1,0 +1,354 @@
+/*
+ * hiredis connects, writes the protocol and parses it; the socket is driven here, so that every
+ * step has one absolute deadline, "nothing was sent" is told from "no answer came", and a closed
+ * connection raises no SIGPIPE. One thread at a time per connection.
+ */
+#include "redis.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <hiredis/hiredis.h>
+
+#include "clock.h"
+#include "error.h"
+
+enum { READ_CHUNK = 16384 };
+
+struct lki_redis {
+    redisContext *context; /* owned */
+    bool is_broken;
+    char label[128];
+};
+
+/* ---- replies -------------------------------------------------------------------------------- */
+
+static const redisReply *inner(const lk_reply *reply)
+{
+    return (const redisReply *)(const void *)reply;
+}
+
+struct lk_bytes lk_bytes_of(const char *text)
+{
+    return (struct lk_bytes){.data = text, .len = strlen(text)};
+}
+
+lk_reply_type lk_reply_type_of(const lk_reply *reply)
+{
+    if (!reply) return LK_REPLY_NIL;
+    switch (inner(reply)->type) {
+    case REDIS_REPLY_INTEGER:
+        return LK_REPLY_INTEGER;
+    case REDIS_REPLY_STATUS:
+    case REDIS_REPLY_STRING:
+        return LK_REPLY_STRING;
+    case REDIS_REPLY_ERROR:
+        return LK_REPLY_ERROR;
+    case REDIS_REPLY_ARRAY:
+        return LK_REPLY_ARRAY;
+    default:
+        return LK_REPLY_NIL;
+    }
+}
+
+long long lk_reply_integer(const lk_reply *reply, long long fallback)
+{
+    return lk_reply_type_of(reply) == LK_REPLY_INTEGER ? inner(reply)->integer : fallback;
+}
+
+struct lk_bytes lk_reply_bytes(const lk_reply *reply)
+{
+    lk_reply_type type = lk_reply_type_of(reply);
+
+    if (type != LK_REPLY_STRING && type != LK_REPLY_ERROR) return (struct lk_bytes){0};
+    return (struct lk_bytes){.data = inner(reply)->str, .len = (size_t)inner(reply)->len};
+}
+
+size_t lk_reply_count(const lk_reply *reply)
+{
+    return lk_reply_type_of(reply) == LK_REPLY_ARRAY ? inner(reply)->elements : 0;
+}
+
+const lk_reply *lk_reply_at(const lk_reply *reply, size_t index)
+{
+    if (index >= lk_reply_count(reply)) return NULL;
+    return (const lk_reply *)(const void *)inner(reply)->element[index];
+}
+
+void lk_reply_free(lk_reply *reply)
+{
+    freeReplyObject(reply);
+}
+
+/* ---- the socket ------------------------------------------------------------------------------- */
+
+/* True when the socket is ready before the deadline; false with errno set (ETIMEDOUT). */
+static bool wait_ready(int fd, short events, int64_t deadline)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = events};
+    int ready = 0;
+
+    do {
+        ready = poll(&poll_fd, 1, lki_clock_left_ms(deadline));
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0) errno = ETIMEDOUT;
+    return ready > 0;
+}
+
+static lk_status broken(struct lki_redis *redis, lk_status status, struct lk_error *err)
+{
+    redis->is_broken = true;
+    return LKI_FAIL_ERRNO(err, status, "%s", redis->label);
+}
+
+/* Send all bytes; *out_sent grows even when it fails half-way. */
+static bool send_all(int fd, const char *data, size_t len, int64_t deadline, size_t *out_sent)
+{
+    size_t done = 0;
+
+    while (done < len) {
+        ssize_t sent = send(fd, data + done, len - done, MSG_NOSIGNAL);
+
+        if (sent >= 0) {
+            done += (size_t)sent;
+            *out_sent += (size_t)sent;
+        } else if (errno == EAGAIN) {
+            if (!wait_ready(fd, POLLOUT, deadline)) return false;
+        } else if (errno != EINTR) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Read what is there into the parser. False with errno set: EAGAIN when there is nothing. */
+static bool feed_parser(struct lki_redis *redis)
+{
+    char chunk[READ_CHUNK];
+    ssize_t got = 0;
+
+    do {
+        got = recv(redis->context->fd, chunk, sizeof chunk, MSG_DONTWAIT);
+    } while (got < 0 && errno == EINTR);
+    if (got == 0) errno = ECONNRESET;
+    if (got <= 0) return false;
+    if (redisReaderFeed(redis->context->reader, chunk, (size_t)got) == REDIS_OK) return true;
+    errno = ENOMEM;
+    return false;
+}
+
+/* ---- commands --------------------------------------------------------------------------------- */
+
+/* The wire form of all commands in one block; NULL when out of memory. Yours to free(). */
+static char *format_pipeline(const struct lk_command *commands, size_t count, size_t *out_len)
+{
+    char *pipeline = NULL;
+    size_t used = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct lk_command *command = &commands[i];
+        const char **words = calloc(command->count, sizeof *words);
+        size_t *lens = calloc(command->count, sizeof *lens);
+        char *text = NULL;
+        char *grown = NULL;
+        int len = -1;
+
+        for (size_t k = 0; words && lens && k < command->count; k++) {
+            words[k] = command->args[k].data;
+            lens[k] = command->args[k].len;
+        }
+        if (words && lens) {
+            len = redisFormatCommandArgv(&text, (int)command->count, words, lens);
+        }
+        if (len > 0) grown = realloc(pipeline, used + (size_t)len);
+        if (grown) {
+            pipeline = grown;
+            memcpy(pipeline + used, text, (size_t)len);
+            used += (size_t)len;
+        }
+        redisFreeCommand(text);
+        free(words);
+        free(lens);
+        if (!grown) {
+            free(pipeline);
+            return NULL;
+        }
+    }
+    *out_len = used;
+    return pipeline;
+}
+
+lk_status lki_redis_send(struct lki_redis *redis, const struct lk_command *commands, size_t count,
+                         int64_t deadline, struct lk_error *err)
+{
+    size_t len = 0;
+    size_t sent = 0;
+    char *pipeline = format_pipeline(commands, count, &len);
+
+    if (!pipeline) return LKI_FAIL(err, LK_NO_MEMORY, "a pipeline of %zu commands", count);
+    bool is_sent = send_all(redis->context->fd, pipeline, len, deadline, &sent);
+    int reason = errno;
+    free(pipeline);
+    if (is_sent) return LK_OK;
+    errno = reason;
+    return broken(redis, sent > 0 ? LK_UNKNOWN : LK_UNREACHABLE, err);
+}
+
+lk_status lki_redis_receive(struct lki_redis *redis, lk_reply **out, struct lk_error *err)
+{
+    void *reply = NULL;
+
+    *out = NULL;
+    for (;;) {
+        if (redisReaderGetReply(redis->context->reader, &reply) != REDIS_OK) {
+            redis->is_broken = true;
+            return LKI_FAIL(err, LK_UNREACHABLE, "%s: %s", redis->label,
+                            redis->context->reader->errstr);
+        }
+        if (reply) break;
+        if (feed_parser(redis)) continue;
+        if (errno == EAGAIN) return LK_OK;
+        return broken(redis, LK_UNREACHABLE, err);
+    }
+    *out = reply;
+    return LK_OK;
+}
+
+lk_status lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
+                             size_t count, int64_t deadline, lk_reply **replies,
+                             struct lk_error *err)
+{
+    size_t done = 0;
+    lk_status status = lki_redis_send(redis, commands, count, deadline, err);
+
+    if (status != LK_OK) return status;
+    while (done < count) {
+        status = lki_redis_receive(redis, &replies[done], err);
+        if (status != LK_OK) break;
+        if (replies[done]) {
+            done++;
+        } else if (!wait_ready(redis->context->fd, POLLIN, deadline)) {
+            status = broken(redis, LK_UNKNOWN, err);
+            break;
+        }
+    }
+    if (status == LK_OK) return LK_OK;
+    while (done > 0)
+        lk_reply_free(replies[--done]);
+    if (err) err->code = LK_UNKNOWN; /* sent, but not all was answered */
+    return LK_UNKNOWN;
+}
+
+/* ---- opening ---------------------------------------------------------------------------------- */
+
+static lk_status finish_connect(struct lki_redis *redis, int64_t deadline, struct lk_error *err)
+{
+    redisContext *context = redis->context;
+    int reason = 0;
+    socklen_t len = sizeof reason;
+
+    if (context->err) {
+        return LKI_FAIL(err, LK_UNREACHABLE, "%s: %s", redis->label, context->errstr);
+    }
+    if (!wait_ready(context->fd, POLLOUT, deadline)) return broken(redis, LK_UNREACHABLE, err);
+    if (getsockopt(context->fd, SOL_SOCKET, SO_ERROR, &reason, &len) == 0 && reason == 0) {
+        return LK_OK;
+    }
+    errno = reason;
+    return broken(redis, LK_UNREACHABLE, err);
+}
+
+static lk_status log_in(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                        int64_t deadline, struct lk_error *err)
+{
+    char db[16];
+    struct lk_bytes auth[3] = {LK_BYTES("AUTH")};
+    struct lk_bytes choose[2] = {LK_BYTES("SELECT")};
+    struct lk_command commands[2];
+    size_t count = 0;
+    lk_reply *replies[2] = {0};
+    lk_status status = LK_OK;
+
+    if (endpoint->password) {
+        size_t words = 1;
+
+        if (endpoint->user) auth[words++] = lk_bytes_of(endpoint->user);
+        auth[words++] = lk_bytes_of(endpoint->password);
+        commands[count++] = (struct lk_command){.args = auth, .count = words};
+    }
+    if (endpoint->db > 0) {
+        (void)snprintf(db, sizeof db, "%d", endpoint->db);
+        choose[1] = lk_bytes_of(db);
+        commands[count++] = (struct lk_command){.args = choose, .count = 2};
+    }
+    if (count == 0) return LK_OK;
+    status = lki_redis_exchange(redis, commands, count, deadline, replies, err);
+    if (status != LK_OK) { /* nothing of ours was asked yet, so "unreachable" is the whole truth */
+        if (err) err->code = LK_UNREACHABLE;
+        return LK_UNREACHABLE;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (status == LK_OK && lk_reply_type_of(replies[i]) == LK_REPLY_ERROR) {
+            status =
+                LKI_FAIL(err, LK_SERVER, "%s: %s", redis->label, lk_reply_bytes(replies[i]).data);
+        }
+        lk_reply_free(replies[i]);
+    }
+    return status;
+}
+
+struct lki_redis *lki_redis_open(const struct lki_endpoint *endpoint, int64_t deadline,
+                                 struct lk_error *err)
+{
+    struct lki_redis *redis = calloc(1, sizeof *redis);
+
+    if (!redis) goto fail;
+    (void)snprintf(redis->label, sizeof redis->label, "%s", endpoint->label);
+    redis->context = endpoint->path ? redisConnectUnixNonBlock(endpoint->path)
+                                    : redisConnectNonBlock(endpoint->host, endpoint->port);
+    if (!redis->context) goto fail;
+    if (finish_connect(redis, deadline, err) == LK_OK &&
+        log_in(redis, endpoint, deadline, err) == LK_OK) {
+        return redis;
+    }
+    lki_redis_close(redis);
+    return NULL;
+
+fail:
+    (void)LKI_FAIL(err, LK_NO_MEMORY, "%s", endpoint->label);
+    lki_redis_close(redis);
+    return NULL;
+}
+
+void lki_redis_close(struct lki_redis *redis)
+{
+    if (!redis) return;
+    if (redis->context) redisFree(redis->context);
+    free(redis);
+}
+
+bool lki_redis_is_usable(struct lki_redis *redis)
+{
+    char byte = 0;
+
+    if (redis->is_broken) return false;
+    /* Idle means silent: a byte or an end here is an old server going away. */
+    ssize_t got = recv(redis->context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    redis->is_broken = got >= 0 || errno != EAGAIN;
+    return !redis->is_broken;
+}
+
+bool lki_redis_is_broken(const struct lki_redis *redis)
+{
+    return redis->is_broken;
+}
+
+int lki_redis_fd(const struct lki_redis *redis)
+{
+    return redis->context->fd;
+}

@@ -1,0 +1,44 @@
+/*
+ * 128 bits from the kernel per acquisition: two holders never share a token, whatever their
+ * process, thread or fork. Any thread.
+ */
+#include "token.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/random.h>
+
+#include "error.h"
+
+static bool fill_random(void *out, size_t len)
+{
+    ssize_t got = 0;
+
+    do {
+        got = getrandom(out, len, 0);
+    } while (got < 0 && errno == EINTR);
+    return got == (ssize_t)len; /* up to 256 bytes come whole */
+}
+
+lk_status lki_token_make(char out_token[LKI_TOKEN_LEN + 1], struct lk_error *err)
+{
+    static const char digits[] = "0123456789abcdef";
+    uint8_t bytes[LKI_TOKEN_LEN / 2];
+
+    if (!fill_random(bytes, sizeof bytes)) return LKI_FAIL_ERRNO(err, LK_INVALID, "getrandom");
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        out_token[2 * i] = digits[bytes[i] >> 4];
+        out_token[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    out_token[LKI_TOKEN_LEN] = '\0';
+    return LK_OK;
+}
+
+int64_t lki_random_below(int64_t bound)
+{
+    uint64_t value = 0;
+
+    if (bound <= 0 || !fill_random(&value, sizeof value)) return 0;
+    return (int64_t)(value % (uint64_t)bound);
+}

@@ -1,0 +1,486 @@
+/*
+ * One thread, one subscriber connection. A message wakes the longest waiter of its channel in this
+ * process; every process gets the message, so the woken ones of different processes race for the
+ * lock. Messages are hints: they are lost when the connection breaks, so every waiter has a timer
+ * too, and after a break all are woken once. A channel without waiters is kept for a moment,
+ * because the next waiter of a contended lock is near.
+ *
+ * A channel's way:  WANTED -> ASKED -> LIVE -> LEAVING -> gone (or WANTED again).
+ */
+#include "waithub.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "error.h"
+#include "token.h"
+
+enum {
+    BUCKETS = 256,
+    LINGER_MS = 1000,    /* an unused subscription is kept this long */
+    PING_MS = 5000,      /* a silent connection is asked whether it lives */
+    FIRST_PAUSE_MS = 10, /* before the first attempt to reconnect */
+    ASK_MAX = 64,        /* subscriptions per pipeline */
+};
+
+enum channel_state { CHANNEL_WANTED, CHANNEL_ASKED, CHANNEL_LIVE, CHANNEL_LEAVING };
+
+struct lki_channel {
+    char *name;               /* owned */
+    struct lki_channel *next; /* in its bucket */
+    struct lki_waiter *first; /* longest waiting first */
+    struct lki_waiter *last;
+    int64_t idle_since; /* meaningful without waiters */
+    enum channel_state state;
+};
+
+struct lki_hub {
+    struct lki_hub_options options;
+    int poke_fd;             /* eventfd: there is something to do */
+    struct lki_redis *redis; /* owned; the hub thread's alone */
+    int64_t next_ping;       /* the hub thread's alone */
+    bool is_pinged;          /* the hub thread's alone: a PING is not answered yet */
+    pthread_mutex_t mutex;   /* guards all below, the channels and the waiters */
+    struct lki_channel *buckets[BUCKETS];
+    size_t channel_count;
+    pthread_cond_t confirmed; /* some channel became LIVE */
+    bool is_stopping;
+};
+
+/* ---- channels --------------------------------------------------------------------------------- */
+
+static struct lki_channel **bucket_of(struct lki_hub *hub, const char *name, size_t len)
+{
+    uint32_t hash = 2166136261U; /* FNV-1a */
+
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (uint8_t)name[i]) * 16777619U;
+    return &hub->buckets[hash % BUCKETS];
+}
+
+static struct lki_channel *find_locked(struct lki_hub *hub, struct lk_bytes name)
+{
+    struct lki_channel *channel = *bucket_of(hub, name.data, name.len);
+
+    while (channel &&
+           (strlen(channel->name) != name.len || memcmp(channel->name, name.data, name.len) != 0))
+        channel = channel->next;
+    return channel;
+}
+
+static struct lki_channel *add_locked(struct lki_hub *hub, const char *name)
+{
+    struct lki_channel *channel = calloc(1, sizeof *channel);
+    struct lki_channel **bucket = bucket_of(hub, name, strlen(name));
+
+    if (!channel) return NULL;
+    channel->name = strdup(name);
+    if (!channel->name) {
+        free(channel);
+        return NULL;
+    }
+    channel->next = *bucket;
+    *bucket = channel;
+    hub->channel_count++;
+    return channel;
+}
+
+static void channel_free(struct lki_channel *channel)
+{
+    free(channel->name);
+    free(channel);
+}
+
+static void remove_locked(struct lki_hub *hub, struct lki_channel *channel)
+{
+    struct lki_channel **link = bucket_of(hub, channel->name, strlen(channel->name));
+
+    while (*link != channel)
+        link = &(*link)->next;
+    *link = channel->next;
+    hub->channel_count--;
+    channel_free(channel);
+}
+
+static void wake_first_locked(struct lki_channel *channel)
+{
+    struct lki_waiter *waiter = channel->first;
+
+    while (waiter && waiter->is_woken)
+        waiter = waiter->next;
+    if (!waiter) return;
+    waiter->is_woken = true;
+    (void)pthread_cond_signal(&waiter->wake);
+}
+
+static void wake_all_locked(struct lki_channel *channel)
+{
+    for (struct lki_waiter *waiter = channel->first; waiter; waiter = waiter->next) {
+        waiter->is_woken = true;
+        (void)pthread_cond_signal(&waiter->wake);
+    }
+}
+
+/* ---- the waiters' side -------------------------------------------------------------------------- */
+
+static void poke(struct lki_hub *hub)
+{
+    uint64_t one = 1;
+    ssize_t done = write(hub->poke_fd, &one, sizeof one);
+
+    (void)done; /* a full counter is as good as a poke */
+}
+
+void lki_waiter_init(struct lki_waiter *waiter)
+{
+    *waiter = (struct lki_waiter){0};
+    (void)pthread_cond_init(&waiter->wake, NULL);
+}
+
+void lki_waiter_done(struct lki_waiter *waiter)
+{
+    (void)pthread_cond_destroy(&waiter->wake);
+}
+
+lk_status lki_hub_join(struct lki_hub *hub, struct lki_waiter *waiter, const char *name,
+                       int64_t deadline, struct lk_error *err)
+{
+    (void)pthread_mutex_lock(&hub->mutex);
+    struct lki_channel *channel = find_locked(hub, lk_bytes_of(name));
+    if (!channel) channel = add_locked(hub, name);
+    if (!channel) {
+        (void)pthread_mutex_unlock(&hub->mutex);
+        return LKI_FAIL(err, LK_NO_MEMORY, "channel %s", name);
+    }
+    waiter->channel = channel;
+    waiter->is_woken = waiter->is_cancelled = false;
+    waiter->next = NULL;
+    waiter->prev = channel->last;
+    *(channel->last ? &channel->last->next : &channel->first) = waiter;
+    channel->last = waiter;
+    if (channel->state == CHANNEL_WANTED) poke(hub);
+    while (channel->state != CHANNEL_LIVE && !waiter->is_cancelled &&
+           lki_clock_wait(&hub->confirmed, &hub->mutex, deadline)) {}
+    (void)pthread_mutex_unlock(&hub->mutex);
+    return LK_OK;
+}
+
+lk_status lki_hub_wait(struct lki_hub *hub, struct lki_waiter *waiter, int64_t until)
+{
+    lk_status status = LK_OK;
+
+    (void)pthread_mutex_lock(&hub->mutex);
+    while (!waiter->is_woken && !waiter->is_cancelled && status == LK_OK) {
+        if (!lki_clock_wait(&waiter->wake, &hub->mutex, until)) status = LK_BUSY;
+    }
+    if (waiter->is_cancelled) {
+        status = LK_CANCELLED;
+    } else {
+        waiter->is_woken = false;
+    }
+    (void)pthread_mutex_unlock(&hub->mutex);
+    return status;
+}
+
+void lki_hub_leave(struct lki_hub *hub, struct lki_waiter *waiter)
+{
+    (void)pthread_mutex_lock(&hub->mutex);
+    struct lki_channel *channel = waiter->channel;
+    *(waiter->prev ? &waiter->prev->next : &channel->first) = waiter->next;
+    *(waiter->next ? &waiter->next->prev : &channel->last) = waiter->prev;
+    waiter->channel = NULL;
+    if (waiter->is_woken) wake_first_locked(channel);
+    if (!channel->first) channel->idle_since = lki_clock_now();
+    (void)pthread_mutex_unlock(&hub->mutex);
+}
+
+void lki_hub_cancel(struct lki_hub *hub, struct lki_waiter *waiter)
+{
+    (void)pthread_mutex_lock(&hub->mutex);
+    if (waiter->channel) {
+        waiter->is_cancelled = true;
+        (void)pthread_cond_signal(&waiter->wake);
+        (void)pthread_cond_broadcast(&hub->confirmed);
+    }
+    (void)pthread_mutex_unlock(&hub->mutex);
+}
+
+/* ---- the hub thread's side ----------------------------------------------------------------------- */
+
+/* When the hub thread next looks at a channel; 0: now. Leaving does not poke it, so a channel in
+   use is looked at once per LINGER_MS. */
+static int64_t due_at_locked(const struct lki_channel *channel, int64_t now)
+{
+    int64_t linger = LINGER_MS * (int64_t)NS_PER_MS;
+
+    if (channel->state == CHANNEL_WANTED) return 0;
+    if (channel->state != CHANNEL_LIVE) return INT64_MAX; /* an answer is on its way */
+    return (channel->first ? now : channel->idle_since) + linger;
+}
+
+struct asks {
+    struct lk_bytes words[ASK_MAX][2];
+    struct lk_command commands[ASK_MAX];
+    char *names[ASK_MAX]; /* owned: a channel may vanish while its name is being sent */
+    size_t count;
+    int64_t next_due;
+};
+
+/* Move one channel on; adds what is to be sent for it. */
+static void step_channel_locked(struct lki_hub *hub, struct lki_channel *channel, struct asks *asks)
+{
+    bool is_join = channel->first != NULL;
+
+    if (!is_join && channel->state == CHANNEL_WANTED) {
+        remove_locked(hub, channel);
+        return;
+    }
+    char *name = strdup(channel->name);
+    if (!name) { /* tried again soon */
+        asks->next_due = lki_clock_after_ms(FIRST_PAUSE_MS);
+        return;
+    }
+    asks->names[asks->count] = name;
+    asks->words[asks->count][0] = is_join ? LK_BYTES("SUBSCRIBE") : LK_BYTES("UNSUBSCRIBE");
+    asks->words[asks->count][1] = lk_bytes_of(name);
+    asks->commands[asks->count] = (struct lk_command){asks->words[asks->count], 2};
+    asks->count++;
+    channel->state = is_join ? CHANNEL_ASKED : CHANNEL_LEAVING;
+}
+
+/* Collect what is due now; asks->next_due becomes the moment of the next turn. */
+static void collect_locked(struct lki_hub *hub, struct asks *asks)
+{
+    int64_t now = lki_clock_now();
+
+    asks->next_due = INT64_MAX;
+    for (size_t i = 0; i < BUCKETS; i++) {
+        struct lki_channel *next = NULL;
+
+        for (struct lki_channel *channel = hub->buckets[i]; channel; channel = next) {
+            int64_t due = due_at_locked(channel, now);
+
+            next = channel->next;
+            if (due <= now && asks->count < ASK_MAX) {
+                step_channel_locked(hub, channel, asks);
+            } else if (due < asks->next_due) {
+                asks->next_due = due;
+            }
+        }
+    }
+}
+
+/* One message from the server: {"message", channel, text}, {"subscribe", channel, n}, ... */
+static void take_message(struct lki_hub *hub, const lk_reply *message)
+{
+    struct lk_bytes kind = lk_reply_bytes(lk_reply_at(message, 0));
+    struct lk_bytes name = lk_reply_bytes(lk_reply_at(message, 1));
+
+    hub->is_pinged = false; /* whatever it says, it lives */
+    if (!kind.data || !name.data) return;
+    (void)pthread_mutex_lock(&hub->mutex);
+    struct lki_channel *channel = find_locked(hub, name);
+    if (!channel) {
+        /* a late word about a channel that is gone */
+    } else if (strcmp(kind.data, "message") == 0) {
+        wake_first_locked(channel);
+    } else if (strcmp(kind.data, "subscribe") == 0) {
+        channel->state = CHANNEL_LIVE;
+        (void)pthread_cond_broadcast(&hub->confirmed);
+    } else if (strcmp(kind.data, "unsubscribe") == 0) {
+        channel->state = CHANNEL_WANTED; /* dropped at the next turn, or asked for again */
+    }
+    (void)pthread_mutex_unlock(&hub->mutex);
+}
+
+/* The connection is gone: all subscriptions with it, and perhaps messages. */
+static void forget_connection(struct lki_hub *hub)
+{
+    lki_redis_close(hub->redis);
+    hub->redis = NULL;
+    (void)pthread_mutex_lock(&hub->mutex);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct lki_channel *channel = hub->buckets[i]; channel; channel = channel->next) {
+            channel->state = CHANNEL_WANTED;
+            wake_all_locked(channel);
+        }
+    }
+    (void)pthread_mutex_unlock(&hub->mutex);
+}
+
+/* False when the hub is to stop. */
+static bool sleep_unless_stopping(struct lki_hub *hub, int fd, int64_t until)
+{
+    struct pollfd fds[] = {{.fd = hub->poke_fd, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+    uint64_t pokes = 0;
+
+    (void)poll(fds, fd < 0 ? 1 : 2, until == INT64_MAX ? -1 : lki_clock_left_ms(until));
+    ssize_t got = read(hub->poke_fd, &pokes, sizeof pokes);
+    (void)got; /* empty: it was something else that woke us */
+    (void)pthread_mutex_lock(&hub->mutex);
+    bool goes_on = !hub->is_stopping;
+    (void)pthread_mutex_unlock(&hub->mutex);
+    return goes_on;
+}
+
+/* Connect, with pauses between attempts; false when the hub is to stop. */
+static bool connect_hub(struct lki_hub *hub)
+{
+    int64_t pause_ms = FIRST_PAUSE_MS;
+
+    for (;;) {
+        struct lk_error why = {0};
+        int64_t begin = lki_clock_now();
+
+        hub->redis = lki_redis_open(hub->options.endpoint,
+                                    lki_clock_after_ms(hub->options.connect_ms), &why);
+        int64_t end = lki_clock_now();
+        hub->options.on_event(&(struct lk_event){.type = LK_EVENT_CONNECT,
+                                                 .status = hub->redis ? LK_OK : why.code,
+                                                 .at_ns = end,
+                                                 .duration_ns = end - begin,
+                                                 .attempts = 1},
+                              hub->options.on_event_arg);
+        hub->next_ping = lki_clock_after_ms(PING_MS);
+        hub->is_pinged = false;
+        if (hub->redis) return true;
+        int64_t until = lki_clock_after_ms(pause_ms + lki_random_below(pause_ms));
+        while (lki_clock_left_ms(until) > 0) {
+            if (!sleep_unless_stopping(hub, -1, until)) return false;
+        }
+        if (pause_ms < hub->options.backoff_ms) pause_ms *= 2;
+    }
+}
+
+/* Send what is due; false when the connection broke. */
+static bool send_asks(struct lki_hub *hub, struct asks *asks)
+{
+    lk_status status = LK_OK;
+
+    if (asks->count > 0) {
+        status = lki_redis_send(hub->redis, asks->commands, asks->count,
+                                lki_clock_after_ms(hub->options.command_ms), NULL);
+    }
+    for (size_t i = 0; i < asks->count; i++)
+        free(asks->names[i]);
+    return status == LK_OK;
+}
+
+static bool read_messages(struct lki_hub *hub)
+{
+    for (;;) {
+        lk_reply *message = NULL;
+
+        if (lki_redis_receive(hub->redis, &message, NULL) != LK_OK) return false;
+        if (!message) return true;
+        take_message(hub, message);
+        lk_reply_free(message);
+    }
+}
+
+/* A silent connection is asked; one that does not answer in time is given up. */
+static bool check_alive(struct lki_hub *hub)
+{
+    struct lk_bytes ping = LK_BYTES("PING");
+
+    if (lki_clock_left_ms(hub->next_ping) > 0) return true;
+    if (hub->is_pinged) return false;
+    hub->is_pinged = true;
+    hub->next_ping = lki_clock_after_ms(PING_MS);
+    return lki_redis_send(hub->redis, &(struct lk_command){&ping, 1}, 1,
+                          lki_clock_after_ms(hub->options.command_ms), NULL) == LK_OK;
+}
+
+static bool is_needed(struct lki_hub *hub)
+{
+    (void)pthread_mutex_lock(&hub->mutex);
+    bool has_channels = hub->channel_count > 0;
+    (void)pthread_mutex_unlock(&hub->mutex);
+    return has_channels;
+}
+
+/* One turn with a connection: send what is due, sleep, read. False when the hub is to stop. */
+static bool take_turn(struct lki_hub *hub)
+{
+    struct asks asks = {0};
+
+    (void)pthread_mutex_lock(&hub->mutex);
+    collect_locked(hub, &asks);
+    (void)pthread_mutex_unlock(&hub->mutex);
+    if (!send_asks(hub, &asks) || !check_alive(hub)) {
+        forget_connection(hub);
+        return true;
+    }
+    int64_t until = hub->next_ping < asks.next_due ? hub->next_ping : asks.next_due;
+    if (!sleep_unless_stopping(hub, lki_redis_fd(hub->redis), until)) return false;
+    if (!read_messages(hub)) forget_connection(hub);
+    return true;
+}
+
+void *lki_hub_main(void *arg)
+{
+    struct lki_hub *hub = arg;
+    bool goes_on = true;
+
+    while (goes_on) {
+        if (hub->redis) {
+            goes_on = take_turn(hub);
+        } else if (is_needed(hub)) {
+            goes_on = connect_hub(hub);
+        } else {
+            goes_on = sleep_unless_stopping(hub, -1, INT64_MAX);
+        }
+    }
+    return NULL;
+}
+
+void lki_hub_stop(struct lki_hub *hub)
+{
+    (void)pthread_mutex_lock(&hub->mutex);
+    hub->is_stopping = true;
+    (void)pthread_mutex_unlock(&hub->mutex);
+    poke(hub);
+}
+
+struct lki_hub *lki_hub_new(const struct lki_hub_options *options, struct lk_error *err)
+{
+    struct lki_hub *hub = calloc(1, sizeof *hub);
+
+    if (!hub) {
+        (void)LKI_FAIL(err, LK_NO_MEMORY, "the wait hub");
+        return NULL;
+    }
+    hub->options = *options;
+    hub->poke_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (hub->poke_fd < 0) {
+        (void)LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "eventfd");
+        free(hub);
+        return NULL;
+    }
+    (void)pthread_mutex_init(&hub->mutex, NULL);
+    (void)pthread_cond_init(&hub->confirmed, NULL);
+    return hub;
+}
+
+void lki_hub_free(struct lki_hub *hub)
+{
+    if (!hub) return;
+    for (size_t i = 0; i < BUCKETS; i++) {
+        struct lki_channel *next = NULL;
+
+        for (struct lki_channel *channel = hub->buckets[i]; channel; channel = next) {
+            next = channel->next;
+            channel_free(channel);
+        }
+    }
+    lki_redis_close(hub->redis);
+    (void)pthread_cond_destroy(&hub->confirmed);
+    (void)pthread_mutex_destroy(&hub->mutex);
+    (void)close(hub->poke_fd);
+    free(hub);
+}

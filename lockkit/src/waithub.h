@@ -1,0 +1,64 @@
+/*
+ * Where waiters sleep until a release is published: one subscriber connection for all channels.
+ */
+#ifndef LKI_WAITHUB_H
+#define LKI_WAITHUB_H
+
+#include <pthread.h>
+
+#include "lockkit/event.h"
+
+#include "redis.h"
+
+struct lki_hub;
+struct lki_channel;
+
+/* One sleeper; embedded in its lock. All fields belong to the hub. */
+struct lki_waiter {
+    pthread_cond_t wake;
+    struct lki_channel *channel; /* NULL: not joined */
+    struct lki_waiter *prev;
+    struct lki_waiter *next;
+    bool is_woken;
+    bool is_cancelled;
+};
+
+struct lki_hub_options {
+    const struct lki_endpoint *endpoint; /* borrowed; outlives the hub */
+    int64_t connect_ms;
+    int64_t command_ms;
+    int64_t backoff_ms;
+    lk_event_hook on_event; /* never NULL */
+    void *on_event_arg;
+};
+
+struct lki_hub *lki_hub_new(const struct lki_hub_options *options, struct lk_error *err);
+/* No waiter is joined any more; lki_hub_main() has returned. */
+void lki_hub_free(struct lki_hub *hub);
+
+/* The hub thread's body (arg: the hub): returns after lki_hub_stop(). */
+void *lki_hub_main(void *arg);
+void lki_hub_stop(struct lki_hub *hub);
+
+void lki_waiter_init(struct lki_waiter *waiter);
+void lki_waiter_done(struct lki_waiter *waiter);
+
+/*
+ * Join a channel and wait until the subscription is confirmed, but not past the deadline: without
+ * it the waiter only has its timer. A message that comes after that is not missed.
+ *
+ * Returns  OK, NO_MEMORY
+ */
+LK_MUST_CHECK lk_status lki_hub_join(struct lki_hub *hub, struct lki_waiter *waiter,
+                                     const char *channel, int64_t deadline, struct lk_error *err);
+
+/* Sleep until woken (OK), the moment comes (BUSY), or lki_hub_cancel() (CANCELLED). */
+LK_MUST_CHECK lk_status lki_hub_wait(struct lki_hub *hub, struct lki_waiter *waiter, int64_t until);
+
+/* Leave; a wake-up that was meant for this waiter goes to the next one. */
+void lki_hub_leave(struct lki_hub *hub, struct lki_waiter *waiter);
+
+/* Wake a joined waiter for good; no effect on one that has not joined. */
+void lki_hub_cancel(struct lki_hub *hub, struct lki_waiter *waiter);
+
+#endif
