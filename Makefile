@@ -33,7 +33,7 @@ LIBS_loadtest := -lhiredis -ljansson -lcurl -lm
 # ---- sources: a new file joins by existing; main programs and tests are told apart by name ------
 MAINS := app/seckilld.c app/seckillctl.c loadtest/loadtest.c loadtest/audit_main.c
 src = $(filter-out %_test.c %_itest.c $(MAINS),$(wildcard $(1)))
-obj = $(patsubst %.c,$(O)/%.o,$(1))
+obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 SRC_lockkit  := $(call src,lockkit/src/*.c)
 SRC_app      := $(call src,app/*.c app/guards/*.c app/lab/*.c)
 SRC_loadtest := $(call src,loadtest/*.c)
@@ -43,8 +43,8 @@ SUPPORT_SRC := $(call src,lockkit/itest/*.c app/itest/*.c loadtest/itest/*.c)
 ALL_SRC := $(SRC_lockkit) $(SRC_app) $(SRC_loadtest) $(wildcard $(MAINS)) $(UNIT_SRC) $(ITEST_SRC) $(SUPPORT_SRC)
 ALL_HDR := $(wildcard lockkit/include/lockkit/*.h lockkit/*/*.h app/*.h app/*/*.h loadtest/*.h loadtest/*/*.h)
 PROGRAMS := $(addprefix $(O)/,seckilld seckillctl loadtest audit)
-UNITS  := $(patsubst %.c,$(O)/%,$(UNIT_SRC))
-ITESTS := $(patsubst %.c,$(O)/%,$(ITEST_SRC))
+UNITS  := $(patsubst %.c,$(O)/test/%,$(UNIT_SRC))
+ITESTS := $(patsubst %.c,$(O)/test/%,$(ITEST_SRC))
 
 PACKAGES := gcc make pkg-config redis-server libhiredis-dev libcivetweb-dev libjansson-dev \
   libcurl4-openssl-dev libcmocka-dev wrk perl
@@ -130,34 +130,37 @@ $(O)/%.a:
 	@echo "  AR    $@"
 	@rm -f $@ && $(AR) rcs $@ $^
 
-$(O)/seckilld: $(O)/app/seckilld.o $(O)/libapp.a $(O)/liblockkit.a
+$(O)/seckilld: $(O)/obj/app/seckilld.o $(O)/libapp.a $(O)/liblockkit.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_app)
-$(O)/seckillctl: $(O)/app/seckillctl.o $(O)/libapp.a $(O)/liblockkit.a
+$(O)/seckillctl: $(O)/obj/app/seckillctl.o $(O)/libapp.a $(O)/liblockkit.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_app)
-$(O)/loadtest: $(O)/loadtest/loadtest.o $(O)/libloadtest.a
+$(O)/loadtest: $(O)/obj/loadtest/loadtest.o $(O)/libloadtest.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_loadtest)
-$(O)/audit: $(O)/loadtest/audit_main.o $(O)/libloadtest.a
+$(O)/audit: $(O)/obj/loadtest/audit_main.o $(O)/libloadtest.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_loadtest)
 
 # A test links its own area; a line "link: FLAGS" in its head comment adds flags (--wrap seams).
 extra = $(shell sed -n '1,12s/^.*link: *\(-[^*]*\).*$$/\1/p' $(1))
-$(O)/lockkit/%: $(O)/lockkit/%.o $(O)/libsupport.a $(O)/liblockkit.a
+$(O)/test/lockkit/%: $(O)/obj/lockkit/%.o $(O)/libsupport.a $(O)/liblockkit.a
+	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(call extra,lockkit/$*.c) -o $@ $^ $(LIBS_lockkit) -lcmocka
-$(O)/app/%: $(O)/app/%.o $(O)/libsupport.a $(O)/libapp.a $(O)/liblockkit.a
+$(O)/test/app/%: $(O)/obj/app/%.o $(O)/libsupport.a $(O)/libapp.a $(O)/liblockkit.a
+	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(call extra,app/$*.c) -o $@ $^ $(LIBS_app) -lcmocka
-$(O)/loadtest/%: $(O)/loadtest/%.o $(O)/libsupport.a $(O)/libloadtest.a
+$(O)/test/loadtest/%: $(O)/obj/loadtest/%.o $(O)/libsupport.a $(O)/libloadtest.a
+	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(call extra,loadtest/$*.c) -o $@ $^ $(LIBS_loadtest) -lcmocka
 
-$(O)/app/%.o: CPPFLAGS += -Iapp
-$(O)/loadtest/%.o: CPPFLAGS += -Iloadtest
-$(O)/%.o: %.c Makefile
+$(O)/obj/app/%.o: CPPFLAGS += -Iapp
+$(O)/obj/loadtest/%.o: CPPFLAGS += -Iloadtest
+$(O)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
