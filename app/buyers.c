@@ -1,0 +1,131 @@
+/*
+ * What buyers ask: the time, the sales, a purchase, their order. Runs on civetweb's threads.
+ */
+#include <string.h>
+
+#include "connection.h"
+#include "handlers.h"
+#include "rfc3339.h"
+
+void buyers_time(struct service *service, struct http_request *request, const char *id)
+{
+    char buffer[96];
+    char moment[RFC3339_SIZE];
+    struct text body = TEXT_OVER(buffer);
+    struct lk_error err = {0};
+    int64_t now_ms = 0;
+    store_status status = store_time_ms(service->store, &now_ms, &err);
+
+    (void)id;
+    if (status != STORE_OK) {
+        handlers_send_store_failure(request, status, &err);
+        return;
+    }
+    rfc3339_format(now_ms, moment);
+    TEXT_ADD(&body, "{\"serverTime\":");
+    text_add_json(&body, moment);
+    TEXT_ADD(&body, ",\"epochMs\":");
+    text_add_number(&body, now_ms);
+    TEXT_ADD(&body, "}\n");
+    http_send_json(request, 200, &body);
+}
+
+void buyers_list_sales(struct service *service, struct http_request *request, const char *id)
+{
+    (void)id;
+    handlers_send_sales(service, request, JSON_FOR_BUYERS);
+}
+
+void buyers_show_sale(struct service *service, struct http_request *request, const char *id)
+{
+    handlers_send_sale(service, request, id, JSON_FOR_BUYERS);
+}
+
+/* Its own function, so that its 4 KiB are not on the stack while a purchase waits. */
+static __attribute__((noinline)) bool body_is_purchase(struct http_request *request)
+{
+    struct http_body body;
+    struct json_error error = {0};
+
+    if (!http_read_body(request, &body)) return false;
+    if (json_read_purchase(body.data, body.len, &error)) return true;
+    http_send_problem(request, PROBLEM_INVALID_REQUEST,
+                      &(struct http_detail){.detail = error.detail, .field = error.field});
+    return false;
+}
+
+/* Runs on the thread of the batch's leader. */
+static void answer_purchase(struct purchase *purchase, void *arg)
+{
+    struct connection *connection = arg;
+    struct service *service = connection->service;
+    int status = 0;
+
+    metrics_count_order(service->metrics, purchase->guard, purchase->outcome);
+    if (connection_may_answer(connection)) {
+        http_send_outcome(&connection->request, connection->sale_id, purchase);
+        status = connection->request.status;
+        connection_answered(connection);
+    }
+    service_request_ends(service, status);
+}
+
+/* The answer is written by whoever leads the batch, while this thread waits for the next request. */
+static void buy_detached(struct service *service, struct http_request *request, const char *id)
+{
+    struct connection *connection = request->connection;
+
+    connection->service = service;
+    connection_begin(connection, request, id);
+    connection->purchase.done = answer_purchase;
+    connection->purchase.done_arg = connection;
+    request->is_detached = true;
+    group_commit_submit(service->commit, connection->sale_id, &connection->purchase);
+}
+
+static void buy_here(struct service *service, struct http_request *request, const char *id,
+                     const char *buyer, const char *key)
+{
+    struct purchase purchase = {.buyer = buyer, .key = key};
+    const char *guard = group_commit_sell(service->commit, id, &purchase);
+
+    metrics_count_order(service->metrics, guard, purchase.outcome);
+    http_send_outcome(request, id, &purchase);
+}
+
+void buyers_buy(struct service *service, struct http_request *request, const char *id)
+{
+    struct connection *connection = request->connection;
+    char buyer[BUYER_ID_MAX + 1];
+    char key[IDEMPOTENCY_KEY_MAX + 1];
+
+    if (!identity_read_buyer(service->identity, request, buyer)) return;
+    if (!http_read_idempotency_key(request, key) || !body_is_purchase(request)) return;
+    if (http_can_detach(request)) {
+        memcpy(connection->buyer, buyer, sizeof buyer);
+        memcpy(connection->key, key, sizeof key);
+        buy_detached(service, request, id);
+    } else {
+        buy_here(service, request, id, buyer, key);
+    }
+}
+
+void buyers_show_order(struct service *service, struct http_request *request, const char *id)
+{
+    char buyer[BUYER_ID_MAX + 1];
+    char buffer[512];
+    struct text body = TEXT_OVER(buffer);
+    struct order order = {0};
+    struct lk_error err = {0};
+    store_status status = STORE_OK;
+
+    if (!identity_read_buyer(service->identity, request, buyer)) return;
+    status = store_find_order(service->store, id, buyer, &order, &err);
+    if (status != STORE_OK) {
+        handlers_send_store_failure(request, status, &err);
+        return;
+    }
+    http_add_order(&body, &(struct order_view){
+                              .id = order.id, .sale_id = id, .buyer = buyer, .state = order.state});
+    http_send_json(request, 200, &body);
+}

@@ -1,0 +1,294 @@
+/*
+ * Flags and environment -> struct config. The table below is all there is to know of a flag: its
+ * names, its kind, its default, its place in the struct and its help. Runs before threads exist.
+ */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "guard.h"
+#include "text.h"
+
+typedef enum kind { KIND_TEXT, KIND_ADDRESS, KIND_NUMBER, KIND_SWITCH, KIND_LEVEL, KIND_NAME } kind;
+
+struct flag {
+    const char *name;
+    const char *env;
+    const char *fallback; /* default; NULL: worked out elsewhere, the help says how */
+    const char *value;    /* what --help calls the value */
+    const char *help;
+    size_t offset;    /* of the field in struct config */
+    int64_t min, max; /* KIND_NUMBER */
+    kind kind;
+};
+
+#define FIELD(name) .offset = offsetof(struct config, name)
+
+static const struct flag flags[] = {
+    {"--listen", "SECKILL_LISTEN", "127.0.0.1:8080", "ADDRESS",
+     "buyers' address; port 0 takes a free one", FIELD(listen), .kind = KIND_ADDRESS},
+    {"--admin-listen", "SECKILL_ADMIN_LISTEN", "127.0.0.1:8081", "ADDRESS", "operators' address",
+     FIELD(admin_listen), .kind = KIND_ADDRESS},
+    {"--redis", "SECKILL_REDIS", NULL, "URL",
+     "redis://[user:pass@]host[:port][/db] or unix:///path [a private redis-server in --data]",
+     FIELD(redis), .kind = KIND_TEXT},
+    {"--data", "SECKILL_DATA", "seckill-data", "DIR",
+     "the private Redis and the admin token live here", FIELD(data), .kind = KIND_TEXT},
+    {"--connections", "SECKILL_CONNECTIONS", "4096", "N",
+     "buyers' connections served at the same time", FIELD(connections), 1, 20000, KIND_NUMBER},
+    {"--guard", "SECKILL_GUARD", "mutex", "NAME", "guard of new sales; see below", FIELD(guard),
+     .kind = KIND_TEXT},
+    {"--batch", "SECKILL_BATCH", "256", "N", "purchases served together; 1: a lock for each",
+     FIELD(batch), 1, 1024, KIND_NUMBER},
+    {"--lease-ms", "SECKILL_LEASE_MS", "3000", "MS", "lease of a guard's lock", FIELD(lease_ms),
+     100, 600000, KIND_NUMBER},
+    {"--deadline-ms", "SECKILL_DEADLINE_MS", "2000", "MS",
+     "a purchase that has not begun by then is refused", FIELD(deadline_ms), 10, 60000,
+     KIND_NUMBER},
+    {"--admin-token", "SECKILL_ADMIN_TOKEN", NULL, "FILE",
+     "operators' bearer token; made when missing [DIR/admin.token]", FIELD(admin_token),
+     .kind = KIND_TEXT},
+    {"--lab", "SECKILL_LAB", NULL, NULL, "trust X-User-Id, and let flawed guards run", FIELD(lab),
+     .kind = KIND_SWITCH},
+    {"--instance", "SECKILL_INSTANCE", NULL, "NAME", "name of this instance [host-pid]",
+     FIELD(instance), .kind = KIND_NAME},
+    {"--log-level", "SECKILL_LOG_LEVEL", "info", "LEVEL", "error, warn, info or debug",
+     FIELD(log_level), .kind = KIND_LEVEL},
+};
+
+enum { FLAG_COUNT = sizeof flags / sizeof flags[0] };
+
+static const char *read_env(const char *name)
+{
+    return secure_getenv(name);
+}
+
+static bool number_is_read(const char *text, const struct flag *flag, int64_t *out)
+{
+    char *end = NULL;
+    long long number = 0;
+
+    if (*text < '0' || *text > '9') return false;
+    errno = 0;
+    number = strtoll(text, &end, 10);
+    if (errno || *end || number < flag->min || number > flag->max) return false;
+    *out = number;
+    return true;
+}
+
+static bool address_is_valid(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    char host[INET_ADDRSTRLEN] = "";
+    struct in_addr address;
+    static const struct flag port_range = {.min = 0, .max = 65535};
+    int64_t port = 0;
+
+    if (!colon || (size_t)(colon - text) >= sizeof host) return false;
+    memcpy(host, text, (size_t)(colon - text));
+    return inet_pton(AF_INET, host, &address) == 1 && number_is_read(colon + 1, &port_range, &port);
+}
+
+static bool switch_is_read(const char *text, bool *out)
+{
+    static const char *const on[] = {"1", "true", "yes", "on"};
+    static const char *const off[] = {"", "0", "false", "no", "off"};
+
+    for (size_t i = 0; i < sizeof on / sizeof on[0]; i++) {
+        if (strcasecmp(text, on[i]) == 0) return *out = true;
+    }
+    for (size_t i = 0; i < sizeof off / sizeof off[0]; i++) {
+        if (strcasecmp(text, off[i]) == 0) {
+            *out = false;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool level_is_read(const char *text, enum log_level *out)
+{
+    for (int level = 0; level < LOG_LEVEL_COUNT; level++) {
+        if (strcmp(text, log_level_name((log_level)level)) != 0) continue;
+        *out = (log_level)level;
+        return true;
+    }
+    return false;
+}
+
+static bool has_control_bytes(const char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20 || *text == 0x7f) return true;
+    }
+    return false;
+}
+
+/* Check one value and put it into its field; `name` is the flag or variable it came from. */
+static bool set_field(const struct flag *flag, const char *name, const char *value,
+                      struct config *out, struct refusal *why)
+{
+    void *field = (char *)out + flag->offset;
+    char shown[64];
+
+    log_escape(value, shown, sizeof shown);
+    switch (flag->kind) {
+    case KIND_TEXT:
+        if (!*value || has_control_bytes(value))
+            return refusal_say(why, "%s: \"%s\" is not usable", name, shown);
+        *(const char **)field = value;
+        break;
+    case KIND_ADDRESS:
+        if (!address_is_valid(value))
+            return refusal_say(why, "%s: \"%s\" is not an address like 127.0.0.1:8080", name,
+                               shown);
+        *(const char **)field = value;
+        break;
+    case KIND_NUMBER:
+        if (!number_is_read(value, flag, field))
+            return refusal_say(why, "%s: \"%s\" is not a number from %lld to %lld", name, shown,
+                               (long long)flag->min, (long long)flag->max);
+        break;
+    case KIND_SWITCH:
+        if (!switch_is_read(value, field))
+            return refusal_say(why, "%s: \"%s\" is neither true nor false", name, shown);
+        break;
+    case KIND_LEVEL:
+        if (!level_is_read(value, field))
+            return refusal_say(why, "%s: \"%s\" is not error, warn, info or debug", name, shown);
+        break;
+    case KIND_NAME:
+        if (!idempotency_key_is_valid(value))
+            return refusal_say(why, "%s: \"%s\" is not 1 to 64 of A-Z a-z 0-9 _ . -", name, shown);
+        *(const char **)field = value;
+        break;
+    }
+    return true;
+}
+
+static const struct flag *find_flag(const char *name, size_t len)
+{
+    for (size_t i = 0; i < FLAG_COUNT; i++) {
+        if (strlen(flags[i].name) == len && memcmp(flags[i].name, name, len) == 0) return &flags[i];
+    }
+    return NULL;
+}
+
+static bool read_defaults(const struct config_source *source, struct config *out,
+                          struct refusal *why)
+{
+    const char *(*env)(const char *) = source->env ? source->env : read_env;
+    bool good = true;
+
+    for (size_t i = 0; i < FLAG_COUNT && good; i++) {
+        const char *value = env(flags[i].env);
+
+        if (value && *value) {
+            good = set_field(&flags[i], flags[i].env, value, out, why);
+        } else if (flags[i].fallback) {
+            good = set_field(&flags[i], flags[i].name, flags[i].fallback, out, why);
+        }
+    }
+    return good;
+}
+
+static bool read_flag(const struct config_source *source, int *at, struct config *out,
+                      struct refusal *why)
+{
+    const char *arg = source->argv[*at];
+    const char *equals = strchr(arg, '=');
+    const struct flag *flag = find_flag(arg, equals ? (size_t)(equals - arg) : strlen(arg));
+    const char *value = equals ? equals + 1 : NULL;
+    char shown[64];
+
+    if (!flag) {
+        log_escape(arg, shown, sizeof shown);
+        return refusal_say(why, "\"%s\" is no flag; --help lists them", shown);
+    }
+    if (!value && flag->kind == KIND_SWITCH) value = "true";
+    if (!value && *at + 1 < source->argc) value = source->argv[++*at];
+    if (!value) return refusal_say(why, "%s: a value is missing", flag->name);
+    return set_field(flag, flag->name, value, out, why);
+}
+
+static void make_instance_name(struct config *out)
+{
+    char host[40] = "";
+    struct text name = {.data = out->instance_made, .size = INSTANCE_MAX};
+
+    if (gethostname(host, sizeof host - 1) != 0 || !host[0]) memcpy(host, "seckilld", 9);
+    for (char *at = host; *at; at++) {
+        char one[2] = {*at, '\0'};
+
+        if (!idempotency_key_is_valid(one)) *at = '-';
+    }
+    text_add_string(&name, host);
+    TEXT_ADD(&name, "-");
+    text_add_number(&name, getpid());
+    out->instance_made[name.len] = '\0';
+    out->instance = out->instance_made;
+}
+
+static bool check_guard(const struct config *config, struct refusal *why)
+{
+    const struct guard *guard = guard_find(config->guard);
+    char shown[64];
+
+    log_escape(config->guard, shown, sizeof shown);
+    if (!guard) return refusal_say(why, "--guard: \"%s\" is no guard; --help lists them", shown);
+    if (!guard->flaw || config->lab) return true;
+    return refusal_say(why, "--guard: \"%s\" is flawed (%s): it runs only with --lab", shown,
+                       guard->flaw);
+}
+
+config_status config_read(const struct config_source *source, struct config *out,
+                          struct refusal *why)
+{
+    bool good = false;
+
+    for (int i = 1; i < source->argc; i++) {
+        if (strcmp(source->argv[i], "--help") == 0) return CONFIG_HELP;
+        if (strcmp(source->argv[i], "--version") == 0) return CONFIG_VERSION;
+    }
+    *out = (struct config){0};
+    good = read_defaults(source, out, why);
+    for (int i = 1; i < source->argc && good; i++)
+        good = read_flag(source, &i, out, why);
+    if (!good || !check_guard(out, why)) return CONFIG_BAD;
+    if (!out->instance) make_instance_name(out);
+    return CONFIG_RUN;
+}
+
+static void print_flag(FILE *out, const struct flag *flag)
+{
+    char left[48];
+    int len = snprintf(left, sizeof left, "%s%s%s", flag->name, flag->value ? " " : "",
+                       flag->value ? flag->value : "");
+
+    assert(len > 0 && (size_t)len < sizeof left);
+    (void)fprintf(out, "  %-24s %s", left, flag->help);
+    if (flag->fallback) (void)fprintf(out, " [%s]", flag->fallback);
+    (void)fprintf(out, "\n");
+}
+
+void config_print_help(FILE *out)
+{
+    (void)fprintf(out, "Usage: seckilld [FLAG...]\n\nServes flash sales over HTTP.\n\n");
+    for (size_t i = 0; i < FLAG_COUNT; i++)
+        print_flag(out, &flags[i]);
+    (void)fprintf(out, "  %-24s %s\n  %-24s %s\n\n", "--help", "this text", "--version",
+                  "name and version");
+    (void)fprintf(out, "Each flag is also an environment variable: --admin-listen is "
+                       "SECKILL_ADMIN_LISTEN.\nA flag wins over the variable.\n\nGuards:\n");
+    for (size_t i = 0; guard_at(i); i++) {
+        (void)fprintf(out, "  %-12s %s\n", guard_at(i)->name, guard_at(i)->idea);
+        if (guard_at(i)->flaw)
+            (void)fprintf(out, "  %-12s FLAWED, needs --lab: %s\n", "", guard_at(i)->flaw);
+    }
+}

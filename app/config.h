@@ -1,0 +1,58 @@
+/*
+ * Flags and environment -> one validated struct that never changes again.
+ */
+#ifndef SECKILL_CONFIG_H
+#define SECKILL_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "log.h"
+#include "refusal.h"
+
+enum { INSTANCE_MAX = 64 };
+
+struct config {
+    const char *listen; /* "127.0.0.1:8080"; port 0: any free one */
+    const char *admin_listen;
+    const char *redis;                    /* URL; NULL: a private redis-server */
+    const char *data;                     /* folder */
+    const char *guard;                    /* of new sales; guard_find() knows it */
+    const char *admin_token;              /* file; NULL: DATA/admin.token */
+    const char *instance;                 /* [A-Za-z0-9_.-]{1,64} */
+    char instance_made[INSTANCE_MAX + 1]; /* host-pid, when none was given */
+    int64_t connections;
+    int64_t batch;
+    int64_t lease_ms;
+    int64_t deadline_ms;
+    enum log_level log_level;
+    bool lab;
+};
+
+typedef enum config_status {
+    CONFIG_RUN,
+    CONFIG_HELP,
+    CONFIG_VERSION,
+    CONFIG_BAD, /* *why says what, without the program's name */
+} config_status;
+
+struct config_source {
+    int argc;
+    char **argv;
+    const char *(*env)(const char *name); /* NULL: the process's environment */
+};
+
+/*
+ * Read flags (they win) and environment, check every value, fill in defaults.
+ *
+ * Owns     strings of *out are borrowed from the source, or static, or inside *out: do not copy it.
+ */
+config_status config_read(const struct config_source *source, struct config *out,
+                          struct refusal *why);
+
+/* The text of --help, made from the table of flags and the table of guards. */
+void config_print_help(FILE *out);
+
+#endif

@@ -1,0 +1,145 @@
+/*
+ * Who may touch a connection is one word:
+ *   FREE       the connection's own thread
+ *   WAITING    nobody: its purchase is in group commit
+ *   ANSWERING  the leader that answers for it
+ *   ABANDONED  the client went while WAITING: whoever finishes the purchase frees the connection
+ * with one bit more (WATCHED) when the own thread sleeps until it is FREE again. Closing never waits
+ * for a purchase, only for an answer that is being written, which never blocks.
+ *
+ * civetweb closes its socket after connection_close(), so a socket in use is never one that was
+ * closed and given to another client.
+ */
+#include "connection.h"
+
+#include <arpa/inet.h>
+#include <linux/futex.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    UNSOUGHT = -1,
+    NOT_FOUND = -2,
+    FD_MAX = 32768, /* above what --connections can ask for */
+};
+
+enum connection_use { FREE, WAITING, ANSWERING, ABANDONED, WATCHED = 16 };
+
+struct connection *connection_new(void)
+{
+    struct connection *self = calloc(1, sizeof *self);
+
+    if (self) self->fd = UNSOUGHT;
+    return self;
+}
+
+void connection_close(struct connection *self)
+{
+    uint32_t waiting = WAITING;
+
+    if (!self) return;
+    if (atomic_compare_exchange_strong(&self->use, &waiting, ABANDONED)) return;
+    connection_settle(self);
+    free(self);
+}
+
+/* ---- the socket --------------------------------------------------------------------------------- */
+
+/* Whether this is the socket with that far end and that port at our end. */
+static bool is_socket(int fd, const struct sockaddr_in *peer, in_port_t local_port)
+{
+    struct sockaddr_in found = {0};
+    socklen_t len = sizeof found;
+
+    if (getpeername(fd, (struct sockaddr *)&found, &len) != 0 || found.sin_family != AF_INET ||
+        found.sin_port != peer->sin_port || found.sin_addr.s_addr != peer->sin_addr.s_addr) {
+        return false;
+    }
+    len = sizeof found;
+    return getsockname(fd, (struct sockaddr *)&found, &len) == 0 && found.sin_port == local_port;
+}
+
+bool connection_find_socket(struct connection *self, const char *remote_addr, int remote_port,
+                            int local_port)
+{
+    /* Connections that come one after the other have neighbouring sockets: look around the last. */
+    static atomic_int guess;
+    struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons((uint16_t)remote_port)};
+    int middle = atomic_load_explicit(&guess, memory_order_relaxed);
+
+    if (self->fd != UNSOUGHT) return self->fd >= 0;
+    self->fd = NOT_FOUND;
+    if (inet_pton(AF_INET, remote_addr, &peer.sin_addr) != 1) return false;
+    for (int i = 0; i < 2 * FD_MAX && self->fd < 0; i++) {
+        int fd = i % 2 ? middle - 1 - i / 2 : middle + i / 2;
+
+        if (fd < 0 || fd >= FD_MAX || !is_socket(fd, &peer, htons((uint16_t)local_port))) continue;
+        self->fd = fd;
+        atomic_store_explicit(&guess, fd, memory_order_relaxed);
+    }
+    return self->fd >= 0;
+}
+
+void connection_send(const struct connection *self, const char *data, size_t len)
+{
+    ssize_t sent = send(self->fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+    /* Gone, or its buffer is full of unread answers: its thread will see the end and close. */
+    if (sent != (ssize_t)len) (void)shutdown(self->fd, SHUT_RDWR);
+}
+
+/* ---- the purchase ------------------------------------------------------------------------------- */
+
+void connection_settle(struct connection *self)
+{
+    uint32_t use = atomic_load(&self->use);
+
+    while ((use & ~(uint32_t)WATCHED) != FREE) {
+        if (!(use & WATCHED) && !atomic_compare_exchange_strong(&self->use, &use, use | WATCHED)) {
+            continue;
+        }
+        (void)syscall(SYS_futex, &self->use, FUTEX_WAIT_PRIVATE, use | WATCHED, NULL, NULL, 0);
+        use = atomic_load(&self->use);
+    }
+}
+
+void connection_begin(struct connection *self, const struct http_request *request,
+                      const char *sale_id)
+{
+    self->request = *request;
+    if (request->request_id) {
+        self->request.request_id =
+            strncpy(self->request_id, request->request_id, sizeof self->request_id - 1);
+    }
+    (void)strncpy(self->sale_id, sale_id, sizeof self->sale_id - 1);
+    self->purchase = (struct purchase){.buyer = self->buyer, .key = self->key};
+    self->request.is_detached = true;
+    atomic_store(&self->use, WAITING);
+}
+
+bool connection_may_answer(struct connection *self)
+{
+    uint32_t use = atomic_load(&self->use);
+
+    while ((use & ~(uint32_t)WATCHED) == WAITING) {
+        if (atomic_compare_exchange_strong(&self->use, &use, ANSWERING | (use & WATCHED))) {
+            return true;
+        }
+    }
+    free(self); /* ABANDONED */
+    return false;
+}
+
+void connection_answered(struct connection *self)
+{
+    uint32_t use = atomic_exchange(&self->use, FREE);
+
+    /* From here the connection may be gone; waking at its address harms nobody. */
+    if (use & WATCHED) {
+        (void)syscall(SYS_futex, &self->use, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    }
+}

@@ -1,0 +1,66 @@
+/*
+ * A buyer's connection, and the purchase under way on it. While a purchase waits in group commit, the
+ * thread of its connection already waits for the next request; the leader of the batch writes the
+ * answer to the socket. That spares two context switches per purchase.
+ */
+#ifndef SECKILL_CONNECTION_H
+#define SECKILL_CONNECTION_H
+
+#include <stdatomic.h>
+
+#include "http.h"
+
+struct service;
+
+struct connection {
+    int fd;               /* borrowed: civetweb's socket; negative: not known */
+    _Atomic uint32_t use; /* connection.c's: who may touch the rest now */
+    /* The purchase under way, with copies of all it needs when its request is gone. */
+    struct service *service;
+    struct http_request request;
+    struct purchase purchase;
+    char sale_id[SALE_ID_MAX + 1];
+    char buyer[BUYER_ID_MAX + 1];
+    char key[IDEMPOTENCY_KEY_MAX + 1];
+    char request_id[HTTP_TOKEN_MAX + 1];
+};
+
+/* NULL when out of memory. Threads: each connection has one, civetweb's. */
+struct connection *connection_new(void);
+
+/*
+ * Civetweb is about to close the socket.
+ *
+ * Owns     takes the connection: it is freed now, or when its purchase is done.
+ */
+void connection_close(struct connection *self);
+
+/*
+ * Find the socket of a connection by its two ends, which civetweb tells, since it does not tell the
+ * socket. Looked for once per connection.
+ *
+ * Returns  false when it is not to be found: answer through civetweb then.
+ */
+bool connection_find_socket(struct connection *self, const char *remote_addr, int remote_port,
+                            int local_port);
+
+/* Wait until the answer to the request before is out; at once if there is none. */
+void connection_settle(struct connection *self);
+
+/* Copy what the purchase needs. From here until it is answered, nobody else touches the connection. */
+void connection_begin(struct connection *self, const struct http_request *request,
+                      const char *sale_id);
+
+/*
+ * The purchase has its outcome; any thread.
+ *
+ * Returns  whether to answer it, and then end with connection_answered(). If not, the client is
+ *          gone and so is the connection: do not touch it.
+ */
+bool connection_may_answer(struct connection *self);
+void connection_answered(struct connection *self);
+
+/* Send without waiting. A client that does not read its answers loses the connection. */
+void connection_send(const struct connection *self, const char *data, size_t len);
+
+#endif

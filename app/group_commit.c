@@ -1,0 +1,379 @@
+/*
+ * Group commit: one leader per batch, one batch per sale at a time.
+ *
+ * A purchase either joins the last batch that has not begun, or opens a new one, and then its thread
+ * leads it: it waits for its turn, closes the batch, runs the guard for all, passes the turn on, and
+ * calls done() for each. So one acquire, one script and one release serve everybody who came in the
+ * meantime, and the lock is contended only between instances. Followers do not sleep here: the
+ * leader answers for them, which saves two context switches per purchase.
+ *
+ * A batch lives on its leader's stack, a purchase with its caller. Once done() was called, a purchase
+ * may be gone, so its successor is read before.
+ *
+ * Threads: the HTTP workers, any number. Locks: a lane's mutex guards its queue, the map's mutex the
+ * making of lanes; neither is taken while the other is held.
+ */
+#include "group_commit.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "app_scripts.h"
+#include "clock.h"
+#include "guard.h"
+#include "node.h"
+#include "order_id.h"
+
+enum {
+    BATCH_MAX = 1024,
+    LANE_BUCKETS = 256,
+    RUN_MIN_MS = 20, /* with less time than this left, a purchase is not begun */
+    NS_PER_MS = 1000000,
+};
+
+/* Purchases that will be served together; the first one's thread leads. Under the lane's mutex. */
+struct batch {
+    struct purchase *first;
+    struct purchase *last;
+    struct batch *next;
+    unsigned count;
+    _Atomic uint32_t turn; /* futex: 1 when the leader may begin */
+};
+
+struct lane {
+    char sale_id[SALE_ID_MAX + 1];
+    const struct guard *guard;
+    struct lane *next;     /* in its bucket; set once */
+    pthread_mutex_t mutex; /* guards the queue below */
+    struct batch *head;    /* waiting batches, oldest first */
+    struct batch *tail;
+    bool is_running;   /* some batch is being served, or has been given the turn */
+    atomic_uint depth; /* purchases inside */
+};
+
+struct group_commit {
+    struct group_commit_options options;
+    lk_script *purchase; /* owned */
+    struct order_ids ids;
+    _Atomic(struct lane *) lanes[LANE_BUCKETS]; /* grow only */
+    pthread_mutex_t map_mutex;                  /* guards additions to the lanes */
+    struct node *node;                          /* owned */
+};
+
+/* ---- futex ------------------------------------------------------------------------------------- */
+
+/* Sleep while *word is value; may wake early. */
+static void futex_wait(_Atomic uint32_t *word, uint32_t value)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* ---- lanes --------------------------------------------------------------------------------------- */
+
+static _Atomic(struct lane *) *bucket_of(struct group_commit *self, const char *sale_id)
+{
+    uint32_t hash = 2166136261U; /* FNV-1a */
+
+    for (const char *c = sale_id; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * 16777619U;
+    return &self->lanes[hash % LANE_BUCKETS];
+}
+
+static struct lane *find_lane(struct group_commit *self, const char *sale_id)
+{
+    struct lane *lane = atomic_load_explicit(bucket_of(self, sale_id), memory_order_acquire);
+
+    while (lane && strcmp(lane->sale_id, sale_id) != 0)
+        lane = lane->next;
+    return lane;
+}
+
+/* The lane of a sale that exists, made now unless another thread was faster. NULL: no memory. */
+static struct lane *add_lane(struct group_commit *self, const struct sale *sale)
+{
+    _Atomic(struct lane *) *bucket = bucket_of(self, sale->id);
+
+    (void)pthread_mutex_lock(&self->map_mutex);
+    struct lane *lane = find_lane(self, sale->id);
+    if (!lane) lane = calloc(1, sizeof *lane);
+    if (lane && !lane->guard) {
+        (void)snprintf(lane->sale_id, sizeof lane->sale_id, "%s", sale->id);
+        (void)pthread_mutex_init(&lane->mutex, NULL);
+        lane->guard = guard_find(sale->guard);
+        lane->next = atomic_load(bucket);
+        atomic_store_explicit(bucket, lane, memory_order_release);
+    }
+    (void)pthread_mutex_unlock(&self->map_mutex);
+    return lane;
+}
+
+/* The lane of a sale; NULL with the outcome that says why not. */
+static struct lane *open_lane(struct group_commit *self, const char *sale_id, outcome *out_outcome)
+{
+    struct sale sale;
+    struct lane *lane = find_lane(self, sale_id);
+
+    if (lane) return lane;
+    switch (store_load_sale(self->options.store, sale_id, &sale, NULL)) {
+    case STORE_OK:
+        break;
+    case STORE_NOT_FOUND:
+        *out_outcome = OUTCOME_NO_SALE;
+        return NULL;
+    case STORE_EXISTS:
+    case STORE_UNAVAILABLE:
+    case STORE_UNKNOWN: /* a read: nothing was executed */
+    case STORE_FAILED:
+        *out_outcome = OUTCOME_STORE_UNAVAILABLE;
+        return NULL;
+    }
+    const struct guard *guard = guard_find(sale.guard);
+    bool is_allowed = guard && (self->options.lab || !guard->flaw);
+    if (is_allowed) lane = add_lane(self, &sale);
+    if (!lane) *out_outcome = OUTCOME_STORE_UNAVAILABLE; /* a guard this instance must not run */
+    return lane;
+}
+
+/* ---- running a guard ------------------------------------------------------------------------------ */
+
+static outcome outcome_of(guard_status status)
+{
+    switch (status) {
+    case GUARD_BUSY:
+        return OUTCOME_LOCK_TIMEOUT;
+    case GUARD_UNKNOWN:
+        return OUTCOME_UNKNOWN;
+    case GUARD_DONE:
+    case GUARD_UNAVAILABLE:
+        break;
+    }
+    return OUTCOME_STORE_UNAVAILABLE;
+}
+
+static void set_all(struct purchase **list, size_t count, outcome same)
+{
+    for (size_t i = 0; i < count; i++)
+        list[i]->outcome = same;
+}
+
+/* Serve purchases by the lane's guard: every one has its outcome afterwards. */
+static void run_guard(struct group_commit *self, const struct lane *lane, struct purchase **list,
+                      size_t count, int64_t limit_ms, int64_t waited_ns)
+{
+    struct guard_ctx ctx = {.client = self->options.client,
+                            .purchase = self->purchase,
+                            .sale_id = lane->sale_id,
+                            .instance = self->options.instance,
+                            .lease_ms = self->options.lease_ms,
+                            .limit_ms = limit_ms};
+    int64_t begin = clock_mono_ns();
+    int node = node_number(self->node);
+
+    if (node < 0) {
+        set_all(list, count, OUTCOME_STORE_UNAVAILABLE);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        order_id_next(&self->ids, (unsigned)node, list[i]->order_id);
+    struct guard_result result = lane->guard->sell(&ctx, list, count);
+    if (result.status != GUARD_DONE) set_all(list, count, outcome_of(result.status));
+    if (self->options.on_batch) {
+        self->options.on_batch(lane->guard->name, count, waited_ns, clock_mono_ns() - begin,
+                               self->options.on_batch_arg);
+    }
+}
+
+/* ---- batches ---------------------------------------------------------------------------------------- */
+
+/* Our turn: nobody joins any more. Those with enough time left are listed. */
+static size_t close_batch(struct lane *lane, struct batch *batch, struct purchase **list,
+                          int64_t *out_limit_ms)
+{
+    int64_t now = clock_mono_ns();
+    int64_t limit_ns = 0;
+    size_t count = 0;
+
+    (void)pthread_mutex_lock(&lane->mutex);
+    lane->head = batch->next;
+    if (!lane->head) lane->tail = NULL;
+    (void)pthread_mutex_unlock(&lane->mutex);
+    for (struct purchase *purchase = batch->first; purchase; purchase = purchase->next) {
+        int64_t left_ns = purchase->deadline_ns - now;
+
+        purchase->outcome = OUTCOME_LOCK_TIMEOUT;
+        if (left_ns < (int64_t)RUN_MIN_MS * NS_PER_MS) continue;
+        if (left_ns > limit_ns) limit_ns = left_ns;
+        list[count++] = purchase;
+    }
+    *out_limit_ms = limit_ns / NS_PER_MS;
+    return count;
+}
+
+static void pass_turn(struct lane *lane)
+{
+    (void)pthread_mutex_lock(&lane->mutex);
+    struct batch *next = lane->head;
+    lane->is_running = next != NULL;
+    if (next) {
+        /* Under the mutex: once it sees its turn, the leader takes the mutex before it leaves. */
+        atomic_store(&next->turn, 1);
+        futex_wake(&next->turn);
+    }
+    (void)pthread_mutex_unlock(&lane->mutex);
+}
+
+static void finish(struct lane *lane, struct purchase *purchase)
+{
+    purchase->guard = lane->guard->name;
+    atomic_fetch_sub(&lane->depth, 1);
+    purchase->done(purchase, purchase->done_arg);
+}
+
+static void lead(struct group_commit *self, struct lane *lane, struct batch *batch,
+                 int64_t joined_ns)
+{
+    struct purchase *list[BATCH_MAX];
+    struct purchase *next = NULL;
+    int64_t limit_ms = 0;
+
+    while (atomic_load(&batch->turn) == 0)
+        futex_wait(&batch->turn, 0);
+    size_t count = close_batch(lane, batch, list, &limit_ms);
+    if (count > 0) {
+        run_guard(self, lane, list, count, limit_ms, clock_mono_ns() - joined_ns);
+    }
+    pass_turn(lane);
+    for (struct purchase *purchase = batch->first; purchase; purchase = next) {
+        next = purchase->next; /* once done, it may be gone */
+        finish(lane, purchase);
+    }
+}
+
+static void sell_in_batch(struct group_commit *self, struct lane *lane, struct purchase *purchase)
+{
+    struct batch own = {0};
+    struct batch *batch = NULL;
+    int64_t now = clock_mono_ns();
+
+    purchase->next = NULL;
+    purchase->deadline_ns = now + self->options.deadline_ms * NS_PER_MS;
+    (void)pthread_mutex_lock(&lane->mutex);
+    batch = lane->tail;
+    if (!batch || batch->count >= self->options.batch) {
+        *(batch ? &batch->next : &lane->head) = &own;
+        batch = lane->tail = &own;
+        if (!lane->is_running) own.turn = 1;
+        lane->is_running = true;
+    }
+    *(batch->last ? &batch->last->next : &batch->first) = purchase;
+    batch->last = purchase;
+    batch->count++;
+    (void)pthread_mutex_unlock(&lane->mutex);
+    if (batch == &own) lead(self, lane, &own, now);
+}
+
+/* --batch 1: the textbook, where every purchase takes the lock itself. */
+static void sell_alone(struct group_commit *self, struct lane *lane, struct purchase *purchase)
+{
+    run_guard(self, lane, &purchase, 1, self->options.deadline_ms, 0);
+    finish(lane, purchase);
+}
+
+/* ---- public ------------------------------------------------------------------------------------------- */
+
+void group_commit_submit(struct group_commit *self, const char *sale_id, struct purchase *purchase)
+{
+    struct lane *lane = open_lane(self, sale_id, &purchase->outcome);
+
+    if (!lane) {
+        purchase->guard = "";
+        purchase->done(purchase, purchase->done_arg);
+    } else if (atomic_fetch_add(&lane->depth, 1) >= self->options.queue_max) {
+        purchase->outcome = OUTCOME_OVERLOADED;
+        finish(lane, purchase);
+    } else if (self->options.batch == 1) {
+        sell_alone(self, lane, purchase);
+    } else {
+        sell_in_batch(self, lane, purchase);
+    }
+}
+
+static void wake_seller(struct purchase *purchase, void *arg)
+{
+    _Atomic uint32_t *is_done = arg;
+
+    (void)purchase;
+    atomic_store(is_done, 1);
+    futex_wake(is_done); /* the word may be gone by now: waking nobody harms nobody */
+}
+
+const char *group_commit_sell(struct group_commit *self, const char *sale_id,
+                              struct purchase *purchase)
+{
+    _Atomic uint32_t is_done = 0;
+
+    purchase->done = wake_seller;
+    purchase->done_arg = &is_done;
+    group_commit_submit(self, sale_id, purchase);
+    while (atomic_load(&is_done) == 0)
+        futex_wait(&is_done, 0);
+    return purchase->guard;
+}
+
+unsigned group_commit_depth(const struct group_commit *self)
+{
+    unsigned depth = 0;
+
+    for (size_t i = 0; i < LANE_BUCKETS; i++) {
+        for (struct lane *lane = atomic_load(&self->lanes[i]); lane; lane = lane->next)
+            depth += atomic_load(&lane->depth);
+    }
+    return depth;
+}
+
+struct group_commit *group_commit_new(const struct group_commit_options *options)
+{
+    struct group_commit *self = calloc(1, sizeof *self);
+
+    if (!self) return NULL;
+    self->options = *options;
+    if (self->options.batch < 1) self->options.batch = 1;
+    if (self->options.batch > BATCH_MAX) self->options.batch = BATCH_MAX;
+    (void)pthread_mutex_init(&self->map_mutex, NULL);
+    self->node = node_new(options->client);
+    self->purchase = lk_script_new(app_script_named("purchase"));
+    if (self->node && self->purchase) return self;
+    group_commit_free(self);
+    return NULL;
+}
+
+void group_commit_free(struct group_commit *self)
+{
+    if (!self) return;
+    node_free(self->node);
+    for (size_t i = 0; i < LANE_BUCKETS; i++) {
+        struct lane *next = NULL;
+
+        for (struct lane *lane = atomic_load(&self->lanes[i]); lane; lane = next) {
+            next = lane->next;
+            (void)pthread_mutex_destroy(&lane->mutex);
+            free(lane);
+        }
+    }
+    lk_script_free(self->purchase);
+    (void)pthread_mutex_destroy(&self->map_mutex);
+    free(self);
+}

@@ -1,0 +1,50 @@
+/*
+ * Purchases that wait for the same sale are served together: the first of a batch leads it, runs the
+ * sale's guard once for all, and answers for the others.
+ */
+#ifndef SECKILL_GROUP_COMMIT_H
+#define SECKILL_GROUP_COMMIT_H
+
+#include "purchase.h"
+#include "store.h"
+
+struct group_commit; /* opaque */
+
+struct group_commit_options {
+    lk_client *client;    /* borrowed */
+    struct store *store;  /* borrowed */
+    const char *instance; /* borrowed */
+    unsigned batch;       /* purchases per batch; 1: every purchase takes the lock itself */
+    unsigned queue_max;   /* purchases waiting or running per sale; more are OVERLOADED */
+    int64_t lease_ms;
+    int64_t deadline_ms; /* a purchase that has not begun by then is LOCK_TIMEOUT */
+    bool lab;            /* flawed guards may run */
+    /* One batch ended; called by the leader with no lock held; must not block. May be NULL. */
+    void (*on_batch)(const char *guard, size_t count, int64_t waited_ns, int64_t ran_ns, void *arg);
+    void *on_batch_arg;
+};
+
+/* NULL when out of memory. */
+struct group_commit *group_commit_new(const struct group_commit_options *options);
+/* No purchase may be under way any more. NULL is fine. */
+void group_commit_free(struct group_commit *self);
+
+/*
+ * Buy one unit of a sale. purchase->done() is called once, with the outcome set: by this thread
+ * before the call returns, or later by the leader of its batch.
+ *
+ * Shape    sale_id, purchase->buyer and purchase->key are valid (sale.h).
+ * Owns     the purchase and what it borrows must live until done() is called.
+ * Units    done() comes within deadline_ms plus one round trip.
+ * Threads  any number at once. done() must not block.
+ */
+void group_commit_submit(struct group_commit *self, const char *sale_id, struct purchase *purchase);
+
+/* The same, coming back with the outcome set. Uses done and done_arg itself; returns guard. */
+const char *group_commit_sell(struct group_commit *self, const char *sale_id,
+                              struct purchase *purchase);
+
+/* Purchases waiting or running now. */
+unsigned group_commit_depth(const struct group_commit *self);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * What handlers of both ports share. Runs on civetweb's threads.
+ */
+#include "handlers.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+
+enum { LIST_MAX = 1000, LOG_EVERY_MS = 1000 };
+
+/* A store that is down is worth a line now and then, not one per request. */
+static bool may_log_now(void)
+{
+    static atomic_llong next_ms;
+    long long now_ms = clock_mono_ms();
+    long long due_ms = atomic_load(&next_ms);
+
+    return now_ms >= due_ms &&
+           atomic_compare_exchange_strong(&next_ms, &due_ms, now_ms + LOG_EVERY_MS);
+}
+
+void handlers_send_store_failure(struct http_request *request, store_status status,
+                                 const struct lk_error *err)
+{
+    static const struct {
+        http_problem problem;
+        struct http_detail detail;
+    } answers[] = {
+        [STORE_OK] = {PROBLEM_INTERNAL, {0}},
+        [STORE_NOT_FOUND] = {PROBLEM_NOT_FOUND, {.detail = "No such sale, or no such order."}},
+        [STORE_EXISTS] = {PROBLEM_CONFLICT, {.detail = "A sale of this id exists already."}},
+        [STORE_UNAVAILABLE] = {PROBLEM_STORE_UNAVAILABLE, {.headers = "Retry-After: 1\r\n"}},
+        [STORE_UNKNOWN] = {PROBLEM_OUTCOME_UNKNOWN, {.headers = "Retry-After: 1\r\n"}},
+        [STORE_FAILED] = {PROBLEM_INTERNAL, {0}},
+    };
+    bool is_failure = status != STORE_NOT_FOUND && status != STORE_EXISTS;
+
+    assert(status != STORE_OK);
+    if (is_failure && may_log_now())
+        log_line(LOG_ERROR, "store: %s", err->text[0] ? err->text : lk_status_name(err->code));
+    http_send_problem(request, answers[status].problem, &answers[status].detail);
+}
+
+void handlers_send_made(struct http_request *request, const struct http_answer *answer, char *body)
+{
+    if (!body) {
+        http_send_problem(request, PROBLEM_INTERNAL, NULL);
+        return;
+    }
+    http_send(request, &(struct http_answer){.status = answer->status,
+                                             .type = HTTP_JSON,
+                                             .headers = answer->headers,
+                                             .body = body,
+                                             .body_len = strlen(body)});
+    free(body);
+}
+
+void handlers_send_sale(struct service *service, struct http_request *request, const char *id,
+                        enum json_view view)
+{
+    struct lk_error err = {0};
+    struct sale sale = {0};
+    store_status status = store_load_sale(service->store, id, &sale, &err);
+
+    if (status == STORE_OK) {
+        handlers_send_made(request, &(struct http_answer){.status = 200},
+                           json_of_sale(&sale, view));
+    } else {
+        handlers_send_store_failure(request, status, &err);
+    }
+}
+
+void handlers_send_sales(struct service *service, struct http_request *request, enum json_view view)
+{
+    struct lk_error err = {0};
+    struct sale *sales = NULL;
+    size_t count = 0;
+    store_status status = store_list_sales(service->store, LIST_MAX, &sales, &count, &err);
+
+    if (status == STORE_OK) {
+        handlers_send_made(request, &(struct http_answer){.status = 200},
+                           json_of_sales(sales, count, view));
+    } else {
+        handlers_send_store_failure(request, status, &err);
+    }
+    free(sales);
+}

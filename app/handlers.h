@@ -1,0 +1,37 @@
+/*
+ * The handlers that the table of routes names: buyers' in buyers.c, operators' in operators.c;
+ * what both use is in handlers.c.
+ */
+#ifndef SECKILL_HANDLERS_H
+#define SECKILL_HANDLERS_H
+
+#include "json.h"
+#include "routes.h"
+
+/* id: the {id} of the path, a valid sale id; "" when the path has none. */
+typedef void (*route_handler)(struct service *service, struct http_request *request,
+                              const char *id);
+
+void buyers_time(struct service *service, struct http_request *request, const char *id);
+void buyers_list_sales(struct service *service, struct http_request *request, const char *id);
+void buyers_show_sale(struct service *service, struct http_request *request, const char *id);
+void buyers_buy(struct service *service, struct http_request *request, const char *id);
+void buyers_show_order(struct service *service, struct http_request *request, const char *id);
+
+void operators_create_sale(struct service *service, struct http_request *request, const char *id);
+void operators_list_sales(struct service *service, struct http_request *request, const char *id);
+void operators_show_sale(struct service *service, struct http_request *request, const char *id);
+void operators_end_sale(struct service *service, struct http_request *request, const char *id);
+void operators_list_orders(struct service *service, struct http_request *request, const char *id);
+
+/* For both: answer with what the store said, when that was not OK, and log it. */
+void handlers_send_store_failure(struct http_request *request, store_status status,
+                                 const struct lk_error *err);
+/* Send a body made by json.h, and free it; NULL is answered as an internal error. */
+void handlers_send_made(struct http_request *request, const struct http_answer *answer, char *body);
+void handlers_send_sale(struct service *service, struct http_request *request, const char *id,
+                        enum json_view view);
+void handlers_send_sales(struct service *service, struct http_request *request,
+                         enum json_view view);
+
+#endif

@@ -1,0 +1,384 @@
+/*
+ * The edge: heads and bodies in, answers out; what the answers say is in http_answers.c. Runs on
+ * civetweb's worker threads, one request each. The hot path (livez, purchases) makes no allocation,
+ * takes no lock and writes once.
+ *
+ * civetweb reads heads leniently; what two servers could read differently is refused here.
+ */
+#include "http.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <civetweb.h>
+
+#include "clock.h"
+#include "connection.h"
+#include "rfc3339.h"
+
+enum { HEAD_SIZE = 640, ANSWER_SIZE = 2048 };
+
+static const struct {
+    int status;
+    const char *line;
+} status_lines[] = {
+    {200, "HTTP/1.1 200 OK\r\n"},
+    {201, "HTTP/1.1 201 Created\r\n"},
+    {400, "HTTP/1.1 400 Bad Request\r\n"},
+    {401, "HTTP/1.1 401 Unauthorized\r\n"},
+    {403, "HTTP/1.1 403 Forbidden\r\n"},
+    {404, "HTTP/1.1 404 Not Found\r\n"},
+    {405, "HTTP/1.1 405 Method Not Allowed\r\n"},
+    {408, "HTTP/1.1 408 Request Timeout\r\n"},
+    {409, "HTTP/1.1 409 Conflict\r\n"},
+    {410, "HTTP/1.1 410 Gone\r\n"},
+    {411, "HTTP/1.1 411 Length Required\r\n"},
+    {413, "HTTP/1.1 413 Content Too Large\r\n"},
+    {415, "HTTP/1.1 415 Unsupported Media Type\r\n"},
+    {503, "HTTP/1.1 503 Service Unavailable\r\n"},
+    {500, "HTTP/1.1 500 Internal Server Error\r\n"}, /* last: what is not in the table */
+};
+
+/* ---- head ------------------------------------------------------------------------------------ */
+
+/* Digits only; more than any body may have becomes HTTP_BODY_MAX + 1. */
+static bool length_is_read(const char *value, size_t *out)
+{
+    size_t len = 0;
+
+    if (!*value) return false;
+    for (; *value; value++) {
+        if (*value < '0' || *value > '9') return false;
+        if (len <= HTTP_BODY_MAX) len = len * 10 + (size_t)(*value - '0');
+    }
+    *out = len;
+    return true;
+}
+
+/* The path of "/a/b" or of "http://host/a/b". */
+static const char *path_of(const char *uri)
+{
+    const char *slash = NULL;
+
+    if (*uri == '/') return uri;
+    slash = strstr(uri, "://");
+    slash = slash ? strchr(slash + 3, '/') : NULL;
+    return slash ? slash : uri;
+}
+
+/* Headers that say how a request is framed; each may come once. */
+struct framing {
+    const char *length;
+    const char *host;
+    const char *connection;
+    bool is_chunked;
+    bool is_doubled;
+};
+
+static void note_once(const char **slot, const char *value, struct framing *framing)
+{
+    if (*slot) framing->is_doubled = true;
+    *slot = value;
+}
+
+static void note_header(const struct mg_header *header, struct http_request *out,
+                        struct framing *framing)
+{
+    const char *name = header->name;
+    const char *value = header->value;
+
+    switch (name[0] | 0x20) { /* most headers of most clients are none of ours: be done quickly */
+    case 'h':
+        if (strcasecmp(name, "Host") == 0) note_once(&framing->host, value, framing);
+        break;
+    case 'c':
+        if (strcasecmp(name, "Content-Length") == 0) {
+            note_once(&framing->length, value, framing);
+        } else if (strcasecmp(name, "Content-Type") == 0) {
+            note_once(&out->content_type, value, framing);
+        } else if (strcasecmp(name, "Connection") == 0) {
+            framing->connection = value;
+        }
+        break;
+    case 't':
+        if (strcasecmp(name, "Transfer-Encoding") == 0) framing->is_chunked = true;
+        break;
+    case 'x':
+        if (strcasecmp(name, "X-User-Id") == 0) {
+            note_once(&out->user_id, value, framing);
+        } else if (strcasecmp(name, "X-Request-Id") == 0 && http_token_is_valid(value)) {
+            out->request_id = value;
+        }
+        break;
+    case 'i':
+        if (strcasecmp(name, "Idempotency-Key") == 0)
+            note_once(&out->idempotency_key, value, framing);
+        break;
+    case 'a':
+        if (strcasecmp(name, "Authorization") == 0) note_once(&out->authorization, value, framing);
+        break;
+    case 'e':
+        if (strcasecmp(name, "Expect") == 0 && strcasecmp(value, "100-continue") == 0)
+            out->expects_continue = true;
+        break;
+    default:
+        break;
+    }
+}
+
+/* As civetweb decides it; said in the answer, so both have to agree. */
+static bool client_closes(const struct http_request *request, const struct framing *framing)
+{
+    if (!framing->connection) return request->is_http_1_0;
+    return strcasestr(framing->connection, "keep-alive") == NULL;
+}
+
+/* Answer and end the connection: what follows on it cannot be trusted. */
+static bool refuse_head(struct http_request *request, http_problem problem, const char *detail)
+{
+    request->must_close = true;
+    http_send_problem(request, problem, &(struct http_detail){.detail = detail, .field = "header"});
+    return false;
+}
+
+static bool check_framing(struct http_request *out, const struct framing *framing)
+{
+    if (framing->is_doubled)
+        return refuse_head(out, PROBLEM_INVALID_REQUEST, "A header came twice that may come once.");
+    if (!out->is_http_1_0 && !framing->host)
+        return refuse_head(out, PROBLEM_INVALID_REQUEST, "Host is missing.");
+    if (framing->is_chunked && framing->length)
+        return refuse_head(out, PROBLEM_INVALID_REQUEST,
+                           "Content-Length and Transfer-Encoding exclude each other.");
+    if (framing->is_chunked)
+        return refuse_head(out, PROBLEM_LENGTH_REQUIRED, "Chunked bodies are not taken.");
+    if (framing->length && !length_is_read(framing->length, &out->body_len))
+        return refuse_head(out, PROBLEM_INVALID_REQUEST, "Content-Length is no number.");
+    if (out->body_len > HTTP_BODY_MAX)
+        return refuse_head(out, PROBLEM_PAYLOAD_TOO_LARGE, "A body has 4096 bytes at most.");
+    return true;
+}
+
+bool http_read_head(struct mg_connection *conn, struct http_request *out)
+{
+    const struct mg_request_info *info = mg_get_request_info(conn);
+    struct framing framing = {0};
+
+    out->conn = conn;
+    out->method = info->request_method;
+    out->path = path_of(info->request_uri);
+    out->is_http_1_0 = strcmp(info->http_version, "1.0") == 0;
+    out->is_head = strcmp(info->request_method, "HEAD") == 0;
+    for (int i = 0; i < info->num_headers; i++)
+        note_header(&info->http_headers[i], out, &framing);
+    if (client_closes(out, &framing)) out->must_close = true;
+    if (info->num_headers >= MG_MAX_HEADERS) /* civetweb drops the rest silently */
+        return refuse_head(out, PROBLEM_INVALID_REQUEST, "Too many headers.");
+    return check_framing(out, &framing);
+}
+
+bool http_read_idempotency_key(struct http_request *request, char out[IDEMPOTENCY_KEY_MAX + 1])
+{
+    out[0] = '\0';
+    if (!request->idempotency_key || http_unquote_key(request->idempotency_key, out)) return true;
+    http_send_problem(request, PROBLEM_INVALID_REQUEST,
+                      &(struct http_detail){.detail = "Idempotency-Key is 1 to 64 of A-Z a-z 0-9 "
+                                                      "_ . - and may stand in double quotes.",
+                                            .field = "Idempotency-Key"});
+    return false;
+}
+
+/* ---- body ------------------------------------------------------------------------------------ */
+
+/*
+ * Byte by byte: a longer mg_read() waits until all of it has come, however slowly it drips. Bytes
+ * that came along with the head, and that is nearly always all of them, cost a copy each.
+ */
+static bool body_arrives(struct http_request *request, char *out)
+{
+    int64_t deadline_ms = 0;
+
+    if (request->expects_continue &&
+        mg_write(request->conn, "HTTP/1.1 100 Continue\r\n\r\n", 25) < 0)
+        return false;
+    deadline_ms = clock_mono_ms() + HTTP_BODY_WAIT_MS;
+    for (size_t i = 0; i < request->body_len; i++) {
+        if (mg_read(request->conn, out + i, 1) != 1) return false;
+        if (i % 16 == 15 && clock_mono_ms() > deadline_ms) return false;
+    }
+    return true;
+}
+
+bool http_read_body(struct http_request *request, struct http_body *out)
+{
+    bool is_typed = request->content_type && http_type_is_json(request->content_type);
+
+    out->len = 0;
+    if ((request->content_type || request->body_len > 0) && !is_typed) {
+        http_send_problem(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
+                          &(struct http_detail){.field = "Content-Type"});
+        return false;
+    }
+    assert(request->body_len <= sizeof out->data);
+    if (request->body_len > 0 && !body_arrives(request, out->data)) {
+        request->must_close = true;
+        http_send_problem(request, PROBLEM_REQUEST_TIMEOUT, NULL);
+        return false;
+    }
+    out->len = request->body_len;
+    request->body_len = 0;
+    return true;
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static const char *status_line(int status)
+{
+    size_t last = sizeof status_lines / sizeof status_lines[0] - 1;
+
+    for (size_t i = 0; i < last; i++) {
+        if (status_lines[i].status == status) return status_lines[i].line;
+    }
+    return status_lines[last].line;
+}
+
+static void add_date(struct text *out)
+{
+    static _Thread_local struct {
+        int64_t at_s;
+        char text[HTTP_DATE_SIZE];
+    } cached;
+    int64_t now_s = clock_unix_ms() / 1000;
+
+    if (now_s != cached.at_s) {
+        http_date_format(now_s, cached.text);
+        cached.at_s = now_s;
+    }
+    TEXT_ADD(out, "Date: ");
+    text_add(out, cached.text, HTTP_DATE_SIZE - 1);
+    TEXT_ADD(out, "\r\n");
+}
+
+/* All of the head but what says where the body ends. */
+static void add_head(struct text *out, struct http_request *request,
+                     const struct http_answer *answer)
+{
+    if (request->body_len > 0) request->must_close = true; /* a body nobody read is in the way */
+    request->status = answer->status;
+    text_add_string(out, status_line(answer->status));
+    add_date(out);
+    TEXT_ADD(out, "Content-Type: ");
+    text_add_string(out, answer->type);
+    TEXT_ADD(out, "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n");
+    if (request->request_id) {
+        TEXT_ADD(out, "X-Request-Id: ");
+        text_add_string(out, request->request_id);
+        TEXT_ADD(out, "\r\n");
+    }
+    if (answer->headers) text_add_string(out, answer->headers);
+    if (request->must_close) {
+        mg_disable_connection_keep_alive(request->conn);
+        TEXT_ADD(out, "Connection: close\r\n");
+    } else {
+        TEXT_ADD(out, "Connection: keep-alive\r\n");
+    }
+}
+
+bool http_can_detach(const struct http_request *request)
+{
+    const struct mg_request_info *info = mg_get_request_info(request->conn);
+
+    return request->connection && !request->must_close && request->body_len == 0 &&
+           connection_find_socket(request->connection, info->remote_addr, info->remote_port,
+                                  info->server_port);
+}
+
+void http_send(struct http_request *request, const struct http_answer *answer)
+{
+    char small[ANSWER_SIZE];
+    size_t size = HEAD_SIZE + (answer->headers ? strlen(answer->headers) : 0) + answer->body_len;
+    char *big = size > sizeof small ? malloc(size) : NULL;
+    struct text out = big ? (struct text){.data = big, .size = size} : TEXT_OVER(small);
+
+    assert(request->status == 0);
+    if (size > sizeof small && !big) { /* no memory: say nothing rather than half of it */
+        request->status = 500;
+        mg_disable_connection_keep_alive(request->conn);
+        return;
+    }
+    add_head(&out, request, answer);
+    TEXT_ADD(&out, "Content-Length: ");
+    text_add_number(&out, (long long)answer->body_len);
+    TEXT_ADD(&out, "\r\n\r\n");
+    if (!request->is_head) text_add(&out, answer->body, answer->body_len);
+    assert(!out.is_cut);
+    if (request->is_detached) {
+        connection_send(request->connection, out.data, out.len);
+    } else {
+        (void)mg_write(request->conn, out.data,
+                       out.len); /* a client that has gone gets no answer */
+    }
+    free(big);
+}
+
+void http_send_json(struct http_request *request, int status, const struct text *body)
+{
+    assert(!body->is_cut);
+    http_send(request,
+              &(struct http_answer){
+                  .status = status, .type = HTTP_JSON, .body = body->data, .body_len = body->len});
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+static void stream_write(struct http_stream *stream, const char *bytes, size_t len)
+{
+    if (stream->is_broken) return;
+    if (mg_write(stream->request->conn, bytes, len) != (int)len) http_stream_break(stream);
+}
+
+void http_stream_begin(struct http_stream *stream, struct http_request *request, const char *type)
+{
+    char buffer[HEAD_SIZE];
+    struct text out = TEXT_OVER(buffer);
+
+    *stream = (struct http_stream){.request = request};
+    if (request->is_http_1_0) request->must_close = true; /* the end of the body is the end */
+    add_head(&out, request, &(struct http_answer){.status = 200, .type = type});
+    if (!request->is_http_1_0) TEXT_ADD(&out, "Transfer-Encoding: chunked\r\n");
+    TEXT_ADD(&out, "\r\n");
+    assert(!out.is_cut);
+    stream_write(stream, out.data, out.len);
+}
+
+bool http_stream_add(struct http_stream *stream, const char *bytes, size_t len)
+{
+    char buffer[24];
+    int head_len = 0;
+
+    if (len == 0 || stream->request->is_head) return !stream->is_broken;
+    if (stream->request->is_http_1_0) {
+        stream_write(stream, bytes, len);
+        return !stream->is_broken;
+    }
+    head_len = snprintf(buffer, sizeof buffer, "%zx\r\n", len);
+    stream_write(stream, buffer, (size_t)head_len);
+    stream_write(stream, bytes, len);
+    stream_write(stream, "\r\n", 2);
+    return !stream->is_broken;
+}
+
+void http_stream_end(struct http_stream *stream)
+{
+    if (!stream->request->is_http_1_0 && !stream->request->is_head)
+        stream_write(stream, "0\r\n\r\n", 5);
+}
+
+void http_stream_break(struct http_stream *stream)
+{
+    stream->is_broken = true;
+    mg_disable_connection_keep_alive(stream->request->conn);
+}

@@ -1,0 +1,149 @@
+/*
+ * The edge: a request's head and body come in here, answers and problems go out, and nowhere else
+ * do outcomes become HTTP codes. Handlers see requests through this header, never civetweb.
+ */
+#ifndef SECKILL_HTTP_H
+#define SECKILL_HTTP_H
+
+#include "purchase.h"
+#include "text.h"
+
+struct mg_connection; /* civetweb's */
+
+enum {
+    HTTP_BODY_MAX = 4096,
+    HTTP_BODY_WAIT_MS = 2000, /* all of a body has come by then */
+    HTTP_TOKEN_MAX = 64       /* request ids, idempotency keys */
+};
+
+/* X(value, status, name, title): every problem that is no outcome of a purchase */
+#define PROBLEM_LIST(X)                                                                            \
+    X(PROBLEM_INVALID_REQUEST, 400, "invalid-request", "The request is not valid")                 \
+    X(PROBLEM_UNAUTHENTICATED, 401, "unauthenticated", "Who is asking is not known")               \
+    X(PROBLEM_FORBIDDEN, 403, "forbidden", "Not allowed")                                          \
+    X(PROBLEM_NOT_FOUND, 404, "not-found", "There is no such thing")                               \
+    X(PROBLEM_METHOD_NOT_ALLOWED, 405, "method-not-allowed", "This path has other methods")        \
+    X(PROBLEM_REQUEST_TIMEOUT, 408, "request-timeout", "The request came too slowly")              \
+    X(PROBLEM_CONFLICT, 409, "conflict", "It exists already")                                      \
+    X(PROBLEM_LENGTH_REQUIRED, 411, "length-required", "A body needs a Content-Length")            \
+    X(PROBLEM_PAYLOAD_TOO_LARGE, 413, "payload-too-large", "The body is too large")                \
+    X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, 415, "unsupported-media-type", "The body has to be JSON")    \
+    X(PROBLEM_INTERNAL, 500, "internal", "Something went wrong here")                              \
+    X(PROBLEM_STORE_UNAVAILABLE, 503, "store-unavailable", "The store is out of reach")            \
+    X(PROBLEM_OUTCOME_UNKNOWN, 503, "outcome-unknown", "Whether it was executed is not known")
+
+typedef enum http_problem {
+#define PROBLEM_VALUE(value, status, name, title) value,
+    PROBLEM_LIST(PROBLEM_VALUE)
+#undef PROBLEM_VALUE
+        PROBLEM_COUNT
+} http_problem;
+
+/* One request. Strings are borrowed from the connection and live until the handler returns. */
+struct http_request {
+    struct mg_connection *conn;
+    struct connection *connection; /* connection.h; NULL: civetweb's thread answers everything */
+    bool is_detached;              /* that thread has moved on: the answer goes to the socket */
+    const char *method;
+    const char *path;    /* as sent: not decoded, without the query */
+    const char *user_id; /* headers; NULL: not there */
+    const char *authorization;
+    const char *idempotency_key;
+    const char *content_type;
+    const char *request_id; /* valid, to be echoed; else NULL */
+    size_t body_len;        /* what Content-Length announces */
+    bool is_http_1_0;
+    bool is_head; /* the answer goes out without its body */
+    bool expects_continue;
+    bool must_close; /* the connection ends with this answer */
+    int status;      /* of the answer; 0: none yet */
+};
+
+struct http_answer {
+    int status;
+    const char *type;    /* Content-Type */
+    const char *headers; /* more header lines, each with its CRLF; NULL: none */
+    const char *body;    /* borrowed */
+    size_t body_len;
+};
+
+struct http_body {
+    size_t len;
+    char data[HTTP_BODY_MAX];
+};
+
+/* What a problem says besides its name and title. NULL: left out. */
+struct http_detail {
+    const char *detail;
+    const char *field;   /* the member, header or part of the path that is wrong */
+    const char *headers; /* as above */
+};
+
+#define HTTP_JSON "application/json"
+
+/*
+ * Read the head of a request into *out (zeroed; must_close may be set before), and answer at once what must not go on: CL and TE together, two
+ * lengths, no Host, too many headers, a body too large or of unknown length.
+ *
+ * Returns  whether it may go on; if not, it has been answered.
+ */
+bool http_read_head(struct mg_connection *conn, struct http_request *out);
+
+/*
+ * Read the whole body, with one deadline for all of it.
+ *
+ * Returns  false when it was not JSON by its type or did not come in time: answered.
+ */
+bool http_read_body(struct http_request *request, struct http_body *out);
+
+/*
+ * The idempotency key into `out`, without its quotes; "" when there is none.
+ *
+ * Returns  false when it is malformed: answered.
+ */
+bool http_read_idempotency_key(struct http_request *request, char out[IDEMPOTENCY_KEY_MAX + 1]);
+
+/*
+ * Whether this request may be answered by another thread, through its connection (connection.h).
+ * Not one that ends its connection: civetweb's own thread has to do that after the answer.
+ */
+bool http_can_detach(const struct http_request *request);
+
+/* Send a whole answer in one write. */
+void http_send(struct http_request *request, const struct http_answer *answer);
+/* Send a JSON body. */
+void http_send_json(struct http_request *request, int status, const struct text *body);
+/* Send application/problem+json; detail may be NULL. */
+void http_send_problem(struct http_request *request, http_problem problem,
+                       const struct http_detail *detail);
+/* The answer to a purchase, whatever became of it. */
+void http_send_outcome(struct http_request *request, const char *sale_id,
+                       const struct purchase *purchase);
+
+/* An order as JSON; its moment comes out of its id. */
+struct order_view {
+    const char *id, *sale_id, *buyer, *state;
+};
+void http_add_order(struct text *out, const struct order_view *order);
+
+/* An answer of unknown length, in pieces. Once begun it can only be ended or broken off. */
+struct http_stream {
+    struct http_request *request; /* borrowed */
+    bool is_broken;               /* the client has gone */
+};
+void http_stream_begin(struct http_stream *stream, struct http_request *request, const char *type);
+bool http_stream_add(struct http_stream *stream, const char *bytes, size_t len);
+void http_stream_end(struct http_stream *stream);
+/* Close the connection without the end mark, so that the client sees that it is not whole. */
+void http_stream_break(struct http_stream *stream);
+
+/* Answer in the library's stead when it could not read a request. */
+void http_send_library_error(struct mg_connection *conn, int status);
+
+/* http_parse.c: is it application/json? a token of [A-Za-z0-9_.-]{1,64}? */
+bool http_type_is_json(const char *content_type);
+bool http_token_is_valid(const char *token);
+/* Take a header's value without the double quotes around it, if valid. */
+bool http_unquote_key(const char *value, char out[IDEMPOTENCY_KEY_MAX + 1]);
+
+#endif

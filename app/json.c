@@ -1,0 +1,248 @@
+/*
+ * JSON of the API. Runs on civetweb's threads, shares nothing.
+ *
+ * Jansson takes the last of two equal members and ignores unknown ones unless told otherwise; here
+ * every member is looked up in a table, and what is not in it is refused by name.
+ */
+#include "json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "guard.h"
+#include "rfc3339.h"
+
+/* Reads one member into `out`; gives NULL, or why not (static). */
+typedef const char *(*member_reader)(const json_t *value, void *out);
+
+struct member {
+    const char *name;
+    member_reader read;
+    bool is_needed;
+};
+
+static bool refuse(struct json_error *error, const char *field, const char *detail)
+{
+    (void)snprintf(error->field, sizeof error->field, "%.60s", field); /* a name is enough of it */
+    error->detail = detail;
+    return false;
+}
+
+/* Jansson names the second of two equal members as: duplicate object key near '"qty"' */
+static bool refuse_syntax(struct json_error *error, const json_error_t *from)
+{
+    const char *quote = strchr(from->text, '"');
+    char name[sizeof error->field] = "body";
+
+    if (json_error_code(from) != json_error_duplicate_key)
+        return refuse(error, "body", "The body is no JSON object.");
+    if (quote && strcspn(quote + 1, "\"") < sizeof name) {
+        size_t len = strcspn(quote + 1, "\"");
+
+        memcpy(name, quote + 1, len);
+        name[len] = '\0';
+    }
+    return refuse(error, name, "This member comes twice.");
+}
+
+static const struct member *find_member(const struct member *members, const char *name)
+{
+    for (; members->name; members++) {
+        if (strcmp(members->name, name) == 0) return members;
+    }
+    return NULL;
+}
+
+static bool read_members(json_t *object, const struct member *members, void *out,
+                         struct json_error *error)
+{
+    const char *name = NULL;
+    json_t *value = NULL;
+
+    json_object_foreach(object, name, value)
+    {
+        const struct member *member = find_member(members, name);
+        const char *wrong = member ? member->read(value, out) : "This member is not known here.";
+
+        if (wrong) return refuse(error, name, wrong);
+    }
+    for (; members->name; members++) {
+        if (members->is_needed && !json_object_get(object, members->name))
+            return refuse(error, members->name, "This member is missing.");
+    }
+    return true;
+}
+
+static bool read_object(const char *body, size_t len, const struct member *members, void *out,
+                        struct json_error *error)
+{
+    json_error_t syntax;
+    json_t *root = json_loadb(body, len, JSON_REJECT_DUPLICATES, &syntax);
+    bool good = false;
+
+    if (!root) return refuse_syntax(error, &syntax);
+    good = json_is_object(root) ? read_members(root, members, out, error)
+                                : refuse(error, "body", "The body is no JSON object.");
+    json_decref(root);
+    return good;
+}
+
+/* ---- purchases ------------------------------------------------------------------------------- */
+
+static const char *read_qty(const json_t *value, void *out)
+{
+    (void)out; /* there is one valid quantity */
+    return json_is_integer(value) && json_integer_value(value) == 1 ? NULL : "It has to be 1.";
+}
+
+bool json_read_purchase(const char *body, size_t len, struct json_error *error)
+{
+    static const char usual[] = "{\"qty\":1}";
+    static const struct member members[] = {{"qty", read_qty, false}, {0}};
+
+    if (len == 0 || (len == 2 && memcmp(body, "{}", 2) == 0)) return true;
+    if (len == sizeof usual - 1 && memcmp(body, usual, len) == 0) return true;
+    return read_object(body, len, members, NULL, error);
+}
+
+/* ---- sales in -------------------------------------------------------------------------------- */
+
+static const char *read_id(const json_t *value, void *out)
+{
+    struct sale *sale = out;
+
+    if (!json_is_string(value) || json_string_length(value) > SALE_ID_MAX ||
+        !sale_id_is_valid(json_string_value(value)))
+        return "It has to be 1 to 40 of a-z 0-9 -.";
+    (void)stpcpy(sale->id, json_string_value(value));
+    return NULL;
+}
+
+static const char *read_title(const json_t *value, void *out)
+{
+    struct sale *sale = out;
+
+    if (!json_is_string(value) || json_string_length(value) == 0 ||
+        json_string_length(value) > SALE_TITLE_MAX)
+        return "It has to be a text of 1 to 200 bytes.";
+    (void)stpcpy(sale->title, json_string_value(value));
+    return NULL;
+}
+
+static const char *read_stock(const json_t *value, void *out)
+{
+    struct sale *sale = out;
+
+    if (!json_is_integer(value) || json_integer_value(value) < 1 ||
+        json_integer_value(value) > SALE_STOCK_MAX)
+        return "It has to be an integer from 1 to 100000000.";
+    sale->initial = json_integer_value(value);
+    return NULL;
+}
+
+static const char *read_moment(const json_t *value, int64_t *out_ms)
+{
+    static const char wrong[] = "It has to be a moment like 2026-11-20T10:00:00Z.";
+
+    if (json_is_null(value)) return NULL;
+    if (!json_is_string(value)) return wrong;
+    return rfc3339_parse(json_string_value(value), out_ms) ? NULL : wrong;
+}
+
+static const char *read_starts_at(const json_t *value, void *out)
+{
+    struct sale *sale = out;
+
+    return read_moment(value, &sale->starts_ms);
+}
+
+static const char *read_ends_at(const json_t *value, void *out)
+{
+    struct sale *sale = out;
+
+    return read_moment(value, &sale->ends_ms);
+}
+
+static const char *read_guard(const json_t *value, void *out)
+{
+    struct sale *sale = out;
+
+    if (!json_is_string(value) || json_string_length(value) > SALE_GUARD_MAX ||
+        !guard_find(json_string_value(value)))
+        return "There is no guard of this name.";
+    (void)stpcpy(sale->guard, json_string_value(value));
+    return NULL;
+}
+
+bool json_read_sale(const char *body, size_t len, struct sale *out, struct json_error *error)
+{
+    static const struct member members[] = {
+        {"id", read_id, true},
+        {"stock", read_stock, true},
+        {"title", read_title, false},
+        {"startsAt", read_starts_at, false},
+        {"endsAt", read_ends_at, false},
+        {"guard", read_guard, false},
+        {0},
+    };
+    struct sale sale = {0};
+
+    if (!read_object(body, len, members, &sale, error)) return false;
+    if (sale.ends_ms && sale.ends_ms <= sale.starts_ms)
+        return refuse(error, "endsAt", "It has to come after startsAt.");
+    if (!sale.title[0]) (void)stpcpy(sale.title, sale.id);
+    *out = sale;
+    return true;
+}
+
+/* ---- sales out ------------------------------------------------------------------------------- */
+
+static json_t *moment_or_null(int64_t at_ms)
+{
+    char text[RFC3339_SIZE];
+
+    if (at_ms == 0) return json_null();
+    rfc3339_format(at_ms, text);
+    return json_string(text);
+}
+
+static json_t *sale_object(const struct sale *sale, enum json_view view)
+{
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:i, s:I, s:o}", "id", sale->id, "title", sale->title,
+        "state", sale_state_name(sale_state_of(sale)), "startsAt", moment_or_null(sale->starts_ms),
+        "endsAt", moment_or_null(sale->ends_ms), "initialStock", (json_int_t)sale->initial,
+        "remaining", (json_int_t)sale->left, "perUserLimit", 1, "epoch", (json_int_t)sale->epoch,
+        "serverTime", moment_or_null(sale->now_ms));
+
+    if (object && view == JSON_FOR_OPERATORS)
+        (void)json_object_set_new(object, "guard", json_string(sale->guard)); /* else: left out */
+    return object;
+}
+
+static char *dump(json_t *root)
+{
+    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+
+    json_decref(root);
+    return text;
+}
+
+char *json_of_sale(const struct sale *sale, enum json_view view)
+{
+    return dump(sale_object(sale, view));
+}
+
+char *json_of_sales(const struct sale *sales, size_t count, enum json_view view)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++) {
+        if (json_array_append_new(list, sale_object(&sales[i], view)) == 0) continue;
+        json_decref(list);
+        return NULL;
+    }
+    return dump(json_pack("{s:o}", "sales", list));
+}

@@ -1,0 +1,35 @@
+/*
+ * JSON of the API: strict bodies in, sales out. (Orders go out by http.c, without a library.)
+ */
+#ifndef SECKILL_JSON_H
+#define SECKILL_JSON_H
+
+#include "sale.h"
+
+struct json_error {
+    char field[64];     /* the member that is wrong; "body" when it is the whole */
+    const char *detail; /* static */
+};
+
+/*
+ * Whether this is the body of a purchase: nothing, {} or {"qty":1}.
+ *
+ * Returns  false with *error filled; the usual three are told without parsing.
+ */
+bool json_read_purchase(const char *body, size_t len, struct json_error *error);
+
+/*
+ * The body of a new sale: id, stock, and as they like title, startsAt, endsAt, guard.
+ *
+ * Shape    of *out: id, title (the id when none was given), guard ("" when none), initial, starts_ms
+ *          and ends_ms (0 when none); the rest is zero.
+ */
+bool json_read_sale(const char *body, size_t len, struct sale *out, struct json_error *error);
+
+enum json_view { JSON_FOR_BUYERS, JSON_FOR_OPERATORS };
+
+/* Owns: the results are yours (free); NULL when out of memory, or when Redis holds no valid UTF-8. */
+char *json_of_sale(const struct sale *sale, enum json_view view);
+char *json_of_sales(const struct sale *sales, size_t count, enum json_view view);
+
+#endif

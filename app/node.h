@@ -1,0 +1,25 @@
+/*
+ * The number of this process in order ids, leased through lockkit: two live processes never share one.
+ */
+#ifndef SECKILL_NODE_H
+#define SECKILL_NODE_H
+
+#include "lockkit/lockkit.h"
+
+struct node; /* opaque */
+
+/* Asks for nothing yet. NULL when out of memory. The client must outlive it. */
+struct node *node_new(lk_client *client);
+/* Gives the number back; NULL is fine. */
+void node_free(struct node *node);
+
+/*
+ * The number, 0 to 1023; taken at first use, and anew after the lease was lost (a pause longer
+ * than the lease). -1 when none can be had now: Redis is out of reach, or all are taken.
+ *
+ * Shape    a mutex on seckill:node:N, renewed by the watchdog.
+ * Threads  any.
+ */
+int node_number(struct node *node);
+
+#endif

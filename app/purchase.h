@@ -1,0 +1,48 @@
+/*
+ * One buyer's wish for one unit, on its way through group commit and guard, and what became of it.
+ */
+#ifndef SECKILL_PURCHASE_H
+#define SECKILL_PURCHASE_H
+
+#include "sale.h"
+
+/* X(value, name in metrics and problems, did Redis surely not execute it?) */
+#define OUTCOME_LIST(X)                                                                            \
+    X(OUTCOME_CREATED, "created")                     /* order_id is the new order */              \
+    X(OUTCOME_REPLAYED, "replayed")                   /* same idempotency key: order_id again */   \
+    X(OUTCOME_ALREADY_ORDERED, "already-ordered")     /* order_id is the order held */             \
+    X(OUTCOME_SOLD_OUT, "sold-out")                   /* */                                        \
+    X(OUTCOME_NOT_STARTED, "sale-not-started")        /* retry_ms until it starts */               \
+    X(OUTCOME_ENDED, "sale-ended")                    /* */                                        \
+    X(OUTCOME_PAUSED, "sale-paused")                  /* */                                        \
+    X(OUTCOME_NO_SALE, "no-such-sale")                /* */                                        \
+    X(OUTCOME_LOCK_TIMEOUT, "lock-timeout")           /* surely not executed */                    \
+    X(OUTCOME_OVERLOADED, "overloaded")               /* queue full: surely not executed */        \
+    X(OUTCOME_STORE_UNAVAILABLE, "store-unavailable") /* surely not executed */                    \
+    X(OUTCOME_UNKNOWN, "outcome-unknown")             /* sent, no answer within the deadline */
+
+typedef enum outcome {
+#define OUTCOME_VALUE(value, name) value,
+    OUTCOME_LIST(OUTCOME_VALUE)
+#undef OUTCOME_VALUE
+        OUTCOME_COUNT
+} outcome;
+
+const char *outcome_name(enum outcome which);
+
+struct purchase {
+    const char *buyer;           /* borrowed, validated */
+    const char *key;             /* borrowed, validated idempotency key; "" for none */
+    char order_id[ORDER_ID_MAX]; /* in: the id to use; out: the id of the order that exists */
+    outcome outcome;             /* out */
+    int64_t retry_ms;            /* out: NOT_STARTED: until the start */
+    const char *guard;           /* out: of the sale; "" while the sale is not known; static */
+    /* Called once, when the outcome is there; the purchase is the caller's again. Must not block. */
+    void (*done)(struct purchase *purchase, void *arg);
+    void *done_arg;
+    /* Group commit's own. */
+    struct purchase *next;
+    int64_t deadline_ns;
+};
+
+#endif

@@ -1,0 +1,182 @@
+/*
+ * The table of routes and what finds its way through it. Runs on civetweb's threads.
+ */
+#include "routes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "handlers.h"
+
+void service_request_ends(struct service *service, int status)
+{
+    if (status != 0) metrics_count_request(service->metrics, status);
+    atomic_fetch_sub(&service->requests, 1);
+}
+
+struct route {
+    const char *method;
+    const char *path; /* {id}: one segment, a sale's id */
+    enum route_port ports;
+    enum { FOR_ANYBODY, FOR_THE_OPERATOR } who;
+    route_handler handler;
+};
+
+static void send_text(struct http_request *request, int status, const char *text)
+{
+    http_send(request, &(struct http_answer){.status = status,
+                                             .type = "text/plain; charset=utf-8",
+                                             .body = text,
+                                             .body_len = strlen(text)});
+}
+
+static void serve_livez(struct service *service, struct http_request *request, const char *id)
+{
+    (void)service;
+    (void)id;
+    send_text(request, 200, "ok\n");
+}
+
+static void serve_readyz(struct service *service, struct http_request *request, const char *id)
+{
+    (void)id;
+    if (atomic_load_explicit(&service->is_draining, memory_order_relaxed)) {
+        send_text(request, 503, "stopping\n");
+    } else if (store_ping(service->store, NULL) != STORE_OK) {
+        send_text(request, 503, "store unavailable\n");
+    } else {
+        send_text(request, 200, "ready\n");
+    }
+}
+
+static void serve_version(struct service *service, struct http_request *request, const char *id)
+{
+    char buffer[256];
+    struct text body = TEXT_OVER(buffer);
+
+    (void)id;
+    TEXT_ADD(&body, "{\"name\":\"seckilld\",\"version\":");
+    text_add_json(&body, SECKILL_VERSION);
+    TEXT_ADD(&body, ",\"instance\":");
+    text_add_json(&body, service->config->instance);
+    TEXT_ADD(&body, "}\n");
+    http_send_json(request, 200, &body);
+}
+
+static void serve_metrics(struct service *service, struct http_request *request, const char *id)
+{
+    size_t len = 0;
+    char *text = metrics_render(service->metrics, group_commit_depth(service->commit), &len);
+
+    (void)id;
+    if (!text) {
+        http_send_problem(request, PROBLEM_INTERNAL, NULL);
+        return;
+    }
+    http_send(request, &(struct http_answer){.status = 200,
+                                             .type = "text/plain; version=0.0.4; charset=utf-8",
+                                             .body = text,
+                                             .body_len = len});
+    free(text);
+}
+
+#define SALES       "/api/v1/sales"
+#define ADMIN_SALES "/api/v1/admin/sales"
+
+static const struct route routes[] = {
+    {"GET", "/livez", PORT_BOTH, FOR_ANYBODY, serve_livez},
+    {"POST", SALES "/{id}/orders", PORT_BUYERS, FOR_ANYBODY, buyers_buy},
+    {"GET", SALES "/{id}/orders/me", PORT_BUYERS, FOR_ANYBODY, buyers_show_order},
+    {"GET", SALES "/{id}", PORT_BUYERS, FOR_ANYBODY, buyers_show_sale},
+    {"GET", SALES, PORT_BUYERS, FOR_ANYBODY, buyers_list_sales},
+    {"GET", "/api/v1/time", PORT_BUYERS, FOR_ANYBODY, buyers_time},
+    {"POST", ADMIN_SALES, PORT_OPERATORS, FOR_THE_OPERATOR, operators_create_sale},
+    {"GET", ADMIN_SALES, PORT_OPERATORS, FOR_THE_OPERATOR, operators_list_sales},
+    {"GET", ADMIN_SALES "/{id}", PORT_OPERATORS, FOR_THE_OPERATOR, operators_show_sale},
+    {"POST", ADMIN_SALES "/{id}/end", PORT_OPERATORS, FOR_THE_OPERATOR, operators_end_sale},
+    {"GET", ADMIN_SALES "/{id}/orders", PORT_OPERATORS, FOR_THE_OPERATOR, operators_list_orders},
+    {"GET", "/readyz", PORT_BOTH, FOR_ANYBODY, serve_readyz},
+    {"GET", "/version", PORT_BOTH, FOR_ANYBODY, serve_version},
+    {"GET", "/metrics", PORT_BOTH, FOR_ANYBODY, serve_metrics},
+};
+
+enum { ROUTE_COUNT = sizeof routes / sizeof routes[0] };
+
+bool routes_path_fits(const char *pattern, const char *path, char id[SALE_ID_MAX + 1])
+{
+    id[0] = '\0';
+    for (; *pattern; pattern++) {
+        size_t len = 0;
+
+        if (*pattern != '{') {
+            if (*pattern != *path++) return false;
+            continue;
+        }
+        pattern = strchr(pattern, '}');
+        len = strcspn(path, "/");
+        if (!pattern || len == 0) return false;
+        if (len <= SALE_ID_MAX) {
+            memcpy(id, path, len);
+            id[len] = '\0';
+            if (!sale_id_is_valid(id)) id[0] = '\0';
+        }
+        path += len;
+    }
+    return *path == '\0';
+}
+
+static void run(const struct route *route, struct service *service, struct http_request *request,
+                const char *id)
+{
+    if (route->who == FOR_THE_OPERATOR && !identity_check_operator(service->identity, request))
+        return;
+    if (!*id && strchr(route->path, '{')) {
+        http_send_problem(
+            request, PROBLEM_INVALID_REQUEST,
+            &(struct http_detail){.detail = "A sale's id is 1 to 40 of a-z 0-9 -.", .field = "id"});
+        return;
+    }
+    route->handler(service, request, id);
+}
+
+static bool method_fits(const struct route *route, const struct http_request *request)
+{
+    return strcmp(route->method, request->is_head ? "GET" : request->method) == 0;
+}
+
+static void add_allowed(struct text *allow, const struct route *route)
+{
+    text_add_string(allow, allow->len == 0 ? "Allow: " : ", ");
+    text_add_string(allow, strcmp(route->method, "GET") == 0 ? "GET, HEAD" : route->method);
+}
+
+static void send_not_allowed(struct http_request *request, struct text *allow)
+{
+    TEXT_ADD(allow, "\r\n");
+    text_add(allow, "", 1); /* NUL */
+    http_send_problem(request, PROBLEM_METHOD_NOT_ALLOWED,
+                      &(struct http_detail){.headers = allow->data});
+}
+
+void routes_serve(struct service *service, enum route_port port, struct http_request *request)
+{
+    char id[SALE_ID_MAX + 1];
+    char buffer[80];
+    struct text allow = TEXT_OVER(buffer);
+
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        if (!(routes[i].ports & port) || !routes_path_fits(routes[i].path, request->path, id))
+            continue;
+        if (method_fits(&routes[i], request)) {
+            run(&routes[i], service, request, id);
+            return;
+        }
+        add_allowed(&allow, &routes[i]);
+    }
+    if (allow.len > 0) {
+        send_not_allowed(request, &allow);
+    } else {
+        http_send_problem(request, PROBLEM_NOT_FOUND,
+                          &(struct http_detail){.detail = "Nothing is at this path."});
+    }
+}

@@ -1,0 +1,71 @@
+/*
+ * Names and states of a sale. Any thread.
+ */
+#include "sale.h"
+
+#include <string.h>
+
+#include "purchase.h"
+
+static const char lower_digits[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+static const char upper[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/* 1 to max characters, each one of the two alphabets, the upper-case letters, or of extra. */
+static bool is_word(const char *text, size_t max, bool with_upper, const char *extra)
+{
+    size_t len = 0;
+
+    for (; text[len] != '\0' && len <= max; len++) {
+        bool is_ok = strchr(lower_digits, text[len]) || strchr(extra, text[len]) ||
+                     (with_upper && strchr(upper, text[len]));
+
+        if (!is_ok) return false;
+    }
+    return len >= 1 && len <= max;
+}
+
+bool sale_id_is_valid(const char *id)
+{
+    return is_word(id, SALE_ID_MAX, false, "-");
+}
+
+bool buyer_id_is_valid(const char *buyer)
+{
+    return is_word(buyer, BUYER_ID_MAX, true, "_-");
+}
+
+bool idempotency_key_is_valid(const char *key)
+{
+    return is_word(key, IDEMPOTENCY_KEY_MAX, true, "_.-");
+}
+
+sale_state sale_state_of(const struct sale *sale)
+{
+    if (strcmp(sale->stored_state, "ended") == 0) return SALE_ENDED;
+    if (sale->ends_ms > 0 && sale->now_ms >= sale->ends_ms) return SALE_ENDED;
+    if (strcmp(sale->stored_state, "paused") == 0) return SALE_PAUSED;
+    if (sale->now_ms < sale->starts_ms) return SALE_UPCOMING;
+    return sale->left > 0 ? SALE_ACTIVE : SALE_SOLD_OUT;
+}
+
+const char *sale_state_name(sale_state state)
+{
+    static const char *const names[] = {
+#define STATE_NAME(value, name) [value] = (name),
+        SALE_STATE_LIST(STATE_NAME)
+#undef STATE_NAME
+    };
+
+    return (unsigned)state < SALE_STATE_COUNT ? names[state] : "?";
+}
+
+const char *outcome_name(enum outcome which)
+{
+    static const char *const names[] = {
+#define OUTCOME_NAME(value, name) [value] = (name),
+        OUTCOME_LIST(OUTCOME_NAME)
+#undef OUTCOME_NAME
+    };
+
+    return (unsigned)which < OUTCOME_COUNT ? names[which] : "?";
+}

@@ -1,0 +1,23 @@
+/*
+ * The keys of one sale. All share a hash tag, so a sale is one slot in a cluster.
+ */
+#ifndef SECKILL_SALE_KEYS_H
+#define SECKILL_SALE_KEYS_H
+
+#include "lockkit/reply.h"
+
+#include "sale.h"
+
+enum { SALE_KEY_ROOM = SALE_ID_MAX + 24 };
+
+enum sale_key { KEY_SALE, KEY_STOCK, KEY_ORDERS, KEY_LEDGER, KEY_LOCK, SALE_KEY_COUNT };
+
+struct sale_keys {
+    char text[SALE_KEY_COUNT][SALE_KEY_ROOM];
+    struct lk_bytes key[SALE_KEY_COUNT]; /* the same, for commands */
+};
+
+/* *out must not move afterwards: its keys point into it. */
+void sale_keys_make(const char *sale_id, struct sale_keys *out);
+
+#endif

@@ -1,0 +1,13 @@
+-- End a sale for good; ending it again changes nothing.
+-- KEYS: 1 sale, 2 stock, 3 ledger.  ARGV: 1 instance.  Returns 1 ended, 0 no such sale.
+local sale = redis.call('HMGET', KEYS[1], 'state', 'epoch')
+if not sale[1] then return 0 end
+if sale[1] ~= 'ended' then
+  local left = redis.call('GET', KEYS[2])
+  if not left or not sale[2] then
+    return redis.error_reply('BADSALE the sale has no stock or no epoch')
+  end
+  redis.call('XADD', KEYS[3], '*', 'event', 'ended', 'by', ARGV[1], 'epoch', sale[2], 'left', left)
+  redis.call('HSET', KEYS[1], 'state', 'ended') -- last: nothing stops it any more
+end
+return 1

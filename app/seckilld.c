@@ -1,0 +1,243 @@
+/*
+ * seckilld: the flash-sale service. Reads its flags, starts the parts in order, waits for a signal,
+ * stops them in reverse order. No logic of sales or HTTP here.
+ *
+ * Signals are blocked before the first thread exists and taken by the main thread alone.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lockkit/lockkit.h"
+
+#include "clock.h"
+#include "redis_child.h"
+#include "server.h"
+
+enum {
+    TICK_MS = 100,
+    DRAIN_MIN_MS = 300, /* long enough for connections in use to hear that they end */
+    DRAIN_MAX_MS = 5000,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    PATH_SIZE = 4096,
+};
+
+/* All parts, in the order in which they start; each NULL until then. */
+struct parts {
+    struct redis_child *redis;
+    struct identity *identity;
+    struct metrics *metrics;
+    lk_client *client;
+    struct store *store;
+    struct group_commit *commit;
+    struct server *server;
+    struct service service;
+};
+
+/* Say in one line why it does not start. */
+static int fail(int exit_status, const struct refusal *why)
+{
+    (void)fprintf(stderr, "seckilld: %s\n", why->text);
+    return exit_status;
+}
+
+static int fail_for_memory(void)
+{
+    return fail(EXIT_FAILED, &(struct refusal){"out of memory"});
+}
+
+static void block_signals(sigset_t *out)
+{
+    static const int ours[] = {SIGTERM, SIGINT};
+
+    (void)sigemptyset(out);
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+        (void)sigaddset(out, ours[i]);
+    (void)pthread_sigmask(SIG_BLOCK, out, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+}
+
+/* Wait up to one tick for a signal; true when one came. */
+static bool signal_came(const sigset_t *ours)
+{
+    struct timespec tick = {.tv_nsec = TICK_MS * 1000000L};
+
+    return sigtimedwait(ours, NULL, &tick) > 0;
+}
+
+static int open_client(const char *url, struct parts *parts)
+{
+    struct refusal why = {0};
+    struct lk_error err = {0};
+
+    parts->client = lk_client_open(&(struct lk_client_options){.url = url,
+                                                               .on_event = metrics_on_event,
+                                                               .on_event_arg = parts->metrics},
+                                   &err);
+    if (parts->client) return 0;
+    (void)refusal_say(&why, "%s%s", err.code == LK_INVALID ? "--redis: " : "redis: ",
+                      err.text[0] ? err.text : lk_status_meaning(err.code));
+    return fail(err.code == LK_INVALID ? EXIT_USAGE : EXIT_FAILED, &why);
+}
+
+static int start_store(const struct config *config, struct parts *parts)
+{
+    struct refusal why = {0};
+    int failed = 0;
+
+    if (!config->redis) {
+        parts->redis = redis_child_start(config->data, &why);
+        if (!parts->redis) return fail(EXIT_FAILED, &why);
+    }
+    failed = open_client(config->redis ? config->redis : redis_child_url(parts->redis), parts);
+    if (failed) return failed;
+    parts->store = store_new(parts->client, config->instance);
+    parts->commit = group_commit_new(&(struct group_commit_options){
+        .client = parts->client,
+        .store = parts->store,
+        .instance = config->instance,
+        .batch = (unsigned)config->batch,
+        .queue_max = (unsigned)config->connections * 2,
+        .lease_ms = config->lease_ms,
+        .deadline_ms = config->deadline_ms,
+        .lab = config->lab,
+        .on_batch = metrics_on_batch,
+        .on_batch_arg = parts->metrics,
+    });
+    return parts->store && parts->commit ? 0 : fail_for_memory();
+}
+
+static int start_identity(const struct config *config, struct parts *parts)
+{
+    struct refusal why = {0};
+    char token_file[PATH_SIZE];
+
+    if (mkdir(config->data, 0700) != 0 && errno != EEXIST) {
+        (void)refusal_say(&why, "--data: %s: %s", config->data, strerrordesc_np(errno));
+        return fail(EXIT_FAILED, &why);
+    }
+    (void)snprintf(token_file, sizeof token_file, "%s%s",
+                   config->admin_token ? config->admin_token : config->data,
+                   config->admin_token ? "" : "/admin.token");
+    parts->identity = identity_new(
+        &(struct identity_options){.trusts_user_id = config->lab, .token_file = token_file}, &why);
+    return parts->identity ? 0 : fail(EXIT_FAILED, &why);
+}
+
+static int start_all(const struct config *config, struct parts *parts)
+{
+    struct refusal why = {0};
+    int failed = start_identity(config, parts);
+
+    if (failed) return failed;
+    parts->metrics = metrics_new();
+    if (!parts->metrics) return fail_for_memory();
+    failed = start_store(config, parts);
+    if (failed) return failed;
+    parts->service.config = config;
+    parts->service.identity = parts->identity;
+    parts->service.store = parts->store;
+    parts->service.commit = parts->commit;
+    parts->service.metrics = parts->metrics;
+    parts->server = server_start(&parts->service, &why);
+    return parts->server ? 0 : fail(EXIT_FAILED, &why);
+}
+
+/* redis://user:password@host -> redis://host */
+static void print_url_without_password(const char *url)
+{
+    const char *scheme_end = strstr(url, "://");
+    const char *at = strrchr(url, '@');
+
+    if (!scheme_end || !at || strncmp(url, "unix:", 5) == 0) {
+        (void)printf("%s", url);
+    } else {
+        (void)printf("%.*s%s", (int)(scheme_end + 3 - url), url, at + 1);
+    }
+}
+
+static void announce(const struct config *config, const struct parts *parts)
+{
+    (void)printf("seckilld %s: buyers http://%s, admin http://%s, redis ", config->instance,
+                 server_address(parts->server, PORT_BUYERS),
+                 server_address(parts->server, PORT_OPERATORS));
+    print_url_without_password(parts->redis ? redis_child_url(parts->redis) : config->redis);
+    (void)printf("\n");
+    (void)fflush(stdout);
+}
+
+/* Let requests end. Returns false when a second signal came. */
+static bool drain(struct parts *parts, const sigset_t *ours)
+{
+    int64_t began_ms = clock_mono_ms();
+
+    atomic_store(&parts->service.is_draining, true);
+    for (;;) {
+        int64_t spent_ms = clock_mono_ms() - began_ms;
+
+        if (spent_ms >= DRAIN_MAX_MS) return true;
+        if (spent_ms >= DRAIN_MIN_MS && server_requests(parts->server) == 0) return true;
+        if (signal_came(ours)) return false;
+    }
+}
+
+static void stop_all(struct parts *parts)
+{
+    server_stop(parts->server);
+    group_commit_free(parts->commit);
+    store_free(parts->store);
+    lk_client_close(parts->client);
+    metrics_free(parts->metrics);
+    identity_free(parts->identity);
+    redis_child_stop(parts->redis);
+}
+
+static void serve(struct parts *parts, const sigset_t *ours)
+{
+    while (!signal_came(ours))
+        redis_child_tend(parts->redis);
+    log_line(LOG_INFO, "stopping");
+    if (drain(parts, ours)) return;
+    log_line(LOG_WARN, "stopping at once");
+    redis_child_stop(parts->redis);
+    _exit(EXIT_FAILED);
+}
+
+int main(int argc, char **argv)
+{
+    struct config config;
+    struct parts parts = {0};
+    struct refusal why = {0};
+    sigset_t ours;
+    int failed = 0;
+
+    if (redis_child_is_this(argc, argv)) return EXIT_FAILED;
+    switch (config_read(&(struct config_source){.argc = argc, .argv = argv}, &config, &why)) {
+    case CONFIG_HELP:
+        config_print_help(stdout);
+        return 0;
+    case CONFIG_VERSION:
+        (void)printf("seckilld %s\n", SECKILL_VERSION);
+        return 0;
+    case CONFIG_BAD:
+        return fail(EXIT_USAGE, &why);
+    case CONFIG_RUN:
+        break;
+    }
+    log_set_level(config.log_level);
+    block_signals(&ours);
+    failed = start_all(&config, &parts);
+    if (!failed) {
+        announce(&config, &parts);
+        serve(&parts, &ours);
+    }
+    stop_all(&parts);
+    return failed;
+}

@@ -1,0 +1,384 @@
+/*
+ * Sales and orders in Redis, through lockkit's connections. Steps that two clients could race on are
+ * Lua (app/scripts); the rest are plain reads. Any thread.
+ */
+#include "store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app_scripts.h"
+#include "sale_keys.h"
+
+enum { SCAN_COUNT = 1000 }; /* orders per page */
+
+struct store {
+    lk_client *client;    /* borrowed */
+    const char *instance; /* borrowed */
+    lk_script *create;    /* owned */
+    lk_script *end;       /* owned */
+};
+
+/* The fields of a sale, in the order in which they are read. */
+static const char *const sale_fields[] = {"title", "initial", "starts_ms", "ends_ms",
+                                          "state", "guard",   "epoch"};
+enum { SALE_FIELDS = sizeof sale_fields / sizeof sale_fields[0] };
+
+static const struct lk_bytes all_sales = {.data = "seckill:sales",
+                                          .len = sizeof "seckill:sales" - 1};
+
+struct store *store_new(lk_client *client, const char *instance)
+{
+    struct store *store = calloc(1, sizeof *store);
+
+    if (!store) return NULL;
+    store->client = client;
+    store->instance = instance;
+    store->create = lk_script_new(app_script_named("create_sale"));
+    store->end = lk_script_new(app_script_named("end_sale"));
+    if (store->create && store->end) return store;
+    store_free(store);
+    return NULL;
+}
+
+void store_free(struct store *store)
+{
+    if (!store) return;
+    lk_script_free(store->create);
+    lk_script_free(store->end);
+    free(store);
+}
+
+/* ---- small steps ----------------------------------------------------------------------------- */
+
+static store_status status_of(lk_status status)
+{
+    switch (status) {
+    case LK_OK:
+        return STORE_OK;
+    case LK_UNREACHABLE:
+        return STORE_UNAVAILABLE;
+    case LK_UNKNOWN:
+        return STORE_UNKNOWN;
+    case LK_BUSY:
+    case LK_NOT_OWNER:
+    case LK_LOST:
+    case LK_CANCELLED:
+    case LK_INVALID:
+    case LK_NO_MEMORY:
+    case LK_SERVER:
+    case LK_STATUS_COUNT:
+        break;
+    }
+    return STORE_FAILED;
+}
+
+static store_status failed(struct lk_error *err, const lk_reply *reply)
+{
+    struct lk_bytes words = lk_reply_bytes(reply);
+
+    if (err) {
+        *err = (struct lk_error){.code = LK_SERVER, .where = __func__};
+        (void)snprintf(err->text, sizeof err->text, "%s",
+                       words.data ? words.data : "Redis gave an answer of unexpected type");
+    }
+    return STORE_FAILED;
+}
+
+/* Whether any of the replies is an error, which is then put into *err. */
+static bool any_failed(lk_reply *const *replies, size_t count, struct lk_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (lk_reply_type_of(replies[i]) != LK_REPLY_ERROR) continue;
+        (void)failed(err, replies[i]);
+        return true;
+    }
+    return false;
+}
+
+static void free_replies(lk_reply **replies, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        lk_reply_free(replies[i]);
+        replies[i] = NULL;
+    }
+}
+
+/* Send commands; on STORE_OK none of the replies is an error, and they are the caller's; else NULL. */
+static store_status ask(struct store *store, const struct lk_command *commands, size_t count,
+                        lk_reply **replies, struct lk_error *err)
+{
+    store_status status =
+        status_of(lk_client_call(store->client, commands, count, 0, replies, err));
+
+    if (status != STORE_OK || !any_failed(replies, count, err)) return status;
+    free_replies(replies, count);
+    return STORE_FAILED;
+}
+
+static bool to_number(const lk_reply *reply, int64_t *out)
+{
+    struct lk_bytes text = lk_reply_bytes(reply);
+    char *end = NULL;
+
+    if (!text.data || text.len == 0) return false;
+    *out = strtoll(text.data, &end, 10);
+    return end == text.data + text.len;
+}
+
+static bool to_text(const lk_reply *reply, char *out, size_t size)
+{
+    struct lk_bytes text = lk_reply_bytes(reply);
+
+    if (!text.data || text.len >= size) return false;
+    memcpy(out, text.data, text.len);
+    out[text.len] = '\0';
+    return true;
+}
+
+/* { seconds, microseconds } of TIME */
+static bool to_time_ms(const lk_reply *reply, int64_t *out_ms)
+{
+    int64_t seconds = 0;
+    int64_t microseconds = 0;
+
+    if (!to_number(lk_reply_at(reply, 0), &seconds)) return false;
+    if (!to_number(lk_reply_at(reply, 1), &microseconds)) return false;
+    *out_ms = seconds * 1000 + microseconds / 1000;
+    return true;
+}
+
+/* ---- sales ------------------------------------------------------------------------------------- */
+
+store_status store_ping(struct store *store, struct lk_error *err)
+{
+    int64_t ignored = 0;
+
+    return store_time_ms(store, &ignored, err);
+}
+
+store_status store_time_ms(struct store *store, int64_t *out_ms, struct lk_error *err)
+{
+    struct lk_bytes word = LK_BYTES("TIME");
+    lk_reply *reply = NULL;
+    store_status status = ask(store, &(struct lk_command){&word, 1}, 1, &reply, err);
+
+    if (status == STORE_OK && !to_time_ms(reply, out_ms)) status = failed(err, reply);
+    lk_reply_free(reply);
+    return status;
+}
+
+store_status store_create_sale(struct store *store, const struct sale *sale, struct lk_error *err)
+{
+    struct sale_keys keys;
+    char initial[24];
+    char starts[24];
+    char ends[24];
+    struct lk_bytes list[] = {LK_BYTES("SADD"), all_sales, lk_bytes_of(sale->id)};
+    lk_reply *reply = NULL;
+
+    /* Listed first: an id on the list without a sale is skipped, a sale off the list is lost. */
+    store_status status = ask(store, &(struct lk_command){list, 3}, 1, &reply, err);
+    if (status != STORE_OK) return status;
+    lk_reply_free(reply);
+    reply = NULL;
+    (void)snprintf(initial, sizeof initial, "%" PRId64, sale->initial);
+    (void)snprintf(starts, sizeof starts, "%" PRId64, sale->starts_ms);
+    (void)snprintf(ends, sizeof ends, "%" PRId64, sale->ends_ms);
+    sale_keys_make(sale->id, &keys);
+    const struct lk_bytes args[] = {
+        lk_bytes_of(store->instance), lk_bytes_of(sale->title), lk_bytes_of(initial),
+        lk_bytes_of(starts),          lk_bytes_of(ends),        lk_bytes_of(sale->guard)};
+    const struct lk_eval eval = {
+        .script = store->create, .keys = keys.key, .key_count = 4, .args = args, .arg_count = 6};
+    status = status_of(lk_client_eval(store->client, &eval, 0, &reply, err));
+    if (status == STORE_OK && lk_reply_integer(reply, 0) != 1) status = STORE_EXISTS;
+    lk_reply_free(reply);
+    return status;
+}
+
+static bool read_sale(const char *id, lk_reply *const *replies, struct sale *out)
+{
+    const lk_reply *fields = replies[0];
+
+    *out = (struct sale){0};
+    (void)snprintf(out->id, sizeof out->id, "%s", id);
+    return to_text(lk_reply_at(fields, 0), out->title, sizeof out->title) &&
+           to_number(lk_reply_at(fields, 1), &out->initial) &&
+           to_number(lk_reply_at(fields, 2), &out->starts_ms) &&
+           to_number(lk_reply_at(fields, 3), &out->ends_ms) &&
+           to_text(lk_reply_at(fields, 4), out->stored_state, sizeof out->stored_state) &&
+           to_text(lk_reply_at(fields, 5), out->guard, sizeof out->guard) &&
+           to_number(lk_reply_at(fields, 6), &out->epoch) && to_number(replies[1], &out->left) &&
+           to_time_ms(replies[2], &out->now_ms);
+}
+
+store_status store_load_sale(struct store *store, const char *id, struct sale *out_sale,
+                             struct lk_error *err)
+{
+    struct sale_keys keys;
+    struct sale sale;
+    lk_reply *replies[3] = {0};
+
+    sale_keys_make(id, &keys);
+    struct lk_bytes fields[2 + SALE_FIELDS] = {LK_BYTES("HMGET"), keys.key[KEY_SALE]};
+    struct lk_bytes stock[] = {LK_BYTES("GET"), keys.key[KEY_STOCK]};
+    struct lk_bytes time[] = {LK_BYTES("TIME")};
+    for (size_t i = 0; i < SALE_FIELDS; i++)
+        fields[2 + i] = lk_bytes_of(sale_fields[i]);
+    const struct lk_command commands[] = {{fields, 2 + SALE_FIELDS}, {stock, 2}, {time, 1}};
+    store_status status = ask(store, commands, 3, replies, err);
+    if (status != STORE_OK) return status;
+    if (lk_reply_type_of(lk_reply_at(replies[0], 4)) == LK_REPLY_NIL) {
+        status = STORE_NOT_FOUND;
+    } else if (read_sale(id, replies, &sale)) {
+        *out_sale = sale;
+    } else {
+        status = failed(err, NULL);
+    }
+    free_replies(replies, 3);
+    return status;
+}
+
+static int compare_ids(const void *left, const void *right)
+{
+    const struct sale *a = left;
+    const struct sale *b = right;
+
+    return strcmp(a->id, b->id);
+}
+
+store_status store_list_sales(struct store *store, size_t limit, struct sale **out_sales,
+                              size_t *out_count, struct lk_error *err)
+{
+    struct lk_bytes words[] = {LK_BYTES("SMEMBERS"), all_sales};
+    lk_reply *ids = NULL;
+    size_t count = 0;
+    store_status status = ask(store, &(struct lk_command){words, 2}, 1, &ids, err);
+
+    if (status != STORE_OK) return status;
+    size_t room = lk_reply_count(ids) < limit ? lk_reply_count(ids) : limit;
+    struct sale *sales = calloc(room + 1, sizeof *sales);
+    if (!sales) status = STORE_FAILED;
+    for (size_t i = 0; i < lk_reply_count(ids) && count < room && status == STORE_OK; i++) {
+        char id[SALE_ID_MAX + 1];
+
+        if (!to_text(lk_reply_at(ids, i), id, sizeof id) || !sale_id_is_valid(id)) continue;
+        status = store_load_sale(store, id, &sales[count], err);
+        if (status == STORE_OK) count++;
+        if (status == STORE_NOT_FOUND) status = STORE_OK; /* listed, never created */
+    }
+    lk_reply_free(ids);
+    if (status != STORE_OK) {
+        free(sales);
+        return status;
+    }
+    qsort(sales, count, sizeof *sales, compare_ids);
+    *out_sales = sales;
+    *out_count = count;
+    return STORE_OK;
+}
+
+store_status store_end_sale(struct store *store, const char *id, struct lk_error *err)
+{
+    struct sale_keys keys;
+    lk_reply *reply = NULL;
+
+    sale_keys_make(id, &keys);
+    const struct lk_bytes used[] = {keys.key[KEY_SALE], keys.key[KEY_STOCK], keys.key[KEY_LEDGER]};
+    const struct lk_bytes args[] = {lk_bytes_of(store->instance)};
+    const struct lk_eval eval = {
+        .script = store->end, .keys = used, .key_count = 3, .args = args, .arg_count = 1};
+    store_status status = status_of(lk_client_eval(store->client, &eval, 0, &reply, err));
+    if (status == STORE_OK && lk_reply_integer(reply, 0) != 1) status = STORE_NOT_FOUND;
+    lk_reply_free(reply);
+    return status;
+}
+
+/* ---- orders ------------------------------------------------------------------------------------ */
+
+/* Copy up to the next colon, or all for the last part; false when it does not fit. */
+static bool take_part(struct lk_bytes *rest, bool is_last, char *out, size_t size)
+{
+    const char *colon = memchr(rest->data, ':', rest->len);
+    size_t len = is_last || !colon ? rest->len : (size_t)(colon - rest->data);
+
+    if ((!is_last && !colon) || len >= size) return false;
+    memcpy(out, rest->data, len);
+    out[len] = '\0';
+    if (!is_last) *rest = (struct lk_bytes){.data = colon + 1, .len = rest->len - len - 1};
+    return true;
+}
+
+bool order_parse(struct lk_bytes value, struct order *out_order)
+{
+    if (!value.data) return false;
+    return take_part(&value, false, out_order->id, sizeof out_order->id) &&
+           take_part(&value, false, out_order->state, sizeof out_order->state) &&
+           take_part(&value, true, out_order->key, sizeof out_order->key);
+}
+
+store_status store_find_order(struct store *store, const char *id, const char *buyer,
+                              struct order *out_order, struct lk_error *err)
+{
+    struct sale_keys keys;
+    struct order order = {0};
+    lk_reply *reply = NULL;
+
+    sale_keys_make(id, &keys);
+    struct lk_bytes words[] = {LK_BYTES("HGET"), keys.key[KEY_ORDERS], lk_bytes_of(buyer)};
+    store_status status = ask(store, &(struct lk_command){words, 3}, 1, &reply, err);
+    if (status != STORE_OK) return status;
+    if (lk_reply_type_of(reply) == LK_REPLY_NIL) {
+        status = STORE_NOT_FOUND;
+    } else if (order_parse(lk_reply_bytes(reply), &order)) {
+        (void)snprintf(order.buyer, sizeof order.buyer, "%s", buyer);
+        *out_order = order;
+    } else {
+        status = failed(err, NULL);
+    }
+    lk_reply_free(reply);
+    return status;
+}
+
+/* Hand out one page of HSCAN; false when `each` has had enough. */
+static bool hand_out(const lk_reply *page, bool (*each)(const struct order *order, void *arg),
+                     void *arg)
+{
+    for (size_t i = 0; i + 1 < lk_reply_count(page); i += 2) {
+        struct order order = {0};
+
+        if (!to_text(lk_reply_at(page, i), order.buyer, sizeof order.buyer)) continue;
+        if (!order_parse(lk_reply_bytes(lk_reply_at(page, i + 1)), &order)) continue;
+        if (!each(&order, arg)) return false;
+    }
+    return true;
+}
+
+store_status store_scan_orders(struct store *store, const char *id,
+                               bool (*each)(const struct order *order, void *arg), void *arg,
+                               struct lk_error *err)
+{
+    struct sale_keys keys;
+    char cursor[24] = "0";
+    char page_size[8];
+    bool goes_on = true;
+
+    sale_keys_make(id, &keys);
+    (void)snprintf(page_size, sizeof page_size, "%d", SCAN_COUNT);
+    do {
+        struct lk_bytes words[] = {LK_BYTES("HSCAN"), keys.key[KEY_ORDERS], lk_bytes_of(cursor),
+                                   LK_BYTES("COUNT"), lk_bytes_of(page_size)};
+        lk_reply *reply = NULL;
+        store_status status = ask(store, &(struct lk_command){words, 5}, 1, &reply, err);
+
+        if (status != STORE_OK) return status;
+        if (!to_text(lk_reply_at(reply, 0), cursor, sizeof cursor)) status = failed(err, NULL);
+        if (status == STORE_OK) goes_on = hand_out(lk_reply_at(reply, 1), each, arg);
+        lk_reply_free(reply);
+        if (status != STORE_OK) return status;
+    } while (goes_on && strcmp(cursor, "0") != 0);
+    return STORE_OK;
+}

@@ -1,0 +1,68 @@
+/*
+ * How sales and orders sit in Redis: names of keys, layout of values, one function per step.
+ * Purchases do not come this way: they go through a guard (guard.h).
+ *
+ * Layout (KEY is seckill:{ID}:...)
+ *   :sale    hash    title initial starts_ms ends_ms state guard epoch
+ *   :stock   string  units left
+ *   :orders  hash    buyer -> "ORDER_ID:STATE:IDEMPOTENCY_KEY" (the key may be empty)
+ *   :ledger  stream  event created|sold|ended, by INSTANCE, epoch N, left N, and for "sold" one
+ *                    field "order" = "ORDER_ID:BUYER:IDEMPOTENCY_KEY" per order of the batch
+ *   :lock    string  the guard's lock
+ *   seckill:sales    set of all ids
+ */
+#ifndef SECKILL_STORE_H
+#define SECKILL_STORE_H
+
+#include "lockkit/lockkit.h"
+
+#include "purchase.h"
+
+struct store; /* opaque; safe for any number of threads */
+
+struct order {
+    char id[ORDER_ID_MAX];
+    char buyer[BUYER_ID_MAX + 1];
+    char key[IDEMPOTENCY_KEY_MAX + 1]; /* "" for none */
+    char state[16];                    /* "held" */
+};
+
+typedef enum store_status {
+    STORE_OK,
+    STORE_NOT_FOUND,   /* no such sale, or no such order */
+    STORE_EXISTS,      /* a sale of that id is there already */
+    STORE_UNAVAILABLE, /* Redis could not be reached; nothing was sent */
+    STORE_UNKNOWN,     /* sent, no answer */
+    STORE_FAILED,      /* Redis answered with an error (err->text) */
+} store_status;
+
+/* The client is borrowed and must outlive the store. NULL when out of memory. */
+struct store *store_new(lk_client *client, const char *instance);
+void store_free(struct store *store);
+
+store_status store_ping(struct store *store, struct lk_error *err);
+/* Of sale: id, title, guard, initial, starts_ms (0: now), ends_ms are read. */
+store_status store_create_sale(struct store *store, const struct sale *sale, struct lk_error *err);
+store_status store_load_sale(struct store *store, const char *id, struct sale *out_sale,
+                             struct lk_error *err);
+/* Owns: *out_sales is yours (free); sorted by id. At most `limit` sales. */
+store_status store_list_sales(struct store *store, size_t limit, struct sale **out_sales,
+                              size_t *out_count, struct lk_error *err);
+/* Ending an ended sale is OK. */
+store_status store_end_sale(struct store *store, const char *id, struct lk_error *err);
+store_status store_find_order(struct store *store, const char *id, const char *buyer,
+                              struct order *out_order, struct lk_error *err);
+/*
+ * Call `each` for every order, in no order; a buyer may come twice while sales go on (HSCAN).
+ * Stops early when `each` returns false.
+ */
+store_status store_scan_orders(struct store *store, const char *id,
+                               bool (*each)(const struct order *order, void *arg), void *arg,
+                               struct lk_error *err);
+/* Redis' clock. */
+store_status store_time_ms(struct store *store, int64_t *out_ms, struct lk_error *err);
+
+/* "ORDER_ID:STATE:KEY" -> *out_order (buyer is not touched); false when it is not that. */
+bool order_parse(struct lk_bytes value, struct order *out_order);
+
+#endif

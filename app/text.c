@@ -1,0 +1,69 @@
+/*
+ * Text built into a buffer of fixed size. Runs on any thread; the buffer is the caller's.
+ */
+#include "text.h"
+
+#include <string.h>
+
+void text_add(struct text *text, const char *bytes, size_t len)
+{
+    if (len > text->size - text->len) {
+        len = text->size - text->len;
+        text->is_cut = true;
+    }
+    memcpy(text->data + text->len, bytes, len);
+    text->len += len;
+}
+
+void text_add_string(struct text *text, const char *string)
+{
+    text_add(text, string, strlen(string));
+}
+
+void text_add_number(struct text *text, long long number)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    unsigned long long rest = (unsigned long long)number;
+
+    if (number < 0) {
+        text_add(text, "-", 1);
+        rest = 0 - rest;
+    }
+    do {
+        digits[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    text_add(text, digits + at, sizeof digits - at);
+}
+
+static void add_escaped(struct text *text, unsigned char byte)
+{
+    static const char hex[] = "0123456789abcdef";
+    const char as_unicode[6] = {'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]};
+    const char as_pair[2] = {'\\', (char)byte};
+
+    if (byte == '"' || byte == '\\') {
+        text_add(text, as_pair, sizeof as_pair);
+    } else {
+        text_add(text, as_unicode, sizeof as_unicode);
+    }
+}
+
+void text_add_json(struct text *text, const char *string)
+{
+    const char *plain = string;
+    const char *at = string;
+
+    text_add(text, "\"", 1);
+    for (; *at; at++) {
+        unsigned char byte = (unsigned char)*at;
+
+        if (byte >= 0x20 && byte != '"' && byte != '\\' && byte != 0x7f) continue;
+        text_add(text, plain, (size_t)(at - plain));
+        add_escaped(text, byte);
+        plain = at + 1;
+    }
+    text_add(text, plain, (size_t)(at - plain));
+    text_add(text, "\"", 1);
+}
