@@ -1,0 +1,89 @@
+/*
+ * The auditor: was the sale kept honest? Judges facts (facts.h), trusts no word of the service
+ * about itself. Pure functions over memory; O(n log n).
+ *
+ * Two-sided and closed on failure: a check that had nothing to look at is void, never pass, and a
+ * sale in which nothing was sold proves nothing.
+ *
+ * The clients' ledger
+ *   Shape   JSON lines, UTF-8, at most 4 KiB each, one file per writer. `t` is CLOCK_MONOTONIC in
+ *           nanoseconds, so files of one machine compare without any skew.
+ *     {"t":T,"e":"invoke","req":Q,"rid":R,"buyer":B,"key":K}   before the first byte is sent
+ *     {"t":T,"e":"ok","req":Q,"rid":R,"status":201,"order":O}  created; replays: "replayed":true
+ *     {"t":T,"e":"fail","req":Q,"rid":R,"status":S,"type":P}   refused; already-ordered: "order":O
+ *     {"t":T,"e":"info","req":Q,"rid":R,"status":S,"type":P}   nobody knows
+ *     {"t":T,"e":"resolve","rid":R,"buyer":B,"order":O}        asked again after the run: order O,
+ *                                                              or null for none
+ *     {"t":T,"e":"sample","left":N}                            the stock, seen by the monitor
+ *   req     names one HTTP request (its X-Request-Id), unique in its file; may be left out when no
+ *           rid of the file is asked twice at a time
+ *   rid     names one intended purchase: the Idempotency-Key (a retry repeats it). A request
+ *           without a key has no "key", and its rid is "~" and the buyer
+ *   ok      201 and nothing else.
+ *   fail    surely not executed by this request: a 4xx, or 503 with lock-timeout, overloaded,
+ *           store-unavailable, sale-paused
+ *   info    everything else: outcome-unknown, other 5xx. No answer at all has no line; it counts
+ *           the same
+ *   P       last part of the problem's type: "sold-out"
+ *   A last line without newline was cut short by a kill and counts as not written.
+ *
+ * Terms. L is every order there is: the rows of the ledger stream, and those of the orders hash
+ * that have no equal in it. An rid is *unknown* when no answer to it was ok and one is missing or
+ * info.
+ */
+#ifndef LOADTEST_AUDIT_H
+#define LOADTEST_AUDIT_H
+
+#include "facts.h"
+#include "failure.h"
+
+typedef enum audit_verdict {
+    AUDIT_PASS,
+    AUDIT_FAIL,
+    AUDIT_VOID, /* nothing to judge by; not a pass */
+} audit_verdict;
+
+/* Name, and what it claims. */
+#define AUDIT_CHECK_LIST(X)                                                                        \
+    X(AUDIT_CONSERVATION, "conservation", "orders + left = initial; hash, ledger, stock agree")    \
+    X(AUDIT_ONE_PER_BUYER, "one_per_buyer", "no buyer has two orders")                             \
+    X(AUDIT_ONE_PER_REQUEST, "one_per_request", "no purchase was executed twice")                  \
+    X(AUDIT_ACKNOWLEDGED_KEPT, "acknowledged_kept", "every 201 is in the orders, same order id")   \
+    X(AUDIT_NO_UNACCOUNTED, "no_unaccounted", "every order was told 201 or is unknown")            \
+    X(AUDIT_REFUSED_NOT_EXECUTED, "refused_not_executed", "what was only refused has no order")    \
+    X(AUDIT_UNKNOWN_RESOLVED, "unknown_resolved", "asked again, every unknown got the truth")      \
+    X(AUDIT_NO_PHANTOM, "no_phantom", "every order was asked for, by its buyer")                   \
+    X(AUDIT_NO_UNDERSELL, "no_undersell", "no unit kept from buyers who wanted it")                \
+    X(AUDIT_HONEST_ANSWERS, "honest_answers", "no winner is told no; no 'already' without order")
+
+typedef enum audit_check_id {
+#define AUDIT_CHECK_VALUE(value, name, claim) value,
+    AUDIT_CHECK_LIST(AUDIT_CHECK_VALUE)
+#undef AUDIT_CHECK_VALUE
+        AUDIT_CHECK_COUNT
+} audit_check_id;
+
+struct audit_check {
+    const char *name;
+    const char *claim;
+    audit_verdict verdict;
+    char words[256]; /* numbers, and the first offender */
+};
+
+struct audit_result {
+    struct audit_check checks[AUDIT_CHECK_COUNT];
+    audit_verdict verdict;   /* fail if one failed, else void if one is void, else pass */
+    size_t duplicate_buyers; /* buyers with more than one order */
+    size_t unknown;          /* rids that are unknown */
+};
+
+/* Judge all. false: out of memory, nothing was judged. */
+bool audit_run(const struct facts *facts, struct audit_result *out_result, struct failure *failure);
+
+/* Call `each` with the first ask of every unknown rid, until it returns false. false: out of memory. */
+bool audit_each_unknown(const struct facts *facts, bool (*each)(const struct ask *ask, void *arg),
+                        void *arg, struct failure *failure);
+
+const char *audit_verdict_name(audit_verdict verdict);
+
+#endif

@@ -1,0 +1,212 @@
+/*
+ * Checks on what the clients were told, against the orders there are. Pure.
+ */
+#include <string.h>
+
+#include "audit_view.h"
+
+/* ---- every acknowledgement is an order ---- */
+
+static bool is_kept(const struct audit_view *view, const struct ask *ask)
+{
+    const struct audit_row *const *row = audit_row_of_rid(view, ask->rid);
+    const struct audit_row *const *end = view->by_rid + view->row_count;
+
+    for (; row && row < end && strcmp((*row)->rid, ask->rid) == 0; row++)
+        if ((*row)->in_orders && strcmp((*row)->buyer, ask->buyer) == 0 && ask->order &&
+            strcmp((*row)->order, ask->order) == 0)
+            return true;
+    return false;
+}
+
+void audit_acknowledged_kept(const struct audit_view *view, struct audit_check *check)
+{
+    struct offenders bad = {.count = 0};
+    size_t acknowledged = 0;
+
+    for (size_t i = 0; i < view->facts->ask_count; i++) {
+        const struct ask *ask = view->asks_by_rid[i];
+        if (ask->outcome != ASK_OK) continue;
+        acknowledged++;
+        if (!is_kept(view, ask))
+            offenders_add(&bad, "%s of %s was told order %s", ask->rid, ask->buyer,
+                          ask->order ? ask->order : "(none)");
+    }
+    if (bad.count)
+        audit_judge(check, &bad, "answers 201 without their order", "");
+    else if (acknowledged == 0)
+        audit_say(check, AUDIT_VOID, "no purchase was acknowledged");
+    else
+        audit_say(check, AUDIT_PASS, "all %zu answers 201 have their order", acknowledged);
+}
+
+/* ---- every order has its purchase ---- */
+
+void audit_no_unaccounted(const struct audit_view *view, struct audit_check *check)
+{
+    struct offenders bad = {.count = 0};
+
+    for (size_t i = 0; i < view->row_count; i++) {
+        const struct audit_row *row = &view->rows[i];
+        struct ask_run run = audit_find_rid(view, row->rid);
+        if (!audit_run_has(run, ASK_OK) && !audit_is_unknown(run))
+            offenders_add(&bad, "order %s of %s (%s)", row->order, row->buyer, row->rid);
+    }
+    if (bad.count)
+        audit_judge(check, &bad, "orders neither told 201 nor unknown", "");
+    else if (view->row_count == 0)
+        audit_say(check, AUDIT_VOID, "nothing was sold");
+    else
+        audit_say(check, AUDIT_PASS, "all %zu orders were told or are unknown", view->row_count);
+}
+
+void audit_refused_not_executed(const struct audit_view *view, struct audit_check *check)
+{
+    struct offenders bad = {.count = 0};
+    size_t refused = 0;
+
+    for (size_t i = 0; i < view->facts->ask_count;) {
+        struct ask_run run = audit_rid_run(view, i);
+        i += run.count;
+        if (audit_run_has(run, ASK_OK) || audit_is_unknown(run)) continue;
+        refused++;
+        const struct audit_row *const *row = audit_row_of_rid(view, run.asks[0]->rid);
+        if (row)
+            offenders_add(&bad, "%s was told %s and has order %s", (*row)->rid,
+                          answer_name(run.asks[0]->answer), (*row)->order);
+    }
+    if (bad.count)
+        audit_judge(check, &bad, "refused purchases have an order", "");
+    else if (view->row_count == 0)
+        audit_say(check, AUDIT_VOID, "nothing was sold");
+    else
+        audit_say(check, AUDIT_PASS, "%zu refused purchases, no order of theirs", refused);
+}
+
+void audit_no_phantom(const struct audit_view *view, struct audit_check *check)
+{
+    struct offenders bad = {.count = 0};
+
+    for (size_t i = 0; i < view->row_count; i++) {
+        const struct audit_row *row = &view->rows[i];
+        struct ask_run run = audit_find_rid(view, row->rid);
+        bool is_asked = false;
+        for (size_t n = 0; n < run.count && !is_asked; n++)
+            is_asked = strcmp(run.asks[n]->buyer, row->buyer) == 0;
+        if (!is_asked) offenders_add(&bad, "order %s of %s (%s)", row->order, row->buyer, row->rid);
+    }
+    if (bad.count)
+        audit_judge(check, &bad, "orders nobody asked for", "");
+    else if (view->row_count == 0)
+        audit_say(check, AUDIT_VOID, "nothing was sold");
+    else
+        audit_say(check, AUDIT_PASS, "all %zu orders were asked for by their buyers",
+                  view->row_count);
+}
+
+/* ---- the unknown ---- */
+
+/* Does the later answer say what the orders hash says of this buyer? */
+static bool is_truth(const struct audit_view *view, const struct resolution *resolution)
+{
+    const struct audit_row *const *row = audit_row_of_buyer(view, resolution->buyer);
+    const struct audit_row *const *end = view->by_buyer + view->row_count;
+    bool has_order = false;
+
+    for (; row && row < end && strcmp((*row)->buyer, resolution->buyer) == 0; row++) {
+        if (!(*row)->in_orders) continue;
+        has_order = true;
+        if (resolution->order && strcmp((*row)->order, resolution->order) == 0) return true;
+    }
+    return !resolution->order && !has_order;
+}
+
+void audit_unknown_resolved(const struct audit_view *view, struct audit_check *check)
+{
+    const struct facts *facts = view->facts;
+    struct offenders bad = {.count = 0};
+    size_t unknown = 0;
+
+    for (size_t i = 0; i < facts->ask_count;) {
+        struct ask_run run = audit_rid_run(view, i);
+        i += run.count;
+        if (!audit_is_unknown(run)) continue;
+        unknown++;
+        if (!audit_has_resolution(view, run.asks[0]->rid))
+            offenders_add(&bad, "%s of %s was never answered", run.asks[0]->rid,
+                          run.asks[0]->buyer);
+    }
+    for (size_t i = 0; i < facts->resolution_count; i++) {
+        const struct resolution *resolution = &facts->resolutions[i];
+        if (!is_truth(view, resolution))
+            offenders_add(&bad, "%s was told %s afterwards", resolution->buyer,
+                          resolution->order ? resolution->order : "that there is no order");
+    }
+    if (bad.count)
+        audit_judge(check, &bad, "unknown or wrongly resolved", "");
+    else if (view->row_count == 0)
+        audit_say(check, AUDIT_VOID, "nothing was sold");
+    else
+        audit_say(check, AUDIT_PASS, "%zu unknown outcomes, all resolved to the truth", unknown);
+}
+
+/* ---- honest answers ---- */
+
+static bool denies(const struct ask *ask)
+{
+    return ask->answer == ANSWER_SOLD_OUT || ask->answer == ANSWER_NOT_FOUND ||
+           ask->answer == ANSWER_ENDED;
+}
+
+/* Told sold-out (or not found, ended) although an earlier request had already been told 201. */
+static void denied_winners(struct ask_run run, struct offenders *bad)
+{
+    int64_t won_at_ns = 0;
+
+    for (size_t i = 0; i < run.count; i++) {
+        const struct ask *ask = run.asks[i];
+        if (ask->outcome != ASK_OK) continue;
+        if (won_at_ns == 0 || ask->answered_ns < won_at_ns) won_at_ns = ask->answered_ns;
+    }
+    for (size_t i = 0; won_at_ns && i < run.count; i++) {
+        const struct ask *ask = run.asks[i];
+        if (denies(ask) && ask->invoked_ns > won_at_ns)
+            offenders_add(bad, "winner %s was told %s by %s", ask->buyer, answer_name(ask->answer),
+                          ask->rid);
+    }
+}
+
+/* Told already-ordered, but there is no such order. */
+static void empty_already(const struct audit_view *view, struct ask_run run, struct offenders *bad)
+{
+    for (size_t i = 0; i < run.count; i++) {
+        const struct ask *ask = run.asks[i];
+        if (ask->answer != ANSWER_ALREADY_ORDERED) continue;
+        const struct audit_row *const *row = audit_row_of_buyer(view, ask->buyer);
+        if (!row)
+            offenders_add(bad, "%s was told already-ordered and has no order", ask->buyer);
+        else if (ask->order && strcmp((*row)->order, ask->order) != 0)
+            offenders_add(bad, "%s was shown order %s and has %s", ask->buyer, ask->order,
+                          (*row)->order);
+    }
+}
+
+void audit_honest_answers(const struct audit_view *view, struct audit_check *check)
+{
+    struct offenders bad = {.count = 0};
+    size_t winners = 0;
+
+    for (size_t i = 0; i < view->facts->ask_count;) {
+        struct ask_run run = audit_buyer_run(view, i);
+        i += run.count;
+        if (audit_run_has(run, ASK_OK)) winners++;
+        denied_winners(run, &bad);
+        empty_already(view, run, &bad);
+    }
+    if (bad.count)
+        audit_judge(check, &bad, "dishonest answers", "");
+    else if (winners == 0)
+        audit_say(check, AUDIT_VOID, "nobody won");
+    else
+        audit_say(check, AUDIT_PASS, "%zu winners, none was denied", winners);
+}

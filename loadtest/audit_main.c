@@ -1,0 +1,170 @@
+/*
+ * audit: read a finished sale from Redis and the clients' ledgers, judge it, say so. No logic of
+ * its own: ledger.c and client_log.c read, audit.c judges. One thread.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "audit.h"
+#include "client_log.h"
+#include "ledger.h"
+
+enum { EXIT_PASS = 0, EXIT_FAIL = 1, EXIT_UNUSABLE = 2 };
+
+struct arguments {
+    const char *redis;
+    const char *sale;
+    char **clients; /* borrowed from argv */
+    int client_count;
+    bool is_json;
+    bool has_clients;
+};
+
+static const char help_text[] =
+    "audit --redis URL --sale ID [--clients FILE...] [--json]\n"
+    "\n"
+    "Judge a finished sale by what Redis holds and what the clients wrote down; the service's own\n"
+    "word counts for nothing. Prints one line per check: pass, fail or void (nothing to judge "
+    "by).\n"
+    "\n"
+    "  --redis URL        redis://[user:pass@]host[:port][/db] or unix:///path\n"
+    "  --sale ID          the sale\n"
+    "  --clients FILE...  the clients' ledgers, JSON lines; without them the checks on answers "
+    "are\n"
+    "                     void. All words up to the next option are files\n"
+    "  --json             print one JSON object instead\n"
+    "  --version, --help\n"
+    "\n"
+    "Exit status: 0 every check passed; 1 at least one failed; 2 none failed but one is void, or\n"
+    "the input could not be used (Redis unreachable, no such sale, unreadable client file).\n";
+
+static int usage(const char *words, const char *what)
+{
+    (void)fprintf(stderr, "audit: %s%s%s\n", words, what ? " " : "", what ? what : "");
+    return EXIT_UNUSABLE;
+}
+
+/* --clients takes every word up to the next option. */
+static void take_clients(int argc, char **argv, struct arguments *arguments)
+{
+    arguments->has_clients = true;
+    arguments->clients = argv + optind - 1;
+    arguments->client_count = 1;
+    while (optind < argc && argv[optind][0] != '-') {
+        optind++;
+        arguments->client_count++;
+    }
+}
+
+/* -1: go on; else the exit status. */
+static int parse(int argc, char **argv, struct arguments *arguments)
+{
+    static const struct option options[] = {{"redis", required_argument, NULL, 'r'},
+                                            {"sale", required_argument, NULL, 's'},
+                                            {"clients", required_argument, NULL, 'c'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"version", no_argument, NULL, 'v'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+
+    for (;;) {
+        /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
+        int option = getopt_long(argc, argv, "+", options, NULL);
+        if (option == -1) break;
+        switch (option) {
+        case 'r':
+            arguments->redis = optarg;
+            break;
+        case 's':
+            arguments->sale = optarg;
+            break;
+        case 'j':
+            arguments->is_json = true;
+            break;
+        case 'v':
+            return printf("audit %s\n", SECKILL_VERSION) < 0 ? EXIT_UNUSABLE : EXIT_PASS;
+        case 'h':
+            return fputs(help_text, stdout) < 0 ? EXIT_UNUSABLE : EXIT_PASS;
+        case 'c':
+            if (arguments->has_clients) return usage("--clients: give all files at once", NULL);
+            take_clients(argc, argv, arguments);
+            break;
+        default:
+            return usage("try --help", NULL);
+        }
+    }
+    if (optind < argc) return usage("do not know what to do with", argv[optind]);
+    if (!arguments->redis) return usage("--redis is missing (try --help)", NULL);
+    if (!arguments->sale) return usage("--sale is missing (try --help)", NULL);
+    if (!ledger_sale_id_is_valid(arguments->sale))
+        return usage("--sale: must match [a-z0-9-]{1,40}, not", arguments->sale);
+    return -1;
+}
+
+static bool gather(const struct arguments *arguments, struct facts *facts, struct failure *failure)
+{
+    for (int i = 0; i < arguments->client_count; i++)
+        if (!client_log_read(facts, arguments->clients[i], failure)) return false;
+    struct ledger *ledger = ledger_open(arguments->redis, failure);
+    if (!ledger) return false;
+    bool is_read = ledger_read_sale(ledger, arguments->sale, facts, failure);
+    ledger_close(ledger);
+    return is_read;
+}
+
+static void print_lines(const struct arguments *arguments, const struct audit_result *result)
+{
+    (void)printf("audit of sale %s\n", arguments->sale);
+    for (size_t i = 0; i < AUDIT_CHECK_COUNT; i++) {
+        const struct audit_check *check = &result->checks[i];
+        (void)printf("  %-4s  %-20s  %s\n", audit_verdict_name(check->verdict), check->name,
+                     check->words);
+    }
+    (void)printf("%s\n", audit_verdict_name(result->verdict));
+}
+
+static void print_json(const struct arguments *arguments, const struct audit_result *result)
+{
+    json_t *checks = json_object();
+
+    for (size_t i = 0; i < AUDIT_CHECK_COUNT; i++) {
+        const struct audit_check *check = &result->checks[i];
+        (void)json_object_set_new(checks, check->name,
+                                  json_pack("{s:s,s:s}", "verdict",
+                                            audit_verdict_name(check->verdict), "words",
+                                            check->words));
+    }
+    json_t *all = json_pack("{s:s,s:s,s:o}", "sale", arguments->sale, "verdict",
+                            audit_verdict_name(result->verdict), "checks", checks);
+    (void)json_dumpf(all, stdout, JSON_INDENT(2));
+    (void)putchar('\n');
+    json_decref(all);
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments arguments = {.redis = NULL};
+    struct audit_result result;
+    struct failure failure = {.text = ""};
+    struct facts facts;
+
+    int status = parse(argc, argv, &arguments);
+    if (status >= 0) return status;
+    facts_init(&facts);
+    bool is_judged = gather(&arguments, &facts, &failure) && audit_run(&facts, &result, &failure);
+    if (is_judged && arguments.is_json)
+        print_json(&arguments, &result);
+    else if (is_judged)
+        print_lines(&arguments, &result);
+    else
+        (void)fprintf(stderr, "audit: %s\n", failure.text);
+    facts_done(&facts);
+    if (fflush(stdout) != 0 || !is_judged) return EXIT_UNUSABLE;
+    return result.verdict == AUDIT_PASS
+               ? EXIT_PASS
+               : (result.verdict == AUDIT_FAIL ? EXIT_FAIL : EXIT_UNUSABLE);
+}

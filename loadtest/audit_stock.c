@@ -1,0 +1,220 @@
+/*
+ * Checks on what Redis holds: is every unit accounted for, once? And no_undersell, which asks the
+ * clients only who wanted a unit. Pure.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "audit_view.h"
+
+static bool is_restock(const struct ledger_entry *entry)
+{
+    return strcmp(entry->event, "restocked") == 0;
+}
+
+/* Redis after the run: the numbers themselves. */
+static void stock_offenders(const struct facts *facts, struct offenders *bad)
+{
+    int64_t orders = (int64_t)facts->order_count;
+
+    if (facts->malformed) offenders_add(bad, "unreadable entry in Redis: %s", facts->malformed);
+    if (!facts->has_stock) offenders_add(bad, "the stock key holds no number");
+    if (facts->initial < 0) offenders_add(bad, "the sale has no initial stock");
+    if (!facts->has_stock || facts->initial < 0) return;
+    if (facts->left < 0) offenders_add(bad, "%" PRId64 " units left", facts->left);
+    if (orders + facts->left != facts->initial)
+        offenders_add(bad, "%" PRId64 " orders + %" PRId64 " left is not %" PRId64 " initial",
+                      orders, facts->left, facts->initial);
+}
+
+/* The ledger stream: does each entry follow from the one before it? */
+static void stream_offenders(const struct facts *facts, struct offenders *bad)
+{
+    if (facts->log_count == 0) {
+        offenders_add(bad, "the ledger stream is empty");
+        return;
+    }
+    const struct ledger_entry *first = &facts->log[0];
+    const struct ledger_entry *last = &facts->log[facts->log_count - 1];
+    if (strcmp(first->event, "created") != 0 || first->initial != facts->initial)
+        offenders_add(bad, "the ledger does not start with created, initial %" PRId64,
+                      facts->initial);
+    if (first->left != first->initial)
+        offenders_add(bad, "created with %" PRId64 " left", first->left);
+    for (const struct ledger_entry *entry = first + 1; entry <= last; entry++) {
+        int64_t due = entry[-1].left - (int64_t)entry->sold;
+        if (is_restock(entry) ? entry->left < due : entry->left != due)
+            offenders_add(bad, "ledger %s: %s %zu left %" PRId64 " after %" PRId64, entry->id,
+                          entry->event, entry->sold, entry->left, entry[-1].left);
+    }
+    if (facts->has_stock && last->left != facts->left)
+        offenders_add(bad, "the ledger ends with %" PRId64 " left, the stock says %" PRId64,
+                      last->left, facts->left);
+}
+
+static void row_offenders(const struct audit_view *view, struct offenders *bad)
+{
+    for (size_t i = 0; i < view->row_count; i++) {
+        const struct audit_row *row = &view->rows[i];
+        if (!row->in_ledger)
+            offenders_add(bad, "order %s of %s is not in the ledger", row->order, row->buyer);
+        if (!row->in_orders)
+            offenders_add(bad, "order %s of %s is in the ledger only", row->order, row->buyer);
+    }
+}
+
+static void sample_offenders(const struct audit_view *view, struct offenders *bad)
+{
+    const struct facts *facts = view->facts;
+    bool may_rise = false;
+
+    for (size_t i = 0; i < facts->log_count; i++)
+        may_rise = may_rise || is_restock(&facts->log[i]);
+    for (size_t i = 0; i < facts->sample_count; i++) {
+        int64_t left = view->samples[i].left;
+        int64_t before = i ? view->samples[i - 1].left : facts->initial;
+        if (left < 0) offenders_add(bad, "the stock was seen at %" PRId64, left);
+        if (left > before && !may_rise)
+            offenders_add(bad, "the stock was seen rising from %" PRId64 " to %" PRId64, before,
+                          left);
+    }
+}
+
+void audit_conservation(const struct audit_view *view, struct audit_check *check)
+{
+    const struct facts *facts = view->facts;
+    struct offenders bad = {.count = 0};
+
+    stock_offenders(facts, &bad);
+    stream_offenders(facts, &bad);
+    row_offenders(view, &bad);
+    sample_offenders(view, &bad);
+    if (bad.count) {
+        audit_say(check, AUDIT_FAIL, "%zu contradictions; first: %s", bad.count, bad.first);
+        return;
+    }
+    if (view->row_count == 0) {
+        audit_say(check, AUDIT_VOID, "nothing was sold");
+        return;
+    }
+    audit_say(check, AUDIT_PASS,
+              "%zu orders + %" PRId64 " left = %" PRId64 "; hash and ledger equal; %zu samples",
+              facts->order_count, facts->left, facts->initial, facts->sample_count);
+}
+
+void audit_one_per_buyer(const struct audit_view *view, struct audit_check *check)
+{
+    struct offenders bad = {.count = 0};
+
+    for (size_t i = 1; i < view->row_count; i++) {
+        const struct audit_row *row = view->by_buyer[i];
+        if (strcmp(row->buyer, view->by_buyer[i - 1]->buyer) == 0)
+            offenders_add(&bad, "%s has orders %s and %s", row->buyer, view->by_buyer[i - 1]->order,
+                          row->order);
+    }
+    if (bad.count)
+        audit_judge(check, &bad, "orders too many", "");
+    else if (view->row_count == 0)
+        audit_say(check, AUDIT_VOID, "nothing was sold");
+    else
+        audit_say(check, AUDIT_PASS, "%zu orders of as many buyers", view->row_count);
+}
+
+void audit_one_per_request(const struct audit_view *view, struct audit_check *check)
+{
+    struct offenders bad = {.count = 0};
+
+    for (size_t i = 1; i < view->row_count; i++) {
+        const struct audit_row *row = view->by_rid[i];
+        if (strcmp(row->rid, view->by_rid[i - 1]->rid) == 0)
+            offenders_add(&bad, "%s has orders %s and %s", row->rid, view->by_rid[i - 1]->order,
+                          row->order);
+    }
+    for (size_t i = 1; i < view->row_count; i++)
+        if (strcmp(view->rows[i].order, view->rows[i - 1].order) == 0)
+            offenders_add(&bad, "order id %s is used twice", view->rows[i].order);
+    if (bad.count)
+        audit_judge(check, &bad, "repetitions", "");
+    else if (view->row_count == 0)
+        audit_say(check, AUDIT_VOID, "nothing was sold");
+    else
+        audit_say(check, AUDIT_PASS, "%zu orders of as many purchases", view->row_count);
+}
+
+/* Wanted a unit, and what stood in the way. */
+struct demand {
+    size_t buyers;
+    size_t kept_out;        /* buyers without order whose answers name another reason */
+    int64_t sold_out_at_ns; /* first time somebody was told sold-out; 0: never */
+    const char *told_buyer; /* who that was */
+    const char *left_buyer; /* has no order and no answer that explains it */
+};
+
+/* An answer that explains why a buyer got nothing although units were left. */
+static bool explains(const struct ask *ask)
+{
+    return ask->outcome != ASK_OK && ask->answer != ANSWER_SOLD_OUT &&
+           ask->answer != ANSWER_ALREADY_ORDERED;
+}
+
+static void measure_demand(const struct audit_view *view, struct demand *demand)
+{
+    for (size_t i = 0; i < view->facts->ask_count;) {
+        struct ask_run run = audit_buyer_run(view, i);
+        bool is_explained = false;
+        for (size_t n = 0; n < run.count; n++) {
+            const struct ask *ask = run.asks[n];
+            is_explained = is_explained || explains(ask);
+            if (ask->answer != ANSWER_SOLD_OUT) continue;
+            if (demand->told_buyer && ask->answered_ns >= demand->sold_out_at_ns) continue;
+            demand->sold_out_at_ns = ask->answered_ns;
+            demand->told_buyer = ask->buyer;
+        }
+        demand->buyers++;
+        i += run.count;
+        if (audit_row_of_buyer(view, run.asks[0]->buyer)) continue;
+        if (is_explained) demand->kept_out++;
+        if (!is_explained && !demand->left_buyer) demand->left_buyer = run.asks[0]->buyer;
+    }
+}
+
+/* Orders created for purchases first asked for after somebody had been told sold-out. */
+static void late_winners(const struct audit_view *view, const struct demand *demand,
+                         struct offenders *bad)
+{
+    for (size_t i = 0; i < view->facts->log_count; i++)
+        if (is_restock(&view->facts->log[i])) return;
+    for (size_t i = 0; demand->told_buyer && i < view->facts->ask_count;) {
+        struct ask_run run = audit_rid_run(view, i);
+        if (audit_run_has(run, ASK_OK) && run.asks[0]->invoked_ns > demand->sold_out_at_ns)
+            offenders_add(bad, "%s got a unit asked for after %s was told sold-out",
+                          run.asks[0]->buyer, demand->told_buyer);
+        i += run.count;
+    }
+}
+
+void audit_no_undersell(const struct audit_view *view, struct audit_check *check)
+{
+    struct demand demand = {.buyers = 0};
+    struct offenders bad = {.count = 0};
+    int64_t left = view->facts->left;
+
+    measure_demand(view, &demand);
+    late_winners(view, &demand, &bad);
+    if (left > 0 && demand.told_buyer)
+        offenders_add(&bad, "%s was told sold-out, and %" PRId64 " units are left",
+                      demand.told_buyer, left);
+    else if (left > 0 && demand.left_buyer)
+        offenders_add(&bad, "%s got nothing, and %" PRId64 " units are left", demand.left_buyer,
+                      left);
+    if (bad.count)
+        audit_judge(check, &bad, "units kept from buyers", "");
+    else if (view->row_count == 0)
+        audit_say(check, AUDIT_VOID, "nothing was sold");
+    else if (left > 0 && demand.kept_out)
+        audit_say(check, AUDIT_VOID, "%" PRId64 " left; %zu buyers were kept out otherwise", left,
+                  demand.kept_out);
+    else
+        audit_say(check, AUDIT_PASS, "%zu buyers, %zu units sold, %" PRId64 " left", demand.buyers,
+                  view->row_count, left);
+}

@@ -1,0 +1,275 @@
+/*
+ * Sorts the facts once, and finds in what is sorted. One thread.
+ */
+#include "audit_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- sorting ---- */
+
+static int compare_rows(const struct row *a, const struct row *b)
+{
+    int order = strcmp(a->order, b->order);
+    if (order == 0) order = strcmp(a->buyer, b->buyer);
+    return order ? order : strcmp(a->rid, b->rid);
+}
+
+static int row_by_all(const void *left, const void *right)
+{
+    return compare_rows(left, right);
+}
+
+static int view_row_by_buyer(const void *left, const void *right)
+{
+    const struct audit_row *const *a = left;
+    const struct audit_row *const *b = right;
+    int order = strcmp((*a)->buyer, (*b)->buyer);
+    return order ? order : strcmp((*a)->order, (*b)->order);
+}
+
+static int view_row_by_rid(const void *left, const void *right)
+{
+    const struct audit_row *const *a = left;
+    const struct audit_row *const *b = right;
+    int order = strcmp((*a)->rid, (*b)->rid);
+    return order ? order : strcmp((*a)->order, (*b)->order);
+}
+
+static int by_time(const struct ask *a, const struct ask *b)
+{
+    return (a->invoked_ns > b->invoked_ns) - (a->invoked_ns < b->invoked_ns);
+}
+
+static int ask_by_rid(const void *left, const void *right)
+{
+    const struct ask *const *a = left;
+    const struct ask *const *b = right;
+    int order = strcmp((*a)->rid, (*b)->rid);
+    return order ? order : by_time(*a, *b);
+}
+
+static int ask_by_buyer(const void *left, const void *right)
+{
+    const struct ask *const *a = left;
+    const struct ask *const *b = right;
+    int order = strcmp((*a)->buyer, (*b)->buyer);
+    return order ? order : by_time(*a, *b);
+}
+
+static int resolution_by_rid(const void *left, const void *right)
+{
+    const struct resolution *const *a = left;
+    const struct resolution *const *b = right;
+    return strcmp((*a)->rid, (*b)->rid);
+}
+
+static int sample_by_time(const void *left, const void *right)
+{
+    const struct sample *a = left;
+    const struct sample *b = right;
+    return (a->at_ns > b->at_ns) - (a->at_ns < b->at_ns);
+}
+
+static struct row *sorted_rows(const struct row *rows, size_t count)
+{
+    struct row *sorted = malloc((count + 1) * sizeof *sorted);
+    if (!sorted || count == 0) return sorted;
+    memcpy(sorted, rows, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, row_by_all);
+    return sorted;
+}
+
+static void add_row(struct audit_view *view, const struct row *row, bool in_orders, bool in_ledger)
+{
+    view->rows[view->row_count++] = (struct audit_row){
+        .order = row->order,
+        .buyer = row->buyer,
+        .rid = row->rid,
+        .in_orders = in_orders,
+        .in_ledger = in_ledger,
+    };
+}
+
+/* Merge hash and stream: equal rows meet one to one, the rest stand alone. */
+static void merge_rows(struct audit_view *view, const struct row *hashed, const struct row *sold)
+{
+    const struct row *hashed_end = hashed + view->facts->order_count;
+    const struct row *sold_end = sold + view->facts->sold_count;
+
+    while (hashed < hashed_end && sold < sold_end) {
+        int order = compare_rows(hashed, sold);
+        add_row(view, order > 0 ? sold : hashed, order <= 0, order >= 0);
+        if (order <= 0) hashed++;
+        if (order >= 0) sold++;
+    }
+    for (; hashed < hashed_end; hashed++)
+        add_row(view, hashed, true, false);
+    for (; sold < sold_end; sold++)
+        add_row(view, sold, false, true);
+}
+
+static bool view_rows(struct audit_view *view)
+{
+    const struct facts *facts = view->facts;
+    size_t most = facts->order_count + facts->sold_count + 1;
+    struct row *hashed = sorted_rows(facts->orders, facts->order_count);
+    struct row *sold = sorted_rows(facts->sold, facts->sold_count);
+
+    view->rows = malloc(most * sizeof *view->rows);
+    view->by_buyer = malloc(most * sizeof *view->by_buyer);
+    view->by_rid = malloc(most * sizeof *view->by_rid);
+    bool is_ready = hashed && sold && view->rows && view->by_buyer && view->by_rid;
+    if (is_ready) merge_rows(view, hashed, sold);
+    for (size_t i = 0; is_ready && i < view->row_count; i++)
+        view->by_buyer[i] = view->by_rid[i] = &view->rows[i];
+    free(hashed);
+    free(sold);
+    if (!is_ready) return false;
+    qsort(view->by_buyer, view->row_count, sizeof *view->by_buyer, view_row_by_buyer);
+    qsort(view->by_rid, view->row_count, sizeof *view->by_rid, view_row_by_rid);
+    return true;
+}
+
+static bool view_asks(struct audit_view *view)
+{
+    const struct facts *facts = view->facts;
+
+    view->asks_by_rid = malloc((facts->ask_count + 1) * sizeof *view->asks_by_rid);
+    view->asks_by_buyer = malloc((facts->ask_count + 1) * sizeof *view->asks_by_buyer);
+    if (!view->asks_by_rid || !view->asks_by_buyer) return false;
+    for (size_t i = 0; i < facts->ask_count; i++)
+        view->asks_by_rid[i] = view->asks_by_buyer[i] = &facts->asks[i];
+    qsort(view->asks_by_rid, facts->ask_count, sizeof *view->asks_by_rid, ask_by_rid);
+    qsort(view->asks_by_buyer, facts->ask_count, sizeof *view->asks_by_buyer, ask_by_buyer);
+    return true;
+}
+
+static bool view_resolutions(struct audit_view *view)
+{
+    const struct facts *facts = view->facts;
+    size_t count = facts->resolution_count;
+
+    view->resolutions = malloc((count + 1) * sizeof *view->resolutions);
+    if (!view->resolutions) return false;
+    for (size_t i = 0; i < count; i++)
+        view->resolutions[i] = &facts->resolutions[i];
+    qsort(view->resolutions, count, sizeof *view->resolutions, resolution_by_rid);
+    return true;
+}
+
+static bool view_samples(struct audit_view *view)
+{
+    const struct facts *facts = view->facts;
+    size_t count = facts->sample_count;
+
+    view->samples = malloc((count + 1) * sizeof *view->samples);
+    if (!view->samples) return false;
+    if (count == 0) return true;
+    memcpy(view->samples, facts->samples, count * sizeof *view->samples);
+    qsort(view->samples, count, sizeof *view->samples, sample_by_time);
+    return true;
+}
+
+void audit_view_done(struct audit_view *view)
+{
+    free(view->rows);
+    free(view->by_buyer);
+    free(view->by_rid);
+    free(view->asks_by_rid);
+    free(view->asks_by_buyer);
+    free(view->resolutions);
+    free(view->samples);
+}
+
+bool audit_view_init(struct audit_view *view, const struct facts *facts)
+{
+    *view = (struct audit_view){.facts = facts};
+    return view_rows(view) && view_asks(view) && view_resolutions(view) && view_samples(view);
+}
+
+/* ---- finding ---- */
+
+struct ask_run audit_rid_run(const struct audit_view *view, size_t from)
+{
+    const struct ask *const *asks = view->asks_by_rid;
+    size_t end = from;
+    while (end < view->facts->ask_count && strcmp(asks[end]->rid, asks[from]->rid) == 0)
+        end++;
+    return (struct ask_run){.asks = asks + from, .count = end - from};
+}
+
+struct ask_run audit_buyer_run(const struct audit_view *view, size_t from)
+{
+    const struct ask *const *asks = view->asks_by_buyer;
+    size_t end = from;
+    while (end < view->facts->ask_count && strcmp(asks[end]->buyer, asks[from]->buyer) == 0)
+        end++;
+    return (struct ask_run){.asks = asks + from, .count = end - from};
+}
+
+struct ask_run audit_find_rid(const struct audit_view *view, const char *rid)
+{
+    size_t low = 0;
+    size_t high = view->facts->ask_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(view->asks_by_rid[middle]->rid, rid) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_there = low < view->facts->ask_count && strcmp(view->asks_by_rid[low]->rid, rid) == 0;
+    return is_there ? audit_rid_run(view, low) : (struct ask_run){.count = 0};
+}
+
+const struct audit_row *const *audit_row_of_rid(const struct audit_view *view, const char *rid)
+{
+    size_t low = 0;
+    size_t high = view->row_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(view->by_rid[middle]->rid, rid) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_there = low < view->row_count && strcmp(view->by_rid[low]->rid, rid) == 0;
+    return is_there ? &view->by_rid[low] : NULL;
+}
+
+const struct audit_row *const *audit_row_of_buyer(const struct audit_view *view, const char *buyer)
+{
+    size_t low = 0;
+    size_t high = view->row_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(view->by_buyer[middle]->buyer, buyer) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_there = low < view->row_count && strcmp(view->by_buyer[low]->buyer, buyer) == 0;
+    return is_there ? &view->by_buyer[low] : NULL;
+}
+
+bool audit_has_resolution(const struct audit_view *view, const char *rid)
+{
+    struct resolution wanted = {.rid = rid};
+    const struct resolution *key = &wanted;
+    return bsearch(&key, view->resolutions, view->facts->resolution_count,
+                   sizeof *view->resolutions, resolution_by_rid) != NULL;
+}
+
+bool audit_run_has(struct ask_run run, ask_outcome outcome)
+{
+    for (size_t i = 0; i < run.count; i++)
+        if (run.asks[i]->outcome == outcome) return true;
+    return false;
+}
+
+bool audit_is_unknown(struct ask_run run)
+{
+    return !audit_run_has(run, ASK_OK) &&
+           (audit_run_has(run, ASK_INFO) || audit_run_has(run, ASK_UNANSWERED));
+}

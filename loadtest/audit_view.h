@@ -1,0 +1,84 @@
+/*
+ * The auditor's desk: the facts, sorted the ways the checks need them. Internal to audit*.c.
+ */
+#ifndef LOADTEST_AUDIT_VIEW_H
+#define LOADTEST_AUDIT_VIEW_H
+
+#include "audit.h"
+
+/* One order of L. */
+struct audit_row {
+    const char *order;
+    const char *buyer;
+    const char *rid;
+    bool in_orders; /* the orders hash has exactly this row */
+    bool in_ledger; /* the ledger stream has exactly this row */
+};
+
+struct audit_view {
+    const struct facts *facts;             /* borrowed */
+    struct audit_row *rows;                /* owned: L, by order id */
+    const struct audit_row **by_buyer;     /* owned: L, by buyer */
+    const struct audit_row **by_rid;       /* owned: L, by rid */
+    const struct ask **asks_by_rid;        /* owned: by rid, then time */
+    const struct ask **asks_by_buyer;      /* owned: by buyer, then time */
+    const struct resolution **resolutions; /* owned: by rid */
+    struct sample *samples;                /* owned: by time */
+    size_t row_count;
+};
+
+/* false: out of memory; call done either way. */
+bool audit_view_init(struct audit_view *view, const struct facts *facts);
+void audit_view_done(struct audit_view *view);
+
+/* All asks of one rid, or of one buyer: a run of neighbours in one of the sorted arrays. */
+struct ask_run {
+    const struct ask *const *asks;
+    size_t count;
+};
+
+/* The run that starts at `from`. */
+struct ask_run audit_rid_run(const struct audit_view *view, size_t from);
+struct ask_run audit_buyer_run(const struct audit_view *view, size_t from);
+/* The run of that rid; empty when nobody asked for it. */
+struct ask_run audit_find_rid(const struct audit_view *view, const char *rid);
+
+/* First row of that rid, or buyer; NULL when there is none. Further ones follow at +1. */
+const struct audit_row *const *audit_row_of_rid(const struct audit_view *view, const char *rid);
+const struct audit_row *const *audit_row_of_buyer(const struct audit_view *view, const char *buyer);
+
+bool audit_has_resolution(const struct audit_view *view, const char *rid);
+
+bool audit_run_has(struct ask_run run, ask_outcome outcome);
+/* No answer was ok, and one is missing or says nothing. */
+bool audit_is_unknown(struct ask_run run);
+
+/* Offenders of one check: counts them and keeps words about the first. */
+struct offenders {
+    size_t count;
+    char first[160];
+};
+
+void offenders_add(struct offenders *offenders, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Write the verdict; the words follow printf. */
+void audit_say(struct audit_check *check, audit_verdict verdict, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Fail when there are offenders ("COUNT WHAT; first: FIRST"), else pass with `good`. */
+void audit_judge(struct audit_check *check, const struct offenders *offenders, const char *what,
+                 const char *good);
+
+/* The checks: audit_stock.c, audit_answers.c */
+void audit_conservation(const struct audit_view *view, struct audit_check *check);
+void audit_one_per_buyer(const struct audit_view *view, struct audit_check *check);
+void audit_one_per_request(const struct audit_view *view, struct audit_check *check);
+void audit_no_undersell(const struct audit_view *view, struct audit_check *check);
+void audit_acknowledged_kept(const struct audit_view *view, struct audit_check *check);
+void audit_no_unaccounted(const struct audit_view *view, struct audit_check *check);
+void audit_refused_not_executed(const struct audit_view *view, struct audit_check *check);
+void audit_unknown_resolved(const struct audit_view *view, struct audit_check *check);
+void audit_no_phantom(const struct audit_view *view, struct audit_check *check);
+void audit_honest_answers(const struct audit_view *view, struct audit_check *check);
+
+#endif

@@ -1,0 +1,246 @@
+/*
+ * Words for wrk, and what it answers. wrk runs until its script stops it (verification) or its
+ * time is over (speed). One thread.
+ */
+#include "drive.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+enum {
+    STOP_GRACE_MS = 3000,
+    LONGEST_RUN_S = 3600,
+    REPLY_LIMIT_S = 30,
+    WORD_MAX = RUN_PATH_MAX + 32,
+    MORE_WORDS = 10,
+};
+
+bool drive_find_scripts(const struct options *options, char *out_dir, size_t size,
+                        struct failure *failure)
+{
+    /* in the build tree, where it may be installed, and where make runs */
+    static const char *const places[] = {"/../../loadtest/wrk", "/../share/seckill/wrk", "/wrk"};
+    char programs[RUN_PATH_MAX];
+    char probe[WORD_MAX];
+
+    if (options->wrk_dir) {
+        (void)snprintf(out_dir, size, "%s", options->wrk_dir);
+        (void)snprintf(probe, sizeof probe, "%s/purchase.lua", options->wrk_dir);
+        return access(probe, R_OK) == 0 ||
+               failure_set(failure, "--wrk-dir: %s: %s", probe, errno_text());
+    }
+    if (!service_find_programs(programs, sizeof programs, failure)) return false;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        (void)snprintf(out_dir, size, "%.*s%s", (int)(size - 32), programs, places[i]);
+        (void)snprintf(probe, sizeof probe, "%s/purchase.lua", out_dir);
+        if (access(probe, R_OK) == 0) return true;
+    }
+    return failure_set(failure, "no purchase.lua near %s: give --wrk-dir", programs);
+}
+
+/* One wrk: what it is told. */
+struct wrk_words {
+    const char *script;
+    const char *url;
+    long connections;
+    long duration_s;
+    const char *more[MORE_WORDS + 1]; /* for the script; ends with NULL */
+};
+
+static bool start_wrk(struct drive *drive, const struct wrk_words *words, struct failure *failure)
+{
+    char connections[32];
+    char duration[32];
+    char timeout[32];
+    const char *argv[12 + MORE_WORDS] = {"wrk",   "-t1", connections,   duration,   "--timeout",
+                                         timeout, "-s",  words->script, words->url, "--"};
+    size_t count = 10;
+
+    (void)snprintf(connections, sizeof connections, "-c%ld", words->connections);
+    (void)snprintf(duration, sizeof duration, "-d%lds", words->duration_s);
+    (void)snprintf(timeout, sizeof timeout, "%ds", REPLY_LIMIT_S);
+    for (size_t i = 0; words->more[i]; i++)
+        argv[count++] = words->more[i];
+    const char *report = drive->reports[drive->count];
+    return process_start(&drive->wrks[drive->count++], argv, report, report, failure);
+}
+
+static long share_of(long total, int part, int parts)
+{
+    return total / parts + (part < total % parts ? 1 : 0);
+}
+
+/* Files of the next wrk. */
+static void name_files(struct drive *drive, const char *run_dir, const char *tag)
+{
+    int next = drive->count;
+    (void)snprintf(drive->ledgers[next], RUN_PATH_MAX, "%.900s/clients-%s-%d.jsonl", run_dir, tag,
+                   next + 1);
+    (void)snprintf(drive->reports[next], RUN_PATH_MAX, "%.900s/wrk-%s-%d.log", run_dir, tag,
+                   next + 1);
+}
+
+static bool start_buyers(struct drive *drive, const struct drive_target *target, const char *script,
+                         const char *sale, const char *tag, struct failure *failure)
+{
+    enum { WORDS = 8 };
+    const struct options *options = target->options;
+    const struct service *service = target->service;
+    int me = drive->count;
+    char text[WORDS][WORD_MAX];
+    struct wrk_words words = {
+        .script = script,
+        .url = service->instances[me].url,
+        .connections = share_of(options->connections[0], me, service->count),
+        .duration_s = LONGEST_RUN_S,
+    };
+
+    name_files(drive, target->run_dir, tag);
+    (void)snprintf(text[0], WORD_MAX, "sale=%s", sale);
+    (void)snprintf(text[1], WORD_MAX, "ledger=%s", drive->ledgers[me]);
+    (void)snprintf(text[2], WORD_MAX, "tag=%s", tag);
+    (void)snprintf(text[3], WORD_MAX, "me=%d", me);
+    (void)snprintf(text[4], WORD_MAX, "of=%d", service->count);
+    (void)snprintf(text[5], WORD_MAX, "buyers=%ld", options->buyers);
+    (void)snprintf(text[6], WORD_MAX, "share=%.6f", options->retry_share);
+    (void)snprintf(text[7], WORD_MAX, "connections=%ld", words.connections);
+    for (size_t i = 0; i < WORDS; i++)
+        words.more[i] = text[i];
+    return start_wrk(drive, &words, failure);
+}
+
+bool drive_purchases(struct drive *drive, const struct drive_target *target, const char *sale,
+                     const char *tag, struct failure *failure)
+{
+    char script[RUN_PATH_MAX + 16];
+    char dir[RUN_PATH_MAX];
+    bool is_good = drive_find_scripts(target->options, dir, sizeof dir, failure);
+
+    *drive = (struct drive){.count = 0};
+    (void)snprintf(script, sizeof script, "%s/purchase.lua", dir);
+    while (is_good && drive->count < target->service->count)
+        is_good = start_buyers(drive, target, script, sale, tag, failure);
+    if (!is_good) drive_stop(drive);
+    return is_good;
+}
+
+static bool start_round(struct drive *drive, const struct drive_target *target, const char *script,
+                        const struct speed_round *round, struct failure *failure)
+{
+    int me = drive->count;
+    char path[WORD_MAX];
+    char method[32];
+    char tag[64];
+    struct wrk_words words = {
+        .script = script,
+        .url = target->service->instances[me].url,
+        .connections = share_of(round->connections, me, target->service->count),
+        .duration_s = round->duration_s,
+        .more = {path, method, tag},
+    };
+
+    name_files(drive, target->run_dir, round->tag);
+    (void)snprintf(path, sizeof path, "path=%s", round->path);
+    (void)snprintf(method, sizeof method, "method=%s", round->method);
+    (void)snprintf(tag, sizeof tag, "tag=%s-%d", round->tag, me);
+    return start_wrk(drive, &words, failure);
+}
+
+bool drive_speed(struct drive *drive, const struct drive_target *target,
+                 const struct speed_round *round, struct failure *failure)
+{
+    char script[RUN_PATH_MAX + 16];
+    char dir[RUN_PATH_MAX];
+    bool is_good = drive_find_scripts(target->options, dir, sizeof dir, failure);
+
+    *drive = (struct drive){.count = 0};
+    (void)snprintf(script, sizeof script, "%s/speed.lua", dir);
+    while (is_good && drive->count < target->service->count)
+        is_good = start_round(drive, target, script, round, failure);
+    if (!is_good) drive_stop(drive);
+    return is_good;
+}
+
+bool drive_is_running(struct drive *drive)
+{
+    bool is_running = false;
+    for (int i = 0; i < drive->count; i++)
+        is_running = process_is_running(&drive->wrks[i]) || is_running;
+    return is_running;
+}
+
+void drive_stop(struct drive *drive)
+{
+    for (int i = 0; i < drive->count; i++)
+        process_signal(&drive->wrks[i], SIGINT);
+    for (int i = 0; i < drive->count; i++)
+        if (!process_wait(&drive->wrks[i], STOP_GRACE_MS)) process_stop(&drive->wrks[i], 0);
+}
+
+bool drive_went_well(struct drive *drive, struct failure *failure)
+{
+    char ending[40];
+
+    for (int i = 0; i < drive->count; i++) {
+        const struct process *wrk = &drive->wrks[i];
+        if (WIFEXITED(wrk->wait_status) && WEXITSTATUS(wrk->wait_status) == 0) continue;
+        process_ending(wrk, ending, sizeof ending);
+        return failure_set(failure, "wrk: %s, see %s", ending, drive->reports[i]);
+    }
+    return true;
+}
+
+/* The line of JSON that speed.lua printed; NULL when it is not there. */
+static json_t *read_report(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    char line[1024];
+    json_t *report = NULL;
+
+    while (file && !report && fgets(line, sizeof line, file))
+        if (line[0] == '{') report = json_loads(line, 0, NULL);
+    if (file) (void)fclose(file); /* read only */
+    return report;
+}
+
+static long long count_in(const json_t *object, const char *name)
+{
+    return json_integer_value(json_object_get(object, name));
+}
+
+static void add_report(const json_t *report, struct speed_count *count)
+{
+    const json_t *latency = json_object_get(report, "latency_us");
+    long long requests = count_in(report, "requests");
+    long long duration_us = count_in(report, "duration_us");
+    long p50_us = (long)count_in(latency, "p50");
+    long p99_us = (long)count_in(latency, "p99");
+
+    count->requests += requests;
+    count->status_errors += count_in(report, "status_errors");
+    count->socket_errors += count_in(report, "socket_errors");
+    if (duration_us > 0) count->per_s += (double)requests * 1e6 / (double)duration_us;
+    if (p50_us > count->p50_us) count->p50_us = p50_us;
+    if (p99_us > count->p99_us) count->p99_us = p99_us;
+}
+
+bool drive_read_speed(const struct drive *drive, struct speed_count *out_count,
+                      struct failure *failure)
+{
+    *out_count = (struct speed_count){.per_s = 0};
+    for (int i = 0; i < drive->count; i++) {
+        json_t *report = read_report(drive->reports[i]);
+        if (!report)
+            return failure_set(failure, "wrk printed no summary, see %s", drive->reports[i]);
+        add_report(report, out_count);
+        json_decref(report);
+    }
+    return true;
+}

@@ -1,0 +1,168 @@
+/*
+ * Growing arrays and one arena for the strings: 10 million asks are 10 million small strings, and
+ * an arena keeps them at their own length. One thread.
+ */
+#include "facts.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ARENA_BLOCK_BYTES = 1 << 20, FIRST_CAPACITY = 64 };
+
+struct arena {
+    struct arena *previous; /* owned */
+    size_t used, size;
+    char bytes[];
+};
+
+static struct arena *arena_block(struct arena *previous, size_t need)
+{
+    size_t size = need > ARENA_BLOCK_BYTES ? need : ARENA_BLOCK_BYTES;
+    struct arena *block = malloc(sizeof *block + size);
+    if (!block) return NULL;
+    block->previous = previous;
+    block->used = 0;
+    block->size = size;
+    return block;
+}
+
+static char *arena_take(struct facts *facts, size_t bytes)
+{
+    if (!facts->arena || facts->arena->size - facts->arena->used < bytes) {
+        struct arena *block = arena_block(facts->arena, bytes);
+        if (!block) return NULL;
+        facts->arena = block;
+    }
+    char *place = facts->arena->bytes + facts->arena->used;
+    facts->arena->used += bytes;
+    return place;
+}
+
+/* Room for one more of `size` bytes behind `count` items; capacities are FIRST_CAPACITY * 2^n. */
+static void *with_room(void *items, size_t count, size_t size)
+{
+    bool is_full = count == 0 || (count >= FIRST_CAPACITY && (count & (count - 1)) == 0);
+    if (!is_full) return items;
+    size_t capacity = count < FIRST_CAPACITY ? FIRST_CAPACITY : count * 2;
+    return reallocarray(items, capacity, size);
+}
+
+#define APPEND(items, count, item)                                                                 \
+    do {                                                                                           \
+        void *grown = with_room((items), (count), sizeof *(items));                                \
+        if (!grown) return false;                                                                  \
+        (items) = grown;                                                                           \
+        (items)[(count)++] = (item);                                                               \
+        return true;                                                                               \
+    } while (0)
+
+void facts_init(struct facts *facts)
+{
+    *facts = (struct facts){.initial = -1};
+}
+
+void facts_done(struct facts *facts)
+{
+    while (facts->arena) {
+        struct arena *previous = facts->arena->previous;
+        free(facts->arena);
+        facts->arena = previous;
+    }
+    free(facts->orders);
+    free(facts->sold);
+    free(facts->log);
+    free(facts->asks);
+    free(facts->resolutions);
+    free(facts->samples);
+    facts_init(facts);
+}
+
+const char *facts_text(struct facts *facts, const char *text, size_t length)
+{
+    char *copy = arena_take(facts, length + 1);
+    if (!copy) return NULL;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return copy;
+}
+
+const char *facts_rid(struct facts *facts, const char *key, size_t key_len, const char *buyer)
+{
+    if (key_len > 0) return facts_text(facts, key, key_len);
+    size_t length = strlen(buyer);
+    char *copy = arena_take(facts, length + 2);
+    if (!copy) return NULL;
+    copy[0] = '~';
+    memcpy(copy + 1, buyer, length + 1);
+    return copy;
+}
+
+bool facts_add_order(struct facts *facts, struct row row)
+{
+    APPEND(facts->orders, facts->order_count, row);
+}
+
+bool facts_add_sold(struct facts *facts, struct row row)
+{
+    APPEND(facts->sold, facts->sold_count, row);
+}
+
+bool facts_add_entry(struct facts *facts, struct ledger_entry entry)
+{
+    APPEND(facts->log, facts->log_count, entry);
+}
+
+bool facts_add_ask(struct facts *facts, struct ask ask)
+{
+    APPEND(facts->asks, facts->ask_count, ask);
+}
+
+bool facts_add_resolution(struct facts *facts, struct resolution resolution)
+{
+    APPEND(facts->resolutions, facts->resolution_count, resolution);
+}
+
+bool facts_add_sample(struct facts *facts, struct sample sample)
+{
+    APPEND(facts->samples, facts->sample_count, sample);
+}
+
+static int by_buyer(const void *left, const void *right)
+{
+    const struct row *a = left;
+    const struct row *b = right;
+    return strcmp(a->buyer, b->buyer);
+}
+
+void facts_drop_repeated_orders(struct facts *facts)
+{
+    size_t kept = 0;
+
+    if (facts->order_count < 2) return;
+    qsort(facts->orders, facts->order_count, sizeof *facts->orders, by_buyer);
+    for (size_t i = 1; i < facts->order_count; i++) {
+        if (strcmp(facts->orders[i].buyer, facts->orders[kept].buyer) == 0) continue;
+        facts->orders[++kept] = facts->orders[i];
+    }
+    facts->order_count = kept + 1;
+}
+
+static const char *const answer_names[ANSWER_COUNT] = {
+#define ANSWER_NAME(value, name) [value] = (name),
+    ANSWER_LIST(ANSWER_NAME)
+#undef ANSWER_NAME
+};
+
+const char *answer_name(answer_kind kind)
+{
+    assert(kind < ANSWER_COUNT);
+    return answer_names[kind];
+}
+
+answer_kind answer_from_name(const char *name)
+{
+    for (answer_kind found = ANSWER_NONE; found < ANSWER_COUNT; found++)
+        if (strcmp(answer_names[found], name) == 0) return found;
+    return ANSWER_OTHER;
+}

@@ -1,0 +1,136 @@
+/*
+ * What is known of one sale, in memory: what Redis holds and what the clients wrote down. Filled by
+ * ledger.c (Redis) and client_log.c (clients' files), or by hand in a test; judged by audit.c.
+ * Knows no Redis, no files, no verdicts.
+ *
+ * Owns: every string lives in the facts' own arena and dies with facts_done().
+ * A purchase is named by its `rid`: the Idempotency-Key it was sent with, or "~BUYER" for one
+ * without a key (a buyer's requests without a key cannot be told apart, so they are one purchase;
+ * '~' is in no key).
+ */
+#ifndef LOADTEST_FACTS_H
+#define LOADTEST_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a client knows of one request. Only OK and FAIL are certain. */
+typedef enum ask_outcome {
+    ASK_UNANSWERED, /* sent, nothing came back: as unknown as INFO */
+    ASK_OK,         /* 201: surely executed, now or earlier (replay) */
+    ASK_FAIL,       /* refused: surely not executed by this request */
+    ASK_INFO,       /* the service itself does not know, or the answer proves nothing */
+} ask_outcome;
+
+/* The words of an answer: problem types of the service, and the two kinds of 201. */
+#define ANSWER_LIST(X)                                                                             \
+    X(ANSWER_NONE, "none")                                                                         \
+    X(ANSWER_CREATED, "created")                                                                   \
+    X(ANSWER_REPLAYED, "replayed")                                                                 \
+    X(ANSWER_ALREADY_ORDERED, "already-ordered")                                                   \
+    X(ANSWER_SOLD_OUT, "sold-out")                                                                 \
+    X(ANSWER_NOT_STARTED, "sale-not-started")                                                      \
+    X(ANSWER_ENDED, "sale-ended")                                                                  \
+    X(ANSWER_PAUSED, "sale-paused")                                                                \
+    X(ANSWER_LOCK_TIMEOUT, "lock-timeout")                                                         \
+    X(ANSWER_OVERLOADED, "overloaded")                                                             \
+    X(ANSWER_STORE_UNAVAILABLE, "store-unavailable")                                               \
+    X(ANSWER_OUTCOME_UNKNOWN, "outcome-unknown")                                                   \
+    X(ANSWER_NOT_FOUND, "not-found")                                                               \
+    X(ANSWER_UNAUTHENTICATED, "unauthenticated")                                                   \
+    X(ANSWER_FORBIDDEN, "forbidden")                                                               \
+    X(ANSWER_INVALID, "invalid-request")                                                           \
+    X(ANSWER_INTERNAL, "internal")                                                                 \
+    X(ANSWER_OTHER, "other")
+
+typedef enum answer_kind {
+#define ANSWER_VALUE(value, name) value,
+    ANSWER_LIST(ANSWER_VALUE)
+#undef ANSWER_VALUE
+        ANSWER_COUNT
+} answer_kind;
+
+/* One HTTP request for a purchase, and its reply if one came. */
+struct ask {
+    int64_t invoked_ns;  /* CLOCK_MONOTONIC, before the first byte was sent */
+    int64_t answered_ns; /* after the last byte was read; 0: never */
+    const char *rid;
+    const char *buyer;
+    const char *order; /* order id in the answer, or NULL */
+    ask_outcome outcome;
+    answer_kind answer;
+};
+
+/* One order, as the orders hash or a "sold" entry of the ledger stream tells it. */
+struct row {
+    const char *order;
+    const char *buyer;
+    const char *rid;
+};
+
+/* One entry of the ledger stream. */
+struct ledger_entry {
+    const char *id;    /* stream id */
+    const char *event; /* created, sold, ended, ... */
+    int64_t left;      /* units left after it */
+    int64_t initial;   /* of "created"; else -1 */
+    size_t sold;       /* orders it names */
+};
+
+/* What the service answered after the run to "what became of this?"; order NULL: no order. */
+struct resolution {
+    const char *rid;
+    const char *buyer;
+    const char *order;
+};
+
+/* The stock as the monitor saw it during the run. */
+struct sample {
+    int64_t at_ns;
+    int64_t left;
+};
+
+struct arena; /* opaque */
+
+struct facts {
+    struct arena *arena; /* owned */
+    bool has_clients;    /* client files were given, empty ones too */
+    bool has_stock;      /* the stock key holds a number: `left` */
+    int64_t left;
+    int64_t initial;                /* of the sale hash; -1: none there */
+    const char *malformed;          /* first thing in Redis that has no meaning, or NULL */
+    struct row *orders;             /* owned: the orders hash */
+    struct row *sold;               /* owned: the orders in the ledger stream */
+    struct ledger_entry *log;       /* owned: the ledger stream */
+    struct ask *asks;               /* owned */
+    struct resolution *resolutions; /* owned */
+    struct sample *samples;         /* owned, in any order */
+    size_t order_count, sold_count, log_count, ask_count, resolution_count, sample_count;
+};
+
+void facts_init(struct facts *facts);
+void facts_done(struct facts *facts);
+
+/* A copy of `text` in the arena; NULL when out of memory. */
+const char *facts_text(struct facts *facts, const char *text, size_t length);
+/* The rid of a purchase: its key, or "~BUYER" when the key is empty; NULL when out of memory. */
+const char *facts_rid(struct facts *facts, const char *key, size_t key_len, const char *buyer);
+
+/* Append a copy. The strings in it are borrowed and must live as long as the facts. false: out of
+ * memory. */
+bool facts_add_order(struct facts *facts, struct row row);
+bool facts_add_sold(struct facts *facts, struct row row);
+bool facts_add_entry(struct facts *facts, struct ledger_entry entry);
+bool facts_add_ask(struct facts *facts, struct ask ask);
+bool facts_add_resolution(struct facts *facts, struct resolution resolution);
+bool facts_add_sample(struct facts *facts, struct sample sample);
+
+/* Forget orders that were read twice (HSCAN may repeat one while a hash is rehashed). */
+void facts_drop_repeated_orders(struct facts *facts);
+
+const char *answer_name(answer_kind kind);
+/* ANSWER_OTHER for a name that is not in the list. */
+answer_kind answer_from_name(const char *name);
+
+#endif

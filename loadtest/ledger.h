@@ -1,0 +1,45 @@
+/*
+ * The load test's one door to Redis: reads a sale from its keys, never writes.
+ *
+ * Shape    seckill:{ID}:sale    hash    initial ...
+ *          seckill:{ID}:stock   string  units left
+ *          seckill:{ID}:orders  hash    BUYER -> "ORDER_ID:STATE:KEY" (KEY may be empty)
+ *          seckill:{ID}:ledger  stream  event, left, initial (of created), and one field `order` =
+ *                                       "ORDER_ID:BUYER:KEY" per order sold
+ * URL      redis://[user:pass@]host[:port][/db] or unix:///path
+ */
+#ifndef LOADTEST_LEDGER_H
+#define LOADTEST_LEDGER_H
+
+#include "facts.h"
+#include "failure.h"
+
+enum { SALE_ID_MAX = 40, LEDGER_VERSION_MAX = 32 };
+
+struct ledger; /* opaque: one connection */
+
+/* NULL: bad URL or unreachable; `failure` says which. */
+struct ledger *ledger_open(const char *url, struct failure *failure);
+void ledger_close(struct ledger *ledger);
+
+/*
+ * Read everything Redis holds of the sale into `facts`. Meant for after the run: while sales go on
+ * the parts are read one after the other and need not fit.
+ *
+ * Returns  false   no such sale, Redis unreachable, or out of memory. An entry that makes no sense
+ *                  is no failure: facts->malformed keeps the first one for the auditor.
+ */
+bool ledger_read_sale(struct ledger *ledger, const char *sale, struct facts *facts,
+                      struct failure *failure);
+
+/* The units left now; false when Redis does not answer or holds no number. */
+bool ledger_stock(struct ledger *ledger, const char *sale, int64_t *out_left,
+                  struct failure *failure);
+
+/* The server's version, "?" when it does not say. */
+void ledger_version(struct ledger *ledger, char out_version[LEDGER_VERSION_MAX]);
+
+/* [a-z0-9-]{1,40} */
+bool ledger_sale_id_is_valid(const char *sale);
+
+#endif

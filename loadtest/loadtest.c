@@ -1,0 +1,193 @@
+/*
+ * loadtest: arguments, folders, start and stop in order, exit status. The runs themselves are in
+ * verify.c (prove) and speed.c (measure). One thread.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "interrupt.h"
+#include "moment.h"
+#include "report.h"
+
+enum {
+    EXIT_PASS = 0,
+    EXIT_FAIL = 1,
+    EXIT_USAGE_OR_VOID = 2,
+    EXIT_COULD_NOT_RUN = 3,
+    EXIT_INTERRUPTED = 130,
+    SPARE_FILES = 200,
+};
+
+struct folders {
+    char out[RUN_PATH_MAX];    /* absolute */
+    char run[RUN_PATH_MAX];    /* a new one in it */
+    char result[RUN_PATH_MAX]; /* out/result.json */
+};
+
+/* mkdir -p */
+static bool make_folders(const char *path, struct failure *failure)
+{
+    char part[RUN_PATH_MAX];
+
+    if (strlen(path) >= sizeof part - 64)
+        return failure_set(failure, "--out: the path is too long");
+    for (const char *end = path; end; end = strchr(end + 1, '/')) {
+        const char *next = strchr(end + 1, '/');
+        size_t length = next ? (size_t)(next - path) : strlen(path);
+        (void)snprintf(part, sizeof part, "%.*s", (int)length, path);
+        if (mkdir(part, 0755) != 0 && errno != EEXIST)
+            return failure_set(failure, "--out: %s: %s", part, errno_text());
+        if (!next) break;
+    }
+    return true;
+}
+
+static bool make_run_folder(const struct options *options, struct folders *folders,
+                            struct failure *failure)
+{
+    char absolute[PATH_MAX];
+    char stamp[32];
+
+    if (!make_folders(options->out, failure)) return false;
+    if (!realpath(options->out, absolute) || strlen(absolute) >= RUN_PATH_MAX - 128)
+        return failure_set(failure, "--out: %s: %s", options->out, errno_text());
+    moment_stamp(stamp, sizeof stamp);
+    (void)snprintf(folders->out, sizeof folders->out, "%.896s", absolute);
+    (void)snprintf(folders->result, sizeof folders->result, "%.896s/result.json", absolute);
+    (void)snprintf(folders->run, sizeof folders->run, "%.896s/run-%s-%ld", absolute, stamp,
+                   (long)getpid());
+    return mkdir(folders->run, 0755) == 0 ||
+           failure_set(failure, "%s: %s", folders->run, errno_text());
+}
+
+/* A connection is a file here, in wrk and in the service; children inherit the limit. */
+static bool raise_file_limit(const struct options *options, struct failure *failure)
+{
+    struct rlimit limit;
+    long most = 0;
+
+    for (int i = 0; i < options->connection_steps; i++)
+        if (options->connections[i] > most) most = options->connections[i];
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return failure_set(failure, "open files: %s", errno_text());
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* what counts is checked below */
+    rlim_t needed = (rlim_t)(most + SPARE_FILES);
+    return limit.rlim_cur >= needed ||
+           failure_set(failure, "--connections: %ld need %ld open files, the limit is %ld", most,
+                       most + SPARE_FILES, (long)limit.rlim_cur);
+}
+
+static long most_connections(const struct options *options)
+{
+    long most = 0;
+    for (int i = 0; i < options->connection_steps; i++)
+        if (options->connections[i] > most) most = options->connections[i];
+    return most;
+}
+
+static void print_tally(const struct verify_run *runs, int count)
+{
+    int passed = 0;
+
+    for (int i = 0; i < count; i++)
+        if (report_verdict(&runs[i]) == AUDIT_PASS) passed++;
+    (void)printf("\n%d of %d sales passed\n", passed, count);
+}
+
+/* -1: could not run. */
+static int verify_all(const struct options *options, const struct folders *folders,
+                      struct service *service, struct http_client *http, struct failure *failure)
+{
+    struct drive_target target = {service, options, folders->run};
+    struct verify_run *runs = calloc((size_t)options->repeat, sizeof *runs);
+    int count = 0;
+    bool is_good = runs || failure_set(failure, "out of memory");
+
+    while (is_good && count < options->repeat) {
+        is_good = verify_sale(&target, service, http, count + 1, &runs[count], failure);
+        if (!is_good) break;
+        count++;
+        if (!options->is_quiet) report_screen(stdout, options, service, &runs[count - 1]);
+        is_good = report_write(folders->result, options, service, runs, count, failure);
+    }
+    if (is_good && count > 1 && !options->is_quiet) print_tally(runs, count);
+    audit_verdict verdict = is_good ? report_verdict(report_worst(runs, count)) : AUDIT_VOID;
+    bool has_trouble = is_good && report_worst(runs, count)->trouble[0];
+    free(runs);
+    if (!is_good) return -1;
+    if (verdict == AUDIT_VOID && has_trouble) return EXIT_COULD_NOT_RUN;
+    if (verdict == AUDIT_VOID) return EXIT_USAGE_OR_VOID;
+    return verdict == AUDIT_PASS ? EXIT_PASS : EXIT_FAIL;
+}
+
+static int measure_all(const struct options *options, const struct folders *folders,
+                       struct service *service, struct http_client *http, struct failure *failure)
+{
+    struct drive_target target = {service, options, folders->run};
+    struct speed_run run;
+    bool is_good = speed_measure(&target, service, http, &run, failure);
+
+    if (is_good && !options->is_quiet) report_speed_screen(stdout, options, service, &run);
+    is_good = is_good && report_write_speed(folders->result, options, service, &run, failure);
+    bool is_doubtful = run.doubt[0] != '\0';
+    speed_free(&run);
+    if (!is_good) return -1;
+    return is_doubtful ? EXIT_USAGE_OR_VOID : EXIT_PASS;
+}
+
+static int run_all(const struct options *options, struct failure *failure)
+{
+    struct folders folders;
+    struct service service;
+    int status = -1;
+
+    if (!raise_file_limit(options, failure)) return -1;
+    if (!make_run_folder(options, &folders, failure)) return -1;
+    struct http_client *http = http_client_new();
+    if (!http) {
+        (void)failure_set(failure, "libcurl does not start");
+        return -1;
+    }
+    if (!options->is_quiet) (void)printf("results in %s\n", folders.run);
+    if (service_start(&service, options, most_connections(options), folders.run, failure)) {
+        status = options->against ? measure_all(options, &folders, &service, http, failure)
+                                  : verify_all(options, &folders, &service, http, failure);
+        service_stop(&service);
+        if (options->against) service_discard_data(folders.run);
+    }
+    http_client_free(http);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct failure failure = {.text = ""};
+    struct options options;
+
+    if (!options_parse(argc, argv, &options, &failure)) {
+        (void)fprintf(stderr, "loadtest: %s\n", failure.text);
+        return EXIT_USAGE_OR_VOID;
+    }
+    if (options.is_help || options.is_version) {
+        if (options.is_help)
+            options_help(stdout);
+        else
+            (void)printf("loadtest %s\n", SECKILL_VERSION);
+        return fflush(stdout) == 0 ? EXIT_PASS : EXIT_COULD_NOT_RUN;
+    }
+    interrupt_watch();
+    int status = run_all(&options, &failure);
+    if (interrupt_came()) {
+        (void)fputs("loadtest: interrupted\n", stderr);
+        return EXIT_INTERRUPTED;
+    }
+    if (status < 0) (void)fprintf(stderr, "loadtest: %s\n", failure.text);
+    return status < 0 ? EXIT_COULD_NOT_RUN : status;
+}

@@ -1,0 +1,251 @@
+/*
+ * Flags are rows of a table; each row knows how to read its value. One thread.
+ */
+#include "options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STOCK_MAX = 100000000 };
+
+typedef enum flag_kind {
+    FLAG_TEXT,
+    FLAG_NUMBER,
+    FLAG_SHARE,
+    FLAG_SWITCH,
+    FLAG_NUMBERS, /* --connections: 64,1024, or given again */
+    FLAG_URLS,    /* --url: given again for each instance */
+    FLAG_PAGE,    /* --against: "livez" or /a/path */
+} flag_kind;
+
+struct flag {
+    const char *name;
+    flag_kind kind;
+    size_t offset;
+    long least, most;
+    const char *value; /* how help shows it */
+    const char *help;
+};
+
+#define AT(field) offsetof(struct options, field)
+
+static const struct flag flags[] = {
+    {"guard", FLAG_TEXT, AT(guard), 0, 0, "NAME", "guard of the sale (mutex)"},
+    {"batch", FLAG_NUMBER, AT(batch), 1, 1024, "N", "purchases per lock (the service's default)"},
+    {"instances", FLAG_NUMBER, AT(instances), 1, INSTANCES_MAX, "N",
+     "instances of the service to start (2; 1 with --against)"},
+    {"connections", FLAG_NUMBERS, AT(connections), 1, 60000, "N",
+     "connections in all (2000; with --against a list: 64,1024)"},
+    {"stock", FLAG_NUMBER, AT(stock), 1, STOCK_MAX, "N", "units put up for sale (500)"},
+    {"buyers", FLAG_NUMBER, AT(buyers), 1, 10000000, "N", "distinct buyers (20000)"},
+    {"retry-share", FLAG_SHARE, AT(retry_share), 0, 1, "X",
+     "share of buyers who click twice (0.2)"},
+    {"repeat", FLAG_NUMBER, AT(repeat), 1, 1000, "N", "sales, or rounds with --against (1; 3)"},
+    {"out", FLAG_TEXT, AT(out), 0, 0, "DIR", "where results go (build/loadtest)"},
+    {"quiet", FLAG_SWITCH, AT(is_quiet), 0, 0, NULL, "no progress, no report: exit status, files"},
+    {"against", FLAG_PAGE, AT(against), 0, 0, "livez|PATH",
+     "speed run: purchases/s against GETs/s of that page"},
+    {"duration", FLAG_NUMBER, AT(duration_s), 1, 3600, "S", "seconds per round with --against (5)"},
+    {"url", FLAG_URLS, AT(urls), 0, 0, "URL", "use a running instance; again for each further one"},
+    {"admin-url", FLAG_TEXT, AT(admin_url), 0, 0, "URL", "its admin port (with --url)"},
+    {"admin-token", FLAG_TEXT, AT(admin_token), 0, 0, "FILE", "its admin token (with --url)"},
+    {"redis", FLAG_TEXT, AT(redis), 0, 0, "URL", "its Redis, for the audit (with --url)"},
+    {"wrk-dir", FLAG_TEXT, AT(wrk_dir), 0, 0, "DIR", "where purchase.lua and speed.lua are"},
+    {"help", FLAG_SWITCH, AT(is_help), 0, 0, NULL, "this text"},
+    {"version", FLAG_SWITCH, AT(is_version), 0, 0, NULL, "the version"},
+};
+enum { FLAG_COUNT = sizeof flags / sizeof *flags };
+
+static const struct options defaults = {
+    .guard = "mutex",
+    .retry_share = 0.2,
+    .buyers = 20000,
+    .out = "build/loadtest",
+    .duration_s = 5,
+};
+
+static bool read_number(const struct flag *flag, const char *text, long *out_number,
+                        struct failure *failure)
+{
+    char *end = NULL;
+    errno = 0;
+    long number = strtol(text, &end, 10);
+    if (errno || end == text || *end || number < flag->least || number > flag->most)
+        return failure_set(failure, "--%s: \"%s\" is not a number from %ld to %ld", flag->name,
+                           text, flag->least, flag->most);
+    *out_number = number;
+    return true;
+}
+
+static bool read_share(const struct flag *flag, const char *text, double *out_share,
+                       struct failure *failure)
+{
+    char *end = NULL;
+    errno = 0;
+    double share = strtod(text, &end);
+    if (errno || end == text || *end || !isfinite(share) || share < 0 || share > 1)
+        return failure_set(failure, "--%s: \"%s\" is not a share from 0 to 1", flag->name, text);
+    *out_share = share;
+    return true;
+}
+
+static bool read_numbers(const struct flag *flag, const char *text, struct options *options,
+                         struct failure *failure)
+{
+    for (const char *rest = text; rest;) {
+        char word[16];
+        size_t length = strcspn(rest, ",");
+        bool is_short = length < sizeof word;
+        (void)snprintf(word, sizeof word, "%.*s", is_short ? (int)length : 1, rest);
+        if (options->connection_steps == CONNECTION_STEPS_MAX)
+            return failure_set(failure, "--%s: more than %d numbers", flag->name,
+                               CONNECTION_STEPS_MAX);
+        if (!read_number(flag, is_short ? word : rest,
+                         &options->connections[options->connection_steps], failure))
+            return false;
+        options->connection_steps++;
+        rest = rest[length] == ',' ? rest + length + 1 : NULL;
+    }
+    return true;
+}
+
+static bool read_url(const struct flag *flag, const char *text, struct options *options,
+                     struct failure *failure)
+{
+    size_t length = strlen(text);
+
+    if (strncmp(text, "http://", 7) != 0 || length <= 7 || length > 200)
+        return failure_set(failure, "--%s: \"%s\" is not http://HOST:PORT", flag->name, text);
+    if (options->url_count == INSTANCES_MAX)
+        return failure_set(failure, "--%s: more than %d", flag->name, INSTANCES_MAX);
+    options->urls[options->url_count++] = text;
+    return true;
+}
+
+static bool read_value(const struct flag *flag, const char *text, struct options *options,
+                       struct failure *failure)
+{
+    char *field = (char *)options + flag->offset;
+
+    switch (flag->kind) {
+    case FLAG_TEXT:
+        *(const char **)(void *)field = text;
+        return *text || failure_set(failure, "--%s: is empty", flag->name);
+    case FLAG_NUMBER:
+        return read_number(flag, text, (long *)(void *)field, failure);
+    case FLAG_SHARE:
+        return read_share(flag, text, (double *)(void *)field, failure);
+    case FLAG_SWITCH:
+        *(bool *)field = true;
+        return true;
+    case FLAG_NUMBERS:
+        return read_numbers(flag, text, options, failure);
+    case FLAG_URLS:
+        return read_url(flag, text, options, failure);
+    case FLAG_PAGE:
+        options->against = strcmp(text, "livez") == 0 ? "/livez" : text;
+        return options->against[0] == '/' ||
+               failure_set(failure, "--%s: \"%s\" is neither livez nor a /path", flag->name, text);
+    }
+    return false;
+}
+
+static const struct flag *find_flag(const char *name, size_t length)
+{
+    for (size_t i = 0; i < FLAG_COUNT; i++)
+        if (strlen(flags[i].name) == length && strncmp(flags[i].name, name, length) == 0)
+            return &flags[i];
+    return NULL;
+}
+
+/* What was not said: depends on the kind of run. */
+static void fill_in(struct options *options)
+{
+    bool is_speed = options->against != NULL;
+
+    if (!options->instances) options->instances = is_speed ? 1 : 2;
+    if (options->url_count) options->instances = options->url_count;
+    if (!options->stock) options->stock = is_speed ? STOCK_MAX : 500;
+    if (!options->repeat) options->repeat = is_speed ? 3 : 1;
+    if (options->connection_steps) return;
+    options->connections[options->connection_steps++] = is_speed ? 64 : 2000;
+    if (is_speed) options->connections[options->connection_steps++] = 1024;
+}
+
+static bool check_together(const struct options *options, struct failure *failure)
+{
+    if (!options->against && options->connection_steps > 1)
+        return failure_set(failure, "--connections: a list goes with --against only");
+    if (options->against && options->repeat > ROUNDS_MAX)
+        return failure_set(failure, "--repeat: at most %d rounds with --against", ROUNDS_MAX);
+    for (int i = 0; i < options->connection_steps; i++)
+        if (options->connections[i] < options->instances)
+            return failure_set(failure, "--connections: %ld are too few for %ld instances",
+                               options->connections[i], options->instances);
+    bool is_ours = !options->admin_url && !options->admin_token && !options->redis;
+    if (!options->url_count && !is_ours)
+        return failure_set(failure, "--admin-url, --admin-token and --redis go with --url only");
+    if (options->url_count && (!options->admin_url || !options->admin_token || !options->redis))
+        return failure_set(failure, "--url: give --admin-url, --admin-token and --redis too");
+    if (options->url_count && options->batch)
+        return failure_set(failure, "--batch: is set where the instances of --url are started");
+    return true;
+}
+
+/* One flag and its value: "--name value", "--name=value" or "--switch". */
+static bool take_word(int argc, char **argv, int *at, struct options *options,
+                      struct failure *failure)
+{
+    const char *word = argv[*at];
+
+    if (strncmp(word, "--", 2) != 0 || !word[2])
+        return failure_set(failure, "do not know what to do with \"%s\" (try --help)", word);
+    size_t length = strcspn(word + 2, "=");
+    const struct flag *flag = find_flag(word + 2, length);
+    if (!flag) return failure_set(failure, "no flag \"%s\" (try --help)", word);
+    const char *value = word[2 + length] == '=' ? word + 3 + length : NULL;
+    if (flag->kind == FLAG_SWITCH)
+        return value ? failure_set(failure, "--%s: takes no value", flag->name)
+                     : read_value(flag, "", options, failure);
+    if (!value && *at + 1 < argc) value = argv[++*at];
+    if (!value) return failure_set(failure, "--%s: the value is missing", flag->name);
+    return read_value(flag, value, options, failure);
+}
+
+bool options_parse(int argc, char **argv, struct options *out_options, struct failure *failure)
+{
+    struct options options = defaults;
+
+    for (int at = 1; at < argc; at++)
+        if (!take_word(argc, argv, &at, &options, failure)) return false;
+    fill_in(&options);
+    if (!check_together(&options, failure)) return false;
+    *out_options = options;
+    return true;
+}
+
+static const char help_head[] =
+    "loadtest [FLAGS]\n"
+    "\n"
+    "Start instances of the service on a Redis of their own, put units on sale, let buyers fight\n"
+    "for them through wrk, then audit from outside. Or, with --against, measure speed.\n\n";
+
+static const char help_tail[] =
+    "\nWrites DIR/result.json; ledgers and logs of a run go to a new DIR/run-TIME.\n"
+    "Exit status: 0 the audit ran and every line holds; 1 a line failed; 2 bad flag, or the run\n"
+    "proves nothing (void); 3 it could not run; 130 interrupted.\n";
+
+void options_help(FILE *to)
+{
+    (void)fputs(help_head, to);
+    for (size_t i = 0; i < FLAG_COUNT; i++) {
+        char left[40];
+        (void)snprintf(left, sizeof left, "--%s %s", flags[i].name,
+                       flags[i].value ? flags[i].value : "");
+        (void)fprintf(to, "  %-22s %s\n", left, flags[i].help);
+    }
+    (void)fputs(help_tail, to);
+}

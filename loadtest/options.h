@@ -1,0 +1,48 @@
+/*
+ * The command line of loadtest: one table of flags, one immutable struct.
+ */
+#ifndef LOADTEST_OPTIONS_H
+#define LOADTEST_OPTIONS_H
+
+#include <stdio.h>
+
+#include "failure.h"
+
+enum { INSTANCES_MAX = 8, CONNECTION_STEPS_MAX = 8, ROUNDS_MAX = 100 };
+
+struct options {
+    const char *guard;
+    long batch; /* 0: the service's default */
+    long instances;
+    long connections[CONNECTION_STEPS_MAX]; /* one for a verification run */
+    int connection_steps;
+    long stock;
+    long buyers;
+    double retry_share; /* of the buyers: click twice */
+    long repeat;
+    const char *out; /* directory */
+    bool is_quiet;
+
+    const char *urls[INSTANCES_MAX]; /* running instances; then the next three are set too */
+    int url_count;                   /* 0: start our own */
+    const char *admin_url;
+    const char *admin_token; /* file */
+    const char *redis;
+
+    const char *against; /* NULL: verification run; else the path a purchase is compared with */
+    long duration_s;     /* of one round of a speed run */
+    const char *wrk_dir; /* NULL: beside the executable */
+    bool is_help, is_version;
+};
+
+/*
+ * Defaults, then the words of argv, then what belongs together.
+ *
+ * Owns     the strings are borrowed from argv.
+ * Returns  false   a word that cannot be used; `failure` names flag and value.
+ */
+bool options_parse(int argc, char **argv, struct options *out_options, struct failure *failure);
+
+void options_help(FILE *to);
+
+#endif

@@ -1,0 +1,185 @@
+/*
+ * The command line: defaults, every flag, and one clear line for each bad word.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "options.h"
+
+enum { WORDS_MAX = 12 };
+
+static char program[] = "loadtest";
+
+/* Parse words separated by blanks. */
+static bool parse(const char *words, struct options *options, struct failure *failure)
+{
+    static char text[512];
+    char *argv[WORDS_MAX + 1] = {program};
+    char *rest = NULL;
+    int argc = 1;
+
+    assert_true(strlen(words) < sizeof text);
+    memcpy(text, words, strlen(words) + 1);
+    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        assert_true(argc < WORDS_MAX);
+        argv[argc++] = word;
+    }
+    return options_parse(argc, argv, options, failure);
+}
+
+static void without_words_the_demo_runs(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_true(parse("", &options, NULL));
+
+    assert_string_equal("mutex", options.guard);
+    assert_int_equal(0, options.batch);
+    assert_int_equal(2, options.instances);
+    assert_int_equal(1, options.connection_steps);
+    assert_int_equal(2000, options.connections[0]);
+    assert_int_equal(500, options.stock);
+    assert_int_equal(20000, options.buyers);
+    assert_true(options.retry_share > 0.199 && options.retry_share < 0.201);
+    assert_int_equal(1, options.repeat);
+    assert_string_equal("build/loadtest", options.out);
+    assert_null(options.against);
+    assert_false(options.is_quiet);
+}
+
+static void speed_run_has_its_own_defaults(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_true(parse("--against livez", &options, NULL));
+
+    assert_string_equal("/livez", options.against);
+    assert_int_equal(1, options.instances);
+    assert_int_equal(2, options.connection_steps);
+    assert_int_equal(64, options.connections[0]);
+    assert_int_equal(1024, options.connections[1]);
+    assert_int_equal(3, options.repeat);
+    assert_int_equal(5, options.duration_s);
+    assert_true(options.stock > 1000000);
+}
+
+static void flags_take_values_with_and_without_equals(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_true(parse("--guard=none --batch 8 --connections=10 --quiet --retry-share 0.5 --out x",
+                      &options, NULL));
+
+    assert_string_equal("none", options.guard);
+    assert_int_equal(8, options.batch);
+    assert_int_equal(10, options.connections[0]);
+    assert_true(options.retry_share > 0.499 && options.retry_share < 0.501);
+    assert_string_equal("x", options.out);
+    assert_true(options.is_quiet);
+}
+
+static void connections_may_be_a_list_or_repeated(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_true(parse("--against /api/v1/time --connections 1,2 --connections 3", &options, NULL));
+
+    assert_string_equal("/api/v1/time", options.against);
+    assert_int_equal(3, options.connection_steps);
+    assert_int_equal(1, options.connections[0]);
+    assert_int_equal(2, options.connections[1]);
+    assert_int_equal(3, options.connections[2]);
+}
+
+static void running_instances_are_as_many_as_urls(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_true(parse("--url http://a:1 --url http://b:2 --url http://c:3 --admin-url http://a:9 "
+                      "--admin-token=t --redis unix:///r",
+                      &options, NULL));
+
+    assert_int_equal(3, options.instances);
+    assert_int_equal(3, options.url_count);
+    assert_string_equal("http://b:2", options.urls[1]);
+    assert_string_equal("unix:///r", options.redis);
+}
+
+static const struct {
+    const char *words;
+    const char *complaint;
+} bad[] = {
+    {"demo", "do not know what to do with \"demo\""},
+    {"--", "do not know what to do with \"--\""},
+    {"-q", "do not know what to do with \"-q\""},
+    {"--frobnicate", "no flag \"--frobnicate\""},
+    {"--stoc 5", "no flag \"--stoc\""},
+    {"--batch", "--batch: the value is missing"},
+    {"--batch x", "--batch: \"x\" is not a number from 1 to 1024"},
+    {"--batch 0", "--batch: \"0\" is not a number from 1 to 1024"},
+    {"--batch 1025", "--batch: \"1025\" is not a number from 1 to 1024"},
+    {"--batch 5x", "--batch: \"5x\""},
+    {"--batch=", "--batch: \"\""},
+    {"--stock 99999999999999999999", "--stock: \"99999999999999999999\""},
+    {"--stock -1", "--stock: \"-1\""},
+    {"--buyers 0", "--buyers: \"0\""},
+    {"--retry-share 1.5", "--retry-share: \"1.5\" is not a share from 0 to 1"},
+    {"--retry-share nan", "--retry-share: \"nan\""},
+    {"--retry-share -0.1", "--retry-share: \"-0.1\""},
+    {"--repeat 0", "--repeat: \"0\""},
+    {"--repeat 101 --against livez", "--repeat: at most 100 rounds"},
+    {"--quiet=yes", "--quiet: takes no value"},
+    {"--guard=", "--guard: is empty"},
+    {"--connections 64,1024", "--connections: a list goes with --against only"},
+    {"--connections 64,,1 --against livez", "--connections: \"\""},
+    {"--connections 1,2,3,4,5,6,7,8,9 --against livez", "--connections: more than 8 numbers"},
+    {"--connections 1", "--connections: 1 are too few for 2 instances"},
+    {"--connections 123456789012345678901", "--connections: \"123456789012345678901\""},
+    {"--against page", "--against: \"page\" is neither livez nor a /path"},
+    {"--url ftp://x", "--url: \"ftp://x\" is not http://HOST:PORT"},
+    {"--url http://x:1", "--url: give --admin-url, --admin-token and --redis too"},
+    {"--redis unix:///r", "go with --url only"},
+    {"--batch 2 --url http://x:1 --admin-url http://x:2 --admin-token t --redis unix:///r",
+     "--batch: is set where the instances"},
+};
+
+static void bad_word_gets_one_clear_line(void **state)
+{
+    struct failure failure;
+    struct options options;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        failure.text[0] = '\0';
+        bool is_parsed = parse(bad[i].words, &options, &failure);
+        if (is_parsed || !strstr(failure.text, bad[i].complaint))
+            print_message("%s: %s\n", bad[i].words, is_parsed ? "accepted" : failure.text);
+        assert_false(is_parsed);
+        assert_non_null(strstr(failure.text, bad[i].complaint));
+        assert_null(strchr(failure.text, '\n'));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_words_the_demo_runs),
+        cmocka_unit_test(speed_run_has_its_own_defaults),
+        cmocka_unit_test(flags_take_values_with_and_without_equals),
+        cmocka_unit_test(connections_may_be_a_list_or_repeated),
+        cmocka_unit_test(running_instances_are_as_many_as_urls),
+        cmocka_unit_test(bad_word_gets_one_clear_line),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

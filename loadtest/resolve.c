@@ -1,0 +1,78 @@
+/*
+ * One GET per unknown purchase, on one instance after the other until one answers. One thread.
+ */
+#include "resolve.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "audit.h"
+#include "client_log.h"
+#include "interrupt.h"
+#include "moment.h"
+
+struct asker {
+    const struct service *service;
+    struct http_client *http;
+    const char *sale;
+    FILE *file;
+    int next; /* instance to ask first */
+};
+
+static void write_line(const struct asker *asker, const struct ask *ask, const char *order)
+{
+    json_t *line = json_pack("{s:I,s:s,s:s,s:s,s:s?}", "t", (json_int_t)moment_ns(), "e", "resolve",
+                             "rid", ask->rid, "buyer", ask->buyer, "order", order);
+    (void)json_dumpf(line, asker->file, JSON_COMPACT); /* ferror() tells later */
+    (void)fputc('\n', asker->file);
+    json_decref(line);
+}
+
+/* 200 with an order, or 404 not-found, is an answer; anything else is none. */
+static bool take_answer(const struct asker *asker, const struct ask *ask,
+                        const struct http_reply *reply)
+{
+    json_t *said = json_loads(reply->body, 0, NULL);
+    const char *order = json_string_value(json_object_get(said, "id"));
+    bool is_answer = reply->status == 404 || (reply->status == 200 && order);
+
+    if (is_answer) write_line(asker, ask, reply->status == 200 ? order : NULL);
+    json_decref(said);
+    return is_answer;
+}
+
+static bool ask_again(const struct ask *ask, void *arg)
+{
+    struct asker *asker = arg;
+    const struct service *service = asker->service;
+    struct http_reply reply = {.status = 0};
+    char url[URL_MAX + 80];
+
+    for (int tries = 0; tries < 2 * service->count && !interrupt_came(); tries++) {
+        const struct instance *instance =
+            &service->instances[(asker->next + tries) % service->count];
+        (void)snprintf(url, sizeof url, "%s/api/v1/sales/%s/orders/me", instance->url, asker->sale);
+        struct http_request request = {.url = url, .buyer = ask->buyer};
+        if (http_client_send(asker->http, &request, &reply, NULL) &&
+            take_answer(asker, ask, &reply))
+            break;
+    }
+    asker->next++;
+    return !interrupt_came();
+}
+
+bool resolve_unknowns(const struct service *service, struct http_client *http, const char *sale,
+                      const char *path, struct facts *facts, struct failure *failure)
+{
+    struct asker asker = {.service = service, .http = http, .sale = sale};
+
+    asker.file = fopen(path, "ae");
+    if (!asker.file) return failure_set(failure, "%s: %s", path, errno_text());
+    bool is_asked = audit_each_unknown(facts, ask_again, &asker, failure);
+    bool is_written = !ferror(asker.file);
+    is_written = fclose(asker.file) == 0 && is_written;
+    if (!is_written) return failure_set(failure, "%s: could not be written", path);
+    return is_asked && client_log_read(facts, path, failure);
+}

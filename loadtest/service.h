@@ -1,0 +1,57 @@
+/*
+ * What is under test: a private Redis and the seckilld instances on it, started by us, or running
+ * ones named by --url. Afterwards nothing of what we started is left.
+ */
+#ifndef LOADTEST_SERVICE_H
+#define LOADTEST_SERVICE_H
+
+#include "http_client.h"
+#include "ledger.h"
+#include "options.h"
+#include "process.h"
+
+enum { URL_MAX = 256, RUN_PATH_MAX = 1024, TOKEN_MAX = 256 };
+
+struct instance {
+    char name[24];
+    char url[URL_MAX]; /* of the buyers' port */
+    struct process process;
+    long memory_kib; /* most it had resident; -1: not ours, or gone */
+};
+
+struct service {
+    bool is_ours;
+    struct process redis;
+    char redis_url[RUN_PATH_MAX];
+    char redis_version[LEDGER_VERSION_MAX];
+    char version[64];    /* of the service, as /version says */
+    char socket_dir[32]; /* made by us for the socket, because the run's path is too long; or "" */
+    struct instance instances[INSTANCES_MAX];
+    int count;
+    char admin_url[URL_MAX];
+    char token[TOKEN_MAX];
+};
+
+/* `connections` is the most one run will open in all. `run_dir` exists and is absolute.
+ * Returns  false   not everything started; what did is stopped again. */
+bool service_start(struct service *service, const struct options *options, long connections,
+                   const char *run_dir, struct failure *failure);
+void service_stop(struct service *service);
+
+/* Delete what the stopped Redis wrote: of a speed run it proves nothing, and it is large. */
+void service_discard_data(const char *run_dir);
+
+/* Put `stock` units on sale under that id. */
+bool service_create_sale(const struct service *service, struct http_client *http, const char *sale,
+                         const char *guard, long stock, struct failure *failure);
+
+/* Did an instance or the Redis of ours end by itself? Words about the first one that did. */
+bool service_has_died(struct service *service, struct failure *failure);
+
+/* Read each instance's peak resident memory into memory_kib. */
+void service_measure_memory(struct service *service);
+
+/* The folder of our own executable; false when /proc does not say. */
+bool service_find_programs(char *out_dir, size_t size, struct failure *failure);
+
+#endif

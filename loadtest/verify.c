@@ -1,0 +1,140 @@
+/*
+ * The order of one run: create the sale, let wrk run its plan, collect what was written, ask about
+ * the unknown, read Redis, judge. Redis is read last, when nothing is in flight any more. One
+ * thread.
+ */
+#include "verify.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "client_log.h"
+#include "drive.h"
+#include "interrupt.h"
+#include "ledger.h"
+#include "moment.h"
+#include "monitor.h"
+#include "resolve.h"
+
+enum {
+    LOOK_EVERY_MS = 20,
+    STALL_MS = 8000,  /* no reply for so long: the rest will stay unanswered */
+    SETTLE_MS = 3000, /* longer than the service's deadline: what is in flight ends */
+};
+
+/* One run: what it uses and what it has so far. */
+struct verifying {
+    const struct drive_target *target; /* borrowed */
+    struct service *service;           /* borrowed */
+    struct http_client *http;          /* borrowed */
+    const char *sale;                  /* borrowed */
+    char tag[24];
+    char samples[RUN_PATH_MAX];
+    char resolutions[RUN_PATH_MAX];
+    struct drive drive;
+    struct facts facts; /* owned */
+    struct failure trouble;
+    struct failure *failure; /* borrowed */
+};
+
+static void name_files(struct verifying *run, int number)
+{
+    const char *dir = run->target->run_dir;
+    (void)snprintf(run->tag, sizeof run->tag, "r%d", number);
+    (void)snprintf(run->samples, sizeof run->samples, "%.900s/clients-%s-monitor.jsonl", dir,
+                   run->tag);
+    (void)snprintf(run->resolutions, sizeof run->resolutions, "%.900s/clients-%s-resolve.jsonl",
+                   dir, run->tag);
+}
+
+/* Until the plan is done, everything stands still, or we are interrupted. */
+static void watch(struct verifying *run, struct monitor *monitor)
+{
+    while (drive_is_running(&run->drive) && !interrupt_came()) {
+        monitor_tick(monitor, &run->drive);
+        if (moment_ms() - monitor->changed_ms > STALL_MS) break;
+        if (!run->trouble.text[0]) (void)service_has_died(run->service, &run->trouble);
+        moment_sleep_ms(LOOK_EVERY_MS);
+    }
+    drive_stop(&run->drive);
+}
+
+static bool run_buyers(struct verifying *run)
+{
+    struct monitor monitor;
+
+    if (!monitor_open(&monitor, run->target->options, run->service->redis_url, run->sale,
+                      run->samples, run->failure))
+        return false;
+    bool is_good = drive_purchases(&run->drive, run->target, run->sale, run->tag, run->failure);
+    if (is_good) watch(run, &monitor);
+    is_good = monitor_close(&monitor, &run->drive, is_good ? run->failure : NULL) && is_good;
+    if (is_good && interrupt_came()) return failure_set(run->failure, "interrupted");
+    if (is_good && !run->trouble.text[0]) (void)drive_went_well(&run->drive, &run->trouble);
+    return is_good;
+}
+
+static bool read_clients(struct verifying *run)
+{
+    for (int i = 0; i < run->drive.count; i++)
+        if (access(run->drive.ledgers[i], F_OK) == 0 &&
+            !client_log_read(&run->facts, run->drive.ledgers[i], run->failure))
+            return false;
+    return client_log_read(&run->facts, run->samples, run->failure);
+}
+
+static bool has_unanswered(const struct facts *facts)
+{
+    for (size_t i = 0; i < facts->ask_count; i++)
+        if (facts->asks[i].outcome == ASK_UNANSWERED) return true;
+    return false;
+}
+
+static bool read_redis(struct verifying *run)
+{
+    struct ledger *ledger = ledger_open(run->service->redis_url, run->failure);
+    if (!ledger) return false;
+    bool is_read = ledger_read_sale(ledger, run->sale, &run->facts, run->failure);
+    ledger_close(ledger);
+    return is_read;
+}
+
+static bool gather(struct verifying *run)
+{
+    if (!read_clients(run)) return false;
+    if (has_unanswered(&run->facts)) moment_sleep_ms(SETTLE_MS);
+    if (!resolve_unknowns(run->service, run->http, run->sale, run->resolutions, &run->facts,
+                          run->failure))
+        return false;
+    if (interrupt_came()) return failure_set(run->failure, "interrupted");
+    return read_redis(run);
+}
+
+bool verify_sale(const struct drive_target *target, struct service *service,
+                 struct http_client *http, int number, struct verify_run *out_run,
+                 struct failure *failure)
+{
+    struct verifying run = {.target = target,
+                            .service = service,
+                            .http = http,
+                            .sale = out_run->sale,
+                            .failure = failure};
+    char stamp[32];
+
+    *out_run = (struct verify_run){.sale = ""};
+    moment_stamp(stamp, sizeof stamp);
+    (void)snprintf(out_run->sale, sizeof out_run->sale, "load-%.15s-%ld-%d", stamp, (long)getpid(),
+                   number);
+    name_files(&run, number);
+    if (!service_create_sale(service, http, run.sale, target->options->guard,
+                             target->options->stock, failure))
+        return false;
+    if (!run_buyers(&run)) return false;
+    service_measure_memory(service);
+    facts_init(&run.facts);
+    bool is_done = gather(&run) && audit_run(&run.facts, &out_run->audit, failure) &&
+                   summary_count(&run.facts, &out_run->summary, failure);
+    facts_done(&run.facts);
+    (void)snprintf(out_run->trouble, sizeof out_run->trouble, "%s", run.trouble.text);
+    return is_done;
+}
