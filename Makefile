@@ -51,6 +51,7 @@ PACKAGES := gcc make pkg-config redis-server libhiredis-dev libcivetweb-dev libj
 CHECK_PACKAGES := clang clang-format clang-tidy cppcheck libclang-rt-14-dev
 
 .DELETE_ON_ERROR:
+.SECONDARY:
 .SUFFIXES:
 .PHONY: all help deps check-deps demo run test unit itest check fmt fmt-check lint rooms asan tsan clean
 all: $(PROGRAMS) $(O)/liblockkit.a  ## build everything into build/release/ (default)
@@ -72,6 +73,7 @@ run: deps ## serve http://127.0.0.1:8080 with a sale ready to try
 test: deps ## every test, unit and integration; starts the servers it needs
 	@$(MAKE) --no-print-directory all unit itest
 
+unit itest: export CMOCKA_MESSAGE_OUTPUT := TAP
 unit: $(UNITS) ## unit tests alone: no network, seconds
 	prove --timer -e 'timeout 60' $(UNITS)
 
@@ -98,7 +100,7 @@ rooms: ## each dependency behind its one door, arrows one way
 	@.ci/rooms
 
 lint: $(O)/compile_commands.json ## clang-tidy and cppcheck
-	clang-tidy --quiet -p $(O) $(ALL_SRC)
+	@echo '$(ALL_SRC)' | xargs -P2 -n8 clang-tidy --quiet -p $(O)
 	cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr \
 	  --std=c11 -Ilockkit/include --suppress=missingIncludeSystem -j2 lockkit app loadtest
 

@@ -62,11 +62,9 @@ static void answer_purchase(struct purchase *purchase, void *arg)
     int status = 0;
 
     metrics_count_order(service->metrics, purchase->guard, purchase->outcome);
-    if (connection_may_answer(connection)) {
-        http_send_outcome(&connection->request, connection->sale_id, purchase);
-        status = connection->request.status;
-        connection_answered(connection);
-    }
+    http_send_outcome(&connection->request, connection->sale_id, purchase);
+    status = connection->request.status;
+    connection_answered(connection);
     service_request_ends(service, status);
 }
 

@@ -1,14 +1,10 @@
 /*
  * Who may touch a connection is one word:
- *   FREE       the connection's own thread
- *   WAITING    nobody: its purchase is in group commit
- *   ANSWERING  the leader that answers for it
- *   ABANDONED  the client went while WAITING: whoever finishes the purchase frees the connection
- * with one bit more (WATCHED) when the own thread sleeps until it is FREE again. Closing never waits
- * for a purchase, only for an answer that is being written, which never blocks.
- *
- * civetweb closes its socket after connection_close(), so a socket in use is never one that was
- * closed and given to another client.
+ *   FREE   the connection's own thread
+ *   LENT   whoever answers the purchase that is in group commit
+ * with one bit more (WATCHED) when the own thread sleeps until it is FREE again. Closing waits too,
+ * for a deadline and a round trip at most: a client that has only closed its writing half gets its
+ * answer, and a socket in use is never one that was closed and given to another client.
  */
 #include "connection.h"
 
@@ -27,7 +23,7 @@ enum {
     FD_MAX = 32768, /* above what --connections can ask for */
 };
 
-enum connection_use { FREE, WAITING, ANSWERING, ABANDONED, WATCHED = 16 };
+enum connection_use { FREE, LENT, WATCHED = 16 };
 
 struct connection *connection_new(void)
 {
@@ -39,10 +35,7 @@ struct connection *connection_new(void)
 
 void connection_close(struct connection *self)
 {
-    uint32_t waiting = WAITING;
-
     if (!self) return;
-    if (atomic_compare_exchange_strong(&self->use, &waiting, ABANDONED)) return;
     connection_settle(self);
     free(self);
 }
@@ -118,20 +111,7 @@ void connection_begin(struct connection *self, const struct http_request *reques
     (void)strncpy(self->sale_id, sale_id, sizeof self->sale_id - 1);
     self->purchase = (struct purchase){.buyer = self->buyer, .key = self->key};
     self->request.is_detached = true;
-    atomic_store(&self->use, WAITING);
-}
-
-bool connection_may_answer(struct connection *self)
-{
-    uint32_t use = atomic_load(&self->use);
-
-    while ((use & ~(uint32_t)WATCHED) == WAITING) {
-        if (atomic_compare_exchange_strong(&self->use, &use, ANSWERING | (use & WATCHED))) {
-            return true;
-        }
-    }
-    free(self); /* ABANDONED */
-    return false;
+    atomic_store(&self->use, LENT);
 }
 
 void connection_answered(struct connection *self)

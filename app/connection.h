@@ -29,9 +29,9 @@ struct connection {
 struct connection *connection_new(void);
 
 /*
- * Civetweb is about to close the socket.
+ * Civetweb is about to close the socket: wait until the answer under way is out, and free.
  *
- * Owns     takes the connection: it is freed now, or when its purchase is done.
+ * Owns     takes the connection; NULL is fine.
  */
 void connection_close(struct connection *self);
 
@@ -47,17 +47,11 @@ bool connection_find_socket(struct connection *self, const char *remote_addr, in
 /* Wait until the answer to the request before is out; at once if there is none. */
 void connection_settle(struct connection *self);
 
-/* Copy what the purchase needs. From here until it is answered, nobody else touches the connection. */
+/* Copy what the purchase needs. From here on it belongs to whoever answers it. */
 void connection_begin(struct connection *self, const struct http_request *request,
                       const char *sale_id);
 
-/*
- * The purchase has its outcome; any thread.
- *
- * Returns  whether to answer it, and then end with connection_answered(). If not, the client is
- *          gone and so is the connection: do not touch it.
- */
-bool connection_may_answer(struct connection *self);
+/* The answer is out; any thread. The connection is its own thread's again: do not touch it. */
 void connection_answered(struct connection *self);
 
 /* Send without waiting. A client that does not read its answers loses the connection. */

@@ -55,8 +55,9 @@ struct lane {
     pthread_mutex_t mutex; /* guards the queue below */
     struct batch *head;    /* waiting batches, oldest first */
     struct batch *tail;
-    bool is_running;   /* some batch is being served, or has been given the turn */
-    atomic_uint depth; /* purchases inside */
+    bool is_running;        /* some batch is being served, or has been given the turn */
+    struct purchase **list; /* owned, room for a batch: of whoever has the turn */
+    atomic_uint depth;      /* purchases inside */
 };
 
 struct group_commit {
@@ -101,6 +102,27 @@ static struct lane *find_lane(struct group_commit *self, const char *sale_id)
     return lane;
 }
 
+static void lane_free(struct lane *lane)
+{
+    (void)pthread_mutex_destroy(&lane->mutex);
+    free(lane->list);
+    free(lane);
+}
+
+static struct lane *lane_new(const struct sale *sale, size_t batch)
+{
+    struct lane *lane = calloc(1, sizeof *lane);
+
+    if (!lane) return NULL;
+    (void)snprintf(lane->sale_id, sizeof lane->sale_id, "%s", sale->id);
+    (void)pthread_mutex_init(&lane->mutex, NULL);
+    lane->guard = guard_find(sale->guard);
+    lane->list = calloc(batch, sizeof(struct purchase *));
+    if (lane->list) return lane;
+    lane_free(lane);
+    return NULL;
+}
+
 /* The lane of a sale that exists, made now unless another thread was faster. NULL: no memory. */
 static struct lane *add_lane(struct group_commit *self, const struct sale *sale)
 {
@@ -108,13 +130,12 @@ static struct lane *add_lane(struct group_commit *self, const struct sale *sale)
 
     (void)pthread_mutex_lock(&self->map_mutex);
     struct lane *lane = find_lane(self, sale->id);
-    if (!lane) lane = calloc(1, sizeof *lane);
-    if (lane && !lane->guard) {
-        (void)snprintf(lane->sale_id, sizeof lane->sale_id, "%s", sale->id);
-        (void)pthread_mutex_init(&lane->mutex, NULL);
-        lane->guard = guard_find(sale->guard);
-        lane->next = atomic_load(bucket);
-        atomic_store_explicit(bucket, lane, memory_order_release);
+    if (!lane) {
+        lane = lane_new(sale, self->options.batch);
+        if (lane) {
+            lane->next = atomic_load(bucket);
+            atomic_store_explicit(bucket, lane, memory_order_release);
+        }
     }
     (void)pthread_mutex_unlock(&self->map_mutex);
     return lane;
@@ -199,8 +220,7 @@ static void run_guard(struct group_commit *self, const struct lane *lane, struct
 /* ---- batches ---------------------------------------------------------------------------------------- */
 
 /* Our turn: nobody joins any more. Those with enough time left are listed. */
-static size_t close_batch(struct lane *lane, struct batch *batch, struct purchase **list,
-                          int64_t *out_limit_ms)
+static size_t close_batch(struct lane *lane, struct batch *batch, int64_t *out_limit_ms)
 {
     int64_t now = clock_mono_ns();
     int64_t limit_ns = 0;
@@ -216,7 +236,7 @@ static size_t close_batch(struct lane *lane, struct batch *batch, struct purchas
         purchase->outcome = OUTCOME_LOCK_TIMEOUT;
         if (left_ns < (int64_t)RUN_MIN_MS * NS_PER_MS) continue;
         if (left_ns > limit_ns) limit_ns = left_ns;
-        list[count++] = purchase;
+        lane->list[count++] = purchase;
     }
     *out_limit_ms = limit_ns / NS_PER_MS;
     return count;
@@ -245,15 +265,14 @@ static void finish(struct lane *lane, struct purchase *purchase)
 static void lead(struct group_commit *self, struct lane *lane, struct batch *batch,
                  int64_t joined_ns)
 {
-    struct purchase *list[BATCH_MAX];
     struct purchase *next = NULL;
     int64_t limit_ms = 0;
 
     while (atomic_load(&batch->turn) == 0)
         futex_wait(&batch->turn, 0);
-    size_t count = close_batch(lane, batch, list, &limit_ms);
+    size_t count = close_batch(lane, batch, &limit_ms);
     if (count > 0) {
-        run_guard(self, lane, list, count, limit_ms, clock_mono_ns() - joined_ns);
+        run_guard(self, lane, lane->list, count, limit_ms, clock_mono_ns() - joined_ns);
     }
     pass_turn(lane);
     for (struct purchase *purchase = batch->first; purchase; purchase = next) {
@@ -369,8 +388,7 @@ void group_commit_free(struct group_commit *self)
 
         for (struct lane *lane = atomic_load(&self->lanes[i]); lane; lane = next) {
             next = lane->next;
-            (void)pthread_mutex_destroy(&lane->mutex);
-            free(lane);
+            lane_free(lane);
         }
     }
     lk_script_free(self->purchase);

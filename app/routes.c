@@ -10,7 +10,7 @@
 
 void service_request_ends(struct service *service, int status)
 {
-    if (status != 0) metrics_count_request(service->metrics, status);
+    metrics_count_request(service->metrics, status);
     atomic_fetch_sub(&service->requests, 1);
 }
 

@@ -24,7 +24,7 @@ struct service {
     atomic_bool is_draining; /* stopping: readyz says so, connections end with their answer */
 };
 
-/* A request has been answered with this status; 0: its client has gone. */
+/* A request has been answered with this status. */
 void service_request_ends(struct service *service, int status);
 
 enum route_port { PORT_BUYERS = 1, PORT_OPERATORS = 2, PORT_BOTH = 3 };

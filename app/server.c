@@ -259,7 +259,7 @@ static bool start_listener(struct listener *self, const char *address, struct re
     return true;
 }
 
-/* Thousands of threads: small stacks, for the library's threads only. */
+/* Thousands of threads: small stacks. Debian's civetweb asks for 100 KiB by itself; others do not. */
 static bool start_listeners(struct server *self, const struct config *config, struct refusal *why)
 {
     pthread_attr_t usual;
