@@ -1,0 +1,177 @@
+/*
+ * Flags and environment: defaults, who wins, and every kind of bad value.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "config.h"
+#include "sale.h"
+
+enum { ARGS_MAX = 8, WORD_SIZE = 64 };
+
+/* What the environment of these tests holds. */
+static const char *no_env(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+static const char *some_env(const char *name)
+{
+    if (strcmp(name, "SECKILL_BATCH") == 0) return "7";
+    if (strcmp(name, "SECKILL_LAB") == 0) return "yes";
+    if (strcmp(name, "SECKILL_REDIS") == 0) return ""; /* as not there */
+    return NULL;
+}
+
+static const char *bad_env(const char *name)
+{
+    return strcmp(name, "SECKILL_BATCH") == 0 ? "many" : NULL;
+}
+
+/* argv of the last call: config borrows its strings. */
+static char words_of_argv[ARGS_MAX][WORD_SIZE];
+
+static config_status read_words(const char *const *words, const char *(*env)(const char *),
+                                struct config *out, struct refusal *why)
+{
+    char *argv[ARGS_MAX] = {words_of_argv[0]};
+    int argc = 1;
+
+    for (; *words; words++, argc++) {
+        (void)strncpy(words_of_argv[argc], *words, WORD_SIZE - 1);
+        argv[argc] = words_of_argv[argc];
+    }
+    return config_read(&(struct config_source){.argc = argc, .argv = argv, .env = env}, out, why);
+}
+
+#define READ(env, out, why, ...) read_words((const char *const[]){__VA_ARGS__, NULL}, env, out, why)
+
+static void without_flags_it_has_its_defaults(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(read_words((const char *const[]){NULL}, no_env, &config, &why), CONFIG_RUN);
+    assert_string_equal(config.listen, "127.0.0.1:8080");
+    assert_string_equal(config.admin_listen, "127.0.0.1:8081");
+    assert_string_equal(config.data, "seckill-data");
+    assert_string_equal(config.guard, "mutex");
+    assert_null(config.redis);
+    assert_null(config.admin_token);
+    assert_int_equal(config.connections, 4096);
+    assert_int_equal(config.batch, 256);
+    assert_int_equal(config.lease_ms, 3000);
+    assert_int_equal(config.deadline_ms, 2000);
+    assert_int_equal(config.log_level, LOG_INFO);
+    assert_false(config.lab);
+    assert_true(idempotency_key_is_valid(config.instance));
+}
+
+static void flags_win_over_the_environment(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(READ(some_env, &config, &why, "--batch=9", "--log-level", "debug"),
+                     CONFIG_RUN);
+    assert_int_equal(config.batch, 9);
+    assert_int_equal(config.log_level, LOG_DEBUG);
+    assert_true(config.lab);
+    assert_null(config.redis);
+    assert_int_equal(READ(some_env, &config, &why, "--instance", "a.b"), CONFIG_RUN);
+    assert_int_equal(config.batch, 7);
+    assert_string_equal(config.instance, "a.b");
+}
+
+static void bad_values_are_named(void **state)
+{
+    static const struct {
+        const char *words[3];
+        const char *says;
+    } cases[] = {
+        {{"--batch", "x"}, "--batch: \"x\" is not a number from 1 to 1024"},
+        {{"--batch", "1025"}, "--batch: \"1025\" is not a number from 1 to 1024"},
+        {{"--batch", "0"}, "--batch: \"0\" is not a number from 1 to 1024"},
+        {{"--batch", "-1"}, "--batch: \"-1\" is not a number from 1 to 1024"},
+        {{"--batch", " 1"}, "--batch: \" 1\" is not a number from 1 to 1024"},
+        {{"--batch", "1 "}, "--batch: \"1 \" is not a number from 1 to 1024"},
+        {{"--batch", "99999999999999999999"},
+         "--batch: \"99999999999999999999\" is not a number from 1 to 1024"},
+        {{"--batch"}, "--batch: a value is missing"},
+        {{"--batch="}, "--batch: \"\" is not a number from 1 to 1024"},
+        {{"--listen", "localhost:80"},
+         "--listen: \"localhost:80\" is not an address like 127.0.0.1:8080"},
+        {{"--listen", "1.2.3.4"}, "--listen: \"1.2.3.4\" is not an address like 127.0.0.1:8080"},
+        {{"--listen", "1.2.3.4:70000"},
+         "--listen: \"1.2.3.4:70000\" is not an address like 127.0.0.1:8080"},
+        {{"--log-level", "loud"}, "--log-level: \"loud\" is not error, warn, info or debug"},
+        {{"--instance", "a b"}, "--instance: \"a b\" is not 1 to 64 of A-Z a-z 0-9 _ . -"},
+        {{"--lab=maybe"}, "--lab: \"maybe\" is neither true nor false"},
+        {{"--data", ""}, "--data: \"\" is not usable"},
+        {{"--data", "a\nb"}, "--data: \"a\\x0ab\" is not usable"},
+        {{"--guard", "nope"}, "--guard: \"nope\" is no guard; --help lists them"},
+        {{"batch"}, "\"batch\" is no flag; --help lists them"},
+        {{"--bat", "1"}, "\"--bat\" is no flag; --help lists them"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct config config;
+        struct refusal why = {0};
+
+        assert_int_equal(read_words(cases[i].words, no_env, &config, &why), CONFIG_BAD);
+        assert_string_equal(why.text, cases[i].says);
+    }
+}
+
+static void a_bad_variable_is_named_as_such(void **state)
+{
+    struct config config;
+    struct refusal why = {0};
+
+    (void)state;
+    assert_int_equal(read_words((const char *const[]){NULL}, bad_env, &config, &why), CONFIG_BAD);
+    assert_string_equal(why.text, "SECKILL_BATCH: \"many\" is not a number from 1 to 1024");
+}
+
+static void a_flawed_guard_needs_lab(void **state)
+{
+    struct config config;
+    struct refusal why = {0};
+
+    (void)state;
+    assert_int_equal(READ(no_env, &config, &why, "--guard", "none"), CONFIG_BAD);
+    assert_non_null(strstr(why.text, "--guard: \"none\" is flawed"));
+    assert_int_equal(READ(no_env, &config, &why, "--guard", "none", "--lab"), CONFIG_RUN);
+}
+
+static void help_and_version_win_over_everything(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(READ(no_env, &config, &why, "--batch", "x", "--help"), CONFIG_HELP);
+    assert_int_equal(READ(no_env, &config, &why, "--nope", "--version"), CONFIG_VERSION);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_flags_it_has_its_defaults),
+        cmocka_unit_test(flags_win_over_the_environment),
+        cmocka_unit_test(bad_values_are_named),
+        cmocka_unit_test(a_bad_variable_is_named_as_such),
+        cmocka_unit_test(a_flawed_guard_needs_lab),
+        cmocka_unit_test(help_and_version_win_over_everything),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

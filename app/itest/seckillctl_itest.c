@@ -1,0 +1,137 @@
+/*
+ * The operator's command against a real seckilld: what it prints, and its exit statuses.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "app_support.h"
+
+enum { OUT_SIZE = 8192, WORDS_MAX = 12 };
+
+struct fixture {
+    char dir[APP_PATH_SIZE];
+    char token[APP_PATH_SIZE + 16];
+    struct app_process service;
+    char out[OUT_SIZE];
+};
+
+static int set_up(void **state)
+{
+    static const char *const args[] = {"--connections", "8", NULL};
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    if (!fixture) return -1;
+    *state = fixture;
+    app_folder_make(fixture->dir);
+    (void)snprintf(fixture->token, sizeof fixture->token, "%s/admin.token", fixture->dir);
+    return app_start(&fixture->service, fixture->dir, args) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    int status = app_stop(&fixture->service);
+
+    app_folder_remove(fixture->dir);
+    free(fixture);
+    return status;
+}
+
+/* seckillctl with these words, and where the service and its token are. */
+static int ctl(struct fixture *self, const char *const *words)
+{
+    const char *args[WORDS_MAX + 5] = {"--admin", self->service.admin, "--admin-token",
+                                       self->token};
+    size_t count = 4;
+
+    for (; *words && count < WORDS_MAX + 4; words++)
+        args[count++] = *words;
+    return app_run("seckillctl", args, self->out, sizeof self->out);
+}
+
+#define CTL(self, ...) ctl((self), (const char *const[]){__VA_ARGS__, NULL})
+
+static void a_sale_is_created_listed_shown_and_ended(void **state)
+{
+    struct fixture *self = *state;
+
+    assert_int_equal(CTL(self, "sale", "create", "tea", "--stock", "7", "--title", "Grün",
+                         "--guard", "script", "--starts", "+3600", "--ends=2199-01-01T00:00:00Z"),
+                     0);
+    assert_non_null(strstr(self->out, "state      upcoming\n"));
+    assert_non_null(strstr(self->out, "stock      7 of 7 left\n"));
+    assert_int_equal(CTL(self, "sale", "list"), 0);
+    assert_non_null(strstr(self->out, "tea "));
+    assert_non_null(strstr(self->out, "Grün\n"));
+    assert_int_equal(CTL(self, "sale", "show", "tea", "--json"), 0);
+    assert_non_null(strstr(self->out, "\"endsAt\":\"2199-01-01T00:00:00.000Z\""));
+    assert_int_equal(CTL(self, "sale", "end", "tea"), 0);
+    assert_non_null(strstr(self->out, "state      ended\n"));
+}
+
+static void a_refusal_is_exit_1_and_says_why(void **state)
+{
+    struct fixture *self = *state;
+
+    assert_int_equal(CTL(self, "sale", "show", "nothing"), 1);
+    assert_non_null(strstr(self->out, "(404)"));
+    assert_int_equal(CTL(self, "sale", "create", "tea", "--stock", "0"), 1);
+    assert_non_null(strstr(self->out, "(400): stock: "));
+}
+
+static void wrong_usage_is_exit_2(void **state)
+{
+    struct fixture *self = *state;
+
+    assert_int_equal(CTL(self, "sale"), 2);
+    assert_int_equal(CTL(self, "sale", "burn", "tea"), 2);
+    assert_int_equal(CTL(self, "sale", "create"), 2);
+    assert_int_equal(CTL(self, "sale", "create", "tea"), 2);
+    assert_int_equal(CTL(self, "sale", "create", "tea", "--stock", "many"), 2);
+    assert_int_equal(CTL(self, "sale", "create", "tea", "--stock", "1", "--starts", "soon"), 2);
+    assert_int_equal(CTL(self, "sale", "show", "../x"), 2);
+    assert_int_equal(CTL(self, "sale", "list", "--colour", "red"), 2);
+    assert_int_equal(CTL(self, "sale", "list", "--admin-token", "/nothing"), 2);
+}
+
+static void a_service_that_is_not_there_is_exit_3(void **state)
+{
+    struct fixture *self = *state;
+
+    assert_int_equal(CTL(self, "sale", "list", "--admin", "http://127.0.0.1:1"), 3);
+}
+
+static void help_is_there_on_each_level(void **state)
+{
+    struct fixture *self = *state;
+
+    assert_int_equal(CTL(self, "--help"), 0);
+    assert_non_null(strstr(self->out, "sale create ID"));
+    assert_int_equal(app_run("seckillctl", (const char *const[]){"sale", "end", "--help", NULL},
+                             self->out, sizeof self->out),
+                     0);
+    assert_non_null(strstr(self->out, "sale end ID"));
+    assert_null(strstr(self->out, "sale create ID"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_sale_is_created_listed_shown_and_ended),
+        TEST(a_refusal_is_exit_1_and_says_why),
+        TEST(wrong_usage_is_exit_2),
+        TEST(a_service_that_is_not_there_is_exit_3),
+        TEST(help_is_there_on_each_level),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
