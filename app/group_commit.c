@@ -219,27 +219,50 @@ static void run_guard(struct group_commit *self, const struct lane *lane, struct
 
 /* ---- batches ---------------------------------------------------------------------------------------- */
 
-/* Our turn: nobody joins any more. Those with enough time left are listed. */
-static size_t close_batch(struct lane *lane, struct batch *batch, int64_t *out_limit_ms)
+/* Our turn: nobody joins any more. */
+static void close_batch(struct lane *lane, const struct batch *batch)
 {
-    int64_t now = clock_mono_ns();
-    int64_t limit_ns = 0;
-    size_t count = 0;
-
     (void)pthread_mutex_lock(&lane->mutex);
     lane->head = batch->next;
     if (!lane->head) lane->tail = NULL;
     (void)pthread_mutex_unlock(&lane->mutex);
+    for (struct purchase *purchase = batch->first; purchase; purchase = purchase->next)
+        purchase->outcome = OUTCOME_LOCK_TIMEOUT; /* until it is served */
+}
+
+/* List those that were not served yet and have time left; the limit is what the first has left. */
+static size_t list_unserved(struct lane *lane, const struct batch *batch, int64_t *out_limit_ms)
+{
+    int64_t now = clock_mono_ns();
+    int64_t limit_ns = INT64_MAX;
+    size_t count = 0;
+
     for (struct purchase *purchase = batch->first; purchase; purchase = purchase->next) {
         int64_t left_ns = purchase->deadline_ns - now;
 
-        purchase->outcome = OUTCOME_LOCK_TIMEOUT;
+        if (purchase->outcome != OUTCOME_LOCK_TIMEOUT) continue;
         if (left_ns < (int64_t)RUN_MIN_MS * NS_PER_MS) continue;
-        if (left_ns > limit_ns) limit_ns = left_ns;
+        if (left_ns < limit_ns) limit_ns = left_ns;
         lane->list[count++] = purchase;
     }
     *out_limit_ms = limit_ns / NS_PER_MS;
     return count;
+}
+
+/* Nobody is kept past the own deadline: when the oldest has to go, the others are tried again. */
+static void serve_batch(struct group_commit *self, struct lane *lane, const struct batch *batch,
+                        int64_t joined_ns)
+{
+    int64_t limit_ms = 0;
+    int64_t begin_ns = 0;
+    size_t count = list_unserved(lane, batch, &limit_ms);
+
+    while (count > 0) {
+        begin_ns = clock_mono_ns();
+        run_guard(self, lane, lane->list, count, limit_ms, begin_ns - joined_ns);
+        if (clock_mono_ns() - begin_ns < limit_ms * NS_PER_MS) break; /* it was not for time */
+        count = list_unserved(lane, batch, &limit_ms);
+    }
 }
 
 static void pass_turn(struct lane *lane)
@@ -266,14 +289,11 @@ static void lead(struct group_commit *self, struct lane *lane, struct batch *bat
                  int64_t joined_ns)
 {
     struct purchase *next = NULL;
-    int64_t limit_ms = 0;
 
     while (atomic_load(&batch->turn) == 0)
         futex_wait(&batch->turn, 0);
-    size_t count = close_batch(lane, batch, &limit_ms);
-    if (count > 0) {
-        run_guard(self, lane, lane->list, count, limit_ms, clock_mono_ns() - joined_ns);
-    }
+    close_batch(lane, batch);
+    serve_batch(self, lane, batch, joined_ns);
     pass_turn(lane);
     for (struct purchase *purchase = batch->first; purchase; purchase = next) {
         next = purchase->next; /* once done, it may be gone */
