@@ -46,7 +46,7 @@ PROGRAMS := $(addprefix $(O)/,seckilld seckillctl loadtest audit)
 UNITS  := $(patsubst %.c,$(O)/test/%,$(UNIT_SRC))
 ITESTS := $(patsubst %.c,$(O)/test/%,$(ITEST_SRC))
 
-PACKAGES := gcc make pkg-config redis-server libhiredis-dev libcivetweb-dev libjansson-dev \
+PACKAGES := gcc libc6-dev make pkg-config redis-server libhiredis-dev libcivetweb-dev libjansson-dev \
   libcurl4-openssl-dev libcmocka-dev wrk perl
 CHECK_PACKAGES := clang clang-format clang-tidy cppcheck libclang-rt-14-dev
 
