@@ -271,7 +271,7 @@ lk_status lki_client_eval_variant(lk_client *client, const struct lk_eval *eval,
         status = lki_client_exchange(client, &(struct lk_command){words.words, words.count}, 1,
                                      deadline, &reply, err);
         free(words.words);
-        if (status != LK_OK || !lki_reply_is_error(reply, "NOSCRIPT")) break;
+        if (status != LK_OK || by_text || !lki_reply_is_error(reply, "NOSCRIPT")) break;
         lk_reply_free(reply); /* not known there: nothing ran */
         reply = NULL;
     }

@@ -27,7 +27,9 @@ int64_t lki_clock_after_ms(int64_t ms)
 {
     int64_t now = lki_clock_now();
 
-    return ms > (INT64_MAX - now) / NS_PER_MS ? INT64_MAX : now + ms * NS_PER_MS;
+    if (ms > (INT64_MAX - now) / NS_PER_MS) return INT64_MAX;
+    if (ms < -now / NS_PER_MS) return 0; /* before the clock began: as passed as can be */
+    return now + ms * NS_PER_MS;
 }
 
 int lki_clock_left_ms(int64_t deadline)

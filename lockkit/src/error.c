@@ -51,8 +51,8 @@ lk_status lki_fail(struct lk_error *err, lk_status code, int sys_errno, const ch
     *err = (struct lk_error){.code = code, .sys_errno = sys_errno, .where = where};
     va_start(args, format);
     /* Cut when too long. clang-tidy 14 does not see va_start through the macro. */
-    (void)vsnprintf(err->text, sizeof err->text, format,
-                    args); /* NOLINT(clang-analyzer-valist.Uninitialized) */
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
+    (void)vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
     if (sys_errno != 0) {
         char words[80];

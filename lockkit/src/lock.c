@@ -142,37 +142,71 @@ static int64_t sleep_until(const lk_lock *lock, int64_t ttl_ms, int64_t deadline
     return until < deadline ? until : deadline;
 }
 
-lk_status lki_lock_pursue(lk_lock *lock, int64_t deadline,
-                          lk_status (*try_once)(lk_lock *lock, int64_t *out_ttl_ms, void *arg,
-                                                struct lk_error *err),
-                          void *arg, unsigned *out_attempts, struct lk_error *err)
+/* How to try once, as lki_lock_pursue() is told. */
+struct attempt {
+    lk_status (*try_once)(lk_lock *lock, int64_t *out_ttl_ms, void *arg, struct lk_error *err);
+    void *arg;
+    int64_t deadline; /* of the wait */
+    unsigned count;
+};
+
+/* Joined to the wake channel: try, sleep, try. A release that woke us and that we leave untried is
+   handed on, or the next waiter would sleep beside a free lock. */
+static lk_status try_and_wait(lk_lock *lock, struct attempt *attempt, struct lk_error *err)
 {
     struct lki_hub *hub = lki_client_hub(lock->client);
+    int64_t deadline = attempt->deadline;
     int64_t ttl_ms = 0;
-    lk_status status = try_once(lock, NULL, arg, err);
+    bool is_woken = false;
+    lk_status status = LK_OK;
 
-    *out_attempts = 1;
-    if (status != LK_BUSY || lki_clock_left_ms(deadline) == 0) return status;
-    int64_t confirm_by = lki_clock_after_ms(lki_client_poll_ms(lock->client));
-    if (confirm_by > deadline) confirm_by = deadline;
-    status = lki_hub_join(hub, &lock->waiter, lock->wake_channel, confirm_by, err);
-    if (status != LK_OK) return status;
     for (;;) {
-        status = try_once(lock, &ttl_ms, arg, err);
-        ++*out_attempts;
+        attempt->count++;
+        status = attempt->try_once(lock, &ttl_ms, attempt->arg, err);
         if (status != LK_BUSY) break;
         status = lki_hub_wait(hub, &lock->waiter, sleep_until(lock, ttl_ms, deadline));
+        is_woken = status == LK_OK;
         if (status == LK_CANCELLED) {
             (void)LKI_FAIL(err, LK_CANCELLED, "%s: the wait was cancelled", lock->key);
             break;
         }
         if (lki_clock_left_ms(deadline) == 0) {
             status =
-                LKI_FAIL(err, LK_BUSY, "%s: still held after %u tries", lock->key, *out_attempts);
+                LKI_FAIL(err, LK_BUSY, "%s: still held after %u tries", lock->key, attempt->count);
             break;
         }
     }
+    if (is_woken && status != LK_OK) lki_hub_unwake(hub, &lock->waiter);
+    return status;
+}
+
+static lk_status pursue(lk_lock *lock, struct attempt *attempt, struct lk_error *err)
+{
+    struct lki_hub *hub = lki_client_hub(lock->client);
+    lk_status status = attempt->try_once(lock, NULL, attempt->arg, err);
+
+    attempt->count = 1;
+    if (status != LK_BUSY || lki_clock_left_ms(attempt->deadline) == 0) return status;
+    int64_t confirm_by = lki_clock_after_ms(lki_client_poll_ms(lock->client));
+    if (confirm_by > attempt->deadline) confirm_by = attempt->deadline;
+    status = lki_hub_join(hub, &lock->waiter, lock->wake_channel, confirm_by, err);
+    if (status != LK_OK) return status;
+    status = try_and_wait(lock, attempt, err);
     lki_hub_leave(hub, &lock->waiter);
+    return status;
+}
+
+lk_status lki_lock_pursue(lk_lock *lock, int64_t deadline,
+                          lk_status (*try_once)(lk_lock *lock, int64_t *out_ttl_ms, void *arg,
+                                                struct lk_error *err),
+                          void *arg, unsigned *out_attempts, struct lk_error *err)
+{
+    struct attempt attempt = {.try_once = try_once, .arg = arg, .deadline = deadline};
+    struct lk_error why = {0};
+    lk_status status = pursue(lock, &attempt, &why);
+
+    *out_attempts = attempt.count;
+    if (err && status != LK_OK) *err = why; /* tries before a success are no failure */
     return status;
 }
 
@@ -196,6 +230,23 @@ lk_status lki_lock_check_options(const struct lk_lock_options *options, struct l
     if (options->lease_ms > 0 && options->lease_ms < 10) {
         return LKI_FAIL(err, LK_INVALID, "lease_ms is less than 10: it would end on the way");
     }
+    return LK_OK;
+}
+
+lk_status lki_lock_begin(lk_lock *lock, const struct lk_lock_options *options, struct lk_error *err)
+{
+    int state = atomic_load(&lock->state);
+    lk_status status = lki_lock_check_options(options, err);
+
+    if (status != LK_OK) return status;
+    if (state == LOCK_HELD || state == LOCK_LOST) {
+        return LKI_FAIL(err, LK_INVALID, "%s: this handle holds it already: release it first",
+                        lock->key);
+    }
+    status = lki_token_make(lock->token, err);
+    if (status != LK_OK) return status;
+    lock->lease_ms = options->lease_ms ? options->lease_ms : LKI_DEFAULT_LEASE_MS;
+    atomic_store(&lock->state, LOCK_IDLE);
     return LK_OK;
 }
 
@@ -249,16 +300,8 @@ lk_status lk_lock_acquire(lk_lock *lock, const struct lk_lock_options *options,
     unsigned attempts = 0;
 
     if (!options) options = &defaults;
-    lk_status status = lki_lock_check_options(options, err);
+    lk_status status = lki_lock_begin(lock, options, err);
     if (status != LK_OK) return status;
-    if (atomic_load(&lock->state) == LOCK_HELD || atomic_load(&lock->state) == LOCK_LOST) {
-        return LKI_FAIL(err, LK_INVALID, "%s: this handle holds it already: release it first",
-                        lock->key);
-    }
-    status = lki_token_make(lock->token, err);
-    if (status != LK_OK) return status;
-    lock->lease_ms = options->lease_ms ? options->lease_ms : LKI_DEFAULT_LEASE_MS;
-    atomic_store(&lock->state, LOCK_IDLE);
     status = lki_lock_pursue(lock, lki_clock_after_ms(options->wait_ms), acquire_once, NULL,
                              &attempts, err);
     if (status == LK_OK) status = become_holder(lock, options, err);
@@ -279,10 +322,11 @@ lk_status lk_lock_release(lk_lock *lock, struct lk_error *err)
     int64_t begin = lki_clock_now();
 
     if (!lock) return LK_OK;
+    int64_t deadline = lki_client_deadline(lock->client, 0); /* a renewal under way counts too */
     lki_watchdog_remove(lki_client_watchdog(lock->client), lock);
     if (atomic_load(&lock->state) == LOCK_IDLE) return LK_OK;
     atomic_store(&lock->state, LOCK_UNCERTAIN); /* not held from here, whatever the answer */
-    lk_status status = lock->ops->release(lock, lki_client_deadline(lock->client, 0), err);
+    lk_status status = lock->ops->release(lock, deadline, err);
     if (status == LK_OK || status == LK_NOT_OWNER) atomic_store(&lock->state, LOCK_IDLE);
     lki_client_emit(lock->client, (struct lk_event){.type = LK_EVENT_RELEASE,
                                                     .status = status,

@@ -78,6 +78,11 @@ bool lki_lock_mark_lost(lk_lock *lock);
    within a small budget; what fails is left to the lease. */
 void lki_lock_undo(lk_lock *lock);
 
+/* Make the handle ready to acquire: check that it is free, draw a token, note the lease. INVALID
+   when it holds or an option is out of range. */
+LK_MUST_CHECK lk_status lki_lock_begin(lk_lock *lock, const struct lk_lock_options *options,
+                                       struct lk_error *err);
+
 /* INVALID unless every option is in range. */
 LK_MUST_CHECK lk_status lki_lock_check_options(const struct lk_lock_options *options,
                                                struct lk_error *err);

@@ -56,7 +56,7 @@ static lk_status set_status(const lk_lock *lock, const lk_reply *reply, struct l
 static lk_status mutex_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadline,
                                    struct lk_error *err)
 {
-    struct mutex_words words;
+    struct mutex_words words = {0};
     lk_reply *replies[2] = {0};
 
     make_words(lock, &words);
@@ -122,6 +122,14 @@ struct run {
 
 enum { RUN_SET, RUN_SCRIPT, RUN_RELEASE, RUN_TTL, RUN_COMMANDS };
 
+static void free_run_replies(lk_reply **replies)
+{
+    for (size_t i = 0; i < RUN_COMMANDS; i++) {
+        lk_reply_free(replies[i]);
+        replies[i] = NULL;
+    }
+}
+
 /* Sort out the four answers. Frees all but the script's. */
 static lk_status read_run(lk_lock *lock, struct run *run, lk_reply **replies, int64_t *out_ttl_ms,
                           struct lk_error *err)
@@ -129,8 +137,10 @@ static lk_status read_run(lk_lock *lock, struct run *run, lk_reply **replies, in
     lk_status status = set_status(lock, replies[RUN_SET], err);
     lk_reply *script = replies[RUN_SCRIPT];
 
-    if (!run->by_text || !lki_reply_is_error(replies[RUN_RELEASE], "NOSCRIPT")) {
+    if (lk_reply_type_of(replies[RUN_RELEASE]) == LK_REPLY_INTEGER) {
         run->released = lk_reply_integer(replies[RUN_RELEASE], 0) == 1 ? LK_OK : LK_NOT_OWNER;
+    } else if (!lki_reply_is_error(replies[RUN_RELEASE], "NOSCRIPT")) {
+        run->released = LK_SERVER; /* NOSCRIPT: run_once() has released it */
     }
     if (status == LK_OK && lki_reply_is_error(script, "NOTOWNER")) {
         status = LKI_FAIL(err, LK_NOT_OWNER, "%s: the lease ended before the script", lock->key);
@@ -141,8 +151,7 @@ static lk_status read_run(lk_lock *lock, struct run *run, lk_reply **replies, in
         replies[RUN_SCRIPT] = NULL;
     }
     if (out_ttl_ms) *out_ttl_ms = lk_reply_integer(replies[RUN_TTL], -2);
-    for (size_t i = 0; i < RUN_COMMANDS; i++)
-        lk_reply_free(replies[i]);
+    free_run_replies(replies);
     return status;
 }
 
@@ -150,7 +159,7 @@ static lk_status read_run(lk_lock *lock, struct run *run, lk_reply **replies, in
 static lk_status send_run(lk_lock *lock, struct run *run, lk_reply **replies, bool with_ttl,
                           bool *out_forgot, struct lk_error *err)
 {
-    struct mutex_words words;
+    struct mutex_words words = {0};
     struct release_args args;
     struct lki_eval_words script = {0};
     struct lki_eval_words release = {0};
@@ -179,6 +188,21 @@ static lk_status send_run(lk_lock *lock, struct run *run, lk_reply **replies, bo
     return status;
 }
 
+/*
+ * The server had forgotten a script, so the lock that the pipeline took is still ours. Give it back
+ * before the texts are sent: a second SET NX would meet our own token and answer "taken", and the
+ * owner check behind it would let the script run all the same. Nothing of the caller's ran when
+ * this fails.
+ */
+static lk_status free_for_second_run(lk_lock *lock, struct run *run, struct lk_error *err)
+{
+    run->released = lock->ops->release(lock, run->deadline, err);
+    if (run->released == LK_OK || run->released == LK_NOT_OWNER) return LK_OK;
+    if (run->released != LK_UNKNOWN) return run->released;
+    if (err) err->code = LK_UNREACHABLE;
+    return LK_UNREACHABLE;
+}
+
 static lk_status run_once(lk_lock *lock, int64_t *out_ttl_ms, void *arg, struct lk_error *err)
 {
     struct run *run = arg;
@@ -191,15 +215,15 @@ static lk_status run_once(lk_lock *lock, int64_t *out_ttl_ms, void *arg, struct 
     if (status == LK_UNKNOWN)
         lki_lock_undo(lock); /* the pipeline may have been cut before its end */
     if (status != LK_OK) return status;
+    bool is_taken = lk_reply_type_of(replies[RUN_SET]) == LK_REPLY_STRING;
+    bool has_run = !lki_reply_is_error(replies[RUN_SCRIPT], "NOSCRIPT");
     if (forgot && !run->by_text) {
-        bool is_run = !lki_reply_is_error(replies[RUN_SCRIPT], "NOSCRIPT");
-
         run->by_text = true;
-        run->released = lock->ops->release(lock, run->deadline, NULL); /* it may be ours still */
-        if (is_run) return read_run(lock, run, replies, out_ttl_ms, err);
-        for (size_t i = 0; i < RUN_COMMANDS; i++)
-            lk_reply_free(replies[i]);
-        return run_once(lock, out_ttl_ms, arg, err);
+        if (is_taken) status = free_for_second_run(lock, run, err);
+        if (is_taken && !has_run) {
+            free_run_replies(replies);
+            return status == LK_OK ? run_once(lock, out_ttl_ms, arg, err) : status;
+        }
     }
     return read_run(lock, run, replies, out_ttl_ms, err);
 }
@@ -225,13 +249,8 @@ lk_status lk_mutex_run(lk_lock *lock, const struct lk_lock_options *options,
     struct run run = {.eval = eval};
 
     if (!options) options = &defaults;
-    lk_status status = lki_lock_check_options(options, err);
-    if (status == LK_OK && atomic_load(&lock->state) != LOCK_IDLE) {
-        status = LKI_FAIL(err, LK_INVALID, "%s: this handle holds it already", lock->key);
-    }
-    if (status == LK_OK) status = lki_token_make(lock->token, err);
+    lk_status status = lki_lock_begin(lock, options, err);
     if (status != LK_OK) return status;
-    lock->lease_ms = options->lease_ms ? options->lease_ms : LKI_DEFAULT_LEASE_MS;
     run.guarded =
         lki_script_variant(eval->script, lki_script_named(lock->ops->guard_script)->source);
     if (!run.guarded) return LKI_FAIL(err, LK_NO_MEMORY, "a script");

@@ -1,17 +1,17 @@
 /*
  * Connections are made when needed, up to a bound, and the one returned last is lent first. When a
  * connection cannot be made the pool is "down": borrowers are refused at once, and one thread tries
- * again with growing, jittered pauses until a connection stands. Any thread.
+ * again with growing, jittered pauses until a connection stands. An attempt that only a borrower's
+ * haste cut short says nothing about the server, so that thread looks first. Any thread.
  */
 #include "pool.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
+#include "backoff.h"
 #include "clock.h"
 #include "error.h"
-#include "token.h"
-
-enum { FIRST_PAUSE_MS = 10 };
 
 struct lki_pool {
     struct lki_pool_options options;
@@ -22,6 +22,7 @@ struct lki_pool {
     size_t idle_count;
     size_t open_count; /* idle and lent */
     bool is_down;
+    bool is_suspect; /* a borrower's own deadline cut its attempt short: lki_pool_main() looks */
     bool is_stopping;
     struct lk_error down_reason;
 };
@@ -75,7 +76,7 @@ static struct lki_redis *connect_once(struct lki_pool *pool, int64_t deadline, s
     return redis;
 }
 
-/* A slot was counted for us: fill it, or give it back and declare the pool down. */
+/* A slot was counted for us: fill it, or give it back and have lki_pool_main() look after it. */
 static lk_status fill_slot(struct lki_pool *pool, int64_t deadline, struct lki_redis **out_redis,
                            struct lk_error *err)
 {
@@ -86,10 +87,15 @@ static lk_status fill_slot(struct lki_pool *pool, int64_t deadline, struct lki_r
         *out_redis = redis;
         return LK_OK;
     }
+    bool is_cut = why.sys_errno == ETIMEDOUT && lki_clock_left_ms(deadline) == 0;
     (void)pthread_mutex_lock(&pool->mutex);
     pool->open_count--;
-    pool->is_down = true;
-    pool->down_reason = why;
+    if (is_cut) {
+        pool->is_suspect = true;
+    } else {
+        pool->is_down = true;
+        pool->down_reason = why;
+    }
     (void)pthread_cond_broadcast(&pool->returned);
     (void)pthread_cond_signal(&pool->failed);
     (void)pthread_mutex_unlock(&pool->mutex);
@@ -146,12 +152,13 @@ void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis)
     (void)pthread_mutex_unlock(&pool->mutex);
 }
 
-/* One attempt to come back up; true when it worked. Called and returns with the mutex held. */
-static bool reconnect_locked(struct lki_pool *pool)
+/* One attempt to come back up; tells is_down. Called and returns with the mutex held. */
+static void reconnect_locked(struct lki_pool *pool)
 {
     struct lk_error why = {0};
 
-    if (pool->open_count == pool->options.size) return false; /* all lent: ask them first */
+    pool->is_suspect = false;
+    if (pool->open_count == pool->options.size) return; /* all lent: ask them first */
     pool->open_count++;
     (void)pthread_mutex_unlock(&pool->mutex);
     struct lki_redis *redis = connect_once(pool, INT64_MAX, &why);
@@ -159,32 +166,32 @@ static bool reconnect_locked(struct lki_pool *pool)
     if (redis) {
         pool->idle[pool->idle_count++] = redis;
         pool->is_down = false;
-        (void)pthread_cond_broadcast(&pool->returned);
-        return true;
+    } else {
+        pool->open_count--;
+        pool->is_down = true;
+        pool->down_reason = why;
     }
-    pool->open_count--;
-    pool->down_reason = why;
-    return false;
+    (void)pthread_cond_broadcast(&pool->returned);
 }
 
 void *lki_pool_main(void *arg)
 {
     struct lki_pool *pool = arg;
-    int64_t pause_ms = FIRST_PAUSE_MS;
+    struct lki_backoff backoff = {0};
 
     (void)pthread_mutex_lock(&pool->mutex);
     while (!pool->is_stopping) {
-        if (!pool->is_down) {
+        if (pool->is_down) {
+            int64_t pause_ms = lki_backoff_next(&backoff, pool->options.backoff_ms);
+            int64_t until = lki_clock_after_ms(pause_ms);
+
+            while (!pool->is_stopping && lki_clock_wait(&pool->failed, &pool->mutex, until)) {}
+            if (!pool->is_stopping) reconnect_locked(pool);
+        } else if (pool->is_suspect) {
+            reconnect_locked(pool);
+        } else {
+            backoff = (struct lki_backoff){0};
             (void)pthread_cond_wait(&pool->failed, &pool->mutex);
-            continue;
-        }
-        int64_t until = lki_clock_after_ms(pause_ms + lki_random_below(pause_ms));
-        while (!pool->is_stopping && lki_clock_wait(&pool->failed, &pool->mutex, until)) {}
-        if (pool->is_stopping) break;
-        if (reconnect_locked(pool)) {
-            pause_ms = FIRST_PAUSE_MS;
-        } else if (pause_ms < pool->options.backoff_ms) {
-            pause_ms *= 2;
         }
     }
     (void)pthread_mutex_unlock(&pool->mutex);

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ enum { READ_CHUNK = 16384 };
 
 struct lki_redis {
     redisContext *context; /* owned */
+    char *chunk;           /* owned, READ_CHUNK bytes: not on the stacks of thousands of threads */
     bool is_broken;
     char label[128];
 };
@@ -129,15 +131,14 @@ static bool send_all(int fd, const char *data, size_t len, int64_t deadline, siz
 /* Read what is there into the parser. False with errno set: EAGAIN when there is nothing. */
 static bool feed_parser(struct lki_redis *redis)
 {
-    char chunk[READ_CHUNK];
     ssize_t got = 0;
 
     do {
-        got = recv(redis->context->fd, chunk, sizeof chunk, MSG_DONTWAIT);
+        got = recv(redis->context->fd, redis->chunk, READ_CHUNK, MSG_DONTWAIT);
     } while (got < 0 && errno == EINTR);
     if (got == 0) errno = ECONNRESET;
     if (got <= 0) return false;
-    if (redisReaderFeed(redis->context->reader, chunk, (size_t)got) == REDIS_OK) return true;
+    if (redisReaderFeed(redis->context->reader, redis->chunk, (size_t)got) == REDIS_OK) return true;
     errno = ENOMEM;
     return false;
 }
@@ -219,6 +220,11 @@ lk_status lki_redis_receive(struct lki_redis *redis, lk_reply **out, struct lk_e
     return LK_OK;
 }
 
+bool lki_redis_wait(struct lki_redis *redis, int64_t until)
+{
+    return wait_ready(redis->context->fd, POLLIN, until);
+}
+
 lk_status lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
                              size_t count, int64_t deadline, lk_reply **replies,
                              struct lk_error *err)
@@ -238,8 +244,10 @@ lk_status lki_redis_exchange(struct lki_redis *redis, const struct lk_command *c
         }
     }
     if (status == LK_OK) return LK_OK;
-    while (done > 0)
+    while (done > 0) {
         lk_reply_free(replies[--done]);
+        replies[done] = NULL; /* a caller who frees all of them whatever happened is right too */
+    }
     if (err) err->code = LK_UNKNOWN; /* sent, but not all was answered */
     return LK_UNKNOWN;
 }
@@ -255,6 +263,7 @@ static lk_status finish_connect(struct lki_redis *redis, int64_t deadline, struc
     if (context->err) {
         return LKI_FAIL(err, LK_UNREACHABLE, "%s: %s", redis->label, context->errstr);
     }
+    (void)fcntl(context->fd, F_SETFD, FD_CLOEXEC); /* a program we start must not keep it open */
     if (!wait_ready(context->fd, POLLOUT, deadline)) return broken(redis, LK_UNREACHABLE, err);
     if (getsockopt(context->fd, SOL_SOCKET, SO_ERROR, &reason, &len) == 0 && reason == 0) {
         return LK_OK;
@@ -279,12 +288,14 @@ static lk_status log_in(struct lki_redis *redis, const struct lki_endpoint *endp
 
         if (endpoint->user) auth[words++] = lk_bytes_of(endpoint->user);
         auth[words++] = lk_bytes_of(endpoint->password);
-        commands[count++] = (struct lk_command){.args = auth, .count = words};
+        commands[count].args = auth;
+        commands[count++].count = words;
     }
     if (endpoint->db > 0) {
         (void)snprintf(db, sizeof db, "%d", endpoint->db);
         choose[1] = lk_bytes_of(db);
-        commands[count++] = (struct lk_command){.args = choose, .count = 2};
+        commands[count].args = choose;
+        commands[count++].count = 2;
     }
     if (count == 0) return LK_OK;
     status = lki_redis_exchange(redis, commands, count, deadline, replies, err);
@@ -308,6 +319,8 @@ struct lki_redis *lki_redis_open(const struct lki_endpoint *endpoint, int64_t de
     struct lki_redis *redis = calloc(1, sizeof *redis);
 
     if (!redis) goto fail;
+    redis->chunk = malloc(READ_CHUNK);
+    if (!redis->chunk) goto fail;
     (void)snprintf(redis->label, sizeof redis->label, "%s", endpoint->label);
     redis->context = endpoint->path ? redisConnectUnixNonBlock(endpoint->path)
                                     : redisConnectNonBlock(endpoint->host, endpoint->port);
@@ -329,6 +342,7 @@ void lki_redis_close(struct lki_redis *redis)
 {
     if (!redis) return;
     if (redis->context) redisFree(redis->context);
+    free(redis->chunk);
     free(redis);
 }
 

@@ -44,6 +44,9 @@ LK_MUST_CHECK lk_status lki_redis_send(struct lki_redis *redis, const struct lk_
 LK_MUST_CHECK lk_status lki_redis_receive(struct lki_redis *redis, lk_reply **out,
                                           struct lk_error *err);
 
+/* Wait for something to receive. False when the moment came first, or the wait failed. */
+bool lki_redis_wait(struct lki_redis *redis, int64_t until);
+
 /* False when the server has closed an idle connection; it counts as broken then. A system call. */
 bool lki_redis_is_usable(struct lki_redis *redis);
 bool lki_redis_is_broken(const struct lki_redis *redis);

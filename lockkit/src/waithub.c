@@ -2,7 +2,7 @@
  * One thread, one subscriber connection. A message wakes the longest waiter of its channel in this
  * process; every process gets the message, so the woken ones of different processes race for the
  * lock. Messages are hints: they are lost when the connection breaks, so every waiter has a timer
- * too, and after a break all are woken once. A channel without waiters is kept for a moment,
+ * too, and all are woken once when it breaks and once when they are subscribed again. A channel without waiters is kept for a moment,
  * because the next waiter of a contended lock is near.
  *
  * A channel's way:  WANTED -> ASKED -> LIVE -> LEAVING -> gone (or WANTED again).
@@ -16,16 +16,16 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "backoff.h"
 #include "clock.h"
 #include "error.h"
-#include "token.h"
 
 enum {
     BUCKETS = 256,
-    LINGER_MS = 1000,    /* an unused subscription is kept this long */
-    PING_MS = 5000,      /* a silent connection is asked whether it lives */
-    FIRST_PAUSE_MS = 10, /* before the first attempt to reconnect */
-    ASK_MAX = 64,        /* subscriptions per pipeline */
+    LINGER_MS = 1000,  /* an unused subscription is kept this long */
+    PING_MS = 5000,    /* a silent connection is asked whether it lives */
+    NO_MEMORY_MS = 10, /* before another attempt when memory was short */
+    ASK_MAX = 64,      /* subscriptions per pipeline */
 };
 
 enum channel_state { CHANNEL_WANTED, CHANNEL_ASKED, CHANNEL_LIVE, CHANNEL_LEAVING };
@@ -37,15 +37,18 @@ struct lki_channel {
     struct lki_waiter *last;
     int64_t idle_since; /* meaningful without waiters */
     enum channel_state state;
+    bool is_deaf; /* a waiter sleeps that may have missed a message: wake it once LIVE */
 };
 
 struct lki_hub {
     struct lki_hub_options options;
-    int poke_fd;             /* eventfd: there is something to do */
-    struct lki_redis *redis; /* owned; the hub thread's alone */
-    int64_t next_ping;       /* the hub thread's alone */
-    bool is_pinged;          /* the hub thread's alone: a PING is not answered yet */
-    pthread_mutex_t mutex;   /* guards all below, the channels and the waiters */
+    int poke_fd;                /* eventfd: there is something to do */
+    struct lki_redis *redis;    /* owned; the hub thread's alone */
+    int64_t next_ping;          /* the hub thread's alone */
+    bool is_pinged;             /* the hub thread's alone: a PING is not answered yet */
+    struct lki_backoff backoff; /* the hub thread's alone; none once a server has answered us */
+    int64_t connect_at;         /* the hub thread's alone: no attempt to connect before */
+    pthread_mutex_t mutex;      /* guards all below, the channels and the waiters */
     struct lki_channel *buckets[BUCKETS];
     size_t channel_count;
     pthread_cond_t confirmed; /* some channel became LIVE */
@@ -166,6 +169,7 @@ lk_status lki_hub_join(struct lki_hub *hub, struct lki_waiter *waiter, const cha
     if (channel->state == CHANNEL_WANTED) poke(hub);
     while (channel->state != CHANNEL_LIVE && !waiter->is_cancelled &&
            lki_clock_wait(&hub->confirmed, &hub->mutex, deadline)) {}
+    if (channel->state != CHANNEL_LIVE) channel->is_deaf = true;
     (void)pthread_mutex_unlock(&hub->mutex);
     return LK_OK;
 }
@@ -185,6 +189,13 @@ lk_status lki_hub_wait(struct lki_hub *hub, struct lki_waiter *waiter, int64_t u
     }
     (void)pthread_mutex_unlock(&hub->mutex);
     return status;
+}
+
+void lki_hub_unwake(struct lki_hub *hub, struct lki_waiter *waiter)
+{
+    (void)pthread_mutex_lock(&hub->mutex);
+    waiter->is_woken = true;
+    (void)pthread_mutex_unlock(&hub->mutex);
 }
 
 void lki_hub_leave(struct lki_hub *hub, struct lki_waiter *waiter)
@@ -242,7 +253,7 @@ static void step_channel_locked(struct lki_hub *hub, struct lki_channel *channel
     }
     char *name = strdup(channel->name);
     if (!name) { /* tried again soon */
-        asks->next_due = lki_clock_after_ms(FIRST_PAUSE_MS);
+        asks->next_due = lki_clock_after_ms(NO_MEMORY_MS);
         return;
     }
     asks->names[asks->count] = name;
@@ -283,6 +294,8 @@ static void take_message(struct lki_hub *hub, const lk_reply *message)
 
     hub->is_pinged = false; /* whatever it says, it lives */
     if (!kind.data || !name.data) return;
+    hub->backoff = (struct lki_backoff){0};
+    hub->connect_at = 0;
     (void)pthread_mutex_lock(&hub->mutex);
     struct lki_channel *channel = find_locked(hub, name);
     if (!channel) {
@@ -291,6 +304,8 @@ static void take_message(struct lki_hub *hub, const lk_reply *message)
         wake_first_locked(channel);
     } else if (strcmp(kind.data, "subscribe") == 0) {
         channel->state = CHANNEL_LIVE;
+        if (channel->is_deaf) wake_all_locked(channel);
+        channel->is_deaf = false;
         (void)pthread_cond_broadcast(&hub->confirmed);
     } else if (strcmp(kind.data, "unsubscribe") == 0) {
         channel->state = CHANNEL_WANTED; /* dropped at the next turn, or asked for again */
@@ -307,6 +322,7 @@ static void forget_connection(struct lki_hub *hub)
     for (size_t i = 0; i < BUCKETS; i++) {
         for (struct lki_channel *channel = hub->buckets[i]; channel; channel = channel->next) {
             channel->state = CHANNEL_WANTED;
+            channel->is_deaf = true;
             wake_all_locked(channel);
         }
     }
@@ -328,33 +344,32 @@ static bool sleep_unless_stopping(struct lki_hub *hub, int fd, int64_t until)
     return goes_on;
 }
 
-/* Connect, with pauses between attempts; false when the hub is to stop. */
+/*
+ * One attempt to connect, after the pause that is due. A server that lets us in and throws us out
+ * (too many clients) is paused for as well: only its first answer ends the pauses. False when the
+ * hub is to stop.
+ */
 static bool connect_hub(struct lki_hub *hub)
 {
-    int64_t pause_ms = FIRST_PAUSE_MS;
+    struct lk_error why = {0};
 
-    for (;;) {
-        struct lk_error why = {0};
-        int64_t begin = lki_clock_now();
-
-        hub->redis = lki_redis_open(hub->options.endpoint,
-                                    lki_clock_after_ms(hub->options.connect_ms), &why);
-        int64_t end = lki_clock_now();
-        hub->options.on_event(&(struct lk_event){.type = LK_EVENT_CONNECT,
-                                                 .status = hub->redis ? LK_OK : why.code,
-                                                 .at_ns = end,
-                                                 .duration_ns = end - begin,
-                                                 .attempts = 1},
-                              hub->options.on_event_arg);
-        hub->next_ping = lki_clock_after_ms(PING_MS);
-        hub->is_pinged = false;
-        if (hub->redis) return true;
-        int64_t until = lki_clock_after_ms(pause_ms + lki_random_below(pause_ms));
-        while (lki_clock_left_ms(until) > 0) {
-            if (!sleep_unless_stopping(hub, -1, until)) return false;
-        }
-        if (pause_ms < hub->options.backoff_ms) pause_ms *= 2;
+    while (lki_clock_left_ms(hub->connect_at) > 0) {
+        if (!sleep_unless_stopping(hub, -1, hub->connect_at)) return false;
     }
+    int64_t begin = lki_clock_now();
+    hub->redis =
+        lki_redis_open(hub->options.endpoint, lki_clock_after_ms(hub->options.connect_ms), &why);
+    int64_t end = lki_clock_now();
+    hub->options.on_event(&(struct lk_event){.type = LK_EVENT_CONNECT,
+                                             .status = hub->redis ? LK_OK : why.code,
+                                             .at_ns = end,
+                                             .duration_ns = end - begin,
+                                             .attempts = 1},
+                          hub->options.on_event_arg);
+    hub->connect_at = lki_clock_after_ms(lki_backoff_next(&hub->backoff, hub->options.backoff_ms));
+    hub->next_ping = lki_clock_after_ms(PING_MS);
+    hub->is_pinged = false;
+    return true;
 }
 
 /* Send what is due; false when the connection broke. */
@@ -371,6 +386,8 @@ static bool send_asks(struct lki_hub *hub, struct asks *asks)
     return status == LK_OK;
 }
 
+/* False when the connection is of no use: it ended, or what was asked is refused (an ACL without
+   our channels, too many clients). An error names no channel, so all are asked for anew. */
 static bool read_messages(struct lki_hub *hub)
 {
     for (;;) {
@@ -378,8 +395,10 @@ static bool read_messages(struct lki_hub *hub)
 
         if (lki_redis_receive(hub->redis, &message, NULL) != LK_OK) return false;
         if (!message) return true;
-        take_message(hub, message);
+        bool is_refused = lk_reply_type_of(message) == LK_REPLY_ERROR;
+        if (!is_refused) take_message(hub, message);
         lk_reply_free(message);
+        if (is_refused) return false;
     }
 }
 

@@ -55,6 +55,9 @@ LK_MUST_CHECK lk_status lki_hub_join(struct lki_hub *hub, struct lki_waiter *wai
 /* Sleep until woken (OK), the moment comes (BUSY), or lki_hub_cancel() (CANCELLED). */
 LK_MUST_CHECK lk_status lki_hub_wait(struct lki_hub *hub, struct lki_waiter *waiter, int64_t until);
 
+/* Undo a wake-up that lki_hub_wait() answered and that led to no try: leaving hands it on. */
+void lki_hub_unwake(struct lki_hub *hub, struct lki_waiter *waiter);
+
 /* Leave; a wake-up that was meant for this waiter goes to the next one. */
 void lki_hub_leave(struct lki_hub *hub, struct lki_waiter *waiter);
 

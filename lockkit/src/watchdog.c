@@ -3,8 +3,8 @@
  * the lease after the last renewal was SENT, so slowness never adds up. All that are due are
  * renewed in one pipeline on the watchdog's own connection. A key that fails is tried again on its
  * own; the others do not wait for it. A lease that could not be renewed ends by the local clock,
- * whatever the network says, and its holder is told. Renewal never re-creates a key: a lost lock is
- * lost for good.
+ * whatever the network says, and its holder is told, also while an answer is awaited. Renewal never
+ * re-creates a key: a lost lock is lost for good.
  */
 #include "watchdog.h"
 
@@ -35,8 +35,8 @@ struct lki_watchdog {
 struct round {
     lk_lock *locks[ROUND_MAX];
     lk_reply *replies[ROUND_MAX];
-    bool is_lost[ROUND_MAX];
     size_t count;
+    bool is_over; /* all these leases have ended: nothing is asked */
     int64_t sent_at;
     int64_t deadline;
 };
@@ -82,24 +82,168 @@ void lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *lock)
 
 /* ---- one round -------------------------------------------------------------------------------- */
 
-/* Take what is due out of the heap. A lease past its end is lost without asking. */
-static void collect_locked(struct lki_watchdog *watchdog, struct round *round)
+/* Into a round. It stays in the heap, out of the way, so that there is room for it afterwards. */
+static void take_locked(struct lki_watchdog *watchdog, lk_lock *lock, struct round *round)
+{
+    lki_heap_remove(&watchdog->leases, &lock->lease.item);
+    lock->lease.item.key = INT64_MAX;
+    (void)lki_heap_push(&watchdog->leases, &lock->lease.item);
+    lock->lease.is_renewing = true;
+    round->locks[round->count++] = lock;
+}
+
+/* Take what is due: what has ended, which is lost without asking, and what is to be renewed. */
+static void collect_locked(struct lki_watchdog *watchdog, struct round *ended, struct round *due)
 {
     int64_t now = lki_clock_now();
 
-    round->deadline = lki_clock_after_ms(watchdog->options.command_ms);
-    while (round->count < ROUND_MAX) {
+    due->deadline = lki_clock_after_ms(watchdog->options.command_ms);
+    ended->sent_at = due->sent_at = now;
+    while (ended->count < ROUND_MAX && due->count < ROUND_MAX) {
         struct lki_heap_item *item = lki_heap_first(&watchdog->leases);
 
         if (!item || item->key > now) break;
         lk_lock *lock = lock_of(item);
         int64_t ends = atomic_load(&lock->expires_at);
-        lki_heap_remove(&watchdog->leases, item);
-        lock->lease.is_renewing = true;
-        round->is_lost[round->count] = ends <= now;
-        round->locks[round->count++] = lock;
-        if (ends > now && ends < round->deadline) round->deadline = ends;
+        take_locked(watchdog, lock, ends <= now ? ended : due);
+        if (ends > now && ends < due->deadline) due->deadline = ends;
     }
+}
+
+/* While a round waits for its answers: take what has ended; a renewal that falls due comes after. */
+static void collect_ended_locked(struct lki_watchdog *watchdog, struct round *ended)
+{
+    int64_t now = lki_clock_now();
+
+    ended->sent_at = now;
+    while (ended->count < ROUND_MAX) {
+        struct lki_heap_item *item = lki_heap_first(&watchdog->leases);
+
+        if (!item || item->key > now) break;
+        lk_lock *lock = lock_of(item);
+        int64_t ends = atomic_load(&lock->expires_at);
+        int64_t later = lki_clock_after_ms(RETRY_FLOOR_MS);
+        if (ends <= now) {
+            take_locked(watchdog, lock, ended);
+            continue;
+        }
+        lki_heap_remove(&watchdog->leases, item);
+        item->key = later < ends ? later : ends;
+        (void)lki_heap_push(&watchdog->leases, item);
+    }
+}
+
+static lk_status answer_of(const struct round *round, size_t slot)
+{
+    const lk_reply *reply = round->replies[slot];
+
+    if (round->is_over) return LK_LOST;
+    if (!reply) return LK_UNKNOWN;
+    if (lki_reply_is_error(reply, "WRONGTYPE")) return LK_LOST; /* the key is something else now */
+    if (lk_reply_type_of(reply) == LK_REPLY_ERROR) return LK_SERVER;
+    return lk_reply_integer(reply, 0) == 1 ? LK_OK : LK_LOST;
+}
+
+/* Take over the answers and put the leases back. */
+static void settle_locked(struct lki_watchdog *watchdog, struct round *round)
+{
+    for (size_t i = 0; i < round->count; i++) {
+        lk_lock *lock = round->locks[i];
+        lk_status status = answer_of(round, i);
+        int64_t third = lock->lease_ms * NS_PER_MS / 3;
+        int64_t retry_ms = lock->lease_ms / 10;
+
+        lock->lease.is_renewing = false;
+        lki_heap_remove(&watchdog->leases, &lock->lease.item);
+        if (status == LK_LOST) continue;
+        if (status == LK_OK) {
+            atomic_store(&lock->expires_at, lki_lease_end(round->sent_at, lock->lease_ms));
+            lock->lease.item.key = next_look(lock, round->sent_at + third);
+        } else {
+            if (retry_ms < RETRY_FLOOR_MS) retry_ms = RETRY_FLOOR_MS;
+            lock->lease.item.key = next_look(lock, lki_clock_after_ms(retry_ms));
+        }
+        (void)lki_heap_push(&watchdog->leases, &lock->lease.item); /* it has just left room */
+    }
+    (void)pthread_cond_broadcast(&watchdog->idle);
+}
+
+/* Tell those whose hold has ended, and the hook; no mutex held, is_renewing still set. */
+static void tell_round(struct lki_watchdog *watchdog, const struct round *round)
+{
+    int64_t now = lki_clock_now();
+
+    for (size_t i = 0; i < round->count; i++) {
+        lk_lock *lock = round->locks[i];
+        struct lk_event event = {.type = LK_EVENT_RENEW,
+                                 .status = answer_of(round, i),
+                                 .duration_ns = now - round->sent_at,
+                                 .attempts = 1,
+                                 .kind = lock->ops->kind,
+                                 .key = lock->key,
+                                 .token = lock->token};
+
+        if (!round->is_over) lki_client_emit(watchdog->options.client, event);
+        if (event.status != LK_LOST || !lki_lock_mark_lost(lock)) continue;
+        event.type = LK_EVENT_LOST;
+        lki_client_emit(watchdog->options.client, event);
+        if (lock->on_lost) lock->on_lost(lock, lock->on_lost_arg);
+    }
+}
+
+/* Tell, and put back what goes on. Called and returns with the mutex held, not held in between. */
+static void finish_round_locked(struct lki_watchdog *watchdog, struct round *round)
+{
+    if (round->count == 0) return;
+    (void)pthread_mutex_unlock(&watchdog->mutex);
+    tell_round(watchdog, round);
+    (void)pthread_mutex_lock(&watchdog->mutex);
+    settle_locked(watchdog, round);
+}
+
+/* Tell those whose leases end while a round waits for its answers; when to look again. */
+static int64_t notice_ends(struct lki_watchdog *watchdog)
+{
+    struct round ended = {.is_over = true};
+
+    (void)pthread_mutex_lock(&watchdog->mutex);
+    collect_ended_locked(watchdog, &ended);
+    finish_round_locked(watchdog, &ended);
+    int64_t next_look_at = lki_heap_first(&watchdog->leases)->key; /* the round is in there too */
+    (void)pthread_mutex_unlock(&watchdog->mutex);
+    return next_look_at;
+}
+
+/* Send, and wait for all answers without losing sight of the other leases. */
+static bool exchange(struct lki_watchdog *watchdog, const struct lk_command *commands, size_t count,
+                     int64_t deadline, lk_reply **replies)
+{
+    size_t done = 0;
+    int64_t begin = lki_clock_now();
+    bool is_alive = lki_redis_send(watchdog->redis, commands, count, deadline, NULL) == LK_OK;
+
+    while (is_alive && done < count) {
+        is_alive = lki_redis_receive(watchdog->redis, &replies[done], NULL) == LK_OK;
+        if (replies[done]) {
+            done++;
+        } else if (is_alive) {
+            int64_t until = notice_ends(watchdog);
+
+            if (until > deadline) until = deadline;
+            is_alive = lki_redis_wait(watchdog->redis, until) || lki_clock_left_ms(deadline) > 0;
+        }
+    }
+    lki_client_emit(watchdog->options.client,
+                    (struct lk_event){.type = LK_EVENT_ROUND_TRIP,
+                                      .status = is_alive ? LK_OK : LK_UNKNOWN,
+                                      .duration_ns = lki_clock_now() - begin,
+                                      .attempts = (unsigned)count});
+    if (is_alive) return true;
+    while (done > 0)
+        lk_reply_free(replies[--done]);
+    lki_redis_close(watchdog->redis); /* late answers must not meet the next round */
+    watchdog->redis = NULL;
+    return false;
 }
 
 struct renewal {
@@ -127,7 +271,6 @@ static bool make_renewal(const lk_lock *lock, const struct lki_variant *variant,
 /* Whether this lock of the round still waits for a definite answer. */
 static bool is_open(const struct round *round, size_t slot, bool by_text)
 {
-    if (round->is_lost[slot]) return false;
     return !round->replies[slot] ||
            (by_text && lki_reply_is_error(round->replies[slot], "NOSCRIPT"));
 }
@@ -153,8 +296,7 @@ static bool exchange_round(struct lki_watchdog *watchdog, struct round *round, b
             (struct lk_command){renewals[count].words.words, renewals[count].words.count};
         count++;
     }
-    is_done = count == 0 || lki_redis_exchange(watchdog->redis, commands, count, round->deadline,
-                                               replies, NULL) == LK_OK;
+    is_done = count == 0 || exchange(watchdog, commands, count, round->deadline, replies);
     for (size_t i = 0; is_done && i < count; i++) {
         lk_reply_free(round->replies[renewals[i].slot]);
         round->replies[renewals[i].slot] = replies[i];
@@ -177,24 +319,29 @@ static bool has_noscript(const struct round *round)
     return false;
 }
 
+static void connect_watchdog(struct lki_watchdog *watchdog, int64_t deadline)
+{
+    struct lk_error why = {0};
+    int64_t begin = lki_clock_now();
+    int64_t limit = lki_clock_after_ms(watchdog->options.connect_ms);
+
+    watchdog->redis =
+        lki_redis_open(watchdog->options.endpoint, deadline < limit ? deadline : limit, &why);
+    lki_client_emit(watchdog->options.client,
+                    (struct lk_event){.type = LK_EVENT_CONNECT,
+                                      .status = watchdog->redis ? LK_OK : why.code,
+                                      .duration_ns = lki_clock_now() - begin,
+                                      .attempts = 1});
+}
+
 /* Ask the server, on a connection that is made anew after a failure. */
 static void renew_round(struct lki_watchdog *watchdog, struct round *round)
 {
-    bool has_work = false;
-
-    for (size_t i = 0; i < round->count; i++)
-        has_work |= !round->is_lost[i];
-    if (!has_work) return;
     if (watchdog->redis && !lki_redis_is_usable(watchdog->redis)) {
         lki_redis_close(watchdog->redis);
         watchdog->redis = NULL;
     }
-    if (!watchdog->redis) {
-        int64_t limit = lki_clock_after_ms(watchdog->options.connect_ms);
-
-        watchdog->redis = lki_redis_open(watchdog->options.endpoint,
-                                         round->deadline < limit ? round->deadline : limit, NULL);
-    }
+    if (!watchdog->redis) connect_watchdog(watchdog, round->deadline);
     if (!watchdog->redis) return;
     round->sent_at = lki_clock_now();
     if (exchange_round(watchdog, round, false) && has_noscript(round)) {
@@ -202,73 +349,20 @@ static void renew_round(struct lki_watchdog *watchdog, struct round *round)
     }
 }
 
-static lk_status answer_of(const struct round *round, size_t slot)
+static void run_round_locked(struct lki_watchdog *watchdog)
 {
-    const lk_reply *reply = round->replies[slot];
+    struct round ended = {.is_over = true};
+    struct round due = {0};
 
-    if (round->is_lost[slot]) return LK_LOST;
-    if (!reply) return LK_UNKNOWN;
-    if (lki_reply_is_error(reply, "WRONGTYPE")) return LK_LOST; /* the key is something else now */
-    if (lk_reply_type_of(reply) == LK_REPLY_ERROR) return LK_SERVER;
-    return lk_reply_integer(reply, 0) == 1 ? LK_OK : LK_LOST;
-}
-
-/* Take over the answers and put the leases back. */
-static void settle_locked(struct lki_watchdog *watchdog, struct round *round)
-{
-    for (size_t i = 0; i < round->count; i++) {
-        lk_lock *lock = round->locks[i];
-        lk_status status = answer_of(round, i);
-        int64_t third = lock->lease_ms * NS_PER_MS / 3;
-        int64_t retry_ms = lock->lease_ms / 10;
-
-        lock->lease.is_renewing = false;
-        if (status == LK_LOST) continue;
-        if (status == LK_OK) {
-            atomic_store(&lock->expires_at, lki_lease_end(round->sent_at, lock->lease_ms));
-            lock->lease.item.key = next_look(lock, round->sent_at + third);
-        } else {
-            if (retry_ms < RETRY_FLOOR_MS) retry_ms = RETRY_FLOOR_MS;
-            lock->lease.item.key = next_look(lock, lki_clock_after_ms(retry_ms));
-        }
-        (void)lki_heap_push(&watchdog->leases,
-                            &lock->lease.item); /* it was in there: room enough */
-    }
-    (void)pthread_cond_broadcast(&watchdog->idle);
-}
-
-/* Tell those whose hold has ended, and the hook; no mutex held, is_renewing still set. */
-static void tell_round(struct lki_watchdog *watchdog, const struct round *round)
-{
-    int64_t now = lki_clock_now();
-
-    for (size_t i = 0; i < round->count; i++) {
-        lk_lock *lock = round->locks[i];
-        struct lk_event event = {.type = LK_EVENT_RENEW,
-                                 .status = answer_of(round, i),
-                                 .duration_ns = now - round->sent_at,
-                                 .attempts = 1,
-                                 .kind = lock->ops->kind,
-                                 .key = lock->key,
-                                 .token = lock->token};
-
-        if (!round->is_lost[i]) lki_client_emit(watchdog->options.client, event);
-        if (event.status != LK_LOST || !lki_lock_mark_lost(lock)) continue;
-        event.type = LK_EVENT_LOST;
-        lki_client_emit(watchdog->options.client, event);
-        if (lock->on_lost) lock->on_lost(lock, lock->on_lost_arg);
-    }
-}
-
-static void run_round(struct lki_watchdog *watchdog, struct round *round)
-{
+    collect_locked(watchdog, &ended, &due);
+    finish_round_locked(watchdog, &ended);
+    if (due.count == 0) return;
     (void)pthread_mutex_unlock(&watchdog->mutex);
-    renew_round(watchdog, round);
-    tell_round(watchdog, round);
+    renew_round(watchdog, &due);
     (void)pthread_mutex_lock(&watchdog->mutex);
-    settle_locked(watchdog, round);
-    for (size_t i = 0; i < round->count; i++)
-        lk_reply_free(round->replies[i]);
+    finish_round_locked(watchdog, &due);
+    for (size_t i = 0; i < due.count; i++)
+        lk_reply_free(due.replies[i]);
 }
 
 void *lki_watchdog_main(void *arg)
@@ -278,15 +372,11 @@ void *lki_watchdog_main(void *arg)
     (void)pthread_mutex_lock(&watchdog->mutex);
     while (!watchdog->is_stopping) {
         struct lki_heap_item *first = lki_heap_first(&watchdog->leases);
-        struct round round = {0};
 
         if (!first) {
             (void)pthread_cond_wait(&watchdog->changed, &watchdog->mutex);
-        } else if (lki_clock_wait(&watchdog->changed, &watchdog->mutex, first->key)) {
-            continue;
-        } else {
-            collect_locked(watchdog, &round);
-            if (round.count > 0) run_round(watchdog, &round);
+        } else if (!lki_clock_wait(&watchdog->changed, &watchdog->mutex, first->key)) {
+            run_round_locked(watchdog);
         }
     }
     (void)pthread_mutex_unlock(&watchdog->mutex);

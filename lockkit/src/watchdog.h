@@ -15,7 +15,6 @@ struct lki_watchdog;
 struct lki_lease {
     struct lki_heap_item item; /* key: when it is next looked at */
     bool is_renewing;          /* the watchdog thread is at it right now, without the mutex */
-    bool is_answered;          /* inside one round: the server said yes or no */
     int64_t stop_at;           /* no renewal after this moment; INT64_MAX: no limit */
 };
 

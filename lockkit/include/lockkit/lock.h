@@ -43,7 +43,7 @@ struct lk_lock_options {
  *          UNKNOWN      no answer came; treat as not held. It was tried to undo; else the lease
  *                       clears it.
  *          INVALID      bad option, or this handle already holds.
- *          UNREACHABLE, SERVER (wrong type of key, out of memory...), NO_MEMORY
+ *          UNREACHABLE, SERVER (out of memory...), NO_MEMORY. A key that is no lock is BUSY.
  * Threads  one handle, one thread at a time (but lk_lock_cancel, lk_held and
  *          lk_lock_remaining_ms are free); different handles are independent.
  */

@@ -31,7 +31,8 @@ lk_lock *lk_mutex_new(lk_client *client, const char *key, struct lk_error *err);
  *
  * Shape    as lk_guarded_eval(). Of the options only wait_ms and lease_ms are used.
  * Owns     on OK *out_reply is yours.
- * Returns  OK         ran; the lock is released (or its lease had just ended).
+ * Returns  OK         ran; the lock is released, had just ended, or (its release failed, as the
+ *                     RELEASE event tells) ends with its lease.
  *          BUSY, CANCELLED, UNREACHABLE, INVALID, NO_MEMORY: not run.
  *          NOT_OWNER  the lease ended between the acquire and the script; not run.
  *          UNKNOWN    sent, no answer: it may have run.

@@ -22,7 +22,11 @@ struct lk_command {
 
 /* One argument from a NUL-terminated string, or from a literal. */
 struct lk_bytes lk_bytes_of(const char *text);
+#ifdef __cplusplus
+#define LK_BYTES(literal) (lk_bytes{(literal), sizeof(literal) - 1})
+#else
 #define LK_BYTES(literal) ((struct lk_bytes){.data = (literal), .len = sizeof(literal) - 1})
+#endif
 
 typedef struct lk_reply lk_reply;
 

@@ -1,0 +1,103 @@
+/*
+ * What the integration tests share: private Redis servers, raw commands, waiting for a condition.
+ * Everything here is for the main thread, and fails the running test when the world does not play
+ * along.
+ */
+#ifndef LK_SUPPORT_H
+#define LK_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <cmocka.h>
+
+#include "lockkit/lockkit.h"
+
+/* ---- servers ---------------------------------------------------------------------------------- */
+
+struct lks_server_options {
+    bool is_tcp;          /* listens on a free port of 127.0.0.1 besides the unix socket */
+    const char *password; /* requirepass */
+    const char *setting;  /* one more option of redis.conf, with its value... */
+    const char *value;
+};
+
+struct lks_server {
+    struct lks_server_options options; /* strings borrowed */
+    pid_t pid;                         /* 0: not running, or not ours */
+    pid_t janitor;                     /* removes the folder when we are gone */
+    int janitor_fd;
+    int port;
+    char dir[64];
+    char url[256];     /* unix://..., or LK_TEST_REDIS */
+    char tcp_url[256]; /* with is_tcp */
+    char prefix[64];   /* of this server's keys: lks_key() */
+    lk_client *raw;    /* for LKS_ASK(); opened at first use */
+};
+
+/* A private server that answers; it dies with this process, and its folder with it. NULL: defaults. */
+struct lks_server *lks_server_start(const struct lks_server_options *options);
+/* The server of LK_TEST_REDIS when set, else a private one: for tests that only need their keys. */
+struct lks_server *lks_server_any(void);
+/* Stop it, remove what it left (on a shared server: our keys). NULL is fine. */
+void lks_server_stop(struct lks_server *server);
+
+void lks_server_kill(struct lks_server *server);    /* SIGKILL, and wait for its end */
+void lks_server_restart(struct lks_server *server); /* after a kill: same addresses, empty */
+void lks_server_pause(struct lks_server *server);   /* SIGSTOP, and wait until it stands */
+void lks_server_resume(struct lks_server *server);
+
+/* A key of this test: the server's prefix and a name. Lives as long as the program. */
+const char *lks_key(struct lks_server *server, const char *name);
+
+/* A client of the server; fails the test when it cannot be had. */
+lk_client *lks_client(const struct lks_server *server);
+lk_client *lks_client_with(const struct lks_server *server, struct lk_client_options options);
+lk_lock *lks_mutex(lk_client *client, const char *key);
+
+/* ---- raw commands, as redis-cli would send them ------------------------------------------------ */
+
+#define LKS_ASK(server, ...)     lks_ask_words((server), (const char *const[]){__VA_ARGS__, NULL})
+#define LKS_DO(server, ...)      lk_reply_free(LKS_ASK((server), __VA_ARGS__))
+#define LKS_INTEGER(server, ...) lks_integer_of(LKS_ASK((server), __VA_ARGS__))
+#define LKS_TEXT(server, ...)    lks_text_of(LKS_ASK((server), __VA_ARGS__))
+
+/* The answer, yours to free; fails the test when there is none. Error answers are answers. */
+lk_reply *lks_ask_words(struct lks_server *server, const char *const *words);
+/* These free the reply. The text stays until 8 more were made; "(nil)" for nil. */
+long long lks_integer_of(lk_reply *reply);
+const char *lks_text_of(lk_reply *reply);
+/* The number after "name:" in INFO. */
+long long lks_info(struct lks_server *server, const char *section, const char *name);
+
+/* ---- watching what a server does ---------------------------------------------------------------- */
+
+struct lks_monitor;
+
+/* All commands from now on, as MONITOR tells them. */
+struct lks_monitor *lks_monitor_open(const struct lks_server *server);
+void lks_monitor_close(struct lks_monitor *monitor);
+/* Everything so far, as one text: what was asked before this call is in it. Borrowed. */
+const char *lks_monitor_text(struct lks_monitor *monitor, struct lks_server *server);
+size_t lks_count(const char *text, const char *word);
+
+/* ---- time ----------------------------------------------------------------------------------------- */
+
+double lks_now_ms(void);
+void lks_nap(int64_t ms);
+
+/* Wait until a condition holds; fails the test when it does not within the time. */
+#define LKS_EVENTUALLY(condition, within_ms)                                                       \
+    do {                                                                                           \
+        double lks_until = lks_now_ms() + (within_ms);                                             \
+        while (!(condition)) {                                                                     \
+            if (lks_now_ms() > lks_until) fail_msg("never came: %s", #condition);                  \
+            lks_nap(1);                                                                            \
+        }                                                                                          \
+    } while (0)
+
+#endif

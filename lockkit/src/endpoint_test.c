@@ -1,0 +1,246 @@
+/*
+ * URLs, good and bad, as a table; and that no password ever shows in a message.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "endpoint.h"
+
+#define SECRET "s3cr3t"
+
+struct good_row {
+    const char *url;
+    struct lki_endpoint expected;
+};
+
+static char text_host[] = "localhost", text_v4[] = "127.0.0.1", text_v6[] = "::1";
+static char text_socket[] = "/run/redis.sock", text_user[] = "app", text_secret[] = SECRET;
+static char text_odd[] = "a:b/c@d%", text_empty[] = "", text_high[] = "\xc3\xa9";
+
+static const struct good_row good[] = {
+    {"redis://localhost", {.host = text_host, .port = 6379, .label = "localhost:6379"}},
+    {"redis://localhost/", {.host = text_host, .port = 6379, .label = "localhost:6379"}},
+    {"redis://127.0.0.1:1", {.host = text_v4, .port = 1, .label = "127.0.0.1:1"}},
+    {"redis://127.0.0.1:65535/15",
+     {.host = text_v4, .port = 65535, .db = 15, .label = "127.0.0.1:65535"}},
+    {"redis://localhost/0", {.host = text_host, .port = 6379, .label = "localhost:6379"}},
+    {"redis://[::1]", {.host = text_v6, .port = 6379, .label = "[::1]:6379"}},
+    {"redis://[::1]:7000/3", {.host = text_v6, .port = 7000, .db = 3, .label = "[::1]:7000"}},
+    {"redis://:" SECRET "@localhost",
+     {.host = text_host, .password = text_secret, .port = 6379, .label = "localhost:6379"}},
+    {"redis://app:" SECRET "@localhost:7000/2",
+     {.host = text_host,
+      .user = text_user,
+      .password = text_secret,
+      .port = 7000,
+      .db = 2,
+      .label = "localhost:7000"}},
+    {"redis://:a%3Ab%2fc%40d%25@localhost",
+     {.host = text_host, .password = text_odd, .port = 6379, .label = "localhost:6379"}},
+    {"redis://%61pp:%c3%A9@localhost",
+     {.host = text_host,
+      .user = text_user,
+      .password = text_high,
+      .port = 6379,
+      .label = "localhost:6379"}},
+    {"redis://:@localhost",
+     {.host = text_host, .password = text_empty, .port = 6379, .label = "localhost:6379"}},
+    {"redis://app:" SECRET "@[::1]:7000",
+     {.host = text_v6,
+      .user = text_user,
+      .password = text_secret,
+      .port = 7000,
+      .label = "[::1]:7000"}},
+    {"unix:///run/redis.sock", {.path = text_socket, .label = "/run/redis.sock"}},
+    {"unix:///run/redis.sock?db=9", {.path = text_socket, .db = 9, .label = "/run/redis.sock"}},
+};
+
+/* Each with a word that its message must have. */
+static const struct {
+    const char *url;
+    const char *word;
+} bad[] = {
+    {"", "redis://"},
+    {"localhost:6379", "redis://"},
+    {"http://localhost", "redis://"},
+    {"REDIS://localhost", "redis://"},
+    {"redis:/localhost", "redis://"},
+    {"redis://", "no host"},
+    {"redis://:6379", "no host"},
+    {"redis:///1", "no host"},
+    {"redis://:" SECRET "@", "no host"},
+    {"redis://:" SECRET "@:6379", "no host"},
+    {"redis://localhost:", "port"},
+    {"redis://localhost:0", "port"},
+    {"redis://localhost:65536", "port"},
+    {"redis://localhost:99999999999999999999", "port"},
+    {"redis://localhost:-1", "port"},
+    {"redis://localhost:6379x", "port"},
+    {"redis://localhost: 6379", "port"},
+    {"redis://[::1", "]"},
+    {"redis://[]:1", "no host"},
+    {"redis://[::1]x", "port"},
+    {"redis://[::1]:", "port"},
+    {"redis://localhost/x", "database"},
+    {"redis://localhost/-1", "database"},
+    {"redis://localhost/1/2", "database"},
+    {"redis://localhost/1000001", "database"},
+    {"redis://localhost/99999999", "database"},
+    {"redis://localhost/1?x=1", "database"},
+    {"redis://localhost?db=1", "follow"},
+    {"redis://localhost#1", "follow"},
+    {"redis://" SECRET "@localhost", "user:password@"},
+    {"redis://:" SECRET "%@localhost", "password"},
+    {"redis://:" SECRET "%4@localhost", "password"},
+    {"redis://:" SECRET "%zz@localhost", "password"},
+    {"redis://:" SECRET "%00@localhost", "password"},
+    {"redis://u%ser:" SECRET "@localhost", "user name"},
+    {"redis://:" SECRET "/more@localhost", ""}, /* a raw slash ends the address */
+    {"redis://:" SECRET "@localhost:x", "port"},
+    {"redis://:" SECRET "@localhost/x", "database"},
+    {"redis://:" SECRET "@localhost?" SECRET, "follow"},
+    {"unix://", "unix:///"},
+    {"unix://run/redis.sock", "unix:///"},
+    {"unix:///run/redis.sock?", "db="},
+    {"unix:///run/redis.sock?db=", "db="},
+    {"unix:///run/redis.sock?db=x", "db="},
+    {"unix:///run/redis.sock?password=" SECRET, "db="},
+};
+
+static void check_text(const char *actual, const char *expected)
+{
+    if (!expected) {
+        assert_null(actual);
+    } else {
+        assert_non_null(actual);
+        assert_string_equal(actual, expected);
+    }
+}
+
+static void good_urls_are_taken_apart(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        const struct lki_endpoint *expected = &good[i].expected;
+        struct lki_endpoint actual;
+        struct lk_error err = {0};
+
+        if (lki_endpoint_parse(good[i].url, &actual, &err) != LK_OK) {
+            fail_msg("%s: %s", good[i].url, err.text);
+        }
+        check_text(actual.host, expected->host);
+        check_text(actual.path, expected->path);
+        check_text(actual.user, expected->user);
+        check_text(actual.password, expected->password);
+        check_text(actual.label, expected->label);
+        if (expected->host) assert_int_equal(actual.port, expected->port);
+        assert_int_equal(actual.db, expected->db);
+        lki_endpoint_done(&actual);
+        assert_null(actual.host);
+    }
+}
+
+static void bad_urls_are_refused_with_a_word_on_what_is_wrong(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct lki_endpoint endpoint;
+        struct lk_error err = {0};
+
+        if (lki_endpoint_parse(bad[i].url, &endpoint, &err) != LK_INVALID) {
+            fail_msg("\"%s\" was taken", bad[i].url);
+        }
+        if (!strstr(err.text, bad[i].word)) fail_msg("\"%s\": \"%s\"", bad[i].url, err.text);
+        lki_endpoint_done(&endpoint);
+    }
+}
+
+static void no_message_and_no_label_shows_the_password(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct lki_endpoint endpoint;
+        struct lk_error err = {0};
+
+        assert_int_equal(lki_endpoint_parse(bad[i].url, &endpoint, &err), LK_INVALID);
+        assert_null(strstr(err.text, SECRET));
+        assert_null(strstr(endpoint.label, SECRET));
+        lki_endpoint_done(&endpoint);
+    }
+}
+
+static void the_error_may_be_null(void **state)
+{
+    struct lki_endpoint endpoint;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(lki_endpoint_parse(bad[i].url, &endpoint, NULL), LK_INVALID);
+        lki_endpoint_done(&endpoint);
+    }
+}
+
+static void a_socket_path_of_107_bytes_fits_and_one_more_does_not(void **state)
+{
+    char url[256];
+    struct lki_endpoint endpoint;
+    struct lk_error err = {0};
+
+    (void)state;
+    (void)snprintf(url, sizeof url, "unix:///%0106d", 0);
+    assert_int_equal(lki_endpoint_parse(url, &endpoint, &err), LK_OK);
+    assert_int_equal(strlen(endpoint.path), 107);
+    lki_endpoint_done(&endpoint);
+    (void)snprintf(url, sizeof url, "unix:///%0107d", 0);
+    assert_int_equal(lki_endpoint_parse(url, &endpoint, &err), LK_INVALID);
+
+    assert_non_null(strstr(err.text, "107"));
+    lki_endpoint_done(&endpoint);
+}
+
+/* Every beginning of every URL, its end against a page that must not be read. */
+static void nothing_is_read_past_the_end(void **state)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    (void)state;
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    assert_int_equal(mprotect(pages + page, page, PROT_NONE), 0);
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        for (size_t len = strlen(good[i].url) + 1; len-- > 0;) {
+            struct lki_endpoint endpoint;
+            char *url = pages + page - len - 1;
+
+            memcpy(url, good[i].url, len);
+            url[len] = '\0';
+            lk_status status = lki_endpoint_parse(url, &endpoint, NULL);
+            assert_true(status == LK_OK || status == LK_INVALID);
+            lki_endpoint_done(&endpoint);
+        }
+    }
+    assert_int_equal(munmap(pages, 2 * page), 0);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_urls_are_taken_apart),
+        cmocka_unit_test(bad_urls_are_refused_with_a_word_on_what_is_wrong),
+        cmocka_unit_test(no_message_and_no_label_shows_the_password),
+        cmocka_unit_test(the_error_may_be_null),
+        cmocka_unit_test(a_socket_path_of_107_bytes_fits_and_one_more_does_not),
+        cmocka_unit_test(nothing_is_read_past_the_end),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
