@@ -199,6 +199,11 @@ struct lki_watchdog *lki_client_watchdog(lk_client *client)
     return client->watchdog;
 }
 
+struct lki_pool *lki_client_pool(lk_client *client)
+{
+    return client->pool;
+}
+
 int64_t lki_client_poll_ms(const lk_client *client)
 {
     return client->options.poll_ms;
@@ -236,10 +241,12 @@ lk_status lki_client_exchange(lk_client *client, const struct lk_command *comman
                               int64_t deadline, lk_reply **replies, struct lk_error *err)
 {
     struct lki_redis *redis = NULL;
-    lk_status status = lki_pool_borrow(client->pool, deadline, &redis, err);
     int64_t begin = lki_clock_now();
+    /* Half the time for a connection: a request sent at the last moment ends as UNKNOWN. */
+    lk_status status = lki_pool_borrow(client->pool, begin + (deadline - begin) / 2, &redis, err);
 
     if (status != LK_OK) return status;
+    begin = lki_clock_now();
     status = lki_redis_exchange(redis, commands, count, deadline, replies, err);
     lki_pool_return(client->pool, redis);
     lki_client_emit(client, (struct lk_event){.type = LK_EVENT_ROUND_TRIP,

@@ -9,8 +9,10 @@
 #include "script.h"
 
 struct lki_hub;
+struct lki_pool;
 struct lki_watchdog;
 
+struct lki_pool *lki_client_pool(lk_client *client);
 struct lki_hub *lki_client_hub(lk_client *client);
 struct lki_watchdog *lki_client_watchdog(lk_client *client);
 int64_t lki_client_poll_ms(const lk_client *client);

@@ -61,6 +61,7 @@ static lk_status mutex_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t d
 
     make_words(lock, &words);
     struct lk_command commands[] = {{words.set, 6}, {words.ttl, 2}};
+    if (out_ttl_ms) *out_ttl_ms = -2; /* no answer, no holder known */
     lk_status status =
         lki_client_exchange(lock->client, commands, out_ttl_ms ? 2 : 1, deadline, replies, err);
     if (status != LK_OK) return status;
@@ -210,6 +211,7 @@ static lk_status run_once(lk_lock *lock, int64_t *out_ttl_ms, void *arg, struct 
     bool forgot = false;
 
     run->deadline = lki_client_deadline(lock->client, 0);
+    if (out_ttl_ms) *out_ttl_ms = -2; /* no answer, no holder known */
     lk_status status = send_run(lock, run, replies, out_ttl_ms != NULL, &forgot, err);
 
     if (status == LK_UNKNOWN)

@@ -113,7 +113,7 @@ lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline, struct lki_re
         while (pool->idle_count == 0 && pool->open_count == pool->options.size && !pool->is_down) {
             if (lki_clock_wait(&pool->returned, &pool->mutex, deadline)) continue;
             (void)pthread_mutex_unlock(&pool->mutex);
-            return LKI_FAIL(err, LK_UNREACHABLE, "%s: all %u connections are in use",
+            return LKI_FAIL(err, LK_BUSY, "%s: all %u connections are in use",
                             pool->options.endpoint->label, pool->options.size);
         }
         if (pool->idle_count > 0) {

@@ -25,8 +25,9 @@ void lki_pool_free(struct lki_pool *pool);
 
 /*
  * Returns  OK           *out_redis is yours until lki_pool_return().
- *          UNREACHABLE  all are in use until the deadline, or none could be made. While the
- *                       server is down this comes at once: reconnecting is lki_pool_main()'s work.
+ *          BUSY         all are in use until the deadline.
+ *          UNREACHABLE  none could be made. While the server is down this comes at once:
+ *                       reconnecting is lki_pool_main()'s work.
  *          SERVER, NO_MEMORY
  */
 LK_MUST_CHECK lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline,

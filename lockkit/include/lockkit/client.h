@@ -52,13 +52,45 @@ void lk_client_close(lk_client *client);
  * Units    limit_ms bounds waiting for a connection and the round trip; 0 means command_ms.
  * Owns     on OK the replies are yours (lk_reply_free each).
  * Returns  OK           all were answered, perhaps with errors.
- *          UNREACHABLE  nothing was sent: no server, or no free connection within the limit.
+ *          BUSY         nothing was sent: no connection became free within half the limit.
+ *          UNREACHABLE  nothing was sent: no server.
  *          UNKNOWN      sent, but not all was answered; no reply is handed out.
  *          NO_MEMORY
  */
 LK_MUST_CHECK lk_status lk_client_call(lk_client *client, const struct lk_command *commands,
                                        size_t count, int64_t limit_ms, lk_reply **replies,
                                        struct lk_error *err);
+
+/* One connection of the client's pool, lent for several round trips. */
+typedef struct lk_session lk_session;
+
+/*
+ * Borrow a connection, for what lives on a connection: WATCH, MULTI, EXEC.
+ *
+ * Shape    what it may not be used for: to become somebody else or something else (AUTH, SELECT,
+ *          SUBSCRIBE, CLIENT REPLY): the next borrower would inherit that.
+ * Units    limit_ms bounds the wait for a free connection; 0 means command_ms.
+ * Owns     the result is yours; end it with lk_session_close(), soon, and before the client.
+ * Returns  NULL with err filled: UNREACHABLE, SERVER, NO_MEMORY.
+ * Threads  one at a time.
+ */
+lk_session *lk_session_open(lk_client *client, int64_t limit_ms, struct lk_error *err);
+
+/*
+ * One round trip on it; as lk_client_call(). UNREACHABLE, UNKNOWN: the connection is broken, and
+ * what was watched on it is no longer; close the session.
+ */
+LK_MUST_CHECK lk_status lk_session_call(lk_session *session, const struct lk_command *commands,
+                                        size_t count, int64_t limit_ms, lk_reply **replies,
+                                        struct lk_error *err);
+
+/*
+ * Give the connection back. What was watched or begun and not ended by EXEC, DISCARD or UNWATCH is
+ * ended here, which costs a round trip.
+ *
+ * Owns     takes the session; NULL is fine.
+ */
+void lk_session_close(lk_session *session);
 
 #ifdef __cplusplus
 }

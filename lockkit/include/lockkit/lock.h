@@ -37,7 +37,7 @@ struct lk_lock_options {
  * Units    milliseconds, monotonic clock; the lease counts from before the request was sent.
  * Owns     options are read during the call; on_lost_arg must live until release.
  * Returns  OK           held; release it.
- *          BUSY         wait_ms ran out first.
+ *          BUSY         wait_ms ran out first (or no connection of the pool became free).
  *          CANCELLED    lk_lock_cancel() ended the wait.
  *          LOST         won, but the answer came after the lease had ended; already given back.
  *          UNKNOWN      no answer came; treat as not held. It was tried to undo; else the lease
@@ -55,7 +55,7 @@ LK_MUST_CHECK lk_status lk_lock_acquire(lk_lock *lock, const struct lk_lock_opti
  *
  * Returns  OK           released; or there was nothing to release (also for NULL).
  *          NOT_OWNER    the hold had already ended; whoever holds it now was left alone.
- *          UNKNOWN, UNREACHABLE  no confirmation; the token is kept, so it may be called again.
+ *          UNKNOWN, UNREACHABLE, BUSY (no free connection)  no confirmation; the token is kept, so it may be called again.
  *                       If not, the lease clears it.
  *          SERVER       an error answer; the lease clears it.
  */
@@ -90,7 +90,7 @@ int lk_lock_lost_fd(lk_lock *lock);
  *          UNKNOWN    sent, no answer; it may have run.
  *          SERVER     the script failed; err has its words.
  *          INVALID    this handle holds nothing.
- *          UNREACHABLE, NO_MEMORY: nothing ran.
+ *          BUSY (no free connection), UNREACHABLE, NO_MEMORY: nothing ran.
  * Source   Fencing by the resource itself (Kleppmann 2016), as the resource is here: the only thing that protects data from a holder that overslept.
  */
 LK_MUST_CHECK lk_status lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,

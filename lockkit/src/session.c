@@ -1,0 +1,95 @@
+/*
+ * A connection lent for several round trips. It notes what its owner leaves behind on it (keys
+ * watched, a transaction begun), so that the next borrower finds it clean. The owner's thread.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "client.h"
+#include "clock.h"
+#include "error.h"
+#include "pool.h"
+
+struct lk_session {
+    lk_client *client;       /* borrowed */
+    struct lki_redis *redis; /* borrowed from the pool */
+    bool is_watching;        /* there may be keys watched, or a transaction begun */
+};
+
+lk_session *lk_session_open(lk_client *client, int64_t limit_ms, struct lk_error *err)
+{
+    lk_session *session = calloc(1, sizeof *session);
+
+    if (!session) {
+        (void)LKI_FAIL(err, LK_NO_MEMORY, "a session");
+        return NULL;
+    }
+    session->client = client;
+    if (lki_pool_borrow(lki_client_pool(client), lki_client_deadline(client, limit_ms),
+                        &session->redis, err) == LK_OK)
+        return session;
+    free(session);
+    return NULL;
+}
+
+static bool is_word(struct lk_bytes bytes, const char *word)
+{
+    return bytes.len == strlen(word) && strncasecmp(bytes.data, word, bytes.len) == 0;
+}
+
+/* EXEC ends all, also when it says EXECABORT; UNWATCH inside a transaction is only queued. */
+static void note_command(lk_session *session, struct lk_bytes name, const lk_reply *reply)
+{
+    struct lk_bytes text = lk_reply_bytes(reply);
+    bool is_error = lk_reply_type_of(reply) == LK_REPLY_ERROR;
+    bool is_aborted = is_error && text.len > 9 && strncmp(text.data, "EXECABORT", 9) == 0;
+
+    if (is_word(name, "WATCH") || is_word(name, "MULTI")) {
+        session->is_watching = true;
+    } else if (is_word(name, "EXEC") || is_word(name, "DISCARD")) {
+        if (!is_error || is_aborted) session->is_watching = false;
+    } else if (is_word(name, "UNWATCH")) {
+        if (is_word(text, "OK")) session->is_watching = false;
+    }
+}
+
+lk_status lk_session_call(lk_session *session, const struct lk_command *commands, size_t count,
+                          int64_t limit_ms, lk_reply **replies, struct lk_error *err)
+{
+    int64_t begin = lki_clock_now();
+
+    if (lki_redis_is_broken(session->redis))
+        return LKI_FAIL(err, LK_UNREACHABLE, "the session's connection is broken");
+    lk_status status =
+        lki_redis_exchange(session->redis, commands, count,
+                           lki_client_deadline(session->client, limit_ms), replies, err);
+    lki_client_emit(session->client, (struct lk_event){.type = LK_EVENT_ROUND_TRIP,
+                                                       .status = status,
+                                                       .duration_ns = lki_clock_now() - begin,
+                                                       .attempts = (unsigned)count});
+    for (size_t i = 0; i < count && status == LK_OK; i++)
+        note_command(session, commands[i].args[0], replies[i]);
+    return status;
+}
+
+/* When this fails, the connection is broken, and the pool drops it. */
+static void clean(lk_session *session)
+{
+    const struct lk_bytes discard = LK_BYTES("DISCARD");
+    const struct lk_bytes unwatch = LK_BYTES("UNWATCH");
+    const struct lk_command commands[] = {{&discard, 1}, {&unwatch, 1}};
+    lk_reply *replies[2] = {0};
+
+    if (lk_session_call(session, commands, 2, 0, replies, NULL) != LK_OK) return;
+    lk_reply_free(replies[0]); /* an error when there was no transaction */
+    lk_reply_free(replies[1]);
+}
+
+void lk_session_close(lk_session *session)
+{
+    if (!session) return;
+    if (session->is_watching) clean(session);
+    lki_pool_return(lki_client_pool(session->client), session->redis);
+    free(session);
+}
