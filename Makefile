@@ -1,4 +1,4 @@
-# One file, no recursion but to re-enter with another BUILD; nothing is written outside build/BUILD/.
+# One file, no recursion but to re-enter with another BUILD; only install writes outside build/BUILD/.
 # Knobs: BUILD=release|debug|asan|tsan  CC=gcc|clang  LK_TEST_REDIS=URL  (see `make help`)
 
 BUILD ?= release
@@ -27,11 +27,11 @@ CPPFLAGS += -D_GNU_SOURCE -DSECKILL_VERSION='"$(VERSION)"' -Ilockkit/include
 CFLAGS += -std=gnu17 -fPIE -pthread $(MODE_$(BUILD)) $(WARN)
 LDFLAGS += -pie -pthread -Wl,-z,relro,-z,now $(filter -fsanitize%,$(MODE_$(BUILD)))
 LIBS_lockkit  := -lhiredis
-LIBS_app      := -lcivetweb -ljansson -lcurl -lhiredis
+LIBS_app      := -lcivetweb -ljansson -ljwt -lcurl -lhiredis
 LIBS_loadtest := -lhiredis -ljansson -lcurl -lm
 
 # ---- sources: a new file joins by existing; main programs and tests are told apart by name ------
-MAINS := app/seckilld.c app/seckillctl.c loadtest/loadtest.c loadtest/audit_main.c
+MAINS := app/seckilld.c app/seckillctl.c loadtest/loadtest.c loadtest/audit_main.c loadtest/proxy.c
 src = $(filter-out %_test.c %_itest.c $(MAINS),$(wildcard $(1)))
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 SRC_lockkit  := $(call src,lockkit/src/*.c)
@@ -42,19 +42,20 @@ ITEST_SRC := $(wildcard lockkit/itest/*_itest.c app/itest/*_itest.c loadtest/ite
 SUPPORT_SRC := $(call src,lockkit/itest/*.c app/itest/*.c loadtest/itest/*.c)
 ALL_SRC := $(SRC_lockkit) $(SRC_app) $(SRC_loadtest) $(wildcard $(MAINS)) $(UNIT_SRC) $(ITEST_SRC) $(SUPPORT_SRC)
 ALL_HDR := $(wildcard lockkit/include/lockkit/*.h lockkit/*/*.h app/*.h app/*/*.h loadtest/*.h loadtest/*/*.h)
-PROGRAMS := $(addprefix $(O)/,seckilld seckillctl loadtest audit)
+PROGRAMS := $(addprefix $(O)/,seckilld seckillctl loadtest audit proxy)
+LIBRARIES := $(O)/liblockkit.a $(O)/liblockkit.so.$(VERSION)
 UNITS  := $(patsubst %.c,$(O)/test/%,$(UNIT_SRC))
-ITESTS := $(patsubst %.c,$(O)/test/%,$(ITEST_SRC))
+ITESTS := $(patsubst %.c,$(O)/test/%,$(ITEST_SRC)) $(wildcard app/itest/*_itest.sh)
 
 PACKAGES := gcc libc6-dev make pkg-config redis-server libhiredis-dev libcivetweb-dev libjansson-dev \
-  libcurl4-openssl-dev libcmocka-dev wrk perl
-CHECK_PACKAGES := clang clang-format clang-tidy cppcheck libclang-rt-14-dev
+  libcurl4-openssl-dev libcmocka-dev libjwt-dev wrk perl g++
+CHECK_PACKAGES := clang clang-format clang-tidy cppcheck libclang-rt-14-dev mandoc groff-base systemd
 
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
-.PHONY: all help deps check-deps demo run test unit itest check fmt fmt-check lint rooms asan tsan clean
-all: $(PROGRAMS) $(O)/liblockkit.a  ## build everything into build/release/ (default)
+.PHONY: all help deps check-deps demo bench run test unit itest check fmt fmt-check lint rooms asan tsan clean install uninstall
+all: $(PROGRAMS) $(LIBRARIES) ## build everything into build/release/ (default)
 
 help: ## this text
 	@awk -F ' *## *' '/^[a-z-]+:.*## /{sub(/:.*/, "", $$1); printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -65,6 +66,10 @@ demo: deps ## two instances, 20,000 buyers, 500 units: sell, then audit from out
 	@$(MAKE) --no-print-directory all
 	@mkdir -p build/demo
 	$(O)/loadtest --out build/demo
+
+bench: deps ## measure every figure of the service; build/bench/result.json
+	@$(MAKE) --no-print-directory all
+	$(O)/loadtest --bench --out build/bench
 
 run: deps ## serve http://127.0.0.1:8080 with a sale ready to try
 	@$(MAKE) --no-print-directory all
@@ -77,7 +82,7 @@ unit itest: export CMOCKA_MESSAGE_OUTPUT := TAP
 unit: $(UNITS) ## unit tests alone: no network, seconds
 	prove --timer -e 'timeout 60' $(UNITS)
 
-itest: $(ITESTS) $(PROGRAMS) ## integration tests alone, on real servers
+itest: $(ITESTS) $(PROGRAMS) $(LIBRARIES) ## integration tests alone, on real servers
 	BUILD_DIR=$(O) prove --timer -e 'timeout 300' $(ITESTS)
 
 # ---- what a commit must pass ---------------------------------------------------------------------
@@ -102,16 +107,43 @@ rooms: ## each dependency behind its one door, arrows one way
 lint: $(O)/compile_commands.json ## clang-tidy and cppcheck
 	@echo '$(ALL_SRC)' | xargs -P2 -n8 clang-tidy --quiet -p $(O)
 	cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr \
-	  --std=c11 -Ilockkit/include --suppress=missingIncludeSystem -j2 lockkit app loadtest
+	  --std=c11 -Ilockkit/include --suppress=missingIncludeSystem --suppress=unknownMacro -j2 lockkit app loadtest
 
 $(O)/compile_commands.json: Makefile $(ALL_SRC)
 	@mkdir -p $(@D)
 	@{ echo '['; sep=; for f in $(ALL_SRC); do \
 	  printf '%s{"directory":"%s","file":"%s","arguments":["clang"' "$$sep" "$(CURDIR)" "$$f"; \
-	  for a in $(CPPFLAGS_json) -std=gnu17 -I$$(dirname $$f) -Iapp -Iloadtest; do printf ',"%s"' "$$a"; done; \
+	  for a in $(CPPFLAGS_json) -std=gnu17 -I$$(dirname $$f) -I$${f%%/*}; do printf ',"%s"' "$$a"; done; \
 	  printf ',"-c","%s"]}\n' "$$f"; sep=,; done; echo ']'; } > $@.part
 	@mv $@.part $@
 CPPFLAGS_json := -D_GNU_SOURCE -DSECKILL_VERSION=\\\"$(VERSION)\\\" -Ilockkit/include
+
+# ---- installing: a row is MODE:FILE:PLACE under PREFIX; a link is WHERE-TO:PLACE -----------------------
+PREFIX ?= /usr/local
+place = $(foreach f,$(2),644:$(f):$(1)/$(notdir $(f)))
+INSTALLED := 755:$(O)/seckilld:sbin/seckilld 755:$(O)/seckillctl:bin/seckillctl \
+  $(foreach p,loadtest audit proxy,755:$(O)/$(p):bin/seckill-$(p)) $(call place,lib,$(LIBRARIES)) \
+  $(call place,include/lockkit,$(wildcard lockkit/include/lockkit/*.h)) \
+  $(call place,share/seckill/wrk,$(wildcard loadtest/wrk/*.lua)) \
+  $(foreach n,1 3 8,$(call place,share/man/man$(n),$(wildcard app/*.$(n) lockkit/*.$(n)))) \
+  644:app/seckill.bash:share/bash-completion/completions/seckillctl \
+  644:app/seckilld.service:lib/systemd/system/seckilld.service \
+  644:lockkit/lockkit.pc.in:lib/pkgconfig/lockkit.pc
+LINKS := liblockkit.so.$(VERSION):lib/liblockkit.so.0 liblockkit.so.0:lib/liblockkit.so \
+  seckillctl:share/bash-completion/completions/seckilld
+dest := $(DESTDIR)$(abspath $(PREFIX))
+
+install: all ## under PREFIX [/usr/local], and all that below DESTDIR
+	@set -e; IFS=:; for row in $(INSTALLED); do set -- $$row; install -D -m "$$1" "$$2" "$(dest)/$$3"; done
+	@set -e; IFS=:; for row in $(LINKS); do set -- $$row; ln -sf "$$1" "$(dest)/$$2"; done
+	@cd "$(dest)/lib" && sed -i 's|@PREFIX@|$(abspath $(PREFIX))|; s|@VERSION@|$(VERSION)|' \
+	  pkgconfig/lockkit.pc systemd/system/seckilld.service
+	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
+	@echo "installed into $(dest)"
+
+uninstall: ## remove what install put there
+	@cd "$(dest)" && rm -f $(foreach row,$(INSTALLED) $(LINKS),$(lastword $(subst :, ,$(row))))
+	@cd "$(dest)" && rmdir include/lockkit share/seckill/wrk share/seckill 2>/dev/null || true
 
 # ---- packages --------------------------------------------------------------------------------------
 deps: ## install what is missing to build and test (apt)
@@ -125,12 +157,16 @@ clean: ## remove build/
 
 # ---- rules -----------------------------------------------------------------------------------------
 $(O)/liblockkit.a: $(call obj,$(SRC_lockkit)) $(O)/gen/lockkit_scripts.o
-$(O)/libapp.a: $(call obj,$(SRC_app)) $(O)/gen/app_scripts.o
+$(O)/libapp.a: $(call obj,$(SRC_app)) $(O)/gen/app_scripts.o $(O)/gen/app_documents.o
 $(O)/libloadtest.a: $(call obj,$(SRC_loadtest))
 $(O)/libsupport.a: $(call obj,$(SUPPORT_SRC))
 $(O)/%.a:
 	@echo "  AR    $@"
 	@rm -f $@ && $(AR) rcs $@ $^
+$(O)/liblockkit.so.$(VERSION): $(call obj,$(SRC_lockkit)) $(O)/gen/lockkit_scripts.o lockkit/lockkit.map
+	@echo "  LD    $@"
+	@$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,-soname,liblockkit.so.0 \
+	  -Wl,--version-script=lockkit/lockkit.map -o $@ $(filter %.o,$^) $(LIBS_lockkit)
 
 $(O)/seckilld: $(O)/obj/app/seckilld.o $(O)/libapp.a $(O)/liblockkit.a
 	@echo "  LD    $@"
@@ -142,6 +178,9 @@ $(O)/loadtest: $(O)/obj/loadtest/loadtest.o $(O)/libloadtest.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_loadtest)
 $(O)/audit: $(O)/obj/loadtest/audit_main.o $(O)/libloadtest.a
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_loadtest)
+$(O)/proxy: $(O)/obj/loadtest/proxy.o $(O)/libloadtest.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_loadtest)
 
@@ -160,6 +199,7 @@ $(O)/test/loadtest/%: $(O)/obj/loadtest/%.o $(O)/libsupport.a $(O)/libloadtest.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(call extra,loadtest/$*.c) -o $@ $^ $(LIBS_loadtest) -lcmocka
 
+$(O)/obj/lockkit/%.o $(O)/gen/lockkit_scripts.o: CFLAGS += -fPIC -fno-semantic-interposition
 $(O)/obj/app/%.o: CPPFLAGS += -Iapp
 $(O)/obj/loadtest/%.o: CPPFLAGS += -Iloadtest
 $(O)/obj/%.o: %.c Makefile
@@ -171,11 +211,12 @@ $(O)/gen/%.o: $(O)/gen/%.c
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -Wno-overlength-strings -c -o $@ $<
 $(O)/gen/lockkit_scripts.c: $(wildcard lockkit/scripts/*.lua)
 $(O)/gen/app_scripts.c: $(wildcard app/scripts/*.lua)
-$(O)/gen/%_scripts.c: lockkit/scripts/embed.awk Makefile
+$(O)/gen/app_documents.c: app/openapi.yaml
+$(O)/gen/%.c: lockkit/scripts/embed.awk Makefile
 	@mkdir -p $(@D)
 	@echo "  EMBED $@"
-	@sha1sum $(filter %.lua,$^) > $@.sha1
-	@awk -v table=$*_scripts -f lockkit/scripts/embed.awk $@.sha1 $(filter %.lua,$^) > $@.part
+	@sha1sum $(filter %.lua %.yaml,$^) > $@.sha1
+	@awk -v table=$* -f lockkit/scripts/embed.awk $@.sha1 $(filter %.lua %.yaml,$^) > $@.part
 	@mv $@.part $@
 
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

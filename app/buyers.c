@@ -41,6 +41,33 @@ void buyers_show_sale(struct service *service, struct http_request *request, con
     handlers_send_sale(service, request, id, JSON_FOR_BUYERS);
 }
 
+/*
+ * The buyer of a request, who is not over the rate. Before anything that costs: Redis, a place in
+ * the queue, a body.
+ *
+ * Returns  false when it was answered (401, 429).
+ */
+static bool let_buyer_in(struct service *service, struct http_request *request,
+                         char out[BUYER_ID_MAX + 1])
+{
+    struct rate_verdict verdict = {.is_over = false};
+    char buffer[40];
+    struct text headers = TEXT_OVER(buffer);
+
+    if (!identity_read_buyer(service->identity, request, out)) return false;
+    if (service->rate) verdict = rate_take(service->rate, out);
+    if (!verdict.is_over) return true;
+    TEXT_ADD(&headers, "Retry-After: ");
+    text_add_number(&headers, verdict.retry_s);
+    TEXT_ADD(&headers, "\r\n");
+    text_add(&headers, "", 1); /* NUL */
+    metrics_count_rate_limited(service->metrics);
+    http_send_problem(request, PROBLEM_QUOTA_EXCEEDED,
+                      &(struct http_detail){.detail = "Nothing was executed. Ask again later.",
+                                            .headers = buffer});
+    return false;
+}
+
 /* Its own function, so that its 4 KiB are not on the stack while a purchase waits. */
 static __attribute__((noinline)) bool body_is_purchase(struct http_request *request)
 {
@@ -59,13 +86,13 @@ static void answer_purchase(struct purchase *purchase, void *arg)
 {
     struct connection *connection = arg;
     struct service *service = connection->service;
-    int status = 0;
+    struct http_request answered;
 
     metrics_count_order(service->metrics, purchase->guard, purchase->outcome);
     http_send_outcome(&connection->request, connection->sale_id, purchase);
-    status = connection->request.status;
+    answered = connection->request;
     connection_answered(connection);
-    service_request_ends(service, status);
+    service_request_ends(service, &answered);
 }
 
 /* The answer is written by whoever leads the batch, while this thread waits for the next request. */
@@ -97,7 +124,7 @@ void buyers_buy(struct service *service, struct http_request *request, const cha
     char buyer[BUYER_ID_MAX + 1];
     char key[IDEMPOTENCY_KEY_MAX + 1];
 
-    if (!identity_read_buyer(service->identity, request, buyer)) return;
+    if (!let_buyer_in(service, request, buyer)) return;
     if (!http_read_idempotency_key(request, key) || !body_is_purchase(request)) return;
     if (http_can_detach(request)) {
         memcpy(connection->buyer, buyer, sizeof buyer);
@@ -117,7 +144,7 @@ void buyers_show_order(struct service *service, struct http_request *request, co
     struct lk_error err = {0};
     store_status status = STORE_OK;
 
-    if (!identity_read_buyer(service->identity, request, buyer)) return;
+    if (!let_buyer_in(service, request, buyer)) return;
     status = store_find_order(service->store, id, buyer, &order, &err);
     if (status != STORE_OK) {
         handlers_send_store_failure(request, status, &err);

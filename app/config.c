@@ -15,7 +15,16 @@
 #include "guard.h"
 #include "text.h"
 
-typedef enum kind { KIND_TEXT, KIND_ADDRESS, KIND_NUMBER, KIND_SWITCH, KIND_LEVEL, KIND_NAME } kind;
+typedef enum kind {
+    KIND_TEXT,
+    KIND_ADDRESS,
+    KIND_NUMBER,
+    KIND_SWITCH,
+    KIND_LEVEL,
+    KIND_FORMAT,
+    KIND_NAME,
+    KIND_RATE,
+} kind;
 
 struct flag {
     const char *name;
@@ -42,6 +51,9 @@ static const struct flag flags[] = {
      "the private Redis and the admin token live here", FIELD(data), .kind = KIND_TEXT},
     {"--connections", "SECKILL_CONNECTIONS", "4096", "N",
      "buyers' connections served at the same time", FIELD(connections), 1, 20000, KIND_NUMBER},
+    {"--streams", "SECKILL_STREAMS", "64", "N",
+     "streams of events open at the same time, besides --connections", FIELD(streams), 0, 4096,
+     KIND_NUMBER},
     {"--guard", "SECKILL_GUARD", "mutex", "NAME", "guard of new sales; see below", FIELD(guard),
      .kind = KIND_TEXT},
     {"--batch", "SECKILL_BATCH", "256", "N", "purchases served together; 1: a lock for each",
@@ -54,12 +66,23 @@ static const struct flag flags[] = {
     {"--admin-token", "SECKILL_ADMIN_TOKEN", NULL, "FILE",
      "operators' bearer token; made when missing [DIR/admin.token]", FIELD(admin_token),
      .kind = KIND_TEXT},
+    {"--token-key", "SECKILL_TOKEN_KEY", NULL, "FILE",
+     "key of buyers' tokens, 32 bytes or more [none: no buyer is known]", FIELD(token_key),
+     .kind = KIND_TEXT},
+    {"--token-key-2", "SECKILL_TOKEN_KEY_2", NULL, "FILE",
+     "second key, while keys are changed: tokens of either are good", FIELD(token_key_2),
+     .kind = KIND_TEXT},
+    {"--rate", "SECKILL_RATE", "0", "N[:BURST]",
+     "requests of one buyer per second, BURST at once; 0: no limit", FIELD(rate),
+     .kind = KIND_RATE},
     {"--lab", "SECKILL_LAB", NULL, NULL, "trust X-User-Id, and let flawed guards run", FIELD(lab),
      .kind = KIND_SWITCH},
     {"--instance", "SECKILL_INSTANCE", NULL, "NAME", "name of this instance [host-pid]",
      FIELD(instance), .kind = KIND_NAME},
     {"--log-level", "SECKILL_LOG_LEVEL", "info", "LEVEL", "error, warn, info or debug",
      FIELD(log_level), .kind = KIND_LEVEL},
+    {"--log-format", "SECKILL_LOG_FORMAT", "text", "FORMAT", "text or json, on stderr",
+     FIELD(log_format), .kind = KIND_FORMAT},
 };
 
 enum { FLAG_COUNT = sizeof flags / sizeof flags[0] };
@@ -122,6 +145,16 @@ static bool level_is_read(const char *text, enum log_level *out)
     return false;
 }
 
+static bool format_is_read(const char *text, enum log_format *out)
+{
+    for (int format = 0; format < LOG_FORMAT_COUNT; format++) {
+        if (strcmp(text, log_format_name((log_format)format)) != 0) continue;
+        *out = (log_format)format;
+        return true;
+    }
+    return false;
+}
+
 static bool has_control_bytes(const char *text)
 {
     for (; *text; text++) {
@@ -163,10 +196,18 @@ static bool set_field(const struct flag *flag, const char *name, const char *val
         if (!level_is_read(value, field))
             return refusal_say(why, "%s: \"%s\" is not error, warn, info or debug", name, shown);
         break;
+    case KIND_FORMAT:
+        if (!format_is_read(value, field))
+            return refusal_say(why, "%s: \"%s\" is neither text nor json", name, shown);
+        break;
     case KIND_NAME:
         if (!idempotency_key_is_valid(value))
             return refusal_say(why, "%s: \"%s\" is not 1 to 64 of A-Z a-z 0-9 _ . -", name, shown);
         *(const char **)field = value;
+        break;
+    case KIND_RATE:
+        if (!rate_limit_is_read(value, field))
+            return refusal_say(why, "%s: \"%s\" is not a rate like 5 or 5/s:20", name, shown);
         break;
     }
     return true;
@@ -247,6 +288,12 @@ static bool check_guard(const struct config *config, struct refusal *why)
                        guard->flaw);
 }
 
+static bool check_keys(const struct config *config, struct refusal *why)
+{
+    if (config->token_key || !config->token_key_2) return true;
+    return refusal_say(why, "--token-key-2 goes with --token-key");
+}
+
 config_status config_read(const struct config_source *source, struct config *out,
                           struct refusal *why)
 {
@@ -260,7 +307,7 @@ config_status config_read(const struct config_source *source, struct config *out
     good = read_defaults(source, out, why);
     for (int i = 1; i < source->argc && good; i++)
         good = read_flag(source, &i, out, why);
-    if (!good || !check_guard(out, why)) return CONFIG_BAD;
+    if (!good || !check_guard(out, why) || !check_keys(out, why)) return CONFIG_BAD;
     if (!out->instance) make_instance_name(out);
     return CONFIG_RUN;
 }
@@ -287,8 +334,8 @@ void config_print_help(FILE *out)
     (void)fprintf(out, "Each flag is also an environment variable: --admin-listen is "
                        "SECKILL_ADMIN_LISTEN.\nA flag wins over the variable.\n\nGuards:\n");
     for (size_t i = 0; guard_at(i); i++) {
-        (void)fprintf(out, "  %-12s %s\n", guard_at(i)->name, guard_at(i)->idea);
+        (void)fprintf(out, "  %-16s %s\n", guard_at(i)->name, guard_at(i)->idea);
         if (guard_at(i)->flaw)
-            (void)fprintf(out, "  %-12s FLAWED, needs --lab: %s\n", "", guard_at(i)->flaw);
+            (void)fprintf(out, "  %-16s FLAWED, needs --lab: %s\n", "", guard_at(i)->flaw);
     }
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "log.h"
+#include "rate.h"
 #include "refusal.h"
 
 enum { INSTANCE_MAX = 64 };
@@ -21,13 +22,18 @@ struct config {
     const char *data;                     /* folder */
     const char *guard;                    /* of new sales; guard_find() knows it */
     const char *admin_token;              /* file; NULL: DATA/admin.token */
+    const char *token_key;                /* file; NULL: buyers have no tokens */
+    const char *token_key_2;              /* file; NULL: none */
     const char *instance;                 /* [A-Za-z0-9_.-]{1,64} */
     char instance_made[INSTANCE_MAX + 1]; /* host-pid, when none was given */
     int64_t connections;
+    int64_t streams; /* of events, besides the connections */
     int64_t batch;
     int64_t lease_ms;
     int64_t deadline_ms;
+    struct rate_limit rate; /* of each buyer */
     enum log_level log_level;
+    enum log_format log_format;
     bool lab;
 };
 

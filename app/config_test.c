@@ -65,10 +65,15 @@ static void without_flags_it_has_its_defaults(void **state)
     assert_null(config.redis);
     assert_null(config.admin_token);
     assert_int_equal(config.connections, 4096);
+    assert_int_equal(config.streams, 64);
     assert_int_equal(config.batch, 256);
     assert_int_equal(config.lease_ms, 3000);
     assert_int_equal(config.deadline_ms, 2000);
     assert_int_equal(config.log_level, LOG_INFO);
+    assert_int_equal(config.log_format, LOG_AS_TEXT);
+    assert_null(config.token_key);
+    assert_null(config.token_key_2);
+    assert_int_equal(config.rate.per_s, 0);
     assert_false(config.lab);
     assert_true(idempotency_key_is_valid(config.instance));
 }
@@ -111,11 +116,16 @@ static void bad_values_are_named(void **state)
         {{"--listen", "1.2.3.4"}, "--listen: \"1.2.3.4\" is not an address like 127.0.0.1:8080"},
         {{"--listen", "1.2.3.4:70000"},
          "--listen: \"1.2.3.4:70000\" is not an address like 127.0.0.1:8080"},
+        {{"--log-format", "xml"}, "--log-format: \"xml\" is neither text nor json"},
         {{"--log-level", "loud"}, "--log-level: \"loud\" is not error, warn, info or debug"},
         {{"--instance", "a b"}, "--instance: \"a b\" is not 1 to 64 of A-Z a-z 0-9 _ . -"},
         {{"--lab=maybe"}, "--lab: \"maybe\" is neither true nor false"},
         {{"--data", ""}, "--data: \"\" is not usable"},
         {{"--data", "a\nb"}, "--data: \"a\\x0ab\" is not usable"},
+        {{"--rate", "fast"}, "--rate: \"fast\" is not a rate like 5 or 5/s:20"},
+        {{"--rate", "5/s:0"}, "--rate: \"5/s:0\" is not a rate like 5 or 5/s:20"},
+        {{"--token-key", ""}, "--token-key: \"\" is not usable"},
+        {{"--token-key-2", "a"}, "--token-key-2 goes with --token-key"},
         {{"--guard", "nope"}, "--guard: \"nope\" is no guard; --help lists them"},
         {{"batch"}, "\"batch\" is no flag; --help lists them"},
         {{"--bat", "1"}, "\"--bat\" is no flag; --help lists them"},
@@ -129,6 +139,21 @@ static void bad_values_are_named(void **state)
         assert_int_equal(read_words(cases[i].words, no_env, &config, &why), CONFIG_BAD);
         assert_string_equal(why.text, cases[i].says);
     }
+}
+
+static void keys_and_rate_are_taken(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(
+        READ(no_env, &config, &why, "--token-key", "a", "--token-key-2=b", "--rate=5/s:20"),
+        CONFIG_RUN);
+    assert_string_equal(config.token_key, "a");
+    assert_string_equal(config.token_key_2, "b");
+    assert_int_equal(config.rate.per_s, 5);
+    assert_int_equal(config.rate.burst, 20);
 }
 
 static void a_bad_variable_is_named_as_such(void **state)
@@ -168,6 +193,7 @@ int main(void)
         cmocka_unit_test(without_flags_it_has_its_defaults),
         cmocka_unit_test(flags_win_over_the_environment),
         cmocka_unit_test(bad_values_are_named),
+        cmocka_unit_test(keys_and_rate_are_taken),
         cmocka_unit_test(a_bad_variable_is_named_as_such),
         cmocka_unit_test(a_flawed_guard_needs_lab),
         cmocka_unit_test(help_and_version_win_over_everything),

@@ -9,13 +9,18 @@
 #include "connection.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <linux/futex.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 enum {
     UNSOUGHT = -1,
@@ -83,6 +88,56 @@ void connection_send(const struct connection *self, const char *data, size_t len
 
     /* Gone, or its buffer is full of unread answers: its thread will see the end and close. */
     if (sent != (ssize_t)len) (void)shutdown(self->fd, SHUT_RDWR);
+}
+
+/* ---- streams ------------------------------------------------------------------------------------ */
+
+void connection_begin_stream(const struct connection *self)
+{
+    enum { BUFFER_BYTES = 16384, UNANSWERED_MS = 20000 };
+    int bytes = BUFFER_BYTES;
+    unsigned unanswered_ms = UNANSWERED_MS;
+
+    /* If either is refused, the far end is noticed later. */
+    (void)setsockopt(self->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    (void)setsockopt(self->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof unanswered_ms);
+}
+
+connection_event connection_write(const struct connection *self, const char *data, size_t len,
+                                  int64_t limit_ms)
+{
+    int64_t deadline_ms = clock_mono_ms() + limit_ms;
+
+    while (len > 0) {
+        struct pollfd room = {.fd = self->fd, .events = POLLOUT};
+        ssize_t sent = send(self->fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        int64_t left_ms = deadline_ms - clock_mono_ms();
+
+        if (sent > 0) {
+            data += sent;
+            len -= (size_t)sent;
+            continue;
+        }
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) return CONNECTION_GONE;
+        if (left_ms <= 0) return CONNECTION_SLOW;
+        (void)poll(&room, 1, (int)left_ms); /* whatever came of it, send() says */
+    }
+    return CONNECTION_FINE;
+}
+
+connection_event connection_wait(const struct connection *self, int wake_fd, int64_t limit_ms)
+{
+    struct pollfd ends[] = {{.fd = self->fd, .events = POLLRDHUP},
+                            {.fd = wake_fd, .events = POLLIN}};
+
+    if (poll(ends, 2, (int)limit_ms) <= 0) return CONNECTION_FINE; /* a signal: as if it was over */
+    if (ends[0].revents) return CONNECTION_GONE;
+    return ends[1].revents ? CONNECTION_WOKEN : CONNECTION_FINE;
+}
+
+void connection_end_stream(const struct connection *self)
+{
+    (void)shutdown(self->fd, SHUT_RDWR); /* else civetweb waits for the client's end */
 }
 
 /* ---- the purchase ------------------------------------------------------------------------------- */

@@ -57,4 +57,26 @@ void connection_answered(struct connection *self);
 /* Send without waiting. A client that does not read its answers loses the connection. */
 void connection_send(const struct connection *self, const char *data, size_t len);
 
+/* ---- streams: answers that go on; by the connection's own thread -------------------------------- */
+
+typedef enum connection_event {
+    CONNECTION_FINE,  /* written; or nothing happened in time */
+    CONNECTION_WOKEN, /* the other descriptor is readable */
+    CONNECTION_SLOW,  /* the client does not read */
+    CONNECTION_GONE,  /* the client has hung up, or is out of reach */
+} connection_event;
+
+/* Have the kernel buffer little, and notice within some seconds that the far end does not answer. */
+void connection_begin_stream(const struct connection *self);
+
+/* Write all of it: FINE; when it cannot be within limit_ms SLOW, or GONE: end the stream then. */
+connection_event connection_write(const struct connection *self, const char *data, size_t len,
+                                  int64_t limit_ms);
+
+/* Wait until the client hangs up, wake_fd is readable, or limit_ms is over. */
+connection_event connection_wait(const struct connection *self, int wake_fd, int64_t limit_ms);
+
+/* The client hears that it ends here, without waiting for what it has not read. */
+void connection_end_stream(const struct connection *self);
+
 #endif

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -115,6 +116,76 @@ static void who_does_not_read_is_cut_off_and_nobody_waits(void **state)
     (void)close(ends[1]);
 }
 
+/* ---- streams ------------------------------------------------------------------------------------ */
+
+struct far_end {
+    int fd;
+    size_t want;
+};
+
+/* Read what is wanted, in small pieces, then hang up. */
+static void *read_slowly(void *arg)
+{
+    struct far_end *self = arg;
+    char piece[512];
+
+    while (self->want > 0) {
+        ssize_t got = recv(self->fd, piece, sizeof piece, 0);
+
+        if (got <= 0) break;
+        self->want -= (size_t)got;
+    }
+    (void)close(self->fd);
+    return NULL;
+}
+
+static void a_stream_waits_for_its_reader_within_limits(void **state)
+{
+    static const char large[1 << 20]; /* more than a socket holds */
+    int ends[2];
+    struct connection connection = {0};
+    struct far_end far = {.want = sizeof large};
+    pthread_t reader;
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    connection.fd = ends[0];
+    far.fd = ends[1];
+    assert_int_equal(pthread_create(&reader, NULL, read_slowly, &far), 0);
+    assert_int_equal(connection_write(&connection, large, sizeof large, 5000), CONNECTION_FINE);
+    assert_int_equal(pthread_join(reader, NULL), 0);
+    assert_int_equal(far.want, 0);
+    assert_int_equal(connection_write(&connection, large, 1, 5000), CONNECTION_GONE);
+    (void)close(ends[0]);
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    connection.fd = ends[0];
+    assert_int_equal(connection_write(&connection, large, sizeof large, 20), CONNECTION_SLOW);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
+static void a_stream_waits_for_news_or_the_end(void **state)
+{
+    int ends[2];
+    int wake = eventfd(0, EFD_NONBLOCK);
+    struct connection connection = {0};
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    connection.fd = ends[0];
+    assert_int_equal(connection_wait(&connection, wake, 1), CONNECTION_FINE);
+    assert_int_equal(send(ends[1], "x", 1, 0), 1); /* what a client still says is no news */
+    assert_int_equal(connection_wait(&connection, wake, 1), CONNECTION_FINE);
+    assert_int_equal(eventfd_write(wake, 1), 0);
+    assert_int_equal(connection_wait(&connection, wake, 5000), CONNECTION_WOKEN);
+    assert_int_equal(connection_wait(&connection, -1, 1), CONNECTION_FINE);
+    (void)close(ends[1]);
+    assert_int_equal(connection_wait(&connection, wake, 5000), CONNECTION_GONE);
+    (void)close(ends[0]);
+    (void)close(wake);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +193,8 @@ int main(void)
         cmocka_unit_test(settling_waits_until_the_answer_is_out),
         cmocka_unit_test(closing_waits_for_the_answer_too),
         cmocka_unit_test(who_does_not_read_is_cut_off_and_nobody_waits),
+        cmocka_unit_test(a_stream_waits_for_its_reader_within_limits),
+        cmocka_unit_test(a_stream_waits_for_news_or_the_end),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -7,6 +7,8 @@
  * meantime, and the lock is contended only between instances. Followers do not sleep here: the
  * leader answers for them, which saves two context switches per purchase.
  *
+ * Once a sale is sold out, sold_out.c answers from memory before anybody queues.
+ *
  * A batch lives on its leader's stack, a purchase with its caller. Once done() was called, a purchase
  * may be gone, so its successor is read before.
  *
@@ -31,12 +33,21 @@
 #include "guard.h"
 #include "node.h"
 #include "order_id.h"
+#include "sold_out.h"
 
 enum {
     BATCH_MAX = 1024,
     LANE_BUCKETS = 256,
+    LEAD_MAX = 8,    /* batches in a row: the leader's own client waits for its next request */
     RUN_MIN_MS = 20, /* with less time than this left, a purchase is not begun */
     NS_PER_MS = 1000000,
+};
+
+/* What the thread that opened a batch is to do. */
+enum turn {
+    TURN_WAIT,
+    TURN_LEAD,   /* run the batch */
+    TURN_ANSWER, /* whoever led before runs it: answer the one before in exchange */
 };
 
 /* Purchases that will be served together; the first one's thread leads. Under the lane's mutex. */
@@ -44,16 +55,18 @@ struct batch {
     struct purchase *first;
     struct purchase *last;
     struct batch *next;
+    struct purchase *to_answer; /* with TURN_ANSWER */
     unsigned count;
-    _Atomic uint32_t turn; /* futex: 1 when the leader may begin */
+    _Atomic uint32_t turn; /* futex; enum turn */
 };
 
 struct lane {
     char sale_id[SALE_ID_MAX + 1];
     const struct guard *guard;
-    struct lane *next;     /* in its bucket; set once */
-    pthread_mutex_t mutex; /* guards the queue below */
-    struct batch *head;    /* waiting batches, oldest first */
+    struct sold_out_sale *sold_out; /* borrowed; NULL: nothing is answered from memory */
+    struct lane *next;              /* in its bucket; set once */
+    pthread_mutex_t mutex;          /* guards the queue below */
+    struct batch *head;             /* waiting batches, oldest first */
     struct batch *tail;
     bool is_running;        /* some batch is being served, or has been given the turn */
     struct purchase **list; /* owned, room for a batch: of whoever has the turn */
@@ -63,9 +76,13 @@ struct lane {
 struct group_commit {
     struct group_commit_options options;
     lk_script *purchase; /* owned */
+    lk_script *resolve;  /* owned */
+    char process[96];    /* the instance's name and when it began: our field in void hashes */
+    _Atomic int64_t attempts;
     struct order_ids ids;
     _Atomic(struct lane *) lanes[LANE_BUCKETS]; /* grow only */
     pthread_mutex_t map_mutex;                  /* guards additions to the lanes */
+    struct sold_out *sold_out;                  /* owned */
     struct node *node;                          /* owned */
 };
 
@@ -133,6 +150,8 @@ static struct lane *add_lane(struct group_commit *self, const struct sale *sale)
     if (!lane) {
         lane = lane_new(sale, self->options.batch);
         if (lane) {
+            /* What a flawed guard leaves in Redis is no order book to rely on. */
+            if (!lane->guard->flaw) lane->sold_out = sold_out_watch(self->sold_out, sale->id);
             lane->next = atomic_load(bucket);
             atomic_store_explicit(bucket, lane, memory_order_release);
         }
@@ -196,8 +215,11 @@ static void run_guard(struct group_commit *self, const struct lane *lane, struct
 {
     struct guard_ctx ctx = {.client = self->options.client,
                             .purchase = self->purchase,
+                            .resolve = self->resolve,
                             .sale_id = lane->sale_id,
                             .instance = self->options.instance,
+                            .process = self->process,
+                            .attempt = atomic_fetch_add(&self->attempts, 1) + 1,
                             .lease_ms = self->options.lease_ms,
                             .limit_ms = limit_ms};
     int64_t begin = clock_mono_ns();
@@ -211,6 +233,7 @@ static void run_guard(struct group_commit *self, const struct lane *lane, struct
         order_id_next(&self->ids, (unsigned)node, list[i]->order_id);
     struct guard_result result = lane->guard->sell(&ctx, list, count);
     if (result.status != GUARD_DONE) set_all(list, count, outcome_of(result.status));
+    if (result.is_sold_out) sold_out_note(lane->sold_out);
     if (self->options.on_batch) {
         self->options.on_batch(lane->guard->name, count, waited_ns, clock_mono_ns() - begin,
                                self->options.on_batch_arg);
@@ -219,25 +242,22 @@ static void run_guard(struct group_commit *self, const struct lane *lane, struct
 
 /* ---- batches ---------------------------------------------------------------------------------------- */
 
-/* Our turn: nobody joins any more. */
-static void close_batch(struct lane *lane, const struct batch *batch)
+/* Its turn: nobody joins any more. Returns its purchases; the batch itself may be gone soon. */
+static struct purchase *close_batch_locked(struct lane *lane, const struct batch *batch)
 {
-    (void)pthread_mutex_lock(&lane->mutex);
     lane->head = batch->next;
     if (!lane->head) lane->tail = NULL;
-    (void)pthread_mutex_unlock(&lane->mutex);
-    for (struct purchase *purchase = batch->first; purchase; purchase = purchase->next)
-        purchase->outcome = OUTCOME_LOCK_TIMEOUT; /* until it is served */
+    return batch->first;
 }
 
 /* List those that were not served yet and have time left; the limit is what the first has left. */
-static size_t list_unserved(struct lane *lane, const struct batch *batch, int64_t *out_limit_ms)
+static size_t list_unserved(struct lane *lane, struct purchase *first, int64_t *out_limit_ms)
 {
     int64_t now = clock_mono_ns();
     int64_t limit_ns = INT64_MAX;
     size_t count = 0;
 
-    for (struct purchase *purchase = batch->first; purchase; purchase = purchase->next) {
+    for (struct purchase *purchase = first; purchase; purchase = purchase->next) {
         int64_t left_ns = purchase->deadline_ns - now;
 
         if (purchase->outcome != OUTCOME_LOCK_TIMEOUT) continue;
@@ -250,32 +270,22 @@ static size_t list_unserved(struct lane *lane, const struct batch *batch, int64_
 }
 
 /* Nobody is kept past the own deadline: when the oldest has to go, the others are tried again. */
-static void serve_batch(struct group_commit *self, struct lane *lane, const struct batch *batch,
-                        int64_t joined_ns)
+static void serve(struct group_commit *self, struct lane *lane, struct purchase *first)
 {
+    int64_t joined_ns = first->deadline_ns - self->options.deadline_ms * NS_PER_MS;
     int64_t limit_ms = 0;
     int64_t begin_ns = 0;
-    size_t count = list_unserved(lane, batch, &limit_ms);
+    size_t count = 0;
 
+    for (struct purchase *purchase = first; purchase; purchase = purchase->next)
+        purchase->outcome = OUTCOME_LOCK_TIMEOUT; /* until it is served */
+    count = list_unserved(lane, first, &limit_ms);
     while (count > 0) {
         begin_ns = clock_mono_ns();
         run_guard(self, lane, lane->list, count, limit_ms, begin_ns - joined_ns);
         if (clock_mono_ns() - begin_ns < limit_ms * NS_PER_MS) break; /* it was not for time */
-        count = list_unserved(lane, batch, &limit_ms);
+        count = list_unserved(lane, first, &limit_ms);
     }
-}
-
-static void pass_turn(struct lane *lane)
-{
-    (void)pthread_mutex_lock(&lane->mutex);
-    struct batch *next = lane->head;
-    lane->is_running = next != NULL;
-    if (next) {
-        /* Under the mutex: once it sees its turn, the leader takes the mutex before it leaves. */
-        atomic_store(&next->turn, 1);
-        futex_wake(&next->turn);
-    }
-    (void)pthread_mutex_unlock(&lane->mutex);
 }
 
 static void finish(struct lane *lane, struct purchase *purchase)
@@ -285,43 +295,86 @@ static void finish(struct lane *lane, struct purchase *purchase)
     purchase->done(purchase, purchase->done_arg);
 }
 
-static void lead(struct group_commit *self, struct lane *lane, struct batch *batch,
-                 int64_t joined_ns)
+static void answer(struct lane *lane, struct purchase *first)
 {
     struct purchase *next = NULL;
 
-    while (atomic_load(&batch->turn) == 0)
-        futex_wait(&batch->turn, 0);
-    close_batch(lane, batch);
-    serve_batch(self, lane, batch, joined_ns);
-    pass_turn(lane);
-    for (struct purchase *purchase = batch->first; purchase; purchase = next) {
+    for (struct purchase *purchase = first; purchase; purchase = next) {
         next = purchase->next; /* once done, it may be gone */
         finish(lane, purchase);
     }
+}
+
+/* After this the batch may be gone: its thread leaves when it has seen its turn. */
+static void give_turn(struct batch *batch, enum turn turn)
+{
+    atomic_store(&batch->turn, (uint32_t)turn);
+    futex_wake(&batch->turn); /* at the address of what was the batch: waking nobody is fine */
+}
+
+/*
+ * The next batch, taken over from its leader, who gets `served` to answer; NULL when there is none, or
+ * when this thread has led for long enough, and then `served` is still to be answered here.
+ */
+static struct purchase *take_over(struct lane *lane, unsigned led, struct purchase *served)
+{
+    struct purchase *first = NULL;
+
+    (void)pthread_mutex_lock(&lane->mutex);
+    struct batch *next = lane->head;
+    lane->is_running = next != NULL;
+    if (next && led < LEAD_MAX) {
+        first = close_batch_locked(lane, next);
+        next->to_answer = served;
+    }
+    (void)pthread_mutex_unlock(&lane->mutex);
+    if (next) give_turn(next, first ? TURN_ANSWER : TURN_LEAD);
+    return first;
+}
+
+static void lead(struct group_commit *self, struct lane *lane, struct batch *batch)
+{
+    struct purchase *first = NULL;
+    struct purchase *served = NULL;
+    unsigned led = 0;
+
+    while (atomic_load(&batch->turn) == TURN_WAIT)
+        futex_wait(&batch->turn, TURN_WAIT);
+    if (atomic_load(&batch->turn) == TURN_ANSWER) {
+        answer(lane, batch->to_answer);
+        return;
+    }
+    (void)pthread_mutex_lock(&lane->mutex);
+    first = close_batch_locked(lane, batch);
+    (void)pthread_mutex_unlock(&lane->mutex);
+    while (first) {
+        serve(self, lane, first);
+        served = first;
+        first = take_over(lane, ++led, served);
+    }
+    answer(lane, served);
 }
 
 static void sell_in_batch(struct group_commit *self, struct lane *lane, struct purchase *purchase)
 {
     struct batch own = {0};
     struct batch *batch = NULL;
-    int64_t now = clock_mono_ns();
 
     purchase->next = NULL;
-    purchase->deadline_ns = now + self->options.deadline_ms * NS_PER_MS;
+    purchase->deadline_ns = clock_mono_ns() + self->options.deadline_ms * NS_PER_MS;
     (void)pthread_mutex_lock(&lane->mutex);
     batch = lane->tail;
     if (!batch || batch->count >= self->options.batch) {
         *(batch ? &batch->next : &lane->head) = &own;
         batch = lane->tail = &own;
-        if (!lane->is_running) own.turn = 1;
+        if (!lane->is_running) own.turn = TURN_LEAD;
         lane->is_running = true;
     }
     *(batch->last ? &batch->last->next : &batch->first) = purchase;
     batch->last = purchase;
     batch->count++;
     (void)pthread_mutex_unlock(&lane->mutex);
-    if (batch == &own) lead(self, lane, &own, now);
+    if (batch == &own) lead(self, lane, &own);
 }
 
 /* --batch 1: the textbook, where every purchase takes the lock itself. */
@@ -339,6 +392,9 @@ void group_commit_submit(struct group_commit *self, const char *sale_id, struct 
 
     if (!lane) {
         purchase->guard = "";
+        purchase->done(purchase, purchase->done_arg);
+    } else if (sold_out_answer(lane->sold_out, purchase)) {
+        purchase->guard = lane->guard->name;
         purchase->done(purchase, purchase->done_arg);
     } else if (atomic_fetch_add(&lane->depth, 1) >= self->options.queue_max) {
         purchase->outcome = OUTCOME_OVERLOADED;
@@ -365,6 +421,7 @@ const char *group_commit_sell(struct group_commit *self, const char *sale_id,
     _Atomic uint32_t is_done = 0;
 
     purchase->done = wake_seller;
+    /* cppcheck-suppress autoVariables ; this function returns after done() has used it */
     purchase->done_arg = &is_done;
     group_commit_submit(self, sale_id, purchase);
     while (atomic_load(&is_done) == 0)
@@ -394,7 +451,11 @@ struct group_commit *group_commit_new(const struct group_commit_options *options
     (void)pthread_mutex_init(&self->map_mutex, NULL);
     self->node = node_new(options->client);
     self->purchase = lk_script_new(app_script_named("purchase"));
-    if (self->node && self->purchase) return self;
+    self->resolve = lk_script_new(app_script_named("resolve"));
+    (void)snprintf(self->process, sizeof self->process, "%.60s.%llx.%x", options->instance,
+                   (unsigned long long)clock_unix_ms(), (unsigned)getpid());
+    self->sold_out = sold_out_new(options->store);
+    if (self->node && self->purchase && self->resolve && self->sold_out) return self;
     group_commit_free(self);
     return NULL;
 }
@@ -411,6 +472,8 @@ void group_commit_free(struct group_commit *self)
             lane_free(lane);
         }
     }
+    sold_out_free(self->sold_out);
+    lk_script_free(self->resolve);
     lk_script_free(self->purchase);
     (void)pthread_mutex_destroy(&self->map_mutex);
     free(self);

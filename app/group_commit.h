@@ -35,7 +35,8 @@ void group_commit_free(struct group_commit *self);
  *
  * Shape    sale_id, purchase->buyer and purchase->key are valid (sale.h).
  * Owns     the purchase and what it borrows must live until done() is called.
- * Units    done() comes within deadline_ms plus one round trip.
+ * Units    done() comes within deadline_ms and what the last round trip may take (the client's
+ *          command_ms), and 300 ms more when its answer was lost and has to be settled.
  * Threads  any number at once. done() must not block.
  */
 void group_commit_submit(struct group_commit *self, const char *sale_id, struct purchase *purchase);

@@ -3,6 +3,7 @@
  *
  * To add one: write app/guards/NAME.c with a sell function and, at its bottom,
  * `const struct guard guard_NAME`, and add NAME to GUARD_LIST. Nothing else knows guards by name.
+ * Its .name is what users write: "mutex-watchdog" for guard_mutex_watchdog.
  */
 #ifndef SECKILL_GUARD_H
 #define SECKILL_GUARD_H
@@ -11,7 +12,7 @@
 
 #include "purchase.h"
 
-#define GUARD_LIST(X) X(mutex) X(script) X(none)
+#define GUARD_LIST(X) X(mutex) X(mutex_watchdog) X(script) X(watch) X(none) X(mutex_unchecked)
 
 /* What the lab and the audit must find. */
 enum verdict { VERDICT_SOUND, VERDICT_OVERSELLS };
@@ -26,14 +27,18 @@ typedef enum guard_status {
 
 struct guard_result {
     guard_status status;
+    bool is_sold_out;      /* DONE, and no unit is left */
     struct lk_error error; /* why, when not DONE */
 };
 
 struct guard_ctx {
     lk_client *client;   /* borrowed */
     lk_script *purchase; /* borrowed: scripts/purchase.lua */
+    lk_script *resolve;  /* borrowed: scripts/resolve.lua */
     const char *sale_id;
     const char *instance; /* goes into the ledger */
+    const char *process;  /* whose attempts these are: unlike any other process before or after */
+    int64_t attempt;      /* grows with every sell of this process */
     int64_t lease_ms;
     int64_t limit_ms; /* the whole sell, waiting included */
 };

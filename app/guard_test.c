@@ -45,7 +45,10 @@ static void exactly_the_flawed_guards_are_expected_to_fail(void **state)
         assert_int_equal(guard_at(i)->flaw != NULL, guard_at(i)->expected != VERDICT_SOUND);
     assert_null(guard_find("mutex")->flaw);
     assert_null(guard_find("script")->flaw);
+    assert_null(guard_find("mutex-watchdog")->flaw);
+    assert_null(guard_find("watch")->flaw);
     assert_non_null(guard_find("none")->flaw);
+    assert_non_null(guard_find("mutex-unchecked")->flaw);
 }
 
 int main(void)

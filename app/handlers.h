@@ -1,6 +1,6 @@
 /*
- * The handlers that the table of routes names: buyers' in buyers.c, operators' in operators.c;
- * what both use is in handlers.c.
+ * The handlers that the table of routes names: buyers' in buyers.c, operators' in operators.c and
+ * operator_steps.c; what both use is in handlers.c.
  */
 #ifndef SECKILL_HANDLERS_H
 #define SECKILL_HANDLERS_H
@@ -21,8 +21,22 @@ void buyers_show_order(struct service *service, struct http_request *request, co
 void operators_create_sale(struct service *service, struct http_request *request, const char *id);
 void operators_list_sales(struct service *service, struct http_request *request, const char *id);
 void operators_show_sale(struct service *service, struct http_request *request, const char *id);
-void operators_end_sale(struct service *service, struct http_request *request, const char *id);
 void operators_list_orders(struct service *service, struct http_request *request, const char *id);
+
+/* streams.c: events of a sale, until the client goes. */
+void streams_watch_sale(struct service *service, struct http_request *request, const char *id);
+
+/* operator_steps.c */
+void operators_end_sale(struct service *service, struct http_request *request, const char *id);
+void operators_pause_sale(struct service *service, struct http_request *request, const char *id);
+void operators_resume_sale(struct service *service, struct http_request *request, const char *id);
+void operators_patch_sale(struct service *service, struct http_request *request, const char *id);
+void operators_restock_sale(struct service *service, struct http_request *request, const char *id);
+void operators_audit_sale(struct service *service, struct http_request *request, const char *id);
+
+/* documents.c: what does not depend on any sale. */
+void documents_show_api(struct service *service, struct http_request *request, const char *id);
+void documents_show_problem(struct service *service, struct http_request *request, const char *id);
 
 /* For both: answer with what the store said, when that was not OK, and log it. */
 void handlers_send_store_failure(struct http_request *request, store_status status,

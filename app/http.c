@@ -38,6 +38,7 @@ static const struct {
     {411, "HTTP/1.1 411 Length Required\r\n"},
     {413, "HTTP/1.1 413 Content Too Large\r\n"},
     {415, "HTTP/1.1 415 Unsupported Media Type\r\n"},
+    {429, "HTTP/1.1 429 Too Many Requests\r\n"},
     {503, "HTTP/1.1 503 Service Unavailable\r\n"},
     {500, "HTTP/1.1 500 Internal Server Error\r\n"}, /* last: what is not in the table */
 };
@@ -84,6 +85,13 @@ static void note_once(const char **slot, const char *value, struct framing *fram
     *slot = value;
 }
 
+/* Into its slot, if it is the header of this name. */
+static void note_named(const struct mg_header *header, const char *name, const char **slot,
+                       struct framing *framing)
+{
+    if (strcasecmp(header->name, name) == 0) note_once(slot, header->value, framing);
+}
+
 static void note_header(const struct mg_header *header, struct http_request *out,
                         struct framing *framing)
 {
@@ -92,7 +100,7 @@ static void note_header(const struct mg_header *header, struct http_request *out
 
     switch (name[0] | 0x20) { /* most headers of most clients are none of ours: be done quickly */
     case 'h':
-        if (strcasecmp(name, "Host") == 0) note_once(&framing->host, value, framing);
+        note_named(header, "Host", &framing->host, framing);
         break;
     case 'c':
         if (strcasecmp(name, "Content-Length") == 0) {
@@ -114,15 +122,17 @@ static void note_header(const struct mg_header *header, struct http_request *out
         }
         break;
     case 'i':
-        if (strcasecmp(name, "Idempotency-Key") == 0)
-            note_once(&out->idempotency_key, value, framing);
+        note_named(header, "Idempotency-Key", &out->idempotency_key, framing);
         break;
     case 'a':
-        if (strcasecmp(name, "Authorization") == 0) note_once(&out->authorization, value, framing);
+        note_named(header, "Authorization", &out->authorization, framing);
         break;
     case 'e':
         if (strcasecmp(name, "Expect") == 0 && strcasecmp(value, "100-continue") == 0)
             out->expects_continue = true;
+        break;
+    case 'l':
+        note_named(header, "Last-Event-ID", &out->last_event_id, framing);
         break;
     default:
         break;
@@ -235,6 +245,12 @@ bool http_read_body(struct http_request *request, struct http_body *out)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
+/* No browser may do anything with an answer but show it: no script, no frame, no guessing of types. */
+#define SAFE_HEADERS                                                                               \
+    "\r\nX-Content-Type-Options: nosniff\r\n"                                                      \
+    "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"                      \
+    "Referrer-Policy: no-referrer\r\n"
+
 static const char *status_line(int status)
 {
     size_t last = sizeof status_lines / sizeof status_lines[0] - 1;
@@ -272,7 +288,9 @@ static void add_head(struct text *out, struct http_request *request,
     add_date(out);
     TEXT_ADD(out, "Content-Type: ");
     text_add_string(out, answer->type);
-    TEXT_ADD(out, "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n");
+    TEXT_ADD(out, "\r\nCache-Control: ");
+    text_add_string(out, answer->caching ? answer->caching : "no-store");
+    TEXT_ADD(out, SAFE_HEADERS);
     if (request->request_id) {
         TEXT_ADD(out, "X-Request-Id: ");
         text_add_string(out, request->request_id);
@@ -287,13 +305,17 @@ static void add_head(struct text *out, struct http_request *request,
     }
 }
 
-bool http_can_detach(const struct http_request *request)
+bool http_has_socket(const struct http_request *request)
 {
     const struct mg_request_info *info = mg_get_request_info(request->conn);
 
-    return request->connection && !request->must_close && request->body_len == 0 &&
-           connection_find_socket(request->connection, info->remote_addr, info->remote_port,
-                                  info->server_port);
+    return request->connection && connection_find_socket(request->connection, info->remote_addr,
+                                                         info->remote_port, info->server_port);
+}
+
+bool http_can_detach(const struct http_request *request)
+{
+    return !request->must_close && request->body_len == 0 && http_has_socket(request);
 }
 
 void http_send(struct http_request *request, const struct http_answer *answer)
@@ -369,6 +391,22 @@ bool http_stream_add(struct http_stream *stream, const char *bytes, size_t len)
     stream_write(stream, bytes, len);
     stream_write(stream, "\r\n", 2);
     return !stream->is_broken;
+}
+
+void http_begin_events(struct http_request *request)
+{
+    char buffer[HEAD_SIZE];
+    struct text out = TEXT_OVER(buffer);
+
+    request->must_close = true; /* the end of the connection is the end of the stream */
+    add_head(&out, request,
+             &(struct http_answer){.status = 200,
+                                   .type = "text/event-stream",
+                                   .caching = "no-cache, no-transform",
+                                   .headers = "X-Accel-Buffering: no\r\n"});
+    TEXT_ADD(&out, "\r\n");
+    assert(!out.is_cut);
+    (void)mg_write(request->conn, out.data, out.len); /* a client that has gone is seen later */
 }
 
 void http_stream_end(struct http_stream *stream)

@@ -24,11 +24,13 @@ enum {
     X(PROBLEM_NOT_FOUND, 404, "not-found", "There is no such thing")                               \
     X(PROBLEM_METHOD_NOT_ALLOWED, 405, "method-not-allowed", "This path has other methods")        \
     X(PROBLEM_REQUEST_TIMEOUT, 408, "request-timeout", "The request came too slowly")              \
-    X(PROBLEM_CONFLICT, 409, "conflict", "It exists already")                                      \
+    X(PROBLEM_CONFLICT, 409, "conflict", "It conflicts with what is there")                        \
     X(PROBLEM_LENGTH_REQUIRED, 411, "length-required", "A body needs a Content-Length")            \
     X(PROBLEM_PAYLOAD_TOO_LARGE, 413, "payload-too-large", "The body is too large")                \
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, 415, "unsupported-media-type", "The body has to be JSON")    \
+    X(PROBLEM_QUOTA_EXCEEDED, 429, "quota-exceeded", "Too many requests of this buyer")            \
     X(PROBLEM_INTERNAL, 500, "internal", "Something went wrong here")                              \
+    X(PROBLEM_OVERLOADED, 503, "overloaded", "Too much is going on here")                          \
     X(PROBLEM_STORE_UNAVAILABLE, 503, "store-unavailable", "The store is out of reach")            \
     X(PROBLEM_OUTCOME_UNKNOWN, 503, "outcome-unknown", "Whether it was executed is not known")
 
@@ -38,6 +40,16 @@ typedef enum http_problem {
 #undef PROBLEM_VALUE
         PROBLEM_COUNT
 } http_problem;
+
+/* A problem as it is told: its name in /problems/NAME, its title, and what the rest follows from. */
+struct http_problem_text {
+    int status;
+    const char *name;
+    const char *title;
+};
+
+/* Every problem there is, outcomes of purchases among them, each name once; false past the end. */
+bool http_problem_at(size_t index, struct http_problem_text *out);
 
 /* One request. Strings are borrowed from the connection and live until the handler returns. */
 struct http_request {
@@ -51,11 +63,13 @@ struct http_request {
     const char *idempotency_key;
     const char *content_type;
     const char *request_id; /* valid, to be echoed; else NULL */
-    size_t body_len;        /* what Content-Length announces */
+    const char *last_event_id;
+    size_t body_len; /* what Content-Length announces */
     bool is_http_1_0;
     bool is_head; /* the answer goes out without its body */
     bool expects_continue;
     bool must_close; /* the connection ends with this answer */
+    unsigned route;  /* 1 + its place in the table of routes; 0: none fits */
     int status;      /* of the answer; 0: none yet */
 };
 
@@ -63,6 +77,7 @@ struct http_answer {
     int status;
     const char *type;    /* Content-Type */
     const char *headers; /* more header lines, each with its CRLF; NULL: none */
+    const char *caching; /* Cache-Control; NULL: no-store */
     const char *body;    /* borrowed */
     size_t body_len;
 };
@@ -136,6 +151,12 @@ bool http_stream_add(struct http_stream *stream, const char *bytes, size_t len);
 void http_stream_end(struct http_stream *stream);
 /* Close the connection without the end mark, so that the client sees that it is not whole. */
 void http_stream_break(struct http_stream *stream);
+
+/* Send the head of a stream of events; the connection's socket takes the rest (connection.h). */
+void http_begin_events(struct http_request *request);
+
+/* Whether the connection has a socket of its own for that. */
+bool http_has_socket(const struct http_request *request);
 
 /* Answer in the library's stead when it could not read a request. */
 void http_send_library_error(struct mg_connection *conn, int status);

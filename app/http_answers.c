@@ -11,20 +11,14 @@
 
 enum { PROBLEM_SIZE = 1024, RETRY_AFTER_S = 1 };
 
-struct problem_row {
-    int status;
-    const char *name;
-    const char *title;
-};
-
-static const struct problem_row problems[PROBLEM_COUNT] = {
+static const struct http_problem_text problems[PROBLEM_COUNT] = {
 #define PROBLEM_ROW(value, status, name, title) [value] = {(status), (name), (title)},
     PROBLEM_LIST(PROBLEM_ROW)
 #undef PROBLEM_ROW
 };
 
 struct outcome_row {
-    struct problem_row problem; /* name NULL: no problem, but an order */
+    struct http_problem_text problem; /* name NULL: no problem, but an order */
     const char *detail;
     bool may_retry; /* says Retry-After */
 };
@@ -47,9 +41,7 @@ static const struct outcome_row outcomes[OUTCOME_COUNT] = {
     [OUTCOME_LOCK_TIMEOUT] = {{503, "lock-timeout", "The lock was not passed in time"},
                               NOT_EXECUTED,
                               true},
-    [OUTCOME_OVERLOADED] = {{503, "overloaded", "Too many purchases are waiting"},
-                            NOT_EXECUTED,
-                            true},
+    [OUTCOME_OVERLOADED] = {{503, "overloaded", "Too much is going on here"}, NOT_EXECUTED, true},
     [OUTCOME_STORE_UNAVAILABLE] = {{503, "store-unavailable", "The store is out of reach"},
                                    NOT_EXECUTED,
                                    true},
@@ -60,6 +52,31 @@ static const struct outcome_row outcomes[OUTCOME_COUNT] = {
 
 /* ---- problems -------------------------------------------------------------------------------- */
 
+static bool is_listed(const char *name)
+{
+    for (size_t i = 0; i < PROBLEM_COUNT; i++) {
+        if (strcmp(problems[i].name, name) == 0) return true;
+    }
+    return false;
+}
+
+bool http_problem_at(size_t index, struct http_problem_text *out)
+{
+    size_t at = PROBLEM_COUNT; /* outcomes that are problems of their own follow */
+
+    if (index < PROBLEM_COUNT) {
+        *out = problems[index];
+        return true;
+    }
+    for (size_t i = 0; i < OUTCOME_COUNT; i++) {
+        if (!outcomes[i].problem.name || is_listed(outcomes[i].problem.name)) continue;
+        if (at++ != index) continue;
+        *out = outcomes[i].problem;
+        return true;
+    }
+    return false;
+}
+
 static void add_member(struct text *out, const char *name, const char *value)
 {
     TEXT_ADD(out, ",\"");
@@ -69,7 +86,7 @@ static void add_member(struct text *out, const char *name, const char *value)
 }
 
 /* Everything but the closing brace. */
-static void add_problem(struct text *out, const struct problem_row *row, const char *detail)
+static void add_problem(struct text *out, const struct http_problem_text *row, const char *detail)
 {
     TEXT_ADD(out, "{\"type\":\"/problems/");
     text_add_string(out, row->name);

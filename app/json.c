@@ -197,6 +197,85 @@ bool json_read_sale(const char *body, size_t len, struct sale *out, struct json_
     return true;
 }
 
+/* ---- operators' steps in ---------------------------------------------------------------------- */
+
+bool json_read_nothing(const char *body, size_t len, struct json_error *error)
+{
+    static const struct member members[] = {{0}};
+
+    return len == 0 || read_object(body, len, members, NULL, error);
+}
+
+static const char *read_units(const json_t *value, void *out)
+{
+    int64_t *units = out;
+
+    if (!json_is_integer(value) || json_integer_value(value) < 1 ||
+        json_integer_value(value) > SALE_STOCK_MAX)
+        return "It has to be an integer from 1 to 100000000.";
+    *units = json_integer_value(value);
+    return NULL;
+}
+
+bool json_read_restock(const char *body, size_t len, int64_t *out_units, struct json_error *error)
+{
+    static const struct member members[] = {{"units", read_units, true}, {0}};
+
+    return read_object(body, len, members, out_units, error);
+}
+
+static const char *read_new_title(const json_t *value, void *out)
+{
+    struct json_patch *patch = out;
+    struct sale sale = {0};
+    const char *wrong = read_title(value, &sale);
+
+    if (wrong) return wrong;
+    memcpy(patch->title, sale.title, sizeof patch->title);
+    patch->patch.title = patch->title;
+    return NULL;
+}
+
+static const char *read_new_start(const json_t *value, void *out)
+{
+    struct json_patch *patch = out;
+
+    if (json_is_null(value)) return "A sale has to start some time.";
+    return read_moment(value, &patch->patch.starts_ms);
+}
+
+static const char *read_new_end(const json_t *value, void *out)
+{
+    struct json_patch *patch = out;
+
+    if (json_is_null(value)) patch->patch.ends_ms = 0;
+    return read_moment(value, &patch->patch.ends_ms);
+}
+
+static const char *refuse_stock(const json_t *value, void *out)
+{
+    (void)value;
+    (void)out;
+    return "It cannot be changed; a restock adds units.";
+}
+
+bool json_read_patch(const char *body, size_t len, struct json_patch *out, struct json_error *error)
+{
+    static const struct member members[] = {
+        {"title", read_new_title, false},
+        {"startsAt", read_new_start, false},
+        {"endsAt", read_new_end, false},
+        {"stock", refuse_stock, false},
+        {0},
+    };
+
+    *out = (struct json_patch){.patch = {.starts_ms = -1, .ends_ms = -1}};
+    if (!read_object(body, len, members, out, error)) return false;
+    if (!out->patch.title && out->patch.starts_ms < 0 && out->patch.ends_ms < 0)
+        return refuse(error, "body", "There is nothing to change in it.");
+    return true;
+}
+
 /* ---- sales out ------------------------------------------------------------------------------- */
 
 static json_t *moment_or_null(int64_t at_ms)
@@ -210,12 +289,13 @@ static json_t *moment_or_null(int64_t at_ms)
 
 static json_t *sale_object(const struct sale *sale, enum json_view view)
 {
-    json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:i, s:I, s:o}", "id", sale->id, "title", sale->title,
-        "state", sale_state_name(sale_state_of(sale)), "startsAt", moment_or_null(sale->starts_ms),
-        "endsAt", moment_or_null(sale->ends_ms), "initialStock", (json_int_t)sale->initial,
-        "remaining", (json_int_t)sale->left, "perUserLimit", 1, "epoch", (json_int_t)sale->epoch,
-        "serverTime", moment_or_null(sale->now_ms));
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:i, s:I, s:o}", "id", sale->id,
+                  "title", sale->title, "state", sale_state_name(sale_state_of(sale)), "startsAt",
+                  moment_or_null(sale->starts_ms), "endsAt", moment_or_null(sale->ends_ms),
+                  "initialStock", (json_int_t)sale->initial, "restocked",
+                  (json_int_t)sale->restocked, "remaining", (json_int_t)sale->left, "perUserLimit",
+                  1, "epoch", (json_int_t)sale->epoch, "serverTime", moment_or_null(sale->now_ms));
 
     if (object && view == JSON_FOR_OPERATORS)
         (void)json_object_set_new(object, "guard", json_string(sale->guard)); /* else: left out */
@@ -245,4 +325,44 @@ char *json_of_sales(const struct sale *sales, size_t count, enum json_view view)
         return NULL;
     }
     return dump(json_pack("{s:o}", "sales", list));
+}
+
+/* ---- audits out ------------------------------------------------------------------------------- */
+
+static json_t *number_or_null(int64_t number)
+{
+    return number == AUDIT_NONE ? json_null() : json_integer(number);
+}
+
+static json_t *checks_array(const struct sale_audit *audit)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < AUDIT_CHECK_COUNT; i++) {
+        json_t *check = json_pack("{s:s, s:s, s:s}", "name", audit_check_name((enum audit_check)i),
+                                  "verdict", audit_verdict_name(audit->checks[i].verdict), "detail",
+                                  audit->checks[i].words);
+
+        if (json_array_append_new(list, check) == 0) continue;
+        json_decref(list);
+        return NULL;
+    }
+    return list;
+}
+
+char *json_of_audit(const struct sale_audit *audit, const char *id, const char *instance)
+{
+    static const char note[] = "The service's own view of itself. The auditor (audit) judges from "
+                               "outside and does not ask the service.";
+    const struct audit_reading *is = &audit->reading;
+
+    return dump(json_pack(
+        "{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o}",
+        "saleId", id, "view", "service", "instance", instance, "note", note, "at",
+        moment_or_null(is->now_ms), "verdict", audit_verdict_name(audit->verdict), "orders",
+        number_or_null(is->orders), "remaining", number_or_null(is->left), "initialStock",
+        number_or_null(is->initial), "restocked", number_or_null(is->restocked), "oversoldUnits",
+        number_or_null(audit->oversold), "epoch", number_or_null(is->epoch), "ledger", "entries",
+        number_or_null(is->entries), "lastLeft", number_or_null(is->last_left), "lastEpoch",
+        number_or_null(is->last_epoch), "checks", checks_array(audit)));
 }

@@ -108,15 +108,16 @@ static void a_sale_is_written_for_each_reader(void **state)
                         .guard = "mutex",
                         .stored_state = "open",
                         .initial = 5,
+                        .restocked = 3,
                         .left = 4,
                         .starts_ms = 1000,
                         .epoch = 1,
                         .now_ms = 2000};
-    static const char shared[] =
-        "{\"id\":\"tea\",\"title\":\"\\\"T\\\"\",\"state\":\"active\","
-        "\"startsAt\":\"1970-01-01T00:00:01.000Z\",\"endsAt\":null,\"initialStock\":5,"
-        "\"remaining\":4,\"perUserLimit\":1,\"epoch\":1,"
-        "\"serverTime\":\"1970-01-01T00:00:02.000Z\"";
+    static const char shared[] = "{\"id\":\"tea\",\"title\":\"\\\"T\\\"\",\"state\":\"active\","
+                                 "\"startsAt\":\"1970-01-01T00:00:01.000Z\",\"endsAt\":null,"
+                                 "\"initialStock\":5,\"restocked\":3,"
+                                 "\"remaining\":4,\"perUserLimit\":1,\"epoch\":1,"
+                                 "\"serverTime\":\"1970-01-01T00:00:02.000Z\"";
     char *text = json_of_sale(&sale, JSON_FOR_BUYERS);
 
     (void)state;
@@ -134,6 +135,84 @@ static void a_sale_is_written_for_each_reader(void **state)
     assert_null(json_of_sales(&sale, 1, JSON_FOR_BUYERS));
 }
 
+static void a_patch_says_what_changes(void **state)
+{
+    static const char body[] = "{\"title\":\"T\",\"endsAt\":null}";
+    struct json_error error = {0};
+    struct json_patch patch;
+
+    (void)state;
+    assert_true(json_read_patch(body, sizeof body - 1, &patch, &error));
+    assert_string_equal(patch.patch.title, "T");
+    assert_int_equal(patch.patch.starts_ms, -1);
+    assert_int_equal(patch.patch.ends_ms, 0);
+    assert_true(json_read_patch("{\"startsAt\":\"1970-01-01T00:00:01Z\"}", 35, &patch, &error));
+    assert_null(patch.patch.title);
+    assert_int_equal(patch.patch.starts_ms, 1000);
+    assert_int_equal(patch.patch.ends_ms, -1);
+}
+
+static void bad_steps_are_named(void **state)
+{
+    static const struct {
+        bool (*read)(const char *body, size_t len, struct json_error *error);
+        const char *body, *field; /* field NULL: taken */
+    } cases[] = {
+        {json_read_nothing, "", NULL},       {json_read_nothing, "{}", NULL},
+        {json_read_nothing, " { } ", NULL},  {json_read_nothing, "{\"a\":1}", "a"},
+        {json_read_nothing, "null", "body"}, {json_read_nothing, "{}{}", "body"},
+    };
+    static const struct {
+        const char *body, *field;
+    } restocks[] = {{"{\"units\":1}", NULL},
+                    {"{\"units\":100000000}", NULL},
+                    {"", "body"},
+                    {"{}", "units"},
+                    {"{\"units\":null}", "units"},
+                    {"{\"units\":1e2}", "units"},
+                    {"{\"units\":9223372036854775808}", "body"},
+                    {"{\"units\":1,\"units\":1}", "units"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct json_error error = {0};
+
+        assert_int_equal(cases[i].read(cases[i].body, strlen(cases[i].body), &error),
+                         cases[i].field == NULL);
+        if (cases[i].field) assert_string_equal(error.field, cases[i].field);
+    }
+    for (size_t i = 0; i < sizeof restocks / sizeof restocks[0]; i++) {
+        struct json_error error = {0};
+        int64_t units = 0;
+
+        assert_int_equal(
+            json_read_restock(restocks[i].body, strlen(restocks[i].body), &units, &error),
+            restocks[i].field == NULL);
+        if (restocks[i].field) assert_string_equal(error.field, restocks[i].field);
+        assert_int_equal(units > 0, restocks[i].field == NULL);
+    }
+}
+
+static void an_audit_is_labelled_and_shows_what_is_not_known(void **state)
+{
+    struct sale_audit audit = {.reading = {.orders = 1,
+                                           .left = AUDIT_NONE,
+                                           .initial = 3,
+                                           .epoch = 1,
+                                           .last_left = AUDIT_NONE,
+                                           .last_epoch = AUDIT_NONE,
+                                           .now_ms = 1000}};
+
+    (void)state;
+    sale_audit_judge(&audit);
+    char *text = json_of_audit(&audit, "tea", "here");
+    assert_non_null(text);
+    assert_non_null(strstr(text, "\"view\":\"service\",\"instance\":\"here\""));
+    assert_non_null(strstr(text, "\"verdict\":\"fail\",\"orders\":1,\"remaining\":null,"));
+    assert_non_null(strstr(text, "{\"name\":\"units-add-up\",\"verdict\":\"unknown\""));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +222,9 @@ int main(void)
         cmocka_unit_test(a_sale_is_read_whole),
         cmocka_unit_test(a_bad_sale_changes_nothing),
         cmocka_unit_test(a_sale_is_written_for_each_reader),
+        cmocka_unit_test(a_patch_says_what_changes),
+        cmocka_unit_test(bad_steps_are_named),
+        cmocka_unit_test(an_audit_is_labelled_and_shows_what_is_not_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,8 @@
 
 static struct {
     log_level level;
-} log_state = {.level = LOG_INFO};
+    log_format format;
+} log_state = {.level = LOG_INFO, .format = LOG_AS_TEXT};
 
 const char *log_level_name(log_level level)
 {
@@ -33,6 +34,23 @@ const char *log_level_name(log_level level)
 void log_set_level(log_level level)
 {
     log_state.level = level;
+}
+
+const char *log_format_name(log_format format)
+{
+    static const char *const names[] = {
+#define LOG_FORMAT_NAME(value, name) [value] = (name),
+        LOG_FORMAT_LIST(LOG_FORMAT_NAME)
+#undef LOG_FORMAT_NAME
+    };
+
+    assert(format < LOG_FORMAT_COUNT);
+    return names[format];
+}
+
+void log_set_format(log_format format)
+{
+    log_state.format = format;
 }
 
 static bool is_plain(unsigned char byte)
@@ -66,11 +84,32 @@ void log_escape(const char *text, char *out, size_t size)
     out[used] = '\0';
 }
 
+static void add_as_text(struct text *out, const char *stamp, log_level level, const char *words)
+{
+    text_add_string(out, stamp);
+    TEXT_ADD(out, " ");
+    text_add_string(out, log_level_name(level));
+    TEXT_ADD(out, " ");
+    text_add_string(out, words);
+    TEXT_ADD(out, "\n");
+}
+
+static void add_as_json(struct text *out, const char *stamp, log_level level, const char *words)
+{
+    TEXT_ADD(out, "{\"t\":");
+    text_add_json(out, stamp);
+    TEXT_ADD(out, ",\"level\":");
+    text_add_json(out, log_level_name(level));
+    TEXT_ADD(out, ",\"msg\":");
+    text_add_json(out, words);
+    TEXT_ADD(out, "}\n");
+}
+
 void log_line(log_level level, const char *format, ...)
 {
     char raw[2 * LOG_TEXT_MAX];
     char escaped[LOG_TEXT_MAX + 1];
-    char line[RFC3339_SIZE + LOG_TEXT_MAX + 16];
+    char line[RFC3339_SIZE + 2 * LOG_TEXT_MAX + 64]; /* JSON doubles each backslash and quote */
     char stamp[RFC3339_SIZE];
     struct text out = TEXT_OVER(line);
     va_list args;
@@ -83,11 +122,7 @@ void log_line(log_level level, const char *format, ...)
     va_end(args);
     log_escape(raw, escaped, sizeof escaped);
     rfc3339_format(clock_unix_ms(), stamp);
-    text_add_string(&out, stamp);
-    TEXT_ADD(&out, " ");
-    text_add_string(&out, log_level_name(level));
-    TEXT_ADD(&out, " ");
-    text_add_string(&out, escaped);
-    TEXT_ADD(&out, "\n");
+    (log_state.format == LOG_AS_JSON ? add_as_json : add_as_text)(&out, stamp, level, escaped);
+    assert(!out.is_cut);
     if (write(STDERR_FILENO, line, out.len) < 0) return; /* nowhere left to say so */
 }

@@ -1,5 +1,7 @@
 /*
- * Log lines on stderr, as text, one write each: "2026-11-20T10:00:00.123Z warn redis: gone".
+ * Log lines on stderr, one write each, as text or as JSON:
+ *   2026-11-20T10:00:00.123Z warn redis: gone
+ *   {"t":"2026-11-20T10:00:00.123Z","level":"warn","msg":"redis: gone"}
  */
 #ifndef SECKILL_LOG_H
 #define SECKILL_LOG_H
@@ -17,12 +19,25 @@ typedef enum log_level {
         LOG_LEVEL_COUNT
 } log_level;
 
+/* X(value, name in flags) */
+#define LOG_FORMAT_LIST(X) X(LOG_AS_TEXT, "text") X(LOG_AS_JSON, "json")
+
+typedef enum log_format {
+#define LOG_FORMAT_VALUE(value, name) value,
+    LOG_FORMAT_LIST(LOG_FORMAT_VALUE)
+#undef LOG_FORMAT_VALUE
+        LOG_FORMAT_COUNT
+} log_format;
+
 enum { LOG_TEXT_MAX = 256 }; /* bytes of a line's text, escapes included */
 
 const char *log_level_name(log_level level);
 
 /* Lines above this level are dropped [LOG_INFO]. Call before other threads exist. */
 void log_set_level(log_level level);
+/* [LOG_AS_TEXT] Likewise. */
+const char *log_format_name(log_format format);
+void log_set_format(log_format format);
 
 /*
  * Shape    no newline at the end. Control bytes and bytes above 0x7e are written as \xNN: nothing a
@@ -31,7 +46,7 @@ void log_set_level(log_level level);
  */
 void log_line(log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* What log_line() does to its text; the result is NUL-terminated, at most size - 1 bytes. */
+/* What log_line() does to its text, before JSON's own escapes; the result is NUL-terminated, at most size - 1 bytes. */
 void log_escape(const char *text, char *out, size_t size);
 
 #endif

@@ -1,81 +1,78 @@
 /*
  * Counters and histograms as relaxed atomics: a reader may see one counter a moment before another,
  * never a torn or a shrinking one. Counted on any thread, rendered on whichever serves /metrics.
- *
- * The counters of the hot path (requests, orders) sit on their own cache lines.
  */
 #include "metrics.h"
 
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "guard.h"
+#include "metrics_state.h"
 
-enum { CACHE_LINE = 64, GUARDS_MAX = 32, BUCKETS = 12 };
+const int metrics_statuses[METRICS_STATUSES] = {200, 201, 400, 401, 403, 404, 405, 408, 409,
+                                                410, 411, 413, 415, 429, 500, 503, 0};
 
-/* The last place is for statuses that are not in the list. */
-static const int statuses[] = {200, 201, 400, 401, 403, 404, 405, 408,
-                               409, 410, 411, 413, 415, 500, 503, 0};
-enum { STATUS_COUNT = sizeof statuses / sizeof statuses[0] };
-
-/* Upper bounds; the bucket after them is +Inf. */
-static const struct {
-    int64_t ns;
-    const char *seconds;
-} bounds[BUCKETS] = {
-    {100000, "0.0001"},  {250000, "0.00025"}, {500000, "0.0005"}, {1000000, "0.001"},
-    {2500000, "0.0025"}, {5000000, "0.005"},  {10000000, "0.01"}, {25000000, "0.025"},
-    {50000000, "0.05"},  {100000000, "0.1"},  {1000000000, "1"},  {10000000000, "10"},
+const struct metrics_scale metrics_seconds = {
+    .count = 12,
+    .unit = 1e9,
+    .at = {{100000, "0.0001"},
+           {250000, "0.00025"},
+           {500000, "0.0005"},
+           {1000000, "0.001"},
+           {2500000, "0.0025"},
+           {5000000, "0.005"},
+           {10000000, "0.01"},
+           {25000000, "0.025"},
+           {50000000, "0.05"},
+           {100000000, "0.1"},
+           {1000000000, "1"},
+           {10000000000, "10"}},
 };
 
-/* One counter per status of lockkit; only those that can occur are shown, plus what did. */
-struct by_status {
-    atomic_ullong count[LK_STATUS_COUNT];
+const struct metrics_scale metrics_sizes = {
+    .count = 11,
+    .unit = 1,
+    .at = {{1, "1"},
+           {2, "2"},
+           {4, "4"},
+           {8, "8"},
+           {16, "16"},
+           {32, "32"},
+           {64, "64"},
+           {128, "128"},
+           {256, "256"},
+           {512, "512"},
+           {1024, "1024"}},
 };
 
-struct histogram {
-    atomic_ullong bucket[BUCKETS + 1]; /* each on its own; summed up when rendered */
-    atomic_ullong sum_ns;
-};
-
-struct guard_metrics {
-    atomic_ullong orders[OUTCOME_COUNT];
-    atomic_ullong batches;
-    atomic_ullong purchases;
-    struct histogram wait;
-} __attribute__((aligned(CACHE_LINE)));
-
-struct metrics {
-    atomic_ullong requests[STATUS_COUNT] __attribute__((aligned(CACHE_LINE)));
-    struct guard_metrics guards[GUARDS_MAX + 1]; /* as guard_at(); [guard_count]: not known */
-    struct histogram batch_time;
-    struct by_status acquires;
-    struct by_status releases;
-    struct by_status renewals;
-    struct by_status round_trips;
-    struct by_status connects;
-    size_t guard_count;
-};
+/* What this thread's locks have told since its last batch. */
+static _Thread_local struct {
+    int64_t round_trip_ns; /* the last one */
+    int64_t wait_ns;       /* for locks */
+    int64_t hold_ns;       /* of a lock; 0: none was held */
+    int64_t acquired_at_ns;
+    char token[64]; /* of the lock acquired then */
+    bool has_locked;
+} batch_locks;
 
 static void add(atomic_ullong *counter, unsigned long long count)
 {
     atomic_fetch_add_explicit(counter, count, memory_order_relaxed);
 }
 
-static unsigned long long read_count(const atomic_ullong *counter)
+struct metrics *metrics_new(metrics_route_at route_at)
 {
-    return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
-struct metrics *metrics_new(void)
-{
-    struct metrics *self = aligned_alloc(CACHE_LINE, sizeof *self);
+    struct metrics *self = aligned_alloc(METRICS_CACHE_LINE, sizeof *self);
+    const char *ignored = NULL;
 
     if (!self) return NULL;
     memset(self, 0, sizeof *self);
-    while (self->guard_count < GUARDS_MAX && guard_at(self->guard_count))
+    self->route_at = route_at;
+    while (route_at && self->route_count < METRICS_ROUTES_MAX &&
+           route_at(self->route_count, &ignored, &ignored))
+        self->route_count++;
+    while (self->guard_count < METRICS_GUARDS_MAX && guard_at(self->guard_count))
         self->guard_count++;
     return self;
 }
@@ -85,16 +82,46 @@ void metrics_free(struct metrics *self)
     free(self);
 }
 
-void metrics_count_request(struct metrics *self, int status)
+static metrics_class class_of(int status)
+{
+    switch (status / 100) {
+    case 2:
+        return METRICS_2XX;
+    case 4:
+        return METRICS_4XX;
+    case 5:
+        return METRICS_5XX;
+    default:
+        return METRICS_OTHER;
+    }
+}
+
+void metrics_count_request(struct metrics *self, unsigned route, int status)
 {
     size_t i = 0;
 
-    while (i < STATUS_COUNT - 1 && statuses[i] != status)
+    while (i < METRICS_STATUSES - 1 && metrics_statuses[i] != status)
         i++;
-    add(&self->requests[i], 1);
+    add(&self->answers[i], 1);
+    add(&self->requests[route <= self->route_count ? route : 0][class_of(status)], 1);
 }
 
-static struct guard_metrics *guard_metrics_of(struct metrics *self, const char *guard)
+void metrics_count_rate_limited(struct metrics *self)
+{
+    add(&self->rate_limited, 1);
+}
+
+void metrics_count_events(struct metrics *self, event_kind kind, unsigned count)
+{
+    add(&self->events[kind], count);
+}
+
+void metrics_count_drop(struct metrics *self, metrics_drop reason)
+{
+    add(&self->drops[reason], 1);
+}
+
+static struct metrics_of_guard *of_guard(struct metrics *self, const char *guard)
 {
     size_t i = 0;
 
@@ -105,48 +132,96 @@ static struct guard_metrics *guard_metrics_of(struct metrics *self, const char *
 
 void metrics_count_order(struct metrics *self, const char *guard, outcome result)
 {
-    add(&guard_metrics_of(self, guard)->orders[result], 1);
+    add(&of_guard(self, guard)->orders[result], 1);
 }
 
-static void observe(struct histogram *histogram, int64_t ns)
+static void observe(struct metrics_histogram *histogram, const struct metrics_scale *scale,
+                    int64_t value)
 {
     size_t i = 0;
 
-    while (i < BUCKETS && ns > bounds[i].ns)
+    while (i < scale->count && value > scale->at[i].bound)
         i++;
     add(&histogram->bucket[i], 1);
-    if (ns > 0) add(&histogram->sum_ns, (unsigned long long)ns);
+    if (value > 0) add(&histogram->sum, (unsigned long long)value);
 }
 
 void metrics_on_batch(const char *guard, size_t count, int64_t waited_ns, int64_t ran_ns, void *arg)
 {
     struct metrics *self = arg;
-    struct guard_metrics *of_guard = guard_metrics_of(self, guard);
+    struct metrics_of_guard *shown = of_guard(self, guard);
 
-    add(&of_guard->batches, 1);
-    add(&of_guard->purchases, count);
-    observe(&of_guard->wait, waited_ns);
-    observe(&self->batch_time, ran_ns);
+    observe(&shown->batch_size, &metrics_sizes, (int64_t)count);
+    observe(&shown->queue_wait, &metrics_seconds, waited_ns);
+    observe(&shown->batch_time, &metrics_seconds, ran_ns);
+    if (batch_locks.has_locked) observe(&shown->lock_wait, &metrics_seconds, batch_locks.wait_ns);
+    if (batch_locks.hold_ns > 0) observe(&shown->lock_hold, &metrics_seconds, batch_locks.hold_ns);
+    batch_locks.wait_ns = batch_locks.hold_ns = 0;
+    batch_locks.has_locked = false;
+}
+
+/* Acquire, script and release went in one round trip: the lock was held within it, no longer. */
+static void note_run(const struct lk_event *event)
+{
+    int64_t held_ns = event->status == LK_OK ? batch_locks.round_trip_ns : 0;
+
+    batch_locks.has_locked = true;
+    batch_locks.hold_ns = held_ns;
+    if (event->duration_ns > held_ns) batch_locks.wait_ns += event->duration_ns - held_ns;
+}
+
+static void note_acquire(const struct lk_event *event)
+{
+    batch_locks.has_locked = true;
+    batch_locks.wait_ns += event->duration_ns;
+    batch_locks.token[0] = '\0';
+    if (event->status != LK_OK || !event->token || strlen(event->token) >= sizeof batch_locks.token)
+        return;
+    (void)stpcpy(batch_locks.token, event->token);
+    batch_locks.acquired_at_ns = event->at_ns;
+}
+
+static void note_release(const struct lk_event *event)
+{
+    if (!batch_locks.token[0] || !event->token || strcmp(event->token, batch_locks.token) != 0)
+        return;
+    batch_locks.hold_ns = event->at_ns - batch_locks.acquired_at_ns;
+    batch_locks.token[0] = '\0';
+}
+
+/* Other locks (of node numbers) are nobody's batch. */
+static bool is_of_sale(const struct lk_event *event)
+{
+    static const char prefix[] = "seckill:{";
+
+    return event->key && strncmp(event->key, prefix, sizeof prefix - 1) == 0;
 }
 
 void metrics_on_event(const struct lk_event *event, void *arg)
 {
     struct metrics *self = arg;
-    struct by_status *of_event = NULL;
+    struct metrics_by_status *of_event = NULL;
 
     switch (event->type) {
     case LK_EVENT_ACQUIRE:
+        of_event = &self->acquires;
+        if (is_of_sale(event)) note_acquire(event);
+        break;
     case LK_EVENT_RUN:
         of_event = &self->acquires;
+        if (is_of_sale(event)) note_run(event);
         break;
     case LK_EVENT_RELEASE:
         of_event = &self->releases;
+        note_release(event);
         break;
     case LK_EVENT_RENEW:
         of_event = &self->renewals;
         break;
     case LK_EVENT_ROUND_TRIP:
         of_event = &self->round_trips;
+        batch_locks.round_trip_ns = event->duration_ns;
+        observe(&self->round_trip_time, &metrics_seconds, event->duration_ns);
         break;
     case LK_EVENT_CONNECT:
         of_event = &self->connects;
@@ -156,127 +231,4 @@ void metrics_on_event(const struct lk_event *event, void *arg)
         return;
     }
     add(&of_event->count[event->status], 1);
-}
-
-/* ---- rendering: any thread, into memory of its own ------------------------------------------- */
-
-static void print_head(FILE *out, const char *name, const char *type, const char *help)
-{
-    (void)fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static const char *guard_name(const struct metrics *self, size_t i)
-{
-    return i < self->guard_count ? guard_at(i)->name : "unknown";
-}
-
-static void print_requests(FILE *out, const struct metrics *self)
-{
-    print_head(out, "seckill_http_requests_total", "counter", "Requests answered.");
-    for (size_t i = 0; i < STATUS_COUNT; i++) {
-        char code[12] = "other";
-
-        if (statuses[i]) (void)snprintf(code, sizeof code, "%d", statuses[i]);
-        (void)fprintf(out, "seckill_http_requests_total{code=\"%s\"} %llu\n", code,
-                      read_count(&self->requests[i]));
-    }
-}
-
-static void print_orders(FILE *out, const struct metrics *self)
-{
-    print_head(out, "seckill_orders_total", "counter", "Purchases by guard and outcome.");
-    for (size_t i = 0; i <= self->guard_count; i++) {
-        for (int o = 0; o < OUTCOME_COUNT; o++) {
-            (void)fprintf(out, "seckill_orders_total{guard=\"%s\",outcome=\"%s\"} %llu\n",
-                          guard_name(self, i), outcome_name((outcome)o),
-                          read_count(&self->guards[i].orders[o]));
-        }
-    }
-}
-
-static void print_batches(FILE *out, const struct metrics *self)
-{
-    print_head(out, "seckill_batches_total", "counter", "Runs of a guard.");
-    for (size_t i = 0; i < self->guard_count; i++)
-        (void)fprintf(out, "seckill_batches_total{guard=\"%s\"} %llu\n", guard_name(self, i),
-                      read_count(&self->guards[i].batches));
-    print_head(out, "seckill_batch_purchases_total", "counter", "Purchases in these runs.");
-    for (size_t i = 0; i < self->guard_count; i++)
-        (void)fprintf(out, "seckill_batch_purchases_total{guard=\"%s\"} %llu\n",
-                      guard_name(self, i), read_count(&self->guards[i].purchases));
-}
-
-/* `label` is `guard="mutex"` or "". */
-static void print_histogram(FILE *out, const char *name, const char *label,
-                            const struct histogram *histogram)
-{
-    const char *comma = *label ? "," : "";
-    const char *open = *label ? "{" : "";
-    const char *close = *label ? "}" : "";
-    unsigned long long count = 0;
-
-    for (size_t i = 0; i < BUCKETS; i++) {
-        count += read_count(&histogram->bucket[i]);
-        (void)fprintf(out, "%s_bucket{%s%sle=\"%s\"} %llu\n", name, label, comma, bounds[i].seconds,
-                      count);
-    }
-    count += read_count(&histogram->bucket[BUCKETS]);
-    (void)fprintf(out, "%s_bucket{%s%sle=\"+Inf\"} %llu\n", name, label, comma, count);
-    (void)fprintf(out, "%s_sum%s%s%s %.9f\n", name, open, label, close,
-                  (double)read_count(&histogram->sum_ns) / 1e9);
-    (void)fprintf(out, "%s_count%s%s%s %llu\n", name, open, label, close, count);
-}
-
-static void print_histograms(FILE *out, const struct metrics *self)
-{
-    char label[SALE_GUARD_MAX + 16];
-
-    print_head(out, "seckill_lock_wait_seconds", "histogram",
-               "How long a batch's first purchase waited until its batch ran.");
-    for (size_t i = 0; i < self->guard_count; i++) {
-        (void)snprintf(label, sizeof label, "guard=\"%s\"", guard_name(self, i));
-        print_histogram(out, "seckill_lock_wait_seconds", label, &self->guards[i].wait);
-    }
-    print_head(out, "seckill_batch_seconds", "histogram", "How long a guard ran.");
-    print_histogram(out, "seckill_batch_seconds", "", &self->batch_time);
-}
-
-static void print_by_status(FILE *out, const char *name, const char *help,
-                            const struct by_status *counters)
-{
-    print_head(out, name, "counter", help);
-    for (int status = 0; status < LK_STATUS_COUNT; status++)
-        (void)fprintf(out, "%s{result=\"%s\"} %llu\n", name, lk_status_name((lk_status)status),
-                      read_count(&counters->count[status]));
-}
-
-static void print_all(FILE *out, const struct metrics *self, unsigned queue_depth)
-{
-    print_requests(out, self);
-    print_orders(out, self);
-    print_batches(out, self);
-    print_head(out, "seckill_queue_depth", "gauge", "Purchases waiting or running now.");
-    (void)fprintf(out, "seckill_queue_depth %u\n", queue_depth);
-    print_histograms(out, self);
-    print_by_status(out, "seckill_lock_acquire_total", "Acquires of locks.", &self->acquires);
-    print_by_status(out, "seckill_lock_release_total",
-                    "Releases; not-owner: a lease was too short.", &self->releases);
-    print_by_status(out, "seckill_lock_renewals_total", "Renewals of leases.", &self->renewals);
-    print_by_status(out, "seckill_redis_round_trips_total", "Pipelines sent to Redis.",
-                    &self->round_trips);
-    print_by_status(out, "seckill_redis_connects_total", "Connections to Redis.", &self->connects);
-    print_head(out, "seckill_build_info", "gauge", "The version that runs.");
-    (void)fprintf(out, "seckill_build_info{version=\"%s\"} 1\n", SECKILL_VERSION);
-}
-
-char *metrics_render(const struct metrics *self, unsigned queue_depth, size_t *out_len)
-{
-    char *text = NULL;
-    FILE *out = open_memstream(&text, out_len);
-
-    if (!out) return NULL;
-    print_all(out, self, queue_depth);
-    if (fclose(out) == 0) return text;
-    free(text);
-    return NULL;
 }

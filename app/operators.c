@@ -1,6 +1,6 @@
 /*
- * What operators ask: create, show and end sales, list orders. The table of routes has checked the
- * token. Every change is logged. Runs on civetweb's threads.
+ * What operators ask: create and show sales, list orders (what they do to a sale that is there:
+ * operator_steps.c). The table of routes has checked the token. Runs on civetweb's threads.
  */
 #include <string.h>
 
@@ -79,19 +79,6 @@ void operators_list_sales(struct service *service, struct http_request *request,
 
 void operators_show_sale(struct service *service, struct http_request *request, const char *id)
 {
-    handlers_send_sale(service, request, id, JSON_FOR_OPERATORS);
-}
-
-void operators_end_sale(struct service *service, struct http_request *request, const char *id)
-{
-    struct lk_error err = {0};
-    store_status status = store_end_sale(service->store, id, &err);
-
-    if (status != STORE_OK) {
-        handlers_send_store_failure(request, status, &err);
-        return;
-    }
-    log_line(LOG_INFO, "sale %s: ended", id);
     handlers_send_sale(service, request, id, JSON_FOR_OPERATORS);
 }
 

@@ -149,6 +149,8 @@ static bool start_process(struct redis_child *self, struct refusal *why)
                                 "yes",
                                 "--appendfsync",
                                 "always",
+                                "--auto-aof-rewrite-min-size",
+                                "512mb",
                                 "--save",
                                 "",
                                 "--maxmemory-policy",

@@ -7,16 +7,17 @@
 #include <string.h>
 
 #include "handlers.h"
+#include "stock_report.h"
 
-void service_request_ends(struct service *service, int status)
+void service_request_ends(struct service *service, const struct http_request *request)
 {
-    metrics_count_request(service->metrics, status);
+    metrics_count_request(service->metrics, request->route, request->status);
     atomic_fetch_sub(&service->requests, 1);
 }
 
 struct route {
     const char *method;
-    const char *path; /* {id}: one segment, a sale's id */
+    const char *path; /* {id}: one segment, a sale's id; {name}: one segment, of the same letters */
     enum route_port ports;
     enum { FOR_ANYBODY, FOR_THE_OPERATOR } who;
     route_handler handler;
@@ -59,6 +60,10 @@ static void serve_version(struct service *service, struct http_request *request,
     text_add_json(&body, SECKILL_VERSION);
     TEXT_ADD(&body, ",\"instance\":");
     text_add_json(&body, service->config->instance);
+    TEXT_ADD(&body, ",\"redis\":");
+    text_add_json(&body, service->facts->version);
+    TEXT_ADD(&body, ",\"durability\":");
+    text_add_json(&body, durability_name(service->facts->durability));
     TEXT_ADD(&body, "}\n");
     http_send_json(request, 200, &body);
 }
@@ -66,7 +71,17 @@ static void serve_version(struct service *service, struct http_request *request,
 static void serve_metrics(struct service *service, struct http_request *request, const char *id)
 {
     size_t len = 0;
-    char *text = metrics_render(service->metrics, group_commit_depth(service->commit), &len);
+    struct metrics_stock stock[STOCK_REPORT_MAX];
+    struct metrics_now now = {.queue_depth = group_commit_depth(service->commit),
+                              .requests = atomic_load(&service->requests),
+                              .streams = atomic_load(&service->streams),
+                              .buyer_connections = atomic_load(&service->buyer_connections),
+                              .operator_connections = atomic_load(&service->operator_connections),
+                              .stock = stock};
+    char *text = NULL;
+
+    now.is_store_up = stock_report_read(service->client, stock, &now.stock_count);
+    text = metrics_render(service->metrics, &now, &len);
 
     (void)id;
     if (!text) {
@@ -88,19 +103,46 @@ static const struct route routes[] = {
     {"POST", SALES "/{id}/orders", PORT_BUYERS, FOR_ANYBODY, buyers_buy},
     {"GET", SALES "/{id}/orders/me", PORT_BUYERS, FOR_ANYBODY, buyers_show_order},
     {"GET", SALES "/{id}", PORT_BUYERS, FOR_ANYBODY, buyers_show_sale},
+    {"GET", SALES "/{id}/events", PORT_BUYERS, FOR_ANYBODY, streams_watch_sale},
     {"GET", SALES, PORT_BUYERS, FOR_ANYBODY, buyers_list_sales},
     {"GET", "/api/v1/time", PORT_BUYERS, FOR_ANYBODY, buyers_time},
     {"POST", ADMIN_SALES, PORT_OPERATORS, FOR_THE_OPERATOR, operators_create_sale},
     {"GET", ADMIN_SALES, PORT_OPERATORS, FOR_THE_OPERATOR, operators_list_sales},
     {"GET", ADMIN_SALES "/{id}", PORT_OPERATORS, FOR_THE_OPERATOR, operators_show_sale},
+    {"PATCH", ADMIN_SALES "/{id}", PORT_OPERATORS, FOR_THE_OPERATOR, operators_patch_sale},
+    {"POST", ADMIN_SALES "/{id}/pause", PORT_OPERATORS, FOR_THE_OPERATOR, operators_pause_sale},
+    {"POST", ADMIN_SALES "/{id}/resume", PORT_OPERATORS, FOR_THE_OPERATOR, operators_resume_sale},
+    {"POST", ADMIN_SALES "/{id}/restock", PORT_OPERATORS, FOR_THE_OPERATOR, operators_restock_sale},
     {"POST", ADMIN_SALES "/{id}/end", PORT_OPERATORS, FOR_THE_OPERATOR, operators_end_sale},
+    {"GET", ADMIN_SALES "/{id}/audit", PORT_OPERATORS, FOR_THE_OPERATOR, operators_audit_sale},
     {"GET", ADMIN_SALES "/{id}/orders", PORT_OPERATORS, FOR_THE_OPERATOR, operators_list_orders},
     {"GET", "/readyz", PORT_BOTH, FOR_ANYBODY, serve_readyz},
     {"GET", "/version", PORT_BOTH, FOR_ANYBODY, serve_version},
     {"GET", "/metrics", PORT_BOTH, FOR_ANYBODY, serve_metrics},
+    {"GET", "/openapi.json", PORT_BOTH, FOR_ANYBODY, documents_show_api},
+    {"GET", "/problems/{name}", PORT_BOTH, FOR_ANYBODY, documents_show_problem},
 };
 
 enum { ROUTE_COUNT = sizeof routes / sizeof routes[0] };
+
+bool routes_at(size_t index, struct route_text *out)
+{
+    if (index >= ROUTE_COUNT) return false;
+    *out = (struct route_text){.method = routes[index].method,
+                               .path = routes[index].path,
+                               .is_for_buyers = routes[index].ports & PORT_BUYERS,
+                               .is_for_operators = routes[index].ports & PORT_OPERATORS,
+                               .needs_token = routes[index].who == FOR_THE_OPERATOR};
+    return true;
+}
+
+bool routes_label(size_t index, const char **out_method, const char **out_path)
+{
+    if (index >= ROUTE_COUNT) return false;
+    *out_method = routes[index].method;
+    *out_path = routes[index].path;
+    return true;
+}
 
 bool routes_path_fits(const char *pattern, const char *path, char id[SALE_ID_MAX + 1])
 {
@@ -130,7 +172,7 @@ static void run(const struct route *route, struct service *service, struct http_
 {
     if (route->who == FOR_THE_OPERATOR && !identity_check_operator(service->identity, request))
         return;
-    if (!*id && strchr(route->path, '{')) {
+    if (!*id && strstr(route->path, "{id}")) {
         http_send_problem(
             request, PROBLEM_INVALID_REQUEST,
             &(struct http_detail){.detail = "A sale's id is 1 to 40 of a-z 0-9 -.", .field = "id"});
@@ -168,6 +210,7 @@ void routes_serve(struct service *service, enum route_port port, struct http_req
         if (!(routes[i].ports & port) || !routes_path_fits(routes[i].path, request->path, id))
             continue;
         if (method_fits(&routes[i], request)) {
+            request->route = (unsigned)i + 1;
             run(&routes[i], service, request, id);
             return;
         }

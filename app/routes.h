@@ -11,21 +11,45 @@
 #include "http.h"
 #include "identity.h"
 #include "metrics.h"
+#include "rate.h"
+#include "startup.h"
 #include "store.h"
 
 /* What handlers work with; everything is borrowed and safe for any number of threads. */
 struct service {
     const struct config *config;
     const struct identity *identity;
+    struct rate *rate;                 /* of each buyer; NULL: no limit */
+    const struct startup_facts *facts; /* of Redis, when it was asked */
+    lk_client *client;
     struct store *store;
     struct group_commit *commit;
     struct metrics *metrics;
-    atomic_uint requests;    /* read and not answered yet */
+    atomic_uint requests;             /* read and not answered yet */
+    atomic_uint buyer_connections;    /* open */
+    atomic_uint operator_connections; /* open */
+    struct broadcast *broadcast;      /* events of sales */
+    atomic_uint streams;              /* of events, open; each is a buyer's connection too */
     atomic_bool is_draining; /* stopping: readyz says so, connections end with their answer */
 };
 
-/* A request has been answered with this status. */
-void service_request_ends(struct service *service, int status);
+/* A request has been answered. */
+void service_request_ends(struct service *service, const struct http_request *request);
+
+/* One row of the table. Everything is static. */
+struct route_text {
+    const char *method;
+    const char *path; /* "/api/v1/sales/{id}" */
+    bool is_for_buyers;
+    bool is_for_operators; /* on their port */
+    bool needs_token;      /* the operator's */
+};
+
+/* The rows in their order; false past the end. */
+bool routes_at(size_t index, struct route_text *out);
+
+/* The same, for metrics_new(). */
+bool routes_label(size_t index, const char **out_method, const char **out_path);
 
 enum route_port { PORT_BUYERS = 1, PORT_OPERATORS = 2, PORT_BOTH = 3 };
 

@@ -15,7 +15,7 @@ static bool is_word(const char *text, size_t max, bool with_upper, const char *e
 {
     size_t len = 0;
 
-    for (; text[len] != '\0' && len <= max; len++) {
+    for (; len <= max && text[len] != '\0'; len++) {
         bool is_ok = strchr(lower_digits, text[len]) || strchr(extra, text[len]) ||
                      (with_upper && strchr(upper, text[len]));
 

@@ -38,7 +38,8 @@ struct sale {
     char title[SALE_TITLE_MAX + 1];
     char guard[SALE_GUARD_MAX + 1];
     char stored_state[16]; /* "open", "paused" or "ended" */
-    int64_t initial;       /* units put up for sale */
+    int64_t initial;       /* units put up for sale at first */
+    int64_t restocked;     /* units put up later */
     int64_t left;          /* units left; a flawed guard can make it anything */
     int64_t starts_ms;     /* Unix epoch, by Redis' clock */
     int64_t ends_ms;       /* 0: open end */

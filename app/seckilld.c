@@ -6,16 +6,19 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lockkit/lockkit.h"
 
+#include "broadcast.h"
 #include "clock.h"
 #include "redis_child.h"
 #include "server.h"
@@ -24,6 +27,7 @@ enum {
     TICK_MS = 100,
     DRAIN_MIN_MS = 300, /* long enough for connections in use to hear that they end */
     DRAIN_MAX_MS = 5000,
+    ALONE_POOL_SIZE = 64, /* --batch 1: every purchase needs a connection while it runs */
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
     PATH_SIZE = 4096,
@@ -33,11 +37,15 @@ enum {
 struct parts {
     struct redis_child *redis;
     struct identity *identity;
+    struct rate *rate;
     struct metrics *metrics;
     lk_client *client;
     struct store *store;
     struct group_commit *commit;
+    struct broadcast *broadcast;
     struct server *server;
+    struct startup_facts facts; /* of Redis */
+    const sigset_t *signals;    /* borrowed */
     struct service service;
 };
 
@@ -62,6 +70,7 @@ static void block_signals(sigset_t *out)
         (void)sigaddset(out, ours[i]);
     (void)pthread_sigmask(SIG_BLOCK, out, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)mallopt(M_ARENA_MAX, 2); /* thousands of threads that seldom allocate: less to keep */
 }
 
 /* Wait up to one tick for a signal; true when one came. */
@@ -72,19 +81,42 @@ static bool signal_came(const sigset_t *ours)
     return sigtimedwait(ours, NULL, &tick) > 0;
 }
 
-static int open_client(const char *url, struct parts *parts)
+static int open_client(const char *url, bool is_alone, struct parts *parts)
 {
     struct refusal why = {0};
     struct lk_error err = {0};
 
-    parts->client = lk_client_open(&(struct lk_client_options){.url = url,
-                                                               .on_event = metrics_on_event,
-                                                               .on_event_arg = parts->metrics},
-                                   &err);
+    parts->client =
+        lk_client_open(&(struct lk_client_options){.url = url,
+                                                   .pool_size = is_alone ? ALONE_POOL_SIZE : 0,
+                                                   .on_event = metrics_on_event,
+                                                   .on_event_arg = parts->metrics},
+                       &err);
     if (parts->client) return 0;
     (void)refusal_say(&why, "%s%s", err.code == LK_INVALID ? "--redis: " : "redis: ",
                       err.text[0] ? err.text : lk_status_meaning(err.code));
     return fail(err.code == LK_INVALID ? EXIT_USAGE : EXIT_FAILED, &why);
+}
+
+static bool start_is_given_up(void *arg)
+{
+    const struct parts *parts = arg;
+
+    return signal_came(parts->signals);
+}
+
+static int check_redis(struct parts *parts)
+{
+    struct refusal why = {0};
+
+    if (startup_check(parts->client, start_is_given_up, parts, &parts->facts, &why)) {
+        log_line(LOG_INFO, "redis %s, %s: %s", parts->facts.version,
+                 durability_name(parts->facts.durability),
+                 durability_meaning(parts->facts.durability));
+        return 0;
+    }
+    if (!why.text[0]) (void)refusal_say(&why, "stopped while Redis was loading its data");
+    return fail(EXIT_FAILED, &why);
 }
 
 static int start_store(const struct config *config, struct parts *parts)
@@ -96,7 +128,9 @@ static int start_store(const struct config *config, struct parts *parts)
         parts->redis = redis_child_start(config->data, &why);
         if (!parts->redis) return fail(EXIT_FAILED, &why);
     }
-    failed = open_client(config->redis ? config->redis : redis_child_url(parts->redis), parts);
+    failed = open_client(config->redis ? config->redis : redis_child_url(parts->redis),
+                         config->batch == 1, parts);
+    if (!failed) failed = check_redis(parts);
     if (failed) return failed;
     parts->store = store_new(parts->client, config->instance);
     parts->commit = group_commit_new(&(struct group_commit_options){
@@ -111,12 +145,28 @@ static int start_store(const struct config *config, struct parts *parts)
         .on_batch = metrics_on_batch,
         .on_batch_arg = parts->metrics,
     });
-    return parts->store && parts->commit ? 0 : fail_for_memory();
+    if (!parts->store || !parts->commit) return fail_for_memory();
+    parts->broadcast = broadcast_new(parts->store);
+    return parts->broadcast ? 0 : fail_for_memory();
+}
+
+/* Add the key of a file, if there is one; its flag is named in what is said. */
+static bool add_key(struct token_keys *keys, const char *flag, const char *path,
+                    struct refusal *why)
+{
+    struct refusal of_file = {0};
+
+    if (!path) return true;
+    if (!token_key_read(path, &keys->key[keys->count], &of_file))
+        return refusal_say(why, "%s: %s", flag, of_file.text);
+    keys->count++;
+    return true;
 }
 
 static int start_identity(const struct config *config, struct parts *parts)
 {
     struct refusal why = {0};
+    struct token_keys keys = {0};
     char token_file[PATH_SIZE];
 
     if (mkdir(config->data, 0700) != 0 && errno != EEXIST) {
@@ -126,9 +176,22 @@ static int start_identity(const struct config *config, struct parts *parts)
     (void)snprintf(token_file, sizeof token_file, "%s%s",
                    config->admin_token ? config->admin_token : config->data,
                    config->admin_token ? "" : "/admin.token");
-    parts->identity = identity_new(
-        &(struct identity_options){.trusts_user_id = config->lab, .token_file = token_file}, &why);
+    if (!add_key(&keys, "--token-key", config->token_key, &why) ||
+        !add_key(&keys, "--token-key-2", config->token_key_2, &why))
+        return fail(EXIT_USAGE, &why);
+    parts->identity = identity_new(&(struct identity_options){.trusts_user_id = config->lab,
+                                                              .operator_file = token_file,
+                                                              .keys = &keys},
+                                   &why);
+    explicit_bzero(&keys, sizeof keys);
     return parts->identity ? 0 : fail(EXIT_FAILED, &why);
+}
+
+static bool start_rate(const struct config *config, struct parts *parts)
+{
+    if (config->rate.per_s == 0) return true;
+    parts->rate = rate_new(&(struct rate_options){.limit = config->rate});
+    return parts->rate != NULL;
 }
 
 static int start_all(const struct config *config, struct parts *parts)
@@ -137,15 +200,19 @@ static int start_all(const struct config *config, struct parts *parts)
     int failed = start_identity(config, parts);
 
     if (failed) return failed;
-    parts->metrics = metrics_new();
-    if (!parts->metrics) return fail_for_memory();
+    parts->metrics = metrics_new(routes_label);
+    if (!parts->metrics || !start_rate(config, parts)) return fail_for_memory();
     failed = start_store(config, parts);
     if (failed) return failed;
     parts->service.config = config;
     parts->service.identity = parts->identity;
+    parts->service.rate = parts->rate;
+    parts->service.facts = &parts->facts;
+    parts->service.client = parts->client;
     parts->service.store = parts->store;
     parts->service.commit = parts->commit;
     parts->service.metrics = parts->metrics;
+    parts->service.broadcast = parts->broadcast;
     parts->server = server_start(&parts->service, &why);
     return parts->server ? 0 : fail(EXIT_FAILED, &why);
 }
@@ -165,6 +232,8 @@ static void print_url_without_password(const char *url)
 
 static void announce(const struct config *config, const struct parts *parts)
 {
+    if (!config->token_key && !config->lab)
+        log_line(LOG_WARN, "no --token-key and no --lab: nobody can buy");
     (void)printf("seckilld %s: buyers http://%s, admin http://%s, redis ", config->instance,
                  server_address(parts->server, PORT_BUYERS),
                  server_address(parts->server, PORT_OPERATORS));
@@ -179,6 +248,7 @@ static bool drain(struct parts *parts, const sigset_t *ours)
     int64_t began_ms = clock_mono_ms();
 
     atomic_store(&parts->service.is_draining, true);
+    broadcast_end(parts->broadcast);
     for (;;) {
         int64_t spent_ms = clock_mono_ms() - began_ms;
 
@@ -191,10 +261,12 @@ static bool drain(struct parts *parts, const sigset_t *ours)
 static void stop_all(struct parts *parts)
 {
     server_stop(parts->server);
+    broadcast_free(parts->broadcast);
     group_commit_free(parts->commit);
     store_free(parts->store);
     lk_client_close(parts->client);
     metrics_free(parts->metrics);
+    rate_free(parts->rate);
     identity_free(parts->identity);
     redis_child_stop(parts->redis);
 }
@@ -232,7 +304,11 @@ int main(int argc, char **argv)
         break;
     }
     log_set_level(config.log_level);
+    log_set_format(config.log_format);
+    /* Keys are in memory: no core dump, no debugger but root's. Cannot fail. */
+    if (!config.lab) (void)prctl(PR_SET_DUMPABLE, 0);
     block_signals(&ours);
+    parts.signals = &ours;
     failed = start_all(&config, &parts);
     if (!failed) {
         announce(&config, &parts);

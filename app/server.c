@@ -46,9 +46,10 @@ struct listener {
     struct service *service;    /* borrowed */
     struct mg_context *context; /* owned */
     enum route_port port;
-    unsigned limit; /* connections served without haste */
+    unsigned limit;   /* connections served without haste */
+    unsigned streams; /* besides them, of events; each keeps its thread */
     char address[ADDRESS_SIZE];
-    atomic_uint connections;
+    atomic_uint *connections; /* the service's count of those that are open */
 };
 
 struct server {
@@ -71,7 +72,7 @@ static int on_connection(const struct mg_connection *conn, void **conn_data)
     if (listener->port == PORT_BUYERS) *conn_data = connection_new(); /* NULL: slower answers */
     served.since_ms = clock_mono_ms();
     served.requests = 0;
-    atomic_fetch_add_explicit(&listener->connections, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(listener->connections, 1, memory_order_relaxed);
     return 0;
 }
 
@@ -86,12 +87,17 @@ static void on_connection_closed(const struct mg_connection *conn)
 {
     struct listener *listener = mg_get_user_context_data(conn);
 
-    atomic_fetch_sub_explicit(&listener->connections, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(listener->connections, 1, memory_order_relaxed);
 }
 
 static bool has_had_its_share(const struct listener *listener)
 {
-    if (atomic_load_explicit(&listener->connections, memory_order_relaxed) <= listener->limit)
+    unsigned streams = 0; /* they have threads of their own, and take nobody's place */
+
+    if (listener->streams > 0)
+        streams = atomic_load_explicit(&listener->service->streams, memory_order_relaxed);
+    if (atomic_load_explicit(listener->connections, memory_order_relaxed) <=
+        listener->limit + streams)
         return false;
     return served.requests >= FAIR_SHARE_REQUESTS ||
            clock_mono_ms() - served.since_ms >= FAIR_SHARE_MS;
@@ -111,7 +117,7 @@ static int on_request(struct mg_connection *conn)
     if (http_read_head(conn, &request)) routes_serve(service, listener->port, &request);
     if (request.is_detached) return DETACHED_STATUS;
     assert(request.status != 0);
-    service_request_ends(service, request.status);
+    service_request_ends(service, &request);
     return request.status;
 }
 
@@ -122,7 +128,7 @@ static int on_library_error(struct mg_connection *conn, int status, const char *
 
     (void)text; /* says what civetweb could not read, in its words */
     if (connection) connection_settle(connection); /* the answer before comes first */
-    metrics_count_request(listener->service->metrics, status);
+    metrics_count_request(listener->service->metrics, 0, status);
     http_send_library_error(conn, status);
     return 0;
 }
@@ -141,10 +147,11 @@ static unsigned spare_threads(unsigned limit)
     return 1 + limit / 64;
 }
 
-static bool raise_file_limit(unsigned connections, struct refusal *why)
+/* A stream has a socket and a descriptor that wakes it. */
+static bool raise_file_limit(unsigned connections, unsigned streams, struct refusal *why)
 {
     struct rlimit limit = {0};
-    rlim_t need = connections + spare_threads(connections) + 2 * QUEUE + OTHER_FILES;
+    rlim_t need = connections + spare_threads(connections) + 2 * streams + 2 * QUEUE + OTHER_FILES;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return refusal_say(why, "RLIMIT_NOFILE: %s", strerrordesc_np(errno));
@@ -234,7 +241,8 @@ static struct mg_context *start_library(struct listener *self, const char *addre
     struct mg_init_data init = {
         .callbacks = &callbacks, .user_data = self, .configuration_options = options};
 
-    (void)snprintf(threads, sizeof threads, "%u", self->limit + spare_threads(self->limit));
+    (void)snprintf(threads, sizeof threads, "%u",
+                   self->limit + spare_threads(self->limit) + self->streams);
     (void)snprintf(queue, sizeof queue, "%d", QUEUE);
     /* While a purchase is under way its connection looks idle to civetweb. */
     (void)snprintf(idle, sizeof idle, "%lld",
@@ -291,11 +299,15 @@ struct server *server_start(struct service *service, struct refusal *why)
     self->buyers.service = service;
     self->buyers.port = PORT_BUYERS;
     self->buyers.limit = connections;
+    self->buyers.streams = (unsigned)service->config->streams;
+    self->buyers.connections = &service->buyer_connections;
     self->operators.service = service;
     self->operators.port = PORT_OPERATORS;
     self->operators.limit = OPERATOR_CONNECTIONS;
+    self->operators.connections = &service->operator_connections;
     (void)mg_init_library(MG_FEATURES_DEFAULT);
-    good = raise_file_limit(connections, why) && start_listeners(self, service->config, why);
+    good = raise_file_limit(connections, self->buyers.streams, why) &&
+           start_listeners(self, service->config, why);
     (void)signal(SIGCHLD, SIG_DFL); /* civetweb ignores it, and then nobody can wait for a child */
     if (good) return self;
     server_stop(self);
@@ -314,7 +326,7 @@ unsigned server_requests(const struct server *self)
 
 unsigned server_connections(const struct server *self)
 {
-    return atomic_load(&self->buyers.connections) + atomic_load(&self->operators.connections);
+    return atomic_load(self->buyers.connections) + atomic_load(self->operators.connections);
 }
 
 static void *stop_listener(void *arg)

@@ -10,21 +10,19 @@
 #include <string.h>
 
 #include "app_scripts.h"
-#include "sale_keys.h"
+#include "store_inside.h"
 
 enum { SCAN_COUNT = 1000 }; /* orders per page */
 
-struct store {
-    lk_client *client;    /* borrowed */
-    const char *instance; /* borrowed */
-    lk_script *create;    /* owned */
-    lk_script *end;       /* owned */
+static const char *const script_names[] = {
+#define SCRIPT_NAME(value, name) [value] = (name),
+    STORE_SCRIPT_LIST(SCRIPT_NAME)
+#undef SCRIPT_NAME
 };
 
 /* The fields of a sale, in the order in which they are read. */
-static const char *const sale_fields[] = {"title", "initial", "starts_ms", "ends_ms",
-                                          "state", "guard",   "epoch"};
-enum { SALE_FIELDS = sizeof sale_fields / sizeof sale_fields[0] };
+const char *const store_sale_fields[STORE_SALE_FIELDS] = {
+    "title", "initial", "starts_ms", "ends_ms", "state", "guard", "epoch", "restocked"};
 
 static const struct lk_bytes all_sales = {.data = "seckill:sales",
                                           .len = sizeof "seckill:sales" - 1};
@@ -36,18 +34,20 @@ struct store *store_new(lk_client *client, const char *instance)
     if (!store) return NULL;
     store->client = client;
     store->instance = instance;
-    store->create = lk_script_new(app_script_named("create_sale"));
-    store->end = lk_script_new(app_script_named("end_sale"));
-    if (store->create && store->end) return store;
-    store_free(store);
-    return NULL;
+    for (size_t i = 0; i < STORE_SCRIPT_COUNT; i++) {
+        store->scripts[i] = lk_script_new(app_script_named(script_names[i]));
+        if (store->scripts[i]) continue;
+        store_free(store);
+        return NULL;
+    }
+    return store;
 }
 
 void store_free(struct store *store)
 {
     if (!store) return;
-    lk_script_free(store->create);
-    lk_script_free(store->end);
+    for (size_t i = 0; i < STORE_SCRIPT_COUNT; i++)
+        lk_script_free(store->scripts[i]);
     free(store);
 }
 
@@ -58,11 +58,11 @@ static store_status status_of(lk_status status)
     switch (status) {
     case LK_OK:
         return STORE_OK;
+    case LK_BUSY: /* no free connection */
     case LK_UNREACHABLE:
         return STORE_UNAVAILABLE;
     case LK_UNKNOWN:
         return STORE_UNKNOWN;
-    case LK_BUSY:
     case LK_NOT_OWNER:
     case LK_LOST:
     case LK_CANCELLED:
@@ -75,7 +75,7 @@ static store_status status_of(lk_status status)
     return STORE_FAILED;
 }
 
-static store_status failed(struct lk_error *err, const lk_reply *reply)
+store_status store_failed(struct lk_error *err, const lk_reply *reply)
 {
     struct lk_bytes words = lk_reply_bytes(reply);
 
@@ -92,7 +92,7 @@ static bool any_failed(lk_reply *const *replies, size_t count, struct lk_error *
 {
     for (size_t i = 0; i < count; i++) {
         if (lk_reply_type_of(replies[i]) != LK_REPLY_ERROR) continue;
-        (void)failed(err, replies[i]);
+        (void)store_failed(err, replies[i]);
         return true;
     }
     return false;
@@ -106,9 +106,8 @@ static void free_replies(lk_reply **replies, size_t count)
     }
 }
 
-/* Send commands; on STORE_OK none of the replies is an error, and they are the caller's; else NULL. */
-static store_status ask(struct store *store, const struct lk_command *commands, size_t count,
-                        lk_reply **replies, struct lk_error *err)
+store_status store_ask(struct store *store, const struct lk_command *commands, size_t count,
+                       lk_reply **replies, struct lk_error *err)
 {
     store_status status =
         status_of(lk_client_call(store->client, commands, count, 0, replies, err));
@@ -118,17 +117,26 @@ static store_status ask(struct store *store, const struct lk_command *commands, 
     return STORE_FAILED;
 }
 
-static bool to_number(const lk_reply *reply, int64_t *out)
+store_status store_run(struct store *store, enum store_script which, struct lk_eval eval,
+                       lk_reply **reply, struct lk_error *err)
+{
+    eval.script = store->scripts[which];
+    return status_of(lk_client_eval(store->client, &eval, 0, reply, err));
+}
+
+bool store_to_number(const lk_reply *reply, int64_t *out)
 {
     struct lk_bytes text = lk_reply_bytes(reply);
     char *end = NULL;
 
     if (!text.data || text.len == 0) return false;
-    *out = strtoll(text.data, &end, 10);
-    return end == text.data + text.len;
+    int64_t number = strtoll(text.data, &end, 10);
+    if (end != text.data + text.len) return false;
+    *out = number;
+    return true;
 }
 
-static bool to_text(const lk_reply *reply, char *out, size_t size)
+bool store_to_text(const lk_reply *reply, char *out, size_t size)
 {
     struct lk_bytes text = lk_reply_bytes(reply);
 
@@ -139,13 +147,13 @@ static bool to_text(const lk_reply *reply, char *out, size_t size)
 }
 
 /* { seconds, microseconds } of TIME */
-static bool to_time_ms(const lk_reply *reply, int64_t *out_ms)
+bool store_to_time_ms(const lk_reply *reply, int64_t *out_ms)
 {
     int64_t seconds = 0;
     int64_t microseconds = 0;
 
-    if (!to_number(lk_reply_at(reply, 0), &seconds)) return false;
-    if (!to_number(lk_reply_at(reply, 1), &microseconds)) return false;
+    if (!store_to_number(lk_reply_at(reply, 0), &seconds)) return false;
+    if (!store_to_number(lk_reply_at(reply, 1), &microseconds)) return false;
     *out_ms = seconds * 1000 + microseconds / 1000;
     return true;
 }
@@ -163,9 +171,9 @@ store_status store_time_ms(struct store *store, int64_t *out_ms, struct lk_error
 {
     struct lk_bytes word = LK_BYTES("TIME");
     lk_reply *reply = NULL;
-    store_status status = ask(store, &(struct lk_command){&word, 1}, 1, &reply, err);
+    store_status status = store_ask(store, &(struct lk_command){&word, 1}, 1, &reply, err);
 
-    if (status == STORE_OK && !to_time_ms(reply, out_ms)) status = failed(err, reply);
+    if (status == STORE_OK && !store_to_time_ms(reply, out_ms)) status = store_failed(err, reply);
     lk_reply_free(reply);
     return status;
 }
@@ -180,7 +188,7 @@ store_status store_create_sale(struct store *store, const struct sale *sale, str
     lk_reply *reply = NULL;
 
     /* Listed first: an id on the list without a sale is skipped, a sale off the list is lost. */
-    store_status status = ask(store, &(struct lk_command){list, 3}, 1, &reply, err);
+    store_status status = store_ask(store, &(struct lk_command){list, 3}, 1, &reply, err);
     if (status != STORE_OK) return status;
     lk_reply_free(reply);
     reply = NULL;
@@ -191,28 +199,31 @@ store_status store_create_sale(struct store *store, const struct sale *sale, str
     const struct lk_bytes args[] = {
         lk_bytes_of(store->instance), lk_bytes_of(sale->title), lk_bytes_of(initial),
         lk_bytes_of(starts),          lk_bytes_of(ends),        lk_bytes_of(sale->guard)};
-    const struct lk_eval eval = {
-        .script = store->create, .keys = keys.key, .key_count = 4, .args = args, .arg_count = 6};
-    status = status_of(lk_client_eval(store->client, &eval, 0, &reply, err));
+    status =
+        store_run(store, STORE_CREATE,
+                  (struct lk_eval){.keys = keys.key, .key_count = 4, .args = args, .arg_count = 6},
+                  &reply, err);
     if (status == STORE_OK && lk_reply_integer(reply, 0) != 1) status = STORE_EXISTS;
     lk_reply_free(reply);
     return status;
 }
 
-static bool read_sale(const char *id, lk_reply *const *replies, struct sale *out)
+bool store_read_sale(const char *id, const lk_reply *const replies[3], struct sale *out)
 {
     const lk_reply *fields = replies[0];
 
     *out = (struct sale){0};
     (void)snprintf(out->id, sizeof out->id, "%s", id);
-    return to_text(lk_reply_at(fields, 0), out->title, sizeof out->title) &&
-           to_number(lk_reply_at(fields, 1), &out->initial) &&
-           to_number(lk_reply_at(fields, 2), &out->starts_ms) &&
-           to_number(lk_reply_at(fields, 3), &out->ends_ms) &&
-           to_text(lk_reply_at(fields, 4), out->stored_state, sizeof out->stored_state) &&
-           to_text(lk_reply_at(fields, 5), out->guard, sizeof out->guard) &&
-           to_number(lk_reply_at(fields, 6), &out->epoch) && to_number(replies[1], &out->left) &&
-           to_time_ms(replies[2], &out->now_ms);
+    return store_to_text(lk_reply_at(fields, 0), out->title, sizeof out->title) &&
+           store_to_number(lk_reply_at(fields, 1), &out->initial) &&
+           store_to_number(lk_reply_at(fields, 2), &out->starts_ms) &&
+           store_to_number(lk_reply_at(fields, 3), &out->ends_ms) &&
+           store_to_text(lk_reply_at(fields, 4), out->stored_state, sizeof out->stored_state) &&
+           store_to_text(lk_reply_at(fields, 5), out->guard, sizeof out->guard) &&
+           store_to_number(lk_reply_at(fields, 6), &out->epoch) &&
+           (lk_reply_type_of(lk_reply_at(fields, 7)) == LK_REPLY_NIL ||
+            store_to_number(lk_reply_at(fields, 7), &out->restocked)) &&
+           store_to_number(replies[1], &out->left) && store_to_time_ms(replies[2], &out->now_ms);
 }
 
 store_status store_load_sale(struct store *store, const char *id, struct sale *out_sale,
@@ -223,20 +234,21 @@ store_status store_load_sale(struct store *store, const char *id, struct sale *o
     lk_reply *replies[3] = {0};
 
     sale_keys_make(id, &keys);
-    struct lk_bytes fields[2 + SALE_FIELDS] = {LK_BYTES("HMGET"), keys.key[KEY_SALE]};
+    struct lk_bytes fields[2 + STORE_SALE_FIELDS] = {LK_BYTES("HMGET"), keys.key[KEY_SALE]};
     struct lk_bytes stock[] = {LK_BYTES("GET"), keys.key[KEY_STOCK]};
     struct lk_bytes time[] = {LK_BYTES("TIME")};
-    for (size_t i = 0; i < SALE_FIELDS; i++)
-        fields[2 + i] = lk_bytes_of(sale_fields[i]);
-    const struct lk_command commands[] = {{fields, 2 + SALE_FIELDS}, {stock, 2}, {time, 1}};
-    store_status status = ask(store, commands, 3, replies, err);
+    for (size_t i = 0; i < STORE_SALE_FIELDS; i++)
+        fields[2 + i] = lk_bytes_of(store_sale_fields[i]);
+    const struct lk_command commands[] = {{fields, 2 + STORE_SALE_FIELDS}, {stock, 2}, {time, 1}};
+    store_status status = store_ask(store, commands, 3, replies, err);
     if (status != STORE_OK) return status;
     if (lk_reply_type_of(lk_reply_at(replies[0], 4)) == LK_REPLY_NIL) {
         status = STORE_NOT_FOUND;
-    } else if (read_sale(id, replies, &sale)) {
+    } else if (store_read_sale(id, (const lk_reply *const[]){replies[0], replies[1], replies[2]},
+                               &sale)) {
         *out_sale = sale;
     } else {
-        status = failed(err, NULL);
+        status = store_failed(err, NULL);
     }
     free_replies(replies, 3);
     return status;
@@ -256,7 +268,7 @@ store_status store_list_sales(struct store *store, size_t limit, struct sale **o
     struct lk_bytes words[] = {LK_BYTES("SMEMBERS"), all_sales};
     lk_reply *ids = NULL;
     size_t count = 0;
-    store_status status = ask(store, &(struct lk_command){words, 2}, 1, &ids, err);
+    store_status status = store_ask(store, &(struct lk_command){words, 2}, 1, &ids, err);
 
     if (status != STORE_OK) return status;
     size_t room = lk_reply_count(ids) < limit ? lk_reply_count(ids) : limit;
@@ -265,7 +277,7 @@ store_status store_list_sales(struct store *store, size_t limit, struct sale **o
     for (size_t i = 0; i < lk_reply_count(ids) && count < room && status == STORE_OK; i++) {
         char id[SALE_ID_MAX + 1];
 
-        if (!to_text(lk_reply_at(ids, i), id, sizeof id) || !sale_id_is_valid(id)) continue;
+        if (!store_to_text(lk_reply_at(ids, i), id, sizeof id) || !sale_id_is_valid(id)) continue;
         status = store_load_sale(store, id, &sales[count], err);
         if (status == STORE_OK) count++;
         if (status == STORE_NOT_FOUND) status = STORE_OK; /* listed, never created */
@@ -279,22 +291,6 @@ store_status store_list_sales(struct store *store, size_t limit, struct sale **o
     *out_sales = sales;
     *out_count = count;
     return STORE_OK;
-}
-
-store_status store_end_sale(struct store *store, const char *id, struct lk_error *err)
-{
-    struct sale_keys keys;
-    lk_reply *reply = NULL;
-
-    sale_keys_make(id, &keys);
-    const struct lk_bytes used[] = {keys.key[KEY_SALE], keys.key[KEY_STOCK], keys.key[KEY_LEDGER]};
-    const struct lk_bytes args[] = {lk_bytes_of(store->instance)};
-    const struct lk_eval eval = {
-        .script = store->end, .keys = used, .key_count = 3, .args = args, .arg_count = 1};
-    store_status status = status_of(lk_client_eval(store->client, &eval, 0, &reply, err));
-    if (status == STORE_OK && lk_reply_integer(reply, 0) != 1) status = STORE_NOT_FOUND;
-    lk_reply_free(reply);
-    return status;
 }
 
 /* ---- orders ------------------------------------------------------------------------------------ */
@@ -329,7 +325,7 @@ store_status store_find_order(struct store *store, const char *id, const char *b
 
     sale_keys_make(id, &keys);
     struct lk_bytes words[] = {LK_BYTES("HGET"), keys.key[KEY_ORDERS], lk_bytes_of(buyer)};
-    store_status status = ask(store, &(struct lk_command){words, 3}, 1, &reply, err);
+    store_status status = store_ask(store, &(struct lk_command){words, 3}, 1, &reply, err);
     if (status != STORE_OK) return status;
     if (lk_reply_type_of(reply) == LK_REPLY_NIL) {
         status = STORE_NOT_FOUND;
@@ -337,7 +333,7 @@ store_status store_find_order(struct store *store, const char *id, const char *b
         (void)snprintf(order.buyer, sizeof order.buyer, "%s", buyer);
         *out_order = order;
     } else {
-        status = failed(err, NULL);
+        status = store_failed(err, NULL);
     }
     lk_reply_free(reply);
     return status;
@@ -350,7 +346,7 @@ static bool hand_out(const lk_reply *page, bool (*each)(const struct order *orde
     for (size_t i = 0; i + 1 < lk_reply_count(page); i += 2) {
         struct order order = {0};
 
-        if (!to_text(lk_reply_at(page, i), order.buyer, sizeof order.buyer)) continue;
+        if (!store_to_text(lk_reply_at(page, i), order.buyer, sizeof order.buyer)) continue;
         if (!order_parse(lk_reply_bytes(lk_reply_at(page, i + 1)), &order)) continue;
         if (!each(&order, arg)) return false;
     }
@@ -372,10 +368,11 @@ store_status store_scan_orders(struct store *store, const char *id,
         struct lk_bytes words[] = {LK_BYTES("HSCAN"), keys.key[KEY_ORDERS], lk_bytes_of(cursor),
                                    LK_BYTES("COUNT"), lk_bytes_of(page_size)};
         lk_reply *reply = NULL;
-        store_status status = ask(store, &(struct lk_command){words, 5}, 1, &reply, err);
+        store_status status = store_ask(store, &(struct lk_command){words, 5}, 1, &reply, err);
 
         if (status != STORE_OK) return status;
-        if (!to_text(lk_reply_at(reply, 0), cursor, sizeof cursor)) status = failed(err, NULL);
+        if (!store_to_text(lk_reply_at(reply, 0), cursor, sizeof cursor))
+            status = store_failed(err, NULL);
         if (status == STORE_OK) goes_on = hand_out(lk_reply_at(reply, 1), each, arg);
         lk_reply_free(reply);
         if (status != STORE_OK) return status;

@@ -3,11 +3,15 @@
  * Purchases do not come this way: they go through a guard (guard.h).
  *
  * Layout (KEY is seckill:{ID}:...)
- *   :sale    hash    title initial starts_ms ends_ms state guard epoch
+ *   :sale    hash    title initial starts_ms ends_ms state guard epoch; once restocked also restocked
+ *                    (units put up later, in sum) and restock:KEY (units, per idempotency key)
  *   :stock   string  units left
  *   :orders  hash    buyer -> "ORDER_ID:STATE:IDEMPOTENCY_KEY" (the key may be empty)
- *   :ledger  stream  event created|sold|ended, by INSTANCE, epoch N, left N, and for "sold" one
- *                    field "order" = "ORDER_ID:BUYER:IDEMPOTENCY_KEY" per order of the batch
+ *   :ledger  stream  event created|sold|paused|resumed|patched|restocked|ended, by INSTANCE, epoch N,
+ *                    left N; created: initial; sold: one field "order" =
+ *                    "ORDER_ID:BUYER:IDEMPOTENCY_KEY" per order of the batch; patched: title,
+ *                    starts_ms, ends_ms as they were changed; restocked: units, key (may be empty)
+ *   :void    hash    process -> highest attempt given up after a lost answer (resolve.lua)
  *   :lock    string  the guard's lock
  *   seckill:sales    set of all ids
  */
@@ -48,7 +52,7 @@ store_status store_load_sale(struct store *store, const char *id, struct sale *o
 /* Owns: *out_sales is yours (free); sorted by id. At most `limit` sales. */
 store_status store_list_sales(struct store *store, size_t limit, struct sale **out_sales,
                               size_t *out_count, struct lk_error *err);
-/* Ending an ended sale is OK. */
+/* Ending an ended sale is OK. (Operators' other steps: store_admin.h.) */
 store_status store_end_sale(struct store *store, const char *id, struct lk_error *err);
 store_status store_find_order(struct store *store, const char *id, const char *buyer,
                               struct order *out_order, struct lk_error *err);

@@ -12,19 +12,30 @@ static bool is_restock(const struct ledger_entry *entry)
     return strcmp(entry->event, "restocked") == 0;
 }
 
+/* Units put up in all: at first, and by restocks. */
+static int64_t units_put_up(const struct facts *facts)
+{
+    int64_t units = facts->initial;
+
+    for (size_t i = 0; i < facts->log_count; i++)
+        if (is_restock(&facts->log[i])) units += facts->log[i].units;
+    return units;
+}
+
 /* Redis after the run: the numbers themselves. */
 static void stock_offenders(const struct facts *facts, struct offenders *bad)
 {
     int64_t orders = (int64_t)facts->order_count;
+    int64_t put_up = units_put_up(facts);
 
     if (facts->malformed) offenders_add(bad, "unreadable entry in Redis: %s", facts->malformed);
     if (!facts->has_stock) offenders_add(bad, "the stock key holds no number");
     if (facts->initial < 0) offenders_add(bad, "the sale has no initial stock");
     if (!facts->has_stock || facts->initial < 0) return;
     if (facts->left < 0) offenders_add(bad, "%" PRId64 " units left", facts->left);
-    if (orders + facts->left != facts->initial)
-        offenders_add(bad, "%" PRId64 " orders + %" PRId64 " left is not %" PRId64 " initial",
-                      orders, facts->left, facts->initial);
+    if (orders + facts->left != put_up)
+        offenders_add(bad, "%" PRId64 " orders + %" PRId64 " left is not %" PRId64 " put up",
+                      orders, facts->left, put_up);
 }
 
 /* The ledger stream: does each entry follow from the one before it? */
@@ -43,7 +54,8 @@ static void stream_offenders(const struct facts *facts, struct offenders *bad)
         offenders_add(bad, "created with %" PRId64 " left", first->left);
     for (const struct ledger_entry *entry = first + 1; entry <= last; entry++) {
         int64_t due = entry[-1].left - (int64_t)entry->sold;
-        if (is_restock(entry) ? entry->left < due : entry->left != due)
+        if (entry->left != due + (is_restock(entry) ? entry->units : 0) ||
+            (is_restock(entry) && entry->units < 1))
             offenders_add(bad, "ledger %s: %s %zu left %" PRId64 " after %" PRId64, entry->id,
                           entry->event, entry->sold, entry->left, entry[-1].left);
     }
@@ -99,7 +111,7 @@ void audit_conservation(const struct audit_view *view, struct audit_check *check
     }
     audit_say(check, AUDIT_PASS,
               "%zu orders + %" PRId64 " left = %" PRId64 "; hash and ledger equal; %zu samples",
-              facts->order_count, facts->left, facts->initial, facts->sample_count);
+              facts->order_count, facts->left, units_put_up(facts), facts->sample_count);
 }
 
 void audit_one_per_buyer(const struct audit_view *view, struct audit_check *check)

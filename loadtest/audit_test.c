@@ -457,21 +457,47 @@ static void more_units_than_buyers_pass(void **state)
     facts_done(&facts);
 }
 
+/* Two more units were put up at the end, and are left. */
+static void restock(struct facts *facts, int64_t units, int64_t left)
+{
+    make_clean_sale(facts);
+    rising_sample(facts);
+    facts->left = left;
+    assert_true(facts_add_entry(
+        facts,
+        (struct ledger_entry){
+            .id = "9-0", .event = "restocked", .left = left, .initial = -1, .units = units}));
+}
+
 static void stock_may_rise_by_a_restock(void **state)
 {
     struct audit_result result;
     struct facts facts;
 
     (void)state;
-    make_clean_sale(&facts);
-    rising_sample(&facts);
-    assert_true(facts_add_entry(
-        &facts,
-        (struct ledger_entry){.id = "9-0", .event = "restocked", .left = 0, .initial = -1}));
+    restock(&facts, 2, 2);
     assert_true(audit_run(&facts, &result, NULL));
 
     assert_int_equal(AUDIT_PASS, result.checks[AUDIT_CONSERVATION].verdict);
     facts_done(&facts);
+}
+
+static void a_restock_adds_exactly_its_units(void **state)
+{
+    static const struct {
+        int64_t units, left;
+    } cases[] = {{2, 1}, {2, 3}, {0, 0}, {0, 2}, {-1, -1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct audit_result result;
+        struct facts facts;
+
+        restock(&facts, cases[i].units, cases[i].left);
+        assert_true(audit_run(&facts, &result, NULL));
+        assert_int_equal(AUDIT_FAIL, result.checks[AUDIT_CONSERVATION].verdict);
+        facts_done(&facts);
+    }
 }
 
 static void samples_of_several_files_are_judged_by_time(void **state)
@@ -516,6 +542,7 @@ int main(void)
         cmocka_unit_test(units_left_by_buyers_kept_out_are_void),
         cmocka_unit_test(more_units_than_buyers_pass),
         cmocka_unit_test(stock_may_rise_by_a_restock),
+        cmocka_unit_test(a_restock_adds_exactly_its_units),
         cmocka_unit_test(samples_of_several_files_are_judged_by_time),
         cmocka_unit_test(hostile_text_reaches_no_terminal),
     };

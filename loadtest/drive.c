@@ -90,7 +90,7 @@ static void name_files(struct drive *drive, const char *run_dir, const char *tag
 static bool start_buyers(struct drive *drive, const struct drive_target *target, const char *script,
                          const char *sale, const char *tag, struct failure *failure)
 {
-    enum { WORDS = 8 };
+    enum { WORDS = 9 };
     const struct options *options = target->options;
     const struct service *service = target->service;
     int me = drive->count;
@@ -111,7 +111,9 @@ static bool start_buyers(struct drive *drive, const struct drive_target *target,
     (void)snprintf(text[5], WORD_MAX, "buyers=%ld", options->buyers);
     (void)snprintf(text[6], WORD_MAX, "share=%.6f", options->retry_share);
     (void)snprintf(text[7], WORD_MAX, "connections=%ld", words.connections);
-    for (size_t i = 0; i < WORDS; i++)
+    if (service->tokens)
+        (void)snprintf(text[8], WORD_MAX, "tokens=%s", tokens_path(service->tokens));
+    for (size_t i = 0; i < WORDS - (service->tokens ? 0 : 1); i++)
         words.more[i] = text[i];
     return start_wrk(drive, &words, failure);
 }

@@ -75,6 +75,7 @@ struct ledger_entry {
     const char *event; /* created, sold, ended, ... */
     int64_t left;      /* units left after it */
     int64_t initial;   /* of "created"; else -1 */
+    int64_t units;     /* of "restocked": put up by it; else 0 */
     size_t sold;       /* orders it names */
 };
 

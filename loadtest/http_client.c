@@ -35,9 +35,16 @@ void http_client_free(struct http_client *client)
     free(client);
 }
 
+/* Where an answer goes. */
+struct taker {
+    struct http_reply *reply;
+    FILE *save; /* or NULL */
+};
+
 static size_t take_body(char *bytes, size_t size, size_t count, void *arg)
 {
-    struct http_reply *reply = arg;
+    const struct taker *taker = arg;
+    struct http_reply *reply = taker->reply;
     size_t length = size * count;
     size_t room = sizeof reply->body - 1 - reply->body_len;
     size_t kept = length < room ? length : room;
@@ -45,6 +52,7 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *arg)
     memcpy(reply->body + reply->body_len, bytes, kept);
     reply->body_len += kept;
     reply->body[reply->body_len] = '\0';
+    if (taker->save && fwrite(bytes, 1, length, taker->save) != length) return 0;
     return length;
 }
 
@@ -68,7 +76,7 @@ static bool set_headers(const struct http_request *request, struct curl_slist **
 }
 
 static bool set_options(CURL *curl, const struct http_request *request,
-                        const struct curl_slist *headers, struct http_reply *reply)
+                        const struct curl_slist *headers, struct taker *taker)
 {
     curl_easy_reset(curl); /* keeps the connections */
     return curl_easy_setopt(curl, CURLOPT_URL, request->url) == CURLE_OK &&
@@ -77,7 +85,7 @@ static bool set_options(CURL *curl, const struct http_request *request,
            curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)LIMIT_MS) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_WRITEDATA, (void *)reply) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_WRITEDATA, (void *)taker) == CURLE_OK &&
            (!request->json ||
             curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->json) == CURLE_OK);
 }
@@ -86,12 +94,13 @@ bool http_client_send(struct http_client *client, const struct http_request *req
                       struct http_reply *out_reply, struct failure *failure)
 {
     struct curl_slist *headers = NULL;
+    struct taker taker = {out_reply, request->save};
     CURLcode code = CURLE_OUT_OF_MEMORY;
 
     out_reply->status = 0;
     out_reply->body_len = 0;
     out_reply->body[0] = '\0';
-    if (set_headers(request, &headers) && set_options(client->curl, request, headers, out_reply))
+    if (set_headers(request, &headers) && set_options(client->curl, request, headers, &taker))
         code = curl_easy_perform(client->curl);
     curl_slist_free_all(headers);
     if (code != CURLE_OK)

@@ -5,6 +5,7 @@
 #define LOADTEST_HTTP_CLIENT_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "failure.h"
 
@@ -15,6 +16,7 @@ struct http_request {
     const char *json;  /* body of a POST; NULL: GET */
     const char *token; /* bearer token, or NULL */
     const char *buyer; /* X-User-Id, or NULL */
+    FILE *save;        /* gets the whole body, however long; or NULL */
 };
 
 struct http_reply {

@@ -326,6 +326,8 @@ static bool add_field(struct facts *facts, struct ledger_entry *entry, const red
         return note_malformed(facts, "ledger left", value->str);
     if (strcmp(name->str, "initial") == 0 && !number_of(value, &entry->initial))
         return note_malformed(facts, "ledger initial", value->str);
+    if (strcmp(name->str, "units") == 0 && !number_of(value, &entry->units))
+        return note_malformed(facts, "ledger units", value->str);
     if (strcmp(name->str, "order") != 0) return true;
     entry->sold++;
     return add_sold(facts, value->str);
@@ -390,6 +392,41 @@ bool ledger_read_sale(struct ledger *ledger, const char *sale, struct facts *fac
     if (!read_log(ledger, sale, facts, failure)) return false;
     facts->has_stock = ledger_stock(ledger, sale, &facts->left, &ignored);
     return !ledger->redis->err || failure_set(failure, "Redis: %s", ledger->redis->errstr);
+}
+
+bool ledger_order_count(struct ledger *ledger, const char *sale, int64_t *out_count,
+                        struct failure *failure)
+{
+    char key[KEY_MAX];
+
+    key_of(key, sale, "orders");
+    const char *count[] = {"HLEN", key};
+    redisReply *reply = ask(ledger, 2, count, failure);
+    if (!reply) return false;
+    *out_count = reply->integer;
+    freeReplyObject(reply);
+    return true;
+}
+
+char *ledger_info(struct ledger *ledger, const char *section, struct failure *failure)
+{
+    const char *info[] = {"INFO", section};
+    redisReply *reply = ask(ledger, 2, info, failure);
+    if (!reply) return NULL;
+    char *text = reply->str ? strdup(reply->str) : NULL;
+    freeReplyObject(reply);
+    if (!text) (void)failure_set(failure, "Redis: INFO %s: no text, or out of memory", section);
+    return text;
+}
+
+void ledger_setting(struct ledger *ledger, const char *name, char out_value[LEDGER_VERSION_MAX])
+{
+    const char *get[] = {"CONFIG", "GET", name};
+    redisReply *reply = ask(ledger, 3, get, NULL);
+    bool is_pair = reply && reply->elements == 2 && is_text(reply->element[1]);
+
+    (void)snprintf(out_value, LEDGER_VERSION_MAX, "%s", is_pair ? reply->element[1]->str : "?");
+    if (reply) freeReplyObject(reply);
 }
 
 void ledger_version(struct ledger *ledger, char out_version[LEDGER_VERSION_MAX])

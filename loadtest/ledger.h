@@ -36,6 +36,15 @@ bool ledger_read_sale(struct ledger *ledger, const char *sale, struct facts *fac
 bool ledger_stock(struct ledger *ledger, const char *sale, int64_t *out_left,
                   struct failure *failure);
 
+/* The orders of a sale, as its hash counts them. */
+bool ledger_order_count(struct ledger *ledger, const char *sale, int64_t *out_count,
+                        struct failure *failure);
+
+/* A section of INFO as text; yours to free. NULL: no answer. */
+char *ledger_info(struct ledger *ledger, const char *section, struct failure *failure);
+/* A setting of the server ("appendfsync"); "?" when it does not say. */
+void ledger_setting(struct ledger *ledger, const char *name, char out_value[LEDGER_VERSION_MAX]);
+
 /* The server's version, "?" when it does not say. */
 void ledger_version(struct ledger *ledger, char out_version[LEDGER_VERSION_MAX]);
 

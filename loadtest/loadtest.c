@@ -1,6 +1,6 @@
 /*
  * loadtest: arguments, folders, start and stop in order, exit status. The runs themselves are in
- * verify.c (prove) and speed.c (measure). One thread.
+ * verify.c (prove), speed.c and bench_run.c (measure). One thread.
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bench_report.h"
 #include "interrupt.h"
 #include "moment.h"
 #include "report.h"
@@ -142,11 +143,38 @@ static int measure_all(const struct options *options, const struct folders *fold
     return is_doubtful ? EXIT_USAGE_OR_VOID : EXIT_PASS;
 }
 
+static int run_bench(const struct options *options, const struct folders *folders,
+                     struct http_client *http, struct failure *failure)
+{
+    struct bench *bench = calloc(1, sizeof *bench);
+    bool is_good = bench || failure_set(failure, "out of memory");
+
+    is_good = is_good && bench_run(bench, options, folders->run, http, failure);
+    if (is_good && !options->is_quiet) bench_report_screen(stdout, bench);
+    is_good = is_good && bench_report_write(folders->result, options, bench, failure);
+    bool is_void = is_good && bench_is_void(bench);
+    free(bench);
+    if (!is_good) return -1;
+    return is_void ? EXIT_COULD_NOT_RUN : EXIT_PASS;
+}
+
+static int run_service(const struct options *options, const struct folders *folders,
+                       struct http_client *http, struct failure *failure)
+{
+    struct service service;
+
+    if (!service_start(&service, options, most_connections(options), folders->run, failure))
+        return -1;
+    int status = options->against ? measure_all(options, folders, &service, http, failure)
+                                  : verify_all(options, folders, &service, http, failure);
+    service_stop(&service);
+    if (options->against) service_discard_data(folders->run);
+    return status;
+}
+
 static int run_all(const struct options *options, struct failure *failure)
 {
     struct folders folders;
-    struct service service;
-    int status = -1;
 
     if (!raise_file_limit(options, failure)) return -1;
     if (!make_run_folder(options, &folders, failure)) return -1;
@@ -156,12 +184,8 @@ static int run_all(const struct options *options, struct failure *failure)
         return -1;
     }
     if (!options->is_quiet) (void)printf("results in %s\n", folders.run);
-    if (service_start(&service, options, most_connections(options), folders.run, failure)) {
-        status = options->against ? measure_all(options, &folders, &service, http, failure)
-                                  : verify_all(options, &folders, &service, http, failure);
-        service_stop(&service);
-        if (options->against) service_discard_data(folders.run);
-    }
+    int status = options->is_bench ? run_bench(options, &folders, http, failure)
+                                   : run_service(options, &folders, http, failure);
     http_client_free(http);
     return status;
 }

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench.h"
+#include "tokens.h"
+
 enum { STOCK_MAX = 100000000 };
 
 typedef enum flag_kind {
@@ -18,6 +21,7 @@ typedef enum flag_kind {
     FLAG_SWITCH,
     FLAG_NUMBERS, /* --connections: 64,1024, or given again */
     FLAG_URLS,    /* --url: given again for each instance */
+    FLAG_ONLY,    /* --only: given again for each name */
     FLAG_PAGE,    /* --against: "livez" or /a/path */
 } flag_kind;
 
@@ -43,12 +47,24 @@ static const struct flag flags[] = {
     {"buyers", FLAG_NUMBER, AT(buyers), 1, 10000000, "N", "distinct buyers (20000)"},
     {"retry-share", FLAG_SHARE, AT(retry_share), 0, 1, "X",
      "share of buyers who click twice (0.2)"},
-    {"repeat", FLAG_NUMBER, AT(repeat), 1, 1000, "N", "sales, or rounds with --against (1; 3)"},
-    {"out", FLAG_TEXT, AT(out), 0, 0, "DIR", "where results go (build/loadtest)"},
+    {"tokens", FLAG_SWITCH, AT(has_tokens), 0, 0, NULL,
+     "buyers send tokens; X-User-Id is not trusted (no --lab)"},
+    {"repeat", FLAG_NUMBER, AT(repeat), 1, 1000, "N",
+     "sales; rounds with --against or --bench (1; 3; 5)"},
+    {"out", FLAG_TEXT, AT(out), 0, 0, "DIR", "where results go (build/loadtest; build/bench)"},
     {"quiet", FLAG_SWITCH, AT(is_quiet), 0, 0, NULL, "no progress, no report: exit status, files"},
     {"against", FLAG_PAGE, AT(against), 0, 0, "livez|PATH",
      "speed run: purchases/s against GETs/s of that page"},
-    {"duration", FLAG_NUMBER, AT(duration_s), 1, 3600, "S", "seconds per round with --against (5)"},
+    {"duration", FLAG_NUMBER, AT(duration_s), 1, 3600, "S",
+     "seconds per round with --against or --bench (5; 3)"},
+    {"bench", FLAG_SWITCH, AT(is_bench), 0, 0, NULL,
+     "measure every figure of the service: speed, memory, cost of each guard"},
+    {"seed", FLAG_NUMBER, AT(seed), 1, 2147483647, "N",
+     "with --bench: order of the rounds (random)"},
+    {"orders", FLAG_NUMBER, AT(orders), 1000, 10000000, "N",
+     "with --bench: orders in Redis when its memory is read (1000000)"},
+    {"only", FLAG_ONLY, AT(only), 0, 0, "NAME",
+     "with --bench: only figures whose names start so; again for more"},
     {"url", FLAG_URLS, AT(urls), 0, 0, "URL", "use a running instance; again for each further one"},
     {"admin-url", FLAG_TEXT, AT(admin_url), 0, 0, "URL", "its admin port (with --url)"},
     {"admin-token", FLAG_TEXT, AT(admin_token), 0, 0, "FILE", "its admin token (with --url)"},
@@ -63,8 +79,6 @@ static const struct options defaults = {
     .guard = "mutex",
     .retry_share = 0.2,
     .buyers = 20000,
-    .out = "build/loadtest",
-    .duration_s = 5,
 };
 
 static bool read_number(const struct flag *flag, const char *text, long *out_number,
@@ -125,6 +139,17 @@ static bool read_url(const struct flag *flag, const char *text, struct options *
     return true;
 }
 
+static bool read_only(const struct flag *flag, const char *text, struct options *options,
+                      struct failure *failure)
+{
+    if (!bench_has_figure(text))
+        return failure_set(failure, "--%s: no figure's name starts with \"%s\"", flag->name, text);
+    if (options->only_count == ONLY_MAX)
+        return failure_set(failure, "--%s: more than %d", flag->name, ONLY_MAX);
+    options->only[options->only_count++] = text;
+    return true;
+}
+
 static bool read_value(const struct flag *flag, const char *text, struct options *options,
                        struct failure *failure)
 {
@@ -145,6 +170,8 @@ static bool read_value(const struct flag *flag, const char *text, struct options
         return read_numbers(flag, text, options, failure);
     case FLAG_URLS:
         return read_url(flag, text, options, failure);
+    case FLAG_ONLY:
+        return read_only(flag, text, options, failure);
     case FLAG_PAGE:
         options->against = strcmp(text, "livez") == 0 ? "/livez" : text;
         return options->against[0] == '/' ||
@@ -161,22 +188,76 @@ static const struct flag *find_flag(const char *name, size_t length)
     return NULL;
 }
 
+static void fill_in_bench(struct options *options)
+{
+    if (!options->repeat) options->repeat = 5;
+    if (!options->duration_s) options->duration_s = 3;
+    if (!options->orders) options->orders = 1000000;
+    if (!options->out) options->out = "build/bench";
+    options->instances = 1;
+    options->stock = STOCK_MAX;
+    options->connection_steps = bench_connections(options->connections);
+}
+
 /* What was not said: depends on the kind of run. */
 static void fill_in(struct options *options)
 {
+    if (options->is_bench) {
+        fill_in_bench(options);
+        return;
+    }
     bool is_speed = options->against != NULL;
 
     if (!options->instances) options->instances = is_speed ? 1 : 2;
     if (options->url_count) options->instances = options->url_count;
     if (!options->stock) options->stock = is_speed ? STOCK_MAX : 500;
     if (!options->repeat) options->repeat = is_speed ? 3 : 1;
+    if (!options->duration_s) options->duration_s = 5;
+    if (!options->out) options->out = "build/loadtest";
     if (options->connection_steps) return;
     options->connections[options->connection_steps++] = is_speed ? 64 : 2000;
     if (is_speed) options->connections[options->connection_steps++] = 1024;
 }
 
+/* The bench knows its guards, batches and connections itself. */
+static bool goes_with_bench(const char *name)
+{
+    static const char *const names[] = {"bench", "seed",    "orders", "only", "repeat", "duration",
+                                        "quiet", "wrk-dir", "out",    "help", "version"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
+static bool check_bench(const struct options *options, struct failure *failure)
+{
+    if (options->is_bench && options->not_for_bench)
+        return failure_set(failure, "--%s: does not go with --bench", options->not_for_bench);
+    if (options->is_bench && options->repeat > ROUNDS_MAX)
+        return failure_set(failure, "--repeat: at most %d rounds with --bench", ROUNDS_MAX);
+    if (!options->is_bench && (options->seed || options->orders || options->only_count))
+        return failure_set(failure, "--seed, --orders and --only go with --bench only");
+    return true;
+}
+
+static bool check_urls(const struct options *options, struct failure *failure)
+{
+    bool is_ours = !options->admin_url && !options->admin_token && !options->redis;
+    if (!options->url_count && !is_ours)
+        return failure_set(failure, "--admin-url, --admin-token and --redis go with --url only");
+    if (options->url_count && (!options->admin_url || !options->admin_token || !options->redis))
+        return failure_set(failure, "--url: give --admin-url, --admin-token and --redis too");
+    if (options->url_count && options->batch)
+        return failure_set(failure, "--batch: is set where the instances of --url are started");
+    return true;
+}
+
 static bool check_together(const struct options *options, struct failure *failure)
 {
+    if (!check_bench(options, failure)) return false;
+    if (options->is_bench) return true;
+    if (!check_urls(options, failure)) return false;
     if (!options->against && options->connection_steps > 1)
         return failure_set(failure, "--connections: a list goes with --against only");
     if (options->against && options->repeat > ROUNDS_MAX)
@@ -185,13 +266,10 @@ static bool check_together(const struct options *options, struct failure *failur
         if (options->connections[i] < options->instances)
             return failure_set(failure, "--connections: %ld are too few for %ld instances",
                                options->connections[i], options->instances);
-    bool is_ours = !options->admin_url && !options->admin_token && !options->redis;
-    if (!options->url_count && !is_ours)
-        return failure_set(failure, "--admin-url, --admin-token and --redis go with --url only");
-    if (options->url_count && (!options->admin_url || !options->admin_token || !options->redis))
-        return failure_set(failure, "--url: give --admin-url, --admin-token and --redis too");
-    if (options->url_count && options->batch)
-        return failure_set(failure, "--batch: is set where the instances of --url are started");
+    if (options->has_tokens && (options->against || options->url_count))
+        return failure_set(failure, "--tokens: goes neither with --against nor with --url");
+    if (options->has_tokens && options->buyers > TOKENS_MAX)
+        return failure_set(failure, "--buyers: at most %d with --tokens", TOKENS_MAX);
     return true;
 }
 
@@ -206,6 +284,7 @@ static bool take_word(int argc, char **argv, int *at, struct options *options,
     size_t length = strcspn(word + 2, "=");
     const struct flag *flag = find_flag(word + 2, length);
     if (!flag) return failure_set(failure, "no flag \"%s\" (try --help)", word);
+    if (!goes_with_bench(flag->name)) options->not_for_bench = flag->name;
     const char *value = word[2 + length] == '=' ? word + 3 + length : NULL;
     if (flag->kind == FLAG_SWITCH)
         return value ? failure_set(failure, "--%s: takes no value", flag->name)
@@ -231,12 +310,14 @@ static const char help_head[] =
     "loadtest [FLAGS]\n"
     "\n"
     "Start instances of the service on a Redis of their own, put units on sale, let buyers fight\n"
-    "for them through wrk, then audit from outside. Or, with --against, measure speed.\n\n";
+    "for them through wrk, then audit from outside. Or measure: with --against the speed of one\n"
+    "guard, with --bench every figure.\n\n";
 
 static const char help_tail[] =
     "\nWrites DIR/result.json; ledgers and logs of a run go to a new DIR/run-TIME.\n"
     "Exit status: 0 the audit ran and every line holds; 1 a line failed; 2 bad flag, or the run\n"
-    "proves nothing (void); 3 it could not run; 130 interrupted.\n";
+    "proves nothing (void); 3 it could not run; 130 interrupted. With --bench: 0 everything was\n"
+    "measured, however fast it was; 3 something was not, or a figure is void.\n";
 
 void options_help(FILE *to)
 {

@@ -8,7 +8,7 @@
 
 #include "failure.h"
 
-enum { INSTANCES_MAX = 8, CONNECTION_STEPS_MAX = 8, ROUNDS_MAX = 100 };
+enum { INSTANCES_MAX = 8, CONNECTION_STEPS_MAX = 8, ROUNDS_MAX = 100, ONLY_MAX = 16 };
 
 struct options {
     const char *guard;
@@ -22,6 +22,7 @@ struct options {
     long repeat;
     const char *out; /* directory */
     bool is_quiet;
+    bool has_tokens; /* buyers are known by tokens, not by X-User-Id */
 
     const char *urls[INSTANCES_MAX]; /* running instances; then the next three are set too */
     int url_count;                   /* 0: start our own */
@@ -30,7 +31,15 @@ struct options {
     const char *redis;
 
     const char *against; /* NULL: verification run; else the path a purchase is compared with */
-    long duration_s;     /* of one round of a speed run */
+    long duration_s;     /* of one round of a speed run or of the bench */
+
+    bool is_bench;              /* measure every figure; then the next four are set too */
+    long seed;                  /* of the order of the rounds; 0: a random one */
+    long orders;                /* in Redis when its memory is read */
+    const char *only[ONLY_MAX]; /* starts of the names of figures; none: all */
+    int only_count;
+    const char *not_for_bench; /* a flag that was given and does not go with is_bench; or NULL */
+
     const char *wrk_dir; /* NULL: beside the executable */
     bool is_help, is_version;
 };

@@ -51,6 +51,53 @@ static void without_words_the_demo_runs(void **state)
     assert_string_equal("build/loadtest", options.out);
     assert_null(options.against);
     assert_false(options.is_quiet);
+    assert_false(options.has_tokens);
+}
+
+static void tokens_are_for_verification_runs_of_our_own(void **state)
+{
+    static const char *const bad[] = {
+        "--tokens --against livez",
+        "--tokens --url http://h:1 --admin-url http://h:2 --admin-token f --redis u",
+        "--tokens --buyers 1000001",
+        "--tokens=yes",
+    };
+    struct options options;
+
+    (void)state;
+    assert_true(parse("--tokens --buyers 1000000", &options, NULL));
+    assert_true(options.has_tokens);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(parse(bad[i], &options, NULL));
+}
+
+static void the_bench_chooses_guards_and_connections_itself(void **state)
+{
+    static const char *const bad[] = {
+        "--bench --guard script",
+        "--bench --against livez",
+        "--bench --connections 64",
+        "--bench --repeat 101",
+        "--bench --only speed",
+        "--bench --orders 999",
+        "--seed 5",
+        "--orders 5000",
+        "--only redis-memory",
+    };
+    struct options options;
+
+    (void)state;
+    assert_true(parse("--bench", &options, NULL));
+    assert_int_equal(5, options.repeat);
+    assert_int_equal(3, options.duration_s);
+    assert_int_equal(1000000, options.orders);
+    assert_int_equal(0, options.seed);
+    assert_string_equal("build/bench", options.out);
+    assert_true(parse("--bench --seed 5 --only cost --only=redis", &options, NULL));
+    assert_int_equal(5, options.seed);
+    assert_int_equal(2, options.only_count);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(parse(bad[i], &options, NULL));
 }
 
 static void speed_run_has_its_own_defaults(void **state)
@@ -175,6 +222,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_words_the_demo_runs),
         cmocka_unit_test(speed_run_has_its_own_defaults),
+        cmocka_unit_test(the_bench_chooses_guards_and_connections_itself),
+        cmocka_unit_test(tokens_are_for_verification_runs_of_our_own),
         cmocka_unit_test(flags_take_values_with_and_without_equals),
         cmocka_unit_test(connections_may_be_a_list_or_repeated),
         cmocka_unit_test(running_instances_are_as_many_as_urls),

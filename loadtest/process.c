@@ -91,9 +91,15 @@ bool process_wait(struct process *process, int64_t limit_ms)
     return true;
 }
 
+void process_ask(struct process *process)
+{
+    if (!process->is_asked) process_signal(process, SIGTERM); /* a second one means "at once" */
+    process->is_asked = true;
+}
+
 void process_stop(struct process *process, int64_t grace_ms)
 {
-    process_signal(process, SIGTERM);
+    process_ask(process);
     if (process_wait(process, grace_ms)) return;
     process_signal(process, SIGKILL);
     (void)process_wait(process, 60000); /* the kernel does not refuse SIGKILL */

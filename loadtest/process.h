@@ -19,6 +19,7 @@ struct process {
     pid_t pid;       /* 0: not started, or ended and collected */
     int wait_status; /* of waitpid(), once it ended */
     bool has_ended;
+    bool is_asked; /* to end */
 };
 
 /* Start argv[0] (looked up in PATH; at most 62 words, then NULL); stdout and stderr are appended to
@@ -34,7 +35,10 @@ void process_signal(const struct process *process, int signal);
 /* Wait until it ended; false when it still runs after `limit_ms`. */
 bool process_wait(struct process *process, int64_t limit_ms);
 
-/* SIGTERM, wait up to `grace_ms`, then SIGKILL; collects it. Harmless when it does not run. */
+/* Ask it to end, once: to seckilld a second SIGTERM means "at once". */
+void process_ask(struct process *process);
+
+/* Ask, wait up to `grace_ms`, then SIGKILL; collects it. Harmless when it does not run. */
 void process_stop(struct process *process, int64_t grace_ms);
 
 /* "exit status 3", "signal 9", "running". */

@@ -54,7 +54,11 @@ static bool ask_again(const struct ask *ask, void *arg)
         const struct instance *instance =
             &service->instances[(asker->next + tries) % service->count];
         (void)snprintf(url, sizeof url, "%s/api/v1/sales/%s/orders/me", instance->url, asker->sale);
-        struct http_request request = {.url = url, .buyer = ask->buyer};
+        struct http_request request = {.url = url};
+        if (service->tokens)
+            request.token = tokens_find(service->tokens, ask->buyer);
+        else
+            request.buyer = ask->buyer;
         if (http_client_send(asker->http, &request, &reply, NULL) &&
             take_answer(asker, ask, &reply))
             break;

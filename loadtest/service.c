@@ -26,6 +26,7 @@ enum {
     SOCKET_PATH_MAX = 100, /* sockaddr_un has 108 */
     SPARE_CONNECTIONS = 32,
     PATH_ROOM = RUN_PATH_MAX + 64,
+    WORDS_MAX = 24, /* of seckilld's command line, and NULL */
 };
 
 /* ---- files ---- */
@@ -103,10 +104,24 @@ static bool start_redis(struct service *service, const char *run_dir, struct fai
     (void)snprintf(dir, sizeof dir, "%s", run_dir);
     (void)snprintf(service->redis_url, sizeof service->redis_url, "unix://%.*s", SOCKET_PATH_MAX,
                    socket_path);
-    const char *argv[] = {"redis-server", "--port",       "0",   "--unixsocket",
-                          socket_path,    "--appendonly", "yes", "--appendfsync",
-                          "always",       "--save",       "",    "--daemonize",
-                          "no",           "--dir",        dir,   NULL};
+    const char *argv[] = {"redis-server",
+                          "--port",
+                          "0",
+                          "--unixsocket",
+                          socket_path,
+                          "--appendonly",
+                          "yes",
+                          "--appendfsync",
+                          "always",
+                          "--auto-aof-rewrite-min-size",
+                          "512mb",
+                          "--save",
+                          "",
+                          "--daemonize",
+                          "no",
+                          "--dir",
+                          dir,
+                          NULL};
     if (!process_start(&service->redis, argv, log_path, log_path, failure)) return false;
     int64_t deadline_ms = moment_ms() + READY_LIMIT_MS;
     while (!redis_is_ready(service)) {
@@ -157,6 +172,29 @@ static bool await_instance(struct service *service, struct instance *instance, c
     return failure_set(failure, "%s is not ready (%s): %.200s", instance->name, ending, said);
 }
 
+bool service_find_seckilld(char *out, size_t size, struct failure *failure)
+{
+    static const char *const places[] = {"/seckilld", "/../sbin/seckilld"};
+    char programs[RUN_PATH_MAX];
+
+    if (!service_find_programs(programs, sizeof programs, failure)) return false;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        (void)snprintf(out, size, "%s%s", programs, places[i]);
+        if (access(out, X_OK) == 0) return true;
+    }
+    return failure_set(failure, "no seckilld beside %s, nor in ../sbin", programs);
+}
+
+/* Append a flag, and its value unless NULL. */
+static void add_words(const char *argv[WORDS_MAX], const char *flag, const char *value)
+{
+    size_t count = 0;
+    while (argv[count])
+        count++;
+    argv[count++] = flag;
+    argv[count] = value;
+}
+
 static bool start_instance(struct service *service, const struct options *options, long connections,
                            const char *run_dir, struct failure *failure)
 {
@@ -164,11 +202,8 @@ static bool start_instance(struct service *service, const struct options *option
     char program[PATH_ROOM], data[PATH_ROOM], out_path[PATH_ROOM], log_path[PATH_ROOM];
     char token_path[PATH_ROOM], connection_text[24], batch_text[24];
 
-    char program_dir[RUN_PATH_MAX];
-    if (!service_find_programs(program_dir, sizeof program_dir, failure)) return false;
-    (void)snprintf(instance->name, sizeof instance->name, "seckilld-%d", service->count + 1);
-    (void)snprintf(program, sizeof program, "%s/seckilld", program_dir);
-    if (access(program, X_OK) != 0) return failure_set(failure, "%s: %s", program, errno_text());
+    if (!service_find_seckilld(program, sizeof program, failure)) return false;
+    (void)snprintf(instance->name, sizeof instance->name, "seckilld-%d", ++service->started);
     (void)snprintf(data, sizeof data, "%s/%s", run_dir, instance->name);
     (void)snprintf(out_path, sizeof out_path, "%s/%s.out", run_dir, instance->name);
     (void)snprintf(log_path, sizeof log_path, "%s/%s.log", run_dir, instance->name);
@@ -176,25 +211,15 @@ static bool start_instance(struct service *service, const struct options *option
     (void)snprintf(connection_text, sizeof connection_text, "%ld",
                    connections / options->instances + SPARE_CONNECTIONS);
     (void)snprintf(batch_text, sizeof batch_text, "%ld", options->batch);
-    const char *argv[] = {program,
-                          "--lab",
-                          "--listen",
-                          "127.0.0.1:0",
-                          "--admin-listen",
-                          "127.0.0.1:0",
-                          "--redis",
-                          service->redis_url,
-                          "--connections",
-                          connection_text,
-                          "--instance",
-                          instance->name,
-                          "--data",
-                          data,
-                          "--admin-token",
-                          token_path,
-                          options->batch ? "--batch" : NULL,
-                          batch_text,
-                          NULL};
+    const char *argv[WORDS_MAX] = {
+        program,   "--listen",         "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+        "--redis", service->redis_url, "--instance",  instance->name,   "--data",
+        data,      "--admin-token",    token_path,
+    };
+    add_words(argv, service->tokens ? "--token-key" : "--lab",
+              service->tokens ? tokens_key_path(service->tokens) : NULL);
+    if (connections) add_words(argv, "--connections", connection_text);
+    if (options->batch) add_words(argv, "--batch", batch_text);
     service->count++;
     if (!process_start(&instance->process, argv, out_path, log_path, failure)) return false;
     return await_instance(service, instance, out_path, log_path, failure);
@@ -270,10 +295,23 @@ static void ask_version(struct service *service)
     http_client_free(http);
 }
 
+static bool make_buyers(struct service *service, const struct options *options, const char *run_dir,
+                        struct failure *failure)
+{
+    char programs[RUN_PATH_MAX];
+    char program[PATH_ROOM];
+
+    if (!service_find_programs(programs, sizeof programs, failure)) return false;
+    (void)snprintf(program, sizeof program, "%s/seckillctl", programs);
+    service->tokens = tokens_make(program, run_dir, options->buyers, failure);
+    return service->tokens != NULL;
+}
+
 static bool start_ours(struct service *service, const struct options *options, long connections,
                        const char *run_dir, struct failure *failure)
 {
     if (!make_token(service, run_dir, failure)) return false;
+    if (options->has_tokens && !make_buyers(service, options, run_dir, failure)) return false;
     if (!start_redis(service, run_dir, failure)) return false;
     while (service->count < options->instances)
         if (!start_instance(service, options, connections, run_dir, failure)) return false;
@@ -297,12 +335,25 @@ void service_stop(struct service *service)
 {
     if (!service->is_ours) return;
     for (int i = 0; i < service->count; i++)
-        process_signal(&service->instances[i].process, SIGTERM);
+        process_ask(&service->instances[i].process);
     for (int i = 0; i < service->count; i++)
         process_stop(&service->instances[i].process, STOP_GRACE_MS);
     process_stop(&service->redis, STOP_GRACE_MS);
+    tokens_free(service->tokens);
+    service->tokens = NULL;
     if (service->socket_dir[0]) (void)rmdir(service->socket_dir); /* Redis removed its socket */
     service->socket_dir[0] = '\0';
+}
+
+bool service_add_instance(struct service *service, const struct options *options, long connections,
+                          const char *run_dir, struct failure *failure)
+{
+    return start_instance(service, options, connections, run_dir, failure);
+}
+
+void service_drop_instance(struct service *service)
+{
+    process_stop(&service->instances[--service->count].process, 0);
 }
 
 void service_discard_data(const char *run_dir)

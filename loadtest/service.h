@@ -9,6 +9,7 @@
 #include "ledger.h"
 #include "options.h"
 #include "process.h"
+#include "tokens.h"
 
 enum { URL_MAX = 256, RUN_PATH_MAX = 1024, TOKEN_MAX = 256 };
 
@@ -28,15 +29,23 @@ struct service {
     char socket_dir[32]; /* made by us for the socket, because the run's path is too long; or "" */
     struct instance instances[INSTANCES_MAX];
     int count;
+    int started; /* instances so far, so that each has a name and a log of its own */
     char admin_url[URL_MAX];
     char token[TOKEN_MAX];
+    struct tokens *tokens; /* owned: of buyers; NULL: they are known by X-User-Id */
 };
 
-/* `connections` is the most one run will open in all. `run_dir` exists and is absolute.
+/* `connections` is the most one run will open in all; 0: the service's default. `run_dir` exists and is absolute.
  * Returns  false   not everything started; what did is stopped again. */
 bool service_start(struct service *service, const struct options *options, long connections,
                    const char *run_dir, struct failure *failure);
 void service_stop(struct service *service);
+
+/* One more instance on our Redis, which may have other options than the first: there must be room.
+ * When it does not start, service_stop() still cleans up. Drop ends the last one at once, whatever it does. */
+bool service_add_instance(struct service *service, const struct options *options, long connections,
+                          const char *run_dir, struct failure *failure);
+void service_drop_instance(struct service *service);
 
 /* Delete what the stopped Redis wrote: of a speed run it proves nothing, and it is large. */
 void service_discard_data(const char *run_dir);
@@ -50,6 +59,9 @@ bool service_has_died(struct service *service, struct failure *failure);
 
 /* Read each instance's peak resident memory into memory_kib. */
 void service_measure_memory(struct service *service);
+
+/* The service's program: beside us in the build tree, in sbin when installed. */
+bool service_find_seckilld(char *out, size_t size, struct failure *failure);
 
 /* The folder of our own executable; false when /proc does not say. */
 bool service_find_programs(char *out_dir, size_t size, struct failure *failure);

@@ -39,21 +39,28 @@ struct spread spread_of(double *numbers, int count)
     return (struct spread){.median = middle, .least = numbers[0], .most = numbers[size - 1]};
 }
 
-static bool run_round(const struct measuring *measuring, const struct speed_round *round,
-                      struct speed_count *out_count)
+bool speed_run_round(const struct drive_target *target, struct service *service,
+                     const struct speed_round *round, struct speed_count *out_count,
+                     struct failure *failure)
 {
-    struct failure *failure = measuring->failure;
     int64_t deadline_ms = moment_ms() + (round->duration_s + WRK_MARGIN_S) * 1000;
     struct drive drive;
 
     *out_count = (struct speed_count){.per_s = 0};
-    if (!drive_speed(&drive, measuring->target, round, failure)) return false;
+    if (!drive_speed(&drive, target, round, failure)) return false;
     while (drive_is_running(&drive) && !interrupt_came() && moment_ms() < deadline_ms)
         moment_sleep_ms(LOOK_EVERY_MS);
     drive_stop(&drive);
     if (interrupt_came()) return failure_set(failure, "interrupted");
-    if (service_has_died(measuring->service, failure)) return false;
+    if (service_has_died(service, failure)) return false;
     return drive_went_well(&drive, failure) && drive_read_speed(&drive, out_count, failure);
+}
+
+static bool run_round(const struct measuring *measuring, const struct speed_round *round,
+                      struct speed_count *out_count)
+{
+    return speed_run_round(measuring->target, measuring->service, round, out_count,
+                           measuring->failure);
 }
 
 static void doubt(const struct measuring *measuring, const char *what, long long count,

@@ -36,6 +36,16 @@ bool speed_measure(const struct drive_target *target, struct service *service,
                    struct http_client *http, struct speed_run *out_run, struct failure *failure);
 void speed_free(struct speed_run *run);
 
+/*
+ * One round of wrk, from its start to its counts. `target` may show only some instances of
+ * `service`; all of it is watched.
+ *
+ * Returns  false   wrk failed, Ctrl-C came, or something of ours ended by itself.
+ */
+bool speed_run_round(const struct drive_target *target, struct service *service,
+                     const struct speed_round *round, struct speed_count *out_count,
+                     struct failure *failure);
+
 /* Median, least and most of `count` > 0 numbers; sorts them. */
 struct spread spread_of(double *numbers, int count);
 

@@ -23,8 +23,7 @@ static struct guard_result mutex_sell(const struct guard_ctx *ctx, struct purcha
             &purchase.eval, &reply, &err);
     }
     lk_lock_free(lock);
-    purchase_eval_done(&purchase);
-    return purchase_eval_read(status, reply, &err, batch, count);
+    return purchase_eval_end(&purchase, status, reply, &err);
 }
 
 const struct guard guard_mutex = {

@@ -3,22 +3,40 @@
  */
 #include "purchase_eval.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD_ARGS = 2, ARGS_PER_PURCHASE = 3, HEAD_ANSWERS = 2 };
+#include "clock.h"
+#include "store.h"
 
-bool purchase_eval_make(const struct guard_ctx *ctx, struct purchase *const *batch, size_t count,
+enum {
+    HEAD_ARGS = 4,
+    ARGS_PER_PURCHASE = 3,
+    HEAD_ANSWERS = 3,
+    RESOLVE_MIN_MS = 200, /* one attempt gets so long, also past the limit of the sell */
+    RESOLVE_MAX_MS = 1000,
+    RESOLVE_PAUSE_MS = 20, /* between two attempts to learn what became of a lost answer */
+};
+
+bool purchase_eval_make(const struct guard_ctx *ctx, struct purchase **batch, size_t count,
                         struct purchase_eval *out)
 {
     struct lk_bytes *next = calloc(HEAD_ARGS + ARGS_PER_PURCHASE * count, sizeof *next);
 
-    out->args = next;
+    *out = (struct purchase_eval){.args = next,
+                                  .ctx = ctx,
+                                  .batch = batch,
+                                  .batch_count = count,
+                                  .begin_ms = clock_mono_ms()};
     if (!next) return false;
     sale_keys_make(ctx->sale_id, &out->keys);
+    (void)snprintf(out->attempt, sizeof out->attempt, "%" PRId64, ctx->attempt);
     (void)snprintf(out->count, sizeof out->count, "%zu", count);
     *next++ = lk_bytes_of(ctx->instance);
+    *next++ = lk_bytes_of(ctx->process);
+    *next++ = lk_bytes_of(out->attempt);
     *next++ = lk_bytes_of(out->count);
     for (size_t i = 0; i < count; i++) {
         *next++ = lk_bytes_of(batch[i]->buyer);
@@ -27,15 +45,10 @@ bool purchase_eval_make(const struct guard_ctx *ctx, struct purchase *const *bat
     }
     out->eval = (struct lk_eval){.script = ctx->purchase,
                                  .keys = out->keys.key,
-                                 .key_count = KEY_LEDGER + 1,
+                                 .key_count = KEY_VOID + 1,
                                  .args = out->args,
                                  .arg_count = (size_t)(next - out->args)};
     return true;
-}
-
-void purchase_eval_done(struct purchase_eval *self)
-{
-    free(self->args);
 }
 
 /* 'C', 'R<id>', 'A<id>', 'S', 'N', 'E', 'P'; false for anything else. */
@@ -104,18 +117,88 @@ static guard_status status_of(lk_status status)
     return GUARD_UNAVAILABLE;
 }
 
-struct guard_result purchase_eval_read(lk_status status, lk_reply *reply,
-                                       const struct lk_error *err, struct purchase **batch,
-                                       size_t count)
+/* ---- lost answers -------------------------------------------------------------------------------- */
+
+/* One try to settle the attempt. Afterwards it can never be executed any more. */
+static lk_status resolve_once(const struct purchase_eval *self, int64_t limit_ms, lk_reply **reply,
+                              struct lk_error *err)
+{
+    const struct lk_bytes keys[] = {self->keys.key[KEY_VOID], self->keys.key[KEY_ORDERS]};
+    struct lk_bytes *args = calloc(2 + self->batch_count, sizeof *args);
+    lk_status status = LK_NO_MEMORY;
+
+    if (!args) return status;
+    args[0] = lk_bytes_of(self->ctx->process);
+    args[1] = lk_bytes_of(self->attempt);
+    for (size_t i = 0; i < self->batch_count; i++)
+        args[2 + i] = lk_bytes_of(self->batch[i]->buyer);
+    const struct lk_eval eval = {.script = self->ctx->resolve,
+                                 .keys = keys,
+                                 .key_count = 2,
+                                 .args = args,
+                                 .arg_count = 2 + self->batch_count};
+    status = lk_client_eval(self->ctx->client, &eval, limit_ms, reply, err);
+    free(args);
+    return status;
+}
+
+/* What a buyer's order says about our purchase, now that ours cannot be executed later. */
+static void settle(const lk_reply *held, struct purchase *purchase)
+{
+    struct order order = {0};
+
+    if (!order_parse(lk_reply_bytes(held), &order)) {
+        purchase->outcome = OUTCOME_STORE_UNAVAILABLE; /* no order: it was not executed */
+        return;
+    }
+    if (strcmp(order.id, purchase->order_id) == 0) {
+        purchase->outcome = OUTCOME_CREATED;
+    } else if (purchase->key[0] != '\0' && strcmp(order.key, purchase->key) == 0) {
+        purchase->outcome = OUTCOME_REPLAYED;
+    } else {
+        purchase->outcome = OUTCOME_ALREADY_ORDERED;
+    }
+    memcpy(purchase->order_id, order.id, sizeof order.id);
+}
+
+/* The answer to a batch was lost: find out, as long as the limit allows, and at least once. */
+static bool resolve(const struct purchase_eval *self)
+{
+    int64_t deadline_ms = self->begin_ms + self->ctx->limit_ms;
+    lk_reply *reply = NULL;
+    struct lk_error err = {0};
+
+    for (;;) {
+        int64_t left_ms = deadline_ms - clock_mono_ms();
+
+        if (left_ms < RESOLVE_MIN_MS) left_ms = RESOLVE_MIN_MS;
+        if (left_ms > RESOLVE_MAX_MS) left_ms = RESOLVE_MAX_MS;
+        if (resolve_once(self, left_ms, &reply, &err) == LK_OK) break;
+        if (clock_mono_ms() + RESOLVE_PAUSE_MS >= deadline_ms) return false;
+        clock_pause_ms(RESOLVE_PAUSE_MS);
+    }
+    bool is_whole = lk_reply_count(reply) == self->batch_count;
+    for (size_t i = 0; is_whole && i < self->batch_count; i++)
+        settle(lk_reply_at(reply, i), self->batch[i]);
+    lk_reply_free(reply);
+    return is_whole;
+}
+
+struct guard_result purchase_eval_end(struct purchase_eval *self, lk_status status, lk_reply *reply,
+                                      const struct lk_error *err)
 {
     struct guard_result result = {.status = status_of(status), .error = *err};
 
-    if (status == LK_OK && !read_answers(reply, batch, count)) {
+    if (status == LK_OK && !read_answers(reply, self->batch, self->batch_count)) {
         result.status = GUARD_UNKNOWN;
         result.error.code = LK_SERVER;
         (void)snprintf(result.error.text, sizeof result.error.text,
                        "purchase.lua gave an answer of unexpected shape");
     }
+    result.is_sold_out =
+        result.status == GUARD_DONE && lk_reply_integer(lk_reply_at(reply, 0), -1) == 0;
     lk_reply_free(reply);
+    if (status == LK_UNKNOWN && resolve(self)) result.status = GUARD_DONE;
+    free(self->args);
     return result;
 }

@@ -10,21 +10,27 @@
 struct purchase_eval {
     struct sale_keys keys;
     struct lk_bytes *args; /* owned */
+    char attempt[24];
     char count[12];
+    const struct guard_ctx *ctx; /* borrowed, as is the batch */
+    struct purchase **batch;
+    size_t batch_count;
+    int64_t begin_ms;    /* of the sell */
     struct lk_eval eval; /* ready for lk_client_eval() or lk_mutex_run() */
 };
 
 /* False when out of memory. *out must not move; it borrows ctx and batch. */
-bool purchase_eval_make(const struct guard_ctx *ctx, struct purchase *const *batch, size_t count,
+bool purchase_eval_make(const struct guard_ctx *ctx, struct purchase **batch, size_t count,
                         struct purchase_eval *out);
-void purchase_eval_done(struct purchase_eval *self);
 
 /*
- * Give every purchase its outcome, or say what the status means for all. Takes the reply (may be
- * NULL when status is not LK_OK).
+ * Give every purchase its outcome, or say what the status means for all. When the answer was lost,
+ * ask what became of the attempt (scripts/resolve.lua) until there is an answer or the limit of the
+ * sell is over; only then it stays unknown.
+ *
+ * Owns     takes the reply (NULL when status is not LK_OK) and what purchase_eval_make() made.
  */
-struct guard_result purchase_eval_read(lk_status status, lk_reply *reply,
-                                       const struct lk_error *err, struct purchase **batch,
-                                       size_t count);
+struct guard_result purchase_eval_end(struct purchase_eval *self, lk_status status, lk_reply *reply,
+                                      const struct lk_error *err);
 
 #endif

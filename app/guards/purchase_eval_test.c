@@ -1,6 +1,8 @@
 /*
- * purchase_eval.c: a batch laid out as purchase.lua reads it, and the reader of its answer, which
- * must make an outcome or an "unknown" out of whatever comes. Replies are trees made here.
+ * purchase_eval.c: a batch laid out as purchase.lua reads it; the reader of its answer, which must
+ * make an outcome or an "unknown" out of whatever comes; and what is done when no answer came.
+ * Replies are trees made here, resolve.lua's answers come from a list, and the clock is a number.
+ * link: -Wl,--wrap=lk_client_eval,--wrap=clock_mono_ms,--wrap=clock_pause_ms
  * link: -Wl,--wrap=lk_reply_type_of,--wrap=lk_reply_integer,--wrap=lk_reply_bytes
  * link: -Wl,--wrap=lk_reply_count,--wrap=lk_reply_at,--wrap=lk_reply_free
  */
@@ -12,7 +14,10 @@
 
 #include <cmocka.h>
 
+#include "clock.h"
 #include "guards/purchase_eval.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
 /* ---- made-up replies ----------------------------------------------------------------------------- */
 
@@ -26,6 +31,18 @@ struct lk_reply {
 
 static unsigned frees;
 
+/* What the server says to resolve.lua, and how long each time it takes to say it. */
+static struct {
+    const lk_status *answers; /* one after the other, the last for ever */
+    size_t answer_count;
+    struct lk_reply *reply; /* of an OK */
+    int64_t answer_ms;
+    int64_t now_ms;
+    unsigned asked;
+    char seen[256]; /* the last keys and arguments, blanks between */
+    const lk_script *script;
+} server;
+
 /* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
 lk_reply_type __wrap_lk_reply_type_of(const lk_reply *reply);
 long long __wrap_lk_reply_integer(const lk_reply *reply, long long fallback);
@@ -33,6 +50,46 @@ struct lk_bytes __wrap_lk_reply_bytes(const lk_reply *reply);
 size_t __wrap_lk_reply_count(const lk_reply *reply);
 const lk_reply *__wrap_lk_reply_at(const lk_reply *reply, size_t index);
 void __wrap_lk_reply_free(lk_reply *reply);
+lk_status __wrap_lk_client_eval(lk_client *client, const struct lk_eval *eval, int64_t limit_ms,
+                                lk_reply **out_reply, struct lk_error *err);
+int64_t __wrap_clock_mono_ms(void);
+void __wrap_clock_pause_ms(int64_t ms);
+
+static void see(const struct lk_bytes *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        strncat(server.seen, words[i].data, sizeof server.seen - strlen(server.seen) - 1);
+        strncat(server.seen, " ", sizeof server.seen - strlen(server.seen) - 1);
+    }
+}
+
+lk_status __wrap_lk_client_eval(lk_client *client, const struct lk_eval *eval, int64_t limit_ms,
+                                lk_reply **out_reply, struct lk_error *err)
+{
+    size_t at = server.asked < server.answer_count ? server.asked : server.answer_count - 1;
+
+    (void)client;
+    (void)limit_ms;
+    (void)err;
+    server.asked++;
+    server.now_ms += server.answer_ms;
+    server.script = eval->script;
+    server.seen[0] = '\0';
+    see(eval->keys, eval->key_count);
+    see(eval->args, eval->arg_count);
+    if (server.answers[at] == LK_OK) *out_reply = server.reply;
+    return server.answers[at];
+}
+
+int64_t __wrap_clock_mono_ms(void)
+{
+    return server.now_ms;
+}
+
+void __wrap_clock_pause_ms(int64_t ms)
+{
+    server.now_ms += ms;
+}
 
 lk_reply_type __wrap_lk_reply_type_of(const lk_reply *reply)
 {
@@ -110,21 +167,49 @@ static void fill(struct batch *batch)
     }
 }
 
+/* A sell that ended with that status and that reply of purchase.lua. */
+static struct guard_result sell(struct batch *batch, size_t count, lk_status status,
+                                struct lk_reply *reply)
+{
+    struct guard_ctx ctx = {.sale_id = "s",
+                            .instance = "here",
+                            .process = "here.1",
+                            .attempt = 42,
+                            .limit_ms = 2000,
+                            .resolve = (lk_script *)&server}; /* any address, to know it again */
+    struct lk_error why = {.code = status, .text = "because"};
+    struct purchase_eval eval;
+
+    fill(batch);
+    assert_true(purchase_eval_make(&ctx, batch->list, count, &eval));
+    return purchase_eval_end(&eval, status, reply, &why);
+}
+
 static struct guard_result read_reply(struct batch *batch, size_t count, struct lk_reply *reply)
 {
-    fill(batch);
-    return purchase_eval_read(LK_OK, reply, &(struct lk_error){0}, batch->list, count);
+    return sell(batch, count, LK_OK, reply);
+}
+
+static void let_server_answer(const lk_status *answers, size_t count, struct lk_reply *reply)
+{
+    memset(&server, 0, sizeof server);
+    server.answers = answers;
+    server.answer_count = count;
+    server.reply = reply;
 }
 
 /* ---- tests ----------------------------------------------------------------------------------------- */
 
 static void a_batch_is_laid_out_as_the_script_reads_it(void **state)
 {
-    static const char *const args[] = {"here", "3", "ann", "101", "k1", "bob",
-                                       "102",  "",  "cid", "103", "k3"};
+    static const char *const args[] = {
+        "here", "here.1", "9007199254740993", "3", "ann", "101", "k1", "bob", "102", "", "cid",
+        "103",  "k3"};
     static const char *const keys[] = {"seckill:{s}:sale", "seckill:{s}:stock",
-                                       "seckill:{s}:orders", "seckill:{s}:ledger"};
-    struct guard_ctx ctx = {.sale_id = "s", .instance = "here"};
+                                       "seckill:{s}:orders", "seckill:{s}:ledger",
+                                       "seckill:{s}:void"};
+    struct guard_ctx ctx = {
+        .sale_id = "s", .instance = "here", .process = "here.1", .attempt = 9007199254740993};
     struct purchase_eval eval;
     struct batch batch;
 
@@ -143,7 +228,7 @@ static void a_batch_is_laid_out_as_the_script_reads_it(void **state)
         assert_memory_equal(eval.eval.keys[i].data, keys[i], strlen(keys[i]));
     }
     assert_string_equal(eval.keys.text[KEY_LOCK], "seckill:{s}:lock");
-    purchase_eval_done(&eval);
+    (void)purchase_eval_end(&eval, LK_BUSY, NULL, &(struct lk_error){0});
 }
 
 struct answer_case {
@@ -179,8 +264,8 @@ static void one_answer_becomes_what_the_table_says(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
         const struct answer_case *row = &answers[i];
-        struct lk_reply parts[] = {number(9), number(1234), text(row->answer)};
-        struct lk_reply reply = list(parts, 3);
+        struct lk_reply parts[] = {number(9), number(1234), number(1), text(row->answer)};
+        struct lk_reply reply = list(parts, 4);
         struct batch batch;
         struct guard_result result = read_reply(&batch, 1, &reply);
 
@@ -197,8 +282,8 @@ static void one_answer_becomes_what_the_table_says(void **state)
 
 static void everybody_gets_the_answer_at_his_place(void **state)
 {
-    struct lk_reply parts[] = {number(0), number(0), text("C"), text("A7"), text("S")};
-    struct lk_reply reply = list(parts, 5);
+    struct lk_reply parts[] = {number(0), number(0), number(1), text("C"), text("A7"), text("S")};
+    struct lk_reply reply = list(parts, 6);
     struct batch batch;
 
     (void)state;
@@ -213,8 +298,8 @@ static void everybody_gets_the_answer_at_his_place(void **state)
 
 static void minus_one_means_no_such_sale_for_all(void **state)
 {
-    struct lk_reply parts[] = {number(-1), number(0)};
-    struct lk_reply reply = list(parts, 2);
+    struct lk_reply parts[] = {number(-1), number(0), number(0)};
+    struct lk_reply reply = list(parts, 3);
     struct batch batch;
 
     (void)state;
@@ -225,17 +310,17 @@ static void minus_one_means_no_such_sale_for_all(void **state)
 
 static void a_reply_of_another_shape_is_unknown(void **state)
 {
-    struct lk_reply parts[] = {number(0), number(0),     text("C"), text("S"),
-                               text("S"), text("extra"), number(1)};
-    struct lk_reply no_sale[] = {number(-1), number(0), text("S"), text("S"), text("S")};
-    struct lk_reply no_left[] = {text("0"), number(0), text("S"), text("S"), text("S")};
-    struct lk_reply numbers[] = {number(0), number(0), number(1), number(2), number(3)};
+    struct lk_reply parts[] = {number(0), number(0), number(1),     text("C"),
+                               text("S"), text("S"), text("extra"), number(1)};
+    struct lk_reply no_sale[] = {number(-1), number(0), number(0), text("S"), text("S"), text("S")};
+    struct lk_reply no_left[] = {text("0"), number(0), number(1), text("S"), text("S"), text("S")};
+    struct lk_reply numbers[] = {number(0), number(0), number(1), number(1), number(2), number(3)};
     struct lk_reply error = {.type = LK_REPLY_ERROR, .bytes = LK_BYTES("C")};
     struct lk_reply nil = {.type = LK_REPLY_NIL};
-    struct lk_reply nested[] = {number(0), number(0), list(parts, 3), nil, nil};
+    struct lk_reply nested[] = {number(0), number(0), number(1), list(parts, 3), nil, nil};
     struct lk_reply odd[] = {number(0), text("C"),        list(parts, 0),   list(parts, 1),
-                             nil,       list(parts, 4),   list(parts, 6),   list(no_sale, 5),
-                             error,     list(no_left, 5), list(numbers, 5), list(nested, 5)};
+                             nil,       list(parts, 5),   list(parts, 7),   list(no_sale, 6),
+                             error,     list(no_left, 6), list(numbers, 6), list(nested, 6)};
 
     (void)state;
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
@@ -261,11 +346,11 @@ static void short_answers_of_any_bytes_never_invent_an_outcome(void **state)
         const char bytes[] = {alphabet[i % LETTERS], alphabet[i / LETTERS % LETTERS],
                               alphabet[i / LETTERS / LETTERS]};
         size_t len = 1 + i % sizeof bytes;
-        struct lk_reply parts[] = {number(1), number(0), text("")};
+        struct lk_reply parts[] = {number(1), number(0), number(1), text("")};
         struct batch batch;
 
-        parts[2].bytes = (struct lk_bytes){.data = bytes, .len = len};
-        struct lk_reply reply = list(parts, 3);
+        parts[3].bytes = (struct lk_bytes){.data = bytes, .len = len};
+        struct lk_reply reply = list(parts, 4);
         bool is_done = read_reply(&batch, 1, &reply).status == GUARD_DONE;
         bool is_letter = bytes[0] != '\0' && strchr("CSNEP", bytes[0]) && len == 1;
         bool is_order = bytes[0] == 'R' || bytes[0] == 'A';
@@ -284,7 +369,6 @@ static void a_status_means_the_same_for_the_whole_batch(void **state)
         {LK_CANCELLED, GUARD_BUSY},
         {LK_LOST, GUARD_BUSY},
         {LK_NOT_OWNER, GUARD_BUSY},
-        {LK_UNKNOWN, GUARD_UNKNOWN},
         {LK_INVALID, GUARD_UNAVAILABLE},
         {LK_NO_MEMORY, GUARD_UNAVAILABLE},
         {LK_UNREACHABLE, GUARD_UNAVAILABLE},
@@ -292,17 +376,129 @@ static void a_status_means_the_same_for_the_whole_batch(void **state)
     };
 
     (void)state;
-    assert_int_equal(sizeof rows / sizeof rows[0], LK_STATUS_COUNT - 1); /* all but OK */
+    assert_int_equal(sizeof rows / sizeof rows[0], LK_STATUS_COUNT - 2); /* all but OK, UNKNOWN */
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct lk_error why = {.code = rows[i].status, .text = "because"};
         struct batch batch;
 
-        fill(&batch);
-        struct guard_result result =
-            purchase_eval_read(rows[i].status, NULL, &why, batch.list, BATCH);
+        let_server_answer(&rows[i].status, 1, NULL);
+        struct guard_result result = sell(&batch, BATCH, rows[i].status, NULL);
+        assert_int_equal(server.asked, 0); /* it is known that nothing was executed */
         assert_int_equal(result.status, rows[i].expected);
         assert_string_equal(result.error.text, "because");
         assert_string_equal(batch.purchases[0].order_id, "101");
+    }
+}
+
+/* ---- lost answers -------------------------------------------------------------------------------- */
+
+static void a_lost_answer_is_asked_for_by_naming_the_attempt(void **state)
+{
+    static const lk_status ok = LK_OK;
+    struct lk_reply held[] = {text("101:held:k1"), {.type = LK_REPLY_NIL}, text("9:held:")};
+    struct lk_reply reply = list(held, 3);
+    struct batch batch;
+
+    (void)state;
+    let_server_answer(&ok, 1, &reply);
+    frees = 0;
+    struct guard_result result = sell(&batch, BATCH, LK_UNKNOWN, NULL);
+
+    assert_int_equal(result.status, GUARD_DONE);
+    assert_int_equal(server.asked, 1);
+    assert_ptr_equal(server.script, &server);
+    assert_string_equal(server.seen, "seckill:{s}:void seckill:{s}:orders here.1 42 ann bob cid ");
+    assert_int_equal(frees, 1);
+}
+
+/* The first buyer offers id 101 and key "k1", the second id 102 without a key. */
+static const struct {
+    const char *held; /* the order in Redis; NULL: none */
+    size_t buyer;
+    outcome outcome;
+    const char *order_id;
+} settled[] = {
+    {"101:held:k1", 0, OUTCOME_CREATED, "101"},
+    {"101:paid:k1", 0, OUTCOME_CREATED, "101"},
+    {"55:held:k1", 0, OUTCOME_REPLAYED, "55"},
+    {"55:held:k2", 0, OUTCOME_ALREADY_ORDERED, "55"},
+    {"55:held:", 0, OUTCOME_ALREADY_ORDERED, "55"},
+    {"1010:held:", 0, OUTCOME_ALREADY_ORDERED, "1010"}, /* not ours with a digit more */
+    {"102:held:", 1, OUTCOME_CREATED, "102"},
+    {"55:held:", 1, OUTCOME_ALREADY_ORDERED, "55"}, /* no key is no equal key */
+    {NULL, 0, OUTCOME_STORE_UNAVAILABLE, "101"},    /* it will never be executed */
+    {NULL, 1, OUTCOME_STORE_UNAVAILABLE, "102"},
+};
+
+static void what_the_buyer_holds_says_what_became_of_his_purchase(void **state)
+{
+    static const lk_status ok = LK_OK;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(settled); i++) {
+        struct lk_reply held[] = {{.type = LK_REPLY_NIL}, {.type = LK_REPLY_NIL}};
+        struct lk_reply reply = list(held, 2);
+        struct batch batch;
+
+        if (settled[i].held) held[settled[i].buyer] = text(settled[i].held);
+        let_server_answer(&ok, 1, &reply);
+        assert_int_equal(sell(&batch, 2, LK_UNKNOWN, NULL).status, GUARD_DONE);
+        const struct purchase *purchase = &batch.purchases[settled[i].buyer];
+        if (purchase->outcome != settled[i].outcome) {
+            fail_msg("row %zu: %s", i, outcome_name(purchase->outcome));
+        }
+        assert_string_equal(purchase->order_id, settled[i].order_id);
+    }
+}
+
+static void it_is_asked_again_until_an_answer_comes(void **state)
+{
+    static const lk_status said[] = {LK_UNREACHABLE, LK_UNKNOWN, LK_SERVER, LK_NO_MEMORY, LK_OK};
+    struct lk_reply held[] = {text("101:held:k1")};
+    struct lk_reply reply = list(held, 1);
+    struct batch batch;
+
+    (void)state;
+    let_server_answer(said, COUNT_OF(said), &reply);
+    assert_int_equal(sell(&batch, 1, LK_UNKNOWN, NULL).status, GUARD_DONE);
+    assert_int_equal(server.asked, COUNT_OF(said));
+    assert_int_equal(batch.purchases[0].outcome, OUTCOME_CREATED);
+}
+
+/* Whether it takes no time or longer than the limit to hear nothing, it is tried once at least. */
+static void it_stays_unknown_only_when_the_limit_is_over(void **state)
+{
+    static const int64_t answer_ms[] = {0, 1, 300, 1000, 1999, 2000, 5000};
+    static const lk_status said[] = {LK_UNREACHABLE, LK_UNKNOWN, LK_SERVER};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(answer_ms) * COUNT_OF(said); i++) {
+        int64_t each_ms = answer_ms[i / COUNT_OF(said)];
+        struct batch batch;
+
+        let_server_answer(&said[i % COUNT_OF(said)], 1, NULL);
+        server.answer_ms = each_ms;
+        struct guard_result result = sell(&batch, BATCH, LK_UNKNOWN, NULL);
+        assert_int_equal(result.status, GUARD_UNKNOWN);
+        assert_int_equal(result.error.code, LK_UNKNOWN);
+        assert_true(server.asked >= 1);
+        assert_in_range(server.now_ms, 2000 - 40, 2000 + each_ms);
+    }
+}
+
+static void an_answer_that_fits_no_batch_settles_nothing(void **state)
+{
+    static const lk_status ok = LK_OK;
+    struct lk_reply held[] = {text("101:held:k1"), text("102:held:"), text("103:held:k3"),
+                              text("4:held:")};
+    struct lk_reply odd[] = {list(held, 0), list(held, 2), list(held, 4), number(1), text("C")};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(odd); i++) {
+        struct batch batch;
+
+        let_server_answer(&ok, 1, &odd[i]);
+        assert_int_equal(sell(&batch, BATCH, LK_UNKNOWN, NULL).status, GUARD_UNKNOWN);
+        assert_int_equal(batch.purchases[0].outcome, OUTCOME_COUNT);
     }
 }
 
@@ -316,6 +512,11 @@ int main(void)
         cmocka_unit_test(a_reply_of_another_shape_is_unknown),
         cmocka_unit_test(short_answers_of_any_bytes_never_invent_an_outcome),
         cmocka_unit_test(a_status_means_the_same_for_the_whole_batch),
+        cmocka_unit_test(a_lost_answer_is_asked_for_by_naming_the_attempt),
+        cmocka_unit_test(what_the_buyer_holds_says_what_became_of_his_purchase),
+        cmocka_unit_test(it_is_asked_again_until_an_answer_comes),
+        cmocka_unit_test(it_stays_unknown_only_when_the_limit_is_over),
+        cmocka_unit_test(an_answer_that_fits_no_batch_settles_nothing),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -16,8 +16,7 @@ static struct guard_result script_sell(const struct guard_ctx *ctx, struct purch
     if (purchase_eval_make(ctx, batch, count, &purchase)) {
         status = lk_client_eval(ctx->client, &purchase.eval, ctx->limit_ms, &reply, &err);
     }
-    purchase_eval_done(&purchase);
-    return purchase_eval_read(status, reply, &err, batch, count);
+    return purchase_eval_end(&purchase, status, reply, &err);
 }
 
 const struct guard guard_script = {

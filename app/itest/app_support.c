@@ -100,8 +100,10 @@ static int open_log(const char *dir)
 
 static size_t add_args(char **argv, size_t count, const char *const *args)
 {
-    for (; args && *args && count < APP_ARGS_MAX - 1; args++)
+    for (; args && *args; args++) {
+        if (count == APP_ARGS_MAX - 1) abort(); /* a test that says less than it means */
         argv[count++] = strdup(*args);
+    }
     argv[count] = NULL;
     return count;
 }
@@ -146,6 +148,11 @@ bool app_start(struct app_process *out, const char *dir, const char *const *args
 
 bool app_start_redis(struct app_process *out, const char *dir)
 {
+    return app_start_redis_with(out, dir, NULL);
+}
+
+bool app_start_redis_with(struct app_process *out, const char *dir, const char *const *more)
+{
     char socket[APP_PATH_SIZE + 16];
     const char *const args[] = {"redis-server",
                                 "--port",
@@ -169,7 +176,7 @@ bool app_start_redis(struct app_process *out, const char *dir)
     (void)snprintf(socket, sizeof socket, "%s/own.sock", dir);
     (void)snprintf(out->redis, sizeof out->redis, "unix://%s", socket);
     (void)unlink(socket);
-    (void)add_args(argv, 0, args);
+    (void)add_args(argv, add_args(argv, 0, args), more);
     if (log_fd < 0) abort();
     out->pid = spawn("redis-server", argv, log_fd, log_fd);
     free_args(argv);

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { APP_PATH_SIZE = 128, APP_URL_SIZE = 192, APP_ARGS_MAX = 24, APP_REPLY_SIZE = 65536 };
+enum { APP_PATH_SIZE = 128, APP_URL_SIZE = 192, APP_ARGS_MAX = 40, APP_REPLY_SIZE = 262144 };
 
 /* ---- folders and processes ------------------------------------------------------------------- */
 
@@ -39,6 +39,8 @@ bool app_start(struct app_process *out, const char *dir, const char *const *args
 
 /* A redis-server on dir/own.sock (out->redis is its URL), append-only, fsync always. */
 bool app_start_redis(struct app_process *out, const char *dir);
+/* The same with more arguments, which win; NULL at their end. */
+bool app_start_redis_with(struct app_process *out, const char *dir, const char *const *more);
 
 /* Run a program of the build ("seckillctl") to its end; its output goes to `output`, cut. */
 int app_run(const char *program, const char *const *args, char *output, size_t size);

@@ -208,8 +208,18 @@ static void sound_guards_sell_every_unit_once(void **state)
         const char *guard;
         unsigned batch;
         int64_t units;
-    } rows[] = {{"mutex", 64, 150},  {"mutex", 3, 150},  {"mutex", 1, 60},
-                {"script", 64, 150}, {"script", 1, 150}, {"mutex", 64, 1000}};
+    } rows[] = {{"mutex", 64, 150},
+                {"mutex", 3, 150},
+                {"mutex", 1, 60},
+                {"script", 64, 150},
+                {"script", 1, 150},
+                {"mutex", 64, 1000},
+                {"mutex-watchdog", 64, 150},
+                {"mutex-watchdog", 1, 60},
+                {"watch", 64, 150},
+                {"watch", 3, 150},
+                {"watch", 1, 60},
+                {"mutex-unchecked", 64, 150}}; /* flawed, but nobody is paused here */
     struct sale_world *world = *state;
     static struct books books;
 
@@ -262,7 +272,7 @@ static bool has_sold_some(void *arg)
 static void a_server_killed_at_full_load_loses_no_order_it_told_of(void **state)
 {
     struct sale_world *world = *state;
-    static const char *const guards[] = {"mutex", "script"};
+    static const char *const guards[] = {"mutex", "mutex-watchdog", "script", "watch"};
     static struct books books;
 
     for (size_t i = 0; i < COUNT_OF(guards); i++) {

@@ -9,6 +9,7 @@
 
 static const char *const buyers[MODEL_BUYERS] = {"ann", "Bob", "c-3", "d_4", "E5"};
 static const char *const keys[MODEL_KEYS] = {"", "k1", "K.2", "-"};
+static const char *const processes[MODEL_PROCESSES] = {"here.1", "there.2"};
 static const char *const windows[WINDOW_KINDS] = {[WINDOW_NOW] = "from now",
                                                   [WINDOW_OPEN] = "open",
                                                   [WINDOW_FUTURE] = "future",
@@ -22,6 +23,11 @@ const char *model_buyer(unsigned buyer)
 const char *model_key(unsigned key)
 {
     return keys[key];
+}
+
+const char *model_process(unsigned process)
+{
+    return processes[process];
 }
 
 void model_order_id(const struct model_step *step, size_t wish, char out[24])
@@ -44,6 +50,8 @@ __attribute__((format(printf, 3, 4))) static void add(char *text, size_t size, c
 void model_init(struct model *model)
 {
     *model = (struct model){.holder = -1};
+    for (size_t i = 0; i < MODEL_PROCESSES; i++)
+        model->void_marks[i] = -1;
 }
 
 /* ---- sales ------------------------------------------------------------------------------------- */
@@ -106,6 +114,10 @@ static void buy(struct model *model, const struct model_step *step, char *answer
     char rows[512] = "";
     char each[512] = "";
 
+    if (model->void_marks[step->process] >= (int)step->attempt) {
+        add(answer, size, "server: VOID this attempt was given up");
+        return;
+    }
     if (!model->has_sale) {
         add(answer, size, "no sale");
         return;
@@ -131,11 +143,29 @@ static void buy(struct model *model, const struct model_step *step, char *answer
             add(each, sizeof each, " C");
         }
     }
-    add(answer, size, "left %u, starts %s:%s", model->stock,
+    add(answer, size, "left %u, starts %s, epoch 1:%s", model->stock,
         model->window == WINDOW_FUTURE ? "later" : "now", each);
     if (rows[0]) {
         add(model->ledger, sizeof model->ledger, "event sold by here epoch 1 left %u%s\n",
             model->stock, rows);
+    }
+}
+
+static void resolve(struct model *model, const struct model_step *step, char *answer, size_t size)
+{
+    int *mark = &model->void_marks[step->process];
+
+    if (*mark < (int)step->attempt) *mark = (int)step->attempt;
+    add(answer, size, "held:");
+    for (size_t i = 0; i < step->count; i++) {
+        unsigned buyer = step->wishes[i].buyer;
+        const char *id = model->orders[buyer].id;
+
+        if (id[0]) {
+            add(answer, size, " %s:held:%s", id, keys[model->orders[buyer].key]);
+        } else {
+            add(answer, size, " nil");
+        }
     }
 }
 
@@ -211,6 +241,9 @@ void model_do(struct model *model, const struct model_step *step, char *answer, 
     case STEP_EXPIRE:
         model->holder = -1;
         break;
+    case STEP_RESOLVE:
+        resolve(model, step, answer, size);
+        break;
     case STEP_BUY:
         buy(model, step, answer, size);
         break;
@@ -241,6 +274,10 @@ void model_state(const struct model *model, char *out, size_t size)
         add(out, size, "order: %s %s:held:%s\n", buyers[i], model->orders[i].id,
             keys[model->orders[i].key]);
     }
+    for (unsigned i = 0; i < MODEL_PROCESSES; i++) {
+        if (model->void_marks[i] < 0) continue;
+        add(out, size, "void: %s %d\n", processes[i], model->void_marks[i]);
+    }
     add(out, size, "%slock: %s\n", model->ledger, model->holder >= 0 ? "held" : "free");
 }
 
@@ -260,7 +297,10 @@ void model_step_print(const struct model_step *step, char *out, size_t size)
     if (step->kind == STEP_ACQUIRE || step->kind == STEP_RELEASE || step->kind == STEP_GUARDED) {
         add(out, size, " by handle %u", step->handle);
     }
-    for (size_t i = 0; step->kind >= STEP_BUY && i < step->count; i++) {
+    if (step->kind >= STEP_RESOLVE) {
+        add(out, size, " in %s, attempt %u", processes[step->process], step->attempt);
+    }
+    for (size_t i = 0; step->kind >= STEP_RESOLVE && i < step->count; i++) {
         char id[24];
 
         model_order_id(step, i, id);

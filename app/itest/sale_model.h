@@ -1,6 +1,6 @@
 /*
- * The reference model of the sale's scripts: what purchase.lua, create_sale.lua and end_sale.lua
- * shall do, written a second time in plain C over small domains, without Redis.
+ * The reference model of the sale's scripts: what purchase.lua, resolve.lua, create_sale.lua and
+ * end_sale.lua shall do, written a second time in plain C over small domains, without Redis.
  *
  * Answers and states are texts, so that the model and the real thing are compared, and shown to a
  * reader, in one form.
@@ -15,7 +15,8 @@
 enum {
     MODEL_HANDLES = 3, /* locks, each with its own token */
     MODEL_BUYERS = 5,
-    MODEL_KEYS = 4, /* the first is "" */
+    MODEL_KEYS = 4,      /* the first is "" */
+    MODEL_PROCESSES = 2, /* each with attempts of its own */
     MODEL_STOCK_MAX = 3,
     MODEL_BATCH = 4,
     MODEL_ORDERS = 64,
@@ -32,6 +33,7 @@ enum {
     X(STEP_ACQUIRE, "acquire")     /* one of the handles takes the lock */                         \
     X(STEP_RELEASE, "release")     /* and gives it back */                                         \
     X(STEP_EXPIRE, "expire")       /* whoever holds it, the lease is over */                       \
+    X(STEP_RESOLVE, "resolve")     /* resolve.lua: an attempt is given up */                       \
     X(STEP_BUY, "buy")             /* purchase.lua, plain */                                       \
     X(STEP_GUARDED, "guarded-buy") /* lk_guarded_eval() with one of the handles */                 \
     X(STEP_RUN, "run-buy")         /* lk_mutex_run() with a handle of its own */
@@ -54,6 +56,8 @@ struct model_step {
     step_kind kind;
     unsigned number; /* makes its order ids; stays when other steps are dropped */
     unsigned handle;
+    unsigned process;
+    unsigned attempt;
     unsigned stock;
     enum model_window window;
     size_t count;
@@ -71,6 +75,7 @@ struct model {
         char id[24]; /* "": no order */
         unsigned key;
     } orders[MODEL_BUYERS];
+    int void_marks[MODEL_PROCESSES]; /* highest attempt given up; -1: none */
     char ledger[MODEL_TEXT / 2];
     int holder; /* a handle, or -1 */
     bool is_held[MODEL_HANDLES];
@@ -78,6 +83,7 @@ struct model {
 
 const char *model_buyer(unsigned buyer);
 const char *model_key(unsigned key);
+const char *model_process(unsigned process);
 /* The id that a step's wish offers. */
 void model_order_id(const struct model_step *step, size_t wish, char out[24]);
 

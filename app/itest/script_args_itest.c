@@ -25,6 +25,7 @@ struct world {
     struct sale_server server;
     lk_client *client;
     lk_script *purchase;
+    lk_script *resolve;
     lk_script *create;
     lk_script *end;
     struct sale_keys keys; /* of sale "s" */
@@ -45,30 +46,42 @@ static struct answer run(struct world *world, lk_script *script, const struct lk
 {
     const struct lk_bytes end_keys[] = {world->keys.key[KEY_SALE], world->keys.key[KEY_STOCK],
                                         world->keys.key[KEY_LEDGER]};
-    bool is_end = script == world->end;
-    const struct lk_eval eval = {.script = script,
-                                 .keys = is_end ? end_keys : world->keys.key,
-                                 .key_count = is_end ? 3 : 4,
-                                 .args = args,
-                                 .arg_count = count};
+    const struct lk_bytes resolve_keys[] = {world->keys.key[KEY_VOID], world->keys.key[KEY_ORDERS]};
+    struct lk_eval eval = {.script = script,
+                           .keys = world->keys.key,
+                           .key_count = script == world->create ? KEY_LEDGER + 1 : KEY_VOID + 1,
+                           .args = args,
+                           .arg_count = count};
     struct answer answer = {.reply = NULL};
 
+    if (script == world->end) {
+        eval.keys = end_keys;
+        eval.key_count = COUNT_OF(end_keys);
+    } else if (script == world->resolve) {
+        eval.keys = resolve_keys;
+        eval.key_count = COUNT_OF(resolve_keys);
+    }
     answer.status = lk_client_eval(world->client, &eval, 0, &answer.reply, &answer.err);
     return answer;
 }
 
 /* Arguments as one text, "," between them, for what has no comma in it. */
+static size_t split(char *text, struct lk_bytes args[ARGS_MAX])
+{
+    size_t count = 0;
+
+    while (text && count < ARGS_MAX)
+        args[count++] = lk_bytes_of(strsep(&text, ","));
+    return count;
+}
+
 static struct answer run_text(struct world *world, lk_script *script, const char *text)
 {
     char copy[512];
-    char *rest = copy;
     struct lk_bytes args[ARGS_MAX];
-    size_t count = 0;
 
     (void)snprintf(copy, sizeof copy, "%s", text);
-    while (rest && count < ARGS_MAX)
-        args[count++] = lk_bytes_of(strsep(&rest, ","));
-    return run(world, script, args, count);
+    return run(world, script, args, split(copy, args));
 }
 
 /* The integer that a script answers, or -1. */
@@ -87,9 +100,9 @@ static const char *buy(struct world *world, const char *buyer, const char *id)
     static char text[256];
     char args[128];
 
-    (void)snprintf(args, sizeof args, "here,1,%s,%s,", buyer, id);
+    (void)snprintf(args, sizeof args, "here,p,1,1,%s,%s,", buyer, id);
     struct answer answer = run_text(world, world->purchase, args);
-    const char *letter = lk_reply_bytes(lk_reply_at(answer.reply, 2)).data;
+    const char *letter = lk_reply_bytes(lk_reply_at(answer.reply, 3)).data;
     (void)snprintf(text, sizeof text, "%s%s", answer.status == LK_OK ? "" : "error: ",
                    answer.status == LK_OK ? (letter ? letter : "?") : answer.err.text);
     lk_reply_free(answer.reply);
@@ -173,31 +186,91 @@ static void a_count_that_does_not_fit_is_refused(void **state)
     static const struct hostile misfits[] = {HOSTILE("0"),    HOSTILE("2"),    HOSTILE("01"),
                                              HOSTILE("1024"), HOSTILE("1025"), HOSTILE("99999")};
     struct world *world = *state;
-    struct lk_bytes args[] = {LK_BYTES("here"), LK_BYTES("1"), LK_BYTES("bob"), LK_BYTES("12"),
-                              LK_BYTES("k")};
+    struct lk_bytes args[] = {LK_BYTES("here"), LK_BYTES("p"),  LK_BYTES("1"), LK_BYTES("1"),
+                              LK_BYTES("bob"),  LK_BYTES("12"), LK_BYTES("k")};
 
     put_up(world);
     for (size_t i = 0; i < COUNT_OF(no_numbers); i++) {
-        args[1] = no_numbers[i].bytes;
+        args[3] = no_numbers[i].bytes;
         refuses(world, world->purchase, args, COUNT_OF(args), "BADARGS", no_numbers[i].what);
     }
     for (size_t i = 0; i < COUNT_OF(misfits); i++) {
-        args[1] = misfits[i].bytes;
+        args[3] = misfits[i].bytes;
         refuses(world, world->purchase, args, COUNT_OF(args), "BADARGS", misfits[i].what);
     }
 }
 
+static void an_attempt_that_is_no_number_is_neither_executed_nor_given_up(void **state)
+{
+    struct world *world = *state;
+    struct lk_bytes purchase[] = {LK_BYTES("here"), LK_BYTES("p"),  LK_BYTES("1"), LK_BYTES("1"),
+                                  LK_BYTES("bob"),  LK_BYTES("12"), LK_BYTES("k")};
+    struct lk_bytes resolve[] = {LK_BYTES("p"), LK_BYTES("1"), LK_BYTES("bob")};
+
+    put_up(world);
+    for (size_t i = 0; i < COUNT_OF(no_numbers); i++) {
+        purchase[2] = resolve[1] = no_numbers[i].bytes;
+        refuses(world, world->purchase, purchase, COUNT_OF(purchase), "BADARGS",
+                no_numbers[i].what);
+        refuses(world, world->resolve, resolve, COUNT_OF(resolve), "BADARGS", no_numbers[i].what);
+    }
+}
+
+/* A process is a name like any other, and its attempts are its own. */
+static void any_bytes_name_a_process(void **state)
+{
+    static const struct hostile names[] = {HOSTILE(""),     HOSTILE("p\0"),  HOSTILE("p"),
+                                           HOSTILE("\r\n"), HOSTILE("\xff"), {{big, BIG}, "64 KB"}};
+    struct world *world = *state;
+
+    put_up(world);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        struct lk_bytes name = names[i].bytes;
+        const struct lk_bytes purchase[] = {
+            LK_BYTES("here"), name,           LK_BYTES("5"), LK_BYTES("1"),
+            LK_BYTES("ann"),  LK_BYTES("12"), LK_BYTES("")};
+        const struct lk_bytes resolve[] = {name, LK_BYTES("5"), LK_BYTES("ann")};
+
+        struct answer before = run(world, world->purchase, purchase, COUNT_OF(purchase));
+        struct answer given_up = run(world, world->resolve, resolve, COUNT_OF(resolve));
+        lk_reply_free(before.reply);
+        lk_reply_free(given_up.reply);
+        if (before.status != LK_OK || given_up.status != LK_OK) fail_msg("%s", names[i].what);
+        refuses(world, world->purchase, purchase, COUNT_OF(purchase), "VOID", names[i].what);
+    }
+}
+
+static void the_highest_attempts_are_told_apart(void **state)
+{
+    struct world *world = *state;
+
+    put_up(world);
+    lk_reply_free(run_text(world, world->resolve, "p,999999999999998,ann").reply);
+    struct answer late = run_text(world, world->purchase, "here,p,999999999999998,1,bob,12,");
+    struct answer next = run_text(world, world->purchase, "here,p,999999999999999,1,bob,12,");
+    assert_int_equal(late.status, LK_SERVER);
+    assert_int_equal(next.status, LK_OK);
+    lk_reply_free(late.reply);
+    lk_reply_free(next.reply);
+}
+
 static void arguments_too_few_or_too_many_are_refused(void **state)
 {
-    static const size_t counts[] = {0, 1, 2, 3, 4, 7, 8, 9};
+    static const size_t counts[] = {0, 1, 2, 3, 4, 5, 6, 9, 10, 11};
+    static const size_t resolve_counts[] = {0, 1, 2, 1027};
     struct world *world = *state;
-    struct lk_bytes args[9];
+    static struct lk_bytes args[1027];
 
     put_up(world);
     for (size_t i = 0; i < COUNT_OF(args); i++)
         args[i] = LK_BYTES("1");
-    for (size_t i = 0; i < COUNT_OF(counts); i++) /* 6 is right too: a lock's token may follow */
+    for (size_t i = 0; i < COUNT_OF(counts); i++) /* 8 is right too: a lock's token may follow */
         refuses(world, world->purchase, args, counts[i], "BADARGS", "n is 1");
+    for (size_t i = 0; i < COUNT_OF(resolve_counts); i++)
+        refuses(world, world->resolve, args, resolve_counts[i], "BADARGS", "no batch");
+    struct answer largest = run(world, world->resolve, args, 1026);
+    assert_int_equal(lk_reply_count(largest.reply), 1024);
+    lk_reply_free(largest.reply);
 }
 
 /* The second of three purchases is the bad one; the others are not sold either. */
@@ -217,16 +290,16 @@ static void one_malformed_purchase_refuses_the_whole_batch(void **state)
         size_t count;
         size_t at;
     } places[] = {
-        {buyers, COUNT_OF(buyers), 5}, {ids, COUNT_OF(ids), 6}, {keys, COUNT_OF(keys), 7}};
+        {buyers, COUNT_OF(buyers), 7}, {ids, COUNT_OF(ids), 8}, {keys, COUNT_OF(keys), 9}};
     struct world *world = *state;
 
     put_up(world);
     for (size_t p = 0; p < COUNT_OF(places); p++) {
         for (size_t i = 0; i < places[p].count; i++) {
-            struct lk_bytes args[] = {LK_BYTES("here"), LK_BYTES("3"),  LK_BYTES("bob"),
-                                      LK_BYTES("12"),   LK_BYTES("k1"), LK_BYTES("cid"),
-                                      LK_BYTES("13"),   LK_BYTES("k2"), LK_BYTES("dan"),
-                                      LK_BYTES("14"),   LK_BYTES("k3")};
+            struct lk_bytes args[] = {
+                LK_BYTES("here"), LK_BYTES("p"),  LK_BYTES("1"),   LK_BYTES("3"),  LK_BYTES("bob"),
+                LK_BYTES("12"),   LK_BYTES("k1"), LK_BYTES("cid"), LK_BYTES("13"), LK_BYTES("k2"),
+                LK_BYTES("dan"),  LK_BYTES("14"), LK_BYTES("k3")};
 
             args[places[p].at] = places[p].list[i].bytes;
             refuses(world, world->purchase, args, COUNT_OF(args), "BADARGS",
@@ -239,14 +312,16 @@ static void the_longest_names_are_not_malformed(void **state)
 {
     static const char name[] = "abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     struct world *world = *state;
-    const struct lk_bytes args[] = {LK_BYTES("here"), LK_BYTES("1"), lk_bytes_of(name),
-                                    LK_BYTES("9223372036854775807"), lk_bytes_of(name)};
+    const struct lk_bytes args[] = {LK_BYTES("here"),  LK_BYTES("p"),
+                                    LK_BYTES("1"),     LK_BYTES("1"),
+                                    lk_bytes_of(name), LK_BYTES("9223372036854775807"),
+                                    lk_bytes_of(name)};
 
     put_up(world);
     assert_int_equal(strlen(name), BUYER_ID_MAX);
     struct answer answer = run(world, world->purchase, args, COUNT_OF(args));
     assert_int_equal(answer.status, LK_OK);
-    assert_string_equal(lk_reply_bytes(lk_reply_at(answer.reply, 2)).data, "C");
+    assert_string_equal(lk_reply_bytes(lk_reply_at(answer.reply, 3)).data, "C");
     lk_reply_free(answer.reply);
 }
 
@@ -254,23 +329,25 @@ static void the_largest_batch_is_sold_and_one_more_refused(void **state)
 {
     enum { MOST = 1024 };
     struct world *world = *state;
-    struct lk_bytes *args = calloc(2 + 3 * (MOST + 1), sizeof *args);
+    struct lk_bytes *args = calloc(4 + 3 * (MOST + 1), sizeof *args);
     char(*names)[16] = calloc(MOST + 1, sizeof *names);
 
     assert_true(args && names);
     wipe(world);
     assert_int_equal(run_number(world, world->create, "here,title,2000,0,0,mutex"), 1);
     args[0] = LK_BYTES("here");
+    args[1] = LK_BYTES("p");
+    args[2] = LK_BYTES("1");
     for (size_t i = 0; i <= MOST; i++) {
         (void)snprintf(names[i], sizeof *names, "%zu", 1 + i);
-        args[2 + 3 * i] = lk_bytes_of(names[i]);
-        args[3 + 3 * i] = lk_bytes_of(names[i]);
-        args[4 + 3 * i] = LK_BYTES("");
+        args[4 + 3 * i] = lk_bytes_of(names[i]);
+        args[5 + 3 * i] = lk_bytes_of(names[i]);
+        args[6 + 3 * i] = LK_BYTES("");
     }
-    args[1] = LK_BYTES("1025");
-    refuses(world, world->purchase, args, 2 + 3 * (MOST + 1), "BADARGS", "1025 purchases");
-    args[1] = LK_BYTES("1024");
-    struct answer answer = run(world, world->purchase, args, 2 + 3 * MOST);
+    args[3] = LK_BYTES("1025");
+    refuses(world, world->purchase, args, 4 + 3 * (MOST + 1), "BADARGS", "1025 purchases");
+    args[3] = LK_BYTES("1024");
+    struct answer answer = run(world, world->purchase, args, 4 + 3 * MOST);
     assert_int_equal(answer.status, LK_OK);
     assert_int_equal(lk_reply_integer(lk_reply_at(answer.reply, 0), -1), 2000 - MOST);
     lk_reply_free(answer.reply);
@@ -352,41 +429,43 @@ struct spoilt {
     const char *rest;
     const char *purchase; /* how its error begins; NULL: not affected */
     const char *end;
+    const char *resolve;
 };
 
 static const struct spoilt spoils[] = {
-    {"SET", KEY_STOCK, "abc", "BADSTOCK", NULL},
-    {"SET", KEY_STOCK, "-1", "BADSTOCK", NULL},
-    {"SET", KEY_STOCK, "1e3", "BADSTOCK", NULL},
-    {"SET", KEY_STOCK, "0x10", "BADSTOCK", NULL},
-    {"SET", KEY_STOCK, "nan", "BADSTOCK", NULL},
-    {"SET", KEY_STOCK, "1.5", "BADSTOCK", NULL},
-    {"SET", KEY_STOCK, "", "BADSTOCK", NULL},
-    {"SET", KEY_STOCK, "9007199254740993", "BADSTOCK", NULL},
-    {"DEL", KEY_STOCK, NULL, "BADSTOCK", "BADSALE"},
-    {"HDEL", KEY_SALE, "starts_ms", "BADSALE", NULL},
-    {"HDEL", KEY_SALE, "ends_ms", "BADSALE", NULL},
-    {"HDEL", KEY_SALE, "epoch", "BADSALE", "BADSALE"},
-    {"HSET", KEY_SALE, "starts_ms abc", "BADSALE", NULL},
-    {"HSET", KEY_SALE, "starts_ms -5", "BADSALE", NULL},
-    {"HSET", KEY_SALE, "ends_ms nan", "BADSALE", NULL},
-    {"HSET", KEY_SALE, "ends_ms 9007199254740993", "BADSALE", NULL},
-    {"HSET", KEY_SALE, "epoch one", "BADSALE", NULL},
+    {"SET", KEY_STOCK, "abc", "BADSTOCK", NULL, NULL},
+    {"SET", KEY_STOCK, "-1", "BADSTOCK", NULL, NULL},
+    {"SET", KEY_STOCK, "1e3", "BADSTOCK", NULL, NULL},
+    {"SET", KEY_STOCK, "0x10", "BADSTOCK", NULL, NULL},
+    {"SET", KEY_STOCK, "nan", "BADSTOCK", NULL, NULL},
+    {"SET", KEY_STOCK, "1.5", "BADSTOCK", NULL, NULL},
+    {"SET", KEY_STOCK, "", "BADSTOCK", NULL, NULL},
+    {"SET", KEY_STOCK, "9007199254740993", "BADSTOCK", NULL, NULL},
+    {"DEL", KEY_STOCK, NULL, "BADSTOCK", "BADSALE", NULL},
+    {"HDEL", KEY_SALE, "starts_ms", "BADSALE", NULL, NULL},
+    {"HDEL", KEY_SALE, "ends_ms", "BADSALE", NULL, NULL},
+    {"HDEL", KEY_SALE, "epoch", "BADSALE", "BADSALE", NULL},
+    {"HSET", KEY_SALE, "starts_ms abc", "BADSALE", NULL, NULL},
+    {"HSET", KEY_SALE, "starts_ms -5", "BADSALE", NULL, NULL},
+    {"HSET", KEY_SALE, "ends_ms nan", "BADSALE", NULL, NULL},
+    {"HSET", KEY_SALE, "ends_ms 9007199254740993", "BADSALE", NULL, NULL},
+    {"HSET", KEY_SALE, "epoch one", "BADSALE", NULL, NULL},
     /* The stream has no id left: XADD is refused. */
-    {"XADD", KEY_LEDGER, "18446744073709551615-18446744073709551615 a b", "ERR", "ERR"},
+    {"XADD", KEY_LEDGER, "18446744073709551615-18446744073709551615 a b", "ERR", "ERR", NULL},
+    {"HSET", KEY_VOID, "p one", "", NULL, ""},
+    {"HSET", KEY_VOID, "p nil", "", NULL, ""},
 };
 
-static const struct lk_bytes *good_args(bool is_end, size_t *out_count)
+/* Given what it takes when all is well, it fails with such words. */
+static void refuses_good(struct world *world, lk_script *script, const char *words,
+                         const char *what)
 {
-    static struct lk_bytes args[5];
+    char text[] = "here,p,1,1,bob,12,k"; /* of purchase.lua; the others' is shorter */
+    struct lk_bytes args[ARGS_MAX];
 
-    args[0] = LK_BYTES("here");
-    args[1] = LK_BYTES("1");
-    args[2] = LK_BYTES("bob");
-    args[3] = LK_BYTES("12");
-    args[4] = LK_BYTES("k");
-    *out_count = is_end ? 1 : 5;
-    return args;
+    if (script == world->resolve) (void)snprintf(text, sizeof text, "p,1,bob");
+    if (script == world->end) (void)snprintf(text, sizeof text, "here");
+    refuses(world, script, args, split(text, args), words, what);
 }
 
 static void a_spoilt_sale_sells_nothing_and_writes_nothing(void **state)
@@ -396,39 +475,36 @@ static void a_spoilt_sale_sells_nothing_and_writes_nothing(void **state)
     for (size_t i = 0; i < COUNT_OF(spoils); i++) {
         const struct spoilt *row = &spoils[i];
         char what[128];
-        size_t count = 0;
 
         put_up(world);
         (void)snprintf(what, sizeof what, "%s %s%s%s", row->command, world->keys.text[row->key],
                        row->rest ? " " : "", row->rest ? row->rest : "");
         assert_true(sale_do(world->client, "%s", what));
-        const struct lk_bytes *args = good_args(false, &count);
-        if (row->purchase) refuses(world, world->purchase, args, count, row->purchase, what);
-        args = good_args(true, &count);
-        if (row->end) refuses(world, world->end, args, count, row->end, what);
+        if (row->purchase) refuses_good(world, world->purchase, row->purchase, what);
+        if (row->end) refuses_good(world, world->end, row->end, what);
+        if (row->resolve) refuses_good(world, world->resolve, row->resolve, what);
     }
 }
 
 static void a_key_of_a_wrong_type_is_a_clean_error(void **state)
 {
-    static const enum sale_key of_purchase[] = {KEY_SALE, KEY_STOCK, KEY_ORDERS, KEY_LEDGER};
-    static const enum sale_key of_end[] = {KEY_SALE, KEY_STOCK, KEY_LEDGER};
     struct world *world = *state;
-    size_t count = 0;
+    const struct {
+        lk_script *script;
+        enum sale_key key;
+    } rows[] = {{world->purchase, KEY_SALE},   {world->purchase, KEY_STOCK},
+                {world->purchase, KEY_ORDERS}, {world->purchase, KEY_LEDGER},
+                {world->purchase, KEY_VOID},   {world->end, KEY_SALE},
+                {world->end, KEY_STOCK},       {world->end, KEY_LEDGER},
+                {world->resolve, KEY_VOID},    {world->resolve, KEY_ORDERS}};
 
-    for (size_t i = 0; i < COUNT_OF(of_purchase); i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const char *key = world->keys.text[rows[i].key];
+
         put_up(world);
-        assert_true(sale_do(world->client, "DEL %s", world->keys.text[of_purchase[i]]));
-        assert_true(sale_do(world->client, "RPUSH %s x", world->keys.text[of_purchase[i]]));
-        const struct lk_bytes *args = good_args(false, &count);
-        refuses(world, world->purchase, args, count, "WRONGTYPE", world->keys.text[of_purchase[i]]);
-    }
-    for (size_t i = 0; i < COUNT_OF(of_end); i++) {
-        put_up(world);
-        assert_true(sale_do(world->client, "DEL %s", world->keys.text[of_end[i]]));
-        assert_true(sale_do(world->client, "RPUSH %s x", world->keys.text[of_end[i]]));
-        const struct lk_bytes *args = good_args(true, &count);
-        refuses(world, world->end, args, count, "WRONGTYPE", world->keys.text[of_end[i]]);
+        (void)sale_do(world->client, "DEL %s", key);
+        assert_true(sale_do(world->client, "RPUSH %s x", key));
+        refuses_good(world, rows[i].script, "WRONGTYPE", key);
     }
 }
 
@@ -468,14 +544,15 @@ static void a_wrong_token_refuses_the_whole_batch(void **state)
     lk_lock *next = lk_mutex_new(world->client, world->keys.text[KEY_LOCK], NULL);
     struct lk_error err = {0};
     lk_reply *reply = NULL;
-    size_t count = 0;
+    char text[] = "here,p,1,1,bob,12,k";
+    struct lk_bytes args[ARGS_MAX];
 
     put_up(world);
     const struct lk_eval eval = {.script = world->purchase,
                                  .keys = world->keys.key,
-                                 .key_count = 4,
-                                 .args = good_args(false, &count),
-                                 .arg_count = 5};
+                                 .key_count = KEY_VOID + 1,
+                                 .args = args,
+                                 .arg_count = split(text, args)};
     assert_int_equal(lk_lock_acquire(paused, NULL, NULL), LK_OK);
     assert_true(sale_do(world->client, "DEL %s", world->keys.text[KEY_LOCK])); /* its lease ended */
     assert_int_equal(lk_lock_acquire(next, NULL, NULL), LK_OK);
@@ -486,7 +563,7 @@ static void a_wrong_token_refuses_the_whole_batch(void **state)
     free(before);
     free(after);
     assert_int_equal(lk_guarded_eval(next, &eval, 0, &reply, &err), LK_OK);
-    assert_string_equal(lk_reply_bytes(lk_reply_at(reply, 2)).data, "C");
+    assert_string_equal(lk_reply_bytes(lk_reply_at(reply, 3)).data, "C");
     lk_reply_free(reply);
     assert_int_equal(lk_lock_release(paused, NULL), LK_NOT_OWNER);
     assert_int_equal(lk_lock_release(next, NULL), LK_OK);
@@ -509,13 +586,14 @@ static bool limit_keys(struct world *world, bool is_limited)
 static lk_status buy_under_lock(struct world *world, const char *buyer)
 {
     lk_lock *lock = lk_mutex_new(world->client, world->keys.text[KEY_LOCK], NULL);
-    const struct lk_bytes args[] = {LK_BYTES("here"), LK_BYTES("1"), lk_bytes_of(buyer),
-                                    LK_BYTES("21"), LK_BYTES("")};
+    const struct lk_bytes args[] = {LK_BYTES("here"), LK_BYTES("p"),      LK_BYTES("1"),
+                                    LK_BYTES("1"),    lk_bytes_of(buyer), LK_BYTES("21"),
+                                    LK_BYTES("")};
     const struct lk_eval eval = {.script = world->purchase,
                                  .keys = world->keys.key,
-                                 .key_count = 4,
+                                 .key_count = KEY_VOID + 1,
                                  .args = args,
-                                 .arg_count = 5};
+                                 .arg_count = COUNT_OF(args)};
     struct lk_error err = {0};
     lk_reply *reply = NULL;
     lk_status status = lk_mutex_run(lock, NULL, &eval, &reply, &err);
@@ -537,6 +615,7 @@ static void the_scripts_touch_declared_keys_only(void **state)
     (void)snprintf(bought[0], sizeof bought[0], "%s", buy(world, "ann", "11"));
     (void)snprintf(bought[1], sizeof bought[1], "%s", buy(world, "ann", "12"));
     lk_status status = buy_under_lock(world, "bob");
+    struct answer resolved = run_text(world, world->resolve, "p,0,ann,bob");
     long long ended = run_number(world, world->end, "here");
     (void)snprintf(bought[2], sizeof bought[2], "%s", buy(world, "cid", "13"));
     bool reads_others = sale_do(world->client, "GET other");
@@ -546,6 +625,9 @@ static void the_scripts_touch_declared_keys_only(void **state)
     assert_string_equal(bought[0], "C");
     assert_string_equal(bought[1], "A11");
     assert_int_equal(status, LK_OK);
+    assert_int_equal(resolved.status, LK_OK);
+    assert_string_equal(lk_reply_bytes(lk_reply_at(resolved.reply, 0)).data, "11:held:");
+    lk_reply_free(resolved.reply);
     assert_int_equal(ended, 1);
     assert_string_equal(bought[2], "E");
     assert_false(reads_others); /* the limit was in force */
@@ -638,6 +720,7 @@ static void a_restart_brings_the_same_state_back(void **state)
             assert_true(sale_eventually(rewrite_is_over, world->client, 10000));
             assert_string_equal(buy(world, "cid", "13"), "C"); /* one more after the rewrite */
         }
+        lk_reply_free(run_text(world, world->resolve, "gone,7,ann").reply);
         char *before = sale_dump(world->client, "s");
         restart(world, SIGTERM);
         char *after = sale_dump(world->client, "s");
@@ -647,6 +730,9 @@ static void a_restart_brings_the_same_state_back(void **state)
         assert_string_equal(buy(world, "ann", "14"), "A11"); /* the server knows no script now */
         assert_string_equal(buy(world, "dan", "15"), rewrites[i] ? "S" : "C");
         assert_int_equal(buy_under_lock(world, "eve"), LK_OK);
+        struct answer late = run_text(world, world->purchase, "here,gone,7,1,fay,16,");
+        assert_int_equal(late.status, LK_SERVER); /* given up is given up */
+        lk_reply_free(late.reply);
     }
 }
 
@@ -661,9 +747,10 @@ static int open_world(void **state)
     memset(big, '1', BIG);
     sale_keys_make("s", &world->keys);
     world->purchase = lk_script_new(app_script_named("purchase"));
+    world->resolve = lk_script_new(app_script_named("resolve"));
     world->create = lk_script_new(app_script_named("create_sale"));
     world->end = lk_script_new(app_script_named("end_sale"));
-    if (!world->purchase || !world->create || !world->end) return -1;
+    if (!world->purchase || !world->resolve || !world->create || !world->end) return -1;
     if (!sale_server_start(&world->server)) return -1;
     world->client = sale_connect(&world->server, 4, SALE_GENEROUS_MS);
     return world->client ? 0 : -1;
@@ -676,6 +763,7 @@ static int close_world(void **state)
     lk_client_close(world->client);
     sale_server_remove(&world->server);
     lk_script_free(world->purchase);
+    lk_script_free(world->resolve);
     lk_script_free(world->create);
     lk_script_free(world->end);
     free(world);
@@ -686,6 +774,9 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_count_that_does_not_fit_is_refused),
+        cmocka_unit_test(an_attempt_that_is_no_number_is_neither_executed_nor_given_up),
+        cmocka_unit_test(any_bytes_name_a_process),
+        cmocka_unit_test(the_highest_attempts_are_told_apart),
         cmocka_unit_test(arguments_too_few_or_too_many_are_refused),
         cmocka_unit_test(one_malformed_purchase_refuses_the_whole_batch),
         cmocka_unit_test(the_longest_names_are_not_malformed),

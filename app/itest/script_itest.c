@@ -26,6 +26,7 @@ enum { SEEDS = 300, STEPS = 60, ANSWER = 512, HOUR_MS = 3600000, LEASE_MS = 6000
 struct subject {
     lk_client *client;
     lk_script *purchase;
+    lk_script *resolve;
     lk_script *create;
     lk_script *end;
     bool is_unguarded; /* a mutant: whoever holds the lock, the script runs */
@@ -66,7 +67,8 @@ static step_kind random_kind(uint64_t *state)
         STEP_REOPEN,  STEP_REOPEN,  STEP_REOPEN, STEP_VANISH,  STEP_WIPE,    STEP_WIPE,
         STEP_ACQUIRE, STEP_ACQUIRE, STEP_EXPIRE, STEP_RELEASE, STEP_RELEASE, STEP_BUY,
         STEP_BUY,     STEP_BUY,     STEP_BUY,    STEP_BUY,     STEP_GUARDED, STEP_GUARDED,
-        STEP_GUARDED, STEP_GUARDED, STEP_RUN,    STEP_RUN,     STEP_RUN,     STEP_RUN};
+        STEP_GUARDED, STEP_GUARDED, STEP_RUN,    STEP_RUN,     STEP_RUN,     STEP_RUN,
+        STEP_RESOLVE, STEP_RESOLVE};
 
     return kinds[below(state, sizeof kinds / sizeof kinds[0])];
 }
@@ -80,6 +82,9 @@ static void make_steps(unsigned seed, struct model_step steps[STEPS])
 
         *step = (struct model_step){.kind = random_kind(&state), .number = i};
         step->handle = below(&state, MODEL_HANDLES);
+        /* They grow, as attempts do, and are near enough to what was given up. */
+        step->process = below(&state, MODEL_PROCESSES);
+        step->attempt = i / 4 + below(&state, 4);
         step->stock = below(&state, MODEL_STOCK_MAX + 1);
         /* Most sales are open: the others refuse everything. */
         step->window = below(&state, 3) > 0 ? below(&state, 2) : below(&state, WINDOW_KINDS);
@@ -100,15 +105,17 @@ static void print_purchase(const lk_reply *reply, char *answer)
     const char *wait = "?";
     size_t used = 0;
 
-    if (lk_reply_count(reply) == 2 && lk_reply_integer(lk_reply_at(reply, 0), 0) == -1) {
-        (void)snprintf(answer, ANSWER, wait_ms == 0 ? "no sale" : "?");
+    long long epoch = lk_reply_integer(lk_reply_at(reply, 2), -1);
+
+    if (lk_reply_count(reply) == 3 && lk_reply_integer(lk_reply_at(reply, 0), 0) == -1) {
+        (void)snprintf(answer, ANSWER, wait_ms == 0 && epoch == 0 ? "no sale" : "?");
         return;
     }
     if (wait_ms == 0) wait = "now";
     if (wait_ms > HOUR_MS / 2 && wait_ms <= HOUR_MS) wait = "later";
-    used = (size_t)snprintf(
-        answer, ANSWER, "left %lld, starts %s:", lk_reply_integer(lk_reply_at(reply, 0), -2), wait);
-    for (size_t i = 2; i < lk_reply_count(reply) && used < ANSWER; i++) {
+    used = (size_t)snprintf(answer, ANSWER, "left %lld, starts %s, epoch %lld:",
+                            lk_reply_integer(lk_reply_at(reply, 0), -2), wait, epoch);
+    for (size_t i = 3; i < lk_reply_count(reply) && used < ANSWER; i++) {
         const char *word = lk_reply_bytes(lk_reply_at(reply, i)).data;
 
         used += (size_t)snprintf(answer + used, ANSWER - used, " %s", word ? word : "?");
@@ -189,25 +196,29 @@ static lk_status run_once(struct play *play, const struct lk_eval *eval, lk_repl
 static void do_buy(struct play *play, const struct model_step *step, char *answer)
 {
     char ids[MODEL_BATCH][24];
+    char attempt[16];
     char count[8];
-    struct lk_bytes args[2 + 3 * MODEL_BATCH] = {LK_BYTES("here")};
+    struct lk_bytes args[4 + 3 * MODEL_BATCH] = {LK_BYTES("here"),
+                                                 lk_bytes_of(model_process(step->process))};
     struct lk_error err = {0};
     lk_reply *reply = NULL;
     lk_status status = LK_OK;
 
     (void)snprintf(count, sizeof count, "%zu", step->count);
-    args[1] = lk_bytes_of(count);
+    (void)snprintf(attempt, sizeof attempt, "%u", step->attempt);
+    args[2] = lk_bytes_of(attempt);
+    args[3] = lk_bytes_of(count);
     for (size_t i = 0; i < step->count; i++) {
         model_order_id(step, i, ids[i]);
-        args[2 + 3 * i] = lk_bytes_of(model_buyer(step->wishes[i].buyer));
-        args[3 + 3 * i] = lk_bytes_of(ids[i]);
-        args[4 + 3 * i] = lk_bytes_of(model_key(step->wishes[i].key));
+        args[4 + 3 * i] = lk_bytes_of(model_buyer(step->wishes[i].buyer));
+        args[5 + 3 * i] = lk_bytes_of(ids[i]);
+        args[6 + 3 * i] = lk_bytes_of(model_key(step->wishes[i].key));
     }
     const struct lk_eval eval = {.script = play->subject->purchase,
                                  .keys = play->keys.key,
-                                 .key_count = 4,
+                                 .key_count = KEY_VOID + 1,
                                  .args = args,
-                                 .arg_count = 2 + 3 * step->count};
+                                 .arg_count = 4 + 3 * step->count};
     if (step->kind == STEP_RUN) {
         status = run_once(play, &eval, &reply, &err);
     } else if (step->kind == STEP_GUARDED && !play->subject->is_unguarded) {
@@ -216,6 +227,42 @@ static void do_buy(struct play *play, const struct model_step *step, char *answe
         status = lk_client_eval(play->subject->client, &eval, 0, &reply, &err);
     }
     print_answer(status, reply, &err, answer);
+}
+
+static void print_held(const lk_reply *reply, char *answer)
+{
+    size_t used = (size_t)snprintf(answer, ANSWER, "held:");
+
+    for (size_t i = 0; i < lk_reply_count(reply) && used < ANSWER; i++) {
+        const char *order = lk_reply_bytes(lk_reply_at(reply, i)).data;
+
+        used += (size_t)snprintf(answer + used, ANSWER - used, " %s", order ? order : "nil");
+    }
+}
+
+static void do_resolve(struct play *play, const struct model_step *step, char *answer)
+{
+    char attempt[16];
+    const struct lk_bytes used[] = {play->keys.key[KEY_VOID], play->keys.key[KEY_ORDERS]};
+    struct lk_bytes args[2 + MODEL_BATCH] = {lk_bytes_of(model_process(step->process))};
+    struct lk_error err = {0};
+    lk_reply *reply = NULL;
+
+    (void)snprintf(attempt, sizeof attempt, "%u", step->attempt);
+    args[1] = lk_bytes_of(attempt);
+    for (size_t i = 0; i < step->count; i++)
+        args[2 + i] = lk_bytes_of(model_buyer(step->wishes[i].buyer));
+    const struct lk_eval eval = {.script = play->subject->resolve,
+                                 .keys = used,
+                                 .key_count = 2,
+                                 .args = args,
+                                 .arg_count = 2 + step->count};
+    if (lk_client_eval(play->subject->client, &eval, 0, &reply, &err) == LK_OK) {
+        print_held(reply, answer);
+    } else {
+        (void)snprintf(answer, ANSWER, "server: %s", err.text);
+    }
+    lk_reply_free(reply);
 }
 
 static void do_state(struct play *play, const char *state)
@@ -264,6 +311,9 @@ static void do_step(struct play *play, const struct model_step *step, char answe
         break;
     case STEP_EXPIRE:
         (void)sale_do(play->subject->client, "DEL %s", play->keys.text[KEY_LOCK]);
+        break;
+    case STEP_RESOLVE:
+        do_resolve(play, step, answer);
         break;
     case STEP_BUY:
     case STEP_GUARDED:
@@ -329,6 +379,22 @@ static void print_orders(const struct play *play, FILE *out)
     if (count != 0) (void)fprintf(out, "and %" PRId64 " more orders\n", count);
 }
 
+static void print_void_marks(const struct play *play, FILE *out)
+{
+    const char *key = play->keys.text[KEY_VOID];
+    int64_t count = sale_ask_number(play->subject->client, "HLEN %s", key);
+
+    for (unsigned i = 0; i < MODEL_PROCESSES; i++) {
+        lk_reply *mark = sale_ask(play->subject->client, "HGET %s %s", key, model_process(i));
+        const char *text = lk_reply_bytes(mark).data;
+
+        if (text) (void)fprintf(out, "void: %s %s\n", model_process(i), text);
+        if (text) count--;
+        lk_reply_free(mark);
+    }
+    if (count != 0) (void)fprintf(out, "and %" PRId64 " more void marks\n", count);
+}
+
 static void print_ledger(const struct play *play, FILE *out)
 {
     lk_reply *rows = sale_ask(play->subject->client, "XRANGE %s - +", play->keys.text[KEY_LEDGER]);
@@ -356,6 +422,7 @@ static char *real_state(const struct play *play)
     if (lk_reply_bytes(stock).data) (void)fprintf(out, "stock: %s\n", lk_reply_bytes(stock).data);
     lk_reply_free(stock);
     print_orders(play, out);
+    print_void_marks(play, out);
     print_ledger(play, out);
     bool is_held = sale_ask_number(client, "EXISTS %s", play->keys.text[KEY_LOCK]) == 1;
     (void)fprintf(out, "lock: %s\n", is_held ? "held" : "free");
@@ -459,14 +526,16 @@ static void open_subject(struct subject *subject, lk_client *client)
 {
     *subject = (struct subject){.client = client,
                                 .purchase = lk_script_new(app_script_named("purchase")),
+                                .resolve = lk_script_new(app_script_named("resolve")),
                                 .create = lk_script_new(app_script_named("create_sale")),
                                 .end = lk_script_new(app_script_named("end_sale"))};
-    assert_true(subject->purchase && subject->create && subject->end);
+    assert_true(subject->purchase && subject->resolve && subject->create && subject->end);
 }
 
 static void close_subject(struct subject *subject)
 {
     lk_script_free(subject->purchase);
+    lk_script_free(subject->resolve);
     lk_script_free(subject->create);
     lk_script_free(subject->end);
 }
@@ -510,8 +579,17 @@ static const struct mutant mutants[] = {
     {"purchase", "if left < before", "if true"},
     {"purchase", "redis.call('SET', KEYS[2], left)", ""},
     {"purchase", "redis.call('HSET', KEYS[3], unpack(orders))", ""},
-    {"purchase", "if not sale[1] then return {-1, 0} end", ""},
+    {"purchase", "if not sale[1] then return {-1, 0, 0} end", ""},
     {"purchase", "answers[1] = left", "answers[1] = before"},
+    {"purchase", "tonumber(sale[4])}", "0}"},
+    {"purchase", "if void and tonumber(void) >=", "if false and tonumber(void) >="},
+    {"purchase", "tonumber(void) >= tonumber", "tonumber(void) > tonumber"},
+    {"purchase", "'HGET', KEYS[5], ARGV[2]", "'HGET', KEYS[5], 'here.1'"},
+    {"resolve", "redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])", ""},
+    {"resolve", "not void or tonumber(void) < tonumber(ARGV[2])", "true"},     /* lowers the mark */
+    {"resolve", "not void or tonumber(void) < tonumber(ARGV[2])", "not void"}, /* never raises it */
+    {"resolve", "tonumber(void) < tonumber(ARGV[2])", "void < ARGV[2]"},
+    {"resolve", "unpack(ARGV, 3)", "unpack(ARGV, 2)"},
     {"create_sale", " > 0 then return 0", " > 3 then return 0"},
     {"create_sale", "starts == '0'", "false"},
     {"end_sale", "~= 'ended'", "~= ''"},
@@ -540,6 +618,7 @@ static void put_in(struct subject *subject, const struct mutant *mutant)
 {
     lk_script **place = &subject->purchase;
 
+    if (strcmp(mutant->script, "resolve") == 0) place = &subject->resolve;
     if (strcmp(mutant->script, "create_sale") == 0) place = &subject->create;
     if (strcmp(mutant->script, "end_sale") == 0) place = &subject->end;
     lk_script_free(*place);

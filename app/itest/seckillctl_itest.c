@@ -76,6 +76,62 @@ static void a_sale_is_created_listed_shown_and_ended(void **state)
     assert_non_null(strstr(self->out, "state      ended\n"));
 }
 
+static void a_sale_is_edited_paused_resumed_and_restocked(void **state)
+{
+    struct fixture *self = *state;
+
+    assert_int_equal(CTL(self, "sale", "create", "tea", "--stock", "7", "--starts", "+3600"), 0);
+    assert_int_equal(CTL(self, "sale", "edit", "tea", "--title", "Gr\xc3\xbcn", "--starts",
+                         "2020-01-01T00:00:00Z", "--ends", "2199-01-01T00:00:00Z"),
+                     0);
+    assert_non_null(strstr(self->out, "title      Gr\xc3\xbcn\n"));
+    assert_non_null(strstr(self->out, "state      active\n"));
+    assert_non_null(strstr(self->out, "ends       2199-01-01T00:00:00.000Z\n"));
+    assert_int_equal(CTL(self, "sale", "edit", "tea", "--ends", "none"), 0);
+    assert_non_null(strstr(self->out, "ends       -\n"));
+    assert_int_equal(CTL(self, "sale", "pause", "tea"), 0);
+    assert_non_null(strstr(self->out, "state      paused\n"));
+    assert_int_equal(CTL(self, "sale", "resume", "tea"), 0);
+    assert_int_equal(CTL(self, "sale", "resume", "tea"), 1);
+    assert_non_null(strstr(self->out, "The sale is not paused."));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(CTL(self, "sale", "restock", "tea", "--units", "5", "--key", "k"), 0);
+        assert_non_null(strstr(self->out, "stock      12 of 12 left\n"));
+    }
+    assert_int_equal(CTL(self, "sale", "restock", "tea", "--units", "1"), 0);
+    assert_non_null(strstr(self->out, "stock      13 of 13 left\n"));
+}
+
+static void orders_and_audits_are_printed(void **state)
+{
+    struct fixture *self = *state;
+    struct app_reply *reply = malloc(sizeof *reply);
+    char path[APP_URL_SIZE];
+
+    assert_non_null(reply);
+    assert_int_equal(CTL(self, "sale", "create", "tea", "--stock", "7"), 0);
+    assert_int_equal(CTL(self, "sale", "orders", "tea"), 0);
+    assert_string_equal(self->out, "");
+    app_buy(self->service.buyers, "tea", "anna", "k", reply);
+    app_buy(self->service.buyers, "tea", "bert", NULL, reply);
+    assert_int_equal(CTL(self, "sale", "orders", "tea"), 0);
+    assert_non_null(strstr(self->out, "\"buyer\":\"anna\",\"state\":\"held\",\"key\":\"k\"}\n"));
+    assert_non_null(strstr(self->out, "\"buyer\":\"bert\""));
+    assert_int_equal(CTL(self, "sale", "orders", "nothing"), 1);
+    assert_non_null(strstr(self->out, "(404)"));
+    assert_int_equal(CTL(self, "sale", "audit", "tea"), 0);
+    assert_non_null(strstr(self->out, "  pass     not-oversold        2 orders for 7 units\n"));
+    assert_non_null(strstr(self->out, "\npass\n"));
+
+    (void)snprintf(path, sizeof path, "seckill:{tea}:stock");
+    assert_int_equal(app_ask_redis(self->service.redis, "INCR", path), 6);
+    assert_int_equal(CTL(self, "sale", "audit", "tea"), 1);
+    assert_non_null(strstr(self->out, "  fail     units-add-up "));
+    assert_int_equal(CTL(self, "sale", "audit", "tea", "--json"), 1);
+    assert_non_null(strstr(self->out, "\"verdict\":\"fail\""));
+    free(reply);
+}
+
 static void a_refusal_is_exit_1_and_says_why(void **state)
 {
     struct fixture *self = *state;
@@ -97,6 +153,12 @@ static void wrong_usage_is_exit_2(void **state)
     assert_int_equal(CTL(self, "sale", "create", "tea", "--stock", "many"), 2);
     assert_int_equal(CTL(self, "sale", "create", "tea", "--stock", "1", "--starts", "soon"), 2);
     assert_int_equal(CTL(self, "sale", "show", "../x"), 2);
+    assert_int_equal(CTL(self, "sale", "pause", "../x"), 2);
+    assert_int_equal(CTL(self, "sale", "pause"), 2);
+    assert_int_equal(CTL(self, "sale", "edit", "tea"), 2);
+    assert_int_equal(CTL(self, "sale", "edit", "tea", "--starts", "none"), 2);
+    assert_int_equal(CTL(self, "sale", "restock", "tea"), 2);
+    assert_int_equal(CTL(self, "sale", "restock", "tea", "--units", "1x"), 2);
     assert_int_equal(CTL(self, "sale", "list", "--colour", "red"), 2);
     assert_int_equal(CTL(self, "sale", "list", "--admin-token", "/nothing"), 2);
 }
@@ -127,6 +189,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_sale_is_created_listed_shown_and_ended),
+        TEST(a_sale_is_edited_paused_resumed_and_restocked),
+        TEST(orders_and_audits_are_printed),
         TEST(a_refusal_is_exit_1_and_says_why),
         TEST(wrong_usage_is_exit_2),
         TEST(a_service_that_is_not_there_is_exit_3),

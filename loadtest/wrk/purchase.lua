@@ -2,7 +2,10 @@
 -- before it is sent and every reply after it was read (format: head comment of ../audit.h).
 --
 --   wrk -t1 -cN -dT -s purchase.lua URL -- sale=ID ledger=FILE tag=r1 me=0 of=2 buyers=20000
---       share=0.2 connections=N
+--       share=0.2 connections=N [tokens=FILE]
+--
+-- With tokens=FILE, buyer n is the n-th line "BUYER TOKEN" of it, and the token goes along; without,
+-- the buyer is TAG-n and goes into X-User-Id.
 --
 -- The plan. Buyers are numbered 0..buyers-1; number n belongs to thread n % of. At each step the
 -- thread sends its next buyer's purchase, and, for the share of buyers who click twice, the second
@@ -44,6 +47,7 @@ local buffer, buffered = {}, 0
 local in_flight = {}    -- request id -> {rid, buyer, is_first}
 local sent, answered = 0, 0
 local since_answer = 0  -- requests since the last answer
+local tokens            -- the file of tokens; nil: X-User-Id
 local head, tail        -- constant text around what changes in a request
 local is_stopped = false
 
@@ -69,7 +73,19 @@ end
 
 -- ---- the plan ----
 
-local function buyer_name(number)
+-- Names and tokens of the buyers of this step, by their place in it. The file is read along with the
+-- plan, so that it may be larger than memory.
+local function read_step()
+  plan.names, plan.tokens = {}, {}
+  for place = 0, settings.of - 1 do
+    local line = tokens:read("*l") or ""
+    plan.names[place], plan.tokens[place] = line:match("^(%S+) (%S+)$")
+  end
+end
+
+local function buyer_of(number)
+  local place = number % settings.of
+  if tokens then return plan.names[place], plan.tokens[place] end
   return settings.tag .. "-" .. number
 end
 
@@ -79,8 +95,8 @@ local function clicks_twice(number)
 end
 
 local function job(number, click)
-  local buyer = buyer_name(number)
-  return {buyer = buyer, rid = buyer .. "." .. click}
+  local buyer, token = buyer_of(number)
+  return {buyer = buyer, token = token, rid = buyer .. "." .. click}
 end
 
 local function next_first()
@@ -92,6 +108,7 @@ local function next_first()
   local number = plan.step * settings.of + settings.me
   local other = plan.step * settings.of + (settings.me + 1) % settings.of
   if number >= settings.buyers and other >= settings.buyers then return nil end
+  if tokens then read_step() end
   plan.step = plan.step + 1
   if other < settings.buyers and clicks_twice(other) then plan.second = job(other, 2) end
   if number < settings.buyers then return job(number, 1) end
@@ -117,7 +134,7 @@ local function winner_asks_again(won)
   local rid = won.rid
   if plan.winners % 2 == 0 then rid = won.buyer .. ".3" end
   plan.again_last = plan.again_last + 1
-  plan.again[plan.again_last] = {buyer = won.buyer, rid = rid, is_again = true}
+  plan.again[plan.again_last] = {buyer = won.buyer, token = won.token, rid = rid, is_again = true}
 end
 
 -- ---- replies ----
@@ -178,9 +195,11 @@ function init(arguments)
     io.stderr:write("purchase.lua: cannot open ", settings.ledger, "\n")
     os.exit(3)
   end
+  if settings.tokens then tokens = assert(io.open(settings.tokens)) end
   plan = {step = 0, winners = 0, again = {}, again_next = 1, again_last = 0}
   head = "POST /api/v1/sales/" .. settings.sale .. "/orders HTTP/1.1\r\nHost: " ..
-         wrk.headers["Host"] .. "\r\nContent-Length: 0\r\nX-User-Id: "
+         wrk.headers["Host"] .. "\r\nContent-Length: 0\r\n" ..
+         (tokens and "Authorization: Bearer " or "X-User-Id: ")
   tail = "\r\n\r\n"
 end
 
@@ -204,7 +223,7 @@ function request()
   note('{"t":' .. t() .. ',"e":"invoke","req":"' .. req .. '","rid":"' .. todo.rid ..
        '","buyer":"' .. todo.buyer .. '","key":"' .. todo.rid .. '"}\n')
   flush()
-  return head .. todo.buyer .. "\r\nIdempotency-Key: " .. todo.rid .. "\r\nX-Request-Id: " ..
+  return head .. (todo.token or todo.buyer) .. "\r\nIdempotency-Key: " .. todo.rid .. "\r\nX-Request-Id: " ..
          req .. tail
 end
 

@@ -1,0 +1,235 @@
+/*
+ * See events.h. No I/O, no clock, no threads of its own.
+ */
+#include "events.h"
+
+#include <string.h>
+
+const char *event_kind_name(event_kind kind)
+{
+    static const char *const names[] = {
+#define EVENT_KIND_NAME(value, name) [value] = (name),
+        EVENT_KIND_LIST(EVENT_KIND_NAME)
+#undef EVENT_KIND_NAME
+    };
+
+    return (unsigned)kind < EVENT_KIND_COUNT ? names[kind] : "?";
+}
+
+/* ---- following a ledger ---------------------------------------------------------------------- */
+
+/* What an operator's step makes of the stored state; NULL: nothing. */
+struct step {
+    const char *event;
+    const char *stored_state;
+};
+
+static const struct step steps[] = {
+    {"paused", "paused"}, {"resumed", "open"}, {"ended", "ended"},
+    {"restocked", NULL},  {"patched", NULL},
+};
+
+static const struct step *find_step(const char *event)
+{
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        if (strcmp(steps[i].event, event) == 0) return &steps[i];
+    }
+    return NULL;
+}
+
+static void set_stored_state(struct sale *sale, const char *state)
+{
+    (void)strncpy(sale->stored_state, state, sizeof sale->stored_state - 1);
+    sale->stored_state[sizeof sale->stored_state - 1] = '\0';
+}
+
+void events_tick(struct sale_moment *moment, int64_t now_ms)
+{
+    if (now_ms > moment->sale.now_ms) moment->sale.now_ms = now_ms;
+}
+
+bool events_follow(struct sale_moment *moment, const struct ledger_entry *entry,
+                   struct events_change *out)
+{
+    const struct step *step = find_step(entry->event);
+    struct sale *sale = &moment->sale;
+    sale_state before = SALE_UPCOMING;
+
+    events_tick(moment, (int64_t)entry->id.ms);
+    before = sale_state_of(sale);
+    if (entry->has_left) sale->left = entry->left;
+    if (entry->starts_ms >= 0) sale->starts_ms = entry->starts_ms;
+    if (entry->ends_ms >= 0) sale->ends_ms = entry->ends_ms;
+    if (step && step->stored_state) set_stored_state(sale, step->stored_state);
+    moment->orders += entry->orders;
+    moment->last = entry->id;
+    if (!step && sale_state_of(sale) == before) return false;
+    *out = (struct events_change){.id = entry->id, .state = sale_state_of(sale)};
+    memcpy(out->because, entry->event, sizeof out->because);
+    return true;
+}
+
+void events_go_back(const struct sale_moment *later, const struct ledger_entry *entry,
+                    struct sale_moment *out)
+{
+    const struct step *step = find_step(entry->event);
+
+    *out = *later;
+    out->last = entry->id;
+    out->sale.now_ms = (int64_t)entry->id.ms;
+    if (entry->has_left) out->sale.left = entry->left;
+    /* Nothing is sold but from an open sale. Of the steps that do not say, a guess: as it is now. */
+    if (step && step->stored_state) {
+        set_stored_state(&out->sale, step->stored_state);
+    } else if (!step || strcmp(later->sale.stored_state, "ended") == 0) {
+        set_stored_state(&out->sale, "open");
+    }
+}
+
+/* ---- telling --------------------------------------------------------------------------------- */
+
+void events_add(struct events_group *group, event_kind kind, const struct ledger_id *id,
+                const char *data, size_t data_len)
+{
+    struct text *out = &group->text;
+    char shown[LEDGER_ID_SIZE];
+    const char *end = data + data_len;
+
+    if (id) {
+        ledger_id_format(*id, shown);
+        TEXT_ADD(out, "id: ");
+        text_add_string(out, shown);
+        TEXT_ADD(out, "\n");
+    }
+    TEXT_ADD(out, "event: ");
+    text_add_string(out, event_kind_name(kind));
+    for (;;) { /* CR, LF and CRLF end a line */
+        const char *stop = data;
+
+        while (stop < end && *stop != '\n' && *stop != '\r')
+            stop++;
+        TEXT_ADD(out, "\ndata: ");
+        text_add(out, data, (size_t)(stop - data));
+        if (stop == end) break;
+        data = stop + (end - stop >= 2 && stop[0] == '\r' && stop[1] == '\n' ? 2 : 1);
+    }
+    TEXT_ADD(out, "\n\n");
+    group->count[kind]++;
+}
+
+void events_add_comment(struct events_group *group, const char *words)
+{
+    TEXT_ADD(&group->text, ": ");
+    text_add_string(&group->text, words);
+    TEXT_ADD(&group->text, "\n\n");
+}
+
+void events_told_all(struct events_told *told, const struct sale_moment *moment)
+{
+    *told = (struct events_told){.last = moment->last,
+                                 .left = moment->sale.left,
+                                 .orders = moment->orders,
+                                 .now_ms = moment->sale.now_ms,
+                                 .state = sale_state_of(&moment->sale)};
+}
+
+void events_add_snapshot(struct events_group *group, const struct sale_moment *moment,
+                         const char *json, struct events_told *told)
+{
+    events_add(group, EVENT_SNAPSHOT, &moment->last, json, strlen(json));
+    events_told_all(told, moment);
+}
+
+static void add_number(struct events_group *group, event_kind kind, const char *name,
+                       int64_t number, const struct ledger_id *id)
+{
+    char buffer[48];
+    struct text data = TEXT_OVER(buffer);
+
+    TEXT_ADD(&data, "{");
+    text_add_json(&data, name);
+    TEXT_ADD(&data, ":");
+    text_add_number(&data, number);
+    TEXT_ADD(&data, "}");
+    events_add(group, kind, id, data.data, data.len);
+}
+
+static void add_state(struct events_group *group, sale_state state, const char *because,
+                      const struct ledger_id *id)
+{
+    char buffer[160];
+    struct text data = TEXT_OVER(buffer);
+
+    TEXT_ADD(&data, "{\"state\":");
+    text_add_json(&data, sale_state_name(state));
+    TEXT_ADD(&data, ",\"because\":");
+    text_add_json(&data, because);
+    TEXT_ADD(&data, "}");
+    events_add(group, EVENT_STATE, id, data.data, data.len);
+}
+
+/* Changes that this client has not heard of; how many there are from *out_first on. */
+static size_t find_new_changes(const struct events_news *news, const struct events_told *told,
+                               size_t *out_first)
+{
+    size_t first = 0;
+
+    while (first < news->change_count &&
+           ledger_id_compare(news->changes[first].id, told->last) <= 0)
+        first++;
+    *out_first = first;
+    return news->change_count - first;
+}
+
+static void add_ledger_news(struct events_group *group, const struct events_news *news,
+                            struct events_told *told)
+{
+    bool has_orders = news->orders != told->orders;
+    bool has_stock = news->left != told->left;
+    size_t first = 0;
+    size_t count = find_new_changes(news, told, &first);
+
+    for (size_t i = first; i < first + count; i++) {
+        bool is_last = i + 1 == first + count && !has_orders && !has_stock;
+
+        add_state(group, news->changes[i].state, news->changes[i].because,
+                  is_last ? &news->last : NULL);
+        told->state = news->changes[i].state;
+    }
+    if (has_orders)
+        add_number(group, EVENT_ORDERS, "orders", news->orders, has_stock ? NULL : &news->last);
+    if (has_stock) add_number(group, EVENT_STOCK, "remaining", news->left, &news->last);
+    told->left = news->left;
+    told->orders = news->orders;
+    told->last = news->last;
+}
+
+void events_add_news(struct events_group *group, const struct events_news *news,
+                     struct events_told *told)
+{
+    if (news->is_lost && !told->is_lost) events_add_comment(group, "store unavailable");
+    told->is_lost = news->is_lost;
+    if (ledger_id_compare(news->last, told->last) < 0) return; /* the client is ahead of us */
+    if (ledger_id_compare(news->last, told->last) > 0) add_ledger_news(group, news, told);
+    if (news->now_ms < told->now_ms) return;
+    told->now_ms = news->now_ms;
+    if (news->state == told->state) return;
+    add_state(group, news->state, "clock", NULL);
+    told->state = news->state;
+}
+
+/* ---- when ------------------------------------------------------------------------------------ */
+
+int64_t events_wait_ms(const struct events_pace *pace, bool has_news, int64_t now_ms)
+{
+    int64_t due_ms = pace->next_beat_ms;
+
+    if (has_news && pace->next_group_ms < due_ms) due_ms = pace->next_group_ms;
+    return due_ms > now_ms ? due_ms - now_ms : 0;
+}
+
+void events_wrote(struct events_pace *pace, int64_t now_ms)
+{
+    pace->next_group_ms = now_ms + EVENTS_GAP_MS;
+    pace->next_beat_ms = now_ms + EVENTS_BEAT_MS;
+}

@@ -1,0 +1,20 @@
+/*
+ * Tokens as an attacker, or a careless issuer, would make them.
+ */
+#ifndef SECKILL_APP_FORGE_H
+#define SECKILL_APP_FORGE_H
+
+struct forgery {
+    const char *key;    /* NULL: not signed (alg none) */
+    const char *alg;    /* NULL: HS256 */
+    const char *header; /* more members, JSON; NULL: none */
+    const char *claims; /* JSON */
+};
+
+/* The result is yours (free). Aborts when libjwt will not make it. */
+char *app_forge(const struct forgery *forgery);
+
+/* "header.claims." with these JSON texts as they are, and the signature of another token. */
+char *app_forge_parts(const char *header, const char *claims, const char *signature_of);
+
+#endif

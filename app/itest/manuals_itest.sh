@@ -1,0 +1,118 @@
+#!/bin/sh
+# The man pages and the completion say what the programs say: flags, defaults and commands are compared
+# with --help, functions and statuses with the library. Needs BUILD_DIR; runs at the root.
+set -u
+bin=${BUILD_DIR:-build/release}
+. app/itest/app_tap.sh
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+
+# All flags of a help: those that begin a line or stand in the usage of a command, not those in prose.
+every_flag() {
+    grep -E '^([a-z]| +[[(]*--)' | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u
+}
+
+# The flags that have an entry in page $1 (twice when they have two), or are named anywhere in it.
+page_entries() {
+    sed -n 's/^\.It Fl -\([a-z0-9-]*\).*/--\1/p' "$1" | sort
+}
+page_mentions() {
+    grep -oE 'Fl -[a-z][a-z0-9-]*' "$1" | sed 's/Fl -/--/' | sort -u
+}
+
+# What the completion offers behind the words given.
+completed() {
+    bash -c '. app/seckill.bash
+        COMP_WORDS=("$@")
+        COMP_CWORD=$(($# - 1))
+        _seckill "$1"
+        printf "%s\n" "${COMPREPLY[@]}"' bash "$@" | sort -u
+}
+
+# FLAG DEFAULT of each line of a help whose default is a plain value.
+defaults() {
+    sed -nE 's/^  (--[a-z0-9-]+) .*\[([a-z0-9.:\/_-]+)\]( \([A-Z_]+\))?$/\1 \2/p'
+}
+
+# Each default in $1 stands in its flag's entry in page $2.
+defaults_are_told() {
+    awk 'NR == FNR { value[$1] = $2; next }
+        /^\.It Fl/ { flag = "-" $3 }
+        /^\.(El|Sh)/ { flag = "" }
+        flag in value && index($0, value[flag]) { delete value[flag] }
+        END { for (flag in value) { print flag ": default " value[flag] " is not told"; bad = 1 }; exit bad }' \
+        "$1" "$2"
+}
+
+check_program() { # NAME PAGE
+    "$bin/$1" --help >"$work/help"
+    every_flag <"$work/help" >"$work/flags"
+    page_entries "$2" >"$work/entries"
+    page_mentions "$2" >"$work/mentions"
+    completed "$bin/$1" -- >"$work/completed"
+    defaults <"$work/help" >"$work/defaults"
+    check "$1: --help has flags" [ -s "$work/flags" ]
+    check "$2 describes every flag of --help and no other" same "$work/flags" "$work/entries"
+    check "$2 names no flag that is not" same "$work/flags" "$work/mentions"
+    check "$2 tells the defaults" defaults_are_told "$work/defaults" "$2"
+    check "completion of $1 offers the flags of --help" same "$work/flags" "$work/completed"
+}
+
+check_commands() {
+    "$bin/seckillctl" --help | grep -oE '^[a-z]+( [a-z]+)?' | sort >"$work/commands"
+    sed -n 's/^\.It Cm //p' app/seckillctl.1 | grep -oE '^[a-z]+( [a-z]+)?' | sort -u >"$work/entries"
+    cut -d' ' -f1 "$work/commands" | sort -u >"$work/groups"
+    completed "$bin/seckillctl" '' >"$work/completed"
+    check "seckillctl: --help has commands" [ -s "$work/commands" ]
+    check "app/seckillctl.1 describes every command" same "$work/commands" "$work/entries"
+    check "completion of seckillctl offers the commands" same "$work/groups" "$work/completed"
+    sed -n 's/^sale //p' "$work/commands" >"$work/sale"
+    completed "$bin/seckillctl" sale '' >"$work/completed"
+    check "completion of seckillctl sale offers its commands" same "$work/sale" "$work/completed"
+}
+
+check_values() {
+    "$bin/seckilld" --help | sed -n '/^Guards:/,$s/^  \([a-z][a-z-]*\) .*/\1/p' | sort >"$work/guards"
+    completed "$bin/seckilld" --guard '' >"$work/completed"
+    check "completion knows the guards" same "$work/guards" "$work/completed"
+    completed "$bin/seckilld" --guard = mute | head -n 1 >"$work/completed"
+    echo mutex >"$work/mutex"
+    check "completion knows --flag=value" same "$work/mutex" "$work/completed"
+}
+
+check_library() {
+    nm -D --defined-only "$bin"/liblockkit.so.*.*.* | awk '{ print $3 }' | sort >"$work/functions"
+    sed -n 's/^\.F[no] \(lk_[a-z_]*\).*/\1/p' lockkit/lockkit.3 | sort -u >"$work/entries"
+    check "lockkit/lockkit.3 names every function" same "$work/functions" "$work/entries"
+    grep -oE 'X\(LK_[A-Z_]+' lockkit/include/lockkit/error.h | cut -c3- >"$work/statuses"
+    sed -n 's/^\.It Dv //p' lockkit/lockkit.3 >"$work/entries"
+    check "lockkit/lockkit.3 names every status" same "$work/statuses" "$work/entries"
+}
+
+says_nothing() {
+    ! "$@" 2>&1 >/dev/null | grep .
+}
+
+check_markup() { # PAGE
+    if has_program groff; then
+        check "$1: groff has no complaint" says_nothing groff -mdoc -ww -Tutf8 "$1"
+    else
+        skip "$1: groff has no complaint" "no groff here"
+    fi
+    if has_program mandoc; then
+        check "$1: mandoc has no complaint" mandoc -T lint -W warning "$1"
+    else
+        skip "$1: mandoc has no complaint" "no mandoc here"
+    fi
+}
+
+check_program seckilld app/seckilld.8
+check_program seckillctl app/seckillctl.1
+check_commands
+check_values
+check_library
+for page in app/seckilld.8 app/seckillctl.1 lockkit/lockkit.3; do
+    check_markup "$page"
+done
+checks_end

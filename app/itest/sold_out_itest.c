@@ -1,0 +1,159 @@
+/*
+ * Answers from memory after the sell-out: right, and never from an old book. Two instances on one
+ * Redis; what the scripts of the operator do is done here by hand.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+#include "itest/sale_shops.h"
+
+enum { UNITS = 3, LOST_MS = 100, SOON_MS = 3000 };
+
+static const struct group_commit_options in_batches = {.batch = 8};
+
+static struct purchase buy_in(struct sale_world *world, size_t shop, const char *buyer,
+                              const char *key)
+{
+    struct purchase purchase = {.buyer = buyer, .key = key};
+
+    (void)group_commit_sell(world->shops[shop].group, "s", &purchase);
+    return purchase;
+}
+
+static int64_t scripts_run(struct sale_world *world)
+{
+    lk_reply *stats = sale_ask(world->client, "INFO commandstats");
+    struct lk_bytes text = lk_reply_bytes(stats);
+    const char *line = text.data ? strstr(text.data, "cmdstat_evalsha:calls=") : NULL;
+    int64_t calls = line ? strtoll(line + strlen("cmdstat_evalsha:calls="), NULL, 10) : 0;
+
+    lk_reply_free(stats);
+    return calls;
+}
+
+/* Whether a latecomer was answered without any script: the book is there. */
+static bool answers_from_memory(void *arg)
+{
+    struct sale_world *world = arg;
+    int64_t before = scripts_run(world);
+    bool is_known = true;
+
+    for (size_t shop = 0; shop < SALE_SHOPS; shop++)
+        is_known &= buy_in(world, shop, "late", "").outcome == OUTCOME_SOLD_OUT;
+    return is_known && scripts_run(world) == before;
+}
+
+static void sell_out(struct sale_world *world, const char *guard,
+                     const struct group_commit_options *options)
+{
+    assert_true(sale_shops_open(world, guard, UNITS, options));
+    assert_int_equal(buy_in(world, 0, "ann", "k1").outcome, OUTCOME_CREATED);
+    assert_int_equal(buy_in(world, 1, "bob", "").outcome, OUTCOME_CREATED);
+    assert_int_equal(buy_in(world, 0, "cid", "").outcome, OUTCOME_CREATED);
+}
+
+static void winners_and_latecomers_are_answered_from_memory(void **state)
+{
+    struct sale_world *world = *state;
+
+    sell_out(world, "mutex", &in_batches);
+    struct purchase before = buy_in(world, 0, "ann", "k1");
+    assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
+
+    for (size_t shop = 0; shop < SALE_SHOPS; shop++) {
+        struct purchase again = buy_in(world, shop, "ann", "k1");
+
+        assert_int_equal(again.outcome, OUTCOME_REPLAYED);
+        assert_string_equal(again.order_id, before.order_id);
+        assert_string_equal(again.guard, "mutex");
+        assert_int_equal(buy_in(world, shop, "ann", "k2").outcome, OUTCOME_ALREADY_ORDERED);
+        assert_int_equal(buy_in(world, shop, "bob", "").outcome, OUTCOME_ALREADY_ORDERED);
+    }
+}
+
+/* What restock does. First the epoch: units of an old epoch would never be seen. */
+static void restock(struct sale_world *world, int units)
+{
+    assert_int_equal(
+        sale_ask_number(world->client, "HINCRBY %s epoch 1", world->keys.text[KEY_SALE]), 2);
+    assert_int_equal(
+        sale_ask_number(world->client, "INCRBY %s %d", world->keys.text[KEY_STOCK], units), units);
+}
+
+static void a_new_epoch_is_seen_by_every_instance(void **state)
+{
+    struct sale_world *world = *state;
+
+    sell_out(world, "mutex", &in_batches);
+    assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
+    restock(world, 2);
+
+    clock_pause_ms(LOST_MS); /* the promise: not longer than this */
+    assert_int_equal(buy_in(world, 0, "dan", "").outcome, OUTCOME_CREATED);
+    assert_int_equal(buy_in(world, 1, "eve", "").outcome, OUTCOME_CREATED);
+    assert_int_equal(buy_in(world, 1, "fay", "").outcome, OUTCOME_SOLD_OUT);
+    assert_int_equal(buy_in(world, 0, "ann", "").outcome, OUTCOME_ALREADY_ORDERED);
+}
+
+static void an_ended_sale_is_no_longer_called_sold_out(void **state)
+{
+    struct sale_world *world = *state;
+
+    sell_out(world, "script", &in_batches);
+    assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
+    assert_int_equal(store_end_sale(world->shops[0].store, "s", NULL), STORE_OK);
+
+    clock_pause_ms(LOST_MS);
+    assert_int_equal(buy_in(world, 1, "late", "").outcome, OUTCOME_ENDED);
+    assert_int_equal(buy_in(world, 1, "bob", "").outcome, OUTCOME_ALREADY_ORDERED);
+}
+
+static void an_instance_cut_off_from_redis_does_not_trust_its_book(void **state)
+{
+    struct sale_world *world = *state;
+
+    world->answer_ms = 200;
+    sell_out(world, "mutex", &(struct group_commit_options){.batch = 8, .deadline_ms = 500});
+    assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
+    assert_true(sale_server_freeze(&world->server));
+    clock_pause_ms(2 * (int64_t)LOST_MS);
+    struct purchase purchase = buy_in(world, 0, "late", "");
+    sale_server_thaw(&world->server);
+    world->answer_ms = 0;
+
+    assert_true(purchase.outcome == OUTCOME_UNKNOWN || purchase.outcome == OUTCOME_LOCK_TIMEOUT ||
+                purchase.outcome == OUTCOME_STORE_UNAVAILABLE);
+}
+
+static void a_flawed_guard_is_always_asked(void **state)
+{
+    struct sale_world *world = *state;
+
+    assert_true(
+        sale_shops_open(world, "none", 1, &(struct group_commit_options){.batch = 8, .lab = true}));
+    assert_int_equal(buy_in(world, 0, "ann", "").outcome, OUTCOME_CREATED);
+    assert_int_equal(buy_in(world, 0, "late", "").outcome, OUTCOME_SOLD_OUT);
+    clock_pause_ms(LOST_MS);
+    assert_true(sale_do(world->client, "SET %s 1", world->keys.text[KEY_STOCK]));
+    assert_int_equal(buy_in(world, 0, "bob", "").outcome, OUTCOME_CREATED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(winners_and_latecomers_are_answered_from_memory),
+        cmocka_unit_test(a_new_epoch_is_seen_by_every_instance),
+        cmocka_unit_test(an_ended_sale_is_no_longer_called_sold_out),
+        cmocka_unit_test(an_instance_cut_off_from_redis_does_not_trust_its_book),
+        cmocka_unit_test(a_flawed_guard_is_always_asked),
+    };
+
+    return cmocka_run_group_tests(tests, sale_world_open, sale_world_close);
+}

@@ -1,0 +1,118 @@
+/*
+ * Operators' steps on a sale, each one script (app/scripts) on the same three keys. Any thread.
+ */
+#include "store_admin.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "store_inside.h"
+
+enum { NUMBER_SIZE = 24 };
+
+const char *sale_step_name(sale_step step)
+{
+    static const char *const names[] = {
+#define STEP_NAME(value, answer, name) [value] = (name),
+        SALE_STEP_LIST(STEP_NAME)
+#undef STEP_NAME
+    };
+
+    return (unsigned)step < SALE_STEP_COUNT ? names[step] : "?";
+}
+
+/* The number that a script answers, 0 (no such sale) aside, as a step; false for any other. */
+static bool step_of(long long answer, sale_step *out_step)
+{
+    static const int answers[] = {
+#define STEP_ANSWER(value, answer, name) [value] = (answer),
+        SALE_STEP_LIST(STEP_ANSWER)
+#undef STEP_ANSWER
+    };
+    size_t i = 0;
+
+    while (i < SALE_STEP_COUNT && answers[i] != answer)
+        i++;
+    if (i == SALE_STEP_COUNT) return false;
+    *out_step = (sale_step)i;
+    return true;
+}
+
+/* args[0] is filled in: who does it. */
+static store_status take_step(struct store *store, enum store_script script, const char *id,
+                              struct lk_bytes *args, size_t count, sale_step *out_step,
+                              struct lk_error *err)
+{
+    struct sale_keys keys;
+    lk_reply *reply = NULL;
+
+    sale_keys_make(id, &keys);
+    const struct lk_bytes used[] = {keys.key[KEY_SALE], keys.key[KEY_STOCK], keys.key[KEY_LEDGER]};
+    args[0] = lk_bytes_of(store->instance);
+    store_status status =
+        store_run(store, script,
+                  (struct lk_eval){.keys = used, .key_count = 3, .args = args, .arg_count = count},
+                  &reply, err);
+    if (status != STORE_OK) return status;
+    if (lk_reply_integer(reply, -1000) == 0) {
+        status = STORE_NOT_FOUND;
+    } else if (!step_of(lk_reply_integer(reply, -1000), out_step)) {
+        status = store_failed(err, NULL);
+    }
+    lk_reply_free(reply);
+    return status;
+}
+
+store_status store_end_sale(struct store *store, const char *id, struct lk_error *err)
+{
+    struct lk_bytes args[1];
+    sale_step step = SALE_STEP_DONE;
+
+    return take_step(store, STORE_END, id, args, 1, &step, err);
+}
+
+store_status store_pause_sale(struct store *store, const char *id, sale_step *out_step,
+                              struct lk_error *err)
+{
+    struct lk_bytes args[1];
+
+    return take_step(store, STORE_PAUSE, id, args, 1, out_step, err);
+}
+
+store_status store_resume_sale(struct store *store, const char *id, sale_step *out_step,
+                               struct lk_error *err)
+{
+    struct lk_bytes args[1];
+
+    return take_step(store, STORE_RESUME, id, args, 1, out_step, err);
+}
+
+/* "" for a moment that stays. */
+static struct lk_bytes moment(int64_t at_ms, char text[NUMBER_SIZE])
+{
+    text[0] = '\0';
+    if (at_ms >= 0) (void)snprintf(text, NUMBER_SIZE, "%" PRId64, at_ms);
+    return lk_bytes_of(text);
+}
+
+store_status store_patch_sale(struct store *store, const char *id, const struct sale_patch *patch,
+                              sale_step *out_step, struct lk_error *err)
+{
+    char starts[NUMBER_SIZE];
+    char ends[NUMBER_SIZE];
+    struct lk_bytes args[] = {{NULL, 0},
+                              lk_bytes_of(patch->title ? patch->title : ""),
+                              moment(patch->starts_ms, starts),
+                              moment(patch->ends_ms, ends)};
+
+    return take_step(store, STORE_PATCH, id, args, 4, out_step, err);
+}
+
+store_status store_restock_sale(struct store *store, const char *id, int64_t units, const char *key,
+                                sale_step *out_step, struct lk_error *err)
+{
+    char text[NUMBER_SIZE];
+    struct lk_bytes args[] = {{NULL, 0}, moment(units, text), lk_bytes_of(key)};
+
+    return take_step(store, STORE_RESTOCK, id, args, 3, out_step, err);
+}

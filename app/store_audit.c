@@ -1,0 +1,148 @@
+/*
+ * Reads what an audit needs: numbers and the end of the ledger in one atomic step, then the ledger
+ * up to that end. It only grows, so what is walked belongs to these numbers. Any thread.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "store_admin.h"
+#include "store_inside.h"
+
+enum { WALK_MAX = 1000000, PAGE_SIZE = 500 };
+
+static int64_t number_or_none(const lk_reply *reply)
+{
+    int64_t number = AUDIT_NONE;
+
+    if (lk_reply_type_of(reply) == LK_REPLY_INTEGER) return lk_reply_integer(reply, 0);
+    (void)store_to_number(reply, &number); /* untouched when it is none */
+    return number;
+}
+
+static int64_t *number_named(const char *name, struct audit_entry *entry, int64_t *out_epoch)
+{
+    if (strcmp(name, "left") == 0) return &entry->left;
+    if (strcmp(name, "initial") == 0) return &entry->initial;
+    if (strcmp(name, "units") == 0) return &entry->units;
+    return strcmp(name, "epoch") == 0 ? out_epoch : NULL;
+}
+
+/* An entry of XRANGE: { id, { name, value, ... } }. Strings are borrowed from the reply. */
+static struct audit_entry read_entry(const lk_reply *reply, int64_t *out_epoch)
+{
+    struct lk_bytes id = lk_reply_bytes(lk_reply_at(reply, 0));
+    const lk_reply *fields = lk_reply_at(reply, 1);
+    struct audit_entry entry = {.id = id.data ? id.data : "",
+                                .event = "",
+                                .left = AUDIT_NONE,
+                                .initial = AUDIT_NONE,
+                                .units = AUDIT_NONE};
+
+    *out_epoch = AUDIT_NONE;
+    for (size_t i = 0; i + 1 < lk_reply_count(fields); i += 2) {
+        const char *name = lk_reply_bytes(lk_reply_at(fields, i)).data;
+        const char *value = lk_reply_bytes(lk_reply_at(fields, i + 1)).data;
+        int64_t *number = name ? number_named(name, &entry, out_epoch) : NULL;
+
+        if (number) *number = number_or_none(lk_reply_at(fields, i + 1));
+        if (name && value && strcmp(name, "event") == 0) entry.event = value;
+        if (name && strcmp(name, "order") == 0) entry.orders++;
+    }
+    return entry;
+}
+
+/* ---- the numbers ----------------------------------------------------------------------------- */
+
+static void read_numbers(const lk_reply *reply, struct audit_reading *out)
+{
+    const lk_reply *last = lk_reply_at(lk_reply_at(reply, 6), 0);
+    const struct audit_entry entry = read_entry(last, &out->last_epoch);
+    int64_t restocked = number_or_none(lk_reply_at(reply, 3));
+    bool was_restocked = lk_reply_type_of(lk_reply_at(reply, 3)) != LK_REPLY_NIL;
+
+    out->orders = number_or_none(lk_reply_at(reply, 0));
+    out->left = number_or_none(lk_reply_at(reply, 1));
+    out->initial = number_or_none(lk_reply_at(reply, 2));
+    out->restocked = was_restocked ? restocked : 0;
+    out->epoch = number_or_none(lk_reply_at(reply, 4));
+    out->entries = number_or_none(lk_reply_at(reply, 5));
+    out->now_ms =
+        number_or_none(lk_reply_at(reply, 7)) * 1000 + number_or_none(lk_reply_at(reply, 8)) / 1000;
+    out->last_left = entry.left;
+    (void)snprintf(out->last_id, sizeof out->last_id, "%s", entry.id);
+}
+
+static store_status read_sale(struct store *store, const struct sale_keys *keys,
+                              struct audit_reading *out, struct lk_error *err)
+{
+    lk_reply *reply = NULL;
+    store_status status = store_run(
+        store, STORE_AUDIT, (struct lk_eval){.keys = keys->key, .key_count = 4}, &reply, err);
+
+    if (status != STORE_OK) return status;
+    if (lk_reply_type_of(reply) == LK_REPLY_NIL) {
+        status = STORE_NOT_FOUND;
+    } else if (lk_reply_count(reply) != 9) {
+        status = store_failed(err, NULL);
+    } else {
+        read_numbers(reply, out);
+    }
+    lk_reply_free(reply);
+    return status;
+}
+
+/* ---- the ledger ------------------------------------------------------------------------------ */
+
+/* One page from `start` to the last entry; *start moves behind it, or becomes "" at the end. */
+static store_status walk_page(struct store *store, const struct sale_keys *keys, char start[56],
+                              struct audit_reading *out, struct lk_error *err)
+{
+    char count[8];
+    lk_reply *page = NULL;
+    int64_t epoch = 0;
+
+    (void)snprintf(count, sizeof count, "%d", PAGE_SIZE);
+    struct lk_bytes words[] = {LK_BYTES("XRANGE"), keys->key[KEY_LEDGER],
+                               lk_bytes_of(start), lk_bytes_of(out->last_id),
+                               LK_BYTES("COUNT"),  lk_bytes_of(count)};
+    store_status status = store_ask(store, &(struct lk_command){words, 6}, 1, &page, err);
+    if (status != STORE_OK) return status;
+    start[0] = '\0';
+    for (size_t i = 0; i < lk_reply_count(page); i++) {
+        const struct audit_entry entry = read_entry(lk_reply_at(page, i), &epoch);
+
+        audit_walk(&out->ledger, &entry);
+        if (i == PAGE_SIZE - 1) (void)snprintf(start, 56, "(%s", entry.id);
+    }
+    lk_reply_free(page);
+    return STORE_OK;
+}
+
+static store_status walk(struct store *store, const struct sale_keys *keys,
+                         struct audit_reading *out, struct lk_error *err)
+{
+    char start[56] = "-";
+    store_status status = STORE_OK;
+
+    out->ledger = (struct audit_ledger){.initial = AUDIT_NONE, .left = AUDIT_NONE};
+    if (!out->last_id[0] || out->entries > WALK_MAX) return STORE_OK;
+    while (start[0] && status == STORE_OK)
+        status = walk_page(store, keys, start, out, err);
+    out->ledger.is_walked = out->ledger.entries == out->entries;
+    return status;
+}
+
+store_status store_audit_sale(struct store *store, const char *id, struct sale_audit *out,
+                              struct lk_error *err)
+{
+    struct sale_keys keys;
+    struct audit_reading reading = {0};
+
+    sale_keys_make(id, &keys);
+    store_status status = read_sale(store, &keys, &reading, err);
+    if (status == STORE_OK) status = walk(store, &keys, &reading, err);
+    if (status != STORE_OK) return status;
+    *out = (struct sale_audit){.reading = reading};
+    sale_audit_judge(out);
+    return STORE_OK;
+}

@@ -1,0 +1,55 @@
+/*
+ * The inside of struct store and the small steps that its files share: store.c (sales, orders),
+ * store_admin.c (operators' steps), store_audit.c and store_ledger.c.
+ */
+#ifndef SECKILL_STORE_INSIDE_H
+#define SECKILL_STORE_INSIDE_H
+
+#include "sale_keys.h"
+#include "store.h"
+
+/* X(value, file in app/scripts) */
+#define STORE_SCRIPT_LIST(X)                                                                       \
+    X(STORE_CREATE, "create_sale")                                                                 \
+    X(STORE_END, "end_sale")                                                                       \
+    X(STORE_PAUSE, "pause_sale")                                                                   \
+    X(STORE_RESUME, "resume_sale")                                                                 \
+    X(STORE_PATCH, "patch_sale")                                                                   \
+    X(STORE_RESTOCK, "restock_sale")                                                               \
+    X(STORE_AUDIT, "audit_sale")
+
+enum store_script {
+#define STORE_SCRIPT_VALUE(value, name) value,
+    STORE_SCRIPT_LIST(STORE_SCRIPT_VALUE)
+#undef STORE_SCRIPT_VALUE
+        STORE_SCRIPT_COUNT
+};
+
+struct store {
+    lk_client *client;                      /* borrowed */
+    const char *instance;                   /* borrowed */
+    lk_script *scripts[STORE_SCRIPT_COUNT]; /* owned */
+};
+
+/* Send commands; on STORE_OK none of the replies is an error, and they are the caller's; else NULL. */
+store_status store_ask(struct store *store, const struct lk_command *commands, size_t count,
+                       lk_reply **replies, struct lk_error *err);
+/* Run one of the scripts; on STORE_OK the reply is the caller's. eval->script is set here. */
+store_status store_run(struct store *store, enum store_script which, struct lk_eval eval,
+                       lk_reply **reply, struct lk_error *err);
+/* Redis' words, or that its answer makes no sense, into *err. Gives STORE_FAILED. */
+store_status store_failed(struct lk_error *err, const lk_reply *reply);
+
+/* Digits, with a sign or without; text that fits, with its NUL. False and untouched if it is not. */
+bool store_to_number(const lk_reply *reply, int64_t *out);
+bool store_to_text(const lk_reply *reply, char *out, size_t size);
+/* { seconds, microseconds } of TIME. */
+bool store_to_time_ms(const lk_reply *reply, int64_t *out_ms);
+
+/* The fields of a sale in the order in which they are read, and a sale out of what HMGET (of them),
+   GET (of the stock) and TIME answered. */
+enum { STORE_SALE_FIELDS = 8 };
+extern const char *const store_sale_fields[STORE_SALE_FIELDS];
+bool store_read_sale(const char *id, const lk_reply *const replies[3], struct sale *out);
+
+#endif

@@ -1,0 +1,151 @@
+/*
+ * See store_ledger.h. Plain reads; any thread.
+ */
+#include "store_ledger.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "store_inside.h"
+
+static void free_replies(lk_reply **replies, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        lk_reply_free(replies[i]);
+}
+
+/* What EXEC answered to the commands of store_load_moment(). */
+static store_status read_moment(const char *id, const lk_reply *answers, struct sale_moment *out,
+                                struct lk_error *err)
+{
+    const lk_reply *const sale[] = {lk_reply_at(answers, 0), lk_reply_at(answers, 1),
+                                    lk_reply_at(answers, 2)};
+    const lk_reply *end = lk_reply_at(lk_reply_at(answers, 4), 0);
+    struct sale_moment moment = {0};
+    struct ledger_entry last = {0};
+
+    if (lk_reply_type_of(lk_reply_at(sale[0], 4)) == LK_REPLY_NIL) return STORE_NOT_FOUND;
+    moment.orders = lk_reply_integer(lk_reply_at(answers, 3), -1);
+    if (!store_read_sale(id, sale, &moment.sale) || moment.orders < 0)
+        return store_failed(err, NULL);
+    if (end && !ledger_entry_read(end, &last)) return store_failed(err, NULL);
+    moment.last = last.id;
+    *out = moment;
+    return STORE_OK;
+}
+
+store_status store_load_moment(struct store *store, const char *id, struct sale_moment *out,
+                               struct lk_error *err)
+{
+    enum { COMMANDS = 7 };
+    struct sale_keys keys;
+    lk_reply *replies[COMMANDS] = {0};
+
+    sale_keys_make(id, &keys);
+    struct lk_bytes multi[] = {LK_BYTES("MULTI")};
+    struct lk_bytes fields[2 + STORE_SALE_FIELDS] = {LK_BYTES("HMGET"), keys.key[KEY_SALE]};
+    struct lk_bytes stock[] = {LK_BYTES("GET"), keys.key[KEY_STOCK]};
+    struct lk_bytes time[] = {LK_BYTES("TIME")};
+    struct lk_bytes orders[] = {LK_BYTES("HLEN"), keys.key[KEY_ORDERS]};
+    struct lk_bytes last[] = {LK_BYTES("XREVRANGE"), keys.key[KEY_LEDGER], LK_BYTES("+"),
+                              LK_BYTES("-"),         LK_BYTES("COUNT"),    LK_BYTES("1")};
+    struct lk_bytes exec[] = {LK_BYTES("EXEC")};
+    for (size_t i = 0; i < STORE_SALE_FIELDS; i++)
+        fields[2 + i] = lk_bytes_of(store_sale_fields[i]);
+    const struct lk_command commands[COMMANDS] = {
+        {multi, 1}, {fields, 2 + STORE_SALE_FIELDS}, {stock, 2}, {time, 1}, {orders, 2}, {last, 6},
+        {exec, 1}};
+    store_status status = store_ask(store, commands, COMMANDS, replies, err);
+    if (status != STORE_OK) return status;
+    status = read_moment(id, replies[COMMANDS - 1], out, err);
+    free_replies(replies, COMMANDS);
+    return status;
+}
+
+store_status store_find_entry(struct store *store, const char *id, struct ledger_id which,
+                              struct ledger_entry *out, struct lk_error *err)
+{
+    struct sale_keys keys;
+    char at[LEDGER_ID_SIZE];
+    lk_reply *reply = NULL;
+
+    sale_keys_make(id, &keys);
+    ledger_id_format(which, at);
+    struct lk_bytes words[] = {LK_BYTES("XRANGE"), keys.key[KEY_LEDGER], lk_bytes_of(at),
+                               lk_bytes_of(at)};
+    store_status status = store_ask(store, &(struct lk_command){words, 4}, 1, &reply, err);
+    if (status != STORE_OK) return status;
+    if (lk_reply_count(reply) == 0) {
+        status = STORE_NOT_FOUND;
+    } else if (!ledger_entry_read(lk_reply_at(reply, 0), out)) {
+        status = store_failed(err, NULL);
+    }
+    lk_reply_free(reply);
+    return status;
+}
+
+/* ---- pages ------------------------------------------------------------------------------------- */
+
+enum { XREAD_WORDS = 6 };
+
+/* XREAD of one page, and what its words point into. */
+struct page_words {
+    struct sale_keys keys;
+    char after[LEDGER_ID_SIZE];
+    char size[8];
+    struct lk_bytes words[XREAD_WORDS];
+};
+
+static void make_words(const struct ledger_page *page, struct page_words *out)
+{
+    sale_keys_make(page->sale_id, &out->keys);
+    ledger_id_format(page->after, out->after);
+    (void)snprintf(out->size, sizeof out->size, "%d", LEDGER_PAGE);
+    out->words[0] = LK_BYTES("XREAD");
+    out->words[1] = LK_BYTES("COUNT");
+    out->words[2] = lk_bytes_of(out->size);
+    out->words[3] = LK_BYTES("STREAMS");
+    out->words[4] = out->keys.key[KEY_LEDGER];
+    out->words[5] = lk_bytes_of(out->after);
+}
+
+/* [[key, [entry...]]], or nil when there is nothing new. */
+static bool read_page(const lk_reply *reply, struct ledger_page *page)
+{
+    const lk_reply *entries = lk_reply_at(lk_reply_at(reply, 0), 1);
+    size_t count = lk_reply_count(entries);
+
+    if (count > LEDGER_PAGE) return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!ledger_entry_read(lk_reply_at(entries, i), &page->entries[i])) return false;
+    }
+    page->count = count;
+    return true;
+}
+
+store_status store_read_ledgers(struct store *store, struct ledger_page *pages, size_t count,
+                                int64_t *out_now_ms, struct lk_error *err)
+{
+    struct page_words words[LEDGER_PAGES];
+    struct lk_command commands[LEDGER_PAGES + 1];
+    lk_reply *replies[LEDGER_PAGES + 1] = {0};
+    struct lk_bytes time = LK_BYTES("TIME");
+    store_status status = STORE_OK;
+
+    assert(count <= LEDGER_PAGES);
+    for (size_t i = 0; i < count; i++) {
+        make_words(&pages[i], &words[i]);
+        commands[i] = (struct lk_command){words[i].words, XREAD_WORDS};
+    }
+    commands[count] = (struct lk_command){&time, 1};
+    status = store_ask(store, commands, count + 1, replies, err);
+    if (status != STORE_OK) return status;
+    for (size_t i = 0; i < count && status == STORE_OK; i++) {
+        if (!read_page(replies[i], &pages[i])) status = store_failed(err, NULL);
+    }
+    if (status == STORE_OK && !store_to_time_ms(replies[count], out_now_ms))
+        status = store_failed(err, NULL);
+    free_replies(replies, count + 1);
+    return status;
+}
