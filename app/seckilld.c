@@ -70,6 +70,7 @@ static void block_signals(sigset_t *out)
         (void)sigaddset(out, ours[i]);
     (void)pthread_sigmask(SIG_BLOCK, out, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): no thread runs yet */
     (void)mallopt(M_ARENA_MAX, 2); /* thousands of threads that seldom allocate: less to keep */
 }
 
