@@ -2,10 +2,11 @@
  * Group commit: one leader per batch, one batch per sale at a time.
  *
  * A purchase either joins the last batch that has not begun, or opens a new one, and then its thread
- * leads it: it waits for its turn, closes the batch, runs the guard for all, passes the turn on, and
- * calls done() for each. So one acquire, one script and one release serve everybody who came in the
- * meantime, and the lock is contended only between instances. Followers do not sleep here: the
- * leader answers for them, which saves two context switches per purchase.
+ * leads it: it waits for its turn, closes the batch and runs the guard for all. So one acquire, one
+ * script and one release serve everybody who came in the meantime, and the lock is contended only
+ * between instances. Followers do not sleep here: done() is called for them, which saves a sleep per
+ * purchase. A leader goes on with the next batch for a while, since its thread runs already, and the
+ * one it relieves of that calls done() for the batch before.
  *
  * Once a sale is sold out, sold_out.c answers from memory before anybody queues.
  *
@@ -17,7 +18,6 @@
  */
 #include "group_commit.h"
 
-#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,7 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "app_scripts.h"
@@ -38,7 +37,7 @@
 enum {
     BATCH_MAX = 1024,
     LANE_BUCKETS = 256,
-    LEAD_MAX = 8,    /* batches in a row: the leader's own client waits for its next request */
+    LEAD_MS = 10,    /* of going on: the leader's own client waits for its next request */
     RUN_MIN_MS = 20, /* with less time than this left, a purchase is not begun */
     NS_PER_MS = 1000000,
 };
@@ -316,14 +315,14 @@ static void give_turn(struct batch *batch, enum turn turn)
  * The next batch, taken over from its leader, who gets `served` to answer; NULL when there is none, or
  * when this thread has led for long enough, and then `served` is still to be answered here.
  */
-static struct purchase *take_over(struct lane *lane, unsigned led, struct purchase *served)
+static struct purchase *take_over(struct lane *lane, int64_t until_ns, struct purchase *served)
 {
     struct purchase *first = NULL;
 
     (void)pthread_mutex_lock(&lane->mutex);
     struct batch *next = lane->head;
     lane->is_running = next != NULL;
-    if (next && led < LEAD_MAX) {
+    if (next && clock_mono_ns() < until_ns) {
         first = close_batch_locked(lane, next);
         next->to_answer = served;
     }
@@ -336,7 +335,7 @@ static void lead(struct group_commit *self, struct lane *lane, struct batch *bat
 {
     struct purchase *first = NULL;
     struct purchase *served = NULL;
-    unsigned led = 0;
+    int64_t until_ns = 0;
 
     while (atomic_load(&batch->turn) == TURN_WAIT)
         futex_wait(&batch->turn, TURN_WAIT);
@@ -347,10 +346,11 @@ static void lead(struct group_commit *self, struct lane *lane, struct batch *bat
     (void)pthread_mutex_lock(&lane->mutex);
     first = close_batch_locked(lane, batch);
     (void)pthread_mutex_unlock(&lane->mutex);
+    until_ns = clock_mono_ns() + (int64_t)LEAD_MS * NS_PER_MS;
     while (first) {
         serve(self, lane, first);
         served = first;
-        first = take_over(lane, ++led, served);
+        first = take_over(lane, until_ns, served);
     }
     answer(lane, served);
 }
