@@ -65,6 +65,7 @@ static store_status status_of(lk_status status)
         return STORE_UNKNOWN;
     case LK_NOT_OWNER:
     case LK_LOST:
+    case LK_DEADLOCK:
     case LK_CANCELLED:
     case LK_INVALID:
     case LK_NO_MEMORY:

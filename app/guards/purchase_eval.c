@@ -103,6 +103,7 @@ static guard_status status_of(lk_status status)
     case LK_BUSY:
     case LK_CANCELLED:
     case LK_LOST:
+    case LK_DEADLOCK:
     case LK_NOT_OWNER:
         return GUARD_BUSY;
     case LK_UNKNOWN:

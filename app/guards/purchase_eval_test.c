@@ -368,6 +368,7 @@ static void a_status_means_the_same_for_the_whole_batch(void **state)
         {LK_BUSY, GUARD_BUSY},
         {LK_CANCELLED, GUARD_BUSY},
         {LK_LOST, GUARD_BUSY},
+        {LK_DEADLOCK, GUARD_BUSY},
         {LK_NOT_OWNER, GUARD_BUSY},
         {LK_INVALID, GUARD_UNAVAILABLE},
         {LK_NO_MEMORY, GUARD_UNAVAILABLE},

@@ -4,149 +4,17 @@
  * right, and somebody else gets the lock in the end.
  * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive
  */
-#include <poll.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
-#include "../src/error.h"
-#include "../src/redis.h"
+#include "lk_fault.h"
 #include "lk_support.h"
 
-enum { LEASE_MS = 400, CALLS_MAX = 12, COMMANDS_MAX = 8 };
-
-enum fault_kind { REFUSED, ERROR_ANSWER, REPLY_LOST, CUT_SHORT, FAULT_KINDS };
-static const char *const kind_names[] = {"refused", "error answer", "reply lost",
-                                         "cut after its first command"};
+enum { LEASE_MS = 400, CALLS_MAX = 12 };
 
 static struct lks_server *server;
-
-/* ---- the seam ------------------------------------------------------------------------------------------ */
-
-static struct {
-    pthread_t thread; /* round trips: only those of this thread are counted */
-    bool is_armed;    /* of that thread */
-    int left;         /* calls until the fault */
-    bool is_hit;
-    bool goes_on; /* every later call is refused */
-    enum fault_kind kind;
-    _Atomic int renewals_left;         /* renewals until the fault; 0: not armed */
-    _Atomic(struct lki_redis *) eaten; /* what arrives here next is thrown away */
-} fault;
-
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-lk_status __real_lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
-                                    size_t count, int64_t deadline, lk_reply **replies,
-                                    struct lk_error *err);
-lk_status __wrap_lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
-                                    size_t count, int64_t deadline, lk_reply **replies,
-                                    struct lk_error *err);
-lk_status __real_lki_redis_send(struct lki_redis *redis, const struct lk_command *commands,
-                                size_t count, int64_t deadline, struct lk_error *err);
-lk_status __wrap_lki_redis_send(struct lki_redis *redis, const struct lk_command *commands,
-                                size_t count, int64_t deadline, struct lk_error *err);
-lk_status __real_lki_redis_receive(struct lki_redis *redis, lk_reply **out, struct lk_error *err);
-lk_status __wrap_lki_redis_receive(struct lki_redis *redis, lk_reply **out, struct lk_error *err);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
-
-static const struct lk_bytes nonsense = {.data = "NO-SUCH-COMMAND", .len = 15};
-
-/* The same number of commands that a real server answers with errors. */
-static void fill_with_nonsense(struct lk_command *out, size_t count)
-{
-    for (size_t i = 0; i < count && i < COMMANDS_MAX; i++)
-        out[i] = (struct lk_command){&nonsense, 1};
-}
-
-static void cut(struct lki_redis *redis)
-{
-    (void)shutdown(lki_redis_fd(redis), SHUT_RDWR);
-}
-
-static bool is_faulty_call(void)
-{
-    if (!fault.is_armed || !pthread_equal(pthread_self(), fault.thread)) return false;
-    fault.left--;
-    return fault.left == 0 || (fault.left < 0 && fault.goes_on);
-}
-
-lk_status __wrap_lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
-                                    size_t count, int64_t deadline, lk_reply **replies,
-                                    struct lk_error *err)
-{
-    struct lk_command errors[COMMANDS_MAX];
-
-    if (!is_faulty_call()) {
-        return __real_lki_redis_exchange(redis, commands, count, deadline, replies, err);
-    }
-    fault.is_hit = true;
-    if (fault.left < 0 || fault.kind == REFUSED) {
-        cut(redis); /* the real call finds that it cannot send a byte */
-    } else if (fault.kind == ERROR_ANSWER) {
-        fill_with_nonsense(errors, count);
-        commands = errors;
-    } else if (fault.kind == CUT_SHORT) {
-        count = 1;
-    }
-    lk_status status = __real_lki_redis_exchange(redis, commands, count, deadline, replies, err);
-    if (fault.left < 0 || fault.kind < REPLY_LOST || status != LK_OK) return status;
-    for (size_t i = 0; i < count; i++) {
-        lk_reply_free(replies[i]);
-        replies[i] = NULL;
-    }
-    cut(redis);
-    return LKI_FAIL(err, LK_UNKNOWN, "the reply was lost");
-}
-
-/* Renewals are sent by the watchdog's thread; the hub's subscriptions pass. */
-lk_status __wrap_lki_redis_send(struct lki_redis *redis, const struct lk_command *commands,
-                                size_t count, int64_t deadline, struct lk_error *err)
-{
-    struct lk_command errors[COMMANDS_MAX];
-    bool is_renewal = strncmp(commands[0].args[0].data, "EVAL", 4) == 0;
-
-    if (is_renewal && atomic_load(&fault.renewals_left) > 0 &&
-        atomic_fetch_sub(&fault.renewals_left, 1) == 1) {
-        if (fault.kind == REFUSED) cut(redis);
-        if (fault.kind == CUT_SHORT) count = 1;
-        if (fault.kind >= REPLY_LOST) atomic_store(&fault.eaten, redis);
-        if (fault.kind == ERROR_ANSWER) {
-            fill_with_nonsense(errors, count);
-            commands = errors;
-        }
-    }
-    return __real_lki_redis_send(redis, commands, count, deadline, err);
-}
-
-lk_status __wrap_lki_redis_receive(struct lki_redis *redis, lk_reply **out, struct lk_error *err)
-{
-    struct pollfd poll_fd = {.fd = lki_redis_fd(redis), .events = POLLIN};
-
-    if (atomic_load(&fault.eaten) != redis) return __real_lki_redis_receive(redis, out, err);
-    (void)poll(&poll_fd, 1, 1000); /* the server has done it */
-    atomic_store(&fault.eaten, NULL);
-    *out = NULL;
-    return LKI_FAIL(err, LK_UNREACHABLE, "the reply was lost");
-}
-
-static void arm(enum fault_kind kind, int n, bool goes_on)
-{
-    fault.thread = pthread_self();
-    fault.kind = kind;
-    fault.left = n;
-    fault.goes_on = goes_on;
-    fault.is_hit = false;
-    fault.is_armed = true;
-}
-
-static void disarm(void)
-{
-    fault.is_armed = false;
-}
 
 /* ---- the operations -------------------------------------------------------------------------------------- */
 
@@ -196,7 +64,7 @@ static int tear_down(void **state)
 {
     struct fixture *f = *state;
 
-    disarm();
+    (void)lks_fault_disarm();
     lk_lock_free(f->lock);
     lk_lock_free(f->other);
     lk_script_free(f->script);
@@ -349,20 +217,21 @@ static long long count_of(struct fixture *f)
  * UNREACHABLE when it was one of lockkit's own steps and nothing of the caller's was asked; and a
  * step that only tidies up may fail unseen.
  */
-static bool is_right(enum fault_kind kind, lk_status status, long long ran)
+static bool is_right(enum lks_fault_kind kind, lk_status status, long long ran)
 {
     switch (status) {
     case LK_OK:
         return true; /* what was done is checked by the count */
     case LK_UNREACHABLE:
-        return kind != ERROR_ANSWER && ran == 0;
+        return kind != LKS_ERROR_ANSWER && ran == 0;
     case LK_SERVER:
-        return kind == ERROR_ANSWER && ran == 0;
+        return kind == LKS_ERROR_ANSWER && ran == 0;
     case LK_UNKNOWN:
-        return kind >= REPLY_LOST && ran <= 1;
+        return kind >= LKS_REPLY_LOST && ran <= 1;
     case LK_BUSY:
     case LK_NOT_OWNER:
     case LK_LOST:
+    case LK_DEADLOCK:
     case LK_CANCELLED:
     case LK_INVALID:
     case LK_NO_MEMORY:
@@ -383,7 +252,7 @@ static void somebody_else_gets_it(struct fixture *f)
 
 /* Once, with the n-th call faulty; false when there was no n-th call. */
 static bool try_with_fault(struct fixture *f, const struct operation *operation,
-                           enum fault_kind kind, int n, bool goes_on)
+                           enum lks_fault_kind kind, int n, bool goes_on)
 {
     struct lk_error err = {.code = LK_OK};
     bool is_eval =
@@ -391,17 +260,17 @@ static bool try_with_fault(struct fixture *f, const struct operation *operation,
 
     if (operation->prepare) operation->prepare(f);
     long long before = count_of(f);
-    arm(kind, n, goes_on);
+    (goes_on ? lks_fault_arm_for_good : lks_fault_arm)(kind, n);
     lk_status status = operation->run(f, &err);
-    disarm();
+    bool is_hit = lks_fault_disarm();
     long long ran = count_of(f) - before;
 
     bool is_clean = status == LK_OK && err.code == LK_OK;
     bool is_told = status != LK_OK && err.code == status && err.text[0] != '\0';
-    if (!(fault.is_hit ? is_right(kind, status, ran) : status == LK_OK) || !(is_clean || is_told) ||
+    if (!(is_hit ? is_right(kind, status, ran) : status == LK_OK) || !(is_clean || is_told) ||
         (status == LK_OK && ran != is_eval)) {
         fail_msg("%s, call %d %s%s: %s (\"%s\"), ran %lld times", operation->name, n,
-                 kind_names[kind], goes_on ? " and all later ones refused" : "",
+                 lks_fault_name(kind), goes_on ? " and all later ones refused" : "",
                  lk_status_name(status), err.text, ran);
     }
     for (int i = 0; i < 3 && lk_lock_release(f->lock, NULL) != LK_OK; i++) {}
@@ -412,7 +281,7 @@ static bool try_with_fault(struct fixture *f, const struct operation *operation,
     }
     assert_false(lk_held(f->lock));
     somebody_else_gets_it(f);
-    return fault.is_hit;
+    return is_hit;
 }
 
 static void every_operation_survives_a_fault_at_every_call(void **state)
@@ -422,11 +291,11 @@ static void every_operation_survives_a_fault_at_every_call(void **state)
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
         int calls = 0;
 
-        for (int kind = 0; kind < FAULT_KINDS; kind++) {
+        for (int kind = 0; kind < LKS_FAULT_KINDS; kind++) {
             int n = 1;
 
             while (n < CALLS_MAX &&
-                   try_with_fault(f, &operations[i], (enum fault_kind)kind, n, false))
+                   try_with_fault(f, &operations[i], (enum lks_fault_kind)kind, n, false))
                 n++;
             assert_in_range(n, 2, CALLS_MAX - 1); /* at least one fault, and an end */
             if (n - 1 > calls) calls = n - 1;
@@ -442,7 +311,7 @@ static void every_operation_survives_a_lost_reply_and_then_no_server(void **stat
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
         int n = 1;
 
-        while (n < CALLS_MAX && try_with_fault(f, &operations[i], REPLY_LOST, n, true))
+        while (n < CALLS_MAX && try_with_fault(f, &operations[i], LKS_REPLY_LOST, n, true))
             n++;
         assert_in_range(n, 2, CALLS_MAX - 1);
     }
@@ -468,32 +337,30 @@ static void count_loss(lk_lock *lock, void *arg)
     atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-static void hold_over_a_failed_renewal(struct fixture *f, enum fault_kind kind, int n)
+static void hold_over_a_failed_renewal(struct fixture *f, enum lks_fault_kind kind, int n)
 {
     atomic_int losses = 0;
     struct lk_lock_options options = {
         .lease_ms = LEASE_MS, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = &losses};
 
-    fault.kind = kind;
-    atomic_store(&fault.renewals_left, n);
+    lks_fault_arm_renewal(kind, n);
     assert_int_equal(lk_lock_acquire(f->lock, &options, NULL), LK_OK);
-    LKS_EVENTUALLY(atomic_load(&fault.renewals_left) == 0, 2000);
+    LKS_EVENTUALLY(lks_fault_renewal_is_over(), 2000);
     double hit_at_ms = lks_now_ms();
     while (lks_now_ms() - hit_at_ms < LEASE_MS + 50) {
         assert_true(lk_held(f->lock));
         lks_nap(2);
     }
     assert_int_equal(atomic_load(&losses), 0);
-    assert_null(atomic_load(&fault.eaten));
     assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
     somebody_else_gets_it(f);
 }
 
 static void a_renewal_that_fails_once_is_made_up_for(void **state)
 {
-    for (int kind = 0; kind < FAULT_KINDS; kind++) {
-        hold_over_a_failed_renewal(*state, (enum fault_kind)kind, 1);
-        hold_over_a_failed_renewal(*state, (enum fault_kind)kind, 2);
+    for (int kind = 0; kind < LKS_FAULT_KINDS; kind++) {
+        hold_over_a_failed_renewal(*state, (enum lks_fault_kind)kind, 1);
+        hold_over_a_failed_renewal(*state, (enum lks_fault_kind)kind, 2);
     }
 }
 

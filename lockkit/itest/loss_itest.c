@@ -368,9 +368,9 @@ static void releasing_while_a_renewal_hangs_takes_no_longer_than_its_limit(void 
     lk_client *client = lks_client_with(server, (struct lk_client_options){.command_ms = 600});
     lk_lock *lock = lks_mutex(client, key);
 
-    acquire_renewed(f, lock, 1500, 0);
+    acquire_renewed(f, lock, 3000, 0);
     lks_server_pause(server);
-    lks_nap(600); /* since 500 a renewal waits for its answer, until 1100 */
+    lks_nap(1100); /* since 1000 a renewal waits for its answer, until 1600 */
     double begin = lks_now_ms();
     lk_status status = lk_lock_release(lock, NULL);
     double took_ms = lks_now_ms() - begin;
@@ -379,7 +379,7 @@ static void releasing_while_a_renewal_hangs_takes_no_longer_than_its_limit(void 
     assert_int_equal(status, LK_UNKNOWN);
     if (took_ms > 600 + 300) fail_msg("took %.0f ms", took_ms);
     LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", key) == 0, 5000); /* it did arrive */
-    assert_int_equal(lk_lock_release(lock, NULL), LK_NOT_OWNER);   /* it may be repeated */
+    assert_int_equal(lk_lock_release(lock, NULL), LK_OK); /* repeated: the first one has done it */
     lk_lock_free(lock);
     lk_client_close(client);
 }

@@ -10,8 +10,11 @@
 #include <assert.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "error.h"
@@ -24,6 +27,11 @@ enum { SPAN_MAX_MS = 24 * 60 * 60 * 1000, POOL_SIZE_MAX = 10000, SCRIPTS_MAX = 6
 
 struct lk_client {
     struct lk_client_options options;
+    pid_t pid;                    /* who opened it: a fork has the memory, not the threads */
+    char uuid[LKI_UUID_LEN + 1];  /* of its owners */
+    _Atomic unsigned long owners; /* named so far */
+    _Atomic unsigned long references;
+    _Atomic bool is_closed;
     struct lki_endpoint endpoint;
     struct lki_pool *pool;         /* owned */
     struct lki_hub *hub;           /* owned */
@@ -153,6 +161,9 @@ lk_client *lk_client_open(const struct lk_client_options *options, struct lk_err
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a client");
         return NULL;
     }
+    client->pid = getpid();
+    client->references = 1;
+    if (lki_uuid_make(client->uuid, err) != LK_OK) goto fail;
     if (take_options(client, options ? options : &defaults, err) != LK_OK) goto fail;
     if (prepare_scripts(client, err) != LK_OK) goto fail;
     if (build_parts(client, err) != LK_OK) goto fail;
@@ -169,15 +180,9 @@ fail:
     return NULL;
 }
 
-void lk_client_close(lk_client *client)
+/* The last one who knew it has let go. */
+static void client_free(lk_client *client)
 {
-    if (!client) return;
-    if (client->watchdog) lki_watchdog_stop(client->watchdog);
-    if (client->hub) lki_hub_stop(client->hub);
-    if (client->pool) lki_pool_stop(client->pool);
-    for (size_t i = sizeof client->threads / sizeof client->threads[0]; i-- > 0;) {
-        if (client->threads[i].is_started) (void)pthread_join(client->threads[i].id, NULL);
-    }
     lki_watchdog_free(client->watchdog);
     lki_hub_free(client->hub);
     lki_pool_free(client->pool);
@@ -187,7 +192,61 @@ void lk_client_close(lk_client *client)
     free(client);
 }
 
+void lk_client_close(lk_client *client)
+{
+    if (!client || client->pid != getpid()) return; /* a child has nothing to join or to say */
+    if (atomic_exchange(&client->is_closed, true)) return;
+    if (client->watchdog) lki_watchdog_stop(client->watchdog);
+    if (client->hub) lki_hub_stop(client->hub);
+    if (client->pool) lki_pool_stop(client->pool);
+    for (size_t i = sizeof client->threads / sizeof client->threads[0]; i-- > 0;) {
+        if (client->threads[i].is_started) (void)pthread_join(client->threads[i].id, NULL);
+    }
+    lki_client_unref(client);
+}
+
+void lk_client_pool_usage(const lk_client *client, struct lk_pool_usage *out)
+{
+    *out = (struct lk_pool_usage){0};
+    if (lki_client_check(client, NULL) == LK_OK) lki_pool_usage(client->pool, out);
+}
+
+lk_client *lki_client_ref(lk_client *client)
+{
+    atomic_fetch_add(&client->references, 1);
+    return client;
+}
+
+void lki_client_unref(lk_client *client)
+{
+    if (!client || client->pid != getpid()) return; /* a child's copies end with the child */
+    if (atomic_fetch_sub(&client->references, 1) == 1) client_free(client);
+}
+
 /* ---- what the other files ask -------------------------------------------------------------------- */
+
+bool lki_client_is_foreign(const lk_client *client)
+{
+    return client->pid != getpid();
+}
+
+lk_status lki_client_check(const lk_client *client, struct lk_error *err)
+{
+    if (!client) return LKI_FAIL(err, LK_INVALID, "no client (NULL)");
+    if (client->pid != getpid()) {
+        return LKI_FAIL(err, LK_INVALID,
+                        "the client belongs to process %ld: open another after fork()",
+                        (long)client->pid);
+    }
+    if (atomic_load(&client->is_closed)) return LKI_FAIL(err, LK_INVALID, "the client is closed");
+    return LK_OK;
+}
+
+void lki_client_owner(lk_client *client, char out_owner[LKI_OWNER_MAX])
+{
+    (void)snprintf(out_owner, LKI_OWNER_MAX, "%s:%lu", client->uuid,
+                   atomic_fetch_add(&client->owners, 1) + 1);
+}
 
 struct lki_hub *lki_client_hub(lk_client *client)
 {
@@ -207,6 +266,11 @@ struct lki_pool *lki_client_pool(lk_client *client)
 int64_t lki_client_poll_ms(const lk_client *client)
 {
     return client->options.poll_ms;
+}
+
+const struct lki_endpoint *lki_client_endpoint(const lk_client *client)
+{
+    return &client->endpoint;
 }
 
 int64_t lki_client_deadline(const lk_client *client, int64_t limit_ms)
@@ -242,8 +306,11 @@ lk_status lki_client_exchange(lk_client *client, const struct lk_command *comman
 {
     struct lki_redis *redis = NULL;
     int64_t begin = lki_clock_now();
+    lk_status status = lki_client_check(client, err);
+
+    if (status != LK_OK) return status;
     /* Half the time for a connection: a request sent at the last moment ends as UNKNOWN. */
-    lk_status status = lki_pool_borrow(client->pool, begin + (deadline - begin) / 2, &redis, err);
+    status = lki_pool_borrow(client->pool, begin + (deadline - begin) / 2, &redis, err);
 
     if (status != LK_OK) return status;
     begin = lki_clock_now();
@@ -259,6 +326,9 @@ lk_status lki_client_exchange(lk_client *client, const struct lk_command *comman
 lk_status lk_client_call(lk_client *client, const struct lk_command *commands, size_t count,
                          int64_t limit_ms, lk_reply **replies, struct lk_error *err)
 {
+    lk_status status = lki_client_check(client, err);
+
+    if (status != LK_OK) return status;
     return lki_client_exchange(client, commands, count, lki_client_deadline(client, limit_ms),
                                replies, err);
 }
@@ -296,16 +366,32 @@ lk_status lki_client_eval_variant(lk_client *client, const struct lk_eval *eval,
     return status;
 }
 
-lk_status lki_client_eval_integer(lk_client *client, const struct lk_eval *eval, int64_t deadline,
-                                  long long *out_value, struct lk_error *err)
+struct lk_eval lki_eval_of(lk_client *client, const struct lki_call *call)
+{
+    return (struct lk_eval){.script = lki_client_script(client, call->script),
+                            .keys = call->keys,
+                            .key_count = call->key_count,
+                            .args = call->args,
+                            .arg_count = call->arg_count};
+}
+
+lk_status lki_call_reply(lk_client *client, const struct lki_call *call, int64_t deadline,
+                         lk_reply **out_reply, struct lk_error *err)
+{
+    struct lk_eval eval = lki_eval_of(client, call);
+
+    return lki_client_eval_variant(client, &eval, lki_script_variant(eval.script, ""), NULL, NULL,
+                                   deadline, out_reply, err);
+}
+
+lk_status lki_call_integer(lk_client *client, const struct lki_call *call, int64_t deadline,
+                           long long *out_answer, struct lk_error *err)
 {
     lk_reply *reply = NULL;
-    const struct lki_variant *variant = lki_script_variant(eval->script, "");
-    lk_status status =
-        lki_client_eval_variant(client, eval, variant, NULL, NULL, deadline, &reply, err);
+    lk_status status = lki_call_reply(client, call, deadline, &reply, err);
 
     if (status != LK_OK) return status;
-    *out_value = lk_reply_integer(reply, 0);
+    *out_answer = lk_reply_integer(reply, 0);
     lk_reply_free(reply);
     return LK_OK;
 }

@@ -13,20 +13,46 @@
 #include "waithub.h"
 #include "watchdog.h"
 
+/*
+ * A kind. Those that are made of other locks (multi, and whatever speaks to several servers) fill
+ * the last group, which takes the place of what lock.c does otherwise.
+ */
 struct lki_lock_ops {
     const char *kind;
     const char *guard_script; /* name of the owner check that goes in front of a guarded script */
+    const char *renew_script; /* KEYS: key, renew_key if any. ARGV: token, lease. Answers 1 or 0. */
+    enum lki_wake_rule wake_rule;
+    bool is_silent; /* a release publishes nothing: waiters back off instead */
+    /* Before the first try of an acquire: draw lock->token, derive names from it. NULL: a random
+       token, the channel as it is. OK, DEADLOCK, INVALID, NO_MEMORY. */
+    lk_status (*prepare)(lk_lock *lock, struct lk_error *err);
     /*
      * One try with lock->token. With out_ttl_ms, a BUSY answer tells how long the holder has left
-     * (-1: for ever, -2: gone by now). OK, BUSY, UNKNOWN, UNREACHABLE, SERVER, NO_MEMORY.
+     * (-1: for ever, -2: gone by now). OK, BUSY, DEADLOCK, UNKNOWN, UNREACHABLE, SERVER, NO_MEMORY.
      */
     lk_status (*try_acquire)(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadline,
                              struct lk_error *err);
-    /* OK, NOT_OWNER, UNKNOWN, UNREACHABLE, SERVER, NO_MEMORY */
+    /* The wait ended without the lock: leave the queue. NULL: there is none. */
+    void (*abandon)(lk_lock *lock, int64_t deadline);
+    /* Take it once more, so that the server counts lock->depth + 1; doing it twice changes nothing.
+       OK, LOST, UNKNOWN, UNREACHABLE, SERVER, NO_MEMORY. NULL: not reentrant. */
+    lk_status (*reenter)(lk_lock *lock, int64_t lease_ms, int64_t deadline, struct lk_error *err);
+    /* The server shall count this many (> 0), and the lease be lock->lease_ms at least; doing it
+       twice changes nothing. OK, NOT_OWNER, UNKNOWN... */
+    lk_status (*leave)(lk_lock *lock, unsigned depth, int64_t deadline, struct lk_error *err);
+    /* The last release. OK, NOT_OWNER, UNKNOWN, UNREACHABLE, SERVER, NO_MEMORY */
     lk_status (*release)(lk_lock *lock, int64_t deadline, struct lk_error *err);
-    /* The script and arguments that renew lock->lease_ms; its answer is 1 or 0. */
-    const char *renew_script;
+    /* Whoever holds it. OK, NOT_OWNER (nobody), UNKNOWN... NULL: cannot be broken */
+    lk_status (*force)(lk_lock *lock, int64_t deadline, struct lk_error *err);
     void (*free)(lk_lock *lock);
+
+    /* Locks made of locks. */
+    lk_status (*acquire_all)(lk_lock *lock, const struct lk_lock_options *options,
+                             unsigned *out_attempts, struct lk_error *err);
+    lk_status (*release_all)(lk_lock *lock, struct lk_error *err);
+    lk_status (*renew_all)(lk_lock *lock, int64_t lease_ms, struct lk_error *err);
+    int64_t (*remaining_ms)(const lk_lock *lock);
+    void (*cancel)(lk_lock *lock);
 };
 
 enum lki_lock_state {
@@ -38,14 +64,21 @@ enum lki_lock_state {
 
 struct lk_lock {
     const struct lki_lock_ops *ops;
-    lk_client *client;  /* borrowed */
+    lk_client *client;  /* borrowed, and kept from being freed */
     char *key;          /* owned */
     char *wake_channel; /* owned */
-    char token[LKI_TOKEN_LEN + 1];
-    int64_t lease_ms;
+    char *renew_key;    /* owned; NULL: renewals touch the key alone */
+    char token[LKI_OWNER_MAX];
+    int64_t lease_ms;       /* of the renewals, and the least that leave() restores */
+    unsigned depth;         /* acquires without their release yet */
+    unsigned renewed_depth; /* holds up to this one do not ask for renewal */
     bool is_renewed;
+    int64_t wait_ms; /* of this acquire; > 0: a queue is joined */
+    bool may_be_released; /* a release was sent, and not answered */
+    uint64_t fence;
     lk_lost_hook on_lost;
     void *on_lost_arg;
+    _Atomic bool is_cancelled;  /* the acquire under way */
     _Atomic int state;          /* enum lki_lock_state */
     _Atomic int64_t expires_at; /* the hold is good before this moment */
     _Atomic int lost_fd;        /* -1 until asked for */
@@ -53,18 +86,22 @@ struct lk_lock {
     struct lki_lease lease;
 };
 
-/* Fill the shared part; false when out of memory. Undone by lki_lock_done(), also half-way. */
-bool lki_lock_init(lk_lock *lock, const struct lki_lock_ops *ops, lk_client *client,
-                   const char *key);
+/*
+ * Fill the shared part. wake_channel: taken; NULL: silent, or prepare() makes it.
+ *
+ * Returns  OK; INVALID (NULL, or a key of a wrong length); NO_MEMORY. Undone by lki_lock_done(),
+ *          also half-way.
+ */
+LK_MUST_CHECK lk_status lki_lock_init(lk_lock *lock, const struct lki_lock_ops *ops,
+                                      lk_client *client, const char *key, char *wake_channel,
+                                      struct lk_error *err);
 void lki_lock_done(lk_lock *lock);
 
-/*
- * Try, wait, try, until the deadline: the one loop of all kinds. try_once may be called any number
- * of times; its first call passes NULL for out_ttl_ms.
- */
+/* Try, wait, try, until the deadline: lki_pursue() for a lock. The first try passes NULL for
+   out_ttl_ms. */
 LK_MUST_CHECK lk_status lki_lock_pursue(lk_lock *lock, int64_t deadline,
-                                        lk_status (*try_once)(lk_lock *lock, int64_t *out_ttl_ms,
-                                                              void *arg, struct lk_error *err),
+                                        lk_status (*try_once)(void *arg, int64_t *out_ttl_ms,
+                                                              struct lk_error *err),
                                         void *arg, unsigned *out_attempts, struct lk_error *err);
 
 /* How long a lease that was asked for at sent_at is good by the local clock: less what clocks of two
@@ -83,9 +120,16 @@ void lki_lock_undo(lk_lock *lock);
 LK_MUST_CHECK lk_status lki_lock_begin(lk_lock *lock, const struct lk_lock_options *options,
                                        struct lk_error *err);
 
+/* It is held from now on, as the options say; nobody watches it yet. */
+void lki_lock_hold(lk_lock *lock, const struct lk_lock_options *options);
+
 /* INVALID unless every option is in range. */
 LK_MUST_CHECK lk_status lki_lock_check_options(const struct lk_lock_options *options,
                                                struct lk_error *err);
+
+/* Tell the hook of a step of this lock. */
+void lki_lock_emit(const lk_lock *lock, lk_event_type type, lk_status status, int64_t begin,
+                   unsigned attempts);
 
 enum { LKI_DEFAULT_LEASE_MS = 30000, LKI_KEY_MAX = 512 };
 

@@ -5,13 +5,13 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lockkit/locks.h"
 
 #include "clock.h"
 #include "error.h"
 #include "lock_ops.h"
+#include "names.h"
 
 struct mutex {
     lk_lock base;
@@ -73,35 +73,37 @@ static lk_status mutex_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t d
 }
 
 /* The keys and arguments of mutex_release.lua. */
-struct release_args {
-    struct lk_bytes keys[2];
-    struct lk_bytes token;
-    struct lk_eval eval;
-};
-
-static void make_release(const lk_lock *lock, struct release_args *out)
+static struct lki_call release_call(const lk_lock *lock)
 {
-    out->keys[0] = lk_bytes_of(lock->key);
-    out->keys[1] = lk_bytes_of(lock->wake_channel);
-    out->token = lk_bytes_of(lock->token);
-    out->eval = (struct lk_eval){.script = lki_client_script(lock->client, "mutex_release"),
-                                 .keys = out->keys,
-                                 .key_count = 2,
-                                 .args = &out->token,
-                                 .arg_count = 1};
+    return (struct lki_call){.script = "mutex_release",
+                             .keys = {lk_bytes_of(lock->key), lk_bytes_of(lock->wake_channel)},
+                             .key_count = 2,
+                             .args = {lk_bytes_of(lock->token)},
+                             .arg_count = 1};
 }
 
 static lk_status mutex_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
-    struct release_args args;
+    struct lki_call call = release_call(lock);
     long long is_released = 0;
+    lk_status status = lki_call_integer(lock->client, &call, deadline, &is_released, err);
 
-    make_release(lock, &args);
-    lk_status status =
-        lki_client_eval_integer(lock->client, &args.eval, deadline, &is_released, err);
-    if (status != LK_OK) return status;
-    if (is_released == 1) return LK_OK;
+    if (status != LK_OK || is_released == 1) return status;
     return LKI_FAIL(err, LK_NOT_OWNER, "%s: the lease had ended before the release", lock->key);
+}
+
+static lk_status mutex_force(lk_lock *lock, int64_t deadline, struct lk_error *err)
+{
+    struct lki_call call = {.script = "force_release",
+                            .keys = {lk_bytes_of(lock->key), lk_bytes_of(lock->wake_channel)},
+                            .key_count = 2,
+                            .args = {LK_BYTES("string")},
+                            .arg_count = 1};
+    long long was_held = 0;
+    lk_status status = lki_call_integer(lock->client, &call, deadline, &was_held, err);
+
+    if (status != LK_OK || was_held == 1) return status;
+    return LKI_FAIL(err, LK_NOT_OWNER, "%s: nobody held it", lock->key);
 }
 
 static void mutex_free(lk_lock *lock)
@@ -113,6 +115,7 @@ static void mutex_free(lk_lock *lock)
 /* ---- acquire, script and release in one round trip ---------------------------------------------- */
 
 struct run {
+    lk_lock *lock;
     const struct lk_eval *eval;
     const struct lki_variant *guarded;
     int64_t deadline; /* of the attempt under way */
@@ -161,17 +164,17 @@ static lk_status send_run(lk_lock *lock, struct run *run, lk_reply **replies, bo
                           bool *out_forgot, struct lk_error *err)
 {
     struct mutex_words words = {0};
-    struct release_args args;
+    struct lki_call giving_back = release_call(lock);
+    struct lk_eval eval = lki_eval_of(lock->client, &giving_back);
     struct lki_eval_words script = {0};
     struct lki_eval_words release = {0};
     const struct lki_variant *releaser = lki_client_own_script(lock->client, "mutex_release");
 
     make_words(lock, &words);
-    make_release(lock, &args);
     lk_status status = lki_eval_words_make(run->guarded, run->eval, lock->key, lock->token,
                                            run->by_text, &script, err);
     if (status == LK_OK) {
-        status = lki_eval_words_make(releaser, &args.eval, NULL, NULL, run->by_text, &release, err);
+        status = lki_eval_words_make(releaser, &eval, NULL, NULL, run->by_text, &release, err);
     }
     if (status == LK_OK) {
         struct lk_command commands[RUN_COMMANDS] = {[RUN_SET] = {words.set, 6},
@@ -204,9 +207,10 @@ static lk_status free_for_second_run(lk_lock *lock, struct run *run, struct lk_e
     return LK_UNREACHABLE;
 }
 
-static lk_status run_once(lk_lock *lock, int64_t *out_ttl_ms, void *arg, struct lk_error *err)
+static lk_status run_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
 {
     struct run *run = arg;
+    lk_lock *lock = run->lock;
     lk_reply *replies[RUN_COMMANDS] = {0};
     bool forgot = false;
 
@@ -224,22 +228,10 @@ static lk_status run_once(lk_lock *lock, int64_t *out_ttl_ms, void *arg, struct 
         if (is_taken) status = free_for_second_run(lock, run, err);
         if (is_taken && !has_run) {
             free_run_replies(replies);
-            return status == LK_OK ? run_once(lock, out_ttl_ms, arg, err) : status;
+            return status == LK_OK ? run_once(arg, out_ttl_ms, err) : status;
         }
     }
     return read_run(lock, run, replies, out_ttl_ms, err);
-}
-
-static void emit_run(const lk_lock *lock, lk_event_type type, lk_status status, int64_t begin,
-                     unsigned attempts)
-{
-    lki_client_emit(lock->client, (struct lk_event){.type = type,
-                                                    .status = status,
-                                                    .duration_ns = lki_clock_now() - begin,
-                                                    .attempts = attempts,
-                                                    .kind = lock->ops->kind,
-                                                    .key = lock->key,
-                                                    .token = lock->token});
 }
 
 lk_status lk_mutex_run(lk_lock *lock, const struct lk_lock_options *options,
@@ -248,10 +240,15 @@ lk_status lk_mutex_run(lk_lock *lock, const struct lk_lock_options *options,
     static const struct lk_lock_options defaults = {0};
     int64_t begin = lki_clock_now();
     unsigned attempts = 0;
-    struct run run = {.eval = eval};
+    struct run run = {.lock = lock, .eval = eval};
 
+    if (!lock || lock->ops->try_acquire != mutex_try_acquire || !eval || !eval->script ||
+        !out_reply) {
+        return LKI_FAIL(err, LK_INVALID, "a run without mutex, script or answer (NULL)");
+    }
     if (!options) options = &defaults;
-    lk_status status = lki_lock_begin(lock, options, err);
+    lk_status status = lki_client_check(lock->client, err);
+    if (status == LK_OK) status = lki_lock_begin(lock, options, err);
     if (status != LK_OK) return status;
     run.guarded =
         lki_script_variant(eval->script, lki_script_named(lock->ops->guard_script)->source);
@@ -262,8 +259,8 @@ lk_status lk_mutex_run(lk_lock *lock, const struct lk_lock_options *options,
         status = lki_lock_pursue(lock, lki_clock_after_ms(options->wait_ms), run_once, &run,
                                  &attempts, err);
     }
-    emit_run(lock, LK_EVENT_RUN, status, begin, attempts);
-    if (run.reply) emit_run(lock, LK_EVENT_RELEASE, run.released, begin, 1);
+    lki_lock_emit(lock, LK_EVENT_RUN, status, begin, attempts);
+    if (run.reply) lki_lock_emit(lock, LK_EVENT_RELEASE, run.released, begin, 1);
     if (status == LK_OK) *out_reply = run.reply;
     return status;
 }
@@ -275,26 +272,24 @@ static const struct lki_lock_ops mutex_ops = {
     .guard_script = "mutex_guard",
     .try_acquire = mutex_try_acquire,
     .release = mutex_release,
+    .force = mutex_force,
     .renew_script = "mutex_renew",
     .free = mutex_free,
 };
 
 lk_lock *lk_mutex_new(lk_client *client, const char *key, struct lk_error *err)
 {
-    size_t len = key ? strlen(key) : 0;
-    struct mutex *self = NULL;
+    struct mutex *self = calloc(1, sizeof *self);
+    char *channel = key ? lki_name_prefix("lockkit_wake", key) : NULL;
 
-    if (len < 1 || len > LKI_KEY_MAX) {
-        (void)LKI_FAIL(err, LK_INVALID, "a lock's key has 1 to %d bytes", LKI_KEY_MAX);
+    if (!self) {
+        free(channel);
+        (void)LKI_FAIL(err, LK_NO_MEMORY, "a lock");
         return NULL;
     }
-    self = calloc(1, sizeof *self);
-    if (!self) goto fail;
-    if (lki_lock_init(&self->base, &mutex_ops, client, key)) return &self->base;
-    lki_lock_done(&self->base);
-    free(self);
-
-fail:
-    (void)LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
+    if (lki_lock_init(&self->base, &mutex_ops, client, key, channel, err) == LK_OK) {
+        return &self->base;
+    }
+    mutex_free(&self->base);
     return NULL;
 }

@@ -20,7 +20,9 @@ struct lki_pool {
     pthread_cond_t failed;   /* the pool went down, or stops */
     pthread_mutex_t mutex;   /* guards all below, and the stack */
     size_t idle_count;
-    size_t open_count; /* idle and lent */
+    size_t open_count; /* idle, lent, and being made */
+    size_t lost_count; /* broke, and no other was made in their place yet */
+    uint64_t reconnects;
     bool is_down;
     bool is_suspect; /* a borrower's own deadline cut its attempt short: lki_pool_main() looks */
     bool is_stopping;
@@ -76,6 +78,13 @@ static struct lki_redis *connect_once(struct lki_pool *pool, int64_t deadline, s
     return redis;
 }
 
+static void count_connect_locked(struct lki_pool *pool)
+{
+    if (pool->lost_count == 0) return;
+    pool->lost_count--;
+    pool->reconnects++;
+}
+
 /* A slot was counted for us: fill it, or give it back and have lki_pool_main() look after it. */
 static lk_status fill_slot(struct lki_pool *pool, int64_t deadline, struct lki_redis **out_redis,
                            struct lk_error *err)
@@ -84,6 +93,9 @@ static lk_status fill_slot(struct lki_pool *pool, int64_t deadline, struct lki_r
     struct lki_redis *redis = connect_once(pool, deadline, &why);
 
     if (redis) {
+        (void)pthread_mutex_lock(&pool->mutex);
+        count_connect_locked(pool);
+        (void)pthread_mutex_unlock(&pool->mutex);
         *out_redis = redis;
         return LK_OK;
     }
@@ -145,10 +157,21 @@ void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis)
     (void)pthread_mutex_lock(&pool->mutex);
     if (is_broken) {
         pool->open_count--;
+        pool->lost_count++;
     } else {
         pool->idle[pool->idle_count++] = redis;
     }
     (void)pthread_cond_signal(&pool->returned);
+    (void)pthread_mutex_unlock(&pool->mutex);
+}
+
+void lki_pool_usage(struct lki_pool *pool, struct lk_pool_usage *out)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    *out = (struct lk_pool_usage){.open = (unsigned)pool->open_count,
+                                  .busy = (unsigned)(pool->open_count - pool->idle_count),
+                                  .max = pool->options.size,
+                                  .reconnects = pool->reconnects};
     (void)pthread_mutex_unlock(&pool->mutex);
 }
 
@@ -164,6 +187,7 @@ static void reconnect_locked(struct lki_pool *pool)
     struct lki_redis *redis = connect_once(pool, INT64_MAX, &why);
     (void)pthread_mutex_lock(&pool->mutex);
     if (redis) {
+        count_connect_locked(pool);
         pool->idle[pool->idle_count++] = redis;
         pool->is_down = false;
     } else {

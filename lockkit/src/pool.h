@@ -4,6 +4,7 @@
 #ifndef LKI_POOL_H
 #define LKI_POOL_H
 
+#include "lockkit/client.h"
 #include "lockkit/event.h"
 
 #include "redis.h"
@@ -34,6 +35,8 @@ LK_MUST_CHECK lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline,
                                         struct lki_redis **out_redis, struct lk_error *err);
 /* Takes the connection; a broken one is closed. */
 void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis);
+
+void lki_pool_usage(struct lki_pool *pool, struct lk_pool_usage *out);
 
 /* The reconnecting thread's body (arg: the pool): returns after lki_pool_stop(). */
 void *lki_pool_main(void *arg);

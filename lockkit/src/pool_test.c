@@ -421,6 +421,54 @@ static void every_attempt_is_told_to_the_hook(void **state)
     assert_int_equal(world.failed_count, 1);
 }
 
+static struct lk_pool_usage usage_now(void)
+{
+    struct lk_pool_usage usage = {0};
+
+    lki_pool_usage(world.pool, &usage);
+    return usage;
+}
+
+static void usage_tells_idle_from_busy(void **state)
+{
+    struct lki_redis *first = borrow_or_fail();
+    struct lki_redis *second = borrow_or_fail();
+
+    (void)state;
+    assert_int_equal(usage_now().open, 2);
+    assert_int_equal(usage_now().busy, 2);
+    lki_pool_return(world.pool, first);
+    assert_int_equal(usage_now().open, 2);
+    assert_int_equal(usage_now().busy, 1);
+    return_broken(second);
+    assert_int_equal(usage_now().open, 1);
+    assert_int_equal(usage_now().busy, 0);
+    assert_int_equal(usage_now().max, SIZE);
+}
+
+static void a_reconnect_is_what_replaces_a_broken_connection(void **state)
+{
+    struct lki_redis *first = borrow_or_fail();
+    struct lki_redis *second = borrow_or_fail();
+
+    (void)state;
+    assert_int_equal(usage_now().reconnects, 0); /* the first ones replace none */
+    return_broken(first);
+    assert_int_equal(usage_now().reconnects, 0); /* not yet */
+    first = borrow_or_fail();
+    assert_int_equal(usage_now().reconnects, 1);
+    struct lki_redis *third = borrow_or_fail();
+    assert_int_equal(usage_now().reconnects, 1); /* that was one more, not one again */
+    return_broken(first);
+    return_broken(second);
+    bring_down();
+    assert_int_equal(usage_now().reconnects, 1); /* tried, not made */
+    world.stops_on_connect = true;
+    (void)lki_pool_main(world.pool);
+    assert_int_equal(usage_now().reconnects, 2);
+    lki_pool_return(world.pool, third);
+}
+
 #define POOL_TEST(name) cmocka_unit_test_setup_teardown(name, make_pool, free_pool)
 
 int main(void)
@@ -441,6 +489,8 @@ int main(void)
         POOL_TEST(what_haste_left_open_the_reconnecting_thread_finds_out),
         POOL_TEST(a_server_that_does_not_answer_at_all_is_down),
         POOL_TEST(every_attempt_is_told_to_the_hook),
+        POOL_TEST(usage_tells_idle_from_busy),
+        POOL_TEST(a_reconnect_is_what_replaces_a_broken_connection),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -174,6 +174,12 @@ lk_status lki_eval_words_make(const struct lki_variant *variant, const struct lk
     return LK_OK;
 }
 
+struct lk_bytes lki_number(char buffer[LKI_NUMBER_MAX], long long value)
+{
+    (void)snprintf(buffer, LKI_NUMBER_MAX, "%lld", value);
+    return lk_bytes_of(buffer);
+}
+
 bool lki_reply_is_error(const lk_reply *reply, const char *code)
 {
     return lk_reply_type_of(reply) == LK_REPLY_ERROR &&
@@ -190,9 +196,14 @@ lk_status lki_fail_reply(struct lk_error *err, const lk_reply *reply)
 lk_status lk_client_eval(lk_client *client, const struct lk_eval *eval, int64_t limit_ms,
                          lk_reply **out_reply, struct lk_error *err)
 {
-    int64_t deadline = lki_client_deadline(client, limit_ms);
-    const struct lki_variant *variant = lki_script_variant(eval->script, "");
+    lk_status status = lki_client_check(client, err);
 
+    if (status != LK_OK) return status;
+    if (!eval || !eval->script || !out_reply) {
+        return LKI_FAIL(err, LK_INVALID, "an eval without script or answer (NULL)");
+    }
+    const struct lki_variant *variant = lki_script_variant(eval->script, "");
     if (!variant) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
-    return lki_client_eval_variant(client, eval, variant, NULL, NULL, deadline, out_reply, err);
+    return lki_client_eval_variant(client, eval, variant, NULL, NULL,
+                                   lki_client_deadline(client, limit_ms), out_reply, err);
 }

@@ -48,6 +48,10 @@ LK_MUST_CHECK lk_status lki_eval_words_make(const struct lki_variant *variant,
                                             const char *token, bool by_text,
                                             struct lki_eval_words *out, struct lk_error *err);
 
+/* A decimal number as an argument; borrows the buffer. */
+enum { LKI_NUMBER_MAX = 24 };
+struct lk_bytes lki_number(char buffer[LKI_NUMBER_MAX], long long value);
+
 /* Whether a reply is an error that begins with this code ("NOSCRIPT"). */
 bool lki_reply_is_error(const lk_reply *reply, const char *code);
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/random.h>
 
 #include "error.h"
@@ -19,6 +20,27 @@ static bool fill_random(void *out, size_t len)
         got = getrandom(out, len, 0);
     } while (got < 0 && errno == EINTR);
     return got == (ssize_t)len; /* up to 256 bytes come whole */
+}
+
+lk_status lki_random_bytes(void *out, size_t len, struct lk_error *err)
+{
+    return fill_random(out, len) ? LK_OK : LKI_FAIL_ERRNO(err, LK_INVALID, "getrandom");
+}
+
+lk_status lki_uuid_make(char out_uuid[LKI_UUID_LEN + 1], struct lk_error *err)
+{
+    uint8_t bytes[16];
+    size_t used = 0;
+
+    if (!fill_random(bytes, sizeof bytes)) return LKI_FAIL_ERRNO(err, LK_INVALID, "getrandom");
+    bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40); /* version 4 */
+    bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80); /* the variant of RFC 9562 */
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) out_uuid[used++] = '-';
+        (void)snprintf(out_uuid + used, 3, "%02x", bytes[i]);
+        used += 2;
+    }
+    return LK_OK;
 }
 
 lk_status lki_token_make(char out_token[LKI_TOKEN_LEN + 1], struct lk_error *err)

@@ -51,7 +51,8 @@ struct lki_hub {
     pthread_mutex_t mutex;      /* guards all below, the channels and the waiters */
     struct lki_channel *buckets[BUCKETS];
     size_t channel_count;
-    pthread_cond_t confirmed; /* some channel became LIVE */
+    struct lki_channel silent; /* of those who wait without messages; in no bucket, always LIVE */
+    pthread_cond_t confirmed;  /* some channel became LIVE */
     bool is_stopping;
 };
 
@@ -110,23 +111,34 @@ static void remove_locked(struct lki_hub *hub, struct lki_channel *channel)
     channel_free(channel);
 }
 
-static void wake_first_locked(struct lki_channel *channel)
+/* Wake those that sleep, the longest waiting first, for so many units; who needs more than are left
+   sleeps on. */
+static void wake_locked(struct lki_channel *channel, size_t units)
 {
-    struct lki_waiter *waiter = channel->first;
-
-    while (waiter && waiter->is_woken)
-        waiter = waiter->next;
-    if (!waiter) return;
-    waiter->is_woken = true;
-    (void)pthread_cond_signal(&waiter->wake);
-}
-
-static void wake_all_locked(struct lki_channel *channel)
-{
-    for (struct lki_waiter *waiter = channel->first; waiter; waiter = waiter->next) {
+    for (struct lki_waiter *waiter = channel->first; waiter && units > 0; waiter = waiter->next) {
+        if (waiter->is_woken || waiter->units > units) continue;
         waiter->is_woken = true;
         (void)pthread_cond_signal(&waiter->wake);
+        units -= waiter->units;
     }
+}
+
+/* For how many units a message wakes, by its text: a decimal number (Redisson's clients insist on one). */
+static size_t count_of(enum lki_wake_rule rule, struct lk_bytes text)
+{
+    long long number = text.data ? strtoll(text.data, NULL, 10) : 0;
+
+    switch (rule) {
+    case LKI_WAKE_ONE:
+        return 1;
+    case LKI_WAKE_RW:
+        return number == 1 ? SIZE_MAX : 1;
+    case LKI_WAKE_COUNT:
+        return number > 0 ? (size_t)number : 0;
+    case LKI_WAKE_ALL:
+        break;
+    }
+    return SIZE_MAX;
 }
 
 /* ---- the waiters' side -------------------------------------------------------------------------- */
@@ -139,9 +151,9 @@ static void poke(struct lki_hub *hub)
     (void)done; /* a full counter is as good as a poke */
 }
 
-void lki_waiter_init(struct lki_waiter *waiter)
+void lki_waiter_init(struct lki_waiter *waiter, enum lki_wake_rule rule)
 {
-    *waiter = (struct lki_waiter){0};
+    *waiter = (struct lki_waiter){.rule = rule, .units = 1};
     (void)pthread_cond_init(&waiter->wake, NULL);
 }
 
@@ -150,11 +162,16 @@ void lki_waiter_done(struct lki_waiter *waiter)
     (void)pthread_cond_destroy(&waiter->wake);
 }
 
+static bool is_cancelled_locked(const struct lki_waiter *waiter)
+{
+    return waiter->is_cancelled || (waiter->cancelled_by && atomic_load(waiter->cancelled_by));
+}
+
 lk_status lki_hub_join(struct lki_hub *hub, struct lki_waiter *waiter, const char *name,
                        int64_t deadline, struct lk_error *err)
 {
     (void)pthread_mutex_lock(&hub->mutex);
-    struct lki_channel *channel = find_locked(hub, lk_bytes_of(name));
+    struct lki_channel *channel = name ? find_locked(hub, lk_bytes_of(name)) : &hub->silent;
     if (!channel) channel = add_locked(hub, name);
     if (!channel) {
         (void)pthread_mutex_unlock(&hub->mutex);
@@ -167,7 +184,7 @@ lk_status lki_hub_join(struct lki_hub *hub, struct lki_waiter *waiter, const cha
     *(channel->last ? &channel->last->next : &channel->first) = waiter;
     channel->last = waiter;
     if (channel->state == CHANNEL_WANTED) poke(hub);
-    while (channel->state != CHANNEL_LIVE && !waiter->is_cancelled &&
+    while (channel->state != CHANNEL_LIVE && !is_cancelled_locked(waiter) && !hub->is_stopping &&
            lki_clock_wait(&hub->confirmed, &hub->mutex, deadline)) {}
     if (channel->state != CHANNEL_LIVE) channel->is_deaf = true;
     (void)pthread_mutex_unlock(&hub->mutex);
@@ -179,11 +196,14 @@ lk_status lki_hub_wait(struct lki_hub *hub, struct lki_waiter *waiter, int64_t u
     lk_status status = LK_OK;
 
     (void)pthread_mutex_lock(&hub->mutex);
-    while (!waiter->is_woken && !waiter->is_cancelled && status == LK_OK) {
+    while (!waiter->is_woken && !is_cancelled_locked(waiter) && !hub->is_stopping &&
+           status == LK_OK) {
         if (!lki_clock_wait(&waiter->wake, &hub->mutex, until)) status = LK_BUSY;
     }
-    if (waiter->is_cancelled) {
+    if (is_cancelled_locked(waiter)) {
         status = LK_CANCELLED;
+    } else if (hub->is_stopping) {
+        status = LK_INVALID;
     } else {
         waiter->is_woken = false;
     }
@@ -205,8 +225,8 @@ void lki_hub_leave(struct lki_hub *hub, struct lki_waiter *waiter)
     *(waiter->prev ? &waiter->prev->next : &channel->first) = waiter->next;
     *(waiter->next ? &waiter->next->prev : &channel->last) = waiter->prev;
     waiter->channel = NULL;
-    if (waiter->is_woken) wake_first_locked(channel);
-    if (!channel->first) channel->idle_since = lki_clock_now();
+    if (waiter->is_woken) wake_locked(channel, waiter->units);
+    if (!channel->first) channel->idle_since = waiter->is_alone ? INT64_MIN : lki_clock_now();
     (void)pthread_mutex_unlock(&hub->mutex);
 }
 
@@ -301,10 +321,14 @@ static void take_message(struct lki_hub *hub, const lk_reply *message)
     if (!channel) {
         /* a late word about a channel that is gone */
     } else if (strcmp(kind.data, "message") == 0) {
-        wake_first_locked(channel);
+        if (channel->first) {
+            struct lk_bytes text = lk_reply_bytes(lk_reply_at(message, 2));
+
+            wake_locked(channel, count_of(channel->first->rule, text));
+        }
     } else if (strcmp(kind.data, "subscribe") == 0) {
         channel->state = CHANNEL_LIVE;
-        if (channel->is_deaf) wake_all_locked(channel);
+        if (channel->is_deaf) wake_locked(channel, SIZE_MAX);
         channel->is_deaf = false;
         (void)pthread_cond_broadcast(&hub->confirmed);
     } else if (strcmp(kind.data, "unsubscribe") == 0) {
@@ -323,7 +347,7 @@ static void forget_connection(struct lki_hub *hub)
         for (struct lki_channel *channel = hub->buckets[i]; channel; channel = channel->next) {
             channel->state = CHANNEL_WANTED;
             channel->is_deaf = true;
-            wake_all_locked(channel);
+            wake_locked(channel, SIZE_MAX);
         }
     }
     (void)pthread_mutex_unlock(&hub->mutex);
@@ -462,6 +486,12 @@ void lki_hub_stop(struct lki_hub *hub)
 {
     (void)pthread_mutex_lock(&hub->mutex);
     hub->is_stopping = true;
+    wake_locked(&hub->silent, SIZE_MAX);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (struct lki_channel *channel = hub->buckets[i]; channel; channel = channel->next)
+            wake_locked(channel, SIZE_MAX);
+    }
+    (void)pthread_cond_broadcast(&hub->confirmed);
     (void)pthread_mutex_unlock(&hub->mutex);
     poke(hub);
 }
@@ -475,6 +505,7 @@ struct lki_hub *lki_hub_new(const struct lki_hub_options *options, struct lk_err
         return NULL;
     }
     hub->options = *options;
+    hub->silent.state = CHANNEL_LIVE;
     hub->poke_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (hub->poke_fd < 0) {
         (void)LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "eventfd");

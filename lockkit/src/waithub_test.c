@@ -25,9 +25,9 @@
 
 enum { MESSAGES_MAX = 64, LONG_MS = 5000, BACKOFF_MS = 40 };
 
-/* Stands in for redisReply: an array of two texts, or one of the texts. */
+/* Stands in for redisReply: an array of three texts, or one of the texts. */
 struct lk_reply {
-    const struct lk_reply *parts[2];
+    const struct lk_reply *parts[3];
     bool is_error;
     char text[64];
 };
@@ -112,15 +112,16 @@ void __wrap_lki_redis_close(struct lki_redis *redis)
     free(redis);
 }
 
-static void say_locked(const char *kind, const char *channel)
+static void say_locked(const char *kind, const char *channel, const char *text)
 {
-    struct lk_reply *reply = calloc(3, sizeof *reply);
+    const char *const texts[] = {kind, channel, text};
+    struct lk_reply *reply = calloc(4, sizeof *reply);
 
     if (!reply || server.queue_count == MESSAGES_MAX) abort();
-    reply->parts[0] = &reply[1];
-    reply->parts[1] = &reply[2];
-    (void)snprintf(reply[1].text, sizeof reply[1].text, "%s", kind);
-    (void)snprintf(reply[2].text, sizeof reply[2].text, "%s", channel);
+    for (size_t i = 0; i < 3; i++) {
+        reply->parts[i] = &reply[i + 1];
+        (void)snprintf(reply[i + 1].text, sizeof reply->text, "%s", texts[i]);
+    }
     server.queue[server.queue_count++] = reply;
     ring_locked();
 }
@@ -136,11 +137,11 @@ lk_status __wrap_lki_redis_send(struct lki_redis *redis, const struct lk_command
 
         if (strcmp(verb, "SUBSCRIBE") == 0) {
             server.subscribe_count++;
-            say_locked("subscribe", commands[i].args[1].data);
+            say_locked("subscribe", commands[i].args[1].data, "1");
             server.queue[server.queue_count - 1]->is_error = server.is_denying;
         } else if (strcmp(verb, "UNSUBSCRIBE") == 0) {
             server.unsubscribe_count++;
-            say_locked("unsubscribe", commands[i].args[1].data);
+            say_locked("unsubscribe", commands[i].args[1].data, "0");
         }
     }
     bool is_cut = server.is_cut;
@@ -195,11 +196,16 @@ lk_reply_type __wrap_lk_reply_type_of(const lk_reply *reply)
 
 /* ---- the server's side, for the asserting thread ------------------------------------------------- */
 
-static void publish(const char *channel)
+static void publish_text(const char *channel, const char *text)
 {
     (void)pthread_mutex_lock(&server.mutex);
-    say_locked("message", channel);
+    say_locked("message", channel, text);
     (void)pthread_mutex_unlock(&server.mutex);
+}
+
+static void publish(const char *channel)
+{
+    publish_text(channel, "0");
 }
 
 static void cut_connection(bool refuses_the_next)
@@ -255,7 +261,7 @@ static int start_hub(void **state)
     server.open_count = server.open_failures = 0;
     server.subscribe_count = server.unsubscribe_count = 0;
     for (size_t i = 0; i < 3; i++)
-        lki_waiter_init(&world.waiters[i]);
+        lki_waiter_init(&world.waiters[i], LKI_WAKE_ONE);
     world.hub = lki_hub_new(&options, NULL);
     if (server.fd < 0 || !world.hub) return -1;
     return pthread_create(&world.thread, NULL, lki_hub_main, world.hub);
@@ -332,6 +338,47 @@ static void two_messages_wake_two(void **state)
     assert_int_equal(wait_long(0), LK_OK);
     leave(0);
     leave(1);
+}
+
+/* Two waiters of one rule and what they need; a message's text; who of them it wakes. */
+static const struct {
+    enum lki_wake_rule rule;
+    size_t units[2];
+    const char *text;
+    lk_status first, second;
+} wakings[] = {
+    {LKI_WAKE_ONE, {1, 1}, "5", LK_OK, LK_BUSY},
+    {LKI_WAKE_RW, {1, 1}, "0", LK_OK, LK_BUSY},
+    {LKI_WAKE_RW, {1, 1}, "1", LK_OK, LK_OK},
+    {LKI_WAKE_ALL, {1, 1}, "0", LK_OK, LK_OK},
+    {LKI_WAKE_COUNT, {1, 1}, "1", LK_OK, LK_BUSY},
+    {LKI_WAKE_COUNT, {1, 1}, "2", LK_OK, LK_OK},
+    {LKI_WAKE_COUNT, {2, 1}, "2", LK_OK, LK_BUSY},
+    {LKI_WAKE_COUNT, {2, 1}, "3", LK_OK, LK_OK},
+    {LKI_WAKE_COUNT, {3, 1}, "1", LK_BUSY, LK_OK}, /* too few for the first are not wasted on it */
+    {LKI_WAKE_COUNT, {1, 1}, "0", LK_BUSY, LK_BUSY},
+    {LKI_WAKE_COUNT, {1, 1}, "-3", LK_BUSY, LK_BUSY},
+    {LKI_WAKE_COUNT, {1, 1}, "nonsense", LK_BUSY, LK_BUSY},
+};
+
+static void a_message_wakes_as_many_as_its_channels_rule_says(void **state)
+{
+    (void)state;
+    join(2, "settle");
+    for (size_t i = 0; i < sizeof wakings / sizeof wakings[0]; i++) {
+        for (size_t k = 0; k < 2; k++) {
+            world.waiters[k].rule = wakings[i].rule;
+            world.waiters[k].units = wakings[i].units[k];
+            join(k, "a");
+        }
+        publish_text("a", wakings[i].text);
+        settle();
+        lk_status first = look(0), second = look(1);
+        if (first != wakings[i].first || second != wakings[i].second) fail_msg("row %zu", i);
+        leave(0);
+        leave(1);
+    }
+    leave(2);
 }
 
 static void who_leaves_hands_on_the_wake_up_meant_for_it(void **state)
@@ -501,6 +548,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         HUB_TEST(a_message_wakes_the_longest_waiter_of_its_channel),
         HUB_TEST(two_messages_wake_two),
+        HUB_TEST(a_message_wakes_as_many_as_its_channels_rule_says),
         HUB_TEST(who_leaves_hands_on_the_wake_up_meant_for_it),
         HUB_TEST(who_was_woken_and_could_not_try_hands_it_on),
         HUB_TEST(who_was_woken_and_tried_takes_it_along),

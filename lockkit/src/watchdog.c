@@ -157,7 +157,9 @@ static void settle_locked(struct lki_watchdog *watchdog, struct round *round)
         lki_heap_remove(&watchdog->leases, &lock->lease.item);
         if (status == LK_LOST) continue;
         if (status == LK_OK) {
-            atomic_store(&lock->expires_at, lki_lease_end(round->sent_at, lock->lease_ms));
+            int64_t ends = lki_lease_end(round->sent_at, lock->lease_ms);
+
+            if (ends > atomic_load(&lock->expires_at)) atomic_store(&lock->expires_at, ends);
             lock->lease.item.key = next_look(lock, round->sent_at + third);
         } else {
             if (retry_ms < RETRY_FLOOR_MS) retry_ms = RETRY_FLOOR_MS;
@@ -181,7 +183,9 @@ static void tell_round(struct lki_watchdog *watchdog, const struct round *round)
                                  .attempts = 1,
                                  .kind = lock->ops->kind,
                                  .key = lock->key,
-                                 .token = lock->token};
+                                 .token = lock->token,
+                                 .ends_ns = lki_lease_end(round->sent_at, lock->lease_ms),
+                                 .fence = lock->fence};
 
         if (!round->is_over) lki_client_emit(watchdog->options.client, event);
         if (event.status != LK_LOST || !lki_lock_mark_lost(lock)) continue;
@@ -248,24 +252,22 @@ static bool exchange(struct lki_watchdog *watchdog, const struct lk_command *com
 
 struct renewal {
     struct lki_eval_words words;
-    struct lk_bytes key;
+    struct lk_bytes keys[2];
     struct lk_bytes args[2];
-    char lease[24];
+    char lease[LKI_NUMBER_MAX];
     size_t slot; /* in the round */
 };
 
 static bool make_renewal(const lk_lock *lock, const struct lki_variant *variant, bool by_text,
                          struct renewal *out)
 {
-    out->key = lk_bytes_of(lock->key);
+    struct lk_eval eval = {.keys = out->keys, .key_count = 1, .args = out->args, .arg_count = 2};
+
+    out->keys[0] = lk_bytes_of(lock->key);
+    if (lock->renew_key) out->keys[eval.key_count++] = lk_bytes_of(lock->renew_key);
     out->args[0] = lk_bytes_of(lock->token);
-    (void)snprintf(out->lease, sizeof out->lease, "%lld", (long long)lock->lease_ms);
-    out->args[1] = lk_bytes_of(out->lease);
-    return lki_eval_words_make(
-               variant,
-               &(struct lk_eval){
-                   .keys = &out->key, .key_count = 1, .args = out->args, .arg_count = 2},
-               NULL, NULL, by_text, &out->words, NULL) == LK_OK;
+    out->args[1] = lki_number(out->lease, lock->lease_ms);
+    return lki_eval_words_make(variant, &eval, NULL, NULL, by_text, &out->words, NULL) == LK_OK;
 }
 
 /* Whether this lock of the round still waits for a definite answer. */

@@ -55,11 +55,27 @@ void lk_client_close(lk_client *client);
  *          BUSY         nothing was sent: no connection became free within half the limit.
  *          UNREACHABLE  nothing was sent: no server.
  *          UNKNOWN      sent, but not all was answered; no reply is handed out.
+ *          INVALID      nothing was sent: no client, one that is closed, or a parent process's.
  *          NO_MEMORY
  */
 LK_MUST_CHECK lk_status lk_client_call(lk_client *client, const struct lk_command *commands,
                                        size_t count, int64_t limit_ms, lk_reply **replies,
                                        struct lk_error *err);
+
+/* The client's pool of connections at one moment; its subscriber and its watchdog are not in it. */
+struct lk_pool_usage {
+    unsigned open;       /* made, or being made */
+    unsigned busy;       /* of these: lent, or being made; the others are idle */
+    unsigned max;        /* pool_size; when as many are busy, the next call waits */
+    uint64_t reconnects; /* since lk_client_open(): made in place of one that broke */
+};
+
+/*
+ * Tell how much of the client's pool is in use.
+ *
+ * Threads  any; asks no server and does not wait for one.
+ */
+void lk_client_pool_usage(const lk_client *client, struct lk_pool_usage *out);
 
 /* One connection of the client's pool, lent for several round trips. */
 typedef struct lk_session lk_session;
@@ -71,7 +87,7 @@ typedef struct lk_session lk_session;
  *          SUBSCRIBE, CLIENT REPLY): the next borrower would inherit that.
  * Units    limit_ms bounds the wait for a free connection; 0 means command_ms.
  * Owns     the result is yours; end it with lk_session_close(), soon, and before the client.
- * Returns  NULL with err filled: UNREACHABLE, SERVER, NO_MEMORY.
+ * Returns  NULL with err filled: UNREACHABLE, BUSY, SERVER, INVALID, NO_MEMORY.
  * Threads  one at a time.
  */
 lk_session *lk_session_open(lk_client *client, int64_t limit_ms, struct lk_error *err);

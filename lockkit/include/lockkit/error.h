@@ -17,6 +17,7 @@ extern "C" {
     X(LK_BUSY, "busy", "somebody else holds it; try later")                                        \
     X(LK_NOT_OWNER, "not-owner", "not held by this handle (any more); nothing was changed")        \
     X(LK_LOST, "lost", "was held, and ended before it was released")                               \
+    X(LK_DEADLOCK, "deadlock", "would wait for its own owner, for ever; nothing was changed")      \
     X(LK_CANCELLED, "cancelled", "the wait was cancelled")                                         \
     X(LK_UNKNOWN, "unknown", "sent, but no answer came: it may or may not have happened")          \
     X(LK_INVALID, "invalid", "a bad argument; nothing was sent")                                   \

@@ -5,6 +5,7 @@
 #ifndef LOCKKIT_EVENT_H
 #define LOCKKIT_EVENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lockkit/error.h"
@@ -15,6 +16,7 @@ extern "C" {
 
 #define LK_EVENT_LIST(X)                                                                           \
     X(LK_EVENT_ACQUIRE, "acquire")       /* an acquire ended; status says how */                   \
+    X(LK_EVENT_QUEUED, "queued")         /* a waiter has its place in a fair lock's queue */       \
     X(LK_EVENT_RUN, "run")               /* an lk_mutex_run ended */                               \
     X(LK_EVENT_RELEASE, "release")       /* a release ended: OK, NOT_OWNER, UNKNOWN... */          \
     X(LK_EVENT_RENEW, "renew")           /* a renewal ended: OK, LOST, UNKNOWN... */               \
@@ -37,7 +39,11 @@ struct lk_event {
     unsigned attempts;   /* tries (acquire, run) or commands (round trip) */
     const char *kind;    /* "mutex"; NULL for round trips and connects */
     const char *key;     /* the lock's key; NULL likewise */
-    const char *token;   /* this hold's token; NULL likewise */
+    const char *token;   /* this hold's token or owner; NULL likewise, and where nobody owns */
+    int64_t ends_ns;     /* acquire, renew: until when it is, or (UNKNOWN) may be, held; else 0 */
+    uint64_t fence;      /* acquire: the fencing token; 0 where the kind has none */
+    int64_t count;   /* locks: holds of the handle afterwards; semaphores, latches: units moved */
+    bool is_renewed; /* acquire: the watchdog keeps it */
 };
 
 /*

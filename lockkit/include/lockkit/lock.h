@@ -9,6 +9,7 @@
 #define LOCKKIT_LOCK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "lockkit/script.h"
 
@@ -35,15 +36,22 @@ struct lk_lock_options {
  * Take the lock, waiting for the current holder as long as the options allow.
  *
  * Units    milliseconds, monotonic clock; the lease counts from before the request was sent.
- * Owns     options are read during the call; on_lost_arg must live until release.
+ * A reentrant kind may be taken again by the handle that holds it, without waiting; each acquire
+ * needs its release. That never shortens the lease; of the options lease_ms and is_renewed are used.
+ *
+ * Owns     options are read during the call; on_lost_arg must live until the last release.
  * Returns  OK           held; release it.
  *          BUSY         wait_ms ran out first (or no connection of the pool became free).
  *          CANCELLED    lk_lock_cancel() ended the wait.
  *          LOST         won, but the answer came after the lease had ended; already given back.
+ *                       Taken again: the hold had ended before; release what was taken.
+ *          DEADLOCK     a write lock wanted by the owner of the read lock: it would never end.
  *          UNKNOWN      no answer came; treat as not held. It was tried to undo; else the lease
  *                       clears it.
- *          INVALID      bad option, or this handle already holds.
- *          UNREACHABLE, SERVER (out of memory...), NO_MEMORY. A key that is no lock is BUSY.
+ *          INVALID      bad option, NULL, a closed client, after a fork; or this handle already
+ *                       holds a kind that is not reentrant.
+ *          UNREACHABLE, SERVER (out of memory, a key of another type), NO_MEMORY. A mutex whose key
+ *                       is something else is BUSY.
  * Threads  one handle, one thread at a time (but lk_lock_cancel, lk_held and
  *          lk_lock_remaining_ms are free); different handles are independent.
  */
@@ -51,24 +59,60 @@ LK_MUST_CHECK lk_status lk_lock_acquire(lk_lock *lock, const struct lk_lock_opti
                                         struct lk_error *err);
 
 /*
- * Give the lock back. Bounded by the client's command_ms. Safe to repeat.
+ * Give the lock back; a reentrant one, once per acquire. Bounded by the client's command_ms. Safe to
+ * repeat.
  *
- * Returns  OK           released; or there was nothing to release (also for NULL).
- *          NOT_OWNER    the hold had already ended; whoever holds it now was left alone.
- *          UNKNOWN, UNREACHABLE, BUSY (no free connection)  no confirmation; the token is kept, so it may be called again.
- *                       If not, the lease clears it.
+ * Returns  OK           released; or there was nothing to release (also for NULL). One of several
+ *                       holds is released also when the server cannot be told: the last tells it.
+ *          NOT_OWNER    the hold had already ended; whoever holds it now was left alone. Not so
+ *                       after UNKNOWN, while the lease is not over: what is gone then was released
+ *                       by the call that had no answer, so repeating it answers OK.
+ *          UNKNOWN, UNREACHABLE, BUSY (no free connection), NO_MEMORY  no confirmation; it may be
+ *                       called again. If not, the lease clears it.
  *          SERVER       an error answer; the lease clears it.
  */
 lk_status lk_lock_release(lk_lock *lock, struct lk_error *err);
 
-/* End a wait in lk_lock_acquire() or lk_mutex_run() of another thread; no wait, no effect. */
+/*
+ * Prolong the hold by hand: the lease begins anew. Never shortens it, never brings back a lost one.
+ *
+ * Units    lease_ms as in the options; 0 means the lease it was acquired with.
+ * Returns  OK; LOST (it is not ours any more); INVALID (nothing held, bad lease);
+ *          UNKNOWN, UNREACHABLE, BUSY (no free connection), SERVER, NO_MEMORY: it ends as before.
+ */
+LK_MUST_CHECK lk_status lk_lock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err);
+
+/*
+ * Break the lock, whoever holds it. For operators: the holder learns of it at its next renewal.
+ *
+ * Returns  OK         it was held, and is free.
+ *          NOT_OWNER  nobody held it.
+ *          SERVER     the key is no lock, and stays.
+ *          INVALID (a kind that cannot be broken), UNKNOWN, UNREACHABLE, BUSY, NO_MEMORY
+ */
+lk_status lk_lock_force_release(lk_lock *lock, struct lk_error *err);
+
+/* End the wait of an lk_lock_acquire() or lk_mutex_run() that is under way in another thread, also
+   one that has only begun; else no effect. */
 void lk_lock_cancel(lk_lock *lock);
 
-/* Whether the hold is still good by the local clock. No I/O. See the warning at the top. */
+/* Whether the hold is still good by the local clock; false in a forked child. No I/O. See the warning
+   at the top. */
 bool lk_held(const lk_lock *lock);
 
 /* Milliseconds left of the lease by the local clock, at least; 0 when not held. No I/O. */
 int64_t lk_lock_remaining_ms(const lk_lock *lock);
+
+/* How often the handle holds it: 0 or 1, more for reentrant kinds. Of the handle's own thread. */
+unsigned lk_lock_hold_count(const lk_lock *lock);
+
+/* The fencing token of the current hold: grows with every holder of the key. 0: none (not held, or a
+   kind without). Give it to the resource, which must refuse a lower one than it has seen. */
+uint64_t lk_lock_fence(const lk_lock *lock);
+
+/* What marks the current or last hold in the server: the mutex's token, else the owner's name.
+   Borrowed, until the next acquire; "" before the first. */
+const char *lk_lock_token(const lk_lock *lock);
 
 /*
  * A file descriptor that is readable once the current hold was lost, until the next acquire.

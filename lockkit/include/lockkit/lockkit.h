@@ -7,10 +7,12 @@
 #include "lockkit/client.h"
 #include "lockkit/error.h"
 #include "lockkit/event.h"
+#include "lockkit/latch.h"
 #include "lockkit/lock.h"
 #include "lockkit/locks.h"
 #include "lockkit/reply.h"
 #include "lockkit/script.h"
+#include "lockkit/semaphore.h"
 
 #define LK_VERSION "0.1.0"
 
