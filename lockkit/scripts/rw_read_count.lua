@@ -1,0 +1,20 @@
+-- Count a reader's holds anew (not given: as they are) and prolong them, never shorten one; doing
+-- that twice changes nothing. Without its first hold key the reader is none, and not brought back.
+-- KEYS: 1 lock, 2 start of the hold keys' names.  ARGV: 1 owner, 2 lease in ms, 3 holds then.
+-- Returns 1 counted, 0 not the owner's.
+local hold = KEYS[2] .. ARGV[1] .. ':rwlock_timeout:'
+local before = redis.call('HGET', KEYS[1], ARGV[1])
+local number = redis.call('GET', hold .. 1)
+if not before or not number then return 0 end
+local holds = tonumber(ARGV[3] or before)
+local function prolong(key)
+  if redis.call('PTTL', key) < tonumber(ARGV[2]) then redis.call('PEXPIRE', key, ARGV[2]) end
+end
+for i = holds + 1, tonumber(before) do redis.call('DEL', hold .. i) end
+for i = 1, holds do
+  redis.call('SET', hold .. i, number, 'NX', 'PX', ARGV[2])
+  prolong(hold .. i)
+end
+redis.call('HSET', KEYS[1], ARGV[1], holds)
+prolong(KEYS[1])
+return 1
