@@ -26,7 +26,8 @@ lk_session *lk_session_open(lk_client *client, int64_t limit_ms, struct lk_error
         return NULL;
     }
     session->client = client;
-    if (lki_pool_borrow(lki_client_pool(client), lki_client_deadline(client, limit_ms),
+    if (lki_client_check(client, err) == LK_OK &&
+        lki_pool_borrow(lki_client_pool(client), lki_client_deadline(client, limit_ms),
                         &session->redis, err) == LK_OK)
         return session;
     free(session);
@@ -59,11 +60,13 @@ lk_status lk_session_call(lk_session *session, const struct lk_command *commands
 {
     int64_t begin = lki_clock_now();
 
+    if (!session) return LKI_FAIL(err, LK_INVALID, "no session (NULL)");
+    lk_status status = lki_client_check(session->client, err);
+    if (status != LK_OK) return status;
     if (lki_redis_is_broken(session->redis))
         return LKI_FAIL(err, LK_UNREACHABLE, "the session's connection is broken");
-    lk_status status =
-        lki_redis_exchange(session->redis, commands, count,
-                           lki_client_deadline(session->client, limit_ms), replies, err);
+    status = lki_redis_exchange(session->redis, commands, count,
+                                lki_client_deadline(session->client, limit_ms), replies, err);
     lki_client_emit(session->client, (struct lk_event){.type = LK_EVENT_ROUND_TRIP,
                                                        .status = status,
                                                        .duration_ns = lki_clock_now() - begin,
@@ -89,7 +92,9 @@ static void clean(lk_session *session)
 void lk_session_close(lk_session *session)
 {
     if (!session) return;
-    if (session->is_watching) clean(session);
-    lki_pool_return(lki_client_pool(session->client), session->redis);
+    if (!lki_client_is_foreign(session->client)) {
+        if (session->is_watching) clean(session);
+        lki_pool_return(lki_client_pool(session->client), session->redis);
+    }
     free(session);
 }

@@ -1,0 +1,54 @@
+/*
+ * Some permits of one semaphore as its scripts see them: for the handle that knows permits by id, and
+ * for the lock that is one permit.
+ */
+#ifndef LKI_PERMIT_LIST_H
+#define LKI_PERMIT_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "client.h"
+
+struct lki_permit_id {
+    unsigned char bytes[16];
+};
+
+/* All borrowed. */
+struct lki_permit_list {
+    lk_client *client;
+    const char *key;
+    const char *timeouts; /* "{key}:timeout" */
+    const char *channel;
+    const struct lki_permit_id *ids;
+    size_t count;
+};
+
+/*
+ * Run one of the scripts behind permits_sweep, with a number (NULL: none) and the ids.
+ *
+ * Owns     on OK *out_reply is yours.
+ */
+LK_MUST_CHECK lk_status lki_permits_run(const struct lki_permit_list *list, const char *script,
+                                        const char *number, int64_t deadline, lk_reply **out_reply,
+                                        struct lk_error *err);
+
+/* From 32 hex digits; false when they are none. */
+bool lki_permit_parse(const char *text, struct lki_permit_id *out);
+
+/*
+ * Take them all, or none. lease_ms: LK_PERMIT_NO_LEASE for none.
+ *
+ * Returns  OK; BUSY: too few, and the next one expires in *out_ttl_ms (-1: none does; may be NULL);
+ *          UNKNOWN, UNREACHABLE, SERVER, NO_MEMORY
+ */
+LK_MUST_CHECK lk_status lki_permits_take(const struct lki_permit_list *list, int64_t lease_ms,
+                                         int64_t deadline, int64_t *out_ttl_ms,
+                                         struct lk_error *err);
+
+/* Give them all back, or none: OK; NOT_OWNER: one had ended, and *out_is_none says whether all had
+   (it may be NULL); UNKNOWN... */
+lk_status lki_permits_give(const struct lki_permit_list *list, int64_t deadline, bool *out_is_none,
+                           struct lk_error *err);
+
+#endif
