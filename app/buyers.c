@@ -68,7 +68,12 @@ static bool let_buyer_in(struct service *service, struct http_request *request,
     return false;
 }
 
-/* Its own function, so that its 4 KiB are not on the stack while a purchase waits. */
+static bool has_body(const struct http_request *request)
+{
+    return request->content_type || request->body_len > 0;
+}
+
+/* Its own function: its 4 KiB are on the stack of those alone whose clients send something. */
 static __attribute__((noinline)) bool body_is_purchase(struct http_request *request)
 {
     struct http_body body;
@@ -125,7 +130,8 @@ void buyers_buy(struct service *service, struct http_request *request, const cha
     char key[IDEMPOTENCY_KEY_MAX + 1];
 
     if (!let_buyer_in(service, request, buyer)) return;
-    if (!http_read_idempotency_key(request, key) || !body_is_purchase(request)) return;
+    if (!http_read_idempotency_key(request, key)) return;
+    if (has_body(request) && !body_is_purchase(request)) return;
     if (http_can_detach(request)) {
         memcpy(connection->buyer, buyer, sizeof buyer);
         memcpy(connection->key, key, sizeof key);

@@ -29,6 +29,7 @@ struct config {
     int64_t connections;
     int64_t streams; /* of events, besides the connections */
     int64_t batch;
+    int64_t queue_ms;
     int64_t lease_ms;
     int64_t deadline_ms;
     struct rate_limit rate; /* of each buyer */

@@ -67,6 +67,7 @@ static void without_flags_it_has_its_defaults(void **state)
     assert_int_equal(config.connections, 4096);
     assert_int_equal(config.streams, 64);
     assert_int_equal(config.batch, 256);
+    assert_int_equal(config.queue_ms, 500);
     assert_int_equal(config.lease_ms, 3000);
     assert_int_equal(config.deadline_ms, 2000);
     assert_int_equal(config.log_level, LOG_INFO);

@@ -140,6 +140,26 @@ void connection_end_stream(const struct connection *self)
     (void)shutdown(self->fd, SHUT_RDWR); /* else civetweb waits for the client's end */
 }
 
+/* ---- silent clients ----------------------------------------------------------------------------- */
+
+void connection_begin_listening(struct connection *self)
+{
+    atomic_store_explicit(&self->silent_since_ms, clock_mono_ms(), memory_order_release);
+}
+
+void connection_end_listening(struct connection *self)
+{
+    atomic_store_explicit(&self->silent_since_ms, 0, memory_order_relaxed);
+}
+
+void connection_give_up(const struct connection *self, int64_t before_ms)
+{
+    int64_t since_ms = atomic_load_explicit(&self->silent_since_ms, memory_order_acquire);
+
+    /* What has come meanwhile is read and answered still; then its thread sees the end. */
+    if (since_ms > 0 && since_ms < before_ms && self->fd >= 0) (void)shutdown(self->fd, SHUT_RD);
+}
+
 /* ---- the purchase ------------------------------------------------------------------------------- */
 
 void connection_settle(struct connection *self)
@@ -171,8 +191,10 @@ void connection_begin(struct connection *self, const struct http_request *reques
 
 void connection_answered(struct connection *self)
 {
-    uint32_t use = atomic_exchange(&self->use, FREE);
+    uint32_t use = 0;
 
+    connection_begin_listening(self);
+    use = atomic_exchange(&self->use, FREE);
     /* From here the connection may be gone; waking at its address harms nobody. */
     if (use & WATCHED) {
         (void)syscall(SYS_futex, &self->use, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);

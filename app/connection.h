@@ -13,8 +13,11 @@
 struct service;
 
 struct connection {
-    int fd;               /* borrowed: civetweb's socket; negative: not known */
-    _Atomic uint32_t use; /* connection.c's: who may touch the rest now */
+    int fd;                          /* borrowed: civetweb's socket; negative: not known */
+    _Atomic uint32_t use;            /* connection.c's: who may touch the rest now */
+    _Atomic int64_t silent_since_ms; /* it is the client's turn to speak; 0: it is not */
+    struct connection *previous;     /* server.c's list of open ones */
+    struct connection *next;
     /* The purchase under way, with copies of all it needs when its request is gone. */
     struct service *service;
     struct http_request request;
@@ -43,6 +46,13 @@ void connection_close(struct connection *self);
  */
 bool connection_find_socket(struct connection *self, const char *remote_addr, int remote_port,
                             int local_port);
+
+/* From now on the client is to speak; or it has spoken. By the connection's own thread. */
+void connection_begin_listening(struct connection *self);
+void connection_end_listening(struct connection *self);
+
+/* Hear no more of a client that was to speak since before that moment. Any thread. */
+void connection_give_up(const struct connection *self, int64_t before_ms);
 
 /* Wait until the answer to the request before is out; at once if there is none. */
 void connection_settle(struct connection *self);

@@ -8,6 +8,10 @@
  * purchase. A leader goes on with the next batch for a while, since its thread runs already, and the
  * one it relieves of that calls done() for the batch before.
  *
+ * The queue is bounded by time: whoever would wait too long, as far as the last batches tell, is
+ * refused at once. So those who are let in are served soon, however many more come. (Without batches
+ * there is no queue: everybody waits at the lock, until his deadline.)
+ *
  * Once a sale is sold out, sold_out.c answers from memory before anybody queues.
  *
  * A batch lives on its leader's stack, a purchase with its caller. Once done() was called, a purchase
@@ -37,8 +41,10 @@
 enum {
     BATCH_MAX = 1024,
     LANE_BUCKETS = 256,
-    LEAD_MS = 10,    /* of going on: the leader's own client waits for its next request */
-    RUN_MIN_MS = 20, /* with less time than this left, a purchase is not begun */
+    LEAD_MS = 10,          /* of going on: the leader's own client waits for its next request */
+    RUN_MIN_MS = 20,       /* with less time than this left, a purchase is not begun */
+    QUEUE_BATCHES_MIN = 2, /* one that runs, one that gathers: with less the lock would lie idle */
+    RUNS_REMEMBERED = 4,
     NS_PER_MS = 1000000,
 };
 
@@ -70,6 +76,7 @@ struct lane {
     bool is_running;        /* some batch is being served, or has been given the turn */
     struct purchase **list; /* owned, room for a batch: of whoever has the turn */
     atomic_uint depth;      /* purchases inside */
+    _Atomic int64_t ran_ns; /* what a batch takes of late; 0: none has run */
 };
 
 struct group_commit {
@@ -239,6 +246,30 @@ static void run_guard(struct group_commit *self, const struct lane *lane, struct
     }
 }
 
+/* ---- the queue's bound ------------------------------------------------------------------------------ */
+
+/* By whoever has the turn. */
+static void note_run(struct lane *lane, int64_t ran_ns)
+{
+    int64_t before_ns = atomic_load_explicit(&lane->ran_ns, memory_order_relaxed);
+
+    if (before_ns > 0) ran_ns = before_ns + (ran_ns - before_ns) / RUNS_REMEMBERED;
+    atomic_store_explicit(&lane->ran_ns, ran_ns, memory_order_relaxed);
+}
+
+/* How many may be inside, so that nobody waits too long if batches take what they took of late. */
+static unsigned room_in(const struct group_commit *self, const struct lane *lane)
+{
+    const struct group_commit_options *options = &self->options;
+    int64_t ran_ns = atomic_load_explicit(&lane->ran_ns, memory_order_relaxed);
+
+    if (options->queue_ms == 0 || ran_ns <= 0) return options->queue_max;
+    int64_t batches = options->queue_ms * NS_PER_MS / ran_ns;
+    if (batches < QUEUE_BATCHES_MIN) batches = QUEUE_BATCHES_MIN;
+    if (batches > options->queue_max / options->batch) return options->queue_max;
+    return (unsigned)batches * options->batch;
+}
+
 /* ---- batches ---------------------------------------------------------------------------------------- */
 
 /* Its turn: nobody joins any more. Returns its purchases; the batch itself may be gone soon. */
@@ -274,6 +305,7 @@ static void serve(struct group_commit *self, struct lane *lane, struct purchase 
     int64_t joined_ns = first->deadline_ns - self->options.deadline_ms * NS_PER_MS;
     int64_t limit_ms = 0;
     int64_t begin_ns = 0;
+    int64_t ran_ns = 0;
     size_t count = 0;
 
     for (struct purchase *purchase = first; purchase; purchase = purchase->next)
@@ -282,7 +314,9 @@ static void serve(struct group_commit *self, struct lane *lane, struct purchase 
     while (count > 0) {
         begin_ns = clock_mono_ns();
         run_guard(self, lane, lane->list, count, limit_ms, begin_ns - joined_ns);
-        if (clock_mono_ns() - begin_ns < limit_ms * NS_PER_MS) break; /* it was not for time */
+        ran_ns = clock_mono_ns() - begin_ns;
+        note_run(lane, ran_ns);
+        if (ran_ns < limit_ms * NS_PER_MS) break; /* it was not for time */
         count = list_unserved(lane, first, &limit_ms);
     }
 }
@@ -396,7 +430,7 @@ void group_commit_submit(struct group_commit *self, const char *sale_id, struct 
     } else if (sold_out_answer(lane->sold_out, purchase)) {
         purchase->guard = lane->guard->name;
         purchase->done(purchase, purchase->done_arg);
-    } else if (atomic_fetch_add(&lane->depth, 1) >= self->options.queue_max) {
+    } else if (atomic_fetch_add(&lane->depth, 1) >= room_in(self, lane)) {
         purchase->outcome = OUTCOME_OVERLOADED;
         finish(lane, purchase);
     } else if (self->options.batch == 1) {
@@ -448,6 +482,8 @@ struct group_commit *group_commit_new(const struct group_commit_options *options
     self->options = *options;
     if (self->options.batch < 1) self->options.batch = 1;
     if (self->options.batch > BATCH_MAX) self->options.batch = BATCH_MAX;
+    if (self->options.queue_ms > self->options.deadline_ms) /* whoever is out of time is refused */
+        self->options.queue_ms = self->options.deadline_ms;
     (void)pthread_mutex_init(&self->map_mutex, NULL);
     self->node = node_new(options->client);
     self->purchase = lk_script_new(app_script_named("purchase"));

@@ -16,6 +16,7 @@ struct group_commit_options {
     const char *instance; /* borrowed */
     unsigned batch;       /* purchases per batch; 1: every purchase takes the lock itself */
     unsigned queue_max;   /* purchases waiting or running per sale; more are OVERLOADED */
+    int64_t queue_ms;     /* one that would wait longer for its turn is too; 0: however long */
     int64_t lease_ms;
     int64_t deadline_ms; /* a purchase that has not begun by then is LOCK_TIMEOUT */
     bool lab;            /* flawed guards may run */

@@ -217,9 +217,19 @@ static bool body_arrives(struct http_request *request, char *out)
     deadline_ms = clock_mono_ms() + HTTP_BODY_WAIT_MS;
     for (size_t i = 0; i < request->body_len; i++) {
         if (mg_read(request->conn, out + i, 1) != 1) return false;
-        if (i % 16 == 15 && clock_mono_ms() > deadline_ms) return false;
+        if (clock_mono_ms() > deadline_ms) return false;
     }
     return true;
+}
+
+static bool body_arrives_in_time(struct http_request *request, char *out)
+{
+    bool has_arrived = false;
+
+    if (request->connection) connection_begin_listening(request->connection);
+    has_arrived = body_arrives(request, out);
+    if (request->connection) connection_end_listening(request->connection);
+    return has_arrived;
 }
 
 bool http_read_body(struct http_request *request, struct http_body *out)
@@ -233,7 +243,7 @@ bool http_read_body(struct http_request *request, struct http_body *out)
         return false;
     }
     assert(request->body_len <= sizeof out->data);
-    if (request->body_len > 0 && !body_arrives(request, out->data)) {
+    if (request->body_len > 0 && !body_arrives_in_time(request, out->data)) {
         request->must_close = true;
         http_send_problem(request, PROBLEM_REQUEST_TIMEOUT, NULL);
         return false;

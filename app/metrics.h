@@ -4,6 +4,7 @@
 #ifndef SECKILL_METRICS_H
 #define SECKILL_METRICS_H
 
+#include "lockkit/client.h"
 #include "lockkit/event.h"
 
 #include "events.h"
@@ -48,6 +49,7 @@ struct metrics_now {
     unsigned streams;              /* of events, open */
     unsigned buyer_connections;    /* open */
     unsigned operator_connections; /* open */
+    struct lk_pool_usage redis;    /* connections to it */
     bool is_store_up;              /* else no stock is shown */
     const struct metrics_stock *stock;
     size_t stock_count;

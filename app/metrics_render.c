@@ -4,6 +4,7 @@
  * Per metric: HELP, TYPE, then all of its samples together; every label value from the start. A
  * label never holds what a client chose: sales are the operator's, and a bounded number of them.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -111,7 +112,7 @@ static int64_t initial_of(const struct metrics_stock *stock)
 static void print_stock(FILE *out, const struct metrics_now *now)
 {
     print_head(out, "seckill_store_up", "gauge",
-               "Whether Redis told the stock just now; 0: the stock below is left out.");
+               "Whether Redis told the stock, a second ago at most; 0: it is left out below.");
     (void)fprintf(out, "seckill_store_up %d\n", now->is_store_up ? 1 : 0);
     if (!now->is_store_up) return;
     print_stock_gauge(out, now, "seckill_stock_remaining_units",
@@ -217,7 +218,20 @@ static void print_by_status(FILE *out, const char *name, const char *help,
                       metrics_read(&counters->count[status]));
 }
 
-static void print_redis(FILE *out, const struct metrics *self)
+static void print_connections(FILE *out, const struct lk_pool_usage *usage)
+{
+    print_head(out, "seckill_redis_connections", "gauge", "Connections to Redis in the pool now.");
+    (void)fprintf(out, "seckill_redis_connections{state=\"idle\"} %u\n", usage->open - usage->busy);
+    (void)fprintf(out, "seckill_redis_connections{state=\"busy\"} %u\n", usage->busy);
+    print_head(out, "seckill_redis_connections_max", "gauge",
+               "Connections in the pool at most; with as many busy, calls wait.");
+    (void)fprintf(out, "seckill_redis_connections_max %u\n", usage->max);
+    print_head(out, "seckill_redis_reconnects_total", "counter",
+               "Connections of the pool made in place of one that broke.");
+    (void)fprintf(out, "seckill_redis_reconnects_total %" PRIu64 "\n", usage->reconnects);
+}
+
+static void print_redis(FILE *out, const struct metrics *self, const struct metrics_now *now)
 {
     print_by_status(out, "seckill_lock_acquire_total", "Acquires of locks.", &self->acquires);
     print_by_status(out, "seckill_lock_release_total",
@@ -229,9 +243,9 @@ static void print_redis(FILE *out, const struct metrics *self)
                "How long Redis took to answer a pipeline.");
     print_samples(out, "seckill_redis_round_trip_seconds", "", &self->round_trip_time,
                   &metrics_seconds);
-    print_by_status(out, "seckill_redis_connects_total",
-                    "Connections made to Redis, or tried: after the first ones, reconnects.",
+    print_by_status(out, "seckill_redis_connects_total", "Connections made to Redis, or tried.",
                     &self->connects);
+    print_connections(out, &now->redis);
 }
 
 static void print_all(FILE *out, const struct metrics *self, const struct metrics_now *now)
@@ -244,7 +258,7 @@ static void print_all(FILE *out, const struct metrics *self, const struct metric
     (void)fprintf(out, "seckill_queue_depth %u\n", now->queue_depth);
     for (size_t i = 0; i < sizeof guard_histograms / sizeof guard_histograms[0]; i++)
         print_guard_histogram(out, self, &guard_histograms[i]);
-    print_redis(out, self);
+    print_redis(out, self, now);
     print_head(out, "seckill_build_info", "gauge", "The version that runs.");
     (void)fprintf(out, "seckill_build_info{version=\"%s\",compiler=\"%s\"} 1\n", SECKILL_VERSION,
                   __VERSION__);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "handlers.h"
-#include "stock_report.h"
 
 void service_request_ends(struct service *service, const struct http_request *request)
 {
@@ -80,7 +79,8 @@ static void serve_metrics(struct service *service, struct http_request *request,
                               .stock = stock};
     char *text = NULL;
 
-    now.is_store_up = stock_report_read(service->client, stock, &now.stock_count);
+    lk_client_pool_usage(service->client, &now.redis);
+    now.is_store_up = stock_report_cache_read(service->stock, stock, &now.stock_count);
     text = metrics_render(service->metrics, &now, &len);
 
     (void)id;

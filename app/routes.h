@@ -13,6 +13,7 @@
 #include "metrics.h"
 #include "rate.h"
 #include "startup.h"
+#include "stock_report_cache.h"
 #include "store.h"
 
 /* What handlers work with; everything is borrowed and safe for any number of threads. */
@@ -25,6 +26,7 @@ struct service {
     struct store *store;
     struct group_commit *commit;
     struct metrics *metrics;
+    struct stock_report_cache *stock; /* for /metrics */
     atomic_uint requests;             /* read and not answered yet */
     atomic_uint buyer_connections;    /* open */
     atomic_uint operator_connections; /* open */

@@ -4,6 +4,8 @@
  * civetweb gives each connection a thread for as long as it is kept alive, so a newcomer could wait
  * for ever. Therefore there are a few more threads than --connections: once more connections are
  * open than that, those that had their share end with their next answer, and a waiting one gets on.
+ * Those whose clients do not say their next request, or its body, are ended then too; civetweb's
+ * own limits are as good only for the first head.
  * Begin_request answers everything: civetweb's own handlers, and the lock of its handler table,
  * are never reached.
  */
@@ -24,6 +26,7 @@
 
 #include "clock.h"
 #include "connection.h"
+#include "stack.h"
 
 enum {
     OPERATOR_CONNECTIONS = 8,
@@ -31,10 +34,13 @@ enum {
     OTHER_FILES = 128,   /* Redis, logs, listeners */
     FAIR_SHARE_MS = 250, /* of a connection, while others wait */
     FAIR_SHARE_REQUESTS = 64,
+    SILENCE_MS = 2000, /* a body, or a pause and the next head, may take while others wait */
+    HEAD_MS = 1400,    /* the first head may take, and as much again after its last byte */
     ADDRESS_SIZE = 32,
     DETACHED_STATUS = 200, /* for civetweb: it has been seen to */
     IDLE_MS = 3000,        /* and then a connection is closed */
     WAKE_AFTER_MS = 30,    /* mg_stop() has set its flag by then */
+    TRIM_EVERY_MS = 2000,
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     STACK_BYTES = 1024 * 1024,
 #else
@@ -50,6 +56,8 @@ struct listener {
     unsigned streams; /* besides them, of events; each keeps its thread */
     char address[ADDRESS_SIZE];
     atomic_uint *connections; /* the service's count of those that are open */
+    pthread_mutex_t mutex;    /* guards the list below */
+    struct connection *first; /* open ones; of buyers alone */
 };
 
 struct server {
@@ -61,15 +69,60 @@ struct server {
 static _Thread_local struct {
     int64_t since_ms;
     unsigned requests;
+    int64_t trimmed_ms; /* the thread's stack */
 } served;
 
+/* ---- the list of open connections -------------------------------------------------------------- */
+
+static void list_connection(struct listener *self, struct connection *connection)
+{
+    (void)pthread_mutex_lock(&self->mutex);
+    connection->next = self->first;
+    if (self->first) self->first->previous = connection;
+    self->first = connection;
+    (void)pthread_mutex_unlock(&self->mutex);
+}
+
+static void unlist_connection(struct listener *self, struct connection *connection)
+{
+    (void)pthread_mutex_lock(&self->mutex);
+    *(connection->previous ? &connection->previous->next : &self->first) = connection->next;
+    if (connection->next) connection->next->previous = connection->previous;
+    (void)pthread_mutex_unlock(&self->mutex);
+}
+
 /* ---- callbacks: worker threads --------------------------------------------------------------- */
+
+/*
+ * civetweb wakes its threads in turn, so that all of them serve some connection, however few are
+ * open. An idle one needs two pages of stack, a busy one six: give those back. Not each time, for
+ * the faults that follow cost as much as some requests.
+ */
+static void trim_stack(void)
+{
+    int64_t now_ms = clock_mono_ms();
+
+    if (now_ms - served.trimmed_ms < TRIM_EVERY_MS) return;
+    served.trimmed_ms = now_ms;
+    stack_trim();
+}
+
+static void *on_thread(const struct mg_context *context, int kind)
+{
+    (void)context;
+    (void)kind;
+    stack_trim(); /* of what making a thread takes */
+    return NULL;
+}
 
 static int on_connection(const struct mg_connection *conn, void **conn_data)
 {
     struct listener *listener = mg_get_user_context_data(conn);
+    struct connection *connection = NULL;
 
-    if (listener->port == PORT_BUYERS) *conn_data = connection_new(); /* NULL: slower answers */
+    if (listener->port == PORT_BUYERS) connection = connection_new(); /* NULL: slower answers */
+    if (connection) list_connection(listener, connection);
+    *conn_data = connection;
     served.since_ms = clock_mono_ms();
     served.requests = 0;
     atomic_fetch_add_explicit(listener->connections, 1, memory_order_relaxed);
@@ -79,7 +132,12 @@ static int on_connection(const struct mg_connection *conn, void **conn_data)
 /* The socket is still open. */
 static void on_connection_closing(const struct mg_connection *conn)
 {
-    connection_close(mg_get_user_connection_data(conn));
+    struct connection *connection = mg_get_user_connection_data(conn);
+
+    if (!connection) return;
+    unlist_connection(mg_get_user_context_data(conn), connection);
+    connection_close(connection);
+    trim_stack();
 }
 
 /* civetweb holds the context's mutex: nothing but a counter here. */
@@ -90,15 +148,20 @@ static void on_connection_closed(const struct mg_connection *conn)
     atomic_fetch_sub_explicit(listener->connections, 1, memory_order_relaxed);
 }
 
-static bool has_had_its_share(const struct listener *listener)
+/* Somebody may be waiting for a thread, or will soon. */
+static bool is_crowded(const struct listener *listener)
 {
     unsigned streams = 0; /* they have threads of their own, and take nobody's place */
 
     if (listener->streams > 0)
         streams = atomic_load_explicit(&listener->service->streams, memory_order_relaxed);
-    if (atomic_load_explicit(listener->connections, memory_order_relaxed) <=
-        listener->limit + streams)
-        return false;
+    return atomic_load_explicit(listener->connections, memory_order_relaxed) >
+           listener->limit + streams;
+}
+
+static bool has_had_its_share(const struct listener *listener)
+{
+    if (!is_crowded(listener)) return false;
     return served.requests >= FAIR_SHARE_REQUESTS ||
            clock_mono_ms() - served.since_ms >= FAIR_SHARE_MS;
 }
@@ -110,14 +173,21 @@ static int on_request(struct mg_connection *conn)
     struct connection *connection = mg_get_user_connection_data(conn);
     struct http_request request = {.connection = connection};
 
-    if (connection) connection_settle(connection); /* a pipelined request comes after its answer */
+    if (connection) {
+        connection_settle(connection); /* a pipelined request comes after its answer */
+        connection_end_listening(connection);
+    }
     atomic_fetch_add(&service->requests, 1);
     served.requests++;
     request.must_close = atomic_load(&service->is_draining) || has_had_its_share(listener);
-    if (http_read_head(conn, &request)) routes_serve(service, listener->port, &request);
+    if (http_read_head(conn, &request)) {
+        (void)http_has_socket(&request); /* if it has, its client can be given up from now on */
+        routes_serve(service, listener->port, &request);
+    }
     if (request.is_detached) return DETACHED_STATUS;
     assert(request.status != 0);
     service_request_ends(service, &request);
+    if (connection) connection_begin_listening(connection);
     return request.status;
 }
 
@@ -203,6 +273,7 @@ static struct mg_context *start_library(struct listener *self, const char *addre
     char threads[16];
     char queue[16];
     char idle[24];
+    char head[16];
     const char *options[] = {"listening_ports",
                              address,
                              "num_threads",
@@ -216,7 +287,7 @@ static struct mg_context *start_library(struct listener *self, const char *addre
                              "keep_alive_timeout_ms",
                              idle, /* */
                              "request_timeout_ms",
-                             "2000",
+                             head,
                              "tcp_nodelay",
                              "1", /* */
                              "decode_url",
@@ -232,7 +303,8 @@ static struct mg_context *start_library(struct listener *self, const char *addre
                              "enable_auth_domain_check",
                              "no",
                              NULL};
-    struct mg_callbacks callbacks = {.begin_request = on_request,
+    struct mg_callbacks callbacks = {.init_thread = on_thread,
+                                     .begin_request = on_request,
                                      .http_error = on_library_error,
                                      .log_message = on_library_message,
                                      .init_connection = on_connection,
@@ -244,6 +316,7 @@ static struct mg_context *start_library(struct listener *self, const char *addre
     (void)snprintf(threads, sizeof threads, "%u",
                    self->limit + spare_threads(self->limit) + self->streams);
     (void)snprintf(queue, sizeof queue, "%d", QUEUE);
+    (void)snprintf(head, sizeof head, "%d", HEAD_MS);
     /* While a purchase is under way its connection looks idle to civetweb. */
     (void)snprintf(idle, sizeof idle, "%lld",
                    IDLE_MS + (long long)self->service->config->deadline_ms);
@@ -305,6 +378,7 @@ struct server *server_start(struct service *service, struct refusal *why)
     self->operators.port = PORT_OPERATORS;
     self->operators.limit = OPERATOR_CONNECTIONS;
     self->operators.connections = &service->operator_connections;
+    (void)pthread_mutex_init(&self->buyers.mutex, NULL);
     (void)mg_init_library(MG_FEATURES_DEFAULT);
     good = raise_file_limit(connections, self->buyers.streams, why) &&
            start_listeners(self, service->config, why);
@@ -327,6 +401,18 @@ unsigned server_requests(const struct server *self)
 unsigned server_connections(const struct server *self)
 {
     return atomic_load(self->buyers.connections) + atomic_load(self->operators.connections);
+}
+
+void server_tend(struct server *self)
+{
+    struct listener *buyers = &self->buyers;
+    int64_t before_ms = clock_mono_ms() - SILENCE_MS;
+
+    if (!is_crowded(buyers)) return;
+    (void)pthread_mutex_lock(&buyers->mutex);
+    for (struct connection *each = buyers->first; each; each = each->next)
+        connection_give_up(each, before_ms);
+    (void)pthread_mutex_unlock(&buyers->mutex);
 }
 
 static void *stop_listener(void *arg)
@@ -371,5 +457,6 @@ void server_stop(struct server *self)
         if (is_thread[i]) (void)pthread_join(threads[i], NULL);
     }
     (void)mg_exit_library();
+    (void)pthread_mutex_destroy(&self->buyers.mutex);
     free(self);
 }

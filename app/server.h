@@ -24,6 +24,14 @@ const char *server_address(const struct server *self, enum route_port port);
 unsigned server_requests(const struct server *self);
 unsigned server_connections(const struct server *self);
 
+/*
+ * While buyers' connections wait for others to end, end those whose clients say nothing. Call it
+ * several times a second.
+ *
+ * Threads  any one.
+ */
+void server_tend(struct server *self);
+
 /* Close both listeners and every connection, join the threads. What is not answered yet will not be. */
 void server_stop(struct server *self);
 

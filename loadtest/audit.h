@@ -50,7 +50,7 @@ typedef enum audit_verdict {
     X(AUDIT_ONE_PER_REQUEST, "one_per_request", "no purchase was executed twice")                  \
     X(AUDIT_ACKNOWLEDGED_KEPT, "acknowledged_kept", "every 201 is in the orders, same order id")   \
     X(AUDIT_NO_UNACCOUNTED, "no_unaccounted", "every order was told 201 or is unknown")            \
-    X(AUDIT_REFUSED_NOT_EXECUTED, "refused_not_executed", "what was only refused has no order")    \
+    X(AUDIT_REFUSED_NOT_EXECUTED, "refused_not_executed", "only refused: no order, and no replay") \
     X(AUDIT_UNKNOWN_RESOLVED, "unknown_resolved", "asked again, every unknown got the truth")      \
     X(AUDIT_NO_PHANTOM, "no_phantom", "every order was asked for, by its buyer")                   \
     X(AUDIT_NO_UNDERSELL, "no_undersell", "no unit kept from buyers who wanted it")                \

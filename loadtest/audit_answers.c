@@ -60,14 +60,39 @@ void audit_no_unaccounted(const struct audit_view *view, struct audit_check *che
         audit_say(check, AUDIT_PASS, "all %zu orders were told or are unknown", view->row_count);
 }
 
+/* A replay is due when an ask from before its answer may have bought, which no refused one may. */
+static size_t count_replays(struct ask_run run, struct offenders *bad)
+{
+    int64_t bought_ns = INT64_MAX; /* at the earliest */
+    size_t replays = 0;
+    bool are_due = true;
+
+    for (size_t i = 0; i < run.count; i++) {
+        const struct ask *ask = run.asks[i];
+        bool may_have_bought = ask->outcome != ASK_FAIL && ask->answer != ANSWER_REPLAYED;
+        if (may_have_bought && ask->invoked_ns < bought_ns) bought_ns = ask->invoked_ns;
+    }
+    for (size_t i = 0; i < run.count; i++) {
+        if (run.asks[i]->answer != ANSWER_REPLAYED) continue;
+        replays++;
+        if (run.asks[i]->answered_ns < bought_ns) are_due = false;
+    }
+    if (!are_due)
+        offenders_add(bad, "%s got a replay, its first answer was %s", run.asks[0]->rid,
+                      answer_name(run.asks[0]->answer));
+    return replays;
+}
+
 void audit_refused_not_executed(const struct audit_view *view, struct audit_check *check)
 {
     struct offenders bad = {.count = 0};
     size_t refused = 0;
+    size_t replays = 0;
 
     for (size_t i = 0; i < view->facts->ask_count;) {
         struct ask_run run = audit_rid_run(view, i);
         i += run.count;
+        replays += count_replays(run, &bad);
         if (audit_run_has(run, ASK_OK) || audit_is_unknown(run)) continue;
         refused++;
         const struct audit_row *const *row = audit_row_of_rid(view, run.asks[0]->rid);
@@ -76,11 +101,12 @@ void audit_refused_not_executed(const struct audit_view *view, struct audit_chec
                           answer_name(run.asks[0]->answer), (*row)->order);
     }
     if (bad.count)
-        audit_judge(check, &bad, "refused purchases have an order", "");
+        audit_judge(check, &bad, "refusals were executed", "");
     else if (view->row_count == 0)
         audit_say(check, AUDIT_VOID, "nothing was sold");
     else
-        audit_say(check, AUDIT_PASS, "%zu refused purchases, no order of theirs", refused);
+        audit_say(check, AUDIT_PASS, "%zu refused purchases, no order of theirs; %zu replays due",
+                  refused, replays);
 }
 
 void audit_no_phantom(const struct audit_view *view, struct audit_check *check)

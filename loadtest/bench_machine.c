@@ -3,13 +3,22 @@
  */
 #include "bench_machine.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { PROGRAM_LIMIT_MS = 5000 };
+#include "moment.h"
+#include "speed.h"
+
+enum {
+    PROGRAM_LIMIT_MS = 5000,
+    APPENDS = 200,
+    APPEND_BYTES = 4096,
+    APPENDS_LIMIT_NS = 1000000000,
+};
 
 bool bench_output_of(const char *const argv[], const char *run_dir, char *out, size_t size)
 {
@@ -89,6 +98,38 @@ static void read_commit(char *out, size_t size, const char *run_dir)
     take_word(out, size, is_commit ? said : NULL, "\n");
 }
 
+/* Until the file was appended to so often, or for so long; -1: it could not be. */
+static double append_and_sync(int fd)
+{
+    static const char bytes[APPEND_BYTES];
+    double spans_ms[APPENDS];
+    int64_t begin_ns = moment_ns();
+    int64_t end_ns = begin_ns;
+    int count = 0;
+
+    while (count < APPENDS && end_ns - begin_ns < APPENDS_LIMIT_NS) {
+        int64_t before_ns = end_ns;
+        if (write(fd, bytes, sizeof bytes) != (ssize_t)sizeof bytes || fdatasync(fd) != 0)
+            return -1;
+        end_ns = moment_ns();
+        spans_ms[count++] = (double)(end_ns - before_ns) / 1e6;
+    }
+    return spread_of(spans_ms, count).median;
+}
+
+double bench_machine_append_ms(const char *dir)
+{
+    char path[RUN_PATH_MAX + 32];
+
+    (void)snprintf(path, sizeof path, "%s/appends", dir);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0) return -1;
+    double median_ms = append_and_sync(fd);
+    (void)close(fd); /* what it holds is of no use */
+    (void)unlink(path);
+    return median_ms;
+}
+
 double bench_machine_load(void)
 {
     double load = -1;
@@ -117,4 +158,5 @@ void bench_machine_read(struct bench_machine *out_machine, const struct service 
     read_commit(machine->commit, sizeof machine->commit, run_dir);
     ledger_setting(ledger, "appendonly", machine->appendonly);
     ledger_setting(ledger, "appendfsync", machine->appendfsync);
+    machine->append_ms = bench_machine_append_ms(run_dir);
 }

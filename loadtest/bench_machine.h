@@ -22,12 +22,18 @@ struct bench_machine {
     char commit[MACHINE_TEXT_MAX]; /* "-dirty" when files differ from it; "?": no repository */
     char appendonly[LEDGER_VERSION_MAX];
     char appendfsync[LEDGER_VERSION_MAX];
+    double append_ms; /* bench_machine_append_ms() beside Redis's own files */
 };
 
 /* What cannot be found out is "?". `service` runs. */
 void bench_machine_read(struct bench_machine *out_machine, const struct service *service,
                         struct ledger *ledger, const char *run_dir);
 double bench_machine_load(void);
+
+/* The median time of an append of 4 KiB and its fdatasync() in that directory: what one batch of
+ * purchases waits for on the disk. 200 of them, or as many as fit into a second.
+ * Returns  -1   nothing could be written. */
+double bench_machine_append_ms(const char *dir);
 
 /* Run a program to its end and take its first `size - 1` bytes of output, stdout and stderr.
  * Returns  false   it did not start, or runs for too long. */

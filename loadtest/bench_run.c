@@ -275,6 +275,7 @@ static bool fill_sale(struct stage *stage, long repeat, const char *sale, int64_
         .connections = rows[BENCH_SERVICE_MEMORY].figure->connections,
         .duration_s = stage->options->duration_s,
         .instance = stage->service.count - 1,
+        .may_refuse = true, /* whom --queue-ms turns away takes memory all the same */
     };
 
     for (long round = 1; (round <= MEMORY_ROUNDS || goal > 0) && count.accepted > 0; round++) {

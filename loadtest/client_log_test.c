@@ -107,6 +107,7 @@ static const struct {
     {"\"e\":\"fail\",\"status\":409,\"type\":\"already-ordered\",\"order\":\"1\"", ASK_FAIL,
      ANSWER_ALREADY_ORDERED},
     {"\"e\":\"fail\",\"status\":404,\"type\":\"not-found\"", ASK_FAIL, ANSWER_NOT_FOUND},
+    {"\"e\":\"fail\",\"status\":429,\"type\":\"quota-exceeded\"", ASK_FAIL, ANSWER_QUOTA_EXCEEDED},
     {"\"e\":\"fail\",\"status\":418,\"type\":\"teapot\"", ASK_FAIL, ANSWER_OTHER},
     {"\"e\":\"fail\",\"status\":503,\"type\":\"lock-timeout\"", ASK_FAIL, ANSWER_LOCK_TIMEOUT},
     {"\"e\":\"fail\",\"status\":503,\"type\":\"overloaded\"", ASK_FAIL, ANSWER_OVERLOADED},

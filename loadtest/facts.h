@@ -37,6 +37,7 @@ typedef enum ask_outcome {
     X(ANSWER_OVERLOADED, "overloaded")                                                             \
     X(ANSWER_STORE_UNAVAILABLE, "store-unavailable")                                               \
     X(ANSWER_OUTCOME_UNKNOWN, "outcome-unknown")                                                   \
+    X(ANSWER_QUOTA_EXCEEDED, "quota-exceeded")                                                     \
     X(ANSWER_NOT_FOUND, "not-found")                                                               \
     X(ANSWER_UNAUTHENTICATED, "unauthenticated")                                                   \
     X(ANSWER_FORBIDDEN, "forbidden")                                                               \

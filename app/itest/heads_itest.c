@@ -1,6 +1,6 @@
 /*
  * Requests that no decent client sends, byte by byte: what could be read in two ways is refused and
- * ends the connection, what comes too slowly is cut off, and nobody else waits for it.
+ * ends the connection. What comes too slowly is in slow_clients_itest.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "app_support.h"
 #include "clock.h"
 
-enum { OUT_SIZE = 8192, THREADS = 4 };
+enum { OUT_SIZE = 8192 };
 
 #define BUY                                                                                        \
     "POST /api/v1/sales/cup/orders HTTP/1.1\r\nX-User-Id: anna\r\nContent-Type: "                  \
@@ -251,33 +251,6 @@ static void the_largest_body_is_read_and_asked_for(void **state)
     assert_true(strncmp(self->out, "HTTP/1.1 201 ", 13) == 0);
 }
 
-/* More clients than threads, each with a body that never ends; then somebody wants an answer. */
-static void dripping_bodies_hold_nobody_up_for_long(void **state)
-{
-    struct fixture *self = *state;
-    static const char head[] = BUY HOST "Content-Length: 4000\r\n\r\n{";
-    int fds[THREADS + 2];
-    int64_t began_ms = clock_mono_ms();
-
-    for (size_t i = 0; i < THREADS + 2; i++) {
-        fds[i] = app_connect(self->service.buyers);
-        assert_true(app_send(fds[i], head, sizeof head - 1));
-    }
-    for (int step = 0; step < 15; step++) { /* 3 s of drops: longer than a body may take */
-        clock_pause_ms(200);
-        for (size_t i = 0; i < THREADS + 2; i++)
-            (void)app_send(fds[i], " ", 1);
-    }
-    app_http(&(struct app_call){.base = self->service.buyers, .path = "/livez"}, &self->reply);
-    assert_int_equal(self->reply.status, 200);
-    assert_in_range(clock_mono_ms() - began_ms, 0, 7000);
-    (void)app_receive(fds[0], self->out, sizeof self->out, NULL, 3000);
-    assert_true(strncmp(self->out, "HTTP/1.1 408 ", 13) == 0);
-    for (size_t i = 0; i < THREADS + 2; i++)
-        (void)close(fds[i]);
-    assert_int_equal(units_left(self), 5);
-}
-
 static void idle_connections_are_closed_after_seconds(void **state)
 {
     struct fixture *self = *state;
@@ -326,7 +299,6 @@ int main(void)
         TEST(what_follows_a_waiting_purchase_is_answered_after_it),
         TEST(a_client_that_has_finished_writing_gets_its_answer),
         TEST(the_largest_body_is_read_and_asked_for),
-        TEST(dripping_bodies_hold_nobody_up_for_long),
         TEST(idle_connections_are_closed_after_seconds),
     };
 

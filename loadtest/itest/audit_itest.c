@@ -40,6 +40,9 @@ static const char clean_redis[] =
 #define OK(t, q, r, o)                                                                             \
     "{\"t\":" #t ",\"e\":\"ok\",\"req\":\"" q "\",\"rid\":\"" r "\",\"status\":201,\"order\":\"" o \
     "\"}\n"
+#define REPLAYED(t, q, r, o)                                                                       \
+    "{\"t\":" #t ",\"e\":\"ok\",\"req\":\"" q "\",\"rid\":\"" r                                    \
+    "\",\"status\":201,\"replayed\":true,\"order\":\"" o "\"}\n"
 #define SOLD_OUT(t, q, r)                                                                          \
     "{\"t\":" #t ",\"e\":\"fail\",\"req\":\"" q "\",\"rid\":\"" r                                  \
     "\",\"status\":409,\"type\":\"sold-out\"}\n"
@@ -80,6 +83,10 @@ static const struct {
     {"unknown denied", NULL, WON LOST LATE RESOLVED("k2", "b2", "null"), 1, " unknown_resolved "},
     {"refusal executed", NULL, WON LOST SOLD_OUT(30, "q2", "k2") LATE, 1,
      " no_unaccounted refused_not_executed "},
+    {"refusal replayed", NULL,
+     WON LOST SOLD_OUT(30, "q2", "k2") INVOKE(40, "q4", "k2", "b2") REPLAYED(45, "q4", "k2", "101")
+         LATE,
+     1, " refused_not_executed "},
     {"winner told sold-out", NULL,
      WON LOST LATE FOUND INVOKE(40, "q4", "k4", "b1") SOLD_OUT(45, "q4", "k4"), 1,
      " honest_answers "},

@@ -79,6 +79,7 @@ static void check_machine(const json_t *machine)
     assert_true(number_of(machine, "cores") > 0);
     assert_int_equal(0, strncmp(text_of(machine, "kernel"), "Linux", 5));
     assert_true(strlen(text_of(machine, "commit")) > 0);
+    assert_true(number_of(machine, "append_ms") > 0);
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
         assert_string_not_equal("?", text_of(json_object_get(machine, "versions"), versions[i]));
     assert_string_equal("yes", text_of(json_object_get(machine, "aof"), "appendonly"));
@@ -108,6 +109,7 @@ static void every_kind_of_row_is_measured(void **state)
     if (outcome.status != 0) print_message("%s\n", outcome.output);
     assert_int_equal(0, outcome.status);
     assert_non_null(strstr(outcome.output, "seed 5,"));
+    assert_non_null(strstr(outcome.output, "4 KiB appended and synced in "));
 
     (void)snprintf(path, sizeof path, "%s/result.json", out);
     json_t *result = json_load_file(path, 0, NULL);
