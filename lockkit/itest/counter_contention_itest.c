@@ -1,6 +1,6 @@
 /*
- * Many threads of several processes on one semaphore, some killed in the middle: never more inside than
- * there are permits, and in the end all permits are there. Processes are forked before
+ * Many threads of several processes on one semaphore, some killed in the middle: never more inside
+ * than there are permits, and in the end all permits are there. Processes are forked before
  * any client exists; what they count lies in shared memory, and this process alone asserts.
  */
 #include <pthread.h>
@@ -21,7 +21,7 @@ enum { RUN_MS = 1500, KILL_MS = 700, LEASE_MS = 1500, WAIT_MS = 20000 };
 
 static struct lks_server *server; /* one per test: its raw client is not there when a test forks */
 
-/* ---- what all processes see ---------------------------------------------------------------------------- */
+/* ---- what all processes see ------------------------------------------------------------------ */
 
 struct board {
     atomic_ullong
@@ -66,7 +66,7 @@ static int tear_down(void **state)
     return munmap(board, sizeof *board);
 }
 
-/* ---- kinds of semaphore -------------------------------------------------------------------------------------- */
+/* ---- kinds of semaphore ---------------------------------------------------------------------- */
 
 union handle {
     lk_semaphore *semaphore;
@@ -175,7 +175,7 @@ static const struct kind kinds[] = {
     {"permit locks", 1, true, open_lock, enter_lock, leave_lock, close_lock},
 };
 
-/* ---- a crew: a process with its client and its threads ----------------------------------------------------------- */
+/* ---- a crew: a process with its client and its threads --------------------------------------- */
 
 static uint32_t next_random(uint32_t *seed)
 {
@@ -349,7 +349,7 @@ static void what_a_killed_process_had_locked_comes_back(void **state)
     run_with_a_kill(&kinds[2]);
 }
 
-/* ---- a holder is killed ------------------------------------------------------------------------------------------- */
+/* ---- a holder is killed ---------------------------------------------------------------------- */
 
 /* A process that takes two permits and holds them until it is killed. */
 static pid_t fork_holder(const struct kind *kind, const char *key)
@@ -365,8 +365,7 @@ static pid_t fork_holder(const struct kind *kind, const char *key)
                        kind->enter(&member, 2, NULL) == LK_OK;
 
         if (is_fine) atomic_fetch_add(&board->holders, 1);
-        while (is_fine)
-            lks_nap(1000);
+        lks_nap(60000); /* it is killed before that */
         _exit(1);
     }
     LKS_EVENTUALLY(atomic_load(&board->holders) == 1, 5000);

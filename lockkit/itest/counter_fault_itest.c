@@ -1,7 +1,7 @@
 /*
- * Semaphores and latches whose n-th call to Redis is refused, answered by an error, done with its reply
- * lost, or comes when everybody has given it up, for n = 1, 2, ... until nothing is left to go wrong.
- * Each time, nothing is counted twice and nothing is forgotten.
+ * Semaphores and latches whose n-th call to Redis is refused, answered by an error, done with its
+ * reply lost, or comes when everybody has given it up, for n = 1, 2, ... until nothing is left to
+ * go wrong. Each time, nothing is counted twice and nothing is forgotten.
  * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive
  */
 #include <stdio.h>
@@ -85,7 +85,7 @@ static long long number_at(const char *key)
     return strtoll(LKS_TEXT(server, "GET", key), NULL, 10);
 }
 
-/* ---- the operations ----------------------------------------------------------------------------------------- */
+/* ---- the operations -------------------------------------------------------------------------- */
 
 /* How an operation ended, and whether it may end so: status, number, and what settles it. */
 struct operation {
@@ -289,7 +289,7 @@ static const struct operation operations[] = {
     {"set permits", hold_permits, set_permits, check_set_permits, false},
 };
 
-/* ---- the loop --------------------------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static bool is_right(enum lks_fault_kind kind, lk_status status)
 {

@@ -1,7 +1,7 @@
 /*
  * Many threads of several processes on one latch after the other: nobody passes before all have
- * arrived. Processes are forked before any client exists; what they count lies in shared memory, and
- * this process alone asserts.
+ * arrived. Processes are forked before any client exists; what they count lies in shared memory,
+ * and this process alone asserts.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 
 #include "lk_support.h"
 
-enum { PROCESSES = 3, THREADS = 8, LATCH_ROUNDS = 40, WAIT_MS = 20000 };
+enum { PROCESSES = 3, THREADS = 8, ALL = PROCESSES * THREADS, LATCH_ROUNDS = 40, WAIT_MS = 20000 };
 
 struct board {
     atomic_int ready; /* processes that have set all latches */
@@ -63,8 +63,7 @@ static void *arrival_main(void *arg)
         if (!latch || lk_latch_count_down(latch, &err) != LK_OK ||
             lk_latch_await(latch, WAIT_MS, &err) != LK_OK)
             note_failure(&err);
-        if (atomic_load(&board->arrived[round]) < PROCESSES * THREADS)
-            atomic_fetch_add(&board->passed_early, 1);
+        if (atomic_load(&board->arrived[round]) < ALL) atomic_fetch_add(&board->passed_early, 1);
         lk_latch_free(latch);
     }
     return NULL;
@@ -81,7 +80,7 @@ static int arrivals_main(void)
 
         (void)snprintf(key, sizeof key, "%sround-%d", server->prefix, round);
         lk_latch *latch = lk_latch_new(client, key, NULL);
-        lk_status status = lk_latch_try_set(latch, PROCESSES * THREADS, NULL);
+        lk_status status = lk_latch_try_set(latch, ALL, NULL);
         if (status != LK_OK && status != LK_BUSY) return 1;
         lk_latch_free(latch);
     }
@@ -116,7 +115,7 @@ static void nobody_passes_a_latch_before_all_have_arrived(void **state)
     assert_string_equal(board->first_failure, "");
     assert_int_equal(atomic_load(&board->passed_early), 0);
     for (int i = 0; i < LATCH_ROUNDS; i++)
-        assert_int_equal(atomic_load(&board->arrived[i]), PROCESSES * THREADS);
+        assert_int_equal(atomic_load(&board->arrived[i]), ALL);
     lk_reply *keys = LKS_ASK(server, "KEYS", "*");
     for (size_t i = 0; i < lk_reply_count(keys); i++) /* only what ends by itself is left */
         assert_true(LKS_INTEGER(server, "PTTL", lk_reply_bytes(lk_reply_at(keys, i)).data) > 0);

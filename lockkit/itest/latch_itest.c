@@ -1,7 +1,7 @@
 /*
- * The latch on a real server: what lies on the wire, who is let through and when. The fallback timer is
- * ten seconds here, so whatever comes sooner came by a message or a break. Numbers in brackets are
- * those of the checklist of cases for clients that share keys with Redisson.
+ * The latch on a real server: what lies on the wire, who is let through and when. The fallback
+ * timer is ten seconds here, so whatever comes sooner came by a message or a break. Numbers in
+ * brackets are those of the checklist of cases for clients that share keys with Redisson.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -89,7 +89,7 @@ static size_t messages(struct fixture *f, const char *text, const char *payload)
     return lks_count(text, word);
 }
 
-/* ---- on the wire ------------------------------------------------------------------------------------------ */
+/* ---- on the wire ----------------------------------------------------------------------------- */
 
 static void it_is_a_number_that_vanishes_at_0(void **state) /* [62] */
 {
@@ -165,21 +165,22 @@ static void what_it_leaves_ends_by_itself(void **state)
     lk_reply_free(keys);
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 struct wait {
     lk_latch *latch;
     int64_t wait_ms;
     pthread_t thread;
     lk_status status; /* below: written by the thread, read after the join */
+    atomic_bool is_begun, is_over;
     double ended_at_ms;
-    atomic_bool is_over;
 };
 
 static void *await_main(void *arg)
 {
     struct wait *wait = arg;
 
+    atomic_store(&wait->is_begun, true);
     wait->status = lk_latch_await(wait->latch, wait->wait_ms, NULL);
     wait->ended_at_ms = lks_now_ms();
     atomic_store(&wait->is_over, true);
@@ -206,7 +207,8 @@ static long long subscribers(const char *channel)
     return count;
 }
 
-/* Waiters of so many processes are subscribed, and have had time to look once more and fall asleep. */
+/* Waiters of so many processes are subscribed, and have had time to look once more and fall
+   asleep. */
 static void let_them_sleep(struct fixture *f, long long processes)
 {
     LKS_EVENTUALLY(subscribers(f->channel) == processes, 5000);
@@ -322,6 +324,17 @@ static void an_opening_during_a_break_is_not_slept_through(void **state)
     }
 }
 
+/* All threads are about to wait: a cancel before the wait has no effect. */
+static bool has_begun(struct wait *waits)
+{
+    size_t begun = 0;
+
+    while (begun < CROWD && atomic_load(&waits[begun].is_begun))
+        begun++;
+    if (begun == CROWD) lks_nap(50);
+    return begun == CROWD;
+}
+
 static void a_thousand_waiters_are_cancelled_at_once(void **state)
 {
     struct fixture *f = *state;
@@ -331,8 +344,7 @@ static void a_thousand_waiters_are_cancelled_at_once(void **state)
     set(f, 1);
     for (size_t i = 0; i < CROWD; i++)
         start_wait(&waits[i], new_latch(f->client, f->key));
-    LKS_EVENTUALLY(subscribers(f->channel) == 1, 5000); /* some have not come so far */
-    lks_nap(100);
+    LKS_EVENTUALLY(has_begun(waits), 20000); /* some are not subscribed so far */
     double cancelled_at_ms = lks_now_ms();
     for (size_t i = 0; i < CROWD; i++)
         lk_latch_cancel(waits[i].latch);
@@ -348,7 +360,7 @@ static void a_thousand_waiters_are_cancelled_at_once(void **state)
     free(waits);
 }
 
-/* ---- bad use ------------------------------------------------------------------------------------------------- */
+/* ---- bad use --------------------------------------------------------------------------------- */
 
 static void bad_arguments_are_told(void **state)
 {

@@ -1,6 +1,7 @@
 /*
- * Permits with leases on a real server: what lies on the wire, all or none, what comes back by itself.
- * Numbers in brackets are those of the checklist of cases for clients that share keys with Redisson.
+ * Permits with leases on a real server: what lies on the wire, all or none, what comes back by
+ * itself. Numbers in brackets are those of the checklist of cases for clients that share keys with
+ * Redisson.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +113,7 @@ static void let_a_peer_take(struct fixture *f, const char *score)
     lk_reply_free(reply);
 }
 
-/* ---- on the wire ----------------------------------------------------------------------------------------- */
+/* ---- on the wire ----------------------------------------------------------------------------- */
 
 static void an_id_is_16_raw_bytes_with_its_end(void **state) /* [60] */
 {
@@ -225,7 +226,7 @@ static void a_permit_without_lease_has_redissons_score(void **state)
     assert_int_equal(take_for(f, &permit, 1, LEASE_MS), LK_BUSY);
 }
 
-/* ---- all or none ------------------------------------------------------------------------------------------- */
+/* ---- all or none ----------------------------------------------------------------------------- */
 
 static void many_are_taken_all_or_none(void **state)
 {
@@ -280,7 +281,7 @@ static void the_longest_list_is_taken_and_a_longer_one_is_refused(void **state)
     free(list);
 }
 
-/* ---- leases ------------------------------------------------------------------------------------------------- */
+/* ---- leases ---------------------------------------------------------------------------------- */
 
 static void an_expired_permit_comes_back_exactly_once(void **state) /* [60] */
 {
@@ -324,7 +325,7 @@ static void a_lease_is_begun_anew_by_hand(void **state)
     assert_usage(f, 1, 0);
 }
 
-/* ---- how many there are --------------------------------------------------------------------------------------- */
+/* ---- how many there are ---------------------------------------------------------------------- */
 
 static void the_number_counts_those_that_are_out_too(void **state)
 {
@@ -346,7 +347,7 @@ static void the_number_counts_those_that_are_out_too(void **state)
     assert_usage(f, 1, 0);
 }
 
-/* ---- bad use ---------------------------------------------------------------------------------------------------- */
+/* ---- bad use --------------------------------------------------------------------------------- */
 
 static void bad_arguments_are_told(void **state)
 {
@@ -418,7 +419,7 @@ static void keys_of_another_type_are_an_error_and_stay(void **state)
     assert_string_equal(LKS_TEXT(server, "GET", f->key), "2");
 }
 
-/* ---- events ---------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 struct notes {
     char line[200];

@@ -1,7 +1,7 @@
 /*
- * Waiting for permits with leases, and a permit as a lock. The fallback timer is ten seconds here, so
- * whatever comes sooner came by a message, a lease or a break. Numbers in brackets are those of the
- * checklist of cases for clients that share keys with Redisson.
+ * Waiting for permits with leases, and a permit as a lock. The fallback timer is ten seconds here,
+ * so whatever comes sooner came by a message, a lease or a break. Numbers in brackets are those of
+ * the checklist of cases for clients that share keys with Redisson.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -98,7 +98,7 @@ static void assert_usage(struct fixture *f, int64_t available, int64_t acquired)
     assert_int_equal(usage.acquired, acquired);
 }
 
-/* ---- an acquire on its own thread ------------------------------------------------------------------------- */
+/* ---- an acquire on its own thread ------------------------------------------------------------ */
 
 struct wait {
     lk_permits *permits;
@@ -107,7 +107,7 @@ struct wait {
     pthread_t thread;
     lk_status status; /* below: written by the thread, read after the join */
     double ended_at_ms;
-    atomic_bool is_over;
+    atomic_bool is_begun, is_over;
 };
 
 static void *acquire_main(void *arg)
@@ -115,6 +115,7 @@ static void *acquire_main(void *arg)
     struct wait *wait = arg;
     struct lk_permit_options options = {.wait_ms = 60000};
 
+    atomic_store(&wait->is_begun, true);
     wait->status = lk_permits_acquire(wait->permits, &options, wait->list, wait->count, NULL);
     wait->ended_at_ms = lks_now_ms();
     atomic_store(&wait->is_over, true);
@@ -256,6 +257,17 @@ static void a_release_during_a_break_is_not_slept_through(void **state)
     assert_usage(f, 1, 0);
 }
 
+/* All threads are about to wait: a cancel before the wait has no effect. */
+static bool has_begun(struct wait *waits)
+{
+    size_t begun = 0;
+
+    while (begun < CROWD && atomic_load(&waits[begun].is_begun))
+        begun++;
+    if (begun == CROWD) lks_nap(50);
+    return begun == CROWD;
+}
+
 static void a_thousand_waiters_are_cancelled_at_once(void **state)
 {
     struct fixture *f = *state;
@@ -267,8 +279,7 @@ static void a_thousand_waiters_are_cancelled_at_once(void **state)
     take_for(f, &permit, 1, 60000);
     for (size_t i = 0; i < CROWD; i++)
         start_wait(&waits[i], new_permits(f->client, f->key), 1);
-    LKS_EVENTUALLY(subscribers(f->channel) == 1, 5000); /* some have not come so far */
-    lks_nap(100);
+    LKS_EVENTUALLY(has_begun(waits), 20000); /* some are not subscribed so far */
     double cancelled_at_ms = lks_now_ms();
     for (size_t i = 0; i < CROWD; i++)
         lk_permits_cancel(waits[i].permits);
@@ -284,7 +295,7 @@ static void a_thousand_waiters_are_cancelled_at_once(void **state)
     free(waits);
 }
 
-/* ---- a permit as a lock --------------------------------------------------------------------------------------- */
+/* ---- a permit as a lock ---------------------------------------------------------------------- */
 
 static void count_loss(lk_lock *lock, void *arg)
 {

@@ -1,6 +1,6 @@
 /*
- * The semaphore on a real server: what lies on the wire, what it counts, what it refuses. Numbers in
- * brackets are those of the checklist of cases for clients that share keys with Redisson.
+ * The semaphore on a real server: what lies on the wire, what it counts, what it refuses. Numbers
+ * in brackets are those of the checklist of cases for clients that share keys with Redisson.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ static void assert_free(struct fixture *f, int64_t permits)
     assert_int_equal(available, permits);
 }
 
-/* ---- on the wire ---------------------------------------------------------------------------------------- */
+/* ---- on the wire ----------------------------------------------------------------------------- */
 
 static void it_is_a_number_and_a_release_tells_the_new_total(void **state) /* [59] */
 {
@@ -147,7 +147,7 @@ static void what_it_leaves_besides_the_number_ends_by_itself(void **state)
     lk_reply_free(keys);
 }
 
-/* ---- the number -------------------------------------------------------------------------------------------- */
+/* ---- the number ------------------------------------------------------------------------------ */
 
 static void setting_leaves_alone_what_is_set(void **state)
 {
@@ -232,7 +232,7 @@ static void a_number_below_zero_is_lived_with(void **state)
     lks_monitor_close(monitor);
 }
 
-/* ---- bad use ------------------------------------------------------------------------------------------------- */
+/* ---- bad use --------------------------------------------------------------------------------- */
 
 static void bad_arguments_are_told(void **state)
 {
@@ -342,7 +342,7 @@ static void a_key_that_is_no_number_is_an_error_and_stays(void **state)
     assert_free(f, 1);
 }
 
-/* ---- events ---------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void note_event(const struct lk_event *event, void *arg)
 {

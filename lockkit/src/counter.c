@@ -1,9 +1,9 @@
 /*
  * A step changes a number that has no owner, so a lost answer leaves the number unexplained. Each
  * handle therefore keeps a claim in the server: the number of its last step, written by the script
- * that takes the step. Asked again, the script finds it there and changes nothing; undone, the claim
- * is ahead of the step, which is refused if it comes yet. The claim outlives whatever a connection
- * may still deliver, and vanishes by itself. Threads: the handle's, but for cancelling.
+ * that takes the step. Asked again, the script finds it there and changes nothing; undone, the
+ * claim is ahead of the step, which is refused if it comes yet. The claim outlives whatever a
+ * connection may still deliver, and vanishes by itself. Threads: the handle's, but for cancelling.
  */
 #include "counter.h"
 
@@ -19,7 +19,7 @@
 
 enum { CLAIM_MS = 60000, CLAIM_COMMANDS = 4, STEP_TRIES = 2 };
 
-/* ---- life --------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 lk_status lki_counter_init(struct lki_counter *counter, const char *kind, enum lki_wake_rule rule,
                            lk_client *client, const char *key, char *channel, struct lk_error *err)
@@ -59,7 +59,7 @@ void lki_counter_done(struct lki_counter *counter)
     lki_client_unref(counter->client);
 }
 
-/* ---- checks --------------------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 lk_status lki_counter_check(const struct lki_counter *counter, struct lk_error *err)
 {
@@ -75,7 +75,7 @@ lk_status lki_counter_check_number(int64_t number, int64_t least, const char *wh
                     number, least, INT32_MAX);
 }
 
-/* ---- round trips ------------------------------------------------------------------------------------ */
+/* ---- round trips ----------------------------------------------------------------------------- */
 
 static lk_status send_step(const struct lki_counter *counter, struct lki_step *step,
                            struct lk_error *err)
@@ -187,7 +187,7 @@ lk_status lki_counter_delete(const struct lki_counter *counter, const char *othe
     return LKI_FAIL(err, LK_NOT_OWNER, "%s: there is none", counter->key);
 }
 
-/* ---- waiting ---------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 struct lki_pursuit lki_counter_pursuit(struct lki_counter *counter, int64_t units, int64_t wait_ms)
 {

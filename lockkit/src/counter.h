@@ -44,7 +44,7 @@ LK_MUST_CHECK lk_status lki_counter_name_claim(struct lki_counter *counter, stru
 /* INVALID when there is none (NULL), its client is closed, or this process was forked. */
 LK_MUST_CHECK lk_status lki_counter_check(const struct lki_counter *counter, struct lk_error *err);
 
-/* INVALID unless the number is one of least...INT32_MAX, as Java's clients count; what: in words. */
+/* INVALID unless the number is one of least...INT32_MAX, as Java's clients count. */
 LK_MUST_CHECK lk_status lki_counter_check_number(int64_t number, int64_t least, const char *what,
                                                  struct lk_error *err);
 
@@ -62,8 +62,9 @@ struct lki_step {
  * Take a step: a lost answer is asked for again, and the handle's claim in the server tells a
  * command that comes twice, or late.
  *
- * Returns  OK; UNKNOWN: it may have come, or come yet, and is_unsettled is true until it is settled:
- *          by itself, or by its undoing; UNREACHABLE, BUSY, SERVER, NO_MEMORY: it did not come.
+ * Returns  OK; UNKNOWN: it may have come, or come yet, and is_unsettled is true until it is
+ *          settled: by itself, or by its undoing; UNREACHABLE, BUSY, SERVER, NO_MEMORY: it did not
+ *          come.
  */
 LK_MUST_CHECK lk_status lki_counter_step(struct lki_counter *counter, struct lki_step *step,
                                          struct lk_error *err);
@@ -76,8 +77,8 @@ LK_MUST_CHECK lk_status lki_counter_get(const struct lki_counter *counter, int64
 LK_MUST_CHECK lk_status lki_counter_try_set(const struct lki_counter *counter, int64_t number,
                                             const char *message, struct lk_error *err);
 
-/* Delete it, with another key unless that is NULL, and publish a message unless that is NULL. OK, or
-   NOT_OWNER when there was none. */
+/* Delete it, with another key unless that is NULL, and publish a message unless that is NULL. OK,
+   or NOT_OWNER when there was none. */
 LK_MUST_CHECK lk_status lki_counter_delete(const struct lki_counter *counter, const char *other_key,
                                            const char *message, struct lk_error *err);
 

@@ -1,6 +1,6 @@
 /*
- * The latch. A count-down whose answer was lost is repeated under its number, so it counts once; the
- * numbering is counter.c's. Threads as latch.h says.
+ * The latch. A count-down whose answer was lost is repeated under its number, so it counts once;
+ * the numbering is counter.c's. Threads as latch.h says.
  */
 #include "lockkit/latch.h"
 
@@ -67,10 +67,12 @@ lk_status lk_latch_count_down(lk_latch *latch, struct lk_error *err)
     lk_status status = check(latch, err);
 
     if (status != LK_OK) return status;
+    int64_t counted = latch->base.is_unsettled ? 0 : 1; /* else it was told of */
     status = lki_counter_step(&latch->base, &step, err);
     lki_counter_emit(
         &latch->base,
-        (struct lk_event){.type = LK_EVENT_RELEASE, .status = status, .attempts = 1, .count = 1},
+        (struct lk_event){
+            .type = LK_EVENT_RELEASE, .status = status, .attempts = 1, .count = counted},
         begin);
     return status;
 }

@@ -1,6 +1,6 @@
 /*
- * Some permits of one semaphore as its scripts see them: for the handle that knows permits by id, and
- * for the lock that is one permit.
+ * Some permits of one semaphore as its scripts see them: for the handle that knows permits by id,
+ * and for the lock that is one permit.
  */
 #ifndef LKI_PERMIT_LIST_H
 #define LKI_PERMIT_LIST_H

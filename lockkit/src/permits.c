@@ -17,6 +17,8 @@
 
 enum { UNDO_MAX_MS = 100 };
 
+static const int64_t longest_ms = 100LL * 365 * 24 * 60 * 60 * 1000; /* that is told from none */
+
 struct lk_permits {
     struct lki_counter base;
     char *timeouts; /* owned */
@@ -78,7 +80,7 @@ static lk_status run_integer(const struct lki_permit_list *list, const char *scr
     return LK_OK;
 }
 
-/* ---- acquire -------------------------------------------------------------------------------------------- */
+/* ---- acquire --------------------------------------------------------------------------------- */
 
 struct attempt {
     struct lki_permit_list list;
@@ -94,7 +96,8 @@ static void undo(const struct attempt *attempt)
 
 static int64_t lease_end(int64_t sent_at, int64_t lease_ms)
 {
-    return lease_ms < 0 ? INT64_MAX : lki_lease_end(sent_at, lease_ms);
+    if (lease_ms < 0) return INT64_MAX;
+    return lki_lease_end(sent_at, lease_ms < longest_ms ? lease_ms : longest_ms);
 }
 
 /* Asked again when the answer was lost: the ids are the same, so they are taken once. */
@@ -203,18 +206,21 @@ lk_status lk_permits_acquire(lk_permits *permits, const struct lk_permit_options
     if (status != LK_OK) return status;
     struct lk_permit *list = calloc(count, sizeof *list);
     struct lki_permit_id *ids = calloc(count, sizeof *ids);
-    status = list && ids ? draw_ids(list, ids, count, err)
-                         : LKI_FAIL(err, LK_NO_MEMORY, "%zu permits", count);
-    if (status == LK_OK) status = acquire(permits, options, list, ids, count, err);
-    if (status == LK_OK) memcpy(out, list, count * sizeof *out);
+    if (list && ids) {
+        status = draw_ids(list, ids, count, err);
+        if (status == LK_OK) status = acquire(permits, options, list, ids, count, err);
+        if (status == LK_OK) memcpy(out, list, count * sizeof *out);
+    } else {
+        status = LKI_FAIL(err, LK_NO_MEMORY, "%zu permits", count);
+    }
     free(list);
     free(ids);
     return status;
 }
 
-/* ---- what is done with a permit --------------------------------------------------------------------------- */
+/* ---- what is done with a permit -------------------------------------------------------------- */
 
-/* Asked again when the answer was lost: if none is out then, they went the first time, or by then. */
+/* Asked again when the answer was lost: if none is out then, the first time did it. */
 static lk_status give_surely(const struct lki_permit_list *list, struct lk_error *err)
 {
     bool is_none = false;
@@ -321,7 +327,7 @@ int64_t lk_permit_remaining_ms(const struct lk_permit *permit)
     return left > 0 ? (left + NS_PER_MS - 1) / NS_PER_MS : 0;
 }
 
-/* ---- the number ------------------------------------------------------------------------------------------- */
+/* ---- the number ------------------------------------------------------------------------------ */
 
 lk_status lk_permits_try_set(lk_permits *permits, int64_t count, struct lk_error *err)
 {
@@ -352,8 +358,8 @@ lk_status lk_permits_usage(lk_permits *permits, struct lk_permits_usage *out, st
     lk_reply *reply = NULL;
     lk_status status = check(permits, err);
 
-    if (status == LK_OK && !out) status = LKI_FAIL(err, LK_INVALID, "no result (NULL)");
     if (status != LK_OK) return status;
+    if (!out) return LKI_FAIL(err, LK_INVALID, "no result (NULL)");
     struct lki_permit_list none = list_of(permits, NULL, 0);
     status = lki_permits_run(&none, "permits_usage", NULL, lki_client_deadline(none.client, 0),
                              &reply, err);

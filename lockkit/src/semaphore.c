@@ -1,8 +1,8 @@
 /*
- * The semaphore without owners. An acquire whose answer was lost is asked for again, and undone when
- * it does not succeed; a release is repeated until it is confirmed. What could be settled neither way
- * is settled first thing by the handle's next change. The numbering is counter.c's. Threads as
- * semaphore.h says.
+ * The semaphore without owners. An acquire whose answer was lost is asked for again, and undone
+ * when it does not succeed; a release is repeated until it is confirmed. What could be settled
+ * neither way is settled first thing by the handle's next change. The numbering is counter.c's.
+ * Threads as semaphore.h says.
  */
 #include "lockkit/semaphore.h"
 
@@ -64,7 +64,7 @@ static void emit(const lk_semaphore *semaphore, lk_event_type type, lk_status st
                      begin);
 }
 
-/* ---- giving ----------------------------------------------------------------------------------------- */
+/* ---- giving ---------------------------------------------------------------------------------- */
 
 /* An acquire that may have been answered by nobody did not happen, from here on. */
 static lk_status undo(lk_semaphore *semaphore, int64_t limit_ms, struct lk_error *err)
@@ -126,8 +126,9 @@ lk_status lk_semaphore_release(lk_semaphore *semaphore, int64_t permits, struct 
 
     if (status == LK_OK) status = lki_counter_check_number(permits, 0, "permits", err);
     if (status != LK_OK || permits == 0) return status;
+    int64_t moved = semaphore->unfinished == 0 ? permits : 0; /* else they were told of */
     status = change(semaphore, permits, err);
-    emit(semaphore, LK_EVENT_RELEASE, status, permits, 1, begin);
+    emit(semaphore, LK_EVENT_RELEASE, status, moved, 1, begin);
     return status;
 }
 
@@ -140,7 +141,7 @@ lk_status lk_semaphore_add(lk_semaphore *semaphore, int64_t permits, struct lk_e
     return change(semaphore, permits, err);
 }
 
-/* ---- taking ------------------------------------------------------------------------------------------- */
+/* ---- taking ---------------------------------------------------------------------------------- */
 
 struct attempt {
     lk_semaphore *semaphore;
@@ -198,8 +199,9 @@ lk_status lk_semaphore_drain(lk_semaphore *semaphore, int64_t *out_permits, stru
     struct attempt attempt = {.semaphore = semaphore};
     lk_status status = check(semaphore, err);
 
-    if (status == LK_OK && !out_permits) status = LKI_FAIL(err, LK_INVALID, "no result (NULL)");
-    if (status == LK_OK) status = take(&attempt, 0, err);
+    if (status != LK_OK) return status;
+    if (!out_permits) return LKI_FAIL(err, LK_INVALID, "no result (NULL)");
+    status = take(&attempt, 0, err);
     if (status == LK_OK) *out_permits = attempt.taken;
     return status;
 }
@@ -209,7 +211,7 @@ void lk_semaphore_cancel(lk_semaphore *semaphore)
     if (semaphore) lki_counter_cancel(&semaphore->base);
 }
 
-/* ---- the number --------------------------------------------------------------------------------------- */
+/* ---- the number ------------------------------------------------------------------------------ */
 
 lk_status lk_semaphore_try_set(lk_semaphore *semaphore, int64_t permits, struct lk_error *err)
 {

@@ -226,7 +226,7 @@ void lki_hub_leave(struct lki_hub *hub, struct lki_waiter *waiter)
     *(waiter->next ? &waiter->next->prev : &channel->last) = waiter->prev;
     waiter->channel = NULL;
     if (waiter->is_woken) wake_locked(channel, waiter->units);
-    if (!channel->first) channel->idle_since = waiter->is_alone ? INT64_MIN : lki_clock_now();
+    if (!channel->first) channel->idle_since = waiter->is_alone ? 0 : lki_clock_now();
     (void)pthread_mutex_unlock(&hub->mutex);
 }
 

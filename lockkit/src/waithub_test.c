@@ -541,6 +541,21 @@ static void an_unused_subscription_ends_after_a_while_and_can_come_back(void **s
     leave(0);
 }
 
+static void a_channel_that_nobody_else_joins_is_not_kept(void **state)
+{
+    (void)state;
+    join(2, "settle");
+    world.waiters[1].is_alone = true;
+    join(1, "own");
+    leave(1);
+    int64_t begin = lki_clock_now();
+    settle(); /* something to do: it looks at its channels */
+
+    assert_true(reaches(&server.unsubscribe_count, 1));
+    assert_true(lki_clock_now() - begin < 500LL * NS_PER_MS);
+    leave(2);
+}
+
 #define HUB_TEST(name) cmocka_unit_test_setup_teardown(name, start_hub, stop_hub)
 
 int main(void)
@@ -560,6 +575,7 @@ int main(void)
         HUB_TEST(a_refused_subscription_is_asked_for_again_with_pauses),
         HUB_TEST(a_server_that_throws_us_out_is_not_asked_in_a_spin),
         HUB_TEST(an_unused_subscription_ends_after_a_while_and_can_come_back),
+        HUB_TEST(a_channel_that_nobody_else_joins_is_not_kept),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
