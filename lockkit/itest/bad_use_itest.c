@@ -1,42 +1,18 @@
 /*
  * What nobody should do with a lock: it gets a status, at once, and never a crash or a hang. Each
- * case goes through all kinds. What a fork leaves behind is in fork_itest.c.
+ * case goes through all kinds. What ends waits is in cancel_itest.c, what a fork leaves behind in
+ * fork_itest.c.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lk_support.h"
+#include "lk_kinds.h"
 
-enum { CROWD = 1000, STACK_BYTES = 64 * 1024, SOON_MS = 2000 };
+enum { SOON_MS = 2000 };
 
 static struct lks_server *server;
-
-/* ---- the kinds ------------------------------------------------------------------------------------------- */
-
-typedef lk_lock *maker(lk_client *client, const char *key, struct lk_error *err);
-
-/* A fair lock has options besides. */
-static lk_lock *new_fair(lk_client *client, const char *key, struct lk_error *err)
-{
-    return lk_fair_new(client, key, NULL, err);
-}
-
-static const struct {
-    const char *name;
-    maker *make;
-} kinds[] = {
-    {"mutex", lk_mutex_new},
-    {"reentrant", lk_reentrant_new},
-    {"non-reentrant", lk_non_reentrant_new},
-    {"spin", lk_spin_new},
-    {"fenced", lk_fenced_new},
-    {"fair", new_fair},
-};
-
-enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 struct fixture {
     lk_client *client;
@@ -78,11 +54,7 @@ static int tear_down(void **state)
 
 static lk_lock *make(struct fixture *f, size_t kind, const char *key)
 {
-    struct lk_error err = {0};
-    lk_lock *lock = kinds[kind].make(f->client, key, &err);
-
-    if (!lock) fail_msg("%s: %s", kinds[kind].name, err.text);
-    return lock;
+    return lks_lock_of_kind(kind, f->client, key);
 }
 
 /* A key that no other test has. */
@@ -107,7 +79,7 @@ static void null_is_answered(void **state)
 {
     struct fixture *f = *state;
     lk_lock *mutex = make(f, 0, fresh_key());
-    lk_lock *fair = make(f, KINDS - 1, fresh_key());
+    lk_lock *fair = make(f, LKS_KINDS - 1, fresh_key());
     lk_reply *reply = NULL;
     lk_status statuses[1];
 
@@ -151,7 +123,7 @@ static void what_makes_no_lock_is_invalid(void **state)
 
     memset(long_key, 'k', sizeof long_key);
     long_key[513] = '\0';
-    for (size_t i = 0; i < KINDS; i++) {
+    for (size_t i = 0; i < LKS_KINDS; i++) {
         const struct {
             lk_client *client;
             const char *key;
@@ -160,10 +132,10 @@ static void what_makes_no_lock_is_invalid(void **state)
         for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
             struct lk_error err = {0};
 
-            assert_null(kinds[i].make(rows[k].client, rows[k].key, &err));
+            assert_null(lks_kinds[i].make(rows[k].client, rows[k].key, &err));
             assert_int_equal(err.code, LK_INVALID);
             assert_true(strlen(err.text) > 5);
-            assert_null(kinds[i].make(rows[k].client, rows[k].key, NULL));
+            assert_null(lks_kinds[i].make(rows[k].client, rows[k].key, NULL));
         }
     }
 }
@@ -179,7 +151,7 @@ static void options_out_of_range_are_refused_before_anything_is_sent(void **stat
     };
     struct fixture *f = *state;
 
-    for (size_t i = 0; i < KINDS; i++) {
+    for (size_t i = 0; i < LKS_KINDS; i++) {
         lk_lock *lock = make(f, i, fresh_key());
         lk_lock *multi = lk_multi_new(&lock, 1, NULL, NULL);
         unsigned before = atomic_load(&f->round_trips);
@@ -204,18 +176,23 @@ static void options_out_of_range_are_refused_before_anything_is_sent(void **stat
     }
 }
 
+static void await_end(const char *key)
+{
+    LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", key) == 0, 1000);
+}
+
 /* 9 of the checklist in redisson.md: there a lease of 0 deletes the key and is called a success. */
 static void the_shortest_lease_is_held_and_ends(void **state)
 {
     struct fixture *f = *state;
 
-    for (size_t i = 0; i < KINDS; i++) {
+    for (size_t i = 0; i < LKS_KINDS; i++) {
         const char *key = fresh_key();
         lk_lock *lock = make(f, i, key);
         lk_status status = acquire(lock, 0, 10, NULL);
 
         assert_true(status == LK_OK || status == LK_LOST); /* on a busy machine */
-        LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", key) == 0, 1000);
+        await_end(key);
         assert_false(lk_held(lock));
         assert_int_equal(lk_lock_release(lock, NULL), status == LK_OK ? LK_NOT_OWNER : LK_OK);
         assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
@@ -227,7 +204,7 @@ static void what_was_given_back_is_given_back_once(void **state)
 {
     struct fixture *f = *state;
 
-    for (size_t i = 0; i < KINDS; i++) {
+    for (size_t i = 0; i < LKS_KINDS; i++) {
         const char *key = fresh_key();
         lk_lock *lock = make(f, i, key);
         lk_lock *other = make(f, i, key);
@@ -252,12 +229,12 @@ static void a_key_that_is_something_else_stays_what_it_is(void **state)
 {
     struct fixture *f = *state;
 
-    for (size_t i = 0; i < KINDS; i++) {
+    for (size_t i = 0; i < LKS_KINDS; i++) {
         const char *key = fresh_key();
         lk_lock *lock = make(f, i, key);
         struct lk_error err = {0};
         lk_reply *reply = NULL;
-        bool is_mutex = kinds[i].make == lk_mutex_new;
+        bool is_mutex = lks_kinds[i].make == lk_mutex_new;
 
         assert_int_equal(acquire(lock, 0, 0, NULL), LK_OK);
         LKS_DO(server, "DEL", key);
@@ -286,7 +263,7 @@ static void names_with_stray_braces_work(void **state)
                                         "\xff\x01\xc3"};
     struct fixture *f = *state;
 
-    for (size_t i = 0; i < KINDS; i++) {
+    for (size_t i = 0; i < LKS_KINDS; i++) {
         for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
             lk_lock *lock = make(f, i, names[k]);
             lk_lock *other = make(f, i, names[k]);
@@ -309,20 +286,20 @@ static void names_with_stray_braces_work(void **state)
 static void after_the_client_was_closed_nothing_works_and_nothing_breaks(void **state)
 {
     struct fixture *f = *state;
-    lk_lock *locks[KINDS + 1];
-    lk_lock *again[KINDS];
+    lk_lock *locks[LKS_KINDS + 1];
+    lk_lock *again[LKS_KINDS];
     lk_reply *reply = NULL;
 
-    for (size_t i = 0; i < KINDS; i++) {
+    for (size_t i = 0; i < LKS_KINDS; i++) {
         locks[i] = make(f, i, fresh_key());
         again[i] = make(f, i, fresh_key());
         assert_int_equal(
             lk_lock_acquire(locks[i], &(struct lk_lock_options){.is_renewed = true}, NULL), LK_OK);
     }
-    locks[KINDS] = lk_multi_new(again, 1, NULL, NULL);
+    locks[LKS_KINDS] = lk_multi_new(again, 1, NULL, NULL);
     lk_client_close(f->client);
 
-    for (size_t i = 0; i <= KINDS; i++) {
+    for (size_t i = 0; i <= LKS_KINDS; i++) {
         struct lk_error err = {0};
 
         assert_int_equal(acquire(locks[i], 1000, 0, &err), LK_INVALID);
@@ -332,119 +309,19 @@ static void after_the_client_was_closed_nothing_works_and_nothing_breaks(void **
         assert_int_equal(lk_mutex_run(locks[i], NULL, &f->eval, &reply, NULL), LK_INVALID);
         assert_int_equal(lk_lock_renew(locks[i], 0, NULL), LK_INVALID);
         lk_lock_cancel(locks[i]);
-        assert_int_equal(lk_lock_release(locks[i], NULL), i < KINDS ? LK_INVALID : LK_OK);
+        assert_int_equal(lk_lock_release(locks[i], NULL), i < LKS_KINDS ? LK_INVALID : LK_OK);
         (void)lk_held(locks[i]);
     }
-    for (size_t i = 0; i < KINDS; i++) {
+    for (size_t i = 0; i < LKS_KINDS; i++) {
         assert_int_equal(acquire(again[i], 0, 0, NULL), LK_INVALID);
         assert_null(lk_multi_new(&again[i], 1, NULL, NULL));
     }
     assert_null(reply);
-    for (size_t i = KINDS + 1; i-- > 0;)
+    for (size_t i = LKS_KINDS + 1; i-- > 0;)
         lk_lock_free(locks[i]);
-    for (size_t i = 0; i < KINDS; i++)
+    for (size_t i = 0; i < LKS_KINDS; i++)
         lk_lock_free(again[i]);
     f->client = NULL;
-}
-
-struct wait {
-    lk_lock *lock;
-    pthread_t thread;
-    lk_status status; /* below: read after the join */
-    struct lk_error err;
-};
-
-static void *acquire_main(void *arg)
-{
-    struct wait *wait = arg;
-
-    wait->status = acquire(wait->lock, 60000, 0, &wait->err);
-    return NULL;
-}
-
-static void start_wait(struct wait *wait, lk_lock *lock)
-{
-    pthread_attr_t small;
-
-    *wait = (struct wait){.lock = lock};
-    assert_int_equal(pthread_attr_init(&small), 0);
-    assert_int_equal(pthread_attr_setstacksize(&small, STACK_BYTES), 0);
-    assert_int_equal(pthread_create(&wait->thread, &small, acquire_main, wait), 0);
-    assert_int_equal(pthread_attr_destroy(&small), 0);
-}
-
-static void closing_the_client_ends_its_waits(void **state)
-{
-    struct fixture *f = *state;
-    lk_client *holder_client = lks_client(server);
-    lk_lock *holders[KINDS], *members[KINDS];
-    struct wait waits[2 * KINDS]; /* each as itself, and as part of a multi lock */
-
-    for (size_t i = 0; i < KINDS; i++) {
-        const char *key = fresh_key();
-        unsigned before = atomic_load(&f->round_trips);
-
-        holders[i] = kinds[i].make(holder_client, key, NULL);
-        assert_int_equal(acquire(holders[i], 0, 0, NULL), LK_OK);
-        members[i] = make(f, i, key);
-        start_wait(&waits[2 * i], make(f, i, key));
-        start_wait(&waits[2 * i + 1], lk_multi_new(&members[i], 1, NULL, NULL));
-        LKS_EVENTUALLY(atomic_load(&f->round_trips) >= before + 4, 5000);
-    }
-    double begin = lks_now_ms();
-    lk_client_close(f->client);
-    for (size_t i = 0; i < (size_t)2 * KINDS; i++) {
-        assert_int_equal(pthread_join(waits[i].thread, NULL), 0);
-        assert_int_equal(waits[i].status, LK_INVALID);
-        assert_int_equal(waits[i].err.code, LK_INVALID);
-        lk_lock_free(waits[i].lock);
-    }
-
-    assert_true(lks_now_ms() - begin < SOON_MS);
-    for (size_t i = 0; i < KINDS; i++) {
-        assert_int_equal(lk_lock_release(holders[i], NULL), LK_OK);
-        lk_lock_free(holders[i]);
-        lk_lock_free(members[i]);
-    }
-    lk_client_close(holder_client);
-    f->client = NULL;
-}
-
-/* ---- a crowd -------------------------------------------------------------------------------------------------- */
-
-static void cancel_a_thousand(struct fixture *f, size_t kind)
-{
-    static struct wait waits[CROWD];
-    const char *key = fresh_key();
-    lk_lock *holder = make(f, kind, key);
-    unsigned before = atomic_load(&f->round_trips);
-
-    assert_int_equal(acquire(holder, 0, 0, NULL), LK_OK);
-    for (size_t i = 0; i < CROWD; i++)
-        start_wait(&waits[i], make(f, kind, key));
-    LKS_EVENTUALLY(atomic_load(&f->round_trips) >= before + CROWD, 20000);
-    double begin = lks_now_ms();
-    for (size_t i = 0; i < CROWD; i++)
-        lk_lock_cancel(waits[i].lock);
-    for (size_t i = 0; i < CROWD; i++) {
-        assert_int_equal(pthread_join(waits[i].thread, NULL), 0);
-        assert_int_equal(waits[i].status, LK_CANCELLED);
-        lk_lock_free(waits[i].lock);
-    }
-    print_message("# %s: a thousand waits ended in %.0f ms\n", kinds[kind].name,
-                  lks_now_ms() - begin);
-
-    assert_true(lks_now_ms() - begin < 20000); /* a fair one rewrites its queue each time */
-    assert_int_equal(lk_lock_release(holder, NULL), LK_OK);
-    assert_int_equal(acquire(holder, 0, 0, NULL), LK_OK); /* nobody is left in a queue */
-    assert_int_equal(lk_lock_release(holder, NULL), LK_OK);
-    lk_lock_free(holder);
-}
-
-static void a_thousand_waits_are_cancelled_at_once(void **state)
-{
-    for (size_t i = 0; i < KINDS; i++)
-        cancel_a_thousand(*state, i);
 }
 
 #define BAD_USE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -474,8 +351,6 @@ int main(void)
         BAD_USE_TEST(a_key_that_is_something_else_stays_what_it_is),
         BAD_USE_TEST(names_with_stray_braces_work),
         BAD_USE_TEST(after_the_client_was_closed_nothing_works_and_nothing_breaks),
-        BAD_USE_TEST(closing_the_client_ends_its_waits),
-        BAD_USE_TEST(a_thousand_waits_are_cancelled_at_once),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -300,6 +300,35 @@ static void an_error_answer_is_an_answer(void **state)
     lk_client_close(client);
 }
 
+static void words_of_any_length_and_number_arrive_as_they_are(void **state)
+{
+    static const size_t lens[] = {0, 1, 9, 10, 11, 99, 100, 999, 1000};
+    enum { COUNT = sizeof lens / sizeof lens[0] };
+    static const char bytes[1000] = "\r\n$3\r\n\0*1";
+    lk_client *client = lks_client(server);
+    struct lk_bytes push[2 + COUNT] = {LK_BYTES("RPUSH"), lk_bytes_of(lks_key(server, "words"))};
+    struct lk_bytes range[] = {LK_BYTES("LRANGE"), push[1], LK_BYTES("0"), LK_BYTES("-1")};
+    struct lk_command commands[] = {{push, 2 + COUNT}, {range, 4}};
+    lk_reply *replies[2] = {NULL};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++)
+        push[2 + i] = (struct lk_bytes){lens[i] > 0 ? bytes : NULL, lens[i]};
+    assert_int_equal(lk_client_call(client, commands, 2, 0, replies, NULL), LK_OK);
+
+    assert_int_equal(lk_reply_integer(replies[0], 0), COUNT);
+    assert_int_equal(lk_reply_count(replies[1]), COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        struct lk_bytes word = lk_reply_bytes(lk_reply_at(replies[1], i));
+
+        assert_int_equal(word.len, lens[i]);
+        assert_memory_equal(word.data, bytes, lens[i]);
+    }
+    lk_reply_free(replies[0]);
+    lk_reply_free(replies[1]);
+    lk_client_close(client);
+}
+
 static void megabytes_go_out_and_come_back_whole(void **state)
 {
     enum { LEN = 3000001 };
@@ -402,6 +431,7 @@ int main(void)
         cmocka_unit_test(an_exhausted_pool_is_busy_in_time_and_says_why),
         cmocka_unit_test(a_pool_is_no_larger_than_it_may_be),
         cmocka_unit_test(an_error_answer_is_an_answer),
+        cmocka_unit_test(words_of_any_length_and_number_arrive_as_they_are),
         cmocka_unit_test(megabytes_go_out_and_come_back_whole),
         cmocka_unit_test(closing_leaves_nothing_behind),
         cmocka_unit_test(connections_are_not_inherited_by_programs_we_start),

@@ -1,88 +1,23 @@
 /*
- * The n-th fault loop of the fair lock: every operation, with its n-th call to Redis refused, answered
- * by an error, or done with the reply lost. Nobody stays behind in the queue, and somebody else gets
- * the lock in the end.
- * link: -Wl,--wrap=lki_redis_exchange
+ * The n-th fault loop of the fair lock: every operation, with its n-th call to Redis refused,
+ * answered by an error, or done with the reply lost. Nobody stays behind in the queue, and somebody
+ * else gets the lock in the end.
+ * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive
  */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
-#include "../src/error.h"
-#include "../src/redis.h"
 #include "lk_fair.h"
+#include "lk_fault.h"
 
 enum { LEASE_MS = 400, CALLS_MAX = 12 };
 
-enum fault_kind { REFUSED, ERROR_ANSWER, REPLY_LOST, FAULT_KINDS };
-static const char *const kind_names[] = {"refused", "error answer", "reply lost"};
+static const enum lks_fault_kind kinds[] = {LKS_REFUSED, LKS_ERROR_ANSWER, LKS_REPLY_LOST};
 
 static struct lks_server *server;
 
-/* ---- the seam ------------------------------------------------------------------------------------------ */
-
-static struct {
-    pthread_t thread; /* only its round trips are counted */
-    bool is_armed;    /* of that thread */
-    int left;         /* calls until the fault */
-    bool is_hit;
-    bool goes_on; /* every later call is refused */
-    enum fault_kind kind;
-} fault;
-
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-lk_status __real_lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
-                                    size_t count, int64_t deadline, lk_reply **replies,
-                                    struct lk_error *err);
-lk_status __wrap_lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
-                                    size_t count, int64_t deadline, lk_reply **replies,
-                                    struct lk_error *err);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
-
-static bool is_faulty_call(void)
-{
-    if (!fault.is_armed || !pthread_equal(pthread_self(), fault.thread)) return false;
-    fault.left--;
-    return fault.left == 0 || (fault.left < 0 && fault.goes_on);
-}
-
-lk_status __wrap_lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
-                                    size_t count, int64_t deadline, lk_reply **replies,
-                                    struct lk_error *err)
-{
-    static const struct lk_bytes nonsense = {.data = "NO-SUCH-COMMAND", .len = 15};
-    static const struct lk_command error = {&nonsense, 1};
-    bool is_faulty = is_faulty_call();
-    enum fault_kind kind = fault.left < 0 ? REFUSED : fault.kind;
-
-    if (is_faulty) {
-        assert_int_equal(count, 1);
-        fault.is_hit = true;
-        if (kind == REFUSED) (void)shutdown(lki_redis_fd(redis), SHUT_RDWR);
-        if (kind == ERROR_ANSWER) commands = &error;
-    }
-    lk_status status = __real_lki_redis_exchange(redis, commands, count, deadline, replies, err);
-    if (!is_faulty || kind != REPLY_LOST || status != LK_OK) return status;
-    lk_reply_free(replies[0]);
-    replies[0] = NULL;
-    (void)shutdown(lki_redis_fd(redis), SHUT_RDWR);
-    return LKI_FAIL(err, LK_UNKNOWN, "the reply was lost");
-}
-
-static void arm(enum fault_kind kind, int n, bool goes_on)
-{
-    fault.thread = pthread_self();
-    fault.kind = kind;
-    fault.left = n;
-    fault.goes_on = goes_on;
-    fault.is_hit = false;
-    fault.is_armed = true;
-}
-
-/* ---- the operations -------------------------------------------------------------------------------------- */
+/* ---- the operations -------------------------------------------------------------------------- */
 
 struct fixture {
     lk_client *client, *other_client;
@@ -92,7 +27,6 @@ struct fixture {
 
 static const struct lk_client_options quick = {.backoff_ms = 5, .poll_ms = 50, .command_ms = 200};
 static const struct lkf_foreign holder = {.owner = "f:1", .lease_ms = 30};
-static const struct lkf_foreign waiter = {.owner = "f:2", .lease_ms = 30, .wait_ms = 20};
 
 static void nothing(struct fixture *f)
 {
@@ -107,7 +41,7 @@ static void let_another_hold_it(struct fixture *f)
 static void let_others_hold_and_wait(struct fixture *f)
 {
     let_another_hold_it(f);
-    assert_true(lkf_foreign_try(&f->keys, &waiter) >= 0);
+    lkf_add_dead(&f->keys, "f:2", 50);
 }
 
 static void hold(struct fixture *f)
@@ -185,7 +119,7 @@ static const struct operation {
 
 enum { OPERATIONS = sizeof operations / sizeof operations[0] };
 
-/* ---- the loop ---------------------------------------------------------------------------------------------- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static int set_up(void **state)
 {
@@ -206,26 +140,25 @@ static int tear_down(void **state)
 {
     struct fixture *f = *state;
 
-    fault.is_armed = false;
+    (void)lks_fault_disarm();
     lk_lock_free(f->other);
     lk_client_close(f->other_client);
     free(f);
     return 0;
 }
 
-static bool is_right(enum fault_kind kind, bool goes_on, lk_status status)
+static bool is_right(enum lks_fault_kind kind, lk_status status)
 {
     switch (status) {
-    case LK_OK: /* the fault hit what was not needed, or was asked again */
-        return true;
+    case LK_OK:   /* the fault hit what was not needed, or was asked again */
     case LK_BUSY: /* in vain */
         return true;
     case LK_UNREACHABLE:
-        return kind == REFUSED || kind == REPLY_LOST || goes_on;
+        return kind != LKS_ERROR_ANSWER;
     case LK_UNKNOWN:
-        return kind == REPLY_LOST;
+        return kind == LKS_REPLY_LOST || kind == LKS_LATE;
     case LK_SERVER:
-        return kind == ERROR_ANSWER;
+        return kind == LKS_ERROR_ANSWER;
     case LK_NOT_OWNER:
     case LK_LOST:
     case LK_DEADLOCK:
@@ -247,7 +180,7 @@ static void release_all(struct fixture *f)
 }
 
 /* One run with one fault; false when the operation makes fewer calls than that. */
-static bool run_once(struct fixture *f, const struct operation *operation, enum fault_kind kind,
+static bool run_once(struct fixture *f, const struct operation *operation, enum lks_fault_kind kind,
                      int n, bool goes_on)
 {
     struct lk_error err = {0};
@@ -255,16 +188,17 @@ static bool run_once(struct fixture *f, const struct operation *operation, enum 
     f->client = lks_client_with(server, quick); /* a new one: it has no scripts yet */
     f->lock = lkf_lock(f->client, &f->keys, 100);
     operation->prepare(f);
-    arm(kind, n, goes_on);
+    (goes_on ? lks_fault_arm_for_good : lks_fault_arm)(kind, n);
     lk_status status = operation->run(f, &err);
-    fault.is_armed = false;
+    bool is_hit = lks_fault_disarm();
     const char *token = lk_lock_token(f->lock);
     bool is_queued = token[0] && strstr(lkf_queue(&f->keys), token);
 
     release_all(f);
+    if (kind == LKS_LATE && is_hit) lks_fault_deliver(f->other_client);
     lk_status other = lk_lock_acquire(f->other, &(struct lk_lock_options){.wait_ms = 5000}, NULL);
-    if (!is_right(kind, goes_on, status) || (is_queued && !goes_on) || other != LK_OK) {
-        fail_msg("%s, call %d %s: %s (%s), %s; then %s", operation->name, n, kind_names[kind],
+    if (!is_right(kind, status) || (is_queued && !goes_on) || other != LK_OK) {
+        fail_msg("%s, call %d %s: %s (%s), %s; then %s", operation->name, n, lks_fault_name(kind),
                  lk_status_name(status), err.text, is_queued ? "left behind" : "gone",
                  lk_status_name(other));
     }
@@ -272,28 +206,31 @@ static bool run_once(struct fixture *f, const struct operation *operation, enum 
     assert_true(lkf_is_gone(&f->keys));
     lk_lock_free(f->lock);
     lk_client_close(f->client);
-    return fault.is_hit;
+    return is_hit;
 }
 
 static void no_fault_leaves_anybody_behind(void **state)
 {
     for (size_t i = 0; i < OPERATIONS; i++) {
-        for (int kind = 0; kind < FAULT_KINDS; kind++) {
+        for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0]; kind++) {
             int n = 1;
 
-            while (run_once(*state, &operations[i], (enum fault_kind)kind, n, false))
+            while (run_once(*state, &operations[i], kinds[kind], n, false))
                 assert_true(++n < CALLS_MAX);
             assert_true(n > 1); /* it makes at least one call */
         }
     }
 }
 
-/* What cannot be sent is left to time: the others wait, but not for ever. */
-static void a_server_that_stays_away_leaves_places_to_time(void **state)
+/* What cannot be sent, or arrives when it was given up, is left to time: the others wait for it,
+   but not for ever. */
+static void what_cannot_be_undone_is_left_to_time(void **state)
 {
     for (size_t i = 0; i < OPERATIONS; i++) {
-        for (int n = 1; n < 4; n++)
-            (void)run_once(*state, &operations[i], REPLY_LOST, n, true);
+        for (int n = 1; n < 4; n++) {
+            (void)run_once(*state, &operations[i], LKS_REPLY_LOST, n, true);
+            (void)run_once(*state, &operations[i], LKS_LATE, n, false);
+        }
     }
 }
 
@@ -315,8 +252,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(no_fault_leaves_anybody_behind, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_server_that_stays_away_leaves_places_to_time, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_cannot_be_undone_is_left_to_time, set_up, tear_down),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

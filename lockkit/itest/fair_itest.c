@@ -10,7 +10,7 @@
 
 #include "lk_fair.h"
 
-enum { POLL_MS = 10000, SOON_MS = 1000, HAND_OVERS = 60, WAITERS = 6, CROWD = 1000 };
+enum { POLL_MS = 10000, SOON_MS = 1000, HAND_OVERS = 60, WAITERS = 6, CROWD = 300 };
 
 static struct lks_server *server;
 static const struct lk_lock_options long_wait = {.wait_ms = 60000};
@@ -88,6 +88,11 @@ static void wait_for(struct lkf_wait *wait, struct fixture *f, size_t i)
     lkf_wait_start(wait, &f->keys, f->locks[i], &long_wait);
 }
 
+static void let_it_listen(struct fixture *f, size_t i)
+{
+    LKS_EVENTUALLY(lkf_listeners(&f->keys, lk_lock_token(f->locks[i])) == 1, 5000);
+}
+
 /* It got the lock, soon after a moment. */
 static void has_got_it(struct lkf_wait *wait, double since_ms)
 {
@@ -97,7 +102,7 @@ static void has_got_it(struct lkf_wait *wait, double since_ms)
     }
 }
 
-/* ---- order ----------------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 /* Checklist 45, our side of it. */
 static void the_first_to_come_is_the_first_served(void **state)
@@ -138,7 +143,7 @@ static void a_release_wakes_the_next_at_once(void **state)
     for (size_t i = 0; i < HAND_OVERS; i++) {
         take(f->locks[0]);
         wait_for(&wait, f, 1);
-        LKS_EVENTUALLY(lkf_listeners(&f->keys, lk_lock_token(f->locks[1])) == 1, 5000);
+        let_it_listen(f, 1);
         double released_at_ms = lks_now_ms();
         give_back(f->locks[0]);
         has_got_it(&wait, released_at_ms);
@@ -232,7 +237,7 @@ static void events_tell_the_places(void **state)
     give_back(f->locks[3]);
 }
 
-/* ---- what ends a wait ---------------------------------------------------------------------------------- */
+/* ---- what ends a wait ------------------------------------------------------------------------ */
 
 /* Checklist 46. */
 static void who_gives_up_leaves_and_the_next_moves_up(void **state)
@@ -265,7 +270,7 @@ static void who_is_cancelled_leaves_at_once(void **state)
     wait_for(&cancelled, f, 1);
     wait_for(&patient, f, 2);
     double cancelled_at_ms = lks_now_ms();
-    LKS_EVENTUALLY(lkf_listeners(&f->keys, lk_lock_token(f->locks[1])) == 1, 5000);
+    let_it_listen(f, 1);
     lk_lock_cancel(f->locks[1]);
     assert_int_equal(lkf_wait_finish(&cancelled), LK_CANCELLED);
 
@@ -312,29 +317,32 @@ static void a_release_that_comes_too_late_wakes_the_next_too(void **state)
     give_back(f->locks[1]);
 }
 
+static void cancel_all(struct lkf_wait *waits, size_t count)
+{
+    double begin = lks_now_ms();
+
+    for (size_t i = 0; i < count; i++)
+        lk_lock_cancel(waits[i].lock);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(lkf_wait_finish(&waits[i]), LK_CANCELLED);
+    print_message("# %zu cancelled in %.0f ms\n", count, lks_now_ms() - begin);
+}
+
 static void a_crowd_that_is_cancelled_at_once_leaves_nothing(void **state)
 {
     struct fixture *f = *state;
     static struct lkf_wait waits[CROWD];
-    static lk_lock *locks[CROWD];
 
     take(f->locks[0]);
     for (size_t i = 0; i < CROWD; i++) {
-        locks[i] = lkf_lock(f->clients[i % 2], &f->keys, 0);
-        lkf_wait_start(&waits[i], &f->keys, locks[i], &long_wait);
+        lkf_wait_start(&waits[i], &f->keys, lkf_lock(f->clients[i % 2], &f->keys, 0), &long_wait);
     }
     LKS_EVENTUALLY(lkf_listeners(&f->keys, NULL) == CROWD, 10000);
-    double cancelled_at_ms = lks_now_ms();
-    for (size_t i = 0; i < CROWD; i++)
-        lk_lock_cancel(locks[i]);
-    for (size_t i = 0; i < CROWD; i++)
-        assert_int_equal(lkf_wait_finish(&waits[i]), LK_CANCELLED);
-    print_message("# %d cancelled in %.0f ms\n", CROWD, lks_now_ms() - cancelled_at_ms);
-
+    cancel_all(waits, CROWD);
     LKS_EVENTUALLY(lkf_length(&f->keys) == 0, SOON_MS);
     LKS_EVENTUALLY(lkf_listeners(&f->keys, NULL) == 0, 5000);
     for (size_t i = 0; i < CROWD; i++)
-        lk_lock_free(locks[i]);
+        lk_lock_free(waits[i].lock);
     give_back(f->locks[0]);
 }
 
@@ -360,7 +368,7 @@ static void the_end_of_a_lease_is_the_turn_of_the_next(void **state)
     give_back(f->locks[2]);
 }
 
-/* ---- a hold ----------------------------------------------------------------------------------------------- */
+/* ---- a hold ---------------------------------------------------------------------------------- */
 
 static void it_is_taken_again_and_given_back_as_often(void **state)
 {

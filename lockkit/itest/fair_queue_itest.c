@@ -61,7 +61,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- steps ------------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static void take(struct fixture *f, size_t i)
 {
@@ -103,16 +103,6 @@ static void is_cancelled(struct fixture *f, size_t i)
     assert_int_equal(lkf_wait_finish(&f->waits[i]), LK_CANCELLED);
 }
 
-/* An owner that never asks: its place, and when it counts as dead. */
-static void add_dead(struct fixture *f, const char *owner, long long lives_ms)
-{
-    char score[24];
-
-    (void)snprintf(score, sizeof score, "%lld", lkf_server_ms(&f->keys) + lives_ms);
-    LKS_DO(server, "RPUSH", f->keys.queue, owner);
-    LKS_DO(server, "ZADD", f->keys.timeouts, score, owner);
-}
-
 /* The queue is these owners, in this order. */
 static bool queue_is(struct fixture *f, const char *first, const char *second)
 {
@@ -122,7 +112,7 @@ static bool queue_is(struct fixture *f, const char *first, const char *second)
     return strcmp(lkf_queue(&f->keys), text) == 0;
 }
 
-/* ---- beside foreign clients ----------------------------------------------------------------------------- */
+/* ---- beside foreign clients ------------------------------------------------------------------ */
 
 /* What was published to a channel from now on. */
 static int listen_to(struct fixture *f, const char *owner)
@@ -212,7 +202,7 @@ static void taking_it_shortens_the_foreign_windows_behind(void **state)
     give_back(f, 1);
 }
 
-/* ---- the dead ---------------------------------------------------------------------------------------------- */
+/* ---- the dead -------------------------------------------------------------------------------- */
 
 /* How often fair_acquire ran, told by a step that only it takes. */
 static size_t questions(struct lks_monitor *monitor)
@@ -227,7 +217,7 @@ static void a_dead_head_is_waited_for_without_spinning(void **state)
     struct lks_monitor *monitor = lks_monitor_open(server);
     double begin = lks_now_ms();
 
-    add_dead(f, "dead", 700);
+    lkf_add_dead(&f->keys, "dead", 700);
     wait_for(f, 1);
     assert_int_equal(lkf_wait_finish(&f->waits[1]), LK_OK);
     double took_ms = f->waits[1].ended_at_ms - begin;
@@ -244,9 +234,9 @@ static void a_release_passes_over_the_dead(void **state)
     struct fixture *f = *state;
 
     take(f, 0);
-    add_dead(f, "dead", -1);
-    add_dead(f, "dead too", -1);
-    add_dead(f, "alive", 60000);
+    lkf_add_dead(&f->keys, "dead", -1);
+    lkf_add_dead(&f->keys, "dead too", -1);
+    lkf_add_dead(&f->keys, "alive", 60000);
     int fd = listen_to(f, "alive");
     give_back(f, 0);
     is_told(fd);
@@ -255,7 +245,7 @@ static void a_release_passes_over_the_dead(void **state)
     (void)close(fd);
 }
 
-/* ---- damage (checklist 51) ------------------------------------------------------------------------------------- */
+/* ---- damage (checklist 51) ------------------------------------------------------------------- */
 
 static void a_head_without_a_timeout_gets_one(void **state)
 {
@@ -339,7 +329,7 @@ static void a_queue_that_vanished_is_built_again(void **state)
     give_back(f, 0);
 }
 
-/* Its owner, if it lives, asks once more and gets a place: else Redisson would have it wait for ever. */
+/* Its owner, if it lives, asks again and gets a place. With Redisson alone it waits for ever. */
 static void a_timeout_without_a_place_is_dropped(void **state)
 {
     struct fixture *f = *state;
@@ -391,7 +381,7 @@ static void keys_of_another_type_are_an_error(void **state)
     }
 }
 
-/* ---- windows and clocks -------------------------------------------------------------------------------------- */
+/* ---- windows and clocks ---------------------------------------------------------------------- */
 
 /* Checklist 49: five windows long, with a holder whose lease is no longer than one. */
 static void those_who_live_outlast_their_windows(void **state)
@@ -424,16 +414,18 @@ static void the_window_of_one_who_goes_is_not_taken_off_the_living(void **state)
 
     take(f, 0);
     lkf_wait_start(&wait, &f->keys, patient, &(struct lk_lock_options){.wait_ms = 300000});
-    add_dead(f, "slow", 60000);
+    lkf_add_dead(&f->keys, "slow", 60000);
     (void)snprintf(score, sizeof score, "%lld", lkf_server_ms(&f->keys) + 3000);
     LKS_DO(server, "RPUSH", f->keys.queue, "nearly dead");
     LKS_DO(server, "ZADD", f->keys.timeouts, score, "nearly dead");
+    LKS_DO(server, "RPUSH", f->keys.queue, "lost");
     give_back(f, 0);
     assert_int_equal(lkf_wait_finish(&wait), LK_OK);
     long long left_ms = lkf_score(&f->keys, "slow") - lkf_server_ms(&f->keys);
 
     assert_in_range(left_ms, 4000, 5000); /* time enough to ask again */
     assert_string_equal(LKS_TEXT(server, "ZSCORE", f->keys.timeouts, "nearly dead"), score);
+    assert_int_equal(lkf_score(&f->keys, "lost"), -1); /* not taken for dead long since */
     LKS_DO(server, "DEL", f->keys.queue, f->keys.timeouts);
     assert_int_equal(lk_lock_release(patient, NULL), LK_OK);
     lk_lock_free(patient);
@@ -455,7 +447,7 @@ static void who_is_dropped_by_a_clock_that_is_ahead_queues_again(void **state)
     is_served(f, 1);
 }
 
-/* What clients sent: a monitored text without the steps of scripts, which have the server's clock. */
+/* Whether a client sent a word; the steps of scripts are left out: they have the server's clock. */
 static bool has_sent(char *text, const char *word)
 {
     char *rest = NULL;

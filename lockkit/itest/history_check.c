@@ -197,8 +197,8 @@ static int64_t limit_of(const struct history *history, const struct change *chan
 }
 
 /*
- * A semaphore's permits have no owner: they are out from the acquire to the begin of a release. What
- * a process that was killed had out does not count from then on: it may have given it back untold.
+ * A semaphore's permits have no owner: they are out from the acquire to the begin of a release. A
+ * process that was killed may have given back what it does not tell of, so it does not count.
  */
 static size_t list_semaphores(const struct checking *checking, struct change *out)
 {
@@ -210,6 +210,7 @@ static size_t list_semaphores(const struct checking *checking, struct change *ou
         struct change change = {.key = line->key, .kind = line->kind, .line = line->number};
 
         if (!line->key || !history_is_kind(line, "semaphore")) continue;
+        if (history_killed_at(checking, line->pid) != INT64_MAX) continue;
         if (history_is(line, "acquire", "ok")) {
             change.at_ns = line->at_ns;
             change.by = line->count;
@@ -219,11 +220,6 @@ static size_t list_semaphores(const struct checking *checking, struct change *ou
         } else {
             continue;
         }
-        out[count++] = change;
-        int64_t killed_ns = history_killed_at(checking, line->pid);
-        if (killed_ns == INT64_MAX) continue;
-        change.at_ns = killed_ns > change.at_ns ? killed_ns : change.at_ns;
-        change.by = -change.by;
         out[count++] = change;
     }
     return count;
@@ -254,7 +250,7 @@ static size_t list_permits(const struct checking *checking, struct change *out)
 static bool check_permits(struct checking *checking)
 {
     const struct history *history = checking->history;
-    struct change *changes = calloc(2 * (history->count + checking->hold_count) + 1, sizeof *changes);
+    struct change *changes = calloc(history->count + 2 * checking->hold_count + 1, sizeof *changes);
     int64_t limit = 0;
     int64_t taken = 0;
 

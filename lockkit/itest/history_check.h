@@ -1,8 +1,9 @@
 /*
  * What must be true of a history, whatever happened to the processes that wrote it. Only what is
- * certain counts: a hold is certain from the end of its acquire to the beginning of its release, the
- * end of its lease by the holder's clock, or its process' death, whichever is first. So a finding is a
- * fault of the lock, never of the scheduling; what a paused holder wrongly believed is only counted.
+ * certain counts: a hold is certain from the end of its acquire to the beginning of its release or the
+ * end of its lease by the holder's clock, whichever is first; if its process was killed, to the last
+ * renewal, for it may have been given back untold. So a finding is a fault of the lock, never of the
+ * scheduling; what a paused holder wrongly believed is only counted.
  */
 #ifndef LK_HISTORY_CHECK_H
 #define LK_HISTORY_CHECK_H

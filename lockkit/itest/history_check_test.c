@@ -47,14 +47,35 @@ static const struct doctored rows[] = {
      TAKE("10", "1", "mutex", "a", "14") TAKE("15", "2", "mutex", "b", "50")
          GIVE("20", "1", "mutex", "a") GIVE("30", "2", "mutex", "b"),
      NONE},
+    {"the lease was lost before the acquire was told",
+     TAKE("10", "1", "mutex", "a", "40") STEP("15", "2", "lost", "mutex", "b", "lost", "0", "0", "")
+         TAKE("16", "2", "mutex", "b", "0"),
+     NONE},
     {"the lease had been renewed",
      TAKE("10", "1", "mutex", "a", "14") STEP("12", "1", "renew", "mutex", "a", "ok", "1", "40", "")
          TAKE("15", "2", "mutex", "b", "50"),
      CHECK_EXCLUSION},
+    {"the one before was asked to be renewed in time, and the answer came late",
+     TAKE("10", "1", "mutex", "a", "14") STEP("16", "1", "renew", "mutex", "a", "ok", "3", "40", "")
+         TAKE("15", "2", "mutex", "b", "50"),
+     CHECK_EXCLUSION},
+    {"a permit's lease was cut short",
+     "1# 0 limit permits k 1\n" TAKE("10", "1", "permits", "a", "40")
+         STEP("12", "1", "renew", "permits", "a", "ok", "1", "14", "")
+             TAKE("15", "2", "permits", "b", "50"),
+     NONE},
     {"a renewal that came after the lease renews nothing",
      TAKE("10", "1", "mutex", "a", "14") STEP("16", "1", "renew", "mutex", "a", "ok", "1", "40", "")
          TAKE("15", "2", "mutex", "b", "50"),
      NONE},
+    {"the first one was killed soon after, and may have given it back before",
+     TAKE("10", "1", "mutex", "a", "40") "20# 1 mark killed\n" TAKE("15", "2", "mutex", "b", "50"),
+     NONE},
+    {"the first one was killed soon after, but renewed meanwhile",
+     TAKE("10", "1", "mutex", "a", "40")
+         STEP("18", "1", "renew", "mutex", "a", "ok", "1", "48",
+              "") "20# 1 mark killed\n" TAKE("15", "2", "mutex", "b", "50"),
+     CHECK_EXCLUSION},
     {"the first one was killed",
      TAKE("10", "1", "mutex", "a", "40") "12# 1 mark killed\n" TAKE("15", "2", "mutex", "b", "50"),
      NONE},
@@ -151,6 +172,13 @@ static const struct doctored rows[] = {
              STEP("12", "2", "acquire", "semaphore", "-", "ok", "1", "0", "count=1"),
      NONE},
 
+    {"a semaphore whose holder was killed, and may have given back before",
+     "1# 0 limit semaphore k 2\n" STEP("10", "1", "acquire", "semaphore", "-", "ok", "1", "0",
+                                       "count=2") "12# 1 mark killed\n" STEP("15", "2", "acquire",
+                                                                             "semaphore", "-", "ok",
+                                                                             "1", "0", "count=1"),
+     NONE},
+
     {"served in the order of the queue",
      STEP("10", "1", "queued", "fair", "a", "ok", "1", "0", "")
          STEP("12", "2", "queued", "fair", "b", "ok", "1", "0", "")
@@ -171,6 +199,11 @@ static const struct doctored rows[] = {
          STEP("12", "2", "queued", "fair", "b", "ok", "1", "0", "")
              STEP("15", "1", "queued", "fair", "a", "ok", "1", "0", "")
                  TAKE("20", "2", "fair", "b", "24") TAKE("30", "1", "fair", "a", "34"),
+     NONE},
+    {"served in time, but told after the lease",
+     STEP("10", "1", "queued", "fair", "a", "ok", "1", "0", "")
+         STEP("12", "2", "queued", "fair", "b", "ok", "1", "0", "")
+             TAKE("20", "2", "fair", "b", "24") TAKE("30", "1", "fair", "a", "19"),
      NONE},
     {"who gave up is not waited for",
      STEP("10", "1", "queued", "fair", "a", "ok", "1", "0", "") STEP(
@@ -197,6 +230,12 @@ static const struct doctored rows[] = {
              STEP("60", "1", "lost", "mutex", "a", "lost", "0", "0",
                   "") "20# 1 mark paused\n25# 1 mark resumed\n",
      CHECK_RENEWAL},
+    {"the pause delayed a renewal's answer",
+     STEP("10", "1", "acquire", "mutex", "a", "ok", "1", "40", "count=1 renewed=1")
+         STEP("60", "1", "renew", "mutex", "a", "ok", "40", "50", "")
+             STEP("61", "1", "lost", "mutex", "a", "lost", "0", "0",
+                  "") "22# 1 mark paused\n59# 1 mark resumed\n",
+     NONE},
     {"the server was away",
      STEP("10", "1", "acquire", "mutex", "a", "ok", "1", "40", "count=1 renewed=1")
          STEP("60", "1", "lost", "mutex", "a", "lost", "0", "0",
@@ -247,6 +286,11 @@ static const struct doctored rows[] = {
      "1# 0 limit latch k 2\n" STEP("10", "1", "release", "latch", "-", "ok", "1", "0", "count=1")
          STEP("13", "3", "acquire", "latch", "-", "ok", "5", "0", ""),
      CHECK_LATCH},
+
+    {"a latch passed that one who was killed may have opened",
+     "1# 0 limit latch k 2\n" STEP("10", "1", "release", "latch", "-", "ok", "1", "0", "count=1")
+         STEP("13", "3", "acquire", "latch", "-", "ok", "5", "0", "") "12# 2 mark killed\n",
+     NONE},
 
     {"a key with a TTL is left", "90# 0 left-key k hash 250\n", NONE},
     {"a key without TTL is left", "90# 0 left-key k hash -1\n", CHECK_LEFTOVERS},

@@ -185,7 +185,7 @@ static void begin_hold(struct checking *checking, struct hold *hold,
                           .key = line->key,
                           .token = line->token,
                           .begins_ns = line->at_ns,
-                          .ends_ns = line->ends_ns ? line->ends_ns : INT64_MAX,
+                          .ends_ns = line->ends_ns, /* 0: lost before it was told */
                           .may_begin = line->at_ns - line->took_ns,
                           .may_end = line->ends_ns ? line->ends_ns : INT64_MAX,
                           .believes_ns = history_killed_at(checking, line->pid),
@@ -200,10 +200,16 @@ static void begin_hold(struct checking *checking, struct hold *hold,
 
 static void prolong(struct hold *hold, const struct history_line *line)
 {
-    if (line->at_ns < hold->ends_ns && line->ends_ns > hold->ends_ns) hold->ends_ns = line->ends_ns;
+    int64_t begun_ns = line->at_ns - line->took_ns;
+
+    if (history_is_kind(line, "permits") && line->ends_ns < hold->ends_ns)
+        hold->ends_ns = line->ends_ns; /* a permit's end may be set nearer, too */
+    /* Also when the answer came after the end: it says that it was ours all the time. */
+    if (!hold->is_over && begun_ns < hold->ends_ns && line->ends_ns > hold->ends_ns)
+        hold->ends_ns = line->ends_ns;
     if (hold->ends_ns > hold->believes_ns) hold->ends_ns = hold->believes_ns;
     if (line->ends_ns > hold->may_end) hold->may_end = line->ends_ns;
-    hold->confirmed_ns = line->at_ns - line->took_ns;
+    hold->confirmed_ns = begun_ns;
 }
 
 /* The last release: it began before it was answered. */
@@ -212,6 +218,7 @@ static void end_hold(struct hold *hold, const struct history_line *line)
     int64_t begun_ns = line->at_ns - line->took_ns;
     bool is_sure = history_is(line, "release", "ok") || history_is(line, "release", "not-owner");
 
+    hold->is_over = true;
     if (begun_ns < hold->ends_ns) hold->ends_ns = begun_ns;
     if (begun_ns < hold->believes_ns) hold->believes_ns = begun_ns;
     if (is_sure && line->at_ns < hold->may_end) hold->may_end = line->at_ns;
@@ -220,6 +227,7 @@ static void end_hold(struct hold *hold, const struct history_line *line)
 static void lose_hold(struct checking *checking, struct hold *hold, const struct history_line *line)
 {
     checking->report->lost++;
+    hold->is_over = true;
     if (line->at_ns < hold->ends_ns) hold->ends_ns = line->at_ns;
     if (line->at_ns < hold->believes_ns) hold->believes_ns = line->at_ns;
     if (!hold->is_renewed) return;
@@ -239,6 +247,8 @@ static void step_hold(struct checking *checking, struct hold *hold, int64_t *dep
         lose_hold(checking, hold, line);
     } else if (history_is(line, "renew", "ok")) {
         prolong(hold, line);
+    } else if (history_is(line, "renew", "unknown") && history_is_kind(line, "permits")) {
+        if (line->ends_ns < hold->ends_ns) hold->ends_ns = line->ends_ns;
     } else if (history_is(line, "acquire", "ok")) {
         prolong(hold, line);
         hold->is_renewed = line->is_renewed;
@@ -282,6 +292,10 @@ static void add_hold(struct checking *checking, const struct history_line *const
             checking->report->unknown += is_maybe;
         }
     }
+    if (is_begun && !hold->is_over &&
+        history_killed_at(checking, hold->acquire->pid) != INT64_MAX &&
+        hold->ends_ns > hold->confirmed_ns)
+        hold->ends_ns = hold->confirmed_ns; /* it may have been given back, and nobody told of it */
     checking->hold_count += is_begun;
 }
 

@@ -20,6 +20,7 @@ struct hold {
     int64_t units;
     uint64_t fence;
     bool is_renewed;
+    bool is_over;    /* lost, or given back: no answer prolongs it any more */
     bool is_granted; /* false: an acquire without an answer, only possible */
 };
 

@@ -347,33 +347,50 @@ void history_check_liveness(struct checking *checking)
 /* ---- latches -------------------------------------------------------------------------------------------- */
 
 /* A latch has a "limit" line, count-downs (release) and those who passed (acquire, ok). */
+struct latch_count {
+    int64_t counted;
+    int64_t opens_ns; /* when the last needed count-down began, at the earliest */
+    bool is_known;    /* false: it was set more than once */
+};
+
+static bool is_of_latch(const struct history_line *line, const char *key)
+{
+    return line->key == key && history_is_kind(line, "latch");
+}
+
+static struct latch_count count_down(const struct history *history,
+                                     const struct history_line *limit)
+{
+    struct latch_count count = {.opens_ns = INT64_MIN};
+
+    for (size_t i = 0; i < history->count; i++) {
+        const struct history_line *line = &history->lines[i];
+        int64_t begun_ns = line->at_ns - line->took_ns;
+
+        if (!is_of_latch(line, limit->key) || !history_is(line, "release", NULL)) continue;
+        count.counted += line->count > 0 ? line->count : 1;
+        if (begun_ns > count.opens_ns) count.opens_ns = begun_ns;
+    }
+    if (count.counted < limit->count) count.opens_ns = INT64_MAX;
+    count.is_known = count.counted <= limit->count;
+    return count;
+}
+
 static void check_latch(struct checking *checking, const struct history_line *limit)
 {
     const struct history *history = checking->history;
-    int64_t opens_ns = INT64_MIN; /* when the last needed count-down began, at the earliest */
-    int64_t counted = 0;
+    struct latch_count count = count_down(history, limit);
 
     for (size_t i = 0; i < history->count; i++) {
         const struct history_line *line = &history->lines[i];
 
-        if (line->key != limit->key || !history_is_kind(line, "latch")) continue;
-        if (!history_is(line, "release", NULL)) continue;
-        counted += line->count > 0 ? line->count : 1;
-        if (line->at_ns - line->took_ns > opens_ns) opens_ns = line->at_ns - line->took_ns;
-    }
-    if (counted < limit->count) opens_ns = INT64_MAX;
-    bool is_known = counted <= limit->count; /* else it was set more than once */
-    for (size_t i = 0; i < history->count; i++) {
-        const struct history_line *line = &history->lines[i];
-
-        if (line->key != limit->key || !history_is_kind(line, "latch")) continue;
-        if (!history_is(line, "acquire", "ok")) continue;
+        if (!is_of_latch(line, limit->key) || !history_is(line, "acquire", "ok")) continue;
         checking->report->examined[CHECK_LATCH]++;
-        if (!is_known || line->at_ns >= opens_ns) continue;
+        if (!count.is_known || line->at_ns >= count.opens_ns) continue;
         if (history_was_anybody_killed(checking, limit->at_ns, line->at_ns)) continue;
         history_finding(checking, CHECK_LATCH, line->number,
                         "%s: passed although %lld of %lld had counted down", limit->key,
-                        (long long)counted, (long long)limit->count);
+                        (long long)count.counted, (long long)limit->count);
     }
 }
 

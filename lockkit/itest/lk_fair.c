@@ -27,7 +27,7 @@ lk_lock *lkf_lock(lk_client *client, const struct lkf_keys *keys, int64_t waiter
     return lock;
 }
 
-/* ---- the queue --------------------------------------------------------------------------------- */
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 long long lkf_length(const struct lkf_keys *keys)
 {
@@ -77,7 +77,16 @@ long long lkf_listeners(const struct lkf_keys *keys, const char *owner)
     return count;
 }
 
-/* ---- foreign clients ------------------------------------------------------------------------------- */
+void lkf_add_dead(const struct lkf_keys *keys, const char *owner, long long lives_ms)
+{
+    char score[24];
+
+    (void)snprintf(score, sizeof score, "%lld", lkf_server_ms(keys) + lives_ms);
+    LKS_DO(keys->server, "RPUSH", keys->queue, owner);
+    LKS_DO(keys->server, "ZADD", keys->timeouts, score, owner);
+}
+
+/* ---- foreign clients ------------------------------------------------------------------------- */
 
 #define FOREIGN_SWEEP                                                                              \
     "local lock, queue, timeouts = KEYS[1], KEYS[2], KEYS[3]\n"                                    \
@@ -177,7 +186,7 @@ void lkf_foreign_give_up(const struct lkf_keys *keys, const struct lkf_foreign *
     lk_reply_free(ask_foreign(keys, foreign, foreign_give_up));
 }
 
-/* ---- an acquire on its own thread -------------------------------------------------------------------- */
+/* ---- an acquire on its own thread ------------------------------------------------------------ */
 
 static void *acquire_main(void *arg)
 {

@@ -22,7 +22,7 @@ struct lkf_keys {
 void lkf_keys_init(struct lkf_keys *keys, struct lks_server *server, const char *name);
 lk_lock *lkf_lock(lk_client *client, const struct lkf_keys *keys, int64_t waiter_ms);
 
-/* ---- the queue --------------------------------------------------------------------------------- */
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 long long lkf_length(const struct lkf_keys *keys);
 /* The owners, the next one first, with commas. Lives as lks_text_of() says. */
@@ -35,7 +35,10 @@ bool lkf_is_gone(const struct lkf_keys *keys);
 /* How many listen on an owner's channel; with NULL, on any of the lock's. */
 long long lkf_listeners(const struct lkf_keys *keys, const char *owner);
 
-/* ---- foreign clients ------------------------------------------------------------------------------- */
+/* An owner that never asks gets the last place, until that moment of the server's clock. */
+void lkf_add_dead(const struct lkf_keys *keys, const char *owner, long long lives_ms);
+
+/* ---- foreign clients ------------------------------------------------------------------------- */
 
 enum { LKF_TAKEN = -4712 };
 
@@ -53,7 +56,7 @@ long long lkf_foreign_unlock(const struct lkf_keys *keys, const struct lkf_forei
 /* Its wait is over, without the lock. */
 void lkf_foreign_give_up(const struct lkf_keys *keys, const struct lkf_foreign *foreign);
 
-/* ---- an acquire on its own thread -------------------------------------------------------------------- */
+/* ---- an acquire on its own thread ------------------------------------------------------------ */
 
 struct lkf_wait {
     lk_lock *lock; /* borrowed */

@@ -25,7 +25,8 @@ static struct {
     enum lks_fault_kind kind;
     _Atomic int renewals_left;         /* renewals until the fault; 0: not armed */
     _Atomic(struct lki_redis *) eaten; /* what arrives here next is thrown away */
-    struct lk_bytes late[WORDS_MAX];   /* owned: a command that nobody knows of */
+    char *late[WORDS_MAX];             /* owned: words of a command that nobody knows of */
+    size_t late_lens[WORDS_MAX];
     size_t late_count;
 } fault;
 
@@ -62,7 +63,7 @@ static void cut(struct lki_redis *redis)
 static void forget_late(void)
 {
     while (fault.late_count > 0)
-        free((void *)(uintptr_t)fault.late[--fault.late_count].data);
+        free(fault.late[--fault.late_count]);
 }
 
 static void keep_late(const struct lk_command *command)
@@ -73,8 +74,8 @@ static void keep_late(const struct lk_command *command)
 
         if (!copy) abort();
         memcpy(copy, command->args[i].data, command->args[i].len);
-        fault.late[fault.late_count++] =
-            (struct lk_bytes){.data = copy, .len = command->args[i].len};
+        fault.late_lens[fault.late_count] = command->args[i].len;
+        fault.late[fault.late_count++] = copy;
     }
 }
 
@@ -184,10 +185,13 @@ bool lks_fault_disarm(void)
 
 void lks_fault_deliver(lk_client *client)
 {
+    struct lk_bytes words[WORDS_MAX];
     lk_reply *reply = NULL;
 
-    if (lk_client_call(client, &(struct lk_command){fault.late, fault.late_count}, 1, 0, &reply,
-                       NULL) == LK_OK)
+    for (size_t i = 0; i < fault.late_count; i++)
+        words[i] = (struct lk_bytes){.data = fault.late[i], .len = fault.late_lens[i]};
+    if (lk_client_call(client, &(struct lk_command){words, fault.late_count}, 1, 0, &reply, NULL) ==
+        LK_OK)
         lk_reply_free(reply);
 }
 

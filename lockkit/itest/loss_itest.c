@@ -20,6 +20,7 @@ struct fixture {
     const char *key;
     atomic_int losses;   /* calls of on_lost */
     atomic_int renewals; /* that the server confirmed */
+    atomic_uint largest; /* round trip, in commands */
 };
 
 static void count_loss(lk_lock *lock, void *arg)
@@ -33,6 +34,8 @@ static void count_renewal(const struct lk_event *event, void *arg)
     struct fixture *f = arg;
 
     if (event->type == LK_EVENT_RENEW && event->status == LK_OK) atomic_fetch_add(&f->renewals, 1);
+    if (event->type == LK_EVENT_ROUND_TRIP && event->attempts > atomic_load(&f->largest))
+        atomic_store(&f->largest, event->attempts); /* one thread has more than one command */
 }
 
 static int set_up(void **state)
@@ -313,6 +316,27 @@ static void failing_keys_do_not_stop_the_others(void **state)
     assert_int_equal(LKS_INTEGER(server, "EXISTS", keys[11]), 0);
 }
 
+static void leases_taken_one_by_one_are_renewed_together(void **state)
+{
+    struct fixture *f = *state;
+    lk_lock *locks[LOCKS];
+    char name[32];
+
+    for (size_t i = 0; i < LOCKS; i++) {
+        (void)snprintf(name, sizeof name, "step-%zu", i);
+        locks[i] = lks_mutex(f->client, lks_key(server, name));
+        acquire_renewed(f, locks[i], 3000, 0);
+        lks_nap(1); /* they are due one after the other */
+    }
+    LKS_EVENTUALLY(atomic_load(&f->renewals) >= LOCKS, 2500);
+
+    assert_true(atomic_load(&f->largest) >= LOCKS / 2); /* all, on a machine that is not busy */
+    for (size_t i = 0; i < LOCKS; i++) {
+        assert_int_equal(lk_lock_release(locks[i], NULL), LK_OK);
+        lk_lock_free(locks[i]);
+    }
+}
+
 static void a_server_that_lost_its_memory_is_noticed(void **state)
 {
     struct fixture *f = *state;
@@ -415,6 +439,7 @@ int main(void)
         LOSS_TEST(a_key_of_another_type_is_noticed_at_the_next_renewal),
         LOSS_TEST(somebody_elses_key_is_never_prolonged),
         LOSS_TEST(failing_keys_do_not_stop_the_others),
+        LOSS_TEST(leases_taken_one_by_one_are_renewed_together),
         LOSS_TEST(a_server_that_lost_its_memory_is_noticed),
         LOSS_TEST(no_renewal_arrives_after_a_release),
         LOSS_TEST(releasing_while_a_renewal_hangs_takes_no_longer_than_its_limit),

@@ -10,7 +10,7 @@
 
 #include "lk_support.h"
 
-enum { NODES = 3, COMMAND_MS = 300 };
+enum { NODES = 3, COMMAND_MS = 300, LONG_LEASE_MS = 3 * COMMAND_MS };
 
 static struct lks_server *nodes[NODES]; /* in the order of taking */
 
@@ -84,6 +84,13 @@ static void assert_report(struct fixture *f, lk_status one, lk_status two, lk_st
     assert_int_equal(f->report[2], three);
 }
 
+/* Of the server, to the client that missed it. */
+static void await_return(lk_lock *lock)
+{
+    LKS_EVENTUALLY(lk_lock_acquire(lock, NULL, NULL) == LK_OK, 5000);
+    assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+}
+
 static void one_of_three_may_be_away(void **state)
 {
     struct fixture *f = *state;
@@ -101,8 +108,7 @@ static void one_of_three_may_be_away(void **state)
         for (size_t i = 0; i < NODES; i++)
             assert_true(i == away || !exists(f, i));
         lks_server_restart(nodes[away]);
-        LKS_EVENTUALLY(lk_lock_acquire(f->members[away], NULL, NULL) == LK_OK, 5000);
-        assert_int_equal(lk_lock_release(f->members[away], NULL), LK_OK);
+        await_return(f->members[away]);
     }
 }
 
@@ -146,12 +152,12 @@ static void a_lease_that_grew_old_on_the_way_is_renewed(void **state)
     struct fixture *f = *state;
 
     lks_server_pause(nodes[1]);
-    lk_status status = acquire(f, 0, 3 * COMMAND_MS, NULL);
+    lk_status status = acquire(f, 0, LONG_LEASE_MS, NULL);
     int64_t left_ms = lk_lock_remaining_ms(f->multi);
     lks_server_resume(nodes[1]);
 
     assert_int_equal(status, LK_OK);
-    assert_true(left_ms > 5 * COMMAND_MS / 2);
+    assert_true(left_ms > LONG_LEASE_MS - COMMAND_MS / 2);
     assert_report(f, LK_OK, LK_UNKNOWN, LK_OK);
     assert_int_equal(lk_lock_release(f->multi, NULL), LK_OK);
     for (size_t i = 0; i < NODES; i++)
@@ -202,6 +208,49 @@ static void any_that_becomes_free_ends_the_wait(void **state)
         assert_int_equal(lk_lock_release(f->multi, NULL), LK_OK);
         assert_int_equal(lk_lock_release(f->others[2 - freed], NULL), LK_OK);
     }
+}
+
+static void *cancel_later(void *arg)
+{
+    lks_nap(150);
+    lk_lock_cancel(arg);
+    return NULL;
+}
+
+static void a_cancel_ends_the_wait_for_all_of_them(void **state)
+{
+    struct fixture *f = *state;
+
+    for (size_t held = 2; held <= NODES; held++) {
+        pthread_t thread;
+        double begin = lks_now_ms();
+
+        for (size_t i = 0; i < held; i++)
+            let_other_hold(f, i);
+        assert_int_equal(pthread_create(&thread, NULL, cancel_later, f->multi), 0);
+        assert_int_equal(acquire(f, 20000, 5000, NULL), LK_CANCELLED);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_true(lks_now_ms() - begin < 150 + 1000);
+        for (size_t i = 0; i < held; i++)
+            assert_int_equal(lk_lock_release(f->others[i], NULL), LK_OK);
+        assert_false(exists(f, 2));
+    }
+}
+
+/* One cannot be reached, one is lost: the leases of two go on. */
+static void a_renewal_by_too_few_is_no_loss_while_enough_leases_last(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_error err = {0};
+
+    assert_int_equal(acquire(f, 0, 5000, NULL), LK_OK);
+    lks_server_kill(nodes[0]);
+    LKS_DO(nodes[2], "DEL", f->key);
+    assert_int_equal(lk_lock_renew(f->multi, 0, &err), LK_UNREACHABLE);
+
+    assert_int_equal(err.code, LK_UNREACHABLE);
+    assert_true(lk_held(f->multi));
+    assert_int_equal(lk_lock_release(f->multi, NULL), LK_UNREACHABLE);
 }
 
 static void count_loss(lk_lock *lock, void *arg)
@@ -300,6 +349,8 @@ int main(void)
         QUORUM_TEST(a_lease_that_grew_old_on_the_way_is_renewed),
         QUORUM_TEST(who_holds_one_of_three_does_not_keep_it_out_but_two_do),
         QUORUM_TEST(any_that_becomes_free_ends_the_wait),
+        QUORUM_TEST(a_cancel_ends_the_wait_for_all_of_them),
+        QUORUM_TEST(a_renewal_by_too_few_is_no_loss_while_enough_leases_last),
         QUORUM_TEST(the_second_of_three_that_is_lost_is_the_loss_of_all),
         QUORUM_TEST(one_that_was_lost_is_no_failure_of_the_release),
         QUORUM_TEST(a_release_that_was_not_confirmed_can_be_repeated),

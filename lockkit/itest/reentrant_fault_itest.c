@@ -128,6 +128,19 @@ static void others_get_it(struct fixture *f)
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
+static struct {
+    int all, late;
+} undone;
+
+/* A first hold whose answer was lost is given back at once; if the machine is too busy for that, by
+   its lease. */
+static void await_undo(struct fixture *f)
+{
+    undone.all++;
+    undone.late += counted(f) != 0;
+    LKS_EVENTUALLY(counted(f) == 0, LEASE_MS + 1000);
+}
+
 /* Once, with the n-th call faulty; false when there was no n-th call. */
 static bool try_with_fault(struct fixture *f, const struct step *step, enum lks_fault_kind kind,
                            int n, bool for_good)
@@ -148,11 +161,12 @@ static bool try_with_fault(struct fixture *f, const struct step *step, enum lks_
                  lk_status_name(status), err.text);
     }
     assert_int_equal(lk_lock_hold_count(f->lock), holds);
+    if (status == LK_UNKNOWN && step->before == 0) await_undo(f);
     /* An error keeps the last release or an inner one from being counted: the next step mends it. */
     if (!for_good && kind != LKS_ERROR_ANSWER && !(status == LK_UNREACHABLE && holds == 0))
         assert_int_equal(counted(f), holds);
     for (unsigned left = holds; left > 0; left--) {
-        assert_int_equal(counted(f) >= left, true);
+        assert_true(counted(f) >= left);
         assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
         assert_int_equal(counted(f), left - 1);
     }
@@ -178,6 +192,7 @@ static void every_step_survives_a_fault_at_every_call(void **state)
         }
         free_locks(f);
     }
+    assert_true(undone.late <= undone.all / 2);
 }
 
 /* The undo after it, or the second time it is asked, is refused too. */

@@ -14,7 +14,8 @@
 
 #include "lk_support.h"
 
-enum { LEASE_MS = 450, PERIOD_MS = LEASE_MS / 3, MANY = 1000 };
+enum { LEASE_MS = 450, HALF_LEASE_MS = LEASE_MS / 2, TWO_LEASES_MS = 2 * LEASE_MS };
+enum { PERIOD_MS = LEASE_MS / 3, TWO_PERIODS_MS = 2 * PERIOD_MS, MANY = 1000 };
 enum { RACERS = 4, RACES = 400 };
 
 static struct lks_server *server;
@@ -70,7 +71,7 @@ static void count_loss(lk_lock *lock, void *arg)
     atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-static void acquire_renewed(struct fixture *f, lk_lock *lock, int64_t lease_ms)
+static void acquire_renewed(struct fixture *f, lk_lock *lock, int lease_ms)
 {
     struct lk_lock_options options = {.wait_ms = 5000,
                                       .lease_ms = lease_ms,
@@ -94,11 +95,11 @@ static long long ttl(struct fixture *f)
 }
 
 /* Over so long the key must never have less than this left. */
-static void watch_ttl(struct fixture *f, int64_t span_ms, long long least_ms)
+static void watch_ttl(struct fixture *f, int span_ms, long long least_ms)
 {
     double begin = lks_now_ms();
 
-    while (lks_now_ms() - begin < (double)span_ms) {
+    while (lks_now_ms() - begin < span_ms) {
         long long left_ms = ttl(f);
 
         if (left_ms < least_ms) fail_msg("%lld ms left", left_ms);
@@ -119,7 +120,7 @@ static void it_is_renewed_in_time_and_never_after_its_release(void **state)
     assert_true(lk_held(f->mine));
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
     struct lks_monitor *monitor = lks_monitor_open(server);
-    lks_nap(2 * PERIOD_MS + 50);
+    lks_nap(TWO_PERIODS_MS + 50);
 
     assert_int_equal(lks_count(lks_monitor_text(monitor, server), f->key), 0);
     assert_int_equal(atomic_load(&f->losses), 0);
@@ -145,7 +146,8 @@ static void a_killed_holder_holds_no_longer_than_its_lease(void **state)
         for (;;)
             (void)pause();
     }
-    assert_int_equal(read(ends[0], &byte, 1), 1);
+    (void)close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 1); /* else it has failed */
     watch_ttl(f, 2 * LEASE_MS, 1);
     assert_int_equal(kill(pid, SIGKILL), 0);
     double killed_at_ms = lks_now_ms();
@@ -155,7 +157,6 @@ static void a_killed_holder_holds_no_longer_than_its_lease(void **state)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
     (void)close(ends[0]);
-    (void)close(ends[1]);
 }
 
 struct racer {
@@ -241,7 +242,7 @@ static void a_renewed_hold_inside_a_short_one_is_renewed_as_long_as_it_lasts(voi
     double released_at_ms = lks_now_ms();
     LKS_EVENTUALLY(!lk_held(f->mine), 5000); /* the outer one goes on for a lease */
 
-    assert_true(lks_now_ms() - released_at_ms > LEASE_MS / 2);
+    assert_true(lks_now_ms() - released_at_ms > HALF_LEASE_MS);
     LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", f->key) == 0, 1000);
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
 }
@@ -301,6 +302,11 @@ static void a_renewal_by_hand_never_shortens(void **state)
 
 /* ---- lost --------------------------------------------------------------------------------------------------- */
 
+static void await_loss(struct fixture *f)
+{
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 5 * PERIOD_MS);
+}
+
 /* 25 */
 static void a_key_that_was_taken_away_is_told_of_once_and_left_alone(void **state)
 {
@@ -312,9 +318,9 @@ static void a_key_that_was_taken_away_is_told_of_once_and_left_alone(void **stat
         acquire_renewed(f, f->mine, LEASE_MS); /* two deep */
         LKS_DO(server, "DEL", f->key);
         if (i == 1) assert_int_equal(acquire(f->other, 0, 30000), LK_OK);
-        LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 5 * PERIOD_MS);
+        await_loss(f);
         assert_false(lk_held(f->mine));
-        lks_nap(2 * PERIOD_MS);
+        lks_nap(TWO_PERIODS_MS);
         assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), i);
         if (i == 1) assert_true(ttl(f) < 30000 - 2 * PERIOD_MS);
         assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
@@ -393,12 +399,12 @@ static void a_server_that_stands_still_costs_the_lock_only_when_it_is_for_too_lo
         assert_true(lk_held(f->mine));
     }
     lks_server_pause(server);
-    lks_nap(2 * LEASE_MS + 100);
+    lks_nap(TWO_LEASES_MS + 100);
     assert_int_equal(atomic_load(&f->losses), 1); /* told by the clock here, not by the server */
     assert_false(lk_held(f->mine));
     lks_server_resume(server);
     LKS_EVENTUALLY(acquire(f->other, 0, 30000) == LK_OK, 5000);
-    lks_nap(2 * LEASE_MS);
+    lks_nap(TWO_LEASES_MS);
 
     assert_true(ttl(f) < 30000 - LEASE_MS); /* nobody renews what is not his */
     assert_true(lk_held(f->other));

@@ -118,7 +118,7 @@ static void a_waiter_finds_it_free_after_one_pause_at_most(void **state)
 {
     struct fixture *f = *state;
 
-    for (int i = 0; i < 5; i++) {
+    for (int64_t i = 0; i < 5; i++) {
         struct wait wait;
 
         assert_int_equal(acquire(f->mine, 0), LK_OK);
@@ -165,6 +165,11 @@ static void a_wait_ends_at_its_deadline(void **state)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
+static void await_round_trip(struct fixture *f, unsigned before)
+{
+    LKS_EVENTUALLY(atomic_load(&f->round_trips) > before, 5000);
+}
+
 static void cancelling_ends_a_pause(void **state)
 {
     struct fixture *f = *state;
@@ -172,12 +177,12 @@ static void cancelling_ends_a_pause(void **state)
     int at_once = 0;
 
     assert_int_equal(acquire(f->mine, 0), LK_OK);
-    for (int i = 0; i < 10; i++) {
+    for (int64_t i = 0; i < 10; i++) {
         struct wait wait;
         unsigned before = atomic_load(&f->round_trips);
 
         start_wait(&wait, f->other);
-        LKS_EVENTUALLY(atomic_load(&f->round_trips) > before, 5000);
+        await_round_trip(f, before);
         lks_nap(i * 10);
         double cancelled_at_ms = lks_now_ms();
         lk_lock_cancel(f->other);

@@ -42,10 +42,9 @@ local function leave(owner, window)
   redis.call('LREM', queue, 0, owner)
   if redis.call('ZREM', timeouts, owner) == 0 or not place then return place and 1 or 0 end
   for _, waiter in ipairs(redis.call('LRANGE', queue, place, -1)) do
-    local score = score_of(waiter)
-    if score then
-      score = math.max(score - window, math.min(score, now + GRACE))
-      redis.call('ZADD', timeouts, score, waiter)
+    local score = tonumber(redis.call('ZADD', timeouts, 'XX', 'INCR', -window, waiter))
+    if score and score < now + GRACE then
+      redis.call('ZADD', timeouts, math.min(score + window, now + GRACE), waiter)
     end
   end
   return 1

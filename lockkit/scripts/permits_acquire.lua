@@ -1,4 +1,5 @@
--- Take a permit for each id, or none. Ids that are sent again take no more. Behind permits_sweep.lua.
+-- Take a permit for each id, or none. Ids that are sent again take no more.
+-- Behind permits_sweep.lua.
 -- ARGV: 1 lease in ms (-1: none), then the ids.
 -- Returns { 1, 0 } taken, { 0, ms until the next one expires (-1: none does) } too few.
 if free < #ARGV - 1 then

@@ -1,4 +1,5 @@
--- Put in front of the caller's script. The lock's key and the permit's id come last in KEYS and ARGV.
+-- Put in front of the caller's script. The lock's key and the permit's id come last in KEYS and
+-- ARGV.
 do
   local key, id = KEYS[#KEYS], string.gsub(ARGV[#ARGV], '%x%x', function(hex)
     return string.char(tonumber(hex, 16))

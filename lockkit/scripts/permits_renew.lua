@@ -1,4 +1,4 @@
--- Set the end of a permit anew, and never sooner unless told so; never bring back one that has ended.
+-- Set the end of a permit anew, and never sooner unless told so. What has ended stays so.
 -- KEYS: 1 permits available, 2 timeouts.
 -- ARGV: 1 id (32 hex digits), 2 lease in ms (-1: none), 3 if any: sooner is fine too.
 -- Returns 1 set, 0 it has ended.

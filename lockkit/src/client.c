@@ -14,10 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "error.h"
+#include "pid.h"
 #include "pool.h"
 #include "waithub.h"
 #include "watchdog.h"
@@ -161,7 +161,7 @@ lk_client *lk_client_open(const struct lk_client_options *options, struct lk_err
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a client");
         return NULL;
     }
-    client->pid = getpid();
+    client->pid = lki_pid();
     client->references = 1;
     if (lki_uuid_make(client->uuid, err) != LK_OK) goto fail;
     if (take_options(client, options ? options : &defaults, err) != LK_OK) goto fail;
@@ -194,7 +194,7 @@ static void client_free(lk_client *client)
 
 void lk_client_close(lk_client *client)
 {
-    if (!client || client->pid != getpid()) return; /* a child has nothing to join or to say */
+    if (!client || client->pid != lki_pid()) return; /* a child has nothing to join or to say */
     if (atomic_exchange(&client->is_closed, true)) return;
     if (client->watchdog) lki_watchdog_stop(client->watchdog);
     if (client->hub) lki_hub_stop(client->hub);
@@ -219,7 +219,7 @@ lk_client *lki_client_ref(lk_client *client)
 
 void lki_client_unref(lk_client *client)
 {
-    if (!client || client->pid != getpid()) return; /* a child's copies end with the child */
+    if (!client || client->pid != lki_pid()) return; /* a child's copies end with the child */
     if (atomic_fetch_sub(&client->references, 1) == 1) client_free(client);
 }
 
@@ -227,13 +227,13 @@ void lki_client_unref(lk_client *client)
 
 bool lki_client_is_foreign(const lk_client *client)
 {
-    return client->pid != getpid();
+    return client->pid != lki_pid();
 }
 
 lk_status lki_client_check(const lk_client *client, struct lk_error *err)
 {
     if (!client) return LKI_FAIL(err, LK_INVALID, "no client (NULL)");
-    if (client->pid != getpid()) {
+    if (client->pid != lki_pid()) {
         return LKI_FAIL(err, LK_INVALID,
                         "the client belongs to process %ld: open another after fork()",
                         (long)client->pid);

@@ -1,8 +1,8 @@
 /*
  * The fair lock: the hash of the reentrant lock, and beside it a queue of those who wait. Each
- * listens on a channel of its own, so a release wakes the next one alone. Who waits keeps its place by
- * asking again (wait.c's timer); who stopped asking is dropped when its window is over, by whoever
- * asks next. All clocks are the server's. Threads as lock.h says.
+ * listens on a channel of its own, so a release wakes the next one alone. Who waits keeps its place
+ * by asking again (wait.c's timer); who stopped asking is dropped when its window is over, by
+ * whoever asks next. All clocks are the server's. Threads as lock.h says.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ enum {
     WAITER_LEAST_MS = 100,   /* a shorter window would end between two questions */
     ASK_AGAIN_MAX_MS = 2000, /* well below GRACE of fair_queue.lua */
     ABANDON_PAUSE_MS = 20,
-    ABANDON_CROWDS = 10,
+    ABANDON_CROWDS = 20,
 };
 
 struct fair_lock {
@@ -115,12 +115,12 @@ static lk_status fair_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t de
 }
 
 /*
- * A place that stays behind holds up everybody, so this insists as long as a command may take; longer
- * when only our own crowd is in the way (BUSY: it has all connections).
+ * A place that stays behind holds up everybody, so this insists as long as a command may take;
+ * longer when only our own crowd is in the way (BUSY: it has all connections).
  */
 static void fair_abandon(lk_lock *lock, int64_t deadline)
 {
-    static const struct timespec pause = {.tv_nsec = ABANDON_PAUSE_MS * NS_PER_MS};
+    static const struct timespec pause = {.tv_nsec = (long)ABANDON_PAUSE_MS * NS_PER_MS};
     char window[LKI_NUMBER_MAX];
     struct lki_call call = {.script = "fair_abandon",
                             .args = {lk_bytes_of(lock->token), lki_number(window, window_ms(lock))},

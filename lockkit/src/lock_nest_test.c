@@ -171,9 +171,9 @@ static lk_status fake_try(lk_lock *self, int64_t *out_ttl_ms, int64_t deadline,
                           struct lk_error *err)
 {
     (void)self;
-    (void)out_ttl_ms;
     (void)deadline;
     (void)err;
+    if (out_ttl_ms) *out_ttl_ms = -2;
     return LK_OK;
 }
 
@@ -290,9 +290,9 @@ static void taking_it_again_prolongs_and_never_shortens(void **state)
     assert_int_equal(acquire(100), LK_OK);
     assert_int_equal(world.told_lease_ms, 100);
     assert_int_equal(lk_lock_remaining_ms(&lock), GOOD_MS);
-    assert_int_equal(acquire(2 * LEASE_MS), LK_OK);
+    assert_int_equal(acquire(2000), LK_OK);
 
-    assert_int_equal(lk_lock_remaining_ms(&lock), 2 * LEASE_MS - 22);
+    assert_int_equal(lk_lock_remaining_ms(&lock), 1978);
 }
 
 static void an_inner_release_prolongs_by_the_outer_lease(void **state)

@@ -243,11 +243,11 @@ static void let_cancel(struct multi *self, bool is_ours)
     }
 }
 
+/* A pause is too short to be cut. */
 static void multi_cancel(lk_lock *lock)
 {
     struct multi *self = (struct multi *)(void *)lock;
 
-    lki_hub_cancel(lki_client_hub(lock->client), &lock->waiter);
     for (size_t i = 0; i < self->count; i++) {
         lk_lock *member = self->members[i].lock;
 
@@ -389,6 +389,7 @@ static void multi_free(lk_lock *lock)
         if (!self->members[i].is_taken || lki_client_is_foreign(member->client)) continue;
         lki_watchdog_remove(lki_client_watchdog(member->client), member);
         member->on_lost = NULL;
+        member->is_renewed = false;
     }
     lki_lock_done(lock);
     free(self);

@@ -21,18 +21,17 @@ struct mutex {
 struct mutex_words {
     struct lk_bytes set[6];
     struct lk_bytes ttl[2];
-    char lease[24];
+    char lease[LKI_NUMBER_MAX];
 };
 
 static void make_words(const lk_lock *lock, struct mutex_words *words)
 {
-    (void)snprintf(words->lease, sizeof words->lease, "%lld", (long long)lock->lease_ms);
     words->set[0] = LK_BYTES("SET");
     words->set[1] = lk_bytes_of(lock->key);
     words->set[2] = lk_bytes_of(lock->token);
     words->set[3] = LK_BYTES("NX");
     words->set[4] = LK_BYTES("PX");
-    words->set[5] = lk_bytes_of(words->lease);
+    words->set[5] = lki_number(words->lease, lock->lease_ms);
     words->ttl[0] = LK_BYTES("PTTL");
     words->ttl[1] = lk_bytes_of(lock->key);
 }

@@ -156,14 +156,14 @@ lk_status lki_eval_words_make(const struct lki_variant *variant, const struct lk
                               struct lki_eval_words *out, struct lk_error *err)
 {
     size_t extra = lock_key ? 1 : 0;
+    size_t key_count = eval->key_count + extra;
     size_t n = 0;
 
     out->words = calloc(3 + eval->key_count + eval->arg_count + 2 * extra, sizeof *out->words);
     if (!out->words) return LKI_FAIL(err, LK_NO_MEMORY, "a script's arguments");
-    (void)snprintf(out->key_count, sizeof out->key_count, "%zu", eval->key_count + extra);
     out->words[n++] = by_text ? LK_BYTES("EVAL") : LK_BYTES("EVALSHA");
     out->words[n++] = lk_bytes_of(by_text ? variant->text : variant->sha1);
-    out->words[n++] = lk_bytes_of(out->key_count);
+    out->words[n++] = lki_number(out->key_count, (long long)key_count);
     for (size_t i = 0; i < eval->key_count; i++)
         out->words[n++] = eval->keys[i];
     if (lock_key) out->words[n++] = lk_bytes_of(lock_key);
@@ -172,12 +172,6 @@ lk_status lki_eval_words_make(const struct lki_variant *variant, const struct lk
     if (lock_key) out->words[n++] = lk_bytes_of(token);
     out->count = n;
     return LK_OK;
-}
-
-struct lk_bytes lki_number(char buffer[LKI_NUMBER_MAX], long long value)
-{
-    (void)snprintf(buffer, LKI_NUMBER_MAX, "%lld", value);
-    return lk_bytes_of(buffer);
 }
 
 bool lki_reply_is_error(const lk_reply *reply, const char *code)

@@ -9,6 +9,8 @@
 
 #include "lockkit/script.h"
 
+#include "number.h"
+
 /* The scripts of lockkit/scripts; the last one has no name. */
 const struct lk_script_source *lki_script_all(void);
 /* One of them by its file name; aborts on a name that is not there. */
@@ -34,7 +36,7 @@ LK_MUST_CHECK lk_status lki_script_learn(struct lk_script *script,
 struct lki_eval_words {
     struct lk_bytes *words; /* owned */
     size_t count;
-    char key_count[12];
+    char key_count[LKI_NUMBER_MAX];
 };
 
 /*
@@ -47,10 +49,6 @@ LK_MUST_CHECK lk_status lki_eval_words_make(const struct lki_variant *variant,
                                             const struct lk_eval *eval, const char *lock_key,
                                             const char *token, bool by_text,
                                             struct lki_eval_words *out, struct lk_error *err);
-
-/* A decimal number as an argument; borrows the buffer. */
-enum { LKI_NUMBER_MAX = 24 };
-struct lk_bytes lki_number(char buffer[LKI_NUMBER_MAX], long long value);
 
 /* Whether a reply is an error that begins with this code ("NOSCRIPT"). */
 bool lki_reply_is_error(const lk_reply *reply, const char *code);

@@ -33,15 +33,15 @@ lk_latch *lk_latch_new(lk_client *client, const char *key, struct lk_error *err)
  *
  * Shape    count: 1 to 2147483647.
  * Returns  OK; BUSY: it is closed already, and was left alone (after UNKNOWN: perhaps by this
- *          handle). INVALID, UNKNOWN, UNREACHABLE, SERVER (the key is something else), NO_MEMORY: also
- *          of all below.
+ *          handle). INVALID, UNKNOWN, UNREACHABLE, SERVER (the key is something else), NO_MEMORY:
+ *          also of all below.
  */
 LK_MUST_CHECK lk_status lk_latch_try_set(lk_latch *latch, int64_t count, struct lk_error *err);
 
 /*
  * Count one less. At 0 the latch opens; an open one stays as it is.
  *
- * Returns  OK; UNKNOWN: no answer came: call it again, and it counts once; if not, it may count yet.
+ * Returns  OK; UNKNOWN: no answer came: it may count yet; call it again, and it counts once.
  */
 LK_MUST_CHECK lk_status lk_latch_count_down(lk_latch *latch, struct lk_error *err);
 
@@ -61,7 +61,7 @@ LK_MUST_CHECK lk_status lk_latch_count(lk_latch *latch, int64_t *out_count, stru
  */
 LK_MUST_CHECK lk_status lk_latch_await(lk_latch *latch, int64_t wait_ms, struct lk_error *err);
 
-/* Delete it, which opens it: those who wait are told (Redisson's are not). NOT_OWNER: it was open. */
+/* Delete it, which opens it: those who wait are told. NOT_OWNER: it was open. */
 lk_status lk_latch_delete(lk_latch *latch, struct lk_error *err);
 
 /* End a wait in lk_latch_await() of another thread; no wait, no effect. NULL is fine. */

@@ -106,9 +106,10 @@ struct lk_fair_options {
  * A fair lock: reentrant, and whoever waits gets it in the order of coming. An acquire that does not
  * wait is BUSY while anybody is in the queue, also when the lock is free.
  *
- * A waiter that ends its wait, for whatever reason, leaves the queue at once. One that died keeps
- * its place, and holds up those behind it, until its window is over: the wait_ms it had, at most
- * waiter_ms, counted from when those before it must have gone. A waiter that lives asks about once
+ * A waiter that ends its wait, for whatever reason, leaves the queue at once. One that cannot (it
+ * died, its client was closed, the server is out of reach) keeps its place, and holds up those behind
+ * it, until its window is over: the wait_ms it had, at most waiter_ms, counted from when those before
+ * it must have gone. A waiter that lives asks about once
  * a second, which renews its window; if a Redisson client, or a break of the connection longer than
  * the window, has cost it its place, it queues up again at the end. LK_EVENT_QUEUED tells each place.
  *

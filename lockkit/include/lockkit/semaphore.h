@@ -1,12 +1,12 @@
 /*
  * Semaphores: so many may be inside at once. Two kinds that do not mix on one key:
  *
- *   lk_semaphore  a number. Its permits have no owner and no lease: what a crashed process had taken
- *                 is gone until somebody adds it. Cheap, and good for counting things.
+ *   lk_semaphore  a number. Its permits have no owner and no lease: what a crashed process had
+ *                 taken is gone until somebody adds it. Cheap, and good for counting things.
  *   lk_permits    every permit has an id and a lease: what a crashed process had taken comes back.
  *
- * There is no queue: who asks at the right moment is served, and who wants many may wait long beside
- * those who want few. A handle is for one thread at a time; its cancel is for any.
+ * There is no queue: who asks at the right moment is served, and who wants many may wait long
+ * beside those who want few. A handle is for one thread at a time; its cancel is for any.
  */
 #ifndef LOCKKIT_SEMAPHORE_H
 #define LOCKKIT_SEMAPHORE_H
@@ -17,15 +17,16 @@
 extern "C" {
 #endif
 
-/* ---- lk_semaphore --------------------------------------------------------------------------------- */
+/* ---- lk_semaphore ---------------------------------------------------------------------------- */
 
 typedef struct lk_semaphore lk_semaphore;
 
 /*
  * A semaphore without owners.
  *
- * A lost answer is asked for again, and a permit is never counted twice or forgotten: a handle's
- * changes are numbered, and the script that makes one notes its number in a key of the handle.
+ * A lost answer is asked for again, and while its handle lives a permit is neither counted twice
+ * nor forgotten: a handle's changes are numbered, and the script that makes one notes the number in
+ * a key of the handle.
  *
  * Shape    key: string, the permits that are free; absent: none. Shares keys with Redisson's
  *          RSemaphore, and wakes and is woken on its channel "redisson_sc:{key}". Besides, a minute
@@ -54,8 +55,8 @@ LK_MUST_CHECK lk_status lk_semaphore_try_set(lk_semaphore *semaphore, int64_t pe
  * Returns  OK         taken; 0 permits always are.
  *          BUSY       too few were free in time (or no connection of the pool became free).
  *          CANCELLED  lk_semaphore_cancel() ended the wait.
- *          UNKNOWN    no answer came; nothing is held. What was taken has been given back, or will be
- *                     by the next acquire, drain, add or release of this handle.
+ *          UNKNOWN    no answer came; nothing is held. What was taken has been given back, or will
+ *                     be by the next acquire, drain, add or release of this handle.
  *          SERVER     an error; also when the key is something else than a number.
  */
 LK_MUST_CHECK lk_status lk_semaphore_acquire(lk_semaphore *semaphore, int64_t permits,
@@ -65,8 +66,8 @@ LK_MUST_CHECK lk_status lk_semaphore_acquire(lk_semaphore *semaphore, int64_t pe
  * Give permits. Whoever took them: also another handle, process or nobody, so count well.
  *
  * Returns  OK       given; those who wait are told.
- *          UNKNOWN  no answer came: call it again, with the same number. It counts once, and so it does
- *                   when the handle's next acquire, drain or add finishes it instead.
+ *          UNKNOWN  no answer came: call it again, with the same number. It counts once, and so it
+ *                   does when the handle's next acquire, drain or add finishes it instead.
  *          INVALID  a negative number; more permits than can be counted; another release of this
  *                   handle is unfinished.
  */
@@ -88,7 +89,7 @@ LK_MUST_CHECK lk_status lk_semaphore_drain(lk_semaphore *semaphore, int64_t *out
 LK_MUST_CHECK lk_status lk_semaphore_available(lk_semaphore *semaphore, int64_t *out_permits,
                                                struct lk_error *err);
 
-/* Delete it, with all its permits: acquires wait until it is set anew. NOT_OWNER: there was none. */
+/* Delete it: acquires wait until it is set anew. NOT_OWNER: there was none. */
 lk_status lk_semaphore_delete(lk_semaphore *semaphore, struct lk_error *err);
 
 /* End a wait in lk_semaphore_acquire() of another thread; no wait, no effect. NULL is fine. */
@@ -101,7 +102,7 @@ void lk_semaphore_cancel(lk_semaphore *semaphore);
  */
 void lk_semaphore_free(lk_semaphore *semaphore);
 
-/* ---- lk_permits ------------------------------------------------------------------------------------ */
+/* ---- lk_permits ------------------------------------------------------------------------------ */
 
 typedef struct lk_permits lk_permits;
 
@@ -114,8 +115,7 @@ enum {
 /* One permit. To use one that another process took, fill in its id. */
 struct lk_permit {
     char id[LK_PERMIT_ID_MAX];
-    int64_t
-        ends_ns; /* when it ends by the local clock, at the earliest; lk_permit_remaining_ms() */
+    int64_t ends_ns; /* at the earliest, by the local clock; see lk_permit_remaining_ms() */
 };
 
 /* Zero means the default given in brackets. */
@@ -137,8 +137,8 @@ struct lk_permit_options {
  *          as ours there, and its channel "redisson_sc:{key}".
  * Owns     as lk_semaphore_new().
  * Returns  NULL with err filled: INVALID, NO_MEMORY.
- * Source   Redisson RPermitExpirableSemaphore; scripts/permits_*.lua. Other than there, the server's
- *          clock tells what has expired.
+ * Source   Redisson RPermitExpirableSemaphore; scripts/permits_*.lua. Other than there, the
+ *          server's clock tells what has expired.
  */
 lk_permits *lk_permits_new(lk_client *client, const char *key, struct lk_error *err);
 
@@ -160,8 +160,8 @@ LK_MUST_CHECK lk_status lk_permits_set(lk_permits *permits, int64_t count, struc
  *          BUSY       too few were available in time (or no connection of the pool became free).
  *          CANCELLED  lk_permits_cancel() ended the wait.
  *          LOST       the answer came after the leases had ended; already given back.
- *          UNKNOWN    no answer came, though asked for twice; treat as not taken. It was tried to undo;
- *                     else the lease clears it (one without lease may stay out for ever).
+ *          UNKNOWN    no answer came, though asked for twice; treat as not taken. It was tried to
+ *                     undo; else the lease clears it (one without lease may stay out for ever).
  *          INVALID, UNREACHABLE, SERVER, NO_MEMORY: also of all below.
  */
 LK_MUST_CHECK lk_status lk_permits_acquire(lk_permits *permits,
@@ -173,8 +173,8 @@ LK_MUST_CHECK lk_status lk_permits_acquire(lk_permits *permits,
  * Give back permits, all or none. Only the ids matter, so any process may do it.
  *
  * Returns  OK         given back; those who wait are told.
- *          NOT_OWNER  one had ended before (it has come back already); the others, if any, are still
- *                     out.
+ *          NOT_OWNER  one had ended before (it has come back already); the others, if any, are
+ *                     still out.
  *          INVALID    also: an id that is none.
  *          UNKNOWN    no answer came, though asked for twice: ask again, or leave it to the lease.
  */
@@ -193,8 +193,8 @@ LK_MUST_CHECK lk_status lk_permits_renew(lk_permits *permits, struct lk_permit *
 LK_MUST_CHECK lk_status lk_permits_ask(lk_permits *permits, struct lk_permit *permit,
                                        struct lk_error *err);
 
-/* Milliseconds left of a permit by the local clock, at least; INT64_MAX without lease; 0 when it has
-   ended, or nothing is known. No I/O. As with locks: checking and acting are two steps. */
+/* Milliseconds left of a permit by the local clock, at least; INT64_MAX without lease; 0 when it
+   has ended, or nothing is known. No I/O. As with locks: checking and acting are two steps. */
 int64_t lk_permit_remaining_ms(const struct lk_permit *permit);
 
 struct lk_permits_usage {
