@@ -1,0 +1,58 @@
+/*
+ * The child writes one record into a pipe and ends. One thread.
+ */
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "../src/error.h"
+#include "moment.h"
+#include "process.h"
+
+struct record {
+    lk_status status;
+    double values[VALUES_MAX];
+    struct lk_error err; /* where: good in the parent too, it is the same program */
+};
+_Static_assert(sizeof(struct record) <= 4096, "a pipe takes it in one piece");
+
+static void be_child(work_function *body, struct stage *stage, const struct task *task, int to,
+                     pid_t parent)
+{
+    struct record record = {.status = LK_OK};
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1); /* it ended before we asked */
+    interrupt_forget();
+    record.status = body(stage, task, record.values, &record.err);
+    _exit(write(to, &record, sizeof record) == (ssize_t)sizeof record ? 0 : 1);
+}
+
+lk_status child_run(work_function *body, struct stage *stage, const struct task *task,
+                    double *out_values, struct lk_error *err)
+{
+    struct record record = {.status = LK_OK};
+    pid_t parent = getpid();
+    ssize_t got = -1;
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0) return LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "pipe");
+    pid_t pid = fork();
+    if (pid == 0) be_child(body, stage, task, ends[1], parent);
+    (void)close(ends[1]);
+    while (pid > 0 && (got = read(ends[0], &record, sizeof record)) < 0 && errno == EINTR &&
+           !interrupt_came()) {}
+    (void)close(ends[0]);
+    process_kill(pid);
+    if (interrupt_came()) return LKI_FAIL(err, LK_CANCELLED, "interrupted");
+    if (got != (ssize_t)sizeof record)
+        return LKI_FAIL(err, LK_SERVER, "the measuring process died");
+    for (size_t i = 0; i < VALUES_MAX; i++)
+        out_values[i] = record.values[i];
+    if (err && record.status != LK_OK) *err = record.err;
+    return record.status;
+}

@@ -1,0 +1,57 @@
+/*
+ * The only global state of lockbench: one flag, set by a signal handler.
+ */
+#include "moment.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <time.h>
+
+static volatile sig_atomic_t has_come;
+
+int64_t moment_ns(void)
+{
+    struct timespec now = {0};
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void moment_nap_us(int64_t us)
+{
+    struct timespec span = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+
+    (void)nanosleep(&span, NULL);
+}
+
+static void note_signal(int signal)
+{
+    (void)signal;
+    has_come = 1;
+}
+
+static void handle(void (*stopping)(int), void (*broken_pipe)(int))
+{
+    struct sigaction action = {.sa_handler = stopping}; /* no SA_RESTART: naps end early */
+
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = broken_pipe;
+    (void)sigaction(SIGPIPE, &action, NULL);
+}
+
+void interrupt_watch(void)
+{
+    handle(note_signal, SIG_IGN); /* a player that died shows by its silence */
+}
+
+bool interrupt_came(void)
+{
+    return has_come != 0;
+}
+
+void interrupt_forget(void)
+{
+    handle(SIG_DFL, SIG_DFL);
+}
