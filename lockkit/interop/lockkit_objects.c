@@ -1,0 +1,317 @@
+/*
+ * The verbs of peer.h, done by lockkit's locks. Each owner's thread has its own handles, for a
+ * handle is what owns a lock of lockkit.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lockkit_peer.h"
+
+enum {
+    PAUSE_US = 2000, /* outside, so that others get their turn */
+    MEMBERS_MAX = 8,
+    LINE_ROOM = 256,
+};
+
+struct object {
+    const char *family; /* static storage */
+    char *key;          /* owned */
+    union {             /* owned */
+        void *any;
+        lk_lock *lock;
+        lk_rwlock *rwlock;
+        lk_semaphore *semaphore;
+        lk_permits *permits;
+        lk_latch *latch;
+    };
+    struct object *next;
+};
+
+struct objects {
+    struct object *first; /* owned */
+};
+
+struct kind {
+    const char *name;
+    const char *family; /* kinds of one family share an object */
+    void *(*make)(lk_client *client, const char *key, struct lk_error *err);
+    void (*use)(const struct object *object, const struct deed *deed, struct outcome *out);
+};
+
+int64_t now_ns(void)
+{
+    struct timespec now = {0};
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- words --------------------------------------------------------------------------------- */
+
+const char *deed_text(const struct deed *deed, const char *name, const char *otherwise)
+{
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < DEED_OPTIONS_MAX && deed->options[i]; i++) {
+        const char *option = deed->options[i];
+
+        if (strncmp(option, name, len) == 0 && option[len] == '=') return option + len + 1;
+    }
+    return otherwise;
+}
+
+int64_t deed_number(const struct deed *deed, const char *name, int64_t otherwise)
+{
+    const char *text = deed_text(deed, name, NULL);
+
+    return text ? strtoll(text, NULL, 10) : otherwise;
+}
+
+void outcome_number(struct outcome *out, int64_t number)
+{
+    out->result = "ok";
+    (void)snprintf(out->value, sizeof out->value, "%" PRId64, number);
+}
+
+void outcome_error(struct outcome *out, const char *text)
+{
+    out->result = "error";
+    (void)snprintf(out->value, sizeof out->value, "%s", text);
+}
+
+void outcome_status(struct outcome *out, lk_status status, const struct lk_error *err)
+{
+    out->result = lk_status_name(status);
+    (void)snprintf(out->value, sizeof out->value, "%s", status == LK_OK ? "-" : err->text);
+}
+
+/* ---- locks --------------------------------------------------------------------------------- */
+
+static void take_lock(lk_lock *lock, const struct deed *deed, struct outcome *out)
+{
+    struct lk_error err = {0};
+    struct lk_lock_options options = {.wait_ms = deed_number(deed, "wait", DEED_LONG_MS),
+                                      .lease_ms = deed_number(deed, "lease", 0)};
+
+    options.is_renewed = options.lease_ms == 0 || deed_number(deed, "renewed", 0) > 0;
+    lk_status status = lk_lock_acquire(lock, &options, &err);
+    outcome_status(out, status, &err);
+    if (status == LK_OK && lk_lock_fence(lock) > 0)
+        outcome_number(out, (int64_t)lk_lock_fence(lock));
+}
+
+static void release_lock(lk_lock *lock, const struct deed *deed, struct outcome *out)
+{
+    struct lk_error err = {0};
+
+    (void)deed;
+    outcome_status(out, lk_lock_release(lock, &err), &err);
+}
+
+static void force_lock(lk_lock *lock, const struct deed *deed, struct outcome *out)
+{
+    struct lk_error err = {0};
+
+    (void)deed;
+    outcome_status(out, lk_lock_force_release(lock, &err), &err);
+}
+
+static void renew_lock(lk_lock *lock, const struct deed *deed, struct outcome *out)
+{
+    struct lk_error err = {0};
+
+    outcome_status(out, lk_lock_renew(lock, deed_number(deed, "lease", 0), &err), &err);
+}
+
+static void count_lock(lk_lock *lock, const struct deed *deed, struct outcome *out)
+{
+    (void)deed;
+    outcome_number(out, lk_lock_hold_count(lock));
+}
+
+static const struct {
+    const char *verb;
+    void (*use)(lk_lock *lock, const struct deed *deed, struct outcome *out);
+} lock_verbs[] = {
+    {"lock", take_lock},   {"unlock", release_lock}, {"force", force_lock},
+    {"renew", renew_lock}, {"count", count_lock},
+};
+
+static void do_lock(lk_lock *lock, const struct deed *deed, struct outcome *out)
+{
+    for (size_t i = 0; i < sizeof lock_verbs / sizeof lock_verbs[0]; i++) {
+        if (strcmp(lock_verbs[i].verb, deed->verb) == 0) {
+            lock_verbs[i].use(lock, deed, out);
+            return;
+        }
+    }
+    outcome_error(out, "no such verb");
+}
+
+/* The members live as long as the program. */
+static void *make_multi(lk_client *client, const char *key, struct lk_error *err)
+{
+    lk_lock *members[MEMBERS_MAX] = {NULL};
+    size_t count = 0;
+    char keys[LINE_ROOM];
+    char *rest = keys;
+
+    (void)snprintf(keys, sizeof keys, "%s", key);
+    for (const char *name = NULL; count < MEMBERS_MAX && (name = strtok_r(rest, ",", &rest));) {
+        members[count] = lk_reentrant_new(client, name, err);
+        if (!members[count++]) return NULL;
+    }
+    return lk_multi_new(members, count, NULL, err);
+}
+
+/* ---- objects ------------------------------------------------------------------------------- */
+
+#define MAKER(type, ...)                                                                           \
+    static void *make_##type(lk_client *client, const char *key, struct lk_error *err)             \
+    {                                                                                              \
+        return lk_##type##_new(__VA_ARGS__);                                                       \
+    }
+MAKER(reentrant, client, key, err)
+MAKER(non_reentrant, client, key, err)
+MAKER(spin, client, key, err)
+MAKER(fenced, client, key, err)
+MAKER(mutex, client, key, err)
+MAKER(fair, client, key, NULL, err)
+MAKER(rwlock, client, key, err)
+MAKER(semaphore, client, key, err)
+MAKER(permits, client, key, err)
+MAKER(latch, client, key, err)
+
+#define USER(name, use, thing)                                                                     \
+    static void use_##name(const struct object *object, const struct deed *deed,                   \
+                           struct outcome *out)                                                    \
+    {                                                                                              \
+        use(thing, deed, out);                                                                     \
+    }
+USER(lock, do_lock, object->lock)
+USER(read, do_lock, lk_rwlock_read(object->rwlock))
+USER(write, do_lock, lk_rwlock_write(object->rwlock))
+USER(semaphore, semaphore_do, object->semaphore)
+USER(permits, permits_do, object->permits)
+USER(latch, latch_do, object->latch)
+
+static const struct kind kinds[] = {
+    {"reentrant", "reentrant", make_reentrant, use_lock},
+    {"non-reentrant", "non-reentrant", make_non_reentrant, use_lock},
+    {"spin", "spin", make_spin, use_lock},
+    {"fenced", "fenced", make_fenced, use_lock},
+    {"mutex", "mutex", make_mutex, use_lock},
+    {"fair", "fair", make_fair, use_lock},
+    {"multi", "multi", make_multi, use_lock},
+    {"read", "rwlock", make_rwlock, use_read},
+    {"write", "rwlock", make_rwlock, use_write},
+    {"semaphore", "semaphore", make_semaphore, use_semaphore},
+    {"permits", "permits", make_permits, use_permits},
+    {"latch", "latch", make_latch, use_latch},
+};
+
+static const struct kind *kind_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(kinds[i].name, name) == 0) return &kinds[i];
+    return NULL;
+}
+
+static struct object *object_new(lk_client *client, const struct kind *kind, const char *key,
+                                 struct lk_error *err)
+{
+    struct object *object = calloc(1, sizeof *object);
+
+    if (!object) return NULL;
+    object->family = kind->family;
+    object->key = strdup(key);
+    object->any = kind->make(client, key, err);
+    if (object->key && object->any) return object;
+    free(object->key);
+    free(object);
+    return NULL;
+}
+
+static struct object *object_of(struct objects *objects, lk_client *client, const struct kind *kind,
+                                const char *key, struct lk_error *err)
+{
+    for (struct object *object = objects->first; object; object = object->next)
+        if (object->family == kind->family && strcmp(object->key, key) == 0) return object;
+    struct object *object = object_new(client, kind, key, err);
+    if (!object) return NULL;
+    object->next = objects->first;
+    objects->first = object;
+    return object;
+}
+
+/* ---- contention ---------------------------------------------------------------------------- */
+
+/* Run a script of the test's; its number. */
+static long long call(lk_client *client, const struct deed *deed, const char *script)
+{
+    const struct lk_bytes args[] = {
+        LK_BYTES("EVALSHA"),     lk_bytes_of(deed_text(deed, script, "")),
+        LK_BYTES("1"),           lk_bytes_of(deed->key),
+        lk_bytes_of(deed->kind), LK_BYTES("lockkit")};
+    const struct lk_command command = {.args = args, .count = sizeof args / sizeof args[0]};
+    lk_reply *reply = NULL;
+
+    if (lk_client_call(client, &command, 1, 0, &reply, NULL) != LK_OK) return 1;
+    long long number = lk_reply_integer(reply, 1);
+    lk_reply_free(reply);
+    return number;
+}
+
+/* Take it, look around inside, give it back; the value is how often the look found a fault. */
+static void contend(struct objects **objects, lk_client *client, const struct deed *deed,
+                    struct outcome *out)
+{
+    struct deed take = {"lock", deed->kind, deed->key, {"wait=30000", "lease=30000"}};
+    int64_t until_ns = now_ns() + deed_number(deed, "ms", 0) * 1000000;
+    long long faults = 0;
+
+    do {
+        char id[sizeof out->value + 3];
+        struct deed give = {"unlock", deed->kind, deed->key, {id}};
+
+        objects_do(objects, client, &take, out);
+        if (strcmp(out->result, "ok") != 0) return;
+        (void)snprintf(id, sizeof id, "id=%s", out->value);
+        faults += call(client, deed, "enter");
+        faults += call(client, deed, "leave");
+        objects_do(objects, client, &give, out);
+        if (strcmp(out->result, "ok") != 0) return;
+        (void)usleep(PAUSE_US);
+    } while (now_ns() < until_ns);
+    outcome_number(out, faults);
+}
+
+void objects_do(struct objects **objects, lk_client *client, const struct deed *deed,
+                struct outcome *out)
+{
+    struct lk_error err = {0};
+
+    if (!*objects) *objects = calloc(1, sizeof **objects);
+    if (!*objects) return;
+    if (strcmp(deed->verb, "version") == 0) {
+        out->result = "ok";
+        (void)snprintf(out->value, sizeof out->value, "lockkit-%s", LK_VERSION);
+        return;
+    }
+    if (strcmp(deed->verb, "contend") == 0) {
+        contend(objects, client, deed, out);
+        return;
+    }
+    if (many_do(objects, client, deed, out)) return;
+    const struct kind *kind = kind_named(deed->kind);
+    struct object *object = kind ? object_of(*objects, client, kind, deed->key, &err) : NULL;
+    if (object) {
+        kind->use(object, deed, out);
+    } else {
+        outcome_error(out, kind ? err.text : "no such kind");
+    }
+}

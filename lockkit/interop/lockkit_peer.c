@@ -1,0 +1,150 @@
+/*
+ * lockkit behind the line protocol of peer.h: `lockkit_peer URL POLL_MS`.
+ *
+ * Threads: the main one reads; each thread number of the protocol is one of ours. The program ends
+ * with its standard input, at once: what it holds is left to the leases, as with the other peers.
+ */
+#include "lockkit_peer.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE_ROOM = 1024, OWNERS_MAX = 4096 };
+
+struct request {
+    char line[LINE_ROOM]; /* the words below are in it */
+    const char *id, *thread;
+    struct deed deed;
+    struct request *next;
+};
+
+struct owner {
+    lk_client *client;     /* borrowed */
+    pthread_mutex_t mutex; /* guards first, last */
+    pthread_cond_t came;
+    struct request *first, *last; /* owned */
+};
+
+static struct request *next_request(struct owner *owner)
+{
+    (void)pthread_mutex_lock(&owner->mutex);
+    while (!owner->first)
+        (void)pthread_cond_wait(&owner->came, &owner->mutex);
+    struct request *request = owner->first;
+    owner->first = request->next;
+    (void)pthread_mutex_unlock(&owner->mutex);
+    return request;
+}
+
+static void *owner_main(void *arg)
+{
+    struct owner *owner = arg;
+    struct objects *objects = NULL;
+
+    for (;;) {
+        struct request *request = next_request(owner);
+        struct outcome outcome = {.result = "error", .value = "-"};
+        int64_t began = now_ns();
+
+        objects_do(&objects, owner->client, &request->deed, &outcome);
+        for (char *blank = NULL; (blank = strchr(outcome.value, ' '));)
+            *blank = '_';
+        (void)printf("%s %s %s %lld %lld\n", request->id, outcome.result, outcome.value,
+                     (long long)began, (long long)now_ns());
+        (void)fflush(stdout);
+        free(request);
+    }
+    return NULL;
+}
+
+/* False when a word is missing. */
+static bool parse(struct request *request)
+{
+    const char **words[] = {&request->id, &request->thread, &request->deed.verb,
+                            &request->deed.kind, &request->deed.key};
+    char *rest = request->line;
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        *words[i] = strtok_r(rest, " \n", &rest);
+        if (!*words[i]) return false;
+    }
+    for (size_t i = 0; i < DEED_OPTIONS_MAX; i++)
+        request->deed.options[i] = strtok_r(NULL, " \n", &rest);
+    return true;
+}
+
+static struct owner *owner_of(const char *thread, lk_client *client)
+{
+    static struct owner *owners[OWNERS_MAX];
+    unsigned long number = strtoul(thread, NULL, 10);
+    pthread_t id;
+
+    if (number >= OWNERS_MAX) return NULL;
+    if (owners[number]) return owners[number];
+    struct owner *owner = calloc(1, sizeof *owner);
+    if (!owner) return NULL;
+    owner->client = client;
+    (void)pthread_mutex_init(&owner->mutex, NULL);
+    (void)pthread_cond_init(&owner->came, NULL);
+    if (pthread_create(&id, NULL, owner_main, owner) != 0) {
+        free(owner);
+        return NULL;
+    }
+    (void)pthread_detach(id);
+    owners[number] = owner;
+    return owner;
+}
+
+static void hand_over(struct owner *owner, struct request *request)
+{
+    (void)pthread_mutex_lock(&owner->mutex);
+    if (owner->first) {
+        owner->last->next = request;
+    } else {
+        owner->first = request;
+    }
+    owner->last = request;
+    (void)pthread_cond_signal(&owner->came);
+    (void)pthread_mutex_unlock(&owner->mutex);
+}
+
+static bool serve_line(lk_client *client)
+{
+    struct request *request = calloc(1, sizeof *request);
+
+    if (!request || !fgets(request->line, sizeof request->line, stdin)) {
+        free(request);
+        return false;
+    }
+    struct owner *owner = parse(request) ? owner_of(request->thread, client) : NULL;
+    if (!owner) {
+        (void)fputs("lockkit_peer: not a request\n", stderr);
+        free(request);
+        return false;
+    }
+    hand_over(owner, request);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    struct lk_error err = {0};
+
+    if (argc != 3) {
+        (void)fputs("usage: lockkit_peer URL POLL_MS\n", stderr);
+        return 2;
+    }
+    lk_client *client = lk_client_open(
+        &(struct lk_client_options){
+            .url = argv[1], .pool_size = 32, .poll_ms = strtoll(argv[2], NULL, 10)},
+        &err);
+    if (!client) {
+        (void)fprintf(stderr, "lockkit_peer: %s\n", err.text);
+        return 1;
+    }
+    while (serve_line(client)) {}
+    _exit(0); /* owners may be waiting for locks; nobody wants their answers any more */
+}
