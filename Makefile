@@ -31,21 +31,26 @@ LIBS_app      := -lcivetweb -ljansson -ljwt -lcurl -lhiredis
 LIBS_loadtest := -lhiredis -ljansson -lcurl -lm
 
 # ---- sources: a new file joins by existing; main programs and tests are told apart by name ------
-MAINS := app/seckilld.c app/seckillctl.c loadtest/loadtest.c loadtest/audit_main.c loadtest/proxy.c
-src = $(filter-out %_test.c %_itest.c $(MAINS),$(wildcard $(1)))
+MAINS := app/seckilld.c app/seckillctl.c loadtest/loadtest.c loadtest/audit_main.c loadtest/proxy.c \
+  lockkit/itest/history_check_main.c lockkit/itest/torture.c lockkit/interop/lockkit_peer.c \
+  lockkit/bench/lockbench.c
+src = $(filter-out %_test.c %_itest.c %_interop.c $(MAINS),$(wildcard $(1)))
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 SRC_lockkit  := $(call src,lockkit/src/*.c)
+SRC_bench    := $(call src,lockkit/bench/*.c)
 SRC_app      := $(call src,app/*.c app/guards/*.c app/lab/*.c)
 SRC_loadtest := $(call src,loadtest/*.c)
-UNIT_SRC  := $(wildcard lockkit/src/*_test.c app/*_test.c app/guards/*_test.c loadtest/*_test.c)
+UNIT_SRC  := $(wildcard lockkit/src/*_test.c lockkit/itest/*_test.c lockkit/bench/*_test.c app/*_test.c app/guards/*_test.c loadtest/*_test.c)
 ITEST_SRC := $(wildcard lockkit/itest/*_itest.c app/itest/*_itest.c loadtest/itest/*_itest.c)
-SUPPORT_SRC := $(call src,lockkit/itest/*.c app/itest/*.c loadtest/itest/*.c)
-ALL_SRC := $(SRC_lockkit) $(SRC_app) $(SRC_loadtest) $(wildcard $(MAINS)) $(UNIT_SRC) $(ITEST_SRC) $(SUPPORT_SRC)
+INTEROP_SRC := $(wildcard lockkit/interop/*_interop.c)
+SUPPORT_SRC := $(call src,lockkit/itest/*.c lockkit/interop/*.c app/itest/*.c loadtest/itest/*.c)
+ALL_SRC := $(SRC_lockkit) $(SRC_bench) $(SRC_app) $(SRC_loadtest) $(wildcard $(MAINS)) $(UNIT_SRC) $(ITEST_SRC) $(INTEROP_SRC) $(SUPPORT_SRC)
 ALL_HDR := $(wildcard lockkit/include/lockkit/*.h lockkit/*/*.h app/*.h app/*/*.h loadtest/*.h loadtest/*/*.h)
-PROGRAMS := $(addprefix $(O)/,seckilld seckillctl loadtest audit proxy)
+PROGRAMS := $(addprefix $(O)/,seckilld seckillctl loadtest audit proxy history_check torture lockbench)
 LIBRARIES := $(O)/liblockkit.a $(O)/liblockkit.so.$(VERSION)
 UNITS  := $(patsubst %.c,$(O)/test/%,$(UNIT_SRC))
-ITESTS := $(patsubst %.c,$(O)/test/%,$(ITEST_SRC)) $(wildcard app/itest/*_itest.sh)
+ITESTS := $(patsubst %.c,$(O)/test/%,$(ITEST_SRC)) $(wildcard */itest/*_itest.sh)
+INTEROPS := $(patsubst %.c,$(O)/test/%,$(INTEROP_SRC))
 
 PACKAGES := gcc libc6-dev make pkg-config redis-server libhiredis-dev libcivetweb-dev libjansson-dev \
   libcurl4-openssl-dev libcmocka-dev libjwt-dev wrk perl g++
@@ -54,7 +59,7 @@ CHECK_PACKAGES := clang clang-format clang-tidy cppcheck libclang-rt-14-dev mand
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
-.PHONY: all help deps check-deps demo bench run test unit itest check fmt fmt-check lint rooms asan tsan clean install uninstall
+.PHONY: mutants all help deps check-deps promtool demo bench run test unit itest torture interop check fmt fmt-check lint rooms asan tsan clean install uninstall
 all: $(PROGRAMS) $(LIBRARIES) ## build everything into build/release/ (default)
 
 help: ## this text
@@ -67,15 +72,16 @@ demo: deps ## two instances, 20,000 buyers, 500 units: sell, then audit from out
 	@mkdir -p build/demo
 	$(O)/loadtest --out build/demo
 
-bench: deps ## measure every figure of the service; build/bench/result.json
+bench: deps ## measure every figure of service and locks; build/bench/result.json, locks.json
 	@$(MAKE) --no-print-directory all
 	$(O)/loadtest --bench --out build/bench
+	$(O)/lockbench --json build/bench/locks.json
 
 run: deps ## serve http://127.0.0.1:8080 with a sale ready to try
 	@$(MAKE) --no-print-directory all
 	@.ci/run-service $(O)
 
-test: deps ## every test, unit and integration; starts the servers it needs
+test: deps promtool ## every test, unit and integration; starts the servers it needs
 	@$(MAKE) --no-print-directory all unit itest
 
 unit itest: export CMOCKA_MESSAGE_OUTPUT := TAP
@@ -84,6 +90,18 @@ unit: $(UNITS) ## unit tests alone: no network, seconds
 
 itest: $(ITESTS) $(PROGRAMS) $(LIBRARIES) ## integration tests alone, on real servers
 	BUILD_DIR=$(O) prove --timer -e 'timeout 300' $(ITESTS)
+
+SECONDS ?= 600
+torture: deps ## lockkit's locks among kills, pauses and cut links, for SECONDS [600]
+	@$(MAKE) --no-print-directory $(O)/torture
+	$(O)/torture --seconds $(SECONDS)
+
+interop: deps ## contend with real Redisson and redis-py (fetched); build/interop/matrix.md
+	@$(MAKE) --no-print-directory $(INTEROPS) $(O)/test/lockkit/interop/lockkit_peer
+	@lockkit/interop/run build/interop $(INTEROPS)
+
+mutants: deps ## build lockkit with known faults; fail unless its tests find each
+	@.ci/mutants
 
 # ---- what a commit must pass ---------------------------------------------------------------------
 check: check-deps fmt-check rooms lint asan tsan ## format, rooms, lint, unit tests under sanitizers
@@ -152,6 +170,10 @@ deps: ## install what is missing to build and test (apt)
 check-deps: ## install what `make check` needs besides
 	@.ci/deps $(PACKAGES) $(CHECK_PACKAGES)
 
+promtool: build/tools/promtool ## fetch the program that the tests have judge /metrics (apt)
+build/tools/promtool: | deps
+	@.ci/deps --file prometheus usr/bin/promtool $@
+
 clean: ## remove build/
 	rm -rf build
 
@@ -159,6 +181,7 @@ clean: ## remove build/
 $(O)/liblockkit.a: $(call obj,$(SRC_lockkit)) $(O)/gen/lockkit_scripts.o
 $(O)/libapp.a: $(call obj,$(SRC_app)) $(O)/gen/app_scripts.o $(O)/gen/app_documents.o
 $(O)/libloadtest.a: $(call obj,$(SRC_loadtest))
+$(O)/liblockbench.a: $(call obj,$(SRC_bench))
 $(O)/libsupport.a: $(call obj,$(SUPPORT_SRC))
 $(O)/%.a:
 	@echo "  AR    $@"
@@ -184,12 +207,26 @@ $(O)/proxy: $(O)/obj/loadtest/proxy.o $(O)/libloadtest.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_loadtest)
 
+$(O)/history_check: $(O)/obj/lockkit/itest/history_check_main.o $(O)/libsupport.a $(O)/liblockkit.a
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lockkit) -lcmocka
+$(O)/torture: $(O)/obj/lockkit/itest/torture.o $(O)/libsupport.a $(O)/liblockkit.a
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lockkit) -lcmocka
+$(O)/lockbench: $(O)/obj/lockkit/bench/lockbench.o $(O)/liblockbench.a $(O)/liblockkit.a | $(O)/test/lockkit/interop/lockkit_peer
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lockkit) -ljansson -lm
+
 # A test links its own area; a line "link: FLAGS" in its head comment adds flags (--wrap seams).
 extra = $(shell sed -n '1,12s/^.*link: *\(-[^*]*\).*$$/\1/p' $(1))
 $(O)/test/lockkit/%: $(O)/obj/lockkit/%.o $(O)/libsupport.a $(O)/liblockkit.a
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(call extra,lockkit/$*.c) -o $@ $^ $(LIBS_lockkit) -lcmocka
+$(O)/test/lockkit/bench/%: $(O)/obj/lockkit/bench/%.o $(O)/liblockbench.a $(O)/liblockkit.a
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lockkit) -ljansson -lm -lcmocka
 $(O)/test/app/%: $(O)/obj/app/%.o $(O)/libsupport.a $(O)/libapp.a $(O)/liblockkit.a
 	@mkdir -p $(@D)
 	@echo "  LD    $@"

@@ -63,14 +63,14 @@ static void a_release_while_the_server_is_down_can_be_repeated(void **state)
     lk_client_close(client);
 }
 
-static void a_server_that_hangs_is_unknown_within_the_limit(void **state)
+static void try_a_server_that_hangs(const char *url)
 {
-    lk_client *client = lks_client_with(server, (struct lk_client_options){.command_ms = 200});
+    lk_client *client =
+        lks_client_with(server, (struct lk_client_options){.url = url, .command_ms = 200});
     struct lk_error err = {0};
     lk_status statuses[3];
     double took_ms[3];
 
-    (void)state;
     assert_int_equal(use(client, "hang", NULL), LK_OK);
     lks_server_pause(server);
     for (int i = 0; i < 3; i++) {
@@ -91,6 +91,13 @@ static void a_server_that_hangs_is_unknown_within_the_limit(void **state)
     lk_client_close(client);
 }
 
+static void a_server_that_hangs_is_unknown_within_the_limit(void **state)
+{
+    (void)state;
+    try_a_server_that_hangs(server->url);
+    try_a_server_that_hangs(server->tcp_url);
+}
+
 static void connections_the_server_closed_are_replaced_unseen(void **state)
 {
     lk_client *client = lks_client(server);
@@ -104,16 +111,16 @@ static void connections_the_server_closed_are_replaced_unseen(void **state)
     lk_client_close(client);
 }
 
-static void a_question_that_went_out_in_part_is_unknown(void **state)
+static void try_a_question_too_large(const char *url)
 {
     enum { LEN = 8000000 }; /* more than the socket's buffers hold */
-    lk_client *client = lks_client_with(server, (struct lk_client_options){.command_ms = 200});
+    lk_client *client =
+        lks_client_with(server, (struct lk_client_options){.url = url, .command_ms = 200});
     char *large = calloc(1, LEN);
     struct lk_bytes set[] = {LK_BYTES("SET"), LK_BYTES("too-large"), {large, LEN}};
     struct lk_error err = {0};
     lk_reply *reply = NULL;
 
-    (void)state;
     assert_non_null(large);
     lks_server_pause(server);
     lk_status status = lk_client_call(client, &(struct lk_command){set, 3}, 1, 0, &reply, &err);
@@ -125,6 +132,13 @@ static void a_question_that_went_out_in_part_is_unknown(void **state)
     LKS_EVENTUALLY(use(client, "after-part", NULL) == LK_OK, 5000);
     lk_client_close(client);
     free(large);
+}
+
+static void a_question_that_went_out_in_part_is_unknown(void **state)
+{
+    (void)state;
+    try_a_question_too_large(server->url);
+    try_a_question_too_large(server->tcp_url);
 }
 
 static void closing_does_not_wait_for_a_server_that_is_down(void **state)

@@ -73,7 +73,7 @@ struct lk_lock {
     unsigned depth;         /* acquires without their release yet */
     unsigned renewed_depth; /* holds up to this one do not ask for renewal */
     bool is_renewed;
-    int64_t wait_ms; /* of this acquire; > 0: a queue is joined */
+    int64_t wait_ms;      /* of this acquire; > 0: a queue is joined */
     bool may_be_released; /* a release was sent, and not answered */
     uint64_t fence;
     lk_lost_hook on_lost;

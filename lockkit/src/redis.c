@@ -300,7 +300,7 @@ lk_status lki_redis_exchange(struct lki_redis *redis, const struct lk_command *c
 /* From now on a recv() without MSG_DONTWAIT waits for SLICE_MS. */
 static bool block_in_slices(int fd)
 {
-    struct timeval slice = {.tv_usec = SLICE_MS * 1000};
+    struct timeval slice = {.tv_usec = (suseconds_t)SLICE_MS * 1000};
     int flags = fcntl(fd, F_GETFL);
 
     return flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0 &&

@@ -34,7 +34,8 @@ struct lki_waiter {
     struct lki_waiter *next;
     bool is_woken;
     bool is_cancelled;
-    const _Atomic bool *cancelled_by; /* borrowed; true: cancelled, also before it joins; may be NULL */
+    const _Atomic bool
+        *cancelled_by; /* borrowed; true: cancelled, also before it joins; may be NULL */
 };
 
 struct lki_hub_options {

@@ -1,0 +1,47 @@
+/*
+ * What is done to the workers, their links and the server's process while a torture runs. (What is
+ * done by commands to the server: torture_hand.h.)
+ */
+#ifndef LK_TORTURE_FAULTS_H
+#define LK_TORTURE_FAULTS_H
+
+#include "torture_crowd.h"
+#include "torture_links.h"
+
+enum { TORTURE_QUIET_MS = 1000 }; /* at the begin, without faults */
+
+/* Faults in an order by chance, all once before one comes again. */
+struct torture_deck {
+    enum torture_fault cards[FAULT_COUNT];
+    size_t count;
+    size_t next;
+    uint32_t seed;
+};
+
+void torture_deck_add(struct torture_deck *deck, enum torture_fault fault);
+enum torture_fault torture_deck_draw(struct torture_deck *deck);
+
+const char *torture_fault_name(enum torture_fault fault);
+
+struct torture_faults {
+    struct torture_crowd *crowd;
+    struct torture_links *links; /* NULL: workers reach the server without */
+    const struct history_writer *writer;
+    pid_t server; /* 0: not ours to stop */
+    struct torture_deck deck;
+    int64_t next_at_ns;
+    int64_t resume_at_ns[TORTURE_PROCESSES_MAX]; /* 0: not paused */
+    int64_t heal_at_ns[TORTURE_PROCESSES_MAX];   /* of the link; 0: it is well */
+    int64_t server_resume_at_ns;
+};
+
+/* The first part is filled in; faults begin after a moment. */
+void torture_faults_begin(struct torture_faults *faults);
+
+/* End what is over, do what is due. */
+void torture_faults_step(struct torture_faults *faults);
+
+/* End everything now. */
+void torture_faults_end(struct torture_faults *faults);
+
+#endif

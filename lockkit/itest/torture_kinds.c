@@ -1,0 +1,321 @@
+/*
+ * See torture_kinds.h: the table is at the bottom. What is no lk_lock is in torture_counters.c and
+ * torture_latch.c, the flawed locks are in torture_flawed.c.
+ */
+#include "torture_kinds.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MULTI_KEYS = 12,
+    READERS_MAX = TORTURE_PROCESSES_MAX * TORTURE_THREADS_MAX,
+    WRITE_PERCENT = 25,
+    FAIR_WAITER_MS = 150, /* how long a dead waiter holds up those behind it */
+    SOFTENED_PERCENT = 30,
+};
+
+void torture_key_name(const struct torture_plan *plan, unsigned key, char out[TORTURE_KEY_MAX])
+{
+    (void)snprintf(out, TORTURE_KEY_MAX, "%s%s:%u", plan->prefix, plan->kind->name, key);
+}
+
+bool torture_is_counter(const char *key)
+{
+    return strstr(key, "lockkit_claim") == NULL;
+}
+
+/* ---- locks ------------------------------------------------------------------------------------------ */
+
+static lk_lock *make_fair(lk_client *client, const char *key, struct lk_error *err)
+{
+    return lk_fair_new(client, key, &(struct lk_fair_options){.waiter_ms = FAIR_WAITER_MS}, err);
+}
+
+/* Highest numbers last for ever, or they would begin anew. */
+static bool is_fence(const char *key)
+{
+    return strstr(key, "redisson_lock_token") != NULL;
+}
+
+/* ---- read/write ------------------------------------------------------------------------------------- */
+
+static bool make_rwlock(struct torture_seat *seat, struct lk_error *err)
+{
+    char key[TORTURE_KEY_MAX];
+
+    torture_key_name(seat->plan, seat->key, key);
+    seat->thing = lk_rwlock_new(seat->client, key, err);
+    return seat->thing != NULL;
+}
+
+static void rwlock_done(struct torture_seat *seat)
+{
+    lk_rwlock_free(seat->thing);
+}
+
+static void choose_side(struct torture_seat *seat)
+{
+    bool writes = torture_chance(seat->seed, WRITE_PERCENT);
+
+    seat->lock = writes ? lk_rwlock_write(seat->thing) : lk_rwlock_read(seat->thing);
+    seat->claim.weight = writes ? READERS_MAX : 1;
+}
+
+static lk_lock *read_besides(struct torture_seat *seat)
+{
+    bool writes = seat->lock == lk_rwlock_write(seat->thing);
+
+    if (!writes || !torture_chance(seat->seed, SOFTENED_PERCENT)) return NULL;
+    return lk_rwlock_read(seat->thing);
+}
+
+/* ---- locks made of locks ----------------------------------------------------------------------------- */
+
+/* A key is locked by everybody in the same way. */
+static lk_lock *make_part(const struct torture_seat *seat, unsigned key, struct lk_error *err)
+{
+    static lk_lock *(*const makers[])(lk_client *, const char *, struct lk_error *) = {
+        lk_mutex_new, lk_reentrant_new, lk_fenced_new};
+    char name[TORTURE_KEY_MAX];
+
+    torture_key_name(seat->plan, key, name);
+    return makers[key % (sizeof makers / sizeof makers[0])](seat->client, name, err);
+}
+
+static bool make_parts(struct torture_seat *seat, const unsigned *keys, size_t count,
+                       unsigned allowed, struct lk_error *err)
+{
+    struct lk_multi_options options = {.failures_allowed = allowed};
+
+    for (size_t i = 0; i < count; i++) {
+        seat->parts[i] = make_part(seat, keys[i], err);
+        if (!seat->parts[i]) return false;
+    }
+    seat->lock = lk_multi_new(seat->parts, count, &options, err);
+    seat->thing = seat->lock;
+    return seat->lock != NULL;
+}
+
+/* The seat's key and one or two others, in any order. */
+static bool make_multi(struct torture_seat *seat, struct lk_error *err)
+{
+    unsigned count = 2 + torture_random(seat->seed) % 2;
+    unsigned step = 1 + torture_random(seat->seed) % 2;
+    unsigned keys[TORTURE_PARTS_MAX];
+
+    for (unsigned i = 0; i < count; i++) {
+        keys[i] = (seat->key - 1 + i * step) % seat->plan->keys + 1;
+        seat->claim.keys[i] = keys[i];
+    }
+    return make_parts(seat, keys, count, 0, err);
+}
+
+/* Two of three keys that belong together: who has them excludes who has any two. */
+static bool make_redlock(struct torture_seat *seat, struct lk_error *err)
+{
+    unsigned first = TORTURE_PARTS_MAX * seat->key;
+    unsigned keys[] = {first, first + 1, first + 2};
+
+    return make_parts(seat, keys, TORTURE_PARTS_MAX, 1, err);
+}
+
+/* The whole before its parts. */
+static void multi_done(struct torture_seat *seat)
+{
+    lk_lock_free(seat->thing);
+    for (size_t i = 0; i < TORTURE_PARTS_MAX; i++)
+        lk_lock_free(seat->parts[i]);
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------ */
+
+static const struct torture_kind kind_mutex = {
+    .name = "mutex",
+    .keys = TORTURE_KEYS,
+    .limit = 1,
+    .is_leased = true,
+    .has_holds = true,
+    .make_lock = lk_mutex_new,
+};
+
+static const struct torture_kind kind_reentrant = {
+    .name = "reentrant",
+    .keys = TORTURE_KEYS,
+    .shows = CHECK_DEPTH,
+    .limit = 1,
+    .is_reentrant = true,
+    .is_leased = true,
+    .has_holds = true,
+    .make_lock = lk_reentrant_new,
+};
+
+static const struct torture_kind kind_non_reentrant = {
+    .name = "non-reentrant",
+    .keys = TORTURE_KEYS,
+    .limit = 1,
+    .is_leased = true,
+    .has_holds = true,
+    .make_lock = lk_non_reentrant_new,
+};
+
+static const struct torture_kind kind_spin = {
+    .name = "spin",
+    .keys = TORTURE_KEYS,
+    .limit = 1,
+    .is_reentrant = true,
+    .is_leased = true,
+    .has_holds = true,
+    .make_lock = lk_spin_new,
+};
+
+static const struct torture_kind kind_fenced = {
+    .name = "fenced",
+    .keys = TORTURE_KEYS,
+    .shows = CHECK_FENCE,
+    .limit = 1,
+    .is_reentrant = true,
+    .is_leased = true,
+    .has_holds = true,
+    .stays = is_fence,
+    .make_lock = lk_fenced_new,
+};
+
+static const struct torture_kind kind_fair = {
+    .name = "fair",
+    .keys = TORTURE_KEYS,
+    .shows = CHECK_FAIRNESS,
+    .limit = 1,
+    .is_reentrant = true,
+    .is_leased = true,
+    .has_holds = true,
+    .make_lock = make_fair,
+};
+
+static const struct torture_kind kind_rwlock = {
+    .name = "rwlock",
+    .keys = TORTURE_KEYS,
+    .limit = READERS_MAX,
+    .is_reentrant = true,
+    .is_leased = true,
+    .has_holds = true,
+    .make = make_rwlock,
+    .done = rwlock_done,
+    .choose = choose_side,
+    .soften = read_besides,
+};
+
+static const struct torture_kind kind_multi = {
+    .name = "multi",
+    .keys = MULTI_KEYS,
+    .limit = 1,
+    .is_leased = true,
+    .has_holds = true,
+    .stays = is_fence,
+    .make = make_multi,
+    .done = multi_done,
+};
+
+static const struct torture_kind kind_redlock = {
+    .name = "redlock",
+    .keys = TORTURE_KEYS,
+    .limit = 1,
+    .is_leased = true,
+    .has_holds = true,
+    .stays = is_fence,
+    .make = make_redlock,
+    .done = multi_done,
+};
+
+const struct torture_kind *const torture_kinds[] = {
+    &kind_mutex,
+    &kind_reentrant,
+    &kind_non_reentrant,
+    &kind_spin,
+    &kind_fenced,
+    &kind_fair,
+    &kind_rwlock,
+    &kind_multi,
+    &kind_redlock,
+    &torture_semaphore,
+    &torture_semaphore_spared,
+    &torture_permits,
+    &torture_latch,
+    &torture_flawed_release,
+    &torture_flawed_acquire,
+};
+
+const size_t torture_kind_count = sizeof torture_kinds / sizeof torture_kinds[0];
+
+const struct torture_kind *torture_kind_named(const char *name)
+{
+    for (size_t i = 0; i < torture_kind_count; i++) {
+        if (strcmp(torture_kinds[i]->name, name) == 0) return torture_kinds[i];
+    }
+    return NULL;
+}
+
+/* ---- seats ------------------------------------------------------------------------------------------------- */
+
+static bool make_lock(struct torture_seat *seat, struct lk_error *err)
+{
+    char key[TORTURE_KEY_MAX];
+
+    torture_key_name(seat->plan, seat->key, key);
+    seat->lock = seat->kind->make_lock(seat->client, key, err);
+    return seat->lock != NULL;
+}
+
+bool torture_seat_make(struct torture_seat *seat, struct lk_error *err)
+{
+    seat->claim =
+        (struct torture_claim){.keys = {seat->key}, .weight = 1, .limit = seat->kind->limit};
+    return seat->kind->make ? seat->kind->make(seat, err) : make_lock(seat, err);
+}
+
+void torture_seat_done(struct torture_seat *seat)
+{
+    if (seat->kind->done) {
+        seat->kind->done(seat);
+    } else {
+        lk_lock_free(seat->lock);
+    }
+}
+
+void torture_seat_choose(struct torture_seat *seat)
+{
+    if (seat->kind->choose) seat->kind->choose(seat);
+}
+
+lk_status torture_seat_acquire(struct torture_seat *seat, const struct lk_lock_options *options,
+                               struct lk_error *err)
+{
+    return seat->kind->acquire ? seat->kind->acquire(seat, options, err)
+                               : lk_lock_acquire(seat->lock, options, err);
+}
+
+lk_status torture_seat_release(struct torture_seat *seat, struct lk_error *err)
+{
+    return seat->kind->release ? seat->kind->release(seat, err) : lk_lock_release(seat->lock, err);
+}
+
+lk_status torture_seat_renew(struct torture_seat *seat, struct lk_error *err)
+{
+    if (seat->kind->renew) return seat->kind->renew(seat, err);
+    return seat->lock ? lk_lock_renew(seat->lock, 0, err) : LK_OK;
+}
+
+int64_t torture_seat_remaining_ms(const struct torture_seat *seat)
+{
+    return seat->kind->remaining_ms ? seat->kind->remaining_ms(seat)
+                                    : lk_lock_remaining_ms(seat->lock);
+}
+
+void torture_seat_cancel(struct torture_seat *seat)
+{
+    if (seat->kind->cancel) {
+        seat->kind->cancel(seat);
+    } else {
+        lk_lock_cancel(seat->lock);
+    }
+}
