@@ -295,7 +295,7 @@ const struct lki_variant *lki_client_own_script(lk_client *client, const char *n
 
 void lki_client_emit(const lk_client *client, struct lk_event event)
 {
-    event.at_ns = lki_clock_now();
+    if (event.at_ns == 0) event.at_ns = lki_clock_now();
     client->options.on_event(&event, client->options.on_event_arg);
 }
 

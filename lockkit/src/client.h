@@ -77,7 +77,8 @@ LK_MUST_CHECK lk_status lki_call_reply(lk_client *client, const struct lki_call 
 lk_script *lki_client_script(lk_client *client, const char *name);
 const struct lki_variant *lki_client_own_script(lk_client *client, const char *name);
 
-/* Tell the hook; at_ns is filled in. */
+/* Tell the hook. at_ns: of the same look at the clock as duration_ns, or the begin is told wrong;
+   0: now. */
 void lki_client_emit(const lk_client *client, struct lk_event event);
 
 #endif

@@ -209,7 +209,8 @@ void lki_counter_cancel(struct lki_counter *counter)
 
 void lki_counter_emit(const struct lki_counter *counter, struct lk_event event, int64_t begin)
 {
-    event.duration_ns = lki_clock_now() - begin;
+    event.at_ns = lki_clock_now();
+    event.duration_ns = event.at_ns - begin;
     event.kind = counter->kind;
     event.key = counter->key;
     lki_client_emit(counter->client, event);

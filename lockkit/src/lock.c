@@ -154,9 +154,12 @@ static int64_t ends_after(const lk_lock *lock, lk_event_type type, lk_status sta
 void lki_lock_emit(const lk_lock *lock, lk_event_type type, lk_status status, int64_t begin,
                    unsigned attempts)
 {
+    int64_t now = lki_clock_now();
+
     lki_client_emit(lock->client, (struct lk_event){.type = type,
                                                     .status = status,
-                                                    .duration_ns = lki_clock_now() - begin,
+                                                    .at_ns = now,
+                                                    .duration_ns = now - begin,
                                                     .attempts = attempts,
                                                     .kind = lock->ops->kind,
                                                     .key = lock->key,

@@ -390,6 +390,20 @@ static void without_wait_one_try_is_made_and_the_hub_left_alone(void **state)
     assert_int_equal(world.last_event.attempts, 1);
 }
 
+static void an_event_tells_begin_and_end_by_one_look_at_the_clock(void **state)
+{
+    int64_t begin = world.now_ns;
+
+    (void)state;
+    world.tries[0].status = LK_BUSY;
+    world.tries[1] = (struct step){LK_BUSY, 0, 60000};
+    world.waits[0].status = LK_OK;
+    assert_int_equal(acquire_for(1000), LK_OK);
+
+    assert_int_equal(world.last_event.at_ns, world.now_ns);
+    assert_int_equal(world.last_event.at_ns - world.last_event.duration_ns, begin);
+}
+
 static void after_joining_it_tries_again_before_it_sleeps(void **state)
 {
     (void)state;
@@ -684,6 +698,7 @@ int main(void)
         LOCK_TEST(options_at_their_edge_are_taken),
         LOCK_TEST(a_handle_that_holds_is_not_acquired_again),
         LOCK_TEST(without_wait_one_try_is_made_and_the_hub_left_alone),
+        LOCK_TEST(an_event_tells_begin_and_end_by_one_look_at_the_clock),
         LOCK_TEST(after_joining_it_tries_again_before_it_sleeps),
         LOCK_TEST(the_sleep_follows_the_ttl_the_timer_and_the_deadline),
         LOCK_TEST(it_ends_busy_at_the_deadline),

@@ -190,6 +190,7 @@ static void tell_round(struct lki_watchdog *watchdog, const struct round *round)
         lk_lock *lock = round->locks[i];
         struct lk_event event = {.type = LK_EVENT_RENEW,
                                  .status = answer_of(round, i),
+                                 .at_ns = now,
                                  .duration_ns = now - round->sent_at,
                                  .attempts = 1,
                                  .kind = lock->ops->kind,
