@@ -314,6 +314,18 @@ static void a_waiter_whose_place_vanished_gets_another(void **state)
     is_served(f, 1);
 }
 
+static void a_waiter_whose_place_vanished_and_finds_the_lock_free_tells_a_place_too(void **state)
+{
+    struct fixture *f = *state;
+
+    take(f, 0);
+    wait_for(f, 1);
+    LKS_DO(server, "DEL", f->keys.lock, f->keys.queue, f->keys.timeouts);
+    is_served(f, 1);
+    assert_int_equal(atomic_load(&f->places), 2); /* so who came between did not overtake it */
+    assert_int_equal(lk_lock_release(f->locks[0], NULL), LK_NOT_OWNER);
+}
+
 static void a_queue_that_vanished_is_built_again(void **state)
 {
     struct fixture *f = *state;
@@ -509,6 +521,7 @@ int main(void)
         QUEUE_TEST(a_head_without_a_timeout_keeps_its_place_while_it_blocks_nobody),
         QUEUE_TEST(a_waiter_whose_timeout_vanished_keeps_its_place),
         QUEUE_TEST(a_waiter_whose_place_vanished_gets_another),
+        QUEUE_TEST(a_waiter_whose_place_vanished_and_finds_the_lock_free_tells_a_place_too),
         QUEUE_TEST(a_queue_that_vanished_is_built_again),
         QUEUE_TEST(a_timeout_without_a_place_is_dropped),
         QUEUE_TEST(a_place_that_is_there_twice_counts_once),

@@ -1,6 +1,6 @@
 /*
- * lockbench as a program, as small as it gets: a row of each kind, the shape of its file, rivals that are
- * not installed, and that nothing outlives it. How fast anything is, is not looked at.
+ * lockbench as a program, as small as it gets: a row of each kind, the shape of its file, rivals
+ * that are not installed, and that nothing outlives it. How fast anything is, is not looked at.
  * link: -Wl,--no-as-needed -ljansson
  */
 #include <errno.h>
@@ -48,7 +48,7 @@ static int close_place(void **state)
     return rmdir(place->dir);
 }
 
-/* ---- the program ------------------------------------------------------------------------------------------- */
+/* ---- the program ---------------------------------------------------------------------------- */
 
 static pid_t start(const struct place *place, const char *const *words)
 {
@@ -99,7 +99,7 @@ static bool has_no_children(void)
     return waitpid(-1, &status, WNOHANG) < 0 && errno == ECHILD;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------- */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 static const json_t *row_named(const json_t *result, const char *name)
 {

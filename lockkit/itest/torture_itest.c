@@ -45,6 +45,17 @@ static void read_all(int from, char out[OUTPUT_MAX])
     out[used] = '\0';
 }
 
+/* As TAP's comments, line by line: cmocka cuts a long message short, and a test's result with it. */
+static void show(const char *output)
+{
+    for (const char *line = output; *line;) {
+        int len = (int)strcspn(line, "\n");
+
+        print_message("# %.*s\n", len < 500 ? len : 500, line);
+        line += len + (line[len] == '\n');
+    }
+}
+
 /* Run it; its exit status. */
 static int torture(const char *kind, char output[OUTPUT_MAX])
 {
@@ -67,7 +78,7 @@ static int torture(const char *kind, char output[OUTPUT_MAX])
     read_all(ends[0], output);
     (void)close(ends[0]);
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    print_message("# %s\n", output);
+    show(output);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
