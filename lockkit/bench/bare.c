@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,9 +29,6 @@ lk_status bare_open(struct bare *bare, const char *url, struct lk_error *err)
     lki_endpoint_done(&endpoint);
     if (!bare->redis) return LK_UNREACHABLE;
     bare->fd = lki_redis_fd(bare->redis);
-    int flags = fcntl(bare->fd, F_GETFL);
-    if (flags < 0 || fcntl(bare->fd, F_SETFL, flags & ~O_NONBLOCK) != 0)
-        return LKI_FAIL_ERRNO(err, LK_UNREACHABLE, "fcntl");
     return LK_OK;
 }
 

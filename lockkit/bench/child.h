@@ -1,6 +1,6 @@
 /*
- * Work with lockkit itself, in a child: lockbench has no threads, so it can fork at any time, and what
- * a client's threads do ends with the child.
+ * Work with lockkit itself, in a child: lockbench has no threads, so it can fork at any time, and
+ * what a client's threads do ends with the child.
  */
 #ifndef LOCKKIT_BENCH_CHILD_H
 #define LOCKKIT_BENCH_CHILD_H

@@ -1,11 +1,11 @@
 /*
- * Owners in several processes that contend for one lock: how often it changes hands, and how soon the
- * next one has it after a release. Any library, by its players.
+ * Owners in several processes that contend for one lock: how often it changes hands, and how soon
+ * the next one has it after a release. Any library, by its players.
  *
- * A hand-over is from the moment its holder begins to release until a waiter's acquire has returned;
- * both are told by the players, by one clock. Before each, all who wait are given time to fall asleep,
- * and never the same time, so that a library that asks again and again is met at any point of its
- * rhythm.
+ * A hand-over is from the moment its holder begins to release until a waiter's acquire has
+ * returned; both are told by the players, by one clock. Before each, all who wait are given time to
+ * fall asleep, and never the same time, so that a library that asks again and again is met at any
+ * point of its rhythm.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static lk_status gather(struct crowd *crowd, struct stage *stage, const struct t
     return is_counted ? have(crowd, 0, "set", task->size > 1 ? "n=2" : "n=1", err) : LK_OK;
 }
 
-/* ---- rate -------------------------------------------------------------------------------------------------- */
+/* ---- rate ----------------------------------------------------------------------------------- */
 
 lk_status work_rate(struct stage *stage, const struct task *task, double *out_values,
                     struct lk_error *err)
@@ -109,7 +109,7 @@ lk_status work_rate(struct stage *stage, const struct task *task, double *out_va
     return LK_OK;
 }
 
-/* ---- hand-over ---------------------------------------------------------------------------------------------- */
+/* ---- hand-over ------------------------------------------------------------------------------ */
 
 struct handovers {
     double us[HANDOVERS_MAX];

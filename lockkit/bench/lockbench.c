@@ -1,7 +1,8 @@
 /*
- * lockbench: how fast the locks are, in figures that can be compared: with the server's bare round trips,
- * and with other libraries doing the same work in the same run. Figures and what they must reach are the
- * tables of plan.c; how each is measured stands in pair.c, crowd.c, pass.c and upkeep.c.
+ * lockbench: how fast the locks are, in figures that can be compared: with the server's bare round
+ * trips, and with other libraries doing the same work in the same run. Figures and what they must
+ * reach are the tables of plan.c; how each is measured stands in pair.c, crowd.c, pass.c and
+ * upkeep.c.
  *
  * One thread, always: so it can fork. lockkit itself runs in children (pair.c, pass.c) and players.
  */

@@ -1,5 +1,6 @@
 /*
- * The hour and the two ways of being told to stop: nothing in lockbench waits without looking at both.
+ * The hour and the two ways of being told to stop: nothing in lockbench waits without looking at
+ * both.
  */
 #ifndef LOCKKIT_BENCH_MOMENT_H
 #define LOCKKIT_BENCH_MOMENT_H

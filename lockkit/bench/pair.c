@@ -1,8 +1,8 @@
 /*
  * An uncontended acquire and release against two bare round trips: commands of a mutex's own size
- * (SET key token NX PX lease; UNLINK with as many words and bytes as its release script), on the same
- * kind of connection to the same server. The two take turns in slices of a millisecond or so, each
- * going first as often as the other, so that whatever slows the machine slows both.
+ * (SET key token NX PX lease; UNLINK with as many words and bytes as its release script), on the
+ * same kind of connection to the same server. The two take turns in slices of a millisecond or so,
+ * each going first as often as the other, so that whatever slows the machine slows both.
  */
 #include <stdio.h>
 

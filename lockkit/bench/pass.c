@@ -1,7 +1,7 @@
 /*
- * The watchdog at its worst: many held locks whose renewals are all due at the same moment. Lock i is
- * taken with the lease whose third ends at that moment. The client's own events tell when the pass
- * begins and ends; the CPU is that of this process, which does nothing else meanwhile.
+ * The watchdog at its worst: many held locks whose renewals are all due at the same moment. Lock i
+ * is taken with the lease whose third ends at that moment. The client's own events tell when the
+ * pass begins and ends; the CPU is that of this process, which does nothing else meanwhile.
  *
  * Threads: the hook runs on the watchdog's thread; atomics and a semaphore stand in between.
  */

@@ -1,6 +1,6 @@
 /*
- * The tables are made from lists of kinds: a new kind of lock is one line in one of them. The sums are
- * medians, with what lies around them. One thread.
+ * The tables are made from lists of kinds: a new kind of lock is one line in one of them. The sums
+ * are medians, with what lies around them. One thread.
  */
 #include "plan.h"
 
@@ -50,7 +50,7 @@ void task_name(const struct task *task, char *out, size_t size)
                    task->kind, task->size, task->is_tcp ? " tcp" : "");
 }
 
-/* ---- building the tables --------------------------------------------------------------------------- */
+/* ---- building the tables -------------------------------------------------------------------- */
 
 /* The task of this description; made if there is none yet. */
 static const struct task *task_of(struct plan *plan, struct task like)
@@ -226,7 +226,7 @@ void plan_make(struct plan *plan)
     add_rivals(plan);
 }
 
-/* ---- choosing --------------------------------------------------------------------------------------- */
+/* ---- choosing ------------------------------------------------------------------------------- */
 
 static bool starts_with(const char *text, const char *start)
 {
@@ -286,7 +286,7 @@ void plan_shuffle(size_t *out_order, size_t count, uint64_t seed, uint64_t round
     }
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------- */
+/* ---- sums ----------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b)
 {

@@ -1,6 +1,7 @@
 /*
- * What lockbench measures, as two tables: tasks, each of which is done once per round, and rows, which
- * are figures made of what the tasks yield. Pure: nothing here starts, asks or prints anything.
+ * What lockbench measures, as two tables: tasks, each of which is done once per round, and rows,
+ * which are figures made of what the tasks yield. Pure: nothing here starts, asks or prints
+ * anything.
  */
 #ifndef LOCKKIT_BENCH_PLAN_H
 #define LOCKKIT_BENCH_PLAN_H

@@ -41,7 +41,7 @@ static void note(const struct task *task, double first, double second)
     ours->values[1][ours->rounds++] = second;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------- */
+/* ---- tables --------------------------------------------------------------------------------- */
 
 static void every_row_has_a_name_of_its_own(void **state)
 {
@@ -108,7 +108,7 @@ static void a_rivals_row_compares_the_same_work(void **state)
     }
 }
 
-/* ---- choosing ------------------------------------------------------------------------------------------- */
+/* ---- choosing ------------------------------------------------------------------------------- */
 
 static void only_leaves_rows_and_what_they_need(void **state)
 {
@@ -159,7 +159,7 @@ static void a_shuffle_depends_on_seed_and_round_alone(void **state)
         assert_true(is_there[i]);
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------------- */
+/* ---- sums ----------------------------------------------------------------------------------- */
 
 static void quantiles_are_numbers_that_were_measured(void **state)
 {

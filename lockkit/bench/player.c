@@ -38,7 +38,7 @@ const char *player_version(const struct player *player)
     return player->version;
 }
 
-/* ---- requests and answers --------------------------------------------------------------------------- */
+/* ---- requests and answers ------------------------------------------------------------------- */
 
 lk_status player_tell(struct player *player, unsigned thread, struct lk_error *err,
                       const char *format, ...)
@@ -131,7 +131,7 @@ lk_status players_next(struct player *const *players, size_t count, int64_t with
     }
 }
 
-/* ---- life --------------------------------------------------------------------------------------------- */
+/* ---- life ----------------------------------------------------------------------------------- */
 
 static lk_status learn_version(struct player *player, struct lk_error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * A lock library in a process of its own, told what to do by the line protocol of ../interop/peer.h.
- * The parent's side of it; one thread.
+ * A lock library in a process of its own, told what to do by the line protocol of
+ * ../interop/peer.h. The parent's side of it; one thread.
  */
 #ifndef LOCKKIT_BENCH_PLAYER_H
 #define LOCKKIT_BENCH_PLAYER_H
@@ -15,8 +15,8 @@
 struct player;
 
 /*
- * Start a program (argv ends with NULL) and wait until it tells its version. What it says on standard
- * error goes to the file `log`. It is killed when this process ends.
+ * Start a program (argv ends with NULL) and wait until it tells its version. What it says on
+ * standard error goes to the file `log`. It is killed when this process ends.
  *
  * Returns  NULL with err filled.
  */

@@ -23,7 +23,7 @@ bool report_is_void(const struct plan *plan)
     return false;
 }
 
-/* ---- screen ------------------------------------------------------------------------------------------------- */
+/* ---- screen --------------------------------------------------------------------------------- */
 
 /* printf counts bytes, and "÷" has two. */
 static int padding(const char *text, int width)
@@ -89,7 +89,7 @@ void report_print(FILE *to, const struct report *report)
     }
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------------------- */
+/* ---- JSON ----------------------------------------------------------------------------------- */
 
 static void put(json_t *object, const char *name, json_t *value)
 {

@@ -53,7 +53,7 @@ static lk_status run_task(struct task *task, struct stage *stage, bool is_counte
     return status == LK_CANCELLED ? status : LK_OK;
 }
 
-/* What is to do: wanted, not yet known to fail; to get warm, players only: a child is always new. */
+/* What is to do: wanted, and not known to fail; to get warm, players only: a child is always new. */
 static size_t list_open(const struct plan *plan, bool is_warm_up, size_t out_open[TASKS_MAX])
 {
     size_t count = 0;

@@ -7,8 +7,8 @@
 #include "stage.h"
 
 /*
- * Do every wanted task `repeat` times, in an order that is new in each round; and what players do once
- * before, shortly, for nothing: their compilers and caches get warm.
+ * Do every wanted task `repeat` times, in an order that is new in each round; and what players do
+ * once before, shortly, for nothing: their compilers and caches get warm.
  *
  * Returns  OK         done; a task that failed says so in its doubt.
  *          CANCELLED  interrupted.

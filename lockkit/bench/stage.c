@@ -18,7 +18,7 @@
 
 enum { START_MS = 10000, POLL_MS = 1000, REDISSON_WATCHDOG_MS = 30000 };
 
-/* ---- the server --------------------------------------------------------------------------------------- */
+/* ---- the server ----------------------------------------------------------------------------- */
 
 /* One that was free a moment ago; 0: none. */
 static int free_port(void)
@@ -122,7 +122,7 @@ const char *stage_key(struct stage *stage)
     return key;
 }
 
-/* ---- players ---------------------------------------------------------------------------------------------- */
+/* ---- players -------------------------------------------------------------------------------- */
 
 /* Beside this program's, as they are built. */
 static void find_lockkit_peer(char out[STAGE_PATH_MAX])

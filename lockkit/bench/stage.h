@@ -1,6 +1,6 @@
 /*
- * Where everything is measured: one server, and the players on it, which are started when first needed
- * and stay, so that their second round finds them warm.
+ * Where everything is measured: one server, and the players on it, which are started when first
+ * needed and stay, so that their second round finds them warm.
  */
 #ifndef LOCKKIT_BENCH_STAGE_H
 #define LOCKKIT_BENCH_STAGE_H

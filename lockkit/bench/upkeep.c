@@ -1,6 +1,7 @@
 /*
- * What it costs the client to keep many locks: CPU of a player that holds them and does nothing else,
- * per pass of its watchdog. Its lease is short, so that a pass comes every second. One thread.
+ * What it costs the client to keep many locks: CPU of a player that holds them and does nothing
+ * else, per pass of its watchdog. Its lease is short, so that a pass comes every second. One
+ * thread.
  */
 #include <stdio.h>
 #include <time.h>

@@ -285,8 +285,10 @@ public final class RedissonPeer {
     private Answer each(String verb, Request request) throws InterruptedException {
         Answer answer = Answer.ok("-");
 
-        for (long i = 0; i < request.number("n", 1) && answer.isOk(); i++)
-            answer = use(new Request("", "", verb, request.kind(), request.key() + ":" + i, Map.of()));
+        for (long i = 0; i < request.number("n", 1) && answer.isOk(); i++) {
+            String key = request.key() + ":" + i;
+            answer = use(new Request("", "", verb, request.kind(), key, Map.of()));
+        }
         return answer;
     }
 

@@ -2,8 +2,8 @@
  * Latches under torture: always a newest one, for which some count down and others wait. Who counts
  * down takes a ticket first, on the shared board. So who gets through before all tickets are taken has
  * found an open latch that cannot have been one, whoever was killed between the ticket and the
- * count-down. Tickets come one after the other, so that a count-down that counts twice leaves the
- * last one untaken for a while.
+ * count-down. Tickets come one after the other, the last one late, so that a count-down that counts
+ * twice opens the latch before.
  */
 #include <unistd.h>
 
@@ -13,8 +13,9 @@
 enum {
     COUNT = 24,
     STEP_MS = 25,
+    LAST_STEP_MS = 600, /* before it all others have counted down, even those that were held up */
     ROUND_LEAST_MS = 200,
-    ROUND_MAX_MS = 2000,
+    ROUND_MAX_MS = 4000,
     TRIES = 20,
     PAUSE_MS = 20
 };
@@ -91,9 +92,10 @@ static void choose_latch(struct torture_seat *seat)
 static bool take_ticket(struct torture_board *board, unsigned round)
 {
     unsigned next = atomic_load(tickets_of(board, round));
-    int64_t begun = atomic_load(&board->latch_begun_ns);
+    int64_t age_ms = (torture_now_ns() - atomic_load(&board->latch_begun_ns)) / 1000000;
+    bool is_last = next == COUNT - 1;
 
-    return next < COUNT && torture_now_ns() - begun >= (int64_t)next * STEP_MS * 1000000 &&
+    return next < COUNT && age_ms >= (int64_t)next * STEP_MS + (is_last ? LAST_STEP_MS : 0) &&
            atomic_compare_exchange_strong(tickets_of(board, round), &next, next + 1);
 }
 

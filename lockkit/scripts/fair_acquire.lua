@@ -1,8 +1,8 @@
 -- Take the lock when it is free and nobody is before us; else, to wait, have a place in the queue.
 -- Who asks is alive: its place is good for another window. Behind fair_queue.lua.
 -- ARGV: 1 owner, 2 lease in ms, 3 window in ms, 4 '1' to wait, '0' not to.
--- Returns { 1, 0, 0 } held, { 0, ms until there may be something to take (-1: nobody knows),
---   1 if it has its place since just now, else 0 }.
+-- Returns { 1, 0, 1 if it had no place, else 0 } held, { 0, ms until there may be something to take
+--   (-1: nobody knows), 1 if it has its place since just now, else 0 }.
 local owner, window, is_new = ARGV[1], tonumber(ARGV[3]), 0
 local is_queued = redis.call('LPOS', queue, owner)
 if is_queued then redis.call('ZADD', timeouts, 'GT', now + window, owner) end
@@ -13,7 +13,7 @@ if is_next or redis.call('HEXISTS', lock, owner) == 1 then
   leave(owner, window)
   redis.call('HSET', lock, owner, 1)
   redis.call('PEXPIRE', lock, ARGV[2])
-  return {1, 0, 0}
+  return {1, 0, is_queued and 0 or 1}
 end
 if not is_queued and ARGV[4] == '1' then
   local last = redis.call('LINDEX', queue, -1)

@@ -95,6 +95,7 @@ static lk_status fair_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t de
     char window[LKI_NUMBER_MAX];
     long long answer[3] = {0};
     int64_t begin = lki_clock_now();
+    bool had_place = fair_of(lock)->has_place;
     struct lki_call call = {.script = "fair_acquire",
                             .args = {lk_bytes_of(lock->token), lki_number(lease, lock->lease_ms),
                                      lki_number(window, window_ms(lock)),
@@ -108,8 +109,10 @@ static lk_status fair_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t de
     for (size_t i = 0; i < 3; i++)
         answer[i] = lk_reply_integer(lk_reply_at(reply, i), 0);
     lk_reply_free(reply);
+    /* Held by one that had lost its place: those who came between did not overtake it. */
+    bool is_placed = answer[2] == 1 && (answer[0] != 1 || had_place);
+    if (is_placed) lki_lock_emit(lock, LK_EVENT_QUEUED, LK_OK, begin, 1);
     if (answer[0] == 1) return LK_OK;
-    if (answer[2] == 1) lki_lock_emit(lock, LK_EVENT_QUEUED, LK_OK, begin, 1);
     if (out_ttl_ms) *out_ttl_ms = ask_again_ms(lock, answer[1]);
     return LKI_FAIL(err, LK_BUSY, "%s: held by somebody else, or others are before us", lock->key);
 }

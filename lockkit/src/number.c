@@ -1,6 +1,5 @@
 /*
- * By hand: every command has several, and snprintf() takes as long for one as a command for the rest.
- * Any thread.
+ * By hand: a command has a dozen of them, and snprintf() takes ten times as long. Any thread.
  */
 #include "number.h"
 

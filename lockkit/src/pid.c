@@ -1,7 +1,7 @@
 /*
- * The process ID is noted in a page that the kernel clears in the child of any fork, whoever forks and
- * however (so no handler has to run). Without such a page (Linux before 4.14) the kernel is asked each
- * time. The page lives as long as the process. Any thread.
+ * The process ID is noted in a page that the kernel clears in the child of any fork, whoever forks
+ * and however (so no handler has to run). Without such a page (Linux before 4.14) the kernel is
+ * asked each time. The page lives as long as the process. Any thread.
  */
 #include "pid.h"
 

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-/* getpid(), mostly without asking the kernel: each step of a lock wants to know whether it was forked. */
+/* getpid(), mostly without asking the kernel: every step of a lock asks whether it was forked. */
 pid_t lki_pid(void);
 
 #endif
