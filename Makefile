@@ -32,25 +32,27 @@ LIBS_loadtest := -lhiredis -ljansson -lcurl -lm
 
 # ---- sources: a new file joins by existing; main programs and tests are told apart by name ------
 MAINS := app/seckilld.c app/seckillctl.c loadtest/loadtest.c loadtest/audit_main.c loadtest/proxy.c \
-  lockkit/itest/history_check_main.c lockkit/itest/torture.c lockkit/interop/lockkit_peer.c \
-  lockkit/bench/lockbench.c
+  lockkit/itest/history_check_main.c lockkit/itest/clock_shim.c lockkit/itest/torture.c lockkit/interop/lockkit_peer.c \
+  lockkit/bench/lockbench.c lockkit/ctl/lockctl.c
 src = $(filter-out %_test.c %_itest.c %_interop.c $(MAINS),$(wildcard $(1)))
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 SRC_lockkit  := $(call src,lockkit/src/*.c)
 SRC_bench    := $(call src,lockkit/bench/*.c)
-SRC_app      := $(call src,app/*.c app/guards/*.c app/lab/*.c)
+SRC_ctl      := $(call src,lockkit/ctl/*.c)
+SRC_app      := $(call src,app/*.c app/guards/*.c)
 SRC_loadtest := $(call src,loadtest/*.c)
-UNIT_SRC  := $(wildcard lockkit/src/*_test.c lockkit/itest/*_test.c lockkit/bench/*_test.c app/*_test.c app/guards/*_test.c loadtest/*_test.c)
+UNIT_SRC  := $(wildcard lockkit/src/*_test.c lockkit/itest/*_test.c lockkit/bench/*_test.c lockkit/ctl/*_test.c app/*_test.c app/guards/*_test.c loadtest/*_test.c)
 ITEST_SRC := $(wildcard lockkit/itest/*_itest.c app/itest/*_itest.c loadtest/itest/*_itest.c)
 INTEROP_SRC := $(wildcard lockkit/interop/*_interop.c)
 SUPPORT_SRC := $(call src,lockkit/itest/*.c lockkit/interop/*.c app/itest/*.c loadtest/itest/*.c)
-ALL_SRC := $(SRC_lockkit) $(SRC_bench) $(SRC_app) $(SRC_loadtest) $(wildcard $(MAINS)) $(UNIT_SRC) $(ITEST_SRC) $(INTEROP_SRC) $(SUPPORT_SRC)
+ALL_SRC := $(SRC_lockkit) $(SRC_bench) $(SRC_ctl) $(SRC_app) $(SRC_loadtest) $(wildcard $(MAINS)) $(UNIT_SRC) $(ITEST_SRC) $(INTEROP_SRC) $(SUPPORT_SRC)
 ALL_HDR := $(wildcard lockkit/include/lockkit/*.h lockkit/*/*.h app/*.h app/*/*.h loadtest/*.h loadtest/*/*.h)
-PROGRAMS := $(addprefix $(O)/,seckilld seckillctl loadtest audit proxy history_check torture lockbench)
+PROGRAMS := $(addprefix $(O)/,seckilld seckillctl loadtest audit proxy history_check torture lockbench lockctl)
 LIBRARIES := $(O)/liblockkit.a $(O)/liblockkit.so.$(VERSION)
 UNITS  := $(patsubst %.c,$(O)/test/%,$(UNIT_SRC))
 ITESTS := $(patsubst %.c,$(O)/test/%,$(ITEST_SRC)) $(wildcard */itest/*_itest.sh)
 INTEROPS := $(patsubst %.c,$(O)/test/%,$(INTEROP_SRC))
+ON_VALKEY := $(foreach t,native mutex reentrant fair spin fenced rwlock multi semaphore permits latch,$(O)/test/lockkit/itest/$(t)_itest)
 
 PACKAGES := gcc libc6-dev make pkg-config redis-server libhiredis-dev libcivetweb-dev libjansson-dev \
   libcurl4-openssl-dev libcmocka-dev libjwt-dev wrk perl g++
@@ -59,7 +61,7 @@ CHECK_PACKAGES := clang clang-format clang-tidy cppcheck libclang-rt-14-dev mand
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
-.PHONY: mutants all help deps check-deps promtool demo bench run test unit itest torture interop check fmt fmt-check lint rooms asan tsan clean install uninstall
+.PHONY: mutants all help deps check-deps promtool demo bench run topology test unit itest torture interop check fmt fmt-check lint rooms asan tsan clean install uninstall
 all: $(PROGRAMS) $(LIBRARIES) ## build everything into build/release/ (default)
 
 help: ## this text
@@ -81,6 +83,10 @@ run: deps ## serve http://127.0.0.1:8080 with a sale ready to try
 	@$(MAKE) --no-print-directory all
 	@.ci/run-service $(O)
 
+KIND ?= sentinel
+topology: deps ## a KIND=sentinel|cluster of Redis servers on this machine, until Ctrl-C
+	@.ci/topology $(KIND)
+
 test: deps promtool ## every test, unit and integration; starts the servers it needs
 	@$(MAKE) --no-print-directory all unit itest
 
@@ -96,9 +102,11 @@ torture: deps ## lockkit's locks among kills, pauses and cut links, for SECONDS 
 	@$(MAKE) --no-print-directory $(O)/torture
 	$(O)/torture --seconds $(SECONDS)
 
-interop: deps ## contend with real Redisson and redis-py (fetched); build/interop/matrix.md
-	@$(MAKE) --no-print-directory $(INTEROPS) $(O)/test/lockkit/interop/lockkit_peer
+interop: export CMOCKA_MESSAGE_OUTPUT := TAP
+interop: deps ## contend with Redisson, redis-py, node-redlock, redsync (fetched); and on Valkey
+	@$(MAKE) --no-print-directory $(INTEROPS) $(O)/test/lockkit/interop/lockkit_peer $(ON_VALKEY)
 	@lockkit/interop/run build/interop $(INTEROPS)
+	PATH="$(CURDIR)/build/interop/valkey:$$PATH" prove --timer -e 'timeout 120' $(ON_VALKEY)
 
 mutants: deps ## build lockkit with known faults; fail unless its tests find each
 	@.ci/mutants
@@ -139,12 +147,13 @@ CPPFLAGS_json := -D_GNU_SOURCE -DSECKILL_VERSION=\\\"$(VERSION)\\\" -Ilockkit/in
 # ---- installing: a row is MODE:FILE:PLACE under PREFIX; a link is WHERE-TO:PLACE -----------------------
 PREFIX ?= /usr/local
 place = $(foreach f,$(2),644:$(f):$(1)/$(notdir $(f)))
-INSTALLED := 755:$(O)/seckilld:sbin/seckilld 755:$(O)/seckillctl:bin/seckillctl \
+INSTALLED := 755:$(O)/seckilld:sbin/seckilld 755:$(O)/seckillctl:bin/seckillctl 755:$(O)/lockctl:bin/lockctl \
   $(foreach p,loadtest audit proxy,755:$(O)/$(p):bin/seckill-$(p)) $(call place,lib,$(LIBRARIES)) \
   $(call place,include/lockkit,$(wildcard lockkit/include/lockkit/*.h)) \
   $(call place,share/seckill/wrk,$(wildcard loadtest/wrk/*.lua)) \
   $(foreach n,1 3 8,$(call place,share/man/man$(n),$(wildcard app/*.$(n) lockkit/*.$(n)))) \
   644:app/seckill.bash:share/bash-completion/completions/seckillctl \
+  644:lockkit/lockctl.bash:share/bash-completion/completions/lockctl \
   644:app/seckilld.service:lib/systemd/system/seckilld.service \
   644:lockkit/lockkit.pc.in:lib/pkgconfig/lockkit.pc
 LINKS := liblockkit.so.$(VERSION):lib/liblockkit.so.0 liblockkit.so.0:lib/liblockkit.so \
@@ -182,6 +191,7 @@ $(O)/liblockkit.a: $(call obj,$(SRC_lockkit)) $(O)/gen/lockkit_scripts.o
 $(O)/libapp.a: $(call obj,$(SRC_app)) $(O)/gen/app_scripts.o $(O)/gen/app_documents.o
 $(O)/libloadtest.a: $(call obj,$(SRC_loadtest))
 $(O)/liblockbench.a: $(call obj,$(SRC_bench))
+$(O)/liblockctl.a: $(call obj,$(SRC_ctl))
 $(O)/libsupport.a: $(call obj,$(SUPPORT_SRC))
 $(O)/%.a:
 	@echo "  AR    $@"
@@ -213,9 +223,18 @@ $(O)/history_check: $(O)/obj/lockkit/itest/history_check_main.o $(O)/libsupport.
 $(O)/torture: $(O)/obj/lockkit/itest/torture.o $(O)/libsupport.a $(O)/liblockkit.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lockkit) -lcmocka
-$(O)/lockbench: $(O)/obj/lockkit/bench/lockbench.o $(O)/liblockbench.a $(O)/liblockkit.a | $(O)/test/lockkit/interop/lockkit_peer
+$(O)/lockbench: $(O)/obj/lockkit/bench/lockbench.o $(O)/liblockbench.a $(O)/liblockkit.a | $(O)/test/lockkit/interop/lockkit_peer $(O)/proxy
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lockkit) -ljansson -lm
+
+$(O)/lockctl: $(O)/obj/lockkit/ctl/lockctl.o $(O)/liblockctl.a $(O)/liblockkit.a
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lockkit)
+
+$(O)/clock_shim.so: lockkit/itest/clock_shim.c
+	@echo "  LD    $@"
+	@$(CC) $(CPPFLAGS) -std=gnu17 -O2 $(WARN) -fPIC -shared -o $@ $<
+$(O)/test/lockkit/itest/redlock_break_itest: | $(O)/clock_shim.so
 
 # A test links its own area; a line "link: FLAGS" in its head comment adds flags (--wrap seams).
 extra = $(shell sed -n '1,12s/^.*link: *\(-[^*]*\).*$$/\1/p' $(1))
@@ -227,6 +246,10 @@ $(O)/test/lockkit/bench/%: $(O)/obj/lockkit/bench/%.o $(O)/liblockbench.a $(O)/l
 	@mkdir -p $(@D)
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lockkit) -ljansson -lm -lcmocka
+$(O)/test/lockkit/ctl/%: $(O)/obj/lockkit/ctl/%.o $(O)/liblockctl.a $(O)/liblockkit.a
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lockkit) -lcmocka
 $(O)/test/app/%: $(O)/obj/app/%.o $(O)/libsupport.a $(O)/libapp.a $(O)/liblockkit.a
 	@mkdir -p $(@D)
 	@echo "  LD    $@"

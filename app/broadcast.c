@@ -4,6 +4,12 @@
  *
  * The thread asks Redis with no mutex held. A channel that it is busy with is held by a use, as it
  * is by each watcher; who gives back the last one frees it.
+ *
+ * After a failover the ledger may have gone back: entries that were told are gone, and what comes next
+ * has later ids all the same. So where that can happen, each channel is compared with the store once
+ * more when the servers have changed, and every second, in case the change is heard of late. In a
+ * cluster one server may be away and the others not: channels that are lost are then read one by one,
+ * so that they do not take those with them that are not.
  */
 #include "broadcast.h"
 
@@ -21,7 +27,7 @@
 #include "log.h"
 #include "store_ledger.h"
 
-enum { TICK_MS = 50, LOST_TICK_MS = 250 };
+enum { TICK_MS = 50, LOST_TICK_MS = 250, COMPARE_EVERY_MS = 1000 };
 
 struct channel {
     struct channel *next;                      /* owned by the list */
@@ -31,8 +37,10 @@ struct channel {
     struct sale_moment moment;                 /* as far as the ledger has been read */
     struct events_change changes[EVENTS_KEPT]; /* change number n is at n % EVENTS_KEPT */
     uint64_t change_count;
-    unsigned snapshots; /* times that its watchers lost the thread */
-    bool is_lost;       /* the store is out of reach */
+    unsigned snapshots;    /* times that its watchers lost the thread */
+    bool is_lost;          /* the store is out of reach */
+    unsigned compared;     /* the thread's: changes of the topology when it was compared */
+    int64_t compare_at_ms; /* the thread's: monotonic */
 };
 
 struct watcher {
@@ -51,10 +59,11 @@ struct reading {
 };
 
 struct broadcast {
-    struct store *store;     /* borrowed */
-    struct reading *reading; /* owned; the thread's */
-    uint64_t round;          /* the thread's */
-    bool was_lost;           /* the thread's */
+    struct store *store;             /* borrowed */
+    const struct topology *topology; /* borrowed; may be NULL */
+    struct reading *reading;         /* owned; the thread's */
+    uint64_t round;                  /* the thread's */
+    bool was_lost;                   /* the thread's */
     pthread_t thread;
     bool has_thread;
     pthread_cond_t wake;   /* the thread: there is a channel, or it stops */
@@ -203,23 +212,49 @@ void broadcast_end(struct broadcast *self)
 
 /* ---- the thread -------------------------------------------------------------------------------- */
 
+static bool is_cluster(const struct broadcast *self)
+{
+    return self->topology && self->topology->kind == TOPOLOGY_CLUSTER;
+}
+
+static void collect_one_locked(struct broadcast *self, struct channel *channel)
+{
+    struct reading *reading = self->reading;
+    struct ledger_page *page = &reading->pages[reading->count];
+
+    channel->round = self->round;
+    channel->uses++;
+    page->sale_id = channel->moment.sale.id; /* only this thread changes moments */
+    page->after = channel->moment.last;
+    page->count = 0;
+    reading->channels[reading->count++] = channel;
+}
+
+/* Of those that are lost, the one that was not tried for longest; NULL: all were, in this round. */
+static struct channel *next_lost_locked(const struct broadcast *self)
+{
+    struct channel *oldest = NULL;
+
+    for (struct channel *at = self->channels; at; at = at->next) {
+        if (at->is_lost && at->round != self->round && (!oldest || at->round < oldest->round))
+            oldest = at;
+    }
+    return oldest;
+}
+
 /* The next channels of this round, each with a use; false when there are none left. */
 static bool collect_locked(struct broadcast *self)
 {
     struct reading *reading = self->reading;
+    struct channel *lost = NULL;
 
     reading->count = 0;
     for (struct channel *at = self->channels; at && reading->count < LEDGER_PAGES; at = at->next) {
-        struct ledger_page *page = &reading->pages[reading->count];
-
-        if (at->round == self->round) continue;
-        at->round = self->round;
-        at->uses++;
-        page->sale_id = at->moment.sale.id; /* only this thread changes moments */
-        page->after = at->moment.last;
-        page->count = 0;
-        reading->channels[reading->count++] = at;
+        if (at->round == self->round || (at->is_lost && is_cluster(self))) continue;
+        collect_one_locked(self, at);
     }
+    if (reading->count == 0 && is_cluster(self)) lost = next_lost_locked(self);
+    if (lost) collect_one_locked(self, lost);
     return reading->count > 0;
 }
 
@@ -252,20 +287,29 @@ static void set_lost_locked(struct channel *channel, bool is_lost)
     wake_watchers_locked(channel);
 }
 
-/* Redis is back. If it has forgotten what we told, tell again from what it knows. */
+/*
+ * Redis is back, or another server is. If it has forgotten what we told, tell again from what it
+ * knows. Its last entry may be ours, read already from the new server, and entries before it may be
+ * gone: then the orders do not add up.
+ */
 static void find_thread_again(struct broadcast *self, struct channel *channel)
 {
     const char *id = channel->moment.sale.id;
     struct ledger_entry ignored;
     struct sale_moment moment;
     bool has_forgotten = false;
+    unsigned changes = topology_changes(self->topology); /* before asking */
     store_status status = store_load_moment(self->store, id, &moment, NULL);
 
-    if (status == STORE_OK && ledger_id_compare(moment.last, channel->moment.last) != 0) {
+    if (status == STORE_OK && ledger_id_compare(moment.last, channel->moment.last) == 0) {
+        has_forgotten = moment.orders != channel->moment.orders;
+    } else if (status == STORE_OK) {
         status = store_find_entry(self->store, id, channel->moment.last, &ignored, NULL);
         has_forgotten = status == STORE_NOT_FOUND;
     }
-    if (status != STORE_OK && status != STORE_NOT_FOUND) return; /* still lost: the next round */
+    if (status != STORE_OK && status != STORE_NOT_FOUND) return; /* as before: the next round */
+    channel->compared = changes;
+    channel->compare_at_ms = clock_mono_ms() + COMPARE_EVERY_MS;
     (void)pthread_mutex_lock(&self->mutex);
     if (has_forgotten) {
         channel->moment = moment;
@@ -273,6 +317,7 @@ static void find_thread_again(struct broadcast *self, struct channel *channel)
         channel->change_count = 0;
         for (struct watcher *at = channel->watchers; at; at = at->next)
             at->taken = 0;
+        wake_watchers_locked(channel);
     }
     set_lost_locked(channel, false);
     (void)pthread_mutex_unlock(&self->mutex);
@@ -284,10 +329,21 @@ static void note_failure(struct broadcast *self, const struct lk_error *err)
         log_line(LOG_WARN, "events: %s", err->text[0] ? err->text : lk_status_name(err->code));
     self->was_lost = true;
     (void)pthread_mutex_lock(&self->mutex);
-    for (struct channel *at = self->channels; at; at = at->next)
+    for (struct channel *at = self->channels; at && !is_cluster(self); at = at->next)
         set_lost_locked(at, true);
+    for (size_t i = 0; i < self->reading->count; i++)
+        set_lost_locked(self->reading->channels[i], true);
     release_locked(self);
     (void)pthread_mutex_unlock(&self->mutex);
+}
+
+/* Whether it has to be compared with the store before anything new is told. */
+static bool is_doubtful(const struct broadcast *self, const struct channel *channel)
+{
+    if (channel->is_lost) return true;
+    if (!topology_may_go_back(self->topology)) return false;
+    return channel->compared != topology_changes(self->topology) ||
+           clock_mono_ms() >= channel->compare_at_ms;
 }
 
 /* Read on in the channels collected. *out_has_more: some ledger has more than a page. */
@@ -304,7 +360,7 @@ static bool read_on(struct broadcast *self, bool *out_has_more)
     }
     self->was_lost = false;
     for (size_t i = 0; i < reading->count; i++) {
-        if (reading->channels[i]->is_lost) find_thread_again(self, reading->channels[i]);
+        if (is_doubtful(self, reading->channels[i])) find_thread_again(self, reading->channels[i]);
     }
     (void)pthread_mutex_lock(&self->mutex);
     for (size_t i = 0; i < reading->count; i++) {
@@ -380,13 +436,14 @@ static bool start_thread(struct broadcast *self)
     return self->has_thread;
 }
 
-struct broadcast *broadcast_new(struct store *store)
+struct broadcast *broadcast_new(struct store *store, const struct topology *topology)
 {
     struct broadcast *self = calloc(1, sizeof *self);
     pthread_condattr_t attr;
 
     if (!self) return NULL;
     self->store = store;
+    self->topology = topology;
     self->reading = calloc(1, sizeof *self->reading);
     (void)pthread_mutex_init(&self->mutex, NULL);
     (void)pthread_condattr_init(&attr);

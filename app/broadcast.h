@@ -12,8 +12,8 @@
 struct broadcast; /* opaque; safe for any number of threads */
 struct watcher;   /* opaque; one thread each */
 
-/* The store is borrowed. NULL when out of memory. */
-struct broadcast *broadcast_new(struct store *store);
+/* Both are borrowed; topology may be NULL. NULL when out of memory. */
+struct broadcast *broadcast_new(struct store *store, const struct topology *topology);
 
 /*
  * Watch a sale from a moment on that was read from the store.

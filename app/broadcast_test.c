@@ -26,6 +26,7 @@ static struct {
     struct sale_moment moment; /* what a reload finds */
     store_status status;       /* of every call */
     bool has_forgotten;        /* entries that were told */
+    const char *dead;          /* the sale whose server is away; NULL: none */
     unsigned reads;
     size_t pages_max; /* in one read */
 } store = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -58,8 +59,10 @@ store_status __wrap_store_read_ledgers(struct store *self, struct ledger_page *p
     status = store.status;
     store.reads++;
     if (count > store.pages_max) store.pages_max = count;
-    for (size_t i = 0; i < count && status == STORE_OK; i++)
+    for (size_t i = 0; i < count && status == STORE_OK; i++) {
         read_page_locked(&pages[i]);
+        if (store.dead && strcmp(pages[i].sale_id, store.dead) == 0) status = STORE_UNAVAILABLE;
+    }
     *out_now_ms = START + ENTRIES_MAX;
     (void)pthread_mutex_unlock(&store.mutex);
     return status;
@@ -105,9 +108,9 @@ static void set_status(store_status status)
     (void)pthread_mutex_unlock(&store.mutex);
 }
 
-static void write_entries(const char *event, size_t count)
+/* Into the ledger, and so into what a reload finds, in one step: it may be compared at any time. */
+static void write_entries_locked(const char *event, size_t count)
 {
-    (void)pthread_mutex_lock(&store.mutex);
     for (size_t i = 0; i < count; i++) {
         struct ledger_entry *entry = &store.entries[store.count++];
 
@@ -118,7 +121,16 @@ static void write_entries(const char *event, size_t count)
                                        .starts_ms = -1,
                                        .ends_ms = -1};
         (void)snprintf(entry->event, sizeof entry->event, "%s", event);
+        store.moment.last = entry->id;
+        store.moment.sale.left = entry->left;
+        store.moment.orders += entry->orders;
     }
+}
+
+static void write_entries(const char *event, size_t count)
+{
+    (void)pthread_mutex_lock(&store.mutex);
+    write_entries_locked(event, count);
     (void)pthread_mutex_unlock(&store.mutex);
 }
 
@@ -139,8 +151,9 @@ static int set_up(void **state)
     store.reads = 0;
     store.status = STORE_OK;
     store.has_forgotten = false;
+    store.dead = NULL;
     store.moment = moment_of("cup");
-    *state = broadcast_new(NULL);
+    *state = broadcast_new(NULL, NULL);
     return *state ? 0 : -1;
 }
 
@@ -176,7 +189,7 @@ static void while_nobody_watches_nothing_is_read(void **state)
 
     broadcast_free(*state);
     assert_int_equal(store.reads, 0);
-    *state = broadcast_new(NULL);
+    *state = broadcast_new(NULL, NULL);
     watcher = watch(*state, "cup");
     write_entries("sold", 1);
     (void)next_news(*state, watcher);
@@ -317,6 +330,111 @@ static void a_store_that_has_forgotten_is_believed(void **state)
     broadcast_leave(*state, watcher);
 }
 
+/* Another server, that has only so many of the entries, and no others yet. */
+static void go_back_to(size_t count)
+{
+    (void)pthread_mutex_lock(&store.mutex);
+    store.count = count;
+    store.moment.last.ms = START + count;
+    store.moment.sale.left = 1000 - (int64_t)count;
+    store.moment.orders = (int64_t)count;
+    store.has_forgotten = true;
+    (void)pthread_mutex_unlock(&store.mutex);
+}
+
+/* Watch on a topology of its own until five orders are told. */
+static struct watcher *watch_five(struct broadcast **broadcast, const struct topology *topology)
+{
+    struct watcher *watcher = NULL;
+
+    broadcast_free(*broadcast);
+    *broadcast = broadcast_new(NULL, topology);
+    watcher = watch(*broadcast, "cup");
+    write_entries("sold", 5);
+    while (next_news(*broadcast, watcher).orders < 5) {}
+    return watcher;
+}
+
+/* No call has failed: the new server answered the next one. */
+static void a_failover_that_nobody_felt_is_found_out(void **state)
+{
+    struct topology topology = {.kind = TOPOLOGY_SENTINEL};
+    struct broadcast *broadcast = *state;
+    struct watcher *watcher = watch_five(&broadcast, &topology);
+    struct events_news news;
+
+    *state = broadcast;
+    go_back_to(3);
+    atomic_fetch_add(&topology.changes, 1);
+    do
+        news = next_news(broadcast, watcher);
+    while (!news.is_gap);
+    assert_false(news.is_lost);
+    assert_int_equal(news.left, 997);
+    assert_int_equal(news.orders, 3);
+    broadcast_leave(broadcast, watcher);
+}
+
+/* Two of five are gone, and a sixth came before anybody heard of the change. */
+static void a_failover_heard_of_too_late_is_found_out(void **state)
+{
+    struct topology topology = {.kind = TOPOLOGY_SENTINEL};
+    struct broadcast *broadcast = *state;
+    struct watcher *watcher = watch_five(&broadcast, &topology);
+    struct events_news news;
+    bool was_gap = false;
+
+    *state = broadcast;
+    (void)pthread_mutex_lock(&store.mutex);
+    write_entries_locked("sold", 1);
+    store.moment.orders = 4;
+    (void)pthread_mutex_unlock(&store.mutex);
+    do {
+        news = next_news(broadcast, watcher);
+        was_gap = was_gap || news.is_gap;
+    } while (!was_gap);
+    assert_int_equal(news.orders, 4);
+    broadcast_leave(broadcast, watcher);
+}
+
+/* "cup" is on a server of the cluster that is away; "pot" is not. */
+static void one_server_of_a_cluster_does_not_take_the_others_along(void **state)
+{
+    struct topology topology = {.kind = TOPOLOGY_CLUSTER};
+    struct watcher *cup = NULL;
+    struct watcher *pot = NULL;
+    struct events_news news;
+
+    broadcast_free(*state);
+    store.dead = "cup";
+    *state = broadcast_new(NULL, &topology);
+    cup = watch(*state, "cup");
+    pot = watch(*state, "pot");
+    assert_true(next_news(*state, cup).is_lost);
+    write_entries("sold", 2);
+    do
+        news = next_news(*state, pot);
+    while (news.is_lost || news.orders < 2);
+    for (size_t sold = 3; sold < 6; sold++) { /* and is not lost again */
+        write_entries("sold", 1);
+        do {
+            news = next_news(*state, pot);
+            assert_false(news.is_lost);
+        } while (news.orders < (int64_t)sold);
+    }
+    assert_true(broadcast_take(*state, cup, &news));
+    assert_true(news.is_lost);
+    assert_int_equal(news.orders, 0);
+    (void)pthread_mutex_lock(&store.mutex);
+    store.dead = NULL;
+    (void)pthread_mutex_unlock(&store.mutex);
+    do
+        news = next_news(*state, cup);
+    while (news.is_lost || news.orders < 2);
+    broadcast_leave(*state, cup);
+    broadcast_leave(*state, pot);
+}
+
 static void the_end_wakes_all_and_nobody_comes_after(void **state)
 {
     struct watcher *watcher = watch(*state, "cup");
@@ -343,6 +461,9 @@ int main(void)
         TEST(who_lags_too_far_behind_is_told_so),
         TEST(after_an_outage_it_goes_on_where_it_was),
         TEST(a_store_that_has_forgotten_is_believed),
+        TEST(a_failover_that_nobody_felt_is_found_out),
+        TEST(a_failover_heard_of_too_late_is_found_out),
+        TEST(one_server_of_a_cluster_does_not_take_the_others_along),
         TEST(the_end_wakes_all_and_nobody_comes_after),
     };
 

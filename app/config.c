@@ -17,6 +17,7 @@
 
 typedef enum kind {
     KIND_TEXT,
+    KIND_URL, /* as text, but never shown: a password may be in it */
     KIND_ADDRESS,
     KIND_NUMBER,
     KIND_SWITCH,
@@ -45,8 +46,18 @@ static const struct flag flags[] = {
     {"--admin-listen", "SECKILL_ADMIN_LISTEN", "127.0.0.1:8081", "ADDRESS", "operators' address",
      FIELD(admin_listen), .kind = KIND_ADDRESS},
     {"--redis", "SECKILL_REDIS", NULL, "URL",
-     "redis://[user:pass@]host[:port][/db] or unix:///path [a private redis-server in --data]",
-     FIELD(redis), .kind = KIND_TEXT},
+     "redis://[user:pass@]host[:port][/db], unix:///path, "
+     "redis+sentinel://[user:pass@]host[:port],host.../NAME[/db] or "
+     "redis+cluster://[user:pass@]host[:port],host... [a private redis-server in --data]",
+     FIELD(redis), .kind = KIND_URL},
+    {"--sync-replicas", "SECKILL_SYNC_REPLICAS", "0", "N",
+     "accept an order only once so many replicas have it; 0: at once", FIELD(sync_replicas), 0, 16,
+     KIND_NUMBER},
+    {"--sync-ms", "SECKILL_SYNC_MS", "100", "MS",
+     "wait so long for them; then the outcome is unknown", FIELD(sync_ms), 1, 10000, KIND_NUMBER},
+    {"--redlock", "SECKILL_REDLOCK", NULL, "URLS",
+     "independent servers of the guard redlock, commas between [none: it cannot be used]",
+     FIELD(redlock), .kind = KIND_URL},
     {"--data", "SECKILL_DATA", "seckill-data", "DIR",
      "the private Redis and the admin token live here", FIELD(data), .kind = KIND_TEXT},
     {"--connections", "SECKILL_CONNECTIONS", "4096", "N",
@@ -166,6 +177,18 @@ static bool has_control_bytes(const char *text)
     return false;
 }
 
+static bool text_is_usable(const char *text)
+{
+    return *text && !has_control_bytes(text);
+}
+
+static bool refuse_text(const struct flag *flag, const char *name, const char *shown,
+                        struct refusal *why)
+{
+    if (flag->kind == KIND_URL) return refusal_say(why, "%s: this is not usable as a URL", name);
+    return refusal_say(why, "%s: \"%s\" is not usable", name, shown);
+}
+
 /* Check one value and put it into its field; `name` is the flag or variable it came from. */
 static bool set_field(const struct flag *flag, const char *name, const char *value,
                       struct config *out, struct refusal *why)
@@ -176,8 +199,8 @@ static bool set_field(const struct flag *flag, const char *name, const char *val
     log_escape(value, shown, sizeof shown);
     switch (flag->kind) {
     case KIND_TEXT:
-        if (!*value || has_control_bytes(value))
-            return refusal_say(why, "%s: \"%s\" is not usable", name, shown);
+    case KIND_URL:
+        if (!text_is_usable(value)) return refuse_text(flag, name, shown, why);
         *(const char **)field = value;
         break;
     case KIND_ADDRESS:
@@ -286,9 +309,21 @@ static bool check_guard(const struct config *config, struct refusal *why)
 
     log_escape(config->guard, shown, sizeof shown);
     if (!guard) return refusal_say(why, "--guard: \"%s\" is no guard; --help lists them", shown);
+    if (guard->needs_redlock && !config->redlock)
+        return refusal_say(why, "--guard: \"%s\" needs the servers of --redlock", shown);
     if (!guard->flaw || config->lab) return true;
     return refusal_say(why, "--guard: \"%s\" is flawed (%s): it runs only with --lab", shown,
                        guard->flaw);
+}
+
+static bool check_sync(const struct config *config, struct refusal *why)
+{
+    if (config->sync_replicas == 0) return true;
+    if (!config->redis)
+        return refusal_say(why, "--sync-replicas: the private Redis has no replicas; give --redis");
+    if (config->sync_ms < config->deadline_ms) return true;
+    return refusal_say(why, "--sync-ms: %lld is not less than --deadline-ms %lld",
+                       (long long)config->sync_ms, (long long)config->deadline_ms);
 }
 
 static bool check_keys(const struct config *config, struct refusal *why)
@@ -310,7 +345,8 @@ config_status config_read(const struct config_source *source, struct config *out
     good = read_defaults(source, out, why);
     for (int i = 1; i < source->argc && good; i++)
         good = read_flag(source, &i, out, why);
-    if (!good || !check_guard(out, why) || !check_keys(out, why)) return CONFIG_BAD;
+    if (!good || !check_guard(out, why) || !check_keys(out, why) || !check_sync(out, why))
+        return CONFIG_BAD;
     if (!out->instance) make_instance_name(out);
     return CONFIG_RUN;
 }

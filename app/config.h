@@ -19,6 +19,7 @@ struct config {
     const char *listen; /* "127.0.0.1:8080"; port 0: any free one */
     const char *admin_listen;
     const char *redis;                    /* URL; NULL: a private redis-server */
+    const char *redlock;                  /* URLs, commas between; NULL: no guard "redlock" */
     const char *data;                     /* folder */
     const char *guard;                    /* of new sales; guard_find() knows it */
     const char *admin_token;              /* file; NULL: DATA/admin.token */
@@ -32,6 +33,8 @@ struct config {
     int64_t queue_ms;
     int64_t lease_ms;
     int64_t deadline_ms;
+    int64_t sync_replicas;  /* that have an order before it is accepted; 0: none is waited for */
+    int64_t sync_ms;        /* so long at most */
     struct rate_limit rate; /* of each buyer */
     enum log_level log_level;
     enum log_format log_format;

@@ -63,6 +63,9 @@ static void without_flags_it_has_its_defaults(void **state)
     assert_string_equal(config.data, "seckill-data");
     assert_string_equal(config.guard, "mutex");
     assert_null(config.redis);
+    assert_null(config.redlock);
+    assert_int_equal(config.sync_replicas, 0);
+    assert_int_equal(config.sync_ms, 100);
     assert_null(config.admin_token);
     assert_int_equal(config.connections, 4096);
     assert_int_equal(config.streams, 64);
@@ -128,6 +131,14 @@ static void bad_values_are_named(void **state)
         {{"--token-key", ""}, "--token-key: \"\" is not usable"},
         {{"--token-key-2", "a"}, "--token-key-2 goes with --token-key"},
         {{"--guard", "nope"}, "--guard: \"nope\" is no guard; --help lists them"},
+        {{"--guard", "redlock"}, "--guard: \"redlock\" needs the servers of --redlock"},
+        {{"--sync-replicas", "17"}, "--sync-replicas: \"17\" is not a number from 0 to 16"},
+        {{"--sync-replicas=1"}, "--sync-replicas: the private Redis has no replicas; give --redis"},
+        {{"--sync-ms", "0"}, "--sync-ms: \"0\" is not a number from 1 to 10000"},
+        /* a password may be in it: it is never shown */
+        {{"--redis", "redis://me:pass\nword@h"}, "--redis: this is not usable as a URL"},
+        {{"--redlock=redis://:secret\x7f@h"}, "--redlock: this is not usable as a URL"},
+        {{"--redis="}, "--redis: this is not usable as a URL"},
         {{"batch"}, "\"batch\" is no flag; --help lists them"},
         {{"--bat", "1"}, "\"--bat\" is no flag; --help lists them"},
     };
@@ -155,6 +166,37 @@ static void keys_and_rate_are_taken(void **state)
     assert_string_equal(config.token_key_2, "b");
     assert_int_equal(config.rate.per_s, 5);
     assert_int_equal(config.rate.burst, 20);
+}
+
+static void replicas_and_servers_of_a_redlock_are_taken(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(READ(no_env, &config, &why, "--redis=redis+sentinel://a,b/main",
+                          "--sync-replicas=2", "--sync-ms", "250", "--guard=redlock",
+                          "--redlock=redis://a,redis://b"),
+                     CONFIG_RUN);
+    assert_string_equal(config.redis, "redis+sentinel://a,b/main");
+    assert_string_equal(config.redlock, "redis://a,redis://b");
+    assert_int_equal(config.sync_replicas, 2);
+    assert_int_equal(config.sync_ms, 250);
+}
+
+static void the_wait_for_replicas_must_end_before_the_deadline(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(READ(no_env, &config, &why, "--redis=redis://a", "--sync-replicas=1",
+                          "--sync-ms=500", "--deadline-ms=500"),
+                     CONFIG_BAD);
+    assert_string_equal(why.text, "--sync-ms: 500 is not less than --deadline-ms 500");
+    assert_int_equal(
+        READ(no_env, &config, &why, "--redis=redis://a", "--sync-ms=500", "--deadline-ms=500"),
+        CONFIG_RUN);
 }
 
 static void a_bad_variable_is_named_as_such(void **state)
@@ -195,6 +237,8 @@ int main(void)
         cmocka_unit_test(flags_win_over_the_environment),
         cmocka_unit_test(bad_values_are_named),
         cmocka_unit_test(keys_and_rate_are_taken),
+        cmocka_unit_test(replicas_and_servers_of_a_redlock_are_taken),
+        cmocka_unit_test(the_wait_for_replicas_must_end_before_the_deadline),
         cmocka_unit_test(a_bad_variable_is_named_as_such),
         cmocka_unit_test(a_flawed_guard_needs_lab),
         cmocka_unit_test(help_and_version_win_over_everything),

@@ -27,7 +27,9 @@ static const struct {
     {"unauthenticated", "The server does not know who is asking.",
      "Send a valid token in the Authorization header."},
     {"forbidden", "The server knows who is asking, or what is asked for, and does not allow it.",
-     "Use the operator's token; flawed guards need a server started with --lab."},
+     "Use the operator's token; flawed guards need a server started with --lab, the guard redlock "
+     "one "
+     "started with --redlock."},
     {"not-found", "There is no such path, no such sale, or no order of this buyer in it.",
      "Check the address."},
     {"method-not-allowed", "This path exists, and is asked with other methods.",
@@ -48,10 +50,15 @@ static const struct {
      "Ask again after the seconds in Retry-After."},
     {"internal", "The server failed in a way it did not foresee.",
      "Look your order up before you ask again; tell the operator."},
-    {"store-unavailable", "The store of orders is out of reach. Nothing was executed.",
+    {"store-unavailable",
+     "The store of orders is out of reach, or this server cannot run the guard of the sale. "
+     "Nothing "
+     "was executed.",
      "Ask again after the seconds in Retry-After."},
     {"outcome-unknown",
-     "The purchase was sent to the store and no answer came: it may have been executed or not.",
+     "The purchase was sent to the store and no answer came: it may have been executed or not. Or "
+     "it "
+     "was, but too few replicas of the store have it yet, so it may still be lost.",
      "Look your order up at the address in \"lookup\", or ask again with the same Idempotency-Key: "
      "you cannot get two."},
     {"already-ordered", "You have an order in this sale already; a buyer gets one.",

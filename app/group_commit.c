@@ -83,6 +83,7 @@ struct group_commit {
     struct group_commit_options options;
     lk_script *purchase; /* owned */
     lk_script *resolve;  /* owned */
+    lk_script *confirm;  /* owned */
     char process[96];    /* the instance's name and when it began: our field in void hashes */
     _Atomic int64_t attempts;
     struct order_ids ids;
@@ -166,6 +167,12 @@ static struct lane *add_lane(struct group_commit *self, const struct sale *sale)
     return lane;
 }
 
+static bool may_run(const struct group_commit *self, const struct guard *guard)
+{
+    if (!guard || (guard->flaw && !self->options.lab)) return false;
+    return !guard->needs_redlock || self->options.redlock != NULL;
+}
+
 /* The lane of a sale; NULL with the outcome that says why not. */
 static struct lane *open_lane(struct group_commit *self, const char *sale_id, outcome *out_outcome)
 {
@@ -186,10 +193,12 @@ static struct lane *open_lane(struct group_commit *self, const char *sale_id, ou
         *out_outcome = OUTCOME_STORE_UNAVAILABLE;
         return NULL;
     }
-    const struct guard *guard = guard_find(sale.guard);
-    bool is_allowed = guard && (self->options.lab || !guard->flaw);
-    if (is_allowed) lane = add_lane(self, &sale);
-    if (!lane) *out_outcome = OUTCOME_STORE_UNAVAILABLE; /* a guard this instance must not run */
+    if (!may_run(self, guard_find(sale.guard))) {
+        *out_outcome = OUTCOME_NO_GUARD;
+        return NULL;
+    }
+    lane = add_lane(self, &sale);
+    if (!lane) *out_outcome = OUTCOME_STORE_UNAVAILABLE; /* no memory */
     return lane;
 }
 
@@ -202,6 +211,8 @@ static outcome outcome_of(guard_status status)
         return OUTCOME_LOCK_TIMEOUT;
     case GUARD_UNKNOWN:
         return OUTCOME_UNKNOWN;
+    case GUARD_UNSYNCED:
+        return OUTCOME_UNSYNCED;
     case GUARD_DONE:
     case GUARD_UNAVAILABLE:
         break;
@@ -215,6 +226,16 @@ static void set_all(struct purchase **list, size_t count, outcome same)
         list[i]->outcome = same;
 }
 
+static bool is_any_created(const struct guard_result *result, struct purchase *const *list,
+                           size_t count)
+{
+    size_t i = 0;
+
+    while (i < count && list[i]->outcome != OUTCOME_CREATED)
+        i++;
+    return result->status == GUARD_DONE && i < count;
+}
+
 /* Serve purchases by the lane's guard: every one has its outcome afterwards. */
 static void run_guard(struct group_commit *self, const struct lane *lane, struct purchase **list,
                       size_t count, int64_t limit_ms, int64_t waited_ns)
@@ -222,6 +243,9 @@ static void run_guard(struct group_commit *self, const struct lane *lane, struct
     struct guard_ctx ctx = {.client = self->options.client,
                             .purchase = self->purchase,
                             .resolve = self->resolve,
+                            .confirm = self->confirm,
+                            .topology = self->options.topology,
+                            .redlock = self->options.redlock,
                             .sale_id = lane->sale_id,
                             .instance = self->options.instance,
                             .process = self->process,
@@ -239,6 +263,7 @@ static void run_guard(struct group_commit *self, const struct lane *lane, struct
         order_id_next(&self->ids, (unsigned)node, list[i]->order_id);
     struct guard_result result = lane->guard->sell(&ctx, list, count);
     if (result.status != GUARD_DONE) set_all(list, count, outcome_of(result.status));
+    if (is_any_created(&result, list, count)) sold_out_contradict(lane->sold_out);
     if (result.is_sold_out) sold_out_note(lane->sold_out);
     if (self->options.on_batch) {
         self->options.on_batch(lane->guard->name, count, waited_ns, clock_mono_ns() - begin,
@@ -485,13 +510,15 @@ struct group_commit *group_commit_new(const struct group_commit_options *options
     if (self->options.queue_ms > self->options.deadline_ms) /* whoever is out of time is refused */
         self->options.queue_ms = self->options.deadline_ms;
     (void)pthread_mutex_init(&self->map_mutex, NULL);
-    self->node = node_new(options->client);
+    self->node = node_new(options->client, options->topology);
     self->purchase = lk_script_new(app_script_named("purchase"));
     self->resolve = lk_script_new(app_script_named("resolve"));
+    self->confirm = lk_script_new(app_script_named("confirm"));
     (void)snprintf(self->process, sizeof self->process, "%.60s.%llx.%x", options->instance,
                    (unsigned long long)clock_unix_ms(), (unsigned)getpid());
-    self->sold_out = sold_out_new(options->store);
-    if (self->node && self->purchase && self->resolve && self->sold_out) return self;
+    self->sold_out = sold_out_new(options->store, options->topology);
+    if (self->node && self->purchase && self->resolve && self->confirm && self->sold_out)
+        return self;
     group_commit_free(self);
     return NULL;
 }
@@ -509,6 +536,7 @@ void group_commit_free(struct group_commit *self)
         }
     }
     sold_out_free(self->sold_out);
+    lk_script_free(self->confirm);
     lk_script_free(self->resolve);
     lk_script_free(self->purchase);
     (void)pthread_mutex_destroy(&self->map_mutex);

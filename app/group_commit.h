@@ -6,17 +6,20 @@
 #define SECKILL_GROUP_COMMIT_H
 
 #include "purchase.h"
+#include "redlock_servers.h"
 #include "store.h"
 
 struct group_commit; /* opaque */
 
 struct group_commit_options {
-    lk_client *client;    /* borrowed */
-    struct store *store;  /* borrowed */
-    const char *instance; /* borrowed */
-    unsigned batch;       /* purchases per batch; 1: every purchase takes the lock itself */
-    unsigned queue_max;   /* purchases waiting or running per sale; more are OVERLOADED */
-    int64_t queue_ms;     /* one that would wait longer for its turn is too; 0: however long */
+    lk_client *client;               /* borrowed */
+    struct store *store;             /* borrowed */
+    const char *instance;            /* borrowed */
+    const struct topology *topology; /* borrowed; NULL: one server, no replicas waited for */
+    struct redlock_servers *redlock; /* borrowed; NULL: the guard of that name cannot run */
+    unsigned batch;     /* purchases per batch; 1: every purchase takes the lock itself */
+    unsigned queue_max; /* purchases waiting or running per sale; more are OVERLOADED */
+    int64_t queue_ms;   /* one that would wait longer for its turn is too; 0: however long */
     int64_t lease_ms;
     int64_t deadline_ms; /* a purchase that has not begun by then is LOCK_TIMEOUT */
     bool lab;            /* flawed guards may run */

@@ -105,6 +105,7 @@ static struct guard_result gated_sell(const struct guard_ctx *ctx, struct purcha
 
 static const struct guard guards[] = {
     {.name = "gated", .expected = VERDICT_SOUND, .sell = gated_sell},
+    {.name = "many", .needs_redlock = true, .expected = VERDICT_SOUND, .sell = gated_sell},
     {.name = "flawed", .flaw = "on purpose", .expected = VERDICT_OVERSELLS, .sell = gated_sell},
 };
 
@@ -347,7 +348,8 @@ static void a_guard_that_fails_fails_for_the_whole_batch(void **state)
         outcome expected;
     } rows[] = {{GUARD_BUSY, OUTCOME_LOCK_TIMEOUT},
                 {GUARD_UNAVAILABLE, OUTCOME_STORE_UNAVAILABLE},
-                {GUARD_UNKNOWN, OUTCOME_UNKNOWN}};
+                {GUARD_UNKNOWN, OUTCOME_UNKNOWN},
+                {GUARD_UNSYNCED, OUTCOME_UNSYNCED}};
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -668,7 +670,7 @@ static void a_flawed_guard_runs_in_the_lab_only(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct group_commit *group =
             start(&(struct group_commit_options){.batch = 8, .lab = labs[i]});
-        outcome expected = labs[i] ? outcome_for("b5") : OUTCOME_STORE_UNAVAILABLE;
+        outcome expected = labs[i] ? outcome_for("b5") : OUTCOME_NO_GUARD;
 
         world.sale_guard = "flawed";
         let_through(INT_MAX);
@@ -685,9 +687,26 @@ static void a_guard_nobody_knows_is_refused(void **state)
     (void)state;
     world.sale_guard = "of tomorrow";
     let_through(INT_MAX);
-    assert_int_equal(buy_here(group, "sale", 5), OUTCOME_STORE_UNAVAILABLE);
+    assert_int_equal(buy_here(group, "sale", 5), OUTCOME_NO_GUARD);
     assert_int_equal(world.calls, 0);
     group_commit_free(group);
+}
+
+static void a_guard_that_needs_servers_runs_only_where_there_are_some(void **state)
+{
+    struct redlock_servers servers = {.count = 3};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct group_commit *group = start(&(struct group_commit_options){
+            .batch = 8, .lab = true, .redlock = i ? &servers : NULL});
+
+        world.sale_guard = "many";
+        let_through(INT_MAX);
+        assert_int_equal(buy_here(group, "sale", 5), i ? outcome_for("b5") : OUTCOME_NO_GUARD);
+        assert_int_equal(world.calls, i);
+        group_commit_free(group);
+    }
 }
 
 static void without_a_node_number_nothing_is_sold(void **state)
@@ -736,6 +755,7 @@ int main(void)
         cmocka_unit_test(a_sale_that_cannot_be_read_is_refused_and_asked_for_again),
         cmocka_unit_test(a_flawed_guard_runs_in_the_lab_only),
         cmocka_unit_test(a_guard_nobody_knows_is_refused),
+        cmocka_unit_test(a_guard_that_needs_servers_runs_only_where_there_are_some),
         cmocka_unit_test(without_a_node_number_nothing_is_sold),
         cmocka_unit_test(freeing_nothing_is_fine),
     };

@@ -11,8 +11,13 @@
 #include "lockkit/lockkit.h"
 
 #include "purchase.h"
+#include "redlock_servers.h"
+#include "topology.h"
 
-#define GUARD_LIST(X) X(mutex) X(mutex_watchdog) X(script) X(watch) X(none) X(mutex_unchecked)
+#define GUARD_LIST(X)                                                                              \
+    X(mutex)                                                                                       \
+    X(mutex_watchdog)                                                                              \
+    X(reentrant) X(fair) X(spin) X(redlock) X(script) X(watch) X(none) X(mutex_unchecked)
 
 /* What the lab and the audit must find. */
 enum verdict { VERDICT_SOUND, VERDICT_OVERSELLS };
@@ -23,6 +28,7 @@ typedef enum guard_status {
     GUARD_BUSY,        /* the lock was not passed in time; surely not executed */
     GUARD_UNAVAILABLE, /* Redis out of reach or refusing; surely not executed */
     GUARD_UNKNOWN,     /* sent, no answer */
+    GUARD_UNSYNCED,    /* executed, but too few replicas confirmed it: it may be lost yet */
 } guard_status;
 
 struct guard_result {
@@ -32,9 +38,12 @@ struct guard_result {
 };
 
 struct guard_ctx {
-    lk_client *client;   /* borrowed */
-    lk_script *purchase; /* borrowed: scripts/purchase.lua */
-    lk_script *resolve;  /* borrowed: scripts/resolve.lua */
+    lk_client *client;               /* borrowed */
+    lk_script *purchase;             /* borrowed: scripts/purchase.lua */
+    lk_script *resolve;              /* borrowed: scripts/resolve.lua */
+    lk_script *confirm;              /* borrowed: scripts/confirm.lua */
+    const struct topology *topology; /* borrowed; NULL: one server, no replicas waited for */
+    struct redlock_servers *redlock; /* borrowed: those of --redlock; NULL: there are none */
     const char *sale_id;
     const char *instance; /* goes into the ledger */
     const char *process;  /* whose attempts these are: unlike any other process before or after */
@@ -48,6 +57,7 @@ struct guard {
     const char *idea; /* one line for --help, the dashboard and the report */
     const char *flaw; /* NULL when sound; else what breaks it, in one line */
     enum verdict expected;
+    bool needs_redlock; /* guard_ctx.redlock: an instance started without --redlock cannot run it */
     /* Threads: several at once with different batches. The array holds pointers, none NULL. */
     struct guard_result (*sell)(const struct guard_ctx *ctx, struct purchase **batch, size_t count);
 };

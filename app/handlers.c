@@ -36,12 +36,18 @@ void handlers_send_store_failure(struct http_request *request, store_status stat
         [STORE_UNKNOWN] = {PROBLEM_OUTCOME_UNKNOWN, {.headers = "Retry-After: 1\r\n"}},
         [STORE_FAILED] = {PROBLEM_INTERNAL, {0}},
     };
+    static const struct http_detail unsynced = {
+        .detail =
+            "It is there, but too few replicas have it yet, so it may be lost still. Ask again.",
+        .headers = "Retry-After: 1\r\n"};
     bool is_failure = status != STORE_NOT_FOUND && status != STORE_EXISTS;
+    bool is_unsynced = status == STORE_UNKNOWN && err->code == LK_UNSYNCED;
 
     assert(status != STORE_OK);
     if (is_failure && may_log_now())
         log_line(LOG_ERROR, "store: %s", err->text[0] ? err->text : lk_status_name(err->code));
-    http_send_problem(request, answers[status].problem, &answers[status].detail);
+    http_send_problem(request, answers[status].problem,
+                      is_unsynced ? &unsynced : &answers[status].detail);
 }
 
 void handlers_send_made(struct http_request *request, const struct http_answer *answer, char *body)

@@ -45,9 +45,18 @@ static const struct outcome_row outcomes[OUTCOME_COUNT] = {
     [OUTCOME_STORE_UNAVAILABLE] = {{503, "store-unavailable", "The store is out of reach"},
                                    NOT_EXECUTED,
                                    true},
+    [OUTCOME_NO_GUARD] = {{503, "store-unavailable", "The store is out of reach"},
+                          "This instance cannot run the guard of the sale (--redlock or --lab is "
+                          "missing). The purchase was not executed. Ask another instance.",
+                          true},
     [OUTCOME_UNKNOWN] = {{503, "outcome-unknown", "Whether it was executed is not known"},
                          "Look your order up, or ask again with the same idempotency key.",
                          true},
+    [OUTCOME_UNSYNCED] =
+        {{503, "outcome-unknown", "Whether it was executed is not known"},
+         "Decided, but too few replicas have it yet, so it may be lost still. Look "
+         "your order up, or ask again with the same idempotency key.",
+         true},
 };
 
 /* ---- problems -------------------------------------------------------------------------------- */
@@ -194,7 +203,7 @@ static void add_extension(struct text *body, const char *sale_id, const struct p
     } else if (purchase->outcome == OUTCOME_NOT_STARTED) {
         TEXT_ADD(body, ",\"retryAfterMs\":");
         text_add_number(body, purchase->retry_ms);
-    } else if (purchase->outcome == OUTCOME_UNKNOWN) {
+    } else if (purchase->outcome == OUTCOME_UNKNOWN || purchase->outcome == OUTCOME_UNSYNCED) {
         TEXT_ADD(body, ",\"lookup\":\"");
         add_link(body, sale_id);
         TEXT_ADD(body, "\"");

@@ -226,6 +226,9 @@ void metrics_on_event(const struct lk_event *event, void *arg)
     case LK_EVENT_CONNECT:
         of_event = &self->connects;
         break;
+    case LK_EVENT_TOPOLOGY:
+        add(&self->topology_changes, 1);
+        return;
     case LK_EVENT_QUEUED:
     case LK_EVENT_LOST: /* its renewal or release has said so */
     case LK_EVENT_COUNT:

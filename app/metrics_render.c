@@ -245,6 +245,10 @@ static void print_redis(FILE *out, const struct metrics *self, const struct metr
                   &metrics_seconds);
     print_by_status(out, "seckill_redis_connects_total", "Connections made to Redis, or tried.",
                     &self->connects);
+    print_head(out, "seckill_topology_changes_total", "counter",
+               "Times that another server became the primary, or slots moved.");
+    (void)fprintf(out, "seckill_topology_changes_total %llu\n",
+                  metrics_read(&self->topology_changes));
     print_connections(out, &now->redis);
 }
 

@@ -81,6 +81,7 @@ struct metrics {
     struct metrics_by_status renewals;
     struct metrics_by_status round_trips;
     struct metrics_by_status connects;
+    atomic_ullong topology_changes;
 };
 
 static inline unsigned long long metrics_read(const atomic_ullong *counter)

@@ -2,7 +2,7 @@
  * node.c with locks made up here: who takes a number, and who waits for whom. Against a real server:
  * itest/guard_itest.c.
  * link: -Wl,--wrap=lk_mutex_new,--wrap=lk_lock_acquire,--wrap=lk_lock_release,--wrap=lk_lock_free
- * link: -Wl,--wrap=lk_held
+ * link: -Wl,--wrap=lk_held,--wrap=lk_lock_renew,--wrap=lk_client_call
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -36,6 +36,9 @@ static struct {
     unsigned acquires;
     unsigned releases;
     unsigned alive; /* handles not freed */
+    lk_status renewal;
+    unsigned renewals;
+    unsigned waits; /* for a replica */
     struct lk_lock *held;
 } world = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -46,6 +49,9 @@ lk_status __wrap_lk_lock_acquire(lk_lock *lock, const struct lk_lock_options *op
 lk_status __wrap_lk_lock_release(lk_lock *lock, struct lk_error *err);
 void __wrap_lk_lock_free(lk_lock *lock);
 bool __wrap_lk_held(const lk_lock *lock);
+lk_status __wrap_lk_lock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err);
+lk_status __wrap_lk_client_call(lk_client *client, const struct lk_command *commands, size_t count,
+                                int64_t limit_ms, lk_reply **replies, struct lk_error *err);
 
 lk_lock *__wrap_lk_mutex_new(lk_client *client, const char *key, struct lk_error *err)
 {
@@ -105,11 +111,39 @@ bool __wrap_lk_held(const lk_lock *lock)
     (void)pthread_mutex_unlock(&world.mutex);
     return is_held;
 }
+
+lk_status __wrap_lk_lock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err)
+{
+    (void)err;
+    if (lease_ms <= 0) abort();
+    (void)pthread_mutex_lock(&world.mutex);
+    world.renewals++;
+    lk_status status = world.renewal;
+    if (status == LK_LOST) lock->is_held = false;
+    (void)pthread_mutex_unlock(&world.mutex);
+    return status;
+}
+
+lk_status __wrap_lk_client_call(lk_client *client, const struct lk_command *commands, size_t count,
+                                int64_t limit_ms, lk_reply **replies, struct lk_error *err)
+{
+    (void)client;
+    (void)commands;
+    (void)count;
+    (void)limit_ms;
+    (void)replies;
+    (void)err;
+    world.waits++;
+    return LK_UNREACHABLE;
+}
+
 /* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
+
+static struct topology topology; /* a single server, unless a test says otherwise */
 
 static struct node *start(lk_status failure)
 {
-    struct node *node = node_new(NULL);
+    struct node *node = node_new(NULL, &topology);
 
     assert_non_null(node);
     assert_int_equal(world.alive, 0);
@@ -118,6 +152,9 @@ static struct node *start(lk_status failure)
     world.acquires = 0;
     world.releases = 0;
     world.is_shut = false;
+    world.renewal = LK_OK;
+    world.renewals = 0;
+    world.waits = 0;
     return node;
 }
 
@@ -195,6 +232,74 @@ static void a_lost_number_is_given_back_and_another_taken(void **state)
     assert_int_equal(world.alive, 0);
 }
 
+/* Another server is the primary: it may not have got the lease. */
+static void after_a_change_of_servers_the_lease_is_renewed_once(void **state)
+{
+    struct node *node = start(LK_OK);
+    int number = node_number(node);
+
+    (void)state;
+    assert_int_equal(world.renewals, 0);
+    atomic_fetch_add(&topology.changes, 1);
+    assert_int_equal(node_number(node), number);
+    assert_int_equal(node_number(node), number);
+    assert_int_equal(world.renewals, 1);
+    assert_int_equal(world.acquires, 1);
+    node_free(node);
+    assert_int_equal(world.alive, 0);
+}
+
+static void a_number_that_a_failover_forgot_is_not_used_any_more(void **state)
+{
+    struct node *node = start(LK_OK);
+    int first = node_number(node);
+
+    (void)state;
+    world.is_taken[first] = true; /* somebody took it from the new server */
+    world.renewal = LK_LOST;
+    atomic_fetch_add(&topology.changes, 1);
+    int second = node_number(node);
+    assert_true(second >= 0 && second != first);
+    assert_int_equal(world.acquires, 3);
+    node_free(node);
+    assert_int_equal(world.alive, 0);
+}
+
+/* No answer to the renewal: it may be ours, or not. No id until that is known. */
+static void a_number_that_cannot_be_asked_for_is_not_used_meanwhile(void **state)
+{
+    struct node *node = start(LK_OK);
+    int number = node_number(node);
+
+    (void)state;
+    atomic_fetch_add(&topology.changes, 1);
+    world.renewal = LK_UNREACHABLE;
+    assert_int_equal(node_number(node), -1);
+    assert_int_equal(node_number(node), -1);
+    assert_int_equal(world.renewals, 2);
+    world.renewal = LK_OK;
+    assert_int_equal(node_number(node), number);
+    assert_int_equal(world.acquires, 1);
+    assert_int_equal(world.releases, 0);
+    node_free(node);
+}
+
+static void where_servers_may_change_a_replica_gets_the_number_first(void **state)
+{
+    struct node *node = start(LK_OK);
+
+    (void)state;
+    assert_true(node_number(node) >= 0);
+    assert_int_equal(world.waits, 0);
+    node_free(node);
+    topology.kind = TOPOLOGY_SENTINEL;
+    node = start(LK_OK);
+    assert_true(node_number(node) >= 0);
+    assert_int_equal(world.waits, 1);
+    node_free(node);
+    topology.kind = TOPOLOGY_SINGLE;
+}
+
 enum { ASKERS = 6 };
 
 struct asker {
@@ -269,6 +374,10 @@ int main(void)
         cmocka_unit_test(there_is_none_when_all_are_taken),
         cmocka_unit_test(a_server_out_of_reach_is_asked_once_and_again_next_time),
         cmocka_unit_test(a_lost_number_is_given_back_and_another_taken),
+        cmocka_unit_test(after_a_change_of_servers_the_lease_is_renewed_once),
+        cmocka_unit_test(a_number_that_a_failover_forgot_is_not_used_any_more),
+        cmocka_unit_test(a_number_that_cannot_be_asked_for_is_not_used_meanwhile),
+        cmocka_unit_test(where_servers_may_change_a_replica_gets_the_number_first),
         cmocka_unit_test(those_who_ask_together_share_one_number),
         cmocka_unit_test(those_who_ask_together_share_a_failure),
         cmocka_unit_test(freeing_nothing_is_fine),

@@ -23,11 +23,15 @@ static bool guard_is_allowed(const struct service *service, struct http_request 
                              const char *name)
 {
     const struct guard *guard = guard_find(name);
+    bool lacks_servers = guard && guard->needs_redlock && !service->config->redlock;
 
-    if (guard && (!guard->flaw || service->config->lab)) return true;
+    if (guard && !lacks_servers && (!guard->flaw || service->config->lab)) return true;
     http_send_problem(
         request, PROBLEM_FORBIDDEN,
-        &(struct http_detail){.detail = "A flawed guard runs only with --lab.", .field = "guard"});
+        &(struct http_detail){.detail = lacks_servers
+                                            ? "This guard runs only with the servers of --redlock."
+                                            : "A flawed guard runs only with --lab.",
+                              .field = "guard"});
     return false;
 }
 

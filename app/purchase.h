@@ -19,7 +19,9 @@
     X(OUTCOME_LOCK_TIMEOUT, "lock-timeout")           /* surely not executed */                    \
     X(OUTCOME_OVERLOADED, "overloaded")               /* queue full: surely not executed */        \
     X(OUTCOME_STORE_UNAVAILABLE, "store-unavailable") /* surely not executed */                    \
-    X(OUTCOME_UNKNOWN, "outcome-unknown")             /* sent, no answer within the deadline */
+    X(OUTCOME_NO_GUARD, "guard-unavailable")          /* not to be run here: not executed */       \
+    X(OUTCOME_UNKNOWN, "outcome-unknown")             /* sent, no answer within the deadline */    \
+    X(OUTCOME_UNSYNCED, "unsynced") /* decided, but too few replicas have it: it may be lost */
 
 typedef enum outcome {
 #define OUTCOME_VALUE(value, name) value,

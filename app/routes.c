@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "handlers.h"
+#include "readiness.h"
 
 void service_request_ends(struct service *service, const struct http_request *request)
 {
@@ -39,11 +40,18 @@ static void serve_livez(struct service *service, struct http_request *request, c
 
 static void serve_readyz(struct service *service, struct http_request *request, const char *id)
 {
+    struct readiness now;
+
     (void)id;
     if (atomic_load_explicit(&service->is_draining, memory_order_relaxed)) {
         send_text(request, 503, "stopping\n");
-    } else if (store_ping(service->store, NULL) != STORE_OK) {
+        return;
+    }
+    now = readiness_look(service->client);
+    if (now.serving == 0) {
         send_text(request, 503, "store unavailable\n");
+    } else if (now.serving < now.servers) { /* the sales of the others go on */
+        send_text(request, 200, "ready, but for the sales of a server that is away\n");
     } else {
         send_text(request, 200, "ready\n");
     }
@@ -51,8 +59,9 @@ static void serve_readyz(struct service *service, struct http_request *request, 
 
 static void serve_version(struct service *service, struct http_request *request, const char *id)
 {
-    char buffer[256];
+    char buffer[768];
     struct text body = TEXT_OVER(buffer);
+    struct startup_facts facts = startup_report_get(service->report);
 
     (void)id;
     TEXT_ADD(&body, "{\"name\":\"seckilld\",\"version\":");
@@ -60,9 +69,17 @@ static void serve_version(struct service *service, struct http_request *request,
     TEXT_ADD(&body, ",\"instance\":");
     text_add_json(&body, service->config->instance);
     TEXT_ADD(&body, ",\"redis\":");
-    text_add_json(&body, service->facts->version);
+    text_add_json(&body, facts.version);
     TEXT_ADD(&body, ",\"durability\":");
-    text_add_json(&body, durability_name(service->facts->durability));
+    text_add_json(&body, durability_name(facts.durability));
+    TEXT_ADD(&body, ",\"topology\":");
+    text_add_json(&body, topology_name(service->topology->kind));
+    TEXT_ADD(&body, ",\"primaries\":");
+    text_add_number(&body, (long long)lk_client_primaries(service->client));
+    TEXT_ADD(&body, ",\"syncReplicas\":");
+    text_add_number(&body, service->topology->sync_replicas);
+    TEXT_ADD(&body, ",\"promise\":");
+    text_add_json(&body, topology_promise(service->topology));
     TEXT_ADD(&body, "}\n");
     http_send_json(request, 200, &body);
 }

@@ -20,8 +20,9 @@
 struct service {
     const struct config *config;
     const struct identity *identity;
-    struct rate *rate;                 /* of each buyer; NULL: no limit */
-    const struct startup_facts *facts; /* of Redis, when it was asked */
+    struct rate *rate; /* of each buyer; NULL: no limit */
+    const struct topology *topology;
+    struct startup_report *report; /* of Redis, when it was asked last */
     lk_client *client;
     struct store *store;
     struct group_commit *commit;

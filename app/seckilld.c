@@ -21,6 +21,7 @@
 #include "broadcast.h"
 #include "clock.h"
 #include "redis_child.h"
+#include "redlock_servers.h"
 #include "server.h"
 
 enum {
@@ -28,6 +29,8 @@ enum {
     DRAIN_MIN_MS = 300, /* long enough for connections in use to hear that they end */
     DRAIN_MAX_MS = 5000,
     ALONE_POOL_SIZE = 64, /* --batch 1: every purchase needs a connection while it runs */
+    COMMAND_MS = 1000,    /* besides the wait for replicas */
+    LOOK_AGAIN_MS = 1000, /* at servers that have changed places and did not answer */
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
     PATH_SIZE = 4096,
@@ -40,13 +43,17 @@ struct parts {
     struct rate *rate;
     struct metrics *metrics;
     lk_client *client;
+    struct redlock_servers redlock;
     struct store *store;
     struct group_commit *commit;
     struct broadcast *broadcast;
     struct stock_report_cache *stock;
     struct server *server;
-    struct startup_facts facts; /* of Redis */
-    const sigset_t *signals;    /* borrowed */
+    struct topology topology;
+    struct startup_report report; /* of Redis */
+    unsigned reported;            /* changes of the topology by then */
+    int64_t report_at_ms;         /* monotonic: not before */
+    const sigset_t *signals;      /* borrowed */
     struct service service;
 };
 
@@ -102,21 +109,54 @@ static bool signal_came(const sigset_t *ours)
     return sigtimedwait(ours, NULL, &tick) > 0;
 }
 
+/* Any thread of lockkit. */
+static void on_event(const struct lk_event *event, void *arg)
+{
+    struct parts *parts = arg;
+
+    if (event->type == LK_EVENT_TOPOLOGY) atomic_fetch_add(&parts->topology.changes, 1);
+    metrics_on_event(event, parts->metrics);
+}
+
+static void set_topology(const struct config *config, const char *url, struct topology *out)
+{
+    out->kind = topology_kind_of(url);
+    out->sync_replicas = (unsigned)config->sync_replicas;
+    out->sync_ms = config->sync_ms;
+}
+
 static int open_client(const char *url, bool is_alone, struct parts *parts)
 {
+    const struct topology *topology = &parts->topology;
+    int64_t sync_ms = topology_is_synced(topology) ? topology->sync_ms : 0;
     struct refusal why = {0};
     struct lk_error err = {0};
 
     parts->client =
         lk_client_open(&(struct lk_client_options){.url = url,
                                                    .pool_size = is_alone ? ALONE_POOL_SIZE : 0,
-                                                   .on_event = metrics_on_event,
-                                                   .on_event_arg = parts->metrics},
+                                                   .command_ms = COMMAND_MS + sync_ms,
+                                                   .sync_replicas = topology->sync_replicas,
+                                                   .sync_ms = sync_ms,
+                                                   .on_event = on_event,
+                                                   .on_event_arg = parts},
                        &err);
     if (parts->client) return 0;
     (void)refusal_say(&why, "%s%s", err.code == LK_INVALID ? "--redis: " : "redis: ",
                       err.text[0] ? err.text : lk_status_meaning(err.code));
     return fail(err.code == LK_INVALID ? EXIT_USAGE : EXIT_FAILED, &why);
+}
+
+static int open_redlock(const struct config *config, struct parts *parts)
+{
+    struct refusal why = {0};
+    const struct lk_client_options like = {.pool_size = config->batch == 1 ? ALONE_POOL_SIZE : 0,
+                                           .on_event = metrics_on_event,
+                                           .on_event_arg = parts->metrics};
+
+    if (!config->redlock || redlock_servers_open(config->redlock, &like, &parts->redlock, &why))
+        return 0;
+    return fail(EXIT_USAGE, &why);
 }
 
 static bool start_is_given_up(void *arg)
@@ -126,22 +166,64 @@ static bool start_is_given_up(void *arg)
     return signal_came(parts->signals);
 }
 
+static void report_redis(struct parts *parts, const struct startup_facts *facts)
+{
+    const struct topology *topology = &parts->topology;
+
+    startup_report_set(&parts->report, facts);
+    if (topology->kind == TOPOLOGY_SINGLE) {
+        log_line(LOG_INFO, "redis %s, %s: %s", facts->version, durability_name(facts->durability),
+                 durability_meaning(facts->durability));
+    } else {
+        log_line(LOG_INFO, "redis %s, %s, each of %zu primaries %s at least", facts->version,
+                 topology_name(topology->kind), lk_client_primaries(parts->client),
+                 durability_name(facts->durability));
+    }
+    if (topology->kind != TOPOLOGY_SINGLE || topology->sync_replicas > 0)
+        log_line(LOG_INFO, "redis: %s", topology_promise(topology));
+    if (facts->replicas >= 0 && facts->replicas < (long long)topology->sync_replicas)
+        log_line(LOG_WARN,
+                 "redis: --sync-replicas %u, but only %lld are connected: no order can be "
+                 "accepted",
+                 topology->sync_replicas, facts->replicas);
+}
+
 static int check_redis(struct parts *parts)
 {
     struct refusal why = {0};
+    struct startup_facts facts;
 
-    if (startup_check(parts->client, start_is_given_up, parts, &parts->facts, &why)) {
-        log_line(LOG_INFO, "redis %s, %s: %s", parts->facts.version,
-                 durability_name(parts->facts.durability),
-                 durability_meaning(parts->facts.durability));
+    parts->reported = topology_changes(&parts->topology);
+    if (startup_check(parts->client, &parts->topology, start_is_given_up, parts, &facts, &why)) {
+        report_redis(parts, &facts);
         return 0;
     }
     if (!why.text[0]) (void)refusal_say(&why, "stopped while Redis was loading its data");
     return fail(EXIT_FAILED, &why);
 }
 
+/* Other servers take the writes now: are they fit? It is too late to refuse: say it. */
+static void look_again(struct parts *parts)
+{
+    unsigned changes = topology_changes(&parts->topology);
+    struct startup_facts facts;
+    struct refusal why = {0};
+    bool is_answered = false;
+
+    if (changes == parts->reported || clock_mono_ms() < parts->report_at_ms) return;
+    if (startup_look(parts->client, &parts->topology, &facts, &is_answered, &why)) {
+        log_line(LOG_WARN, "redis: another server is the primary, or slots have moved");
+        report_redis(parts, &facts);
+    } else if (is_answered) {
+        log_line(LOG_ERROR, "%s", why.text);
+    }
+    parts->report_at_ms = clock_mono_ms() + LOOK_AGAIN_MS;
+    if (is_answered) parts->reported = changes;
+}
+
 static int start_store(const struct config *config, struct parts *parts)
 {
+    const char *url = config->redis;
     struct refusal why = {0};
     int failed = 0;
 
@@ -149,15 +231,19 @@ static int start_store(const struct config *config, struct parts *parts)
         parts->redis = redis_child_start(config->data, &why);
         if (!parts->redis) return fail(EXIT_FAILED, &why);
     }
-    failed = open_client(config->redis ? config->redis : redis_child_url(parts->redis),
-                         config->batch == 1, parts);
+    if (!url) url = redis_child_url(parts->redis);
+    set_topology(config, url, &parts->topology);
+    failed = open_client(url, config->batch == 1, parts);
     if (!failed) failed = check_redis(parts);
+    if (!failed) failed = open_redlock(config, parts);
     if (failed) return failed;
-    parts->store = store_new(parts->client, config->instance);
+    parts->store = store_new(parts->client, config->instance, &parts->topology);
     parts->commit = group_commit_new(&(struct group_commit_options){
         .client = parts->client,
         .store = parts->store,
         .instance = config->instance,
+        .topology = &parts->topology,
+        .redlock = parts->redlock.count > 0 ? &parts->redlock : NULL,
         .batch = (unsigned)config->batch,
         .queue_max = (unsigned)config->connections * 2,
         .queue_ms = config->queue_ms,
@@ -168,7 +254,7 @@ static int start_store(const struct config *config, struct parts *parts)
         .on_batch_arg = parts->metrics,
     });
     if (!parts->store || !parts->commit) return fail_for_memory();
-    parts->broadcast = broadcast_new(parts->store);
+    parts->broadcast = broadcast_new(parts->store, &parts->topology);
     parts->stock = stock_report_cache_new(parts->client);
     return parts->broadcast && parts->stock ? 0 : fail_for_memory();
 }
@@ -230,7 +316,8 @@ static int start_all(const struct config *config, struct parts *parts)
     parts->service.config = config;
     parts->service.identity = parts->identity;
     parts->service.rate = parts->rate;
-    parts->service.facts = &parts->facts;
+    parts->service.topology = &parts->topology;
+    parts->service.report = &parts->report;
     parts->service.client = parts->client;
     parts->service.store = parts->store;
     parts->service.commit = parts->commit;
@@ -241,7 +328,7 @@ static int start_all(const struct config *config, struct parts *parts)
     return parts->server ? 0 : fail(EXIT_FAILED, &why);
 }
 
-/* redis://user:password@host -> redis://host */
+/* redis://user:password@host -> redis://host; of several hosts, the first has it. */
 static void print_url_without_password(const char *url)
 {
     const char *scheme_end = strstr(url, "://");
@@ -289,6 +376,7 @@ static void stop_all(struct parts *parts)
     broadcast_free(parts->broadcast);
     group_commit_free(parts->commit);
     store_free(parts->store);
+    redlock_servers_close(&parts->redlock);
     lk_client_close(parts->client);
     metrics_free(parts->metrics);
     rate_free(parts->rate);
@@ -301,6 +389,7 @@ static void serve(struct parts *parts, const sigset_t *ours)
     while (!signal_came(ours)) {
         redis_child_tend(parts->redis);
         server_tend(parts->server);
+        look_again(parts);
     }
     log_line(LOG_INFO, "stopping");
     if (drain(parts, ours)) return;
@@ -312,7 +401,7 @@ static void serve(struct parts *parts, const sigset_t *ours)
 int main(int argc, char **argv)
 {
     struct config config;
-    struct parts parts = {0};
+    struct parts parts = {.report.mutex = PTHREAD_MUTEX_INITIALIZER};
     struct refusal why = {0};
     sigset_t ours;
     int failed = 0;

@@ -1,8 +1,10 @@
 /*
- * One thread compares the epoch of each sold-out sale with Redis every 40 ms, as long as somebody
- * asks for it. A book counts for 100 ms after the moment at which the last comparison was sent, by
+ * One thread compares epoch and last entry of the ledger of each sold-out sale with Redis every 40 ms,
+ * as long as somebody asks for it. A book counts for 100 ms after the moment at which the last comparison was sent, by
  * the monotonic clock: an instance that was paused, or cut off from Redis, does not answer from an
- * old book. Above a million orders there is no book, and Redis is asked, in batches.
+ * old book. (The epoch alone would not do: after a failover that lost the last orders, their units can
+ * be sold to others between two looks, in the same epoch. Their entries have other ids.)
+ * Above a million orders there is no book, and Redis is asked, in batches.
  *
  * Locks: `mutex` guards the list of sales; a sale's rwlock its book. Neither is held over a call to
  * Redis, nor while the other is taken.
@@ -16,6 +18,7 @@
 
 #include "clock.h"
 #include "order_book.h"
+#include "store_ledger.h"
 
 enum {
     LOOK_EVERY_MS = 40,
@@ -29,14 +32,19 @@ struct sold_out_sale {
     struct sold_out *owner;
     struct sold_out_sale *next;
     _Atomic int64_t asked_ms; /* monotonic: somebody asked, or noted */
+    atomic_bool has_book;     /* or is about to have one */
     pthread_rwlock_t lock;    /* guards all below */
     struct order_book *book;  /* owned; NULL: none */
     int64_t epoch;            /* of the book */
+    struct ledger_id last;    /* likewise: the ledger's last entry */
     int64_t fresh_until_ms;   /* monotonic */
+    int64_t wrong_ms;         /* monotonic: what was asked until then is not to be believed */
+    unsigned changes;         /* of the servers, when last compared */
 };
 
 struct sold_out {
-    struct store *store; /* borrowed */
+    struct store *store;             /* borrowed */
+    const struct topology *topology; /* borrowed; may be NULL */
     pthread_t thread;
     pthread_mutex_t mutex; /* guards all below */
     pthread_cond_t changed;
@@ -47,18 +55,21 @@ struct sold_out {
 
 /* ---- asking -------------------------------------------------------------------------------------- */
 
-static void answer_from(const struct order_book *book, struct purchase *purchase)
+/* False: it is a replay, and those must not come from here. */
+static bool answer_from(const struct order_book *book, bool may_replay, struct purchase *purchase)
 {
     const char *id = NULL;
     const char *key = NULL;
 
     if (!order_book_find(book, purchase->buyer, &id, &key)) {
         purchase->outcome = OUTCOME_SOLD_OUT;
-        return;
+        return true;
     }
     bool is_same = purchase->key[0] != '\0' && strcmp(purchase->key, key) == 0;
+    if (is_same && !may_replay) return false;
     purchase->outcome = is_same ? OUTCOME_REPLAYED : OUTCOME_ALREADY_ORDERED;
     memcpy(purchase->order_id, id, strlen(id) + 1); /* it came out of a struct order */
+    return true;
 }
 
 bool sold_out_answer(struct sold_out_sale *sale, struct purchase *purchase)
@@ -68,12 +79,22 @@ bool sold_out_answer(struct sold_out_sale *sale, struct purchase *purchase)
 
     if (!sale) return false;
     (void)pthread_rwlock_rdlock(&sale->lock);
-    is_known = sale->book && now_ms < sale->fresh_until_ms;
-    if (is_known) answer_from(sale->book, purchase);
+    is_known = sale->book && now_ms < sale->fresh_until_ms &&
+               sale->changes == topology_changes(sale->owner->topology) &&
+               answer_from(sale->book, !topology_is_synced(sale->owner->topology), purchase);
     (void)pthread_rwlock_unlock(&sale->lock);
     if (is_known && now_ms - atomic_load_explicit(&sale->asked_ms, memory_order_relaxed) > FRESH_MS)
         atomic_store_explicit(&sale->asked_ms, now_ms, memory_order_relaxed);
     return is_known;
+}
+
+void sold_out_contradict(struct sold_out_sale *sale)
+{
+    if (!sale || !atomic_load_explicit(&sale->has_book, memory_order_relaxed)) return;
+    (void)pthread_rwlock_wrlock(&sale->lock);
+    sale->wrong_ms = clock_mono_ms();
+    sale->fresh_until_ms = 0;
+    (void)pthread_rwlock_unlock(&sale->lock);
 }
 
 void sold_out_note(struct sold_out_sale *sale)
@@ -111,61 +132,89 @@ static struct order_book *read_book(struct store *store, const char *id)
     return NULL;
 }
 
-/* Whether the sale is sold out now, and in which epoch; *out_sent_ms is from before asking. */
-static bool is_sold_out(struct store *store, const char *id, int64_t *out_epoch,
-                        int64_t *out_sent_ms)
-{
-    struct sale sale;
+/* A sell-out, as of one moment. */
+struct end {
+    int64_t epoch;
+    struct ledger_id last; /* of the ledger */
+    int64_t orders;
+    int64_t sent_ms;  /* monotonic: before asking */
+    unsigned changes; /* likewise: of the servers */
+};
 
-    *out_sent_ms = clock_mono_ms();
-    if (store_load_sale(store, id, &sale, NULL) != STORE_OK) return false;
-    *out_epoch = sale.epoch;
-    return sale_state_of(&sale) == SALE_SOLD_OUT;
+/* Whether the sale is sold out now. */
+static bool is_sold_out(const struct sold_out_sale *sale, struct end *out)
+{
+    struct sale_moment moment;
+
+    out->changes = topology_changes(sale->owner->topology);
+    out->sent_ms = clock_mono_ms();
+    if (store_load_moment(sale->owner->store, sale->id, &moment, NULL) != STORE_OK) return false;
+    out->epoch = moment.sale.epoch;
+    out->last = moment.last;
+    out->orders = moment.orders;
+    return sale_state_of(&moment.sale) == SALE_SOLD_OUT;
+}
+
+static bool is_same(const struct end *end, int64_t epoch, struct ledger_id last)
+{
+    return end->epoch == epoch && ledger_id_compare(end->last, last) == 0;
 }
 
 /* Put a book in place (NULL: none), or only prolong the one that is there. */
-static void set_book(struct sold_out_sale *sale, struct order_book *book, int64_t epoch,
-                     int64_t fresh_until_ms)
+static void set_book(struct sold_out_sale *sale, struct order_book *book, const struct end *end)
 {
     (void)pthread_rwlock_wrlock(&sale->lock);
     struct order_book *old = sale->book;
     sale->book = book;
-    sale->epoch = epoch;
-    sale->fresh_until_ms = fresh_until_ms;
+    sale->epoch = end->epoch;
+    sale->last = end->last;
+    sale->fresh_until_ms = book && end->sent_ms > sale->wrong_ms ? end->sent_ms + FRESH_MS : 0;
+    sale->changes = end->changes;
+    atomic_store_explicit(&sale->has_book, book != NULL, memory_order_relaxed);
     (void)pthread_rwlock_unlock(&sale->lock);
     if (old != book) order_book_free(old);
 }
 
-static void look_at(struct store *store, struct sold_out_sale *sale)
+/* Read the book anew, if it is the same sell-out before and after, and the book is whole: when another
+   server takes over in between, pages of two do not fit together. */
+static void renew_book(struct sold_out_sale *sale, const struct end *before)
 {
-    int64_t epoch = 0;
-    int64_t epoch_after = 0;
-    int64_t sent_ms = 0;
+    atomic_store_explicit(&sale->has_book, true, memory_order_relaxed);
+    struct order_book *book = read_book(sale->owner->store, sale->id);
+    struct end after = {0};
 
-    if (!is_sold_out(store, sale->id, &epoch, &sent_ms)) {
-        set_book(sale, NULL, 0, 0);
-    } else if (sale->book && sale->epoch == epoch) { /* this thread alone writes them */
-        set_book(sale, sale->book, epoch, sent_ms + FRESH_MS);
+    if (book && is_sold_out(sale, &after) && after.changes == before->changes &&
+        is_same(&after, before->epoch, before->last) &&
+        after.orders == (int64_t)order_book_count(book)) {
+        set_book(sale, book, &after);
+        return;
+    }
+    order_book_free(book);
+    set_book(sale, NULL, before); /* nor is the old one of this sell-out */
+}
+
+static void look_at(struct sold_out_sale *sale)
+{
+    struct end end = {0};
+
+    if (!is_sold_out(sale, &end)) {
+        set_book(sale, NULL, &end);
+    } else if (sale->book &&
+               is_same(&end, sale->epoch, sale->last)) { /* written by this thread alone */
+        set_book(sale, sale->book, &end);
     } else {
-        struct order_book *book = read_book(store, sale->id);
-
-        /* Sold out before and after in the same epoch: nothing was added meanwhile. */
-        if (book && is_sold_out(store, sale->id, &epoch_after, &sent_ms) && epoch_after == epoch) {
-            set_book(sale, book, epoch, sent_ms + FRESH_MS);
-        } else {
-            order_book_free(book);
-        }
+        renew_book(sale, &end);
     }
 }
 
 /* Look at all that somebody asks for; true if there was one. */
-static bool look_at_all(struct sold_out *self, struct sold_out_sale *first)
+static bool look_at_all(struct sold_out_sale *first)
 {
     bool is_any = false;
 
     for (struct sold_out_sale *sale = first; sale; sale = sale->next) {
         if (clock_mono_ms() - atomic_load(&sale->asked_ms) > IDLE_MS) continue;
-        look_at(self->store, sale);
+        look_at(sale);
         is_any = true;
     }
     return is_any;
@@ -180,7 +229,7 @@ static void *look_after(void *arg)
         struct sold_out_sale *first = self->sales;
 
         (void)pthread_mutex_unlock(&self->mutex);
-        bool goes_on = look_at_all(self, first);
+        bool goes_on = look_at_all(first);
         if (goes_on) clock_pause_ms(LOOK_EVERY_MS);
         (void)pthread_mutex_lock(&self->mutex);
         while (!goes_on && !self->is_needed && !self->is_stopping)
@@ -193,12 +242,13 @@ static void *look_after(void *arg)
 
 /* ---- life ------------------------------------------------------------------------------------------ */
 
-struct sold_out *sold_out_new(struct store *store)
+struct sold_out *sold_out_new(struct store *store, const struct topology *topology)
 {
     struct sold_out *self = calloc(1, sizeof *self);
 
     if (!self) return NULL;
     self->store = store;
+    self->topology = topology;
     (void)pthread_mutex_init(&self->mutex, NULL);
     (void)pthread_cond_init(&self->changed, NULL);
     if (pthread_create(&self->thread, NULL, look_after, self) == 0) return self;

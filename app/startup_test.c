@@ -51,6 +51,10 @@ static void an_unfit_redis_is_refused_with_the_way_out(void **state)
          "redis: version 6.0.16 is too old; use 6.2 or later"},
         {"redis_version:5.0.14\n", {NULL}, "redis: version 5.0.14 is too old; use 6.2 or later"},
         {"redis_version:6.2.0\r\n", {NULL}, NULL},
+        {"redis_mode:standalone\r\n" GOOD, {NULL}, NULL},
+        {"redis_mode:cluster\r\n" GOOD,
+         {NULL},
+         "redis: it is one of a cluster; give --redis redis+cluster:// and some of its addresses"},
         {"redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n", {NULL}, NULL},
         {"redis_version:10.0.0\r\n", {NULL}, NULL},
         {"old_redis_version:1.0.0\r\nrole\r\n:\r\n::\r\n", {NULL}, NULL},
@@ -61,9 +65,69 @@ static void an_unfit_redis_is_refused_with_the_way_out(void **state)
         struct startup_facts facts = facts_of(cases[i].info, cases[i].settings);
         struct refusal why = {0};
 
-        assert_int_equal(startup_judge(&facts, &why), cases[i].says == NULL);
+        assert_int_equal(startup_judge(&facts, TOPOLOGY_SINGLE, &why), cases[i].says == NULL);
         assert_string_equal(why.text, cases[i].says ? cases[i].says : "");
     }
+}
+
+static void of_several_servers_the_unfit_one_is_named(void **state)
+{
+    static const struct {
+        const char *info;
+        const char *says;
+    } cases[] = {
+        {"redis_mode:cluster\r\n" GOOD, ""},
+        {"redis_version:6.0.16\r\nrole:master\r\n",
+         "redis 10.0.0.1:7001: version 6.0.16 is too old; use 6.2 or later"},
+        {"redis_version:7.0.15\r\nrole:slave\r\n",
+         "redis 10.0.0.1:7001: role slave: a replica cannot sell; give --redis the address of its "
+         "master"},
+        {GOOD "maxmemory:9\r\nmaxmemory_policy:allkeys-lru\r\n",
+         "redis 10.0.0.1:7001: maxmemory 9 with maxmemory-policy allkeys-lru: orders and locks "
+         "could "
+         "be evicted; set maxmemory-policy noeviction"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct startup_facts facts = {.server = "10.0.0.1:7001", .max_memory = -1};
+        struct refusal why = {0};
+
+        startup_take_info(cases[i].info, &facts);
+        assert_int_equal(startup_judge(&facts, TOPOLOGY_CLUSTER, &why), !cases[i].says[0]);
+        assert_string_equal(why.text, cases[i].says);
+    }
+}
+
+static void of_several_servers_the_worst_counts(void **state)
+{
+    static const struct startup_facts servers[] = {
+        {.server = "a:1", .version = "7.2.4", .replicas = 2, .durability = DURABILITY_ALWAYS},
+        {.server = "b:1", .version = "7.10.0", .replicas = 1, .durability = DURABILITY_EVERYSEC},
+        {.server = "c:1", .version = "6.2.14", .replicas = 3, .durability = DURABILITY_ALWAYS},
+    };
+    static const size_t orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        struct startup_facts worst = {.replicas = -1};
+
+        for (size_t k = 0; k < 3; k++)
+            startup_take_worst(&servers[orders[i][k]], &worst);
+        assert_string_equal(worst.version, "6.2.14");
+        assert_string_equal(worst.server, "b:1");
+        assert_int_equal(worst.durability, DURABILITY_EVERYSEC);
+        assert_int_equal(worst.replicas, 1);
+    }
+}
+
+static void replicas_are_counted(void **state)
+{
+    struct startup_facts facts = {.replicas = -1};
+
+    (void)state;
+    startup_take_info(GOOD "connected_slaves:2\r\nslave0:ip=1\r\n", &facts);
+    assert_int_equal(facts.replicas, 2);
 }
 
 static void durability_follows_from_the_settings(void **state)
@@ -89,7 +153,7 @@ static void durability_follows_from_the_settings(void **state)
         struct startup_facts facts = facts_of(cases[i].info, cases[i].settings);
         struct refusal why = {0};
 
-        assert_true(startup_judge(&facts, &why));
+        assert_true(startup_judge(&facts, TOPOLOGY_SINGLE, &why));
         assert_int_equal(facts.durability, cases[i].durability);
         assert_true(durability_name(facts.durability)[0]);
         assert_true(durability_meaning(facts.durability)[0]);
@@ -115,6 +179,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_unfit_redis_is_refused_with_the_way_out),
+        cmocka_unit_test(of_several_servers_the_unfit_one_is_named),
+        cmocka_unit_test(of_several_servers_the_worst_counts),
+        cmocka_unit_test(replicas_are_counted),
         cmocka_unit_test(durability_follows_from_the_settings),
         cmocka_unit_test(what_is_too_long_is_cut),
     };

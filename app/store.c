@@ -27,13 +27,14 @@ const char *const store_sale_fields[STORE_SALE_FIELDS] = {
 static const struct lk_bytes all_sales = {.data = "seckill:sales",
                                           .len = sizeof "seckill:sales" - 1};
 
-struct store *store_new(lk_client *client, const char *instance)
+struct store *store_new(lk_client *client, const char *instance, const struct topology *topology)
 {
     struct store *store = calloc(1, sizeof *store);
 
     if (!store) return NULL;
     store->client = client;
     store->instance = instance;
+    store->topology = topology;
     for (size_t i = 0; i < STORE_SCRIPT_COUNT; i++) {
         store->scripts[i] = lk_script_new(app_script_named(script_names[i]));
         if (store->scripts[i]) continue;
@@ -62,6 +63,7 @@ static store_status status_of(lk_status status)
     case LK_UNREACHABLE:
         return STORE_UNAVAILABLE;
     case LK_UNKNOWN:
+    case LK_UNSYNCED: /* there, but it may be lost yet */
         return STORE_UNKNOWN;
     case LK_NOT_OWNER:
     case LK_LOST:
@@ -88,15 +90,27 @@ store_status store_failed(struct lk_error *err, const lk_reply *reply)
     return STORE_FAILED;
 }
 
-/* Whether any of the replies is an error, which is then put into *err. */
-static bool any_failed(lk_reply *const *replies, size_t count, struct lk_error *err)
+/* What an error answer means: a server that does not serve now has executed nothing. */
+static store_status status_of_words(const char *words)
+{
+    static const char *const away[] = {"CLUSTERDOWN", "LOADING",  "MASTERDOWN",
+                                       "READONLY",    "TRYAGAIN", "NOREPLICAS"};
+
+    for (size_t i = 0; i < sizeof away / sizeof away[0]; i++) {
+        if (strncmp(words, away[i], strlen(away[i])) == 0) return STORE_UNAVAILABLE;
+    }
+    return STORE_FAILED;
+}
+
+/* Whether any of the replies is an error, which is then put into *err; else STORE_OK. */
+static store_status find_failure(lk_reply *const *replies, size_t count, struct lk_error *err)
 {
     for (size_t i = 0; i < count; i++) {
         if (lk_reply_type_of(replies[i]) != LK_REPLY_ERROR) continue;
         (void)store_failed(err, replies[i]);
-        return true;
+        return status_of_words(lk_reply_bytes(replies[i]).data);
     }
-    return false;
+    return STORE_OK;
 }
 
 static void free_replies(lk_reply **replies, size_t count)
@@ -113,16 +127,21 @@ store_status store_ask(struct store *store, const struct lk_command *commands, s
     store_status status =
         status_of(lk_client_call(store->client, commands, count, 0, replies, err));
 
-    if (status != STORE_OK || !any_failed(replies, count, err)) return status;
-    free_replies(replies, count);
-    return STORE_FAILED;
+    if (status != STORE_OK) return status;
+    status = find_failure(replies, count, err);
+    if (status != STORE_OK) free_replies(replies, count);
+    return status;
 }
 
 store_status store_run(struct store *store, enum store_script which, struct lk_eval eval,
                        lk_reply **reply, struct lk_error *err)
 {
+    struct lk_error own = {0};
+
     eval.script = store->scripts[which];
-    return status_of(lk_client_eval(store->client, &eval, 0, reply, err));
+    lk_status status = lk_client_eval(store->client, &eval, 0, reply, &own);
+    if (status != LK_OK && err) *err = own;
+    return status == LK_SERVER ? status_of_words(own.text) : status_of(status);
 }
 
 bool store_to_number(const lk_reply *reply, int64_t *out)
@@ -317,6 +336,25 @@ bool order_parse(struct lk_bytes value, struct order *out_order)
            take_part(&value, true, out_order->key, sizeof out_order->key);
 }
 
+static store_status ask_order(struct store *store, const struct sale_keys *keys, const char *buyer,
+                              lk_reply **reply, struct lk_error *err)
+{
+    const struct lk_bytes words[] = {LK_BYTES("HGET"), keys->key[KEY_ORDERS], lk_bytes_of(buyer)};
+
+    return store_ask(store, &(struct lk_command){words, 3}, 1, reply, err);
+}
+
+/* The same, and replicas have what is told. */
+static store_status ask_kept_order(struct store *store, const struct sale_keys *keys,
+                                   const char *buyer, lk_reply **reply, struct lk_error *err)
+{
+    const struct lk_bytes arg = lk_bytes_of(buyer);
+    const struct lk_eval eval = {
+        .keys = &keys->key[KEY_ORDERS], .key_count = 1, .args = &arg, .arg_count = 1};
+
+    return store_run(store, STORE_CONFIRM, eval, reply, err);
+}
+
 store_status store_find_order(struct store *store, const char *id, const char *buyer,
                               struct order *out_order, struct lk_error *err)
 {
@@ -325,12 +363,19 @@ store_status store_find_order(struct store *store, const char *id, const char *b
     lk_reply *reply = NULL;
 
     sale_keys_make(id, &keys);
-    struct lk_bytes words[] = {LK_BYTES("HGET"), keys.key[KEY_ORDERS], lk_bytes_of(buyer)};
-    store_status status = store_ask(store, &(struct lk_command){words, 3}, 1, &reply, err);
+    store_status status = ask_order(store, &keys, buyer, &reply, err);
+    const lk_reply *held = reply;
+    if (status == STORE_OK && topology_is_synced(store->topology) &&
+        lk_reply_type_of(held) != LK_REPLY_NIL) {
+        lk_reply_free(reply);
+        reply = NULL;
+        status = ask_kept_order(store, &keys, buyer, &reply, err);
+        held = lk_reply_at(reply, 0);
+    }
     if (status != STORE_OK) return status;
-    if (lk_reply_type_of(reply) == LK_REPLY_NIL) {
+    if (lk_reply_type_of(held) == LK_REPLY_NIL) {
         status = STORE_NOT_FOUND;
-    } else if (order_parse(lk_reply_bytes(reply), &order)) {
+    } else if (order_parse(lk_reply_bytes(held), &order)) {
         (void)snprintf(order.buyer, sizeof order.buyer, "%s", buyer);
         *out_order = order;
     } else {
@@ -354,10 +399,21 @@ static bool hand_out(const lk_reply *page, bool (*each)(const struct order *orde
     return true;
 }
 
+/* A cursor means something only to the server that gave it. */
+static store_status server_changed(struct lk_error *err)
+{
+    if (err) {
+        *err = (struct lk_error){.code = LK_UNKNOWN, .where = __func__};
+        (void)snprintf(err->text, sizeof err->text, "another server took over amid the orders");
+    }
+    return STORE_UNKNOWN;
+}
+
 store_status store_scan_orders(struct store *store, const char *id,
                                bool (*each)(const struct order *order, void *arg), void *arg,
                                struct lk_error *err)
 {
+    unsigned changes = topology_changes(store->topology);
     struct sale_keys keys;
     char cursor[24] = "0";
     char page_size[8];
@@ -378,5 +434,5 @@ store_status store_scan_orders(struct store *store, const char *id,
         lk_reply_free(reply);
         if (status != STORE_OK) return status;
     } while (goes_on && strcmp(cursor, "0") != 0);
-    return STORE_OK;
+    return topology_changes(store->topology) == changes ? STORE_OK : server_changed(err);
 }

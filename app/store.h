@@ -21,6 +21,7 @@
 #include "lockkit/lockkit.h"
 
 #include "purchase.h"
+#include "topology.h"
 
 struct store; /* opaque; safe for any number of threads */
 
@@ -35,13 +36,13 @@ typedef enum store_status {
     STORE_OK,
     STORE_NOT_FOUND,   /* no such sale, or no such order */
     STORE_EXISTS,      /* a sale of that id is there already */
-    STORE_UNAVAILABLE, /* Redis could not be reached; nothing was sent */
-    STORE_UNKNOWN,     /* sent, no answer */
+    STORE_UNAVAILABLE, /* Redis could not be reached, or does not serve now; nothing was executed */
+    STORE_UNKNOWN,     /* sent, no answer; or too few replicas have it yet (LK_UNSYNCED) */
     STORE_FAILED,      /* Redis answered with an error (err->text) */
 } store_status;
 
-/* The client is borrowed and must outlive the store. NULL when out of memory. */
-struct store *store_new(lk_client *client, const char *instance);
+/* All are borrowed and must outlive the store; topology may be NULL. NULL when out of memory. */
+struct store *store_new(lk_client *client, const char *instance, const struct topology *topology);
 void store_free(struct store *store);
 
 store_status store_ping(struct store *store, struct lk_error *err);
@@ -54,11 +55,13 @@ store_status store_list_sales(struct store *store, size_t limit, struct sale **o
                               size_t *out_count, struct lk_error *err);
 /* Ending an ended sale is OK. (Operators' other steps: store_admin.h.) */
 store_status store_end_sale(struct store *store, const char *id, struct lk_error *err);
+/* Where replicas are waited for: an order that too few of them have is STORE_UNKNOWN. */
 store_status store_find_order(struct store *store, const char *id, const char *buyer,
                               struct order *out_order, struct lk_error *err);
 /*
  * Call `each` for every order, in no order; a buyer may come twice while sales go on (HSCAN).
- * Stops early when `each` returns false.
+ * Stops early when `each` returns false. When the servers change meanwhile, what was found is perhaps
+ * not all, and that is STORE_UNKNOWN: each server has an order of its own.
  */
 store_status store_scan_orders(struct store *store, const char *id,
                                bool (*each)(const struct order *order, void *arg), void *arg,

@@ -16,7 +16,7 @@
     X(STORE_RESUME, "resume_sale")                                                                 \
     X(STORE_PATCH, "patch_sale")                                                                   \
     X(STORE_RESTOCK, "restock_sale")                                                               \
-    X(STORE_AUDIT, "audit_sale")
+    X(STORE_CONFIRM, "confirm")
 
 enum store_script {
 #define STORE_SCRIPT_VALUE(value, name) value,
@@ -28,6 +28,7 @@ enum store_script {
 struct store {
     lk_client *client;                      /* borrowed */
     const char *instance;                   /* borrowed */
+    const struct topology *topology;        /* borrowed; may be NULL */
     lk_script *scripts[STORE_SCRIPT_COUNT]; /* owned */
 };
 

@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "app_scripts.h"
 #include "store_inside.h"
+
+enum { MOMENT_KEYS = KEY_LEDGER + 1 };
 
 static void free_replies(lk_reply **replies, size_t count)
 {
@@ -15,51 +18,44 @@ static void free_replies(lk_reply **replies, size_t count)
         lk_reply_free(replies[i]);
 }
 
-/* What EXEC answered to the commands of store_load_moment(). */
+/* What moment.lua answered. */
 static store_status read_moment(const char *id, const lk_reply *answers, struct sale_moment *out,
                                 struct lk_error *err)
 {
     const lk_reply *const sale[] = {lk_reply_at(answers, 0), lk_reply_at(answers, 1),
                                     lk_reply_at(answers, 2)};
-    const lk_reply *end = lk_reply_at(lk_reply_at(answers, 4), 0);
+    const char *last = lk_reply_bytes(lk_reply_at(answers, 4)).data;
     struct sale_moment moment = {0};
-    struct ledger_entry last = {0};
 
+    if (lk_reply_count(answers) != 5) return store_failed(err, NULL);
     if (lk_reply_type_of(lk_reply_at(sale[0], 4)) == LK_REPLY_NIL) return STORE_NOT_FOUND;
     moment.orders = lk_reply_integer(lk_reply_at(answers, 3), -1);
     if (!store_read_sale(id, sale, &moment.sale) || moment.orders < 0)
         return store_failed(err, NULL);
-    if (end && !ledger_entry_read(end, &last)) return store_failed(err, NULL);
-    moment.last = last.id;
+    if (last && !ledger_id_parse(last, &moment.last)) return store_failed(err, NULL);
     *out = moment;
     return STORE_OK;
 }
 
+/* Not by lk_client_eval(): what is only read must not depend on replicas, which that waits for. */
 store_status store_load_moment(struct store *store, const char *id, struct sale_moment *out,
                                struct lk_error *err)
 {
-    enum { COMMANDS = 7 };
     struct sale_keys keys;
-    lk_reply *replies[COMMANDS] = {0};
+    struct lk_bytes words[3 + MOMENT_KEYS + STORE_SALE_FIELDS] = {
+        LK_BYTES("EVAL"), lk_bytes_of(app_script_named("moment")->source), LK_BYTES("4")};
+    lk_reply *reply = NULL;
+    size_t count = 3;
 
     sale_keys_make(id, &keys);
-    struct lk_bytes multi[] = {LK_BYTES("MULTI")};
-    struct lk_bytes fields[2 + STORE_SALE_FIELDS] = {LK_BYTES("HMGET"), keys.key[KEY_SALE]};
-    struct lk_bytes stock[] = {LK_BYTES("GET"), keys.key[KEY_STOCK]};
-    struct lk_bytes time[] = {LK_BYTES("TIME")};
-    struct lk_bytes orders[] = {LK_BYTES("HLEN"), keys.key[KEY_ORDERS]};
-    struct lk_bytes last[] = {LK_BYTES("XREVRANGE"), keys.key[KEY_LEDGER], LK_BYTES("+"),
-                              LK_BYTES("-"),         LK_BYTES("COUNT"),    LK_BYTES("1")};
-    struct lk_bytes exec[] = {LK_BYTES("EXEC")};
+    for (size_t i = 0; i < MOMENT_KEYS; i++)
+        words[count++] = keys.key[i];
     for (size_t i = 0; i < STORE_SALE_FIELDS; i++)
-        fields[2 + i] = lk_bytes_of(store_sale_fields[i]);
-    const struct lk_command commands[COMMANDS] = {
-        {multi, 1}, {fields, 2 + STORE_SALE_FIELDS}, {stock, 2}, {time, 1}, {orders, 2}, {last, 6},
-        {exec, 1}};
-    store_status status = store_ask(store, commands, COMMANDS, replies, err);
+        words[count++] = lk_bytes_of(store_sale_fields[i]);
+    store_status status = store_ask(store, &(struct lk_command){words, count}, 1, &reply, err);
     if (status != STORE_OK) return status;
-    status = read_moment(id, replies[COMMANDS - 1], out, err);
-    free_replies(replies, COMMANDS);
+    status = read_moment(id, reply, out, err);
+    lk_reply_free(reply);
     return status;
 }
 

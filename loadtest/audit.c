@@ -103,14 +103,20 @@ static void count_for_report(const struct audit_view *view, struct audit_result 
         if (audit_is_unknown(run)) result->unknown++;
         i += run.count;
     }
+    result->accepted = view->accepted;
+    result->lost = view->lost_count;
+    result->sold = view->row_count;
+    result->left = view->facts->left;
 }
 
-bool audit_run(const struct facts *facts, struct audit_result *out_result, struct failure *failure)
+bool audit_run_with(const struct facts *facts, const struct audit_options *options,
+                    struct audit_result *out_result, struct failure *failure)
 {
     struct audit_view view;
     struct audit_result result = {.verdict = AUDIT_PASS};
 
     bool is_ready = audit_view_init(&view, facts);
+    view.allow_lost = options && options->allow_lost;
     if (!is_ready) (void)failure_set(failure, "audit: out of memory");
     for (audit_check_id id = 0; is_ready && id < AUDIT_CHECK_COUNT; id++) {
         judge_one(&view, id, &result.checks[id]);
@@ -121,6 +127,24 @@ bool audit_run(const struct facts *facts, struct audit_result *out_result, struc
     audit_view_done(&view);
     if (is_ready) *out_result = result;
     return is_ready;
+}
+
+bool audit_run(const struct facts *facts, struct audit_result *out_result, struct failure *failure)
+{
+    return audit_run_with(facts, NULL, out_result, failure);
+}
+
+bool audit_each_lost(const struct facts *facts, bool (*each)(const struct ask *ask, void *arg),
+                     void *arg, struct failure *failure)
+{
+    struct audit_view view;
+    bool is_ready = audit_view_init(&view, facts);
+    bool goes_on = is_ready;
+
+    for (size_t i = 0; goes_on && i < view.lost_count; i++)
+        goes_on = each(view.lost[i], arg);
+    audit_view_done(&view);
+    return is_ready || failure_set(failure, "audit: out of memory");
 }
 
 bool audit_each_unknown(const struct facts *facts, bool (*each)(const struct ask *ask, void *arg),

@@ -28,7 +28,7 @@ void audit_acknowledged_kept(const struct audit_view *view, struct audit_check *
         const struct ask *ask = view->asks_by_rid[i];
         if (ask->outcome != ASK_OK) continue;
         acknowledged++;
-        if (!is_kept(view, ask))
+        if (!is_kept(view, ask) && !audit_is_excused(view, ask))
             offenders_add(&bad, "%s of %s was told order %s", ask->rid, ask->buyer,
                           ask->order ? ask->order : "(none)");
     }
@@ -36,6 +36,9 @@ void audit_acknowledged_kept(const struct audit_view *view, struct audit_check *
         audit_judge(check, &bad, "answers 201 without their order", "");
     else if (acknowledged == 0)
         audit_say(check, AUDIT_VOID, "no purchase was acknowledged");
+    else if (view->lost_count)
+        audit_say(check, AUDIT_PASS, "%zu of %zu accepted orders lost, first: order %s of %s",
+                  view->lost_count, view->accepted, view->lost[0]->order, view->lost[0]->buyer);
     else
         audit_say(check, AUDIT_PASS, "all %zu answers 201 have their order", acknowledged);
 }
@@ -185,13 +188,13 @@ static bool denies(const struct ask *ask)
 }
 
 /* Told sold-out (or not found, ended) although an earlier request had already been told 201. */
-static void denied_winners(struct ask_run run, struct offenders *bad)
+static void denied_winners(const struct audit_view *view, struct ask_run run, struct offenders *bad)
 {
     int64_t won_at_ns = 0;
 
     for (size_t i = 0; i < run.count; i++) {
         const struct ask *ask = run.asks[i];
-        if (ask->outcome != ASK_OK) continue;
+        if (ask->outcome != ASK_OK || audit_is_excused(view, ask)) continue;
         if (won_at_ns == 0 || ask->answered_ns < won_at_ns) won_at_ns = ask->answered_ns;
     }
     for (size_t i = 0; won_at_ns && i < run.count; i++) {
@@ -202,6 +205,13 @@ static void denied_winners(struct ask_run run, struct offenders *bad)
     }
 }
 
+/* Was there an order once, which is lost now: told to this buyer, or executed and never heard of? */
+static bool was_there_once(const struct audit_view *view, struct ask_run run, const char *order)
+{
+    if (!view->allow_lost || (order && audit_has_order(view, order))) return false;
+    return audit_is_doubtful(run) || audit_has_excused(view, run);
+}
+
 /* Told already-ordered, but there is no such order. */
 static void empty_already(const struct audit_view *view, struct ask_run run, struct offenders *bad)
 {
@@ -209,9 +219,11 @@ static void empty_already(const struct audit_view *view, struct ask_run run, str
         const struct ask *ask = run.asks[i];
         if (ask->answer != ANSWER_ALREADY_ORDERED) continue;
         const struct audit_row *const *row = audit_row_of_buyer(view, ask->buyer);
+        bool is_kept_order = row && (!ask->order || strcmp((*row)->order, ask->order) == 0);
+        if (is_kept_order || was_there_once(view, run, ask->order)) continue;
         if (!row)
             offenders_add(bad, "%s was told already-ordered and has no order", ask->buyer);
-        else if (ask->order && strcmp((*row)->order, ask->order) != 0)
+        else
             offenders_add(bad, "%s was shown order %s and has %s", ask->buyer, ask->order,
                           (*row)->order);
     }
@@ -226,7 +238,7 @@ void audit_honest_answers(const struct audit_view *view, struct audit_check *che
         struct ask_run run = audit_buyer_run(view, i);
         i += run.count;
         if (audit_run_has(run, ASK_OK)) winners++;
-        denied_winners(run, &bad);
+        denied_winners(view, run, &bad);
         empty_already(view, run, &bad);
     }
     if (bad.count)

@@ -20,22 +20,27 @@ struct arguments {
     const char *sale;
     char **clients; /* borrowed from argv */
     int client_count;
+    struct audit_options strictness;
     bool is_json;
     bool has_clients;
 };
 
 static const char help_text[] =
-    "audit --redis URL --sale ID [--clients FILE...] [--json]\n"
+    "audit --redis URL --sale ID [--clients FILE...] [--allow-lost] [--json]\n"
     "\n"
     "Judge a finished sale by what Redis holds and what the clients wrote down; the service's own\n"
     "word counts for nothing. Prints one line per check: pass, fail or void (nothing to judge "
     "by).\n"
     "\n"
-    "  --redis URL        redis://[user:pass@]host[:port][/db] or unix:///path\n"
+    "  --redis URL        redis://[user:pass@]host[:port][/db], unix:///path,\n"
+    "                     redis+sentinel://h1,h2,h3/NAME or redis+cluster://h1,h2,h3\n"
     "  --sale ID          the sale\n"
     "  --clients FILE...  the clients' ledgers, JSON lines; without them the checks on answers "
     "are\n"
     "                     void. All words up to the next option are files\n"
+    "  --allow-lost       accepted orders that a failover lost are counted and named, not a "
+    "failure;\n"
+    "                     they excuse what follows from them, all else is judged as ever\n"
     "  --json             print one JSON object instead\n"
     "  --version, --help\n"
     "\n"
@@ -63,13 +68,11 @@ static void take_clients(int argc, char **argv, struct arguments *arguments)
 /* -1: go on; else the exit status. */
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
-    static const struct option options[] = {{"redis", required_argument, NULL, 'r'},
-                                            {"sale", required_argument, NULL, 's'},
-                                            {"clients", required_argument, NULL, 'c'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"version", no_argument, NULL, 'v'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"redis", required_argument, NULL, 'r'},   {"sale", required_argument, NULL, 's'},
+        {"clients", required_argument, NULL, 'c'}, {"allow-lost", no_argument, NULL, 'l'},
+        {"json", no_argument, NULL, 'j'},          {"version", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
 
     for (;;) {
         /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
@@ -81,6 +84,9 @@ static int parse(int argc, char **argv, struct arguments *arguments)
             break;
         case 's':
             arguments->sale = optarg;
+            break;
+        case 'l':
+            arguments->strictness.allow_lost = true;
             break;
         case 'j':
             arguments->is_json = true;
@@ -116,7 +122,21 @@ static bool gather(const struct arguments *arguments, struct facts *facts, struc
     return is_read;
 }
 
-static void print_lines(const struct arguments *arguments, const struct audit_result *result)
+/* A clients' ledger may hold anything; the terminal gets none of it. */
+static bool print_lost(const struct ask *ask, void *arg)
+{
+    char words[200];
+
+    (void)arg;
+    (void)snprintf(words, sizeof words, "%.40s of %.70s (%.70s)", ask->order, ask->buyer, ask->rid);
+    for (char *at = words; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 127) *at = '?';
+    (void)printf("  lost: order %s\n", words);
+    return true;
+}
+
+static void print_lines(const struct arguments *arguments, const struct facts *facts,
+                        const struct audit_result *result)
 {
     (void)printf("audit of sale %s\n", arguments->sale);
     for (size_t i = 0; i < AUDIT_CHECK_COUNT; i++) {
@@ -124,12 +144,24 @@ static void print_lines(const struct arguments *arguments, const struct audit_re
         (void)printf("  %-4s  %-20s  %s\n", audit_verdict_name(check->verdict), check->name,
                      check->words);
     }
+    if (facts->has_clients)
+        (void)printf("accepted orders lost: %zu of %zu\n", result->lost, result->accepted);
+    (void)audit_each_lost(facts, print_lost, NULL, NULL); /* the count stands without them */
     (void)printf("%s\n", audit_verdict_name(result->verdict));
 }
 
-static void print_json(const struct arguments *arguments, const struct audit_result *result)
+static bool add_lost(const struct ask *ask, void *arg)
+{
+    (void)json_array_append_new(
+        arg, json_pack("{s:s,s:s,s:s}", "order", ask->order, "buyer", ask->buyer, "rid", ask->rid));
+    return true;
+}
+
+static void print_json(const struct arguments *arguments, const struct facts *facts,
+                       const struct audit_result *result)
 {
     json_t *checks = json_object();
+    json_t *lost = json_array();
 
     for (size_t i = 0; i < AUDIT_CHECK_COUNT; i++) {
         const struct audit_check *check = &result->checks[i];
@@ -138,8 +170,10 @@ static void print_json(const struct arguments *arguments, const struct audit_res
                                             audit_verdict_name(check->verdict), "words",
                                             check->words));
     }
-    json_t *all = json_pack("{s:s,s:s,s:o}", "sale", arguments->sale, "verdict",
-                            audit_verdict_name(result->verdict), "checks", checks);
+    (void)audit_each_lost(facts, add_lost, lost, NULL); /* the count stands without them */
+    json_t *all = json_pack("{s:s,s:s,s:I,s:o,s:o}", "sale", arguments->sale, "verdict",
+                            audit_verdict_name(result->verdict), "accepted",
+                            (json_int_t)result->accepted, "lost", lost, "checks", checks);
     (void)json_dumpf(all, stdout, JSON_INDENT(2));
     (void)putchar('\n');
     json_decref(all);
@@ -155,11 +189,12 @@ int main(int argc, char **argv)
     int status = parse(argc, argv, &arguments);
     if (status >= 0) return status;
     facts_init(&facts);
-    bool is_judged = gather(&arguments, &facts, &failure) && audit_run(&facts, &result, &failure);
+    bool is_judged = gather(&arguments, &facts, &failure) &&
+                     audit_run_with(&facts, &arguments.strictness, &result, &failure);
     if (is_judged && arguments.is_json)
-        print_json(&arguments, &result);
+        print_json(&arguments, &facts, &result);
     else if (is_judged)
-        print_lines(&arguments, &result);
+        print_lines(&arguments, &facts, &result);
     else
         (void)fprintf(stderr, "audit: %s\n", failure.text);
     facts_done(&facts);

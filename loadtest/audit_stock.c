@@ -75,9 +75,23 @@ static void row_offenders(const struct audit_view *view, struct offenders *bad)
     }
 }
 
+/* Purchases of which an answer is missing or says nothing. */
+static size_t count_doubtful(const struct audit_view *view)
+{
+    size_t doubtful = 0;
+
+    for (size_t i = 0; i < view->facts->ask_count;) {
+        struct ask_run run = audit_rid_run(view, i);
+        if (audit_is_doubtful(run)) doubtful++;
+        i += run.count;
+    }
+    return doubtful;
+}
+
 static void sample_offenders(const struct audit_view *view, struct offenders *bad)
 {
     const struct facts *facts = view->facts;
+    int64_t given_back = (int64_t)audit_given_back(view, count_doubtful(view));
     bool may_rise = false;
 
     for (size_t i = 0; i < facts->log_count; i++)
@@ -86,7 +100,7 @@ static void sample_offenders(const struct audit_view *view, struct offenders *ba
         int64_t left = view->samples[i].left;
         int64_t before = i ? view->samples[i - 1].left : facts->initial;
         if (left < 0) offenders_add(bad, "the stock was seen at %" PRId64, left);
-        if (left > before && !may_rise)
+        if (left - before > given_back && !may_rise)
             offenders_add(bad, "the stock was seen rising from %" PRId64 " to %" PRId64, before,
                           left);
     }
@@ -160,6 +174,7 @@ struct demand {
     int64_t sold_out_at_ns; /* first time somebody was told sold-out; 0: never */
     const char *told_buyer; /* who that was */
     const char *left_buyer; /* has no order and no answer that explains it */
+    size_t unheard;         /* unknown purchases without an order */
 };
 
 /* An answer that explains why a buyer got nothing although units were left. */
@@ -184,9 +199,18 @@ static void measure_demand(const struct audit_view *view, struct demand *demand)
         }
         demand->buyers++;
         i += run.count;
-        if (audit_row_of_buyer(view, run.asks[0]->buyer)) continue;
+        if (audit_row_of_buyer(view, run.asks[0]->buyer) || audit_has_excused(view, run)) continue;
         if (is_explained) demand->kept_out++;
         if (!is_explained && !demand->left_buyer) demand->left_buyer = run.asks[0]->buyer;
+    }
+}
+
+static void count_unheard(const struct audit_view *view, struct demand *demand)
+{
+    for (size_t i = 0; i < view->facts->ask_count;) {
+        struct ask_run run = audit_rid_run(view, i);
+        if (audit_is_unknown(run) && !audit_row_of_rid(view, run.asks[0]->rid)) demand->unheard++;
+        i += run.count;
     }
 }
 
@@ -198,7 +222,8 @@ static void late_winners(const struct audit_view *view, const struct demand *dem
         if (is_restock(&view->facts->log[i])) return;
     for (size_t i = 0; demand->told_buyer && i < view->facts->ask_count;) {
         struct ask_run run = audit_rid_run(view, i);
-        if (audit_run_has(run, ASK_OK) && run.asks[0]->invoked_ns > demand->sold_out_at_ns)
+        if (audit_run_has(run, ASK_OK) && run.asks[0]->invoked_ns > demand->sold_out_at_ns &&
+            (!view->allow_lost || audit_row_of_rid(view, run.asks[0]->rid)))
             offenders_add(bad, "%s got a unit asked for after %s was told sold-out",
                           run.asks[0]->buyer, demand->told_buyer);
         i += run.count;
@@ -212,8 +237,14 @@ void audit_no_undersell(const struct audit_view *view, struct audit_check *check
     int64_t left = view->facts->left;
 
     measure_demand(view, &demand);
+    count_unheard(view, &demand);
     late_winners(view, &demand, &bad);
-    if (left > 0 && demand.told_buyer)
+    size_t given_back = audit_given_back(view, demand.unheard);
+    size_t sold_again = bad.count + (left > 0 ? (size_t)left : 0);
+    bool is_given_back = demand.told_buyer && sold_again > 0 && sold_again <= given_back;
+    if (is_given_back)
+        bad.count = 0;
+    else if (left > 0 && demand.told_buyer)
         offenders_add(&bad, "%s was told sold-out, and %" PRId64 " units are left",
                       demand.told_buyer, left);
     else if (left > 0 && demand.left_buyer)
@@ -223,10 +254,11 @@ void audit_no_undersell(const struct audit_view *view, struct audit_check *check
         audit_judge(check, &bad, "units kept from buyers", "");
     else if (view->row_count == 0)
         audit_say(check, AUDIT_VOID, "nothing was sold");
-    else if (left > 0 && demand.kept_out)
+    else if (left > 0 && demand.kept_out && !is_given_back)
         audit_say(check, AUDIT_VOID, "%" PRId64 " left; %zu buyers were kept out otherwise", left,
                   demand.kept_out);
     else
-        audit_say(check, AUDIT_PASS, "%zu buyers, %zu units sold, %" PRId64 " left", demand.buyers,
-                  view->row_count, left);
+        audit_say(check, AUDIT_PASS, "%zu buyers, %zu units sold, %" PRId64 " left%s",
+                  demand.buyers, view->row_count, left,
+                  is_given_back ? "; lost orders gave units back" : "");
 }

@@ -171,6 +171,37 @@ static bool view_samples(struct audit_view *view)
     return true;
 }
 
+static int ask_by_order(const void *left, const void *right)
+{
+    const struct ask *const *a = left;
+    const struct ask *const *b = right;
+    int order = strcmp((*a)->order, (*b)->order);
+    return order ? order : by_time(*a, *b);
+}
+
+/* Of the answers 201, by order id, keep the first of each order that is in L no more. */
+static bool view_lost(struct audit_view *view)
+{
+    const struct facts *facts = view->facts;
+    size_t count = 0;
+
+    view->lost = malloc((facts->ask_count + 1) * sizeof *view->lost);
+    if (!view->lost) return false;
+    for (size_t i = 0; i < facts->ask_count; i++)
+        if (facts->asks[i].outcome == ASK_OK && facts->asks[i].order)
+            view->lost[count++] = &facts->asks[i];
+    if (count) qsort(view->lost, count, sizeof *view->lost, ask_by_order);
+    const char *before = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct ask *ask = view->lost[i];
+        bool is_new = !before || strcmp(before, ask->order) != 0;
+        before = ask->order;
+        if (is_new) view->accepted++;
+        if (is_new && !audit_has_order(view, ask->order)) view->lost[view->lost_count++] = ask;
+    }
+    return true;
+}
+
 void audit_view_done(struct audit_view *view)
 {
     free(view->rows);
@@ -180,12 +211,14 @@ void audit_view_done(struct audit_view *view)
     free(view->asks_by_buyer);
     free(view->resolutions);
     free(view->samples);
+    free(view->lost);
 }
 
 bool audit_view_init(struct audit_view *view, const struct facts *facts)
 {
     *view = (struct audit_view){.facts = facts};
-    return view_rows(view) && view_asks(view) && view_resolutions(view) && view_samples(view);
+    return view_rows(view) && view_asks(view) && view_resolutions(view) && view_samples(view) &&
+           view_lost(view);
 }
 
 /* ---- finding ---- */
@@ -261,6 +294,47 @@ bool audit_has_resolution(const struct audit_view *view, const char *rid)
                    sizeof *view->resolutions, resolution_by_rid) != NULL;
 }
 
+bool audit_has_order(const struct audit_view *view, const char *order)
+{
+    size_t low = 0;
+    size_t high = view->row_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(view->rows[middle].order, order) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < view->row_count && strcmp(view->rows[low].order, order) == 0;
+}
+
+static int lost_by_order(const void *left, const void *right)
+{
+    const struct ask *const *a = left;
+    const struct ask *const *b = right;
+    return strcmp((*a)->order, (*b)->order);
+}
+
+bool audit_is_excused(const struct audit_view *view, const struct ask *ask)
+{
+    if (!view->allow_lost || !ask->order || view->lost_count == 0) return false;
+    const struct ask *const *first =
+        bsearch(&ask, view->lost, view->lost_count, sizeof *view->lost, lost_by_order);
+    return first && strcmp((*first)->buyer, ask->buyer) == 0;
+}
+
+bool audit_has_excused(const struct audit_view *view, struct ask_run run)
+{
+    for (size_t i = 0; i < run.count; i++)
+        if (run.asks[i]->outcome == ASK_OK && audit_is_excused(view, run.asks[i])) return true;
+    return false;
+}
+
+size_t audit_given_back(const struct audit_view *view, size_t unheard)
+{
+    return view->allow_lost ? view->lost_count + unheard : 0;
+}
+
 bool audit_run_has(struct ask_run run, ask_outcome outcome)
 {
     for (size_t i = 0; i < run.count; i++)
@@ -268,8 +342,12 @@ bool audit_run_has(struct ask_run run, ask_outcome outcome)
     return false;
 }
 
+bool audit_is_doubtful(struct ask_run run)
+{
+    return audit_run_has(run, ASK_INFO) || audit_run_has(run, ASK_UNANSWERED);
+}
+
 bool audit_is_unknown(struct ask_run run)
 {
-    return !audit_run_has(run, ASK_OK) &&
-           (audit_run_has(run, ASK_INFO) || audit_run_has(run, ASK_UNANSWERED));
+    return !audit_run_has(run, ASK_OK) && audit_is_doubtful(run);
 }

@@ -24,7 +24,10 @@ struct audit_view {
     const struct ask **asks_by_buyer;      /* owned: by buyer, then time */
     const struct resolution **resolutions; /* owned: by rid */
     struct sample *samples;                /* owned: by time */
-    size_t row_count;
+    const struct ask **lost;               /* owned: who was told first, by order id */
+    size_t row_count, lost_count;
+    size_t accepted; /* orders that somebody was told by 201 */
+    bool allow_lost;
 };
 
 /* false: out of memory; call done either way. */
@@ -49,7 +52,18 @@ const struct audit_row *const *audit_row_of_buyer(const struct audit_view *view,
 
 bool audit_has_resolution(const struct audit_view *view, const char *rid);
 
+/* Is the order of this 201 lost, and may it be? Not when another buyer was told it first. */
+bool audit_is_excused(const struct audit_view *view, const struct ask *ask);
+/* ... of any of these. */
+bool audit_has_excused(const struct audit_view *view, struct ask_run run);
+/* The most units that lost orders can have given back: `unheard` of them were told to nobody. */
+size_t audit_given_back(const struct audit_view *view, size_t unheard);
+/* Does any row of L have that order id? */
+bool audit_has_order(const struct audit_view *view, const char *order);
+
 bool audit_run_has(struct ask_run run, ask_outcome outcome);
+/* An answer is missing or says nothing. */
+bool audit_is_doubtful(struct ask_run run);
 /* No answer was ok, and one is missing or says nothing. */
 bool audit_is_unknown(struct ask_run run);
 

@@ -23,35 +23,48 @@
     }
 #define MUTEX_SINGLE                                                                               \
     {                                                                                              \
-        .kind = BENCH_PURCHASE, .guard = "mutex", .is_single = true                                \
+        .kind = BENCH_PURCHASE, .guard = "mutex", .at = BENCH_AT_SINGLE                            \
     }
 #define SCRIPT_SINGLE                                                                              \
     {                                                                                              \
-        .kind = BENCH_PURCHASE, .guard = "script", .is_single = true                               \
+        .kind = BENCH_PURCHASE, .guard = "script", .at = BENCH_AT_SINGLE                           \
+    }
+#define MUTEX_SECOND                                                                               \
+    {                                                                                              \
+        .kind = BENCH_PURCHASE, .guard = "mutex", .at = BENCH_AT_SECOND                            \
     }
 
 const struct bench_figure bench_figures[BENCH_FIGURE_COUNT] = {
     [BENCH_PURCHASE_LIVEZ_64] = {"purchase-livez-64",
                                  "guarded purchases/s ÷ /livez, 64 connections", "", 0.50, 0.70,
-                                 BENCH_HIGHER, 64, MUTEX, PAGE},
+                                 BENCH_HIGHER, BENCH_STAGE_ONE, 64, 0, MUTEX, PAGE},
     [BENCH_PURCHASE_LIVEZ_1024] = {"purchase-livez-1024",
                                    "guarded purchases/s ÷ /livez, 1024 connections", "", 0.50, 0.70,
-                                   BENCH_HIGHER, 1024, MUTEX, PAGE},
+                                   BENCH_HIGHER, BENCH_STAGE_ONE, 1024, 0, MUTEX, PAGE},
     [BENCH_PURCHASE_SCRIPT] = {"purchase-script",
                                "guarded purchases/s ÷ script, one call each, 1024 connections", "",
-                               1.5, 3, BENCH_HIGHER, 1024, MUTEX, SCRIPT_SINGLE},
+                               1.5, 3, BENCH_HIGHER, BENCH_STAGE_ONE, 1024, 0, MUTEX,
+                               SCRIPT_SINGLE},
     [BENCH_PURCHASE_SINGLE] = {"purchase-single",
                                "mutex batching ÷ mutex --batch 1, 1024 connections", "", 2, 4,
-                               BENCH_HIGHER, 1024, MUTEX, MUTEX_SINGLE},
+                               BENCH_HIGHER, BENCH_STAGE_ONE, 1024, 0, MUTEX, MUTEX_SINGLE},
     [BENCH_REFUSAL_LIVEZ_64] = {"refusal-livez-64", "sold-out refusals/s ÷ /livez, 64 connections",
-                                "", 0.85, 0.95, BENCH_HIGHER, 64, REFUSAL, PAGE},
+                                "", 0.85, 0.95, BENCH_HIGHER, BENCH_STAGE_ONE, 64, 0, REFUSAL,
+                                PAGE},
     [BENCH_REFUSAL_LIVEZ_1024] = {"refusal-livez-1024",
                                   "sold-out refusals/s ÷ /livez, 1024 connections", "", 0.85, 0.95,
-                                  BENCH_HIGHER, 1024, REFUSAL, PAGE},
+                                  BENCH_HIGHER, BENCH_STAGE_ONE, 1024, 0, REFUSAL, PAGE},
+    [BENCH_PURCHASE_SYNC] = {"purchase-sync",
+                             "purchases/s with --sync-replicas 1 ÷ without, 1024 connections", "",
+                             0.50, 0.80, BENCH_HIGHER, BENCH_STAGE_REPLICA, 1024, 0, MUTEX_SECOND,
+                             MUTEX},
+    [BENCH_CLUSTER_SALES] = {"cluster-sales",
+                             "30 sales on 3 masters ÷ on one Redis, 1024 connections", "", 0.50, 1,
+                             BENCH_HIGHER, BENCH_STAGE_CLUSTER, 1024, 30, MUTEX_SECOND, MUTEX},
     [BENCH_SERVICE_MEMORY] = {"service-memory", "service memory, 2048 busy connections", "MiB", 150,
-                              100, BENCH_LOWER, 2048, PAGE, PAGE},
+                              100, BENCH_LOWER, BENCH_STAGE_ONE, 2048, 0, PAGE, PAGE},
     [BENCH_REDIS_MEMORY] = {"redis-memory", "Redis memory per order", "B", 250, 150, BENCH_LOWER,
-                            2048, PAGE, PAGE},
+                            BENCH_STAGE_ONE, 2048, 0, PAGE, PAGE},
 };
 
 static bool starts_with(const char *text, const char *start)

@@ -22,11 +22,27 @@ typedef enum bench_kind {
     BENCH_REFUSAL,  /* every request comes too late: 409 sold-out */
 } bench_kind;
 
+/* Where the instances are that a ratio compares. */
+typedef enum bench_kind_of_stage {
+    BENCH_STAGE_ONE,     /* one Redis */
+    BENCH_STAGE_REPLICA, /* a primary with one replica */
+    BENCH_STAGE_CLUSTER, /* three masters, and one Redis beside them */
+} bench_kind_of_stage;
+
+/* Which of the two instances of a stage. */
+typedef enum bench_at {
+    BENCH_AT_FIRST,
+    BENCH_AT_SECOND,
+    BENCH_AT_SINGLE = BENCH_AT_SECOND, /* --batch 1 */
+    BENCH_AT_SYNC = BENCH_AT_SECOND,   /* --sync-replicas 1 */
+    BENCH_AT_THREE = BENCH_AT_SECOND,  /* on the cluster */
+} bench_at;
+
 /* One of two things that are compared. */
 struct bench_side {
     bench_kind kind;
     const char *guard; /* of a purchase */
-    bool is_single;    /* at the instance with --batch 1 */
+    bench_at at;
 };
 
 typedef enum bench_better { BENCH_HIGHER, BENCH_LOWER } bench_better;
@@ -39,6 +55,8 @@ typedef enum bench_id {
     BENCH_PURCHASE_SINGLE,
     BENCH_REFUSAL_LIVEZ_64,
     BENCH_REFUSAL_LIVEZ_1024,
+    BENCH_PURCHASE_SYNC,
+    BENCH_CLUSTER_SALES,
     BENCH_SERVICE_MEMORY,
     BENCH_REDIS_MEMORY,
     BENCH_FIGURE_COUNT,
@@ -51,7 +69,9 @@ struct bench_figure {
     const char *unit;   /* "" of a ratio */
     double must, aim;
     bench_better better;
+    bench_kind_of_stage stage; /* of a ratio */
     long connections;
+    long sales;                    /* on at the same time; 0: one */
     struct bench_side over, under; /* of a ratio */
 };
 

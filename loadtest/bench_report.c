@@ -198,6 +198,8 @@ static json_t *settings_json(const struct options *options, const struct bench *
                      (json_int_t)bench->cost_duration_s, "batch", (json_int_t)bench->guards.batch,
                      "orders", (json_int_t)options->orders, "instances",
                      "ratios and costs: default batch and --batch 1 side by side on one Redis; "
+                     "purchase-sync: with and without --sync-replicas 1 side by side on a primary "
+                     "with one replica; cluster-sales: one on three masters, one on one Redis; "
                      "memory: a fresh default instance per repeat on another");
 }
 

@@ -60,7 +60,7 @@ static void take_speed(const struct speed_count *speed, long long as_expected,
 static bool measure_page(const struct bench_field *field, const struct bench_task *task,
                          struct bench_count *count, struct failure *failure)
 {
-    struct speed_round round = {"/livez", "GET", task->tag, task->connections, task->duration_s};
+    struct speed_round round = {"/livez", "GET", task->tag, task->connections, task->duration_s, 0};
     struct speed_count speed;
 
     if (!run_wrk(field, task, &round, &speed, failure)) return false;
@@ -121,10 +121,42 @@ bool bench_await_rewrite(struct ledger *ledger, struct failure *failure)
     }
 }
 
+static long count_sales(const struct bench_task *task)
+{
+    return task->sales ? task->sales : 1;
+}
+
+/* The sale number `i`, from 1, of those with that stem. */
+static void name_sale(const struct bench_task *task, const char *stem, long i,
+                      char out[SALE_ID_MAX + 1])
+{
+    if (task->sales)
+        (void)snprintf(out, SALE_ID_MAX + 1, "%.33s-%d", stem, (int)(i % 100000));
+    else
+        (void)snprintf(out, SALE_ID_MAX + 1, "%s", stem);
+}
+
+/* The units left of all sales. */
+static bool sum_stock(const struct bench_field *field, const struct bench_task *task,
+                      const char *stem, int64_t *out_left, struct failure *failure)
+{
+    int64_t sum = 0;
+
+    for (long i = 1; i <= count_sales(task); i++) {
+        char sale[SALE_ID_MAX + 1];
+        int64_t left = 0;
+        name_sale(task, stem, i, sale);
+        if (!ledger_stock(field->ledger, sale, &left, failure)) return false;
+        sum += left;
+    }
+    *out_left = sum;
+    return true;
+}
+
 /* Wait until the stock stands still: purchases of buyers who hung up are served all the same.
  * Returns how often we asked, since that is no cost of the guard; -1: no answer. */
-static int settle(const struct bench_field *field, const char *sale, int64_t *out_left,
-                  struct failure *failure)
+static int settle(const struct bench_field *field, const struct bench_task *task, const char *stem,
+                  int64_t *out_left, struct failure *failure)
 {
     int64_t deadline_ms = moment_ms() + SETTLE_LIMIT_MS;
     int64_t before = -1;
@@ -134,9 +166,9 @@ static int settle(const struct bench_field *field, const char *sale, int64_t *ou
         if (asked) moment_sleep_ms(LOOK_EVERY_MS);
         before = asked ? *out_left : -1;
         asked++;
-        if (!ledger_stock(field->ledger, sale, out_left, failure)) return -1;
+        if (!sum_stock(field, task, stem, out_left, failure)) return -1;
     } while (*out_left != before && !interrupt_came() && moment_ms() < deadline_ms);
-    return asked;
+    return asked * (int)count_sales(task);
 }
 
 /* Counters of the instance and of its Redis, before and after. */
@@ -206,25 +238,39 @@ static void check_sold(const struct bench_task *task, const struct speed_count *
         doubt(count, "wrk counted %lld accepted, Redis %lld", count->answered, count->accepted);
 }
 
+/* Put the sales up, unless there is one, and make the instance know them. */
+static bool open_sales(const struct bench_field *field, const struct bench_task *task,
+                       const char *stem, struct failure *failure)
+{
+    for (long i = 1; i <= count_sales(task); i++) {
+        char sale[SALE_ID_MAX + 1];
+        name_sale(task, stem, i, sale);
+        if (!task->sale && !service_create_sale(field->service, field->http, sale, task->guard,
+                                                field->options->stock, failure))
+            return false;
+        if (!buy_one(field, task, sale, failure)) return false;
+    }
+    return true;
+}
+
 static bool measure_purchases(const struct bench_field *field, const struct bench_task *task,
-                              const char *sale, struct bench_count *count, struct failure *failure)
+                              const char *stem, struct bench_count *count, struct failure *failure)
 {
     char path[SALE_PATH_MAX];
-    struct speed_round round = {path, "POST", task->tag, task->connections, task->duration_s};
+    struct speed_round round = {path,       "POST", task->tag, task->connections, task->duration_s,
+                                task->sales};
     struct speed_count speed;
     struct tolls before;
     int64_t left_before = 0;
     int64_t left = 0;
 
-    (void)snprintf(path, sizeof path, "/api/v1/sales/%s/orders", sale);
-    if (!task->sale && !service_create_sale(field->service, field->http, sale, task->guard,
-                                            field->options->stock, failure))
-        return false;
-    if (!buy_one(field, task, sale, failure)) return false;
-    if (!ledger_stock(field->ledger, sale, &left_before, failure)) return false;
+    (void)snprintf(path, sizeof path, "/api/v1/sales/%.*s%s/orders", task->sales ? 33 : 40, stem,
+                   task->sales ? "-*" : "");
+    if (!open_sales(field, task, stem, failure)) return false;
+    if (!sum_stock(field, task, stem, &left_before, failure)) return false;
     if (!read_before(field, task, &before, failure)) return false;
     if (!run_wrk(field, task, &round, &speed, failure)) return false;
-    int asked = settle(field, sale, &left, failure);
+    int asked = settle(field, task, stem, &left, failure);
     if (asked < 0 || !add_tolls(field, task, &before, asked, count, failure)) return false;
     count->accepted = left_before - left;
     take_speed(&speed, speed.requests - speed.status_errors, count);
@@ -254,7 +300,7 @@ static bool measure_refusals(const struct bench_field *field, const struct bench
                              const char *sale, struct bench_count *count, struct failure *failure)
 {
     char path[SALE_PATH_MAX];
-    struct speed_round round = {path, "POST", task->tag, task->connections, task->duration_s};
+    struct speed_round round = {path, "POST", task->tag, task->connections, task->duration_s, 0};
     struct speed_count speed;
     struct instance_counts before, after;
 

@@ -22,6 +22,7 @@ struct bench_task {
     const char *guard; /* of a purchase */
     const char *tag;   /* [a-z0-9-], short, unique in the run: buyers, files and the sale have it */
     const char *sale;  /* NULL: one of its own, named after the tag */
+    long sales;        /* so many of its own, asked for in turn; 0: one */
     long connections;
     long duration_s;
     int instance;    /* of the service */

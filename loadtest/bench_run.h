@@ -1,9 +1,10 @@
 /*
  * The bench: every figure in one run, on instances and Redis servers of its own.
  *
- * Two services, one after the other. The first is one Redis with two instances side by side, one
- * with the service's default batch and one with --batch 1, for ratios and costs. The second is one
- * Redis with a fresh instance per repeat, for memory. Append-only file and fsync always.
+ * Stages, one after the other. On the first, one Redis has two instances side by side, one with the
+ * service's default batch and one with --batch 1, for ratios and costs; then come a primary with a
+ * replica, and a cluster beside one Redis, with two instances each. On the last, one Redis has a
+ * fresh instance per repeat, for memory. Append-only file and fsync always.
  */
 #ifndef LOADTEST_BENCH_RUN_H
 #define LOADTEST_BENCH_RUN_H

@@ -140,16 +140,18 @@ static bool start_round(struct drive *drive, const struct drive_target *target, 
     char path[WORD_MAX];
     char method[32];
     char tag[64];
+    char sales[32];
     struct wrk_words words = {
         .script = script,
         .url = target->service->instances[me].url,
         .connections = share_of(round->connections, me, target->service->count),
         .duration_s = round->duration_s,
-        .more = {path, method, tag},
+        .more = {path, method, tag, round->sales ? sales : NULL},
     };
 
     name_files(drive, target->run_dir, round->tag);
     (void)snprintf(path, sizeof path, "path=%s", round->path);
+    (void)snprintf(sales, sizeof sales, "sales=%ld", round->sales);
     (void)snprintf(method, sizeof method, "method=%s", round->method);
     (void)snprintf(tag, sizeof tag, "tag=%s-%d", round->tag, me);
     return start_wrk(drive, &words, failure);

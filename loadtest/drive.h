@@ -24,11 +24,12 @@ struct drive_target {
 
 /* A speed round: what each wrk asks for. */
 struct speed_round {
-    const char *path;
+    const char *path; /* a "*" in it stands for the numbers of the sales */
     const char *method;
     const char *tag; /* unique, so that buyers are */
     long connections;
     long duration_s;
+    long sales; /* 1 .. sales; 0: there is no "*" */
 };
 
 /* What wrk counted in a speed round, over all instances. */

@@ -1,6 +1,8 @@
 /*
- * Only includer of hiredis in loadtest. Arguments go by length, never as built strings. Pages of
- * PAGE entries keep replies small. One connection, one thread.
+ * Only includer of hiredis in loadtest. Arguments go by length, never as built strings. A ledger
+ * has one connection, and in a cluster one more for each node it was sent to; it goes on at the
+ * node that answered last. With Sentinel it stays with the primary it found: whoever holds a ledger
+ * over a failover opens another one. One thread.
  */
 #include "ledger.h"
 
@@ -12,406 +14,410 @@
 
 #include <hiredis/hiredis.h>
 
-enum { PAGE = 1000, KEY_MAX = 80, CONNECT_S = 3, COMMAND_S = 10, DEFAULT_PORT = 6379 };
+#include "ledger_inside.h"
+#include "moment.h"
+#include "redis_url.h"
 
-struct ledger {
+enum {
+    CONNECT_S = 3,
+    COMMAND_S = 10,
+    FIND_S = 1,            /* each step of finding the right one of several servers */
+    SEVERAL_COMMAND_S = 3, /* one of several may be stopped for good */
+    HOPS_MAX = 8,
+    MOVING_MS = 2000, /* how long keys on the move are asked for again */
+    AGAIN_MS = 10,
+    SHOWN_MAX = REDIS_HOST_MAX + 8,
+};
+
+struct link {
+    struct redis_address at;
     redisContext *redis; /* owned */
 };
 
-struct target {
-    char host[256]; /* host name, or path of the socket */
-    char user[128], pass[256];
-    int port; /* 0: unix socket */
-    int db;
+struct ledger {
+    struct redis_url url;
+    struct link links[REDIS_NODES_MAX];
+    int count, current;
+    bool is_lost; /* the last question got no reply */
 };
 
-/* ---- URL ---- */
+/* ---- one server ---- */
 
-static bool copy_part(char *out, size_t size, const char *from, size_t length)
+static void show_address(const struct redis_address *at, char out[SHOWN_MAX])
 {
-    if (length >= size) return false;
-    memcpy(out, from, length);
-    out[length] = '\0';
+    if (at->port)
+        (void)snprintf(out, SHOWN_MAX, "%s:%d", at->host, at->port);
+    else
+        (void)snprintf(out, SHOWN_MAX, "%s", at->host);
+}
+
+static bool connect_link(struct link *link, const struct redis_address *at, long limit_s,
+                         struct failure *failure)
+{
+    struct timeval limit = {.tv_sec = limit_s};
+    char shown[SHOWN_MAX];
+
+    show_address(at, shown);
+    *link = (struct link){.at = *at};
+    link->redis = at->port ? redisConnectWithTimeout(at->host, at->port, limit)
+                           : redisConnectUnixWithTimeout(at->host, limit);
+    if (!link->redis) return failure_set(failure, "Redis: out of memory");
+    if (link->redis->err) return failure_set(failure, "Redis: %s: %s", shown, link->redis->errstr);
+    (void)redisSetTimeout(link->redis, limit); /* without it we would wait longer */
     return true;
 }
 
-static bool read_number(const char *text, const char *end, int most, int *out_number)
+/* May be called for one that was not connected, and twice. */
+static void close_link(struct link *link)
 {
-    char *stop = NULL;
-    errno = 0;
-    long number = strtol(text, &stop, 10);
-    if (stop == text || stop != end || errno || number < 0 || number > most) return false;
-    *out_number = (int)number;
-    return true;
+    if (link->redis) redisFree(link->redis);
+    link->redis = NULL;
 }
 
-/* user:pass@, :pass@ or nothing; moves *rest behind it. */
-static bool read_login(const char **rest, struct target *target)
+/* NULL: no answer. An error is a reply, too. */
+static redisReply *send_command(const struct link *link, int argc, const char **argv,
+                                struct failure *failure)
 {
-    const char *at = strrchr(*rest, '@');
-    if (!at) return true;
-    const char *colon = memchr(*rest, ':', (size_t)(at - *rest));
-    if (!colon) return false;
-    if (!copy_part(target->user, sizeof target->user, *rest, (size_t)(colon - *rest))) return false;
-    if (!copy_part(target->pass, sizeof target->pass, colon + 1, (size_t)(at - colon - 1)))
-        return false;
-    *rest = at + 1;
-    return true;
+    char shown[SHOWN_MAX];
+    redisReply *reply = redisCommandArgv(link->redis, argc, argv, NULL);
+
+    if (reply) return reply;
+    show_address(&link->at, shown);
+    (void)failure_set(failure, "Redis: %s: %s", shown, link->redis->errstr);
+    return NULL;
 }
 
-static bool read_url(const char *url, struct target *target)
+/* The reply unless it is an error; takes it. */
+static redisReply *good_reply(redisReply *reply, const char *command, struct failure *failure)
 {
-    *target = (struct target){.port = 0};
-    if (strncmp(url, "unix://", 7) == 0)
-        return url[7] == '/' &&
-               copy_part(target->host, sizeof target->host, url + 7, strlen(url + 7));
-    if (strncmp(url, "redis://", 8) != 0) return false;
-    const char *rest = url + 8;
-    if (!read_login(&rest, target)) return false;
-    size_t place = strcspn(rest, "/");
-    const char *colon = memchr(rest, ':', place);
-    size_t host = colon ? (size_t)(colon - rest) : place;
-    target->port = DEFAULT_PORT;
-    if (colon && !read_number(colon + 1, rest + place, 65535, &target->port)) return false;
-    if (rest[place] == '/' && rest[place + 1] &&
-        !read_number(rest + place + 1, rest + strlen(rest), 1000000, &target->db))
-        return false;
-    return host > 0 && target->port > 0 && copy_part(target->host, sizeof target->host, rest, host);
-}
-
-/* ---- commands ---- */
-
-/* NULL: no answer or an error reply; `failure` says which. The reply is yours. */
-static redisReply *ask(struct ledger *ledger, int argc, const char **argv, struct failure *failure)
-{
-    redisReply *reply = redisCommandArgv(ledger->redis, argc, argv, NULL);
-    if (!reply) {
-        (void)failure_set(failure, "Redis: %s", ledger->redis->errstr);
-        return NULL;
-    }
-    if (reply->type != REDIS_REPLY_ERROR) return reply;
-    (void)failure_set(failure, "Redis: %s: %s", argv[0], reply->str);
+    if (!reply || reply->type != REDIS_REPLY_ERROR) return reply;
+    (void)failure_set(failure, "Redis: %s: %s", command, reply->str);
     freeReplyObject(reply);
     return NULL;
 }
 
-static bool command(struct ledger *ledger, int argc, const char **argv, struct failure *failure)
+static bool command(const struct link *link, int argc, const char **argv, struct failure *failure)
 {
-    redisReply *reply = ask(ledger, argc, argv, failure);
+    redisReply *reply = good_reply(send_command(link, argc, argv, failure), argv[0], failure);
     if (!reply) return false;
     freeReplyObject(reply);
     return true;
 }
 
-static bool log_in(struct ledger *ledger, const struct target *target, struct failure *failure)
+static bool log_in(const struct link *link, const struct redis_url *url, struct failure *failure)
 {
-    if (target->pass[0] && target->user[0]) {
-        const char *auth[] = {"AUTH", target->user, target->pass};
-        if (!command(ledger, 3, auth, failure)) return false;
-    } else if (target->pass[0]) {
-        const char *auth[] = {"AUTH", target->pass};
-        if (!command(ledger, 2, auth, failure)) return false;
+    if (url->pass[0] && url->user[0]) {
+        const char *auth[] = {"AUTH", url->user, url->pass};
+        if (!command(link, 3, auth, failure)) return false;
+    } else if (url->pass[0]) {
+        const char *auth[] = {"AUTH", url->pass};
+        if (!command(link, 2, auth, failure)) return false;
     }
     char db[16];
-    (void)snprintf(db, sizeof db, "%d", target->db);
+    (void)snprintf(db, sizeof db, "%d", url->db);
     const char *select_db[] = {"SELECT", db};
     const char *ping[] = {"PING"};
-    if (target->db > 0 && !command(ledger, 2, select_db, failure)) return false;
-    return command(ledger, 1, ping, failure);
+    if (url->db > 0 && !command(link, 2, select_db, failure)) return false;
+    return command(link, 1, ping, failure);
+}
+
+static bool open_link(struct link *link, const struct redis_address *at,
+                      const struct redis_url *url, long limit_s, struct failure *failure)
+{
+    if (connect_link(link, at, limit_s, failure) && log_in(link, url, failure)) return true;
+    close_link(link);
+    return false;
+}
+
+/* Found and checked: from now on it may take longer. */
+static void settle(struct ledger *ledger)
+{
+    struct timeval limit = {.tv_sec =
+                                ledger->url.topology == REDIS_ONE ? COMMAND_S : SEVERAL_COMMAND_S};
+
+    (void)redisSetTimeout(ledger->links[ledger->current].redis, limit);
+}
+
+/* ---- Sentinel ---- */
+
+static bool read_primary(const redisReply *reply, struct redis_address *out_at)
+{
+    const char *host = ledger_reply_text(ledger_reply_at(reply, 0));
+    int64_t port = 0;
+
+    if (!host || !ledger_reply_number(ledger_reply_at(reply, 1), &port)) return false;
+    if (port < 1 || port > 65535 || strlen(host) >= sizeof out_at->host) return false;
+    out_at->port = (int)port;
+    memcpy(out_at->host, host, strlen(host) + 1);
+    return true;
+}
+
+/* Sentinels may have no password, or the same. */
+static bool ask_sentinel(const struct redis_url *url, const struct redis_address *sentinel,
+                         struct redis_address *out_at, struct failure *failure)
+{
+    const char *argv[] = {"SENTINEL", "get-master-addr-by-name", url->name};
+    const struct redis_url nobody = {.count = 0};
+    struct redis_url login = *url;
+    struct link link;
+    char shown[SHOWN_MAX];
+
+    login.db = 0; /* a Sentinel has none */
+    bool is_open = open_link(&link, sentinel, &nobody, FIND_S, url->pass[0] ? NULL : failure) ||
+                   (url->pass[0] && open_link(&link, sentinel, &login, FIND_S, failure));
+    if (!is_open) return false;
+    redisReply *reply = good_reply(send_command(&link, 3, argv, failure), "SENTINEL", failure);
+    close_link(&link);
+    if (!reply) return false;
+    bool is_named = read_primary(reply, out_at);
+    freeReplyObject(reply);
+    show_address(sentinel, shown);
+    return is_named || failure_set(failure, "Sentinel %s knows no \"%s\"", shown, url->name);
+}
+
+/* Sentinel may be behind the times: the server itself must agree. */
+static bool is_primary(const struct link *link, struct failure *failure)
+{
+    const char *argv[] = {"ROLE"};
+    char shown[SHOWN_MAX];
+    redisReply *reply = good_reply(send_command(link, 1, argv, failure), "ROLE", failure);
+
+    if (!reply) return false;
+    const char *role = ledger_reply_text(ledger_reply_at(reply, 0));
+    bool agrees = role && strcmp(role, "master") == 0;
+    freeReplyObject(reply);
+    show_address(&link->at, shown);
+    return agrees || failure_set(failure, "Redis: %s, named by Sentinel, is no primary", shown);
+}
+
+static bool open_primary(struct ledger *ledger, int sentinel, struct failure *failure)
+{
+    struct link *link = &ledger->links[0];
+    struct redis_address at = {.port = 0};
+
+    if (!ask_sentinel(&ledger->url, &ledger->url.nodes[sentinel], &at, failure)) return false;
+    if (!open_link(link, &at, &ledger->url, FIND_S, failure)) return false;
+    if (is_primary(link, failure)) return true;
+    close_link(link);
+    return false;
+}
+
+/* ---- Cluster ---- */
+
+static bool is_cluster(const struct link *link, struct failure *failure)
+{
+    const char *argv[] = {"INFO", "cluster"};
+    char shown[SHOWN_MAX];
+    redisReply *reply = good_reply(send_command(link, 2, argv, failure), "INFO", failure);
+
+    if (!reply) return false;
+    bool is_one = reply->str && strstr(reply->str, "cluster_enabled:1");
+    freeReplyObject(reply);
+    show_address(&link->at, shown);
+    return is_one || failure_set(failure, "Redis: %s is in no cluster", shown);
+}
+
+static bool open_node(struct ledger *ledger, int node, struct failure *failure)
+{
+    struct link *link = &ledger->links[0];
+
+    if (!open_link(link, &ledger->url.nodes[node], &ledger->url, FIND_S, failure)) return false;
+    if (is_cluster(link, failure)) return true;
+    close_link(link);
+    return false;
+}
+
+/* Where that node is among the links, or would be. */
+static int find_link(const struct ledger *ledger, const struct redis_address *at)
+{
+    int i = 0;
+
+    while (i < ledger->count && (ledger->links[i].at.port != at->port ||
+                                 strcmp(ledger->links[i].at.host, at->host) != 0))
+        i++;
+    return i;
+}
+
+/* The link to that node, connected when it is not. -1: no. */
+static int link_to(struct ledger *ledger, const struct redis_address *at, struct failure *failure)
+{
+    int i = find_link(ledger, at);
+
+    if (i == REDIS_NODES_MAX) {
+        (void)failure_set(failure, "Redis: sent to more than %d nodes", REDIS_NODES_MAX);
+        return -1;
+    }
+    struct link *link = &ledger->links[i];
+    if (link->redis && !link->redis->err) return i;
+    close_link(link);
+    if (!open_link(link, at, &ledger->url, SEVERAL_COMMAND_S, failure)) return -1;
+    if (i == ledger->count) ledger->count++;
+    return i;
+}
+
+typedef enum verdict { FINAL, MOVED, ASK, AGAIN } verdict;
+
+/* What an error of a cluster asks for: "MOVED SLOT HOST:PORT", "ASK SLOT HOST:PORT", "TRYAGAIN". */
+static verdict read_error(const redisReply *reply, struct redis_address *out_at)
+{
+    if (reply->type != REDIS_REPLY_ERROR) return FINAL;
+    if (strncmp(reply->str, "TRYAGAIN", 8) == 0) return AGAIN;
+    const char *address = strrchr(reply->str, ' ');
+    if (!address || !redis_address_read(address + 1, out_at)) return FINAL;
+    if (strncmp(reply->str, "MOVED ", 6) == 0) return MOVED;
+    return strncmp(reply->str, "ASK ", 4) == 0 ? ASK : FINAL;
+}
+
+static redisReply *send_asking(const struct link *link, int argc, const char **argv,
+                               struct failure *failure)
+{
+    const char *asking[] = {"ASKING"};
+
+    return command(link, 1, asking, failure) ? send_command(link, argc, argv, failure) : NULL;
+}
+
+/* Follow redirections until a node answers for itself. */
+static redisReply *ask_cluster(struct ledger *ledger, int argc, const char **argv,
+                               struct failure *failure)
+{
+    int64_t deadline_ms = moment_ms() + MOVING_MS;
+    redisReply *reply = send_command(&ledger->links[ledger->current], argc, argv, failure);
+
+    for (int hops = 0; reply && hops < HOPS_MAX; hops++) {
+        struct redis_address at;
+        verdict what = read_error(reply, &at);
+        if (what == FINAL || (what == AGAIN && moment_ms() > deadline_ms)) return reply;
+        freeReplyObject(reply);
+        if (what == AGAIN) {
+            moment_sleep_ms(AGAIN_MS);
+            hops = 0;
+        }
+        int link = what == AGAIN ? ledger->current : link_to(ledger, &at, failure);
+        if (link < 0) return NULL;
+        if (what == MOVED) ledger->current = link;
+        reply = what == ASK ? send_asking(&ledger->links[link], argc, argv, failure)
+                            : send_command(&ledger->links[link], argc, argv, failure);
+    }
+    return reply;
+}
+
+/* ---- ledger ---- */
+
+/* The one server; or the first of several through which it goes. */
+static bool open_any(struct ledger *ledger, struct failure *failure)
+{
+    const struct redis_url *url = &ledger->url;
+    struct failure last = {.text = ""};
+    bool is_open = false;
+
+    for (int i = 0; i < url->count && !is_open; i++) {
+        last.text[0] = '\0';
+        switch (url->topology) {
+        case REDIS_ONE:
+            is_open = open_link(&ledger->links[0], &url->nodes[i], url, CONNECT_S, &last);
+            break;
+        case REDIS_SENTINEL:
+            is_open = open_primary(ledger, i, &last);
+            break;
+        case REDIS_CLUSTER:
+            is_open = open_node(ledger, i, &last);
+            break;
+        }
+    }
+    return is_open || failure_set(failure, "%s", last.text);
 }
 
 struct ledger *ledger_open(const char *url, struct failure *failure)
 {
-    struct timeval connect_limit = {.tv_sec = CONNECT_S};
-    struct timeval command_limit = {.tv_sec = COMMAND_S};
-    struct ledger *ledger = NULL;
-    struct target target;
+    struct ledger *ledger = calloc(1, sizeof *ledger);
 
-    if (!read_url(url, &target)) {
-        (void)failure_set(
-            failure, "\"%s\" is not redis://[user:pass@]host[:port][/db] or unix:///path", url);
+    if (!ledger) {
+        (void)failure_set(failure, "Redis: out of memory");
         return NULL;
     }
-    ledger = calloc(1, sizeof *ledger);
-    if (!ledger) goto fail;
-    ledger->redis = target.port ? redisConnectWithTimeout(target.host, target.port, connect_limit)
-                                : redisConnectUnixWithTimeout(target.host, connect_limit);
-    if (!ledger->redis) goto fail;
-    if (ledger->redis->err) {
-        (void)failure_set(failure, "Redis: %s: %s", target.host, ledger->redis->errstr);
-        goto fail;
+    if (!redis_url_read(url, &ledger->url, failure) || !open_any(ledger, failure)) {
+        ledger_close(ledger);
+        return NULL;
     }
-    (void)redisSetTimeout(ledger->redis, command_limit); /* without it we would wait longer */
-    if (!log_in(ledger, &target, failure)) goto fail;
+    ledger->count = 1;
+    settle(ledger);
     return ledger;
-
-fail:
-    if (!ledger || !ledger->redis) (void)failure_set(failure, "Redis: out of memory");
-    ledger_close(ledger);
-    return NULL;
 }
 
 void ledger_close(struct ledger *ledger)
 {
     if (!ledger) return;
-    if (ledger->redis) redisFree(ledger->redis);
+    for (int i = 0; i < REDIS_NODES_MAX; i++)
+        close_link(&ledger->links[i]);
     free(ledger);
 }
 
-/* ---- values ---- */
-
-static void key_of(char out[KEY_MAX], const char *sale, const char *part)
+struct redisReply *ledger_ask(struct ledger *ledger, int argc, const char **argv,
+                              struct failure *failure)
 {
-    (void)snprintf(out, KEY_MAX, "seckill:{%s}:%s", sale, part);
+    redisReply *reply = ledger->url.topology == REDIS_CLUSTER
+                            ? ask_cluster(ledger, argc, argv, failure)
+                            : send_command(&ledger->links[ledger->current], argc, argv, failure);
+
+    ledger->is_lost = !reply;
+    return good_reply(reply, argv[0], failure);
 }
 
-/* The first meaningless thing is kept, as "WHERE: TEXT". */
-static bool note_malformed(struct facts *facts, const char *where, const char *text)
+bool ledger_is_connected(const struct ledger *ledger)
 {
-    char words[160];
-
-    if (facts->malformed) return true;
-    int length = snprintf(words, sizeof words, "%s: %.100s", where, text ? text : "(no text)");
-    facts->malformed = facts_text(facts, words, strnlen(words, (size_t)length));
-    return facts->malformed != NULL;
+    return !ledger->is_lost;
 }
 
-static bool is_text(const redisReply *reply)
+/* ---- replies ---- */
+
+void ledger_reply_free(struct redisReply *reply)
 {
-    return reply && (reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS) &&
-           strlen(reply->str) == (size_t)reply->len;
+    if (reply) freeReplyObject(reply);
 }
 
-static bool number_of(const redisReply *reply, int64_t *out_number)
+const char *ledger_reply_text(const struct redisReply *reply)
 {
+    bool is_text = reply &&
+                   (reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS) &&
+                   strlen(reply->str) == (size_t)reply->len;
+
+    return is_text ? reply->str : NULL;
+}
+
+bool ledger_reply_number(const struct redisReply *reply, int64_t *out_number)
+{
+    const char *text = ledger_reply_text(reply);
     char *stop = NULL;
 
-    if (!is_text(reply) || reply->len == 0) return false;
+    if (!text || !*text) return false;
     errno = 0;
-    long long number = strtoll(reply->str, &stop, 10);
+    long long number = strtoll(text, &stop, 10);
     if (*stop || errno) return false;
     *out_number = number;
     return true;
 }
 
-/* "A:B:C" cut at the first two colons; false when there are not two, or A or B is empty. */
-static bool cut_at_colons(const char *text, const char **out_second, const char **out_third)
+int64_t ledger_reply_integer(const struct redisReply *reply)
 {
-    const char *first = strchr(text, ':');
-    const char *second = first ? strchr(first + 1, ':') : NULL;
-
-    if (!second || first == text || second == first + 1) return false;
-    *out_second = first + 1;
-    *out_third = second + 1;
-    return true;
+    return reply->integer;
 }
 
-static bool row_is_whole(const struct row *row)
+size_t ledger_reply_count(const struct redisReply *reply)
 {
-    return row->order && row->buyer && row->rid;
+    return reply && reply->type == REDIS_REPLY_ARRAY ? reply->elements : 0;
 }
 
-/* ---- the parts of a sale ---- */
-
-static bool read_sale_hash(struct ledger *ledger, const char *sale, struct facts *facts,
-                           struct failure *failure)
+const struct redisReply *ledger_reply_at(const struct redisReply *reply, size_t at)
 {
-    char key[KEY_MAX];
-
-    key_of(key, sale, "sale");
-    const char *exists[] = {"EXISTS", key};
-    redisReply *reply = ask(ledger, 2, exists, failure);
-    if (!reply) return false;
-    bool is_there = reply->integer > 0;
-    freeReplyObject(reply);
-    if (!is_there) return failure_set(failure, "no sale \"%s\" in this Redis", sale);
-
-    const char *get[] = {"HGET", key, "initial"};
-    reply = ask(ledger, 3, get, failure);
-    if (!reply) return false;
-    if (!number_of(reply, &facts->initial)) facts->initial = -1;
-    freeReplyObject(reply);
-    return true;
+    return at < ledger_reply_count(reply) ? reply->element[at] : NULL;
 }
 
-bool ledger_stock(struct ledger *ledger, const char *sale, int64_t *out_left,
-                  struct failure *failure)
-{
-    char key[KEY_MAX];
-
-    key_of(key, sale, "stock");
-    const char *get[] = {"GET", key};
-    redisReply *reply = ask(ledger, 2, get, failure);
-    if (!reply) return false;
-    bool is_number = number_of(reply, out_left);
-    freeReplyObject(reply);
-    return is_number || failure_set(failure, "%s holds no number", key);
-}
-
-static bool add_order(struct facts *facts, const redisReply *buyer, const redisReply *value)
-{
-    const char *state = NULL;
-    const char *key = NULL;
-
-    if (!is_text(buyer) || buyer->len == 0) return note_malformed(facts, "orders", "a buyer");
-    if (!is_text(value) || !cut_at_colons(value->str, &state, &key))
-        return note_malformed(facts, "orders", buyer->str);
-    struct row row = {
-        .order = facts_text(facts, value->str, (size_t)(state - 1 - value->str)),
-        .buyer = facts_text(facts, buyer->str, (size_t)buyer->len),
-    };
-    if (row.buyer) row.rid = facts_rid(facts, key, strlen(key), row.buyer);
-    return row_is_whole(&row) && facts_add_order(facts, row);
-}
-
-/* One HSCAN page; writes the next cursor. */
-static bool read_orders_page(struct ledger *ledger, const char *key, char cursor[32],
-                             struct facts *facts, struct failure *failure)
-{
-    const char *scan[] = {"HSCAN", key, cursor, "COUNT", "1000"};
-    redisReply *reply = ask(ledger, 5, scan, failure);
-    bool is_good = true;
-
-    if (!reply) return false;
-    if (reply->elements != 2 || !is_text(reply->element[0])) {
-        freeReplyObject(reply);
-        return failure_set(failure, "Redis: HSCAN answered something else");
-    }
-    const redisReply *page = reply->element[1];
-    for (size_t i = 0; is_good && i + 1 < page->elements; i += 2)
-        is_good = add_order(facts, page->element[i], page->element[i + 1]);
-    (void)snprintf(cursor, 32, "%s", reply->element[0]->str);
-    freeReplyObject(reply);
-    return is_good || failure_set(failure, "out of memory");
-}
-
-static bool read_orders(struct ledger *ledger, const char *sale, struct facts *facts,
-                        struct failure *failure)
-{
-    char key[KEY_MAX];
-    char cursor[32] = "0";
-
-    key_of(key, sale, "orders");
-    do {
-        if (!read_orders_page(ledger, key, cursor, facts, failure)) return false;
-    } while (strcmp(cursor, "0") != 0);
-    facts_drop_repeated_orders(facts);
-    return true;
-}
-
-/* "ORDER_ID:BUYER:KEY" */
-static bool add_sold(struct facts *facts, const char *text)
-{
-    const char *buyer = NULL;
-    const char *key = NULL;
-
-    if (!cut_at_colons(text, &buyer, &key)) return note_malformed(facts, "ledger", text);
-    struct row row = {
-        .order = facts_text(facts, text, (size_t)(buyer - 1 - text)),
-        .buyer = facts_text(facts, buyer, (size_t)(key - 1 - buyer)),
-    };
-    if (row.buyer) row.rid = facts_rid(facts, key, strlen(key), row.buyer);
-    return row_is_whole(&row) && facts_add_sold(facts, row);
-}
-
-static bool add_field(struct facts *facts, struct ledger_entry *entry, const redisReply *name,
-                      const redisReply *value)
-{
-    if (!is_text(name) || !is_text(value)) return note_malformed(facts, "ledger", entry->id);
-    if (strcmp(name->str, "event") == 0) {
-        entry->event = facts_text(facts, value->str, (size_t)value->len);
-        return entry->event != NULL;
-    }
-    if (strcmp(name->str, "left") == 0 && !number_of(value, &entry->left))
-        return note_malformed(facts, "ledger left", value->str);
-    if (strcmp(name->str, "initial") == 0 && !number_of(value, &entry->initial))
-        return note_malformed(facts, "ledger initial", value->str);
-    if (strcmp(name->str, "units") == 0 && !number_of(value, &entry->units))
-        return note_malformed(facts, "ledger units", value->str);
-    if (strcmp(name->str, "order") != 0) return true;
-    entry->sold++;
-    return add_sold(facts, value->str);
-}
-
-static bool add_entry(struct facts *facts, const redisReply *id, const redisReply *fields)
-{
-    struct ledger_entry entry = {.left = INT64_MIN, .initial = -1};
-
-    if (!is_text(id) || !fields || fields->type != REDIS_REPLY_ARRAY)
-        return note_malformed(facts, "ledger", "an entry");
-    entry.id = facts_text(facts, id->str, (size_t)id->len);
-    if (!entry.id) return false;
-    for (size_t i = 0; i + 1 < fields->elements; i += 2)
-        if (!add_field(facts, &entry, fields->element[i], fields->element[i + 1])) return false;
-    if (!entry.event || entry.left == INT64_MIN)
-        return note_malformed(facts, "ledger entry without event or left", entry.id);
-    return facts_add_entry(facts, entry);
-}
-
-/* One XRANGE page from `start`; writes where the next one starts, "" at the end. */
-static bool read_log_page(struct ledger *ledger, const char *key, char start[64],
-                          struct facts *facts, struct failure *failure)
-{
-    const char *range[] = {"XRANGE", key, start, "+", "COUNT", "1000"};
-    redisReply *reply = ask(ledger, 6, range, failure);
-    bool is_good = true;
-
-    if (!reply) return false;
-    start[0] = '\0';
-    for (size_t i = 0; is_good && i < reply->elements; i++) {
-        const redisReply *entry = reply->element[i];
-        bool is_pair = entry->type == REDIS_REPLY_ARRAY && entry->elements == 2;
-        is_good = is_pair ? add_entry(facts, entry->element[0], entry->element[1])
-                          : note_malformed(facts, "ledger", "an entry");
-        if (is_pair && reply->elements == PAGE && is_text(entry->element[0]))
-            (void)snprintf(start, 64, "(%s", entry->element[0]->str);
-    }
-    freeReplyObject(reply);
-    return is_good || failure_set(failure, "out of memory");
-}
-
-static bool read_log(struct ledger *ledger, const char *sale, struct facts *facts,
-                     struct failure *failure)
-{
-    char key[KEY_MAX];
-    char start[64] = "-";
-
-    key_of(key, sale, "ledger");
-    while (start[0])
-        if (!read_log_page(ledger, key, start, facts, failure)) return false;
-    return true;
-}
-
-bool ledger_read_sale(struct ledger *ledger, const char *sale, struct facts *facts,
-                      struct failure *failure)
-{
-    struct failure ignored; /* a stock that is no number is a finding, not a failure */
-
-    if (!read_sale_hash(ledger, sale, facts, failure)) return false;
-    if (!read_orders(ledger, sale, facts, failure)) return false;
-    if (!read_log(ledger, sale, facts, failure)) return false;
-    facts->has_stock = ledger_stock(ledger, sale, &facts->left, &ignored);
-    return !ledger->redis->err || failure_set(failure, "Redis: %s", ledger->redis->errstr);
-}
-
-bool ledger_order_count(struct ledger *ledger, const char *sale, int64_t *out_count,
-                        struct failure *failure)
-{
-    char key[KEY_MAX];
-
-    key_of(key, sale, "orders");
-    const char *count[] = {"HLEN", key};
-    redisReply *reply = ask(ledger, 2, count, failure);
-    if (!reply) return false;
-    *out_count = reply->integer;
-    freeReplyObject(reply);
-    return true;
-}
+/* ---- about the server ---- */
 
 char *ledger_info(struct ledger *ledger, const char *section, struct failure *failure)
 {
     const char *info[] = {"INFO", section};
-    redisReply *reply = ask(ledger, 2, info, failure);
+    redisReply *reply = ledger_ask(ledger, 2, info, failure);
     if (!reply) return NULL;
     char *text = reply->str ? strdup(reply->str) : NULL;
     freeReplyObject(reply);
@@ -422,29 +428,23 @@ char *ledger_info(struct ledger *ledger, const char *section, struct failure *fa
 void ledger_setting(struct ledger *ledger, const char *name, char out_value[LEDGER_VERSION_MAX])
 {
     const char *get[] = {"CONFIG", "GET", name};
-    redisReply *reply = ask(ledger, 3, get, NULL);
-    bool is_pair = reply && reply->elements == 2 && is_text(reply->element[1]);
+    redisReply *reply = ledger_ask(ledger, 3, get, NULL);
+    const char *value = ledger_reply_text(ledger_reply_at(reply, 1));
 
-    (void)snprintf(out_value, LEDGER_VERSION_MAX, "%s", is_pair ? reply->element[1]->str : "?");
-    if (reply) freeReplyObject(reply);
+    (void)snprintf(out_value, LEDGER_VERSION_MAX, "%s", value ? value : "?");
+    ledger_reply_free(reply);
 }
 
 void ledger_version(struct ledger *ledger, char out_version[LEDGER_VERSION_MAX])
 {
     const char *info[] = {"INFO", "server"};
-    redisReply *reply = ask(ledger, 2, info, NULL);
+    redisReply *reply = ledger_ask(ledger, 2, info, NULL);
     const char *found = reply && reply->str ? strstr(reply->str, "redis_version:") : NULL;
 
     (void)snprintf(out_version, LEDGER_VERSION_MAX, "?");
     if (found) {
         found += strlen("redis_version:");
-        (void)copy_part(out_version, LEDGER_VERSION_MAX, found, strcspn(found, "\r\n"));
+        (void)snprintf(out_version, LEDGER_VERSION_MAX, "%.*s", (int)strcspn(found, "\r\n"), found);
     }
-    if (reply) freeReplyObject(reply);
-}
-
-bool ledger_sale_id_is_valid(const char *sale)
-{
-    size_t length = strspn(sale, "abcdefghijklmnopqrstuvwxyz0123456789-");
-    return length > 0 && length <= SALE_ID_MAX && sale[length] == '\0';
+    ledger_reply_free(reply);
 }

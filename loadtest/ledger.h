@@ -6,7 +6,9 @@
  *          seckill:{ID}:orders  hash    BUYER -> "ORDER_ID:STATE:KEY" (KEY may be empty)
  *          seckill:{ID}:ledger  stream  event, left, initial (of created), and one field `order` =
  *                                       "ORDER_ID:BUYER:KEY" per order sold
- * URL      redis://[user:pass@]host[:port][/db] or unix:///path
+ * URL      one server, or those behind Sentinel, or a cluster: redis_url.h. With Sentinel the
+ *          primary is found at ledger_open() and never changes; in a cluster each sale is looked
+ *          for where it is now.
  */
 #ifndef LOADTEST_LEDGER_H
 #define LOADTEST_LEDGER_H
@@ -16,7 +18,7 @@
 
 enum { SALE_ID_MAX = 40, LEDGER_VERSION_MAX = 32 };
 
-struct ledger; /* opaque: one connection */
+struct ledger; /* opaque: a connection, in a cluster several */
 
 /* NULL: bad URL or unreachable; `failure` says which. */
 struct ledger *ledger_open(const char *url, struct failure *failure);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "redis_url.h"
 #include "tokens.h"
 
 enum { STOCK_MAX = 100000000 };
@@ -68,7 +69,16 @@ static const struct flag flags[] = {
     {"url", FLAG_URLS, AT(urls), 0, 0, "URL", "use a running instance; again for each further one"},
     {"admin-url", FLAG_TEXT, AT(admin_url), 0, 0, "URL", "its admin port (with --url)"},
     {"admin-token", FLAG_TEXT, AT(admin_token), 0, 0, "FILE", "its admin token (with --url)"},
-    {"redis", FLAG_TEXT, AT(redis), 0, 0, "URL", "its Redis, for the audit (with --url)"},
+    {"redis", FLAG_TEXT, AT(redis), 0, 0, "URL",
+     "Redis, Sentinel or cluster to use (one of our own); with --url the one they use"},
+    {"sync-replicas", FLAG_NUMBER, AT(sync_replicas), 1, 16, "N",
+     "instances accept an order once N replicas have it (none)"},
+    {"sync-ms", FLAG_NUMBER, AT(sync_ms), 1, 10000, "MS",
+     "so long at most (the service's default)"},
+    {"redlock", FLAG_TEXT, AT(redlock), 0, 0, "URLS",
+     "lock servers of --guard redlock, commas between"},
+    {"allow-lost", FLAG_SWITCH, AT(allow_lost), 0, 0, NULL,
+     "accepted orders that a failover lost are counted and named, no failure"},
     {"wrk-dir", FLAG_TEXT, AT(wrk_dir), 0, 0, "DIR", "where purchase.lua and speed.lua are"},
     {"help", FLAG_SWITCH, AT(is_help), 0, 0, NULL, "this text"},
     {"version", FLAG_SWITCH, AT(is_version), 0, 0, NULL, "the version"},
@@ -243,13 +253,33 @@ static bool check_bench(const struct options *options, struct failure *failure)
 
 static bool check_urls(const struct options *options, struct failure *failure)
 {
-    bool is_ours = !options->admin_url && !options->admin_token && !options->redis;
-    if (!options->url_count && !is_ours)
-        return failure_set(failure, "--admin-url, --admin-token and --redis go with --url only");
+    const char *told = options->batch                               ? "--batch"
+                       : options->sync_replicas || options->sync_ms ? "--sync-replicas, --sync-ms"
+                       : options->redlock                           ? "--redlock"
+                                                                    : NULL;
+    if (!options->url_count && (options->admin_url || options->admin_token))
+        return failure_set(failure, "--admin-url and --admin-token go with --url only");
     if (options->url_count && (!options->admin_url || !options->admin_token || !options->redis))
         return failure_set(failure, "--url: give --admin-url, --admin-token and --redis too");
-    if (options->url_count && options->batch)
-        return failure_set(failure, "--batch: is set where the instances of --url are started");
+    if (options->url_count && told)
+        return failure_set(failure, "%s: is set where the instances of --url are started", told);
+    return true;
+}
+
+/* What decides whether an accepted order may be lost, and what guards it. */
+static bool check_redis(const struct options *options, struct failure *failure)
+{
+    struct redis_url url;
+
+    if (options->redis && !redis_url_read(options->redis, &url, failure)) return false;
+    if (options->sync_replicas && !options->redis)
+        return failure_set(failure, "--sync-replicas: our own Redis has no replicas: give --redis");
+    if (options->sync_ms && !options->sync_replicas)
+        return failure_set(failure, "--sync-ms: goes with --sync-replicas");
+    if (options->allow_lost && options->against)
+        return failure_set(failure, "--allow-lost: does not go with --against");
+    if (!options->url_count && strcmp(options->guard, "redlock") == 0 && !options->redlock)
+        return failure_set(failure, "--guard redlock: give its servers, --redlock URL,URL,URL");
     return true;
 }
 
@@ -257,7 +287,7 @@ static bool check_together(const struct options *options, struct failure *failur
 {
     if (!check_bench(options, failure)) return false;
     if (options->is_bench) return true;
-    if (!check_urls(options, failure)) return false;
+    if (!check_urls(options, failure) || !check_redis(options, failure)) return false;
     if (!options->against && options->connection_steps > 1)
         return failure_set(failure, "--connections: a list goes with --against only");
     if (options->against && options->repeat > ROUNDS_MAX)
@@ -311,7 +341,8 @@ static const char help_head[] =
     "\n"
     "Start instances of the service on a Redis of their own, put units on sale, let buyers fight\n"
     "for them through wrk, then audit from outside. Or measure: with --against the speed of one\n"
-    "guard, with --bench every figure.\n\n";
+    "guard, with --bench every figure. --redis takes redis://[user:pass@]host[:port][/db],\n"
+    "unix:///path, redis+sentinel://h1,h2,h3/NAME and redis+cluster://h1,h2,h3.\n\n";
 
 static const char help_tail[] =
     "\nWrites DIR/result.json; ledgers and logs of a run go to a new DIR/run-TIME.\n"

@@ -23,12 +23,16 @@ struct options {
     const char *out; /* directory */
     bool is_quiet;
     bool has_tokens; /* buyers are known by tokens, not by X-User-Id */
+    bool allow_lost; /* accepted orders that a failover lost are counted */
 
     const char *urls[INSTANCES_MAX]; /* running instances; then the next three are set too */
     int url_count;                   /* 0: start our own */
+    const char *redis;               /* with our own NULL: start one, too */
     const char *admin_url;
     const char *admin_token; /* file */
-    const char *redis;
+
+    long sync_replicas, sync_ms; /* of our own instances; 0: their defaults */
+    const char *redlock;         /* URLs of lock servers, for our own instances; or NULL */
 
     const char *against; /* NULL: verification run; else the path a purchase is compared with */
     long duration_s;     /* of one round of a speed run or of the bench */

@@ -162,6 +162,24 @@ static void running_instances_are_as_many_as_urls(void **state)
     assert_string_equal("unix:///r", options.redis);
 }
 
+static void our_own_instances_may_use_a_redis_that_is_there(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_true(parse("--redis redis+sentinel://a,b,c/main --sync-replicas 1 --sync-ms 50 "
+                      "--guard redlock --redlock redis://a,redis://b --allow-lost",
+                      &options, NULL));
+
+    assert_int_equal(0, options.url_count);
+    assert_int_equal(2, options.instances);
+    assert_string_equal("redis+sentinel://a,b,c/main", options.redis);
+    assert_int_equal(1, options.sync_replicas);
+    assert_int_equal(50, options.sync_ms);
+    assert_string_equal("redis://a,redis://b", options.redlock);
+    assert_true(options.allow_lost);
+}
+
 static const struct {
     const char *words;
     const char *complaint;
@@ -195,7 +213,17 @@ static const struct {
     {"--against page", "--against: \"page\" is neither livez nor a /path"},
     {"--url ftp://x", "--url: \"ftp://x\" is not http://HOST:PORT"},
     {"--url http://x:1", "--url: give --admin-url, --admin-token and --redis too"},
-    {"--redis unix:///r", "go with --url only"},
+    {"--admin-url http://x:2", "go with --url only"},
+    {"--redis sentinel://h", "redis+sentinel://h1,h2,h3/NAME"},
+    {"--redis redis+sentinel://h", "/NAME[/db]"},
+    {"--sync-replicas 1", "--sync-replicas: our own Redis has no replicas"},
+    {"--redis redis://h --sync-ms 5", "--sync-ms: goes with --sync-replicas"},
+    {"--sync-replicas 0", "--sync-replicas: \"0\" is not a number from 1 to 16"},
+    {"--guard redlock", "--guard redlock: give its servers"},
+    {"--allow-lost --against livez", "--allow-lost: does not go with --against"},
+    {"--redlock redis://a --url http://x:1 --admin-url http://x:2 --admin-token t --redis "
+     "unix:///r",
+     "--redlock: is set where the instances"},
     {"--batch 2 --url http://x:1 --admin-url http://x:2 --admin-token t --redis unix:///r",
      "--batch: is set where the instances"},
 };
@@ -227,6 +255,7 @@ int main(void)
         cmocka_unit_test(flags_take_values_with_and_without_equals),
         cmocka_unit_test(connections_may_be_a_list_or_repeated),
         cmocka_unit_test(running_instances_are_as_many_as_urls),
+        cmocka_unit_test(our_own_instances_may_use_a_redis_that_is_there),
         cmocka_unit_test(bad_word_gets_one_clear_line),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -51,13 +51,29 @@ static void print_memory(FILE *to, const struct service *service)
     (void)fputc('\n', to);
 }
 
+/* With --allow-lost the audit passes, but of this promise it can only count the breaches. */
+static const char *verdict_words(const struct promise *promise, const struct audit_result *audit)
+{
+    audit_verdict verdict = promise_verdict(promise, audit);
+    bool is_broken = promise->checks[0] == AUDIT_ACKNOWLEDGED_KEPT && audit->lost > 0;
+
+    return verdict == AUDIT_PASS && is_broken ? "LOST" : audit_verdict_name(verdict);
+}
+
+static void print_lost(FILE *to, const struct verify_run *run)
+{
+    const struct audit_result *audit = &run->audit;
+
+    (void)fprintf(to, "\n  accepted orders lost: %zu of %zu%s%s\n", audit->lost, audit->accepted,
+                  audit->lost ? ", named in " : "", run->lost);
+}
+
 static void print_promises(FILE *to, const struct audit_result *audit)
 {
     (void)fputc('\n', to);
     for (int i = 0; i < PROMISE_COUNT; i++) {
         const struct promise *promise = &promises[i];
-        (void)fprintf(to, "  %d %-24s %-4s  ", i + 1, promise->text,
-                      audit_verdict_name(promise_verdict(promise, audit)));
+        (void)fprintf(to, "  %d %-24s %-4s  ", i + 1, promise->text, verdict_words(promise, audit));
         for (int n = 0; n < promise->check_count; n++)
             (void)fprintf(to, "%s%s", n ? ", " : "", audit->checks[promise->checks[n]].name);
         (void)fputc('\n', to);
@@ -87,6 +103,7 @@ void report_screen(FILE *to, const struct options *options, const struct service
                   summary->purchases_per_s, summary->replies_per_s);
     print_outcomes(to, summary);
     print_memory(to, service);
+    if (options->allow_lost || run->audit.lost) print_lost(to, run);
     print_promises(to, &run->audit);
     if (run->trouble[0]) (void)fprintf(to, "    %s\n", run->trouble);
     (void)fprintf(to, "\n%s\n", words[report_verdict(run)]);

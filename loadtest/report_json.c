@@ -11,6 +11,7 @@
 #include "json_file.h"
 #include "moment.h"
 #include "promise.h"
+#include "redis_url.h"
 #include "report.h"
 
 static json_t *text(const char *words)
@@ -87,6 +88,9 @@ static void put_run(json_t *object, const struct verify_run *run)
     json_file_put(object, "refused", counts_by_answer(summary->refused));
     json_file_put(object, "uncertain", counts_by_answer(summary->uncertain));
     json_file_put(object, "unknown", count_of(run->audit.unknown));
+    json_file_put(object, "accepted_orders", count_of(run->audit.accepted));
+    json_file_put(object, "lost", count_of(run->audit.lost));
+    json_file_put(object, "lost_named_in", run->lost[0] ? text(run->lost) : json_null());
     json_file_put(object, "duplicates", count_of(run->audit.duplicate_buyers));
     json_file_put(object, "seconds", number(summary->seconds));
     json_file_put(object, "purchases_per_s", number(summary->purchases_per_s));
@@ -101,6 +105,7 @@ static json_t *settings(const struct options *options, const struct service *ser
 {
     json_t *object = json_object();
     json_t *connections = json_array();
+    char redis[RUN_PATH_MAX] = "";
 
     for (int i = 0; i < options->connection_steps; i++)
         (void)json_array_append_new(connections, json_integer(options->connections[i]));
@@ -110,6 +115,9 @@ static json_t *settings(const struct options *options, const struct service *ser
     json_file_put(object, "connections", connections);
     json_file_put(object, "stock", json_integer(options->stock));
     json_file_put(object, "repeat", json_integer(options->repeat));
+    if (options->redis) redis_url_show(options->redis, redis, sizeof redis);
+    json_file_put(object, "redis", redis[0] ? text(redis) : json_null());
+    json_file_put(object, "sync_replicas", json_integer(options->sync_replicas));
     if (options->against) {
         json_file_put(object, "against", text(options->against));
         json_file_put(object, "duration_s", json_integer(options->duration_s));
@@ -117,6 +125,7 @@ static json_t *settings(const struct options *options, const struct service *ser
     }
     json_file_put(object, "buyers", json_integer(options->buyers));
     json_file_put(object, "retry_share", number(options->retry_share));
+    json_file_put(object, "allow_lost", json_boolean(options->allow_lost));
     return object;
 }
 

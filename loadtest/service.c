@@ -26,7 +26,8 @@ enum {
     SOCKET_PATH_MAX = 100, /* sockaddr_un has 108 */
     SPARE_CONNECTIONS = 32,
     PATH_ROOM = RUN_PATH_MAX + 64,
-    WORDS_MAX = 24, /* of seckilld's command line, and NULL */
+    WORDS_MAX = 32, /* of seckilld's command line, and NULL */
+    NUMBER_MAX = 24,
 };
 
 /* ---- files ---- */
@@ -82,10 +83,9 @@ static bool choose_socket(struct service *service, const char *run_dir, char *ou
     return true;
 }
 
-static bool redis_is_ready(struct service *service)
+static bool redis_is_ready(struct service *service, struct failure *failure)
 {
-    struct failure ignored;
-    struct ledger *ledger = ledger_open(service->redis_url, &ignored);
+    struct ledger *ledger = ledger_open(service->redis_url, failure);
     if (!ledger) return false;
     ledger_version(ledger, service->redis_version);
     ledger_close(ledger);
@@ -122,9 +122,10 @@ static bool start_redis(struct service *service, const char *run_dir, struct fai
                           "--dir",
                           dir,
                           NULL};
+    service->has_redis = true;
     if (!process_start(&service->redis, argv, log_path, log_path, failure)) return false;
     int64_t deadline_ms = moment_ms() + READY_LIMIT_MS;
-    while (!redis_is_ready(service)) {
+    while (!redis_is_ready(service, NULL)) {
         if (interrupt_came()) return failure_set(failure, "interrupted");
         if (!process_is_running(&service->redis) || moment_ms() > deadline_ms) {
             last_line(log_path, line, sizeof line);
@@ -133,6 +134,14 @@ static bool start_redis(struct service *service, const char *run_dir, struct fai
         moment_sleep_ms(LOOK_EVERY_MS);
     }
     return true;
+}
+
+/* One that runs already. */
+static bool join_redis(struct service *service, const struct options *options,
+                       struct failure *failure)
+{
+    (void)snprintf(service->redis_url, sizeof service->redis_url, "%s", options->redis);
+    return redis_is_ready(service, failure);
 }
 
 /* ---- instances ---- */
@@ -195,12 +204,20 @@ static void add_words(const char *argv[WORDS_MAX], const char *flag, const char 
     argv[count] = value;
 }
 
+/* ... a number, unless 0: the service's default. */
+static void add_number(const char *argv[WORDS_MAX], const char *flag, long value,
+                       char text[NUMBER_MAX])
+{
+    (void)snprintf(text, NUMBER_MAX, "%ld", value);
+    if (value) add_words(argv, flag, text);
+}
+
 static bool start_instance(struct service *service, const struct options *options, long connections,
                            const char *run_dir, struct failure *failure)
 {
     struct instance *instance = &service->instances[service->count];
     char program[PATH_ROOM], data[PATH_ROOM], out_path[PATH_ROOM], log_path[PATH_ROOM];
-    char token_path[PATH_ROOM], connection_text[24], batch_text[24];
+    char token_path[PATH_ROOM], numbers[4][NUMBER_MAX];
 
     if (!service_find_seckilld(program, sizeof program, failure)) return false;
     (void)snprintf(instance->name, sizeof instance->name, "seckilld-%d", ++service->started);
@@ -208,18 +225,21 @@ static bool start_instance(struct service *service, const struct options *option
     (void)snprintf(out_path, sizeof out_path, "%s/%s.out", run_dir, instance->name);
     (void)snprintf(log_path, sizeof log_path, "%s/%s.log", run_dir, instance->name);
     (void)snprintf(token_path, sizeof token_path, "%s/admin.token", run_dir);
-    (void)snprintf(connection_text, sizeof connection_text, "%ld",
-                   connections / options->instances + SPARE_CONNECTIONS);
-    (void)snprintf(batch_text, sizeof batch_text, "%ld", options->batch);
+    const char *redis = options->redis ? options->redis : service->redis_url;
     const char *argv[WORDS_MAX] = {
-        program,   "--listen",         "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
-        "--redis", service->redis_url, "--instance",  instance->name,   "--data",
-        data,      "--admin-token",    token_path,
+        program,   "--listen",      "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+        "--redis", redis,           "--instance",  instance->name,   "--data",
+        data,      "--admin-token", token_path,
     };
     add_words(argv, service->tokens ? "--token-key" : "--lab",
               service->tokens ? tokens_key_path(service->tokens) : NULL);
-    if (connections) add_words(argv, "--connections", connection_text);
-    if (options->batch) add_words(argv, "--batch", batch_text);
+    if (connections)
+        add_number(argv, "--connections", connections / options->instances + SPARE_CONNECTIONS,
+                   numbers[0]);
+    add_number(argv, "--batch", options->batch, numbers[1]);
+    add_number(argv, "--sync-replicas", options->sync_replicas, numbers[2]);
+    add_number(argv, "--sync-ms", options->sync_ms, numbers[3]);
+    if (options->redlock) add_words(argv, "--redlock", options->redlock);
     service->count++;
     if (!process_start(&instance->process, argv, out_path, log_path, failure)) return false;
     return await_instance(service, instance, out_path, log_path, failure);
@@ -268,13 +288,8 @@ static bool use_running(struct service *service, const struct options *options,
         copy_url(instance->url, options->urls[service->count]);
     }
     copy_url(service->admin_url, options->admin_url);
-    (void)snprintf(service->redis_url, sizeof service->redis_url, "%s", options->redis);
-    if (!read_token(service, options->admin_token, failure)) return false;
-    struct ledger *ledger = ledger_open(service->redis_url, failure);
-    if (!ledger) return false;
-    ledger_version(ledger, service->redis_version);
-    ledger_close(ledger);
-    return true;
+    return read_token(service, options->admin_token, failure) &&
+           join_redis(service, options, failure);
 }
 
 /* What runs, by its own word; "?" when it does not say. */
@@ -312,7 +327,9 @@ static bool start_ours(struct service *service, const struct options *options, l
 {
     if (!make_token(service, run_dir, failure)) return false;
     if (options->has_tokens && !make_buyers(service, options, run_dir, failure)) return false;
-    if (!start_redis(service, run_dir, failure)) return false;
+    if (options->redis ? !join_redis(service, options, failure)
+                       : !start_redis(service, run_dir, failure))
+        return false;
     while (service->count < options->instances)
         if (!start_instance(service, options, connections, run_dir, failure)) return false;
     return true;
@@ -399,7 +416,7 @@ bool service_has_died(struct service *service, struct failure *failure)
     char ending[40];
 
     if (!service->is_ours) return false;
-    if (!process_is_running(&service->redis)) {
+    if (service->has_redis && !process_is_running(&service->redis)) {
         process_ending(&service->redis, ending, sizeof ending);
         (void)failure_set(failure, "redis-server ended by itself: %s", ending);
         return true;

@@ -1,6 +1,6 @@
 /*
- * What is under test: a private Redis and the seckilld instances on it, started by us, or running
- * ones named by --url. Afterwards nothing of what we started is left.
+ * What is under test: a private Redis, or the one of --redis, and the seckilld instances on it,
+ * started by us, or running ones named by --url. Afterwards nothing of what we started is left.
  */
 #ifndef LOADTEST_SERVICE_H
 #define LOADTEST_SERVICE_H
@@ -22,6 +22,7 @@ struct instance {
 
 struct service {
     bool is_ours;
+    bool has_redis; /* of our own */
     struct process redis;
     char redis_url[RUN_PATH_MAX];
     char redis_version[LEDGER_VERSION_MAX];
@@ -35,14 +36,15 @@ struct service {
     struct tokens *tokens; /* owned: of buyers; NULL: they are known by X-User-Id */
 };
 
-/* `connections` is the most one run will open in all; 0: the service's default. `run_dir` exists and is absolute.
+/* `connections` is the most one run will open in all; 0: the service's default. `run_dir` exists
+ * and is absolute.
  * Returns  false   not everything started; what did is stopped again. */
 bool service_start(struct service *service, const struct options *options, long connections,
                    const char *run_dir, struct failure *failure);
 void service_stop(struct service *service);
 
-/* One more instance on our Redis, which may have other options than the first: there must be room.
- * When it does not start, service_stop() still cleans up. Drop ends the last one at once, whatever it does. */
+/* One more instance, which may have other options than the first, another Redis too: there must be
+ * room. When it does not start, service_stop() still cleans up. Drop ends the last one at once. */
 bool service_add_instance(struct service *service, const struct options *options, long connections,
                           const char *run_dir, struct failure *failure);
 void service_drop_instance(struct service *service);

@@ -102,7 +102,7 @@ static bool purchase_round(const struct measuring *measuring, long connections, 
     if (!service_create_sale(measuring->service, measuring->http, sale, options->guard,
                              options->stock, measuring->failure))
         return false;
-    struct speed_round round = {path, "POST", tag, connections, duration_s};
+    struct speed_round round = {path, "POST", tag, connections, duration_s, 0};
     if (!run_round(measuring, &round, out_count)) return false;
     if (out_count->status_errors)
         doubt(measuring, "answers of 400 and above", out_count->status_errors, &round);
@@ -114,7 +114,8 @@ static bool purchase_round(const struct measuring *measuring, long connections, 
 static bool page_round(const struct measuring *measuring, long connections, long duration_s,
                        const char *tag, struct speed_count *out_count)
 {
-    struct speed_round round = {measuring->options->against, "GET", tag, connections, duration_s};
+    struct speed_round round = {
+        measuring->options->against, "GET", tag, connections, duration_s, 0};
 
     if (!run_round(measuring, &round, out_count)) return false;
     if (out_count->status_errors)

@@ -12,6 +12,7 @@
 #include "drive.h"
 #include "interrupt.h"
 #include "ledger.h"
+#include "lost.h"
 #include "moment.h"
 #include "monitor.h"
 #include "resolve.h"
@@ -20,6 +21,7 @@ enum {
     LOOK_EVERY_MS = 20,
     STALL_MS = 8000,  /* no reply for so long: the rest will stay unanswered */
     SETTLE_MS = 3000, /* longer than the service's deadline: what is in flight ends */
+    FIND_MS = 15000,  /* a failover may still be under way */
 };
 
 /* One run: what it uses and what it has so far. */
@@ -90,9 +92,22 @@ static bool has_unanswered(const struct facts *facts)
     return false;
 }
 
+static struct ledger *find_redis(struct verifying *run)
+{
+    int64_t deadline_ms = moment_ms() + (run->target->options->redis ? FIND_MS : 0);
+    const char *url = run->service->redis_url;
+    struct ledger *ledger = ledger_open(url, run->failure);
+
+    while (!ledger && moment_ms() < deadline_ms && !interrupt_came()) {
+        moment_sleep_ms(LOOK_EVERY_MS);
+        ledger = ledger_open(url, run->failure);
+    }
+    return ledger;
+}
+
 static bool read_redis(struct verifying *run)
 {
-    struct ledger *ledger = ledger_open(run->service->redis_url, run->failure);
+    struct ledger *ledger = find_redis(run);
     if (!ledger) return false;
     bool is_read = ledger_read_sale(ledger, run->sale, &run->facts, run->failure);
     ledger_close(ledger);
@@ -108,6 +123,18 @@ static bool gather(struct verifying *run)
         return false;
     if (interrupt_came()) return failure_set(run->failure, "interrupted");
     return read_redis(run);
+}
+
+static bool judge(const struct verifying *run, struct verify_run *out_run)
+{
+    const struct audit_options strictness = {.allow_lost = run->target->options->allow_lost};
+
+    if (!audit_run_with(&run->facts, &strictness, &out_run->audit, run->failure)) return false;
+    if (!summary_count(&run->facts, &out_run->summary, run->failure)) return false;
+    if (out_run->audit.lost == 0) return true;
+    (void)snprintf(out_run->lost, sizeof out_run->lost, "%.900s/lost-%s.jsonl",
+                   run->target->run_dir, run->tag);
+    return lost_write(&run->facts, out_run->lost, run->failure);
 }
 
 bool verify_sale(const struct drive_target *target, struct service *service,
@@ -132,8 +159,7 @@ bool verify_sale(const struct drive_target *target, struct service *service,
     if (!run_buyers(&run)) return false;
     service_measure_memory(service);
     facts_init(&run.facts);
-    bool is_done = gather(&run) && audit_run(&run.facts, &out_run->audit, failure) &&
-                   summary_count(&run.facts, &out_run->summary, failure);
+    bool is_done = gather(&run) && judge(&run, out_run);
     facts_done(&run.facts);
     (void)snprintf(out_run->trouble, sizeof out_run->trouble, "%s", run.trouble.text);
     return is_done;

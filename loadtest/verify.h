@@ -14,7 +14,8 @@ struct verify_run {
     char sale[SALE_ID_MAX + 1];
     struct summary summary;
     struct audit_result audit;
-    char trouble[400]; /* an instance ended by itself, wrk failed; or "" */
+    char lost[RUN_PATH_MAX]; /* file that names the lost orders; or "" */
+    char trouble[400];       /* an instance ended by itself, wrk failed; or "" */
 };
 
 /*

@@ -29,7 +29,8 @@ bool purchase_eval_make(const struct guard_ctx *ctx, struct purchase **batch, si
                                   .ctx = ctx,
                                   .batch = batch,
                                   .batch_count = count,
-                                  .begin_ms = clock_mono_ms()};
+                                  .begin_ms = clock_mono_ms(),
+                                  .changes = topology_changes(ctx->topology)};
     if (!next) return false;
     sale_keys_make(ctx->sale_id, &out->keys);
     (void)snprintf(out->attempt, sizeof out->attempt, "%" PRId64, ctx->attempt);
@@ -108,6 +109,8 @@ static guard_status status_of(lk_status status)
         return GUARD_BUSY;
     case LK_UNKNOWN:
         return GUARD_UNKNOWN;
+    case LK_UNSYNCED:
+        return GUARD_UNSYNCED;
     case LK_INVALID:
     case LK_NO_MEMORY:
     case LK_UNREACHABLE:
@@ -143,13 +146,16 @@ static lk_status resolve_once(const struct purchase_eval *self, int64_t limit_ms
     return status;
 }
 
-/* What a buyer's order says about our purchase, now that ours cannot be executed later. */
-static void settle(const lk_reply *held, struct purchase *purchase)
+/*
+ * What a buyer's order says about our purchase, now that ours cannot be executed later. No order: it
+ * was not executed; but by another server's word only that server has none.
+ */
+static void settle(const lk_reply *held, bool is_same_server, struct purchase *purchase)
 {
     struct order order = {0};
 
     if (!order_parse(lk_reply_bytes(held), &order)) {
-        purchase->outcome = OUTCOME_STORE_UNAVAILABLE; /* no order: it was not executed */
+        purchase->outcome = is_same_server ? OUTCOME_STORE_UNAVAILABLE : OUTCOME_UNKNOWN;
         return;
     }
     if (strcmp(order.id, purchase->order_id) == 0) {
@@ -162,7 +168,35 @@ static void settle(const lk_reply *held, struct purchase *purchase)
     memcpy(purchase->order_id, order.id, sizeof order.id);
 }
 
-/* The answer to a batch was lost: find out, as long as the limit allows, and at least once. */
+/* At least so long for one step past the limit of the sell, the wait for replicas included. */
+static int64_t least_ms(const struct purchase_eval *self)
+{
+    const struct topology *topology = self->ctx->topology;
+
+    return RESOLVE_MIN_MS + (topology_is_synced(topology) ? topology->sync_ms : 0);
+}
+
+/*
+ * The answer to a batch was lost: find out, as long as the limit allows, and at least once.
+ *
+ * Across a failover too, although the question then goes to another server, that may know neither
+ * the orders nor an earlier void mark:
+ *   - What the old primary wrote and the new one has not got is mostly gone for good: the old one comes
+ *     back as a replica, drops it, and refuses writes from then on. But a second failover right behind
+ *     can make it primary again before it has dropped anything (seen: three in 2.3 s). So "no order" by
+ *     another server than the one that was asked is no answer: it stays unknown.
+ *   - Late bytes of the attempt lie in connections to the old primary, and only it can read them: as a
+ *     replica it refuses them (READONLY), and before it knows that it is one, it writes what it will
+ *     drop. The new primary has never been sent that attempt. (lockkit sends one again, to whom a
+ *     server names, only while its call is under way: before we ask here.)
+ *   - Asked before the failover, the old primary's answer is as good as any of its answers: with
+ *     replicas waited for it is the replicas' too, order or void mark; without, it may be lost, as any
+ *     order may that was accepted in the moments before.
+ * What is left: the mark is lost by a failover after we asked, the server that was sent the attempt
+ * becomes primary again by a second one, and bytes that the network has kept all the time reach it
+ * then. That sells a unit to a buyer who was told to ask again; not one too many, and not a second one
+ * to this buyer.
+ */
 static bool resolve(const struct purchase_eval *self)
 {
     int64_t deadline_ms = self->begin_ms + self->ctx->limit_ms;
@@ -172,17 +206,86 @@ static bool resolve(const struct purchase_eval *self)
     for (;;) {
         int64_t left_ms = deadline_ms - clock_mono_ms();
 
-        if (left_ms < RESOLVE_MIN_MS) left_ms = RESOLVE_MIN_MS;
         if (left_ms > RESOLVE_MAX_MS) left_ms = RESOLVE_MAX_MS;
+        if (left_ms < least_ms(self)) left_ms = least_ms(self);
         if (resolve_once(self, left_ms, &reply, &err) == LK_OK) break;
         if (clock_mono_ms() + RESOLVE_PAUSE_MS >= deadline_ms) return false;
         clock_pause_ms(RESOLVE_PAUSE_MS);
     }
     bool is_whole = lk_reply_count(reply) == self->batch_count;
+    bool is_same_server = topology_changes(self->ctx->topology) == self->changes;
     for (size_t i = 0; is_whole && i < self->batch_count; i++)
-        settle(lk_reply_at(reply, i), self->batch[i]);
+        settle(lk_reply_at(reply, i), is_same_server, self->batch[i]);
     lk_reply_free(reply);
     return is_whole;
+}
+
+/* ---- replays ------------------------------------------------------------------------------------- */
+
+/* Those to confirm, into args and list; how many. */
+static size_t list_replays(const struct purchase_eval *self, struct lk_bytes *args,
+                           struct purchase **list)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < self->batch_count; i++) {
+        if (self->batch[i]->outcome != OUTCOME_REPLAYED) continue;
+        args[count] = lk_bytes_of(self->batch[i]->buyer);
+        list[count++] = self->batch[i];
+    }
+    return count;
+}
+
+/* The order may be gone by now: a failover in between. */
+static bool is_still_held(const lk_reply *held, const struct purchase *purchase)
+{
+    struct order order = {0};
+
+    return order_parse(lk_reply_bytes(held), &order) && strcmp(order.id, purchase->order_id) == 0;
+}
+
+static void confirm(const struct purchase_eval *self, struct lk_bytes *args, struct purchase **list)
+{
+    size_t count = list_replays(self, args, list);
+    int64_t left_ms = self->begin_ms + self->ctx->limit_ms - clock_mono_ms();
+    const struct lk_eval eval = {.script = self->ctx->confirm,
+                                 .keys = &self->keys.key[KEY_ORDERS],
+                                 .key_count = 1,
+                                 .args = args,
+                                 .arg_count = count};
+    lk_reply *reply = NULL;
+
+    if (count == 0) return;
+    if (left_ms < least_ms(self)) left_ms = least_ms(self);
+    lk_status status = lk_client_eval(self->ctx->client, &eval, left_ms, &reply, NULL);
+    for (size_t i = 0; i < count; i++) {
+        if (status != LK_OK) {
+            list[i]->outcome = OUTCOME_UNSYNCED; /* no replica said that it has it */
+        } else if (!is_still_held(lk_reply_at(reply, i), list[i])) {
+            list[i]->outcome = OUTCOME_UNKNOWN;
+        }
+    }
+    lk_reply_free(reply);
+}
+
+void purchase_eval_confirm(const struct purchase_eval *self)
+{
+    struct lk_bytes *args = NULL;
+    struct purchase **list = NULL;
+
+    if (!topology_is_synced(self->ctx->topology)) return;
+    args = calloc(self->batch_count, sizeof *args);
+    list = calloc(self->batch_count, sizeof(struct purchase *));
+    if (args && list) {
+        confirm(self, args, list);
+    } else {
+        for (size_t i = 0; i < self->batch_count; i++) {
+            if (self->batch[i]->outcome == OUTCOME_REPLAYED)
+                self->batch[i]->outcome = OUTCOME_UNSYNCED;
+        }
+    }
+    free(list);
+    free(args);
 }
 
 struct guard_result purchase_eval_end(struct purchase_eval *self, lk_status status, lk_reply *reply,
@@ -199,7 +302,8 @@ struct guard_result purchase_eval_end(struct purchase_eval *self, lk_status stat
     result.is_sold_out =
         result.status == GUARD_DONE && lk_reply_integer(lk_reply_at(reply, 0), -1) == 0;
     lk_reply_free(reply);
-    if (status == LK_UNKNOWN && resolve(self)) result.status = GUARD_DONE;
+    if (result.status == GUARD_DONE) purchase_eval_confirm(self);
+    if (status == LK_UNKNOWN && resolve(self)) result.status = GUARD_DONE; /* WAIT was behind it */
     free(self->args);
     return result;
 }

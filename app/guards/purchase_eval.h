@@ -16,6 +16,7 @@ struct purchase_eval {
     struct purchase **batch;
     size_t batch_count;
     int64_t begin_ms;    /* of the sell */
+    unsigned changes;    /* of the servers by then: topology_changes() */
     struct lk_eval eval; /* ready for lk_client_eval() or lk_mutex_run() */
 };
 
@@ -32,5 +33,12 @@ bool purchase_eval_make(const struct guard_ctx *ctx, struct purchase **batch, si
  */
 struct guard_result purchase_eval_end(struct purchase_eval *self, lk_status status, lk_reply *reply,
                                       const struct lk_error *err);
+
+/*
+ * Where replicas are waited for: a replay wrote nothing, so that its WAIT may have waited for nothing.
+ * Give the replays of the batch something to wait for (scripts/confirm.lua). Those that are not
+ * confirmed are not replayed orders any more but OUTCOME_UNSYNCED or OUTCOME_UNKNOWN.
+ */
+void purchase_eval_confirm(const struct purchase_eval *self);
 
 #endif

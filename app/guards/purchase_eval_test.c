@@ -38,6 +38,7 @@ static struct {
     struct lk_reply *reply; /* of an OK */
     int64_t answer_ms;
     int64_t now_ms;
+    struct topology *moves; /* NULL: the servers stay the same when it is asked */
     unsigned asked;
     char seen[256]; /* the last keys and arguments, blanks between */
     const lk_script *script;
@@ -72,6 +73,7 @@ lk_status __wrap_lk_client_eval(lk_client *client, const struct lk_eval *eval, i
     (void)limit_ms;
     (void)err;
     server.asked++;
+    if (server.moves) atomic_fetch_add(&server.moves->changes, 1);
     server.now_ms += server.answer_ms;
     server.script = eval->script;
     server.seen[0] = '\0';
@@ -167,6 +169,8 @@ static void fill(struct batch *batch)
     }
 }
 
+static const struct topology *topology; /* of the next sell; NULL: no replicas are waited for */
+
 /* A sell that ended with that status and that reply of purchase.lua. */
 static struct guard_result sell(struct batch *batch, size_t count, lk_status status,
                                 struct lk_reply *reply)
@@ -176,7 +180,9 @@ static struct guard_result sell(struct batch *batch, size_t count, lk_status sta
                             .process = "here.1",
                             .attempt = 42,
                             .limit_ms = 2000,
-                            .resolve = (lk_script *)&server}; /* any address, to know it again */
+                            .topology = topology,
+                            .confirm = (lk_script *)&topology, /* any address, to know it again */
+                            .resolve = (lk_script *)&server};
     struct lk_error why = {.code = status, .text = "because"};
     struct purchase_eval eval;
 
@@ -370,6 +376,7 @@ static void a_status_means_the_same_for_the_whole_batch(void **state)
         {LK_LOST, GUARD_BUSY},
         {LK_DEADLOCK, GUARD_BUSY},
         {LK_NOT_OWNER, GUARD_BUSY},
+        {LK_UNSYNCED, GUARD_UNSYNCED},
         {LK_INVALID, GUARD_UNAVAILABLE},
         {LK_NO_MEMORY, GUARD_UNAVAILABLE},
         {LK_UNREACHABLE, GUARD_UNAVAILABLE},
@@ -451,6 +458,27 @@ static void what_the_buyer_holds_says_what_became_of_his_purchase(void **state)
     }
 }
 
+static void no_order_by_another_servers_word_stays_unknown(void **state)
+{
+    static const lk_status ok = LK_OK;
+    struct topology sentinel = {.kind = TOPOLOGY_SENTINEL};
+    struct lk_reply held[] = {text("101:held:k1"), {.type = LK_REPLY_NIL}};
+    struct lk_reply reply = list(held, 2);
+    struct batch batch;
+
+    (void)state;
+    let_server_answer(&ok, 1, &reply);
+    topology = &sentinel;
+    server.moves = &sentinel;
+    assert_int_equal(sell(&batch, 2, LK_UNKNOWN, NULL).status, GUARD_DONE);
+    assert_int_equal(batch.purchases[0].outcome, OUTCOME_CREATED);
+    assert_int_equal(batch.purchases[1].outcome, OUTCOME_UNKNOWN);
+    server.moves = NULL;
+    assert_int_equal(sell(&batch, 2, LK_UNKNOWN, NULL).status, GUARD_DONE);
+    assert_int_equal(batch.purchases[1].outcome, OUTCOME_STORE_UNAVAILABLE);
+    topology = NULL;
+}
+
 static void it_is_asked_again_until_an_answer_comes(void **state)
 {
     static const lk_status said[] = {LK_UNREACHABLE, LK_UNKNOWN, LK_SERVER, LK_NO_MEMORY, LK_OK};
@@ -503,6 +531,102 @@ static void an_answer_that_fits_no_batch_settles_nothing(void **state)
     }
 }
 
+/* ---- replays where replicas are waited for ------------------------------------------------------- */
+
+static const struct topology synced = {.sync_replicas = 1, .sync_ms = 50};
+
+/* Ann's order of before, Bob's new one, Cid's of before; and what confirm.lua says to it. */
+static struct guard_result sell_to_three(struct batch *batch, const lk_status *said, size_t count,
+                                         struct lk_reply *confirmed)
+{
+    struct lk_reply parts[] = {number(1), number(0), number(1), text("R7"), text("C"), text("R9")};
+    struct lk_reply reply = list(parts, 6);
+
+    topology = &synced;
+    let_server_answer(said, count, confirmed);
+    struct guard_result result = read_reply(batch, BATCH, &reply);
+    topology = NULL;
+    assert_int_equal(result.status, GUARD_DONE);
+    assert_int_equal(batch->purchases[1].outcome, OUTCOME_CREATED);
+    return result;
+}
+
+static void replays_alone_are_confirmed_once(void **state)
+{
+    static const lk_status ok = LK_OK;
+    struct lk_reply held[] = {text("7:held:k1"), text("9:held:k3")};
+    struct lk_reply reply = list(held, 2);
+    struct batch batch;
+
+    (void)state;
+    (void)sell_to_three(&batch, &ok, 1, &reply);
+    assert_int_equal(server.asked, 1);
+    assert_ptr_equal(server.script, &topology);
+    assert_string_equal(server.seen, "seckill:{s}:orders ann cid ");
+    assert_int_equal(batch.purchases[0].outcome, OUTCOME_REPLAYED);
+    assert_int_equal(batch.purchases[2].outcome, OUTCOME_REPLAYED);
+}
+
+static void a_replay_that_is_not_confirmed_is_no_accepted_order(void **state)
+{
+    static const lk_status said[] = {LK_UNSYNCED, LK_UNREACHABLE, LK_UNKNOWN, LK_SERVER, LK_BUSY};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(said); i++) {
+        struct batch batch;
+
+        (void)sell_to_three(&batch, &said[i], 1, NULL);
+        assert_int_equal(server.asked, 1); /* the limit is the caller's to use up */
+        assert_int_equal(batch.purchases[0].outcome, OUTCOME_UNSYNCED);
+        assert_int_equal(batch.purchases[2].outcome, OUTCOME_UNSYNCED);
+    }
+}
+
+/* A failover between the reading and the confirming. */
+static void a_replay_whose_order_is_gone_is_not_known(void **state)
+{
+    static const lk_status ok = LK_OK;
+    struct lk_reply held[] = {{.type = LK_REPLY_NIL}, text("10:held:k3")};
+    struct lk_reply reply = list(held, 2);
+    struct batch batch;
+
+    (void)state;
+    (void)sell_to_three(&batch, &ok, 1, &reply);
+    assert_int_equal(batch.purchases[0].outcome, OUTCOME_UNKNOWN);
+    assert_int_equal(batch.purchases[2].outcome, OUTCOME_UNKNOWN);
+}
+
+static void without_replicas_to_wait_for_nothing_is_confirmed(void **state)
+{
+    static const lk_status ok = LK_OK;
+    struct lk_reply parts[] = {number(1), number(0), number(1), text("R7")};
+    struct lk_reply reply = list(parts, 4);
+    struct batch batch;
+
+    (void)state;
+    let_server_answer(&ok, 1, NULL);
+    assert_int_equal(read_reply(&batch, 1, &reply).status, GUARD_DONE);
+    assert_int_equal(server.asked, 0);
+    assert_int_equal(batch.purchases[0].outcome, OUTCOME_REPLAYED);
+}
+
+/* What resolve.lua settles was waited for behind resolve.lua: it is not asked for again. */
+static void what_was_settled_needs_no_confirming(void **state)
+{
+    static const lk_status said[] = {LK_UNSYNCED, LK_OK};
+    struct lk_reply held[] = {text("55:held:k1")};
+    struct lk_reply reply = list(held, 1);
+    struct batch batch;
+
+    (void)state;
+    topology = &synced;
+    let_server_answer(said, 2, &reply);
+    assert_int_equal(sell(&batch, 1, LK_UNKNOWN, NULL).status, GUARD_DONE);
+    topology = NULL;
+    assert_int_equal(server.asked, 2);
+    assert_int_equal(batch.purchases[0].outcome, OUTCOME_REPLAYED);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -515,9 +639,15 @@ int main(void)
         cmocka_unit_test(a_status_means_the_same_for_the_whole_batch),
         cmocka_unit_test(a_lost_answer_is_asked_for_by_naming_the_attempt),
         cmocka_unit_test(what_the_buyer_holds_says_what_became_of_his_purchase),
+        cmocka_unit_test(no_order_by_another_servers_word_stays_unknown),
         cmocka_unit_test(it_is_asked_again_until_an_answer_comes),
         cmocka_unit_test(it_stays_unknown_only_when_the_limit_is_over),
         cmocka_unit_test(an_answer_that_fits_no_batch_settles_nothing),
+        cmocka_unit_test(replays_alone_are_confirmed_once),
+        cmocka_unit_test(a_replay_that_is_not_confirmed_is_no_accepted_order),
+        cmocka_unit_test(a_replay_whose_order_is_gone_is_not_known),
+        cmocka_unit_test(without_replicas_to_wait_for_nothing_is_confirmed),
+        cmocka_unit_test(what_was_settled_needs_no_confirming),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -3,11 +3,15 @@
  * it has changed since, and begin again. Two round trips for each try. Also an answer that writes
  * nothing ends in a transaction (an empty one), or its reads could be of different moments.
  *
+ * Where replicas are waited for, WAIT follows EXEC in the same round trip.
+ *
  * The void mark is watched too: once resolve.lua has given an attempt up, a transaction of it that
  * still lies in a dead connection is refused. Two things a script does better: the end of a sale is
  * judged when it is read, so a try under way at that moment may still sell; and Redis does not roll a
  * transaction back, so all that could refuse one of its commands is looked at before.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "by_hand.h"
@@ -60,23 +64,51 @@ static lk_status read_exec(const lk_reply *exec)
     return LK_OK;
 }
 
+/* WAIT's words; the numbers are in here. */
+struct wait_words {
+    char replicas[12];
+    char ms[24];
+    struct lk_bytes words[3];
+};
+
+static struct lk_command wait_command(const struct topology *topology, int64_t limit_ms,
+                                      struct wait_words *room)
+{
+    int64_t wait_ms = topology->sync_ms < limit_ms ? topology->sync_ms : limit_ms;
+
+    (void)snprintf(room->replicas, sizeof room->replicas, "%u", topology->sync_replicas);
+    (void)snprintf(room->ms, sizeof room->ms, "%" PRId64, wait_ms);
+    room->words[0] = LK_BYTES("WAIT");
+    room->words[1] = lk_bytes_of(room->replicas);
+    room->words[2] = lk_bytes_of(room->ms);
+    return (struct lk_command){room->words, 3};
+}
+
 static lk_status write_unless_changed(lk_session *session, struct by_hand *hand, int64_t limit_ms,
                                       struct lk_error *err)
 {
+    const struct topology *topology = hand->ctx->topology;
     const struct lk_bytes multi = LK_BYTES("MULTI");
     const struct lk_bytes exec = LK_BYTES("EXEC");
-    struct lk_command commands[2 + BY_HAND_WRITES] = {{&multi, 1}};
-    lk_reply *replies[2 + BY_HAND_WRITES] = {0};
+    struct lk_command commands[3 + BY_HAND_WRITES] = {{&multi, 1}};
+    lk_reply *replies[3 + BY_HAND_WRITES] = {0};
+    struct wait_words wait_words = {0};
     size_t count = 1;
 
     if (hand->sold > 0) {
         by_hand_writes(hand, commands + 1);
         count += BY_HAND_WRITES;
     }
+    size_t exec_at = count;
     commands[count++] = (struct lk_command){&exec, 1};
+    if (topology_is_synced(topology))
+        commands[count++] = wait_command(topology, limit_ms, &wait_words);
     lk_status status = lk_session_call(session, commands, count, limit_ms, replies, err);
     if (status != LK_OK) return status;
-    status = read_exec(replies[count - 1]);
+    status = read_exec(replies[exec_at]);
+    if (status == LK_OK && count > exec_at + 1 &&
+        lk_reply_integer(replies[exec_at + 1], -1) < (long long)topology->sync_replicas)
+        status = LK_UNSYNCED;
     free_replies(replies, count);
     return status;
 }
@@ -88,7 +120,7 @@ static lk_status try_once(struct by_hand *hand, int64_t deadline_ms, struct lk_e
     lk_status status = LK_BUSY;
 
     if (left_ms <= 0) return status;
-    session = lk_session_open(hand->ctx->client, left_ms, err);
+    session = lk_session_open(hand->ctx->client, hand->keys.text[KEY_SALE], left_ms, err);
     if (!session) return LK_UNREACHABLE;
     status = watch_and_decide(session, hand, left_ms, err);
     left_ms = deadline_ms - clock_mono_ms();
@@ -127,6 +159,7 @@ static struct guard_result watch_sell(const struct guard_ctx *ctx, struct purcha
     if (status == LK_OK) by_hand_tell(&hand);
     by_hand_done(&hand);
     if (status != LK_OK) return purchase_eval_end(&purchase, status, NULL, &err);
+    purchase_eval_confirm(&purchase);
     free(purchase.args);
     return (struct guard_result){.status = GUARD_DONE};
 }

@@ -181,6 +181,8 @@ static unsigned lies(const struct books *books, unsigned per_shop)
             case OUTCOME_LOCK_TIMEOUT:
             case OUTCOME_OVERLOADED:
             case OUTCOME_STORE_UNAVAILABLE:
+            case OUTCOME_NO_GUARD:
+            case OUTCOME_UNSYNCED:
             case OUTCOME_UNKNOWN:
                 break;
             }
@@ -216,6 +218,9 @@ static void sound_guards_sell_every_unit_once(void **state)
                 {"mutex", 64, 1000},
                 {"mutex-watchdog", 64, 150},
                 {"mutex-watchdog", 1, 60},
+                {"reentrant", 64, 150},
+                {"fair", 64, 150},
+                {"spin", 64, 150},
                 {"watch", 64, 150},
                 {"watch", 3, 150},
                 {"watch", 1, 60},
@@ -272,7 +277,8 @@ static bool has_sold_some(void *arg)
 static void a_server_killed_at_full_load_loses_no_order_it_told_of(void **state)
 {
     struct sale_world *world = *state;
-    static const char *const guards[] = {"mutex", "mutex-watchdog", "script", "watch"};
+    static const char *const guards[] = {"mutex", "mutex-watchdog", "reentrant", "fair",
+                                         "spin",  "script",         "watch"};
     static struct books books;
 
     for (size_t i = 0; i < COUNT_OF(guards); i++) {

@@ -26,6 +26,7 @@ expected_files() {
         echo "share/seckill/wrk/${script##*/}"
     done
     cat <<EOF
+bin/lockctl
 bin/seckill-audit
 bin/seckill-loadtest
 bin/seckill-proxy
@@ -37,8 +38,10 @@ lib/liblockkit.so.$version
 lib/pkgconfig/lockkit.pc
 lib/systemd/system/seckilld.service
 sbin/seckilld
+share/bash-completion/completions/lockctl
 share/bash-completion/completions/seckillctl
 share/bash-completion/completions/seckilld
+share/man/man1/lockctl.1
 share/man/man1/seckillctl.1
 share/man/man3/lockkit.3
 share/man/man8/seckilld.8
@@ -164,6 +167,9 @@ check_programs() {
     check "seckill-audit is there" "$prefix/bin/seckill-audit" --version
     check "seckill-proxy is there" "$prefix/bin/seckill-proxy" --version
     check "seckillctl is there" "$prefix/bin/seckillctl" --help
+    check "lockctl holds a lock while a command runs" env LOCKCTL_REDIS="unix://$work/redis.sock" \
+        "$prefix/bin/lockctl" run --lock install -- sh -c '[ "$LOCKKIT_LOCK" = install ]'
+    check "lockctl says the version" [ "$("$prefix/bin/lockctl" --version)" = "lockctl $version" ]
 }
 
 check_unit() {

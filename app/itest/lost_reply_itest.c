@@ -419,7 +419,19 @@ static void sell_through(struct sale_world *world, struct sell *sell, struct fau
     tally->leases += end_lease(world);
 }
 
-static const char *const sound[] = {"mutex", "mutex-watchdog", "script", "watch"};
+/* In round trips of its own, and gives it back in one try. */
+static bool holds_a_lock(const char *guard)
+{
+    static const char *const names[] = {"mutex-watchdog", "reentrant", "fair", "spin"};
+    bool is_any = false;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        is_any |= strcmp(guard, names[i]) == 0;
+    return is_any;
+}
+
+static const char *const sound[] = {"mutex", "mutex-watchdog", "reentrant", "fair",
+                                    "spin",  "script",         "watch"};
 
 static void print_tally(const char *what, const struct tally *tally)
 {
@@ -447,9 +459,7 @@ static void the_nth_exchange_may_fail_and_the_sell_still_tells_the_truth(void **
             plan.first++;
             begin(world, &sell, sound[i / FAULT_KINDS / 2], is_warm);
             sell_through(world, &sell, &plan, 1, &tally);
-            /* mutex-watchdog gives its lock back in one try. */
-            if (is_warm && strcmp(sell.guard->name, "mutex-watchdog") != 0)
-                assert_int_equal(tally.leases, leases);
+            if (is_warm && !holds_a_lock(sell.guard->name)) assert_int_equal(tally.leases, leases);
             all_is_well(world, &sell);
             finish(&sell);
         } while (plan.hits > 0);
@@ -499,6 +509,8 @@ static void a_redis_that_stays_away_leaves_it_unknown_at_worst(void **state)
     for (size_t i = 0; i < COUNT_OF(sound) * FAULT_KINDS; i++) {
         struct fault_plan plan = {.kind = i % FAULT_KINDS, .count = FOR_EVER};
 
+        /* It insists on leaving its queue for as long as a command may take, which is much longer. */
+        if (strcmp(sound[i / FAULT_KINDS], "fair") == 0) continue;
         do {
             struct sell sell;
 

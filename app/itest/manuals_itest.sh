@@ -24,9 +24,10 @@ page_mentions() {
 # What the completion offers behind the words given.
 completed() {
     bash -c '. app/seckill.bash
+        . lockkit/lockctl.bash
         COMP_WORDS=("$@")
         COMP_CWORD=$(($# - 1))
-        _seckill "$1"
+        case $1 in */lockctl) _lockctl "$1" ;; *) _seckill "$1" ;; esac
         printf "%s\n" "${COMPREPLY[@]}"' bash "$@" | sort -u
 }
 
@@ -72,6 +73,34 @@ check_commands() {
     check "completion of seckillctl sale offers its commands" same "$work/sale" "$work/completed"
 }
 
+check_lockctl() {
+    "$bin/lockctl" --help >"$work/help"
+    grep -oE '^[a-z]+ ' "$work/help" | tr -d ' ' | sort >"$work/commands"
+    sed -n 's/^\.It Cm \([a-z]*\) [AFO].*/\1/p' lockkit/lockctl.1 | sort >"$work/entries"
+    completed "$bin/lockctl" '' >"$work/completed"
+    check "lockctl: --help has commands" [ -s "$work/commands" ]
+    check "lockkit/lockctl.1 describes every command" same "$work/commands" "$work/entries"
+    check "completion of lockctl offers the commands" same "$work/commands" "$work/completed"
+    sed -n '/^Kinds:/,/^$/s/^  \([a-z]*\) .*/\1/p' "$work/help" | sort >"$work/kinds"
+    sed -n '/^\.Ss Kinds/,/^\.El/s/^\.It Cm //p' lockkit/lockctl.1 | sort >"$work/entries"
+    completed "$bin/lockctl" run --lock '' | tr -d : >"$work/completed"
+    check "lockctl: --help has kinds" [ -s "$work/kinds" ]
+    check "lockkit/lockctl.1 describes every kind" same "$work/kinds" "$work/entries"
+    check "completion of lockctl offers the kinds" same "$work/kinds" "$work/completed"
+    printf 'ignore\nkill\nterm\n' >"$work/words"
+    completed "$bin/lockctl" run --on-lost '' >"$work/completed"
+    check "completion of lockctl knows --on-lost" same "$work/words" "$work/completed"
+    for command in $(cat "$work/commands"); do
+        "$bin/lockctl" "$command" --help | every_flag >"$work/flags"
+        completed "$bin/lockctl" "$command" -- >"$work/completed"
+        check "completion of lockctl $command offers its flags" same "$work/flags" "$work/completed"
+    done
+    exits=$("$bin/lockctl" --help | sed -n '/^Exit:/,$p' | grep -oE '(^|[ :])[0-9]+ ' | tr -d ' :')
+    for code in $exits; do
+        check "lockkit/lockctl.1 tells exit status $code" grep -qx "\.It $code" lockkit/lockctl.1
+    done
+}
+
 check_values() {
     "$bin/seckilld" --help | sed -n '/^Guards:/,$s/^  \([a-z][a-z-]*\) .*/\1/p' | sort >"$work/guards"
     completed "$bin/seckilld" --guard '' >"$work/completed"
@@ -109,10 +138,12 @@ check_markup() { # PAGE
 
 check_program seckilld app/seckilld.8
 check_program seckillctl app/seckillctl.1
+check_program lockctl lockkit/lockctl.1
 check_commands
+check_lockctl
 check_values
 check_library
-for page in app/seckilld.8 app/seckillctl.1 lockkit/lockkit.3; do
+for page in app/seckilld.8 app/seckillctl.1 lockkit/lockkit.3 lockkit/lockctl.1; do
     check_markup "$page"
 done
 checks_end

@@ -25,7 +25,7 @@ static bool open_shop(const struct sale_world *world, struct sale_shop *shop, co
     shop->client =
         sale_connect(&world->server, 16, world->answer_ms ? world->answer_ms : SALE_GENEROUS_MS);
     if (!shop->client) return false;
-    shop->store = store_new(shop->client, name);
+    shop->store = store_new(shop->client, name, NULL);
     if (!shop->store) return false;
     own.client = shop->client;
     own.store = shop->store;

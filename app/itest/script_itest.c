@@ -585,7 +585,7 @@ static const struct mutant mutants[] = {
     {"purchase", "if void and tonumber(void) >=", "if false and tonumber(void) >="},
     {"purchase", "tonumber(void) >= tonumber", "tonumber(void) > tonumber"},
     {"purchase", "'HGET', KEYS[5], ARGV[2]", "'HGET', KEYS[5], 'here.1'"},
-    {"resolve", "redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])", ""},
+    {"resolve", "redis.call('HSET', KEYS[1], ARGV[1], void)", ""},
     {"resolve", "not void or tonumber(void) < tonumber(ARGV[2])", "true"},     /* lowers the mark */
     {"resolve", "not void or tonumber(void) < tonumber(ARGV[2])", "not void"}, /* never raises it */
     {"resolve", "tonumber(void) < tonumber(ARGV[2])", "void < ARGV[2]"},

@@ -132,6 +132,49 @@ static void an_instance_cut_off_from_redis_does_not_trust_its_book(void **state)
                 purchase.outcome == OUTCOME_STORE_UNAVAILABLE);
 }
 
+/* What a failover can do between two looks: Cid's order is lost, and Zoe has got his unit since. */
+static void a_book_of_the_same_epoch_may_be_another(void **state)
+{
+    struct sale_world *world = *state;
+    const char *ledger = world->keys.text[KEY_LEDGER];
+    const char *orders = world->keys.text[KEY_ORDERS];
+
+    sell_out(world, "mutex", &in_batches);
+    assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
+    assert_true(
+        sale_do(world->client,
+                "EVAL local%cr=redis.call;local%cl=r('XREVRANGE',KEYS[1],'+','-');"
+                "r('XDEL',KEYS[1],l[1][1]);r('HDEL',KEYS[2],'cid');"
+                "r('HSET',KEYS[2],'zoe','9:held:');"
+                "r('XADD',KEYS[1],'*','event','sold','epoch',1,'left',0,'order','9:zoe:') 2 "
+                "%s %s",
+                '\t', '\t', ledger, orders));
+
+    clock_pause_ms(LOST_MS);
+    for (size_t shop = 0; shop < SALE_SHOPS; shop++) {
+        assert_int_equal(buy_in(world, shop, "cid", "").outcome, OUTCOME_SOLD_OUT);
+        assert_int_equal(buy_in(world, shop, "zoe", "").outcome, OUTCOME_ALREADY_ORDERED);
+        assert_int_equal(buy_in(world, shop, "ann", "").outcome, OUTCOME_ALREADY_ORDERED);
+    }
+    assert_true(
+        sale_eventually(answers_from_memory, world, SOON_MS)); /* and it is in memory again */
+}
+
+/* Memory does not know which replicas have an order. */
+static void where_replicas_are_waited_for_no_replay_comes_from_memory(void **state)
+{
+    static const struct topology synced = {.sync_replicas = 1, .sync_ms = 100};
+    struct sale_world *world = *state;
+
+    sell_out(world, "mutex", &(struct group_commit_options){.batch = 8, .topology = &synced});
+    assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
+    int64_t before = scripts_run(world);
+    assert_int_equal(buy_in(world, 0, "ann", "other").outcome, OUTCOME_ALREADY_ORDERED);
+    assert_int_equal(scripts_run(world), before);
+    assert_int_equal(buy_in(world, 0, "ann", "k1").outcome, OUTCOME_REPLAYED);
+    assert_true(scripts_run(world) >= before + 2); /* purchase.lua, confirm.lua */
+}
+
 static void a_flawed_guard_is_always_asked(void **state)
 {
     struct sale_world *world = *state;
@@ -152,6 +195,8 @@ int main(void)
         cmocka_unit_test(a_new_epoch_is_seen_by_every_instance),
         cmocka_unit_test(an_ended_sale_is_no_longer_called_sold_out),
         cmocka_unit_test(an_instance_cut_off_from_redis_does_not_trust_its_book),
+        cmocka_unit_test(a_book_of_the_same_epoch_may_be_another),
+        cmocka_unit_test(where_replicas_are_waited_for_no_replay_comes_from_memory),
         cmocka_unit_test(a_flawed_guard_is_always_asked),
     };
 

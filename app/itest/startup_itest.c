@@ -85,6 +85,27 @@ static void an_evicting_redis_is_found_out_without_config(void **state)
                    "be evicted; set maxmemory-policy noeviction");
 }
 
+static void a_password_is_never_shown(void **state)
+{
+    static const char *const urls[] = {
+        "redis://me:geheim@127.0.0.1:1",
+        "redis://me:geheim@127.0.0.1:99999",
+        "redis+sentinel://me:geheim@127.0.0.1:1,127.0.0.1:2/main",
+        "redis+cluster://me:geheim@127.0.0.1:1,127.0.0.1:2",
+        "redis+cluster://me:geheim@127.0.0.1:1,,",
+        "redis+nothing://me:geheim@127.0.0.1:1",
+    };
+    struct fixture *self = *state;
+
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        const char *const args[] = {"--data", self->dir, "--redis", urls[i], "--lab", NULL};
+
+        assert_int_not_equal(app_run("seckilld", args, self->out, sizeof self->out), 0);
+        assert_non_null(strstr(self->out, "redis"));
+        assert_null(strstr(self->out, "geheim"));
+    }
+}
+
 /* Start on a Redis with these settings; what /version and the log then say. */
 static void assert_durability(struct fixture *self, const char *const *settings, const char *name,
                               const char *meaning)
@@ -207,6 +228,7 @@ int main(void)
         TEST(a_redis_that_evicts_is_refused),
         TEST(a_replica_is_refused),
         TEST(an_evicting_redis_is_found_out_without_config),
+        TEST(a_password_is_never_shown),
         TEST(fsync_always_loses_nothing),
         TEST(fsync_everysec_can_lose_a_second),
         TEST(a_redis_that_stores_nothing_is_told_so),

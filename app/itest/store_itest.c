@@ -17,6 +17,7 @@
 #include "itest/sale_support.h"
 #include "sale_keys.h"
 #include "store.h"
+#include "store_admin.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -457,7 +458,7 @@ static void a_server_that_hangs_is_unknown_in_time(void **state)
     struct world hasty = {.client = sale_connect(&world->server, 4, ANSWER_MS)};
 
     assert_non_null(hasty.client);
-    hasty.store = store_new(hasty.client, "hasty");
+    hasty.store = store_new(hasty.client, "hasty", NULL);
     assert_non_null(hasty.store);
     for (size_t i = 0; i < COUNT_OF(some); i++) {
         assert_true(sale_eventually(is_back, &hasty, 5000)); /* a connection stands */
@@ -473,6 +474,99 @@ static void a_server_that_hangs_is_unknown_in_time(void **state)
     lk_client_close(hasty.client);
 }
 
+/* ---- replicas and other servers -------------------------------------------------------------------- */
+
+static void looking_up_for_replicas_changes_nothing(void **state)
+{
+    static const struct topology synced = {.sync_replicas = 1, .sync_ms = 100};
+    struct world *world = *state;
+    struct store *store = store_new(world->client, "synced", &synced);
+    struct order order;
+
+    assert_non_null(store);
+    put_up(world, "s");
+    assert_true(sale_do(world->client, "HSET %s ann 7:held:k", world->keys.text[KEY_ORDERS]));
+    char *before = sale_dump(world->client, "s");
+    assert_int_equal(store_find_order(store, "s", "ann", &order, NULL), STORE_OK);
+    assert_string_equal(order.id, "7");
+    assert_string_equal(order.key, "k");
+    assert_string_equal(order.buyer, "ann");
+    assert_int_equal(store_find_order(store, "s", "bob", &order, NULL), STORE_NOT_FOUND);
+    char *after = sale_dump(world->client, "s");
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+    store_free(store);
+}
+
+/* A primary that has become a replica, for a moment or for good. */
+static void a_server_that_does_not_serve_now_has_executed_nothing(void **state)
+{
+    struct world *world = *state;
+    struct lk_error err = {0};
+    struct sale sale;
+
+    put_up(world, "s");
+    assert_true(sale_do(world->client, "REPLICAOF 127.0.0.1 1"));
+    assert_int_equal(store_end_sale(world->store, "s", &err), STORE_UNAVAILABLE); /* READONLY */
+    assert_true(strlen(err.text) > 0);
+    assert_true(sale_do(world->client, "CONFIG SET replica-serve-stale-data no"));
+    assert_int_equal(store_load_sale(world->store, "s", &sale, &err),
+                     STORE_UNAVAILABLE); /* MASTERDOWN */
+    assert_true(sale_do(world->client, "CONFIG SET replica-serve-stale-data yes"));
+    assert_true(sale_do(world->client, "REPLICAOF NO ONE"));
+    assert_int_equal(store_load_sale(world->store, "s", &sale, NULL), STORE_OK);
+    assert_string_not_equal(sale.stored_state, "ended");
+}
+
+/* The replicas of a client are waited for by its evals, and there are none here. */
+static void an_order_that_no_replica_has_is_not_told(void **state)
+{
+    static const struct topology synced = {.sync_replicas = 1, .sync_ms = 20};
+    struct world *world = *state;
+    lk_client *client = lk_client_open(
+        &(struct lk_client_options){.url = world->server.url, .sync_replicas = 1, .sync_ms = 20},
+        NULL);
+    struct store *store = store_new(client, "synced", &synced);
+    struct lk_error err = {0};
+    struct sale_audit audit;
+    struct order order;
+
+    assert_true(client && store);
+    put_up(world, "s");
+    assert_true(sale_do(world->client, "HSET %s ann 7:held:k", world->keys.text[KEY_ORDERS]));
+    assert_int_equal(store_find_order(store, "s", "ann", &order, &err), STORE_UNKNOWN);
+    assert_int_equal(err.code, LK_UNSYNCED);
+    assert_int_equal(store_find_order(store, "s", "bob", &order, &err), STORE_NOT_FOUND);
+    assert_int_equal(store_audit_sale(store, "s", &audit, &err),
+                     STORE_OK); /* a report may be told */
+    store_free(store);
+    lk_client_close(client);
+}
+
+static bool note_change(const struct order *order, void *arg)
+{
+    struct topology *topology = arg;
+
+    (void)order;
+    atomic_store(&topology->changes, 1);
+    return true;
+}
+
+static void a_scan_that_another_server_ended_is_not_whole(void **state)
+{
+    struct world *world = *state;
+    struct topology topology = {.kind = TOPOLOGY_SENTINEL};
+    struct store *store = store_new(world->client, "here", &topology);
+
+    assert_non_null(store);
+    put_up(world, "s");
+    assert_true(sale_do(world->client, "HSET %s ann 7:held:k", world->keys.text[KEY_ORDERS]));
+    assert_int_equal(store_scan_orders(store, "s", note_change, &topology, NULL), STORE_UNKNOWN);
+    assert_int_equal(store_scan_orders(store, "s", note_change, &topology, NULL), STORE_OK);
+    store_free(store);
+}
+
 /* ---- the world ---------------------------------------------------------------------------------------- */
 
 static int open_world(void **state)
@@ -484,7 +578,7 @@ static int open_world(void **state)
     sale_keys_make("s", &world->keys);
     if (!sale_server_start(&world->server)) return -1;
     world->client = sale_connect(&world->server, 4, SALE_GENEROUS_MS);
-    if (world->client) world->store = store_new(world->client, "here");
+    if (world->client) world->store = store_new(world->client, "here", NULL);
     return world->store ? 0 : -1;
 }
 
@@ -528,6 +622,10 @@ int main(void)
         STORE_TEST(a_sale_that_makes_no_sense_fails_with_words),
         STORE_TEST(a_stock_below_zero_is_shown_as_it_is),
         STORE_TEST(a_command_without_the_right_to_it_fails_with_words),
+        STORE_TEST(looking_up_for_replicas_changes_nothing),
+        STORE_TEST(a_server_that_does_not_serve_now_has_executed_nothing),
+        STORE_TEST(an_order_that_no_replica_has_is_not_told),
+        STORE_TEST(a_scan_that_another_server_ended_is_not_whole),
         STORE_TEST(a_server_that_is_gone_is_unavailable_at_once),
         STORE_TEST(a_server_that_hangs_is_unknown_in_time),
     };

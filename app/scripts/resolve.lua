@@ -7,7 +7,6 @@ if #ARGV < 3 or #ARGV > 1026 or #ARGV[2] > 15 or not string.find(ARGV[2], '^%d+$
 end
 local orders = redis.call('HMGET', KEYS[2], unpack(ARGV, 3))
 local void = redis.call('HGET', KEYS[1], ARGV[1])
-if not void or tonumber(void) < tonumber(ARGV[2]) then
-  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-end
+if not void or tonumber(void) < tonumber(ARGV[2]) then void = ARGV[2] end
+redis.call('HSET', KEYS[1], ARGV[1], void) -- in any case: what a WAIT behind this waits for
 return orders

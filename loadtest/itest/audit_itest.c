@@ -286,6 +286,42 @@ static void several_client_files_and_json(void **state)
     assert_non_null(strstr(outcome.output, "\"honest_answers\": {"));
 }
 
+/* The same sale after a failover that took b1's order back. */
+static const char after_failover[] = "HDEL " KEY("orders") " b1\nSET " KEY("stock") " 1\nDEL " KEY(
+    "ledger") "\n"
+              "XADD " KEY(
+                  "ledger") " 1-0 event created by i epoch 1 left 2 initial 2\n"
+                            "XADD " KEY(
+                                "ledger") " 2-0 event sold by i epoch 1 left 1 order 101:b2:k2\n";
+
+static void lost_orders_are_counted_and_named_when_allowed(void **state)
+{
+    const struct lt_place *place = *state;
+    static struct lt_outcome outcome;
+    char clients[LT_PATH_MAX + 64];
+
+    assert_true(lt_place_tell_redis(place, clean_redis));
+    assert_true(lt_place_tell_redis(place, after_failover));
+    assert_true(lt_place_write(place, "c.jsonl", clean_clients, clients));
+    assert_true(run_audit(place, "s", clients, &outcome));
+    assert_int_equal(1, outcome.status);
+    assert_true(fails_as_wanted(outcome.output, " acknowledged_kept no_undersell "));
+
+    const char *argv[] = {"audit", "--allow-lost", "--redis", place->url, "--sale",
+                          "s",     "--clients",    clients,   NULL,       NULL};
+    assert_true(lt_run(place, argv, LIMIT_MS, &outcome));
+    if (outcome.status != 0) print_message("%s\n", outcome.output);
+    assert_int_equal(0, outcome.status);
+    assert_non_null(strstr(outcome.output, "\naccepted orders lost: 1 of 1\n"
+                                           "  lost: order 100 of b1 (k1)\npass\n"));
+
+    argv[8] = "--json";
+    assert_true(lt_run(place, argv, LIMIT_MS, &outcome));
+    assert_int_equal(0, outcome.status);
+    assert_non_null(strstr(outcome.output, "\"accepted\": 1"));
+    assert_non_null(strstr(outcome.output, "\"order\": \"100\""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +332,8 @@ int main(void)
                                         close_place),
         cmocka_unit_test_setup_teardown(large_sale_is_read_whole, open_place, close_place),
         cmocka_unit_test_setup_teardown(what_cannot_be_used_is_refused, open_place, close_place),
+        cmocka_unit_test_setup_teardown(lost_orders_are_counted_and_named_when_allowed, open_place,
+                                        close_place),
         cmocka_unit_test_setup_teardown(several_client_files_and_json, open_place, close_place),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

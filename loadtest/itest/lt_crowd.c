@@ -20,6 +20,7 @@
 #include "client_log.h"
 #include "http_client.h"
 #include "ledger.h"
+#include "lost.h"
 #include "moment.h"
 #include "resolve.h"
 
@@ -30,6 +31,8 @@ enum {
     AGAIN_MS = 4, /* before a buyer who was not told for sure asks again */
     NAME_MAX_LEN = 32,
     LINE_MAX_LEN = 512,
+    FIND_MS = 15000, /* Redis, after the run: a failover may be under way */
+    FILE_MAX = LT_PATH_MAX + 96,
 };
 
 struct lt_shopper {
@@ -289,16 +292,24 @@ static void *shop(void *arg)
     return NULL;
 }
 
+/* KIND-SALE-NAME.jsonl in the place. */
+static void file_path(const struct lt_crowd *crowd, const char *kind, const char *name,
+                      char out[FILE_MAX])
+{
+    (void)snprintf(out, FILE_MAX, "%s/%s-%s%s%s.jsonl", crowd->options.place->dir, kind,
+                   crowd->options.sale, *name ? "-" : "", name);
+}
+
 /* ---- the sampler -------------------------------------------------------------------------------------- */
 
 static void *sample(void *arg)
 {
     struct lt_crowd *crowd = arg;
-    char path[LT_PATH_MAX + 64];
+    char path[FILE_MAX];
     struct ledger *ledger = NULL;
     int64_t left = 0;
 
-    (void)snprintf(path, sizeof path, "%s/clients-sampler.jsonl", crowd->options.place->dir);
+    file_path(crowd, "clients", "sampler", path);
     FILE *file = fopen(path, "we");
     if (!file) abort();
     while (atomic_load(&crowd->busy) > 0) {
@@ -319,9 +330,12 @@ static void *sample(void *arg)
 
 /* ---- public ------------------------------------------------------------------------------------------- */
 
-static void ledger_path(const struct lt_crowd *crowd, unsigned number, char out[LT_PATH_MAX + 64])
+static void ledger_path(const struct lt_crowd *crowd, unsigned number, char out[FILE_MAX])
 {
-    (void)snprintf(out, LT_PATH_MAX + 64, "%s/clients-%u.jsonl", crowd->options.place->dir, number);
+    char name[16];
+
+    (void)snprintf(name, sizeof name, "%u", number);
+    file_path(crowd, "clients", name, out);
 }
 
 bool lt_crowd_start(struct lt_crowd *crowd, const struct lt_crowd_options *options)
@@ -334,7 +348,7 @@ bool lt_crowd_start(struct lt_crowd *crowd, const struct lt_crowd_options *optio
     crowd->began_ms = moment_ms();
     for (unsigned i = 0; i < threads; i++) {
         struct lt_shopper *shopper = &crowd->shoppers[i];
-        char path[LT_PATH_MAX + 64];
+        char path[FILE_MAX];
 
         *shopper = (struct lt_shopper){.crowd = crowd, .number = i, .instance = i, .fd = -1};
         ledger_path(crowd, i, path);
@@ -370,39 +384,69 @@ bool lt_crowd_finish(struct lt_crowd *crowd, int64_t limit_ms)
 
 static bool read_clients(const struct lt_crowd *crowd, struct facts *facts, struct failure *failure)
 {
-    char path[LT_PATH_MAX + 64];
+    char path[FILE_MAX];
 
     for (unsigned i = 0; i < crowd->options.threads; i++) {
         ledger_path(crowd, i, path);
         if (!client_log_read(facts, path, failure)) return false;
     }
-    (void)snprintf(path, sizeof path, "%s/clients-sampler.jsonl", crowd->options.place->dir);
+    file_path(crowd, "clients", "sampler", path);
     return client_log_read(facts, path, failure);
+}
+
+struct sought {
+    const char *url;
+    struct ledger *ledger;
+    struct failure failure;
+};
+
+static bool is_found(void *arg)
+{
+    struct sought *sought = arg;
+
+    sought->ledger = ledger_open(sought->url, &sought->failure);
+    return sought->ledger != NULL;
 }
 
 static bool read_redis(const struct lt_crowd *crowd, struct facts *facts, struct failure *failure)
 {
-    struct ledger *ledger = ledger_open(crowd->options.service->redis_url, failure);
+    struct sought sought = {.url = crowd->options.service->redis_url};
+    bool is_there = lt_eventually(is_found, &sought, FIND_MS);
+    struct ledger *ledger = sought.ledger;
+
+    if (!is_there) return failure_set(failure, "%s", sought.failure.text);
     bool is_read = ledger && ledger_read_sale(ledger, crowd->options.sale, facts, failure);
 
     ledger_close(ledger);
     return is_read;
 }
 
+static bool judge(const struct lt_crowd *crowd, const struct facts *facts,
+                  struct audit_result *out_result, struct failure *failure)
+{
+    const struct audit_options strictness = {.allow_lost = crowd->options.allow_lost};
+    char path[FILE_MAX];
+
+    file_path(crowd, "lost", "", path);
+    return audit_run_with(facts, &strictness, out_result, failure) &&
+           (out_result->lost == 0 || lost_write(facts, path, failure));
+}
+
 bool lt_crowd_judge(struct lt_crowd *crowd, struct audit_result *out_result,
                     struct failure *failure)
 {
     struct http_client *http = http_client_new();
-    char path[LT_PATH_MAX + 64];
+    char path[FILE_MAX];
     struct facts facts;
 
-    (void)snprintf(path, sizeof path, "%s/clients-resolve.jsonl", crowd->options.place->dir);
+    file_path(crowd, "clients", "resolve", path);
     (void)unlink(path);
     facts_init(&facts);
     bool is_judged = http && read_clients(crowd, &facts, failure) &&
                      resolve_unknowns(crowd->options.service, http, crowd->options.sale, path,
                                       &facts, failure) &&
-                     read_redis(crowd, &facts, failure) && audit_run(&facts, out_result, failure);
+                     read_redis(crowd, &facts, failure) &&
+                     judge(crowd, &facts, out_result, failure);
     facts_done(&facts);
     http_client_free(http);
     return is_judged;

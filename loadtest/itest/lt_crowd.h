@@ -2,7 +2,7 @@
  * A crowd of buyers who do not give up: each asks, with one key, until told for sure (created,
  * sold-out, ...), trying the instances in turn; some ask again with another key, winners with the
  * same. Every request and answer goes to a clients' ledger (../audit.h), so that the whole run can be
- * audited. A sampler watches the stock meanwhile.
+ * audited. A sampler watches the stock meanwhile. Crowds of different sales may share a place.
  *
  * Threads  one per concurrent buyer; the main thread starts, watches and joins them. The threads
  *          assert nothing.
@@ -40,6 +40,7 @@ struct lt_crowd_options {
     unsigned threads;
     unsigned buyers;  /* who want one unit each */
     int64_t think_ms; /* between two requests of a thread, until lt_crowd_finish(); 0: full load */
+    bool allow_lost;  /* accepted orders, by a failover: lt_crowd_judge() counts and names them */
 };
 
 struct lt_crowd {
@@ -62,6 +63,7 @@ bool lt_crowd_finish(struct lt_crowd *crowd, int64_t limit_ms);
 
 /*
  * Audit: read what they wrote, ask about what is unknown, read Redis, judge. After lt_crowd_finish().
+ * Lost orders go to lost-SALE.jsonl in the place (lost.h).
  *
  * Returns  false   it could not be done; `failure` says why.
  */

@@ -99,7 +99,8 @@ void lt_place_read(const struct lt_place *place, const char *name, char *out, si
     out[length] = '\0';
 }
 
-bool lt_place_tell_redis(const struct lt_place *place, const char *commands)
+/* `where`: words for redis-cli. */
+static bool tell(const struct lt_place *place, const char *where, const char *commands)
 {
     char path[LT_PATH_MAX + 64];
     char line[5 * LT_PATH_MAX];
@@ -107,8 +108,8 @@ bool lt_place_tell_redis(const struct lt_place *place, const char *commands)
     struct process cli;
 
     if (!lt_place_write(place, "commands", commands, path)) return false;
-    (void)snprintf(line, sizeof line, "exec redis-cli -s %s < %s > %s/answers 2>&1", place->socket,
-                   path, place->dir);
+    (void)snprintf(line, sizeof line, "exec redis-cli %s < %s > %s/answers 2>&1", where, path,
+                   place->dir);
     const char *const argv[] = {"sh", "-c", line, NULL};
     if (!process_start(&cli, argv, "/dev/null", "/dev/null", NULL)) return false;
     bool has_ended = process_wait(&cli, READY_MS);
@@ -116,6 +117,22 @@ bool lt_place_tell_redis(const struct lt_place *place, const char *commands)
     lt_place_read(place, "answers", answers, sizeof answers);
     return has_ended && WIFEXITED(cli.wait_status) && WEXITSTATUS(cli.wait_status) == 0 &&
            !strstr(answers, "ERR") && !strstr(answers, "WRONGTYPE");
+}
+
+bool lt_place_tell_redis(const struct lt_place *place, const char *commands)
+{
+    char where[LT_PATH_MAX + 64];
+
+    (void)snprintf(where, sizeof where, "-s %s", place->socket);
+    return tell(place, where, commands);
+}
+
+bool lt_place_tell_port(const struct lt_place *place, int port, const char *commands)
+{
+    char where[32];
+
+    (void)snprintf(where, sizeof where, "-c -p %d", port);
+    return tell(place, where, commands);
 }
 
 bool lt_start(const struct lt_place *place, const char *const argv[], const char *output_name,

@@ -25,6 +25,9 @@ void lt_place_close(struct lt_place *place);
 bool lt_place_start_redis(struct lt_place *place);
 /* Feed lines of commands to redis-cli; false when one was answered with an error. */
 bool lt_place_tell_redis(const struct lt_place *place, const char *commands);
+/* ... at that port of 127.0.0.1; redirections of a cluster are followed. The answers go to the file
+ * "answers" of the folder, in both. */
+bool lt_place_tell_port(const struct lt_place *place, int port, const char *commands);
 
 /* Write a file in the folder; its path goes to `out_path`. */
 bool lt_place_write(const struct lt_place *place, const char *name, const char *text,

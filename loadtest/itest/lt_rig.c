@@ -137,6 +137,19 @@ static bool start_first_redis(struct lt_rig *rig)
     return is_started;
 }
 
+static bool start_topology(struct lt_rig *rig)
+{
+    if (!topology_open(&rig->topology, rig->options.topology, &rig->failure)) return false;
+    int length = snprintf(rig->place.url, sizeof rig->place.url, "%s", rig->topology.url);
+    return (length > 0 && (size_t)length < sizeof rig->place.url) ||
+           failure_set(&rig->failure, "the topology's URL is too long");
+}
+
+static bool start_servers(struct lt_rig *rig)
+{
+    return rig->options.topology[0] ? start_topology(rig) : start_first_redis(rig);
+}
+
 /* ---- the proxy ---------------------------------------------------------------------------------------- */
 
 static void link_url(const struct lt_rig *rig, unsigned i, char out[LT_PATH_MAX + 64])
@@ -284,7 +297,7 @@ bool lt_rig_open(struct lt_rig *rig, const struct lt_rig_options *options)
     (void)snprintf(rig->control, sizeof rig->control, "%s/control", rig->place.dir);
     (void)snprintf(rig->proxy_log, sizeof rig->proxy_log, "%s/proxy.log", rig->place.dir);
     rig->http = http_client_new();
-    return rig->http && start_first_redis(rig) && (!options->has_proxy || start_proxy(rig)) &&
+    return rig->http && start_servers(rig) && (!options->has_proxy || start_proxy(rig)) &&
            start_instances(rig);
 }
 
@@ -297,6 +310,7 @@ void lt_rig_close(struct lt_rig *rig)
     for (unsigned i = 0; i < LT_RIG_INSTANCES; i++)
         process_stop(&rig->instances[i], STOP_MS);
     process_stop(&rig->proxy, STOP_MS);
+    topology_close(&rig->topology);
     process_stop(&rig->place.redis, STOP_MS);
     if (rig->disk == LT_DISK_TMPFS) (void)umount2(rig->data, MNT_DETACH);
     http_client_free(rig->http);

@@ -1,14 +1,16 @@
 /*
  * A whole service for the fault tests: a redis-server with an append-only file, seckilld instances,
  * and, if wanted, the fault proxy between each instance and Redis (the auditor reads Redis without
- * it). Everything dies with the test program.
+ * it). Or on Sentinel or a cluster, where the topology's own script does the harm. Everything dies
+ * with the test program.
  */
 #ifndef LOADTEST_ITEST_LT_RIG_H
 #define LOADTEST_ITEST_LT_RIG_H
 
 #include "lt_crowd.h"
+#include "topology.h"
 
-enum { LT_RIG_INSTANCES = 2, LT_RIG_WORDS_MAX = 8 };
+enum { LT_RIG_INSTANCES = 2, LT_RIG_WORDS_MAX = 10 };
 
 typedef enum lt_disk {
     LT_DISK_PLAIN,
@@ -22,6 +24,7 @@ struct lt_rig_options {
     bool has_small_disk;                    /* under Redis' data, SMALL_DISK_KIB of it */
     const char *schedule;                   /* of the proxy, or NULL */
     const char *seckilld[LT_RIG_WORDS_MAX]; /* more flags */
+    const char *topology[LT_RIG_WORDS_MAX]; /* words of .ci/topology; none: one Redis of our own */
 };
 
 struct lt_rig {
@@ -31,6 +34,7 @@ struct lt_rig {
     char data[LT_PATH_MAX + 32]; /* folder of the append-only file */
     char control[LT_PATH_MAX + 32];
     char proxy_log[LT_PATH_MAX + 32];
+    struct topology topology;
     struct process proxy;
     struct process instances[LT_RIG_INSTANCES];
     struct service service; /* as the load test knows it: running instances */

@@ -130,7 +130,7 @@ static bool read_spans(struct run *run, struct failure *failure)
 
     facts_init(&facts);
     for (unsigned i = 0; i < run->crowd.options.threads && is_read; i++) {
-        (void)snprintf(path, sizeof path, "%s/clients-%u.jsonl", run->rig.place.dir, i);
+        (void)snprintf(path, sizeof path, "%s/clients-s-%u.jsonl", run->rig.place.dir, i);
         is_read = client_log_read(&facts, path, failure);
     }
     int64_t *spans_ms = calloc(facts.ask_count + 1, sizeof *spans_ms);

@@ -3,27 +3,32 @@
 --
 --   wrk -t1 -cN -dT -s speed.lua URL -- path=/livez tag=s1
 --   wrk -t1 -cN -dT -s speed.lua URL -- path=/api/v1/sales/ID/orders method=POST tag=s2
+--   wrk -t1 -cN -dT -s speed.lua URL -- path=/api/v1/sales/ID-*/orders sales=30 method=POST tag=s3
 --
--- Every request has its own buyer, TAG-NUMBER. done() prints one line of JSON; `status_errors`
+-- With sales=N the "*" stands for 1 .. N, each in turn. Every request has its own buyer, TAG-NUMBER. done() prints one line of JSON; `status_errors`
 -- counts answers of 400 and above, `socket_errors` the rest. Times are microseconds.
 
-local settings = {method = "GET", path = "/livez", tag = "speed"}
-local number = 0
-local head, tail
+local settings = {method = "GET", path = "/livez", tag = "speed", sales = "1"}
+local number, count = 0, 1
+local heads, tail = {}, nil
 
 function init(arguments)
   for _, word in ipairs(arguments) do
     local name, value = word:match("^(%w+)=(.*)$")
     if name then settings[name] = value end
   end
-  head = settings.method .. " " .. settings.path .. " HTTP/1.1\r\nHost: " .. wrk.headers["Host"] ..
-         "\r\nX-User-Id: " .. settings.tag .. "-"
+  count = tonumber(settings.sales)
+  for sale = 1, count do
+    heads[sale] = settings.method .. " " .. settings.path:gsub("%*", sale) ..
+                  " HTTP/1.1\r\nHost: " .. wrk.headers["Host"] .. "\r\nX-User-Id: " ..
+                  settings.tag .. "-"
+  end
   tail = (settings.method == "POST" and "\r\nContent-Length: 0" or "") .. "\r\n\r\n"
 end
 
 function request()
   number = number + 1
-  return head .. number .. tail
+  return heads[number % count + 1] .. number .. tail
 end
 
 function done(summary, latency, _)

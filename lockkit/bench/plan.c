@@ -155,6 +155,34 @@ static void add_renewal(struct plan *plan)
     FIGURE(row, "%d held locks, a pass every %d s: share of a core", HELD, PASS_EVERY);
 }
 
+/* Five servers against one, or against five that are well. */
+static void add_redlocks(struct plan *plan)
+{
+    static const struct {
+        const char *kind, *name, *figure;
+        double must, aim;
+    } rows[] = {
+        {"far", "redlock-far", "redlock on 5 servers 2 ms away ÷ on one of them", 2, 1.3},
+        {"redlock", "redlock-local", "redlock on 5 servers of this machine ÷ on one", 0, 0},
+        {"mutex", "redlock-mutex", "redlock on 5 servers of this machine ÷ mutex on one", 0, 0},
+        {"dead", "redlock-dead", "redlock on 5 servers, one dead ÷ all well", 1.5, 1},
+        {"slow", "redlock-slow", "redlock on 5 servers, one 50 ms slow ÷ all well", 1.5, 1},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct task *task =
+            task_of(plan, (struct task){.work = WORK_QUORUM, .kind = rows[i].kind, .size = 5});
+        const struct quantity over = {.task = task};
+        const struct quantity under = {.task = task, .value = 1};
+        struct row *row = add_row(plan, "", over, under);
+
+        NAME(row, "%s", rows[i].name);
+        FIGURE(row, "%s", rows[i].figure);
+        row->must = rows[i].must;
+        row->aim = rows[i].aim;
+    }
+}
+
 static const char *const rival_names[] = {[REDISSON] = "Redisson's", [REDIS_PY] = "redis-py's"};
 
 /* The same work by another library: how much longer it takes, or how much less it does. */
@@ -223,6 +251,7 @@ void plan_make(struct plan *plan)
     for (size_t i = 0; i < KIND_COUNT; i++)
         add_rate(plan, kinds[i].name);
     add_renewal(plan);
+    add_redlocks(plan);
     add_rivals(plan);
 }
 

@@ -13,7 +13,7 @@ enum { WARM_UP_MS = 500 };
 
 work_function *const works[WORK_COUNT] = {
     [WORK_PAIR] = work_pair, [WORK_RATE] = work_rate,     [WORK_HANDOVER] = work_handover,
-    [WORK_PASS] = work_pass, [WORK_UPKEEP] = work_upkeep,
+    [WORK_PASS] = work_pass, [WORK_UPKEEP] = work_upkeep, [WORK_QUORUM] = work_quorum,
 };
 
 struct progress {

@@ -20,8 +20,7 @@ enum { START_MS = 10000, POLL_MS = 1000, REDISSON_WATCHDOG_MS = 30000 };
 
 /* ---- the server ----------------------------------------------------------------------------- */
 
-/* One that was free a moment ago; 0: none. */
-static int free_port(void)
+int stage_free_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     socklen_t len = sizeof address;
@@ -63,7 +62,7 @@ static lk_status start_server(struct stage *stage, struct lk_error *err)
         return status;
     }
     (void)snprintf(path, sizeof path, "%s/s", stage->dir);
-    (void)snprintf(port, sizeof port, "%d", free_port());
+    (void)snprintf(port, sizeof port, "%d", stage_free_port());
     (void)snprintf(stage->url, sizeof stage->url, "unix://%s", path);
     (void)snprintf(stage->tcp_url, sizeof stage->tcp_url, "redis://127.0.0.1:%s", port);
     stage->server =

@@ -14,7 +14,7 @@
 typedef lk_status work_function(struct stage *stage, const struct task *task, double *out_values,
                                 struct lk_error *err);
 
-work_function work_pair, work_pass;                  /* lockkit's own, in a child of ours */
+work_function work_pair, work_pass, work_quorum;     /* lockkit's own, in a child of ours */
 work_function work_rate, work_handover, work_upkeep; /* by players */
 
 extern work_function *const works[WORK_COUNT];

@@ -31,6 +31,7 @@ import org.redisson.config.Config;
 
 public final class RedissonPeer {
     private static final TimeUnit MS = TimeUnit.MILLISECONDS;
+    private static final String CLUSTER = "redis+cluster://";
     private static final long NONE = -1;
     private static final long LONG_MS = 600_000;
     private static final long PAUSE_MS = 2; // outside, so that others get their turn
@@ -85,7 +86,12 @@ public final class RedissonPeer {
         Config config = new Config();
 
         config.setLockWatchdogTimeout(watchdogMs);
-        config.useSingleServer().setAddress(address).setConnectionMinimumIdleSize(2);
+        if (address.startsWith(CLUSTER)) {
+            for (String node : address.substring(CLUSTER.length()).split(","))
+                config.useClusterServers().addNodeAddress("redis://" + node);
+        } else {
+            config.useSingleServer().setAddress(address).setConnectionMinimumIdleSize(2);
+        }
         redisson = Redisson.create(config);
     }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TESTS_MAX = 128 };
+enum { TESTS_MAX = 128, WORDS_MAX = 16 };
 
 /* A check of one kind, as cmocka sees it. */
 struct test {
@@ -20,6 +20,8 @@ struct test {
 static struct {
     const struct arena *plan;
     struct lks_server *server;
+    struct lkt *cluster; /* behind the server, which is nothing but its URL then; or NULL */
+    struct lks_server *nodes[ARENA_NODES_MAX];
     struct peer *lockkit, *rival;
     struct test tests[TESTS_MAX];
     struct CMUnitTest units[TESTS_MAX];
@@ -35,6 +37,21 @@ static const char *path_of(char path[256], const char *name)
 
     (void)snprintf(path, 256, "%s/%s", dir ? dir : "build/interop", name);
     return path;
+}
+
+/* A program that is told the redlock's servers after its other words. */
+static struct peer *start_with_nodes(const char *const *words, bool is_tcp, const char *log)
+{
+    const char *argv[WORDS_MAX + ARENA_NODES_MAX + 1] = {NULL};
+    size_t count = 0;
+
+    for (; words[count]; count++) {
+        assert_true(count < WORDS_MAX);
+        argv[count] = words[count];
+    }
+    for (size_t i = 0; i < arena.plan->nodes; i++)
+        argv[count + i] = is_tcp ? arena.nodes[i]->tcp_url : arena.nodes[i]->url;
+    return peer_start(argv, log);
 }
 
 struct peer *arena_start_redisson(const struct lks_server *server)
@@ -61,6 +78,42 @@ struct peer *arena_start_redis_py(const struct lks_server *server)
                       path_of(log, "redis-py.log"));
 }
 
+static struct peer *start_node_redlock(const struct lks_server *server, const char *library)
+{
+    char modules[256], modules_option[300], log[256];
+
+    (void)snprintf(modules_option, sizeof modules_option, "NODE_PATH=%s",
+                   path_of(modules, "node/node_modules"));
+    return start_with_nodes((const char *const[]){"env", modules_option, "node",
+                                                  "lockkit/interop/node_redlock_peer.js", library,
+                                                  server->tcp_url, NULL},
+                            true, path_of(log, "node-redlock.log"));
+}
+
+struct peer *arena_start_node_redlock(const struct lks_server *server)
+{
+    return start_node_redlock(server, "redlock");
+}
+
+struct peer *arena_start_node_redlock_4(const struct lks_server *server)
+{
+    return start_node_redlock(server, "redlock-4");
+}
+
+struct peer *arena_start_redsync(const struct lks_server *server)
+{
+    char program[256], log[256];
+
+    return start_with_nodes(
+        (const char *const[]){path_of(program, "redsync_peer"), server->tcp_url, NULL}, true,
+        path_of(log, "redsync.log"));
+}
+
+struct peer *arena_start_rival(const struct lks_server *server)
+{
+    return arena.plan->start_rival(server);
+}
+
 struct peer *arena_start_lockkit(const struct lks_server *server, unsigned poll_ms)
 {
     char self[256] = "", program[300], poll[16], log[256];
@@ -70,8 +123,8 @@ struct peer *arena_start_lockkit(const struct lks_server *server, unsigned poll_
     *strrchr(self, '/') = '\0';
     (void)snprintf(program, sizeof program, "%s/lockkit_peer", self);
     (void)snprintf(poll, sizeof poll, "%u", poll_ms);
-    return peer_start((const char *const[]){program, server->url, poll, NULL},
-                      path_of(log, "lockkit.log"));
+    return start_with_nodes((const char *const[]){program, server->url, poll, NULL}, false,
+                            path_of(log, "lockkit.log"));
 }
 
 /* ---- checks as tests ----------------------------------------------------------------------- */
@@ -80,20 +133,33 @@ static void duel_once(const struct test *test, bool is_lockkit_first)
 {
     static unsigned serial;
     struct duel duel = {.server = arena.server,
+                        .cluster = arena.cluster,
+                        .nodes = arena.nodes,
+                        .node_count = arena.plan->nodes,
                         .kind = test->kind,
                         .wanted = test->kind,
                         .a = is_lockkit_first ? arena.lockkit : arena.rival,
                         .b = is_lockkit_first ? arena.rival : arena.lockkit,
                         .is_lockkit_first = is_lockkit_first};
 
-    (void)snprintf(duel.key, sizeof duel.key, "duel-%u", serial++);
+    (void)snprintf(duel.key, sizeof duel.key, arena.cluster ? "{duel-%u}" : "duel-%u", serial++);
     test->check->run(&duel);
+}
+
+/* A check that failed may have left some dead or standing still. */
+static void revive_nodes(void)
+{
+    for (size_t i = 0; i < arena.plan->nodes; i++) {
+        if (arena.nodes[i]->pid == 0) lks_server_restart(arena.nodes[i]);
+        lks_server_resume(arena.nodes[i]);
+    }
 }
 
 static void run_check(void **state)
 {
     const struct test *test = *state;
 
+    revive_nodes();
     if (matrix_begin(test->kind, test->check->what)) {
         peer_change_threads(arena.lockkit);
         peer_change_threads(arena.rival);
@@ -127,10 +193,35 @@ static void add_tests(const struct check *check)
     }
 }
 
+static struct lks_server *start_cluster(void)
+{
+    struct lks_server *server = calloc(1, sizeof *server);
+
+    assert_non_null(server);
+    arena.cluster = lkt_start(&(struct lkt_options){.is_cluster = true});
+    (void)snprintf(server->url, sizeof server->url, "%s", arena.cluster->url);
+    (void)snprintf(server->tcp_url, sizeof server->tcp_url, "%s", arena.cluster->url);
+    return server;
+}
+
+static void stop_server(void)
+{
+    if (!arena.cluster) {
+        lks_server_stop(arena.server);
+        return;
+    }
+    lk_client_close(arena.server->raw);
+    free(arena.server);
+    lkt_stop(arena.cluster);
+}
+
 static int open_arena(void **state)
 {
     (void)state;
-    arena.server = lks_server_start(&(struct lks_server_options){.is_tcp = true});
+    const struct lks_server_options options = {.is_tcp = true};
+    arena.server = arena.plan->is_cluster ? start_cluster() : lks_server_start(&options);
+    for (size_t i = 0; i < arena.plan->nodes; i++)
+        arena.nodes[i] = lks_server_start(&options);
     arena.lockkit = arena_start_lockkit(arena.server, NO_POLL_MS);
     arena.rival = arena.plan->start_rival(arena.server);
     return 0;
@@ -138,12 +229,12 @@ static int open_arena(void **state)
 
 static bool write_rows(void)
 {
-    char name[64], path[256], rival[64];
+    char name[64], path[256], rival[64] = "";
 
     (void)snprintf(name, sizeof name, "%s.rows", arena.plan->name);
     (void)snprintf(rival, sizeof rival, "%s", peer_version(arena.rival));
-    char *dash = strrchr(rival, '-');
-    if (dash) *dash = ' ';
+    size_t name_len = peer_name_len(arena.rival);
+    if (name_len < sizeof rival - 1) rival[name_len] = ' ';
     return matrix_write(path_of(path, name), rival);
 }
 
@@ -154,7 +245,9 @@ static int close_arena(void **state)
     (void)state;
     peer_stop(arena.rival);
     peer_stop(arena.lockkit);
-    lks_server_stop(arena.server);
+    for (size_t i = 0; i < arena.plan->nodes; i++)
+        lks_server_stop(arena.nodes[i]);
+    stop_server();
     return is_written ? 0 : -1;
 }
 

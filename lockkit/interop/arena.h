@@ -1,6 +1,7 @@
 /*
- * Where lockkit and a rival (Redisson, redis-py) contend: a private server, a process each, a table
- * of checks, and what came of them as rows of the compatibility matrix.
+ * Where lockkit and a rival (Redisson, redis-py, node-redlock, redsync) contend: a private server,
+ * some more for a redlock, a process each, a table of checks, and what came of them as rows of the
+ * compatibility matrix.
  */
 #ifndef LOCKKIT_INTEROP_ARENA_H
 #define LOCKKIT_INTEROP_ARENA_H
@@ -16,6 +17,8 @@ struct check {
 
 struct arena {
     const char *name; /* of the file of rows */
+    size_t nodes;     /* servers of a redlock, besides the one of all else */
+    bool is_cluster;  /* the one is a cluster; keys are {duel-N} */
     struct peer *(*start_rival)(const struct lks_server *server);
     const struct check *checks;
     size_t count;
@@ -27,10 +30,16 @@ int arena_run(const struct arena *plan);
 /* Rivals. What they have to say goes to build/interop/NAME.log. */
 struct peer *arena_start_redisson(const struct lks_server *server);
 struct peer *arena_start_redis_py(const struct lks_server *server);
+/* These know the redlock's servers too. */
+struct peer *arena_start_node_redlock(const struct lks_server *server);
+struct peer *arena_start_node_redlock_4(const struct lks_server *server);
+struct peer *arena_start_redsync(const struct lks_server *server);
+/* One more of the plan's. Stop it. */
+struct peer *arena_start_rival(const struct lks_server *server);
 /* One more lockkit, which asks at least every poll_ms; the duels' own one asks so seldom that
    whatever comes soon came by a message. Stop it. */
 struct peer *arena_start_lockkit(const struct lks_server *server, unsigned poll_ms);
 
-enum { REDISSON_WATCHDOG_MS = 1500, NO_POLL_MS = 20000 };
+enum { REDISSON_WATCHDOG_MS = 1500, NO_POLL_MS = 20000, ARENA_NODES_MAX = 5 };
 
 #endif

@@ -69,10 +69,12 @@ struct answer duel_lock(const struct duel *duel, struct peer *peer, unsigned thr
                      duel->key);
 }
 
-/* Redisson renews what has no lease, by its watchdog. */
+/* Redisson renews what has no lease, by its watchdog; its locks are no strings. */
 static const char *renewal_options(const struct duel *duel, const struct peer *peer)
 {
-    return peer == duel_rival(duel) ? "" : "lease=1500 renewed=1";
+    bool is_string = strcmp(duel->kind, "mutex") == 0 || strcmp(duel->kind, "redlock") == 0;
+
+    return peer == duel_rival(duel) && !is_string ? "" : "lease=1500 renewed=1";
 }
 
 void duel_lock_renewed(const struct duel *duel, struct peer *peer, unsigned thread)
@@ -116,12 +118,35 @@ long long duel_ttl_ms(const struct duel *duel)
     return LKS_INTEGER(duel->server, "PTTL", duel->key);
 }
 
+struct lks_server *duel_owner(const struct duel *duel)
+{
+    if (!duel->cluster) return duel->server;
+    int slot = (int)strtol(lkt_tell(duel->cluster, "slot %s", duel->key), NULL, 10);
+    return lkt_server(duel->cluster, lkt_tell(duel->cluster, "primary %d", slot));
+}
+
+/* Of the server that has the key: asked for the key, the client learns where its slot is now. */
+static lk_reply *ask_owner(const struct duel *duel, const struct lk_command *command)
+{
+    lk_reply *reply = NULL;
+
+    LKS_DO(duel->server, "EXISTS", duel->key);
+    lk_session *session = lk_session_open(duel->server->raw, duel->key, 0, NULL);
+    assert_non_null(session);
+    assert_int_equal(lk_session_call(session, command, 1, 0, &reply, NULL), LK_OK);
+    lk_session_close(session);
+    return reply;
+}
+
 size_t duel_channels(const struct duel *duel)
 {
     char pattern[80];
 
     (void)snprintf(pattern, sizeof pattern, "*%s*", duel->key);
-    lk_reply *reply = LKS_ASK(duel->server, "PUBSUB", "CHANNELS", pattern);
+    const struct lk_bytes words[] = {LK_BYTES("PUBSUB"),
+                                     lk_bytes_of(duel->cluster ? "SHARDCHANNELS" : "CHANNELS"),
+                                     lk_bytes_of(pattern)};
+    lk_reply *reply = ask_owner(duel, &(struct lk_command){words, 3});
     size_t count = lk_reply_count(reply);
     lk_reply_free(reply);
     return count;
@@ -129,7 +154,7 @@ size_t duel_channels(const struct duel *duel)
 
 void duel_await_sleeper(const struct duel *duel)
 {
-    static const char *const silent[] = {"spin", "mutex", "multi"};
+    static const char *const silent[] = {"spin", "mutex", "multi", "redlock"};
     bool is_silent = false;
 
     for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++)
@@ -152,8 +177,9 @@ void contest_add(struct contest *contest, struct peer *peer, unsigned thread, co
 
 static void send_all(struct contest *contest, const struct duel *duel, int ms)
 {
-    const char *enter = LKS_TEXT(duel->server, "SCRIPT", "LOAD", enter_script);
-    const char *leave = LKS_TEXT(duel->server, "SCRIPT", "LOAD", leave_script);
+    struct lks_server *owner = duel_owner(duel);
+    const char *enter = LKS_TEXT(owner, "SCRIPT", "LOAD", enter_script);
+    const char *leave = LKS_TEXT(owner, "SCRIPT", "LOAD", leave_script);
 
     for (size_t i = 0; i < contest->count; i++) {
         contest->fighters[i].id = peer_send(
@@ -187,6 +213,25 @@ static unsigned turns(const struct duel *duel)
                         lk_reply_bytes(lk_reply_at(sides, i)).data) != 0;
     }
     lk_reply_free(sides);
+    return count;
+}
+
+/* The sides call themselves as in their versions. */
+unsigned contest_turns_of(const struct duel *duel, const struct peer *peer)
+{
+    char log[96];
+    unsigned count = 0;
+
+    (void)snprintf(log, sizeof log, "%s:turns", duel->key);
+    lk_reply *sides = LKS_ASK(duel->server, "LRANGE", log, "0", "-1");
+    for (size_t i = 0; i < lk_reply_count(sides); i++) {
+        struct lk_bytes side = lk_reply_bytes(lk_reply_at(sides, i));
+
+        count +=
+            side.len == peer_name_len(peer) && memcmp(side.data, peer_version(peer), side.len) == 0;
+    }
+    lk_reply_free(sides);
+    print_message("# %s was inside %u times\n", peer_version(peer), count);
     return count;
 }
 
@@ -300,7 +345,7 @@ void duel_killed_holder(struct duel *duel)
 {
     struct duel next = duel_of(duel, duel->wanted);
     struct peer *victim = duel->is_lockkit_first ? arena_start_lockkit(duel->server, NO_POLL_MS)
-                                                 : arena_start_redisson(duel->server);
+                                                 : arena_start_rival(duel->server);
 
     (void)peer_must(victim, "ok", "1 lock %s %s wait=0 %s", duel->kind, duel->key,
                     renewal_options(duel, duel->a));

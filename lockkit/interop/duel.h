@@ -6,12 +6,16 @@
 #define LOCKKIT_INTEROP_DUEL_H
 
 #include "../itest/lk_support.h"
+#include "../itest/lk_topology.h"
 #include "matrix.h"
 #include "peer.h"
 
 /* One run of a check. */
 struct duel {
     struct lks_server *server;
+    struct lkt *cluster;             /* behind the server, or NULL */
+    struct lks_server *const *nodes; /* of a redlock */
+    size_t node_count;
     const char *kind;   /* that requests are made of */
     const char *wanted; /* what b asks for in the checks below; the same kind unless set */
     struct peer *a, *b; /* lockkit and the rival, or the reverse; borrowed */
@@ -49,6 +53,8 @@ long long duel_ttl_ms(const struct duel *duel);
 /* Wait until somebody has subscribed to a channel of the key and has had time to fall asleep. For a
    kind without messages, or without a key of its own: only the time. */
 void duel_await_sleeper(const struct duel *duel);
+/* In a cluster: the master that has the key. Else the server. */
+struct lks_server *duel_owner(const struct duel *duel);
 /* How many channels of the key have subscribers. */
 size_t duel_channels(const struct duel *duel);
 
@@ -67,6 +73,8 @@ struct contest {
 void contest_add(struct contest *contest, struct peer *peer, unsigned thread, const char *kind);
 /* Let them run for a second, or a few; nobody may see a fault, and the sides must take turns. */
 void contest_run(struct contest *contest, const struct duel *duel);
+/* How often a side was inside, of all contests of the duel. */
+unsigned contest_turns_of(const struct duel *duel, const struct peer *peer);
 
 /* ---- wake-ups ------------------------------------------------------------------------------ */
 

@@ -16,7 +16,7 @@ static bool is_ok(const struct outcome *out)
 }
 
 /* Take it and give it back as often as it goes; the value is how often. */
-static void bench(struct objects **objects, lk_client *client, const struct deed *deed,
+static void bench(struct objects **objects, const struct servers *servers, const struct deed *deed,
                   struct outcome *out)
 {
     struct deed take = {"lock", deed->kind, deed->key, {"wait=30000", "lease=30000"}};
@@ -27,18 +27,18 @@ static void bench(struct objects **objects, lk_client *client, const struct deed
         char id[sizeof out->value + 3];
         struct deed give = {"unlock", deed->kind, deed->key, {id}};
 
-        objects_do(objects, client, &take, out);
+        objects_do(objects, servers, &take, out);
         if (!is_ok(out)) return;
         (void)snprintf(id, sizeof id, "id=%s", out->value);
-        objects_do(objects, client, &give, out);
+        objects_do(objects, servers, &give, out);
         if (!is_ok(out)) return;
     }
     outcome_number(out, turns);
 }
 
 /* Do it with each of KEY:0, KEY:1... */
-static void do_each(struct objects **objects, lk_client *client, const struct deed *deed,
-                    const char *verb, struct outcome *out)
+static void do_each(struct objects **objects, const struct servers *servers,
+                    const struct deed *deed, const char *verb, struct outcome *out)
 {
     struct deed one = *deed;
     char key[KEY_ROOM];
@@ -48,19 +48,19 @@ static void do_each(struct objects **objects, lk_client *client, const struct de
     out->result = "ok";
     for (int64_t i = 0; i < deed_number(deed, "n", 1) && is_ok(out); i++) {
         (void)snprintf(key, sizeof key, "%s:%" PRId64, deed->key, i);
-        objects_do(objects, client, &one, out);
+        objects_do(objects, servers, &one, out);
     }
 }
 
-bool many_do(struct objects **objects, lk_client *client, const struct deed *deed,
+bool many_do(struct objects **objects, const struct servers *servers, const struct deed *deed,
              struct outcome *out)
 {
     bool is_hold = strcmp(deed->verb, "hold") == 0;
 
     if (strcmp(deed->verb, "bench") == 0) {
-        bench(objects, client, deed, out);
+        bench(objects, servers, deed, out);
     } else if (is_hold || strcmp(deed->verb, "drop") == 0) {
-        do_each(objects, client, deed, is_hold ? "lock" : "unlock", out);
+        do_each(objects, servers, deed, is_hold ? "lock" : "unlock", out);
     } else {
         return false;
     }

@@ -13,6 +13,7 @@
 
 enum {
     PAUSE_US = 2000, /* outside, so that others get their turn */
+    RETRY_MS = 10,   /* of a redlock: it has no messages, like the others of its kind */
     MEMBERS_MAX = 8,
     LINE_ROOM = 256,
 };
@@ -38,7 +39,7 @@ struct objects {
 struct kind {
     const char *name;
     const char *family; /* kinds of one family share an object */
-    void *(*make)(lk_client *client, const char *key, struct lk_error *err);
+    void *(*make)(const struct servers *servers, const char *key, struct lk_error *err);
     void (*use)(const struct object *object, const struct deed *deed, struct outcome *out);
 };
 
@@ -100,8 +101,9 @@ static void take_lock(lk_lock *lock, const struct deed *deed, struct outcome *ou
     options.is_renewed = options.lease_ms == 0 || deed_number(deed, "renewed", 0) > 0;
     lk_status status = lk_lock_acquire(lock, &options, &err);
     outcome_status(out, status, &err);
-    if (status == LK_OK && lk_lock_fence(lock) > 0)
-        outcome_number(out, (int64_t)lk_lock_fence(lock));
+    if (status != LK_OK) return;
+    if (strcmp(deed->kind, "redlock") == 0) outcome_number(out, lk_lock_remaining_ms(lock));
+    if (lk_lock_fence(lock) > 0) outcome_number(out, (int64_t)lk_lock_fence(lock));
 }
 
 static void release_lock(lk_lock *lock, const struct deed *deed, struct outcome *out)
@@ -153,7 +155,7 @@ static void do_lock(lk_lock *lock, const struct deed *deed, struct outcome *out)
 }
 
 /* The members live as long as the program. */
-static void *make_multi(lk_client *client, const char *key, struct lk_error *err)
+static void *make_multi(const struct servers *servers, const char *key, struct lk_error *err)
 {
     lk_lock *members[MEMBERS_MAX] = {NULL};
     size_t count = 0;
@@ -162,7 +164,7 @@ static void *make_multi(lk_client *client, const char *key, struct lk_error *err
 
     (void)snprintf(keys, sizeof keys, "%s", key);
     for (const char *name = NULL; count < MEMBERS_MAX && (name = strtok_r(rest, ",", &rest));) {
-        members[count] = lk_reentrant_new(client, name, err);
+        members[count] = lk_reentrant_new(servers->first, name, err);
         if (!members[count++]) return NULL;
     }
     return lk_multi_new(members, count, NULL, err);
@@ -171,20 +173,22 @@ static void *make_multi(lk_client *client, const char *key, struct lk_error *err
 /* ---- objects ------------------------------------------------------------------------------- */
 
 #define MAKER(type, ...)                                                                           \
-    static void *make_##type(lk_client *client, const char *key, struct lk_error *err)             \
+    static void *make_##type(const struct servers *servers, const char *key, struct lk_error *err) \
     {                                                                                              \
         return lk_##type##_new(__VA_ARGS__);                                                       \
     }
-MAKER(reentrant, client, key, err)
-MAKER(non_reentrant, client, key, err)
-MAKER(spin, client, key, err)
-MAKER(fenced, client, key, err)
-MAKER(mutex, client, key, err)
-MAKER(fair, client, key, NULL, err)
-MAKER(rwlock, client, key, err)
-MAKER(semaphore, client, key, err)
-MAKER(permits, client, key, err)
-MAKER(latch, client, key, err)
+MAKER(reentrant, servers->first, key, err)
+MAKER(non_reentrant, servers->first, key, err)
+MAKER(spin, servers->first, key, err)
+MAKER(fenced, servers->first, key, err)
+MAKER(mutex, servers->first, key, err)
+MAKER(fair, servers->first, key, NULL, err)
+MAKER(rwlock, servers->first, key, err)
+MAKER(semaphore, servers->first, key, err)
+MAKER(permits, servers->first, key, err)
+MAKER(latch, servers->first, key, err)
+MAKER(redlock, servers->nodes, servers->node_count, key,
+      &(struct lk_redlock_options){.retry_ms = RETRY_MS}, err)
 
 #define USER(name, use, thing)                                                                     \
     static void use_##name(const struct object *object, const struct deed *deed,                   \
@@ -205,6 +209,7 @@ static const struct kind kinds[] = {
     {"spin", "spin", make_spin, use_lock},
     {"fenced", "fenced", make_fenced, use_lock},
     {"mutex", "mutex", make_mutex, use_lock},
+    {"redlock", "redlock", make_redlock, use_lock},
     {"fair", "fair", make_fair, use_lock},
     {"multi", "multi", make_multi, use_lock},
     {"read", "rwlock", make_rwlock, use_read},
@@ -221,27 +226,27 @@ static const struct kind *kind_named(const char *name)
     return NULL;
 }
 
-static struct object *object_new(lk_client *client, const struct kind *kind, const char *key,
-                                 struct lk_error *err)
+static struct object *object_new(const struct servers *servers, const struct kind *kind,
+                                 const char *key, struct lk_error *err)
 {
     struct object *object = calloc(1, sizeof *object);
 
     if (!object) return NULL;
     object->family = kind->family;
     object->key = strdup(key);
-    object->any = kind->make(client, key, err);
+    object->any = kind->make(servers, key, err);
     if (object->key && object->any) return object;
     free(object->key);
     free(object);
     return NULL;
 }
 
-static struct object *object_of(struct objects *objects, lk_client *client, const struct kind *kind,
-                                const char *key, struct lk_error *err)
+static struct object *object_of(struct objects *objects, const struct servers *servers,
+                                const struct kind *kind, const char *key, struct lk_error *err)
 {
     for (struct object *object = objects->first; object; object = object->next)
         if (object->family == kind->family && strcmp(object->key, key) == 0) return object;
-    struct object *object = object_new(client, kind, key, err);
+    struct object *object = object_new(servers, kind, key, err);
     if (!object) return NULL;
     object->next = objects->first;
     objects->first = object;
@@ -251,7 +256,7 @@ static struct object *object_of(struct objects *objects, lk_client *client, cons
 /* ---- contention ---------------------------------------------------------------------------- */
 
 /* Run a script of the test's; its number. */
-static long long call(lk_client *client, const struct deed *deed, const char *script)
+static long long call(const struct servers *servers, const struct deed *deed, const char *script)
 {
     const struct lk_bytes args[] = {
         LK_BYTES("EVALSHA"),     lk_bytes_of(deed_text(deed, script, "")),
@@ -260,15 +265,15 @@ static long long call(lk_client *client, const struct deed *deed, const char *sc
     const struct lk_command command = {.args = args, .count = sizeof args / sizeof args[0]};
     lk_reply *reply = NULL;
 
-    if (lk_client_call(client, &command, 1, 0, &reply, NULL) != LK_OK) return 1;
+    if (lk_client_call(servers->first, &command, 1, 0, &reply, NULL) != LK_OK) return 1;
     long long number = lk_reply_integer(reply, 1);
     lk_reply_free(reply);
     return number;
 }
 
 /* Take it, look around inside, give it back; the value is how often the look found a fault. */
-static void contend(struct objects **objects, lk_client *client, const struct deed *deed,
-                    struct outcome *out)
+static void contend(struct objects **objects, const struct servers *servers,
+                    const struct deed *deed, struct outcome *out)
 {
     struct deed take = {"lock", deed->kind, deed->key, {"wait=30000", "lease=30000"}};
     int64_t until_ns = now_ns() + deed_number(deed, "ms", 0) * 1000000;
@@ -278,19 +283,19 @@ static void contend(struct objects **objects, lk_client *client, const struct de
         char id[sizeof out->value + 3];
         struct deed give = {"unlock", deed->kind, deed->key, {id}};
 
-        objects_do(objects, client, &take, out);
+        objects_do(objects, servers, &take, out);
         if (strcmp(out->result, "ok") != 0) return;
         (void)snprintf(id, sizeof id, "id=%s", out->value);
-        faults += call(client, deed, "enter");
-        faults += call(client, deed, "leave");
-        objects_do(objects, client, &give, out);
+        faults += call(servers, deed, "enter");
+        faults += call(servers, deed, "leave");
+        objects_do(objects, servers, &give, out);
         if (strcmp(out->result, "ok") != 0) return;
         (void)usleep(PAUSE_US);
     } while (now_ns() < until_ns);
     outcome_number(out, faults);
 }
 
-void objects_do(struct objects **objects, lk_client *client, const struct deed *deed,
+void objects_do(struct objects **objects, const struct servers *servers, const struct deed *deed,
                 struct outcome *out)
 {
     struct lk_error err = {0};
@@ -303,12 +308,12 @@ void objects_do(struct objects **objects, lk_client *client, const struct deed *
         return;
     }
     if (strcmp(deed->verb, "contend") == 0) {
-        contend(objects, client, deed, out);
+        contend(objects, servers, deed, out);
         return;
     }
-    if (many_do(objects, client, deed, out)) return;
+    if (many_do(objects, servers, deed, out)) return;
     const struct kind *kind = kind_named(deed->kind);
-    struct object *object = kind ? object_of(*objects, client, kind, deed->key, &err) : NULL;
+    struct object *object = kind ? object_of(*objects, servers, kind, deed->key, &err) : NULL;
     if (object) {
         kind->use(object, deed, out);
     } else {

@@ -1,5 +1,6 @@
 /*
- * lockkit behind the line protocol of peer.h: `lockkit_peer URL POLL_MS`.
+ * lockkit behind the line protocol of peer.h: `lockkit_peer URL POLL_MS [URL...]`. Kind "redlock" is
+ * over the servers of the further URLs, all else on the first.
  *
  * Threads: the main one reads; each thread number of the protocol is one of ours. The program ends
  * with its standard input, at once: what it holds is left to the leases, as with the other peers.
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINE_ROOM = 1024, OWNERS_MAX = 4096 };
+enum { LINE_ROOM = 1024, OWNERS_MAX = 4096, NODES_MAX = 15 };
 
 struct request {
     char line[LINE_ROOM]; /* the words below are in it */
@@ -22,8 +23,8 @@ struct request {
 };
 
 struct owner {
-    lk_client *client;     /* borrowed */
-    pthread_mutex_t mutex; /* guards first, last */
+    const struct servers *servers; /* borrowed */
+    pthread_mutex_t mutex;         /* guards first, last */
     pthread_cond_t came;
     struct request *first, *last; /* owned */
 };
@@ -49,7 +50,7 @@ static void *owner_main(void *arg)
         struct outcome outcome = {.result = "error", .value = "-"};
         int64_t began = now_ns();
 
-        objects_do(&objects, owner->client, &request->deed, &outcome);
+        objects_do(&objects, owner->servers, &request->deed, &outcome);
         for (char *blank = NULL; (blank = strchr(outcome.value, ' '));)
             *blank = '_';
         (void)printf("%s %s %s %lld %lld\n", request->id, outcome.result, outcome.value,
@@ -76,7 +77,7 @@ static bool parse(struct request *request)
     return true;
 }
 
-static struct owner *owner_of(const char *thread, lk_client *client)
+static struct owner *owner_of(const char *thread, const struct servers *servers)
 {
     static struct owner *owners[OWNERS_MAX];
     unsigned long number = strtoul(thread, NULL, 10);
@@ -86,7 +87,7 @@ static struct owner *owner_of(const char *thread, lk_client *client)
     if (owners[number]) return owners[number];
     struct owner *owner = calloc(1, sizeof *owner);
     if (!owner) return NULL;
-    owner->client = client;
+    owner->servers = servers;
     (void)pthread_mutex_init(&owner->mutex, NULL);
     (void)pthread_cond_init(&owner->came, NULL);
     if (pthread_create(&id, NULL, owner_main, owner) != 0) {
@@ -111,7 +112,7 @@ static void hand_over(struct owner *owner, struct request *request)
     (void)pthread_mutex_unlock(&owner->mutex);
 }
 
-static bool serve_line(lk_client *client)
+static bool serve_line(const struct servers *servers)
 {
     struct request *request = calloc(1, sizeof *request);
 
@@ -119,7 +120,7 @@ static bool serve_line(lk_client *client)
         free(request);
         return false;
     }
-    struct owner *owner = parse(request) ? owner_of(request->thread, client) : NULL;
+    struct owner *owner = parse(request) ? owner_of(request->thread, servers) : NULL;
     if (!owner) {
         (void)fputs("lockkit_peer: not a request\n", stderr);
         free(request);
@@ -129,22 +130,33 @@ static bool serve_line(lk_client *client)
     return true;
 }
 
-int main(int argc, char **argv)
+static lk_client *open_client(const char *url, int64_t poll_ms, bool may_be_down)
 {
     struct lk_error err = {0};
-
-    if (argc != 3) {
-        (void)fputs("usage: lockkit_peer URL POLL_MS\n", stderr);
-        return 2;
-    }
     lk_client *client = lk_client_open(
         &(struct lk_client_options){
-            .url = argv[1], .pool_size = 32, .poll_ms = strtoll(argv[2], NULL, 10)},
+            .url = url, .pool_size = 32, .poll_ms = poll_ms, .may_be_down = may_be_down},
         &err);
-    if (!client) {
-        (void)fprintf(stderr, "lockkit_peer: %s\n", err.text);
-        return 1;
+
+    if (!client) (void)fprintf(stderr, "lockkit_peer: %s\n", err.text);
+    return client;
+}
+
+int main(int argc, char **argv)
+{
+    lk_client *nodes[NODES_MAX] = {NULL};
+    struct servers servers = {.nodes = nodes};
+
+    if (argc < 3 || argc > 3 + NODES_MAX) {
+        (void)fputs("usage: lockkit_peer URL POLL_MS [URL...]\n", stderr);
+        return 2;
     }
-    while (serve_line(client)) {}
+    servers.first = open_client(argv[1], strtoll(argv[2], NULL, 10), false);
+    if (!servers.first) return 1;
+    for (const char *const *url = (const char *const *)argv + 3; *url; url++) {
+        nodes[servers.node_count] = open_client(*url, 0, true);
+        if (!nodes[servers.node_count++]) return 1;
+    }
+    while (serve_line(&servers)) {}
     _exit(0); /* owners may be waiting for locks; nobody wants their answers any more */
 }

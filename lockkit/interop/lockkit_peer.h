@@ -14,6 +14,13 @@ enum {
     DEED_LONG_MS = 600000, /* a wait without limit */
 };
 
+/* The servers: one for all locks but a redlock, which is over the others. */
+struct servers {
+    lk_client *first;  /* borrowed */
+    lk_client **nodes; /* borrowed */
+    size_t node_count;
+};
+
 /* A request without its ID and thread. */
 struct deed {
     const char *verb, *kind, *key;         /* borrowed */
@@ -29,7 +36,7 @@ struct outcome {
 struct objects;
 
 /* Do it, on the owner's thread. */
-void objects_do(struct objects **objects, lk_client *client, const struct deed *deed,
+void objects_do(struct objects **objects, const struct servers *servers, const struct deed *deed,
                 struct outcome *out);
 
 /* An option's value, or otherwise. */
@@ -43,7 +50,7 @@ void outcome_status(struct outcome *out, lk_status status, const struct lk_error
 void outcome_error(struct outcome *out, const char *text);
 
 /* Verbs that are many steps; false when it is none of them. */
-bool many_do(struct objects **objects, lk_client *client, const struct deed *deed,
+bool many_do(struct objects **objects, const struct servers *servers, const struct deed *deed,
              struct outcome *out);
 
 /* What is no lock. */

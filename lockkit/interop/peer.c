@@ -105,6 +105,15 @@ const char *peer_version(const struct peer *peer)
     return peer->version;
 }
 
+size_t peer_name_len(const struct peer *peer)
+{
+    const char *dash = strchr(peer->version, '-');
+
+    while (dash && !(dash[1] >= '0' && dash[1] <= '9'))
+        dash = strchr(dash + 1, '-');
+    return dash ? (size_t)(dash - peer->version) : strlen(peer->version);
+}
+
 /* ---- answers ------------------------------------------------------------------------------- */
 
 static void keep_answer(struct peer *peer, const char *line)
@@ -158,7 +167,7 @@ struct answer peer_await(struct peer *peer, unsigned id, const char *result, int
     if (answer->id != id) fail_msg("%s: no answer to: %s", peer->version, request);
     struct answer taken = *answer;
     answer->id = 0;
-    if (strcmp(taken.result, result) != 0) {
+    if (result && strcmp(taken.result, result) != 0) {
         fail_msg("%s: %s: not %s but %s %s", peer->version, request, result, taken.result,
                  taken.value);
     }

@@ -58,7 +58,10 @@ class Owner(threading.Thread):
         return "ok", "-"
 
     def renew(self, key, options):
-        self.locks[key].extend(float(options["lease"]) / 1000, replace_ttl=True)
+        try:
+            self.locks[key].extend(float(options["lease"]) / 1000, replace_ttl=True)
+        except LockError:
+            return "lost", "-"
         return "ok", "-"
 
     def contend(self, key, options):

@@ -306,6 +306,7 @@ static bool is_right(enum lks_fault_kind kind, lk_status status)
     case LK_NOT_OWNER:
     case LK_LOST:
     case LK_DEADLOCK:
+    case LK_UNSYNCED:
     case LK_CANCELLED:
     case LK_INVALID:
     case LK_NO_MEMORY:

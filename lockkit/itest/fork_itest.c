@@ -66,7 +66,7 @@ static int try_client(const struct family *family)
 
     if (lk_client_eval(family->client, &family->eval, 0, &reply, NULL) != LK_INVALID) return 12;
     if (lk_client_call(family->client, &command, 1, 0, &reply, NULL) != LK_INVALID) return 13;
-    if (lk_session_open(family->client, 0, NULL)) return 14;
+    if (lk_session_open(family->client, NULL, 0, NULL)) return 14;
     if (lk_session_call(family->session, &command, 1, 0, &reply, NULL) != LK_INVALID) return 15;
     lk_client_pool_usage(family->client, &usage);
     return usage.open == 0 ? 0 : 16;
@@ -131,7 +131,7 @@ static int set_up(void **state)
     family->waited = lks_mutex(family->client, lks_key(server, "waited"));
     family->member = lks_mutex(family->client, lks_key(server, "member"));
     family->multi = lk_multi_new(&family->member, 1, NULL, NULL);
-    family->session = lk_session_open(family->client, 0, NULL);
+    family->session = lk_session_open(family->client, NULL, 0, NULL);
     family->script = lk_script_new(&(struct lk_script_source){.name = "x", .source = "return 1"});
     family->eval.script = family->script;
     assert_non_null(family->held);

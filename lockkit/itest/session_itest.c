@@ -48,7 +48,7 @@ static lk_status call(lk_session *session, lk_reply **last, const char *const *l
 static lk_session *open_or_fail(lk_client *client)
 {
     struct lk_error err = {0};
-    lk_session *session = lk_session_open(client, 1000, &err);
+    lk_session *session = lk_session_open(client, NULL, 1000, &err);
 
     if (!session) fail_msg("%s", err.text);
     return session;
@@ -188,7 +188,7 @@ static void a_session_takes_its_connection_out_of_the_pool(void **state)
     struct lk_error err = {0};
 
     (void)state;
-    assert_null(lk_session_open(client, 30, &err));
+    assert_null(lk_session_open(client, NULL, 30, &err));
     assert_int_equal(err.code, LK_BUSY);
     assert_non_null(strstr(err.text, "in use"));
     lk_session_close(session);
@@ -215,7 +215,7 @@ static void a_broken_connection_is_said_and_dropped(void **state)
     assert_int_equal(CALL(session, &reply, "PING"), LK_UNREACHABLE);
     lk_session_close(session);
     lks_server_restart(own);
-    LKS_EVENTUALLY((session = lk_session_open(client, 100, NULL)), 5000);
+    LKS_EVENTUALLY((session = lk_session_open(client, NULL, 100, NULL)), 5000);
     assert_int_equal(CALL(session, &reply, "EXISTS k"), LK_OK);
     assert_int_equal(lk_reply_integer(reply, -1), 0); /* nothing came late */
     lk_reply_free(reply);

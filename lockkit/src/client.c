@@ -1,9 +1,10 @@
 /*
- * Builds and tears down what one client needs: pool, wait hub, watchdog, and lockkit's own scripts.
- * The only file that starts threads: one reconnects, one listens, one renews. They take no signals.
+ * Builds and tears down what one client needs: topology with its pools, wait hub, watchdog, and
+ * lockkit's own scripts. The only file that starts threads: one per server reconnects, one listens,
+ * one renews, and one looks for other servers where there may be some. They take no signals.
  *
- * Mutexes, each guarding only its own module; none is ever taken while another is held:
- *   pool.c, waithub.c, watchdog.c, script.c
+ * Mutexes, each guarding only its own module; none is ever taken while another is held, but that of
+ * pool.c under that of topology.c:  topology.c, pool.c, waithub.c, watchdog.c, script.c
  */
 #include "client.h"
 
@@ -17,12 +18,15 @@
 
 #include "clock.h"
 #include "error.h"
+#include "names.h"
 #include "pid.h"
-#include "pool.h"
+#include "topology.h"
+#include "url.h"
 #include "waithub.h"
 #include "watchdog.h"
 
 enum { POOL_SIZE = 16, CONNECT_MS = 1000, COMMAND_MS = 1000, BACKOFF_MS = 1000, POLL_MS = 1000 };
+enum { SYNC_MS = 100, LOOK_AGAIN_MS = 100 };
 enum { SPAN_MAX_MS = 24 * 60 * 60 * 1000, POOL_SIZE_MAX = 10000, SCRIPTS_MAX = 64 };
 
 struct lk_client {
@@ -32,8 +36,8 @@ struct lk_client {
     _Atomic unsigned long owners; /* named so far */
     _Atomic unsigned long references;
     _Atomic bool is_closed;
-    struct lki_endpoint endpoint;
-    struct lki_pool *pool;         /* owned */
+    struct lki_url url;
+    struct lki_topology *topology; /* owned */
     struct lki_hub *hub;           /* owned */
     struct lki_watchdog *watchdog; /* owned */
     struct {
@@ -65,7 +69,7 @@ static lk_status take_options(lk_client *client, const struct lk_client_options 
     struct lk_client_options *own = &client->options;
     const char *url = options->url ? options->url : "redis://127.0.0.1:6379";
     const int64_t spans[] = {options->connect_ms, options->command_ms, options->backoff_ms,
-                             options->poll_ms};
+                             options->poll_ms, options->sync_ms};
 
     for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++) {
         if (spans[i] < 0 || spans[i] > SPAN_MAX_MS) {
@@ -82,36 +86,92 @@ static lk_status take_options(lk_client *client, const struct lk_client_options 
     own->command_ms = or_default(options->command_ms, COMMAND_MS);
     own->backoff_ms = or_default(options->backoff_ms, BACKOFF_MS);
     own->poll_ms = or_default(options->poll_ms, POLL_MS);
+    own->sync_ms = or_default(options->sync_ms, SYNC_MS);
     if (!own->on_event) own->on_event = ignore_event;
-    return lki_endpoint_parse(url, &client->endpoint, err);
+    if (own->sync_replicas > 0 && own->sync_ms >= own->command_ms) {
+        return LKI_FAIL(err, LK_INVALID, "sync_ms must be less than command_ms (%lld)",
+                        (long long)own->command_ms);
+    }
+    return lki_url_parse(url, &client->url, err);
+}
+
+/* The same script for a sharded cluster: it publishes by slot, where waiters then listen. */
+static lk_script *new_sharded(const struct lk_script_source *source)
+{
+    static const char verb[] = "'PUBLISH'";
+    static const char sharded[] = "'SPUBLISH'";
+    char *text = calloc(2, strlen(source->source) + 1); /* a verb grows by one in nine */
+    char *end = text;
+    const char *rest = source->source;
+
+    if (!text) return NULL;
+    for (const char *at = strstr(rest, verb); at; at = strstr(rest, verb)) {
+        end = stpcpy(mempcpy(end, rest, (size_t)(at - rest)), sharded);
+        rest = at + strlen(verb);
+    }
+    (void)stpcpy(end, rest);
+    lk_script *script = lk_script_new(
+        &(struct lk_script_source){.name = source->name,
+                                   .source = text,
+                                   .sha1 = rest == source->source ? source->sha1 : NULL});
+    free(text);
+    return script;
 }
 
 static lk_status prepare_scripts(lk_client *client, struct lk_error *err)
 {
     const struct lk_script_source *source = lki_script_all();
+    bool is_sharded = lki_topology_is_sharded(client->topology);
 
     for (size_t i = 0; source[i].name; i++) {
         assert(i < SCRIPTS_MAX);
         client->scripts[i].name = source[i].name;
-        client->scripts[i].script = lk_script_new(&source[i]);
+        client->scripts[i].script =
+            is_sharded ? new_sharded(&source[i]) : lk_script_new(&source[i]);
         if (!client->scripts[i].script) return LKI_FAIL(err, LK_NO_MEMORY, "a client");
     }
     return LK_OK;
+}
+
+/* Other servers, or other slots. No mutex held. */
+static void follow_topology(void *arg)
+{
+    const lk_client *client = arg;
+
+    lki_hub_look_again(client->hub);
+    lki_watchdog_look_again(client->watchdog);
+}
+
+static bool start_thread(pthread_t *out, void *(*body)(void *), void *arg)
+{
+    sigset_t all;
+    sigset_t before;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failure = pthread_create(out, NULL, body, arg);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failure == 0;
 }
 
 static lk_status build_parts(lk_client *client, struct lk_error *err)
 {
     const struct lk_client_options *own = &client->options;
 
-    client->pool = lki_pool_new(&(struct lki_pool_options){.endpoint = &client->endpoint,
-                                                           .size = own->pool_size,
-                                                           .connect_ms = own->connect_ms,
-                                                           .backoff_ms = own->backoff_ms,
-                                                           .on_event = own->on_event,
-                                                           .on_event_arg = own->on_event_arg},
-                                err);
-    if (!client->pool) return LK_NO_MEMORY;
-    client->hub = lki_hub_new(&(struct lki_hub_options){.endpoint = &client->endpoint,
+    client->topology =
+        lki_topology_new(&(struct lki_topology_options){.url = &client->url,
+                                                        .pool_size = own->pool_size,
+                                                        .connect_ms = own->connect_ms,
+                                                        .command_ms = own->command_ms,
+                                                        .backoff_ms = own->backoff_ms,
+                                                        .on_event = own->on_event,
+                                                        .on_event_arg = own->on_event_arg,
+                                                        .start_thread = start_thread,
+                                                        .on_change = follow_topology,
+                                                        .on_change_arg = client},
+                         err);
+    if (!client->topology) return LK_NO_MEMORY;
+    client->hub = lki_hub_new(&(struct lki_hub_options){.topology = client->topology,
                                                         .connect_ms = own->connect_ms,
                                                         .command_ms = own->command_ms,
                                                         .backoff_ms = own->backoff_ms,
@@ -121,7 +181,7 @@ static lk_status build_parts(lk_client *client, struct lk_error *err)
     if (!client->hub) return LK_NO_MEMORY;
     client->watchdog =
         lki_watchdog_new(&(struct lki_watchdog_options){.client = client,
-                                                        .endpoint = &client->endpoint,
+                                                        .topology = client->topology,
                                                         .connect_ms = own->connect_ms,
                                                         .command_ms = own->command_ms},
                          err);
@@ -133,28 +193,37 @@ static lk_status start_threads(lk_client *client, struct lk_error *err)
     const struct {
         void *(*main)(void *);
         void *arg;
-    } bodies[] = {{lki_pool_main, client->pool},
-                  {lki_hub_main, client->hub},
-                  {lki_watchdog_main, client->watchdog}};
-    sigset_t all;
-    sigset_t before;
-    int failure = 0;
+    } bodies[] = {{lki_hub_main, client->hub},
+                  {lki_watchdog_main, client->watchdog},
+                  {lki_topology_main, client->topology}};
+    size_t count = lki_topology_is_fixed(client->topology) ? 2 : 3;
 
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0] && failure == 0; i++) {
-        failure = pthread_create(&client->threads[i].id, NULL, bodies[i].main, bodies[i].arg);
-        client->threads[i].is_started = failure == 0;
+    for (size_t i = 0; i < count; i++) {
+        client->threads[i].is_started =
+            start_thread(&client->threads[i].id, bodies[i].main, bodies[i].arg);
+        if (!client->threads[i].is_started) return LKI_FAIL(err, LK_NO_MEMORY, "a thread");
     }
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failure == 0) return LK_OK;
-    return lki_fail(err, LK_NO_MEMORY, failure, __func__, "a thread");
+    return LK_OK;
+}
+
+/* A cluster must be there: how its servers publish is asked once, as all clients of a lock must agree. */
+static lk_status open_topology(lk_client *client, struct lk_error *err)
+{
+    bool may_be_down = client->options.may_be_down && !lki_topology_is_cluster(client->topology);
+    bool may_wait = lki_client_may_move(client) && !may_be_down; /* for a failover to end */
+    int64_t deadline = lki_clock_after_ms(client->options.connect_ms);
+    lk_status status = lki_topology_open(client->topology, err);
+
+    while (status == LK_UNREACHABLE && may_wait && lki_clock_left_ms(deadline) > LOOK_AGAIN_MS) {
+        lki_clock_sleep_ms(LOOK_AGAIN_MS);
+        status = lki_topology_open(client->topology, err);
+    }
+    return status == LK_UNREACHABLE && may_be_down ? LK_OK : status;
 }
 
 lk_client *lk_client_open(const struct lk_client_options *options, struct lk_error *err)
 {
     static const struct lk_client_options defaults = {0};
-    struct lki_redis *first = NULL;
     lk_client *client = calloc(1, sizeof *client);
 
     if (!client) {
@@ -165,13 +234,9 @@ lk_client *lk_client_open(const struct lk_client_options *options, struct lk_err
     client->references = 1;
     if (lki_uuid_make(client->uuid, err) != LK_OK) goto fail;
     if (take_options(client, options ? options : &defaults, err) != LK_OK) goto fail;
-    if (prepare_scripts(client, err) != LK_OK) goto fail;
     if (build_parts(client, err) != LK_OK) goto fail;
-    if (lki_pool_borrow(client->pool, lki_client_deadline(client, client->options.connect_ms),
-                        &first, err) != LK_OK) {
-        goto fail;
-    }
-    lki_pool_return(client->pool, first);
+    if (open_topology(client, err) != LK_OK) goto fail;
+    if (prepare_scripts(client, err) != LK_OK) goto fail;
     if (start_threads(client, err) != LK_OK) goto fail;
     return client;
 
@@ -185,10 +250,10 @@ static void client_free(lk_client *client)
 {
     lki_watchdog_free(client->watchdog);
     lki_hub_free(client->hub);
-    lki_pool_free(client->pool);
+    lki_topology_free(client->topology);
     for (size_t i = 0; i < SCRIPTS_MAX; i++)
         lk_script_free(client->scripts[i].script);
-    lki_endpoint_done(&client->endpoint);
+    lki_url_done(&client->url);
     free(client);
 }
 
@@ -198,17 +263,18 @@ void lk_client_close(lk_client *client)
     if (atomic_exchange(&client->is_closed, true)) return;
     if (client->watchdog) lki_watchdog_stop(client->watchdog);
     if (client->hub) lki_hub_stop(client->hub);
-    if (client->pool) lki_pool_stop(client->pool);
+    if (client->topology) lki_topology_stop(client->topology);
     for (size_t i = sizeof client->threads / sizeof client->threads[0]; i-- > 0;) {
         if (client->threads[i].is_started) (void)pthread_join(client->threads[i].id, NULL);
     }
+    if (client->topology) lki_topology_join(client->topology);
     lki_client_unref(client);
 }
 
 void lk_client_pool_usage(const lk_client *client, struct lk_pool_usage *out)
 {
     *out = (struct lk_pool_usage){0};
-    if (lki_client_check(client, NULL) == LK_OK) lki_pool_usage(client->pool, out);
+    if (lki_client_check(client, NULL) == LK_OK) lki_topology_usage(client->topology, out);
 }
 
 lk_client *lki_client_ref(lk_client *client)
@@ -258,9 +324,28 @@ struct lki_watchdog *lki_client_watchdog(lk_client *client)
     return client->watchdog;
 }
 
+struct lki_topology *lki_client_topology(lk_client *client)
+{
+    return client->topology;
+}
+
+bool lki_client_may_move(const lk_client *client)
+{
+    return !lki_topology_is_fixed(client->topology);
+}
+
 struct lki_pool *lki_client_pool(lk_client *client)
 {
-    return client->pool;
+    if (!lki_topology_is_fixed(client->topology)) return NULL;
+    struct lki_node *node = lki_topology_node(client->topology, LKI_NO_SLOT, NULL);
+    struct lki_pool *pool = node->pool;
+    lki_node_unref(node); /* it lives as long as the client */
+    return pool;
+}
+
+const struct lk_client_options *lki_client_options(const lk_client *client)
+{
+    return &client->options;
 }
 
 int64_t lki_client_poll_ms(const lk_client *client)
@@ -270,7 +355,7 @@ int64_t lki_client_poll_ms(const lk_client *client)
 
 const struct lki_endpoint *lki_client_endpoint(const lk_client *client)
 {
-    return &client->endpoint;
+    return &client->url.seeds[0];
 }
 
 int64_t lki_client_deadline(const lk_client *client, int64_t limit_ms)
@@ -299,99 +384,36 @@ void lki_client_emit(const lk_client *client, struct lk_event event)
     client->options.on_event(&event, client->options.on_event_arg);
 }
 
-/* ---- round trips ----------------------------------------------------------------------------------- */
+/* ---- names -------------------------------------------------------------------------------------------- */
 
-lk_status lki_client_exchange(lk_client *client, const struct lk_command *commands, size_t count,
-                              int64_t deadline, lk_reply **replies, struct lk_error *err)
+const char *lki_client_publish_verb(lk_client *client)
 {
-    struct lki_redis *redis = NULL;
-    int64_t begin = lki_clock_now();
-    lk_status status = lki_client_check(client, err);
-
-    if (status != LK_OK) return status;
-    /* Half the time for a connection: a request sent at the last moment ends as UNKNOWN. */
-    status = lki_pool_borrow(client->pool, begin + (deadline - begin) / 2, &redis, err);
-
-    if (status != LK_OK) return status;
-    begin = lki_clock_now();
-    status = lki_redis_exchange(redis, commands, count, deadline, replies, err);
-    lki_pool_return(client->pool, redis);
-    lki_client_emit(client, (struct lk_event){.type = LK_EVENT_ROUND_TRIP,
-                                              .status = status,
-                                              .duration_ns = lki_clock_now() - begin,
-                                              .attempts = (unsigned)count});
-    return status;
+    return lki_topology_is_sharded(client->topology) ? "SPUBLISH" : "PUBLISH";
 }
 
-lk_status lk_client_call(lk_client *client, const struct lk_command *commands, size_t count,
-                         int64_t limit_ms, lk_reply **replies, struct lk_error *err)
-{
-    lk_status status = lki_client_check(client, err);
-
-    if (status != LK_OK) return status;
-    return lki_client_exchange(client, commands, count, lki_client_deadline(client, limit_ms),
-                               replies, err);
-}
-
-lk_status lki_client_eval_variant(lk_client *client, const struct lk_eval *eval,
-                                  const struct lki_variant *variant, const char *lock_key,
-                                  const char *token, int64_t deadline, lk_reply **out_reply,
+lk_status lki_client_check_helper(lk_client *client, const char *key, const char *helper,
                                   struct lk_error *err)
 {
-    struct lki_eval_words words = {0};
-    lk_reply *reply = NULL;
-    lk_status status = lki_script_learn(eval->script, variant, client, deadline, err);
+    if (!lki_topology_is_cluster(client->topology)) return LK_OK;
+    if (lki_slot_of(helper, strlen(helper)) == lki_slot_of(key, strlen(key))) return LK_OK;
+    return LKI_FAIL(err, LK_INVALID,
+                    "%s: in a cluster its helper keys would be in another slot: use no brace, or "
+                    "a whole {tag} (but of latches)",
+                    key);
+}
 
-    for (int by_text = 0; by_text < 2 && status == LK_OK; by_text++) {
-        status = lki_eval_words_make(variant, eval, lock_key, token, by_text, &words, err);
-        if (status != LK_OK) break;
-        status = lki_client_exchange(client, &(struct lk_command){words.words, words.count}, 1,
-                                     deadline, &reply, err);
-        free(words.words);
-        if (status != LK_OK || by_text || !lki_reply_is_error(reply, "NOSCRIPT")) break;
-        lk_reply_free(reply); /* not known there: nothing ran */
-        reply = NULL;
+lk_status lki_client_check_name(lk_client *client, const char *key, struct lk_error *err)
+{
+    char *names[] = {lki_name_prefix("lockkit", key), lki_name_suffix(key, "lockkit")};
+    lk_status status = LK_OK;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (!names[i]) {
+            status = LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
+        } else if (status == LK_OK) {
+            status = lki_client_check_helper(client, key, names[i], err);
+        }
+        free(names[i]);
     }
-    if (status != LK_OK) return status;
-    if (lk_reply_type_of(reply) != LK_REPLY_ERROR) {
-        *out_reply = reply;
-        return LK_OK;
-    }
-    if (lock_key && lki_reply_is_error(reply, "NOTOWNER")) {
-        status = LKI_FAIL(err, LK_NOT_OWNER, "%s: not held by this handle any more", lock_key);
-    } else {
-        status = lki_fail_reply(err, reply);
-    }
-    lk_reply_free(reply);
     return status;
-}
-
-struct lk_eval lki_eval_of(lk_client *client, const struct lki_call *call)
-{
-    return (struct lk_eval){.script = lki_client_script(client, call->script),
-                            .keys = call->keys,
-                            .key_count = call->key_count,
-                            .args = call->args,
-                            .arg_count = call->arg_count};
-}
-
-lk_status lki_call_reply(lk_client *client, const struct lki_call *call, int64_t deadline,
-                         lk_reply **out_reply, struct lk_error *err)
-{
-    struct lk_eval eval = lki_eval_of(client, call);
-
-    return lki_client_eval_variant(client, &eval, lki_script_variant(eval.script, ""), NULL, NULL,
-                                   deadline, out_reply, err);
-}
-
-lk_status lki_call_integer(lk_client *client, const struct lki_call *call, int64_t deadline,
-                           long long *out_answer, struct lk_error *err)
-{
-    lk_reply *reply = NULL;
-    lk_status status = lki_call_reply(client, call, deadline, &reply, err);
-
-    if (status != LK_OK) return status;
-    *out_answer = lk_reply_integer(reply, 0);
-    lk_reply_free(reply);
-    return LK_OK;
 }

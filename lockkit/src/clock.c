@@ -5,6 +5,7 @@
  */
 #include "clock.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <time.h>
 
@@ -51,4 +52,11 @@ bool lki_clock_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadli
     struct timespec until = {.tv_sec = (now + left) / NS_PER_S, .tv_nsec = (now + left) % NS_PER_S};
     (void)pthread_cond_clockwait(cond, mutex, CLOCK_MONOTONIC, &until);
     return true;
+}
+
+void lki_clock_sleep_ms(int64_t ms)
+{
+    struct timespec span = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * NS_PER_MS};
+
+    while (nanosleep(&span, &span) != 0 && errno == EINTR) {}
 }

@@ -19,6 +19,8 @@ int64_t lki_clock_after_ms(int64_t ms);
 /* Milliseconds until the deadline, rounded up, as poll() wants them; 0 when it has passed. */
 int lki_clock_left_ms(int64_t deadline);
 
+void lki_clock_sleep_ms(int64_t ms);
+
 /* pthread_cond_wait() until the deadline; false when it has passed. May wake early. */
 bool lki_clock_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline);
 

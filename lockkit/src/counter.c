@@ -36,7 +36,9 @@ lk_status lki_counter_init(struct lki_counter *counter, const char *kind, enum l
         return LKI_FAIL(err, LK_INVALID, "a key has 1 to %d bytes", LKI_KEY_MAX);
     counter->client = lki_client_ref(client);
     counter->key = strdup(key);
-    return counter->key && channel ? LK_OK : LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
+    if (!counter->key || !channel) return LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
+    lk_status status = lki_client_check_name(client, key, err);
+    return status == LK_OK ? lki_client_check_helper(client, key, channel, err) : status;
 }
 
 lk_status lki_counter_name_claim(struct lki_counter *counter, struct lk_error *err)
@@ -80,6 +82,7 @@ lk_status lki_counter_check_number(int64_t number, int64_t least, const char *wh
 static lk_status send_step(const struct lki_counter *counter, struct lki_step *step,
                            struct lk_error *err)
 {
+    bool is_synced = true;
     char words[3][LKI_NUMBER_MAX];
     int64_t command_ms = lki_clock_left_ms(lki_client_deadline(counter->client, 0));
     struct lki_call call = {.script = step->script,
@@ -89,7 +92,8 @@ static lk_status send_step(const struct lki_counter *counter, struct lki_step *s
                             .args = {lki_number(words[0], step->number),
                                      lki_number(words[1], (long long)counter->step),
                                      lki_number(words[2], CLAIM_MS + CLAIM_COMMANDS * command_ms)},
-                            .arg_count = 3};
+                            .arg_count = 3,
+                            .out_is_synced = step->is_to_sync ? &is_synced : NULL};
     lk_reply *reply = NULL;
     lk_status status = lki_call_reply(
         counter->client, &call, lki_client_deadline(counter->client, step->limit_ms), &reply, err);
@@ -98,7 +102,7 @@ static lk_status send_step(const struct lki_counter *counter, struct lki_step *s
     step->is_taken = lk_reply_integer(lk_reply_at(reply, 0), 0) == 1;
     step->n = lk_reply_integer(lk_reply_at(reply, 1), 0);
     lk_reply_free(reply);
-    return LK_OK;
+    return step->is_taken ? lki_client_check_synced(counter->client, is_synced, err) : LK_OK;
 }
 
 /* The step is over. Its number and the next are used up: the latter stands for its undoing. */
@@ -118,6 +122,8 @@ lk_status lki_counter_step(struct lki_counter *counter, struct lki_step *step, s
     }
     if (status == LK_OK) {
         if (step->is_taken) end_step(counter);
+    } else if (status == LK_UNSYNCED) {
+        counter->is_unsettled = true;
     } else if (counter->is_unsettled) {
         status = LK_UNKNOWN; /* of the time before, whatever became of this one */
         if (err) err->code = status;

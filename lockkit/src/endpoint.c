@@ -78,6 +78,16 @@ static lk_status parse_user_info(const char *text, size_t len, struct lki_endpoi
     return LK_OK;
 }
 
+/* Of a host's name as much as leaves room for the port, by which servers may differ. */
+static void write_label(struct lki_endpoint *endpoint)
+{
+    enum { HOST_MAX = sizeof endpoint->label - sizeof "[]:65535" };
+    bool is_v6 = strchr(endpoint->host, ':') != NULL;
+
+    (void)snprintf(endpoint->label, sizeof endpoint->label, is_v6 ? "[%.*s]:%d" : "%.*s:%d",
+                   HOST_MAX, endpoint->host, endpoint->port);
+}
+
 /* "host", "host:port", "[v6]:port" */
 static lk_status parse_address(const char *text, size_t len, struct lki_endpoint *out,
                                struct lk_error *err)
@@ -98,8 +108,7 @@ static lk_status parse_address(const char *text, size_t len, struct lki_endpoint
     }
     out->host = strndup(host, host_len);
     if (!out->host) return LKI_FAIL(err, LK_NO_MEMORY, "Redis URL");
-    (void)snprintf(out->label, sizeof out->label, is_v6 ? "[%s]:%d" : "%s:%d", out->host,
-                   out->port);
+    write_label(out);
     return LK_OK;
 }
 
@@ -152,7 +161,44 @@ lk_status lki_endpoint_parse(const char *url, struct lki_endpoint *out, struct l
     if (strncmp(url, "redis://", 8) == 0) return parse_tcp(url + 8, out, err);
     if (strncmp(url, "unix://", 7) == 0) return parse_unix(url + 7, out, err);
     return LKI_FAIL(err, LK_INVALID,
-                    "Redis URL: write redis://[user:password@]host[:port][/db] or unix:///path");
+                    "Redis URL: write redis://[user:password@]host[:port][/db], unix:///path, "
+                    "redis+sentinel://host,host/NAME or redis+cluster://host,host");
+}
+
+/* A copy of a text that may be missing; false when out of memory. */
+static bool copy(const char *text, char **out)
+{
+    *out = text ? strdup(text) : NULL;
+    return !text || *out;
+}
+
+lk_status lki_endpoint_copy(const struct lki_endpoint *from, struct lki_endpoint *out)
+{
+    *out = (struct lki_endpoint){.port = from->port, .db = from->db};
+    memcpy(out->label, from->label, sizeof out->label);
+    if (copy(from->host, &out->host) && copy(from->path, &out->path) &&
+        copy(from->user, &out->user) && copy(from->password, &out->password))
+        return LK_OK;
+    lki_endpoint_done(out);
+    return LK_NO_MEMORY;
+}
+
+lk_status lki_endpoint_at(const char *address, size_t len, const struct lki_endpoint *like,
+                          const struct lki_endpoint *asked, struct lki_endpoint *out,
+                          struct lk_error *err)
+{
+    const char *colon = memrchr(address, ':', len);
+    size_t host_len = colon ? (size_t)(colon - address) : 0;
+    int port = colon ? parse_number(colon + 1, len - host_len - 1, PORT_MAX) : -1;
+
+    *out = (struct lki_endpoint){.port = port, .db = like->db};
+    if (port <= 0 || (host_len == 0 && !asked->host))
+        return LKI_FAIL(err, LK_INVALID, "%.*s: no address of a server", (int)len, address);
+    out->host = host_len > 0 ? strndup(address, host_len) : strdup(asked->host);
+    if (!out->host || !copy(like->user, &out->user) || !copy(like->password, &out->password))
+        return LKI_FAIL(err, LK_NO_MEMORY, "the address of a server");
+    write_label(out);
+    return LK_OK;
 }
 
 void lki_endpoint_done(struct lki_endpoint *endpoint)

@@ -4,6 +4,8 @@
 #ifndef LKI_ENDPOINT_H
 #define LKI_ENDPOINT_H
 
+#include <stddef.h>
+
 #include "lockkit/error.h"
 
 struct lki_endpoint {
@@ -25,5 +27,20 @@ struct lki_endpoint {
 LK_MUST_CHECK lk_status lki_endpoint_parse(const char *url, struct lki_endpoint *out,
                                            struct lk_error *err);
 void lki_endpoint_done(struct lki_endpoint *endpoint);
+/* OK, NO_MEMORY; *out is initialised in any case. */
+LK_MUST_CHECK lk_status lki_endpoint_copy(const struct lki_endpoint *from,
+                                          struct lki_endpoint *out);
+
+/*
+ * Another server of the same people: at this address, with user, password and db of `like`.
+ *
+ * Shape    address: "host:port" as servers write it ("::1:7001"; an empty host means that of `asked`)
+ * Owns     as lki_endpoint_parse()
+ * Returns  OK, INVALID, NO_MEMORY
+ */
+LK_MUST_CHECK lk_status lki_endpoint_at(const char *address, size_t len,
+                                        const struct lki_endpoint *like,
+                                        const struct lki_endpoint *asked, struct lki_endpoint *out,
+                                        struct lk_error *err);
 
 #endif

@@ -206,6 +206,60 @@ static void a_socket_path_of_107_bytes_fits_and_one_more_does_not(void **state)
     lki_endpoint_done(&endpoint);
 }
 
+/* ---- as servers write addresses ---------------------------------------------------------------------- */
+
+/* The longest name that DNS allows is cut in a label; two servers there differ by their ports. */
+#define SIXTY     "a23456789.b23456789.c23456789.d23456789.e23456789.f23456789."
+#define LONG_HEAD SIXTY "a23456789.b23456789.c23456789.d23456789.e23456789.f23456789"
+#define LONG_NAME LONG_HEAD LONG_HEAD "abc"
+
+static const struct {
+    const char *address;
+    const char *label; /* NULL: no address */
+} addresses[] = {
+    {"127.0.0.1:7001", "127.0.0.1:7001"},
+    {":7001", "asked:7001"},
+    {"::1:7001", "[::1]:7001"},
+    {"redis-0.redis.svc:6379", "redis-0.redis.svc:6379"},
+    {LONG_NAME ":7001", LONG_HEAD ":7001"},
+    {LONG_NAME ":7002", LONG_HEAD ":7002"},
+    {"", NULL},
+    {":", NULL},
+    {"127.0.0.1", NULL},
+    {"127.0.0.1:", NULL},
+    {"127.0.0.1:0", NULL},
+    {"127.0.0.1:65536", NULL},
+    {"127.0.0.1:-1", NULL},
+    {"127.0.0.1:70x1", NULL},
+    {"127.0.0.1:7001@17001", NULL},
+};
+
+static void an_address_becomes_a_server_with_the_same_credentials(void **state)
+{
+    struct lki_endpoint like;
+    struct lki_endpoint asked;
+
+    (void)state;
+    assert_int_equal(lki_endpoint_parse("redis://me:" SECRET "@any/3", &like, NULL), LK_OK);
+    assert_int_equal(lki_endpoint_parse("redis://asked:6379", &asked, NULL), LK_OK);
+    for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
+        const char *address = addresses[i].address;
+        struct lki_endpoint server;
+        lk_status status = lki_endpoint_at(address, strlen(address), &like, &asked, &server, NULL);
+
+        if (status != (addresses[i].label ? LK_OK : LK_INVALID)) fail_msg("\"%s\"", address);
+        if (addresses[i].label) {
+            assert_string_equal(server.label, addresses[i].label);
+            assert_string_equal(server.user, "me");
+            assert_string_equal(server.password, SECRET);
+            assert_int_equal(server.db, 3);
+        }
+        lki_endpoint_done(&server);
+    }
+    lki_endpoint_done(&asked);
+    lki_endpoint_done(&like);
+}
+
 /* Every beginning of every URL, its end against a page that must not be read. */
 static void nothing_is_read_past_the_end(void **state)
 {
@@ -238,6 +292,7 @@ int main(void)
         cmocka_unit_test(no_message_and_no_label_shows_the_password),
         cmocka_unit_test(the_error_may_be_null),
         cmocka_unit_test(a_socket_path_of_107_bytes_fits_and_one_more_does_not),
+        cmocka_unit_test(an_address_becomes_a_server_with_the_same_credentials),
         cmocka_unit_test(nothing_is_read_past_the_end),
     };
 

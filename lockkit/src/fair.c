@@ -58,10 +58,13 @@ static lk_status run(lk_lock *lock, struct lki_call call, int64_t deadline, lk_r
     call.key_count = 4;
     struct lk_eval eval = lki_eval_of(lock->client, &call);
     const struct lki_variant *variant =
-        lki_script_variant(eval.script, lki_script_named("fair_queue")->source);
+        lki_script_variant(eval.script, lki_client_own_script(lock->client, "fair_queue")->text);
     if (!variant) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
-    return lki_client_eval_variant(lock->client, &eval, variant, NULL, NULL, deadline, out_reply,
-                                   err);
+    return lki_client_eval_variant(lock->client, &eval,
+                                   &(struct lki_run){.variant = variant,
+                                                     .deadline = deadline,
+                                                     .out_is_synced = call.out_is_synced},
+                                   out_reply, err);
 }
 
 static lk_status fair_prepare(lk_lock *lock, struct lk_error *err)
@@ -100,7 +103,8 @@ static lk_status fair_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t de
                             .args = {lk_bytes_of(lock->token), lki_number(lease, lock->lease_ms),
                                      lki_number(window, window_ms(lock)),
                                      lock->wait_ms > 0 ? LK_BYTES("1") : LK_BYTES("0")},
-                            .arg_count = 4};
+                            .arg_count = 4,
+                            .out_is_synced = &lock->is_synced};
     lk_reply *reply = NULL;
     lk_status status = run(lock, call, deadline, &reply, err);
 

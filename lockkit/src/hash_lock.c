@@ -45,7 +45,7 @@ lk_status lki_hash_prepare(lk_lock *lock, struct lk_error *err)
 }
 
 /* Ask for `holds` holds; { answer, detail } of reentrant_acquire.lua. */
-static lk_status acquire(const lk_lock *lock, int64_t lease_ms, unsigned holds, int64_t deadline,
+static lk_status acquire(lk_lock *lock, int64_t lease_ms, unsigned holds, int64_t deadline,
                          long long answer[2], struct lk_error *err)
 {
     const struct hash_lock *self = (const struct hash_lock *)(const void *)lock;
@@ -56,7 +56,9 @@ static lk_status acquire(const lk_lock *lock, int64_t lease_ms, unsigned holds, 
         .keys = {lk_bytes_of(lock->key)},
         .key_count = 1,
         .args = {lk_bytes_of(lock->token), lki_number(lease, lease_ms), lki_number(count, holds)},
-        .arg_count = 3};
+        .arg_count = 3,
+        /* What a re-entry adds is of no account to others. */
+        .out_is_synced = holds == 1 ? &lock->is_synced : NULL};
     lk_reply *reply = NULL;
 
     if (self->fence_key) call.keys[call.key_count++] = lk_bytes_of(self->fence_key);

@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "error.h"
 #include "lock_ops.h"
+#include "native.h"
 #include "wait.h"
 
 enum {
@@ -42,7 +43,8 @@ lk_status lki_lock_init(lk_lock *lock, const struct lki_lock_ops *ops, lk_client
         return LKI_FAIL(err, LK_INVALID, "a lock's key has 1 to %d bytes", LKI_KEY_MAX);
     lock->client = lki_client_ref(client);
     lock->key = strdup(key);
-    return lock->key ? LK_OK : LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
+    if (!lock->key) return LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
+    return lki_client_check_name(client, key, err);
 }
 
 static void unwatch(lk_lock *lock)
@@ -266,10 +268,13 @@ static lk_status acquire_once(void *arg, int64_t *out_ttl_ms, struct lk_error *e
 {
     lk_lock *lock = arg;
     int64_t sent_at = lki_clock_now();
+    lock->is_synced = true;
+    lki_watchdog_expect(lki_client_watchdog(lock->client), lock);
     lk_status status =
         lock->ops->try_acquire(lock, out_ttl_ms, lki_client_deadline(lock->client, 0), err);
 
-    if (status == LK_UNKNOWN) lki_lock_undo(lock);
+    if (status == LK_OK) status = lki_client_check_synced(lock->client, lock->is_synced, err);
+    if (status == LK_UNKNOWN || status == LK_UNSYNCED) lki_lock_undo(lock);
     if (status != LK_OK) return status;
     atomic_store(&lock->expires_at, lki_lease_end(sent_at, lock->lease_ms));
     if (lki_clock_now() < atomic_load(&lock->expires_at)) return LK_OK;
@@ -278,12 +283,15 @@ static lk_status acquire_once(void *arg, int64_t *out_ttl_ms, struct lk_error *e
                     lock->key, (long long)lock->lease_ms);
 }
 
-/* The watchdog looks after a hold that is renewed, and after one whose end somebody wants to know. */
+/* The watchdog looks after a hold that is renewed, and one whose end somebody wants to know; and after
+   all of them where another server may take over. */
 static lk_status watch(lk_lock *lock, struct lk_error *err)
 {
-    bool is_watched = lock->is_renewed || lock->on_lost || atomic_load(&lock->lost_fd) >= 0;
+    struct lki_watchdog *watchdog = lki_client_watchdog(lock->client);
+    bool is_watched = lock->is_renewed || lock->on_lost || atomic_load(&lock->lost_fd) >= 0 ||
+                      lki_watchdog_wants_all(watchdog);
 
-    return is_watched ? lki_watchdog_add(lki_client_watchdog(lock->client), lock, err) : LK_OK;
+    return is_watched ? lki_watchdog_add(watchdog, lock, err) : LK_OK;
 }
 
 void lki_lock_hold(lk_lock *lock, const struct lk_lock_options *options)
@@ -308,14 +316,54 @@ static lk_status become_holder(lk_lock *lock, const struct lk_lock_options *opti
     return status;
 }
 
+/* Give back what a try without answer may have taken, and its place in a queue. */
+static lk_status undo_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
+{
+    lk_lock *lock = arg;
+    int64_t deadline = lki_client_deadline(lock->client, 0);
+    lk_status status = lock->ops->release(lock, deadline, err);
+
+    if (out_ttl_ms) *out_ttl_ms = -2;
+    if (status == LK_UNKNOWN) return LK_UNREACHABLE; /* it may be repeated */
+    if (status != LK_OK && status != LK_NOT_OWNER) return status;
+    if (lock->wait_ms > 0 && lock->ops->abandon) lock->ops->abandon(lock, deadline);
+    return LK_OK;
+}
+
+/* The primary went away in the middle of a try. The wait goes on with the one behind it, under another
+   name: should the try arrive late, its hold is nobody's and ends with its lease. */
+static lk_status begin_anew(lk_lock *lock, int64_t deadline, struct lk_error *err)
+{
+    struct lki_pursuit undo = {.client = lock->client,
+                               .waiter = &lock->waiter,
+                               .what = lock->key,
+                               .try_once = undo_once,
+                               .arg = lock,
+                               .deadline = deadline};
+    lk_status status = lki_pursue(&undo, err);
+
+    if (status == LK_UNREACHABLE || status == LK_BUSY)
+        return LKI_FAIL(err, LK_UNKNOWN, "%s: a try was not answered, nor could it be undone",
+                        lock->key);
+    if (status != LK_OK) return status;
+    return lock->ops->prepare ? lock->ops->prepare(lock, err) : lki_token_make(lock->token, err);
+}
+
 static lk_status acquire_first(lk_lock *lock, const struct lk_lock_options *options,
                                unsigned *out_attempts, struct lk_error *err)
 {
+    int64_t deadline = lki_clock_after_ms(options->wait_ms);
     lk_status status = lki_lock_begin(lock, options, err);
+    unsigned attempts = 0;
 
-    if (status != LK_OK) return status;
-    status = lki_lock_pursue(lock, lki_clock_after_ms(options->wait_ms), acquire_once, lock,
-                             out_attempts, err);
+    while (status == LK_OK) {
+        status = lki_lock_pursue(lock, deadline, acquire_once, lock, &attempts, err);
+        *out_attempts += attempts;
+        if (status != LK_UNKNOWN || !lki_client_may_move(lock->client)) break;
+        if (lki_clock_left_ms(deadline) == 0) break;
+        status = begin_anew(lock, deadline, err);
+    }
+    if (*out_attempts == 0) return status; /* a bad option */
     if (status == LK_OK) return become_holder(lock, options, err);
     if (lock->wait_ms > 0 && lock->ops->abandon) {
         lock->ops->abandon(lock, lki_client_deadline(lock->client, 0));
@@ -490,7 +538,12 @@ static lk_status renew_own(lk_lock *lock, int64_t lease_ms, struct lk_error *err
                             .args = {lk_bytes_of(lock->token), lki_number(lease, lease_ms)},
                             .arg_count = 2};
 
+    struct lki_compare native = {.key = lock->key, .value = lock->token, .lease_ms = lease_ms};
+
     if (lock->renew_key) call.keys[call.key_count++] = lk_bytes_of(lock->renew_key);
+    /* The script never shortens a lease; SET would. */
+    if (lock->ops->is_plain && lki_lease_end(sent_at, lease_ms) >= atomic_load(&lock->expires_at))
+        call.native = &native;
     lk_status status =
         lki_call_integer(lock->client, &call, lki_client_deadline(lock->client, 0), &is_ours, err);
 
@@ -559,6 +612,9 @@ lk_status lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t lim
     }
     variant = lki_script_variant(eval->script, lki_script_named(lock->ops->guard_script)->source);
     if (!variant) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
-    return lki_client_eval_variant(lock->client, eval, variant, lock->key, lock->token,
-                                   lki_client_deadline(lock->client, limit_ms), out_reply, err);
+    struct lki_run run = {.variant = variant,
+                          .lock_key = lock->key,
+                          .token = lock->token,
+                          .deadline = lki_client_deadline(lock->client, limit_ms)};
+    return lki_client_eval_synced(lock->client, eval, run, out_reply, err);
 }

@@ -6,6 +6,8 @@
  * link: -Wl,--wrap=lki_clock_now -Wl,--wrap=lki_clock_after_ms -Wl,--wrap=lki_clock_left_ms
  * link: -Wl,--wrap=lki_client_ref -Wl,--wrap=lki_client_unref -Wl,--wrap=lki_client_check
  * link: -Wl,--wrap=lki_client_is_foreign -Wl,--wrap=lki_call_integer
+ * link: -Wl,--wrap=lki_client_check_name -Wl,--wrap=lki_watchdog_wants_all
+ * link: -Wl,--wrap=lki_watchdog_expect
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,10 +55,13 @@ void __wrap_lki_client_emit(const lk_client *client, struct lk_event event);
 lk_status __wrap_lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *held,
                                   struct lk_error *err);
 void __wrap_lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *held);
+bool __wrap_lki_watchdog_wants_all(const struct lki_watchdog *watchdog);
+void __wrap_lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *held);
 lk_client *__wrap_lki_client_ref(lk_client *client);
 void __wrap_lki_client_unref(lk_client *client);
 lk_status __wrap_lki_client_check(const lk_client *client, struct lk_error *err);
 bool __wrap_lki_client_is_foreign(const lk_client *client);
+lk_status __wrap_lki_client_check_name(lk_client *client, const char *key, struct lk_error *err);
 int64_t __wrap_lki_clock_now(void);
 int64_t __wrap_lki_clock_after_ms(int64_t ms);
 int __wrap_lki_clock_left_ms(int64_t deadline);
@@ -99,6 +104,18 @@ lk_status __wrap_lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *held,
     return LK_OK;
 }
 
+bool __wrap_lki_watchdog_wants_all(const struct lki_watchdog *watchdog)
+{
+    (void)watchdog;
+    return false;
+}
+
+void __wrap_lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *held)
+{
+    (void)watchdog;
+    (void)held;
+}
+
 void __wrap_lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *held)
 {
     (void)watchdog;
@@ -120,6 +137,14 @@ lk_status __wrap_lki_client_check(const lk_client *client, struct lk_error *err)
 {
     (void)client;
     return world.is_foreign ? LKI_FAIL(err, LK_INVALID, "forked") : LK_OK;
+}
+
+lk_status __wrap_lki_client_check_name(lk_client *client, const char *key, struct lk_error *err)
+{
+    (void)client;
+    (void)key;
+    (void)err;
+    return LK_OK;
 }
 
 bool __wrap_lki_client_is_foreign(const lk_client *client)

@@ -23,6 +23,7 @@ struct lki_lock_ops {
     const char *renew_script; /* KEYS: key, renew_key if any. ARGV: token, lease. Answers 1 or 0. */
     enum lki_wake_rule wake_rule;
     bool is_silent; /* a release publishes nothing: waiters back off instead */
+    bool is_plain;  /* the key's value is the token: compare-and-set can renew it */
     /* Before the first try of an acquire: draw lock->token, derive names from it. NULL: a random
        token, the channel as it is. OK, DEADLOCK, INVALID, NO_MEMORY. */
     lk_status (*prepare)(lk_lock *lock, struct lk_error *err);
@@ -53,6 +54,9 @@ struct lki_lock_ops {
     lk_status (*renew_all)(lk_lock *lock, int64_t lease_ms, struct lk_error *err);
     int64_t (*remaining_ms)(const lk_lock *lock);
     void (*cancel)(lk_lock *lock);
+    /* Part of a lock: the hook is not told of its renewals and its loss, but this is called, on the
+       watchdog's thread. ends: until when it is held, if status is OK. NULL: the hook is. */
+    void (*renewed)(lk_lock *lock, lk_status status, int64_t begin, int64_t ends);
 };
 
 enum lki_lock_state {
@@ -75,6 +79,7 @@ struct lk_lock {
     bool is_renewed;
     int64_t wait_ms;      /* of this acquire; > 0: a queue is joined */
     bool may_be_released; /* a release was sent, and not answered */
+    bool is_synced;       /* what the last try took, enough replicas have (lki_pipeline) */
     uint64_t fence;
     lk_lost_hook on_lost;
     void *on_lost_arg;

@@ -6,6 +6,8 @@
  * link: -Wl,--wrap=lki_watchdog_add -Wl,--wrap=lki_watchdog_remove -Wl,--wrap=lki_clock_now
  * link: -Wl,--wrap=lki_clock_after_ms -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_client_ref
  * link: -Wl,--wrap=lki_client_unref -Wl,--wrap=lki_client_check -Wl,--wrap=lki_client_is_foreign
+ * link: -Wl,--wrap=lki_client_check_name -Wl,--wrap=lki_client_may_move -Wl,--wrap=lki_watchdog_wants_all
+ * link: -Wl,--wrap=lki_watchdog_expect
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -38,7 +40,7 @@ static struct {
     int64_t release_left_ms;      /* the budget of the last release */
     char release_token[LKI_TOKEN_LEN + 1];
     unsigned joins, leaves, unwakes, watched, unwatched;
-    bool watchdog_is_full;
+    bool watchdog_is_full, watchdog_wants_all;
     int64_t unwatch_takes_ms;
     struct lk_event last_event;
 } world;
@@ -60,10 +62,14 @@ void __wrap_lki_hub_leave(struct lki_hub *hub, struct lki_waiter *waiter);
 lk_status __wrap_lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *held,
                                   struct lk_error *err);
 void __wrap_lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *held);
+bool __wrap_lki_watchdog_wants_all(const struct lki_watchdog *watchdog);
+void __wrap_lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *held);
 lk_client *__wrap_lki_client_ref(lk_client *client);
 void __wrap_lki_client_unref(lk_client *client);
 lk_status __wrap_lki_client_check(const lk_client *client, struct lk_error *err);
 bool __wrap_lki_client_is_foreign(const lk_client *client);
+bool __wrap_lki_client_may_move(const lk_client *client);
+lk_status __wrap_lki_client_check_name(lk_client *client, const char *key, struct lk_error *err);
 int64_t __wrap_lki_clock_now(void);
 int64_t __wrap_lki_clock_after_ms(int64_t ms);
 int __wrap_lki_clock_left_ms(int64_t deadline);
@@ -96,6 +102,20 @@ lk_status __wrap_lki_client_check(const lk_client *client, struct lk_error *err)
     (void)client;
     (void)err;
     return LK_OK;
+}
+
+lk_status __wrap_lki_client_check_name(lk_client *client, const char *key, struct lk_error *err)
+{
+    (void)client;
+    (void)key;
+    (void)err;
+    return LK_OK;
+}
+
+bool __wrap_lki_client_may_move(const lk_client *client)
+{
+    (void)client;
+    return false;
 }
 
 bool __wrap_lki_client_is_foreign(const lk_client *client)
@@ -173,6 +193,18 @@ lk_status __wrap_lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *held,
     if (world.watchdog_is_full) return LKI_FAIL(err, LK_NO_MEMORY, "watchdog");
     world.watched++;
     return LK_OK;
+}
+
+bool __wrap_lki_watchdog_wants_all(const struct lki_watchdog *watchdog)
+{
+    (void)watchdog;
+    return world.watchdog_wants_all;
+}
+
+void __wrap_lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *held)
+{
+    (void)watchdog;
+    (void)held;
 }
 
 void __wrap_lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *held)
@@ -646,6 +678,15 @@ static void only_those_who_ask_are_watched(void **state)
     assert_int_equal(world.watched, 1);
 }
 
+static void all_are_watched_where_another_server_may_take_over(void **state)
+{
+    (void)state;
+    world.watchdog_wants_all = true;
+    assert_int_equal(acquire_for(0), LK_OK);
+
+    assert_int_equal(world.watched, 1);
+}
+
 static void an_acquire_that_cannot_be_watched_is_given_back(void **state)
 {
     (void)state;
@@ -715,6 +756,7 @@ int main(void)
         LOCK_TEST(release_takes_the_lock_off_the_watchdog_first),
         LOCK_TEST(an_unconfirmed_release_does_not_stop_the_next_acquire),
         LOCK_TEST(only_those_who_ask_are_watched),
+        LOCK_TEST(all_are_watched_where_another_server_may_take_over),
         LOCK_TEST(an_acquire_that_cannot_be_watched_is_given_back),
         LOCK_TEST(a_loss_is_marked_once_and_readable_until_the_next_acquire),
     };

@@ -12,6 +12,7 @@
 #include "error.h"
 #include "lock_ops.h"
 #include "names.h"
+#include "native.h"
 
 struct mutex {
     lk_lock base;
@@ -49,7 +50,7 @@ static lk_status set_status(const lk_lock *lock, const lk_reply *reply, struct l
     case LK_REPLY_ARRAY:
         break;
     }
-    return lki_fail_reply(err, reply);
+    return lki_client_fail_reply(lock->client, reply, err);
 }
 
 static lk_status mutex_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadline,
@@ -61,8 +62,12 @@ static lk_status mutex_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t d
     make_words(lock, &words);
     struct lk_command commands[] = {{words.set, 6}, {words.ttl, 2}};
     if (out_ttl_ms) *out_ttl_ms = -2; /* no answer, no holder known */
-    lk_status status =
-        lki_client_exchange(lock->client, commands, out_ttl_ms ? 2 : 1, deadline, replies, err);
+    lk_status status = lki_client_send(lock->client,
+                                       &(struct lki_pipeline){.commands = commands,
+                                                              .count = out_ttl_ms ? 2 : 1,
+                                                              .deadline = deadline,
+                                                              .out_is_synced = &lock->is_synced},
+                                       replies, err);
     if (status != LK_OK) return status;
     status = set_status(lock, replies[0], err);
     if (out_ttl_ms) *out_ttl_ms = lk_reply_integer(replies[1], -2);
@@ -83,8 +88,14 @@ static struct lki_call release_call(const lk_lock *lock)
 
 static lk_status mutex_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
+    struct lki_compare native = {.key = lock->key,
+                                 .value = lock->token,
+                                 .publish = lki_client_publish_verb(lock->client),
+                                 .channel = lock->wake_channel};
     struct lki_call call = release_call(lock);
     long long is_released = 0;
+
+    call.native = &native;
     lk_status status = lki_call_integer(lock->client, &call, deadline, &is_released, err);
 
     if (status != LK_OK || is_released == 1) return status;
@@ -139,19 +150,24 @@ static lk_status read_run(lk_lock *lock, struct run *run, lk_reply **replies, in
 {
     lk_status status = set_status(lock, replies[RUN_SET], err);
     lk_reply *script = replies[RUN_SCRIPT];
+    bool is_too_late = lki_reply_is_error(script, "NOTOWNER");
 
     if (lk_reply_type_of(replies[RUN_RELEASE]) == LK_REPLY_INTEGER) {
         run->released = lk_reply_integer(replies[RUN_RELEASE], 0) == 1 ? LK_OK : LK_NOT_OWNER;
     } else if (!lki_reply_is_error(replies[RUN_RELEASE], "NOSCRIPT")) {
         run->released = LK_SERVER; /* NOSCRIPT: run_once() has released it */
     }
-    if (status == LK_OK && lki_reply_is_error(script, "NOTOWNER")) {
+    /* In a cluster, SET may have been redirected and come after the release, or that was refused. */
+    if (status == LK_OK && (run->released == LK_SERVER || (is_too_late && run->released != LK_OK)))
+        lki_lock_undo(lock);
+    if (status == LK_OK && is_too_late) {
         status = LKI_FAIL(err, LK_NOT_OWNER, "%s: the lease ended before the script", lock->key);
     } else if (status == LK_OK && lk_reply_type_of(script) == LK_REPLY_ERROR) {
         status = lki_fail_reply(err, script);
     } else if (status == LK_OK) {
-        run->reply = script;
-        replies[RUN_SCRIPT] = NULL;
+        status = lki_client_check_synced(lock->client, lock->is_synced, err);
+        run->reply = status == LK_OK ? script : NULL;
+        if (status == LK_OK) replies[RUN_SCRIPT] = NULL;
     }
     if (out_ttl_ms) *out_ttl_ms = lk_reply_integer(replies[RUN_TTL], -2);
     free_run_replies(replies);
@@ -181,8 +197,13 @@ static lk_status send_run(lk_lock *lock, struct run *run, lk_reply **replies, bo
                                                     [RUN_RELEASE] = {release.words, release.count},
                                                     [RUN_TTL] = {words.ttl, 2}};
 
-        status = lki_client_exchange(lock->client, commands, with_ttl ? RUN_COMMANDS : RUN_TTL,
-                                     run->deadline, replies, err);
+        lock->is_synced = true;
+        status = lki_client_send(lock->client,
+                                 &(struct lki_pipeline){.commands = commands,
+                                                        .count = with_ttl ? RUN_COMMANDS : RUN_TTL,
+                                                        .deadline = run->deadline,
+                                                        .out_is_synced = &lock->is_synced},
+                                 replies, err);
     }
     free(script.words);
     free(release.words);
@@ -273,6 +294,7 @@ static const struct lki_lock_ops mutex_ops = {
     .release = mutex_release,
     .force = mutex_force,
     .renew_script = "mutex_renew",
+    .is_plain = true,
     .free = mutex_free,
 };
 

@@ -32,9 +32,8 @@ bool lki_permit_parse(const char *text, struct lki_permit_id *out)
     return true;
 }
 
-lk_status lki_permits_run(const struct lki_permit_list *list, const char *script,
-                          const char *number, int64_t deadline, lk_reply **out_reply,
-                          struct lk_error *err)
+static lk_status run(const struct lki_permit_list *list, const char *script, const char *number,
+                     struct lki_run how, lk_reply **out_reply, struct lk_error *err)
 {
     const struct lk_bytes keys[] = {lk_bytes_of(list->key), lk_bytes_of(list->timeouts),
                                     lk_bytes_of(list->channel)};
@@ -43,10 +42,10 @@ lk_status lki_permits_run(const struct lki_permit_list *list, const char *script
                            .keys = keys,
                            .key_count = sizeof keys / sizeof keys[0],
                            .args = args};
-    const struct lki_variant *variant =
-        lki_script_variant(eval.script, lki_script_named("permits_sweep")->source);
 
-    if (!args || !variant) {
+    how.variant =
+        lki_script_variant(eval.script, lki_client_own_script(list->client, "permits_sweep")->text);
+    if (!args || !how.variant) {
         free(args);
         return LKI_FAIL(err, LK_NO_MEMORY, "%s", list->key);
     }
@@ -55,10 +54,16 @@ lk_status lki_permits_run(const struct lki_permit_list *list, const char *script
         args[eval.arg_count++] = (struct lk_bytes){.data = (const char *)list->ids[i].bytes,
                                                    .len = sizeof list->ids[i].bytes};
     }
-    lk_status status =
-        lki_client_eval_variant(list->client, &eval, variant, NULL, NULL, deadline, out_reply, err);
+    lk_status status = lki_client_eval_variant(list->client, &eval, &how, out_reply, err);
     free(args);
     return status;
+}
+
+lk_status lki_permits_run(const struct lki_permit_list *list, const char *script,
+                          const char *number, int64_t deadline, lk_reply **out_reply,
+                          struct lk_error *err)
+{
+    return run(list, script, number, (struct lki_run){.deadline = deadline}, out_reply, err);
 }
 
 lk_status lki_permits_take(const struct lki_permit_list *list, int64_t lease_ms, int64_t deadline,
@@ -68,7 +73,8 @@ lk_status lki_permits_take(const struct lki_permit_list *list, int64_t lease_ms,
     lk_reply *reply = NULL;
 
     (void)lki_number(lease, lease_ms);
-    lk_status status = lki_permits_run(list, "permits_acquire", lease, deadline, &reply, err);
+    struct lki_run how = {.deadline = deadline, .out_is_synced = list->out_is_synced};
+    lk_status status = run(list, "permits_acquire", lease, how, &reply, err);
     if (status != LK_OK) return status;
     bool is_taken = lk_reply_integer(lk_reply_at(reply, 0), 0) == 1;
     if (!is_taken && out_ttl_ms) *out_ttl_ms = lk_reply_integer(lk_reply_at(reply, 1), 0);

@@ -22,6 +22,7 @@ struct lki_permit_list {
     const char *channel;
     const struct lki_permit_id *ids;
     size_t count;
+    bool *out_is_synced; /* of lki_permits_take(); as in a pipeline */
 };
 
 /*

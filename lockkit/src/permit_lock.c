@@ -28,6 +28,7 @@ static lk_status permit_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t 
     struct lki_permit_id id;
     struct lki_permit_list list = list_of(lock, &id);
 
+    list.out_is_synced = &lock->is_synced;
     return lki_permits_take(&list, lock->lease_ms, deadline, out_ttl_ms, err);
 }
 

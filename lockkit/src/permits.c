@@ -86,6 +86,7 @@ struct attempt {
     struct lki_permit_list list;
     int64_t lease_ms;
     int64_t ends; /* of the permits, by the local clock */
+    bool is_open; /* an answer was lost: what came late may still take them */
 };
 
 /* What may have been taken goes back within a small budget; what fails is left to the lease. */
@@ -105,22 +106,25 @@ static lk_status try_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
 {
     struct attempt *attempt = arg;
     lk_status status = LK_UNKNOWN;
-    bool is_open = false; /* an answer was lost */
+    bool is_synced = true;
 
-    attempt->ends = lease_end(lki_clock_now(), attempt->lease_ms);
+    attempt->list.out_is_synced = &is_synced;
+    if (!attempt->is_open) attempt->ends = lease_end(lki_clock_now(), attempt->lease_ms);
     for (int i = 0; i < 2 && status == LK_UNKNOWN; i++) {
         status = lki_permits_take(&attempt->list, attempt->lease_ms,
                                   lki_client_deadline(attempt->list.client, 0), out_ttl_ms, err);
-        is_open = is_open || status == LK_UNKNOWN;
+        attempt->is_open = attempt->is_open || status == LK_UNKNOWN;
     }
+    if (status == LK_OK) attempt->is_open = false;
     if (status == LK_OK && lki_clock_now() >= attempt->ends) {
         status = LKI_FAIL(err, LK_LOST, "%s: the answer came after the lease of %lld ms had ended",
                           attempt->list.key, (long long)attempt->lease_ms);
-    } else if (status != LK_OK && is_open) {
+    } else if (attempt->is_open) {
         if (err) err->code = LK_UNKNOWN; /* of the first time, whatever the second one said */
         status = LK_UNKNOWN;
     }
-    if (status == LK_LOST || status == LK_UNKNOWN) undo(attempt);
+    attempt->list.out_is_synced = NULL;
+    if (status == LK_OK) status = lki_client_check_synced(attempt->list.client, is_synced, err);
     return status;
 }
 
@@ -172,7 +176,9 @@ static lk_status acquire(lk_permits *permits, const struct lk_permit_options *op
 
     pursuit.try_once = try_once;
     pursuit.arg = &attempt;
+    pursuit.is_repeatable = true; /* the ids stay the same */
     lk_status status = lki_pursue(&pursuit, err);
+    if (status == LK_LOST || status == LK_UNSYNCED || attempt.is_open) undo(&attempt);
     for (size_t i = 0; i < count; i++)
         list[i].ends_ns = attempt.ends;
     emit(permits,

@@ -7,25 +7,36 @@
 #include "pool.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "backoff.h"
 #include "clock.h"
 #include "error.h"
 
+enum {
+    SWEEP_MS = 20,       /* how often the thread looks at parked connections, while there are any */
+    SWEEPS_IN_VAIN = 50, /* then it sleeps until one is parked: who parks often wakes it seldom */
+};
+
 struct lki_pool {
     struct lki_pool_options options;
-    struct lki_redis **idle; /* owned stack with room for all */
-    pthread_cond_t returned; /* a borrower may look again */
-    pthread_cond_t failed;   /* the pool went down, or stops */
-    pthread_mutex_t mutex;   /* guards all below, and the stack */
+    struct lki_redis **idle;     /* owned stack with room for all */
+    struct lki_redis **lent;     /* owned list with room for all: theirs, but to be cut */
+    struct lki_parking *parking; /* owned; lent ones whose answers are still to come */
+    pthread_cond_t returned;     /* a borrower may look again */
+    pthread_cond_t failed;       /* the pool went down, or stops */
+    pthread_mutex_t mutex;       /* guards all below, and the stack */
     size_t idle_count;
+    size_t lent_count;
     size_t open_count; /* idle, lent, and being made */
     size_t lost_count; /* broke, and no other was made in their place yet */
     uint64_t reconnects;
     bool is_down;
     bool is_suspect; /* a borrower's own deadline cut its attempt short: lki_pool_main() looks */
     bool is_stopping;
+    bool is_retired;  /* and down for good */
+    bool is_sweeping; /* lki_pool_main() looks at the parked ones from time to time */
     struct lk_error down_reason;
 };
 
@@ -33,9 +44,16 @@ struct lki_pool *lki_pool_new(const struct lki_pool_options *options, struct lk_
 {
     struct lki_pool *pool = calloc(1, sizeof *pool);
 
-    if (pool) pool->idle = calloc(options->size, sizeof(struct lki_redis *));
-    if (!pool || !pool->idle) {
+    if (pool) {
+        pool->idle = calloc(options->size, sizeof(struct lki_redis *));
+        pool->lent = calloc(options->size, sizeof(struct lki_redis *));
+        pool->parking = lki_parking_new(options->size);
+    }
+    if (!pool || !pool->idle || !pool->lent || !pool->parking) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a pool of %u connections", options->size);
+        if (pool) free(pool->idle);
+        if (pool) free(pool->lent);
+        if (pool) lki_parking_free(pool->parking);
         free(pool);
         return NULL;
     }
@@ -54,7 +72,9 @@ void lki_pool_free(struct lki_pool *pool)
     (void)pthread_cond_destroy(&pool->failed);
     (void)pthread_cond_destroy(&pool->returned);
     (void)pthread_mutex_destroy(&pool->mutex);
+    lki_parking_free(pool->parking);
     free(pool->idle);
+    free(pool->lent);
     free(pool);
 }
 
@@ -78,6 +98,22 @@ static struct lki_redis *connect_once(struct lki_pool *pool, int64_t deadline, s
     return redis;
 }
 
+/* Hand it out; false when the pool was retired meanwhile. */
+static bool lend_locked(struct lki_pool *pool, struct lki_redis *redis)
+{
+    if (!pool->is_retired) pool->lent[pool->lent_count++] = redis;
+    return !pool->is_retired;
+}
+
+static void take_back_locked(struct lki_pool *pool, const struct lki_redis *redis)
+{
+    size_t i = pool->lent_count;
+
+    while (i > 0 && pool->lent[i - 1] != redis)
+        i--;
+    if (i > 0) pool->lent[i - 1] = pool->lent[--pool->lent_count];
+}
+
 static void count_connect_locked(struct lki_pool *pool)
 {
     if (pool->lost_count == 0) return;
@@ -85,34 +121,69 @@ static void count_connect_locked(struct lki_pool *pool)
     pool->reconnects++;
 }
 
-/* A slot was counted for us: fill it, or give it back and have lki_pool_main() look after it. */
+/* A connection stands: NULL when the pool was retired meanwhile. */
+static struct lki_redis *keep_slot(struct lki_pool *pool, struct lki_redis *redis)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    count_connect_locked(pool);
+    bool is_lent = lend_locked(pool, redis);
+    (void)pthread_mutex_unlock(&pool->mutex);
+    if (is_lent) return redis;
+    lki_redis_close(redis);
+    return NULL;
+}
+
+/* None could be made: have lki_pool_main() look after it. What to tell the borrower. */
+static void give_up_slot(struct lki_pool *pool, bool is_cut, struct lk_error *why)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    pool->open_count--;
+    if (pool->is_retired) {
+        *why = pool->down_reason;
+    } else if (is_cut) {
+        pool->is_suspect = true;
+    } else {
+        pool->is_down = true;
+        pool->down_reason = *why;
+    }
+    (void)pthread_cond_broadcast(&pool->returned);
+    (void)pthread_cond_signal(&pool->failed);
+    (void)pthread_mutex_unlock(&pool->mutex);
+}
+
+/* A slot was counted for us: fill it, or give it back. */
 static lk_status fill_slot(struct lki_pool *pool, int64_t deadline, struct lki_redis **out_redis,
                            struct lk_error *err)
 {
     struct lk_error why = {0};
     struct lki_redis *redis = connect_once(pool, deadline, &why);
 
+    if (redis) redis = keep_slot(pool, redis);
     if (redis) {
-        (void)pthread_mutex_lock(&pool->mutex);
-        count_connect_locked(pool);
-        (void)pthread_mutex_unlock(&pool->mutex);
         *out_redis = redis;
         return LK_OK;
     }
-    bool is_cut = why.sys_errno == ETIMEDOUT && lki_clock_left_ms(deadline) == 0;
-    (void)pthread_mutex_lock(&pool->mutex);
-    pool->open_count--;
-    if (is_cut) {
-        pool->is_suspect = true;
-    } else {
-        pool->is_down = true;
-        pool->down_reason = why;
-    }
-    (void)pthread_cond_broadcast(&pool->returned);
-    (void)pthread_cond_signal(&pool->failed);
-    (void)pthread_mutex_unlock(&pool->mutex);
+    give_up_slot(pool, why.sys_errno == ETIMEDOUT && lki_clock_left_ms(deadline) == 0, &why);
     if (err) *err = why;
     return why.code;
+}
+
+/* Parked ones that have answered are idle again. */
+static void sweep(struct lki_pool *pool)
+{
+    struct lki_redis *redis = NULL;
+
+    while ((redis = lki_parking_collect(pool->parking)))
+        lki_pool_return(pool, redis);
+}
+
+/* Before a borrower waits, or makes another. Called and returns with the mutex held. */
+static void sweep_for_one_locked(struct lki_pool *pool)
+{
+    if (pool->idle_count > 0 || !pool->is_sweeping) return;
+    (void)pthread_mutex_unlock(&pool->mutex);
+    sweep(pool);
+    (void)pthread_mutex_lock(&pool->mutex);
 }
 
 lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline, struct lki_redis **out_redis,
@@ -122,6 +193,7 @@ lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline, struct lki_re
         struct lki_redis *redis = NULL;
 
         (void)pthread_mutex_lock(&pool->mutex);
+        sweep_for_one_locked(pool);
         while (pool->idle_count == 0 && pool->open_count == pool->options.size && !pool->is_down) {
             if (lki_clock_wait(&pool->returned, &pool->mutex, deadline)) continue;
             (void)pthread_mutex_unlock(&pool->mutex);
@@ -130,6 +202,7 @@ lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline, struct lki_re
         }
         if (pool->idle_count > 0) {
             redis = pool->idle[--pool->idle_count];
+            (void)lend_locked(pool, redis); /* retired, it has none that is idle */
         } else if (pool->is_down) {
             lk_status status = pool->down_reason.code;
 
@@ -151,10 +224,9 @@ lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline, struct lki_re
 
 void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis)
 {
-    bool is_broken = lki_redis_is_broken(redis);
-
-    if (is_broken) lki_redis_close(redis);
     (void)pthread_mutex_lock(&pool->mutex);
+    take_back_locked(pool, redis); /* from here on nobody cuts it */
+    bool is_broken = lki_redis_is_broken(redis) || pool->is_retired;
     if (is_broken) {
         pool->open_count--;
         pool->lost_count++;
@@ -163,6 +235,125 @@ void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis)
     }
     (void)pthread_cond_signal(&pool->returned);
     (void)pthread_mutex_unlock(&pool->mutex);
+    if (is_broken) lki_redis_close(redis); /* system calls: not under the mutex */
+}
+
+lk_status lki_pool_try_borrow(struct lki_pool *pool, struct lki_redis **out_redis,
+                              struct lk_error *err)
+{
+    for (;;) {
+        struct lki_redis *redis = NULL;
+        lk_status status = LK_OK;
+
+        (void)pthread_mutex_lock(&pool->mutex);
+        sweep_for_one_locked(pool);
+        if (pool->idle_count > 0) {
+            redis = pool->idle[--pool->idle_count];
+            (void)lend_locked(pool, redis);
+        } else if (pool->is_down) {
+            status = pool->down_reason.code;
+            if (err) *err = pool->down_reason;
+        } else if (pool->open_count == pool->options.size) {
+            status = LKI_FAIL(err, LK_BUSY, "%s: all %u connections are in use",
+                              pool->options.endpoint->label, pool->options.size);
+        } else {
+            pool->open_count++;
+        }
+        (void)pthread_mutex_unlock(&pool->mutex);
+        if (!redis || lki_redis_is_usable(redis)) {
+            if (status == LK_OK) *out_redis = redis;
+            return status;
+        }
+        lki_pool_return(pool, redis);
+    }
+}
+
+struct lki_redis *lki_pool_fill(struct lki_pool *pool, struct lki_redis *redis, int64_t begin,
+                                const struct lk_error *why)
+{
+    struct lk_error reason = why ? *why : (struct lk_error){0};
+    int64_t now = lki_clock_now();
+
+    pool->options.on_event(&(struct lk_event){.type = LK_EVENT_CONNECT,
+                                              .status = reason.code,
+                                              .at_ns = now,
+                                              .duration_ns = now - begin,
+                                              .attempts = 1},
+                           pool->options.on_event_arg);
+    if (!why) return keep_slot(pool, redis);
+    lki_redis_close(redis);
+    give_up_slot(pool, reason.sys_errno == ETIMEDOUT, &reason);
+    return NULL;
+}
+
+/* ---- answers that are still to come -------------------------------------------------------------- */
+
+/* The thread looks after what was parked, or is owed. */
+static void begin_sweeping(struct lki_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    if (!pool->is_sweeping) (void)pthread_cond_signal(&pool->failed);
+    pool->is_sweeping = true;
+    (void)pthread_mutex_unlock(&pool->mutex);
+}
+
+uint64_t lki_pool_park(struct lki_pool *pool, struct lki_redis *redis, unsigned owed,
+                       struct lki_debt *debt, int64_t until)
+{
+    uint64_t ticket = lki_parking_enter(pool->parking, redis, owed, debt, until);
+
+    begin_sweeping(pool);
+    return ticket;
+}
+
+struct lki_redis *lki_pool_unpark(struct lki_pool *pool, uint64_t ticket, unsigned most_owed,
+                                  unsigned *out_owed, struct lki_debt **out_debt)
+{
+    return lki_parking_leave(pool->parking, ticket, most_owed, out_owed, out_debt);
+}
+
+void lki_pool_owe(struct lki_pool *pool, struct lki_debt *debt)
+{
+    lki_parking_owe(pool->parking, debt);
+    begin_sweeping(pool);
+}
+
+/* Send what is owed, each on a connection that is parked for the answer. */
+static void pay_debts(struct lki_pool *pool)
+{
+    struct lki_debt *debt = NULL;
+    struct lki_redis *redis = NULL;
+
+    while (!lki_pool_is_down(pool) && (debt = lki_parking_take_debt(pool->parking))) {
+        int64_t until = lki_debt_until(debt);
+        lk_status status = lki_pool_try_borrow(pool, &redis, NULL);
+
+        if (status == LK_OK && !redis) status = fill_slot(pool, INT64_MAX, &redis, NULL);
+        if (status == LK_OK && lki_debt_send(debt, redis, NULL) == LK_OK) {
+            (void)lki_parking_enter(pool->parking, redis, 1, debt, until);
+            continue;
+        }
+        lki_parking_owe(pool->parking, debt);
+        if (status == LK_OK) lki_pool_return(pool, redis);
+        return;
+    }
+}
+
+/* Called and returns with the mutex held. in_vain: how often there was nothing to look after. */
+static void look_after_parked_locked(struct lki_pool *pool, unsigned *in_vain)
+{
+    int64_t until = lki_clock_after_ms(SWEEP_MS);
+
+    (void)lki_clock_wait(&pool->failed, &pool->mutex, until);
+    (void)pthread_mutex_unlock(&pool->mutex);
+    sweep(pool);
+    pay_debts(pool);
+    bool is_empty = lki_parking_is_empty(pool->parking);
+    (void)pthread_mutex_lock(&pool->mutex);
+    *in_vain = is_empty ? *in_vain + 1 : 0;
+    if (*in_vain < SWEEPS_IN_VAIN) return;
+    *in_vain = 0;
+    pool->is_sweeping = false;
 }
 
 void lki_pool_usage(struct lki_pool *pool, struct lk_pool_usage *out)
@@ -186,7 +377,10 @@ static void reconnect_locked(struct lki_pool *pool)
     (void)pthread_mutex_unlock(&pool->mutex);
     struct lki_redis *redis = connect_once(pool, INT64_MAX, &why);
     (void)pthread_mutex_lock(&pool->mutex);
-    if (redis) {
+    if (redis && pool->is_retired) {
+        lki_redis_close(redis);
+        pool->open_count--;
+    } else if (redis) {
         count_connect_locked(pool);
         pool->idle[pool->idle_count++] = redis;
         pool->is_down = false;
@@ -202,6 +396,7 @@ void *lki_pool_main(void *arg)
 {
     struct lki_pool *pool = arg;
     struct lki_backoff backoff = {0};
+    unsigned in_vain = 0;
 
     (void)pthread_mutex_lock(&pool->mutex);
     while (!pool->is_stopping) {
@@ -211,11 +406,16 @@ void *lki_pool_main(void *arg)
 
             while (!pool->is_stopping && lki_clock_wait(&pool->failed, &pool->mutex, until)) {}
             if (!pool->is_stopping) reconnect_locked(pool);
+            if (!pool->is_stopping && pool->is_sweeping) look_after_parked_locked(pool, &in_vain);
         } else if (pool->is_suspect) {
             reconnect_locked(pool);
         } else {
             backoff = (struct lki_backoff){0};
-            (void)pthread_cond_wait(&pool->failed, &pool->mutex);
+            if (pool->is_sweeping) {
+                look_after_parked_locked(pool, &in_vain);
+            } else {
+                (void)pthread_cond_wait(&pool->failed, &pool->mutex);
+            }
         }
     }
     (void)pthread_mutex_unlock(&pool->mutex);
@@ -228,4 +428,30 @@ void lki_pool_stop(struct lki_pool *pool)
     pool->is_stopping = true;
     (void)pthread_cond_signal(&pool->failed);
     (void)pthread_mutex_unlock(&pool->mutex);
+}
+
+void lki_pool_retire(struct lki_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    pool->is_retired = pool->is_stopping = pool->is_down = true;
+    pool->down_reason = (struct lk_error){.code = LK_UNREACHABLE, .where = __func__};
+    (void)snprintf(pool->down_reason.text, sizeof pool->down_reason.text,
+                   "%s: not the server to ask any more", pool->options.endpoint->label);
+    for (size_t i = 0; i < pool->lent_count; i++)
+        lki_redis_cut(pool->lent[i]);
+    while (pool->idle_count > 0) {
+        lki_redis_close(pool->idle[--pool->idle_count]);
+        pool->open_count--;
+    }
+    (void)pthread_cond_broadcast(&pool->returned);
+    (void)pthread_cond_signal(&pool->failed);
+    (void)pthread_mutex_unlock(&pool->mutex);
+}
+
+bool lki_pool_is_down(struct lki_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    bool is_down = pool->is_down && pool->idle_count == 0;
+    (void)pthread_mutex_unlock(&pool->mutex);
+    return is_down;
 }

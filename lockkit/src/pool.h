@@ -7,6 +7,7 @@
 #include "lockkit/client.h"
 #include "lockkit/event.h"
 
+#include "parking.h"
 #include "redis.h"
 
 struct lki_pool;
@@ -36,10 +37,40 @@ LK_MUST_CHECK lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline,
 /* Takes the connection; a broken one is closed. */
 void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis);
 
+/*
+ * The same without waiting.
+ *
+ * Returns  OK           *out_redis as above; NULL: you may make one: lki_redis_begin(), and in any case
+ *                       lki_pool_fill().
+ *          BUSY         all are in use.
+ *          UNREACHABLE, SERVER, NO_MEMORY  the server is down.
+ */
+LK_MUST_CHECK lk_status lki_pool_try_borrow(struct lki_pool *pool, struct lki_redis **out_redis,
+                                            struct lk_error *err);
+/* The one you made since begin; NULL if the pool was retired meanwhile. With a reason: it failed
+   (ETIMEDOUT: was given up); the connection, if there is one, is taken. */
+struct lki_redis *lki_pool_fill(struct lki_pool *pool, struct lki_redis *redis, int64_t begin,
+                                const struct lk_error *why);
+
+/* Leave a connection that owes answers: parking.h. unpark: NULL when it has answered, or ended. */
+uint64_t lki_pool_park(struct lki_pool *pool, struct lki_redis *redis, unsigned owed,
+                       struct lki_debt *debt, int64_t until);
+struct lki_redis *lki_pool_unpark(struct lki_pool *pool, uint64_t ticket, unsigned most_owed,
+                                  unsigned *out_owed, struct lki_debt **out_debt);
+/* lki_pool_main() will see to it when it can. Takes the debt; NULL is fine. */
+void lki_pool_owe(struct lki_pool *pool, struct lki_debt *debt);
+
 void lki_pool_usage(struct lki_pool *pool, struct lk_pool_usage *out);
 
 /* The reconnecting thread's body (arg: the pool): returns after lki_pool_stop(). */
 void *lki_pool_main(void *arg);
 void lki_pool_stop(struct lki_pool *pool);
+
+/* Its server is not to be asked any more: refuse to lend, cut what is lent (an exchange under way ends
+   as UNKNOWN), and stop. */
+void lki_pool_retire(struct lki_pool *pool);
+
+/* Whether a borrower would be refused at once. */
+bool lki_pool_is_down(struct lki_pool *pool);
 
 #endif

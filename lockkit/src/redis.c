@@ -30,6 +30,10 @@ struct lki_redis {
     redisContext *context; /* owned */
     char *chunk;           /* owned, READ_CHUNK bytes: not on the stacks of thousands of threads */
     bool is_broken;
+    bool is_connected;    /* past that, only log-ins are still to be answered */
+    unsigned logins_left; /* not answered yet */
+    struct lki_identity identity;
+    int native; /* enum lki_native */
     char label[128];
 };
 
@@ -263,11 +267,6 @@ lk_status lki_redis_receive(struct lki_redis *redis, lk_reply **out, struct lk_e
     }
 }
 
-bool lki_redis_wait(struct lki_redis *redis, int64_t until)
-{
-    return wait_ready(redis->context->fd, POLLIN, until);
-}
-
 lk_status lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
                              size_t count, int64_t deadline, lk_reply **replies,
                              struct lk_error *err)
@@ -307,34 +306,28 @@ static bool block_in_slices(int fd)
            setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice) == 0;
 }
 
-static lk_status finish_connect(struct lki_redis *redis, int64_t deadline, struct lk_error *err)
+/* Connected, so far without a word. */
+static lk_status finish_connect(struct lki_redis *redis, struct lk_error *err)
 {
-    redisContext *context = redis->context;
     int reason = 0;
     socklen_t len = sizeof reason;
 
-    if (context->err) {
-        return LKI_FAIL(err, LK_UNREACHABLE, "%s: %s", redis->label, context->errstr);
-    }
-    (void)fcntl(context->fd, F_SETFD, FD_CLOEXEC); /* a program we start must not keep it open */
-    if (!wait_ready(context->fd, POLLOUT, deadline)) return broken(redis, LK_UNREACHABLE, err);
-    if (getsockopt(context->fd, SOL_SOCKET, SO_ERROR, &reason, &len) == 0 && reason == 0) {
-        return block_in_slices(context->fd) ? LK_OK : broken(redis, LK_UNREACHABLE, err);
+    if (getsockopt(redis->context->fd, SOL_SOCKET, SO_ERROR, &reason, &len) == 0 && reason == 0) {
+        return block_in_slices(redis->context->fd) ? LK_OK : broken(redis, LK_UNREACHABLE, err);
     }
     errno = reason;
     return broken(redis, LK_UNREACHABLE, err);
 }
 
-static lk_status log_in(struct lki_redis *redis, const struct lki_endpoint *endpoint,
-                        int64_t deadline, struct lk_error *err)
+/* Few bytes, and the first ones: the socket has room for them. */
+static lk_status send_login(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                            struct lk_error *err)
 {
     char db[16];
     struct lk_bytes auth[3] = {LK_BYTES("AUTH")};
     struct lk_bytes choose[2] = {LK_BYTES("SELECT")};
     struct lk_command commands[2];
-    size_t count = 0;
-    lk_reply *replies[2] = {0};
-    lk_status status = LK_OK;
+    unsigned count = 0;
 
     if (endpoint->password) {
         size_t words = 1;
@@ -350,24 +343,32 @@ static lk_status log_in(struct lki_redis *redis, const struct lki_endpoint *endp
         commands[count].args = choose;
         commands[count++].count = 2;
     }
+    redis->logins_left = count;
     if (count == 0) return LK_OK;
-    status = lki_redis_exchange(redis, commands, count, deadline, replies, err);
-    if (status != LK_OK) { /* nothing of ours was asked yet, so "unreachable" is the whole truth */
-        if (err) err->code = LK_UNREACHABLE;
-        return LK_UNREACHABLE;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (status == LK_OK && lk_reply_type_of(replies[i]) == LK_REPLY_ERROR) {
-            status =
-                LKI_FAIL(err, LK_SERVER, "%s: %s", redis->label, lk_reply_bytes(replies[i]).data);
+    return lki_redis_send(redis, commands, count, lki_clock_now(), err);
+}
+
+/* BUSY while answers are missing. */
+static lk_status read_login(struct lki_redis *redis, struct lk_error *err)
+{
+    lk_status status = LK_OK;
+
+    while (status == LK_OK && redis->logins_left > 0) {
+        lk_reply *reply = NULL;
+
+        status = lki_redis_receive(redis, &reply, err);
+        if (status != LK_OK) return status;
+        if (!reply) return LK_BUSY;
+        redis->logins_left--;
+        if (lk_reply_type_of(reply) == LK_REPLY_ERROR) {
+            status = LKI_FAIL(err, LK_SERVER, "%s: %s", redis->label, lk_reply_bytes(reply).data);
         }
-        lk_reply_free(replies[i]);
+        lk_reply_free(reply);
     }
     return status;
 }
 
-struct lki_redis *lki_redis_open(const struct lki_endpoint *endpoint, int64_t deadline,
-                                 struct lk_error *err)
+struct lki_redis *lki_redis_begin(const struct lki_endpoint *endpoint, struct lk_error *err)
 {
     struct lki_redis *redis = calloc(1, sizeof *redis);
 
@@ -378,15 +379,54 @@ struct lki_redis *lki_redis_open(const struct lki_endpoint *endpoint, int64_t de
     redis->context = endpoint->path ? redisConnectUnixNonBlock(endpoint->path)
                                     : redisConnectNonBlock(endpoint->host, endpoint->port);
     if (!redis->context) goto fail;
-    if (finish_connect(redis, deadline, err) == LK_OK &&
-        log_in(redis, endpoint, deadline, err) == LK_OK) {
-        return redis;
+    if (redis->context->err) {
+        (void)LKI_FAIL(err, LK_UNREACHABLE, "%s: %s", redis->label, redis->context->errstr);
+        lki_redis_close(redis);
+        return NULL;
     }
-    lki_redis_close(redis);
-    return NULL;
+    (void)fcntl(redis->context->fd, F_SETFD, FD_CLOEXEC); /* not for a program we start */
+    return redis;
 
 fail:
     (void)LKI_FAIL(err, LK_NO_MEMORY, "%s", endpoint->label);
+    lki_redis_close(redis);
+    return NULL;
+}
+
+lk_status lki_redis_go_on(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                          short *out_events, struct lk_error *err)
+{
+    lk_status status = LK_OK;
+
+    if (!redis->is_connected) {
+        *out_events = POLLOUT;
+        if (!wait_ready(redis->context->fd, POLLOUT, 0)) {
+            return errno == ETIMEDOUT ? LK_BUSY : broken(redis, LK_UNREACHABLE, err);
+        }
+        status = finish_connect(redis, err);
+        if (status == LK_OK) status = send_login(redis, endpoint, err);
+        redis->is_connected = status == LK_OK;
+    }
+    *out_events = POLLIN;
+    if (status == LK_OK) status = read_login(redis, err);
+    if (status != LK_UNKNOWN) return status;
+    if (err) err->code = LK_UNREACHABLE; /* nothing was asked yet, so that is the whole truth */
+    return LK_UNREACHABLE;
+}
+
+struct lki_redis *lki_redis_open(const struct lki_endpoint *endpoint, int64_t deadline,
+                                 struct lk_error *err)
+{
+    struct lki_redis *redis = lki_redis_begin(endpoint, err);
+    short events = POLLOUT;
+    lk_status status = redis ? LK_BUSY : LK_UNREACHABLE;
+
+    while (status == LK_BUSY) {
+        status = wait_ready(redis->context->fd, events, deadline)
+                     ? lki_redis_go_on(redis, endpoint, &events, err)
+                     : broken(redis, LK_UNREACHABLE, err);
+    }
+    if (status == LK_OK) return redis;
     lki_redis_close(redis);
     return NULL;
 }
@@ -413,6 +453,26 @@ bool lki_redis_is_usable(struct lki_redis *redis)
 bool lki_redis_is_broken(const struct lki_redis *redis)
 {
     return redis->is_broken;
+}
+
+void lki_redis_cut(struct lki_redis *redis)
+{
+    (void)shutdown(redis->context->fd, SHUT_RDWR);
+}
+
+struct lki_identity *lki_redis_identity(struct lki_redis *redis)
+{
+    return &redis->identity;
+}
+
+int lki_redis_native(const struct lki_redis *redis)
+{
+    return redis->native;
+}
+
+void lki_redis_set_native(struct lki_redis *redis, int native)
+{
+    redis->native = native;
 }
 
 int lki_redis_fd(const struct lki_redis *redis)

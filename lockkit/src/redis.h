@@ -16,6 +16,17 @@ struct lki_redis;
 /* Connect and log in before the deadline. NULL: *err says UNREACHABLE, SERVER or NO_MEMORY. */
 struct lki_redis *lki_redis_open(const struct lki_endpoint *endpoint, int64_t deadline,
                                  struct lk_error *err);
+/*
+ * The same without waiting, but for a host's name: begin, then go on each time the socket is ready for
+ * *out_events (of poll()), first of all at once. How long that may take is the caller's affair.
+ *
+ * Returns  OK: connected and logged in. BUSY: goes on when the socket is ready. Else as
+ *          lki_redis_open(), and all that is left to do is lki_redis_close().
+ */
+struct lki_redis *lki_redis_begin(const struct lki_endpoint *endpoint, struct lk_error *err);
+LK_MUST_CHECK lk_status lki_redis_go_on(struct lki_redis *redis,
+                                        const struct lki_endpoint *endpoint, short *out_events,
+                                        struct lk_error *err);
 void lki_redis_close(struct lki_redis *redis);
 
 /*
@@ -44,12 +55,23 @@ LK_MUST_CHECK lk_status lki_redis_send(struct lki_redis *redis, const struct lk_
 LK_MUST_CHECK lk_status lki_redis_receive(struct lki_redis *redis, lk_reply **out,
                                           struct lk_error *err);
 
-/* Wait for something to receive. False when the moment came first, or the wait failed. */
-bool lki_redis_wait(struct lki_redis *redis, int64_t until);
-
 /* False when the server has closed an idle connection; it counts as broken then. A system call. */
 bool lki_redis_is_usable(struct lki_redis *redis);
 bool lki_redis_is_broken(const struct lki_redis *redis);
+/* End it from another thread: whoever uses it meets a broken connection. Not after lki_redis_close(). */
+void lki_redis_cut(struct lki_redis *redis);
+/* A note that stays with the connection: enum lki_native. */
+int lki_redis_native(const struct lki_redis *redis);
+void lki_redis_set_native(struct lki_redis *redis, int native);
 int lki_redis_fd(const struct lki_redis *redis);
+
+/* Who is at the other end. It goes with the connection: when that ends, another may be there. Filled by
+   whoever asks first. */
+struct lki_identity {
+    bool is_asked;
+    bool is_replica;
+    char run_id[48]; /* "": it does not tell */
+};
+struct lki_identity *lki_redis_identity(struct lki_redis *redis);
 
 #endif

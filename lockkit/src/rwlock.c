@@ -135,6 +135,7 @@ static lk_status read_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t de
 
     add_arg(&call, lki_number(lease, lock->lease_ms));
     add_arg(&call, lki_number(number, rw->reads));
+    call.out_is_synced = &lock->is_synced;
     return acquire(lock, &call, out_ttl_ms, deadline, err);
 }
 
@@ -202,6 +203,7 @@ static lk_status write_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t d
 
     add_arg(&call, lki_number(lease, lock->lease_ms));
     add_arg(&call, lk_bytes_of(has_read ? rw->read.token : ""));
+    call.out_is_synced = &lock->is_synced;
     return acquire(lock, &call, out_ttl_ms, deadline, err);
 }
 

@@ -180,6 +180,22 @@ bool lki_reply_is_error(const lk_reply *reply, const char *code)
            strncmp(lk_reply_bytes(reply).data, code, strlen(code)) == 0;
 }
 
+bool lki_reply_is_any(const lk_reply *reply, const char *const *codes)
+{
+    while (*codes && !lki_reply_is_error(reply, *codes))
+        codes++;
+    return *codes != NULL;
+}
+
+bool lki_reply_is_passing(const lk_reply *reply)
+{
+    static const char *const codes[] = {"MOVED ",       "ASK ",        "TRYAGAIN ",
+                                        "CLUSTERDOWN ", "READONLY ",   "LOADING ",
+                                        "MASTERDOWN ",  "NOREPLICAS ", NULL};
+
+    return lki_reply_is_any(reply, codes);
+}
+
 lk_status lki_fail_reply(struct lk_error *err, const lk_reply *reply)
 {
     struct lk_bytes words = lk_reply_bytes(reply);
@@ -198,6 +214,6 @@ lk_status lk_client_eval(lk_client *client, const struct lk_eval *eval, int64_t 
     }
     const struct lki_variant *variant = lki_script_variant(eval->script, "");
     if (!variant) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
-    return lki_client_eval_variant(client, eval, variant, NULL, NULL,
-                                   lki_client_deadline(client, limit_ms), out_reply, err);
+    struct lki_run run = {.variant = variant, .deadline = lki_client_deadline(client, limit_ms)};
+    return lki_client_eval_synced(client, eval, run, out_reply, err);
 }

@@ -52,6 +52,10 @@ LK_MUST_CHECK lk_status lki_eval_words_make(const struct lki_variant *variant,
 
 /* Whether a reply is an error that begins with this code ("NOSCRIPT"). */
 bool lki_reply_is_error(const lk_reply *reply, const char *code);
+/* ...with one of these codes; the list ends with NULL. */
+bool lki_reply_is_any(const lk_reply *reply, const char *const *codes);
+/* Nothing was done, and it may be done elsewhere, or soon: servers are changing places. */
+bool lki_reply_is_passing(const lk_reply *reply);
 
 /* SERVER with the words of an error reply. */
 lk_status lki_fail_reply(struct lk_error *err, const lk_reply *reply);

@@ -152,7 +152,8 @@ struct attempt {
 static lk_status try_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
 {
     struct attempt *attempt = arg;
-    struct lki_step step = {.script = "semaphore_acquire", .number = attempt->permits};
+    struct lki_step step = {
+        .script = "semaphore_acquire", .number = attempt->permits, .is_to_sync = true};
     lk_status status = lki_counter_step(&attempt->semaphore->base, &step, err);
 
     if (status != LK_OK) return status;
@@ -172,6 +173,7 @@ static lk_status take(struct attempt *attempt, int64_t wait_ms, struct lk_error 
 
     pursuit.try_once = try_once;
     pursuit.arg = attempt;
+    pursuit.is_repeatable = true; /* steps are numbered */
     if (status == LK_OK) status = lki_pursue(&pursuit, err);
     if (status != LK_OK && semaphore->base.is_unsettled && semaphore->unfinished == 0 &&
         undo(semaphore, UNDO_MAX_MS, NULL) != LK_OK) {

@@ -9,29 +9,71 @@
 #include "client.h"
 #include "clock.h"
 #include "error.h"
-#include "pool.h"
+#include "route.h"
 
 struct lk_session {
     lk_client *client;       /* borrowed */
-    struct lki_redis *redis; /* borrowed from the pool */
+    struct lki_node *node;   /* a reference of ours */
+    struct lki_redis *redis; /* borrowed from its pool */
     bool is_watching;        /* there may be keys watched, or a transaction begun */
 };
 
-lk_session *lk_session_open(lk_client *client, int64_t limit_ms, struct lk_error *err)
+/* Takes the reference; NULL: err is filled. */
+static lk_session *open_to(lk_client *client, struct lki_node *node, int64_t limit_ms,
+                           struct lk_error *err)
 {
-    lk_session *session = calloc(1, sizeof *session);
+    lk_session *session = node ? calloc(1, sizeof *session) : NULL;
 
-    if (!session) {
-        (void)LKI_FAIL(err, LK_NO_MEMORY, "a session");
-        return NULL;
-    }
-    session->client = client;
-    if (lki_client_check(client, err) == LK_OK &&
-        lki_pool_borrow(lki_client_pool(client), lki_client_deadline(client, limit_ms),
-                        &session->redis, err) == LK_OK)
+    if (node && !session) (void)LKI_FAIL(err, LK_NO_MEMORY, "a session");
+    if (!session) goto fail;
+    *session = (lk_session){.client = client, .node = node};
+    if (lki_pool_borrow(node->pool, lki_client_deadline(client, limit_ms), &session->redis, err) ==
+        LK_OK)
         return session;
+    lki_topology_doubt(lki_client_topology(client));
+
+fail:
     free(session);
+    lki_node_unref(node);
     return NULL;
+}
+
+lk_session *lk_session_open(lk_client *client, const char *key, int64_t limit_ms,
+                            struct lk_error *err)
+{
+    if (lki_client_check(client, err) != LK_OK) return NULL;
+    struct lki_topology *topology = lki_client_topology(client);
+    int slot =
+        key && lki_topology_is_cluster(topology) ? lki_slot_of(key, strlen(key)) : LKI_NO_SLOT;
+    return open_to(client, lki_topology_node(topology, slot, err), limit_ms, err);
+}
+
+size_t lk_client_primaries(lk_client *client)
+{
+    size_t count = 0;
+    struct lki_node *node = NULL;
+
+    if (lki_client_check(client, NULL) != LK_OK) return 0;
+    while ((node = lki_topology_primary(lki_client_topology(client), count))) {
+        lki_node_unref(node);
+        count++;
+    }
+    return count;
+}
+
+lk_session *lk_session_open_at(lk_client *client, size_t primary, int64_t limit_ms,
+                               struct lk_error *err)
+{
+    if (lki_client_check(client, err) != LK_OK) return NULL;
+    struct lki_node *node = lki_topology_primary(lki_client_topology(client), primary);
+    if (node) return open_to(client, node, limit_ms, err);
+    (void)LKI_FAIL(err, LK_INVALID, "there is no primary number %zu", primary);
+    return NULL;
+}
+
+const char *lk_session_server(const lk_session *session)
+{
+    return session ? session->node->endpoint.label : "";
 }
 
 static bool is_word(struct lk_bytes bytes, const char *word)
@@ -71,8 +113,11 @@ lk_status lk_session_call(lk_session *session, const struct lk_command *commands
                                                        .status = status,
                                                        .duration_ns = lki_clock_now() - begin,
                                                        .attempts = (unsigned)count});
-    for (size_t i = 0; i < count && status == LK_OK; i++)
+    if (status != LK_OK) lki_topology_doubt(lki_client_topology(session->client));
+    for (size_t i = 0; i < count && status == LK_OK; i++) {
         note_command(session, commands[i].args[0], replies[i]);
+        (void)lki_route_learn(lki_client_topology(session->client), replies[i], session->node);
+    }
     return status;
 }
 
@@ -94,7 +139,8 @@ void lk_session_close(lk_session *session)
     if (!session) return;
     if (!lki_client_is_foreign(session->client)) {
         if (session->is_watching) clean(session);
-        lki_pool_return(lki_client_pool(session->client), session->redis);
+        lki_pool_return(session->node->pool, session->redis);
+        lki_node_unref(session->node);
     }
     free(session);
 }

@@ -2,7 +2,8 @@
  * A waiter joins its channel, tries again once the subscription is confirmed (a release in between
  * would else be missed), and then sleeps until it is woken or its timer ends. Messages are hints:
  * the timer never sleeps past the holder's lease, nor longer than the client's poll_ms. What is
- * released without a message (spin) is asked for again after a growing pause.
+ * released without a message (spin) is asked for again after a growing pause; so is a server that is
+ * out of reach while another may take over from it.
  *
  * Threads: the waiting one. Locks: none of its own.
  */
@@ -40,6 +41,14 @@ static int64_t pause_until(const struct lki_pursuit *pursuit, struct lki_backoff
     return until < pursuit->deadline ? until : pursuit->deadline;
 }
 
+/* Nothing was sent, or it may be sent again, and another server may soon be there to be asked. */
+static bool is_passing(const struct lki_pursuit *pursuit, lk_status status)
+{
+    bool may_repeat = status == LK_UNREACHABLE || (status == LK_UNKNOWN && pursuit->is_repeatable);
+
+    return may_repeat && lki_client_may_move(pursuit->client);
+}
+
 /* Joined: try, sleep, try. A release that woke us and that we leave untried is handed on, or the
    next waiter would sleep beside a free lock. */
 static lk_status try_and_wait(struct lki_pursuit *pursuit, struct lk_error *err)
@@ -54,13 +63,19 @@ static lk_status try_and_wait(struct lki_pursuit *pursuit, struct lk_error *err)
         ttl_ms = -2;
         pursuit->attempts++;
         status = pursuit->try_once(pursuit->arg, &ttl_ms, err);
-        if (status != LK_BUSY) break;
+        lk_status tried = status;
+        bool is_out = is_passing(pursuit, status);
+        if (status != LK_BUSY && !is_out) break;
         status = lki_hub_wait(hub, pursuit->waiter,
-                              pursuit->channel ? sleep_until(pursuit, ttl_ms)
-                                               : pause_until(pursuit, &backoff));
+                              pursuit->channel && !is_out ? sleep_until(pursuit, ttl_ms)
+                                                          : pause_until(pursuit, &backoff));
         is_woken = status == LK_OK;
         if (status == LK_CANCELLED) {
             (void)LKI_FAIL(err, LK_CANCELLED, "%s: the wait was cancelled", pursuit->what);
+            break;
+        }
+        if (lki_clock_left_ms(pursuit->deadline) == 0 && is_out) {
+            status = tried; /* err has why */
             break;
         }
         if (lki_clock_left_ms(pursuit->deadline) == 0) {
@@ -79,7 +94,8 @@ static lk_status pursue(struct lki_pursuit *pursuit, struct lk_error *err)
     lk_status status = pursuit->try_once(pursuit->arg, NULL, err);
 
     pursuit->attempts = 1;
-    if (status != LK_BUSY || lki_clock_left_ms(pursuit->deadline) == 0) return status;
+    if (status != LK_BUSY && !is_passing(pursuit, status)) return status;
+    if (lki_clock_left_ms(pursuit->deadline) == 0) return status;
     int64_t confirm_by = lki_clock_after_ms(lki_client_poll_ms(pursuit->client));
     if (confirm_by > pursuit->deadline) confirm_by = pursuit->deadline;
     status = lki_hub_join(hub, pursuit->waiter, pursuit->channel, confirm_by, err);

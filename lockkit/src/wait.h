@@ -16,12 +16,15 @@ struct lki_pursuit {
     const char *channel;       /* where its release is published; NULL: nowhere, so back off */
     /*
      * Try once, as often as it takes. BUSY goes on waiting, at most *out_ttl_ms when it has said so
-     * (-1: nobody knows; -2: as soon as may be); every other status ends the pursuit.
+     * (-1: nobody knows; -2: as soon as may be); every other status ends the pursuit, but while
+     * another server may become the primary: then UNREACHABLE, and UNKNOWN of what is repeatable,
+     * go on as well.
      */
     lk_status (*try_once)(void *arg, int64_t *out_ttl_ms, struct lk_error *err);
     void *arg;
-    int64_t deadline;  /* of the wait */
-    unsigned attempts; /* out: how often it was tried */
+    int64_t deadline;   /* of the wait */
+    bool is_repeatable; /* a try whose answer was lost may simply be sent again */
+    unsigned attempts;  /* out: how often it was tried */
 };
 
 /*

@@ -1,5 +1,6 @@
 /*
- * Where waiters sleep until a release is published: one subscriber connection for all channels.
+ * Where waiters sleep until a release is published: one subscriber connection for all channels, or,
+ * where messages go by slot (a cluster of Redis 7 or later), one to each server that has some of them.
  */
 #ifndef LKI_WAITHUB_H
 #define LKI_WAITHUB_H
@@ -13,6 +14,7 @@
 
 struct lki_hub;
 struct lki_channel;
+struct lki_topology;
 
 /* How many waiters of a process a message wakes. */
 enum lki_wake_rule {
@@ -39,7 +41,7 @@ struct lki_waiter {
 };
 
 struct lki_hub_options {
-    const struct lki_endpoint *endpoint; /* borrowed; outlives the hub */
+    struct lki_topology *topology; /* borrowed; outlives the hub */
     int64_t connect_ms;
     int64_t command_ms;
     int64_t backoff_ms;
@@ -55,6 +57,9 @@ void lki_hub_free(struct lki_hub *hub);
 void *lki_hub_main(void *arg);
 /* Also ends all waits, those to come as well, as INVALID: the client is being closed. */
 void lki_hub_stop(struct lki_hub *hub);
+/* The topology has changed: subscriptions go where their channels are now. Any thread, no mutex held;
+   it does not wait. */
+void lki_hub_look_again(struct lki_hub *hub);
 
 void lki_waiter_init(struct lki_waiter *waiter, enum lki_wake_rule rule);
 void lki_waiter_done(struct lki_waiter *waiter);

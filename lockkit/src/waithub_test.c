@@ -1,240 +1,26 @@
 /*
- * The hub's thread on a made-up server: what it is asked, what it says, when it goes away. The
- * asserting thread plays the server.
- * link: -Wl,--wrap=lki_redis_open -Wl,--wrap=lki_redis_close -Wl,--wrap=lki_redis_send
- * link: -Wl,--wrap=lki_redis_receive -Wl,--wrap=lki_redis_fd -Wl,--wrap=lk_reply_at
- * link: -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lk_reply_free -Wl,--wrap=lk_reply_type_of
+ * The hub's thread on a made-up server: what it is asked, what it says, when it goes away. Several
+ * servers are in waithub_servers_test.c.
+ * link: -Wl,--wrap=lki_redis_begin -Wl,--wrap=lki_redis_go_on -Wl,--wrap=lki_redis_close
+ * link: -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive -Wl,--wrap=lki_redis_fd
+ * link: -Wl,--wrap=lk_reply_at -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lk_reply_free
+ * link: -Wl,--wrap=lk_reply_type_of -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_primary
+ * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_topology_doubt -Wl,--wrap=lki_topology_moved
+ * link: -Wl,--wrap=lki_topology_is_sharded
  */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "../itest/lk_pubsub.h"
 #include "clock.h"
-#include "error.h"
 #include "waithub.h"
 
-enum { MESSAGES_MAX = 64, LONG_MS = 5000, BACKOFF_MS = 40 };
-
-/* Stands in for redisReply: an array of three texts, or one of the texts. */
-struct lk_reply {
-    const struct lk_reply *parts[3];
-    bool is_error;
-    char text[64];
-};
-
-static struct {
-    pthread_mutex_t mutex; /* guards all below */
-    pthread_cond_t changed;
-    int fd;                               /* readable while there is something to receive */
-    struct lk_reply *queue[MESSAGES_MAX]; /* owned: from the server */
-    size_t queue_count;
-    bool is_cut;      /* the connection has ended */
-    bool is_refusing; /* lets nobody in */
-    bool slams_door;  /* lets everybody in and throws them out at once */
-    bool is_denying;  /* answers a SUBSCRIBE by an error */
-    unsigned open_count, open_failures, subscribe_count, unsubscribe_count;
-} server = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-
-struct lki_redis {
-    int unused;
-};
-
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-struct lki_redis *__wrap_lki_redis_open(const struct lki_endpoint *endpoint, int64_t deadline,
-                                        struct lk_error *err);
-void __wrap_lki_redis_close(struct lki_redis *redis);
-lk_status __wrap_lki_redis_send(struct lki_redis *redis, const struct lk_command *commands,
-                                size_t count, int64_t deadline, struct lk_error *err);
-lk_status __wrap_lki_redis_receive(struct lki_redis *redis, lk_reply **out, struct lk_error *err);
-int __wrap_lki_redis_fd(const struct lki_redis *redis);
-const lk_reply *__wrap_lk_reply_at(const lk_reply *reply, size_t index);
-struct lk_bytes __wrap_lk_reply_bytes(const lk_reply *reply);
-void __wrap_lk_reply_free(lk_reply *reply);
-lk_reply_type __wrap_lk_reply_type_of(const lk_reply *reply);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
-
-static void ring_locked(void)
-{
-    uint64_t one = 1;
-
-    assert_int_equal(write(server.fd, &one, sizeof one), sizeof one);
-}
-
-static void drain_locked(void)
-{
-    uint64_t count = 0;
-    ssize_t got = read(server.fd, &count, sizeof count);
-
-    (void)got;
-}
-
-struct lki_redis *__wrap_lki_redis_open(const struct lki_endpoint *endpoint, int64_t deadline,
-                                        struct lk_error *err)
-{
-    struct lki_redis *redis = NULL;
-
-    (void)endpoint;
-    (void)deadline;
-    (void)pthread_mutex_lock(&server.mutex);
-    if (server.is_refusing) {
-        server.open_failures++;
-        (void)LKI_FAIL(err, LK_UNREACHABLE, "refused");
-    } else {
-        redis = calloc(1, sizeof *redis);
-        server.open_count++;
-        server.is_cut = server.slams_door;
-        if (server.is_cut) ring_locked();
-    }
-    (void)pthread_cond_broadcast(&server.changed);
-    (void)pthread_mutex_unlock(&server.mutex);
-    return redis;
-}
-
-void __wrap_lki_redis_close(struct lki_redis *redis)
-{
-    if (!redis) return;
-    (void)pthread_mutex_lock(&server.mutex);
-    while (server.queue_count > 0)
-        free(server.queue[--server.queue_count]);
-    drain_locked();
-    (void)pthread_mutex_unlock(&server.mutex);
-    free(redis);
-}
-
-static void say_locked(const char *kind, const char *channel, const char *text)
-{
-    const char *const texts[] = {kind, channel, text};
-    struct lk_reply *reply = calloc(4, sizeof *reply);
-
-    if (!reply || server.queue_count == MESSAGES_MAX) abort();
-    for (size_t i = 0; i < 3; i++) {
-        reply->parts[i] = &reply[i + 1];
-        (void)snprintf(reply[i + 1].text, sizeof reply->text, "%s", texts[i]);
-    }
-    server.queue[server.queue_count++] = reply;
-    ring_locked();
-}
-
-lk_status __wrap_lki_redis_send(struct lki_redis *redis, const struct lk_command *commands,
-                                size_t count, int64_t deadline, struct lk_error *err)
-{
-    (void)redis;
-    (void)deadline;
-    (void)pthread_mutex_lock(&server.mutex);
-    for (size_t i = 0; i < count && !server.is_cut; i++) {
-        const char *verb = commands[i].args[0].data;
-
-        if (strcmp(verb, "SUBSCRIBE") == 0) {
-            server.subscribe_count++;
-            say_locked("subscribe", commands[i].args[1].data, "1");
-            server.queue[server.queue_count - 1]->is_error = server.is_denying;
-        } else if (strcmp(verb, "UNSUBSCRIBE") == 0) {
-            server.unsubscribe_count++;
-            say_locked("unsubscribe", commands[i].args[1].data, "0");
-        }
-    }
-    bool is_cut = server.is_cut;
-    (void)pthread_cond_broadcast(&server.changed);
-    (void)pthread_mutex_unlock(&server.mutex);
-    return is_cut ? LKI_FAIL(err, LK_UNREACHABLE, "cut") : LK_OK;
-}
-
-lk_status __wrap_lki_redis_receive(struct lki_redis *redis, lk_reply **out, struct lk_error *err)
-{
-    (void)redis;
-    *out = NULL;
-    (void)pthread_mutex_lock(&server.mutex);
-    bool is_cut = server.is_cut;
-    if (!is_cut && server.queue_count > 0) {
-        *out = server.queue[0];
-        server.queue_count--;
-        memmove((void *)server.queue, (void *)(server.queue + 1),
-                server.queue_count * sizeof(struct lk_reply *));
-    } else if (!is_cut) {
-        drain_locked();
-    }
-    (void)pthread_mutex_unlock(&server.mutex);
-    return is_cut ? LKI_FAIL(err, LK_UNREACHABLE, "cut") : LK_OK;
-}
-
-int __wrap_lki_redis_fd(const struct lki_redis *redis)
-{
-    (void)redis;
-    return server.fd;
-}
-
-const lk_reply *__wrap_lk_reply_at(const lk_reply *reply, size_t index)
-{
-    return reply->parts[index];
-}
-
-struct lk_bytes __wrap_lk_reply_bytes(const lk_reply *reply)
-{
-    return (struct lk_bytes){.data = reply->text, .len = strlen(reply->text)};
-}
-
-void __wrap_lk_reply_free(lk_reply *reply)
-{
-    free(reply);
-}
-
-lk_reply_type __wrap_lk_reply_type_of(const lk_reply *reply)
-{
-    return reply->is_error ? LK_REPLY_ERROR : LK_REPLY_ARRAY;
-}
-
-/* ---- the server's side, for the asserting thread ------------------------------------------------- */
-
-static void publish_text(const char *channel, const char *text)
-{
-    (void)pthread_mutex_lock(&server.mutex);
-    say_locked("message", channel, text);
-    (void)pthread_mutex_unlock(&server.mutex);
-}
-
-static void publish(const char *channel)
-{
-    publish_text(channel, "0");
-}
-
-static void cut_connection(bool refuses_the_next)
-{
-    (void)pthread_mutex_lock(&server.mutex);
-    server.is_cut = true;
-    server.is_refusing = refuses_the_next;
-    ring_locked();
-    (void)pthread_mutex_unlock(&server.mutex);
-}
-
-static void let_in(void)
-{
-    (void)pthread_mutex_lock(&server.mutex);
-    server.is_refusing = false;
-    (void)pthread_mutex_unlock(&server.mutex);
-}
-
-/* True when a counter has reached a value within a long time. */
-static bool reaches(const unsigned *counter, unsigned value)
-{
-    int64_t deadline = lki_clock_after_ms(LONG_MS);
-
-    (void)pthread_mutex_lock(&server.mutex);
-    while (*counter < value && lki_clock_wait(&server.changed, &server.mutex, deadline)) {}
-    bool is_reached = *counter >= value;
-    (void)pthread_mutex_unlock(&server.mutex);
-    return is_reached;
-}
+enum { LONG_MS = 5000, BACKOFF_MS = 40 };
 
 /* ---- a hub with its thread ------------------------------------------------------------------------ */
 
@@ -242,6 +28,7 @@ static struct {
     struct lki_hub *hub;
     pthread_t thread;
     struct lki_waiter waiters[3];
+    const struct lks_pubsub_counts *counts; /* borrowed; the server's */
 } world;
 
 static void ignore_event(const struct lk_event *event, void *arg)
@@ -252,18 +39,19 @@ static void ignore_event(const struct lk_event *event, void *arg)
 
 static int start_hub(void **state)
 {
-    struct lki_hub_options options = {
-        .connect_ms = 100, .command_ms = 100, .backoff_ms = BACKOFF_MS, .on_event = ignore_event};
+    struct lki_hub_options options = {.topology = lks_pubsub_topology(),
+                                      .connect_ms = 100,
+                                      .command_ms = 100,
+                                      .backoff_ms = BACKOFF_MS,
+                                      .on_event = ignore_event};
 
     (void)state;
-    server.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    server.is_cut = server.is_refusing = server.slams_door = server.is_denying = false;
-    server.open_count = server.open_failures = 0;
-    server.subscribe_count = server.unsubscribe_count = 0;
+    lks_pubsub_start(false);
+    world.counts = lks_pubsub_counts(0);
     for (size_t i = 0; i < 3; i++)
         lki_waiter_init(&world.waiters[i], LKI_WAKE_ONE);
     world.hub = lki_hub_new(&options, NULL);
-    if (server.fd < 0 || !world.hub) return -1;
+    if (!world.hub) return -1;
     return pthread_create(&world.thread, NULL, lki_hub_main, world.hub);
 }
 
@@ -275,8 +63,17 @@ static int stop_hub(void **state)
     lki_hub_free(world.hub);
     for (size_t i = 0; i < 3; i++)
         lki_waiter_done(&world.waiters[i]);
-    (void)close(server.fd);
-    return failure;
+    return lks_pubsub_stop() ? failure : -1;
+}
+
+static void publish_text(const char *channel, const char *text)
+{
+    lks_pubsub_say(0, "message", channel, text);
+}
+
+static void publish(const char *channel)
+{
+    publish_text(channel, "0");
 }
 
 static void join(size_t i, const char *channel)
@@ -444,11 +241,11 @@ static void a_break_wakes_all_and_they_are_subscribed_again(void **state)
     (void)state;
     join(0, "a");
     join(1, "b");
-    cut_connection(false);
+    lks_pubsub_cut(0, LKS_WELL);
 
     assert_int_equal(wait_long(0), LK_OK);
     assert_int_equal(wait_long(1), LK_OK);
-    assert_true(reaches(&server.subscribe_count, 4));
+    assert_true(lks_pubsub_reaches(&world.counts->subscribes, 4));
     publish("b");
     assert_int_equal(wait_long(1), LK_OK);
     leave(0);
@@ -460,11 +257,11 @@ static void who_slept_through_a_break_is_woken_when_subscribed_again(void **stat
 {
     (void)state;
     join(0, "a");
-    cut_connection(true);
+    lks_pubsub_cut(0, LKS_REFUSING);
     assert_int_equal(wait_long(0), LK_OK); /* tries, finds it held, sleeps again */
-    assert_true(reaches(&server.open_failures, 1));
+    assert_true(lks_pubsub_reaches(&world.counts->failures, 1));
     assert_int_equal(look(0), LK_BUSY);
-    let_in();
+    lks_pubsub_set_mood(0, LKS_WELL);
 
     assert_int_equal(wait_long(0), LK_OK);
     leave(0);
@@ -473,11 +270,11 @@ static void who_slept_through_a_break_is_woken_when_subscribed_again(void **stat
 static void who_slept_before_the_first_confirmation_is_woken_by_it(void **state)
 {
     (void)state;
-    cut_connection(true);
+    lks_pubsub_cut(0, LKS_REFUSING);
     assert_int_equal(lki_hub_join(world.hub, &world.waiters[0], "a", 0, NULL), LK_OK);
     assert_int_equal(look(0), LK_BUSY);
-    assert_true(reaches(&server.open_failures, 1));
-    let_in();
+    assert_true(lks_pubsub_reaches(&world.counts->failures, 1));
+    lks_pubsub_set_mood(0, LKS_WELL);
 
     assert_int_equal(wait_long(0), LK_OK);
     leave(0);
@@ -502,10 +299,10 @@ static void a_confirmation_in_time_wakes_nobody(void **state)
 static void a_refused_subscription_is_asked_for_again_with_pauses(void **state)
 {
     (void)state;
-    server.is_denying = true; /* no connection yet: the hub's thread sleeps */
+    lks_pubsub_set_mood(0, LKS_DENYING);
     int64_t begin = lki_clock_now();
     assert_int_equal(lki_hub_join(world.hub, &world.waiters[0], "a", 0, NULL), LK_OK);
-    assert_true(reaches(&server.subscribe_count, 4));
+    assert_true(lks_pubsub_reaches(&world.counts->subscribes, 4));
     int64_t took_ms = (lki_clock_now() - begin) / NS_PER_MS;
 
     assert_true(took_ms >= 10 + 20 + 20);  /* three pauses at their shortest */
@@ -513,14 +310,30 @@ static void a_refused_subscription_is_asked_for_again_with_pauses(void **state)
     leave(0);
 }
 
+static void a_server_that_refuses_one_of_two_is_not_asked_in_a_spin(void **state)
+{
+    (void)state;
+    lks_pubsub_set_mood(0, LKS_PICKY);
+    assert_int_equal(lki_hub_join(world.hub, &world.waiters[0], "denied", 0, NULL), LK_OK);
+    assert_int_equal(lki_hub_join(world.hub, &world.waiters[1], "a", 0, NULL), LK_OK);
+    unsigned before = lks_pubsub_read(&world.counts->opens);
+    int64_t begin = lki_clock_now();
+    assert_true(lks_pubsub_reaches(&world.counts->opens, before + 6));
+    int64_t took_ms = (lki_clock_now() - begin) / NS_PER_MS;
+
+    assert_true(took_ms >= 10 + 10 + 10 + 10 + 10); /* five pauses at their shortest */
+    leave(0);
+    leave(1);
+}
+
 /* As a server with too many clients does. */
 static void a_server_that_throws_us_out_is_not_asked_in_a_spin(void **state)
 {
     (void)state;
-    server.slams_door = true; /* no connection yet: the hub's thread sleeps */
+    lks_pubsub_set_mood(0, LKS_SLAMMING);
     int64_t begin = lki_clock_now();
     assert_int_equal(lki_hub_join(world.hub, &world.waiters[0], "a", 0, NULL), LK_OK);
-    assert_true(reaches(&server.open_count, 5));
+    assert_true(lks_pubsub_reaches(&world.counts->opens, 5));
     int64_t took_ms = (lki_clock_now() - begin) / NS_PER_MS;
 
     assert_true(took_ms >= 10 + 20 + 20 + 20); /* four pauses at their shortest */
@@ -532,12 +345,12 @@ static void an_unused_subscription_ends_after_a_while_and_can_come_back(void **s
     (void)state;
     join(0, "a");
     leave(0);
-    assert_int_equal(server.subscribe_count, 1);
+    assert_int_equal(lks_pubsub_read(&world.counts->subscribes), 1);
     join(0, "a"); /* still there: asked for once */
     publish("a");
 
     assert_int_equal(wait_long(0), LK_OK);
-    assert_int_equal(server.subscribe_count, 1);
+    assert_int_equal(lks_pubsub_read(&world.counts->subscribes), 1);
     leave(0);
 }
 
@@ -551,7 +364,7 @@ static void a_channel_that_nobody_else_joins_is_not_kept(void **state)
     int64_t begin = lki_clock_now();
     settle(); /* something to do: it looks at its channels */
 
-    assert_true(reaches(&server.unsubscribe_count, 1));
+    assert_true(lks_pubsub_reaches(&world.counts->unsubscribes, 1));
     assert_true(lki_clock_now() - begin < 500LL * NS_PER_MS);
     leave(2);
 }
@@ -573,6 +386,7 @@ int main(void)
         HUB_TEST(who_slept_before_the_first_confirmation_is_woken_by_it),
         HUB_TEST(a_confirmation_in_time_wakes_nobody),
         HUB_TEST(a_refused_subscription_is_asked_for_again_with_pauses),
+        HUB_TEST(a_server_that_refuses_one_of_two_is_not_asked_in_a_spin),
         HUB_TEST(a_server_that_throws_us_out_is_not_asked_in_a_spin),
         HUB_TEST(an_unused_subscription_ends_after_a_while_and_can_come_back),
         HUB_TEST(a_channel_that_nobody_else_joins_is_not_kept),

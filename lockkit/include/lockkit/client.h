@@ -1,6 +1,7 @@
 /*
- * lk_client: one Redis server as seen by one process. It owns a bounded pool of connections, one
- * subscriber connection on which all waiters are woken, and one watchdog that renews all leases.
+ * lk_client: a Redis server, or several that act as one (Sentinel, Cluster), as seen by one process.
+ * It owns a bounded pool of connections to each, subscriber connections on which all waiters are
+ * woken, and one watchdog that renews all leases.
  */
 #ifndef LOCKKIT_CLIENT_H
 #define LOCKKIT_CLIENT_H
@@ -17,13 +18,19 @@ typedef struct lk_client lk_client;
 
 /* Zero means the default given in brackets. */
 struct lk_client_options {
-    const char *url;    /* redis://[user:pass@]host[:port][/db] or unix:///path[?db=N]
-                             [redis://127.0.0.1:6379] */
-    unsigned pool_size; /* connections at most, besides subscriber and watchdog [16] */
-    int64_t connect_ms; /* limit of one connection attempt, log-in included [1000] */
+    const char *url;    /* [redis://127.0.0.1:6379]
+                        redis://[user:pass@]host[:port][/db] or unix:///path[?db=N]
+                        redis+sentinel://[user:pass@]host[:port],host...[/NAME[/db]]
+                        redis+cluster://[user:pass@]host[:port],host...  */
+    unsigned pool_size; /* connections at most to a server, besides subscriber and watchdog [16] */
+    int64_t connect_ms; /* limit of one connection attempt, and of opening in a failover [1000] */
     int64_t command_ms; /* limit of one round trip [1000] */
     int64_t backoff_ms; /* longest pause between attempts to reconnect [1000] */
     int64_t poll_ms;    /* a waiter looks again at least this often, woken or not [1000] */
+    bool may_be_down;   /* open also when no server can be reached now; a cluster must [false] */
+    unsigned
+        sync_replicas; /* acquires and evals wait until so many replicas have them (WAIT) [0] */
+    int64_t sync_ms;   /* ...at most this long; else they are UNSYNCED [100] */
     lk_event_hook on_event;
     void *on_event_arg; /* must outlive the client */
 };
@@ -48,13 +55,17 @@ void lk_client_close(lk_client *client);
 /*
  * Send commands in one round trip and read their answers. For data that lives beside the locks.
  *
- * Shape    replies[i] answers commands[i]; a server's error answer is a reply of type ERROR.
+ * Shape    replies[i] answers commands[i]; a server's error answer is a reply of type ERROR. In a
+ *          cluster every command goes to the server of its first key (all keys of one command have
+ *          one slot), one without a key along with the one before it, MULTI with the one behind; then
+ *          it is one round trip per server.
  * Units    limit_ms bounds waiting for a connection and the round trip; 0 means command_ms.
  * Owns     on OK the replies are yours (lk_reply_free each).
  * Returns  OK           all were answered, perhaps with errors.
  *          BUSY         nothing was sent: no connection became free within half the limit.
  *          UNREACHABLE  nothing was sent: no server.
- *          UNKNOWN      sent, but not all was answered; no reply is handed out.
+ *          UNKNOWN      sent, but not all was answered; no reply is handed out. In a cluster, some
+ *                       servers may have answered, and another was not reached.
  *          INVALID      nothing was sent: no client, one that is closed, or a parent process's.
  *          NO_MEMORY
  */
@@ -83,14 +94,26 @@ typedef struct lk_session lk_session;
 /*
  * Borrow a connection, for what lives on a connection: WATCH, MULTI, EXEC.
  *
- * Shape    what it may not be used for: to become somebody else or something else (AUTH, SELECT,
+ * Shape    key: in a cluster, the connection is to the server that has it; NULL: to any. What it
+ *          may not be used for: to become somebody else or something else (AUTH, SELECT,
  *          SUBSCRIBE, CLIENT REPLY): the next borrower would inherit that.
  * Units    limit_ms bounds the wait for a free connection; 0 means command_ms.
  * Owns     the result is yours; end it with lk_session_close(), soon, and before the client.
  * Returns  NULL with err filled: UNREACHABLE, BUSY, SERVER, INVALID, NO_MEMORY.
  * Threads  one at a time.
  */
-lk_session *lk_session_open(lk_client *client, int64_t limit_ms, struct lk_error *err);
+lk_session *lk_session_open(lk_client *client, const char *key, int64_t limit_ms,
+                            struct lk_error *err);
+
+/* How many servers take writes: 1, or as many masters as the cluster has by now. */
+size_t lk_client_primaries(lk_client *client);
+
+/* As lk_session_open(), to the n-th of them, from 0. INVALID: there are not so many. */
+lk_session *lk_session_open_at(lk_client *client, size_t primary, int64_t limit_ms,
+                               struct lk_error *err);
+
+/* "127.0.0.1:7001": whom it is connected to. Borrowed from the session. */
+const char *lk_session_server(const lk_session *session);
 
 /*
  * One round trip on it; as lk_client_call(). UNREACHABLE, UNKNOWN: the connection is broken, and

@@ -20,6 +20,7 @@ extern "C" {
     X(LK_DEADLOCK, "deadlock", "would wait for its own owner, for ever; nothing was changed")      \
     X(LK_CANCELLED, "cancelled", "the wait was cancelled")                                         \
     X(LK_UNKNOWN, "unknown", "sent, but no answer came: it may or may not have happened")          \
+    X(LK_UNSYNCED, "unsynced", "done, but too few replicas confirmed it; a lock was given back")   \
     X(LK_INVALID, "invalid", "a bad argument; nothing was sent")                                   \
     X(LK_NO_MEMORY, "no-memory", "out of memory")                                                  \
     X(LK_UNREACHABLE, "unreachable", "the server could not be reached; nothing was sent")          \

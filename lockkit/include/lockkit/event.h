@@ -22,7 +22,8 @@ extern "C" {
     X(LK_EVENT_RENEW, "renew")           /* a renewal ended: OK, LOST, UNKNOWN... */               \
     X(LK_EVENT_LOST, "lost")             /* a hold ended before its release */                     \
     X(LK_EVENT_ROUND_TRIP, "round-trip") /* one pipeline was sent and answered, or failed */       \
-    X(LK_EVENT_CONNECT, "connect")       /* a connection was made, or could not be made */
+    X(LK_EVENT_CONNECT, "connect")       /* a connection was made, or could not be made */         \
+    X(LK_EVENT_TOPOLOGY, "topology")     /* another server is the primary, or slots moved */
 
 typedef enum lk_event_type {
 #define LK_EVENT_VALUE(value, name) value,

@@ -48,10 +48,12 @@ struct lk_lock_options {
  *          DEADLOCK     a write lock wanted by the owner of the read lock: it would never end.
  *          UNKNOWN      no answer came; treat as not held. It was tried to undo; else the lease
  *                       clears it.
+ *          UNSYNCED     too few replicas confirmed it (lk_client_options); treat likewise.
  *          INVALID      bad option, NULL, a closed client, after a fork; or this handle already
  *                       holds a kind that is not reentrant.
- *          UNREACHABLE, SERVER (out of memory, a key of another type), NO_MEMORY. A mutex whose key
- *                       is something else is BUSY.
+ *          UNREACHABLE  the server is out of reach; with Sentinel or Cluster, until wait_ms ran out.
+ *          SERVER (out of memory, a key of another type), NO_MEMORY. A mutex whose key is something
+ *                       else is BUSY.
  * Threads  one handle, one thread at a time (but lk_lock_cancel, lk_held and
  *          lk_lock_remaining_ms are free); different handles are independent.
  */
@@ -132,6 +134,7 @@ int lk_lock_lost_fd(lk_lock *lock);
  * Returns  OK         it ran; its answer is *out_reply.
  *          NOT_OWNER  the lock is not ours any more; nothing ran.
  *          UNKNOWN    sent, no answer; it may have run.
+ *          UNSYNCED   it ran, but too few replicas confirmed it (lk_client_options).
  *          SERVER     the script failed; err has its words.
  *          INVALID    this handle holds nothing.
  *          BUSY (no free connection), UNREACHABLE, NO_MEMORY: nothing ran.

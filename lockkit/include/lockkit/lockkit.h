@@ -7,6 +7,7 @@
 #include "lockkit/client.h"
 #include "lockkit/error.h"
 #include "lockkit/event.h"
+#include "lockkit/inspect.h"
 #include "lockkit/latch.h"
 #include "lockkit/lock.h"
 #include "lockkit/locks.h"

@@ -165,6 +165,93 @@ lk_lock *lk_multi_new(lk_lock *const *locks, size_t count, const struct lk_multi
  */
 size_t lk_multi_report(const lk_lock *multi, lk_status *out_statuses);
 
+/* Zero means the default given in brackets. */
+struct lk_redlock_options {
+    int64_t node_ms;          /* a try waits for a server at most this long; never more than a
+                                 third of the lease [1 % of the lease, at least 50] */
+    int64_t retry_ms;         /* pause between tries, by chance half of it to one and a half; less
+                                 when a release was heard of, or the votes were split [200] */
+    bool allow_even;          /* accept an even number of servers, which gains nothing [false] */
+    bool is_bound_to_members; /* see below [false] */
+};
+
+/*
+ * A lock over several independent servers (Redlock): held while more than half of them say so. Any
+ * minority may be down or slow. All are asked at once, and a try ends when enough have answered: slow
+ * and dead ones cost nothing.
+ *
+ * Two may hold it when the holder has no votes to spare and a server that gave one comes back empty
+ * (keep it down for longer than the longest lease, or appendfsync always) or its clock jumps ahead; or
+ * when clients count different servers. And, as any lease, when the holder oversleeps: there is no
+ * fencing token.
+ *
+ * Shape    on every server: key as lk_mutex_new(), the same token on all, a new one for every try.
+ *          Shares keys with node-redlock, redsync and others of this layout. 1 to 15 servers, each a
+ *          client with the URL of one server, opened with may_be_down. The majority is count / 2 + 1,
+ *          whatever the options.
+ *          is_bound_to_members: beside the key a server keeps which servers the last holder counted,
+ *          for one lease: "lockkit_members:{key}", a hash of all hosts, ports and databases in the
+ *          order of their names (not of run ids, which a restart changes). A client that counts others
+ *          gets INVALID as soon as one server tells it so, and a try then waits for all servers within
+ *          node_ms. Both may hold it only while no server that both count is in reach of the second.
+ *          Whoever changes the list waits for one lease. Others of the layout do not look at it.
+ * Units    the hold is good for lease_ms, less what the try that won took, less 1 % and 2 ms.
+ * Owns     borrows the clients, copies key and array. They must outlive the lock. Its events go to the
+ *          first one's hook, with kind "redlock". Their sync_replicas has no effect here.
+ * Returns  NULL with err filled: INVALID (also: two clients that are one server, a replica, a client of
+ *          Sentinel or Cluster), NO_MEMORY. It asks all servers who they are, for 0.2 s at most: one
+ *          that is out of reach now is looked at when it is back, and has no vote before. One that does
+ *          not let us ask (INFO, by ACL) has a vote all the same; the report says so.
+ *          lk_lock_acquire(): as for any lock, but
+ *          BUSY         others hold so many servers that no majority is left; tried until wait_ms.
+ *          UNREACHABLE  too few servers answered: err tells how many, and why the first did not. At
+ *                       once when they are known to be down, else tried until wait_ms.
+ *          SERVER       likewise, and the first that failed answered with an error.
+ *          LOST         won, but the lease had ended by then.
+ *          INVALID      also: servers whose holders count other servers than this lock.
+ *          All that was taken, and what may have been, is given back then, also in answers that come
+ *          late. lk_lock_release(): asks all servers, and is OK once a majority has confirmed; what is
+ *          still unanswered is seen to later. UNKNOWN, UNREACHABLE: call it again, or the lease ends
+ *          it. lk_lock_renew(): needs a majority of its own; LOST is final. lk_lock_force_release():
+ *          OK when it was held on any server, and a majority is free now. It guards no script.
+ * Threads  as any lock. Renewal with is_renewed is by each client's own watchdog, so that a server
+ *          that stands still delays none of the others.
+ * Source   redis.io "Distributed locks"; scripts/redlock_*.lua.
+ */
+lk_lock *lk_redlock_new(lk_client *const *clients, size_t count, const char *key,
+                        const struct lk_redlock_options *options, struct lk_error *err);
+
+/* How one server voted. */
+struct lk_redlock_vote {
+    const char *server; /* "127.0.0.1:7001"; borrowed, lives as long as the client */
+    lk_status status;   /* of the last acquire, renewal or release: OK; BUSY somebody else's; LOST,
+                           NOT_OWNER; UNKNOWN no answer by its end; CANCELLED not asked; UNREACHABLE,
+                           SERVER; INVALID a replica, a server under two names, other members */
+    int sys_errno;      /* 0 when no system call was involved */
+    int64_t round_trip_us; /* of its last answer; -1: none */
+    int64_t remaining_ms;  /* of its own lease, by the local clock; 0: it does not count */
+    bool is_checked;       /* its run id and role were read; false: not yet, or it does not tell */
+};
+
+struct lk_redlock_report {
+    size_t servers;
+    size_t quorum;       /* so many must agree */
+    size_t agreed;       /* ...and so many did, in the last acquire, renewal or release */
+    unsigned attempts;   /* tries of the last acquire */
+    int64_t validity_ms; /* how long the hold was good when it was acquired; 0: it was not */
+};
+
+/*
+ * Tell how the last acquire, renewal or release went, server by server, in the order given to
+ * lk_redlock_new(). Allocates nothing, asks nobody.
+ *
+ * Owns     out and out_votes are the caller's; either may be NULL. At most room votes are written.
+ * Returns  how many servers there are; 0 if it is no redlock, or NULL.
+ * Threads  that of the lock.
+ */
+size_t lk_redlock_report(const lk_lock *lock, struct lk_redlock_report *out,
+                         struct lk_redlock_vote *out_votes, size_t room);
+
 /*
  * Take a mutex, run Lua under it and give it back, all in one round trip.
  *
@@ -178,6 +265,7 @@ size_t lk_multi_report(const lk_lock *multi, lk_status *out_statuses);
  *          BUSY, CANCELLED, UNREACHABLE, INVALID, NO_MEMORY: not run.
  *          NOT_OWNER  the lease ended between the acquire and the script; not run.
  *          UNKNOWN    sent, no answer: it may have run.
+ *          UNSYNCED   it ran, but too few replicas confirmed it (lk_client_options).
  *          SERVER     the script failed with an error.
  */
 LK_MUST_CHECK lk_status lk_mutex_run(lk_lock *mutex, const struct lk_lock_options *options,

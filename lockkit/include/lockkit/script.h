@@ -44,7 +44,9 @@ void lk_script_free(lk_script *script);
  * Units    limit_ms as in lk_client_call().
  * Owns     on OK *out_reply is yours.
  * Returns  OK; SERVER when the script or the server answered with an error (its text is in err);
- *          else as lk_client_call().
+ *          UNSYNCED: it ran, but too few replicas confirmed it (lk_client_options); no reply is
+ *          handed out. What a script has only read is not waited for (from Redis 7.2 on, WAIT counts
+ *          what was written). Else as lk_client_call().
  */
 LK_MUST_CHECK lk_status lk_client_eval(lk_client *client, const struct lk_eval *eval,
                                        int64_t limit_ms, lk_reply **out_reply,

@@ -1,0 +1,19 @@
+/*
+ * What guards share that hold a lock around the purchase script: acquire, owner-checked script,
+ * release, three round trips.
+ */
+#ifndef SECKILL_GUARDS_HELD_LOCK_H
+#define SECKILL_GUARDS_HELD_LOCK_H
+
+#include "guard.h"
+
+struct held_lock {
+    lk_lock *(*make)(lk_client *client, const char *key, struct lk_error *err);
+    bool is_renewed; /* the watchdog prolongs ctx->lease_ms while the script runs */
+};
+
+/* guard.sell() under such a lock of the sale's lock key. */
+struct guard_result held_lock_sell(const struct held_lock *how, const struct guard_ctx *ctx,
+                                   struct purchase **batch, size_t count);
+
+#endif

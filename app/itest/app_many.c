@@ -1,0 +1,107 @@
+/*
+ * See app_many.h.
+ */
+#include "app_many.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "app_promtext.h"
+
+void app_many_begin(struct app_many *many)
+{
+    many->service = (struct app_process){0};
+    app_folder_make(many->dir);
+}
+
+void app_many_end(struct app_many *many)
+{
+    (void)app_stop(&many->service);
+    app_folder_remove(many->dir);
+}
+
+void app_many_start(struct app_many *many, const char *const *flags)
+{
+    const char *args[APP_ARGS_MAX] = {"--redis", many->topology->url};
+    size_t count = 2;
+
+    for (; *flags && count < 20; flags++)
+        args[count++] = *flags;
+    if (!app_start(&many->service, many->dir, args)) fail_msg("seckilld does not start");
+}
+
+long app_many_create(struct app_many *many, const char *sale, int stock, const char *guard)
+{
+    char body[160];
+
+    (void)snprintf(body, sizeof body, "{\"id\":\"%s\",\"stock\":%d,\"guard\":\"%s\"}", sale, stock,
+                   guard);
+    app_http(&(struct app_call){.base = many->service.admin,
+                                .path = "/api/v1/admin/sales",
+                                .token = app_token(many->dir),
+                                .body = body},
+             &many->reply);
+    return many->reply.status;
+}
+
+long app_many_buy(struct app_many *many, const char *sale, const char *user, const char *key)
+{
+    app_buy(many->service.buyers, sale, user, key, &many->reply);
+    return many->reply.status;
+}
+
+long app_many_look_up(struct app_many *many, const char *sale, const char *user)
+{
+    char path[96];
+
+    (void)snprintf(path, sizeof path, "/api/v1/sales/%s/orders/me", sale);
+    app_http(&(struct app_call){.base = many->service.buyers, .path = path, .user = user},
+             &many->reply);
+    return many->reply.status;
+}
+
+long app_many_get(struct app_many *many, const char *path)
+{
+    app_http(&(struct app_call){.base = many->service.admin,
+                                .path = path,
+                                .token = app_token(many->dir)},
+             &many->reply);
+    return many->reply.status;
+}
+
+long app_many_step(struct app_many *many, const char *sale, const char *step, const char *body)
+{
+    char path[96];
+
+    (void)snprintf(path, sizeof path, "/api/v1/admin/sales/%s/%s", sale, step);
+    app_http(&(struct app_call){.base = many->service.admin,
+                                .path = path,
+                                .token = app_token(many->dir),
+                                .body = body ? body : "{}"},
+             &many->reply);
+    return many->reply.status;
+}
+
+const char *app_many_order(const struct app_many *many)
+{
+    const char *id = app_member(&many->reply, "id");
+
+    return id[0] ? id : app_member(&many->reply, "orderId");
+}
+
+void app_many_assert_books(struct app_many *many, const char *sale, int orders, int left)
+{
+    char path[96];
+
+    (void)snprintf(path, sizeof path, "/api/v1/admin/sales/%s/audit", sale);
+    assert_int_equal(app_many_get(many, path), 200);
+    assert_string_equal(app_member(&many->reply, "verdict"), "pass");
+    assert_int_equal(app_number(&many->reply, "orders"), orders);
+    assert_int_equal(app_number(&many->reply, "remaining"), left);
+}
+
+double app_many_metric(struct app_many *many, const char *sample)
+{
+    assert_int_equal(app_many_get(many, "/metrics"), 200);
+    return app_promtext_value(many->reply.body, sample);
+}

@@ -1,0 +1,167 @@
+/*
+ * Opening, closing, and ratios: the two rates of one are measured right after the other, in an order
+ * that is shuffled too. One thread.
+ */
+#include "bench_stage.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { WARM_UP_S = 1 };
+
+void bench_stage_say(const struct bench_stage *stage, const char *format, ...)
+{
+    va_list arguments;
+
+    if (stage->options->is_quiet) return;
+    va_start(arguments, format);
+    (void)vprintf(format, arguments);
+    va_end(arguments);
+    (void)fflush(stdout);
+}
+
+/* ---- opening and closing ---- */
+
+static bool make_folder(char out[RUN_PATH_MAX], const char *parent, const char *name,
+                        struct failure *failure)
+{
+    (void)snprintf(out, RUN_PATH_MAX, "%.900s/%.100s", parent, name);
+    return mkdir(out, 0755) == 0 || failure_set(failure, "%s: %s", out, errno_text());
+}
+
+bool bench_stage_open(struct bench_stage *stage, const char *run_dir, const char *name)
+{
+    for (int i = 0; i < 2; i++)
+        stage->sites[i].options = *stage->options;
+    return make_folder(stage->dir, run_dir, name, stage->failure);
+}
+
+bool bench_stage_open_site(struct bench_stage *stage, struct bench_site *site, const char *name)
+{
+    if (!make_folder(site->dir, stage->dir, name, stage->failure)) return false;
+    if (!service_start(&site->service, &site->options, 0, site->dir, stage->failure)) return false;
+    site->ledger = ledger_open(site->service.redis_url, stage->failure);
+    if (!site->ledger) return false;
+    if (!stage->bench->machine.cores)
+        bench_machine_read(&stage->bench->machine, &site->service, site->ledger, site->dir);
+    return true;
+}
+
+void bench_stage_close(struct bench_stage *stage)
+{
+    for (int i = 0; i < 2; i++) {
+        struct bench_site *site = &stage->sites[i];
+
+        ledger_close(site->ledger);
+        site->ledger = NULL;
+        if (!site->dir[0]) continue;
+        service_stop(&site->service);
+        service_discard_data(site->dir); /* of orders nobody audits: hundreds of megabytes */
+    }
+    topology_close(&stage->topology);
+    bench_servers_stop(&stage->servers);
+}
+
+struct bench_field bench_stage_field(struct bench_stage *stage, const struct bench_site *site)
+{
+    struct bench_site *own = site == &stage->sites[0] ? &stage->sites[0] : &stage->sites[1];
+
+    return (struct bench_field){stage->options, own->dir, &own->service, stage->http, own->ledger};
+}
+
+struct bench_site *bench_stage_site(struct bench_stage *stage, bench_at at, int *out_instance)
+{
+    *out_instance = stage->has_two_sites ? 0 : (int)at;
+    return &stage->sites[stage->has_two_sites ? (int)at : 0];
+}
+
+/* ---- ratios ---- */
+
+static bool measure_side(struct bench_stage *stage, const struct bench_figure *figure, bool is_over,
+                         const char *tag, struct bench_count *out_count)
+{
+    const struct bench_side *side = is_over ? &figure->over : &figure->under;
+    struct bench_task task = {
+        .kind = side->kind,
+        .guard = side->guard,
+        .tag = tag,
+        .connections = figure->connections,
+        .duration_s = stage->options->duration_s,
+        .sales = figure->sales,
+    };
+    struct bench_field field =
+        bench_stage_field(stage, bench_stage_site(stage, side->at, &task.instance));
+
+    return bench_measure(&field, &task, out_count, stage->failure);
+}
+
+void bench_stage_count_in(struct bench_row *row, const struct bench_count *count)
+{
+    row->accepted += count->accepted;
+    row->refused += count->refused;
+    bench_doubt(row, count->doubt);
+}
+
+static bool measure_ratio(struct bench_stage *stage, long round, int id)
+{
+    struct bench_row *row = &stage->bench->rows[id];
+    struct bench_count counts[2];
+    uint64_t stream = ((uint64_t)round << 8) + (uint64_t)id + 1;
+    int sides[2];
+
+    bench_shuffle(sides, 2, stage->bench->seed, stream);
+    for (int turn = 0; turn < 2; turn++) {
+        char tag[BENCH_TAG_MAX];
+        (void)snprintf(tag, sizeof tag, "r%ld-f%d%c", round, id, "ab"[sides[turn]]);
+        if (!measure_side(stage, row->figure, sides[turn] == 0, tag, &counts[sides[turn]]))
+            return false;
+        bench_stage_count_in(row, &counts[sides[turn]]);
+    }
+    bench_add_ratio(row, counts[0].per_s, counts[1].per_s);
+    const char *doubt = counts[counts[0].doubt[0] ? 0 : 1].doubt;
+    bench_stage_say(stage, "  round %ld/%ld  %-20s %8.0f/s ÷ %8.0f/s = %.3f%s%s\n", round,
+                    stage->options->repeat, row->figure->name, counts[0].per_s, counts[1].per_s,
+                    row->repeats[row->count - 1], *doubt ? "  VOID: " : "", doubt);
+    return true;
+}
+
+static bool measure_ratios(struct bench_stage *stage, bench_kind_of_stage kind)
+{
+    int order[BENCH_RATIO_COUNT];
+
+    for (long round = 1; round <= stage->options->repeat; round++) {
+        bench_shuffle(order, BENCH_RATIO_COUNT, stage->bench->seed, (uint64_t)round);
+        for (int i = 0; i < BENCH_RATIO_COUNT; i++) {
+            const struct bench_row *row = &stage->bench->rows[order[i]];
+            if (row->is_wanted && row->figure->stage == kind &&
+                !measure_ratio(stage, round, order[i]))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool warm_up(struct bench_stage *stage, bench_at at)
+{
+    struct bench_count ignored;
+    char tag[BENCH_TAG_MAX];
+    struct bench_task task = {.kind = BENCH_PURCHASE,
+                              .guard = "mutex",
+                              .tag = tag,
+                              .connections = BENCH_COST_CONNECTIONS,
+                              .duration_s = WARM_UP_S};
+    struct bench_field field =
+        bench_stage_field(stage, bench_stage_site(stage, at, &task.instance));
+
+    (void)snprintf(tag, sizeof tag, "w%d", (int)at);
+    return bench_measure(&field, &task, &ignored, stage->failure);
+}
+
+bool bench_stage_measure(struct bench_stage *stage, bench_kind_of_stage kind)
+{
+    return warm_up(stage, BENCH_AT_FIRST) && warm_up(stage, BENCH_AT_SECOND) &&
+           measure_ratios(stage, kind);
+}

@@ -1,0 +1,268 @@
+/*
+ * A row for each kind, with how it is made. What they have in common is below. The thread that runs
+ * lockctl; kinds_cancel() is for the one that waits for signals.
+ */
+#include "kinds.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Half a second at most. */
+enum { LINGER_LOOK_MS = 5, LINGER_LOOKS = 100, QUIET_LOOKS = 3 };
+
+struct ctl_kind {
+    const char *name;
+    const char *idea;
+    bool (*make)(struct kinds_hold *hold, struct lk_error *err);
+    bool has_permits;
+    bool is_redlock;
+};
+
+/* ---- how each is made ------------------------------------------------------------------------ */
+
+static bool make_mutex(struct kinds_hold *hold, struct lk_error *err)
+{
+    hold->lock = lk_mutex_new(hold->clients[0], hold->request->name, err);
+    return hold->lock != NULL;
+}
+
+static bool make_reentrant(struct kinds_hold *hold, struct lk_error *err)
+{
+    hold->lock = lk_reentrant_new(hold->clients[0], hold->request->name, err);
+    return hold->lock != NULL;
+}
+
+static bool make_fair(struct kinds_hold *hold, struct lk_error *err)
+{
+    hold->lock = lk_fair_new(hold->clients[0], hold->request->name, NULL, err);
+    return hold->lock != NULL;
+}
+
+static bool make_spin(struct kinds_hold *hold, struct lk_error *err)
+{
+    hold->lock = lk_spin_new(hold->clients[0], hold->request->name, err);
+    return hold->lock != NULL;
+}
+
+static bool make_fenced(struct kinds_hold *hold, struct lk_error *err)
+{
+    hold->lock = lk_fenced_new(hold->clients[0], hold->request->name, err);
+    return hold->lock != NULL;
+}
+
+static bool make_read(struct kinds_hold *hold, struct lk_error *err)
+{
+    hold->rwlock = lk_rwlock_new(hold->clients[0], hold->request->name, err);
+    hold->lock = lk_rwlock_read(hold->rwlock);
+    return hold->lock != NULL;
+}
+
+static bool make_write(struct kinds_hold *hold, struct lk_error *err)
+{
+    hold->rwlock = lk_rwlock_new(hold->clients[0], hold->request->name, err);
+    hold->lock = lk_rwlock_write(hold->rwlock);
+    return hold->lock != NULL;
+}
+
+static bool make_semaphore(struct kinds_hold *hold, struct lk_error *err)
+{
+    lk_status status = LK_OK;
+
+    hold->semaphore = lk_semaphore_new(hold->clients[0], hold->request->name, err);
+    if (!hold->semaphore) return false;
+    if (hold->request->permits > 0)
+        status = lk_semaphore_try_set(hold->semaphore, hold->request->permits, err);
+    return status == LK_OK || status == LK_BUSY;
+}
+
+static bool make_permits(struct kinds_hold *hold, struct lk_error *err)
+{
+    lk_status status = LK_OK;
+
+    if (hold->request->permits > 0) {
+        lk_permits *permits = lk_permits_new(hold->clients[0], hold->request->name, err);
+
+        if (!permits) return false;
+        status = lk_permits_try_set(permits, hold->request->permits, err);
+        lk_permits_free(permits);
+    }
+    if (status != LK_OK && status != LK_BUSY) return false;
+    hold->lock = lk_permit_lock_new(hold->clients[0], hold->request->name, err);
+    return hold->lock != NULL;
+}
+
+static bool make_redlock(struct kinds_hold *hold, struct lk_error *err)
+{
+    hold->lock = lk_redlock_new(hold->clients, hold->client_count, hold->request->name, NULL, err);
+    return hold->lock != NULL;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const struct ctl_kind kinds[] = {
+    {"mutex", "one holder", make_mutex, false, false},
+    {"fair", "one holder; who came first is served first", make_fair, false, false},
+    {"fenced", "one holder, with a number that grows: LOCKKIT_FENCE", make_fenced, false, false},
+    {"reentrant", "one holder; the lock that Redisson calls RLock", make_reentrant, false, false},
+    {"spin", "the same, without messages to those who wait", make_spin, false, false},
+    {"read", "any number of readers, while nobody writes", make_read, false, false},
+    {"write", "one writer, while nobody reads", make_write, false, false},
+    {"permits", "N holders (--permits N), each with a lease", make_permits, true, false},
+    {"semaphore", "N holders without lease: one killed with -9 takes its place along",
+     make_semaphore, true, false},
+    {"redlock", "one holder, by the majority of several servers (--redis, each)", make_redlock,
+     false, true},
+};
+
+enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
+
+const struct ctl_kind *kinds_at(size_t index)
+{
+    return index < KIND_COUNT ? &kinds[index] : NULL;
+}
+
+const struct ctl_kind *kinds_find(const char *name, size_t len)
+{
+    for (size_t i = 0; i < KIND_COUNT; i++)
+        if (strlen(kinds[i].name) == len && memcmp(kinds[i].name, name, len) == 0) return &kinds[i];
+    return NULL;
+}
+
+const char *kinds_name(const struct ctl_kind *kind)
+{
+    return kind->name;
+}
+
+const char *kinds_idea(const struct ctl_kind *kind)
+{
+    return kind->idea;
+}
+
+bool kinds_has_permits(const struct ctl_kind *kind)
+{
+    return kind->has_permits;
+}
+
+bool kinds_is_redlock(const struct ctl_kind *kind)
+{
+    return kind->is_redlock;
+}
+
+/* ---- a hold ---------------------------------------------------------------------------------- */
+
+/* Of several servers any may be down now. */
+static int connect_all(struct kinds_hold *hold)
+{
+    const struct ctl_request *request = hold->request;
+
+    for (size_t i = 0; i < request->url_count; i++) {
+        struct lk_client_options options = {.url = request->urls[i],
+                                            .may_be_down = request->kind->is_redlock};
+        struct lk_error err = {0};
+
+        hold->clients[i] = lk_client_open(&options, &err);
+        if (!hold->clients[i]) return ctl_complain_of("", &err);
+        hold->client_count++;
+    }
+    return CTL_OK;
+}
+
+int kinds_open(const struct ctl_request *request, struct kinds_hold *out)
+{
+    struct lk_error err = {0};
+
+    *out = (struct kinds_hold){.request = request, .lost_fd = -1};
+    int status = connect_all(out);
+    if (status != CTL_OK) return status;
+    if (!request->kind->make(out, &err)) return ctl_complain_of(request->name, &err);
+    if (!out->lock) return CTL_OK;
+    out->lost_fd = lk_lock_lost_fd(out->lock);
+    if (out->lost_fd >= 0) return CTL_OK;
+    (void)ctl_complain("no descriptor is left to be told of a loss");
+    return CTL_SYSTEM;
+}
+
+/* A wait without limit is one that nobody lives to see the end of. */
+static int64_t limit_of(const struct ctl_request *request)
+{
+    return request->wait_ms == CTL_FOREVER ? INT64_MAX : request->wait_ms;
+}
+
+lk_status kinds_acquire(struct kinds_hold *hold, struct lk_error *err)
+{
+    const struct ctl_request *request = hold->request;
+    struct lk_lock_options options = {.wait_ms = limit_of(request),
+                                      .lease_ms = request->lease_ms,
+                                      .is_renewed = !request->is_not_renewed};
+
+    if (hold->lock) return lk_lock_acquire(hold->lock, &options, err);
+    return lk_semaphore_acquire(hold->semaphore, 1, options.wait_ms, err);
+}
+
+void kinds_cancel(struct kinds_hold *hold)
+{
+    lk_lock_cancel(hold->lock);
+    lk_semaphore_cancel(hold->semaphore);
+}
+
+/* A semaphore's answer that was lost is asked for again: nothing else would give the permit back. */
+static lk_status release_semaphore(struct kinds_hold *hold, struct lk_error *err)
+{
+    lk_status status = lk_semaphore_release(hold->semaphore, 1, err);
+
+    for (int i = 0; i < 3 && (status == LK_UNKNOWN || status == LK_UNREACHABLE); i++)
+        status = lk_semaphore_release(hold->semaphore, 1, err);
+    return status;
+}
+
+lk_status kinds_release(struct kinds_hold *hold, struct lk_error *err)
+{
+    return hold->lock ? lk_lock_release(hold->lock, err) : release_semaphore(hold, err);
+}
+
+bool kinds_is_unset(struct kinds_hold *hold)
+{
+    const struct ctl_request *request = hold->request;
+    struct lk_inspection found;
+
+    return request->kind->has_permits &&
+           lk_inspect(hold->clients[0], request->name, &found, NULL) == LK_OK &&
+           found.layout == LK_LAYOUT_NONE;
+}
+
+static bool is_quiet(const struct kinds_hold *hold)
+{
+    struct lk_pool_usage usage;
+
+    for (size_t i = 0; i < hold->client_count; i++) {
+        lk_client_pool_usage(hold->clients[i], &usage);
+        if (usage.busy > 0) return false;
+    }
+    return true;
+}
+
+/* A redlock is given back when a majority says so. The others may have to be asked again yet: when
+   nobody is there to do it, their part of the lock lasts as long as its lease. */
+static void linger(const struct kinds_hold *hold)
+{
+    unsigned quiet = 0;
+
+    for (unsigned i = 0; i < LINGER_LOOKS && quiet < QUIET_LOOKS; i++) {
+        quiet = is_quiet(hold) ? quiet + 1 : 0;
+        (void)poll(NULL, 0, LINGER_LOOK_MS);
+    }
+}
+
+void kinds_close(struct kinds_hold *hold)
+{
+    if (hold->lock && hold->request->kind->is_redlock) linger(hold);
+    if (hold->rwlock) {
+        lk_rwlock_free(hold->rwlock);
+    } else {
+        lk_lock_free(hold->lock);
+    }
+    lk_semaphore_free(hold->semaphore);
+    for (size_t i = 0; i < hold->client_count; i++)
+        lk_client_close(hold->clients[i]);
+}

@@ -1,0 +1,22 @@
+/*
+ * "Did you mean": the word of a table that is nearest to one that is not in it.
+ */
+#ifndef LOCKCTL_SUGGEST_H
+#define LOCKCTL_SUGGEST_H
+
+#include <stddef.h>
+
+/* So many edits are forgiven: letters put in, left out, changed, or swapped with the next. */
+enum { SUGGEST_FAR = 3 };
+
+struct suggestion {
+    const char *said; /* borrowed; need not end at said_len */
+    size_t said_len;
+    const char *word; /* the nearest so far; NULL: none is near */
+    size_t distance;  /* of it; begin with SUGGEST_FAR */
+};
+
+/* Look at one more word. */
+void suggest_consider(struct suggestion *suggestion, const char *word);
+
+#endif

@@ -1,0 +1,10 @@
+/*
+ * lockkit and node-redlock 4, which npm calls the latest one, on the same keys: on one server, and on
+ * five.
+ */
+#include "redlock_checks.h"
+
+int main(void)
+{
+    return redlock_run("node_redlock_4", arena_start_node_redlock_4, NULL, 0);
+}

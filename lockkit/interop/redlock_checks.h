@@ -1,0 +1,55 @@
+/*
+ * Checks of the lock over several independent servers: lockkit's redlock, node-redlock and redsync
+ * count their votes on the same keys. Those of redlock_faults.c kill and stop servers.
+ */
+#ifndef LOCKKIT_INTEROP_REDLOCK_CHECKS_H
+#define LOCKKIT_INTEROP_REDLOCK_CHECKS_H
+
+#include "arena.h"
+
+enum { REDLOCK_NODES = 5, REDLOCK_QUORUM = 3 };
+
+/* Run the checks of the mutex and of the redlock that hold for both rivals, and the rival's own
+   ones; the exit status. */
+int redlock_run(const char *name, struct peer *(*start_rival)(const struct lks_server *server),
+                const struct check *own, size_t own_count);
+
+/* What sets the libraries apart. */
+struct redlock_traits {
+    const char *version;    /* begins with this */
+    bool waits_for_all;     /* and not only for a quorum */
+    bool keeps_minority;    /* between its own tries */
+    bool has_watchdog;      /* or something like it */
+    bool tells_unreachable; /* from busy */
+    long long drift_ms;     /* of a lease of 30 s */
+};
+const struct redlock_traits *redlock_traits_of(const struct peer *peer);
+
+/* ---- what checks are made of ---------------------------------------------------------------- */
+
+/* On how many of the servers that run its key is. */
+size_t redlock_keys(const struct duel *duel);
+/* Everything that was taken is given back: by now, or by a late answer. */
+void redlock_expect_free(const struct duel *duel);
+/* The value of the key, which is the same wherever it is. Good for one more call. */
+const char *redlock_token(const struct duel *duel);
+/* Take and give back so many times, and tell the matrix how long the taking took at the median. */
+enum { REDLOCK_TAKES_MAX = 11 };
+double redlock_take_ms(const struct duel *duel, struct peer *peer, size_t times);
+/* Put somebody else's key on the first n servers, or free it there. */
+void redlock_occupy(const struct duel *duel, size_t n);
+void redlock_vacate(const struct duel *duel, size_t n);
+
+/* ---- checks --------------------------------------------------------------------------------- */
+
+/* Nobody is inside with another one, and no key is left. */
+void redlock_exclusion(struct duel *duel);
+void redlock_extension(struct duel *duel);
+
+void redlock_one_dead(struct duel *duel);
+void redlock_one_paused(struct duel *duel);
+void redlock_most_dead(struct duel *duel);
+/* One server of a lock that is held comes back empty: that lets nobody in. */
+void redlock_restarted_empty(struct duel *duel);
+
+#endif

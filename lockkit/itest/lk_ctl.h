@@ -1,0 +1,45 @@
+/*
+ * lockctl as a program, for its tests: start it, hear what it says, wait for its end.
+ */
+#ifndef LK_CTL_H
+#define LK_CTL_H
+
+#include "lk_support.h"
+
+enum { LKC_TEXT_MAX = 16384 };
+
+/* One that was started. */
+struct lkc_program {
+    pid_t pid;
+    char out_path[128], err_path[128];
+    char out[LKC_TEXT_MAX], err[LKC_TEXT_MAX]; /* read at its end */
+};
+
+/* Arguments of lockctl, up to NULL; LOCKCTL_REDIS is the server's URL, or `url` when not NULL. */
+void lkc_start(struct lkc_program *program, struct lks_server *server, const char *url,
+               const char *const *words);
+#define LKC_START(program, server, ...)                                                            \
+    lkc_start((program), (server), NULL, (const char *const[]){__VA_ARGS__, NULL})
+
+/* Wait for its end: its exit status; -n when signal n ended it. Fails the test after 20 s. */
+int lkc_finish(struct lkc_program *program);
+
+/* Both; the program is the last one of lkc_said() and lkc_output(). */
+int lkc_do(struct lks_server *server, const char *url, const char *const *words);
+#define LKC_DO(server, ...) lkc_do((server), NULL, (const char *const[]){__VA_ARGS__, NULL})
+#define LKC_DO_AT(server, url, ...)                                                                \
+    lkc_do((server), (url), (const char *const[]){__VA_ARGS__, NULL})
+const char *lkc_said(void);   /* on stderr */
+const char *lkc_output(void); /* on stdout */
+
+/* The path of the program; that of a file in the server's folder (lives as lks_key() says). */
+const char *lkc_path(void);
+const char *lkc_file(const struct lks_server *server, const char *name);
+
+/* The text of a file; "" when it is not there. Borrowed until the next call. */
+const char *lkc_read(const char *path);
+
+/* Whether a process is there and no zombie. */
+bool lkc_lives(pid_t pid);
+
+#endif

@@ -1,0 +1,138 @@
+/*
+ * Takes a URL with several hosts apart into URLs with one, which endpoint.c reads. Any thread.
+ */
+#include "url.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+
+static const char sentinel_scheme[] = "redis+sentinel://";
+static const char cluster_scheme[] = "redis+cluster://";
+
+/* What stands between scheme and path: "user:password@" (or nothing) and the hosts. */
+struct parts {
+    const char *user;
+    size_t user_len;
+    const char *hosts;
+    size_t hosts_len;
+    const char *path; /* what follows: "" or "/..." */
+};
+
+static struct parts take_apart(const char *text)
+{
+    size_t len = strcspn(text, "/?#");
+    const char *at = memrchr(text, '@', len);
+    const char *hosts = at ? at + 1 : text;
+
+    return (struct parts){.user = text,
+                          .user_len = (size_t)(hosts - text),
+                          .hosts = hosts,
+                          .hosts_len = len - (size_t)(hosts - text),
+                          .path = text + len};
+}
+
+/* "redis://" + user + host [+ port] + db, read by endpoint.c. */
+static lk_status parse_one(const char *user, size_t user_len, const char *host, size_t host_len,
+                           const char *tail, struct lki_endpoint *out, struct lk_error *err)
+{
+    char *text = NULL;
+
+    if (asprintf(&text, "redis://%.*s%.*s%s", (int)user_len, user, (int)host_len, host, tail) < 0)
+        return LKI_FAIL(err, LK_NO_MEMORY, "Redis URL");
+    lk_status status = lki_endpoint_parse(text, out, err);
+    explicit_bzero(text, strlen(text));
+    free(text);
+    return status;
+}
+
+static bool has_port(const char *host, size_t len)
+{
+    const char *bracket = memrchr(host, ']', len);
+    const char *from = bracket ? bracket : host;
+
+    return memchr(from, ':', len - (size_t)(from - host)) != NULL;
+}
+
+/* Every host of the list, with these credentials. */
+static lk_status parse_seeds(const struct parts *parts, size_t user_len, const char *port,
+                             struct lki_url *out, struct lk_error *err)
+{
+    const char *host = parts->hosts;
+    const char *end = parts->hosts + parts->hosts_len;
+    lk_status status = LK_OK;
+
+    while (status == LK_OK) {
+        const char *comma = memchr(host, ',', (size_t)(end - host));
+        size_t len = (size_t)((comma ? comma : end) - host);
+
+        if (out->seed_count == LKI_SEEDS_MAX)
+            return LKI_FAIL(err, LK_INVALID, "Redis URL: more than %d hosts", LKI_SEEDS_MAX);
+        status = parse_one(parts->user, user_len, host, len, has_port(host, len) ? "" : port,
+                           &out->seeds[out->seed_count++], err);
+        if (!comma) break;
+        host = comma + 1;
+    }
+    return status;
+}
+
+/* "/NAME/DB" */
+static lk_status parse_sentinel(const char *text, struct lki_url *out, struct lk_error *err)
+{
+    const struct parts parts = take_apart(text);
+    const char *name = parts.path[0] == '/' ? parts.path + 1 : "";
+    size_t name_len = strcspn(name, "/?#");
+    char tail[16] = "";
+
+    out->kind = LKI_URL_SENTINEL;
+    if (parts.path[0] != '\0' && parts.path[0] != '/')
+        return LKI_FAIL(err, LK_INVALID, "Redis URL: only /NAME/DB may follow the hosts");
+    if (strlen(name + name_len) >= sizeof tail)
+        return LKI_FAIL(err, LK_INVALID, "Redis URL: /DB is no database number");
+    (void)snprintf(tail, sizeof tail, "%s", name + name_len);
+    out->name = name_len > 0 ? strndup(name, name_len) : strdup("mymaster");
+    if (!out->name) return LKI_FAIL(err, LK_NO_MEMORY, "Redis URL");
+    lk_status status =
+        parse_one(parts.user, parts.user_len, "primary", strlen("primary"), tail, &out->like, err);
+    return status == LK_OK ? parse_seeds(&parts, 0, ":26379", out, err) : status;
+}
+
+static lk_status parse_cluster(const char *text, struct lki_url *out, struct lk_error *err)
+{
+    const struct parts parts = take_apart(text);
+
+    out->kind = LKI_URL_CLUSTER;
+    if (parts.path[0] != '\0' && strcmp(parts.path, "/") != 0)
+        return LKI_FAIL(err, LK_INVALID,
+                        "Redis URL: a cluster has no databases: nothing may "
+                        "follow the hosts");
+    lk_status status =
+        parse_one(parts.user, parts.user_len, "master", strlen("master"), "", &out->like, err);
+    return status == LK_OK ? parse_seeds(&parts, parts.user_len, "", out, err) : status;
+}
+
+lk_status lki_url_parse(const char *text, struct lki_url *out, struct lk_error *err)
+{
+    static const size_t sentinel_len = sizeof sentinel_scheme - 1;
+    static const size_t cluster_len = sizeof cluster_scheme - 1;
+
+    *out = (struct lki_url){0};
+    if (strncmp(text, sentinel_scheme, sentinel_len) == 0)
+        return parse_sentinel(text + sentinel_len, out, err);
+    if (strncmp(text, cluster_scheme, cluster_len) == 0)
+        return parse_cluster(text + cluster_len, out, err);
+    out->seed_count = 1;
+    return lki_endpoint_parse(text, &out->seeds[0], err);
+}
+
+void lki_url_done(struct lki_url *url)
+{
+    for (size_t i = 0; i < url->seed_count; i++)
+        lki_endpoint_done(&url->seeds[i]);
+    lki_endpoint_done(&url->like);
+    free(url->name);
+    *url = (struct lki_url){0};
+}

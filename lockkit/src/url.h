@@ -1,0 +1,34 @@
+/*
+ * The URL of a client: one server, or several that act as one.
+ */
+#ifndef LKI_URL_H
+#define LKI_URL_H
+
+#include <stddef.h>
+
+#include "endpoint.h"
+
+enum { LKI_SEEDS_MAX = 16 };
+
+enum lki_url_kind { LKI_URL_SINGLE, LKI_URL_SENTINEL, LKI_URL_CLUSTER };
+
+struct lki_url {
+    enum lki_url_kind kind;
+    struct lki_endpoint seeds[LKI_SEEDS_MAX]; /* the server; the Sentinels; some of the cluster */
+    size_t seed_count;
+    char *name;               /* owned; Sentinel: what it calls the primary */
+    struct lki_endpoint like; /* user, password and db of every server that will be found */
+};
+
+/*
+ * Shape    as lki_endpoint_parse(), and
+ *          redis+sentinel://[[user]:password@]host[:26379],host...[/NAME[/DB]]   [NAME: mymaster]
+ *          redis+cluster://[[user]:password@]host[:6379],host...
+ *          The credentials are the servers'; Sentinels are asked without.
+ * Owns     *out is initialised in any case; end it with lki_url_done().
+ * Returns  OK, INVALID (the text says what is wrong, without the password), NO_MEMORY
+ */
+LK_MUST_CHECK lk_status lki_url_parse(const char *text, struct lki_url *out, struct lk_error *err);
+void lki_url_done(struct lki_url *url);
+
+#endif

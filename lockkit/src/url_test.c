@@ -1,0 +1,157 @@
+/*
+ * URLs of one server and of several, good and bad, as tables.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "url.h"
+
+#define SECRET "s3cr3t"
+
+static const struct {
+    const char *url;
+    size_t kind; /* enum lki_url_kind */
+    size_t seed_count;
+    const char *first;
+    const char *last;
+    const char *name;     /* NULL: none */
+    const char *password; /* of the servers */
+    int db;
+} good[] = {
+    {"redis://h:1", LKI_URL_SINGLE, 1, "h:1", "h:1", NULL, NULL, 0},
+    {"unix:///s", LKI_URL_SINGLE, 1, "/s", "/s", NULL, NULL, 0},
+    {"redis+sentinel://a", LKI_URL_SENTINEL, 1, "a:26379", "a:26379", "mymaster", NULL, 0},
+    {"redis+sentinel://a/", LKI_URL_SENTINEL, 1, "a:26379", "a:26379", "mymaster", NULL, 0},
+    {"redis+sentinel://a:1,b,[::1]:3/main", LKI_URL_SENTINEL, 3, "a:1", "[::1]:3", "main", NULL, 0},
+    {"redis+sentinel://[::1],b/main/7", LKI_URL_SENTINEL, 2, "[::1]:26379", "b:26379", "main", NULL,
+     7},
+    {"redis+sentinel://u:" SECRET "@a,b/main/2", LKI_URL_SENTINEL, 2, "a:26379", "b:26379", "main",
+     SECRET, 2},
+    {"redis+cluster://a,b:2", LKI_URL_CLUSTER, 2, "a:6379", "b:2", NULL, NULL, 0},
+    {"redis+cluster://:" SECRET "@a:1/", LKI_URL_CLUSTER, 1, "a:1", "a:1", NULL, SECRET, 0},
+};
+
+/* Each with a word that its message must have. */
+static const struct {
+    const char *url;
+    const char *word;
+} bad[] = {
+    {"redis+sentinel://", "no host"},
+    {"redis+sentinel://a,,b/main", "no host"},
+    {"redis+sentinel://a,/main", "no host"},
+    {"redis+sentinel://a:x/main", "port"},
+    {"redis+sentinel://a/main/x", "database"},
+    {"redis+sentinel://a/main/1/2", "database"},
+    {"redis+sentinel://a/main/12345678901234567890", "database"},
+    {"redis+sentinel://a?x=1", "follow"},
+    {"redis+sentinel://" SECRET "@a/main", "user:password"},
+    {"redis+cluster://a/1", "no databases"},
+    {"redis+cluster://a?x", "no databases"},
+    {"redis+cluster://:%zz" SECRET "@a", "%XX"},
+    {"redis+cluster://1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", "more than 16"},
+    {"redis+other://a", "redis+sentinel://"},
+};
+
+static void good_urls_are_taken_apart(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        struct lki_url url;
+        struct lk_error err = {0};
+
+        if (lki_url_parse(good[i].url, &url, &err) != LK_OK) {
+            fail_msg("%s: %s", good[i].url, err.text);
+        }
+        const struct lki_endpoint *like =
+            url.seed_count > 0 && good[i].kind == LKI_URL_SINGLE ? &url.seeds[0] : &url.like;
+        assert_int_equal(url.kind, good[i].kind);
+        assert_int_equal(url.seed_count, good[i].seed_count);
+        assert_string_equal(url.seeds[0].label, good[i].first);
+        assert_string_equal(url.seeds[url.seed_count - 1].label, good[i].last);
+        assert_int_equal(url.name != NULL, good[i].name != NULL);
+        if (good[i].name) assert_string_equal(url.name, good[i].name);
+        assert_int_equal(like->password != NULL, good[i].password != NULL);
+        if (good[i].password) assert_string_equal(like->password, good[i].password);
+        assert_int_equal(like->db, good[i].db);
+        lki_url_done(&url);
+    }
+}
+
+static void sentinels_are_asked_without_the_servers_password(void **state)
+{
+    struct lki_url url;
+
+    (void)state;
+    assert_int_equal(lki_url_parse("redis+sentinel://:" SECRET "@a,b/main", &url, NULL), LK_OK);
+    assert_null(url.seeds[0].password);
+    assert_null(url.seeds[1].password);
+    lki_url_done(&url);
+}
+
+static void bad_urls_are_refused_with_a_word_on_what_is_wrong(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct lki_url url;
+        struct lk_error err = {0};
+
+        assert_int_equal(lki_url_parse(bad[i].url, &url, &err), LK_INVALID);
+        if (!strstr(err.text, bad[i].word)) fail_msg("%s: %s", bad[i].url, err.text);
+        assert_null(strstr(err.text, SECRET));
+        lki_url_done(&url);
+    }
+}
+
+static void a_server_that_is_found_gets_the_credentials(void **state)
+{
+    struct lki_url url;
+    struct lki_endpoint server;
+
+    (void)state;
+    assert_int_equal(lki_url_parse("redis+sentinel://u:" SECRET "@a/main/3", &url, NULL), LK_OK);
+    assert_int_equal(lki_endpoint_at("::1:7001", 8, &url.like, &url.seeds[0], &server, NULL),
+                     LK_OK);
+    assert_string_equal(server.host, "::1");
+    assert_string_equal(server.label, "[::1]:7001");
+    assert_string_equal(server.user, "u");
+    assert_string_equal(server.password, SECRET);
+    assert_int_equal(server.db, 3);
+    lki_endpoint_done(&server);
+    lki_url_done(&url);
+}
+
+static void an_address_without_host_is_that_of_who_was_asked(void **state)
+{
+    struct lki_url url;
+    struct lki_endpoint server;
+
+    (void)state;
+    assert_int_equal(lki_url_parse("redis+cluster://a:1", &url, NULL), LK_OK);
+    assert_int_equal(lki_endpoint_at(":7001", 5, &url.like, &url.seeds[0], &server, NULL), LK_OK);
+    assert_string_equal(server.label, "a:7001");
+    lki_endpoint_done(&server);
+    assert_int_equal(lki_endpoint_at("a", 1, &url.like, &url.seeds[0], &server, NULL), LK_INVALID);
+    lki_endpoint_done(&server);
+    assert_int_equal(lki_endpoint_at("a:0", 3, &url.like, &url.seeds[0], &server, NULL),
+                     LK_INVALID);
+    lki_endpoint_done(&server);
+    lki_url_done(&url);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_urls_are_taken_apart),
+        cmocka_unit_test(sentinels_are_asked_without_the_servers_password),
+        cmocka_unit_test(bad_urls_are_refused_with_a_word_on_what_is_wrong),
+        cmocka_unit_test(a_server_that_is_found_gets_the_credentials),
+        cmocka_unit_test(an_address_without_host_is_that_of_who_was_asked),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
