@@ -1,0 +1,107 @@
+/*
+ * The stock in another store than the lock; the lock hands out growing numbers (fencing tokens).
+ *
+ * What is asked (-D):
+ *   NO_FENCE        the store does not look at the number
+ *   FENCE_WRITE     it refuses a write with a lower number than it has seen
+ *   FENCE_BOTH      it looks, and remembers, on the read too
+ *   ONE_STEP        check of the number, of the stock, and the change, in one step
+ *   COUNTER_LOST    the lock's counter starts anew once (a restart without its data)
+ *   GOAL            (must fail) nothing is ever sold
+ * Always: never more sold than there was.
+ */
+#ifndef CLIENTS
+#define CLIENTS 3
+#endif
+#ifndef ROUNDS
+#define ROUNDS 2
+#endif
+#ifndef UNITS
+#define UNITS 2
+#endif
+
+byte counter;         /* of the lock */
+byte owner;           /* number of the holder; 0: free */
+byte highest;         /* that the store has seen */
+byte stock = UNITS;
+byte sold;
+
+inline sell_if(is_allowed)
+{
+    if
+    :: is_allowed -> stock = left - 1; sold++; assert(sold <= UNITS)
+    :: else
+    fi
+#ifdef GOAL
+    assert(sold == 0);
+#endif
+}
+
+proctype client()
+{
+    byte round;
+    byte fence;
+    byte left;
+
+    do
+    :: round < ROUNDS ->
+        atomic { owner == 0 -> counter++; fence = counter; owner = fence };
+        left = 0;
+#ifdef NO_FENCE
+        left = stock;
+        atomic { sell_if(left > 0) };
+#endif
+#ifdef FENCE_WRITE
+        left = stock;
+        atomic { sell_if(left > 0 && fence >= highest); if :: fence > highest -> highest = fence :: else fi };
+#endif
+#ifdef FENCE_BOTH
+        atomic {
+            if
+            :: fence >= highest -> highest = fence; left = stock
+            :: else
+            fi
+        };
+        atomic { sell_if(left > 0 && fence >= highest) };
+#endif
+#ifdef ONE_STEP
+        atomic {
+            left = stock;
+            sell_if(left > 0 && fence >= highest);
+            if :: fence > highest -> highest = fence :: else fi
+        };
+#endif
+        atomic { if :: owner == fence -> owner = 0 :: else fi };
+        round++
+    :: else -> break
+    od
+}
+
+proctype time()
+{
+end:
+    do
+    :: atomic { owner != 0 -> owner = 0 }
+    od
+}
+
+proctype loss()
+{
+#ifdef COUNTER_LOST
+    atomic { counter > 0 -> counter = 0; owner = 0 }
+#endif
+    skip
+}
+
+init {
+    byte i;
+
+    atomic {
+        do
+        :: i < CLIENTS -> run client(); i++
+        :: else -> break
+        od;
+        run time();
+        run loss()
+    }
+}

@@ -1,0 +1,142 @@
+/*
+ * One lock that is a lease, in one server, and a stock beside it.
+ *
+ * A lease may end at any step: that stands for a paused client, a slow network, a jumping clock.
+ * What is asked (-D):
+ *   DEL, GET_DEL, COMPARE_DELETE   how a lock is given back
+ *   PLAIN                          read the stock, then write it: two steps
+ *   CHECKED                        one script that checks the owner, then the stock
+ *   LEASE                          never two clients whose leases have not ended
+ *   BELIEF                         never two clients that believe they hold it
+ *   STOCK                          never more sold than there was
+ *   GOAL                           (must fail) nothing is ever sold
+ */
+#ifndef CLIENTS
+#define CLIENTS 3
+#endif
+#ifndef ROUNDS
+#define ROUNDS 2
+#endif
+#ifndef UNITS
+#define UNITS 1
+#endif
+
+#define MOST 4 /* clients, at most */
+#define COUNT(list) (list[0] + list[1] + list[2] + list[3])
+
+byte key;                /* the token that is in the server; 0: free */
+byte token[MOST];        /* of each client's acquisition; unlike any other */
+bool leased[MOST];       /* the lease that was granted has not ended */
+bool believes[MOST];
+byte stock = UNITS;
+byte sold;
+
+#define MINE token[id]
+
+inline acquire()
+{
+    atomic {
+        key == 0 ->
+        MINE = 1 + id * ROUNDS + round;
+        key = MINE;
+        leased[id] = true;
+        believes[id] = true;
+#ifdef LEASE
+        assert(COUNT(leased) == 1);
+#endif
+#ifdef BELIEF
+        assert(COUNT(believes) == 1);
+#endif
+    }
+}
+
+inline buy()
+{
+    skip;
+#ifdef PLAIN
+    left = stock;
+    if
+    :: left > 0 -> stock = left - 1; sold++
+    :: else
+    fi
+#endif
+#ifdef CHECKED
+    atomic {
+        if
+        :: key == MINE && stock > 0 -> stock--; sold++
+        :: else
+        fi
+    }
+#endif
+#ifdef STOCK
+    assert(sold <= UNITS);
+#endif
+#ifdef GOAL
+    assert(sold == 0);
+#endif
+}
+
+inline release()
+{
+    believes[id] = false;
+#ifdef DEL
+    atomic { key = 0; leased[id] = false }
+#endif
+#ifdef GET_DEL
+    seen = key;
+    if
+    :: seen == MINE -> atomic { key = 0; leased[id] = false }
+    :: else
+    fi
+#endif
+#ifdef COMPARE_DELETE
+    atomic {
+        if
+        :: key == MINE -> key = 0; leased[id] = false
+        :: else
+        fi
+    }
+#endif
+}
+
+proctype client(byte id)
+{
+    byte round;
+    byte left;
+    byte seen;
+
+    do
+    :: round < ROUNDS -> acquire(); buy(); release(); round++
+    :: else -> break
+    od
+}
+
+/* Any lease ends, at any moment. */
+proctype time()
+{
+    byte id;
+
+end:
+    do
+    :: id = (id + 1) % CLIENTS
+    :: atomic { leased[id] ->
+            leased[id] = false;
+            if
+            :: key == MINE -> key = 0
+            :: else
+            fi
+        }
+    od
+}
+
+init {
+    byte i;
+
+    atomic {
+        do
+        :: i < CLIENTS -> run client(i); i++
+        :: else -> break
+        od;
+        run time()
+    }
+}
