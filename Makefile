@@ -39,9 +39,9 @@ obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 SRC_lockkit  := $(call src,lockkit/src/*.c)
 SRC_bench    := $(call src,lockkit/bench/*.c)
 SRC_ctl      := $(call src,lockkit/ctl/*.c)
-SRC_app      := $(call src,app/*.c app/guards/*.c)
+SRC_app      := $(call src,app/*.c app/guards/*.c app/lab/*.c)
 SRC_loadtest := $(call src,loadtest/*.c)
-UNIT_SRC  := $(wildcard lockkit/src/*_test.c lockkit/itest/*_test.c lockkit/bench/*_test.c lockkit/ctl/*_test.c app/*_test.c app/guards/*_test.c loadtest/*_test.c)
+UNIT_SRC  := $(wildcard lockkit/src/*_test.c lockkit/itest/*_test.c lockkit/bench/*_test.c lockkit/ctl/*_test.c app/*_test.c app/guards/*_test.c app/lab/*_test.c loadtest/*_test.c)
 ITEST_SRC := $(wildcard lockkit/itest/*_itest.c app/itest/*_itest.c loadtest/itest/*_itest.c)
 INTEROP_SRC := $(wildcard lockkit/interop/*_interop.c)
 SUPPORT_SRC := $(call src,lockkit/itest/*.c lockkit/interop/*.c app/itest/*.c loadtest/itest/*.c)
@@ -61,7 +61,7 @@ CHECK_PACKAGES := clang clang-format clang-tidy cppcheck libclang-rt-14-dev mand
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
-.PHONY: mutants all help deps check-deps promtool demo bench run topology test unit itest torture interop check fmt fmt-check lint rooms asan tsan clean install uninstall
+.PHONY: lab model mutants all help deps check-deps promtool demo bench run topology test unit itest torture interop check fmt fmt-check lint rooms asan tsan clean install uninstall
 all: $(PROGRAMS) $(LIBRARIES) ## build everything into build/release/ (default)
 
 help: ## this text
@@ -110,6 +110,20 @@ interop: deps ## contend with Redisson, redis-py, node-redlock, redsync (fetched
 
 mutants: deps ## build lockkit with known faults; fail unless its tests find each
 	@.ci/mutants
+
+REPEAT ?= 1
+lab: deps ## play every scenario of the lock lab, REPEAT times [1]: same verdicts, same events
+	@$(MAKE) --no-print-directory $(O)/seckillctl
+	@mkdir -p build/lab
+	@for run in $$(seq $(REPEAT)); do \
+	  $(O)/seckillctl lab run all --json > build/lab/run-$$run.json || exit 1; \
+	  cmp build/lab/run-1.json build/lab/run-$$run.json || exit 1; done
+	@$(O)/seckillctl lab list
+	@echo "lab: $(REPEAT) runs of all scenarios, each verdict as expected, the same events in the same order"
+
+model: ## check the protocols by spin, the known-wrong variants too (minutes); build/model/
+	@.ci/deps spin gcc libc6-dev
+	@lockkit/model/run build/model
 
 # ---- what a commit must pass ---------------------------------------------------------------------
 check: check-deps fmt-check rooms lint asan tsan ## format, rooms, lint, unit tests under sanitizers

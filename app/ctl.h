@@ -16,6 +16,7 @@ struct ctl_request {
     const char *id;
     const char *stock, *title, *starts, *ends, *guard, *units;
     const char *key, *sub, *ttl, *count, *seed, *prefix, *out, *now;
+    const char *lang;
     bool is_json; /* print what the service said, as it is */
 };
 
@@ -47,5 +48,8 @@ int ctl_sale_orders(const struct ctl_request *request);
 
 int ctl_token(const struct ctl_request *request);
 int ctl_key(const struct ctl_request *request);
+
+int ctl_lab_list(const struct ctl_request *request);
+int ctl_lab_run(const struct ctl_request *request);
 
 #endif

@@ -38,6 +38,7 @@ _seckill()
     --guard:NAME) words=$(_seckill_guards "$help") ;;
     --*:LEVEL) words="error warn info debug" ;;
     --*:FORMAT) words="text json" ;;
+    --*:LANG) words="en zh" ;;
     --*:FILE) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     --*:DIR) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
     --*:?*) return ;; # a number, a name, an address: nothing to offer
@@ -46,6 +47,8 @@ _seckill()
         *:seckilld:* | *:-*) words=$(_seckill_flags <<<"$help") ;;
         1:*) words=$(_seckill_commands <<<"$help" | sort -u) ;;
         2:*) words=$(_seckill_commands "${command[0]}" <<<"$help") ;;
+        3:*) [[ ${command[*]} == "lab run" ]] &&
+            words="all $("$1" lab list 2>/dev/null | awk '{ print $2 }')" ;;
         esac ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")

@@ -1,6 +1,6 @@
 /*
  * seckillctl: the operator's command. Words and flags are read here; each group of commands has a
- * file: ctl_sale.c asks a seckilld, ctl_token.c asks nobody. One thread.
+ * file: ctl_sale.c asks a seckilld, ctl_token.c and ctl_lab.c ask nobody. One thread.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ctl.h"
+#include "lab/lab.h"
 #include "redis_child.h"
 
 struct flag {
@@ -32,6 +33,7 @@ static const struct flag flags[] = {
     {"--prefix", offsetof(struct ctl_request, prefix)},
     {"--out", offsetof(struct ctl_request, out)},
     {"--now", offsetof(struct ctl_request, now)},
+    {"--lang", offsetof(struct ctl_request, lang)},
 };
 
 static const char common_help[] =
@@ -77,6 +79,13 @@ static const struct command {
     {"key", NULL, false, ctl_key,
      "key --out FILE\n"
      "  Make a random key for tokens; seckilld takes it as --token-key.\n"},
+    {"lab", "list", false, ctl_lab_list,
+     "lab list [--lang LANG]\n"
+     "  The scenarios of the lock lab, and what each must come to.\n"},
+    {"lab", "run", true, ctl_lab_run,
+     "lab run NAME|all [--lang LANG]\n"
+     "  Play a scenario on a Redis of its own, and show its timeline. LANG is en or zh [en].\n"
+     "  Exit 1 unless every verdict is the expected one.\n"},
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
@@ -184,7 +193,7 @@ int main(int argc, char **argv)
     const char *words[3] = {NULL};
     const struct command *command = NULL;
 
-    if (redis_child_is_this(argc, argv)) return CTL_USAGE;
+    if (redis_child_is_this(argc, argv) || lab_actor_is_this(argc, argv)) return CTL_USAGE;
     if (asks_for_help(argc, argv)) return print_asked_help(argc, argv);
     if (read_arguments(argc, argv, words, &request) != CTL_OK) return CTL_USAGE;
     if (!words[0]) return print_help(stderr, NULL, NULL);

@@ -1,0 +1,221 @@
+/*
+ * The lab's life: folder, redis-server, tap; and one run after the other. One thread.
+ */
+#include "lab/lab.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app_scripts.h"
+#include "lab/stage_inside.h"
+#include "redis_child.h"
+
+struct lab {
+    char dir[PATH_MAX];
+    struct redis_child *redis; /* owned, as all below */
+    struct tap *tap;
+    lk_client *observer;
+    struct labels labels;
+};
+
+/* ---- words --------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    struct lab_text text;
+} promises[] = {
+#define PROMISE_ENTRY(value, name, en, zh) [value] = {(name), {(en), (zh)}},
+    LAB_PROMISE_LIST(PROMISE_ENTRY)
+#undef PROMISE_ENTRY
+};
+
+const char *lab_text_in(struct lab_text text, enum lab_language language)
+{
+    return language == LAB_CHINESE ? text.zh : text.en;
+}
+
+const char *lab_promise_name(enum lab_promise promise)
+{
+    return promises[promise].name;
+}
+
+struct lab_text lab_promise_text(enum lab_promise promise)
+{
+    return promises[promise].text;
+}
+
+/* ---- open, close ----------------------------------------------------------------------------------- */
+
+static bool call_once(lk_client *client, const char *first, const char *second, const char *third)
+{
+    struct lk_bytes words[3] = {lk_bytes_of(first)};
+    size_t count = 1;
+    lk_reply *reply = NULL;
+
+    if (second) words[count++] = lk_bytes_of(second);
+    if (third) words[count++] = lk_bytes_of(third);
+    lk_status status =
+        lk_client_call(client, &(struct lk_command){words, count}, 1, STAGE_LIMIT_MS, &reply, NULL);
+    bool is_done = status == LK_OK && lk_reply_type_of(reply) != LK_REPLY_ERROR;
+    lk_reply_free(reply);
+    return is_done;
+}
+
+/* All that a lock can do, once, so that the server knows its scripts and the tap their names. */
+static bool rehearse_lock(lk_lock *lock)
+{
+    bool is_done = lock && lk_lock_acquire(lock, NULL, NULL) == LK_OK;
+    bool is_reentrant = is_done && lk_lock_acquire(lock, NULL, NULL) == LK_OK;
+
+    is_done = is_done && lk_lock_renew(lock, 0, NULL) == LK_OK;
+    if (is_reentrant) (void)lk_lock_release(lock, NULL);
+    is_done = is_done && lk_lock_release(lock, NULL) == LK_OK;
+    lk_lock_free(lock);
+    return is_done;
+}
+
+static bool rehearse(struct lab *lab, struct refusal *why)
+{
+    static const char *const scripts[] = {"purchase", "resolve", "confirm"};
+    int wire = tap_add_wire(lab->tap, "rehearsal", why);
+    lk_client *client = NULL;
+    bool is_done = true;
+
+    if (wire < 0) return false;
+    client = lk_client_open(&(struct lk_client_options){.url = tap_url(lab->tap, wire)}, NULL);
+    is_done = client && rehearse_lock(lk_mutex_new(client, "{rehearsal}:mutex", NULL)) &&
+              rehearse_lock(lk_reentrant_new(client, "{rehearsal}:reentrant", NULL)) &&
+              rehearse_lock(lk_fenced_new(client, "{rehearsal}:fenced", NULL));
+    for (size_t i = 0; is_done && i < sizeof scripts / sizeof scripts[0]; i++)
+        is_done = call_once(client, "SCRIPT", "LOAD", app_script_named(scripts[i])->source);
+    lk_client_close(client);
+    tap_forget(lab->tap);
+    return is_done || refusal_say(why, "the lab's Redis cannot do what a lock needs");
+}
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where)
+{
+    (void)status;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+void lab_close(struct lab *lab)
+{
+    enum { FILES_OPEN = 8 };
+
+    if (!lab) return;
+    tap_close(lab->tap);
+    lk_client_close(lab->observer);
+    redis_child_stop(lab->redis);
+    /* The lab's threads have ended: NOLINTNEXTLINE(concurrency-mt-unsafe) */
+    if (lab->dir[0]) (void)nftw(lab->dir, remove_entry, FILES_OPEN, FTW_DEPTH | FTW_PHYS);
+    free(lab);
+}
+
+static bool make_folder(struct lab *lab, struct refusal *why)
+{
+    const char *parent = secure_getenv("TMPDIR");
+
+    (void)snprintf(lab->dir, sizeof lab->dir, "%s/seckill-lab-XXXXXX",
+                   parent && *parent ? parent : "/tmp");
+    if (mkdtemp(lab->dir)) return true;
+    (void)refusal_say(why, "%s: %s", lab->dir, strerrordesc_np(errno));
+    lab->dir[0] = '\0';
+    return false;
+}
+
+struct lab *lab_open(struct refusal *why)
+{
+    struct lab *lab = calloc(1, sizeof *lab);
+    struct lk_error err = {0};
+    const char *socket = NULL;
+
+    if (!lab) {
+        (void)refusal_say(why, "out of memory");
+        return NULL;
+    }
+    if (!make_folder(lab, why)) goto fail;
+    lab->redis = redis_child_start(lab->dir, why);
+    if (!lab->redis) goto fail;
+    lab->observer = lk_client_open(&(struct lk_client_options){.url = redis_child_url(lab->redis),
+                                                               .command_ms = STAGE_LIMIT_MS},
+                                   &err);
+    if (!lab->observer) {
+        (void)refusal_say(why, "%s", err.text);
+        goto fail;
+    }
+    socket = strstr(redis_child_url(lab->redis), "://");
+    lab->tap = tap_open(lab->dir, socket + 3, &lab->labels, why);
+    if (!lab->tap || !rehearse(lab, why)) goto fail;
+    return lab;
+
+fail:
+    lab_close(lab);
+    return NULL;
+}
+
+/* ---- a run --------------------------------------------------------------------------------------- */
+
+static void clear_stage(struct stage *stage)
+{
+    for (size_t i = 0; i < stage->run->actor_count; i++) {
+        actor_kill(&stage->actors[i]);
+        tap_let(stage->tap, stage->actors[i].wire, NULL, TAP_PASS); /* if it is still under way */
+        actor_join(&stage->actors[i]);
+    }
+    tap_forget(stage->tap);
+}
+
+struct lab_run *lab_play(struct lab *lab, const struct lab_scenario *scenario)
+{
+    struct lab_run *run = calloc(1, sizeof *run);
+    struct stage *stage = calloc(1, sizeof *stage);
+
+    if (!run || !stage) {
+        free(run);
+        free(stage);
+        return NULL;
+    }
+    *stage = (struct stage){.tap = lab->tap, .observer = lab->observer, .run = run};
+    run->scenario = scenario;
+    stage_show_locks(stage, STAGE_KEY("lock"), NULL);
+    labels_forget_tokens(&lab->labels); /* no actor runs: nobody else is at them */
+    if (call_once(lab->observer, "FLUSHALL", NULL, NULL)) {
+        scenario->play(stage);
+    } else {
+        (void)refusal_say(&run->failure, "the lab's Redis does not answer");
+    }
+    clear_stage(stage);
+    free(stage);
+    return run;
+}
+
+void lab_run_free(struct lab_run *run)
+{
+    if (!run) return;
+    for (size_t i = 0; i < run->step_count; i++)
+        tap_calls_free(&run->steps[i].calls);
+    free(run);
+}
+
+bool lab_run_is_expected(const struct lab_run *run)
+{
+    size_t count = 0;
+
+    while (count < LAB_BREAKS_MAX && run->scenario->expected[count].promise != LAB_KEPT)
+        count++;
+    if (run->failure.text[0] || run->break_count != count) return false;
+    for (size_t i = 0; i < count; i++) {
+        if (run->breaks[i].promise != run->scenario->expected[i].promise ||
+            run->breaks[i].step != run->scenario->expected[i].step)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,153 @@
+/*
+ * The lock lab: scenarios in which every classical mistake shows, every time, and every cure holds.
+ *
+ * A scenario steps actors from point to point. The actors are real guards and real lockkit, each with a
+ * connection of its own, in threads or in processes of their own, on a real Redis that belongs to the
+ * lab. One runs at a time, up to the exchange with Redis that the scenario names; time passes because
+ * the scenario lets a lease run out. So the same events come in the same order in every run.
+ */
+#ifndef SECKILL_LAB_H
+#define SECKILL_LAB_H
+
+#include "lab/tap.h"
+
+struct stage; /* stage.h: what scenarios see */
+
+enum { LAB_ACTORS_MAX = 4, LAB_LOCKS_MAX = 2, LAB_STEPS_MAX = 32, LAB_ROWS_MAX = 16 };
+enum {
+    ORDER_LABEL_SIZE = 24,
+    LAB_BREAKS_MAX = 4,
+    LAB_TIME = -1 /* "actor" of the steps in which only time passes */
+};
+
+enum lab_language { LAB_ENGLISH, LAB_CHINESE };
+
+struct lab_text {
+    const char *en;
+    const char *zh;
+};
+
+#define LAB_TEXT(english, chinese) ((struct lab_text){.en = (english), .zh = (chinese)})
+
+const char *lab_text_in(struct lab_text text, enum lab_language language);
+
+/* X(value, name, English, Chinese): what a flash sale and its lock promise, by how it breaks. */
+#define LAB_PROMISE_LIST(X)                                                                        \
+    X(LAB_KEPT, "kept", "every promise is kept", "所有承诺都守住了")                               \
+    X(LAB_OVERSOLD, "oversold", "more orders than units", "超卖：订单比库存多")                    \
+    X(LAB_TWO_ORDERS, "two-orders", "one buyer has two orders", "一个买家拿到两张订单")            \
+    X(LAB_FOREIGN_RELEASE, "foreign-release", "a lock is freed that somebody else holds",          \
+      "别人持有的锁被释放了")                                                                      \
+    X(LAB_STUCK, "stuck", "a dead process holds the lock for ever", "锁永远被一个死掉的进程占着")  \
+    X(LAB_DEADLOCK, "deadlock", "whoever waits, waits for ever", "死锁：等待的人永远等下去")       \
+    X(LAB_FALSE_ANSWER, "false-answer", "a buyer was told what is not so",                         \
+      "告诉买家的结果与事实不符")
+
+enum lab_promise {
+#define LAB_PROMISE_VALUE(value, name, en, zh) value,
+    LAB_PROMISE_LIST(LAB_PROMISE_VALUE)
+#undef LAB_PROMISE_VALUE
+        LAB_PROMISE_COUNT
+};
+
+const char *lab_promise_name(enum lab_promise promise);
+struct lab_text lab_promise_text(enum lab_promise promise);
+
+/* A promise, and the step after which it no longer held. */
+struct lab_break {
+    enum lab_promise promise; /* LAB_KEPT: none */
+    unsigned step;            /* from 1 */
+};
+
+struct lab_scenario {
+    const char *number; /* "13a" */
+    const char *name;   /* "lost-update" */
+    struct lab_text title;
+    struct lab_text lesson;
+    struct lab_break expected[LAB_BREAKS_MAX]; /* in the order of steps; none: it is sound */
+    const char *leads_to;                      /* name of the scenario to read next; NULL */
+    void (*play)(struct stage *stage);
+};
+
+/* The n-th scenario, in the order of teaching; NULL past the end. By its name; NULL: there is none. */
+const struct lab_scenario *lab_scenario_at(size_t index);
+const struct lab_scenario *lab_scenario_named(const char *name);
+
+/* ---- a run ------------------------------------------------------------------------------------- */
+
+enum lab_lease { LAB_FREE, LAB_LEASED, LAB_FOR_EVER };
+
+/* What the observer sees behind everybody's back. */
+struct lab_state {
+    struct {
+        char owner[LABEL_SIZE]; /* "A#1": the first token of actor A; "" when free */
+        enum lab_lease lease;
+    } lock[LAB_LOCKS_MAX];
+    long long stock;
+    size_t order_count;
+    struct {
+        char order[ORDER_LABEL_SIZE];
+        char buyer[LABEL_SIZE];
+    } orders[LAB_ROWS_MAX];
+};
+
+struct lab_step {
+    int actor; /* index; LAB_TIME */
+    struct lab_text did;
+    struct tap_calls calls; /* owned */
+    const char *told;       /* outcome its buyer was told in this step; NULL */
+    struct lab_state state; /* afterwards */
+    enum lab_promise broken;
+};
+
+struct lab_run {
+    const struct lab_scenario *scenario;
+    size_t actor_count;
+    struct {
+        const char *name;
+        const char *way; /* the guard's name; "" when it is none */
+        bool is_process;
+    } actors[LAB_ACTORS_MAX];
+    size_t lock_count;
+    const char *locks[LAB_LOCKS_MAX];
+    long long units; /* for sale at first */
+    size_t step_count;
+    struct lab_step steps[LAB_STEPS_MAX];
+    size_t break_count;
+    struct lab_break breaks[LAB_PROMISE_COUNT];
+    struct refusal failure; /* "": the scenario came to its end */
+};
+
+struct
+    lab; /* opaque: a private Redis in a folder of its own, and what is between it and the actors */
+
+/*
+ * Start the lab: its folder, its redis-server.
+ *
+ * Owns     the result is yours; end it with lab_close().
+ * Returns  NULL with *why.
+ * Threads  one at a time, the one that opened it: the kernel ends the redis-server with that thread.
+ */
+struct lab *lab_open(struct refusal *why);
+void lab_close(struct lab *lab);
+
+/* Run one; the result is yours: lab_run_free(). NULL when out of memory. */
+struct lab_run *lab_play(struct lab *lab, const struct lab_scenario *scenario);
+void lab_run_free(struct lab_run *run);
+
+/* Whether it came to its end, and broke exactly what it is expected to break, where it is. */
+bool lab_run_is_expected(const struct lab_run *run);
+
+/* A run as text for a terminal, a column per actor; as JSON (jansson's; owned, NULL: no memory). */
+void lab_print(const struct lab_run *run, enum lab_language language, FILE *out);
+char *lab_json(const struct lab_run *run, enum lab_language language);
+
+/*
+ * Actors that are processes: this program, started again under a second name. To be called first of
+ * all in main(), with redis_child_is_this().
+ *
+ * Returns  false when these arguments are not that call; else it does not return.
+ */
+bool lab_actor_is_this(int argc, char **argv);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * A run as JSON. Any thread.
+ */
+#include <jansson.h>
+
+#include "lab/lab.h"
+
+static const char *lease_name(enum lab_lease lease)
+{
+    static const char *const names[] = {"free", "lease", "for-ever"};
+
+    return names[lease];
+}
+
+static json_t *actors_of(const struct lab_run *run)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < run->actor_count; i++) {
+        (void)json_array_append_new(list,
+                                    json_pack("{s:s, s:s, s:s}", "name", run->actors[i].name, "way",
+                                              run->actors[i].way, "runs",
+                                              run->actors[i].is_process ? "process" : "thread"));
+    }
+    return list;
+}
+
+static json_t *calls_of(const struct lab_step *step)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < step->calls.count; i++) {
+        (void)json_array_append_new(list, json_pack("{s:s?, s:s?}", "command",
+                                                    step->calls.list[i].command, "reply",
+                                                    step->calls.list[i].reply));
+    }
+    return list;
+}
+
+static json_t *locks_of(const struct lab_run *run, const struct lab_step *step)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < run->lock_count; i++) {
+        (void)json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "key", run->locks[i],
+                                                    "owner", step->state.lock[i].owner, "ttl",
+                                                    lease_name(step->state.lock[i].lease)));
+    }
+    return list;
+}
+
+static json_t *step_of(const struct lab_run *run, size_t i, enum lab_language language)
+{
+    const struct lab_step *step = &run->steps[i];
+    bool is_time = step->actor == LAB_TIME;
+
+    return json_pack("{s:i, s:s?, s:s, s:o, s:s?, s:o, s:I, s:i, s:s?}", "step", (int)i + 1,
+                     "actor", is_time ? NULL : run->actors[step->actor].name, "did",
+                     lab_text_in(step->did, language), "calls", calls_of(step), "told", step->told,
+                     "locks", locks_of(run, step), "stock", (json_int_t)step->state.stock, "orders",
+                     (int)step->state.order_count, "breaks",
+                     step->broken == LAB_KEPT ? NULL : lab_promise_name(step->broken));
+}
+
+static json_t *breaks_of(const struct lab_break *breaks, size_t count)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count && breaks[i].promise != LAB_KEPT; i++) {
+        (void)json_array_append_new(list, json_pack("{s:s, s:i}", "promise",
+                                                    lab_promise_name(breaks[i].promise), "step",
+                                                    (int)breaks[i].step));
+    }
+    return list;
+}
+
+static json_t *verdict_of(const struct lab_run *run)
+{
+    return json_pack("{s:o, s:o, s:b, s:s?}", "broken", breaks_of(run->breaks, run->break_count),
+                     "expected", breaks_of(run->scenario->expected, LAB_BREAKS_MAX), "isExpected",
+                     lab_run_is_expected(run), "failure",
+                     run->failure.text[0] ? run->failure.text : NULL);
+}
+
+char *lab_json(const struct lab_run *run, enum lab_language language)
+{
+    const struct lab_scenario *scenario = run->scenario;
+    json_t *steps = json_array();
+    char *text = NULL;
+
+    for (size_t i = 0; i < run->step_count; i++)
+        (void)json_array_append_new(steps, step_of(run, i, language));
+    json_t *whole =
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:o, s:s?}", "number", scenario->number,
+                  "name", scenario->name, "title", lab_text_in(scenario->title, language), "lesson",
+                  lab_text_in(scenario->lesson, language), "actors", actors_of(run), "units",
+                  (json_int_t)run->units, "steps", steps, "verdict", verdict_of(run), "leadsTo",
+                  scenario->leads_to);
+    text = whole ? json_dumps(whole, JSON_COMPACT) : NULL;
+    json_decref(whole);
+    return text;
+}

@@ -1,0 +1,184 @@
+/*
+ * A run of two steps, as a learner reads it and as a program does.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "lab/lab.h"
+
+static char set_command[] = "SET seckill:{lamp}:lock A#1";
+static char set_reply[] = "OK";
+static char lost_command[] = "GET \"seckill:{lamp}:stock\"";
+
+static struct tap_call calls[] = {{set_command, set_reply}, {lost_command, NULL}};
+
+static const struct lab_scenario scenario = {.number = "7b",
+                                             .name = "a-name",
+                                             .title = {"A title", "标题"},
+                                             .lesson = {"What it teaches.", "它教什么。"},
+                                             .expected = {{LAB_OVERSOLD, 2}},
+                                             .leads_to = "another"};
+
+static struct lab_run run;
+
+static int set_up(void **state)
+{
+    (void)state;
+    run = (struct lab_run){.scenario = &scenario,
+                           .actor_count = 2,
+                           .lock_count = 1,
+                           .locks = {"seckill:{lamp}:lock"},
+                           .units = 1,
+                           .step_count = 2,
+                           .break_count = 1,
+                           .breaks = {{LAB_OVERSOLD, 2}}};
+    run.actors[0].name = "A";
+    run.actors[0].way = "mutex";
+    run.actors[1].name = "B";
+    run.actors[1].way = "";
+    run.actors[1].is_process = true;
+    run.steps[0] = (struct lab_step){.actor = 1,
+                                     .did = {"takes the lock", "加锁"},
+                                     .calls = {calls, 2},
+                                     .told = "created",
+                                     .state = {.lock = {{"A#1", LAB_FOR_EVER}}, .stock = 1}};
+    run.steps[1] = (struct lab_step){.actor = LAB_TIME,
+                                     .did = {"the lease ends", "租约到期"},
+                                     .state = {.stock = -1, .order_count = 2},
+                                     .broken = LAB_OVERSOLD};
+    return 0;
+}
+
+static char *text_in(enum lab_language language)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    assert_non_null(out);
+    lab_print(&run, language, out);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part)) fail_msg("\"%s\" is not in:\n%s", part, text);
+}
+
+static void text_tells_who_did_what_and_what_came_of_it(void **state)
+{
+    char *text = text_in(LAB_ENGLISH);
+
+    (void)state;
+    assert_has(text, "7b  a-name  A title\n");
+    assert_has(text, "What it teaches.");
+    assert_has(text, "A (mutex)");
+    assert_has(text, "B (lockkit, process)");
+    assert_has(text, "SET :lock A#1 -> OK\n");
+    assert_has(text, "GET \":stock\" -> ...\n");
+    assert_has(text, "told: created\n");
+    assert_has(text, "A#1       for ever");
+    assert_has(text, "*** oversold: more orders than units\n");
+    assert_has(text, "Verdict: oversold at step 2, as expected\nNext: another\n");
+    free(text);
+}
+
+static void an_actor_writes_in_its_own_column(void **state)
+{
+    char *text = text_in(LAB_ENGLISH);
+    const char *head = strstr(text, "    A (mutex)");
+    const char *row = strstr(text, "\n 1  ");
+
+    (void)state;
+    assert_non_null(head);
+    assert_non_null(row);
+    assert_int_equal(strstr(row, "takes the lock") - (row + 1), strstr(head, "B (") - head);
+    free(text);
+}
+
+static void text_is_there_in_chinese(void **state)
+{
+    char *text = text_in(LAB_CHINESE);
+
+    (void)state;
+    assert_has(text, "标题");
+    assert_has(text, "它教什么。");
+    assert_has(text, "加锁");
+    assert_has(text, "租约到期");
+    assert_has(text, "符合预期");
+    assert_null(strstr(text, "as expected"));
+    free(text);
+}
+
+static void another_verdict_is_called_unexpected(void **state)
+{
+    (void)state;
+    run.breaks[0].step = 1;
+    assert_false(lab_run_is_expected(&run));
+    char *text = text_in(LAB_ENGLISH);
+    assert_has(text, "Verdict: oversold at step 1; UNEXPECTED, it should be oversold at step 2\n");
+    free(text);
+    run.break_count = 0;
+    assert_false(lab_run_is_expected(&run));
+    text = text_in(LAB_ENGLISH);
+    assert_has(text, "Verdict: sound; UNEXPECTED, it should be oversold at step 2\n");
+    free(text);
+}
+
+static void a_run_without_an_end_is_never_expected(void **state)
+{
+    (void)state;
+    (void)refusal_say(&run.failure, "step 3: A: it does not get on");
+    assert_false(lab_run_is_expected(&run));
+    char *text = text_in(LAB_ENGLISH);
+    assert_has(text, "it did not come to its end (step 3: A: it does not get on)\n");
+    free(text);
+}
+
+static void json_has_it_all(void **state)
+{
+    char *text = lab_json(&run, LAB_CHINESE);
+    json_t *whole = text ? json_loads(text, 0, NULL) : NULL;
+    json_t *steps = json_object_get(whole, "steps");
+    json_t *first = json_array_get(steps, 0);
+    json_t *second = json_array_get(steps, 1);
+    json_t *call = json_array_get(json_object_get(first, "calls"), 0);
+    json_t *verdict = json_object_get(whole, "verdict");
+
+    (void)state;
+    assert_non_null(whole);
+    assert_string_equal(json_string_value(json_object_get(whole, "title")), "标题");
+    assert_int_equal(json_array_size(steps), 2);
+    assert_string_equal(json_string_value(json_object_get(first, "actor")), "B");
+    assert_string_equal(json_string_value(json_object_get(call, "command")), set_command);
+    assert_string_equal(json_string_value(json_object_get(call, "reply")), set_reply);
+    assert_true(json_is_null(json_object_get(second, "actor")));
+    assert_int_equal(json_integer_value(json_object_get(second, "stock")), -1);
+    assert_string_equal(json_string_value(json_object_get(second, "breaks")), "oversold");
+    assert_true(json_is_true(json_object_get(verdict, "isExpected")));
+    assert_int_equal(json_array_size(json_object_get(verdict, "expected")), 1);
+    json_decref(whole);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(text_tells_who_did_what_and_what_came_of_it, set_up),
+        cmocka_unit_test_setup(an_actor_writes_in_its_own_column, set_up),
+        cmocka_unit_test_setup(text_is_there_in_chinese, set_up),
+        cmocka_unit_test_setup(another_verdict_is_called_unexpected, set_up),
+        cmocka_unit_test_setup(a_run_without_an_end_is_never_expected, set_up),
+        cmocka_unit_test_setup(json_has_it_all, set_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+/*
+ * The scheduler: lets one actor run at a time, and writes down what it did. One thread, that of the
+ * lab; the actors' threads are in actor.c.
+ */
+#include "lab/stage.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/stage_inside.h"
+#include "store.h"
+
+static bool has_failed(const struct stage *stage)
+{
+    return stage->run->failure.text[0] != '\0';
+}
+
+/* The first reason stays. */
+static void fail(struct stage *stage, const char *what, const char *whom)
+{
+    if (has_failed(stage)) return;
+    if (tap_is_interrupted()) {
+        (void)refusal_say(&stage->run->failure, "interrupted");
+    } else {
+        (void)refusal_say(&stage->run->failure, "step %zu: %s: %s", stage->run->step_count + 1,
+                          whom, what);
+    }
+}
+
+/* ---- before the first step ------------------------------------------------------------------------ */
+
+int stage_add(struct stage *stage, const struct stage_cast *cast)
+{
+    struct lab_run *run = stage->run;
+    int actor = (int)run->actor_count;
+
+    if (run->actor_count == LAB_ACTORS_MAX) {
+        fail(stage, "one actor too many", cast->name);
+        return 0;
+    }
+    stage->actors[actor] = (struct stage_actor){
+        .cast = *cast,
+        .stage = stage,
+        .wants = -1,
+        .wire = tap_add_wire(stage->tap, cast->name, &run->failure),
+    };
+    (void)snprintf(stage->actors[actor].order_id, ORDER_ID_MAX, "%d", 1001 + actor);
+    run->actors[actor].name = cast->name;
+    run->actors[actor].way = cast->guard ? cast->guard->name : "";
+    run->actors[actor].is_process = cast->is_process;
+    run->actor_count++;
+    return actor;
+}
+
+void stage_sell(struct stage *stage, long long units)
+{
+    struct sale sale = {
+        .id = STAGE_SALE, .title = "A lamp", .guard = "lab", .initial = units, .starts_ms = 1};
+    struct store *store = store_new(stage->observer, "lab", NULL);
+
+    stage->run->units = units;
+    if (!store || store_create_sale(store, &sale, NULL) != STORE_OK)
+        fail(stage, "the sale could not be put up", STAGE_SALE);
+    store_free(store);
+}
+
+void stage_show_locks(struct stage *stage, const char *first, const char *second)
+{
+    stage->run->locks[0] = first;
+    stage->run->locks[1] = second;
+    stage->run->lock_count = second ? 2 : 1;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------------- */
+
+/* Whatever was done is done: write it down, look at Redis, judge. */
+static void end_step(struct stage *stage, int actor, struct lab_text did)
+{
+    struct lab_run *run = stage->run;
+    struct lab_step *step = &run->steps[run->step_count];
+
+    if (has_failed(stage)) return;
+    if (run->step_count == LAB_STEPS_MAX) {
+        fail(stage, "a step too many", "the scenario");
+        return;
+    }
+    *step = (struct lab_step){.actor = actor, .did = did, .calls = tap_take_calls(stage->tap)};
+    run->step_count++;
+    if (!observe(stage, &step->state)) fail(stage, "Redis does not answer", "the observer");
+    promise_judge(stage);
+}
+
+/* Tell what the buyer was told, when the actor has just ended. */
+static void end_actor(struct stage *stage, int actor)
+{
+    struct stage_actor *self = &stage->actors[actor];
+    struct lab_run *run = stage->run;
+
+    if (!has_failed(stage)) run->steps[run->step_count - 1].told = self->told;
+}
+
+static void go_on(struct stage *stage, int actor, const char *point, enum tap_fate fate)
+{
+    struct stage_actor *self = &stage->actors[actor];
+
+    if (has_failed(stage)) return;
+    tap_let(stage->tap, self->wire, point, fate);
+    (void)actor_start(self, &stage->run->failure);
+}
+
+/* It must get there; if it is elsewhere, that is worth a sentence. */
+static void await(struct stage *stage, int actor, enum tap_state wanted, const char *point)
+{
+    static const char *const words[] = {"it does not get on", "it was stopped", "it stands still",
+                                        "it has ended"};
+    struct stage_actor *self = &stage->actors[actor];
+    enum tap_state state = TAP_RUNS;
+    char what[128];
+
+    if (has_failed(stage)) return;
+    state = tap_wait(stage->tap, self->wire, STAGE_LIMIT_MS);
+    if (state == TAP_HAS_ENDED) actor_join(self);
+    if (state == wanted) return;
+    (void)snprintf(what, sizeof what, "%s (told %s), and should be at %s", words[state],
+                   state == TAP_HAS_ENDED && self->told ? self->told : "nothing",
+                   point ? point : "its end");
+    fail(stage, what, self->cast.name);
+}
+
+void stage_until(struct stage *stage, int actor, const char *point, struct lab_text did)
+{
+    go_on(stage, actor, point, TAP_PASS);
+    await(stage, actor, TAP_IS_STOPPED, point);
+    end_step(stage, actor, did);
+}
+
+void stage_finish(struct stage *stage, int actor, struct lab_text did)
+{
+    go_on(stage, actor, NULL, TAP_PASS);
+    await(stage, actor, TAP_HAS_ENDED, NULL);
+    end_step(stage, actor, did);
+    end_actor(stage, actor);
+}
+
+void stage_crash(struct stage *stage, int actor, struct lab_text did)
+{
+    struct stage_actor *self = &stage->actors[actor];
+
+    if (has_failed(stage)) return;
+    actor_kill(self);
+    tap_cut(stage->tap, self->wire);
+    await(stage, actor, TAP_HAS_ENDED, NULL);
+    if (!self->is_dead) fail(stage, "it was to be killed, and ended by itself", self->cast.name);
+    end_step(stage, actor, did);
+}
+
+void stage_lapse(struct stage *stage, const char *key, struct lab_text did)
+{
+    struct tap_call call = {0};
+    struct tap_call *list = calloc(1, sizeof *list);
+
+    if (has_failed(stage) || !list || !observe_lapse(stage, key, &call))
+        fail(stage, "there was no lease that could run out", key);
+    end_step(stage, LAB_TIME, did);
+    if (has_failed(stage) || !list) {
+        free(call.command);
+        free(call.reply);
+        free(list);
+        return;
+    }
+    struct lab_step *step = &stage->run->steps[stage->run->step_count - 1];
+    *list = call;
+    tap_calls_free(&step->calls);
+    step->calls = (struct tap_calls){.list = list, .count = 1};
+}
+
+void stage_lose(struct stage *stage, int actor, enum tap_fate fate, const char *point,
+                struct lab_text did)
+{
+    go_on(stage, actor, point, fate);
+    await(stage, actor, TAP_IS_STOPPED, point);
+    end_step(stage, actor, did);
+}
+
+void stage_deliver(struct stage *stage, int actor, struct lab_text did)
+{
+    if (has_failed(stage)) return;
+    if (!tap_deliver(stage->tap, stage->actors[actor].wire, STAGE_LIMIT_MS))
+        fail(stage, "what was stuck has not arrived", stage->actors[actor].cast.name);
+    end_step(stage, actor, did);
+}
+
+void stage_await_renewals(struct stage *stage, int actor, unsigned count, struct lab_text did)
+{
+    if (has_failed(stage)) return;
+    if (!tap_wait_renewals(stage->tap, stage->actors[actor].wire, count, STAGE_LIMIT_MS))
+        fail(stage, "the watchdog has not renewed", stage->actors[actor].cast.name);
+    end_step(stage, actor, did);
+}
+
+void stage_pause(struct stage *stage, int actor, struct lab_text did)
+{
+    go_on(stage, actor, NULL, TAP_PASS);
+    await(stage, actor, TAP_IS_PAUSED, "its pause");
+    end_step(stage, actor, did);
+}
+
+void stage_resume(struct stage *stage, int actor, struct lab_text did)
+{
+    struct stage_actor *self = &stage->actors[actor];
+
+    if (has_failed(stage)) return;
+    tap_tell(stage->tap, self->wire, TAP_RUNS);
+    (void)kill(atomic_load(&self->pid), SIGCONT);
+    await(stage, actor, TAP_HAS_ENDED, NULL);
+    end_step(stage, actor, did);
+    end_actor(stage, actor);
+}
+
+/* ---- for bodies -------------------------------------------------------------------------------------- */
+
+lk_client *stage_client(struct stage_actor *self)
+{
+    return self->client;
+}
+
+void stage_wants(struct stage_actor *self, const char *key)
+{
+    const struct lab_run *run = self->stage->run;
+
+    for (size_t i = 0; i < run->lock_count; i++) {
+        if (strcmp(run->locks[i], key) == 0) atomic_store(&self->wants, (int)i);
+    }
+}
