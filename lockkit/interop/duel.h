@@ -62,6 +62,7 @@ size_t duel_channels(const struct duel *duel);
 
 enum { CONTEST_MAX = 8 };
 struct contest {
+    int ask_again_ms; /* a rival that still waits by then asks again; 0: it needs no such help */
     size_t count;
     struct {
         struct peer *peer;

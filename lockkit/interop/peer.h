@@ -9,8 +9,9 @@
  * THREAD   a number: requests of one thread run in their order, and one thread is one owner.
  * VERB     lock [wait=MS (0: try; absent: long)] [lease=MS (absent: renewed)] [renewed=1]
  *          [retries=N (more tries in the library's own way: redsync, node-redlock)], unlock, force,
- *          count, ttl, renew lease=MS, version; contend ms=N enter=SHA1 leave=SHA1 (takes and gives
- *          back for so long, and runs these scripts while it holds: their numbers are summed up);
+ *          count, ttl, renew lease=MS, version; contend ms=N [wait=MS] enter=SHA1 leave=SHA1 (takes and gives
+ *          back for so long, and runs these scripts while it holds: their numbers are summed up;
+ *          wait: Redisson asks again after so long);
  *          bench ms=N (takes and gives back as often as it goes: the value); hold, drop n=N
  *          (lock, unlock of KEY:0, KEY:1...);
  *          of semaphores and latches also set n=N, add n=N, drain, down, await, delete
