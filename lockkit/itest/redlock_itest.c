@@ -263,6 +263,32 @@ static void with_three_that_stand_still_it_waits_node_ms_and_leaves_nothing(void
     lk_lock_free(hasty);
 }
 
+/* A majority cannot confirm any more. That is known at once, and not after command_ms. */
+static void a_release_hears_all_that_are_left_of_a_bare_majority(void **state)
+{
+    enum { LONG_MS = 20000 };
+    struct fixture *f = *state;
+    struct lkr_clients patient;
+    struct lk_redlock_vote votes[LKR_NODES];
+
+    lkr_open(&patient, (struct lk_client_options){.command_ms = LONG_MS});
+    lk_lock *lock = lkr_lock(&patient, f->key, NULL);
+    lks_server_kill(lkr_nodes[3]);
+    lks_server_kill(lkr_nodes[4]);
+    acquire(lock, LONG_MS);
+    lks_server_kill(lkr_nodes[2]);
+    double begin = lks_now_ms();
+    assert_int_equal(lk_lock_release(lock, NULL), LK_UNREACHABLE);
+
+    assert_true(lks_now_ms() - begin < LONG_MS / 2.0);
+    assert_int_equal(lk_redlock_report(lock, NULL, votes, LKR_NODES), LKR_NODES);
+    assert_int_equal(votes[0].status, LK_OK);
+    assert_int_equal(votes[1].status, LK_OK);
+    assert_int_equal(votes[2].status, LK_UNREACHABLE);
+    lk_lock_free(lock);
+    lkr_close(&patient);
+}
+
 static void *resume_later(void *arg)
 {
     (void)arg;
@@ -448,6 +474,7 @@ int main(void)
         TEST(with_three_of_five_dead_it_fails_at_once_and_leaves_nothing),
         TEST(two_that_stand_still_cost_nothing),
         TEST(with_three_that_stand_still_it_waits_node_ms_and_leaves_nothing),
+        TEST(a_release_hears_all_that_are_left_of_a_bare_majority),
         TEST(it_waits_for_servers_that_stand_still_as_for_a_holder),
         TEST(what_the_answers_took_is_taken_off_the_lease),
         TEST(a_majority_after_the_lease_is_lost_and_given_back),

@@ -322,6 +322,16 @@ static bool begin_all(struct lki_ballot *ballot)
     return is_over;
 }
 
+/* More answers than that will not come, however many are missing. */
+static size_t count_asked(const struct lki_ballot *ballot)
+{
+    size_t asked = 0;
+
+    for (size_t i = 0; i < ballot->count; i++)
+        asked += ballot->seats[i].phase == LKI_SEAT_ASKED;
+    return asked;
+}
+
 /*
  * Whom to wait for. While so many answers are missing that some of the others must come too, the first
  * of those asked need not wake us: they are looked at when one of the others does. On two processors
@@ -330,7 +340,10 @@ static bool begin_all(struct lki_ballot *ballot)
 static nfds_t choose(const struct lki_ballot *ballot, struct pollfd *fds, int *in_out_wait_ms)
 {
     size_t missing = ballot->missing ? ballot->missing(ballot->arg) : 1;
+    size_t asked = count_asked(ballot);
     nfds_t count = 0;
+
+    if (missing > asked) missing = asked;
 
     for (size_t i = 0; i < ballot->count; i++) {
         const struct lki_seat *seat = &ballot->seats[i];
