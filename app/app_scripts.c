@@ -4,6 +4,8 @@
 #include "app_scripts.h"
 
 #include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 extern const struct lk_script_source app_scripts[];
@@ -16,4 +18,16 @@ const struct lk_script_source *app_script_named(const char *name)
         source++;
     assert(source->name);
     return source;
+}
+
+lk_script *app_script_join(const char *first, const char *second)
+{
+    char *text = NULL;
+
+    if (asprintf(&text, "%s%s", app_script_named(first)->source, app_script_named(second)->source) <
+        0)
+        return NULL;
+    lk_script *script = lk_script_new(&(struct lk_script_source){.name = first, .source = text});
+    free(text);
+    return script;
 }

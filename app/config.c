@@ -25,6 +25,7 @@ typedef enum kind {
     KIND_FORMAT,
     KIND_NAME,
     KIND_RATE,
+    KIND_PAUSE,
 } kind;
 
 struct flag {
@@ -89,8 +90,12 @@ static const struct flag flags[] = {
     {"--rate", "SECKILL_RATE", "0", "N[:BURST]",
      "requests of one buyer per second, BURST at once; 0: no limit", FIELD(rate),
      .kind = KIND_RATE},
-    {"--lab", "SECKILL_LAB", NULL, NULL, "trust X-User-Id, and let flawed guards run", FIELD(lab),
+    {"--lab", "SECKILL_LAB", NULL, NULL,
+     "trust X-User-Id, let flawed guards run, and serve the lock lab", FIELD(lab),
      .kind = KIND_SWITCH},
+    {"--lab-pause", "SECKILL_LAB_PAUSE", NULL, "MS[:EVERY]",
+     "a fault: of EVERY sells one pauses so long before it writes [none; EVERY is 1]",
+     FIELD(lab_pause), .kind = KIND_PAUSE},
     {"--instance", "SECKILL_INSTANCE", NULL, "NAME", "name of this instance [host-pid]",
      FIELD(instance), .kind = KIND_NAME},
     {"--log-level", "SECKILL_LOG_LEVEL", "info", "LEVEL", "error, warn, info or debug",
@@ -169,6 +174,24 @@ static bool format_is_read(const char *text, enum log_format *out)
     return false;
 }
 
+/* "MS" or "MS:EVERY" */
+static bool pause_is_read(const char *text, struct lab_pause *out)
+{
+    static const struct flag ms = {.min = 1, .max = 600000};
+    static const struct flag every = {.min = 1, .max = 1000000};
+    const char *colon = strchr(text, ':');
+    size_t len = colon ? (size_t)(colon - text) : strlen(text);
+    struct lab_pause pause = {.every = 1};
+    char digits[16] = "";
+
+    if (len >= sizeof digits) return false;
+    (void)snprintf(digits, sizeof digits, "%.*s", (int)len, text);
+    if (!number_is_read(digits, &ms, &pause.ms)) return false;
+    if (colon && !number_is_read(colon + 1, &every, &pause.every)) return false;
+    *out = pause;
+    return true;
+}
+
 static bool has_control_bytes(const char *text)
 {
     for (; *text; text++) {
@@ -234,6 +257,11 @@ static bool set_field(const struct flag *flag, const char *name, const char *val
     case KIND_RATE:
         if (!rate_limit_is_read(value, field))
             return refusal_say(why, "%s: \"%s\" is not a rate like 5 or 5/s:20", name, shown);
+        break;
+    case KIND_PAUSE:
+        if (!pause_is_read(value, field))
+            return refusal_say(why, "%s: \"%s\" is not a pause in ms like 200 or 200:10", name,
+                               shown);
         break;
     }
     return true;
@@ -326,6 +354,12 @@ static bool check_sync(const struct config *config, struct refusal *why)
                        (long long)config->sync_ms, (long long)config->deadline_ms);
 }
 
+static bool check_pause(const struct config *config, struct refusal *why)
+{
+    if (config->lab_pause.ms == 0 || config->lab) return true;
+    return refusal_say(why, "--lab-pause is a fault for experiments: it needs --lab");
+}
+
 static bool check_keys(const struct config *config, struct refusal *why)
 {
     if (config->token_key || !config->token_key_2) return true;
@@ -345,7 +379,8 @@ config_status config_read(const struct config_source *source, struct config *out
     good = read_defaults(source, out, why);
     for (int i = 1; i < source->argc && good; i++)
         good = read_flag(source, &i, out, why);
-    if (!good || !check_guard(out, why) || !check_keys(out, why) || !check_sync(out, why))
+    if (!good || !check_guard(out, why) || !check_keys(out, why) || !check_sync(out, why) ||
+        !check_pause(out, why))
         return CONFIG_BAD;
     if (!out->instance) make_instance_name(out);
     return CONFIG_RUN;
@@ -373,8 +408,9 @@ void config_print_help(FILE *out)
     (void)fprintf(out, "Each flag is also an environment variable: --admin-listen is "
                        "SECKILL_ADMIN_LISTEN.\nA flag wins over the variable.\n\nGuards:\n");
     for (size_t i = 0; guard_at(i); i++) {
-        (void)fprintf(out, "  %-16s %s\n", guard_at(i)->name, guard_at(i)->idea);
+        (void)fprintf(out, "  %-18s %s\n", guard_at(i)->name, guard_at(i)->idea);
         if (guard_at(i)->flaw)
-            (void)fprintf(out, "  %-16s FLAWED, needs --lab: %s\n", "", guard_at(i)->flaw);
+            (void)fprintf(out, "  %-18s FLAWED, needs --lab, %s: %s\n", "",
+                          verdict_name(guard_at(i)->expected), guard_at(i)->flaw);
     }
 }

@@ -15,6 +15,12 @@
 
 enum { INSTANCE_MAX = 64 };
 
+/* A fault for experiments: of `every` sells one pauses so long before it writes. */
+struct lab_pause {
+    int64_t ms; /* 0: none does */
+    int64_t every;
+};
+
 struct config {
     const char *listen; /* "127.0.0.1:8080"; port 0: any free one */
     const char *admin_listen;
@@ -39,6 +45,7 @@ struct config {
     enum log_level log_level;
     enum log_format log_format;
     bool lab;
+    struct lab_pause lab_pause;
 };
 
 typedef enum config_status {

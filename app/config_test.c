@@ -79,6 +79,7 @@ static void without_flags_it_has_its_defaults(void **state)
     assert_null(config.token_key_2);
     assert_int_equal(config.rate.per_s, 0);
     assert_false(config.lab);
+    assert_int_equal(config.lab_pause.ms, 0);
     assert_true(idempotency_key_is_valid(config.instance));
 }
 
@@ -128,6 +129,17 @@ static void bad_values_are_named(void **state)
         {{"--data", "a\nb"}, "--data: \"a\\x0ab\" is not usable"},
         {{"--rate", "fast"}, "--rate: \"fast\" is not a rate like 5 or 5/s:20"},
         {{"--rate", "5/s:0"}, "--rate: \"5/s:0\" is not a rate like 5 or 5/s:20"},
+        {{"--lab-pause", "soon"}, "--lab-pause: \"soon\" is not a pause in ms like 200 or 200:10"},
+        {{"--lab-pause", "0"}, "--lab-pause: \"0\" is not a pause in ms like 200 or 200:10"},
+        {{"--lab-pause", "200:"}, "--lab-pause: \"200:\" is not a pause in ms like 200 or 200:10"},
+        {{"--lab-pause", "200:0"},
+         "--lab-pause: \"200:0\" is not a pause in ms like 200 or 200:10"},
+        {{"--lab-pause", "5s"}, "--lab-pause: \"5s\" is not a pause in ms like 200 or 200:10"},
+        {{"--lab-pause", "600001"},
+         "--lab-pause: \"600001\" is not a pause in ms like 200 or 200:10"},
+        {{"--lab-pause", "0000000000002001"},
+         "--lab-pause: \"0000000000002001\" is not a pause in ms like 200 or 200:10"},
+        {{"--lab-pause", "200"}, "--lab-pause is a fault for experiments: it needs --lab"},
         {{"--token-key", ""}, "--token-key: \"\" is not usable"},
         {{"--token-key-2", "a"}, "--token-key-2 goes with --token-key"},
         {{"--guard", "nope"}, "--guard: \"nope\" is no guard; --help lists them"},
@@ -199,6 +211,26 @@ static void the_wait_for_replicas_must_end_before_the_deadline(void **state)
         CONFIG_RUN);
 }
 
+static void a_pause_is_taken_with_lab(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t ms;
+        int64_t every;
+    } rows[] = {{"200", 200, 1}, {"1:1", 1, 1}, {"600000:1000000", 600000, 1000000}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct config config;
+        struct refusal why;
+
+        assert_int_equal(READ(no_env, &config, &why, "--lab-pause", rows[i].text, "--lab"),
+                         CONFIG_RUN);
+        assert_int_equal(config.lab_pause.ms, rows[i].ms);
+        assert_int_equal(config.lab_pause.every, rows[i].every);
+    }
+}
+
 static void a_bad_variable_is_named_as_such(void **state)
 {
     struct config config;
@@ -239,6 +271,7 @@ int main(void)
         cmocka_unit_test(keys_and_rate_are_taken),
         cmocka_unit_test(replicas_and_servers_of_a_redlock_are_taken),
         cmocka_unit_test(the_wait_for_replicas_must_end_before_the_deadline),
+        cmocka_unit_test(a_pause_is_taken_with_lab),
         cmocka_unit_test(a_bad_variable_is_named_as_such),
         cmocka_unit_test(a_flawed_guard_needs_lab),
         cmocka_unit_test(help_and_version_win_over_everything),

@@ -50,6 +50,15 @@ static const struct {
      "Ask again after the seconds in Retry-After."},
     {"internal", "The server failed in a way it did not foresee.",
      "Look your order up before you ask again; tell the operator."},
+    {"lab-failed", "The scenario was interrupted, or an actor was not where it should be.",
+     "Ask again; tell us if it happens twice. The lab was set up anew."},
+    {"lab-busy", "The lab plays one scenario at a time, and plays one now.",
+     "Ask again after the seconds in Retry-After."},
+    {"lab-unavailable",
+     "The lab plays on a redis-server of its own, which could not be started; or this server is "
+     "stopping.",
+     "Install redis-server on the machine of the server, within its PATH. The log of the server "
+     "says what went wrong."},
     {"store-unavailable",
      "The store of orders is out of reach, or this server cannot run the guard of the sale. "
      "Nothing "

@@ -18,7 +18,8 @@
  * may be gone, so its successor is read before.
  *
  * Threads: the HTTP workers, any number. Locks: a lane's mutex guards its queue, the map's mutex the
- * making of lanes; neither is taken while the other is held.
+ * making of lanes; neither is taken while the other is held. A lane's `runs` is held while its guard
+ * runs, and nothing else is taken by whoever waits for it.
  */
 #include "group_commit.h"
 
@@ -67,11 +68,12 @@ struct batch {
 
 struct lane {
     char sale_id[SALE_ID_MAX + 1];
-    const struct guard *guard;
-    struct sold_out_sale *sold_out; /* borrowed; NULL: nothing is answered from memory */
-    struct lane *next;              /* in its bucket; set once */
-    pthread_mutex_t mutex;          /* guards the queue below */
-    struct batch *head;             /* waiting batches, oldest first */
+    pthread_rwlock_t runs; /* shared by runs of the guard; held alone while it is switched */
+    _Atomic(const struct guard *) guard;
+    _Atomic(struct sold_out_sale *) sold_out; /* borrowed; NULL: memory answers nothing */
+    struct lane *next;                        /* in its bucket; set once */
+    pthread_mutex_t mutex;                    /* guards the queue below */
+    struct batch *head;                       /* waiting batches, oldest first */
     struct batch *tail;
     bool is_running;        /* some batch is being served, or has been given the turn */
     struct purchase **list; /* owned, room for a batch: of whoever has the turn */
@@ -84,6 +86,7 @@ struct group_commit {
     lk_script *purchase; /* owned */
     lk_script *resolve;  /* owned */
     lk_script *confirm;  /* owned */
+    lk_script *fenced;   /* owned */
     char process[96];    /* the instance's name and when it began: our field in void hashes */
     _Atomic int64_t attempts;
     struct order_ids ids;
@@ -128,19 +131,31 @@ static struct lane *find_lane(struct group_commit *self, const char *sale_id)
 
 static void lane_free(struct lane *lane)
 {
+    (void)pthread_rwlock_destroy(&lane->runs);
     (void)pthread_mutex_destroy(&lane->mutex);
     free(lane->list);
     free(lane);
 }
 
-static struct lane *lane_new(const struct sale *sale, size_t batch)
+static void init_runs(pthread_rwlock_t *runs)
+{
+    pthread_rwlockattr_t attributes;
+
+    (void)pthread_rwlockattr_init(&attributes); /* else a crowd would keep a switch out for ever */
+    (void)pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    (void)pthread_rwlock_init(runs, &attributes);
+    (void)pthread_rwlockattr_destroy(&attributes);
+}
+
+static struct lane *lane_new(const char *sale_id, const struct guard *guard, size_t batch)
 {
     struct lane *lane = calloc(1, sizeof *lane);
 
     if (!lane) return NULL;
-    (void)snprintf(lane->sale_id, sizeof lane->sale_id, "%s", sale->id);
+    (void)snprintf(lane->sale_id, sizeof lane->sale_id, "%s", sale_id);
     (void)pthread_mutex_init(&lane->mutex, NULL);
-    lane->guard = guard_find(sale->guard);
+    init_runs(&lane->runs);
+    lane->guard = guard;
     lane->list = calloc(batch, sizeof(struct purchase *));
     if (lane->list) return lane;
     lane_free(lane);
@@ -148,17 +163,18 @@ static struct lane *lane_new(const struct sale *sale, size_t batch)
 }
 
 /* The lane of a sale that exists, made now unless another thread was faster. NULL: no memory. */
-static struct lane *add_lane(struct group_commit *self, const struct sale *sale)
+static struct lane *add_lane(struct group_commit *self, const char *sale_id,
+                             const struct guard *guard)
 {
-    _Atomic(struct lane *) *bucket = bucket_of(self, sale->id);
+    _Atomic(struct lane *) *bucket = bucket_of(self, sale_id);
 
     (void)pthread_mutex_lock(&self->map_mutex);
-    struct lane *lane = find_lane(self, sale->id);
+    struct lane *lane = find_lane(self, sale_id);
     if (!lane) {
-        lane = lane_new(sale, self->options.batch);
+        lane = lane_new(sale_id, guard, self->options.batch);
         if (lane) {
             /* What a flawed guard leaves in Redis is no order book to rely on. */
-            if (!lane->guard->flaw) lane->sold_out = sold_out_watch(self->sold_out, sale->id);
+            if (!guard->flaw) lane->sold_out = sold_out_watch(self->sold_out, sale_id);
             lane->next = atomic_load(bucket);
             atomic_store_explicit(bucket, lane, memory_order_release);
         }
@@ -197,7 +213,7 @@ static struct lane *open_lane(struct group_commit *self, const char *sale_id, ou
         *out_outcome = OUTCOME_NO_GUARD;
         return NULL;
     }
-    lane = add_lane(self, &sale);
+    lane = add_lane(self, sale.id, guard_find(sale.guard));
     if (!lane) *out_outcome = OUTCOME_STORE_UNAVAILABLE; /* no memory */
     return lane;
 }
@@ -236,14 +252,21 @@ static bool is_any_created(const struct guard_result *result, struct purchase *c
     return result->status == GUARD_DONE && i < count;
 }
 
-/* Serve purchases by the lane's guard: every one has its outcome afterwards. */
-static void run_guard(struct group_commit *self, const struct lane *lane, struct purchase **list,
-                      size_t count, int64_t limit_ms, int64_t waited_ns)
+static void pause_sell(const struct guard_ctx *ctx)
 {
+    clock_pause_ms(ctx->pause_ms);
+}
+
+/* Serve purchases by the lane's guard: every one has its outcome afterwards. */
+static void run_guard_locked(struct group_commit *self, struct lane *lane, struct purchase **list,
+                             size_t count, int64_t limit_ms, int64_t waited_ns)
+{
+    const struct guard *guard = lane->guard;
     struct guard_ctx ctx = {.client = self->options.client,
                             .purchase = self->purchase,
                             .resolve = self->resolve,
                             .confirm = self->confirm,
+                            .fenced = self->fenced,
                             .topology = self->options.topology,
                             .redlock = self->options.redlock,
                             .sale_id = lane->sale_id,
@@ -251,7 +274,10 @@ static void run_guard(struct group_commit *self, const struct lane *lane, struct
                             .process = self->process,
                             .attempt = atomic_fetch_add(&self->attempts, 1) + 1,
                             .lease_ms = self->options.lease_ms,
-                            .limit_ms = limit_ms};
+                            .limit_ms = limit_ms,
+                            .wait_ms = limit_ms,
+                            .dir = self->options.dir,
+                            .pause_ms = self->options.pause_ms};
     int64_t begin = clock_mono_ns();
     int node = node_number(self->node);
 
@@ -259,16 +285,35 @@ static void run_guard(struct group_commit *self, const struct lane *lane, struct
         set_all(list, count, OUTCOME_STORE_UNAVAILABLE);
         return;
     }
+    if (ctx.pause_ms > 0 && ctx.attempt % self->options.pause_every == 0) ctx.pause = pause_sell;
     for (size_t i = 0; i < count; i++)
         order_id_next(&self->ids, (unsigned)node, list[i]->order_id);
-    struct guard_result result = lane->guard->sell(&ctx, list, count);
+    struct guard_result result = guard->sell(&ctx, list, count);
     if (result.status != GUARD_DONE) set_all(list, count, outcome_of(result.status));
     if (is_any_created(&result, list, count)) sold_out_contradict(lane->sold_out);
     if (result.is_sold_out) sold_out_note(lane->sold_out);
     if (self->options.on_batch) {
-        self->options.on_batch(lane->guard->name, count, waited_ns, clock_mono_ns() - begin,
+        self->options.on_batch(guard->name, count, waited_ns, clock_mono_ns() - begin,
                                self->options.on_batch_arg);
     }
+}
+
+/* The same, and its guard is not switched meanwhile. */
+static void run_guard(struct group_commit *self, struct lane *lane, struct purchase **list,
+                      size_t count, int64_t limit_ms, int64_t waited_ns)
+{
+    int64_t asked_ns = clock_mono_ns();
+
+    (void)pthread_rwlock_rdlock(&lane->runs);
+    limit_ms -= (clock_mono_ns() - asked_ns) / NS_PER_MS; /* a switch was waiting for others */
+    for (size_t i = 0; i < count; i++)
+        list[i]->guard = lane->guard->name;
+    if (limit_ms > 0) {
+        run_guard_locked(self, lane, list, count, limit_ms, waited_ns);
+    } else {
+        set_all(list, count, OUTCOME_LOCK_TIMEOUT);
+    }
+    (void)pthread_rwlock_unlock(&lane->runs);
 }
 
 /* ---- the queue's bound ------------------------------------------------------------------------------ */
@@ -333,8 +378,10 @@ static void serve(struct group_commit *self, struct lane *lane, struct purchase 
     int64_t ran_ns = 0;
     size_t count = 0;
 
-    for (struct purchase *purchase = first; purchase; purchase = purchase->next)
+    for (struct purchase *purchase = first; purchase; purchase = purchase->next) {
         purchase->outcome = OUTCOME_LOCK_TIMEOUT; /* until it is served */
+        purchase->guard = lane->guard->name;
+    }
     count = list_unserved(lane, first, &limit_ms);
     while (count > 0) {
         begin_ns = clock_mono_ns();
@@ -348,7 +395,6 @@ static void serve(struct group_commit *self, struct lane *lane, struct purchase 
 
 static void finish(struct lane *lane, struct purchase *purchase)
 {
-    purchase->guard = lane->guard->name;
     atomic_fetch_sub(&lane->depth, 1);
     purchase->done(purchase, purchase->done_arg);
 }
@@ -457,6 +503,7 @@ void group_commit_submit(struct group_commit *self, const char *sale_id, struct 
         purchase->done(purchase, purchase->done_arg);
     } else if (atomic_fetch_add(&lane->depth, 1) >= room_in(self, lane)) {
         purchase->outcome = OUTCOME_OVERLOADED;
+        purchase->guard = lane->guard->name;
         finish(lane, purchase);
     } else if (self->options.batch == 1) {
         sell_alone(self, lane, purchase);
@@ -488,6 +535,26 @@ const char *group_commit_sell(struct group_commit *self, const char *sale_id,
     return purchase->guard;
 }
 
+const struct guard *group_commit_guard(struct group_commit *self, const char *sale_id)
+{
+    const struct lane *lane = find_lane(self, sale_id);
+
+    return lane ? lane->guard : NULL;
+}
+
+bool group_commit_switch_guard(struct group_commit *self, const char *sale_id,
+                               const struct guard *guard)
+{
+    struct lane *lane = add_lane(self, sale_id, guard);
+
+    if (!lane) return false;
+    (void)pthread_rwlock_wrlock(&lane->runs);
+    if (guard->flaw) lane->sold_out = NULL; /* for good: what it leaves is no order book */
+    lane->guard = guard;
+    (void)pthread_rwlock_unlock(&lane->runs);
+    return true;
+}
+
 unsigned group_commit_depth(const struct group_commit *self)
 {
     unsigned depth = 0;
@@ -507,6 +574,7 @@ struct group_commit *group_commit_new(const struct group_commit_options *options
     self->options = *options;
     if (self->options.batch < 1) self->options.batch = 1;
     if (self->options.batch > BATCH_MAX) self->options.batch = BATCH_MAX;
+    if (self->options.pause_every < 1) self->options.pause_every = 1;
     if (self->options.queue_ms > self->options.deadline_ms) /* whoever is out of time is refused */
         self->options.queue_ms = self->options.deadline_ms;
     (void)pthread_mutex_init(&self->map_mutex, NULL);
@@ -514,10 +582,12 @@ struct group_commit *group_commit_new(const struct group_commit_options *options
     self->purchase = lk_script_new(app_script_named("purchase"));
     self->resolve = lk_script_new(app_script_named("resolve"));
     self->confirm = lk_script_new(app_script_named("confirm"));
+    self->fenced = app_script_join("fence_check", "purchase");
     (void)snprintf(self->process, sizeof self->process, "%.60s.%llx.%x", options->instance,
                    (unsigned long long)clock_unix_ms(), (unsigned)getpid());
     self->sold_out = sold_out_new(options->store, options->topology);
-    if (self->node && self->purchase && self->resolve && self->confirm && self->sold_out)
+    if (self->node && self->purchase && self->resolve && self->confirm && self->fenced &&
+        self->sold_out)
         return self;
     group_commit_free(self);
     return NULL;
@@ -536,6 +606,7 @@ void group_commit_free(struct group_commit *self)
         }
     }
     sold_out_free(self->sold_out);
+    lk_script_free(self->fenced);
     lk_script_free(self->confirm);
     lk_script_free(self->resolve);
     lk_script_free(self->purchase);

@@ -10,6 +10,7 @@
 #include "store.h"
 
 struct group_commit; /* opaque */
+struct guard;
 
 struct group_commit_options {
     lk_client *client;               /* borrowed */
@@ -23,6 +24,9 @@ struct group_commit_options {
     int64_t lease_ms;
     int64_t deadline_ms; /* a purchase that has not begun by then is LOCK_TIMEOUT */
     bool lab;            /* flawed guards may run */
+    const char *dir;     /* borrowed; files of the guard "file"; NULL: it cannot run */
+    int64_t pause_ms;    /* a fault: sells pause so long before they write; 0: none does */
+    int64_t pause_every; /* of so many one does; 0: as 1 */
     /* One batch ended; called by the leader with no lock held; must not block. May be NULL. */
     void (*on_batch)(const char *guard, size_t count, int64_t waited_ns, int64_t ran_ns, void *arg);
     void *on_batch_arg;
@@ -48,6 +52,21 @@ void group_commit_submit(struct group_commit *self, const char *sale_id, struct 
 /* The same, coming back with the outcome set. Uses done and done_arg itself; returns guard. */
 const char *group_commit_sell(struct group_commit *self, const char *sale_id,
                               struct purchase *purchase);
+
+/*
+ * Sell a sale by another guard from now on, here and until this process ends; Redis is not told.
+ * Nobody else's purchases are affected: another instance sells it by its own guard.
+ *
+ * Shape    the sale exists; the guard may run here (--lab, --redlock).
+ * Returns  false: out of memory. With true, no run of the guard before is under way any more.
+ * Units    waits for what runs: as long as a sell may take.
+ * Threads  any, also while purchases are under way: those that wait are sold by the new guard.
+ */
+bool group_commit_switch_guard(struct group_commit *self, const char *sale_id,
+                               const struct guard *guard);
+
+/* The guard by which a sale is sold here; NULL: nobody has asked for it yet. */
+const struct guard *group_commit_guard(struct group_commit *self, const char *sale_id);
 
 /* Purchases waiting or running now. */
 unsigned group_commit_depth(const struct group_commit *self);

@@ -14,13 +14,40 @@
 #include "redlock_servers.h"
 #include "topology.h"
 
+/* The sound ones; then the flawed ones, in the order of teaching. */
 #define GUARD_LIST(X)                                                                              \
     X(mutex)                                                                                       \
     X(mutex_watchdog)                                                                              \
-    X(reentrant) X(fair) X(spin) X(redlock) X(script) X(watch) X(none) X(mutex_unchecked)
+    X(reentrant)                                                                                   \
+    X(fair)                                                                                        \
+    X(spin)                                                                                        \
+    X(redlock)                                                                                     \
+    X(fenced)                                                                                      \
+    X(script)                                                                                      \
+    X(watch)                                                                                       \
+    X(none)                                                                                        \
+    X(thread)                                                                                      \
+    X(file)                                                                                        \
+    X(setnx)                                                                                       \
+    X(setnx_expire)                                                                                \
+    X(set_del)                                                                                     \
+    X(get_del)                                                                                     \
+    X(mutex_unchecked)                                                                             \
+    X(watchdog_unchecked)
 
-/* What the lab and the audit must find. */
-enum verdict { VERDICT_SOUND, VERDICT_OVERSELLS };
+/* What the lab and the audit must find once the fault is there that the flaw waits for. */
+#define VERDICT_LIST(X)                                                                            \
+    X(VERDICT_SOUND, "sound")                                                                      \
+    X(VERDICT_OVERSELLS, "oversells")                                                              \
+    X(VERDICT_STUCK, "stuck") /* a crash leaves a lock for ever */
+
+enum verdict {
+#define VERDICT_VALUE(value, name) value,
+    VERDICT_LIST(VERDICT_VALUE)
+#undef VERDICT_VALUE
+};
+
+const char *verdict_name(enum verdict which);
 
 /* How a whole batch ended. Only with GUARD_DONE do the purchases carry outcomes. */
 typedef enum guard_status {
@@ -42,6 +69,7 @@ struct guard_ctx {
     lk_script *purchase;             /* borrowed: scripts/purchase.lua */
     lk_script *resolve;              /* borrowed: scripts/resolve.lua */
     lk_script *confirm;              /* borrowed: scripts/confirm.lua */
+    lk_script *fenced;               /* borrowed: scripts/fence_check.lua and purchase.lua */
     const struct topology *topology; /* borrowed; NULL: one server, no replicas waited for */
     struct redlock_servers *redlock; /* borrowed: those of --redlock; NULL: there are none */
     const char *sale_id;
@@ -50,6 +78,12 @@ struct guard_ctx {
     int64_t attempt;      /* grows with every sell of this process */
     int64_t lease_ms;
     int64_t limit_ms; /* the whole sell, waiting included */
+    int64_t wait_ms;  /* how long a guard may wait for its lock; 0: it tries once */
+    const char *dir;  /* the guard "file" has its files here; NULL: it cannot run */
+    /* A fault, for experiments: called once per sell where a pause of the holder does most harm,
+       between the last look at the lock and the write. NULL: none. */
+    void (*pause)(const struct guard_ctx *ctx);
+    int64_t pause_ms; /* for pause() */
 };
 
 struct guard {
@@ -69,5 +103,8 @@ GUARD_LIST(GUARD_DECLARE)
 /* The guard of that name, or NULL; guards in table order, NULL past the end. */
 const struct guard *guard_find(const char *name);
 const struct guard *guard_at(size_t index);
+
+/* For guards: the moment of ctx->pause. */
+void guard_pause(const struct guard_ctx *ctx);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "guard.h"
 
 enum { LIST_MAX = 1000, LOG_EVERY_MS = 1000 };
 
@@ -64,6 +65,13 @@ void handlers_send_made(struct http_request *request, const struct http_answer *
     free(body);
 }
 
+void handlers_note_guard(struct service *service, struct sale *sale)
+{
+    const struct guard *here = group_commit_guard(service->commit, sale->id);
+
+    sale->guard_here = here && strcmp(here->name, sale->guard) != 0 ? here->name : NULL;
+}
+
 void handlers_send_sale(struct service *service, struct http_request *request, const char *id,
                         enum json_view view)
 {
@@ -72,6 +80,7 @@ void handlers_send_sale(struct service *service, struct http_request *request, c
     store_status status = store_load_sale(service->store, id, &sale, &err);
 
     if (status == STORE_OK) {
+        handlers_note_guard(service, &sale);
         handlers_send_made(request, &(struct http_answer){.status = 200},
                            json_of_sale(&sale, view));
     } else {
@@ -87,6 +96,8 @@ void handlers_send_sales(struct service *service, struct http_request *request, 
     store_status status = store_list_sales(service->store, LIST_MAX, &sales, &count, &err);
 
     if (status == STORE_OK) {
+        for (size_t i = 0; i < count; i++)
+            handlers_note_guard(service, &sales[i]);
         handlers_send_made(request, &(struct http_answer){.status = 200},
                            json_of_sales(sales, count, view));
     } else {

@@ -26,6 +26,12 @@ void operators_list_orders(struct service *service, struct http_request *request
 /* streams.c: events of a sale, until the client goes. */
 void streams_watch_sale(struct service *service, struct http_request *request, const char *id);
 
+/* lab_routes.c */
+void lab_list_scenarios(struct service *service, struct http_request *request, const char *id);
+void lab_run_scenario(struct service *service, struct http_request *request, const char *id);
+void lab_list_guards(struct service *service, struct http_request *request, const char *id);
+void lab_switch_guard(struct service *service, struct http_request *request, const char *id);
+
 /* operator_steps.c */
 void operators_end_sale(struct service *service, struct http_request *request, const char *id);
 void operators_pause_sale(struct service *service, struct http_request *request, const char *id);
@@ -38,6 +44,8 @@ void operators_audit_sale(struct service *service, struct http_request *request,
 void documents_show_api(struct service *service, struct http_request *request, const char *id);
 void documents_show_problem(struct service *service, struct http_request *request, const char *id);
 
+/* Note in a sale whether this instance sells it by another guard than its own. */
+void handlers_note_guard(struct service *service, struct sale *sale);
 /* For both: answer with what the store said, when that was not OK, and log it. */
 void handlers_send_store_failure(struct http_request *request, store_status status,
                                  const struct lk_error *err);

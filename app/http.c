@@ -180,6 +180,7 @@ bool http_read_head(struct mg_connection *conn, struct http_request *out)
     out->conn = conn;
     out->method = info->request_method;
     out->path = path_of(info->request_uri);
+    out->query = info->query_string;
     out->is_http_1_0 = strcmp(info->http_version, "1.0") == 0;
     out->is_head = strcmp(info->request_method, "HEAD") == 0;
     for (int i = 0; i < info->num_headers; i++)

@@ -30,6 +30,9 @@ enum {
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, 415, "unsupported-media-type", "The body has to be JSON")    \
     X(PROBLEM_QUOTA_EXCEEDED, 429, "quota-exceeded", "Too many requests of this buyer")            \
     X(PROBLEM_INTERNAL, 500, "internal", "Something went wrong here")                              \
+    X(PROBLEM_LAB_FAILED, 500, "lab-failed", "The scenario did not come to its end")               \
+    X(PROBLEM_LAB_BUSY, 503, "lab-busy", "Another scenario plays")                                 \
+    X(PROBLEM_LAB_UNAVAILABLE, 503, "lab-unavailable", "The lab cannot be opened")                 \
     X(PROBLEM_OVERLOADED, 503, "overloaded", "Too much is going on here")                          \
     X(PROBLEM_STORE_UNAVAILABLE, 503, "store-unavailable", "The store is out of reach")            \
     X(PROBLEM_OUTCOME_UNKNOWN, 503, "outcome-unknown", "Whether it was executed is not known")
@@ -58,6 +61,7 @@ struct http_request {
     bool is_detached;              /* that thread has moved on: the answer goes to the socket */
     const char *method;
     const char *path;    /* as sent: not decoded, without the query */
+    const char *query;   /* as sent; NULL: there is none */
     const char *user_id; /* headers; NULL: not there */
     const char *authorization;
     const char *idempotency_key;

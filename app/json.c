@@ -224,6 +224,17 @@ bool json_read_restock(const char *body, size_t len, int64_t *out_units, struct 
     return read_object(body, len, members, out_units, error);
 }
 
+bool json_read_guard(const char *body, size_t len, char out[SALE_GUARD_MAX + 1],
+                     struct json_error *error)
+{
+    static const struct member members[] = {{"guard", read_guard, true}, {0}};
+    struct sale sale = {0};
+
+    if (!read_object(body, len, members, &sale, error)) return false;
+    (void)stpcpy(out, sale.guard);
+    return true;
+}
+
 static const char *read_new_title(const json_t *value, void *out)
 {
     struct json_patch *patch = out;
@@ -297,8 +308,10 @@ static json_t *sale_object(const struct sale *sale, enum json_view view)
                   (json_int_t)sale->restocked, "remaining", (json_int_t)sale->left, "perUserLimit",
                   1, "epoch", (json_int_t)sale->epoch, "serverTime", moment_or_null(sale->now_ms));
 
-    if (object && view == JSON_FOR_OPERATORS)
-        (void)json_object_set_new(object, "guard", json_string(sale->guard)); /* else: left out */
+    if (!object || view != JSON_FOR_OPERATORS) return object;
+    (void)json_object_set_new(object, "guard", json_string(sale->guard)); /* else: left out */
+    if (sale->guard_here)
+        (void)json_object_set_new(object, "guardHere", json_string(sale->guard_here));
     return object;
 }
 

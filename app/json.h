@@ -33,6 +33,10 @@ bool json_read_nothing(const char *body, size_t len, struct json_error *error);
 /* The body of a restock: units, from 1 to SALE_STOCK_MAX. */
 bool json_read_restock(const char *body, size_t len, int64_t *out_units, struct json_error *error);
 
+/* The body of a switch: guard, which is the name of one. */
+bool json_read_guard(const char *body, size_t len, char out[SALE_GUARD_MAX + 1],
+                     struct json_error *error);
+
 /* A title that lives beside the patch that borrows it. */
 struct json_patch {
     struct sale_patch patch;

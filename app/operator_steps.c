@@ -62,6 +62,7 @@ static void send_repeated(struct service *service, struct http_request *request,
         handlers_send_store_failure(request, status, &err);
         return;
     }
+    handlers_note_guard(service, &sale);
     handlers_send_made(
         request, &(struct http_answer){.status = 200, .headers = "Idempotency-Replayed: true\r\n"},
         json_of_sale(&sale, JSON_FOR_OPERATORS));

@@ -43,6 +43,7 @@ struct redis_child {
     char dir[PATH_MAX];    /* absolute */
     char socket[PATH_MAX]; /* dir/redis.sock; fits into a sockaddr_un */
     char url[PATH_MAX + 8];
+    bool is_in_memory;
     int lock_fd; /* owned; -1: none */
     pid_t pid;   /* 0: none is running */
     int64_t started_at_ms;
@@ -146,7 +147,7 @@ static bool start_process(struct redis_child *self, struct refusal *why)
                                 "--dir",
                                 self->dir,
                                 "--appendonly",
-                                "yes",
+                                self->is_in_memory ? "no" : "yes",
                                 "--appendfsync",
                                 "always",
                                 "--auto-aof-rewrite-min-size",
@@ -243,7 +244,7 @@ static bool wait_until_ready(struct redis_child *self, struct refusal *why)
     return true;
 }
 
-struct redis_child *redis_child_start(const char *dir, struct refusal *why)
+static struct redis_child *start(const char *dir, bool is_in_memory, struct refusal *why)
 {
     struct redis_child *self = calloc(1, sizeof *self);
 
@@ -251,6 +252,7 @@ struct redis_child *redis_child_start(const char *dir, struct refusal *why)
         (void)refusal_say(why, "out of memory");
         return NULL;
     }
+    self->is_in_memory = is_in_memory;
     self->lock_fd = -1;
     self->pause_ms = PAUSE_MIN_MS;
     if (set_paths(self, dir, why) && lock_folder(self, why) && start_process(self, why) &&
@@ -258,6 +260,16 @@ struct redis_child *redis_child_start(const char *dir, struct refusal *why)
         return self;
     redis_child_stop(self);
     return NULL;
+}
+
+struct redis_child *redis_child_start(const char *dir, struct refusal *why)
+{
+    return start(dir, false, why);
+}
+
+struct redis_child *redis_child_start_in_memory(const char *dir, struct refusal *why)
+{
+    return start(dir, true, why);
 }
 
 const char *redis_child_url(const struct redis_child *self)
@@ -293,11 +305,11 @@ void redis_child_tend(struct redis_child *self)
     }
 }
 
-static void end_process(struct redis_child *self)
+static void end_process(struct redis_child *self, int signal)
 {
     int64_t deadline = clock_mono_ms() + STOP_WAIT_MS;
 
-    (void)kill(self->pid, SIGTERM);
+    (void)kill(self->pid, signal);
     while (!has_ended(self)) {
         if (clock_mono_ms() >= deadline) {
             log_line(LOG_ERROR, "redis-server does not end when asked: killed");
@@ -308,10 +320,20 @@ static void end_process(struct redis_child *self)
     }
 }
 
-void redis_child_stop(struct redis_child *self)
+static void stop(struct redis_child *self, int signal)
 {
     if (!self) return;
-    if (self->pid) end_process(self);
+    if (self->pid) end_process(self, signal);
     if (self->lock_fd >= 0) (void)close(self->lock_fd); /* unlocks: the child has gone */
     free(self);
+}
+
+void redis_child_stop(struct redis_child *self)
+{
+    stop(self, SIGTERM);
+}
+
+void redis_child_kill(struct redis_child *self)
+{
+    stop(self, SIGKILL);
 }

@@ -20,6 +20,9 @@ struct redis_child; /* opaque */
  */
 struct redis_child *redis_child_start(const char *dir, struct refusal *why);
 
+/* Likewise, but it writes nothing to disk: who starts it in this folder again starts it empty. */
+struct redis_child *redis_child_start_in_memory(const char *dir, struct refusal *why);
+
 /* "unix:///.../redis.sock"; lives as long as the child. */
 const char *redis_child_url(const struct redis_child *self);
 
@@ -28,6 +31,8 @@ void redis_child_tend(struct redis_child *self);
 
 /* Ask it to save and go, wait, kill it after 10 s, unlock the folder. NULL is fine. */
 void redis_child_stop(struct redis_child *self);
+/* The same at once: it is killed, and has no time to save. */
+void redis_child_kill(struct redis_child *self);
 
 /*
  * The child's first steps. seckilld is started again under a second name, ties its life to its

@@ -19,7 +19,7 @@ struct route {
     const char *method;
     const char *path; /* {id}: one segment, a sale's id; {name}: one segment, of the same letters */
     enum route_port ports;
-    enum { FOR_ANYBODY, FOR_THE_OPERATOR } who;
+    enum { FOR_ANYBODY, FOR_THE_OPERATOR, FOR_THE_LAB } who; /* FOR_THE_LAB: with --lab alone */
     route_handler handler;
 };
 
@@ -114,6 +114,7 @@ static void serve_metrics(struct service *service, struct http_request *request,
 
 #define SALES       "/api/v1/sales"
 #define ADMIN_SALES "/api/v1/admin/sales"
+#define LAB         "/api/v1/lab"
 
 static const struct route routes[] = {
     {"GET", "/livez", PORT_BOTH, FOR_ANYBODY, serve_livez},
@@ -133,6 +134,10 @@ static const struct route routes[] = {
     {"POST", ADMIN_SALES "/{id}/end", PORT_OPERATORS, FOR_THE_OPERATOR, operators_end_sale},
     {"GET", ADMIN_SALES "/{id}/audit", PORT_OPERATORS, FOR_THE_OPERATOR, operators_audit_sale},
     {"GET", ADMIN_SALES "/{id}/orders", PORT_OPERATORS, FOR_THE_OPERATOR, operators_list_orders},
+    {"GET", LAB "/scenarios", PORT_BUYERS, FOR_THE_LAB, lab_list_scenarios},
+    {"POST", LAB "/scenarios/{name}/runs", PORT_BUYERS, FOR_THE_LAB, lab_run_scenario},
+    {"GET", LAB "/guards", PORT_BUYERS, FOR_THE_LAB, lab_list_guards},
+    {"PUT", LAB "/sales/{id}/guard", PORT_BUYERS, FOR_THE_LAB, lab_switch_guard},
     {"GET", "/readyz", PORT_BOTH, FOR_ANYBODY, serve_readyz},
     {"GET", "/version", PORT_BOTH, FOR_ANYBODY, serve_version},
     {"GET", "/metrics", PORT_BOTH, FOR_ANYBODY, serve_metrics},
@@ -226,6 +231,7 @@ void routes_serve(struct service *service, enum route_port port, struct http_req
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
         if (!(routes[i].ports & port) || !routes_path_fits(routes[i].path, request->path, id))
             continue;
+        if (routes[i].who == FOR_THE_LAB && !service->config->lab) continue;
         if (method_fits(&routes[i], request)) {
             request->route = (unsigned)i + 1;
             run(&routes[i], service, request, id);

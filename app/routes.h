@@ -16,6 +16,8 @@
 #include "stock_report_cache.h"
 #include "store.h"
 
+struct lab_runner; /* lab_runner.h */
+
 /* What handlers work with; everything is borrowed and safe for any number of threads. */
 struct service {
     const struct config *config;
@@ -33,6 +35,7 @@ struct service {
     atomic_uint operator_connections; /* open */
     struct broadcast *broadcast;      /* events of sales */
     atomic_uint streams;              /* of events, open; each is a buyer's connection too */
+    struct lab_runner *lab;           /* NULL: no --lab */
     atomic_bool is_draining; /* stopping: readyz says so, connections end with their answer */
 };
 

@@ -37,14 +37,15 @@ struct sale {
     char id[SALE_ID_MAX + 1];
     char title[SALE_TITLE_MAX + 1];
     char guard[SALE_GUARD_MAX + 1];
-    char stored_state[16]; /* "open", "paused" or "ended" */
-    int64_t initial;       /* units put up for sale at first */
-    int64_t restocked;     /* units put up later */
-    int64_t left;          /* units left; a flawed guard can make it anything */
-    int64_t starts_ms;     /* Unix epoch, by Redis' clock */
-    int64_t ends_ms;       /* 0: open end */
-    int64_t epoch;         /* grows with every restock */
-    int64_t now_ms;        /* Redis' clock when this was read */
+    char stored_state[16];  /* "open", "paused" or "ended" */
+    int64_t initial;        /* units put up for sale at first */
+    int64_t restocked;      /* units put up later */
+    int64_t left;           /* units left; a flawed guard can make it anything */
+    int64_t starts_ms;      /* Unix epoch, by Redis' clock */
+    int64_t ends_ms;        /* 0: open end */
+    int64_t epoch;          /* grows with every restock */
+    int64_t now_ms;         /* Redis' clock when this was read */
+    const char *guard_here; /* by which this instance sells it instead; NULL: by its own */
 };
 
 sale_state sale_state_of(const struct sale *sale);

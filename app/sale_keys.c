@@ -9,7 +9,8 @@ void sale_keys_make(const char *sale_id, struct sale_keys *out)
 {
     static const char *const suffixes[] = {
         [KEY_SALE] = "sale",     [KEY_STOCK] = "stock", [KEY_ORDERS] = "orders",
-        [KEY_LEDGER] = "ledger", [KEY_VOID] = "void",   [KEY_LOCK] = "lock"};
+        [KEY_LEDGER] = "ledger", [KEY_VOID] = "void",   [KEY_FENCE] = "fence",
+        [KEY_LOCK] = "lock"};
 
     for (size_t i = 0; i < SALE_KEY_COUNT; i++) {
         int len =

@@ -10,7 +10,16 @@
 
 enum { SALE_KEY_ROOM = SALE_ID_MAX + 24 };
 
-enum sale_key { KEY_SALE, KEY_STOCK, KEY_ORDERS, KEY_LEDGER, KEY_VOID, KEY_LOCK, SALE_KEY_COUNT };
+enum sale_key {
+    KEY_SALE,
+    KEY_STOCK,
+    KEY_ORDERS,
+    KEY_LEDGER,
+    KEY_VOID,
+    KEY_FENCE, /* highest fencing token that a write has shown; of the guard "fenced" alone */
+    KEY_LOCK,
+    SALE_KEY_COUNT
+};
 
 struct sale_keys {
     char text[SALE_KEY_COUNT][SALE_KEY_ROOM];

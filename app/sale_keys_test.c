@@ -15,7 +15,8 @@ static void keys_are_named_as_documented_and_share_a_hash_tag(void **state)
     static const char *const expected[SALE_KEY_COUNT] = {
         [KEY_SALE] = "seckill:{a-1}:sale",     [KEY_STOCK] = "seckill:{a-1}:stock",
         [KEY_ORDERS] = "seckill:{a-1}:orders", [KEY_LEDGER] = "seckill:{a-1}:ledger",
-        [KEY_VOID] = "seckill:{a-1}:void",     [KEY_LOCK] = "seckill:{a-1}:lock",
+        [KEY_VOID] = "seckill:{a-1}:void",     [KEY_FENCE] = "seckill:{a-1}:fence",
+        [KEY_LOCK] = "seckill:{a-1}:lock",
     };
     struct sale_keys keys;
 

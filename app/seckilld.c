@@ -20,6 +20,7 @@
 
 #include "broadcast.h"
 #include "clock.h"
+#include "lab_runner.h"
 #include "redis_child.h"
 #include "redlock_servers.h"
 #include "server.h"
@@ -48,6 +49,7 @@ struct parts {
     struct group_commit *commit;
     struct broadcast *broadcast;
     struct stock_report_cache *stock;
+    struct lab_runner *lab; /* with --lab */
     struct server *server;
     struct topology topology;
     struct startup_report report; /* of Redis */
@@ -250,6 +252,9 @@ static int start_store(const struct config *config, struct parts *parts)
         .lease_ms = config->lease_ms,
         .deadline_ms = config->deadline_ms,
         .lab = config->lab,
+        .dir = config->data,
+        .pause_ms = config->lab_pause.ms,
+        .pause_every = config->lab_pause.every,
         .on_batch = metrics_on_batch,
         .on_batch_arg = parts->metrics,
     });
@@ -313,6 +318,10 @@ static int start_all(const struct config *config, struct parts *parts)
     if (!parts->metrics || !start_rate(config, parts)) return fail_for_memory();
     failed = start_store(config, parts);
     if (failed) return failed;
+    if (config->lab) {
+        parts->lab = lab_runner_new(&(struct lab_runner_options){0});
+        if (!parts->lab) return fail_for_memory();
+    }
     parts->service.config = config;
     parts->service.identity = parts->identity;
     parts->service.rate = parts->rate;
@@ -324,6 +333,7 @@ static int start_all(const struct config *config, struct parts *parts)
     parts->service.metrics = parts->metrics;
     parts->service.broadcast = parts->broadcast;
     parts->service.stock = parts->stock;
+    parts->service.lab = parts->lab;
     parts->server = server_start(&parts->service, &why);
     return parts->server ? 0 : fail(EXIT_FAILED, &why);
 }
@@ -359,6 +369,7 @@ static bool drain(struct parts *parts, const sigset_t *ours)
     int64_t began_ms = clock_mono_ms();
 
     atomic_store(&parts->service.is_draining, true);
+    lab_runner_stop(parts->lab);
     broadcast_end(parts->broadcast);
     for (;;) {
         int64_t spent_ms = clock_mono_ms() - began_ms;
@@ -372,6 +383,7 @@ static bool drain(struct parts *parts, const sigset_t *ours)
 static void stop_all(struct parts *parts)
 {
     server_stop(parts->server);
+    lab_runner_free(parts->lab);
     stock_report_cache_free(parts->stock);
     broadcast_free(parts->broadcast);
     group_commit_free(parts->commit);
@@ -406,7 +418,7 @@ int main(int argc, char **argv)
     sigset_t ours;
     int failed = 0;
 
-    if (redis_child_is_this(argc, argv)) return EXIT_FAILED;
+    if (redis_child_is_this(argc, argv) || lab_actor_is_this(argc, argv)) return EXIT_FAILED;
     switch (config_read(&(struct config_source){.argc = argc, .argv = argv}, &config, &why)) {
     case CONFIG_HELP:
         config_print_help(stdout);

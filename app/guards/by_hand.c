@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "store.h"
 
 enum {
@@ -277,7 +278,7 @@ static void free_replies(lk_reply **replies, size_t count)
         lk_reply_free(replies[i]);
 }
 
-lk_status by_hand_read_and_decide(struct by_hand *self, int64_t limit_ms, struct lk_error *err)
+static lk_status read_and_decide(struct by_hand *self, int64_t limit_ms, struct lk_error *err)
 {
     struct lk_command commands[BY_HAND_READS];
     lk_reply *replies[BY_HAND_READS] = {0};
@@ -290,16 +291,44 @@ lk_status by_hand_read_and_decide(struct by_hand *self, int64_t limit_ms, struct
     return status;
 }
 
-lk_status by_hand_write(struct by_hand *self, int64_t limit_ms, struct lk_error *err)
+/* OK, UNREACHABLE (nothing was sent), UNKNOWN, SERVER: some or all may be written. */
+static lk_status write_orders(struct by_hand *self, struct lk_error *err)
 {
     struct lk_command commands[BY_HAND_WRITES];
     lk_reply *replies[BY_HAND_WRITES] = {0};
 
     if (self->sold == 0) return LK_OK;
     by_hand_writes(self, commands);
-    lk_status status =
-        lk_client_call(self->ctx->client, commands, BY_HAND_WRITES, limit_ms, replies, err);
+    lk_status status = lk_client_call(self->ctx->client, commands, BY_HAND_WRITES,
+                                      self->ctx->limit_ms, replies, err);
     if (status == LK_OK) status = check_replies(replies, BY_HAND_WRITES, err);
     free_replies(replies, BY_HAND_WRITES);
     return status;
+}
+
+void by_hand_pause(struct by_hand *self)
+{
+    if (!self->has_paused) guard_pause(self->ctx);
+    self->has_paused = true;
+}
+
+static struct guard_result ended(guard_status status, const struct lk_error *err)
+{
+    return (struct guard_result){.status = status, .error = *err};
+}
+
+struct guard_result by_hand_sell(struct by_hand *self, int64_t deadline_ms, const lk_lock *lock)
+{
+    struct lk_error err = {0};
+    int64_t left_ms = deadline_ms - clock_mono_ms();
+
+    if (left_ms <= 0) return ended(GUARD_BUSY, &err);
+    if (read_and_decide(self, left_ms, &err) != LK_OK) return ended(GUARD_UNAVAILABLE, &err);
+    if (lock && !lk_held(lock)) return ended(GUARD_BUSY, &err);
+    by_hand_pause(self);
+    lk_status status = write_orders(self, &err);
+    if (status == LK_UNREACHABLE) return ended(GUARD_UNAVAILABLE, &err);
+    if (status != LK_OK) return ended(GUARD_UNKNOWN, &err);
+    by_hand_tell(self);
+    return ended(GUARD_DONE, &err);
 }

@@ -35,6 +35,7 @@ struct by_hand {
     struct lk_bytes *words;         /* owned, of the commands under way */
     char left[BY_HAND_WORD];
     char epoch[BY_HAND_WORD];
+    bool has_paused;
 };
 
 /* False when out of memory; by_hand_done() is right in any case. *out must not move. */
@@ -60,10 +61,18 @@ void by_hand_writes(struct by_hand *self, struct lk_command out[BY_HAND_WRITES])
 /* It was written: give every purchase its outcome. */
 void by_hand_tell(const struct by_hand *self);
 
-/* Both ways there and back, one round trip each, for guards with no connection of their own. */
-LK_MUST_CHECK lk_status by_hand_read_and_decide(struct by_hand *self, int64_t limit_ms,
-                                                struct lk_error *err);
-/* Returns  OK, UNREACHABLE (nothing was sent), UNKNOWN, SERVER: some or all may be written. */
-LK_MUST_CHECK lk_status by_hand_write(struct by_hand *self, int64_t limit_ms, struct lk_error *err);
+/* The moment of ctx->pause: it is called once in the life of self. */
+void by_hand_pause(struct by_hand *self);
+
+/*
+ * Read, decide, pause, write, tell: for guards with no connection of their own, two round trips.
+ *
+ * lock     looked at before the pause, and no more; NULL: there is none to look at.
+ * Returns  DONE         every purchase has its outcome.
+ *          BUSY         no time is left, or the lock was held no more: nothing was written.
+ *          UNAVAILABLE  nothing was written.
+ *          UNKNOWN      some or all may be written.
+ */
+struct guard_result by_hand_sell(struct by_hand *self, int64_t deadline_ms, const lk_lock *lock);
 
 #endif

@@ -1,15 +1,18 @@
 /*
- * What guards share that hold a lock around the purchase script: acquire, owner-checked script,
- * release, three round trips.
+ * What guards share that hold a lock around the purchase script: acquire, the script with a check in
+ * front, release, three round trips.
  */
 #ifndef SECKILL_GUARDS_HELD_LOCK_H
 #define SECKILL_GUARDS_HELD_LOCK_H
 
-#include "guard.h"
+#include "purchase_eval.h"
 
 struct held_lock {
     lk_lock *(*make)(lk_client *client, const char *key, struct lk_error *err);
     bool is_renewed; /* the watchdog prolongs ctx->lease_ms while the script runs */
+    /* How the script is run under the lock; NULL: owner-checked. */
+    lk_status (*eval)(lk_lock *lock, struct purchase_eval *purchase, int64_t limit_ms,
+                      lk_reply **reply, struct lk_error *err);
 };
 
 /* guard.sell() under such a lock of the sale's lock key. */

@@ -19,7 +19,7 @@ static struct guard_result mutex_sell(const struct guard_ctx *ctx, struct purcha
     }
     if (lock) {
         status = lk_mutex_run(
-            lock, &(struct lk_lock_options){.wait_ms = ctx->limit_ms, .lease_ms = ctx->lease_ms},
+            lock, &(struct lk_lock_options){.wait_ms = ctx->wait_ms, .lease_ms = ctx->lease_ms},
             &purchase.eval, &reply, &err);
     }
     lk_lock_free(lock);

@@ -3,6 +3,7 @@
  * between. Two instances (or two threads with --batch 1) read the same stock and both sell it.
  */
 #include "by_hand.h"
+#include "clock.h"
 
 static struct guard_result none_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                      size_t count)
@@ -10,14 +11,8 @@ static struct guard_result none_sell(const struct guard_ctx *ctx, struct purchas
     struct guard_result result = {.status = GUARD_UNAVAILABLE};
     struct by_hand hand;
 
-    if (by_hand_make(ctx, batch, count, &hand) &&
-        by_hand_read_and_decide(&hand, ctx->limit_ms, &result.error) == LK_OK) {
-        /* Its flaw is the lost update, not that it would call a refused write an order. */
-        lk_status status = by_hand_write(&hand, ctx->limit_ms, &result.error);
-
-        result.status = status == LK_OK ? GUARD_DONE : GUARD_UNKNOWN;
-        if (status == LK_OK) by_hand_tell(&hand);
-    }
+    if (by_hand_make(ctx, batch, count, &hand))
+        result = by_hand_sell(&hand, clock_mono_ms() + ctx->limit_ms, NULL);
     by_hand_done(&hand);
     return result;
 }

@@ -14,6 +14,7 @@
 enum {
     HEAD_ARGS = 4,
     ARGS_PER_PURCHASE = 3,
+    FENCE_ARGS = 1,
     HEAD_ANSWERS = 3,
     RESOLVE_MIN_MS = 200, /* one attempt gets so long, also past the limit of the sell */
     RESOLVE_MAX_MS = 1000,
@@ -23,7 +24,8 @@ enum {
 bool purchase_eval_make(const struct guard_ctx *ctx, struct purchase **batch, size_t count,
                         struct purchase_eval *out)
 {
-    struct lk_bytes *next = calloc(HEAD_ARGS + ARGS_PER_PURCHASE * count, sizeof *next);
+    struct lk_bytes *next =
+        calloc(HEAD_ARGS + ARGS_PER_PURCHASE * count + FENCE_ARGS, sizeof *next);
 
     *out = (struct purchase_eval){.args = next,
                                   .ctx = ctx,
@@ -50,6 +52,17 @@ bool purchase_eval_make(const struct guard_ctx *ctx, struct purchase **batch, si
                                  .args = out->args,
                                  .arg_count = (size_t)(next - out->args)};
     return true;
+}
+
+void purchase_eval_show_fence(struct purchase_eval *self, uint64_t token)
+{
+    _Static_assert((int)KEY_FENCE == (int)KEY_VOID + 1,
+                   "the fence is the key behind purchase.lua's");
+
+    (void)snprintf(self->fence, sizeof self->fence, "%" PRIu64, token);
+    self->args[self->eval.arg_count++] = lk_bytes_of(self->fence);
+    self->eval.key_count = KEY_FENCE + 1;
+    self->eval.script = self->ctx->fenced;
 }
 
 /* 'C', 'R<id>', 'A<id>', 'S', 'N', 'E', 'P'; false for anything else. */

@@ -12,6 +12,7 @@ struct purchase_eval {
     struct lk_bytes *args; /* owned */
     char attempt[24];
     char count[12];
+    char fence[24];
     const struct guard_ctx *ctx; /* borrowed, as is the batch */
     struct purchase **batch;
     size_t batch_count;
@@ -23,6 +24,9 @@ struct purchase_eval {
 /* False when out of memory. *out must not move; it borrows ctx and batch. */
 bool purchase_eval_make(const struct guard_ctx *ctx, struct purchase **batch, size_t count,
                         struct purchase_eval *out);
+
+/* Show this fencing token with it: ctx->fenced refuses it when it has seen a higher one. Once. */
+void purchase_eval_show_fence(struct purchase_eval *self, uint64_t token);
 
 /*
  * Give every purchase its outcome, or say what the status means for all. When the answer was lost,

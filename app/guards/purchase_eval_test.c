@@ -237,6 +237,33 @@ static void a_batch_is_laid_out_as_the_script_reads_it(void **state)
     (void)purchase_eval_end(&eval, LK_BUSY, NULL, &(struct lk_error){0});
 }
 
+/* Behind all that the script reads itself, where fence_check.lua looks for it. */
+static void a_fencing_token_comes_last_with_its_key_and_its_script(void **state)
+{
+    struct guard_ctx ctx = {.sale_id = "s",
+                            .instance = "here",
+                            .process = "here.1",
+                            .fenced = (lk_script *)&server, /* any address, to know it again */
+                            .purchase = (lk_script *)&topology};
+    struct purchase_eval eval;
+    struct batch batch;
+
+    (void)state;
+    fill(&batch);
+    assert_true(purchase_eval_make(&ctx, batch.list, BATCH, &eval));
+    size_t args = eval.eval.arg_count;
+    size_t keys = eval.eval.key_count;
+    purchase_eval_show_fence(&eval, UINT64_MAX);
+
+    assert_ptr_equal(eval.eval.script, ctx.fenced);
+    assert_int_equal(eval.eval.arg_count, args + 1);
+    assert_string_equal(eval.eval.args[args].data, "18446744073709551615");
+    assert_int_equal(eval.eval.args[args].len, 20);
+    assert_int_equal(eval.eval.key_count, keys + 1);
+    assert_string_equal(eval.eval.keys[keys].data, "seckill:{s}:fence");
+    (void)purchase_eval_end(&eval, LK_BUSY, NULL, &(struct lk_error){0});
+}
+
 struct answer_case {
     const char *answer;
     outcome outcome; /* OUTCOME_COUNT: the whole reply is refused */
@@ -631,6 +658,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_is_laid_out_as_the_script_reads_it),
+        cmocka_unit_test(a_fencing_token_comes_last_with_its_key_and_its_script),
         cmocka_unit_test(one_answer_becomes_what_the_table_says),
         cmocka_unit_test(everybody_gets_the_answer_at_his_place),
         cmocka_unit_test(minus_one_means_no_such_sale_for_all),

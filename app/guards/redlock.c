@@ -15,12 +15,13 @@ static lk_status sell_holding(lk_lock *lock, const struct purchase_eval *purchas
 {
     const struct guard_ctx *ctx = purchase->ctx;
     lk_status status = lk_lock_acquire(
-        lock, &(struct lk_lock_options){.wait_ms = ctx->limit_ms, .lease_ms = ctx->lease_ms}, err);
+        lock, &(struct lk_lock_options){.wait_ms = ctx->wait_ms, .lease_ms = ctx->lease_ms}, err);
 
     *out_is_free = status != LK_OK;
     if (status == LK_UNKNOWN || status == LK_UNSYNCED)
         return LK_UNREACHABLE; /* of the lock alone: nothing was sold */
     if (status != LK_OK) return status;
+    guard_pause(ctx);
     int64_t left_ms = purchase->begin_ms + ctx->limit_ms - clock_mono_ms();
     status = LK_BUSY;
     if (left_ms > 0) status = lk_client_eval(ctx->client, &purchase->eval, left_ms, reply, err);

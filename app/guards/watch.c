@@ -14,12 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "back_off.h"
 #include "by_hand.h"
 #include "clock.h"
 #include "guard.h"
 #include "purchase_eval.h"
-
-enum { PAUSE_DOUBLINGS = 5 }; /* a pause is at most 32 ms */
 
 static void free_replies(lk_reply **replies, size_t count)
 {
@@ -123,6 +122,7 @@ static lk_status try_once(struct by_hand *hand, int64_t deadline_ms, struct lk_e
     session = lk_session_open(hand->ctx->client, hand->keys.text[KEY_SALE], left_ms, err);
     if (!session) return LK_UNREACHABLE;
     status = watch_and_decide(session, hand, left_ms, err);
+    if (status == LK_OK) by_hand_pause(hand);
     left_ms = deadline_ms - clock_mono_ms();
     if (status == LK_OK && left_ms <= 0) status = LK_BUSY;
     if (status == LK_OK) status = write_unless_changed(session, hand, left_ms, err);
@@ -130,20 +130,12 @@ static lk_status try_once(struct by_hand *hand, int64_t deadline_ms, struct lk_e
     return status;
 }
 
-/* Those who met drift apart: the last bits of a clock in nanoseconds are chance enough. */
-static void pause_after(unsigned tries, int64_t deadline_ms)
-{
-    int64_t most_ms = INT64_C(1) << (tries < PAUSE_DOUBLINGS ? tries : PAUSE_DOUBLINGS);
-    int64_t left_ms = deadline_ms - clock_mono_ms();
-    int64_t pause_ms = clock_mono_ns() / 64 % (most_ms + 1);
-
-    if (left_ms > 0) clock_pause_ms(pause_ms < left_ms ? pause_ms : left_ms);
-}
-
 static struct guard_result watch_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                       size_t count)
 {
-    int64_t deadline_ms = clock_mono_ms() + ctx->limit_ms;
+    int64_t begin_ms = clock_mono_ms();
+    int64_t deadline_ms = begin_ms + ctx->limit_ms;
+    int64_t tries_until_ms = begin_ms + ctx->wait_ms;
     struct purchase_eval purchase; /* settles a transaction whose answer was lost */
     struct by_hand hand;
     struct lk_error err = {0};
@@ -152,8 +144,8 @@ static struct guard_result watch_sell(const struct guard_ctx *ctx, struct purcha
 
     if (purchase_eval_make(ctx, batch, count, &purchase) && is_made)
         status = try_once(&hand, deadline_ms, &err);
-    for (unsigned tries = 0; status == LK_BUSY && clock_mono_ms() < deadline_ms; tries++) {
-        pause_after(tries, deadline_ms);
+    for (unsigned tries = 0; status == LK_BUSY && clock_mono_ms() < tries_until_ms; tries++) {
+        back_off(tries, tries_until_ms);
         status = try_once(&hand, deadline_ms, &err);
     }
     if (status == LK_OK) by_hand_tell(&hand);

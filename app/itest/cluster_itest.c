@@ -11,8 +11,8 @@
 
 enum { SOON_MS = 5000, FAILOVER_MS = 30000, SALES = 9, OUT_SIZE = 8192, NAME_SIZE = 32 };
 
-static const char *const guards[] = {"mutex", "mutex-watchdog", "script",
-                                     "watch", "none",           "mutex-unchecked"};
+static const char *const guards[] = {"mutex", "mutex-watchdog", "fenced",  "script",
+                                     "watch", "none",           "get-del", "mutex-unchecked"};
 enum { GUARDS = sizeof guards / sizeof guards[0] };
 
 static struct app_many many;

@@ -210,21 +210,36 @@ static void sound_guards_sell_every_unit_once(void **state)
         const char *guard;
         unsigned batch;
         int64_t units;
-    } rows[] = {{"mutex", 64, 150},
-                {"mutex", 3, 150},
-                {"mutex", 1, 60},
-                {"script", 64, 150},
-                {"script", 1, 150},
-                {"mutex", 64, 1000},
-                {"mutex-watchdog", 64, 150},
-                {"mutex-watchdog", 1, 60},
-                {"reentrant", 64, 150},
-                {"fair", 64, 150},
-                {"spin", 64, 150},
-                {"watch", 64, 150},
-                {"watch", 3, 150},
-                {"watch", 1, 60},
-                {"mutex-unchecked", 64, 150}}; /* flawed, but nobody is paused here */
+    } rows[] = {
+        {"mutex", 64, 150},
+        {"mutex", 3, 150},
+        {"mutex", 1, 60},
+        {"script", 64, 150},
+        {"script", 1, 150},
+        {"mutex", 64, 1000},
+        {"mutex-watchdog", 64, 150},
+        {"mutex-watchdog", 1, 60},
+        {"reentrant", 64, 150},
+        {"fair", 64, 150},
+        {"spin", 64, 150},
+        {"watch", 64, 150},
+        {"watch", 3, 150},
+        {"watch", 1, 60},
+        {"fenced", 64, 150},
+        {"fenced", 1, 60},
+        /* flawed, but here are one process and one host, nobody is paused and nobody dies */
+        {"thread", 64, 150},
+        {"thread", 1, 60},
+        {"file", 64, 150},
+        {"file", 1, 60},
+        {"setnx", 64, 150},
+        {"setnx", 1, 60},
+        {"setnx-expire", 64, 150},
+        {"set-del", 64, 150},
+        {"get-del", 64, 150},
+        {"get-del", 1, 60},
+        {"mutex-unchecked", 64, 150},
+        {"watchdog-unchecked", 64, 150}};
     struct sale_world *world = *state;
     static struct books books;
 
@@ -278,7 +293,7 @@ static void a_server_killed_at_full_load_loses_no_order_it_told_of(void **state)
 {
     struct sale_world *world = *state;
     static const char *const guards[] = {"mutex", "mutex-watchdog", "reentrant", "fair",
-                                         "spin",  "script",         "watch"};
+                                         "spin",  "fenced",         "script",    "watch"};
     static struct books books;
 
     for (size_t i = 0; i < COUNT_OF(guards); i++) {

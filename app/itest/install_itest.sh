@@ -30,6 +30,7 @@ bin/lockctl
 bin/seckill-audit
 bin/seckill-loadtest
 bin/seckill-proxy
+bin/seckill-report
 bin/seckillctl
 lib/liblockkit.a
 lib/liblockkit.so
@@ -166,6 +167,7 @@ check_programs() {
         --stock 10 --out "$work/out"
     check "seckill-audit is there" "$prefix/bin/seckill-audit" --version
     check "seckill-proxy is there" "$prefix/bin/seckill-proxy" --version
+    check "seckill-report is there" "$prefix/bin/seckill-report" --version
     check "seckillctl is there" "$prefix/bin/seckillctl" --help
     check "lockctl holds a lock while a command runs" env LOCKCTL_REDIS="unix://$work/redis.sock" \
         "$prefix/bin/lockctl" run --lock install -- sh -c '[ "$LOCKKIT_LOCK" = install ]'

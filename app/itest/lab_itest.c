@@ -20,7 +20,7 @@
 
 #include "app_support.h"
 #include "lab/lab.h"
-#include "lab/stage.h"
+#include "lab/stage_inside.h"
 #include "redis_child.h"
 
 enum { OUT_SIZE = 1 << 18, PATIENCE_MS = 20000 };
@@ -92,7 +92,7 @@ static void every_scenario_comes_to_its_verdict_twice_by_the_same_events(void **
         free(first);
         free(second);
     }
-    assert_true(count >= 21);
+    assert_true(count >= 31);
 }
 
 static void names_are_unique_and_lead_to_each_other(void **state)
@@ -105,6 +105,20 @@ static void names_are_unique_and_lead_to_each_other(void **state)
         if (scenario->leads_to) assert_non_null(lab_scenario_named(scenario->leads_to));
     }
     assert_null(lab_scenario_named("nonsense"));
+}
+
+static void the_list_is_in_the_order_of_teaching(void **state)
+{
+    char *part = NULL;
+    long before = 0;
+
+    (void)state;
+    for (size_t i = 0; lab_scenario_at(i); i++) { /* "9", "10", "13a", "13b" */
+        long number = strtol(lab_scenario_at(i)->number, &part, 10) * 256 + part[0];
+
+        assert_true(number > before);
+        before = number;
+    }
 }
 
 /* What a scenario claims must be true of the commands, not only of its words. */
@@ -124,6 +138,86 @@ static void the_stale_write_is_refused_by_redis_itself(void **state)
         assert_non_null(strstr(json, table[i].reply));
         free(json);
     }
+}
+
+/* What an actor asked with that reply, but in the last step. */
+static size_t calls_of(const struct lab_run *run, int actor, const char *reply)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i + 1 < run->step_count; i++) {
+        const struct tap_calls *calls = &run->steps[i].calls;
+
+        for (size_t k = 0; run->steps[i].actor == actor && k < calls->count; k++)
+            count += strcmp(calls->list[k].reply, reply) == 0;
+    }
+    return count;
+}
+
+static void a_sleeper_asks_twice_and_is_told_a_poller_asks_on(void **state)
+{
+    struct lab_run *sleeper = lab_play(*state, lab_scenario_named("woken-by-message"));
+    struct lab_run *poller = lab_play(*state, lab_scenario_named("polling"));
+
+    assert_true(lab_run_is_expected(sleeper));
+    assert_int_equal(calls_of(sleeper, 1, "[0, <ms>]"), 2);
+    assert_int_equal(calls_of(sleeper, 1, "(listens)"), 1);
+    assert_int_equal(calls_of(sleeper, 1, "(heard)"), 1);
+    assert_true(lab_run_is_expected(poller));
+    assert_int_equal(calls_of(poller, 1, "[0, <ms>]"), 3);
+    assert_int_equal(calls_of(poller, 1, "(heard)"), 0);
+    lab_run_free(sleeper);
+    lab_run_free(poller);
+}
+
+/* By whom the lamps were sold, one after the other. */
+static void assert_served(struct lab *lab, const char *scenario, const char *buyers)
+{
+    struct lab_run *run = lab_play(lab, lab_scenario_named(scenario));
+
+    assert_non_null(run);
+    assert_true(lab_run_is_expected(run));
+    const struct lab_state *end = &run->steps[run->step_count - 1].state;
+    assert_int_equal(end->order_count, strlen(buyers));
+    for (size_t i = 0; i < end->order_count; i++) {
+        assert_int_equal(end->orders[i].buyer[0], buyers[i]);
+        assert_int_equal(strlen(end->orders[i].buyer), 1);
+    }
+    lab_run_free(run);
+}
+
+static void the_fair_lock_serves_in_the_order_of_coming_but_for_the_dead(void **state)
+{
+    assert_served(*state, "fair-order", "ABC");
+    assert_served(*state, "dead-head", "AC");
+}
+
+/* Who is inside, at most. */
+static size_t most_owners(const struct lab_run *run)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < run->step_count; i++) {
+        const char *owner = run->steps[i].state.lock[0].owner;
+        size_t count = *owner != '\0';
+
+        for (; *owner; owner++)
+            count += *owner == ',';
+        if (count > most) most = count;
+    }
+    return most;
+}
+
+static void two_readers_are_inside_and_the_writer_is_alone(void **state)
+{
+    struct lab_run *run = lab_play(*state, lab_scenario_named("readers-writer"));
+
+    assert_non_null(run);
+    assert_true(lab_run_is_expected(run));
+    assert_int_equal(most_owners(run), 2);
+    assert_string_equal(run->steps[1].state.lock[0].owner, "A#1,B#1");
+    assert_string_equal(run->steps[6].state.lock[0].owner, "C#1:write");
+    lab_run_free(run);
 }
 
 /* ---- scenarios that go wrong --------------------------------------------------------------------- */
@@ -152,6 +246,56 @@ static void play_without_a_crash(struct stage *stage)
     stage_until(stage, a, "XADD", LAB_TEXT("", "")); /* and is left there, alive */
 }
 
+/* Does not wait, so it ends. */
+static void play_without_a_wait(struct stage *stage)
+{
+    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &guard_mutex});
+
+    stage_sell(stage, 1);
+    stage_wait(stage, a, LAB_TEXT("", ""));
+}
+
+/* Asks by itself, again and again, and is not to be taken for one that sleeps. */
+static void ask_often(struct stage_actor *self)
+{
+    lk_client *client = lk_client_open(
+        &(struct lk_client_options){.url = tap_url(self->stage->tap, self->wire), .poll_ms = 20},
+        NULL);
+    lk_lock *lock = lk_mutex_new(client, STAGE_KEY("lock"), NULL);
+    lk_status status =
+        lk_lock_acquire(lock, &(struct lk_lock_options){.wait_ms = STAGE_LONG_MS}, NULL);
+
+    (void)status;
+    lk_lock_free(lock);
+    lk_client_close(client);
+}
+
+static bool has_asked(void *arg)
+{
+    const struct stage *stage = arg;
+
+    return tap_has_asked(stage->tap, stage->actors[1].wire);
+}
+
+static void play_without_sleep(struct stage *stage)
+{
+    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &guard_mutex_unchecked});
+    int b = stage_add(stage, &(struct stage_cast){.name = "B", .body = ask_often});
+
+    stage_sell(stage, 1);
+    stage_until(stage, a, "EVALSHA mutex_release", LAB_TEXT("", ""));
+    stage_wait(stage, b, LAB_TEXT("", ""));
+    (void)app_eventually(has_asked, stage, PATIENCE_MS);
+    stage_finish(stage, a, LAB_TEXT("", ""));
+    stage_wake(stage, b, "SET", LAB_TEXT("", ""));
+}
+
+static void play_without_a_queue(struct stage *stage)
+{
+    stage_sell(stage, 1);
+    stage_lapse_place(stage, "redisson_lock_timeout:" STAGE_KEY("lock"), LAB_TEXT("", ""));
+}
+
 static void assert_fails(struct lab *lab, void (*play)(struct stage *stage), const char *reason)
 {
     const struct lab_scenario scenario = {.number = "0", .name = "wrong", .play = play};
@@ -168,6 +312,11 @@ static void a_scenario_that_goes_wrong_says_where(void **state)
     assert_fails(*state, play_past_the_end,
                  "step 1: A: it has ended (told created), and should be at NO SUCH COMMAND");
     assert_fails(*state, play_without_a_lease, "step 1: seckill:{lamp}:lock: there was no lease");
+    assert_fails(*state, play_without_a_wait,
+                 "step 1: A: it has ended (told created), and should be at a wait for a message");
+    assert_fails(*state, play_without_sleep, "step 4: B: it has not slept until the message");
+    assert_fails(*state, play_without_a_queue,
+                 "step 1: redisson_lock_timeout:seckill:{lamp}:lock: there was no lease");
 }
 
 static void an_actor_that_is_left_behind_does_not_reach_the_next_run(void **state)
@@ -205,7 +354,7 @@ static void the_command_lists_and_runs(void **state)
     assert_non_null(strstr(out, "lost-update"));
     assert_int_equal(CTL(out, "lab", "list", "--json", "--lang", "zh"), 0);
     json_t *list = json_loads(out, 0, NULL);
-    assert_true(json_array_size(list) >= 21);
+    assert_true(json_array_size(list) >= 31);
     assert_chinese(json_string_value(json_object_get(json_array_get(list, 0), "title")));
     json_decref(list);
     assert_int_equal(CTL(out, "lab", "run", "thread-lock", "--lang=zh"), 0);
@@ -273,7 +422,11 @@ int main(int argc, char **argv)
     const struct CMUnitTest in_the_lab[] = {
         cmocka_unit_test(every_scenario_comes_to_its_verdict_twice_by_the_same_events),
         cmocka_unit_test(names_are_unique_and_lead_to_each_other),
+        cmocka_unit_test(the_list_is_in_the_order_of_teaching),
         cmocka_unit_test(the_stale_write_is_refused_by_redis_itself),
+        cmocka_unit_test(a_sleeper_asks_twice_and_is_told_a_poller_asks_on),
+        cmocka_unit_test(the_fair_lock_serves_in_the_order_of_coming_but_for_the_dead),
+        cmocka_unit_test(two_readers_are_inside_and_the_writer_is_alone),
         cmocka_unit_test(a_scenario_that_goes_wrong_says_where),
         cmocka_unit_test(an_actor_that_is_left_behind_does_not_reach_the_next_run),
         cmocka_unit_test(the_command_lists_and_runs),

@@ -232,6 +232,7 @@ struct sell {
     const struct guard *guard;
     lk_script *purchase; /* owned */
     lk_script *resolve;  /* owned */
+    lk_script *fenced;   /* owned */
     int64_t attempt;
     int64_t limit_ms;
     struct purchase purchases[BATCH];
@@ -248,12 +249,14 @@ static struct guard_result sell_batch(struct sale_world *world, struct sell *sel
     const struct guard_ctx ctx = {.client = world->shops[0].client,
                                   .purchase = sell->purchase,
                                   .resolve = sell->resolve,
+                                  .fenced = sell->fenced,
                                   .sale_id = "s",
                                   .instance = "first",
                                   .process = "first.1",
                                   .attempt = ++sell->attempt,
                                   .lease_ms = 60000, /* no lease helps out */
-                                  .limit_ms = sell->limit_ms};
+                                  .limit_ms = sell->limit_ms,
+                                  .wait_ms = sell->limit_ms};
 
     for (size_t i = 0; i < BATCH; i++) {
         struct purchase *purchase = &sell->purchases[i];
@@ -283,8 +286,9 @@ static void begin(struct sale_world *world, struct sell *sell, const char *guard
     *sell = (struct sell){.guard = guard_find(guard),
                           .purchase = lk_script_new(app_script_named("purchase")),
                           .resolve = lk_script_new(app_script_named("resolve")),
+                          .fenced = app_script_join("fence_check", "purchase"),
                           .limit_ms = 20000};
-    assert_true(sell->guard && sell->purchase && sell->resolve);
+    assert_true(sell->guard && sell->purchase && sell->resolve && sell->fenced);
     assert_int_equal(sale_shops_buy(world, "ann", "").outcome, OUTCOME_CREATED);
     if (!is_warm) assert_true(sale_do(world->client, "SCRIPT FLUSH"));
 }
@@ -294,6 +298,7 @@ static void finish(struct sell *sell)
     forget_late();
     lk_script_free(sell->purchase);
     lk_script_free(sell->resolve);
+    lk_script_free(sell->fenced);
 }
 
 /* ---- what must hold ---------------------------------------------------------------------------------- */
@@ -373,14 +378,15 @@ static bool end_lease(struct sale_world *world)
     return sale_do(world->client, "DEL %s", world->keys.text[KEY_LOCK]);
 }
 
-/* All keys of the sale but its lock, which a late release may still delete. */
+/* All keys of the sale but its lock, which a late release may still delete, and its fence, which late
+   bytes may still show a token. */
 static char *dump_books(struct sale_world *world)
 {
     char *dump = sale_dump(world->client, "s");
-    char *lock = dump ? strstr(dump, world->keys.text[KEY_LOCK]) : NULL;
+    char *fence = dump ? strstr(dump, world->keys.text[KEY_FENCE]) : NULL;
 
-    if (!lock) abort();
-    *lock = '\0';
+    if (!fence) abort();
+    *fence = '\0';
     return dump;
 }
 
@@ -422,7 +428,7 @@ static void sell_through(struct sale_world *world, struct sell *sell, struct fau
 /* In round trips of its own, and gives it back in one try. */
 static bool holds_a_lock(const char *guard)
 {
-    static const char *const names[] = {"mutex-watchdog", "reentrant", "fair", "spin"};
+    static const char *const names[] = {"mutex-watchdog", "reentrant", "fair", "spin", "fenced"};
     bool is_any = false;
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -431,7 +437,7 @@ static bool holds_a_lock(const char *guard)
 }
 
 static const char *const sound[] = {"mutex", "mutex-watchdog", "reentrant", "fair",
-                                    "spin",  "script",         "watch"};
+                                    "spin",  "fenced",         "script",    "watch"};
 
 static void print_tally(const char *what, const struct tally *tally)
 {

@@ -16,6 +16,8 @@
 
 #define SALES "/api/v1/sales"
 #define ADMIN "/api/v1/admin/sales"
+#define LAB   "/api/v1/lab"
+#define JSON  "Content-Type: application/json"
 #define FORM  "Content-Type: application/x-www-form-urlencoded"
 
 enum { OPERATIONS_MAX = 64 };
@@ -198,7 +200,24 @@ static const struct step buyers_steps[] = {
     {0},
 };
 
+static const struct step lab_steps[] = {
+    {"GET", LAB "/scenarios", NULL, NULL, 200, NULL, NULL},
+    {"GET", LAB "/scenarios?lang=zh", NULL, NULL, 200, NULL, NULL},
+    {"GET", LAB "/scenarios?lang=fr", NULL, NULL, 400, "invalid-request", NULL},
+    {"GET", LAB "/guards", NULL, NULL, 200, NULL, NULL},
+    {"POST", LAB "/scenarios/self-deadlock/runs", NULL, "", 200, NULL, JSON},
+    {"POST", LAB "/scenarios/paused-process/runs?lang=zh", NULL, "{}", 200, NULL, NULL},
+    {"POST", LAB "/scenarios/none/runs", NULL, "{}", 404, "not-found", NULL},
+    {"POST", LAB "/scenarios/self-deadlock/runs", NULL, "a", 415, "unsupported-media-type", FORM},
+    {"PUT", LAB "/sales/still/guard", NULL, "{\"guard\":\"none\"}", 200, NULL, NULL},
+    {"PUT", LAB "/sales/still/guard", NULL, "{\"guard\":\"redlock\"}", 403, "forbidden", NULL},
+    {"PUT", LAB "/sales/still/guard", NULL, "{}", 400, "invalid-request", NULL},
+    {"PUT", LAB "/sales/none/guard", NULL, "{\"guard\":\"none\"}", 404, "not-found", NULL},
+    {0},
+};
+
 static const struct step later_steps[] = {
+    {"GET", ADMIN "/still", NULL, NULL, 200, NULL, NULL},
     {"GET", ADMIN "/cup/orders", NULL, NULL, 200, NULL, NULL},
     {"GET", ADMIN "/none/orders", NULL, NULL, 404, "not-found", NULL},
     {"POST", ADMIN "/cup/restock", NULL, "{\"units\":2}", 200, NULL, NULL},
@@ -235,6 +254,7 @@ static void every_answer_is_declared(void **state)
 
     ask_all(self, ask_as_operator, operators_steps);
     ask_all(self, ask_as_buyer, buyers_steps);
+    ask_all(self, ask_as_buyer, lab_steps);
     ask_as_strangers(self);
     assert_true(app_hold_lock(self->redis.redis, "held", 2000));
     ask_as_buyer(self, &(struct step){"POST", SALES "/held/orders", "bert", NULL, 503,

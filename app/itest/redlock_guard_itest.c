@@ -2,6 +2,7 @@
  * The guard redlock: a sale under a lock of three independent servers. One of them may be down, two
  * may not; whatever they do, the books are right. And where it cannot run, that is said.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -132,6 +133,38 @@ static void while_somebody_holds_a_majority_nothing_is_sold(void **state)
     app_many_assert_books(shop, "cup", 1, 1);
 }
 
+static void *buy_for_ann(void *arg)
+{
+    app_buy(fixture.with.service.buyers, "cup", "ann", NULL, arg);
+    return NULL;
+}
+
+/* Its lease has ended amid its sell, and the other one has sold: the script, not the lock, decides. */
+static void a_holder_that_pauses_past_its_lease_sells_no_unit_twice(void **state)
+{
+    enum { PAUSE_MS = 2500 };
+    static struct app_reply ann;
+    const char *const pausing[] = {
+        "--redis", fixture.redis.redis, "--redlock", fixture.urls,    "--lab-pause",
+        "2500",    "--lease-ms",        "1000",      "--deadline-ms", "20000",
+        NULL};
+    const char *const other[] = {"--redis", fixture.redis.redis, "--redlock", fixture.urls, NULL};
+    pthread_t thread;
+
+    (void)state;
+    assert_true(app_start(&fixture.with.service, fixture.with.dir, pausing));
+    assert_true(app_start(&fixture.without.service, fixture.without.dir, other));
+    assert_int_equal(app_many_create(&fixture.with, "cup", 1, "redlock"), 201);
+    double began_ms = lks_now_ms();
+    assert_int_equal(pthread_create(&thread, NULL, buy_for_ann, &ann), 0);
+    LKS_EVENTUALLY(LKS_INTEGER(fixture.servers[0], "EXISTS", "seckill:{cup}:lock") == 1, SOON_MS);
+    LKS_EVENTUALLY(app_many_buy(&fixture.without, "cup", "bob", NULL) == 201, SOON_MS);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(lks_now_ms() - began_ms >= PAUSE_MS);
+    assert_true(app_is_problem(&ann, 409, "sold-out"));
+    app_many_assert_books(&fixture.without, "cup", 1, 0);
+}
+
 /* ---- where it cannot run ------------------------------------------------------------------------------ */
 
 static void an_instance_without_servers_says_so(void **state)
@@ -219,6 +252,7 @@ int main(void)
         TEST(with_one_server_down_it_sells_and_with_two_it_does_not),
         TEST(a_server_that_hangs_costs_nothing),
         TEST(while_somebody_holds_a_majority_nothing_is_sold),
+        TEST(a_holder_that_pauses_past_its_lease_sells_no_unit_twice),
         TEST(an_instance_without_servers_says_so),
         TEST(passwords_are_used_and_not_shown),
         TEST(servers_that_make_no_redlock_are_refused_at_the_start),

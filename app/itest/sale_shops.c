@@ -31,6 +31,7 @@ static bool open_shop(const struct sale_world *world, struct sale_shop *shop, co
     own.store = shop->store;
     own.instance = name;
     own.lab = true;
+    if (!own.dir) own.dir = world->server.dir; /* the shops are on one host */
     if (own.queue_max == 0) own.queue_max = 1000;
     if (own.lease_ms == 0) own.lease_ms = 3000;
     if (own.deadline_ms == 0) own.deadline_ms = 20000;

@@ -12,7 +12,7 @@
 
 enum { SOON_MS = 5000, FAILOVER_MS = 30000, BUYERS_MAX = 400, NAME_SIZE = 16, ORDER_ID_ROOM = 24 };
 
-static const char *const sound[] = {"mutex", "mutex-watchdog", "script", "watch"};
+static const char *const sound[] = {"mutex", "mutex-watchdog", "fenced", "script", "watch"};
 enum { SOUND = sizeof sound / sizeof sound[0] };
 
 static struct app_many many;

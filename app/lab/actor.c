@@ -13,13 +13,14 @@
 #include <unistd.h>
 
 #include "app_scripts.h"
+#include "clock.h"
 #include "lab/stage_inside.h"
-#include "lab/ways.h"
 
 static const char becomes_actor[] = "seckillctl:lab-actor";
 
-enum { LEASE_MS = 30000, ARG_PARENT = 1, ARG_URL, ARG_WAY, ARG_NAME, ARG_BUYER, ARG_ORDER };
-enum { ARG_LEASE = ARG_ORDER + 1, ARG_COUNT };
+enum { LOOKS_MAX = 50, LEASE_MS = 30000, LOOK_MS = 5 };
+enum { ARG_PARENT = 1, ARG_URL, ARG_WAY, ARG_NAME, ARG_BUYER, ARG_ORDER };
+enum { ARG_LEASE = ARG_ORDER + 1, ARG_STANDS_STILL, ARG_WAIT, ARG_COUNT };
 
 /* ---- buying ------------------------------------------------------------------------------------ */
 
@@ -40,61 +41,68 @@ const char *actor_answer(guard_status status, outcome which)
     return NULL;
 }
 
-struct guard_result actor_buy(lk_client *client, const struct stage_cast *cast,
-                              const char *order_id, struct purchase *out)
+/* Of a process: the stage lets it go on. */
+static void stand_still(const struct guard_ctx *ctx)
+{
+    (void)ctx;
+    (void)raise(SIGSTOP);
+}
+
+struct guard_result actor_buy(lk_client *client, struct redlock_servers *locks,
+                              const struct stage_cast *cast, const char *order_id,
+                              struct purchase *out)
 {
     struct guard_ctx ctx = {
         .client = client,
+        .redlock = locks,
         .purchase = lk_script_new(app_script_named("purchase")),
         .resolve = lk_script_new(app_script_named("resolve")),
         .confirm = lk_script_new(app_script_named("confirm")),
+        .fenced = app_script_join("fence_check", "purchase"),
         .sale_id = STAGE_SALE,
         .instance = cast->name,
         .process = cast->name,
         .attempt = 1,
         .lease_ms = cast->lease_ms ? cast->lease_ms : LEASE_MS,
-        .limit_ms = STAGE_LIMIT_MS,
+        .limit_ms = STAGE_LIMIT_MS + cast->wait_ms,
+        .wait_ms = cast->wait_ms,
+        .pause = cast->stands_still ? stand_still : NULL,
     };
     struct guard_result result = {.status = GUARD_UNAVAILABLE};
 
     *out = (struct purchase){.buyer = cast->buyer ? cast->buyer : cast->name, .key = ""};
     (void)snprintf(out->order_id, sizeof out->order_id, "%s", order_id);
-    if (ctx.purchase && ctx.resolve && ctx.confirm) result = cast->guard->sell(&ctx, &out, 1);
+    if (ctx.purchase && ctx.resolve && ctx.confirm && ctx.fenced)
+        result = cast->guard->sell(&ctx, &out, 1);
     lk_script_free(ctx.purchase);
     lk_script_free(ctx.resolve);
     lk_script_free(ctx.confirm);
+    lk_script_free(ctx.fenced);
     return result;
 }
 
-static lk_client *connect_to(const char *url, struct lk_error *err)
-{
-    return lk_client_open(&(struct lk_client_options){.url = url,
-                                                      .pool_size = 4,
-                                                      .connect_ms = STAGE_LIMIT_MS,
-                                                      .command_ms = STAGE_LIMIT_MS,
-                                                      .poll_ms = STAGE_LIMIT_MS},
-                          err);
-}
+static const struct lk_client_options like_all = {.pool_size = 4,
+                                                  .connect_ms = STAGE_LIMIT_MS,
+                                                  .command_ms = STAGE_LIMIT_MS,
+                                                  .poll_ms = STAGE_POLL_MS};
 
 /* ---- in a process ------------------------------------------------------------------------------ */
-
-static void stand_still(void)
-{
-    (void)raise(SIGSTOP);
-}
 
 static int buy_in_process(char **argv)
 {
     const struct stage_cast cast = {.name = argv[ARG_NAME],
-                                    .guard = way_find(argv[ARG_WAY]),
+                                    .guard = guard_find(argv[ARG_WAY]),
                                     .buyer = argv[ARG_BUYER],
-                                    .lease_ms = strtoll(argv[ARG_LEASE], NULL, 10)};
-    lk_client *client = connect_to(argv[ARG_URL], NULL);
+                                    .lease_ms = strtoll(argv[ARG_LEASE], NULL, 10),
+                                    .wait_ms = strtoll(argv[ARG_WAIT], NULL, 10),
+                                    .stands_still = argv[ARG_STANDS_STILL][0] == '1'};
+    struct lk_client_options options = like_all;
     struct purchase purchase = {0};
 
+    options.url = argv[ARG_URL];
+    lk_client *client = lk_client_open(&options, NULL);
     if (!client || !cast.guard) return STAGE_CODE_NOT + GUARD_UNAVAILABLE;
-    way_set_pause(stand_still);
-    struct guard_result result = actor_buy(client, &cast, argv[ARG_ORDER], &purchase);
+    struct guard_result result = actor_buy(client, NULL, &cast, argv[ARG_ORDER], &purchase);
     lk_client_close(client);
     return result.status == GUARD_DONE ? STAGE_CODE_DONE + (int)purchase.outcome
                                        : STAGE_CODE_NOT + (int)result.status;
@@ -113,6 +121,7 @@ static bool spawn(struct stage_actor *self)
 {
     char parent[24];
     char lease[24];
+    char wait[24];
     const char *const args[ARG_COUNT] = {
         becomes_actor,
         [ARG_PARENT] = parent,
@@ -122,6 +131,8 @@ static bool spawn(struct stage_actor *self)
         [ARG_BUYER] = self->cast.buyer ? self->cast.buyer : self->cast.name,
         [ARG_ORDER] = self->order_id,
         [ARG_LEASE] = lease,
+        [ARG_STANDS_STILL] = self->cast.stands_still ? "1" : "0",
+        [ARG_WAIT] = wait,
     };
     char *argv[ARG_COUNT + 1] = {NULL};
     posix_spawnattr_t attributes;
@@ -130,6 +141,7 @@ static bool spawn(struct stage_actor *self)
 
     (void)snprintf(parent, sizeof parent, "%ld", (long)getpid());
     (void)snprintf(lease, sizeof lease, "%lld", (long long)self->cast.lease_ms);
+    (void)snprintf(wait, sizeof wait, "%lld", (long long)self->cast.wait_ms);
     for (size_t i = 0; i < ARG_COUNT && !error; i++) {
         argv[i] = strdup(args[i]);
         error = argv[i] ? 0 : ENOMEM;
@@ -160,6 +172,7 @@ static int look_after(struct stage_actor *self)
         tap_tell(self->stage->tap, self->wire, TAP_IS_PAUSED);
     }
     atomic_store(&self->pid, 0);
+    self->died_of = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 }
 
@@ -181,23 +194,111 @@ static void run_process(struct stage_actor *self)
 
 /* ---- in a thread ------------------------------------------------------------------------------- */
 
-static void run_here(struct stage_actor *self)
+/* Whether it has become, or is no more, the holder of a lock that only one may hold. */
+static void on_event(const struct lk_event *event, void *arg)
+{
+    static const char *const exclusive[] = {"mutex", "redlock", "reentrant", "fenced",
+                                            "fair",  "spin",    "write"};
+    bool is_exclusive = false;
+
+    for (size_t i = 0; event->kind && i < sizeof exclusive / sizeof exclusive[0]; i++)
+        is_exclusive |= strcmp(event->kind, exclusive[i]) == 0;
+    if (!is_exclusive) return;
+    if (event->type == LK_EVENT_ACQUIRE && event->status == LK_OK)
+        promise_note_hold(arg, event->key);
+    if (event->type == LK_EVENT_LOST ||
+        (event->type == LK_EVENT_RELEASE && (event->status != LK_OK || event->count == 0)))
+        promise_note_end(arg, event->key);
+}
+
+/* "unix:///...,unix:///..." of its lock's servers. NULL: no memory. */
+static char *urls_of(const struct stage_actor *self)
+{
+    char *urls = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&urls, &size);
+    const char *comma = "";
+
+    for (unsigned server = 1; out && server <= SERVERS_MAX; server++) {
+        if (!(self->cast.servers & STAGE_SERVER(server))) continue;
+        (void)fprintf(out, "%s%s", comma, tap_url(self->stage->tap, self->branches[server - 1]));
+        comma = ",";
+    }
+    return out && fclose(out) == 0 ? urls : NULL;
+}
+
+static size_t count_reachable(const struct stage_actor *self)
+{
+    unsigned wanted = self->cast.servers & ~self->cast.cut_off;
+    size_t count = 0;
+
+    for (unsigned server = 1; server <= SERVERS_MAX; server++)
+        count += (wanted & STAGE_SERVER(server)) && servers_client(self->stage->servers, server);
+    return count;
+}
+
+/* Of how many servers lockkit knows who they are; it looks, but not for long. */
+static size_t count_checked(const struct redlock_servers *locks)
+{
+    lk_lock *lock = lk_redlock_new(locks->clients, locks->count, "{look}", NULL, NULL);
+    struct lk_redlock_vote votes[SERVERS_MAX];
+    size_t servers = lk_redlock_report(lock, NULL, votes, SERVERS_MAX);
+    size_t checked = 0;
+
+    for (size_t i = 0; i < servers; i++)
+        checked += votes[i].is_checked;
+    lk_lock_free(lock);
+    return checked;
+}
+
+/* Its connections are made, and lockkit knows who is at their ends: nothing of that comes later. */
+static bool open_locks(const struct stage_actor *self, const struct lk_client_options *like,
+                       struct redlock_servers *out)
+{
+    struct lk_client_options options = *like;
+    struct refusal why = {0};
+    char *urls = urls_of(self);
+    unsigned looks = 0;
+
+    *out = (struct redlock_servers){0};
+    if (self->cast.sync_ms > 0) options.sync_replicas = 1;
+    options.sync_ms = self->cast.sync_ms;
+    bool is_open = urls && redlock_servers_open(urls, &options, out, &why);
+    while (is_open && count_checked(out) < count_reachable(self) && looks < LOOKS_MAX)
+        looks++;
+    free(urls);
+    return is_open && looks < LOOKS_MAX;
+}
+
+static void buy(struct stage_actor *self, struct redlock_servers *locks)
 {
     struct purchase purchase = {0};
+    struct guard_result result =
+        actor_buy(self->client, locks, &self->cast, self->order_id, &purchase);
 
-    self->client = connect_to(tap_url(self->stage->tap, self->wire), NULL);
-    if (!self->client) {
+    self->status = result.status;
+    self->outcome = purchase.outcome;
+    self->told = actor_answer(self->status, self->outcome);
+}
+
+static void run_here(struct stage_actor *self)
+{
+    struct lk_client_options options = like_all;
+    struct redlock_servers locks = {0};
+    bool has_locks = self->cast.servers != 0;
+
+    options.url = tap_url(self->stage->tap, self->wire);
+    options.on_event = on_event;
+    options.on_event_arg = self;
+    self->client = lk_client_open(&options, NULL);
+    if (!self->client || (has_locks && !open_locks(self, &options, &locks))) {
         self->status = GUARD_UNAVAILABLE;
     } else if (self->cast.body) {
         self->cast.body(self);
     } else {
-        struct guard_result result =
-            actor_buy(self->client, &self->cast, self->order_id, &purchase);
-
-        self->status = result.status;
-        self->outcome = purchase.outcome;
-        self->told = actor_answer(self->status, self->outcome);
+        buy(self, has_locks ? &locks : NULL);
     }
+    redlock_servers_close(&locks);
     lk_client_close(self->client);
     self->client = NULL;
 }
@@ -229,6 +330,16 @@ void actor_kill(struct stage_actor *self)
     pid_t pid = atomic_load(&self->pid);
 
     if (pid > 0) (void)kill(pid, SIGKILL); /* also one that stands still */
+}
+
+bool actor_ends(struct stage_actor *self, int64_t until_ms)
+{
+    if (!self->has_started || self->is_joined) return true;
+    while (pthread_tryjoin_np(self->thread, NULL) != 0) {
+        if (clock_mono_ms() >= until_ms) return false;
+        clock_pause_ms(LOOK_MS);
+    }
+    return self->is_joined = true;
 }
 
 void actor_join(struct stage_actor *self)

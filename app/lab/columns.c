@@ -3,6 +3,7 @@
  */
 #include "lab/columns.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -34,6 +35,18 @@ static size_t width_of(uint32_t code)
                : 1;
 }
 
+/* What does not begin a line: it belongs to the word before it. */
+static bool is_closing(uint32_t code)
+{
+    static const uint32_t closing[] = {0x3001, 0x3002, 0x300B, 0x300D, 0x201D, 0xFF01,
+                                       0xFF09, 0xFF0C, 0xFF1A, 0xFF1B, 0xFF1F};
+
+    for (size_t i = 0; i < sizeof closing / sizeof closing[0]; i++) {
+        if (closing[i] == code) return true;
+    }
+    return false;
+}
+
 size_t columns_of(const char *text, size_t len)
 {
     size_t width = 0;
@@ -49,6 +62,7 @@ size_t columns_fit(const char *text, size_t width)
     size_t used = 0;
     size_t best = 0; /* the last good place */
     size_t bytes = 0;
+    size_t next = 0;
     size_t at = 0;
 
     for (; text[at] && text[at] != '\n'; at += bytes) {
@@ -57,7 +71,7 @@ size_t columns_fit(const char *text, size_t width)
         if (text[at] == ' ') best = at;
         if (used + wide > width) return best > 0 ? best : at > 0 ? at : bytes;
         used += wide;
-        if (wide == 2) best = at + bytes;
+        if (wide == 2 && !is_closing(character_at(text + at + bytes, &next))) best = at + bytes;
         if (text[at] == ':' && at > best + width / 2) best = at + 1; /* a long key */
     }
     return at;

@@ -12,7 +12,8 @@ size_t columns_of(const char *text, size_t len);
 
 /*
  * How many bytes of the text fit into a line of that many columns: up to a space, between Chinese
- * characters or behind a late colon if there is such a place, else cut. At least one character.
+ * characters (not before a closing mark) or behind a late colon if there is such a place, else cut. At
+ * least one character.
  */
 size_t columns_fit(const char *text, size_t width);
 

@@ -45,7 +45,8 @@ static void lines_break_at_spaces_else_between_characters(void **state)
     assert_wraps("abcdefgh", 3, ">abc\n>def\n>gh\n");
     assert_wraps("库存还剩一盏", 5, ">库存\n>还剩\n>一盏\n");
     assert_wraps("A 拿锁", 4, ">A 拿\n>锁\n");
-    assert_wraps("锁", 1, ">锁\n"); /* at least one character */
+    assert_wraps("库存还剩，一盏", 8, ">库存还\n>剩，一盏\n"); /* no mark begins a line */
+    assert_wraps("锁", 1, ">锁\n");                            /* at least one character */
     assert_wraps("", 5, "");
     assert_wraps("seckill:{lamp}:stock", 16, ">seckill:{lamp}:\n>stock\n");
     assert_wraps("a b:cdefghijk", 8, ">a\n>b:cdefgh\n>ijk\n");

@@ -1,5 +1,5 @@
 /*
- * The lab's life: folder, redis-server, tap; and one run after the other. One thread.
+ * The lab's life: folder, servers, tap; and one run after the other. One thread.
  */
 #include "lab/lab.h"
 
@@ -12,14 +12,18 @@
 #include <unistd.h>
 
 #include "app_scripts.h"
+#include "clock.h"
 #include "lab/stage_inside.h"
 #include "redis_child.h"
+
+enum { HURRY_MS = 500 };
 
 struct lab {
     char dir[PATH_MAX];
     struct redis_child *redis; /* owned, as all below */
     struct tap *tap;
     lk_client *observer;
+    struct servers *servers;
     struct labels labels;
 };
 
@@ -79,6 +83,30 @@ static bool rehearse_lock(lk_lock *lock)
     return is_done;
 }
 
+static bool rehearse_rwlock(lk_rwlock *lock)
+{
+    bool is_done =
+        lock && rehearse_lock(lk_rwlock_read(lock)) && rehearse_lock(lk_rwlock_write(lock));
+
+    lk_rwlock_free(lock); /* its sides, which rehearse_lock() frees, are only lent */
+    return is_done;
+}
+
+static bool rehearse_counters(lk_client *client)
+{
+    lk_semaphore *semaphore = lk_semaphore_new(client, "{rehearsal}:semaphore", NULL);
+    lk_latch *latch = lk_latch_new(client, "{rehearsal}:latch", NULL);
+    bool is_done = lk_semaphore_try_set(semaphore, 1, NULL) == LK_OK &&
+                   lk_semaphore_acquire(semaphore, 1, 0, NULL) == LK_OK &&
+                   lk_semaphore_release(semaphore, 1, NULL) == LK_OK &&
+                   lk_latch_try_set(latch, 1, NULL) == LK_OK &&
+                   lk_latch_count_down(latch, NULL) == LK_OK;
+
+    lk_semaphore_free(semaphore);
+    lk_latch_free(latch);
+    return is_done;
+}
+
 static bool rehearse(struct lab *lab, struct refusal *why)
 {
     static const char *const scripts[] = {"purchase", "resolve", "confirm"};
@@ -90,7 +118,10 @@ static bool rehearse(struct lab *lab, struct refusal *why)
     client = lk_client_open(&(struct lk_client_options){.url = tap_url(lab->tap, wire)}, NULL);
     is_done = client && rehearse_lock(lk_mutex_new(client, "{rehearsal}:mutex", NULL)) &&
               rehearse_lock(lk_reentrant_new(client, "{rehearsal}:reentrant", NULL)) &&
-              rehearse_lock(lk_fenced_new(client, "{rehearsal}:fenced", NULL));
+              rehearse_lock(lk_fenced_new(client, "{rehearsal}:fenced", NULL)) &&
+              rehearse_lock(lk_fair_new(client, "{rehearsal}:fair", NULL, NULL)) &&
+              rehearse_rwlock(lk_rwlock_new(client, "{rehearsal}:rwlock", NULL)) &&
+              rehearse_counters(client);
     for (size_t i = 0; is_done && i < sizeof scripts / sizeof scripts[0]; i++)
         is_done = call_once(client, "SCRIPT", "LOAD", app_script_named(scripts[i])->source);
     lk_client_close(client);
@@ -113,6 +144,7 @@ void lab_close(struct lab *lab)
     if (!lab) return;
     tap_close(lab->tap);
     lk_client_close(lab->observer);
+    servers_free(lab->servers);
     redis_child_stop(lab->redis);
     /* The lab's threads have ended: NOLINTNEXTLINE(concurrency-mt-unsafe) */
     if (lab->dir[0]) (void)nftw(lab->dir, remove_entry, FILES_OPEN, FTW_DEPTH | FTW_PHYS);
@@ -142,6 +174,11 @@ struct lab *lab_open(struct refusal *why)
         return NULL;
     }
     if (!make_folder(lab, why)) goto fail;
+    lab->servers = servers_new(lab->dir);
+    if (!lab->servers) {
+        (void)refusal_say(why, "out of memory");
+        goto fail;
+    }
     lab->redis = redis_child_start(lab->dir, why);
     if (!lab->redis) goto fail;
     lab->observer = lk_client_open(&(struct lk_client_options){.url = redis_child_url(lab->redis),
@@ -163,12 +200,38 @@ fail:
 
 /* ---- a run --------------------------------------------------------------------------------------- */
 
+/* A run that failed: nobody needs to know how it would have gone on, and nobody waits for that. */
+static void hurry(struct stage *stage)
+{
+    int64_t until_ms = clock_mono_ms() + HURRY_MS;
+    size_t i = 0;
+
+    (void)call_once(stage->observer, "FLUSHALL", NULL, NULL); /* every lock is free */
+    while (i < stage->run->actor_count && actor_ends(&stage->actors[i], until_ms))
+        i++;
+    for (; i < stage->run->actor_count; i++)
+        tap_cut(stage->tap, stage->actors[i].wire); /* who waits hears that it is over */
+}
+
+/* Those who are still under way go on to their end, or are killed where they are. What they have asked is
+   answered then: nothing of it reaches a server in the next run. */
 static void clear_stage(struct stage *stage)
 {
     for (size_t i = 0; i < stage->run->actor_count; i++) {
-        actor_kill(&stage->actors[i]);
-        tap_let(stage->tap, stage->actors[i].wire, NULL, TAP_PASS); /* if it is still under way */
+        struct stage_actor *actor = &stage->actors[i];
+
+        if (actor->cast.is_process) {
+            actor_kill(actor);
+            tap_cut(stage->tap, actor->wire);
+        } else {
+            tap_let(stage->tap, actor->wire, NULL, TAP_PASS);
+        }
+    }
+    if (stage->run->failure.text[0]) hurry(stage);
+    for (size_t i = 0; i < stage->run->actor_count; i++) { /* one may wait for another */
         actor_join(&stage->actors[i]);
+        if (stage->actors[i].has_started)
+            (void)tap_wait(stage->tap, stage->actors[i].wire, STAGE_LIMIT_MS);
     }
     tap_forget(stage->tap);
 }
@@ -183,7 +246,8 @@ struct lab_run *lab_play(struct lab *lab, const struct lab_scenario *scenario)
         free(stage);
         return NULL;
     }
-    *stage = (struct stage){.tap = lab->tap, .observer = lab->observer, .run = run};
+    *stage = (struct stage){
+        .tap = lab->tap, .observer = lab->observer, .servers = lab->servers, .run = run};
     run->scenario = scenario;
     stage_show_locks(stage, STAGE_KEY("lock"), NULL);
     labels_forget_tokens(&lab->labels); /* no actor runs: nobody else is at them */

@@ -13,11 +13,11 @@
 
 struct stage; /* stage.h: what scenarios see */
 
-enum { LAB_ACTORS_MAX = 4, LAB_LOCKS_MAX = 2, LAB_STEPS_MAX = 32, LAB_ROWS_MAX = 16 };
+enum { LAB_ACTORS_MAX = 4, LAB_LOCKS_MAX = 3, LAB_STEPS_MAX = 32, LAB_ROWS_MAX = 16 };
 enum {
     ORDER_LABEL_SIZE = 24,
     LAB_BREAKS_MAX = 4,
-    LAB_TIME = -1 /* "actor" of the steps in which only time passes */
+    LAB_TIME = -1 /* "actor" of the steps in which time passes, or something befalls a server */
 };
 
 enum lab_language { LAB_ENGLISH, LAB_CHINESE };
@@ -40,8 +40,13 @@ const char *lab_text_in(struct lab_text text, enum lab_language language);
       "别人持有的锁被释放了")                                                                      \
     X(LAB_STUCK, "stuck", "a dead process holds the lock for ever", "锁永远被一个死掉的进程占着")  \
     X(LAB_DEADLOCK, "deadlock", "whoever waits, waits for ever", "死锁：等待的人永远等下去")       \
+    X(LAB_LIVELOCK, "livelock", "all try again and again, and nobody ever wins",                   \
+      "活锁：大家一再重试，谁也赢不了")                                                            \
+    X(LAB_OVERTAKEN, "overtaken", "who came later was served first", "插队：后来的人先买到")       \
     X(LAB_FALSE_ANSWER, "false-answer", "a buyer was told what is not so",                         \
-      "告诉买家的结果与事实不符")
+      "告诉买家的结果与事实不符")                                                                  \
+    X(LAB_TWO_HOLDERS, "two-holders", "two hold the same lock at once",                            \
+      "两个参与者同时持有同一把锁")
 
 enum lab_promise {
 #define LAB_PROMISE_VALUE(value, name, en, zh) value,
@@ -75,12 +80,12 @@ const struct lab_scenario *lab_scenario_named(const char *name);
 
 /* ---- a run ------------------------------------------------------------------------------------- */
 
-enum lab_lease { LAB_FREE, LAB_LEASED, LAB_FOR_EVER };
+enum lab_lease { LAB_FREE, LAB_LEASED, LAB_FOR_EVER, LAB_DOWN /* its server */ };
 
 /* What the observer sees behind everybody's back. */
 struct lab_state {
     struct {
-        char owner[LABEL_SIZE]; /* "A#1": the first token of actor A; "" when free */
+        char owner[LABEL_SIZE]; /* "A#1": the first token of actor A; "A#1,B#1"; "" when free */
         enum lab_lease lease;
     } lock[LAB_LOCKS_MAX];
     long long stock;
@@ -108,9 +113,11 @@ struct lab_run {
         const char *way; /* the guard's name; "" when it is none */
         bool is_process;
     } actors[LAB_ACTORS_MAX];
+    unsigned server_count; /* for locks, besides the shop's: "redis-1"...; 0: the shop's has them */
     size_t lock_count;
     const char *locks[LAB_LOCKS_MAX];
-    long long units; /* for sale at first */
+    unsigned lock_servers[LAB_LOCKS_MAX]; /* where each is; 0: the shop's */
+    long long units;                      /* for sale at first */
     size_t step_count;
     struct lab_step steps[LAB_STEPS_MAX];
     size_t break_count;
@@ -118,8 +125,9 @@ struct lab_run {
     struct refusal failure; /* "": the scenario came to its end */
 };
 
-struct
-    lab; /* opaque: a private Redis in a folder of its own, and what is between it and the actors */
+/* Opaque: a private Redis in a folder of its own, further ones once they are wanted, and what is between
+   them and the actors. */
+struct lab;
 
 /*
  * Start the lab: its folder, its redis-server.
@@ -140,6 +148,8 @@ bool lab_run_is_expected(const struct lab_run *run);
 
 /* A run as text for a terminal, a column per actor; as JSON (jansson's; owned, NULL: no memory). */
 void lab_print(const struct lab_run *run, enum lab_language language, FILE *out);
+/* Its steps alone, which need no scenario. */
+void lab_print_steps(const struct lab_run *run, enum lab_language language, FILE *out);
 char *lab_json(const struct lab_run *run, enum lab_language language);
 
 /*

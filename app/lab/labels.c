@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { TOKEN_LEN = 32, SHA1_LEN = 40, MOMENT_LEN = 13, SMALL_NUMBER = 1000 };
+enum { TOKEN_LEN = 32, SHA1_LEN = 40, MOMENT_LEN = 13, SMALL_NUMBER = 1000, LONG_SPAN_LEN = 6 };
 
 /* A script is known by a sentence of its comment. */
 static const struct {
@@ -19,13 +19,25 @@ static const struct {
     {"-- Refuse a write that shows a lower token", "fence-check+purchase.lua"}, /* holds the next */
     {"-- Sell one unit each", "purchase.lua"},
     {"-- Settle an attempt", "resolve.lua"},
+    {"-- Compare and delete, without a word", "redlock_undo.lua"},
     {"-- Compare and delete", "mutex_release.lua"},
     {"-- Prolong the lease: never shorten it, never bring back a lost key, nor touch",
      "mutex_renew.lua"},
     {"-- Take the lock for an owner", "reentrant_acquire.lua"},
     {"-- One hold of several", "reentrant_leave.lua"},
+    {"-- The last hold ends, whatever is counted; then the next", "fair_release.lua"},
     {"-- The last hold ends, whatever is counted", "reentrant_release.lua"},
     {"-- Prolong the owner's lease", "reentrant_renew.lua"},
+    {"-- Take the lock when it is free and nobody is before us", "fair_acquire.lua"},
+    {"-- A waiter gives up its place", "fair_abandon.lua"},
+    {"-- Take the read lock for an owner", "rw_read_acquire.lua"},
+    {"-- All holds of a reader end", "rw_read_release.lua"},
+    {"-- Take the write lock", "rw_write_acquire.lua"},
+    {"-- The last write hold ends", "rw_write_release.lua"},
+    {"-- Set a number that is not there yet", "counter_try_set.lua"},
+    {"-- Take permits if so many are free", "semaphore_acquire.lua"},
+    {"-- Give permits, or", "semaphore_release.lua"},
+    {"-- Count one less", "latch_count_down.lua"},
 };
 
 void labels_forget_tokens(struct labels *labels)
@@ -177,6 +189,13 @@ static bool is_word(struct lk_bytes word, const char *name)
     return word.len == strlen(name) && strncasecmp(word.data, name, word.len) == 0;
 }
 
+/* A number that large is a span, which may have been cut by what was over already. */
+static bool is_long_span(struct lk_bytes word)
+{
+    return word.len >= LONG_SPAN_LEN && word.len < MOMENT_LEN &&
+           span_of(word, 0, "0123456789") == word.len;
+}
+
 void labels_print_command(struct labels *labels, const char *actor, const struct resp_words *words,
                           FILE *out)
 {
@@ -189,6 +208,8 @@ void labels_print_command(struct labels *labels, const char *actor, const struct
             (void)fputs(label, out);
         } else if (words->word[i].len == 0) {
             (void)fputs("\"\"", out);
+        } else if (is_long_span(words->word[i])) {
+            (void)fputs("<ms>", out);
         } else {
             labels_print(labels, actor, words->word[i], out);
         }

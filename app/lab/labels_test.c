@@ -99,21 +99,60 @@ static void replies_are_told_by_their_kind(void **state)
     assert_replies("TIME", "*2\r\n$1\r\n1\r\n$1\r\n2\r\n", "[<seconds>, <microseconds>]");
 }
 
-static void commands_show_empty_words_and_no_script_text(void **state)
+static void assert_command(const struct resp_words *words, const char *expected)
 {
-    struct resp_words words = {.count = 4,
-                               .word = {lk_bytes_of("EVAL"), lk_bytes_of("-- Settle an attempt"),
-                                        lk_bytes_of("0"), lk_bytes_of("")}};
     char *printed = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&printed, &size);
 
-    (void)state;
     assert_non_null(out);
-    labels_print_command(&labels, "A", &words, out);
+    labels_print_command(&labels, "A", words, out);
     assert_int_equal(fclose(out), 0);
-    assert_string_equal(printed, "EVAL resolve.lua 0 \"\"");
+    assert_string_equal(printed, expected);
     free(printed);
+}
+
+static void commands_show_empty_words_and_no_script_text(void **state)
+{
+    const struct resp_words words = {.count = 4,
+                                     .word = {lk_bytes_of("EVAL"),
+                                              lk_bytes_of("-- Settle an attempt"), lk_bytes_of("0"),
+                                              lk_bytes_of("")}};
+
+    (void)state;
+    assert_command(&words, "EVAL resolve.lua 0 \"\"");
+}
+
+static void long_spans_in_commands_lose_their_digits(void **state)
+{
+    const struct resp_words words = {.count = 5,
+                                     .word = {lk_bytes_of("X"), lk_bytes_of("90000"),
+                                              lk_bytes_of("179996"), lk_bytes_of("123456x"),
+                                              lk_bytes_of("1700000000123")}};
+
+    (void)state;
+    assert_command(&words, "X 90000 <ms> 123456x <moment>");
+}
+
+static void scripts_that_begin_alike_are_told_apart(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *expected;
+    } table[] = {
+        {"-- Compare and delete, then wake one waiter", "mutex_release.lua"},
+        {"-- Compare and delete, without a word: what", "redlock_undo.lua"},
+        {"-- The last hold ends, whatever is counted; then wake one", "reentrant_release.lua"},
+        {"-- The last hold ends, whatever is counted; then the next in", "fair_release.lua"},
+        {"-- Take the lock for an owner", "reentrant_acquire.lua"},
+        {"-- Take the lock when it is free and nobody is before us;", "fair_acquire.lua"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        labels_learn_script(&labels, lk_bytes_of(SHA1), lk_bytes_of(table[i].text));
+        assert_prints("A", SHA1, table[i].expected);
+    }
 }
 
 int main(void)
@@ -124,6 +163,8 @@ int main(void)
         cmocka_unit_test_setup(scripts_go_by_their_file, forget),
         cmocka_unit_test_setup(replies_are_told_by_their_kind, forget),
         cmocka_unit_test_setup(commands_show_empty_words_and_no_script_text, forget),
+        cmocka_unit_test_setup(long_spans_in_commands_lose_their_digits, forget),
+        cmocka_unit_test_setup(scripts_that_begin_alike_are_told_apart, forget),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,8 +11,14 @@
 
 enum { WORDS = 4, LOOK_MS = 1 };
 
+/* NULL: it is down. */
+static lk_client *client_of(const struct stage *stage, unsigned server)
+{
+    return server == 0 ? stage->observer : servers_client(stage->servers, server);
+}
+
 /* One command of up to four words, NULL behind the last; NULL when there is no answer. */
-static lk_reply *ask(struct stage *stage, const char *const words[WORDS + 1])
+static lk_reply *ask(lk_client *client, const char *const words[WORDS + 1])
 {
     struct lk_bytes args[WORDS];
     struct lk_command command = {.args = args};
@@ -22,12 +28,11 @@ static lk_reply *ask(struct stage *stage, const char *const words[WORDS + 1])
         args[command.count] = lk_bytes_of(words[command.count]);
         command.count++;
     }
-    if (lk_client_call(stage->observer, &command, 1, STAGE_LIMIT_MS, &reply, NULL) != LK_OK)
-        return NULL;
+    if (lk_client_call(client, &command, 1, STAGE_LIMIT_MS, &reply, NULL) != LK_OK) return NULL;
     return reply;
 }
 
-#define ASK(stage, ...) ask((stage), (const char *const[WORDS + 1]){__VA_ARGS__})
+#define ASK(client, ...) ask((client), (const char *const[WORDS + 1]){__VA_ARGS__})
 
 static void print_label(struct stage *stage, struct lk_bytes value, char *out, size_t size)
 {
@@ -39,17 +44,40 @@ static void print_label(struct stage *stage, struct lk_bytes value, char *out, s
     out[size - 1] = '\0';
 }
 
+/* Who is in a lock's hash, "A#1,B#1": its fields, but a read/write lock's mode. */
+static void print_owners(struct stage *stage, const lk_reply *fields, char *out, size_t size)
+{
+    char label[LABEL_SIZE] = "";
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < lk_reply_count(fields) && used < size; i++) {
+        struct lk_bytes field = lk_reply_bytes(lk_reply_at(fields, i));
+
+        if (field.data && strcmp(field.data, "mode") == 0) continue;
+        print_label(stage, field, label, sizeof label);
+        used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? "," : "", label);
+    }
+}
+
 static bool observe_lock(struct stage *stage, size_t i, struct lab_state *out)
 {
     const char *key = stage->run->locks[i];
-    lk_reply *ttl = ASK(stage, "PTTL", key);
-    lk_reply *string = ASK(stage, "GET", key);
-    lk_reply *fields = ASK(stage, "HKEYS", key);
+    lk_client *client = client_of(stage, stage->run->lock_servers[i]);
+
+    out->lock[i].lease = LAB_DOWN;
+    if (!client) return true;
+    lk_reply *ttl = ASK(client, "PTTL", key);
+    lk_reply *string = ASK(client, "GET", key);
+    lk_reply *fields = ASK(client, "HKEYS", key);
     bool is_string = lk_reply_type_of(string) == LK_REPLY_STRING;
     long long left_ms = lk_reply_integer(ttl, -3);
 
-    print_label(stage, lk_reply_bytes(is_string ? string : lk_reply_at(fields, 0)),
-                out->lock[i].owner, sizeof out->lock[i].owner);
+    if (is_string) {
+        print_label(stage, lk_reply_bytes(string), out->lock[i].owner, sizeof out->lock[i].owner);
+    } else {
+        print_owners(stage, fields, out->lock[i].owner, sizeof out->lock[i].owner);
+    }
     out->lock[i].lease = LAB_FREE;
     if (left_ms == -1) out->lock[i].lease = LAB_FOR_EVER;
     if (left_ms >= 0) out->lock[i].lease = LAB_LEASED;
@@ -74,7 +102,7 @@ static void read_row(const char *row, struct lab_state *out)
 
 static void observe_orders(struct stage *stage, struct lab_state *out)
 {
-    lk_reply *entries = ASK(stage, "XRANGE", STAGE_KEY("ledger"), "-", "+");
+    lk_reply *entries = ASK(stage->observer, "XRANGE", STAGE_KEY("ledger"), "-", "+");
 
     for (size_t i = 0; i < lk_reply_count(entries); i++) {
         const lk_reply *fields = lk_reply_at(lk_reply_at(entries, i), 1);
@@ -89,7 +117,7 @@ static void observe_orders(struct stage *stage, struct lab_state *out)
 
 bool observe(struct stage *stage, struct lab_state *out)
 {
-    lk_reply *stock = ASK(stage, "GET", STAGE_KEY("stock"));
+    lk_reply *stock = ASK(stage->observer, "GET", STAGE_KEY("stock"));
     struct lk_bytes text = lk_reply_bytes(stock);
     bool is_there = stock != NULL;
 
@@ -101,22 +129,65 @@ bool observe(struct stage *stage, struct lab_state *out)
     return is_there;
 }
 
-bool observe_lapse(struct stage *stage, const char *key, struct tap_call *out)
+static bool has_lapsed(lk_client *client, const char *key)
 {
     int64_t deadline_ms = clock_mono_ms() + STAGE_LIMIT_MS;
-    lk_reply *reply = ASK(stage, "PEXPIRE", key, "1");
-    bool was_there = lk_reply_integer(reply, 0) == 1;
     long long left_ms = 0;
 
-    lk_reply_free(reply);
-    if (asprintf(&out->command, "PEXPIRE %s 1", key) < 0) out->command = NULL;
-    out->reply = strdup(was_there ? "1" : "0");
-    while (was_there && left_ms != -2) {
-        if (clock_mono_ms() >= deadline_ms) return false;
-        reply = ASK(stage, "PTTL", key);
+    while (left_ms != -2) {
+        lk_reply *reply = ASK(client, "PTTL", key);
+
         left_ms = lk_reply_integer(reply, 0);
         lk_reply_free(reply);
+        if (clock_mono_ms() >= deadline_ms) return false;
         if (left_ms != -2) clock_pause_ms(LOOK_MS);
     }
+    return true;
+}
+
+/* On one server. False: there was no lease, or it does not end. */
+static bool lapse_on(struct stage *stage, unsigned server, const char *key, struct tap_calls *out)
+{
+    lk_client *client = client_of(stage, server);
+    lk_reply *reply = client ? ASK(client, "PEXPIRE", key, "1") : NULL;
+    bool was_there = lk_reply_integer(reply, 0) == 1;
+    char *command = NULL;
+
+    lk_reply_free(reply);
+    if (!was_there) return false;
+    if (asprintf(&command, "PEXPIRE %s 1", key) < 0) command = NULL;
+    (void)tap_calls_add(
+        out, (struct tap_call){.command = command, .reply = strdup("1"), .server = server});
+    return has_lapsed(client, key);
+}
+
+bool observe_lapse(struct stage *stage, const char *key, struct tap_calls *out)
+{
+    bool is_there = false;
+
+    if (stage->run->server_count == 0) return lapse_on(stage, 0, key, out);
+    for (unsigned server = 1; server <= stage->run->server_count; server++)
+        is_there |= lapse_on(stage, server, key, out);
+    return is_there;
+}
+
+bool observe_lapse_first(struct stage *stage, const char *key, struct tap_calls *out)
+{
+    lk_reply *members = ASK(stage->observer, "ZRANGE", key, "0", "0");
+    struct lk_bytes first = lk_reply_bytes(lk_reply_at(members, 0));
+    char label[LABEL_SIZE];
+    char *command = NULL;
+    bool was_there = first.data != NULL;
+
+    if (was_there) {
+        lk_reply *reply = ASK(stage->observer, "ZADD", key, "1", first.data);
+
+        was_there = lk_reply_integer(reply, -1) == 0;
+        lk_reply_free(reply);
+        print_label(stage, first, label, sizeof label);
+        if (asprintf(&command, "ZADD %s 1 %s", key, label) < 0) command = NULL;
+        (void)tap_calls_add(out, (struct tap_call){.command = command, .reply = strdup("0")});
+    }
+    lk_reply_free(members);
     return was_there;
 }

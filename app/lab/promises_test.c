@@ -107,6 +107,20 @@ static void only_the_owner_and_time_free_a_lock(void **state)
     assert_breaks(LAB_FOREIGN_RELEASE);
 }
 
+static void of_several_owners_each_frees_its_own(void **state)
+{
+    (void)state;
+    own_lock(step_by(0), 0, "A#1", LAB_LEASED);
+    own_lock(step_by(1), 0, "A#1,B#1", LAB_LEASED);
+    assert_breaks(LAB_KEPT);
+    own_lock(step_by(0), 0, "B#1", LAB_LEASED);
+    assert_breaks(LAB_KEPT);
+    own_lock(step_by(0), 0, "B#1,A#2", LAB_LEASED);
+    assert_breaks(LAB_KEPT);
+    own_lock(step_by(0), 0, "", LAB_FREE); /* B's, too */
+    assert_breaks(LAB_FOREIGN_RELEASE);
+}
+
 static void a_lock_of_the_dead_is_stuck_unless_it_has_a_lease(void **state)
 {
     (void)state;
@@ -142,6 +156,33 @@ static void waiting_for_oneself_is_a_deadlock(void **state)
     assert_breaks(LAB_DEADLOCK);
 }
 
+static void try_in_vain(size_t actor, unsigned rounds)
+{
+    for (unsigned i = 0; i < rounds; i++)
+        stage_tried(&stage.actors[actor], false);
+    (void)step_by((int)actor);
+}
+
+static void rounds_that_all_lose_are_a_livelock(void **state)
+{
+    (void)state;
+    try_in_vain(0, 3);
+    assert_breaks(LAB_KEPT); /* alone */
+    try_in_vain(1, 2);
+    assert_breaks(LAB_KEPT);
+    try_in_vain(1, 1);
+    assert_breaks(LAB_LIVELOCK);
+}
+
+static void who_wins_ends_the_livelock(void **state)
+{
+    (void)state;
+    try_in_vain(0, 3);
+    stage_tried(&stage.actors[1], true);
+    try_in_vain(1, 3);
+    assert_breaks(LAB_KEPT);
+}
+
 static void answer(const char *told, guard_status status, outcome which)
 {
     static const struct guard any;
@@ -174,6 +215,80 @@ static void a_refused_order_must_not_be_in_the_books(void **state)
     assert_breaks(LAB_FALSE_ANSWER);
 }
 
+static void come(size_t actor, unsigned step, const char *order)
+{
+    stage.actors[actor].came = step;
+    (void)snprintf(stage.actors[actor].order_id, ORDER_ID_MAX, "%s", order);
+}
+
+static void who_came_first_is_served_first_if_that_is_promised(void **state)
+{
+    (void)state;
+    run.units = 2;
+    come(0, 1, "1001");
+    come(1, 2, "1002");
+    order_for(step_by(1), "1002", "y");
+    assert_breaks(LAB_KEPT);
+    stage.keeps_order = true;
+    stage.actors[0].is_joined = true; /* it has gone */
+    (void)step_by(0);
+    assert_breaks(LAB_KEPT);
+    stage.actors[0].is_joined = false;
+    (void)step_by(0);
+    assert_breaks(LAB_OVERTAKEN);
+}
+
+static void who_is_served_is_not_overtaken(void **state)
+{
+    struct lab_step *step = step_by(0);
+
+    (void)state;
+    run.units = 2;
+    stage.keeps_order = true;
+    come(0, 1, "1001");
+    come(1, 2, "1002");
+    order_for(step, "1001", "x");
+    assert_breaks(LAB_KEPT);
+    order_for(step_by(1), "1002", "y");
+    assert_breaks(LAB_KEPT);
+}
+
+static void one_lock_has_one_holder(void **state)
+{
+    (void)state;
+    run.locks[0] = "lamp";
+    run.locks[1] = "case";
+    stage.actors[0].stage = &stage;
+    stage.actors[1].stage = &stage;
+    promise_note_hold(&stage.actors[0], "lamp");
+    promise_note_hold(&stage.actors[1], "case");
+    promise_note_hold(&stage.actors[1], "hat"); /* which is not shown */
+    (void)step_by(0);
+    assert_breaks(LAB_KEPT);
+    promise_note_hold(&stage.actors[1], "lamp");
+    promise_note_end(&stage.actors[1], "lamp"); /* in the same step */
+    (void)step_by(1);
+    assert_breaks(LAB_TWO_HOLDERS);
+}
+
+static void who_gave_it_back_or_overslept_is_no_holder(void **state)
+{
+    (void)state;
+    run.locks[0] = "lamp";
+    run.locks[1] = "lamp"; /* of another server */
+    stage.actors[0].stage = &stage;
+    stage.actors[1].stage = &stage;
+    promise_note_hold(&stage.actors[0], "lamp");
+    promise_note_end(&stage.actors[0], "lamp");
+    promise_note_hold(&stage.actors[1], "lamp");
+    (void)step_by(1);
+    assert_breaks(LAB_KEPT);
+    promise_note_lapse(&stage, "lamp");
+    promise_note_hold(&stage.actors[0], "lamp");
+    (void)step_by(0);
+    assert_breaks(LAB_KEPT);
+}
+
 static void unknown_promises_nothing(void **state)
 {
     (void)state;
@@ -188,11 +303,18 @@ int main(void)
         cmocka_unit_test_setup(as_many_orders_as_units_are_fine_and_one_more_is_oversold, begin),
         cmocka_unit_test_setup(a_second_order_of_a_buyer_is_found, begin),
         cmocka_unit_test_setup(only_the_owner_and_time_free_a_lock, begin),
+        cmocka_unit_test_setup(of_several_owners_each_frees_its_own, begin),
         cmocka_unit_test_setup(a_lock_of_the_dead_is_stuck_unless_it_has_a_lease, begin),
         cmocka_unit_test_setup(a_circle_of_waits_is_a_deadlock_and_a_queue_is_none, begin),
         cmocka_unit_test_setup(waiting_for_oneself_is_a_deadlock, begin),
+        cmocka_unit_test_setup(rounds_that_all_lose_are_a_livelock, begin),
+        cmocka_unit_test_setup(who_wins_ends_the_livelock, begin),
         cmocka_unit_test_setup(a_created_order_must_be_in_the_books, begin),
         cmocka_unit_test_setup(a_refused_order_must_not_be_in_the_books, begin),
+        cmocka_unit_test_setup(who_came_first_is_served_first_if_that_is_promised, begin),
+        cmocka_unit_test_setup(who_is_served_is_not_overtaken, begin),
+        cmocka_unit_test_setup(one_lock_has_one_holder, begin),
+        cmocka_unit_test_setup(who_gave_it_back_or_overslept_is_no_holder, begin),
         cmocka_unit_test_setup(unknown_promises_nothing, begin),
     };
 

@@ -7,7 +7,7 @@
 
 static const char *lease_name(enum lab_lease lease)
 {
-    static const char *const names[] = {"free", "lease", "for-ever"};
+    static const char *const names[] = {"free", "lease", "for-ever", "down"};
 
     return names[lease];
 }
@@ -25,14 +25,24 @@ static json_t *actors_of(const struct lab_run *run)
     return list;
 }
 
-static json_t *calls_of(const struct lab_step *step)
+/* Only where there are several it is said which one. */
+static json_t *with_server(const struct lab_run *run, json_t *object, unsigned server)
+{
+    if (run->server_count > 0 && server == 0)
+        (void)json_object_set_new(object, "server", json_string("shop"));
+    if (server > 0) (void)json_object_set_new(object, "server", json_sprintf("redis-%u", server));
+    return object;
+}
+
+static json_t *calls_of(const struct lab_run *run, const struct lab_step *step)
 {
     json_t *list = json_array();
 
     for (size_t i = 0; i < step->calls.count; i++) {
-        (void)json_array_append_new(list, json_pack("{s:s?, s:s?}", "command",
-                                                    step->calls.list[i].command, "reply",
-                                                    step->calls.list[i].reply));
+        const struct tap_call *call = &step->calls.list[i];
+        json_t *object = json_pack("{s:s?, s:s?}", "command", call->command, "reply", call->reply);
+
+        (void)json_array_append_new(list, with_server(run, object, call->server));
     }
     return list;
 }
@@ -42,9 +52,11 @@ static json_t *locks_of(const struct lab_run *run, const struct lab_step *step)
     json_t *list = json_array();
 
     for (size_t i = 0; i < run->lock_count; i++) {
-        (void)json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "key", run->locks[i],
-                                                    "owner", step->state.lock[i].owner, "ttl",
-                                                    lease_name(step->state.lock[i].lease)));
+        json_t *object =
+            json_pack("{s:s, s:s, s:s}", "key", run->locks[i], "owner", step->state.lock[i].owner,
+                      "ttl", lease_name(step->state.lock[i].lease));
+
+        (void)json_array_append_new(list, with_server(run, object, run->lock_servers[i]));
     }
     return list;
 }
@@ -56,10 +68,10 @@ static json_t *step_of(const struct lab_run *run, size_t i, enum lab_language la
 
     return json_pack("{s:i, s:s?, s:s, s:o, s:s?, s:o, s:I, s:i, s:s?}", "step", (int)i + 1,
                      "actor", is_time ? NULL : run->actors[step->actor].name, "did",
-                     lab_text_in(step->did, language), "calls", calls_of(step), "told", step->told,
-                     "locks", locks_of(run, step), "stock", (json_int_t)step->state.stock, "orders",
-                     (int)step->state.order_count, "breaks",
-                     step->broken == LAB_KEPT ? NULL : lab_promise_name(step->broken));
+                     lab_text_in(step->did, language), "calls", calls_of(run, step), "told",
+                     step->told, "locks", locks_of(run, step), "stock",
+                     (json_int_t)step->state.stock, "orders", (int)step->state.order_count,
+                     "breaks", step->broken == LAB_KEPT ? NULL : lab_promise_name(step->broken));
 }
 
 static json_t *breaks_of(const struct lab_break *breaks, size_t count)

@@ -17,7 +17,8 @@ static char set_command[] = "SET seckill:{lamp}:lock A#1";
 static char set_reply[] = "OK";
 static char lost_command[] = "GET \"seckill:{lamp}:stock\"";
 
-static struct tap_call calls[] = {{set_command, set_reply}, {lost_command, NULL}};
+static struct tap_call calls[] = {{.command = set_command, .reply = set_reply},
+                                  {.command = lost_command}};
 
 static const struct lab_scenario scenario = {.number = "7b",
                                              .name = "a-name",
@@ -31,6 +32,7 @@ static struct lab_run run;
 static int set_up(void **state)
 {
     (void)state;
+    calls[0].server = 0;
     run = (struct lab_run){.scenario = &scenario,
                            .actor_count = 2,
                            .lock_count = 1,
@@ -88,6 +90,58 @@ static void text_tells_who_did_what_and_what_came_of_it(void **state)
     assert_has(text, "A#1       for ever");
     assert_has(text, "*** oversold: more orders than units\n");
     assert_has(text, "Verdict: oversold at step 2, as expected\nNext: another\n");
+    free(text);
+}
+
+/* The lock of the run is on redis-1; redis-2 is down. */
+static void spread_over_servers(void)
+{
+    run.server_count = 2;
+    run.lock_count = 2;
+    run.locks[1] = run.locks[0];
+    run.lock_servers[0] = 1;
+    run.lock_servers[1] = 2;
+    run.steps[0].state.lock[1].lease = LAB_DOWN;
+    calls[0].server = 1;
+}
+
+static void text_names_the_server_where_there_are_several(void **state)
+{
+    (void)state;
+    spread_over_servers();
+    char *text = text_in(LAB_ENGLISH);
+    assert_has(text, "redis-1> SET :lock A#1 -> OK\n");
+    assert_has(text, "shop> GET \":stock\" -> ...\n");
+    assert_has(text, "\n    | lock: redis-1 A#1 for ever   redis-2 down\n");
+    assert_null(strstr(text, "TTL")); /* it has no column */
+    free(text);
+}
+
+static void json_names_the_server_where_there_are_several(void **state)
+{
+    (void)state;
+    char *text = lab_json(&run, LAB_ENGLISH);
+    assert_non_null(text);
+    assert_null(strstr(text, "\"server\""));
+    free(text);
+    spread_over_servers();
+    text = lab_json(&run, LAB_ENGLISH);
+    assert_non_null(text);
+    assert_has(text, "\"reply\":\"OK\",\"server\":\"redis-1\"}");
+    assert_has(text, "\"reply\":null,\"server\":\"shop\"}");
+    assert_has(text, "\"owner\":\"\",\"ttl\":\"down\",\"server\":\"redis-2\"}");
+    free(text);
+}
+
+static void a_column_is_called_by_what_its_key_is(void **state)
+{
+    run.lock_count = 2;
+    run.locks[0] = "seckill:{lamp}:permits";
+    run.locks[1] = "seckill:{case}:lock";
+    char *text = text_in(LAB_ENGLISH);
+
+    (void)state;
+    assert_has(text, "permits   TTL      case      TTL      stock");
     free(text);
 }
 
@@ -173,6 +227,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(text_tells_who_did_what_and_what_came_of_it, set_up),
+        cmocka_unit_test_setup(text_names_the_server_where_there_are_several, set_up),
+        cmocka_unit_test_setup(json_names_the_server_where_there_are_several, set_up),
+        cmocka_unit_test_setup(a_column_is_called_by_what_its_key_is, set_up),
         cmocka_unit_test_setup(an_actor_writes_in_its_own_column, set_up),
         cmocka_unit_test_setup(text_is_there_in_chinese, set_up),
         cmocka_unit_test_setup(another_verdict_is_called_unexpected, set_up),

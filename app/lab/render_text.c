@@ -1,5 +1,6 @@
 /*
- * A run as text: a column per actor, and behind them what the observer saw after each step. Any thread.
+ * A run as text: a column per actor, and behind them what the observer saw after each step; with several
+ * servers, who has the lock on which of them is in a line below. Any thread.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,14 @@ static void print_short(FILE *out, const char *text)
     (void)fputs(text, out);
 }
 
+/* "redis-1": where there are several servers, each is called by its name. */
+static void print_server(const struct page *page, FILE *out, unsigned server, const char *behind)
+{
+    if (page->run->server_count == 0) return;
+    if (server == 0) (void)fprintf(out, "shop%s", behind);
+    if (server > 0) (void)fprintf(out, "redis-%u%s", server, behind);
+}
+
 /* What an actor's cell holds in this step, already in lines. NULL: no memory. */
 static char *cell_of(const struct page *page, const struct lab_step *step, size_t width)
 {
@@ -59,6 +68,7 @@ static char *cell_of(const struct page *page, const struct lab_step *step, size_
         FILE *line = open_memstream(&raw, &size);
 
         if (!line) break;
+        print_server(page, line, call->server, "> ");
         print_short(line, call->command ? call->command : "?");
         (void)fputs(" -> ", line);
         print_short(line, call->reply ? call->reply : "...");
@@ -79,15 +89,23 @@ static const char *lease_word(const struct page *page, enum lab_lease lease)
         return "-";
     case LAB_LEASED:
         return word(page, LAB_TEXT("lease", "租约"));
+    case LAB_DOWN:
+        return word(page, LAB_TEXT("down", "宕机"));
     case LAB_FOR_EVER:
         break;
     }
     return word(page, LAB_TEXT("for ever", "永久"));
 }
 
+/* How many locks have columns of their own. */
+static size_t lock_columns(const struct lab_run *run)
+{
+    return run->server_count == 0 ? run->lock_count : 0;
+}
+
 static void print_state(const struct page *page, const struct lab_step *step)
 {
-    for (size_t i = 0; i < page->run->lock_count; i++) {
+    for (size_t i = 0; i < lock_columns(page->run); i++) {
         const char *owner = step->state.lock[i].owner;
         const char *lease = lease_word(page, step->state.lock[i].lease);
 
@@ -95,6 +113,23 @@ static void print_state(const struct page *page, const struct lab_step *step)
         columns_print(page->out, lease, strlen(lease), LEASE);
     }
     (void)fprintf(page->out, "%5lld %7zu", step->state.stock, step->state.order_count);
+}
+
+/* "redis-1 A#1 lease   redis-2 -   redis-3 down": a line below the step. */
+static void print_servers(const struct page *page, const struct lab_step *step)
+{
+    const struct lab_run *run = page->run;
+
+    if (run->server_count == 0) return;
+    (void)fprintf(page->out, "%*s| %s: ", STEP, "", word(page, LAB_TEXT("lock", "锁")));
+    for (size_t i = 0; i < run->lock_count; i++) {
+        const char *owner = step->state.lock[i].owner;
+
+        print_server(page, page->out, run->lock_servers[i], " ");
+        (void)fprintf(page->out, "%s%s%s%s", owner, *owner ? " " : "",
+                      lease_word(page, step->state.lock[i].lease),
+                      i + 1 < run->lock_count ? "   " : "\n");
+    }
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------- */
@@ -125,6 +160,7 @@ static void print_row(const struct page *page, size_t number)
         line += len + 1;
     }
     free(cell);
+    print_servers(page, step);
     for (size_t i = 0; i < page->run->break_count; i++) {
         if (page->run->breaks[i].step != number) continue;
         (void)fprintf(page->out, "%*s*** %s: %s\n", STEP, "",
@@ -133,16 +169,38 @@ static void print_row(const struct page *page, size_t number)
     }
 }
 
-static void print_head(const struct page *page)
+static void print_lesson(const struct page *page)
 {
-    const struct lab_run *run = page->run;
-    const struct lab_scenario *scenario = run->scenario;
-    char name[LABEL_SIZE + 40];
+    const struct lab_scenario *scenario = page->run->scenario;
 
     (void)fprintf(page->out, "%s  %s  %s\n\n", scenario->number, scenario->name,
                   word(page, scenario->title));
     columns_wrap(page->out, word(page, scenario->lesson), "  ", PAGE - 4);
-    (void)fprintf(page->out, "\n  %s\n\n",
+    (void)fputc('\n', page->out);
+}
+
+/* What a lock's column is called. */
+static const char *heading(const struct page *page, const char *key)
+{
+    static const struct {
+        const char *part;
+        struct lab_text text;
+    } headings[] = {{"{case}", {"case", "灯罩锁"}},
+                    {":permits", {"permits", "许可"}},
+                    {":latch", {"latch", "门闩"}}};
+
+    for (size_t i = 0; i < sizeof headings / sizeof headings[0]; i++) {
+        if (strstr(key, headings[i].part)) return word(page, headings[i].text);
+    }
+    return word(page, LAB_TEXT("lock", "锁"));
+}
+
+static void print_head(const struct page *page)
+{
+    const struct lab_run *run = page->run;
+    char name[LABEL_SIZE + 40];
+
+    (void)fprintf(page->out, "  %s\n\n",
                   word(page, LAB_TEXT(":stock stands for seckill:{lamp}:stock, and so on",
                                       ":stock 即 seckill:{lamp}:stock，其余类推")));
     (void)fprintf(page->out, "%*s", STEP, "");
@@ -154,9 +212,8 @@ static void print_head(const struct page *page)
                        run->actors[i].way[0] ? run->actors[i].way : "lockkit", kind);
         columns_print(page->out, name, strlen(name), page->column + GAP);
     }
-    for (size_t i = 0; i < run->lock_count; i++) {
-        const char *owner =
-            i == 0 ? word(page, LAB_TEXT("lock", "锁")) : word(page, LAB_TEXT("case", "灯罩锁"));
+    for (size_t i = 0; i < lock_columns(run); i++) {
+        const char *owner = heading(page, run->locks[i]);
         const char *lease = word(page, LAB_TEXT("TTL", "TTL"));
 
         columns_print(page->out, owner, strlen(owner), OWNER);
@@ -201,14 +258,27 @@ static void print_verdict(const struct page *page)
                       run->scenario->leads_to);
 }
 
+static void print_steps(struct page *page)
+{
+    const struct lab_run *run = page->run;
+    size_t state = lock_columns(run) * (OWNER + LEASE) + COUNTS;
+
+    if (run->actor_count > 0) page->column = (PAGE - STEP - state) / run->actor_count - GAP;
+    print_head(page);
+    for (size_t i = 1; i <= run->step_count; i++)
+        print_row(page, i);
+}
+
+void lab_print_steps(const struct lab_run *run, enum lab_language language, FILE *out)
+{
+    print_steps(&(struct page){.run = run, .language = language, .out = out});
+}
+
 void lab_print(const struct lab_run *run, enum lab_language language, FILE *out)
 {
     struct page page = {.run = run, .language = language, .out = out};
-    size_t state = run->lock_count * (OWNER + LEASE) + COUNTS;
 
-    if (run->actor_count > 0) page.column = (PAGE - STEP - state) / run->actor_count - GAP;
-    print_head(&page);
-    for (size_t i = 1; i <= run->step_count; i++)
-        print_row(&page, i);
+    print_lesson(&page);
+    print_steps(&page);
     print_verdict(&page);
 }

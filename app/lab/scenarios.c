@@ -6,8 +6,9 @@
 #include <string.h>
 
 static const struct lab_scenario *const themes[] = {
-    scenarios_first_locks, scenarios_release, scenarios_pauses,
-    scenarios_deadlocks,   scenarios_buyers,  scenarios_incident,
+    scenarios_first_locks, scenarios_release, scenarios_pauses,  scenarios_reentrant,
+    scenarios_servers,     scenarios_waiting, scenarios_readers, scenarios_deadlocks,
+    scenarios_counting,    scenarios_waking,  scenarios_buyers,  scenarios_incident,
 };
 
 const struct lab_scenario *lab_scenario_at(size_t index)

@@ -3,7 +3,6 @@
  */
 #include "lab/scenarios.h"
 #include "lab/stage.h"
-#include "lab/ways.h"
 
 /* ---- 24: two clicks --------------------------------------------------------------------------------- */
 
@@ -65,7 +64,7 @@ static void play_lost_reply(struct stage *stage)
 
 static void play_late_unmarked(struct stage *stage)
 {
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &way_unmarked});
+    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &scenario_guard_unmarked});
 
     stage_sell(stage, 1);
     stage_until(stage, a, "EVALSHA purchase.lua",

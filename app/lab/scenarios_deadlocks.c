@@ -164,7 +164,7 @@ static void play_multi_lock(struct stage *stage)
     stage_finish(stage, c, LAB_TEXT("takes both, gives both back", "两把都拿到，再释放"));
 }
 
-const struct lab_scenario scenarios_deadlocks[] = {
+const struct lab_scenario scenarios_reentrant[] = {
     {.number = "13a",
      .name = "self-deadlock",
      .title = {"The plain lock deadlocks on itself", "普通锁会把自己锁死"},
@@ -185,8 +185,12 @@ const struct lab_scenario scenarios_deadlocks[] = {
           "often as it was taken; not before.",
           "可重入锁用只有一个字段的哈希记住持有者和重入次数。持有者再次加锁不用等；加了几次"
           "就要释放几次，在那之前锁不会空闲。"},
-     .leads_to = "opposite-order",
+     .leads_to = "failover",
      .play = play_reentrant},
+    {.name = NULL},
+};
+
+const struct lab_scenario scenarios_deadlocks[] = {
     {.number = "21a",
      .name = "opposite-order",
      .title = {"Two locks in opposite order", "两把锁，顺序相反"},
@@ -205,7 +209,7 @@ const struct lab_scenario scenarios_deadlocks[] = {
                 "come about: all or nothing.",
                 "联锁按名字的顺序加锁，不管给出的顺序如何；要等待之前先把手里的还回去。于是不可能"
                 "形成环：要么全有，要么全无。"},
-     .leads_to = "two-clicks",
+     .leads_to = "semaphore",
      .play = play_multi_lock},
     {.name = NULL},
 };

@@ -3,7 +3,6 @@
  */
 #include "lab/scenarios.h"
 #include "lab/stage.h"
-#include "lab/ways.h"
 
 static void play_lost_update(struct stage *stage)
 {
@@ -20,10 +19,10 @@ static void play_lost_update(struct stage *stage)
 
 static void play_thread_lock(struct stage *stage)
 {
-    int a = stage_add(stage,
-                      &(struct stage_cast){.name = "A", .guard = &way_thread, .is_process = true});
-    int b = stage_add(stage,
-                      &(struct stage_cast){.name = "B", .guard = &way_thread, .is_process = true});
+    int a = stage_add(
+        stage, &(struct stage_cast){.name = "A", .guard = &guard_thread, .is_process = true});
+    int b = stage_add(
+        stage, &(struct stage_cast){.name = "B", .guard = &guard_thread, .is_process = true});
 
     stage_sell(stage, 1);
     stage_until(stage, a, "XADD",
@@ -39,9 +38,9 @@ static void play_thread_lock(struct stage *stage)
 static void play_setnx_crash(struct stage *stage)
 {
     int a = stage_add(stage,
-                      &(struct stage_cast){.name = "A", .guard = &way_setnx, .is_process = true});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &way_setnx});
-    int c = stage_add(stage, &(struct stage_cast){.name = "C", .guard = &way_setnx});
+                      &(struct stage_cast){.name = "A", .guard = &guard_setnx, .is_process = true});
+    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_setnx});
+    int c = stage_add(stage, &(struct stage_cast){.name = "C", .guard = &guard_setnx});
 
     stage_sell(stage, 1);
     stage_until(stage, a, "HMGET",
@@ -58,8 +57,8 @@ static void play_setnx_crash(struct stage *stage)
 static void play_setnx_expire(struct stage *stage)
 {
     int a = stage_add(
-        stage, &(struct stage_cast){.name = "A", .guard = &way_setnx_expire, .is_process = true});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &way_setnx_expire});
+        stage, &(struct stage_cast){.name = "A", .guard = &guard_setnx_expire, .is_process = true});
+    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_setnx_expire});
 
     stage_sell(stage, 1);
     stage_until(

@@ -3,13 +3,12 @@
  */
 #include "lab/scenarios.h"
 #include "lab/stage.h"
-#include "lab/ways.h"
 
 static void play_moutai(struct stage *stage)
 {
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &way_set_del});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &way_set_del});
-    int c = stage_add(stage, &(struct stage_cast){.name = "C", .guard = &way_set_del});
+    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &guard_set_del});
+    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_set_del});
+    int c = stage_add(stage, &(struct stage_cast){.name = "C", .guard = &guard_set_del});
 
     stage_sell(stage, 2);
     stage_until(stage, a, "XADD",

@@ -3,7 +3,6 @@
  */
 #include "lab/scenarios.h"
 #include "lab/stage.h"
-#include "lab/ways.h"
 
 static void lapse(struct stage *stage)
 {
@@ -32,10 +31,11 @@ static void play_stale_write(struct stage *stage)
 
 static void play_watchdog(struct stage *stage)
 {
-    int a = stage_add(stage, &(struct stage_cast){
-                                 .name = "A", .guard = &way_watchdog_unchecked, .lease_ms = 2100});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &way_mutex_try});
-    int c = stage_add(stage, &(struct stage_cast){.name = "C", .guard = &way_mutex_try});
+    int a = stage_add(
+        stage,
+        &(struct stage_cast){.name = "A", .guard = &guard_watchdog_unchecked, .lease_ms = 2100});
+    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_mutex_unchecked});
+    int c = stage_add(stage, &(struct stage_cast){.name = "C", .guard = &guard_mutex_unchecked});
 
     stage_sell(stage, 1);
     stage_until(stage, a, "XADD",
@@ -52,10 +52,11 @@ static void play_watchdog(struct stage *stage)
 
 static void play_paused_process(struct stage *stage)
 {
-    int a = stage_add(
-        stage,
-        &(struct stage_cast){.name = "A", .guard = &way_watchdog_unchecked, .is_process = true});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &way_mutex_try});
+    int a = stage_add(stage, &(struct stage_cast){.name = "A",
+                                                  .guard = &guard_watchdog_unchecked,
+                                                  .is_process = true,
+                                                  .stands_still = true});
+    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_mutex_unchecked});
 
     stage_sell(stage, 1);
     stage_pause(
@@ -92,8 +93,8 @@ static void play_checked_write(struct stage *stage)
 
 static void play_fencing_token(struct stage *stage)
 {
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &way_fencing});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &way_fencing});
+    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &guard_fenced});
+    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_fenced});
 
     stage_sell(stage, 2);
     stage_until(stage, a, "EVALSHA fence-check",

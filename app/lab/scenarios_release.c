@@ -3,7 +3,6 @@
  */
 #include "lab/scenarios.h"
 #include "lab/stage.h"
-#include "lab/ways.h"
 
 /*
  * A sells one of two lamps, and comes late to free its lock: `release` is how that begins. B has
@@ -34,14 +33,14 @@ static void play_late_delete(struct stage *stage, const struct guard *way, struc
 
 static void play_overslept_delete(struct stage *stage)
 {
-    play_late_delete(stage, &way_set_del,
+    play_late_delete(stage, &guard_set_del,
                      LAB_TEXT("takes the lock, sells a lamp; is about to delete the lock",
                               "加锁，卖出一盏灯；正要删除锁"));
 }
 
 static void play_get_del(struct stage *stage)
 {
-    play_late_delete(stage, &way_get_del,
+    play_late_delete(stage, &guard_get_del,
                      LAB_TEXT("takes the lock, sells a lamp, sees by GET that the lock is its own; "
                               "is about to delete it",
                               "加锁，卖出一盏灯，用 GET 确认锁是自己的；正要删除"));
@@ -51,7 +50,7 @@ static void play_atomic_release(struct stage *stage)
 {
     int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &guard_mutex_unchecked});
     int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_mutex_unchecked});
-    int c = stage_add(stage, &(struct stage_cast){.name = "C", .guard = &way_mutex_try});
+    int c = stage_add(stage, &(struct stage_cast){.name = "C", .guard = &guard_mutex_unchecked});
 
     stage_sell(stage, 2);
     stage_until(stage, a, "EVALSHA mutex_release",

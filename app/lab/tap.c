@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -20,26 +20,21 @@
 
 enum { LOOK_MS = 50 /* at the flag of an interrupt */ };
 
-static volatile sig_atomic_t interrupted;
+static atomic_bool interrupted; /* lock-free: a signal handler may set it */
 
 void tap_interrupt(void)
 {
-    interrupted = 1;
+    atomic_store(&interrupted, true);
 }
 
 bool tap_is_interrupted(void)
 {
-    return interrupted != 0;
+    return atomic_load(&interrupted);
 }
 
-void tap_calls_free(struct tap_calls *calls)
+void tap_forget_interrupt(void)
 {
-    for (size_t i = 0; i < calls->count; i++) {
-        free(calls->list[i].command);
-        free(calls->list[i].reply);
-    }
-    free(calls->list);
-    *calls = (struct tap_calls){0};
+    atomic_store(&interrupted, false);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -50,6 +45,21 @@ struct watched {
     bool is_server;
 };
 
+static nfds_t list_link(const struct link *link, int at, nfds_t count, struct pollfd *fds,
+                        struct watched *watched)
+{
+    watched[count] = (struct watched){.wire = -1, .link = at, .is_server = true};
+    fds[count++] = (struct pollfd){.fd = link->server, .events = POLLIN};
+    if (link->client < 0) return count;
+    watched[count] = (struct watched){.wire = -1, .link = at};
+    fds[count++] = (struct pollfd){.fd = link->client, .events = POLLIN};
+    return count;
+}
+
+/*
+ * Links to the first server come last. When one of them can be read, so can whatever its actor has sent to
+ * the other servers before, whose answers it need not have awaited: that passes before it.
+ */
 static nfds_t list_fds(const struct tap *tap, struct pollfd *fds, struct watched *watched)
 {
     nfds_t count = 1;
@@ -60,15 +70,13 @@ static nfds_t list_fds(const struct tap *tap, struct pollfd *fds, struct watched
         watched[count] = (struct watched){.wire = (int)i, .link = -1};
         fds[count++] = (struct pollfd){.fd = tap->wires[i].listener, .events = POLLIN};
     }
-    for (int i = 0; i < TAP_LINKS_MAX; i++) {
-        const struct link *link = &tap->links[i];
+    for (int is_first = 0; is_first <= 1; is_first++) {
+        for (int i = 0; i < TAP_LINKS_MAX; i++) {
+            const struct link *link = &tap->links[i];
 
-        if (link->server < 0) continue;
-        watched[count] = (struct watched){.wire = -1, .link = i, .is_server = true};
-        fds[count++] = (struct pollfd){.fd = link->server, .events = POLLIN};
-        if (link->client < 0) continue;
-        watched[count] = (struct watched){.wire = -1, .link = i};
-        fds[count++] = (struct pollfd){.fd = link->client, .events = POLLIN};
+            if (link->server >= 0 && (tap->wires[link->wire].server == 0) == is_first)
+                count = list_link(link, i, count, fds, watched);
+        }
     }
     return count;
 }
@@ -106,14 +114,14 @@ static void *tap_main(void *arg)
     return NULL;
 }
 
-static void wake(struct tap *tap)
+void tap_nudge(struct tap *tap)
 {
     const uint64_t one = 1;
 
     (void)!write(tap->wake, &one, sizeof one); /* it can only be full, and so awake */
 }
 
-/* ---- open, close, wires ------------------------------------------------------------------------ */
+/* ---- open, close ------------------------------------------------------------------------ */
 
 struct tap *tap_open(const char *dir, const char *server, struct labels *labels,
                      struct refusal *why)
@@ -123,7 +131,7 @@ struct tap *tap_open(const char *dir, const char *server, struct labels *labels,
 
     if (!tap) goto fail;
     (void)snprintf(tap->dir, sizeof tap->dir, "%s", dir);
-    (void)snprintf(tap->server, sizeof tap->server, "%s", server);
+    (void)snprintf(tap->servers[0], sizeof tap->servers[0], "%s", server);
     tap->labels = labels;
     for (size_t i = 0; i < TAP_LINKS_MAX; i++)
         tap->links[i] = (struct link){.client = -1, .server = -1};
@@ -144,26 +152,18 @@ fail:
     return NULL;
 }
 
-static void wire_close(struct tap *tap, int wire)
-{
-    if (tap->wires[wire].listener >= 0) (void)close(tap->wires[wire].listener);
-    tap->wires[wire].listener = -1;
-    for (size_t i = 0; i < TAP_LINKS_MAX; i++) {
-        if (tap->links[i].server >= 0 && tap->links[i].wire == wire) link_close(&tap->links[i]);
-    }
-}
-
 void tap_forget(struct tap *tap)
 {
     (void)pthread_mutex_lock(&tap->mutex);
     for (size_t i = 0; i < tap->wire_count; i++) {
-        wire_close(tap, (int)i);
+        tap_wire_close(tap, (int)i);
         free(tap->wires[i].renewal);
+        free(tap->wires[i].message);
     }
     tap->wire_count = 0;
     tap_calls_free(&tap->calls);
     (void)pthread_mutex_unlock(&tap->mutex);
-    wake(tap);
+    tap_nudge(tap);
 }
 
 void tap_close(struct tap *tap)
@@ -172,7 +172,7 @@ void tap_close(struct tap *tap)
     (void)pthread_mutex_lock(&tap->mutex);
     tap->is_closing = true;
     (void)pthread_mutex_unlock(&tap->mutex);
-    wake(tap);
+    tap_nudge(tap);
     (void)pthread_join(tap->thread, NULL);
     tap_forget(tap);
     (void)close(tap->wake);
@@ -181,33 +181,29 @@ void tap_close(struct tap *tap)
     free(tap);
 }
 
-int tap_add_wire(struct tap *tap, const char *name, struct refusal *why)
-{
-    char path[PATH_MAX];
-    int wire = -1;
-
-    (void)pthread_mutex_lock(&tap->mutex);
-    if (tap->wire_count < TAP_WIRES_MAX &&
-        snprintf(path, sizeof path, "%s/%s.sock", tap->dir, name) < (int)sizeof path) {
-        struct wire *added = &tap->wires[tap->wire_count];
-
-        *added = (struct wire){.name = name, .listener = link_socket(path, true)};
-        (void)stpcpy(stpcpy(added->url, "unix://"), path);
-        if (added->listener >= 0) wire = (int)tap->wire_count++;
-    }
-    (void)pthread_mutex_unlock(&tap->mutex);
-    wake(tap);
-    if (wire < 0)
-        (void)refusal_say(why, "no socket for actor %s: %s", name, strerrordesc_np(errno));
-    return wire;
-}
-
-const char *tap_url(const struct tap *tap, int wire)
-{
-    return tap->wires[wire].url;
-}
-
 /* ---- letting go, and waiting --------------------------------------------------------------------- */
+
+static void let_link(struct tap *tap, struct link *link, enum tap_fate fate)
+{
+    link->is_held = false;
+    link->passes_next = true;
+    link->is_deaf = fate == TAP_LOSE_REPLY;
+    link->is_stuck = fate == TAP_LOSE_REQUEST;
+    if (link->is_stuck) { /* the server does not know that the client has gone */
+        link_show_stuck(tap, link);
+        (void)close(link->client);
+        link->client = -1;
+    } else {
+        link_look_up(tap, link);
+    }
+}
+
+/* What it is stopped at next. */
+static void set_point(struct wire *wire, enum wire_wait wait, const char *point)
+{
+    wire->wait = wait;
+    (void)snprintf(wire->point, TAP_POINT_SIZE, "%s", point ? point : "");
+}
 
 static struct link *held_link(struct tap *tap, int wire)
 {
@@ -219,28 +215,41 @@ static struct link *held_link(struct tap *tap, int wire)
     return NULL;
 }
 
-void tap_let(struct tap *tap, int wire, const char *point, enum tap_fate fate)
+static void let(struct tap *tap, int wire, enum wire_wait wait, const char *point,
+                enum tap_fate fate)
 {
-    struct link *link = NULL;
-
     (void)pthread_mutex_lock(&tap->mutex);
-    link = held_link(tap, wire);
-    (void)snprintf(tap->wires[wire].point, TAP_POINT_SIZE, "%s", point ? point : "");
-    if (link) {
-        link->is_held = false;
-        link->passes_next = true;
-        link->is_deaf = fate == TAP_LOSE_REPLY;
-        link->is_stuck = fate == TAP_LOSE_REQUEST;
-        if (link->is_stuck) { /* the server does not know that the client has gone */
-            link_show_stuck(tap, link);
-            (void)close(link->client);
-            link->client = -1;
-        } else {
-            link_look_up(tap, link);
-        }
+    set_point(&tap->wires[wire], wait, point);
+    for (size_t i = 0; i < TAP_LINKS_MAX; i++) {
+        struct link *link = &tap->links[i];
+
+        if (link->server >= 0 && tap_is_part(tap, link->wire, wire) && link->is_held)
+            let_link(tap, link, fate);
     }
     (void)pthread_mutex_unlock(&tap->mutex);
-    wake(tap);
+    tap_nudge(tap);
+}
+
+void tap_let(struct tap *tap, int wire, const char *point, enum tap_fate fate)
+{
+    let(tap, wire, WIRE_GOES_ON, point, fate);
+}
+
+void tap_let_wait(struct tap *tap, int wire)
+{
+    let(tap, wire, WIRE_IS_TO_WAIT, NULL, TAP_PASS);
+}
+
+void tap_wake(struct tap *tap, int wire, const char *point)
+{
+    (void)pthread_mutex_lock(&tap->mutex);
+    struct link *link = held_link(tap, wire);
+    set_point(&tap->wires[wire], WIRE_GOES_ON, point);
+    if (link) {
+        link->is_held = false;
+        link_look_up(tap, link);
+    }
+    (void)pthread_mutex_unlock(&tap->mutex);
 }
 
 void tap_tell(struct tap *tap, int wire, enum tap_state state)
@@ -257,10 +266,30 @@ static bool wait_locked(struct tap *tap, int64_t deadline_ms)
     struct timespec until;
     int64_t until_ms = clock_mono_ms() + LOOK_MS;
 
-    if (interrupted || clock_mono_ms() >= deadline_ms) return false;
+    if (tap_is_interrupted() || clock_mono_ms() >= deadline_ms) return false;
     until = (struct timespec){.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
     (void)pthread_cond_timedwait(&tap->changed, &tap->mutex, &until);
     return true;
+}
+
+/* Where an actor is. It runs until what it has asked is answered, also when it does not wait for that. */
+static enum tap_state state_of(const struct tap *tap, int wire)
+{
+    enum tap_state told = tap->wires[wire].told;
+    bool is_held = false;
+
+    for (size_t i = 0; i < TAP_LINKS_MAX; i++) {
+        const struct link *link = &tap->links[i];
+
+        if (link->server < 0 || !tap_is_part(tap, link->wire, wire) || link->is_stuck) continue;
+        if (link_is_asking(link)) return TAP_RUNS;
+        /* It has hung up, and what it sent at last is still to be read. */
+        if (told == TAP_HAS_ENDED && link->client >= 0) return TAP_RUNS;
+        is_held |= link->is_held;
+    }
+    if (told != TAP_RUNS) return told;
+    if (tap->wires[wire].wait == WIRE_WAITS) return TAP_WAITS;
+    return is_held ? TAP_IS_STOPPED : TAP_RUNS;
 }
 
 enum tap_state tap_wait(struct tap *tap, int wire, int64_t limit_ms)
@@ -270,8 +299,7 @@ enum tap_state tap_wait(struct tap *tap, int wire, int64_t limit_ms)
 
     (void)pthread_mutex_lock(&tap->mutex);
     do {
-        state = held_link(tap, wire) ? TAP_IS_STOPPED : TAP_RUNS;
-        if (tap->wires[wire].told != TAP_RUNS) state = tap->wires[wire].told;
+        state = state_of(tap, wire);
     } while (state == TAP_RUNS && wait_locked(tap, deadline_ms));
     (void)pthread_mutex_unlock(&tap->mutex);
     return state;
@@ -289,9 +317,35 @@ bool tap_wait_renewals(struct tap *tap, int wire, unsigned count, int64_t limit_
         is_there = tap->wires[wire].renewals >= goal;
     } while (!is_there && wait_locked(tap, deadline_ms));
     if (is_there && asprintf(&reply, "1 (%u times)", count) >= 0) {
-        (void)tap_add_call(tap, tap->wires[wire].renewal, reply);
+        (void)tap_add_call(tap,
+                           (struct tap_call){.command = tap->wires[wire].renewal, .reply = reply});
         tap->wires[wire].renewal = NULL;
     }
+    (void)pthread_mutex_unlock(&tap->mutex);
+    return is_there;
+}
+
+bool tap_has_asked(struct tap *tap, int wire)
+{
+    (void)pthread_mutex_lock(&tap->mutex);
+    bool has_asked = tap->wires[wire].has_asked;
+    (void)pthread_mutex_unlock(&tap->mutex);
+    return has_asked;
+}
+
+bool tap_wait_message(struct tap *tap, int wire, int64_t limit_ms)
+{
+    int64_t deadline_ms = clock_mono_ms() + limit_ms;
+    bool is_there = false;
+
+    (void)pthread_mutex_lock(&tap->mutex);
+    do {
+        is_there = tap->wires[wire].message != NULL;
+    } while (!is_there && wait_locked(tap, deadline_ms));
+    if (is_there)
+        (void)tap_add_call(tap, (struct tap_call){.command = tap->wires[wire].message,
+                                                  .reply = strdup("(heard)")});
+    tap->wires[wire].message = NULL;
     (void)pthread_mutex_unlock(&tap->mutex);
     return is_there;
 }
@@ -317,27 +371,6 @@ bool tap_deliver(struct tap *tap, int wire, int64_t limit_ms)
     }
     (void)pthread_mutex_unlock(&tap->mutex);
     return is_answered;
-}
-
-void tap_cut(struct tap *tap, int wire)
-{
-    (void)pthread_mutex_lock(&tap->mutex);
-    wire_close(tap, wire);
-    (void)pthread_mutex_unlock(&tap->mutex);
-    wake(tap);
-}
-
-struct tap_calls tap_take_calls(struct tap *tap)
-{
-    (void)pthread_mutex_lock(&tap->mutex);
-    struct tap_calls calls = tap->calls;
-    tap->calls = (struct tap_calls){0};
-    for (size_t i = 0; i < TAP_LINKS_MAX; i++) { /* a later reply must not find another's place */
-        for (size_t k = 0; k < tap->links[i].pending_count; k++)
-            tap->links[i].pending[k].call = CALL_NOT_SHOWN;
-    }
-    (void)pthread_mutex_unlock(&tap->mutex);
-    return calls;
 }
 
 void tap_print(struct tap *tap, const char *actor, struct lk_bytes text, FILE *out)

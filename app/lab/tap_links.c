@@ -6,6 +6,7 @@
  * a piece whole to one recv().
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -84,6 +85,21 @@ fail:
     return -1;
 }
 
+int link_port(int *out_port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd >= 0 && bind(fd, (const struct sockaddr *)&address, len) == 0 &&
+        listen(fd, TAP_LINKS_MAX) == 0 && getsockname(fd, (struct sockaddr *)&address, &len) == 0) {
+        *out_port = ntohs(address.sin_port);
+        return fd;
+    }
+    if (fd >= 0) (void)close(fd);
+    return -1;
+}
+
 /* ---- links ----------------------------------------------------------------------------------- */
 
 void link_close(struct link *link)
@@ -97,20 +113,31 @@ void link_close(struct link *link)
     *link = (struct link){.client = -1, .server = -1};
 }
 
-void link_accept(struct tap *tap, int wire)
+void link_accept(struct tap *tap, int at)
 {
-    int client = accept4(tap->wires[wire].listener, NULL, NULL, SOCK_CLOEXEC);
+    const struct wire *wire = &tap->wires[at];
+    int client = accept4(wire->listener, NULL, NULL, SOCK_CLOEXEC);
+    int server = -1;
     size_t i = 0;
 
     if (client < 0) return;
     while (i < TAP_LINKS_MAX && tap->links[i].server >= 0)
         i++;
-    int server = i < TAP_LINKS_MAX ? link_socket(tap->server, false) : -1;
+    if (i < TAP_LINKS_MAX && !wire->is_cut) server = link_socket(tap->servers[wire->server], false);
     if (server < 0) {
         (void)close(client);
         return;
     }
-    tap->links[i] = (struct link){.client = client, .server = server, .wire = wire};
+    tap->links[i] =
+        (struct link){.client = client, .server = server, .wire = at, .is_silent = wire->is_relay};
+}
+
+bool link_is_asking(const struct link *link)
+{
+    for (size_t i = 0; i < link->pending_count; i++) {
+        if (link->pending[i].call != CALL_NOT_SHOWN) return true;
+    }
+    return false;
 }
 
 /* ---- commands on their way up ------------------------------------------------------------------ */
@@ -155,10 +182,23 @@ static void judge_link(struct link *link, const struct resp_words *words, const 
         link->is_watchdog = true;
 }
 
+/* Whether that is where the actor is to stop: "SET" is to the first server, "redis-2> SET" is not. */
+static bool is_at_point(const struct tap *tap, const struct link *link, const char *text)
+{
+    const char *point = tap->wires[tap->wires[link->wire].lead].point;
+    unsigned server = tap->wires[link->wire].server;
+    char prefix[TAP_POINT_SIZE] = "";
+
+    if (strcmp(point, TAP_ANY) == 0) return true;
+    if (server > 0) (void)snprintf(prefix, sizeof prefix, "redis-%u> ", server);
+    if (point[0] == '\0' || strncmp(point, prefix, strlen(prefix)) != 0) return false;
+    point += strlen(prefix);
+    return strncmp(text, point, strlen(point)) == 0;
+}
+
 /* Look at all of `up`: is it whole, and is it what the actor is to stop at? */
 static bool survey(struct tap *tap, struct link *link, bool *out_is_point)
 {
-    const char *point = tap->wires[link->wire].point;
     size_t used = 0;
 
     *out_is_point = false;
@@ -172,28 +212,11 @@ static bool survey(struct tap *tap, struct link *link, bool *out_is_point)
         resp_read_words(link->up.data + used, (size_t)len, &words);
         char *text = print_command(tap, link, &words);
         judge_link(link, &words, text);
-        if (text && point[0] && !is_greeting(&words) && strncmp(text, point, strlen(point)) == 0)
-            *out_is_point = true;
+        if (text && !is_greeting(&words) && is_at_point(tap, link, text)) *out_is_point = true;
         free(text);
         used += (size_t)len;
     }
     return true;
-}
-
-/* Takes both strings; its index. */
-int tap_add_call(struct tap *tap, char *command, char *reply)
-{
-    struct tap_calls *calls = &tap->calls;
-    struct tap_call *list = realloc(calls->list, (calls->count + 1) * sizeof *list);
-
-    if (!list) {
-        free(command);
-        free(reply);
-        return CALL_NOT_SHOWN;
-    }
-    calls->list = list;
-    list[calls->count] = (struct tap_call){.command = command, .reply = reply};
-    return (int)calls->count++;
 }
 
 /* The command goes up: remember what its reply belongs to. */
@@ -217,7 +240,9 @@ static void note_command(struct tap *tap, struct link *link, const struct resp_w
         free(tap->wires[link->wire].renewal);
         tap->wires[link->wire].renewal = print_command(tap, link, words);
     } else if (!is_greeting(words)) {
-        pending->call = tap_add_call(tap, print_command(tap, link, words), NULL);
+        pending->call =
+            tap_add_call(tap, (struct tap_call){.command = print_command(tap, link, words),
+                                                .server = tap->wires[link->wire].server});
     }
 }
 
@@ -230,7 +255,9 @@ void link_show_stuck(struct tap *tap, const struct link *link)
 
         if (len <= 0) return;
         resp_read_words(link->up.data + used, (size_t)len, &words);
-        (void)tap_add_call(tap, print_command(tap, link, &words), strdup("(stuck on its way)"));
+        (void)tap_add_call(tap, (struct tap_call){.command = print_command(tap, link, &words),
+                                                  .reply = strdup("(stuck on its way)"),
+                                                  .server = tap->wires[link->wire].server});
         used += (size_t)len;
     }
 }
@@ -255,12 +282,14 @@ static void pass_up(struct tap *tap, struct link *link)
 
 void link_look_up(struct tap *tap, struct link *link)
 {
+    struct wire *wire = &tap->wires[link->wire];
     bool is_point = false;
 
     if (link->up.len == 0 || link->is_held || link->is_stuck) return;
     if (!link->is_silent && !survey(tap, link, &is_point)) return; /* not whole yet */
     if (is_point && !link->passes_next && !link->is_watchdog) {
         link->is_held = true;
+        if (wire->wait == WIRE_WAITS && !wire->message) wire->has_asked = true;
         (void)pthread_cond_broadcast(&tap->changed);
         return;
     }
@@ -297,6 +326,10 @@ static void note_reply(struct tap *tap, struct link *link, struct lk_bytes reply
     if (link->is_watchdog && (reply.data[0] == '+' || memcmp(reply.data, ":1", 2) == 0))
         wire->renewals++;
     if (pending.call == CALL_NOT_SHOWN || (size_t)pending.call >= tap->calls.count) return;
+    if (wire->wait == WIRE_IS_TO_WAIT && wire->channels > 0) {
+        wire->wait = WIRE_WAITS;
+        (void)snprintf(wire->point, sizeof wire->point, "%s", TAP_ANY);
+    }
     FILE *out = open_memstream(&text, &size);
     if (!out) return;
     labels_print_reply(tap->labels, wire->name, verb, reply, out);
@@ -304,11 +337,64 @@ static void note_reply(struct tap *tap, struct link *link, struct lk_bytes reply
     if (fclose(out) == 0) tap->calls.list[pending.call].reply = text;
 }
 
+/* "SUBSCRIBE channel", "MESSAGE channel text" */
+static char *print_push(struct tap *tap, const char *name, const char *verb,
+                        const struct resp_words *words, size_t count)
+{
+    struct resp_words call = *words;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out) return NULL;
+    call.word[0] = lk_bytes_of(verb);
+    if (call.count > count) call.count = count;
+    labels_print_command(tap->labels, name, &call, out);
+    return fclose(out) == 0 ? text : NULL;
+}
+
+/* What the server says on a connection of subscriptions. */
+static void note_push(struct tap *tap, struct wire *wire, struct lk_bytes push)
+{
+    struct resp_words words;
+
+    resp_read_words(push.data, push.len, &words);
+    if (is_verb(&words, 0, "subscribe")) {
+        wire->channels++;
+        if (wire->wait == WIRE_IS_TO_WAIT)
+            (void)tap_add_call(tap, (struct tap_call){.command = print_push(tap, wire->name,
+                                                                            "SUBSCRIBE", &words, 2),
+                                                      .reply = strdup("(listens)")});
+    } else if (is_verb(&words, 0, "unsubscribe") && wire->channels > 0) {
+        wire->channels--;
+    } else if (is_verb(&words, 0, "message")) {
+        free(wire->message);
+        wire->message = print_push(tap, wire->name, "MESSAGE", &words, 3);
+    }
+}
+
+static void look_down_silent(struct tap *tap, struct link *link)
+{
+    bool is_relay = tap->wires[link->wire].is_relay; /* of something that is no RESP */
+
+    while (link->down.len > 0) {
+        long len = is_relay ? -1 : resp_length(link->down.data, link->down.len);
+
+        if (len == 0) return; /* not whole yet */
+        if (len < 0) len = (long)link->down.len;
+        if (!is_relay)
+            note_push(tap, &tap->wires[link->wire],
+                      (struct lk_bytes){link->down.data, (size_t)len});
+        send_all(link->client, link->down.data, (size_t)len);
+        buffer_drop(&link->down, (size_t)len);
+    }
+    (void)pthread_cond_broadcast(&tap->changed);
+}
+
 static void look_down(struct tap *tap, struct link *link)
 {
     if (link->is_silent) {
-        send_all(link->client, link->down.data, link->down.len);
-        link->down.len = 0;
+        look_down_silent(tap, link);
         return;
     }
     while (link->down.len > 0 && link->pending_count > 0) {
@@ -320,7 +406,19 @@ static void look_down(struct tap *tap, struct link *link)
         buffer_drop(&link->down, (size_t)len);
     }
     (void)pthread_cond_broadcast(&tap->changed);
-    if (link->is_deaf && link->pending_count == 0) link_close(link);
+    bool is_unheard = link->is_deaf || (link->client < 0 && !link->is_stuck);
+    if (is_unheard && link->pending_count == 0) link_close(link);
+}
+
+/* Its client has gone. What it has asked is answered all the same, and shown. */
+static void hang_up(struct link *link)
+{
+    if (link->is_held || !link_is_asking(link)) {
+        link_close(link);
+        return;
+    }
+    (void)close(link->client);
+    link->client = -1;
 }
 
 void link_serve(struct tap *tap, struct link *link, bool is_server)
@@ -330,7 +428,12 @@ void link_serve(struct tap *tap, struct link *link, bool is_server)
 
     if (link->server < 0 || fd < 0) return; /* closed a moment ago */
     if (!buffer_receive(buffer, fd)) {
-        link_close(link);
+        if (is_server) {
+            link_close(link);
+        } else {
+            hang_up(link);
+        }
+        (void)pthread_cond_broadcast(&tap->changed);
     } else if (is_server) {
         look_down(tap, link);
     } else {

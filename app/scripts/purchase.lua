@@ -1,5 +1,6 @@
 -- Sell one unit each to a batch of buyers, in their order, in one atomic step. The owner check of
--- a lock goes in front of this text when a guard holds one (lk_mutex_run, lk_guarded_eval).
+-- a lock goes in front of this text when a guard holds one (lk_mutex_run, lk_guarded_eval), or
+-- fence_check.lua, with the fence as the last key and the token as the last argument.
 -- KEYS: 1 sale, 2 stock, 3 orders, 4 ledger, 5 void.
 -- ARGV: 1 instance, 2 process (field of void), 3 attempt, 4 n, then n times: buyer, order id to use,
 --   idempotency key ('' for none).
@@ -9,7 +10,7 @@
 -- An attempt that resolve.lua has declared void is refused: it may be bytes of a dead connection.
 local count = ARGV[4] or ''
 local n = string.find(count, '^[1-9]%d?%d?%d?$') and tonumber(count)
-if not n or n > 1024 or (#ARGV ~= 4 + 3 * n and #ARGV ~= 5 + 3 * n) then -- 5: the lock's token
+if not n or n > 1024 or (#ARGV ~= 4 + 3 * n and #ARGV ~= 5 + 3 * n) then -- 5: a lock's token
   return redis.error_reply('BADARGS n does not fit the arguments')
 end
 if #ARGV[3] > 15 or not string.find(ARGV[3], '^%d+$') then
