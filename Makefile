@@ -31,7 +31,7 @@ LIBS_app      := -lcivetweb -ljansson -ljwt -lcurl -lhiredis
 LIBS_loadtest := -lhiredis -ljansson -lcurl -lm
 
 # ---- sources: a new file joins by existing; main programs and tests are told apart by name ------
-MAINS := app/seckilld.c app/seckillctl.c loadtest/loadtest.c loadtest/audit_main.c loadtest/proxy.c \
+MAINS := app/seckilld.c app/seckillctl.c loadtest/loadtest.c loadtest/audit_main.c loadtest/proxy.c loadtest/report_main.c \
   lockkit/itest/history_check_main.c lockkit/itest/clock_shim.c lockkit/itest/torture.c lockkit/interop/lockkit_peer.c \
   lockkit/bench/lockbench.c lockkit/ctl/lockctl.c
 src = $(filter-out %_test.c %_itest.c %_interop.c $(MAINS),$(wildcard $(1)))
@@ -45,9 +45,10 @@ UNIT_SRC  := $(wildcard lockkit/src/*_test.c lockkit/itest/*_test.c lockkit/benc
 ITEST_SRC := $(wildcard lockkit/itest/*_itest.c app/itest/*_itest.c loadtest/itest/*_itest.c)
 INTEROP_SRC := $(wildcard lockkit/interop/*_interop.c)
 SUPPORT_SRC := $(call src,lockkit/itest/*.c lockkit/interop/*.c app/itest/*.c loadtest/itest/*.c)
-ALL_SRC := $(SRC_lockkit) $(SRC_bench) $(SRC_ctl) $(SRC_app) $(SRC_loadtest) $(wildcard $(MAINS)) $(UNIT_SRC) $(ITEST_SRC) $(INTEROP_SRC) $(SUPPORT_SRC)
-ALL_HDR := $(wildcard lockkit/include/lockkit/*.h lockkit/*/*.h app/*.h app/*/*.h loadtest/*.h loadtest/*/*.h)
-PROGRAMS := $(addprefix $(O)/,seckilld seckillctl loadtest audit proxy history_check torture lockbench lockctl)
+EXERCISE_SRC := $(wildcard app/lab/exercises/*.c app/lab/exercises/solutions/*.c)
+ALL_SRC := $(EXERCISE_SRC) $(SRC_lockkit) $(SRC_bench) $(SRC_ctl) $(SRC_app) $(SRC_loadtest) $(wildcard $(MAINS)) $(UNIT_SRC) $(ITEST_SRC) $(INTEROP_SRC) $(SUPPORT_SRC)
+ALL_HDR := $(wildcard lockkit/include/lockkit/*.h lockkit/*/*.h app/*.h app/*/*.h app/lab/exercises/*.h loadtest/*.h loadtest/*/*.h)
+PROGRAMS := $(addprefix $(O)/,seckilld seckillctl loadtest audit proxy report history_check torture lockbench lockctl)
 LIBRARIES := $(O)/liblockkit.a $(O)/liblockkit.so.$(VERSION)
 UNITS  := $(patsubst %.c,$(O)/test/%,$(UNIT_SRC))
 ITESTS := $(patsubst %.c,$(O)/test/%,$(ITEST_SRC)) $(wildcard */itest/*_itest.sh)
@@ -55,13 +56,13 @@ INTEROPS := $(patsubst %.c,$(O)/test/%,$(INTEROP_SRC))
 ON_VALKEY := $(foreach t,native mutex reentrant fair spin fenced rwlock multi semaphore permits latch,$(O)/test/lockkit/itest/$(t)_itest)
 
 PACKAGES := gcc libc6-dev make pkg-config redis-server libhiredis-dev libcivetweb-dev libjansson-dev \
-  libcurl4-openssl-dev libcmocka-dev libjwt-dev wrk perl g++
+  libcurl4-openssl-dev libcmocka-dev libjwt-dev wrk perl g++ gnuplot-nox
 CHECK_PACKAGES := clang clang-format clang-tidy cppcheck libclang-rt-14-dev mandoc groff-base systemd
 
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
-.PHONY: lab model mutants all help deps check-deps promtool demo bench run topology test unit itest torture interop check fmt fmt-check lint rooms asan tsan clean install uninstall
+.PHONY: report lab exercise model mutants all help deps check-deps promtool demo bench run topology test unit itest torture interop check fmt fmt-check lint rooms asan tsan clean install uninstall
 all: $(PROGRAMS) $(LIBRARIES) ## build everything into build/release/ (default)
 
 help: ## this text
@@ -78,6 +79,24 @@ bench: deps ## measure every figure of service and locks; build/bench/result.jso
 	@$(MAKE) --no-print-directory all
 	$(O)/loadtest --bench --out build/bench
 	$(O)/lockbench --json build/bench/locks.json
+
+# A file that is there is not measured again; a verdict that fails is a result, too.
+MEASURED := $(addprefix build/report/,verify/result.json sweep/result.json locks.json compare/result.json)
+report: deps ## measure (5 minutes) unless that was done, or FRESH=1: build/report/index.html
+	@$(MAKE) --no-print-directory all
+	@$(if $(FRESH),rm -rf build/report)
+	@$(MAKE) --no-print-directory -j1 $(MEASURED)
+	$(O)/report --out build/report $(MEASURED) $(wildcard build/bench/result.json)
+
+build/report/verify/result.json:
+	$(O)/loadtest --stock 8000 --buyers 30000 --connections 1000 --repeat 5 --out $(@D) || [ -f $@ ]
+build/report/sweep/result.json:
+	$(O)/loadtest --sweep all --repeat 4 --out $(@D) || [ -f $@ ]
+build/report/locks.json:
+	@mkdir -p $(@D)
+	$(O)/lockbench --only rate- --only handover- --only pair- --repeat 5 --duration 0.2 --json $@ || [ -f $@ ]
+build/report/compare/result.json:
+	$(O)/loadtest --guard all --repeat 2 --out $(@D) || [ -f $@ ]
 
 run: deps ## serve http://127.0.0.1:8080 with a sale ready to try
 	@$(MAKE) --no-print-directory all
@@ -121,6 +140,13 @@ lab: deps ## play every scenario of the lock lab, REPEAT times [1]: same verdict
 	@$(O)/seckillctl lab list
 	@echo "lab: $(REPEAT) runs of all scenarios, each verdict as expected, the same events in the same order"
 
+exercise: deps ## judge a guard of your own, FILE=mine.c: faults at every point, a load, a score card
+	@app/lab/exercises/run --check '$(FILE)'
+	@$(MAKE) --no-print-directory $(call obj,app/seckilld.c $(addprefix app/lab/exercises/,exercise.c load.c score.c)) \
+	  $(O)/libapp.a $(O)/liblockkit.a $(O)/loadtest $(O)/seckillctl
+	@CC='$(CC)' CFLAGS='$(filter -fsanitize%,$(MODE_$(BUILD)))' LDFLAGS='$(LDFLAGS)' LIBS='$(LIBS_app)' \
+	  app/lab/exercises/run $(O) '$(FILE)'
+
 model: ## check the protocols by spin, the known-wrong variants too (minutes); build/model/
 	@.ci/deps spin gcc libc6-dev
 	@lockkit/model/run build/model
@@ -162,7 +188,7 @@ CPPFLAGS_json := -D_GNU_SOURCE -DSECKILL_VERSION=\\\"$(VERSION)\\\" -Ilockkit/in
 PREFIX ?= /usr/local
 place = $(foreach f,$(2),644:$(f):$(1)/$(notdir $(f)))
 INSTALLED := 755:$(O)/seckilld:sbin/seckilld 755:$(O)/seckillctl:bin/seckillctl 755:$(O)/lockctl:bin/lockctl \
-  $(foreach p,loadtest audit proxy,755:$(O)/$(p):bin/seckill-$(p)) $(call place,lib,$(LIBRARIES)) \
+  $(foreach p,loadtest audit proxy report,755:$(O)/$(p):bin/seckill-$(p)) $(call place,lib,$(LIBRARIES)) \
   $(call place,include/lockkit,$(wildcard lockkit/include/lockkit/*.h)) \
   $(call place,share/seckill/wrk,$(wildcard loadtest/wrk/*.lua)) \
   $(foreach n,1 3 8,$(call place,share/man/man$(n),$(wildcard app/*.$(n) lockkit/*.$(n)))) \
@@ -225,6 +251,9 @@ $(O)/loadtest: $(O)/obj/loadtest/loadtest.o $(O)/libloadtest.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_loadtest)
 $(O)/audit: $(O)/obj/loadtest/audit_main.o $(O)/libloadtest.a
+	@echo "  LD    $@"
+	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_loadtest)
+$(O)/report: $(O)/obj/loadtest/report_main.o $(O)/libloadtest.a
 	@echo "  LD    $@"
 	@$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_loadtest)
 $(O)/proxy: $(O)/obj/loadtest/proxy.o $(O)/libloadtest.a

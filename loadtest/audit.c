@@ -64,6 +64,7 @@ static const struct {
     [AUDIT_UNKNOWN_RESOLVED] = {true, audit_unknown_resolved},
     [AUDIT_NO_PHANTOM] = {true, audit_no_phantom},
     [AUDIT_NO_UNDERSELL] = {true, audit_no_undersell},
+    [AUDIT_NO_STUCK_LOCK] = {false, audit_no_stuck_lock},
     [AUDIT_HONEST_ANSWERS] = {true, audit_honest_answers},
 };
 
@@ -106,6 +107,9 @@ static void count_for_report(const struct audit_view *view, struct audit_result 
     result->accepted = view->accepted;
     result->lost = view->lost_count;
     result->sold = view->row_count;
+    result->oversold = audit_count_oversold(view);
+    result->undersold = audit_count_undersold(view);
+    result->has_stuck_lock = audit_has_stuck_lock(view);
     result->left = view->facts->left;
 }
 

@@ -65,6 +65,7 @@ typedef enum audit_verdict {
     X(AUDIT_UNKNOWN_RESOLVED, "unknown_resolved", "asked again, every unknown got the truth")      \
     X(AUDIT_NO_PHANTOM, "no_phantom", "every order was asked for, by its buyer")                   \
     X(AUDIT_NO_UNDERSELL, "no_undersell", "no unit kept from buyers who wanted it")                \
+    X(AUDIT_NO_STUCK_LOCK, "no_stuck_lock", "no lock is left that does not end by itself")         \
     X(AUDIT_HONEST_ANSWERS, "honest_answers", "no winner is told no; no 'already' without order")
 
 typedef enum audit_check_id {
@@ -94,7 +95,10 @@ struct audit_result {
     size_t accepted;         /* orders that somebody was told by 201 */
     size_t lost;             /* of these */
     size_t sold;             /* L */
+    size_t oversold;         /* of L: more than were put up */
+    size_t undersold;        /* units in no order, for which there were buyers without one */
     int64_t left;            /* units, by the stock key */
+    bool has_stuck_lock;
 };
 
 /* Judge all; options NULL: strictly. false: out of memory, nothing was judged. */

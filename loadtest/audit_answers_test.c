@@ -84,6 +84,7 @@ static void make_sale(struct facts *facts, const struct told told[ASKS_MAX])
 
     facts_init(facts);
     facts->has_clients = facts->has_stock = true;
+    facts->lock = LOCK_NONE;
     facts->initial = 1;
     assert_true(facts_add_entry(
         facts, (struct ledger_entry){.id = "1-0", .event = "created", .left = 1, .initial = 1}));

@@ -52,6 +52,7 @@ static void make_failover(struct facts *facts)
 
     facts_init(facts);
     facts->has_clients = facts->has_stock = true;
+    facts->lock = LOCK_NONE;
     facts->initial = UNITS;
     facts->left = 0;
     assert_true(facts_add_entry(facts, created));

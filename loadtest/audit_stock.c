@@ -170,7 +170,8 @@ void audit_one_per_request(const struct audit_view *view, struct audit_check *ch
 /* Wanted a unit, and what stood in the way. */
 struct demand {
     size_t buyers;
-    size_t kept_out;        /* buyers without order whose answers name another reason */
+    size_t unserved;        /* of these: without order */
+    size_t kept_out;        /* of these: their answers name another reason */
     int64_t sold_out_at_ns; /* first time somebody was told sold-out; 0: never */
     const char *told_buyer; /* who that was */
     const char *left_buyer; /* has no order and no answer that explains it */
@@ -200,6 +201,7 @@ static void measure_demand(const struct audit_view *view, struct demand *demand)
         demand->buyers++;
         i += run.count;
         if (audit_row_of_buyer(view, run.asks[0]->buyer) || audit_has_excused(view, run)) continue;
+        demand->unserved++;
         if (is_explained) demand->kept_out++;
         if (!is_explained && !demand->left_buyer) demand->left_buyer = run.asks[0]->buyer;
     }
@@ -250,6 +252,9 @@ void audit_no_undersell(const struct audit_view *view, struct audit_check *check
     else if (left > 0 && demand.left_buyer)
         offenders_add(&bad, "%s got nothing, and %" PRId64 " units are left", demand.left_buyer,
                       left);
+    else if (left > 0 && demand.kept_out && audit_has_stuck_lock(view))
+        offenders_add(&bad, "%zu buyers got nothing, and %" PRId64 " units are left behind a lock",
+                      demand.kept_out, left);
     if (bad.count)
         audit_judge(check, &bad, "units kept from buyers", "");
     else if (view->row_count == 0)
@@ -261,4 +266,54 @@ void audit_no_undersell(const struct audit_view *view, struct audit_check *check
         audit_say(check, AUDIT_PASS, "%zu buyers, %zu units sold, %" PRId64 " left%s",
                   demand.buyers, view->row_count, left,
                   is_given_back ? "; lost orders gave units back" : "");
+}
+
+size_t audit_count_oversold(const struct audit_view *view)
+{
+    int64_t over = (int64_t)view->row_count - units_put_up(view->facts);
+
+    return view->facts->initial >= 0 && over > 0 ? (size_t)over : 0;
+}
+
+size_t audit_count_undersold(const struct audit_view *view)
+{
+    struct demand demand = {.buyers = 0};
+    int64_t unsold = units_put_up(view->facts) - (int64_t)view->row_count;
+
+    if (view->facts->initial < 0 || unsold <= 0) return 0;
+    measure_demand(view, &demand);
+    return demand.unserved < (size_t)unsold ? demand.unserved : (size_t)unsold;
+}
+
+bool audit_has_stuck_lock(const struct audit_view *view)
+{
+    return view->facts->lock == LOCK_ENDLESS || view->facts->lock == LOCK_OUTLIVES;
+}
+
+void audit_no_stuck_lock(const struct audit_view *view, struct audit_check *check)
+{
+    const struct facts *facts = view->facts;
+
+    switch (facts->lock) {
+    case LOCK_NOT_LOOKED:
+        audit_say(check, AUDIT_VOID, "nobody looked for the lock");
+        return;
+    case LOCK_ENDLESS:
+        audit_say(check, AUDIT_FAIL, "the lock is left, and without a lease it never ends");
+        return;
+    case LOCK_OUTLIVES:
+        audit_say(check, AUDIT_FAIL, "the lock is still there after its lease of %" PRId64 " ms",
+                  facts->lock_ms);
+        return;
+    case LOCK_NONE:
+    case LOCK_LEASED:
+        break;
+    }
+    if (view->row_count == 0)
+        audit_say(check, AUDIT_VOID, "nothing was sold");
+    else if (facts->lock == LOCK_LEASED)
+        audit_say(check, AUDIT_PASS, "the lock is left, and its lease ends in %" PRId64 " ms",
+                  facts->lock_ms);
+    else
+        audit_say(check, AUDIT_PASS, "no lock is left");
 }

@@ -50,6 +50,7 @@ static void make_clean_sale(struct facts *facts)
 
     facts_init(facts);
     facts->has_clients = facts->has_stock = true;
+    facts->lock = LOCK_NONE;
     facts->initial = UNITS;
     facts->left = 0;
     assert_true(facts_add_entry(facts, created));
@@ -236,6 +237,24 @@ static void sold_out_told_too_early(struct facts *facts)
     facts->asks[3].answered_ns = 2;
 }
 
+static void lock_never_ends(struct facts *facts)
+{
+    facts->lock = LOCK_ENDLESS;
+}
+
+static void lock_outlives_its_lease(struct facts *facts)
+{
+    facts->lock = LOCK_OUTLIVES;
+    facts->lock_ms = 300;
+}
+
+static void undersell_behind_a_lock(struct facts *facts)
+{
+    undersell(facts);
+    lock_never_ends(facts);
+    facts->asks[3].answer = ANSWER_LOCK_TIMEOUT;
+}
+
 /* Each lie, and exactly the checks that find it. */
 static const struct {
     const char *name;
@@ -284,6 +303,10 @@ static const struct {
     {"a unit left, a buyer without reason", undersell_to_a_silent_buyer,
      CHECK(AUDIT_NO_UNDERSELL) | CHECK(AUDIT_HONEST_ANSWERS)},
     {"sold-out told while units were left", sold_out_told_too_early, CHECK(AUDIT_NO_UNDERSELL)},
+    {"a lock is left without a lease", lock_never_ends, CHECK(AUDIT_NO_STUCK_LOCK)},
+    {"a lock outlives its lease", lock_outlives_its_lease, CHECK(AUDIT_NO_STUCK_LOCK)},
+    {"a unit left behind an endless lock", undersell_behind_a_lock,
+     CHECK(AUDIT_NO_UNDERSELL) | CHECK(AUDIT_NO_STUCK_LOCK)},
 };
 
 static unsigned checks_with(const struct audit_result *result, audit_verdict verdict)
@@ -392,8 +415,8 @@ static void unit_that_vanished_without_a_sale_fails(void **state)
 
 static void without_clients_the_checks_on_answers_are_void(void **state)
 {
-    unsigned of_redis =
-        CHECK(AUDIT_CONSERVATION) | CHECK(AUDIT_ONE_PER_BUYER) | CHECK(AUDIT_ONE_PER_REQUEST);
+    unsigned of_redis = CHECK(AUDIT_CONSERVATION) | CHECK(AUDIT_ONE_PER_BUYER) |
+                        CHECK(AUDIT_ONE_PER_REQUEST) | CHECK(AUDIT_NO_STUCK_LOCK);
     struct audit_result result;
     struct facts facts;
 

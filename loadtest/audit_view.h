@@ -83,11 +83,17 @@ void audit_say(struct audit_check *check, audit_verdict verdict, const char *for
 void audit_judge(struct audit_check *check, const struct offenders *offenders, const char *what,
                  const char *good);
 
+/* For the report; audit_stock.c */
+size_t audit_count_oversold(const struct audit_view *view);
+size_t audit_count_undersold(const struct audit_view *view);
+bool audit_has_stuck_lock(const struct audit_view *view);
+
 /* The checks: audit_stock.c, audit_answers.c */
 void audit_conservation(const struct audit_view *view, struct audit_check *check);
 void audit_one_per_buyer(const struct audit_view *view, struct audit_check *check);
 void audit_one_per_request(const struct audit_view *view, struct audit_check *check);
 void audit_no_undersell(const struct audit_view *view, struct audit_check *check);
+void audit_no_stuck_lock(const struct audit_view *view, struct audit_check *check);
 void audit_acknowledged_kept(const struct audit_view *view, struct audit_check *check);
 void audit_no_unaccounted(const struct audit_view *view, struct audit_check *check);
 void audit_refused_not_executed(const struct audit_view *view, struct audit_check *check);

@@ -1,6 +1,5 @@
 /*
- * --help has a section "Guards:"; a guard's line starts with two blanks, and a further line, deeper
- * in, says FLAWED when it is. One thread.
+ * The sound ones of the guards in --help, and sums. One thread.
  */
 #include "bench_guards.h"
 
@@ -8,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_machine.h"
-
-enum { HELP_MAX = 16384 };
+#include "guard_list.h"
 
 static const char *after(const char *text, const char *words)
 {
@@ -27,44 +24,25 @@ static long default_batch(const char *help)
     return value && end && value < end ? strtol(value, NULL, 10) : 0;
 }
 
-static void take_line(const char *line, size_t length, struct bench_guards *guards)
-{
-    size_t indent = strspn(line, " ");
-    size_t name_len = strcspn(line + indent, " \n");
-    const char *flaw = strstr(line, "FLAWED");
-
-    if (indent > 2) {
-        if (flaw && (size_t)(flaw - line) < length && guards->count > 0) guards->count--;
-        return;
-    }
-    if (name_len == 0 || name_len >= GUARD_NAME_MAX || guards->count == GUARDS_MAX) return;
-    (void)snprintf(guards->names[guards->count++], GUARD_NAME_MAX, "%.*s", (int)name_len,
-                   line + indent);
-}
-
 bool bench_guards_parse(const char *help, struct bench_guards *out_guards)
 {
-    const char *line = after(help, "\nGuards:\n");
+    struct guard_list all;
 
     *out_guards = (struct bench_guards){.batch = default_batch(help)};
-    while (line && *line == ' ') {
-        size_t length = strcspn(line, "\n");
-        take_line(line, length, out_guards);
-        line += length + (line[length] == '\n');
-    }
+    if (!guard_list_parse(help, &all)) return false;
+    for (int i = 0; i < all.count; i++)
+        if (all.list[i].finding == GUARD_SOUND)
+            memcpy(out_guards->names[out_guards->count++], all.list[i].name, GUARD_NAME_MAX);
     return out_guards->count > 0 && out_guards->batch > 0;
 }
 
 bool bench_guards_ask(const char *run_dir, struct bench_guards *out_guards, struct failure *failure)
 {
-    char program[RUN_PATH_MAX + 64];
-    char help[HELP_MAX];
-    const char *const argv[] = {program, "--help", NULL};
+    char help[GUARD_HELP_MAX];
 
-    if (!service_find_seckilld(program, sizeof program, failure)) return false;
-    return (bench_output_of(argv, run_dir, help, sizeof help) &&
-            bench_guards_parse(help, out_guards)) ||
-           failure_set(failure, "%s --help names no guards", program);
+    return guard_list_ask_help(run_dir, help, sizeof help, failure) &&
+           (bench_guards_parse(help, out_guards) ||
+            failure_set(failure, "seckilld --help names no guards"));
 }
 
 void bench_cost_add(struct bench_cost *cost, const struct bench_count *count)

@@ -5,8 +5,7 @@
 #define LOADTEST_BENCH_GUARDS_H
 
 #include "bench_round.h"
-
-enum { GUARDS_MAX = 24, GUARD_NAME_MAX = 24 };
+#include "guard_list.h"
 
 struct bench_guards {
     char names[GUARDS_MAX][GUARD_NAME_MAX]; /* the sound ones */

@@ -136,11 +136,8 @@ double bench_machine_load(void)
     return getloadavg(&load, 1) == 1 ? load : -1;
 }
 
-void bench_machine_read(struct bench_machine *out_machine, const struct service *service,
-                        struct ledger *ledger, const char *run_dir)
+void bench_machine_host(struct bench_machine *machine, const char *run_dir)
 {
-    struct bench_machine *machine = out_machine;
-    pid_t pid = service->instances[0].process.pid;
     struct utsname system;
 
     machine->cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -150,12 +147,21 @@ void bench_machine_read(struct bench_machine *out_machine, const struct service 
         (void)snprintf(machine->kernel, sizeof machine->kernel, "%.30s %.90s", system.sysname,
                        system.release);
     read_cpu(machine->cpu, sizeof machine->cpu);
+    read_wrk(machine->wrk, sizeof machine->wrk, run_dir);
+    read_commit(machine->commit, sizeof machine->commit, run_dir);
+}
+
+void bench_machine_read(struct bench_machine *out_machine, const struct service *service,
+                        struct ledger *ledger, const char *run_dir)
+{
+    struct bench_machine *machine = out_machine;
+    pid_t pid = service->instances[0].process.pid;
+
+    bench_machine_host(machine, run_dir);
     (void)snprintf(machine->service, sizeof machine->service, "%s", service->version);
     (void)snprintf(machine->redis, sizeof machine->redis, "%s", service->redis_version);
-    read_wrk(machine->wrk, sizeof machine->wrk, run_dir);
     read_library(machine->civetweb, sizeof machine->civetweb, pid, "civetweb");
     read_library(machine->hiredis, sizeof machine->hiredis, pid, "hiredis");
-    read_commit(machine->commit, sizeof machine->commit, run_dir);
     ledger_setting(ledger, "appendonly", machine->appendonly);
     ledger_setting(ledger, "appendfsync", machine->appendfsync);
     machine->append_ms = bench_machine_append_ms(run_dir);

@@ -25,6 +25,8 @@ struct bench_machine {
     double append_ms; /* bench_machine_append_ms() beside Redis's own files */
 };
 
+/* What needs no service: processor, memory, kernel, wrk, commit. */
+void bench_machine_host(struct bench_machine *machine, const char *run_dir);
 /* What cannot be found out is "?". `service` runs. */
 void bench_machine_read(struct bench_machine *out_machine, const struct service *service,
                         struct ledger *ledger, const char *run_dir);

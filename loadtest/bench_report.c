@@ -148,7 +148,7 @@ static json_t *calls_json(const struct bench_cost *cost)
     return object;
 }
 
-static json_t *spread_json(const double *values, int count)
+json_t *bench_report_repeats(const double *values, int count)
 {
     double sorted[ROUNDS_MAX];
 
@@ -167,15 +167,16 @@ static json_t *cost_json(const struct bench_cost *cost)
                   "connections", (json_int_t)BENCH_COST_CONNECTIONS, "accepted",
                   (json_int_t)cost->orders, "refused", (json_int_t)cost->refused);
 
-    json_file_put(object, "round_trips_per_order", spread_json(cost->round_trips, cost->count));
-    json_file_put(object, "commands_per_order", spread_json(cost->commands, cost->count));
-    json_file_put(object, "orders_per_s", spread_json(cost->per_s, cost->count));
+    json_file_put(object, "round_trips_per_order",
+                  bench_report_repeats(cost->round_trips, cost->count));
+    json_file_put(object, "commands_per_order", bench_report_repeats(cost->commands, cost->count));
+    json_file_put(object, "orders_per_s", bench_report_repeats(cost->per_s, cost->count));
     json_file_put(object, "commands", calls_json(cost));
     json_file_put(object, "void", words_or_null(cost->doubt));
     return object;
 }
 
-static json_t *machine_json(const struct bench_machine *machine)
+json_t *bench_report_machine(const struct bench_machine *machine)
 {
     json_t *versions =
         json_pack("{s:s,s:s,s:s,s:s,s:s}", "seckilld", machine->service, "redis", machine->redis,
@@ -222,7 +223,7 @@ bool bench_report_write(const char *path, const struct options *options, const s
                   json_pack("{s:I,s:I,s:I}", "orders", (json_int_t)bench->orders, "used_before",
                             (json_int_t)bench->used_before, "used_after",
                             (json_int_t)bench->used_after));
-    json_file_put(object, "machine", machine_json(&bench->machine));
+    json_file_put(object, "machine", bench_report_machine(&bench->machine));
     json_file_put(object, "settings", settings_json(options, bench));
     json_file_put(object, "seconds", json_real(bench->seconds));
     return json_file_write(path, object, failure);

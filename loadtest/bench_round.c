@@ -75,6 +75,7 @@ static bool measure_page(const struct bench_field *field, const struct bench_tas
 struct instance_counts {
     double round_trips;
     struct tally outcomes;
+    struct lock_times locks; /* of the task's guard, if it names one */
 };
 
 static bool read_instance(const struct bench_field *field, const struct bench_task *task,
@@ -86,6 +87,7 @@ static bool read_instance(const struct bench_field *field, const struct bench_ta
     if (!metrics) return false;
     out_counts->round_trips = counters_sum(metrics, trips_metric, NULL);
     counters_read_label(metrics, orders_metric, "outcome", &out_counts->outcomes);
+    lock_times_read(metrics, task->guard ? task->guard : "", &out_counts->locks);
     free(metrics);
     return true;
 }
@@ -202,6 +204,8 @@ static bool add_tolls(const struct bench_field *field, const struct bench_task *
         after.instance.round_trips - before->instance.round_trips - before->of_asking;
     (void)counters_add_calls(&before->instance.outcomes, &after.instance.outcomes,
                              &count->outcomes);
+    count->locks = after.instance.locks;
+    lock_times_subtract(&count->locks, &before->instance.locks);
     count->commands = counters_add_calls(&before->commands, &after.commands, &count->sum) - asked;
     for (int i = 0; i < count->sum.count; i++)
         if (strcmp(count->sum.list[i].name, "get") == 0) count->sum.list[i].times -= asked;

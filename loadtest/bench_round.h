@@ -7,6 +7,7 @@
 
 #include "bench.h"
 #include "bench_counters.h"
+#include "lock_times.h"
 
 /* Where measuring goes on. All borrowed. */
 struct bench_field {
@@ -38,6 +39,7 @@ struct bench_count {
     double round_trips;          /* purchases: pipelines the instance sent to Redis */
     struct tally sum;            /* purchases: commands Redis ran, those of scripts too */
     long long commands;          /* of these */
+    struct lock_times locks;     /* purchases: of the task's guard */
     char doubt[BENCH_DOUBT_MAX]; /* an answer that was not expected; or "" */
 };
 

@@ -20,7 +20,6 @@ enum {
     MEMORY_ROUNDS = 3, /* of purchases, before an instance's memory is read */
     CLIENTS_LIMIT_MS = 5000,
     LOOK_EVERY_MS = 20,
-    LOCK_SERVERS = 5,
     SPLIT_S = 4,
 };
 
@@ -91,40 +90,19 @@ static bool measure_costs(struct bench_stage *stage)
 
 /* ---- one Redis ---- */
 
-static bool add_single_instance(struct bench_stage *stage)
+static bool wants_lock_servers(const struct bench *bench)
 {
-    struct bench_site *site = &stage->sites[0];
-    struct options single = site->options;
-
-    single.batch = 1;
-    return service_add_instance(&site->service, &single, 0, site->dir, stage->failure);
-}
-
-/* The guard redlock needs servers for its locks, and nobody else does. */
-static bool add_lock_servers(struct bench_stage *stage)
-{
-    static const char *const plain[] = {NULL};
-    const struct bench *bench = stage->bench;
-    size_t length = 0;
-    int wanted = 0;
-
     for (int i = 0; i < bench->cost_count; i++)
-        if (strcmp(bench->costs[i].guard, "redlock") == 0) wanted = LOCK_SERVERS;
-    for (int i = 0; i < wanted; i++) {
-        char url[BENCH_SERVER_URL_MAX];
-        if (!bench_servers_add(&stage->servers, stage->dir, plain, stage->failure)) return false;
-        bench_servers_url(&stage->servers, i, url);
-        length += (size_t)snprintf(stage->urls + length, sizeof stage->urls - length, "%s%s",
-                                   i ? "," : "", url);
-    }
-    if (wanted) stage->sites[0].options.redlock = stage->urls;
-    return true;
+        if (strcmp(bench->costs[i].guard, "redlock") == 0) return true;
+    return false;
 }
 
 static bool run_speed(struct bench_stage *stage, const char *run_dir)
 {
-    if (!bench_stage_open(stage, run_dir, "speed") || !add_lock_servers(stage) ||
-        !bench_stage_open_site(stage, &stage->sites[0], "site") || !add_single_instance(stage))
+    if (!bench_stage_open(stage, run_dir, "speed")) return false;
+    if (wants_lock_servers(stage->bench) && !bench_stage_add_lock_servers(stage)) return false;
+    if (!bench_stage_open_site(stage, &stage->sites[0], "site") ||
+        !bench_stage_add_instance(stage, 1))
         return false;
     bench_stage_say(stage,
                     "ratios and costs: one Redis, one instance with the default batch of %ld and "

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { WARM_UP_S = 1 };
+enum { WARM_UP_S = 1, LOCK_SERVERS = 5 };
 
 void bench_stage_say(const struct bench_stage *stage, const char *format, ...)
 {
@@ -48,6 +48,31 @@ bool bench_stage_open_site(struct bench_stage *stage, struct bench_site *site, c
     if (!stage->bench->machine.cores)
         bench_machine_read(&stage->bench->machine, &site->service, site->ledger, site->dir);
     return true;
+}
+
+bool bench_stage_add_lock_servers(struct bench_stage *stage)
+{
+    static const char *const plain[] = {NULL};
+    size_t length = 0;
+
+    for (int i = 0; i < LOCK_SERVERS; i++) {
+        char url[BENCH_SERVER_URL_MAX];
+        if (!bench_servers_add(&stage->servers, stage->dir, plain, stage->failure)) return false;
+        bench_servers_url(&stage->servers, i, url);
+        length += (size_t)snprintf(stage->urls + length, sizeof stage->urls - length, "%s%s",
+                                   i ? "," : "", url);
+    }
+    stage->sites[0].options.redlock = stage->urls;
+    return true;
+}
+
+bool bench_stage_add_instance(struct bench_stage *stage, long batch)
+{
+    struct bench_site *site = &stage->sites[0];
+    struct options options = site->options;
+
+    options.batch = batch;
+    return service_add_instance(&site->service, &options, 0, site->dir, stage->failure);
 }
 
 void bench_stage_close(struct bench_stage *stage)

@@ -41,6 +41,10 @@ void bench_stage_say(const struct bench_stage *stage, const char *format, ...)
 bool bench_stage_open(struct bench_stage *stage, const char *run_dir, const char *name);
 /* Start a service with site->options in a folder of that name, and read what the machine is. */
 bool bench_stage_open_site(struct bench_stage *stage, struct bench_site *site, const char *name);
+/* Servers for the locks of guard redlock, before the first site is opened; nobody else needs them. */
+bool bench_stage_add_lock_servers(struct bench_stage *stage);
+/* One more instance of the first site, with that --batch. */
+bool bench_stage_add_instance(struct bench_stage *stage, long batch);
 /* Harmless for one that was not opened. */
 void bench_stage_close(struct bench_stage *stage);
 

@@ -203,7 +203,7 @@ static void sound_guards_are_read_from_the_help(void **state)
                                "\nGuards:\n"
                                "  mutex        SET NX PX\n"
                                "  none         nothing\n"
-                               "               FLAWED, needs --lab: lost update\n"
+                               "               FLAWED, needs --lab, oversells: lost update\n"
                                "  script       no lock\n"
                                "\nMore text\n";
     struct bench_guards guards;

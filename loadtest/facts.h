@@ -93,6 +93,15 @@ struct sample {
     int64_t left;
 };
 
+/* What is left of the guard's lock after the run. */
+typedef enum lock_left {
+    LOCK_NOT_LOOKED,
+    LOCK_NONE,     /* no such key */
+    LOCK_LEASED,   /* somebody died or hung holding it, and its lease is still running */
+    LOCK_OUTLIVES, /* its lease was waited for, and it is there all the same */
+    LOCK_ENDLESS,  /* no lease: it never ends */
+} lock_left;
+
 struct arena; /* opaque */
 
 struct facts {
@@ -100,7 +109,9 @@ struct facts {
     bool has_clients;    /* client files were given, empty ones too */
     bool has_stock;      /* the stock key holds a number: `left` */
     int64_t left;
-    int64_t initial;                /* of the sale hash; -1: none there */
+    int64_t initial; /* of the sale hash; -1: none there */
+    lock_left lock;
+    int64_t lock_ms;                /* of its lease, when it was first seen; -1: none */
     const char *malformed;          /* first thing in Redis that has no meaning, or NULL */
     struct row *orders;             /* owned: the orders hash */
     struct row *sold;               /* owned: the orders in the ledger stream */

@@ -6,6 +6,7 @@
  *          seckill:{ID}:orders  hash    BUYER -> "ORDER_ID:STATE:KEY" (KEY may be empty)
  *          seckill:{ID}:ledger  stream  event, left, initial (of created), and one field `order` =
  *                                       "ORDER_ID:BUYER:KEY" per order sold
+ *          seckill:{ID}:lock    any     looked at for its time to live alone
  * URL      one server, or those behind Sentinel, or a cluster: redis_url.h. With Sentinel the
  *          primary is found at ledger_open() and never changes; in a cluster each sale is looked
  *          for where it is now.
@@ -26,7 +27,8 @@ void ledger_close(struct ledger *ledger);
 
 /*
  * Read everything Redis holds of the sale into `facts`. Meant for after the run: while sales go on
- * the parts are read one after the other and need not fit.
+ * the parts are read one after the other and need not fit. A lock that is still there gets the time
+ * of its lease to go, at most a few seconds.
  *
  * Returns  false   no such sale, Redis unreachable, or out of memory. An entry that makes no sense
  *                  is no failure: facts->malformed keeps the first one for the auditor.

@@ -7,8 +7,16 @@
 #include <string.h>
 
 #include "ledger_inside.h"
+#include "moment.h"
 
-enum { PAGE = 1000, CURSOR_MAX = 32, ENTRY_ID_MAX = 64 };
+enum {
+    PAGE = 1000,
+    CURSOR_MAX = 32,
+    ENTRY_ID_MAX = 64,
+    LEASE_WAIT_MS = 5000, /* a longer lease is believed */
+    LEASE_SLACK_MS = 200,
+    LOOK_EVERY_MS = 10,
+};
 
 void ledger_key(char out[LEDGER_KEY_MAX], const char *sale, const char *part)
 {
@@ -221,6 +229,42 @@ static bool read_log(struct ledger *ledger, const char *sale, struct facts *fact
     return true;
 }
 
+/* As PTTL says: -2 no such key, -1 no lease. */
+static bool ask_lock(struct ledger *ledger, const char *sale, int64_t *out_ms,
+                     struct failure *failure)
+{
+    char key[LEDGER_KEY_MAX];
+
+    ledger_key(key, sale, "lock");
+    const char *pttl[] = {"PTTL", key};
+    struct redisReply *reply = ledger_ask(ledger, 2, pttl, failure);
+    if (!reply) return false;
+    *out_ms = ledger_reply_integer(reply);
+    ledger_reply_free(reply);
+    return true;
+}
+
+/* Nobody buys any more, so whoever holds the lock has died, or forgot to give it back. */
+static bool read_lock(struct ledger *ledger, const char *sale, struct facts *facts,
+                      struct failure *failure)
+{
+    int64_t now_ms = 0;
+
+    if (!ask_lock(ledger, sale, &now_ms, failure)) return false;
+    facts->lock_ms = now_ms < 0 ? -1 : now_ms;
+    bool is_worth_waiting = now_ms >= 0 && now_ms <= LEASE_WAIT_MS;
+    int64_t deadline_ms = moment_ms() + now_ms + LEASE_SLACK_MS;
+    while (is_worth_waiting && now_ms >= 0 && moment_ms() < deadline_ms) {
+        moment_sleep_ms(LOOK_EVERY_MS);
+        if (!ask_lock(ledger, sale, &now_ms, failure)) return false;
+    }
+    if (now_ms < 0)
+        facts->lock = now_ms == -1 ? LOCK_ENDLESS : LOCK_NONE;
+    else
+        facts->lock = is_worth_waiting ? LOCK_OUTLIVES : LOCK_LEASED;
+    return true;
+}
+
 bool ledger_read_sale(struct ledger *ledger, const char *sale, struct facts *facts,
                       struct failure *failure)
 {
@@ -229,6 +273,7 @@ bool ledger_read_sale(struct ledger *ledger, const char *sale, struct facts *fac
     if (!read_sale_hash(ledger, sale, facts, failure)) return false;
     if (!read_orders(ledger, sale, facts, failure)) return false;
     if (!read_log(ledger, sale, facts, failure)) return false;
+    if (!read_lock(ledger, sale, facts, failure)) return false;
     facts->has_stock = ledger_stock(ledger, sale, &facts->left, &about_stock);
     return ledger_is_connected(ledger) || failure_set(failure, "%s", about_stock.text);
 }

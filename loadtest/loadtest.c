@@ -12,9 +12,11 @@
 #include <unistd.h>
 
 #include "bench_report.h"
+#include "compare_run.h"
 #include "interrupt.h"
 #include "moment.h"
 #include "report.h"
+#include "sweep.h"
 
 enum {
     EXIT_PASS = 0,
@@ -158,6 +160,43 @@ static int run_bench(const struct options *options, const struct folders *folder
     return is_void ? EXIT_COULD_NOT_RUN : EXIT_PASS;
 }
 
+static int run_sweep(const struct options *options, const struct folders *folders,
+                     struct http_client *http, struct failure *failure)
+{
+    struct sweep *sweep = calloc(1, sizeof *sweep);
+    bool is_good = sweep || failure_set(failure, "out of memory");
+
+    is_good = is_good && sweep_run(sweep, options, folders->run, http, failure);
+    if (is_good && !options->is_quiet) sweep_report_screen(stdout, options, sweep);
+    is_good = is_good && sweep_report_write(folders->result, options, sweep, failure);
+    bool is_void = is_good && sweep_is_void(sweep);
+    free(sweep);
+    if (!is_good) return -1;
+    return is_void ? EXIT_COULD_NOT_RUN : EXIT_PASS;
+}
+
+static int run_compare(const struct options *options, const struct folders *folders,
+                       struct http_client *http, struct failure *failure)
+{
+    static const int statuses[] = {[COMPARE_HELD] = EXIT_PASS,
+                                   [COMPARE_SHOWED] = EXIT_PASS,
+                                   [COMPARE_VOID] = EXIT_USAGE_OR_VOID,
+                                   [COMPARE_BROKE] = EXIT_FAIL};
+    struct compare *compare = calloc(1, sizeof *compare);
+
+    if (!compare) {
+        (void)failure_set(failure, "out of memory");
+        return -1;
+    }
+    bool is_good = compare_run(compare, options, folders->run, http, failure);
+    if (is_good && !options->is_quiet) compare_screen(stdout, options, compare);
+    is_good = is_good && compare_write(folders->result, options, compare, failure);
+    int status = is_good ? statuses[compare_overall(compare)] : -1;
+    compare_free(compare);
+    free(compare);
+    return status;
+}
+
 static int run_service(const struct options *options, const struct folders *folders,
                        struct http_client *http, struct failure *failure)
 {
@@ -184,8 +223,10 @@ static int run_all(const struct options *options, struct failure *failure)
         return -1;
     }
     if (!options->is_quiet) (void)printf("results in %s\n", folders.run);
-    int status = options->is_bench ? run_bench(options, &folders, http, failure)
-                                   : run_service(options, &folders, http, failure);
+    int status = options->is_bench     ? run_bench(options, &folders, http, failure)
+                 : options->sweep      ? run_sweep(options, &folders, http, failure)
+                 : options->is_compare ? run_compare(options, &folders, http, failure)
+                                       : run_service(options, &folders, http, failure);
     http_client_free(http);
     return status;
 }

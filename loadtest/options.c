@@ -38,12 +38,13 @@ struct flag {
 #define AT(field) offsetof(struct options, field)
 
 static const struct flag flags[] = {
-    {"guard", FLAG_TEXT, AT(guard), 0, 0, "NAME", "guard of the sale (mutex)"},
+    {"guard", FLAG_TEXT, AT(guard), 0, 0, "NAMES",
+     "guard of the sale (mutex); compare several: all, or commas between"},
     {"batch", FLAG_NUMBER, AT(batch), 1, 1024, "N", "purchases per lock (the service's default)"},
     {"instances", FLAG_NUMBER, AT(instances), 1, INSTANCES_MAX, "N",
      "instances of the service to start (2; 1 with --against)"},
     {"connections", FLAG_NUMBERS, AT(connections), 1, 60000, "N",
-     "connections in all (2000; with --against a list: 64,1024)"},
+     "connections in all (2000); a list with --against, --sweep"},
     {"stock", FLAG_NUMBER, AT(stock), 1, STOCK_MAX, "N", "units put up for sale (500)"},
     {"buyers", FLAG_NUMBER, AT(buyers), 1, 10000000, "N", "distinct buyers (20000)"},
     {"retry-share", FLAG_SHARE, AT(retry_share), 0, 1, "X",
@@ -51,17 +52,19 @@ static const struct flag flags[] = {
     {"tokens", FLAG_SWITCH, AT(has_tokens), 0, 0, NULL,
      "buyers send tokens; X-User-Id is not trusted (no --lab)"},
     {"repeat", FLAG_NUMBER, AT(repeat), 1, 1000, "N",
-     "sales; rounds with --against or --bench (1; 3; 5)"},
+     "sales (1); rounds with --against, --bench, --sweep, several guards (3; 5; 5; 3)"},
     {"out", FLAG_TEXT, AT(out), 0, 0, "DIR", "where results go (build/loadtest; build/bench)"},
     {"quiet", FLAG_SWITCH, AT(is_quiet), 0, 0, NULL, "no progress, no report: exit status, files"},
     {"against", FLAG_PAGE, AT(against), 0, 0, "livez|PATH",
      "speed run: purchases/s against GETs/s of that page"},
     {"duration", FLAG_NUMBER, AT(duration_s), 1, 3600, "S",
-     "seconds per round with --against or --bench (5; 3)"},
+     "seconds per round with --against, --bench, --sweep (5; 3; 1)"},
     {"bench", FLAG_SWITCH, AT(is_bench), 0, 0, NULL,
      "measure every figure of the service: speed, memory, cost of each guard"},
+    {"sweep", FLAG_TEXT, AT(sweep), 0, 0, "GUARDS",
+     "measure guards (all, or commas between) over connections and batches"},
     {"seed", FLAG_NUMBER, AT(seed), 1, 2147483647, "N",
-     "with --bench: order of the rounds (random)"},
+     "with --bench, --sweep or several guards: order of the rounds (random)"},
     {"orders", FLAG_NUMBER, AT(orders), 1000, 10000000, "N",
      "with --bench: orders in Redis when its memory is read (1000000)"},
     {"only", FLAG_ONLY, AT(only), 0, 0, "NAME",
@@ -209,19 +212,39 @@ static void fill_in_bench(struct options *options)
     options->connection_steps = bench_connections(options->connections);
 }
 
+static void fill_in_sweep(struct options *options)
+{
+    static const long connections[] = {16, 128, 1024};
+
+    if (!options->repeat) options->repeat = 5;
+    if (!options->duration_s) options->duration_s = 1;
+    if (!options->out) options->out = "build/sweep";
+    options->instances = 1;
+    options->stock = STOCK_MAX;
+    if (options->connection_steps) return;
+    for (size_t i = 0; i < sizeof connections / sizeof *connections; i++)
+        options->connections[options->connection_steps++] = connections[i];
+}
+
 /* What was not said: depends on the kind of run. */
 static void fill_in(struct options *options)
 {
+    if (options->sweep) {
+        fill_in_sweep(options);
+        return;
+    }
     if (options->is_bench) {
         fill_in_bench(options);
         return;
     }
     bool is_speed = options->against != NULL;
 
+    options->is_compare = strcmp(options->guard, "all") == 0 || strchr(options->guard, ',');
+
     if (!options->instances) options->instances = is_speed ? 1 : 2;
     if (options->url_count) options->instances = options->url_count;
     if (!options->stock) options->stock = is_speed ? STOCK_MAX : 500;
-    if (!options->repeat) options->repeat = is_speed ? 3 : 1;
+    if (!options->repeat) options->repeat = is_speed || options->is_compare ? 3 : 1;
     if (!options->duration_s) options->duration_s = 5;
     if (!options->out) options->out = "build/loadtest";
     if (options->connection_steps) return;
@@ -240,14 +263,35 @@ static bool goes_with_bench(const char *name)
     return false;
 }
 
+static bool goes_with_sweep(const char *name)
+{
+    static const char *const names[] = {"sweep", "connections", "seed", "repeat", "duration",
+                                        "quiet", "wrk-dir",     "out",  "help",   "version"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) return true;
+    return false;
+}
+
+static bool check_sweep(const struct options *options, struct failure *failure)
+{
+    if (options->sweep && options->not_for_sweep)
+        return failure_set(failure, "--%s: does not go with --sweep", options->not_for_sweep);
+    if (options->sweep && options->repeat > ROUNDS_MAX)
+        return failure_set(failure, "--repeat: at most %d rounds with --sweep", ROUNDS_MAX);
+    return true;
+}
+
 static bool check_bench(const struct options *options, struct failure *failure)
 {
     if (options->is_bench && options->not_for_bench)
         return failure_set(failure, "--%s: does not go with --bench", options->not_for_bench);
     if (options->is_bench && options->repeat > ROUNDS_MAX)
         return failure_set(failure, "--repeat: at most %d rounds with --bench", ROUNDS_MAX);
-    if (!options->is_bench && (options->seed || options->orders || options->only_count))
-        return failure_set(failure, "--seed, --orders and --only go with --bench only");
+    if (!options->is_bench && (options->orders || options->only_count))
+        return failure_set(failure, "--orders and --only go with --bench only");
+    if (!options->is_bench && !options->sweep && !options->is_compare && options->seed)
+        return failure_set(failure, "--seed: goes with --bench, --sweep or several guards only");
     return true;
 }
 
@@ -283,13 +327,29 @@ static bool check_redis(const struct options *options, struct failure *failure)
     return true;
 }
 
+/* Each guard of a comparison gets instances of its own; flawed ones want --lab. */
+static bool check_compare(const struct options *options, struct failure *failure)
+{
+    const char *other = options->against      ? "--against"
+                        : options->url_count  ? "--url"
+                        : options->has_tokens ? "--tokens"
+                                              : NULL;
+
+    if (options->is_compare && other)
+        return failure_set(failure, "--guard: only one guard goes with %s", other);
+    if (options->is_compare && options->repeat > ROUNDS_MAX)
+        return failure_set(failure, "--repeat: at most %d rounds with several guards", ROUNDS_MAX);
+    return true;
+}
+
 static bool check_together(const struct options *options, struct failure *failure)
 {
-    if (!check_bench(options, failure)) return false;
-    if (options->is_bench) return true;
+    if (!check_sweep(options, failure) || !check_bench(options, failure)) return false;
+    if (options->is_bench || options->sweep) return true;
+    if (!check_compare(options, failure)) return false;
     if (!check_urls(options, failure) || !check_redis(options, failure)) return false;
     if (!options->against && options->connection_steps > 1)
-        return failure_set(failure, "--connections: a list goes with --against only");
+        return failure_set(failure, "--connections: a list goes with --against or --sweep");
     if (options->against && options->repeat > ROUNDS_MAX)
         return failure_set(failure, "--repeat: at most %d rounds with --against", ROUNDS_MAX);
     for (int i = 0; i < options->connection_steps; i++)
@@ -315,6 +375,7 @@ static bool take_word(int argc, char **argv, int *at, struct options *options,
     const struct flag *flag = find_flag(word + 2, length);
     if (!flag) return failure_set(failure, "no flag \"%s\" (try --help)", word);
     if (!goes_with_bench(flag->name)) options->not_for_bench = flag->name;
+    if (!goes_with_sweep(flag->name)) options->not_for_sweep = flag->name;
     const char *value = word[2 + length] == '=' ? word + 3 + length : NULL;
     if (flag->kind == FLAG_SWITCH)
         return value ? failure_set(failure, "--%s: takes no value", flag->name)
@@ -340,15 +401,18 @@ static const char help_head[] =
     "loadtest [FLAGS]\n"
     "\n"
     "Start instances of the service on a Redis of their own, put units on sale, let buyers fight\n"
-    "for them through wrk, then audit from outside. Or measure: with --against the speed of one\n"
-    "guard, with --bench every figure. --redis takes redis://[user:pass@]host[:port][/db],\n"
-    "unix:///path, redis+sentinel://h1,h2,h3/NAME and redis+cluster://h1,h2,h3.\n\n";
+    "for them through wrk, then audit from outside: one guard, or several side by side. Or\n"
+    "measure: with --against the speed of one guard, with --sweep that of many, with --bench\n"
+    "every figure. --redis takes redis://[user:pass@]host[:port][/db], unix:///path,\n"
+    "redis+sentinel://h1,h2,h3/NAME and redis+cluster://h1,h2,h3.\n\n";
 
 static const char help_tail[] =
     "\nWrites DIR/result.json; ledgers and logs of a run go to a new DIR/run-TIME.\n"
     "Exit status: 0 the audit ran and every line holds; 1 a line failed; 2 bad flag, or the run\n"
-    "proves nothing (void); 3 it could not run; 130 interrupted. With --bench: 0 everything was\n"
-    "measured, however fast it was; 3 something was not, or a figure is void.\n";
+    "proves nothing (void); 3 it could not run; 130 interrupted. With several guards: 0 the sound\n"
+    "ones kept every promise, and the flawed ones all but those their flaws explain; 1 one did\n"
+    "not. With --bench and --sweep: 0 everything was measured, however fast it was; 3 something\n"
+    "was not, or a figure is void.\n";
 
 void options_help(FILE *to)
 {

@@ -11,8 +11,8 @@
 enum { INSTANCES_MAX = 8, CONNECTION_STEPS_MAX = 8, ROUNDS_MAX = 100, ONLY_MAX = 16 };
 
 struct options {
-    const char *guard;
-    long batch; /* 0: the service's default */
+    const char *guard; /* "all", or several with commas between: compare them */
+    long batch;        /* 0: the service's default */
     long instances;
     long connections[CONNECTION_STEPS_MAX]; /* one for a verification run */
     int connection_steps;
@@ -21,6 +21,7 @@ struct options {
     double retry_share; /* of the buyers: click twice */
     long repeat;
     const char *out; /* directory */
+    bool is_compare; /* `guard` names several */
     bool is_quiet;
     bool has_tokens; /* buyers are known by tokens, not by X-User-Id */
     bool allow_lost; /* accepted orders that a failover lost are counted */
@@ -43,6 +44,9 @@ struct options {
     const char *only[ONLY_MAX]; /* starts of the names of figures; none: all */
     int only_count;
     const char *not_for_bench; /* a flag that was given and does not go with is_bench; or NULL */
+
+    const char *sweep;         /* guards to measure over connections and batches; NULL: no sweep */
+    const char *not_for_sweep; /* a flag that was given and does not go with it; or NULL */
 
     const char *wrk_dir; /* NULL: beside the executable */
     bool is_help, is_version;

@@ -71,6 +71,34 @@ static void tokens_are_for_verification_runs_of_our_own(void **state)
         assert_false(parse(bad[i], &options, NULL));
 }
 
+static void a_sweep_has_its_own_defaults(void **state)
+{
+    static const char *const bad[] = {
+        "--sweep=",
+        "--sweep all --guard script",
+        "--sweep all --batch 4",
+        "--sweep all --bench",
+        "--sweep all --stock 5",
+        "--sweep all --orders 5000",
+        "--sweep all --repeat 101",
+    };
+    struct options options;
+
+    (void)state;
+    assert_true(parse("--sweep mutex,script", &options, NULL));
+    assert_string_equal("mutex,script", options.sweep);
+    assert_int_equal(3, options.connection_steps);
+    assert_int_equal(1024, options.connections[2]);
+    assert_int_equal(5, options.repeat);
+    assert_int_equal(1, options.duration_s);
+    assert_string_equal("build/sweep", options.out);
+    assert_true(parse("--connections 8,64 --sweep all --seed 5 --repeat 2", &options, NULL));
+    assert_int_equal(2, options.connection_steps);
+    assert_int_equal(2, options.repeat);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(parse(bad[i], &options, NULL));
+}
+
 static void the_bench_chooses_guards_and_connections_itself(void **state)
 {
     static const char *const bad[] = {
@@ -96,6 +124,32 @@ static void the_bench_chooses_guards_and_connections_itself(void **state)
     assert_true(parse("--bench --seed 5 --only cost --only=redis", &options, NULL));
     assert_int_equal(5, options.seed);
     assert_int_equal(2, options.only_count);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(parse(bad[i], &options, NULL));
+}
+
+static void several_guards_are_compared(void **state)
+{
+    static const char *const bad[] = {
+        "--guard all --against livez",
+        "--guard all --tokens",
+        "--guard mutex,none --repeat 101",
+        "--guard a,b --url http://h:1 --admin-url http://h:2 --admin-token f --redis redis://h",
+        "--guard mutex --seed 5",
+    };
+    struct options options;
+
+    (void)state;
+    assert_true(parse("--guard mutex", &options, NULL));
+    assert_false(options.is_compare);
+    assert_true(parse("--guard all --seed 5", &options, NULL));
+    assert_true(options.is_compare);
+    assert_int_equal(3, options.repeat);
+    assert_int_equal(2, options.instances);
+    assert_int_equal(5, options.seed);
+    assert_true(parse("--guard redlock,none --repeat 7", &options, NULL));
+    assert_true(options.is_compare);
+    assert_int_equal(7, options.repeat);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_false(parse(bad[i], &options, NULL));
 }
@@ -205,7 +259,7 @@ static const struct {
     {"--repeat 101 --against livez", "--repeat: at most 100 rounds"},
     {"--quiet=yes", "--quiet: takes no value"},
     {"--guard=", "--guard: is empty"},
-    {"--connections 64,1024", "--connections: a list goes with --against only"},
+    {"--connections 64,1024", "--connections: a list goes with --against or --sweep"},
     {"--connections 64,,1 --against livez", "--connections: \"\""},
     {"--connections 1,2,3,4,5,6,7,8,9 --against livez", "--connections: more than 8 numbers"},
     {"--connections 1", "--connections: 1 are too few for 2 instances"},
@@ -249,7 +303,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_words_the_demo_runs),
+        cmocka_unit_test(several_guards_are_compared),
         cmocka_unit_test(speed_run_has_its_own_defaults),
+        cmocka_unit_test(a_sweep_has_its_own_defaults),
         cmocka_unit_test(the_bench_chooses_guards_and_connections_itself),
         cmocka_unit_test(tokens_are_for_verification_runs_of_our_own),
         cmocka_unit_test(flags_take_values_with_and_without_equals),

@@ -7,7 +7,7 @@ const struct promise promises[PROMISE_COUNT] = {
     {"never oversold", {AUDIT_CONSERVATION, AUDIT_NO_UNACCOUNTED, AUDIT_NO_PHANTOM}, 3},
     {"one order per buyer", {AUDIT_ONE_PER_BUYER, AUDIT_ONE_PER_REQUEST}, 2},
     {"no accepted order lost", {AUDIT_ACKNOWLEDGED_KEPT}, 1},
-    {"no undersell", {AUDIT_NO_UNDERSELL, AUDIT_CONSERVATION}, 2},
+    {"no undersell", {AUDIT_NO_UNDERSELL, AUDIT_NO_STUCK_LOCK, AUDIT_CONSERVATION}, 3},
     {"an honest answer",
      {AUDIT_HONEST_ANSWERS, AUDIT_REFUSED_NOT_EXECUTED, AUDIT_UNKNOWN_RESOLVED},
      3},

@@ -13,6 +13,7 @@
 #include "promise.h"
 #include "redis_url.h"
 #include "report.h"
+#include "report_inside.h"
 
 static json_t *text(const char *words)
 {
@@ -45,10 +46,33 @@ static json_t *latencies(const struct summary *summary)
         const struct latency *latency = &summary->latency[kind];
         if (latency->count == 0) continue;
         json_file_put(object, answer_name((answer_kind)kind),
-                      json_pack("{s:I,s:f,s:f}", "count", (json_int_t)latency->count, "p50_ms",
-                                latency->p50_ms, "p99_ms", latency->p99_ms));
+                      json_pack("{s:I,s:f,s:f,s:f,s:f,s:f}", "count", (json_int_t)latency->count,
+                                "p50_ms", latency->p50_ms, "p90_ms", latency->p90_ms, "p99_ms",
+                                latency->p99_ms, "p999_ms", latency->p999_ms, "most_ms",
+                                latency->most_ms));
     }
     return object;
+}
+
+static json_t *series_json(const struct series *series)
+{
+    json_t *replies = json_object();
+
+    for (int kind = 0; kind < ANSWER_COUNT; kind++) {
+        json_t *counts = json_array();
+        int64_t sum = 0;
+        for (int i = 0; i < series->count; i++) {
+            sum += series->replies[kind][i];
+            (void)json_array_append_new(counts, json_integer(series->replies[kind][i]));
+        }
+        if (sum)
+            json_file_put(replies, answer_name((answer_kind)kind), counts);
+        else
+            json_decref(counts);
+    }
+    return json_pack("{s:I,s:i,s:o,s:o}", "slice_ms", (json_int_t)series->slice_ms, "slices",
+                     series->count, "replies", replies, "sold_out_ms",
+                     series->sold_out_ms < 0 ? json_null() : json_real(series->sold_out_ms));
 }
 
 static void put_audit(json_t *object, const struct audit_result *audit)
@@ -71,7 +95,7 @@ static void put_audit(json_t *object, const struct audit_result *audit)
     json_file_put(object, "promises", kept);
 }
 
-static void put_run(json_t *object, const struct verify_run *run)
+void report_put_run(json_t *object, const struct verify_run *run)
 {
     const struct summary *summary = &run->summary;
 
@@ -92,10 +116,18 @@ static void put_run(json_t *object, const struct verify_run *run)
     json_file_put(object, "lost", count_of(run->audit.lost));
     json_file_put(object, "lost_named_in", run->lost[0] ? text(run->lost) : json_null());
     json_file_put(object, "duplicates", count_of(run->audit.duplicate_buyers));
+    json_file_put(object, "oversold", count_of(run->audit.oversold));
+    json_file_put(object, "undersold", count_of(run->audit.undersold));
+    json_file_put(object, "stuck_lock", json_boolean(run->audit.has_stuck_lock));
+    json_file_put(object, "inversions", number(fairness_share(&run->fairness)));
+    json_file_put(object, "round_trips",
+                  run->round_trips < 0 ? json_null() : number(run->round_trips));
     json_file_put(object, "seconds", number(summary->seconds));
     json_file_put(object, "purchases_per_s", number(summary->purchases_per_s));
     json_file_put(object, "replies_per_s", number(summary->replies_per_s));
     json_file_put(object, "latency", latencies(summary));
+    json_file_put(object, "series", series_json(&run->series));
+    json_file_put(object, "locks", run->has_locks ? lock_times_json(&run->locks) : json_null());
     put_audit(object, &run->audit);
     if (run->trouble[0]) json_file_put(object, "trouble", text(run->trouble));
     json_file_put(object, "verdict", text(audit_verdict_name(report_verdict(run))));
@@ -141,6 +173,21 @@ static json_t *environment(const struct service *service)
                      "finished_at", now, "cpus", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN));
 }
 
+static json_t *host_json(const struct bench_machine *machine)
+{
+    return json_pack("{s:s,s:I,s:I,s:s,s:s,s:s}", "cpu", machine->cpu, "cores",
+                     (json_int_t)machine->cores, "memory_mib", (json_int_t)machine->memory_mib,
+                     "kernel", machine->kernel, "wrk", machine->wrk, "commit", machine->commit);
+}
+
+void report_put_place(json_t *object, const struct options *options, const struct service *service,
+                      const struct verify_run *run)
+{
+    json_file_put(object, "settings", settings(options, service));
+    json_file_put(object, "versions", environment(service));
+    json_file_put(object, "machine", host_json(&run->machine));
+}
+
 static json_t *memory(const struct service *service)
 {
     json_t *object = json_object();
@@ -159,13 +206,12 @@ bool report_write(const char *path, const struct options *options, const struct 
     json_t *all = json_array();
 
     json_file_put(object, "mode", text("verify"));
-    put_run(object, report_worst(runs, count));
-    json_file_put(object, "settings", settings(options, service));
-    json_file_put(object, "versions", environment(service));
+    report_put_run(object, report_worst(runs, count));
+    report_put_place(object, options, service, report_worst(runs, count));
     json_file_put(object, "peak_memory_kib", memory(service));
     for (int i = 0; i < count; i++) {
         json_t *run = json_object();
-        put_run(run, &runs[i]);
+        report_put_run(run, &runs[i]);
         (void)json_array_append_new(all, run);
     }
     json_file_put(object, "runs", all);

@@ -44,9 +44,9 @@ static bool count_buyers(const struct facts *facts, size_t *out_count)
 }
 
 /* Nearest rank: the smallest time that `percent` of the replies did not exceed. */
-static double percentile_ms(const struct timing *sorted, size_t count, size_t percent)
+static double percentile_ms(const struct timing *sorted, size_t count, size_t permille)
 {
-    size_t rank = (count * percent + 99) / 100;
+    size_t rank = (count * permille + 999) / 1000;
     return (double)sorted[rank ? rank - 1 : 0].took_ns / 1e6;
 }
 
@@ -68,8 +68,11 @@ static bool measure_latency(const struct facts *facts, struct summary *summary)
             end++;
         summary->latency[timings[from].answer] = (struct latency){
             .count = end - from,
-            .p50_ms = percentile_ms(timings + from, end - from, 50),
-            .p99_ms = percentile_ms(timings + from, end - from, 99),
+            .p50_ms = percentile_ms(timings + from, end - from, 500),
+            .p90_ms = percentile_ms(timings + from, end - from, 900),
+            .p99_ms = percentile_ms(timings + from, end - from, 990),
+            .p999_ms = percentile_ms(timings + from, end - from, 999),
+            .most_ms = percentile_ms(timings + from, end - from, 1000),
         };
         from = end;
     }

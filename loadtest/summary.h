@@ -9,7 +9,7 @@
 
 struct latency {
     size_t count;
-    double p50_ms, p99_ms;
+    double p50_ms, p90_ms, p99_ms, p999_ms, most_ms;
 };
 
 struct summary {

@@ -72,7 +72,10 @@ static void percentiles_are_nearest_rank(void **state)
 
     assert_int_equal(200, summary.latency[ANSWER_SOLD_OUT].count);
     assert_true(is_near(summary.latency[ANSWER_SOLD_OUT].p50_ms, 100.0));
+    assert_true(is_near(summary.latency[ANSWER_SOLD_OUT].p90_ms, 180.0));
     assert_true(is_near(summary.latency[ANSWER_SOLD_OUT].p99_ms, 198.0));
+    assert_true(is_near(summary.latency[ANSWER_SOLD_OUT].p999_ms, 200.0));
+    assert_true(is_near(summary.latency[ANSWER_SOLD_OUT].most_ms, 200.0));
     assert_int_equal(0, summary.latency[ANSWER_CREATED].count);
     facts_done(&facts);
 }

@@ -16,6 +16,7 @@
 #include "moment.h"
 #include "monitor.h"
 #include "resolve.h"
+#include "round_trips.h"
 
 enum {
     LOOK_EVERY_MS = 20,
@@ -131,6 +132,8 @@ static bool judge(const struct verifying *run, struct verify_run *out_run)
 
     if (!audit_run_with(&run->facts, &strictness, &out_run->audit, run->failure)) return false;
     if (!summary_count(&run->facts, &out_run->summary, run->failure)) return false;
+    if (!fairness_count(&run->facts, &out_run->fairness, run->failure)) return false;
+    series_count(&run->facts, &out_run->series);
     if (out_run->audit.lost == 0) return true;
     (void)snprintf(out_run->lost, sizeof out_run->lost, "%.900s/lost-%s.jsonl",
                    run->target->run_dir, run->tag);
@@ -146,18 +149,26 @@ bool verify_sale(const struct drive_target *target, struct service *service,
                             .http = http,
                             .sale = out_run->sale,
                             .failure = failure};
+    const char *guard = target->options->guard;
+    struct round_trips trips;
+    struct lock_times before;
     char stamp[32];
 
     *out_run = (struct verify_run){.sale = ""};
+    bench_machine_host(&out_run->machine, target->run_dir);
     moment_stamp(stamp, sizeof stamp);
     (void)snprintf(out_run->sale, sizeof out_run->sale, "load-%.15s-%ld-%d", stamp, (long)getpid(),
                    number);
     name_files(&run, number);
-    if (!service_create_sale(service, http, run.sale, target->options->guard,
-                             target->options->stock, failure))
+    if (!service_create_sale(service, http, run.sale, guard, target->options->stock, failure))
         return false;
+    bool has_before = lock_times_ask(service, http, guard, &before);
+    round_trips_begin(&trips, service, http);
     if (!run_buyers(&run)) return false;
+    out_run->round_trips = round_trips_end(&trips, service, http);
     service_measure_memory(service);
+    out_run->has_locks = has_before && lock_times_ask(service, http, guard, &out_run->locks);
+    if (out_run->has_locks) lock_times_subtract(&out_run->locks, &before);
     facts_init(&run.facts);
     bool is_done = gather(&run) && judge(&run, out_run);
     facts_done(&run.facts);

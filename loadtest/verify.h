@@ -5,8 +5,12 @@
 #define LOADTEST_VERIFY_H
 
 #include "audit.h"
+#include "bench_machine.h"
 #include "drive.h"
+#include "fairness.h"
 #include "http_client.h"
+#include "lock_times.h"
+#include "series.h"
 #include "service.h"
 #include "summary.h"
 
@@ -14,8 +18,14 @@ struct verify_run {
     char sale[SALE_ID_MAX + 1];
     struct summary summary;
     struct audit_result audit;
-    char lost[RUN_PATH_MAX]; /* file that names the lost orders; or "" */
-    char trouble[400];       /* an instance ended by itself, wrk failed; or "" */
+    struct fairness fairness;
+    double round_trips; /* of the sale, over all instances; -1: not known */
+    struct series series;
+    struct lock_times locks; /* of this run, all instances; if has_locks */
+    bool has_locks;
+    struct bench_machine machine; /* as bench_machine_host() knows it */
+    char lost[RUN_PATH_MAX];      /* file that names the lost orders; or "" */
+    char trouble[400];            /* an instance ended by itself, wrk failed; or "" */
 };
 
 /*

@@ -96,6 +96,9 @@ static const struct {
      "DEL " KEY("orders") " " KEY("ledger") "\nSET " KEY("stock") " 2\nXADD " KEY(
          "ledger") " 1-0 event created by i epoch 1 left 2 initial 2\n",
      INVOKE(20, "q3", "k3", "b3") NOT_STARTED(25, "q3", "k3"), 2, ""},
+    {"lock left without a lease", "SET " KEY("lock") " token\n", NULL, 1, " no_stuck_lock "},
+    {"lock left, its lease ends", "SET " KEY("lock") " token PX 100\n", NULL, 0, ""},
+    {"lock left, its lease is long", "SET " KEY("lock") " token PX 3600000\n", NULL, 0, ""},
     {"nothing asked", NULL, "", 2, ""},
     {"last line cut short", NULL, WON LOST LATE FOUND "{\"t\":95,\"e\":\"inv", 0, ""},
 };

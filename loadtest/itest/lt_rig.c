@@ -233,6 +233,8 @@ static bool start_instance(struct lt_rig *rig, unsigned i)
     if (rig->options.has_proxy) link_url(rig, i, redis);
     for (size_t k = 0; k < LT_RIG_WORDS_MAX && rig->options.seckilld[k]; k++)
         argv[count++] = rig->options.seckilld[k];
+    for (size_t k = 0; i == 0 && k < LT_RIG_FIRST_MAX && rig->options.first[k]; k++)
+        argv[count++] = rig->options.first[k];
     return lt_start(&rig->place, argv, output, &rig->instances[i]) ||
            failure_set(&rig->failure, "seckilld does not start");
 }
@@ -356,15 +358,20 @@ static void read_metrics(const struct instance *instance, char *out, size_t size
     out[used] = '\0';
 }
 
-long lt_rig_metric(const struct lt_rig *rig, const char *line)
+long lt_rig_metric_of(const struct lt_rig *rig, int instance, const char *line)
 {
     static char said[METRICS_MAX];
+
+    read_metrics(&rig->service.instances[instance], said, sizeof said);
+    const char *at = strstr(said, line);
+    return at ? strtol(at + strlen(line), NULL, 10) : 0;
+}
+
+long lt_rig_metric(const struct lt_rig *rig, const char *line)
+{
     long sum = 0;
 
-    for (int i = 0; i < rig->service.count; i++) {
-        read_metrics(&rig->service.instances[i], said, sizeof said);
-        const char *at = strstr(said, line);
-        if (at) sum += strtol(at + strlen(line), NULL, 10);
-    }
+    for (int i = 0; i < rig->service.count; i++)
+        sum += lt_rig_metric_of(rig, i, line);
     return sum;
 }

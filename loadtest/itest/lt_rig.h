@@ -10,7 +10,7 @@
 #include "lt_crowd.h"
 #include "topology.h"
 
-enum { LT_RIG_INSTANCES = 2, LT_RIG_WORDS_MAX = 10 };
+enum { LT_RIG_INSTANCES = 2, LT_RIG_WORDS_MAX = 10, LT_RIG_FIRST_MAX = 4 };
 
 typedef enum lt_disk {
     LT_DISK_PLAIN,
@@ -24,6 +24,7 @@ struct lt_rig_options {
     bool has_small_disk;                    /* under Redis' data, SMALL_DISK_KIB of it */
     const char *schedule;                   /* of the proxy, or NULL */
     const char *seckilld[LT_RIG_WORDS_MAX]; /* more flags */
+    const char *first[LT_RIG_FIRST_MAX];    /* more flags of the first instance alone */
     const char *topology[LT_RIG_WORDS_MAX]; /* words of .ci/topology; none: one Redis of our own */
 };
 
@@ -62,7 +63,9 @@ unsigned lt_rig_count_effects(const struct lt_rig *rig, const char *words);
 
 /* The number behind `label` in an INFO section ("errorstat_OOM:count="); 0 when it is not there. */
 long lt_rig_info(const struct lt_rig *rig, const char *section, const char *label);
-/* The sum over both instances of a metric's line ("seckill_lock_release_total{...} "). */
+/* A metric's line ("seckill_lock_release_total{...} ") of instance 0 or 1; 0 when it is not there. */
+long lt_rig_metric_of(const struct lt_rig *rig, int instance, const char *line);
+/* The sum over both instances. */
 long lt_rig_metric(const struct lt_rig *rig, const char *line);
 
 #endif

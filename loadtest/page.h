@@ -1,0 +1,17 @@
+/*
+ * The report: result files in, one HTML page out. A section that has no data says so, and which
+ * command makes it.
+ */
+#ifndef LOADTEST_PAGE_H
+#define LOADTEST_PAGE_H
+
+#include "page_load.h"
+
+/*
+ * Write DIR/index.html (whole or not at all) and DIR/plots/, where the pictures' scripts stay.
+ *
+ * Returns  false   DIR cannot be written, or gnuplot did not draw.
+ */
+bool page_write(const char *dir, const struct page_results *results, struct failure *failure);
+
+#endif
