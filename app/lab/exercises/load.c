@@ -1,0 +1,161 @@
+/*
+ * See load.h. One thread.
+ */
+#include "load.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "clock.h"
+
+enum { LIMIT_MS = 60000, GRACE_MS = 15000, LOOK_MS = 50, DOT_MS = 1000 };
+enum { VERDICT_PASSED, VERDICT_FAILED }; /* exit status of loadtest */
+
+static pid_t start(const char *program, const char *out, const char *log)
+{
+    const char *const words[] = {program,   "--guard",       "exercise", "--out", out,
+                                 "--stock", "100",           "--buyers", "400",   "--connections",
+                                 "64",      "--retry-share", "0.1",      NULL};
+    char *argv[sizeof words / sizeof words[0]] = {NULL};
+    posix_spawn_file_actions_t files;
+    pid_t pid = -1;
+    int error = 0;
+
+    for (size_t i = 0; words[i] && !error; i++) {
+        argv[i] = strdup(words[i]);
+        error = argv[i] ? 0 : ENOMEM;
+    }
+    (void)posix_spawn_file_actions_init(&files);
+    (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log, O_WRONLY | O_CREAT | O_TRUNC,
+                                           0644);
+    (void)posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+    if (!error) error = posix_spawn(&pid, program, &files, NULL, argv, environ);
+    (void)posix_spawn_file_actions_destroy(&files);
+    for (size_t i = 0; argv[i]; i++)
+        free(argv[i]);
+    return error ? -1 : pid;
+}
+
+/* Its exit status; -1: it did not end in time, or was killed. A dot tells that a second is over. */
+static int wait_for(pid_t pid)
+{
+    int64_t start_ms = clock_mono_ms();
+    int64_t dot_ms = start_ms + DOT_MS;
+    bool was_asked = false;
+    int status = 0;
+
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        int64_t now_ms = clock_mono_ms();
+
+        if (now_ms >= dot_ms) {
+            (void)putchar('.');
+            (void)fflush(stdout);
+            dot_ms += DOT_MS;
+        }
+        if (now_ms > start_ms + LIMIT_MS && !was_asked) {
+            (void)kill(pid, SIGINT); /* it ends what it has started */
+            was_asked = true;
+        }
+        if (now_ms > start_ms + LIMIT_MS + GRACE_MS) (void)kill(pid, SIGKILL);
+        clock_pause_ms(LOOK_MS);
+    }
+    return WIFEXITED(status) && !was_asked ? WEXITSTATUS(status) : -1;
+}
+
+/* The last line of what it has printed. */
+static void last_line(const char *log, char *out, size_t size)
+{
+    char line[256];
+    FILE *file = fopen(log, "re");
+
+    (void)snprintf(out, size, "it did not start");
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (line[0]) (void)snprintf(out, size, "%s", line);
+    }
+    if (file) (void)fclose(file); /* read only */
+}
+
+/* The auditor's words on the first check that did not pass, and the names of the others. */
+static void tell_checks(const json_t *result, struct trial_finding *out)
+{
+    const json_t *all_words = json_object_get(result, "audit_words");
+    json_t *verdicts = json_object_get(result, "audit");
+    const char *name = NULL;
+    json_t *verdict = NULL;
+    FILE *text = fmemopen(out->words, sizeof out->words, "w");
+    int count = 0;
+
+    if (!text) return;
+    json_object_foreach(verdicts, name, verdict)
+    {
+        const char *words = json_string_value(json_object_get(all_words, name));
+
+        if (strcmp(json_string_value(verdict), "pass") == 0) continue;
+        if (count++ == 0) {
+            (void)fprintf(text, "the auditor on %s: %s", name, words ? words : "");
+        } else {
+            (void)fprintf(text, "%s%s", count == 2 ? "; it complains also of " : ", ", name);
+        }
+    }
+    (void)fclose(text); /* what does not fit is cut */
+    out->words[sizeof out->words - 1] = '\0';
+}
+
+/* How it ended, by its own words and the auditor's. */
+static void tell_result(const json_t *result, int status, struct trial_finding *out)
+{
+    const char *trouble = json_string_value(json_object_get(result, "trouble"));
+    long long sold = json_integer_value(json_object_get(result, "sold"));
+    long long replies = json_integer_value(json_object_get(result, "replies"));
+
+    if (trouble) {
+        (void)snprintf(out->words, sizeof out->words, "%s", trouble);
+    } else if (status == VERDICT_PASSED) {
+        out->state = TRIAL_KEPT;
+        (void)snprintf(out->words, sizeof out->words,
+                       "%lld orders, %lld answers; the auditor has no complaint", sold, replies);
+    } else if (status == VERDICT_FAILED) {
+        tell_checks(result, out);
+        out->lesson = "paused-process"; /* what the plays do not have */
+    } else if (sold == 0) {
+        (void)snprintf(out->words, sizeof out->words,
+                       "nothing was sold. The sale has another name here than on the stage: is a "
+                       "key written out?");
+    } else {
+        (void)snprintf(out->words, sizeof out->words,
+                       "%lld orders, and then nothing is sold any more: does sell() always end?",
+                       sold);
+    }
+}
+
+void load_run(const char *dir, struct trial_finding *out)
+{
+    char program[PATH_MAX];
+    char folder[PATH_MAX];
+    char log[PATH_MAX];
+    char result[PATH_MAX + 16];
+
+    (void)snprintf(program, sizeof program, "%s/loadtest", dir);
+    (void)snprintf(folder, sizeof folder, "%s/load", dir);
+    (void)snprintf(log, sizeof log, "%s/load.txt", dir);
+    (void)snprintf(result, sizeof result, "%s/result.json", folder);
+    *out = (struct trial_finding){.state = TRIAL_BROKEN};
+    (void)unlink(result); /* of an earlier run */
+    pid_t pid = start(program, folder, log);
+    int status = pid > 0 ? wait_for(pid) : -1;
+    json_t *results = json_load_file(result, 0, NULL);
+    if (results) tell_result(results, status, out);
+    json_decref(results);
+    if (!out->words[0]) last_line(log, out->words, sizeof out->words);
+}
