@@ -146,8 +146,8 @@ static void send_elsewhere(struct lks_watch *f, const char *answer, int times)
     (void)snprintf(lie, sizeof lie, "%s %d %%s", answer, slot);
     lks_fleet_move(slot, 0); /* which is not true, and it says so */
     lks_fleet_lie(0, lie, 1, times);
-    lks_watch_add(f, lks_watch_take(f, lock, 600), true);
-    LKS_EVENTUALLY(atomic_load(&f->renewals) - before >= 4, 5000);
+    lks_watch_add(f, lks_watch_take(f, lock, 1500), true);
+    LKS_EVENTUALLY(atomic_load(&f->renewals) - before >= 4, 15000);
 
     assert_true(lk_held(lock));
     assert_int_equal(atomic_load(&f->losses), 0);
