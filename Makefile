@@ -49,6 +49,7 @@ EXERCISE_SRC := $(wildcard app/lab/exercises/*.c app/lab/exercises/solutions/*.c
 ALL_SRC := $(EXERCISE_SRC) $(SRC_lockkit) $(SRC_bench) $(SRC_ctl) $(SRC_app) $(SRC_loadtest) $(wildcard $(MAINS)) $(UNIT_SRC) $(ITEST_SRC) $(INTEROP_SRC) $(SUPPORT_SRC)
 ALL_HDR := $(wildcard lockkit/include/lockkit/*.h lockkit/*/*.h app/*.h app/*/*.h app/lab/exercises/*.h loadtest/*.h loadtest/*/*.h)
 PROGRAMS := $(addprefix $(O)/,seckilld seckillctl loadtest audit proxy report history_check torture lockbench lockctl)
+PAGES := $(filter-out web/test/%,$(wildcard $(foreach t,html css js svg,web/*/*.$(t)))) build/web/uplot/uplot.js build/web/uplot/uplot.css
 LIBRARIES := $(O)/liblockkit.a $(O)/liblockkit.so.$(VERSION)
 UNITS  := $(patsubst %.c,$(O)/test/%,$(UNIT_SRC))
 ITESTS := $(patsubst %.c,$(O)/test/%,$(ITEST_SRC)) $(wildcard */itest/*_itest.sh)
@@ -56,13 +57,13 @@ INTEROPS := $(patsubst %.c,$(O)/test/%,$(INTEROP_SRC))
 ON_VALKEY := $(foreach t,native mutex reentrant fair spin fenced rwlock multi semaphore permits latch,$(O)/test/lockkit/itest/$(t)_itest)
 
 PACKAGES := gcc libc6-dev make pkg-config redis-server libhiredis-dev libcivetweb-dev libjansson-dev \
-  libcurl4-openssl-dev libcmocka-dev libjwt-dev wrk perl g++ gnuplot-nox
+  libcurl4-openssl-dev libcmocka-dev libjwt-dev wrk perl g++ gnuplot-nox node=nodejs npm=npm
 CHECK_PACKAGES := clang clang-format clang-tidy cppcheck libclang-rt-14-dev mandoc groff-base systemd
 
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
-.PHONY: report lab exercise model mutants all help deps check-deps promtool demo bench run topology test unit itest torture interop check fmt fmt-check lint rooms asan tsan clean install uninstall
+.PHONY: webtest weblint report lab exercise model mutants all help deps check-deps promtool demo bench run topology test unit itest torture interop check fmt fmt-check lint rooms asan tsan clean install uninstall
 all: $(PROGRAMS) $(LIBRARIES) ## build everything into build/release/ (default)
 
 help: ## this text
@@ -147,12 +148,18 @@ exercise: deps ## judge a guard of your own, FILE=mine.c: faults at every point,
 	@CC='$(CC)' CFLAGS='$(filter -fsanitize%,$(MODE_$(BUILD)))' LDFLAGS='$(LDFLAGS)' LIBS='$(LIBS_app)' \
 	  app/lab/exercises/run $(O) '$(FILE)'
 
+WEB_TESTS := $(wildcard web/test/*.test.mjs)
+webtest: deps ## the pages in a real browser (Chromium); pictures of them in build/webtest/
+	@.ci/deps chromium fonts-noto-cjk
+	@$(MAKE) --no-print-directory $(O)/seckilld $(O)/seckillctl build/webtest/npm.done
+	BUILD_DIR=$(O) WEBTEST_DIR=build/webtest node --test --test-reporter=spec $(WEB_TESTS)
+
 model: ## check the protocols by spin, the known-wrong variants too (minutes); build/model/
 	@.ci/deps spin gcc libc6-dev
 	@lockkit/model/run build/model
 
 # ---- what a commit must pass ---------------------------------------------------------------------
-check: check-deps fmt-check rooms lint asan tsan ## format, rooms, lint, unit tests under sanitizers
+check: check-deps fmt-check rooms lint weblint asan tsan ## format, rooms, lint, unit tests under sanitizers
 	@$(MAKE) --no-print-directory BUILD=release CC=gcc all
 
 asan: ## unit tests under address and undefined-behaviour sanitizers (clang)
@@ -161,11 +168,16 @@ asan: ## unit tests under address and undefined-behaviour sanitizers (clang)
 tsan: ## unit tests under the thread sanitizer (gcc)
 	@$(MAKE) --no-print-directory BUILD=tsan all unit
 
-fmt: ## format the C files in place
+fmt: build/webtest/npm.done ## format the C files and the pages in place
 	clang-format -i $(ALL_SRC) $(ALL_HDR)
+	@cd web && $(CURDIR)/build/webtest/node_modules/.bin/prettier --write --log-level warn .
 
 fmt-check:
 	clang-format --dry-run -Werror $(ALL_SRC) $(ALL_HDR)
+
+weblint: build/webtest/npm.done ## the pages' scripts: prettier and eslint
+	@cd web && $(CURDIR)/build/webtest/node_modules/.bin/prettier --check --log-level warn .
+	@cd web && $(CURDIR)/build/webtest/node_modules/.bin/eslint --max-warnings 0 .
 
 rooms: ## each dependency behind its one door, arrows one way
 	@.ci/rooms
@@ -228,7 +240,7 @@ clean: ## remove build/
 
 # ---- rules -----------------------------------------------------------------------------------------
 $(O)/liblockkit.a: $(call obj,$(SRC_lockkit)) $(O)/gen/lockkit_scripts.o
-$(O)/libapp.a: $(call obj,$(SRC_app)) $(O)/gen/app_scripts.o $(O)/gen/app_documents.o
+$(O)/libapp.a: $(call obj,$(SRC_app)) $(O)/gen/app_scripts.o $(O)/gen/app_documents.o $(O)/gen/pages_table.o
 $(O)/libloadtest.a: $(call obj,$(SRC_loadtest))
 $(O)/liblockbench.a: $(call obj,$(SRC_bench))
 $(O)/liblockctl.a: $(call obj,$(SRC_ctl))
@@ -321,5 +333,30 @@ $(O)/gen/%.c: lockkit/scripts/embed.awk Makefile
 	@sha1sum $(filter %.lua %.yaml,$^) > $@.sha1
 	@awk -v table=$* -f lockkit/scripts/embed.awk $@.sha1 $(filter %.lua %.yaml,$^) > $@.part
 	@mv $@.part $@
+
+# ---- pages: a new file in a folder of web/ joins by existing; npm only fetches, and once ---------------
+$(O)/gen/pages_table.o: CPPFLAGS += -Iapp
+$(O)/gen/pages_table.o: app/pages.h
+$(O)/gen/pages_table.c: web/embed.sh $(PAGES) $(filter web/%,$(sort $(dir $(PAGES)))) Makefile
+	@mkdir -p $(@D)
+	@echo "  EMBED $@"
+	@web/embed.sh $(PAGES) > $@.part
+	@mv $@.part $@
+build/web/npm.done: web/fetch.sh web/package.json web/package-lock.json
+	@echo "  NPM   build/web"
+	@web/fetch.sh build/web --omit=dev
+	@touch $@
+build/webtest/npm.done: web/fetch.sh web/package.json web/package-lock.json
+	@echo "  NPM   build/webtest"
+	@web/fetch.sh build/webtest
+	@touch $@
+build/web/uplot/uplot.js: build/web/npm.done
+	@mkdir -p $(@D)
+	@cd build/web/node_modules/uplot && { printf '/*!\n' && cat LICENSE && printf '*/\n' && \
+	  cat dist/uPlot.iife.min.js && printf '\nexport default uPlot;\n'; } > $(CURDIR)/$@.part
+	@mv $@.part $@
+build/web/uplot/uplot.css: build/web/npm.done
+	@mkdir -p $(@D)
+	@cp build/web/node_modules/uplot/dist/uPlot.min.css $@
 
 -include $(shell find $(O) -name '*.d' 2>/dev/null)

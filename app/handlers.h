@@ -44,6 +44,9 @@ void operators_audit_sale(struct service *service, struct http_request *request,
 void documents_show_api(struct service *service, struct http_request *request, const char *id);
 void documents_show_problem(struct service *service, struct http_request *request, const char *id);
 
+/* pages.c: the files of web/. */
+void pages_show(struct service *service, struct http_request *request, const char *id);
+
 /* Note in a sale whether this instance sells it by another guard than its own. */
 void handlers_note_guard(struct service *service, struct sale *sale);
 /* For both: answer with what the store said, when that was not OK, and log it. */

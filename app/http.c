@@ -19,7 +19,7 @@
 #include "connection.h"
 #include "rfc3339.h"
 
-enum { HEAD_SIZE = 640, ANSWER_SIZE = 2048 };
+enum { HEAD_SIZE = 704, ANSWER_SIZE = 2048 };
 
 static const struct {
     int status;
@@ -27,6 +27,7 @@ static const struct {
 } status_lines[] = {
     {200, "HTTP/1.1 200 OK\r\n"},
     {201, "HTTP/1.1 201 Created\r\n"},
+    {304, "HTTP/1.1 304 Not Modified\r\n"},
     {400, "HTTP/1.1 400 Bad Request\r\n"},
     {401, "HTTP/1.1 401 Unauthorized\r\n"},
     {403, "HTTP/1.1 403 Forbidden\r\n"},
@@ -123,6 +124,7 @@ static void note_header(const struct mg_header *header, struct http_request *out
         break;
     case 'i':
         note_named(header, "Idempotency-Key", &out->idempotency_key, framing);
+        note_named(header, "If-None-Match", &out->none_match, framing);
         break;
     case 'a':
         note_named(header, "Authorization", &out->authorization, framing);
@@ -256,11 +258,12 @@ bool http_read_body(struct http_request *request, struct http_body *out)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* No browser may do anything with an answer but show it: no script, no frame, no guessing of types. */
 #define SAFE_HEADERS                                                                               \
     "\r\nX-Content-Type-Options: nosniff\r\n"                                                      \
-    "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"                      \
-    "Referrer-Policy: no-referrer\r\n"
+    "Referrer-Policy: no-referrer\r\n"                                                             \
+    "Content-Security-Policy: "
+/* No browser may do anything with an answer but show it: no script, no frame, no guessing of types. */
+#define POLICY "default-src 'none'; frame-ancestors 'none'"
 
 static const char *status_line(int status)
 {
@@ -297,11 +300,16 @@ static void add_head(struct text *out, struct http_request *request,
     request->status = answer->status;
     text_add_string(out, status_line(answer->status));
     add_date(out);
-    TEXT_ADD(out, "Content-Type: ");
-    text_add_string(out, answer->type);
-    TEXT_ADD(out, "\r\nCache-Control: ");
+    if (answer->type) {
+        TEXT_ADD(out, "Content-Type: ");
+        text_add_string(out, answer->type);
+        TEXT_ADD(out, "\r\n");
+    }
+    TEXT_ADD(out, "Cache-Control: ");
     text_add_string(out, answer->caching ? answer->caching : "no-store");
     TEXT_ADD(out, SAFE_HEADERS);
+    text_add_string(out, answer->policy ? answer->policy : POLICY);
+    TEXT_ADD(out, "\r\n");
     if (request->request_id) {
         TEXT_ADD(out, "X-Request-Id: ");
         text_add_string(out, request->request_id);
@@ -329,10 +337,30 @@ bool http_can_detach(const struct http_request *request)
     return !request->must_close && request->body_len == 0 && http_has_socket(request);
 }
 
+static size_t room_for(const struct http_answer *answer)
+{
+    return HEAD_SIZE + (answer->headers ? strlen(answer->headers) : 0) +
+           (answer->policy ? strlen(answer->policy) : 0) + answer->body_len;
+}
+
+/* Where the body ends, the end of the head, and the body. */
+static void add_body(struct text *out, const struct http_request *request,
+                     const struct http_answer *answer)
+{
+    assert(answer->type || answer->status == 304);
+    if (answer->type) {
+        TEXT_ADD(out, "Content-Length: ");
+        text_add_number(out, (long long)answer->body_len);
+        TEXT_ADD(out, "\r\n");
+    }
+    TEXT_ADD(out, "\r\n");
+    if (!request->is_head) text_add(out, answer->body, answer->body_len);
+}
+
 void http_send(struct http_request *request, const struct http_answer *answer)
 {
     char small[ANSWER_SIZE];
-    size_t size = HEAD_SIZE + (answer->headers ? strlen(answer->headers) : 0) + answer->body_len;
+    size_t size = room_for(answer);
     char *big = size > sizeof small ? malloc(size) : NULL;
     struct text out = big ? (struct text){.data = big, .size = size} : TEXT_OVER(small);
 
@@ -343,10 +371,7 @@ void http_send(struct http_request *request, const struct http_answer *answer)
         return;
     }
     add_head(&out, request, answer);
-    TEXT_ADD(&out, "Content-Length: ");
-    text_add_number(&out, (long long)answer->body_len);
-    TEXT_ADD(&out, "\r\n\r\n");
-    if (!request->is_head) text_add(&out, answer->body, answer->body_len);
+    add_body(&out, request, answer);
     assert(!out.is_cut);
     if (request->is_detached) {
         connection_send(request->connection, out.data, out.len);

@@ -68,7 +68,8 @@ struct http_request {
     const char *content_type;
     const char *request_id; /* valid, to be echoed; else NULL */
     const char *last_event_id;
-    size_t body_len; /* what Content-Length announces */
+    const char *none_match; /* If-None-Match */
+    size_t body_len;        /* what Content-Length announces */
     bool is_http_1_0;
     bool is_head; /* the answer goes out without its body */
     bool expects_continue;
@@ -79,9 +80,10 @@ struct http_request {
 
 struct http_answer {
     int status;
-    const char *type;    /* Content-Type */
+    const char *type;    /* Content-Type; NULL: the answer is 304, and has no body */
     const char *headers; /* more header lines, each with its CRLF; NULL: none */
     const char *caching; /* Cache-Control; NULL: no-store */
+    const char *policy;  /* Content-Security-Policy; NULL: nothing at all is allowed */
     const char *body;    /* borrowed */
     size_t body_len;
 };

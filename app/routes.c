@@ -17,7 +17,7 @@ void service_request_ends(struct service *service, const struct http_request *re
 
 struct route {
     const char *method;
-    const char *path; /* {id}: one segment, a sale's id; {name}: one segment, of the same letters */
+    const char *path; /* {id}: one segment, a sale's id; others: one, that the handler judges */
     enum route_port ports;
     enum { FOR_ANYBODY, FOR_THE_OPERATOR, FOR_THE_LAB } who; /* FOR_THE_LAB: with --lab alone */
     route_handler handler;
@@ -80,6 +80,8 @@ static void serve_version(struct service *service, struct http_request *request,
     text_add_number(&body, service->topology->sync_replicas);
     TEXT_ADD(&body, ",\"promise\":");
     text_add_json(&body, topology_promise(service->topology));
+    TEXT_ADD(&body, ",\"lab\":");
+    text_add_string(&body, service->config->lab ? "true" : "false");
     TEXT_ADD(&body, "}\n");
     http_send_json(request, 200, &body);
 }
@@ -143,6 +145,9 @@ static const struct route routes[] = {
     {"GET", "/metrics", PORT_BOTH, FOR_ANYBODY, serve_metrics},
     {"GET", "/openapi.json", PORT_BOTH, FOR_ANYBODY, documents_show_api},
     {"GET", "/problems/{name}", PORT_BOTH, FOR_ANYBODY, documents_show_problem},
+    {"GET", "/", PORT_BUYERS, FOR_ANYBODY, pages_show},
+    {"GET", "/dashboard", PORT_OPERATORS, FOR_ANYBODY, pages_show},
+    {"GET", "/assets/{folder}/{file}", PORT_BOTH, FOR_ANYBODY, pages_show},
 };
 
 enum { ROUTE_COUNT = sizeof routes / sizeof routes[0] };

@@ -29,10 +29,10 @@
 #include "stack.h"
 
 enum {
-    OPERATOR_CONNECTIONS = 8,
-    QUEUE = 1024,        /* accepted, waiting for a thread */
-    OTHER_FILES = 128,   /* Redis, logs, listeners */
-    FAIR_SHARE_MS = 250, /* of a connection, while others wait */
+    OPERATOR_CONNECTIONS = 32, /* a page takes six while it loads, then two */
+    QUEUE = 1024,              /* accepted, waiting for a thread */
+    OTHER_FILES = 128,         /* Redis, logs, listeners */
+    FAIR_SHARE_MS = 250,       /* of a connection, while others wait */
     FAIR_SHARE_REQUESTS = 64,
     SILENCE_MS = 2000, /* a body, or a pause and the next head, may take while others wait */
     HEAD_MS = 1400,    /* the first head may take, and as much again after its last byte */

@@ -226,6 +226,8 @@ bool app_openapi_declares(const json_t *document, const json_t *operation,
     answer = app_openapi_resolve(document,
                                  json_object_get(json_object_get(operation, "responses"), status));
     if (!answer) return refuse(&judge, "this status is not declared", status);
+    if (!json_object_get(answer, "content"))
+        return reply->len == 0 || refuse(&judge, "a body where none is declared", status);
     read_type(reply, type);
     schema = json_object_get(json_object_get(json_object_get(answer, "content"), type), "schema");
     if (!schema) return refuse(&judge, "this type of content is not declared", type);

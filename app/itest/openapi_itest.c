@@ -164,6 +164,8 @@ static const struct step operators_steps[] = {
     {"POST", ADMIN "/cup/restock", NULL, "{\"units\":0}", 400, "invalid-request", NULL},
     {"GET", ADMIN "/cup/audit", NULL, NULL, 200, NULL, NULL},
     {"GET", ADMIN "/none/audit", NULL, NULL, 404, "not-found", NULL},
+    {"GET", "/dashboard", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/dashboard", NULL, NULL, 304, NULL, "If-None-Match: *"},
     {0},
 };
 
@@ -177,6 +179,13 @@ static const struct step buyers_steps[] = {
     {"GET", "/problems/sold-out", NULL, NULL, 200, NULL, NULL},
     {"GET", "/problems/none", NULL, NULL, 404, "not-found", NULL},
     {"GET", "/problems/%2e%2e", NULL, NULL, 404, "not-found", NULL},
+    {"GET", "/", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/", NULL, NULL, 304, NULL, "If-None-Match: *"},
+    {"GET", "/assets/shared/api.js", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/assets/shared/base.css", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/assets/shared/icon.svg", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/assets/shared/icon.svg", NULL, NULL, 304, NULL, "If-None-Match: *"},
+    {"GET", "/assets/shared/none.js", NULL, NULL, 404, "not-found", NULL},
     {"GET", "/api/v1/time", NULL, NULL, 200, NULL, NULL},
     {"GET", SALES, NULL, NULL, 200, NULL, NULL},
     {"GET", SALES "/cup", NULL, NULL, 200, NULL, NULL},

@@ -1,0 +1,70 @@
+/*
+ * The list of sales, when there are several, or none yet.
+ */
+import { h } from '../shared/dom.js';
+
+const ORDER = ['active', 'upcoming', 'paused', 'sold_out', 'ended'];
+const TONES = { upcoming: 'warn', active: 'accent', paused: 'warn' };
+
+function card(i18n, sale) {
+  const { t } = i18n;
+  const numbers = { left: i18n.number(sale.remaining), total: i18n.number(sale.initialStock + sale.restocked) };
+
+  return h(
+    'li',
+    {},
+    h(
+      'a',
+      { class: 'card choice', href: `/?sale=${encodeURIComponent(sale.id)}` },
+      h('span', { class: 'chip', 'data-tone': TONES[sale.state], text: t(`state.${sale.state}`) }),
+      h('strong', { text: sale.title }),
+      h('span', { class: 'muted number', text: t('stock.dots', numbers) }),
+      sale.state === 'upcoming'
+        ? h('span', { class: 'muted number', text: t('list.opens', { time: i18n.moment(Date.parse(sale.startsAt)) }) })
+        : null,
+    ),
+  );
+}
+
+/**
+ * @param {object} i18n
+ * @param {object[]} sales as the service lists them
+ * @returns {Node} what is open stands first
+ */
+export function salesList(i18n, sales) {
+  const { t } = i18n;
+  const sorted = sales.toSorted(
+    (a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state) || a.startsAt.localeCompare(b.startsAt),
+  );
+
+  if (sales.length === 0) {
+    return h(
+      'section',
+      { class: 'notice' },
+      h('h1', { text: t('page.no-sales') }),
+      h('p', { class: 'muted', text: t('page.no-sales.text') }),
+    );
+  }
+  return h(
+    'section',
+    { class: 'stack' },
+    h('h1', { text: t('page.choose') }),
+    h(
+      'ul',
+      { class: 'choices' },
+      sorted.map((sale) => card(i18n, sale)),
+    ),
+  );
+}
+
+/** @returns {Node} for an address that names a sale which is not there */
+export function noSuchSale(i18n) {
+  const { t } = i18n;
+  return h(
+    'section',
+    { class: 'notice' },
+    h('h1', { text: t('page.no-such-sale') }),
+    h('p', { class: 'muted', text: t('page.no-such-sale.text') }),
+    h('p', {}, h('a', { href: '/', text: t('page.all-sales') })),
+  );
+}

@@ -1,0 +1,62 @@
+/*
+ * The operator's token, and what is asked with it. The token lives in this closure and nowhere else: no
+ * storage, no address, no other host. A reload forgets it.
+ */
+import { ask } from '../shared/api.js';
+
+const SALES = '/api/v1/admin/sales';
+const path = (id, what = '') => `${SALES}/${encodeURIComponent(id)}${what}`;
+
+/**
+ * @returns an object with
+ *   isSignedIn
+ *   signIn(token)   the answer of a first request with it; 200: it is kept
+ *   signOut()
+ *   onChange(fn)    fn('in' | 'out' | 'refused'); refused: the service does not take the token any more
+ *   list(), show(id), audit(id), create(sale), step(id, name), restock(id, units, key): answers of ask()
+ */
+export function createOperator() {
+  const listeners = [];
+  let token = null;
+
+  const tell = (what) => listeners.forEach((listener) => listener(what));
+  const send = (as, address, { headers, ...options } = {}) =>
+    ask(address, { ...options, headers: { ...headers, Authorization: `Bearer ${as}` } });
+
+  async function askSignedIn(address, options) {
+    const used = token;
+    const answer = await send(used, address, options);
+    /* 403 with a field is about what was asked, not about who asks */
+    const isRefused = answer.status === 401 || (answer.status === 403 && !answer.body?.field);
+    if (isRefused && token === used) {
+      token = null;
+      tell('refused');
+    }
+    return answer;
+  }
+
+  return {
+    get isSignedIn() {
+      return token !== null;
+    },
+    onChange: (listener) => void listeners.push(listener),
+    async signIn(given) {
+      const answer = await send(given, SALES);
+      if (answer.status === 200) {
+        token = given;
+        tell('in');
+      }
+      return answer;
+    },
+    signOut() {
+      token = null;
+      tell('out');
+    },
+    list: () => askSignedIn(SALES),
+    audit: (id) => askSignedIn(path(id, '/audit'), { timeoutMs: 20_000 }),
+    create: (sale) => askSignedIn(SALES, { method: 'POST', body: sale }),
+    step: (id, name) => askSignedIn(path(id, `/${name}`), { method: 'POST', body: {} }),
+    restock: (id, units, key) =>
+      askSignedIn(path(id, '/restock'), { method: 'POST', body: { units }, headers: { 'Idempotency-Key': key } }),
+  };
+}

@@ -1,0 +1,208 @@
+/*
+ * Watches the service: /metrics every second, and with a token the list of sales and the audit of the
+ * sale that is looked at. Each kind of question waits for its answer before it is asked again.
+ */
+import { ask } from '../shared/api.js';
+import { createHistory } from './history.js';
+import { lightOf } from './light.js';
+import { readMetrics } from './metrics.js';
+
+const METRICS_MS = 1000;
+const SALES_MS = 2000;
+const AUDIT_MS = 3000;
+const AWAY_MS = 2000;
+const REST = 4; /* what took long is asked the less: this many times its own duration lies between */
+
+const stamp = () => ({ monoMs: performance.now(), wallMs: Date.now() });
+
+/* A clock that was set, or a machine that slept: the longer of the two counts. */
+const ageOf = ({ monoMs, wallMs }) => Math.max(performance.now() - monoMs, Date.now() - wallMs);
+
+/* One after the other: a page is content with few of the connections that a port has. */
+function createLane() {
+  let last = Promise.resolve();
+  return (job) => {
+    last = last.then(job, job);
+    return last;
+  };
+}
+
+/* Calls look() again and again; at once by now(). look() gives how long to wait at least. */
+function repeat(look) {
+  let timer = null;
+  let isAsking = false;
+  let isWanted = false;
+
+  async function go() {
+    clearTimeout(timer);
+    if (isAsking) {
+      isWanted = true;
+      return;
+    }
+    isAsking = true;
+    const since = performance.now();
+    const waitMs = await look();
+    const tookMs = performance.now() - since;
+    isAsking = false;
+    timer = setTimeout(go, isWanted ? 0 : Math.max(waitMs, tookMs * REST));
+    isWanted = false;
+  }
+  return { now: () => void go() };
+}
+
+/**
+ * @param {object} operator
+ * @returns an object with
+ *   link        'opening', 'live' or 'lost'; lostSince: the last answer, ms since 1970
+ *   version     what /version says; null before
+ *   snapshot    what /metrics says now; null while the service is away
+ *   history
+ *   sales       what the operators' API last said, by id; null before; isListed: whether it says so now
+ *   saleId, select(id)
+ *   stateOf(id) 'active', ...; null while it is not known
+ *   stockOf(id) {left, putUp, oversold}; null while it is not known
+ *   light()     see light.js; audit(): {audit, ageMs}, the answer that it rests on; null before
+ *   askAgain()  what an action may have changed
+ *   onChange(fn)
+ */
+export function createWatch(operator) {
+  const listeners = [];
+  const inTurn = createLane();
+  const audits = new Map(); /* by sale: {audit, failure, asked} */
+  const self = {
+    link: 'opening',
+    lostSince: null,
+    version: null,
+    snapshot: null,
+    history: createHistory(),
+    sales: null,
+    isListed: false,
+    saleId: null,
+  };
+  let answeredAt = null;
+
+  const tell = () => listeners.forEach((listener) => listener());
+
+  async function askVersion() {
+    const { status, body } = await ask('/version');
+    if (status === 200) self.version = body;
+  }
+
+  /* /metrics tells the stock of the first 50 sales; that of the sale looked at, the list does. */
+  function addListed(snapshot) {
+    const sale = self.isListed && snapshot.isStoreUp ? self.sales.get(self.saleId) : null;
+    if (!sale || snapshot.stock.has(sale.id)) return;
+    snapshot.stock.set(sale.id, { left: sale.remaining, putUp: sale.initialStock + sale.restocked });
+  }
+
+  const metrics = repeat(async () => {
+    const { status, body } = await ask('/metrics', { timeoutMs: 4000 });
+    const snapshot = status === 200 && typeof body === 'string' ? readMetrics(body) : null;
+    if (snapshot) addListed(snapshot);
+    const isNew = snapshot && (self.link !== 'live' || snapshot.startedAt !== self.snapshot?.startedAt);
+
+    self.snapshot = snapshot;
+    self.history.add(snapshot, stamp());
+    if (snapshot) {
+      answeredAt = Date.now();
+      self.link = 'live';
+    } else if (self.link !== 'lost') {
+      self.link = 'lost';
+      self.lostSince = answeredAt ?? Date.now();
+    }
+    if (isNew) {
+      await askVersion();
+      sales.now();
+      audit.now();
+    }
+    chooseSale();
+    tell();
+    return snapshot ? METRICS_MS : AWAY_MS;
+  });
+
+  const sales = repeat(async () => {
+    if (!operator.isSignedIn) return SALES_MS;
+    const { status, body } = await inTurn(() => operator.list());
+    self.isListed = status === 200 && operator.isSignedIn;
+    if (self.isListed) self.sales = new Map(body.sales.map((sale) => [sale.id, sale]));
+    chooseSale();
+    tell();
+    return SALES_MS;
+  });
+
+  const audit = repeat(async () => {
+    const id = self.saleId;
+    if (!operator.isSignedIn || !id) return AUDIT_MS;
+    let asked = null;
+    const answer = await inTurn(() => {
+      asked = stamp();
+      return operator.audit(id);
+    });
+    if (answer.status === 200 && answer.body.saleId === id) {
+      audits.set(id, { audit: answer.body, failure: null, asked });
+    } else {
+      audits.set(id, { ...audits.get(id), failure: answer });
+    }
+    tell();
+    return AUDIT_MS;
+  });
+
+  const idsKnown = () => [...new Set([...(self.sales?.keys() ?? []), ...(self.snapshot?.stock.keys() ?? [])])];
+
+  function auditKnown() {
+    const { audit: found, asked } = audits.get(self.saleId) ?? {};
+    return found ? { audit: found, ageMs: ageOf(asked) } : null;
+  }
+
+  /* One is shown without being chosen: the first that sells, else the first. */
+  function chooseSale() {
+    if (self.saleId) return;
+    const ids = idsKnown();
+    const selling = ids.find((id) => self.sales?.get(id)?.state === 'active');
+    if (ids.length > 0) self.select(selling ?? ids[0]);
+  }
+
+  operator.onChange((what) => {
+    if (what !== 'in') {
+      self.sales = null;
+      self.isListed = false;
+      audits.clear();
+    }
+    sales.now();
+    audit.now();
+    tell();
+  });
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden) for (const kind of [metrics, sales, audit]) kind.now();
+  });
+  metrics.now();
+  return Object.assign(self, {
+    onChange: (listener) => void listeners.push(listener),
+    idsKnown,
+    select(id) {
+      if (id === self.saleId) return;
+      self.saleId = id;
+      audit.now();
+      tell();
+    },
+    stateOf: (id) => (self.link === 'live' && self.isListed ? (self.sales.get(id)?.state ?? null) : null),
+    stockOf(id) {
+      const sale = self.isListed ? self.sales.get(id) : null;
+      const listed = sale && { left: sale.remaining, putUp: sale.initialStock + sale.restocked };
+      return self.link === 'live' ? (self.snapshot.stock.get(id) ?? listed ?? null) : null;
+    },
+    audit: auditKnown,
+    light: () =>
+      lightOf({
+        isLinked: self.link !== 'lost',
+        isSignedIn: operator.isSignedIn,
+        saleId: self.saleId,
+        audit: auditKnown()?.audit ?? null,
+        ageMs: auditKnown()?.ageMs ?? Infinity,
+        failure: audits.get(self.saleId)?.failure ?? null,
+      }),
+    askAgain() {
+      for (const kind of [metrics, sales, audit]) kind.now();
+    },
+  });
+}

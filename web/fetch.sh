@@ -1,0 +1,12 @@
+#!/bin/sh
+# fetch.sh DIR [FLAG...]: what package-lock.json names, into DIR/node_modules; no script of a package runs.
+set -eu
+here=$(dirname "$0")
+dir=$1
+shift
+mkdir -p "$dir"
+cp "$here/package.json" "$here/package-lock.json" "$dir"
+npm ci --prefix "$dir" --ignore-scripts --no-audit --no-fund "$@" >"$dir/npm.log" 2>&1 && exit
+tail -n 5 "$dir/npm.log" >&2
+echo "web: cannot fetch what the pages use: this needs the network, once (all that was said: $dir/npm.log)." >&2
+exit 1

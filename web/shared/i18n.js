@@ -1,0 +1,71 @@
+/*
+ * English and 中文. Texts are tables of {key: text}, one for each language; a text is a string with
+ * {names} to fill in, or a function of the values.
+ */
+import { plain } from './storage.js';
+
+const KEY = 'seckill.lang';
+const LOCALES = { en: 'en-GB', zh: 'zh-CN' };
+
+function preferred() {
+  return (plain.get(KEY) ?? globalThis.navigator?.language ?? 'en').startsWith('zh') ? 'zh' : 'en';
+}
+
+/** Fill a text's {names}; what has no value stays as it is, and so is seen. */
+export function fill(text, values) {
+  if (typeof text === 'function') return text(values ?? {});
+  return text.replace(/\{(\w+)\}/g, (all, name) => values?.[name] ?? all);
+}
+
+/**
+ * @param {...{en: object, zh: object}} tables later ones win
+ * @returns an object with
+ *   lang             'en' or 'zh'
+ *   t(key, values)   the text; the key itself when there is none
+ *   setLang(lang)    kept for the next visit, and told to everybody who asked by
+ *   onChange(fn)     fn() is called after each change; gives a function that ends that
+ *   number(n), clock(ms), moment(ms)   as this language writes them; ms since 1970
+ */
+export function createI18n(...tables) {
+  const messages = { en: {}, zh: {} };
+  const listeners = new Set();
+  let lang = preferred();
+
+  for (const table of tables) {
+    Object.assign(messages.en, table.en);
+    Object.assign(messages.zh, table.zh);
+  }
+  const mark = () => {
+    document.documentElement.lang = lang === 'zh' ? 'zh-CN' : 'en';
+  };
+  /* Making a formatter costs a thousand times what using it does. */
+  const formatters = new Map();
+  const formatter = (name, make) => {
+    const key = `${name} ${lang}`;
+    if (!formatters.has(key)) formatters.set(key, make(LOCALES[lang]));
+    return formatters.get(key);
+  };
+  const format = (name, options) => (ms) =>
+    formatter(name, (locale) => new Intl.DateTimeFormat(locale, options)).format(ms);
+
+  mark();
+  return {
+    get lang() {
+      return lang;
+    },
+    t: (key, values) => (key in messages[lang] ? fill(messages[lang][key], values) : key),
+    setLang(next) {
+      lang = next;
+      plain.set(KEY, next);
+      mark();
+      for (const listener of listeners) listener();
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    number: (n) => formatter('number', (locale) => new Intl.NumberFormat(locale)).format(n),
+    clock: format('clock', { timeStyle: 'medium', hourCycle: 'h23' }),
+    moment: format('moment', { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' }),
+  };
+}

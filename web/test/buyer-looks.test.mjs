@@ -1,0 +1,224 @@
+/*
+ * How the page of buyers looks and speaks, who one is on it, and which sale it shows.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { close, fromNow, panel, ready, useShop } from './buyer-support.mjs';
+import {
+  assertAccessible,
+  assertNoSideScroll,
+  everyLook,
+  openPage,
+  pause,
+  runCtl,
+  startService,
+  takePicture,
+} from './support.mjs';
+
+const shop = useShop();
+
+/* ---- language, theme, motion ------------------------------------------------------------------- */
+
+test('language: the browser’s own first, then what was chosen', async () => {
+  const id = await shop.newSale(5);
+  const page = await shop.open(id, { lang: 'zh' });
+
+  await page.waitForSelector('#buy >> text=立即抢购');
+  assert.equal(await page.getAttribute('html', 'lang'), 'zh-CN');
+  await page.click('#language');
+  await page.waitForSelector('#buy >> text=Buy one');
+  await page.reload();
+  await page.waitForSelector('#buy >> text=Buy one');
+  assert.equal(await page.getAttribute('html', 'lang'), 'en');
+  await close(page);
+});
+
+test('theme: the system’s first, then what was chosen', async () => {
+  const id = await shop.newSale(5);
+  const page = await shop.open(id, { theme: 'dark' });
+  const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+
+  await ready(page);
+  const dark = await background();
+  await page.click('#theme');
+  const light = await background();
+  assert.notEqual(dark, light);
+  await page.reload();
+  await ready(page);
+  assert.equal(await background(), light);
+  await page.click('#theme');
+  assert.equal(await background(), dark);
+  await close(page);
+});
+
+test('whoever wants less motion gets none', async () => {
+  const id = await shop.newSale(5);
+  const page = await shop.open(id, { context: { reducedMotion: 'reduce' } });
+
+  await ready(page);
+  const moving = await page.evaluate(
+    () =>
+      [...document.querySelectorAll('*')].filter((node) => {
+        const { transitionDuration, transitionProperty, animationName } = getComputedStyle(node);
+        return animationName !== 'none' || (transitionProperty !== 'none' && transitionDuration !== '0s');
+      }).length,
+  );
+  assert.equal(moving, 0);
+  await close(page);
+});
+
+/* ---- who --------------------------------------------------------------------------------------- */
+
+describe('with tokens', () => {
+  let strict = null;
+  let token = null;
+
+  before(async () => {
+    const probe = await startService();
+    const key = `${probe.dir}/token.key`;
+    await runCtl('key', '--out', key);
+    token = await runCtl('token', '--key', key, '--sub', 'alice');
+    strict = await startService({ args: ['--token-key', key] });
+    await probe.stop();
+    await strict.create('cup', 5, { title: 'Cup' });
+  });
+  after(() => strict?.stop());
+
+  test('nobody buys before signing in; a token in the field signs in', async () => {
+    const page = await openPage(shop.browser, strict.url);
+
+    await page.waitForSelector('#token');
+    assert.equal(await page.getAttribute('#buy', 'aria-disabled'), 'true');
+    assert.equal(await page.locator('#crowd').count(), 0);
+    await assertAccessible(page, 'signing in');
+    await takePicture(page, 'buyer-sign-in-en-light-desktop');
+    await page.fill('#token', 'no.such.token');
+    await page.press('#token', 'Enter');
+    await panel(page, 'signed-out');
+    await page.click('text=Sign out');
+    await page.fill('#token', token);
+    await page.press('#token', 'Enter');
+    await page.waitForSelector('#buyer >> text=alice');
+    await ready(page);
+    await page.click('#buy');
+    await panel(page, 'yours');
+    await page.reload();
+    await panel(page, 'yours-found');
+    await close(page);
+  });
+
+  test('a token in the address signs in, and leaves the address', async () => {
+    const page = await openPage(shop.browser, strict.url, { path: `/?sale=cup#token=${token}` });
+
+    await page.waitForSelector('#buyer >> text=alice');
+    assert.equal(new URL(page.url()).hash, '');
+    assert.equal(await page.evaluate(() => localStorage.length), 0);
+    await close(page);
+  });
+});
+
+test('in the lab one can be somebody else, and buy again', async () => {
+  const id = await shop.newSale(5);
+  const page = await shop.open(id);
+
+  await ready(page);
+  await page.click('#buy');
+  await panel(page, 'yours');
+  await page.click('text=Be somebody else');
+  await ready(page);
+  await page.click('#buy');
+  await panel(page, 'yours');
+  assert.equal((await shop.service.sale(id)).remaining, 3);
+  await close(page);
+});
+
+test('a thousand buyers: as many have one as there were units', async () => {
+  const id = await shop.newSale(100);
+  const page = await shop.open(id);
+
+  await ready(page);
+  await page.click('#crowd');
+  await page.waitForFunction(() => /1,000 buyers answered/.test(document.querySelector('#crowd-status').textContent));
+  const numbers = await page.$$eval('.tally > div:not([hidden])', (rows) =>
+    Object.fromEntries(rows.map((row) => [row.querySelector('dt').textContent, row.querySelector('dd').textContent])),
+  );
+  assert.deepEqual(numbers, { 'got one': '100', 'sold out': '900' });
+  await panel(page, 'sold-out');
+  assert.equal((await shop.service.audit(id)).verdict, 'pass');
+  await assertAccessible(page, 'after a thousand buyers');
+  await takePicture(page, 'buyer-crowd-en-light-desktop');
+  await close(page);
+});
+
+/* ---- which sale -------------------------------------------------------------------------------- */
+
+test('no sale, one, several, and one that is not there', async () => {
+  const own = await startService();
+
+  try {
+    const page = await openPage(shop.browser, own.url);
+    await page.waitForSelector('text=No sale is planned yet');
+    await assertAccessible(page, 'no sale');
+    await own.create('one', 5, { title: 'The only one' });
+    await page.waitForSelector('h1 >> text=The only one');
+    await own.create('two', 5, { title: 'Another' });
+    await page.goto(`${own.url}/`);
+    await page.waitForSelector('h1 >> text=Choose a sale');
+    await assertAccessible(page, 'several sales');
+    await page.click('text=Another');
+    await page.waitForSelector('h1 >> text=Another');
+    await page.goto(`${own.url}/?sale=none`);
+    await page.waitForSelector('text=There is no such sale');
+    await assertAccessible(page, 'no such sale');
+    await close(page);
+  } finally {
+    await own.stop();
+  }
+});
+
+/* ---- looks ------------------------------------------------------------------------------------- */
+
+describe('each look is accessible and fits; pictures in build/webtest/', () => {
+  for (const look of everyLook()) {
+    test(look.name, async () => {
+      const soon = await shop.newSale(240, { startsAt: fromNow(3_725_000), endsAt: fromNow(90_061_000) });
+      const page = await shop.open(soon, look);
+
+      await page.waitForSelector('#count:not([hidden])');
+      await page.waitForFunction(() => /±/.test(document.querySelector('#synced').textContent));
+      await takePicture(page, `buyer-soon-${look.name}`);
+      await assertAccessible(page, 'soon');
+      await assertNoSideScroll(page, 'soon');
+
+      const id = await shop.newSale(100, look.lang === 'zh' ? { title: '手工茶碗' } : {});
+      for (let i = 0; i < 36; i++) await shop.service.buy(id, `b-${i}`);
+      await page.goto(`${shop.service.url}/?sale=${id}`);
+      await ready(page);
+      await page.waitForFunction(() => /±/.test(document.querySelector('#synced').textContent));
+      await takePicture(page, `buyer-open-${look.name}`);
+      await assertAccessible(page, 'open');
+      await page.click('#buy');
+      await panel(page, 'yours');
+      await pause(500);
+      await takePicture(page, `buyer-yours-${look.name}`);
+      await assertAccessible(page, 'yours');
+      await assertNoSideScroll(page, 'yours');
+      await shop.service.step(id, 'end');
+      await page.waitForSelector('#state:not([data-tone])');
+      await page.click('text=/Be somebody else|换一个身份/');
+      await panel(page, 'ended');
+      await takePicture(page, `buyer-ended-${look.name}`);
+      await assertAccessible(page, 'ended');
+      await page.setViewportSize({ width: 320, height: 640 });
+      await assertNoSideScroll(page, '320 px wide');
+      await page.setViewportSize({ width: look.width, height: 900 });
+      await page.goto(`${shop.service.url}/`);
+      await page.waitForSelector('.choices');
+      await takePicture(page, `buyer-list-${look.name}`);
+      await assertAccessible(page, 'list');
+      await assertNoSideScroll(page, 'list');
+      await close(page);
+    });
+  }
+});

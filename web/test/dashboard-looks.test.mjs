@@ -1,0 +1,103 @@
+/*
+ * How the operators' page looks and reads: every look of it, for eyes and for screen readers.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { close, figure, light, press, setStock, signIn, useDesk } from './dashboard-support.mjs';
+import { assertAccessible, assertNoSideScroll, everyLook, pause, takePicture } from './support.mjs';
+
+const desk = useDesk();
+
+async function sell(id, seconds) {
+  let buyer = 0;
+  for (let i = 0; i < seconds * 4; i++) {
+    await Promise.all(Array.from({ length: 6 + (i % 5) }, () => desk.service.buy(id, `b${buyer++ % 400}`)));
+    await pause(200);
+  }
+}
+
+async function look(page, name) {
+  await assertAccessible(page, name);
+  await assertNoSideScroll(page, name);
+  await takePicture(page, name);
+}
+
+test('every look of the page, while it sells', async () => {
+  const id = await desk.newSale(300);
+  await desk.newSale(30, { title: '铁壶 Iron kettle, a very long name for a kettle', guard: 'script' });
+  await desk.newSale(30, { title: 'Paper lamp', startsAt: new Date(Date.now() + 3_600_000).toISOString() });
+  const looks = everyLook();
+  const pages = [];
+
+  for (const its of looks) pages.push(await desk.openSignedIn(id, its));
+  await sell(id, 8);
+  for (const [i, page] of pages.entries()) {
+    await light(page, 'good');
+    await look(page, `dashboard-selling-${looks[i].name}`);
+    await close(page);
+  }
+});
+
+/* Each language, theme and width once is enough of what is seen seldom. */
+const SOME = everyLook().filter(({ lang, theme }) => (lang === 'en') === (theme === 'light'));
+
+for (const { name, ...options } of SOME) {
+  test(`before the token, questions, a fault, and an answer that is missing: ${name}`, async () => {
+    const id = await desk.newSale(12);
+    const page = await desk.open(id, { ...options, mayLoseService: true });
+
+    await figure(page, 'left', '12');
+    await look(page, `dashboard-out-${name}`);
+    await signIn(page, desk.service);
+    await light(page, 'good');
+    await press(page, 'create');
+    await page.fill('#new-id', 'Not An Id');
+    await page.fill('#new-stock', '5');
+    await page.click('#create button[type="submit"]');
+    await page.waitForSelector('#new-id[aria-invalid]');
+    await look(page, `dashboard-create-${name}`);
+    await page.keyboard.press('Escape');
+    await press(page, 'end');
+    await look(page, `dashboard-end-${name}`);
+    await page.keyboard.press('Escape');
+    setStock(desk.service, id, -3);
+    await light(page, 'bad');
+    await page.waitForSelector('#alarms li');
+    await look(page, `dashboard-fault-${name}`);
+    setStock(desk.service, id, 12);
+    await page.route('**/*', (route) => route.abort());
+    await page.waitForSelector('#link-words:visible');
+    await figure(page, 'left', '–');
+    await light(page, 'unknown');
+    await look(page, `dashboard-away-${name}`);
+    await close(page);
+  });
+}
+
+test('one page of 320 px, and a text of twice the size', async () => {
+  const id = await desk.newSale(12);
+  const page = await desk.openSignedIn(id, { width: 320 });
+
+  await light(page, 'good');
+  await assertNoSideScroll(page, '320 px');
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.evaluate(() => document.documentElement.style.setProperty('font-size', '200%'));
+  await assertNoSideScroll(page, 'twice the size');
+  await close(page);
+});
+
+test('whoever wants less motion gets none', async () => {
+  const page = await desk.openSignedIn(await desk.newSale(5), { context: { reducedMotion: 'reduce' } });
+
+  await light(page, 'good');
+  const moving = await page.evaluate(
+    () =>
+      [...document.querySelectorAll('*')].filter((node) => {
+        const { transitionDuration, transitionProperty, animationName } = getComputedStyle(node);
+        return animationName !== 'none' || (transitionProperty !== 'none' && transitionDuration !== '0s');
+      }).length,
+  );
+  assert.equal(moving, 0);
+  await close(page);
+});

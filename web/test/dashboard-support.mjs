@@ -1,0 +1,82 @@
+/*
+ * What the tests of the operators' page share: a browser and a service for a whole file, sales, and words
+ * for what an operator sees.
+ */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before } from 'node:test';
+
+import { assertClean, openPage, startBrowser, startService } from './support.mjs';
+
+/**
+ * A browser and a service for all tests of a file; they end with it.
+ *
+ * @param {object} [options] of startService()
+ * @returns an object with browser and service (there once tests run), newSale(stock, more) which gives its
+ *   id, and open(id, options), the page with that sale chosen
+ */
+export function useDesk(options) {
+  const self = { browser: null, service: null };
+  let count = 0;
+
+  before(async () => {
+    [self.browser, self.service] = await Promise.all([startBrowser(), startService(options)]);
+  });
+  after(async () => {
+    await self.browser?.close();
+    await self.service?.stop();
+  });
+  self.newSale = async (stock, more = {}) => {
+    const id = `sale-${++count}`;
+    await self.service.create(id, stock, { title: 'Tea bowl', ...more });
+    return id;
+  };
+  self.open = (id, its = {}) =>
+    openPage(self.browser, self.service.admin, { path: id ? `/dashboard?sale=${id}` : '/dashboard', ...its });
+  self.openSignedIn = async (id, its) => {
+    const page = await self.open(id, its);
+    await signIn(page, self.service);
+    return page;
+  };
+  return self;
+}
+
+export const tokenOf = (service) => readFileSync(path.join(service.dir, 'admin.token'), 'utf8').trim();
+
+export async function signIn(page, service) {
+  await page.fill('#token', tokenOf(service));
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('#signed-in:not([hidden])');
+}
+
+/** Wait until the light has this colour: good, bad or unknown. */
+export const light = (page, tone) => page.waitForSelector(`#light[data-tone="${tone}"]`);
+
+/** Wait until a figure stands there as it should. */
+export const figure = (page, id, text) =>
+  page.waitForFunction(([its, wanted]) => document.getElementById(its).textContent === wanted, [id, text]);
+
+/** Wait until the button can be pressed, and press it. */
+export const press = (page, id) => page.click(`#do-${id}:not([aria-disabled])`);
+
+/** Press the button of an open question. */
+export const answerYes = (page, id) => page.click(`#${id}[open] button[type="submit"]:not([aria-disabled])`);
+
+export const isClosed = (page, id) => page.waitForSelector(`#${id}:not([open])`, { state: 'attached' });
+
+/** Wait for a line in the event log. */
+export const logged = (page, event) => page.waitForSelector(`#log tr[data-event="${event}"]`);
+
+/** Nothing went wrong on this page; end it. */
+export async function close(page) {
+  assertClean(page);
+  await page.context().close();
+}
+
+/** Tamper with a sale: write its stock behind the service's back. */
+export function setStock(service, id, units) {
+  const words = ['-s', service.redis.url.slice('unix://'.length), 'SET', `seckill:{${id}}:stock`, String(units)];
+  assert.equal(spawnSync('redis-cli', words).status, 0);
+}

@@ -1,0 +1,265 @@
+/*
+ * What tests in a browser share: a service of their own on free ports with a Redis of its own, pages that
+ * are watched for everything that must not happen, and pictures of pages. Processes end by their pid.
+ *
+ * Needs BUILD_DIR (seckilld) and WEBTEST_DIR (node_modules with the tools; screenshots go there).
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+
+const buildDir = path.resolve(process.env.BUILD_DIR ?? 'build/release');
+const webtestDir = path.resolve(process.env.WEBTEST_DIR ?? 'build/webtest');
+const require = createRequire(path.join(webtestDir, 'tools.cjs'));
+const { chromium } = require('playwright-core');
+const axeSource = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+export const LIMIT_MS = 20_000;
+
+export { pause };
+
+/** Wait until claim() is true, or fail saying what did not become so. */
+export async function eventually(claim, what, limitMs = LIMIT_MS) {
+  const deadline = Date.now() + limitMs;
+  while (!(await claim())) {
+    assert.ok(Date.now() < deadline, `not within ${limitMs} ms: ${what}`);
+    await pause(50);
+  }
+}
+
+/* ---- processes --------------------------------------------------------------------------------- */
+
+const children = new Set();
+
+/* Whoever ends us early must not leave servers behind. */
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
+  process.once(signal, () => {
+    for (const child of children) child.kill('SIGKILL');
+    process.exit(1);
+  });
+}
+
+function startProcess(program, args) {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const said = [];
+  const exit = once(child, 'exit');
+
+  children.add(child);
+  void exit.then(() => children.delete(child));
+  child.stderr.on('data', (bytes) => said.push(bytes));
+  return {
+    child,
+    words: () => Buffer.concat(said).toString(),
+    async end(signal) {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+      await exit;
+    },
+  };
+}
+
+async function startRedis(dir) {
+  const socket = path.join(dir, 'own.sock');
+  const redis = startProcess('redis-server', [
+    ...['--port', '0', '--unixsocket', socket, '--dir', dir, '--save', ''],
+    ...['--appendonly', 'yes', '--appendfsync', 'always'],
+  ]);
+
+  await new Promise((ready) => {
+    createInterface({ input: redis.child.stdout }).on('line', (line) => {
+      if (/ready to accept connections/i.test(line)) ready();
+    });
+  });
+  return { ...redis, url: `unix://${socket}` };
+}
+
+/**
+ * Start a service on free ports, with a Redis of its own that outlives it.
+ *
+ * @param {{args?: string[]}} [options] flags; --lab unless they say otherwise
+ * @returns an object with url, admin (addresses), create(id, stock, more), step(id, name, body), sale(id),
+ *   patch(id, change), audit(id), buy(id, buyer), kill(), restart() at the same ports, suspend(), resume(), stop()
+ */
+export async function startService({ args = ['--lab'] } = {}) {
+  const dir = mkdtempSync(path.join(tmpdir(), 'webtest-'));
+  const redis = await startRedis(dir);
+  const self = { dir };
+  let daemon = null;
+  let listen = '127.0.0.1:0';
+  let adminListen = '127.0.0.1:0';
+
+  async function start() {
+    daemon = startProcess(path.join(buildDir, 'seckilld'), [
+      ...['--listen', listen, '--admin-listen', adminListen, '--redis', redis.url],
+      ...['--data', dir, '--connections', '256', '--streams', '128', ...args],
+    ]);
+    const lines = createInterface({ input: daemon.child.stdout });
+    const [line] = await Promise.race([once(lines, 'line'), once(daemon.child, 'exit').then(() => [''])]);
+    const found = /buyers (http:\S+), admin (http:\S+), /.exec(line);
+    assert.ok(found, `seckilld did not start: ${daemon.words()}`);
+    [, self.url, self.admin] = found;
+    listen = self.url.slice('http://'.length);
+    adminListen = self.admin.slice('http://'.length);
+  }
+
+  async function operate(method, address, body) {
+    const token = readFileSync(path.join(dir, 'admin.token'), 'utf8').trim();
+    const answer = await fetch(self.admin + address, {
+      method,
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      body: body && JSON.stringify(body),
+    });
+    assert.ok(answer.ok, `${method} ${address}: ${answer.status}`);
+    return answer.json();
+  }
+
+  self.create = (id, stock, more = {}) => operate('POST', '/api/v1/admin/sales', { id, stock, ...more });
+  self.patch = (id, change) => operate('PATCH', `/api/v1/admin/sales/${id}`, change);
+  self.step = (id, name, body) => operate('POST', `/api/v1/admin/sales/${id}/${name}`, body ?? {});
+  self.audit = (id) => operate('GET', `/api/v1/admin/sales/${id}/audit`);
+  self.sale = async (id) => (await fetch(`${self.url}/api/v1/sales/${id}`)).json();
+  self.buy = (id, buyer) =>
+    fetch(`${self.url}/api/v1/sales/${id}/orders`, { method: 'POST', headers: { 'X-User-Id': buyer } });
+  self.kill = () => daemon.end('SIGKILL');
+  self.suspend = () => daemon.child.kill('SIGSTOP');
+  self.resume = () => daemon.child.kill('SIGCONT');
+  self.restart = start;
+  self.redis = redis;
+  self.stop = async () => {
+    await daemon.end('SIGTERM');
+    redis.child.kill('SIGCONT');
+    await redis.end('SIGTERM');
+    rmSync(dir, { recursive: true, force: true });
+  };
+  await start();
+  return self;
+}
+
+/** The words of seckillctl, for what only it can do. */
+export async function runCtl(...args) {
+  const ctl = startProcess(path.join(buildDir, 'seckillctl'), args);
+  const words = [];
+  ctl.child.stdout.on('data', (bytes) => words.push(bytes));
+  const [status] = await once(ctl.child, 'exit');
+  assert.equal(status, 0, ctl.words());
+  return Buffer.concat(words).toString().trim();
+}
+
+/* ---- browsers ---------------------------------------------------------------------------------- */
+
+/** Debian's own; without its sandbox only as root, where it cannot have one. */
+export function startBrowser() {
+  const chromiumSandbox = process.getuid() !== 0;
+  return chromium.launch({ executablePath: '/usr/bin/chromium', chromiumSandbox, args: ['--disable-gpu'] });
+}
+
+/* A refusal is an answer like any other; the browser calls it an error all the same. */
+const REFUSAL = /^Failed to load resource: the server responded with a status of (400|401|403|404|409|410|429|503)\b/;
+const NO_ANSWER = /^Failed to load resource: net::ERR_/;
+
+function watch(page, sins, { mayLoseService }) {
+  page.on('pageerror', (error) => sins.push(`error: ${error.stack}`));
+  page.on('console', (message) => {
+    const text = message.text();
+    const isAnswer = REFUSAL.test(text) && new URL(message.location().url).pathname.startsWith('/api/');
+    const isOutage = mayLoseService && NO_ANSWER.test(text);
+    if (message.type() === 'error' && !isAnswer && !isOutage) sins.push(`console: ${text} ${message.location().url}`);
+  });
+}
+
+/**
+ * Open a page as a new person: a context, hence a storage, of its own.
+ *
+ * @param {object} browser
+ * @param {string} url of the service; every request has to go there
+ * @param {{path?: string, lang?: string, theme?: string, width?: number, height?: number, init?: Function,
+ *   mayLoseService?: boolean, context?: object}} [options] init runs in the page before everything else
+ * @returns {Promise<object>} the page, with `sins`: what must not happen; assertClean(page) looks at it
+ */
+export async function openPage(browser, url, options = {}) {
+  const { lang = 'en', theme = 'light', width = 1280, height = 900, path: address = '/' } = options;
+  const context = await browser.newContext({
+    locale: lang === 'zh' ? 'zh-CN' : 'en-GB',
+    colorScheme: theme,
+    viewport: { width, height },
+    ...options.context,
+  });
+  const page = await context.newPage();
+  const sins = [];
+
+  page.setDefaultTimeout(LIMIT_MS);
+  watch(page, sins, options);
+  await context.exposeFunction('tellSin', (words) => sins.push(words));
+  await context.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', (event) =>
+      globalThis.tellSin(`policy: ${event.violatedDirective} ${event.blockedURI}`),
+    );
+  });
+  if (options.init) await context.addInitScript(options.init);
+  context.on('request', (request) => {
+    if (
+      !request
+        .url()
+        .replace(/^blob:/, '')
+        .startsWith(`${url}/`)
+    )
+      sins.push(`request elsewhere: ${request.url()}`);
+  });
+  page.sins = sins;
+  await page.goto(url + address);
+  return page;
+}
+
+/** Nothing happened on this page that must not: no error, no request elsewhere, no policy broken. */
+export function assertClean(page) {
+  assert.deepEqual(page.sins, []);
+}
+
+/** axe-core finds nothing to complain of. */
+export async function assertAccessible(page, what) {
+  /* A colour on its way to another has no contrast worth judging. */
+  await page.evaluate(() => Promise.allSettled(document.getAnimations().map((animation) => animation.finished)));
+  await page.evaluate(axeSource);
+  const { violations } = await page.evaluate(() =>
+    globalThis.axe.run(document, {
+      resultTypes: ['violations'],
+      runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'],
+    }),
+  );
+  const found = violations.map(
+    ({ id, help, nodes }) =>
+      `${id}: ${help}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join(' | ')}`,
+  );
+  assert.deepEqual(found, [], what);
+}
+
+/** No part of the page is wider than the window. */
+export async function assertNoSideScroll(page, what) {
+  const [content, window] = await page.evaluate(() => [
+    document.documentElement.scrollWidth,
+    document.documentElement.clientWidth,
+  ]);
+  assert.ok(content <= window, `${what}: ${content} px wide in a window of ${window}`);
+}
+
+const WIDTHS = { phone: 375, desktop: 1280 };
+
+/** Every look of a page: both languages, both themes, two widths. */
+export function everyLook() {
+  return ['en', 'zh'].flatMap((lang) =>
+    ['light', 'dark'].flatMap((theme) =>
+      Object.entries(WIDTHS).map(([size, width]) => ({ lang, theme, width, name: `${lang}-${theme}-${size}` })),
+    ),
+  );
+}
+
+/** A picture of the whole page: build/webtest/NAME.png */
+export async function takePicture(page, name) {
+  mkdirSync(webtestDir, { recursive: true });
+  await page.screenshot({ path: path.join(webtestDir, `${name}.png`), fullPage: true, animations: 'disabled' });
+}
