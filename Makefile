@@ -240,7 +240,7 @@ clean: ## remove build/
 
 # ---- rules -----------------------------------------------------------------------------------------
 $(O)/liblockkit.a: $(call obj,$(SRC_lockkit)) $(O)/gen/lockkit_scripts.o
-$(O)/libapp.a: $(call obj,$(SRC_app)) $(O)/gen/app_scripts.o $(O)/gen/app_documents.o $(O)/gen/pages_table.o
+$(O)/libapp.a: $(call obj,$(SRC_app)) $(O)/gen/app_scripts.o $(O)/gen/app_documents.o $(O)/gen/guard_sources.o $(O)/gen/pages_table.o
 $(O)/libloadtest.a: $(call obj,$(SRC_loadtest))
 $(O)/liblockbench.a: $(call obj,$(SRC_bench))
 $(O)/liblockctl.a: $(call obj,$(SRC_ctl))
@@ -327,11 +327,12 @@ $(O)/gen/%.o: $(O)/gen/%.c
 $(O)/gen/lockkit_scripts.c: $(wildcard lockkit/scripts/*.lua)
 $(O)/gen/app_scripts.c: $(wildcard app/scripts/*.lua)
 $(O)/gen/app_documents.c: app/openapi.yaml
+$(O)/gen/guard_sources.c: $(call src,app/guards/*.[ch]) app/lab/unmarked.c app/lab/lock_elsewhere.c
 $(O)/gen/%.c: lockkit/scripts/embed.awk Makefile
 	@mkdir -p $(@D)
 	@echo "  EMBED $@"
-	@sha1sum $(filter %.lua %.yaml,$^) > $@.sha1
-	@awk -v table=$* -f lockkit/scripts/embed.awk $@.sha1 $(filter %.lua %.yaml,$^) > $@.part
+	@sha1sum $(filter %.lua %.yaml %.c %.h,$^) > $@.sha1
+	@awk -v table=$* -f lockkit/scripts/embed.awk $@.sha1 $(filter %.lua %.yaml %.c %.h,$^) > $@.part
 	@mv $@.part $@
 
 # ---- pages: a new file in a folder of web/ joins by existing; npm only fetches, and once ---------------

@@ -30,6 +30,7 @@ void streams_watch_sale(struct service *service, struct http_request *request, c
 void lab_list_scenarios(struct service *service, struct http_request *request, const char *id);
 void lab_run_scenario(struct service *service, struct http_request *request, const char *id);
 void lab_list_guards(struct service *service, struct http_request *request, const char *id);
+void lab_show_guard_source(struct service *service, struct http_request *request, const char *id);
 void lab_switch_guard(struct service *service, struct http_request *request, const char *id);
 
 /* operator_steps.c */

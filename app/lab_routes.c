@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "guard.h"
+#include "guard_sources.h"
 #include "handlers.h"
 #include "lab_documents.h"
 #include "lab_runner.h"
@@ -38,6 +39,30 @@ void lab_list_guards(struct service *service, struct http_request *request, cons
     handlers_send_made(
         request, &(struct http_answer){.status = 200},
         lab_json_of_guards(service->config->guard, service->config->redlock != NULL));
+}
+
+void lab_show_guard_source(struct service *service, struct http_request *request, const char *id)
+{
+    bool is_known = false;
+    char *text = guard_sources_text(id, &is_known);
+
+    (void)service;
+    if (!is_known) {
+        http_send_problem(request, PROBLEM_NOT_FOUND,
+                          &(struct http_detail){.detail = "There is no guard of this name; "
+                                                          "GET /api/v1/lab/guards lists them.",
+                                                .field = "name"});
+        return;
+    }
+    if (!text) {
+        http_send_problem(request, PROBLEM_INTERNAL, NULL);
+        return;
+    }
+    http_send(request, &(struct http_answer){.status = 200,
+                                             .type = "text/plain; charset=utf-8",
+                                             .body = text,
+                                             .body_len = strlen(text)});
+    free(text);
 }
 
 /* ---- a run --------------------------------------------------------------------------------------- */

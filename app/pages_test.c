@@ -39,6 +39,7 @@ static void every_page_is_found_by_its_path_alone(void **state)
         assert_int_equal(strlen(page->etag), 34);
     }
     assert_non_null(pages_find("/"));
+    assert_non_null(pages_find("/lab"));
     assert_null(pages_find(""));
     assert_null(pages_find("/index.html"));
     assert_null(pages_find("/assets/"));

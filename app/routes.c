@@ -139,6 +139,7 @@ static const struct route routes[] = {
     {"GET", LAB "/scenarios", PORT_BUYERS, FOR_THE_LAB, lab_list_scenarios},
     {"POST", LAB "/scenarios/{name}/runs", PORT_BUYERS, FOR_THE_LAB, lab_run_scenario},
     {"GET", LAB "/guards", PORT_BUYERS, FOR_THE_LAB, lab_list_guards},
+    {"GET", LAB "/guards/{name}/source", PORT_BUYERS, FOR_THE_LAB, lab_show_guard_source},
     {"PUT", LAB "/sales/{id}/guard", PORT_BUYERS, FOR_THE_LAB, lab_switch_guard},
     {"GET", "/readyz", PORT_BOTH, FOR_ANYBODY, serve_readyz},
     {"GET", "/version", PORT_BOTH, FOR_ANYBODY, serve_version},
@@ -146,6 +147,7 @@ static const struct route routes[] = {
     {"GET", "/openapi.json", PORT_BOTH, FOR_ANYBODY, documents_show_api},
     {"GET", "/problems/{name}", PORT_BOTH, FOR_ANYBODY, documents_show_problem},
     {"GET", "/", PORT_BUYERS, FOR_ANYBODY, pages_show},
+    {"GET", "/lab", PORT_BUYERS, FOR_THE_LAB, pages_show},
     {"GET", "/dashboard", PORT_OPERATORS, FOR_ANYBODY, pages_show},
     {"GET", "/assets/{folder}/{file}", PORT_BOTH, FOR_ANYBODY, pages_show},
 };

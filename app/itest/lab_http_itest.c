@@ -19,6 +19,7 @@
 #include "app_lab.h"
 #include "clock.h"
 #include "guard.h"
+#include "guard_sources.h"
 #include "lab/lab.h"
 
 #define LAB         "/api/v1/lab"
@@ -101,6 +102,28 @@ static void guards_are_listed_with_the_one_in_use(void **state)
     assert_string_equal(member(root, "default"), "mutex");
     assert_int_equal(json_array_size(json_object_get(root, "guards")), count);
     json_decref(root);
+}
+
+static void the_source_of_a_guard_is_the_one_that_was_built(void **state)
+{
+    struct app_lab *self = *state;
+    bool is_known = false;
+    char *text = NULL;
+
+    for (size_t i = 0; guard_at(i); i++) {
+        char path[96];
+
+        (void)snprintf(path, sizeof path, LAB "/guards/%s/source", guard_at(i)->name);
+        text = guard_sources_text(guard_at(i)->name, &is_known);
+        assert_non_null(text);
+        assert_int_equal(app_lab_ask(self, NULL, path, NULL), 200);
+        assert_non_null(
+            strstr(self->reply.headers, "\r\nContent-Type: text/plain; charset=utf-8\r\n"));
+        assert_memory_equal(self->reply.body, text, self->reply.len);
+        assert_true(self->reply.len > 1000);
+        free(text);
+    }
+    assert_int_equal(app_lab_ask(self, "HEAD", LAB "/guards/mutex/source", NULL), 200);
 }
 
 /* ---- runs ---------------------------------------------------------------------------------------- */
@@ -223,6 +246,12 @@ static const struct {
     {"GET", RUNS("thread-lock"), NULL, NULL, 405, "method-not-allowed", "Allow: POST\r\n"},
     {"POST", LAB "/scenarios", "{}", NULL, 405, "method-not-allowed", "Allow: GET, HEAD\r\n"},
     {"POST", LAB "/sales/cup/guard", "{}", NULL, 405, "method-not-allowed", "Allow: PUT\r\n"},
+    {"GET", LAB "/guards/nope/source", NULL, NULL, 404, "not-found", "name"},
+    {"GET", LAB "/guards/by_hand.c/source", NULL, NULL, 404, "not-found", "name"},
+    {"GET", LAB "/guards/%2e%2e/source", NULL, NULL, 404, "not-found", "name"},
+    {"PUT", LAB "/guards/mutex/source", "{}", NULL, 405, "method-not-allowed",
+     "Allow: GET, HEAD\r\n"},
+    {"POST", "/lab", "{}", NULL, 405, "method-not-allowed", "Allow: GET, HEAD\r\n"},
     {"PUT", LAB "/sales/cup/guard", "{}", NULL, 400, "invalid-request", "guard"},
     {"PUT", LAB "/sales/cup/guard", NULL, NULL, 400, "invalid-request", "body"},
     {"PUT", LAB "/sales/cup/guard", "{\"guard\":\"nope\"}", NULL, 400, "invalid-request", "guard"},
@@ -275,6 +304,8 @@ static void without_lab_there_is_nothing(void **state)
         {"GET", LAB "/scenarios", NULL},
         {"HEAD", LAB "/scenarios", NULL},
         {"GET", LAB "/guards", NULL},
+        {"GET", LAB "/guards/mutex/source", NULL},
+        {"GET", "/lab", NULL},
         {"POST", RUNS("thread-lock"), "{}"},
         {"PUT", LAB "/sales/cup/guard", "{\"guard\":\"none\"}"},
         {"PUT", LAB "/sales/CUP/guard", "{\"guard\":\"none\"}"},
@@ -374,6 +405,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(scenarios_are_listed_in_both_languages),
         TEST(guards_are_listed_with_the_one_in_use),
+        TEST(the_source_of_a_guard_is_the_one_that_was_built),
         TEST(runs_come_to_their_verdicts),
         TEST(a_run_is_what_the_command_tells),
         TEST(a_second_run_is_refused_while_one_plays),

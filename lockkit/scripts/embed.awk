@@ -1,4 +1,4 @@
-# Turn text files (Lua; the API's description) into one C table of { name, source, sha1 }.
+# Turn text files (Lua; the API's description; the guards) into one C table of { name, source, sha1 }.
 #   awk -v table=NAME -f embed.awk DIGESTS FILE.lua...
 # DIGESTS is what `sha1sum FILE.lua...` printed. A script's name is its file name without ".lua".
 # The text is kept byte for byte (script_test.c recomputes each digest), so every file must end in

@@ -4,7 +4,7 @@
  */
 import { ask } from '../shared/api.js';
 import { h, setText } from '../shared/dom.js';
-import { frameMessages, mountFrame } from '../shared/frame.js';
+import { LAB_LINKS, frameMessages, mountFrame } from '../shared/frame.js';
 import { createI18n } from '../shared/i18n.js';
 import { startServerClock } from '../shared/server-clock.js';
 import { noSuchSale, salesList } from './chooser.js';
@@ -82,6 +82,7 @@ async function start() {
 
   show(notice('page.connecting'));
   const { lab: isLab } = await insist('/version');
+  if (isLab) LAB_LINKS.forEach(frame.addLink);
   const identity = createIdentity(isLab);
   const saleId = await chooseSale();
   const shop = openShop({
@@ -99,5 +100,5 @@ async function start() {
   });
 }
 
-mountFrame(i18n);
+const frame = mountFrame(i18n);
 void start();

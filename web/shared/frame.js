@@ -5,11 +5,19 @@
 import { h, setAttribute, setText, svg } from './dom.js';
 import { THEMES, currentTheme, setTheme } from './theme.js';
 
+/** The pages of the buyers' port, for those who have both: with --lab. */
+export const LAB_LINKS = [
+  { address: '/', key: 'frame.shop' },
+  { address: '/lab', key: 'frame.lab' },
+];
+
 export const frameMessages = {
   en: {
     'frame.brand': 'Flash sale',
     'frame.skip': 'Skip to the content',
     'frame.pages': 'Pages',
+    'frame.shop': 'Shop',
+    'frame.lab': 'Lock lab',
     'frame.theme': 'Theme: {theme}',
     'frame.theme.system': 'Auto',
     'frame.theme.light': 'Light',
@@ -19,6 +27,8 @@ export const frameMessages = {
     'frame.brand': '限时秒杀',
     'frame.skip': '跳到正文',
     'frame.pages': '页面',
+    'frame.shop': '商店',
+    'frame.lab': '锁实验室',
     'frame.theme': '主题：{theme}',
     'frame.theme.system': '自动',
     'frame.theme.light': '浅色',

@@ -1,0 +1,363 @@
+/*
+ * The lab's page. What it shows is in its address (/lab?run=NAME&step=5&beside=OTHER), so a link shows the
+ * same again: a step in the address plays at once, a name alone asks for a guess first.
+ */
+import { h, setAttribute, setText } from '../shared/dom.js';
+import { LAB_LINKS, frameMessages, mountFrame } from '../shared/frame.js';
+import { createI18n } from '../shared/i18n.js';
+import { session } from '../shared/storage.js';
+import { PAIRS, byTheme, chooser, partnerOf, scenarioLink } from './chooser.js';
+import { labMessages } from './messages.js';
+import { createPlayer } from './player.js';
+import { prediction } from './predict.js';
+import { listScenarios, playScenario } from './service.js';
+import { createView } from './view.js';
+
+const AGAIN_S = 3;
+const AT_EDGE_PX = 60;
+const GUESSES = 'lab.guesses';
+const READ = 'lab.read';
+
+const i18n = createI18n(frameMessages, labMessages);
+const { t } = i18n;
+const root = document.getElementById('main');
+const aside = h('div', { class: 'aside' });
+const article = h('article', { class: 'lesson' });
+const isWide = matchMedia('(min-width: 64rem)');
+
+/* What is known of the service, and what is looked at. */
+let scenarios = [];
+let place = { run: null, step: null, beside: null };
+let seen = 1;
+let player = null;
+let trying = null;
+let turn = 0; /* which showing this is: what an earlier one waits for comes too late */
+const runs = new Map();
+const guesses = session.get(GUESSES) ?? {};
+const read = new Set(session.get(READ) ?? []);
+
+const find = (name) => scenarios.find((scenario) => scenario.name === name) ?? null;
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+/* ---- the address ------------------------------------------------------------------------------- */
+
+function readPlace() {
+  const query = new URLSearchParams(location.search);
+  const step = Number.parseInt(query.get('step') ?? '', 10);
+  return { run: query.get('run'), step: step > 0 ? step : null, beside: query.get('beside') };
+}
+
+function addressOf({ run, step, beside }) {
+  const query = new URLSearchParams();
+  if (run) query.set('run', run);
+  if (step) query.set('step', step);
+  if (beside) query.set('beside', beside);
+  return `/lab${query.size > 0 ? `?${query}` : ''}`;
+}
+
+function writePlace(next, how) {
+  place = next;
+  history[how](null, '', addressOf(place));
+}
+
+/* ---- parts of the lesson ------------------------------------------------------------------------ */
+
+function opening(scenario) {
+  return h(
+    'header',
+    { class: 'opening' },
+    h('p', { class: 'eyebrow', text: t('scenario.number', { number: scenario.number }) }),
+    h('h1', { tabindex: -1, text: scenario.title }),
+    h('p', { class: 'lead', text: scenario.lesson }),
+  );
+}
+
+function pairs() {
+  const link = ([left, right]) => {
+    const [one, other] = [find(left), find(right)];
+    if (!one || !other) return null;
+    const text = `${one.number} ${one.title} | ${other.number} ${other.title}`;
+    return h('li', {}, h('a', { href: addressOf({ run: left, step: 1, beside: right }), text }));
+  };
+  return h(
+    'section',
+    { class: 'pairs' },
+    h('h2', { text: t('lab.pairs') }),
+    h('p', { class: 'muted', text: t('lab.pairs.hint') }),
+    h('ul', {}, PAIRS.map(link)),
+  );
+}
+
+function cover() {
+  const first = scenarios[0];
+  return h(
+    'header',
+    { class: 'opening' },
+    h('h1', { tabindex: -1, text: t('lab.title') }),
+    h('p', { class: 'lead', text: t('lab.intro') }),
+    h(
+      'ol',
+      { class: 'how' },
+      ['guess', 'step', 'cure'].map((key) => h('li', { text: t(`lab.how.${key}`) })),
+    ),
+    first ? h('p', { class: 'next' }, `${t('lab.begin')} `, scenarioLink(first, go, { class: 'button' })) : null,
+    pairs(),
+  );
+}
+
+function failurePanel({ failure, detail }, again) {
+  const button = h('button', { type: 'button', class: 'button second', text: t('play.again'), on: { click: again } });
+  return h(
+    'section',
+    { class: 'panel failure', 'data-tone': 'warn', 'data-failure': failure, role: 'alert' },
+    h('h2', { text: t(`play.fail.${failure}`) }),
+    h('p', { text: t(`play.fail.${failure}.way`) }),
+    detail ? h('p', { class: 'muted small', lang: 'en', text: detail }) : null,
+    h('p', { class: 'actions' }, button),
+  );
+}
+
+/* Shows that a run plays or waits for its turn; ends with whatever playScenario() ends with. */
+async function playWaiting(name, target) {
+  const key = `${i18n.lang} ${name}`;
+  if (runs.has(key)) return { run: runs.get(key) };
+  const stop = new AbortController();
+  const text = h('p');
+  const still = h('p', { class: 'unseen', role: 'status' });
+  const button = h('button', {
+    type: 'button',
+    class: 'quiet',
+    hidden: true,
+    text: t('play.stop'),
+    on: { click: () => stop.abort() },
+  });
+  const panel = h('section', { class: 'panel waiting-panel' }, text, still, h('p', { class: 'actions' }, button));
+
+  trying?.abort();
+  trying = stop;
+  target.append(panel);
+  const result = await playScenario(name, i18n.lang, {
+    signal: stop.signal,
+    onPlay() {
+      setText(text, t('play.waiting'));
+      setText(still, t('play.waiting'));
+      button.hidden = true;
+    },
+    onBusy(seconds) {
+      setText(text, t('play.busy', { seconds }));
+      setText(still, t('play.fail.busy.way'));
+      setAttribute(panel, 'data-tone', 'warn');
+      button.hidden = false;
+    },
+  });
+  panel.remove();
+  if (result.run) runs.set(key, result.run);
+  return result;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------- */
+
+function besideField() {
+  const option = (scenario) =>
+    h(
+      'option',
+      { value: scenario.name, selected: scenario.name === place.beside },
+      `${scenario.number}  ${scenario.title}`,
+    );
+  const partner = find(partnerOf(place.run));
+  const select = h(
+    'select',
+    {
+      id: 'beside',
+      on: { change: () => void setBeside(select.value || null) },
+    },
+    h('option', { value: '', text: t('beside.none') }),
+    partner ? h('optgroup', { label: t('beside.fits') }, option(partner)) : null,
+    byTheme(scenarios.filter((other) => other.name !== place.run && other !== partner)).map(([theme, list]) =>
+      h('optgroup', { label: t(`theme.${theme}`) }, list.map(option)),
+    ),
+  );
+  return h('p', { class: 'field beside' }, h('label', { for: 'beside', text: t('beside.label') }), select);
+}
+
+function setBeside(beside) {
+  writePlace({ ...place, beside }, 'pushState');
+  return show({ keepsFocus: true });
+}
+
+function viewOf(run, others, onChoose) {
+  const scenario = find(run.name);
+  const isPair = others.length > 0;
+  const next = find(scenario?.leadsTo);
+  return createView(run, {
+    i18n,
+    columns: Math.max(run.steps.length, ...others.map(({ steps }) => steps.length)),
+    guess: guesses[run.name] ?? null,
+    next: next ? scenarioLink(next, go) : null,
+    heading: isPair ? h('h2', { text: `${run.number}  ${run.title}` }) : null,
+    onChoose,
+  });
+}
+
+function showRuns(list, keepsFocus) {
+  const count = Math.max(...list.map(({ steps }) => steps.length));
+  const views = list.map((run) =>
+    viewOf(
+      run,
+      list.filter((other) => other !== run),
+      (step) => player.go(step),
+    ),
+  );
+  const link = h('a', { class: 'small', text: t('link') });
+  const describe = (step) =>
+    list
+      .map(({ steps }) => steps[Math.min(step, steps.length) - 1])
+      .map(({ actor, did }) => t('step.text', { actor: actor ?? t('step.time'), did }))
+      .join(' / ');
+  const onStep = (step) => {
+    seen = Math.max(seen, step);
+    writePlace({ ...place, step }, 'replaceState');
+    setAttribute(link, 'href', addressOf(place));
+    player.show(step);
+    for (const view of views) view.show(step, seen);
+  };
+
+  for (const { name } of list) read.add(name);
+  session.set(READ, [...read]);
+  showChooser();
+  player?.end();
+  player = createPlayer(i18n, { count, onStep, describe });
+  article.append(
+    player.node,
+    h(
+      'div',
+      { class: list.length > 1 ? 'views pair' : 'views' },
+      views.map(({ node }) => node),
+    ),
+    h('footer', { class: 'after' }, besideField(), h('p', {}, link)),
+  );
+  onStep(Math.min(place.step ?? 1, count));
+  if (keepsFocus) return;
+  player.focus();
+  player.node.scrollIntoView({ block: 'start' });
+}
+
+async function play(keepsFocus) {
+  const names = [place.run, place.beside].filter((name) => name && find(name));
+  const list = [];
+  const own = turn;
+
+  for (const name of names) {
+    const result = await playWaiting(name, article);
+    if (turn !== own) return;
+    if (!result.run) {
+      const panel = failurePanel(result, () => {
+        panel.remove();
+        void play(keepsFocus);
+      });
+      article.append(panel);
+      return;
+    }
+    list.push(result.run);
+  }
+  if (list.length === 0) return;
+  showRuns(list, keepsFocus);
+}
+
+/* ---- the page ---------------------------------------------------------------------------------- */
+
+function showChooser() {
+  const scroll = aside.firstChild?.scrollTop ?? 0;
+  aside.replaceChildren(
+    chooser(i18n, {
+      scenarios,
+      current: place.run,
+      read,
+      go,
+      isWide: isWide.matches,
+    }),
+  );
+  const list = aside.firstChild;
+  const at = list.querySelector('[aria-current]')?.offsetTop ?? 0;
+  const isSeen = at >= scroll && at < scroll + list.clientHeight - AT_EDGE_PX;
+  list.scrollTop = isSeen ? scroll : at - list.clientHeight / 2;
+}
+
+async function show({ keepsFocus = false } = {}) {
+  const scenario = find(place.run);
+
+  player?.end();
+  player = null;
+  trying?.abort();
+  turn++;
+  seen = place.step ?? 1;
+  showChooser();
+  document.title = scenario ? `${scenario.number} ${scenario.title} · ${t('lab.title')}` : t('lab.title');
+  if (!scenario) {
+    article.replaceChildren(cover());
+    if (place.run)
+      article.append(h('p', { class: 'panel', 'data-tone': 'warn', role: 'alert', text: t('scenario.none') }));
+    return;
+  }
+  article.replaceChildren(opening(scenario));
+  if (place.step || place.beside) {
+    await play(keepsFocus);
+    return;
+  }
+  const form = prediction(i18n, (guess) => {
+    guesses[scenario.name] = guess;
+    session.set(GUESSES, guesses);
+    form.remove();
+    void play(false);
+  });
+  article.append(form);
+}
+
+function go(name) {
+  writePlace({ run: name, step: null, beside: null }, 'pushState');
+  void show();
+  window.scrollTo(0, 0);
+  article.querySelector('h1')?.focus({ preventScroll: true });
+}
+
+async function load() {
+  const lang = i18n.lang;
+  for (;;) {
+    const list = await listScenarios(lang);
+    if (i18n.lang !== lang) return false;
+    if (list) {
+      scenarios = list;
+      return true;
+    }
+    for (let seconds = AGAIN_S; seconds > 0; seconds--) {
+      article.replaceChildren(h('p', { class: 'notice muted', role: 'status', text: t('lab.away', { seconds }) }));
+      await pause(1000);
+      if (i18n.lang !== lang) return false;
+    }
+  }
+}
+
+async function start() {
+  const { step } = place;
+  player?.end();
+  if (scenarios.length === 0)
+    article.replaceChildren(h('p', { class: 'notice muted', role: 'status', text: t('lab.connecting') }));
+  if (!(await load())) return;
+  const farthest = seen;
+  await show({ keepsFocus: true });
+  if (player && farthest > seen) {
+    seen = farthest;
+    player.go(step);
+  }
+}
+
+mountFrame(i18n, LAB_LINKS);
+root.replaceChildren(h('div', { class: 'lab' }, aside, article));
+place = readPlace();
+i18n.onChange(() => void start());
+isWide.addEventListener('change', showChooser);
+window.addEventListener('popstate', () => {
+  place = readPlace();
+  void show({ keepsFocus: true });
+});
+void start();

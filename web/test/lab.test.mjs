@@ -1,0 +1,497 @@
+/*
+ * The lab's page on a real service in a real browser: every scenario plays to its verdict, one guesses
+ * first, steps, plays, scrubs, sets two side by side; links show the same again.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { labMessages } from '../lab/messages.js';
+import { filesOf, linesOf } from '../lab/source.js';
+import {
+  assertAccessible,
+  assertClean,
+  assertNoSideScroll,
+  everyLook,
+  eventually,
+  openPage,
+  startBrowser,
+  startService,
+  takePicture,
+} from './support.mjs';
+
+const PLAY_MS = 60_000;
+
+let service = null;
+let browser = null;
+let scenarios = [];
+
+before(async () => {
+  service = await startService();
+  browser = await startBrowser();
+  ({ scenarios } = await (await fetch(`${service.url}/api/v1/lab/scenarios`)).json());
+});
+
+after(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+const open = (path, options = {}) => openPage(browser, service.url, { path, ...options });
+
+async function close(page) {
+  assertClean(page);
+  await page.context().close();
+}
+
+const played = (page, name) => page.waitForSelector(`.view[data-name="${name}"]`, { timeout: PLAY_MS });
+const stepOf = (page) => page.$eval('#scrub', (slider) => Number(slider.value));
+const current = (page) =>
+  page.$$eval('.step[aria-current=step] .ordinal', (list) => list.map((one) => one.textContent));
+const isHidden = (page, selector) => page.$eval(selector, (node) => node.hidden);
+
+async function guess(page, promise) {
+  await page.check(`.predict input[value="${promise}"]`);
+  await page.click('#run');
+}
+
+/* ---- every scenario ---------------------------------------------------------------------------- */
+
+test('there are 37 scenarios in the list, in the order of the book, and no verdict', async () => {
+  const page = await open('/lab');
+
+  await page.waitForSelector('.chooser a');
+  const names = await page.$$eval('.chooser li a', (links) =>
+    links.map((link) => new URL(link.href).searchParams.get('run')),
+  );
+  assert.deepEqual(
+    names,
+    scenarios.map(({ name }) => name),
+  );
+  assert.equal(names.length, 37);
+  assert.equal(await page.locator('.verdict').count(), 0);
+  await close(page);
+});
+
+test('the first page is small; how soon it can be used is measured', async (t) => {
+  const page = await open('/lab?run=stale-write');
+
+  await page.waitForSelector('.predict input');
+  const { bytes, files, ms } = await page.evaluate(() => {
+    const entries = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')];
+    return {
+      bytes: entries.reduce((sum, { transferSize }) => sum + transferSize, 0),
+      files: entries.length,
+      ms: Math.round(performance.now()),
+    };
+  });
+  t.diagnostic(`${bytes} bytes in ${files} files; in use after ${ms} ms`);
+  assert.ok(bytes > 50_000 && bytes < 150 * 1024, `${bytes} bytes`);
+  await close(page);
+});
+
+describe('plays to its verdict', () => {
+  let page = null;
+
+  before(async () => {
+    page = await open('/lab');
+    await page.waitForSelector('.chooser a');
+  });
+  after(() => close(page));
+
+  for (const number of Array.from({ length: 37 }, (_, i) => i)) {
+    test(`scenario at place ${number + 1}`, async () => {
+      const { name, title, lesson, expected } = scenarios[number];
+
+      await page.click(`.chooser a[href="/lab?run=${name}"]`);
+      await page.waitForSelector(`h1 >> text=${JSON.stringify(title)}`);
+      assert.equal(await page.textContent('.lead'), lesson);
+      assert.equal(await page.locator('.verdict').count(), 0, 'hidden until it is played');
+      await guess(page, expected[0]?.promise ?? 'kept');
+      await played(page, name);
+      const count = await page.$eval('#scrub', (slider) => Number(slider.max));
+      if (count > 1) assert.ok(await isHidden(page, '.verdict'), 'hidden until the end');
+      await page.click('#player-last');
+      assert.equal(await stepOf(page), count);
+      const found = await page.$$eval('.verdict [data-promise]', (items) =>
+        items.map((item) => [item.dataset.promise, Number(item.dataset.at), item.textContent]),
+      );
+      assert.deepEqual(
+        found.map(([promise, at]) => ({ promise, step: at })),
+        expected.map(({ promise, step }) => ({ promise, step })),
+      );
+      if (expected.length === 0) assert.match(await page.textContent('.verdict'), /Every promise is kept/);
+      assert.equal(await page.locator('.unexpected').count(), 0);
+      assert.equal(await page.getAttribute('.guess', 'data-right'), 'yes');
+      for (const [, at, words] of found) {
+        await page.click(`.verdict [data-at="${at}"] button`);
+        assert.match(words, new RegExp(`in step ${at}$`));
+        assert.deepEqual(await current(page), [String(at)]);
+        assert.match(await page.textContent('.detail'), /Here a promise breaks/);
+        assert.ok((await page.locator('.mark.broken').count()) >= 1);
+      }
+      assert.equal(await page.locator('.steps li:not([hidden])').count(), count);
+      assertClean(page);
+    });
+  }
+});
+
+test('promises are called here what the service calls them', async () => {
+  for (const lang of ['en', 'zh']) {
+    const list = await (await fetch(`${service.url}/api/v1/lab/scenarios?lang=${lang}`)).json();
+    for (const { promise, meaning } of list.scenarios.flatMap(({ expected }) => expected))
+      assert.equal(labMessages[lang][`promise.${promise}`].toLowerCase(), meaning.toLowerCase());
+  }
+});
+
+test('every call of a guard is found in its source', async () => {
+  const sources = new Map();
+  const read = async (way) => {
+    const answer = await fetch(`${service.url}/api/v1/lab/guards/${way}/source`);
+    assert.equal(answer.status, 200, way);
+    sources.set(way, filesOf(await answer.text()));
+  };
+
+  for (const { name } of scenarios) {
+    const answer = await fetch(`${service.url}/api/v1/lab/scenarios/${name}/runs`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+    });
+    const run = await answer.json();
+    for (const { way } of run.actors) if (way && !sources.has(way)) await read(way);
+    for (const step of run.steps) {
+      const way = run.actors.find((actor) => actor.name === step.actor)?.way;
+      if (!way) continue;
+      const { live, all } = linesOf(sources.get(way), step);
+      assert.equal(all.length, step.calls.length, `${name}, step ${step.step}`);
+      assert.equal(live !== null, step.calls.length > 0, `${name}, step ${step.step}`);
+    }
+  }
+});
+
+/* ---- guessing ---------------------------------------------------------------------------------- */
+
+test('one guesses first: right, wrong, and not at all', async () => {
+  const page = await open('/lab?run=stale-write');
+
+  await page.waitForSelector('.predict');
+  await page.click('#run', { force: true });
+  assert.match(await page.textContent('#hint'), /Choose an answer first/);
+  assert.equal(await page.locator('.view').count(), 0);
+  await guess(page, 'deadlock');
+  await played(page, 'stale-write');
+  assert.deepEqual(await current(page), ['1']);
+  assert.equal(await page.locator('.steps li:not([hidden])').count(), 1, 'what comes is not told yet');
+  assert.ok(await isHidden(page, '.verdict'));
+  assert.ok(!(await page.locator('.legend').innerText()).includes('a promise breaks'), 'nor in the legend');
+  assert.equal(await page.locator('.mark').count(), 1, 'nor in the picture');
+  await page.keyboard.press('End');
+  assert.equal(await page.getAttribute('.guess', 'data-right'), 'no');
+  assert.match(await page.textContent('.guess'), /Whoever waits, waits for ever/);
+  await page.click('.verdict .next a');
+  await page.waitForSelector('h1 >> text=The watchdog keeps');
+  await guess(page, 'kept');
+  await played(page, 'watchdog');
+  await page.keyboard.press('End');
+  assert.equal(await page.getAttribute('.guess', 'data-right'), 'yes');
+  await page.click('.verdict .next a');
+  await page.click('#skip');
+  await played(page, 'paused-process');
+  await page.keyboard.press('End');
+  await page.waitForSelector('.verdict:not([hidden])');
+  assert.equal(await page.locator('.guess').count(), 0);
+  await page.goBack();
+  await page.waitForSelector('h1 >> text=The watchdog keeps');
+  await close(page);
+});
+
+/* ---- going through ----------------------------------------------------------------------------- */
+
+test('by the keys: arrows step, Home and End jump, space plays and stops', async () => {
+  const page = await open('/lab?run=get-del&step=1');
+
+  await played(page, 'get-del');
+  await page.keyboard.press('ArrowRight');
+  assert.equal(await stepOf(page), 2);
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('ArrowLeft');
+  assert.deepEqual(await current(page), ['3']);
+  await page.keyboard.press('Home');
+  assert.deepEqual(await current(page), ['1']);
+  assert.equal(await page.locator('.steps li:not([hidden])').count(), 4, 'what was seen stays');
+  await page.keyboard.press('Space');
+  await page.waitForSelector('#player-play[aria-label=Pause]');
+  await eventually(async () => (await stepOf(page)) >= 3, 'it plays');
+  await page.keyboard.press('Space');
+  await page.waitForSelector('#player-play[aria-label=Play]');
+  const stopped = await stepOf(page);
+  await page.keyboard.press('End');
+  assert.ok(stopped < 7);
+  assert.equal(await stepOf(page), 7);
+  await page.keyboard.press('Space');
+  assert.equal(await stepOf(page), 1, 'from the start again');
+  await page.keyboard.press('ArrowRight');
+  await page.waitForSelector('#player-play[aria-label=Play]');
+  await page.focus('.step >> nth=0');
+  await page.keyboard.press('Enter');
+  assert.deepEqual(await current(page), ['1']);
+  await close(page);
+});
+
+test('by the mouse: buttons, the slider, the picture; a look at a step without going there', async () => {
+  const page = await open('/lab?run=stale-write&step=4');
+
+  await played(page, 'stale-write');
+  await page.click('#player-back');
+  assert.equal(await stepOf(page), 3);
+  await page.click('#player-first');
+  assert.equal(await stepOf(page), 1);
+  const slider = await page.locator('#scrub').boundingBox();
+  await page.mouse.click(slider.x + slider.width - 3, slider.y + slider.height / 2);
+  assert.equal(await stepOf(page), 4);
+  const lanes = await page.locator('.lanes').boundingBox();
+  const at = (step) => lanes.x + (lanes.width * (step - 0.5)) / 4;
+  await page.mouse.move(at(4), lanes.y + 60);
+  await page.mouse.down();
+  await page.mouse.move(at(2), lanes.y + 60, { steps: 5 });
+  await page.mouse.up();
+  assert.equal(await stepOf(page), 2);
+  await page.mouse.move(at(3), lanes.y + 60);
+  await page.waitForSelector('.detail >> text=Step 3 of 4');
+  assert.match(await page.textContent('.calls'), /EVALSHA mutex_release\.lua/);
+  assert.equal(await stepOf(page), 2);
+  await page.hover('h1');
+  await page.waitForSelector('.detail >> text=Step 2 of 4');
+  assert.match(await page.textContent('.calls'), /PEXPIRE seckill:\{lamp\}:lock 1/);
+  await page.focus('.step >> nth=0');
+  await page.waitForSelector('.detail >> text=Step 1 of 4');
+  assert.match(await page.textContent('.state'), /A#1, for a lease/);
+  await close(page);
+});
+
+test('the source is shown, with the line marked', async () => {
+  const page = await open('/lab?run=stale-write&step=4');
+
+  await page.waitForSelector('.code [data-mark=live]');
+  assert.match(await page.textContent('.code [data-mark=live]'), /write_orders\(self, &err\)/);
+  assert.equal(await page.textContent('.files [aria-pressed=true]'), 'by_hand.c');
+  assert.ok(await page.$eval('.codebox', (box) => box.scrollTop > 0));
+  await page.click('.files button >> nth=0');
+  assert.match(await page.textContent('.code'), /guard_mutex_unchecked = \{/);
+  await page.click('#player-first');
+  await page.waitForSelector('.code [data-mark=live] >> text=read_and_decide');
+  await page.goto(`${service.url}/lab?run=reentrant&step=1`);
+  await page.waitForSelector('.source >> text=uses no guard');
+  await close(page);
+});
+
+/* ---- links, two at once --------------------------------------------------------------------------- */
+
+test('a link shows the same again, and back leads back', async () => {
+  const page = await open('/lab?run=overslept-delete&step=4&beside=atomic-release');
+
+  await played(page, 'overslept-delete');
+  await played(page, 'atomic-release');
+  assert.deepEqual(await current(page), ['4', '4']);
+  await page.keyboard.press('ArrowRight');
+  assert.deepEqual(await current(page), ['5', '5']);
+  const link = await page.getAttribute('.after a', 'href');
+  assert.equal(link, '/lab?run=overslept-delete&step=5&beside=atomic-release');
+  assert.ok(page.url().endsWith(link));
+  const words = await page.textContent('main');
+  const again = await open(link);
+  await played(again, 'atomic-release');
+  assert.deepEqual(await current(again), ['5', '5']);
+  assert.equal(await again.textContent('main'), words);
+  await close(again);
+  await close(page);
+});
+
+test('two side by side go in step; the shorter one waits at its end', async () => {
+  const page = await open('/lab?run=stale-write&step=4');
+
+  await played(page, 'stale-write');
+  await page.selectOption('#beside', 'watchdog');
+  await played(page, 'watchdog');
+  assert.deepEqual(await current(page), ['4', '4']);
+  const [left, right] = await page.$$eval('.view', (views) => views.map((view) => view.getBoundingClientRect().left));
+  assert.ok(right > left + 100, 'beside each other');
+  await page.keyboard.press('End');
+  assert.deepEqual(await current(page), ['4', '5']);
+  assert.equal(await page.locator('.verdict:not([hidden])').count(), 2);
+  await assertAccessible(page, 'two at once');
+  await takePicture(page, 'lab-beside-en-light-desktop');
+  await page.selectOption('#beside', '');
+  await page.waitForFunction(() => document.querySelectorAll('.view').length === 1);
+  assert.ok(!page.url().includes('beside'));
+  await close(page);
+});
+
+test('the language changes, the step stays', async () => {
+  const page = await open('/lab?run=checked-write&step=4');
+
+  await played(page, 'checked-write');
+  await page.click('#player-back');
+  await page.click('#language');
+  await page.waitForSelector('h1 >> text=检查持有者的脚本拒绝过期写入');
+  await played(page, 'checked-write');
+  assert.deepEqual(await current(page), ['3']);
+  await page.waitForSelector('.verdict >> text=所有承诺都守住了');
+  assert.match(await page.textContent('.steps'), /脚本先问锁是谁的/);
+  assert.equal(await page.getAttribute('html', 'lang'), 'zh-CN');
+  await page.reload();
+  await page.waitForSelector('h1 >> text=检查持有者的脚本拒绝过期写入');
+  await close(page);
+});
+
+test('whoever wants less motion gets none', async () => {
+  const page = await open('/lab?run=watchdog&step=3', { context: { reducedMotion: 'reduce' } });
+
+  await played(page, 'watchdog');
+  const moving = await page.evaluate(
+    () =>
+      [...document.querySelectorAll('*')].filter((node) => {
+        const { transitionDuration, transitionProperty, animationName } = getComputedStyle(node);
+        return animationName !== 'none' || (transitionProperty !== 'none' && transitionDuration !== '0s');
+      }).length,
+  );
+  assert.equal(moving, 0);
+  assert.equal(await stepOf(page), 3, 'nothing plays by itself');
+  await close(page);
+});
+
+/* ---- when it cannot ----------------------------------------------------------------------------- */
+
+/* Answer so many runs as the service does when it cannot play. */
+async function refuse(page, times, problem, headers) {
+  let left = times;
+  await page.route('**/runs?*', (route) => {
+    if (left-- <= 0) return route.fallback();
+    const body = { type: `/problems/${problem}`, title: problem, status: 503, detail: 'The words of the service.' };
+    return route.fulfill({ status: 503, contentType: 'application/problem+json', headers, body: JSON.stringify(body) });
+  });
+}
+
+test('busy: it says so, counts down, and plays', async () => {
+  const page = await open('/lab?run=lost-update');
+
+  await page.waitForSelector('.predict');
+  await refuse(page, 2, 'lab-busy', { 'Retry-After': '3' });
+  await page.click('#skip');
+  for (const seconds of [3, 2, 1]) await page.waitForSelector(`.waiting-panel >> text=again in ${seconds} s`);
+  await assertAccessible(page, 'busy');
+  await played(page, 'lost-update');
+  await close(page);
+});
+
+test('busy with a run of somebody else: both are played', async () => {
+  const pages = await Promise.all(['watchdog', 'thread-lock'].map((name) => open(`/lab?run=${name}&step=1`)));
+
+  await Promise.all([played(pages[0], 'watchdog'), played(pages[1], 'thread-lock')]);
+  for (const page of pages) await close(page);
+});
+
+test('busy for long: one may stop waiting, and try again', async () => {
+  const page = await open('/lab?run=lost-update');
+
+  await page.waitForSelector('.predict');
+  await refuse(page, 1, 'lab-busy', { 'Retry-After': '60' });
+  await page.click('#skip');
+  await page.click('text=Stop trying');
+  await page.waitForSelector('[data-failure=stopped]');
+  await page.click('text=Try again');
+  await played(page, 'lost-update');
+  await close(page);
+});
+
+test('unavailable: the way out is shown', async () => {
+  const page = await open('/lab?run=lost-update');
+
+  await page.waitForSelector('.predict');
+  await refuse(page, 1, 'lab-unavailable', { 'Retry-After': '5' });
+  await page.click('#skip');
+  await page.waitForSelector('[data-failure=unavailable] >> text=install one on the machine');
+  await page.waitForSelector('[data-failure=unavailable] >> text=The words of the service.');
+  assert.equal(await page.locator('.chooser .read').count(), 0);
+  await assertAccessible(page, 'unavailable');
+  await takePicture(page, 'lab-unavailable-en-light-desktop');
+  await page.click('text=Try again');
+  await played(page, 'lost-update');
+  assert.equal(await page.locator('.chooser .read').count(), 1);
+  await close(page);
+});
+
+test('no such scenario: it says so', async () => {
+  const page = await open('/lab?run=nothing&step=2');
+
+  await page.waitForSelector('[role=alert] >> text=There is no scenario of this name');
+  await close(page);
+});
+
+test('the service is gone: it says so, and goes on when it is back', async () => {
+  const own = await startService();
+
+  try {
+    const page = await openPage(browser, own.url, { path: '/lab?run=stale-write&step=2', mayLoseService: true });
+    await played(page, 'stale-write');
+    await own.kill();
+    await page.keyboard.press('ArrowRight');
+    assert.deepEqual(await current(page), ['3'], 'what was played is there');
+    await page.click('.chooser a[href="/lab?run=lost-update"]');
+    await page.click('#skip');
+    await page.waitForSelector('[data-failure=gone] >> text=does not answer');
+    await takePicture(page, 'lab-gone-en-light-desktop');
+    await page.click('#language');
+    await page.waitForSelector('text=服务没有应答');
+    await own.restart();
+    await page.waitForSelector('h1 >> text=更新丢失');
+    await close(page);
+  } finally {
+    await own.stop();
+  }
+});
+
+test('without --lab there is no such page', async () => {
+  const own = await startService({ args: [] });
+
+  try {
+    const [page, unknown] = await Promise.all(['/lab', '/nothing'].map((path) => fetch(own.url + path)));
+    assert.equal(page.status, 404);
+    assert.equal(await page.text(), await unknown.text());
+    assert.equal((await fetch(`${own.url}/api/v1/lab/guards/mutex/source`)).status, 404);
+    assert.equal((await fetch(`${own.admin}/lab`)).status, 404);
+  } finally {
+    await own.stop();
+  }
+});
+
+/* ---- looks ------------------------------------------------------------------------------------- */
+
+describe('each look is accessible and fits; pictures in build/webtest/', () => {
+  for (const look of everyLook()) {
+    test(look.name, async () => {
+      const page = await open('/lab', look);
+      const views = [
+        ['cover', '/lab', '.opening .next'],
+        ['guess', '/lab?run=stale-write', '.predict'],
+        ['stale', '/lab?run=stale-write&step=4', '.code [data-mark=live]'],
+        ['refused', '/lab?run=checked-write&step=4', '.code [data-mark=live]'],
+        ['servers', '/lab?run=empty-restart&step=7', '.code [data-mark=live]'],
+        ['long', '/lab?run=lock-step&step=9', '.view'],
+        ['beside', '/lab?run=stale-write&step=3&beside=checked-write', '.view >> nth=1'],
+      ];
+
+      for (const [name, path, selector] of views) {
+        await page.goto(service.url + path);
+        await page.waitForSelector(selector, { timeout: PLAY_MS });
+        await takePicture(page, `lab-${name}-${look.name}`);
+        await assertAccessible(page, name);
+        await assertNoSideScroll(page, name);
+      }
+      await page.setViewportSize({ width: 320, height: 640 });
+      await assertNoSideScroll(page, '320 px wide');
+      await close(page);
+    });
+  }
+});
