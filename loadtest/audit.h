@@ -15,6 +15,8 @@
  *     {"t":T,"e":"resolve","rid":R,"buyer":B,"order":O}        asked again after the run: order O,
  *                                                              or null for none
  *     {"t":T,"e":"sample","left":N}                            the stock, seen by the monitor
+ *     {"t":T,"e":"stray","status":S}                           an answer to nobody knows which
+ *                                                              request: a proxy's own; counted
  *   req     names one HTTP request (its X-Request-Id), unique in its file; may be left out when no
  *           rid of the file is asked twice at a time
  *   rid     names one intended purchase: the Idempotency-Key (a retry repeats it). A request

@@ -12,11 +12,13 @@
 #include "audit.h"
 #include "client_log.h"
 #include "ledger.h"
+#include "secret.h"
 
 enum { EXIT_PASS = 0, EXIT_FAIL = 1, EXIT_UNUSABLE = 2 };
 
 struct arguments {
     const char *redis;
+    const char *redis_password; /* file, or NULL */
     const char *sale;
     char **clients; /* borrowed from argv */
     int client_count;
@@ -26,14 +28,18 @@ struct arguments {
 };
 
 static const char help_text[] =
-    "audit --redis URL --sale ID [--clients FILE...] [--allow-lost] [--json]\n"
+    "audit --redis URL [--redis-password FILE] --sale ID [--clients FILE...] [--allow-lost] "
+    "[--json]\n"
     "\n"
     "Judge a finished sale by what Redis holds and what the clients wrote down; the service's own\n"
     "word counts for nothing. Prints one line per check: pass, fail or void (nothing to judge "
     "by).\n"
     "\n"
-    "  --redis URL        redis://[user:pass@]host[:port][/db], unix:///path,\n"
+    "  --redis URL        redis://[user[:pass]@]host[:port][/db], unix:///path,\n"
     "                     redis+sentinel://h1,h2,h3/NAME or redis+cluster://h1,h2,h3\n"
+    "  --redis-password FILE\n"
+    "                     password of the URL's user, the first line of the file. The user need\n"
+    "                     only read\n"
     "  --sale ID          the sale\n"
     "  --clients FILE...  the clients' ledgers, JSON lines; without them the checks on answers "
     "are\n"
@@ -68,11 +74,15 @@ static void take_clients(int argc, char **argv, struct arguments *arguments)
 /* -1: go on; else the exit status. */
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
-    static const struct option options[] = {
-        {"redis", required_argument, NULL, 'r'},   {"sale", required_argument, NULL, 's'},
-        {"clients", required_argument, NULL, 'c'}, {"allow-lost", no_argument, NULL, 'l'},
-        {"json", no_argument, NULL, 'j'},          {"version", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"redis-password", required_argument, NULL, 'p'},
+                                            {"redis", required_argument, NULL, 'r'},
+                                            {"sale", required_argument, NULL, 's'},
+                                            {"clients", required_argument, NULL, 'c'},
+                                            {"allow-lost", no_argument, NULL, 'l'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"version", no_argument, NULL, 'v'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
 
     for (;;) {
         /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
@@ -81,6 +91,9 @@ static int parse(int argc, char **argv, struct arguments *arguments)
         switch (option) {
         case 'r':
             arguments->redis = optarg;
+            break;
+        case 'p':
+            arguments->redis_password = optarg;
             break;
         case 's':
             arguments->sale = optarg;
@@ -115,7 +128,11 @@ static bool gather(const struct arguments *arguments, struct facts *facts, struc
 {
     for (int i = 0; i < arguments->client_count; i++)
         if (!client_log_read(facts, arguments->clients[i], failure)) return false;
-    struct ledger *ledger = ledger_open(arguments->redis, failure);
+    char password[SECRET_MAX] = "";
+    if (arguments->redis_password &&
+        !secret_read("--redis-password", arguments->redis_password, password, failure))
+        return false;
+    struct ledger *ledger = ledger_open_with(arguments->redis, password, failure);
     if (!ledger) return false;
     bool is_read = ledger_read_sale(ledger, arguments->sale, facts, failure);
     ledger_close(ledger);

@@ -204,6 +204,14 @@ static bool take_sample(struct reader *reader, const json_t *line, int64_t at_ns
     return facts_add_sample(reader->facts, sample) || no_memory(reader);
 }
 
+static bool take_stray(struct reader *reader, const json_t *line)
+{
+    if (!json_is_integer(json_object_get(line, "status")))
+        return malformed(reader, "stray without a number \"status\"");
+    reader->facts->stray_count++;
+    return true;
+}
+
 static bool take_event(struct reader *reader, const json_t *line)
 {
     const char *event = text_of(line, "e");
@@ -219,6 +227,7 @@ static bool take_event(struct reader *reader, const json_t *line)
     if (strcmp(event, "info") == 0) return take_answer(reader, line, at_ns, ASK_INFO);
     if (strcmp(event, "resolve") == 0) return take_resolve(reader, line);
     if (strcmp(event, "sample") == 0) return take_sample(reader, line, at_ns);
+    if (strcmp(event, "stray") == 0) return take_stray(reader, line);
     return malformed(reader, "unknown event \"e\"");
 }
 

@@ -84,12 +84,14 @@ static void resolve_and_sample_lines_are_kept(void **state)
         read_text(&facts,
                   "{\"t\":1,\"e\":\"resolve\",\"rid\":\"k1\",\"buyer\":\"b1\",\"order\":\"100\"}\n"
                   "{\"t\":2,\"e\":\"resolve\",\"rid\":\"k2\",\"buyer\":\"b2\",\"order\":null}\n"
+                  "{\"t\":4,\"e\":\"stray\",\"status\":502}\n"
                   "{\"t\":3,\"e\":\"sample\",\"left\":-4}\n",
                   NULL));
 
     assert_int_equal(2, facts.resolution_count);
     assert_string_equal("100", facts.resolutions[0].order);
     assert_null(facts.resolutions[1].order);
+    assert_int_equal(1, facts.stray_count);
     assert_int_equal(1, facts.sample_count);
     assert_int_equal(-4, facts.samples[0].left);
     facts_done(&facts);
@@ -150,6 +152,7 @@ static const struct {
     {"{\"t\":1}\n", ":1: no event"},
     {"{\"t\":1,\"e\":\"dance\"}\n", ":1: unknown event"},
     {"{\"t\":1,\"e\":\"sample\",\"left\":\"3\"}\n", ":1: sample without a number"},
+    {"{\"t\":1,\"e\":\"stray\"}\n", ":1: stray without a number"},
     {"{\"t\":1,\"e\":\"invoke\",\"req\":\"q\",\"buyer\":\"b\"}\n", ":1: invoke without \"rid\""},
     {"{\"t\":1,\"e\":\"invoke\",\"rid\":\"k\",\"key\":\"k\"}\n", ":1: invoke without \"buyer\""},
     {"{\"t\":1,\"e\":\"invoke\",\"rid\":\"k\",\"buyer\":\"b\",\"key\":\"j\"}\n", ":1: \"key\" and"},

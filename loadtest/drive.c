@@ -16,10 +16,9 @@
 
 enum {
     STOP_GRACE_MS = 3000,
-    LONGEST_RUN_S = 3600,
     REPLY_LIMIT_S = 30,
     WORD_MAX = RUN_PATH_MAX + 32,
-    MORE_WORDS = 10,
+    MORE_WORDS = 12,
 };
 
 bool drive_find_scripts(const struct options *options, char *out_dir, size_t size,
@@ -90,11 +89,14 @@ static void name_files(struct drive *drive, const char *run_dir, const char *tag
 static bool start_buyers(struct drive *drive, const struct drive_target *target, const char *script,
                          const char *sale, const char *tag, struct failure *failure)
 {
-    enum { WORDS = 9 };
+    enum { WORDS = 8 };
     const struct options *options = target->options;
     const struct service *service = target->service;
     int me = drive->count;
     char text[WORDS][WORD_MAX];
+    char pace[WORD_MAX];
+    char tokens[WORD_MAX];
+    size_t count = 0;
     struct wrk_words words = {
         .script = script,
         .url = service->instances[me].url,
@@ -111,10 +113,16 @@ static bool start_buyers(struct drive *drive, const struct drive_target *target,
     (void)snprintf(text[5], WORD_MAX, "buyers=%ld", options->buyers);
     (void)snprintf(text[6], WORD_MAX, "share=%.6f", options->retry_share);
     (void)snprintf(text[7], WORD_MAX, "connections=%ld", words.connections);
-    if (service->tokens)
-        (void)snprintf(text[8], WORD_MAX, "tokens=%s", tokens_path(service->tokens));
-    for (size_t i = 0; i < WORDS - (service->tokens ? 0 : 1); i++)
-        words.more[i] = text[i];
+    while (count < WORDS) {
+        words.more[count] = text[count];
+        count++;
+    }
+    if (options->pace) words.more[count++] = pace;
+    (void)snprintf(pace, sizeof pace, "pace=%.6f", (double)options->pace / service->count);
+    if (service->tokens) {
+        (void)snprintf(tokens, sizeof tokens, "tokens=%s", tokens_path(service->tokens));
+        words.more[count] = tokens;
+    }
     return start_wrk(drive, &words, failure);
 }
 

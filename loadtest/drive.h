@@ -8,6 +8,8 @@
 #include "process.h"
 #include "service.h"
 
+enum { LONGEST_RUN_S = 3600 };
+
 struct drive {
     struct process wrks[INSTANCES_MAX];
     char ledgers[INSTANCES_MAX][RUN_PATH_MAX]; /* of a verification run */

@@ -120,6 +120,7 @@ struct facts {
     struct resolution *resolutions; /* owned */
     struct sample *samples;         /* owned, in any order */
     size_t order_count, sold_count, log_count, ask_count, resolution_count, sample_count;
+    size_t stray_count; /* answers to nobody knows which request */
 };
 
 void facts_init(struct facts *facts);

@@ -327,7 +327,27 @@ static bool open_any(struct ledger *ledger, struct failure *failure)
     return is_open || failure_set(failure, "%s", last.text);
 }
 
+/* The URL taken apart, with the password when it has none. */
+static bool read_url(const char *url, const char *password, struct redis_url *out_url,
+                     struct failure *failure)
+{
+    size_t length = password ? strlen(password) : 0;
+
+    if (!redis_url_read(url, out_url, failure)) return false;
+    if (!out_url->pass[0] && length >= sizeof out_url->pass)
+        return failure_set(failure, "Redis: the password is longer than %zu bytes",
+                           sizeof out_url->pass - 1);
+    if (!out_url->pass[0] && length) memcpy(out_url->pass, password, length + 1);
+    return out_url->pass[0] || !out_url->user[0] ||
+           failure_set(failure, "Redis: user \"%s\" has no password", out_url->user);
+}
+
 struct ledger *ledger_open(const char *url, struct failure *failure)
+{
+    return ledger_open_with(url, NULL, failure);
+}
+
+struct ledger *ledger_open_with(const char *url, const char *password, struct failure *failure)
 {
     struct ledger *ledger = calloc(1, sizeof *ledger);
 
@@ -335,7 +355,7 @@ struct ledger *ledger_open(const char *url, struct failure *failure)
         (void)failure_set(failure, "Redis: out of memory");
         return NULL;
     }
-    if (!redis_url_read(url, &ledger->url, failure) || !open_any(ledger, failure)) {
+    if (!read_url(url, password, &ledger->url, failure) || !open_any(ledger, failure)) {
         ledger_close(ledger);
         return NULL;
     }

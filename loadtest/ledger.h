@@ -1,6 +1,10 @@
 /*
  * The load test's one door to Redis: reads a sale from its keys, never writes.
  *
+ * Rights   the keys seckill:* read-only; EXISTS GET HGET HLEN HSCAN XRANGE PTTL PING, and INFO for the
+ *          version. SELECT when the URL has a DB. Behind Sentinel ROLE, and of the Sentinels
+ *          PING and SENTINEL get-master-addr-by-name; in a cluster INFO and ASKING. The benches alone
+ *          ask for CONFIG GET, too.
  * Shape    seckill:{ID}:sale    hash    initial ...
  *          seckill:{ID}:stock   string  units left
  *          seckill:{ID}:orders  hash    BUYER -> "ORDER_ID:STATE:KEY" (KEY may be empty)
@@ -21,8 +25,11 @@ enum { SALE_ID_MAX = 40, LEDGER_VERSION_MAX = 32 };
 
 struct ledger; /* opaque: a connection, in a cluster several */
 
-/* NULL: bad URL or unreachable; `failure` says which. */
+/* NULL: bad URL, unreachable or not let in; `failure` says which. */
 struct ledger *ledger_open(const char *url, struct failure *failure);
+/* ... with a password for the URL's user (none: the default one) when the URL has none; NULL or "":
+ * none either. It is copied. */
+struct ledger *ledger_open_with(const char *url, const char *password, struct failure *failure);
 void ledger_close(struct ledger *ledger);
 
 /*

@@ -12,14 +12,15 @@
 
 enum { TTY_EVERY_MS = 200, PLAIN_EVERY_MS = 1000 };
 
-bool monitor_open(struct monitor *monitor, const struct options *options, const char *redis_url,
-                  const char *sale, const char *samples_path, struct failure *failure)
+bool monitor_open(struct monitor *monitor, const struct options *options,
+                  const struct service *service, const char *sale, const char *samples_path,
+                  struct failure *failure)
 {
     int64_t now_ms = moment_ms();
 
     *monitor = (struct monitor){
         .sale = sale,
-        .redis_url = redis_url,
+        .service = service,
         .initial = options->stock,
         .left = options->stock,
         .started_ms = now_ms,
@@ -37,7 +38,7 @@ static void sample_stock(struct monitor *monitor)
     struct failure ignored; /* Redis may be down on purpose; the audit needs it after the run */
     int64_t left = 0;
 
-    if (!monitor->ledger) monitor->ledger = ledger_open(monitor->redis_url, &ignored);
+    if (!monitor->ledger) monitor->ledger = service_open_ledger(monitor->service, &ignored);
     if (!monitor->ledger) return;
     if (!ledger_stock(monitor->ledger, monitor->sale, &left, &ignored)) {
         ledger_close(monitor->ledger);

@@ -11,13 +11,13 @@
 #include "ledger.h"
 
 struct monitor {
-    const char *sale;           /* borrowed */
-    const char *redis_url;      /* borrowed */
-    struct ledger *ledger;      /* owned; NULL while Redis is out of reach */
-    FILE *samples;              /* owned */
-    FILE *files[INSTANCES_MAX]; /* owned: the buyers' ledgers, read as they grow */
-    int64_t initial, left;      /* left: as last seen */
-    unsigned long replies;      /* answers of any kind */
+    const char *sale;              /* borrowed */
+    const struct service *service; /* borrowed */
+    struct ledger *ledger;         /* owned; NULL while Redis is out of reach */
+    FILE *samples;                 /* owned */
+    FILE *files[INSTANCES_MAX];    /* owned: the buyers' ledgers, read as they grow */
+    int64_t initial, left;         /* left: as last seen */
+    unsigned long replies;         /* answers of any kind */
     int64_t started_ms;
     int64_t changed_ms; /* when the last reply was seen */
     int64_t shown_ms;
@@ -26,8 +26,9 @@ struct monitor {
 };
 
 /* Start watching; `samples_path` gets the "sample" lines. */
-bool monitor_open(struct monitor *monitor, const struct options *options, const char *redis_url,
-                  const char *sale, const char *samples_path, struct failure *failure);
+bool monitor_open(struct monitor *monitor, const struct options *options,
+                  const struct service *service, const char *sale, const char *samples_path,
+                  struct failure *failure);
 
 /* One look: sample, count, show. */
 void monitor_tick(struct monitor *monitor, const struct drive *drive);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "drive.h"
 #include "redis_url.h"
 #include "tokens.h"
 
@@ -51,6 +52,8 @@ static const struct flag flags[] = {
      "share of buyers who click twice (0.2)"},
     {"tokens", FLAG_SWITCH, AT(has_tokens), 0, 0, NULL,
      "buyers send tokens; X-User-Id is not trusted (no --lab)"},
+    {"pace", FLAG_NUMBER, AT(pace), 1, 1000000, "N",
+     "purchases asked for per second at most, in all (as fast as may be)"},
     {"repeat", FLAG_NUMBER, AT(repeat), 1, 1000, "N",
      "sales (1); rounds with --against, --bench, --sweep, several guards (3; 5; 5; 3)"},
     {"out", FLAG_TEXT, AT(out), 0, 0, "DIR", "where results go (build/loadtest; build/bench)"},
@@ -72,8 +75,12 @@ static const struct flag flags[] = {
     {"url", FLAG_URLS, AT(urls), 0, 0, "URL", "use a running instance; again for each further one"},
     {"admin-url", FLAG_TEXT, AT(admin_url), 0, 0, "URL", "its admin port (with --url)"},
     {"admin-token", FLAG_TEXT, AT(admin_token), 0, 0, "FILE", "its admin token (with --url)"},
+    {"token-key", FLAG_TEXT, AT(token_key), 0, 0, "FILE",
+     "its token key, to sign the tokens of buyers (with --url and --tokens)"},
     {"redis", FLAG_TEXT, AT(redis), 0, 0, "URL",
      "Redis, Sentinel or cluster to use (one of our own); with --url the one they use"},
+    {"redis-password", FLAG_TEXT, AT(redis_password), 0, 0, "FILE",
+     "password of the user in --redis, the first line of a file"},
     {"sync-replicas", FLAG_NUMBER, AT(sync_replicas), 1, 16, "N",
      "instances accept an order once N replicas have it (none)"},
     {"sync-ms", FLAG_NUMBER, AT(sync_ms), 1, 10000, "MS",
@@ -313,9 +320,14 @@ static bool check_urls(const struct options *options, struct failure *failure)
 /* What decides whether an accepted order may be lost, and what guards it. */
 static bool check_redis(const struct options *options, struct failure *failure)
 {
-    struct redis_url url;
+    struct redis_url url = {.user = ""};
 
     if (options->redis && !redis_url_read(options->redis, &url, failure)) return false;
+    if (options->redis_password && !options->redis)
+        return failure_set(failure, "--redis-password: goes with --redis");
+    if (url.user[0] && !url.pass[0] && !options->redis_password)
+        return failure_set(
+            failure, "--redis: user \"%.40s\" has no password: give --redis-password", url.user);
     if (options->sync_replicas && !options->redis)
         return failure_set(failure, "--sync-replicas: our own Redis has no replicas: give --redis");
     if (options->sync_ms && !options->sync_replicas)
@@ -342,6 +354,36 @@ static bool check_compare(const struct options *options, struct failure *failure
     return true;
 }
 
+/* Running instances have a key already, ours get one. */
+static bool check_tokens(const struct options *options, struct failure *failure)
+{
+    if (options->has_tokens && options->against)
+        return failure_set(failure, "--tokens: does not go with --against");
+    if (options->has_tokens && options->url_count && !options->token_key)
+        return failure_set(failure, "--tokens: with --url give --token-key, the key they have");
+    if (options->token_key && !options->url_count)
+        return failure_set(failure,
+                           "--token-key: goes with --url only; ours get a key of their own");
+    if (options->token_key && !options->has_tokens)
+        return failure_set(failure, "--token-key: goes with --tokens only");
+    if (options->has_tokens && options->buyers > TOKENS_MAX)
+        return failure_set(failure, "--buyers: at most %d with --tokens", TOKENS_MAX);
+    return true;
+}
+
+/* Buyers ask once, some twice; and winners once more. */
+static bool check_pace(const struct options *options, struct failure *failure)
+{
+    long winners = options->stock < options->buyers ? options->stock : options->buyers;
+    double asks = (double)options->buyers * (1 + options->retry_share) + (double)winners;
+
+    if (!options->pace) return true;
+    if (options->against) return failure_set(failure, "--pace: does not go with --against");
+    return asks <= (double)options->pace * LONGEST_RUN_S ||
+           failure_set(failure, "--pace: %.0f purchases at %ld per second take over an hour", asks,
+                       options->pace);
+}
+
 static bool check_together(const struct options *options, struct failure *failure)
 {
     if (!check_sweep(options, failure) || !check_bench(options, failure)) return false;
@@ -356,11 +398,7 @@ static bool check_together(const struct options *options, struct failure *failur
         if (options->connections[i] < options->instances)
             return failure_set(failure, "--connections: %ld are too few for %ld instances",
                                options->connections[i], options->instances);
-    if (options->has_tokens && (options->against || options->url_count))
-        return failure_set(failure, "--tokens: goes neither with --against nor with --url");
-    if (options->has_tokens && options->buyers > TOKENS_MAX)
-        return failure_set(failure, "--buyers: at most %d with --tokens", TOKENS_MAX);
-    return true;
+    return check_tokens(options, failure) && check_pace(options, failure);
 }
 
 /* One flag and its value: "--name value", "--name=value" or "--switch". */
@@ -403,7 +441,7 @@ static const char help_head[] =
     "Start instances of the service on a Redis of their own, put units on sale, let buyers fight\n"
     "for them through wrk, then audit from outside: one guard, or several side by side. Or\n"
     "measure: with --against the speed of one guard, with --sweep that of many, with --bench\n"
-    "every figure. --redis takes redis://[user:pass@]host[:port][/db], unix:///path,\n"
+    "every figure. --redis takes redis://[user[:pass]@]host[:port][/db], unix:///path,\n"
     "redis+sentinel://h1,h2,h3/NAME and redis+cluster://h1,h2,h3.\n\n";
 
 static const char help_tail[] =

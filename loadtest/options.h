@@ -20,6 +20,7 @@ struct options {
     long buyers;
     double retry_share; /* of the buyers: click twice */
     long repeat;
+    long pace; /* purchases asked for per second at most, of all buyers; 0: as fast as may be */
     const char *out; /* directory */
     bool is_compare; /* `guard` names several */
     bool is_quiet;
@@ -30,7 +31,9 @@ struct options {
     int url_count;                   /* 0: start our own */
     const char *redis;               /* with our own NULL: start one, too */
     const char *admin_url;
-    const char *admin_token; /* file */
+    const char *admin_token;    /* file */
+    const char *token_key;      /* file: signs the buyers' tokens; with running instances alone */
+    const char *redis_password; /* file: of the user of `redis`, when that has none; or NULL */
 
     long sync_replicas, sync_ms; /* of our own instances; 0: their defaults */
     const char *redlock;         /* URLs of lock servers, for our own instances; or NULL */

@@ -54,21 +54,52 @@ static void without_words_the_demo_runs(void **state)
     assert_false(options.has_tokens);
 }
 
-static void tokens_are_for_verification_runs_of_our_own(void **state)
+#define RUNNING "--url http://h:1 --admin-url http://h:2 --admin-token f --redis redis://h "
+
+static void tokens_are_for_verification_runs(void **state)
 {
     static const char *const bad[] = {
-        "--tokens --against livez",
-        "--tokens --url http://h:1 --admin-url http://h:2 --admin-token f --redis u",
-        "--tokens --buyers 1000001",
-        "--tokens=yes",
+        "--tokens --against livez", RUNNING "--tokens",          RUNNING "--token-key k",
+        "--tokens --token-key k",   "--tokens --buyers 1000001", "--tokens=yes",
     };
     struct options options;
 
     (void)state;
     assert_true(parse("--tokens --buyers 1000000", &options, NULL));
     assert_true(options.has_tokens);
+    assert_null(options.token_key);
+    assert_true(parse(RUNNING "--tokens --token-key /run/secrets/key", &options, NULL));
+    assert_true(options.has_tokens);
+    assert_string_equal("/run/secrets/key", options.token_key);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_false(parse(bad[i], &options, NULL));
+}
+
+static void a_user_in_the_url_gets_a_password(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_true(parse("--redis redis://auditor@h --redis-password f", &options, NULL));
+    assert_string_equal("f", options.redis_password);
+    assert_true(parse("--redis redis+sentinel://u:p@a,b/main", &options, NULL));
+    assert_null(options.redis_password);
+    assert_false(parse("--redis redis+cluster://auditor@a,b", &options, NULL));
+    assert_false(parse("--redis-password f", &options, NULL));
+}
+
+static void a_paced_run_ends_within_the_hour(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_true(parse("", &options, NULL));
+    assert_int_equal(0, options.pace);
+    assert_true(parse("--pace 1000 --buyers 20000 --stock 15000", &options, NULL));
+    assert_int_equal(1000, options.pace);
+    /* 3000 ask, 300 of them twice, 290 win and ask again */
+    assert_true(parse("--buyers 3000 --retry-share 0.1 --stock 290 --pace 1", &options, NULL));
+    assert_false(parse("--buyers 3000 --retry-share 0.1 --stock 310 --pace 1", &options, NULL));
 }
 
 static void a_sweep_has_its_own_defaults(void **state)
@@ -274,6 +305,14 @@ static const struct {
     {"--redis redis://h --sync-ms 5", "--sync-ms: goes with --sync-replicas"},
     {"--sync-replicas 0", "--sync-replicas: \"0\" is not a number from 1 to 16"},
     {"--guard redlock", "--guard redlock: give its servers"},
+    {"--redis redis://auditor@h", "user \"auditor\" has no password: give --redis-password"},
+    {"--redis-password f", "--redis-password: goes with --redis"},
+    {"--tokens --url http://x:1 --admin-url http://x:2 --admin-token t --redis unix:///r",
+     "--tokens: with --url give --token-key"},
+    {"--token-key k", "--token-key: goes with --url only"},
+    {"--pace 0", "--pace: \"0\" is not a number from 1 to 1000000"},
+    {"--pace 5 --against livez", "--pace: does not go with --against"},
+    {"--pace 1 --buyers 5000", "at 1 per second take over an hour"},
     {"--allow-lost --against livez", "--allow-lost: does not go with --against"},
     {"--redlock redis://a --url http://x:1 --admin-url http://x:2 --admin-token t --redis "
      "unix:///r",
@@ -307,7 +346,9 @@ int main(void)
         cmocka_unit_test(speed_run_has_its_own_defaults),
         cmocka_unit_test(a_sweep_has_its_own_defaults),
         cmocka_unit_test(the_bench_chooses_guards_and_connections_itself),
-        cmocka_unit_test(tokens_are_for_verification_runs_of_our_own),
+        cmocka_unit_test(tokens_are_for_verification_runs),
+        cmocka_unit_test(a_user_in_the_url_gets_a_password),
+        cmocka_unit_test(a_paced_run_ends_within_the_hour),
         cmocka_unit_test(flags_take_values_with_and_without_equals),
         cmocka_unit_test(connections_may_be_a_list_or_repeated),
         cmocka_unit_test(running_instances_are_as_many_as_urls),

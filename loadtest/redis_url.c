@@ -16,9 +16,9 @@ static const struct scheme {
     redis_topology topology;
     int port; /* when none is given */
 } schemes[] = {
-    {"redis://", "[user:pass@]host[:port][/db]", REDIS_ONE, 6379},
-    {"redis+sentinel://", "[user:pass@]host[:port],host,.../NAME[/db]", REDIS_SENTINEL, 26379},
-    {"redis+cluster://", "[user:pass@]host[:port],host,...", REDIS_CLUSTER, 6379},
+    {"redis://", "[user[:pass]@]host[:port][/db]", REDIS_ONE, 6379},
+    {"redis+sentinel://", "[user[:pass]@]host[:port],host,.../NAME[/db]", REDIS_SENTINEL, 26379},
+    {"redis+cluster://", "[user[:pass]@]host[:port],host,...", REDIS_CLUSTER, 6379},
 };
 enum { SCHEME_COUNT = sizeof schemes / sizeof *schemes };
 
@@ -40,15 +40,17 @@ static bool read_number(const char *text, const char *end, int most, int *out_nu
     return true;
 }
 
-/* user:pass@, :pass@ or nothing; moves *rest behind it. */
+/* user:pass@, :pass@, user@ or nothing; moves *rest behind it. */
 static bool read_login(const char **rest, struct redis_url *url)
 {
     const char *at = strrchr(*rest, '@');
     if (!at) return true;
     const char *colon = memchr(*rest, ':', (size_t)(at - *rest));
-    if (!colon) return false;
-    if (!copy_part(url->user, sizeof url->user, *rest, (size_t)(colon - *rest))) return false;
-    if (!copy_part(url->pass, sizeof url->pass, colon + 1, (size_t)(at - colon - 1))) return false;
+    const char *end = colon ? colon : at;
+    if (at == *rest || !copy_part(url->user, sizeof url->user, *rest, (size_t)(end - *rest)))
+        return false;
+    if (colon && !copy_part(url->pass, sizeof url->pass, colon + 1, (size_t)(at - colon - 1)))
+        return false;
     *rest = at + 1;
     return true;
 }
@@ -129,7 +131,7 @@ bool redis_url_read(const char *url, struct redis_url *out_url, struct failure *
                            schemes[i].shape);
     }
     return failure_set(failure,
-                       "\"%s\" is not redis://[user:pass@]host[:port][/db], unix:///path, "
+                       "\"%s\" is not redis://[user[:pass]@]host[:port][/db], unix:///path, "
                        "redis+sentinel://h1,h2,h3/NAME or redis+cluster://h1,h2,h3",
                        url);
 }

@@ -1,10 +1,11 @@
 /*
  * Where Redis is: a URL taken apart. Pure; ledger.c goes there.
  *
- * Shape    redis://[USER:PASS@]HOST[:6379][/DB]                         one server
- *          unix:///PATH                                                 one server
- *          redis+sentinel://[USER:PASS@]HOST[:26379],HOST,.../NAME[/DB] the primary they name
- *          redis+cluster://[USER:PASS@]HOST[:6379],HOST,...             some nodes of a cluster
+ * Shape    redis://[USER[:PASS]@]HOST[:6379][/DB]                         one server
+ *          unix:///PATH                                                   one server
+ *          redis+sentinel://[USER[:PASS]@]HOST[:26379],HOST,.../NAME[/DB] the primary they name
+ *          redis+cluster://[USER[:PASS]@]HOST[:6379],HOST,...             some nodes of a cluster
+ *          USER may be empty before ":PASS": the password of the default user.
  */
 #ifndef LOADTEST_REDIS_URL_H
 #define LOADTEST_REDIS_URL_H
@@ -37,7 +38,7 @@ bool redis_url_read(const char *url, struct redis_url *out_url, struct failure *
 /* "HOST:PORT", as a cluster redirects; false when it is none. */
 bool redis_address_read(const char *text, struct redis_address *out_address);
 
-/* The URL for people to read: USER:PASS@ is left out. */
+/* The URL for people to read: USER[:PASS]@ is left out. */
 void redis_url_show(const char *url, char *out, size_t size);
 
 #endif

@@ -34,6 +34,9 @@ static void print_outcomes(FILE *to, const struct summary *summary)
                       latency->count, latency->p50_ms, latency->p99_ms);
     }
     if (summary->unanswered) (void)fprintf(to, "  %-20s %9zu\n", "no answer", summary->unanswered);
+    if (summary->strays)
+        (void)fprintf(to, "  %zu answers named no request: a proxy's own, and prove nothing\n",
+                      summary->strays);
 }
 
 static void print_memory(FILE *to, const struct service *service)
@@ -93,8 +96,9 @@ void report_screen(FILE *to, const struct options *options, const struct service
         [AUDIT_PASS] = "PASS", [AUDIT_FAIL] = "FAIL", [AUDIT_VOID] = "VOID"};
     const struct summary *summary = &run->summary;
 
-    (void)fprintf(to, "\nSale %s: guard %s, %d instances, %ld connections\n\n", run->sale,
-                  options->guard, service->count, options->connections[0]);
+    (void)fprintf(to, "\nSale %s: guard %s, %d %s, %ld connections\n\n", run->sale, options->guard,
+                  service->count, service->is_ours ? "instances" : "addresses",
+                  options->connections[0]);
     (void)fprintf(
         to, "  sold %zu of %" PRId64 ", %" PRId64 " left; %zu buyers, %zu requests in %.1f s\n",
         summary->sold, summary->initial, summary->left, summary->buyers, summary->requests,

@@ -107,6 +107,7 @@ void report_put_run(json_t *object, const struct verify_run *run)
     json_file_put(object, "requests", count_of(summary->requests));
     json_file_put(object, "replies", count_of(summary->replies));
     json_file_put(object, "unanswered", count_of(summary->unanswered));
+    json_file_put(object, "strays", count_of(summary->strays));
     json_file_put(object, "accepted", count_of(summary->accepted));
     json_file_put(object, "replayed", count_of(summary->replayed));
     json_file_put(object, "refused", counts_by_answer(summary->refused));
@@ -157,6 +158,8 @@ static json_t *settings(const struct options *options, const struct service *ser
     }
     json_file_put(object, "buyers", json_integer(options->buyers));
     json_file_put(object, "retry_share", number(options->retry_share));
+    json_file_put(object, "tokens", json_boolean(options->has_tokens));
+    json_file_put(object, "pace", options->pace ? json_integer(options->pace) : json_null());
     json_file_put(object, "allow_lost", json_boolean(options->allow_lost));
     return object;
 }

@@ -1,10 +1,13 @@
 /*
- * One GET per unknown purchase, on one instance after the other until one answers. One thread.
+ * One GET per unknown purchase, on one instance after the other until one answers. What does not
+ * answer may be starting again, and a proxy may not have noticed: it is waited for, but not for ever,
+ * however many are unknown. One thread.
  */
 #include "resolve.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <jansson.h>
 
@@ -13,12 +16,20 @@
 #include "interrupt.h"
 #include "moment.h"
 
+enum {
+    PATIENCE_MS = 20000, /* waited in all for instances that do not answer */
+    PAUSE_MS = 200,      /* between two rounds of asking */
+    FUTILE_MAX = 5,      /* unknowns given up one after the other: nobody is there any more */
+};
+
 struct asker {
     const struct service *service;
     struct http_client *http;
     const char *sale;
     FILE *file;
-    int next; /* instance to ask first */
+    int next;            /* instance to ask first */
+    int64_t patience_ms; /* what is left of it */
+    int futile;          /* unknowns in a row that nobody answered about */
 };
 
 static void write_line(const struct asker *asker, const struct ask *ask, const char *order)
@@ -30,22 +41,24 @@ static void write_line(const struct asker *asker, const struct ask *ask, const c
     json_decref(line);
 }
 
-/* 200 with an order, or 404 not-found, is an answer; anything else is none. */
+/* 200 with an order, or the service's own 404 not-found, is an answer; anything else is none. */
 static bool take_answer(const struct asker *asker, const struct ask *ask,
                         const struct http_reply *reply)
 {
     json_t *said = json_loads(reply->body, 0, NULL);
     const char *order = json_string_value(json_object_get(said, "id"));
-    bool is_answer = reply->status == 404 || (reply->status == 200 && order);
+    const char *type = json_string_value(json_object_get(said, "type"));
+    bool has_none = reply->status == 404 && type && strcmp(type, "/problems/not-found") == 0;
+    bool is_answer = has_none || (reply->status == 200 && order);
 
     if (is_answer) write_line(asker, ask, reply->status == 200 ? order : NULL);
     json_decref(said);
     return is_answer;
 }
 
-static bool ask_again(const struct ask *ask, void *arg)
+/* Each instance, until one answers. */
+static bool ask_each(const struct asker *asker, const struct ask *ask)
 {
-    struct asker *asker = arg;
     const struct service *service = asker->service;
     struct http_reply reply = {.status = 0};
     char url[URL_MAX + 80];
@@ -61,16 +74,32 @@ static bool ask_again(const struct ask *ask, void *arg)
             request.buyer = ask->buyer;
         if (http_client_send(asker->http, &request, &reply, NULL) &&
             take_answer(asker, ask, &reply))
-            break;
+            return true;
+    }
+    return false;
+}
+
+static bool ask_again(const struct ask *ask, void *arg)
+{
+    struct asker *asker = arg;
+    bool is_answered = ask_each(asker, ask);
+
+    while (!is_answered && asker->patience_ms > 0 && !interrupt_came()) {
+        int64_t begin_ms = moment_ms();
+        moment_sleep_ms(PAUSE_MS);
+        is_answered = ask_each(asker, ask);
+        asker->patience_ms -= moment_ms() - begin_ms;
     }
     asker->next++;
-    return !interrupt_came();
+    asker->futile = is_answered ? 0 : asker->futile + 1;
+    return !interrupt_came() && asker->futile < FUTILE_MAX;
 }
 
 bool resolve_unknowns(const struct service *service, struct http_client *http, const char *sale,
                       const char *path, struct facts *facts, struct failure *failure)
 {
-    struct asker asker = {.service = service, .http = http, .sale = sale};
+    struct asker asker = {
+        .service = service, .http = http, .sale = sale, .patience_ms = PATIENCE_MS};
 
     asker.file = fopen(path, "ae");
     if (!asker.file) return failure_set(failure, "%s: %s", path, errno_text());

@@ -12,6 +12,7 @@
 /*
  * Ask for each unknown of `facts` and append "resolve" lines to the file at `path`; then read that
  * file into `facts`. An unknown the service does not answer about gets no line: the audit fails it.
+ * A service that does not answer at all is waited for, some twenty seconds.
  *
  * Returns  false   out of memory, or the file could not be written.
  */

@@ -83,9 +83,14 @@ static bool choose_socket(struct service *service, const char *run_dir, char *ou
     return true;
 }
 
+struct ledger *service_open_ledger(const struct service *service, struct failure *failure)
+{
+    return ledger_open_with(service->redis_url, service->redis_password, failure);
+}
+
 static bool redis_is_ready(struct service *service, struct failure *failure)
 {
-    struct ledger *ledger = ledger_open(service->redis_url, failure);
+    struct ledger *ledger = service_open_ledger(service, failure);
     if (!ledger) return false;
     ledger_version(ledger, service->redis_version);
     ledger_close(ledger);
@@ -140,8 +145,12 @@ static bool start_redis(struct service *service, const char *run_dir, struct fai
 static bool join_redis(struct service *service, const struct options *options,
                        struct failure *failure)
 {
+    const char *password = options->redis_password;
+
     (void)snprintf(service->redis_url, sizeof service->redis_url, "%s", options->redis);
-    return redis_is_ready(service, failure);
+    return (!password ||
+            secret_read("--redis-password", password, service->redis_password, failure)) &&
+           redis_is_ready(service, failure);
 }
 
 /* ---- instances ---- */
@@ -240,6 +249,7 @@ static bool start_instance(struct service *service, const struct options *option
     add_number(argv, "--sync-replicas", options->sync_replicas, numbers[2]);
     add_number(argv, "--sync-ms", options->sync_ms, numbers[3]);
     if (options->redlock) add_words(argv, "--redlock", options->redlock);
+    if (options->redis_password) add_words(argv, "--redis-password", options->redis_password);
     service->count++;
     if (!process_start(&instance->process, argv, out_path, log_path, failure)) return false;
     return await_instance(service, instance, out_path, log_path, failure);
@@ -279,7 +289,19 @@ static void copy_url(char out[URL_MAX], const char *url)
     if (length > 0 && length < URL_MAX && out[length - 1] == '/') out[length - 1] = '\0';
 }
 
-static bool use_running(struct service *service, const struct options *options,
+static bool make_buyers(struct service *service, const struct options *options, const char *run_dir,
+                        struct failure *failure)
+{
+    char programs[RUN_PATH_MAX];
+    char program[PATH_ROOM];
+
+    if (!service_find_programs(programs, sizeof programs, failure)) return false;
+    (void)snprintf(program, sizeof program, "%s/seckillctl", programs);
+    service->tokens = tokens_make(program, run_dir, options->token_key, options->buyers, failure);
+    return service->tokens != NULL;
+}
+
+static bool use_running(struct service *service, const struct options *options, const char *run_dir,
                         struct failure *failure)
 {
     for (; service->count < options->url_count; service->count++) {
@@ -289,7 +311,8 @@ static bool use_running(struct service *service, const struct options *options,
     }
     copy_url(service->admin_url, options->admin_url);
     return read_token(service, options->admin_token, failure) &&
-           join_redis(service, options, failure);
+           join_redis(service, options, failure) &&
+           (!options->has_tokens || make_buyers(service, options, run_dir, failure));
 }
 
 /* What runs, by its own word; "?" when it does not say. */
@@ -310,18 +333,6 @@ static void ask_version(struct service *service)
     http_client_free(http);
 }
 
-static bool make_buyers(struct service *service, const struct options *options, const char *run_dir,
-                        struct failure *failure)
-{
-    char programs[RUN_PATH_MAX];
-    char program[PATH_ROOM];
-
-    if (!service_find_programs(programs, sizeof programs, failure)) return false;
-    (void)snprintf(program, sizeof program, "%s/seckillctl", programs);
-    service->tokens = tokens_make(program, run_dir, options->buyers, failure);
-    return service->tokens != NULL;
-}
-
 static bool start_ours(struct service *service, const struct options *options, long connections,
                        const char *run_dir, struct failure *failure)
 {
@@ -340,7 +351,7 @@ bool service_start(struct service *service, const struct options *options, long 
 {
     *service = (struct service){.is_ours = options->url_count == 0};
     bool is_up = service->is_ours ? start_ours(service, options, connections, run_dir, failure)
-                                  : use_running(service, options, failure);
+                                  : use_running(service, options, run_dir, failure);
     if (is_up)
         ask_version(service);
     else
@@ -350,14 +361,14 @@ bool service_start(struct service *service, const struct options *options, long 
 
 void service_stop(struct service *service)
 {
+    tokens_free(service->tokens);
+    service->tokens = NULL;
     if (!service->is_ours) return;
     for (int i = 0; i < service->count; i++)
         process_ask(&service->instances[i].process);
     for (int i = 0; i < service->count; i++)
         process_stop(&service->instances[i].process, STOP_GRACE_MS);
     process_stop(&service->redis, STOP_GRACE_MS);
-    tokens_free(service->tokens);
-    service->tokens = NULL;
     if (service->socket_dir[0]) (void)rmdir(service->socket_dir); /* Redis removed its socket */
     service->socket_dir[0] = '\0';
 }

@@ -9,6 +9,7 @@
 #include "ledger.h"
 #include "options.h"
 #include "process.h"
+#include "secret.h"
 #include "tokens.h"
 
 enum { URL_MAX = 256, RUN_PATH_MAX = 1024, TOKEN_MAX = 256 };
@@ -25,6 +26,7 @@ struct service {
     bool has_redis; /* of our own */
     struct process redis;
     char redis_url[RUN_PATH_MAX];
+    char redis_password[SECRET_MAX]; /* of its user; "": the URL has it, or there is none */
     char redis_version[LEDGER_VERSION_MAX];
     char version[64];    /* of the service, as /version says */
     char socket_dir[32]; /* made by us for the socket, because the run's path is too long; or "" */
@@ -51,6 +53,9 @@ void service_drop_instance(struct service *service);
 
 /* Delete what the stopped Redis wrote: of a speed run it proves nothing, and it is large. */
 void service_discard_data(const char *run_dir);
+
+/* A connection to Redis, with all that it takes; as ledger_open(). */
+struct ledger *service_open_ledger(const struct service *service, struct failure *failure);
 
 /* Put `stock` units on sale under that id. */
 bool service_create_sale(const struct service *service, struct http_client *http, const char *sale,

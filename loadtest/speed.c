@@ -76,7 +76,7 @@ static void doubt(const struct measuring *measuring, const char *what, long long
 static bool check_sold(const struct measuring *measuring, const struct speed_round *round,
                        const char *sale, const struct speed_count *count)
 {
-    struct ledger *ledger = ledger_open(measuring->service->redis_url, measuring->failure);
+    struct ledger *ledger = service_open_ledger(measuring->service, measuring->failure);
     int64_t left = 0;
 
     if (!ledger) return false;

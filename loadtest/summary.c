@@ -115,6 +115,7 @@ static void count_rates(const struct facts *facts, struct summary *summary)
             accepted_ns = ask->answered_ns;
     }
     summary->replies = summary->requests - summary->unanswered;
+    summary->strays = facts->stray_count;
     if (last_ns > first_ns) {
         summary->seconds = (double)(last_ns - first_ns) / 1e9;
         summary->replies_per_s = (double)summary->replies / summary->seconds;

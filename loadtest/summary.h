@@ -17,6 +17,7 @@ struct summary {
     size_t sold;   /* orders in the hash or in the ledger stream, whichever are more */
     size_t buyers; /* distinct buyers who asked */
     size_t requests, replies, unanswered;
+    size_t strays;          /* answers to nobody knows which request, of a proxy */
     size_t accepted;        /* purchases that were told 201 for the first time */
     size_t replayed;        /* 201 again */
     double seconds;         /* first request .. last reply */

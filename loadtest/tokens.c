@@ -40,7 +40,7 @@ static bool run(const struct tokens *tokens, const char *const argv[], struct fa
     return failure_set(failure, "seckillctl %s: %s, see %s", argv[1], ending, tokens->log_path);
 }
 
-struct tokens *tokens_make(const char *program, const char *dir, long buyers,
+struct tokens *tokens_make(const char *program, const char *dir, const char *key_path, long buyers,
                            struct failure *failure)
 {
     struct tokens *tokens = calloc(1, sizeof *tokens);
@@ -51,7 +51,9 @@ struct tokens *tokens_make(const char *program, const char *dir, long buyers,
         (void)failure_set(failure, "out of memory");
         return NULL;
     }
-    (void)snprintf(tokens->key_path, sizeof tokens->key_path, "%s/token.key", dir);
+    int length = key_path
+                     ? snprintf(tokens->key_path, sizeof tokens->key_path, "%s", key_path)
+                     : snprintf(tokens->key_path, sizeof tokens->key_path, "%s/token.key", dir);
     (void)snprintf(tokens->path, sizeof tokens->path, "%s/tokens", dir);
     (void)snprintf(tokens->log_path, sizeof tokens->log_path, "%s/tokens.log", dir);
     (void)snprintf(count, sizeof count, "%ld", buyers);
@@ -60,7 +62,10 @@ struct tokens *tokens_make(const char *program, const char *dir, long buyers,
     const char *token_words[] = {program, "token",       "--key", tokens->key_path, "--count",
                                  count,   "--from-seed", "1",     "--ttl",          life,
                                  "--out", tokens->path,  NULL};
-    if (run(tokens, key_words, failure) && run(tokens, token_words, failure)) return tokens;
+    bool has_key = length > 0 && (size_t)length < sizeof tokens->key_path;
+    if (!has_key) (void)failure_set(failure, "the path of the token key is too long");
+    has_key = has_key && (key_path || run(tokens, key_words, failure));
+    if (has_key && run(tokens, token_words, failure)) return tokens;
     tokens_free(tokens);
     return NULL;
 }

@@ -14,11 +14,12 @@ enum { TOKENS_MAX = 1000000, TOKENS_PATH_MAX = 1100 };
 struct tokens; /* opaque; one thread */
 
 /*
- * Make a key and tokens for so many buyers in a folder, with the seckillctl at `program`.
+ * Make a key and tokens for so many buyers in a folder, with the seckillctl at `program`. With
+ * `key_path` the tokens are signed by that key, and none is made.
  *
  * Returns  NULL   not made; `failure` says why.
  */
-struct tokens *tokens_make(const char *program, const char *dir, long buyers,
+struct tokens *tokens_make(const char *program, const char *dir, const char *key_path, long buyers,
                            struct failure *failure);
 void tokens_free(struct tokens *tokens);
 

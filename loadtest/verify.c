@@ -17,6 +17,7 @@
 #include "monitor.h"
 #include "resolve.h"
 #include "round_trips.h"
+#include "same_process.h"
 
 enum {
     LOOK_EVERY_MS = 20,
@@ -66,8 +67,8 @@ static bool run_buyers(struct verifying *run)
 {
     struct monitor monitor;
 
-    if (!monitor_open(&monitor, run->target->options, run->service->redis_url, run->sale,
-                      run->samples, run->failure))
+    if (!monitor_open(&monitor, run->target->options, run->service, run->sale, run->samples,
+                      run->failure))
         return false;
     bool is_good = drive_purchases(&run->drive, run->target, run->sale, run->tag, run->failure);
     if (is_good) watch(run, &monitor);
@@ -93,15 +94,25 @@ static bool has_unanswered(const struct facts *facts)
     return false;
 }
 
+/* A connection that answers about this sale: in a cluster its node may be the one that is down. */
+static struct ledger *try_redis(struct verifying *run)
+{
+    struct ledger *ledger = service_open_ledger(run->service, run->failure);
+    int64_t orders = 0;
+
+    if (!ledger || ledger_order_count(ledger, run->sale, &orders, run->failure)) return ledger;
+    ledger_close(ledger);
+    return NULL;
+}
+
 static struct ledger *find_redis(struct verifying *run)
 {
     int64_t deadline_ms = moment_ms() + (run->target->options->redis ? FIND_MS : 0);
-    const char *url = run->service->redis_url;
-    struct ledger *ledger = ledger_open(url, run->failure);
+    struct ledger *ledger = try_redis(run);
 
     while (!ledger && moment_ms() < deadline_ms && !interrupt_came()) {
         moment_sleep_ms(LOOK_EVERY_MS);
-        ledger = ledger_open(url, run->failure);
+        ledger = try_redis(run);
     }
     return ledger;
 }
@@ -140,6 +151,16 @@ static bool judge(const struct verifying *run, struct verify_run *out_run)
     return lost_write(&run->facts, out_run->lost, run->failure);
 }
 
+/* The same processes before and after, or what they counted is of no use. */
+static void forget_counts_of_others(struct verify_run *run, double stamp_before,
+                                    const struct service *service, struct http_client *http)
+{
+    if (service->is_ours) return;
+    if (stamp_before > 0 && stamp_before == same_process_stamp(service, http)) return;
+    run->round_trips = -1;
+    run->has_locks = false;
+}
+
 bool verify_sale(const struct drive_target *target, struct service *service,
                  struct http_client *http, int number, struct verify_run *out_run,
                  struct failure *failure)
@@ -162,6 +183,7 @@ bool verify_sale(const struct drive_target *target, struct service *service,
     name_files(&run, number);
     if (!service_create_sale(service, http, run.sale, guard, target->options->stock, failure))
         return false;
+    double stamp_before = service->is_ours ? 0 : same_process_stamp(service, http);
     bool has_before = lock_times_ask(service, http, guard, &before);
     round_trips_begin(&trips, service, http);
     if (!run_buyers(&run)) return false;
@@ -169,6 +191,7 @@ bool verify_sale(const struct drive_target *target, struct service *service,
     service_measure_memory(service);
     out_run->has_locks = has_before && lock_times_ask(service, http, guard, &out_run->locks);
     if (out_run->has_locks) lock_times_subtract(&out_run->locks, &before);
+    forget_counts_of_others(out_run, stamp_before, service, http);
     facts_init(&run.facts);
     bool is_done = gather(&run) && judge(&run, out_run);
     facts_done(&run.facts);

@@ -275,6 +275,76 @@ static void each_sale_of_a_cluster_is_found_wherever_it_goes(void **state)
     ledger_close(ledger);
 }
 
+/* ---- a user who may only read ---- */
+
+/* What ledger.h says that it takes. */
+static const char reader[] =
+    "user auditor on >reader %R~seckill:* -@all "
+    "+ping +info +exists +get +hget +hlen +hscan +xrange +pttl +role +asking";
+
+/* The topology's URL with a user in it, who has no password there. */
+static const char *reader_url(const struct world *world)
+{
+    static char url[TOPOLOGY_LINE_MAX + 16];
+    const char *hosts = strstr(world->topology.url, "://") + 3;
+
+    (void)snprintf(url, sizeof url, "%.*sauditor@%s", (int)(hosts - world->topology.url),
+                   world->topology.url, hosts);
+    return url;
+}
+
+static struct ledger *open_as_reader(const struct world *world)
+{
+    struct failure failure = {.text = ""};
+    struct ledger *ledger = ledger_open_with(reader_url(world), "reader", &failure);
+
+    if (!ledger) fail_msg("%s: %s", reader_url(world), failure.text);
+    return ledger;
+}
+
+static void a_reader_finds_its_way_behind_sentinel(void **state)
+{
+    static const char *const words[] = {"--aof", "everysec", "--set", reader, "sentinel", NULL};
+    struct world *world = *state;
+    struct failure failure = {.text = ""};
+
+    start(world, words);
+    make_sale(world, "s", topology_port(&world->topology, "n1"));
+    assert_true(lt_eventually(is_replicated, world, HEAL_MS));
+    assert_null(ledger_open_with(reader_url(world), "other", &failure));
+    assert_non_null(strstr(failure.text, "WRONGPASS"));
+    assert_null(ledger_open(reader_url(world), &failure));
+    assert_non_null(strstr(failure.text, "user \"auditor\" has no password"));
+    (void)tell(world, "failover");
+    (void)tell(world, "kill s1"); /* the first of the URL */
+    struct ledger *ledger = open_as_reader(world);
+    check_sale(ledger, "s");
+    ledger_close(ledger);
+}
+
+static void a_reader_finds_each_sale_of_a_cluster(void **state)
+{
+    static const char *const words[] = {"--aof", "everysec", "--set", reader, "cluster",
+                                        "-",     "3",        "0",     NULL};
+    struct world *world = *state;
+    char slot[TOPOLOGY_LINE_MAX];
+    char move[TOPOLOGY_LINE_MAX];
+
+    start(world, words);
+    for (int i = 0; i < SALES; i++)
+        make_sale(world, sales[i], topology_port(&world->topology, "n1"));
+    struct ledger *ledger = open_as_reader(world);
+    check_sales(ledger);
+    (void)snprintf(slot, sizeof slot, "%s", tell(world, "slot %s", "{a}"));
+    (void)snprintf(move, sizeof move, "%.100s %s", slot, other_master(world, slot));
+    (void)tell(world, "begin %s", move);
+    (void)tell(world, "move %s", move);
+    check_sales(ledger); /* ASK */
+    (void)tell(world, "end %s", move);
+    check_sales(ledger);
+    ledger_close(ledger);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +354,10 @@ int main(void)
                                         close_world),
         cmocka_unit_test_setup_teardown(each_sale_of_a_cluster_is_found_wherever_it_goes,
                                         open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_reader_finds_its_way_behind_sentinel, open_world,
+                                        close_world),
+        cmocka_unit_test_setup_teardown(a_reader_finds_each_sale_of_a_cluster, open_world,
+                                        close_world),
     };
     (void)signal(SIGPIPE, SIG_IGN);
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -75,7 +75,7 @@ static void every_buyer_of_the_file_is_found(void **state)
 
     (void)snprintf(program, sizeof program, "%s/seckillctl",
                    build_dir ? build_dir : "build/release");
-    struct tokens *tokens = tokens_make(program, place->dir, BUYERS, &failure);
+    struct tokens *tokens = tokens_make(program, place->dir, NULL, BUYERS, &failure);
     assert_non_null(tokens);
     FILE *file = fopen(tokens_path(tokens), "re");
     assert_non_null(file);
@@ -99,7 +99,7 @@ static void tokens_that_cannot_be_made_are_told(void **state)
     const struct lt_place *place = *state;
     struct failure failure = {.text = ""};
 
-    assert_null(tokens_make("/nothing/seckillctl", place->dir, BUYERS, &failure));
+    assert_null(tokens_make("/nothing/seckillctl", place->dir, NULL, BUYERS, &failure));
     assert_non_null(strstr(failure.text, "seckillctl key"));
 }
 

@@ -2,10 +2,11 @@
 -- before it is sent and every reply after it was read (format: head comment of ../audit.h).
 --
 --   wrk -t1 -cN -dT -s purchase.lua URL -- sale=ID ledger=FILE tag=r1 me=0 of=2 buyers=20000
---       share=0.2 connections=N [tokens=FILE]
+--       share=0.2 connections=N [tokens=FILE] [pace=N]
 --
 -- With tokens=FILE, buyer n is the n-th line "BUYER TOKEN" of it, and the token goes along; without,
--- the buyer is TAG-n and goes into X-User-Id.
+-- the buyer is TAG-n and goes into X-User-Id. With pace=N the thread sends at most N requests per
+-- second, evenly: each connection waits for its turn.
 --
 -- The plan. Buyers are numbered 0..buyers-1; number n belongs to thread n % of. At each step the
 -- thread sends its next buyer's purchase, and, for the share of buyers who click twice, the second
@@ -18,6 +19,11 @@
 -- invoke. A kill loses replies not yet written at most, and those count as unknown. When the plan
 -- is empty request() answers "", which parks the connection: wrk sends nothing and waits. The
 -- thread stops when every request was answered; when some never are, the runner ends it (SIGINT).
+--
+-- Somebody else may answer: a proxy that did not reach the service, or was cut off from it. Such an
+-- answer lacks the request's id, so nobody knows whose it was: it is counted ("stray"), and a request
+-- stays unanswered. An answer that is none of the service's problems proves nothing either, whatever
+-- its status.
 
 local ffi = require("ffi")
 ffi.cdef [[
@@ -30,6 +36,10 @@ int kill(int pid, int signal);
 int poll(void *nothing, unsigned long count, int milliseconds);
 ]]
 
+local REQUEST_TIMEOUT = 408   -- a proxy may say so though nothing was asked
+local SLACK_NS = 50000000     -- so far may the pace catch up
+local PROBE = "probe"
+local DESERTED_MS = 20        -- between two requests when nobody answers any more
 local CLOCK_MONOTONIC, SIGINT, NUMBER_BITS = 1, 2, 4294967296
 local O_WRONLY, O_CREAT, O_APPEND, O_CLOEXEC = 1, 64, 1024, 524288
 
@@ -46,6 +56,9 @@ local now = ffi.new("struct purchase_time")
 local buffer, buffered = {}, 0
 local in_flight = {}    -- request id -> {rid, buyer, is_first}
 local sent, answered = 0, 0
+local strays = 0        -- answers without the id of a request
+local upcoming          -- the job whose turn was given out already
+local turns             -- with a pace: of each connection to send
 local since_answer = 0  -- requests since the last answer
 local tokens            -- the file of tokens; nil: X-User-Id
 local head, tail        -- constant text around what changes in a request
@@ -59,6 +72,11 @@ end
 local function note(line)
   buffered = buffered + 1
   buffer[buffered] = line
+end
+
+local function now_ns()
+  ffi.C.clock_gettime(CLOCK_MONOTONIC, now)
+  return tonumber(now.sec) * 1e9 + tonumber(now.nsec)
 end
 
 local function flush()
@@ -159,7 +177,8 @@ local function note_reply(req, asked, status, headers, body)
     return true, nil
   end
   local kind = body:match('"type":%s*"/problems/([%w-]+)"') or "other"
-  local is_sure = status >= 400 and status < 500 or status == 503 and SURE_503[kind]
+  local is_sure = kind ~= "other" and status >= 400 and status < 500 or
+                  status == 503 and SURE_503[kind]
   local shown = body:match('"orderId":%s*"(%w+)"')
   note(start .. (is_sure and "fail" or "info") .. who .. ',"type":"' .. kind .. '"' ..
        (shown and ',"order":"' .. shown .. '"' or "") .. "}\n")
@@ -167,7 +186,7 @@ local function note_reply(req, asked, status, headers, body)
 end
 
 local function stop_when_done()
-  if is_stopped or answered < sent then return end
+  if is_stopped or answered + strays < sent then return end
   is_stopped = true
   flush()
   wrk.thread:stop()
@@ -175,10 +194,59 @@ local function stop_when_done()
 end
 
 -- wrk takes a refused connection for an open one, asks for a request and loses it, at once and again.
--- When nobody answers any more, do not burn the plan: wait a little before each further request.
+-- When nobody answers any more, do not burn the plan: wait a little before each further request. With a
+-- pace the turns are as far apart, and nobody has to wait here.
+local function is_deserted()
+  return since_answer > 2 * settings.connections
+end
+
 local function wait_for_a_sign_of_life()
   since_answer = since_answer + 1
-  if since_answer > 2 * settings.connections then ffi.C.poll(nil, 0, 20) end
+  if is_deserted() and not turns then ffi.C.poll(nil, 0, DESERTED_MS) end
+end
+
+local function note_a_sign_of_life()
+  if turns and is_deserted() then -- what was given out for later is due now
+    turns.next_ns = 0
+    for i = turns.first, turns.last do turns.due[i] = 0 end
+  end
+  since_answer = 0
+end
+
+-- ---- the pace ----
+
+-- wrk asks how long a connection shall wait, then for its request, but never tells which connection it
+-- is. It asks anew for one that was cut while it waited, though its first turn still stands: there
+-- are never more turns than connections, and who comes on top of them is sent on at once and gets
+-- nothing (is parked). And it does not ask for one that was cut as it sent: that one comes for a
+-- request when it is nobody's turn, and gets a probe, whose answer makes it wait for a turn again.
+local function wait_for_turn()
+  upcoming = upcoming or next_job()
+  if not upcoming or turns.last - turns.first + 1 >= settings.connections then
+    if upcoming then ffi.C.poll(nil, 0, 1) end -- nobody listens there: connections come in a storm
+    turns.empty = turns.empty + 1
+    return 0
+  end
+  local at = now_ns()
+  local span_ns = is_deserted() and math.max(turns.span_ns, DESERTED_MS * 1e6) or turns.span_ns
+  turns.next_ns = math.max(turns.next_ns + span_ns, at - SLACK_NS)
+  turns.last = turns.last + 1
+  turns.due[turns.last] = turns.next_ns
+  return math.max(math.ceil((turns.next_ns - at) / 1e6) + 1, 0) -- wrk's clock may be 1 ms ahead
+end
+
+local function take_turn()
+  local due_ns = turns.due[turns.first]
+  if not due_ns or due_ns > now_ns() then return false end
+  turns.due[turns.first] = nil
+  turns.first = turns.first + 1
+  return true
+end
+
+local function probe()
+  ffi.C.poll(nil, 0, 1)
+  turns.probes = turns.probes + 1
+  return "GET /livez HTTP/1.1\r\nHost: " .. wrk.headers["Host"] .. "\r\nX-Request-Id: " .. PROBE .. tail
 end
 
 -- ---- wrk's hooks ----
@@ -197,6 +265,11 @@ function init(arguments)
   end
   if settings.tokens then tokens = assert(io.open(settings.tokens)) end
   plan = {step = 0, winners = 0, again = {}, again_next = 1, again_last = 0}
+  if settings.pace then
+    turns = {due = {}, first = 1, last = 0, next_ns = 0, span_ns = 1e9 / settings.pace, empty = 0,
+             probes = 0}
+    delay = wait_for_turn -- wrk looks for this name
+  end
   head = "POST /api/v1/sales/" .. settings.sale .. "/orders HTTP/1.1\r\nHost: " ..
          wrk.headers["Host"] .. "\r\nContent-Length: 0\r\n" ..
          (tokens and "Authorization: Bearer " or "X-User-Id: ")
@@ -210,12 +283,17 @@ function request()
     is_verified = true
     return "GET /livez HTTP/1.1\r\nHost: " .. wrk.headers["Host"] .. tail
   end
-  local todo = next_job()
-  if not todo then
+  local is_parked = turns and turns.empty > 0
+  if is_parked then turns.empty = turns.empty - 1 end
+  upcoming = upcoming or next_job()
+  if is_parked or not upcoming then
     flush()
-    stop_when_done()
+    if not upcoming then stop_when_done() end
     return ""
   end
+  if turns and not take_turn() then return probe() end
+  local todo = upcoming
+  upcoming = nil
   wait_for_a_sign_of_life()
   sent = sent + 1
   local req = settings.tag .. "." .. settings.me .. "." .. sent
@@ -230,10 +308,19 @@ end
 function response(status, headers, body)
   local req = header_of(headers, "X-Request-Id")
   local asked = req and in_flight[req]
-  if not asked then return end -- whose it was is not known: it stays unanswered
+  if not asked and turns and turns.probes > 0 then -- a proxy's own answer may be to a probe
+    turns.probes = turns.probes - 1
+    if req == PROBE then note_a_sign_of_life() end
+    return
+  end
+  if not asked then -- whose it was is not known: it stays unanswered
+    note('{"t":' .. t() .. ',"e":"stray","status":' .. status .. "}\n")
+    if status ~= REQUEST_TIMEOUT then strays = strays + 1 end
+    return
+  end
   in_flight[req] = nil
   answered = answered + 1
-  since_answer = 0
+  note_a_sign_of_life()
   local is_won, kind = note_reply(req, asked, status, headers, body)
   if kind == "sold-out" then plan.is_sold_out = true end
   if is_won and not asked.is_again then winner_asks_again(asked) end
