@@ -1,0 +1,153 @@
+#!/bin/sh
+# The deployment by one word (make up, down, docker-demo):
+#   deploy.sh up [single|sentinel|cluster]   secrets, images, start, wait until all are ready [single]
+#   deploy.sh down [--volumes]               stop all; with --volumes what was sold is deleted, too
+#   deploy.sh build                          the images alone
+#   deploy.sh demo [FLAG…]                   load through HAProxy, audit, verdict; FLAGs of loadtest;
+#                                            OUT=DIR keeps result.json and ledgers (DIR: writable by all)
+#   deploy.sh compose WORD…                  docker compose, for this deployment: logs -f, ps, exec redis …
+# The kind is kept in docker/.kind for demo and compose. PROJECT names another deployment [seckill],
+# KIND_FILE its kind's file; EXTRA a compose file on top.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+project=${PROJECT:-seckill}
+kind_file=${KIND_FILE:-$here/.kind}
+
+die() {
+    echo "deploy: $*" >&2
+    exit 1
+}
+
+need_engine() {
+    command -v docker >/dev/null || die "docker is not installed: make docker-deps, or see docs.docker.com/engine/install"
+    docker info >/dev/null 2>&1 || die "no docker engine answers: start it (systemctl start docker), or join the group docker"
+}
+
+# What differs by kind: who takes the writes, and what is started besides.
+set_kind() {
+    profiles=
+    case $1 in
+    single) ;;
+    sentinel)
+        profiles="--profile sentinel"
+        hosts=sentinel-1:26379,sentinel-2:26379,sentinel-3:26379
+        export SECKILL_REDIS="redis+sentinel://seckill@$hosts/seckill"
+        export REDIS_SENTINELS="sentinel-1 sentinel-2 sentinel-3"
+        ;;
+    cluster)
+        profiles="--profile cluster"
+        export SECKILL_REDIS="redis+cluster://seckill@node-1,node-2,node-3,node-4,node-5,node-6"
+        ;;
+    *) die "\"$1\" is none of single, sentinel, cluster" ;;
+    esac
+    redis=${SECKILL_REDIS:-redis://seckill@redis:6379}
+}
+
+kind() { cat "$kind_file" 2>/dev/null || echo single; }
+
+# docker compose v2, or docker-compose 1.29.
+compose() {
+    if docker compose version >/dev/null 2>&1; then
+        docker compose -p "$project" -f "$here/compose.yaml" ${EXTRA:+-f "$EXTRA"} "$@"
+    elif command -v docker-compose >/dev/null; then
+        docker-compose -p "$project" -f "$here/compose.yaml" ${EXTRA:+-f "$EXTRA"} "$@"
+    else
+        die "neither docker compose nor docker-compose is installed: make docker-deps"
+    fi
+}
+
+build() {
+    (cd "$here/.." && make -s build/web/uplot/uplot.js build/web/uplot/uplot.css)
+    SECKILL_BASE=${SECKILL_BASE:-$("$here/base-image.sh")}
+    SECKILL_REVISION=$(git -C "$here" rev-parse --short HEAD 2>/dev/null || echo unknown)
+    export SECKILL_BASE SECKILL_REVISION
+    echo "deploy: building images on $SECKILL_BASE (the first time takes minutes)"
+    log=$(mktemp)
+    if ! compose --profile loadtest build seckilld-1 loadtest redis haproxy prometheus >"$log" 2>&1; then
+        tail -n 25 "$log" >&2
+        die "an image could not be built; all of it: $log"
+    fi
+    rm -f "$log"
+}
+
+containers() { # SERVICE…: their ids
+    for name in "$@"; do
+        docker ps -aq --filter "label=com.docker.compose.project=$project" \
+            --filter "label=com.docker.compose.service=$name"
+    done
+}
+
+# Until all of these are healthy (or run, those without a check); 90 s.
+wait_ready() {
+    until=$(($(date +%s) + 90))
+    while :; do
+        # shellcheck disable=SC2046  # ids
+        waiting=$(docker inspect -f '{{.Name}} {{if .State.Health}}{{.State.Health.Status}}{{else}}{{.State.Status}}{{end}}' \
+            $(containers "$@") | grep -v ' healthy$\| running$') || return 0
+        [ "$(date +%s)" -lt "$until" ] || break
+        sleep 0.3
+    done
+    printf '%s\n' "$waiting" | while read -r name state; do
+        echo "--- ${name#/}: $state" >&2
+        docker logs --tail 5 "${name#/}" >&2
+    done
+    die "not ready after 90 s"
+}
+
+up() {
+    set_kind "${1:-single}"
+    need_engine
+    "$here/secrets.sh" "${SECKILL_SECRETS:-$here/secrets}"
+    build
+    echo "${1:-single}" >"$kind_file"
+    # shellcheck disable=SC2086  # no word, or two
+    compose $profiles up -d --no-build
+    wait_ready redis replica seckilld-1 seckilld-2 seckilld-3 haproxy prometheus
+    port=$(compose port haproxy 8080) admin=$(compose port haproxy 8081) prometheus=$(compose port prometheus 9090)
+    echo "deploy: $redis is sold by three instances"
+    echo "  buyers      http://$port/"
+    echo "  operators   http://$admin/dashboard   token: ${SECKILL_SECRETS:-$here/secrets}/admin-token"
+    echo "  Prometheus  http://$prometheus/alerts"
+    echo "  try         make docker-demo; make down"
+}
+
+down() {
+    need_engine
+    set_kind single
+    compose --profile loadtest --profile sentinel --profile cluster down --remove-orphans "$@"
+    rm -f "$kind_file"
+}
+
+demo() {
+    set_kind "$(kind)"
+    need_engine
+    audited=$(printf %s "$redis" | sed 's|//seckill@|//auditor@|')
+    # shellcheck disable=SC2086
+    compose --profile loadtest $profiles run --rm -T ${OUT:+-v "$OUT:/run/seckill"} loadtest \
+        --url http://haproxy:8090 --admin-url http://haproxy:8081 --admin-token /run/secrets/admin-token \
+        --tokens --token-key /run/secrets/token-key --redis "$audited" --redis-password /run/secrets/redis-auditor \
+        --wrk-dir /usr/local/share/seckill/wrk --out /run/seckill "$@"
+}
+
+word=${1-}
+[ $# -eq 0 ] || shift
+case $word in
+up) up "$@" ;;
+down) down "$@" ;;
+build)
+    set_kind single
+    need_engine
+    build
+    ;;
+demo) demo "$@" ;;
+compose)
+    set_kind "$(kind)"
+    need_engine
+    # shellcheck disable=SC2086
+    compose $profiles "$@"
+    ;;
+*)
+    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,79 @@
+# shellcheck shell=sh
+# For docker/test/*_dtest.sh: a deployment of their own, a load in the background, what breaks it, and
+# what is asked of it. TAP by app_tap.sh. docker/test/run sets the environment.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. app/itest/app_tap.sh
+: "${PROJECT:?start these tests by docker/test/run}" "${SECKILL_SECRETS:?}" "${WORK:?}"
+
+deploy() { docker/deploy.sh "$@"; }
+
+# SERVICE: its container.
+id() {
+    docker ps -aq --filter "label=com.docker.compose.project=$PROJECT" --filter "label=com.docker.compose.service=$1"
+}
+
+# SERVICE NETWORK: its address there; the host can reach it.
+address() {
+    docker inspect -f "{{with index .NetworkSettings.Networks \"${PROJECT}_$2\"}}{{.IPAddress}}{{end}}" "$(id "$1")"
+}
+
+# SECONDS COMMAND…: until it succeeds; fails when it never does.
+within() {
+    until=$(($(date +%s) + $1))
+    shift
+    while ! "$@" >/dev/null 2>&1; do
+        if [ "$(date +%s)" -ge "$until" ]; then
+            echo "not within the time: $*"
+            return 1
+        fi
+        sleep 0.2
+    done
+}
+
+not() { ! "$@"; }
+
+# SERVICE CODE: what it says of itself on /readyz; 000: no answer.
+readyz_is() {
+    code=$(curl -s -m 3 -o /dev/null -w '%{http_code}' "http://$(address "$1" edge):8080/readyz")
+    [ "$code" = "$2" ] || { echo "$1: /readyz says $code"; return 1; }
+}
+is_ready() { readyz_is "$1" 200; }
+all_ready() { is_ready seckilld-1 && is_ready seckilld-2 && is_ready seckilld-3; }
+
+# SERVICE STATE: what HAProxy thinks of it: UP, DOWN, DRAIN…
+haproxy_says() { docker exec "$(id haproxy)" server state | grep -q "^$1 $2"; }
+
+redis_cli() { # SERVICE WORD…: as admin
+    service=$1
+    shift
+    docker exec "$(id "$service")" start.sh cli "$@"
+}
+
+# ---- a load in the background: load_begin FLAG…; then break things; load_end; then ask of its result ------
+load_begin() {
+    out=$WORK/load
+    rm -rf "$out"
+    mkdir -p "$out"
+    chmod 0777 "$out"
+    OUT=$out deploy demo "$@" >"$WORK/load.log" 2>&1 &
+    load=$!
+    within 60 grep -q 'replies' "$WORK/load.log"
+}
+
+# Waits for its verdict; SECONDS at most. The exit status is loadtest's.
+load_end() {
+    patience=$(($(date +%s) + ${1:-120}))
+    while kill -0 "$load" 2>/dev/null; do
+        if [ "$(date +%s)" -ge "$patience" ]; then
+            kill "$load"
+            echo "the load does not end"
+            tail -n 5 "$WORK/load.log"
+            return 1
+        fi
+        sleep 0.3
+    done
+    wait "$load" && return
+    tail -n 40 "$WORK/load.log"
+    return 1
+}
