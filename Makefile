@@ -63,7 +63,7 @@ CHECK_PACKAGES := clang clang-format clang-tidy cppcheck libclang-rt-14-dev mand
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
-.PHONY: webtest weblint report lab exercise model mutants all help deps check-deps promtool demo bench run topology test unit itest torture interop check fmt fmt-check lint rooms asan tsan clean install uninstall
+.PHONY: up down docker-demo docker-test docker-deps webtest weblint report lab exercise model mutants all help deps check-deps promtool demo bench run topology test unit itest torture interop check fmt fmt-check lint rooms asan tsan clean install uninstall
 all: $(PROGRAMS) $(LIBRARIES) ## build everything into build/release/ (default)
 
 help: ## this text
@@ -99,13 +99,25 @@ build/report/locks.json:
 build/report/compare/result.json:
 	$(O)/loadtest --guard all --repeat 2 --out $(@D) || [ -f $@ ]
 
+KIND ?= single
+up: docker-deps ## the deployment in docker, KIND=single|sentinel|cluster: three instances behind HAProxy
+	@docker/deploy.sh up $(KIND)
+
+down: ## stop it; VOLUMES=1 deletes what was sold, too
+	@docker/deploy.sh down $(if $(VOLUMES),--volumes)
+
+docker-demo: ## load it through HAProxy, audit, verdict
+	@docker/deploy.sh demo
+
+docker-test: docker-deps promtool ## bring it up, load it, break it, audit it: every kind
+	@docker/test/run
+
 run: deps ## serve http://127.0.0.1:8080 with a sale ready to try
 	@$(MAKE) --no-print-directory all
 	@.ci/run-service $(O)
 
-KIND ?= sentinel
 topology: deps ## a KIND=sentinel|cluster of Redis servers on this machine, until Ctrl-C
-	@.ci/topology $(KIND)
+	@.ci/topology $(KIND:single=sentinel)
 
 test: deps promtool ## every test, unit and integration; starts the servers it needs
 	@$(MAKE) --no-print-directory all unit itest
@@ -230,6 +242,11 @@ deps: ## install what is missing to build and test (apt)
 
 check-deps: ## install what `make check` needs besides
 	@.ci/deps $(PACKAGES) $(CHECK_PACKAGES)
+
+docker-deps: ## install an engine and compose where there are none (apt)
+	@docker info >/dev/null 2>&1 || PATH="$$PATH:/usr/sbin" .ci/deps docker=docker.io dockerd=docker.io iptables=iptables
+	@docker compose version >/dev/null 2>&1 || .ci/deps docker-compose=docker-compose
+	@.ci/deps make node=nodejs npm=npm
 
 promtool: build/tools/promtool ## fetch the program that the tests have judge /metrics (apt)
 build/tools/promtool: | deps
