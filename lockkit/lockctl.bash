@@ -51,6 +51,10 @@ _lockctl()
     [[ $before == --* && $help =~ "$before "([A-Z:]+) ]] && kind=${BASH_REMATCH[1]}
     case $kind in
     KIND:NAME) words=$(_lockctl_kinds <<<"$help") && compopt -o nospace 2>/dev/null ;;
+    FILE)
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        return ;;
     WHAT) words=$(_lockctl_choices "$before" <<<"$help") ;;
     '')
         case $COMP_CWORD:$cur in

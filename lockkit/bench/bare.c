@@ -23,7 +23,7 @@ lk_status bare_open(struct bare *bare, const char *url, struct lk_error *err)
     struct lki_endpoint endpoint;
 
     *bare = (struct bare){.fd = -1};
-    if (lki_endpoint_parse(url, &endpoint, err) == LK_OK) {
+    if (lki_endpoint_parse(url, NULL, &endpoint, err) == LK_OK) {
         bare->redis = lki_redis_open(&endpoint, lki_clock_after_ms(ASK_MS), err);
     }
     lki_endpoint_done(&endpoint);

@@ -16,7 +16,7 @@ enum {
     GRACE_MS = 5000,
     SPAN_MOST_MS = 2147483647,
     NAME_SHOWN = 200,
-    HELP_COLUMN = 22,
+    HELP_COLUMN = 24,
 };
 
 typedef enum flag_kind {
@@ -44,6 +44,16 @@ struct flag {
     {                                                                                              \
         "--redis", "URL", FLAG_URL, 0, "server; again for more [redis://127.0.0.1:6379]"           \
     }
+#define ROW_PASSWORD                                                                               \
+    {                                                                                              \
+        "--redis-password", "FILE", FLAG_TEXT, FIELD(password_file),                               \
+            "its first line is the password of the URL's user"                                     \
+    }
+#define ROW_LOADER                                                                                 \
+    {                                                                                              \
+        "--redis-loader", "FILE", FLAG_TEXT, FIELD(loader_file),                                   \
+            "its first line is USER:PASSWORD of who may load scripts"                              \
+    }
 #define ROW_JSON                                                                                   \
     {                                                                                              \
         "--json", NULL, FLAG_SWITCH, FIELD(is_json), "one JSON object per lock and line"           \
@@ -62,18 +72,26 @@ static const struct flag run_flags[] = {
     {"--permits", "N", FLAG_NUMBER, FIELD(permits),
      "set up so many, where there are none (permits, semaphore)"},
     {"--redis", "URL", FLAG_URL, 0, "server; several for a redlock [redis://127.0.0.1:6379]"},
+    ROW_PASSWORD,
+    ROW_LOADER,
     {"--verbose", NULL, FLAG_SWITCH, FIELD(is_verbose), "say what goes on"},
     {0}};
-static const struct flag inspect_flags[] = {ROW_REDIS, ROW_JSON, {0}};
+static const struct flag inspect_flags[] = {ROW_REDIS, ROW_PASSWORD, ROW_LOADER, ROW_JSON, {0}};
 static const struct flag list_flags[] = {
     {"--match", "GLOB", FLAG_TEXT, FIELD(match), "only names like this, such as 'job:*'"},
     {"--all", NULL, FLAG_SWITCH, FIELD(has_numbers),
      "also numbers, which may be semaphores, latches or just numbers"},
     ROW_REDIS,
+    ROW_PASSWORD,
+    ROW_LOADER,
     ROW_JSON,
     {0}};
 static const struct flag break_flags[] = {
-    {"--yes", NULL, FLAG_SWITCH, FIELD(is_confirmed), "do not ask"}, ROW_REDIS, {0}};
+    {"--yes", NULL, FLAG_SWITCH, FIELD(is_confirmed), "do not ask"},
+    ROW_REDIS,
+    ROW_PASSWORD,
+    ROW_LOADER,
+    {0}};
 
 struct arguments_command {
     const char *name;
@@ -383,8 +401,10 @@ void arguments_print_help(FILE *to, const struct arguments_command *command)
     if (!command) print_row(to, "--version", NULL, "name and version");
     (void)fputs(
         "\n"
-        "MS may have a unit: 500ms, 30s, 5m, 2h. LOCKCTL_REDIS stands for --redis, so that no\n"
-        "  password is on the command line; several servers have blanks between them.\n"
+        "MS may have a unit: 500ms, 30s, 5m, 2h. LOCKCTL_REDIS stands for --redis; several "
+        "servers\n"
+        "  have blanks between them. With --redis-password the URL has a user alone: "
+        "redis://me@host.\n"
         "Exit: 64 wrong usage, 65 no lock, 69 no server or no answer, 70 refused by the server,\n"
         "  71 refused by the system; inspect, break: 1 nobody holds it; run: that of the command,\n"
         "  128+n if signal n ended it, 126 it cannot be run, 127 it is not found, 75 the lock was\n"

@@ -89,10 +89,16 @@ static void every_flag_is_taken(void **state)
     assert_int_equal(CTL_ON_LOST_IGNORE, request->on_lost);
     assert_true(request->is_not_renewed && request->is_verbose);
     assert_string_equal("redis://h", request->urls[0]);
+    assert_null(request->password_file);
+    assert_int_equal(CTL_OK, RUN("--lock", "x", "--redis-password", "/p", "--redis-loader=/l"));
+    assert_string_equal("/p", request->password_file);
+    assert_string_equal("/l", request->loader_file);
 
     assert_int_equal(CTL_OK, PARSE("list", "--match", "a*", "--all", "--json"));
     assert_string_equal("a*", request->match);
     assert_true(request->has_numbers && request->is_json);
+    assert_int_equal(CTL_OK, PARSE("inspect", "name", "--redis-password=/p"));
+    assert_string_equal("/p", request->password_file);
     assert_int_equal(CTL_OK, PARSE("break", "name", "--yes"));
     assert_string_equal("name", request->name);
     assert_true(request->is_confirmed);

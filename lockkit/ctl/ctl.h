@@ -37,7 +37,8 @@ struct ctl_kind; /* kinds.h */
 struct ctl_request {
     const char *urls[CTL_URLS_MAX]; /* of --redis; else of LOCKCTL_REDIS, else one that is NULL */
     size_t url_count;
-    const char *name; /* of the lock; NULL: list */
+    const char *password_file, *loader_file; /* secrets.h; NULL: none */
+    const char *name;                        /* of the lock; NULL: list */
     const struct ctl_kind *kind;
     int64_t wait_ms; /* CTL_FOREVER: no limit */
     int64_t lease_ms, grace_ms;

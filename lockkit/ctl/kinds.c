@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "secrets.h"
+
 /* Half a second at most. */
 enum { LINGER_LOOK_MS = 5, LINGER_LOOKS = 100, QUIET_LOOKS = 3 };
 
@@ -152,12 +154,14 @@ bool kinds_is_redlock(const struct ctl_kind *kind)
 /* ---- a hold ---------------------------------------------------------------------------------- */
 
 /* Of several servers any may be down now. */
-static int connect_all(struct kinds_hold *hold)
+static int connect_all(struct kinds_hold *hold, const struct secrets *secrets)
 {
     const struct ctl_request *request = hold->request;
 
     for (size_t i = 0; i < request->url_count; i++) {
         struct lk_client_options options = {.url = request->urls[i],
+                                            .password = secrets->password,
+                                            .loader = secrets->loader,
                                             .may_be_down = request->kind->is_redlock};
         struct lk_error err = {0};
 
@@ -170,10 +174,13 @@ static int connect_all(struct kinds_hold *hold)
 
 int kinds_open(const struct ctl_request *request, struct kinds_hold *out)
 {
+    struct secrets secrets;
     struct lk_error err = {0};
 
     *out = (struct kinds_hold){.request = request, .lost_fd = -1};
-    int status = connect_all(out);
+    int status = secrets_read(request, &secrets);
+    if (status == CTL_OK) status = connect_all(out, &secrets);
+    secrets_done(&secrets);
     if (status != CTL_OK) return status;
     if (!request->kind->make(out, &err)) return ctl_complain_of(request->name, &err);
     if (!out->lock) return CTL_OK;

@@ -203,7 +203,7 @@ void lks_fleet_start(struct lks_server *const *servers, size_t count, bool is_cl
     fleet.count = count;
     fleet.is_cluster = is_cluster;
     for (size_t i = 0; i < count; i++) {
-        if (lki_endpoint_parse(servers[i]->url, &fleet.nodes[i].endpoint, &err) != LK_OK)
+        if (lki_endpoint_parse(servers[i]->url, NULL, &fleet.nodes[i].endpoint, &err) != LK_OK)
             fail_msg("%s", err.text);
         atomic_store(&fleet.is_out[i], false);
     }

@@ -84,6 +84,25 @@ static void the_command_is_used_where_there_is_one_and_the_script_elsewhere(void
     lk_client_close(client);
 }
 
+static void who_may_not_use_the_command_runs_the_script(void **state)
+{
+    lk_client *client = lks_client_with(server, (struct lk_client_options){.pool_size = 1});
+    lk_lock *lock = lks_mutex(client, lks_key(server, "forbidden"));
+
+    (void)state;
+    LKS_DO(server, "ACL", "SETUSER", "default", "-delifeq"); /* an error where there is none */
+    LKS_DO(server, "ACL", "SETUSER", "default", "-delex");
+    for (int i = 0; i < 5; i++) {
+        take(lock, 5000);
+        assert_int_equal(lk_lock_renew(lock, 6000, NULL), LK_OK);
+        assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+        assert_int_equal(LKS_INTEGER(server, "EXISTS", lks_key(server, "forbidden")), 0);
+    }
+    LKS_DO(server, "ACL", "SETUSER", "default", "+@all");
+    lk_lock_free(lock);
+    lk_client_close(client);
+}
+
 static void what_somebody_else_holds_by_now_is_neither_deleted_nor_renewed(void **state)
 {
     lk_client *client = lks_client_with(server, (struct lk_client_options){.pool_size = 1});
@@ -148,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_connection_asks_once_what_its_server_can),
         cmocka_unit_test(the_command_is_used_where_there_is_one_and_the_script_elsewhere),
+        cmocka_unit_test(who_may_not_use_the_command_runs_the_script),
         cmocka_unit_test(what_somebody_else_holds_by_now_is_neither_deleted_nor_renewed),
         cmocka_unit_test(what_has_ended_is_not_brought_back),
         cmocka_unit_test(a_renewal_lengthens_and_never_shortens),

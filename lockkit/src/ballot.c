@@ -80,6 +80,12 @@ const lk_reply *lki_seat_answer(const struct lki_seat *seat)
     return seat->sent_at != 0 ? seat->reply : NULL;
 }
 
+lk_status lki_seat_fail_reply(const struct lki_seat *seat, struct lk_error *err)
+{
+    if (!seat->redis) return lki_fail_reply(err, seat->reply);
+    return lki_fail_script(err, seat->reply, lki_redis_refusal(seat->redis));
+}
+
 static void tell_round_trip(const struct lki_seat *seat, lk_status status)
 {
     int64_t now = lki_clock_now();
@@ -113,6 +119,17 @@ static enum lki_ballot_turn fail_seat(struct lki_ballot *ballot, size_t i)
     return settle(ballot, i);
 }
 
+/* Nothing is asked yet: what fails here is a connection of no use. */
+static lk_status introduce(struct lki_seat *seat, const struct lki_question *question, int64_t now)
+{
+    if (!question->introduce) return LK_OK;
+    lk_status status = lki_redis_introduce(seat->redis, lki_client_endpoint(seat->client),
+                                           question->introduce, now, &seat->why);
+    if (status != LK_UNKNOWN) return status;
+    seat->why.code = LK_UNREACHABLE;
+    return LK_UNREACHABLE;
+}
+
 static enum lki_ballot_turn ask_seat(struct lki_ballot *ballot, size_t i)
 {
     struct lki_seat *seat = &ballot->seats[i];
@@ -122,8 +139,10 @@ static enum lki_ballot_turn ask_seat(struct lki_ballot *ballot, size_t i)
     if (!ballot->ask) return settle(ballot, i);
     if (!ballot->ask(ballot->arg, i, &question)) return LKI_BALLOT_GOES_ON;
     int64_t now = lki_clock_now();
-    lk_status status = lki_redis_send(
-        seat->redis, &(struct lk_command){question.words, question.count}, 1, now, &seat->why);
+    lk_status status = introduce(seat, &question, now);
+    if (status == LK_OK)
+        status = lki_redis_send(seat->redis, &(struct lk_command){question.words, question.count},
+                                1, now, &seat->why);
     if (status == LK_OK || status == LK_UNKNOWN) {
         seat->sent_at = now;
         seat->phase = LKI_SEAT_ASKED;

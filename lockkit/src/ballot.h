@@ -46,11 +46,12 @@ enum lki_ballot_turn {
     LKI_BALLOT_IS_OVER,    /* the others need not answer */
 };
 
-/* The words of one command, with room for a number. */
+/* The words of one command, with room for a number; and a script that the server may not know. */
 struct lki_question {
     struct lk_bytes words[10];
     size_t count;
     char number[LKI_NUMBER_MAX];
+    const char *introduce; /* borrowed: lki_redis_introduce(); NULL: none */
 };
 
 struct lki_ballot {
@@ -85,6 +86,10 @@ void lki_seat_dismiss(struct lki_seat *seat, struct lki_debt *debt, int64_t unti
 bool lki_seat_is_open(const struct lki_seat *seat);
 /* The answer of the last ballot; NULL: none. Borrowed. */
 const lk_reply *lki_seat_answer(const struct lki_seat *seat);
+
+/* What an error answer says: SERVER with its words, or why its script was not taken there. For settle(),
+   while the connection is still the seat's. */
+lk_status lki_seat_fail_reply(const struct lki_seat *seat, struct lk_error *err);
 
 /* From what INFO server and INFO replication tell; empty texts: it does not tell. */
 void lki_identity_read(struct lki_identity *out, struct lk_bytes server,

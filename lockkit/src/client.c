@@ -37,6 +37,7 @@ struct lk_client {
     _Atomic unsigned long references;
     _Atomic bool is_closed;
     struct lki_url url;
+    bool has_loader;
     struct lki_topology *topology; /* owned */
     struct lki_hub *hub;           /* owned */
     struct lki_watchdog *watchdog; /* owned */
@@ -80,7 +81,7 @@ static lk_status take_options(lk_client *client, const struct lk_client_options 
         return LKI_FAIL(err, LK_INVALID, "pool_size is more than %d", POOL_SIZE_MAX);
     }
     *own = *options;
-    own->url = NULL; /* borrowed for this call only */
+    own->url = own->password = own->loader = NULL; /* borrowed for this call only */
     own->pool_size = options->pool_size ? options->pool_size : POOL_SIZE;
     own->connect_ms = or_default(options->connect_ms, CONNECT_MS);
     own->command_ms = or_default(options->command_ms, COMMAND_MS);
@@ -92,7 +93,10 @@ static lk_status take_options(lk_client *client, const struct lk_client_options 
         return LKI_FAIL(err, LK_INVALID, "sync_ms must be less than command_ms (%lld)",
                         (long long)own->command_ms);
     }
-    return lki_url_parse(url, &client->url, err);
+    client->has_loader = options->loader != NULL;
+    return lki_url_parse(
+        url, (struct lki_secrets){.password = options->password, .loader = options->loader},
+        &client->url, err);
 }
 
 /* The same script for a sharded cluster: it publishes by slot, where waiters then listen. */
@@ -346,6 +350,11 @@ struct lki_pool *lki_client_pool(lk_client *client)
 const struct lk_client_options *lki_client_options(const lk_client *client)
 {
     return &client->options;
+}
+
+bool lki_client_has_loader(const lk_client *client)
+{
+    return client->has_loader;
 }
 
 int64_t lki_client_poll_ms(const lk_client *client)

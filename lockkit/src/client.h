@@ -22,9 +22,12 @@ struct lki_topology *lki_client_topology(lk_client *client);
 struct lki_pool *lki_client_pool(lk_client *client);
 struct lki_hub *lki_client_hub(lk_client *client);
 struct lki_watchdog *lki_client_watchdog(lk_client *client);
-/* As they were given, zeroes replaced; url is NULL. */
+/* As they were given, zeroes replaced; url and secrets are NULL. */
 const struct lk_client_options *lki_client_options(const lk_client *client);
 int64_t lki_client_poll_ms(const lk_client *client);
+/* Whether scripts are brought to servers by a user of their own: script texts go by
+   lki_redis_introduce() alone then, and EVAL is never sent. */
+bool lki_client_has_loader(const lk_client *client);
 
 /* Keep the memory of a client while something still points to it, whatever becomes of the client. */
 lk_client *lki_client_ref(lk_client *client);
@@ -63,6 +66,9 @@ struct lki_pipeline {
                             (it stays as it is for a client without) */
     const struct lki_compare *native; /* not NULL: the same as the only command, for servers that
                                          have it */
+    const struct lki_variant *introduce[2]; /* not NULL: brought to whoever is asked, before */
+    struct lk_error *out_refusal;           /* why they were not taken there; else as it was. May be
+                                               NULL */
 };
 
 /* The verb by which waiters are told: "PUBLISH", or "SPUBLISH". */
@@ -95,8 +101,8 @@ LK_MUST_CHECK lk_status lki_client_check_synced(const lk_client *client, bool is
                                                 struct lk_error *err);
 
 /*
- * Run one variant of a script; by digest, then by text if the server does not know it. With
- * lock_key, an error that begins with NOTOWNER becomes NOT_OWNER.
+ * Run one variant of a script; by digest, then by text (or, with a loader, introduced) if the server
+ * does not know it. With lock_key, an error that begins with NOTOWNER becomes NOT_OWNER.
  */
 struct lki_run {
     const struct lki_variant *variant;

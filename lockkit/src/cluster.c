@@ -83,6 +83,15 @@ static lk_status take_slots(const lk_reply *ranges, const struct lki_endpoint *a
     return status;
 }
 
+/* Also who may not ask is told: only a server that knows the subcommand forbids it by this name. */
+static bool knows_shards(const lk_reply *answer)
+{
+    bool is_forbidden = lki_reply_is_error(answer, "NOPERM");
+
+    return lk_reply_type_of(answer) == LK_REPLY_ARRAY ||
+           (is_forbidden && strstr(lk_reply_bytes(answer).data, "pubsub|shardnumsub"));
+}
+
 lk_status lki_cluster_ask(const struct lki_endpoint *server, const struct lki_url *url,
                           int64_t deadline, struct lki_view *out, struct lk_error *err)
 {
@@ -96,7 +105,7 @@ lk_status lki_cluster_ask(const struct lki_endpoint *server, const struct lki_ur
     if (!redis) return err ? err->code : LK_UNREACHABLE;
     lk_status status = lki_redis_exchange(redis, asks, ASKS, deadline, answers, err);
     if (status == LK_OK) {
-        out->is_sharded = lk_reply_type_of(answers[ASK_SHARDS]) == LK_REPLY_ARRAY;
+        out->is_sharded = knows_shards(answers[ASK_SHARDS]);
         status = take_slots(answers[ASK_SLOTS], server, url, out, err);
     } else if (status == LK_UNKNOWN) { /* a question: nothing has happened */
         status = LK_UNREACHABLE;

@@ -68,14 +68,25 @@ static lk_status parse_user_info(const char *text, size_t len, struct lki_endpoi
     const char *colon = memchr(text, ':', len);
     size_t user_len = colon ? (size_t)(colon - text) : len;
 
-    if (!colon) return LKI_FAIL(err, LK_INVALID, "Redis URL: write user:password@ before the host");
     if (user_len > 0) {
         out->user = unescape(text, user_len);
         if (!out->user) return LKI_FAIL(err, LK_INVALID, "Redis URL: bad %%XX in the user name");
     }
+    if (!colon) return LK_OK;
     out->password = unescape(colon + 1, len - user_len - 1);
     if (!out->password) return LKI_FAIL(err, LK_INVALID, "Redis URL: bad %%XX in the password");
     return LK_OK;
+}
+
+/* The password beside the URL: instead of one in it, never besides. */
+static lk_status take_password(const char *password, struct lki_endpoint *out, struct lk_error *err)
+{
+    if (!password) return LK_OK;
+    if (out->password)
+        return LKI_FAIL(err, LK_INVALID, "two passwords: one in the Redis URL, one beside it");
+    if (password[0] == '\0') return LKI_FAIL(err, LK_INVALID, "the password is empty");
+    out->password = strdup(password);
+    return out->password ? LK_OK : LKI_FAIL(err, LK_NO_MEMORY, "a password");
 }
 
 /* Of a host's name as much as leaves room for the port, by which servers may differ. */
@@ -112,7 +123,8 @@ static lk_status parse_address(const char *text, size_t len, struct lki_endpoint
     return LK_OK;
 }
 
-static lk_status parse_tcp(const char *text, struct lki_endpoint *out, struct lk_error *err)
+static lk_status parse_tcp(const char *text, const char *password, struct lki_endpoint *out,
+                           struct lk_error *err)
 {
     size_t len = strcspn(text, "/?#");
     const char *at = memrchr(text, '@', len);
@@ -120,7 +132,13 @@ static lk_status parse_tcp(const char *text, struct lki_endpoint *out, struct lk
 
     out->port = DEFAULT_PORT;
     if (at) status = parse_user_info(text, (size_t)(at - text), out, err);
+    if (status == LK_OK) status = take_password(password, out, err);
     if (status != LK_OK) return status;
+    if (at && !out->password) {
+        return LKI_FAIL(err, LK_INVALID,
+                        "Redis URL: a user without a password: write user:password@ before the "
+                        "host, or give the password beside the URL");
+    }
     if (text[len] == '/' && text[len + 1] != '\0') {
         out->db = parse_number(text + len + 1, strlen(text + len + 1), DB_MAX);
         if (out->db < 0) return LKI_FAIL(err, LK_INVALID, "Redis URL: /DB is no database number");
@@ -131,7 +149,8 @@ static lk_status parse_tcp(const char *text, struct lki_endpoint *out, struct lk
     return parse_address(at ? at + 1 : text, len, out, err);
 }
 
-static lk_status parse_unix(const char *text, struct lki_endpoint *out, struct lk_error *err)
+static lk_status parse_unix(const char *text, const char *password, struct lki_endpoint *out,
+                            struct lk_error *err)
 {
     size_t len = strcspn(text, "?");
 
@@ -152,17 +171,31 @@ static lk_status parse_unix(const char *text, struct lki_endpoint *out, struct l
     out->path = strndup(text, len);
     if (!out->path) return LKI_FAIL(err, LK_NO_MEMORY, "Redis URL");
     (void)snprintf(out->label, sizeof out->label, "%s", out->path);
-    return LK_OK;
+    return take_password(password, out, err);
 }
 
-lk_status lki_endpoint_parse(const char *url, struct lki_endpoint *out, struct lk_error *err)
+lk_status lki_endpoint_parse(const char *url, const char *password, struct lki_endpoint *out,
+                             struct lk_error *err)
 {
     *out = (struct lki_endpoint){0};
-    if (strncmp(url, "redis://", 8) == 0) return parse_tcp(url + 8, out, err);
-    if (strncmp(url, "unix://", 7) == 0) return parse_unix(url + 7, out, err);
+    if (strncmp(url, "redis://", 8) == 0) return parse_tcp(url + 8, password, out, err);
+    if (strncmp(url, "unix://", 7) == 0) return parse_unix(url + 7, password, out, err);
     return LKI_FAIL(err, LK_INVALID,
                     "Redis URL: write redis://[user:password@]host[:port][/db], unix:///path, "
                     "redis+sentinel://host,host/NAME or redis+cluster://host,host");
+}
+
+lk_status lki_endpoint_set_loader(struct lki_endpoint *endpoint, const char *loader,
+                                  struct lk_error *err)
+{
+    const char *colon = strchr(loader, ':');
+
+    if (!colon || colon == loader || colon[1] == '\0')
+        return LKI_FAIL(err, LK_INVALID, "the loader of scripts: write user:password");
+    endpoint->loader = strndup(loader, (size_t)(colon - loader));
+    endpoint->loader_password = strdup(colon + 1);
+    if (endpoint->loader && endpoint->loader_password) return LK_OK;
+    return LKI_FAIL(err, LK_NO_MEMORY, "the loader of scripts");
 }
 
 /* A copy of a text that may be missing; false when out of memory. */
@@ -172,12 +205,18 @@ static bool copy(const char *text, char **out)
     return !text || *out;
 }
 
+/* How to log in; false when out of memory. */
+static bool copy_users(const struct lki_endpoint *from, struct lki_endpoint *out)
+{
+    return copy(from->user, &out->user) && copy(from->password, &out->password) &&
+           copy(from->loader, &out->loader) && copy(from->loader_password, &out->loader_password);
+}
+
 lk_status lki_endpoint_copy(const struct lki_endpoint *from, struct lki_endpoint *out)
 {
     *out = (struct lki_endpoint){.port = from->port, .db = from->db};
     memcpy(out->label, from->label, sizeof out->label);
-    if (copy(from->host, &out->host) && copy(from->path, &out->path) &&
-        copy(from->user, &out->user) && copy(from->password, &out->password))
+    if (copy(from->host, &out->host) && copy(from->path, &out->path) && copy_users(from, out))
         return LK_OK;
     lki_endpoint_done(out);
     return LK_NO_MEMORY;
@@ -195,10 +234,16 @@ lk_status lki_endpoint_at(const char *address, size_t len, const struct lki_endp
     if (port <= 0 || (host_len == 0 && !asked->host))
         return LKI_FAIL(err, LK_INVALID, "%.*s: no address of a server", (int)len, address);
     out->host = host_len > 0 ? strndup(address, host_len) : strdup(asked->host);
-    if (!out->host || !copy(like->user, &out->user) || !copy(like->password, &out->password))
+    if (!out->host || !copy_users(like, out))
         return LKI_FAIL(err, LK_NO_MEMORY, "the address of a server");
     write_label(out);
     return LK_OK;
+}
+
+static void free_secret(char *secret)
+{
+    if (secret) explicit_bzero(secret, strlen(secret));
+    free(secret);
 }
 
 void lki_endpoint_done(struct lki_endpoint *endpoint)
@@ -206,7 +251,8 @@ void lki_endpoint_done(struct lki_endpoint *endpoint)
     free(endpoint->host);
     free(endpoint->path);
     free(endpoint->user);
-    if (endpoint->password) explicit_bzero(endpoint->password, strlen(endpoint->password));
-    free(endpoint->password);
+    free(endpoint->loader);
+    free_secret(endpoint->password);
+    free_secret(endpoint->loader_password);
     *endpoint = (struct lki_endpoint){0};
 }

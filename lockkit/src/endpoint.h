@@ -1,5 +1,5 @@
 /*
- * Where a server is and how to log in, from a URL.
+ * Where a server is and how to log in, from a URL and what is not to stand in one.
  */
 #ifndef LKI_ENDPOINT_H
 #define LKI_ENDPOINT_H
@@ -13,6 +13,8 @@ struct lki_endpoint {
     char *path;     /* owned; the unix socket */
     char *user;     /* owned; NULL: the default user */
     char *password; /* owned; NULL: no log-in */
+    char *loader;   /* owned; NULL: none. Who brings scripts to the server, instead of that user */
+    char *loader_password; /* owned */
     int port;
     int db;
     char label[128]; /* "127.0.0.1:6379" or the path: for messages, without secrets */
@@ -21,18 +23,22 @@ struct lki_endpoint {
 /*
  * Shape    redis://[[user]:password@]host[:port][/db] ([host] for IPv6; %XX in user and password),
  *          unix:///path[?db=N]
+ *          password: NULL, or instead of one in the URL, where user@ alone may stand then
  * Owns     *out is initialised in any case; end it with lki_endpoint_done().
  * Returns  OK, INVALID (the text says what is wrong, without the password), NO_MEMORY
  */
-LK_MUST_CHECK lk_status lki_endpoint_parse(const char *url, struct lki_endpoint *out,
-                                           struct lk_error *err);
+LK_MUST_CHECK lk_status lki_endpoint_parse(const char *url, const char *password,
+                                           struct lki_endpoint *out, struct lk_error *err);
+/* "user:password" of the loader. OK, INVALID (the text tells nothing of it), NO_MEMORY */
+LK_MUST_CHECK lk_status lki_endpoint_set_loader(struct lki_endpoint *endpoint, const char *loader,
+                                                struct lk_error *err);
 void lki_endpoint_done(struct lki_endpoint *endpoint);
 /* OK, NO_MEMORY; *out is initialised in any case. */
 LK_MUST_CHECK lk_status lki_endpoint_copy(const struct lki_endpoint *from,
                                           struct lki_endpoint *out);
 
 /*
- * Another server of the same people: at this address, with user, password and db of `like`.
+ * Another server of the same people: at this address, with users, passwords and db of `like`.
  *
  * Shape    address: "host:port" as servers write it ("::1:7001"; an empty host means that of `asked`)
  * Owns     as lki_endpoint_parse()

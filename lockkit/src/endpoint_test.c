@@ -133,7 +133,7 @@ static void good_urls_are_taken_apart(void **state)
         struct lki_endpoint actual;
         struct lk_error err = {0};
 
-        if (lki_endpoint_parse(good[i].url, &actual, &err) != LK_OK) {
+        if (lki_endpoint_parse(good[i].url, NULL, &actual, &err) != LK_OK) {
             fail_msg("%s: %s", good[i].url, err.text);
         }
         check_text(actual.host, expected->host);
@@ -155,7 +155,7 @@ static void bad_urls_are_refused_with_a_word_on_what_is_wrong(void **state)
         struct lki_endpoint endpoint;
         struct lk_error err = {0};
 
-        if (lki_endpoint_parse(bad[i].url, &endpoint, &err) != LK_INVALID) {
+        if (lki_endpoint_parse(bad[i].url, NULL, &endpoint, &err) != LK_INVALID) {
             fail_msg("\"%s\" was taken", bad[i].url);
         }
         if (!strstr(err.text, bad[i].word)) fail_msg("\"%s\": \"%s\"", bad[i].url, err.text);
@@ -170,7 +170,7 @@ static void no_message_and_no_label_shows_the_password(void **state)
         struct lki_endpoint endpoint;
         struct lk_error err = {0};
 
-        assert_int_equal(lki_endpoint_parse(bad[i].url, &endpoint, &err), LK_INVALID);
+        assert_int_equal(lki_endpoint_parse(bad[i].url, NULL, &endpoint, &err), LK_INVALID);
         assert_null(strstr(err.text, SECRET));
         assert_null(strstr(endpoint.label, SECRET));
         lki_endpoint_done(&endpoint);
@@ -183,7 +183,7 @@ static void the_error_may_be_null(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_int_equal(lki_endpoint_parse(bad[i].url, &endpoint, NULL), LK_INVALID);
+        assert_int_equal(lki_endpoint_parse(bad[i].url, NULL, &endpoint, NULL), LK_INVALID);
         lki_endpoint_done(&endpoint);
     }
 }
@@ -196,13 +196,101 @@ static void a_socket_path_of_107_bytes_fits_and_one_more_does_not(void **state)
 
     (void)state;
     (void)snprintf(url, sizeof url, "unix:///%0106d", 0);
-    assert_int_equal(lki_endpoint_parse(url, &endpoint, &err), LK_OK);
+    assert_int_equal(lki_endpoint_parse(url, NULL, &endpoint, &err), LK_OK);
     assert_int_equal(strlen(endpoint.path), 107);
     lki_endpoint_done(&endpoint);
     (void)snprintf(url, sizeof url, "unix:///%0107d", 0);
-    assert_int_equal(lki_endpoint_parse(url, &endpoint, &err), LK_INVALID);
+    assert_int_equal(lki_endpoint_parse(url, NULL, &endpoint, &err), LK_INVALID);
 
     assert_non_null(strstr(err.text, "107"));
+    lki_endpoint_done(&endpoint);
+}
+
+/* ---- secrets beside the URL -------------------------------------------------------------------------- */
+
+static void a_password_beside_the_url_is_that_of_its_user_or_of_the_default_one(void **state)
+{
+    static const struct {
+        const char *url;
+        const char *user;
+    } rows[] = {
+        {"redis://app@localhost", "app"},      {"redis://%61pp@localhost:7000/2", "app"},
+        {"redis://app@[::1]:7000", "app"},     {"redis://localhost", NULL},
+        {"redis://@localhost", NULL},          {"unix:///run/redis.sock", NULL},
+        {"unix:///run/redis.sock?db=9", NULL},
+    };
+    static const char password[] = SECRET "%41:@/"; /* taken as it is */
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct lki_endpoint endpoint;
+        struct lk_error err = {0};
+
+        if (lki_endpoint_parse(rows[i].url, password, &endpoint, &err) != LK_OK)
+            fail_msg("%s: %s", rows[i].url, err.text);
+        check_text(endpoint.user, rows[i].user);
+        check_text(endpoint.password, password);
+        assert_null(strstr(endpoint.label, SECRET));
+        lki_endpoint_done(&endpoint);
+    }
+}
+
+static void two_passwords_or_none_are_refused(void **state)
+{
+    static const struct {
+        const char *url;
+        const char *password;
+        const char *word;
+    } rows[] = {
+        {"redis://app:" SECRET "@localhost", SECRET "2", "two passwords"},
+        {"redis://:" SECRET "@localhost", SECRET, "two passwords"},
+        {"redis://:@localhost", SECRET, "two passwords"},
+        {"redis://app@localhost", "", "empty"},
+        {"redis://localhost", "", "empty"},
+        {"unix:///run/redis.sock", "", "empty"},
+        {"redis://app@localhost", NULL, "user:password@ before the host"},
+        {"redis://app@localhost", NULL, "beside the URL"},
+        {"redis://@localhost", NULL, "beside the URL"},
+        {"redis://" SECRET "@localhost:x", SECRET, "port"},
+        {"http://localhost", SECRET, "redis://"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct lki_endpoint endpoint;
+        struct lk_error err = {0};
+
+        assert_int_equal(lki_endpoint_parse(rows[i].url, rows[i].password, &endpoint, &err),
+                         LK_INVALID);
+        if (!strstr(err.text, rows[i].word)) fail_msg("%s: %s", rows[i].url, err.text);
+        assert_null(strstr(err.text, SECRET));
+        lki_endpoint_done(&endpoint);
+    }
+}
+
+static void a_loader_is_user_and_password_and_goes_along(void **state)
+{
+    static const char nobody[] = ":" SECRET;
+    static const char *const wrong[] = {"", ":", "loader", "loader:", nobody, SECRET};
+    struct lki_endpoint endpoint;
+    struct lki_endpoint copy;
+    struct lki_endpoint other;
+    struct lk_error err = {0};
+
+    (void)state;
+    assert_int_equal(lki_endpoint_parse("redis://asked", NULL, &endpoint, NULL), LK_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(lki_endpoint_set_loader(&endpoint, wrong[i], &err), LK_INVALID);
+        assert_null(strstr(err.text, SECRET));
+        assert_null(endpoint.loader);
+    }
+    assert_int_equal(lki_endpoint_set_loader(&endpoint, "loader:" SECRET ":%41@/", NULL), LK_OK);
+    assert_int_equal(lki_endpoint_copy(&endpoint, &copy), LK_OK);
+    assert_int_equal(lki_endpoint_at("h:1", 3, &copy, &endpoint, &other, NULL), LK_OK);
+    check_text(other.loader, "loader");
+    check_text(other.loader_password, SECRET ":%41@/");
+    lki_endpoint_done(&other);
+    lki_endpoint_done(&copy);
     lki_endpoint_done(&endpoint);
 }
 
@@ -240,8 +328,8 @@ static void an_address_becomes_a_server_with_the_same_credentials(void **state)
     struct lki_endpoint asked;
 
     (void)state;
-    assert_int_equal(lki_endpoint_parse("redis://me:" SECRET "@any/3", &like, NULL), LK_OK);
-    assert_int_equal(lki_endpoint_parse("redis://asked:6379", &asked, NULL), LK_OK);
+    assert_int_equal(lki_endpoint_parse("redis://me:" SECRET "@any/3", NULL, &like, NULL), LK_OK);
+    assert_int_equal(lki_endpoint_parse("redis://asked:6379", NULL, &asked, NULL), LK_OK);
     for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
         const char *address = addresses[i].address;
         struct lki_endpoint server;
@@ -276,7 +364,7 @@ static void nothing_is_read_past_the_end(void **state)
 
             memcpy(url, good[i].url, len);
             url[len] = '\0';
-            lk_status status = lki_endpoint_parse(url, &endpoint, NULL);
+            lk_status status = lki_endpoint_parse(url, NULL, &endpoint, NULL);
             assert_true(status == LK_OK || status == LK_INVALID);
             lki_endpoint_done(&endpoint);
         }
@@ -292,6 +380,9 @@ int main(void)
         cmocka_unit_test(no_message_and_no_label_shows_the_password),
         cmocka_unit_test(the_error_may_be_null),
         cmocka_unit_test(a_socket_path_of_107_bytes_fits_and_one_more_does_not),
+        cmocka_unit_test(a_password_beside_the_url_is_that_of_its_user_or_of_the_default_one),
+        cmocka_unit_test(two_passwords_or_none_are_refused),
+        cmocka_unit_test(a_loader_is_user_and_password_and_goes_along),
         cmocka_unit_test(an_address_becomes_a_server_with_the_same_credentials),
         cmocka_unit_test(nothing_is_read_past_the_end),
     };

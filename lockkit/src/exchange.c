@@ -58,11 +58,37 @@ static lk_status exchange_synced(const lk_client *client, struct lki_redis *redi
     return status;
 }
 
+/* Scripts that the server may not know, ahead of the commands. What fails here has done nothing. */
+static lk_status introduce(struct lki_redis *redis, const struct lki_node *node,
+                           const struct lki_pipeline *pipeline, struct lk_error *err)
+{
+    lk_status status = LK_OK;
+
+    for (size_t i = 0; i < 2 && pipeline->introduce[i] && status == LK_OK; i++)
+        status = lki_redis_introduce(redis, &node->endpoint, pipeline->introduce[i]->text,
+                                     pipeline->deadline, err);
+    if (status != LK_UNKNOWN) return status;
+    if (err) err->code = LK_UNREACHABLE;
+    return LK_UNREACHABLE;
+}
+
+static lk_status exchange_on(const lk_client *client, struct lki_redis *redis,
+                             const struct lki_pipeline *pipeline, lk_reply **replies,
+                             struct lk_error *err)
+{
+    if (pipeline->native)
+        return lki_native_exchange(redis, pipeline->native, pipeline->commands, pipeline->deadline,
+                                   replies, err);
+    if (pipeline->out_is_synced && lki_client_options(client)->sync_replicas > 0)
+        return exchange_synced(client, redis, pipeline, replies, err);
+    return lki_redis_exchange(redis, pipeline->commands, pipeline->count, pipeline->deadline,
+                              replies, err);
+}
+
 lk_status lki_client_exchange_at(lk_client *client, struct lki_node *node,
                                  const struct lki_pipeline *pipeline, lk_reply **replies,
                                  struct lk_error *err)
 {
-    bool is_synced = pipeline->out_is_synced && lki_client_options(client)->sync_replicas > 0;
     struct lki_redis *redis = NULL;
     int64_t begin = lki_clock_now();
     /* Half the time for a connection: a request sent at the last moment ends as UNKNOWN. */
@@ -71,15 +97,10 @@ lk_status lki_client_exchange_at(lk_client *client, struct lki_node *node,
 
     if (status == LK_OK) {
         begin = lki_clock_now();
-        if (pipeline->native) {
-            status = lki_native_exchange(redis, pipeline->native, pipeline->commands,
-                                         pipeline->deadline, replies, err);
-        } else if (is_synced) {
-            status = exchange_synced(client, redis, pipeline, replies, err);
-        } else {
-            status = lki_redis_exchange(redis, pipeline->commands, pipeline->count,
-                                        pipeline->deadline, replies, err);
-        }
+        status = introduce(redis, node, pipeline, err);
+        if (status == LK_OK) status = exchange_on(client, redis, pipeline, replies, err);
+        if (pipeline->out_refusal && lki_redis_refusal(redis)->code != LK_OK)
+            *pipeline->out_refusal = *lki_redis_refusal(redis);
         lki_pool_return(node->pool, redis);
         lki_client_emit(client, (struct lk_event){.type = LK_EVENT_ROUND_TRIP,
                                                   .status = status,
@@ -151,21 +172,26 @@ lk_status lki_client_eval_variant(lk_client *client, const struct lk_eval *eval,
                                   struct lk_error *err)
 {
     struct lki_eval_words words = {0};
+    struct lk_error refusal = {0};
+    bool has_loader = lki_client_has_loader(client);
     lk_reply *reply = NULL;
     lk_status status = lki_script_learn(eval->script, run->variant, client, run->deadline, err);
 
     for (int by_text = 0; by_text < 2 && status == LK_OK; by_text++) {
-        status = lki_eval_words_make(run->variant, eval, run->lock_key, run->token, by_text, &words,
-                                     err);
+        status = lki_eval_words_make(run->variant, eval, run->lock_key, run->token,
+                                     by_text && !has_loader, &words, err);
         if (status != LK_OK) break;
         struct lk_command command = {words.words, words.count};
-        status = lki_client_send(client,
-                                 &(struct lki_pipeline){.commands = &command,
-                                                        .count = 1,
-                                                        .deadline = run->deadline,
-                                                        .out_is_synced = run->out_is_synced,
-                                                        .native = run->native},
-                                 &reply, err);
+        struct lki_pipeline pipeline = {.commands = &command,
+                                        .count = 1,
+                                        .deadline = run->deadline,
+                                        .out_is_synced = run->out_is_synced,
+                                        .native = run->native,
+                                        .out_refusal = &refusal};
+
+        if (by_text && has_loader) pipeline.introduce[0] = run->variant;
+        refusal = (struct lk_error){0};
+        status = lki_client_send(client, &pipeline, &reply, err);
         free(words.words);
         if (status != LK_OK || by_text || !lki_reply_is_error(reply, "NOSCRIPT")) break;
         lk_reply_free(reply); /* not known there: nothing ran */
@@ -178,6 +204,9 @@ lk_status lki_client_eval_variant(lk_client *client, const struct lk_eval *eval,
     }
     if (run->lock_key && lki_reply_is_error(reply, "NOTOWNER")) {
         status = LKI_FAIL(err, LK_NOT_OWNER, "%s: not held by this handle any more", run->lock_key);
+    } else if (refusal.code != LK_OK && lki_reply_is_error(reply, "NOSCRIPT")) {
+        if (err) *err = refusal;
+        status = refusal.code;
     } else {
         status = lki_client_fail_reply(client, reply, err);
     }

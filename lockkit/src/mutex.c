@@ -129,8 +129,9 @@ struct run {
     const struct lk_eval *eval;
     const struct lki_variant *guarded;
     int64_t deadline; /* of the attempt under way */
-    bool by_text;     /* send texts instead of digests */
-    lk_reply *reply;  /* of the script, when it ran */
+    bool by_text;     /* send texts instead of digests, or the loader's introductions with them */
+    struct lk_error refusal; /* of those */
+    lk_reply *reply;         /* of the script, when it ran */
     lk_status released;
 };
 
@@ -163,7 +164,7 @@ static lk_status read_run(lk_lock *lock, struct run *run, lk_reply **replies, in
     if (status == LK_OK && is_too_late) {
         status = LKI_FAIL(err, LK_NOT_OWNER, "%s: the lease ended before the script", lock->key);
     } else if (status == LK_OK && lk_reply_type_of(script) == LK_REPLY_ERROR) {
-        status = lki_fail_reply(err, script);
+        status = lki_fail_script(err, script, &run->refusal);
     } else if (status == LK_OK) {
         status = lki_client_check_synced(lock->client, lock->is_synced, err);
         run->reply = status == LK_OK ? script : NULL;
@@ -184,26 +185,31 @@ static lk_status send_run(lk_lock *lock, struct run *run, lk_reply **replies, bo
     struct lki_eval_words script = {0};
     struct lki_eval_words release = {0};
     const struct lki_variant *releaser = lki_client_own_script(lock->client, "mutex_release");
+    bool is_introduced = run->by_text && lki_client_has_loader(lock->client);
+    bool by_text = run->by_text && !is_introduced;
 
     make_words(lock, &words);
-    lk_status status = lki_eval_words_make(run->guarded, run->eval, lock->key, lock->token,
-                                           run->by_text, &script, err);
+    run->refusal = (struct lk_error){0};
+    lk_status status =
+        lki_eval_words_make(run->guarded, run->eval, lock->key, lock->token, by_text, &script, err);
     if (status == LK_OK) {
-        status = lki_eval_words_make(releaser, &eval, NULL, NULL, run->by_text, &release, err);
+        status = lki_eval_words_make(releaser, &eval, NULL, NULL, by_text, &release, err);
     }
     if (status == LK_OK) {
         struct lk_command commands[RUN_COMMANDS] = {[RUN_SET] = {words.set, 6},
                                                     [RUN_SCRIPT] = {script.words, script.count},
                                                     [RUN_RELEASE] = {release.words, release.count},
                                                     [RUN_TTL] = {words.ttl, 2}};
+        struct lki_pipeline pipeline = {.commands = commands,
+                                        .count = with_ttl ? RUN_COMMANDS : RUN_TTL,
+                                        .deadline = run->deadline,
+                                        .out_is_synced = &lock->is_synced,
+                                        .out_refusal = &run->refusal};
 
+        if (is_introduced) pipeline.introduce[0] = run->guarded;
+        if (is_introduced) pipeline.introduce[1] = releaser;
         lock->is_synced = true;
-        status = lki_client_send(lock->client,
-                                 &(struct lki_pipeline){.commands = commands,
-                                                        .count = with_ttl ? RUN_COMMANDS : RUN_TTL,
-                                                        .deadline = run->deadline,
-                                                        .out_is_synced = &lock->is_synced},
-                                 replies, err);
+        status = lki_client_send(lock->client, &pipeline, replies, err);
     }
     free(script.words);
     free(release.words);
@@ -248,6 +254,7 @@ static lk_status run_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
         if (is_taken) status = free_for_second_run(lock, run, err);
         if (is_taken && !has_run) {
             free_run_replies(replies);
+            run->released = LK_SERVER; /* of what is taken now, until an answer says more */
             return status == LK_OK ? run_once(arg, out_ttl_ms, err) : status;
         }
     }

@@ -6,6 +6,7 @@
 #include "native.h"
 
 #include "number.h"
+#include "script.h"
 
 enum { STEP, TELL, STEPS };
 
@@ -70,10 +71,22 @@ static lk_status delete_it(struct lki_redis *redis, const struct lki_compare *co
     return LK_OK;
 }
 
+/* Who may not use the command may run the script: it is not tried again here. */
+static bool is_forbidden(struct lki_redis *redis, lk_status status, lk_reply **reply)
+{
+    if (status != LK_OK || !lki_reply_is_error(*reply, "NOPERM")) return false;
+    lki_redis_set_native(redis, LKI_NATIVE_NONE);
+    lk_reply_free(*reply);
+    *reply = NULL;
+    return true;
+}
+
 lk_status lki_native_exchange(struct lki_redis *redis, const struct lki_compare *compare,
                               const struct lk_command *fallback, int64_t deadline, lk_reply **reply,
                               struct lk_error *err)
 {
+    lk_status status = LK_OK;
+
     switch ((enum lki_native)lki_redis_native(redis)) {
     case LKI_NATIVE_UNKNOWN:
         return ask_along(redis, fallback, deadline, reply, err);
@@ -83,6 +96,9 @@ lk_status lki_native_exchange(struct lki_redis *redis, const struct lki_compare 
     case LKI_NATIVE_DELEX:
         break;
     }
-    return compare->lease_ms > 0 ? set_lease(redis, compare, deadline, reply, err)
-                                 : delete_it(redis, compare, deadline, reply, err);
+    status = compare->lease_ms > 0 ? set_lease(redis, compare, deadline, reply, err)
+                                   : delete_it(redis, compare, deadline, reply, err);
+    return is_forbidden(redis, status, reply)
+               ? lki_redis_exchange(redis, fallback, 1, deadline, reply, err)
+               : status;
 }

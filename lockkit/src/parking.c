@@ -64,16 +64,23 @@ int64_t lki_debt_until(const struct lki_debt *debt)
     return debt->until;
 }
 
-/* By text: nobody would be there to hear that the digest is unknown. */
-lk_status lki_debt_send(const struct lki_debt *debt, struct lki_redis *redis, struct lk_error *err)
+/* By text, or introduced: nobody would be there to hear that the digest is unknown. */
+lk_status lki_debt_send(const struct lki_debt *debt, struct lki_redis *redis,
+                        const struct lki_endpoint *endpoint, struct lk_error *err)
 {
-    struct lk_bytes words[] = {LK_BYTES("EVAL"),
-                               lk_bytes_of(lki_script_named("redlock_undo")->source),
+    const struct lk_script_source *undo = lki_script_named("redlock_undo");
+    bool has_loader = endpoint->loader != NULL;
+    struct lk_bytes words[] = {has_loader ? LK_BYTES("EVALSHA") : LK_BYTES("EVAL"),
+                               lk_bytes_of(has_loader ? undo->sha1 : undo->source),
                                LK_BYTES("1"),
                                {debt->words, debt->key_len},
                                {debt->words + debt->key_len, debt->token_len}};
+    int64_t now = lki_clock_now();
+    lk_status status = LK_OK;
 
-    return lki_redis_send(redis, &(struct lk_command){words, 5}, 1, lki_clock_now(), err);
+    if (has_loader) status = lki_redis_introduce(redis, endpoint, undo->source, now, err);
+    if (status != LK_OK) return status;
+    return lki_redis_send(redis, &(struct lk_command){words, 5}, 1, now, err);
 }
 
 static void owe_locked(struct lki_parking *parking, struct lki_debt *debt)

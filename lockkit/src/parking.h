@@ -17,7 +17,7 @@ int64_t lki_debt_until(const struct lki_debt *debt);
 
 /* Send it; one answer follows. Statuses of lki_redis_send(). */
 LK_MUST_CHECK lk_status lki_debt_send(const struct lki_debt *debt, struct lki_redis *redis,
-                                      struct lk_error *err);
+                                      const struct lki_endpoint *endpoint, struct lk_error *err);
 
 struct lki_parking;
 

@@ -329,7 +329,7 @@ static void pay_debts(struct lki_pool *pool)
         lk_status status = lki_pool_try_borrow(pool, &redis, NULL);
 
         if (status == LK_OK && !redis) status = fill_slot(pool, INT64_MAX, &redis, NULL);
-        if (status == LK_OK && lki_debt_send(debt, redis, NULL) == LK_OK) {
+        if (status == LK_OK && lki_debt_send(debt, redis, pool->options.endpoint, NULL) == LK_OK) {
             (void)lki_parking_enter(pool->parking, redis, 1, debt, until);
             continue;
         }

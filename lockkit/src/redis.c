@@ -20,6 +20,7 @@
 #include "clock.h"
 #include "error.h"
 #include "number.h"
+#include "script.h"
 
 enum {
     READ_CHUNK = 16384,
@@ -33,8 +34,21 @@ struct lki_redis {
     bool is_connected;    /* past that, only log-ins are still to be answered */
     unsigned logins_left; /* not answered yet */
     struct lki_identity identity;
-    int native; /* enum lki_native */
+    int native;                         /* enum lki_native */
+    uint64_t sent;                      /* commands so far */
+    uint64_t heard;                     /* answers so far */
+    struct introduction *introductions; /* owned; first first; not answered yet */
+    size_t introduction_count;
+    struct lk_error refusal; /* of the last ones under way, the first */
     char label[128];
+};
+
+/* Log in as the loader, load, log in again: their answers are nobody else's. */
+enum { INTRODUCE_LOGIN, INTRODUCE_LOAD, INTRODUCE_BACK, INTRODUCE_STEPS };
+
+struct introduction {
+    uint64_t begin; /* so many commands were sent before it */
+    char loader[64];
 };
 
 /* ---- replies -------------------------------------------------------------------------------- */
@@ -236,13 +250,14 @@ lk_status lki_redis_send(struct lki_redis *redis, const struct lk_command *comma
     bool is_sent = send_all(redis->context->fd, pipeline, len, deadline, &sent);
     int reason = errno;
     free(pipeline);
+    redis->sent += count;
     if (is_sent) return LK_OK;
     errno = reason;
     return broken(redis, sent > 0 ? LK_UNKNOWN : LK_UNREACHABLE, err);
 }
 
-/* The next answer among what has been read; *out is NULL when there is no whole one. */
-static lk_status parse_reply(struct lki_redis *redis, lk_reply **out, struct lk_error *err)
+/* The next answer among what has been read, whoever it is for; *out is NULL: there is no whole one. */
+static lk_status parse_any(struct lki_redis *redis, lk_reply **out, struct lk_error *err)
 {
     void *reply = NULL;
 
@@ -254,6 +269,45 @@ static lk_status parse_reply(struct lki_redis *redis, lk_reply **out, struct lk_
     }
     *out = reply;
     return LK_OK;
+}
+
+/* An answer to the oldest introduction. */
+static lk_status hear_introduction(struct lki_redis *redis, const lk_reply *reply,
+                                   struct lk_error *err)
+{
+    const struct introduction *oldest = &redis->introductions[0];
+    uint64_t step = redis->heard - oldest->begin;
+    bool is_refused = lk_reply_type_of(reply) == LK_REPLY_ERROR;
+
+    if (is_refused && step == INTRODUCE_BACK) {
+        redis->is_broken = true;
+        return LKI_FAIL(err, LK_UNREACHABLE, "%s: %s", redis->label, lk_reply_bytes(reply).data);
+    }
+    if (is_refused && redis->refusal.code == LK_OK)
+        (void)LKI_FAIL(&redis->refusal, lki_reply_is_passing(reply) ? LK_UNREACHABLE : LK_SERVER,
+                       "%s: the loader of scripts, \"%s\": %s", redis->label, oldest->loader,
+                       lk_reply_bytes(reply).data);
+    if (step == INTRODUCE_BACK)
+        memmove(redis->introductions, redis->introductions + 1,
+                --redis->introduction_count * sizeof *redis->introductions);
+    return LK_OK;
+}
+
+/* The next answer that is somebody's. */
+static lk_status parse_reply(struct lki_redis *redis, lk_reply **out, struct lk_error *err)
+{
+    lk_status status = parse_any(redis, out, err);
+
+    while (status == LK_OK && *out && redis->introduction_count > 0 &&
+           redis->heard >= redis->introductions[0].begin) {
+        status = hear_introduction(redis, *out, err);
+        redis->heard++;
+        lk_reply_free(*out);
+        *out = NULL;
+        if (status == LK_OK) status = parse_any(redis, out, err);
+    }
+    if (*out) redis->heard++;
+    return status;
 }
 
 lk_status lki_redis_receive(struct lki_redis *redis, lk_reply **out, struct lk_error *err)
@@ -292,6 +346,46 @@ lk_status lki_redis_exchange(struct lki_redis *redis, const struct lk_command *c
     }
     if (err) err->code = LK_UNKNOWN; /* sent, but not all was answered */
     return LK_UNKNOWN;
+}
+
+/* ---- scripts -------------------------------------------------------------------------------- */
+
+static lk_status note_introduction(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                                   struct lk_error *err)
+{
+    struct introduction *more =
+        realloc(redis->introductions, (redis->introduction_count + 1) * sizeof *more);
+
+    if (!more) return LKI_FAIL(err, LK_NO_MEMORY, "%s", redis->label);
+    redis->introductions = more;
+    if (redis->introduction_count == 0) redis->refusal = (struct lk_error){0};
+    more += redis->introduction_count++;
+    *more = (struct introduction){.begin = redis->sent};
+    (void)snprintf(more->loader, sizeof more->loader, "%s", endpoint->loader);
+    return LK_OK;
+}
+
+lk_status lki_redis_introduce(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                              const char *text, int64_t deadline, struct lk_error *err)
+{
+    /* With the name of the default user any password will do where it needs none. */
+    const char *user = endpoint->user ? endpoint->user : "default";
+    const char *password = endpoint->password ? endpoint->password : "";
+    const struct lk_bytes login[] = {LK_BYTES("AUTH"), lk_bytes_of(endpoint->loader),
+                                     lk_bytes_of(endpoint->loader_password)};
+    const struct lk_bytes load[] = {LK_BYTES("SCRIPT"), LK_BYTES("LOAD"), lk_bytes_of(text)};
+    const struct lk_bytes back[] = {LK_BYTES("AUTH"), lk_bytes_of(user), lk_bytes_of(password)};
+    const struct lk_command steps[] = {
+        [INTRODUCE_LOGIN] = {login, 3}, [INTRODUCE_LOAD] = {load, 3}, [INTRODUCE_BACK] = {back, 3}};
+    lk_status status = note_introduction(redis, endpoint, err);
+
+    if (status != LK_OK) return status;
+    return lki_redis_send(redis, steps, INTRODUCE_STEPS, deadline, err);
+}
+
+const struct lk_error *lki_redis_refusal(const struct lki_redis *redis)
+{
+    return &redis->refusal;
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -435,6 +529,7 @@ void lki_redis_close(struct lki_redis *redis)
 {
     if (!redis) return;
     if (redis->context) redisFree(redis->context);
+    free(redis->introductions);
     free(redis->chunk);
     free(redis);
 }

@@ -43,6 +43,20 @@ LK_MUST_CHECK lk_status lki_redis_exchange(struct lki_redis *redis,
                                            int64_t deadline, lk_reply **replies,
                                            struct lk_error *err);
 
+/*
+ * Bring a script to the server before what is sent next: log in as endpoint->loader, SCRIPT LOAD, log
+ * in again as before, without waiting for the answers. Nobody is handed those; where the loader was
+ * refused the script stays unknown there. A connection that cannot log in again is broken.
+ *
+ * Returns  as lki_redis_send(), but nothing was done that matters when it fails
+ */
+LK_MUST_CHECK lk_status lki_redis_introduce(struct lki_redis *redis,
+                                            const struct lki_endpoint *endpoint, const char *text,
+                                            int64_t deadline, struct lk_error *err);
+/* Why one of the introductions last under way was refused, with the loader's name: SERVER; UNREACHABLE:
+   just now (LOADING); OK: none was. */
+const struct lk_error *lki_redis_refusal(const struct lki_redis *redis);
+
 /* Send only; UNREACHABLE or UNKNOWN break the connection. For subscribers. */
 LK_MUST_CHECK lk_status lki_redis_send(struct lki_redis *redis, const struct lk_command *commands,
                                        size_t count, int64_t deadline, struct lk_error *err);

@@ -51,8 +51,12 @@ void lki_redlock_words(const struct redlock_member *member, const struct redlock
     const char *token = what->instead_of_token ? what->instead_of_token : whole->token;
     size_t n = 0;
 
-    out->words[n++] = member->by_text ? LK_BYTES("EVAL") : LK_BYTES("EVALSHA");
-    out->words[n++] = lk_bytes_of(member->by_text ? variant->text : variant->sha1);
+    bool has_loader = lki_client_has_loader(member->base.client);
+    bool by_text = member->by_text && !has_loader;
+
+    if (member->by_text && has_loader) out->introduce = variant->text;
+    out->words[n++] = by_text ? LK_BYTES("EVAL") : LK_BYTES("EVALSHA");
+    out->words[n++] = lk_bytes_of(by_text ? variant->text : variant->sha1);
     out->words[n++] = what->other_key ? LK_BYTES("2") : LK_BYTES("1");
     out->words[n++] = lk_bytes_of(whole->key);
     if (what->other_key) out->words[n++] = lk_bytes_of(what->other_key);

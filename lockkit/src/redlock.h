@@ -65,8 +65,8 @@ int64_t lki_redlock_ends_at(const struct redlock *self);
 /* How long a try waits for a server. */
 int64_t lki_redlock_node_ms(const struct redlock *self, int64_t lease_ms);
 
-/* EVALSHA, or EVAL, of one of lockkit's scripts on a member's server: the key and, with other_key, that one;
-   the token; with lease_ms, that; with a word, that. */
+/* EVALSHA, or EVAL (with a loader: an introduction), of one of lockkit's scripts on a member's server: the key
+   and, with other_key, that one; the token; with lease_ms, that; with a word, that. */
 struct redlock_words {
     const char *script;
     const char *other_key;

@@ -71,6 +71,7 @@ static bool ask_for_vote(void *arg, size_t i, struct lki_question *out)
 static lk_status read_vote(const struct redlock *self, size_t i, const lk_reply *reply,
                            struct lk_error *err)
 {
+    const struct lki_seat *seat = &self->seats[i];
     const char *label = lki_client_endpoint(self->seats[i].client)->label;
     struct lk_bytes text = lk_reply_bytes(reply);
 
@@ -89,7 +90,7 @@ static lk_status read_vote(const struct redlock *self, size_t i, const lk_reply 
     case LK_REPLY_ARRAY:
         break;
     }
-    return lki_fail_reply(err, reply);
+    return lki_seat_fail_reply(seat, err);
 }
 
 static void count_failure(struct attempt *attempt, const struct lk_error *why, bool is_hopeless)

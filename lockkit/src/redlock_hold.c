@@ -191,12 +191,14 @@ static bool ask_to_renew(void *arg, size_t i, struct lki_question *out)
     return true;
 }
 
-static lk_status read_renewal(const struct redlock *self, const lk_reply *reply,
+static lk_status read_renewal(const struct redlock *self, const struct lki_seat *seat,
                               struct lk_error *err)
 {
+    const lk_reply *reply = lki_seat_answer(seat);
     bool is_other = lki_reply_is_error(reply, "WRONGTYPE"); /* the key is something else now */
 
-    if (lk_reply_type_of(reply) == LK_REPLY_ERROR && !is_other) return lki_fail_reply(err, reply);
+    if (lk_reply_type_of(reply) == LK_REPLY_ERROR && !is_other)
+        return lki_seat_fail_reply(seat, err);
     if (!is_other && lk_reply_integer(reply, 0) == 1) return LK_OK;
     return LKI_FAIL(err, LK_LOST, "%s: not held by this handle any more", self->base.key);
 }
@@ -211,7 +213,7 @@ static enum lki_ballot_turn count_renewed(void *arg, size_t i)
     struct lk_error why = seat->why;
 
     if (reply && lki_redlock_is_unknown_script(member, reply)) return LKI_BALLOT_ASKS_AGAIN;
-    lk_status status = reply ? read_renewal(self, reply, &why) : why.code;
+    lk_status status = reply ? read_renewal(self, seat, &why) : why.code;
     member->status = status;
     member->sys_errno = reply ? 0 : why.sys_errno;
     if (status == LK_OK) {

@@ -58,7 +58,7 @@ static enum lki_ballot_turn count_released(void *arg, size_t i)
     member->sys_errno = reply ? 0 : why.sys_errno;
     member->status = why.code;
     if (lk_reply_type_of(reply) == LK_REPLY_ERROR) {
-        member->status = lki_fail_reply(&why, reply);
+        member->status = lki_seat_fail_reply(seat, &why);
     } else if (reply) {
         bool is_ours = lk_reply_integer(reply, 0) == 1 || was_released_before(self, member);
 
@@ -199,7 +199,7 @@ static enum lki_ballot_turn count_broken(void *arg, size_t i)
         breaking->confirmed++;
         breaking->broken += lk_reply_integer(reply, 0) == 1;
     } else {
-        if (reply) (void)lki_fail_reply(&why, reply);
+        if (reply) (void)lki_seat_fail_reply(seat, &why);
         if (breaking->why.code == LK_OK) breaking->why = why;
     }
     return LKI_BALLOT_GOES_ON;

@@ -1,7 +1,8 @@
 /*
  * A script is sent once as text and then named by its digest. The digest of an embedded script is
  * known from the build; that of a script with an owner check in front, or of one made at run time,
- * is what SCRIPT LOAD answers at first use, so no SHA-1 is computed here. Any thread.
+ * is what SCRIPT LOAD answers at first use, which also brings it there. Who may not load scripts
+ * (lki_client_has_loader()) computes it. Any thread.
  */
 #include "script.h"
 
@@ -14,6 +15,7 @@
 #include "client.h"
 #include "clock.h"
 #include "error.h"
+#include "sha1.h"
 
 extern const struct lk_script_source lockkit_scripts[]; /* made by embed.awk */
 
@@ -125,12 +127,22 @@ static void set_digest(struct lk_script *script, const struct lki_variant *varia
     (void)pthread_mutex_unlock(&script->mutex);
 }
 
+void lki_script_digest(struct lk_script *script, const struct lki_variant *variant)
+{
+    char sha1[LKI_SHA1_LEN + 1];
+
+    if (digest_is_known(script, variant)) return;
+    lki_sha1(variant->text, strlen(variant->text), sha1);
+    set_digest(script, variant, lk_bytes_of(sha1));
+}
+
 lk_status lki_script_learn(struct lk_script *script, const struct lki_variant *variant,
                            lk_client *client, int64_t deadline, struct lk_error *err)
 {
     struct lk_bytes words[] = {LK_BYTES("SCRIPT"), LK_BYTES("LOAD"), lk_bytes_of(variant->text)};
     lk_reply *reply = NULL;
 
+    if (lki_client_has_loader(client)) lki_script_digest(script, variant);
     if (digest_is_known(script, variant)) return LK_OK;
     lk_status status =
         lki_client_exchange(client, &(struct lk_command){words, 3}, 1, deadline, &reply, err);
@@ -201,6 +213,15 @@ lk_status lki_fail_reply(struct lk_error *err, const lk_reply *reply)
     struct lk_bytes words = lk_reply_bytes(reply);
 
     return LKI_FAIL(err, LK_SERVER, "%s", words.data ? words.data : "an answer of unexpected type");
+}
+
+lk_status lki_fail_script(struct lk_error *err, const lk_reply *reply,
+                          const struct lk_error *refusal)
+{
+    if (refusal->code == LK_OK || !lki_reply_is_error(reply, "NOSCRIPT"))
+        return lki_fail_reply(err, reply);
+    if (err) *err = *refusal;
+    return refusal->code;
 }
 
 lk_status lk_client_eval(lk_client *client, const struct lk_eval *eval, int64_t limit_ms,

@@ -27,7 +27,9 @@ struct lki_variant {
 /* The script with a preamble; made at first use; lives as long as the script. NULL: no memory. */
 const struct lki_variant *lki_script_variant(struct lk_script *script, const char *preamble);
 
-/* Make sure that the digest of a variant is known, asking the server if need be. */
+/* Make sure that the digest of a variant is known without asking a server. */
+void lki_script_digest(struct lk_script *script, const struct lki_variant *variant);
+/* The same, asking the server if need be: so it has the script too. */
 LK_MUST_CHECK lk_status lki_script_learn(struct lk_script *script,
                                          const struct lki_variant *variant, lk_client *client,
                                          int64_t deadline, struct lk_error *err);
@@ -59,5 +61,8 @@ bool lki_reply_is_passing(const lk_reply *reply);
 
 /* SERVER with the words of an error reply. */
 lk_status lki_fail_reply(struct lk_error *err, const lk_reply *reply);
+/* The same; or, if a script is not known there because it was not taken there, why: lki_redis_refusal(). */
+lk_status lki_fail_script(struct lk_error *err, const lk_reply *reply,
+                          const struct lk_error *refusal);
 
 #endif

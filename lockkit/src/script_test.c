@@ -150,6 +150,28 @@ static void a_known_digest_is_that_of_the_plain_text_only(void **state)
     lk_script_free(script);
 }
 
+static void a_digest_can_be_had_without_a_server(void **state)
+{
+    const struct lk_script_source *release = lki_script_named("mutex_release");
+    lk_script *script = lk_script_new(&sample);
+    const struct lki_variant *plain = lki_script_variant(script, "");
+    const struct lki_variant *guarded = lki_script_variant(script, "-- guard\n");
+    char sha1[41];
+
+    (void)state;
+    lki_script_digest(script, plain);
+    lki_script_digest(script, guarded);
+    sha1_of(plain->text, sha1);
+    assert_string_equal(plain->sha1, sha1);
+    sha1_of(guarded->text, sha1);
+    assert_string_equal(guarded->sha1, sha1);
+    lk_script_free(script);
+    script = lk_script_new(release);
+    lki_script_digest(script, lki_script_variant(script, "")); /* it had one */
+    assert_string_equal(lki_script_variant(script, "")->sha1, release->sha1);
+    lk_script_free(script);
+}
+
 static void a_script_without_text_is_refused(void **state)
 {
     (void)state;
@@ -209,6 +231,7 @@ int main(void)
         cmocka_unit_test(the_guarded_text_is_the_owner_check_and_then_the_script),
         cmocka_unit_test(a_variant_is_made_once),
         cmocka_unit_test(a_known_digest_is_that_of_the_plain_text_only),
+        cmocka_unit_test(a_digest_can_be_had_without_a_server),
         cmocka_unit_test(a_script_without_text_is_refused),
         cmocka_unit_test(key_and_token_come_last_in_keys_and_arguments),
     };

@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "error.h"
+#include "script.h"
 #include "topology_inside.h"
 
 enum { NEWCOMER_MS = 10000 };
@@ -369,6 +370,35 @@ static lk_status find_servers(struct lki_topology *topology, struct lk_error *er
     return status == LK_OK ? LK_OK : LKI_FAIL(err, LK_NO_MEMORY, "a server, or its thread");
 }
 
+/*
+ * See that the loader is let in and may load, which nobody would notice before a script is missing.
+ * PING only makes the answers come: an error is one too.
+ */
+static lk_status try_loader(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                            int64_t deadline, struct lk_error *err)
+{
+    const struct lk_bytes ping = LK_BYTES("PING");
+    const char *text = lki_script_named("mutex_release")->source;
+    const struct lk_error *refusal = lki_redis_refusal(redis);
+    lk_reply *reply = NULL;
+
+    if (!endpoint->loader) return LK_OK;
+    lk_status status = lki_redis_introduce(redis, endpoint, text, deadline, err);
+    if (status == LK_OK)
+        status =
+            lki_redis_exchange(redis, &(struct lk_command){&ping, 1}, 1, deadline, &reply, err);
+    lk_reply_free(reply);
+    if (status == LK_OK && refusal->code == LK_SERVER) {
+        if (err) *err = *refusal;
+        return LK_SERVER;
+    }
+    if (status == LK_UNKNOWN) { /* nothing has happened that matters */
+        status = LK_UNREACHABLE;
+        if (err) err->code = status;
+    }
+    return status;
+}
+
 lk_status lki_topology_open(struct lki_topology *topology, struct lk_error *err)
 {
     struct lki_redis *first = NULL;
@@ -377,9 +407,12 @@ lk_status lki_topology_open(struct lki_topology *topology, struct lk_error *err)
     if (status != LK_OK) return status;
     struct lki_node *node = lki_topology_node(topology, LKI_NO_SLOT, err);
     if (!node) return LK_UNREACHABLE;
-    status =
-        lki_pool_borrow(node->pool, lki_clock_after_ms(topology->options.connect_ms), &first, err);
-    if (status == LK_OK) lki_pool_return(node->pool, first);
+    int64_t deadline = lki_clock_after_ms(topology->options.connect_ms);
+    status = lki_pool_borrow(node->pool, deadline, &first, err);
+    if (status == LK_OK) {
+        status = try_loader(first, &node->endpoint, deadline, err);
+        lki_pool_return(node->pool, first);
+    }
     lki_node_unref(node);
     return status;
 }

@@ -117,7 +117,7 @@ static void start(const char *url)
 {
     memset(&world, 0, sizeof world);
     world.now_ns = NS_PER_MS;
-    assert_int_equal(lki_url_parse(url, &world.url, NULL), LK_OK);
+    assert_int_equal(lki_url_parse(url, (struct lki_secrets){0}, &world.url, NULL), LK_OK);
     world.topology = lki_topology_new(&(struct lki_topology_options){.url = &world.url,
                                                                      .pool_size = 1,
                                                                      .connect_ms = 1,

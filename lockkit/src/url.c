@@ -13,16 +13,18 @@
 static const char sentinel_scheme[] = "redis+sentinel://";
 static const char cluster_scheme[] = "redis+cluster://";
 
-/* What stands between scheme and path: "user:password@" (or nothing) and the hosts. */
+/* What stands between scheme and path: "user:password@" (or nothing) and the hosts; and the password
+   beside it. */
 struct parts {
     const char *user;
     size_t user_len;
     const char *hosts;
     size_t hosts_len;
-    const char *path; /* what follows: "" or "/..." */
+    const char *path;     /* what follows: "" or "/..." */
+    const char *password; /* NULL: none */
 };
 
-static struct parts take_apart(const char *text)
+static struct parts take_apart(const char *text, const char *password)
 {
     size_t len = strcspn(text, "/?#");
     const char *at = memrchr(text, '@', len);
@@ -32,18 +34,20 @@ static struct parts take_apart(const char *text)
                           .user_len = (size_t)(hosts - text),
                           .hosts = hosts,
                           .hosts_len = len - (size_t)(hosts - text),
-                          .path = text + len};
+                          .path = text + len,
+                          .password = password};
 }
 
 /* "redis://" + user + host [+ port] + db, read by endpoint.c. */
-static lk_status parse_one(const char *user, size_t user_len, const char *host, size_t host_len,
+static lk_status parse_one(const struct parts *parts, const char *host, size_t host_len,
                            const char *tail, struct lki_endpoint *out, struct lk_error *err)
 {
     char *text = NULL;
 
-    if (asprintf(&text, "redis://%.*s%.*s%s", (int)user_len, user, (int)host_len, host, tail) < 0)
+    if (asprintf(&text, "redis://%.*s%.*s%s", (int)parts->user_len, parts->user, (int)host_len,
+                 host, tail) < 0)
         return LKI_FAIL(err, LK_NO_MEMORY, "Redis URL");
-    lk_status status = lki_endpoint_parse(text, out, err);
+    lk_status status = lki_endpoint_parse(text, parts->password, out, err);
     explicit_bzero(text, strlen(text));
     free(text);
     return status;
@@ -58,8 +62,8 @@ static bool has_port(const char *host, size_t len)
 }
 
 /* Every host of the list, with these credentials. */
-static lk_status parse_seeds(const struct parts *parts, size_t user_len, const char *port,
-                             struct lki_url *out, struct lk_error *err)
+static lk_status parse_seeds(const struct parts *parts, const char *port, struct lki_url *out,
+                             struct lk_error *err)
 {
     const char *host = parts->hosts;
     const char *end = parts->hosts + parts->hosts_len;
@@ -71,7 +75,7 @@ static lk_status parse_seeds(const struct parts *parts, size_t user_len, const c
 
         if (out->seed_count == LKI_SEEDS_MAX)
             return LKI_FAIL(err, LK_INVALID, "Redis URL: more than %d hosts", LKI_SEEDS_MAX);
-        status = parse_one(parts->user, user_len, host, len, has_port(host, len) ? "" : port,
+        status = parse_one(parts, host, len, has_port(host, len) ? "" : port,
                            &out->seeds[out->seed_count++], err);
         if (!comma) break;
         host = comma + 1;
@@ -80,9 +84,10 @@ static lk_status parse_seeds(const struct parts *parts, size_t user_len, const c
 }
 
 /* "/NAME/DB" */
-static lk_status parse_sentinel(const char *text, struct lki_url *out, struct lk_error *err)
+static lk_status parse_sentinel(const char *text, const char *password, struct lki_url *out,
+                                struct lk_error *err)
 {
-    const struct parts parts = take_apart(text);
+    struct parts parts = take_apart(text, password);
     const char *name = parts.path[0] == '/' ? parts.path + 1 : "";
     size_t name_len = strcspn(name, "/?#");
     char tail[16] = "";
@@ -95,37 +100,49 @@ static lk_status parse_sentinel(const char *text, struct lki_url *out, struct lk
     (void)snprintf(tail, sizeof tail, "%s", name + name_len);
     out->name = name_len > 0 ? strndup(name, name_len) : strdup("mymaster");
     if (!out->name) return LKI_FAIL(err, LK_NO_MEMORY, "Redis URL");
-    lk_status status =
-        parse_one(parts.user, parts.user_len, "primary", strlen("primary"), tail, &out->like, err);
-    return status == LK_OK ? parse_seeds(&parts, 0, ":26379", out, err) : status;
+    lk_status status = parse_one(&parts, "primary", strlen("primary"), tail, &out->like, err);
+    parts.user_len = 0; /* Sentinels are asked as nobody in particular */
+    parts.password = NULL;
+    return status == LK_OK ? parse_seeds(&parts, ":26379", out, err) : status;
 }
 
-static lk_status parse_cluster(const char *text, struct lki_url *out, struct lk_error *err)
+static lk_status parse_cluster(const char *text, const char *password, struct lki_url *out,
+                               struct lk_error *err)
 {
-    const struct parts parts = take_apart(text);
+    const struct parts parts = take_apart(text, password);
 
     out->kind = LKI_URL_CLUSTER;
     if (parts.path[0] != '\0' && strcmp(parts.path, "/") != 0)
         return LKI_FAIL(err, LK_INVALID,
                         "Redis URL: a cluster has no databases: nothing may "
                         "follow the hosts");
-    lk_status status =
-        parse_one(parts.user, parts.user_len, "master", strlen("master"), "", &out->like, err);
-    return status == LK_OK ? parse_seeds(&parts, parts.user_len, "", out, err) : status;
+    lk_status status = parse_one(&parts, "master", strlen("master"), "", &out->like, err);
+    return status == LK_OK ? parse_seeds(&parts, "", out, err) : status;
 }
 
-lk_status lki_url_parse(const char *text, struct lki_url *out, struct lk_error *err)
+static lk_status parse_any(const char *text, const char *password, struct lki_url *out,
+                           struct lk_error *err)
 {
     static const size_t sentinel_len = sizeof sentinel_scheme - 1;
     static const size_t cluster_len = sizeof cluster_scheme - 1;
 
-    *out = (struct lki_url){0};
     if (strncmp(text, sentinel_scheme, sentinel_len) == 0)
-        return parse_sentinel(text + sentinel_len, out, err);
+        return parse_sentinel(text + sentinel_len, password, out, err);
     if (strncmp(text, cluster_scheme, cluster_len) == 0)
-        return parse_cluster(text + cluster_len, out, err);
+        return parse_cluster(text + cluster_len, password, out, err);
     out->seed_count = 1;
-    return lki_endpoint_parse(text, &out->seeds[0], err);
+    return lki_endpoint_parse(text, password, &out->seeds[0], err);
+}
+
+lk_status lki_url_parse(const char *text, struct lki_secrets secrets, struct lki_url *out,
+                        struct lk_error *err)
+{
+    *out = (struct lki_url){0};
+    lk_status status = parse_any(text, secrets.password, out, err);
+    struct lki_endpoint *servers = out->kind == LKI_URL_SINGLE ? &out->seeds[0] : &out->like;
+
+    if (status != LK_OK || !secrets.loader) return status;
+    return lki_endpoint_set_loader(servers, secrets.loader, err);
 }
 
 void lki_url_done(struct lki_url *url)

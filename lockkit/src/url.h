@@ -17,18 +17,26 @@ struct lki_url {
     struct lki_endpoint seeds[LKI_SEEDS_MAX]; /* the server; the Sentinels; some of the cluster */
     size_t seed_count;
     char *name;               /* owned; Sentinel: what it calls the primary */
-    struct lki_endpoint like; /* user, password and db of every server that will be found */
+    struct lki_endpoint like; /* users, passwords and db of every server that will be found */
+};
+
+/* What is not to stand in a URL. */
+struct lki_secrets {
+    const char *password; /* NULL: none, or in the URL */
+    const char *loader;   /* "user:password"; NULL: none */
 };
 
 /*
  * Shape    as lki_endpoint_parse(), and
  *          redis+sentinel://[[user]:password@]host[:26379],host...[/NAME[/DB]]   [NAME: mymaster]
  *          redis+cluster://[[user]:password@]host[:6379],host...
+ *          With secrets.password the user alone may stand before the "@", or nothing.
  *          The credentials are the servers'; Sentinels are asked without.
  * Owns     *out is initialised in any case; end it with lki_url_done().
  * Returns  OK, INVALID (the text says what is wrong, without the password), NO_MEMORY
  */
-LK_MUST_CHECK lk_status lki_url_parse(const char *text, struct lki_url *out, struct lk_error *err);
+LK_MUST_CHECK lk_status lki_url_parse(const char *text, struct lki_secrets secrets,
+                                      struct lki_url *out, struct lk_error *err);
 void lki_url_done(struct lki_url *url);
 
 #endif

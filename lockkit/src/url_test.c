@@ -3,6 +3,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -64,7 +65,7 @@ static void good_urls_are_taken_apart(void **state)
         struct lki_url url;
         struct lk_error err = {0};
 
-        if (lki_url_parse(good[i].url, &url, &err) != LK_OK) {
+        if (lki_url_parse(good[i].url, (struct lki_secrets){0}, &url, &err) != LK_OK) {
             fail_msg("%s: %s", good[i].url, err.text);
         }
         const struct lki_endpoint *like =
@@ -87,10 +88,77 @@ static void sentinels_are_asked_without_the_servers_password(void **state)
     struct lki_url url;
 
     (void)state;
-    assert_int_equal(lki_url_parse("redis+sentinel://:" SECRET "@a,b/main", &url, NULL), LK_OK);
+    assert_int_equal(
+        lki_url_parse("redis+sentinel://:" SECRET "@a,b/main", (struct lki_secrets){0}, &url, NULL),
+        LK_OK);
     assert_null(url.seeds[0].password);
     assert_null(url.seeds[1].password);
     lki_url_done(&url);
+}
+
+static void secrets_beside_the_url_are_those_of_all_servers(void **state)
+{
+    static const struct {
+        const char *url;
+        bool is_cluster;
+    } rows[] = {
+        {"redis+sentinel://app@a,b/main", false},
+        {"redis+sentinel://a,b", false},
+        {"redis+cluster://app@a,b", true},
+        {"redis+cluster://a,b", true},
+    };
+    const struct lki_secrets secrets = {.password = SECRET, .loader = "loader:" SECRET "2"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct lki_url url;
+        struct lk_error err = {0};
+
+        if (lki_url_parse(rows[i].url, secrets, &url, &err) != LK_OK)
+            fail_msg("%s: %s", rows[i].url, err.text);
+        assert_string_equal(url.like.password, SECRET);
+        assert_string_equal(url.like.loader, "loader");
+        assert_string_equal(url.like.loader_password, SECRET "2");
+        assert_int_equal(url.like.user != NULL, strchr(rows[i].url, '@') != NULL);
+        for (size_t k = 0; k < url.seed_count; k++) {
+            assert_int_equal(url.seeds[k].password != NULL, rows[i].is_cluster);
+            assert_null(url.seeds[k].loader); /* they are only asked who the servers are */
+        }
+        lki_url_done(&url);
+    }
+}
+
+static void one_server_has_them_itself(void **state)
+{
+    struct lki_url url;
+
+    (void)state;
+    assert_int_equal(lki_url_parse("redis://app@a",
+                                   (struct lki_secrets){.password = SECRET, .loader = "l:p"}, &url,
+                                   NULL),
+                     LK_OK);
+    assert_string_equal(url.seeds[0].user, "app");
+    assert_string_equal(url.seeds[0].password, SECRET);
+    assert_string_equal(url.seeds[0].loader, "l");
+    lki_url_done(&url);
+}
+
+static void a_user_without_password_is_refused_in_every_url(void **state)
+{
+    static const char *const urls[] = {"redis://app@a", "redis+sentinel://app@a/main",
+                                       "redis+cluster://app@a"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        struct lki_url url;
+        struct lk_error err = {0};
+
+        assert_int_equal(lki_url_parse(urls[i], (struct lki_secrets){.loader = "l:p"}, &url, &err),
+                         LK_INVALID);
+        assert_non_null(strstr(err.text, "user:password@"));
+        assert_non_null(strstr(err.text, "beside the URL"));
+        lki_url_done(&url);
+    }
 }
 
 static void bad_urls_are_refused_with_a_word_on_what_is_wrong(void **state)
@@ -100,7 +168,8 @@ static void bad_urls_are_refused_with_a_word_on_what_is_wrong(void **state)
         struct lki_url url;
         struct lk_error err = {0};
 
-        assert_int_equal(lki_url_parse(bad[i].url, &url, &err), LK_INVALID);
+        assert_int_equal(lki_url_parse(bad[i].url, (struct lki_secrets){0}, &url, &err),
+                         LK_INVALID);
         if (!strstr(err.text, bad[i].word)) fail_msg("%s: %s", bad[i].url, err.text);
         assert_null(strstr(err.text, SECRET));
         lki_url_done(&url);
@@ -113,7 +182,9 @@ static void a_server_that_is_found_gets_the_credentials(void **state)
     struct lki_endpoint server;
 
     (void)state;
-    assert_int_equal(lki_url_parse("redis+sentinel://u:" SECRET "@a/main/3", &url, NULL), LK_OK);
+    assert_int_equal(lki_url_parse("redis+sentinel://u:" SECRET "@a/main/3",
+                                   (struct lki_secrets){0}, &url, NULL),
+                     LK_OK);
     assert_int_equal(lki_endpoint_at("::1:7001", 8, &url.like, &url.seeds[0], &server, NULL),
                      LK_OK);
     assert_string_equal(server.host, "::1");
@@ -131,7 +202,8 @@ static void an_address_without_host_is_that_of_who_was_asked(void **state)
     struct lki_endpoint server;
 
     (void)state;
-    assert_int_equal(lki_url_parse("redis+cluster://a:1", &url, NULL), LK_OK);
+    assert_int_equal(lki_url_parse("redis+cluster://a:1", (struct lki_secrets){0}, &url, NULL),
+                     LK_OK);
     assert_int_equal(lki_endpoint_at(":7001", 5, &url.like, &url.seeds[0], &server, NULL), LK_OK);
     assert_string_equal(server.label, "a:7001");
     lki_endpoint_done(&server);
@@ -148,6 +220,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_urls_are_taken_apart),
         cmocka_unit_test(sentinels_are_asked_without_the_servers_password),
+        cmocka_unit_test(secrets_beside_the_url_are_those_of_all_servers),
+        cmocka_unit_test(one_server_has_them_itself),
+        cmocka_unit_test(a_user_without_password_is_refused_in_every_url),
         cmocka_unit_test(bad_urls_are_refused_with_a_word_on_what_is_wrong),
         cmocka_unit_test(a_server_that_is_found_gets_the_credentials),
         cmocka_unit_test(an_address_without_host_is_that_of_who_was_asked),

@@ -3,8 +3,9 @@
  * without waiting, read as answers come. So one thread serves many servers, and none of them can
  * hold up the others by being slow, mute or gone.
  *
- * A renewal is the kind's own script, by digest, and by text where a server does not know it. A
- * check is the kind's owner check, which writes nothing: none of the renewals could be made to.
+ * A renewal is the kind's own script, by digest, and by text (with a loader: introduced) where a
+ * server does not know it. A check is the kind's owner check, which writes nothing: none of the
+ * renewals could be made to.
  */
 #include "watchdog_line.h"
 
@@ -20,6 +21,7 @@ enum { SLICE_BYTES = 8192, ANSWERS_MAX = 2 * LKI_ROUND_MAX };
 static const size_t nobody = SIZE_MAX;
 
 struct wording {
+    const struct lki_variant *variant; /* borrowed */
     struct lki_eval_words words;
     struct lk_bytes keys[2];
     struct lk_bytes args[2];
@@ -31,6 +33,8 @@ struct lki_exchange {
     struct lk_command commands[ANSWERS_MAX];
     size_t askers[ANSWERS_MAX]; /* the query of each command; nobody: ASKING */
     size_t count, sent, answered;
+    const struct lki_variant *introductions[LKI_ROUND_MAX]; /* of what is asked, each once */
+    size_t introduction_count, introduced;
     size_t queries;
     bool by_text;
 };
@@ -74,25 +78,39 @@ lk_status lki_verdict_status(enum lki_verdict verdict)
 static bool word_renewal(lk_client *client, const lk_lock *lock, bool by_text, struct wording *out)
 {
     struct lk_eval eval = {.keys = out->keys, .key_count = 1, .args = out->args, .arg_count = 2};
-    const struct lki_variant *variant = lki_client_own_script(client, lock->ops->renew_script);
 
+    out->variant = lki_client_own_script(client, lock->ops->renew_script);
     out->keys[0] = lk_bytes_of(lock->key);
     if (lock->renew_key) out->keys[eval.key_count++] = lk_bytes_of(lock->renew_key);
     out->args[0] = lk_bytes_of(lock->token);
     out->args[1] = lki_number(out->lease, lock->lease_ms);
-    return lki_eval_words_make(variant, &eval, NULL, NULL, by_text, &out->words, NULL) == LK_OK;
+    by_text = by_text && !lki_client_has_loader(client);
+    return lki_eval_words_make(out->variant, &eval, NULL, NULL, by_text, &out->words, NULL) ==
+           LK_OK;
 }
 
 /* By text: the new server has not seen it, and the old one does not see it again. */
 static bool word_check(lk_client *client, const lk_lock *lock, struct wording *out)
 {
     const struct lk_eval eval = {0};
-    const struct lki_variant *variant = lki_script_variant(
-        lki_client_script(client, "check"), lki_script_named(lock->ops->guard_script)->source);
+    lk_script *script = lki_client_script(client, "check");
+    bool by_text = !lki_client_has_loader(client);
 
-    if (!variant) return false;
-    return lki_eval_words_make(variant, &eval, lock->key, lock->token, true, &out->words, NULL) ==
-           LK_OK;
+    out->variant = lki_script_variant(script, lki_script_named(lock->ops->guard_script)->source);
+    if (!out->variant) return false;
+    if (!by_text) lki_script_digest(script, out->variant);
+    return lki_eval_words_make(out->variant, &eval, lock->key, lock->token, by_text, &out->words,
+                               NULL) == LK_OK;
+}
+
+static void add_introduction(struct lki_exchange *exchange, const struct lki_variant *variant)
+{
+    size_t i = 0;
+
+    while (i < exchange->introduction_count && exchange->introductions[i] != variant)
+        i++;
+    if (i == exchange->introduction_count)
+        exchange->introductions[exchange->introduction_count++] = variant;
 }
 
 static void add_command(struct lki_exchange *exchange, const struct lk_bytes *words, size_t count,
@@ -113,6 +131,8 @@ static bool add_query(struct lki_line *line, size_t i)
                          : word_renewal(line->client, query->lock, exchange->by_text, wording);
 
     if (!is_worded) return false;
+    if (exchange->by_text && lki_client_has_loader(line->client))
+        add_introduction(exchange, wording->variant);
     if (query->is_asking) add_command(exchange, &asking, 1, nobody);
     add_command(exchange, wording->words.words, wording->words.count, i);
     exchange->queries++;
@@ -209,10 +229,28 @@ static bool is_writable(const struct lki_line *line)
     return poll(&poll_fd, 1, 0) > 0;
 }
 
+/* One script fits into a slice. */
+static bool introduce_on(struct lki_line *line)
+{
+    struct lki_exchange *exchange = line->exchange;
+
+    while (exchange->introduced < exchange->introduction_count && is_writable(line)) {
+        const struct lki_variant *variant = exchange->introductions[exchange->introduced++];
+
+        if (lki_redis_introduce(line->redis, &line->node->endpoint, variant->text,
+                                line->round.deadline, NULL) != LK_OK)
+            return false;
+    }
+    return true;
+}
+
 static bool send_on(struct lki_line *line)
 {
     struct lki_exchange *exchange = line->exchange;
 
+    if (!introduce_on(line)) return false;
+    line->events = POLLOUT;
+    if (exchange->introduced < exchange->introduction_count) return true;
     while (exchange->sent < exchange->count && is_writable(line)) {
         size_t count = slice_of(exchange);
 

@@ -18,10 +18,16 @@ typedef struct lk_client lk_client;
 
 /* Zero means the default given in brackets. */
 struct lk_client_options {
-    const char *url;    /* [redis://127.0.0.1:6379]
-                        redis://[user:pass@]host[:port][/db] or unix:///path[?db=N]
-                        redis+sentinel://[user:pass@]host[:port],host...[/NAME[/db]]
-                        redis+cluster://[user:pass@]host[:port],host...  */
+    const char *url;      /* [redis://127.0.0.1:6379]
+                        redis://[user[:pass]@]host[:port][/db] or unix:///path[?db=N]
+                        redis+sentinel://[user[:pass]@]host[:port],host...[/NAME[/db]]
+                        redis+cluster://[user[:pass]@]host[:port],host...
+                        Sentinels are asked without user and password */
+    const char *password; /* instead of one in the URL, which then names the user (user@host) or
+                          nobody: the default user. As it is, without %XX [none] */
+    const char *loader;   /* "user:password" of who may load scripts (+script|load is enough): with
+                          it the user of the URL needs neither EVAL nor SCRIPT LOAD, and what a
+                          server does not know is brought there by the loader [none] */
     unsigned pool_size; /* connections at most to a server, besides subscriber and watchdog [16] */
     int64_t connect_ms; /* limit of one connection attempt, and of opening in a failover [1000] */
     int64_t command_ms; /* limit of one round trip [1000] */
@@ -39,8 +45,8 @@ struct lk_client_options {
  * Connect to a server and start the client's threads.
  *
  * Owns     the result is yours; end it with lk_client_close(). Options are copied.
- * Returns  NULL with err filled: INVALID (URL or option), UNREACHABLE, SERVER (log-in refused),
- *          NO_MEMORY.
+ * Returns  NULL with err filled: INVALID (URL or option), UNREACHABLE, SERVER (log-in refused, also
+ *          that of the loader, who is named then), NO_MEMORY.
  * Threads  everything on a client may be called from any thread.
  */
 lk_client *lk_client_open(const struct lk_client_options *options, struct lk_error *err);

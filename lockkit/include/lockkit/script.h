@@ -1,6 +1,7 @@
 /*
  * Lua that runs inside Redis: sent once, then named by its SHA-1 (EVALSHA); a server that forgot it
- * (NOSCRIPT: restart, SCRIPT FLUSH) is sent the text again, and still runs it once.
+ * (NOSCRIPT: restart, SCRIPT FLUSH) is sent the text again, and still runs it once. With a loader
+ * (lk_client_options) the text goes by that user's SCRIPT LOAD, never by EVAL.
  */
 #ifndef LOCKKIT_SCRIPT_H
 #define LOCKKIT_SCRIPT_H
@@ -43,7 +44,8 @@ void lk_script_free(lk_script *script);
  *
  * Units    limit_ms as in lk_client_call().
  * Owns     on OK *out_reply is yours.
- * Returns  OK; SERVER when the script or the server answered with an error (its text is in err);
+ * Returns  OK; SERVER when the script or the server answered with an error (its text is in err), or
+ *          the loader was refused;
  *          UNSYNCED: it ran, but too few replicas confirmed it (lk_client_options); no reply is
  *          handed out. What a script has only read is not waited for (from Redis 7.2 on, WAIT counts
  *          what was written). Else as lk_client_call().
