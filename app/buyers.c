@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "clock.h"
 #include "connection.h"
 #include "handlers.h"
 #include "rfc3339.h"
@@ -51,20 +52,12 @@ static bool let_buyer_in(struct service *service, struct http_request *request,
                          char out[BUYER_ID_MAX + 1])
 {
     struct rate_verdict verdict = {.is_over = false};
-    char buffer[40];
-    struct text headers = TEXT_OVER(buffer);
 
     if (!identity_read_buyer(service->identity, request, out)) return false;
     if (service->rate) verdict = rate_take(service->rate, out);
     if (!verdict.is_over) return true;
-    TEXT_ADD(&headers, "Retry-After: ");
-    text_add_number(&headers, verdict.retry_s);
-    TEXT_ADD(&headers, "\r\n");
-    text_add(&headers, "", 1); /* NUL */
     metrics_count_rate_limited(service->metrics);
-    http_send_problem(request, PROBLEM_QUOTA_EXCEEDED,
-                      &(struct http_detail){.detail = "Nothing was executed. Ask again later.",
-                                            .headers = buffer});
+    handlers_send_over_rate(request, &verdict, "Nothing was executed. Ask again later.");
     return false;
 }
 
@@ -86,6 +79,14 @@ static __attribute__((noinline)) bool body_is_purchase(struct http_request *requ
     return false;
 }
 
+static void send_outcome(struct service *service, struct http_request *request, const char *id,
+                         const struct purchase *purchase)
+{
+    metrics_count_order(service->metrics, purchase->guard, purchase->outcome);
+    http_send_outcome(request, id, purchase);
+    metrics_time_purchase(service->metrics, clock_mono_ns() - request->began_ns);
+}
+
 /* Runs on the thread of the batch's leader. */
 static void answer_purchase(struct purchase *purchase, void *arg)
 {
@@ -93,8 +94,7 @@ static void answer_purchase(struct purchase *purchase, void *arg)
     struct service *service = connection->service;
     struct http_request answered;
 
-    metrics_count_order(service->metrics, purchase->guard, purchase->outcome);
-    http_send_outcome(&connection->request, connection->sale_id, purchase);
+    send_outcome(service, &connection->request, connection->sale_id, purchase);
     answered = connection->request;
     connection_answered(connection);
     service_request_ends(service, &answered);
@@ -117,10 +117,9 @@ static void buy_here(struct service *service, struct http_request *request, cons
                      const char *buyer, const char *key)
 {
     struct purchase purchase = {.buyer = buyer, .key = key};
-    const char *guard = group_commit_sell(service->commit, id, &purchase);
 
-    metrics_count_order(service->metrics, guard, purchase.outcome);
-    http_send_outcome(request, id, &purchase);
+    purchase.guard = group_commit_sell(service->commit, id, &purchase);
+    send_outcome(service, request, id, &purchase);
 }
 
 void buyers_buy(struct service *service, struct http_request *request, const char *id)
@@ -129,6 +128,7 @@ void buyers_buy(struct service *service, struct http_request *request, const cha
     char buyer[BUYER_ID_MAX + 1];
     char key[IDEMPOTENCY_KEY_MAX + 1];
 
+    request->began_ns = clock_mono_ns();
     if (!let_buyer_in(service, request, buyer)) return;
     if (!http_read_idempotency_key(request, key)) return;
     if (has_body(request) && !body_is_purchase(request)) return;

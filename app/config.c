@@ -25,12 +25,13 @@ typedef enum kind {
     KIND_FORMAT,
     KIND_NAME,
     KIND_RATE,
+    KIND_NETWORKS,
     KIND_PAUSE,
 } kind;
 
 struct flag {
     const char *name;
-    const char *env;
+    const char *env;      /* NULL: it has none */
     const char *fallback; /* default; NULL: worked out elsewhere, the help says how */
     const char *value;    /* what --help calls the value */
     const char *help;
@@ -51,6 +52,13 @@ static const struct flag flags[] = {
      "redis+sentinel://[user:pass@]host[:port],host.../NAME[/db] or "
      "redis+cluster://[user:pass@]host[:port],host... [a private redis-server in --data]",
      FIELD(redis), .kind = KIND_URL},
+    {"--redis-password", "SECKILL_REDIS_PASSWORD", NULL, "FILE",
+     "its first line is the password, where the URLs of --redis and --redlock have none",
+     FIELD(redis_password), .kind = KIND_TEXT},
+    {"--redis-loader", "SECKILL_REDIS_LOADER", NULL, "FILE",
+     "its first line is USER:PASSWORD, who alone sends scripts to these servers [none: the user "
+     "of the URL does]",
+     FIELD(redis_loader), .kind = KIND_TEXT},
     {"--sync-replicas", "SECKILL_SYNC_REPLICAS", "0", "N",
      "accept an order only once so many replicas have it; 0: at once", FIELD(sync_replicas), 0, 16,
      KIND_NUMBER},
@@ -78,6 +86,9 @@ static const struct flag flags[] = {
     {"--deadline-ms", "SECKILL_DEADLINE_MS", "2000", "MS",
      "a purchase that has not begun by then is refused", FIELD(deadline_ms), 10, 60000,
      KIND_NUMBER},
+    {"--drain-ms", "SECKILL_DRAIN_MS", "300", "MS",
+     "told to stop, it goes on serving so long, while /readyz says 503", FIELD(drain_ms), 0, 60000,
+     KIND_NUMBER},
     {"--admin-token", "SECKILL_ADMIN_TOKEN", NULL, "FILE",
      "operators' bearer token; made when missing [DIR/admin.token]", FIELD(admin_token),
      .kind = KIND_TEXT},
@@ -90,6 +101,12 @@ static const struct flag flags[] = {
     {"--rate", "SECKILL_RATE", "0", "N[:BURST]",
      "requests of one buyer per second, BURST at once; 0: no limit", FIELD(rate),
      .kind = KIND_RATE},
+    {"--address-rate", "SECKILL_ADDRESS_RATE", "0", "N[:BURST]",
+     "the same for one client's address (IPv6: its /64), whoever it says it is; 0: no limit",
+     FIELD(address_rate), .kind = KIND_RATE},
+    {"--trusted-proxy", "SECKILL_TRUSTED_PROXY", NULL, "CIDR,...",
+     "proxies whose X-Forwarded-For tells the client's address [none: nobody's]",
+     FIELD(trusted_proxies), .kind = KIND_NETWORKS},
     {"--lab", "SECKILL_LAB", NULL, NULL,
      "trust X-User-Id, let flawed guards run, and serve the lock lab", FIELD(lab),
      .kind = KIND_SWITCH},
@@ -102,6 +119,10 @@ static const struct flag flags[] = {
      FIELD(log_level), .kind = KIND_LEVEL},
     {"--log-format", "SECKILL_LOG_FORMAT", "text", "FORMAT", "text or json, on stderr",
      FIELD(log_format), .kind = KIND_FORMAT},
+    /* Whoever asks has the same environment as the one that is asked. */
+    {"--check", NULL, NULL, NULL,
+     "ask the instance that listens at --listen whether it is ready, and exit: 0 if it is, else 1",
+     FIELD(check), .kind = KIND_SWITCH},
 };
 
 enum { FLAG_COUNT = sizeof flags / sizeof flags[0] };
@@ -212,6 +233,17 @@ static bool refuse_text(const struct flag *flag, const char *name, const char *s
     return refusal_say(why, "%s: \"%s\" is not usable", name, shown);
 }
 
+static bool set_networks(const char *name, const char *value, struct networks *out,
+                         struct refusal *why)
+{
+    char shown[64];
+
+    if (networks_are_read(value, out)) return true;
+    log_escape(value, shown, sizeof shown);
+    return refusal_say(why, "%s: \"%s\" is no list of networks like 10.0.0.0/8,fd00::1", name,
+                       shown);
+}
+
 /* Check one value and put it into its field; `name` is the flag or variable it came from. */
 static bool set_field(const struct flag *flag, const char *name, const char *value,
                       struct config *out, struct refusal *why)
@@ -258,6 +290,8 @@ static bool set_field(const struct flag *flag, const char *name, const char *val
         if (!rate_limit_is_read(value, field))
             return refusal_say(why, "%s: \"%s\" is not a rate like 5 or 5/s:20", name, shown);
         break;
+    case KIND_NETWORKS:
+        return set_networks(name, value, field, why);
     case KIND_PAUSE:
         if (!pause_is_read(value, field))
             return refusal_say(why, "%s: \"%s\" is not a pause in ms like 200 or 200:10", name,
@@ -282,7 +316,7 @@ static bool read_defaults(const struct config_source *source, struct config *out
     bool good = true;
 
     for (size_t i = 0; i < FLAG_COUNT && good; i++) {
-        const char *value = env(flags[i].env);
+        const char *value = flags[i].env ? env(flags[i].env) : NULL;
 
         if (value && *value) {
             good = set_field(&flags[i], flags[i].env, value, out, why);
@@ -344,6 +378,13 @@ static bool check_guard(const struct config *config, struct refusal *why)
                        guard->flaw);
 }
 
+static bool check_redis(const struct config *config, struct refusal *why)
+{
+    if (config->redis || !(config->redis_password || config->redis_loader)) return true;
+    return refusal_say(why, "%s: the private Redis has no users; give --redis",
+                       config->redis_password ? "--redis-password" : "--redis-loader");
+}
+
 static bool check_sync(const struct config *config, struct refusal *why)
 {
     if (config->sync_replicas == 0) return true;
@@ -366,6 +407,14 @@ static bool check_keys(const struct config *config, struct refusal *why)
     return refusal_say(why, "--token-key-2 goes with --token-key");
 }
 
+static bool check_check(const struct config *config, struct refusal *why)
+{
+    const char *colon = strrchr(config->listen, ':');
+
+    if (!config->check || strtol(colon + 1, NULL, 10) > 0) return true;
+    return refusal_say(why, "--check: port 0 of --listen is any; name the one to ask");
+}
+
 config_status config_read(const struct config_source *source, struct config *out,
                           struct refusal *why)
 {
@@ -379,11 +428,11 @@ config_status config_read(const struct config_source *source, struct config *out
     good = read_defaults(source, out, why);
     for (int i = 1; i < source->argc && good; i++)
         good = read_flag(source, &i, out, why);
-    if (!good || !check_guard(out, why) || !check_keys(out, why) || !check_sync(out, why) ||
-        !check_pause(out, why))
+    if (!good || !check_guard(out, why) || !check_keys(out, why) || !check_redis(out, why) ||
+        !check_sync(out, why) || !check_pause(out, why) || !check_check(out, why))
         return CONFIG_BAD;
     if (!out->instance) make_instance_name(out);
-    return CONFIG_RUN;
+    return out->check ? CONFIG_CHECK : CONFIG_RUN;
 }
 
 static void print_flag(FILE *out, const struct flag *flag)
@@ -405,7 +454,7 @@ void config_print_help(FILE *out)
         print_flag(out, &flags[i]);
     (void)fprintf(out, "  %-24s %s\n  %-24s %s\n\n", "--help", "this text", "--version",
                   "name and version");
-    (void)fprintf(out, "Each flag is also an environment variable: --admin-listen is "
+    (void)fprintf(out, "Each flag above --check is also an environment variable: --admin-listen is "
                        "SECKILL_ADMIN_LISTEN.\nA flag wins over the variable.\n\nGuards:\n");
     for (size_t i = 0; guard_at(i); i++) {
         (void)fprintf(out, "  %-18s %s\n", guard_at(i)->name, guard_at(i)->idea);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "client_address.h"
 #include "log.h"
 #include "rate.h"
 #include "refusal.h"
@@ -25,6 +26,8 @@ struct config {
     const char *listen; /* "127.0.0.1:8080"; port 0: any free one */
     const char *admin_listen;
     const char *redis;                    /* URL; NULL: a private redis-server */
+    const char *redis_password;           /* file; NULL: what the URLs say */
+    const char *redis_loader;             /* file; NULL: scripts go by EVAL */
     const char *redlock;                  /* URLs, commas between; NULL: no guard "redlock" */
     const char *data;                     /* folder */
     const char *guard;                    /* of new sales; guard_find() knows it */
@@ -39,17 +42,22 @@ struct config {
     int64_t queue_ms;
     int64_t lease_ms;
     int64_t deadline_ms;
+    int64_t drain_ms;       /* it goes on serving when it is told to stop */
     int64_t sync_replicas;  /* that have an order before it is accepted; 0: none is waited for */
     int64_t sync_ms;        /* so long at most */
     struct rate_limit rate; /* of each buyer */
+    struct rate_limit address_rate;  /* of each client's address */
+    struct networks trusted_proxies; /* whose X-Forwarded-For is believed */
     enum log_level log_level;
     enum log_format log_format;
     bool lab;
+    bool check; /* ask the one that listens at `listen`, start nothing */
     struct lab_pause lab_pause;
 };
 
 typedef enum config_status {
     CONFIG_RUN,
+    CONFIG_CHECK, /* as RUN, but with --check */
     CONFIG_HELP,
     CONFIG_VERSION,
     CONFIG_BAD, /* *why says what, without the program's name */

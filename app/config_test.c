@@ -28,6 +28,11 @@ static const char *some_env(const char *name)
     return NULL;
 }
 
+static const char *check_env(const char *name)
+{
+    return strcmp(name, "SECKILL_CHECK") == 0 ? "1" : NULL;
+}
+
 static const char *bad_env(const char *name)
 {
     return strcmp(name, "SECKILL_BATCH") == 0 ? "many" : NULL;
@@ -64,6 +69,9 @@ static void without_flags_it_has_its_defaults(void **state)
     assert_string_equal(config.guard, "mutex");
     assert_null(config.redis);
     assert_null(config.redlock);
+    assert_null(config.redis_password);
+    assert_null(config.redis_loader);
+    assert_false(config.check);
     assert_int_equal(config.sync_replicas, 0);
     assert_int_equal(config.sync_ms, 100);
     assert_null(config.admin_token);
@@ -73,11 +81,14 @@ static void without_flags_it_has_its_defaults(void **state)
     assert_int_equal(config.queue_ms, 500);
     assert_int_equal(config.lease_ms, 3000);
     assert_int_equal(config.deadline_ms, 2000);
+    assert_int_equal(config.drain_ms, 300);
     assert_int_equal(config.log_level, LOG_INFO);
     assert_int_equal(config.log_format, LOG_AS_TEXT);
     assert_null(config.token_key);
     assert_null(config.token_key_2);
     assert_int_equal(config.rate.per_s, 0);
+    assert_int_equal(config.address_rate.per_s, 0);
+    assert_int_equal(config.trusted_proxies.count, 0);
     assert_false(config.lab);
     assert_int_equal(config.lab_pause.ms, 0);
     assert_true(idempotency_key_is_valid(config.instance));
@@ -151,6 +162,18 @@ static void bad_values_are_named(void **state)
         {{"--redis", "redis://me:pass\nword@h"}, "--redis: this is not usable as a URL"},
         {{"--redlock=redis://:secret\x7f@h"}, "--redlock: this is not usable as a URL"},
         {{"--redis="}, "--redis: this is not usable as a URL"},
+        {{"--address-rate", "fast"}, "--address-rate: \"fast\" is not a rate like 5 or 5/s:20"},
+        {{"--trusted-proxy", "10.0.0.1/8"},
+         "--trusted-proxy: \"10.0.0.1/8\" is no list of networks like 10.0.0.0/8,fd00::1"},
+        {{"--trusted-proxy="},
+         "--trusted-proxy: \"\" is no list of networks like 10.0.0.0/8,fd00::1"},
+        {{"--drain-ms", "60001"}, "--drain-ms: \"60001\" is not a number from 0 to 60000"},
+        {{"--redis-password", "f"},
+         "--redis-password: the private Redis has no users; give --redis"},
+        {{"--redis-loader", "f"}, "--redis-loader: the private Redis has no users; give --redis"},
+        {{"--redis-password="}, "--redis-password: \"\" is not usable"},
+        {{"--check", "--listen=127.0.0.1:0"},
+         "--check: port 0 of --listen is any; name the one to ask"},
         {{"batch"}, "\"batch\" is no flag; --help lists them"},
         {{"--bat", "1"}, "\"--bat\" is no flag; --help lists them"},
     };
@@ -178,6 +201,21 @@ static void keys_and_rate_are_taken(void **state)
     assert_string_equal(config.token_key_2, "b");
     assert_int_equal(config.rate.per_s, 5);
     assert_int_equal(config.rate.burst, 20);
+}
+
+static void addresses_and_proxies_are_taken(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(
+        READ(no_env, &config, &why, "--address-rate=50:100", "--trusted-proxy", "10.0.0.0/8,::1"),
+        CONFIG_RUN);
+    assert_int_equal(config.address_rate.per_s, 50);
+    assert_int_equal(config.address_rate.burst, 100);
+    assert_int_equal(config.trusted_proxies.count, 2);
+    assert_int_equal(config.trusted_proxies.at[0].bits, 96 + 8);
 }
 
 static void replicas_and_servers_of_a_redlock_are_taken(void **state)
@@ -252,6 +290,31 @@ static void a_flawed_guard_needs_lab(void **state)
     assert_int_equal(READ(no_env, &config, &why, "--guard", "none", "--lab"), CONFIG_RUN);
 }
 
+static void a_check_is_told_apart_and_has_no_variable(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(READ(no_env, &config, &why, "--check", "--listen=0.0.0.0:80"), CONFIG_CHECK);
+    assert_string_equal(config.listen, "0.0.0.0:80");
+    assert_int_equal(READ(check_env, &config, &why, "--batch=1"), CONFIG_RUN);
+    assert_int_equal(READ(no_env, &config, &why, "--check", "--batch=x"), CONFIG_BAD);
+}
+
+static void secrets_of_redis_are_files(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(READ(no_env, &config, &why, "--redis=redis://me@a", "--redis-password=p",
+                          "--redis-loader", "l"),
+                     CONFIG_RUN);
+    assert_string_equal(config.redis_password, "p");
+    assert_string_equal(config.redis_loader, "l");
+}
+
 static void help_and_version_win_over_everything(void **state)
 {
     struct config config;
@@ -269,11 +332,14 @@ int main(void)
         cmocka_unit_test(flags_win_over_the_environment),
         cmocka_unit_test(bad_values_are_named),
         cmocka_unit_test(keys_and_rate_are_taken),
+        cmocka_unit_test(addresses_and_proxies_are_taken),
         cmocka_unit_test(replicas_and_servers_of_a_redlock_are_taken),
         cmocka_unit_test(the_wait_for_replicas_must_end_before_the_deadline),
         cmocka_unit_test(a_pause_is_taken_with_lab),
         cmocka_unit_test(a_bad_variable_is_named_as_such),
         cmocka_unit_test(a_flawed_guard_needs_lab),
+        cmocka_unit_test(a_check_is_told_apart_and_has_no_variable),
+        cmocka_unit_test(secrets_of_redis_are_files),
         cmocka_unit_test(help_and_version_win_over_everything),
     };
 

@@ -65,6 +65,29 @@ void handlers_send_made(struct http_request *request, const struct http_answer *
     free(body);
 }
 
+const char *handlers_client(const struct service *service, const struct http_request *request,
+                            char out[CLIENT_TEXT_SIZE])
+{
+    struct client_address client;
+
+    http_find_client(request, &service->config->trusted_proxies, &client);
+    return client_address_show(&client, out);
+}
+
+void handlers_send_over_rate(struct http_request *request, const struct rate_verdict *verdict,
+                             const char *detail)
+{
+    char buffer[40];
+    struct text headers = TEXT_OVER(buffer);
+
+    TEXT_ADD(&headers, "Retry-After: ");
+    text_add_number(&headers, verdict->retry_s);
+    TEXT_ADD(&headers, "\r\n");
+    text_add(&headers, "", 1); /* NUL */
+    http_send_problem(request, PROBLEM_QUOTA_EXCEEDED,
+                      &(struct http_detail){.detail = detail, .headers = buffer});
+}
+
 void handlers_note_guard(struct service *service, struct sale *sale)
 {
     const struct guard *here = group_commit_guard(service->commit, sale->id);

@@ -48,6 +48,12 @@ void documents_show_problem(struct service *service, struct http_request *reques
 /* pages.c: the files of web/. */
 void pages_show(struct service *service, struct http_request *request, const char *id);
 
+/* The client's address, for logs. Returns out. */
+const char *handlers_client(const struct service *service, const struct http_request *request,
+                            char out[CLIENT_TEXT_SIZE]);
+/* Answer that somebody asks too often: 429. */
+void handlers_send_over_rate(struct http_request *request, const struct rate_verdict *verdict,
+                             const char *detail);
 /* Note in a sale whether this instance sells it by another guard than its own. */
 void handlers_note_guard(struct service *service, struct sale *sale);
 /* For both: answer with what the store said, when that was not OK, and log it. */

@@ -193,6 +193,20 @@ bool http_read_head(struct mg_connection *conn, struct http_request *out)
     return check_framing(out, &framing);
 }
 
+void http_find_client(const struct http_request *request, const struct networks *trusted,
+                      struct client_address *out)
+{
+    const struct mg_request_info *info = mg_get_request_info(request->conn);
+    struct client_walk walk;
+
+    client_walk_begin(&walk, trusted, info->remote_addr);
+    for (int i = info->num_headers - 1; i >= 0 && !walk.is_over; i--) {
+        if (strcasecmp(info->http_headers[i].name, "X-Forwarded-For") == 0)
+            client_walk_list(&walk, info->http_headers[i].value);
+    }
+    *out = walk.found;
+}
+
 bool http_read_idempotency_key(struct http_request *request, char out[IDEMPOTENCY_KEY_MAX + 1])
 {
     out[0] = '\0';

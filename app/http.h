@@ -5,6 +5,7 @@
 #ifndef SECKILL_HTTP_H
 #define SECKILL_HTTP_H
 
+#include "client_address.h"
 #include "purchase.h"
 #include "text.h"
 
@@ -28,7 +29,7 @@ enum {
     X(PROBLEM_LENGTH_REQUIRED, 411, "length-required", "A body needs a Content-Length")            \
     X(PROBLEM_PAYLOAD_TOO_LARGE, 413, "payload-too-large", "The body is too large")                \
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, 415, "unsupported-media-type", "The body has to be JSON")    \
-    X(PROBLEM_QUOTA_EXCEEDED, 429, "quota-exceeded", "Too many requests of this buyer")            \
+    X(PROBLEM_QUOTA_EXCEEDED, 429, "quota-exceeded", "Too many requests")                          \
     X(PROBLEM_INTERNAL, 500, "internal", "Something went wrong here")                              \
     X(PROBLEM_LAB_FAILED, 500, "lab-failed", "The scenario did not come to its end")               \
     X(PROBLEM_LAB_BUSY, 503, "lab-busy", "Another scenario plays")                                 \
@@ -73,9 +74,10 @@ struct http_request {
     bool is_http_1_0;
     bool is_head; /* the answer goes out without its body */
     bool expects_continue;
-    bool must_close; /* the connection ends with this answer */
-    unsigned route;  /* 1 + its place in the table of routes; 0: none fits */
-    int status;      /* of the answer; 0: none yet */
+    bool must_close;  /* the connection ends with this answer */
+    unsigned route;   /* 1 + its place in the table of routes; 0: none fits */
+    int status;       /* of the answer; 0: none yet */
+    int64_t began_ns; /* monotonic: a purchase's handler began; else 0 */
 };
 
 struct http_answer {
@@ -109,6 +111,10 @@ struct http_detail {
  * Returns  whether it may go on; if not, it has been answered.
  */
 bool http_read_head(struct mg_connection *conn, struct http_request *out);
+
+/* Whose request it is: the peer, or whom the proxies of `trusted` name. While its head is there. */
+void http_find_client(const struct http_request *request, const struct networks *trusted,
+                      struct client_address *out);
 
 /*
  * Read the whole body, with one deadline for all of it.

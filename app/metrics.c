@@ -30,6 +30,23 @@ const struct metrics_scale metrics_seconds = {
            {10000000000, "10"}},
 };
 
+const struct metrics_scale metrics_waits = {
+    .count = 12,
+    .unit = 1e9,
+    .at = {{1000000, "0.001"},
+           {2500000, "0.0025"},
+           {5000000, "0.005"},
+           {10000000, "0.01"},
+           {25000000, "0.025"},
+           {50000000, "0.05"},
+           {100000000, "0.1"},
+           {250000000, "0.25"},
+           {500000000, "0.5"},
+           {1000000000, "1"},
+           {2500000000, "2.5"},
+           {10000000000, "10"}},
+};
+
 const struct metrics_scale metrics_sizes = {
     .count = 11,
     .unit = 1,
@@ -111,6 +128,11 @@ void metrics_count_rate_limited(struct metrics *self)
     add(&self->rate_limited, 1);
 }
 
+void metrics_count_address_limited(struct metrics *self)
+{
+    add(&self->address_limited, 1);
+}
+
 void metrics_count_events(struct metrics *self, event_kind kind, unsigned count)
 {
     add(&self->events[kind], count);
@@ -144,6 +166,11 @@ static void observe(struct metrics_histogram *histogram, const struct metrics_sc
         i++;
     add(&histogram->bucket[i], 1);
     if (value > 0) add(&histogram->sum, (unsigned long long)value);
+}
+
+void metrics_time_purchase(struct metrics *self, int64_t took_ns)
+{
+    observe(&self->purchase_time, &metrics_waits, took_ns);
 }
 
 void metrics_on_batch(const char *guard, size_t count, int64_t waited_ns, int64_t ran_ns, void *arg)

@@ -23,8 +23,12 @@ void metrics_free(struct metrics *self);
 void metrics_count_request(struct metrics *self, unsigned route, int status);
 /* A buyer was over the rate (429). */
 void metrics_count_rate_limited(struct metrics *self);
+/* A client's address was (429). */
+void metrics_count_address_limited(struct metrics *self);
 /* A purchase ended; guard "" when the sale was not known. */
 void metrics_count_order(struct metrics *self, const char *guard, outcome result);
+/* It was answered so long after its request had been read. */
+void metrics_time_purchase(struct metrics *self, int64_t took_ns);
 
 /*
  * Hooks; `arg` is the struct metrics. A batch follows the events of its locks on the same thread:
@@ -51,6 +55,8 @@ struct metrics_now {
     unsigned operator_connections; /* open */
     struct lk_pool_usage redis;    /* connections to it */
     bool is_store_up;              /* else no stock is shown */
+    bool is_readiness_known;       /* else it is not shown */
+    bool is_ready;
     const struct metrics_stock *stock;
     size_t stock_count;
 };

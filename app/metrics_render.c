@@ -64,6 +64,10 @@ static void print_requests(FILE *out, const struct metrics *self, const struct m
                   now->operator_connections);
     print_head(out, "seckill_rate_limited_total", "counter", "Requests of buyers over --rate.");
     (void)fprintf(out, "seckill_rate_limited_total %llu\n", metrics_read(&self->rate_limited));
+    print_head(out, "seckill_address_limited_total", "counter",
+               "Requests of addresses over --address-rate.");
+    (void)fprintf(out, "seckill_address_limited_total %llu\n",
+                  metrics_read(&self->address_limited));
 }
 
 /* ---- sales ----------------------------------------------------------------------------------- */
@@ -109,6 +113,19 @@ static int64_t initial_of(const struct metrics_stock *stock)
     return stock->initial;
 }
 
+/* Units put up that are neither left nor anybody's, or, negative, that are both. */
+static int64_t drift_of(const struct metrics_stock *stock)
+{
+    return stock->initial - stock->orders - stock->left;
+}
+
+static void print_readiness(FILE *out, const struct metrics_now *now)
+{
+    print_head(out, "seckill_ready", "gauge",
+               "What /readyz says; left out when nobody has asked it for 15 s.");
+    if (now->is_readiness_known) (void)fprintf(out, "seckill_ready %d\n", now->is_ready ? 1 : 0);
+}
+
 static void print_stock(FILE *out, const struct metrics_now *now)
 {
     print_head(out, "seckill_store_up", "gauge",
@@ -121,6 +138,9 @@ static void print_stock(FILE *out, const struct metrics_now *now)
                       "Units put up for sale, restocks included.", initial_of);
     print_stock_gauge(out, now, "seckill_oversold_units",
                       "Units sold beyond those put up; anything but 0 is a fault.", oversold);
+    print_stock_gauge(out, now, "seckill_stock_drift_units",
+                      "Units put up less orders less units left; anything but 0 is a fault.",
+                      drift_of);
 }
 
 /* ---- streams of events ----------------------------------------------------------------------- */
@@ -256,8 +276,12 @@ static void print_all(FILE *out, const struct metrics *self, const struct metric
 {
     print_requests(out, self, now);
     print_orders(out, self);
+    print_readiness(out, now);
     print_stock(out, now);
     print_streams(out, self, now);
+    print_head(out, "seckill_purchase_seconds", "histogram",
+               "How long a purchase took, from its request to its answer, whatever that was.");
+    print_samples(out, "seckill_purchase_seconds", "", &self->purchase_time, &metrics_waits);
     print_head(out, "seckill_queue_depth", "gauge", "Purchases waiting or running now.");
     (void)fprintf(out, "seckill_queue_depth %u\n", now->queue_depth);
     for (size_t i = 0; i < sizeof guard_histograms / sizeof guard_histograms[0]; i++)

@@ -42,6 +42,7 @@ struct metrics_scale {
 };
 
 extern const struct metrics_scale metrics_seconds; /* our units: ns */
+extern const struct metrics_scale metrics_waits;   /* the same, of what a buyer waits for */
 extern const struct metrics_scale metrics_sizes;
 
 struct metrics_histogram {
@@ -82,6 +83,8 @@ struct metrics {
     struct metrics_by_status round_trips;
     struct metrics_by_status connects;
     atomic_ullong topology_changes;
+    atomic_ullong address_limited;
+    struct metrics_histogram purchase_time;
 };
 
 static inline unsigned long long metrics_read(const atomic_ullong *counter)

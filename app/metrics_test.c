@@ -94,6 +94,9 @@ static void everything_is_there_from_the_start(void **state)
         "seckill_http_requests_in_flight 4\n",
         "seckill_http_connections{port=\"buyers\"} 5\n",
         "seckill_rate_limited_total 0\n",
+        "seckill_address_limited_total 0\n",
+        "seckill_purchase_seconds_bucket{le=\"0.001\"} 0\n",
+        "seckill_purchase_seconds_count 0\n",
         "seckill_orders_total{guard=\"mutex\",outcome=\"created\"} 0\n",
         "seckill_orders_total{guard=\"none\",outcome=\"outcome-unknown\"} 0\n",
         "seckill_orders_total{guard=\"unknown\",outcome=\"no-such-sale\"} 0\n",
@@ -133,6 +136,8 @@ static void each_thing_is_counted_in_its_place(void **state)
     metrics_count_request(metrics, 0, 418);
     metrics_count_request(metrics, 99, 302);
     metrics_count_rate_limited(metrics);
+    metrics_count_address_limited(metrics);
+    metrics_count_address_limited(metrics);
     metrics_count_events(metrics, EVENT_ORDERS, 3);
     metrics_count_drop(metrics, METRICS_DROP_SLOW);
     metrics_count_order(metrics, "mutex", OUTCOME_CREATED);
@@ -151,6 +156,7 @@ static void each_thing_is_counted_in_its_place(void **state)
     assert_true(shows(metrics, "seckill_http_answers_total{code=\"201\"} 1\n"));
     assert_true(shows(metrics, "seckill_http_answers_total{code=\"other\"} 2\n"));
     assert_true(shows(metrics, "seckill_rate_limited_total 1\n"));
+    assert_true(shows(metrics, "seckill_address_limited_total 2\n"));
     assert_true(shows(metrics, "seckill_sse_events_total{event=\"orders\"} 3\n"));
     assert_true(shows(metrics, "seckill_sse_dropped_total{reason=\"slow\"} 1\n"));
     assert_true(shows(metrics, "seckill_orders_total{guard=\"mutex\",outcome=\"created\"} 1\n"));
@@ -164,9 +170,18 @@ static void histograms_add_up(void **state)
 {
     struct metrics *metrics = *state;
 
+    metrics_time_purchase(metrics, 2 * MS);
+    metrics_time_purchase(metrics, 300 * MS);
+    metrics_time_purchase(metrics, 11000 * MS);
     metrics_on_batch("mutex", 8, 1 * MS, 600000, metrics);        /* on a bound: in it */
     metrics_on_batch("mutex", 2000, 20000 * MS, 600000, metrics); /* beyond the last */
 
+    assert_true(shows(metrics, "seckill_purchase_seconds_bucket{le=\"0.001\"} 0\n"));
+    assert_true(shows(metrics, "seckill_purchase_seconds_bucket{le=\"0.0025\"} 1\n"));
+    assert_true(shows(metrics, "seckill_purchase_seconds_bucket{le=\"0.5\"} 2\n"));
+    assert_true(shows(metrics, "seckill_purchase_seconds_bucket{le=\"10\"} 2\n"));
+    assert_true(shows(metrics, "seckill_purchase_seconds_bucket{le=\"+Inf\"} 3\n"));
+    assert_true(shows(metrics, "seckill_purchase_seconds_sum 11.302000000\n"));
     assert_true(
         shows(metrics, "seckill_queue_wait_seconds_bucket{guard=\"mutex\",le=\"0.0005\"} 0\n"));
     assert_true(

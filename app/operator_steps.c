@@ -40,16 +40,21 @@ struct step_end {
     struct lk_error err;
 };
 
-static void log_step(const struct step_end *end)
+static void log_step(const struct service *service, const struct http_request *request,
+                     const struct step_end *end)
 {
-    if (end->status == STORE_OK) {
-        log_line(LOG_INFO, "sale %s: %s: %s", end->id, end->what, sale_step_name(end->step));
-    } else if (end->status == STORE_NOT_FOUND) {
-        log_line(LOG_INFO, "sale %s: %s: no such sale", end->id, end->what);
-    } else {
-        log_line(LOG_WARN, "sale %s: %s: %s", end->id, end->what,
-                 end->status == STORE_UNKNOWN ? "sent, no answer" : "failed");
+    char client[CLIENT_TEXT_SIZE];
+    const char *came_to = "failed";
+    log_level level = LOG_WARN;
+
+    if (end->status == STORE_OK || end->status == STORE_NOT_FOUND) {
+        level = LOG_INFO;
+        came_to = end->status == STORE_OK ? sale_step_name(end->step) : "no such sale";
+    } else if (end->status == STORE_UNKNOWN) {
+        came_to = "sent, no answer";
     }
+    log_line(level, "sale %s: %s: %s, by %s", end->id, end->what, came_to,
+             handlers_client(service, request, client));
 }
 
 static void send_repeated(struct service *service, struct http_request *request, const char *id)
@@ -72,7 +77,7 @@ static void send_repeated(struct service *service, struct http_request *request,
 static void end_step(struct service *service, struct http_request *request,
                      const struct step_end *end)
 {
-    log_step(end);
+    log_step(service, request, end);
     if (end->status != STORE_OK) {
         handlers_send_store_failure(request, end->status, &end->err);
     } else if (refusals[end->step].detail.detail) {
@@ -142,7 +147,8 @@ void operators_patch_sale(struct service *service, struct http_request *request,
     }
     end.status = store_patch_sale(service->store, id, &patch.patch, &end.step, &end.err);
     if (end.status == STORE_OK && end.step == SALE_STEP_ENDS_TOO_EARLY && patch.patch.ends_ms < 0) {
-        log_step(&end); /* the end is the old one: it is the new start that comes too late */
+        log_step(service, request,
+                 &end); /* the end is the old one: it is the new start that comes too late */
         http_send_problem(
             request, PROBLEM_INVALID_REQUEST,
             &(struct http_detail){.detail = "It has to come before endsAt.", .field = "startsAt"});
@@ -174,13 +180,15 @@ void operators_audit_sale(struct service *service, struct http_request *request,
 {
     struct sale_audit audit;
     struct lk_error err = {0};
+    char client[CLIENT_TEXT_SIZE];
     store_status status = store_audit_sale(service->store, id, &audit, &err);
 
     if (status != STORE_OK) {
         handlers_send_store_failure(request, status, &err);
         return;
     }
-    log_line(LOG_INFO, "sale %s: audit: %s", id, audit_verdict_name(audit.verdict));
+    log_line(LOG_INFO, "sale %s: audit: %s, by %s", id, audit_verdict_name(audit.verdict),
+             handlers_client(service, request, client));
     handlers_send_made(request, &(struct http_answer){.status = 200},
                        json_of_audit(&audit, id, service->config->instance));
 }

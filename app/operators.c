@@ -60,6 +60,7 @@ void operators_create_sale(struct service *service, struct http_request *request
     struct sale sale = {0};
     struct lk_error err = {0};
     store_status status = STORE_OK;
+    char client[CLIENT_TEXT_SIZE];
 
     (void)id;
     if (!body_is_sale(request, &sale)) return;
@@ -70,8 +71,8 @@ void operators_create_sale(struct service *service, struct http_request *request
         handlers_send_store_failure(request, status, &err);
         return;
     }
-    log_line(LOG_INFO, "sale %s: created, %lld units, guard %s", sale.id, (long long)sale.initial,
-             sale.guard);
+    log_line(LOG_INFO, "sale %s: created, %lld units, guard %s, by %s", sale.id,
+             (long long)sale.initial, sale.guard, handlers_client(service, request, client));
     send_created(service, request, sale.id);
 }
 

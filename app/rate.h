@@ -1,5 +1,6 @@
 /*
- * How many requests a buyer may make: a token bucket for each, in memory of a fixed size.
+ * How many requests a buyer, or an address, may make: a token bucket for each, in memory of a fixed
+ * size.
  */
 #ifndef SECKILL_RATE_H
 #define SECKILL_RATE_H

@@ -1,49 +1,170 @@
 /*
- * See readiness.h. A key is asked for, as a server of a cluster refuses those alone while the cluster
- * is down; that another server has it is an answer too. Any thread.
+ * See readiness.h. Only a write tells whether writes are taken: a replica, a server that is full or
+ * whose disk is, one that misses its own replicas, all go on answering reads. The key goes by itself
+ * soon after the last look.
+ *
+ * A server of a cluster has some slots, so there are several keys to try; the one that was good is
+ * remembered. A server that has none of them, and one whose ACL forbids the write, has answered at
+ * least. Any thread; one at a time asks, with no mutex held.
  */
 #include "readiness.h"
 
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
 
-enum { ALL_MS = 2000, ONE_MS = 1000 };
+enum { ALL_MS = 1500, ONE_MS = 1000, KEYS = 24, REMEMBERED = 64 };
 
-static bool is_served(const lk_reply *reply)
+struct readiness_probe {
+    lk_client *client;                /* borrowed */
+    pthread_cond_t was_read;          /* is_reading ended */
+    pthread_mutex_t mutex;            /* guards all below */
+    bool is_reading;                  /* somebody is: what follows is theirs alone until then */
+    int64_t too_old_at_ms;            /* 0: never read */
+    unsigned char key_of[REMEMBERED]; /* by primary: the number of a key that it has had */
+    /* Always under the mutex. */
+    int64_t found_at_ms; /* 0: never */
+    struct readiness found;
+};
+
+struct readiness_probe *readiness_new(lk_client *client)
+{
+    struct readiness_probe *self = calloc(1, sizeof *self);
+
+    if (!self) return NULL;
+    self->client = client;
+    (void)pthread_mutex_init(&self->mutex, NULL);
+    (void)pthread_cond_init(&self->was_read, NULL);
+    return self;
+}
+
+void readiness_free(struct readiness_probe *self)
+{
+    if (!self) return;
+    (void)pthread_cond_destroy(&self->was_read);
+    (void)pthread_mutex_destroy(&self->mutex);
+    free(self);
+}
+
+/* ---- one server ------------------------------------------------------------------------------ */
+
+typedef enum verdict_of_write {
+    WRITE_TAKEN,
+    WRITE_ELSEWHERE, /* another server has this key's slot */
+    WRITE_REFUSED,   /* its word is noted */
+    WRITE_UNHEARD,
+} verdict_of_write;
+
+static bool begins_with(struct lk_bytes words, const char *word)
+{
+    size_t len = strlen(word);
+
+    return words.len > len && memcmp(words.data, word, len) == 0 && words.data[len] == ' ';
+}
+
+static verdict_of_write judge(const lk_reply *reply, char refusal[READINESS_WORD_SIZE])
 {
     struct lk_bytes words = lk_reply_bytes(reply);
 
-    if (lk_reply_type_of(reply) == LK_REPLY_INTEGER) return true;
-    return lk_reply_type_of(reply) == LK_REPLY_ERROR && words.len >= 6 &&
-           (memcmp(words.data, "MOVED ", 6) == 0 || memcmp(words.data, "NOPERM", 6) == 0);
+    if (lk_reply_type_of(reply) != LK_REPLY_ERROR) return WRITE_TAKEN;
+    if (begins_with(words, "MOVED") || begins_with(words, "ASK")) return WRITE_ELSEWHERE;
+    if (begins_with(words, "NOPERM")) return WRITE_TAKEN; /* nobody can tell more */
+    (void)snprintf(refusal, READINESS_WORD_SIZE, "%.*s", (int)strcspn(words.data, " \r\n"),
+                   words.data);
+    return WRITE_REFUSED;
 }
 
-static bool serves(lk_client *client, size_t primary, int64_t limit_ms)
+static verdict_of_write write_key(lk_session *session, unsigned number, int64_t limit_ms,
+                                  char refusal[READINESS_WORD_SIZE])
 {
-    const struct lk_bytes words[] = {LK_BYTES("EXISTS"), LK_BYTES("seckill:sales")};
-    lk_session *session = lk_session_open_at(client, primary, limit_ms, NULL);
+    char key[32];
     lk_reply *reply = NULL;
-    bool is_good = session &&
-                   lk_session_call(session, &(struct lk_command){words, 2}, 1, limit_ms, &reply,
-                                   NULL) == LK_OK &&
-                   is_served(reply);
+    verdict_of_write verdict = WRITE_UNHEARD;
 
+    (void)snprintf(key, sizeof key, "seckill:ready:{%u}", number);
+    const struct lk_bytes words[] = {LK_BYTES("SET"), lk_bytes_of(key), LK_BYTES("1"),
+                                     LK_BYTES("PX"), LK_BYTES("60000")};
+    if (lk_session_call(session, &(struct lk_command){words, 5}, 1, limit_ms, &reply, NULL) ==
+        LK_OK)
+        verdict = judge(reply, refusal);
     lk_reply_free(reply);
-    lk_session_close(session);
-    return is_good;
+    return verdict;
 }
 
-struct readiness readiness_look(lk_client *client)
+/* key: of the last time; of this time. */
+static bool takes_writes(lk_client *client, size_t primary, int64_t limit_ms, unsigned char *key,
+                         char refusal[READINESS_WORD_SIZE])
+{
+    lk_session *session = lk_session_open_at(client, primary, limit_ms, NULL);
+    verdict_of_write verdict = session ? WRITE_ELSEWHERE : WRITE_UNHEARD;
+
+    for (unsigned i = 0; i < KEYS && verdict == WRITE_ELSEWHERE; i++) {
+        unsigned number = (*key + i) % KEYS;
+
+        verdict = write_key(session, number, limit_ms, refusal);
+        if (verdict != WRITE_ELSEWHERE) *key = (unsigned char)number;
+    }
+    lk_session_close(session);
+    return verdict == WRITE_TAKEN || verdict == WRITE_ELSEWHERE;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static struct readiness ask_all(struct readiness_probe *self)
 {
     int64_t deadline_ms = clock_mono_ms() + ALL_MS;
-    struct readiness found = {.servers = lk_client_primaries(client)};
+    struct readiness found = {.servers = lk_client_primaries(self->client)};
 
     for (size_t i = 0; i < found.servers; i++) {
         int64_t left_ms = deadline_ms - clock_mono_ms();
 
         if (left_ms <= 0) break; /* those not asked are not counted as serving */
-        if (serves(client, i, left_ms < ONE_MS ? left_ms : ONE_MS)) found.serving++;
+        if (takes_writes(self->client, i, left_ms < ONE_MS ? left_ms : ONE_MS,
+                         &self->key_of[i % REMEMBERED], found.refusal))
+            found.serving++;
     }
     return found;
+}
+
+/* Called and returns with the mutex held. */
+static void renew_locked(struct readiness_probe *self)
+{
+    struct readiness found;
+
+    self->is_reading = true;
+    (void)pthread_mutex_unlock(&self->mutex);
+    self->too_old_at_ms = clock_mono_ms() + READINESS_AGE_MS;
+    found = ask_all(self);
+    (void)pthread_mutex_lock(&self->mutex);
+    self->found = found;
+    self->found_at_ms = clock_mono_ms();
+    self->is_reading = false;
+    (void)pthread_cond_broadcast(&self->was_read);
+}
+
+struct readiness readiness_look(struct readiness_probe *self)
+{
+    struct readiness found;
+
+    (void)pthread_mutex_lock(&self->mutex);
+    while (self->is_reading)
+        (void)pthread_cond_wait(&self->was_read, &self->mutex);
+    if (clock_mono_ms() >= self->too_old_at_ms) renew_locked(self);
+    found = self->found;
+    (void)pthread_mutex_unlock(&self->mutex);
+    return found;
+}
+
+bool readiness_recall(struct readiness_probe *self, int64_t max_age_ms, struct readiness *out)
+{
+    bool is_fresh = false;
+
+    (void)pthread_mutex_lock(&self->mutex);
+    is_fresh = self->found_at_ms > 0 && clock_mono_ms() - self->found_at_ms <= max_age_ms;
+    if (is_fresh) *out = self->found;
+    (void)pthread_mutex_unlock(&self->mutex);
+    return is_fresh;
 }

@@ -3,11 +3,13 @@
  */
 #include "routes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "handlers.h"
-#include "readiness.h"
+
+enum { READINESS_SHOWN_MS = 15000 };
 
 void service_request_ends(struct service *service, const struct http_request *request)
 {
@@ -38,6 +40,26 @@ static void serve_livez(struct service *service, struct http_request *request, c
     send_text(request, 200, "ok\n");
 }
 
+/* In a cluster the sales of the other servers go on. */
+static void send_readiness(struct http_request *request, const struct readiness *now)
+{
+    bool is_any = now->serving > 0;
+    char line[96] = "ready\n";
+
+    if (now->serving < now->servers || !is_any) {
+        if (now->refusal[0]) {
+            (void)snprintf(line, sizeof line, "%s takes no writes: %s\n",
+                           is_any ? "ready, but for the sales of a server that" : "store",
+                           now->refusal);
+        } else {
+            (void)snprintf(line, sizeof line, "%s\n",
+                           is_any ? "ready, but for the sales of a server that is away"
+                                  : "store unavailable");
+        }
+    }
+    send_text(request, is_any ? 200 : 503, line);
+}
+
 static void serve_readyz(struct service *service, struct http_request *request, const char *id)
 {
     struct readiness now;
@@ -47,14 +69,8 @@ static void serve_readyz(struct service *service, struct http_request *request, 
         send_text(request, 503, "stopping\n");
         return;
     }
-    now = readiness_look(service->client);
-    if (now.serving == 0) {
-        send_text(request, 503, "store unavailable\n");
-    } else if (now.serving < now.servers) { /* the sales of the others go on */
-        send_text(request, 200, "ready, but for the sales of a server that is away\n");
-    } else {
-        send_text(request, 200, "ready\n");
-    }
+    now = readiness_look(service->readiness);
+    send_readiness(request, &now);
 }
 
 static void serve_version(struct service *service, struct http_request *request, const char *id)
@@ -86,6 +102,19 @@ static void serve_version(struct service *service, struct http_request *request,
     http_send_json(request, 200, &body);
 }
 
+/* Somebody asks /readyz all the time, where it matters. */
+static void recall_readiness(struct service *service, struct metrics_now *out)
+{
+    struct readiness found;
+
+    out->is_readiness_known = readiness_recall(service->readiness, READINESS_SHOWN_MS, &found);
+    out->is_ready = out->is_readiness_known && found.serving > 0;
+    if (atomic_load_explicit(&service->is_draining, memory_order_relaxed)) {
+        out->is_readiness_known = true;
+        out->is_ready = false;
+    }
+}
+
 static void serve_metrics(struct service *service, struct http_request *request, const char *id)
 {
     size_t len = 0;
@@ -98,6 +127,7 @@ static void serve_metrics(struct service *service, struct http_request *request,
                               .stock = stock};
     char *text = NULL;
 
+    recall_readiness(service, &now);
     lk_client_pool_usage(service->client, &now.redis);
     now.is_store_up = stock_report_cache_read(service->stock, stock, &now.stock_count);
     text = metrics_render(service->metrics, &now, &len);
@@ -196,9 +226,37 @@ bool routes_path_fits(const char *pattern, const char *path, char id[SALE_ID_MAX
     return *path == '\0';
 }
 
+/* Not for health checks, pages and metrics. */
+static bool counts_for_address(const struct route *route)
+{
+    return route->ports == PORT_BUYERS && strncmp(route->path, "/api/", 5) == 0;
+}
+
+/*
+ * Before anything that costs, a signature too.
+ *
+ * Returns  false when the client's address was over its rate: answered (429).
+ */
+static bool let_address_in(struct service *service, struct http_request *request)
+{
+    struct client_address client;
+    struct rate_verdict verdict;
+    char group[CLIENT_TEXT_SIZE];
+
+    http_find_client(request, &service->config->trusted_proxies, &client);
+    verdict = rate_take(service->address_rate, client_address_group(&client, group));
+    if (!verdict.is_over) return true;
+    metrics_count_address_limited(service->metrics);
+    handlers_send_over_rate(request, &verdict,
+                            "Too many from your address. Nothing was executed. Ask again later.");
+    return false;
+}
+
 static void run(const struct route *route, struct service *service, struct http_request *request,
                 const char *id)
 {
+    if (service->address_rate && counts_for_address(route) && !let_address_in(service, request))
+        return;
     if (route->who == FOR_THE_OPERATOR && !identity_check_operator(service->identity, request))
         return;
     if (!*id && strstr(route->path, "{id}")) {

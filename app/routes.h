@@ -12,6 +12,7 @@
 #include "identity.h"
 #include "metrics.h"
 #include "rate.h"
+#include "readiness.h"
 #include "startup.h"
 #include "stock_report_cache.h"
 #include "store.h"
@@ -22,7 +23,8 @@ struct lab_runner; /* lab_runner.h */
 struct service {
     const struct config *config;
     const struct identity *identity;
-    struct rate *rate; /* of each buyer; NULL: no limit */
+    struct rate *rate;         /* of each buyer; NULL: no limit */
+    struct rate *address_rate; /* of each client's address; likewise */
     const struct topology *topology;
     struct startup_report *report; /* of Redis, when it was asked last */
     lk_client *client;
@@ -30,6 +32,7 @@ struct service {
     struct group_commit *commit;
     struct metrics *metrics;
     struct stock_report_cache *stock; /* for /metrics */
+    struct readiness_probe *readiness;
     atomic_uint requests;             /* read and not answered yet */
     atomic_uint buyer_connections;    /* open */
     atomic_uint operator_connections; /* open */

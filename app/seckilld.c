@@ -19,16 +19,17 @@
 #include "lockkit/lockkit.h"
 
 #include "broadcast.h"
+#include "check.h"
 #include "clock.h"
 #include "lab_runner.h"
 #include "redis_child.h"
+#include "redis_login.h"
 #include "redlock_servers.h"
 #include "server.h"
 
 enum {
     TICK_MS = 100,
-    DRAIN_MIN_MS = 300, /* long enough for connections in use to hear that they end */
-    DRAIN_MAX_MS = 5000,
+    FINISH_MS = 5000,     /* what has begun may take, when stopping */
     ALONE_POOL_SIZE = 64, /* --batch 1: every purchase needs a connection while it runs */
     COMMAND_MS = 1000,    /* besides the wait for replicas */
     LOOK_AGAIN_MS = 1000, /* at servers that have changed places and did not answer */
@@ -42,6 +43,7 @@ struct parts {
     struct redis_child *redis;
     struct identity *identity;
     struct rate *rate;
+    struct rate *address_rate;
     struct metrics *metrics;
     lk_client *client;
     struct redlock_servers redlock;
@@ -49,6 +51,7 @@ struct parts {
     struct group_commit *commit;
     struct broadcast *broadcast;
     struct stock_report_cache *stock;
+    struct readiness_probe *readiness;
     struct lab_runner *lab; /* with --lab */
     struct server *server;
     struct topology topology;
@@ -127,7 +130,13 @@ static void set_topology(const struct config *config, const char *url, struct to
     out->sync_ms = config->sync_ms;
 }
 
-static int open_client(const char *url, bool is_alone, struct parts *parts)
+static const char *said(const char *text)
+{
+    return text[0] ? text : NULL;
+}
+
+static int open_client(const char *url, bool is_alone, const struct redis_login *login,
+                       struct parts *parts)
 {
     const struct topology *topology = &parts->topology;
     int64_t sync_ms = topology_is_synced(topology) ? topology->sync_ms : 0;
@@ -138,6 +147,8 @@ static int open_client(const char *url, bool is_alone, struct parts *parts)
         lk_client_open(&(struct lk_client_options){.url = url,
                                                    .pool_size = is_alone ? ALONE_POOL_SIZE : 0,
                                                    .command_ms = COMMAND_MS + sync_ms,
+                                                   .password = said(login->password),
+                                                   .loader = said(login->loader),
                                                    .sync_replicas = topology->sync_replicas,
                                                    .sync_ms = sync_ms,
                                                    .on_event = on_event,
@@ -149,10 +160,13 @@ static int open_client(const char *url, bool is_alone, struct parts *parts)
     return fail(err.code == LK_INVALID ? EXIT_USAGE : EXIT_FAILED, &why);
 }
 
-static int open_redlock(const struct config *config, struct parts *parts)
+static int open_redlock(const struct config *config, const struct redis_login *login,
+                        struct parts *parts)
 {
     struct refusal why = {0};
     const struct lk_client_options like = {.pool_size = config->batch == 1 ? ALONE_POOL_SIZE : 0,
+                                           .password = said(login->password),
+                                           .loader = said(login->loader),
                                            .on_event = metrics_on_event,
                                            .on_event_arg = parts->metrics};
 
@@ -223,21 +237,32 @@ static void look_again(struct parts *parts)
     if (is_answered) parts->reported = changes;
 }
 
-static int start_store(const struct config *config, struct parts *parts)
+/* Open all that talks to Redis, and look whether that is fit. */
+static int start_redis(const struct config *config, struct parts *parts)
 {
     const char *url = config->redis;
+    struct redis_login login;
     struct refusal why = {0};
     int failed = 0;
 
+    if (!redis_login_read(config, &login, &why)) return fail(EXIT_USAGE, &why);
     if (!config->redis) {
         parts->redis = redis_child_start(config->data, &why);
         if (!parts->redis) return fail(EXIT_FAILED, &why);
+        url = redis_child_url(parts->redis);
     }
-    if (!url) url = redis_child_url(parts->redis);
     set_topology(config, url, &parts->topology);
-    failed = open_client(url, config->batch == 1, parts);
+    failed = open_client(url, config->batch == 1, &login, parts);
     if (!failed) failed = check_redis(parts);
-    if (!failed) failed = open_redlock(config, parts);
+    if (!failed) failed = open_redlock(config, &login, parts);
+    explicit_bzero(&login, sizeof login);
+    return failed;
+}
+
+static int start_store(const struct config *config, struct parts *parts)
+{
+    int failed = start_redis(config, parts);
+
     if (failed) return failed;
     parts->store = store_new(parts->client, config->instance, &parts->topology);
     parts->commit = group_commit_new(&(struct group_commit_options){
@@ -261,7 +286,8 @@ static int start_store(const struct config *config, struct parts *parts)
     if (!parts->store || !parts->commit) return fail_for_memory();
     parts->broadcast = broadcast_new(parts->store, &parts->topology);
     parts->stock = stock_report_cache_new(parts->client);
-    return parts->broadcast && parts->stock ? 0 : fail_for_memory();
+    parts->readiness = readiness_new(parts->client);
+    return parts->broadcast && parts->stock && parts->readiness ? 0 : fail_for_memory();
 }
 
 /* Add the key of a file, if there is one; its flag is named in what is said. */
@@ -301,11 +327,12 @@ static int start_identity(const struct config *config, struct parts *parts)
     return parts->identity ? 0 : fail(EXIT_FAILED, &why);
 }
 
-static bool start_rate(const struct config *config, struct parts *parts)
+/* NULL where there is no limit. */
+static bool start_rate(const struct rate_limit *limit, struct rate **out)
 {
-    if (config->rate.per_s == 0) return true;
-    parts->rate = rate_new(&(struct rate_options){.limit = config->rate});
-    return parts->rate != NULL;
+    if (limit->per_s == 0) return true;
+    *out = rate_new(&(struct rate_options){.limit = *limit});
+    return *out != NULL;
 }
 
 static int start_all(const struct config *config, struct parts *parts)
@@ -315,7 +342,9 @@ static int start_all(const struct config *config, struct parts *parts)
 
     if (failed) return failed;
     parts->metrics = metrics_new(routes_label);
-    if (!parts->metrics || !start_rate(config, parts)) return fail_for_memory();
+    if (!parts->metrics || !start_rate(&config->rate, &parts->rate) ||
+        !start_rate(&config->address_rate, &parts->address_rate))
+        return fail_for_memory();
     failed = start_store(config, parts);
     if (failed) return failed;
     if (config->lab) {
@@ -325,6 +354,7 @@ static int start_all(const struct config *config, struct parts *parts)
     parts->service.config = config;
     parts->service.identity = parts->identity;
     parts->service.rate = parts->rate;
+    parts->service.address_rate = parts->address_rate;
     parts->service.topology = &parts->topology;
     parts->service.report = &parts->report;
     parts->service.client = parts->client;
@@ -333,6 +363,7 @@ static int start_all(const struct config *config, struct parts *parts)
     parts->service.metrics = parts->metrics;
     parts->service.broadcast = parts->broadcast;
     parts->service.stock = parts->stock;
+    parts->service.readiness = parts->readiness;
     parts->service.lab = parts->lab;
     parts->server = server_start(&parts->service, &why);
     return parts->server ? 0 : fail(EXIT_FAILED, &why);
@@ -363,27 +394,40 @@ static void announce(const struct config *config, const struct parts *parts)
     (void)fflush(stdout);
 }
 
-/* Let requests end. Returns false when a second signal came. */
-static bool drain(struct parts *parts, const sigset_t *ours)
+static void tend(struct parts *parts)
 {
-    int64_t began_ms = clock_mono_ms();
+    redis_child_tend(parts->redis);
+    server_tend(parts->server);
+}
+
+/*
+ * Go on serving while /readyz sends others away, and connections end with their next answer; then
+ * let end what has begun. Streams of events end last: their clients come back at once, and are to
+ * find another instance. Returns false when a second signal came.
+ */
+static bool drain(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
+{
+    int64_t closes_at_ms = clock_mono_ms() + drain_ms;
 
     atomic_store(&parts->service.is_draining, true);
     lab_runner_stop(parts->lab);
-    broadcast_end(parts->broadcast);
-    for (;;) {
-        int64_t spent_ms = clock_mono_ms() - began_ms;
-
-        if (spent_ms >= DRAIN_MAX_MS) return true;
-        if (spent_ms >= DRAIN_MIN_MS && server_requests(parts->server) == 0) return true;
+    while (clock_mono_ms() < closes_at_ms) {
         if (signal_came(ours)) return false;
+        tend(parts);
     }
+    broadcast_end(parts->broadcast);
+    while (server_requests(parts->server) > 0 && clock_mono_ms() < closes_at_ms + FINISH_MS) {
+        if (signal_came(ours)) return false;
+        tend(parts);
+    }
+    return true;
 }
 
 static void stop_all(struct parts *parts)
 {
     server_stop(parts->server);
     lab_runner_free(parts->lab);
+    readiness_free(parts->readiness);
     stock_report_cache_free(parts->stock);
     broadcast_free(parts->broadcast);
     group_commit_free(parts->commit);
@@ -391,20 +435,20 @@ static void stop_all(struct parts *parts)
     redlock_servers_close(&parts->redlock);
     lk_client_close(parts->client);
     metrics_free(parts->metrics);
+    rate_free(parts->address_rate);
     rate_free(parts->rate);
     identity_free(parts->identity);
     redis_child_stop(parts->redis);
 }
 
-static void serve(struct parts *parts, const sigset_t *ours)
+static void serve(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
 {
     while (!signal_came(ours)) {
-        redis_child_tend(parts->redis);
-        server_tend(parts->server);
+        tend(parts);
         look_again(parts);
     }
     log_line(LOG_INFO, "stopping");
-    if (drain(parts, ours)) return;
+    if (drain(parts, drain_ms, ours)) return;
     log_line(LOG_WARN, "stopping at once");
     redis_child_stop(parts->redis);
     _exit(EXIT_FAILED);
@@ -428,6 +472,8 @@ int main(int argc, char **argv)
         return 0;
     case CONFIG_BAD:
         return fail(EXIT_USAGE, &why);
+    case CONFIG_CHECK:
+        return check_run(config.listen) ? 0 : EXIT_FAILED;
     case CONFIG_RUN:
         break;
     }
@@ -441,7 +487,7 @@ int main(int argc, char **argv)
     failed = start_all(&config, &parts);
     if (!failed) {
         announce(&config, &parts);
-        serve(&parts, &ours);
+        serve(&parts, config.drain_ms, &ours);
     }
     stop_all(&parts);
     return failed;

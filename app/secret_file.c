@@ -74,10 +74,11 @@ static ssize_t read_fully(int fd, char *out, size_t size)
     return (ssize_t)len;
 }
 
-bool secret_file_read(const char *path, char *out, size_t size, size_t *out_len,
-                      struct refusal *why)
+/* Up to `size` bytes of a file; *out_next: the byte behind them, or negative. */
+static bool read_start(const char *path, char *out, size_t size, size_t *out_len, int *out_next,
+                       struct refusal *why)
 {
-    char newline = '\0';
+    char next = '\0';
     ssize_t len = 0;
     ssize_t more = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -85,13 +86,54 @@ bool secret_file_read(const char *path, char *out, size_t size, size_t *out_len,
     if (fd < 0) return refusal_say(why, "%s: %s", path, strerrordesc_np(errno));
     warn_if_open_to_others(fd, path);
     len = read_fully(fd, out, size);
-    if (len == (ssize_t)size) more = read_fully(fd, &newline, 1);
+    if (len == (ssize_t)size) more = read_fully(fd, &next, 1);
     if (len < 0 || more < 0) (void)refusal_say(why, "%s: %s", path, strerrordesc_np(errno));
     (void)close(fd); /* it was only read */
     if (len < 0 || more < 0) return false;
-    if (more > 0 && newline != '\n')
-        return refusal_say(why, "%s: a secret has at most %zu bytes", path, size);
-    if (more == 0 && len > 0 && out[len - 1] == '\n') len--;
     *out_len = (size_t)len;
+    *out_next = more > 0 ? (unsigned char)next : -1;
+    return true;
+}
+
+static bool refuse_length(const char *path, size_t max, struct refusal *why)
+{
+    return refusal_say(why, "%s: a secret has at most %zu bytes", path, max);
+}
+
+bool secret_file_read(const char *path, char *out, size_t size, size_t *out_len,
+                      struct refusal *why)
+{
+    size_t len = 0;
+    int next = -1;
+
+    if (!read_start(path, out, size, &len, &next, why)) return false;
+    if (next >= 0 && next != '\n') return refuse_length(path, size, why);
+    if (next < 0 && len > 0 && out[len - 1] == '\n') len--;
+    *out_len = len;
+    return true;
+}
+
+static bool has_control_bytes(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f) return true;
+    }
+    return false;
+}
+
+bool secret_file_read_line(const char *path, char *out, size_t size, struct refusal *why)
+{
+    const char *end = NULL;
+    size_t len = 0;
+    int next = -1;
+
+    if (!read_start(path, out, size - 1, &len, &next, why)) return false;
+    end = memchr(out, '\n', len);
+    if (!end && next >= 0 && next != '\n') return refuse_length(path, size - 1, why);
+    if (end) len = (size_t)(end - out);
+    if (len > 0 && out[len - 1] == '\r') len--;
+    if (len == 0) return refusal_say(why, "%s: its first line is empty", path);
+    if (has_control_bytes(out, len)) return refusal_say(why, "%s: its first line is no text", path);
+    out[len] = '\0';
     return true;
 }

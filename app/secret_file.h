@@ -1,5 +1,5 @@
 /*
- * Files that hold one secret: the operator's token, the keys of buyers' tokens.
+ * Files that hold one secret: the operator's token, the keys of buyers' tokens, Redis's passwords.
  */
 #ifndef SECKILL_SECRET_FILE_H
 #define SECKILL_SECRET_FILE_H
@@ -24,5 +24,13 @@ bool secret_file_make(const char *path, struct refusal *why);
  */
 bool secret_file_read(const char *path, char *out, size_t size, size_t *out_len,
                       struct refusal *why);
+
+/*
+ * Read a secret that is a text: the first line of a file, whatever follows it.
+ *
+ * Shape    out: at most size - 1 bytes and a NUL; no control bytes, and not empty.
+ * Returns  false   it cannot be read, or its first line is not like that.
+ */
+bool secret_file_read_line(const char *path, char *out, size_t size, struct refusal *why);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Two round trips: the ids, which Redis sorts and cuts, and all their numbers. Any thread.
+ * Two round trips: the ids, which Redis sorts and cuts, and all their numbers. Those of one sale are of
+ * one moment, or they would not add up while it sells. Any thread.
  */
 #include "stock_report.h"
 
@@ -8,7 +9,8 @@
 
 #include "sale_keys.h"
 
-enum { COMMANDS = 3 /* per sale: units put up, units left, orders */, WORDS = 4 };
+/* Per sale. */
+enum { ASK_MULTI, ASK_PUT_UP, ASK_LEFT, ASK_ORDERS, ASK_EXEC, COMMANDS, WORDS = 4 };
 
 static bool to_number(const lk_reply *reply, int64_t *out)
 {
@@ -34,13 +36,16 @@ static size_t take_ids(const lk_reply *ids, struct metrics_stock rows[STOCK_REPO
     return count;
 }
 
-static bool read_row(lk_reply *const *replies, struct metrics_stock *row)
+/* exec: what was asked between MULTI and EXEC. */
+static bool read_row(const lk_reply *exec, struct metrics_stock *row)
 {
+    const lk_reply *put_up = lk_reply_at(exec, ASK_PUT_UP - 1);
     int64_t restocked = 0;
 
-    row->orders = lk_reply_integer(replies[2], 0);
-    (void)to_number(lk_reply_at(replies[0], 1), &restocked); /* not there before the first */
-    if (!to_number(lk_reply_at(replies[0], 0), &row->initial) || !to_number(replies[1], &row->left))
+    row->orders = lk_reply_integer(lk_reply_at(exec, ASK_ORDERS - 1), 0);
+    (void)to_number(lk_reply_at(put_up, 1), &restocked); /* not there before the first */
+    if (!to_number(lk_reply_at(put_up, 0), &row->initial) ||
+        !to_number(lk_reply_at(exec, ASK_LEFT - 1), &row->left))
         return false;
     row->initial += restocked;
     return true;
@@ -60,19 +65,24 @@ static bool read_rows(lk_client *client, struct metrics_stock rows[STOCK_REPORT_
 
         sale_keys_make(rows[i].sale_id, &keys[i]);
         const struct lk_bytes asked[COMMANDS][WORDS] = {
-            {LK_BYTES("HMGET"), keys[i].key[KEY_SALE], LK_BYTES("initial"), LK_BYTES("restocked")},
-            {LK_BYTES("GET"), keys[i].key[KEY_STOCK]},
-            {LK_BYTES("HLEN"), keys[i].key[KEY_ORDERS]},
+            [ASK_MULTI] = {LK_BYTES("MULTI")},
+            [ASK_PUT_UP] = {LK_BYTES("HMGET"), keys[i].key[KEY_SALE], LK_BYTES("initial"),
+                            LK_BYTES("restocked")},
+            [ASK_LEFT] = {LK_BYTES("GET"), keys[i].key[KEY_STOCK]},
+            [ASK_ORDERS] = {LK_BYTES("HLEN"), keys[i].key[KEY_ORDERS]},
+            [ASK_EXEC] = {LK_BYTES("EXEC")},
         };
+        static const size_t counts[COMMANDS] = {1, 4, 2, 2, 1};
+
         memcpy(of_sale, asked, sizeof asked);
         for (size_t c = 0; c < COMMANDS; c++)
-            commands[i * COMMANDS + c] = (struct lk_command){of_sale[c], c == 0 ? WORDS : 2};
+            commands[i * COMMANDS + c] = (struct lk_command){of_sale[c], counts[c]};
     }
     if (lk_client_call(client, commands, count * COMMANDS, STOCK_REPORT_WAIT_MS, replies, NULL) !=
         LK_OK)
         return false;
     for (size_t i = 0; i < count; i++) {
-        if (read_row(&replies[i * COMMANDS], &rows[i])) out[good++] = rows[i];
+        if (read_row(replies[i * COMMANDS + ASK_EXEC], &rows[i])) out[good++] = rows[i];
     }
     for (size_t i = 0; i < count * COMMANDS; i++)
         lk_reply_free(replies[i]);

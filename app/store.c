@@ -4,6 +4,7 @@
  */
 #include "store.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,6 +131,33 @@ store_status store_ask(struct store *store, const struct lk_command *commands, s
     if (status != STORE_OK) return status;
     status = find_failure(replies, count, err);
     if (status != STORE_OK) free_replies(replies, count);
+    return status;
+}
+
+store_status store_ask_at_once(struct store *store, const struct lk_command *commands, size_t count,
+                               lk_reply **answers, struct lk_error *err)
+{
+    const struct lk_bytes multi = LK_BYTES("MULTI");
+    const struct lk_bytes exec = LK_BYTES("EXEC");
+    struct lk_command sent[STORE_AT_ONCE_MAX + 2] = {{&multi, 1}};
+    lk_reply *replies[STORE_AT_ONCE_MAX + 2] = {0};
+
+    assert(count <= STORE_AT_ONCE_MAX);
+    memcpy(sent + 1, commands, count * sizeof *sent);
+    sent[count + 1] = (struct lk_command){&exec, 1};
+    store_status status = store_ask(store, sent, count + 2, replies, err);
+    if (status != STORE_OK) return status;
+    for (size_t i = 0; i < count && status == STORE_OK; i++) {
+        const lk_reply *answer = lk_reply_at(replies[count + 1], i);
+
+        if (!answer || lk_reply_type_of(answer) == LK_REPLY_ERROR)
+            status = store_failed(err, answer);
+    }
+    if (status == STORE_OK) {
+        *answers = replies[count + 1];
+        replies[count + 1] = NULL;
+    }
+    free_replies(replies, count + 2);
     return status;
 }
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app_scripts.h"
 #include "store_admin.h"
 #include "store_inside.h"
 
@@ -54,21 +53,25 @@ static struct audit_entry read_entry(const lk_reply *reply, int64_t *out_epoch)
 
 /* ---- the numbers ----------------------------------------------------------------------------- */
 
-static void read_numbers(const lk_reply *reply, struct audit_reading *out)
-{
-    const lk_reply *last = lk_reply_at(lk_reply_at(reply, 6), 0);
-    const struct audit_entry entry = read_entry(last, &out->last_epoch);
-    int64_t restocked = number_or_none(lk_reply_at(reply, 3));
-    bool was_restocked = lk_reply_type_of(lk_reply_at(reply, 3)) != LK_REPLY_NIL;
+enum { ASK_SALE, ASK_ORDERS, ASK_STOCK, ASK_ENTRIES, ASK_LAST, ASK_TIME, ASKED };
+enum { SALE_STATE, SALE_INITIAL, SALE_RESTOCKED, SALE_EPOCH };
 
-    out->orders = number_or_none(lk_reply_at(reply, 0));
-    out->left = number_or_none(lk_reply_at(reply, 1));
-    out->initial = number_or_none(lk_reply_at(reply, 2));
-    out->restocked = was_restocked ? restocked : 0;
-    out->epoch = number_or_none(lk_reply_at(reply, 4));
-    out->entries = number_or_none(lk_reply_at(reply, 5));
+static void read_numbers(const lk_reply *answers, struct audit_reading *out)
+{
+    const lk_reply *sale = lk_reply_at(answers, ASK_SALE);
+    const lk_reply *time = lk_reply_at(answers, ASK_TIME);
+    const lk_reply *last = lk_reply_at(lk_reply_at(answers, ASK_LAST), 0);
+    const struct audit_entry entry = read_entry(last, &out->last_epoch);
+    bool was_restocked = lk_reply_type_of(lk_reply_at(sale, SALE_RESTOCKED)) != LK_REPLY_NIL;
+
+    out->orders = number_or_none(lk_reply_at(answers, ASK_ORDERS));
+    out->left = number_or_none(lk_reply_at(answers, ASK_STOCK));
+    out->initial = number_or_none(lk_reply_at(sale, SALE_INITIAL));
+    out->restocked = was_restocked ? number_or_none(lk_reply_at(sale, SALE_RESTOCKED)) : 0;
+    out->epoch = number_or_none(lk_reply_at(sale, SALE_EPOCH));
+    out->entries = number_or_none(lk_reply_at(answers, ASK_ENTRIES));
     out->now_ms =
-        number_or_none(lk_reply_at(reply, 7)) * 1000 + number_or_none(lk_reply_at(reply, 8)) / 1000;
+        number_or_none(lk_reply_at(time, 0)) * 1000 + number_or_none(lk_reply_at(time, 1)) / 1000;
     out->last_left = entry.left;
     (void)snprintf(out->last_id, sizeof out->last_id, "%s", entry.id);
 }
@@ -76,24 +79,27 @@ static void read_numbers(const lk_reply *reply, struct audit_reading *out)
 static store_status read_sale(struct store *store, const struct sale_keys *keys,
                               struct audit_reading *out, struct lk_error *err)
 {
-    /* Not by lk_client_eval(): a report must not depend on replicas, which that waits for. */
-    const struct lk_bytes words[] = {
-        LK_BYTES("EVAL"), lk_bytes_of(app_script_named("audit_sale")->source),
-        LK_BYTES("4"),    keys->key[0],
-        keys->key[1],     keys->key[2],
-        keys->key[3]};
-    lk_reply *reply = NULL;
-    store_status status = store_ask(store, &(struct lk_command){words, 7}, 1, &reply, err);
+    const struct lk_bytes sale[] = {LK_BYTES("HMGET"),   keys->key[KEY_SALE],   LK_BYTES("state"),
+                                    LK_BYTES("initial"), LK_BYTES("restocked"), LK_BYTES("epoch")};
+    const struct lk_bytes orders[] = {LK_BYTES("HLEN"), keys->key[KEY_ORDERS]};
+    const struct lk_bytes stock[] = {LK_BYTES("GET"), keys->key[KEY_STOCK]};
+    const struct lk_bytes entries[] = {LK_BYTES("XLEN"), keys->key[KEY_LEDGER]};
+    const struct lk_bytes last[] = {LK_BYTES("XREVRANGE"), keys->key[KEY_LEDGER], LK_BYTES("+"),
+                                    LK_BYTES("-"),         LK_BYTES("COUNT"),     LK_BYTES("1")};
+    const struct lk_bytes time[] = {LK_BYTES("TIME")};
+    const struct lk_command commands[ASKED] = {
+        [ASK_SALE] = {sale, 6},       [ASK_ORDERS] = {orders, 2}, [ASK_STOCK] = {stock, 2},
+        [ASK_ENTRIES] = {entries, 2}, [ASK_LAST] = {last, 6},     [ASK_TIME] = {time, 1}};
+    lk_reply *answers = NULL;
+    store_status status = store_ask_at_once(store, commands, ASKED, &answers, err);
 
     if (status != STORE_OK) return status;
-    if (lk_reply_type_of(reply) == LK_REPLY_NIL) {
+    if (lk_reply_type_of(lk_reply_at(lk_reply_at(answers, ASK_SALE), SALE_STATE)) == LK_REPLY_NIL) {
         status = STORE_NOT_FOUND;
-    } else if (lk_reply_count(reply) != 9) {
-        status = store_failed(err, NULL);
     } else {
-        read_numbers(reply, out);
+        read_numbers(answers, out);
     }
-    lk_reply_free(reply);
+    lk_reply_free(answers);
     return status;
 }
 

@@ -35,6 +35,15 @@ struct store {
 /* Send commands; on STORE_OK none of the replies is an error, and they are the caller's; else NULL. */
 store_status store_ask(struct store *store, const struct lk_command *commands, size_t count,
                        lk_reply **replies, struct lk_error *err);
+/*
+ * The same of one moment, in a transaction: for reads. Not a script, which waits for replicas, as a
+ * report must not.
+ *
+ * Shape    at most STORE_AT_ONCE_MAX commands, on keys of one sale. *answers: an array of as many.
+ */
+enum { STORE_AT_ONCE_MAX = 6 };
+store_status store_ask_at_once(struct store *store, const struct lk_command *commands, size_t count,
+                               lk_reply **answers, struct lk_error *err);
 /* Run one of the scripts; on STORE_OK the reply is the caller's. eval->script is set here. */
 store_status store_run(struct store *store, enum store_script which, struct lk_eval eval,
                        lk_reply **reply, struct lk_error *err);

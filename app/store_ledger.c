@@ -7,10 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "app_scripts.h"
 #include "store_inside.h"
-
-enum { MOMENT_KEYS = KEY_LEDGER + 1 };
 
 static void free_replies(lk_reply **replies, size_t count)
 {
@@ -18,18 +15,19 @@ static void free_replies(lk_reply **replies, size_t count)
         lk_reply_free(replies[i]);
 }
 
-/* What moment.lua answered. */
+enum { ASK_SALE, ASK_STOCK, ASK_TIME, ASK_ORDERS, ASK_LAST, ASKED };
+
 static store_status read_moment(const char *id, const lk_reply *answers, struct sale_moment *out,
                                 struct lk_error *err)
 {
-    const lk_reply *const sale[] = {lk_reply_at(answers, 0), lk_reply_at(answers, 1),
-                                    lk_reply_at(answers, 2)};
-    const char *last = lk_reply_bytes(lk_reply_at(answers, 4)).data;
+    const lk_reply *const sale[] = {lk_reply_at(answers, ASK_SALE), lk_reply_at(answers, ASK_STOCK),
+                                    lk_reply_at(answers, ASK_TIME)};
+    const lk_reply *entry = lk_reply_at(lk_reply_at(answers, ASK_LAST), 0);
+    const char *last = lk_reply_bytes(lk_reply_at(entry, 0)).data;
     struct sale_moment moment = {0};
 
-    if (lk_reply_count(answers) != 5) return store_failed(err, NULL);
     if (lk_reply_type_of(lk_reply_at(sale[0], 4)) == LK_REPLY_NIL) return STORE_NOT_FOUND;
-    moment.orders = lk_reply_integer(lk_reply_at(answers, 3), -1);
+    moment.orders = lk_reply_integer(lk_reply_at(answers, ASK_ORDERS), -1);
     if (!store_read_sale(id, sale, &moment.sale) || moment.orders < 0)
         return store_failed(err, NULL);
     if (last && !ledger_id_parse(last, &moment.last)) return store_failed(err, NULL);
@@ -37,25 +35,30 @@ static store_status read_moment(const char *id, const lk_reply *answers, struct 
     return STORE_OK;
 }
 
-/* Not by lk_client_eval(): what is only read must not depend on replicas, which that waits for. */
 store_status store_load_moment(struct store *store, const char *id, struct sale_moment *out,
                                struct lk_error *err)
 {
     struct sale_keys keys;
-    struct lk_bytes words[3 + MOMENT_KEYS + STORE_SALE_FIELDS] = {
-        LK_BYTES("EVAL"), lk_bytes_of(app_script_named("moment")->source), LK_BYTES("4")};
-    lk_reply *reply = NULL;
-    size_t count = 3;
+    lk_reply *answers = NULL;
 
     sale_keys_make(id, &keys);
-    for (size_t i = 0; i < MOMENT_KEYS; i++)
-        words[count++] = keys.key[i];
+    struct lk_bytes sale[2 + STORE_SALE_FIELDS] = {LK_BYTES("HMGET"), keys.key[KEY_SALE]};
     for (size_t i = 0; i < STORE_SALE_FIELDS; i++)
-        words[count++] = lk_bytes_of(store_sale_fields[i]);
-    store_status status = store_ask(store, &(struct lk_command){words, count}, 1, &reply, err);
+        sale[2 + i] = lk_bytes_of(store_sale_fields[i]);
+    const struct lk_bytes stock[] = {LK_BYTES("GET"), keys.key[KEY_STOCK]};
+    const struct lk_bytes time[] = {LK_BYTES("TIME")};
+    const struct lk_bytes orders[] = {LK_BYTES("HLEN"), keys.key[KEY_ORDERS]};
+    const struct lk_bytes last[] = {LK_BYTES("XREVRANGE"), keys.key[KEY_LEDGER], LK_BYTES("+"),
+                                    LK_BYTES("-"),         LK_BYTES("COUNT"),    LK_BYTES("1")};
+    const struct lk_command commands[ASKED] = {[ASK_SALE] = {sale, 2 + STORE_SALE_FIELDS},
+                                               [ASK_STOCK] = {stock, 2},
+                                               [ASK_TIME] = {time, 1},
+                                               [ASK_ORDERS] = {orders, 2},
+                                               [ASK_LAST] = {last, 6}};
+    store_status status = store_ask_at_once(store, commands, ASKED, &answers, err);
     if (status != STORE_OK) return status;
-    status = read_moment(id, reply, out, err);
-    lk_reply_free(reply);
+    status = read_moment(id, answers, out, err);
+    lk_reply_free(answers);
     return status;
 }
 

@@ -181,6 +181,41 @@ static void an_oversold_sale_is_seen(void **state)
 
     assert_true(value_of(self, "seckill_oversold_units{sale=\"cup\"}") == 2);
     assert_true(value_of(self, "seckill_stock_remaining_units{sale=\"cup\"}") == -2);
+    assert_true(value_of(self, "seckill_stock_drift_units{sale=\"cup\"}") == 7);
+}
+
+static void a_sale_under_load_does_not_drift(void **state)
+{
+    struct fixture *self = *state;
+    char user[16];
+    int sold = 0;
+
+    assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":50}"));
+    for (int i = 0; i < 60; i++) {
+        (void)snprintf(user, sizeof user, "u%d", i);
+        app_buy(self->service.buyers, "cup", user, NULL, &self->reply);
+        if (self->reply.status == 201) sold++;
+        if (i % 10 == 0)
+            assert_true(value_of(self, "seckill_stock_drift_units{sale=\"cup\"}") == 0);
+    }
+    assert_int_equal(sold, 50);
+    assert_soon(self, "seckill_stock_remaining_units{sale=\"cup\"}", 0);
+    assert_true(value_of(self, "seckill_stock_drift_units{sale=\"cup\"}") == 0);
+    assert_true(value_of(self, "seckill_purchase_seconds_count") == 60);
+    assert_true(value_of(self, "seckill_purchase_seconds_sum") > 0);
+    assert_true(value_of(self, "seckill_purchase_seconds_bucket{le=\"10\"}") == 60);
+}
+
+/* A unit that is neither left nor anybody's. */
+static void a_lost_unit_is_drift(void **state)
+{
+    struct fixture *self = *state;
+
+    assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
+    app_buy(self->service.buyers, "cup", "anna", NULL, &self->reply);
+    (void)app_ask_redis(self->redis.redis, "DECR", "seckill:{cup}:stock");
+    assert_true(value_of(self, "seckill_stock_drift_units{sale=\"cup\"}") == 1);
+    assert_true(value_of(self, "seckill_oversold_units{sale=\"cup\"}") == 0);
 }
 
 static void restocked_units_count_as_put_up(void **state)
@@ -286,6 +321,8 @@ int main(void)
         TEST(promtool_is_asked_and_heard),
         TEST(a_purchase_is_seen_everywhere),
         TEST(an_oversold_sale_is_seen),
+        TEST(a_sale_under_load_does_not_drift),
+        TEST(a_lost_unit_is_drift),
         TEST(restocked_units_count_as_put_up),
         TEST(only_so_many_sales_are_shown),
         TEST(a_scrape_does_not_wait_for_a_redis_that_hangs),

@@ -1,0 +1,20 @@
+/*
+ * --check: whether the instance at an address is ready, as /readyz tells it. For health checks of
+ * containers.
+ */
+#ifndef SECKILL_CHECK_H
+#define SECKILL_CHECK_H
+
+#include <stdbool.h>
+
+enum { CHECK_MS = 2000 /* at most */ };
+
+/*
+ * Ask, and print one line: what it says to standard output, or why nothing was said to standard error.
+ *
+ * Shape    address: "10.0.0.1:8080"; every address of this host, 0.0.0.0, is asked by 127.0.0.1.
+ * Returns  whether it is ready.
+ */
+bool check_run(const char *address);
+
+#endif

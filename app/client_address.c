@@ -1,0 +1,214 @@
+/*
+ * See client_address.h. Any thread; no allocation.
+ */
+#include "client_address.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { IPV4_AT = 12, IPV4_BITS = 96, ALL_BITS = 128, GROUP_BYTES = 8, WORD_SIZE = 64 };
+
+static const unsigned char ipv4_prefix[IPV4_AT] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+static bool is_ipv4(const struct client_address *address)
+{
+    return memcmp(address->bytes, ipv4_prefix, IPV4_AT) == 0;
+}
+
+static bool address_is_read(const char *text, struct client_address *out)
+{
+    struct client_address address;
+
+    memcpy(address.bytes, ipv4_prefix, IPV4_AT);
+    if (inet_pton(AF_INET, text, address.bytes + IPV4_AT) != 1 &&
+        inet_pton(AF_INET6, text, address.bytes) != 1)
+        return false;
+    *out = address;
+    return true;
+}
+
+/* ---- networks -------------------------------------------------------------------------------- */
+
+static bool bits_are_equal(const unsigned char *left, const unsigned char *right, unsigned bits)
+{
+    unsigned whole = bits / 8;
+    unsigned rest = bits % 8;
+
+    if (memcmp(left, right, whole) != 0) return false;
+    return rest == 0 || (left[whole] ^ right[whole]) >> (8 - rest) == 0;
+}
+
+static bool has_bits_behind(const struct network *network)
+{
+    for (unsigned bit = network->bits; bit < ALL_BITS; bit++) {
+        if (network->address.bytes[bit / 8] >> (7 - bit % 8) & 1) return true;
+    }
+    return false;
+}
+
+/* At most 5 digits, up to max. */
+static bool number_is_read(const char *text, size_t len, unsigned max, unsigned *out)
+{
+    unsigned number = 0;
+
+    if (len == 0 || len > 5) return false;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9') return false;
+        number = number * 10 + (unsigned)(text[i] - '0');
+    }
+    *out = number;
+    return number <= max;
+}
+
+static bool network_is_read(const char *text, size_t len, struct network *out)
+{
+    char word[WORD_SIZE];
+    char *slash = NULL;
+    unsigned offset = 0;
+
+    if (len >= sizeof word) return false;
+    memcpy(word, text, len);
+    word[len] = '\0';
+    slash = strchr(word, '/');
+    if (slash) *slash = '\0';
+    if (!address_is_read(word, &out->address)) return false;
+    out->bits = ALL_BITS;
+    if (!slash) return true;
+    if (!strchr(word, ':')) offset = IPV4_BITS;
+    if (!number_is_read(slash + 1, strlen(slash + 1), ALL_BITS - offset, &out->bits)) return false;
+    out->bits += offset;
+    return !has_bits_behind(out);
+}
+
+bool networks_are_read(const char *text, struct networks *out)
+{
+    struct networks networks = {.count = 0};
+
+    for (;;) {
+        size_t len = strcspn(text, ",");
+
+        if (networks.count == NETWORKS_MAX ||
+            !network_is_read(text, len, &networks.at[networks.count]))
+            return false;
+        networks.count++;
+        if (!text[len]) break;
+        text += len + 1;
+    }
+    *out = networks;
+    return true;
+}
+
+static bool is_among(const struct networks *networks, const struct client_address *address)
+{
+    for (size_t i = 0; i < networks->count; i++) {
+        const struct network *network = &networks->at[i];
+
+        if (bits_are_equal(network->address.bytes, address->bytes, network->bits)) return true;
+    }
+    return false;
+}
+
+/* ---- the way to the client ------------------------------------------------------------------- */
+
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+/* ":8080" or nothing. */
+static bool is_port(const char *text)
+{
+    unsigned ignored = 0;
+
+    return !*text || (*text == ':' && number_is_read(text + 1, strlen(text + 1), 65535, &ignored));
+}
+
+/* An address, perhaps with a port: 1.2.3.4, 1.2.3.4:5, ::1, [::1], [::1]:5. */
+static bool element_is_read(const char *text, size_t len, struct client_address *out)
+{
+    char word[WORD_SIZE];
+    char *end = NULL;
+    char *host = word;
+
+    if (len == 0 || len >= sizeof word) return false;
+    memcpy(word, text, len);
+    word[len] = '\0';
+    if (word[0] == '[') {
+        host = word + 1;
+        end = strchr(host, ']');
+        if (!end || !is_port(end + 1)) return false;
+        *end = '\0';
+        return strchr(host, ':') && address_is_read(host, out);
+    }
+    end = strchr(word, ':');
+    if (end && end == strrchr(word, ':')) { /* one alone is no IPv6 address's */
+        if (!is_port(end)) return false;
+        *end = '\0';
+    }
+    return address_is_read(host, out);
+}
+
+/* One proxy further. */
+static void take_element(struct client_walk *walk, const char *text, size_t len)
+{
+    while (len > 0 && is_blank(text[len - 1]))
+        len--;
+    while (len > 0 && is_blank(*text)) {
+        text++;
+        len--;
+    }
+    if (!element_is_read(text, len, &walk->found)) {
+        walk->found = walk->peer;
+        walk->is_over = true;
+    } else if (!is_among(walk->trusted, &walk->found)) {
+        walk->is_over = true;
+    }
+}
+
+void client_walk_begin(struct client_walk *walk, const struct networks *trusted, const char *peer)
+{
+    *walk = (struct client_walk){.trusted = trusted};
+    if (!peer || !address_is_read(peer, &walk->peer)) (void)address_is_read("0.0.0.0", &walk->peer);
+    walk->found = walk->peer;
+    walk->is_over = !is_among(trusted, &walk->peer);
+}
+
+void client_walk_list(struct client_walk *walk, const char *list)
+{
+    size_t end = strlen(list);
+
+    while (!walk->is_over) {
+        size_t begin = end;
+
+        while (begin > 0 && list[begin - 1] != ',')
+            begin--;
+        take_element(walk, list + begin, end - begin);
+        if (begin == 0) return;
+        end = begin - 1;
+    }
+}
+
+/* ---- as text --------------------------------------------------------------------------------- */
+
+const char *client_address_show(const struct client_address *address, char out[CLIENT_TEXT_SIZE])
+{
+    bool is_4 = is_ipv4(address);
+
+    (void)inet_ntop(is_4 ? AF_INET : AF_INET6, address->bytes + (is_4 ? IPV4_AT : 0), out,
+                    CLIENT_TEXT_SIZE); /* it fits */
+    return out;
+}
+
+const char *client_address_group(const struct client_address *address, char out[CLIENT_TEXT_SIZE])
+{
+    struct client_address prefix = *address;
+    char text[INET6_ADDRSTRLEN] = "";
+
+    if (is_ipv4(address)) return client_address_show(address, out);
+    memset(prefix.bytes + GROUP_BYTES, 0, sizeof prefix.bytes - GROUP_BYTES);
+    (void)inet_ntop(AF_INET6, prefix.bytes, text, sizeof text); /* it fits */
+    (void)snprintf(out, CLIENT_TEXT_SIZE, "%s/64", text);
+    return out;
+}
