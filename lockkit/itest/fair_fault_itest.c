@@ -26,6 +26,9 @@ struct fixture {
 };
 
 static const struct lk_client_options quick = {.backoff_ms = 5, .poll_ms = 50, .command_ms = 200};
+/* Of the other one, whom no fault meets: not even a busy machine's. */
+static const struct lk_client_options patient = {
+    .backoff_ms = 5, .poll_ms = 50, .command_ms = 5000};
 static const struct lkf_foreign holder = {.owner = "f:1", .lease_ms = 30};
 
 static void nothing(struct fixture *f)
@@ -130,7 +133,7 @@ static int set_up(void **state)
     assert_non_null(f);
     (void)snprintf(name, sizeof name, "fault-%u", serial++);
     lkf_keys_init(&f->keys, server, name);
-    f->other_client = lks_client_with(server, quick);
+    f->other_client = lks_client_with(server, patient);
     f->other = lkf_lock(f->other_client, &f->keys, 0);
     *state = f;
     return 0;
