@@ -117,6 +117,9 @@ bool lab_actor_is_this(int argc, char **argv)
     _exit(buy_in_process(argv));
 }
 
+/* Held until the pid of a process that was made is known: it may reach its first stop before. */
+static pthread_mutex_t spawning = PTHREAD_MUTEX_INITIALIZER;
+
 static bool spawn(struct stage_actor *self)
 {
     char parent[24];
@@ -149,11 +152,13 @@ static bool spawn(struct stage_actor *self)
     (void)posix_spawnattr_init(&attributes); /* a group of its own: Ctrl-C is ours to handle */
     (void)posix_spawnattr_setpgroup(&attributes, 0);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    (void)pthread_mutex_lock(&spawning);
     if (!error) error = posix_spawn(&pid, "/proc/self/exe", NULL, &attributes, argv, environ);
+    if (!error) atomic_store(&self->pid, pid);
+    (void)pthread_mutex_unlock(&spawning);
     (void)posix_spawnattr_destroy(&attributes);
     for (size_t i = 0; i < ARG_COUNT; i++)
         free(argv[i]);
-    if (!error) atomic_store(&self->pid, pid);
     return !error;
 }
 
@@ -327,7 +332,9 @@ bool actor_start(struct stage_actor *self, struct refusal *why)
 
 void actor_kill(struct stage_actor *self)
 {
+    (void)pthread_mutex_lock(&spawning);
     pid_t pid = atomic_load(&self->pid);
+    (void)pthread_mutex_unlock(&spawning);
 
     if (pid > 0) (void)kill(pid, SIGKILL); /* also one that stands still */
 }
