@@ -9,6 +9,8 @@ ifeq ($(origin CC),default)
   CC := $(if $(filter asan,$(BUILD)),clang,gcc)
 endif
 O := build/$(BUILD)
+# Targets that build do so on all processors, unless make was given a -j of its own.
+PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 VERSION := 0.1.0
 
 # ---- flags ------------------------------------------------------------------------------------
@@ -63,7 +65,7 @@ CHECK_PACKAGES := clang clang-format clang-tidy cppcheck libclang-rt-14-dev mand
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
-.PHONY: up down docker-demo docker-test docker-deps webtest weblint report lab exercise model mutants all help deps check-deps promtool demo bench run topology test unit itest torture interop check fmt fmt-check lint rooms asan tsan clean install uninstall
+.PHONY: units itests up down docker-demo docker-test docker-deps webtest weblint report lab exercise model mutants all help deps check-deps promtool demo bench run topology test unit itest torture interop check fmt fmt-check lint rooms asan tsan clean install uninstall
 all: $(PROGRAMS) $(LIBRARIES) ## build everything into build/release/ (default)
 
 help: ## this text
@@ -72,19 +74,19 @@ help: ## this text
 
 # ---- what a user runs ----------------------------------------------------------------------------
 demo: deps ## two instances, 20,000 buyers, 500 units: sell, then audit from outside
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@mkdir -p build/demo
 	$(O)/loadtest --out build/demo
 
 bench: deps ## measure every figure of service and locks; build/bench/result.json, locks.json
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(PARALLEL) all
 	$(O)/loadtest --bench --out build/bench
 	$(O)/lockbench --json build/bench/locks.json
 
 # A file that is there is not measured again; a verdict that fails is a result, too.
 MEASURED := $(addprefix build/report/,verify/result.json sweep/result.json locks.json compare/result.json)
 report: deps ## measure (5 minutes) unless that was done, or FRESH=1: build/report/index.html
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@$(if $(FRESH),rm -rf build/report)
 	@$(MAKE) --no-print-directory -j1 $(MEASURED)
 	$(O)/report --out build/report $(MEASURED) $(wildcard build/bench/result.json)
@@ -113,14 +115,19 @@ docker-test: docker-deps promtool ## bring it up, load it, break it, audit it: e
 	@docker/test/run
 
 run: deps ## serve http://127.0.0.1:8080 with a sale ready to try
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@.ci/run-service $(O)
 
 topology: deps ## a KIND=sentinel|cluster of Redis servers on this machine, until Ctrl-C
 	@.ci/topology $(KIND:single=sentinel)
 
 test: deps promtool ## every test, unit and integration; starts the servers it needs
-	@$(MAKE) --no-print-directory all unit itest
+	@$(MAKE) --no-print-directory $(PARALLEL) all units itests
+	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory itest
+
+units: $(UNITS)
+itests: $(filter $(O)/%,$(ITESTS))
 
 unit itest: export CMOCKA_MESSAGE_OUTPUT := TAP
 unit: $(UNITS) ## unit tests alone: no network, seconds
@@ -131,12 +138,12 @@ itest: $(ITESTS) $(PROGRAMS) $(LIBRARIES) ## integration tests alone, on real se
 
 SECONDS ?= 600
 torture: deps ## lockkit's locks among kills, pauses and cut links, for SECONDS [600]
-	@$(MAKE) --no-print-directory $(O)/torture
+	@$(MAKE) --no-print-directory $(PARALLEL) $(O)/torture
 	$(O)/torture --seconds $(SECONDS)
 
 interop: export CMOCKA_MESSAGE_OUTPUT := TAP
 interop: deps ## contend with Redisson, redis-py, node-redlock, redsync (fetched); and on Valkey
-	@$(MAKE) --no-print-directory $(INTEROPS) $(O)/test/lockkit/interop/lockkit_peer $(ON_VALKEY)
+	@$(MAKE) --no-print-directory $(PARALLEL) $(INTEROPS) $(O)/test/lockkit/interop/lockkit_peer $(ON_VALKEY)
 	@lockkit/interop/run build/interop $(INTEROPS)
 	PATH="$(CURDIR)/build/interop/valkey:$$PATH" prove --timer -e 'timeout 120' $(ON_VALKEY)
 
@@ -145,7 +152,7 @@ mutants: deps ## build lockkit with known faults; fail unless its tests find eac
 
 REPEAT ?= 1
 lab: deps ## play every scenario of the lock lab, REPEAT times [1]: same verdicts, same events
-	@$(MAKE) --no-print-directory $(O)/seckillctl
+	@$(MAKE) --no-print-directory $(PARALLEL) $(O)/seckillctl
 	@mkdir -p build/lab
 	@for run in $$(seq $(REPEAT)); do \
 	  $(O)/seckillctl lab run all --json > build/lab/run-$$run.json || exit 1; \
@@ -155,7 +162,7 @@ lab: deps ## play every scenario of the lock lab, REPEAT times [1]: same verdict
 
 exercise: deps ## judge a guard of your own, FILE=mine.c: faults at every point, a load, a score card
 	@app/lab/exercises/run --check '$(FILE)'
-	@$(MAKE) --no-print-directory $(call obj,app/seckilld.c $(addprefix app/lab/exercises/,exercise.c load.c score.c)) \
+	@$(MAKE) --no-print-directory $(PARALLEL) $(call obj,app/seckilld.c $(addprefix app/lab/exercises/,exercise.c load.c score.c)) \
 	  $(O)/libapp.a $(O)/liblockkit.a $(O)/loadtest $(O)/seckillctl
 	@CC='$(CC)' CFLAGS='$(filter -fsanitize%,$(MODE_$(BUILD)))' LDFLAGS='$(LDFLAGS)' LIBS='$(LIBS_app)' \
 	  app/lab/exercises/run $(O) '$(FILE)'
@@ -163,7 +170,7 @@ exercise: deps ## judge a guard of your own, FILE=mine.c: faults at every point,
 WEB_TESTS := $(wildcard web/test/*.test.mjs)
 webtest: deps ## the pages in a real browser (Chromium); pictures of them in build/webtest/
 	@.ci/deps chromium fonts-noto-cjk
-	@$(MAKE) --no-print-directory $(O)/seckilld $(O)/seckillctl build/webtest/npm.done
+	@$(MAKE) --no-print-directory $(PARALLEL) $(O)/seckilld $(O)/seckillctl build/webtest/npm.done
 	BUILD_DIR=$(O) WEBTEST_DIR=build/webtest node --test --test-reporter=spec $(WEB_TESTS)
 
 model: ## check the protocols by spin, the known-wrong variants too (minutes); build/model/
@@ -172,13 +179,15 @@ model: ## check the protocols by spin, the known-wrong variants too (minutes); b
 
 # ---- what a commit must pass ---------------------------------------------------------------------
 check: check-deps fmt-check rooms lint weblint asan tsan ## format, rooms, lint, unit tests under sanitizers
-	@$(MAKE) --no-print-directory BUILD=release CC=gcc all
+	@$(MAKE) --no-print-directory $(PARALLEL) BUILD=release CC=gcc all
 
 asan: ## unit tests under address and undefined-behaviour sanitizers (clang)
-	@$(MAKE) --no-print-directory BUILD=asan all unit
+	@$(MAKE) --no-print-directory $(PARALLEL) BUILD=asan all units
+	@$(MAKE) --no-print-directory BUILD=asan unit
 
 tsan: ## unit tests under the thread sanitizer (gcc)
-	@$(MAKE) --no-print-directory BUILD=tsan all unit
+	@$(MAKE) --no-print-directory $(PARALLEL) BUILD=tsan all units
+	@$(MAKE) --no-print-directory BUILD=tsan unit
 
 fmt: build/webtest/npm.done ## format the C files and the pages in place
 	clang-format -i $(ALL_SRC) $(ALL_HDR)
@@ -195,9 +204,9 @@ rooms: ## each dependency behind its one door, arrows one way
 	@.ci/rooms
 
 lint: $(O)/compile_commands.json ## clang-tidy and cppcheck
-	@echo '$(ALL_SRC)' | xargs -P2 -n8 clang-tidy --quiet -p $(O)
+	@ls -S $(ALL_SRC) | xargs -P$(shell nproc) -n4 clang-tidy --quiet -p $(O)
 	cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr \
-	  --std=c11 -Ilockkit/include --suppress=missingIncludeSystem --suppress=unknownMacro -j2 lockkit app loadtest
+	  --std=c11 -Ilockkit/include --suppress=missingIncludeSystem --suppress=unknownMacro -j$(shell nproc) lockkit app loadtest
 
 $(O)/compile_commands.json: Makefile $(ALL_SRC)
 	@mkdir -p $(@D)
