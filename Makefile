@@ -1,5 +1,5 @@
 # One file, no recursion but to re-enter with another BUILD; only install writes outside build/BUILD/.
-# Knobs: BUILD=release|debug|asan|tsan  CC=gcc|clang  LK_TEST_REDIS=URL  (see `make help`)
+# Knobs: BUILD=release|debug|asan|tsan  CC=gcc|clang  LK_TEST_REDIS=URL  LANES=2  (see `make help`)
 
 BUILD ?= release
 ifeq ($(filter $(BUILD),release debug asan tsan),)
@@ -11,6 +11,9 @@ endif
 O := build/$(BUILD)
 # Targets that build do so on all processors, unless make was given a -j of its own.
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+# How many tests run side by side where most of them wait more than they compute.
+LANES ?= 2
+export LANES
 VERSION := 0.1.0
 
 # ---- flags ------------------------------------------------------------------------------------
@@ -70,7 +73,7 @@ all: $(PROGRAMS) $(LIBRARIES) ## build everything into build/release/ (default)
 
 help: ## this text
 	@awk -F ' *## *' '/^[a-z-]+:.*## /{sub(/:.*/, "", $$1); printf "  make %-10s %s\n", $$1, $$2}' Makefile
-	@echo "  knobs: BUILD=release|debug|asan|tsan  CC=gcc|clang  LK_TEST_REDIS=redis://host:port"
+	@echo "  knobs: BUILD=release|debug|asan|tsan  CC=gcc|clang  LK_TEST_REDIS=redis://host:port  LANES=2 (tests side by side)"
 
 # ---- what a user runs ----------------------------------------------------------------------------
 demo: deps ## two instances, 20,000 buyers, 500 units: sell, then audit from outside
@@ -133,8 +136,18 @@ unit itest: export CMOCKA_MESSAGE_OUTPUT := TAP
 unit: $(UNITS) ## unit tests alone: no network, seconds
 	prove --timer -e 'timeout 60' $(UNITS)
 
+# Side by side, the longest first; those that measure speed, memory or single milliseconds, or load the
+# whole machine themselves, come after, each alone.
+tests_named = $(foreach t,$(1),$(filter %/$(t)_itest %/$(t)_itest.sh,$(ITESTS)))
+ALONE := $(call tests_named,bench bench_topology cluster compare deployed_load fair_fault loadtest lockbench loss \
+  memory multi overload report sentinel_load)
+LONG := $(call tests_named,torture exercise mutation_gate faults)
+BESIDE := $(LONG) $(filter-out $(LONG) $(ALONE),$(ITESTS))
 itest: $(ITESTS) $(PROGRAMS) $(LIBRARIES) ## integration tests alone, on real servers
-	BUILD_DIR=$(O) prove --timer -e 'timeout 300' $(ITESTS)
+	@echo 'itest: $(words $(BESIDE)) programs, $(LANES) at a time; then $(words $(ALONE)), each alone'
+	@export BUILD_DIR=$(O); status=0; \
+	prove -j$(LANES) --timer -e 'timeout 300' $(BESIDE) || status=1; \
+	prove --timer -e 'timeout 300' $(ALONE) || status=1; exit $$status
 
 SECONDS ?= 600
 torture: deps ## lockkit's locks among kills, pauses and cut links, for SECONDS [600]
@@ -145,7 +158,7 @@ interop: export CMOCKA_MESSAGE_OUTPUT := TAP
 interop: deps ## contend with Redisson, redis-py, node-redlock, redsync (fetched); and on Valkey
 	@$(MAKE) --no-print-directory $(PARALLEL) $(INTEROPS) $(O)/test/lockkit/interop/lockkit_peer $(ON_VALKEY)
 	@lockkit/interop/run build/interop $(INTEROPS)
-	PATH="$(CURDIR)/build/interop/valkey:$$PATH" prove --timer -e 'timeout 120' $(ON_VALKEY)
+	PATH="$(CURDIR)/build/interop/valkey:$$PATH" prove -j$(LANES) --timer -e 'timeout 120' $(ON_VALKEY)
 
 mutants: deps ## build lockkit with known faults; fail unless its tests find each
 	@.ci/mutants
@@ -154,9 +167,8 @@ REPEAT ?= 1
 lab: deps ## play every scenario of the lock lab, REPEAT times [1]: same verdicts, same events
 	@$(MAKE) --no-print-directory $(PARALLEL) $(O)/seckillctl
 	@mkdir -p build/lab
-	@for run in $$(seq $(REPEAT)); do \
-	  $(O)/seckillctl lab run all --json > build/lab/run-$$run.json || exit 1; \
-	  cmp build/lab/run-1.json build/lab/run-$$run.json || exit 1; done
+	@seq $(REPEAT) | xargs -P$(LANES) -I% sh -c '$(O)/seckillctl lab run all --json >build/lab/run-%.json || exit 255'
+	@for run in $$(seq $(REPEAT)); do cmp build/lab/run-1.json build/lab/run-$$run.json || exit 1; done
 	@$(O)/seckillctl lab list
 	@echo "lab: $(REPEAT) runs of all scenarios, each verdict as expected, the same events in the same order"
 
