@@ -22,6 +22,7 @@ struct readiness_probe {
     lk_client *client;                /* borrowed */
     pthread_cond_t was_read;          /* is_reading ended */
     pthread_mutex_t mutex;            /* guards all below */
+    uint64_t readings;                /* so far */
     bool is_reading;                  /* somebody is: what follows is theirs alone until then */
     int64_t too_old_at_ms;            /* 0: never read */
     unsigned char key_of[REMEMBERED]; /* by primary: the number of a key that it has had */
@@ -120,9 +121,10 @@ static struct readiness ask_all(struct readiness_probe *self)
 
     for (size_t i = 0; i < found.servers; i++) {
         int64_t left_ms = deadline_ms - clock_mono_ms();
+        int64_t share_ms = left_ms / (int64_t)(found.servers - i); /* or one that hangs took all */
 
-        if (left_ms <= 0) break; /* those not asked are not counted as serving */
-        if (takes_writes(self->client, i, left_ms < ONE_MS ? left_ms : ONE_MS,
+        if (share_ms <= 0) break; /* those not asked are not counted as serving */
+        if (takes_writes(self->client, i, share_ms < ONE_MS ? share_ms : ONE_MS,
                          &self->key_of[i % REMEMBERED], found.refusal))
             found.serving++;
     }
@@ -142,6 +144,7 @@ static void renew_locked(struct readiness_probe *self)
     self->found = found;
     self->found_at_ms = clock_mono_ms();
     self->is_reading = false;
+    self->readings++;
     (void)pthread_cond_broadcast(&self->was_read);
 }
 
@@ -150,9 +153,14 @@ struct readiness readiness_look(struct readiness_probe *self)
     struct readiness found;
 
     (void)pthread_mutex_lock(&self->mutex);
-    while (self->is_reading)
-        (void)pthread_cond_wait(&self->was_read, &self->mutex);
-    if (clock_mono_ms() >= self->too_old_at_ms) renew_locked(self);
+    if (self->is_reading) { /* its end is what we wait for, however old that is by then */
+        uint64_t before = self->readings;
+
+        while (self->readings == before)
+            (void)pthread_cond_wait(&self->was_read, &self->mutex);
+    } else if (clock_mono_ms() >= self->too_old_at_ms) {
+        renew_locked(self);
+    }
     found = self->found;
     (void)pthread_mutex_unlock(&self->mutex);
     return found;

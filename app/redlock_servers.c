@@ -38,6 +38,17 @@ static bool refuse(const struct lk_error *err, struct refusal *why)
                        err->text[0] ? err->text : lk_status_meaning(err->code));
 }
 
+/* user:password@ or :password@ before the host. */
+static bool has_password(const char *url)
+{
+    static const char scheme[] = "redis://";
+    const char *at = strrchr(url, '@');
+    const char *user = url + sizeof scheme - 1;
+
+    return strncmp(url, scheme, sizeof scheme - 1) == 0 && at &&
+           memchr(user, ':', (size_t)(at - user));
+}
+
 static bool open_one(const char *url, size_t len, const struct lk_client_options *like,
                      struct redlock_servers *out, struct refusal *why)
 {
@@ -47,6 +58,7 @@ static bool open_one(const char *url, size_t len, const struct lk_client_options
 
     if (!copy) return refusal_say(why, "out of memory");
     options.url = copy;
+    if (has_password(copy)) options.password = NULL; /* that one is for who has none */
     options.may_be_down = true;
     out->clients[out->count] = lk_client_open(&options, &err);
     explicit_bzero(copy, len);

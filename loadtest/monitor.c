@@ -25,6 +25,7 @@ bool monitor_open(struct monitor *monitor, const struct options *options,
         .left = options->stock,
         .started_ms = now_ms,
         .changed_ms = now_ms,
+        .stray_ms = now_ms,
         .shown_ms = now_ms,
         .is_quiet = options->is_quiet,
         .is_tty = isatty(STDOUT_FILENO) == 1,
@@ -56,8 +57,8 @@ static bool is_answer(const char *line)
            strstr(line, "\"e\":\"info\"");
 }
 
-/* Count the answers among the lines written since the last look. */
-static unsigned long count_answers(FILE *file)
+/* Count the answers among the lines written since the last look, and apart from them the strays. */
+static unsigned long count_answers(FILE *file, unsigned long *out_strays)
 {
     char line[1024];
     unsigned long answers = 0;
@@ -67,6 +68,7 @@ static unsigned long count_answers(FILE *file)
     while (fgets(line, sizeof line, file)) {
         if (!strchr(line, '\n')) break;
         if (is_answer(line)) answers++;
+        if (strstr(line, "\"e\":\"stray\"")) (*out_strays)++;
         start = ftell(file);
     }
     (void)fseek(file, start, SEEK_SET); /* back to the start of a line that is not whole */
@@ -78,9 +80,11 @@ static void count_replies(struct monitor *monitor, const struct drive *drive)
     for (int i = 0; i < drive->count; i++) {
         if (!monitor->files[i]) monitor->files[i] = fopen(drive->ledgers[i], "re");
         if (!monitor->files[i]) continue; /* not there yet */
-        unsigned long more = count_answers(monitor->files[i]);
+        unsigned long strays = 0;
+        unsigned long more = count_answers(monitor->files[i], &strays);
         monitor->replies += more;
         if (more) monitor->changed_ms = moment_ms();
+        if (strays) monitor->stray_ms = moment_ms();
     }
 }
 

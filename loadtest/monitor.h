@@ -20,6 +20,7 @@ struct monitor {
     unsigned long replies;         /* answers of any kind */
     int64_t started_ms;
     int64_t changed_ms; /* when the last reply was seen */
+    int64_t stray_ms;   /* when the last one to no request was */
     int64_t shown_ms;
     unsigned long shown_replies;
     bool is_quiet, is_tty, has_line;

@@ -22,6 +22,7 @@
 enum {
     LOOK_EVERY_MS = 20,
     STALL_MS = 8000,  /* no reply for so long: the rest will stay unanswered */
+    AWAY_MS = 30000,  /* a proxy's own replies alone for so long: nobody comes back */
     SETTLE_MS = 3000, /* longer than the service's deadline: what is in flight ends */
     FIND_MS = 15000,  /* a failover may still be under way */
 };
@@ -51,12 +52,20 @@ static void name_files(struct verifying *run, int number)
                    dir, run->tag);
 }
 
+static bool has_stalled(const struct monitor *monitor)
+{
+    int64_t silent_ms = moment_ms() - monitor->changed_ms;
+
+    return silent_ms > AWAY_MS ||
+           (silent_ms > STALL_MS && moment_ms() - monitor->stray_ms > STALL_MS);
+}
+
 /* Until the plan is done, everything stands still, or we are interrupted. */
 static void watch(struct verifying *run, struct monitor *monitor)
 {
     while (drive_is_running(&run->drive) && !interrupt_came()) {
         monitor_tick(monitor, &run->drive);
-        if (moment_ms() - monitor->changed_ms > STALL_MS) break;
+        if (has_stalled(monitor)) break;
         if (!run->trouble.text[0]) (void)service_has_died(run->service, &run->trouble);
         moment_sleep_ms(LOOK_EVERY_MS);
     }

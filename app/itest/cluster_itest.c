@@ -218,6 +218,47 @@ static bool readiness_says(const char *words)
     return app_many_get(&many, "/readyz") == 200 && strcmp(many.reply.body, words) == 0;
 }
 
+static void set_node_timeout(const char *timeout_ms)
+{
+    static const char *const names[] = {"n1", "n2", "n3", "n4", "n5", "n6"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        LKS_DO(lkt_server(many.topology, names[i]), "CONFIG", "SET", "cluster-node-timeout",
+               timeout_ms);
+}
+
+/* "pause" or "resume" all masters but one. */
+static void tell_others(const char *what, size_t but)
+{
+    for (size_t i = 0; i < 3; i++) {
+        if (i != but) (void)lkt_tell(many.topology, "%s n%zu", what, i + 1);
+    }
+}
+
+static bool is_ready_with_one_alone(size_t which)
+{
+    LKS_EVENTUALLY(readiness_says("ready\n"), SOON_MS);
+    tell_others("pause", which);
+    lks_nap(1100); /* what was found out is too old now */
+    bool is_said = readiness_says("ready, but for the sales of a server that is away\n");
+    tell_others("resume", which);
+    return is_said;
+}
+
+/* Whichever they are: who is asked last is asked, too. */
+static void masters_that_hang_do_not_hide_one_that_serves(void **state)
+{
+    bool is_said = true;
+
+    (void)state;
+    APP_MANY_START(&many, "--lease-ms", "3000");
+    set_node_timeout("30000"); /* no failover, and no cluster that is down */
+    for (size_t which = 0; which < 3 && is_said; which++)
+        is_said = is_ready_with_one_alone(which);
+    set_node_timeout("1000");
+    if (!is_said) fail_msg("%s", many.reply.body);
+}
+
 static void when_a_master_is_killed_its_sales_go_on_at_its_replica(void **state)
 {
     char sale[NAME_SIZE];
@@ -259,6 +300,7 @@ int main(void)
         TEST(a_server_of_a_cluster_is_not_taken_for_a_single_one),
         TEST(of_the_masters_the_lowest_durability_is_told),
         TEST(a_sale_goes_on_when_its_slot_has_moved),
+        TEST(masters_that_hang_do_not_hide_one_that_serves),
         TEST(when_a_master_is_killed_its_sales_go_on_at_its_replica), /* last: a server is gone */
     };
 

@@ -22,7 +22,15 @@
 #include "app_support.h"
 #include "clock.h"
 
-enum { SOON_MS = 4000, CALL_MS = 3000, WORDS_MAX = 6, DRAIN_MS = 1500, INSTANCES = 2, BUYERS = 4 };
+enum {
+    SOON_MS = 4000,
+    CALL_MS = 3000,
+    WORDS_MAX = 6,
+    DRAIN_MS = 1500,
+    INSTANCES = 2,
+    BUYERS = 4,
+    LOOKERS = 6,
+};
 
 struct fixture {
     char dir[APP_PATH_SIZE];
@@ -228,6 +236,48 @@ static void many_who_look_are_one_write_a_second(void **state)
                     2 + (clock_mono_ms() - began_ms) / 1000);
 }
 
+struct looker {
+    const char *base;
+    long status;
+    int64_t took_ms;
+};
+
+static void *look_once(void *arg)
+{
+    struct looker *looker = arg;
+    int64_t began_ms = clock_mono_ms();
+
+    looker->status =
+        app_status(&(struct app_call){.base = looker->base, .path = "/readyz", .limit_ms = 20000});
+    looker->took_ms = clock_mono_ms() - began_ms;
+    return NULL;
+}
+
+/* Who waits while a mute server is asked does not ask it anew, one after the other. */
+static void many_who_look_at_a_mute_redis_wait_together(void **state)
+{
+    struct fixture *self = *state;
+    struct looker lookers[LOOKERS];
+    pthread_t threads[LOOKERS];
+
+    start_with(self, NULL);
+    assert_readiness(self, 200, "ready\n");
+    clock_pause_ms(1100); /* until that is too old */
+    assert_int_equal(kill(self->redis.pid, SIGSTOP), 0);
+    for (size_t i = 0; i < LOOKERS; i++) {
+        lookers[i] = (struct looker){.base = self->service[0].buyers};
+        assert_int_equal(pthread_create(&threads[i], NULL, look_once, &lookers[i]), 0);
+    }
+    for (size_t i = 0; i < LOOKERS; i++)
+        (void)pthread_join(threads[i], NULL);
+    assert_int_equal(kill(self->redis.pid, SIGCONT), 0);
+    for (size_t i = 0; i < LOOKERS; i++) {
+        assert_int_equal(lookers[i].status, 503);
+        assert_in_range(lookers[i].took_ms, 0, CALL_MS);
+    }
+    assert_readiness(self, 200, "ready\n");
+}
+
 /* ---- stopping ------------------------------------------------------------------------------------ */
 
 static void told_to_stop_it_goes_on_serving_and_says_so(void **state)
@@ -365,6 +415,7 @@ int main(void)
         TEST(a_full_disk_is_found_out_before_a_buyer_does),
         TEST(with_fsync_always_a_full_disk_ends_redis_and_readiness),
         TEST(many_who_look_are_one_write_a_second),
+        TEST(many_who_look_at_a_mute_redis_wait_together),
         TEST(told_to_stop_it_goes_on_serving_and_says_so),
         TEST(a_rolling_restart_behind_a_proxy_loses_nobody),
     };

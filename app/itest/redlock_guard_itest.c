@@ -244,6 +244,34 @@ static void passwords_are_used_and_not_shown(void **state)
     lks_server_stop(locked);
 }
 
+/* That of the file is for the URLs that have none. */
+static void a_server_may_have_a_password_of_its_own(void **state)
+{
+    struct lks_server *stock =
+        lks_server_start(&(struct lks_server_options){.is_tcp = true, .password = "geheim"});
+    struct lks_server *other =
+        lks_server_start(&(struct lks_server_options){.is_tcp = true, .password = "anders"});
+    char urls[2][APP_URL_SIZE];
+    char path[APP_PATH_SIZE + 16];
+    const char *const args[] = {"--redis", urls[0], "--redis-password", path, "--redlock",
+                                urls[1],   NULL};
+
+    (void)state;
+    (void)snprintf(urls[0], sizeof urls[0], "redis://127.0.0.1:%d", stock->port);
+    (void)snprintf(urls[1], sizeof urls[1], "redis://:anders@127.0.0.1:%d", other->port);
+    (void)snprintf(path, sizeof path, "%s/password", fixture.with.dir);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    (void)fputs("geheim\n", file);
+    (void)fclose(file);
+    assert_true(app_start(&fixture.with.service, fixture.with.dir, args));
+    assert_int_equal(app_many_create(&fixture.with, "cup", 1, "redlock"), 201);
+    assert_int_equal(app_many_buy(&fixture.with, "cup", "ann", NULL), 201);
+    (void)app_stop(&fixture.with.service);
+    lks_server_stop(other);
+    lks_server_stop(stock);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -255,6 +283,7 @@ int main(void)
         TEST(a_holder_that_pauses_past_its_lease_sells_no_unit_twice),
         TEST(an_instance_without_servers_says_so),
         TEST(passwords_are_used_and_not_shown),
+        TEST(a_server_may_have_a_password_of_its_own),
         TEST(servers_that_make_no_redlock_are_refused_at_the_start),
     };
 

@@ -255,6 +255,28 @@ static void an_instance_may_die_and_come_back(void **state)
     json_decref(result);
 }
 
+/* Longer than a request may stay unanswered: the proxy answers meanwhile, but only for itself. */
+static void while_a_proxy_answers_for_all_the_plan_goes_on(void **state)
+{
+    static const char *const words[] = {"--buyers", "1600",   "--stock", "500", "--connections",
+                                        "60",       "--pace", "250",     NULL};
+    struct deployment *all = *state;
+    struct process loadtest;
+
+    assert_true(start_load(all, words, &loadtest));
+    moment_sleep_ms(1500);
+    kill_instance(all, 0);
+    kill_instance(all, 1);
+    moment_sleep_ms(9000);
+    assert_true(start_instance(all, 0));
+    assert_true(start_instance(all, 1));
+    assert_int_equal(0, end_of(all, &loadtest));
+    json_t *result = read_result(all);
+    assert_int_equal(1600, count_of(result, "buyers"));
+    assert_int_equal(500, count_of(result, "sold"));
+    json_decref(result);
+}
+
 /* ---- the auditor by itself ---- */
 
 static int audit(struct deployment *all, const char *password, const char *sale, const char *words)
@@ -301,6 +323,8 @@ int main(void)
                                         close_deployment),
         cmocka_unit_test_setup_teardown(an_instance_may_die_and_come_back, open_deployment,
                                         close_deployment),
+        cmocka_unit_test_setup_teardown(while_a_proxy_answers_for_all_the_plan_goes_on,
+                                        open_deployment, close_deployment),
         cmocka_unit_test_setup_teardown(the_auditor_needs_its_password_and_nothing_but_reading,
                                         open_deployment, close_deployment),
     };

@@ -271,6 +271,15 @@ static lk_status parse_any(struct lki_redis *redis, lk_reply **out, struct lk_er
     return LK_OK;
 }
 
+/* How much of a refused log-in may be told: a server that knows no AUTH repeats its words behind that. */
+static int telling_len(const lk_reply *reply)
+{
+    struct lk_bytes words = lk_reply_bytes(reply);
+    const char *repeated = words.data ? strstr(words.data, ", with args") : NULL;
+
+    return repeated ? (int)(repeated - words.data) : (int)words.len;
+}
+
 /* An answer to the oldest introduction. */
 static lk_status hear_introduction(struct lki_redis *redis, const lk_reply *reply,
                                    struct lk_error *err)
@@ -281,12 +290,13 @@ static lk_status hear_introduction(struct lki_redis *redis, const lk_reply *repl
 
     if (is_refused && step == INTRODUCE_BACK) {
         redis->is_broken = true;
-        return LKI_FAIL(err, LK_UNREACHABLE, "%s: %s", redis->label, lk_reply_bytes(reply).data);
+        return LKI_FAIL(err, LK_UNREACHABLE, "%s: %.*s", redis->label, telling_len(reply),
+                        lk_reply_bytes(reply).data);
     }
     if (is_refused && redis->refusal.code == LK_OK)
         (void)LKI_FAIL(&redis->refusal, lki_reply_is_passing(reply) ? LK_UNREACHABLE : LK_SERVER,
-                       "%s: the loader of scripts, \"%s\": %s", redis->label, oldest->loader,
-                       lk_reply_bytes(reply).data);
+                       "%s: the loader of scripts, \"%s\": %.*s", redis->label, oldest->loader,
+                       telling_len(reply), lk_reply_bytes(reply).data);
     if (step == INTRODUCE_BACK)
         memmove(redis->introductions, redis->introductions + 1,
                 --redis->introduction_count * sizeof *redis->introductions);
@@ -380,7 +390,9 @@ lk_status lki_redis_introduce(struct lki_redis *redis, const struct lki_endpoint
     lk_status status = note_introduction(redis, endpoint, err);
 
     if (status != LK_OK) return status;
-    return lki_redis_send(redis, steps, INTRODUCE_STEPS, deadline, err);
+    status = lki_redis_send(redis, steps, INTRODUCE_STEPS, deadline, err);
+    if (status == LK_NO_MEMORY) redis->introduction_count--; /* nothing was sent: no answers */
+    return status;
 }
 
 const struct lk_error *lki_redis_refusal(const struct lki_redis *redis)
@@ -455,7 +467,8 @@ static lk_status read_login(struct lki_redis *redis, struct lk_error *err)
         if (!reply) return LK_BUSY;
         redis->logins_left--;
         if (lk_reply_type_of(reply) == LK_REPLY_ERROR) {
-            status = LKI_FAIL(err, LK_SERVER, "%s: %s", redis->label, lk_reply_bytes(reply).data);
+            status = LKI_FAIL(err, LK_SERVER, "%s: %.*s", redis->label, telling_len(reply),
+                              lk_reply_bytes(reply).data);
         }
         lk_reply_free(reply);
     }
