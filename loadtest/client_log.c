@@ -206,8 +206,12 @@ static bool take_sample(struct reader *reader, const json_t *line, int64_t at_ns
 
 static bool take_stray(struct reader *reader, const json_t *line)
 {
-    if (!json_is_integer(json_object_get(line, "status")))
-        return malformed(reader, "stray without a number \"status\"");
+    const json_t *status = json_object_get(line, "status");
+
+    if (!json_is_integer(status)) return malformed(reader, "stray without a number \"status\"");
+    /* No proxy sells: an order was told, and nobody could hold the service to it. */
+    if (json_integer_value(status) == 201)
+        return malformed(reader, "201 for no request: a proxy must pass X-Request-Id both ways");
     reader->facts->stray_count++;
     return true;
 }

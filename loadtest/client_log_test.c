@@ -153,6 +153,7 @@ static const struct {
     {"{\"t\":1,\"e\":\"dance\"}\n", ":1: unknown event"},
     {"{\"t\":1,\"e\":\"sample\",\"left\":\"3\"}\n", ":1: sample without a number"},
     {"{\"t\":1,\"e\":\"stray\"}\n", ":1: stray without a number"},
+    {"{\"t\":1,\"e\":\"stray\",\"status\":201}\n", ":1: 201 for no request"},
     {"{\"t\":1,\"e\":\"invoke\",\"req\":\"q\",\"buyer\":\"b\"}\n", ":1: invoke without \"rid\""},
     {"{\"t\":1,\"e\":\"invoke\",\"rid\":\"k\",\"key\":\"k\"}\n", ":1: invoke without \"buyer\""},
     {"{\"t\":1,\"e\":\"invoke\",\"rid\":\"k\",\"buyer\":\"b\",\"key\":\"j\"}\n", ":1: \"key\" and"},
