@@ -115,6 +115,7 @@ docker-demo: ## load it through HAProxy, audit, verdict
 	@docker/deploy.sh demo
 
 docker-test: docker-deps promtool ## bring it up, load it, break it, audit it: every kind
+	@.ci/deps curl=curl
 	@docker/test/run
 
 run: deps ## serve http://127.0.0.1:8080 with a sale ready to try

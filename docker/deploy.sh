@@ -5,9 +5,10 @@
 #   deploy.sh build                          the images alone
 #   deploy.sh demo [FLAG…]                   load through HAProxy, audit, verdict; FLAGs of loadtest;
 #                                            OUT=DIR keeps result.json and ledgers (DIR: writable by all)
+#   deploy.sh audit SALE [FLAG…]             judge one sale by what Redis holds; FLAGs of audit; OUT is /out there
 #   deploy.sh compose WORD…                  docker compose, for this deployment: logs -f, ps, exec redis …
 # The kind is kept in docker/.kind for demo and compose. PROJECT names another deployment [seckill],
-# KIND_FILE its kind's file; EXTRA a compose file on top.
+# KIND_FILE its kind's file; EXTRA a compose file on top; ENV_FILE instead of docker/.env; NO_BUILD=1: up takes the images that are there.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 project=${PROJECT:-seckill}
@@ -27,15 +28,17 @@ need_engine() {
 set_kind() {
     profiles=
     case $1 in
-    single) ;;
+    single) stores="redis replica" ;;
     sentinel)
         profiles="--profile sentinel"
+        stores="redis replica replica-2 sentinel-1 sentinel-2 sentinel-3"
         hosts=sentinel-1:26379,sentinel-2:26379,sentinel-3:26379
         export SECKILL_REDIS="redis+sentinel://seckill@$hosts/seckill"
         export REDIS_SENTINELS="sentinel-1 sentinel-2 sentinel-3"
         ;;
     cluster)
         profiles="--profile cluster"
+        stores="node-1 node-2 node-3 node-4 node-5 node-6"
         export SECKILL_REDIS="redis+cluster://seckill@node-1,node-2,node-3,node-4,node-5,node-6"
         ;;
     *) die "\"$1\" is none of single, sentinel, cluster" ;;
@@ -48,9 +51,9 @@ kind() { cat "$kind_file" 2>/dev/null || echo single; }
 # docker compose v2, or docker-compose 1.29.
 compose() {
     if docker compose version >/dev/null 2>&1; then
-        docker compose -p "$project" -f "$here/compose.yaml" ${EXTRA:+-f "$EXTRA"} "$@"
+        docker compose ${ENV_FILE:+--env-file "$ENV_FILE"} -p "$project" -f "$here/compose.yaml" ${EXTRA:+-f "$EXTRA"} "$@"
     elif command -v docker-compose >/dev/null; then
-        docker-compose -p "$project" -f "$here/compose.yaml" ${EXTRA:+-f "$EXTRA"} "$@"
+        docker-compose ${ENV_FILE:+--env-file "$ENV_FILE"} -p "$project" -f "$here/compose.yaml" ${EXTRA:+-f "$EXTRA"} "$@"
     else
         die "neither docker compose nor docker-compose is installed: make docker-deps"
     fi
@@ -94,15 +97,40 @@ wait_ready() {
     die "not ready after 90 s"
 }
 
+# The one that makes the cluster ends when all nodes agree.
+wait_cluster() {
+    if [ "$(timeout 90 docker wait "$(containers create-cluster)")" != 0 ]; then
+        docker logs --tail 10 "$(containers create-cluster)" >&2
+        die "the cluster could not be made"
+    fi
+}
+
+# Until a Sentinel knows the two others and both copies: before that it could not fail over.
+wait_sentinels() {
+    for _ in $(seq 100); do
+        docker exec "$(containers sentinel-1)" start.sh cli -p 26379 sentinel master seckill | tr -d '\r' | paste -s -d ' ' |
+            grep -q 'num-slaves 2 num-other-sentinels 2 ' && return
+        sleep 0.3
+    done
+    docker logs --tail 10 "$(containers sentinel-1)" >&2
+    die "the Sentinels do not know all others after 30 s"
+}
+
 up() {
     set_kind "${1:-single}"
     need_engine
     "$here/secrets.sh" "${SECKILL_SECRETS:-$here/secrets}"
-    build
+    [ -n "${NO_BUILD-}" ] || build
     echo "${1:-single}" >"$kind_file"
-    # shellcheck disable=SC2086  # no word, or two
-    compose $profiles up -d --no-build
-    wait_ready redis replica seckilld-1 seckilld-2 seckilld-3 haproxy prometheus
+    services="$stores seckilld-1 seckilld-2 seckilld-3 haproxy prometheus"
+    maker=
+    [ "${1-}" != cluster ] || maker=create-cluster
+    # shellcheck disable=SC2086  # lists
+    compose $profiles up -d --no-build $services $maker
+    [ -z "$maker" ] || wait_cluster
+    # shellcheck disable=SC2086  # a list
+    wait_ready $services
+    [ "${1-}" != sentinel ] || wait_sentinels
     port=$(compose port haproxy 8080) admin=$(compose port haproxy 8081) prometheus=$(compose port prometheus 9090)
     echo "deploy: $redis is sold by three instances"
     echo "  buyers      http://$port/"
@@ -118,15 +146,28 @@ down() {
     rm -f "$kind_file"
 }
 
+audit() { # SALE [FLAG…]
+    set_kind "$(kind)"
+    need_engine
+    sale=$1
+    shift
+    audited=$(printf %s "$redis" | sed 's|//seckill@|//auditor@|')
+    # shellcheck disable=SC2086
+    compose --profile loadtest $profiles run --rm -T ${OUT:+-v "$OUT:/out"} --entrypoint audit loadtest \
+        --redis "$audited" --redis-password /run/secrets/redis-auditor --sale "$sale" "$@"
+}
+
 demo() {
     set_kind "$(kind)"
     need_engine
     audited=$(printf %s "$redis" | sed 's|//seckill@|//auditor@|')
+    out=/run/seckill
+    [ -z "${OUT-}" ] || out=/out
     # shellcheck disable=SC2086
-    compose --profile loadtest $profiles run --rm -T ${OUT:+-v "$OUT:/run/seckill"} loadtest \
+    compose --profile loadtest $profiles run --rm -T ${OUT:+-v "$OUT:/out"} loadtest \
         --url http://haproxy:8090 --admin-url http://haproxy:8081 --admin-token /run/secrets/admin-token \
         --tokens --token-key /run/secrets/token-key --redis "$audited" --redis-password /run/secrets/redis-auditor \
-        --wrk-dir /usr/local/share/seckill/wrk --out /run/seckill "$@"
+        --wrk-dir /usr/local/share/seckill/wrk --out "$out" "$@"
 }
 
 word=${1-}
@@ -140,6 +181,10 @@ build)
     build
     ;;
 demo) demo "$@" ;;
+audit)
+    [ $# -gt 0 ] || die "audit: which sale?"
+    audit "$@"
+    ;;
 compose)
     set_kind "$(kind)"
     need_engine
@@ -147,7 +192,7 @@ compose)
     compose $profiles "$@"
     ;;
 *)
-    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

@@ -28,7 +28,8 @@ for connections in 100 500 1000 2500; do
     OUT=$out "$here/deploy.sh" demo --quiet --stock 25000 --buyers 25000 --connections "$connections" >/dev/null 2>&1 ||
         { echo "measure: the load did not pass: $out/result.json" >&2; exit 1; }
     orders=$((orders + 25000))
-    speed=$(sed -n 's/.*"purchases_per_s": \([0-9]*\).*"latency": {"created": {[^}]*"p99_ms": \([0-9]*\).*/\1 \2/p' "$out/result.json")
+    tr -d '\n' <"$out/result.json" | tr -s ' ' >"$out/line"
+    speed=$(sed -n 's/.*"purchases_per_s": \([0-9]*\).*"latency": { *"created": {[^}]*"p99_ms": \([0-9]*\).*/\1 \2/p' "$out/line")
     most=0
     for n in 1 2 3; do
         kib=$(peak_kib "seckilld-$n")

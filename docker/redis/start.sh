@@ -55,6 +55,10 @@ write_config() {
 write_sentinel() { # HOST
     config=/data/sentinel.conf
     [ ! -e "$config" ] || return 0
+    for _ in $(seq 60); do # a name that cannot be resolved would hold it up (TILT)
+        getent hosts "$1" >/dev/null && break
+        sleep 0.5
+    done
     umask 077
     {
         echo "include /etc/seckill/sentinel.conf"
@@ -89,12 +93,21 @@ create_cluster() {
     done
     REDISCLI_AUTH=$(secret redis-admin)
     export REDISCLI_AUTH
-    if timeout 1 redis-cli -h "$1" --user admin cluster info | grep -q '^cluster_state:ok'; then
-        echo "start.sh: the cluster is there already"
-        return
+    if timeout 1 redis-cli -h "$1" --user admin cluster info | grep -q '^cluster_known_nodes:1.$'; then
+        # shellcheck disable=SC2086  # a list
+        redis-cli --user admin --cluster create $addresses --cluster-replicas 1 --cluster-yes
     fi
-    # shellcheck disable=SC2086  # a list
-    redis-cli --user admin --cluster create $addresses --cluster-replicas 1 --cluster-yes
+    for host in "$@"; do wait_for_cluster "$host"; done
+    echo "start.sh: the cluster is complete"
+}
+
+wait_for_cluster() { # HOST: until it says that all slots are served, 30 s
+    for _ in $(seq 60); do
+        if timeout 1 redis-cli -h "$1" --user admin cluster info | grep -q '^cluster_state:ok'; then return; fi
+        sleep 0.5
+    done
+    echo "start.sh: $1 does not see the whole cluster" >&2
+    exit 1
 }
 
 what=${1:-primary}
@@ -118,7 +131,7 @@ node)
     ;;
 sentinel)
     write_sentinel "$1"
-    exec redis-sentinel /data/sentinel.conf
+    exec redis-server /data/sentinel.conf --sentinel
     ;;
 create-cluster) create_cluster "$@" ;;
 cli) cli "$@" ;;
