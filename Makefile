@@ -72,7 +72,7 @@ CHECK_PACKAGES := clang clang-format clang-tidy cppcheck libclang-rt-14-dev mand
 all: $(PROGRAMS) $(LIBRARIES) ## build everything into build/release/ (default)
 
 help: ## this text
-	@awk -F ' *## *' '/^[a-z-]+:.*## /{sub(/:.*/, "", $$1); printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ' *## *' '/^[a-z-]+:.*## /{sub(/:.*/, "", $$1); printf "  make %-11s %s\n", $$1, $$2}' Makefile
 	@echo "  knobs: BUILD=release|debug|asan|tsan  CC=gcc|clang  LK_TEST_REDIS=redis://host:port  LANES=2 (tests side by side)"
 
 # ---- what a user runs ----------------------------------------------------------------------------
