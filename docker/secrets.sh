@@ -29,6 +29,7 @@ for user in admin seckill auditor replica sentinel; do put "redis-$user" "$(rand
 put redis-loader "loader:$(random)"
 put admin-token "$(random)"
 put token-key "$(random)"
+put token-key-2 "$(random)" # good as well: while keys change, the one before
 
 # An ACL file knows passwords by their SHA-256.
 for acl in users sentinel-users; do
