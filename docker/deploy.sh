@@ -146,9 +146,12 @@ down() {
     rm -f "$kind_file"
 }
 
+need_up() { [ -n "$(containers haproxy)" ] || die "nothing is up: make up"; }
+
 audit() { # SALE [FLAG…]
     set_kind "$(kind)"
     need_engine
+    need_up
     sale=$1
     shift
     audited=$(printf %s "$redis" | sed 's|//seckill@|//auditor@|')
@@ -160,6 +163,7 @@ audit() { # SALE [FLAG…]
 demo() {
     set_kind "$(kind)"
     need_engine
+    need_up
     audited=$(printf %s "$redis" | sed 's|//seckill@|//auditor@|')
     out=/run/seckill
     [ -z "${OUT-}" ] || out=/out

@@ -20,12 +20,12 @@ redis_says() { # SECTION NAME
 }
 
 [ -n "$(id seckilld-1)" ] || { echo "measure: nothing is up: make up" >&2; exit 1; }
-memory=$(redis_says memory used_memory) aof=$(redis_says persistence aof_current_size) orders=0
+memory=$(redis_says memory used_memory_dataset) aof=$(redis_says persistence aof_current_size) orders=0
 echo "connections  orders  orders/s  p99 ms  seckilld MiB  HAProxy MiB"
 for connections in 100 500 1000 2500; do
     out=$(mktemp -d)
     chmod 0777 "$out"
-    OUT=$out "$here/deploy.sh" demo --quiet --stock 25000 --buyers 25000 --connections "$connections" >/dev/null 2>&1 ||
+    OUT=$out "$here/deploy.sh" demo --quiet --stock 25000 --buyers 30000 --connections "$connections" >/dev/null 2>&1 ||
         { echo "measure: the load did not pass: $out/result.json" >&2; exit 1; }
     orders=$((orders + 25000))
     tr -d '\n' <"$out/result.json" | tr -s ' ' >"$out/line"
@@ -39,5 +39,5 @@ for connections in 100 500 1000 2500; do
     printf '%11s  %6s  %8s  %6s  %12s  %11s\n' "$connections" 25000 $speed "$((most / 1024))" "$(($(haproxy_kib) / 1024))"
     rm -rf "$out"
 done
-echo "Redis memory per order: $((($(redis_says memory used_memory) - memory) / orders)) bytes"
+echo "Redis memory per order: $((($(redis_says memory used_memory_dataset) - memory) / orders)) bytes"
 echo "AOF per order:          $((($(redis_says persistence aof_current_size) - aof) / orders)) bytes"
