@@ -82,6 +82,12 @@ static size_t releases_missing(void *arg)
     return needed > release->confirmed ? needed - release->confirmed : 1;
 }
 
+/* To this release. An error is none: the key may be there. */
+static bool has_answered(const struct redlock_member *member)
+{
+    return member->status == LK_OK || member->status == LK_NOT_OWNER;
+}
+
 /* Where no answer has come the pool sees to it, behind what was asked or on another connection. */
 static void leave_to_pools(struct release *release)
 {
@@ -93,8 +99,8 @@ static void leave_to_pools(struct release *release)
         struct lki_seat *seat = &self->seats[i];
         struct lki_debt *debt = NULL;
 
-        if (may_be_there(member) && atomic_load(&member->vote) != LKI_VOTE_LOST) {
-            member->may_be_released = true;
+        if (may_be_there(member) && !has_answered(member)) {
+            member->may_be_released = atomic_load(&member->vote) != LKI_VOTE_LOST;
             debt = lki_debt_new(self->base.key, self->base.token, until);
         }
         lki_seat_dismiss(seat, debt, until);
