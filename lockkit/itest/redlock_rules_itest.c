@@ -197,12 +197,11 @@ static void release(lk_lock *lock)
 }
 
 /* By its pauses alone it would come at 15 s, or later. */
-static void a_release_wakes_who_waits(void **state)
+static void assert_woken(const struct fixture *f, void (*release_later)(lk_lock *lock))
 {
-    struct fixture *f = *state;
     lk_lock *waiter =
         lkr_lock(&f->clients, f->key, &(struct lk_redlock_options){.retry_ms = 30000});
-    struct later later = {f->mine, release};
+    struct later later = {f->mine, release_later};
     pthread_t thread;
     double begin = lks_now_ms();
 
@@ -214,6 +213,38 @@ static void a_release_wakes_who_waits(void **state)
     assert_true(lks_now_ms() - begin < 10000);
     assert_int_equal(lk_lock_release(waiter, NULL), LK_OK);
     lk_lock_free(waiter);
+}
+
+static void a_release_wakes_who_waits(void **state)
+{
+    assert_woken(*state, release);
+}
+
+/* The server that who waits listens to: the first, by name. */
+static struct lks_server *heard_server(void)
+{
+    struct lks_server *first = lkr_nodes[0];
+
+    for (size_t i = 1; i < LKR_NODES; i++) {
+        if (strcmp(lkr_nodes[i]->url, first->url) < 0) first = lkr_nodes[i];
+    }
+    return first;
+}
+
+/* It says NOSCRIPT when the others have done it, and nobody is there to ask again but the pool. */
+static void release_behind_a_late_answer(lk_lock *lock)
+{
+    struct lks_server *late = heard_server();
+
+    LKS_DO(late, "SCRIPT", "FLUSH");
+    lks_server_pause(late);
+    release(lock);
+    lks_server_resume(late);
+}
+
+static void a_release_that_the_pool_makes_up_for_wakes_too(void **state)
+{
+    assert_woken(*state, release_behind_a_late_answer);
 }
 
 /* Nobody publishes: another library's release, or the end of its lease. */
@@ -335,6 +366,7 @@ int main(void)
         TEST(a_replica_is_refused_and_one_that_becomes_one_has_no_vote),
         TEST(a_server_that_does_not_tell_who_it_is_votes),
         TEST(a_release_wakes_who_waits),
+        TEST(a_release_that_the_pool_makes_up_for_wakes_too),
         TEST(without_a_message_it_asks_again_by_chance),
         TEST(the_wait_ends_when_it_is_over),
         TEST(a_cancel_ends_the_wait),

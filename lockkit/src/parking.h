@@ -10,8 +10,10 @@
 /* A compare-and-delete that no server has confirmed. */
 struct lki_debt;
 
-/* NULL when out of memory: then the lease pays. until: the lease has ended by then. */
-struct lki_debt *lki_debt_new(const char *key, const char *token, int64_t until);
+/* wake_channel: of a release, which is told there; NULL: nobody waits for it. until: the lease has ended
+   by then. NULL when out of memory: then the lease pays. */
+struct lki_debt *lki_debt_new(const char *key, const char *token, const char *wake_channel,
+                              int64_t until);
 void lki_debt_free(struct lki_debt *debt); /* NULL is fine */
 int64_t lki_debt_until(const struct lki_debt *debt);
 

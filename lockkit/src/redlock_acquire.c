@@ -232,8 +232,9 @@ static void undo(struct attempt *attempt)
                                 .settle = count_undone};
     lki_ballot_run(&ballot);
     for (size_t i = 0; i < self->count; i++) {
-        struct lki_debt *debt =
-            attempt->is_left[i] ? lki_debt_new(self->base.key, self->base.token, until) : NULL;
+        struct lki_debt *debt = attempt->is_left[i]
+                                    ? lki_debt_new(self->base.key, self->base.token, NULL, until)
+                                    : NULL;
 
         lki_seat_dismiss(&self->seats[i], debt, until);
     }
