@@ -63,7 +63,7 @@ ON_VALKEY := $(foreach t,native mutex reentrant fair spin fenced rwlock multi se
 
 PACKAGES := gcc libc6-dev make pkg-config redis-server libhiredis-dev libcivetweb-dev libjansson-dev \
   libcurl4-openssl-dev libcmocka-dev libjwt-dev wrk perl g++ gnuplot-nox node=nodejs npm=npm
-CHECK_PACKAGES := clang clang-format clang-tidy cppcheck libclang-rt-14-dev mandoc groff-base systemd
+CHECK_PACKAGES := clang clang-format clang-tidy cppcheck libclang-rt-14-dev mandoc groff-base systemd shellcheck
 
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -218,10 +218,11 @@ weblint: build/webtest/npm.done ## the pages' scripts: prettier and eslint
 rooms: ## each dependency behind its one door, arrows one way
 	@.ci/rooms
 
-lint: $(O)/compile_commands.json ## clang-tidy and cppcheck
+lint: $(O)/compile_commands.json ## clang-tidy, cppcheck, shellcheck
 	@ls -S $(ALL_SRC) | xargs -P$(shell nproc) -n4 clang-tidy --quiet -p $(O)
 	cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --inline-suppr \
 	  --std=c11 -Ilockkit/include --suppress=missingIncludeSystem --suppress=unknownMacro -j$(shell nproc) lockkit app loadtest
+	shellcheck -S warning -x -P SCRIPTDIR $$(git ls-files | xargs grep -lE '^#!/bin/(ba)?sh|^# shellcheck shell=')
 
 $(O)/compile_commands.json: Makefile $(ALL_SRC)
 	@mkdir -p $(@D)

@@ -11,6 +11,7 @@ set -eu
 umask 077
 here=$(cd "$(dirname "$0")" && pwd)
 project=${PROJECT:-seckill}
+. "$here/containers.sh"
 # Not the lock nor the fence: they belong to who sold at that time.
 parts="sale stock orders ledger void"
 instances="seckilld-1 seckilld-2 seckilld-3"
@@ -34,9 +35,6 @@ end() {
     exit "$code"
 }
 
-id() {
-    docker ps -q --filter "label=com.docker.compose.project=$project" --filter "label=com.docker.compose.service=$1"
-}
 cli() { # CONTAINER: commands on stdin, answers quoted
     docker exec -i "$1" start.sh cli --no-raw
 }
@@ -44,7 +42,7 @@ cli() { # CONTAINER: commands on stdin, answers quoted
 # KEY: the container that takes its writes.
 holder() {
     for service in redis replica replica-2 node-1 node-2 node-3 node-4 node-5 node-6; do
-        container=$(id "$service")
+        container=$(containers "$service")
         [ -n "$container" ] || continue
         if printf 'ROLE\nEXISTS "%s"\n' "$1" | cli "$container" 2>/dev/null | paste -s -d ' ' |
             grep -q '^1) "master".* (integer) [01]$'; then

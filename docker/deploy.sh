@@ -12,6 +12,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 project=${PROJECT:-seckill}
+. "$here/containers.sh"
 kind_file=${KIND_FILE:-$here/.kind}
 
 die() {
@@ -71,13 +72,6 @@ build() {
         die "an image could not be built; all of it: $log"
     fi
     rm -f "$log"
-}
-
-containers() { # SERVICE…: their ids
-    for name in "$@"; do
-        docker ps -aq --filter "label=com.docker.compose.project=$project" \
-            --filter "label=com.docker.compose.service=$name"
-    done
 }
 
 # Until all of these are healthy (or run, those without a check); 90 s.

@@ -1,26 +1,41 @@
 #!/bin/sh
 # What the deployment that is up needs, for the sizing table of docker/README.md: memory by connections, and
 # what an order costs Redis. Sells some 100,000 orders; takes two minutes; the deployment should be fresh.
-#   docker/measure.sh
+#   docker/measure.sh             PROJECT as in deploy.sh
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 project=${PROJECT:-seckill}
+. "$here/containers.sh"
 
-id() {
-    docker ps -q --filter "label=com.docker.compose.project=$project" --filter "label=com.docker.compose.service=$1"
-}
-peak_kib() { awk '/^VmHWM/ { print $2 }' "/proc/$(docker inspect -f '{{.State.Pid}}' "$(id "$1")")/status"; }
+peak_kib() { awk '/^VmHWM/ { print $2 }' "/proc/$(docker inspect -f '{{.State.Pid}}' "$(containers "$1")")/status"; }
 # HAProxy's master has one child that does the work.
 haproxy_kib() {
-    for pid in $(docker top "$(id haproxy)" -o pid | tail -n +2); do awk '/^VmHWM/ { print $2 }' "/proc/$pid/status"; done |
+    for pid in $(docker top "$(containers haproxy)" -o pid | tail -n +2); do awk '/^VmHWM/ { print $2 }' "/proc/$pid/status"; done |
         awk '{ sum += $1 } END { print sum }'
 }
 redis_says() { # SECTION NAME
-    docker exec "$(id redis)" start.sh cli info "$1" | tr -d '\r' | sed -n "s/^$2://p"
+    docker exec "$(containers redis)" start.sh cli info "$1" | tr -d '\r' | sed -n "s/^$2://p"
 }
 
-[ -n "$(id seckilld-1)" ] || { echo "measure: nothing is up: make up" >&2; exit 1; }
+usage() { sed -n '2,4s/^# \{0,1\}//p' "$0"; }
+
+case ${1-} in
+'') ;;
+--help)
+    usage
+    exit
+    ;;
+*)
+    usage >&2
+    exit 2
+    ;;
+esac
+for service in redis haproxy seckilld-1 seckilld-2 seckilld-3; do
+    [ "$(docker inspect -f '{{.State.Running}}' "$(containers "$service")" 2>/dev/null)" = true ] ||
+        { echo "measure: $service does not run: make up (it measures KIND=single)" >&2; exit 1; }
+done
 memory=$(redis_says memory used_memory_dataset) aof=$(redis_says persistence aof_current_size) orders=0
+trap 'exit 130' INT TERM
 echo "connections  orders  orders/s  p99 ms  seckilld MiB  HAProxy MiB"
 for connections in 100 500 1000 2500; do
     out=$(mktemp -d)

@@ -8,6 +8,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 project=${PROJECT:-seckill}
+. "$here/containers.sh"
 SECKILL_TAG=${1:-${SECKILL_TAG:-latest}}
 export SECKILL_TAG
 image=seckill/seckilld:$SECKILL_TAG
@@ -18,10 +19,7 @@ die() {
     echo "upgrade: $*" >&2
     exit 1
 }
-id() {
-    docker ps -aq --filter "label=com.docker.compose.project=$project" --filter "label=com.docker.compose.service=$1"
-}
-server() { docker exec "$(id haproxy)" server "$@"; }
+server() { docker exec "$(containers haproxy)" server "$@"; }
 
 # SECONDS COMMAND…: until it succeeds.
 within() {
@@ -32,13 +30,13 @@ within() {
         sleep 0.2
     done
 }
-has_image() { [ "$(docker inspect -f '{{.Image}}' "$(id "$1")")" = "$wanted" ]; }
-is_healthy() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$(id "$1")")" = healthy ]; }
+has_image() { [ "$(docker inspect -f '{{.Image}}' "$(containers "$1")")" = "$wanted" ]; }
+is_healthy() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$(containers "$1")")" = healthy ]; }
 # 40 s; one that ends again and again need not be waited for.
 gets_healthy() {
     until=$(($(date +%s) + 40))
     while ! is_healthy "$1"; do
-        [ "$(date +%s)" -lt "$until" ] && [ "$(docker inspect -f '{{.RestartCount}}' "$(id "$1")")" -lt 3 ] || return 1
+        [ "$(date +%s)" -lt "$until" ] && [ "$(docker inspect -f '{{.RestartCount}}' "$(containers "$1")")" -lt 3 ] || return 1
         sleep 0.2
     done
 }
@@ -50,7 +48,7 @@ replace() { # SERVICE
     within 10 is_idle "$1" || say "$1 is still busy after 10 s; it ends that by itself"
     "$here/deploy.sh" compose up -d --no-deps --no-build "$1" >"$log" 2>&1 || { cat "$log" >&2 && die "$1 could not be made"; }
     if ! gets_healthy "$1"; then
-        docker logs --tail 5 "$(id "$1")" >&2
+        docker logs --tail 5 "$(containers "$1")" >&2
         die "$1 does not get healthy with $image and is out of service; the upgrade ends here, the others are untouched"
     fi
 }
@@ -63,7 +61,7 @@ case ${1-} in
     ;;
 esac
 wanted=$(docker image inspect -f '{{.Id}}' "$image" 2>/dev/null) || die "there is no image $image"
-[ -n "$(id haproxy)" ] || die "nothing is up: make up"
+[ -n "$(containers haproxy)" ] || die "nothing is up: make up"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 trap 'echo "upgrade: interrupted at ${name:-the beginning}; run it again to go on" >&2; exit 130' INT TERM

@@ -7,7 +7,7 @@
 services="loadtest redis replica seckilld-1 seckilld-2 seckilld-3 haproxy prometheus" # the load goes on for seconds
 
 # ---- processes ---------------------------------------------------------------------------------------
-pids() { docker top "$(id "$1")" -eo pid | sed 1d; }
+pids() { docker top "$(containers "$1")" -eo pid | sed 1d; }
 # PID: it has ended meanwhile, as a health check does: nothing can be said of it.
 is_gone() { sleep 0.3 && [ ! -e "/proc/$1" ]; }
 
@@ -37,11 +37,11 @@ is_read_only() {
                 if (bad) { print "executable:" bad; exit 1 }
             }' "/proc/$pid/mounts" || is_gone "$pid" || return 1
     done
-    [ "$(docker inspect -f '{{.HostConfig.ReadonlyRootfs}}' "$(id "$1")")" = true ]
+    [ "$(docker inspect -f '{{.HostConfig.ReadonlyRootfs}}' "$(containers "$1")")" = true ]
 }
 
 refuses_a_file() { # SERVICE: even root of the container, in a folder that is root's
-    ! said=$(docker exec -u 0 "$(id "$1")" sh -c 'echo x >/etc/x' 2>&1) || return 1
+    ! said=$(docker exec -u 0 "$(containers "$1")" sh -c 'echo x >/etc/x' 2>&1) || return 1
     case $said in *"Read-only file system"*) ;; *) echo "$said" && return 1 ;; esac
 }
 
@@ -82,8 +82,8 @@ tells_no_secret() { # SERVICE
             tr '\0' '\n' <"/proc/$pid/cmdline"
             tr '\0' '\n' <"/proc/$pid/environ"
         done
-        docker inspect "$(id "$1")"
-        docker logs "$(id "$1")" 2>&1
+        docker inspect "$(containers "$1")"
+        docker logs "$(containers "$1")" 2>&1
     } >"$WORK/told"
     [ "$(wc -l <"$WORK/told")" -gt 50 ] && [ "$(wc -l <"$WORK/words")" = 9 ] && ! grep -F -c -f "$WORK/words" "$WORK/told"
 }
@@ -115,7 +115,7 @@ reaches() {
 published() { # of the whole deployment, as it runs: SERVICE PORT ADDRESS
     for name in $services; do
         docker inspect -f '{{range $port, $at := .NetworkSettings.Ports}}{{range $at}}{{$port}} {{.HostIp}}{{"\n"}}{{end}}{{end}}' \
-            "$(id "$name")" | sed "/./!d; s/^/$name /"
+            "$(containers "$name")" | sed "/./!d; s/^/$name /"
     done
 }
 publishes_only() {
@@ -137,7 +137,7 @@ says() { # WORD COMMAND…: its output begins with the word
     said=$("$@" 2>&1)
     case $said in "$word"*) ;; *) echo "$said" && return 1 ;; esac
 }
-bare_cli() { docker exec "$(id redis)" redis-cli --no-auth-warning "$@"; }
+bare_cli() { docker exec "$(containers redis)" redis-cli --no-auth-warning "$@"; }
 
 # One line each: may or not, user, command.
 acl_table() {
@@ -209,7 +209,7 @@ TABLE
 }
 acl_is_as_said() { # all in one connection
     acl_table >"$WORK/acl"
-    sed 's/^[a-z]* /acl dryrun /' "$WORK/acl" | docker exec -i "$(id redis)" start.sh cli >"$WORK/acl-said"
+    sed 's/^[a-z]* /acl dryrun /' "$WORK/acl" | docker exec -i "$(containers redis)" start.sh cli >"$WORK/acl-said"
     [ "$(wc -l <"$WORK/acl")" = "$(wc -l <"$WORK/acl-said")" ] || { echo "answers are missing" && return 1; }
     paste -d '|' "$WORK/acl" "$WORK/acl-said" | awk -F '|' '
         $1 ~ /^may / && $2 != "OK" { print; bad = 1 }
@@ -223,7 +223,7 @@ default_is_off() {
 
 # ---- the image ---------------------------------------------------------------------------------------
 has_no_shell() {
-    docker export "$(id seckilld-1)" | tar -t | grep -v '/$' >"$WORK/files"
+    docker export "$(containers seckilld-1)" | tar -t | grep -v '/$' >"$WORK/files"
     grep -q '^usr/bin/seckilld$' "$WORK/files" || return 1
     # Of programs: seckilld alone (and the loader of its libraries, in lib).
     ! grep -E '(^|/)s?bin/' "$WORK/files" | grep -v '^usr/bin/seckilld$' &&
@@ -241,7 +241,7 @@ has_labels() { # IMAGE WORD…
 # A sixth instance, with all that the first has; from `docker run` to the first 200 of /readyz, and since
 # its process began.
 cold_start() {
-    first=$(id seckilld-1)
+    first=$(containers seckilld-1)
     docker inspect -f '{{range .Config.Env}}{{println .}}{{end}}' "$first" | grep SECKILL_ >"$WORK/env"
     mounts=
     for name in redis-seckill redis-loader admin-token token-key token-key-2; do

@@ -2,7 +2,7 @@
 # What HAProxy lets through, and to whom; what Prometheus sees, and when it cries.
 . "$(dirname "$0")/lib.sh"
 
-published() { docker port "$(id "$1")" "$2/tcp" | sed -n 1p; }
+published() { docker port "$(containers "$1")" "$2/tcp" | sed -n 1p; }
 token() { cat "$SECKILL_SECRETS/admin-token"; }
 
 # CODE CURL-WORD…: answered with it; head and body are kept.
@@ -39,7 +39,7 @@ creates_sale() { # ID: an operator who says to come from elsewhere
         -d "{\"id\":\"$1\",\"stock\":5}" "$operators/api/v1/admin/sales"
 }
 logged_from() { # ID: who created it
-    for n in 1 2 3; do docker logs "$(id seckilld-$n)" 2>&1; done | grep "sale $1: created" >"$WORK/created"
+    for n in 1 2 3; do docker logs "$(containers seckilld-$n)" 2>&1; done | grep "sale $1: created" >"$WORK/created"
     gateway=$(docker network inspect -f '{{range .IPAM.Config}}{{.Gateway}}{{end}}' "${PROJECT}_front")
     if ! grep -q "by $gateway" "$WORK/created" || grep '203\.0\.113' "$WORK/created"; then
         cat "$WORK/created"
@@ -96,7 +96,7 @@ listened_on() {
 
 # ---- health and alerts -------------------------------------------------------------------------------
 health_is() { # SERVICE STATE
-    state=$(docker inspect -f '{{.State.Health.Status}}' "$(id "$1")")
+    state=$(docker inspect -f '{{.State.Health.Status}}' "$(containers "$1")")
     [ "$state" = "$2" ] || { echo "$1 is $state" && return 1; }
 }
 all_health() { for n in 1 2 3; do health_is seckilld-$n "$1" || return 1; done; }
@@ -124,7 +124,7 @@ check "the right one" answers 403 -H "Authorization: Bearer wrong" "$operators/a
 check "and answers those who have it" answers 200 -H "Authorization: Bearer $(token)" "$operators/api/v1/admin/sales"
 check "the buyers' page loads" page_loads "$buyers/"
 check "the dashboard loads" page_loads "$operators/dashboard"
-docker exec "$(id redis)" start.sh cli del seckill:front >/dev/null
+docker exec "$(containers redis)" start.sh cli del seckill:front >/dev/null
 sale=front-$(date +%s)
 check "an operator with a forged address creates a sale" creates_sale "$sale"
 check "the log has the operator's own" logged_from "$sale"
@@ -148,18 +148,18 @@ check "the events were still open after 9 s" listened_on
 
 check "Prometheus reaches all three" within 15 targets_up 3
 check "its rules are loaded" within 15 rules_loaded
-docker stop "$(id seckilld-2)" >/dev/null
+docker stop "$(containers seckilld-2)" >/dev/null
 check "an instance that is stopped: SeckillInstanceDown" within 30 fires SeckillInstanceDown seckilld-2
 check "of this instance alone" not fires SeckillInstanceDown seckilld-1
 check "others sell: not SeckillNobodySells" not fires SeckillNobodySells
-docker start "$(id seckilld-2)" >/dev/null
+docker start "$(containers seckilld-2)" >/dev/null
 check "it is back: the alert goes" within 30 not fires SeckillInstanceDown
-docker pause "$(id redis)" >/dev/null
+docker pause "$(containers redis)" >/dev/null
 check "Redis is stuck: all instances say so" within 15 readyz_is seckilld-1 503
 check "their containers are unhealthy" within 30 all_health unhealthy
 check "SeckillNotReady" within 30 fires SeckillNotReady
 check "SeckillNobodySells" within 30 fires SeckillNobodySells
-docker unpause "$(id redis)" >/dev/null
+docker unpause "$(containers redis)" >/dev/null
 check "Redis goes on: all are ready" within 15 all_ready
 check "and healthy" within 30 all_health healthy
 check "the alerts go" within 40 not fires SeckillNobodySells

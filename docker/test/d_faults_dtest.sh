@@ -3,9 +3,9 @@
 # from Redis, replaced by new ones. Others sell on, readiness tells the truth, the audit holds.
 . "$(dirname "$0")/lib.sh"
 
-pid_of() { docker inspect -f '{{.State.Pid}}' "$(id "$1")"; }
-restarts() { docker inspect -f '{{.RestartCount}}' "$(id "$1")"; }
-health_is() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$(id "$1")")" = "$2" ]; }
+pid_of() { docker inspect -f '{{.State.Pid}}' "$(containers "$1")"; }
+restarts() { docker inspect -f '{{.RestartCount}}' "$(containers "$1")"; }
+health_is() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$(containers "$1")")" = "$2" ]; }
 
 # What is sold by now, as the load shows it once a second.
 sold() { sed -n 's/.* sold \([0-9]*\)\/.*/\1/p' "$WORK/load.log" | tail -n 1; }
@@ -47,20 +47,20 @@ end_of_load "kill -9"
 # ---- paused ------------------------------------------------------------------------------------------
 # The lease of a lock is 3 s; who wakes up after that must not sell by it.
 load pause 16 75
-docker pause "$(id seckilld-2)" >/dev/null
+docker pause "$(containers seckilld-2)" >/dev/null
 began=$(now_ms)
 then_sold=$(sold)
 check "pause: /readyz does not answer" readyz_is seckilld-2 000
 check "pause: HAProxy sends nobody to it" within 4 not haproxy_says seckilld-2 UP
 check "pause: others sell on" within 6 sold_beyond $((then_sold + 50))
 while [ $(($(now_ms) - began)) -lt 5000 ]; do sleep 0.1; done
-docker unpause "$(id seckilld-2)" >/dev/null
+docker unpause "$(containers seckilld-2)" >/dev/null
 is_back pause seckilld-2
 end_of_load pause
 
 # ---- off the back network ------------------------------------------------------------------------------
 load "no Redis" 18 75
-docker network disconnect "${PROJECT}_back" "$(id seckilld-3)"
+docker network disconnect "${PROJECT}_back" "$(containers seckilld-3)"
 began=$(now_ms)
 then_sold=$(sold)
 check "no Redis: /readyz says so" within 8 readyz_is seckilld-3 503
@@ -68,22 +68,22 @@ echo "# no Redis: /readyz says so after $(($(now_ms) - began)) ms"
 check "no Redis: HAProxy sends nobody to it" within 4 not haproxy_says seckilld-3 UP
 check "no Redis: unhealthy for docker" within 12 health_is seckilld-3 unhealthy
 check "no Redis: others sell on" within 6 sold_beyond $((then_sold + 50))
-docker network connect "${PROJECT}_back" "$(id seckilld-3)"
+docker network connect "${PROJECT}_back" "$(containers seckilld-3)"
 is_back "no Redis" seckilld-3
 end_of_load "no Redis"
 
 # ---- all of them, one after the other --------------------------------------------------------------------
-has_no_sessions() { [ "$(docker exec "$(id haproxy)" server state | awk -v name="$1" '$1 == name { print $3 }')" = 0 ]; }
+has_no_sessions() { [ "$(docker exec "$(containers haproxy)" server state | awk -v name="$1" '$1 == name { print $3 }')" = 0 ]; }
 replace() { # SERVICE: as an operator does it by hand
-    docker exec "$(id haproxy)" server drain "$1" || return 1
+    docker exec "$(containers haproxy)" server drain "$1" || return 1
     within 10 has_no_sessions "$1" || return 1
-    docker restart "$(id "$1")" || return 1
+    docker restart "$(containers "$1")" || return 1
     within 20 is_ready "$1" || return 1
-    docker exec "$(id haproxy)" server ready "$1" || return 1
+    docker exec "$(containers haproxy)" server ready "$1" || return 1
     within 10 haproxy_says "$1" UP
 }
 replace_plainly() { # SERVICE: its readiness is all that HAProxy has
-    docker restart "$(id "$1")" || return 1
+    docker restart "$(containers "$1")" || return 1
     within 20 is_ready "$1" || return 1
     within 10 haproxy_says "$1" UP
 }

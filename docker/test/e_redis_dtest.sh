@@ -3,9 +3,9 @@
 # all that was accepted is there afterwards, on the copy, too.
 . "$(dirname "$0")/lib.sh"
 
-pid_of() { docker inspect -f '{{.State.Pid}}' "$(id "$1")"; }
+pid_of() { docker inspect -f '{{.State.Pid}}' "$(containers "$1")"; }
 none_ready() { readyz_is seckilld-1 503 && readyz_is seckilld-2 503 && readyz_is seckilld-3 503; }
-health_is() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$(id "$1")")" = "$2" ]; }
+health_is() { [ "$(docker inspect -f '{{.State.Health.Status}}' "$(containers "$1")")" = "$2" ]; }
 sold() { sed -n 's/.* sold \([0-9]*\)\/.*/\1/p' "$WORK/load.log" | tail -n 1; }
 sold_beyond() { [ "$(sold)" -gt "$1" ]; }
 
@@ -86,11 +86,11 @@ need "all three instances are ready" within 30 all_ready
 # ---- stopped, and started again -------------------------------------------------------------------------
 load stop 22
 began=$(now_ms)
-docker stop "$(id redis)" >/dev/null
+docker stop "$(containers redis)" >/dev/null
 check "stop: no instance says it is ready" within 5 none_ready
 check "stop: /livez is still well" curl -s -f -m 2 "http://$(address seckilld-1 edge):8080/livez"
 check "stop: unhealthy for docker" within 12 health_is seckilld-1 unhealthy
-docker start "$(id redis)" >/dev/null
+docker start "$(containers redis)" >/dev/null
 is_back stop
 check "stop: scripts were loaded again" scripts_are_loaded
 end_of_load stop
@@ -123,8 +123,8 @@ fill() {
 }
 # compose 1.29 gives a new container the old one's /data: without an old one it cannot.
 up_afresh() {
-    docker stop "$(id redis)" && docker rm "$(id redis)" && deploy up single || return 1
-    docker inspect -f '{{json .Mounts}}' "$(id redis)" | grep "\"${PROJECT}_$1\"" # or it would be another test
+    docker stop "$(containers redis)" && docker rm "$(containers redis)" && deploy up single || return 1
+    docker inspect -f '{{json .Mounts}}' "$(containers redis)" | grep "\"${PROJECT}_$1\"" # or it would be another test
 }
 export EXTRA=docker/test/small-disk.yaml
 need "up, on a small disk" up_afresh small-disk

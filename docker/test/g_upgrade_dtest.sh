@@ -12,7 +12,7 @@ all_run() {
     tag=$1
     shift
     for service in "$@"; do
-        [ "$(docker inspect -f '{{.Config.Image}}' "$(id "$service")")" = "seckill/seckilld:$tag" ] || { echo "$service does not"; return 1; }
+        [ "$(docker inspect -f '{{.Config.Image}}' "$(containers "$service")")" = "seckill/seckilld:$tag" ] || { echo "$service does not"; return 1; }
     done
 }
 nobody_heard_the_proxy() { [ "$(result strays)" = 0 ] || { echo "answers that name no request: $(result strays)"; return 1; }; }

@@ -33,14 +33,14 @@ fail_over() {
     sleep 1
     old=$(primary)
     check "$about: the copies fall behind" copies_fall_behind "$old"
-    docker kill "$(id "$old")" >/dev/null
+    docker kill "$(containers "$old")" >/dev/null
     began=$(now_ms)
     check "$about: readiness says at once that nothing can be sold" within 4 not_one_ready
     check "$about: another one takes the writes" within 15 another_is_primary "$old"
     echo "# $about: $old was killed, $(primary) is named after $(($(now_ms) - began)) ms"
     check "$about: sold again" within 15 all_ready
     echo "# $about: all instances ready again after $(($(now_ms) - began)) ms"
-    check "$about: the old one comes back" docker start "$(id "$old")"
+    check "$about: the old one comes back" docker start "$(containers "$old")"
     check "$about: as a copy" within 30 follows "$old"
     check "$about: the audit holds" load_end 60
     echo "# $about: accepted orders lost: $(result lost) of $(result accepted)"

@@ -37,14 +37,14 @@ sleep 1
 sale=$(newest_sale)
 need "its sale is found" is_held "$sale"
 old=$(holder "$sale")
-docker kill "$(id "$old")" >/dev/null
+docker kill "$(containers "$old")" >/dev/null
 began=$(now_ms)
 check "readiness says at once that some sales cannot be sold" within 4 readyz_says "ready, but for the sales of a server that is away"
 check "its copy takes the writes" within 15 is_held "$sale"
 echo "# $old was killed, $(cat "$WORK/holder") took its sales after $(($(now_ms) - began)) ms"
 check "sold again: all is ready" within 15 readyz_says ready
 echo "# all instances ready again after $(($(now_ms) - began)) ms"
-check "the killed one comes back" docker start "$(id "$old")"
+check "the killed one comes back" docker start "$(containers "$old")"
 check "as a copy" within 30 follows "$old"
 check "the audit of every sale holds" load_end 90
 echo "# accepted orders lost: $(sed -n 's/.*accepted orders lost: //p' "$WORK/load.log" | paste -s -d, | sed 's/,/, /g')"

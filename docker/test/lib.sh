@@ -5,17 +5,14 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . app/itest/app_tap.sh
 : "${PROJECT:?start these tests by docker/test/run}" "${SECKILL_SECRETS:?}" "${WORK:?}"
+project=$PROJECT
+. docker/containers.sh
 
 deploy() { docker/deploy.sh "$@"; }
 
-# SERVICE: its container.
-id() {
-    docker ps -aq --filter "label=com.docker.compose.project=$PROJECT" --filter "label=com.docker.compose.service=$1"
-}
-
 # SERVICE NETWORK: its address there; the host can reach it.
 address() {
-    docker inspect -f "{{with index .NetworkSettings.Networks \"${PROJECT}_$2\"}}{{.IPAddress}}{{end}}" "$(id "$1")"
+    docker inspect -f "{{with index .NetworkSettings.Networks \"${PROJECT}_$2\"}}{{.IPAddress}}{{end}}" "$(containers "$1")"
 }
 
 # SECONDS COMMAND…: until it succeeds; fails when it never does.
@@ -44,12 +41,12 @@ is_ready() { readyz_is "$1" 200; }
 all_ready() { is_ready seckilld-1 && is_ready seckilld-2 && is_ready seckilld-3; }
 
 # SERVICE STATE: what HAProxy thinks of it: UP, DOWN, DRAIN…
-haproxy_says() { docker exec "$(id haproxy)" server state | grep -q "^$1 $2"; }
+haproxy_says() { docker exec "$(containers haproxy)" server state | grep -q "^$1 $2"; }
 
 redis_cli() { # SERVICE WORD…: as admin
     service=$1
     shift
-    docker exec "$(id "$service")" start.sh cli "$@"
+    docker exec "$(containers "$service")" start.sh cli "$@"
 }
 
 # ---- a load in the background: load_begin FLAG…; then break things; load_end; then ask of its result ------
@@ -70,7 +67,7 @@ load_is_on() { [ ! -e "$WORK/load.end" ]; }
 load_end() {
     if ! within "${1:-120}" not load_is_on; then
         # shellcheck disable=SC2046  # ids
-        docker rm -f $(id loadtest)
+        docker rm -f $(containers loadtest)
         tail -n 5 "$WORK/load.log"
         return 1
     fi
