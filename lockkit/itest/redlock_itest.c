@@ -389,7 +389,8 @@ static void a_server_that_has_lost_it_never_counts_again(void **state)
 
     assert_false(lk_held(f->mine));
     assert_int_equal(lk_lock_renew(f->mine, 0, NULL), LK_LOST);
-    for (size_t i = 3; i < LKR_NODES; i++) { /* they answer late, and that they know no such script */
+    /* These two answer late, and that they know no such script. */
+    for (size_t i = 3; i < LKR_NODES; i++) {
         LKS_DO(lkr_nodes[i], "SCRIPT", "FLUSH");
         lks_server_pause(lkr_nodes[i]);
     }
