@@ -110,11 +110,21 @@ wait_sentinels() {
     die "the Sentinels do not know all others after 30 s"
 }
 
+# After Sentinel has failed over, redis is a copy, and without Sentinel nothing would make it anything else.
+refuse_copy() {
+    compose up -d --no-build redis
+    wait_ready redis
+    if docker exec "$(containers redis)" start.sh cli role | grep -qx slave; then
+        die "redis is a copy since Sentinel failed over, and takes no writes: go on with make up KIND=sentinel"
+    fi
+}
+
 up() {
     set_kind "${1:-single}"
     need_engine
     "$here/secrets.sh" "${SECKILL_SECRETS:-$here/secrets}"
     [ -n "${NO_BUILD-}" ] || build
+    [ "${1:-single}" != single ] || refuse_copy
     echo "${1:-single}" >"$kind_file"
     services="$stores seckilld-1 seckilld-2 seckilld-3 haproxy prometheus"
     maker=

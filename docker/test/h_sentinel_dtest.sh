@@ -23,6 +23,10 @@ lost_are_named() {
     names=$(cat "$WORK"/load/run-*/lost* | grep -c .)
     [ "$names" -ge "$(result lost)" ] || { echo "$names names for $(result lost)"; return 1; }
 }
+refuses_single() {
+    if said=$(deploy up single 2>&1); then return 1; fi
+    printf '%s\n' "$said" | grep -q 'redis is a copy .*make up KIND=sentinel'
+}
 none_is_lost() { [ "$(result lost)" = 0 ]; }
 not_one_ready() { not is_ready seckilld-1 && not is_ready seckilld-2 && not is_ready seckilld-3; }
 
@@ -51,6 +55,7 @@ export SECKILL_SYNC_REPLICAS=0
 need "up" deploy up sentinel
 fail_over "as it is"
 check "the lost orders are counted and named" lost_are_named
+check "without Sentinel it would sell from a copy: refused, with the way out" refuses_single
 export SECKILL_SYNC_REPLICAS=1
 need "up, with orders that wait for a copy" deploy up sentinel
 fail_over "waiting for a copy"
