@@ -1,7 +1,7 @@
 /*
  * See readiness.h. Only a write tells whether writes are taken: a replica, a server that is full or
- * whose disk is, one that misses its own replicas, all go on answering reads. The key goes by itself
- * soon after the last look.
+ * whose disk is, one that misses its own replicas, all go on answering reads. Where an order waits for
+ * replicas, so does this write. The key goes by itself soon after the last look.
  *
  * A server of a cluster has some slots, so there are several keys to try; the one that was good is
  * remembered. A server that has none of them, and one whose ACL forbids the write, has answered at
@@ -19,7 +19,8 @@
 enum { ALL_MS = 1500, ONE_MS = 1000, KEYS = 24, REMEMBERED = 64 };
 
 struct readiness_probe {
-    lk_client *client;                /* borrowed */
+    lk_client *client; /* borrowed */
+    unsigned sync_replicas;
     pthread_cond_t was_read;          /* is_reading ended */
     pthread_mutex_t mutex;            /* guards all below */
     uint64_t readings;                /* so far */
@@ -31,12 +32,13 @@ struct readiness_probe {
     struct readiness found;
 };
 
-struct readiness_probe *readiness_new(lk_client *client)
+struct readiness_probe *readiness_new(lk_client *client, unsigned sync_replicas)
 {
     struct readiness_probe *self = calloc(1, sizeof *self);
 
     if (!self) return NULL;
     self->client = client;
+    self->sync_replicas = sync_replicas;
     (void)pthread_mutex_init(&self->mutex, NULL);
     (void)pthread_cond_init(&self->was_read, NULL);
     return self;
@@ -95,11 +97,34 @@ static verdict_of_write write_key(lk_session *session, unsigned number, int64_t 
     return verdict;
 }
 
-/* key: of the last time; of this time. */
-static bool takes_writes(lk_client *client, size_t primary, int64_t limit_ms, unsigned char *key,
-                         char refusal[READINESS_WORD_SIZE])
+/* What was written: behind it on its connection. */
+static verdict_of_write wait_for_replicas(lk_session *session, unsigned replicas, int64_t limit_ms,
+                                          char refusal[READINESS_WORD_SIZE])
 {
-    lk_session *session = lk_session_open_at(client, primary, limit_ms, NULL);
+    char number[16];
+    char wait_ms[24];
+    lk_reply *reply = NULL;
+    verdict_of_write verdict = WRITE_UNHEARD;
+
+    (void)snprintf(number, sizeof number, "%u", replicas);
+    (void)snprintf(wait_ms, sizeof wait_ms, "%lld", (long long)(limit_ms + 1) / 2); /* 0: forever */
+    const struct lk_bytes words[] = {LK_BYTES("WAIT"), lk_bytes_of(number), lk_bytes_of(wait_ms)};
+    if (lk_session_call(session, &(struct lk_command){words, 3}, 1, limit_ms, &reply, NULL) ==
+        LK_OK)
+        verdict = judge(reply, refusal);
+    if (lk_reply_type_of(reply) == LK_REPLY_INTEGER && lk_reply_integer(reply, 0) < replicas) {
+        (void)snprintf(refusal, READINESS_WORD_SIZE, "NOREPLICAS");
+        verdict = WRITE_REFUSED;
+    }
+    lk_reply_free(reply);
+    return verdict;
+}
+
+/* key: of the last time; of this time. */
+static bool takes_writes(const struct readiness_probe *self, size_t primary, int64_t limit_ms,
+                         unsigned char *key, char refusal[READINESS_WORD_SIZE])
+{
+    lk_session *session = lk_session_open_at(self->client, primary, limit_ms, NULL);
     verdict_of_write verdict = session ? WRITE_ELSEWHERE : WRITE_UNHEARD;
 
     for (unsigned i = 0; i < KEYS && verdict == WRITE_ELSEWHERE; i++) {
@@ -108,6 +133,8 @@ static bool takes_writes(lk_client *client, size_t primary, int64_t limit_ms, un
         verdict = write_key(session, number, limit_ms, refusal);
         if (verdict != WRITE_ELSEWHERE) *key = (unsigned char)number;
     }
+    if (verdict == WRITE_TAKEN && self->sync_replicas > 0)
+        verdict = wait_for_replicas(session, self->sync_replicas, limit_ms, refusal);
     lk_session_close(session);
     return verdict == WRITE_TAKEN || verdict == WRITE_ELSEWHERE;
 }
@@ -124,7 +151,7 @@ static struct readiness ask_all(struct readiness_probe *self)
         int64_t share_ms = left_ms / (int64_t)(found.servers - i); /* or one that hangs took all */
 
         if (share_ms <= 0) break; /* those not asked are not counted as serving */
-        if (takes_writes(self->client, i, share_ms < ONE_MS ? share_ms : ONE_MS,
+        if (takes_writes(self, i, share_ms < ONE_MS ? share_ms : ONE_MS,
                          &self->key_of[i % REMEMBERED], found.refusal))
             found.serving++;
     }

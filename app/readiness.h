@@ -11,16 +11,17 @@ enum { READINESS_AGE_MS = 1000, READINESS_WORD_SIZE = 16 };
 /* What was found out, at most READINESS_AGE_MS ago. */
 struct readiness {
     size_t servers; /* that take writes, as far as is known: one, or a cluster's masters */
-    size_t serving; /* of these: that answer and take a write */
-    /* Why one that answers takes none: Redis's word for it, as READONLY, OOM, MISCONF, NOREPLICAS,
-       LOADING, CLUSTERDOWN; "": they all do, or do not answer. */
+    size_t serving; /* of these: that answer and take a write, and whose replicas have it */
+    /* Why one that answers takes none: Redis's word for it, as READONLY, OOM, MISCONF, NOREPLICAS (also
+       when fewer have it than an order waits for), LOADING, CLUSTERDOWN; "": they all do, or do not
+       answer. */
     char refusal[READINESS_WORD_SIZE];
 };
 
 struct readiness_probe; /* opaque */
 
-/* client: borrowed. NULL when out of memory. */
-struct readiness_probe *readiness_new(lk_client *client);
+/* client: borrowed. sync_replicas: that an order waits for. NULL when out of memory. */
+struct readiness_probe *readiness_new(lk_client *client, unsigned sync_replicas);
 /* Nobody may be looking. */
 void readiness_free(struct readiness_probe *self);
 

@@ -19,6 +19,7 @@
 
 #include "lockkit/lockkit.h"
 
+#include "../../lockkit/itest/lk_support.h"
 #include "app_support.h"
 #include "clock.h"
 
@@ -164,6 +165,31 @@ static void a_redis_that_takes_no_writes_is_not_ready(void **state)
         TELL(self, rows[i].good[0], rows[i].good[1], rows[i].good[2], rows[i].good[3]);
         assert_readiness(self, 200, "ready\n");
     }
+}
+
+/* An order that they do not have is not accepted. */
+static void replicas_that_orders_wait_for_must_be_there(void **state)
+{
+    static const char too_few[] = "store takes no writes: NOREPLICAS\n";
+    struct fixture *self = *state;
+    struct lks_server *primary = lks_server_start(&(struct lks_server_options){.is_tcp = true});
+    struct lks_server *replica = lks_server_start(&(struct lks_server_options){.is_tcp = true});
+    char port[8];
+
+    (void)snprintf(port, sizeof port, "%d", primary->port);
+    assert_true(app_start(
+        &self->service[0], self->dir,
+        (const char *const[]){"--redis", primary->tcp_url, "--sync-replicas", "1", NULL}));
+    assert_readiness(self, 503, too_few);
+    LKS_DO(primary, "CONFIG", "SET", "repl-diskless-sync-delay", "0");
+    LKS_DO(replica, "REPLICAOF", "127.0.0.1", port);
+    assert_readiness(self, 200, "ready\n");
+    lks_server_pause(replica);
+    assert_readiness(self, 503, too_few);
+    lks_server_resume(replica);
+    assert_readiness(self, 200, "ready\n");
+    lks_server_stop(replica);
+    lks_server_stop(primary);
 }
 
 static void a_redis_whose_snapshot_failed_is_not_ready(void **state)
@@ -410,6 +436,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_redis_that_takes_no_writes_is_not_ready),
+        TEST(replicas_that_orders_wait_for_must_be_there),
         TEST(readiness_is_not_counted_while_nobody_asks),
         TEST(a_redis_whose_snapshot_failed_is_not_ready),
         TEST(a_full_disk_is_found_out_before_a_buyer_does),

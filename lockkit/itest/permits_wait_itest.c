@@ -330,7 +330,7 @@ static void as_many_locks_are_held_as_there_are_permits(void **state)
 
 static void the_watchdog_keeps_it_and_then_leaves_it(void **state)
 {
-    enum { LEASE_MS = 150 };
+    enum { LEASE_MS = 500 };
     struct fixture *f = *state;
     struct lk_lock_options options = {.lease_ms = LEASE_MS, .is_renewed = true};
 

@@ -91,7 +91,8 @@ static void *cut_when_taken(void *arg)
 {
     struct fixture *f = arg;
 
-    lks_nap(200); /* of the 300 that the try takes */
+    while (lkr_count(f->key) < LKR_NODES) /* the try takes 300 ms */
+        lks_nap(1);
     set_links(f, 1, 4, LINK_CLOSED);
     return NULL;
 }
