@@ -20,7 +20,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
-enum { LEASE_MS = 150, OUT_SIZE = 8192 };
+enum { LEASE_MS = 500, OUT_SIZE = 8192 };
 
 /* ---- the seams ------------------------------------------------------------------------------------------ */
 

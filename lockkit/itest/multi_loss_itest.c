@@ -96,12 +96,12 @@ static void one_lost_member_is_the_loss_of_all(void **state)
     struct lkm_trio *f = *state;
     int fd = lk_lock_lost_fd(f->multi);
     struct lk_lock_options options = {
-        .lease_ms = 300, .is_renewed = true, .on_lost = lkm_count_loss, .on_lost_arg = f};
+        .lease_ms = 600, .is_renewed = true, .on_lost = lkm_count_loss, .on_lost_arg = f};
 
     for (size_t lost = 0; lost < LKM_MEMBERS; lost++) {
         atomic_store(&f->losses, 0);
         assert_int_equal(lk_lock_acquire(f->multi, &options, NULL), LK_OK);
-        for (int i = 0; i < 40; i++) { /* renewed for two leases */
+        for (int i = 0; i < 80; i++) { /* renewed for two leases */
             assert_true(lk_held(f->multi));
             lks_nap(15);
         }
