@@ -194,7 +194,6 @@ describe('a browser clock an hour off changes nothing', () => {
     ['behind', -3_600_000],
   ]) {
     test(name, async () => {
-      const id = await shop.newSale(5, { startsAt: fromNow(4000), endsAt: fromNow(600_000) });
       const page = await openPage(shop.browser, shop.service.url, {
         path: '/livez',
         init: `{ const now = Date.now; const by = ${offByMs}; Date.now = () => now() + by;
@@ -202,10 +201,11 @@ describe('a browser clock an hour off changes nothing', () => {
                    constructor(...given) { super(...(given.length ? given : [now() + by])); } }; }`,
       });
       const keys = keysSentBy(page);
+      const id = await shop.newSale(5, { startsAt: fromNow(6000), endsAt: fromNow(600_000) });
 
       await page.goto(`${shop.service.url}/?sale=${id}`);
       await page.waitForFunction(() => /synced ± \d+ ms/.test(document.querySelector('#synced')?.textContent));
-      assert.match(await page.textContent('#count'), /^00:00:0[0-4]$/);
+      assert.match(await page.textContent('#count'), /^00:00:0[0-6]$/);
       assert.equal(await page.getAttribute('#buy', 'aria-disabled'), 'true');
       await ready(page);
       await page.click('#buy');
