@@ -20,6 +20,7 @@
 #include "error.h"
 #include "names.h"
 #include "pid.h"
+#include "thread.h"
 #include "topology.h"
 #include "url.h"
 #include "waithub.h"
@@ -146,18 +147,6 @@ static void follow_topology(void *arg)
     lki_watchdog_look_again(client->watchdog);
 }
 
-static bool start_thread(pthread_t *out, void *(*body)(void *), void *arg)
-{
-    sigset_t all;
-    sigset_t before;
-
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failure = pthread_create(out, NULL, body, arg);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failure == 0;
-}
-
 static lk_status build_parts(lk_client *client, struct lk_error *err)
 {
     const struct lk_client_options *own = &client->options;
@@ -170,7 +159,7 @@ static lk_status build_parts(lk_client *client, struct lk_error *err)
                                                         .backoff_ms = own->backoff_ms,
                                                         .on_event = own->on_event,
                                                         .on_event_arg = own->on_event_arg,
-                                                        .start_thread = start_thread,
+                                                        .start_thread = lki_thread_start,
                                                         .on_change = follow_topology,
                                                         .on_change_arg = client},
                          err);
@@ -204,7 +193,7 @@ static lk_status start_threads(lk_client *client, struct lk_error *err)
 
     for (size_t i = 0; i < count; i++) {
         client->threads[i].is_started =
-            start_thread(&client->threads[i].id, bodies[i].main, bodies[i].arg);
+            lki_thread_start(&client->threads[i].id, bodies[i].main, bodies[i].arg);
         if (!client->threads[i].is_started) return LKI_FAIL(err, LK_NO_MEMORY, "a thread");
     }
     return LK_OK;

@@ -1,47 +1,24 @@
 /*
- * hiredis connects and parses the protocol; it is written and the socket driven here, so that every
- * step has one absolute deadline, "nothing was sent" is told from "no answer came", and a closed
- * connection raises no SIGPIPE. One thread at a time per connection.
+ * hiredis parses the protocol; it is written and the socket driven here, so that every step has one
+ * absolute deadline, "nothing was sent" is told from "no answer came", and a closed connection raises
+ * no SIGPIPE. How it is opened: redis_open.c. One thread at a time per connection.
  */
-#include "redis.h"
-
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 #include <hiredis/hiredis.h>
 
 #include "clock.h"
 #include "error.h"
+#include "lookup.h"
 #include "number.h"
+#include "redis_inside.h"
 #include "script.h"
-
-enum {
-    READ_CHUNK = 16384,
-    SLICE_MS = 50, /* SO_RCVTIMEO of every connection */
-};
-
-struct lki_redis {
-    redisContext *context; /* owned */
-    char *chunk;           /* owned, READ_CHUNK bytes: not on the stacks of thousands of threads */
-    bool is_broken;
-    bool is_connected;    /* past that, only log-ins are still to be answered */
-    unsigned logins_left; /* not answered yet */
-    struct lki_identity identity;
-    int native;                         /* enum lki_native */
-    uint64_t sent;                      /* commands so far */
-    uint64_t heard;                     /* answers so far */
-    struct introduction *introductions; /* owned; first first; not answered yet */
-    size_t introduction_count;
-    struct lk_error refusal; /* of the last ones under way, the first */
-    char label[128];
-};
 
 /* Log in as the loader, load, log in again: their answers are nobody else's. */
 enum { INTRODUCE_LOGIN, INTRODUCE_LOAD, INTRODUCE_BACK, INTRODUCE_STEPS };
@@ -112,8 +89,7 @@ void lk_reply_free(lk_reply *reply)
 
 /* ---- the socket ----------------------------------------------------------------------------- */
 
-/* True when the socket is ready before the deadline; false with errno set (ETIMEDOUT). */
-static bool wait_ready(int fd, short events, int64_t deadline)
+bool lki_redis_wait(int fd, short events, int64_t deadline)
 {
     struct pollfd poll_fd = {.fd = fd, .events = events};
     int ready = 0;
@@ -125,10 +101,11 @@ static bool wait_ready(int fd, short events, int64_t deadline)
     return ready > 0;
 }
 
-static lk_status broken(struct lki_redis *redis, lk_status status, struct lk_error *err)
+lk_status lki_redis_broken(struct lki_redis *redis, lk_status status, struct lk_error *err)
 {
     redis->is_broken = true;
-    return LKI_FAIL_ERRNO(err, status, "%s", redis->label);
+    return LKI_FAIL_ERRNO(err, status, redis->lookup ? "%s: its name has no address yet" : "%s",
+                          redis->label);
 }
 
 /* Send all bytes; *out_sent grows even when it fails half-way. */
@@ -143,7 +120,7 @@ static bool send_all(int fd, const char *data, size_t len, int64_t deadline, siz
             done += (size_t)sent;
             *out_sent += (size_t)sent;
         } else if (errno == EAGAIN) {
-            if (!wait_ready(fd, POLLOUT, deadline)) return false;
+            if (!lki_redis_wait(fd, POLLOUT, deadline)) return false;
         } else if (errno != EINTR) {
             return false;
         }
@@ -152,13 +129,13 @@ static bool send_all(int fd, const char *data, size_t len, int64_t deadline, siz
 }
 
 /* Read what is there into the parser. False with errno set: EAGAIN when there is nothing; without
-   MSG_DONTWAIT, when nothing came for SLICE_MS. */
+   MSG_DONTWAIT, when nothing came for LKI_SLICE_MS. */
 static bool feed_parser(struct lki_redis *redis, int flags)
 {
     ssize_t got = 0;
 
     do {
-        got = recv(redis->context->fd, redis->chunk, READ_CHUNK, flags);
+        got = recv(redis->context->fd, redis->chunk, LKI_READ_CHUNK, flags);
     } while (got < 0 && errno == EINTR);
     if (got == 0) errno = ECONNRESET;
     if (got <= 0) return false;
@@ -174,12 +151,12 @@ static bool feed_parser(struct lki_redis *redis, int flags)
  */
 static bool await_more(struct lki_redis *redis, int64_t deadline)
 {
-    while (lki_clock_left_ms(deadline) > SLICE_MS) {
+    while (lki_clock_left_ms(deadline) > LKI_SLICE_MS) {
         if (feed_parser(redis, 0)) return true;
         if (errno != EAGAIN) return false;
     }
     do {
-        if (!wait_ready(redis->context->fd, POLLIN, deadline)) return false;
+        if (!lki_redis_wait(redis->context->fd, POLLIN, deadline)) return false;
         if (feed_parser(redis, MSG_DONTWAIT)) return true;
     } while (errno == EAGAIN);
     return false;
@@ -253,7 +230,7 @@ lk_status lki_redis_send(struct lki_redis *redis, const struct lk_command *comma
     redis->sent += count;
     if (is_sent) return LK_OK;
     errno = reason;
-    return broken(redis, sent > 0 ? LK_UNKNOWN : LK_UNREACHABLE, err);
+    return lki_redis_broken(redis, sent > 0 ? LK_UNKNOWN : LK_UNREACHABLE, err);
 }
 
 /* The next answer among what has been read, whoever it is for; *out is NULL: there is no whole one. */
@@ -271,8 +248,7 @@ static lk_status parse_any(struct lki_redis *redis, lk_reply **out, struct lk_er
     return LK_OK;
 }
 
-/* How much of a refused log-in may be told: a server that knows no AUTH repeats its words behind that. */
-static int telling_len(const lk_reply *reply)
+int lki_redis_telling_len(const lk_reply *reply)
 {
     struct lk_bytes words = lk_reply_bytes(reply);
     const char *repeated = words.data ? strstr(words.data, ", with args") : NULL;
@@ -290,13 +266,13 @@ static lk_status hear_introduction(struct lki_redis *redis, const lk_reply *repl
 
     if (is_refused && step == INTRODUCE_BACK) {
         redis->is_broken = true;
-        return LKI_FAIL(err, LK_UNREACHABLE, "%s: %.*s", redis->label, telling_len(reply),
+        return LKI_FAIL(err, LK_UNREACHABLE, "%s: %.*s", redis->label, lki_redis_telling_len(reply),
                         lk_reply_bytes(reply).data);
     }
     if (is_refused && redis->refusal.code == LK_OK)
         (void)LKI_FAIL(&redis->refusal, lki_reply_is_passing(reply) ? LK_UNREACHABLE : LK_SERVER,
                        "%s: the loader of scripts, \"%s\": %.*s", redis->label, oldest->loader,
-                       telling_len(reply), lk_reply_bytes(reply).data);
+                       lki_redis_telling_len(reply), lk_reply_bytes(reply).data);
     if (step == INTRODUCE_BACK)
         memmove(redis->introductions, redis->introductions + 1,
                 --redis->introduction_count * sizeof *redis->introductions);
@@ -327,7 +303,7 @@ lk_status lki_redis_receive(struct lki_redis *redis, lk_reply **out, struct lk_e
 
         if (status != LK_OK || *out) return status;
         if (feed_parser(redis, MSG_DONTWAIT)) continue;
-        return errno == EAGAIN ? LK_OK : broken(redis, LK_UNREACHABLE, err);
+        return errno == EAGAIN ? LK_OK : lki_redis_broken(redis, LK_UNREACHABLE, err);
     }
 }
 
@@ -345,7 +321,7 @@ lk_status lki_redis_exchange(struct lki_redis *redis, const struct lk_command *c
         if (replies[done]) {
             done++;
         } else if (!await_more(redis, deadline)) {
-            status = broken(redis, LK_UNKNOWN, err);
+            status = lki_redis_broken(redis, LK_UNKNOWN, err);
             break;
         }
     }
@@ -400,147 +376,12 @@ const struct lk_error *lki_redis_refusal(const struct lki_redis *redis)
     return &redis->refusal;
 }
 
-/* ---- opening -------------------------------------------------------------------------------- */
-
-/* From now on a recv() without MSG_DONTWAIT waits for SLICE_MS. */
-static bool block_in_slices(int fd)
-{
-    struct timeval slice = {.tv_usec = (suseconds_t)SLICE_MS * 1000};
-    int flags = fcntl(fd, F_GETFL);
-
-    return flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0 &&
-           setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice) == 0;
-}
-
-/* Connected, so far without a word. */
-static lk_status finish_connect(struct lki_redis *redis, struct lk_error *err)
-{
-    int reason = 0;
-    socklen_t len = sizeof reason;
-
-    if (getsockopt(redis->context->fd, SOL_SOCKET, SO_ERROR, &reason, &len) == 0 && reason == 0) {
-        return block_in_slices(redis->context->fd) ? LK_OK : broken(redis, LK_UNREACHABLE, err);
-    }
-    errno = reason;
-    return broken(redis, LK_UNREACHABLE, err);
-}
-
-/* Few bytes, and the first ones: the socket has room for them. */
-static lk_status send_login(struct lki_redis *redis, const struct lki_endpoint *endpoint,
-                            struct lk_error *err)
-{
-    char db[16];
-    struct lk_bytes auth[3] = {LK_BYTES("AUTH")};
-    struct lk_bytes choose[2] = {LK_BYTES("SELECT")};
-    struct lk_command commands[2];
-    unsigned count = 0;
-
-    if (endpoint->password) {
-        size_t words = 1;
-
-        if (endpoint->user) auth[words++] = lk_bytes_of(endpoint->user);
-        auth[words++] = lk_bytes_of(endpoint->password);
-        commands[count].args = auth;
-        commands[count++].count = words;
-    }
-    if (endpoint->db > 0) {
-        (void)snprintf(db, sizeof db, "%d", endpoint->db);
-        choose[1] = lk_bytes_of(db);
-        commands[count].args = choose;
-        commands[count++].count = 2;
-    }
-    redis->logins_left = count;
-    if (count == 0) return LK_OK;
-    return lki_redis_send(redis, commands, count, lki_clock_now(), err);
-}
-
-/* BUSY while answers are missing. */
-static lk_status read_login(struct lki_redis *redis, struct lk_error *err)
-{
-    lk_status status = LK_OK;
-
-    while (status == LK_OK && redis->logins_left > 0) {
-        lk_reply *reply = NULL;
-
-        status = lki_redis_receive(redis, &reply, err);
-        if (status != LK_OK) return status;
-        if (!reply) return LK_BUSY;
-        redis->logins_left--;
-        if (lk_reply_type_of(reply) == LK_REPLY_ERROR) {
-            status = LKI_FAIL(err, LK_SERVER, "%s: %.*s", redis->label, telling_len(reply),
-                              lk_reply_bytes(reply).data);
-        }
-        lk_reply_free(reply);
-    }
-    return status;
-}
-
-struct lki_redis *lki_redis_begin(const struct lki_endpoint *endpoint, struct lk_error *err)
-{
-    struct lki_redis *redis = calloc(1, sizeof *redis);
-
-    if (!redis) goto fail;
-    redis->chunk = malloc(READ_CHUNK);
-    if (!redis->chunk) goto fail;
-    (void)snprintf(redis->label, sizeof redis->label, "%s", endpoint->label);
-    redis->context = endpoint->path ? redisConnectUnixNonBlock(endpoint->path)
-                                    : redisConnectNonBlock(endpoint->host, endpoint->port);
-    if (!redis->context) goto fail;
-    if (redis->context->err) {
-        (void)LKI_FAIL(err, LK_UNREACHABLE, "%s: %s", redis->label, redis->context->errstr);
-        lki_redis_close(redis);
-        return NULL;
-    }
-    (void)fcntl(redis->context->fd, F_SETFD, FD_CLOEXEC); /* not for a program we start */
-    return redis;
-
-fail:
-    (void)LKI_FAIL(err, LK_NO_MEMORY, "%s", endpoint->label);
-    lki_redis_close(redis);
-    return NULL;
-}
-
-lk_status lki_redis_go_on(struct lki_redis *redis, const struct lki_endpoint *endpoint,
-                          short *out_events, struct lk_error *err)
-{
-    lk_status status = LK_OK;
-
-    if (!redis->is_connected) {
-        *out_events = POLLOUT;
-        if (!wait_ready(redis->context->fd, POLLOUT, 0)) {
-            return errno == ETIMEDOUT ? LK_BUSY : broken(redis, LK_UNREACHABLE, err);
-        }
-        status = finish_connect(redis, err);
-        if (status == LK_OK) status = send_login(redis, endpoint, err);
-        redis->is_connected = status == LK_OK;
-    }
-    *out_events = POLLIN;
-    if (status == LK_OK) status = read_login(redis, err);
-    if (status != LK_UNKNOWN) return status;
-    if (err) err->code = LK_UNREACHABLE; /* nothing was asked yet, so that is the whole truth */
-    return LK_UNREACHABLE;
-}
-
-struct lki_redis *lki_redis_open(const struct lki_endpoint *endpoint, int64_t deadline,
-                                 struct lk_error *err)
-{
-    struct lki_redis *redis = lki_redis_begin(endpoint, err);
-    short events = POLLOUT;
-    lk_status status = redis ? LK_BUSY : LK_UNREACHABLE;
-
-    while (status == LK_BUSY) {
-        status = wait_ready(redis->context->fd, events, deadline)
-                     ? lki_redis_go_on(redis, endpoint, &events, err)
-                     : broken(redis, LK_UNREACHABLE, err);
-    }
-    if (status == LK_OK) return redis;
-    lki_redis_close(redis);
-    return NULL;
-}
+/* ---- life ----------------------------------------------------------------------------------- */
 
 void lki_redis_close(struct lki_redis *redis)
 {
     if (!redis) return;
+    lki_lookup_free(redis->lookup);
     if (redis->context) redisFree(redis->context);
     free(redis->introductions);
     free(redis->chunk);
@@ -585,5 +426,5 @@ void lki_redis_set_native(struct lki_redis *redis, int native)
 
 int lki_redis_fd(const struct lki_redis *redis)
 {
-    return redis->context->fd;
+    return redis->lookup ? lki_lookup_fd(redis->lookup) : redis->context->fd;
 }

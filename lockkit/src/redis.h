@@ -17,8 +17,9 @@ struct lki_redis;
 struct lki_redis *lki_redis_open(const struct lki_endpoint *endpoint, int64_t deadline,
                                  struct lk_error *err);
 /*
- * The same without waiting, but for a host's name: begin, then go on each time the socket is ready for
- * *out_events (of poll()), first of all at once. How long that may take is the caller's affair.
+ * The same without waiting: begin, then go on each time lki_redis_fd(), which may be another one each
+ * time, is ready for *out_events (of poll()), first of all at once. How long that may take is the
+ * caller's affair.
  *
  * Returns  OK: connected and logged in. BUSY: goes on when the socket is ready. Else as
  *          lki_redis_open(), and all that is left to do is lki_redis_close().

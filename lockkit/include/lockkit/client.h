@@ -29,7 +29,8 @@ struct lk_client_options {
                           it the user of the URL needs neither EVAL nor SCRIPT LOAD, and what a
                           server does not know is brought there by the loader [none] */
     unsigned pool_size; /* connections at most to a server, besides subscriber and watchdog [16] */
-    int64_t connect_ms; /* limit of one connection attempt, and of opening in a failover [1000] */
+    int64_t connect_ms; /* limit of one connection attempt with its name look-up, and of opening in
+                        a failover [1000] */
     int64_t command_ms; /* limit of one round trip [1000] */
     int64_t backoff_ms; /* longest pause between attempts to reconnect [1000] */
     int64_t poll_ms;    /* a waiter looks again at least this often, woken or not [1000] */

@@ -1,0 +1,42 @@
+/*
+ * What a connection is made of: for redis.c and redis_open.c, and nobody else.
+ */
+#ifndef LKI_REDIS_INSIDE_H
+#define LKI_REDIS_INSIDE_H
+
+#include "redis.h"
+
+enum {
+    LKI_READ_CHUNK = 16384,
+    LKI_SLICE_MS = 50, /* SO_RCVTIMEO of every connection */
+};
+
+struct redisContext;
+struct lki_lookup;
+struct introduction;
+
+struct lki_redis {
+    struct lki_lookup *lookup;    /* owned; of the host's name, while there is no context yet */
+    struct redisContext *context; /* owned */
+    char *chunk; /* owned, LKI_READ_CHUNK bytes: not on the stacks of thousands of threads */
+    bool is_broken;
+    bool is_connected;    /* past that, only log-ins are still to be answered */
+    unsigned logins_left; /* not answered yet */
+    struct lki_identity identity;
+    int native;                         /* enum lki_native */
+    uint64_t sent;                      /* commands so far */
+    uint64_t heard;                     /* answers so far */
+    struct introduction *introductions; /* owned; first first; not answered yet */
+    size_t introduction_count;
+    struct lk_error refusal; /* of the last ones under way, the first */
+    char label[128];
+};
+
+/* True when fd is ready before the deadline; false with errno set (ETIMEDOUT). */
+bool lki_redis_wait(int fd, short events, int64_t deadline);
+/* It is of no use any more, because of errno. Returns status. */
+lk_status lki_redis_broken(struct lki_redis *redis, lk_status status, struct lk_error *err);
+/* How much of a refused log-in may be told: a server that knows no AUTH repeats its words behind that. */
+int lki_redis_telling_len(const lk_reply *reply);
+
+#endif
