@@ -292,7 +292,7 @@ $(O)/%.a:
 	@rm -f $@ && $(AR) rcs $@ $^
 $(O)/liblockkit.so.$(VERSION): $(call obj,$(SRC_lockkit)) $(O)/gen/lockkit_scripts.o lockkit/lockkit.map
 	@echo "  LD    $@"
-	@$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,-soname,liblockkit.so.0 \
+	@$(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,-soname,liblockkit.so.0,-z,nodelete \
 	  -Wl,--version-script=lockkit/lockkit.map -o $@ $(filter %.o,$^) $(LIBS_lockkit)
 
 $(O)/seckilld: $(O)/obj/app/seckilld.o $(O)/libapp.a $(O)/liblockkit.a

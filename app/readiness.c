@@ -21,6 +21,7 @@ enum { ALL_MS = 1500, ONE_MS = 1000, KEYS = 24, REMEMBERED = 64 };
 struct readiness_probe {
     lk_client *client; /* borrowed */
     unsigned sync_replicas;
+    int64_t sync_ms;
     pthread_cond_t was_read;          /* is_reading ended */
     pthread_mutex_t mutex;            /* guards all below */
     uint64_t readings;                /* so far */
@@ -32,13 +33,14 @@ struct readiness_probe {
     struct readiness found;
 };
 
-struct readiness_probe *readiness_new(lk_client *client, unsigned sync_replicas)
+struct readiness_probe *readiness_new(lk_client *client, unsigned sync_replicas, int64_t sync_ms)
 {
     struct readiness_probe *self = calloc(1, sizeof *self);
 
     if (!self) return NULL;
     self->client = client;
     self->sync_replicas = sync_replicas;
+    self->sync_ms = sync_ms;
     (void)pthread_mutex_init(&self->mutex, NULL);
     (void)pthread_cond_init(&self->was_read, NULL);
     return self;
@@ -98,21 +100,22 @@ static verdict_of_write write_key(lk_session *session, unsigned number, int64_t 
 }
 
 /* What was written: behind it on its connection. */
-static verdict_of_write wait_for_replicas(lk_session *session, unsigned replicas, int64_t limit_ms,
-                                          char refusal[READINESS_WORD_SIZE])
+static verdict_of_write wait_for_replicas(const struct readiness_probe *self, lk_session *session,
+                                          int64_t limit_ms, char refusal[READINESS_WORD_SIZE])
 {
     char number[16];
     char wait_ms[24];
     lk_reply *reply = NULL;
     verdict_of_write verdict = WRITE_UNHEARD;
 
-    (void)snprintf(number, sizeof number, "%u", replicas);
-    (void)snprintf(wait_ms, sizeof wait_ms, "%lld", (long long)(limit_ms + 1) / 2); /* 0: forever */
+    (void)snprintf(number, sizeof number, "%u", self->sync_replicas);
+    (void)snprintf(wait_ms, sizeof wait_ms, "%lld", (long long)self->sync_ms);
     const struct lk_bytes words[] = {LK_BYTES("WAIT"), lk_bytes_of(number), lk_bytes_of(wait_ms)};
-    if (lk_session_call(session, &(struct lk_command){words, 3}, 1, limit_ms, &reply, NULL) ==
-        LK_OK)
+    if (lk_session_call(session, &(struct lk_command){words, 3}, 1, limit_ms + self->sync_ms,
+                        &reply, NULL) == LK_OK)
         verdict = judge(reply, refusal);
-    if (lk_reply_type_of(reply) == LK_REPLY_INTEGER && lk_reply_integer(reply, 0) < replicas) {
+    if (lk_reply_type_of(reply) == LK_REPLY_INTEGER &&
+        lk_reply_integer(reply, 0) < self->sync_replicas) {
         (void)snprintf(refusal, READINESS_WORD_SIZE, "NOREPLICAS");
         verdict = WRITE_REFUSED;
     }
@@ -134,7 +137,7 @@ static bool takes_writes(const struct readiness_probe *self, size_t primary, int
         if (verdict != WRITE_ELSEWHERE) *key = (unsigned char)number;
     }
     if (verdict == WRITE_TAKEN && self->sync_replicas > 0)
-        verdict = wait_for_replicas(session, self->sync_replicas, limit_ms, refusal);
+        verdict = wait_for_replicas(self, session, limit_ms, refusal);
     lk_session_close(session);
     return verdict == WRITE_TAKEN || verdict == WRITE_ELSEWHERE;
 }

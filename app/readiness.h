@@ -20,8 +20,8 @@ struct readiness {
 
 struct readiness_probe; /* opaque */
 
-/* client: borrowed. sync_replicas: that an order waits for. NULL when out of memory. */
-struct readiness_probe *readiness_new(lk_client *client, unsigned sync_replicas);
+/* client: borrowed. So many replicas an order waits for, so long. NULL when out of memory. */
+struct readiness_probe *readiness_new(lk_client *client, unsigned sync_replicas, int64_t sync_ms);
 /* Nobody may be looking. */
 void readiness_free(struct readiness_probe *self);
 
@@ -29,7 +29,7 @@ void readiness_free(struct readiness_probe *self);
  * Write a small key to each of them, and see. However many look, it is one write per server and
  * second, as such a write goes to the disk as an order does.
  *
- * Units    it takes some 1.5 s at most.
+ * Units    it takes some 1.5 s at most, and sync_ms where replicas are waited for.
  * Threads  any; those who come while Redis is asked wait for the same answer.
  */
 struct readiness readiness_look(struct readiness_probe *self);

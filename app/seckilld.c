@@ -286,7 +286,8 @@ static int start_store(const struct config *config, struct parts *parts)
     if (!parts->store || !parts->commit) return fail_for_memory();
     parts->broadcast = broadcast_new(parts->store, &parts->topology);
     parts->stock = stock_report_cache_new(parts->client);
-    parts->readiness = readiness_new(parts->client, parts->topology.sync_replicas);
+    parts->readiness =
+        readiness_new(parts->client, parts->topology.sync_replicas, parts->topology.sync_ms);
     return parts->broadcast && parts->stock && parts->readiness ? 0 : fail_for_memory();
 }
 

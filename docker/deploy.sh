@@ -112,11 +112,14 @@ wait_sentinels() {
 
 # After Sentinel has failed over, redis is a copy, and without Sentinel nothing would make it anything else.
 refuse_copy() {
+    # shellcheck disable=SC2046  # ids
+    if docker inspect -f '{{.State.Running}}' $(containers sentinel-1 sentinel-2 sentinel-3) 2>/dev/null | grep -qx true; then
+        die "Sentinels run, and may make another one the primary: go on with make up KIND=sentinel, or make down first"
+    fi
     compose up -d --no-build redis
     wait_ready redis
-    if docker exec "$(containers redis)" start.sh cli role | grep -qx slave; then
+    docker exec "$(containers redis)" start.sh cli role | grep -qx master ||
         die "redis is a copy since Sentinel failed over, and takes no writes: go on with make up KIND=sentinel"
-    fi
 }
 
 up() {

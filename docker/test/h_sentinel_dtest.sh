@@ -23,9 +23,9 @@ lost_are_named() {
     names=$(cat "$WORK"/load/run-*/lost* | grep -c .)
     [ "$names" -ge "$(result lost)" ] || { echo "$names names for $(result lost)"; return 1; }
 }
-refuses_single() {
+up_single_says() { # WORDS
     if said=$(deploy up single 2>&1); then return 1; fi
-    printf '%s\n' "$said" | grep -q 'redis is a copy .*make up KIND=sentinel'
+    printf '%s\n' "$said" | grep -q "$1" || { printf '%s\n' "$said"; return 1; }
 }
 none_is_lost() { [ "$(result lost)" = 0 ]; }
 not_one_ready() { not is_ready seckilld-1 && not is_ready seckilld-2 && not is_ready seckilld-3; }
@@ -55,7 +55,9 @@ export SECKILL_SYNC_REPLICAS=0
 need "up" deploy up sentinel
 fail_over "as it is"
 check "the lost orders are counted and named" lost_are_named
-check "without Sentinel it would sell from a copy: refused, with the way out" refuses_single
+check "while Sentinels run, nothing is sold without them" up_single_says 'Sentinels run.*make down'
+deploy compose stop sentinel-1 sentinel-2 sentinel-3 >/dev/null 2>&1
+check "nor from a copy; the way out is said" up_single_says 'redis is a copy .*make up KIND=sentinel'
 export SECKILL_SYNC_REPLICAS=1
 need "up, with orders that wait for a copy" deploy up sentinel
 fail_over "waiting for a copy"

@@ -1,16 +1,18 @@
 /*
- * Every name is looked up on a thread of its own, which ends when getaddrinfo() does, within seconds,
- * whether somebody still wants to know or not; so there are some at most. Who began it waits for a
- * descriptor, together with all else that he waits for. First IPv4, as hiredis does it.
+ * Every name is looked up on a thread of its own, which ends when getaddrinfo() does: with servers that
+ * do not answer that is many seconds, whether somebody still wants to know or not. So who asks for a
+ * name that is being looked up shares that look-up, and there are so many names at most. Whoever waits
+ * polls a descriptor, which nobody reads, beside all else that he waits for. First IPv4, as hiredis does.
  *
- * Threads: one begins, asks and frees; the other looks up. The last of the two frees the memory.
+ * A child of fork() has none of these threads: it begins with an empty list.
+ *
+ * Threads: any. Locks: one mutex for all look-ups, a leaf; nothing waits under it.
  */
 #include "lookup.h"
 
 #include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +26,9 @@
 enum { MOST = 64 };
 
 struct lki_lookup {
-    atomic_int users; /* who began it, and its thread */
-    atomic_bool is_over;
+    struct lki_lookup *next; /* of those that are running */
+    unsigned users;          /* who wants to know, and its thread until it is over */
+    bool is_over;
     int over_fd; /* an eventfd */
     int failure; /* of getaddrinfo() */
     int sys_errno;
@@ -33,7 +36,11 @@ struct lki_lookup {
     char host[];
 };
 
-static atomic_int running;
+static struct {
+    pthread_mutex_t mutex;      /* guards all below, and the look-ups */
+    struct lki_lookup *running; /* each is its thread's */
+    unsigned count;
+} lookups = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 bool lki_lookup_is_needed(const char *host)
 {
@@ -45,14 +52,51 @@ bool lki_lookup_is_needed(const char *host)
     return false;
 }
 
-void lki_lookup_free(struct lki_lookup *lookup)
+/* ---- fork ---------------------------------------------------------------------------------------- */
+
+static void lock_all(void)
 {
-    if (!lookup || atomic_fetch_sub(&lookup->users, 1) > 1) return;
+    (void)pthread_mutex_lock(&lookups.mutex);
+}
+
+static void unlock_all(void)
+{
+    (void)pthread_mutex_unlock(&lookups.mutex);
+}
+
+static void forget_all(void)
+{
+    lookups.running = NULL;
+    lookups.count = 0;
+    unlock_all();
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(lock_all, unlock_all, forget_all);
+}
+
+/* ---- its thread ---------------------------------------------------------------------------------- */
+
+static void let_go_locked(struct lki_lookup *lookup)
+{
+    if (--lookup->users > 0) return;
     if (lookup->over_fd >= 0) (void)close(lookup->over_fd);
     free(lookup);
 }
 
-/* ---- its thread ---------------------------------------------------------------------------------- */
+static void end_locked(struct lki_lookup *self)
+{
+    struct lki_lookup **at = &lookups.running;
+
+    while (*at != self)
+        at = &(*at)->next;
+    *at = self->next;
+    lookups.count--;
+    self->is_over = true;
+    (void)eventfd_write(self->over_fd, 1);
+    let_go_locked(self);
+}
 
 static int look_up(struct lki_lookup *self, int family)
 {
@@ -73,44 +117,67 @@ static void *lookup_main(void *arg)
     struct lki_lookup *self = arg;
 
     (void)pthread_detach(pthread_self());
-    self->failure = look_up(self, AF_INET);
+    self->failure = look_up(self, AF_INET); /* nobody looks before it is over */
     if (self->failure != 0) self->failure = look_up(self, AF_INET6);
-    atomic_store(&self->is_over, true);
-    (void)eventfd_write(self->over_fd, 1);
-    (void)atomic_fetch_sub(&running, 1);
-    lki_lookup_free(self);
+    lock_all();
+    end_locked(self);
+    unlock_all();
     return NULL;
 }
 
-/* ---- who began it -------------------------------------------------------------------------------- */
+/* ---- who wants to know --------------------------------------------------------------------------- */
 
-struct lki_lookup *lki_lookup_begin(const char *host, struct lk_error *err)
+static struct lki_lookup *join_locked(const char *host)
+{
+    struct lki_lookup *lookup = lookups.running;
+
+    while (lookup && strcmp(lookup->host, host) != 0)
+        lookup = lookup->next;
+    if (lookup) lookup->users++;
+    return lookup;
+}
+
+static struct lki_lookup *start_locked(const char *host, struct lk_error *err)
 {
     size_t size = strlen(host) + 1;
-    pthread_t thread;
     struct lki_lookup *self = NULL;
+    pthread_t thread;
 
-    if (atomic_fetch_add(&running, 1) >= MOST) {
+    if (lookups.count >= MOST) {
         (void)LKI_FAIL(err, LK_UNREACHABLE, "%s: %d names are being looked up, without answer",
                        host, MOST);
-        goto fail;
+        return NULL;
     }
     self = calloc(1, sizeof *self + size);
     if (!self) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "%s", host);
-        goto fail;
+        return NULL;
     }
     memcpy(self->host, host, size);
+    self->users = 2;
     self->over_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    atomic_store(&self->users, 2);
-    if (self->over_fd >= 0 && lki_thread_start(&thread, lookup_main, self)) return self;
-    atomic_store(&self->users, 1);
-    (void)LKI_FAIL_ERRNO(err, LK_UNREACHABLE, "%s: cannot be looked up", host);
-    lki_lookup_free(self);
+    if (self->over_fd < 0 || !lki_thread_start(&thread, lookup_main, self)) {
+        (void)LKI_FAIL_ERRNO(err, LK_UNREACHABLE, "%s: cannot be looked up", host);
+        self->users = 1;
+        let_go_locked(self);
+        return NULL;
+    }
+    self->next = lookups.running;
+    lookups.running = self;
+    lookups.count++;
+    return self;
+}
 
-fail:
-    (void)atomic_fetch_sub(&running, 1);
-    return NULL;
+struct lki_lookup *lki_lookup_begin(const char *host, struct lk_error *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, watch_forks);
+    lock_all();
+    struct lki_lookup *lookup = join_locked(host);
+    if (!lookup) lookup = start_locked(host, err);
+    unlock_all();
+    return lookup;
 }
 
 int lki_lookup_fd(const struct lki_lookup *lookup)
@@ -121,11 +188,22 @@ int lki_lookup_fd(const struct lki_lookup *lookup)
 lk_status lki_lookup_end(const struct lki_lookup *lookup, char out_address[LKI_ADDRESS_SIZE],
                          struct lk_error *err)
 {
-    if (!atomic_load(&lookup->is_over)) return LK_BUSY;
+    lock_all();
+    bool is_over = lookup->is_over;
+    unlock_all();
+    if (!is_over) return LK_BUSY;
     if (lookup->failure != 0) {
         return lki_fail(err, LK_UNREACHABLE, lookup->sys_errno, __func__, "%s: %s", lookup->host,
                         gai_strerror(lookup->failure));
     }
     (void)snprintf(out_address, LKI_ADDRESS_SIZE, "%s", lookup->address);
     return LK_OK;
+}
+
+void lki_lookup_free(struct lki_lookup *lookup)
+{
+    if (!lookup) return;
+    lock_all();
+    let_go_locked(lookup);
+    unlock_all();
 }

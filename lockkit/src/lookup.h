@@ -16,8 +16,11 @@ struct lki_lookup;
 bool lki_lookup_is_needed(const char *host);
 
 /*
- * NULL: *err says NO_MEMORY, or UNREACHABLE: as many names as may be are being looked up, without answer.
- * Owns  the result is yours, for lki_lookup_free().
+ * Who else wants to know the same name at the same time shares it.
+ *
+ * Owns     the result is yours, for lki_lookup_free().
+ * Returns  NULL with *err: NO_MEMORY; UNREACHABLE: no thread or descriptor to be had, or 64 other names
+ *          are being looked up without answer.
  */
 struct lki_lookup *lki_lookup_begin(const char *host, struct lk_error *err);
 /* To be polled: readable once it is over. */

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -22,7 +23,7 @@
 #include "lookup.h"
 #include "redis.h"
 
-enum { SOON_MS = 5000, MANY = 64 };
+enum { SOON_MS = 5000, MANY = 64, SHARERS = 256 };
 
 /* Guarded by its mutex; other threads look names up. */
 static struct resolver {
@@ -30,6 +31,7 @@ static struct resolver {
     pthread_cond_t change;
     bool is_open; /* else nobody is answered */
     int asked;
+    int asked_shared; /* of these, for the name "shared" */
     int ended;
     const char *ipv4;
     const char *ipv6;
@@ -50,6 +52,7 @@ int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo
     if (hints->ai_flags & AI_NUMERICHOST) return __real_getaddrinfo(host, port, hints, out);
     (void)pthread_mutex_lock(&resolver.mutex);
     resolver.asked++;
+    resolver.asked_shared += strcmp(host, "shared") == 0;
     while (!resolver.is_open)
         (void)pthread_cond_wait(&resolver.change, &resolver.mutex);
     const char *address = hints->ai_family == AF_INET ? resolver.ipv4 : resolver.ipv6;
@@ -82,6 +85,21 @@ static int set_up(void **state)
     has_addresses("127.0.0.1", NULL);
     answer(false);
     return 0;
+}
+
+/* Until somebody waits for the resolver, or nobody does any more. */
+static void await_resolver(bool is_awaited)
+{
+    int64_t deadline = lki_clock_after_ms(SOON_MS);
+    bool is_so = false;
+
+    while (!is_so) {
+        assert_true(lki_clock_left_ms(deadline) > 0);
+        (void)pthread_mutex_lock(&resolver.mutex);
+        is_so = (resolver.asked != resolver.ended) == is_awaited;
+        (void)pthread_mutex_unlock(&resolver.mutex);
+        (void)poll(NULL, 0, 1);
+    }
 }
 
 static bool is_readable(const struct lki_lookup *lookup, int within_ms)
@@ -156,32 +174,79 @@ static void a_name_without_address_is_told_with_the_reason(void **state)
 }
 
 /* And whoever has lost patience leaves nothing behind. */
-static void only_so_many_are_looked_up_at_a_time(void **state)
+static void only_so_many_names_are_looked_up_at_a_time(void **state)
 {
     struct lki_lookup *lookups[MANY];
     struct lk_error err = {0};
     char address[LKI_ADDRESS_SIZE];
+    char name[16];
     int64_t deadline = lki_clock_after_ms(SOON_MS);
 
     (void)state;
-    for (size_t i = 0; i < MANY; i++) {
-        lookups[i] = lki_lookup_begin("redis-1", NULL);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(name, sizeof name, "redis-%d", i);
+        lookups[i] = lki_lookup_begin(name, NULL);
         assert_non_null(lookups[i]);
     }
-    assert_null(lki_lookup_begin("redis-2", &err));
+    assert_null(lki_lookup_begin("redis-64", &err));
     assert_int_equal(err.code, LK_UNREACHABLE);
-    assert_non_null(strstr(err.text, "redis-2: 64 names"));
+    assert_non_null(strstr(err.text, "redis-64: 64 names"));
     for (size_t i = 0; i < MANY; i++)
         lki_lookup_free(lookups[i]);
     answer(true);
     struct lki_lookup *next = NULL;
     while (!next && lki_clock_left_ms(deadline) > 0)
-        next = lki_lookup_begin("redis-2", NULL);
+        next = lki_lookup_begin("redis-64", NULL);
     assert_non_null(next);
     assert_true(is_readable(next, SOON_MS));
     assert_int_equal(lki_lookup_end(next, address, NULL), LK_OK);
     lki_lookup_free(next);
 }
+
+static void who_wants_to_know_the_same_name_shares_the_look_up(void **state)
+{
+    struct lki_lookup *lookups[SHARERS];
+    char address[LKI_ADDRESS_SIZE];
+
+    (void)state;
+    for (size_t i = 0; i < SHARERS; i++) {
+        lookups[i] = lki_lookup_begin("shared", NULL);
+        assert_non_null(lookups[i]);
+    }
+    lki_lookup_free(lookups[0]); /* one is not interested any more */
+    answer(true);
+    for (size_t i = 1; i < SHARERS; i++) {
+        assert_true(is_readable(lookups[i], SOON_MS));
+        assert_int_equal(lki_lookup_end(lookups[i], address, NULL), LK_OK);
+        lki_lookup_free(lookups[i]);
+    }
+    assert_int_equal(resolver.asked_shared, 1); /* they all have ended */
+}
+
+#ifndef __SANITIZE_THREAD__ /* which ends a child of a process with threads that starts one */
+/* The thread that looks it up is the parent's. */
+static void a_forked_child_looks_names_up_itself(void **state)
+{
+    struct lki_lookup *lookup = lki_lookup_begin("redis-1", NULL);
+    int status = 0;
+
+    (void)state;
+    assert_non_null(lookup);
+    await_resolver(true);
+    pid_t child = fork();
+    if (child == 0) {
+        struct lki_lookup *own = lki_lookup_begin("redis-1", NULL);
+
+        answer(true);
+        _exit(own && is_readable(own, SOON_MS) ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    answer(true);
+    assert_true(is_readable(lookup, SOON_MS));
+    lki_lookup_free(lookup);
+}
+#endif
 
 /* ---- connections --------------------------------------------------------------------------------- */
 
@@ -245,20 +310,13 @@ static void a_name_without_address_ends_the_connection(void **state)
 }
 
 /* Their threads end after those that began them; memory is looked at then. */
-static int await_threads(void **state)
+static int tear_down(void **state)
 {
-    bool is_over = false;
-
     (void)state;
     answer(true);
-    for (int64_t deadline = lki_clock_after_ms(SOON_MS);
-         !is_over && lki_clock_left_ms(deadline) > 0;) {
-        (void)pthread_mutex_lock(&resolver.mutex);
-        is_over = resolver.asked == resolver.ended;
-        (void)pthread_mutex_unlock(&resolver.mutex);
-        (void)poll(NULL, 0, 20);
-    }
-    return is_over ? 0 : -1;
+    await_resolver(false);
+    (void)poll(NULL, 0, 50); /* they have an answer, and end */
+    return 0;
 }
 
 int main(void)
@@ -268,11 +326,15 @@ int main(void)
         cmocka_unit_test_setup(nobody_waits_for_a_resolver_that_does_not_answer, set_up),
         cmocka_unit_test_setup(ipv6_is_taken_when_there_is_nothing_else, set_up),
         cmocka_unit_test_setup(a_name_without_address_is_told_with_the_reason, set_up),
-        cmocka_unit_test_setup(only_so_many_are_looked_up_at_a_time, set_up),
+        cmocka_unit_test_setup(only_so_many_names_are_looked_up_at_a_time, set_up),
+        cmocka_unit_test_setup(who_wants_to_know_the_same_name_shares_the_look_up, set_up),
+#ifndef __SANITIZE_THREAD__
+        cmocka_unit_test_setup(a_forked_child_looks_names_up_itself, set_up),
+#endif
         cmocka_unit_test_setup(a_connection_ends_at_its_deadline, set_up),
         cmocka_unit_test_setup(a_connection_goes_on_when_its_name_has_an_address, set_up),
         cmocka_unit_test_setup(a_name_without_address_ends_the_connection, set_up),
     };
 
-    return cmocka_run_group_tests(tests, NULL, await_threads);
+    return cmocka_run_group_tests(tests, NULL, tear_down);
 }

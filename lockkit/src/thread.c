@@ -3,6 +3,7 @@
  */
 #include "thread.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 
@@ -15,5 +16,6 @@ bool lki_thread_start(pthread_t *out, void *(*body)(void *), void *arg)
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     int failure = pthread_create(out, NULL, body, arg);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = failure;
     return failure == 0;
 }

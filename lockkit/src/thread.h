@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* False: there can be none now. */
+/* False, with errno: there can be none now. */
 bool lki_thread_start(pthread_t *out, void *(*body)(void *), void *arg);
 
 #endif

@@ -53,7 +53,8 @@ struct lk_client_options {
 lk_client *lk_client_open(const struct lk_client_options *options, struct lk_error *err);
 
 /*
- * Stop the threads, join them, close the connections.
+ * Stop the threads, join them, close the connections. A name look-up that is under way ends by itself,
+ * later (so the shared library stays loaded).
  *
  * Owns     takes the client; NULL is fine. Free its locks first: a lock must not outlive its client.
  */
