@@ -260,7 +260,7 @@ static void a_connection_ends_at_its_deadline(void **state)
 
     (void)state;
     assert_null(lki_redis_open(&endpoint, lki_clock_after_ms(50), &err));
-    assert_in_range(lki_clock_now() - begin, 49 * NS_PER_MS, SOON_MS * (int64_t)NS_PER_MS);
+    assert_in_range((lki_clock_now() - begin) / NS_PER_MS, 49, SOON_MS);
     assert_int_equal(err.code, LK_UNREACHABLE);
     assert_non_null(strstr(err.text, "redis-1:1: its name has no address yet"));
     answer(true);
