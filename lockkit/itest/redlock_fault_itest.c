@@ -91,7 +91,7 @@ static void *cut_when_taken(void *arg)
 {
     struct fixture *f = arg;
 
-    while (lkr_count(f->key) < LKR_NODES) /* the try takes 300 ms */
+    for (int i = 0; i < 300 && lkr_count(f->key) < LKR_NODES; i++) /* the try takes 300 ms */
         lks_nap(1);
     set_links(f, 1, 4, LINK_CLOSED);
     return NULL;

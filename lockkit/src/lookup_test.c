@@ -109,9 +109,10 @@ static bool is_readable(const struct lki_lookup *lookup, int within_ms)
     return poll(&poll_fd, 1, within_ms) == 1;
 }
 
-static lk_status look_up(char out_address[LKI_ADDRESS_SIZE], struct lk_error *err)
+/* Names differ from test to test: who asks for one that is still being looked up shares that. */
+static lk_status look_up(const char *name, char out_address[LKI_ADDRESS_SIZE], struct lk_error *err)
 {
-    struct lki_lookup *lookup = lki_lookup_begin("redis-1", err);
+    struct lki_lookup *lookup = lki_lookup_begin(name, err);
 
     assert_non_null(lookup);
     answer(true);
@@ -134,7 +135,7 @@ static void an_address_needs_none(void **state)
 
 static void nobody_waits_for_a_resolver_that_does_not_answer(void **state)
 {
-    struct lki_lookup *lookup = lki_lookup_begin("redis-1", NULL);
+    struct lki_lookup *lookup = lki_lookup_begin("patient", NULL);
     char address[LKI_ADDRESS_SIZE];
 
     (void)state;
@@ -154,10 +155,10 @@ static void ipv6_is_taken_when_there_is_nothing_else(void **state)
 
     (void)state;
     has_addresses("127.0.0.1", "fd00::7");
-    assert_int_equal(look_up(address, NULL), LK_OK);
+    assert_int_equal(look_up("both", address, NULL), LK_OK);
     assert_string_equal(address, "127.0.0.1");
     has_addresses(NULL, "fd00::7");
-    assert_int_equal(look_up(address, NULL), LK_OK);
+    assert_int_equal(look_up("ipv6", address, NULL), LK_OK);
     assert_string_equal(address, "fd00::7");
 }
 
@@ -168,8 +169,8 @@ static void a_name_without_address_is_told_with_the_reason(void **state)
 
     (void)state;
     has_addresses(NULL, NULL);
-    assert_int_equal(look_up(address, &err), LK_UNREACHABLE);
-    assert_non_null(strstr(err.text, "redis-1: "));
+    assert_int_equal(look_up("nowhere", address, &err), LK_UNREACHABLE);
+    assert_non_null(strstr(err.text, "nowhere: "));
     assert_non_null(strstr(err.text, gai_strerror(EAI_NONAME)));
 }
 
@@ -227,7 +228,7 @@ static void who_wants_to_know_the_same_name_shares_the_look_up(void **state)
 /* The thread that looks it up is the parent's. */
 static void a_forked_child_looks_names_up_itself(void **state)
 {
-    struct lki_lookup *lookup = lki_lookup_begin("redis-1", NULL);
+    struct lki_lookup *lookup = lki_lookup_begin("forked", NULL);
     int status = 0;
 
     (void)state;
@@ -235,7 +236,7 @@ static void a_forked_child_looks_names_up_itself(void **state)
     await_resolver(true);
     pid_t child = fork();
     if (child == 0) {
-        struct lki_lookup *own = lki_lookup_begin("redis-1", NULL);
+        struct lki_lookup *own = lki_lookup_begin("forked", NULL);
 
         answer(true);
         _exit(own && is_readable(own, SOON_MS) ? 0 : 1);
@@ -250,11 +251,10 @@ static void a_forked_child_looks_names_up_itself(void **state)
 
 /* ---- connections --------------------------------------------------------------------------------- */
 
-static char host[] = "redis-1";
-
 static void a_connection_ends_at_its_deadline(void **state)
 {
-    struct lki_endpoint endpoint = {.host = host, .port = 1, .label = "redis-1:1"};
+    char host[] = "mute";
+    struct lki_endpoint endpoint = {.host = host, .port = 1, .label = "mute:1"};
     struct lk_error err = {0};
     int64_t begin = lki_clock_now();
 
@@ -262,7 +262,7 @@ static void a_connection_ends_at_its_deadline(void **state)
     assert_null(lki_redis_open(&endpoint, lki_clock_after_ms(50), &err));
     assert_in_range((lki_clock_now() - begin) / NS_PER_MS, 49, SOON_MS);
     assert_int_equal(err.code, LK_UNREACHABLE);
-    assert_non_null(strstr(err.text, "redis-1:1: its name has no address yet"));
+    assert_non_null(strstr(err.text, "mute:1: its name has no address yet"));
     answer(true);
 }
 
@@ -271,7 +271,8 @@ static void a_connection_goes_on_when_its_name_has_an_address(void **state)
     struct sockaddr_in place = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t len = sizeof place;
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct lki_endpoint endpoint = {.host = host, .label = "redis-1"};
+    char host[] = "late";
+    struct lki_endpoint endpoint = {.host = host, .label = "late"};
     short events = POLLOUT;
     lk_status status = LK_BUSY;
 
@@ -298,7 +299,8 @@ static void a_connection_goes_on_when_its_name_has_an_address(void **state)
 
 static void a_name_without_address_ends_the_connection(void **state)
 {
-    struct lki_endpoint endpoint = {.host = host, .port = 1, .label = "redis-1:1"};
+    char host[] = "absent";
+    struct lki_endpoint endpoint = {.host = host, .port = 1, .label = "absent:1"};
     struct lk_error err = {0};
 
     (void)state;
