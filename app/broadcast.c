@@ -268,7 +268,9 @@ static void release_locked(struct broadcast *self)
 static void apply_page_locked(struct channel *channel, const struct ledger_page *page,
                               int64_t now_ms)
 {
-    sale_state before = sale_state_of(&channel->moment.sale);
+    const struct sale *sale = &channel->moment.sale;
+    sale_state before = sale_state_of(sale);
+    int64_t left = sale->left;
     struct events_change change;
 
     for (size_t i = 0; i < page->count; i++) {
@@ -276,7 +278,7 @@ static void apply_page_locked(struct channel *channel, const struct ledger_page 
         channel->changes[channel->change_count++ % EVENTS_KEPT] = change;
     }
     events_tick(&channel->moment, now_ms);
-    if (page->count > 0 || sale_state_of(&channel->moment.sale) != before)
+    if (page->count > 0 || sale_state_of(sale) != before || sale->left != left)
         wake_watchers_locked(channel);
 }
 

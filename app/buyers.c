@@ -34,12 +34,12 @@ void buyers_time(struct service *service, struct http_request *request, const ch
 void buyers_list_sales(struct service *service, struct http_request *request, const char *id)
 {
     (void)id;
-    handlers_send_sales(service, request, JSON_FOR_BUYERS);
+    sale_list_send(service->sales[JSON_FOR_BUYERS], request);
 }
 
 void buyers_show_sale(struct service *service, struct http_request *request, const char *id)
 {
-    handlers_send_sale(service, request, id, JSON_FOR_BUYERS);
+    handlers_send_sale(service, request, id, JSON_FOR_BUYERS, NULL);
 }
 
 /*

@@ -4,6 +4,7 @@
 #include "client_address.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +200,14 @@ const char *client_address_show(const struct client_address *address, char out[C
     (void)inet_ntop(is_4 ? AF_INET : AF_INET6, address->bytes + (is_4 ? IPV4_AT : 0), out,
                     CLIENT_TEXT_SIZE); /* it fits */
     return out;
+}
+
+uint64_t client_address_key(const struct client_address *address)
+{
+    uint64_t key = 0;
+
+    memcpy(&key, address->bytes + (is_ipv4(address) ? IPV4_AT - 4 : 0), sizeof key);
+    return be64toh(key);
 }
 
 const char *client_address_group(const struct client_address *address, char out[CLIENT_TEXT_SIZE])

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { NETWORKS_MAX = 32, CLIENT_TEXT_SIZE = 64 };
 
@@ -56,6 +57,9 @@ void client_walk_list(struct client_walk *walk, const char *list);
 
 /* For logs: "10.0.0.7", "2001:db8::1". Returns out. */
 const char *client_address_show(const struct client_address *address, char out[CLIENT_TEXT_SIZE]);
+
+/* Equal for clients that are counted as one: the IPv4 address, or the /64. */
+uint64_t client_address_key(const struct client_address *address);
 
 /*
  * The name under which a client is counted: its IPv4 address, or its /64, all of which one subscriber

@@ -26,6 +26,11 @@ int64_t clock_mono_ms(void)
     return read_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
+int64_t clock_awake_or_not_ms(void)
+{
+    return read_ns(CLOCK_BOOTTIME) / 1000000;
+}
+
 int64_t clock_unix_ms(void)
 {
     return read_ns(CLOCK_REALTIME) / 1000000;

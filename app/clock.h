@@ -8,6 +8,8 @@
 
 int64_t clock_mono_ns(void);
 int64_t clock_mono_ms(void);
+/* Monotonic too, and goes on while the machine sleeps: for what others may change meanwhile. */
+int64_t clock_awake_or_not_ms(void);
 int64_t clock_unix_ms(void);
 /* Pause this thread. */
 void clock_pause_ms(int64_t ms);

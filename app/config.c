@@ -14,6 +14,7 @@
 
 #include "guard.h"
 #include "text.h"
+#include "topology.h"
 
 typedef enum kind {
     KIND_TEXT,
@@ -50,7 +51,8 @@ static const struct flag flags[] = {
     {"--redis", "SECKILL_REDIS", NULL, "URL",
      "redis://[user:pass@]host[:port][/db], unix:///path, "
      "redis+sentinel://[user:pass@]host[:port],host.../NAME[/db] or "
-     "redis+cluster://[user:pass@]host[:port],host... [a private redis-server in --data]",
+     "redis+cluster://[user:pass@]host[:port],host...; rediss in place of redis: over TLS "
+     "[a private redis-server in --data]",
      FIELD(redis), .kind = KIND_URL},
     {"--redis-password", "SECKILL_REDIS_PASSWORD", NULL, "FILE",
      "its first line is the password, where the URLs of --redis and --redlock have none",
@@ -59,6 +61,23 @@ static const struct flag flags[] = {
      "its first line is USER:PASSWORD, who alone sends scripts to these servers [none: the user "
      "of the URL does]",
      FIELD(redis_loader), .kind = KIND_TEXT},
+    {"--sentinel-password", "SECKILL_SENTINEL_PASSWORD", NULL, "FILE",
+     "its first line is [USER:]PASSWORD of the Sentinels [they are asked without]",
+     FIELD(sentinel_password), .kind = KIND_TEXT},
+    {"--redis-ca", "SECKILL_REDIS_CA", NULL, "FILE",
+     "PEM: who signs the certificates of rediss servers [the system's store]",
+     FIELD(redis_tls.ca_file), .kind = KIND_TEXT},
+    {"--redis-cert", "SECKILL_REDIS_CERT", NULL, "FILE",
+     "PEM: the certificate to show them, with its chain [none]", FIELD(redis_tls.cert_file),
+     .kind = KIND_TEXT},
+    {"--redis-key", "SECKILL_REDIS_KEY", NULL, "FILE", "PEM: its key [in --redis-cert]",
+     FIELD(redis_tls.key_file), .kind = KIND_TEXT},
+    {"--redis-server-name", "SECKILL_REDIS_SERVER_NAME", NULL, "NAME",
+     "what their certificates are for [the host of the URL, or as it is found]",
+     FIELD(redis_tls.server_name), .kind = KIND_TEXT},
+    {"--redis-insecure", "SECKILL_REDIS_INSECURE", NULL, NULL,
+     "accept any certificate of theirs: encrypted, but from whom nobody knows",
+     FIELD(redis_tls.is_unverified), .kind = KIND_SWITCH},
     {"--sync-replicas", "SECKILL_SYNC_REPLICAS", "0", "N",
      "accept an order only once so many replicas have it; 0: at once", FIELD(sync_replicas), 0, 16,
      KIND_NUMBER},
@@ -74,6 +93,12 @@ static const struct flag flags[] = {
     {"--streams", "SECKILL_STREAMS", "64", "N",
      "streams of events open at the same time, besides --connections", FIELD(streams), 0, 4096,
      KIND_NUMBER},
+    {"--address-connections", "SECKILL_ADDRESS_CONNECTIONS", "0", "N",
+     "of --connections, one client's address (IPv6: its /64) holds no more; 0: all, but in a crowd "
+     "the address that holds most makes room",
+     FIELD(address_connections), 0, 20000, KIND_NUMBER},
+    {"--address-streams", "SECKILL_ADDRESS_STREAMS", "0", "N", "the same of --streams",
+     FIELD(address_streams), 0, 4096, KIND_NUMBER},
     {"--guard", "SECKILL_GUARD", "mutex", "NAME", "guard of new sales; see below", FIELD(guard),
      .kind = KIND_TEXT},
     {"--batch", "SECKILL_BATCH", "256", "N", "purchases served together; 1: a lock for each",
@@ -92,6 +117,10 @@ static const struct flag flags[] = {
     {"--admin-token", "SECKILL_ADMIN_TOKEN", NULL, "FILE",
      "operators' bearer token; made when missing [DIR/admin.token]", FIELD(admin_token),
      .kind = KIND_TEXT},
+    {"--operators-log", "SECKILL_OPERATORS_LOG", NULL, "FILE",
+     "every step of an operator, before and after it is taken, for the auditor; what cannot be "
+     "written is not done [DIR/operators.ndjson]",
+     FIELD(operators_log), .kind = KIND_TEXT},
     {"--token-key", "SECKILL_TOKEN_KEY", NULL, "FILE",
      "key of buyers' tokens, 32 bytes or more [none: no buyer is known]", FIELD(token_key),
      .kind = KIND_TEXT},
@@ -378,8 +407,36 @@ static bool check_guard(const struct config *config, struct refusal *why)
                        guard->flaw);
 }
 
+static const char *tls_flag_given(const struct lk_tls_options *tls)
+{
+    return tls->ca_file         ? "--redis-ca"
+           : tls->cert_file     ? "--redis-cert"
+           : tls->key_file      ? "--redis-key"
+           : tls->server_name   ? "--redis-server-name"
+           : tls->is_unverified ? "--redis-insecure"
+                                : NULL;
+}
+
+/* Whoever names a CA believes that nobody can listen. */
+static bool check_tls(const struct config *config, struct refusal *why)
+{
+    const struct lk_tls_options *tls = &config->redis_tls;
+    const char *flag = tls_flag_given(tls);
+
+    if (tls->key_file && !tls->cert_file)
+        return refusal_say(why, "--redis-key: goes with --redis-cert");
+    if (!flag || (config->redis && topology_uses_tls(config->redis)) ||
+        (config->redlock && topology_uses_tls(config->redlock)))
+        return true;
+    return refusal_say(why, "%s: no URL of --redis or --redlock is rediss://", flag);
+}
+
 static bool check_redis(const struct config *config, struct refusal *why)
 {
+    if (config->sentinel_password &&
+        (!config->redis || topology_kind_of(config->redis) != TOPOLOGY_SENTINEL))
+        return refusal_say(why, "--sentinel-password: goes with --redis redis+sentinel://");
+    if (!check_tls(config, why)) return false;
     if (config->redis || !(config->redis_password || config->redis_loader)) return true;
     return refusal_say(why, "%s: the private Redis has no users; give --redis",
                        config->redis_password ? "--redis-password" : "--redis-loader");
@@ -437,7 +494,7 @@ config_status config_read(const struct config_source *source, struct config *out
 
 static void print_flag(FILE *out, const struct flag *flag)
 {
-    char left[48];
+    char left[64];
     int len = snprintf(left, sizeof left, "%s%s%s", flag->name, flag->value ? " " : "",
                        flag->value ? flag->value : "");
 

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "lockkit/client.h"
+
 #include "client_address.h"
 #include "log.h"
 #include "rate.h"
@@ -27,17 +29,22 @@ struct config {
     const char *admin_listen;
     const char *redis;                    /* URL; NULL: a private redis-server */
     const char *redis_password;           /* file; NULL: what the URLs say */
+    const char *sentinel_password;        /* file; NULL: Sentinels are asked without */
+    struct lk_tls_options redis_tls;      /* of rediss URLs */
     const char *redis_loader;             /* file; NULL: scripts go by EVAL */
     const char *redlock;                  /* URLs, commas between; NULL: no guard "redlock" */
     const char *data;                     /* folder */
     const char *guard;                    /* of new sales; guard_find() knows it */
     const char *admin_token;              /* file; NULL: DATA/admin.token */
+    const char *operators_log;            /* file; NULL: DATA/operators.ndjson */
     const char *token_key;                /* file; NULL: buyers have no tokens */
     const char *token_key_2;              /* file; NULL: none */
     const char *instance;                 /* [A-Za-z0-9_.-]{1,64} */
     char instance_made[INSTANCE_MAX + 1]; /* host-pid, when none was given */
     int64_t connections;
-    int64_t streams; /* of events, besides the connections */
+    int64_t streams;             /* of events, besides the connections */
+    int64_t address_connections; /* of one client's address; 0: all */
+    int64_t address_streams;
     int64_t batch;
     int64_t queue_ms;
     int64_t lease_ms;

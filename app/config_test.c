@@ -172,6 +172,12 @@ static void bad_values_are_named(void **state)
          "--redis-password: the private Redis has no users; give --redis"},
         {{"--redis-loader", "f"}, "--redis-loader: the private Redis has no users; give --redis"},
         {{"--redis-password="}, "--redis-password: \"\" is not usable"},
+        {{"--redis-ca=f"}, "--redis-ca: no URL of --redis or --redlock is rediss://"},
+        {{"--redis=redis://rediss", "--redis-insecure"},
+         "--redis-insecure: no URL of --redis or --redlock is rediss://"},
+        {{"--redis=rediss://h", "--redis-key=k"}, "--redis-key: goes with --redis-cert"},
+        {{"--redis=redis://h", "--sentinel-password=f"},
+         "--sentinel-password: goes with --redis redis+sentinel://"},
         {{"--check", "--listen=127.0.0.1:0"},
          "--check: port 0 of --listen is any; name the one to ask"},
         {{"batch"}, "\"batch\" is no flag; --help lists them"},
@@ -315,6 +321,33 @@ static void secrets_of_redis_are_files(void **state)
     assert_string_equal(config.redis_loader, "l");
 }
 
+static const char *tls_env(const char *name)
+{
+    if (strcmp(name, "SECKILL_REDIS") == 0) return "rediss+sentinel://h/main";
+    if (strcmp(name, "SECKILL_REDIS_CA") == 0) return "ca";
+    return strcmp(name, "SECKILL_REDIS_INSECURE") == 0 ? "yes" : NULL;
+}
+
+static void tls_is_for_rediss(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(READ(tls_env, &config, &why, "--redis-cert=c", "--redis-key=k",
+                          "--redis-server-name=n", "--sentinel-password=s"),
+                     CONFIG_RUN);
+    assert_string_equal(config.redis_tls.ca_file, "ca");
+    assert_string_equal(config.redis_tls.cert_file, "c");
+    assert_string_equal(config.redis_tls.key_file, "k");
+    assert_string_equal(config.redis_tls.server_name, "n");
+    assert_true(config.redis_tls.is_unverified);
+    assert_string_equal(config.sentinel_password, "s");
+    assert_int_equal(READ(no_env, &config, &why, "--redis=redis://h", "--redis-ca=c",
+                          "--redlock=redis://a,redis://b,rediss://c"),
+                     CONFIG_RUN);
+}
+
 static void help_and_version_win_over_everything(void **state)
 {
     struct config config;
@@ -340,6 +373,7 @@ int main(void)
         cmocka_unit_test(a_flawed_guard_needs_lab),
         cmocka_unit_test(a_check_is_told_apart_and_has_no_variable),
         cmocka_unit_test(secrets_of_redis_are_files),
+        cmocka_unit_test(tls_is_for_rediss),
         cmocka_unit_test(help_and_version_win_over_everything),
     };
 

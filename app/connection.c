@@ -8,25 +8,21 @@
  */
 #include "connection.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/futex.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "acceptor.h"
 #include "clock.h"
-
-enum {
-    UNSOUGHT = -1,
-    NOT_FOUND = -2,
-    FD_MAX = 32768, /* above what --connections can ask for */
-};
 
 enum connection_use { FREE, LENT, WATCHED = 16 };
 
@@ -34,7 +30,7 @@ struct connection *connection_new(void)
 {
     struct connection *self = calloc(1, sizeof *self);
 
-    if (self) self->fd = UNSOUGHT;
+    if (self) self->fd = -1;
     return self;
 }
 
@@ -47,47 +43,31 @@ void connection_close(struct connection *self)
 
 /* ---- the socket --------------------------------------------------------------------------------- */
 
-/* Whether this is the socket with that far end and that port at our end. */
-static bool is_socket(int fd, const struct sockaddr_in *peer, in_port_t local_port)
-{
-    struct sockaddr_in found = {0};
-    socklen_t len = sizeof found;
-
-    if (getpeername(fd, (struct sockaddr *)&found, &len) != 0 || found.sin_family != AF_INET ||
-        found.sin_port != peer->sin_port || found.sin_addr.s_addr != peer->sin_addr.s_addr) {
-        return false;
-    }
-    len = sizeof found;
-    return getsockname(fd, (struct sockaddr *)&found, &len) == 0 && found.sin_port == local_port;
-}
-
-bool connection_find_socket(struct connection *self, const char *remote_addr, int remote_port,
-                            int local_port)
-{
-    /* Connections that come one after the other have neighbouring sockets: look around the last. */
-    static atomic_int guess;
-    struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons((uint16_t)remote_port)};
-    int middle = atomic_load_explicit(&guess, memory_order_relaxed);
-
-    if (self->fd != UNSOUGHT) return self->fd >= 0;
-    self->fd = NOT_FOUND;
-    if (inet_pton(AF_INET, remote_addr, &peer.sin_addr) != 1) return false;
-    for (int i = 0; i < 2 * FD_MAX && self->fd < 0; i++) {
-        int fd = i % 2 ? middle - 1 - i / 2 : middle + i / 2;
-
-        if (fd < 0 || fd >= FD_MAX || !is_socket(fd, &peer, htons((uint16_t)local_port))) continue;
-        self->fd = fd;
-        atomic_store_explicit(&guess, fd, memory_order_relaxed);
-    }
-    return self->fd >= 0;
-}
-
 void connection_send(const struct connection *self, const char *data, size_t len)
 {
     ssize_t sent = send(self->fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 
     /* Gone, or its buffer is full of unread answers: its thread will see the end and close. */
     if (sent != (ssize_t)len) (void)shutdown(self->fd, SHUT_RDWR);
+}
+
+void connection_take_leave(const struct connection *self)
+{
+    enum { LEAVE_MS = 200 };
+    char waste[4096];
+    struct pollfd more = {.fd = self->fd, .events = POLLIN};
+    int64_t deadline_ms = clock_mono_ms() + LEAVE_MS;
+    int64_t left_ms = LEAVE_MS;
+    int unsent = 0;
+
+    if (recv(self->fd, waste, sizeof waste, MSG_DONTWAIT) <= 0 &&
+        (ioctl(self->fd, SIOCOUTQ, &unsent) != 0 || unsent == 0))
+        return;
+    acceptor_set_turn(self->fd, ACCEPTOR_CLIENT_SPEAKS); /* in a crowd, less long */
+    (void)shutdown(self->fd, SHUT_WR);
+    while (left_ms > 0 && poll(&more, 1, (int)left_ms) == 1 &&
+           recv(self->fd, waste, sizeof waste, MSG_DONTWAIT) > 0)
+        left_ms = deadline_ms - clock_mono_ms();
 }
 
 /* ---- streams ------------------------------------------------------------------------------------ */
@@ -140,26 +120,6 @@ void connection_end_stream(const struct connection *self)
     (void)shutdown(self->fd, SHUT_RDWR); /* else civetweb waits for the client's end */
 }
 
-/* ---- silent clients ----------------------------------------------------------------------------- */
-
-void connection_begin_listening(struct connection *self)
-{
-    atomic_store_explicit(&self->silent_since_ms, clock_mono_ms(), memory_order_release);
-}
-
-void connection_end_listening(struct connection *self)
-{
-    atomic_store_explicit(&self->silent_since_ms, 0, memory_order_relaxed);
-}
-
-void connection_give_up(const struct connection *self, int64_t before_ms)
-{
-    int64_t since_ms = atomic_load_explicit(&self->silent_since_ms, memory_order_acquire);
-
-    /* What has come meanwhile is read and answered still; then its thread sees the end. */
-    if (since_ms > 0 && since_ms < before_ms && self->fd >= 0) (void)shutdown(self->fd, SHUT_RD);
-}
-
 /* ---- the purchase ------------------------------------------------------------------------------- */
 
 void connection_settle(struct connection *self)
@@ -193,7 +153,7 @@ void connection_answered(struct connection *self)
 {
     uint32_t use = 0;
 
-    connection_begin_listening(self);
+    acceptor_set_turn(self->fd, ACCEPTOR_CLIENT_IDLE);
     use = atomic_exchange(&self->use, FREE);
     /* From here the connection may be gone; waking at its address harms nobody. */
     if (use & WATCHED) {

@@ -13,11 +13,8 @@
 struct service;
 
 struct connection {
-    int fd;                          /* borrowed: civetweb's socket; negative: not known */
-    _Atomic uint32_t use;            /* connection.c's: who may touch the rest now */
-    _Atomic int64_t silent_since_ms; /* it is the client's turn to speak; 0: it is not */
-    struct connection *previous;     /* server.c's list of open ones */
-    struct connection *next;
+    int fd;               /* borrowed: civetweb's socket; -1: not known yet */
+    _Atomic uint32_t use; /* connection.c's: who may touch the rest now */
     /* The purchase under way, with copies of all it needs when its request is gone. */
     struct service *service;
     struct http_request request;
@@ -37,22 +34,6 @@ struct connection *connection_new(void);
  * Owns     takes the connection; NULL is fine.
  */
 void connection_close(struct connection *self);
-
-/*
- * Find the socket of a connection by its two ends, which civetweb tells, since it does not tell the
- * socket. Looked for once per connection.
- *
- * Returns  false when it is not to be found: answer through civetweb then.
- */
-bool connection_find_socket(struct connection *self, const char *remote_addr, int remote_port,
-                            int local_port);
-
-/* From now on the client is to speak; or it has spoken. By the connection's own thread. */
-void connection_begin_listening(struct connection *self);
-void connection_end_listening(struct connection *self);
-
-/* Hear no more of a client that was to speak since before that moment. Any thread. */
-void connection_give_up(const struct connection *self, int64_t before_ms);
 
 /* Wait until the answer to the request before is out; at once if there is none. */
 void connection_settle(struct connection *self);
@@ -75,6 +56,15 @@ typedef enum connection_event {
     CONNECTION_SLOW,  /* the client does not read */
     CONNECTION_GONE,  /* the client has hung up, or is out of reach */
 } connection_event;
+
+/*
+ * Before the socket is closed. Bytes that nobody reads would have the kernel reset the connection, and
+ * what the client has not taken yet of its answer be lost: where there are some, or it has not taken all,
+ * it sees the end first, and for 200 ms at most what it still says is read.
+ *
+ * Source   RFC 9112 section 9.6.
+ */
+void connection_take_leave(const struct connection *self);
 
 /* Have the kernel buffer little, and notice within some seconds that the far end does not answer. */
 void connection_begin_stream(const struct connection *self);

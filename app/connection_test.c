@@ -186,53 +186,6 @@ static void a_stream_waits_for_news_or_the_end(void **state)
     (void)close(wake);
 }
 
-/* What came before is still there to be read; then comes the end. */
-static void only_who_is_to_speak_is_given_up_and_only_after_a_while(void **state)
-{
-    struct connection *connection = connection_new();
-    int ends[2];
-    char got[8];
-
-    (void)state;
-    assert_non_null(connection);
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    connection->fd = ends[0];
-    connection_give_up(connection, INT64_MAX); /* not his turn */
-    connection_begin_listening(connection);
-    connection_give_up(connection, 0); /* he was to speak later than that */
-    connection_end_listening(connection);
-    connection_give_up(connection, INT64_MAX);
-    assert_int_equal(recv(ends[0], got, sizeof got, MSG_DONTWAIT), -1);
-
-    assert_int_equal(send(ends[1], "so", 2, 0), 2);
-    connection_begin_listening(connection);
-    connection_give_up(connection, INT64_MAX);
-    assert_int_equal(recv(ends[0], got, sizeof got, MSG_DONTWAIT), 2);
-    assert_int_equal(recv(ends[0], got, sizeof got, MSG_DONTWAIT), 0);
-    connection_close(connection);
-    (void)close(ends[0]);
-    (void)close(ends[1]);
-}
-
-static void a_client_whose_purchase_waits_is_not_given_up(void **state)
-{
-    struct connection *connection = NULL;
-    int ends[2];
-    char got[8];
-
-    (void)state;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    connection = waiting_connection(ends[0]);
-    connection_give_up(connection, INT64_MAX);
-    assert_int_equal(recv(ends[0], got, sizeof got, MSG_DONTWAIT), -1);
-    connection_answered(connection);
-    connection_give_up(connection, INT64_MAX);
-    assert_int_equal(recv(ends[0], got, sizeof got, MSG_DONTWAIT), 0);
-    connection_close(connection);
-    (void)close(ends[0]);
-    (void)close(ends[1]);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,8 +195,6 @@ int main(void)
         cmocka_unit_test(who_does_not_read_is_cut_off_and_nobody_waits),
         cmocka_unit_test(a_stream_waits_for_its_reader_within_limits),
         cmocka_unit_test(a_stream_waits_for_news_or_the_end),
-        cmocka_unit_test(only_who_is_to_speak_is_given_up_and_only_after_a_while),
-        cmocka_unit_test(a_client_whose_purchase_waits_is_not_given_up),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

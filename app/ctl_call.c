@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include <curl/curl.h>
-#include <jansson.h>
 
 #include "ctl.h"
+#include "strict_json.h"
+#include "utf8.h"
 
 enum { TOKEN_SIZE = 512, TIMEOUT_S = 15, SLOWEST_BYTES_S = 1, KEY_MAX_LEN = 64 };
 
@@ -17,9 +18,32 @@ struct response {
     CURL *curl; /* borrowed; of the call under way */
     bool is_list;
     long status;
-    char *body; /* owned; NUL-terminated; of a list: only what was no list */
+    char *body; /* owned; NUL-terminated; of a list: only what was not printed yet */
     size_t len;
 };
+
+/* JSON as it came; what a terminal would obey is escaped in it, and so the same JSON. */
+static void print_json(const char *text)
+{
+    char *shown = utf8_show(text, "\n");
+
+    if (shown) (void)fputs(shown, stdout);
+    free(shown);
+}
+
+/* The lines that are whole; the rest waits for its end. */
+static void print_lines(struct response *response)
+{
+    char *last = memrchr(response->body, '\n', response->len);
+    size_t len = last ? (size_t)(last - response->body) : 0;
+
+    if (!last) return;
+    *last = '\0';
+    print_json(response->body);
+    (void)fputs("\n", stdout);
+    response->len -= len + 1;
+    memmove(response->body, last + 1, response->len + 1);
+}
 
 static size_t take_body(char *bytes, size_t size, size_t count, void *arg)
 {
@@ -28,14 +52,14 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *arg)
     char *grown = NULL;
 
     (void)curl_easy_getinfo(response->curl, CURLINFO_RESPONSE_CODE, &response->status);
-    if (response->is_list && response->status == 200) return fwrite(bytes, 1, len, stdout);
     grown = realloc(response->body, response->len + len + 1);
     if (!grown) return 0;
     memcpy(grown + response->len, bytes, len);
     response->body = grown;
     response->len += len;
     grown[response->len] = '\0';
-    return len;
+    if (response->is_list && response->status == 200) print_lines(response);
+    return ferror(stdout) ? 0 : len;
 }
 
 /* "Authorization: Bearer ..." from the token's file. */
@@ -84,8 +108,7 @@ static bool perform(CURL *curl, const char *url, struct curl_slist *headers,
     set_limit(curl, call->is_list);
     code = curl_easy_perform(curl);
     if (code != CURLE_OK) {
-        (void)fprintf(stderr, "seckillctl: %s: %s\n", url,
-                      reason[0] ? reason : curl_easy_strerror(code));
+        (void)ctl_complain("%s: %s", url, reason[0] ? reason : curl_easy_strerror(code));
         return false;
     }
     return curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &out->status) == CURLE_OK;
@@ -153,8 +176,10 @@ static void print_sale(const json_t *sale)
 {
     (void)printf("sale       %s\ntitle      %s\nstate      %s\n", text_of(sale, "id"),
                  text_of(sale, "title"), text_of(sale, "state"));
-    (void)printf("stock      %lld of %lld left\nguard      %s\n", number_of(sale, "remaining"),
-                 units_of(sale), text_of(sale, "guard"));
+    (void)printf("stock      %lld of %lld left\n", number_of(sale, "remaining"), units_of(sale));
+    if (json_object_get(sale, "sellableAt"))
+        (void)printf("restocked  units are for sale from %s\n", text_of(sale, "sellableAt"));
+    (void)printf("guard      %s\n", text_of(sale, "guard"));
     (void)printf("starts     %s\nends       %s\n", text_of(sale, "startsAt"),
                  text_of(sale, "endsAt"));
 }
@@ -196,21 +221,44 @@ static void print_refusal(const struct response *response, const json_t *problem
     const char *detail = json_string_value(json_object_get(problem, "detail"));
     const char *field = json_string_value(json_object_get(problem, "field"));
 
-    (void)fprintf(stderr, "seckillctl: %s (%ld)", text_of(problem, "title"), response->status);
-    if (field) (void)fprintf(stderr, ": %s", field);
-    if (detail) (void)fprintf(stderr, ": %s", detail);
-    (void)fputs("\n", stderr);
+    (void)ctl_complain("%s (%ld)%s%s%s%s", text_of(problem, "title"), response->status,
+                       field ? ": " : "", field ? field : "", detail ? ": " : "",
+                       detail ? detail : "");
+}
+
+/* Every text in it as it is printed: what a terminal would obey is escaped. */
+static void show_texts(json_t *value)
+{
+    const char *name = NULL;
+    size_t i = 0;
+    json_t *inner = NULL;
+
+    if (json_is_string(value)) {
+        char *shown = utf8_show(json_string_value(value), "");
+
+        (void)json_string_set(value, shown ? shown : "?");
+        free(shown);
+    }
+    json_object_foreach(value, name, inner) show_texts(inner); /* STRICT_JSON_DEPTH_MAX at most */
+    json_array_foreach(value, i, inner) show_texts(inner);
+}
+
+static json_t *load(const struct response *response)
+{
+    return strict_json_load(response->body ? response->body : "", response->len, NULL);
 }
 
 static int print_response(const struct ctl_request *request, const struct response *response)
 {
-    json_t *root = json_loadb(response->body ? response->body : "", response->len, 0, NULL);
+    json_t *root = load(response);
     const json_t *list = json_object_get(root, "sales");
     int exit_status = response->status / 100 == 2 ? CTL_OK : CTL_REFUSED;
     bool is_audit = json_object_get(root, "checks") != NULL;
 
+    show_texts(root);
     if (request->is_json) {
-        (void)printf("%.*s\n", (int)response->len, response->body ? response->body : "");
+        print_json(response->body ? response->body : "");
+        (void)fputs("\n", stdout);
         if (is_audit && strcmp(text_of(root, "verdict"), "pass") != 0) exit_status = CTL_REFUSED;
     } else if (exit_status == CTL_REFUSED) {
         print_refusal(response, root);
@@ -225,12 +273,49 @@ static int print_response(const struct ctl_request *request, const struct respon
     return exit_status;
 }
 
+/* The query that leads on from a page of sales; NULL: it is the last. */
+static const char *next_of(const json_t *page)
+{
+    const char *next = json_string_value(json_object_get(page, "next"));
+
+    return next ? strchr(next, '?') : NULL;
+}
+
+/* Put the sales of the pages behind a first one to its own; a page that fails is told instead. */
+static int add_pages(const struct ctl_request *request, struct response *told)
+{
+    int exit_status = CTL_OK;
+    json_t *all = load(told);
+    json_t *last = json_incref(all);
+
+    while (exit_status == CTL_OK && next_of(last)) {
+        free(told->body);
+        *told = (struct response){0};
+        exit_status = ask(request, &(struct ctl_call){.path = next_of(last)}, told);
+        json_decref(last);
+        last = load(told);
+        (void)json_array_extend(json_object_get(all, "sales"), json_object_get(last, "sales"));
+    }
+    if (last != all && exit_status == CTL_OK && told->status == 200) {
+        (void)json_object_del(all, "next");
+        free(told->body);
+        told->body = json_dumps(all, JSON_COMPACT);
+        told->len = told->body ? strlen(told->body) : 0;
+    }
+    json_decref(last);
+    json_decref(all);
+    return exit_status;
+}
+
 int ctl_call_and_print(const struct ctl_request *request, const struct ctl_call *call)
 {
     struct response response = {0};
     int exit_status = ask(request, call, &response);
     bool is_printed = call->is_list && response.status == 200;
 
+    if (is_printed && response.body)
+        print_json(response.body); /* the last line, if it has no end */
+    if (exit_status == CTL_OK && !is_printed) exit_status = add_pages(request, &response);
     if (exit_status == CTL_OK && !is_printed) exit_status = print_response(request, &response);
     free(response.body);
     return exit_status;

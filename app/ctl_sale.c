@@ -1,10 +1,11 @@
 /*
  * seckillctl sale: the operator's commands, put into requests to the admin port. One thread.
  */
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include <jansson.h>
 
@@ -134,18 +135,36 @@ int ctl_sale_orders(const struct ctl_request *request)
     return about_sale(request, "/orders", (struct ctl_call){.is_list = true});
 }
 
+/* A key that nobody else has. */
+static bool make_key(char *out, size_t size)
+{
+    uint64_t chance[2];
+
+    if (getrandom(chance, sizeof chance, 0) != (ssize_t)sizeof chance) return false;
+    (void)snprintf(out, size, "%016" PRIx64 "%016" PRIx64, chance[0], chance[1]);
+    return true;
+}
+
 int ctl_sale_restock(const struct ctl_request *request)
 {
     char body[64];
+    char own[40];
     char *end = NULL;
     long long units = 0;
+    const char *key = request->key ? request->key : own;
+    int exit_status = CTL_OK;
 
     if (!request->units) return ctl_complain("sale restock: %s is missing", "--units N");
     units = strtoll(request->units, &end, 10);
     if (end == request->units || *end)
         return ctl_complain("--units: \"%s\" is no number", request->units);
+    if (!request->key && !make_key(own, sizeof own))
+        return ctl_complain("sale restock: no random key, give one: --key KEY");
     (void)snprintf(body, sizeof body, "{\"units\":%lld}", units);
-    return about_sale(request, "/restock", (struct ctl_call){.body = body, .key = request->key});
+    exit_status = about_sale(request, "/restock", (struct ctl_call){.body = body, .key = key});
+    if (!request->key && (exit_status == CTL_UNREACHABLE || exit_status == CTL_REFUSED))
+        (void)fprintf(stderr, "seckillctl: to ask again, never twice: --key %s\n", key);
+    return exit_status;
 }
 
 static int edit_with(const struct ctl_request *request, json_t *patch)

@@ -50,6 +50,8 @@ static const struct {
      "Ask again after the seconds in Retry-After."},
     {"internal", "The server failed in a way it did not foresee.",
      "Look your order up before you ask again; tell the operator."},
+    {"version-not-supported", "The request line names another version of HTTP.",
+     "Speak HTTP/1.1; the connection ends with this answer."},
     {"lab-failed", "The scenario was interrupted, or an actor was not where it should be.",
      "Ask again; tell us if it happens twice. The lab was set up anew."},
     {"lab-busy", "The lab plays one scenario at a time, and plays one now.",

@@ -45,7 +45,11 @@ static void set_stored_state(struct sale *sale, const char *state)
 
 void events_tick(struct sale_moment *moment, int64_t now_ms)
 {
-    if (now_ms > moment->sale.now_ms) moment->sale.now_ms = now_ms;
+    struct sale *sale = &moment->sale;
+
+    if (now_ms <= sale->now_ms) return;
+    sale->now_ms = now_ms;
+    sale_set_stock(sale, sale->left + sale->cooling);
 }
 
 bool events_follow(struct sale_moment *moment, const struct ledger_entry *entry,
@@ -57,7 +61,9 @@ bool events_follow(struct sale_moment *moment, const struct ledger_entry *entry,
 
     events_tick(moment, (int64_t)entry->id.ms);
     before = sale_state_of(sale);
-    if (entry->has_left) sale->left = entry->left;
+    if (entry->sellable_ms > sale->now_ms)
+        sale_add_lot(sale, (struct sale_lot){entry->sellable_ms, entry->units});
+    if (entry->has_left) sale_set_stock(sale, entry->left);
     if (entry->starts_ms >= 0) sale->starts_ms = entry->starts_ms;
     if (entry->ends_ms >= 0) sale->ends_ms = entry->ends_ms;
     if (step && step->stored_state) set_stored_state(sale, step->stored_state);
@@ -77,7 +83,7 @@ void events_go_back(const struct sale_moment *later, const struct ledger_entry *
     *out = *later;
     out->last = entry->id;
     out->sale.now_ms = (int64_t)entry->id.ms;
-    if (entry->has_left) out->sale.left = entry->left;
+    if (entry->has_left) sale_set_stock(&out->sale, entry->left);
     /* Nothing is sold but from an open sale. Of the steps that do not say, a guess: as it is now. */
     if (step && step->stored_state) {
         set_stored_state(&out->sale, step->stored_state);
@@ -213,9 +219,10 @@ void events_add_news(struct events_group *group, const struct events_news *news,
     if (ledger_id_compare(news->last, told->last) > 0) add_ledger_news(group, news, told);
     if (news->now_ms < told->now_ms) return;
     told->now_ms = news->now_ms;
-    if (news->state == told->state) return;
-    add_state(group, news->state, "clock", NULL);
+    if (news->state != told->state) add_state(group, news->state, "clock", NULL);
+    if (news->left != told->left) add_number(group, EVENT_STOCK, "remaining", news->left, NULL);
     told->state = news->state;
+    told->left = news->left;
 }
 
 /* ---- when ------------------------------------------------------------------------------------ */

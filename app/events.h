@@ -55,7 +55,7 @@ struct events_change {
 bool events_follow(struct sale_moment *moment, const struct ledger_entry *entry,
                    struct events_change *out);
 
-/* Go on in time; clocks that go back are ignored. */
+/* Go on in time: units that cooled are for sale. Clocks that go back are ignored. */
 void events_tick(struct sale_moment *moment, int64_t now_ms);
 
 /*

@@ -166,6 +166,40 @@ static void a_ledger_is_followed_entry_by_entry(void **state)
     }
 }
 
+static void units_that_cool_are_left_when_their_moment_has_come(void **state)
+{
+    struct sale_moment moment = new_sale();
+    struct ledger_entry restock = entry_of("restocked", 100, 5, 0);
+    struct events_change change;
+    struct events_told told;
+    struct events_news news;
+    struct events_group group = empty_group();
+
+    (void)state;
+    restock.units = 5;
+    restock.sellable_ms = 350;
+    (void)follow(&moment, entry_of("sold", 50, 0, 10), &change);
+    assert_true(follow(&moment, restock, &change));
+    assert_int_equal(change.state, SALE_SOLD_OUT);
+    assert_int_equal(moment.sale.left, 0);
+    assert_int_equal(moment.sale.cooling, 5);
+    (void)follow(&moment, entry_of("paused", 200, 5, 0), &change);
+    (void)follow(&moment, entry_of("resumed", 210, 5, 0), &change);
+    events_tick(&moment, 349);
+    assert_int_equal(sale_state_of(&moment.sale), SALE_SOLD_OUT);
+    events_told_all(&told, &moment);
+    events_tick(&moment, 350);
+    news = news_of(&moment, NULL, 0);
+    events_add_news(&group, &news, &told);
+    assert_string_equal(room, "event: state\ndata: {\"state\":\"active\",\"because\":\"clock\"}\n\n"
+                              "event: stock\ndata: {\"remaining\":5}\n\n");
+    group = empty_group();
+    events_add_news(&group, &news, &told);
+    assert_string_equal(room, "");
+    (void)follow(&moment, entry_of("sold", 400, 3, 2), &change);
+    assert_int_equal(moment.sale.left, 3);
+}
+
 static void a_patch_moves_the_window(void **state)
 {
     struct sale_moment moment = new_sale();
@@ -402,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_snapshot_has_the_id_of_its_moment),
         cmocka_unit_test(names_are_those_of_the_interface),
         cmocka_unit_test(a_ledger_is_followed_entry_by_entry),
+        cmocka_unit_test(units_that_cool_are_left_when_their_moment_has_come),
         cmocka_unit_test(a_patch_moves_the_window),
         cmocka_unit_test(what_a_sale_was_is_seen_from_its_entry),
         cmocka_unit_test(a_group_ends_with_the_id_of_all_it_tells),

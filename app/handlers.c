@@ -10,7 +10,7 @@
 #include "clock.h"
 #include "guard.h"
 
-enum { LIST_MAX = 1000, LOG_EVERY_MS = 1000 };
+enum { LOG_EVERY_MS = 1000 };
 
 /* A store that is down is worth a line now and then, not one per request. */
 static bool may_log_now(void)
@@ -96,35 +96,20 @@ void handlers_note_guard(struct service *service, struct sale *sale)
 }
 
 void handlers_send_sale(struct service *service, struct http_request *request, const char *id,
-                        enum json_view view)
+                        enum json_view view, const struct sale_step_end *taken)
 {
+    struct http_answer answer = {.status = 200};
     struct lk_error err = {0};
     struct sale sale = {0};
     store_status status = store_load_sale(service->store, id, &sale, &err);
 
-    if (status == STORE_OK) {
-        handlers_note_guard(service, &sale);
-        handlers_send_made(request, &(struct http_answer){.status = 200},
-                           json_of_sale(&sale, view));
-    } else {
+    if (status != STORE_OK) {
         handlers_send_store_failure(request, status, &err);
+        return;
     }
-}
-
-void handlers_send_sales(struct service *service, struct http_request *request, enum json_view view)
-{
-    struct lk_error err = {0};
-    struct sale *sales = NULL;
-    size_t count = 0;
-    store_status status = store_list_sales(service->store, LIST_MAX, &sales, &count, &err);
-
-    if (status == STORE_OK) {
-        for (size_t i = 0; i < count; i++)
-            handlers_note_guard(service, &sales[i]);
-        handlers_send_made(request, &(struct http_answer){.status = 200},
-                           json_of_sales(sales, count, view));
-    } else {
-        handlers_send_store_failure(request, status, &err);
-    }
-    free(sales);
+    handlers_note_guard(service, &sale);
+    if (taken && sale.sellable_ms == 0) sale.sellable_ms = taken->sellable_ms;
+    if (taken && taken->step == SALE_STEP_REPEATED)
+        answer.headers = "Idempotency-Replayed: true\r\n";
+    handlers_send_made(request, &answer, json_of_sale(&sale, view));
 }

@@ -6,6 +6,7 @@
 #define SECKILL_HANDLERS_H
 
 #include "json.h"
+#include "operators_log.h"
 #include "routes.h"
 
 /* id: the {id} of the path, a valid sale id; "" when the path has none. */
@@ -41,9 +42,19 @@ void operators_patch_sale(struct service *service, struct http_request *request,
 void operators_restock_sale(struct service *service, struct http_request *request, const char *id);
 void operators_audit_sale(struct service *service, struct http_request *request, const char *id);
 
+/* The operators' log, around each step: what is not written down is not done (503, already sent), and
+   nobody is told what is not written down, if it can be. */
+bool operators_begin(struct service *service, struct http_request *request,
+                     struct operator_step *step);
+void operators_note_end(struct service *service, struct operator_step *step, store_status status,
+                        const struct sale_step_end *taken);
+
 /* documents.c: what does not depend on any sale. */
 void documents_show_api(struct service *service, struct http_request *request, const char *id);
 void documents_show_problem(struct service *service, struct http_request *request, const char *id);
+
+/* metrics_page.c */
+void metrics_page_show(struct service *service, struct http_request *request, const char *id);
 
 /* pages.c: the files of web/. */
 void pages_show(struct service *service, struct http_request *request, const char *id);
@@ -61,9 +72,9 @@ void handlers_send_store_failure(struct http_request *request, store_status stat
                                  const struct lk_error *err);
 /* Send a body made by json.h, and free it; NULL is answered as an internal error. */
 void handlers_send_made(struct http_request *request, const struct http_answer *answer, char *body);
+/* The sale as it is now. taken: the step that led here, and what a restock has said about its units;
+   NULL: none. */
 void handlers_send_sale(struct service *service, struct http_request *request, const char *id,
-                        enum json_view view);
-void handlers_send_sales(struct service *service, struct http_request *request,
-                         enum json_view view);
+                        enum json_view view, const struct sale_step_end *taken);
 
 #endif

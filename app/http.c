@@ -3,7 +3,8 @@
  * civetweb's worker threads, one request each. The hot path (livez, purchases) makes no allocation,
  * takes no lock and writes once.
  *
- * civetweb reads heads leniently; what two servers could read differently is refused here.
+ * civetweb reads heads leniently, and stops in their middle without a word; what two servers could read
+ * differently is refused here.
  */
 #include "http.h"
 
@@ -15,11 +16,12 @@
 
 #include <civetweb.h>
 
+#include "acceptor.h"
 #include "clock.h"
 #include "connection.h"
 #include "rfc3339.h"
 
-enum { HEAD_SIZE = 704, ANSWER_SIZE = 2048 };
+enum { HEAD_SIZE = 704, ANSWER_SIZE = 2048, REQUEST_TARGET_MAX = 8000 };
 
 static const struct {
     int status;
@@ -41,6 +43,7 @@ static const struct {
     {415, "HTTP/1.1 415 Unsupported Media Type\r\n"},
     {429, "HTTP/1.1 429 Too Many Requests\r\n"},
     {503, "HTTP/1.1 503 Service Unavailable\r\n"},
+    {505, "HTTP/1.1 505 HTTP Version Not Supported\r\n"},
     {500, "HTTP/1.1 500 Internal Server Error\r\n"}, /* last: what is not in the table */
 };
 
@@ -78,6 +81,7 @@ struct framing {
     const char *connection;
     bool is_chunked;
     bool is_doubled;
+    bool is_said_twice; /* Connection: a list may come in pieces, but civetweb reads one */
 };
 
 static void note_once(const char **slot, const char *value, struct framing *framing)
@@ -109,6 +113,7 @@ static void note_header(const struct mg_header *header, struct http_request *out
         } else if (strcasecmp(name, "Content-Type") == 0) {
             note_once(&out->content_type, value, framing);
         } else if (strcasecmp(name, "Connection") == 0) {
+            framing->is_said_twice = framing->connection != NULL;
             framing->connection = value;
         }
         break;
@@ -141,11 +146,29 @@ static void note_header(const struct mg_header *header, struct http_request *out
     }
 }
 
-/* As civetweb decides it; said in the answer, so both have to agree. */
+/* Whether a list like "close, TE" has that token. */
+static bool has_token(const char *list, const char *token)
+{
+    size_t len = strlen(token);
+
+    for (;;) {
+        list += strspn(list, " \t,");
+        if (!*list) return false;
+        size_t word = strcspn(list, ","); /* with the blanks behind it */
+
+        if (strncasecmp(list, token, len) == 0 && len + strspn(list + len, " \t") == word)
+            return true;
+        list += word;
+    }
+}
+
+/* When in doubt, yes: it is said in the answer, and done. civetweb closes where it sees no "keep-alive". */
 static bool client_closes(const struct http_request *request, const struct framing *framing)
 {
     if (!framing->connection) return request->is_http_1_0;
-    return strcasestr(framing->connection, "keep-alive") == NULL;
+    return framing->is_said_twice || has_token(framing->connection, "close") ||
+           has_token(framing->connection, "upgrade") ||
+           !has_token(framing->connection, "keep-alive");
 }
 
 /* Answer and end the connection: what follows on it cannot be trusted. */
@@ -174,6 +197,67 @@ static bool check_framing(struct http_request *out, const struct framing *framin
     return true;
 }
 
+/* RFC 9110 5.6.2; at least one byte. */
+static bool is_token(const char *name)
+{
+    static const char marks[] = "!#$%&'*+-.^_`|~";
+    const char *at = name;
+
+    while ((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ||
+           (*at && strchr(marks, *at)))
+        at++;
+    return *at == '\0' && at != name;
+}
+
+/* Where this string's line ended with CR LF, the begin of the next line; else NULL. */
+static const char *next_line(const char *text)
+{
+    const char *end = text + strlen(text);
+
+    return end[1] == '\0' ? end + 2 : NULL;
+}
+
+/* The line of a header is "name:", blanks, value, CR LF, and nothing else. */
+static bool line_is_whole(const struct mg_header *header)
+{
+    const char *at = header->name + strlen(header->name) + 1; /* behind the colon */
+
+    if (!is_token(header->name)) return false;
+    while (at < header->value && (*at == ' ' || *at == '\t'))
+        at++;
+    return at == header->value;
+}
+
+/*
+ * civetweb cuts a head into strings where it lies, by writing NULs over what stood between them: one
+ * for each byte. So it can be told whether its strings are all that came: where one ends and how far
+ * away the next begins, and that behind the last one there is the empty line. Where it stopped early
+ * (at a line that begins with a blank, a colon, or a byte from 0x80) something else is there.
+ *
+ * Source   RFC 9112 sections 2.2, 3, 5; civetweb 1.15 and 1.16, parse_http_request().
+ */
+static bool head_is_whole(const struct mg_request_info *info)
+{
+    const char *uri = info->request_uri;
+    const char *target_end =
+        info->query_string ? info->query_string + strlen(info->query_string) : uri + strlen(uri);
+    const char *next = NULL;
+
+    if (target_end - uri > REQUEST_TARGET_MAX) return false;
+    if (!is_token(info->request_method) ||
+        info->request_method + strlen(info->request_method) + 1 != uri)
+        return false;
+    if (target_end + sizeof "HTTP/" != info->http_version) return false;
+    next = next_line(info->http_version);
+    for (int i = 0; i < info->num_headers; i++) {
+        if (!next || info->http_headers[i].name != next || !line_is_whole(&info->http_headers[i]))
+            return false;
+        next = next_line(info->http_headers[i].value);
+    }
+    if (info->num_headers == 0) return next && next[0] == '\0' && next[1] == '\0';
+    return next && next[0] == '\r' && next[1] == '\0'; /* it writes over the last byte, too */
+}
+
 bool http_read_head(struct mg_connection *conn, struct http_request *out)
 {
     const struct mg_request_info *info = mg_get_request_info(conn);
@@ -188,9 +272,36 @@ bool http_read_head(struct mg_connection *conn, struct http_request *out)
     for (int i = 0; i < info->num_headers; i++)
         note_header(&info->http_headers[i], out, &framing);
     if (client_closes(out, &framing)) out->must_close = true;
-    if (info->num_headers >= MG_MAX_HEADERS) /* civetweb drops the rest silently */
+    if (*info->request_uri != '/') out->must_close = true; /* see http_answer_unheard() */
+    if (info->num_headers >= MG_MAX_HEADERS)               /* civetweb drops the rest silently */
         return refuse_head(out, PROBLEM_INVALID_REQUEST, "Too many headers.");
+    if (!head_is_whole(info))
+        return refuse_head(
+            out, PROBLEM_INVALID_REQUEST,
+            "The head has a line that is none, or one that does not end with CR LF.");
     return check_framing(out, &framing);
+}
+
+/* After a request that came to a handler its connection was kept only if it began with "/". */
+int http_answer_unheard(int fd, const struct mg_connection *conn)
+{
+    const struct mg_request_info *info = mg_get_request_info(conn);
+    struct connection connection = {.fd = fd};
+    struct http_request request = {.connection = &connection, .is_detached = true};
+
+    if (!info || !info->request_uri || *info->request_uri == '/') return 0;
+    request.is_head = strcmp(info->request_method, "HEAD") == 0;
+    (void)refuse_head(&request, PROBLEM_INVALID_REQUEST, "This server has nothing of that name.");
+    return request.status;
+}
+
+void http_refuse_socket(int fd, http_problem problem)
+{
+    struct connection connection = {.fd = fd};
+    struct http_request request = {
+        .connection = &connection, .is_detached = true, .must_close = true};
+
+    http_send_problem(&request, problem, NULL);
 }
 
 void http_find_client(const struct http_request *request, const struct networks *trusted,
@@ -243,9 +354,9 @@ static bool body_arrives_in_time(struct http_request *request, char *out)
 {
     bool has_arrived = false;
 
-    if (request->connection) connection_begin_listening(request->connection);
+    if (request->connection) acceptor_set_turn(request->connection->fd, ACCEPTOR_CLIENT_SPEAKS);
     has_arrived = body_arrives(request, out);
-    if (request->connection) connection_end_listening(request->connection);
+    if (request->connection) acceptor_set_turn(request->connection->fd, ACCEPTOR_OURS);
     return has_arrived;
 }
 
@@ -331,7 +442,7 @@ static void add_head(struct text *out, struct http_request *request,
     }
     if (answer->headers) text_add_string(out, answer->headers);
     if (request->must_close) {
-        mg_disable_connection_keep_alive(request->conn);
+        if (!request->is_detached) mg_disable_connection_keep_alive(request->conn);
         TEXT_ADD(out, "Connection: close\r\n");
     } else {
         TEXT_ADD(out, "Connection: keep-alive\r\n");
@@ -340,15 +451,24 @@ static void add_head(struct text *out, struct http_request *request,
 
 bool http_has_socket(const struct http_request *request)
 {
-    const struct mg_request_info *info = mg_get_request_info(request->conn);
-
-    return request->connection && connection_find_socket(request->connection, info->remote_addr,
-                                                         info->remote_port, info->server_port);
+    return request->connection && request->connection->fd >= 0;
 }
 
 bool http_can_detach(const struct http_request *request)
 {
     return !request->must_close && request->body_len == 0 && http_has_socket(request);
+}
+
+/* Through civetweb, which waits for a client that does not read; who waits for a place does not. */
+static bool write_out(const struct http_request *request, const char *data, size_t len)
+{
+    int fd = request->connection ? request->connection->fd : -1;
+    int written = 0;
+
+    acceptor_set_turn(fd, ACCEPTOR_CLIENT_READS);
+    written = mg_write(request->conn, data, len);
+    acceptor_set_turn(fd, ACCEPTOR_OURS);
+    return written == (int)len;
 }
 
 static size_t room_for(const struct http_answer *answer)
@@ -390,8 +510,7 @@ void http_send(struct http_request *request, const struct http_answer *answer)
     if (request->is_detached) {
         connection_send(request->connection, out.data, out.len);
     } else {
-        (void)mg_write(request->conn, out.data,
-                       out.len); /* a client that has gone gets no answer */
+        (void)write_out(request, out.data, out.len); /* a client that has gone gets no answer */
     }
     free(big);
 }
@@ -409,7 +528,7 @@ void http_send_json(struct http_request *request, int status, const struct text 
 static void stream_write(struct http_stream *stream, const char *bytes, size_t len)
 {
     if (stream->is_broken) return;
-    if (mg_write(stream->request->conn, bytes, len) != (int)len) http_stream_break(stream);
+    if (!write_out(stream->request, bytes, len)) http_stream_break(stream);
 }
 
 void http_stream_begin(struct http_stream *stream, struct http_request *request, const char *type)

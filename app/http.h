@@ -30,6 +30,7 @@ enum {
     X(PROBLEM_PAYLOAD_TOO_LARGE, 413, "payload-too-large", "The body is too large")                \
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, 415, "unsupported-media-type", "The body has to be JSON")    \
     X(PROBLEM_QUOTA_EXCEEDED, 429, "quota-exceeded", "Too many requests")                          \
+    X(PROBLEM_VERSION_NOT_SUPPORTED, 505, "version-not-supported", "HTTP/1.1 and 1.0 are spoken")  \
     X(PROBLEM_INTERNAL, 500, "internal", "Something went wrong here")                              \
     X(PROBLEM_LAB_FAILED, 500, "lab-failed", "The scenario did not come to its end")               \
     X(PROBLEM_LAB_BUSY, 503, "lab-busy", "Another scenario plays")                                 \
@@ -105,8 +106,9 @@ struct http_detail {
 #define HTTP_JSON "application/json"
 
 /*
- * Read the head of a request into *out (zeroed; must_close may be set before), and answer at once what must not go on: CL and TE together, two
- * lengths, no Host, too many headers, a body too large or of unknown length.
+ * Read the head of a request into *out (zeroed; connection and must_close may be set before), and
+ * answer at once what must not go on: a head that is not, to its last byte, what RFC 9112 calls one,
+ * CL and TE together, two lengths, no Host, too many headers, a body too large or of unknown length.
  *
  * Returns  whether it may go on; if not, it has been answered.
  */
@@ -172,6 +174,14 @@ bool http_has_socket(const struct http_request *request);
 
 /* Answer in the library's stead when it could not read a request. */
 void http_send_library_error(struct mg_connection *conn, int status);
+/*
+ * The library says nothing to a request for "*" or for another server, and closes: answer before that.
+ *
+ * Returns  the status of the answer; 0: nothing was to be said.
+ */
+int http_answer_unheard(int fd, const struct mg_connection *conn);
+/* Tell a client why it is not served; the library never saw it. Does not wait. */
+void http_refuse_socket(int fd, http_problem problem);
 
 /* http_parse.c: is it application/json? a token of [A-Za-z0-9_.-]{1,64}? */
 bool http_type_is_json(const char *content_type);

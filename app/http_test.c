@@ -84,10 +84,11 @@ static void text_is_escaped_for_json(void **state)
 {
     char buffer[128];
     struct text text = TEXT_OVER(buffer);
-    static const char expected[] = "\"a\\\"b\\\\c\\u000a\\u001f\\u007f\xc3\xa4\"";
+    static const char expected[] =
+        "\"a\\\"b\\\\c\\u000a\\u001f\\u007f\xc3\xa4\\u009b\\u202c\\ufffd\\ufffd\"";
 
     (void)state;
-    text_add_json(&text, "a\"b\\c\n\x1f\x7f\xc3\xa4");
+    text_add_json(&text, "a\"b\\c\n\x1f\x7f\xc3\xa4\xc2\x9b\xe2\x80\xac\xff\xe4");
     assert_false(text.is_cut);
     assert_int_equal(text.len, sizeof expected - 1);
     assert_memory_equal(text.data, expected, text.len);

@@ -6,13 +6,13 @@
  */
 #include "json.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include <jansson.h>
-
+#include "clock.h"
 #include "guard.h"
 #include "rfc3339.h"
+#include "strict_json.h"
+#include "utf8.h"
 
 /* Reads one member into `out`; gives NULL, or why not (static). */
 typedef const char *(*member_reader)(const json_t *value, void *out);
@@ -25,7 +25,10 @@ struct member {
 
 static bool refuse(struct json_error *error, const char *field, const char *detail)
 {
-    (void)snprintf(error->field, sizeof error->field, "%.60s", field); /* a name is enough of it */
+    size_t len = utf8_cut(field, sizeof error->field - 1); /* so much of a name is enough */
+
+    memcpy(error->field, field, len);
+    error->field[len] = '\0';
     error->detail = detail;
     return false;
 }
@@ -36,6 +39,8 @@ static bool refuse_syntax(struct json_error *error, const json_error_t *from)
     const char *quote = strchr(from->text, '"');
     char name[sizeof error->field] = "body";
 
+    if (json_error_code(from) == json_error_stack_overflow)
+        return refuse(error, "body", "The body is nested too deeply.");
     if (json_error_code(from) != json_error_duplicate_key)
         return refuse(error, "body", "The body is no JSON object.");
     if (quote && strcspn(quote + 1, "\"") < sizeof name) {
@@ -79,7 +84,7 @@ static bool read_object(const char *body, size_t len, const struct member *membe
                         struct json_error *error)
 {
     json_error_t syntax;
-    json_t *root = json_loadb(body, len, JSON_REJECT_DUPLICATES, &syntax);
+    json_t *root = strict_json_load(body, len, &syntax);
     bool good = false;
 
     if (!root) return refuse_syntax(error, &syntax);
@@ -151,6 +156,15 @@ static const char *read_moment(const json_t *value, int64_t *out_ms)
     return rfc3339_parse(json_string_value(value), out_ms) ? NULL : wrong;
 }
 
+/* By our clock, to say it early; a script has the last word, by that of Redis. */
+static const char *read_end(const json_t *value, int64_t *out_ms)
+{
+    const char *wrong = read_moment(value, out_ms);
+
+    if (wrong || json_is_null(value)) return wrong;
+    return *out_ms > clock_unix_ms() ? NULL : "It has to be in the future.";
+}
+
 static const char *read_starts_at(const json_t *value, void *out)
 {
     struct sale *sale = out;
@@ -162,7 +176,7 @@ static const char *read_ends_at(const json_t *value, void *out)
 {
     struct sale *sale = out;
 
-    return read_moment(value, &sale->ends_ms);
+    return read_end(value, &sale->ends_ms);
 }
 
 static const char *read_guard(const json_t *value, void *out)
@@ -260,7 +274,7 @@ static const char *read_new_end(const json_t *value, void *out)
     struct json_patch *patch = out;
 
     if (json_is_null(value)) patch->patch.ends_ms = 0;
-    return read_moment(value, &patch->patch.ends_ms);
+    return read_end(value, &patch->patch.ends_ms);
 }
 
 static const char *refuse_stock(const json_t *value, void *out)
@@ -312,6 +326,9 @@ static json_t *sale_object(const struct sale *sale, enum json_view view)
     (void)json_object_set_new(object, "guard", json_string(sale->guard)); /* else: left out */
     if (sale->guard_here)
         (void)json_object_set_new(object, "guardHere", json_string(sale->guard_here));
+    if (sale->sellable_ms == 0) return object;
+    (void)json_object_set_new(object, "cooling", json_integer(sale->cooling));
+    (void)json_object_set_new(object, "sellableAt", moment_or_null(sale->sellable_ms));
     return object;
 }
 
@@ -326,18 +343,6 @@ static char *dump(json_t *root)
 char *json_of_sale(const struct sale *sale, enum json_view view)
 {
     return dump(sale_object(sale, view));
-}
-
-char *json_of_sales(const struct sale *sales, size_t count, enum json_view view)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < count; i++) {
-        if (json_array_append_new(list, sale_object(&sales[i], view)) == 0) continue;
-        json_decref(list);
-        return NULL;
-    }
-    return dump(json_pack("{s:o}", "sales", list));
 }
 
 /* ---- audits out ------------------------------------------------------------------------------- */

@@ -47,11 +47,10 @@ struct json_patch {
 bool json_read_patch(const char *body, size_t len, struct json_patch *out,
                      struct json_error *error);
 
-enum json_view { JSON_FOR_BUYERS, JSON_FOR_OPERATORS };
+enum json_view { JSON_FOR_BUYERS, JSON_FOR_OPERATORS, JSON_VIEWS };
 
 /* Owns: the results are yours (free); NULL when out of memory, or when Redis holds no valid UTF-8. */
 char *json_of_sale(const struct sale *sale, enum json_view view);
-char *json_of_sales(const struct sale *sales, size_t count, enum json_view view);
 
 /* The report of the service about itself; `instance` is who says it. */
 char *json_of_audit(const struct sale_audit *audit, const char *id, const char *instance);

@@ -3,11 +3,13 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "itest/app_stack.h"
 #include "json.h"
 
 static void a_purchase_is_one_unit(void **state)
@@ -46,17 +48,55 @@ static void a_purchase_is_one_unit(void **state)
     }
 }
 
-static void deep_nesting_is_refused(void **state)
+struct nested {
+    size_t depth;
+    bool is_taken;
+    struct json_error error;
+};
+
+static void read_nested(void *arg)
 {
-    enum { DEPTH = 4000 };
-    char body[DEPTH + 1];
+    struct nested *nested = arg;
+    char body[5000];
+
+    memset(body, '[', nested->depth);
+    nested->is_taken = json_read_purchase(body, nested->depth, &nested->error);
+}
+
+static void nesting_is_refused_and_takes_no_stack(void **state)
+{
+    static const size_t depths[] = {17, 100, 865, 2048, 2049, 4000};
+    struct nested flat = {.depth = 1};
+    size_t usual = app_stack_use(read_nested, &flat);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
+        struct nested deep = {.depth = depths[i]};
+
+        assert_true(app_stack_use(read_nested, &deep) <= usual);
+        assert_false(deep.is_taken);
+        assert_string_equal(deep.error.field, "body");
+        assert_string_equal(deep.error.detail, "The body is nested too deeply.");
+    }
+}
+
+static void a_name_is_cut_between_characters(void **state)
+{
+    static const char *const starts[] = {"a", "aa"};
+    char body[200];
     struct json_error error = {0};
 
     (void)state;
-    memset(body, '[', DEPTH);
-    body[DEPTH] = '\0';
-    assert_false(json_read_purchase(body, DEPTH, &error));
-    assert_string_equal(error.field, "body");
+    for (size_t i = 0; i < 2; i++) {
+        char name[81] = "";
+
+        for (size_t k = 0; k + 1 < sizeof name; k++)
+            name[k] = "\xc3\xbc"[k % 2];
+        (void)snprintf(body, sizeof body, "{\"%s%s\":1}", starts[i], name);
+        assert_false(json_read_purchase(body, strlen(body), &error));
+        assert_int_equal(strlen(error.field), sizeof error.field - 1 - i);
+        assert_string_equal(error.field + strlen(error.field) - 2, "\xc3\xbc");
+    }
 }
 
 static void a_raw_nul_is_refused(void **state)
@@ -127,12 +167,17 @@ static void a_sale_is_written_for_each_reader(void **state)
     text = json_of_sale(&sale, JSON_FOR_OPERATORS);
     assert_string_equal(text + sizeof shared - 1, ",\"guard\":\"mutex\"}");
     free(text);
-    text = json_of_sales(&sale, 0, JSON_FOR_BUYERS);
-    assert_string_equal(text, "{\"sales\":[]}");
+    sale.cooling = 2;
+    sale.sellable_ms = 3000;
+    text = json_of_sale(&sale, JSON_FOR_BUYERS); /* need not know it before */
+    assert_string_equal(text + sizeof shared - 1, "}");
+    free(text);
+    text = json_of_sale(&sale, JSON_FOR_OPERATORS);
+    assert_string_equal(text + sizeof shared - 1, ",\"guard\":\"mutex\",\"cooling\":2,"
+                                                  "\"sellableAt\":\"1970-01-01T00:00:03.000Z\"}");
     free(text);
     sale.title[0] = '\xff'; /* somebody wrote nonsense into Redis */
     assert_null(json_of_sale(&sale, JSON_FOR_BUYERS));
-    assert_null(json_of_sales(&sale, 1, JSON_FOR_BUYERS));
 }
 
 static void a_patch_says_what_changes(void **state)
@@ -217,7 +262,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_purchase_is_one_unit),
-        cmocka_unit_test(deep_nesting_is_refused),
+        cmocka_unit_test(nesting_is_refused_and_takes_no_stack),
+        cmocka_unit_test(a_name_is_cut_between_characters),
         cmocka_unit_test(a_raw_nul_is_refused),
         cmocka_unit_test(a_sale_is_read_whole),
         cmocka_unit_test(a_bad_sale_changes_nothing),

@@ -69,6 +69,10 @@ static void note_field(struct lk_bytes name, struct lk_bytes value, struct ledge
     } else if (is_word(name, "left")) {
         out->left = number_or(value, 0);
         out->has_left = true;
+    } else if (is_word(name, "units")) {
+        out->units = number_or(value, 0);
+    } else if (is_word(name, "sellable_ms")) {
+        out->sellable_ms = number_or(value, 0);
     } else if (is_word(name, "starts_ms")) {
         out->starts_ms = number_or(value, -1);
     } else if (is_word(name, "ends_ms")) {

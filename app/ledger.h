@@ -23,8 +23,10 @@ struct ledger_id {
 struct ledger_entry {
     struct ledger_id id;
     char event[LEDGER_EVENT_SIZE]; /* "created", "sold", "paused"... */
-    int64_t left;                  /* units left after it */
+    int64_t left;                  /* units left after it, those that cool too */
     int64_t orders;                /* that it holds */
+    int64_t units;                 /* that it put up later */
+    int64_t sellable_ms;           /* from when these are for sale; 0: at once */
     int64_t starts_ms;             /* as it changed them; negative: it did not */
     int64_t ends_ms;
     bool has_left;

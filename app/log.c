@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "rfc3339.h"
 #include "text.h"
+#include "utf8.h"
 
 static struct {
     log_level level;
@@ -65,10 +66,13 @@ void log_escape(const char *text, char *out, size_t size)
     size_t used = 0;
 
     for (; *text; text++) {
+        uint32_t code = 0;
         unsigned char byte = (unsigned char)*text;
         size_t need = is_plain(byte) ? 1 : 4;
+        size_t whole =
+            need > 1 ? 4 * utf8_read(text, &code) : 1; /* the character's; 0: inside it */
 
-        if (used + need + sizeof more > size) { /* keep room for the dots */
+        if (used + (whole > need ? whole : need) + sizeof more > size) { /* room for the dots */
             memcpy(out + used, more, sizeof more);
             return;
         }

@@ -50,6 +50,12 @@ static void what_is_long_is_cut_between_characters(void **state)
     memset(text, '\n', sizeof text - 1);
     log_escape(text, out, sizeof out);
     assert_string_equal(out, "\\x0a\\x0a\\x0a...");
+    log_escape("a\xe4\xb8\xad"
+               "b",
+               out, sizeof out);
+    assert_string_equal(out, "a...");
+    log_escape("\xe4\xb8\xad\xe4\xb8\xad", out, sizeof out);
+    assert_string_equal(out, "\\xe4\\xb8\\xad...");
 }
 
 /* What log_line() writes to stderr. */

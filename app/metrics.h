@@ -42,8 +42,9 @@ void metrics_on_event(const struct lk_event *event, void *arg);
 struct metrics_stock {
     char sale_id[SALE_ID_MAX + 1];
     int64_t initial; /* restocks included */
-    int64_t left;
+    int64_t left;    /* in stock, those that cool too */
     int64_t orders;
+    int64_t cooling; /* units that are not for sale yet */
 };
 
 /* What is not counted here but read by the caller, at this moment. */

@@ -11,6 +11,7 @@
 #include "guard.h"
 #include "metrics_state.h"
 #include "process_usage.h"
+#include "stack.h"
 
 static void print_head(FILE *out, const char *name, const char *type, const char *help)
 {
@@ -105,7 +106,12 @@ static void print_stock_gauge(FILE *out, const struct metrics_now *now, const ch
 
 static int64_t left_of(const struct metrics_stock *stock)
 {
-    return stock->left;
+    return stock->left - stock->cooling;
+}
+
+static int64_t cooling_of(const struct metrics_stock *stock)
+{
+    return stock->cooling;
 }
 
 static int64_t initial_of(const struct metrics_stock *stock)
@@ -134,12 +140,14 @@ static void print_stock(FILE *out, const struct metrics_now *now)
     if (!now->is_store_up) return;
     print_stock_gauge(out, now, "seckill_stock_remaining_units",
                       "Units left, of the first 50 sales by id.", left_of);
+    print_stock_gauge(out, now, "seckill_stock_cooling_units",
+                      "Units of a restock that are for sale a moment later.", cooling_of);
     print_stock_gauge(out, now, "seckill_stock_initial_units",
                       "Units put up for sale, restocks included.", initial_of);
     print_stock_gauge(out, now, "seckill_oversold_units",
                       "Units sold beyond those put up; anything but 0 is a fault.", oversold);
     print_stock_gauge(out, now, "seckill_stock_drift_units",
-                      "Units put up less orders less units left; anything but 0 is a fault.",
+                      "Units put up less orders less units in stock; anything but 0 is a fault.",
                       drift_of);
 }
 
@@ -290,6 +298,11 @@ static void print_all(FILE *out, const struct metrics *self, const struct metric
     print_head(out, "seckill_build_info", "gauge", "The version that runs.");
     (void)fprintf(out, "seckill_build_info{version=\"%s\",compiler=\"%s\"} 1\n", SECKILL_VERSION,
                   __VERSION__);
+    print_head(out, "seckill_thread_stack_bytes", "gauge", "Stack of a thread that serves HTTP.");
+    (void)fprintf(out, "seckill_thread_stack_bytes %d\n", STACK_BYTES);
+    print_head(out, "seckill_thread_stack_deepest_bytes", "gauge",
+               "The most that one of them has used, told when its connection ends.");
+    (void)fprintf(out, "seckill_thread_stack_deepest_bytes %zu\n", stack_deepest());
     process_usage_print(out);
 }
 

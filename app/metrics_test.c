@@ -22,7 +22,7 @@ static const char build_info[] = "seckill_build_info{version=\"" SECKILL_VERSION
 
 #define SALE_LOCK "seckill:{cup}:lock"
 
-static const struct metrics_stock stock[] = {{"cup", 10, 3, 7}, {"tea", 5, -2, 6}};
+static const struct metrics_stock stock[] = {{"cup", 12, 5, 7, 2}, {"tea", 5, -2, 6, 0}};
 
 static bool two_routes(size_t index, const char **out_method, const char **out_path)
 {
@@ -247,7 +247,8 @@ static void stock_is_shown_while_redis_tells_it(void **state)
 
     assert_true(app_promtext_value(text, "seckill_store_up") == 1);
     assert_true(app_promtext_value(text, "seckill_stock_remaining_units{sale=\"cup\"}") == 3);
-    assert_true(app_promtext_value(text, "seckill_stock_initial_units{sale=\"cup\"}") == 10);
+    assert_true(app_promtext_value(text, "seckill_stock_initial_units{sale=\"cup\"}") == 12);
+    assert_true(app_promtext_value(text, "seckill_stock_cooling_units{sale=\"cup\"}") == 2);
     assert_true(app_promtext_value(text, "seckill_oversold_units{sale=\"cup\"}") == 0);
     assert_true(app_promtext_value(text, "seckill_oversold_units{sale=\"tea\"}") == 2);
     free(text);

@@ -33,59 +33,82 @@ static const struct refusal_row refusals[SALE_STEP_COUNT] = {
 
 /* What became of one step on one sale. */
 struct step_end {
-    const char *id;
-    const char *what; /* "pause" */
+    struct operator_step asked;
     store_status status;
-    sale_step step; /* with STORE_OK */
+    struct sale_step_end taken; /* with STORE_OK */
     struct lk_error err;
 };
 
-static void log_step(const struct service *service, const struct http_request *request,
-                     const struct step_end *end)
+static void log_step(const struct step_end *end)
 {
-    char client[CLIENT_TEXT_SIZE];
+    const struct operator_step *asked = &end->asked;
+    char units[IDEMPOTENCY_KEY_MAX + 64] = "";
     const char *came_to = "failed";
     log_level level = LOG_WARN;
 
     if (end->status == STORE_OK || end->status == STORE_NOT_FOUND) {
         level = LOG_INFO;
-        came_to = end->status == STORE_OK ? sale_step_name(end->step) : "no such sale";
+        came_to = end->status == STORE_OK ? sale_step_name(end->taken.step) : "no such sale";
     } else if (end->status == STORE_UNKNOWN) {
         came_to = "sent, no answer";
     }
-    log_line(level, "sale %s: %s: %s, by %s", end->id, end->what, came_to,
-             handlers_client(service, request, client));
+    if (asked->key)
+        (void)snprintf(units, sizeof units, " of %lld units, key \"%s\"", (long long)asked->units,
+                       asked->key);
+    log_line(level, "sale %s: %s%s: %s, by %s", asked->sale, asked->what, units, came_to,
+             asked->client);
 }
 
-static void send_repeated(struct service *service, struct http_request *request, const char *id)
+bool operators_begin(struct service *service, struct http_request *request,
+                     struct operator_step *step)
 {
-    struct sale sale = {0};
-    struct lk_error err = {0};
-    store_status status = store_load_sale(service->store, id, &sale, &err);
+    struct refusal why = {0};
 
-    if (status != STORE_OK) {
-        handlers_send_store_failure(request, status, &err);
-        return;
-    }
-    handlers_note_guard(service, &sale);
-    handlers_send_made(
-        request, &(struct http_answer){.status = 200, .headers = "Idempotency-Replayed: true\r\n"},
-        json_of_sale(&sale, JSON_FOR_OPERATORS));
+    (void)handlers_client(service, request, step->client);
+    if (operators_log_add(service->operators_log, service->config->instance, step, &why))
+        return true;
+    log_line(LOG_ERROR, "sale %s: %s: not done: %s", step->sale, step->what, why.text);
+    http_send_problem(
+        request, PROBLEM_STORE_UNAVAILABLE,
+        &(struct http_detail){.detail = "The operators' log cannot be written: nothing was done.",
+                              .headers = "Retry-After: 1\r\n"});
+    return false;
+}
+
+void operators_note_end(struct service *service, struct operator_step *step, store_status status,
+                        const struct sale_step_end *taken)
+{
+    static const char *const results[] = {[STORE_NOT_FOUND] = "no-such-sale",
+                                          [STORE_EXISTS] = "exists",
+                                          [STORE_UNAVAILABLE] = "unavailable",
+                                          [STORE_UNKNOWN] = "unknown",
+                                          [STORE_FAILED] = "failed"};
+    struct refusal why = {0};
+
+    step->result = status == STORE_OK ? sale_step_name(taken->step) : results[status];
+    if (status == STORE_OK) step->epoch = taken->epoch;
+    if (!operators_log_add(service->operators_log, service->config->instance, step, &why))
+        log_line(LOG_ERROR, "sale %s: %s: its end is in no log: %s", step->sale, step->what,
+                 why.text);
+}
+
+static void note_step(struct service *service, struct step_end *end)
+{
+    operators_note_end(service, &end->asked, end->status, &end->taken);
+    log_step(end);
 }
 
 /* Log it, and answer with the sale as it is now, or with why not. */
-static void end_step(struct service *service, struct http_request *request,
-                     const struct step_end *end)
+static void end_step(struct service *service, struct http_request *request, struct step_end *end)
 {
-    log_step(service, request, end);
+    note_step(service, end);
     if (end->status != STORE_OK) {
         handlers_send_store_failure(request, end->status, &end->err);
-    } else if (refusals[end->step].detail.detail) {
-        http_send_problem(request, refusals[end->step].problem, &refusals[end->step].detail);
-    } else if (end->step == SALE_STEP_REPEATED) {
-        send_repeated(service, request, end->id);
+    } else if (refusals[end->taken.step].detail.detail) {
+        http_send_problem(request, refusals[end->taken.step].problem,
+                          &refusals[end->taken.step].detail);
     } else {
-        handlers_send_sale(service, request, end->id, JSON_FOR_OPERATORS);
+        handlers_send_sale(service, request, end->asked.sale, JSON_FOR_OPERATORS, &end->taken);
     }
 }
 
@@ -108,34 +131,34 @@ static bool body_is_nothing(struct http_request *request)
 
 void operators_end_sale(struct service *service, struct http_request *request, const char *id)
 {
-    struct step_end end = {.id = id, .what = "end", .step = SALE_STEP_DONE};
+    struct step_end end = {.asked = {.sale = id, .what = "end"}};
 
-    if (!body_is_nothing(request)) return;
-    end.status = store_end_sale(service->store, id, &end.err);
+    if (!body_is_nothing(request) || !operators_begin(service, request, &end.asked)) return;
+    end.status = store_end_sale(service->store, id, &end.taken, &end.err);
     end_step(service, request, &end);
 }
 
 void operators_pause_sale(struct service *service, struct http_request *request, const char *id)
 {
-    struct step_end end = {.id = id, .what = "pause"};
+    struct step_end end = {.asked = {.sale = id, .what = "pause"}};
 
-    if (!body_is_nothing(request)) return;
-    end.status = store_pause_sale(service->store, id, &end.step, &end.err);
+    if (!body_is_nothing(request) || !operators_begin(service, request, &end.asked)) return;
+    end.status = store_pause_sale(service->store, id, &end.taken, &end.err);
     end_step(service, request, &end);
 }
 
 void operators_resume_sale(struct service *service, struct http_request *request, const char *id)
 {
-    struct step_end end = {.id = id, .what = "resume"};
+    struct step_end end = {.asked = {.sale = id, .what = "resume"}};
 
-    if (!body_is_nothing(request)) return;
-    end.status = store_resume_sale(service->store, id, &end.step, &end.err);
+    if (!body_is_nothing(request) || !operators_begin(service, request, &end.asked)) return;
+    end.status = store_resume_sale(service->store, id, &end.taken, &end.err);
     end_step(service, request, &end);
 }
 
 void operators_patch_sale(struct service *service, struct http_request *request, const char *id)
 {
-    struct step_end end = {.id = id, .what = "patch"};
+    struct step_end end = {.asked = {.sale = id, .what = "patch"}};
     struct http_body body;
     struct json_patch patch;
     struct json_error error = {0};
@@ -145,10 +168,12 @@ void operators_patch_sale(struct service *service, struct http_request *request,
         refuse_body(request, &error);
         return;
     }
-    end.status = store_patch_sale(service->store, id, &patch.patch, &end.step, &end.err);
-    if (end.status == STORE_OK && end.step == SALE_STEP_ENDS_TOO_EARLY && patch.patch.ends_ms < 0) {
-        log_step(service, request,
-                 &end); /* the end is the old one: it is the new start that comes too late */
+    if (!operators_begin(service, request, &end.asked)) return;
+    end.status = store_patch_sale(service->store, id, &patch.patch, &end.taken, &end.err);
+    if (end.status == STORE_OK && end.taken.step == SALE_STEP_ENDS_TOO_EARLY &&
+        patch.patch.ends_ms < 0) {
+        note_step(service,
+                  &end); /* the end is the old one: it is the new start that comes too late */
         http_send_problem(
             request, PROBLEM_INVALID_REQUEST,
             &(struct http_detail){.detail = "It has to come before endsAt.", .field = "startsAt"});
@@ -159,20 +184,26 @@ void operators_patch_sale(struct service *service, struct http_request *request,
 
 void operators_restock_sale(struct service *service, struct http_request *request, const char *id)
 {
-    char what[IDEMPOTENCY_KEY_MAX + 64];
     char key[IDEMPOTENCY_KEY_MAX + 1];
-    struct step_end end = {.id = id, .what = what};
+    struct step_end end = {.asked = {.sale = id, .what = "restock", .key = key}};
     struct http_body body;
     struct json_error error = {0};
-    int64_t units = 0;
 
     if (!http_read_idempotency_key(request, key) || !http_read_body(request, &body)) return;
-    if (!json_read_restock(body.data, body.len, &units, &error)) {
+    if (!json_read_restock(body.data, body.len, &end.asked.units, &error)) {
         refuse_body(request, &error);
         return;
     }
-    (void)snprintf(what, sizeof what, "restock of %lld units, key \"%s\"", (long long)units, key);
-    end.status = store_restock_sale(service->store, id, units, key, &end.step, &end.err);
+    if (!key[0]) { /* what was lost on its way could come late, behind the one that was asked again */
+        http_send_problem(request, PROBLEM_INVALID_REQUEST,
+                          &(struct http_detail){.detail =
+                                                    "A restock needs an Idempotency-Key of its "
+                                                    "own, or it could happen twice.",
+                                                .field = "Idempotency-Key"});
+        return;
+    }
+    if (!operators_begin(service, request, &end.asked)) return;
+    end.status = store_restock_sale(service->store, id, end.asked.units, key, &end.taken, &end.err);
     end_step(service, request, &end);
 }
 

@@ -59,32 +59,34 @@ void operators_create_sale(struct service *service, struct http_request *request
 {
     struct sale sale = {0};
     struct lk_error err = {0};
-    store_status status = STORE_OK;
-    char client[CLIENT_TEXT_SIZE];
+    struct operator_step step = {.sale = sale.id, .what = "create"};
 
     (void)id;
     if (!body_is_sale(request, &sale)) return;
     if (!sale.guard[0]) (void)stpncpy(sale.guard, service->config->guard, SALE_GUARD_MAX);
     if (!guard_is_allowed(service, request, sale.guard)) return;
-    status = store_create_sale(service->store, &sale, &err);
+    step.units = sale.initial;
+    if (!operators_begin(service, request, &step)) return;
+    store_status status = store_create_sale(service->store, &sale, &err);
+    operators_note_end(service, &step, status, &(struct sale_step_end){.epoch = 1});
     if (status != STORE_OK) {
         handlers_send_store_failure(request, status, &err);
         return;
     }
     log_line(LOG_INFO, "sale %s: created, %lld units, guard %s, by %s", sale.id,
-             (long long)sale.initial, sale.guard, handlers_client(service, request, client));
+             (long long)sale.initial, sale.guard, step.client);
     send_created(service, request, sale.id);
 }
 
 void operators_list_sales(struct service *service, struct http_request *request, const char *id)
 {
     (void)id;
-    handlers_send_sales(service, request, JSON_FOR_OPERATORS);
+    sale_list_send(service->sales[JSON_FOR_OPERATORS], request);
 }
 
 void operators_show_sale(struct service *service, struct http_request *request, const char *id)
 {
-    handlers_send_sale(service, request, id, JSON_FOR_OPERATORS);
+    handlers_send_sale(service, request, id, JSON_FOR_OPERATORS, NULL);
 }
 
 /* Orders on their way out; the answer begins with the first, so that 404 can still be said before. */

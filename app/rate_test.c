@@ -164,6 +164,72 @@ static void who_waits_as_told_is_let_through(void **state)
     assert_true(is_jittered);
 }
 
+/* From one asking to the next: 0 to twice the mean, of no pattern. */
+static int64_t next_gap(uint64_t *chance, int64_t mean_ns)
+{
+    *chance = *chance * 6364136223846793005U + 1442695040888963407U;
+    return (int64_t)((*chance >> 33) % (uint64_t)(2 * mean_ns + 1));
+}
+
+/*
+ * Who asks for ten seconds, far more often than the rate, is let through as often as the rate says and
+ * the burst besides. (A bucket of one token is full, and gains nothing, until it is asked: so those who
+ * have one ask a hundred times as often as they may. An interval in whole ns is a thousandth too short at
+ * most.)
+ */
+static void limits_hold_for_ten_seconds(void **state)
+{
+    static const struct {
+        int64_t per_s, burst, asks_per_s;
+    } rows[] = {
+        {1, 1, 100},        {1, 1, 10000},     {1, 20, 10},        {2, 1, 200},
+        {3, 3, 30},         {3, 1, 1000},      {5, 20, 50},        {7, 7, 70},
+        {10, 10, 100},      {10, 1000, 500},   {33, 33, 330},      {60, 1, 6000},
+        {97, 10, 970},      {100, 100, 200},   {333, 333, 1000},   {600, 7, 6000},
+        {999, 999, 2000},   {200, 1, 20000},   {1000, 100, 3000},  {1009, 1009, 3000},
+        {3000, 3000, 7000}, {4999, 50, 20000}, {5000, 5000, 7000}, {7001, 7001, 9000},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct rate *rate = make(rows[i].per_s, rows[i].burst, 0);
+        int64_t ends_ns = fake.now_ns + 10 * SECOND;
+        int64_t due = rows[i].per_s * 10 + rows[i].burst;
+        uint64_t chance = i;
+        int64_t taken = 0;
+
+        for (; fake.now_ns < ends_ns; fake.now_ns += next_gap(&chance, SECOND / rows[i].asks_per_s))
+            taken += rate_take(rate, "alice").is_over ? 0 : 1;
+        if (taken * 1000 > due * 1001 || taken * 100 < due * 95 - 100)
+            fail_msg("%lld/s:%lld asked %lld/s: %lld, not %lld", (long long)rows[i].per_s,
+                     (long long)rows[i].burst, (long long)rows[i].asks_per_s, (long long)taken,
+                     (long long)due);
+        rate_free(rate);
+    }
+}
+
+/* 150,000 others, more than there are buckets for, who ask 20,000 times a second. */
+static void a_crowd_frees_nobody_of_the_limit(void **state)
+{
+    static const struct rate_limit limits[] = {{1, 1}, {5, 20}};
+    char buyer[24];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        struct rate *rate = make(limits[i].per_s, limits[i].burst, 0);
+        int64_t due = limits[i].per_s * 10 + limits[i].burst;
+        int64_t taken = 0;
+
+        for (int n = 0; n < 200000; n++, fake.now_ns += SECOND / 20000) {
+            (void)snprintf(buyer, sizeof buyer, "other-%d", n % 150000);
+            (void)rate_take(rate, buyer);
+            if (n % 10 == 0) taken += rate_take(rate, "alice").is_over ? 0 : 1;
+        }
+        assert_in_range((uintmax_t)taken, (uintmax_t)(due * 95 / 100), (uintmax_t)due);
+        rate_free(rate);
+    }
+}
+
 /* 1,024 buckets: in each set the one that is full, or will be soonest, makes room. */
 static void a_full_table_forgets_who_used_least(void **state)
 {
@@ -227,6 +293,8 @@ int main(void)
         cmocka_unit_test(buyers_do_not_share),
         cmocka_unit_test(every_byte_of_a_name_counts),
         cmocka_unit_test(who_waits_as_told_is_let_through),
+        cmocka_unit_test(limits_hold_for_ten_seconds),
+        cmocka_unit_test(a_crowd_frees_nobody_of_the_limit),
         cmocka_unit_test(a_full_table_forgets_who_used_least),
         cmocka_unit_test(threads_share_one_bucket),
     };

@@ -35,6 +35,7 @@ enum {
     PAUSE_MIN_MS = 100,
     PAUSE_MAX_MS = 5000,
     STEADY_MS = 10000, /* a child that lived this long is started again without pause */
+    LOCK_FD = 3,       /* where the child has the folder's lock */
 };
 
 static const char becomes_redis[] = "seckilld:redis-server";
@@ -94,7 +95,10 @@ bool redis_child_is_this(int argc, char **argv)
     _exit(127);
 }
 
-/* What the child gets: our lock, its own process group (Ctrl-C is ours to handle), no signal mask. */
+/*
+ * What the child gets: our lock, its own process group (Ctrl-C is ours to handle), no signal mask. Nothing
+ * else that is open: a socket that another thread has made, and not yet marked, would live as long as it.
+ */
 static int spawn(struct redis_child *self, char **argv, const char *log)
 {
     posix_spawn_file_actions_t files;
@@ -116,7 +120,8 @@ static int spawn(struct redis_child *self, char **argv, const char *log)
     (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, log,
                                            O_WRONLY | O_CREAT | O_APPEND, 0600);
     (void)posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-    (void)posix_spawn_file_actions_adddup2(&files, self->lock_fd, self->lock_fd);
+    (void)posix_spawn_file_actions_adddup2(&files, self->lock_fd, LOCK_FD);
+    (void)posix_spawn_file_actions_addclosefrom_np(&files, LOCK_FD + 1);
     error = posix_spawn(&self->pid, "/proc/self/exe", &files, &attributes, argv, environ);
     (void)posix_spawnattr_destroy(&attributes);
     (void)posix_spawn_file_actions_destroy(&files);
@@ -311,10 +316,12 @@ static void end_process(struct redis_child *self, int signal)
 
     (void)kill(self->pid, signal);
     while (!has_ended(self)) {
+        if (clock_mono_ms() >= deadline && signal == SIGKILL) return; /* nobody can wait for that */
         if (clock_mono_ms() >= deadline) {
             log_line(LOG_ERROR, "redis-server does not end when asked: killed");
-            (void)kill(self->pid, SIGKILL);
-            deadline = INT64_MAX;
+            signal = SIGKILL;
+            (void)kill(self->pid, signal);
+            deadline = clock_mono_ms() + STOP_WAIT_MS;
         }
         clock_pause_ms(LOOK_MS);
     }

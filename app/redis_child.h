@@ -29,7 +29,7 @@ const char *redis_child_url(const struct redis_child *self);
 /* Look after the child, now and then: when it has died it is started again, with growing pauses. */
 void redis_child_tend(struct redis_child *self);
 
-/* Ask it to save and go, wait, kill it after 10 s, unlock the folder. NULL is fine. */
+/* Ask it to save and go, wait, kill it after 10 s, unlock the folder; 20 s in all. NULL is fine. */
 void redis_child_stop(struct redis_child *self);
 /* The same at once: it is killed, and has no time to save. */
 void redis_child_kill(struct redis_child *self);

@@ -27,6 +27,7 @@ bool redis_login_read(const struct config *config, struct redis_login *out, stru
 {
     *out = (struct redis_login){0};
     if (!read_secret("--redis-password", config->redis_password, out->password, why) ||
+        !read_secret("--sentinel-password", config->sentinel_password, out->sentinel, why) ||
         !read_secret("--redis-loader", config->redis_loader, out->loader, why))
         return false;
     if (!config->redis_loader || names_user_and_password(out->loader)) return true;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topology.h"
+
 struct redlock_handle {
     struct redlock_handle *next;
     lk_lock *lock; /* owned */
@@ -41,12 +43,11 @@ static bool refuse(const struct lk_error *err, struct refusal *why)
 /* user:password@ or :password@ before the host. */
 static bool has_password(const char *url)
 {
-    static const char scheme[] = "redis://";
+    const char *scheme_end = strstr(url, "://");
     const char *at = strrchr(url, '@');
-    const char *user = url + sizeof scheme - 1;
 
-    return strncmp(url, scheme, sizeof scheme - 1) == 0 && at &&
-           memchr(user, ':', (size_t)(at - user));
+    return strncmp(url, "redis", strlen("redis")) == 0 && scheme_end && at && at > scheme_end &&
+           memchr(scheme_end + 3, ':', (size_t)(at - scheme_end - 3));
 }
 
 static bool open_one(const char *url, size_t len, const struct lk_client_options *like,
@@ -59,6 +60,7 @@ static bool open_one(const char *url, size_t len, const struct lk_client_options
     if (!copy) return refusal_say(why, "out of memory");
     options.url = copy;
     if (has_password(copy)) options.password = NULL; /* that one is for who has none */
+    if (!topology_uses_tls(copy)) options.tls = (struct lk_tls_options){0};
     options.may_be_down = true;
     out->clients[out->count] = lk_client_open(&options, &err);
     explicit_bzero(copy, len);

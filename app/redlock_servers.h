@@ -28,7 +28,7 @@ struct redlock_servers {
  *
  * Shape    urls: commas between; a comma ends a URL where another scheme ("redis://") follows.
  *          like: the options of each, but for url and may_be_down; its password is for URLs that have
- *          none.
+ *          none, its TLS for those that are rediss.
  * Owns     *out is initialised in any case; end it with redlock_servers_close().
  * Returns  false with *why, which shows no password: a bad URL, an even number, one server twice,
  *          a replica, too many. Servers that are down are no reason.

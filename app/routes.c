@@ -4,12 +4,9 @@
 #include "routes.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "handlers.h"
-
-enum { READINESS_SHOWN_MS = 15000 };
 
 void service_request_ends(struct service *service, const struct http_request *request)
 {
@@ -102,48 +99,6 @@ static void serve_version(struct service *service, struct http_request *request,
     http_send_json(request, 200, &body);
 }
 
-/* Somebody asks /readyz all the time, where it matters. */
-static void recall_readiness(struct service *service, struct metrics_now *out)
-{
-    struct readiness found;
-
-    out->is_readiness_known = readiness_recall(service->readiness, READINESS_SHOWN_MS, &found);
-    out->is_ready = out->is_readiness_known && found.serving > 0;
-    if (atomic_load_explicit(&service->is_draining, memory_order_relaxed)) {
-        out->is_readiness_known = true;
-        out->is_ready = false;
-    }
-}
-
-static void serve_metrics(struct service *service, struct http_request *request, const char *id)
-{
-    size_t len = 0;
-    struct metrics_stock stock[STOCK_REPORT_MAX];
-    struct metrics_now now = {.queue_depth = group_commit_depth(service->commit),
-                              .requests = atomic_load(&service->requests),
-                              .streams = atomic_load(&service->streams),
-                              .buyer_connections = atomic_load(&service->buyer_connections),
-                              .operator_connections = atomic_load(&service->operator_connections),
-                              .stock = stock};
-    char *text = NULL;
-
-    recall_readiness(service, &now);
-    lk_client_pool_usage(service->client, &now.redis);
-    now.is_store_up = stock_report_cache_read(service->stock, stock, &now.stock_count);
-    text = metrics_render(service->metrics, &now, &len);
-
-    (void)id;
-    if (!text) {
-        http_send_problem(request, PROBLEM_INTERNAL, NULL);
-        return;
-    }
-    http_send(request, &(struct http_answer){.status = 200,
-                                             .type = "text/plain; version=0.0.4; charset=utf-8",
-                                             .body = text,
-                                             .body_len = len});
-    free(text);
-}
-
 #define SALES       "/api/v1/sales"
 #define ADMIN_SALES "/api/v1/admin/sales"
 #define LAB         "/api/v1/lab"
@@ -173,7 +128,7 @@ static const struct route routes[] = {
     {"PUT", LAB "/sales/{id}/guard", PORT_BUYERS, FOR_THE_LAB, lab_switch_guard},
     {"GET", "/readyz", PORT_BOTH, FOR_ANYBODY, serve_readyz},
     {"GET", "/version", PORT_BOTH, FOR_ANYBODY, serve_version},
-    {"GET", "/metrics", PORT_BOTH, FOR_ANYBODY, serve_metrics},
+    {"GET", "/metrics", PORT_BOTH, FOR_ANYBODY, metrics_page_show},
     {"GET", "/openapi.json", PORT_BOTH, FOR_ANYBODY, documents_show_api},
     {"GET", "/problems/{name}", PORT_BOTH, FOR_ANYBODY, documents_show_problem},
     {"GET", "/", PORT_BUYERS, FOR_ANYBODY, pages_show},

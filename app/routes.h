@@ -11,10 +11,11 @@
 #include "http.h"
 #include "identity.h"
 #include "metrics.h"
+#include "metrics_page.h"
 #include "rate.h"
 #include "readiness.h"
+#include "sale_list.h"
 #include "startup.h"
-#include "stock_report_cache.h"
 #include "store.h"
 
 struct lab_runner; /* lab_runner.h */
@@ -27,11 +28,13 @@ struct service {
     struct rate *address_rate; /* of each client's address; likewise */
     const struct topology *topology;
     struct startup_report *report; /* of Redis, when it was asked last */
+    const char *operators_log;     /* file */
     lk_client *client;
     struct store *store;
     struct group_commit *commit;
     struct metrics *metrics;
-    struct stock_report_cache *stock; /* for /metrics */
+    struct metrics_page *metrics_page;
+    struct sale_list *sales[JSON_VIEWS];
     struct readiness_probe *readiness;
     atomic_uint requests;             /* read and not answered yet */
     atomic_uint buyer_connections;    /* open */

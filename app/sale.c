@@ -3,6 +3,7 @@
  */
 #include "sale.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "purchase.h"
@@ -37,6 +38,50 @@ bool buyer_id_is_valid(const char *buyer)
 bool idempotency_key_is_valid(const char *key)
 {
     return is_word(key, IDEMPOTENCY_KEY_MAX, true, "_.-");
+}
+
+void sale_add_lot(struct sale *sale, struct sale_lot lot)
+{
+    size_t place = 0;
+
+    while (place < SALE_LOTS_MAX - 1 && sale->lots[place].sellable_ms > sale->now_ms)
+        place++;
+    if (sale->lots[place].sellable_ms > sale->now_ms) { /* they are more than there can be */
+        lot.units += sale->lots[place].units;
+        if (lot.sellable_ms < sale->lots[place].sellable_ms)
+            lot.sellable_ms = sale->lots[place].sellable_ms;
+    }
+    sale->lots[place] = lot;
+}
+
+void sale_read_lots(struct sale *sale, const char *text)
+{
+    char *end = NULL;
+
+    memset(sale->lots, 0, sizeof sale->lots);
+    for (;; text = end) {
+        struct sale_lot lot = {.sellable_ms = strtoll(text, &end, 10)};
+
+        if (end == text || *end != ':') return;
+        text = end + 1;
+        lot.units = strtoll(text, &end, 10);
+        if (end == text) return;
+        sale_add_lot(sale, lot);
+    }
+}
+
+void sale_set_stock(struct sale *sale, int64_t stock)
+{
+    sale->cooling = 0;
+    sale->sellable_ms = 0;
+    for (size_t i = 0; i < SALE_LOTS_MAX; i++) {
+        const struct sale_lot *lot = &sale->lots[i];
+
+        if (lot->sellable_ms <= sale->now_ms) continue;
+        sale->cooling += lot->units;
+        if (lot->sellable_ms > sale->sellable_ms) sale->sellable_ms = lot->sellable_ms;
+    }
+    sale->left = stock - sale->cooling;
 }
 
 sale_state sale_state_of(const struct sale *sale)

@@ -33,20 +33,45 @@ typedef enum sale_state {
         SALE_STATE_COUNT
 } sale_state;
 
+/* How long an instance believes that a sale is sold out, since it last asked; and how long units that
+   come back are not for sale: until nobody can believe it any more (twice that, for clocks and stops
+   between two looks at them, and a bit). */
+enum { SALE_BELIEVED_MS = 100, SALE_COOL_MS = 2 * SALE_BELIEVED_MS + 50, SALE_LOTS_MAX = 16 };
+
+/* Units that came back together. */
+struct sale_lot {
+    int64_t sellable_ms; /* Unix epoch, by Redis' clock: from then on */
+    int64_t units;       /* 0: no lot */
+};
+
+struct sale_id {
+    char text[SALE_ID_MAX + 1];
+};
+
 struct sale {
     char id[SALE_ID_MAX + 1];
     char title[SALE_TITLE_MAX + 1];
     char guard[SALE_GUARD_MAX + 1];
-    char stored_state[16];  /* "open", "paused" or "ended" */
-    int64_t initial;        /* units put up for sale at first */
-    int64_t restocked;      /* units put up later */
-    int64_t left;           /* units left; a flawed guard can make it anything */
-    int64_t starts_ms;      /* Unix epoch, by Redis' clock */
-    int64_t ends_ms;        /* 0: open end */
-    int64_t epoch;          /* grows with every restock */
-    int64_t now_ms;         /* Redis' clock when this was read */
+    char stored_state[16]; /* "open", "paused" or "ended" */
+    int64_t initial;       /* units put up for sale at first */
+    int64_t restocked;     /* units put up later */
+    int64_t left;          /* units for sale now; a flawed guard can make it anything */
+    int64_t cooling;       /* units that will be: sale_set_stock() */
+    int64_t orders;        /* of store_load_sales() alone */
+    int64_t sellable_ms;   /* from when the last of them are for sale; 0: none cool */
+    int64_t starts_ms;     /* Unix epoch, by Redis' clock */
+    int64_t ends_ms;       /* 0: open end */
+    int64_t epoch;         /* grows with every restock */
+    int64_t now_ms;        /* Redis' clock when this was read */
+    struct sale_lot lots[SALE_LOTS_MAX]; /* also those that have cooled */
     const char *guard_here; /* by which this instance sells it instead; NULL: by its own */
 };
+
+/* "SELLABLE_MS:UNITS SELLABLE_MS:UNITS ..." -> lots. What is not of that form ends it. */
+void sale_read_lots(struct sale *sale, const char *text);
+void sale_add_lot(struct sale *sale, struct sale_lot lot);
+/* Of the units in stock, some cool at now_ms; the others are left. */
+void sale_set_stock(struct sale *sale, int64_t stock);
 
 sale_state sale_state_of(const struct sale *sale);
 const char *sale_state_name(sale_state state);

@@ -34,7 +34,7 @@ static bool follows(const struct audit_ledger *ledger, const struct audit_entry 
     bool is_created = strcmp(entry->event, "created") == 0;
     bool is_restock = strcmp(entry->event, "restocked") == 0;
 
-    if (entry->left == AUDIT_NONE) return false;
+    if (entry->left == AUDIT_NONE || ledger->has_ended) return false;
     if (ledger->left == AUDIT_NONE) return is_created && entry->left == entry->initial;
     if (is_created || (is_restock && entry->units == AUDIT_NONE)) return false;
     return entry->left == ledger->left + (is_restock ? entry->units : 0) - entry->orders;
@@ -48,6 +48,7 @@ void audit_walk(struct audit_ledger *ledger, const struct audit_entry *entry)
         ledger->initial = entry->initial;
     if (strcmp(entry->event, "restocked") == 0 && entry->units != AUDIT_NONE)
         ledger->restocked += entry->units;
+    if (strcmp(entry->event, "ended") == 0) ledger->has_ended = true;
     ledger->entries++;
     ledger->orders += entry->orders;
     ledger->left = entry->left;

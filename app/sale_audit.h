@@ -37,6 +37,7 @@ struct audit_ledger {
     int64_t left;         /* of the last one walked; AUDIT_NONE: nothing walked yet */
     int64_t breaks;       /* entries that do not follow from the one before */
     char first_break[48]; /* id of the first of these */
+    bool has_ended;       /* nothing follows the entry "ended" */
 };
 
 struct audit_reading {

@@ -132,6 +132,25 @@ static void the_walk_notes_where_the_ledger_breaks(void **state)
     }
 }
 
+static void nothing_follows_the_end(void **state)
+{
+    static const char *const events[] = {"sold", "restocked", "paused", "resumed", "ended"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+        struct audit_ledger ledger = {.initial = AUDIT_NONE, .left = AUDIT_NONE};
+        struct audit_entry entry = {.id = "1-0", .event = "created", .left = 5, .initial = 5};
+
+        audit_walk(&ledger, &entry);
+        entry.event = "ended";
+        audit_walk(&ledger, &entry);
+        assert_int_equal(ledger.breaks, 0);
+        entry.event = events[i];
+        audit_walk(&ledger, &entry);
+        assert_int_equal(ledger.breaks, 1);
+    }
+}
+
 static void a_ledger_begins_with_its_creation(void **state)
 {
     struct audit_ledger ledger = {.initial = AUDIT_NONE, .left = AUDIT_NONE};
@@ -156,6 +175,7 @@ int main(void)
         cmocka_unit_test(what_is_not_known_is_not_passed),
         cmocka_unit_test(a_failure_outweighs_what_is_not_known),
         cmocka_unit_test(the_walk_notes_where_the_ledger_breaks),
+        cmocka_unit_test(nothing_follows_the_end),
         cmocka_unit_test(a_ledger_begins_with_its_creation),
     };
 

@@ -160,6 +160,55 @@ static void a_buyer_sees_the_state_that_the_table_says(void **state)
     }
 }
 
+static void units_cool_until_their_lot_is_sellable(void **state)
+{
+    static const struct {
+        const char *lots;
+        int64_t now_ms, left, cooling, sellable_ms;
+    } rows[] = {
+        {"", 1000, 9, 0, 0},
+        {"1250:5", 1000, 4, 5, 1250},
+        {"1250:5", 1249, 4, 5, 1250},
+        {"1250:5", 1250, 9, 0, 0},
+        {"1250:2 1300:3", 1000, 4, 5, 1300},
+        {"1300:3 1250:2", 1275, 6, 3, 1300},
+        {"1250:2 1300:3", 1300, 9, 0, 0},
+        {"1250:2 1300", 1000, 7, 2, 1250},
+        {"1250", 1000, 9, 0, 0},
+        {"x1250:5", 1000, 9, 0, 0},
+        {"1250:", 1000, 9, 0, 0},
+        {"2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2000:1", 1000, 8, 1,
+         2000},
+        {"2000:1 2:1 2:1", 1000, 8, 1, 2000},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct sale sale = {.now_ms = rows[i].now_ms};
+
+        sale_read_lots(&sale, rows[i].lots);
+        sale_set_stock(&sale, 9);
+        if (sale.left != rows[i].left) fail_msg("\"%s\": %d left", rows[i].lots, (int)sale.left);
+        assert_int_equal(sale.cooling, rows[i].cooling);
+        assert_int_equal(sale.sellable_ms, rows[i].sellable_ms);
+    }
+}
+
+/* A clock that was set back can leave more lots than there is room for. */
+static void no_unit_that_cools_is_lost_among_many_lots(void **state)
+{
+    const int64_t many = 3 * (int64_t)SALE_LOTS_MAX;
+    struct sale sale = {.now_ms = 1};
+
+    (void)state;
+    for (int64_t i = 1; i <= many; i++)
+        sale_add_lot(&sale, (struct sale_lot){.sellable_ms = 1000 - i, .units = 1});
+    sale_set_stock(&sale, 100);
+    assert_int_equal(sale.cooling, many);
+    assert_int_equal(sale.sellable_ms, 999);
+    assert_int_equal(sale.left, 100 - many);
+}
+
 static void every_state_and_outcome_has_a_name_of_its_own(void **state)
 {
     (void)state;
@@ -189,6 +238,8 @@ int main(void)
         cmocka_unit_test(exactly_the_listed_bytes_are_in_the_alphabets),
         cmocka_unit_test(a_name_ends_at_its_nul),
         cmocka_unit_test(a_buyer_sees_the_state_that_the_table_says),
+        cmocka_unit_test(units_cool_until_their_lot_is_sellable),
+        cmocka_unit_test(no_unit_that_cools_is_lost_among_many_lots),
         cmocka_unit_test(every_state_and_outcome_has_a_name_of_its_own),
         cmocka_unit_test(a_value_out_of_the_list_has_a_name_too),
     };

@@ -60,7 +60,9 @@ static const struct command {
      "  Change a sale that has not ended; --starts only before it has started.\n"},
     {"sale", "restock", true, ctl_sale_restock,
      "sale restock ID --units N [--key KEY]\n"
-     "  Put N more units up. Under one KEY that happens once, however often it is asked for.\n"},
+     "  Put N more units up, for sale a moment later. Under one KEY (a random one without it) "
+     "that\n"
+     "  happens once, however often it is asked for.\n"},
     {"sale", "pause", true, ctl_sale_pause, "sale pause ID\n  Sell nothing until it is resumed.\n"},
     {"sale", "resume", true, ctl_sale_resume, "sale resume ID\n  Go on with a paused sale.\n"},
     {"sale", "end", true, ctl_sale_end, "sale end ID\n  End a sale for good.\n"},

@@ -5,14 +5,13 @@
  * Signals are blocked before the first thread exists and taken by the main thread alone.
  */
 #include <assert.h>
-#include <errno.h>
 #include <malloc.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,15 +20,21 @@
 #include "broadcast.h"
 #include "check.h"
 #include "clock.h"
+#include "data_folder.h"
 #include "lab_runner.h"
+#include "operators_log.h"
 #include "redis_child.h"
 #include "redis_login.h"
 #include "redlock_servers.h"
 #include "server.h"
+#include "stop_watch.h"
+#include "utf8.h"
 
 enum {
     TICK_MS = 100,
-    FINISH_MS = 5000,     /* what has begun may take, when stopping */
+    FINISH_MS = 5000,     /* what has begun may take, when stopping... */
+    LAST_MS = 7000,       /* ...and then all the rest, but our own Redis */
+    KILL_S = 15,          /* and that: should even leaving hang */
     ALONE_POOL_SIZE = 64, /* --batch 1: every purchase needs a connection while it runs */
     COMMAND_MS = 1000,    /* besides the wait for replicas */
     LOOK_AGAIN_MS = 1000, /* at servers that have changed places and did not answer */
@@ -50,22 +55,28 @@ struct parts {
     struct store *store;
     struct group_commit *commit;
     struct broadcast *broadcast;
-    struct stock_report_cache *stock;
+    struct metrics_page *metrics_page;
+    struct sale_list *sales[JSON_VIEWS];
     struct readiness_probe *readiness;
     struct lab_runner *lab; /* with --lab */
     struct server *server;
     struct topology topology;
-    struct startup_report report; /* of Redis */
-    unsigned reported;            /* changes of the topology by then */
-    int64_t report_at_ms;         /* monotonic: not before */
-    const sigset_t *signals;      /* borrowed */
+    struct startup_report report;  /* of Redis */
+    unsigned reported;             /* changes of the topology by then */
+    int64_t report_at_ms;          /* monotonic: not before */
+    char operators_log[PATH_SIZE]; /* file */
+    const sigset_t *signals;       /* borrowed */
+    struct stop_watch *watch;
     struct service service;
 };
 
 /* Say in one line why it does not start. */
 static int fail(int exit_status, const struct refusal *why)
 {
-    (void)fprintf(stderr, "seckilld: %s\n", why->text);
+    char *shown = utf8_show(why->text, "");
+
+    (void)fprintf(stderr, "seckilld: %s\n", shown ? shown : "out of memory");
+    free(shown);
     return exit_status;
 }
 
@@ -135,28 +146,51 @@ static const char *said(const char *text)
     return text[0] ? text : NULL;
 }
 
-static int open_client(const char *url, bool is_alone, const struct redis_login *login,
-                       struct parts *parts)
+/* What lockkit says of TLS, and the flag that helps, which it does not know. */
+static const char *way_out(const char *text)
 {
+    static const struct {
+        const char *words, *way_out;
+    } rows[] = {
+        {"no CA of ours", ": --redis-ca FILE tells who signs them"},
+        {"hostname mismatch", ": --redis-server-name NAME when it is for another"},
+        {"IP address mismatch", ": --redis-server-name NAME when it is for another"},
+        {"wants a certificate", ": --redis-cert FILE"},
+        {"without TLS?", ": its URL is redis then, not rediss"},
+        {"does not speak TLS", ": its URL is redis, not rediss"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (strstr(text, rows[i].words)) return rows[i].way_out;
+    }
+    return "";
+}
+
+static int open_client(const char *url, const struct config *config,
+                       const struct redis_login *login, struct parts *parts)
+{
+    static const struct lk_tls_options none = {0};
     const struct topology *topology = &parts->topology;
     int64_t sync_ms = topology_is_synced(topology) ? topology->sync_ms : 0;
     struct refusal why = {0};
     struct lk_error err = {0};
 
-    parts->client =
-        lk_client_open(&(struct lk_client_options){.url = url,
-                                                   .pool_size = is_alone ? ALONE_POOL_SIZE : 0,
-                                                   .command_ms = COMMAND_MS + sync_ms,
-                                                   .password = said(login->password),
-                                                   .loader = said(login->loader),
-                                                   .sync_replicas = topology->sync_replicas,
-                                                   .sync_ms = sync_ms,
-                                                   .on_event = on_event,
-                                                   .on_event_arg = parts},
-                       &err);
+    parts->client = lk_client_open(
+        &(struct lk_client_options){.url = url,
+                                    .pool_size = config->batch == 1 ? ALONE_POOL_SIZE : 0,
+                                    .command_ms = COMMAND_MS + sync_ms,
+                                    .password = said(login->password),
+                                    .sentinel_password = said(login->sentinel),
+                                    .tls = topology_uses_tls(url) ? config->redis_tls : none,
+                                    .loader = said(login->loader),
+                                    .sync_replicas = topology->sync_replicas,
+                                    .sync_ms = sync_ms,
+                                    .on_event = on_event,
+                                    .on_event_arg = parts},
+        &err);
     if (parts->client) return 0;
-    (void)refusal_say(&why, "%s%s", err.code == LK_INVALID ? "--redis: " : "redis: ",
-                      err.text[0] ? err.text : lk_status_meaning(err.code));
+    (void)refusal_say(&why, "%s%s%s", err.code == LK_INVALID ? "--redis: " : "redis: ",
+                      err.text[0] ? err.text : lk_status_meaning(err.code), way_out(err.text));
     return fail(err.code == LK_INVALID ? EXIT_USAGE : EXIT_FAILED, &why);
 }
 
@@ -166,6 +200,8 @@ static int open_redlock(const struct config *config, const struct redis_login *l
     struct refusal why = {0};
     const struct lk_client_options like = {.pool_size = config->batch == 1 ? ALONE_POOL_SIZE : 0,
                                            .password = said(login->password),
+                                           .sentinel_password = said(login->sentinel),
+                                           .tls = config->redis_tls,
                                            .loader = said(login->loader),
                                            .on_event = metrics_on_event,
                                            .on_event_arg = parts->metrics};
@@ -252,7 +288,7 @@ static int start_redis(const struct config *config, struct parts *parts)
         url = redis_child_url(parts->redis);
     }
     set_topology(config, url, &parts->topology);
-    failed = open_client(url, config->batch == 1, &login, parts);
+    failed = open_client(url, config, &login, parts);
     if (!failed) failed = check_redis(parts);
     if (!failed) failed = open_redlock(config, &login, parts);
     explicit_bzero(&login, sizeof login);
@@ -285,10 +321,15 @@ static int start_store(const struct config *config, struct parts *parts)
     });
     if (!parts->store || !parts->commit) return fail_for_memory();
     parts->broadcast = broadcast_new(parts->store, &parts->topology);
-    parts->stock = stock_report_cache_new(parts->client);
+    parts->metrics_page = metrics_page_new(&parts->service, parts->client);
+    for (int view = 0; view < JSON_VIEWS; view++)
+        parts->sales[view] = sale_list_new(&parts->service, (enum json_view)view);
     parts->readiness =
         readiness_new(parts->client, parts->topology.sync_replicas, parts->topology.sync_ms);
-    return parts->broadcast && parts->stock && parts->readiness ? 0 : fail_for_memory();
+    return parts->broadcast && parts->metrics_page && parts->sales[JSON_FOR_BUYERS] &&
+                   parts->sales[JSON_FOR_OPERATORS] && parts->readiness
+               ? 0
+               : fail_for_memory();
 }
 
 /* Add the key of a file, if there is one; its flag is named in what is said. */
@@ -310,10 +351,12 @@ static int start_identity(const struct config *config, struct parts *parts)
     struct token_keys keys = {0};
     char token_file[PATH_SIZE];
 
-    if (mkdir(config->data, 0700) != 0 && errno != EEXIST) {
-        (void)refusal_say(&why, "--data: %s: %s", config->data, strerrordesc_np(errno));
+    if (!data_folder_take(config->data, &why)) return fail(EXIT_FAILED, &why);
+    (void)snprintf(parts->operators_log, sizeof parts->operators_log, "%s%s",
+                   config->operators_log ? config->operators_log : config->data,
+                   config->operators_log ? "" : "/operators.ndjson");
+    if (!operators_log_add(parts->operators_log, config->instance, NULL, &why))
         return fail(EXIT_FAILED, &why);
-    }
     (void)snprintf(token_file, sizeof token_file, "%s%s",
                    config->admin_token ? config->admin_token : config->data,
                    config->admin_token ? "" : "/admin.token");
@@ -336,11 +379,28 @@ static bool start_rate(const struct rate_limit *limit, struct rate **out)
     return *out != NULL;
 }
 
+/* Something hangs: its thread leaves alone, and whatever it needs for that may hang as well. */
+static void leave(const char *step, void *arg)
+{
+    struct parts *parts = arg;
+    struct pollfd log = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    (void)alarm(KILL_S);
+    if (poll(&log, 1, 0) == 1)
+        log_line(LOG_ERROR, "the stop hangs: %s: leaving without waiting for it", step);
+    redis_child_stop(parts->redis);
+    _exit(EXIT_FAILED);
+}
+
 static int start_all(const struct config *config, struct parts *parts)
 {
     struct refusal why = {0};
-    int failed = start_identity(config, parts);
+    int failed = 0;
 
+    parts->watch = stop_watch_new(&(struct stop_watch_options){
+        .signals = parts->signals, .untaken_ms = LAST_MS, .leave = leave, .arg = parts});
+    if (!parts->watch) return fail_for_memory();
+    failed = start_identity(config, parts);
     if (failed) return failed;
     parts->metrics = metrics_new(routes_label);
     if (!parts->metrics || !start_rate(&config->rate, &parts->rate) ||
@@ -358,12 +418,14 @@ static int start_all(const struct config *config, struct parts *parts)
     parts->service.address_rate = parts->address_rate;
     parts->service.topology = &parts->topology;
     parts->service.report = &parts->report;
+    parts->service.operators_log = parts->operators_log;
     parts->service.client = parts->client;
     parts->service.store = parts->store;
     parts->service.commit = parts->commit;
     parts->service.metrics = parts->metrics;
     parts->service.broadcast = parts->broadcast;
-    parts->service.stock = parts->stock;
+    parts->service.metrics_page = parts->metrics_page;
+    memcpy(parts->service.sales, parts->sales, sizeof parts->sales);
     parts->service.readiness = parts->readiness;
     parts->service.lab = parts->lab;
     parts->server = server_start(&parts->service, &why);
@@ -395,15 +457,9 @@ static void announce(const struct config *config, const struct parts *parts)
     (void)fflush(stdout);
 }
 
-static void tend(struct parts *parts)
-{
-    redis_child_tend(parts->redis);
-    server_tend(parts->server);
-}
-
 /*
  * Go on serving while /readyz sends others away, and connections end with their next answer; then
- * let end what has begun. Streams of events end last: their clients come back at once, and are to
+ * accept nobody, and let end what has begun. Streams of events end last: their clients come back at once, and are to
  * find another instance. Returns false when a second signal came.
  */
 static bool drain(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
@@ -414,22 +470,29 @@ static bool drain(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
     lab_runner_stop(parts->lab);
     while (clock_mono_ms() < closes_at_ms) {
         if (signal_came(ours)) return false;
-        tend(parts);
+        redis_child_tend(parts->redis);
     }
     broadcast_end(parts->broadcast);
-    while (server_requests(parts->server) > 0 && clock_mono_ms() < closes_at_ms + FINISH_MS) {
+    server_shut(parts->server);
+    while (server_connections(parts->server) > 0 && clock_mono_ms() < closes_at_ms + FINISH_MS) {
         if (signal_came(ours)) return false;
-        tend(parts);
+        redis_child_tend(parts->redis);
     }
     return true;
 }
 
 static void stop_all(struct parts *parts)
 {
+    stop_watch_begin(parts->watch, LAST_MS);
+    stop_watch_step(parts->watch, "connections");
     server_stop(parts->server);
+    stop_watch_step(parts->watch, "the lab");
     lab_runner_free(parts->lab);
+    stop_watch_step(parts->watch, "what asks Redis");
     readiness_free(parts->readiness);
-    stock_report_cache_free(parts->stock);
+    for (int view = 0; view < JSON_VIEWS; view++)
+        sale_list_free(parts->sales[view]);
+    metrics_page_free(parts->metrics_page);
     broadcast_free(parts->broadcast);
     group_commit_free(parts->commit);
     store_free(parts->store);
@@ -439,15 +502,17 @@ static void stop_all(struct parts *parts)
     rate_free(parts->address_rate);
     rate_free(parts->rate);
     identity_free(parts->identity);
-    redis_child_stop(parts->redis);
+    stop_watch_free(parts->watch);
+    redis_child_stop(parts->redis); /* which it kills, should it hang */
 }
 
 static void serve(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
 {
     while (!signal_came(ours)) {
-        tend(parts);
+        redis_child_tend(parts->redis);
         look_again(parts);
     }
+    stop_watch_begin(parts->watch, drain_ms + FINISH_MS + LAST_MS);
     log_line(LOG_INFO, "stopping");
     if (drain(parts, drain_ms, ours)) return;
     log_line(LOG_WARN, "stopping at once");

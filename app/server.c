@@ -2,16 +2,14 @@
  * civetweb's life cycle. Its worker threads run the callbacks, the main thread the rest.
  *
  * civetweb gives each connection a thread for as long as it is kept alive, so a newcomer could wait
- * for ever. Therefore there are a few more threads than --connections: once more connections are
- * open than that, those that had their share end with their next answer, and a waiting one gets on.
- * Those whose clients do not say their next request, or its body, are ended then too; civetweb's
- * own limits are as good only for the first head.
+ * for ever. Therefore acceptor.c lets in no more than there are threads; once somebody waits outside,
+ * those that had their share end with their next answer, and those whose clients do not say their next
+ * request, or its body, are ended too; civetweb's own limits are as good only for the first head.
  * Begin_request answers everything: civetweb's own handlers, and the lock of its handler table,
  * are never reached.
  */
 #include "server.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -19,45 +17,38 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <civetweb.h>
 
+#include "acceptor.h"
 #include "clock.h"
 #include "connection.h"
 #include "stack.h"
 
 enum {
     OPERATOR_CONNECTIONS = 32, /* a page takes six while it loads, then two */
-    QUEUE = 1024,              /* accepted, waiting for a thread */
     OTHER_FILES = 128,         /* Redis, logs, listeners */
     FAIR_SHARE_MS = 250,       /* of a connection, while others wait */
     FAIR_SHARE_REQUESTS = 64,
-    SILENCE_MS = 2000, /* a body, or a pause and the next head, may take while others wait */
-    HEAD_MS = 1400,    /* the first head may take, and as much again after its last byte */
-    ADDRESS_SIZE = 32,
+    ROUND_MS = 300,
+    HEAD_MS = 1400,        /* a head may take, and as much again after its last byte */
     DETACHED_STATUS = 200, /* for civetweb: it has been seen to */
     IDLE_MS = 3000,        /* and then a connection is closed */
     WAKE_AFTER_MS = 30,    /* mg_stop() has set its flag by then */
     TRIM_EVERY_MS = 2000,
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    STACK_BYTES = 1024 * 1024,
-#else
-    STACK_BYTES = 256 * 1024,
-#endif
 };
 
 struct listener {
     struct service *service;    /* borrowed */
     struct mg_context *context; /* owned */
     enum route_port port;
-    unsigned limit;   /* connections served without haste */
-    unsigned streams; /* besides them, of events; each keeps its thread */
-    char address[ADDRESS_SIZE];
-    atomic_uint *connections; /* the service's count of those that are open */
-    pthread_mutex_t mutex;    /* guards the list below */
-    struct connection *first; /* open ones; of buyers alone */
+    const char *address;
+    unsigned places;           /* of connections */
+    unsigned streams;          /* besides them, of events; each keeps its thread */
+    struct acceptor *acceptor; /* owned */
+    atomic_uint *connections;  /* the service's count of those that are open */
+    atomic_uint threads;       /* of civetweb, that have begun */
+    atomic_bool is_taken_over;
 };
 
 struct server {
@@ -69,27 +60,10 @@ struct server {
 static _Thread_local struct {
     int64_t since_ms;
     unsigned requests;
-    int64_t trimmed_ms; /* the thread's stack */
+    int64_t trimmed_ms;    /* the thread's stack */
+    bool is_last_answered; /* the connection ends with what was answered last */
+    int fd;                /* -1: not known, no request came */
 } served;
-
-/* ---- the list of open connections -------------------------------------------------------------- */
-
-static void list_connection(struct listener *self, struct connection *connection)
-{
-    (void)pthread_mutex_lock(&self->mutex);
-    connection->next = self->first;
-    if (self->first) self->first->previous = connection;
-    self->first = connection;
-    (void)pthread_mutex_unlock(&self->mutex);
-}
-
-static void unlist_connection(struct listener *self, struct connection *connection)
-{
-    (void)pthread_mutex_lock(&self->mutex);
-    *(connection->previous ? &connection->previous->next : &self->first) = connection->next;
-    if (connection->next) connection->next->previous = connection->previous;
-    (void)pthread_mutex_unlock(&self->mutex);
-}
 
 /* ---- callbacks: worker threads --------------------------------------------------------------- */
 
@@ -102,15 +76,27 @@ static void trim_stack(void)
 {
     int64_t now_ms = clock_mono_ms();
 
-    if (now_ms - served.trimmed_ms < TRIM_EVERY_MS) return;
+    if (now_ms - served.trimmed_ms < TRIM_EVERY_MS) {
+        stack_note();
+        return;
+    }
     served.trimmed_ms = now_ms;
     stack_trim();
 }
 
 static void *on_thread(const struct mg_context *context, int kind)
 {
-    (void)context;
-    (void)kind;
+    enum { MASTER, WORKER };
+    struct listener *listener = mg_get_user_data(context);
+    struct mg_server_port port = {0};
+
+    if (kind == MASTER) { /* it will look at its socket next */
+        bool good = mg_get_server_ports(context, 1, &port) == 1 &&
+                    acceptor_take_over(listener->acceptor, port.port);
+
+        atomic_store(&listener->is_taken_over, good);
+    }
+    atomic_fetch_add(&listener->threads, 1);
     stack_trim(); /* of what making a thread takes */
     return NULL;
 }
@@ -118,13 +104,12 @@ static void *on_thread(const struct mg_context *context, int kind)
 static int on_connection(const struct mg_connection *conn, void **conn_data)
 {
     struct listener *listener = mg_get_user_context_data(conn);
-    struct connection *connection = NULL;
 
-    if (listener->port == PORT_BUYERS) connection = connection_new(); /* NULL: slower answers */
-    if (connection) list_connection(listener, connection);
-    *conn_data = connection;
+    *conn_data = connection_new(); /* NULL: slower answers */
     served.since_ms = clock_mono_ms();
     served.requests = 0;
+    served.fd = -1;
+    served.is_last_answered = false;
     atomic_fetch_add_explicit(listener->connections, 1, memory_order_relaxed);
     return 0;
 }
@@ -132,38 +117,49 @@ static int on_connection(const struct mg_connection *conn, void **conn_data)
 /* The socket is still open. */
 static void on_connection_closing(const struct mg_connection *conn)
 {
+    struct listener *listener = mg_get_user_context_data(conn);
+    const struct mg_request_info *info = mg_get_request_info(conn);
     struct connection *connection = mg_get_user_connection_data(conn);
+    int status = 0;
 
-    if (!connection) return;
-    unlist_connection(mg_get_user_context_data(conn), connection);
+    if (connection) connection_settle(connection);
+    if (info && !served.is_last_answered) status = http_answer_unheard(info->remote_port, conn);
+    if (status != 0) metrics_count_request(listener->service->metrics, 0, status);
+    if (connection && connection->fd >= 0) connection_take_leave(connection);
     connection_close(connection);
+    if (served.fd >= 0) acceptor_note_left(listener->acceptor, served.fd);
     trim_stack();
 }
 
-/* civetweb holds the context's mutex: nothing but a counter here. */
+/* civetweb holds the context's mutex. */
 static void on_connection_closed(const struct mg_connection *conn)
 {
     struct listener *listener = mg_get_user_context_data(conn);
 
     atomic_fetch_sub_explicit(listener->connections, 1, memory_order_relaxed);
+    if (served.fd < 0) acceptor_note_left(listener->acceptor, -1);
 }
 
-/* Somebody may be waiting for a thread, or will soon. */
-static bool is_crowded(const struct listener *listener)
-{
-    unsigned streams = 0; /* they have threads of their own, and take nobody's place */
-
-    if (listener->streams > 0)
-        streams = atomic_load_explicit(&listener->service->streams, memory_order_relaxed);
-    return atomic_load_explicit(listener->connections, memory_order_relaxed) >
-           listener->limit + streams;
-}
-
+/* The longer the queue, the shorter the turns: it is through in ROUND_MS. */
 static bool has_had_its_share(const struct listener *listener)
 {
-    if (!is_crowded(listener)) return false;
-    return served.requests >= FAIR_SHARE_REQUESTS ||
-           clock_mono_ms() - served.since_ms >= FAIR_SHARE_MS;
+    unsigned waiting = acceptor_waiting(listener->acceptor);
+    int64_t share_ms = FAIR_SHARE_MS;
+
+    if (waiting == 0) return false;
+    if (ROUND_MS * listener->places / waiting < share_ms)
+        share_ms = ROUND_MS * listener->places / waiting;
+    return (served.requests >= FAIR_SHARE_REQUESTS ||
+            clock_mono_ms() - served.since_ms >= share_ms) &&
+           acceptor_is_wanted(listener->acceptor, served.fd);
+}
+
+/* Its first request: acceptor.c has put the descriptor where civetweb shows it. */
+static void note_socket(const struct mg_connection *conn, struct connection *connection)
+{
+    served.fd = mg_get_request_info(conn)->remote_port;
+    acceptor_note_served(served.fd);
+    if (connection) connection->fd = served.fd;
 }
 
 static int on_request(struct mg_connection *conn)
@@ -173,21 +169,18 @@ static int on_request(struct mg_connection *conn)
     struct connection *connection = mg_get_user_connection_data(conn);
     struct http_request request = {.connection = connection};
 
-    if (connection) {
-        connection_settle(connection); /* a pipelined request comes after its answer */
-        connection_end_listening(connection);
-    }
+    if (served.fd < 0) note_socket(conn, connection);
+    if (connection) connection_settle(connection); /* a pipelined request comes after its answer */
+    acceptor_set_turn(served.fd, ACCEPTOR_OURS);
     atomic_fetch_add(&service->requests, 1);
     served.requests++;
     request.must_close = atomic_load(&service->is_draining) || has_had_its_share(listener);
-    if (http_read_head(conn, &request)) {
-        (void)http_has_socket(&request); /* if it has, its client can be given up from now on */
-        routes_serve(service, listener->port, &request);
-    }
+    if (http_read_head(conn, &request)) routes_serve(service, listener->port, &request);
     if (request.is_detached) return DETACHED_STATUS;
     assert(request.status != 0);
     service_request_ends(service, &request);
-    if (connection) connection_begin_listening(connection);
+    served.is_last_answered = request.must_close;
+    acceptor_set_turn(served.fd, ACCEPTOR_CLIENT_IDLE);
     return request.status;
 }
 
@@ -200,6 +193,7 @@ static int on_library_error(struct mg_connection *conn, int status, const char *
     if (connection) connection_settle(connection); /* the answer before comes first */
     metrics_count_request(listener->service->metrics, 0, status);
     http_send_library_error(conn, status);
+    served.is_last_answered = true;
     return 0;
 }
 
@@ -221,7 +215,8 @@ static unsigned spare_threads(unsigned limit)
 static bool raise_file_limit(unsigned connections, unsigned streams, struct refusal *why)
 {
     struct rlimit limit = {0};
-    rlim_t need = connections + spare_threads(connections) + 2 * streams + 2 * QUEUE + OTHER_FILES;
+    rlim_t need = connections + spare_threads(connections) + 2 * streams + 2 * (ACCEPTOR_ROOM + 1) +
+                  OTHER_FILES;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return refusal_say(why, "RLIMIT_NOFILE: %s", strerrordesc_np(errno));
@@ -237,51 +232,23 @@ static bool raise_file_limit(unsigned connections, unsigned streams, struct refu
     return refusal_say(why, "RLIMIT_NOFILE: %s", strerrordesc_np(errno));
 }
 
-static bool address_is_read(const char *address, struct sockaddr_in *out)
+static unsigned threads_of(const struct listener *self)
 {
-    const char *colon = strrchr(address, ':');
-    char host[INET_ADDRSTRLEN] = "";
-
-    assert(colon && (size_t)(colon - address) < sizeof host); /* config.c has checked it */
-    memcpy(host, address, (size_t)(colon - address));
-    *out = (struct sockaddr_in){.sin_family = AF_INET};
-    out->sin_port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
-    return inet_pton(AF_INET, host, &out->sin_addr) == 1;
+    return self->places + self->streams;
 }
 
-/* civetweb says little about why it cannot listen; ask the kernel first. */
-static bool address_is_free(const char *address, struct refusal *why)
-{
-    struct sockaddr_in where;
-    int yes = 1;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool is_free = false;
-
-    if (fd >= 0 && address_is_read(address, &where)) {
-        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-        is_free = bind(fd, (const struct sockaddr *)&where, sizeof where) == 0;
-    }
-    if (!is_free)
-        (void)refusal_say(why, "cannot listen on %s: %s", address, strerrordesc_np(errno));
-    if (fd >= 0) (void)close(fd);
-    return is_free;
-}
-
-static struct mg_context *start_library(struct listener *self, const char *address,
-                                        struct mg_error_data *failure)
+/* On a port that nobody is told; acceptor.c takes it over. */
+static struct mg_context *start_library(struct listener *self, struct mg_error_data *failure)
 {
     char threads[16];
-    char queue[16];
     char idle[24];
     char head[16];
     const char *options[] = {"listening_ports",
-                             address,
+                             "127.0.0.1:0",
                              "num_threads",
                              threads, /* */
                              "connection_queue",
-                             queue,
-                             "listen_backlog",
-                             "4096", /* */
+                             threads,
                              "enable_keep_alive",
                              "yes",
                              "keep_alive_timeout_ms",
@@ -313,9 +280,7 @@ static struct mg_context *start_library(struct listener *self, const char *addre
     struct mg_init_data init = {
         .callbacks = &callbacks, .user_data = self, .configuration_options = options};
 
-    (void)snprintf(threads, sizeof threads, "%u",
-                   self->limit + spare_threads(self->limit) + self->streams);
-    (void)snprintf(queue, sizeof queue, "%d", QUEUE);
+    (void)snprintf(threads, sizeof threads, "%u", threads_of(self));
     (void)snprintf(head, sizeof head, "%d", HEAD_MS);
     /* While a purchase is under way its connection looks idle to civetweb. */
     (void)snprintf(idle, sizeof idle, "%lld",
@@ -323,24 +288,58 @@ static struct mg_context *start_library(struct listener *self, const char *addre
     return mg_start2(&init, failure);
 }
 
-static bool start_listener(struct listener *self, const char *address, struct refusal *why)
+/* civetweb goes on with the threads that it got; each has to begin within a second of the one before. */
+static bool threads_begin(struct listener *self, struct refusal *why)
 {
-    char reason[128] = "";
-    unsigned code = 0;
-    struct mg_error_data failure = {&code, reason, sizeof reason};
-    struct mg_server_port port = {0};
-    int host_len = (int)(strrchr(address, ':') - address);
+    enum { STEP_MS = 1, PATIENCE_MS = 1000 };
+    unsigned wanted = threads_of(self) + 1; /* the master */
+    unsigned before = 0;
+    unsigned begun = 0;
 
-    if (!address_is_free(address, why)) return false;
-    self->context = start_library(self, address, &failure);
-    if (!self->context) return refusal_say(why, "cannot listen on %s: %s", address, reason);
-    if (mg_get_server_ports(self->context, 1, &port) != 1)
-        return refusal_say(why, "cannot tell the port of %s", address);
-    (void)snprintf(self->address, sizeof self->address, "%.*s:%d", host_len, address, port.port);
-    return true;
+    for (int waited_ms = 0; waited_ms < PATIENCE_MS; waited_ms += STEP_MS) {
+        begun = atomic_load(&self->threads);
+        if (begun >= wanted) return true;
+        if (begun != before) waited_ms = 0;
+        before = begun;
+        clock_pause_ms(STEP_MS);
+    }
+    return refusal_say(why,
+                       "%s needs %u threads, the system gave %u: take fewer --connections or "
+                       "--streams, or allow it more memory and tasks (ulimit -v, TasksMax)",
+                       self->address, wanted, begun);
 }
 
-/* Thousands of threads: small stacks. Debian's civetweb asks for 100 KiB by itself; others do not. */
+static void refuse_client(int fd, acceptor_refusal why)
+{
+    http_refuse_socket(fd, why == ACCEPTOR_TOO_SLOW ? PROBLEM_REQUEST_TIMEOUT : PROBLEM_OVERLOADED);
+}
+
+static bool start_listener(struct listener *self, const char *address, struct refusal *why)
+{
+    const struct config *config = self->service->config;
+    char reason[128] = "";
+    struct mg_error_data failure = {.text = reason, .text_buffer_size = sizeof reason};
+
+    self->acceptor = acceptor_open(
+        &(struct acceptor_options){.address = address,
+                                   .places = self->places,
+                                   .address_places = (unsigned)config->address_connections,
+                                   .streams = self->streams,
+                                   .address_streams = (unsigned)config->address_streams,
+                                   .body_max = HTTP_BODY_MAX,
+                                   .trusted = &config->trusted_proxies,
+                                   .refuse = refuse_client},
+        why);
+    if (!self->acceptor) return false;
+    self->address = acceptor_address(self->acceptor);
+    self->context = start_library(self, &failure);
+    if (!self->context) return refusal_say(why, "cannot serve %s: %s", address, reason);
+    if (!threads_begin(self, why)) return false;
+    if (atomic_load(&self->is_taken_over)) return true;
+    return refusal_say(why, "cannot serve %s: civetweb's socket is not to be found", address);
+}
+
+/* Thousands of threads: small stacks, also where civetweb was built to ask for none (see stack.c). */
 static bool start_listeners(struct server *self, const struct config *config, struct refusal *why)
 {
     pthread_attr_t usual;
@@ -371,17 +370,19 @@ struct server *server_start(struct service *service, struct refusal *why)
     }
     self->buyers.service = service;
     self->buyers.port = PORT_BUYERS;
-    self->buyers.limit = connections;
+    self->buyers.places = connections + spare_threads(connections);
     self->buyers.streams = (unsigned)service->config->streams;
     self->buyers.connections = &service->buyer_connections;
     self->operators.service = service;
     self->operators.port = PORT_OPERATORS;
-    self->operators.limit = OPERATOR_CONNECTIONS;
+    self->operators.places = OPERATOR_CONNECTIONS + spare_threads(OPERATOR_CONNECTIONS);
     self->operators.connections = &service->operator_connections;
-    (void)pthread_mutex_init(&self->buyers.mutex, NULL);
     (void)mg_init_library(MG_FEATURES_DEFAULT);
     good = raise_file_limit(connections, self->buyers.streams, why) &&
            start_listeners(self, service->config, why);
+    if (good &&
+        !(acceptor_start(self->buyers.acceptor) && acceptor_start(self->operators.acceptor)))
+        good = refusal_say(why, "no thread to accept connections");
     (void)signal(SIGCHLD, SIG_DFL); /* civetweb ignores it, and then nobody can wait for a child */
     if (good) return self;
     server_stop(self);
@@ -393,26 +394,15 @@ const char *server_address(const struct server *self, enum route_port port)
     return port == PORT_BUYERS ? self->buyers.address : self->operators.address;
 }
 
-unsigned server_requests(const struct server *self)
+void server_shut(struct server *self)
 {
-    return atomic_load(&self->buyers.service->requests);
+    acceptor_shut(self->buyers.acceptor);
+    acceptor_shut(self->operators.acceptor);
 }
 
 unsigned server_connections(const struct server *self)
 {
-    return atomic_load(self->buyers.connections) + atomic_load(self->operators.connections);
-}
-
-void server_tend(struct server *self)
-{
-    struct listener *buyers = &self->buyers;
-    int64_t before_ms = clock_mono_ms() - SILENCE_MS;
-
-    if (!is_crowded(buyers)) return;
-    (void)pthread_mutex_lock(&buyers->mutex);
-    for (struct connection *each = buyers->first; each; each = each->next)
-        connection_give_up(each, before_ms);
-    (void)pthread_mutex_unlock(&buyers->mutex);
+    return acceptor_guests(self->buyers.acceptor) + acceptor_guests(self->operators.acceptor);
 }
 
 static void *stop_listener(void *arg)
@@ -421,18 +411,6 @@ static void *stop_listener(void *arg)
 
     mg_stop(listener->context);
     return NULL;
-}
-
-/* Connect and hang up: a listener that is told to stop looks up from its poll at once, not in 2 s. */
-static void wake_listener(const struct listener *listener)
-{
-    struct sockaddr_in where;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-    if (fd < 0) return;
-    if (address_is_read(listener->address, &where))
-        (void)connect(fd, (const struct sockaddr *)&where, sizeof where); /* or it takes 2 s */
-    (void)close(fd);
 }
 
 void server_stop(struct server *self)
@@ -451,12 +429,13 @@ void server_stop(struct server *self)
     }
     clock_pause_ms(WAKE_AFTER_MS);
     for (size_t i = 0; i < 2; i++) {
-        if (is_thread[i]) wake_listener(listeners[i]);
+        if (is_thread[i]) acceptor_nudge(listeners[i]->acceptor); /* or it takes 2 s */
     }
     for (size_t i = 0; i < 2; i++) {
         if (is_thread[i]) (void)pthread_join(threads[i], NULL);
     }
     (void)mg_exit_library();
-    (void)pthread_mutex_destroy(&self->buyers.mutex);
+    acceptor_close(self->buyers.acceptor);
+    acceptor_close(self->operators.acceptor);
     free(self);
 }

@@ -20,17 +20,14 @@ struct server *server_start(struct service *service, struct refusal *why);
 /* The address of PORT_BUYERS or PORT_OPERATORS, with the port that was taken when 0 was asked for. */
 const char *server_address(const struct server *self, enum route_port port);
 
-/* Requests that are being answered now, on both listeners; and open connections. */
-unsigned server_requests(const struct server *self);
-unsigned server_connections(const struct server *self);
-
 /*
- * While buyers' connections wait for others to end, end those whose clients say nothing. Call it
- * several times a second.
- *
- * Threads  any one.
+ * Accept nobody any more: who has connected by now gets answers, who connects later is refused by the
+ * kernel. Clients that have nothing to ask are asked to leave.
  */
-void server_tend(struct server *self);
+void server_shut(struct server *self);
+
+/* Open connections, on both listeners; 0 only after server_shut(), when all have left. */
+unsigned server_connections(const struct server *self);
 
 /* Close both listeners and every connection, join the threads. What is not answered yet will not be. */
 void server_stop(struct server *self);

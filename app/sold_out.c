@@ -1,8 +1,8 @@
 /*
  * One thread compares epoch and last entry of the ledger of each sold-out sale with Redis every 40 ms,
- * as long as somebody asks for it. A book counts for 100 ms after the moment at which the last comparison was sent, by
- * the monotonic clock: an instance that was paused, or cut off from Redis, does not answer from an
- * old book. (The epoch alone would not do: after a failover that lost the last orders, their units can
+ * as long as somebody asks for it. A book counts for SALE_BELIEVED_MS after the last comparison was sent, by a clock
+ * that never stands still: an instance that was paused, put to sleep, or cut off from Redis does not
+ * answer from an old book. (The epoch alone would not do: after a failover that lost the last orders, their units can
  * be sold to others between two looks, in the same epoch. Their entries have other ids.)
  * Above a million orders there is no book, and Redis is asked, in batches.
  *
@@ -22,7 +22,6 @@
 
 enum {
     LOOK_EVERY_MS = 40,
-    FRESH_MS = 100,
     IDLE_MS = 1000, /* nobody has asked for so long: stop looking */
     BOOK_MAX = 1000000,
 };
@@ -74,32 +73,33 @@ static bool answer_from(const struct order_book *book, bool may_replay, struct p
 
 bool sold_out_answer(struct sold_out_sale *sale, struct purchase *purchase)
 {
-    int64_t now_ms = clock_mono_ms();
     bool is_known = false;
 
     if (!sale) return false;
     (void)pthread_rwlock_rdlock(&sale->lock);
+    int64_t now_ms = clock_awake_or_not_ms();
     is_known = sale->book && now_ms < sale->fresh_until_ms &&
                sale->changes == topology_changes(sale->owner->topology) &&
                answer_from(sale->book, !topology_is_synced(sale->owner->topology), purchase);
     (void)pthread_rwlock_unlock(&sale->lock);
-    if (is_known && now_ms - atomic_load_explicit(&sale->asked_ms, memory_order_relaxed) > FRESH_MS)
+    if (is_known &&
+        now_ms - atomic_load_explicit(&sale->asked_ms, memory_order_relaxed) > SALE_BELIEVED_MS)
         atomic_store_explicit(&sale->asked_ms, now_ms, memory_order_relaxed);
     return is_known;
 }
 
 void sold_out_contradict(struct sold_out_sale *sale)
 {
-    if (!sale || !atomic_load_explicit(&sale->has_book, memory_order_relaxed)) return;
+    if (!sale || !atomic_load(&sale->has_book)) return;
     (void)pthread_rwlock_wrlock(&sale->lock);
-    sale->wrong_ms = clock_mono_ms();
+    sale->wrong_ms = clock_awake_or_not_ms();
     sale->fresh_until_ms = 0;
     (void)pthread_rwlock_unlock(&sale->lock);
 }
 
 void sold_out_note(struct sold_out_sale *sale)
 {
-    int64_t now_ms = clock_mono_ms();
+    int64_t now_ms = clock_awake_or_not_ms();
 
     if (!sale) return;
     if (atomic_exchange(&sale->asked_ms, now_ms) + LOOK_EVERY_MS > now_ms) return;
@@ -141,18 +141,18 @@ struct end {
     unsigned changes; /* likewise: of the servers */
 };
 
-/* Whether the sale is sold out now. */
+/* Whether the sale is sold out now, and stays so: nothing cools. */
 static bool is_sold_out(const struct sold_out_sale *sale, struct end *out)
 {
     struct sale_moment moment;
 
     out->changes = topology_changes(sale->owner->topology);
-    out->sent_ms = clock_mono_ms();
+    out->sent_ms = clock_awake_or_not_ms();
     if (store_load_moment(sale->owner->store, sale->id, &moment, NULL) != STORE_OK) return false;
     out->epoch = moment.sale.epoch;
     out->last = moment.last;
     out->orders = moment.orders;
-    return sale_state_of(&moment.sale) == SALE_SOLD_OUT;
+    return sale_state_of(&moment.sale) == SALE_SOLD_OUT && moment.sale.cooling == 0;
 }
 
 static bool is_same(const struct end *end, int64_t epoch, struct ledger_id last)
@@ -168,9 +168,10 @@ static void set_book(struct sold_out_sale *sale, struct order_book *book, const 
     sale->book = book;
     sale->epoch = end->epoch;
     sale->last = end->last;
-    sale->fresh_until_ms = book && end->sent_ms > sale->wrong_ms ? end->sent_ms + FRESH_MS : 0;
+    sale->fresh_until_ms =
+        book && end->sent_ms > sale->wrong_ms ? end->sent_ms + SALE_BELIEVED_MS : 0;
     sale->changes = end->changes;
-    atomic_store_explicit(&sale->has_book, book != NULL, memory_order_relaxed);
+    atomic_store(&sale->has_book, book != NULL);
     (void)pthread_rwlock_unlock(&sale->lock);
     if (old != book) order_book_free(old);
 }
@@ -179,7 +180,8 @@ static void set_book(struct sold_out_sale *sale, struct order_book *book, const 
    server takes over in between, pages of two do not fit together. */
 static void renew_book(struct sold_out_sale *sale, const struct end *before)
 {
-    atomic_store_explicit(&sale->has_book, true, memory_order_relaxed);
+    /* Before Redis is asked, and seen so by all: contradict() looks after Redis has answered. */
+    atomic_store(&sale->has_book, true);
     struct order_book *book = read_book(sale->owner->store, sale->id);
     struct end after = {0};
 
@@ -213,7 +215,7 @@ static bool look_at_all(struct sold_out_sale *first)
     bool is_any = false;
 
     for (struct sold_out_sale *sale = first; sale; sale = sale->next) {
-        if (clock_mono_ms() - atomic_load(&sale->asked_ms) > IDLE_MS) continue;
+        if (clock_awake_or_not_ms() - atomic_load(&sale->asked_ms) > IDLE_MS) continue;
         look_at(sale);
         is_any = true;
     }

@@ -1,6 +1,6 @@
 /*
  * Memory of a sell-out against a Redis that is played here.
- * link: -Wl,--wrap=store_load_moment -Wl,--wrap=store_scan_orders
+ * link: -Wl,--wrap=store_load_moment -Wl,--wrap=store_scan_orders -Wl,--wrap=clock_awake_or_not_ms
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,10 @@
 enum { WITHIN_MS = 5000 };
 
 static struct topology topology = {.kind = TOPOLOGY_SENTINEL};
-static atomic_uint looks; /* that were answered */
+static atomic_uint looks;         /* that were answered */
+static atomic_llong cooling;      /* units */
+static _Atomic int64_t answer_ms; /* that a look takes */
+static _Atomic int64_t ms_later;  /* than the clock says */
 
 /* NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names of the linker */
 store_status __wrap_store_load_moment(struct store *store, const char *id, struct sale_moment *out,
@@ -27,7 +30,14 @@ store_status __wrap_store_load_moment(struct store *store, const char *id, struc
 store_status __wrap_store_scan_orders(struct store *store, const char *id,
                                       bool (*each)(const struct order *order, void *arg), void *arg,
                                       struct lk_error *err);
+int64_t __wrap_clock_awake_or_not_ms(void);
+int64_t __real_clock_awake_or_not_ms(void);
 /* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
+
+int64_t __wrap_clock_awake_or_not_ms(void)
+{
+    return __real_clock_awake_or_not_ms() + atomic_load(&ms_later);
+}
 
 store_status __wrap_store_load_moment(struct store *store, const char *id, struct sale_moment *out,
                                       struct lk_error *err)
@@ -35,6 +45,8 @@ store_status __wrap_store_load_moment(struct store *store, const char *id, struc
     (void)store;
     (void)err;
     *out = (struct sale_moment){.sale = {.initial = 1, .now_ms = 10, .epoch = 1}};
+    out->sale.cooling = atomic_load(&cooling);
+    atomic_fetch_add(&ms_later, atomic_load(&answer_ms));
     (void)snprintf(out->sale.id, sizeof out->sale.id, "%s", id);
     (void)snprintf(out->sale.stored_state, sizeof out->sale.stored_state, "open");
     atomic_fetch_add(&looks, 1);
@@ -110,6 +122,59 @@ static void a_change_of_servers_silences_memory_until_the_next_look(void **state
     assert_true(comes_to_answer(sale));
 }
 
+/* Whether memory answers although it has been asked about for so many looks. */
+static bool answers_within_looks(struct sold_out_sale *sale, unsigned count)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    unsigned until = atomic_load(&looks) + count;
+    bool has_answered = false;
+
+    while (atomic_load(&looks) < until) {
+        has_answered |= is_answered(sale);
+        sold_out_note(sale);
+        (void)nanosleep(&pause, NULL);
+    }
+    return has_answered;
+}
+
+static void while_units_cool_nothing_is_remembered(void **state)
+{
+    struct sold_out_sale *sale = sold_out_watch(*state, "four");
+
+    atomic_store(&cooling, 5);
+    assert_false(answers_within_looks(sale, 4)); /* nor made */
+    atomic_store(&cooling, 0);
+    assert_true(comes_to_answer(sale));
+    atomic_store(&cooling, 5);
+    (void)answers_within_looks(sale, 2);
+    assert_false(answers_within_looks(sale, 4)); /* nor prolonged */
+    atomic_store(&cooling, 0);
+}
+
+/* The instance was stopped, or its machine slept. */
+static void a_memory_past_its_time_is_not_believed(void **state)
+{
+    struct sold_out_sale *sale = sold_out_watch(*state, "five");
+
+    for (int i = 0; i < 20; i++) {
+        assert_true(comes_to_answer(sale));
+        unsigned before = atomic_load(&looks);
+        atomic_fetch_add(&ms_later, SALE_BELIEVED_MS);
+        bool is_silent = !is_answered(sale) || atomic_load(&looks) > before;
+        assert_true(is_silent);
+    }
+}
+
+static void an_answer_that_came_late_is_not_believed(void **state)
+{
+    struct sold_out_sale *sale = sold_out_watch(*state, "six");
+
+    atomic_store(&answer_ms, SALE_BELIEVED_MS);
+    assert_false(answers_within_looks(sale, 4));
+    atomic_store(&answer_ms, 0);
+    assert_true(comes_to_answer(sale));
+}
+
 static void without_memory_there_is_nothing_to_contradict(void **state)
 {
     struct sold_out_sale *sale = sold_out_watch(*state, "three");
@@ -127,6 +192,12 @@ int main(void)
             close_memory),
         cmocka_unit_test_setup_teardown(a_change_of_servers_silences_memory_until_the_next_look,
                                         open_memory, close_memory),
+        cmocka_unit_test_setup_teardown(while_units_cool_nothing_is_remembered, open_memory,
+                                        close_memory),
+        cmocka_unit_test_setup_teardown(a_memory_past_its_time_is_not_believed, open_memory,
+                                        close_memory),
+        cmocka_unit_test_setup_teardown(an_answer_that_came_late_is_not_believed, open_memory,
+                                        close_memory),
         cmocka_unit_test_setup_teardown(without_memory_there_is_nothing_to_contradict, open_memory,
                                         close_memory),
     };

@@ -1,5 +1,5 @@
 /*
- * A thread on a stack that the test owns, and so can read.
+ * A thread on a stack that the test owns, and so can read; and how large a stack has to be.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -17,6 +17,7 @@
 enum {
     BELOW = 64 * 1024, /* not of the stack */
     STACK = 2 * 1024 * 1024,
+    SMALL = 100 * 1024,
     UNUSED = STACK / 4, /* of it; below every frame, though sanitizers keep much at the top */
     USED = 0xA5,
 };
@@ -73,13 +74,31 @@ static void what_no_frame_needs_is_given_back_and_nothing_else(void **state)
     assert_true(place.are_given_back[0]);
     assert_true(place.are_given_back[1]);
     assert_true(place.is_frame_whole);
+    assert_int_equal(stack_deepest(), STACK); /* all of it was painted before the first call */
     assert_true(are_all(place.bytes, BELOW, USED));
     (void)munmap(place.bytes, BELOW + STACK);
+}
+
+static void nobody_gets_a_smaller_stack(void **state)
+{
+    pthread_attr_t attributes;
+    size_t size = 0;
+
+    (void)state;
+    assert_int_equal(0, pthread_attr_init(&attributes));
+    assert_int_equal(0, pthread_attr_setstacksize(&attributes, SMALL)); /* as civetweb does */
+    assert_int_equal(0, pthread_attr_getstacksize(&attributes, &size));
+    assert_int_equal(size, STACK_BYTES);
+    assert_int_equal(0, pthread_attr_setstacksize(&attributes, STACK));
+    assert_int_equal(0, pthread_attr_getstacksize(&attributes, &size));
+    assert_int_equal(size, STACK);
+    (void)pthread_attr_destroy(&attributes);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_gets_a_smaller_stack),
         cmocka_unit_test(what_no_frame_needs_is_given_back_and_nothing_else),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -23,7 +23,7 @@ static const char *const script_names[] = {
 
 /* The fields of a sale, in the order in which they are read. */
 const char *const store_sale_fields[STORE_SALE_FIELDS] = {
-    "title", "initial", "starts_ms", "ends_ms", "state", "guard", "epoch", "restocked"};
+    "title", "initial", "starts_ms", "ends_ms", "state", "guard", "epoch", "restocked", "cool"};
 
 static const struct lk_bytes all_sales = {.data = "seckill:sales",
                                           .len = sizeof "seckill:sales" - 1};
@@ -43,6 +43,11 @@ struct store *store_new(lk_client *client, const char *instance, const struct to
         return NULL;
     }
     return store;
+}
+
+void store_set_wait(struct store *store, int64_t wait_ms)
+{
+    store->wait_ms = wait_ms;
 }
 
 void store_free(struct store *store)
@@ -126,7 +131,7 @@ store_status store_ask(struct store *store, const struct lk_command *commands, s
                        lk_reply **replies, struct lk_error *err)
 {
     store_status status =
-        status_of(lk_client_call(store->client, commands, count, 0, replies, err));
+        status_of(lk_client_call(store->client, commands, count, store->wait_ms, replies, err));
 
     if (status != STORE_OK) return status;
     status = find_failure(replies, count, err);
@@ -251,7 +256,8 @@ store_status store_create_sale(struct store *store, const struct sale *sale, str
         store_run(store, STORE_CREATE,
                   (struct lk_eval){.keys = keys.key, .key_count = 4, .args = args, .arg_count = 6},
                   &reply, err);
-    if (status == STORE_OK && lk_reply_integer(reply, 0) != 1) status = STORE_EXISTS;
+    if (status == STORE_OK && lk_reply_integer(lk_reply_at(reply, 0), 0) != 1)
+        status = STORE_EXISTS;
     lk_reply_free(reply);
     return status;
 }
@@ -259,84 +265,148 @@ store_status store_create_sale(struct store *store, const struct sale *sale, str
 bool store_read_sale(const char *id, const lk_reply *const replies[3], struct sale *out)
 {
     const lk_reply *fields = replies[0];
+    const char *cool = lk_reply_bytes(lk_reply_at(fields, 8)).data;
+    int64_t stock = 0;
 
     *out = (struct sale){0};
     (void)snprintf(out->id, sizeof out->id, "%s", id);
-    return store_to_text(lk_reply_at(fields, 0), out->title, sizeof out->title) &&
-           store_to_number(lk_reply_at(fields, 1), &out->initial) &&
-           store_to_number(lk_reply_at(fields, 2), &out->starts_ms) &&
-           store_to_number(lk_reply_at(fields, 3), &out->ends_ms) &&
-           store_to_text(lk_reply_at(fields, 4), out->stored_state, sizeof out->stored_state) &&
-           store_to_text(lk_reply_at(fields, 5), out->guard, sizeof out->guard) &&
-           store_to_number(lk_reply_at(fields, 6), &out->epoch) &&
-           (lk_reply_type_of(lk_reply_at(fields, 7)) == LK_REPLY_NIL ||
-            store_to_number(lk_reply_at(fields, 7), &out->restocked)) &&
-           store_to_number(replies[1], &out->left) && store_to_time_ms(replies[2], &out->now_ms);
+    bool is_read =
+        store_to_text(lk_reply_at(fields, 0), out->title, sizeof out->title) &&
+        store_to_number(lk_reply_at(fields, 1), &out->initial) &&
+        store_to_number(lk_reply_at(fields, 2), &out->starts_ms) &&
+        store_to_number(lk_reply_at(fields, 3), &out->ends_ms) &&
+        store_to_text(lk_reply_at(fields, 4), out->stored_state, sizeof out->stored_state) &&
+        store_to_text(lk_reply_at(fields, 5), out->guard, sizeof out->guard) &&
+        store_to_number(lk_reply_at(fields, 6), &out->epoch) &&
+        (lk_reply_type_of(lk_reply_at(fields, 7)) == LK_REPLY_NIL ||
+         store_to_number(lk_reply_at(fields, 7), &out->restocked)) &&
+        store_to_number(replies[1], &stock) && store_to_time_ms(replies[2], &out->now_ms);
+    if (cool) sale_read_lots(out, cool);
+    sale_set_stock(out, stock);
+    return is_read;
+}
+
+/* What is asked about one sale; the words point into the keys. */
+struct sale_question {
+    struct sale_keys keys;
+    struct lk_bytes fields[2 + STORE_SALE_FIELDS];
+    struct lk_bytes stock[2];
+    struct lk_bytes orders[2];
+};
+
+enum { ASK_MULTI, ASK_FIELDS, ASK_STOCK, ASK_TIME, ASK_ORDERS, ASK_EXEC, SALE_COMMANDS };
+
+/* All of one moment: a restock between two of them would make units out of nothing. */
+static void ask_about(struct sale_question *self, const char *id, struct lk_command *out)
+{
+    static const struct lk_bytes multi = {.data = "MULTI", .len = 5};
+    static const struct lk_bytes exec = {.data = "EXEC", .len = 4};
+    static const struct lk_bytes time = {.data = "TIME", .len = 4};
+
+    sale_keys_make(id, &self->keys);
+    self->fields[0] = LK_BYTES("HMGET");
+    self->fields[1] = self->keys.key[KEY_SALE];
+    for (size_t i = 0; i < STORE_SALE_FIELDS; i++)
+        self->fields[2 + i] = lk_bytes_of(store_sale_fields[i]);
+    self->stock[0] = LK_BYTES("GET");
+    self->stock[1] = self->keys.key[KEY_STOCK];
+    self->orders[0] = LK_BYTES("HLEN");
+    self->orders[1] = self->keys.key[KEY_ORDERS];
+    out[ASK_MULTI] = (struct lk_command){&multi, 1};
+    out[ASK_FIELDS] = (struct lk_command){self->fields, 2 + STORE_SALE_FIELDS};
+    out[ASK_STOCK] = (struct lk_command){self->stock, 2};
+    out[ASK_TIME] = (struct lk_command){&time, 1};
+    out[ASK_ORDERS] = (struct lk_command){self->orders, 2};
+    out[ASK_EXEC] = (struct lk_command){&exec, 1};
+}
+
+/* What EXEC told about one sale; its id stays "" when it is not there. */
+static store_status read_answers(const char *id, const lk_reply *exec, struct sale *out,
+                                 struct lk_error *err)
+{
+    const lk_reply *const read[] = {lk_reply_at(exec, 0), lk_reply_at(exec, 1),
+                                    lk_reply_at(exec, 2)};
+
+    *out = (struct sale){0};
+    for (size_t i = 0; i < sizeof read / sizeof read[0]; i++) {
+        if (!read[i] || lk_reply_type_of(read[i]) == LK_REPLY_ERROR)
+            return store_failed(err, read[i]);
+    }
+    if (lk_reply_type_of(lk_reply_at(read[0], 4)) == LK_REPLY_NIL) return STORE_OK;
+    if (!store_read_sale(id, read, out)) {
+        out->id[0] = '\0';
+        return store_failed(err, NULL);
+    }
+    out->orders = lk_reply_integer(lk_reply_at(exec, ASK_ORDERS - 1), 0);
+    return STORE_OK;
+}
+
+store_status store_load_sales(struct store *store, const struct sale_id *ids, size_t count,
+                              struct sale *out_sales, struct lk_error *err)
+{
+    struct sale_question *questions = calloc(count, sizeof *questions);
+    struct lk_command *commands = calloc(count * SALE_COMMANDS, sizeof *commands);
+    lk_reply **replies = calloc(count * SALE_COMMANDS, sizeof *replies);
+    store_status status = questions && commands && replies ? STORE_OK : STORE_FAILED;
+
+    for (size_t i = 0; i < count && status == STORE_OK; i++)
+        ask_about(&questions[i], ids[i].text, &commands[i * SALE_COMMANDS]);
+    if (status == STORE_OK)
+        status = store_ask(store, commands, count * SALE_COMMANDS, replies, err);
+    bool is_told = status == STORE_OK;
+    for (size_t i = 0; i < count && is_told; i++) {
+        const lk_reply *exec = replies[i * SALE_COMMANDS + ASK_EXEC];
+
+        if (read_answers(ids[i].text, exec, &out_sales[i], err) != STORE_OK) status = STORE_FAILED;
+    }
+    if (replies) free_replies(replies, count * SALE_COMMANDS);
+    free(replies);
+    free(commands);
+    free(questions);
+    return status;
 }
 
 store_status store_load_sale(struct store *store, const char *id, struct sale *out_sale,
                              struct lk_error *err)
 {
-    struct sale_keys keys;
+    struct sale_id one = {""};
     struct sale sale;
-    lk_reply *replies[3] = {0};
 
-    sale_keys_make(id, &keys);
-    struct lk_bytes fields[2 + STORE_SALE_FIELDS] = {LK_BYTES("HMGET"), keys.key[KEY_SALE]};
-    struct lk_bytes stock[] = {LK_BYTES("GET"), keys.key[KEY_STOCK]};
-    struct lk_bytes time[] = {LK_BYTES("TIME")};
-    for (size_t i = 0; i < STORE_SALE_FIELDS; i++)
-        fields[2 + i] = lk_bytes_of(store_sale_fields[i]);
-    const struct lk_command commands[] = {{fields, 2 + STORE_SALE_FIELDS}, {stock, 2}, {time, 1}};
-    store_status status = store_ask(store, commands, 3, replies, err);
-    if (status != STORE_OK) return status;
-    if (lk_reply_type_of(lk_reply_at(replies[0], 4)) == LK_REPLY_NIL) {
-        status = STORE_NOT_FOUND;
-    } else if (store_read_sale(id, (const lk_reply *const[]){replies[0], replies[1], replies[2]},
-                               &sale)) {
-        *out_sale = sale;
-    } else {
-        status = store_failed(err, NULL);
-    }
-    free_replies(replies, 3);
+    (void)snprintf(one.text, sizeof one.text, "%s", id);
+    store_status status = store_load_sales(store, &one, 1, &sale, err);
+    if (status == STORE_OK && !sale.id[0]) return STORE_NOT_FOUND;
+    if (status == STORE_OK) *out_sale = sale;
     return status;
 }
 
 static int compare_ids(const void *left, const void *right)
 {
-    const struct sale *a = left;
-    const struct sale *b = right;
+    const struct sale_id *a = left;
+    const struct sale_id *b = right;
 
-    return strcmp(a->id, b->id);
+    return strcmp(a->text, b->text);
 }
 
-store_status store_list_sales(struct store *store, size_t limit, struct sale **out_sales,
-                              size_t *out_count, struct lk_error *err)
+store_status store_list_ids(struct store *store, struct sale_id **out_ids, size_t *out_count,
+                            struct lk_error *err)
 {
     struct lk_bytes words[] = {LK_BYTES("SMEMBERS"), all_sales};
-    lk_reply *ids = NULL;
+    lk_reply *reply = NULL;
     size_t count = 0;
-    store_status status = store_ask(store, &(struct lk_command){words, 2}, 1, &ids, err);
+    store_status status = store_ask(store, &(struct lk_command){words, 2}, 1, &reply, err);
 
     if (status != STORE_OK) return status;
-    size_t room = lk_reply_count(ids) < limit ? lk_reply_count(ids) : limit;
-    struct sale *sales = calloc(room + 1, sizeof *sales);
-    if (!sales) status = STORE_FAILED;
-    for (size_t i = 0; i < lk_reply_count(ids) && count < room && status == STORE_OK; i++) {
-        char id[SALE_ID_MAX + 1];
+    struct sale_id *ids = calloc(lk_reply_count(reply) + 1, sizeof *ids);
+    for (size_t i = 0; ids && i < lk_reply_count(reply); i++) {
+        char *id = ids[count].text;
 
-        if (!store_to_text(lk_reply_at(ids, i), id, sizeof id) || !sale_id_is_valid(id)) continue;
-        status = store_load_sale(store, id, &sales[count], err);
-        if (status == STORE_OK) count++;
-        if (status == STORE_NOT_FOUND) status = STORE_OK; /* listed, never created */
+        if (store_to_text(lk_reply_at(reply, i), id, sizeof ids->text) && sale_id_is_valid(id))
+            count++;
     }
-    lk_reply_free(ids);
-    if (status != STORE_OK) {
-        free(sales);
-        return status;
-    }
-    qsort(sales, count, sizeof *sales, compare_ids);
-    *out_sales = sales;
+    lk_reply_free(reply);
+    if (!ids) return STORE_FAILED;
+    qsort(ids, count, sizeof *ids, compare_ids);
+    *out_ids = ids;
     *out_count = count;
     return STORE_OK;
 }

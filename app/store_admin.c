@@ -21,26 +21,30 @@ const char *sale_step_name(sale_step step)
     return (unsigned)step < SALE_STEP_COUNT ? names[step] : "?";
 }
 
-/* The number that a script answers, 0 (no such sale) aside, as a step; false for any other. */
-static bool step_of(long long answer, sale_step *out_step)
+/* What a script answers, { 0, 0 } (no such sale) aside; false for anything else. */
+static bool read_end(const lk_reply *reply, struct sale_step_end *out_end)
 {
     static const int answers[] = {
 #define STEP_ANSWER(value, answer, name) [value] = (answer),
         SALE_STEP_LIST(STEP_ANSWER)
 #undef STEP_ANSWER
     };
+    long long answer = lk_reply_integer(lk_reply_at(reply, 0), 0);
+    int64_t epoch = lk_reply_integer(lk_reply_at(reply, 1), -1);
     size_t i = 0;
 
     while (i < SALE_STEP_COUNT && answers[i] != answer)
         i++;
-    if (i == SALE_STEP_COUNT) return false;
-    *out_step = (sale_step)i;
+    if (i == SALE_STEP_COUNT || epoch < 0) return false;
+    *out_end = (struct sale_step_end){.step = (sale_step)i,
+                                      .epoch = epoch,
+                                      .sellable_ms = lk_reply_integer(lk_reply_at(reply, 2), 0)};
     return true;
 }
 
 /* args[0] is filled in: who does it. */
 static store_status take_step(struct store *store, enum store_script script, const char *id,
-                              struct lk_bytes *args, size_t count, sale_step *out_step,
+                              struct lk_bytes *args, size_t count, struct sale_step_end *out_end,
                               struct lk_error *err)
 {
     struct sale_keys keys;
@@ -54,37 +58,37 @@ static store_status take_step(struct store *store, enum store_script script, con
                   (struct lk_eval){.keys = used, .key_count = 3, .args = args, .arg_count = count},
                   &reply, err);
     if (status != STORE_OK) return status;
-    if (lk_reply_integer(reply, -1000) == 0) {
+    if (lk_reply_integer(lk_reply_at(reply, 0), -1000) == 0) {
         status = STORE_NOT_FOUND;
-    } else if (!step_of(lk_reply_integer(reply, -1000), out_step)) {
+    } else if (!read_end(reply, out_end)) {
         status = store_failed(err, NULL);
     }
     lk_reply_free(reply);
     return status;
 }
 
-store_status store_end_sale(struct store *store, const char *id, struct lk_error *err)
+store_status store_end_sale(struct store *store, const char *id, struct sale_step_end *out_end,
+                            struct lk_error *err)
 {
     struct lk_bytes args[1];
-    sale_step step = SALE_STEP_DONE;
 
-    return take_step(store, STORE_END, id, args, 1, &step, err);
+    return take_step(store, STORE_END, id, args, 1, out_end, err);
 }
 
-store_status store_pause_sale(struct store *store, const char *id, sale_step *out_step,
+store_status store_pause_sale(struct store *store, const char *id, struct sale_step_end *out_end,
                               struct lk_error *err)
 {
     struct lk_bytes args[1];
 
-    return take_step(store, STORE_PAUSE, id, args, 1, out_step, err);
+    return take_step(store, STORE_PAUSE, id, args, 1, out_end, err);
 }
 
-store_status store_resume_sale(struct store *store, const char *id, sale_step *out_step,
+store_status store_resume_sale(struct store *store, const char *id, struct sale_step_end *out_end,
                                struct lk_error *err)
 {
     struct lk_bytes args[1];
 
-    return take_step(store, STORE_RESUME, id, args, 1, out_step, err);
+    return take_step(store, STORE_RESUME, id, args, 1, out_end, err);
 }
 
 /* "" for a moment that stays. */
@@ -96,7 +100,7 @@ static struct lk_bytes moment(int64_t at_ms, char text[NUMBER_SIZE])
 }
 
 store_status store_patch_sale(struct store *store, const char *id, const struct sale_patch *patch,
-                              sale_step *out_step, struct lk_error *err)
+                              struct sale_step_end *out_end, struct lk_error *err)
 {
     char starts[NUMBER_SIZE];
     char ends[NUMBER_SIZE];
@@ -105,14 +109,15 @@ store_status store_patch_sale(struct store *store, const char *id, const struct 
                               moment(patch->starts_ms, starts),
                               moment(patch->ends_ms, ends)};
 
-    return take_step(store, STORE_PATCH, id, args, 4, out_step, err);
+    return take_step(store, STORE_PATCH, id, args, 4, out_end, err);
 }
 
 store_status store_restock_sale(struct store *store, const char *id, int64_t units, const char *key,
-                                sale_step *out_step, struct lk_error *err)
+                                struct sale_step_end *out_end, struct lk_error *err)
 {
-    char text[NUMBER_SIZE];
-    struct lk_bytes args[] = {{NULL, 0}, moment(units, text), lk_bytes_of(key)};
+    char texts[2][NUMBER_SIZE];
+    struct lk_bytes args[] = {
+        {NULL, 0}, moment(units, texts[0]), lk_bytes_of(key), moment(SALE_COOL_MS, texts[1])};
 
-    return take_step(store, STORE_RESTOCK, id, args, 3, out_step, err);
+    return take_step(store, STORE_RESTOCK, id, args, 4, out_end, err);
 }

@@ -1,5 +1,5 @@
 /*
- * What operators do to a sale that is there: pause, resume, patch, restock. Each is one atomic
+ * What operators do to a sale that is there: end, pause, resume, patch, restock. Each is one atomic
  * script that also appends to the ledger.
  */
 #ifndef SECKILL_STORE_ADMIN_H
@@ -29,6 +29,13 @@ typedef enum sale_step {
 
 const char *sale_step_name(sale_step step);
 
+/* What became of a step, and of the sale. */
+struct sale_step_end {
+    sale_step step;
+    int64_t epoch;       /* of the sale, as the step left it */
+    int64_t sellable_ms; /* of a restock that was done: from when its units are for sale; else 0 */
+};
+
 /* What to change; a NULL or negative member stays as it is. */
 struct sale_patch {
     const char *title; /* borrowed; 1 to SALE_TITLE_MAX bytes */
@@ -39,19 +46,22 @@ struct sale_patch {
 /*
  * One step each.
  *
- * Shape    key: a valid idempotency key, or "". patch: changes something.
- * Returns  STORE_OK  and *out_step: what became of it. Only with DONE was anything written.
+ * Shape    key: a valid idempotency key. patch: changes something.
+ * Returns  STORE_OK  and *out_end. Only with DONE was anything written; ending an ended sale, or
+ *                    pausing a paused one, is DONE too, and writes nothing.
  *          STORE_NOT_FOUND, STORE_UNAVAILABLE, STORE_FAILED: nothing was.
- *          STORE_UNKNOWN  sent, no answer. All but a restock without a key may just be repeated.
+ *          STORE_UNKNOWN  sent, no answer. Each may just be repeated.
  */
-store_status store_pause_sale(struct store *store, const char *id, sale_step *out_step,
+store_status store_end_sale(struct store *store, const char *id, struct sale_step_end *out_end,
+                            struct lk_error *err);
+store_status store_pause_sale(struct store *store, const char *id, struct sale_step_end *out_end,
                               struct lk_error *err);
-store_status store_resume_sale(struct store *store, const char *id, sale_step *out_step,
+store_status store_resume_sale(struct store *store, const char *id, struct sale_step_end *out_end,
                                struct lk_error *err);
 store_status store_patch_sale(struct store *store, const char *id, const struct sale_patch *patch,
-                              sale_step *out_step, struct lk_error *err);
+                              struct sale_step_end *out_end, struct lk_error *err);
 store_status store_restock_sale(struct store *store, const char *id, int64_t units, const char *key,
-                                sale_step *out_step, struct lk_error *err);
+                                struct sale_step_end *out_end, struct lk_error *err);
 
 /*
  * What the service itself can say of a sale's books (sale_audit.h). Sales may go on meanwhile.

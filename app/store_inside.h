@@ -29,6 +29,7 @@ struct store {
     lk_client *client;                      /* borrowed */
     const char *instance;                   /* borrowed */
     const struct topology *topology;        /* borrowed; may be NULL */
+    int64_t wait_ms;                        /* for reads; 0: as the client does */
     lk_script *scripts[STORE_SCRIPT_COUNT]; /* owned */
 };
 
@@ -58,7 +59,7 @@ bool store_to_time_ms(const lk_reply *reply, int64_t *out_ms);
 
 /* The fields of a sale in the order in which they are read, and a sale out of what HMGET (of them),
    GET (of the stock) and TIME answered. */
-enum { STORE_SALE_FIELDS = 8 };
+enum { STORE_SALE_FIELDS = 9 };
 extern const char *const store_sale_fields[STORE_SALE_FIELDS];
 bool store_read_sale(const char *id, const lk_reply *const replies[3], struct sale *out);
 

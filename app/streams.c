@@ -4,12 +4,14 @@
  * something to say is broadcast.c.
  *
  * A stream is a buyer's connection, but there are threads of its own for it (server.c): --streams of
- * them, so that nobody who only watches takes the place of somebody who buys.
+ * them, so that nobody who only watches takes the place of somebody who buys; acceptor.c has a fair
+ * share of them for each client.
  */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "acceptor.h"
 #include "broadcast.h"
 #include "clock.h"
 #include "connection.h"
@@ -134,6 +136,10 @@ static bool find_way(struct store *store, struct ledger_id from, struct way *way
     if (ledger_id_compare(from, way->to->last) > 0 ||
         store_find_entry(store, way->to->sale.id, from, &entry, NULL) != STORE_OK)
         return false;
+    for (size_t i = 0; i < SALE_LOTS_MAX;
+         i++) { /* what was for sale then nobody has written down */
+        if (way->to->sale.lots[i].sellable_ms > (int64_t)from.ms) return false;
+    }
     events_go_back(way->to, &entry, &way->at);
     events_told_all(told, &way->at);
     if (!follow(store, way)) return false;
@@ -267,7 +273,7 @@ static void watch_from(struct service *service, struct http_request *request,
                             .connection = request->connection,
                             .id = now->sale.id};
 
-    if (http_has_socket(request)) stream.watcher = broadcast_watch(service->broadcast, now);
+    stream.watcher = broadcast_watch(service->broadcast, now);
     if (!stream.watcher) {
         refuse(service, request);
         return;
@@ -276,12 +282,13 @@ static void watch_from(struct service *service, struct http_request *request,
     broadcast_leave(service->broadcast, stream.watcher);
 }
 
-/* Take one of the places of streams, as long as there are some. */
-static bool take_place(struct service *service)
+static bool take_place(struct service *service, struct http_request *request)
 {
-    if (atomic_fetch_add(&service->streams, 1) < (unsigned)service->config->streams) return true;
-    atomic_fetch_sub(&service->streams, 1);
-    return false;
+    struct client_address client;
+
+    if (!http_has_socket(request)) return false;
+    http_find_client(request, &service->config->trusted_proxies, &client);
+    return acceptor_begin_stream(request->connection->fd, &client);
 }
 
 void streams_watch_sale(struct service *service, struct http_request *request, const char *id)
@@ -289,12 +296,13 @@ void streams_watch_sale(struct service *service, struct http_request *request, c
     struct sale_moment now;
     struct lk_error err = {0};
     store_status status = STORE_OK;
-    bool has_place = !request->is_head;
 
-    if (has_place && !take_place(service)) {
+    if (!request->is_head && !take_place(service, request)) {
         refuse(service, request);
         return;
     }
+    request->must_close = true; /* its place has gone to another */
+    atomic_fetch_add(&service->streams, 1);
     status = store_load_moment(service->store, id, &now, &err);
     if (status != STORE_OK) {
         handlers_send_store_failure(request, status, &err);
@@ -303,5 +311,5 @@ void streams_watch_sale(struct service *service, struct http_request *request, c
     } else {
         watch_from(service, request, &now);
     }
-    if (has_place) atomic_fetch_sub(&service->streams, 1);
+    atomic_fetch_sub(&service->streams, 1);
 }

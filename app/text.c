@@ -3,7 +3,10 @@
  */
 #include "text.h"
 
+#include <stdint.h>
 #include <string.h>
+
+#include "utf8.h"
 
 void text_add(struct text *text, const char *bytes, size_t len)
 {
@@ -11,7 +14,7 @@ void text_add(struct text *text, const char *bytes, size_t len)
         len = text->size - text->len;
         text->is_cut = true;
     }
-    memcpy(text->data + text->len, bytes, len);
+    if (len > 0) memcpy(text->data + text->len, bytes, len);
     text->len += len;
 }
 
@@ -37,13 +40,14 @@ void text_add_number(struct text *text, long long number)
     text_add(text, digits + at, sizeof digits - at);
 }
 
-static void add_escaped(struct text *text, unsigned char byte)
+static void add_escaped(struct text *text, uint32_t code)
 {
     static const char hex[] = "0123456789abcdef";
-    const char as_unicode[6] = {'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]};
-    const char as_pair[2] = {'\\', (char)byte};
+    const char as_unicode[6] = {
+        '\\', 'u', hex[code >> 12 & 15], hex[code >> 8 & 15], hex[code >> 4 & 15], hex[code & 15]};
+    const char as_pair[2] = {'\\', (char)code};
 
-    if (byte == '"' || byte == '\\') {
+    if (code == '"' || code == '\\') {
         text_add(text, as_pair, sizeof as_pair);
     } else {
         text_add(text, as_unicode, sizeof as_unicode);
@@ -56,13 +60,18 @@ void text_add_json(struct text *text, const char *string)
     const char *at = string;
 
     text_add(text, "\"", 1);
-    for (; *at; at++) {
-        unsigned char byte = (unsigned char)*at;
+    while (*at) {
+        uint32_t code = 0xfffd;
+        size_t len = utf8_read(at, &code);
 
-        if (byte >= 0x20 && byte != '"' && byte != '\\' && byte != 0x7f) continue;
+        if (len > 0 && code != '"' && code != '\\' && !utf8_is_obeyed(code)) {
+            at += len;
+            continue;
+        }
         text_add(text, plain, (size_t)(at - plain));
-        add_escaped(text, byte);
-        plain = at + 1;
+        add_escaped(text, code);
+        at += len > 0 ? len : 1;
+        plain = at;
     }
     text_add(text, plain, (size_t)(at - plain));
     text_add(text, "\"", 1);

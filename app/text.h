@@ -17,11 +17,12 @@ struct text {
 
 #define TEXT_OVER(buffer) ((struct text){.data = (buffer), .size = sizeof(buffer)})
 
+/* `bytes` may be NULL where len is 0. */
 void text_add(struct text *text, const char *bytes, size_t len);
 #define TEXT_ADD(text, literal) text_add((text), (literal), sizeof(literal) - 1)
 void text_add_string(struct text *text, const char *string);
 void text_add_number(struct text *text, long long number);
-/* In double quotes, escaped as JSON wants it; the string is UTF-8. */
+/* In double quotes, escaped as JSON wants it and as utf8_show() does; what is no UTF-8 is U+FFFD. */
 void text_add_json(struct text *text, const char *string);
 
 #endif

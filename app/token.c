@@ -1,23 +1,36 @@
 /*
- * Buyers' tokens. What libjwt does not look at is looked at here, before or after it; each check
- * says against what. Runs on any thread; keeps nothing.
+ * Buyers' tokens. They are read here: libjwt parses a head before it knows who signed it, however deep
+ * it is nested, takes the last of two equal claims, and refuses at+jwt. So nothing is parsed before its
+ * signature is found good; each check says against what. Runs on any thread; keeps nothing.
  */
 #include "token.h"
 
 #include <assert.h>
 #include <jwt.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/types.h>
 
 #include "secret_file.h"
+#include "strict_json.h"
 
-enum {
-    SIGNATURE_LEN = 43, /* 32 bytes in base64url */
-    DIGITS_MAX = 15,    /* of a moment: far beyond any, far from overflow */
+enum part { HEADER, PAYLOAD, SIGNATURE, PARTS };
+
+/* A token's parts, decoded. */
+struct parts {
+    size_t len[PARTS];
+    unsigned char bytes[PARTS][TOKEN_TEXT_MAX];
 };
 
-/* As JSON. A token that names whom it is for and does not name us is not for us (RFC 7519, 4.1.3). */
-static const char audience[] = "\"seckill\"";
+static const int64_t moment_max_s = 999999999999999; /* far beyond any, far from overflow */
+
+/* A token that names whom it is for and does not name us is not for us (RFC 7519, 4.1.3). */
+static const char audience[] = "seckill";
 
 const char *token_status_text(token_status status)
 {
@@ -49,104 +62,117 @@ bool token_key_read(const char *path, struct token_key *out, struct refusal *why
 
 /* ---- check ----------------------------------------------------------------------------------- */
 
-static size_t count_base64url(const char *text)
+/* Bytes of base64url without padding, of which each has one text; -1: it is something else. */
+static ssize_t decode(const char *text, size_t len, unsigned char *out)
 {
-    size_t len = 0;
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    uint32_t bits = 0;
+    unsigned held = 0; /* of these, by no byte yet */
+    ssize_t count = 0;
 
-    for (;; len++) {
-        char byte = text[len];
-        bool is_alnum = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
-                        (byte >= 'a' && byte <= 'z');
+    for (size_t i = 0; i < len; i++) {
+        const char *digit = memchr(digits, text[i], sizeof digits - 1);
 
-        if (!is_alnum && byte != '-' && byte != '_') return len;
+        if (!digit) return -1;
+        bits = bits << 6 | (uint32_t)(digit - digits);
+        held += 6;
+        if (held < 8) continue;
+        held -= 8;
+        out[count++] = (unsigned char)(bits >> held);
+        bits &= (1U << held) - 1;
     }
+    return held < 6 && bits == 0 ? count : -1;
 }
 
-/*
- * header.payload.signature, each base64url and the last as long as HMAC-SHA-256 makes it: libjwt
- * skips bytes it does not know, and an unsigned token ends after its last dot.
- */
-static bool is_shaped_well(const char *text)
+/* header.payload.signature, none of them empty. */
+static bool is_split(const char *text, struct parts *out)
 {
-    const char *end = memchr(text, '\0', TOKEN_TEXT_MAX + 1);
-    size_t head = count_base64url(text);
-    size_t payload = 0;
-    const char *signature = NULL;
+    if (!memchr(text, '\0', TOKEN_TEXT_MAX + 1)) return false;
+    for (int i = 0; i < PARTS; i++) {
+        size_t len = strcspn(text, ".");
+        ssize_t count = decode(text, len, out->bytes[i]);
 
-    if (!end || head == 0 || text[head] != '.') return false;
-    payload = count_base64url(text + head + 1);
-    if (payload == 0 || text[head + 1 + payload] != '.') return false;
-    signature = text + head + 1 + payload + 1;
-    return count_base64url(signature) == SIGNATURE_LEN && signature[SIGNATURE_LEN] == '\0';
-}
-
-/* A token signed with one of the keys, or NULL. */
-static jwt_t *decode(const struct token_keys *keys, const char *text)
-{
-    for (size_t i = 0; i < keys->count; i++) {
-        jwt_t *jwt = NULL;
-
-        assert(keys->key[i].len >= TOKEN_KEY_MIN); /* with no key libjwt checks nothing at all */
-        if (jwt_decode(&jwt, text, keys->key[i].bytes, (int)keys->key[i].len) == 0) return jwt;
+        if (count <= 0 || text[len] != (i < SIGNATURE ? '.' : '\0')) return false;
+        out->len[i] = (size_t)count;
+        text += len + 1;
     }
-    return NULL;
-}
-
-/* The header says HS256 (libjwt takes HS384 and, given a PEM, RS256 too), and nothing critical. */
-static bool header_is_ours(jwt_t *jwt)
-{
-    char *critical = jwt_get_headers_json(jwt, "crit");
-    bool is_ours = !critical && jwt_get_alg(jwt) == JWT_ALG_HS256;
-
-    free(critical);
-    return is_ours;
-}
-
-/* Digits alone: "1e9", 1.5 and the string "15" are other types. */
-static bool moment_is_read(const char *json, int64_t *out)
-{
-    size_t len = strspn(json, "0123456789");
-    int64_t number = 0;
-
-    if (len == 0 || len > DIGITS_MAX || json[len]) return false;
-    for (size_t i = 0; i < len; i++)
-        number = number * 10 + (json[i] - '0');
-    *out = number;
     return true;
 }
 
-/*
- * A moment into *out; `out` keeps its value when the claim is not there. libjwt's own getter tells
- * neither a missing one nor one of another type from a number.
- */
-static bool read_moment(jwt_t *jwt, const char *name, int64_t *out)
+/* Signed with one of the keys, by HMAC-SHA-256, whatever the header says. */
+static bool is_signed(const struct token_keys *keys, const char *text, const struct parts *parts)
 {
-    char *json = jwt_get_grants_json(jwt, name);
-    bool is_good = !json || moment_is_read(json, out);
+    size_t len = (size_t)(strrchr(text, '.') - text);
+    unsigned char mac[EVP_MAX_MD_SIZE];
+    unsigned mac_len = 0;
 
-    free(json);
-    return is_good;
+    for (size_t i = 0; i < keys->count; i++) {
+        const struct token_key *key = &keys->key[i];
+
+        assert(key->len >= TOKEN_KEY_MIN);
+        if (HMAC(EVP_sha256(), key->bytes, (int)key->len, (const unsigned char *)text, len, mac,
+                 &mac_len) &&
+            mac_len == parts->len[SIGNATURE] &&
+            CRYPTO_memcmp(mac, parts->bytes[SIGNATURE], mac_len) == 0)
+            return true;
+    }
+    return false;
 }
 
-static bool audience_is_ours(jwt_t *jwt)
+/* No object, nested too deeply, one member twice: NULL. */
+static json_t *read_part(const struct parts *parts, enum part which)
 {
-    char *json = jwt_get_grants_json(jwt, "aud");
-    bool is_ours = !json || strcmp(json, audience) == 0;
-
-    free(json);
-    return is_ours;
+    return strict_json_load((const char *)parts->bytes[which], parts->len[which], NULL);
 }
 
-static token_status read_claims(jwt_t *jwt, int64_t now_s, struct token *out)
+/* A plain token, or an access token (RFC 9068); one that means something else is not taken for it. */
+static bool type_is_ours(const json_t *type)
+{
+    static const char *const ours[] = {"JWT", "at+jwt", "application/at+jwt"};
+
+    for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++)
+        if (json_is_string(type) && strcasecmp(json_string_value(type), ours[i]) == 0) return true;
+    return !type;
+}
+
+/* The algorithm is the one that was checked, and nothing is critical. */
+static token_status read_header(const json_t *header)
+{
+    const char *algorithm = json_string_value(json_object_get(header, "alg"));
+
+    if (!algorithm || strcmp(algorithm, "HS256") != 0) return TOKEN_FOREIGN;
+    if (json_object_get(header, "crit")) return TOKEN_FOREIGN;
+    return type_is_ours(json_object_get(header, "typ")) ? TOKEN_GOOD : TOKEN_OF_OTHER_TYPE;
+}
+
+/* A moment into *out, which keeps its value when the claim is not there; 1e9 and "15" are none. */
+static bool read_moment(const json_t *claims, const char *name, int64_t *out)
+{
+    const json_t *claim = json_object_get(claims, name);
+    int64_t at_s = json_integer_value(claim);
+
+    if (!claim) return true;
+    if (!json_is_integer(claim) || at_s < 0 || at_s > moment_max_s) return false;
+    *out = at_s;
+    return true;
+}
+
+static bool audience_is_ours(const json_t *claim)
+{
+    return !claim || (json_is_string(claim) && strcmp(json_string_value(claim), audience) == 0);
+}
+
+static token_status read_claims(const json_t *claims, int64_t now_s, struct token *out)
 {
     struct token token = {.expires_at_s = -1};
-    const char *buyer = jwt_get_grant(jwt, "sub"); /* NULL unless it is a string */
+    const char *buyer = json_string_value(json_object_get(claims, "sub"));
 
     if (!buyer || !buyer_id_is_valid(buyer)) return TOKEN_UNFIT;
-    if (!read_moment(jwt, "exp", &token.expires_at_s) || token.expires_at_s < 0) return TOKEN_UNFIT;
-    if (!read_moment(jwt, "nbf", &token.not_before_at_s)) return TOKEN_UNFIT;
-    if (!read_moment(jwt, "iat", &token.issued_at_s)) return TOKEN_UNFIT;
-    if (!audience_is_ours(jwt)) return TOKEN_UNFIT;
+    if (!read_moment(claims, "exp", &token.expires_at_s) || token.expires_at_s < 0)
+        return TOKEN_UNFIT;
+    if (!read_moment(claims, "nbf", &token.not_before_at_s)) return TOKEN_UNFIT;
+    if (!read_moment(claims, "iat", &token.issued_at_s)) return TOKEN_UNFIT;
+    if (!audience_is_ours(json_object_get(claims, "aud"))) return TOKEN_UNFIT;
     if (token.expires_at_s <= now_s) return TOKEN_EXPIRED;
     if (token.not_before_at_s > now_s) return TOKEN_EARLY;
     (void)stpcpy(token.buyer, buyer); /* valid: it fits */
@@ -157,11 +183,18 @@ static token_status read_claims(jwt_t *jwt, int64_t now_s, struct token *out)
 token_status token_check(const struct token_keys *keys, const char *text, int64_t now_s,
                          struct token *out)
 {
-    jwt_t *jwt = is_shaped_well(text) ? decode(keys, text) : NULL;
+    struct parts parts = {0};
+    json_t *header = NULL;
+    json_t *claims = NULL;
     token_status status = TOKEN_FOREIGN;
 
-    if (jwt && header_is_ours(jwt)) status = read_claims(jwt, now_s, out);
-    jwt_free(jwt);
+    if (!is_split(text, &parts) || !is_signed(keys, text, &parts)) return TOKEN_FOREIGN;
+    header = read_part(&parts, HEADER);
+    claims = read_part(&parts, PAYLOAD);
+    status = read_header(header);
+    if (status == TOKEN_GOOD) status = read_claims(claims, now_s, out);
+    json_decref(claims);
+    json_decref(header);
     return status;
 }
 

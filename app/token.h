@@ -1,8 +1,12 @@
 /*
- * Buyers' tokens: JWTs (RFC 7519) signed with HMAC-SHA-256. The only door to libjwt, which by itself
- * lets through what it must not: other algorithms with the same key, tokens whose time is over.
+ * Buyers' tokens: JWTs (RFC 7519) signed with HMAC-SHA-256. The only door to libjwt, which makes them,
+ * and to OpenSSL, which checks the signature.
  *
- * Claims   sub  the buyer, [A-Za-z0-9_-]{1,64}; nothing else ever names the buyer
+ * Header   alg  "HS256"
+ *          typ  if there: JWT, at+jwt (RFC 9068) or application/at+jwt, in any case
+ *          crit not there
+ * Claims   none comes twice
+ *          sub  the buyer, [A-Za-z0-9_-]{1,64}; nothing else ever names the buyer
  *          exp  seconds since 1970; must be there; from then on the token is void, no leeway
  *          nbf  if there: void before it
  *          iat  if there: a whole number, otherwise not looked at
@@ -44,6 +48,7 @@ struct token {
 #define TOKEN_STATUS_LIST(X)                                                                       \
     X(TOKEN_GOOD, "")                                                                              \
     X(TOKEN_FOREIGN, "This is no token of ours.") /* no JWT, another algorithm, another key */     \
+    X(TOKEN_OF_OTHER_TYPE, "The token is of another type: typ has to be JWT or at+jwt.")           \
     X(TOKEN_UNFIT, "The token's claims are not what they have to be.")                             \
     X(TOKEN_EARLY, "The token is not valid yet.")                                                  \
     X(TOKEN_EXPIRED, "The token has expired.")

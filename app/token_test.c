@@ -15,12 +15,13 @@
 #include <cmocka.h>
 
 #include "itest/app_forge.h"
+#include "itest/app_stack.h"
 #include "token.h"
 
 #define KEY   "0123456789abcdef0123456789abcdef"
 #define OTHER "the next key, also 32 bytes long"
 
-enum { NOW_S = 1800000000, PATH_SIZE = 64 };
+enum { NOW_S = 1800000000, PATH_SIZE = 64, NEAR = 1024 };
 
 #define SOON "\"exp\":1800000060"
 
@@ -224,6 +225,82 @@ static void a_signature_covers_head_and_claims(void **state)
     free(good);
 }
 
+/* Signed with KEY, as issuers other than libjwt write, and as they must not. */
+static void heads_and_claims_are_read_strictly(void **state)
+{
+    static const char head[] = "{\"alg\":\"HS256\"}";
+    static const char claims[] = "{\"sub\":\"alice\"," SOON "}";
+    static const struct {
+        const char *head, *claims;
+        token_status status;
+    } cases[] = {
+        {head, claims, TOKEN_GOOD},
+        {"{\"alg\":\"HS256\",\"typ\":\"JWT\"}", claims, TOKEN_GOOD},
+        {"{\"typ\":\"jwt\",\"alg\":\"HS256\"}", claims, TOKEN_GOOD},
+        {"{\"alg\":\"HS256\",\"typ\":\"at+jwt\"}", claims, TOKEN_GOOD},
+        {"{\"alg\":\"HS256\",\"typ\":\"AT+JWT\"}", claims, TOKEN_GOOD},
+        {"{\"alg\":\"HS256\",\"typ\":\"application/at+jwt\"}", claims, TOKEN_GOOD},
+        {"{\"alg\":\"HS256\",\"typ\":\"id+jwt\"}", claims, TOKEN_OF_OTHER_TYPE},
+        {"{\"alg\":\"HS256\",\"typ\":\"at+jwt2\"}", claims, TOKEN_OF_OTHER_TYPE},
+        {"{\"alg\":\"HS256\",\"typ\":\"\"}", claims, TOKEN_OF_OTHER_TYPE},
+        {"{\"alg\":\"HS256\",\"typ\":null}", claims, TOKEN_OF_OTHER_TYPE},
+        {"{\"alg\":\"HS256\",\"typ\":[\"JWT\"]}", claims, TOKEN_OF_OTHER_TYPE},
+        {"{\"alg\":\"none\"}", claims, TOKEN_FOREIGN},
+        {"{\"alg\":\"hs256\"}", claims, TOKEN_FOREIGN},
+        {"{\"alg\":\"none\",\"alg\":\"HS256\"}", claims, TOKEN_FOREIGN},
+        {"{\"alg\":\"HS256\",\"typ\":\"JWT\",\"typ\":\"JWT\"}", claims, TOKEN_FOREIGN},
+        {"{\"alg\":\"HS256\",\"crit\":null}", claims, TOKEN_FOREIGN},
+        {"{\"alg\":\"HS256\"}x", claims, TOKEN_FOREIGN},
+        {"[\"HS256\"]", claims, TOKEN_FOREIGN},
+        {head, "{\"sub\":\"alice\",\"sub\":\"bobby\"," SOON "}", TOKEN_UNFIT},
+        {head, "{\"sub\":\"alice\",\"sub\":\"alice\"," SOON "}", TOKEN_UNFIT},
+        {head, "{\"sub\":\"alice\",\"exp\":1,\"s\\u0075b\":\"x\"," SOON "}", TOKEN_UNFIT},
+        {head, "{\"sub\":\"alice\",\"exp\":1," SOON "}", TOKEN_UNFIT},
+        {head, "{\"sub\":\"alice\",\"x\":{\"a\":1,\"a\":2}," SOON "}", TOKEN_UNFIT},
+        {head, "{\"sub\":\"alice\",\"x\":[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]," SOON "}", TOKEN_GOOD},
+        {head, "{\"sub\":\"alice\",\"x\":[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]," SOON "}", TOKEN_UNFIT},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *text = app_forge_signed(cases[i].head, cases[i].claims, KEY);
+        token_status status = check(text);
+
+        if (status != cases[i].status)
+            fail_msg("%s %s: %d", cases[i].head, cases[i].claims, status);
+        free(text);
+    }
+}
+
+static void check_text(void *arg)
+{
+    (void)check(arg);
+}
+
+static void nesting_takes_no_stack(void **state)
+{
+    enum { DEPTH = 700 };
+    char nested[DEPTH + 1];
+    char *good = app_forge_signed("{\"alg\":\"HS256\"}", ALICE, KEY);
+    size_t usual = app_stack_use(check_text, good);
+
+    (void)state;
+    memset(nested, '[', DEPTH);
+    nested[DEPTH] = '\0';
+    char *texts[] = {
+        app_forge_parts(nested, "{}", good),
+        app_forge_parts("{\"alg\":\"HS256\"}", nested, good),
+        app_forge_signed(nested, "{}", KEY),
+        app_forge_signed("{\"alg\":\"HS256\"}", nested, KEY),
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        assert_int_not_equal(check(texts[i]), TOKEN_GOOD);
+        assert_true(app_stack_use(check_text, texts[i]) <= usual + NEAR);
+        free(texts[i]);
+    }
+    free(good);
+}
+
 /* What a generous parser of base64 would read as the good token. */
 static void bytes_around_a_good_token_spoil_it(void **state)
 {
@@ -400,6 +477,8 @@ int main(void)
         cmocka_unit_test(claims_are_looked_at_one_by_one),
         cmocka_unit_test(other_algorithms_and_keys_are_foreign),
         cmocka_unit_test(a_signature_covers_head_and_claims),
+        cmocka_unit_test(heads_and_claims_are_read_strictly),
+        cmocka_unit_test(nesting_takes_no_stack),
         cmocka_unit_test(bytes_around_a_good_token_spoil_it),
         cmocka_unit_test(signed_nonsense_is_refused),
         cmocka_unit_test(a_token_is_1_kib_at_most),

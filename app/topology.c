@@ -17,10 +17,19 @@ static const struct {
 
 topology_kind topology_kind_of(const char *url)
 {
+    const char *rest = url + strlen("redis");
+
+    if (strncmp(url, "redis", strlen("redis")) != 0) return TOPOLOGY_SINGLE;
+    rest += *rest == 's';
     for (size_t i = TOPOLOGY_SINGLE + 1; i < TOPOLOGY_COUNT; i++) {
-        if (strncmp(url, kinds[i].scheme, strlen(kinds[i].scheme)) == 0) return (topology_kind)i;
+        if (strncmp(rest, kinds[i].scheme, strlen(kinds[i].scheme)) == 0) return (topology_kind)i;
     }
     return TOPOLOGY_SINGLE;
+}
+
+bool topology_uses_tls(const char *urls)
+{
+    return strstr(urls, "rediss://") || strstr(urls, "rediss+");
 }
 
 const char *topology_name(topology_kind kind)
@@ -46,7 +55,7 @@ unsigned topology_changes(const struct topology *topology)
 
 bool topology_may_go_back(const struct topology *topology)
 {
-    return topology && topology->kind != TOPOLOGY_SINGLE;
+    return topology && (topology->kind != TOPOLOGY_SINGLE || topology_changes(topology) > 0);
 }
 
 bool topology_is_synced(const struct topology *topology)

@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* X(value, scheme of its URLs, name in /version) */
+/* X(value, what its URLs have behind "redis" or "rediss", name in /version) */
 #define TOPOLOGY_LIST(X)                                                                           \
     X(TOPOLOGY_SINGLE, "", "single") /* redis://, unix:// and what lockkit will refuse */          \
-    X(TOPOLOGY_SENTINEL, "redis+sentinel://", "sentinel")                                          \
-    X(TOPOLOGY_CLUSTER, "redis+cluster://", "cluster")
+    X(TOPOLOGY_SENTINEL, "+sentinel://", "sentinel")                                               \
+    X(TOPOLOGY_CLUSTER, "+cluster://", "cluster")
 
 typedef enum topology_kind {
 #define TOPOLOGY_VALUE(value, scheme, name) value,
@@ -31,6 +31,8 @@ struct topology {
 };
 
 topology_kind topology_kind_of(const char *url);
+/* Does a URL, or one of a list with commas between, ask for TLS? */
+bool topology_uses_tls(const char *urls);
 const char *topology_name(topology_kind kind);
 
 /* What a failover can cost, in a sentence; static. */
@@ -39,7 +41,8 @@ const char *topology_promise(const struct topology *topology);
 /* How often it has changed by now. NULL: a single server, 0. */
 unsigned topology_changes(const struct topology *topology);
 
-/* Whether another server may take over that has not got all that was told before. NULL: no. */
+/* Whether another server may take over that has not got all that was told before: with one server once
+   that has happened behind its name. NULL: no. */
 bool topology_may_go_back(const struct topology *topology);
 
 /* Whether orders are accepted only once replicas have them. NULL: no. */

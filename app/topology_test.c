@@ -23,6 +23,9 @@ static void the_scheme_tells_the_kind(void **state)
         {"", TOPOLOGY_SINGLE, "single"},
         {"redis+sentinel://u:p@a,b/main/0", TOPOLOGY_SENTINEL, "sentinel"},
         {"redis+cluster://a,b", TOPOLOGY_CLUSTER, "cluster"},
+        {"rediss+sentinel://a/main", TOPOLOGY_SENTINEL, "sentinel"},
+        {"rediss+cluster://a,b", TOPOLOGY_CLUSTER, "cluster"},
+        {"redisss+cluster://a,b", TOPOLOGY_SINGLE, "single"},
         {"redis+cluster:", TOPOLOGY_SINGLE, "single"}, /* lockkit refuses it */
     };
 
@@ -39,6 +42,7 @@ static void no_topology_is_one_server_that_never_changes(void **state)
     assert_int_equal(topology_changes(NULL), 0);
     assert_false(topology_may_go_back(NULL));
     assert_false(topology_is_synced(NULL));
+    assert_true(topology_may_go_back(&(struct topology){.changes = 1})); /* behind its name */
 }
 
 static void a_failover_is_never_promised_to_cost_nothing_without_replicas_waited_for(void **state)

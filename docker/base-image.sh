@@ -3,9 +3,15 @@
 # one made from Debian's archive by debootstrap (as root, half a minute).
 #   docker/base-image.sh          debian:bookworm-slim, or seckill/base:bookworm
 #   docker/base-image.sh --make   make seckill/base:bookworm, whatever there is
-# MIRROR=URL names another archive.
+# MIRROR=URL names another archive; PLATFORM=linux/arm64, or linux/amd64, a base of that [the engine's]: as it
+# configures itself, this machine must be able to run it (qemu-user-static, binfmt-support).
 set -eu
-pulled=debian:bookworm-slim made=seckill/base:bookworm
+pulled=debian:bookworm-slim made=seckill/base:bookworm arch=''
+case ${PLATFORM:-} in
+linux/amd64) arch=amd64 pulled=amd64/$pulled ;;
+linux/arm64) arch=arm64 pulled=arm64v8/$pulled ;;
+esac
+made=$made${arch:+-$arch}
 mirror=${MIRROR:-http://deb.debian.org/debian}
 security=${MIRROR_SECURITY:-http://deb.debian.org/debian-security}
 
@@ -26,11 +32,12 @@ make_image() {
         exit 1
     fi
     if ! command -v debootstrap >/dev/null; then "$(dirname "$0")/../.ci/deps" debootstrap >&2; fi
+    [ -z "$arch" ] || "$(dirname "$0")/../.ci/deps" qemu-user-static binfmt-support >&2
     root=$(mktemp -d)
-    trap 'rm -rf "$root"' EXIT
+    trap 'rm -rf "$root" "$root.image"' EXIT
     trap 'exit 130' INT TERM
     say "making $made from $mirror (half a minute)"
-    if ! debootstrap --variant=minbase bookworm "$root" "$mirror" >"$root.log" 2>&1; then
+    if ! debootstrap ${arch:+--arch=$arch} --variant=minbase bookworm "$root" "$mirror" >"$root.log" 2>&1; then
         say "debootstrap failed:"
         tail -5 "$root.log" >&2
         rm -f "$root.log"
@@ -40,7 +47,11 @@ make_image() {
     printf 'deb %s bookworm main\ndeb %s bookworm-updates main\ndeb %s bookworm-security main\n' \
         "$mirror" "$mirror" "$security" >"$root/etc/apt/sources.list"
     slim "$root"
-    tar -C "$root" -c . | docker import - "$made" >/dev/null
+    # Not docker import: that of 20.10 takes no architecture.
+    mkdir "$root.image"
+    tar -C "$root" -cf "$root.image/base.tar" .
+    printf 'FROM scratch\nADD base.tar /\nCMD ["bash"]\n' >"$root.image/Dockerfile"
+    docker build -q ${PLATFORM:+--platform "$PLATFORM"} -t "$made" "$root.image" >/dev/null
 }
 
 if [ "${1-}" = --make ]; then

@@ -2,13 +2,13 @@
 # The deployment by one word (make up, down, docker-demo):
 #   deploy.sh up [single|sentinel|cluster]   secrets, images, start, wait until all are ready [single]
 #   deploy.sh down [--volumes]               stop all; with --volumes what was sold is deleted, too
-#   deploy.sh build                          the images alone
+#   deploy.sh build                          the images alone; PLATFORMS=linux/amd64,linux/arm64 [this engine's]
 #   deploy.sh demo [FLAG…]                   load through HAProxy, audit, verdict; FLAGs of loadtest;
 #                                            OUT=DIR keeps result.json and ledgers (DIR: writable by all)
 #   deploy.sh audit SALE [FLAG…]             judge one sale by what Redis holds; FLAGs of audit; OUT is /out there
 #   deploy.sh compose WORD…                  docker compose, for this deployment: logs -f, ps, exec redis …
-# The kind is kept in docker/.kind for demo and compose. PROJECT names another deployment [seckill],
-# KIND_FILE its kind's file; EXTRA a compose file on top; ENV_FILE instead of docker/.env; NO_BUILD=1: up takes the images that are there.
+# The kind and EXTRA are kept in docker/.kind for demo and compose. PROJECT names another deployment [seckill],
+# KIND_FILE its kind's file; EXTRA compose files on top, blanks between; ENV_FILE instead of docker/.env; NO_BUILD=1: up takes the images that are there.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 project=${PROJECT:-seckill}
@@ -27,44 +27,58 @@ need_engine() {
 
 # What differs by kind: who takes the writes, and what is started besides.
 set_kind() {
-    profiles=
+    profiles='' tls=''
+    case ${EXTRA-} in *redis-tls.yaml*) tls=s ;; esac
     case $1 in
     single) stores="redis replica" ;;
     sentinel)
         profiles="--profile sentinel"
         stores="redis replica replica-2 sentinel-1 sentinel-2 sentinel-3"
         hosts=sentinel-1:26379,sentinel-2:26379,sentinel-3:26379
-        export SECKILL_REDIS="redis+sentinel://seckill@$hosts/seckill"
+        export SECKILL_REDIS="redis$tls+sentinel://seckill@$hosts/seckill"
         export REDIS_SENTINELS="sentinel-1 sentinel-2 sentinel-3"
         ;;
     cluster)
         profiles="--profile cluster"
         stores="node-1 node-2 node-3 node-4 node-5 node-6"
-        export SECKILL_REDIS="redis+cluster://seckill@node-1,node-2,node-3,node-4,node-5,node-6"
+        export SECKILL_REDIS="redis$tls+cluster://seckill@node-1,node-2,node-3,node-4,node-5,node-6"
         ;;
     *) die "\"$1\" is none of single, sentinel, cluster" ;;
     esac
-    redis=${SECKILL_REDIS:-redis://seckill@redis:6379}
+    redis=${SECKILL_REDIS:-redis$tls://seckill@redis:6379}
 }
 
-kind() { cat "$kind_file" 2>/dev/null || echo single; }
+kind() { sed -n 1p "$kind_file" 2>/dev/null | grep . || echo single; }
 
 # docker compose v2, or docker-compose 1.29.
 compose() {
+    extra=
+    for file in ${EXTRA-}; do extra="$extra -f $file"; done
+    # shellcheck disable=SC2086  # words
     if docker compose version >/dev/null 2>&1; then
-        docker compose ${ENV_FILE:+--env-file "$ENV_FILE"} -p "$project" -f "$here/compose.yaml" ${EXTRA:+-f "$EXTRA"} "$@"
+        docker compose ${ENV_FILE:+--env-file "$ENV_FILE"} -p "$project" -f "$here/compose.yaml" $extra "$@"
     elif command -v docker-compose >/dev/null; then
-        docker-compose ${ENV_FILE:+--env-file "$ENV_FILE"} -p "$project" -f "$here/compose.yaml" ${EXTRA:+-f "$EXTRA"} "$@"
+        docker-compose ${ENV_FILE:+--env-file "$ENV_FILE"} -p "$project" -f "$here/compose.yaml" $extra "$@"
     else
         die "neither docker compose nor docker-compose is installed: make docker-deps"
     fi
 }
 
-build() {
-    (cd "$here/.." && make -s build/web/uplot/uplot.js build/web/uplot/uplot.css)
-    SECKILL_BASE=${SECKILL_BASE:-$("$here/base-image.sh")}
-    SECKILL_REVISION=$(git -C "$here" rev-parse --short HEAD 2>/dev/null || echo unknown)
-    export SECKILL_BASE SECKILL_REVISION
+# This engine's own, or of another: those have names by it, seckill/redis:latest-arm64.
+build_for() { # PLATFORM
+    case $1 in
+    "$SECKILL_BUILD_PLATFORM") ;;
+    linux/arm64) SECKILL_CROSS=aarch64-linux-gnu ;;
+    linux/amd64) SECKILL_CROSS=x86_64-linux-gnu ;;
+    *) die "\"$1\" is none of linux/amd64, linux/arm64" ;;
+    esac
+    if [ -n "${SECKILL_CROSS-}" ]; then
+        SECKILL_ARCH=${1#linux/}
+        SECKILL_TAG=${SECKILL_TAG:-latest}-$SECKILL_ARCH
+        SECKILL_BASE=$(PLATFORM=$1 "$here/base-image.sh")
+        export SECKILL_CROSS SECKILL_ARCH SECKILL_TAG SECKILL_BASE DOCKER_DEFAULT_PLATFORM="$1"
+        export DOCKER_BUILDKIT=1 COMPOSE_DOCKER_CLI_BUILD=1 # the old builder cannot have stages of two platforms
+    fi
     echo "deploy: building images on $SECKILL_BASE (the first time takes minutes)"
     log=$(mktemp)
     if ! compose --profile loadtest build seckilld-1 loadtest redis haproxy prometheus >"$log" 2>&1; then
@@ -72,6 +86,15 @@ build() {
         die "an image could not be built; all of it: $log"
     fi
     rm -f "$log"
+}
+
+build() {
+    (cd "$here/.." && make -s build/web/uplot/uplot.js build/web/uplot/uplot.css)
+    SECKILL_BASE=${SECKILL_BASE:-$("$here/base-image.sh")}
+    SECKILL_BUILD_PLATFORM=$(docker version -f '{{.Server.Os}}/{{.Server.Arch}}')
+    SECKILL_REVISION=$(git -C "$here" rev-parse --short HEAD 2>/dev/null || echo unknown)
+    export SECKILL_BASE SECKILL_BUILD_BASE="$SECKILL_BASE" SECKILL_BUILD_PLATFORM SECKILL_REVISION
+    for platform in $(echo "${PLATFORMS:-$SECKILL_BUILD_PLATFORM}" | tr , ' '); do (build_for "$platform") || exit; done
 }
 
 # Until all of these are healthy (or run, those without a check); 90 s.
@@ -125,10 +148,11 @@ refuse_copy() {
 up() {
     set_kind "${1:-single}"
     need_engine
-    "$here/secrets.sh" "${SECKILL_SECRETS:-$here/secrets}"
+    "$here/secrets.sh" "${SECKILL_SECRETS:-$here/secrets}" ${tls:+tls}
     [ -n "${NO_BUILD-}" ] || build
     [ "${1:-single}" != single ] || refuse_copy
-    echo "${1:-single}" >"$kind_file"
+    # shellcheck disable=SC2086  # words
+    printf '%s\n%s\n' "${1:-single}" "${EXTRA:+$(realpath $EXTRA | tr '\n' ' ')}" >"$kind_file"
     services="$stores seckilld-1 seckilld-2 seckilld-3 haproxy prometheus"
     maker=
     [ "${1-}" != cluster ] || maker=create-cluster
@@ -161,10 +185,12 @@ audit() { # SALE [FLAG…]
     need_up
     sale=$1
     shift
+    OPERATORS=${OPERATORS-/var/lib/seckill/operators.ndjson} # empty: a sale that is older than that log
     audited=$(printf %s "$redis" | sed 's|//seckill@|//auditor@|')
     # shellcheck disable=SC2086
     compose --profile loadtest $profiles run --rm -T ${OUT:+-v "$OUT:/out"} --entrypoint audit loadtest \
-        --redis "$audited" --redis-password /run/secrets/redis-auditor --sale "$sale" "$@"
+        --redis "$audited" --redis-password /run/secrets/redis-auditor ${tls:+--redis-ca /run/secrets/redis-ca.crt} --sale "$sale" \
+        ${OPERATORS:+--operators "$OPERATORS"} "$@"
 }
 
 demo() {
@@ -178,11 +204,13 @@ demo() {
     compose --profile loadtest $profiles run --rm -T ${OUT:+-v "$OUT:/out"} loadtest \
         --url http://haproxy:8090 --admin-url http://haproxy:8081 --admin-token /run/secrets/admin-token \
         --tokens --token-key /run/secrets/token-key --redis "$audited" --redis-password /run/secrets/redis-auditor \
+        ${tls:+--redis-ca /run/secrets/redis-ca.crt} \
         --wrk-dir /usr/local/share/seckill/wrk --out "$out" "$@"
 }
 
 word=${1-}
 [ $# -eq 0 ] || shift
+[ "$word" = up ] || EXTRA=${EXTRA-$(sed -n 2p "$kind_file" 2>/dev/null || true)}
 case $word in
 up) up "$@" ;;
 down) down "$@" ;;

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Make what is missing of the deployment's secrets: docker/secrets.sh [DIR, docker/secrets by default].
+# Make what is missing of the deployment's secrets: docker/secrets.sh [DIR, docker/secrets by default [tls]]; tls: and
+# a CA of our own with a certificate for all Redis servers, by the openssl program, good for ten years.
 # What is there is kept; to change a password delete its file and the two .acl files, and run this again.
 # As root: the files belong to the containers' user, who alone may read them. Else the folder is closed to
 # all but its owner, and its files are open to whom they are mounted (seckilld warns of it).
@@ -13,6 +14,7 @@ chmod 0700 "$to"
 random() { head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
 put() { # FILE TEXT
     [ -s "$to/$1" ] && return
+    [ -n "$2" ] || { echo "secrets: $1 could not be made" >&2 && exit 1; }
     printf '%s\n' "$2" >"$to/$1.part"
     if [ "$(id -u)" -eq 0 ]; then
         chown 10001:10001 "$to/$1.part"
@@ -42,3 +44,16 @@ for acl in users sentinel-users; do
     done
     put "$acl.acl" "$rules"
 done
+
+[ "${2-}" = tls ] || exit 0
+command -v openssl >/dev/null || { echo "secrets: certificates need the program openssl: apt install openssl" >&2 && exit 1; }
+key() { openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:prime256v1; }
+names=DNS:localhost,IP:127.0.0.1
+for host in redis replica replica-2 sentinel-1 sentinel-2 sentinel-3 node-1 node-2 node-3 node-4 node-5 node-6; do
+    names=$names,DNS:$host
+done
+put redis-ca.key "$(key)"
+put redis-ca.crt "$(openssl req -x509 -key "$to/redis-ca.key" -subj "/CN=Redis of seckill" -days 3650)"
+put redis-server.key "$(key)"
+put redis-server.crt "$(openssl req -new -key "$to/redis-server.key" -subj /CN=redis -addext "subjectAltName=$names" |
+    openssl x509 -req -CA "$to/redis-ca.crt" -CAkey "$to/redis-ca.key" -copy_extensions copy -days 3650 2>/dev/null)"

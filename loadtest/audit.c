@@ -1,6 +1,7 @@
 /*
  * Walks the table of checks, adds up the verdict. The facts are sorted in audit_view.c; the checks
- * themselves are in audit_stock.c (Redis alone) and audit_answers.c (what clients were told). One
+ * themselves are in audit_stock.c (Redis alone), audit_steps.c (what operators
+ * did) and audit_answers.c (what clients were told). One
  * thread.
  */
 #include "audit.h"
@@ -33,13 +34,14 @@ void audit_say(struct audit_check *check, audit_verdict verdict, const char *for
     check->verdict = verdict;
 }
 
-void audit_judge(struct audit_check *check, const struct offenders *offenders, const char *what,
-                 const char *good)
+bool audit_is_settled(const struct audit_view *view, struct audit_check *check,
+                      const struct offenders *offenders, const char *what)
 {
     if (offenders->count)
         audit_say(check, AUDIT_FAIL, "%zu %s; first: %s", offenders->count, what, offenders->first);
-    else
-        audit_say(check, AUDIT_PASS, "%s", good);
+    else if (view->row_count == 0)
+        audit_say(check, AUDIT_VOID, "nothing was sold");
+    return offenders->count || view->row_count == 0;
 }
 
 const char *audit_verdict_name(audit_verdict verdict)
@@ -56,6 +58,9 @@ static const struct {
     void (*judge)(const struct audit_view *view, struct audit_check *check);
 } checks[AUDIT_CHECK_COUNT] = {
     [AUDIT_CONSERVATION] = {false, audit_conservation},
+    [AUDIT_RESTOCKS_ADD_UP] = {false, audit_restocks_add_up},
+    [AUDIT_NOTHING_AFTER_END] = {false, audit_nothing_after_end},
+    [AUDIT_OPERATORS_AGREE] = {false, audit_operators_agree},
     [AUDIT_ONE_PER_BUYER] = {false, audit_one_per_buyer},
     [AUDIT_ONE_PER_REQUEST] = {false, audit_one_per_request},
     [AUDIT_ACKNOWLEDGED_KEPT] = {true, audit_acknowledged_kept},

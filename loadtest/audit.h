@@ -29,6 +29,10 @@
  *   P       last part of the problem's type: "sold-out"
  *   A last line without newline was cut short by a kill and counts as not written.
  *
+ * The operators' log: operators_log.h. Without one nobody knows whether the units of a restock were
+ * put up by an operator: operators_agree is void, and the ledger is believed. With it, units that no
+ * operator put up are not counted as put up.
+ *
  * Terms. L is every order there is: the rows of the ledger stream, and those of the orders hash
  * that have no equal in it. An rid is *unknown* when no answer to it was ok and one is missing or
  * info. An order is *lost* when somebody was told it by 201 and no row of L has its id.
@@ -59,6 +63,9 @@ typedef enum audit_verdict {
 /* Name, and what it claims. */
 #define AUDIT_CHECK_LIST(X)                                                                        \
     X(AUDIT_CONSERVATION, "conservation", "orders + left = initial; hash, ledger, stock agree")    \
+    X(AUDIT_RESTOCKS_ADD_UP, "restocks_add_up", "restocked and epoch of sale and ledger agree")    \
+    X(AUDIT_NOTHING_AFTER_END, "nothing_after_end", "sold in its time alone, open and not ended")  \
+    X(AUDIT_OPERATORS_AGREE, "operators_agree", "operators asked for all steps, and got all")      \
     X(AUDIT_ONE_PER_BUYER, "one_per_buyer", "no buyer has two orders")                             \
     X(AUDIT_ONE_PER_REQUEST, "one_per_request", "no purchase was executed twice")                  \
     X(AUDIT_ACKNOWLEDGED_KEPT, "acknowledged_kept", "every 201 is in the orders, same order id")   \

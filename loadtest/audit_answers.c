@@ -32,9 +32,8 @@ void audit_acknowledged_kept(const struct audit_view *view, struct audit_check *
             offenders_add(&bad, "%s of %s was told order %s", ask->rid, ask->buyer,
                           ask->order ? ask->order : "(none)");
     }
-    if (bad.count)
-        audit_judge(check, &bad, "answers 201 without their order", "");
-    else if (acknowledged == 0)
+    if (audit_is_settled(view, check, &bad, "answers 201 without their order")) return;
+    if (acknowledged == 0)
         audit_say(check, AUDIT_VOID, "no purchase was acknowledged");
     else if (view->lost_count)
         audit_say(check, AUDIT_PASS, "%zu of %zu accepted orders lost, first: order %s of %s",
@@ -55,11 +54,7 @@ void audit_no_unaccounted(const struct audit_view *view, struct audit_check *che
         if (!audit_run_has(run, ASK_OK) && !audit_is_unknown(run))
             offenders_add(&bad, "order %s of %s (%s)", row->order, row->buyer, row->rid);
     }
-    if (bad.count)
-        audit_judge(check, &bad, "orders neither told 201 nor unknown", "");
-    else if (view->row_count == 0)
-        audit_say(check, AUDIT_VOID, "nothing was sold");
-    else
+    if (!audit_is_settled(view, check, &bad, "orders neither told 201 nor unknown"))
         audit_say(check, AUDIT_PASS, "all %zu orders were told or are unknown", view->row_count);
 }
 
@@ -103,11 +98,7 @@ void audit_refused_not_executed(const struct audit_view *view, struct audit_chec
             offenders_add(&bad, "%s was told %s and has order %s", (*row)->rid,
                           answer_name(run.asks[0]->answer), (*row)->order);
     }
-    if (bad.count)
-        audit_judge(check, &bad, "refusals were executed", "");
-    else if (view->row_count == 0)
-        audit_say(check, AUDIT_VOID, "nothing was sold");
-    else
+    if (!audit_is_settled(view, check, &bad, "refusals were executed"))
         audit_say(check, AUDIT_PASS, "%zu refused purchases, no order of theirs; %zu replays due",
                   refused, replays);
 }
@@ -124,11 +115,7 @@ void audit_no_phantom(const struct audit_view *view, struct audit_check *check)
             is_asked = strcmp(run.asks[n]->buyer, row->buyer) == 0;
         if (!is_asked) offenders_add(&bad, "order %s of %s (%s)", row->order, row->buyer, row->rid);
     }
-    if (bad.count)
-        audit_judge(check, &bad, "orders nobody asked for", "");
-    else if (view->row_count == 0)
-        audit_say(check, AUDIT_VOID, "nothing was sold");
-    else
+    if (!audit_is_settled(view, check, &bad, "orders nobody asked for"))
         audit_say(check, AUDIT_PASS, "all %zu orders were asked for by their buyers",
                   view->row_count);
 }
@@ -171,11 +158,7 @@ void audit_unknown_resolved(const struct audit_view *view, struct audit_check *c
             offenders_add(&bad, "%s was told %s afterwards", resolution->buyer,
                           resolution->order ? resolution->order : "that there is no order");
     }
-    if (bad.count)
-        audit_judge(check, &bad, "unknown or wrongly resolved", "");
-    else if (view->row_count == 0)
-        audit_say(check, AUDIT_VOID, "nothing was sold");
-    else
+    if (!audit_is_settled(view, check, &bad, "unknown or wrongly resolved"))
         audit_say(check, AUDIT_PASS, "%zu unknown outcomes, all resolved to the truth", unknown);
 }
 
@@ -241,9 +224,8 @@ void audit_honest_answers(const struct audit_view *view, struct audit_check *che
         denied_winners(view, run, &bad);
         empty_already(view, run, &bad);
     }
-    if (bad.count)
-        audit_judge(check, &bad, "dishonest answers", "");
-    else if (winners == 0)
+    if (audit_is_settled(view, check, &bad, "dishonest answers")) return;
+    if (winners == 0)
         audit_say(check, AUDIT_VOID, "nobody won");
     else
         audit_say(check, AUDIT_PASS, "%zu winners, none was denied", winners);

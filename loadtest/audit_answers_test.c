@@ -83,13 +83,25 @@ static void make_sale(struct facts *facts, const struct told told[ASKS_MAX])
     struct row row = {.order = "100", .buyer = "b", .rid = "k"};
 
     facts_init(facts);
+    facts->epoch = 1;
+    facts->starts_ms = facts->ends_ms = 0;
+    facts->state = "open";
+    facts->has_operators = true;
+    assert_true(facts_add_step(
+        facts,
+        (struct operator_step){
+            .id = "1", .what = "create", .key = "", .units = 1, .epoch = 1, .result = STEP_DONE}));
     facts->has_clients = facts->has_stock = true;
     facts->lock = LOCK_NONE;
     facts->initial = 1;
     assert_true(facts_add_entry(
-        facts, (struct ledger_entry){.id = "1-0", .event = "created", .left = 1, .initial = 1}));
+        facts,
+        (struct ledger_entry){
+            .id = "1-0", .event = "created", .left = 1, .initial = 1, .epoch = 1, .ends_ms = -1}));
     assert_true(facts_add_entry(
-        facts, (struct ledger_entry){.id = "2-0", .event = "sold", .initial = -1, .sold = 1}));
+        facts,
+        (struct ledger_entry){
+            .id = "2-0", .event = "sold", .initial = -1, .epoch = 1, .ends_ms = -1, .sold = 1}));
     assert_true(facts_add_order(facts, row));
     assert_true(facts_add_sold(facts, row));
     for (size_t i = 0; i < ASKS_MAX && told[i].from; i++)

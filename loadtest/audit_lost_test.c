@@ -23,8 +23,13 @@ static void add_order(struct facts *facts, const char *order, const char *buyer,
                       int64_t left)
 {
     struct row row = {.order = order, .buyer = buyer, .rid = rid};
-    struct ledger_entry entry = {
-        .id = "2-0", .event = "sold", .left = left, .initial = -1, .sold = 1};
+    struct ledger_entry entry = {.id = "2-0",
+                                 .event = "sold",
+                                 .left = left,
+                                 .initial = -1,
+                                 .epoch = 1,
+                                 .ends_ms = -1,
+                                 .sold = 1};
     assert_true(facts_add_order(facts, row));
     assert_true(facts_add_sold(facts, row));
     assert_true(facts_add_entry(facts, entry));
@@ -47,14 +52,28 @@ static void add_ask(struct facts *facts, int64_t at_ns, const char *rid, const c
  * b4 gets the unit, b2 asks again in vain. */
 static void make_failover(struct facts *facts)
 {
-    struct ledger_entry created = {
-        .id = "1-0", .event = "created", .left = UNITS, .initial = UNITS, .sold = 0};
+    struct ledger_entry created = {.id = "1-0",
+                                   .event = "created",
+                                   .left = UNITS,
+                                   .initial = UNITS,
+                                   .epoch = 1,
+                                   .ends_ms = -1};
 
     facts_init(facts);
     facts->has_clients = facts->has_stock = true;
     facts->lock = LOCK_NONE;
     facts->initial = UNITS;
     facts->left = 0;
+    facts->epoch = 1;
+    facts->starts_ms = facts->ends_ms = 0;
+    facts->state = "open";
+    facts->has_operators = true;
+    assert_true(facts_add_step(facts, (struct operator_step){.id = "1",
+                                                             .what = "create",
+                                                             .key = "",
+                                                             .units = UNITS,
+                                                             .epoch = 1,
+                                                             .result = STEP_DONE}));
     assert_true(facts_add_entry(facts, created));
     add_order(facts, "100", "b0", "k0", 2);
     add_order(facts, "101", "b1", "k1", 1);
@@ -244,6 +263,7 @@ static void more_left_than_lost(struct facts *facts)
 {
     unit_is_left(facts);
     facts->initial = facts->log[0].initial = facts->log[0].left = UNITS + 1;
+    facts->steps[0].units = UNITS + 1;
     facts->log[1].left++, facts->log[2].left++, facts->left++;
     facts->samples[0].left++, facts->samples[1].left++;
 }

@@ -1,8 +1,10 @@
 /*
  * audit: read a finished sale from Redis and the clients' ledgers, judge it, say so. No logic of
- * its own: ledger.c and client_log.c read, audit.c judges. One thread.
+ * its own: ledger.c, client_log.c and operators_log.c read, audit.c
+ * judges. One thread.
  */
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,38 +14,55 @@
 #include "audit.h"
 #include "client_log.h"
 #include "ledger.h"
+#include "operators_log.h"
 #include "secret.h"
 
-enum { EXIT_PASS = 0, EXIT_FAIL = 1, EXIT_UNUSABLE = 2 };
+enum { EXIT_PASS = 0, EXIT_FAIL = 1, EXIT_UNUSABLE = 2, OPERATORS_MAX = 64 };
 
 struct arguments {
     const char *redis;
-    const char *redis_password; /* file, or NULL */
+    const char *redis_password, *sentinel_password; /* files, or NULL */
+    struct tls_options tls;
     const char *sale;
     char **clients; /* borrowed from argv */
     int client_count;
+    const char *operators[OPERATORS_MAX]; /* logs */
+    int operator_count;
     struct audit_options strictness;
     bool is_json;
     bool has_clients;
 };
 
 static const char help_text[] =
-    "audit --redis URL [--redis-password FILE] --sale ID [--clients FILE...] [--allow-lost] "
-    "[--json]\n"
+    "audit --redis URL [--redis-...] --sale ID [--clients FILE...]\n"
+    "      [--operators FILE]... [--allow-lost] [--json]\n"
     "\n"
     "Judge a finished sale by what Redis holds and what the clients wrote down; the service's own\n"
     "word counts for nothing. Prints one line per check: pass, fail or void (nothing to judge "
     "by).\n"
     "\n"
     "  --redis URL        redis://[user[:pass]@]host[:port][/db], unix:///path,\n"
-    "                     redis+sentinel://h1,h2,h3/NAME or redis+cluster://h1,h2,h3\n"
+    "                     redis+sentinel://h1,h2,h3/NAME or redis+cluster://h1,h2,h3; or one of\n"
+    "                     these with rediss for redis: over TLS\n"
     "  --redis-password FILE\n"
     "                     password of the URL's user, the first line of the file. The user need\n"
     "                     only read\n"
+    "  --sentinel-password FILE\n"
+    "                     the first line is [USER:]PASSWORD of the Sentinels\n"
+    "  --redis-ca FILE    PEM: who signs the certificates of rediss servers (the system's store)\n"
+    "  --redis-cert FILE, --redis-key FILE\n"
+    "                     PEM: the certificate to show them, and its key (in the same file)\n"
+    "  --redis-server-name NAME\n"
+    "                     what their certificates are for (the host of the URL)\n"
+    "  --redis-insecure   accept any certificate of theirs\n"
     "  --sale ID          the sale\n"
     "  --clients FILE...  the clients' ledgers, JSON lines; without them the checks on answers "
     "are\n"
     "                     void. All words up to the next option are files\n"
+    "  --operators FILE   an operators' log, of seckilld (DATA/operators.ndjson) or of loadtest; "
+    "give\n"
+    "                     that of every instance. Without one operators_agree is void: a restock\n"
+    "                     that nobody asked for may hide an oversell\n"
     "  --allow-lost       accepted orders that a failover lost are counted and named, not a "
     "failure;\n"
     "                     they excuse what follows from them, all else is judged as ever\n"
@@ -71,13 +90,27 @@ static void take_clients(int argc, char **argv, struct arguments *arguments)
     }
 }
 
+static void take_operators(struct arguments *arguments)
+{
+    if (arguments->operator_count < OPERATORS_MAX)
+        arguments->operators[arguments->operator_count] = optarg;
+    arguments->operator_count++; /* one too many is told in gather() */
+}
+
 /* -1: go on; else the exit status. */
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
     static const struct option options[] = {{"redis-password", required_argument, NULL, 'p'},
+                                            {"sentinel-password", required_argument, NULL, 'S'},
+                                            {"redis-ca", required_argument, NULL, 'A'},
+                                            {"redis-cert", required_argument, NULL, 'C'},
+                                            {"redis-key", required_argument, NULL, 'K'},
+                                            {"redis-server-name", required_argument, NULL, 'N'},
+                                            {"redis-insecure", no_argument, NULL, 'I'},
                                             {"redis", required_argument, NULL, 'r'},
                                             {"sale", required_argument, NULL, 's'},
                                             {"clients", required_argument, NULL, 'c'},
+                                            {"operators", required_argument, NULL, 'o'},
                                             {"allow-lost", no_argument, NULL, 'l'},
                                             {"json", no_argument, NULL, 'j'},
                                             {"version", no_argument, NULL, 'v'},
@@ -95,8 +128,29 @@ static int parse(int argc, char **argv, struct arguments *arguments)
         case 'p':
             arguments->redis_password = optarg;
             break;
+        case 'S':
+            arguments->sentinel_password = optarg;
+            break;
+        case 'A':
+            arguments->tls.ca_file = optarg;
+            break;
+        case 'C':
+            arguments->tls.cert_file = optarg;
+            break;
+        case 'K':
+            arguments->tls.key_file = optarg;
+            break;
+        case 'N':
+            arguments->tls.server_name = optarg;
+            break;
+        case 'I':
+            arguments->tls.is_unverified = true;
+            break;
         case 's':
             arguments->sale = optarg;
+            break;
+        case 'o':
+            take_operators(arguments);
             break;
         case 'l':
             arguments->strictness.allow_lost = true;
@@ -124,15 +178,36 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     return -1;
 }
 
+static struct ledger *open_ledger(const struct arguments *arguments, struct failure *failure)
+{
+    const char *of_tls = tls_flag_given(&arguments->tls);
+    char password[SECRET_MAX] = "";
+    char of_sentinels[SECRET_MAX] = "";
+    struct ledger_access access = {password, of_sentinels, arguments->tls};
+
+    if (of_tls && strncmp(arguments->redis, "rediss", 6) != 0) {
+        (void)failure_set(failure, "%s: goes with --redis rediss://...", of_tls);
+        return NULL;
+    }
+    if (arguments->redis_password &&
+        !secret_read("--redis-password", arguments->redis_password, password, failure))
+        return NULL;
+    if (arguments->sentinel_password &&
+        !secret_read("--sentinel-password", arguments->sentinel_password, of_sentinels, failure))
+        return NULL;
+    return ledger_open_with(arguments->redis, &access, failure);
+}
+
 static bool gather(const struct arguments *arguments, struct facts *facts, struct failure *failure)
 {
     for (int i = 0; i < arguments->client_count; i++)
         if (!client_log_read(facts, arguments->clients[i], failure)) return false;
-    char password[SECRET_MAX] = "";
-    if (arguments->redis_password &&
-        !secret_read("--redis-password", arguments->redis_password, password, failure))
-        return false;
-    struct ledger *ledger = ledger_open_with(arguments->redis, password, failure);
+    if (arguments->operator_count > OPERATORS_MAX)
+        return failure_set(failure, "--operators: at most %d files", OPERATORS_MAX);
+    for (int i = 0; i < arguments->operator_count; i++)
+        if (!operators_log_read(facts, arguments->sale, arguments->operators[i], failure))
+            return false;
+    struct ledger *ledger = open_ledger(arguments, failure);
     if (!ledger) return false;
     bool is_read = ledger_read_sale(ledger, arguments->sale, facts, failure);
     ledger_close(ledger);
@@ -164,6 +239,9 @@ static void print_lines(const struct arguments *arguments, const struct facts *f
     if (facts->has_clients)
         (void)printf("accepted orders lost: %zu of %zu\n", result->lost, result->accepted);
     (void)audit_each_lost(facts, print_lost, NULL, NULL); /* the count stands without them */
+    for (size_t i = 0; i < AUDIT_CHECK_COUNT; i++)
+        if (result->checks[i].verdict == AUDIT_VOID)
+            (void)printf("could not be checked: %s\n", result->checks[i].claim);
     (void)printf("%s\n", audit_verdict_name(result->verdict));
 }
 
@@ -205,6 +283,7 @@ int main(int argc, char **argv)
 
     int status = parse(argc, argv, &arguments);
     if (status >= 0) return status;
+    (void)signal(SIGPIPE, SIG_IGN); /* a server that closes is told in words */
     facts_init(&facts);
     bool is_judged = gather(&arguments, &facts, &failure) &&
                      audit_run_with(&facts, &arguments.strictness, &result, &failure);

@@ -3,6 +3,7 @@
  * clients only who wanted a unit. Pure.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "audit_view.h"
@@ -12,21 +13,22 @@ static bool is_restock(const struct ledger_entry *entry)
     return strcmp(entry->event, "restocked") == 0;
 }
 
-/* Units put up in all: at first, and by restocks. */
-static int64_t units_put_up(const struct facts *facts)
+/* Units put up in all: at first, and by restocks that somebody asked for. */
+static int64_t units_put_up(const struct audit_view *view)
 {
-    int64_t units = facts->initial;
+    int64_t units = view->facts->initial;
 
-    for (size_t i = 0; i < facts->log_count; i++)
-        if (is_restock(&facts->log[i])) units += facts->log[i].units;
+    for (size_t i = 0; i < view->act_count; i++)
+        if (view->acts[i].is_asked) units += view->acts[i].entry->units;
     return units;
 }
 
 /* Redis after the run: the numbers themselves. */
-static void stock_offenders(const struct facts *facts, struct offenders *bad)
+static void stock_offenders(const struct audit_view *view, struct offenders *bad)
 {
+    const struct facts *facts = view->facts;
     int64_t orders = (int64_t)facts->order_count;
-    int64_t put_up = units_put_up(facts);
+    int64_t put_up = units_put_up(view);
 
     if (facts->malformed) offenders_add(bad, "unreadable entry in Redis: %s", facts->malformed);
     if (!facts->has_stock) offenders_add(bad, "the stock key holds no number");
@@ -62,6 +64,22 @@ static void stream_offenders(const struct facts *facts, struct offenders *bad)
     if (facts->has_stock && last->left != facts->left)
         offenders_add(bad, "the ledger ends with %" PRId64 " left, the stock says %" PRId64,
                       last->left, facts->left);
+}
+
+/* What a restock has put up is not sold before its time: it stays in the stock until then. */
+static void cool_offenders(const struct facts *facts, struct offenders *bad)
+{
+    for (size_t i = 0; i < facts->log_count; i++) {
+        const struct ledger_entry *restock = &facts->log[i];
+        const struct ledger_entry *entry = restock + 1;
+        const struct ledger_entry *end = facts->log + facts->log_count;
+
+        if (restock->sellable_ms == 0) continue;
+        for (; entry < end && strtoll(entry->id, NULL, 10) < restock->sellable_ms; entry++)
+            if (entry->left < restock->units)
+                offenders_add(bad, "ledger %s: units of the restock %s sold before %" PRId64,
+                              entry->id, restock->id, restock->sellable_ms);
+    }
 }
 
 static void row_offenders(const struct audit_view *view, struct offenders *bad)
@@ -111,21 +129,15 @@ void audit_conservation(const struct audit_view *view, struct audit_check *check
     const struct facts *facts = view->facts;
     struct offenders bad = {.count = 0};
 
-    stock_offenders(facts, &bad);
+    stock_offenders(view, &bad);
     stream_offenders(facts, &bad);
+    cool_offenders(facts, &bad);
     row_offenders(view, &bad);
     sample_offenders(view, &bad);
-    if (bad.count) {
-        audit_say(check, AUDIT_FAIL, "%zu contradictions; first: %s", bad.count, bad.first);
-        return;
-    }
-    if (view->row_count == 0) {
-        audit_say(check, AUDIT_VOID, "nothing was sold");
-        return;
-    }
-    audit_say(check, AUDIT_PASS,
-              "%zu orders + %" PRId64 " left = %" PRId64 "; hash and ledger equal; %zu samples",
-              facts->order_count, facts->left, units_put_up(facts), facts->sample_count);
+    if (!audit_is_settled(view, check, &bad, "contradictions"))
+        audit_say(check, AUDIT_PASS,
+                  "%zu orders + %" PRId64 " left = %" PRId64 "; hash and ledger equal; %zu samples",
+                  facts->order_count, facts->left, units_put_up(view), facts->sample_count);
 }
 
 void audit_one_per_buyer(const struct audit_view *view, struct audit_check *check)
@@ -138,11 +150,7 @@ void audit_one_per_buyer(const struct audit_view *view, struct audit_check *chec
             offenders_add(&bad, "%s has orders %s and %s", row->buyer, view->by_buyer[i - 1]->order,
                           row->order);
     }
-    if (bad.count)
-        audit_judge(check, &bad, "orders too many", "");
-    else if (view->row_count == 0)
-        audit_say(check, AUDIT_VOID, "nothing was sold");
-    else
+    if (!audit_is_settled(view, check, &bad, "orders too many"))
         audit_say(check, AUDIT_PASS, "%zu orders of as many buyers", view->row_count);
 }
 
@@ -159,11 +167,7 @@ void audit_one_per_request(const struct audit_view *view, struct audit_check *ch
     for (size_t i = 1; i < view->row_count; i++)
         if (strcmp(view->rows[i].order, view->rows[i - 1].order) == 0)
             offenders_add(&bad, "order id %s is used twice", view->rows[i].order);
-    if (bad.count)
-        audit_judge(check, &bad, "repetitions", "");
-    else if (view->row_count == 0)
-        audit_say(check, AUDIT_VOID, "nothing was sold");
-    else
+    if (!audit_is_settled(view, check, &bad, "repetitions"))
         audit_say(check, AUDIT_PASS, "%zu orders of as many purchases", view->row_count);
 }
 
@@ -255,11 +259,8 @@ void audit_no_undersell(const struct audit_view *view, struct audit_check *check
     else if (left > 0 && demand.kept_out && audit_has_stuck_lock(view))
         offenders_add(&bad, "%zu buyers got nothing, and %" PRId64 " units are left behind a lock",
                       demand.kept_out, left);
-    if (bad.count)
-        audit_judge(check, &bad, "units kept from buyers", "");
-    else if (view->row_count == 0)
-        audit_say(check, AUDIT_VOID, "nothing was sold");
-    else if (left > 0 && demand.kept_out && !is_given_back)
+    if (audit_is_settled(view, check, &bad, "units kept from buyers")) return;
+    if (left > 0 && demand.kept_out && !is_given_back)
         audit_say(check, AUDIT_VOID, "%" PRId64 " left; %zu buyers were kept out otherwise", left,
                   demand.kept_out);
     else
@@ -270,7 +271,7 @@ void audit_no_undersell(const struct audit_view *view, struct audit_check *check
 
 size_t audit_count_oversold(const struct audit_view *view)
 {
-    int64_t over = (int64_t)view->row_count - units_put_up(view->facts);
+    int64_t over = (int64_t)view->row_count - units_put_up(view);
 
     return view->facts->initial >= 0 && over > 0 ? (size_t)over : 0;
 }
@@ -278,7 +279,7 @@ size_t audit_count_oversold(const struct audit_view *view)
 size_t audit_count_undersold(const struct audit_view *view)
 {
     struct demand demand = {.buyers = 0};
-    int64_t unsold = units_put_up(view->facts) - (int64_t)view->row_count;
+    int64_t unsold = units_put_up(view) - (int64_t)view->row_count;
 
     if (view->facts->initial < 0 || unsold <= 0) return 0;
     measure_demand(view, &demand);

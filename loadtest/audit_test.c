@@ -23,8 +23,13 @@ static void add_sold_row(struct facts *facts, const char *order, const char *buy
                          int64_t left)
 {
     struct row row = {.order = order, .buyer = buyer, .rid = rid};
-    struct ledger_entry entry = {
-        .id = "2-0", .event = "sold", .left = left, .initial = -1, .sold = 1};
+    struct ledger_entry entry = {.id = "2-0",
+                                 .event = "sold",
+                                 .left = left,
+                                 .initial = -1,
+                                 .epoch = 1,
+                                 .ends_ms = -1,
+                                 .sold = 1};
     assert_true(facts_add_order(facts, row));
     assert_true(facts_add_sold(facts, row));
     assert_true(facts_add_entry(facts, entry));
@@ -45,14 +50,28 @@ static void add_ask(struct facts *facts, int64_t at_ns, const char *rid, const c
 
 static void make_clean_sale(struct facts *facts)
 {
-    struct ledger_entry created = {
-        .id = "1-0", .event = "created", .left = UNITS, .initial = UNITS, .sold = 0};
+    struct ledger_entry created = {.id = "1-0",
+                                   .event = "created",
+                                   .left = UNITS,
+                                   .initial = UNITS,
+                                   .epoch = 1,
+                                   .ends_ms = -1};
 
     facts_init(facts);
     facts->has_clients = facts->has_stock = true;
     facts->lock = LOCK_NONE;
     facts->initial = UNITS;
     facts->left = 0;
+    facts->epoch = 1;
+    facts->starts_ms = facts->ends_ms = 0;
+    facts->state = "open";
+    facts->has_operators = true;
+    assert_true(facts_add_step(facts, (struct operator_step){.id = "1",
+                                                             .what = "create",
+                                                             .key = "",
+                                                             .units = UNITS,
+                                                             .epoch = 1,
+                                                             .result = STEP_DONE}));
     assert_true(facts_add_entry(facts, created));
     add_sold_row(facts, "100", "b0", "k0", 2);
     add_sold_row(facts, "101", "b1", "k1", 1);
@@ -136,7 +155,7 @@ static void ledger_skips_a_unit(struct facts *facts)
 
 static void ledger_has_no_created(struct facts *facts)
 {
-    facts->log[0].event = "ended";
+    facts->log[0].event = "opened";
 }
 
 static void created_with_other_initial(struct facts *facts)
@@ -218,7 +237,7 @@ static void undersell(struct facts *facts)
 {
     facts->initial = facts->left = 4; /* one more unit, consistently, and nobody got it */
     facts->left = 1;
-    facts->log[0].left = facts->log[0].initial = 4;
+    facts->log[0].left = facts->log[0].initial = facts->steps[0].units = 4;
     for (size_t i = 1; i < facts->log_count; i++)
         facts->log[i].left++;
     facts->samples[0].left = 4;
@@ -280,8 +299,10 @@ static const struct {
     {"stock is no number", stock_is_no_number, CHECK(AUDIT_CONSERVATION)},
     {"an entry in Redis is unreadable", entry_is_unreadable, CHECK(AUDIT_CONSERVATION)},
     {"ledger skips a unit", ledger_skips_a_unit, CHECK(AUDIT_CONSERVATION)},
-    {"ledger without created", ledger_has_no_created, CHECK(AUDIT_CONSERVATION)},
-    {"created with another initial", created_with_other_initial, CHECK(AUDIT_CONSERVATION)},
+    {"ledger without created", ledger_has_no_created,
+     CHECK(AUDIT_CONSERVATION) | CHECK(AUDIT_OPERATORS_AGREE)},
+    {"created with another initial", created_with_other_initial,
+     CHECK(AUDIT_CONSERVATION) | CHECK(AUDIT_OPERATORS_AGREE)},
     {"negative sample", negative_sample, CHECK(AUDIT_CONSERVATION)},
     {"rising sample", rising_sample, CHECK(AUDIT_CONSERVATION)},
     {"another order id was told", other_order_id_told, CHECK(AUDIT_ACKNOWLEDGED_KEPT)},
@@ -415,8 +436,10 @@ static void unit_that_vanished_without_a_sale_fails(void **state)
 
 static void without_clients_the_checks_on_answers_are_void(void **state)
 {
-    unsigned of_redis = CHECK(AUDIT_CONSERVATION) | CHECK(AUDIT_ONE_PER_BUYER) |
-                        CHECK(AUDIT_ONE_PER_REQUEST) | CHECK(AUDIT_NO_STUCK_LOCK);
+    unsigned of_redis = CHECK(AUDIT_CONSERVATION) | CHECK(AUDIT_RESTOCKS_ADD_UP) |
+                        CHECK(AUDIT_NOTHING_AFTER_END) | CHECK(AUDIT_OPERATORS_AGREE) |
+                        CHECK(AUDIT_ONE_PER_BUYER) | CHECK(AUDIT_ONE_PER_REQUEST) |
+                        CHECK(AUDIT_NO_STUCK_LOCK);
     struct audit_result result;
     struct facts facts;
 
@@ -490,6 +513,7 @@ static void restock(struct facts *facts, int64_t units, int64_t left)
         facts,
         (struct ledger_entry){
             .id = "9-0", .event = "restocked", .left = left, .initial = -1, .units = units}));
+    facts->has_operators = false;
 }
 
 static void stock_may_rise_by_a_restock(void **state)
@@ -519,6 +543,33 @@ static void a_restock_adds_exactly_its_units(void **state)
         restock(&facts, cases[i].units, cases[i].left);
         assert_true(audit_run(&facts, &result, NULL));
         assert_int_equal(AUDIT_FAIL, result.checks[AUDIT_CONSERVATION].verdict);
+        facts_done(&facts);
+    }
+}
+
+static void units_of_a_restock_are_not_sold_before_their_time(void **state)
+{
+    static const struct {
+        const char *sold_at;
+        audit_verdict verdict;
+    } cases[] = {{"299-0", AUDIT_FAIL}, {"300-0", AUDIT_PASS}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct row row = {.order = "999", .buyer = "zoe", .rid = "zoe.1"};
+        struct audit_result result;
+        struct facts facts;
+
+        restock(&facts, 2, 2);
+        facts.log[facts.log_count - 1].sellable_ms = 300;
+        assert_true(facts_add_order(&facts, row) && facts_add_sold(&facts, row));
+        assert_true(facts_add_entry(&facts, (struct ledger_entry){.id = cases[i].sold_at,
+                                                                  .event = "sold",
+                                                                  .left = --facts.left,
+                                                                  .initial = -1,
+                                                                  .sold = 1}));
+        assert_true(audit_run(&facts, &result, NULL));
+        assert_int_equal(cases[i].verdict, result.checks[AUDIT_CONSERVATION].verdict);
         facts_done(&facts);
     }
 }
@@ -566,6 +617,7 @@ int main(void)
         cmocka_unit_test(more_units_than_buyers_pass),
         cmocka_unit_test(stock_may_rise_by_a_restock),
         cmocka_unit_test(a_restock_adds_exactly_its_units),
+        cmocka_unit_test(units_of_a_restock_are_not_sold_before_their_time),
         cmocka_unit_test(samples_of_several_files_are_judged_by_time),
         cmocka_unit_test(hostile_text_reaches_no_terminal),
     };

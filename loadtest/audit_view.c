@@ -212,13 +212,14 @@ void audit_view_done(struct audit_view *view)
     free(view->resolutions);
     free(view->samples);
     free(view->lost);
+    free(view->acts);
 }
 
 bool audit_view_init(struct audit_view *view, const struct facts *facts)
 {
     *view = (struct audit_view){.facts = facts};
     return view_rows(view) && view_asks(view) && view_resolutions(view) && view_samples(view) &&
-           view_lost(view);
+           view_lost(view) && audit_match_steps(view);
 }
 
 /* ---- finding ---- */

@@ -15,6 +15,13 @@ struct audit_row {
     bool in_ledger; /* the ledger stream has exactly this row */
 };
 
+/* One entry of the ledger that an operator's step makes. */
+struct audit_act {
+    const struct ledger_entry *entry;
+    const char *what; /* the step */
+    bool is_asked;    /* an operator asked for it; without an operators' log it is believed */
+};
+
 struct audit_view {
     const struct facts *facts;             /* borrowed */
     struct audit_row *rows;                /* owned: L, by order id */
@@ -25,7 +32,8 @@ struct audit_view {
     const struct resolution **resolutions; /* owned: by rid */
     struct sample *samples;                /* owned: by time */
     const struct ask **lost;               /* owned: who was told first, by order id */
-    size_t row_count, lost_count;
+    struct audit_act *acts;                /* owned: in the ledger's order */
+    size_t row_count, lost_count, act_count;
     size_t accepted; /* orders that somebody was told by 201 */
     bool allow_lost;
 };
@@ -79,17 +87,24 @@ void offenders_add(struct offenders *offenders, const char *format, ...)
 /* Write the verdict; the words follow printf. */
 void audit_say(struct audit_check *check, audit_verdict verdict, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Fail when there are offenders ("COUNT WHAT; first: FIRST"), else pass with `good`. */
-void audit_judge(struct audit_check *check, const struct offenders *offenders, const char *what,
-                 const char *good);
+/* Fail when there are offenders ("COUNT WHAT; first: FIRST"), void when nothing was sold; false: it is
+ * neither. */
+bool audit_is_settled(const struct audit_view *view, struct audit_check *check,
+                      const struct offenders *offenders, const char *what);
+
+/* Fill view->acts; false: out of memory. audit_steps.c */
+bool audit_match_steps(struct audit_view *view);
 
 /* For the report; audit_stock.c */
 size_t audit_count_oversold(const struct audit_view *view);
 size_t audit_count_undersold(const struct audit_view *view);
 bool audit_has_stuck_lock(const struct audit_view *view);
 
-/* The checks: audit_stock.c, audit_answers.c */
+/* The checks: audit_stock.c, audit_steps.c, audit_answers.c */
 void audit_conservation(const struct audit_view *view, struct audit_check *check);
+void audit_restocks_add_up(const struct audit_view *view, struct audit_check *check);
+void audit_nothing_after_end(const struct audit_view *view, struct audit_check *check);
+void audit_operators_agree(const struct audit_view *view, struct audit_check *check);
 void audit_one_per_buyer(const struct audit_view *view, struct audit_check *check);
 void audit_one_per_request(const struct audit_view *view, struct audit_check *check);
 void audit_no_undersell(const struct audit_view *view, struct audit_check *check);

@@ -27,6 +27,7 @@ typedef enum bench_kind_of_stage {
     BENCH_STAGE_ONE,     /* one Redis */
     BENCH_STAGE_REPLICA, /* a primary with one replica */
     BENCH_STAGE_CLUSTER, /* three masters, and one Redis beside them */
+    BENCH_STAGE_TLS,     /* one Redis with two ports */
 } bench_kind_of_stage;
 
 /* Which of the two instances of a stage. */
@@ -36,6 +37,7 @@ typedef enum bench_at {
     BENCH_AT_SINGLE = BENCH_AT_SECOND, /* --batch 1 */
     BENCH_AT_SYNC = BENCH_AT_SECOND,   /* --sync-replicas 1 */
     BENCH_AT_THREE = BENCH_AT_SECOND,  /* on the cluster */
+    BENCH_AT_TLS = BENCH_AT_SECOND,
 } bench_at;
 
 /* One of two things that are compared. */
@@ -57,6 +59,8 @@ typedef enum bench_id {
     BENCH_REFUSAL_LIVEZ_1024,
     BENCH_PURCHASE_SYNC,
     BENCH_CLUSTER_SALES,
+    BENCH_PURCHASE_TLS_64,
+    BENCH_PURCHASE_TLS_1024,
     BENCH_SERVICE_MEMORY,
     BENCH_REDIS_MEMORY,
     BENCH_FIGURE_COUNT,

@@ -201,6 +201,8 @@ static json_t *settings_json(const struct options *options, const struct bench *
                      "ratios and costs: default batch and --batch 1 side by side on one Redis; "
                      "purchase-sync: with and without --sync-replicas 1 side by side on a primary "
                      "with one replica; cluster-sales: one on three masters, one on one Redis; "
+                     "purchase-tls: one over "
+                     "TLS, one without, at the same Redis; "
                      "memory: a fresh default instance per repeat on another");
 }
 

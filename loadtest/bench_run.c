@@ -288,6 +288,7 @@ static bool run_stages(const struct bench_stage *blank, const char *run_dir)
         {BENCH_STAGE_ONE, run_speed},
         {BENCH_STAGE_REPLICA, bench_run_replica},
         {BENCH_STAGE_CLUSTER, bench_run_cluster},
+        {BENCH_STAGE_TLS, bench_run_tls},
     };
 
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)

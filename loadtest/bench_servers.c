@@ -23,11 +23,10 @@ enum {
     STOP_GRACE_MS = 8000,
     LOOK_EVERY_MS = 10,
     OWN_WORDS = 9,
-    MORE_WORDS = 8,
+    MORE_WORDS = 16,
 };
 
-/* 0: none. */
-static int free_port(void)
+int bench_servers_free_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
@@ -88,7 +87,7 @@ bool bench_servers_add(struct bench_servers *servers, const char *dir, const cha
     if (mkdir(server->dir, 0755) != 0)
         return failure_set(failure, "%s: %s", server->dir, errno_text());
     for (int tries = 0; tries < TRIES && !interrupt_came(); tries++) {
-        server->port = free_port();
+        server->port = bench_servers_free_port();
         if (!start(server, more, failure)) return false;
         if (await(servers, which)) return true;
     }

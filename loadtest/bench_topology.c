@@ -110,3 +110,61 @@ bool bench_run_cluster(struct bench_stage *stage, const char *run_dir)
     discard_nodes(nodes_dir);
     return is_good;
 }
+
+/* ---- TLS ---- */
+
+enum { MAKE_LIMIT_MS = 20000, FILE_ROOM = RUN_PATH_MAX + 32 };
+
+static bool make_certificates(const char *dir, struct failure *failure)
+{
+    const char *const argv[] = {".ci/certificates", dir, NULL};
+    struct process maker;
+
+    if (!process_start(&maker, argv, "/dev/null", "/dev/null", failure)) return false;
+    bool is_made = process_wait(&maker, MAKE_LIMIT_MS) && maker.wait_status == 0;
+    process_stop(&maker, 0);
+    return is_made || failure_set(failure, ".ci/certificates made none in %.300s", dir);
+}
+
+/* The same Redis: one instance by its plain port, one by the other. */
+static bool measure_tls(struct bench_stage *stage, const char *dir)
+{
+    struct bench_site *site = &stage->sites[0];
+    char port[16], cert[FILE_ROOM], key[FILE_ROOM], ca[FILE_ROOM];
+    char url[BENCH_SERVER_URL_MAX];
+    const char *const both[] = {AOF,  "--tls-port",         port, "--tls-cert-file",
+                                cert, "--tls-key-file",     key,  "--tls-ca-cert-file",
+                                ca,   "--tls-auth-clients", "no", NULL};
+
+    (void)snprintf(port, sizeof port, "%d", bench_servers_free_port());
+    (void)snprintf(cert, sizeof cert, "%.1000s/server.crt", dir);
+    (void)snprintf(key, sizeof key, "%.1000s/server.key", dir);
+    (void)snprintf(ca, sizeof ca, "%.1000s/ca.crt", dir);
+    (void)snprintf(url, sizeof url, "rediss://127.0.0.1:%s", port);
+    if (!bench_servers_add(&stage->servers, stage->dir, both, stage->failure)) return false;
+    bench_servers_url(&stage->servers, 0, stage->urls);
+    site->options.redis = stage->urls;
+    if (!bench_stage_open_site(stage, site, "site")) return false;
+    struct options over_tls = site->options;
+    over_tls.redis = url;
+    over_tls.tls.ca_file = ca;
+    if (!service_add_instance(&site->service, &over_tls, 0, site->dir, stage->failure))
+        return false;
+    bench_stage_say(stage, "tls: one Redis with two ports, an instance at each\n");
+    return bench_stage_measure(stage, BENCH_STAGE_TLS);
+}
+
+bool bench_run_tls(struct bench_stage *stage, const char *run_dir)
+{
+    char dir[RUN_PATH_MAX + 16];
+
+    if (access(".ci/certificates", X_OK) != 0) {
+        for (int id = BENCH_PURCHASE_TLS_64; id <= BENCH_PURCHASE_TLS_1024; id++)
+            bench_doubt(&stage->bench->rows[id],
+                        "certificates need .ci/certificates, in the project's folder");
+        return true;
+    }
+    if (!bench_stage_open(stage, run_dir, "tls")) return false;
+    (void)snprintf(dir, sizeof dir, "%.1000s/certificates", stage->dir);
+    return make_certificates(dir, stage->failure) && measure_tls(stage, dir);
+}

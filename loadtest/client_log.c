@@ -5,15 +5,13 @@
  */
 #include "client_log.h"
 
-#include <errno.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
+#include "json_lines.h"
 
-enum { FIRST_SLOTS = 1024, LINE_TOO_LONG = 4096 };
+enum { FIRST_SLOTS = 1024 };
 
 /* A request in flight: open addressing, backward-shift deletion, `index` of the ask + 1. */
 struct slot {
@@ -23,22 +21,20 @@ struct slot {
 
 struct reader {
     struct facts *facts;
-    const char *path;
-    size_t line;
     struct slot *slots; /* owned */
     size_t slot_count;  /* a power of two */
     size_t in_flight;
-    struct failure *failure;
+    struct failure *why; /* borrowed */
 };
 
 static bool malformed(const struct reader *reader, const char *what)
 {
-    return failure_set(reader->failure, "%s:%zu: %s", reader->path, reader->line, what);
+    return failure_set(reader->why, "%s", what);
 }
 
 static bool no_memory(const struct reader *reader)
 {
-    return failure_set(reader->failure, "%s: out of memory", reader->path);
+    return failure_set(reader->why, "out of memory");
 }
 
 static size_t hash_of(const char *text)
@@ -88,13 +84,6 @@ static void forget(struct reader *reader, struct slot *slot)
     reader->in_flight--;
 }
 
-/* A member that must be a non-empty string; NULL when it is not. */
-static const char *text_of(const json_t *line, const char *name)
-{
-    const char *text = json_string_value(json_object_get(line, name));
-    return text && *text ? text : NULL;
-}
-
 static const char *keep(struct reader *reader, const char *text)
 {
     return facts_text(reader->facts, text, strlen(text));
@@ -102,10 +91,10 @@ static const char *keep(struct reader *reader, const char *text)
 
 static bool take_invoke(struct reader *reader, const json_t *line, int64_t at_ns)
 {
-    const char *rid = text_of(line, "rid");
-    const char *buyer = text_of(line, "buyer");
-    const char *key = text_of(line, "key");
-    const char *req = text_of(line, "req");
+    const char *rid = json_line_text(line, "rid");
+    const char *buyer = json_line_text(line, "buyer");
+    const char *key = json_line_text(line, "key");
+    const char *req = json_line_text(line, "req");
 
     if (!rid) return malformed(reader, "invoke without \"rid\"");
     if (!buyer) return malformed(reader, "invoke without \"buyer\"");
@@ -143,7 +132,7 @@ static bool fits(ask_outcome outcome, json_int_t status, answer_kind answer)
 
 static answer_kind answer_of(ask_outcome outcome, const json_t *line)
 {
-    const char *type = text_of(line, "type");
+    const char *type = json_line_text(line, "type");
 
     if (outcome == ASK_OK)
         return json_is_true(json_object_get(line, "replayed")) ? ANSWER_REPLAYED : ANSWER_CREATED;
@@ -153,9 +142,9 @@ static answer_kind answer_of(ask_outcome outcome, const json_t *line)
 static bool take_answer(struct reader *reader, const json_t *line, int64_t at_ns,
                         ask_outcome outcome)
 {
-    const char *rid = text_of(line, "rid");
-    const char *req = text_of(line, "req");
-    const char *order = text_of(line, "order");
+    const char *rid = json_line_text(line, "rid");
+    const char *req = json_line_text(line, "req");
+    const char *order = json_line_text(line, "order");
 
     if (!rid) return malformed(reader, "answer without \"rid\"");
     if (!grow_slots(reader)) return no_memory(reader);
@@ -179,9 +168,9 @@ static bool take_answer(struct reader *reader, const json_t *line, int64_t at_ns
 
 static bool take_resolve(struct reader *reader, const json_t *line)
 {
-    const char *rid = text_of(line, "rid");
-    const char *buyer = text_of(line, "buyer");
-    const char *order = text_of(line, "order");
+    const char *rid = json_line_text(line, "rid");
+    const char *buyer = json_line_text(line, "buyer");
+    const char *order = json_line_text(line, "order");
     struct resolution resolution = {.order = NULL};
 
     if (!rid || !buyer) return malformed(reader, "resolve without \"rid\" or \"buyer\"");
@@ -216,11 +205,13 @@ static bool take_stray(struct reader *reader, const json_t *line)
     return true;
 }
 
-static bool take_event(struct reader *reader, const json_t *line)
+static bool take_event(void *arg, json_t *line, struct failure *why)
 {
-    const char *event = text_of(line, "e");
+    struct reader *reader = arg;
+    const char *event = json_line_text(line, "e");
     const json_t *at = json_object_get(line, "t");
 
+    reader->why = why;
     if (!json_is_integer(at) || json_integer_value(at) < 0)
         return malformed(reader, "no time \"t\" in nanoseconds");
     int64_t at_ns = json_integer_value(at);
@@ -235,42 +226,12 @@ static bool take_event(struct reader *reader, const json_t *line)
     return malformed(reader, "unknown event \"e\"");
 }
 
-static bool take_line(struct reader *reader, const char *text, size_t length)
-{
-    json_t *line = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
-    bool is_good = false;
-
-    if (length > LINE_TOO_LONG)
-        is_good = malformed(reader, "longer than any line of a client ledger");
-    else if (!json_is_object(line))
-        is_good = malformed(reader, "not a JSON object");
-    else
-        is_good = take_event(reader, line);
-    json_decref(line);
-    return is_good;
-}
-
 bool client_log_read(struct facts *facts, const char *path, struct failure *failure)
 {
-    struct reader reader = {.facts = facts, .path = path, .failure = failure};
-    char *text = NULL;
-    size_t size = 0;
-    bool is_good = true;
+    struct reader reader = {.facts = facts};
 
-    FILE *file = fopen(path, "re");
-    if (!file) return failure_set(failure, "%s: %s", path, errno_text());
+    bool is_good = json_lines_read(path, take_event, &reader, failure);
     facts->has_clients = true;
-    while (is_good) {
-        errno = 0;
-        ssize_t length = getline(&text, &size, file);
-        if (length < 0 && (ferror(file) || errno == ENOMEM))
-            is_good = failure_set(failure, "%s: %s", path, errno_text());
-        if (length < 0 || text[length - 1] != '\n') break; /* the end, or a line cut short */
-        reader.line++;
-        is_good = take_line(&reader, text, (size_t)length);
-    }
-    free(text);
     free(reader.slots);
-    (void)fclose(file); /* read only */
     return is_good;
 }

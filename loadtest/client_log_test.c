@@ -136,6 +136,9 @@ static void each_answer_becomes_its_outcome(void **state)
     }
 }
 
+#define NESTED_64  "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
+#define NESTED_512 NESTED_64 NESTED_64 NESTED_64 NESTED_64 NESTED_64 NESTED_64 NESTED_64 NESTED_64
+
 /* Files that cannot be used, and the line that is named. */
 static const struct {
     const char *text;
@@ -146,6 +149,7 @@ static const struct {
     {"[1]\n", ":1: not a JSON object"},
     {INVOKE "{\"t\":1\n", ":2: not a JSON object"},
     {"{\"t\":1,\"t\":2,\"e\":\"sample\",\"left\":1}\n", ":1: not a JSON object"},
+    {NESTED_512 NESTED_512 NESTED_512 NESTED_512 NESTED_512 "\n", ":1: not a JSON object"},
     {"{\"e\":\"sample\",\"left\":1}\n", ":1: no time"},
     {"{\"t\":\"1\",\"e\":\"sample\",\"left\":1}\n", ":1: no time"},
     {"{\"t\":-1,\"e\":\"sample\",\"left\":1}\n", ":1: no time"},

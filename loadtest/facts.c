@@ -59,7 +59,7 @@ static void *with_room(void *items, size_t count, size_t size)
 
 void facts_init(struct facts *facts)
 {
-    *facts = (struct facts){.initial = -1};
+    *facts = (struct facts){.initial = -1, .epoch = -1, .starts_ms = -1, .ends_ms = -1};
 }
 
 void facts_done(struct facts *facts)
@@ -75,6 +75,7 @@ void facts_done(struct facts *facts)
     free(facts->asks);
     free(facts->resolutions);
     free(facts->samples);
+    free(facts->steps);
     facts_init(facts);
 }
 
@@ -126,6 +127,11 @@ bool facts_add_resolution(struct facts *facts, struct resolution resolution)
 bool facts_add_sample(struct facts *facts, struct sample sample)
 {
     APPEND(facts->samples, facts->sample_count, sample);
+}
+
+bool facts_add_step(struct facts *facts, struct operator_step step)
+{
+    APPEND(facts->steps, facts->step_count, step);
 }
 
 static int by_buyer(const void *left, const void *right)

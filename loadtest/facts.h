@@ -1,6 +1,7 @@
 /*
- * What is known of one sale, in memory: what Redis holds and what the clients wrote down. Filled by
- * ledger.c (Redis) and client_log.c (clients' files), or by hand in a test; judged by audit.c.
+ * What is known of one sale, in memory: what Redis holds, what the clients wrote down, and what the
+ * operators did. Filled by ledger.c (Redis), client_log.c (clients' files) and operators_log.c, or by
+ * hand in a test; judged by audit.c.
  * Knows no Redis, no files, no verdicts.
  *
  * Owns: every string lives in the facts' own arena and dies with facts_done().
@@ -72,12 +73,16 @@ struct row {
 
 /* One entry of the ledger stream. */
 struct ledger_entry {
-    const char *id;    /* stream id */
-    const char *event; /* created, sold, ended, ... */
-    int64_t left;      /* units left after it */
-    int64_t initial;   /* of "created"; else -1 */
-    int64_t units;     /* of "restocked": put up by it; else 0 */
-    size_t sold;       /* orders it names */
+    const char *id;      /* stream id */
+    const char *event;   /* created, sold, ended, ... */
+    const char *key;     /* of "restocked": its idempotency key; else NULL */
+    int64_t left;        /* units left after it */
+    int64_t initial;     /* of "created"; else -1 */
+    int64_t units;       /* of "restocked": put up by it; else 0 */
+    int64_t sellable_ms; /* of "restocked": before it these were not for sale; else 0 */
+    int64_t epoch;       /* of the sale, after it */
+    int64_t ends_ms;     /* of "patched", when it changed the end; else -1 */
+    size_t sold;         /* orders it names */
 };
 
 /* What the service answered after the run to "what became of this?"; order NULL: no order. */
@@ -91,6 +96,25 @@ struct resolution {
 struct sample {
     int64_t at_ns;
     int64_t left;
+};
+
+/* What became of an operator's step, as far as the one who asked for it knows. */
+typedef enum step_result {
+    STEP_MAYBE,    /* asked for, and no answer: it was done or not */
+    STEP_DONE,     /* the ledger has it */
+    STEP_REPEATED, /* the ledger has an earlier one of the same key */
+    STEP_REFUSED,  /* surely not done */
+} step_result;
+
+/* One step of an operator, as the operators' log tells it. Moments: Unix, of the one who wrote it. */
+struct operator_step {
+    const char *id;            /* unique in its file */
+    const char *what;          /* "create", "restock", "pause", "resume", "patch", "end" */
+    const char *key;           /* "" for none */
+    int64_t units;             /* of create and restock; else 0 */
+    int64_t asked_ms, told_ms; /* told: with DONE */
+    int64_t epoch;             /* with DONE: that it left the sale in */
+    step_result result;
 };
 
 /* What is left of the guard's lock after the run. */
@@ -107,9 +131,13 @@ struct arena; /* opaque */
 struct facts {
     struct arena *arena; /* owned */
     bool has_clients;    /* client files were given, empty ones too */
+    bool has_operators;  /* an operators' log was given, an empty one too */
     bool has_stock;      /* the stock key holds a number: `left` */
     int64_t left;
-    int64_t initial; /* of the sale hash; -1: none there */
+    int64_t initial;                   /* of the sale hash, as the next; -1: none there */
+    int64_t restocked;                 /* 0: none there */
+    int64_t epoch, starts_ms, ends_ms; /* -1: none there */
+    const char *state;                 /* NULL: none there */
     lock_left lock;
     int64_t lock_ms;                /* of its lease, when it was first seen; -1: none */
     const char *malformed;          /* first thing in Redis that has no meaning, or NULL */
@@ -119,7 +147,9 @@ struct facts {
     struct ask *asks;               /* owned */
     struct resolution *resolutions; /* owned */
     struct sample *samples;         /* owned, in any order */
-    size_t order_count, sold_count, log_count, ask_count, resolution_count, sample_count;
+    struct operator_step *steps;    /* owned */
+    size_t order_count, sold_count, log_count, ask_count, resolution_count, sample_count,
+        step_count;
     size_t stray_count; /* answers to nobody knows which request */
 };
 
@@ -139,6 +169,7 @@ bool facts_add_entry(struct facts *facts, struct ledger_entry entry);
 bool facts_add_ask(struct facts *facts, struct ask ask);
 bool facts_add_resolution(struct facts *facts, struct resolution resolution);
 bool facts_add_sample(struct facts *facts, struct sample sample);
+bool facts_add_step(struct facts *facts, struct operator_step step);
 
 /* Forget orders that were read twice (HSCAN may repeat one while a hash is rehashed). */
 void facts_drop_repeated_orders(struct facts *facts);

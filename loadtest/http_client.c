@@ -72,6 +72,7 @@ static bool set_headers(const struct http_request *request, struct curl_slist **
     if (request->token && !add_header(headers, "Authorization: Bearer ", request->token))
         return false;
     if (request->buyer && !add_header(headers, "X-User-Id: ", request->buyer)) return false;
+    if (request->key && !add_header(headers, "Idempotency-Key: ", request->key)) return false;
     return !request->json || add_header(headers, "Content-Type: ", "application/json");
 }
 

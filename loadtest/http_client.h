@@ -16,6 +16,7 @@ struct http_request {
     const char *json;  /* body of a POST; NULL: GET */
     const char *token; /* bearer token, or NULL */
     const char *buyer; /* X-User-Id, or NULL */
+    const char *key;   /* Idempotency-Key, or NULL */
     FILE *save;        /* gets the whole body, however long; or NULL */
 };
 

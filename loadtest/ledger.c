@@ -1,5 +1,6 @@
 /*
- * Only includer of hiredis in loadtest. Arguments go by length, never as built strings. A ledger
+ * Only includer of hiredis in loadtest. Arguments go by length, never as built strings. Over TLS hiredis
+ * connects, words and reads, and tls.c carries: no hiredis does both behind a socket of ours. A ledger
  * has one connection, and in a cluster one more for each node it was sent to; it goes on at the
  * node that answered last. With Sentinel it stays with the primary it found: whoever holds a ledger
  * over a failover opens another one. One thread.
@@ -17,6 +18,7 @@
 #include "ledger_inside.h"
 #include "moment.h"
 #include "redis_url.h"
+#include "tls.h"
 
 enum {
     CONNECT_S = 3,
@@ -27,15 +29,19 @@ enum {
     MOVING_MS = 2000, /* how long keys on the move are asked for again */
     AGAIN_MS = 10,
     SHOWN_MAX = REDIS_HOST_MAX + 8,
+    CHUNK = 16384, /* a TLS record */
 };
 
 struct link {
     struct redis_address at;
     redisContext *redis; /* owned */
+    struct ssl_st *tls;  /* owned; NULL: plain */
 };
 
 struct ledger {
     struct redis_url url;
+    struct redis_url sentinels; /* their login alone */
+    struct tls_options tls;
     struct link links[REDIS_NODES_MAX];
     int count, current;
     bool is_lost; /* the last question got no reply */
@@ -51,10 +57,11 @@ static void show_address(const struct redis_address *at, char out[SHOWN_MAX])
         (void)snprintf(out, SHOWN_MAX, "%s", at->host);
 }
 
-static bool connect_link(struct link *link, const struct redis_address *at, long limit_s,
-                         struct failure *failure)
+static bool connect_link(struct link *link, const struct redis_address *at,
+                         const struct tls_options *tls, long limit_s, struct failure *failure)
 {
     struct timeval limit = {.tv_sec = limit_s};
+    struct failure of_tls = {.text = ""};
     char shown[SHOWN_MAX];
 
     show_address(at, shown);
@@ -64,33 +71,72 @@ static bool connect_link(struct link *link, const struct redis_address *at, long
     if (!link->redis) return failure_set(failure, "Redis: out of memory");
     if (link->redis->err) return failure_set(failure, "Redis: %s: %s", shown, link->redis->errstr);
     (void)redisSetTimeout(link->redis, limit); /* without it we would wait longer */
-    return true;
+    if (tls) link->tls = tls_open(link->redis->fd, at->host, tls, &of_tls);
+    return !tls || link->tls || failure_set(failure, "Redis: %s: %s", shown, of_tls.text);
 }
 
 /* May be called for one that was not connected, and twice. */
 static void close_link(struct link *link)
 {
+    tls_close(link->tls);
+    link->tls = NULL;
     if (link->redis) redisFree(link->redis);
     link->redis = NULL;
+}
+
+/* Until a whole reply is there. */
+static redisReply *read_tls(const struct link *link, struct failure *failure)
+{
+    redisReader *reader = link->redis->reader;
+    char chunk[CHUNK];
+    void *reply = NULL;
+
+    while (redisReaderGetReply(reader, &reply) == REDIS_OK && !reply) {
+        size_t got = tls_receive(link->tls, chunk, sizeof chunk, failure);
+        if (got == 0 || redisReaderFeed(reader, chunk, got) != REDIS_OK) break;
+    }
+    if (!reply && reader->err) (void)failure_set(failure, "%s", reader->errstr);
+    return reply;
+}
+
+static redisReply *send_tls(const struct link *link, int argc, const char **argv,
+                            struct failure *failure)
+{
+    char *words = NULL;
+    redisReply *reply = NULL;
+    long long length = redisFormatCommandArgv(&words, argc, argv, NULL);
+
+    if (length < 0)
+        (void)failure_set(failure, "out of memory");
+    else if (tls_send(link->tls, words, (size_t)length, failure))
+        reply = read_tls(link, failure);
+    redisFreeCommand(words);
+    if (!reply) link->redis->err = REDIS_ERR_IO; /* what comes now answers something else */
+    return reply;
 }
 
 /* NULL: no answer. An error is a reply, too. */
 static redisReply *send_command(const struct link *link, int argc, const char **argv,
                                 struct failure *failure)
 {
+    struct failure of_tls = {.text = ""};
     char shown[SHOWN_MAX];
-    redisReply *reply = redisCommandArgv(link->redis, argc, argv, NULL);
+    redisReply *reply = link->tls ? send_tls(link, argc, argv, &of_tls)
+                                  : redisCommandArgv(link->redis, argc, argv, NULL);
 
     if (reply) return reply;
     show_address(&link->at, shown);
-    (void)failure_set(failure, "Redis: %s: %s", shown, link->redis->errstr);
+    (void)failure_set(failure, "Redis: %s: %s", shown,
+                      link->tls ? of_tls.text : link->redis->errstr);
     return NULL;
 }
 
-/* The reply unless it is an error; takes it. */
+/* The reply unless it is an error; takes it. A server that knows no AUTH repeats the password. */
 static redisReply *good_reply(redisReply *reply, const char *command, struct failure *failure)
 {
     if (!reply || reply->type != REDIS_REPLY_ERROR) return reply;
+    char *repeated = strstr(reply->str, ", with args");
+    if (repeated) *repeated = '\0';
     (void)failure_set(failure, "Redis: %s: %s", command, reply->str);
     freeReplyObject(reply);
     return NULL;
@@ -121,12 +167,20 @@ static bool log_in(const struct link *link, const struct redis_url *url, struct 
     return command(link, 1, ping, failure);
 }
 
-static bool open_link(struct link *link, const struct redis_address *at,
-                      const struct redis_url *url, long limit_s, struct failure *failure)
+/* `login`: the URL, or one that has the login of Sentinels. */
+static bool open_link(const struct ledger *ledger, struct link *link,
+                      const struct redis_address *at, const struct redis_url *login, long limit_s,
+                      struct failure *failure)
 {
-    if (connect_link(link, at, limit_s, failure) && log_in(link, url, failure)) return true;
+    const struct tls_options *tls = ledger->url.is_tls ? &ledger->tls : NULL;
+    struct failure why = {.text = ""};
+
+    if (connect_link(link, at, tls, limit_s, &why) && log_in(link, login, &why)) return true;
+    /* TLS 1.3 shakes hands first, and hangs up then on who has no certificate */
+    bool wants_ours = link->tls && link->redis->err && !ledger->tls.cert_file;
     close_link(link);
-    return false;
+    return failure_set(failure, "%s%s", why.text,
+                       wants_ours ? ": if it wants a certificate, --redis-cert FILE" : "");
 }
 
 /* Found and checked: from now on it may take longer. */
@@ -152,20 +206,30 @@ static bool read_primary(const redisReply *reply, struct redis_address *out_at)
     return true;
 }
 
-/* Sentinels may have no password, or the same. */
-static bool ask_sentinel(const struct redis_url *url, const struct redis_address *sentinel,
+/* Sentinels may have no password, or the same, unless one is theirs. */
+static bool open_sentinel(const struct ledger *ledger, struct link *link,
+                          const struct redis_address *sentinel, struct failure *failure)
+{
+    const struct redis_url nobody = {.count = 0};
+    struct redis_url login = ledger->url;
+
+    login.db = 0; /* a Sentinel has none */
+    if (ledger->sentinels.pass[0])
+        return open_link(ledger, link, sentinel, &ledger->sentinels, FIND_S, failure);
+    if (!login.pass[0]) return open_link(ledger, link, sentinel, &nobody, FIND_S, failure);
+    return open_link(ledger, link, sentinel, &nobody, FIND_S, NULL) ||
+           open_link(ledger, link, sentinel, &login, FIND_S, failure);
+}
+
+static bool ask_sentinel(const struct ledger *ledger, const struct redis_address *sentinel,
                          struct redis_address *out_at, struct failure *failure)
 {
+    const struct redis_url *url = &ledger->url;
     const char *argv[] = {"SENTINEL", "get-master-addr-by-name", url->name};
-    const struct redis_url nobody = {.count = 0};
-    struct redis_url login = *url;
     struct link link;
     char shown[SHOWN_MAX];
 
-    login.db = 0; /* a Sentinel has none */
-    bool is_open = open_link(&link, sentinel, &nobody, FIND_S, url->pass[0] ? NULL : failure) ||
-                   (url->pass[0] && open_link(&link, sentinel, &login, FIND_S, failure));
-    if (!is_open) return false;
+    if (!open_sentinel(ledger, &link, sentinel, failure)) return false;
     redisReply *reply = good_reply(send_command(&link, 3, argv, failure), "SENTINEL", failure);
     close_link(&link);
     if (!reply) return false;
@@ -195,8 +259,8 @@ static bool open_primary(struct ledger *ledger, int sentinel, struct failure *fa
     struct link *link = &ledger->links[0];
     struct redis_address at = {.port = 0};
 
-    if (!ask_sentinel(&ledger->url, &ledger->url.nodes[sentinel], &at, failure)) return false;
-    if (!open_link(link, &at, &ledger->url, FIND_S, failure)) return false;
+    if (!ask_sentinel(ledger, &ledger->url.nodes[sentinel], &at, failure)) return false;
+    if (!open_link(ledger, link, &at, &ledger->url, FIND_S, failure)) return false;
     if (is_primary(link, failure)) return true;
     close_link(link);
     return false;
@@ -221,7 +285,8 @@ static bool open_node(struct ledger *ledger, int node, struct failure *failure)
 {
     struct link *link = &ledger->links[0];
 
-    if (!open_link(link, &ledger->url.nodes[node], &ledger->url, FIND_S, failure)) return false;
+    if (!open_link(ledger, link, &ledger->url.nodes[node], &ledger->url, FIND_S, failure))
+        return false;
     if (is_cluster(link, failure)) return true;
     close_link(link);
     return false;
@@ -250,7 +315,7 @@ static int link_to(struct ledger *ledger, const struct redis_address *at, struct
     struct link *link = &ledger->links[i];
     if (link->redis && !link->redis->err) return i;
     close_link(link);
-    if (!open_link(link, at, &ledger->url, SEVERAL_COMMAND_S, failure)) return -1;
+    if (!open_link(ledger, link, at, &ledger->url, SEVERAL_COMMAND_S, failure)) return -1;
     if (i == ledger->count) ledger->count++;
     return i;
 }
@@ -314,7 +379,7 @@ static bool open_any(struct ledger *ledger, struct failure *failure)
         last.text[0] = '\0';
         switch (url->topology) {
         case REDIS_ONE:
-            is_open = open_link(&ledger->links[0], &url->nodes[i], url, CONNECT_S, &last);
+            is_open = open_link(ledger, &ledger->links[0], &url->nodes[i], url, CONNECT_S, &last);
             break;
         case REDIS_SENTINEL:
             is_open = open_primary(ledger, i, &last);
@@ -327,27 +392,56 @@ static bool open_any(struct ledger *ledger, struct failure *failure)
     return is_open || failure_set(failure, "%s", last.text);
 }
 
-/* The URL taken apart, with the password when it has none. */
-static bool read_url(const char *url, const char *password, struct redis_url *out_url,
-                     struct failure *failure)
+static bool copy_secret(char *out, size_t size, const char *secret, size_t length,
+                        struct failure *failure)
 {
-    size_t length = password ? strlen(password) : 0;
+    if (length >= size)
+        return failure_set(failure, "Redis: the password or its user is longer than %zu bytes",
+                           size - 1);
+    memcpy(out, secret, length);
+    out[length] = '\0';
+    return true;
+}
 
-    if (!redis_url_read(url, out_url, failure)) return false;
-    if (!out_url->pass[0] && length >= sizeof out_url->pass)
-        return failure_set(failure, "Redis: the password is longer than %zu bytes",
-                           sizeof out_url->pass - 1);
-    if (!out_url->pass[0] && length) memcpy(out_url->pass, password, length + 1);
+/* "[USER:]PASSWORD" */
+static bool read_sentinel_login(const char *text, struct redis_url *out_login,
+                                struct failure *failure)
+{
+    const char *colon = strchr(text, ':');
+    const char *password = colon ? colon + 1 : text;
+    size_t user = colon ? (size_t)(colon - text) : 0;
+
+    return copy_secret(out_login->user, sizeof out_login->user, text, user, failure) &&
+           copy_secret(out_login->pass, sizeof out_login->pass, password, strlen(password),
+                       failure);
+}
+
+/* The URL taken apart, with what it does not say. */
+static bool read_access(struct ledger *ledger, const char *url, const struct ledger_access *access,
+                        struct failure *failure)
+{
+    struct redis_url *out_url = &ledger->url;
+    const char *password = access->password ? access->password : "";
+    const char *sentinels = access->sentinel_password ? access->sentinel_password : "";
+
+    ledger->tls = access->tls;
+    if (!redis_url_read(url, out_url, failure) ||
+        !read_sentinel_login(sentinels, &ledger->sentinels, failure))
+        return false;
+    if (!out_url->pass[0] &&
+        !copy_secret(out_url->pass, sizeof out_url->pass, password, strlen(password), failure))
+        return false;
     return out_url->pass[0] || !out_url->user[0] ||
            failure_set(failure, "Redis: user \"%s\" has no password", out_url->user);
 }
 
 struct ledger *ledger_open(const char *url, struct failure *failure)
 {
-    return ledger_open_with(url, NULL, failure);
+    return ledger_open_with(url, &(struct ledger_access){.password = NULL}, failure);
 }
 
-struct ledger *ledger_open_with(const char *url, const char *password, struct failure *failure)
+struct ledger *ledger_open_with(const char *url, const struct ledger_access *access,
+                                struct failure *failure)
 {
     struct ledger *ledger = calloc(1, sizeof *ledger);
 
@@ -355,7 +449,7 @@ struct ledger *ledger_open_with(const char *url, const char *password, struct fa
         (void)failure_set(failure, "Redis: out of memory");
         return NULL;
     }
-    if (!read_url(url, password, &ledger->url, failure) || !open_any(ledger, failure)) {
+    if (!read_access(ledger, url, access, failure) || !open_any(ledger, failure)) {
         ledger_close(ledger);
         return NULL;
     }

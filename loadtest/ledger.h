@@ -5,10 +5,11 @@
  *          version. SELECT when the URL has a DB. Behind Sentinel ROLE, and of the Sentinels
  *          PING and SENTINEL get-master-addr-by-name; in a cluster INFO and ASKING. The benches alone
  *          ask for CONFIG GET, too.
- * Shape    seckill:{ID}:sale    hash    initial ...
+ * Shape    seckill:{ID}:sale    hash    initial, restocked, epoch, state, starts_ms, ends_ms ...
  *          seckill:{ID}:stock   string  units left
  *          seckill:{ID}:orders  hash    BUYER -> "ORDER_ID:STATE:KEY" (KEY may be empty)
- *          seckill:{ID}:ledger  stream  event, left, initial (of created), and one field `order` =
+ *          seckill:{ID}:ledger  stream  event, left, epoch, initial (of created), units and key (of
+ *                                       restocked), ends_ms (of patched), and one field `order` =
  *                                       "ORDER_ID:BUYER:KEY" per order sold
  *          seckill:{ID}:lock    any     looked at for its time to live alone
  * URL      one server, or those behind Sentinel, or a cluster: redis_url.h. With Sentinel the
@@ -20,16 +21,24 @@
 
 #include "facts.h"
 #include "failure.h"
+#include "tls.h"
 
 enum { SALE_ID_MAX = 40, LEDGER_VERSION_MAX = 32 };
 
 struct ledger; /* opaque: a connection, in a cluster several */
 
+/* What the URL does not say; zero: nothing. */
+struct ledger_access {
+    const char *password;          /* of the URL's user (none: the default one), when it has none */
+    const char *sentinel_password; /* "[USER:]PASSWORD" of Sentinels [as the servers, or none] */
+    struct tls_options tls;        /* of rediss */
+};
+
 /* NULL: bad URL, unreachable or not let in; `failure` says which. */
 struct ledger *ledger_open(const char *url, struct failure *failure);
-/* ... with a password for the URL's user (none: the default one) when the URL has none; NULL or "":
- * none either. It is copied. */
-struct ledger *ledger_open_with(const char *url, const char *password, struct failure *failure);
+/* ... with all that; NULL or "" is none. The strings of `tls` must outlive it, the rest is copied. */
+struct ledger *ledger_open_with(const char *url, const struct ledger_access *access,
+                                struct failure *failure);
 void ledger_close(struct ledger *ledger);
 
 /*

@@ -66,10 +66,26 @@ static bool read_sale_hash(struct ledger *ledger, const char *sale, struct facts
     ledger_reply_free(reply);
     if (!is_there) return failure_set(failure, "no sale \"%s\" in this Redis", sale);
 
-    const char *get[] = {"HGET", key, "initial"};
+    const struct {
+        const char *name;
+        int64_t *number; /* stays as it is when there is none */
+    } fields[] = {{"initial", &facts->initial},
+                  {"restocked", &facts->restocked},
+                  {"epoch", &facts->epoch},
+                  {"starts_ms", &facts->starts_ms},
+                  {"ends_ms", &facts->ends_ms}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        const char *get[] = {"HGET", key, fields[i].name};
+        reply = ledger_ask(ledger, 3, get, failure);
+        if (!reply) return false;
+        (void)ledger_reply_number(reply, fields[i].number);
+        ledger_reply_free(reply);
+    }
+    const char *get[] = {"HGET", key, "state"};
     reply = ledger_ask(ledger, 3, get, failure);
     if (!reply) return false;
-    if (!ledger_reply_number(reply, &facts->initial)) facts->initial = -1;
+    const char *text = ledger_reply_text(reply);
+    if (text) facts->state = facts_text(facts, text, strlen(text));
     ledger_reply_free(reply);
     return true;
 }
@@ -163,16 +179,20 @@ static bool add_field(struct facts *facts, struct ledger_entry *entry,
     const char *value = ledger_reply_text(value_reply);
 
     if (!name || !value) return note_malformed(facts, "ledger", entry->id);
-    if (strcmp(name, "event") == 0) {
-        entry->event = facts_text(facts, value, strlen(value));
-        return entry->event != NULL;
-    }
-    if (strcmp(name, "left") == 0 && !ledger_reply_number(value_reply, &entry->left))
-        return note_malformed(facts, "ledger left", value);
-    if (strcmp(name, "initial") == 0 && !ledger_reply_number(value_reply, &entry->initial))
-        return note_malformed(facts, "ledger initial", value);
-    if (strcmp(name, "units") == 0 && !ledger_reply_number(value_reply, &entry->units))
-        return note_malformed(facts, "ledger units", value);
+    const char **text = strcmp(name, "event") == 0 ? &entry->event
+                        : strcmp(name, "key") == 0 ? &entry->key
+                                                   : NULL;
+    if (text) return (*text = facts_text(facts, value, strlen(value))) != NULL;
+    const struct {
+        const char *name;
+        int64_t *number;
+    } fields[] = {{"left", &entry->left},   {"initial", &entry->initial},
+                  {"units", &entry->units}, {"sellable_ms", &entry->sellable_ms},
+                  {"epoch", &entry->epoch}, {"ends_ms", &entry->ends_ms}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (strcmp(name, fields[i].name) == 0 &&
+            !ledger_reply_number(value_reply, fields[i].number))
+            return note_malformed(facts, fields[i].name, value);
     if (strcmp(name, "order") != 0) return true;
     entry->sold++;
     return add_sold(facts, value);
@@ -181,7 +201,7 @@ static bool add_field(struct facts *facts, struct ledger_entry *entry,
 /* An entry is a pair: its id, and an array of names and values. */
 static bool add_entry(struct facts *facts, const struct redisReply *pair)
 {
-    struct ledger_entry entry = {.left = INT64_MIN, .initial = -1};
+    struct ledger_entry entry = {.left = INT64_MIN, .initial = -1, .epoch = -1, .ends_ms = -1};
     const char *id = ledger_reply_text(ledger_reply_at(pair, 0));
     const struct redisReply *fields = ledger_reply_at(pair, 1);
 

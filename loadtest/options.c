@@ -81,6 +81,17 @@ static const struct flag flags[] = {
      "Redis, Sentinel or cluster to use (one of our own); with --url the one they use"},
     {"redis-password", FLAG_TEXT, AT(redis_password), 0, 0, "FILE",
      "password of the user in --redis, the first line of a file"},
+    {"sentinel-password", FLAG_TEXT, AT(sentinel_password), 0, 0, "FILE",
+     "[USER:]PASSWORD of its Sentinels, the first line of a file"},
+    {"redis-ca", FLAG_TEXT, AT(tls.ca_file), 0, 0, "FILE",
+     "PEM: who signs the certificates of rediss servers (the system's store)"},
+    {"redis-cert", FLAG_TEXT, AT(tls.cert_file), 0, 0, "FILE",
+     "PEM: the certificate to show them, with its chain"},
+    {"redis-key", FLAG_TEXT, AT(tls.key_file), 0, 0, "FILE", "PEM: its key (in --redis-cert)"},
+    {"redis-server-name", FLAG_TEXT, AT(tls.server_name), 0, 0, "NAME",
+     "what their certificates are for (the host of the URL)"},
+    {"redis-insecure", FLAG_SWITCH, AT(tls.is_unverified), 0, 0, NULL,
+     "accept any certificate of theirs: encrypted, but from whom nobody knows"},
     {"sync-replicas", FLAG_NUMBER, AT(sync_replicas), 1, 16, "N",
      "instances accept an order once N replicas have it (none)"},
     {"sync-ms", FLAG_NUMBER, AT(sync_ms), 1, 10000, "MS",
@@ -321,8 +332,13 @@ static bool check_urls(const struct options *options, struct failure *failure)
 static bool check_redis(const struct options *options, struct failure *failure)
 {
     struct redis_url url = {.user = ""};
+    const char *of_tls = tls_flag_given(&options->tls);
 
     if (options->redis && !redis_url_read(options->redis, &url, failure)) return false;
+    if (of_tls && !url.is_tls && !(options->redlock && strstr(options->redlock, "rediss")))
+        return failure_set(failure, "%s: goes with --redis rediss://...", of_tls);
+    if (options->sentinel_password && url.topology != REDIS_SENTINEL)
+        return failure_set(failure, "--sentinel-password: goes with --redis redis+sentinel://...");
     if (options->redis_password && !options->redis)
         return failure_set(failure, "--redis-password: goes with --redis");
     if (url.user[0] && !url.pass[0] && !options->redis_password)
@@ -442,7 +458,7 @@ static const char help_head[] =
     "for them through wrk, then audit from outside: one guard, or several side by side. Or\n"
     "measure: with --against the speed of one guard, with --sweep that of many, with --bench\n"
     "every figure. --redis takes redis://[user[:pass]@]host[:port][/db], unix:///path,\n"
-    "redis+sentinel://h1,h2,h3/NAME and redis+cluster://h1,h2,h3.\n\n";
+    "redis+sentinel://h1,h2,h3/NAME and redis+cluster://h1,h2,h3; with rediss for TLS.\n\n";
 
 static const char help_tail[] =
     "\nWrites DIR/result.json; ledgers and logs of a run go to a new DIR/run-TIME.\n"
@@ -456,7 +472,7 @@ void options_help(FILE *to)
 {
     (void)fputs(help_head, to);
     for (size_t i = 0; i < FLAG_COUNT; i++) {
-        char left[40];
+        char left[48];
         (void)snprintf(left, sizeof left, "--%s %s", flags[i].name,
                        flags[i].value ? flags[i].value : "");
         (void)fprintf(to, "  %-22s %s\n", left, flags[i].help);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "failure.h"
+#include "tls.h"
 
 enum { INSTANCES_MAX = 8, CONNECTION_STEPS_MAX = 8, ROUNDS_MAX = 100, ONLY_MAX = 16 };
 
@@ -34,6 +35,8 @@ struct options {
     const char *admin_token;    /* file */
     const char *token_key;      /* file: signs the buyers' tokens; with running instances alone */
     const char *redis_password; /* file: of the user of `redis`, when that has none; or NULL */
+    const char *sentinel_password; /* file: [USER:]PASSWORD of its Sentinels; or NULL */
+    struct tls_options tls;        /* of rediss, in `redis` and `redlock` */
 
     long sync_replicas, sync_ms; /* of our own instances; 0: their defaults */
     const char *redlock;         /* URLs of lock servers, for our own instances; or NULL */

@@ -88,6 +88,23 @@ static void a_user_in_the_url_gets_a_password(void **state)
     assert_false(parse("--redis-password f", &options, NULL));
 }
 
+static void what_tls_needs_is_taken(void **state)
+{
+    struct options options;
+
+    (void)state;
+    assert_true(parse("--redis rediss+sentinel://a/m --redis-ca=a --redis-cert=b --redis-key=c "
+                      "--redis-server-name=d --redis-insecure --sentinel-password=e",
+                      &options, NULL));
+    assert_string_equal("a", options.tls.ca_file);
+    assert_string_equal("b", options.tls.cert_file);
+    assert_string_equal("c", options.tls.key_file);
+    assert_string_equal("d", options.tls.server_name);
+    assert_true(options.tls.is_unverified);
+    assert_string_equal("e", options.sentinel_password);
+    assert_true(parse("--redis redis://h --redlock rediss://a --redis-ca a", &options, NULL));
+}
+
 static void a_paced_run_ends_within_the_hour(void **state)
 {
     struct options options;
@@ -307,6 +324,10 @@ static const struct {
     {"--guard redlock", "--guard redlock: give its servers"},
     {"--redis redis://auditor@h", "user \"auditor\" has no password: give --redis-password"},
     {"--redis-password f", "--redis-password: goes with --redis"},
+    {"--redis-ca f", "--redis-ca: goes with --redis rediss://"},
+    {"--redis redis://h --redis-insecure", "--redis-insecure: goes with --redis rediss://"},
+    {"--redis rediss://h --sentinel-password f",
+     "--sentinel-password: goes with --redis redis+sen"},
     {"--tokens --url http://x:1 --admin-url http://x:2 --admin-token t --redis unix:///r",
      "--tokens: with --url give --token-key"},
     {"--token-key k", "--token-key: goes with --url only"},
@@ -348,6 +369,7 @@ int main(void)
         cmocka_unit_test(the_bench_chooses_guards_and_connections_itself),
         cmocka_unit_test(tokens_are_for_verification_runs),
         cmocka_unit_test(a_user_in_the_url_gets_a_password),
+        cmocka_unit_test(what_tls_needs_is_taken),
         cmocka_unit_test(a_paced_run_ends_within_the_hour),
         cmocka_unit_test(flags_take_values_with_and_without_equals),
         cmocka_unit_test(connections_may_be_a_list_or_repeated),

@@ -4,7 +4,10 @@
 #include "promise.h"
 
 const struct promise promises[PROMISE_COUNT] = {
-    {"never oversold", {AUDIT_CONSERVATION, AUDIT_NO_UNACCOUNTED, AUDIT_NO_PHANTOM}, 3},
+    {"never oversold",
+     {AUDIT_CONSERVATION, AUDIT_RESTOCKS_ADD_UP, AUDIT_NOTHING_AFTER_END, AUDIT_OPERATORS_AGREE,
+      AUDIT_NO_UNACCOUNTED, AUDIT_NO_PHANTOM},
+     6},
     {"one order per buyer", {AUDIT_ONE_PER_BUYER, AUDIT_ONE_PER_REQUEST}, 2},
     {"no accepted order lost", {AUDIT_ACKNOWLEDGED_KEPT}, 1},
     {"no undersell", {AUDIT_NO_UNDERSELL, AUDIT_NO_STUCK_LOCK, AUDIT_CONSERVATION}, 3},

@@ -6,7 +6,7 @@
 
 #include "audit.h"
 
-enum { PROMISE_COUNT = 5, PROMISE_CHECKS_MAX = 4 };
+enum { PROMISE_COUNT = 5, PROMISE_CHECKS_MAX = 6 };
 
 struct promise {
     const char *text;

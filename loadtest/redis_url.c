@@ -11,14 +11,14 @@
 enum { PORT_MOST = 65535, DB_MOST = 1000000 };
 
 static const struct scheme {
-    const char *start;
+    const char *start; /* behind "redis" or "rediss" */
     const char *shape; /* how it goes on, for a person */
     redis_topology topology;
     int port; /* when none is given */
 } schemes[] = {
-    {"redis://", "[user[:pass]@]host[:port][/db]", REDIS_ONE, 6379},
-    {"redis+sentinel://", "[user[:pass]@]host[:port],host,.../NAME[/db]", REDIS_SENTINEL, 26379},
-    {"redis+cluster://", "[user[:pass]@]host[:port],host,...", REDIS_CLUSTER, 6379},
+    {"://", "[user[:pass]@]host[:port][/db]", REDIS_ONE, 6379},
+    {"+sentinel://", "[user[:pass]@]host[:port],host,.../NAME[/db]", REDIS_SENTINEL, 26379},
+    {"+cluster://", "[user[:pass]@]host[:port],host,...", REDIS_CLUSTER, 6379},
 };
 enum { SCHEME_COUNT = sizeof schemes / sizeof *schemes };
 
@@ -121,18 +121,22 @@ bool redis_url_read(const char *url, struct redis_url *out_url, struct failure *
     if (strncmp(url, "unix://", 7) == 0)
         return read_path(url + 7, out_url) ||
                failure_set(failure, "\"%s\" is not unix:///path", url);
-    for (size_t i = 0; i < SCHEME_COUNT; i++) {
+    bool is_redis = strncmp(url, "redis", 5) == 0;
+    out_url->is_tls = is_redis && url[5] == 's';
+    const char *rest = is_redis ? url + 5 + out_url->is_tls : url;
+    for (size_t i = 0; is_redis && i < SCHEME_COUNT; i++) {
         size_t length = strlen(schemes[i].start);
         char shown[200];
-        if (strncmp(url, schemes[i].start, length) != 0) continue;
-        if (read_behind(url + length, &schemes[i], out_url)) return true;
+        if (strncmp(rest, schemes[i].start, length) != 0) continue;
+        if (read_behind(rest + length, &schemes[i], out_url)) return true;
         redis_url_show(url, shown, sizeof shown);
-        return failure_set(failure, "\"%s\" is not %s%s", shown, schemes[i].start,
-                           schemes[i].shape);
+        return failure_set(failure, "\"%s\" is not %.*s%s%s", shown, (int)(rest - url), url,
+                           schemes[i].start, schemes[i].shape);
     }
     return failure_set(failure,
                        "\"%s\" is not redis://[user[:pass]@]host[:port][/db], unix:///path, "
-                       "redis+sentinel://h1,h2,h3/NAME or redis+cluster://h1,h2,h3",
+                       "redis+sentinel://h1,h2,h3/NAME or redis+cluster://h1,h2,h3, nor one of "
+                       "rediss (TLS)",
                        url);
 }
 

@@ -5,7 +5,8 @@
  *          unix:///PATH                                                   one server
  *          redis+sentinel://[USER[:PASS]@]HOST[:26379],HOST,.../NAME[/DB] the primary they name
  *          redis+cluster://[USER[:PASS]@]HOST[:6379],HOST,...             some nodes of a cluster
- *          USER may be empty before ":PASS": the password of the default user.
+ *          USER may be empty before ":PASS": the password of the default user. With "rediss" for "redis"
+ *          everything goes over TLS, to Sentinels too.
  */
 #ifndef LOADTEST_REDIS_URL_H
 #define LOADTEST_REDIS_URL_H
@@ -25,6 +26,7 @@ struct redis_address {
 
 struct redis_url {
     redis_topology topology;
+    bool is_tls;
     struct redis_address nodes[REDIS_NODES_MAX]; /* the server; Sentinels; nodes of the cluster */
     int count;                                   /* of these, 1 at least */
     char user[REDIS_USER_MAX], pass[REDIS_HOST_MAX];

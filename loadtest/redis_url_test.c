@@ -20,6 +20,9 @@ static void each_topology_is_taken_apart(void **state)
         redis_topology topology;
         int count, port, db;
     } rows[] = {
+        {"rediss://u:p@h/3", "h", "u", "p", "", REDIS_ONE, 1, 6379, 3},
+        {"rediss+sentinel://a,b:5/main", "b", "", "", "main", REDIS_SENTINEL, 2, 5, 0},
+        {"rediss+cluster://a,b", "b", "", "", "", REDIS_CLUSTER, 2, 6379, 0},
         {"redis://h", "h", "", "", "", REDIS_ONE, 1, 6379, 0},
         {"redis://h:7/3", "h", "", "", "", REDIS_ONE, 1, 7, 3},
         {"redis://u:p@s@h:7/", "h", "u", "p@s", "", REDIS_ONE, 1, 7, 0},
@@ -51,6 +54,7 @@ static void each_topology_is_taken_apart(void **state)
         assert_string_equal(rows[i].pass, url.pass);
         assert_string_equal(rows[i].name, url.name);
         assert_int_equal(rows[i].db, url.db);
+        assert_int_equal(strncmp(rows[i].text, "rediss", 6) == 0, url.is_tls);
     }
 }
 
@@ -73,6 +77,9 @@ static void what_is_no_url_is_refused_with_its_shape(void **state)
         {"redis+sentinel://a,b/", "/NAME[/db]"},
         {"redis+sentinel://a,,b/main", "/NAME[/db]"},
         {"redis+sentinel://a/main/x", "/NAME[/db]"},
+        {"rediss+sentinel://a,b", "is not rediss+sentinel://[user"},
+        {"redisss://h", "is not redis://"},
+        {"rediss", "nor one of rediss (TLS)"},
         {"redis+cluster://", "is not redis+cluster://"},
         {"redis+cluster://a,", "is not redis+cluster://"},
         {"redis+cluster://a/1", "is not redis+cluster://"},

@@ -26,7 +26,7 @@ enum {
     SOCKET_PATH_MAX = 100, /* sockaddr_un has 108 */
     SPARE_CONNECTIONS = 32,
     PATH_ROOM = RUN_PATH_MAX + 64,
-    WORDS_MAX = 32, /* of seckilld's command line, and NULL */
+    WORDS_MAX = 48, /* of seckilld's command line, and NULL */
     NUMBER_MAX = 24,
 };
 
@@ -85,7 +85,13 @@ static bool choose_socket(struct service *service, const char *run_dir, char *ou
 
 struct ledger *service_open_ledger(const struct service *service, struct failure *failure)
 {
-    return ledger_open_with(service->redis_url, service->redis_password, failure);
+    return ledger_open_with(service->redis_url,
+                            &(struct ledger_access){
+                                .password = service->redis_password,
+                                .sentinel_password = service->sentinel_password,
+                                .tls = service->tls,
+                            },
+                            failure);
 }
 
 static bool redis_is_ready(struct service *service, struct failure *failure)
@@ -146,10 +152,14 @@ static bool join_redis(struct service *service, const struct options *options,
                        struct failure *failure)
 {
     const char *password = options->redis_password;
+    const char *of_sentinels = options->sentinel_password;
 
     (void)snprintf(service->redis_url, sizeof service->redis_url, "%s", options->redis);
+    service->tls = options->tls;
     return (!password ||
             secret_read("--redis-password", password, service->redis_password, failure)) &&
+           (!of_sentinels || secret_read("--sentinel-password", of_sentinels,
+                                         service->sentinel_password, failure)) &&
            redis_is_ready(service, failure);
 }
 
@@ -221,6 +231,26 @@ static void add_number(const char *argv[WORDS_MAX], const char *flag, long value
     if (value) add_words(argv, flag, text);
 }
 
+/* How it gets to Redis, besides the URL. */
+static void add_access(const char *argv[WORDS_MAX], const struct options *options)
+{
+    const struct {
+        const char *flag, *value;
+    } rows[] = {
+        {"--redlock", options->redlock},
+        {"--redis-password", options->redis_password},
+        {"--sentinel-password", options->sentinel_password},
+        {"--redis-ca", options->tls.ca_file},
+        {"--redis-cert", options->tls.cert_file},
+        {"--redis-key", options->tls.key_file},
+        {"--redis-server-name", options->tls.server_name},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].value) add_words(argv, rows[i].flag, rows[i].value);
+    if (options->tls.is_unverified) add_words(argv, "--redis-insecure", NULL);
+}
+
 static bool start_instance(struct service *service, const struct options *options, long connections,
                            const char *run_dir, struct failure *failure)
 {
@@ -248,8 +278,7 @@ static bool start_instance(struct service *service, const struct options *option
     add_number(argv, "--batch", options->batch, numbers[1]);
     add_number(argv, "--sync-replicas", options->sync_replicas, numbers[2]);
     add_number(argv, "--sync-ms", options->sync_ms, numbers[3]);
-    if (options->redlock) add_words(argv, "--redlock", options->redlock);
-    if (options->redis_password) add_words(argv, "--redis-password", options->redis_password);
+    add_access(argv, options);
     service->count++;
     if (!process_start(&instance->process, argv, out_path, log_path, failure)) return false;
     return await_instance(service, instance, out_path, log_path, failure);

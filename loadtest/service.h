@@ -27,6 +27,8 @@ struct service {
     struct process redis;
     char redis_url[RUN_PATH_MAX];
     char redis_password[SECRET_MAX]; /* of its user; "": the URL has it, or there is none */
+    char sentinel_password[SECRET_MAX];
+    struct tls_options tls;
     char redis_version[LEDGER_VERSION_MAX];
     char version[64];    /* of the service, as /version says */
     char socket_dir[32]; /* made by us for the socket, because the run's path is too long; or "" */

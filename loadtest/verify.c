@@ -15,6 +15,7 @@
 #include "lost.h"
 #include "moment.h"
 #include "monitor.h"
+#include "operators_log.h"
 #include "resolve.h"
 #include "round_trips.h"
 #include "same_process.h"
@@ -36,6 +37,7 @@ struct verifying {
     char tag[24];
     char samples[RUN_PATH_MAX];
     char resolutions[RUN_PATH_MAX];
+    char operators[RUN_PATH_MAX];
     struct drive drive;
     struct facts facts; /* owned */
     struct failure trouble;
@@ -50,6 +52,23 @@ static void name_files(struct verifying *run, int number)
                    run->tag);
     (void)snprintf(run->resolutions, sizeof run->resolutions, "%.900s/clients-%s-resolve.jsonl",
                    dir, run->tag);
+    (void)snprintf(run->operators, sizeof run->operators, "%.900s/operators-%s.ndjson", dir,
+                   run->tag);
+}
+
+/* We are the operator: what we ask for and are told is written down, for the auditor. */
+static bool put_up(const struct verifying *run)
+{
+    const struct options *options = run->target->options;
+    struct operator_step step = {
+        .id = "1", .what = "create", .key = "", .units = options->stock, .epoch = 1};
+
+    if (!operators_log_write(run->operators, run->sale, &step, run->failure) ||
+        !service_create_sale(run->service, run->http, run->sale, options->guard, options->stock,
+                             run->failure))
+        return false;
+    step.result = STEP_DONE;
+    return operators_log_write(run->operators, run->sale, &step, run->failure);
 }
 
 static bool has_stalled(const struct monitor *monitor)
@@ -93,7 +112,8 @@ static bool read_clients(struct verifying *run)
         if (access(run->drive.ledgers[i], F_OK) == 0 &&
             !client_log_read(&run->facts, run->drive.ledgers[i], run->failure))
             return false;
-    return client_log_read(&run->facts, run->samples, run->failure);
+    return client_log_read(&run->facts, run->samples, run->failure) &&
+           operators_log_read(&run->facts, run->sale, run->operators, run->failure);
 }
 
 static bool has_unanswered(const struct facts *facts)
@@ -190,8 +210,7 @@ bool verify_sale(const struct drive_target *target, struct service *service,
     (void)snprintf(out_run->sale, sizeof out_run->sale, "load-%.15s-%ld-%d", stamp, (long)getpid(),
                    number);
     name_files(&run, number);
-    if (!service_create_sale(service, http, run.sale, guard, target->options->stock, failure))
-        return false;
+    if (!put_up(&run)) return false;
     double stamp_before = service->is_ours ? 0 : same_process_stamp(service, http);
     bool has_before = lock_times_ask(service, http, guard, &before);
     round_trips_begin(&trips, service, http);

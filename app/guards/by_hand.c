@@ -12,8 +12,8 @@
 #include "store.h"
 
 enum {
+    READ_STOCK, /* first: units that come between the two are not seen, or seen to cool */
     READ_SALE,
-    READ_STOCK,
     READ_ORDERS,
     READ_VOID,
     READ_LEDGER, /* its type: a wrong one must show before anything is written */
@@ -23,7 +23,7 @@ enum {
     WORDS_PER_PURCHASE = 4,
 };
 
-static const char *const sale_fields[] = {"state", "starts_ms", "ends_ms", "epoch"};
+static const char *const sale_fields[] = {"state", "starts_ms", "ends_ms", "epoch", "cool"};
 
 bool by_hand_make(const struct guard_ctx *ctx, struct purchase **batch, size_t count,
                   struct by_hand *out)
@@ -125,16 +125,20 @@ static bool read_sale(const lk_reply *fields, const lk_reply *stock, const lk_re
 {
     int64_t seconds = 0;
     int64_t microseconds = 0;
+    int64_t units = 0;
+    const char *cool = lk_reply_bytes(lk_reply_at(fields, 4)).data;
 
     (void)snprintf(out->stored_state, sizeof out->stored_state, "%s",
                    lk_reply_bytes(lk_reply_at(fields, 0)).data);
     if (!to_number(lk_reply_at(fields, 1), &out->starts_ms)) return false;
     if (!to_number(lk_reply_at(fields, 2), &out->ends_ms)) return false;
     if (!to_number(lk_reply_at(fields, 3), &out->epoch)) return false;
-    if (!to_number(stock, &out->left)) return false;
+    if (!to_number(stock, &units)) return false;
     if (!to_number(lk_reply_at(time, 0), &seconds)) return false;
     if (!to_number(lk_reply_at(time, 1), &microseconds)) return false;
     out->now_ms = seconds * 1000 + microseconds / 1000;
+    if (cool) sale_read_lots(out, cool);
+    sale_set_stock(out, units);
     return true;
 }
 
@@ -235,7 +239,7 @@ void by_hand_writes(struct by_hand *self, struct lk_command out[BY_HAND_WRITES])
     struct layout entry = {.next = self->words};
     struct layout orders = {.next = self->words + FIXED_WORDS / 2 + 2 * self->count};
 
-    (void)snprintf(self->left, sizeof self->left, "%" PRId64, self->sale.left);
+    (void)snprintf(self->left, sizeof self->left, "%" PRId64, self->sale.left + self->sale.cooling);
     (void)snprintf(self->epoch, sizeof self->epoch, "%" PRId64, self->sale.epoch);
     begin_command(&entry, &out[0], LK_BYTES("XADD"));
     add_word(&entry, self->keys.key[KEY_LEDGER]);

@@ -248,12 +248,14 @@ static void operate(struct fixture *self, const char *method, const char *sale, 
     char path[LINE_SIZE];
 
     (void)snprintf(path, sizeof path, "/api/v1/admin/sales/%s%s", sale, step);
-    app_http(&(struct app_call){.method = method,
-                                .base = self->service.admin,
-                                .path = path,
-                                .token = app_token(self->dir),
-                                .body = body},
-             &self->reply);
+    app_http(
+        &(struct app_call){.method = method,
+                           .base = self->service.admin,
+                           .path = path,
+                           .token = app_token(self->dir),
+                           .body = body,
+                           .headers = {"Content-Type: application/json", "Idempotency-Key: k"}},
+        &self->reply);
     if (self->reply.status != 200)
         fail_msg("%s %s: %ld %s", method, path, self->reply.status, self->reply.body);
 }

@@ -4,6 +4,8 @@
 #include "app_forge.h"
 
 #include <jwt.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,15 +29,15 @@ char *app_forge(const struct forgery *forgery)
 }
 
 /* Without padding. */
-static size_t add_base64url(char *out, const char *text)
+static size_t add_base64url(char *out, const char *text, size_t len)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     size_t used = 0;
     uint32_t bits = 0;
     unsigned held = 0;
 
-    for (; *text; text++) {
-        bits = bits << 8 | (uint8_t)*text;
+    for (size_t i = 0; i < len; i++) {
+        bits = bits << 8 | (uint8_t)text[i];
         for (held += 8; held >= 6; held -= 6)
             out[used++] = digits[bits >> (held - 6) & 63];
     }
@@ -50,9 +52,26 @@ char *app_forge_parts(const char *header, const char *claims, const char *signat
     size_t used = 0;
 
     if (!text || !signature) abort();
-    used = add_base64url(text, header);
+    used = add_base64url(text, header, strlen(header));
     text[used++] = '.';
-    used += add_base64url(text + used, claims);
+    used += add_base64url(text + used, claims, strlen(claims));
     memcpy(text + used, signature, strlen(signature) + 1);
+    return text;
+}
+
+char *app_forge_signed(const char *header, const char *claims, const char *key)
+{
+    char mac[EVP_MAX_MD_SIZE];
+    unsigned mac_len = 0;
+    char *bare = app_forge_parts(header, claims, ".");
+    char *text = calloc(1, strlen(bare) + sizeof mac * 2);
+    size_t used = strlen(bare) - 1; /* without the last dot */
+
+    if (!text || !HMAC(EVP_sha256(), key, (int)strlen(key), (const unsigned char *)bare, used,
+                       (unsigned char *)mac, &mac_len))
+        abort();
+    memcpy(text, bare, used + 1);
+    (void)add_base64url(text + used + 1, mac, mac_len);
+    free(bare);
     return text;
 }

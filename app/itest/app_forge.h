@@ -17,4 +17,7 @@ char *app_forge(const struct forgery *forgery);
 /* "header.claims." with these JSON texts as they are, and the signature of another token. */
 char *app_forge_parts(const char *header, const char *claims, const char *signature_of);
 
+/* "header.claims." with these JSON texts as they are, and the signature that `key` gives them. */
+char *app_forge_signed(const char *header, const char *claims, const char *key);
+
 #endif

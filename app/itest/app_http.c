@@ -223,6 +223,28 @@ int app_connect(const char *base)
     return -1;
 }
 
+int app_receive_answer(int fd, char *out, size_t size)
+{
+    size_t len = 0;
+    size_t whole = 0;
+    int status = 0;
+
+    while (whole == 0 || len < whole) {
+        ssize_t got = recv(fd, out + len, size - 1 - len, 0);
+
+        if (got <= 0) return 0;
+        len += (size_t)got;
+        out[len] = '\0';
+        const char *end = whole == 0 ? strstr(out, "\r\n\r\n") : NULL;
+        if (!end) continue;
+        const char *length = strstr(out, "Content-Length: ");
+        if (!length || length > end || strncmp(out, "HTTP/1.1 ", 9) != 0) return 0;
+        status = (int)strtol(out + 9, NULL, 10);
+        whole = (size_t)(end + 4 - out) + strtoul(length + 16, NULL, 10);
+    }
+    return status;
+}
+
 bool app_send(int fd, const char *bytes, size_t len)
 {
     return send(fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len;

@@ -74,11 +74,13 @@ long app_many_step(struct app_many *many, const char *sale, const char *step, co
     char path[96];
 
     (void)snprintf(path, sizeof path, "/api/v1/admin/sales/%s/%s", sale, step);
-    app_http(&(struct app_call){.base = many->service.admin,
-                                .path = path,
-                                .token = app_token(many->dir),
-                                .body = body ? body : "{}"},
-             &many->reply);
+    app_http(
+        &(struct app_call){.base = many->service.admin,
+                           .path = path,
+                           .token = app_token(many->dir),
+                           .body = body ? body : "{}",
+                           .headers = {"Content-Type: application/json", "Idempotency-Key: k"}},
+        &many->reply);
     return many->reply.status;
 }
 

@@ -28,7 +28,7 @@ long app_many_create(struct app_many *many, const char *sale, int stock, const c
 long app_many_buy(struct app_many *many, const char *sale, const char *user, const char *key);
 long app_many_look_up(struct app_many *many, const char *sale, const char *user);
 long app_many_get(struct app_many *many, const char *path);
-/* "pause", "restock"... of the operator; body NULL: {}. */
+/* "pause", "restock"... of the operator, under the key "k"; body NULL: {}. */
 long app_many_step(struct app_many *many, const char *sale, const char *step, const char *body);
 
 /* The last reply is of a buyer who has an order now, or has one again. Returns its id; static. */

@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -146,6 +147,19 @@ bool app_start(struct app_process *out, const char *dir, const char *const *args
     return good;
 }
 
+void app_start_program(struct app_process *out, const char *program, const char *const *args,
+                       const char *dir)
+{
+    char *argv[APP_ARGS_MAX];
+    int log_fd = open_log(dir);
+
+    if (log_fd < 0) abort();
+    (void)add_args(argv, add_args(argv, 0, (const char *const[]){program, NULL}), args);
+    *out = (struct app_process){.pid = spawn(program, argv, log_fd, log_fd)};
+    free_args(argv);
+    (void)close(log_fd);
+}
+
 bool app_start_redis(struct app_process *out, const char *dir)
 {
     return app_start_redis_with(out, dir, NULL);
@@ -154,33 +168,20 @@ bool app_start_redis(struct app_process *out, const char *dir)
 bool app_start_redis_with(struct app_process *out, const char *dir, const char *const *more)
 {
     char socket[APP_PATH_SIZE + 16];
-    const char *const args[] = {"redis-server",
-                                "--port",
-                                "0",
-                                "--unixsocket",
-                                socket,
-                                "--dir",
-                                dir,
-                                "--save",
-                                "",
-                                "--appendonly",
-                                "yes",
-                                "--appendfsync",
-                                "always",
+    const char *const args[] = {"--port", "0", "--unixsocket", socket, "--dir",         dir,
+                                "--save", "",  "--appendonly", "yes",  "--appendfsync", "always",
                                 NULL};
-    char *argv[APP_ARGS_MAX];
+    const char *all[APP_ARGS_MAX] = {NULL};
     int64_t deadline_ms = clock_mono_ms() + START_LIMIT_MS;
-    int log_fd = open_log(dir);
+    size_t count = sizeof args / sizeof args[0] - 1;
 
-    *out = (struct app_process){0};
+    memcpy(all, args, sizeof args);
+    for (; more && *more; more++)
+        all[count++] = *more;
     (void)snprintf(socket, sizeof socket, "%s/own.sock", dir);
-    (void)snprintf(out->redis, sizeof out->redis, "unix://%s", socket);
     (void)unlink(socket);
-    (void)add_args(argv, add_args(argv, 0, args), more);
-    if (log_fd < 0) abort();
-    out->pid = spawn("redis-server", argv, log_fd, log_fd);
-    free_args(argv);
-    (void)close(log_fd);
+    app_start_program(out, "redis-server", all, dir);
+    (void)snprintf(out->redis, sizeof out->redis, "unix://%s", socket);
     while (access(socket, F_OK) != 0) { /* it listens from then on */
         if (clock_mono_ms() > deadline_ms || app_wait(out, 0) >= 0) return false;
         clock_pause_ms(10);
@@ -293,4 +294,11 @@ bool app_eventually(bool (*claim)(void *arg), void *arg, int64_t limit_ms)
         clock_pause_ms(10);
     }
     return true;
+}
+
+void app_pause_until(int64_t at_ns)
+{
+    const struct timespec at = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
+
+    (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }

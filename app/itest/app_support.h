@@ -42,6 +42,10 @@ bool app_start_redis(struct app_process *out, const char *dir);
 /* The same with more arguments, which win; NULL at their end. */
 bool app_start_redis_with(struct app_process *out, const char *dir, const char *const *more);
 
+/* Start any program, found on PATH or by its path; its messages go to dir/seckilld.log. */
+void app_start_program(struct app_process *out, const char *program, const char *const *args,
+                       const char *dir);
+
 /* Run a program of the build ("seckillctl") to its end; its output goes to `output`, cut. */
 int app_run(const char *program, const char *const *args, char *output, size_t size);
 
@@ -101,6 +105,8 @@ int app_connect(const char *base);
 bool app_send(int fd, const char *bytes, size_t len);
 /* Read until the peer closes, `enough` occurs in what came (NULL: do not look), or the limit. */
 size_t app_receive(int fd, char *out, size_t size, const char *enough, int64_t limit_ms);
+/* Read one answer of a connection that is kept. Its status; 0 when there is no whole one. */
+int app_receive_answer(int fd, char *out, size_t size);
 /* Send once, read until closed; true when the peer did close. */
 bool app_exchange(const char *base, const char *bytes, char *out, size_t size);
 
@@ -108,6 +114,8 @@ bool app_exchange(const char *base, const char *bytes, char *out, size_t size);
 
 /* "GET", "HLEN", "EXISTS"... of one key, as a number; -1 when there is none. */
 long long app_ask_redis(const char *url, const char *command, const char *key);
+/* A connection to the Redis of app_start_redis(dir) that is told every command; -1: none. */
+int app_monitor(const char *dir);
 /* Somebody else takes the lock of a sale for so long. */
 bool app_hold_lock(const char *url, const char *sale, int64_t lease_ms);
 
@@ -115,5 +123,7 @@ bool app_hold_lock(const char *url, const char *sale, int64_t lease_ms);
 
 /* Whether `claim` came true in time; asked every 10 ms. */
 bool app_eventually(bool (*claim)(void *arg), void *arg, int64_t limit_ms);
+/* Pause this thread until then, by clock_mono_ns(): of one that keeps a pace. */
+void app_pause_until(int64_t at_ns);
 
 #endif

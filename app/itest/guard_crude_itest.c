@@ -344,7 +344,7 @@ static void the_lease_runs_out(struct sale_world *world)
 static void an_unchecked_holder_that_sees_it_is_late_writes_nothing(void **state)
 {
     begin(*state, "mutex-unchecked", 5, NULL);
-    before.verb = "HMGET";
+    before.verb = "GET"; /* of the stock: what is read first */
     before.meanwhile = the_lease_runs_out;
     is_told(sell(&(struct guard_ctx){.lease_ms = 300}, 0, "ann"), GUARD_BUSY, OUTCOME_COUNT);
     books_are(0, 5, 1);

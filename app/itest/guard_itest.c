@@ -122,6 +122,20 @@ static const char *const locking[] = {"mutex",           "mutex-watchdog",    "s
 
 /* ---- when all is well ----------------------------------------------------------------------------------- */
 
+static void units_that_cool_stay_in_stock(void **state)
+{
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        assert_true(sale_shops_open(world, all[i], 9, &(struct group_commit_options){.batch = 8}));
+        assert_true(sale_do(world->client, "HSET seckill:{s}:sale cool 95617584000000:%d", 7));
+        assert_int_equal(sale_shops_buy(world, "ann", "").outcome, OUTCOME_CREATED);
+        assert_int_equal(sale_shops_buy(world, "bob", "").outcome, OUTCOME_CREATED);
+        assert_int_equal(sale_shops_buy(world, "cid", "").outcome, OUTCOME_SOLD_OUT);
+        assert_int_equal(sale_ask_number(world->client, "GET seckill:{s}:stock"), 7);
+    }
+}
+
 static void a_buyer_is_answered_by_his_order_then_by_the_state(void **state)
 {
     static const struct {
@@ -131,6 +145,7 @@ static void a_buyer_is_answered_by_his_order_then_by_the_state(void **state)
     } rows[] = {
         {NULL, OUTCOME_ALREADY_ORDERED, OUTCOME_CREATED},
         {"SET seckill:{s}:stock 0", OUTCOME_ALREADY_ORDERED, OUTCOME_SOLD_OUT},
+        {"HSET seckill:{s}:sale cool 95617584000000:9", OUTCOME_ALREADY_ORDERED, OUTCOME_SOLD_OUT},
         {"HSET seckill:{s}:sale state paused", OUTCOME_ALREADY_ORDERED, OUTCOME_PAUSED},
         {"HSET seckill:{s}:sale state ended", OUTCOME_ALREADY_ORDERED, OUTCOME_ENDED},
         {"HSET seckill:{s}:sale ends_ms 1", OUTCOME_ALREADY_ORDERED, OUTCOME_ENDED},
@@ -423,6 +438,7 @@ static void two_instances_never_make_the_same_order_id(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(units_that_cool_stay_in_stock),
         cmocka_unit_test(a_buyer_is_answered_by_his_order_then_by_the_state),
         cmocka_unit_test(what_is_written_is_as_documented),
         cmocka_unit_test(a_holder_that_overslept_sells_nothing),

@@ -354,7 +354,7 @@ static void touch_the_stock(struct sale_world *world)
 
 static void a_conflict_without_end_is_a_lock_timeout(void **state)
 {
-    enum { DEADLINE_MS = 300, SLACK_MS = 1500 };
+    enum { DEADLINE_MS = 1000, SLACK_MS = 1500 };
     struct sale_world *world = *state;
 
     open_sale(world, "watch", 5, DEADLINE_MS);

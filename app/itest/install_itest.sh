@@ -5,13 +5,14 @@
 set -u
 bin=${BUILD_DIR:-build/release}
 . app/itest/app_tap.sh
-unset MAKEFLAGS MFLAGS DESTDIR PREFIX
+unset MAKEFLAGS MFLAGS DESTDIR PREFIX LIBDIR
 work=$(mktemp -d)
 redis_pid=
 trap '[ -z "$redis_pid" ] || kill "$redis_pid"; rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 stage=$work/stage    # DESTDIR, for /usr/local
 prefix=$work/private # PREFIX, used where it is
+libdir=lib/an-arch   # LIBDIR there, as distributions have it
 version=$("$bin/seckilld" --version | cut -d' ' -f2)
 
 run_make() {
@@ -19,7 +20,7 @@ run_make() {
 }
 
 expected_files() {
-    for header in lockkit/include/lockkit/*.h; do
+    for header in lockkit/include/lockkit/*.h*; do
         echo "include/lockkit/${header##*/}"
     done
     for script in loadtest/wrk/*.lua; do
@@ -68,24 +69,28 @@ check_stage() {
 }
 
 check_library_face() {
-    so=$prefix/lib/liblockkit.so.$version
+    so=$prefix/$libdir/liblockkit.so.$version
     nm -D --defined-only "$so" | awk '{ print $3 }' | sort >"$work/functions"
     check "liblockkit.so shows functions" [ "$(wc -l <"$work/functions")" -gt 20 ]
     check "liblockkit.so shows lk_* alone" [ "$(grep -cv '^lk_' "$work/functions")" = 0 ]
     check "its SONAME is liblockkit.so.0" \
         [ "$(objdump -p "$so" | awk '$1 == "SONAME" { print $2 }')" = liblockkit.so.0 ]
+    pkg-config --print-requires-private lockkit | sed 's/^lib//' | sort >"$work/told"
+    objdump -p "$so" | sed -n 's/^ *NEEDED *lib\([a-z]*\)\.so.*/\1/p' | grep -vx c | sort >"$work/needed"
+    check "lockkit.pc requires what it needs" same "$work/needed" "$work/told"
     check "lockkit.pc says the version" [ "$(pkg-config --modversion lockkit)" = "$version" ]
     check "lockkit.h says the version" grep -qF "#define LK_VERSION \"$version\"" \
         "$prefix/include/lockkit/lockkit.h"
 }
 
 check_headers() {
-    for header in "$prefix"/include/lockkit/*.h; do
+    for header in "$prefix"/include/lockkit/*.h*; do
         name=lockkit/${header##*/}
         echo "#include <$name>" >"$work/alone.c"
         cp "$work/alone.c" "$work/alone.cpp"
-        check "$name compiles alone as C11" gcc -std=c11 -pedantic -Wall -Wextra -Werror \
-            -I"$prefix/include" -fsyntax-only "$work/alone.c"
+        [ "${name%.hpp}" != "$name" ] ||
+            check "$name compiles alone as C11" gcc -std=c11 -pedantic -Wall -Wextra -Werror \
+                -I"$prefix/include" -fsyntax-only "$work/alone.c"
         check "$name compiles alone as C++17" g++ -std=c++17 -pedantic -Wall -Wextra -Werror \
             -I"$prefix/include" -fsyntax-only "$work/alone.cpp"
     done
@@ -154,11 +159,11 @@ check_users() {
     start_redis
     need "a C program links with the shared library" build_c_shared
     check "it takes and releases a mutex" \
-        env LD_LIBRARY_PATH="$prefix/lib" "$work/shared" "unix://$work/redis.sock"
+        env LD_LIBRARY_PATH="$prefix/$libdir" "$work/shared" "unix://$work/redis.sock"
     need "a C program links statically" build_c_static
     check "it takes and releases a mutex, too" "$work/static" "unix://$work/redis.sock"
     check "a C++ program links with every function" build_cpp
-    check "it runs" env LD_LIBRARY_PATH="$prefix/lib" "$work/cpp"
+    check "it runs" env LD_LIBRARY_PATH="$prefix/$libdir" "$work/cpp"
 }
 
 check_programs() {
@@ -187,8 +192,8 @@ check_unit() {
 }
 
 check_stage
-need "make install PREFIX" run_make install DESTDIR= PREFIX="$prefix"
-export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
+need "make install PREFIX" run_make install DESTDIR= PREFIX="$prefix" LIBDIR="$libdir"
+export PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig"
 check_library_face
 check_headers
 check_users

@@ -2,6 +2,7 @@
  * The lab's thread in a service, on its real Redis: one run at a time, each within its time, the lab
  * closed when nobody asks, and whatever ends a run leaves nothing behind.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -20,7 +21,11 @@
 #include "lab_runner.h"
 #include "redis_child.h"
 
-enum { PATIENCE_MS = 20000, PROMPT_MS = 8000 /* far less than an actor of the lab may wait */ };
+enum {
+    PATIENCE_MS = 20000,
+    PROMPT_MS = 8000, /* far less than an actor of the lab may wait... */
+    LONG_MS = 30000,  /* ...which is so long */
+};
 
 /* ---- scenarios ----------------------------------------------------------------------------------- */
 
@@ -39,16 +44,60 @@ static void play_at_the_gate(struct stage *stage)
     (void)sem_wait(&gate.may_end);
 }
 
-static void wait_in_vain(struct stage_actor *self)
-{
-    static const char *const key = STAGE_KEY("lock");
-    lk_lock *first = lk_mutex_new(stage_client(self), key, NULL);
-    lk_lock *second = lk_mutex_new(stage_client(self), key, NULL);
+static const char *const key = STAGE_KEY("lock");
 
+/* Takes both. */
+static void wait_for_the_other(lk_lock *first, lk_lock *second)
+{
     (void)!lk_lock_acquire(first, NULL, NULL); /* or somebody else has it already */
-    (void)!lk_lock_acquire(second, &(struct lk_lock_options){.wait_ms = 30000}, NULL);
+    (void)!lk_lock_acquire(second, &(struct lk_lock_options){.wait_ms = LONG_MS}, NULL);
     lk_lock_free(second);
     lk_lock_free(first);
+}
+
+static void wait_in_vain(struct stage_actor *self)
+{
+    lk_client *client = stage_client(self);
+
+    wait_for_the_other(lk_mutex_new(client, key, NULL), lk_mutex_new(client, key, NULL));
+}
+
+static void wait_in_a_queue(struct stage_actor *self)
+{
+    lk_client *client = stage_client(self);
+
+    wait_for_the_other(lk_fair_new(client, key, NULL, NULL), lk_fair_new(client, key, NULL, NULL));
+}
+
+static void wait_for_a_permit(struct stage_actor *self)
+{
+    lk_semaphore *semaphore = lk_semaphore_new(stage_client(self), key, NULL);
+
+    (void)!lk_semaphore_try_set(semaphore, 0, NULL);
+    (void)!lk_semaphore_acquire(semaphore, 1, LONG_MS, NULL);
+    lk_semaphore_free(semaphore);
+}
+
+static void wait_for_others(struct stage_actor *self)
+{
+    lk_latch *latch = lk_latch_new(stage_client(self), key, NULL);
+
+    (void)!lk_latch_try_set(latch, 1, NULL);
+    (void)!lk_latch_await(latch, LONG_MS, NULL);
+    lk_latch_free(latch);
+}
+
+static void (*waiting)(struct stage_actor *self); /* one of the above */
+
+/* Until it is asleep. */
+static void play_a_sleep(struct stage *stage)
+{
+    int a = stage_add(stage, &(struct stage_cast){.name = "A", .body = waiting});
+
+    stage_sell(stage, 1);
+    stage_wait(stage, a, nothing);
+    (void)sem_post(&gate.is_on);
+    stage_finish(stage, a, nothing);
 }
 
 static void play_a_wait(struct stage *stage)
@@ -86,6 +135,8 @@ static const struct lab_scenario waits = {
     .number = "0", .name = "wait", .title = {"", ""}, .lesson = {"", ""}, .play = play_a_wait};
 static const struct lab_scenario pauses = {
     .number = "0", .name = "pause", .title = {"", ""}, .lesson = {"", ""}, .play = play_a_pause};
+static const struct lab_scenario sleeps = {
+    .number = "0", .name = "sleep", .title = {"", ""}, .lesson = {"", ""}, .play = play_a_sleep};
 static const struct lab_scenario mistakes = {.number = "0",
                                              .name = "mistake",
                                              .title = {"", ""},
@@ -263,6 +314,46 @@ static void a_stop_ends_what_plays_at_once_and_leaves_nothing_behind(void **stat
     assert_true(app_lab_is_gone(self->dir));
 }
 
+/* Redis, and an actor: else whoever is at the other end of what we close hears nothing of that. */
+static void its_processes_inherit_nothing(void **state)
+{
+    struct lab_runner *runner = start(0, 0);
+    struct visitor visitor;
+    int ends[2];
+    char byte = 0;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0); /* as a socket is that another thread has not marked yet */
+    assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+    send_in(&visitor, runner, &pauses);
+    (void)close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 0);
+    (void)close(ends[0]);
+    lab_runner_free(runner);
+    assert_int_equal(end_of(&visitor), LAB_RUNNER_STOPPED);
+}
+
+/* Some who wait have a place in a queue, and insist on giving it back. */
+static void a_stop_ends_whatever_is_waited_for(void **state)
+{
+    static void (*const waits_for[])(struct stage_actor *) = {wait_in_vain, wait_in_a_queue,
+                                                              wait_for_a_permit, wait_for_others};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof waits_for / sizeof waits_for[0]; i++) {
+        struct lab_runner *runner = start(0, 0);
+        struct visitor visitor;
+
+        waiting = waits_for[i];
+        send_in(&visitor, runner, &sleeps);
+        int64_t began_ms = clock_mono_ms();
+        lab_runner_stop(runner);
+        assert_int_equal(end_of(&visitor), LAB_RUNNER_STOPPED);
+        lab_runner_free(runner);
+        assert_in_range(clock_mono_ms() - began_ms, 0, PROMPT_MS);
+    }
+}
+
 static void an_answer_has_a_largest_size(void **state)
 {
     static char long_text[LAB_RUNNER_JSON_MAX + 1];
@@ -298,6 +389,8 @@ int main(int argc, char **argv)
         TEST(a_run_that_takes_too_long_is_ended_and_the_next_one_plays),
         TEST(a_scenario_that_goes_wrong_says_so_and_the_next_one_gets_a_new_lab),
         TEST(a_stop_ends_what_plays_at_once_and_leaves_nothing_behind),
+        TEST(its_processes_inherit_nothing),
+        TEST(a_stop_ends_whatever_is_waited_for),
         TEST(an_answer_has_a_largest_size),
         TEST(freeing_nothing_is_fine),
     };

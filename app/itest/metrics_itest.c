@@ -223,13 +223,18 @@ static void restocked_units_count_as_put_up(void **state)
     struct fixture *self = *state;
 
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
-    assert_int_equal(app_status(&(struct app_call){.base = self->service.admin,
-                                                   .path = "/api/v1/admin/sales/cup/restock",
-                                                   .token = app_token(self->dir),
-                                                   .body = "{\"units\":3}"}),
+    assert_int_equal(app_status(&(struct app_call){
+                         .base = self->service.admin,
+                         .path = "/api/v1/admin/sales/cup/restock",
+                         .token = app_token(self->dir),
+                         .body = "{\"units\":3}",
+                         .headers = {"Content-Type: application/json", "Idempotency-Key: k"}}),
                      200);
 
     assert_true(value_of(self, "seckill_stock_initial_units{sale=\"cup\"}") == 8);
+    assert_true(value_of(self, "seckill_stock_drift_units{sale=\"cup\"}") == 0);
+    assert_soon(self, "seckill_stock_remaining_units{sale=\"cup\"}", 8); /* nobody has bought */
+    assert_soon(self, "seckill_stock_cooling_units{sale=\"cup\"}", 0);
     assert_true(value_of(self, "seckill_oversold_units{sale=\"cup\"}") == 0);
 }
 

@@ -18,6 +18,7 @@
 #define ADMIN "/api/v1/admin/sales"
 #define LAB   "/api/v1/lab"
 #define JSON  "Content-Type: application/json"
+#define KEY   "Idempotency-Key: k"
 #define FORM  "Content-Type: application/x-www-form-urlencoded"
 
 enum { OPERATIONS_MAX = 64 };
@@ -128,7 +129,7 @@ static void ask_as_operator(struct fixture *self, const struct step *step)
                            .path = step->path,
                            .token = app_token(self->dir),
                            .body = step->body,
-                           .headers = {step->header}},
+                           .headers = {step->body && !step->header ? JSON : step->header, KEY}},
         step->status, step->problem);
 }
 
@@ -234,6 +235,7 @@ static const struct step later_steps[] = {
     {"GET", ADMIN "/cup/orders", NULL, NULL, 200, NULL, NULL},
     {"GET", ADMIN "/none/orders", NULL, NULL, 404, "not-found", NULL},
     {"POST", ADMIN "/cup/restock", NULL, "{\"units\":2}", 200, NULL, NULL},
+    {"GET", ADMIN "/cup", NULL, NULL, 200, NULL, NULL}, /* with units that cool */
     {"POST", ADMIN "/still/pause", NULL, "", 200, NULL, NULL},
     {"GET", ADMIN "/cup/audit", NULL, NULL, 200, NULL, NULL},
     {0},

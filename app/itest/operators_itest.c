@@ -9,8 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "app_support.h"
 
@@ -171,6 +174,8 @@ static void bad_patches_are_named_and_change_nothing(void **state)
         {"{\"startsAt\":1}", "startsAt"},
         {"{\"endsAt\":\"2026-02-30T00:00:00Z\"}", "endsAt"},
         {"{\"endsAt\":\"2020-01-01T00:00:00Z\"}", "endsAt"},
+        {"{\"endsAt\":\"1970-01-01T00:00:00Z\"}", "endsAt"}, /* not: none */
+        {"{\"startsAt\":\"2019-01-01T00:00:00Z\",\"endsAt\":\"2020-01-01T00:00:00Z\"}", "endsAt"},
         {"{\"endsAt\":\"2198-01-01T00:00:00Z\"}", "endsAt"}, /* the start itself */
         {"{\"startsAt\":\"2199-01-01T00:00:00Z\"}", "startsAt"},
         {"{\"startsAt\":\"2199-01-01T00:00:00Z\",\"endsAt\":\"2198-06-01T00:00:00Z\"}", "endsAt"},
@@ -193,32 +198,52 @@ static void bad_patches_are_named_and_change_nothing(void **state)
     assert_string_equal(app_member(&self->reply, "title"), "cup");
 }
 
+static bool has_cooled(void *arg)
+{
+    struct fixture *self = arg;
+
+    call(self, NULL, "/cup", NULL, NULL);
+    return app_number(&self->reply, "remaining") == 2;
+}
+
 static void a_restock_sells_on(void **state)
 {
     struct fixture *self = *state;
+    char sellable_at[64];
 
     create(self, "{\"id\":\"cup\",\"stock\":1}");
     app_buy(self->service.buyers, "cup", "anna", NULL, &self->reply);
     app_buy(self->service.buyers, "cup", "bert", NULL, &self->reply);
     assert_true(app_is_problem(&self->reply, 409, "sold-out"));
     call(self, NULL, "/cup/restock", "{\"units\":2}", "\"again-1\"");
-    is_sale(self, "active");
-    assert_int_equal(app_number(&self->reply, "remaining"), 2);
+    (void)snprintf(sellable_at, sizeof sellable_at, "%s", app_member(&self->reply, "sellableAt"));
+    assert_int_equal(strlen(sellable_at), sizeof "2026-11-20T10:00:00.000Z" - 1);
+    /* For a moment more; unless the service was stopped before it looked. */
+    bool is_cool = strcmp(app_member(&self->reply, "serverTime"), sellable_at) < 0;
+    is_sale(self, is_cool ? "sold_out" : "active");
+    assert_int_equal(app_number(&self->reply, "remaining"), is_cool ? 0 : 2);
+    assert_int_equal(app_number(&self->reply, "cooling"), is_cool ? 2 : -1);
     assert_int_equal(app_number(&self->reply, "restocked"), 2);
     assert_int_equal(app_number(&self->reply, "initialStock"), 1);
     assert_int_equal(app_number(&self->reply, "epoch"), 2);
     assert_null(strstr(self->reply.headers, "Idempotency-Replayed"));
 
+    assert_true(app_eventually(has_cooled, self, 2000));
+    assert_true(strcmp(app_member(&self->reply, "serverTime"), sellable_at) >= 0);
+    assert_string_equal(app_member(&self->reply, "sellableAt"), "");
     call(self, NULL, "/cup/restock", "{\"units\":2}", "again-1");
     is_sale(self, "active");
     assert_non_null(strstr(self->reply.headers, "Idempotency-Replayed: true\r\n"));
     assert_int_equal(app_number(&self->reply, "remaining"), 2);
     call(self, NULL, "/cup/restock", "{\"units\":3}", "again-1");
     is_refused(self, 409, "conflict", "Idempotency-Key");
-    call(self, NULL, "/cup/restock", "{\"units\":100000000}", NULL);
+    call(self, NULL, "/cup/restock", "{\"units\":100000000}", "again-2");
     is_refused(self, 409, "conflict", "units");
     call(self, NULL, "/cup/restock", "{\"units\":1}", "a b");
     is_refused(self, 400, "invalid-request", "Idempotency-Key");
+    call(self, NULL, "/cup/restock", "{\"units\":1}", NULL);
+    is_refused(self, 400, "invalid-request", "Idempotency-Key");
+    assert_non_null(strstr(app_member(&self->reply, "detail"), "Idempotency-Key"));
     assert_int_equal(app_ask_redis(self->service.redis, "GET", "seckill:{cup}:stock"), 2);
     assert_int_equal(log_lines(self, "sale cup: restock of 2 units, key \"again-1\": done"), 1);
     assert_int_equal(log_lines(self, "sale cup: restock of 2 units, key \"again-1\": repeated"), 1);
@@ -245,8 +270,8 @@ static void nobody_is_told_sold_out_long_after_a_restock(void **state)
         app_buy(self->service.buyers, "cup", "bert", "b", &self->reply);
         assert_true(app_is_problem(&self->reply, 409, "sold-out"));
     }
-    call(self, NULL, "/cup/restock", "{\"units\":1}", NULL);
-    is_sale(self, "active");
+    call(self, NULL, "/cup/restock", "{\"units\":1}", "k");
+    assert_int_equal(self->reply.status, 200);
     assert_true(app_eventually(bert_gets_one, self, 2000));
     call(self, NULL, "/cup/audit", NULL, NULL);
     assert_string_equal(app_member(&self->reply, "verdict"), "pass");
@@ -293,7 +318,7 @@ static void an_ended_sale_and_no_sale_are_told_apart(void **state)
     struct fixture *self = *state;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        call(self, cases[i].method, cases[i].path, cases[i].body, NULL);
+        call(self, cases[i].method, cases[i].path, cases[i].body, "k");
         is_refused(self, 404, "not-found", NULL);
     }
     call(self, NULL, "/cup/audit", NULL, NULL);
@@ -302,7 +327,7 @@ static void an_ended_sale_and_no_sale_are_told_apart(void **state)
     call(self, NULL, "/cup/end", "", NULL);
     is_sale(self, "ended");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        call(self, cases[i].method, cases[i].path, cases[i].body, NULL);
+        call(self, cases[i].method, cases[i].path, cases[i].body, "k");
         is_refused(self, 409, "conflict", NULL);
         assert_string_equal(app_member(&self->reply, "detail"), "The sale has ended.");
     }
@@ -350,7 +375,7 @@ static void the_audit_says_what_the_service_sees(void **state)
 
     create(self, "{\"id\":\"cup\",\"stock\":3}");
     app_buy(self->service.buyers, "cup", "anna", NULL, &self->reply);
-    call(self, NULL, "/cup/restock", "{\"units\":4}", NULL);
+    call(self, NULL, "/cup/restock", "{\"units\":4}", "k");
     call(self, NULL, "/cup/audit", NULL, NULL);
     assert_int_equal(self->reply.status, 200);
     assert_string_equal(app_member(&self->reply, "view"), "service");
@@ -370,6 +395,102 @@ static void the_audit_says_what_the_service_sees(void **state)
     assert_int_equal(log_lines(self, "sale cup: audit: pass"), 1);
 }
 
+/* ---- the operators' log ---------------------------------------------------------------------------- */
+
+static void read_operators(struct fixture *self)
+{
+    char path[APP_PATH_SIZE + 32];
+    FILE *file = NULL;
+
+    (void)snprintf(path, sizeof path, "%s/operators.ndjson", self->dir);
+    file = fopen(path, "re");
+    assert_non_null(file);
+    self->log[fread(self->log, 1, LOG_SIZE - 1, file)] = '\0';
+    (void)fclose(file);
+}
+
+static const char *text_of(const json_t *line, const char *name)
+{
+    const char *text = json_string_value(json_object_get(line, name));
+
+    return text ? text : "?";
+}
+
+/* Each step is in it twice: that it was asked for, and what became of it. */
+static void every_step_is_in_the_operators_log(void **state)
+{
+    static const struct {
+        const char *method, *path, *body, *key;
+        const char *line; /* its end, from "what" */
+    } steps[] = {
+        {NULL, "", "{\"id\":\"cup\",\"stock\":3}", NULL, "create cup  done 3 1"},
+        {NULL, "", "{\"id\":\"cup\",\"stock\":4}", NULL, "create cup  exists 4 0"},
+        {NULL, "/cup/restock", "{\"units\":5}", "r1", "restock cup r1 done 5 2"},
+        {NULL, "/cup/restock", "{\"units\":5}", "r1", "restock cup r1 repeated 5 2"},
+        {NULL, "/cup/restock", "{\"units\":6}", "r1", "restock cup r1 key-reused 6 2"},
+        {NULL, "/cup/pause", "", NULL, "pause cup  done 0 2"},
+        {NULL, "/cup/resume", "", NULL, "resume cup  done 0 2"},
+        {"PATCH", "/cup", "{\"title\":\"new\"}", NULL, "patch cup  done 0 2"},
+        {NULL, "/cup/end", "", NULL, "end cup  done 0 2"},
+        {NULL, "/mug/end", "", NULL, "end mug  no-such-sale 0 0"},
+    };
+    struct fixture *self = *state;
+
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        unsigned lines = 0;
+        char said[128] = "";
+        json_t *line = NULL;
+
+        call(self, steps[i].method, steps[i].path, steps[i].body, steps[i].key);
+        read_operators(self);
+        for (const char *at = self->log; *at; at = strchr(at, '\n') + 1, lines++) {
+            json_decref(line);
+            line = json_loadb(at, strcspn(at, "\n"), 0, NULL);
+            assert_string_equal(text_of(line, "who"), "127.0.0.1");
+            if (lines % 2 == 0) assert_string_equal(text_of(line, "result"), "asked");
+        }
+        (void)snprintf(said, sizeof said, "%s %s %s %s %lld %lld", text_of(line, "what"),
+                       text_of(line, "sale"), text_of(line, "key"), text_of(line, "result"),
+                       json_integer_value(json_object_get(line, "units")),
+                       json_integer_value(json_object_get(line, "epoch")));
+        json_decref(line);
+        assert_string_equal(said, steps[i].line);
+        assert_int_equal(lines, 2 * (i + 1));
+    }
+}
+
+static void what_cannot_be_written_down_is_not_done(void **state)
+{
+    static const struct {
+        const char *method, *path, *body;
+    } steps[] = {
+        {NULL, "", "{\"id\":\"mug\",\"stock\":3}"},
+        {NULL, "/cup/restock", "{\"units\":4}"},
+        {NULL, "/cup/pause", ""},
+        {NULL, "/cup/resume", ""},
+        {"PATCH", "/cup", "{\"title\":\"new\"}"},
+        {NULL, "/cup/end", ""},
+    };
+    struct fixture *self = *state;
+    char path[APP_PATH_SIZE + 32];
+
+    create(self, "{\"id\":\"cup\",\"stock\":3}");
+    (void)snprintf(path, sizeof path, "%s/operators.ndjson", self->dir);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0700), 0); /* nobody, not even root, writes into that */
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        call(self, steps[i].method, steps[i].path, steps[i].body, "r1");
+        is_refused(self, 503, "store-unavailable", NULL);
+        assert_string_equal(app_member(&self->reply, "detail"),
+                            "The operators' log cannot be written: nothing was done.");
+    }
+    assert_int_equal(app_ask_redis(self->service.redis, "XLEN", "seckill:{cup}:ledger"), 1);
+    assert_int_equal(app_ask_redis(self->service.redis, "EXISTS", "seckill:{mug}:sale"), 0);
+    assert_int_equal(rmdir(path), 0);
+    call(self, NULL, "/cup/end", "", NULL);
+    is_sale(self, "ended");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -384,6 +505,8 @@ int main(void)
         TEST(an_ended_sale_and_no_sale_are_told_apart),
         TEST(methods_and_tokens_are_checked_first),
         TEST(the_audit_says_what_the_service_sees),
+        TEST(every_step_is_in_the_operators_log),
+        TEST(what_cannot_be_written_down_is_not_done),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -194,7 +194,7 @@ static void replicas_that_orders_wait_for_must_be_there(void **state)
 
 static void a_redis_whose_snapshot_failed_is_not_ready(void **state)
 {
-    static const char *const settings[] = {"--save", "3600 1", NULL};
+    static const char *const settings[] = {"--save", "3600", "1", NULL};
     struct fixture *self = *state;
     char path[APP_PATH_SIZE + 16];
 

@@ -58,27 +58,57 @@ void model_init(struct model *model)
 
 static const char *create(struct model *model, const struct model_step *step)
 {
-    if (model->has_sale || model->has_parts) return "0";
+    if (model->has_sale || model->has_parts) return "0, epoch 0";
     model->has_sale = true;
     model->has_parts = true;
     model->state = "open";
     model->window = step->window;
     model->initial = step->stock;
     model->stock = step->stock;
+    model->epoch = 1;
     add(model->ledger, sizeof model->ledger, "event created by here epoch 1 left %u initial %u\n",
         step->stock, step->stock);
-    return "1";
+    return "1, epoch 1";
 }
 
-static const char *end(struct model *model)
+static void end(struct model *model, char *answer, size_t size)
 {
-    if (!model->has_sale) return "0";
+    if (!model->has_sale) {
+        add(answer, size, "0, epoch 0");
+        return;
+    }
     if (strcmp(model->state, "ended") != 0) {
         model->state = "ended";
-        add(model->ledger, sizeof model->ledger, "event ended by here epoch 1 left %u\n",
-            model->stock);
+        add(model->ledger, sizeof model->ledger, "event ended by here epoch %u left %u\n",
+            model->epoch, model->stock);
     }
-    return "1";
+    add(answer, size, "1, epoch %u", model->epoch);
+}
+
+static void restock(struct model *model, const struct model_step *step, char *answer, size_t size)
+{
+    unsigned units = 1 + step->stock;
+    unsigned key = step->wishes[0].key;
+    char memo = (char)('0' + units);
+
+    if (key == 0) {
+        add(answer, size, "server: BADARGS the key");
+    } else if (!model->has_sale) {
+        add(answer, size, "0, epoch 0");
+    } else if (model->memo[key]) {
+        add(answer, size, "%d, epoch %u", model->memo[key] == memo ? 2 : -6, model->epoch);
+    } else if (strcmp(model->state, "ended") == 0 || model->window == WINDOW_PAST) {
+        add(answer, size, "-1, epoch %u", model->epoch);
+    } else {
+        model->memo[key] = memo;
+        model->stock += units;
+        model->cooling += units;
+        model->restocked += units;
+        add(answer, size, "1, epoch %u, sellable later", ++model->epoch);
+        add(model->ledger, sizeof model->ledger,
+            "event restocked by here epoch %u left %u units %u key %s sellable_ms later\n",
+            model->epoch, model->stock, units, keys[key]);
+    }
 }
 
 static const char *set_state(struct model *model, const char *state)
@@ -133,7 +163,7 @@ static void buy(struct model *model, const struct model_step *step, char *answer
             add(each, sizeof each, " %c%s", is_same ? 'R' : 'A', held);
         } else if (closed) {
             add(each, sizeof each, " %c", closed);
-        } else if (model->stock == 0) {
+        } else if (model->stock <= model->cooling) {
             add(each, sizeof each, " S");
         } else {
             model->stock--;
@@ -143,11 +173,11 @@ static void buy(struct model *model, const struct model_step *step, char *answer
             add(each, sizeof each, " C");
         }
     }
-    add(answer, size, "left %u, starts %s, epoch 1:%s", model->stock,
-        model->window == WINDOW_FUTURE ? "later" : "now", each);
+    add(answer, size, "left %u, starts %s, epoch %u:%s", model->stock,
+        model->window == WINDOW_FUTURE ? "later" : "now", model->epoch, each);
     if (rows[0]) {
-        add(model->ledger, sizeof model->ledger, "event sold by here epoch 1 left %u%s\n",
-            model->stock, rows);
+        add(model->ledger, sizeof model->ledger, "event sold by here epoch %u left %u%s\n",
+            model->epoch, model->stock, rows);
     }
 }
 
@@ -218,7 +248,13 @@ void model_do(struct model *model, const struct model_step *step, char *answer, 
         word = create(model, step);
         break;
     case STEP_END:
-        word = end(model);
+        end(model, answer, size);
+        break;
+    case STEP_RESTOCK:
+        restock(model, step, answer, size);
+        break;
+    case STEP_COOLED:
+        model->cooling = 0;
         break;
     case STEP_PAUSE:
         word = set_state(model, "paused");
@@ -265,8 +301,12 @@ void model_state(const struct model *model, char *out, size_t size)
 {
     out[0] = '\0';
     if (model->has_sale) {
-        add(out, size, "sale: a title, initial %u, %s, guard mutex, epoch 1, window %s\n",
-            model->initial, model->state, windows[model->window]);
+        add(out, size, "sale: a title, initial %u, %s, guard mutex, epoch %u, window %s\n",
+            model->initial, model->state, model->epoch, windows[model->window]);
+        if (model->restocked > 0)
+            add(out, size, "restocked: %u, %u cooling\n", model->restocked, model->cooling);
+        for (unsigned i = 1; i < MODEL_KEYS; i++)
+            if (model->memo[i]) add(out, size, "under %s: %c\n", keys[i], model->memo[i]);
     }
     if (model->has_parts) add(out, size, "stock: %u\n", model->stock);
     for (unsigned i = 0; i < MODEL_BUYERS; i++) {
@@ -294,6 +334,8 @@ void model_step_print(const struct model_step *step, char *out, size_t size)
     if (step->kind == STEP_CREATE) {
         add(out, size, " stock %u, window %s", step->stock, windows[step->window]);
     }
+    if (step->kind == STEP_RESTOCK)
+        add(out, size, " %u units, key \"%s\"", 1 + step->stock, keys[step->wishes[0].key]);
     if (step->kind == STEP_ACQUIRE || step->kind == STEP_RELEASE || step->kind == STEP_GUARDED) {
         add(out, size, " by handle %u", step->handle);
     }

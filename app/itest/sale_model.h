@@ -1,6 +1,6 @@
 /*
- * The reference model of the sale's scripts: what purchase.lua, resolve.lua, create_sale.lua and
- * end_sale.lua shall do, written a second time in plain C over small domains, without Redis.
+ * The reference model of the sale's scripts: what purchase.lua, resolve.lua, create_sale.lua,
+ * end_sale.lua and restock_sale.lua shall do, written a second time in plain C over small domains, without Redis.
  *
  * Answers and states are texts, so that the model and the real thing are compared, and shown to a
  * reader, in one form.
@@ -24,9 +24,11 @@ enum {
 };
 
 #define STEP_LIST(X)                                                                               \
-    X(STEP_CREATE, "create") /* create_sale.lua */                                                 \
-    X(STEP_END, "end")       /* end_sale.lua */                                                    \
-    X(STEP_PAUSE, "pause")   /* the operator's hand in the sale's hash */                          \
+    X(STEP_CREATE, "create")   /* create_sale.lua */                                               \
+    X(STEP_END, "end")         /* end_sale.lua */                                                  \
+    X(STEP_RESTOCK, "restock") /* restock_sale.lua; its units cool until they are told not to */   \
+    X(STEP_COOLED, "cooled")                                                                       \
+    X(STEP_PAUSE, "pause") /* the operator's hand in the sale's hash */                            \
     X(STEP_REOPEN, "reopen")                                                                       \
     X(STEP_VANISH, "vanish")       /* the sale's hash is deleted */                                \
     X(STEP_WIPE, "wipe")           /* all its keys are */                                          \
@@ -70,7 +72,11 @@ struct model {
     const char *state;
     enum model_window window;
     unsigned initial;
-    unsigned stock;
+    unsigned stock;   /* those that cool too */
+    unsigned cooling; /* of one restock or several */
+    unsigned restocked;
+    unsigned epoch;
+    char memo[MODEL_KEYS]; /* units put up under a key, as a digit; '\0': none */
     struct {
         char id[24]; /* "": no order */
         unsigned key;

@@ -279,7 +279,7 @@ static void texts_are_bytes_and_come_back_as_they_are(void **state)
 
     script_wipe(world);
     struct script_answer answer = script_run(world, world->create, args, COUNT_OF(args));
-    assert_int_equal(lk_reply_integer(answer.reply, -1), 1);
+    assert_int_equal(lk_reply_integer(lk_reply_at(answer.reply, 0), -1), 1);
     lk_reply_free(answer.reply);
     lk_reply *read = sale_ask(world->client, "HMGET %s title guard", world->keys.text[KEY_SALE]);
     for (size_t i = 0; i < 2; i++) {

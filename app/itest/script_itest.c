@@ -20,7 +20,14 @@
 #include "itest/sale_support.h"
 #include "sale_keys.h"
 
-enum { SEEDS = 300, STEPS = 60, ANSWER = 512, HOUR_MS = 3600000, LEASE_MS = 60000 };
+enum {
+    SEEDS = 300,
+    STEPS = 60,
+    ANSWER = 512,
+    HOUR_MS = 3600000,
+    LEASE_MS = 60000,
+    COOL_MS = 9950 /* longer than a play takes */
+};
 
 /* The scripts under test, and how a handle buys. */
 struct subject {
@@ -29,6 +36,7 @@ struct subject {
     lk_script *resolve;
     lk_script *create;
     lk_script *end;
+    lk_script *restock;
     bool is_unguarded; /* a mutant: whoever holds the lock, the script runs */
 };
 
@@ -63,12 +71,12 @@ static unsigned below(uint64_t *state, unsigned limit)
 static step_kind random_kind(uint64_t *state)
 {
     static const step_kind kinds[] = {
-        STEP_CREATE,  STEP_CREATE,  STEP_CREATE, STEP_CREATE,  STEP_END,     STEP_PAUSE,
-        STEP_REOPEN,  STEP_REOPEN,  STEP_REOPEN, STEP_VANISH,  STEP_WIPE,    STEP_WIPE,
-        STEP_ACQUIRE, STEP_ACQUIRE, STEP_EXPIRE, STEP_RELEASE, STEP_RELEASE, STEP_BUY,
-        STEP_BUY,     STEP_BUY,     STEP_BUY,    STEP_BUY,     STEP_GUARDED, STEP_GUARDED,
-        STEP_GUARDED, STEP_GUARDED, STEP_RUN,    STEP_RUN,     STEP_RUN,     STEP_RUN,
-        STEP_RESOLVE, STEP_RESOLVE};
+        STEP_CREATE,  STEP_CREATE,  STEP_CREATE,  STEP_CREATE,  STEP_END,     STEP_PAUSE,
+        STEP_RESTOCK, STEP_RESTOCK, STEP_COOLED,  STEP_RESTOCK, STEP_REOPEN,  STEP_REOPEN,
+        STEP_REOPEN,  STEP_VANISH,  STEP_WIPE,    STEP_WIPE,    STEP_ACQUIRE, STEP_ACQUIRE,
+        STEP_EXPIRE,  STEP_RELEASE, STEP_RELEASE, STEP_BUY,     STEP_BUY,     STEP_BUY,
+        STEP_BUY,     STEP_BUY,     STEP_GUARDED, STEP_GUARDED, STEP_GUARDED, STEP_GUARDED,
+        STEP_RUN,     STEP_RUN,     STEP_RUN,     STEP_RUN,     STEP_RESOLVE, STEP_RESOLVE};
 
     return kinds[below(state, sizeof kinds / sizeof kinds[0])];
 }
@@ -129,10 +137,12 @@ static void print_answer(lk_status status, lk_reply *reply, const struct lk_erro
         (void)snprintf(answer, ANSWER, "server: %s", err->text);
     } else if (status != LK_OK) {
         (void)snprintf(answer, ANSWER, "%s", lk_status_name(status));
-    } else if (lk_reply_type_of(reply) == LK_REPLY_ARRAY) {
-        print_purchase(reply, answer);
+    } else if (lk_reply_count(reply) == 2) {
+        (void)snprintf(answer, ANSWER, "%lld, epoch %lld",
+                       lk_reply_integer(lk_reply_at(reply, 0), -1),
+                       lk_reply_integer(lk_reply_at(reply, 1), -1));
     } else {
-        (void)snprintf(answer, ANSWER, "%lld", lk_reply_integer(reply, -1));
+        print_purchase(reply, answer);
     }
     lk_reply_free(reply);
 }
@@ -158,7 +168,7 @@ static void do_create(struct play *play, const struct model_step *step, char *an
                                  .args = args,
                                  .arg_count = 6};
     lk_status status = lk_client_eval(play->subject->client, &eval, 0, &reply, &err);
-    if (status == LK_OK && lk_reply_integer(reply, 0) == 1) {
+    if (status == LK_OK && lk_reply_integer(lk_reply_at(reply, 0), 0) == 1) {
         play->starts_ms = starts_ms[step->window];
         play->ends_ms = ends_ms[step->window];
         play->created_ms = now_ms;
@@ -178,6 +188,55 @@ static void do_end(struct play *play, char *answer)
     lk_status status = lk_client_eval(play->subject->client, &eval, 0, &reply, &err);
 
     print_answer(status, reply, &err, answer);
+}
+
+static void print_sellable(const char *label, int64_t at_ms, char *out, size_t size)
+{
+    int64_t in_ms = at_ms - clock_unix_ms();
+    bool is_later = in_ms > COOL_MS - 1000 && in_ms <= COOL_MS + 50 && at_ms % 50 == 0;
+
+    (void)snprintf(out, size, "%s%s", label, is_later ? "later" : "?");
+}
+
+static void do_restock(struct play *play, const struct model_step *step, char *answer)
+{
+    const struct lk_bytes used[] = {play->keys.key[KEY_SALE], play->keys.key[KEY_STOCK],
+                                    play->keys.key[KEY_LEDGER]};
+    char texts[2][16];
+    char sellable[32] = "";
+    struct lk_error err = {0};
+    lk_reply *reply = NULL;
+
+    (void)snprintf(texts[0], sizeof texts[0], "%u", 1 + step->stock);
+    (void)snprintf(texts[1], sizeof texts[1], "%u",
+                   COOL_MS - 50 * (step->number % 8)); /* several lots */
+    const struct lk_bytes args[] = {LK_BYTES("here"), lk_bytes_of(texts[0]),
+                                    lk_bytes_of(model_key(step->wishes[0].key)),
+                                    lk_bytes_of(texts[1])};
+    const struct lk_eval eval = {.script = play->subject->restock,
+                                 .keys = used,
+                                 .key_count = 3,
+                                 .args = args,
+                                 .arg_count = 4};
+    lk_status status = lk_client_eval(play->subject->client, &eval, 0, &reply, &err);
+    if (status != LK_OK || lk_reply_count(reply) < 3) {
+        print_answer(status, reply, &err, answer);
+        return;
+    }
+    print_sellable(", sellable ", lk_reply_integer(lk_reply_at(reply, 2), 0), sellable,
+                   sizeof sellable);
+    (void)snprintf(answer, ANSWER, "%lld, epoch %lld%s",
+                   lk_reply_integer(lk_reply_at(reply, 0), -1),
+                   lk_reply_integer(lk_reply_at(reply, 1), -1), sellable);
+    lk_reply_free(reply);
+}
+
+/* Time passes for what cools. */
+static void do_cooled(struct play *play)
+{
+    if (!play->model->has_sale || play->model->cooling == 0) return;
+    (void)sale_do(play->subject->client, "HSET %s cool 1000:%u", play->keys.text[KEY_SALE],
+                  play->model->cooling);
 }
 
 /* lk_mutex_run() with a lock of its own, as the guard does it. */
@@ -290,6 +349,12 @@ static void do_step(struct play *play, const struct model_step *step, char answe
     case STEP_END:
         do_end(play, answer);
         break;
+    case STEP_RESTOCK:
+        do_restock(play, step, answer);
+        break;
+    case STEP_COOLED:
+        do_cooled(play);
+        break;
     case STEP_PAUSE:
         do_state(play, "paused");
         break;
@@ -347,6 +412,30 @@ static const char *window_of(const struct play *play, int64_t starts_ms, int64_t
     return ends_ms > play->created_ms ? "open" : "past";
 }
 
+/* What restocks have left in the sale: so many fields. */
+static void print_restocked(const struct play *play, int64_t fields, FILE *out)
+{
+    lk_reply *read =
+        sale_ask(play->subject->client, "HMGET %s restocked cool", play->keys.text[KEY_SALE]);
+    struct sale sale = {.now_ms = clock_unix_ms()};
+
+    sale_read_lots(&sale, field(read, 1));
+    sale_set_stock(&sale, 0);
+    (void)fprintf(out, "restocked: %s, %" PRId64 " cooling\n", field(read, 0), sale.cooling);
+    lk_reply_free(read);
+    fields -= 2;
+    for (unsigned i = 1; i < MODEL_KEYS; i++) {
+        lk_reply *memo = sale_ask(play->subject->client, "HGET %s restock:%s",
+                                  play->keys.text[KEY_SALE], model_key(i));
+        const char *units = lk_reply_bytes(memo).data;
+
+        if (units) (void)fprintf(out, "under %s: %s\n", model_key(i), units);
+        if (units) fields--;
+        lk_reply_free(memo);
+    }
+    if (fields != 0) (void)fprintf(out, "and %" PRId64 " more fields\n", fields);
+}
+
 static void print_sale(const struct play *play, FILE *out)
 {
     lk_client *client = play->subject->client;
@@ -359,8 +448,9 @@ static void print_sale(const struct play *play, FILE *out)
                   field(sale, 0), field(sale, 1), field(sale, 2), field(sale, 3), field(sale, 4),
                   window_of(play, sale_ask_number(client, "HGET %s starts_ms", key),
                             sale_ask_number(client, "HGET %s ends_ms", key)),
-                  fields == 7 ? "" : ", and more fields");
+                  fields == 7 || play->model->restocked > 0 ? "" : ", and more fields");
     lk_reply_free(sale);
+    if (play->model->restocked > 0) print_restocked(play, fields - 7, out);
 }
 
 static void print_orders(const struct play *play, FILE *out)
@@ -402,8 +492,13 @@ static void print_ledger(const struct play *play, FILE *out)
     for (size_t i = 0; i < lk_reply_count(rows); i++) {
         const lk_reply *words = lk_reply_at(lk_reply_at(rows, i), 1);
 
-        for (size_t k = 0; k < lk_reply_count(words); k++)
-            (void)fprintf(out, "%s%s", k > 0 ? " " : "", field(words, k));
+        for (size_t k = 0; k < lk_reply_count(words); k++) {
+            char text[24];
+            bool is_sellable = k > 0 && strcmp(field(words, k - 1), "sellable_ms") == 0;
+
+            print_sellable("", strtoll(field(words, k), NULL, 10), text, sizeof text);
+            (void)fprintf(out, "%s%s", k > 0 ? " " : "", is_sellable ? text : field(words, k));
+        }
         (void)fputs("\n", out);
     }
     lk_reply_free(rows);
@@ -528,8 +623,10 @@ static void open_subject(struct subject *subject, lk_client *client)
                                 .purchase = lk_script_new(app_script_named("purchase")),
                                 .resolve = lk_script_new(app_script_named("resolve")),
                                 .create = lk_script_new(app_script_named("create_sale")),
-                                .end = lk_script_new(app_script_named("end_sale"))};
-    assert_true(subject->purchase && subject->resolve && subject->create && subject->end);
+                                .end = lk_script_new(app_script_named("end_sale")),
+                                .restock = lk_script_new(app_script_named("restock_sale"))};
+    assert_true(subject->purchase && subject->resolve && subject->create && subject->end &&
+                subject->restock);
 }
 
 static void close_subject(struct subject *subject)
@@ -538,6 +635,7 @@ static void close_subject(struct subject *subject)
     lk_script_free(subject->resolve);
     lk_script_free(subject->create);
     lk_script_free(subject->end);
+    lk_script_free(subject->restock);
 }
 
 static void the_scripts_do_what_the_model_says(void **state)
@@ -565,7 +663,17 @@ struct mutant {
 };
 
 static const struct mutant mutants[] = {
-    {"purchase", "left == 0", "left < 0"},
+    {"purchase", "left <= cooling", "left < cooling"},
+    {"purchase", "left <= cooling", "left == 0"}, /* sold before it has cooled */
+    {"purchase", "now < tonumber(at)", "true"},   /* never sold */
+    {"restock_sale", "local sellable = now + ARGV[4]", "local sellable = now"},
+    {"restock_sale", "lot = lot + more", "lot = more"},
+    {"restock_sale", "cool = cool .. at .. ':' .. more .. ' '", "cool = ''"},
+    {"restock_sale", "redis.call('SET', KEYS[2], digits(left))", ""},
+    {"restock_sale", "'epoch', epoch + 1, 'restocked'", "'epoch', epoch, 'restocked'"},
+    {"restock_sale", ", memo, units,", ","},
+    {"restock_sale", "sale[6] == units and 2 or -6", "2"},
+    {"restock_sale", "sale[1] == 'ended' or ", ""},
     {"purchase", "left = left - 1", "left = left - 2"},
     {"purchase", "fresh[buyer] or held[i]", "held[i]"},
     {"purchase", "fresh[buyer] or held[i]", "fresh[buyer]"},
@@ -590,9 +698,10 @@ static const struct mutant mutants[] = {
     {"resolve", "not void or tonumber(void) < tonumber(ARGV[2])", "not void"}, /* never raises it */
     {"resolve", "tonumber(void) < tonumber(ARGV[2])", "void < ARGV[2]"},
     {"resolve", "unpack(ARGV, 3)", "unpack(ARGV, 2)"},
-    {"create_sale", " > 0 then return 0", " > 3 then return 0"},
+    {"create_sale", " > 0 then return {0", " > 3 then return {0"},
     {"create_sale", "starts == '0'", "false"},
     {"end_sale", "~= 'ended'", "~= ''"},
+    {"end_sale", "{1, epoch}", "{1, 0}"},
     {"end_sale", "redis.call('HSET', KEYS[1], 'state', 'ended')", ""},
 };
 
@@ -621,6 +730,7 @@ static void put_in(struct subject *subject, const struct mutant *mutant)
     if (strcmp(mutant->script, "resolve") == 0) place = &subject->resolve;
     if (strcmp(mutant->script, "create_sale") == 0) place = &subject->create;
     if (strcmp(mutant->script, "end_sale") == 0) place = &subject->end;
+    if (strcmp(mutant->script, "restock_sale") == 0) place = &subject->restock;
     lk_script_free(*place);
     *place = mutate(mutant);
 }

@@ -61,7 +61,8 @@ struct script_answer script_run_text(struct script_world *world, lk_script *scri
 long long script_run_number(struct script_world *world, lk_script *script, const char *text)
 {
     struct script_answer answer = script_run_text(world, script, text);
-    long long number = lk_reply_integer(answer.reply, -1);
+    const lk_reply *first = lk_reply_at(answer.reply, 0); /* of an operator's step */
+    long long number = lk_reply_integer(first ? first : answer.reply, -1);
 
     lk_reply_free(answer.reply);
     return number;

@@ -160,6 +160,15 @@ static bool process_is_gone(void *arg)
     return kill(*(pid_t *)arg, 0) != 0;
 }
 
+static bool nobody_is_accepted(void *arg)
+{
+    struct fixture *self = arg;
+    int fd = app_connect(self->service.buyers);
+
+    if (fd >= 0) (void)close(fd);
+    return fd < 0;
+}
+
 static void a_stop_lets_requests_end_and_says_that_it_stops(void **state)
 {
     static const char head[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\nHost: here\r\n"
@@ -175,10 +184,11 @@ static void a_stop_lets_requests_end_and_says_that_it_stops(void **state)
     assert_true(app_send(fd, head, sizeof head - 1));
     clock_pause_ms(100); /* until it is being read: nothing tells when */
     assert_int_equal(kill(self->service.pid, SIGTERM), 0);
-    clock_pause_ms(400);
+    clock_pause_ms(50);
     assert_int_equal(status_of(self->service.buyers, "/readyz"), 503);
     assert_int_equal(status_of(self->service.admin, "/readyz"), 503);
     assert_int_equal(status_of(self->service.buyers, "/livez"), 200);
+    assert_true(app_eventually(nobody_is_accepted, self, 2000));
     assert_true(app_send(fd, ":1}", 3));
     (void)app_receive(fd, self->out, sizeof self->out, NULL, 5000);
     (void)close(fd);

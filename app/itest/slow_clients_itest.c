@@ -1,6 +1,6 @@
 /*
  * Clients that take their time, one more than there are threads: whatever they hold back, and
- * however they drip, somebody who asks next is answered within 3 s.
+ * however they drip, somebody who asks next is answered within a second.
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -20,8 +20,7 @@
 enum {
     THREADS = 5, /* of --connections 4 --streams 0 */
     CLIENTS = THREADS + 1,
-    WAIT_MIN_MS = 500, /* else a thread was free, and the row shows nothing */
-    WAIT_MAX_MS = 3000,
+    WAIT_MAX_MS = 1000,
     GIVE_UP_MS = 10000,
     OUT_SIZE = 2048,
 };
@@ -117,10 +116,10 @@ static void check_row(struct fixture *self, const struct row *row)
     int64_t waited_ms = clock_mono_ms() - begin_ms;
     (void)app_receive(probe, out, sizeof out, NULL, GIVE_UP_MS);
     (void)close(probe);
-    if (!begins_with(out, "HTTP/1.1 200 ") || waited_ms < WAIT_MIN_MS || waited_ms >= WAIT_MAX_MS)
+    if (!begins_with(out, "HTTP/1.1 200 ") || waited_ms >= WAIT_MAX_MS)
         fail_msg("%s: answered after %lld ms: %s", row->name, (long long)waited_ms, out);
 
-    (void)app_receive(fds[0], out, sizeof out, NULL, 1000);
+    (void)app_receive(fds[0], out, sizeof out, NULL, GIVE_UP_MS);
     if (row->ending && !begins_with(out, row->ending)) fail_msg("%s: told: %s", row->name, out);
     for (size_t i = 0; i < CLIENTS; i++)
         (void)close(fds[i]);
@@ -163,7 +162,7 @@ static void a_body_that_drips_is_refused_though_nobody_waits(void **state)
     }
     (void)close(fd);
     assert_true(begins_with(out, "HTTP/1.1 408 "));
-    assert_in_range(clock_mono_ms() - begin_ms, WAIT_MIN_MS, 4000);
+    assert_in_range(clock_mono_ms() - begin_ms, 500, 4000);
 }
 
 int main(void)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -128,6 +129,26 @@ static void assert_durability(struct fixture *self, const char *const *settings,
     assert_non_null(strstr(self->out, meaning));
 }
 
+/* Address space stands for whatever the system gives too little of. */
+static void a_start_with_fewer_threads_than_asked_for_fails(void **state)
+{
+    struct fixture *self = *state;
+    const char *const args[] = {"--data",      self->dir,        "--lab",       "--listen",
+                                "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", NULL};
+    struct rlimit usual;
+    struct rlimit tight;
+    int status = 0;
+
+    assert_int_equal(getrlimit(RLIMIT_AS, &usual), 0);
+    tight = (struct rlimit){.rlim_cur = 600 << 20, .rlim_max = usual.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+    status = app_run("seckilld", args, self->out, sizeof self->out);
+    assert_int_equal(setrlimit(RLIMIT_AS, &usual), 0);
+    assert_int_equal(status, 1);
+    assert_non_null(strstr(self->out, " needs 4226 threads, the system gave "));
+    assert_non_null(strstr(self->out, "take fewer --connections"));
+}
+
 static void fsync_always_loses_nothing(void **state)
 {
     struct fixture *self = *state;
@@ -152,7 +173,8 @@ static void a_redis_that_stores_nothing_is_told_so(void **state)
 
 static void snapshots_are_told_apart(void **state)
 {
-    assert_durability(*state, (const char *const[]){"--appendonly", "no", "--save", "3600 1", NULL},
+    assert_durability(*state,
+                      (const char *const[]){"--appendonly", "no", "--save", "3600", "1", NULL},
                       "snapshots", "orders accepted since the last snapshot are lost");
 }
 
@@ -175,11 +197,12 @@ static void start_loading_redis(struct fixture *self)
 {
     static const char fill[] = "for i = 1, 2000 do redis.call('SET', 'k' .. i, i) end "
                                "redis.call('SADD', 'seckill:sales', 'x')";
-    static const char *const saves[] = {"--appendonly", "no", "--save", "3600 1", NULL};
+    static const char *const saves[] = {"--appendonly", "no", "--save", "3600", "1", NULL};
     static const char *const slowly[] = {"--appendonly",
                                          "no",
                                          "--save",
-                                         "3600 1",
+                                         "3600",
+                                         "1",
                                          "--key-load-delay",
                                          "1000",
                                          "--loading-process-events-interval-bytes",
@@ -229,6 +252,7 @@ int main(void)
         TEST(a_replica_is_refused),
         TEST(an_evicting_redis_is_found_out_without_config),
         TEST(a_password_is_never_shown),
+        TEST(a_start_with_fewer_threads_than_asked_for_fails),
         TEST(fsync_always_loses_nothing),
         TEST(fsync_everysec_can_lose_a_second),
         TEST(a_redis_that_stores_nothing_is_told_so),

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "app_scripts.h"
+#include "clock.h"
 #include "itest/sale_shops.h"
 #include "store_admin.h"
 
@@ -31,26 +32,28 @@
 /* ---- the steps, in one form -------------------------------------------------------------------------- */
 
 struct step {
-    enum { PAUSE, RESUME, PATCH, RESTOCK, STEP_KINDS } kind;
+    enum { PAUSE, RESUME, PATCH, RESTOCK, END, STEP_KINDS } kind;
     struct sale_patch patch;
     int64_t units;
     const char *key;
 };
 
-static store_status take(struct sale_world *world, const struct step *step, sale_step *out_step,
-                         struct lk_error *err)
+static store_status take(struct sale_world *world, const struct step *step,
+                         struct sale_step_end *out_end, struct lk_error *err)
 {
     struct store *store = world->shops[0].store;
 
     switch (step->kind) {
     case PAUSE:
-        return store_pause_sale(store, "s", out_step, err);
+        return store_pause_sale(store, "s", out_end, err);
     case RESUME:
-        return store_resume_sale(store, "s", out_step, err);
+        return store_resume_sale(store, "s", out_end, err);
     case PATCH:
-        return store_patch_sale(store, "s", &step->patch, out_step, err);
+        return store_patch_sale(store, "s", &step->patch, out_end, err);
     case RESTOCK:
-        return store_restock_sale(store, "s", step->units, step->key, out_step, err);
+        return store_restock_sale(store, "s", step->units, step->key, out_end, err);
+    case END:
+        return store_end_sale(store, "s", out_end, err);
     case STEP_KINDS:
         break;
     }
@@ -70,13 +73,19 @@ static void open_sale(struct sale_world *world, int64_t units)
         sale_shops_open(world, "script", units, &(struct group_commit_options){.batch = 1}));
 }
 
+static int64_t ask(struct sale_world *world, const char *command)
+{
+    return sale_ask_number(world->client, "%s", command);
+}
+
 static void ends_as(struct sale_world *world, const struct step *step, sale_step expected)
 {
-    sale_step got = SALE_STEP_COUNT;
+    struct sale_step_end got = {.step = SALE_STEP_COUNT};
     struct lk_error err = {0};
 
     if (take(world, step, &got, &err) != STORE_OK) fail_msg("kind %d: %s", step->kind, err.text);
-    assert_string_equal(sale_step_name(got), sale_step_name(expected));
+    assert_string_equal(sale_step_name(got.step), sale_step_name(expected));
+    assert_int_equal(got.epoch, ask(world, "HGET seckill:{s}:sale epoch"));
 }
 
 /* The same, and nothing has changed. */
@@ -97,11 +106,6 @@ static void ledger_has(struct sale_world *world, const char *entry)
 
     if (!strstr(dump, entry)) fail_msg("no \"%s\" in:\n%s", entry, dump);
     free(dump);
-}
-
-static int64_t ask(struct sale_world *world, const char *command)
-{
-    return sale_ask_number(world->client, "%s", command);
 }
 
 /* ---- pause and resume ---------------------------------------------------------------------------------- */
@@ -144,6 +148,18 @@ static void an_ended_sale_stays_as_it_is(void **state)
     }
 }
 
+static void ending_again_changes_nothing(void **state)
+{
+    struct sale_world *world = *state;
+    const struct step end = {.kind = END};
+
+    open_sale(world, 5);
+    ends_as(world, &steps[RESTOCK], SALE_STEP_DONE);
+    ends_as(world, &end, SALE_STEP_DONE);
+    ledger_has(world, "(event ended by first epoch 2 left 10)");
+    changes_nothing(world, &end, SALE_STEP_DONE);
+}
+
 static void a_sale_that_is_not_there_is_not_found(void **state)
 {
     struct sale_world *world = *state;
@@ -152,10 +168,10 @@ static void a_sale_that_is_not_there_is_not_found(void **state)
     open_sale(world, 5);
     assert_true(sale_do(world->client, "FLUSHALL"));
     for (size_t k = 0; k < COUNT_OF(steps); k++) {
-        sale_step step = SALE_STEP_COUNT;
+        struct sale_step_end end = {.step = SALE_STEP_COUNT};
 
-        assert_int_equal(take(world, &steps[k], &step, NULL), STORE_NOT_FOUND);
-        assert_int_equal(step, SALE_STEP_COUNT); /* untouched */
+        assert_int_equal(take(world, &steps[k], &end, NULL), STORE_NOT_FOUND);
+        assert_int_equal(end.step, SALE_STEP_COUNT); /* untouched */
     }
     assert_int_equal(store_audit_sale(world->shops[0].store, "s", &audit, NULL), STORE_NOT_FOUND);
     assert_int_equal(ask(world, "DBSIZE"), 0);
@@ -226,6 +242,15 @@ static void a_patch_is_in_the_ledger_with_what_it_changed(void **state)
 
 /* ---- restock --------------------------------------------------------------------------------------------- */
 
+static bool has_cooled(void *arg)
+{
+    struct sale_world *world = arg;
+    struct sale sale = {.cooling = 1};
+
+    return store_load_sale(world->shops[0].store, "s", &sale, NULL) == STORE_OK &&
+           sale.cooling == 0;
+}
+
 static void a_restock_sells_on_in_a_new_epoch(void **state)
 {
     struct sale_world *world = *state;
@@ -234,15 +259,28 @@ static void a_restock_sells_on_in_a_new_epoch(void **state)
     open_sale(world, 1);
     assert_int_equal(sale_shops_buy(world, "ann", "").outcome, OUTCOME_CREATED);
     assert_int_equal(sale_shops_buy(world, "bob", "").outcome, OUTCOME_SOLD_OUT);
-    ends_as(world, &(struct step){.kind = RESTOCK, .units = 2, .key = ""}, SALE_STEP_DONE);
-    ledger_has(world, "(event restocked by first epoch 2 left 2 units 2 key )");
+    int64_t before_ms = clock_unix_ms();
+    ends_as(world, &(struct step){.kind = RESTOCK, .units = 2, .key = "k1"}, SALE_STEP_DONE);
+    ledger_has(world, "(event restocked by first epoch 2 left 2 units 2 key k1 sellable_ms ");
     assert_int_equal(store_load_sale(world->shops[0].store, "s", &sale, NULL), STORE_OK);
     assert_int_equal(sale.initial, 1);
     assert_int_equal(sale.restocked, 2);
-    assert_int_equal(sale.left, 2);
+    lk_reply *cool = sale_ask(world->client, "HGET seckill:{s}:sale cool");
+    int64_t sellable_ms = strtoll(lk_reply_bytes(cool).data, NULL, 10);
+    lk_reply_free(cool);
+    assert_in_range(sellable_ms, before_ms + 2 * (int64_t)SALE_BELIEVED_MS,
+                    clock_unix_ms() + SALE_COOL_MS + 50);
+    bool is_cool = sale.now_ms < sellable_ms; /* unless this test was stopped meanwhile */
+    assert_int_equal(sale.left, is_cool ? 0 : 2);
+    assert_int_equal(sale.cooling, is_cool ? 2 : 0);
     assert_int_equal(sale.epoch, 2);
+    assert_int_equal(sale_state_of(&sale), is_cool ? SALE_SOLD_OUT : SALE_ACTIVE);
+    assert_true(sale_eventually(has_cooled, world, SALE_GENEROUS_MS));
+    assert_int_equal(store_load_sale(world->shops[0].store, "s", &sale, NULL), STORE_OK);
+    assert_int_equal(sale.left, 2);
+    assert_int_equal(sale.cooling, 0);
     assert_int_equal(sale_state_of(&sale), SALE_ACTIVE);
-    ends_as(world, &(struct step){.kind = RESTOCK, .units = 3, .key = ""}, SALE_STEP_DONE);
+    ends_as(world, &(struct step){.kind = RESTOCK, .units = 3, .key = "k2"}, SALE_STEP_DONE);
     assert_int_equal(ask(world, "HGET seckill:{s}:sale restocked"), 5);
     assert_int_equal(ask(world, "HGET seckill:{s}:sale epoch"), 3);
     assert_int_equal(ask(world, "GET seckill:{s}:stock"), 5);
@@ -265,16 +303,52 @@ static void a_restock_under_one_key_happens_once(void **state)
     assert_int_equal(ask(world, "GET seckill:{s}:stock"), 5);
 }
 
+static void a_restock_leaves_alone_what_cools_already(void **state)
+{
+    struct sale_world *world = *state;
+    struct sale sale;
+
+    open_sale(world, 4);
+    assert_true(
+        sale_do(world->client, "HSET seckill:{s}:sale cool 1000:9%c95617584000000:4", '\t'));
+    ends_as(world, &(struct step){.kind = RESTOCK, .units = 2, .key = "k"}, SALE_STEP_DONE);
+    assert_int_equal(store_load_sale(world->shops[0].store, "s", &sale, NULL), STORE_OK);
+    assert_int_equal(sale.left + sale.cooling, 6);
+    assert_true(sale.cooling >= 4); /* 6, until the new ones have cooled */
+    assert_int_equal(sale.sellable_ms, 95617584000000);
+}
+
+static void a_sale_is_paused_and_ended_while_units_cool(void **state)
+{
+    struct sale_world *world = *state;
+    struct sale_audit audit;
+
+    open_sale(world, 1);
+    assert_int_equal(sale_shops_buy(world, "ann", "").outcome, OUTCOME_CREATED);
+    ends_as(world, &(struct step){.kind = RESTOCK, .units = 2, .key = "k1"}, SALE_STEP_DONE);
+    ends_as(world, &(struct step){.kind = PAUSE}, SALE_STEP_DONE);
+    assert_true(sale_eventually(has_cooled, world, SALE_GENEROUS_MS));
+    assert_int_equal(sale_shops_buy(world, "bob", "").outcome, OUTCOME_PAUSED);
+    ends_as(world, &(struct step){.kind = RESUME}, SALE_STEP_DONE);
+    assert_int_equal(sale_shops_buy(world, "bob", "").outcome, OUTCOME_CREATED);
+    ends_as(world, &(struct step){.kind = RESTOCK, .units = 3, .key = "k2"}, SALE_STEP_DONE);
+    ends_as(world, &(struct step){.kind = END}, SALE_STEP_DONE);
+    assert_int_equal(sale_shops_buy(world, "cid", "").outcome, OUTCOME_ENDED);
+    assert_int_equal(ask(world, "GET seckill:{s}:stock"), 4); /* as everything else that is left */
+    assert_int_equal(store_audit_sale(world->shops[0].store, "s", &audit, NULL), STORE_OK);
+    assert_int_equal(audit.verdict, AUDIT_PASS);
+}
+
 static void a_restock_has_its_limits(void **state)
 {
     struct sale_world *world = *state;
-    const struct step most = {.kind = RESTOCK, .units = SALE_STOCK_MAX - 1, .key = ""};
+    const struct step most = {.kind = RESTOCK, .units = SALE_STOCK_MAX - 1, .key = "k1"};
 
     open_sale(world, 1);
-    changes_nothing(world, &(struct step){.kind = RESTOCK, .units = SALE_STOCK_MAX, .key = ""},
+    changes_nothing(world, &(struct step){.kind = RESTOCK, .units = SALE_STOCK_MAX, .key = "k2"},
                     SALE_STEP_TOO_MANY);
     ends_as(world, &most, SALE_STEP_DONE);
-    changes_nothing(world, &(struct step){.kind = RESTOCK, .units = 1, .key = ""},
+    changes_nothing(world, &(struct step){.kind = RESTOCK, .units = 1, .key = "k2"},
                     SALE_STEP_TOO_MANY);
     assert_int_equal(ask(world, "GET seckill:{s}:stock"), SALE_STOCK_MAX);
 }
@@ -295,16 +369,20 @@ static void hostile_arguments_are_refused_and_change_nothing(void **state)
         {"patch_sale", "here,T,,-1"},
         {"patch_sale", "here,T,1e3,"},
         {"patch_sale", "here,T,,1234567890123456"},
-        {"restock_sale", "here,1"},
-        {"restock_sale", "here,1,k,l"},
-        {"restock_sale", "here,0,"},
-        {"restock_sale", "here,-1,"},
-        {"restock_sale", "here,01,"},
-        {"restock_sale", "here,1.5,"},
-        {"restock_sale", "here,nan,"},
-        {"restock_sale", "here,1234567890123456,"},
-        {"restock_sale", "here,1,a:b"},
-        {"restock_sale", "here,1,a b"},
+        {"restock_sale", "here,1,k"},
+        {"restock_sale", "here,1,k,250,l"},
+        {"restock_sale", "here,0,k,250"},
+        {"restock_sale", "here,-1,k,250"},
+        {"restock_sale", "here,01,k,250"},
+        {"restock_sale", "here,1.5,k,250"},
+        {"restock_sale", "here,nan,k,250"},
+        {"restock_sale", "here,1234567890123456,k,250"},
+        {"restock_sale", "here,1,,250"},
+        {"restock_sale", "here,1,a:b,250"},
+        {"restock_sale", "here,1,a b,250"},
+        {"restock_sale", "here,1,k,"},
+        {"restock_sale", "here,1,k,-1"},
+        {"restock_sale", "here,1,k,10000"},
     };
     struct sale_world *world = *state;
 
@@ -358,7 +436,7 @@ static void a_spoilt_sale_fails_with_words_and_stays_as_it_is(void **state)
     for (size_t i = 0; i < COUNT_OF(rows) * COUNT_OF(steps); i++) {
         const struct step *step = &steps[i % COUNT_OF(steps)];
         const char *command = rows[i / COUNT_OF(steps)].command;
-        sale_step got = SALE_STEP_COUNT;
+        struct sale_step_end got;
         struct lk_error err = {0};
 
         if (!(rows[i / COUNT_OF(steps)].kinds & 1U << (unsigned)step->kind)) continue;
@@ -384,7 +462,7 @@ static void a_key_of_a_wrong_type_changes_nothing(void **state)
         const struct step *step = &steps[i % COUNT_OF(steps)];
         const char *key = world->keys.text[keys[i / COUNT_OF(steps)]];
         struct lk_error err = {0};
-        sale_step got = SALE_STEP_COUNT;
+        struct sale_step_end got;
 
         open_sale(world, 5);
         if (step->kind == RESUME) ends_as(world, &steps[PAUSE], SALE_STEP_DONE);
@@ -406,7 +484,7 @@ static void the_scripts_touch_declared_keys_only(void **state)
     struct sale_world *world = *state;
     store_status told[COUNT_OF(steps) + 1];
     struct sale_audit audit;
-    sale_step got = SALE_STEP_COUNT;
+    struct sale_step_end got;
 
     open_sale(world, 5);
     assert_true(sale_do(world->client, "ACL SETUSER default resetkeys"));
@@ -428,7 +506,7 @@ static void a_server_out_of_memory_changes_nothing(void **state)
     struct sale_world *world = *state;
 
     for (size_t i = 0; i < COUNT_OF(steps); i++) {
-        sale_step got = SALE_STEP_COUNT;
+        struct sale_step_end got;
 
         open_sale(world, 5);
         if (steps[i].kind == RESUME) ends_as(world, &steps[PAUSE], SALE_STEP_DONE);
@@ -610,12 +688,12 @@ static void steps_and_purchases_at_once_add_up(void **state)
     }
     for (unsigned i = 0; i < RESTOCKS; i++) {
         char key[16];
-        sale_step step = SALE_STEP_COUNT;
+        struct sale_step_end end;
 
         (void)snprintf(key, sizeof key, "k%u", i / 2); /* each twice */
-        if (store_restock_sale(world->shops[i % SALE_SHOPS].store, "s", 3, key, &step, NULL) !=
+        if (store_restock_sale(world->shops[i % SALE_SHOPS].store, "s", 3, key, &end, NULL) !=
                 STORE_OK ||
-            step != (i % 2 ? SALE_STEP_REPEATED : SALE_STEP_DONE))
+            end.step != (i % 2 ? SALE_STEP_REPEATED : SALE_STEP_DONE))
             break;
         if (store_audit_sale(world->shops[0].store, "s", &audit, NULL) != STORE_OK) break;
         passed += audit.verdict == AUDIT_PASS; /* a reading is of one moment */
@@ -638,11 +716,14 @@ int main(void)
         cmocka_unit_test(a_paused_sale_sells_nothing_until_it_is_resumed),
         cmocka_unit_test(only_a_paused_sale_is_resumed),
         cmocka_unit_test(an_ended_sale_stays_as_it_is),
+        cmocka_unit_test(ending_again_changes_nothing),
         cmocka_unit_test(a_sale_that_is_not_there_is_not_found),
         cmocka_unit_test(a_patch_changes_what_it_may),
         cmocka_unit_test(a_patch_is_in_the_ledger_with_what_it_changed),
         cmocka_unit_test(a_restock_sells_on_in_a_new_epoch),
         cmocka_unit_test(a_restock_under_one_key_happens_once),
+        cmocka_unit_test(a_restock_leaves_alone_what_cools_already),
+        cmocka_unit_test(a_sale_is_paused_and_ended_while_units_cool),
         cmocka_unit_test(a_restock_has_its_limits),
         cmocka_unit_test(hostile_arguments_are_refused_and_change_nothing),
         cmocka_unit_test(a_spoilt_sale_fails_with_words_and_stays_as_it_is),

@@ -16,7 +16,6 @@
 #include "clock.h"
 #include "itest/sale_support.h"
 #include "sale_keys.h"
-#include "store.h"
 #include "store_admin.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
@@ -125,57 +124,62 @@ static void a_sale_that_is_not_there_is_not_found(void **state)
     struct world *world = *state;
     struct sale sale = {.initial = 42};
     struct order order = {.id = "42"};
+    struct sale_step_end end = {.epoch = 42};
 
     assert_int_equal(store_load_sale(world->store, "s", &sale, NULL), STORE_NOT_FOUND);
-    assert_int_equal(store_end_sale(world->store, "s", NULL), STORE_NOT_FOUND);
+    assert_int_equal(store_end_sale(world->store, "s", &end, NULL), STORE_NOT_FOUND);
     assert_int_equal(store_find_order(world->store, "s", "ann", &order, NULL), STORE_NOT_FOUND);
     assert_int_equal(sale.initial, 42); /* outputs keep their value */
+    assert_int_equal(end.epoch, 42);
     assert_string_equal(order.id, "42");
 }
 
 static void sales_are_listed_by_id(void **state)
 {
     static const char *const ids[] = {"m", "b", "z", "a-1"};
-    static const char *const sorted[] = {"a-1", "b", "m", "z"};
+    static const char *const sorted[] = {"a-1", "b", "ghost", "m", "z"};
     struct world *world = *state;
-    struct sale *sales = NULL;
+    struct sale sales[COUNT_OF(sorted)];
+    struct sale_id *listed = NULL;
     size_t count = 0;
 
     for (size_t i = 0; i < COUNT_OF(ids); i++)
         put_up(world, ids[i]);
     /* Listed and never created (a crash in between), and what is no id at all. */
     assert_true(sale_do(world->client, "SADD seckill:sales ghost {} UPPER %0100d", 0));
-    assert_int_equal(store_list_sales(world->store, 100, &sales, &count, NULL), STORE_OK);
+    assert_int_equal(store_list_ids(world->store, &listed, &count, NULL), STORE_OK);
     assert_int_equal(count, COUNT_OF(sorted));
-    for (size_t i = 0; i < count; i++)
-        assert_string_equal(sales[i].id, sorted[i]);
-    free(sales);
-    assert_int_equal(store_list_sales(world->store, 2, &sales, &count, NULL), STORE_OK);
-    assert_int_equal(count, 2);
-    assert_true(strcmp(sales[0].id, sales[1].id) < 0);
-    free(sales);
+    assert_int_equal(store_load_sales(world->store, listed, count, sales, NULL), STORE_OK);
+    for (size_t i = 0; i < count; i++) {
+        assert_string_equal(listed[i].text, sorted[i]);
+        assert_string_equal(sales[i].id, strcmp(sorted[i], "ghost") == 0 ? "" : sorted[i]);
+        assert_int_equal(sales[i].left, strcmp(sorted[i], "ghost") == 0 ? 0 : sales[0].left);
+    }
+    assert_true(sales[0].left > 0);
+    free(listed);
 }
 
 static void no_sales_are_an_empty_list(void **state)
 {
     struct world *world = *state;
-    struct sale *sales = NULL;
+    struct sale_id *listed = NULL;
     size_t count = 1;
 
-    assert_int_equal(store_list_sales(world->store, 100, &sales, &count, NULL), STORE_OK);
+    assert_int_equal(store_list_ids(world->store, &listed, &count, NULL), STORE_OK);
     assert_int_equal(count, 0);
-    free(sales);
+    free(listed);
 }
 
 static void a_sale_ends_once_and_for_all(void **state)
 {
     struct world *world = *state;
+    struct sale_step_end end;
     struct sale sale;
 
     put_up(world, "s");
-    assert_int_equal(store_end_sale(world->store, "s", NULL), STORE_OK);
+    assert_int_equal(store_end_sale(world->store, "s", &end, NULL), STORE_OK);
     char *before = sale_dump(world->client, "s");
-    assert_int_equal(store_end_sale(world->store, "s", NULL), STORE_OK);
+    assert_int_equal(store_end_sale(world->store, "s", &end, NULL), STORE_OK);
     char *after = sale_dump(world->client, "s");
     assert_string_equal(before, after); /* no second row in the ledger */
     free(before);
@@ -311,17 +315,27 @@ static store_status ask_create(struct store *store, struct lk_error *err)
 
 static store_status ask_end(struct store *store, struct lk_error *err)
 {
-    return store_end_sale(store, "s", err);
+    struct sale_step_end end;
+
+    return store_end_sale(store, "s", &end, err);
 }
 
 static store_status ask_list(struct store *store, struct lk_error *err)
 {
-    struct sale *sales = NULL;
+    struct sale_id *ids = NULL;
     size_t count = 0;
-    store_status status = store_list_sales(store, 10, &sales, &count, err);
+    store_status status = store_list_ids(store, &ids, &count, err);
 
-    if (status == STORE_OK) free(sales);
+    if (status == STORE_OK) free(ids);
     return status;
+}
+
+static store_status ask_loads(struct store *store, struct lk_error *err)
+{
+    static const struct sale_id ids[] = {{"s"}, {"t"}};
+    struct sale sales[COUNT_OF(ids)];
+
+    return store_load_sales(store, ids, COUNT_OF(ids), sales, err);
 }
 
 static store_status ask_find(struct store *store, struct lk_error *err)
@@ -339,7 +353,7 @@ static store_status ask_scan(struct store *store, struct lk_error *err)
 }
 
 static store_status (*const questions[])(struct store *store, struct lk_error *err) = {
-    ask_load, ask_create, ask_end, ask_list, ask_find, ask_scan, store_ping};
+    ask_load, ask_loads, ask_create, ask_end, ask_list, ask_find, ask_scan, store_ping};
 
 static void a_key_of_a_wrong_type_fails_with_redis_own_words(void **state)
 {
@@ -351,7 +365,7 @@ static void a_key_of_a_wrong_type_fails_with_redis_own_words(void **state)
         {ask_end, "seckill:{s}:sale"},    {ask_end, "seckill:{s}:stock"},
         {ask_end, "seckill:{s}:ledger"},  {ask_find, "seckill:{s}:orders"},
         {ask_scan, "seckill:{s}:orders"}, {ask_list, "seckill:sales"},
-        {ask_list, "seckill:{s}:sale"},   {ask_create, "seckill:sales"},
+        {ask_loads, "seckill:{s}:sale"},  {ask_create, "seckill:sales"},
     };
     struct world *world = *state;
 
@@ -503,12 +517,14 @@ static void looking_up_for_replicas_changes_nothing(void **state)
 static void a_server_that_does_not_serve_now_has_executed_nothing(void **state)
 {
     struct world *world = *state;
+    struct sale_step_end end;
     struct lk_error err = {0};
     struct sale sale;
 
     put_up(world, "s");
     assert_true(sale_do(world->client, "REPLICAOF 127.0.0.1 1"));
-    assert_int_equal(store_end_sale(world->store, "s", &err), STORE_UNAVAILABLE); /* READONLY */
+    assert_int_equal(store_end_sale(world->store, "s", &end, &err),
+                     STORE_UNAVAILABLE); /* READONLY */
     assert_true(strlen(err.text) > 0);
     assert_true(sale_do(world->client, "CONFIG SET replica-serve-stale-data no"));
     assert_int_equal(store_load_sale(world->store, "s", &sale, &err),

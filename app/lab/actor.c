@@ -138,6 +138,7 @@ static bool spawn(struct stage_actor *self)
         [ARG_WAIT] = wait,
     };
     char *argv[ARG_COUNT + 1] = {NULL};
+    posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     pid_t pid = 0;
     int error = 0;
@@ -152,10 +153,13 @@ static bool spawn(struct stage_actor *self)
     (void)posix_spawnattr_init(&attributes); /* a group of its own: Ctrl-C is ours to handle */
     (void)posix_spawnattr_setpgroup(&attributes, 0);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    (void)posix_spawn_file_actions_init(&files); /* no socket that another thread has just made */
+    (void)posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     (void)pthread_mutex_lock(&spawning);
-    if (!error) error = posix_spawn(&pid, "/proc/self/exe", NULL, &attributes, argv, environ);
+    if (!error) error = posix_spawn(&pid, "/proc/self/exe", &files, &attributes, argv, environ);
     if (!error) atomic_store(&self->pid, pid);
     (void)pthread_mutex_unlock(&spawning);
+    (void)posix_spawn_file_actions_destroy(&files);
     (void)posix_spawnattr_destroy(&attributes);
     for (size_t i = 0; i < ARG_COUNT; i++)
         free(argv[i]);

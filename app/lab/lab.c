@@ -16,7 +16,7 @@
 #include "lab/stage_inside.h"
 #include "redis_child.h"
 
-enum { HURRY_MS = 500 };
+enum { HURRY_MS = 2000, ROUND_MS = 50 };
 
 struct lab {
     char dir[PATH_MAX];
@@ -55,7 +55,7 @@ struct lab_text lab_promise_text(enum lab_promise promise)
 
 /* ---- open, close ----------------------------------------------------------------------------------- */
 
-static bool call_once(lk_client *client, const char *first, const char *second, const char *third)
+static bool ask_once(lk_client *client, const char *first, const char *second, const char *third)
 {
     struct lk_bytes words[3] = {lk_bytes_of(first)};
     size_t count = 1;
@@ -123,7 +123,7 @@ static bool rehearse(struct lab *lab, struct refusal *why)
               rehearse_rwlock(lk_rwlock_new(client, "{rehearsal}:rwlock", NULL)) &&
               rehearse_counters(client);
     for (size_t i = 0; is_done && i < sizeof scripts / sizeof scripts[0]; i++)
-        is_done = call_once(client, "SCRIPT", "LOAD", app_script_named(scripts[i])->source);
+        is_done = ask_once(client, "SCRIPT", "LOAD", app_script_named(scripts[i])->source);
     lk_client_close(client);
     tap_forget(lab->tap);
     return is_done || refusal_say(why, "the lab's Redis cannot do what a lock needs");
@@ -200,15 +200,27 @@ fail:
 
 /* ---- a run --------------------------------------------------------------------------------------- */
 
-/* A run that failed: nobody needs to know how it would have gone on, and nobody waits for that. */
+/*
+ * A run that failed: nobody needs to know how it would have gone on. Again and again every lock is made
+ * free, and who waits for one is woken, until all have ended. None is cut off before that is in vain: out
+ * of reach of Redis some insist, as long as a command may take, on giving back a place or asking what
+ * became of a purchase.
+ */
 static void hurry(struct stage *stage)
 {
     int64_t until_ms = clock_mono_ms() + HURRY_MS;
     size_t i = 0;
 
-    (void)call_once(stage->observer, "FLUSHALL", NULL, NULL); /* every lock is free */
-    while (i < stage->run->actor_count && actor_ends(&stage->actors[i], until_ms))
-        i++;
+    while (i < stage->run->actor_count && clock_mono_ms() < until_ms) {
+        (void)ask_once(stage->observer, "FLUSHALL", NULL, NULL);
+        for (unsigned server = 1; server <= SERVERS_MAX; server++) {
+            lk_client *client = servers_client(stage->servers, server);
+
+            if (client) (void)ask_once(client, "FLUSHALL", NULL, NULL);
+        }
+        tap_disturb(stage->tap);
+        i += actor_ends(&stage->actors[i], clock_mono_ms() + ROUND_MS);
+    }
     for (; i < stage->run->actor_count; i++)
         tap_cut(stage->tap, stage->actors[i].wire); /* who waits hears that it is over */
 }
@@ -251,7 +263,7 @@ struct lab_run *lab_play(struct lab *lab, const struct lab_scenario *scenario)
     run->scenario = scenario;
     stage_show_locks(stage, STAGE_KEY("lock"), NULL);
     labels_forget_tokens(&lab->labels); /* no actor runs: nobody else is at them */
-    if (call_once(lab->observer, "FLUSHALL", NULL, NULL)) {
+    if (ask_once(lab->observer, "FLUSHALL", NULL, NULL)) {
         scenario->play(stage);
     } else {
         (void)refusal_say(&run->failure, "the lab's Redis does not answer");

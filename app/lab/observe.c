@@ -139,7 +139,7 @@ static bool has_lapsed(lk_client *client, const char *key)
 
         left_ms = lk_reply_integer(reply, 0);
         lk_reply_free(reply);
-        if (clock_mono_ms() >= deadline_ms) return false;
+        if (tap_is_interrupted() || clock_mono_ms() >= deadline_ms) return false;
         if (left_ms != -2) clock_pause_ms(LOOK_MS);
     }
     return true;

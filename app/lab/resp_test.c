@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "itest/app_stack.h"
 #include "lab/resp.h"
 
 static void every_kind_of_value_has_its_length(void **state)
@@ -42,14 +43,26 @@ static void every_kind_of_value_has_its_length(void **state)
     }
 }
 
-static void depth_without_end_is_refused(void **state)
+static char deep[4 * 4000];
+
+static void measure_deep(void *arg)
 {
-    char deep[4 * 20];
+    const size_t *len = arg;
+
+    if (resp_length(deep, *len) > 0) deep[0] = '\0'; /* for the test to see */
+}
+
+static void depth_without_end_is_refused_and_takes_no_stack(void **state)
+{
+    static size_t allowed = (size_t)4 * RESP_DEPTH_MAX;
+    static size_t all = sizeof deep;
 
     (void)state;
     for (size_t i = 0; i < sizeof deep; i++)
         deep[i] = "*1\r\n"[i % 4];
-    assert_int_equal(resp_length(deep, sizeof deep), -1);
+    assert_int_equal(resp_length(deep, (size_t)4 * 20), -1);
+    assert_true(app_stack_use(measure_deep, &all) < 2 * app_stack_use(measure_deep, &allowed));
+    assert_int_equal(deep[0], '*');
 }
 
 static void a_command_has_its_words(void **state)
@@ -83,7 +96,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_value_has_its_length),
-        cmocka_unit_test(depth_without_end_is_refused),
+        cmocka_unit_test(depth_without_end_is_refused_and_takes_no_stack),
         cmocka_unit_test(a_command_has_its_words),
         cmocka_unit_test(strings_are_told_from_nil),
     };

@@ -126,6 +126,9 @@ bool tap_wait_renewals(struct tap *tap, int wire, unsigned count, int64_t limit_
 /* What was stuck arrives; true once the server has answered. */
 bool tap_deliver(struct tap *tap, int wire, int64_t limit_ms);
 
+/* Subscriptions end, of all wires: who waits for a message looks at once whether it can go on. */
+void tap_disturb(struct tap *tap);
+
 /* The actor is dead, or cut off from a server: its connections break, what was not passed on is gone,
    and new ones are refused. A branch is cut alone, the first wire with all its branches. */
 void tap_cut(struct tap *tap, int wire);

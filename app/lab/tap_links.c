@@ -32,7 +32,10 @@ static void buffer_free(struct buffer *buffer)
     *buffer = (struct buffer){0};
 }
 
-/* False at the end, of stream or memory. */
+/*
+ * False at the end, of stream or memory. It never waits: what poll() told may have been said of another
+ * link, which somebody has closed since, and whose place a newcomer has taken in this very turn.
+ */
 static bool buffer_receive(struct buffer *buffer, int fd)
 {
     enum { PIECE = 65536 };
@@ -40,9 +43,10 @@ static bool buffer_receive(struct buffer *buffer, int fd)
 
     if (!data) return false;
     buffer->data = data;
-    ssize_t got = recv(fd, data + buffer->len, PIECE, 0);
+    ssize_t got = recv(fd, data + buffer->len, PIECE, MSG_DONTWAIT);
     if (got > 0) buffer->len += (size_t)got;
-    return (got > 0 || (got < 0 && errno == EINTR)) && buffer->len < BUFFER_MAX;
+    return (got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN))) &&
+           buffer->len < BUFFER_MAX;
 }
 
 static void send_all(int fd, const char *bytes, size_t len)

@@ -145,6 +145,19 @@ void tap_cut(struct tap *tap, int wire)
     tap_nudge(tap);
 }
 
+void tap_disturb(struct tap *tap)
+{
+    (void)pthread_mutex_lock(&tap->mutex);
+    for (size_t i = 0; i < TAP_LINKS_MAX; i++) {
+        struct link *link = &tap->links[i];
+
+        if (link->server >= 0 && link->is_silent && !tap->wires[link->wire].is_relay)
+            link_close(link);
+    }
+    (void)pthread_mutex_unlock(&tap->mutex);
+    tap_nudge(tap);
+}
+
 void tap_mend(struct tap *tap, int relay)
 {
     (void)pthread_mutex_lock(&tap->mutex);

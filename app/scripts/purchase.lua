@@ -4,7 +4,7 @@
 -- KEYS: 1 sale, 2 stock, 3 orders, 4 ledger, 5 void.
 -- ARGV: 1 instance, 2 process (field of void), 3 attempt, 4 n, then n times: buyer, order id to use,
 --   idempotency key ('' for none).
--- Returns { units left, ms until the start, epoch, answer 1 .. answer n }; an answer is 'C' created,
+-- Returns { units left, those that cool too (restock_sale.lua), ms until the start, epoch, answer 1 .. answer n }; an answer is 'C' created,
 --   'R<order id>' replayed, 'A<order id>' already ordered, 'S' sold out, 'N' not started,
 --   'E' ended, 'P' paused. Without the sale: { -1, 0, 0 }.
 -- An attempt that resolve.lua has declared void is refused: it may be bytes of a dead connection.
@@ -20,7 +20,7 @@ local void = redis.call('HGET', KEYS[5], ARGV[2])
 if void and tonumber(void) >= tonumber(ARGV[3]) then
   return redis.error_reply('VOID this attempt was given up')
 end
-local sale = redis.call('HMGET', KEYS[1], 'state', 'starts_ms', 'ends_ms', 'epoch')
+local sale = redis.call('HMGET', KEYS[1], 'state', 'starts_ms', 'ends_ms', 'epoch', 'cool')
 if not sale[1] then return {-1, 0, 0} end
 for i = 2, 4 do -- digits, few enough to be exact: also what would break a write must show now
   if not sale[i] or #sale[i] > 15 or not string.find(sale[i], '^%d+$') then
@@ -45,6 +45,12 @@ if sale[1] == 'ended' or (ends > 0 and now >= ends) then closed = 'E'
 elseif sale[1] == 'paused' then closed = 'P'
 elseif now < starts then closed = 'N' end
 
+local cooling = 0 -- units of the stock that are not for sale yet
+if sale[5] then
+  for at, units in string.gmatch(sale[5], '(%d+):(%d+)') do
+    if now < tonumber(at) then cooling = cooling + units end
+  end
+end
 local left = tonumber(stock)
 local before, find = left, string.find
 local fresh, orders, entry = {}, {}, {'event', 'sold', 'by', ARGV[1], 'epoch', sale[4], 'left', 0}
@@ -58,7 +64,7 @@ for i = 1, n do
     answers[i + 3] = ((key ~= '' and key == held_key) and 'R' or 'A') .. (held_id or '')
   elseif closed then
     answers[i + 3] = closed
-  elseif left == 0 then
+  elseif left <= cooling then
     answers[i + 3] = 'S'
   else
     local row = id .. ':' .. buyer .. ':' .. key

@@ -8,31 +8,52 @@
 #   start.sh cli WORD…                 redis-cli, as admin
 #   start.sh check                     does it answer?
 # With SENTINELS="HOST HOST HOST" primary and replica first ask them who takes the writes by now.
-# What Sentinel changes (CONFIG REWRITE) is kept in /data; passwords come from /run/secrets.
+# What Sentinel changes (CONFIG REWRITE) is kept in /data; passwords come from /run/secrets. Where a certificate
+# is among them, all speak TLS and nothing else.
 set -eu
 name=$(hostname)
+tls=
+[ ! -e /run/secrets/redis-server.crt ] || tls="--tls --cacert /run/secrets/redis-ca.crt"
 
 secret() { cat "/run/secrets/$1"; }
 
 cli() { # as admin
-    REDISCLI_AUTH=$(secret redis-admin) exec redis-cli --user admin "$@"
+    # shellcheck disable=SC2086  # words
+    REDISCLI_AUTH=$(secret redis-admin) exec redis-cli $tls --user admin "$@"
 }
 
 check() {
     port=6379
     if [ -e /data/sentinel.conf ]; then port=26379; fi
-    [ "$(timeout 2 redis-cli -p "$port" --user health --pass - --no-auth-warning ping 2>/dev/null)" = PONG ]
+    # shellcheck disable=SC2086  # words
+    [ "$(timeout 2 redis-cli $tls -p "$port" --user health --pass - --no-auth-warning ping 2>/dev/null)" = PONG ]
 }
 
 # The host that the Sentinels name; empty when none answers.
 primary_by_sentinel() {
     for sentinel in ${SENTINELS-}; do
-        found=$(timeout 1 redis-cli -h "$sentinel" -p 26379 --user health --pass - --no-auth-warning \
+        # shellcheck disable=SC2086  # words
+        found=$(timeout 1 redis-cli $tls -h "$sentinel" -p 26379 --user health --pass - --no-auth-warning \
             sentinel get-master-addr-by-name seckill 2>/dev/null | sed -n 1p) || continue
         case $found in '' | *' '*) continue ;; esac
         echo "$found"
         return
     done
+}
+
+# CONFIG PORT: what was there of it may be of another time.
+write_tls() {
+    sed -i '/^tls-/d; /^port /d' "$1"
+    [ -n "$tls" ] || return 0
+    cat >>"$1" <<END
+port 0
+tls-port $2
+tls-cert-file /run/secrets/redis-server.crt
+tls-key-file /run/secrets/redis-server.key
+tls-ca-cert-file /run/secrets/redis-ca.crt
+tls-auth-clients no
+tls-replication yes
+END
 }
 
 # [HOST]: of whom it is a copy.
@@ -50,11 +71,15 @@ write_config() {
     fi
     sed -i '/^masterauth /d' "$config"
     printf 'masterauth "%s"\n' "$(secret redis-replica)" >>"$config"
+    write_tls "$config" 6379
 }
 
 write_sentinel() { # HOST
     config=/data/sentinel.conf
-    [ ! -e "$config" ] || return 0
+    if [ -e "$config" ]; then
+        write_tls "$config" 26379
+        return
+    fi
     for _ in $(seq 60); do # a name that cannot be resolved would hold it up (TILT)
         getent hosts "$1" >/dev/null && break
         sleep 0.5
@@ -73,11 +98,13 @@ write_sentinel() { # HOST
         echo "sentinel failover-timeout seckill 10000"
         echo "sentinel parallel-syncs seckill 1"
     } >"$config"
+    write_tls "$config" 26379
 }
 
 wait_for() { # HOST: until it answers, 30 s
     for _ in $(seq 60); do
-        if timeout 1 redis-cli -h "$1" --user health --pass - --no-auth-warning ping >/dev/null 2>&1; then return; fi
+        # shellcheck disable=SC2086  # words
+        if timeout 1 redis-cli $tls -h "$1" --user health --pass - --no-auth-warning ping >/dev/null 2>&1; then return; fi
         sleep 0.5
     done
     echo "start.sh: $1 does not answer" >&2
@@ -93,9 +120,10 @@ create_cluster() {
     done
     REDISCLI_AUTH=$(secret redis-admin)
     export REDISCLI_AUTH
-    if timeout 1 redis-cli -h "$1" --user admin cluster info | grep -q '^cluster_known_nodes:1.$'; then
+    # shellcheck disable=SC2086  # words
+    if timeout 1 redis-cli $tls -h "$1" --user admin cluster info | grep -q '^cluster_known_nodes:1.$'; then
         # shellcheck disable=SC2086  # a list
-        redis-cli --user admin --cluster create $addresses --cluster-replicas 1 --cluster-yes
+        redis-cli $tls --user admin --cluster create $addresses --cluster-replicas 1 --cluster-yes
     fi
     for host in "$@"; do wait_for_cluster "$host"; done
     echo "start.sh: the cluster is complete"
@@ -103,7 +131,8 @@ create_cluster() {
 
 wait_for_cluster() { # HOST: until it says that all slots are served, 30 s
     for _ in $(seq 60); do
-        if timeout 1 redis-cli -h "$1" --user admin cluster info | grep -q '^cluster_state:ok'; then return; fi
+        # shellcheck disable=SC2086  # words
+        if timeout 1 redis-cli $tls -h "$1" --user admin cluster info | grep -q '^cluster_state:ok'; then return; fi
         sleep 0.5
     done
     echo "start.sh: $1 does not see the whole cluster" >&2
@@ -125,6 +154,7 @@ replica)
     ;;
 node)
     write_config
+    [ -z "$tls" ] || echo "tls-cluster yes" >>/data/redis.conf
     exec redis-server /data/redis.conf --cluster-enabled yes --cluster-config-file /data/nodes.conf \
         --cluster-node-timeout 2000 --cluster-announce-hostname "$name" \
         --cluster-preferred-endpoint-type hostname "$@"

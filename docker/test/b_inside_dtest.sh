@@ -243,7 +243,7 @@ has_labels() { # IMAGE WORD…
 cold_start() {
     first=$(containers seckilld-1)
     docker inspect -f '{{range .Config.Env}}{{println .}}{{end}}' "$first" | grep SECKILL_ >"$WORK/env"
-    mounts=
+    mounts="-v ${PROJECT}_operators:/var/lib/seckill"
     for name in redis-seckill redis-loader admin-token token-key token-key-2; do
         mounts="$mounts -v $SECKILL_SECRETS/$name:/run/secrets/$name:ro"
     done

@@ -16,10 +16,11 @@ held() { # the sale in Redis, in one line
     redis_cli redis xlen "seckill:{$sale}:ledger"
 }
 is_as_before() { [ "$(held)" = "$before" ] || { echo "it was: $before; it is: $(held)"; return 1; }; }
-audit() { # FLAG…: with what the clients wrote down
+audit() { # FLAG…: with what the clients and the operator wrote down; the instances' log went with the volumes
     ledgers=$(cd "$WORK/load" && printf '/out/%s ' run-*/clients-*.jsonl)
+    operators=$(cd "$WORK/load" && printf -- '--operators /out/%s ' run-*/operators-*.ndjson)
     # shellcheck disable=SC2086  # files
-    OUT=$WORK/load deploy audit "$sale" "$@" --clients $ledgers
+    OPERATORS='' OUT=$WORK/load deploy audit "$sale" "$@" $operators --clients $ledgers
 }
 # SUB [CURL-FLAG…]: METHOD and path are its; what the service says to this buyer of this sale
 asks() {

@@ -58,6 +58,12 @@ static const char clean_redis[] =
 
 static const char clean_clients[] = WON LOST LATE FOUND;
 
+/* It was put up with that many units. */
+#define STEP(result, units)                                                                        \
+    "{\"t\":1,\"step\":\"1\",\"what\":\"create\",\"sale\":\"s\",\"key\":\"\",\"result\":\"" result \
+    "\",\"units\":" units ",\"epoch\":1}\n"
+#define PUT_UP(units) STEP("asked", units) STEP("done", units)
+
 /* What is changed, the exit status, and every check that must fail, each as " NAME ". */
 static const struct {
     const char *name;
@@ -76,7 +82,7 @@ static const struct {
     {"stock one too low", "SET " KEY("stock") " -1\n", NULL, 1, " conservation "},
     {"stock is a word", "SET " KEY("stock") " many\n", NULL, 1, " conservation "},
     {"stock is gone", "DEL " KEY("stock") "\n", NULL, 1, " conservation "},
-    {"ledger is gone", "DEL " KEY("ledger") "\n", NULL, 1, " conservation "},
+    {"ledger is gone", "DEL " KEY("ledger") "\n", NULL, 1, " conservation operators_agree "},
     {"order is unreadable", "HSET " KEY("orders") " b2 101\n", NULL, 1,
      " conservation unknown_resolved "},
     {"unknown unresolved", NULL, WON LOST LATE, 1, " unknown_resolved "},
@@ -103,12 +109,17 @@ static const struct {
     {"last line cut short", NULL, WON LOST LATE FOUND "{\"t\":95,\"e\":\"inv", 0, ""},
 };
 
+static char operators[LT_PATH_MAX + 64];
+
 static int open_place(void **state)
 {
     static struct lt_place place;
     if (!lt_place_open(&place)) return -1;
     *state = &place;
-    return lt_place_start_redis(&place) ? 0 : -1;
+    return lt_place_start_redis(&place) &&
+                   lt_place_write(&place, "operators", PUT_UP("2"), operators)
+               ? 0
+               : -1;
 }
 
 static int close_place(void **state)
@@ -120,9 +131,9 @@ static int close_place(void **state)
 static bool run_audit(const struct lt_place *place, const char *sale, const char *clients,
                       struct lt_outcome *outcome)
 {
-    const char *const argv[] = {"audit",  "--redis", place->url,
-                                "--sale", sale,      clients ? "--clients" : NULL,
-                                clients,  NULL};
+    const char *const argv[] = {
+        "audit",   "--redis",   place->url, "--sale", sale, clients ? "--operators" : NULL,
+        operators, "--clients", clients,    NULL};
     return lt_run(place, argv, LIMIT_MS, outcome);
 }
 
@@ -174,6 +185,8 @@ static void without_clients_a_clean_sale_is_void(void **state)
     assert_int_equal(2, outcome.status);
     assert_non_null(strstr(outcome.output, "pass  conservation"));
     assert_non_null(strstr(outcome.output, "void  acknowledged_kept"));
+    assert_non_null(strstr(outcome.output, "void  operators_agree"));
+    assert_non_null(strstr(outcome.output, "\ncould not be checked: operators asked for all"));
 }
 
 static void purchase_without_key_is_matched_by_its_buyer(void **state)
@@ -190,9 +203,10 @@ static void purchase_without_key_is_matched_by_its_buyer(void **state)
                       "DEL " KEY(
                           "ledger") "\n"
                                     "XADD " KEY(
-                                        "ledger") " 1-0 event created left 2 initial 2\n"
+                                        "ledger") " 1-0 event created epoch 1 left 2 initial 2\n"
                                                   "XADD " KEY(
-                                                      "ledger") " 2-0 event sold left 0 order "
+                                                      "ledger") " 2-0 event sold epoch 1 left 0 "
+                                                                "order "
                                                                 "100:b1:k1 order 101:b2:\n"));
     assert_true(lt_place_write(
         place, "clients.jsonl",
@@ -215,15 +229,17 @@ static void large_sale_is_read_whole(void **state)
 
     assert_true(lt_place_tell_redis(
         place,
-        "FLUSHALL\nHSET " KEY("sale") " initial 2500\nSET " KEY(
+        "FLUSHALL\nHSET " KEY("sale") " initial 2500 epoch 1 state open\nSET " KEY(
             "stock") " 0\n"
-                     "XADD " KEY("ledger") " 1-0 event created left 2500 initial 2500\n"
+                     "XADD " KEY("ledger") " 1-0 event created epoch 1 left 2500 initial 2500\n"
                                            "EVAL \"for i=1,2500 do "
                                            "redis.call('HSET',KEYS[1],'b'..i,i..':held:k'..i) "
-                                           "redis.call('XADD',KEYS[2],'*','event','sold','left',"
+                                           "redis.call('XADD',KEYS[2],'*','event','sold','epoch','"
+                                           "1','left',"
                                            "2500-i,'order',"
                                            "i..':b'..i..':k'..i) end\" 2 " KEY("orders") " " KEY(
                                                "ledger") "\n"));
+    assert_true(lt_place_write(place, "operators", PUT_UP("2500"), operators));
     (void)snprintf(clients, sizeof clients, "%s/many.jsonl", place->dir);
     FILE *file = fopen(clients, "we");
     assert_non_null(file);
@@ -260,6 +276,12 @@ static void what_cannot_be_used_is_refused(void **state)
     assert_int_equal(2, outcome.status);
     assert_non_null(strstr(outcome.output, "bad.jsonl:3: not a JSON object"));
 
+    assert_true(lt_place_write(place, "operators", PUT_UP("2") WON, operators));
+    assert_true(lt_place_write(place, "good.jsonl", WON, clients));
+    assert_true(run_audit(place, "s", clients, &outcome));
+    assert_int_equal(2, outcome.status);
+    assert_non_null(strstr(outcome.output, "operators:3: no step of an operator"));
+
     const char *const unreachable[] = {"audit",  "--redis", "unix:///nonexistent/s",
                                        "--sale", "s",       NULL};
     assert_true(lt_run(place, unreachable, LIMIT_MS, &outcome));
@@ -280,8 +302,8 @@ static void several_client_files_and_json(void **state)
     assert_true(lt_place_tell_redis(place, clean_redis));
     assert_true(lt_place_write(place, "a.jsonl", WON LATE, first));
     assert_true(lt_place_write(place, "b.jsonl", LOST FOUND, second));
-    const char *const argv[] = {"audit",   "--clients", first,    second, "--json",
-                                "--redis", place->url,  "--sale", "s",    NULL};
+    const char *const argv[] = {"audit",    "--clients", first, second,        "--json",  "--redis",
+                                place->url, "--sale",    "s",   "--operators", operators, NULL};
     assert_true(lt_run(place, argv, LIMIT_MS, &outcome));
 
     assert_int_equal(0, outcome.status);
@@ -310,15 +332,15 @@ static void lost_orders_are_counted_and_named_when_allowed(void **state)
     assert_int_equal(1, outcome.status);
     assert_true(fails_as_wanted(outcome.output, " acknowledged_kept no_undersell "));
 
-    const char *argv[] = {"audit", "--allow-lost", "--redis", place->url, "--sale",
-                          "s",     "--clients",    clients,   NULL,       NULL};
+    const char *argv[] = {"audit",     "--allow-lost", "--redis",     place->url, "--sale", "s",
+                          "--clients", clients,        "--operators", operators,  NULL,     NULL};
     assert_true(lt_run(place, argv, LIMIT_MS, &outcome));
     if (outcome.status != 0) print_message("%s\n", outcome.output);
     assert_int_equal(0, outcome.status);
     assert_non_null(strstr(outcome.output, "\naccepted orders lost: 1 of 1\n"
                                            "  lost: order 100 of b1 (k1)\npass\n"));
 
-    argv[8] = "--json";
+    argv[10] = "--json";
     assert_true(lt_run(place, argv, LIMIT_MS, &outcome));
     assert_int_equal(0, outcome.status);
     assert_non_null(strstr(outcome.output, "\"accepted\": 1"));

@@ -43,7 +43,7 @@ static double number_of(const json_t *object, const char *name)
     return json_number_value(value);
 }
 
-/* A primary with a replica, a cluster, lock servers. A busy machine may refuse purchases: then the
+/* A primary with a replica, a cluster, lock servers, TLS. A busy machine may refuse purchases: then the
  * row is void and the status 3, but measured it is. */
 static void rows_with_several_redis_servers_are_measured(void **state)
 {
@@ -51,9 +51,10 @@ static void rows_with_several_redis_servers_are_measured(void **state)
     static struct lt_outcome outcome;
     char path[LT_PATH_MAX + 64];
     char out[LT_PATH_MAX + 32];
-    const char *const argv[] = {"loadtest", "--bench",      "--repeat",      "1",      "--duration",
-                                "1",        "--only",       "purchase-sync", "--only", "cluster",
-                                "--only",   "cost-redlock", "--out",         out,      NULL};
+    const char *const argv[] = {
+        "loadtest", "--bench",         "--repeat", "1",       "--duration", "1",
+        "--only",   "purchase-sync",   "--only",   "cluster", "--only",     "cost-redlock",
+        "--only",   "purchase-tls-64", "--out",    out,       NULL};
 
     (void)snprintf(out, sizeof out, "%s/out", place->dir);
     assert_true(lt_run(place, argv, LIMIT_MS, &outcome));
@@ -64,10 +65,11 @@ static void rows_with_several_redis_servers_are_measured(void **state)
     assert_non_null(result);
     const json_t *rows = json_object_get(result, "rows");
     const json_t *costs = json_object_get(result, "costs");
-    assert_int_equal(2, json_array_size(rows));
+    assert_int_equal(3, json_array_size(rows));
     assert_string_equal("purchase-sync", text_of(json_array_get(rows, 0), "name"));
     assert_string_equal("cluster-sales", text_of(json_array_get(rows, 1), "name"));
-    for (size_t i = 0; i < 2; i++) {
+    assert_string_equal("purchase-tls-64", text_of(json_array_get(rows, 2), "name"));
+    for (size_t i = 0; i < 3; i++) {
         assert_true(number_of(json_array_get(rows, i), "value") > 0);
         assert_true(number_of(json_array_get(rows, i), "accepted") > 0);
     }

@@ -296,7 +296,8 @@ static const char *reader_url(const struct world *world)
 static struct ledger *open_as_reader(const struct world *world)
 {
     struct failure failure = {.text = ""};
-    struct ledger *ledger = ledger_open_with(reader_url(world), "reader", &failure);
+    struct ledger *ledger = ledger_open_with(
+        reader_url(world), &(struct ledger_access){.password = "reader"}, &failure);
 
     if (!ledger) fail_msg("%s: %s", reader_url(world), failure.text);
     return ledger;
@@ -311,7 +312,8 @@ static void a_reader_finds_its_way_behind_sentinel(void **state)
     start(world, words);
     make_sale(world, "s", topology_port(&world->topology, "n1"));
     assert_true(lt_eventually(is_replicated, world, HEAL_MS));
-    assert_null(ledger_open_with(reader_url(world), "other", &failure));
+    assert_null(ledger_open_with(reader_url(world), &(struct ledger_access){.password = "other"},
+                                 &failure));
     assert_non_null(strstr(failure.text, "WRONGPASS"));
     assert_null(ledger_open(reader_url(world), &failure));
     assert_non_null(strstr(failure.text, "user \"auditor\" has no password"));

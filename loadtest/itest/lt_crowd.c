@@ -442,11 +442,12 @@ bool lt_crowd_judge(struct lt_crowd *crowd, struct audit_result *out_result,
     file_path(crowd, "clients", "resolve", path);
     (void)unlink(path);
     facts_init(&facts);
-    bool is_judged = http && read_clients(crowd, &facts, failure) &&
-                     resolve_unknowns(crowd->options.service, http, crowd->options.sale, path,
-                                      &facts, failure) &&
-                     read_redis(crowd, &facts, failure) &&
-                     judge(crowd, &facts, out_result, failure);
+    bool is_judged =
+        http && read_clients(crowd, &facts, failure) &&
+        lt_place_read_operators(crowd->options.place, crowd->options.sale, &facts, failure) &&
+        resolve_unknowns(crowd->options.service, http, crowd->options.sale, path, &facts,
+                         failure) &&
+        read_redis(crowd, &facts, failure) && judge(crowd, &facts, out_result, failure);
     facts_done(&facts);
     http_client_free(http);
     return is_judged;

@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <ftw.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 
 #include "ledger.h"
 #include "moment.h"
+#include "operators_log.h"
 
 enum { READY_MS = 10000, STOP_MS = 5000, LOOK_EVERY_MS = 10, OPEN_FOLDERS = 16 };
 
@@ -97,6 +99,22 @@ void lt_place_read(const struct lt_place *place, const char *name, char *out, si
         (void)fclose(file); /* read only */
     }
     out[length] = '\0';
+}
+
+bool lt_place_read_operators(const struct lt_place *place, const char *sale, struct facts *facts,
+                             struct failure *failure)
+{
+    char pattern[LT_PATH_MAX + 64];
+    bool is_read = true;
+    glob_t files;
+
+    (void)snprintf(pattern, sizeof pattern, "%s/i*/operators.ndjson", place->dir);
+    /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
+    if (glob(pattern, 0, NULL, &files) != 0) return failure_set(failure, "no %s", pattern);
+    for (size_t i = 0; is_read && i < files.gl_pathc; i++)
+        is_read = operators_log_read(facts, sale, files.gl_pathv[i], failure);
+    globfree(&files);
+    return is_read;
 }
 
 /* `where`: words for redis-cli. */

@@ -5,6 +5,7 @@
 #ifndef LOADTEST_ITEST_LT_PLACE_H
 #define LOADTEST_ITEST_LT_PLACE_H
 
+#include "facts.h"
 #include "process.h"
 
 enum { LT_PATH_MAX = 200, LT_WORDS_MAX = 32, LT_OUTPUT_MAX = 16384 };
@@ -48,6 +49,10 @@ bool lt_start(const struct lt_place *place, const char *const argv[], const char
 
 /* Read a file of the folder, cut at size - 1; "" when it is not there. */
 void lt_place_read(const struct lt_place *place, const char *name, char *out, size_t size);
+
+/* Read the operators' logs of all instances in the folder, as lt_rig.h starts them. */
+bool lt_place_read_operators(const struct lt_place *place, const char *sale, struct facts *facts,
+                             struct failure *failure);
 
 /* Processes whose command line names the folder; our own do not. */
 int lt_place_count_processes(const struct lt_place *place);

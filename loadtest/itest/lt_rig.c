@@ -273,12 +273,12 @@ static bool has_said_ready(void *arg)
 
 static bool start_instances(struct lt_rig *rig)
 {
-    static struct awaited awaited[LT_RIG_INSTANCES];
+    static struct awaited awaited[LT_RIG_INSTANCES_MAX];
     char token[LT_PATH_MAX + 64];
     struct options options = {.redis = rig->place.url, .admin_token = token};
 
     (void)snprintf(token, sizeof token, "%s/admin.token", rig->place.dir);
-    for (unsigned i = 0; i < LT_RIG_INSTANCES; i++) {
+    for (unsigned i = 0; i < rig->options.instances; i++) {
         awaited[i] = (struct awaited){.rig = rig, .i = i};
         if (!start_instance(rig, i)) return false;
         if (!lt_eventually(has_said_ready, &awaited[i], READY_MS))
@@ -294,6 +294,7 @@ static bool start_instances(struct lt_rig *rig)
 bool lt_rig_open(struct lt_rig *rig, const struct lt_rig_options *options)
 {
     *rig = (struct lt_rig){.options = *options};
+    if (rig->options.instances == 0) rig->options.instances = LT_RIG_INSTANCES;
     if (!lt_place_open(&rig->place)) return failure_set(&rig->failure, "no folder");
     (void)snprintf(rig->data, sizeof rig->data, "%s/data", rig->place.dir);
     (void)snprintf(rig->control, sizeof rig->control, "%s/control", rig->place.dir);
@@ -305,11 +306,11 @@ bool lt_rig_open(struct lt_rig *rig, const struct lt_rig_options *options)
 
 void lt_rig_close(struct lt_rig *rig)
 {
-    for (unsigned i = 0; i < LT_RIG_INSTANCES; i++) {
+    for (unsigned i = 0; i < LT_RIG_INSTANCES_MAX; i++) {
         process_signal(&rig->instances[i], SIGCONT); /* the test may have stopped it */
         process_signal(&rig->instances[i], SIGTERM);
     }
-    for (unsigned i = 0; i < LT_RIG_INSTANCES; i++)
+    for (unsigned i = 0; i < LT_RIG_INSTANCES_MAX; i++)
         process_stop(&rig->instances[i], STOP_MS);
     process_stop(&rig->proxy, STOP_MS);
     topology_close(&rig->topology);

@@ -10,7 +10,12 @@
 #include "lt_crowd.h"
 #include "topology.h"
 
-enum { LT_RIG_INSTANCES = 2, LT_RIG_WORDS_MAX = 10, LT_RIG_FIRST_MAX = 4 };
+enum {
+    LT_RIG_INSTANCES = 2,
+    LT_RIG_INSTANCES_MAX = 3,
+    LT_RIG_WORDS_MAX = 10,
+    LT_RIG_FIRST_MAX = 4
+};
 
 typedef enum lt_disk {
     LT_DISK_PLAIN,
@@ -20,7 +25,8 @@ typedef enum lt_disk {
 
 struct lt_rig_options {
     const char *fsync;                      /* appendfsync; NULL: always */
-    bool has_proxy;                         /* links "i1" and "i2" */
+    unsigned instances;                     /* 0: LT_RIG_INSTANCES */
+    bool has_proxy;                         /* links "i1" and "i2", of two instances */
     bool has_small_disk;                    /* under Redis' data, SMALL_DISK_KIB of it */
     const char *schedule;                   /* of the proxy, or NULL */
     const char *seckilld[LT_RIG_WORDS_MAX]; /* more flags */
@@ -37,7 +43,7 @@ struct lt_rig {
     char proxy_log[LT_PATH_MAX + 32];
     struct topology topology;
     struct process proxy;
-    struct process instances[LT_RIG_INSTANCES];
+    struct process instances[LT_RIG_INSTANCES_MAX];
     struct service service; /* as the load test knows it: running instances */
     struct http_client *http;
     struct failure failure;

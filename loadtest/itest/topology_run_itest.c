@@ -85,19 +85,25 @@ static void sell(const struct world *world, const char *const more[], char sale[
 static void audit_again(const struct world *world, const char *sale)
 {
     char pattern[LT_PATH_MAX + 64];
-    const char *argv[LT_WORDS_MAX] = {"audit",  "--redis", world->topology.url,
-                                      "--sale", sale,      "--clients"};
-    size_t count = 6;
+    const char *argv[LT_WORDS_MAX] = {"audit",       "--redis", world->topology.url, "--sale", sale,
+                                      "--operators", NULL,      "--clients"};
+    size_t count = 8;
     glob_t files;
+    glob_t logs;
 
+    /* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
+    (void)snprintf(pattern, sizeof pattern, "%s/out/run-*/operators-*.ndjson", world->place.dir);
+    assert_int_equal(0, glob(pattern, 0, NULL, &logs));
+    argv[6] = logs.gl_pathv[0];
     (void)snprintf(pattern, sizeof pattern, "%s/out/run-*/clients-*.jsonl", world->place.dir);
-    /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
     assert_int_equal(0, glob(pattern, 0, NULL, &files));
+    /* NOLINTEND(concurrency-mt-unsafe) */
     for (size_t i = 0; i < files.gl_pathc && count < LT_WORDS_MAX; i++)
         argv[count++] = files.gl_pathv[i];
     const char *said = run(world, argv, 0);
     assert_non_null(strstr(said, "accepted orders lost: 0 of 100\npass\n"));
     globfree(&files);
+    globfree(&logs);
 }
 
 static void a_whole_run_on_sentinel(void **state)

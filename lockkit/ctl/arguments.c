@@ -44,15 +44,21 @@ struct flag {
     {                                                                                              \
         "--redis", "URL", FLAG_URL, 0, "server; again for more [redis://127.0.0.1:6379]"           \
     }
-#define ROW_PASSWORD                                                                               \
+#define ROWS_LOGIN                                                                                 \
+    {"--redis-password", "FILE", FLAG_TEXT, FIELD(password_file),                                  \
+     "its first line is the password of the URL's user"},                                          \
+        {"--redis-loader", "FILE", FLAG_TEXT, FIELD(loader_file),                                  \
+         "its first line is USER:PASSWORD of who may load scripts"},                               \
+        {"--sentinel-password", "FILE", FLAG_TEXT, FIELD(sentinel_file),                           \
+         "its first line is [USER:]PASSWORD of the Sentinels"},                                    \
+        {"--redis-ca", "FILE", FLAG_TEXT, FIELD(tls.ca_file),                                      \
+         "who signs servers' certificates, of rediss:// [the system's]"},                          \
+        {"--redis-cert", "FILE", FLAG_TEXT, FIELD(tls.cert_file), "our certificate [none]"},       \
+        {"--redis-key", "FILE", FLAG_TEXT, FIELD(tls.key_file), "its key [in --redis-cert]"},      \
+        {"--redis-server-name", "NAME", FLAG_TEXT, FIELD(tls.server_name),                         \
+         "whose certificates are accepted [the host's]"},                                          \
     {                                                                                              \
-        "--redis-password", "FILE", FLAG_TEXT, FIELD(password_file),                               \
-            "its first line is the password of the URL's user"                                     \
-    }
-#define ROW_LOADER                                                                                 \
-    {                                                                                              \
-        "--redis-loader", "FILE", FLAG_TEXT, FIELD(loader_file),                                   \
-            "its first line is USER:PASSWORD of who may load scripts"                              \
+        "--redis-insecure", NULL, FLAG_SWITCH, FIELD(tls.is_unverified), "accept any certificate"  \
     }
 #define ROW_JSON                                                                                   \
     {                                                                                              \
@@ -72,26 +78,20 @@ static const struct flag run_flags[] = {
     {"--permits", "N", FLAG_NUMBER, FIELD(permits),
      "set up so many, where there are none (permits, semaphore)"},
     {"--redis", "URL", FLAG_URL, 0, "server; several for a redlock [redis://127.0.0.1:6379]"},
-    ROW_PASSWORD,
-    ROW_LOADER,
+    ROWS_LOGIN,
     {"--verbose", NULL, FLAG_SWITCH, FIELD(is_verbose), "say what goes on"},
     {0}};
-static const struct flag inspect_flags[] = {ROW_REDIS, ROW_PASSWORD, ROW_LOADER, ROW_JSON, {0}};
+static const struct flag inspect_flags[] = {ROW_REDIS, ROWS_LOGIN, ROW_JSON, {0}};
 static const struct flag list_flags[] = {
     {"--match", "GLOB", FLAG_TEXT, FIELD(match), "only names like this, such as 'job:*'"},
     {"--all", NULL, FLAG_SWITCH, FIELD(has_numbers),
      "also numbers, which may be semaphores, latches or just numbers"},
     ROW_REDIS,
-    ROW_PASSWORD,
-    ROW_LOADER,
+    ROWS_LOGIN,
     ROW_JSON,
     {0}};
 static const struct flag break_flags[] = {
-    {"--yes", NULL, FLAG_SWITCH, FIELD(is_confirmed), "do not ask"},
-    ROW_REDIS,
-    ROW_PASSWORD,
-    ROW_LOADER,
-    {0}};
+    {"--yes", NULL, FLAG_SWITCH, FIELD(is_confirmed), "do not ask"}, ROW_REDIS, ROWS_LOGIN, {0}};
 
 struct arguments_command {
     const char *name;

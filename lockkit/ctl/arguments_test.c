@@ -93,6 +93,15 @@ static void every_flag_is_taken(void **state)
     assert_int_equal(CTL_OK, RUN("--lock", "x", "--redis-password", "/p", "--redis-loader=/l"));
     assert_string_equal("/p", request->password_file);
     assert_string_equal("/l", request->loader_file);
+    assert_int_equal(CTL_OK,
+                     RUN("--lock", "x", "--redis-ca", "/ca", "--redis-cert=/c", "--redis-key=/k",
+                         "--redis-server-name", "h", "--redis-insecure", "--sentinel-password=/s"));
+    assert_string_equal("/ca", request->tls.ca_file);
+    assert_string_equal("/c", request->tls.cert_file);
+    assert_string_equal("/k", request->tls.key_file);
+    assert_string_equal("h", request->tls.server_name);
+    assert_true(request->tls.is_unverified);
+    assert_string_equal("/s", request->sentinel_file);
 
     assert_int_equal(CTL_OK, PARSE("list", "--match", "a*", "--all", "--json"));
     assert_string_equal("a*", request->match);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lockkit/error.h"
+#include "lockkit/client.h"
 
 /* From sysexits.h where it has a word for it. */
 enum {
@@ -37,8 +37,9 @@ struct ctl_kind; /* kinds.h */
 struct ctl_request {
     const char *urls[CTL_URLS_MAX]; /* of --redis; else of LOCKCTL_REDIS, else one that is NULL */
     size_t url_count;
-    const char *password_file, *loader_file; /* secrets.h; NULL: none */
-    const char *name;                        /* of the lock; NULL: list */
+    const char *password_file, *loader_file, *sentinel_file; /* secrets.h; NULL: none */
+    struct lk_tls_options tls;
+    const char *name; /* of the lock; NULL: list */
     const struct ctl_kind *kind;
     int64_t wait_ms; /* CTL_FOREVER: no limit */
     int64_t lease_ms, grace_ms;

@@ -162,6 +162,8 @@ static int connect_all(struct kinds_hold *hold, const struct secrets *secrets)
         struct lk_client_options options = {.url = request->urls[i],
                                             .password = secrets->password,
                                             .loader = secrets->loader,
+                                            .sentinel_password = secrets->sentinel,
+                                            .tls = request->tls,
                                             .may_be_down = request->kind->is_redlock};
         struct lk_error err = {0};
 

@@ -10,8 +10,12 @@ static int look_at(const struct ctl_request *request, const char *url,
 {
     char label[LOOK_LABEL_MAX] = "";
     struct lk_error err = {0};
-    struct lk_client_options options = {
-        .url = url, .password = secrets->password, .loader = secrets->loader, .pool_size = 2};
+    struct lk_client_options options = {.url = url,
+                                        .password = secrets->password,
+                                        .loader = secrets->loader,
+                                        .sentinel_password = secrets->sentinel,
+                                        .tls = request->tls,
+                                        .pool_size = 2};
     struct look look = {.request = request, .client = lk_client_open(&options, &err)};
 
     if (!look.client) return ctl_complain_of("", &err);

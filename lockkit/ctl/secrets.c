@@ -68,6 +68,8 @@ int secrets_read(const struct ctl_request *request, struct secrets *out)
         status = read_line("--redis-password", request->password_file, &out->password);
     if (status == CTL_OK && request->loader_file)
         status = read_line("--redis-loader", request->loader_file, &out->loader);
+    if (status == CTL_OK && request->sentinel_file)
+        status = read_line("--sentinel-password", request->sentinel_file, &out->sentinel);
     if (status == CTL_SYSTEM) (void)ctl_complain("out of memory");
     return status;
 }
@@ -83,4 +85,5 @@ void secrets_done(struct secrets *secrets)
 {
     forget(&secrets->password);
     forget(&secrets->loader);
+    forget(&secrets->sentinel);
 }

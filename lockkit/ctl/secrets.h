@@ -11,10 +11,11 @@ enum { SECRET_MAX = 1024 };
 struct secrets {
     char *password; /* owned; NULL: none */
     char *loader;   /* owned; NULL: none */
+    char *sentinel; /* owned; NULL: none */
 };
 
 /*
- * Read what --redis-password and --redis-loader name: the first line of each file.
+ * Read what --redis-password, --redis-loader and --sentinel-password name: the first line of each file.
  *
  * Owns     *out is initialised in any case; end it with secrets_done().
  * Returns  CTL_OK; CTL_USAGE or CTL_SYSTEM after its complaint, which has no word of a secret.

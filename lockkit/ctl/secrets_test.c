@@ -78,7 +78,8 @@ static void the_first_line_is_the_secret(void **state)
         {"pass", "pass"},         {"pass\n", "pass"},         {"pass\r\n", "pass"},
         {"pass\nmore\n", "pass"}, {" p a:ss \n", " p a:ss "}, {"p\xc3\xa4ss", "p\xc3\xa4ss"},
     };
-    const struct ctl_request request = {.password_file = path, .loader_file = path};
+    const struct ctl_request request = {
+        .password_file = path, .loader_file = path, .sentinel_file = path};
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -88,6 +89,7 @@ static void the_first_line_is_the_secret(void **state)
         assert_int_equal(read_secrets(&request, &secrets), CTL_OK);
         assert_string_equal(secrets.password, rows[i].secret);
         assert_string_equal(secrets.loader, rows[i].secret);
+        assert_string_equal(secrets.sentinel, rows[i].secret);
         secrets_done(&secrets);
         assert_null(secrets.password);
     }

@@ -138,13 +138,13 @@ static void print_json_text(const char *text)
 {
     (void)putchar('"');
     while (*text) {
-        size_t len = utf8_valid(text);
-        unsigned char byte = (unsigned char)*text;
+        size_t len = 0;
+        uint32_t code = utf8_decode(text, &len);
 
         if (len == 0) {
             (void)fputs("\\ufffd", stdout);
-        } else if (byte < 0x20 || byte == '"' || byte == '\\' || byte == 0x7f) {
-            (void)printf("\\u%04x", (unsigned)byte);
+        } else if (utf8_printable(text) == 0 || code == '"' || code == '\\') {
+            (void)printf("\\u%04" PRIx32, code); /* what is not printable has no more digits */
         } else {
             (void)fwrite(text, 1, len, stdout);
         }
@@ -156,7 +156,7 @@ static void print_json_text(const char *text)
 static bool is_utf8(const char *text)
 {
     for (size_t len = 0; *text; text += len) {
-        len = utf8_valid(text);
+        (void)utf8_decode(text, &len);
         if (len == 0) return false;
     }
     return true;

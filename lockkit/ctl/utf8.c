@@ -14,8 +14,7 @@ static size_t length_of(unsigned char first)
     return first >= 0xf0 && first <= 0xf4 ? 4 : 0;
 }
 
-/* The character, of which *out_len bytes are; 0 bytes: none. */
-static uint32_t decode(const char *text, size_t *out_len)
+uint32_t utf8_decode(const char *text, size_t *out_len)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     unsigned char first = (unsigned char)text[0];
@@ -35,19 +34,11 @@ static uint32_t decode(const char *text, size_t *out_len)
     return code;
 }
 
-size_t utf8_valid(const char *text)
-{
-    size_t len = 0;
-
-    (void)decode(text, &len);
-    return len;
-}
-
 /* Besides controls, what turns the direction of a line: a name must not rewrite what is around it. */
 size_t utf8_printable(const char *text)
 {
     size_t len = 0;
-    uint32_t code = decode(text, &len);
+    uint32_t code = utf8_decode(text, &len);
 
     if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return 0;
     if (code == 0x2028 || code == 0x2029) return 0;

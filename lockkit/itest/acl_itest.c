@@ -159,7 +159,7 @@ static const struct {
     const char *commands;
     const char *keys[5]; /* %s: the lock's */
 } needs[LKS_ANY_KINDS] = {
-    {"set get del pttl pexpire type", {"%s", "lockkit_wake:{%s}"}},
+    {"set get del delifeq delex pttl pexpire type", {"%s", "lockkit_wake:{%s}"}},
     {"exists hexists hset del pttl pexpire type", {"%s", "redisson_lock__channel:{%s}"}},
     {"exists hexists hset del pttl pexpire type", {"%s", "redisson_lock__channel:{%s}"}},
     {"exists hexists hset del pttl pexpire type", {"%s"}},
@@ -176,7 +176,8 @@ static const struct {
     {"exists set get incrby decrby zadd zcard zrange zrem zremrangebyscore zscore time pttl "
      "pexpire",
      {"%s", "redisson_sc:{%s}", "{%s}:timeout"}},
-    {"set get del pttl pexpire", {"%s", "%s-2", "lockkit_wake:{%s}", "lockkit_wake:{%s-2}"}},
+    {"set get del delifeq delex pttl pexpire",
+     {"%s", "%s-2", "lockkit_wake:{%s}", "lockkit_wake:{%s-2}"}},
 };
 
 static void every_kind_needs_no_more_than_is_listed(void **state)
@@ -558,7 +559,7 @@ static void questions_that_are_refused_break_nothing(void **state)
 
     (void)state;
     for (size_t i = 0; i < LKA_NODES; i++)
-        LKS_DO(lka_nodes[i], "ACL", "SETUSER", "locks", "resetchannels", "-info", "-command|info",
+        LKS_DO(lka_nodes[i], "ACL", "SETUSER", "locks", "resetchannels", "-info", "-command",
                "-ping", "-publish", "-subscribe", "-select", "-scan");
     for (size_t i = 0; i < LKA_NODES; i++)
         clients[i] = lka_client(lka_nodes[i], (struct lk_client_options){.poll_ms = 50});

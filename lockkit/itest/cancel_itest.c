@@ -10,7 +10,7 @@
 
 #include "lk_kinds.h"
 
-enum { CROWD = 1000, STACK_BYTES = 64 * 1024, SOON_MS = 2000 };
+enum { CROWD = 1000, STACK_BYTES = 256 * 1024, SOON_MS = 2000 };
 
 static struct lks_server *server;
 

@@ -35,6 +35,14 @@ static void note_event(const struct lk_event *event, void *arg)
     (void)pthread_mutex_unlock(&f->mutex);
 }
 
+static size_t event_count(struct fixture *f)
+{
+    (void)pthread_mutex_lock(&f->mutex);
+    size_t count = f->event_count;
+    (void)pthread_mutex_unlock(&f->mutex);
+    return count;
+}
+
 static int set_up(void **state)
 {
     static unsigned serial;
@@ -211,7 +219,9 @@ static void events_tell_the_places(void **state)
 
     take(f->locks[0]);
     wait_for(&waits[0], f, 1);
+    LKS_EVENTUALLY(event_count(f) == 1, 5000); /* a moment before it tells it is in the queue */
     wait_for(&waits[1], f, 3);
+    LKS_EVENTUALLY(event_count(f) == 2, 5000);
     give_back(f->locks[0]);
     has_got_it(&waits[0], lks_now_ms());
     give_back(f->locks[1]);

@@ -11,15 +11,46 @@
 #define ADMIN_PASSWORD "adm1n"
 
 /* What the scripts do is done as the user who runs them, so their commands are here too. */
-const char *const lka_locks_rules =
+static const char locks_rules[] =
     "resetkeys ~lkt:* ~*{lkt:*}* resetchannels &*{lkt:*}* -@all +evalsha +select "
-    "+set +get +getrange +strlen +del +exists +type +pttl +pexpire +incr +incrby +decrby "
+    "+set +get +getrange +strlen +del +delifeq +delex +exists +type +pttl +pexpire +incr +incrby "
+    "+decrby "
     "+hexists +hset +hsetnx +hget +hdel +hlen +hgetall +hscan "
     "+zadd +zrem +zscore +zcard +zcount +zrange +zrangebyscore +zremrangebyscore "
     "+rpush +lpop +lpos +lrem +llen +lindex +lrange +time +scan "
     "+publish +subscribe +unsubscribe +spublish +ssubscribe +sunsubscribe +ping +wait +asking "
     "+info +command|info +cluster|slots +pubsub|shardnumsub +watch +unwatch +multi +exec +discard";
-const char *const lka_loader_rules = "resetkeys resetchannels -@all +script|load";
+static const char loader_rules[] = "resetkeys resetchannels -@all +script|load";
+
+/* Without the commands that this server has not: it would refuse the file. */
+static void find_rules(char *out)
+{
+    char *words = strdup(locks_rules);
+    char *rest = words;
+
+    assert_non_null(words);
+    struct lks_server *server = lks_server_start(NULL);
+    for (char *word = strsep(&rest, " "), *end = out; word; word = strsep(&rest, " ")) {
+        char name[32];
+
+        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 1, "|"), word + 1);
+        lk_reply *reply = LKS_ASK(server, "COMMAND", "INFO", name);
+        bool has_it = word[0] != '+' || lk_reply_count(lk_reply_at(reply, 0)) > 0;
+        lk_reply_free(reply);
+        if (has_it) end = stpcpy(stpcpy(end, word), " ");
+    }
+    lks_server_stop(server);
+    free(words);
+    out[strlen(out) - 1] = '\0';
+}
+
+static const char *rules_of_locks(void)
+{
+    static char rules[sizeof locks_rules + 1];
+
+    if (!rules[0]) find_rules(rules);
+    return rules;
+}
 
 static char users_path[] = "/tmp/lockkit-itest-users-XXXXXX";
 
@@ -39,8 +70,8 @@ const char *lka_write_users(const char *rules_of_default)
     is_made = true;
     (void)fprintf(file, "user default %s\n", rules_of_default ? rules_of_default : "off");
     (void)fprintf(file, "user admin on >" ADMIN_PASSWORD " ~* &* +@all\n");
-    (void)fprintf(file, "user locks on >" LKA_PASSWORD " %s\n", lka_locks_rules);
-    (void)fprintf(file, "user loader on >" LKA_LOADER_PASSWORD " %s\n", lka_loader_rules);
+    (void)fprintf(file, "user locks on >" LKA_PASSWORD " %s\n", rules_of_locks());
+    (void)fprintf(file, "user loader on >" LKA_LOADER_PASSWORD " %s\n", loader_rules);
     assert_int_equal(fclose(file), 0);
     return users_path;
 }
@@ -69,7 +100,7 @@ struct lks_server *lka_start(void)
 
 void lka_restore(struct lks_server *server)
 {
-    char *rules = strdup(lka_locks_rules);
+    char *rules = strdup(rules_of_locks());
     char *rest = rules;
 
     assert_non_null(rules);

@@ -11,10 +11,6 @@
 #define LKA_LOADER_PASSWORD "l0ader:s3cret"
 #define LKA_LOADER          "loader:" LKA_LOADER_PASSWORD
 
-/* The rules of locks and of loader, as ACL SETUSER takes them, for keys that begin with "lkt:". */
-extern const char *const lka_locks_rules;
-extern const char *const lka_loader_rules;
-
 /* Write an ACL file with these users; "default on" as rules_of_default: for a tool that has no password.
    NULL: off. It is removed at the end of the program. */
 const char *lka_write_users(const char *rules_of_default);

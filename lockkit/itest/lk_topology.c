@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ANSWER_MS = 60000, WORDS_MAX = 12 };
+enum { ANSWER_MS = 60000, WORDS_MAX = 16 };
 
 static void run_script(const struct lkt_options *options, int to[2], int from[2])
 {
@@ -21,9 +21,15 @@ static void run_script(const struct lkt_options *options, int to[2], int from[2]
     char *argv[WORDS_MAX]; /* exec changes nothing, its prototype is older than const */
     size_t n = 1;
 
-    if (options->setting) {
-        words[n++] = "--set";
-        words[n++] = options->setting;
+    const char *const pairs[][2] = {{"--set", options->setting},
+                                    {"--tls", options->tls},
+                                    {"--password", options->password},
+                                    {"--sentinel-password", options->sentinel_password}};
+
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        if (!pairs[i][1]) continue;
+        words[n++] = pairs[i][0];
+        words[n++] = pairs[i][1];
     }
     words[n++] = options->is_cluster ? "cluster" : "sentinel";
     words[n++] = "-";

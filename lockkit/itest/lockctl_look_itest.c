@@ -178,12 +178,15 @@ static void any_name_stays_on_its_line(void **state)
     LKS_DO(server, "FLUSHALL");
     LKS_DO(server, "SET", "two\nlines \x1b[31m \\ \"q\" \xc3\xa9", token, "PX", "60000");
     LKS_DO(server, "SET", "\xff{", token, "PX", "60000");
+    LKS_DO(server, "SET", "a\xc2\x9b\xe2\x80\xac", token, "PX", "60000");
     assert_int_equal(0, LKC_DO(server, "list"));
-    assert_int_equal(2, lines_put_out());
+    assert_int_equal(3, lines_put_out());
+    assert_put_out("a\\xc2\\x9b\\xe2\\x80\\xac\n");
     assert_put_out("two\\x0alines \\x1b[31m \\x5c \"q\" \xc3\xa9\n");
     assert_put_out("\\xff{\n");
     assert_int_equal(0, LKC_DO(server, "list", "--json"));
-    assert_int_equal(2, lines_put_out());
+    assert_int_equal(3, lines_put_out());
+    assert_put_out("{\"name\":\"a\\u009b\\u202c\",");
     assert_put_out("{\"name\":\"two\\u000alines \\u001b[31m \\u005c \\u0022q\\u0022 \xc3\xa9\",");
     assert_put_out("{\"name\":\"\\ufffd{\",\"name_hex\":\"ff7b\",");
     assert_int_equal(0, LKC_DO(server, "break", "--yes", "--", "\xff{"));

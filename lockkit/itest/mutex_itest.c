@@ -216,7 +216,8 @@ static void releasing_a_key_of_another_type_says_the_servers_words(void **state)
     LKS_DO(server, "RPUSH", f->key, "not a lock");
     assert_int_equal(lk_lock_release(f->mine, &err), LK_SERVER);
 
-    assert_non_null(strstr(err.text, "WRONGTYPE"));
+    /* Of a script, or of DELEX (Redis 8.4), which has a sentence of its own. */
+    assert_true(strstr(err.text, "WRONGTYPE") || strstr(err.text, "should be of string type"));
     assert_string_equal(LKS_TEXT(server, "TYPE", f->key), "list");
     assert_int_equal(acquire_lease(f->mine, 5000), LK_BUSY); /* the handle goes on */
 }

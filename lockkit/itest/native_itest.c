@@ -26,7 +26,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int end(void **state)
 {
     (void)state;
     lks_server_stop(server);
@@ -173,5 +173,5 @@ int main(void)
         cmocka_unit_test(a_renewal_lengthens_and_never_shortens),
     };
 
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, end);
 }

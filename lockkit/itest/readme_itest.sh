@@ -15,14 +15,30 @@ for _ in $(seq 100); do
     sleep 0.1
 done
 
+ln -s "$(realpath "$bin"/liblockkit.so.*.*.*)" "$work/liblockkit.so.0"
+library="$work/liblockkit.so.0 -Wl,-rpath,$work -pthread"
+
 # The blocks, one file each, named by the heading before them.
 awk -v dir="$work" '
     /^### / { name = substr($0, 5); gsub(/[^a-z]+/, "-", name) }
     /^```c$/ { file = dir "/" name ".block"; next }
+    /^```cpp$/ { file = dir "/" name ".cpp.block"; next }
     /^```$/ { file = "" }
     file != "" { print > file }' lockkit/README.md
 
 compile() { # NAME
+    case $1 in *.cpp) compile_cpp "$1" ;; *) compile_c "$1" ;; esac
+}
+compile_cpp() { # NAME
+    {
+        printf '#include <iostream>\n#include <mutex>\n#include "lockkit/lockkit.hpp"\n'
+        printf 'using namespace std::chrono_literals;\nint main(int, char **argv)\n{\n'
+        sed 's|"redis://127.0.0.1"|argv[1]|' "$work/$1.block"
+        printf '}\n'
+    } >"$work/$1"
+    g++ -std=c++17 -Wall -Wextra -Werror -Ilockkit/include -o "$work/${1%.cpp}.program" "$work/$1" $library
+}
+compile_c() { # NAME
     {
         printf '#include <poll.h>\n#include <stdio.h>\n#include "lockkit/lockkit.h"\n'
         printf 'int main(int argc, char **argv)\n{\n(void)argc;\nstruct lk_error err = {0};\n'
@@ -32,10 +48,10 @@ compile() { # NAME
         printf '}\nlk_client_close(client);\nif (err.text[0]) fprintf(stderr, "%%s\\n", err.text);\n'
         printf 'return err.code != LK_OK;\n}\n'
     } >"$work/$1.c"
-    cc -std=gnu17 -Wall -Wextra -Werror -Ilockkit/include -o "$work/$1" "$work/$1.c" "$bin/liblockkit.a" -lhiredis -pthread
+    cc -std=gnu17 -Wall -Wextra -Werror -Ilockkit/include -o "$work/$1.program" "$work/$1.c" $library
 }
 runs_and_says_something() { # NAME
-    timeout 20 "$work/$1" "unix://$work/redis.sock" >"$work/$1.out" && [ -s "$work/$1.out" ]
+    timeout 20 "$work/${1%.cpp}.program" "unix://$work/redis.sock" >"$work/$1.out" && [ -s "$work/$1.out" ]
 }
 is_short() { [ "$(wc -l <"$work/$1.block")" -le 10 ]; }
 

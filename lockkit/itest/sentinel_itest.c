@@ -206,7 +206,7 @@ static int clients_of(struct lks_server *server)
     for (const char *line = text; line && *line; line = strchr(line, '\n') + 1) {
         const char *end = strchr(line, '\n');
         const char *sentinel = strstr(line, "name=sentinel");
-        const char *own = strstr(line, "cmd=client|list");
+        const char *own = strstr(line, "cmd=client"); /* |list, since Redis 7 */
 
         if (!end) break;
         count += !(sentinel && sentinel < end) && !(own && own < end);

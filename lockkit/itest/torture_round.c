@@ -117,7 +117,7 @@ static void disturb(struct run *run)
 }
 
 /* All shall end by themselves; who does not is stuck. */
-static void stop(struct run *run)
+static void stop_workers(struct run *run)
 {
     int64_t until_ns = torture_now_ns() + (int64_t)STOP_MS * NS_PER_MS;
 
@@ -137,7 +137,7 @@ static bool go_through_phases(struct run *run)
     if (!stay_in(run, PHASE_SET_UP, STOP_MS)) return false;
     run->began_ns = torture_now_ns();
     disturb(run);
-    stop(run);
+    stop_workers(run);
     return stay_in(run, PHASE_SWEEP, SWEEP_MS);
 }
 

@@ -194,7 +194,7 @@ static void answers_that_say_nothing_of_the_lock_are_no_loss(void **state)
     struct lks_watch *f = *state;
 
     lks_watch_start(f, true);
-    lk_lock *renewed = lks_watch_mutex(f, 0, 900, true);
+    lk_lock *renewed = lks_watch_mutex(f, 0, 2400, true);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         answer_by(f, rows[i].error, rows[i].is_doubtful);
         assert_true(lk_held(renewed));

@@ -19,6 +19,7 @@
 #include "endpoint.h"
 #include "error.h"
 #include "pool.h"
+#include "route.h"
 
 enum { CHECK_ANSWERS = 2, WAITING_MS = 1 };
 
@@ -82,8 +83,14 @@ const lk_reply *lki_seat_answer(const struct lki_seat *seat)
 
 lk_status lki_seat_fail_reply(const struct lki_seat *seat, struct lk_error *err)
 {
-    if (!seat->redis) return lki_fail_reply(err, seat->reply);
-    return lki_fail_script(err, seat->reply, lki_redis_refusal(seat->redis));
+    struct lki_topology *topology = lki_client_topology(seat->client);
+    struct lki_node *node = lki_topology_node(topology, LKI_NO_SLOT, NULL);
+
+    (void)lki_route_learn(topology, seat->reply, node);
+    lki_node_unref(node);
+    if (seat->redis && lki_reply_is_error(seat->reply, "NOSCRIPT"))
+        return lki_fail_script(err, seat->reply, lki_redis_refusal(seat->redis));
+    return lki_client_fail_reply(seat->client, seat->reply, err);
 }
 
 static void tell_round_trip(const struct lki_seat *seat, lk_status status)

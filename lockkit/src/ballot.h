@@ -87,8 +87,8 @@ bool lki_seat_is_open(const struct lki_seat *seat);
 /* The answer of the last ballot; NULL: none. Borrowed. */
 const lk_reply *lki_seat_answer(const struct lki_seat *seat);
 
-/* What an error answer says: SERVER with its words, or why its script was not taken there. For settle(),
-   while the connection is still the seat's. */
+/* What an error answer says: as lki_client_fail_reply(), or why its script was not taken there; its client
+   learns of it too. For settle(), while the connection is still the seat's. */
 lk_status lki_seat_fail_reply(const struct lki_seat *seat, struct lk_error *err);
 
 /* From what INFO server and INFO replication tell; empty texts: it does not tell. */

@@ -20,12 +20,20 @@
 #include "names.h"
 #include "pid.h"
 #include "thread.h"
+#include "tls.h"
 #include "topology.h"
 #include "url.h"
 #include "waithub.h"
 #include "watchdog.h"
 
-enum { POOL_SIZE = 16, CONNECT_MS = 1000, COMMAND_MS = 1000, BACKOFF_MS = 1000, POLL_MS = 1000 };
+enum {
+    POOL_SIZE = 16,
+    CONNECT_MS = 1000,
+    COMMAND_MS = 1000,
+    BACKOFF_MS = 1000,
+    POLL_MS = 1000,
+    IDLE_MS = 15000,
+};
 enum { SYNC_MS = 100, LOOK_AGAIN_MS = 100 };
 enum { SPAN_MAX_MS = 24 * 60 * 60 * 1000, POOL_SIZE_MAX = 10000, SCRIPTS_MAX = 64 };
 
@@ -64,13 +72,31 @@ static int64_t or_default(int64_t value, int64_t fallback)
     return value ? value : fallback;
 }
 
+/* Whoever names a CA believes that nobody can listen: not with a URL that makes that untrue. */
+static lk_status take_tls(lk_client *client, const struct lk_tls_options *options,
+                          struct lk_error *err)
+{
+    bool is_any = options->ca_file || options->cert_file || options->key_file ||
+                  options->server_name || options->is_unverified;
+
+    if (!lki_url_is_tls(&client->url)) {
+        if (!is_any) return LK_OK;
+        return LKI_FAIL(err, LK_INVALID, "options of TLS, but the URL is not one of rediss://");
+    }
+    struct lki_tls *tls = NULL;
+    lk_status status = lki_tls_new(options, &tls, err);
+    if (status == LK_OK) lki_url_set_tls(&client->url, tls);
+    lki_tls_unref(tls);
+    return status;
+}
+
 static lk_status take_options(lk_client *client, const struct lk_client_options *options,
                               struct lk_error *err)
 {
     struct lk_client_options *own = &client->options;
     const char *url = options->url ? options->url : "redis://127.0.0.1:6379";
     const int64_t spans[] = {options->connect_ms, options->command_ms, options->backoff_ms,
-                             options->poll_ms, options->sync_ms};
+                             options->poll_ms,    options->sync_ms,    options->idle_ms};
 
     for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++) {
         if (spans[i] < 0 || spans[i] > SPAN_MAX_MS) {
@@ -81,22 +107,28 @@ static lk_status take_options(lk_client *client, const struct lk_client_options 
         return LKI_FAIL(err, LK_INVALID, "pool_size is more than %d", POOL_SIZE_MAX);
     }
     *own = *options;
-    own->url = own->password = own->loader = NULL; /* borrowed for this call only */
+    /* borrowed for this call only */
+    own->url = own->password = own->sentinel_password = own->loader = NULL;
+    own->tls = (struct lk_tls_options){0};
     own->pool_size = options->pool_size ? options->pool_size : POOL_SIZE;
     own->connect_ms = or_default(options->connect_ms, CONNECT_MS);
     own->command_ms = or_default(options->command_ms, COMMAND_MS);
     own->backoff_ms = or_default(options->backoff_ms, BACKOFF_MS);
     own->poll_ms = or_default(options->poll_ms, POLL_MS);
     own->sync_ms = or_default(options->sync_ms, SYNC_MS);
+    own->idle_ms = or_default(options->idle_ms, IDLE_MS);
     if (!own->on_event) own->on_event = ignore_event;
     if (own->sync_replicas > 0 && own->sync_ms >= own->command_ms) {
         return LKI_FAIL(err, LK_INVALID, "sync_ms must be less than command_ms (%lld)",
                         (long long)own->command_ms);
     }
     client->has_loader = options->loader != NULL;
-    return lki_url_parse(
-        url, (struct lki_secrets){.password = options->password, .loader = options->loader},
-        &client->url, err);
+    lk_status status = lki_url_parse(url,
+                                     (struct lki_secrets){.password = options->password,
+                                                          .loader = options->loader,
+                                                          .sentinel = options->sentinel_password},
+                                     &client->url, err);
+    return status == LK_OK ? take_tls(client, &options->tls, err) : status;
 }
 
 /* The same script for a sharded cluster: it publishes by slot, where waiters then listen. */
@@ -156,6 +188,7 @@ static lk_status build_parts(lk_client *client, struct lk_error *err)
                                                         .connect_ms = own->connect_ms,
                                                         .command_ms = own->command_ms,
                                                         .backoff_ms = own->backoff_ms,
+                                                        .idle_ms = own->idle_ms,
                                                         .on_event = own->on_event,
                                                         .on_event_arg = own->on_event_arg,
                                                         .start_thread = lki_thread_start,
@@ -324,6 +357,11 @@ struct lki_topology *lki_client_topology(lk_client *client)
 bool lki_client_may_move(const lk_client *client)
 {
     return !lki_topology_is_fixed(client->topology);
+}
+
+bool lki_client_is_in_reach(const lk_client *client)
+{
+    return !lki_topology_is_troubled(client->topology);
 }
 
 struct lki_pool *lki_client_pool(lk_client *client)

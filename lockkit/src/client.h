@@ -45,6 +45,9 @@ void lki_client_owner(lk_client *client, char out_owner[LKI_OWNER_MAX]);
 /* Whether other servers may take over (Sentinel, Cluster). */
 bool lki_client_may_move(const lk_client *client);
 
+/* Whether all its servers are there to be asked, as far as is known. */
+bool lki_client_is_in_reach(const lk_client *client);
+
 /* Where its server is, or the first of those in the URL. Borrowed. */
 const struct lki_endpoint *lki_client_endpoint(const lk_client *client);
 

@@ -13,6 +13,7 @@
 #include <sys/un.h>
 
 #include "error.h"
+#include "tls.h"
 
 enum { DEFAULT_PORT = 6379, PORT_MAX = 65535, DB_MAX = 1000000 };
 
@@ -179,10 +180,12 @@ lk_status lki_endpoint_parse(const char *url, const char *password, struct lki_e
 {
     *out = (struct lki_endpoint){0};
     if (strncmp(url, "redis://", 8) == 0) return parse_tcp(url + 8, password, out, err);
+    out->is_tls = strncmp(url, "rediss://", 9) == 0;
+    if (out->is_tls) return parse_tcp(url + 9, password, out, err);
     if (strncmp(url, "unix://", 7) == 0) return parse_unix(url + 7, password, out, err);
     return LKI_FAIL(err, LK_INVALID,
                     "Redis URL: write redis://[user:password@]host[:port][/db], unix:///path, "
-                    "redis+sentinel://host,host/NAME or redis+cluster://host,host");
+                    "redis+sentinel://host,host/NAME or redis+cluster://host,host (rediss: TLS)");
 }
 
 lk_status lki_endpoint_set_loader(struct lki_endpoint *endpoint, const char *loader,
@@ -198,6 +201,21 @@ lk_status lki_endpoint_set_loader(struct lki_endpoint *endpoint, const char *loa
     return LKI_FAIL(err, LK_NO_MEMORY, "the loader of scripts");
 }
 
+lk_status lki_endpoint_set_login(struct lki_endpoint *endpoint, const char *login,
+                                 struct lk_error *err)
+{
+    const char *colon = strchr(login, ':');
+    const char *password = colon ? colon + 1 : login;
+
+    if (password[0] == '\0')
+        return LKI_FAIL(err, LK_INVALID,
+                        "the Sentinels' password: write password or user:password");
+    if (colon > login) endpoint->user = strndup(login, (size_t)(colon - login));
+    endpoint->password = strdup(password);
+    if (endpoint->password && (colon <= login || endpoint->user)) return LK_OK;
+    return LKI_FAIL(err, LK_NO_MEMORY, "the Sentinels' password");
+}
+
 /* A copy of a text that may be missing; false when out of memory. */
 static bool copy(const char *text, char **out)
 {
@@ -205,16 +223,19 @@ static bool copy(const char *text, char **out)
     return !text || *out;
 }
 
-/* How to log in; false when out of memory. */
+/* How to be let in; false when out of memory. */
 static bool copy_users(const struct lki_endpoint *from, struct lki_endpoint *out)
 {
+    out->db = from->db;
+    out->is_tls = from->is_tls;
+    out->tls = lki_tls_ref(from->tls);
     return copy(from->user, &out->user) && copy(from->password, &out->password) &&
            copy(from->loader, &out->loader) && copy(from->loader_password, &out->loader_password);
 }
 
 lk_status lki_endpoint_copy(const struct lki_endpoint *from, struct lki_endpoint *out)
 {
-    *out = (struct lki_endpoint){.port = from->port, .db = from->db};
+    *out = (struct lki_endpoint){.port = from->port};
     memcpy(out->label, from->label, sizeof out->label);
     if (copy(from->host, &out->host) && copy(from->path, &out->path) && copy_users(from, out))
         return LK_OK;
@@ -230,7 +251,7 @@ lk_status lki_endpoint_at(const char *address, size_t len, const struct lki_endp
     size_t host_len = colon ? (size_t)(colon - address) : 0;
     int port = colon ? parse_number(colon + 1, len - host_len - 1, PORT_MAX) : -1;
 
-    *out = (struct lki_endpoint){.port = port, .db = like->db};
+    *out = (struct lki_endpoint){.port = port};
     if (port <= 0 || (host_len == 0 && !asked->host))
         return LKI_FAIL(err, LK_INVALID, "%.*s: no address of a server", (int)len, address);
     out->host = host_len > 0 ? strndup(address, host_len) : strdup(asked->host);
@@ -252,6 +273,7 @@ void lki_endpoint_done(struct lki_endpoint *endpoint)
     free(endpoint->path);
     free(endpoint->user);
     free(endpoint->loader);
+    lki_tls_unref(endpoint->tls);
     free_secret(endpoint->password);
     free_secret(endpoint->loader_password);
     *endpoint = (struct lki_endpoint){0};

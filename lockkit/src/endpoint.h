@@ -4,9 +4,12 @@
 #ifndef LKI_ENDPOINT_H
 #define LKI_ENDPOINT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lockkit/error.h"
+
+struct lki_tls;
 
 struct lki_endpoint {
     char *host;     /* owned; NULL for a unix socket */
@@ -15,6 +18,8 @@ struct lki_endpoint {
     char *password; /* owned; NULL: no log-in */
     char *loader;   /* owned; NULL: none. Who brings scripts to the server, instead of that user */
     char *loader_password; /* owned */
+    bool is_tls;
+    struct lki_tls *tls; /* a reference; of a client's endpoints where is_tls */
     int port;
     int db;
     char label[128]; /* "127.0.0.1:6379" or the path: for messages, without secrets */
@@ -22,6 +27,7 @@ struct lki_endpoint {
 
 /*
  * Shape    redis://[[user]:password@]host[:port][/db] ([host] for IPv6; %XX in user and password),
+ *          rediss:// for TLS,
  *          unix:///path[?db=N]
  *          password: NULL, or instead of one in the URL, where user@ alone may stand then
  * Owns     *out is initialised in any case; end it with lki_endpoint_done().
@@ -32,13 +38,16 @@ LK_MUST_CHECK lk_status lki_endpoint_parse(const char *url, const char *password
 /* "user:password" of the loader. OK, INVALID (the text tells nothing of it), NO_MEMORY */
 LK_MUST_CHECK lk_status lki_endpoint_set_loader(struct lki_endpoint *endpoint, const char *loader,
                                                 struct lk_error *err);
+/* "password" or "user:password", instead of what it has. OK, INVALID, NO_MEMORY likewise */
+LK_MUST_CHECK lk_status lki_endpoint_set_login(struct lki_endpoint *endpoint, const char *login,
+                                               struct lk_error *err);
 void lki_endpoint_done(struct lki_endpoint *endpoint);
 /* OK, NO_MEMORY; *out is initialised in any case. */
 LK_MUST_CHECK lk_status lki_endpoint_copy(const struct lki_endpoint *from,
                                           struct lki_endpoint *out);
 
 /*
- * Another server of the same people: at this address, with users, passwords and db of `like`.
+ * Another server of the same people: at this address, with users, passwords, db and TLS of `like`.
  *
  * Shape    address: "host:port" as servers write it ("::1:7001"; an empty host means that of `asked`)
  * Owns     as lki_endpoint_parse()

@@ -59,6 +59,15 @@ static const struct good_row good[] = {
       .password = text_secret,
       .port = 7000,
       .label = "[::1]:7000"}},
+    {"rediss://[::1]:7000/3",
+     {.host = text_v6, .is_tls = true, .port = 7000, .db = 3, .label = "[::1]:7000"}},
+    {"rediss://app:" SECRET "@localhost",
+     {.host = text_host,
+      .user = text_user,
+      .password = text_secret,
+      .is_tls = true,
+      .port = 6379,
+      .label = "localhost:6379"}},
     {"unix:///run/redis.sock", {.path = text_socket, .label = "/run/redis.sock"}},
     {"unix:///run/redis.sock?db=9", {.path = text_socket, .db = 9, .label = "/run/redis.sock"}},
 };
@@ -143,6 +152,7 @@ static void good_urls_are_taken_apart(void **state)
         check_text(actual.label, expected->label);
         if (expected->host) assert_int_equal(actual.port, expected->port);
         assert_int_equal(actual.db, expected->db);
+        assert_int_equal(actual.is_tls, expected->is_tls);
         lki_endpoint_done(&actual);
         assert_null(actual.host);
     }
@@ -328,7 +338,7 @@ static void an_address_becomes_a_server_with_the_same_credentials(void **state)
     struct lki_endpoint asked;
 
     (void)state;
-    assert_int_equal(lki_endpoint_parse("redis://me:" SECRET "@any/3", NULL, &like, NULL), LK_OK);
+    assert_int_equal(lki_endpoint_parse("rediss://me:" SECRET "@any/3", NULL, &like, NULL), LK_OK);
     assert_int_equal(lki_endpoint_parse("redis://asked:6379", NULL, &asked, NULL), LK_OK);
     for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
         const char *address = addresses[i].address;
@@ -341,6 +351,7 @@ static void an_address_becomes_a_server_with_the_same_credentials(void **state)
             assert_string_equal(server.user, "me");
             assert_string_equal(server.password, SECRET);
             assert_int_equal(server.db, 3);
+            assert_true(server.is_tls); /* never in the clear because somebody named an address */
         }
         lki_endpoint_done(&server);
     }

@@ -123,10 +123,8 @@ lk_status lki_client_send(lk_client *client, const struct lki_pipeline *pipeline
     struct lki_node *node = lki_topology_node(lki_client_topology(client), LKI_NO_SLOT, err);
     if (!node) return LK_UNREACHABLE;
     status = lki_client_exchange_at(client, node, pipeline, replies, err);
-    if (status == LK_OK && !lki_topology_is_fixed(lki_client_topology(client))) {
-        for (size_t i = 0; i < pipeline->count; i++)
-            (void)lki_route_learn(lki_client_topology(client), replies[i], node);
-    }
+    for (size_t i = 0; i < pipeline->count && status == LK_OK; i++)
+        (void)lki_route_learn(lki_client_topology(client), replies[i], node);
     lki_node_unref(node);
     return status;
 }
@@ -142,9 +140,12 @@ lk_status lki_client_exchange(lk_client *client, const struct lk_command *comman
 lk_status lki_client_fail_reply(const lk_client *client, const lk_reply *reply,
                                 struct lk_error *err)
 {
+    static const char *const elsewhere[] = {"MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN ", NULL};
     lk_status status = lki_fail_reply(err, reply);
 
-    if (lki_client_may_move(client) && lki_reply_is_passing(reply)) status = LK_UNREACHABLE;
+    /* Of a cluster, asked as if it were one server, no other will do it. */
+    if (!lki_client_may_move(client) && lki_reply_is_any(reply, elsewhere)) return status;
+    if (lki_reply_is_passing(reply)) status = LK_UNREACHABLE;
     if (err) err->code = status;
     return status;
 }

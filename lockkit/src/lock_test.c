@@ -7,7 +7,7 @@
  * link: -Wl,--wrap=lki_clock_after_ms -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_client_ref
  * link: -Wl,--wrap=lki_client_unref -Wl,--wrap=lki_client_check -Wl,--wrap=lki_client_is_foreign
  * link: -Wl,--wrap=lki_client_check_name -Wl,--wrap=lki_client_may_move -Wl,--wrap=lki_watchdog_wants_all
- * link: -Wl,--wrap=lki_watchdog_expect
+ * link: -Wl,--wrap=lki_watchdog_expect -Wl,--wrap=lki_client_is_in_reach
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -40,7 +40,7 @@ static struct {
     int64_t release_left_ms;      /* the budget of the last release */
     char release_token[LKI_TOKEN_LEN + 1];
     unsigned joins, leaves, unwakes, watched, unwatched;
-    bool watchdog_is_full, watchdog_wants_all;
+    bool watchdog_is_full, watchdog_wants_all, is_in_reach;
     int64_t unwatch_takes_ms;
     struct lk_event last_event;
 } world;
@@ -69,6 +69,7 @@ void __wrap_lki_client_unref(lk_client *client);
 lk_status __wrap_lki_client_check(const lk_client *client, struct lk_error *err);
 bool __wrap_lki_client_is_foreign(const lk_client *client);
 bool __wrap_lki_client_may_move(const lk_client *client);
+bool __wrap_lki_client_is_in_reach(const lk_client *client);
 lk_status __wrap_lki_client_check_name(lk_client *client, const char *key, struct lk_error *err);
 int64_t __wrap_lki_clock_now(void);
 int64_t __wrap_lki_clock_after_ms(int64_t ms);
@@ -116,6 +117,12 @@ bool __wrap_lki_client_may_move(const lk_client *client)
 {
     (void)client;
     return false;
+}
+
+bool __wrap_lki_client_is_in_reach(const lk_client *client)
+{
+    (void)client;
+    return world.is_in_reach;
 }
 
 bool __wrap_lki_client_is_foreign(const lk_client *client)
@@ -516,6 +523,23 @@ static void a_wake_up_whose_try_fails_is_handed_on(void **state)
     }
 }
 
+static void a_server_that_is_there_and_refuses_is_asked_again(void **state)
+{
+    (void)state;
+    world.is_in_reach = true;
+    world.tries[0].status = world.tries[1].status = LK_UNREACHABLE;
+    world.waits[0] = (struct step){LK_BUSY, 2, 0};
+    assert_int_equal(acquire_for(1000), LK_OK);
+    assert_int_equal(world.try_count, 3);
+    assert_in_range(world.waited_ms[0], 1, 2); /* not until somebody wakes us */
+
+    remake_lock(state);
+    world.is_in_reach = true;
+    world.tries[0].status = LK_UNKNOWN; /* it may have been done */
+    assert_int_equal(acquire_for(1000), LK_UNKNOWN);
+    assert_int_equal(world.try_count, 1);
+}
+
 static void a_wake_up_that_led_to_a_try_is_used_up(void **state)
 {
     (void)state;
@@ -745,6 +769,7 @@ int main(void)
         LOCK_TEST(it_ends_busy_at_the_deadline),
         LOCK_TEST(a_wake_up_at_the_deadline_is_handed_on),
         LOCK_TEST(a_wake_up_whose_try_fails_is_handed_on),
+        LOCK_TEST(a_server_that_is_there_and_refuses_is_asked_again),
         LOCK_TEST(a_wake_up_that_led_to_a_try_is_used_up),
         LOCK_TEST(cancelling_ends_the_wait),
         LOCK_TEST(an_acquire_that_succeeds_leaves_the_error_alone),

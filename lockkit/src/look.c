@@ -44,8 +44,9 @@ static void forget_version(struct lki_topology *topology, size_t behind)
         topology->version = LLONG_MIN;
 }
 
-static void tell_change(struct lki_topology *topology)
+void lki_topology_tell_change(void *arg)
 {
+    struct lki_topology *topology = arg;
     const struct lki_topology_options *options = &topology->options;
     struct lki_node *node = lki_topology_primary(topology, 0);
 
@@ -74,7 +75,7 @@ lk_status lki_topology_look(struct lki_topology *topology, struct lk_error *err)
         lki_endpoint_done(&whom);
         if (status == LK_OK) {
             topology->first_candidate += i;
-            if (lki_topology_take(topology, &view)) tell_change(topology);
+            if (lki_topology_take(topology, &view)) lki_topology_tell_change(topology);
         }
         behind += status != LK_OK && view.count > 0;
         lki_view_done(&view);

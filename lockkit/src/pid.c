@@ -1,7 +1,8 @@
 /*
  * The process ID is noted in a page that the kernel clears in the child of any fork, whoever forks
- * and however (so no handler has to run). Without such a page (Linux before 4.14) the kernel is
- * asked each time. The page lives as long as the process. Any thread.
+ * and however (so no handler has to run). Without such a page (Linux before 4.14, and qemu's user mode,
+ * which answers yes to any advice and does nothing) the kernel is asked each time. The page lives as
+ * long as the process. Any thread.
  */
 #include "pid.h"
 
@@ -10,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { NOTE_BYTES = 4096 };
+enum { NOTE_BYTES = 4096, NO_ADVICE = -1 };
 
 struct note {
     _Atomic pid_t pid; /* 0: not noted yet in this process */
@@ -22,7 +23,9 @@ static struct note *map_note(void)
     void *page = mmap(NULL, NOTE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (page == MAP_FAILED) return NULL;
-    if (madvise(page, NOTE_BYTES, MADV_WIPEONFORK) == 0) return page;
+    if (madvise(page, NOTE_BYTES, NO_ADVICE) != 0 &&
+        madvise(page, NOTE_BYTES, MADV_WIPEONFORK) == 0)
+        return page;
     (void)munmap(page, NOTE_BYTES);
     return NULL;
 }

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +27,7 @@ static int look_in_child(void)
     int status = 1;
 
     if (!is_right()) return 1;
-    pid_t pid = (pid_t)syscall(SYS_fork); /* no handlers of pthread_atfork() */
+    pid_t pid = _Fork(); /* no handlers of pthread_atfork() */
     if (pid == 0) _exit(is_right() ? 0 : 1);
     return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : 1;
 }

@@ -2,30 +2,47 @@
  * Connections are made when needed, up to a bound, and the one returned last is lent first. When a
  * connection cannot be made the pool is "down": borrowers are refused at once, and one thread tries
  * again with growing, jittered pauses until a connection stands. An attempt that only a borrower's
- * haste cut short says nothing about the server, so that thread looks first. Any thread.
+ * haste cut short says nothing about the server, so that thread looks first.
+ *
+ * A connection that somebody on the way has cut looks like one that is idle. So one that was idle for
+ * long is pinged before it is lent, and one that does not answer takes those with it that were heard
+ * before it. Any thread.
  */
 #include "pool.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backoff.h"
 #include "clock.h"
 #include "error.h"
+#include "lookup.h"
 
 enum {
     SWEEP_MS = 20,       /* how often the thread looks at parked connections, while there are any */
     SWEEPS_IN_VAIN = 50, /* then it sleeps until one is parked: who parks often wakes it seldom */
+    PING_PART = 4,       /* of connect_ms, and of what the borrower has left: for a ping */
+};
+
+struct entry {
+    struct lki_redis *redis;
+    int64_t begun_at; /* to connect */
+    int64_t since;    /* idle, and heard just then; or lent */
 };
 
 struct lki_pool {
     struct lki_pool_options options;
-    struct lki_redis **idle;     /* owned stack with room for all */
-    struct lki_redis **lent;     /* owned list with room for all: theirs, but to be cut */
+    struct entry *idle;          /* owned stack with room for all: the first was heard first */
+    struct entry *lent;          /* owned list with room for all: theirs, but to be cut */
     struct lki_parking *parking; /* owned; lent ones whose answers are still to come */
     pthread_cond_t returned;     /* a borrower may look again */
     pthread_cond_t failed;       /* the pool went down, or stops */
+    _Atomic int64_t renewed_at;  /* what was begun before is outdated */
+    _Atomic int64_t refused_at;  /* renewed last because the server refused */
+    _Atomic int64_t moved_at;    /* ...because the name had another address */
     pthread_mutex_t mutex;       /* guards all below, and the stack */
     size_t idle_count;
     size_t lent_count;
@@ -38,6 +55,7 @@ struct lki_pool {
     bool is_retired;  /* and down for good */
     bool is_sweeping; /* lki_pool_main() looks at the parked ones from time to time */
     struct lk_error down_reason;
+    char address[LKI_ADDRESS_SIZE]; /* of its name, found last; "": it has none, or is one */
 };
 
 struct lki_pool *lki_pool_new(const struct lki_pool_options *options, struct lk_error *err)
@@ -45,8 +63,8 @@ struct lki_pool *lki_pool_new(const struct lki_pool_options *options, struct lk_
     struct lki_pool *pool = calloc(1, sizeof *pool);
 
     if (pool) {
-        pool->idle = calloc(options->size, sizeof(struct lki_redis *));
-        pool->lent = calloc(options->size, sizeof(struct lki_redis *));
+        pool->idle = calloc(options->size, sizeof *pool->idle);
+        pool->lent = calloc(options->size, sizeof *pool->lent);
         pool->parking = lki_parking_new(options->size);
     }
     if (!pool || !pool->idle || !pool->lent || !pool->parking) {
@@ -68,7 +86,7 @@ void lki_pool_free(struct lki_pool *pool)
 {
     if (!pool) return;
     while (pool->idle_count > 0)
-        lki_redis_close(pool->idle[--pool->idle_count]);
+        lki_redis_close(pool->idle[--pool->idle_count].redis);
     (void)pthread_cond_destroy(&pool->failed);
     (void)pthread_cond_destroy(&pool->returned);
     (void)pthread_mutex_destroy(&pool->mutex);
@@ -78,10 +96,173 @@ void lki_pool_free(struct lki_pool *pool)
     free(pool);
 }
 
-/* Try to make one connection, with no mutex held; tells the hook. */
-static struct lki_redis *connect_once(struct lki_pool *pool, int64_t deadline, struct lk_error *err)
+/* Hand it out; false when the pool was retired meanwhile. */
+static bool lend_locked(struct lki_pool *pool, struct lki_redis *redis, int64_t begun_at)
 {
-    int64_t begin = lki_clock_now();
+    if (!pool->is_retired)
+        pool->lent[pool->lent_count++] = (struct entry){redis, begun_at, lki_clock_now()};
+    return !pool->is_retired;
+}
+
+/* Hand out the one that was idle last; retired, the pool has none that is. When it was heard. */
+static int64_t lend_idle_locked(struct lki_pool *pool, struct lki_redis **out)
+{
+    struct entry last = pool->idle[--pool->idle_count];
+
+    (void)lend_locked(pool, last.redis, last.begun_at);
+    *out = last.redis;
+    return last.since;
+}
+
+static struct entry take_back_locked(struct lki_pool *pool, struct lki_redis *redis)
+{
+    struct entry entry = {redis, 0, 0};
+    size_t i = pool->lent_count;
+
+    while (i > 0 && pool->lent[i - 1].redis != redis)
+        i--;
+    if (i > 0) {
+        entry = pool->lent[i - 1];
+        pool->lent[i - 1] = pool->lent[--pool->lent_count];
+    }
+    return entry;
+}
+
+static void keep_idle_locked(struct lki_pool *pool, struct lki_redis *redis, int64_t begun_at)
+{
+    pool->idle[pool->idle_count++] = (struct entry){redis, begun_at, lki_clock_now()};
+}
+
+/* ---- what nobody should be lent ------------------------------------------------------------------ */
+
+/* Close the idle ones that were last heard before this moment. */
+static void drop_idle(struct lki_pool *pool, int64_t heard_before)
+{
+    struct lki_redis *redis = NULL;
+
+    do {
+        redis = NULL;
+        (void)pthread_mutex_lock(&pool->mutex);
+        if (pool->idle_count > 0 && pool->idle[0].since < heard_before) {
+            redis = pool->idle[0].redis;
+            memmove(pool->idle, pool->idle + 1, --pool->idle_count * sizeof *pool->idle);
+            pool->open_count--;
+            pool->lost_count++;
+            (void)pthread_cond_signal(&pool->returned);
+        }
+        (void)pthread_mutex_unlock(&pool->mutex);
+        lki_redis_close(redis);
+    } while (redis);
+}
+
+/* Idle again, or closed. When it was lent, if it is broken; else 0. */
+static int64_t take_back(struct lki_pool *pool, struct lki_redis *redis)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    struct entry entry = take_back_locked(pool, redis); /* from here on nobody cuts it */
+    bool is_broken = lki_redis_is_broken(redis);
+    bool is_of_use = !is_broken && !pool->is_retired && !lki_pool_is_outdated(pool, entry.begun_at);
+    if (is_of_use) {
+        keep_idle_locked(pool, redis, entry.begun_at);
+    } else {
+        pool->open_count--;
+        pool->lost_count++;
+    }
+    (void)pthread_cond_signal(&pool->returned);
+    (void)pthread_mutex_unlock(&pool->mutex);
+    if (!is_of_use) lki_redis_close(redis); /* system calls: not under the mutex */
+    return is_broken ? entry.since : 0;
+}
+
+void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis)
+{
+    int64_t lent_at = take_back(pool, redis);
+
+    if (lent_at > 0) drop_idle(pool, lent_at);
+}
+
+/* Whatever it answers, it lives. */
+static void ping(const struct lki_pool *pool, struct lki_redis *redis, int64_t deadline)
+{
+    const struct lk_bytes word = LK_BYTES("PING");
+    int64_t limit = lki_clock_after_ms(pool->options.connect_ms / PING_PART);
+    int64_t now = lki_clock_now();
+    lk_reply *reply = NULL;
+
+    deadline = now + (deadline - now) / PING_PART;
+    if (lki_redis_exchange(redis, &(struct lk_command){&word, 1}, 1,
+                           deadline < limit ? deadline : limit, &reply, NULL) == LK_OK)
+        lk_reply_free(reply);
+}
+
+static bool is_idle_for_long(const struct lki_pool *pool, int64_t since)
+{
+    return lki_clock_now() - since > pool->options.idle_ms * NS_PER_MS;
+}
+
+/* Whether one that was idle since then can be lent; else it was taken back. */
+static bool is_alive(struct lki_pool *pool, struct lki_redis *redis, int64_t since,
+                     int64_t deadline)
+{
+    bool is_usable = lki_redis_is_usable(redis);
+
+    if (!is_usable) {
+        (void)take_back(pool, redis); /* the server has closed it, which says nothing of others */
+        return false;
+    }
+    if (is_idle_for_long(pool, since)) ping(pool, redis, deadline);
+    if (!lki_redis_is_broken(redis)) return true;
+    lki_pool_return(pool, redis);
+    return false;
+}
+
+/* As of that moment; but not often for the same reason. Not for any: whoever came back to the old server
+   just after a refusal must leave it when the name moves. */
+static void renew(struct lki_pool *pool, _Atomic int64_t *reason_at, int64_t now)
+{
+    int64_t before = atomic_load(reason_at);
+    int64_t latest = atomic_load(&pool->renewed_at);
+    int64_t pause = pool->options.backoff_ms * NS_PER_MS;
+
+    if (before != 0 && now < before + pause) return; /* it is what it is, for now */
+    if (!atomic_compare_exchange_strong(reason_at, &before, now)) return;
+    while (latest < now && !atomic_compare_exchange_weak(&pool->renewed_at, &latest, now)) {}
+    drop_idle(pool, INT64_MAX);
+    pool->options.on_renewed(pool->options.on_renewed_arg);
+}
+
+void lki_pool_renew(struct lki_pool *pool)
+{
+    renew(pool, &pool->refused_at, lki_clock_now());
+}
+
+bool lki_pool_is_outdated(const struct lki_pool *pool, int64_t begun_at)
+{
+    return pool && begun_at < atomic_load(&pool->renewed_at);
+}
+
+/* ---- connecting ---------------------------------------------------------------------------------- */
+
+/* A connection stands. */
+static void note_connect(struct lki_pool *pool, const struct lki_redis *redis, int64_t begun_at)
+{
+    const char *address = lki_redis_address(redis);
+
+    (void)pthread_mutex_lock(&pool->mutex);
+    bool has_moved = pool->address[0] != '\0' && strcmp(pool->address, address) != 0;
+    (void)snprintf(pool->address, sizeof pool->address, "%s", address);
+    if (pool->lost_count > 0) {
+        pool->lost_count--;
+        pool->reconnects++;
+    }
+    (void)pthread_mutex_unlock(&pool->mutex);
+    if (has_moved) renew(pool, &pool->moved_at, begun_at);
+}
+
+/* Try to make one connection, with no mutex held; tells the hook. */
+static struct lki_redis *connect_once(struct lki_pool *pool, int64_t begin, int64_t deadline,
+                                      struct lk_error *err)
+{
     int64_t limit = lki_clock_after_ms(pool->options.connect_ms);
     struct lk_error why = {0};
     struct lki_redis *redis =
@@ -94,39 +275,16 @@ static struct lki_redis *connect_once(struct lki_pool *pool, int64_t deadline, s
                                               .duration_ns = end - begin,
                                               .attempts = 1},
                            pool->options.on_event_arg);
+    if (redis) note_connect(pool, redis, begin);
     if (!redis && err) *err = why;
     return redis;
 }
 
-/* Hand it out; false when the pool was retired meanwhile. */
-static bool lend_locked(struct lki_pool *pool, struct lki_redis *redis)
-{
-    if (!pool->is_retired) pool->lent[pool->lent_count++] = redis;
-    return !pool->is_retired;
-}
-
-static void take_back_locked(struct lki_pool *pool, const struct lki_redis *redis)
-{
-    size_t i = pool->lent_count;
-
-    while (i > 0 && pool->lent[i - 1] != redis)
-        i--;
-    if (i > 0) pool->lent[i - 1] = pool->lent[--pool->lent_count];
-}
-
-static void count_connect_locked(struct lki_pool *pool)
-{
-    if (pool->lost_count == 0) return;
-    pool->lost_count--;
-    pool->reconnects++;
-}
-
 /* A connection stands: NULL when the pool was retired meanwhile. */
-static struct lki_redis *keep_slot(struct lki_pool *pool, struct lki_redis *redis)
+static struct lki_redis *keep_slot(struct lki_pool *pool, struct lki_redis *redis, int64_t begun_at)
 {
     (void)pthread_mutex_lock(&pool->mutex);
-    count_connect_locked(pool);
-    bool is_lent = lend_locked(pool, redis);
+    bool is_lent = lend_locked(pool, redis, begun_at);
     (void)pthread_mutex_unlock(&pool->mutex);
     if (is_lent) return redis;
     lki_redis_close(redis);
@@ -156,9 +314,10 @@ static lk_status fill_slot(struct lki_pool *pool, int64_t deadline, struct lki_r
                            struct lk_error *err)
 {
     struct lk_error why = {0};
-    struct lki_redis *redis = connect_once(pool, deadline, &why);
+    int64_t begin = lki_clock_now();
+    struct lki_redis *redis = connect_once(pool, begin, deadline, &why);
 
-    if (redis) redis = keep_slot(pool, redis);
+    if (redis) redis = keep_slot(pool, redis, begin);
     if (redis) {
         *out_redis = redis;
         return LK_OK;
@@ -191,6 +350,7 @@ lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline, struct lki_re
 {
     for (;;) {
         struct lki_redis *redis = NULL;
+        int64_t since = 0;
 
         (void)pthread_mutex_lock(&pool->mutex);
         sweep_for_one_locked(pool);
@@ -201,8 +361,7 @@ lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline, struct lki_re
                             pool->options.endpoint->label, pool->options.size);
         }
         if (pool->idle_count > 0) {
-            redis = pool->idle[--pool->idle_count];
-            (void)lend_locked(pool, redis); /* retired, it has none that is idle */
+            since = lend_idle_locked(pool, &redis);
         } else if (pool->is_down) {
             lk_status status = pool->down_reason.code;
 
@@ -214,28 +373,22 @@ lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline, struct lki_re
         }
         (void)pthread_mutex_unlock(&pool->mutex);
         if (!redis) return fill_slot(pool, deadline, out_redis, err);
-        if (lki_redis_is_usable(redis)) {
+        if (is_alive(pool, redis, since, deadline)) {
             *out_redis = redis;
             return LK_OK;
-        }
-        lki_pool_return(pool, redis); /* closed by the server while idle: drop it, try the next */
+        } /* else the next */
     }
 }
 
-void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis)
+/* Who does not wait cannot wait for a ping either: another one is made. Called and returns with the mutex
+   held. */
+static void drop_long_idle_locked(struct lki_pool *pool)
 {
-    (void)pthread_mutex_lock(&pool->mutex);
-    take_back_locked(pool, redis); /* from here on nobody cuts it */
-    bool is_broken = lki_redis_is_broken(redis) || pool->is_retired;
-    if (is_broken) {
-        pool->open_count--;
-        pool->lost_count++;
-    } else {
-        pool->idle[pool->idle_count++] = redis;
-    }
-    (void)pthread_cond_signal(&pool->returned);
+    if (pool->idle_count == 0) return;
+    if (!is_idle_for_long(pool, pool->idle[pool->idle_count - 1].since)) return;
     (void)pthread_mutex_unlock(&pool->mutex);
-    if (is_broken) lki_redis_close(redis); /* system calls: not under the mutex */
+    drop_idle(pool, lki_clock_now() - pool->options.idle_ms * NS_PER_MS);
+    (void)pthread_mutex_lock(&pool->mutex);
 }
 
 lk_status lki_pool_try_borrow(struct lki_pool *pool, struct lki_redis **out_redis,
@@ -247,9 +400,9 @@ lk_status lki_pool_try_borrow(struct lki_pool *pool, struct lki_redis **out_redi
 
         (void)pthread_mutex_lock(&pool->mutex);
         sweep_for_one_locked(pool);
+        drop_long_idle_locked(pool);
         if (pool->idle_count > 0) {
-            redis = pool->idle[--pool->idle_count];
-            (void)lend_locked(pool, redis);
+            (void)lend_idle_locked(pool, &redis);
         } else if (pool->is_down) {
             status = pool->down_reason.code;
             if (err) *err = pool->down_reason;
@@ -264,7 +417,7 @@ lk_status lki_pool_try_borrow(struct lki_pool *pool, struct lki_redis **out_redi
             if (status == LK_OK) *out_redis = redis;
             return status;
         }
-        lki_pool_return(pool, redis);
+        (void)take_back(pool, redis);
     }
 }
 
@@ -280,7 +433,10 @@ struct lki_redis *lki_pool_fill(struct lki_pool *pool, struct lki_redis *redis, 
                                               .duration_ns = now - begin,
                                               .attempts = 1},
                            pool->options.on_event_arg);
-    if (!why) return keep_slot(pool, redis);
+    if (!why) {
+        note_connect(pool, redis, begin);
+        return keep_slot(pool, redis, begin);
+    }
     lki_redis_close(redis);
     give_up_slot(pool, reason.sys_errno == ETIMEDOUT, &reason);
     return NULL;
@@ -370,19 +526,19 @@ void lki_pool_usage(struct lki_pool *pool, struct lk_pool_usage *out)
 static void reconnect_locked(struct lki_pool *pool)
 {
     struct lk_error why = {0};
+    int64_t begin = lki_clock_now();
 
     pool->is_suspect = false;
     if (pool->open_count == pool->options.size) return; /* all lent: ask them first */
     pool->open_count++;
     (void)pthread_mutex_unlock(&pool->mutex);
-    struct lki_redis *redis = connect_once(pool, INT64_MAX, &why);
+    struct lki_redis *redis = connect_once(pool, begin, INT64_MAX, &why);
     (void)pthread_mutex_lock(&pool->mutex);
     if (redis && pool->is_retired) {
         lki_redis_close(redis);
         pool->open_count--;
     } else if (redis) {
-        count_connect_locked(pool);
-        pool->idle[pool->idle_count++] = redis;
+        keep_idle_locked(pool, redis, begin);
         pool->is_down = false;
     } else {
         pool->open_count--;
@@ -438,9 +594,9 @@ void lki_pool_retire(struct lki_pool *pool)
     (void)snprintf(pool->down_reason.text, sizeof pool->down_reason.text,
                    "%s: not the server to ask any more", pool->options.endpoint->label);
     for (size_t i = 0; i < pool->lent_count; i++)
-        lki_redis_cut(pool->lent[i]);
+        lki_redis_cut(pool->lent[i].redis);
     while (pool->idle_count > 0) {
-        lki_redis_close(pool->idle[--pool->idle_count]);
+        lki_redis_close(pool->idle[--pool->idle_count].redis);
         pool->open_count--;
     }
     (void)pthread_cond_broadcast(&pool->returned);

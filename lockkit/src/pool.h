@@ -17,8 +17,11 @@ struct lki_pool_options {
     unsigned size;
     int64_t connect_ms;
     int64_t backoff_ms;
+    int64_t idle_ms;
     lk_event_hook on_event; /* never NULL */
     void *on_event_arg;
+    void (*on_renewed)(void *arg); /* as told by lki_pool_renew(); no mutex held */
+    void *on_renewed_arg;
 };
 
 struct lki_pool *lki_pool_new(const struct lki_pool_options *options, struct lk_error *err);
@@ -34,7 +37,8 @@ void lki_pool_free(struct lki_pool *pool);
  */
 LK_MUST_CHECK lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline,
                                         struct lki_redis **out_redis, struct lk_error *err);
-/* Takes the connection; a broken one is closed. */
+/* Takes the connection; a broken one is closed, and with it those that were last heard before it was
+   lent: whatever cut it may have cut them. */
 void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis);
 
 /*
@@ -69,6 +73,16 @@ void lki_pool_stop(struct lki_pool *pool);
 /* Its server is not to be asked any more: refuse to lend, cut what is lent (an exchange under way ends
    as UNKNOWN), and stop. */
 void lki_pool_retire(struct lki_pool *pool);
+
+/*
+ * Behind its endpoint is another server now, or will be (it refuses writes, or the name has another
+ * address): what was connected before this moment is asked nothing more once it is returned. Not done
+ * more often than once in backoff_ms, and as often when the pool itself finds that the name has moved.
+ * No mutex held.
+ */
+void lki_pool_renew(struct lki_pool *pool);
+/* Whether a connection begun at this moment is one of those. NULL: no. */
+bool lki_pool_is_outdated(const struct lki_pool *pool, int64_t begun_at);
 
 /* Whether a borrower would be refused at once. */
 bool lki_pool_is_down(struct lki_pool *pool);

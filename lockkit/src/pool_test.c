@@ -2,6 +2,7 @@
  * The pool on made-up connections and a clock that moves only when somebody waits; one thread.
  * link: -Wl,--wrap=lki_redis_open -Wl,--wrap=lki_redis_close -Wl,--wrap=lki_redis_is_usable
  * link: -Wl,--wrap=lki_redis_is_broken -Wl,--wrap=lki_clock_now -Wl,--wrap=lki_clock_after_ms
+ * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_address
  * link: -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_clock_wait -Wl,--wrap=pthread_cond_wait
  */
 #include <errno.h>
@@ -18,12 +19,14 @@
 #include "error.h"
 #include "pool.h"
 
-enum { SIZE = 3, CONNECT_MS = 100, BACKOFF_MS = 200, PAUSES_MAX = 32 };
+enum { SIZE = 3, CONNECT_MS = 100, BACKOFF_MS = 200, IDLE_MS = 5000, PAUSES_MAX = 32 };
 enum { FAR = 1000000 };
 
 struct lki_redis {
     bool is_broken;
     bool is_dead; /* the server closed it while it was idle */
+    bool is_cut;  /* somebody else did, and told nobody */
+    const char *address;
 };
 
 /* The world around the pool. */
@@ -38,6 +41,9 @@ static struct world {
     int64_t pauses_ms[PAUSES_MAX];
     size_t pause_count;
     unsigned event_count, failed_count;
+    unsigned pinged, renewed;
+    int64_t last_ping_ms;  /* what the last one was given */
+    const char *address;   /* that the name has now */
     bool stops_on_connect; /* ends lki_pool_main() once a connection stands */
 } world;
 
@@ -48,6 +54,10 @@ struct lki_redis *__wrap_lki_redis_open(const struct lki_endpoint *endpoint, int
 void __wrap_lki_redis_close(struct lki_redis *redis);
 bool __wrap_lki_redis_is_usable(struct lki_redis *redis);
 bool __wrap_lki_redis_is_broken(const struct lki_redis *redis);
+const char *__wrap_lki_redis_address(const struct lki_redis *redis);
+lk_status __wrap_lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
+                                    size_t count, int64_t deadline, lk_reply **replies,
+                                    struct lk_error *err);
 int64_t __wrap_lki_clock_now(void);
 int64_t __wrap_lki_clock_after_ms(int64_t ms);
 int __wrap_lki_clock_left_ms(int64_t deadline);
@@ -73,6 +83,7 @@ struct lki_redis *__wrap_lki_redis_open(const struct lki_endpoint *endpoint, int
         return NULL;
     }
     struct lki_redis *redis = calloc(1, sizeof *redis);
+    if (redis) redis->address = world.address ? world.address : "";
     if (redis) world.opened++;
     return redis;
 }
@@ -92,6 +103,26 @@ bool __wrap_lki_redis_is_usable(struct lki_redis *redis)
 bool __wrap_lki_redis_is_broken(const struct lki_redis *redis)
 {
     return redis->is_broken;
+}
+
+const char *__wrap_lki_redis_address(const struct lki_redis *redis)
+{
+    return redis->address;
+}
+
+lk_status __wrap_lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
+                                    size_t count, int64_t deadline, lk_reply **replies,
+                                    struct lk_error *err)
+{
+    assert_int_equal(count, 1);
+    assert_memory_equal(commands[0].args[0].data, "PING", 4);
+    world.pinged++;
+    world.last_ping_ms = (deadline - world.now_ns) / NS_PER_MS;
+    *replies = NULL;
+    if (!redis->is_cut) return LK_OK;
+    world.now_ns = deadline;
+    redis->is_broken = true;
+    return LKI_FAIL(err, LK_UNKNOWN, "no answer");
 }
 
 int64_t __wrap_lki_clock_now(void)
@@ -149,6 +180,12 @@ static void count_event(const struct lk_event *event, void *arg)
     if (world.stops_on_connect && event->status == LK_OK) lki_pool_stop(world.pool);
 }
 
+static void count_renewed(void *arg)
+{
+    (void)arg;
+    world.renewed++;
+}
+
 static int64_t in_ms(int64_t ms)
 {
     return world.now_ns + ms * NS_PER_MS;
@@ -185,7 +222,9 @@ static int make_pool(void **state)
                                        .size = SIZE,
                                        .connect_ms = CONNECT_MS,
                                        .backoff_ms = BACKOFF_MS,
-                                       .on_event = count_event};
+                                       .idle_ms = IDLE_MS,
+                                       .on_event = count_event,
+                                       .on_renewed = count_renewed};
 
     world = (struct world){.now_ns = 1000000000};
     world.pool = lki_pool_new(&options, NULL);
@@ -469,6 +508,203 @@ static void a_reconnect_is_what_replaces_a_broken_connection(void **state)
     lki_pool_return(world.pool, third);
 }
 
+/* All idle, the last one longest. */
+static void have_idle(struct lki_redis *out[SIZE])
+{
+    for (size_t i = 0; i < SIZE; i++)
+        out[i] = borrow_or_fail();
+    for (size_t i = SIZE; i-- > 0;) {
+        lki_pool_return(world.pool, out[i]);
+        world.now_ns++;
+    }
+}
+
+static void pass_ms(int64_t ms)
+{
+    world.now_ns += ms * NS_PER_MS;
+}
+
+static void one_that_was_idle_for_long_is_pinged_once(void **state)
+{
+    struct lki_redis *idle[SIZE];
+
+    (void)state;
+    have_idle(idle);
+    pass_ms(IDLE_MS - 1);
+    lki_pool_return(world.pool, borrow_or_fail());
+    assert_int_equal(world.pinged, 0);
+    pass_ms(IDLE_MS + 1);
+    assert_ptr_equal(borrow_or_fail(), idle[0]);
+    assert_int_equal(world.pinged, 1);
+    assert_int_equal(world.last_ping_ms, CONNECT_MS / 4);
+    lki_pool_return(world.pool, idle[0]);
+    lki_pool_return(world.pool, borrow_or_fail());
+    assert_int_equal(world.pinged, 1);
+    assert_int_equal(world.opened, SIZE);
+}
+
+static void one_that_answers_no_ping_takes_the_others_with_it(void **state)
+{
+    struct lki_redis *idle[SIZE];
+    struct lki_redis *redis = NULL;
+
+    (void)state;
+    have_idle(idle);
+    for (size_t i = 0; i < SIZE; i++)
+        idle[i]->is_cut = true;
+    pass_ms(IDLE_MS + 1);
+    assert_int_equal(lki_pool_borrow(world.pool, in_ms(40), &redis, NULL), LK_OK);
+    assert_int_equal(world.pinged, 1);
+    assert_int_equal(world.last_ping_ms, 10); /* of 40: the rest is for another */
+    assert_int_equal(world.closed, SIZE);
+    assert_int_equal(world.opened, SIZE + 1);
+    assert_int_equal(usage_now().reconnects, 1);
+    lki_pool_return(world.pool, redis);
+}
+
+static void who_does_not_wait_is_lent_none_that_was_idle_for_long(void **state)
+{
+    struct lki_redis *idle[SIZE];
+    struct lki_redis *redis = NULL;
+
+    (void)state;
+    have_idle(idle);
+    pass_ms(IDLE_MS - 1);
+    assert_int_equal(lki_pool_try_borrow(world.pool, &redis, NULL), LK_OK);
+    assert_ptr_equal(redis, idle[0]);
+    lki_pool_return(world.pool, redis);
+    pass_ms(IDLE_MS + 1);
+    redis = NULL;
+    assert_int_equal(lki_pool_try_borrow(world.pool, &redis, NULL), LK_OK);
+    assert_null(redis); /* make one */
+    assert_int_equal(world.pinged, 0);
+    assert_int_equal(world.closed, SIZE);
+    assert_null(
+        lki_pool_fill(world.pool, NULL, world.now_ns, &(struct lk_error){.code = LK_UNREACHABLE}));
+}
+
+static void one_that_breaks_takes_those_with_it_that_were_heard_before(void **state)
+{
+    struct lki_redis *idle[SIZE];
+
+    (void)state;
+    have_idle(idle);
+    struct lki_redis *asked = borrow_or_fail();
+    struct lki_redis *other = borrow_or_fail();
+    pass_ms(1);
+    lki_pool_return(world.pool, other); /* it answered meanwhile */
+    return_broken(asked);
+    assert_int_equal(world.closed, SIZE - 1);
+    assert_ptr_equal(borrow_or_fail(), other);
+    lki_pool_return(world.pool, other);
+}
+
+static void one_that_the_server_closed_says_nothing_of_others(void **state)
+{
+    struct lki_redis *idle[SIZE];
+
+    (void)state;
+    have_idle(idle);
+    idle[0]->is_dead = true;
+    assert_ptr_equal(borrow_or_fail(), idle[1]);
+    assert_int_equal(world.closed, 1);
+    lki_pool_return(world.pool, idle[1]);
+}
+
+static void after_a_renewal_nothing_of_before_is_lent(void **state)
+{
+    struct lki_redis *lent = borrow_or_fail();
+
+    (void)state;
+    lki_pool_return(world.pool, borrow_or_fail());
+    pass_ms(1);
+    lki_pool_renew(world.pool);
+    assert_int_equal(world.renewed, 1);
+    assert_int_equal(world.closed, 1);
+    lki_pool_return(world.pool, lent);
+    assert_int_equal(world.closed, 2);
+    lki_pool_return(world.pool, borrow_or_fail());
+    assert_int_equal(world.opened, 3);
+    assert_int_equal(world.closed, 2);
+}
+
+static void renewals_keep_their_distance(void **state)
+{
+    (void)state;
+    lki_pool_renew(world.pool);
+    struct lki_redis *redis = borrow_or_fail();
+    for (int i = 0; i < 10; i++) {
+        pass_ms(BACKOFF_MS / 10 - 1);
+        lki_pool_renew(world.pool);
+    }
+    assert_int_equal(world.renewed, 1);
+    lki_pool_return(world.pool, redis);
+    assert_int_equal(world.closed, 0);
+    pass_ms(10);
+    lki_pool_renew(world.pool);
+    assert_int_equal(world.renewed, 2);
+    assert_int_equal(world.closed, 1);
+}
+
+static void another_address_behind_the_name_is_a_renewal(void **state)
+{
+    (void)state;
+    world.address = "10.0.0.1";
+    struct lki_redis *lent = borrow_or_fail();
+    struct lki_redis *idle = borrow_or_fail();
+    struct lki_redis *third = borrow_or_fail();
+    return_broken(third);
+    pass_ms(1);
+    lki_pool_return(world.pool, idle);
+    idle = borrow_or_fail();
+    world.address = "10.0.0.2";
+    pass_ms(1);
+    struct lki_redis *other = borrow_or_fail();
+    assert_int_equal(world.renewed, 1);
+    lki_pool_return(world.pool, lent);
+    lki_pool_return(world.pool, idle);
+    assert_int_equal(world.closed, 3);
+    lki_pool_return(world.pool, other);
+    assert_ptr_equal(borrow_or_fail(), other);
+    lki_pool_return(world.pool, other);
+}
+
+/* A server is made a replica, its name still leads there for a moment, and then elsewhere. */
+static void another_address_just_after_a_refusal_is_a_renewal_too(void **state)
+{
+    (void)state;
+    world.address = "10.0.0.1";
+    lki_pool_return(world.pool, borrow_or_fail());
+    lki_pool_renew(world.pool);
+    struct lki_redis *old = borrow_or_fail();
+    world.address = "10.0.0.2";
+    pass_ms(1);
+    struct lki_redis *other = borrow_or_fail();
+    assert_int_equal(world.renewed, 2);
+    lki_pool_return(world.pool, old);
+    assert_int_equal(world.closed, 2);
+    lki_pool_return(world.pool, other);
+    assert_int_equal(world.closed, 2);
+}
+
+/* As above, but it is the reconnecting thread that finds it. */
+static void another_address_is_found_by_the_reconnecting_thread(void **state)
+{
+    (void)state;
+    world.address = "10.0.0.1";
+    struct lki_redis *old = borrow_or_fail();
+    bring_down();
+    world.address = "10.0.0.2";
+    world.stops_on_connect = true;
+    (void)lki_pool_main(world.pool);
+    assert_int_equal(world.renewed, 1);
+    lki_pool_return(world.pool, old);
+    assert_int_equal(world.closed, 1);
+    struct lki_redis *found = borrow_or_fail();
+    assert_string_equal(found->address, "10.0.0.2");
+    lki_pool_return(world.pool, found);
+}
+
 #define POOL_TEST(name) cmocka_unit_test_setup_teardown(name, make_pool, free_pool)
 
 int main(void)
@@ -491,6 +727,16 @@ int main(void)
         POOL_TEST(every_attempt_is_told_to_the_hook),
         POOL_TEST(usage_tells_idle_from_busy),
         POOL_TEST(a_reconnect_is_what_replaces_a_broken_connection),
+        POOL_TEST(one_that_was_idle_for_long_is_pinged_once),
+        POOL_TEST(one_that_answers_no_ping_takes_the_others_with_it),
+        POOL_TEST(who_does_not_wait_is_lent_none_that_was_idle_for_long),
+        POOL_TEST(one_that_breaks_takes_those_with_it_that_were_heard_before),
+        POOL_TEST(one_that_the_server_closed_says_nothing_of_others),
+        POOL_TEST(after_a_renewal_nothing_of_before_is_lent),
+        POOL_TEST(renewals_keep_their_distance),
+        POOL_TEST(another_address_behind_the_name_is_a_renewal),
+        POOL_TEST(another_address_just_after_a_refusal_is_a_renewal_too),
+        POOL_TEST(another_address_is_found_by_the_reconnecting_thread),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

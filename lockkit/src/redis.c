@@ -19,6 +19,7 @@
 #include "number.h"
 #include "redis_inside.h"
 #include "script.h"
+#include "tls.h"
 
 /* Log in as the loader, load, log in again: their answers are nobody else's. */
 enum { INTRODUCE_LOGIN, INTRODUCE_LOAD, INTRODUCE_BACK, INTRODUCE_STEPS };
@@ -63,12 +64,33 @@ long long lk_reply_integer(const lk_reply *reply, long long fallback)
     return lk_reply_type_of(reply) == LK_REPLY_INTEGER ? inner(reply)->integer : fallback;
 }
 
+/*
+ * Where the word of an error begins. Redis 6.2 puts what a command in a script said behind where that
+ * was; later ones begin with it: a refusal would be known as one by some servers only.
+ */
+static int word_of(const char *error)
+{
+    int said = 0;
+    int raised = 0;
+
+    (void)sscanf(error,
+                 "ERR Error running script (call to f_%*[0-9a-f]): @user_script:%*[0-9]: %n"
+                 "@user_script: %*[0-9]: -%n",
+                 &said, &raised);
+    int begin = raised ? raised : said;
+    size_t len = strspn(error + begin, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+
+    return len > 1 && error[begin + (int)len] == ' ' ? begin : 0;
+}
+
 struct lk_bytes lk_reply_bytes(const lk_reply *reply)
 {
     lk_reply_type type = lk_reply_type_of(reply);
 
     if (type != LK_REPLY_STRING && type != LK_REPLY_ERROR) return (struct lk_bytes){0};
-    return (struct lk_bytes){.data = inner(reply)->str, .len = (size_t)inner(reply)->len};
+    int begin = type == LK_REPLY_ERROR ? word_of(inner(reply)->str) : 0;
+    return (struct lk_bytes){.data = inner(reply)->str + begin,
+                             .len = (size_t)inner(reply)->len - (size_t)begin};
 }
 
 size_t lk_reply_count(const lk_reply *reply)
@@ -103,24 +125,38 @@ bool lki_redis_wait(int fd, short events, int64_t deadline)
 
 lk_status lki_redis_broken(struct lki_redis *redis, lk_status status, struct lk_error *err)
 {
+    const char *fault = redis->link ? lki_tls_fault(redis->link) : NULL;
+    const char *hint = "";
+
     redis->is_broken = true;
-    return LKI_FAIL_ERRNO(err, status, redis->lookup ? "%s: its name has no address yet" : "%s",
-                          redis->label);
+    if (fault) return LKI_FAIL(err, status, "%s: %s", redis->label, fault);
+    if (redis->lookup) {
+        hint = ": its name has no address yet";
+    } else if (redis->link && !redis->is_connected) {
+        hint = ": the TLS handshake does not end (a server without TLS?)";
+    } else if (!redis->link && redis->sent > 0 && redis->heard == 0 && errno == ECONNRESET) {
+        hint = ": it hung up at the first word (TLS? then rediss://)";
+    }
+    return LKI_FAIL_ERRNO(err, status, "%s%s", redis->label, hint);
 }
 
 /* Send all bytes; *out_sent grows even when it fails half-way. */
-static bool send_all(int fd, const char *data, size_t len, int64_t deadline, size_t *out_sent)
+static bool send_all(const struct lki_redis *redis, const char *data, size_t len, int64_t deadline,
+                     size_t *out_sent)
 {
+    int fd = redis->context->fd;
+    short events = POLLOUT;
     size_t done = 0;
 
     while (done < len) {
-        ssize_t sent = send(fd, data + done, len - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t sent = redis->link ? lki_tls_send(redis->link, data + done, len - done, &events)
+                                   : send(fd, data + done, len - done, MSG_NOSIGNAL | MSG_DONTWAIT);
 
         if (sent >= 0) {
             done += (size_t)sent;
             *out_sent += (size_t)sent;
         } else if (errno == EAGAIN) {
-            if (!lki_redis_wait(fd, POLLOUT, deadline)) return false;
+            if (!lki_redis_wait(fd, events, deadline)) return false;
         } else if (errno != EINTR) {
             return false;
         }
@@ -135,7 +171,8 @@ static bool feed_parser(struct lki_redis *redis, int flags)
     ssize_t got = 0;
 
     do {
-        got = recv(redis->context->fd, redis->chunk, LKI_READ_CHUNK, flags);
+        got = redis->link ? lki_tls_recv(redis->link, redis->chunk, LKI_READ_CHUNK, flags)
+                          : recv(redis->context->fd, redis->chunk, LKI_READ_CHUNK, flags);
     } while (got < 0 && errno == EINTR);
     if (got == 0) errno = ECONNRESET;
     if (got <= 0) return false;
@@ -155,6 +192,7 @@ static bool await_more(struct lki_redis *redis, int64_t deadline)
         if (feed_parser(redis, 0)) return true;
         if (errno != EAGAIN) return false;
     }
+    if (redis->link && feed_parser(redis, MSG_DONTWAIT)) return true; /* the socket may be empty */
     do {
         if (!lki_redis_wait(redis->context->fd, POLLIN, deadline)) return false;
         if (feed_parser(redis, MSG_DONTWAIT)) return true;
@@ -224,7 +262,7 @@ lk_status lki_redis_send(struct lki_redis *redis, const struct lk_command *comma
     char *pipeline = format_pipeline(commands, count, &len);
 
     if (!pipeline) return LKI_FAIL(err, LK_NO_MEMORY, "a pipeline of %zu commands", count);
-    bool is_sent = send_all(redis->context->fd, pipeline, len, deadline, &sent);
+    bool is_sent = send_all(redis, pipeline, len, deadline, &sent);
     int reason = errno;
     free(pipeline);
     redis->sent += count;
@@ -382,7 +420,9 @@ void lki_redis_close(struct lki_redis *redis)
 {
     if (!redis) return;
     lki_lookup_free(redis->lookup);
+    lki_tls_end(redis->link);
     if (redis->context) redisFree(redis->context);
+    free(redis->functions);
     free(redis->introductions);
     free(redis->chunk);
     free(redis);
@@ -394,7 +434,8 @@ bool lki_redis_is_usable(struct lki_redis *redis)
 
     if (redis->is_broken) return false;
     /* Idle means silent: a byte or an end here is an old server going away. */
-    ssize_t got = recv(redis->context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t got = redis->link ? lki_tls_recv(redis->link, &byte, 1, MSG_DONTWAIT)
+                              : recv(redis->context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     redis->is_broken = got >= 0 || errno != EAGAIN;
     return !redis->is_broken;
 }

@@ -79,6 +79,8 @@ void lki_redis_cut(struct lki_redis *redis);
 int lki_redis_native(const struct lki_redis *redis);
 void lki_redis_set_native(struct lki_redis *redis, int native);
 int lki_redis_fd(const struct lki_redis *redis);
+/* What its host's name was looked up to; "": it has none. Borrowed. */
+const char *lki_redis_address(const struct lki_redis *redis);
 
 /* Who is at the other end. It goes with the connection: when that ends, another may be there. Filled by
    whoever asks first. */

@@ -4,6 +4,7 @@
 #ifndef LKI_REDIS_INSIDE_H
 #define LKI_REDIS_INSIDE_H
 
+#include "lookup.h"
 #include "redis.h"
 
 enum {
@@ -12,12 +13,14 @@ enum {
 };
 
 struct redisContext;
-struct lki_lookup;
+struct lki_tls_link;
 struct introduction;
 
 struct lki_redis {
     struct lki_lookup *lookup;    /* owned; of the host's name, while there is no context yet */
     struct redisContext *context; /* owned */
+    struct lki_tls_link *link;    /* owned; NULL: plain, or not connected yet */
+    void *functions;              /* owned; hiredis makes replies by them */
     char *chunk; /* owned, LKI_READ_CHUNK bytes: not on the stacks of thousands of threads */
     bool is_broken;
     bool is_connected;    /* past that, only log-ins are still to be answered */
@@ -30,6 +33,7 @@ struct lki_redis {
     size_t introduction_count;
     struct lk_error refusal; /* of the last ones under way, the first */
     char label[128];
+    char address[LKI_ADDRESS_SIZE];
 };
 
 /* True when fd is ready before the deadline; false with errno set (ETIMEDOUT). */

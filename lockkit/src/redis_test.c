@@ -98,14 +98,14 @@ static lk_status introduce(const struct fixture *self)
 }
 
 /* PING, and its answer as a text; "": none. */
-static lk_status ping(const struct fixture *self, char out[32])
+static lk_status ping(const struct fixture *self, char out[128])
 {
     const struct lk_bytes word = LK_BYTES("PING");
     lk_reply *reply = NULL;
     lk_status status = lki_redis_exchange(self->redis, &(struct lk_command){&word, 1}, 1,
                                           lki_clock_after_ms(LIMIT_MS), &reply, NULL);
 
-    (void)snprintf(out, 32, "%s", reply ? lk_reply_bytes(reply).data : "");
+    (void)snprintf(out, 128, "%s", reply ? lk_reply_bytes(reply).data : "");
     lk_reply_free(reply);
     return status;
 }
@@ -113,7 +113,7 @@ static lk_status ping(const struct fixture *self, char out[32])
 static void answers_to_introductions_are_nobodys(void **state)
 {
     const struct fixture *self = *state;
-    char text[32];
+    char text[128];
 
     assert_int_equal(introduce(self), LK_OK);
     assert_int_equal(introduce(self), LK_OK);
@@ -126,10 +126,70 @@ static void answers_to_introductions_are_nobodys(void **state)
     assert_string_equal(text, "next");
 }
 
+/* Redis 6.2 tells of the script first, and Redis 7 last. */
+static void the_word_of_an_error_in_a_script_comes_first(void **state)
+{
+#define IN_SCRIPT "ERR Error running script (call to f_0a1b): @user_script:31: "
+    static const char *const rows[][2] = {
+        {IN_SCRIPT "WRONGTYPE Operation", "WRONGTYPE Operation"},
+        {IN_SCRIPT "@user_script: 31: -READONLY You can't", "READONLY You can't"},
+        {IN_SCRIPT "@user_script: 31: Unknown Redis", IN_SCRIPT "@user_script: 31: Unknown Redis"},
+        {IN_SCRIPT "user_script:31: x", IN_SCRIPT "user_script:31: x"},
+        {IN_SCRIPT, IN_SCRIPT},
+        {IN_SCRIPT "X", IN_SCRIPT "X"},
+        {"READONLY of @user_script:3: OOM x", "READONLY of @user_script:3: OOM x"},
+    };
+    char line[160];
+    char text[128];
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)snprintf(line, sizeof line, "-%s\r\n", rows[i][0]);
+        answer(*state, line);
+        assert_int_equal(ping(*state, text), LK_OK);
+        assert_string_equal(text, rows[i][1]);
+    }
+}
+
+static lk_status ping_nested(const struct fixture *self, size_t depth)
+{
+    static char nested[32768];
+    char text[128];
+
+    nested[0] = '\0';
+    for (char *end = nested; depth > 0; depth--)
+        end = stpcpy(end, "*1\r\n");
+    answer(self, nested);
+    answer(self, "+x\r\n");
+    return ping(self, text);
+}
+
+static void replies_are_nested_so_deep_and_no_deeper(void **state)
+{
+    const struct fixture *self = *state;
+
+    assert_int_equal(ping_nested(self, 7), LK_OK);
+    assert_int_equal(ping_nested(self, 4000), LK_UNKNOWN);
+}
+
+static void one_deeper_is_refused(void **state)
+{
+    assert_int_equal(ping_nested(*state, 8), LK_UNKNOWN);
+}
+
+/* hiredis 0.14 refuses it by itself. */
+static void what_is_pushed_is_nobodys_answer(void **state)
+{
+    const struct fixture *self = *state;
+    char text[128];
+
+    answer(self, ">2\r\n+invalidate\r\n+key\r\n+mine\r\n");
+    assert_int_equal(ping(self, text), LK_UNKNOWN);
+}
+
 static void one_that_could_not_be_sent_leaves_nothing_behind(void **state)
 {
     const struct fixture *self = *state;
-    char text[32];
+    char text[128];
 
     has_no_memory = true;
     lk_status status = introduce(self);
@@ -143,7 +203,7 @@ static void one_that_could_not_be_sent_leaves_nothing_behind(void **state)
 static void who_cannot_log_in_again_is_not_heard(void **state)
 {
     const struct fixture *self = *state;
-    char text[32];
+    char text[128];
 
     assert_int_equal(introduce(self), LK_OK);
     answer(self, "+1\r\n+2\r\n-WRONGPASS\r\n+not as the user\r\n");
@@ -160,7 +220,7 @@ static void what_a_server_repeats_is_not_told(void **state)
                                  "'geheim' \r\n";
     struct lk_error err = {0};
     short events = 0;
-    char text[32];
+    char text[128];
 
     assert_int_equal(introduce(self), LK_OK);
     answer(self, parrot);
@@ -186,6 +246,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(answers_to_introductions_are_nobodys),
+        TEST(the_word_of_an_error_in_a_script_comes_first),
+        TEST(replies_are_nested_so_deep_and_no_deeper),
+        TEST(one_deeper_is_refused),
+        TEST(what_is_pushed_is_nobodys_answer),
         TEST(one_that_could_not_be_sent_leaves_nothing_behind),
         TEST(who_cannot_log_in_again_is_not_heard),
         TEST(what_a_server_repeats_is_not_told),

@@ -144,8 +144,8 @@ static enum lki_ballot_turn count_vote(void *arg, size_t i)
     } else if (status == LK_INVALID && reply) {
         attempt->why_invalid = why;
     } else {
-        bool is_passing = status == LK_UNKNOWN || status == LK_BUSY ||
-                          (reply && lki_reply_is_error(reply, "LOADING"));
+        bool is_passing =
+            status == LK_UNKNOWN || status == LK_BUSY || (reply && status == LK_UNREACHABLE);
 
         count_failure(attempt, &why, !is_passing);
     }

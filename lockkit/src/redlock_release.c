@@ -137,8 +137,8 @@ static void forget_hold(struct redlock *self)
     atomic_store(&self->base.state, LOCK_IDLE);
 }
 
-/* No loss is told from here on; one that is being told has been told when this returns. */
-static void end_watch(struct redlock *self)
+/* No loss is told from here on; one that is being told has been told when this returns. Was one? */
+static bool end_watch(struct redlock *self)
 {
     int before = atomic_exchange(&self->base.state, LOCK_UNCERTAIN);
 
@@ -147,6 +147,7 @@ static void end_watch(struct redlock *self)
     (void)lki_redlock_unwatch(self, before == LOCK_LOST ? INT64_MAX : 0);
     for (size_t i = 0; i < self->count; i++)
         atomic_store(&self->members[i].base.state, LOCK_IDLE);
+    return before == LOCK_LOST;
 }
 
 lk_status lki_redlock_release(lk_lock *lock, struct lk_error *err)
@@ -155,7 +156,7 @@ lk_status lki_redlock_release(lk_lock *lock, struct lk_error *err)
     struct release release = {.self = self};
     size_t released_before = lki_redlock_count(self, LKI_VOTE_RELEASED);
 
-    end_watch(self);
+    bool was_lost = end_watch(self);
     lock->depth = 0;
     run_release(&release);
     size_t confirmed = released_before + release.confirmed;
@@ -167,7 +168,7 @@ lk_status lki_redlock_release(lk_lock *lock, struct lk_error *err)
     size_t lost = lki_redlock_count(self, LKI_VOTE_LOST);
     bool was_held = released_before + release.wanted - lost >= self->quorum;
     forget_hold(self);
-    if (was_held) return LK_OK;
+    if (was_held && !was_lost) return LK_OK;
     return LKI_FAIL(err, LK_NOT_OWNER, "%s: the hold had ended before the release", lock->key);
 }
 

@@ -294,7 +294,7 @@ static int start(void **state)
 }
 
 /* No reference is left. */
-static int stop(void **state)
+static int end(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COMMANDS_MAX; i++) {
@@ -370,7 +370,7 @@ static void what_was_refused_is_sent_again_and_nothing_else(void **state)
             fail_msg("%s: %s", redirections[i].commands, error.text);
         if (strcmp(world.done, redirections[i].done) != 0)
             fail_msg("%s: %s", redirections[i].commands, world.done);
-        assert_int_equal(stop(state), 0);
+        assert_int_equal(end(state), 0);
     }
 }
 
@@ -452,7 +452,7 @@ static void it_is_synced_when_every_server_that_did_something_says_so(void **sta
         memcpy(world.is_unsynced, expected[i].is_unsynced, sizeof world.is_unsynced);
         assert_int_equal(route(expected[i].commands), LK_OK);
         assert_int_equal(is_synced, expected[i].is_synced);
-        assert_int_equal(stop(state), 0);
+        assert_int_equal(end(state), 0);
     }
 }
 
@@ -462,15 +462,15 @@ int main(void)
         cmocka_unit_test(a_command_goes_where_its_first_key_is),
         cmocka_unit_test(what_was_refused_is_sent_again_and_nothing_else),
         cmocka_unit_test_setup_teardown(a_transaction_over_two_slots_goes_to_one_server, start,
-                                        stop),
+                                        end),
         cmocka_unit_test_setup_teardown(what_is_refused_until_the_deadline_is_the_answer, start,
-                                        stop),
+                                        end),
         cmocka_unit_test_setup_teardown(servers_that_point_at_each_other_are_asked_with_pauses,
-                                        start, stop),
-        cmocka_unit_test_setup_teardown(what_is_redirected_to_nobody_was_not_done, start, stop),
-        cmocka_unit_test_setup_teardown(it_is_unknown_when_something_else_was_done, start, stop),
+                                        start, end),
+        cmocka_unit_test_setup_teardown(what_is_redirected_to_nobody_was_not_done, start, end),
+        cmocka_unit_test_setup_teardown(it_is_unknown_when_something_else_was_done, start, end),
         cmocka_unit_test_setup_teardown(it_is_synced_when_every_server_that_did_something_says_so,
-                                        start, stop),
+                                        start, end),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

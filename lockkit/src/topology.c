@@ -51,15 +51,19 @@ static bool grow(struct lki_node ***list, size_t count)
     return more != NULL;
 }
 
-static struct lki_node *new_node(const struct lki_topology_options *options,
-                                 struct lki_endpoint endpoint)
+static struct lki_node *new_node(struct lki_topology *topology, struct lki_endpoint endpoint)
 {
+    const struct lki_topology_options *options = &topology->options;
+
     return lki_node_new(endpoint,
                         (struct lki_pool_options){.size = options->pool_size,
                                                   .connect_ms = options->connect_ms,
                                                   .backoff_ms = options->backoff_ms,
+                                                  .idle_ms = options->idle_ms,
                                                   .on_event = options->on_event,
-                                                  .on_event_arg = options->on_event_arg},
+                                                  .on_event_arg = options->on_event_arg,
+                                                  .on_renewed = lki_topology_tell_change,
+                                                  .on_renewed_arg = topology},
                         options->start_thread);
 }
 
@@ -76,7 +80,7 @@ static uint16_t add_locked(struct lki_topology *topology, struct lki_endpoint en
         lki_endpoint_done(&endpoint);
         return LKI_NOBODY;
     }
-    topology->nodes[place] = new_node(&topology->options, endpoint);
+    topology->nodes[place] = new_node(topology, endpoint);
     if (!topology->nodes[place]) return LKI_NOBODY;
     topology->node_count++;
     return (uint16_t)place;

@@ -17,10 +17,11 @@ struct lki_topology_options {
     int64_t connect_ms;
     int64_t command_ms;
     int64_t backoff_ms;
+    int64_t idle_ms;
     lk_event_hook on_event; /* never NULL */
     void *on_event_arg;
     lki_thread_starter *start_thread;
-    /* Another server is the primary, or slots moved. No mutex held; any thread of a call. */
+    /* Another server is the primary, or behind a name; or slots moved. No mutex held; any thread of a call. */
     void (*on_change)(void *arg);
     void *on_change_arg;
 };
@@ -59,6 +60,9 @@ void lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes
 /* The server at "host:port", known before or not; as lki_topology_node(). */
 struct lki_node *lki_topology_at(struct lki_topology *topology, struct lk_bytes address,
                                  const struct lki_node *told_by, struct lk_error *err);
+
+/* Whether a server is out of reach, or none is known. */
+bool lki_topology_is_troubled(struct lki_topology *topology);
 
 bool lki_topology_is_cluster(const struct lki_topology *topology);
 /* Whether messages go by slot (SPUBLISH, SSUBSCRIBE): a cluster of Redis 7 or later. */

@@ -30,10 +30,10 @@ struct lki_topology {
 
 /* Take over what was told; true when it is news. Takes the view's parts. */
 bool lki_topology_take(struct lki_topology *topology, struct lki_view *view);
+/* Other servers, or other slots (arg: the topology). No mutex held. */
+void lki_topology_tell_change(void *arg);
 /* Free what was retired and is not referred to any more. */
 void lki_topology_reap(struct lki_topology *topology);
-/* Whether a server is out of reach, or none is known. */
-bool lki_topology_is_troubled(struct lki_topology *topology);
 /* The n-th to ask: servers that are known, then the seeds; each in turn the first. A copy; false past
    the last. */
 bool lki_topology_candidate(struct lki_topology *topology, size_t index, struct lki_endpoint *out);

@@ -148,7 +148,7 @@ static int start_cluster(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int end(void **state)
 {
     (void)state;
     lki_topology_reap(world.topology);
@@ -339,8 +339,8 @@ static void a_redirection_without_address_changes_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#define SENTINEL(test) cmocka_unit_test_setup_teardown(test, start_sentinel, stop)
-#define CLUSTER(test)  cmocka_unit_test_setup_teardown(test, start_cluster, stop)
+#define SENTINEL(test) cmocka_unit_test_setup_teardown(test, start_sentinel, end)
+#define CLUSTER(test)  cmocka_unit_test_setup_teardown(test, start_cluster, end)
         SENTINEL(the_sentinel_that_answered_is_asked_first),
         SENTINEL(a_sentinel_that_missed_a_failover_is_not_believed),
         SENTINEL(a_sentinel_that_is_behind_alone_is_never_believed),

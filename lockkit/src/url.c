@@ -9,13 +9,12 @@
 #include <string.h>
 
 #include "error.h"
+#include "tls.h"
 
-static const char sentinel_scheme[] = "redis+sentinel://";
-static const char cluster_scheme[] = "redis+cluster://";
-
-/* What stands between scheme and path: "user:password@" (or nothing) and the hosts; and the password
-   beside it. */
+/* A scheme of one server; what stands between that of the URL and its path: "user:password@" (or
+   nothing) and the hosts; and the password beside it. */
 struct parts {
+    const char *scheme;
     const char *user;
     size_t user_len;
     const char *hosts;
@@ -24,13 +23,14 @@ struct parts {
     const char *password; /* NULL: none */
 };
 
-static struct parts take_apart(const char *text, const char *password)
+static struct parts take_apart(const char *scheme, const char *text, const char *password)
 {
     size_t len = strcspn(text, "/?#");
     const char *at = memrchr(text, '@', len);
     const char *hosts = at ? at + 1 : text;
 
-    return (struct parts){.user = text,
+    return (struct parts){.scheme = scheme,
+                          .user = text,
                           .user_len = (size_t)(hosts - text),
                           .hosts = hosts,
                           .hosts_len = len - (size_t)(hosts - text),
@@ -38,14 +38,14 @@ static struct parts take_apart(const char *text, const char *password)
                           .password = password};
 }
 
-/* "redis://" + user + host [+ port] + db, read by endpoint.c. */
+/* scheme + user + host [+ port] + db, read by endpoint.c. */
 static lk_status parse_one(const struct parts *parts, const char *host, size_t host_len,
                            const char *tail, struct lki_endpoint *out, struct lk_error *err)
 {
     char *text = NULL;
 
-    if (asprintf(&text, "redis://%.*s%.*s%s", (int)parts->user_len, parts->user, (int)host_len,
-                 host, tail) < 0)
+    if (asprintf(&text, "%s%.*s%.*s%s", parts->scheme, (int)parts->user_len, parts->user,
+                 (int)host_len, host, tail) < 0)
         return LKI_FAIL(err, LK_NO_MEMORY, "Redis URL");
     lk_status status = lki_endpoint_parse(text, parts->password, out, err);
     explicit_bzero(text, strlen(text));
@@ -84,10 +84,9 @@ static lk_status parse_seeds(const struct parts *parts, const char *port, struct
 }
 
 /* "/NAME/DB" */
-static lk_status parse_sentinel(const char *text, const char *password, struct lki_url *out,
+static lk_status parse_sentinel(struct parts parts, const char *login, struct lki_url *out,
                                 struct lk_error *err)
 {
-    struct parts parts = take_apart(text, password);
     const char *name = parts.path[0] == '/' ? parts.path + 1 : "";
     size_t name_len = strcspn(name, "/?#");
     char tail[16] = "";
@@ -101,16 +100,16 @@ static lk_status parse_sentinel(const char *text, const char *password, struct l
     out->name = name_len > 0 ? strndup(name, name_len) : strdup("mymaster");
     if (!out->name) return LKI_FAIL(err, LK_NO_MEMORY, "Redis URL");
     lk_status status = parse_one(&parts, "primary", strlen("primary"), tail, &out->like, err);
-    parts.user_len = 0; /* Sentinels are asked as nobody in particular */
+    parts.user_len = 0; /* that is of the servers */
     parts.password = NULL;
-    return status == LK_OK ? parse_seeds(&parts, ":26379", out, err) : status;
+    if (status == LK_OK) status = parse_seeds(&parts, ":26379", out, err);
+    for (size_t i = 0; login && i < out->seed_count && status == LK_OK; i++)
+        status = lki_endpoint_set_login(&out->seeds[i], login, err);
+    return status;
 }
 
-static lk_status parse_cluster(const char *text, const char *password, struct lki_url *out,
-                               struct lk_error *err)
+static lk_status parse_cluster(struct parts parts, struct lki_url *out, struct lk_error *err)
 {
-    const struct parts parts = take_apart(text, password);
-
     out->kind = LKI_URL_CLUSTER;
     if (parts.path[0] != '\0' && strcmp(parts.path, "/") != 0)
         return LKI_FAIL(err, LK_INVALID,
@@ -120,29 +119,59 @@ static lk_status parse_cluster(const char *text, const char *password, struct lk
     return status == LK_OK ? parse_seeds(&parts, "", out, err) : status;
 }
 
-static lk_status parse_any(const char *text, const char *password, struct lki_url *out,
+/* What follows the scheme; NULL: it is another. */
+static const char *after(const char *url, const char *scheme)
+{
+    size_t len = strlen(scheme);
+
+    return strncmp(url, scheme, len) == 0 ? url + len : NULL;
+}
+
+static lk_status parse_any(const char *text, struct lki_secrets secrets, struct lki_url *out,
                            struct lk_error *err)
 {
-    static const size_t sentinel_len = sizeof sentinel_scheme - 1;
-    static const size_t cluster_len = sizeof cluster_scheme - 1;
+    static const struct {
+        const char *scheme;
+        const char *one; /* that of one of its servers */
+        enum lki_url_kind kind;
+    } rows[] = {{"redis+sentinel://", "redis://", LKI_URL_SENTINEL},
+                {"rediss+sentinel://", "rediss://", LKI_URL_SENTINEL},
+                {"redis+cluster://", "redis://", LKI_URL_CLUSTER},
+                {"rediss+cluster://", "rediss://", LKI_URL_CLUSTER}};
 
-    if (strncmp(text, sentinel_scheme, sentinel_len) == 0)
-        return parse_sentinel(text + sentinel_len, password, out, err);
-    if (strncmp(text, cluster_scheme, cluster_len) == 0)
-        return parse_cluster(text + cluster_len, password, out, err);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *rest = after(text, rows[i].scheme);
+
+        if (!rest) continue;
+        struct parts parts = take_apart(rows[i].one, rest, secrets.password);
+        if (rows[i].kind == LKI_URL_CLUSTER) return parse_cluster(parts, out, err);
+        return parse_sentinel(parts, secrets.sentinel, out, err);
+    }
     out->seed_count = 1;
-    return lki_endpoint_parse(text, password, &out->seeds[0], err);
+    return lki_endpoint_parse(text, secrets.password, &out->seeds[0], err);
 }
 
 lk_status lki_url_parse(const char *text, struct lki_secrets secrets, struct lki_url *out,
                         struct lk_error *err)
 {
     *out = (struct lki_url){0};
-    lk_status status = parse_any(text, secrets.password, out, err);
+    lk_status status = parse_any(text, secrets, out, err);
     struct lki_endpoint *servers = out->kind == LKI_URL_SINGLE ? &out->seeds[0] : &out->like;
 
     if (status != LK_OK || !secrets.loader) return status;
     return lki_endpoint_set_loader(servers, secrets.loader, err);
+}
+
+bool lki_url_is_tls(const struct lki_url *url)
+{
+    return url->seeds[0].is_tls;
+}
+
+void lki_url_set_tls(struct lki_url *url, struct lki_tls *tls)
+{
+    for (size_t i = 0; i < url->seed_count; i++)
+        url->seeds[i].tls = lki_tls_ref(tls);
+    if (url->like.is_tls) url->like.tls = lki_tls_ref(tls);
 }
 
 void lki_url_done(struct lki_url *url)

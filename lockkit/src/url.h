@@ -24,19 +24,24 @@ struct lki_url {
 struct lki_secrets {
     const char *password; /* NULL: none, or in the URL */
     const char *loader;   /* "user:password"; NULL: none */
+    const char *sentinel; /* "[user:]password" of Sentinels; NULL: none. Else not used */
 };
 
 /*
  * Shape    as lki_endpoint_parse(), and
  *          redis+sentinel://[[user]:password@]host[:26379],host...[/NAME[/DB]]   [NAME: mymaster]
  *          redis+cluster://[[user]:password@]host[:6379],host...
+ *          rediss for redis in each: over TLS, the Sentinels too
  *          With secrets.password the user alone may stand before the "@", or nothing.
- *          The credentials are the servers'; Sentinels are asked without.
+ *          The credentials are the servers'; Sentinels have secrets.sentinel.
  * Owns     *out is initialised in any case; end it with lki_url_done().
  * Returns  OK, INVALID (the text says what is wrong, without the password), NO_MEMORY
  */
 LK_MUST_CHECK lk_status lki_url_parse(const char *text, struct lki_secrets secrets,
                                       struct lki_url *out, struct lk_error *err);
+/* Whether its servers are to be spoken to over TLS; then a client gives them its settings. */
+bool lki_url_is_tls(const struct lki_url *url);
+void lki_url_set_tls(struct lki_url *url, struct lki_tls *tls);
 void lki_url_done(struct lki_url *url);
 
 #endif

@@ -23,18 +23,24 @@ static const struct {
     const char *name;     /* NULL: none */
     const char *password; /* of the servers */
     int db;
+    bool is_tls;
 } good[] = {
-    {"redis://h:1", LKI_URL_SINGLE, 1, "h:1", "h:1", NULL, NULL, 0},
-    {"unix:///s", LKI_URL_SINGLE, 1, "/s", "/s", NULL, NULL, 0},
-    {"redis+sentinel://a", LKI_URL_SENTINEL, 1, "a:26379", "a:26379", "mymaster", NULL, 0},
-    {"redis+sentinel://a/", LKI_URL_SENTINEL, 1, "a:26379", "a:26379", "mymaster", NULL, 0},
-    {"redis+sentinel://a:1,b,[::1]:3/main", LKI_URL_SENTINEL, 3, "a:1", "[::1]:3", "main", NULL, 0},
+    {"redis://h:1", LKI_URL_SINGLE, 1, "h:1", "h:1", NULL, NULL, 0, false},
+    {"unix:///s", LKI_URL_SINGLE, 1, "/s", "/s", NULL, NULL, 0, false},
+    {"redis+sentinel://a", LKI_URL_SENTINEL, 1, "a:26379", "a:26379", "mymaster", NULL, 0, false},
+    {"redis+sentinel://a/", LKI_URL_SENTINEL, 1, "a:26379", "a:26379", "mymaster", NULL, 0, false},
+    {"redis+sentinel://a:1,b,[::1]:3/main", LKI_URL_SENTINEL, 3, "a:1", "[::1]:3", "main", NULL, 0,
+     false},
     {"redis+sentinel://[::1],b/main/7", LKI_URL_SENTINEL, 2, "[::1]:26379", "b:26379", "main", NULL,
-     7},
+     7, false},
     {"redis+sentinel://u:" SECRET "@a,b/main/2", LKI_URL_SENTINEL, 2, "a:26379", "b:26379", "main",
-     SECRET, 2},
-    {"redis+cluster://a,b:2", LKI_URL_CLUSTER, 2, "a:6379", "b:2", NULL, NULL, 0},
-    {"redis+cluster://:" SECRET "@a:1/", LKI_URL_CLUSTER, 1, "a:1", "a:1", NULL, SECRET, 0},
+     SECRET, 2, false},
+    {"redis+cluster://a,b:2", LKI_URL_CLUSTER, 2, "a:6379", "b:2", NULL, NULL, 0, false},
+    {"redis+cluster://:" SECRET "@a:1/", LKI_URL_CLUSTER, 1, "a:1", "a:1", NULL, SECRET, 0, false},
+    {"rediss://h", LKI_URL_SINGLE, 1, "h:6379", "h:6379", NULL, NULL, 0, true},
+    {"rediss+sentinel://u:" SECRET "@a,b/main/2", LKI_URL_SENTINEL, 2, "a:26379", "b:26379", "main",
+     SECRET, 2, true},
+    {"rediss+cluster://a,b:2", LKI_URL_CLUSTER, 2, "a:6379", "b:2", NULL, NULL, 0, true},
 };
 
 /* Each with a word that its message must have. */
@@ -56,6 +62,9 @@ static const struct {
     {"redis+cluster://:%zz" SECRET "@a", "%XX"},
     {"redis+cluster://1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", "more than 16"},
     {"redis+other://a", "redis+sentinel://"},
+    {"rediss+other://a", "rediss"},
+    {"redisss://a", "rediss"},
+    {"rediss+cluster://a/1", "no databases"},
 };
 
 static void good_urls_are_taken_apart(void **state)
@@ -79,6 +88,10 @@ static void good_urls_are_taken_apart(void **state)
         assert_int_equal(like->password != NULL, good[i].password != NULL);
         if (good[i].password) assert_string_equal(like->password, good[i].password);
         assert_int_equal(like->db, good[i].db);
+        assert_int_equal(like->is_tls, good[i].is_tls);
+        for (size_t k = 0; k < url.seed_count; k++)
+            assert_int_equal(url.seeds[k].is_tls, good[i].is_tls);
+        assert_int_equal(lki_url_is_tls(&url), good[i].is_tls);
         lki_url_done(&url);
     }
 }
@@ -94,6 +107,41 @@ static void sentinels_are_asked_without_the_servers_password(void **state)
     assert_null(url.seeds[0].password);
     assert_null(url.seeds[1].password);
     lki_url_done(&url);
+}
+
+static void sentinels_have_a_user_and_a_password_of_their_own(void **state)
+{
+    static const struct {
+        const char *url;
+        const char *login;
+        const char *user;
+        const char *password; /* NULL: the login is refused */
+    } rows[] = {
+        {"redis+sentinel://:server@a,b/main", SECRET, NULL, SECRET},
+        {"redis+sentinel://a,b/main", "guard:" SECRET, "guard", SECRET},
+        {"rediss+sentinel://app:server@a,b/main", "guard:" SECRET ":%41", "guard", SECRET ":%41"},
+        {"redis+sentinel://a", ":" SECRET, NULL, SECRET},
+        {"redis+sentinel://a", "", NULL, NULL},
+        {"redis+sentinel://a", SECRET ":", NULL, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct lki_url url;
+        struct lk_error err = {0};
+        lk_status status =
+            lki_url_parse(rows[i].url, (struct lki_secrets){.sentinel = rows[i].login}, &url, &err);
+
+        assert_int_equal(status, rows[i].password ? LK_OK : LK_INVALID);
+        assert_null(strstr(err.text, SECRET));
+        for (size_t k = 0; k < url.seed_count && status == LK_OK; k++) {
+            assert_string_equal(url.seeds[k].password, rows[i].password);
+            assert_int_equal(url.seeds[k].user != NULL, rows[i].user != NULL);
+            if (rows[i].user) assert_string_equal(url.seeds[k].user, rows[i].user);
+        }
+        if (url.like.password) assert_string_equal(url.like.password, "server");
+        lki_url_done(&url);
+    }
 }
 
 static void secrets_beside_the_url_are_those_of_all_servers(void **state)
@@ -220,6 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_urls_are_taken_apart),
         cmocka_unit_test(sentinels_are_asked_without_the_servers_password),
+        cmocka_unit_test(sentinels_have_a_user_and_a_password_of_their_own),
         cmocka_unit_test(secrets_beside_the_url_are_those_of_all_servers),
         cmocka_unit_test(one_server_has_them_itself),
         cmocka_unit_test(a_user_without_password_is_refused_in_every_url),

@@ -41,12 +41,14 @@ static int64_t pause_until(const struct lki_pursuit *pursuit, struct lki_backoff
     return until < pursuit->deadline ? until : pursuit->deadline;
 }
 
-/* Nothing was sent, or it may be sent again, and another server may soon be there to be asked. */
+/* Nothing was sent or done, or it may be sent again, and soon a server may be there to be asked: another,
+   or the only one, which is there but refuses. */
 static bool is_passing(const struct lki_pursuit *pursuit, lk_status status)
 {
     bool may_repeat = status == LK_UNREACHABLE || (status == LK_UNKNOWN && pursuit->is_repeatable);
 
-    return may_repeat && lki_client_may_move(pursuit->client);
+    if (!may_repeat || lki_client_may_move(pursuit->client)) return may_repeat;
+    return status == LK_UNREACHABLE && lki_client_is_in_reach(pursuit->client);
 }
 
 /* Joined: try, sleep, try. A release that woke us and that we leave untried is handed on, or the

@@ -54,13 +54,15 @@ lk_status lki_hub_join(struct lki_hub *hub, struct lki_waiter *waiter, const cha
         (void)pthread_mutex_unlock(&hub->mutex);
         return LKI_FAIL(err, LK_NO_MEMORY, "channel %s", name);
     }
+    unsigned losses = channel->losses;
     waiter->is_woken = waiter->is_cancelled = false;
     lki_channel_enter(channel, waiter);
     if (channel->state == CHANNEL_WANTED) {
         hub->is_changed = true;
         lki_hub_poke(hub);
     }
-    while (channel->state != CHANNEL_LIVE && !is_cancelled_locked(waiter) && !hub->is_stopping &&
+    while (channel->state != CHANNEL_LIVE && channel->losses == losses &&
+           !is_cancelled_locked(waiter) && !hub->is_stopping &&
            lki_clock_wait(&hub->confirmed, &hub->mutex, deadline)) {}
     if (channel->state != CHANNEL_LIVE) channel->is_deaf = true;
     (void)pthread_mutex_unlock(&hub->mutex);

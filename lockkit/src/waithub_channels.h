@@ -21,7 +21,8 @@ struct lki_channel {
     struct lki_waiter *last;
     int64_t idle_since; /* meaningful without waiters */
     enum lki_channel_state state;
-    bool is_deaf; /* a waiter sleeps that may have missed a message: wake it once LIVE */
+    bool is_deaf;    /* a waiter sleeps that may have missed a message: wake it once LIVE */
+    unsigned losses; /* of its link, so far: who joins does not wait for the next one */
 
     /* The hub thread's alone, without the mutex: */
     struct lki_link *link;      /* borrowed; where it is asked for; NULL: not settled */

@@ -11,7 +11,7 @@ struct lki_hub {
     struct lki_hub_options options;
     int poke_fd;              /* eventfd: there is something to do */
     pthread_mutex_t mutex;    /* guards all from here on, the channels and the waiters */
-    pthread_cond_t confirmed; /* some channel became LIVE */
+    pthread_cond_t confirmed; /* some channel became LIVE, or a link was lost */
     struct lki_channels channels;
     struct lki_channel silent; /* of those who wait without messages; in no list, always LIVE */
     bool is_stopping;

@@ -166,7 +166,11 @@ int64_t lki_link_due(const struct lki_link *link)
 
 enum lki_link_news lki_link_tend(struct lki_link *link)
 {
-    if (link->is_open) return send_asks(link) && check_alive(link) ? LINK_SAME : lose(link);
+    if (link->is_open) {
+        bool is_outdated = lki_pool_is_outdated(link->node->pool, link->began_at);
+
+        return !is_outdated && send_asks(link) && check_alive(link) ? LINK_SAME : lose(link);
+    }
     if (lki_clock_left_ms(lki_link_due(link)) > 0) return LINK_SAME;
     return link->redis ? end_attempt(link, LK_UNREACHABLE) : begin_attempt(link);
 }

@@ -33,7 +33,9 @@ static void forget_subscriptions(struct lki_hub *hub, struct lki_link *link)
         if (channel->state != CHANNEL_WANTED) lki_channel_wake(channel, SIZE_MAX);
         lki_channel_drop(channel);
         lki_routes_set(channel, NULL);
+        channel->losses++;
     }
+    (void)pthread_cond_broadcast(&hub->confirmed);
     hub->is_changed = true;
     (void)pthread_mutex_unlock(&hub->mutex);
 }

@@ -295,6 +295,19 @@ static void a_confirmation_in_time_wakes_nobody(void **state)
     leave(2);
 }
 
+static void who_joins_learns_at_once_that_the_server_is_out_of_reach(void **state)
+{
+    (void)state;
+    lks_pubsub_set_mood(0, LKS_REFUSING);
+    int64_t begin = lki_clock_now();
+    join(0, "a");
+
+    assert_true(lki_clock_now() - begin < (int64_t)LONG_MS / 2 * NS_PER_MS);
+    lks_pubsub_set_mood(0, LKS_WELL);
+    assert_int_equal(wait_long(0), LK_OK); /* once it is reached, whoever sleeps looks again */
+    leave(0);
+}
+
 /* As a server does whose access rules leave our channels out. */
 static void a_refused_subscription_is_asked_for_again_with_pauses(void **state)
 {
@@ -385,6 +398,7 @@ int main(void)
         HUB_TEST(who_slept_through_a_break_is_woken_when_subscribed_again),
         HUB_TEST(who_slept_before_the_first_confirmation_is_woken_by_it),
         HUB_TEST(a_confirmation_in_time_wakes_nobody),
+        HUB_TEST(who_joins_learns_at_once_that_the_server_is_out_of_reach),
         HUB_TEST(a_refused_subscription_is_asked_for_again_with_pauses),
         HUB_TEST(a_server_that_refuses_one_of_two_is_not_asked_in_a_spin),
         HUB_TEST(a_server_that_throws_us_out_is_not_asked_in_a_spin),

@@ -195,7 +195,7 @@ static lk_status connect_on(struct lki_line *line)
     lk_status status = LK_BUSY;
 
     if (!line->redis) {
-        line->began_at = lki_clock_now();
+        line->began_at = line->connected_at = lki_clock_now();
         line->redis = lki_redis_begin(&line->node->endpoint, &why);
         if (!line->redis) status = why.code;
     }
@@ -331,10 +331,20 @@ void lki_line_go_on(struct lki_line *line)
     }
 }
 
+/* What was idle for long may be cut: a round must not wait for what nobody hears. */
+static bool is_of_use(const struct lki_line *line)
+{
+    int64_t idle_ms = lki_client_options(line->client)->idle_ms;
+
+    return lki_clock_now() - line->began_at <= idle_ms * NS_PER_MS &&
+           !lki_pool_is_outdated(line->node->pool, line->connected_at) &&
+           lki_redis_is_usable(line->redis);
+}
+
 void lki_line_start(struct lki_line *line)
 {
     assert(!lki_line_is_under_way(line) && line->round.count > 0);
-    if (line->redis && !lki_redis_is_usable(line->redis)) hang_up(line);
+    if (line->redis && !is_of_use(line)) hang_up(line);
     lki_line_go_on(line);
 }
 

@@ -46,6 +46,7 @@ struct lki_line {
     bool is_gone;            /* the server is no part of the topology any more */
     short events;            /* what to poll() for; 0: nothing is under way */
     int64_t began_at;        /* the connecting, then the exchange */
+    int64_t connected_at;    /* ...the connecting */
     struct lki_round round;
     struct lki_exchange *exchange;  /* owned; what was and will be sent */
     struct lki_line *next;          /* of all lines */

@@ -2,7 +2,7 @@
  * The page of buyers: finds out where it is and which sale is meant (/?sale=ID, or the only one), then
  * shows that sale, or the list.
  */
-import { ask } from '../shared/api.js';
+import { ask, askSales } from '../shared/api.js';
 import { h, setText } from '../shared/dom.js';
 import { LAB_LINKS, frameMessages, mountFrame } from '../shared/frame.js';
 import { createI18n } from '../shared/i18n.js';
@@ -49,9 +49,9 @@ function notice(key) {
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /* Asks until there is an answer of status 200, and says meanwhile that there is none. */
-async function insist(path) {
+async function insist(path, askIt = ask) {
   for (;;) {
-    const answer = await ask(path);
+    const answer = await askIt(path);
     if (answer.status === 200) return answer.body;
     show(notice('page.away'));
     await pause(answer.retryAfterMs ?? AGAIN_MS);
@@ -65,7 +65,7 @@ async function chooseSale() {
 
   if (wanted) return wanted;
   for (;;) {
-    const { sales } = await insist('/api/v1/sales');
+    const { sales } = await insist('/api/v1/sales', askSales);
     if (sales.length === 1) return sales[0].id;
     if (JSON.stringify(sales, ['id', 'state', 'remaining', 'title']) !== shown) {
       shown = JSON.stringify(sales, ['id', 'state', 'remaining', 'title']);

@@ -8,6 +8,8 @@ import { createDialog, createField } from './dialog.js';
 const momentOf = (input) => (input.value ? new Date(input.value).toISOString() : undefined);
 const numberOf = (input) =>
   /^\d+$/.test(input.value.trim()) ? Number(input.value.trim()) : input.value.trim() || undefined;
+/* To the millisecond; what cools does so in a moment. */
+const momentIn = (i18n, text) => text && `${i18n.clock(Date.parse(text))}.${text.slice(20, 23)}`;
 const isDone = ({ status }) => status === 200 || status === 201;
 
 const textInput = (more) => h('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', ...more });
@@ -28,7 +30,7 @@ function createReport({ journal, words, watch }) {
 }
 
 function createSteps(parts, report) {
-  const { operator, watch, label } = parts;
+  const { i18n, operator, watch, label } = parts;
   const saleId = () => parts.target;
   const values = () => ({ sale: parts.target, title: watch.sales?.get(parts.target)?.title ?? parts.target });
   const confirm = textInput({ class: 'mono' });
@@ -69,7 +71,7 @@ function createSteps(parts, report) {
       async send() {
         const count = numberOf(units.input);
         const answer = await operator.restock(saleId(), count, restockKey);
-        return { ...answer, sent: { units: count } };
+        return { ...answer, sent: { units: count, from: momentIn(i18n, answer.body?.sellableAt) } };
       },
       onDone: report('restock', saleId),
     }),

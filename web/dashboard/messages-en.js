@@ -188,7 +188,8 @@ export const english = {
   'resume.text': 'Buyers can buy again at once.',
   'resume.yes': 'Resume the sale',
   'restock.title': 'Put more of {sale} up?',
-  'restock.text': 'Units that were put up cannot be taken back.',
+  'restock.text':
+    'Units that were put up cannot be taken back. They are for sale a moment later, when nobody is told “sold out” from memory any more.',
   'restock.field': 'Units',
   'restock.hint': 'If no answer comes, send it again: the same request cannot put them up twice.',
   'restock.yes': 'Put them up',
@@ -218,7 +219,7 @@ export const english = {
   'did.resume.done': 'Resumed',
   'did.resume.refused': 'Resume refused: {why}',
   'did.resume.unanswered': 'Resume: no answer; it may have happened',
-  'did.restock.done': 'Put up {units} more',
+  'did.restock.done': ({ units, from }) => `Put up ${units} more${from ? `, for sale from ${from}` : ''}`,
   'did.restock.refused': 'Restock of {units} refused: {why}',
   'did.restock.unanswered': 'Restock of {units}: no answer; it may have happened',
   'did.end.done': 'Ended',

@@ -98,6 +98,10 @@ function stockIn(samples) {
   fill('seckill_stock_remaining_units', 'left');
   fill('seckill_stock_initial_units', 'putUp');
   fill('seckill_oversold_units', 'oversold');
+  /* Not for sale yet is neither left nor sold. */
+  for (const { labels, value } of samples.get('seckill_stock_cooling_units') ?? []) {
+    stock.get(labels.sale).putUp -= value;
+  }
   return stock;
 }
 

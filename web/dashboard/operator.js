@@ -2,7 +2,7 @@
  * The operator's token, and what is asked with it. The token lives in this closure and nowhere else: no
  * storage, no address, no other host. A reload forgets it.
  */
-import { ask } from '../shared/api.js';
+import { ask, askSales } from '../shared/api.js';
 
 const SALES = '/api/v1/admin/sales';
 const path = (id, what = '') => `${SALES}/${encodeURIComponent(id)}${what}`;
@@ -52,7 +52,7 @@ export function createOperator() {
       token = null;
       tell('out');
     },
-    list: () => askSignedIn(SALES),
+    list: () => askSales(SALES, askSignedIn),
     audit: (id) => askSignedIn(path(id, '/audit'), { timeoutMs: 20_000 }),
     create: (sale) => askSignedIn(SALES, { method: 'POST', body: sale }),
     step: (id, name) => askSignedIn(path(id, `/${name}`), { method: 'POST', body: {} }),

@@ -13,6 +13,12 @@ const AUDIT_MS = 3000;
 const AWAY_MS = 2000;
 const REST = 4; /* what took long is asked the less: this many times its own duration lies between */
 
+/* Units that cool are neither left nor sold. */
+const stockIn = ({ remaining, initialStock, restocked, cooling = 0 }) => ({
+  left: remaining,
+  putUp: initialStock + restocked - cooling,
+});
+
 const stamp = () => ({ monoMs: performance.now(), wallMs: Date.now() });
 
 /* A clock that was set, or a machine that slept: the longer of the two counts. */
@@ -92,7 +98,7 @@ export function createWatch(operator) {
   function addListed(snapshot) {
     const sale = self.isListed && snapshot.isStoreUp ? self.sales.get(self.saleId) : null;
     if (!sale || snapshot.stock.has(sale.id)) return;
-    snapshot.stock.set(sale.id, { left: sale.remaining, putUp: sale.initialStock + sale.restocked });
+    snapshot.stock.set(sale.id, stockIn(sale));
   }
 
   const metrics = repeat(async () => {
@@ -188,8 +194,7 @@ export function createWatch(operator) {
     stateOf: (id) => (self.link === 'live' && self.isListed ? (self.sales.get(id)?.state ?? null) : null),
     stockOf(id) {
       const sale = self.isListed ? self.sales.get(id) : null;
-      const listed = sale && { left: sale.remaining, putUp: sale.initialStock + sale.restocked };
-      return self.link === 'live' ? (self.snapshot.stock.get(id) ?? listed ?? null) : null;
+      return self.link === 'live' ? (self.snapshot.stock.get(id) ?? (sale ? stockIn(sale) : null)) : null;
     },
     audit: auditKnown,
     light: () =>

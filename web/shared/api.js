@@ -68,3 +68,22 @@ export async function ask(path, { method = 'GET', headers = {}, body, timeoutMs 
     signal?.removeEventListener('abort', forward);
   }
 }
+
+/**
+ * Ask for all sales: each page leads to the next.
+ *
+ * @param {string} path of the first page
+ * @param {(path: string) => Promise<Answer>} [askPage]
+ * @returns {Promise<Answer>} the last one, with the sales of all; or the first that is no 200
+ */
+export async function askSales(path, askPage = ask) {
+  const sales = [];
+  let answer = null;
+
+  for (let next = path; next; next = answer.body.next) {
+    answer = await askPage(next);
+    if (answer.status !== 200) return answer;
+    sales.push(...answer.body.sales);
+  }
+  return { ...answer, body: { sales } };
+}

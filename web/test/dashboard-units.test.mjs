@@ -134,6 +134,20 @@ test('what is older than five minutes is forgotten', () => {
   assert.equal(history.recent(10_000).rates.accepted, 1);
 });
 
+test('units that cool are neither left nor sold', () => {
+  const { stock } = readMetrics(
+    [
+      'seckill_build_info{version="1"} 1',
+      'seckill_stock_remaining_units{sale="cup"} 3',
+      'seckill_stock_initial_units{sale="cup"} 12',
+      'seckill_stock_cooling_units{sale="cup"} 2',
+      '',
+    ].join('\n'),
+  );
+
+  assert.deepEqual(stock.get('cup'), { left: 3, putUp: 10 });
+});
+
 test('a restock is no negative sale', () => {
   const history = createHistory();
   const more = metricsAt({ left: 150 });

@@ -111,7 +111,11 @@ export async function startService({ args = ['--lab'] } = {}) {
     const token = readFileSync(path.join(dir, 'admin.token'), 'utf8').trim();
     const answer = await fetch(self.admin + address, {
       method,
-      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      headers: {
+        Authorization: `Bearer ${token}`,
+        'Content-Type': 'application/json',
+        'Idempotency-Key': crypto.randomUUID(),
+      },
       body: body && JSON.stringify(body),
     });
     assert.ok(answer.ok, `${method} ${address}: ${answer.status}`);

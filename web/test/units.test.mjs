@@ -15,6 +15,7 @@ import { buyerMessages } from '../buyer/messages.js';
 import { createPurchase, meaningOf } from '../buyer/purchase.js';
 import { panelFor } from '../buyer/result.js';
 import { buttonFor } from '../buyer/shop.js';
+import { askSales } from '../shared/api.js';
 import { frameMessages } from '../shared/frame.js';
 import { fill } from '../shared/i18n.js';
 import { estimateOffset } from '../shared/server-clock.js';
@@ -355,4 +356,29 @@ test('a sale that cannot be bought from says why, unless a purchase has more to 
   assert.equal(panelFor({ phase: 'settled', outcome: 'yours', isFound: true }, 'ended'), 'yours-found');
   assert.equal(panelFor({ phase: 'sending', tries: 2, reason: 'busy' }, 'active'), 'busy');
   assert.equal(panelFor({ phase: 'sending' }, 'active'), 'sending');
+});
+
+/* ---- lists ------------------------------------------------------------------------------------- */
+
+test('all pages of a list are asked for, one after the other', async () => {
+  const bodies = {
+    '/first': { sales: [{ id: 'a' }, { id: 'b' }], next: '/second' },
+    '/second': { sales: [{ id: 'c' }], next: '/third' },
+    '/third': { sales: [] },
+  };
+  const asked = [];
+  const answer = await askSales('/first', async (path) => {
+    asked.push(path);
+    return { status: 200, body: bodies[path] };
+  });
+  assert.deepEqual(asked, ['/first', '/second', '/third']);
+  assert.deepEqual(answer, { status: 200, body: { sales: [{ id: 'a' }, { id: 'b' }, { id: 'c' }] } });
+});
+
+test('a page that does not come is what is answered, not half a list', async () => {
+  const answers = {
+    '/first': { status: 200, body: { sales: [{ id: 'a' }], next: '/second' } },
+    '/second': { status: 503, body: null },
+  };
+  assert.deepEqual(await askSales('/first', async (path) => answers[path]), answers['/second']);
 });

@@ -17,22 +17,38 @@ extern "C" {
 typedef struct lk_client lk_client;
 
 /* Zero means the default given in brackets. */
+struct lk_tls_options {      /* of rediss URLs: TLS 1.2 or newer */
+    const char *ca_file;     /* PEM: who signs the servers' certificates [the system's store] */
+    const char *cert_file;   /* PEM: the client's certificate and chain [none] */
+    const char *key_file;    /* PEM, without a passphrase: its key [in cert_file] */
+    const char *server_name; /* SNI, and what certificates must be for [the host of the URL, or as a
+                             Sentinel or the cluster tells it, which may be an IP address] */
+    bool is_unverified; /* accept any certificate: encrypted, but from whom nobody knows [false] */
+};
+
+/* Zero means the default given in brackets. */
 struct lk_client_options {
     const char *url;      /* [redis://127.0.0.1:6379]
                         redis://[user[:pass]@]host[:port][/db] or unix:///path[?db=N]
                         redis+sentinel://[user[:pass]@]host[:port],host...[/NAME[/db]]
                         redis+cluster://[user[:pass]@]host[:port],host...
-                        Sentinels are asked without user and password */
+                        behind a host's name or address another server may take over
+                        rediss://, rediss+sentinel://, rediss+cluster://: the same over TLS
+                        Sentinels have a password of their own, below */
     const char *password; /* instead of one in the URL, which then names the user (user@host) or
                           nobody: the default user. As it is, without %XX [none] */
-    const char *loader;   /* "user:password" of who may load scripts (+script|load is enough): with
+    /* "password" or "user:password" of the Sentinels [none: they are asked without] */
+    const char *sentinel_password;
+    const char *loader; /* "user:password" of who may load scripts (+script|load is enough): with
                           it the user of the URL needs neither EVAL nor SCRIPT LOAD, and what a
                           server does not know is brought there by the loader [none] */
+    struct lk_tls_options tls; /* anything here with a URL that is not rediss is INVALID */
     unsigned pool_size; /* connections at most to a server, besides subscriber and watchdog [16] */
     int64_t connect_ms; /* limit of one connection attempt with its name look-up, and of opening in
                         a failover [1000] */
     int64_t command_ms; /* limit of one round trip [1000] */
     int64_t backoff_ms; /* longest pause between attempts to reconnect [1000] */
+    int64_t idle_ms;    /* a connection idle for longer is pinged before it is lent [15000] */
     int64_t poll_ms;    /* a waiter looks again at least this often, woken or not [1000] */
     bool may_be_down;   /* open also when no server can be reached now; a cluster must [false] */
     unsigned
@@ -46,8 +62,8 @@ struct lk_client_options {
  * Connect to a server and start the client's threads.
  *
  * Owns     the result is yours; end it with lk_client_close(). Options are copied.
- * Returns  NULL with err filled: INVALID (URL or option), UNREACHABLE, SERVER (log-in refused, also
- *          that of the loader, who is named then), NO_MEMORY.
+ * Returns  NULL with err filled: INVALID (URL or option, a file of tls too), UNREACHABLE, SERVER (log-in
+ *          refused, also that of the loader, who is named then; or no TLS with it), NO_MEMORY.
  * Threads  everything on a client may be called from any thread.
  */
 lk_client *lk_client_open(const struct lk_client_options *options, struct lk_error *err);

@@ -28,6 +28,7 @@ struct lk_bytes lk_bytes_of(const char *text);
 #define LK_BYTES(literal) ((struct lk_bytes){.data = (literal), .len = sizeof(literal) - 1})
 #endif
 
+/* Arrays are nested seven deep at most; a server that nests deeper has sent no answer. */
 typedef struct lk_reply lk_reply;
 
 typedef enum lk_reply_type {
