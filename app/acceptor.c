@@ -22,8 +22,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +44,8 @@ enum {
     BACKLOG = 4096,
     HEAD_MAX = 16384,    /* civetweb reads no more either */
     OPENING_MS = 2500,   /* the first request has been said by then */
-    LAST_WORDS_MS = 250, /* the same, once the door is shut */
+    HANDSHAKE_MS = 50,   /* between a connection's first packet and its third */
+    LAST_WORDS_MS = 250, /* as OPENING_MS, once the door is shut */
     IDLE_MS = 30,    /* of a client inside, while others wait: more than the next packet takes */
     READING_MS = 60, /* an answer that is read at all has mostly gone out at once */
     PROXY_MS = 2000, /* a trusted proxy's connections are idle for good reason */
@@ -55,11 +58,12 @@ enum {
 struct acceptor {
     struct acceptor_options options;
     char address[ADDRESS_SIZE];
-    int listen_fd;  /* owned; the thread's own; -1: shut */
-    int epoll_fd;   /* owned */
-    int wake_fd;    /* owned: the thread is to look around */
-    int hand_fd;    /* owned: counts who is handed over */
-    int library_fd; /* borrowed: in its place there is a copy of hand_fd */
+    int listen_fd;       /* owned; the thread's own; -1: shut */
+    int64_t shuts_at_ms; /* monotonic, the thread's own; 0: not said yet */
+    int epoll_fd;        /* owned */
+    int wake_fd;         /* owned: the thread is to look around */
+    int hand_fd;         /* owned: counts who is handed over */
+    int library_fd;      /* borrowed: in its place there is a copy of hand_fd */
     pthread_t thread;
     bool is_started;
     atomic_uint waiting; /* guests that are ready */
@@ -284,14 +288,26 @@ static bool accept_some(struct acceptor *self)
 
 /*
  * Close the door behind the last who has come. A filter lets no more connections begin, so that none
- * comes between the look and the close, and is cut off with its request on the way.
+ * comes between the last look and the close. Who has begun already gets the time to be connected: he
+ * may believe he is, and his request be on its way.
  */
 static void shut(struct acceptor *self)
 {
-    struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
-    struct sock_fprog filter = {.len = 1, .filter = &drop};
+    struct sock_filter first_packets[] = {
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, offsetof(struct tcphdr, th_flags)),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, TH_SYN | TH_ACK),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TH_SYN, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+    };
+    struct sock_fprog filter = {.len = sizeof first_packets / sizeof first_packets[0],
+                                .filter = first_packets};
 
-    (void)setsockopt(self->listen_fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+    if (self->shuts_at_ms == 0) {
+        (void)setsockopt(self->listen_fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+        self->shuts_at_ms = clock_mono_ms() + HANDSHAKE_MS;
+    }
+    if (clock_mono_ms() < self->shuts_at_ms) return;
     while (!accept_some(self))
         continue;
     (void)close(self->listen_fd);
@@ -322,7 +338,7 @@ static int patience_ms(struct acceptor *self)
 
     (void)pthread_mutex_lock(&mutex);
     if (self->crowd.list[OUTSIDE].count > 0) result_ms = LAST_WORDS_MS;
-    if (self->crowd.is_to_leave || self->crowd.list[READY].count > 0) result_ms = TICK_MS;
+    if (self->shuts_at_ms > 0 || self->crowd.list[READY].count > 0) result_ms = TICK_MS;
     (void)pthread_mutex_unlock(&mutex);
     return result_ms;
 }

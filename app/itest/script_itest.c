@@ -26,7 +26,8 @@ enum {
     ANSWER = 512,
     HOUR_MS = 3600000,
     LEASE_MS = 60000,
-    COOL_MS = 9950 /* longer than a play takes */
+    COOL_MS = 9950, /* longer than a play takes: */
+    PLAY_MS = 500,  /* at most, or it does not count; print_sellable() allows 600 */
 };
 
 /* The scripts under test, and how a handle buys. */
@@ -528,8 +529,8 @@ static char *real_state(const struct play *play)
 /* ---- one sequence ------------------------------------------------------------------------------------ */
 
 /* Do steps on a fresh sale; false with the reason as text when it differs from the model. */
-static bool agree(const struct subject *subject, const struct model_step *steps, size_t count,
-                  char *why, size_t why_size)
+static bool play_once(const struct subject *subject, const struct model_step *steps, size_t count,
+                      char *why, size_t why_size)
 {
     static unsigned plays;
     static char expected[MODEL_TEXT];
@@ -563,6 +564,22 @@ static bool agree(const struct subject *subject, const struct model_step *steps,
         lk_lock_free(play.handles[i]);
     do_wipe(&play);
     (void)sale_do(subject->client, "DEL %s", play.keys.text[KEY_LOCK]);
+    return is_same;
+}
+
+/* A play that took so long, or whose clock was set, says nothing of what still cools: once more. */
+static bool agree(const struct subject *subject, const struct model_step *steps, size_t count,
+                  char *why, size_t why_size)
+{
+    int64_t began_ms = 0;
+    int64_t took_ms = PLAY_MS;
+    bool is_same = false;
+
+    for (int i = 0; i < 10 && !is_same && (took_ms < 0 || took_ms >= PLAY_MS); i++) {
+        began_ms = clock_unix_ms();
+        is_same = play_once(subject, steps, count, why, why_size);
+        took_ms = clock_unix_ms() - began_ms;
+    }
     return is_same;
 }
 
