@@ -27,6 +27,8 @@ is_gone() {
 service="$build/seckilld --lab --connections 4 --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --data $work/data"
 check "a status is passed on" status_is 3 .ci/run-test 60 sh -c 'exit 3'
 check "a signal ends who is not ready for it" status_is 130 .ci/run-test 60 sh -c 'kill -INT $$; exit 1'
+check "also where whoever started us ignores it" status_is 130 \
+    sh -c 'trap "" INT; exec .ci/run-test 60 sh -c "kill -INT \$\$; exit 1"'
 # shellcheck disable=SC2086  # a command
 check "who hangs is ended" status_is 124 .ci/run-test 2 $service
 check "the stack of its main thread is told" has_stack signal_came serve main
