@@ -78,6 +78,9 @@ build_for() { # PLATFORM
         SECKILL_BASE=$(PLATFORM=$1 "$here/base-image.sh")
         export SECKILL_CROSS SECKILL_ARCH SECKILL_TAG SECKILL_BASE DOCKER_DEFAULT_PLATFORM="$1"
         export DOCKER_BUILDKIT=1 COMPOSE_DOCKER_CLI_BUILD=1 # the old builder cannot have stages of two platforms
+        # Since docker 23 BuildKit is a program of its own.
+        [ "$(docker version -f '{{.Client.Version}}' | cut -d. -f1)" -lt 23 ] || docker buildx version >/dev/null 2>&1 ||
+            "$here/../.ci/deps" docker-buildx
     fi
     echo "deploy: building images on $SECKILL_BASE (the first time takes minutes)"
     log=$(mktemp)
