@@ -4,12 +4,12 @@
 #   docker/base-image.sh          debian:bookworm-slim, or seckill/base:bookworm
 #   docker/base-image.sh --make   make seckill/base:bookworm, whatever there is
 # MIRROR=URL names another archive; PLATFORM=linux/arm64, or linux/amd64, a base of that [the engine's]: as it
-# configures itself, this machine must be able to run it (qemu-user-static, binfmt-support).
+# configures itself, this machine must be able to run it (.ci/emulate).
 set -eu
-pulled=debian:bookworm-slim made=seckill/base:bookworm arch=''
+pulled=debian:bookworm-slim made=seckill/base:bookworm arch='' cpu=''
 case ${PLATFORM:-} in
-linux/amd64) arch=amd64 pulled=amd64/$pulled ;;
-linux/arm64) arch=arm64 pulled=arm64v8/$pulled ;;
+linux/amd64) arch=amd64 cpu=x86_64 pulled=amd64/$pulled ;;
+linux/arm64) arch=arm64 cpu=aarch64 pulled=arm64v8/$pulled ;;
 esac
 made=$made${arch:+-$arch}
 mirror=${MIRROR:-http://deb.debian.org/debian}
@@ -32,7 +32,7 @@ make_image() {
         exit 1
     fi
     if ! command -v debootstrap >/dev/null; then "$(dirname "$0")/../.ci/deps" debootstrap >&2; fi
-    [ -z "$arch" ] || "$(dirname "$0")/../.ci/deps" qemu-user-static binfmt-support >&2
+    [ -z "$cpu" ] || "$(dirname "$0")/../.ci/emulate" "$cpu" >&2
     root=$(mktemp -d)
     trap 'rm -rf "$root" "$root.image"' EXIT
     trap 'exit 130' INT TERM

@@ -75,7 +75,7 @@ build_for() { # PLATFORM
     if [ -n "${SECKILL_CROSS-}" ]; then
         SECKILL_ARCH=${1#linux/}
         SECKILL_TAG=${SECKILL_TAG:-latest}-$SECKILL_ARCH
-        SECKILL_BASE=$(PLATFORM=$1 "$here/base-image.sh")
+        SECKILL_BASE=$(PLATFORM=$1 "$here/base-image.sh") || exit
         export SECKILL_CROSS SECKILL_ARCH SECKILL_TAG SECKILL_BASE DOCKER_DEFAULT_PLATFORM="$1"
         export DOCKER_BUILDKIT=1 COMPOSE_DOCKER_CLI_BUILD=1 # the old builder cannot have stages of two platforms
         # Since docker 23 BuildKit is a program of its own.
