@@ -313,13 +313,13 @@ dist: $(FETCHED) ## a tarball of what is committed, the same bytes each time: bu
 
 # .debian becomes debian, the name that dpkg wants, beside the tarball's files: the top folder is the project's.
 deb: deps dist ## Debian packages of it, judged by lintian: build/deb/; the unit tests, too: DEB_BUILD_OPTIONS=
-	@.ci/deps debhelper help2man lintian
+	@.ci/deps build-essential debhelper help2man lintian
 	@rm -rf build/deb && mkdir -p build/deb && tar -xf build/dist/$(NAME).tar.gz -C build/deb
 	@mv build/deb/$(NAME)/.debian build/deb/$(NAME)/debian
 	@install -D -m 644 build/web/node_modules/uplot/dist/uPlot.iife.js build/deb/$(NAME)/debian/missing-sources/uplot.js
 	@cd build/deb/$(NAME) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL DEB_BUILD_OPTIONS='$(DEB_BUILD_OPTIONS)' \
 	  dpkg-buildpackage -us -uc >../build.log 2>&1 || { tail -n 20 ../build.log; exit 1; }
-	@lintian -i --fail-on error,warning build/deb/*.changes
+	@lintian -i --fail-on error,warning --suppress-tags bogus-mail-host build/deb/*.changes
 	@ls build/deb/*.deb
 
 abi: deps $(O)/liblockkit.so.$(VERSION) ## what programs rely on in liblockkit.so is as in the newest tag
@@ -465,10 +465,12 @@ $(O)/gen/pages_table.c: web/embed.sh $(PAGES) $(filter web/%,$(sort $(dir $(PAGE
 	@web/embed.sh $(PAGES) > $@.part
 	@mv $@.part $@
 build/web/npm.done: web/fetch.sh web/package.json web/package-lock.json
+	@.ci/deps node=nodejs npm=npm
 	@echo "  NPM   build/web"
 	@web/fetch.sh build/web --omit=dev
 	@touch $@
 build/webtest/npm.done: web/fetch.sh web/package.json web/package-lock.json
+	@.ci/deps node=nodejs npm=npm
 	@echo "  NPM   build/webtest"
 	@web/fetch.sh build/webtest
 	@touch $@

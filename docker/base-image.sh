@@ -32,7 +32,6 @@ make_image() {
         exit 1
     fi
     if ! command -v debootstrap >/dev/null; then "$(dirname "$0")/../.ci/deps" debootstrap >&2; fi
-    [ -z "$cpu" ] || "$(dirname "$0")/../.ci/emulate" "$cpu" >&2
     root=$(mktemp -d)
     trap 'rm -rf "$root" "$root.image"' EXIT
     trap 'exit 130' INT TERM
@@ -54,6 +53,7 @@ make_image() {
     docker build -q ${PLATFORM:+--platform "$PLATFORM"} -t "$made" "$root.image" >/dev/null
 }
 
+[ -z "$cpu" ] || "$(dirname "$0")/../.ci/emulate" "$cpu" >&2
 if [ "${1-}" = --make ]; then
     make_image
 elif has_image "$pulled" || { say "pulling $pulled" && docker pull -q "$pulled" >/dev/null 2>&1; }; then

@@ -53,6 +53,8 @@ kind() { sed -n 1p "$kind_file" 2>/dev/null | grep . || echo single; }
 # docker compose v2, or docker-compose 1.29.
 compose() {
     extra=
+    SECKILL_BUILD_PLATFORM=${SECKILL_BUILD_PLATFORM:-$(docker version -f '{{.Server.Os}}/{{.Server.Arch}}')}
+    export SECKILL_BUILD_PLATFORM
     for file in ${EXTRA-}; do extra="$extra -f $file"; done
     # shellcheck disable=SC2086  # words
     if docker compose version >/dev/null 2>&1; then

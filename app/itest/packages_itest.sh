@@ -69,10 +69,8 @@ check_abi() {
     need "the library, linked again" relink same
     need "... without a function" relink less lk_latch_cancel
     need "... with another type" change_type
-    if [ -z "$(git tag --list 'v*' 2>/dev/null)" ]; then
-        check "its functions are those of the symbols file" .ci/abi "$so"
-        check "a function that the symbols file has and the library not is found" fails .ci/abi "$work/less.so"
-    fi
+    check "its functions are those of the symbols file" .ci/abi "$so"
+    check "a function that the symbols file has and the library not is found" fails .ci/abi "$work/less.so"
     if has_program abidiff; then
         check "abidiff finds nothing in the same library" .ci/abi "$so" "$work/same.so"
         check "it allows a new function" .ci/abi "$so" "$work/less.so"

@@ -88,6 +88,7 @@ static void a_unique_lock_tries_and_waits()
     MUST(steady::now() - begin >= 100ms);
     MUST(!other.try_lock_until(std::chrono::system_clock::now() + 50ms));
     MUST(!other.try_lock_until(steady::now() - 1h));
+    MUST(!other.try_lock_until(steady::time_point::min()));
     held.unlock();
     MUST(std::unique_lock(other, 2s).owns_lock());
     MUST(!other.held());
@@ -310,6 +311,9 @@ static void any_span_is_so_many_milliseconds()
     const int64_t longest = std::chrono::milliseconds(lockkit::inside::longest).count();
     MUST(ms_of(std::chrono::hours::max()) == longest);
     MUST(ms_of(std::chrono::nanoseconds::max()) == longest);
+    MUST(ms_of(std::chrono::duration<int64_t, std::ratio<86400>>::max()) == longest);
+    MUST(ms_of(std::chrono::duration<int64_t, std::ratio<86400>>(1)) == 86400000);
+    MUST(ms_of(std::chrono::duration<int64_t, std::pico>(5000000001)) == 6);
     MUST(ms_of(std::chrono::duration<double>(1e300)) == longest);
 }
 

@@ -65,8 +65,9 @@ inline constexpr std::chrono::hours longest{24 * 366 * 100};
 /* Rather longer than shorter; any span that can be written down, as duration::max(), is good. */
 template <class Rep, class Period> int64_t ms_of(const std::chrono::duration<Rep, Period> &span)
 {
+    using seconds = std::chrono::duration<double>; /* in which no span overflows */
     if (span <= span.zero()) return 0;
-    return span < longest ? std::chrono::ceil<milliseconds>(span).count()
+    return seconds(span) < seconds(longest) ? std::chrono::ceil<milliseconds>(span).count()
                           : milliseconds(longest).count();
 }
 
@@ -116,7 +117,8 @@ class lock_handle {
     template <class Clock, class Duration>
     bool try_lock_until(const std::chrono::time_point<Clock, Duration> &moment)
     {
-        return try_lock_for(moment - Clock::now());
+        const auto now = Clock::now();
+        return moment > now ? try_lock_for(moment - now) : try_lock();
     }
     lk_status unlock() noexcept { return lk_lock_release(get(), nullptr); }
     bool held() const noexcept { return lk_held(get()); }
