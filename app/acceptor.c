@@ -44,7 +44,7 @@ enum {
     BACKLOG = 4096,
     HEAD_MAX = 16384,    /* civetweb reads no more either */
     OPENING_MS = 2500,   /* the first request has been said by then */
-    HANDSHAKE_MS = 50,   /* between a connection's first packet and its third */
+    HANDSHAKE_MS = 900,  /* at most, from a connection's first packet to its third */
     LAST_WORDS_MS = 250, /* as OPENING_MS, once the door is shut */
     IDLE_MS = 30,    /* of a client inside, while others wait: more than the next packet takes */
     READING_MS = 60, /* an answer that is read at all has mostly gone out at once */
@@ -121,9 +121,21 @@ static void let_in_locked(struct acceptor *self, struct guest *guest)
     (void)eventfd_write(self->hand_fd, 1);
 }
 
+/* Whether civetweb has closed it before it called any handler. */
+static bool is_gone(const struct guest *guest)
+{
+    struct stat info;
+
+    return !guest->is_served && (fstat(fd_of(guest), &info) != 0 || info.st_ino != guest->socket);
+}
+
 /* What it has said is read and answered still; then its thread sees the end. */
 static void give_up_locked(struct guest *guest)
 {
+    if (is_gone(guest)) { /* its descriptor may be somebody else's */
+        move_locked(guest, NOWHERE);
+        return;
+    }
     bool is_writing =
         guest->stage == STREAMING || atomic_load(&guest->turn) == ACCEPTOR_CLIENT_READS;
 
@@ -286,10 +298,26 @@ static bool accept_some(struct acceptor *self)
 
 /* ---- the thread ------------------------------------------------------------------------------------ */
 
+/* Whether somebody's first packet has been answered, and his third is still to come. */
+static bool is_one_on_the_way(const struct acceptor *self)
+{
+    FILE *sockets = fopen("/proc/self/net/tcp", "re");
+    char line[256], port[5], state[3], ours[8];
+    bool result = false;
+
+    if (!sockets) return false;
+    (void)snprintf(ours, sizeof ours, "%04lX", strtoul(strrchr(self->address, ':') + 1, NULL, 10));
+    while (!result && fgets(line, sizeof line, sockets))
+        result = sscanf(line, "%*s %*8[0-9A-F]:%4s %*s %2s", port, state) == 2 &&
+                 strcmp(port, ours) == 0 && strcmp(state, "03") == 0; /* TCP_SYN_RECV */
+    (void)fclose(sockets);
+    return result;
+}
+
 /*
  * Close the door behind the last who has come. A filter lets no more connections begin, so that none
- * comes between the last look and the close. Who has begun already gets the time to be connected: he
- * may believe he is, and his request be on its way.
+ * comes between the last look and the close. Who has begun already is waited for: he may
+ * believe that he is connected, and his request be on its way.
  */
 static void shut(struct acceptor *self)
 {
@@ -307,7 +335,7 @@ static void shut(struct acceptor *self)
         (void)setsockopt(self->listen_fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
         self->shuts_at_ms = clock_mono_ms() + HANDSHAKE_MS;
     }
-    if (clock_mono_ms() < self->shuts_at_ms) return;
+    if (clock_mono_ms() < self->shuts_at_ms && is_one_on_the_way(self)) return;
     while (!accept_some(self))
         continue;
     (void)close(self->listen_fd);
@@ -457,13 +485,10 @@ bool acceptor_begin_stream(int fd, const struct client_address *client)
 static void sweep_locked(struct acceptor *self)
 {
     struct guest *next = NULL;
-    struct stat info;
 
     for (struct guest *each = self->crowd.list[INSIDE].first; each; each = next) {
         next = each->next;
-        if (each->is_served) continue;
-        if (fstat(fd_of(each), &info) != 0 || info.st_ino != each->socket)
-            move_locked(each, NOWHERE);
+        if (is_gone(each)) move_locked(each, NOWHERE);
     }
 }
 

@@ -77,7 +77,8 @@ void sale_set_stock(struct sale *sale, int64_t stock)
     for (size_t i = 0; i < SALE_LOTS_MAX; i++) {
         const struct sale_lot *lot = &sale->lots[i];
 
-        if (lot->sellable_ms <= sale->now_ms) continue;
+        if (lot->sellable_ms <= sale->now_ms || lot->sellable_ms > sale->now_ms + SALE_COOL_MAX_MS)
+            continue;
         sale->cooling += lot->units;
         if (lot->sellable_ms > sale->sellable_ms) sale->sellable_ms = lot->sellable_ms;
     }

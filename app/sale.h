@@ -35,8 +35,14 @@ typedef enum sale_state {
 
 /* How long an instance believes that a sale is sold out, since it last asked; and how long units that
    come back are not for sale: until nobody can believe it any more (twice that, for clocks and stops
-   between two looks at them, and a bit). */
-enum { SALE_BELIEVED_MS = 100, SALE_COOL_MS = 2 * SALE_BELIEVED_MS + 50, SALE_LOTS_MAX = 16 };
+   between two looks at them, and a bit). What seems to cool for longer than any unit can has cooled, and
+   Redis' clock was set back since (purchase.lua knows that limit as well). */
+enum {
+    SALE_BELIEVED_MS = 100,
+    SALE_COOL_MS = 2 * SALE_BELIEVED_MS + 50,
+    SALE_COOL_MAX_MS = 10049,
+    SALE_LOTS_MAX = 16,
+};
 
 /* Units that came back together. */
 struct sale_lot {

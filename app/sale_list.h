@@ -1,6 +1,6 @@
 /*
  * The list of sales, page by page: however many ask for it, Redis is asked for each sale ten times a
- * second at most, and for the sales of one page at once.
+ * second (twenty in the first second), and for the sales of one page at once.
  */
 #ifndef SECKILL_SALE_LIST_H
 #define SECKILL_SALE_LIST_H

@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -379,6 +380,17 @@ static bool start_rate(const struct rate_limit *limit, struct rate **out)
     return *out != NULL;
 }
 
+/* By one thread only: another one waits for the end. */
+static _Noreturn void leave_at_once(struct parts *parts)
+{
+    static atomic_flag is_taken = ATOMIC_FLAG_INIT;
+
+    while (atomic_flag_test_and_set(&is_taken))
+        (void)pause();
+    redis_child_stop(parts->redis);
+    _exit(EXIT_FAILED);
+}
+
 /* Something hangs: its thread leaves alone, and whatever it needs for that may hang as well. */
 static void leave(const char *step, void *arg)
 {
@@ -388,8 +400,7 @@ static void leave(const char *step, void *arg)
     (void)alarm(KILL_S);
     if (poll(&log, 1, 0) == 1)
         log_line(LOG_ERROR, "the stop hangs: %s: leaving without waiting for it", step);
-    redis_child_stop(parts->redis);
-    _exit(EXIT_FAILED);
+    leave_at_once(parts);
 }
 
 static int start_all(const struct config *config, struct parts *parts)
@@ -516,8 +527,7 @@ static void serve(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
     log_line(LOG_INFO, "stopping");
     if (drain(parts, drain_ms, ours)) return;
     log_line(LOG_WARN, "stopping at once");
-    redis_child_stop(parts->redis);
-    _exit(EXIT_FAILED);
+    leave_at_once(parts);
 }
 
 int main(int argc, char **argv)

@@ -22,7 +22,9 @@
 
 enum {
     LOOK_EVERY_MS = 40,
-    IDLE_MS = 1000, /* nobody has asked for so long: stop looking */
+    IDLE_MS = 1000,    /* nobody has asked for so long: stop looking */
+    FORGET_MS = 30000, /* ...and keep no book either */
+    AGAIN_MS = 5000,   /* after a book that was not whole, in a sale that stood still */
     BOOK_MAX = 1000000,
 };
 
@@ -34,6 +36,7 @@ struct sold_out_sale {
     atomic_bool has_book;     /* or is about to have one */
     pthread_rwlock_t lock;    /* guards all below */
     struct order_book *book;  /* owned; NULL: none */
+    int64_t again_ms;         /* monotonic: no other reading before; the thread's own */
     int64_t epoch;            /* of the book */
     struct ledger_id last;    /* likewise: the ledger's last entry */
     int64_t fresh_until_ms;   /* monotonic */
@@ -184,13 +187,14 @@ static void renew_book(struct sold_out_sale *sale, const struct end *before)
     atomic_store(&sale->has_book, true);
     struct order_book *book = read_book(sale->owner->store, sale->id);
     struct end after = {0};
+    bool stood_still = book && is_sold_out(sale, &after) && after.changes == before->changes &&
+                       is_same(&after, before->epoch, before->last);
 
-    if (book && is_sold_out(sale, &after) && after.changes == before->changes &&
-        is_same(&after, before->epoch, before->last) &&
-        after.orders == (int64_t)order_book_count(book)) {
+    if (stood_still && after.orders == (int64_t)order_book_count(book)) {
         set_book(sale, book, &after);
         return;
     }
+    if (stood_still) sale->again_ms = after.sent_ms + AGAIN_MS;
     order_book_free(book);
     set_book(sale, NULL, before); /* nor is the old one of this sell-out */
 }
@@ -204,20 +208,27 @@ static void look_at(struct sold_out_sale *sale)
     } else if (sale->book &&
                is_same(&end, sale->epoch, sale->last)) { /* written by this thread alone */
         set_book(sale, sale->book, &end);
+    } else if (end.orders > BOOK_MAX || end.sent_ms < sale->again_ms) {
+        set_book(sale, NULL, &end);
     } else {
         renew_book(sale, &end);
     }
 }
 
-/* Look at all that somebody asks for; true if there was one. */
+/* Look at all that somebody asks for, forget what nobody does; true if there is one to look at or forget. */
 static bool look_at_all(struct sold_out_sale *first)
 {
     bool is_any = false;
 
     for (struct sold_out_sale *sale = first; sale; sale = sale->next) {
-        if (clock_awake_or_not_ms() - atomic_load(&sale->asked_ms) > IDLE_MS) continue;
-        look_at(sale);
-        is_any = true;
+        int64_t idle_ms = clock_awake_or_not_ms() - atomic_load(&sale->asked_ms);
+
+        if (idle_ms <= IDLE_MS) {
+            look_at(sale);
+        } else if (sale->book && idle_ms > FORGET_MS) {
+            set_book(sale, NULL, &(struct end){0});
+        }
+        is_any |= idle_ms <= IDLE_MS || sale->book;
     }
     return is_any;
 }

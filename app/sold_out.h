@@ -10,7 +10,8 @@
  *   - while units cool they are in the stock, so no book is made or prolonged (without this, one made
  *     meanwhile, in the new epoch, would lie: lockkit/model/restock.pml).
  * Redis' clock may run otherwise than ours by half, or be set forward by SALE_COOL_MS less
- * SALE_BELIEVED_MS while they cool; by more, and this promise (no other) is off for that moment.
+ * SALE_BELIEVED_MS while they cool; by more, and this promise (no other) is off for that moment. Set back,
+ * it keeps units that have cooled from being sold for SALE_COOL_MAX_MS more, at most.
  */
 #ifndef SECKILL_SOLD_OUT_H
 #define SECKILL_SOLD_OUT_H

@@ -21,6 +21,8 @@ enum { WITHIN_MS = 5000 };
 static struct topology topology = {.kind = TOPOLOGY_SENTINEL};
 static atomic_uint looks;         /* that were answered */
 static atomic_llong cooling;      /* units */
+static atomic_llong orders;       /* that there are, and are not found */
+static atomic_uint scans;         /* of all orders */
 static _Atomic int64_t answer_ms; /* that a look takes */
 static _Atomic int64_t ms_later;  /* than the clock says */
 
@@ -46,6 +48,7 @@ store_status __wrap_store_load_moment(struct store *store, const char *id, struc
     (void)err;
     *out = (struct sale_moment){.sale = {.initial = 1, .now_ms = 10, .epoch = 1}};
     out->sale.cooling = atomic_load(&cooling);
+    out->orders = atomic_load(&orders);
     atomic_fetch_add(&ms_later, atomic_load(&answer_ms));
     (void)snprintf(out->sale.id, sizeof out->sale.id, "%s", id);
     (void)snprintf(out->sale.stored_state, sizeof out->sale.stored_state, "open");
@@ -62,6 +65,7 @@ store_status __wrap_store_scan_orders(struct store *store, const char *id,
     (void)each;
     (void)arg;
     (void)err;
+    atomic_fetch_add(&scans, 1);
     return STORE_OK;
 }
 
@@ -175,6 +179,49 @@ static void an_answer_that_came_late_is_not_believed(void **state)
     assert_true(comes_to_answer(sale));
 }
 
+/* Reading them is what Redis must be spared. */
+static void a_book_that_cannot_be_is_not_read_again_and_again(void **state)
+{
+    static const struct {
+        const char *id;
+        long long orders;
+        unsigned scans;
+    } rows[] = {{"huge", 1000001, 0}, {"unreadable", 1, 1}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sold_out_sale *sale = sold_out_watch(*state, rows[i].id);
+
+        atomic_store(&orders, rows[i].orders);
+        atomic_store(&scans, 0);
+        bool has_answered = answers_within_looks(sale, 10);
+        atomic_store(&orders, 0);
+        assert_false(has_answered);
+        assert_int_equal(atomic_load(&scans), rows[i].scans);
+        atomic_fetch_add(&ms_later, 5000); /* nobody asks for this one any more; AGAIN_MS */
+    }
+    assert_true(comes_to_answer(sold_out_watch(*state, "unreadable")));
+}
+
+static void a_book_that_nobody_asks_for_is_forgotten(void **state)
+{
+    static const struct {
+        int64_t pause_ms;
+        unsigned scans;
+    } rows[] = {{20000, 0}, {31000, 1}};
+    struct sold_out_sale *sale = sold_out_watch(*state, "quiet");
+
+    assert_true(comes_to_answer(sale));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct timespec some_looks = {.tv_nsec = 300000000};
+
+        atomic_store(&scans, 0);
+        atomic_fetch_add(&ms_later, rows[i].pause_ms);
+        (void)nanosleep(&some_looks, NULL);
+        assert_true(comes_to_answer(sale));
+        assert_int_equal(atomic_load(&scans), rows[i].scans);
+    }
+}
+
 static void without_memory_there_is_nothing_to_contradict(void **state)
 {
     struct sold_out_sale *sale = sold_out_watch(*state, "three");
@@ -197,6 +244,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_memory_past_its_time_is_not_believed, open_memory,
                                         close_memory),
         cmocka_unit_test_setup_teardown(an_answer_that_came_late_is_not_believed, open_memory,
+                                        close_memory),
+        cmocka_unit_test_setup_teardown(a_book_that_cannot_be_is_not_read_again_and_again,
+                                        open_memory, close_memory),
+        cmocka_unit_test_setup_teardown(a_book_that_nobody_asks_for_is_forgotten, open_memory,
                                         close_memory),
         cmocka_unit_test_setup_teardown(without_memory_there_is_nothing_to_contradict, open_memory,
                                         close_memory),

@@ -232,12 +232,14 @@ static void do_restock(struct play *play, const struct model_step *step, char *a
     lk_reply_free(reply);
 }
 
-/* Time passes for what cools. */
-static void do_cooled(struct play *play)
+/* Time passes for what cools; or the server's clock is set back, by more than anything can cool. */
+static void do_cooled(struct play *play, const struct model_step *step)
 {
+    int64_t at_ms = step->number % 2 ? 1000 : clock_unix_ms() + HOUR_MS;
+
     if (!play->model->has_sale || play->model->cooling == 0) return;
-    (void)sale_do(play->subject->client, "HSET %s cool 1000:%u", play->keys.text[KEY_SALE],
-                  play->model->cooling);
+    (void)sale_do(play->subject->client, "HSET %s cool %" PRId64 ":%u", play->keys.text[KEY_SALE],
+                  at_ms, play->model->cooling);
 }
 
 /* lk_mutex_run() with a lock of its own, as the guard does it. */
@@ -354,7 +356,7 @@ static void do_step(struct play *play, const struct model_step *step, char answe
         do_restock(play, step, answer);
         break;
     case STEP_COOLED:
-        do_cooled(play);
+        do_cooled(play, step);
         break;
     case STEP_PAUSE:
         do_state(play, "paused");
@@ -682,7 +684,8 @@ struct mutant {
 static const struct mutant mutants[] = {
     {"purchase", "left <= cooling", "left < cooling"},
     {"purchase", "left <= cooling", "left == 0"}, /* sold before it has cooled */
-    {"purchase", "now < tonumber(at)", "true"},   /* never sold */
+    {"purchase", "wait > 0 and", ""},             /* never sold */
+    {"purchase", "and wait < 10050", ""},         /* the same, once the clock was set back */
     {"restock_sale", "local sellable = now + ARGV[4]", "local sellable = now"},
     {"restock_sale", "lot = lot + more", "lot = more"},
     {"restock_sale", "cool = cool .. at .. ':' .. more .. ' '", "cool = ''"},

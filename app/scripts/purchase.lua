@@ -48,7 +48,8 @@ elseif now < starts then closed = 'N' end
 local cooling = 0 -- units of the stock that are not for sale yet
 if sale[5] then
   for at, units in string.gmatch(sale[5], '(%d+):(%d+)') do
-    if now < tonumber(at) then cooling = cooling + units end
+    local wait = at - now
+    if wait > 0 and wait < 10050 then cooling = cooling + units end -- longer: the clock was set back
   end
 end
 local left = tonumber(stock)

@@ -37,7 +37,7 @@ local cool, lot = '', units + 0
 for at, more in string.gmatch(sale[5] or '', '(%d+):(%d+)') do
   at = tonumber(at)
   if at == sellable then lot = lot + more
-  elseif at > now then cool = cool .. at .. ':' .. more .. ' ' end
+  elseif at > now and at - now < 10050 then cool = cool .. at .. ':' .. more .. ' ' end
 end
 local function digits(number) return string.format('%.0f', number) end -- Redis 7.2 would write 1e+8
 redis.call('XADD', KEYS[3], '*', 'event', 'restocked', 'by', ARGV[1], 'epoch', epoch + 1,

@@ -43,6 +43,7 @@ struct lki_pool {
     _Atomic int64_t renewed_at;  /* what was begun before is outdated */
     _Atomic int64_t refused_at;  /* renewed last because the server refused */
     _Atomic int64_t moved_at;    /* ...because the name had another address */
+    atomic_bool is_move_due;     /* it had, but that was too soon for a renewal */
     pthread_mutex_t mutex;       /* guards all below, and the stack */
     size_t idle_count;
     size_t lent_count;
@@ -174,8 +175,42 @@ static int64_t take_back(struct lki_pool *pool, struct lki_redis *redis)
     return is_broken ? entry.since : 0;
 }
 
+/* As of that moment; but not often for the same reason: false, then. Not for any: whoever came back to the
+   old server just after a refusal must leave it when the name moves. */
+static bool renew(struct lki_pool *pool, _Atomic int64_t *reason_at, int64_t now)
+{
+    int64_t before = atomic_load(reason_at);
+    int64_t latest = atomic_load(&pool->renewed_at);
+    int64_t pause = pool->options.backoff_ms * NS_PER_MS;
+
+    if (before != 0 && now < before + pause) return false; /* it is what it is, for now */
+    if (!atomic_compare_exchange_strong(reason_at, &before, now)) return false;
+    while (latest < now && !atomic_compare_exchange_weak(&pool->renewed_at, &latest, now)) {}
+    drop_idle(pool, INT64_MAX);
+    pool->options.on_renewed(pool->options.on_renewed_arg);
+    return true;
+}
+
+void lki_pool_renew(struct lki_pool *pool)
+{
+    (void)renew(pool, &pool->refused_at, lki_clock_now());
+}
+
+/* Never forgotten: what was opened while the name was said to be another must not be lent for ever. */
+static void renew_moved(struct lki_pool *pool, int64_t now)
+{
+    atomic_store(&pool->is_move_due, false);
+    if (!renew(pool, &pool->moved_at, now)) atomic_store(&pool->is_move_due, true);
+}
+
+bool lki_pool_is_outdated(const struct lki_pool *pool, int64_t begun_at)
+{
+    return pool && begun_at < atomic_load(&pool->renewed_at);
+}
+
 void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis)
 {
+    if (atomic_load(&pool->is_move_due)) renew_moved(pool, lki_clock_now());
     int64_t lent_at = take_back(pool, redis);
 
     if (lent_at > 0) drop_idle(pool, lent_at);
@@ -216,31 +251,6 @@ static bool is_alive(struct lki_pool *pool, struct lki_redis *redis, int64_t sin
     return false;
 }
 
-/* As of that moment; but not often for the same reason. Not for any: whoever came back to the old server
-   just after a refusal must leave it when the name moves. */
-static void renew(struct lki_pool *pool, _Atomic int64_t *reason_at, int64_t now)
-{
-    int64_t before = atomic_load(reason_at);
-    int64_t latest = atomic_load(&pool->renewed_at);
-    int64_t pause = pool->options.backoff_ms * NS_PER_MS;
-
-    if (before != 0 && now < before + pause) return; /* it is what it is, for now */
-    if (!atomic_compare_exchange_strong(reason_at, &before, now)) return;
-    while (latest < now && !atomic_compare_exchange_weak(&pool->renewed_at, &latest, now)) {}
-    drop_idle(pool, INT64_MAX);
-    pool->options.on_renewed(pool->options.on_renewed_arg);
-}
-
-void lki_pool_renew(struct lki_pool *pool)
-{
-    renew(pool, &pool->refused_at, lki_clock_now());
-}
-
-bool lki_pool_is_outdated(const struct lki_pool *pool, int64_t begun_at)
-{
-    return pool && begun_at < atomic_load(&pool->renewed_at);
-}
-
 /* ---- connecting ---------------------------------------------------------------------------------- */
 
 /* A connection stands. */
@@ -256,7 +266,7 @@ static void note_connect(struct lki_pool *pool, const struct lki_redis *redis, i
         pool->reconnects++;
     }
     (void)pthread_mutex_unlock(&pool->mutex);
-    if (has_moved) renew(pool, &pool->moved_at, begun_at);
+    if (has_moved) renew_moved(pool, begun_at);
 }
 
 /* Try to make one connection, with no mutex held; tells the hook. */

@@ -687,6 +687,32 @@ static void another_address_just_after_a_refusal_is_a_renewal_too(void **state)
     assert_int_equal(world.closed, 2);
 }
 
+/* Resolvers that are not of one mind: what the name was for a moment is left as well, a little later. */
+static void another_address_for_a_moment_is_left_again(void **state)
+{
+    static const char *const found[] = {"10.0.0.2", "10.0.0.1", "10.0.0.2"};
+    struct lki_redis *lent[3];
+
+    (void)state;
+    world.address = "10.0.0.1";
+    return_broken(borrow_or_fail());
+    for (size_t i = 0; i < 3; i++) {
+        pass_ms(1);
+        world.address = found[i];
+        lent[i] = borrow_or_fail();
+    }
+    assert_int_equal(world.renewed, 1);
+    pass_ms(BACKOFF_MS);
+    lki_pool_return(world.pool, lent[1]);
+    assert_int_equal(world.renewed, 2);
+    assert_int_equal(world.closed, 2);
+    for (size_t i = 0; i < 3; i += 2)
+        lki_pool_return(world.pool, lent[i]);
+    pass_ms(BACKOFF_MS);
+    lki_pool_return(world.pool, borrow_or_fail());
+    assert_int_equal(world.renewed, 2);
+}
+
 /* As above, but it is the reconnecting thread that finds it. */
 static void another_address_is_found_by_the_reconnecting_thread(void **state)
 {
@@ -736,6 +762,7 @@ int main(void)
         POOL_TEST(renewals_keep_their_distance),
         POOL_TEST(another_address_behind_the_name_is_a_renewal),
         POOL_TEST(another_address_just_after_a_refusal_is_a_renewal_too),
+        POOL_TEST(another_address_for_a_moment_is_left_again),
         POOL_TEST(another_address_is_found_by_the_reconnecting_thread),
     };
 
