@@ -76,7 +76,7 @@ CHECK_PACKAGES := clang-format clang-tidy cppcheck mandoc groff-base systemd she
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
-.PHONY: images dist deb abi portability haproxy hostile sanitized units itests up down docker-demo docker-test docker-deps webtest weblint report lab exercise model mutants all help deps test-deps check-deps promtool demo bench run topology test unit itest torture interop servers check fmt fmt-check lint rooms asan tsan clean install uninstall
+.PHONY: house images dist deb abi portability haproxy hostile sanitized units itests up down docker-demo docker-test docker-deps webtest weblint report lab exercise model mutants all help deps test-deps check-deps promtool demo bench run topology test unit itest torture interop servers check fmt fmt-check lint rooms asan tsan clean install uninstall
 all: $(PROGRAMS) $(LIBRARIES) ## build everything into build/release/ (default)
 
 help: ## this text
@@ -250,6 +250,11 @@ weblint: build/webtest/npm.done ## the pages' scripts: prettier and eslint
 
 rooms: ## each dependency behind its one door, arrows one way
 	@.ci/rooms
+
+house: deps ## how the house is kept, in figures: folders, circles, names, sizes
+	@.ci/deps ctags=universal-ctags
+	@$(MAKE) --no-print-directory $(PARALLEL) all
+	@.ci/house $(O)/obj
 
 lint: $(O)/compile_commands.json ## clang-tidy, cppcheck, shellcheck
 	@ls -S $(ALL_SRC) | xargs -P$(shell nproc) -n4 clang-tidy --quiet -p $(O)
