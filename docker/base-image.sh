@@ -53,7 +53,7 @@ make_image() {
     docker build -q ${PLATFORM:+--platform "$PLATFORM"} -t "$made" "$root.image" >/dev/null
 }
 
-[ -z "$cpu" ] || "$(dirname "$0")/../.ci/emulate" "$cpu" >&2
+[ -z "$cpu" ] || "$(dirname "$0")/../.ci/emulate" "$cpu" >&2 || say "perhaps nothing here runs programs for $cpu"
 if [ "${1-}" = --make ]; then
     make_image
 elif has_image "$pulled" || { say "pulling $pulled" && docker pull -q "$pulled" >/dev/null 2>&1; }; then

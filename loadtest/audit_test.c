@@ -552,7 +552,9 @@ static void units_of_a_restock_are_not_sold_before_their_time(void **state)
     static const struct {
         const char *sold_at;
         audit_verdict verdict;
-    } cases[] = {{"299-0", AUDIT_FAIL}, {"300-0", AUDIT_PASS}};
+    } cases[] = {{"299-0", AUDIT_FAIL},
+                 {"299-1", AUDIT_PASS}, /* no time: Redis' clock may have been set back */
+                 {"300-0", AUDIT_PASS}};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -24,7 +24,8 @@
 enum {
     SWEEP_MS = 20,       /* how often the thread looks at parked connections, while there are any */
     SWEEPS_IN_VAIN = 50, /* then it sleeps until one is parked: who parks often wakes it seldom */
-    PING_PART = 4,       /* of connect_ms, and of what the borrower has left: for a ping */
+    DUE_PAUSE_MAX_MS = 600000,
+    PING_PART = 4, /* of connect_ms, and of what the borrower has left: for a ping */
 };
 
 struct entry {
@@ -44,6 +45,7 @@ struct lki_pool {
     _Atomic int64_t refused_at;  /* renewed last because the server refused */
     _Atomic int64_t moved_at;    /* ...because the name had another address */
     atomic_bool is_move_due;     /* it had, but that was too soon for a renewal */
+    _Atomic int64_t due_pause;   /* ...and so long after the last, what is due is done */
     pthread_mutex_t mutex;       /* guards all below, and the stack */
     size_t idle_count;
     size_t lent_count;
@@ -203,6 +205,17 @@ static void renew_moved(struct lki_pool *pool, int64_t now)
     if (!renew(pool, &pool->moved_at, now)) atomic_store(&pool->is_move_due, true);
 }
 
+/* Twice as long after the last one each time: a name may have several addresses and come to no rest. */
+static void renew_due(struct lki_pool *pool)
+{
+    int64_t now = lki_clock_now();
+    int64_t pause = atomic_load(&pool->due_pause);
+
+    if (now < atomic_load(&pool->moved_at) + pause) return;
+    if (pause < (int64_t)DUE_PAUSE_MAX_MS * NS_PER_MS) atomic_store(&pool->due_pause, 2 * pause);
+    renew_moved(pool, now);
+}
+
 bool lki_pool_is_outdated(const struct lki_pool *pool, int64_t begun_at)
 {
     return pool && begun_at < atomic_load(&pool->renewed_at);
@@ -210,7 +223,7 @@ bool lki_pool_is_outdated(const struct lki_pool *pool, int64_t begun_at)
 
 void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis)
 {
-    if (atomic_load(&pool->is_move_due)) renew_moved(pool, lki_clock_now());
+    if (atomic_load(&pool->is_move_due)) renew_due(pool);
     int64_t lent_at = take_back(pool, redis);
 
     if (lent_at > 0) drop_idle(pool, lent_at);
@@ -266,7 +279,11 @@ static void note_connect(struct lki_pool *pool, const struct lki_redis *redis, i
         pool->reconnects++;
     }
     (void)pthread_mutex_unlock(&pool->mutex);
-    if (has_moved) renew_moved(pool, begun_at);
+    if (!has_moved) return;
+    if (begun_at > atomic_load(&pool->moved_at) + 2 * atomic_load(&pool->due_pause))
+        atomic_store(&pool->due_pause,
+                     pool->options.backoff_ms * NS_PER_MS); /* it had kept still */
+    renew_moved(pool, begun_at);
 }
 
 /* Try to make one connection, with no mutex held; tells the hook. */

@@ -713,6 +713,25 @@ static void another_address_for_a_moment_is_left_again(void **state)
     assert_int_equal(world.renewed, 2);
 }
 
+/* Each look-up finds the other one. */
+static void a_name_of_two_addresses_comes_to_rest(void **state)
+{
+    enum { STEPS = 1000 };
+
+    (void)state;
+    for (int i = 0; i < STEPS; i++) {
+        world.address = world.opened % 2 ? "10.0.0.1" : "10.0.0.2";
+        struct lki_redis *redis = borrow_or_fail();
+        pass_ms(1);
+        world.address = world.opened % 2 ? "10.0.0.1" : "10.0.0.2";
+        struct lki_redis *other = borrow_or_fail();
+        lki_pool_return(world.pool, redis);
+        lki_pool_return(world.pool, other);
+        pass_ms(BACKOFF_MS / 2);
+    }
+    assert_in_range(world.renewed, 3, 10); /* it doubles */
+}
+
 /* As above, but it is the reconnecting thread that finds it. */
 static void another_address_is_found_by_the_reconnecting_thread(void **state)
 {
@@ -763,6 +782,7 @@ int main(void)
         POOL_TEST(another_address_behind_the_name_is_a_renewal),
         POOL_TEST(another_address_just_after_a_refusal_is_a_renewal_too),
         POOL_TEST(another_address_for_a_moment_is_left_again),
+        POOL_TEST(a_name_of_two_addresses_comes_to_rest),
         POOL_TEST(another_address_is_found_by_the_reconnecting_thread),
     };
 
