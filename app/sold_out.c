@@ -202,16 +202,14 @@ static void renew_book(struct sold_out_sale *sale, const struct end *before)
 static void look_at(struct sold_out_sale *sale)
 {
     struct end end = {0};
+    bool is_out = is_sold_out(sale, &end);
+    bool is_still = is_out && sale->book && /* written by this thread alone */
+                    is_same(&end, sale->epoch, sale->last);
 
-    if (!is_sold_out(sale, &end)) {
-        set_book(sale, NULL, &end);
-    } else if (sale->book &&
-               is_same(&end, sale->epoch, sale->last)) { /* written by this thread alone */
-        set_book(sale, sale->book, &end);
-    } else if (end.orders > BOOK_MAX || end.sent_ms < sale->again_ms) {
-        set_book(sale, NULL, &end);
-    } else {
+    if (is_out && !is_still && end.orders <= BOOK_MAX && end.sent_ms >= sale->again_ms) {
         renew_book(sale, &end);
+    } else {
+        set_book(sale, is_still ? sale->book : NULL, &end);
     }
 }
 
