@@ -68,7 +68,7 @@ template <class Rep, class Period> int64_t ms_of(const std::chrono::duration<Rep
     using seconds = std::chrono::duration<double>; /* in which no span overflows */
     if (span <= span.zero()) return 0;
     return seconds(span) < seconds(longest) ? std::chrono::ceil<milliseconds>(span).count()
-                          : milliseconds(longest).count();
+                                            : milliseconds(longest).count();
 }
 
 } // namespace inside
