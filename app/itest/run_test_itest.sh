@@ -33,6 +33,6 @@ check "also where whoever started us ignores it" status_is 130 \
 check "who hangs is ended" status_is 124 .ci/run-test 2 $service
 check "the stack of its main thread is told" has_stack signal_came serve main
 check "...and that of another" has_stack runner_main
-check "...and that of its Redis" has_stack epoll_wait aeMain
+check "...and that of its Redis" has_stack epoll_wait bioProcessBackgroundJobs
 check "nothing of it is left" is_gone
 checks_end
