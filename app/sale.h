@@ -63,7 +63,7 @@ struct sale {
     int64_t restocked;     /* units put up later */
     int64_t left;          /* units for sale now; a flawed guard can make it anything */
     int64_t cooling;       /* units that will be: sale_set_stock() */
-    int64_t orders;        /* of store_load_sales() alone */
+    int64_t orders;        /* at that moment */
     int64_t sellable_ms;   /* from when the last of them are for sale; 0: none cool */
     int64_t starts_ms;     /* Unix epoch, by Redis' clock */
     int64_t ends_ms;       /* 0: open end */

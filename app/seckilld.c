@@ -470,8 +470,8 @@ static void announce(const struct config *config, const struct parts *parts)
 
 /*
  * Go on serving while /readyz sends others away, and connections end with their next answer; then
- * accept nobody, and let end what has begun. Streams of events end last: their clients come back at once, and are to
- * find another instance. Returns false when a second signal came.
+ * accept nobody, and let end what has begun. Streams of events end last: their clients come back at
+ * once, and are to find another instance. Returns false when a second signal came.
  */
 static bool drain(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
 {

@@ -1,9 +1,10 @@
 /*
  * One thread compares epoch and last entry of the ledger of each sold-out sale with Redis every 40 ms,
- * as long as somebody asks for it. A book counts for SALE_BELIEVED_MS after the last comparison was sent, by a clock
- * that never stands still: an instance that was paused, put to sleep, or cut off from Redis does not
- * answer from an old book. (The epoch alone would not do: after a failover that lost the last orders, their units can
- * be sold to others between two looks, in the same epoch. Their entries have other ids.)
+ * as long as somebody asks for it. A book counts for SALE_BELIEVED_MS after the last comparison was
+ * sent, by a clock that never stands still: an instance that was paused, put to sleep, or cut off from
+ * Redis does not answer from an old book. (The epoch alone would not do: after a failover that lost the
+ * last orders, their units can be sold to others between two looks, in the same epoch. Their entries
+ * have other ids.)
  * Above a million orders there is no book, and Redis is asked, in batches.
  *
  * Locks: `mutex` guards the list of sales; a sale's rwlock its book. Neither is held over a call to
@@ -213,7 +214,8 @@ static void look_at(struct sold_out_sale *sale)
     }
 }
 
-/* Look at all that somebody asks for, forget what nobody does; true if there is one to look at or forget. */
+/* Look at all that somebody asks for, forget what nobody does; true if one is still to be looked at or
+   forgotten. */
 static bool look_at_all(struct sold_out_sale *first)
 {
     bool is_any = false;

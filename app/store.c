@@ -22,7 +22,7 @@ static const char *const script_names[] = {
 };
 
 /* The fields of a sale, in the order in which they are read. */
-const char *const store_sale_fields[STORE_SALE_FIELDS] = {
+static const char *const sale_fields[STORE_SALE_FIELDS] = {
     "title", "initial", "starts_ms", "ends_ms", "state", "guard", "epoch", "restocked", "cool"};
 
 static const struct lk_bytes all_sales = {.data = "seckill:sales",
@@ -262,13 +262,12 @@ store_status store_create_sale(struct store *store, const struct sale *sale, str
     return status;
 }
 
-bool store_read_sale(const char *id, const lk_reply *const replies[3], struct sale *out)
+static bool read_sale(const char *id, const lk_reply *answers, struct sale *out)
 {
-    const lk_reply *fields = replies[0];
+    const lk_reply *fields = lk_reply_at(answers, ABOUT_FIELDS);
     const char *cool = lk_reply_bytes(lk_reply_at(fields, 8)).data;
     int64_t stock = 0;
 
-    *out = (struct sale){0};
     (void)snprintf(out->id, sizeof out->id, "%s", id);
     bool is_read =
         store_to_text(lk_reply_at(fields, 0), out->title, sizeof out->title) &&
@@ -280,84 +279,79 @@ bool store_read_sale(const char *id, const lk_reply *const replies[3], struct sa
         store_to_number(lk_reply_at(fields, 6), &out->epoch) &&
         (lk_reply_type_of(lk_reply_at(fields, 7)) == LK_REPLY_NIL ||
          store_to_number(lk_reply_at(fields, 7), &out->restocked)) &&
-        store_to_number(replies[1], &stock) && store_to_time_ms(replies[2], &out->now_ms);
+        store_to_number(lk_reply_at(answers, ABOUT_STOCK), &stock) &&
+        store_to_time_ms(lk_reply_at(answers, ABOUT_TIME), &out->now_ms);
+    out->orders = lk_reply_integer(lk_reply_at(answers, ABOUT_ORDERS), 0);
     if (cool) sale_read_lots(out, cool);
     sale_set_stock(out, stock);
     return is_read;
 }
 
-/* What is asked about one sale; the words point into the keys. */
-struct sale_question {
-    struct sale_keys keys;
-    struct lk_bytes fields[2 + STORE_SALE_FIELDS];
-    struct lk_bytes stock[2];
-    struct lk_bytes orders[2];
-};
-
-enum { ASK_MULTI, ASK_FIELDS, ASK_STOCK, ASK_TIME, ASK_ORDERS, ASK_EXEC, SALE_COMMANDS };
-
-/* All of one moment: a restock between two of them would make units out of nothing. */
-static void ask_about(struct sale_question *self, const char *id, struct lk_command *out)
+void store_ask_about(struct sale_question *self, const char *id, struct lk_command out[ABOUT_COUNT])
 {
-    static const struct lk_bytes multi = {.data = "MULTI", .len = 5};
-    static const struct lk_bytes exec = {.data = "EXEC", .len = 4};
     static const struct lk_bytes time = {.data = "TIME", .len = 4};
 
     sale_keys_make(id, &self->keys);
     self->fields[0] = LK_BYTES("HMGET");
     self->fields[1] = self->keys.key[KEY_SALE];
     for (size_t i = 0; i < STORE_SALE_FIELDS; i++)
-        self->fields[2 + i] = lk_bytes_of(store_sale_fields[i]);
+        self->fields[2 + i] = lk_bytes_of(sale_fields[i]);
     self->stock[0] = LK_BYTES("GET");
     self->stock[1] = self->keys.key[KEY_STOCK];
     self->orders[0] = LK_BYTES("HLEN");
     self->orders[1] = self->keys.key[KEY_ORDERS];
-    out[ASK_MULTI] = (struct lk_command){&multi, 1};
-    out[ASK_FIELDS] = (struct lk_command){self->fields, 2 + STORE_SALE_FIELDS};
-    out[ASK_STOCK] = (struct lk_command){self->stock, 2};
-    out[ASK_TIME] = (struct lk_command){&time, 1};
-    out[ASK_ORDERS] = (struct lk_command){self->orders, 2};
-    out[ASK_EXEC] = (struct lk_command){&exec, 1};
+    out[ABOUT_FIELDS] = (struct lk_command){self->fields, 2 + STORE_SALE_FIELDS};
+    out[ABOUT_STOCK] = (struct lk_command){self->stock, 2};
+    out[ABOUT_TIME] = (struct lk_command){&time, 1};
+    out[ABOUT_ORDERS] = (struct lk_command){self->orders, 2};
 }
 
-/* What EXEC told about one sale; its id stays "" when it is not there. */
-static store_status read_answers(const char *id, const lk_reply *exec, struct sale *out,
-                                 struct lk_error *err)
+store_status store_read_about(const char *id, const lk_reply *answers, struct sale *out,
+                              struct lk_error *err)
 {
-    const lk_reply *const read[] = {lk_reply_at(exec, 0), lk_reply_at(exec, 1),
-                                    lk_reply_at(exec, 2)};
+    struct sale sale = {0};
 
-    *out = (struct sale){0};
-    for (size_t i = 0; i < sizeof read / sizeof read[0]; i++) {
-        if (!read[i] || lk_reply_type_of(read[i]) == LK_REPLY_ERROR)
-            return store_failed(err, read[i]);
+    for (size_t i = 0; i < ABOUT_ORDERS; i++) {
+        const lk_reply *answer = lk_reply_at(answers, i);
+
+        if (!answer || lk_reply_type_of(answer) == LK_REPLY_ERROR) return store_failed(err, answer);
     }
-    if (lk_reply_type_of(lk_reply_at(read[0], 4)) == LK_REPLY_NIL) return STORE_OK;
-    if (!store_read_sale(id, read, out)) {
-        out->id[0] = '\0';
-        return store_failed(err, NULL);
-    }
-    out->orders = lk_reply_integer(lk_reply_at(exec, ASK_ORDERS - 1), 0);
+    if (lk_reply_type_of(lk_reply_at(lk_reply_at(answers, ABOUT_FIELDS), 4)) == LK_REPLY_NIL)
+        return STORE_NOT_FOUND;
+    if (!read_sale(id, answers, &sale)) return store_failed(err, NULL);
+    *out = sale;
     return STORE_OK;
 }
+
+/* All of one moment: a restock between two of them would make units out of nothing. */
+enum { ASK_MULTI, ASK_ABOUT, ASK_EXEC = ASK_ABOUT + ABOUT_COUNT, SALE_COMMANDS };
 
 store_status store_load_sales(struct store *store, const struct sale_id *ids, size_t count,
                               struct sale *out_sales, struct lk_error *err)
 {
+    static const struct lk_bytes multi = {.data = "MULTI", .len = 5};
+    static const struct lk_bytes exec = {.data = "EXEC", .len = 4};
     struct sale_question *questions = calloc(count, sizeof *questions);
     struct lk_command *commands = calloc(count * SALE_COMMANDS, sizeof *commands);
     lk_reply **replies = calloc(count * SALE_COMMANDS, sizeof *replies);
     store_status status = questions && commands && replies ? STORE_OK : STORE_FAILED;
 
-    for (size_t i = 0; i < count && status == STORE_OK; i++)
-        ask_about(&questions[i], ids[i].text, &commands[i * SALE_COMMANDS]);
+    for (size_t i = 0; i < count && status == STORE_OK; i++) {
+        struct lk_command *of_sale = &commands[i * SALE_COMMANDS];
+
+        of_sale[ASK_MULTI] = (struct lk_command){&multi, 1};
+        store_ask_about(&questions[i], ids[i].text, of_sale + ASK_ABOUT);
+        of_sale[ASK_EXEC] = (struct lk_command){&exec, 1};
+    }
     if (status == STORE_OK)
         status = store_ask(store, commands, count * SALE_COMMANDS, replies, err);
     bool is_told = status == STORE_OK;
     for (size_t i = 0; i < count && is_told; i++) {
-        const lk_reply *exec = replies[i * SALE_COMMANDS + ASK_EXEC];
+        const lk_reply *answers = replies[i * SALE_COMMANDS + ASK_EXEC];
 
-        if (read_answers(ids[i].text, exec, &out_sales[i], err) != STORE_OK) status = STORE_FAILED;
+        out_sales[i] = (struct sale){0};
+        if (store_read_about(ids[i].text, answers, &out_sales[i], err) == STORE_FAILED)
+            status = STORE_FAILED;
     }
     if (replies) free_replies(replies, count * SALE_COMMANDS);
     free(replies);

@@ -57,10 +57,19 @@ bool store_to_text(const lk_reply *reply, char *out, size_t size);
 /* { seconds, microseconds } of TIME. */
 bool store_to_time_ms(const lk_reply *reply, int64_t *out_ms);
 
-/* The fields of a sale in the order in which they are read, and a sale out of what HMGET (of them),
-   GET (of the stock) and TIME answered. */
+/* The questions about one sale, to be asked in one moment; their words point into the keys. */
 enum { STORE_SALE_FIELDS = 9 };
-extern const char *const store_sale_fields[STORE_SALE_FIELDS];
-bool store_read_sale(const char *id, const lk_reply *const replies[3], struct sale *out);
+enum { ABOUT_FIELDS, ABOUT_STOCK, ABOUT_TIME, ABOUT_ORDERS, ABOUT_COUNT };
+struct sale_question {
+    struct sale_keys keys;
+    struct lk_bytes fields[2 + STORE_SALE_FIELDS];
+    struct lk_bytes stock[2];
+    struct lk_bytes orders[2];
+};
+void store_ask_about(struct sale_question *self, const char *id,
+                     struct lk_command out[ABOUT_COUNT]);
+/* The sale that their answers, the first of an array, tell. OK, NOT_FOUND or FAILED. */
+store_status store_read_about(const char *id, const lk_reply *answers, struct sale *out,
+                              struct lk_error *err);
 
 #endif

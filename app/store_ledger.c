@@ -15,21 +15,18 @@ static void free_replies(lk_reply **replies, size_t count)
         lk_reply_free(replies[i]);
 }
 
-enum { ASK_SALE, ASK_STOCK, ASK_TIME, ASK_ORDERS, ASK_LAST, ASKED };
+enum { ASK_LAST = ABOUT_COUNT, ASKED };
 
 static store_status read_moment(const char *id, const lk_reply *answers, struct sale_moment *out,
                                 struct lk_error *err)
 {
-    const lk_reply *const sale[] = {lk_reply_at(answers, ASK_SALE), lk_reply_at(answers, ASK_STOCK),
-                                    lk_reply_at(answers, ASK_TIME)};
     const lk_reply *entry = lk_reply_at(lk_reply_at(answers, ASK_LAST), 0);
     const char *last = lk_reply_bytes(lk_reply_at(entry, 0)).data;
     struct sale_moment moment = {0};
+    store_status status = store_read_about(id, answers, &moment.sale, err);
 
-    if (lk_reply_type_of(lk_reply_at(sale[0], 4)) == LK_REPLY_NIL) return STORE_NOT_FOUND;
-    moment.orders = lk_reply_integer(lk_reply_at(answers, ASK_ORDERS), -1);
-    if (!store_read_sale(id, sale, &moment.sale) || moment.orders < 0)
-        return store_failed(err, NULL);
+    if (status != STORE_OK) return status;
+    moment.orders = moment.sale.orders;
     if (last && !ledger_id_parse(last, &moment.last)) return store_failed(err, NULL);
     *out = moment;
     return STORE_OK;
@@ -38,23 +35,15 @@ static store_status read_moment(const char *id, const lk_reply *answers, struct 
 store_status store_load_moment(struct store *store, const char *id, struct sale_moment *out,
                                struct lk_error *err)
 {
-    struct sale_keys keys;
+    struct sale_question question;
+    struct lk_command commands[ASKED];
     lk_reply *answers = NULL;
 
-    sale_keys_make(id, &keys);
-    struct lk_bytes sale[2 + STORE_SALE_FIELDS] = {LK_BYTES("HMGET"), keys.key[KEY_SALE]};
-    for (size_t i = 0; i < STORE_SALE_FIELDS; i++)
-        sale[2 + i] = lk_bytes_of(store_sale_fields[i]);
-    const struct lk_bytes stock[] = {LK_BYTES("GET"), keys.key[KEY_STOCK]};
-    const struct lk_bytes time[] = {LK_BYTES("TIME")};
-    const struct lk_bytes orders[] = {LK_BYTES("HLEN"), keys.key[KEY_ORDERS]};
-    const struct lk_bytes last[] = {LK_BYTES("XREVRANGE"), keys.key[KEY_LEDGER], LK_BYTES("+"),
-                                    LK_BYTES("-"),         LK_BYTES("COUNT"),    LK_BYTES("1")};
-    const struct lk_command commands[ASKED] = {[ASK_SALE] = {sale, 2 + STORE_SALE_FIELDS},
-                                               [ASK_STOCK] = {stock, 2},
-                                               [ASK_TIME] = {time, 1},
-                                               [ASK_ORDERS] = {orders, 2},
-                                               [ASK_LAST] = {last, 6}};
+    store_ask_about(&question, id, commands);
+    const struct lk_bytes last[] = {LK_BYTES("XREVRANGE"), question.keys.key[KEY_LEDGER],
+                                    LK_BYTES("+"),         LK_BYTES("-"),
+                                    LK_BYTES("COUNT"),     LK_BYTES("1")};
+    commands[ASK_LAST] = (struct lk_command){last, 6};
     store_status status = store_ask_at_once(store, commands, ASKED, &answers, err);
     if (status != STORE_OK) return status;
     status = read_moment(id, answers, out, err);

@@ -136,10 +136,9 @@ static bool find_way(struct store *store, struct ledger_id from, struct way *way
     if (ledger_id_compare(from, way->to->last) > 0 ||
         store_find_entry(store, way->to->sale.id, from, &entry, NULL) != STORE_OK)
         return false;
-    for (size_t i = 0; i < SALE_LOTS_MAX;
-         i++) { /* what was for sale then nobody has written down */
+    /* What was for sale then nobody has written down. */
+    for (size_t i = 0; i < SALE_LOTS_MAX; i++)
         if (way->to->sale.lots[i].sellable_ms > (int64_t)from.ms) return false;
-    }
     events_go_back(way->to, &entry, &way->at);
     events_told_all(told, &way->at);
     if (!follow(store, way)) return false;

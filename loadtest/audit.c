@@ -1,8 +1,7 @@
 /*
  * Walks the table of checks, adds up the verdict. The facts are sorted in audit_view.c; the checks
- * themselves are in audit_stock.c (Redis alone), audit_steps.c (what operators
- * did) and audit_answers.c (what clients were told). One
- * thread.
+ * themselves are in audit_stock.c (Redis alone), audit_steps.c (what operators did) and
+ * audit_answers.c (what clients were told). One thread.
  */
 #include "audit.h"
 

@@ -1,7 +1,6 @@
 /*
  * audit: read a finished sale from Redis and the clients' ledgers, judge it, say so. No logic of
- * its own: ledger.c, client_log.c and operators_log.c read, audit.c
- * judges. One thread.
+ * its own: ledger.c, client_log.c and operators_log.c read, audit.c judges. One thread.
  */
 #include <getopt.h>
 #include <signal.h>

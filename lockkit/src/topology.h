@@ -21,7 +21,8 @@ struct lki_topology_options {
     lk_event_hook on_event; /* never NULL */
     void *on_event_arg;
     lki_thread_starter *start_thread;
-    /* Another server is the primary, or behind a name; or slots moved. No mutex held; any thread of a call. */
+    /* Another server is the primary, or behind a name; or slots moved. No mutex held; any thread of a
+       call. */
     void (*on_change)(void *arg);
     void *on_change_arg;
 };

@@ -66,8 +66,8 @@ void lki_waiter_done(struct lki_waiter *waiter);
 
 /*
  * Join a channel and wait until the subscription is confirmed, but not past the deadline, nor past a
- * failure to reach its server: without it the waiter only has its timer. A message that comes after that is not missed. Without a channel
- * (NULL) the waiter only sleeps, and can be cancelled.
+ * failure to reach its server: without it the waiter only has its timer. A message that comes after that
+ * is not missed. Without a channel (NULL) the waiter only sleeps, and can be cancelled.
  *
  * Returns  OK, NO_MEMORY
  */
