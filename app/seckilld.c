@@ -18,18 +18,18 @@
 
 #include "lockkit/lockkit.h"
 
-#include "broadcast.h"
-#include "check.h"
-#include "clock.h"
-#include "data_folder.h"
-#include "lab_runner.h"
-#include "operators_log.h"
-#include "redis_child.h"
-#include "redis_login.h"
-#include "redlock_servers.h"
-#include "server.h"
-#include "stop_watch.h"
-#include "utf8.h"
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "events/broadcast.h"
+#include "lab/lab_runner.h"
+#include "sell/redlock_servers.h"
+#include "serve/operators_log.h"
+#include "serve/server.h"
+#include "start/check.h"
+#include "start/data_folder.h"
+#include "start/redis_child.h"
+#include "start/redis_login.h"
+#include "start/stop_watch.h"
 
 enum {
     TICK_MS = 100,

@@ -1,172 +1,301 @@
 /*
- * Walks the table of checks, adds up the verdict. The facts are sorted in audit_view.c; the checks
- * themselves are in audit_stock.c (Redis alone), audit_steps.c (what operators did) and
- * audit_answers.c (what clients were told). One thread.
+ * audit: read a finished sale from Redis and the clients' ledgers, judge it, say so. No logic of
+ * its own: ledger.c, client_log.c and operators_log.c read, audit.c judges. One thread.
  */
-#include "audit.h"
+#include "audit/audit.h"
 
-#include <stdarg.h>
+#include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "audit_view.h"
+#include <jansson.h>
 
-/* ---- verdicts ---- */
+#include "base/secret.h"
+#include "evidence/client_log.h"
+#include "evidence/ledger.h"
+#include "evidence/operators_log.h"
 
-void offenders_add(struct offenders *offenders, const char *format, ...)
-{
-    if (offenders->count++ > 0) return;
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(offenders->first, sizeof offenders->first, format, arguments);
-    va_end(arguments);
-}
+enum { EXIT_PASS = 0, EXIT_FAIL = 1, EXIT_UNUSABLE = 2, OPERATORS_MAX = 64 };
 
-void audit_say(struct audit_check *check, audit_verdict verdict, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(check->words, sizeof check->words, format, arguments);
-    va_end(arguments);
-    for (char *at = check->words; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 127) *at = '?'; /* what Redis holds may be hostile */
-    check->verdict = verdict;
-}
-
-bool audit_is_settled(const struct audit_view *view, struct audit_check *check,
-                      const struct offenders *offenders, const char *what)
-{
-    if (offenders->count)
-        audit_say(check, AUDIT_FAIL, "%zu %s; first: %s", offenders->count, what, offenders->first);
-    else if (view->row_count == 0)
-        audit_say(check, AUDIT_VOID, "nothing was sold");
-    return offenders->count || view->row_count == 0;
-}
-
-const char *audit_verdict_name(audit_verdict verdict)
-{
-    static const char *const names[] = {
-        [AUDIT_PASS] = "pass", [AUDIT_FAIL] = "fail", [AUDIT_VOID] = "void"};
-    return names[verdict];
-}
-
-/* ---- all checks ---- */
-
-static const struct {
-    bool needs_clients;
-    void (*judge)(const struct audit_view *view, struct audit_check *check);
-} checks[AUDIT_CHECK_COUNT] = {
-    [AUDIT_CONSERVATION] = {false, audit_conservation},
-    [AUDIT_RESTOCKS_ADD_UP] = {false, audit_restocks_add_up},
-    [AUDIT_NOTHING_AFTER_END] = {false, audit_nothing_after_end},
-    [AUDIT_OPERATORS_AGREE] = {false, audit_operators_agree},
-    [AUDIT_ONE_PER_BUYER] = {false, audit_one_per_buyer},
-    [AUDIT_ONE_PER_REQUEST] = {false, audit_one_per_request},
-    [AUDIT_ACKNOWLEDGED_KEPT] = {true, audit_acknowledged_kept},
-    [AUDIT_NO_UNACCOUNTED] = {true, audit_no_unaccounted},
-    [AUDIT_REFUSED_NOT_EXECUTED] = {true, audit_refused_not_executed},
-    [AUDIT_UNKNOWN_RESOLVED] = {true, audit_unknown_resolved},
-    [AUDIT_NO_PHANTOM] = {true, audit_no_phantom},
-    [AUDIT_NO_UNDERSELL] = {true, audit_no_undersell},
-    [AUDIT_NO_STUCK_LOCK] = {false, audit_no_stuck_lock},
-    [AUDIT_HONEST_ANSWERS] = {true, audit_honest_answers},
+struct arguments {
+    const char *redis;
+    const char *redis_password, *sentinel_password; /* files, or NULL */
+    struct tls_options tls;
+    const char *sale;
+    char **clients; /* borrowed from argv */
+    int client_count;
+    const char *operators[OPERATORS_MAX]; /* logs */
+    int operator_count;
+    struct audit_options strictness;
+    bool is_json;
+    bool has_clients;
 };
 
-static const struct {
-    const char *name;
-    const char *claim;
-} check_texts[AUDIT_CHECK_COUNT] = {
-#define AUDIT_CHECK_TEXT(value, check_name, check_claim)                                           \
-    [value] = {.name = (check_name), .claim = (check_claim)},
-    AUDIT_CHECK_LIST(AUDIT_CHECK_TEXT)
-#undef AUDIT_CHECK_TEXT
-};
+static const char help_text[] =
+    "audit --redis URL [--redis-...] --sale ID [--clients FILE...]\n"
+    "      [--operators FILE]... [--allow-lost] [--json]\n"
+    "\n"
+    "Judge a finished sale by what Redis holds and what the clients wrote down; the service's own\n"
+    "word counts for nothing. Prints one line per check: pass, fail or void (nothing to judge "
+    "by).\n"
+    "\n"
+    "  --redis URL        redis://[user[:pass]@]host[:port][/db], unix:///path,\n"
+    "                     redis+sentinel://h1,h2,h3/NAME or redis+cluster://h1,h2,h3; or one of\n"
+    "                     these with rediss for redis: over TLS\n"
+    "  --redis-password FILE\n"
+    "                     password of the URL's user, the first line of the file. The user need\n"
+    "                     only read\n"
+    "  --sentinel-password FILE\n"
+    "                     the first line is [USER:]PASSWORD of the Sentinels\n"
+    "  --redis-ca FILE    PEM: who signs the certificates of rediss servers (the system's store)\n"
+    "  --redis-cert FILE, --redis-key FILE\n"
+    "                     PEM: the certificate to show them, and its key (in the same file)\n"
+    "  --redis-server-name NAME\n"
+    "                     what their certificates are for (the host of the URL)\n"
+    "  --redis-insecure   accept any certificate of theirs\n"
+    "  --sale ID          the sale\n"
+    "  --clients FILE...  the clients' ledgers, JSON lines; without them the checks on answers "
+    "are\n"
+    "                     void. All words up to the next option are files\n"
+    "  --operators FILE   an operators' log, of seckilld (DATA/operators.ndjson) or of loadtest; "
+    "give\n"
+    "                     that of every instance. Without one operators_agree is void: a restock\n"
+    "                     that nobody asked for may hide an oversell\n"
+    "  --allow-lost       accepted orders that a failover lost are counted and named, not a "
+    "failure;\n"
+    "                     they excuse what follows from them, all else is judged as ever\n"
+    "  --json             print one JSON object instead\n"
+    "  --version, --help\n"
+    "\n"
+    "Exit status: 0 every check passed; 1 at least one failed; 2 none failed but one is void, or\n"
+    "the input could not be used (Redis unreachable, no such sale, unreadable client file).\n";
 
-static void judge_one(const struct audit_view *view, audit_check_id id, struct audit_check *check)
+static int usage(const char *words, const char *what)
 {
-    const struct facts *facts = view->facts;
+    (void)fprintf(stderr, "audit: %s%s%s\n", words, what ? " " : "", what ? what : "");
+    return EXIT_UNUSABLE;
+}
 
-    *check = (struct audit_check){.name = check_texts[id].name, .claim = check_texts[id].claim};
-    if (checks[id].needs_clients && !facts->has_clients)
-        audit_say(check, AUDIT_VOID, "no client ledger was given");
-    else if (checks[id].needs_clients && facts->ask_count == 0)
-        audit_say(check, AUDIT_VOID, "the client ledger holds no purchase");
+/* --clients takes every word up to the next option. */
+static void take_clients(int argc, char **argv, struct arguments *arguments)
+{
+    arguments->has_clients = true;
+    arguments->clients = argv + optind - 1;
+    arguments->client_count = 1;
+    while (optind < argc && argv[optind][0] != '-') {
+        optind++;
+        arguments->client_count++;
+    }
+}
+
+static void take_operators(struct arguments *arguments)
+{
+    if (arguments->operator_count < OPERATORS_MAX)
+        arguments->operators[arguments->operator_count] = optarg;
+    arguments->operator_count++; /* one too many is told in gather() */
+}
+
+/* -1: go on; else the exit status. */
+static int parse(int argc, char **argv, struct arguments *arguments)
+{
+    static const struct option options[] = {{"redis-password", required_argument, NULL, 'p'},
+                                            {"sentinel-password", required_argument, NULL, 'S'},
+                                            {"redis-ca", required_argument, NULL, 'A'},
+                                            {"redis-cert", required_argument, NULL, 'C'},
+                                            {"redis-key", required_argument, NULL, 'K'},
+                                            {"redis-server-name", required_argument, NULL, 'N'},
+                                            {"redis-insecure", no_argument, NULL, 'I'},
+                                            {"redis", required_argument, NULL, 'r'},
+                                            {"sale", required_argument, NULL, 's'},
+                                            {"clients", required_argument, NULL, 'c'},
+                                            {"operators", required_argument, NULL, 'o'},
+                                            {"allow-lost", no_argument, NULL, 'l'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"version", no_argument, NULL, 'v'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+
+    for (;;) {
+        /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
+        int option = getopt_long(argc, argv, "+", options, NULL);
+        if (option == -1) break;
+        switch (option) {
+        case 'r':
+            arguments->redis = optarg;
+            break;
+        case 'p':
+            arguments->redis_password = optarg;
+            break;
+        case 'S':
+            arguments->sentinel_password = optarg;
+            break;
+        case 'A':
+            arguments->tls.ca_file = optarg;
+            break;
+        case 'C':
+            arguments->tls.cert_file = optarg;
+            break;
+        case 'K':
+            arguments->tls.key_file = optarg;
+            break;
+        case 'N':
+            arguments->tls.server_name = optarg;
+            break;
+        case 'I':
+            arguments->tls.is_unverified = true;
+            break;
+        case 's':
+            arguments->sale = optarg;
+            break;
+        case 'o':
+            take_operators(arguments);
+            break;
+        case 'l':
+            arguments->strictness.allow_lost = true;
+            break;
+        case 'j':
+            arguments->is_json = true;
+            break;
+        case 'v':
+            return printf("audit %s\n", SECKILL_VERSION) < 0 ? EXIT_UNUSABLE : EXIT_PASS;
+        case 'h':
+            return fputs(help_text, stdout) < 0 ? EXIT_UNUSABLE : EXIT_PASS;
+        case 'c':
+            if (arguments->has_clients) return usage("--clients: give all files at once", NULL);
+            take_clients(argc, argv, arguments);
+            break;
+        default:
+            return usage("try --help", NULL);
+        }
+    }
+    if (optind < argc) return usage("do not know what to do with", argv[optind]);
+    if (!arguments->redis) return usage("--redis is missing (try --help)", NULL);
+    if (!arguments->sale) return usage("--sale is missing (try --help)", NULL);
+    if (!ledger_sale_id_is_valid(arguments->sale))
+        return usage("--sale: must match [a-z0-9-]{1,40}, not", arguments->sale);
+    return -1;
+}
+
+static struct ledger *open_ledger(const struct arguments *arguments, struct failure *failure)
+{
+    const char *of_tls = tls_flag_given(&arguments->tls);
+    char password[SECRET_MAX] = "";
+    char of_sentinels[SECRET_MAX] = "";
+    struct ledger_access access = {password, of_sentinels, arguments->tls};
+
+    if (of_tls && strncmp(arguments->redis, "rediss", 6) != 0) {
+        (void)failure_set(failure, "%s: goes with --redis rediss://...", of_tls);
+        return NULL;
+    }
+    if (arguments->redis_password &&
+        !secret_read("--redis-password", arguments->redis_password, password, failure))
+        return NULL;
+    if (arguments->sentinel_password &&
+        !secret_read("--sentinel-password", arguments->sentinel_password, of_sentinels, failure))
+        return NULL;
+    return ledger_open_with(arguments->redis, &access, failure);
+}
+
+static bool gather(const struct arguments *arguments, struct facts *facts, struct failure *failure)
+{
+    for (int i = 0; i < arguments->client_count; i++)
+        if (!client_log_read(facts, arguments->clients[i], failure)) return false;
+    if (arguments->operator_count > OPERATORS_MAX)
+        return failure_set(failure, "--operators: at most %d files", OPERATORS_MAX);
+    for (int i = 0; i < arguments->operator_count; i++)
+        if (!operators_log_read(facts, arguments->sale, arguments->operators[i], failure))
+            return false;
+    struct ledger *ledger = open_ledger(arguments, failure);
+    if (!ledger) return false;
+    bool is_read = ledger_read_sale(ledger, arguments->sale, facts, failure);
+    ledger_close(ledger);
+    return is_read;
+}
+
+/* A clients' ledger may hold anything; the terminal gets none of it. */
+static bool print_lost(const struct ask *ask, void *arg)
+{
+    char words[200];
+
+    (void)arg;
+    (void)snprintf(words, sizeof words, "%.40s of %.70s (%.70s)", ask->order, ask->buyer, ask->rid);
+    for (char *at = words; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 127) *at = '?';
+    (void)printf("  lost: order %s\n", words);
+    return true;
+}
+
+static void print_lines(const struct arguments *arguments, const struct facts *facts,
+                        const struct audit_result *result)
+{
+    (void)printf("audit of sale %s\n", arguments->sale);
+    for (size_t i = 0; i < AUDIT_CHECK_COUNT; i++) {
+        const struct audit_check *check = &result->checks[i];
+        (void)printf("  %-4s  %-20s  %s\n", audit_verdict_name(check->verdict), check->name,
+                     check->words);
+    }
+    if (facts->has_clients)
+        (void)printf("accepted orders lost: %zu of %zu\n", result->lost, result->accepted);
+    (void)audit_each_lost(facts, print_lost, NULL, NULL); /* the count stands without them */
+    for (size_t i = 0; i < AUDIT_CHECK_COUNT; i++)
+        if (result->checks[i].verdict == AUDIT_VOID)
+            (void)printf("could not be checked: %s\n", result->checks[i].claim);
+    (void)printf("%s\n", audit_verdict_name(result->verdict));
+}
+
+static bool add_lost(const struct ask *ask, void *arg)
+{
+    (void)json_array_append_new(
+        arg, json_pack("{s:s,s:s,s:s}", "order", ask->order, "buyer", ask->buyer, "rid", ask->rid));
+    return true;
+}
+
+static void print_json(const struct arguments *arguments, const struct facts *facts,
+                       const struct audit_result *result)
+{
+    json_t *checks = json_object();
+    json_t *lost = json_array();
+
+    for (size_t i = 0; i < AUDIT_CHECK_COUNT; i++) {
+        const struct audit_check *check = &result->checks[i];
+        (void)json_object_set_new(checks, check->name,
+                                  json_pack("{s:s,s:s}", "verdict",
+                                            audit_verdict_name(check->verdict), "words",
+                                            check->words));
+    }
+    (void)audit_each_lost(facts, add_lost, lost, NULL); /* the count stands without them */
+    json_t *all = json_pack("{s:s,s:s,s:I,s:o,s:o}", "sale", arguments->sale, "verdict",
+                            audit_verdict_name(result->verdict), "accepted",
+                            (json_int_t)result->accepted, "lost", lost, "checks", checks);
+    (void)json_dumpf(all, stdout, JSON_INDENT(2));
+    (void)putchar('\n');
+    json_decref(all);
+}
+
+int main(int argc, char **argv)
+{
+    struct arguments arguments = {.redis = NULL};
+    struct audit_result result;
+    struct failure failure = {.text = ""};
+    struct facts facts;
+
+    int status = parse(argc, argv, &arguments);
+    if (status >= 0) return status;
+    (void)signal(SIGPIPE, SIG_IGN); /* a server that closes is told in words */
+    facts_init(&facts);
+    bool is_judged = gather(&arguments, &facts, &failure) &&
+                     audit_run_with(&facts, &arguments.strictness, &result, &failure);
+    if (is_judged && arguments.is_json)
+        print_json(&arguments, &facts, &result);
+    else if (is_judged)
+        print_lines(&arguments, &facts, &result);
     else
-        checks[id].judge(view, check);
-}
-
-static void count_for_report(const struct audit_view *view, struct audit_result *result)
-{
-    for (size_t i = 1; i < view->row_count; i++) {
-        bool is_more = strcmp(view->by_buyer[i]->buyer, view->by_buyer[i - 1]->buyer) == 0;
-        bool is_third =
-            i > 1 && strcmp(view->by_buyer[i]->buyer, view->by_buyer[i - 2]->buyer) == 0;
-        if (is_more && !is_third) result->duplicate_buyers++;
-    }
-    for (size_t i = 0; i < view->facts->ask_count;) {
-        struct ask_run run = audit_rid_run(view, i);
-        if (audit_is_unknown(run)) result->unknown++;
-        i += run.count;
-    }
-    result->accepted = view->accepted;
-    result->lost = view->lost_count;
-    result->sold = view->row_count;
-    result->oversold = audit_count_oversold(view);
-    result->undersold = audit_count_undersold(view);
-    result->has_stuck_lock = audit_has_stuck_lock(view);
-    result->left = view->facts->left;
-}
-
-bool audit_run_with(const struct facts *facts, const struct audit_options *options,
-                    struct audit_result *out_result, struct failure *failure)
-{
-    struct audit_view view;
-    struct audit_result result = {.verdict = AUDIT_PASS};
-
-    bool is_ready = audit_view_init(&view, facts);
-    view.allow_lost = options && options->allow_lost;
-    if (!is_ready) (void)failure_set(failure, "audit: out of memory");
-    for (audit_check_id id = 0; is_ready && id < AUDIT_CHECK_COUNT; id++) {
-        judge_one(&view, id, &result.checks[id]);
-        audit_verdict verdict = result.checks[id].verdict;
-        if (verdict == AUDIT_FAIL || result.verdict == AUDIT_PASS) result.verdict = verdict;
-    }
-    if (is_ready) count_for_report(&view, &result);
-    audit_view_done(&view);
-    if (is_ready) *out_result = result;
-    return is_ready;
-}
-
-bool audit_run(const struct facts *facts, struct audit_result *out_result, struct failure *failure)
-{
-    return audit_run_with(facts, NULL, out_result, failure);
-}
-
-bool audit_each_lost(const struct facts *facts, bool (*each)(const struct ask *ask, void *arg),
-                     void *arg, struct failure *failure)
-{
-    struct audit_view view;
-    bool is_ready = audit_view_init(&view, facts);
-    bool goes_on = is_ready;
-
-    for (size_t i = 0; goes_on && i < view.lost_count; i++)
-        goes_on = each(view.lost[i], arg);
-    audit_view_done(&view);
-    return is_ready || failure_set(failure, "audit: out of memory");
-}
-
-bool audit_each_unknown(const struct facts *facts, bool (*each)(const struct ask *ask, void *arg),
-                        void *arg, struct failure *failure)
-{
-    struct audit_view view;
-    bool is_ready = audit_view_init(&view, facts);
-    bool goes_on = is_ready;
-
-    for (size_t i = 0; goes_on && i < facts->ask_count;) {
-        struct ask_run run = audit_rid_run(&view, i);
-        if (audit_is_unknown(run)) goes_on = each(run.asks[0], arg);
-        i += run.count;
-    }
-    audit_view_done(&view);
-    return is_ready || failure_set(failure, "audit: out of memory");
+        (void)fprintf(stderr, "audit: %s\n", failure.text);
+    facts_done(&facts);
+    if (fflush(stdout) != 0 || !is_judged) return EXIT_UNUSABLE;
+    return result.verdict == AUDIT_PASS
+               ? EXIT_PASS
+               : (result.verdict == AUDIT_FAIL ? EXIT_FAIL : EXIT_UNUSABLE);
 }

@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench_report.h"
-#include "compare_run.h"
-#include "interrupt.h"
-#include "moment.h"
-#include "report.h"
-#include "sweep.h"
+#include "base/interrupt.h"
+#include "base/moment.h"
+#include "measure/compare_run.h"
+#include "measure/sweep.h"
+#include "tell/bench_report.h"
+#include "tell/report.h"
 
 enum {
     EXIT_PASS = 0,

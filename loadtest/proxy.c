@@ -10,12 +10,12 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "interrupt.h"
-#include "moment.h"
-#include "proxy_control.h"
-#include "proxy_ctl.h"
-#include "proxy_options.h"
-#include "proxy_schedule.h"
+#include "base/interrupt.h"
+#include "base/moment.h"
+#include "proxy/proxy_control.h"
+#include "proxy/proxy_ctl.h"
+#include "proxy/proxy_options.h"
+#include "proxy/proxy_schedule.h"
 
 enum {
     EXIT_DONE = 0,

@@ -1,138 +1,92 @@
 /*
- * The screen: numbers first, then one line per promise with the checks behind it, then the words of
- * every check that did not pass, then the verdict. One thread.
+ * report: result files of loadtest and lockbench in, one HTML page out. One thread.
  */
-#include "report.h"
-
-#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "promise.h"
+#include "page/page.h"
 
-audit_verdict report_verdict(const struct verify_run *run)
+enum { EXIT_WRITTEN = 0, EXIT_UNUSABLE = 2, EXIT_NOT_WRITTEN = 3 };
+
+static const char help[] =
+    "report [--out DIR] FILE.json...\n"
+    "\n"
+    "Make one HTML page of what loadtest and lockbench measured, DIR/index.html: pictures, "
+    "tables,\n"
+    "verdicts; it loads nothing from anywhere. At most one file of each kind; a section without "
+    "its\n"
+    "file says how to get it. gnuplot draws; its scripts stay in DIR/plots.\n"
+    "\n"
+    "  --out DIR     where the page goes (build/report)\n"
+    "  --help        this text\n"
+    "  --version     the version\n"
+    "\n"
+    "Files, by the command that makes them:\n";
+
+static const char help_tail[] =
+    "\nExit status: 0 the page is written; 2 bad flag, or a file cannot be used; 3 gnuplot is not\n"
+    "there or did not draw, or the page cannot be written.\n";
+
+struct arguments {
+    const char *out;
+    bool is_help, is_version;
+    int file_count;
+};
+
+static int print_help(void)
 {
-    if (run->audit.verdict == AUDIT_PASS && run->trouble[0]) return AUDIT_VOID;
-    return run->audit.verdict;
+    (void)fputs(help, stdout);
+    for (int kind = 0; kind < PAGE_KIND_COUNT; kind++)
+        (void)printf("  %-24s %s\n", page_kinds[kind].what, page_kinds[kind].command);
+    (void)fputs(help_tail, stdout);
+    return fflush(stdout) == 0 ? EXIT_WRITTEN : EXIT_NOT_WRITTEN;
 }
 
-const struct verify_run *report_worst(const struct verify_run *runs, int count)
+/* Flags are taken; the files move to the front of `argv`. */
+static bool parse(int argc, char **argv, struct arguments *arguments, struct failure *failure)
 {
-    for (int i = 0; i < count; i++)
-        if (report_verdict(&runs[i]) == AUDIT_FAIL) return &runs[i];
-    for (int i = 0; i < count; i++)
-        if (report_verdict(&runs[i]) == AUDIT_VOID) return &runs[i];
-    return &runs[count - 1];
-}
-
-static void print_outcomes(FILE *to, const struct summary *summary)
-{
-    (void)fprintf(to, "\n  %-20s %9s %10s %10s\n", "answer", "replies", "p50 ms", "p99 ms");
-    for (int kind = 0; kind < ANSWER_COUNT; kind++) {
-        const struct latency *latency = &summary->latency[kind];
-        if (latency->count == 0) continue;
-        (void)fprintf(to, "  %-20s %9zu %10.1f %10.1f\n", answer_name((answer_kind)kind),
-                      latency->count, latency->p50_ms, latency->p99_ms);
-    }
-    if (summary->unanswered) (void)fprintf(to, "  %-20s %9zu\n", "no answer", summary->unanswered);
-    if (summary->strays)
-        (void)fprintf(to, "  %zu answers named no request: a proxy's own, and prove nothing\n",
-                      summary->strays);
-}
-
-static void print_memory(FILE *to, const struct service *service)
-{
-    if (!service->is_ours) return;
-    (void)fprintf(to, "\n  peak memory:");
-    for (int i = 0; i < service->count; i++) {
-        const struct instance *instance = &service->instances[i];
-        (void)fprintf(to, "%s %s ", i ? "," : "", instance->name);
-        if (instance->memory_kib < 0)
-            (void)fputs("gone", to);
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (strcmp(word, "--help") == 0)
+            arguments->is_help = true;
+        else if (strcmp(word, "--version") == 0)
+            arguments->is_version = true;
+        else if (strncmp(word, "--out=", 6) == 0)
+            arguments->out = word + 6;
+        else if (strcmp(word, "--out") == 0 && i + 1 < argc)
+            arguments->out = argv[++i];
+        else if (strcmp(word, "--out") == 0)
+            return failure_set(failure, "--out: the value is missing");
+        else if (word[0] == '-' && word[1])
+            return failure_set(failure, "no flag \"%s\" (try --help)", word);
         else
-            (void)fprintf(to, "%.1f MiB", (double)instance->memory_kib / 1024.0);
+            argv[arguments->file_count++] = argv[i];
     }
-    (void)fputc('\n', to);
+    if (!arguments->out[0]) return failure_set(failure, "--out: is empty");
+    return arguments->file_count > 0 || arguments->is_help || arguments->is_version ||
+           failure_set(failure, "no file given (try --help); \"make report\" measures and reports");
 }
 
-/* With --allow-lost the audit passes, but of this promise it can only count the breaches. */
-static const char *verdict_words(const struct promise *promise, const struct audit_result *audit)
+int main(int argc, char **argv)
 {
-    audit_verdict verdict = promise_verdict(promise, audit);
-    bool is_broken = promise->checks[0] == AUDIT_ACKNOWLEDGED_KEPT && audit->lost > 0;
+    struct arguments arguments = {.out = "build/report"};
+    struct page_results results = {.roots = {NULL}};
+    struct failure failure = {.text = ""};
 
-    return verdict == AUDIT_PASS && is_broken ? "LOST" : audit_verdict_name(verdict);
-}
-
-static void print_lost(FILE *to, const struct verify_run *run)
-{
-    const struct audit_result *audit = &run->audit;
-
-    (void)fprintf(to, "\n  accepted orders lost: %zu of %zu%s%s\n", audit->lost, audit->accepted,
-                  audit->lost ? ", named in " : "", run->lost);
-}
-
-static void print_promises(FILE *to, const struct audit_result *audit)
-{
-    (void)fputc('\n', to);
-    for (int i = 0; i < PROMISE_COUNT; i++) {
-        const struct promise *promise = &promises[i];
-        (void)fprintf(to, "  %d %-24s %-4s  ", i + 1, promise->text, verdict_words(promise, audit));
-        for (int n = 0; n < promise->check_count; n++)
-            (void)fprintf(to, "%s%s", n ? ", " : "", audit->checks[promise->checks[n]].name);
-        (void)fputc('\n', to);
+    bool is_usable = parse(argc, argv, &arguments, &failure);
+    if (is_usable && arguments.is_help) return print_help();
+    if (is_usable && arguments.is_version) {
+        (void)printf("report %s\n", SECKILL_VERSION);
+        return fflush(stdout) == 0 ? EXIT_WRITTEN : EXIT_NOT_WRITTEN;
     }
-    for (int i = 0; i < AUDIT_CHECK_COUNT; i++) {
-        const struct audit_check *check = &audit->checks[i];
-        if (check->verdict == AUDIT_PASS) continue;
-        (void)fprintf(to, "    %s %s: %s\n", audit_verdict_name(check->verdict), check->name,
-                      check->words);
+    for (int i = 0; i < arguments.file_count && is_usable; i++)
+        is_usable = page_load(&results, argv[i], &failure);
+    bool is_written = is_usable && page_write(arguments.out, &results, &failure);
+    page_unload(&results);
+    if (!is_written) {
+        (void)fprintf(stderr, "report: %s\n", failure.text);
+        return is_usable ? EXIT_NOT_WRITTEN : EXIT_UNUSABLE;
     }
-}
-
-void report_screen(FILE *to, const struct options *options, const struct service *service,
-                   const struct verify_run *run)
-{
-    static const char *const words[] = {
-        [AUDIT_PASS] = "PASS", [AUDIT_FAIL] = "FAIL", [AUDIT_VOID] = "VOID"};
-    const struct summary *summary = &run->summary;
-
-    (void)fprintf(to, "\nSale %s: guard %s, %d %s, %ld connections\n\n", run->sale, options->guard,
-                  service->count, service->is_ours ? "instances" : "addresses",
-                  options->connections[0]);
-    (void)fprintf(
-        to, "  sold %zu of %" PRId64 ", %" PRId64 " left; %zu buyers, %zu requests in %.1f s\n",
-        summary->sold, summary->initial, summary->left, summary->buyers, summary->requests,
-        summary->seconds);
-    (void)fprintf(to, "  %.0f purchases/s until the last unit, %.0f replies/s\n",
-                  summary->purchases_per_s, summary->replies_per_s);
-    print_outcomes(to, summary);
-    print_memory(to, service);
-    if (options->allow_lost || run->audit.lost) print_lost(to, run);
-    print_promises(to, &run->audit);
-    if (run->trouble[0]) (void)fprintf(to, "    %s\n", run->trouble);
-    (void)fprintf(to, "\n%s\n", words[report_verdict(run)]);
-}
-
-void report_speed_screen(FILE *to, const struct options *options, const struct service *service,
-                         const struct speed_run *run)
-{
-    (void)fprintf(to, "\nguard %s, %d instance%s, %ld s per round; median (least .. most)\n\n",
-                  options->guard, service->count, service->count == 1 ? "" : "s",
-                  options->duration_s);
-    (void)fprintf(to, "  %-12s %-30s %-30s %s\n", "connections", "purchases/s", options->against,
-                  "ratio");
-    for (int i = 0; i < run->step_count; i++) {
-        const struct speed_step *step = &run->steps[i];
-        char purchases[40];
-        char pages[40];
-        (void)snprintf(purchases, sizeof purchases, "%.0f (%.0f .. %.0f)",
-                       step->purchases_per_s.median, step->purchases_per_s.least,
-                       step->purchases_per_s.most);
-        (void)snprintf(pages, sizeof pages, "%.0f (%.0f .. %.0f)", step->pages_per_s.median,
-                       step->pages_per_s.least, step->pages_per_s.most);
-        (void)fprintf(to, "  %-12ld %-30s %-30s %.3f (%.3f .. %.3f)\n", step->connections,
-                      purchases, pages, step->ratio.median, step->ratio.least, step->ratio.most);
-    }
-    print_memory(to, service);
-    if (run->doubt[0]) (void)fprintf(to, "\nVOID: %s\n", run->doubt);
+    (void)printf("%s/index.html\n", arguments.out);
+    return fflush(stdout) == 0 ? EXIT_WRITTEN : EXIT_NOT_WRITTEN;
 }

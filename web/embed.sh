@@ -1,5 +1,5 @@
 #!/bin/sh
-# Turn the files of the pages into one C table for app/pages.c: address, type, entity tag, bytes.
+# Turn the files of the pages into one C table for app/serve/pages.c: address, type, entity tag, bytes.
 #   embed.sh FILE... >TABLE.c
 # FOLDER/index.html is the page /FOLDER, but buyer/index.html is /; FOLDER/NAME is /assets/FOLDER/NAME.
 # The bytes come in by .incbin, so they are the file's, whatever they are.
@@ -28,7 +28,7 @@ type_of() {
 }
 
 echo '/* Made by web/embed.sh. */'
-echo '#include "pages.h"'
+echo '#include "serve/pages.h"'
 n=0
 for file in "$@"; do
     printf '\n__asm__(".pushsection .rodata\\nweb_%d: .incbin \\"%s\\"\\n.popsection");\n' "$n" "$file"

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "held_lock.h"
+#include "guards/hand/held_lock.h"
 
 static lk_status eval_fenced(lk_lock *lock, struct purchase_eval *purchase, int64_t limit_ms,
                              lk_reply **reply, struct lk_error *err)

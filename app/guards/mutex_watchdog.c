@@ -3,7 +3,7 @@
  * watchdog renews the lease meanwhile, so a slow Redis costs no purchase; a holder that sleeps for
  * longer is still refused by the script.
  */
-#include "held_lock.h"
+#include "guards/hand/held_lock.h"
 
 static struct guard_result mutex_watchdog_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                                size_t count)

@@ -5,9 +5,9 @@
  * lease, is the doing of purchase.lua alone, which is one atomic step and needs no lock. What the lock
  * adds is that instances take turns.
  */
-#include "clock.h"
-#include "guard.h"
-#include "purchase_eval.h"
+#include "base/clock.h"
+#include "guards/hand/purchase_eval.h"
+#include "sell/guard.h"
 
 /* *out_is_free: the lock is not held afterwards, as far as is known. */
 static lk_status sell_holding(lk_lock *lock, const struct purchase_eval *purchase,

@@ -2,7 +2,7 @@
  * Redisson's RLock around the purchase: a hash that counts its owner's holds. Nothing here takes it
  * twice; it shows what the counting costs beside the mutex.
  */
-#include "held_lock.h"
+#include "guards/hand/held_lock.h"
 
 static struct guard_result reentrant_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                           size_t count)

@@ -1,7 +1,7 @@
 /*
  * The lock without messages: who waits asks again after growing pauses of up to 128 ms.
  */
-#include "held_lock.h"
+#include "guards/hand/held_lock.h"
 
 static struct guard_result spin_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                      size_t count)

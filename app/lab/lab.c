@@ -1,7 +1,7 @@
 /*
  * The lab's life: folder, servers, tap; and one run after the other. One thread.
  */
-#include "lab/lab.h"
+#include "lab.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app_scripts.h"
-#include "clock.h"
-#include "lab/stage_inside.h"
-#include "redis_child.h"
+#include "base/clock.h"
+#include "lab/stage/stage_inside.h"
+#include "start/redis_child.h"
+#include "store/app_scripts.h"
 
 enum { HURRY_MS = 2000, ROUND_MS = 50 };
 

@@ -9,7 +9,7 @@
 #ifndef SECKILL_LAB_H
 #define SECKILL_LAB_H
 
-#include "lab/tap.h"
+#include "lab/tap/tap.h"
 
 struct stage; /* stage.h: what scenarios see */
 

@@ -1,9 +1,9 @@
 # shellcheck shell=sh
 # For docker/test/*_dtest.sh: a deployment of their own, a load in the background, what breaks it, and
-# what is asked of it. TAP by app_tap.sh. docker/test/run sets the environment.
+# what is asked of it. TAP by tap.sh. docker/test/run sets the environment.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-. app/itest/app_tap.sh
+. .ci/tap.sh
 : "${PROJECT:?start these tests by docker/test/run}" "${SECKILL_SECRETS:?}" "${WORK:?}"
 project=$PROJECT
 . docker/containers.sh

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../src/error.h"
+#include "base/error.h"
 #include "plan.h"
 
 enum { SEED_MOST = 2147483647, DURATION_MOST_S = 60 };

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../src/client.h"
-#include "../src/clock.h"
-#include "../src/endpoint.h"
-#include "../src/error.h"
-#include "../src/redis.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "client.h"
+#include "wire/endpoint.h"
+#include "wire/redis.h"
 
 enum { ASK_MS = 5000 };
 

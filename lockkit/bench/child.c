@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "../src/error.h"
+#include "base/error.h"
 #include "moment.h"
 #include "process.h"
 

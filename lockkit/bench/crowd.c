@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../src/error.h"
+#include "base/error.h"
 #include "moment.h"
 #include "works.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../src/error.h"
+#include "base/error.h"
 
 static lk_lock *new_fair(lk_client *client, const char *key, struct lk_error *err)
 {

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../src/error.h"
+#include "base/error.h"
 #include "moment.h"
 #include "report.h"
 #include "rounds.h"

@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "../src/error.h"
+#include "base/error.h"
 #include "child.h"
 #include "holder.h"
 #include "moment.h"

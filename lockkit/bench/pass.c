@@ -13,7 +13,7 @@
 
 #include "lockkit/lockkit.h"
 
-#include "../src/error.h"
+#include "base/error.h"
 #include "child.h"
 #include "moment.h"
 

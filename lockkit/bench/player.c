@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../src/error.h"
+#include "base/error.h"
 #include "moment.h"
 #include "process.h"
 

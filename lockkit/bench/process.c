@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../src/error.h"
+#include "base/error.h"
 #include "moment.h"
 
 enum { WORDS_MAX = 24 };

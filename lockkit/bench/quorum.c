@@ -12,7 +12,7 @@
 
 #include "lockkit/lockkit.h"
 
-#include "../src/error.h"
+#include "base/error.h"
 #include "child.h"
 #include "moment.h"
 #include "process.h"

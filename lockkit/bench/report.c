@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "../src/error.h"
+#include "base/error.h"
 
 bool report_is_void(const struct plan *plan)
 {

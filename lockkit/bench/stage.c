@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../src/error.h"
+#include "base/error.h"
 #include "moment.h"
 #include "process.h"
 
@@ -131,7 +131,7 @@ static void find_lockkit_peer(char out[STAGE_PATH_MAX])
     if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) self[0] = '\0';
     char *name = strrchr(self, '/');
     if (name) *name = '\0';
-    (void)snprintf(out, STAGE_PATH_MAX, "%s/test/lockkit/interop/lockkit_peer", self);
+    (void)snprintf(out, STAGE_PATH_MAX, "%s/lockkit_peer", self);
 }
 
 static struct player *start_lockkit(const struct stage *stage, const char *log,

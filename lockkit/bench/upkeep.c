@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "../src/error.h"
+#include "base/error.h"
 #include "moment.h"
 #include "works.h"
 

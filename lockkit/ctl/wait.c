@@ -10,7 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "../src/error.h"
+#include "base/error.h"
 
 enum { AGAIN_MS = 20 };
 

@@ -121,7 +121,7 @@ struct peer *arena_start_lockkit(const struct lks_server *server, unsigned poll_
 
     assert_true(len > 0);
     *strrchr(self, '/') = '\0';
-    (void)snprintf(program, sizeof program, "%s/lockkit_peer", self);
+    (void)snprintf(program, sizeof program, "%s/../../../lockkit_peer", self);
     (void)snprintf(poll, sizeof poll, "%u", poll_ms);
     return start_with_nodes((const char *const[]){program, server->url, poll, NULL}, false,
                             path_of(log, "lockkit.log"));

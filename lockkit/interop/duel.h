@@ -5,10 +5,10 @@
 #ifndef LOCKKIT_INTEROP_DUEL_H
 #define LOCKKIT_INTEROP_DUEL_H
 
-#include "../itest/lk_support.h"
-#include "../itest/lk_topology.h"
 #include "matrix.h"
 #include "peer.h"
+#include "test/support/lk_support.h"
+#include "test/support/lk_topology.h"
 
 /* One run of a check. */
 struct duel {

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../itest/lk_support.h"
+#include "test/support/lk_support.h"
 
 enum {
     UNDER_WAY_MAX = 64,

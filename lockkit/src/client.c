@@ -15,16 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "error.h"
-#include "names.h"
-#include "pid.h"
-#include "thread.h"
-#include "tls.h"
-#include "topology.h"
-#include "url.h"
-#include "waithub.h"
-#include "watchdog.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/names.h"
+#include "base/pid.h"
+#include "base/thread.h"
+#include "lease/watchdog.h"
+#include "servers/topology.h"
+#include "wait/waithub.h"
+#include "wire/tls.h"
+#include "wire/url.h"
 
 enum {
     POOL_SIZE = 16,

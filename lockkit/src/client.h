@@ -6,8 +6,8 @@
 
 #include "lockkit/client.h"
 
-#include "script.h"
-#include "token.h"
+#include "base/token.h"
+#include "wire/script.h"
 
 struct lki_endpoint;
 struct lki_compare;

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "clock.h"
-#include "guards/by_hand.h"
+#include "base/clock.h"
+#include "guards/hand/by_hand.h"
 
 enum {
     ANSWERS_MAX = 256, /* that one sell() keeps: it asks no more */

@@ -16,7 +16,7 @@
 
 #include <jansson.h>
 
-#include "clock.h"
+#include "base/clock.h"
 
 enum { LIMIT_MS = 60000, GRACE_MS = 15000, LOOK_MS = 50, DOT_MS = 1000 };
 enum { VERDICT_PASSED, VERDICT_FAILED }; /* exit status of loadtest */

@@ -4,7 +4,7 @@
 #ifndef SECKILL_EXERCISE_LOAD_H
 #define SECKILL_EXERCISE_LOAD_H
 
-#include "lab/trial.h"
+#include "lab/trial/trial.h"
 
 /*
  * Let DIR/loadtest sell by DIR/seckilld, which has pauses by its environment, and judge by what the

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lab/columns.h"
+#include "lab/show/columns.h"
 #include "load.h"
-#include "redis_child.h"
+#include "start/redis_child.h"
 
 enum { EXIT_PASSED, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_STARTED, WIDTH = 90 };
 

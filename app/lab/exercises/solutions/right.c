@@ -5,7 +5,7 @@
  * nobody else has. Who frees it and who writes asks for the token in the same step. So a holder
  * that comes late frees nobody's lock and overwrites nobody's sale.
  */
-#include "../exercise.h"
+#include "lab/exercises/exercise.h"
 
 static const char compare_and_delete[] = "if redis.call('GET', KEYS[1]) == ARGV[1] then\n"
                                          "  return redis.call('DEL', KEYS[1])\n"

@@ -2,7 +2,7 @@
  * WRONG on purpose: whose lock it is, is asked in one command, and it is deleted in another. In
  * between it can become somebody else's.
  */
-#include "../exercise.h"
+#include "lab/exercises/exercise.h"
 
 enum sold sell(struct shop *shop)
 {

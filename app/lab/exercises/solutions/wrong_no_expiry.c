@@ -1,7 +1,7 @@
 /*
  * WRONG on purpose: all is right but the lease. Whoever dies while it holds the lock holds it for ever.
  */
-#include "../exercise.h"
+#include "lab/exercises/exercise.h"
 
 static const char compare_and_delete[] = "if redis.call('GET', KEYS[1]) == ARGV[1] then\n"
                                          "  return redis.call('DEL', KEYS[1])\n"

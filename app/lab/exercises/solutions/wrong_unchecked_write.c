@@ -1,7 +1,7 @@
 /*
  * WRONG on purpose: the lock is perfect, and the write does not ask whether it is still held.
  */
-#include "../exercise.h"
+#include "lab/exercises/exercise.h"
 
 static const char compare_and_delete[] = "if redis.call('GET', KEYS[1]) == ARGV[1] then\n"
                                          "  return redis.call('DEL', KEYS[1])\n"

@@ -1,0 +1,158 @@
+/*
+ * seckillctl lab: plays the scenarios of the lock lab on a Redis of its own. Asks no service. The
+ * actors' threads are the lab's; here is one.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl.h"
+#include "lab/lab.h"
+#include "lab/show/columns.h"
+
+static bool read_language(const char *text, enum lab_language *out)
+{
+    *out = text && strcmp(text, "zh") == 0 ? LAB_CHINESE : LAB_ENGLISH;
+    return !text || strcmp(text, "zh") == 0 || strcmp(text, "en") == 0;
+}
+
+/* ---- list ------------------------------------------------------------------------------------------ */
+
+static void print_in_json(const char *text)
+{
+    (void)putchar('"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') (void)putchar('\\');
+        (void)putchar(*text);
+    }
+    (void)putchar('"');
+}
+
+static void print_member(const char *name, const char *value, const char *behind)
+{
+    (void)printf("\"%s\":", name);
+    print_in_json(value);
+    (void)fputs(behind, stdout);
+}
+
+static const char *verdict_of(const struct lab_scenario *scenario)
+{
+    return scenario->expected[0].promise == LAB_KEPT
+               ? "sound"
+               : lab_promise_name(scenario->expected[0].promise);
+}
+
+static void list_one(const struct lab_scenario *scenario, enum lab_language language, bool is_json)
+{
+    const char *title = lab_text_in(scenario->title, language);
+
+    if (!is_json) {
+        (void)printf("%-4s %-24s %-16s %s\n", scenario->number, scenario->name,
+                     verdict_of(scenario), title);
+        return;
+    }
+    (void)putchar('{');
+    print_member("number", scenario->number, ",");
+    print_member("name", scenario->name, ",");
+    print_member("title", title, ",");
+    print_member("lesson", lab_text_in(scenario->lesson, language), ",");
+    print_member("expected", verdict_of(scenario), "}");
+}
+
+int ctl_lab_list(const struct ctl_request *request)
+{
+    enum lab_language language = LAB_ENGLISH;
+
+    if (!read_language(request->lang, &language))
+        return ctl_complain("--lang %s: en or zh", request->lang);
+    if (request->is_json) (void)putchar('[');
+    for (size_t i = 0; lab_scenario_at(i); i++) {
+        if (request->is_json && i > 0) (void)putchar(',');
+        list_one(lab_scenario_at(i), language, request->is_json);
+    }
+    if (request->is_json) (void)puts("]");
+    return CTL_OK;
+}
+
+/* ---- run ------------------------------------------------------------------------------------------- */
+
+static void on_signal(int number)
+{
+    (void)number;
+    tap_interrupt();
+}
+
+/* Ctrl-C ends the scenario; then everything is put away as usual. */
+static void catch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal};
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        (void)sigaction(numbers[i], &action, NULL);
+}
+
+/* CTL_OK when its verdict is the expected one. */
+static int play(struct lab *lab, const struct lab_scenario *scenario, enum lab_language language,
+                bool is_json)
+{
+    struct lab_run *run = lab_play(lab, scenario);
+    bool is_expected = run && lab_run_is_expected(run);
+    char *json = NULL;
+
+    if (run && is_json) {
+        json = lab_json(run, language);
+        if (json) (void)fputs(json, stdout);
+        free(json);
+    } else if (run) {
+        lab_print(run, language, stdout);
+    }
+    if (!is_expected)
+        (void)ctl_complain("scenario %s: %s", scenario->name,
+                           run && run->failure.text[0] ? run->failure.text
+                                                       : "the verdict is not the expected one");
+    lab_run_free(run);
+    return is_expected ? CTL_OK : CTL_REFUSED;
+}
+
+static int play_all(struct lab *lab, enum lab_language language, bool is_json)
+{
+    int status = CTL_OK;
+    size_t i = 0;
+
+    if (is_json) (void)putchar('[');
+    for (; lab_scenario_at(i) && !tap_is_interrupted(); i++) {
+        if (i > 0) (void)fputs(is_json ? "," : "\n\n", stdout);
+        if (play(lab, lab_scenario_at(i), language, is_json) != CTL_OK) status = CTL_REFUSED;
+    }
+    if (is_json) (void)puts("]");
+    if (!is_json) (void)printf("\n%zu scenarios\n", i);
+    if (!lab_scenario_at(i)) return status;
+    (void)ctl_complain("interrupted");
+    return CTL_REFUSED;
+}
+
+int ctl_lab_run(const struct ctl_request *request)
+{
+    const struct lab_scenario *scenario = lab_scenario_named(request->id);
+    bool is_all = strcmp(request->id, "all") == 0;
+    enum lab_language language = LAB_ENGLISH;
+    struct refusal why = {0};
+
+    if (!read_language(request->lang, &language))
+        return ctl_complain("--lang %s: en or zh", request->lang);
+    if (!scenario && !is_all)
+        return ctl_complain("\"%s\" is no scenario; seckillctl lab list names them", request->id);
+    catch_signals();
+    struct lab *lab = lab_open(&why);
+    if (!lab) {
+        (void)ctl_complain("%s", why.text);
+        return CTL_UNREACHABLE;
+    }
+    int status = is_all ? play_all(lab, language, request->is_json)
+                        : play(lab, scenario, language, request->is_json);
+    if (!is_all && request->is_json) (void)putchar('\n');
+    lab_close(lab);
+    return status;
+}

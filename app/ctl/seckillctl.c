@@ -1,0 +1,209 @@
+/*
+ * seckillctl: the operator's command. Words and flags are read here; each group of commands has a
+ * file: ctl_sale.c asks a seckilld, ctl_token.c and ctl_lab.c ask nobody. One thread.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl.h"
+#include "lab/lab.h"
+#include "start/redis_child.h"
+
+struct flag {
+    const char *name;
+    size_t offset; /* of a const char * in struct ctl_request */
+};
+
+static const struct flag flags[] = {
+    {"--admin", offsetof(struct ctl_request, admin)},
+    {"--admin-token", offsetof(struct ctl_request, token_file)},
+    {"--stock", offsetof(struct ctl_request, stock)},
+    {"--title", offsetof(struct ctl_request, title)},
+    {"--starts", offsetof(struct ctl_request, starts)},
+    {"--ends", offsetof(struct ctl_request, ends)},
+    {"--guard", offsetof(struct ctl_request, guard)},
+    {"--units", offsetof(struct ctl_request, units)},
+    {"--key", offsetof(struct ctl_request, key)},
+    {"--sub", offsetof(struct ctl_request, sub)},
+    {"--ttl", offsetof(struct ctl_request, ttl)},
+    {"--count", offsetof(struct ctl_request, count)},
+    {"--from-seed", offsetof(struct ctl_request, seed)},
+    {"--prefix", offsetof(struct ctl_request, prefix)},
+    {"--out", offsetof(struct ctl_request, out)},
+    {"--now", offsetof(struct ctl_request, now)},
+    {"--lang", offsetof(struct ctl_request, lang)},
+};
+
+static const char common_help[] =
+    "  --admin URL          the service's admin address [http://127.0.0.1:8081] (SECKILL_ADMIN)\n"
+    "  --admin-token FILE   its bearer token [seckill-data/admin.token] (SECKILL_ADMIN_TOKEN)\n"
+    "  --json               print the service's answer as it is\n"
+    "  --help               this text\n"
+    "Exit: 0 done, 1 refused, 2 wrong usage, 3 the service was not reached.\n";
+
+static const struct command {
+    const char *group;
+    const char *name; /* NULL: the group is the command */
+    bool has_id;
+    int (*run)(const struct ctl_request *request);
+    const char *help;
+} commands[] = {
+    {"sale", "create", true, ctl_sale_create,
+     "sale create ID --stock N [--title TEXT] [--starts TIME] [--ends TIME] [--guard NAME]\n"
+     "  Put units up for sale. TIME is 2026-11-20T10:00:00Z, or +SECONDS from now.\n"},
+    {"sale", "list", false, ctl_sale_list, "sale list\n  All sales.\n"},
+    {"sale", "show", true, ctl_sale_show, "sale show ID\n  One sale.\n"},
+    {"sale", "edit", true, ctl_sale_edit,
+     "sale edit ID [--title TEXT] [--starts TIME] [--ends TIME|none]\n"
+     "  Change a sale that has not ended; --starts only before it has started.\n"},
+    {"sale", "restock", true, ctl_sale_restock,
+     "sale restock ID --units N [--key KEY]\n"
+     "  Put N more units up, for sale a moment later. Under one KEY (a random one without it) "
+     "that\n"
+     "  happens once, however often it is asked for.\n"},
+    {"sale", "pause", true, ctl_sale_pause, "sale pause ID\n  Sell nothing until it is resumed.\n"},
+    {"sale", "resume", true, ctl_sale_resume, "sale resume ID\n  Go on with a paused sale.\n"},
+    {"sale", "end", true, ctl_sale_end, "sale end ID\n  End a sale for good.\n"},
+    {"sale", "audit", true, ctl_sale_audit,
+     "sale audit ID\n"
+     "  What the service itself says of its books (the program audit asks Redis, not the "
+     "service).\n"
+     "  Exit 1 unless every check passed.\n"},
+    {"sale", "orders", true, ctl_sale_orders,
+     "sale orders ID\n  All orders, one JSON object per line.\n"},
+    {"token", NULL, false, ctl_token,
+     "token --key FILE (--sub BUYER | --count N --from-seed N [--prefix TEXT]) [--out FILE]\n"
+     "      [--ttl SECONDS] [--now TIME]\n"
+     "  A buyer's bearer token, good for 3600 s or --ttl; or N lines \"BUYER TOKEN\" with buyers\n"
+     "  TEXT-16 hex digits [buyer]. The same seed, key, ttl and --now give the same lines.\n"},
+    {"key", NULL, false, ctl_key,
+     "key --out FILE\n"
+     "  Make a random key for tokens; seckilld takes it as --token-key.\n"},
+    {"lab", "list", false, ctl_lab_list,
+     "lab list [--lang LANG]\n"
+     "  The scenarios of the lock lab, and what each must come to.\n"},
+    {"lab", "run", true, ctl_lab_run,
+     "lab run NAME|all [--lang LANG]\n"
+     "  Play a scenario on a Redis of its own, and show its timeline. LANG is en or zh [en].\n"
+     "  Exit 1 unless every verdict is the expected one.\n"},
+};
+
+enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+
+/* All commands, those of a group, or one: NULL fits all. */
+static int print_help(FILE *out, const char *group, const char *name)
+{
+    (void)fputs("Usage: seckillctl COMMAND [FLAG...]\n\n", out);
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (group && strcmp(commands[i].group, group) != 0) continue;
+        if (name && commands[i].name && strcmp(commands[i].name, name) != 0) continue;
+        (void)fputs(commands[i].help, out);
+    }
+    (void)fprintf(out, "\n%s", common_help);
+    return out == stdout ? CTL_OK : CTL_USAGE;
+}
+
+static const struct command *find_command(const char *group, const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        const char *wanted = commands[i].name;
+
+        if (strcmp(commands[i].group, group) != 0) continue;
+        if (wanted ? name && strcmp(wanted, name) == 0 : !name) return &commands[i];
+    }
+    return NULL;
+}
+
+static const struct flag *find_flag(const char *name, size_t len)
+{
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (strlen(flags[i].name) == len && strncmp(flags[i].name, name, len) == 0)
+            return &flags[i];
+    }
+    return NULL;
+}
+
+/* argv[*at] is a flag; takes its value along. */
+static int read_flag(int argc, char **argv, int *at, struct ctl_request *out)
+{
+    const char *arg = argv[*at];
+    const char *equals = strchr(arg, '=');
+    const struct flag *flag = find_flag(arg, equals ? (size_t)(equals - arg) : strlen(arg));
+    const char *value = equals ? equals + 1 : NULL;
+    void *field = NULL;
+
+    if (strcmp(arg, "--json") == 0) {
+        out->is_json = true;
+        return CTL_OK;
+    }
+    if (!flag) return ctl_complain("\"%s\" is no flag; --help lists them", arg);
+    if (!value && *at + 1 < argc) value = argv[++*at];
+    if (!value) return ctl_complain("%s: a value is missing", arg);
+    field = (char *)out + flag->offset;
+    *(const char **)field = value;
+    return CTL_OK;
+}
+
+/* Up to three words (sale create ID); the rest are flags. */
+static int read_arguments(int argc, char **argv, const char *words[3], struct ctl_request *out)
+{
+    size_t count = 0;
+
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "--", 2) == 0) {
+            if (read_flag(argc, argv, &i, out) != CTL_OK) return CTL_USAGE;
+        } else if (count < 3) {
+            words[count++] = argv[i];
+        } else {
+            return ctl_complain("\"%s\" is one word too many", argv[i]);
+        }
+    }
+    return CTL_OK;
+}
+
+static const char *env_or(const char *name, const char *fallback)
+{
+    const char *value = secure_getenv(name);
+
+    return value && *value ? value : fallback;
+}
+
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0) return true;
+    }
+    return false;
+}
+
+static int print_asked_help(int argc, char **argv)
+{
+    const char *group = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
+    const char *name = group && argc > 2 && argv[2][0] != '-' ? argv[2] : NULL;
+
+    return print_help(stdout, group, name);
+}
+
+int main(int argc, char **argv)
+{
+    struct ctl_request request = {
+        .admin = env_or("SECKILL_ADMIN", "http://127.0.0.1:8081"),
+        .token_file = env_or("SECKILL_ADMIN_TOKEN", "seckill-data/admin.token"),
+    };
+    const char *words[3] = {NULL};
+    const struct command *command = NULL;
+
+    if (redis_child_is_this(argc, argv) || lab_actor_is_this(argc, argv)) return CTL_USAGE;
+    if (asks_for_help(argc, argv)) return print_asked_help(argc, argv);
+    if (read_arguments(argc, argv, words, &request) != CTL_OK) return CTL_USAGE;
+    if (!words[0]) return print_help(stderr, NULL, NULL);
+    command = find_command(words[0], words[1]);
+    if (!command && !words[1]) return print_help(stderr, words[0], NULL);
+    if (!command) return ctl_complain("\"%s\" is no command; --help lists them", words[1]);
+    if (command->has_id != (words[2] != NULL))
+        return ctl_complain("usage: seckillctl %s", command->help);
+    request.id = words[2];
+    return command->run(&request);
+}

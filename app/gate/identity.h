@@ -1,0 +1,37 @@
+/*
+ * Who is asking: the buyer behind a request, and whether it is the operator.
+ */
+#ifndef SECKILL_IDENTITY_H
+#define SECKILL_IDENTITY_H
+
+#include "base/refusal.h"
+#include "http/http.h"
+#include "token.h"
+
+struct identity; /* opaque; never changes, so any thread may ask it */
+
+struct identity_options {
+    bool trusts_user_id;           /* --lab: X-User-Id is believed where no token is sent */
+    const char *operator_file;     /* the operator's bearer token; made (0600) when missing */
+    const struct token_keys *keys; /* of buyers' tokens; copied; NULL: no token is good */
+};
+
+/* NULL and one line in *why: the file cannot be read or made, or holds no good token. */
+struct identity *identity_new(const struct identity_options *options, struct refusal *why);
+void identity_free(struct identity *self);
+
+/*
+ * The buyer of a request: `sub` of its bearer token (token.h).
+ *
+ * A thread remembers the token it has seen last: on a connection that sends the same one again and
+ * again, only the first costs a signature.
+ *
+ * Returns  false when the buyer is not known: answered (401).
+ */
+bool identity_read_buyer(const struct identity *self, struct http_request *request,
+                         char out[BUYER_ID_MAX + 1]);
+
+/* Returns  false when it is not the operator: answered (401, 403). */
+bool identity_check_operator(const struct identity *self, struct http_request *request);
+
+#endif

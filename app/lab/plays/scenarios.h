@@ -1,0 +1,30 @@
+/*
+ * The scenarios, by theme; each file has the plays and, at its bottom, their rows.
+ */
+#ifndef SECKILL_LAB_SCENARIOS_H
+#define SECKILL_LAB_SCENARIOS_H
+
+#include "lab/lab.h"
+#include "sell/guard.h"
+
+/* A guard that the service has not: it trusts a lost answer (unmarked.c). */
+extern const struct guard scenario_guard_unmarked;
+/* And two that have their lock on other servers than the stock (lock_elsewhere.c). */
+extern const struct guard scenario_guard_mutex_elsewhere;
+extern const struct guard scenario_guard_redlock_unchecked;
+
+/* Rows of a file; the last has no name. */
+extern const struct lab_scenario scenarios_first_locks[];
+extern const struct lab_scenario scenarios_release[];
+extern const struct lab_scenario scenarios_pauses[];
+extern const struct lab_scenario scenarios_reentrant[];
+extern const struct lab_scenario scenarios_waiting[];
+extern const struct lab_scenario scenarios_readers[];
+extern const struct lab_scenario scenarios_deadlocks[];
+extern const struct lab_scenario scenarios_counting[];
+extern const struct lab_scenario scenarios_waking[];
+extern const struct lab_scenario scenarios_servers[];
+extern const struct lab_scenario scenarios_buyers[];
+extern const struct lab_scenario scenarios_incident[];
+
+#endif

@@ -1,0 +1,284 @@
+/*
+ * A run as text: a column per actor, and behind them what the observer saw after each step; with several
+ * servers, who has the lock on which of them is in a line below. Any thread.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "columns.h"
+#include "lab/lab.h"
+#include "lab/stage/stage.h"
+
+enum {
+    PAGE = 118,  /* columns in all */
+    STEP = 4,    /* of these: the step's number */
+    OWNER = 10,  /* ...per lock: its owner */
+    LEASE = 9,   /* ...and its lease */
+    COUNTS = 14, /* ...stock and orders */
+    GAP = 2,
+};
+
+struct page {
+    const struct lab_run *run;
+    enum lab_language language;
+    FILE *out;
+    size_t column; /* width of an actor's */
+};
+
+static const char *word(const struct page *page, struct lab_text text)
+{
+    return lab_text_in(text, page->language);
+}
+
+/* ---- cells --------------------------------------------------------------------------------------- */
+
+/* Keys of the sale without what all have in common: "seckill:{lamp}:stock" is ":stock". */
+static void print_short(FILE *out, const char *text)
+{
+    static const char common[] = STAGE_KEY("");
+    const char *at = NULL;
+
+    while ((at = strstr(text, common)) != NULL) {
+        (void)fprintf(out, "%.*s:", (int)(at - text), text);
+        text = at + sizeof common - 1;
+    }
+    (void)fputs(text, out);
+}
+
+/* "redis-1": where there are several servers, each is called by its name. */
+static void print_server(const struct page *page, FILE *out, unsigned server, const char *behind)
+{
+    if (page->run->server_count == 0) return;
+    if (server == 0) (void)fprintf(out, "shop%s", behind);
+    if (server > 0) (void)fprintf(out, "redis-%u%s", server, behind);
+}
+
+/* What an actor's cell holds in this step, already in lines. NULL: no memory. */
+static char *cell_of(const struct page *page, const struct lab_step *step, size_t width)
+{
+    char *raw = NULL;
+    char *cell = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&cell, &size);
+
+    if (!out) return NULL;
+    columns_wrap(out, word(page, step->did), "", width);
+    for (size_t i = 0; i < step->calls.count; i++) {
+        const struct tap_call *call = &step->calls.list[i];
+        FILE *line = open_memstream(&raw, &size);
+
+        if (!line) break;
+        print_server(page, line, call->server, "> ");
+        print_short(line, call->command ? call->command : "?");
+        (void)fputs(" -> ", line);
+        print_short(line, call->reply ? call->reply : "...");
+        if (fclose(line) == 0) columns_wrap(out, raw, "  ", width - 2);
+        free(raw);
+        raw = NULL;
+    }
+    if (step->told)
+        (void)fprintf(out, "%s: %s\n", word(page, LAB_TEXT("told", "告知买家")), step->told);
+    (void)fclose(out);
+    return cell;
+}
+
+static const char *lease_word(const struct page *page, enum lab_lease lease)
+{
+    switch (lease) {
+    case LAB_FREE:
+        return "-";
+    case LAB_LEASED:
+        return word(page, LAB_TEXT("lease", "租约"));
+    case LAB_DOWN:
+        return word(page, LAB_TEXT("down", "宕机"));
+    case LAB_FOR_EVER:
+        break;
+    }
+    return word(page, LAB_TEXT("for ever", "永久"));
+}
+
+/* How many locks have columns of their own. */
+static size_t lock_columns(const struct lab_run *run)
+{
+    return run->server_count == 0 ? run->lock_count : 0;
+}
+
+static void print_state(const struct page *page, const struct lab_step *step)
+{
+    for (size_t i = 0; i < lock_columns(page->run); i++) {
+        const char *owner = step->state.lock[i].owner;
+        const char *lease = lease_word(page, step->state.lock[i].lease);
+
+        columns_print(page->out, *owner ? owner : "-", *owner ? strlen(owner) : 1, OWNER);
+        columns_print(page->out, lease, strlen(lease), LEASE);
+    }
+    (void)fprintf(page->out, "%5lld %7zu", step->state.stock, step->state.order_count);
+}
+
+/* "redis-1 A#1 lease   redis-2 -   redis-3 down": a line below the step. */
+static void print_servers(const struct page *page, const struct lab_step *step)
+{
+    const struct lab_run *run = page->run;
+
+    if (run->server_count == 0) return;
+    (void)fprintf(page->out, "%*s| %s: ", STEP, "", word(page, LAB_TEXT("lock", "锁")));
+    for (size_t i = 0; i < run->lock_count; i++) {
+        const char *owner = step->state.lock[i].owner;
+
+        print_server(page, page->out, run->lock_servers[i], " ");
+        (void)fprintf(page->out, "%s%s%s%s", owner, *owner ? " " : "",
+                      lease_word(page, step->state.lock[i].lease),
+                      i + 1 < run->lock_count ? "   " : "\n");
+    }
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------- */
+
+static void print_row(const struct page *page, size_t number)
+{
+    const struct lab_step *step = &page->run->steps[number - 1];
+    bool is_time = step->actor == LAB_TIME;
+    size_t all = page->run->actor_count * (page->column + GAP);
+    size_t before = is_time ? 0 : (size_t)step->actor * (page->column + GAP);
+    size_t width = is_time ? all - GAP : page->column;
+    char *cell = cell_of(page, step, width);
+    const char *line = cell;
+
+    for (unsigned n = 0; line && *line; n++) {
+        size_t len = strcspn(line, "\n");
+
+        if (n == 0) (void)fprintf(page->out, "%*zu  ", STEP - 2, number);
+        if (n > 0) (void)fprintf(page->out, "%*s", STEP, "");
+        (void)fprintf(page->out, "%*s", (int)before, "");
+        if (n == 0) {
+            columns_print(page->out, line, len, all - before);
+            print_state(page, step);
+        } else {
+            (void)fwrite(line, 1, len, page->out);
+        }
+        (void)fputc('\n', page->out);
+        line += len + 1;
+    }
+    free(cell);
+    print_servers(page, step);
+    for (size_t i = 0; i < page->run->break_count; i++) {
+        if (page->run->breaks[i].step != number) continue;
+        (void)fprintf(page->out, "%*s*** %s: %s\n", STEP, "",
+                      lab_promise_name(page->run->breaks[i].promise),
+                      word(page, lab_promise_text(page->run->breaks[i].promise)));
+    }
+}
+
+static void print_lesson(const struct page *page)
+{
+    const struct lab_scenario *scenario = page->run->scenario;
+
+    (void)fprintf(page->out, "%s  %s  %s\n\n", scenario->number, scenario->name,
+                  word(page, scenario->title));
+    columns_wrap(page->out, word(page, scenario->lesson), "  ", PAGE - 4);
+    (void)fputc('\n', page->out);
+}
+
+/* What a lock's column is called. */
+static const char *heading(const struct page *page, const char *key)
+{
+    static const struct {
+        const char *part;
+        struct lab_text text;
+    } headings[] = {{"{case}", {"case", "灯罩锁"}},
+                    {":permits", {"permits", "许可"}},
+                    {":latch", {"latch", "门闩"}}};
+
+    for (size_t i = 0; i < sizeof headings / sizeof headings[0]; i++) {
+        if (strstr(key, headings[i].part)) return word(page, headings[i].text);
+    }
+    return word(page, LAB_TEXT("lock", "锁"));
+}
+
+static void print_head(const struct page *page)
+{
+    const struct lab_run *run = page->run;
+    char name[LABEL_SIZE + 40];
+
+    (void)fprintf(page->out, "  %s\n\n",
+                  word(page, LAB_TEXT(":stock stands for seckill:{lamp}:stock, and so on",
+                                      ":stock 即 seckill:{lamp}:stock，其余类推")));
+    (void)fprintf(page->out, "%*s", STEP, "");
+    for (size_t i = 0; i < run->actor_count; i++) {
+        const char *kind =
+            run->actors[i].is_process ? word(page, LAB_TEXT(", process", "，进程")) : "";
+
+        (void)snprintf(name, sizeof name, "%s (%s%s)", run->actors[i].name,
+                       run->actors[i].way[0] ? run->actors[i].way : "lockkit", kind);
+        columns_print(page->out, name, strlen(name), page->column + GAP);
+    }
+    for (size_t i = 0; i < lock_columns(run); i++) {
+        const char *owner = heading(page, run->locks[i]);
+        const char *lease = word(page, LAB_TEXT("TTL", "TTL"));
+
+        columns_print(page->out, owner, strlen(owner), OWNER);
+        columns_print(page->out, lease, strlen(lease), LEASE);
+    }
+    (void)fprintf(page->out, "%s\n", word(page, LAB_TEXT("stock  orders", " 库存    订单")));
+}
+
+/* "oversold at step 4, ..." */
+static void print_breaks(const struct page *page, const struct lab_break *breaks, size_t count)
+{
+    if (count == 0 || breaks[0].promise == LAB_KEPT)
+        (void)fputs(word(page, LAB_TEXT("sound", "可靠")), page->out);
+    for (size_t i = 0; i < count && breaks[i].promise != LAB_KEPT; i++)
+        (void)fprintf(page->out, "%s%s %s %u", i > 0 ? ", " : "",
+                      lab_promise_name(breaks[i].promise),
+                      word(page, LAB_TEXT("at step", "在步骤")), breaks[i].step);
+}
+
+static void print_verdict(const struct page *page)
+{
+    const struct lab_run *run = page->run;
+
+    (void)fprintf(page->out, "\n%s: ", word(page, LAB_TEXT("Verdict", "结论")));
+    if (run->failure.text[0]) {
+        (void)fprintf(page->out, "%s (%s)\n",
+                      word(page, LAB_TEXT("it did not come to its end", "没有演到结尾")),
+                      run->failure.text);
+        return;
+    }
+    print_breaks(page, run->breaks, run->break_count);
+    if (lab_run_is_expected(run)) {
+        (void)fprintf(page->out, "%s\n", word(page, LAB_TEXT(", as expected", "，符合预期")));
+    } else {
+        (void)fputs(word(page, LAB_TEXT("; UNEXPECTED, it should be ", "；不符合预期，应为 ")),
+                    page->out);
+        print_breaks(page, run->scenario->expected, LAB_BREAKS_MAX);
+        (void)fputc('\n', page->out);
+    }
+    if (run->scenario->leads_to)
+        (void)fprintf(page->out, "%s: %s\n", word(page, LAB_TEXT("Next", "下一个")),
+                      run->scenario->leads_to);
+}
+
+static void print_steps(struct page *page)
+{
+    const struct lab_run *run = page->run;
+    size_t state = lock_columns(run) * (OWNER + LEASE) + COUNTS;
+
+    if (run->actor_count > 0) page->column = (PAGE - STEP - state) / run->actor_count - GAP;
+    print_head(page);
+    for (size_t i = 1; i <= run->step_count; i++)
+        print_row(page, i);
+}
+
+void lab_print_steps(const struct lab_run *run, enum lab_language language, FILE *out)
+{
+    print_steps(&(struct page){.run = run, .language = language, .out = out});
+}
+
+void lab_print(const struct lab_run *run, enum lab_language language, FILE *out)
+{
+    struct page page = {.run = run, .language = language, .out = out};
+
+    print_lesson(&page);
+    print_steps(&page);
+    print_verdict(&page);
+}

@@ -1,0 +1,106 @@
+/*
+ * The stage from behind: what its files share. stage.c has the verbs, actor.c runs actors, observe.c
+ * looks at Redis, promises.c judges what it sees.
+ */
+#ifndef SECKILL_LAB_STAGE_INSIDE_H
+#define SECKILL_LAB_STAGE_INSIDE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "servers.h"
+#include "stage.h"
+
+enum {
+    STAGE_LIMIT_MS = 30000,             /* of one step, and of whatever an actor waits for */
+    STAGE_STEP_LIMIT_MS = 10000,        /* of stage_step() */
+    STAGE_POLL_MS = 2 * STAGE_LIMIT_MS, /* so that who waits is not woken by a timer */
+    STAGE_CODE_DONE = 16,               /* exit status of an actor's process: this + outcome... */
+    STAGE_CODE_NOT = 64,                /* ...or this + guard_status */
+};
+
+struct stage_actor {
+    struct stage_cast cast;
+    struct stage *stage; /* borrowed */
+    int wire;
+    int branches[SERVERS_MAX]; /* to those of cast.servers */
+    bool has_started;
+    unsigned came; /* the step in which it started; 0: it has not */
+    bool is_joined;
+    pthread_t thread;
+    _Atomic pid_t pid; /* of its process; 0: it has none, or it is over */
+    lk_client *client; /* owned by its thread */
+    char order_id[ORDER_ID_MAX];
+    /* Written by its thread, read once that is joined. */
+    guard_status status;
+    outcome outcome;
+    const char *told;             /* what its buyer was told; NULL: nothing */
+    bool is_dead;                 /* its process was killed, or died */
+    int died_of;                  /* the signal */
+    _Atomic int wants;            /* index of a lock without which it cannot go on; -1: none */
+    _Atomic unsigned lost_rounds; /* of tries for what others want too */
+    _Atomic bool has_won;         /* one of them */
+    _Atomic unsigned holds;       /* as it believes: a bit for each index of a lock */
+};
+
+struct stage {
+    struct tap *tap;         /* borrowed */
+    lk_client *observer;     /* borrowed */
+    struct servers *servers; /* borrowed */
+    struct lab_run *run;     /* borrowed */
+    unsigned primary;        /* 0: nobody follows anybody */
+    unsigned replica;
+    int relay;                    /* between them */
+    _Atomic bool had_two_holders; /* of one lock, by what they were told and may act upon */
+    bool keeps_order;
+    struct stage_actor actors[LAB_ACTORS_MAX];
+};
+
+/* ---- stage.c, for further verbs ---------------------------------------------------------------- */
+
+bool stage_has_failed(const struct stage *stage);
+/* The scenario ends here. The first reason stays. */
+void stage_fail(struct stage *stage, const char *what, const char *whom);
+/* Whatever was done is done: write it down, look at Redis, judge. */
+void stage_end_step(struct stage *stage, int actor, struct lab_text did);
+/* The same, of a step in which time passes; takes the calls. */
+void stage_end_time(struct stage *stage, struct tap_calls *calls, struct lab_text did);
+
+/* ---- actor.c ----------------------------------------------------------------------------------- */
+
+bool actor_start(struct stage_actor *self, struct refusal *why);
+/* Kill its process; its thread ends soon. */
+void actor_kill(struct stage_actor *self);
+void actor_join(struct stage_actor *self);
+/* Join it if it ends by then (monotonic clock); false when it has not. */
+bool actor_ends(struct stage_actor *self, int64_t until_ms);
+
+/* Buy a unit as guards do; locks: its servers, NULL when there are none. Also what an actor's process
+   does. */
+struct guard_result actor_buy(lk_client *client, struct redlock_servers *locks,
+                              const struct stage_cast *cast, const char *order_id,
+                              struct purchase *out);
+/* What the buyer is told of it. */
+const char *actor_answer(guard_status status, outcome which);
+
+/* ---- observe.c --------------------------------------------------------------------------------- */
+
+bool observe(struct stage *stage, struct lab_state *out);
+/* Let the lease of a key run out wherever it has one, and see that it has; the calls that did it are *out. */
+bool observe_lapse(struct stage *stage, const char *key, struct tap_calls *out);
+/* Let the time of the first one in a sorted set of moments run out; likewise. */
+bool observe_lapse_first(struct stage *stage, const char *key, struct tap_calls *out);
+
+/* ---- promises.c -------------------------------------------------------------------------------- */
+
+/* The actor of an owner's label ("A#1", or "A"; of "A#1,B#1" the first); -1: none of them. */
+int promise_owner(const struct stage *stage, const char *label);
+/* An actor, no process, was told that it holds a lock now; that it does so no more. Any thread. */
+void promise_note_hold(struct stage_actor *actor, const char *key);
+void promise_note_end(struct stage_actor *actor, const char *key);
+/* The leases of this key have run out: nobody can believe any more that it is his. */
+void promise_note_lapse(struct stage *stage, const char *key);
+/* What the last step of the run has broken that held before; into the step and into run->breaks. */
+void promise_judge(struct stage *stage);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * What befalls the servers of a scenario's locks. One thread, that of the lab.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stage_inside.h"
+
+/* What was done to a server, shown as a call. */
+static void show(struct tap_calls *calls, unsigned server, const char *command, const char *reply)
+{
+    (void)tap_calls_add(
+        calls,
+        (struct tap_call){.command = strdup(command), .reply = strdup(reply), .server = server});
+}
+
+void stage_servers(struct stage *stage, unsigned count)
+{
+    struct lab_run *run = stage->run;
+
+    if (stage_has_failed(stage) || !servers_prepare(stage->servers, count, &run->failure)) return;
+    run->server_count = count;
+    run->lock_count = count;
+    for (unsigned server = 1; server <= count; server++) {
+        run->locks[server - 1] = STAGE_KEY("lock");
+        run->lock_servers[server - 1] = server;
+        tap_set_server(stage->tap, server, servers_socket(stage->servers, server));
+    }
+}
+
+void stage_replicate(struct stage *stage, unsigned primary, unsigned replica)
+{
+    struct refusal *why = &stage->run->failure;
+    int port = 0;
+
+    if (stage_has_failed(stage)) return;
+    stage->primary = primary;
+    stage->replica = replica;
+    stage->relay = tap_add_relay(stage->tap, primary, &port, why);
+    if (stage->relay < 0 || !servers_follow(stage->servers, replica, port, why)) return;
+    (void)servers_await_replica(stage->servers, primary, replica, why);
+}
+
+static void kill_server(struct stage *stage, unsigned server, struct tap_calls *calls)
+{
+    servers_kill(stage->servers, server);
+    tap_set_server(stage->tap, server, NULL);
+    show(calls, server, "SIGKILL", "down");
+}
+
+void stage_kill_server(struct stage *stage, unsigned server, struct lab_text did)
+{
+    struct tap_calls calls = {0};
+
+    if (stage_has_failed(stage)) return;
+    kill_server(stage, server, &calls);
+    stage_end_time(stage, &calls, did);
+}
+
+void stage_start_server(struct stage *stage, unsigned server, struct lab_text did)
+{
+    struct tap_calls calls = {0};
+
+    if (stage_has_failed(stage)) return;
+    if (servers_start(stage->servers, server, &stage->run->failure)) {
+        tap_set_server(stage->tap, server, servers_socket(stage->servers, server));
+        show(&calls, server, "redis-server", "up, empty");
+    }
+    stage_end_time(stage, &calls, did);
+}
+
+void stage_break_link(struct stage *stage, struct lab_text did)
+{
+    if (stage_has_failed(stage)) return;
+    tap_cut(stage->tap, stage->relay);
+    stage_end_step(stage, LAB_TIME, did);
+}
+
+void stage_mend_link(struct stage *stage, struct lab_text did)
+{
+    if (stage_has_failed(stage)) return;
+    tap_mend(stage->tap, stage->relay);
+    (void)servers_await_replica(stage->servers, stage->primary, stage->replica,
+                                &stage->run->failure);
+    stage_end_step(stage, LAB_TIME, did);
+}
+
+void stage_fail_over(struct stage *stage, struct lab_text did)
+{
+    struct tap_calls calls = {0};
+
+    if (stage_has_failed(stage)) return;
+    kill_server(stage, stage->primary, &calls);
+    if (servers_promote(stage->servers, stage->replica, &stage->run->failure))
+        show(&calls, stage->replica, "REPLICAOF NO ONE", "OK");
+    stage_end_time(stage, &calls, did);
+}

@@ -1,0 +1,120 @@
+/*
+ * The tap from behind: tap.c has the thread and the waits, tap_wires.c the sockets at which actors knock,
+ * tap_links.c the connections and what passes through, tap_calls.c what is shown of it.
+ * Everything here is called with the tap's mutex held.
+ */
+#ifndef SECKILL_LAB_TAP_INSIDE_H
+#define SECKILL_LAB_TAP_INSIDE_H
+
+#include <limits.h>
+#include <pthread.h>
+
+#include "tap.h"
+
+enum {
+    TAP_LINKS_MAX = 64,
+    TAP_PENDING_MAX = 256, /* commands of a link without an answer */
+    CALL_NOT_SHOWN = -1,
+};
+
+/* Bytes on their way in one direction. */
+struct buffer {
+    char *data; /* owned */
+    size_t len;
+};
+
+/* A command that was sent: where its reply goes. */
+struct pending {
+    int call; /* index of calls; CALL_NOT_SHOWN */
+    char verb[16];
+    char *script; /* owned: text of SCRIPT LOAD, digest of EVALSHA; else NULL */
+};
+
+struct link {
+    int client; /* -1: it has hung up (the last replies are awaited), or was cut off */
+    int server; /* -1: the link is free */
+    int wire;
+    struct buffer up, down;
+    bool is_held;     /* `up` waits for tap_let() */
+    bool is_stuck;    /* `up` waits for tap_deliver() */
+    bool is_deaf;     /* replies are not passed on; closed after the last */
+    bool is_silent;   /* subscriptions: passed on, not shown; relays: passed on unread */
+    bool is_watchdog; /* passed on, counted, not shown */
+    bool passes_next; /* the exchange at hand was let go */
+    size_t pending_count;
+    struct pending pending[TAP_PENDING_MAX];
+};
+
+/* What tap_let_wait() is about. */
+enum wire_wait { WIRE_GOES_ON, WIRE_IS_TO_WAIT, WIRE_WAITS };
+
+struct wire {
+    const char *name; /* borrowed */
+    int lead;         /* the first wire of its actor; itself */
+    unsigned server;
+    bool is_relay;
+    bool is_cut;
+    int listener; /* -1: nobody answers */
+    char url[PATH_MAX];
+    char point[TAP_POINT_SIZE]; /* of the first wire: of all; "": none */
+    enum tap_state told;        /* by tap_tell(), of the first wire */
+    unsigned renewals;          /* of its watchdog, that were granted */
+    char *renewal;              /* owned: the last one's command */
+    enum wire_wait wait;
+    bool has_asked;    /* tap_has_asked() */
+    unsigned channels; /* subscribed to */
+    char *message;     /* owned: the last that came to it, as a call; NULL: none */
+    char unknown[41];  /* digest of the last EVALSHA that the server did not know; "": none */
+};
+
+struct tap {
+    char dir[PATH_MAX];
+    struct labels *labels; /* borrowed */
+    pthread_t thread;
+    int wake; /* eventfd */
+    pthread_cond_t changed;
+    pthread_mutex_t mutex; /* guards all below, and the labels */
+    bool is_closing;
+    char servers[TAP_SERVERS_MAX][PATH_MAX]; /* their sockets; "": down, or there is none */
+    size_t wire_count;
+    struct wire wires[TAP_WIRES_MAX];
+    struct link links[TAP_LINKS_MAX];
+    struct tap_calls calls;
+};
+
+/* The list of sockets has changed: the thread looks at it anew. */
+void tap_nudge(struct tap *tap);
+
+/* ---- tap_wires.c ----------------------------------------------------------------------------------- */
+
+/* Whether it is that wire, or one of its branches. */
+bool tap_is_part(const struct tap *tap, int part, int wire);
+/* Nobody answers there any more; its connections break. */
+void tap_wire_close(struct tap *tap, int wire);
+
+/* ---- tap_links.c ----------------------------------------------------------------------------------- */
+
+/* Somebody knocks at the wire there. */
+void link_accept(struct tap *tap, int at);
+void link_close(struct link *link);
+/* Whether an answer to what is shown is still to come. */
+bool link_is_asking(const struct link *link);
+/* There is something to read from its client, or from its server. */
+void link_serve(struct tap *tap, struct link *link, bool is_server);
+/* Pass its client's bytes on, unless the actor is to stop before them. */
+void link_look_up(struct tap *tap, struct link *link);
+/* Its client's bytes will not arrive, not now: show them. */
+void link_show_stuck(struct tap *tap, const struct link *link);
+/* A socket of this path: to listen at, or connected. -1: errno tells. */
+int link_socket(const char *path, bool is_listener);
+/* A socket that listens at a free port of 127.0.0.1. */
+int link_port(int *out_port);
+
+/* ---- tap_calls.c ---------------------------------------------------------------------------------- */
+
+/* Show a call; takes command and reply. Its index. */
+int tap_add_call(struct tap *tap, struct tap_call call);
+/* As tap_take_calls() says. */
+void tap_calls_order(struct tap_calls *calls);
+
+#endif

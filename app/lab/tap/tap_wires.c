@@ -1,0 +1,166 @@
+/*
+ * The wires of a tap: sockets at which actors knock, for one server each, and what cuts them. Public
+ * functions take the mutex; the others are called with it held.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tap_inside.h"
+
+bool tap_is_part(const struct tap *tap, int part, int wire)
+{
+    return part == wire || tap->wires[part].lead == wire;
+}
+
+static void break_links(struct tap *tap, int wire)
+{
+    for (size_t i = 0; i < TAP_LINKS_MAX; i++) {
+        if (tap->links[i].server >= 0 && tap->links[i].wire == wire) link_close(&tap->links[i]);
+    }
+}
+
+void tap_wire_close(struct tap *tap, int wire)
+{
+    if (tap->wires[wire].listener >= 0) (void)close(tap->wires[wire].listener);
+    tap->wires[wire].listener = -1;
+    break_links(tap, wire);
+}
+
+/* ---- new wires ------------------------------------------------------------------------------------- */
+
+/* Listen where its URL says. */
+static bool wire_open(struct wire *wire)
+{
+    wire->listener = link_socket(wire->url + sizeof "unix://" - 1, true);
+    return wire->listener >= 0;
+}
+
+/* lead: the actor's first wire; -1: this is it. */
+static int add_wire(struct tap *tap, const char *name, int lead, unsigned server)
+{
+    struct wire *wire = &tap->wires[tap->wire_count];
+    char path[PATH_MAX - sizeof "unix://"];
+
+    errno = EMFILE;
+    if (tap->wire_count == TAP_WIRES_MAX) return -1;
+    *wire = (struct wire){.name = name,
+                          .lead = lead < 0 ? (int)tap->wire_count : lead,
+                          .server = server,
+                          .listener = -1};
+    errno = ENAMETOOLONG;
+    if (snprintf(path, sizeof path, "%s/%s-%u.sock", tap->dir, name, server) >= (int)sizeof path)
+        return -1;
+    (void)stpcpy(stpcpy(wire->url, "unix://"), path);
+    if (tap->servers[server][0] && !wire_open(wire)) return -1;
+    return (int)tap->wire_count++;
+}
+
+/* Ends what those below begin: the mutex is free again. The wire, or -1 with *why. */
+static int say_added(struct tap *tap, int wire, const char *name, struct refusal *why)
+{
+    int error = errno;
+
+    (void)pthread_mutex_unlock(&tap->mutex);
+    tap_nudge(tap);
+    if (wire < 0) (void)refusal_say(why, "no socket for %s: %s", name, strerrordesc_np(error));
+    return wire;
+}
+
+int tap_add_wire(struct tap *tap, const char *name, struct refusal *why)
+{
+    (void)pthread_mutex_lock(&tap->mutex);
+    return say_added(tap, add_wire(tap, name, -1, 0), name, why);
+}
+
+int tap_add_branch(struct tap *tap, int wire, unsigned server, struct refusal *why)
+{
+    (void)pthread_mutex_lock(&tap->mutex);
+    const char *name = tap->wires[wire].name;
+    return say_added(tap, add_wire(tap, name, wire, server), name, why);
+}
+
+int tap_add_relay(struct tap *tap, unsigned server, int *out_port, struct refusal *why)
+{
+    int wire = -1;
+
+    (void)pthread_mutex_lock(&tap->mutex);
+    errno = EMFILE;
+    if (tap->wire_count < TAP_WIRES_MAX) {
+        struct wire *relay = &tap->wires[tap->wire_count];
+
+        *relay = (struct wire){.name = "relay",
+                               .lead = (int)tap->wire_count,
+                               .server = server,
+                               .is_relay = true,
+                               .listener = link_port(out_port)};
+        if (relay->listener >= 0) wire = (int)tap->wire_count++;
+    }
+    return say_added(tap, wire, "relay", why);
+}
+
+const char *tap_url(const struct tap *tap, int wire)
+{
+    return tap->wires[wire].url;
+}
+
+/* ---- what comes and goes --------------------------------------------------------------------------- */
+
+void tap_set_server(struct tap *tap, unsigned server, const char *socket)
+{
+    (void)pthread_mutex_lock(&tap->mutex);
+    (void)snprintf(tap->servers[server], PATH_MAX, "%s", socket ? socket : "");
+    for (size_t i = 0; i < tap->wire_count; i++) {
+        struct wire *wire = &tap->wires[i];
+
+        if (wire->server != server) continue;
+        if (wire->is_relay) {
+            break_links(tap, (int)i);
+        } else {
+            tap_wire_close(tap, (int)i);
+            if (socket && !wire->is_cut) (void)wire_open(wire); /* else it stays down */
+        }
+    }
+    (void)pthread_mutex_unlock(&tap->mutex);
+    tap_nudge(tap);
+}
+
+/* A relay goes on listening, or somebody else gets its port. */
+void tap_cut(struct tap *tap, int wire)
+{
+    (void)pthread_mutex_lock(&tap->mutex);
+    for (size_t i = 0; i < tap->wire_count; i++) {
+        if (!tap_is_part(tap, (int)i, wire)) continue;
+        tap->wires[i].is_cut = true;
+        tap->wires[i].wait = WIRE_GOES_ON;
+        if (tap->wires[i].is_relay) {
+            break_links(tap, (int)i);
+        } else {
+            tap_wire_close(tap, (int)i);
+        }
+    }
+    (void)pthread_mutex_unlock(&tap->mutex);
+    tap_nudge(tap);
+}
+
+void tap_disturb(struct tap *tap)
+{
+    (void)pthread_mutex_lock(&tap->mutex);
+    for (size_t i = 0; i < TAP_LINKS_MAX; i++) {
+        struct link *link = &tap->links[i];
+
+        if (link->server >= 0 && link->is_silent && !tap->wires[link->wire].is_relay)
+            link_close(link);
+    }
+    (void)pthread_mutex_unlock(&tap->mutex);
+    tap_nudge(tap);
+}
+
+void tap_mend(struct tap *tap, int relay)
+{
+    (void)pthread_mutex_lock(&tap->mutex);
+    tap->wires[relay].is_cut = false;
+    (void)pthread_mutex_unlock(&tap->mutex);
+}

@@ -1,0 +1,88 @@
+/*
+ * What happens here, counted, for Prometheus. Every name and label value is there from the start.
+ */
+#ifndef SECKILL_METRICS_H
+#define SECKILL_METRICS_H
+
+#include "lockkit/client.h"
+#include "lockkit/event.h"
+
+#include "events/events.h"
+#include "sale/purchase.h"
+
+struct metrics; /* opaque; safe for any number of threads, never blocks */
+
+/* The method and path of the routes, in order; false past the end. Static strings. */
+typedef bool (*metrics_route_at)(size_t index, const char **out_method, const char **out_path);
+
+/* route_at: NULL for none. NULL when out of memory. */
+struct metrics *metrics_new(metrics_route_at route_at);
+void metrics_free(struct metrics *self);
+
+/* A request was answered with this status. route: 1 + its index; 0: it fitted none. */
+void metrics_count_request(struct metrics *self, unsigned route, int status);
+/* A buyer was over the rate (429). */
+void metrics_count_rate_limited(struct metrics *self);
+/* A client's address was (429). */
+void metrics_count_address_limited(struct metrics *self);
+/* A purchase ended; guard "" when the sale was not known. */
+void metrics_count_order(struct metrics *self, const char *guard, outcome result);
+/* It was answered so long after its request had been read. */
+void metrics_time_purchase(struct metrics *self, int64_t took_ns);
+
+/*
+ * Hooks; `arg` is the struct metrics. A batch follows the events of its locks on the same thread:
+ * so waits and holds, which events tell by lock, are shown by guard.
+ */
+void metrics_on_batch(const char *guard, size_t count, int64_t waited_ns, int64_t ran_ns,
+                      void *arg);
+void metrics_on_event(const struct lk_event *event, void *arg);
+
+/* The stock of one sale. */
+struct metrics_stock {
+    char sale_id[SALE_ID_MAX + 1];
+    int64_t initial; /* restocks included */
+    int64_t left;    /* in stock, those that cool too */
+    int64_t orders;
+    int64_t cooling; /* units that are not for sale yet */
+};
+
+/* What is not counted here but read by the caller, at this moment. */
+struct metrics_now {
+    unsigned queue_depth;          /* purchases */
+    unsigned requests;             /* being answered */
+    unsigned streams;              /* of events, open */
+    unsigned buyer_connections;    /* open */
+    unsigned operator_connections; /* open */
+    struct lk_pool_usage redis;    /* connections to it */
+    bool is_store_up;              /* else no stock is shown */
+    bool is_readiness_known;       /* else it is not shown */
+    bool is_ready;
+    const struct metrics_stock *stock;
+    size_t stock_count;
+};
+
+/* X(value, label): why a stream of events was not given, or ended by us. */
+#define METRICS_DROP_LIST(X)                                                                       \
+    X(METRICS_DROP_FULL, "full")         /* --streams are open */                                  \
+    X(METRICS_DROP_SLOW, "slow")         /* the client does not read */                            \
+    X(METRICS_DROP_STOPPING, "stopping") /* the service stops */
+
+typedef enum metrics_drop {
+#define METRICS_DROP_VALUE(value, label) value,
+    METRICS_DROP_LIST(METRICS_DROP_VALUE)
+#undef METRICS_DROP_VALUE
+        METRICS_DROP_COUNT
+} metrics_drop;
+
+void metrics_count_events(struct metrics *self, event_kind kind, unsigned count);
+void metrics_count_drop(struct metrics *self, metrics_drop reason);
+
+/*
+ * All of it in Prometheus' text format.
+ *
+ * Owns     the result is yours (free); NULL when out of memory.
+ */
+char *metrics_render(const struct metrics *self, const struct metrics_now *now, size_t *out_len);
+
+#endif

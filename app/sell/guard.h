@@ -1,0 +1,110 @@
+/*
+ * A guard is one way to protect the decrement: the experiment variable of the project.
+ *
+ * To add one: write app/guards/NAME.c with a sell function and, at its bottom,
+ * `const struct guard guard_NAME`, and add NAME to GUARD_LIST. Nothing else knows guards by name.
+ * Its .name is what users write: "mutex-watchdog" for guard_mutex_watchdog.
+ */
+#ifndef SECKILL_GUARD_H
+#define SECKILL_GUARD_H
+
+#include "lockkit/lockkit.h"
+
+#include "redlock_servers.h"
+#include "sale/purchase.h"
+#include "store/topology.h"
+
+/* The sound ones; then the flawed ones, in the order of teaching. */
+#define GUARD_LIST(X)                                                                              \
+    X(mutex)                                                                                       \
+    X(mutex_watchdog)                                                                              \
+    X(reentrant)                                                                                   \
+    X(fair)                                                                                        \
+    X(spin)                                                                                        \
+    X(redlock)                                                                                     \
+    X(fenced)                                                                                      \
+    X(script)                                                                                      \
+    X(watch)                                                                                       \
+    X(none)                                                                                        \
+    X(thread)                                                                                      \
+    X(file)                                                                                        \
+    X(setnx)                                                                                       \
+    X(setnx_expire)                                                                                \
+    X(set_del)                                                                                     \
+    X(get_del)                                                                                     \
+    X(mutex_unchecked)                                                                             \
+    X(watchdog_unchecked)
+
+/* What the lab and the audit must find once the fault is there that the flaw waits for. */
+#define VERDICT_LIST(X)                                                                            \
+    X(VERDICT_SOUND, "sound")                                                                      \
+    X(VERDICT_OVERSELLS, "oversells")                                                              \
+    X(VERDICT_STUCK, "stuck") /* a crash leaves a lock for ever */
+
+enum verdict {
+#define VERDICT_VALUE(value, name) value,
+    VERDICT_LIST(VERDICT_VALUE)
+#undef VERDICT_VALUE
+};
+
+const char *verdict_name(enum verdict which);
+
+/* How a whole batch ended. Only with GUARD_DONE do the purchases carry outcomes. */
+typedef enum guard_status {
+    GUARD_DONE,        /* every purchase has its outcome */
+    GUARD_BUSY,        /* the lock was not passed in time; surely not executed */
+    GUARD_UNAVAILABLE, /* Redis out of reach or refusing; surely not executed */
+    GUARD_UNKNOWN,     /* sent, no answer */
+    GUARD_UNSYNCED,    /* executed, but too few replicas confirmed it: it may be lost yet */
+} guard_status;
+
+struct guard_result {
+    guard_status status;
+    bool is_sold_out;      /* DONE, and no unit is left */
+    struct lk_error error; /* why, when not DONE */
+};
+
+struct guard_ctx {
+    lk_client *client;               /* borrowed */
+    lk_script *purchase;             /* borrowed: store/scripts/purchase.lua */
+    lk_script *resolve;              /* borrowed: store/scripts/resolve.lua */
+    lk_script *confirm;              /* borrowed: store/scripts/confirm.lua */
+    lk_script *fenced;               /* borrowed: store/scripts/fence_check.lua and purchase.lua */
+    const struct topology *topology; /* borrowed; NULL: one server, no replicas waited for */
+    struct redlock_servers *redlock; /* borrowed: those of --redlock; NULL: there are none */
+    const char *sale_id;
+    const char *instance; /* goes into the ledger */
+    const char *process;  /* whose attempts these are: unlike any other process before or after */
+    int64_t attempt;      /* grows with every sell of this process */
+    int64_t lease_ms;
+    int64_t limit_ms; /* the whole sell, waiting included */
+    int64_t wait_ms;  /* how long a guard may wait for its lock; 0: it tries once */
+    const char *dir;  /* the guard "file" has its files here; NULL: it cannot run */
+    /* A fault, for experiments: called once per sell where a pause of the holder does most harm,
+       between the last look at the lock and the write. NULL: none. */
+    void (*pause)(const struct guard_ctx *ctx);
+    int64_t pause_ms; /* for pause() */
+};
+
+struct guard {
+    const char *name; /* "mutex" */
+    const char *idea; /* one line for --help, the dashboard and the report */
+    const char *flaw; /* NULL when sound; else what breaks it, in one line */
+    enum verdict expected;
+    bool needs_redlock; /* guard_ctx.redlock: an instance started without --redlock cannot run it */
+    /* Threads: several at once with different batches. The array holds pointers, none NULL. */
+    struct guard_result (*sell)(const struct guard_ctx *ctx, struct purchase **batch, size_t count);
+};
+
+#define GUARD_DECLARE(name) extern const struct guard guard_##name;
+GUARD_LIST(GUARD_DECLARE)
+#undef GUARD_DECLARE
+
+/* The guard of that name, or NULL; guards in table order, NULL past the end. */
+const struct guard *guard_find(const char *name);
+const struct guard *guard_at(size_t index);
+
+/* For guards: the moment of ctx->pause. */
+void guard_pause(const struct guard_ctx *ctx);
+
+#endif

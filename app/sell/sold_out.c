@@ -1,0 +1,309 @@
+/*
+ * One thread compares epoch and last entry of the ledger of each sold-out sale with Redis every 40 ms,
+ * as long as somebody asks for it. A book counts for SALE_BELIEVED_MS after the last comparison was
+ * sent, by a clock that never stands still: an instance that was paused, put to sleep, or cut off from
+ * Redis does not answer from an old book. (The epoch alone would not do: after a failover that lost the
+ * last orders, their units can be sold to others between two looks, in the same epoch. Their entries
+ * have other ids.)
+ * Above a million orders there is no book, and Redis is asked, in batches.
+ *
+ * Locks: `mutex` guards the list of sales; a sale's rwlock its book. Neither is held over a call to
+ * Redis, nor while the other is taken.
+ */
+#include "sold_out.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "sale/order_book.h"
+#include "store/store_ledger.h"
+
+enum {
+    LOOK_EVERY_MS = 40,
+    IDLE_MS = 1000,    /* nobody has asked for so long: stop looking */
+    FORGET_MS = 30000, /* ...and keep no book either */
+    AGAIN_MS = 5000,   /* after a book that was not whole, in a sale that stood still */
+    BOOK_MAX = 1000000,
+};
+
+struct sold_out_sale {
+    char id[SALE_ID_MAX + 1];
+    struct sold_out *owner;
+    struct sold_out_sale *next;
+    _Atomic int64_t asked_ms; /* monotonic: somebody asked, or noted */
+    atomic_bool has_book;     /* or is about to have one */
+    pthread_rwlock_t lock;    /* guards all below */
+    struct order_book *book;  /* owned; NULL: none */
+    int64_t again_ms;         /* monotonic: no other reading before; the thread's own */
+    int64_t epoch;            /* of the book */
+    struct ledger_id last;    /* likewise: the ledger's last entry */
+    int64_t fresh_until_ms;   /* monotonic */
+    int64_t wrong_ms;         /* monotonic: what was asked until then is not to be believed */
+    unsigned changes;         /* of the servers, when last compared */
+};
+
+struct sold_out {
+    struct store *store;             /* borrowed */
+    const struct topology *topology; /* borrowed; may be NULL */
+    pthread_t thread;
+    pthread_mutex_t mutex; /* guards all below */
+    pthread_cond_t changed;
+    struct sold_out_sale *sales; /* grows at its head only */
+    bool is_needed;              /* some sale has been noted since the thread last slept */
+    bool is_stopping;
+};
+
+/* ---- asking -------------------------------------------------------------------------------------- */
+
+/* False: it is a replay, and those must not come from here. */
+static bool answer_from(const struct order_book *book, bool may_replay, struct purchase *purchase)
+{
+    const char *id = NULL;
+    const char *key = NULL;
+
+    if (!order_book_find(book, purchase->buyer, &id, &key)) {
+        purchase->outcome = OUTCOME_SOLD_OUT;
+        return true;
+    }
+    bool is_same = purchase->key[0] != '\0' && strcmp(purchase->key, key) == 0;
+    if (is_same && !may_replay) return false;
+    purchase->outcome = is_same ? OUTCOME_REPLAYED : OUTCOME_ALREADY_ORDERED;
+    memcpy(purchase->order_id, id, strlen(id) + 1); /* it came out of a struct order */
+    return true;
+}
+
+bool sold_out_answer(struct sold_out_sale *sale, struct purchase *purchase)
+{
+    bool is_known = false;
+
+    if (!sale) return false;
+    (void)pthread_rwlock_rdlock(&sale->lock);
+    int64_t now_ms = clock_awake_or_not_ms();
+    is_known = sale->book && now_ms < sale->fresh_until_ms &&
+               sale->changes == topology_changes(sale->owner->topology) &&
+               answer_from(sale->book, !topology_is_synced(sale->owner->topology), purchase);
+    (void)pthread_rwlock_unlock(&sale->lock);
+    if (is_known &&
+        now_ms - atomic_load_explicit(&sale->asked_ms, memory_order_relaxed) > SALE_BELIEVED_MS)
+        atomic_store_explicit(&sale->asked_ms, now_ms, memory_order_relaxed);
+    return is_known;
+}
+
+void sold_out_contradict(struct sold_out_sale *sale)
+{
+    if (!sale || !atomic_load(&sale->has_book)) return;
+    (void)pthread_rwlock_wrlock(&sale->lock);
+    sale->wrong_ms = clock_awake_or_not_ms();
+    sale->fresh_until_ms = 0;
+    (void)pthread_rwlock_unlock(&sale->lock);
+}
+
+void sold_out_note(struct sold_out_sale *sale)
+{
+    int64_t now_ms = clock_awake_or_not_ms();
+
+    if (!sale) return;
+    if (atomic_exchange(&sale->asked_ms, now_ms) + LOOK_EVERY_MS > now_ms) return;
+    (void)pthread_mutex_lock(&sale->owner->mutex);
+    sale->owner->is_needed = true;
+    (void)pthread_cond_signal(&sale->owner->changed);
+    (void)pthread_mutex_unlock(&sale->owner->mutex);
+}
+
+/* ---- the thread ---------------------------------------------------------------------------------- */
+
+static bool add_to_book(const struct order *order, void *arg)
+{
+    struct order_book **book = arg;
+
+    if (*book && (order_book_count(*book) >= BOOK_MAX || !order_book_add(*book, order))) {
+        order_book_free(*book);
+        *book = NULL;
+    }
+    return *book != NULL;
+}
+
+/* The whole book as it is now; NULL when it cannot be read, or is too large. */
+static struct order_book *read_book(struct store *store, const char *id)
+{
+    struct order_book *book = order_book_new();
+
+    if (!book || store_scan_orders(store, id, add_to_book, &book, NULL) == STORE_OK) return book;
+    order_book_free(book);
+    return NULL;
+}
+
+/* A sell-out, as of one moment. */
+struct end {
+    int64_t epoch;
+    struct ledger_id last; /* of the ledger */
+    int64_t orders;
+    int64_t sent_ms;  /* monotonic: before asking */
+    unsigned changes; /* likewise: of the servers */
+};
+
+/* Whether the sale is sold out now, and stays so: nothing cools. */
+static bool is_sold_out(const struct sold_out_sale *sale, struct end *out)
+{
+    struct sale_moment moment;
+
+    out->changes = topology_changes(sale->owner->topology);
+    out->sent_ms = clock_awake_or_not_ms();
+    if (store_load_moment(sale->owner->store, sale->id, &moment, NULL) != STORE_OK) return false;
+    out->epoch = moment.sale.epoch;
+    out->last = moment.last;
+    out->orders = moment.orders;
+    return sale_state_of(&moment.sale) == SALE_SOLD_OUT && moment.sale.cooling == 0;
+}
+
+static bool is_same(const struct end *end, int64_t epoch, struct ledger_id last)
+{
+    return end->epoch == epoch && ledger_id_compare(end->last, last) == 0;
+}
+
+/* Put a book in place (NULL: none), or only prolong the one that is there. */
+static void set_book(struct sold_out_sale *sale, struct order_book *book, const struct end *end)
+{
+    (void)pthread_rwlock_wrlock(&sale->lock);
+    struct order_book *old = sale->book;
+    sale->book = book;
+    sale->epoch = end->epoch;
+    sale->last = end->last;
+    sale->fresh_until_ms =
+        book && end->sent_ms > sale->wrong_ms ? end->sent_ms + SALE_BELIEVED_MS : 0;
+    sale->changes = end->changes;
+    atomic_store(&sale->has_book, book != NULL);
+    (void)pthread_rwlock_unlock(&sale->lock);
+    if (old != book) order_book_free(old);
+}
+
+/* Read the book anew, if it is the same sell-out before and after, and the book is whole: when another
+   server takes over in between, pages of two do not fit together. */
+static void renew_book(struct sold_out_sale *sale, const struct end *before)
+{
+    /* Before Redis is asked, and seen so by all: contradict() looks after Redis has answered. */
+    atomic_store(&sale->has_book, true);
+    struct order_book *book = read_book(sale->owner->store, sale->id);
+    struct end after = {0};
+    bool stood_still = book && is_sold_out(sale, &after) && after.changes == before->changes &&
+                       is_same(&after, before->epoch, before->last);
+
+    if (stood_still && after.orders == (int64_t)order_book_count(book)) {
+        set_book(sale, book, &after);
+        return;
+    }
+    if (stood_still) sale->again_ms = after.sent_ms + AGAIN_MS;
+    order_book_free(book);
+    set_book(sale, NULL, before); /* nor is the old one of this sell-out */
+}
+
+static void look_at(struct sold_out_sale *sale)
+{
+    struct end end = {0};
+    bool is_out = is_sold_out(sale, &end);
+    bool is_still = is_out && sale->book && /* written by this thread alone */
+                    is_same(&end, sale->epoch, sale->last);
+
+    if (is_out && !is_still && end.orders <= BOOK_MAX && end.sent_ms >= sale->again_ms) {
+        renew_book(sale, &end);
+    } else {
+        set_book(sale, is_still ? sale->book : NULL, &end);
+    }
+}
+
+/* Look at all that somebody asks for, forget what nobody does; true if one is still to be looked at or
+   forgotten. */
+static bool look_at_all(struct sold_out_sale *first)
+{
+    bool is_any = false;
+
+    for (struct sold_out_sale *sale = first; sale; sale = sale->next) {
+        int64_t idle_ms = clock_awake_or_not_ms() - atomic_load(&sale->asked_ms);
+
+        if (idle_ms <= IDLE_MS) {
+            look_at(sale);
+        } else if (sale->book && idle_ms > FORGET_MS) {
+            set_book(sale, NULL, &(struct end){0});
+        }
+        is_any |= idle_ms <= IDLE_MS || sale->book;
+    }
+    return is_any;
+}
+
+static void *look_after(void *arg)
+{
+    struct sold_out *self = arg;
+
+    (void)pthread_mutex_lock(&self->mutex);
+    while (!self->is_stopping) {
+        struct sold_out_sale *first = self->sales;
+
+        (void)pthread_mutex_unlock(&self->mutex);
+        bool goes_on = look_at_all(first);
+        if (goes_on) clock_pause_ms(LOOK_EVERY_MS);
+        (void)pthread_mutex_lock(&self->mutex);
+        while (!goes_on && !self->is_needed && !self->is_stopping)
+            (void)pthread_cond_wait(&self->changed, &self->mutex);
+        self->is_needed = false;
+    }
+    (void)pthread_mutex_unlock(&self->mutex);
+    return NULL;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------ */
+
+struct sold_out *sold_out_new(struct store *store, const struct topology *topology)
+{
+    struct sold_out *self = calloc(1, sizeof *self);
+
+    if (!self) return NULL;
+    self->store = store;
+    self->topology = topology;
+    (void)pthread_mutex_init(&self->mutex, NULL);
+    (void)pthread_cond_init(&self->changed, NULL);
+    if (pthread_create(&self->thread, NULL, look_after, self) == 0) return self;
+    (void)pthread_cond_destroy(&self->changed);
+    (void)pthread_mutex_destroy(&self->mutex);
+    free(self);
+    return NULL;
+}
+
+struct sold_out_sale *sold_out_watch(struct sold_out *self, const char *sale_id)
+{
+    struct sold_out_sale *sale = calloc(1, sizeof *sale);
+
+    if (!sale) return NULL;
+    (void)strncpy(sale->id, sale_id, sizeof sale->id - 1);
+    sale->owner = self;
+    atomic_init(&sale->asked_ms, INT64_MIN / 2);
+    (void)pthread_rwlock_init(&sale->lock, NULL);
+    (void)pthread_mutex_lock(&self->mutex);
+    sale->next = self->sales;
+    self->sales = sale;
+    (void)pthread_mutex_unlock(&self->mutex);
+    return sale;
+}
+
+void sold_out_free(struct sold_out *self)
+{
+    if (!self) return;
+    (void)pthread_mutex_lock(&self->mutex);
+    self->is_stopping = true;
+    (void)pthread_cond_signal(&self->changed);
+    (void)pthread_mutex_unlock(&self->mutex);
+    (void)pthread_join(self->thread, NULL);
+    while (self->sales) {
+        struct sold_out_sale *next = self->sales->next;
+
+        (void)pthread_rwlock_destroy(&self->sales->lock);
+        order_book_free(self->sales->book);
+        free(self->sales);
+        self->sales = next;
+    }
+    (void)pthread_cond_destroy(&self->changed);
+    (void)pthread_mutex_destroy(&self->mutex);
+    free(self);
+}

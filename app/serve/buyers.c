@@ -1,0 +1,162 @@
+/*
+ * What buyers ask: the time, the sales, a purchase, their order. Runs on civetweb's threads.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/rfc3339.h"
+#include "door/connection.h"
+#include "handlers.h"
+
+void buyers_time(struct service *service, struct http_request *request, const char *id)
+{
+    char buffer[96];
+    char moment[RFC3339_SIZE];
+    struct text body = TEXT_OVER(buffer);
+    struct lk_error err = {0};
+    int64_t now_ms = 0;
+    store_status status = store_time_ms(service->store, &now_ms, &err);
+
+    (void)id;
+    if (status != STORE_OK) {
+        handlers_send_store_failure(request, status, &err);
+        return;
+    }
+    rfc3339_format(now_ms, moment);
+    TEXT_ADD(&body, "{\"serverTime\":");
+    text_add_json(&body, moment);
+    TEXT_ADD(&body, ",\"epochMs\":");
+    text_add_number(&body, now_ms);
+    TEXT_ADD(&body, "}\n");
+    http_send_json(request, 200, &body);
+}
+
+void buyers_list_sales(struct service *service, struct http_request *request, const char *id)
+{
+    (void)id;
+    sale_list_send(service->sales[JSON_FOR_BUYERS], request);
+}
+
+void buyers_show_sale(struct service *service, struct http_request *request, const char *id)
+{
+    handlers_send_sale(service, request, id, JSON_FOR_BUYERS, NULL);
+}
+
+/*
+ * The buyer of a request, who is not over the rate. Before anything that costs: Redis, a place in
+ * the queue, a body.
+ *
+ * Returns  false when it was answered (401, 429).
+ */
+static bool let_buyer_in(struct service *service, struct http_request *request,
+                         char out[BUYER_ID_MAX + 1])
+{
+    struct rate_verdict verdict = {.is_over = false};
+
+    if (!identity_read_buyer(service->identity, request, out)) return false;
+    if (service->rate) verdict = rate_take(service->rate, out);
+    if (!verdict.is_over) return true;
+    metrics_count_rate_limited(service->metrics);
+    handlers_send_over_rate(request, &verdict, "Nothing was executed. Ask again later.");
+    return false;
+}
+
+static bool has_body(const struct http_request *request)
+{
+    return request->content_type || request->body_len > 0;
+}
+
+/* Its own function: its 4 KiB are on the stack of those alone whose clients send something. */
+static __attribute__((noinline)) bool body_is_purchase(struct http_request *request)
+{
+    struct http_body body;
+    struct json_error error = {0};
+
+    if (!http_read_body(request, &body)) return false;
+    if (json_read_purchase(body.data, body.len, &error)) return true;
+    http_send_problem(request, PROBLEM_INVALID_REQUEST,
+                      &(struct http_detail){.detail = error.detail, .field = error.field});
+    return false;
+}
+
+static void send_outcome(struct service *service, struct http_request *request, const char *id,
+                         const struct purchase *purchase)
+{
+    metrics_count_order(service->metrics, purchase->guard, purchase->outcome);
+    http_send_outcome(request, id, purchase);
+    metrics_time_purchase(service->metrics, clock_mono_ns() - request->began_ns);
+}
+
+/* Runs on the thread of the batch's leader. */
+static void answer_purchase(struct purchase *purchase, void *arg)
+{
+    struct connection *connection = arg;
+    struct service *service = connection->service;
+    struct http_request answered;
+
+    send_outcome(service, &connection->request, connection->sale_id, purchase);
+    answered = connection->request;
+    connection_answered(connection);
+    service_request_ends(service, &answered);
+}
+
+/* The answer is written by whoever leads the batch, while this thread waits for the next request. */
+static void buy_detached(struct service *service, struct http_request *request, const char *id)
+{
+    struct connection *connection = request->connection;
+
+    connection->service = service;
+    connection_begin(connection, request, id);
+    connection->purchase.done = answer_purchase;
+    connection->purchase.done_arg = connection;
+    request->is_detached = true;
+    group_commit_submit(service->commit, connection->sale_id, &connection->purchase);
+}
+
+static void buy_here(struct service *service, struct http_request *request, const char *id,
+                     const char *buyer, const char *key)
+{
+    struct purchase purchase = {.buyer = buyer, .key = key};
+
+    purchase.guard = group_commit_sell(service->commit, id, &purchase);
+    send_outcome(service, request, id, &purchase);
+}
+
+void buyers_buy(struct service *service, struct http_request *request, const char *id)
+{
+    struct connection *connection = request->connection;
+    char buyer[BUYER_ID_MAX + 1];
+    char key[IDEMPOTENCY_KEY_MAX + 1];
+
+    request->began_ns = clock_mono_ns();
+    if (!let_buyer_in(service, request, buyer)) return;
+    if (!http_read_idempotency_key(request, key)) return;
+    if (has_body(request) && !body_is_purchase(request)) return;
+    if (http_can_detach(request)) {
+        memcpy(connection->buyer, buyer, sizeof buyer);
+        memcpy(connection->key, key, sizeof key);
+        buy_detached(service, request, id);
+    } else {
+        buy_here(service, request, id, buyer, key);
+    }
+}
+
+void buyers_show_order(struct service *service, struct http_request *request, const char *id)
+{
+    char buyer[BUYER_ID_MAX + 1];
+    char buffer[512];
+    struct text body = TEXT_OVER(buffer);
+    struct order order = {0};
+    struct lk_error err = {0};
+    store_status status = STORE_OK;
+
+    if (!let_buyer_in(service, request, buyer)) return;
+    status = store_find_order(service->store, id, buyer, &order, &err);
+    if (status != STORE_OK) {
+        handlers_send_store_failure(request, status, &err);
+        return;
+    }
+    http_add_order(&body, &(struct order_view){
+                              .id = order.id, .sale_id = id, .buyer = buyer, .state = order.state});
+    http_send_json(request, 200, &body);
+}

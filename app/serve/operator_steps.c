@@ -1,0 +1,225 @@
+/*
+ * What operators do to a sale that is there: end, pause, resume, patch, restock; and the service's
+ * report about it. Every step is logged once, also one that was refused. Runs on civetweb's threads.
+ */
+#include <stdio.h>
+
+#include "handlers.h"
+#include "store/store_admin.h"
+
+struct refusal_row {
+    http_problem problem;
+    struct http_detail detail;
+};
+
+/* Why a step was not taken; NULL detail: it was. */
+static const struct refusal_row refusals[SALE_STEP_COUNT] = {
+    [SALE_STEP_HAS_ENDED] = {PROBLEM_CONFLICT, {.detail = "The sale has ended."}},
+    [SALE_STEP_NOT_PAUSED] = {PROBLEM_CONFLICT, {.detail = "The sale is not paused."}},
+    [SALE_STEP_HAS_STARTED] = {PROBLEM_CONFLICT,
+                               {.detail = "The sale has started already.", .field = "startsAt"}},
+    [SALE_STEP_ENDS_IN_PAST] = {PROBLEM_INVALID_REQUEST,
+                                {.detail = "It has to be in the future.", .field = "endsAt"}},
+    [SALE_STEP_ENDS_TOO_EARLY] = {PROBLEM_INVALID_REQUEST,
+                                  {.detail = "endsAt has to come after startsAt.",
+                                   .field = "endsAt"}},
+    [SALE_STEP_KEY_REUSED] = {PROBLEM_CONFLICT,
+                              {.detail = "This key was used for another number of units.",
+                               .field = "Idempotency-Key"}},
+    [SALE_STEP_TOO_MANY] = {PROBLEM_CONFLICT,
+                            {.detail = "More than 100000000 units would be left.",
+                             .field = "units"}},
+};
+
+/* What became of one step on one sale. */
+struct step_end {
+    struct operator_step asked;
+    store_status status;
+    struct sale_step_end taken; /* with STORE_OK */
+    struct lk_error err;
+};
+
+static void log_step(const struct step_end *end)
+{
+    const struct operator_step *asked = &end->asked;
+    char units[IDEMPOTENCY_KEY_MAX + 64] = "";
+    const char *came_to = "failed";
+    log_level level = LOG_WARN;
+
+    if (end->status == STORE_OK || end->status == STORE_NOT_FOUND) {
+        level = LOG_INFO;
+        came_to = end->status == STORE_OK ? sale_step_name(end->taken.step) : "no such sale";
+    } else if (end->status == STORE_UNKNOWN) {
+        came_to = "sent, no answer";
+    }
+    if (asked->key)
+        (void)snprintf(units, sizeof units, " of %lld units, key \"%s\"", (long long)asked->units,
+                       asked->key);
+    log_line(level, "sale %s: %s%s: %s, by %s", asked->sale, asked->what, units, came_to,
+             asked->client);
+}
+
+bool operators_begin(struct service *service, struct http_request *request,
+                     struct operator_step *step)
+{
+    struct refusal why = {0};
+
+    (void)handlers_client(service, request, step->client);
+    if (operators_log_add(service->operators_log, service->config->instance, step, &why))
+        return true;
+    log_line(LOG_ERROR, "sale %s: %s: not done: %s", step->sale, step->what, why.text);
+    http_send_problem(
+        request, PROBLEM_STORE_UNAVAILABLE,
+        &(struct http_detail){.detail = "The operators' log cannot be written: nothing was done.",
+                              .headers = "Retry-After: 1\r\n"});
+    return false;
+}
+
+void operators_note_end(struct service *service, struct operator_step *step, store_status status,
+                        const struct sale_step_end *taken)
+{
+    static const char *const results[] = {[STORE_NOT_FOUND] = "no-such-sale",
+                                          [STORE_EXISTS] = "exists",
+                                          [STORE_UNAVAILABLE] = "unavailable",
+                                          [STORE_UNKNOWN] = "unknown",
+                                          [STORE_FAILED] = "failed"};
+    struct refusal why = {0};
+
+    step->result = status == STORE_OK ? sale_step_name(taken->step) : results[status];
+    if (status == STORE_OK) step->epoch = taken->epoch;
+    if (!operators_log_add(service->operators_log, service->config->instance, step, &why))
+        log_line(LOG_ERROR, "sale %s: %s: its end is in no log: %s", step->sale, step->what,
+                 why.text);
+}
+
+static void note_step(struct service *service, struct step_end *end)
+{
+    operators_note_end(service, &end->asked, end->status, &end->taken);
+    log_step(end);
+}
+
+/* Log it, and answer with the sale as it is now, or with why not. */
+static void end_step(struct service *service, struct http_request *request, struct step_end *end)
+{
+    note_step(service, end);
+    if (end->status != STORE_OK) {
+        handlers_send_store_failure(request, end->status, &end->err);
+    } else if (refusals[end->taken.step].detail.detail) {
+        http_send_problem(request, refusals[end->taken.step].problem,
+                          &refusals[end->taken.step].detail);
+    } else {
+        handlers_send_sale(service, request, end->asked.sale, JSON_FOR_OPERATORS, &end->taken);
+    }
+}
+
+static void refuse_body(struct http_request *request, const struct json_error *error)
+{
+    http_send_problem(request, PROBLEM_INVALID_REQUEST,
+                      &(struct http_detail){.detail = error->detail, .field = error->field});
+}
+
+static bool body_is_nothing(struct http_request *request)
+{
+    struct http_body body;
+    struct json_error error = {0};
+
+    if (!http_read_body(request, &body)) return false;
+    if (json_read_nothing(body.data, body.len, &error)) return true;
+    refuse_body(request, &error);
+    return false;
+}
+
+void operators_end_sale(struct service *service, struct http_request *request, const char *id)
+{
+    struct step_end end = {.asked = {.sale = id, .what = "end"}};
+
+    if (!body_is_nothing(request) || !operators_begin(service, request, &end.asked)) return;
+    end.status = store_end_sale(service->store, id, &end.taken, &end.err);
+    end_step(service, request, &end);
+}
+
+void operators_pause_sale(struct service *service, struct http_request *request, const char *id)
+{
+    struct step_end end = {.asked = {.sale = id, .what = "pause"}};
+
+    if (!body_is_nothing(request) || !operators_begin(service, request, &end.asked)) return;
+    end.status = store_pause_sale(service->store, id, &end.taken, &end.err);
+    end_step(service, request, &end);
+}
+
+void operators_resume_sale(struct service *service, struct http_request *request, const char *id)
+{
+    struct step_end end = {.asked = {.sale = id, .what = "resume"}};
+
+    if (!body_is_nothing(request) || !operators_begin(service, request, &end.asked)) return;
+    end.status = store_resume_sale(service->store, id, &end.taken, &end.err);
+    end_step(service, request, &end);
+}
+
+void operators_patch_sale(struct service *service, struct http_request *request, const char *id)
+{
+    struct step_end end = {.asked = {.sale = id, .what = "patch"}};
+    struct http_body body;
+    struct json_patch patch;
+    struct json_error error = {0};
+
+    if (!http_read_body(request, &body)) return;
+    if (!json_read_patch(body.data, body.len, &patch, &error)) {
+        refuse_body(request, &error);
+        return;
+    }
+    if (!operators_begin(service, request, &end.asked)) return;
+    end.status = store_patch_sale(service->store, id, &patch.patch, &end.taken, &end.err);
+    if (end.status == STORE_OK && end.taken.step == SALE_STEP_ENDS_TOO_EARLY &&
+        patch.patch.ends_ms < 0) {
+        note_step(service,
+                  &end); /* the end is the old one: it is the new start that comes too late */
+        http_send_problem(
+            request, PROBLEM_INVALID_REQUEST,
+            &(struct http_detail){.detail = "It has to come before endsAt.", .field = "startsAt"});
+        return;
+    }
+    end_step(service, request, &end);
+}
+
+void operators_restock_sale(struct service *service, struct http_request *request, const char *id)
+{
+    char key[IDEMPOTENCY_KEY_MAX + 1];
+    struct step_end end = {.asked = {.sale = id, .what = "restock", .key = key}};
+    struct http_body body;
+    struct json_error error = {0};
+
+    if (!http_read_idempotency_key(request, key) || !http_read_body(request, &body)) return;
+    if (!json_read_restock(body.data, body.len, &end.asked.units, &error)) {
+        refuse_body(request, &error);
+        return;
+    }
+    if (!key[0]) { /* what was lost on its way could come late, behind the one that was asked again */
+        http_send_problem(request, PROBLEM_INVALID_REQUEST,
+                          &(struct http_detail){.detail =
+                                                    "A restock needs an Idempotency-Key of its "
+                                                    "own, or it could happen twice.",
+                                                .field = "Idempotency-Key"});
+        return;
+    }
+    if (!operators_begin(service, request, &end.asked)) return;
+    end.status = store_restock_sale(service->store, id, end.asked.units, key, &end.taken, &end.err);
+    end_step(service, request, &end);
+}
+
+void operators_audit_sale(struct service *service, struct http_request *request, const char *id)
+{
+    struct sale_audit audit;
+    struct lk_error err = {0};
+    char client[CLIENT_TEXT_SIZE];
+    store_status status = store_audit_sale(service->store, id, &audit, &err);
+
+    if (status != STORE_OK) {
+        handlers_send_store_failure(request, status, &err);
+        return;
+    }
+    log_line(LOG_INFO, "sale %s: audit: %s, by %s", id, audit_verdict_name(audit.verdict),
+             handlers_client(service, request, client));
+    handlers_send_made(request, &(struct http_answer){.status = 200},
+                       json_of_audit(&audit, id, service->config->instance));
+}

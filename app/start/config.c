@@ -1,0 +1,522 @@
+/*
+ * Flags and environment -> struct config. The table below is all there is to know of a flag: its
+ * names, its kind, its default, its place in the struct and its help. Runs before threads exist.
+ */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "sell/guard.h"
+#include "store/topology.h"
+
+typedef enum kind {
+    KIND_TEXT,
+    KIND_URL, /* as text, but never shown: a password may be in it */
+    KIND_ADDRESS,
+    KIND_NUMBER,
+    KIND_SWITCH,
+    KIND_LEVEL,
+    KIND_FORMAT,
+    KIND_NAME,
+    KIND_RATE,
+    KIND_NETWORKS,
+    KIND_PAUSE,
+} kind;
+
+struct flag {
+    const char *name;
+    const char *env;      /* NULL: it has none */
+    const char *fallback; /* default; NULL: worked out elsewhere, the help says how */
+    const char *value;    /* what --help calls the value */
+    const char *help;
+    size_t offset;    /* of the field in struct config */
+    int64_t min, max; /* KIND_NUMBER */
+    kind kind;
+};
+
+#define FIELD(name) .offset = offsetof(struct config, name)
+
+static const struct flag flags[] = {
+    {"--listen", "SECKILL_LISTEN", "127.0.0.1:8080", "ADDRESS",
+     "buyers' address; port 0 takes a free one", FIELD(listen), .kind = KIND_ADDRESS},
+    {"--admin-listen", "SECKILL_ADMIN_LISTEN", "127.0.0.1:8081", "ADDRESS", "operators' address",
+     FIELD(admin_listen), .kind = KIND_ADDRESS},
+    {"--redis", "SECKILL_REDIS", NULL, "URL",
+     "redis://[user:pass@]host[:port][/db], unix:///path, "
+     "redis+sentinel://[user:pass@]host[:port],host.../NAME[/db] or "
+     "redis+cluster://[user:pass@]host[:port],host...; rediss in place of redis: over TLS "
+     "[a private redis-server in --data]",
+     FIELD(redis), .kind = KIND_URL},
+    {"--redis-password", "SECKILL_REDIS_PASSWORD", NULL, "FILE",
+     "its first line is the password, where the URLs of --redis and --redlock have none",
+     FIELD(redis_password), .kind = KIND_TEXT},
+    {"--redis-loader", "SECKILL_REDIS_LOADER", NULL, "FILE",
+     "its first line is USER:PASSWORD, who alone sends scripts to these servers [none: the user "
+     "of the URL does]",
+     FIELD(redis_loader), .kind = KIND_TEXT},
+    {"--sentinel-password", "SECKILL_SENTINEL_PASSWORD", NULL, "FILE",
+     "its first line is [USER:]PASSWORD of the Sentinels [they are asked without]",
+     FIELD(sentinel_password), .kind = KIND_TEXT},
+    {"--redis-ca", "SECKILL_REDIS_CA", NULL, "FILE",
+     "PEM: who signs the certificates of rediss servers [the system's store]",
+     FIELD(redis_tls.ca_file), .kind = KIND_TEXT},
+    {"--redis-cert", "SECKILL_REDIS_CERT", NULL, "FILE",
+     "PEM: the certificate to show them, with its chain [none]", FIELD(redis_tls.cert_file),
+     .kind = KIND_TEXT},
+    {"--redis-key", "SECKILL_REDIS_KEY", NULL, "FILE", "PEM: its key [in --redis-cert]",
+     FIELD(redis_tls.key_file), .kind = KIND_TEXT},
+    {"--redis-server-name", "SECKILL_REDIS_SERVER_NAME", NULL, "NAME",
+     "what their certificates are for [the host of the URL, or as it is found]",
+     FIELD(redis_tls.server_name), .kind = KIND_TEXT},
+    {"--redis-insecure", "SECKILL_REDIS_INSECURE", NULL, NULL,
+     "accept any certificate of theirs: encrypted, but from whom nobody knows",
+     FIELD(redis_tls.is_unverified), .kind = KIND_SWITCH},
+    {"--sync-replicas", "SECKILL_SYNC_REPLICAS", "0", "N",
+     "accept an order only once so many replicas have it; 0: at once", FIELD(sync_replicas), 0, 16,
+     KIND_NUMBER},
+    {"--sync-ms", "SECKILL_SYNC_MS", "100", "MS",
+     "wait so long for them; then the outcome is unknown", FIELD(sync_ms), 1, 10000, KIND_NUMBER},
+    {"--redlock", "SECKILL_REDLOCK", NULL, "URLS",
+     "independent servers of the guard redlock, commas between [none: it cannot be used]",
+     FIELD(redlock), .kind = KIND_URL},
+    {"--data", "SECKILL_DATA", "seckill-data", "DIR",
+     "the private Redis and the admin token live here", FIELD(data), .kind = KIND_TEXT},
+    {"--connections", "SECKILL_CONNECTIONS", "4096", "N",
+     "buyers' connections served at the same time", FIELD(connections), 1, 20000, KIND_NUMBER},
+    {"--streams", "SECKILL_STREAMS", "64", "N",
+     "streams of events open at the same time, besides --connections", FIELD(streams), 0, 4096,
+     KIND_NUMBER},
+    {"--address-connections", "SECKILL_ADDRESS_CONNECTIONS", "0", "N",
+     "of --connections, one client's address (IPv6: its /64) holds no more; 0: all, but in a crowd "
+     "the address that holds most makes room",
+     FIELD(address_connections), 0, 20000, KIND_NUMBER},
+    {"--address-streams", "SECKILL_ADDRESS_STREAMS", "0", "N", "the same of --streams",
+     FIELD(address_streams), 0, 4096, KIND_NUMBER},
+    {"--guard", "SECKILL_GUARD", "mutex", "NAME", "guard of new sales; see below", FIELD(guard),
+     .kind = KIND_TEXT},
+    {"--batch", "SECKILL_BATCH", "256", "N", "purchases served together; 1: a lock for each",
+     FIELD(batch), 1, 1024, KIND_NUMBER},
+    {"--queue-ms", "SECKILL_QUEUE_MS", "500", "MS",
+     "a purchase that would wait longer for its turn is refused at once", FIELD(queue_ms), 1, 60000,
+     KIND_NUMBER},
+    {"--lease-ms", "SECKILL_LEASE_MS", "3000", "MS", "lease of a guard's lock", FIELD(lease_ms),
+     100, 600000, KIND_NUMBER},
+    {"--deadline-ms", "SECKILL_DEADLINE_MS", "2000", "MS",
+     "a purchase that has not begun by then is refused", FIELD(deadline_ms), 10, 60000,
+     KIND_NUMBER},
+    {"--drain-ms", "SECKILL_DRAIN_MS", "300", "MS",
+     "told to stop, it goes on serving so long, while /readyz says 503", FIELD(drain_ms), 0, 60000,
+     KIND_NUMBER},
+    {"--admin-token", "SECKILL_ADMIN_TOKEN", NULL, "FILE",
+     "operators' bearer token; made when missing [DIR/admin.token]", FIELD(admin_token),
+     .kind = KIND_TEXT},
+    {"--operators-log", "SECKILL_OPERATORS_LOG", NULL, "FILE",
+     "every step of an operator, before and after it is taken, for the auditor; what cannot be "
+     "written is not done [DIR/operators.ndjson]",
+     FIELD(operators_log), .kind = KIND_TEXT},
+    {"--token-key", "SECKILL_TOKEN_KEY", NULL, "FILE",
+     "key of buyers' tokens, 32 bytes or more [none: no buyer is known]", FIELD(token_key),
+     .kind = KIND_TEXT},
+    {"--token-key-2", "SECKILL_TOKEN_KEY_2", NULL, "FILE",
+     "second key, while keys are changed: tokens of either are good", FIELD(token_key_2),
+     .kind = KIND_TEXT},
+    {"--rate", "SECKILL_RATE", "0", "N[:BURST]",
+     "requests of one buyer per second, BURST at once; 0: no limit", FIELD(rate),
+     .kind = KIND_RATE},
+    {"--address-rate", "SECKILL_ADDRESS_RATE", "0", "N[:BURST]",
+     "the same for one client's address (IPv6: its /64), whoever it says it is; 0: no limit",
+     FIELD(address_rate), .kind = KIND_RATE},
+    {"--trusted-proxy", "SECKILL_TRUSTED_PROXY", NULL, "CIDR,...",
+     "proxies whose X-Forwarded-For tells the client's address [none: nobody's]",
+     FIELD(trusted_proxies), .kind = KIND_NETWORKS},
+    {"--lab", "SECKILL_LAB", NULL, NULL,
+     "trust X-User-Id, let flawed guards run, and serve the lock lab", FIELD(lab),
+     .kind = KIND_SWITCH},
+    {"--lab-pause", "SECKILL_LAB_PAUSE", NULL, "MS[:EVERY]",
+     "a fault: of EVERY sells one pauses so long before it writes [none; EVERY is 1]",
+     FIELD(lab_pause), .kind = KIND_PAUSE},
+    {"--instance", "SECKILL_INSTANCE", NULL, "NAME", "name of this instance [host-pid]",
+     FIELD(instance), .kind = KIND_NAME},
+    {"--log-level", "SECKILL_LOG_LEVEL", "info", "LEVEL", "error, warn, info or debug",
+     FIELD(log_level), .kind = KIND_LEVEL},
+    {"--log-format", "SECKILL_LOG_FORMAT", "text", "FORMAT", "text or json, on stderr",
+     FIELD(log_format), .kind = KIND_FORMAT},
+    /* Whoever asks has the same environment as the one that is asked. */
+    {"--check", NULL, NULL, NULL,
+     "ask the instance that listens at --listen whether it is ready, and exit: 0 if it is, else 1",
+     FIELD(check), .kind = KIND_SWITCH},
+};
+
+enum { FLAG_COUNT = sizeof flags / sizeof flags[0] };
+
+static const char *read_env(const char *name)
+{
+    return secure_getenv(name);
+}
+
+static bool number_is_read(const char *text, const struct flag *flag, int64_t *out)
+{
+    char *end = NULL;
+    long long number = 0;
+
+    if (*text < '0' || *text > '9') return false;
+    errno = 0;
+    number = strtoll(text, &end, 10);
+    if (errno || *end || number < flag->min || number > flag->max) return false;
+    *out = number;
+    return true;
+}
+
+static bool address_is_valid(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    char host[INET_ADDRSTRLEN] = "";
+    struct in_addr address;
+    static const struct flag port_range = {.min = 0, .max = 65535};
+    int64_t port = 0;
+
+    if (!colon || (size_t)(colon - text) >= sizeof host) return false;
+    memcpy(host, text, (size_t)(colon - text));
+    return inet_pton(AF_INET, host, &address) == 1 && number_is_read(colon + 1, &port_range, &port);
+}
+
+static bool switch_is_read(const char *text, bool *out)
+{
+    static const char *const on[] = {"1", "true", "yes", "on"};
+    static const char *const off[] = {"", "0", "false", "no", "off"};
+
+    for (size_t i = 0; i < sizeof on / sizeof on[0]; i++) {
+        if (strcasecmp(text, on[i]) == 0) return *out = true;
+    }
+    for (size_t i = 0; i < sizeof off / sizeof off[0]; i++) {
+        if (strcasecmp(text, off[i]) == 0) {
+            *out = false;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool level_is_read(const char *text, enum log_level *out)
+{
+    for (int level = 0; level < LOG_LEVEL_COUNT; level++) {
+        if (strcmp(text, log_level_name((log_level)level)) != 0) continue;
+        *out = (log_level)level;
+        return true;
+    }
+    return false;
+}
+
+static bool format_is_read(const char *text, enum log_format *out)
+{
+    for (int format = 0; format < LOG_FORMAT_COUNT; format++) {
+        if (strcmp(text, log_format_name((log_format)format)) != 0) continue;
+        *out = (log_format)format;
+        return true;
+    }
+    return false;
+}
+
+/* "MS" or "MS:EVERY" */
+static bool pause_is_read(const char *text, struct lab_pause *out)
+{
+    static const struct flag ms = {.min = 1, .max = 600000};
+    static const struct flag every = {.min = 1, .max = 1000000};
+    const char *colon = strchr(text, ':');
+    size_t len = colon ? (size_t)(colon - text) : strlen(text);
+    struct lab_pause pause = {.every = 1};
+    char digits[16] = "";
+
+    if (len >= sizeof digits) return false;
+    (void)snprintf(digits, sizeof digits, "%.*s", (int)len, text);
+    if (!number_is_read(digits, &ms, &pause.ms)) return false;
+    if (colon && !number_is_read(colon + 1, &every, &pause.every)) return false;
+    *out = pause;
+    return true;
+}
+
+static bool has_control_bytes(const char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20 || *text == 0x7f) return true;
+    }
+    return false;
+}
+
+static bool text_is_usable(const char *text)
+{
+    return *text && !has_control_bytes(text);
+}
+
+static bool refuse_text(const struct flag *flag, const char *name, const char *shown,
+                        struct refusal *why)
+{
+    if (flag->kind == KIND_URL) return refusal_say(why, "%s: this is not usable as a URL", name);
+    return refusal_say(why, "%s: \"%s\" is not usable", name, shown);
+}
+
+static bool set_networks(const char *name, const char *value, struct networks *out,
+                         struct refusal *why)
+{
+    char shown[64];
+
+    if (networks_are_read(value, out)) return true;
+    log_escape(value, shown, sizeof shown);
+    return refusal_say(why, "%s: \"%s\" is no list of networks like 10.0.0.0/8,fd00::1", name,
+                       shown);
+}
+
+/* Check one value and put it into its field; `name` is the flag or variable it came from. */
+static bool set_field(const struct flag *flag, const char *name, const char *value,
+                      struct config *out, struct refusal *why)
+{
+    void *field = (char *)out + flag->offset;
+    char shown[64];
+
+    log_escape(value, shown, sizeof shown);
+    switch (flag->kind) {
+    case KIND_TEXT:
+    case KIND_URL:
+        if (!text_is_usable(value)) return refuse_text(flag, name, shown, why);
+        *(const char **)field = value;
+        break;
+    case KIND_ADDRESS:
+        if (!address_is_valid(value))
+            return refusal_say(why, "%s: \"%s\" is not an address like 127.0.0.1:8080", name,
+                               shown);
+        *(const char **)field = value;
+        break;
+    case KIND_NUMBER:
+        if (!number_is_read(value, flag, field))
+            return refusal_say(why, "%s: \"%s\" is not a number from %lld to %lld", name, shown,
+                               (long long)flag->min, (long long)flag->max);
+        break;
+    case KIND_SWITCH:
+        if (!switch_is_read(value, field))
+            return refusal_say(why, "%s: \"%s\" is neither true nor false", name, shown);
+        break;
+    case KIND_LEVEL:
+        if (!level_is_read(value, field))
+            return refusal_say(why, "%s: \"%s\" is not error, warn, info or debug", name, shown);
+        break;
+    case KIND_FORMAT:
+        if (!format_is_read(value, field))
+            return refusal_say(why, "%s: \"%s\" is neither text nor json", name, shown);
+        break;
+    case KIND_NAME:
+        if (!idempotency_key_is_valid(value))
+            return refusal_say(why, "%s: \"%s\" is not 1 to 64 of A-Z a-z 0-9 _ . -", name, shown);
+        *(const char **)field = value;
+        break;
+    case KIND_RATE:
+        if (!rate_limit_is_read(value, field))
+            return refusal_say(why, "%s: \"%s\" is not a rate like 5 or 5/s:20", name, shown);
+        break;
+    case KIND_NETWORKS:
+        return set_networks(name, value, field, why);
+    case KIND_PAUSE:
+        if (!pause_is_read(value, field))
+            return refusal_say(why, "%s: \"%s\" is not a pause in ms like 200 or 200:10", name,
+                               shown);
+        break;
+    }
+    return true;
+}
+
+static const struct flag *find_flag(const char *name, size_t len)
+{
+    for (size_t i = 0; i < FLAG_COUNT; i++) {
+        if (strlen(flags[i].name) == len && memcmp(flags[i].name, name, len) == 0) return &flags[i];
+    }
+    return NULL;
+}
+
+static bool read_defaults(const struct config_source *source, struct config *out,
+                          struct refusal *why)
+{
+    const char *(*env)(const char *) = source->env ? source->env : read_env;
+    bool good = true;
+
+    for (size_t i = 0; i < FLAG_COUNT && good; i++) {
+        const char *value = flags[i].env ? env(flags[i].env) : NULL;
+
+        if (value && *value) {
+            good = set_field(&flags[i], flags[i].env, value, out, why);
+        } else if (flags[i].fallback) {
+            good = set_field(&flags[i], flags[i].name, flags[i].fallback, out, why);
+        }
+    }
+    return good;
+}
+
+static bool read_flag(const struct config_source *source, int *at, struct config *out,
+                      struct refusal *why)
+{
+    const char *arg = source->argv[*at];
+    const char *equals = strchr(arg, '=');
+    const struct flag *flag = find_flag(arg, equals ? (size_t)(equals - arg) : strlen(arg));
+    const char *value = equals ? equals + 1 : NULL;
+    char shown[64];
+
+    if (!flag) {
+        log_escape(arg, shown, sizeof shown);
+        return refusal_say(why, "\"%s\" is no flag; --help lists them", shown);
+    }
+    if (!value && flag->kind == KIND_SWITCH) value = "true";
+    if (!value && *at + 1 < source->argc) value = source->argv[++*at];
+    if (!value) return refusal_say(why, "%s: a value is missing", flag->name);
+    return set_field(flag, flag->name, value, out, why);
+}
+
+static void make_instance_name(struct config *out)
+{
+    char host[40] = "";
+    struct text name = {.data = out->instance_made, .size = INSTANCE_MAX};
+
+    if (gethostname(host, sizeof host - 1) != 0 || !host[0]) memcpy(host, "seckilld", 9);
+    for (char *at = host; *at; at++) {
+        char one[2] = {*at, '\0'};
+
+        if (!idempotency_key_is_valid(one)) *at = '-';
+    }
+    text_add_string(&name, host);
+    TEXT_ADD(&name, "-");
+    text_add_number(&name, getpid());
+    out->instance_made[name.len] = '\0';
+    out->instance = out->instance_made;
+}
+
+static bool check_guard(const struct config *config, struct refusal *why)
+{
+    const struct guard *guard = guard_find(config->guard);
+    char shown[64];
+
+    log_escape(config->guard, shown, sizeof shown);
+    if (!guard) return refusal_say(why, "--guard: \"%s\" is no guard; --help lists them", shown);
+    if (guard->needs_redlock && !config->redlock)
+        return refusal_say(why, "--guard: \"%s\" needs the servers of --redlock", shown);
+    if (!guard->flaw || config->lab) return true;
+    return refusal_say(why, "--guard: \"%s\" is flawed (%s): it runs only with --lab", shown,
+                       guard->flaw);
+}
+
+static const char *tls_flag_given(const struct lk_tls_options *tls)
+{
+    return tls->ca_file         ? "--redis-ca"
+           : tls->cert_file     ? "--redis-cert"
+           : tls->key_file      ? "--redis-key"
+           : tls->server_name   ? "--redis-server-name"
+           : tls->is_unverified ? "--redis-insecure"
+                                : NULL;
+}
+
+/* Whoever names a CA believes that nobody can listen. */
+static bool check_tls(const struct config *config, struct refusal *why)
+{
+    const struct lk_tls_options *tls = &config->redis_tls;
+    const char *flag = tls_flag_given(tls);
+
+    if (tls->key_file && !tls->cert_file)
+        return refusal_say(why, "--redis-key: goes with --redis-cert");
+    if (!flag || (config->redis && topology_uses_tls(config->redis)) ||
+        (config->redlock && topology_uses_tls(config->redlock)))
+        return true;
+    return refusal_say(why, "%s: no URL of --redis or --redlock is rediss://", flag);
+}
+
+static bool check_redis(const struct config *config, struct refusal *why)
+{
+    if (config->sentinel_password &&
+        (!config->redis || topology_kind_of(config->redis) != TOPOLOGY_SENTINEL))
+        return refusal_say(why, "--sentinel-password: goes with --redis redis+sentinel://");
+    if (!check_tls(config, why)) return false;
+    if (config->redis || !(config->redis_password || config->redis_loader)) return true;
+    return refusal_say(why, "%s: the private Redis has no users; give --redis",
+                       config->redis_password ? "--redis-password" : "--redis-loader");
+}
+
+static bool check_sync(const struct config *config, struct refusal *why)
+{
+    if (config->sync_replicas == 0) return true;
+    if (!config->redis)
+        return refusal_say(why, "--sync-replicas: the private Redis has no replicas; give --redis");
+    if (config->sync_ms < config->deadline_ms) return true;
+    return refusal_say(why, "--sync-ms: %lld is not less than --deadline-ms %lld",
+                       (long long)config->sync_ms, (long long)config->deadline_ms);
+}
+
+static bool check_pause(const struct config *config, struct refusal *why)
+{
+    if (config->lab_pause.ms == 0 || config->lab) return true;
+    return refusal_say(why, "--lab-pause is a fault for experiments: it needs --lab");
+}
+
+static bool check_keys(const struct config *config, struct refusal *why)
+{
+    if (config->token_key || !config->token_key_2) return true;
+    return refusal_say(why, "--token-key-2 goes with --token-key");
+}
+
+static bool check_check(const struct config *config, struct refusal *why)
+{
+    const char *colon = strrchr(config->listen, ':');
+
+    if (!config->check || strtol(colon + 1, NULL, 10) > 0) return true;
+    return refusal_say(why, "--check: port 0 of --listen is any; name the one to ask");
+}
+
+config_status config_read(const struct config_source *source, struct config *out,
+                          struct refusal *why)
+{
+    bool good = false;
+
+    for (int i = 1; i < source->argc; i++) {
+        if (strcmp(source->argv[i], "--help") == 0) return CONFIG_HELP;
+        if (strcmp(source->argv[i], "--version") == 0) return CONFIG_VERSION;
+    }
+    *out = (struct config){0};
+    good = read_defaults(source, out, why);
+    for (int i = 1; i < source->argc && good; i++)
+        good = read_flag(source, &i, out, why);
+    if (!good || !check_guard(out, why) || !check_keys(out, why) || !check_redis(out, why) ||
+        !check_sync(out, why) || !check_pause(out, why) || !check_check(out, why))
+        return CONFIG_BAD;
+    if (!out->instance) make_instance_name(out);
+    return out->check ? CONFIG_CHECK : CONFIG_RUN;
+}
+
+static void print_flag(FILE *out, const struct flag *flag)
+{
+    char left[64];
+    int len = snprintf(left, sizeof left, "%s%s%s", flag->name, flag->value ? " " : "",
+                       flag->value ? flag->value : "");
+
+    assert(len > 0 && (size_t)len < sizeof left);
+    (void)fprintf(out, "  %-24s %s", left, flag->help);
+    if (flag->fallback) (void)fprintf(out, " [%s]", flag->fallback);
+    (void)fprintf(out, "\n");
+}
+
+void config_print_help(FILE *out)
+{
+    (void)fprintf(out, "Usage: seckilld [FLAG...]\n\nServes flash sales over HTTP.\n\n");
+    for (size_t i = 0; i < FLAG_COUNT; i++)
+        print_flag(out, &flags[i]);
+    (void)fprintf(out, "  %-24s %s\n  %-24s %s\n\n", "--help", "this text", "--version",
+                  "name and version");
+    (void)fprintf(out, "Each flag above --check is also an environment variable: --admin-listen is "
+                       "SECKILL_ADMIN_LISTEN.\nA flag wins over the variable.\n\nGuards:\n");
+    for (size_t i = 0; guard_at(i); i++) {
+        (void)fprintf(out, "  %-18s %s\n", guard_at(i)->name, guard_at(i)->idea);
+        if (guard_at(i)->flaw)
+            (void)fprintf(out, "  %-18s FLAWED, needs --lab, %s: %s\n", "",
+                          verdict_name(guard_at(i)->expected), guard_at(i)->flaw);
+    }
+}

@@ -1,0 +1,90 @@
+/*
+ * Flags and environment -> one validated struct that never changes again.
+ */
+#ifndef SECKILL_CONFIG_H
+#define SECKILL_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "lockkit/client.h"
+
+#include "base/log.h"
+#include "base/refusal.h"
+#include "door/client_address.h"
+#include "gate/rate.h"
+
+enum { INSTANCE_MAX = 64 };
+
+/* A fault for experiments: of `every` sells one pauses so long before it writes. */
+struct lab_pause {
+    int64_t ms; /* 0: none does */
+    int64_t every;
+};
+
+struct config {
+    const char *listen; /* "127.0.0.1:8080"; port 0: any free one */
+    const char *admin_listen;
+    const char *redis;                    /* URL; NULL: a private redis-server */
+    const char *redis_password;           /* file; NULL: what the URLs say */
+    const char *sentinel_password;        /* file; NULL: Sentinels are asked without */
+    struct lk_tls_options redis_tls;      /* of rediss URLs */
+    const char *redis_loader;             /* file; NULL: scripts go by EVAL */
+    const char *redlock;                  /* URLs, commas between; NULL: no guard "redlock" */
+    const char *data;                     /* folder */
+    const char *guard;                    /* of new sales; guard_find() knows it */
+    const char *admin_token;              /* file; NULL: DATA/admin.token */
+    const char *operators_log;            /* file; NULL: DATA/operators.ndjson */
+    const char *token_key;                /* file; NULL: buyers have no tokens */
+    const char *token_key_2;              /* file; NULL: none */
+    const char *instance;                 /* [A-Za-z0-9_.-]{1,64} */
+    char instance_made[INSTANCE_MAX + 1]; /* host-pid, when none was given */
+    int64_t connections;
+    int64_t streams;             /* of events, besides the connections */
+    int64_t address_connections; /* of one client's address; 0: all */
+    int64_t address_streams;
+    int64_t batch;
+    int64_t queue_ms;
+    int64_t lease_ms;
+    int64_t deadline_ms;
+    int64_t drain_ms;       /* it goes on serving when it is told to stop */
+    int64_t sync_replicas;  /* that have an order before it is accepted; 0: none is waited for */
+    int64_t sync_ms;        /* so long at most */
+    struct rate_limit rate; /* of each buyer */
+    struct rate_limit address_rate;  /* of each client's address */
+    struct networks trusted_proxies; /* whose X-Forwarded-For is believed */
+    enum log_level log_level;
+    enum log_format log_format;
+    bool lab;
+    bool check; /* ask the one that listens at `listen`, start nothing */
+    struct lab_pause lab_pause;
+};
+
+typedef enum config_status {
+    CONFIG_RUN,
+    CONFIG_CHECK, /* as RUN, but with --check */
+    CONFIG_HELP,
+    CONFIG_VERSION,
+    CONFIG_BAD, /* *why says what, without the program's name */
+} config_status;
+
+struct config_source {
+    int argc;
+    char **argv;
+    const char *(*env)(const char *name); /* NULL: the process's environment */
+};
+
+/*
+ * Read flags (they win) and environment, check every value, fill in defaults.
+ *
+ * Owns     strings of *out are borrowed from the source, or static, or inside *out: do not copy it.
+ */
+config_status config_read(const struct config_source *source, struct config *out,
+                          struct refusal *why);
+
+/* The text of --help, made from the table of flags and the table of guards. */
+void config_print_help(FILE *out);
+
+#endif

@@ -1,0 +1,213 @@
+/*
+ * Something kept for a moment: how often it is made, under a clock that stands still until the test
+ * moves it.
+ * link: -Wl,--wrap=clock_mono_ms
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/kept.h"
+
+enum { THREADS = 4, ROUNDS = 50, FLOOD = 1000, AGE_MS = 100, NONE = -1 };
+
+struct thing {
+    struct kept_base base;
+    int number;
+};
+
+static struct {
+    int64_t now_ms;
+    int64_t takes_ms; /* to make one */
+    bool fails;
+    int number;       /* of the next */
+    atomic_uint made; /* times it was tried */
+    atomic_uint freed;
+    atomic_uint come;      /* threads that are about to ask */
+    unsigned come_to_wait; /* making takes until so many have */
+} fake;
+
+/* NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): --wrap's names */
+int64_t __wrap_clock_mono_ms(void);
+
+int64_t __wrap_clock_mono_ms(void)
+{
+    return fake.now_ms;
+}
+/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
+
+static void *make(void *arg)
+{
+    struct thing *thing = calloc(1, sizeof *thing);
+
+    (void)arg;
+    if (!thing) abort();
+    atomic_fetch_add(&fake.made, 1);
+    while (atomic_load(&fake.come) < fake.come_to_wait)
+        (void)sched_yield();
+    thing->number = fake.number;
+    fake.now_ms += fake.takes_ms;
+    if (!fake.fails) return thing;
+    free(thing);
+    return NULL;
+}
+
+static void count_freed(void *thing)
+{
+    atomic_fetch_add(&fake.freed, 1);
+    free(thing);
+}
+
+static int set_up(void **state)
+{
+    memset(&fake, 0, sizeof fake);
+    fake.now_ms = 5;
+    *state = kept_new(&(struct kept_options){.make = make, .free = count_freed, .age_ms = AGE_MS});
+    return *state ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    kept_free(*state);
+    return 0;
+}
+
+/* The number that is told; NONE. */
+static int ask(struct kept *kept)
+{
+    struct thing *thing = kept_borrow(kept);
+    int number = thing ? thing->number : NONE;
+
+    kept_return(kept, thing);
+    return number;
+}
+
+static void a_flood_makes_one_each_time(void **state)
+{
+    for (int i = 0; i < FLOOD; i++)
+        assert_int_equal(ask(*state), 0);
+    fake.number = 1;
+    fake.now_ms += AGE_MS - 1;
+    assert_int_equal(ask(*state), 0);
+    assert_int_equal(fake.made, 1);
+    fake.now_ms += 1;
+    for (int i = 0; i < FLOOD; i++)
+        assert_int_equal(ask(*state), 1);
+    assert_int_equal(fake.made, 2);
+    assert_int_equal(fake.freed, 1);
+}
+
+static void what_cannot_be_made_is_not_tried_by_each_either(void **state)
+{
+    assert_int_equal(ask(*state), 0);
+    fake.fails = true;
+    fake.now_ms += AGE_MS;
+    for (int i = 0; i < FLOOD; i++)
+        assert_int_equal(ask(*state), NONE);
+    assert_int_equal(fake.made, 2);
+    fake.fails = false;
+    fake.now_ms += AGE_MS;
+    assert_int_equal(ask(*state), 0);
+}
+
+/* Else those who waited for it would each make their own, one after the other. */
+static void what_takes_longer_than_it_is_kept_is_told_all_the_same(void **state)
+{
+    fake.takes_ms = 5L * AGE_MS;
+    for (int i = 0; i < FLOOD; i++)
+        assert_int_equal(ask(*state), 0);
+    assert_int_equal(fake.made, 1);
+}
+
+/* Who asks now and then sees what is; a flood cannot save up more than that. */
+static void what_was_quiet_is_made_for_each_until_that_is_used_up(void **state)
+{
+    struct kept *kept = kept_new(
+        &(struct kept_options){.make = make, .free = count_freed, .age_ms = AGE_MS, .spare = 3});
+
+    (void)state;
+    assert_non_null(kept);
+    fake.now_ms += 1000L * AGE_MS;
+    for (int i = 0; i < FLOOD; i++)
+        (void)ask(kept);
+    assert_int_equal(fake.made, 1 + 3);
+    for (int i = 0; i < FLOOD; i++, fake.now_ms++)
+        (void)ask(kept);
+    assert_int_equal(fake.made, 3 + FLOOD / AGE_MS);
+    fake.now_ms += 2L * AGE_MS;
+    for (fake.number = 1; fake.number <= 2; fake.number++)
+        assert_int_equal(ask(kept), fake.number);
+    kept_free(kept);
+}
+
+static void what_is_borrowed_stays(void **state)
+{
+    struct thing *first = kept_borrow(*state);
+    struct thing *again = kept_borrow(*state);
+
+    fake.number = 1;
+    fake.now_ms += AGE_MS;
+    assert_int_equal(ask(*state), 1);
+    assert_int_equal(fake.freed, 0);
+    assert_int_equal(first->number, 0);
+    kept_return(*state, first);
+    assert_int_equal(again->number, 0);
+    kept_return(*state, again);
+    assert_int_equal(fake.freed, 1);
+}
+
+static void *come_and_ask(void *kept)
+{
+    atomic_fetch_add(&fake.come, 1);
+    return ask(kept) == 3 ? kept : NULL;
+}
+
+/* Many rounds: each time all come while the first one makes it. */
+static void all_who_come_while_it_is_made_wait_for_that(void **state)
+{
+    pthread_t threads[THREADS];
+    unsigned well = 0;
+
+    fake.number = 3;
+    for (unsigned round = 1; round <= ROUNDS; round++) {
+        fake.come_to_wait = round * THREADS;
+        fake.now_ms += AGE_MS;
+        for (int i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, come_and_ask, *state), 0);
+        for (int i = 0; i < THREADS; i++) {
+            void *good = NULL;
+
+            (void)pthread_join(threads[i], &good);
+            well += good != NULL;
+        }
+    }
+
+    assert_int_equal(well, ROUNDS * THREADS);
+    assert_int_equal(fake.made, ROUNDS);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_flood_makes_one_each_time),
+        TEST(what_cannot_be_made_is_not_tried_by_each_either),
+        TEST(what_takes_longer_than_it_is_kept_is_told_all_the_same),
+        TEST(what_was_quiet_is_made_for_each_until_that_is_used_up),
+        TEST(what_is_borrowed_stays),
+        TEST(all_who_come_while_it_is_made_wait_for_that),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

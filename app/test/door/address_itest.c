@@ -1,0 +1,242 @@
+/*
+ * Whose request it is by its address, over real HTTP: the rate of one address, with and without a
+ * proxy that is believed, and the address in the operators' log.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "test/support/app_support.h"
+
+enum { LOG_SIZE = 65536, LINE_SIZE = 64, LONG_LINE = 9000 };
+
+#define FROM "X-Forwarded-For: "
+
+struct fixture {
+    char dir[APP_PATH_SIZE];
+    struct app_process service;
+    struct app_reply reply;
+    char log[LOG_SIZE];
+};
+
+static int set_up(void **state)
+{
+    struct fixture *self = calloc(1, sizeof *self);
+
+    if (!self) return -1;
+    *state = self;
+    app_folder_make(self->dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *self = *state;
+    int status = app_stop(&self->service);
+
+    app_folder_remove(self->dir);
+    free(self);
+    return status;
+}
+
+#define START(self, ...)                                                                           \
+    assert_true(app_start(&(self)->service, (self)->dir, (const char *const[]){__VA_ARGS__, NULL}))
+
+/* GET with these header lines (NULL: none); the status. */
+static long get(struct fixture *self, const char *path, const char *first, const char *second)
+{
+    app_http(
+        &(struct app_call){.base = self->service.buyers, .path = path, .headers = {first, second}},
+        &self->reply);
+    return self->reply.status;
+}
+
+static long get_sales(struct fixture *self, const char *header)
+{
+    return get(self, "/api/v1/sales", header, NULL);
+}
+
+/* Ask until refused: a bucket of 3 is refilled by one a second. */
+static void assert_limited(struct fixture *self, const char *header)
+{
+    for (int i = 0; i < 10; i++) {
+        if (get_sales(self, header) == 429) return;
+    }
+    fail_msg("%s is not limited", header ? header : "the peer");
+}
+
+static long long count_of(struct fixture *self, const char *sample)
+{
+    const char *at = NULL;
+
+    app_http(&(struct app_call){.base = self->service.admin, .path = "/metrics"}, &self->reply);
+    at = strstr(self->reply.body, sample);
+    return at ? strtoll(at + strlen(sample), NULL, 10) : -1;
+}
+
+static void an_address_over_its_rate_is_refused_first_of_all(void **state)
+{
+    struct fixture *self = *state;
+    long status = 0;
+
+    START(self, "no-lab", "--address-rate", "1:3");
+    assert_limited(self, NULL);
+    assert_true(app_is_problem(&self->reply, 429, "quota-exceeded"));
+    assert_non_null(strstr(self->reply.headers, "Retry-After: "));
+    app_http(&(struct app_call){.base = self->service.buyers, /* no token: it is not looked for */
+                                .path = "/api/v1/sales/cup/orders",
+                                .body = "{}"},
+             &self->reply);
+    status = self->reply.status;
+    assert_true(status == 429 || status == 401); /* it may have been refilled */
+    assert_int_equal(get(self, "/readyz", NULL, NULL), 200);
+    assert_int_equal(get(self, "/livez", NULL, NULL), 200);
+    assert_int_equal(get(self, "/", NULL, NULL), 200);
+    assert_true(count_of(self, "\nseckill_address_limited_total ") > 0);
+    assert_int_equal(count_of(self, "\nseckill_rate_limited_total "), 0);
+}
+
+static void without_a_rate_nobody_is_limited(void **state)
+{
+    struct fixture *self = *state;
+
+    START(self, "--rate", "0");
+    for (int i = 0; i < 50; i++)
+        assert_int_equal(get_sales(self, NULL), 200);
+}
+
+static void operators_are_not_limited(void **state)
+{
+    struct fixture *self = *state;
+
+    START(self, "--address-rate", "1:1");
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(app_status(&(struct app_call){.base = self->service.admin,
+                                                       .path = "/api/v1/admin/sales",
+                                                       .token = app_token(self->dir)}),
+                         200);
+}
+
+static void nobody_is_believed_unless_trusted(void **state)
+{
+    struct fixture *self = *state;
+    char header[LINE_SIZE];
+    int refused = 0;
+
+    START(self, "--address-rate", "1:3", "--trusted-proxy", "10.0.0.0/8,::1");
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(header, sizeof header, FROM "1.2.3.%d", i);
+        if (get_sales(self, header) == 429) refused++;
+    }
+    assert_true(refused >= 10); /* all are one client */
+}
+
+static void behind_a_trusted_proxy_each_client_counts(void **state)
+{
+    struct fixture *self = *state;
+    char header[LINE_SIZE];
+
+    START(self, "--address-rate", "1:3", "--trusted-proxy", "127.0.0.1,10.0.0.0/8");
+    assert_limited(self, FROM "1.2.3.4");
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(header, sizeof header, FROM "1.2.4.%d", i);
+        assert_int_equal(get_sales(self, header), 200);
+    }
+    /* who writes names of his own left of his address stays who he is */
+    assert_limited(self, FROM "5.6.7.8, 1.2.3.4");
+    assert_limited(self, FROM "9.9.9.9, 1.2.3.4:1234, 10.0.0.2");
+    assert_int_equal(get(self, "/api/v1/sales", FROM "1.2.3.4", FROM "4.4.4.4"), 200);
+}
+
+static void a_header_that_is_none_is_the_proxy(void **state)
+{
+    static char header[LONG_LINE];
+    struct fixture *self = *state;
+
+    START(self, "--address-rate", "1:3", "--trusted-proxy", "127.0.0.0/8");
+    assert_limited(self, FROM "unknown");
+    assert_limited(self, NULL); /* the same bucket */
+    (void)stpcpy(header, FROM);
+    memset(header + strlen(FROM), 'x', sizeof header - strlen(FROM) - 1);
+    assert_limited(self, header);
+    (void)stpcpy(header + sizeof header - 9, ",1.2.3.4");
+    assert_int_equal(get_sales(self, header), 200);
+}
+
+static void an_ipv6_client_is_its_64(void **state)
+{
+    struct fixture *self = *state;
+    char header[LINE_SIZE];
+    int refused = 0;
+
+    START(self, "--address-rate", "1:3", "--trusted-proxy", "127.0.0.1");
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(header, sizeof header, FROM "[2001:db8:0:1::%x]:443", i);
+        if (get_sales(self, header) == 429) refused++;
+    }
+    assert_true(refused >= 10);
+    assert_int_equal(get_sales(self, FROM "2001:db8:0:2::1"), 200);
+}
+
+static bool log_says(struct fixture *self, const char *words)
+{
+    char path[APP_PATH_SIZE + 16];
+    FILE *file = NULL;
+
+    (void)snprintf(path, sizeof path, "%s/seckilld.log", self->dir);
+    file = fopen(path, "re");
+    assert_non_null(file);
+    self->log[fread(self->log, 1, LOG_SIZE - 1, file)] = '\0';
+    (void)fclose(file);
+    return strstr(self->log, words) != NULL;
+}
+
+static void operate(struct fixture *self, const char *path, const char *body, const char *header)
+{
+    app_http(&(struct app_call){.method = body ? "POST" : "GET",
+                                .base = self->service.admin,
+                                .path = path,
+                                .token = app_token(self->dir),
+                                .body = body,
+                                .headers = {"Content-Type: application/json", header}},
+             &self->reply);
+}
+
+static void the_log_names_the_operators_address(void **state)
+{
+    struct fixture *self = *state;
+
+    START(self, "--trusted-proxy", "127.0.0.1");
+    operate(self, "/api/v1/admin/sales", "{\"id\":\"cup\",\"stock\":5}", FROM "6.6.6.6, 1.2.3.4");
+    assert_true(log_says(self, "sale cup: created, 5 units, guard mutex, by 1.2.3.4\n"));
+    operate(self, "/api/v1/admin/sales/cup/pause", "{}", FROM "2001:db8::7");
+    assert_true(log_says(self, "sale cup: pause: done, by 2001:db8::7\n"));
+    operate(self, "/api/v1/admin/sales/cup/audit", NULL, NULL);
+    assert_true(log_says(self, "sale cup: audit: pass, by 127.0.0.1\n"));
+    assert_false(log_says(self, "6.6.6.6"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_address_over_its_rate_is_refused_first_of_all),
+        TEST(without_a_rate_nobody_is_limited),
+        TEST(operators_are_not_limited),
+        TEST(nobody_is_believed_unless_trusted),
+        TEST(behind_a_trusted_proxy_each_client_counts),
+        TEST(a_header_that_is_none_is_the_proxy),
+        TEST(an_ipv6_client_is_its_64),
+        TEST(the_log_names_the_operators_address),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+/*
+ * The way from the other end of a connection to the client: who is believed, and how far.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "door/client_address.h"
+
+enum { LISTS_MAX = 3, LONG = 10240 };
+
+#define PROXIES "10.0.0.0/8,192.168.1.7,fd00::/8"
+
+static struct networks networks_of(const char *text)
+{
+    struct networks networks;
+
+    assert_true(networks_are_read(text, &networks));
+    return networks;
+}
+
+/* Of several lists the last header comes first. */
+static void assert_client(const char *trusted, const char *peer, const char *const *lists,
+                          const char *client)
+{
+    struct networks networks = {.count = 0};
+    struct client_walk walk;
+    char shown[CLIENT_TEXT_SIZE];
+    size_t count = 0;
+
+    if (trusted) networks = networks_of(trusted);
+    client_walk_begin(&walk, &networks, peer);
+    while (count < LISTS_MAX && lists[count])
+        count++;
+    while (count > 0)
+        client_walk_list(&walk, lists[--count]);
+    assert_string_equal(client_address_show(&walk.found, shown), client);
+}
+
+static void the_client_is_the_last_who_is_no_proxy(void **state)
+{
+    static const struct {
+        const char *peer;
+        const char *lists[LISTS_MAX];
+        const char *client;
+    } rows[] = {
+        {"10.0.0.1", {NULL}, "10.0.0.1"},
+        {"10.0.0.1", {"1.2.3.4"}, "1.2.3.4"},
+        {"10.255.255.255", {"1.2.3.4"}, "1.2.3.4"},
+        {"192.168.1.7", {"1.2.3.4"}, "1.2.3.4"},
+        {"192.168.1.8", {"1.2.3.4"}, "192.168.1.8"},
+        {"11.0.0.1", {"1.2.3.4"}, "11.0.0.1"},
+        {"fd00::1", {"1.2.3.4"}, "1.2.3.4"},
+        {"::ffff:10.0.0.1", {"1.2.3.4"}, "1.2.3.4"},
+        {"::1", {"1.2.3.4"}, "::1"},
+        /* what a client has written itself stands left of what the proxy has added */
+        {"10.0.0.1", {"6.6.6.6, 1.2.3.4"}, "1.2.3.4"},
+        {"10.0.0.1", {"10.0.0.9, 1.2.3.4"}, "1.2.3.4"},
+        {"10.0.0.1", {"6.6.6.6, 1.2.3.4, 10.0.0.2"}, "1.2.3.4"},
+        {"10.0.0.1", {"6.6.6.6,1.2.3.4,fd00::2,192.168.1.7"}, "1.2.3.4"},
+        {"10.0.0.1", {"10.1.1.1, 10.2.2.2"}, "10.1.1.1"},
+        {"10.0.0.1", {"6.6.6.6", "1.2.3.4"}, "1.2.3.4"},
+        {"10.0.0.1", {"6.6.6.6, 1.2.3.4", "10.0.0.2", "10.0.0.3"}, "1.2.3.4"},
+        {"10.0.0.1", {"<script>, 1.2.3.4"}, "1.2.3.4"},
+        {"10.0.0.1", {", ,,1.2.3.4"}, "1.2.3.4"},
+        /* forms */
+        {"10.0.0.1", {" \t1.2.3.4\t "}, "1.2.3.4"},
+        {"10.0.0.1", {"6.6.6.6 ,\t1.2.3.4 , 10.0.0.2 "}, "1.2.3.4"},
+        {"10.0.0.1", {"1.2.3.4:65535"}, "1.2.3.4"},
+        {"10.0.0.1", {"2001:db8::1"}, "2001:db8::1"},
+        {"10.0.0.1", {"2001:DB8:0:0::1"}, "2001:db8::1"},
+        {"10.0.0.1", {"[2001:db8::1]"}, "2001:db8::1"},
+        {"10.0.0.1", {"[2001:db8::1]:443"}, "2001:db8::1"},
+        {"10.0.0.1", {"::ffff:1.2.3.4"}, "1.2.3.4"},
+        {"10.0.0.1", {"1.2.3.4, [::ffff:10.0.0.2]:80"}, "1.2.3.4"},
+        /* no address where one is needed: the peer */
+        {"10.0.0.1", {""}, "10.0.0.1"},
+        {"10.0.0.1", {" "}, "10.0.0.1"},
+        {"10.0.0.1", {","}, "10.0.0.1"},
+        {"10.0.0.1", {"1.2.3.4,"}, "10.0.0.1"},
+        {"10.0.0.1", {"unknown"}, "10.0.0.1"},
+        {"10.0.0.1", {"1.2.3.4, unknown, 10.0.0.2"}, "10.0.0.1"},
+        {"10.0.0.1", {"1.2.3.4", "", "10.0.0.2"}, "10.0.0.1"},
+        {"10.0.0.1", {"for=1.2.3.4"}, "10.0.0.1"},
+        {"10.0.0.1", {"1.2.3"}, "10.0.0.1"},
+        {"10.0.0.1", {"1.2.3.256"}, "10.0.0.1"},
+        {"10.0.0.1", {"01.2.3.4"}, "10.0.0.1"},
+        {"10.0.0.1", {"1.2.3.4:"}, "10.0.0.1"},
+        {"10.0.0.1", {"1.2.3.4:65536"}, "10.0.0.1"},
+        {"10.0.0.1", {"1.2.3.4:http"}, "10.0.0.1"},
+        {"10.0.0.1", {"1.2.3.4 5.6.7.8"}, "10.0.0.1"},
+        {"10.0.0.1", {"[1.2.3.4]"}, "10.0.0.1"},
+        {"10.0.0.1", {"[2001:db8::1"}, "10.0.0.1"},
+        {"10.0.0.1", {"[2001:db8::1]443"}, "10.0.0.1"},
+        {"10.0.0.1", {"[]"}, "10.0.0.1"},
+        {"10.0.0.1", {"fe80::1%eth0"}, "10.0.0.1"},
+        {"10.0.0.1", {"1.2.3.4\n"}, "10.0.0.1"},
+        {"10.0.0.1", {"\"1.2.3.4\""}, "10.0.0.1"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_client(PROXIES, rows[i].peer, rows[i].lists, rows[i].client);
+}
+
+static void without_trust_the_header_is_nothing(void **state)
+{
+    (void)state;
+    assert_client(NULL, "10.0.0.1", (const char *const[]){"1.2.3.4", NULL}, "10.0.0.1");
+    assert_client("1.2.3.4", "10.0.0.1", (const char *const[]){"1.2.3.4", NULL}, "10.0.0.1");
+    assert_client("0.0.0.0/0", NULL, (const char *const[]){NULL}, "0.0.0.0");
+    assert_client("10.0.0.0/8", "here", (const char *const[]){"1.2.3.4", NULL}, "0.0.0.0");
+}
+
+static void a_long_header_is_walked_from_its_end(void **state)
+{
+    static char list[LONG + 32];
+    const char *const lists[] = {list, NULL};
+
+    (void)state;
+    memset(list, 'x', LONG);
+    assert_client(PROXIES, "10.0.0.1", lists, "10.0.0.1");
+    (void)stpcpy(list + LONG, ",1.2.3.4");
+    assert_client(PROXIES, "10.0.0.1", lists, "1.2.3.4");
+    memset(list, ',', LONG);
+    assert_client(PROXIES, "10.0.0.1", lists, "1.2.3.4");
+    for (size_t i = 0; i < LONG; i += 10)
+        (void)stpcpy(list + i, i ? " 10.0.0.2," : "1.2.3.4  ,");
+    (void)stpcpy(list + LONG, "10.0.0.3");
+    assert_client(PROXIES, "10.0.0.1", lists, "1.2.3.4");
+}
+
+static void networks_that_are_none_are_refused(void **state)
+{
+    static const char *const rows[] = {
+        "",           ",",      "10.0.0.0/8,", "10.0.0.0/33", "10.0.0.0/",       "10.0.0.0/-1",
+        "10.0.0.1/8", "::1/64", "::/129",      "10.0.0.0/8 ", "10.0.0.0/8/8",    "haproxy",
+        "10/8",       "[::1]",  "10.0.0.0:80", "10.0.0.0/8x", "10.0.0.0/000008",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct networks networks = {.count = 7};
+
+        assert_false(networks_are_read(rows[i], &networks));
+        assert_int_equal(networks.count, 7);
+    }
+}
+
+static void networks_are_as_many_as_there_is_room_for(void **state)
+{
+    char text[(NETWORKS_MAX + 1) * 8 + 1] = "";
+    char *end = text;
+    struct networks networks;
+
+    (void)state;
+    for (size_t i = 0; i < NETWORKS_MAX; i++)
+        end = stpcpy(end, i ? ",1.2.3.4" : "1.2.3.4");
+    assert_int_equal(networks_of(text).count, NETWORKS_MAX);
+    (void)stpcpy(end, ",1.2.3.4");
+    assert_false(networks_are_read(text, &networks));
+}
+
+static void prefixes_count_bits(void **state)
+{
+    static const struct {
+        const char *network;
+        const char *in;
+        const char *out;
+    } rows[] = {
+        {"10.0.0.0/9", "10.127.255.255", "10.128.0.0"},
+        {"172.16.0.0/12", "172.31.0.1", "172.32.0.1"},
+        {"1.2.3.4", "1.2.3.4", "1.2.3.5"},
+        {"1.2.3.4/32", "1.2.3.4", "1.2.3.5"},
+        {"0.0.0.0/0", "255.255.255.255", "::1"},
+        {"::/0", "::1", NULL},
+        {"::/0", "1.2.3.4", NULL},
+        {"2001:db8::/33", "2001:db8:7fff::1", "2001:db8:8000::1"},
+        {"::ffff:1.2.3.0/120", "1.2.3.9", "1.2.4.9"},
+    };
+    static const char *const lists[] = {"9.9.9.9", NULL};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_client(rows[i].network, rows[i].in, lists, "9.9.9.9");
+        if (rows[i].out) assert_client(rows[i].network, rows[i].out, lists, rows[i].out);
+    }
+}
+
+static void a_subscriber_is_one_client(void **state)
+{
+    static const struct {
+        const char *address;
+        const char *group;
+    } rows[] = {
+        {"1.2.3.4", "1.2.3.4"},
+        {"::ffff:1.2.3.4", "1.2.3.4"},
+        {"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"},
+        {"2001:db8:1:2::9", "2001:db8:1:2::/64"},
+        {"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "ffff:ffff:ffff:ffff::/64"},
+        {"::1", "::/64"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct networks nobody = {.count = 0};
+        struct client_walk walk;
+        char text[CLIENT_TEXT_SIZE];
+
+        client_walk_begin(&walk, &nobody, rows[i].address);
+        assert_string_equal(client_address_group(&walk.found, text), rows[i].group);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_client_is_the_last_who_is_no_proxy),
+        cmocka_unit_test(without_trust_the_header_is_nothing),
+        cmocka_unit_test(a_long_header_is_walked_from_its_end),
+        cmocka_unit_test(networks_that_are_none_are_refused),
+        cmocka_unit_test(networks_are_as_many_as_there_is_room_for),
+        cmocka_unit_test(prefixes_count_bits),
+        cmocka_unit_test(a_subscriber_is_one_client),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

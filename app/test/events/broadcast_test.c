@@ -1,0 +1,471 @@
+/*
+ * Who watches a sale hears what its ledger says, once; with a store made of words.
+ * link: -Wl,--wrap=store_read_ledgers,--wrap=store_load_moment,--wrap=store_find_entry
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "events/broadcast.h"
+#include "store/store_ledger.h"
+
+enum { LIMIT_MS = 5000, ENTRIES_MAX = 300, START = 100 };
+
+/* The ledger of every sale, as the wrapped functions tell it to the thread. */
+static struct {
+    pthread_mutex_t mutex; /* guards the rest */
+    struct ledger_entry entries[ENTRIES_MAX];
+    size_t count;
+    struct sale_moment moment; /* what a reload finds */
+    store_status status;       /* of every call */
+    bool has_forgotten;        /* entries that were told */
+    const char *dead;          /* the sale whose server is away; NULL: none */
+    unsigned reads;
+    size_t pages_max; /* in one read */
+} store = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static void read_page_locked(struct ledger_page *page)
+{
+    page->count = 0;
+    for (size_t i = 0; i < store.count && page->count < LEDGER_PAGE; i++) {
+        if (ledger_id_compare(store.entries[i].id, page->after) > 0)
+            page->entries[page->count++] = store.entries[i];
+    }
+}
+
+/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
+store_status __wrap_store_read_ledgers(struct store *self, struct ledger_page *pages, size_t count,
+                                       int64_t *out_now_ms, struct lk_error *err);
+store_status __wrap_store_load_moment(struct store *self, const char *id, struct sale_moment *out,
+                                      struct lk_error *err);
+store_status __wrap_store_find_entry(struct store *self, const char *id, struct ledger_id which,
+                                     struct ledger_entry *out, struct lk_error *err);
+
+store_status __wrap_store_read_ledgers(struct store *self, struct ledger_page *pages, size_t count,
+                                       int64_t *out_now_ms, struct lk_error *err)
+{
+    store_status status = STORE_OK;
+
+    (void)self;
+    (void)err;
+    (void)pthread_mutex_lock(&store.mutex);
+    status = store.status;
+    store.reads++;
+    if (count > store.pages_max) store.pages_max = count;
+    for (size_t i = 0; i < count && status == STORE_OK; i++) {
+        read_page_locked(&pages[i]);
+        if (store.dead && strcmp(pages[i].sale_id, store.dead) == 0) status = STORE_UNAVAILABLE;
+    }
+    *out_now_ms = START + ENTRIES_MAX;
+    (void)pthread_mutex_unlock(&store.mutex);
+    return status;
+}
+
+store_status __wrap_store_load_moment(struct store *self, const char *id, struct sale_moment *out,
+                                      struct lk_error *err)
+{
+    store_status status = STORE_OK;
+
+    (void)self;
+    (void)id;
+    (void)err;
+    (void)pthread_mutex_lock(&store.mutex);
+    status = store.status;
+    *out = store.moment;
+    (void)pthread_mutex_unlock(&store.mutex);
+    return status;
+}
+
+store_status __wrap_store_find_entry(struct store *self, const char *id, struct ledger_id which,
+                                     struct ledger_entry *out, struct lk_error *err)
+{
+    store_status status = STORE_OK;
+
+    (void)self;
+    (void)id;
+    (void)which;
+    (void)out;
+    (void)err;
+    (void)pthread_mutex_lock(&store.mutex);
+    status = store.has_forgotten ? STORE_NOT_FOUND : store.status;
+    (void)pthread_mutex_unlock(&store.mutex);
+    return status;
+}
+
+/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
+
+static void set_status(store_status status)
+{
+    (void)pthread_mutex_lock(&store.mutex);
+    store.status = status;
+    (void)pthread_mutex_unlock(&store.mutex);
+}
+
+/* Into the ledger, and so into what a reload finds, in one step: it may be compared at any time. */
+static void write_entries_locked(const char *event, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct ledger_entry *entry = &store.entries[store.count++];
+
+        *entry = (struct ledger_entry){.id = {START + store.count, 0},
+                                       .has_left = true,
+                                       .left = 1000 - (int64_t)store.count,
+                                       .orders = strcmp(event, "sold") == 0,
+                                       .starts_ms = -1,
+                                       .ends_ms = -1};
+        (void)snprintf(entry->event, sizeof entry->event, "%s", event);
+        store.moment.last = entry->id;
+        store.moment.sale.left = entry->left;
+        store.moment.orders += entry->orders;
+    }
+}
+
+static void write_entries(const char *event, size_t count)
+{
+    (void)pthread_mutex_lock(&store.mutex);
+    write_entries_locked(event, count);
+    (void)pthread_mutex_unlock(&store.mutex);
+}
+
+static struct sale_moment moment_of(const char *id)
+{
+    struct sale_moment moment = {.last = {START, 0}};
+
+    (void)snprintf(moment.sale.id, sizeof moment.sale.id, "%s", id);
+    (void)stpcpy(moment.sale.stored_state, "open");
+    moment.sale.left = 1000;
+    moment.sale.now_ms = START;
+    return moment;
+}
+
+static int set_up(void **state)
+{
+    store.count = store.pages_max = 0;
+    store.reads = 0;
+    store.status = STORE_OK;
+    store.has_forgotten = false;
+    store.dead = NULL;
+    store.moment = moment_of("cup");
+    *state = broadcast_new(NULL, NULL);
+    return *state ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    broadcast_free(*state);
+    return 0;
+}
+
+static struct watcher *watch(struct broadcast *broadcast, const char *id)
+{
+    struct sale_moment from = moment_of(id);
+    struct watcher *watcher = broadcast_watch(broadcast, &from);
+
+    assert_non_null(watcher);
+    return watcher;
+}
+
+/* What there is once it has woken. */
+static struct events_news next_news(struct broadcast *broadcast, struct watcher *watcher)
+{
+    struct pollfd wait = {.fd = broadcast_fd(watcher), .events = POLLIN};
+    struct events_news news;
+
+    assert_int_equal(poll(&wait, 1, LIMIT_MS), 1);
+    assert_true(broadcast_take(broadcast, watcher, &news));
+    return news;
+}
+
+static void while_nobody_watches_nothing_is_read(void **state)
+{
+    struct watcher *watcher = NULL;
+
+    broadcast_free(*state);
+    assert_int_equal(store.reads, 0);
+    *state = broadcast_new(NULL, NULL);
+    watcher = watch(*state, "cup");
+    write_entries("sold", 1);
+    (void)next_news(*state, watcher);
+    broadcast_leave(*state, watcher);
+}
+
+static void all_who_watch_a_sale_share_its_reading(void **state)
+{
+    struct watcher *watchers[3] = {watch(*state, "cup"), watch(*state, "cup"),
+                                   watch(*state, "cup")};
+
+    write_entries("sold", 3);
+    write_entries("paused", 1);
+    for (size_t i = 0; i < 3; i++) {
+        struct events_news news;
+        size_t changes = 0;
+
+        do {
+            news = next_news(*state, watchers[i]);
+            changes += news.change_count;
+        } while (news.last.ms < START + 4);
+        assert_int_equal(news.left, 996);
+        assert_int_equal(news.orders, 3);
+        assert_int_equal(news.state, SALE_PAUSED);
+        assert_int_equal(changes, 1);
+        assert_false(news.is_gap);
+        broadcast_leave(*state, watchers[i]);
+    }
+    assert_int_equal(store.pages_max, 1);
+}
+
+static void sales_are_read_together(void **state)
+{
+    struct watcher *watchers[LEDGER_PAGES + 8];
+    size_t count = sizeof watchers / sizeof watchers[0];
+
+    for (size_t i = 0; i < count; i++) {
+        char id[16];
+
+        (void)snprintf(id, sizeof id, "cup-%zu", i);
+        watchers[i] = watch(*state, id);
+    }
+    write_entries("paused", 1);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(next_news(*state, watchers[i]).state, SALE_PAUSED);
+        broadcast_leave(*state, watchers[i]);
+    }
+    assert_in_range(store.pages_max, 2, LEDGER_PAGES);
+}
+
+static void who_comes_later_hears_what_its_moment_lacks(void **state)
+{
+    struct watcher *first = watch(*state, "cup");
+    struct watcher *second = NULL;
+    struct sale_moment from = moment_of("cup");
+    struct events_news news;
+
+    write_entries("paused", 1);
+    write_entries("resumed", 1);
+    do
+        news = next_news(*state, first);
+    while (news.last.ms < START + 2);
+    from.last.ms = START + 1; /* knows the pause */
+    second = broadcast_watch(*state, &from);
+    assert_non_null(second);
+    assert_true(broadcast_take(*state, second, &news));
+    assert_int_equal(news.change_count, 1);
+    assert_string_equal(news.changes[0].because, "resumed");
+    broadcast_leave(*state, first);
+    broadcast_leave(*state, second);
+}
+
+static void who_lags_too_far_behind_is_told_so(void **state)
+{
+    struct watcher *quick = watch(*state, "cup");
+    struct watcher *slow = watch(*state, "cup");
+    struct events_news news;
+
+    write_entries("patched", EVENTS_KEPT + 1);
+    do
+        news = next_news(*state, quick);
+    while (news.last.ms < START + EVENTS_KEPT + 1);
+    assert_true(broadcast_take(*state, slow, &news));
+    assert_true(news.is_gap);
+    assert_int_equal(news.change_count, 0);
+    assert_true(broadcast_take(*state, slow, &news));
+    assert_false(news.is_gap);
+    broadcast_leave(*state, quick);
+    broadcast_leave(*state, slow);
+}
+
+static void after_an_outage_it_goes_on_where_it_was(void **state)
+{
+    struct watcher *watcher = watch(*state, "cup");
+    struct events_news news;
+
+    set_status(STORE_UNAVAILABLE);
+    assert_true(next_news(*state, watcher).is_lost);
+    write_entries("sold", 200); /* more than a page */
+    set_status(STORE_OK);
+    do
+        news = next_news(*state, watcher);
+    while (news.orders < 200);
+    assert_false(news.is_lost);
+    assert_false(news.is_gap);
+    assert_int_equal(news.left, 800);
+    broadcast_leave(*state, watcher);
+}
+
+static void a_store_that_has_forgotten_is_believed(void **state)
+{
+    struct watcher *watcher = watch(*state, "cup");
+    struct events_news news;
+    bool was_gap = false;
+
+    write_entries("sold", 5);
+    do
+        news = next_news(*state, watcher);
+    while (news.orders < 5);
+    set_status(STORE_UNAVAILABLE);
+    assert_true(next_news(*state, watcher).is_lost);
+    (void)pthread_mutex_lock(&store.mutex);
+    store.count = 3; /* two entries and their orders are gone */
+    store.moment.last.ms = START + 3;
+    store.moment.sale.left = 997;
+    store.moment.orders = 3;
+    store.has_forgotten = true;
+    store.status = STORE_OK;
+    (void)pthread_mutex_unlock(&store.mutex);
+    do {
+        news = next_news(*state, watcher);
+        was_gap = was_gap || news.is_gap;
+    } while (news.is_lost);
+    assert_true(was_gap);
+    assert_int_equal(news.left, 997);
+    assert_int_equal(news.orders, 3);
+    assert_true(news.last.ms == START + 3);
+    broadcast_leave(*state, watcher);
+}
+
+/* Another server, that has only so many of the entries, and no others yet. */
+static void go_back_to(size_t count)
+{
+    (void)pthread_mutex_lock(&store.mutex);
+    store.count = count;
+    store.moment.last.ms = START + count;
+    store.moment.sale.left = 1000 - (int64_t)count;
+    store.moment.orders = (int64_t)count;
+    store.has_forgotten = true;
+    (void)pthread_mutex_unlock(&store.mutex);
+}
+
+/* Watch on a topology of its own until five orders are told. */
+static struct watcher *watch_five(struct broadcast **broadcast, const struct topology *topology)
+{
+    struct watcher *watcher = NULL;
+
+    broadcast_free(*broadcast);
+    *broadcast = broadcast_new(NULL, topology);
+    watcher = watch(*broadcast, "cup");
+    write_entries("sold", 5);
+    while (next_news(*broadcast, watcher).orders < 5) {}
+    return watcher;
+}
+
+/* No call has failed: the new server answered the next one. */
+static void a_failover_that_nobody_felt_is_found_out(void **state)
+{
+    struct topology topology = {.kind = TOPOLOGY_SENTINEL};
+    struct broadcast *broadcast = *state;
+    struct watcher *watcher = watch_five(&broadcast, &topology);
+    struct events_news news;
+
+    *state = broadcast;
+    go_back_to(3);
+    atomic_fetch_add(&topology.changes, 1);
+    do
+        news = next_news(broadcast, watcher);
+    while (!news.is_gap);
+    assert_false(news.is_lost);
+    assert_int_equal(news.left, 997);
+    assert_int_equal(news.orders, 3);
+    broadcast_leave(broadcast, watcher);
+}
+
+/* Two of five are gone, and a sixth came before anybody heard of the change. */
+static void a_failover_heard_of_too_late_is_found_out(void **state)
+{
+    struct topology topology = {.kind = TOPOLOGY_SENTINEL};
+    struct broadcast *broadcast = *state;
+    struct watcher *watcher = watch_five(&broadcast, &topology);
+    struct events_news news;
+    bool was_gap = false;
+
+    *state = broadcast;
+    (void)pthread_mutex_lock(&store.mutex);
+    write_entries_locked("sold", 1);
+    store.moment.orders = 4;
+    (void)pthread_mutex_unlock(&store.mutex);
+    do {
+        news = next_news(broadcast, watcher);
+        was_gap = was_gap || news.is_gap;
+    } while (!was_gap);
+    assert_int_equal(news.orders, 4);
+    broadcast_leave(broadcast, watcher);
+}
+
+/* "cup" is on a server of the cluster that is away; "pot" is not. */
+static void one_server_of_a_cluster_does_not_take_the_others_along(void **state)
+{
+    struct topology topology = {.kind = TOPOLOGY_CLUSTER};
+    struct watcher *cup = NULL;
+    struct watcher *pot = NULL;
+    struct events_news news;
+
+    broadcast_free(*state);
+    store.dead = "cup";
+    *state = broadcast_new(NULL, &topology);
+    cup = watch(*state, "cup");
+    pot = watch(*state, "pot");
+    assert_true(next_news(*state, cup).is_lost);
+    write_entries("sold", 2);
+    do
+        news = next_news(*state, pot);
+    while (news.is_lost || news.orders < 2);
+    for (size_t sold = 3; sold < 6; sold++) { /* and is not lost again */
+        write_entries("sold", 1);
+        do {
+            news = next_news(*state, pot);
+            assert_false(news.is_lost);
+        } while (news.orders < (int64_t)sold);
+    }
+    assert_true(broadcast_take(*state, cup, &news));
+    assert_true(news.is_lost);
+    assert_int_equal(news.orders, 0);
+    (void)pthread_mutex_lock(&store.mutex);
+    store.dead = NULL;
+    (void)pthread_mutex_unlock(&store.mutex);
+    do
+        news = next_news(*state, cup);
+    while (news.is_lost || news.orders < 2);
+    broadcast_leave(*state, cup);
+    broadcast_leave(*state, pot);
+}
+
+static void the_end_wakes_all_and_nobody_comes_after(void **state)
+{
+    struct watcher *watcher = watch(*state, "cup");
+    struct sale_moment from = moment_of("cup");
+    struct pollfd wait = {.fd = broadcast_fd(watcher), .events = POLLIN};
+    struct events_news news;
+
+    broadcast_end(*state);
+    assert_int_equal(poll(&wait, 1, LIMIT_MS), 1);
+    assert_false(broadcast_take(*state, watcher, &news));
+    assert_null(broadcast_watch(*state, &from));
+    broadcast_leave(*state, watcher);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(while_nobody_watches_nothing_is_read),
+        TEST(all_who_watch_a_sale_share_its_reading),
+        TEST(sales_are_read_together),
+        TEST(who_comes_later_hears_what_its_moment_lacks),
+        TEST(who_lags_too_far_behind_is_told_so),
+        TEST(after_an_outage_it_goes_on_where_it_was),
+        TEST(a_store_that_has_forgotten_is_believed),
+        TEST(a_failover_that_nobody_felt_is_found_out),
+        TEST(a_failover_heard_of_too_late_is_found_out),
+        TEST(one_server_of_a_cluster_does_not_take_the_others_along),
+        TEST(the_end_wakes_all_and_nobody_comes_after),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

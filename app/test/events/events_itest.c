@@ -1,0 +1,733 @@
+/*
+ * Streams of events of a real service: what they tell and when, how a client comes back, who gets a
+ * place, and what ends them.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lockkit/lockkit.h"
+
+#include "base/clock.h"
+#include "test/support/app_stream.h"
+#include "test/support/app_support.h"
+
+enum {
+    STREAMS = 3,
+    CONNECTIONS = 4,
+    WAIT_MS = 3000,
+    QUIET_MS = 300,
+    TELL_MS = 300, /* from an order to whoever watches */
+    SHOPPERS = 4,
+    BURST_MS = 1500,
+    PAUSE_MS = 700,
+    TOLD_MAX = 64,
+    ENTRIES_MAX = 10000,
+    PIPELINE = 500,
+};
+
+struct fixture {
+    char dir[APP_PATH_SIZE];
+    struct app_process redis; /* of our own, when a test needs one */
+    struct app_process service;
+    struct app_process other;
+    struct app_reply reply;
+    struct app_stream streams[STREAMS + 1];
+    struct app_event event;
+};
+
+/* Opened first, looked at last: a stream on which nothing happens. */
+static struct fixture *idle;
+
+static int set_up_folder(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    if (!fixture) return -1;
+    *state = fixture;
+    for (size_t i = 0; i <= STREAMS; i++)
+        fixture->streams[i].fd = -1;
+    app_folder_make(fixture->dir);
+    return 0;
+}
+
+static bool put_up(struct fixture *self, const char *body)
+{
+    return app_create_sale(&self->service, self->dir, body);
+}
+
+static int set_up(void **state)
+{
+    static const char *const args[] = {"--connections", "4", "--streams", "3", NULL};
+    struct fixture *fixture = NULL;
+
+    if (set_up_folder(state) != 0) return -1;
+    fixture = *state;
+    if (!app_start(&fixture->service, fixture->dir, args)) return -1;
+    return put_up(fixture, "{\"id\":\"cup\",\"stock\":100000}") ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i <= STREAMS; i++)
+        app_stream_close(&fixture->streams[i]);
+    (void)app_stop(&fixture->other);
+    (void)app_stop(&fixture->service);
+    (void)app_stop(&fixture->redis);
+    app_folder_remove(fixture->dir);
+    free(fixture);
+    return 0;
+}
+
+/* ---- what tests do ----------------------------------------------------------------------------- */
+
+static struct app_stream *open_stream(struct fixture *self, const char *last_id)
+{
+    assert_true(app_stream_open(&self->streams[0], self->service.buyers, "cup", last_id));
+    assert_true(app_stream_next(&self->streams[0], &self->event, WAIT_MS));
+    assert_string_equal(self->event.kind, "retry");
+    assert_string_equal(self->event.data, "2000");
+    return &self->streams[0];
+}
+
+static void expect(struct fixture *self, const char *kind, const char *data)
+{
+    assert_true(app_stream_next(&self->streams[0], &self->event, WAIT_MS));
+    assert_string_equal(self->event.kind, kind);
+    if (data) assert_string_equal(self->event.data, data);
+}
+
+static void expect_nothing(struct fixture *self)
+{
+    assert_false(app_stream_next(&self->streams[0], &self->event, QUIET_MS));
+}
+
+static void buy_at(struct fixture *self, const char *base, const char *user)
+{
+    app_buy(base, "cup", user, NULL, &self->reply);
+    assert_int_equal(self->reply.status, 201);
+}
+
+static void buy(struct fixture *self, const char *user)
+{
+    buy_at(self, self->service.buyers, user);
+}
+
+static void operate(struct fixture *self, const char *step, const char *body)
+{
+    char path[96];
+
+    (void)snprintf(path, sizeof path, "/api/v1/admin/sales/cup/%s", step);
+    app_http(
+        &(struct app_call){.method = "POST",
+                           .base = self->service.admin,
+                           .path = path,
+                           .token = app_token(self->dir),
+                           .body = body,
+                           .headers = {"Content-Type: application/json", "Idempotency-Key: k"}},
+        &self->reply);
+    assert_int_equal(self->reply.status, 200);
+}
+
+/* The value of a line of /metrics that begins like this; -1 when there is none. */
+static long long metric(struct fixture *self, const char *name)
+{
+    const char *at = NULL;
+
+    app_http(&(struct app_call){.base = self->service.admin, .path = "/metrics"}, &self->reply);
+    at = strstr(self->reply.body, name);
+    return at ? strtoll(at + strlen(name), NULL, 10) : -1;
+}
+
+static bool nobody_watches(void *arg)
+{
+    return metric(arg, "\nseckill_sse_clients ") == 0;
+}
+
+/* "MS-SEQ": negative, 0 or positive, as strcmp(). */
+static int compare_ids(const char *left, const char *right)
+{
+    char *dash = NULL;
+    char *end = NULL;
+    long long ms = strtoll(left, &dash, 10) - strtoll(right, &end, 10);
+
+    if (ms != 0) return ms < 0 ? -1 : 1;
+    return (int)(strtoll(dash + 1, NULL, 10) - strtoll(end + 1, NULL, 10));
+}
+
+/* Write `count` entries into the ledger of cups, as if it was patched so often. */
+static bool flood_ledger(const char *url, size_t count)
+{
+    static const struct lk_bytes words[] = {{.data = "XADD", .len = 4},
+                                            {.data = "seckill:{cup}:ledger", .len = 20},
+                                            {.data = "*", .len = 1},
+                                            {.data = "event", .len = 5},
+                                            {.data = "patched", .len = 7}};
+    lk_client *client = lk_client_open(&(struct lk_client_options){.url = url}, NULL);
+    struct lk_command commands[PIPELINE];
+    lk_reply *replies[PIPELINE];
+    bool good = client != NULL;
+
+    for (size_t i = 0; i < PIPELINE; i++)
+        commands[i] = (struct lk_command){words, 5};
+    while (good && count > 0) {
+        size_t now = count < PIPELINE ? count : PIPELINE;
+
+        good = lk_client_call(client, commands, now, WAIT_MS, replies, NULL) == LK_OK;
+        for (size_t i = 0; i < now && good; i++)
+            lk_reply_free(replies[i]);
+        count -= now;
+    }
+    lk_client_close(client);
+    return good;
+}
+
+static bool trim_ledger(const char *url)
+{
+    static const struct lk_bytes words[] = {{.data = "XTRIM", .len = 5},
+                                            {.data = "seckill:{cup}:ledger", .len = 20},
+                                            {.data = "MAXLEN", .len = 6},
+                                            {.data = "1", .len = 1}};
+    lk_client *client = lk_client_open(&(struct lk_client_options){.url = url}, NULL);
+    lk_reply *reply = NULL;
+    bool good = client && lk_client_call(client, &(struct lk_command){words, 4}, 1, WAIT_MS, &reply,
+                                         NULL) == LK_OK;
+
+    if (good) lk_reply_free(reply);
+    lk_client_close(client);
+    return good;
+}
+
+/* ---- what is told ------------------------------------------------------------------------------ */
+
+static void a_stream_begins_with_a_snapshot_and_tells_each_purchase(void **state)
+{
+    static const char *const headers[] = {
+        "Content-Type: text/event-stream\r\n", "Cache-Control: no-cache, no-transform\r\n",
+        "X-Accel-Buffering: no\r\n", "X-Content-Type-Options: nosniff\r\n"};
+    struct fixture *self = *state;
+    struct app_stream *stream = open_stream(self, NULL);
+    char last_id[48];
+
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
+        assert_non_null(strstr(stream->head, headers[i]));
+    expect(self, "snapshot", NULL);
+    assert_non_null(strstr(self->event.data, "\"id\":\"cup\""));
+    assert_non_null(strstr(self->event.data, "\"state\":\"active\""));
+    assert_null(strstr(self->event.data, "guard")); /* the buyers' view */
+    assert_int_equal(app_event_number(&self->event, "remaining"), 100000);
+    (void)stpcpy(last_id, self->event.id);
+
+    for (int i = 1; i <= 3; i++) {
+        char user[16];
+        char data[40];
+
+        (void)snprintf(user, sizeof user, "buyer-%d", i);
+        buy(self, user);
+        (void)snprintf(data, sizeof data, "{\"orders\":%d}", i);
+        expect(self, "orders", data);
+        (void)snprintf(data, sizeof data, "{\"remaining\":%d}", 100000 - i);
+        expect(self, "stock", data);
+        assert_true(compare_ids(self->event.id, last_id) > 0);
+        (void)stpcpy(last_id, self->event.id);
+    }
+    expect_nothing(self);
+    assert_int_equal(metric(self, "\nseckill_sse_clients "), 1);
+    assert_int_equal(metric(self, "\nseckill_sse_events_total{event=\"snapshot\"} "), 1);
+    assert_int_equal(metric(self, "\nseckill_sse_events_total{event=\"stock\"} "), 3);
+    assert_int_equal(metric(self, "\nseckill_sse_events_total{event=\"orders\"} "), 3);
+    assert_int_equal(metric(self, "\nseckill_sse_events_total{event=\"state\"} "), 0);
+}
+
+static void other_requests_are_answered_at_once(void **state)
+{
+    static const struct {
+        const char *method, *path;
+        long status;
+        const char *has;
+    } cases[] = {
+        {"HEAD", "/api/v1/sales/cup/events", 200, "Content-Type: text/event-stream\r\n"},
+        {"HEAD", "/api/v1/sales/mug/events", 404, ""},
+        {"GET", "/api/v1/sales/mug/events", 404, "application/problem+json"},
+        {"GET", "/api/v1/sales/CUP/events", 400, "application/problem+json"},
+        {"POST", "/api/v1/sales/cup/events", 405, "Allow: GET, HEAD\r\n"},
+    };
+    struct fixture *self = *state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        app_http(&(struct app_call){.method = cases[i].method,
+                                    .base = self->service.buyers,
+                                    .path = cases[i].path},
+                 &self->reply);
+        assert_int_equal(self->reply.status, cases[i].status);
+        assert_non_null(strstr(self->reply.headers, cases[i].has));
+    }
+    assert_int_equal(metric(self, "\nseckill_sse_clients "), 0);
+}
+
+static void what_operators_do_and_the_clock_does_is_told(void **state)
+{
+    struct fixture *self = *state;
+    char body[64];
+
+    (void)open_stream(self, NULL);
+    expect(self, "snapshot", NULL);
+    operate(self, "pause", NULL);
+    expect(self, "state", "{\"state\":\"paused\",\"because\":\"paused\"}");
+    assert_true(self->event.id[0] != '\0');
+    operate(self, "resume", NULL);
+    expect(self, "state", "{\"state\":\"active\",\"because\":\"resumed\"}");
+    (void)snprintf(body, sizeof body, "{\"units\":%d}", 5);
+    operate(self, "restock", body);
+    expect(self, "state", "{\"state\":\"active\",\"because\":\"restocked\"}");
+    assert_true(self->event.id[0] != '\0');
+    expect(self, "stock", "{\"remaining\":100005}"); /* nobody has bought: the clock has done it */
+    operate(self, "end", NULL);
+    expect(self, "state", "{\"state\":\"ended\",\"because\":\"ended\"}");
+    expect_nothing(self);
+}
+
+static void the_last_unit_and_the_end_of_the_window_are_told(void **state)
+{
+    struct fixture *self = *state;
+    char body[128];
+    time_t ends_s = (time_t)(clock_unix_ms() / 1000 + 2);
+    struct tm ends;
+
+    assert_non_null(gmtime_r(&ends_s, &ends));
+    assert_true(strftime(body, sizeof body,
+                         "{\"id\":\"one\",\"stock\":1,\"endsAt\":\"%Y-%m-%dT%H:%M:%SZ\"}",
+                         &ends) > 0);
+    assert_true(put_up(self, body));
+    assert_true(app_stream_open(&self->streams[0], self->service.buyers, "one", NULL));
+    expect(self, "retry", NULL);
+    expect(self, "snapshot", NULL);
+    app_buy(self->service.buyers, "one", "anna", NULL, &self->reply);
+    assert_int_equal(self->reply.status, 201);
+    expect(self, "state", "{\"state\":\"sold_out\",\"because\":\"sold\"}");
+    assert_string_equal(self->event.id, ""); /* not all is told yet */
+    expect(self, "orders", "{\"orders\":1}");
+    expect(self, "stock", "{\"remaining\":0}");
+    assert_true(self->event.id[0] != '\0');
+    expect(self, "state", "{\"state\":\"ended\",\"because\":\"clock\"}");
+    assert_string_equal(self->event.id, "");
+    assert_in_range(clock_unix_ms() - (int64_t)ends_s * 1000, 0, TELL_MS);
+}
+
+/* ---- a burst ----------------------------------------------------------------------------------- */
+
+struct shopper {
+    pthread_t thread;
+    const char *base;
+    atomic_bool *should_stop;
+    int number;
+    int bought;
+};
+
+static void *shop(void *arg)
+{
+    struct shopper *self = arg;
+    int fd = -1;
+
+    while (!atomic_load(self->should_stop)) {
+        char bytes[256];
+        char out[2048] = "";
+        int len = snprintf(bytes, sizeof bytes,
+                           "POST /api/v1/sales/cup/orders HTTP/1.1\r\nHost: here\r\n"
+                           "X-User-Id: s%d-%d\r\n\r\n",
+                           self->number, self->bought);
+
+        if (fd < 0) fd = app_connect(self->base);
+        if (fd < 0 || !app_send(fd, bytes, (size_t)len)) break;
+        (void)app_receive(fd, out, sizeof out, "}\n", WAIT_MS);
+        if (strncmp(out, "HTTP/1.1 201 ", 13) != 0) break;
+        self->bought++;
+        if (!strstr(out, "Connection: close")) continue;
+        (void)close(fd);
+        fd = -1;
+    }
+    if (fd >= 0) (void)close(fd);
+    return NULL;
+}
+
+static int shop_for(const char *base, int64_t ms)
+{
+    struct shopper shoppers[SHOPPERS];
+    atomic_bool should_stop = false;
+    int bought = 0;
+
+    for (int i = 0; i < SHOPPERS; i++) {
+        shoppers[i] = (struct shopper){.base = base, .should_stop = &should_stop, .number = i};
+        if (pthread_create(&shoppers[i].thread, NULL, shop, &shoppers[i]) != 0) abort();
+    }
+    clock_pause_ms(ms); /* the load runs */
+    atomic_store(&should_stop, true);
+    for (int i = 0; i < SHOPPERS; i++) {
+        (void)pthread_join(shoppers[i].thread, NULL);
+        bought += shoppers[i].bought;
+    }
+    return bought;
+}
+
+/* Takes events as they come, until none come any more. */
+struct listener {
+    pthread_t thread;
+    struct app_stream *stream;
+    int64_t at_ms[TOLD_MAX]; /* of stock events */
+    size_t count;
+    long long left;
+    long long orders;
+    bool is_falling; /* each told less than the one before */
+};
+
+static void *listen_to(void *arg)
+{
+    struct listener *self = arg;
+    struct app_event event;
+
+    self->is_falling = true;
+    while (app_stream_next(self->stream, &event, PAUSE_MS)) {
+        long long left = app_event_number(&event, "remaining");
+
+        if (strcmp(event.kind, "orders") == 0) self->orders = app_event_number(&event, "orders");
+        if (strcmp(event.kind, "stock") != 0 || self->count == TOLD_MAX) continue;
+        if (left >= self->left) self->is_falling = false;
+        self->left = left;
+        self->at_ms[self->count++] = event.at_ms;
+    }
+    return NULL;
+}
+
+static void a_burst_is_told_ten_times_a_second(void **state)
+{
+    struct fixture *self = *state;
+    struct listener listener = {.stream = open_stream(self, NULL), .left = 100001};
+    int bought = 0;
+
+    if (pthread_create(&listener.thread, NULL, listen_to, &listener) != 0) abort();
+    bought = shop_for(self->service.buyers, BURST_MS);
+    (void)pthread_join(listener.thread, NULL);
+
+    assert_true(bought > 60);
+    assert_in_range(listener.count, 5, 12 * BURST_MS / 1000 + 1);
+    for (size_t i = 0; i + 12 < listener.count; i++)
+        assert_true(listener.at_ms[i + 12] - listener.at_ms[i] >= 1000);
+    assert_true(listener.is_falling);
+    assert_int_equal(listener.left, 100000 - bought); /* the last word is the truth */
+    assert_int_equal(listener.orders, bought);
+    print_message("# %d orders told in %zu events\n", bought, listener.count);
+}
+
+/* ---- coming back ------------------------------------------------------------------------------- */
+
+static void who_comes_back_misses_nothing_and_hears_nothing_twice(void **state)
+{
+    struct fixture *self = *state;
+    char last_id[48];
+
+    (void)open_stream(self, NULL);
+    expect(self, "snapshot", NULL);
+    buy(self, "anna");
+    expect(self, "orders", NULL);
+    expect(self, "stock", "{\"remaining\":99999}");
+    (void)stpcpy(last_id, self->event.id);
+    app_stream_close(&self->streams[0]);
+
+    (void)open_stream(self, last_id); /* nothing has happened */
+    expect_nothing(self);
+    app_stream_close(&self->streams[0]);
+
+    buy(self, "bert");
+    operate(self, "pause", NULL);
+    operate(self, "resume", NULL);
+    buy(self, "carl");
+    buy(self, "dora");
+    (void)open_stream(self, last_id);
+    expect(self, "state", "{\"state\":\"paused\",\"because\":\"paused\"}");
+    expect(self, "state", "{\"state\":\"active\",\"because\":\"resumed\"}");
+    expect(self, "orders", "{\"orders\":4}");
+    expect(self, "stock", "{\"remaining\":99996}");
+    expect_nothing(self);
+    (void)stpcpy(last_id, self->event.id);
+    buy(self, "emil");
+    expect(self, "orders", "{\"orders\":5}");
+    expect(self, "stock", "{\"remaining\":99995}");
+    assert_true(compare_ids(self->event.id, last_id) > 0);
+}
+
+static void an_id_that_leads_nowhere_brings_a_snapshot(void **state)
+{
+    static const char *const ids[] = {
+        "", "x", "1-", "0-0", "1-1", "99999999999999-0", "18446744073709551616-0"};
+    struct fixture *self = *state;
+    char first_id[48];
+
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        (void)open_stream(self, ids[i]);
+        expect(self, "snapshot", NULL);
+        app_stream_close(&self->streams[0]);
+    }
+    (void)open_stream(self, NULL);
+    expect(self, "snapshot", NULL);
+    (void)stpcpy(first_id, self->event.id);
+    app_stream_close(&self->streams[0]);
+
+    assert_true(flood_ledger(self->service.redis, 70)); /* more than are kept to be told */
+    (void)open_stream(self, first_id);
+    expect(self, "snapshot", NULL);
+    app_stream_close(&self->streams[0]);
+    assert_true(trim_ledger(self->service.redis));
+    (void)open_stream(self, first_id);
+    expect(self, "snapshot", NULL);
+}
+
+static void after_ten_thousand_entries_it_is_a_snapshot(void **state)
+{
+    struct fixture *self = *state;
+    char first_id[48];
+    int64_t began_ms = 0;
+
+    (void)open_stream(self, NULL);
+    expect(self, "snapshot", NULL);
+    (void)stpcpy(first_id, self->event.id);
+    app_stream_close(&self->streams[0]);
+    assert_true(flood_ledger(self->service.redis, ENTRIES_MAX + 1));
+    began_ms = clock_mono_ms();
+    (void)open_stream(self, first_id);
+    expect(self, "snapshot", NULL);
+    assert_true(clock_mono_ms() - began_ms < 2000);
+}
+
+/* ---- places ------------------------------------------------------------------------------------ */
+
+static bool gets_a_stream(void *arg)
+{
+    struct fixture *self = arg;
+
+    return app_stream_open(&self->streams[STREAMS], self->service.buyers, "cup", NULL);
+}
+
+static void more_streams_than_places_are_refused(void **state)
+{
+    struct fixture *self = *state;
+    int64_t began_ms = 0;
+
+    for (size_t i = 0; i < STREAMS; i++)
+        assert_true(app_stream_open(&self->streams[i], self->service.buyers, "cup", NULL));
+    app_http(&(struct app_call){.base = self->service.buyers, .path = "/api/v1/sales/cup/events"},
+             &self->reply);
+    assert_true(app_is_problem(&self->reply, 503, "overloaded"));
+    assert_non_null(strstr(self->reply.headers, "Retry-After: "));
+    assert_int_equal(metric(self, "\nseckill_sse_clients "), STREAMS);
+    assert_int_equal(metric(self, "\nseckill_sse_dropped_total{reason=\"full\"} "), 1);
+    buy(self, "anna"); /* who buys is not in their way */
+
+    app_stream_close(&self->streams[1]);
+    began_ms = clock_mono_ms();
+    assert_true(app_eventually(gets_a_stream, self, 1000));
+    print_message("# a place was free %lld ms after a client had gone\n",
+                  (long long)(clock_mono_ms() - began_ms));
+}
+
+static void streams_take_no_turns_from_buyers(void **state)
+{
+    static const char get[] = "GET /livez HTTP/1.1\r\nHost: here\r\n\r\n";
+    struct fixture *self = *state;
+    int fds[CONNECTIONS];
+    char out[1024];
+
+    for (size_t i = 0; i < STREAMS; i++)
+        assert_true(app_stream_open(&self->streams[i], self->service.buyers, "cup", NULL));
+    for (size_t i = 0; i < CONNECTIONS; i++)
+        fds[i] = app_connect(self->service.buyers);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < CONNECTIONS; i++) {
+            assert_true(app_send(fds[i], get, sizeof get - 1));
+            (void)app_receive(fds[i], out, sizeof out, "ok\n", WAIT_MS);
+            assert_non_null(strstr(out, "Connection: keep-alive\r\n"));
+        }
+        clock_pause_ms(QUIET_MS); /* more than a fair share while others wait */
+    }
+    for (size_t i = 0; i < CONNECTIONS; i++)
+        (void)close(fds[i]);
+}
+
+static bool slow_stream_is_dropped(void *arg)
+{
+    struct fixture *self = arg;
+
+    if (!flood_ledger(self->service.redis, 30)) abort();
+    clock_pause_ms(40); /* so that it is told, rather than skipped */
+    return metric(self, "\nseckill_sse_dropped_total{reason=\"slow\"} ") == 1;
+}
+
+static void a_client_that_does_not_read_is_dropped(void **state)
+{
+    static const char get[] = "GET /api/v1/sales/cup/events HTTP/1.1\r\nHost: here\r\n\r\n";
+    struct fixture *self = *state;
+    int bytes = 2048;
+    int fd = app_connect(self->service.buyers);
+
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes), 0);
+    assert_true(app_send(fd, get, sizeof get - 1));
+    assert_true(app_eventually(slow_stream_is_dropped, self, 15000));
+    assert_true(app_eventually(nobody_watches, self, 1000));
+    (void)close(fd);
+}
+
+/* ---- Redis goes and comes, the service stops --------------------------------------------------- */
+
+static void without_redis_streams_say_so_and_go_on_later(void **state)
+{
+    struct fixture *self = *state;
+    const char *args[] = {"--redis", NULL, "--deadline-ms", "500", NULL};
+
+    assert_true(app_start_redis(&self->redis, self->dir));
+    args[1] = self->redis.redis;
+    assert_true(app_start(&self->service, self->dir, args));
+    assert_true(put_up(self, "{\"id\":\"cup\",\"stock\":50}"));
+    (void)open_stream(self, NULL);
+    expect(self, "snapshot", NULL);
+    buy(self, "anna");
+    expect(self, "orders", NULL);
+    expect(self, "stock", "{\"remaining\":49}");
+
+    app_kill(&self->redis);
+    expect(self, ":", "store unavailable");
+    expect_nothing(self); /* said once */
+    app_http(&(struct app_call){.base = self->service.buyers, .path = "/api/v1/sales/cup/events"},
+             &self->reply);
+    assert_true(app_is_problem(&self->reply, 503, "store-unavailable"));
+    assert_true(app_start_redis(&self->redis, self->dir));
+    for (int i = 0; i < 100 && self->reply.status != 201; i++) {
+        app_buy(self->service.buyers, "cup", "bert", "k", &self->reply);
+        if (self->reply.status != 201) clock_pause_ms(50);
+    }
+    expect(self, "orders", "{\"orders\":2}");
+    expect(self, "stock", "{\"remaining\":48}");
+}
+
+static void a_stop_ends_streams_at_once(void **state)
+{
+    struct fixture *self = *state;
+    int64_t began_ms = 0;
+
+    for (size_t i = 0; i < STREAMS; i++)
+        assert_true(app_stream_open(&self->streams[i], self->service.buyers, "cup", NULL));
+    began_ms = clock_mono_ms();
+    assert_int_equal(kill(self->service.pid, SIGTERM), 0);
+    for (size_t i = 0; i < STREAMS; i++)
+        assert_true(app_stream_ends(&self->streams[i], 1000));
+    assert_int_equal(app_wait(&self->service, 5000), 0);
+    print_message("# stopped after %lld ms\n", (long long)(clock_mono_ms() - began_ms));
+}
+
+static void what_one_instance_sells_the_other_tells(void **state)
+{
+    struct fixture *self = *state;
+    const char *args[] = {"--redis", self->service.redis, "--streams", "3", NULL};
+    int64_t worst_ms = 0;
+
+    assert_true(app_start(&self->other, self->dir, args));
+    (void)open_stream(self, NULL);
+    expect(self, "snapshot", NULL);
+    for (int i = 0; i < 10; i++) {
+        char user[16];
+        int64_t sold_ms = 0;
+
+        (void)snprintf(user, sizeof user, "buyer-%d", i);
+        buy_at(self, self->other.buyers, user);
+        sold_ms = clock_mono_ms();
+        assert_true(app_stream_find(&self->streams[0], "stock", &self->event, WAIT_MS));
+        assert_int_equal(app_event_number(&self->event, "remaining"), 100000 - i - 1);
+        if (self->event.at_ms - sold_ms > worst_ms) worst_ms = self->event.at_ms - sold_ms;
+    }
+    assert_true(worst_ms <= TELL_MS);
+    print_message("# told %lld ms after it was sold, at most\n", (long long)worst_ms);
+}
+
+/* An id that one instance gave is good at the other. */
+static void who_comes_back_may_go_to_another_instance(void **state)
+{
+    struct fixture *self = *state;
+    const char *args[] = {"--redis", self->service.redis, NULL};
+    char last_id[48];
+
+    assert_true(app_start(&self->other, self->dir, args));
+    (void)open_stream(self, NULL);
+    expect(self, "snapshot", NULL);
+    (void)stpcpy(last_id, self->event.id);
+    app_stream_close(&self->streams[0]);
+    buy(self, "anna");
+    assert_true(app_stream_open(&self->streams[0], self->other.buyers, "cup", last_id));
+    expect(self, "retry", NULL);
+    expect(self, "orders", "{\"orders\":1}");
+    expect(self, "stock", "{\"remaining\":99999}");
+}
+
+/* ---- silence ----------------------------------------------------------------------------------- */
+
+static int open_idle_stream(void **state)
+{
+    void *fixture = NULL;
+
+    (void)state;
+    if (set_up(&fixture) != 0) return -1;
+    idle = fixture;
+    return app_stream_open(&idle->streams[0], idle->service.buyers, "cup", NULL) ? 0 : -1;
+}
+
+static int close_idle_stream(void **state)
+{
+    void *fixture = idle;
+
+    (void)state;
+    return tear_down(&fixture);
+}
+
+static void silence_is_broken_by_a_comment(void **state)
+{
+    (void)state;
+    assert_true(app_stream_find(&idle->streams[0], ":", &idle->event, 16000));
+    assert_string_equal(idle->event.data, "still here");
+}
+
+#define TEST(name)        cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST_FOLDER(name) cmocka_unit_test_setup_teardown(name, set_up_folder, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_stream_begins_with_a_snapshot_and_tells_each_purchase),
+        TEST(other_requests_are_answered_at_once),
+        TEST(what_operators_do_and_the_clock_does_is_told),
+        TEST(the_last_unit_and_the_end_of_the_window_are_told),
+        TEST(a_burst_is_told_ten_times_a_second),
+        TEST(who_comes_back_misses_nothing_and_hears_nothing_twice),
+        TEST(an_id_that_leads_nowhere_brings_a_snapshot),
+        TEST(after_ten_thousand_entries_it_is_a_snapshot),
+        TEST(more_streams_than_places_are_refused),
+        TEST(streams_take_no_turns_from_buyers),
+        TEST(a_client_that_does_not_read_is_dropped),
+        TEST_FOLDER(without_redis_streams_say_so_and_go_on_later),
+        TEST(a_stop_ends_streams_at_once),
+        TEST(what_one_instance_sells_the_other_tells),
+        TEST(who_comes_back_may_go_to_another_instance),
+        cmocka_unit_test(silence_is_broken_by_a_comment),
+    };
+
+    return cmocka_run_group_tests(tests, open_idle_stream, close_idle_stream);
+}

@@ -1,0 +1,452 @@
+/*
+ * What streams say: how events are written, what a ledger's entries make of a sale, what is told to
+ * whom, and how often.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "events/events.h"
+
+enum { NOW_MS = 1000000, ROOM = 4096 };
+
+static char room[ROOM];
+
+static struct events_group empty_group(void)
+{
+    memset(room, 0, sizeof room);
+    return (struct events_group){.text = {.data = room, .size = sizeof room - 1}};
+}
+
+/* An open sale of 10 units with nothing sold, created at 1-0. */
+static struct sale_moment new_sale(void)
+{
+    struct sale_moment moment = {.last = {1, 0}};
+
+    (void)stpcpy(moment.sale.id, "cup");
+    (void)stpcpy(moment.sale.stored_state, "open");
+    moment.sale.initial = moment.sale.left = 10;
+    moment.sale.starts_ms = 1;
+    moment.sale.now_ms = 1;
+    return moment;
+}
+
+static struct ledger_entry entry_of(const char *event, uint64_t ms, int64_t left, int64_t orders)
+{
+    struct ledger_entry entry = {.id = {ms, 0},
+                                 .left = left,
+                                 .has_left = true,
+                                 .orders = orders,
+                                 .starts_ms = -1,
+                                 .ends_ms = -1};
+
+    (void)snprintf(entry.event, sizeof entry.event, "%s", event);
+    return entry;
+}
+
+static bool follow(struct sale_moment *moment, struct ledger_entry entry, struct events_change *out)
+{
+    return events_follow(moment, &entry, out);
+}
+
+/* All of a moment as news, with these changes. */
+static struct events_news news_of(const struct sale_moment *moment,
+                                  const struct events_change *changes, size_t count)
+{
+    struct events_news news = {.last = moment->last,
+                               .left = moment->sale.left,
+                               .orders = moment->orders,
+                               .now_ms = moment->sale.now_ms,
+                               .state = sale_state_of(&moment->sale),
+                               .change_count = count};
+
+    if (count > 0) memcpy(news.changes, changes, count * sizeof *changes);
+    return news;
+}
+
+/* ---- how events are written -------------------------------------------------------------------- */
+
+static void each_line_of_the_data_has_its_field(void **state)
+{
+    static const struct {
+        const char *data, *written;
+    } cases[] = {
+        {"{\"a\":1}", "event: stock\ndata: {\"a\":1}\n\n"},
+        {"", "event: stock\ndata: \n\n"},
+        {"one\ntwo", "event: stock\ndata: one\ndata: two\n\n"},
+        {"one\rtwo", "event: stock\ndata: one\ndata: two\n\n"},
+        {"one\r\ntwo", "event: stock\ndata: one\ndata: two\n\n"},
+        {"one\n\ntwo", "event: stock\ndata: one\ndata: \ndata: two\n\n"},
+        {"one\n\rtwo", "event: stock\ndata: one\ndata: \ndata: two\n\n"},
+        {"one\n", "event: stock\ndata: one\ndata: \n\n"},
+        {"\n", "event: stock\ndata: \ndata: \n\n"},
+        {"x\nevent: state\n\nid: 1-1", "event: stock\ndata: x\ndata: event: state\ndata: \n"
+                                       "data: id: 1-1\n\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct events_group group = empty_group();
+
+        events_add(&group, EVENT_STOCK, NULL, cases[i].data, strlen(cases[i].data));
+        assert_string_equal(room, cases[i].written);
+        assert_int_equal(group.count[EVENT_STOCK], 1);
+    }
+}
+
+static void a_snapshot_has_the_id_of_its_moment(void **state)
+{
+    struct sale_moment moment = new_sale();
+    struct events_group group = empty_group();
+    struct events_told told = {0};
+
+    (void)state;
+    moment.last = (struct ledger_id){77, 3};
+    events_add_snapshot(&group, &moment, "{}", &told);
+
+    assert_string_equal(room, "id: 77-3\nevent: snapshot\ndata: {}\n\n");
+    assert_int_equal(told.left, 10);
+    assert_int_equal(ledger_id_compare(told.last, moment.last), 0);
+}
+
+static void names_are_those_of_the_interface(void **state)
+{
+    static const char *const names[] = {"snapshot", "stock", "orders", "state"};
+
+    (void)state;
+    for (int i = 0; i < EVENT_KIND_COUNT; i++)
+        assert_string_equal(event_kind_name((event_kind)i), names[i]);
+}
+
+/* ---- following a ledger ------------------------------------------------------------------------ */
+
+static void a_ledger_is_followed_entry_by_entry(void **state)
+{
+    static const struct {
+        const char *event;
+        int64_t left, orders;
+        const char *told; /* NULL: no change of state */
+    } cases[] = {
+        {"sold", 8, 2, NULL},
+        {"paused", 8, 0, "paused"},
+        {"patched", 8, 0, "paused"},
+        {"restocked", 9, 0, "paused"},
+        {"resumed", 9, 0, "active"},
+        {"sold", 0, 9, "sold_out"},
+        {"unheard-of", 0, 0, NULL},
+        {"restocked", 5, 0, "active"},
+        {"unheard-of", 0, 0, "sold_out"},
+        {"ended", 0, 0, "ended"},
+    };
+    struct sale_moment moment = new_sale();
+    int64_t orders = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct ledger_entry entry =
+            entry_of(cases[i].event, 10 + i, cases[i].left, cases[i].orders);
+        struct events_change change = {0};
+        bool is_told = events_follow(&moment, &entry, &change);
+
+        assert_int_equal(is_told, cases[i].told != NULL);
+        if (is_told) {
+            assert_string_equal(sale_state_name(change.state), cases[i].told);
+            assert_string_equal(change.because, cases[i].event);
+            assert_int_equal(ledger_id_compare(change.id, entry.id), 0);
+        }
+        orders += cases[i].orders;
+        assert_int_equal(moment.orders, orders);
+        assert_int_equal(moment.sale.left, cases[i].left);
+        assert_int_equal(ledger_id_compare(moment.last, entry.id), 0);
+    }
+}
+
+static void units_that_cool_are_left_when_their_moment_has_come(void **state)
+{
+    struct sale_moment moment = new_sale();
+    struct ledger_entry restock = entry_of("restocked", 100, 5, 0);
+    struct events_change change;
+    struct events_told told;
+    struct events_news news;
+    struct events_group group = empty_group();
+
+    (void)state;
+    restock.units = 5;
+    restock.sellable_ms = 350;
+    (void)follow(&moment, entry_of("sold", 50, 0, 10), &change);
+    assert_true(follow(&moment, restock, &change));
+    assert_int_equal(change.state, SALE_SOLD_OUT);
+    assert_int_equal(moment.sale.left, 0);
+    assert_int_equal(moment.sale.cooling, 5);
+    (void)follow(&moment, entry_of("paused", 200, 5, 0), &change);
+    (void)follow(&moment, entry_of("resumed", 210, 5, 0), &change);
+    events_tick(&moment, 349);
+    assert_int_equal(sale_state_of(&moment.sale), SALE_SOLD_OUT);
+    events_told_all(&told, &moment);
+    events_tick(&moment, 350);
+    news = news_of(&moment, NULL, 0);
+    events_add_news(&group, &news, &told);
+    assert_string_equal(room, "event: state\ndata: {\"state\":\"active\",\"because\":\"clock\"}\n\n"
+                              "event: stock\ndata: {\"remaining\":5}\n\n");
+    group = empty_group();
+    events_add_news(&group, &news, &told);
+    assert_string_equal(room, "");
+    (void)follow(&moment, entry_of("sold", 400, 3, 2), &change);
+    assert_int_equal(moment.sale.left, 3);
+}
+
+static void a_patch_moves_the_window(void **state)
+{
+    struct sale_moment moment = new_sale();
+    struct ledger_entry entry = entry_of("patched", 100, 10, 0);
+    struct events_change change;
+
+    (void)state;
+    entry.starts_ms = 500;
+    entry.ends_ms = 900;
+    assert_true(events_follow(&moment, &entry, &change));
+    assert_int_equal(change.state, SALE_UPCOMING);
+    events_tick(&moment, 499);
+    assert_int_equal(sale_state_of(&moment.sale), SALE_UPCOMING);
+    events_tick(&moment, 500);
+    assert_int_equal(sale_state_of(&moment.sale), SALE_ACTIVE);
+    events_tick(&moment, 300); /* a clock that goes back */
+    assert_int_equal(sale_state_of(&moment.sale), SALE_ACTIVE);
+    events_tick(&moment, 900);
+    assert_int_equal(sale_state_of(&moment.sale), SALE_ENDED);
+}
+
+static void what_a_sale_was_is_seen_from_its_entry(void **state)
+{
+    static const struct {
+        const char *event;
+        int64_t left;
+        sale_state was;
+    } cases[] = {
+        {"created", 10, SALE_ACTIVE},  {"sold", 3, SALE_ACTIVE},      {"sold", 0, SALE_SOLD_OUT},
+        {"paused", 3, SALE_PAUSED},    {"resumed", 3, SALE_ACTIVE},   {"ended", 3, SALE_ENDED},
+        {"restocked", 3, SALE_ACTIVE}, {"patched", 0, SALE_SOLD_OUT},
+    };
+    static const struct {
+        const char *event;
+        sale_state was;
+    } guesses[] = {{"sold", SALE_ACTIVE}, {"patched", SALE_PAUSED}, {"restocked", SALE_PAUSED}};
+    struct sale_moment later = new_sale();
+
+    (void)state;
+    (void)stpcpy(later.sale.stored_state, "ended");
+    later.sale.left = 1;
+    later.sale.now_ms = NOW_MS;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct ledger_entry entry = entry_of(cases[i].event, 50, cases[i].left, 0);
+        struct sale_moment was;
+
+        events_go_back(&later, &entry, &was);
+        assert_int_equal(sale_state_of(&was.sale), cases[i].was);
+        assert_int_equal(was.sale.left, cases[i].left);
+        assert_int_equal(was.sale.now_ms, 50);
+    }
+    (void)stpcpy(later.sale.stored_state, "paused");
+    for (size_t i = 0; i < sizeof guesses / sizeof guesses[0]; i++) {
+        struct ledger_entry entry = entry_of(guesses[i].event, 50, 3, 0);
+        struct sale_moment was;
+
+        events_go_back(&later, &entry, &was);
+        assert_int_equal(sale_state_of(&was.sale), guesses[i].was);
+    }
+}
+
+/* ---- what is told ------------------------------------------------------------------------------ */
+
+static void a_group_ends_with_the_id_of_all_it_tells(void **state)
+{
+    struct sale_moment moment = new_sale();
+    struct events_group group = empty_group();
+    struct events_told told;
+    struct events_change changes[2];
+    struct events_news news;
+
+    (void)state;
+    events_told_all(&told, &moment);
+    assert_true(follow(&moment, entry_of("paused", 5, 10, 0), &changes[0]));
+    news = news_of(&moment, changes, 1);
+    events_add_news(&group, &news, &told);
+    assert_string_equal(
+        room, "id: 5-0\nevent: state\ndata: {\"state\":\"paused\",\"because\":\"paused\"}\n\n");
+
+    assert_true(follow(&moment, entry_of("resumed", 6, 10, 0), &changes[0]));
+    assert_true(follow(&moment, entry_of("sold", 7, 0, 10), &changes[1]));
+    news = news_of(&moment, changes, 2);
+    group = empty_group();
+    events_add_news(&group, &news, &told);
+    assert_string_equal(room,
+                        "event: state\ndata: {\"state\":\"active\",\"because\":\"resumed\"}\n\n"
+                        "event: state\ndata: {\"state\":\"sold_out\",\"because\":\"sold\"}\n\n"
+                        "event: orders\ndata: {\"orders\":10}\n\n"
+                        "id: 7-0\nevent: stock\ndata: {\"remaining\":0}\n\n");
+    assert_int_equal(group.count[EVENT_STATE], 2);
+}
+
+static void nothing_is_told_twice(void **state)
+{
+    struct sale_moment moment = new_sale();
+    struct events_group group = empty_group();
+    struct events_change change;
+    struct events_told told;
+    struct events_news news;
+
+    (void)state;
+    assert_true(follow(&moment, entry_of("paused", 5, 10, 0), &change));
+    events_told_all(&told, &moment);
+    news = news_of(&moment, &change, 1);
+    events_add_news(&group, &news, &told); /* a change that the snapshot had shown */
+    assert_string_equal(room, "");
+
+    told.last = (struct ledger_id){6, 0}; /* a client that is ahead of this process */
+    told.left = 9;
+    told.state = SALE_ACTIVE;
+    events_add_news(&group, &news, &told);
+    assert_string_equal(room, "");
+    assert_int_equal(told.left, 9);
+}
+
+static void what_the_clock_does_is_told_without_an_id(void **state)
+{
+    struct sale_moment moment = new_sale();
+    struct events_group group = empty_group();
+    struct events_told told;
+    struct events_news news;
+
+    (void)state;
+    moment.sale.ends_ms = 100;
+    events_told_all(&told, &moment);
+    events_tick(&moment, 100);
+    news = news_of(&moment, NULL, 0);
+    events_add_news(&group, &news, &told);
+    assert_string_equal(room,
+                        "event: state\ndata: {\"state\":\"ended\",\"because\":\"clock\"}\n\n");
+    events_add_news(&group, &news, &told);
+    assert_int_equal(group.count[EVENT_STATE], 1);
+
+    told.now_ms = 200; /* the client has heard from a process whose view is newer */
+    told.state = SALE_ACTIVE;
+    events_add_news(&group, &news, &told);
+    assert_int_equal(group.count[EVENT_STATE], 1);
+}
+
+static void an_outage_is_told_once(void **state)
+{
+    struct sale_moment moment = new_sale();
+    struct events_group group = empty_group();
+    struct events_told told;
+    struct events_news news;
+
+    (void)state;
+    events_told_all(&told, &moment);
+    news = news_of(&moment, NULL, 0);
+    news.is_lost = true;
+    events_add_news(&group, &news, &told);
+    events_add_news(&group, &news, &told);
+    assert_string_equal(room, ": store unavailable\n\n");
+    news.is_lost = false;
+    events_add_news(&group, &news, &told);
+    news.is_lost = true;
+    events_add_news(&group, &news, &told);
+    assert_string_equal(room, ": store unavailable\n\n: store unavailable\n\n");
+}
+
+static void the_fullest_group_fits(void **state)
+{
+    static char large[EVENTS_GROUP_MAX];
+    static struct events_news news;
+    struct events_group group = {.text = TEXT_OVER(large)};
+    struct events_told told = {0};
+
+    (void)state;
+    news.last = (struct ledger_id){UINT64_MAX, UINT64_MAX};
+    news.left = news.orders = INT64_MIN;
+    news.is_lost = true;
+    news.change_count = EVENTS_KEPT;
+    for (size_t i = 0; i < EVENTS_KEPT; i++) {
+        news.changes[i].id = news.last;
+        news.changes[i].state = SALE_SOLD_OUT;
+        memset(news.changes[i].because, 1, LEDGER_EVENT_SIZE - 1); /* each is escaped */
+    }
+    events_add_news(&group, &news, &told);
+
+    assert_int_equal(group.count[EVENT_STATE], EVENTS_KEPT + 1);
+    assert_false(group.text.is_cut);
+}
+
+/* ---- how often --------------------------------------------------------------------------------- */
+
+static void a_burst_becomes_ten_groups_in_a_second(void **state)
+{
+    struct sale_moment moment = new_sale();
+    struct events_group group = empty_group();
+    struct events_pace pace = {0};
+    struct events_change change;
+    struct events_told told;
+    unsigned written = 0;
+
+    (void)state;
+    moment.sale.left = 5000;
+    events_told_all(&told, &moment);
+    for (int64_t ms = 0; ms < 1000; ms++) { /* a purchase in each */
+        struct ledger_entry entry = entry_of("sold", 10 + (uint64_t)ms, moment.sale.left - 1, 1);
+        struct events_news news;
+
+        (void)events_follow(&moment, &entry, &change);
+        if (events_wait_ms(&pace, true, NOW_MS + ms) > 0) continue;
+        news = news_of(&moment, NULL, 0);
+        group = empty_group();
+        events_add_news(&group, &news, &told);
+        written += group.count[EVENT_STOCK];
+        events_wrote(&pace, NOW_MS + ms);
+    }
+
+    assert_int_equal(written, 10);
+    assert_int_equal(told.left, 5000 - 901); /* at 900 ms: the latest then */
+    assert_int_equal(told.orders, 901);
+}
+
+static void waits_end_when_something_is_due(void **state)
+{
+    struct events_pace pace = {0};
+
+    (void)state;
+    assert_int_equal(events_wait_ms(&pace, true, NOW_MS), 0);
+    events_wrote(&pace, NOW_MS);
+    assert_int_equal(events_wait_ms(&pace, true, NOW_MS + 1), EVENTS_GAP_MS - 1);
+    assert_int_equal(events_wait_ms(&pace, true, NOW_MS + EVENTS_GAP_MS), 0);
+    assert_int_equal(events_wait_ms(&pace, false, NOW_MS + EVENTS_GAP_MS),
+                     EVENTS_BEAT_MS - EVENTS_GAP_MS);
+    assert_int_equal(events_wait_ms(&pace, false, NOW_MS + EVENTS_BEAT_MS + 5), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_line_of_the_data_has_its_field),
+        cmocka_unit_test(a_snapshot_has_the_id_of_its_moment),
+        cmocka_unit_test(names_are_those_of_the_interface),
+        cmocka_unit_test(a_ledger_is_followed_entry_by_entry),
+        cmocka_unit_test(units_that_cool_are_left_when_their_moment_has_come),
+        cmocka_unit_test(a_patch_moves_the_window),
+        cmocka_unit_test(what_a_sale_was_is_seen_from_its_entry),
+        cmocka_unit_test(a_group_ends_with_the_id_of_all_it_tells),
+        cmocka_unit_test(nothing_is_told_twice),
+        cmocka_unit_test(what_the_clock_does_is_told_without_an_id),
+        cmocka_unit_test(an_outage_is_told_once),
+        cmocka_unit_test(the_fullest_group_fits),
+        cmocka_unit_test(a_burst_becomes_ten_groups_in_a_second),
+        cmocka_unit_test(waits_end_when_something_is_due),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,309 @@
+/*
+ * Who is asking: which header counts, what a thread remembers, what is said to those it does not
+ * know. The clock stands still; answers are caught on their way to the edge; real signatures are
+ * counted.
+ * link: -Wl,--wrap=http_send_problem,--wrap=clock_unix_ms,--wrap=token_check
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "gate/identity.h"
+
+#define KEY "0123456789abcdef0123456789abcdef"
+
+enum { NOW_S = 1800000000, PATH_SIZE = 64, LINE_SIZE = 1200 };
+
+static struct {
+    int64_t now_s;
+    int checks;  /* of signatures */
+    int answers; /* problems sent */
+    http_problem problem;
+    char headers[128];
+    char detail[128];
+} seen;
+
+/* NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): --wrap's names */
+int64_t __wrap_clock_unix_ms(void);
+token_status __wrap_token_check(const struct token_keys *keys, const char *text, int64_t now_s,
+                                struct token *out);
+token_status __real_token_check(const struct token_keys *keys, const char *text, int64_t now_s,
+                                struct token *out);
+void __wrap_http_send_problem(struct http_request *request, http_problem problem,
+                              const struct http_detail *detail);
+
+int64_t __wrap_clock_unix_ms(void)
+{
+    return seen.now_s * 1000;
+}
+
+token_status __wrap_token_check(const struct token_keys *keys, const char *text, int64_t now_s,
+                                struct token *out)
+{
+    seen.checks++;
+    return __real_token_check(keys, text, now_s, out);
+}
+
+void __wrap_http_send_problem(struct http_request *request, http_problem problem,
+                              const struct http_detail *detail)
+{
+    request->status = 1;
+    seen.answers++;
+    seen.problem = problem;
+    (void)snprintf(seen.headers, sizeof seen.headers, "%s", detail->headers ? detail->headers : "");
+    (void)snprintf(seen.detail, sizeof seen.detail, "%s", detail->detail);
+}
+/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
+
+struct fixture {
+    char file[PATH_SIZE];
+    struct token_keys keys;
+    struct identity *plain; /* tokens alone */
+    struct identity *lab;   /* X-User-Id too */
+    char alice[LINE_SIZE];  /* "Bearer ..." */
+    char bobby[LINE_SIZE];
+};
+
+static void make_bearer(const struct fixture *self, const struct token *claims, char out[LINE_SIZE])
+{
+    char *text = token_make(&self->keys.key[0], claims);
+
+    if (!text) abort();
+    (void)snprintf(out, LINE_SIZE, "Bearer %s", text);
+    free(text);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *self = calloc(1, sizeof *self);
+    struct refusal why = {0};
+    struct identity_options options = {.trusts_user_id = false};
+
+    if (!self) return -1;
+    options.operator_file = self->file;
+    options.keys = &self->keys;
+    *state = self;
+    memset(&seen, 0, sizeof seen);
+    seen.now_s = NOW_S;
+    (void)snprintf(self->file, sizeof self->file, "/tmp/seckill-operator-%ld", (long)getpid());
+    (void)unlink(self->file);
+    self->keys.count = 1;
+    self->keys.key[0].len = sizeof KEY - 1;
+    memcpy(self->keys.key[0].bytes, KEY, sizeof KEY - 1);
+    self->plain = identity_new(&options, &why);
+    options.trusts_user_id = true;
+    self->lab = identity_new(&options, &why);
+    make_bearer(self, &(struct token){"alice", 0, 0, NOW_S + 60}, self->alice);
+    make_bearer(self, &(struct token){"bobby", 0, 0, NOW_S + 60}, self->bobby);
+    return self->plain && self->lab ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *self = *state;
+
+    identity_free(self->plain);
+    identity_free(self->lab);
+    (void)unlink(self->file);
+    free(self);
+    return 0;
+}
+
+/* The buyer of a request with these headers, or "" when it was answered. */
+static const char *ask(const struct identity *identity, const char *authorization,
+                       const char *user_id)
+{
+    static char buyer[BUYER_ID_MAX + 1];
+    struct http_request request = {.authorization = authorization, .user_id = user_id};
+
+    buyer[0] = '\0';
+    if (!identity_read_buyer(identity, &request, buyer)) return "";
+    return buyer;
+}
+
+static void a_token_names_the_buyer(void **state)
+{
+    struct fixture *self = *state;
+
+    assert_string_equal(ask(self->plain, self->alice, NULL), "alice");
+    assert_string_equal(ask(self->plain, self->bobby, "alice"), "bobby");
+    assert_int_equal(seen.answers, 0);
+}
+
+static void only_lab_believes_a_bare_name(void **state)
+{
+    struct fixture *self = *state;
+
+    assert_string_equal(ask(self->lab, NULL, "carol"), "carol");
+    assert_int_equal(seen.answers, 0);
+    assert_string_equal(ask(self->plain, NULL, "carol"), "");
+    assert_string_equal(ask(self->lab, NULL, "car ol"), "");
+    assert_string_equal(ask(self->lab, NULL, NULL), "");
+    assert_int_equal(seen.answers, 3);
+}
+
+static void authorization_wins_also_when_it_is_bad(void **state)
+{
+    static const char *const bad[] = {"",      "Bearer ",      "Bearer x", "Basic YWxpY2U6",
+                                      "alice", "Bearer\talice"};
+    struct fixture *self = *state;
+
+    assert_string_equal(ask(self->lab, self->alice, "carol"), "alice");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_string_equal(ask(self->lab, bad[i], "carol"), "");
+    assert_int_equal(seen.answers, sizeof bad / sizeof bad[0]);
+}
+
+static void who_is_not_known_is_told_401_and_how(void **state)
+{
+    struct fixture *self = *state;
+
+    assert_string_equal(ask(self->plain, NULL, NULL), "");
+    assert_int_equal(seen.problem, PROBLEM_UNAUTHENTICATED);
+    assert_string_equal(seen.headers, "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n");
+    seen.now_s = NOW_S + 60;
+    assert_string_equal(ask(self->plain, self->alice, NULL), "");
+    assert_string_equal(seen.headers, "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n");
+    assert_string_equal(seen.detail, token_status_text(TOKEN_EXPIRED));
+}
+
+static void the_scheme_is_read_as_http_has_it(void **state)
+{
+    struct fixture *self = *state;
+    char line[LINE_SIZE + 8];
+
+    (void)snprintf(line, sizeof line, "bEARER   %s", self->alice + strlen("Bearer "));
+    assert_string_equal(ask(self->plain, line, NULL), "alice");
+}
+
+static void a_token_seen_last_costs_no_signature(void **state)
+{
+    struct fixture *self = *state;
+
+    for (int i = 0; i < 5; i++)
+        assert_string_equal(ask(self->plain, self->alice, NULL), "alice");
+    assert_int_equal(seen.checks, 1);
+    assert_string_equal(ask(self->plain, self->bobby, NULL), "bobby");
+    assert_string_equal(ask(self->plain, self->bobby, NULL), "bobby");
+    assert_int_equal(seen.checks, 2);
+    assert_string_equal(ask(self->plain, self->alice, NULL), "alice");
+    assert_int_equal(seen.checks, 3);
+}
+
+static void what_is_remembered_still_expires(void **state)
+{
+    struct fixture *self = *state;
+    char line[LINE_SIZE];
+
+    make_bearer(self, &(struct token){"alice", 0, NOW_S, NOW_S + 2}, line);
+    assert_string_equal(ask(self->plain, line, NULL), "alice");
+    seen.now_s = NOW_S + 1;
+    assert_string_equal(ask(self->plain, line, NULL), "alice");
+    seen.now_s = NOW_S + 2;
+    assert_string_equal(ask(self->plain, line, NULL), "");
+    seen.now_s = NOW_S - 1; /* the clock was set back */
+    assert_string_equal(ask(self->plain, line, NULL), "");
+}
+
+static void what_is_remembered_is_that_token_alone(void **state)
+{
+    struct fixture *self = *state;
+    char line[LINE_SIZE];
+
+    assert_string_equal(ask(self->plain, self->alice, NULL), "alice");
+    for (size_t i = strlen("Bearer "); i < strlen(self->alice); i++) {
+        memcpy(line, self->alice, sizeof line);
+        line[i] = line[i] == 'A' ? 'B' : 'A';
+        assert_string_equal(ask(self->plain, line, NULL), "");
+        line[i] = '\0';
+        assert_string_equal(ask(self->plain, line, NULL), "");
+    }
+    assert_string_equal(ask(self->plain, self->alice, NULL), "alice");
+}
+
+static void what_one_identity_found_good_another_checks_itself(void **state)
+{
+    struct fixture *self = *state;
+    struct refusal why = {0};
+    struct identity *keyless =
+        identity_new(&(struct identity_options){.operator_file = self->file}, &why);
+
+    assert_non_null(keyless);
+    assert_string_equal(ask(self->plain, self->alice, NULL), "alice");
+    assert_string_equal(ask(keyless, self->alice, NULL), "");
+    identity_free(keyless);
+}
+
+static void a_long_good_token_is_good_each_time(void **state)
+{
+    struct fixture *self = *state;
+    struct token claims = {
+        .issued_at_s = 100000000000000, .not_before_at_s = 1, .expires_at_s = 100000000000000};
+    char line[LINE_SIZE];
+
+    memset(claims.buyer, 'b', BUYER_ID_MAX);
+    make_bearer(self, &claims, line);
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(ask(self->plain, line, NULL), claims.buyer);
+    assert_int_equal(seen.checks, 1);
+}
+
+static bool operator_is(const struct identity *identity, const char *authorization)
+{
+    struct http_request request = {.authorization = authorization};
+
+    return identity_check_operator(identity, &request);
+}
+
+static void the_operator_has_the_token_of_the_file(void **state)
+{
+    struct fixture *self = *state;
+    char line[LINE_SIZE] = "Bearer ";
+    FILE *file = fopen(self->file, "re");
+
+    assert_non_null(file);
+    assert_non_null(fgets(line + strlen(line), 100, file));
+    (void)fclose(file);
+    line[strcspn(line, "\n")] = '\0';
+    assert_true(operator_is(self->plain, line));
+    assert_int_equal(seen.answers, 0);
+    assert_false(operator_is(self->plain, NULL));
+    assert_int_equal(seen.problem, PROBLEM_UNAUTHENTICATED);
+    assert_false(operator_is(self->plain, self->alice));
+    assert_int_equal(seen.problem, PROBLEM_FORBIDDEN);
+    assert_false(operator_is(self->plain, "Bearer "));
+    assert_string_equal(ask(self->plain, line, NULL), "");
+    line[strlen(line) - 1] ^= 1;
+    assert_false(operator_is(self->plain, line));
+    line[strlen(line) - 1] = '\0';
+    assert_false(operator_is(self->plain, line));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_token_names_the_buyer),
+        TEST(only_lab_believes_a_bare_name),
+        TEST(authorization_wins_also_when_it_is_bad),
+        TEST(who_is_not_known_is_told_401_and_how),
+        TEST(the_scheme_is_read_as_http_has_it),
+        TEST(a_token_seen_last_costs_no_signature),
+        TEST(what_is_remembered_still_expires),
+        TEST(what_is_remembered_is_that_token_alone),
+        TEST(what_one_identity_found_good_another_checks_itself),
+        TEST(a_long_good_token_is_good_each_time),
+        TEST(the_operator_has_the_token_of_the_file),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

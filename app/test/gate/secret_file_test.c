@@ -1,0 +1,118 @@
+/*
+ * The first line of a file as a secret: what is one, and what is said of what is none.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "gate/secret_file.h"
+
+enum { SIZE = 9 /* of the line and its NUL */ };
+
+static char path[] = "/tmp/seckill-secret-XXXXXX";
+
+static int make_file(void **state)
+{
+    int fd = mkstemp(path);
+
+    (void)state;
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+static void write_file(const char *text, size_t len)
+{
+    FILE *file = fopen(path, "we");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, len, file), len);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void the_first_line_is_the_secret(void **state)
+{
+    static const struct {
+        const char *file;
+        const char *line;
+    } rows[] = {
+        {"geheim", "geheim"},         {"geheim\n", "geheim"},   {"geheim\r\n", "geheim"},
+        {"geheim\nmore\n", "geheim"}, {"12345678", "12345678"}, {"12345678\n", "12345678"},
+        {"a b: c \n", "a b: c "},     {"x\n\0\n", "x"},         {"caf\xc3\xa9\n", "caf\xc3\xa9"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char line[SIZE];
+        struct refusal why = {0};
+
+        write_file(rows[i].file, strlen(rows[i].file));
+        assert_true(secret_file_read_line(path, line, sizeof line, &why));
+        assert_string_equal(line, rows[i].line);
+    }
+}
+
+static void what_is_no_line_is_named_and_not_shown(void **state)
+{
+    static const struct {
+        const char *file;
+        size_t len;
+        const char *says;
+    } rows[] = {
+        {"", 0, "its first line is empty"},
+        {"\n", 1, "its first line is empty"},
+        {"\nsecret\n", 8, "its first line is empty"},
+        {"\r\nsecret", 8, "its first line is empty"},
+        {"123456789", 9, "a secret has at most 8 bytes"},
+        {"123456789\n", 10, "a secret has at most 8 bytes"},
+        {"sec\0ret\n", 8, "its first line is no text"},
+        {"sec\tret\n", 8, "its first line is no text"},
+        {"secret\x7f", 7, "its first line is no text"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char line[SIZE];
+        char says[128];
+        struct refusal why = {0};
+
+        write_file(rows[i].file, rows[i].len);
+        assert_false(secret_file_read_line(path, line, sizeof line, &why));
+        (void)snprintf(says, sizeof says, "%s: %s", path, rows[i].says);
+        assert_string_equal(why.text, says);
+    }
+}
+
+static void a_file_that_is_not_there_is_named(void **state)
+{
+    char line[SIZE];
+    struct refusal why = {0};
+
+    (void)state;
+    assert_false(secret_file_read_line("/nowhere/secret", line, sizeof line, &why));
+    assert_string_equal(why.text, "/nowhere/secret: No such file or directory");
+    assert_false(secret_file_read_line("/", line, sizeof line, &why));
+    assert_string_equal(why.text, "/: Is a directory");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_line_is_the_secret),
+        cmocka_unit_test(what_is_no_line_is_named_and_not_shown),
+        cmocka_unit_test(a_file_that_is_not_there_is_named),
+    };
+
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}

@@ -1,0 +1,490 @@
+/*
+ * Tokens: good ones of either key, and every trap that a signature library leaves open.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "gate/token.h"
+#include "test/support/app_forge.h"
+#include "test/support/app_stack.h"
+
+#define KEY   "0123456789abcdef0123456789abcdef"
+#define OTHER "the next key, also 32 bytes long"
+
+enum { NOW_S = 1800000000, PATH_SIZE = 64, NEAR = 1024 };
+
+#define SOON "\"exp\":1800000060"
+
+static struct token_keys keys_of(const char *first, const char *second)
+{
+    struct token_keys keys = {.count = second ? 2 : 1};
+
+    keys.key[0].len = strlen(first);
+    memcpy(keys.key[0].bytes, first, strlen(first));
+    if (second) {
+        keys.key[1].len = strlen(second);
+        memcpy(keys.key[1].bytes, second, strlen(second));
+    }
+    return keys;
+}
+
+static token_status check(const char *text)
+{
+    struct token_keys keys = keys_of(KEY, NULL);
+    struct token token;
+
+    return token_check(&keys, text, NOW_S, &token);
+}
+
+static token_status check_forgery(const struct forgery *forgery)
+{
+    char *text = app_forge(forgery);
+    token_status status = check(text);
+
+    free(text);
+    return status;
+}
+
+static void what_is_made_is_good_until_it_expires(void **state)
+{
+    struct token_keys keys = keys_of(KEY, NULL);
+    struct token claims = {"al-ice_9", NOW_S - 5, NOW_S, NOW_S + 60};
+    struct token token;
+    char *text = token_make(&keys.key[0], &claims);
+    char *again = token_make(&keys.key[0], &claims);
+
+    (void)state;
+    assert_non_null(text);
+    assert_string_equal(text, again);
+    assert_int_equal(token_check(&keys, text, NOW_S - 1, &token), TOKEN_EARLY);
+    assert_int_equal(token_check(&keys, text, NOW_S, &token), TOKEN_GOOD);
+    assert_string_equal(token.buyer, "al-ice_9");
+    assert_int_equal(token.issued_at_s, NOW_S - 5);
+    assert_int_equal(token.not_before_at_s, NOW_S);
+    assert_int_equal(token.expires_at_s, NOW_S + 60);
+    assert_int_equal(token_check(&keys, text, NOW_S + 59, &token), TOKEN_GOOD);
+    assert_int_equal(token_check(&keys, text, NOW_S + 60, &token), TOKEN_EXPIRED);
+    free(again);
+    free(text);
+}
+
+static void keys_rotate(void **state)
+{
+    static const struct token claims = {.buyer = "alice", .expires_at_s = NOW_S + 60};
+    struct token_keys old = keys_of(OTHER, NULL);
+    struct token_keys both = keys_of(KEY, OTHER);
+    struct token_keys new = keys_of(KEY, NULL);
+    struct token token;
+    char *text = token_make(&old.key[0], &claims);
+
+    (void)state;
+    assert_int_equal(token_check(&old, text, NOW_S, &token), TOKEN_GOOD);
+    assert_int_equal(token_check(&both, text, NOW_S, &token), TOKEN_GOOD);
+    assert_int_equal(token_check(&new, text, NOW_S, &token), TOKEN_FOREIGN);
+    free(text);
+}
+
+static void no_key_means_no_token_is_good(void **state)
+{
+    struct token_keys none = {.count = 0};
+    struct token token;
+    char *signed_text = app_forge(&(struct forgery){KEY, .claims = "{\"sub\":\"a\"," SOON "}"});
+    char *bare = app_forge(&(struct forgery){.claims = "{\"sub\":\"a\"," SOON "}"});
+
+    (void)state;
+    assert_int_equal(token_check(&none, signed_text, NOW_S, &token), TOKEN_FOREIGN);
+    assert_int_equal(token_check(&none, bare, NOW_S, &token), TOKEN_FOREIGN);
+    free(bare);
+    free(signed_text);
+}
+
+static void claims_are_looked_at_one_by_one(void **state)
+{
+    static const struct {
+        const char *claims;
+        token_status status;
+    } cases[] = {
+        {"{\"sub\":\"alice\"," SOON "}", TOKEN_GOOD},
+        {"{\"sub\":\"alice\"," SOON ",\"name\":\"x\",\"admin\":true}", TOKEN_GOOD},
+        {"{\"sub\":\"alice\"}", TOKEN_UNFIT},
+        {"{\"sub\":\"alice\",\"exp\":1800000000}", TOKEN_EXPIRED},
+        {"{\"sub\":\"alice\",\"exp\":1799999999}", TOKEN_EXPIRED},
+        {"{\"sub\":\"alice\",\"exp\":0}", TOKEN_EXPIRED},
+        {"{\"sub\":\"alice\",\"exp\":-1}", TOKEN_UNFIT},
+        {"{\"sub\":\"alice\",\"exp\":\"1800000060\"}", TOKEN_UNFIT},
+        {"{\"sub\":\"alice\",\"exp\":1800000060.5}", TOKEN_UNFIT},
+        {"{\"sub\":\"alice\",\"exp\":2e9}", TOKEN_UNFIT},
+        {"{\"sub\":\"alice\",\"exp\":true}", TOKEN_UNFIT},
+        {"{\"sub\":\"alice\",\"exp\":null}", TOKEN_UNFIT},
+        {"{\"sub\":\"alice\",\"exp\":[1800000060]}", TOKEN_UNFIT},
+        {"{\"sub\":\"alice\",\"exp\":{\"at\":1800000060}}", TOKEN_UNFIT},
+        {"{\"sub\":\"alice\",\"exp\":9223372036854775807}", TOKEN_UNFIT},
+        {"{\"sub\":\"alice\"," SOON ",\"nbf\":1800000000}", TOKEN_GOOD},
+        {"{\"sub\":\"alice\"," SOON ",\"nbf\":1800000001}", TOKEN_EARLY},
+        {"{\"sub\":\"alice\"," SOON ",\"nbf\":\"1800000001\"}", TOKEN_UNFIT},
+        {"{\"sub\":\"alice\"," SOON ",\"nbf\":false}", TOKEN_UNFIT},
+        {"{\"sub\":\"alice\"," SOON ",\"iat\":\"today\"}", TOKEN_UNFIT},
+        {"{\"sub\":\"alice\"," SOON ",\"aud\":\"seckill\"}", TOKEN_GOOD},
+        {"{\"sub\":\"alice\"," SOON ",\"aud\":\"elsewhere\"}", TOKEN_UNFIT},
+        {"{\"sub\":\"alice\"," SOON ",\"aud\":[\"elsewhere\"]}", TOKEN_UNFIT},
+        {"{\"sub\":\"alice\"," SOON ",\"aud\":null}", TOKEN_UNFIT},
+        {"{" SOON "}", TOKEN_UNFIT},
+        {"{\"sub\":\"\"," SOON "}", TOKEN_UNFIT},
+        {"{\"sub\":17," SOON "}", TOKEN_UNFIT},
+        {"{\"sub\":null," SOON "}", TOKEN_UNFIT},
+        {"{\"sub\":[\"alice\"]," SOON "}", TOKEN_UNFIT},
+        {"{\"sub\":\"al ice\"," SOON "}", TOKEN_UNFIT},
+        {"{\"sub\":\"al\\r\\nice\"," SOON "}", TOKEN_UNFIT},
+        {"{\"sub\":\"al:ice\"," SOON "}", TOKEN_UNFIT},
+        {"{\"sub\":\"{alice}\"," SOON "}", TOKEN_UNFIT},
+        {"{\"sub\":\"al\xc3\xafs\"," SOON "}", TOKEN_UNFIT},
+        {"{\"sub\":\"al\\u00efs\"," SOON "}", TOKEN_UNFIT},
+        {"{\"sub\":\"0123456789012345678901234567890123456789012345678901234567890123\"," SOON "}",
+         TOKEN_GOOD},
+        {"{\"sub\":\"01234567890123456789012345678901234567890123456789012345678901234\"," SOON "}",
+         TOKEN_UNFIT},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        token_status status = check_forgery(&(struct forgery){KEY, .claims = cases[i].claims});
+
+        if (status != cases[i].status) print_message("%s\n", cases[i].claims);
+        assert_int_equal(status, cases[i].status);
+    }
+}
+
+#define ALICE "{\"sub\":\"alice\"," SOON "}"
+
+static void other_algorithms_and_keys_are_foreign(void **state)
+{
+    static const struct forgery cases[] = {
+        {.claims = ALICE}, /* alg none */
+        {KEY, "HS384", NULL, ALICE},
+        {KEY, "HS512", NULL, ALICE},
+        {OTHER, "HS256", NULL, ALICE},
+        {"0123456789abcdef0123456789abcde", "HS256", NULL, ALICE},
+        {KEY "\n", "HS256", NULL, ALICE},
+        {KEY, "HS256", "{\"crit\":[\"exp\"]}", ALICE},
+    };
+
+    (void)state;
+    assert_int_equal(check_forgery(&(struct forgery){KEY, "HS256", NULL, ALICE}), TOKEN_GOOD);
+    assert_int_equal(check_forgery(&(struct forgery){KEY, NULL, "{\"kid\":\"../k\"}", ALICE}),
+                     TOKEN_GOOD);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(check_forgery(&cases[i]), TOKEN_FOREIGN);
+}
+
+/* The right signature of one token under the head or the claims of another. */
+static void a_signature_covers_head_and_claims(void **state)
+{
+    static const char good_head[] = "{\"alg\":\"HS256\",\"typ\":\"JWT\"}";
+    static const char good_claims[] = "{\"exp\":1800000060,\"sub\":\"alice\"}";
+    static const struct {
+        const char *head, *claims;
+        token_status status;
+    } cases[] = {
+        {good_head, good_claims, TOKEN_GOOD},
+        {good_head, "{\"exp\":1800000060,\"sub\":\"bobby\"}", TOKEN_FOREIGN},
+        {good_head, "{\"exp\":1900000060,\"sub\":\"alice\"}", TOKEN_FOREIGN},
+        {"{\"alg\":\"none\",\"typ\":\"JWT\"}", good_claims, TOKEN_FOREIGN},
+        {"{\"alg\":\"None\",\"typ\":\"JWT\"}", good_claims, TOKEN_FOREIGN},
+        {"{\"alg\":\"HS384\",\"typ\":\"JWT\"}", good_claims, TOKEN_FOREIGN},
+        {"{\"alg\":\"HS512\",\"typ\":\"JWT\"}", good_claims, TOKEN_FOREIGN},
+        {"{\"alg\":\"RS256\",\"typ\":\"JWT\"}", good_claims, TOKEN_FOREIGN},
+        {"{\"alg\":\"ES256\",\"typ\":\"JWT\"}", good_claims, TOKEN_FOREIGN},
+        {"{\"alg\":\"XX256\",\"typ\":\"JWT\"}", good_claims, TOKEN_FOREIGN},
+        {"{\"alg\":256,\"typ\":\"JWT\"}", good_claims, TOKEN_FOREIGN},
+        {"{\"typ\":\"JWT\"}", good_claims, TOKEN_FOREIGN},
+        {"[]", good_claims, TOKEN_FOREIGN},
+        {"{", good_claims, TOKEN_FOREIGN},
+        {good_head, "{", TOKEN_FOREIGN},
+        {"", good_claims, TOKEN_FOREIGN},
+        {good_head, "", TOKEN_FOREIGN},
+    };
+    char *good = app_forge(&(struct forgery){KEY, .claims = good_claims});
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *text = app_forge_parts(cases[i].head, cases[i].claims, good);
+
+        assert_int_equal(check(text), cases[i].status);
+        free(text);
+    }
+    free(good);
+}
+
+/* Signed with KEY, as issuers other than libjwt write, and as they must not. */
+static void heads_and_claims_are_read_strictly(void **state)
+{
+    static const char head[] = "{\"alg\":\"HS256\"}";
+    static const char claims[] = "{\"sub\":\"alice\"," SOON "}";
+    static const struct {
+        const char *head, *claims;
+        token_status status;
+    } cases[] = {
+        {head, claims, TOKEN_GOOD},
+        {"{\"alg\":\"HS256\",\"typ\":\"JWT\"}", claims, TOKEN_GOOD},
+        {"{\"typ\":\"jwt\",\"alg\":\"HS256\"}", claims, TOKEN_GOOD},
+        {"{\"alg\":\"HS256\",\"typ\":\"at+jwt\"}", claims, TOKEN_GOOD},
+        {"{\"alg\":\"HS256\",\"typ\":\"AT+JWT\"}", claims, TOKEN_GOOD},
+        {"{\"alg\":\"HS256\",\"typ\":\"application/at+jwt\"}", claims, TOKEN_GOOD},
+        {"{\"alg\":\"HS256\",\"typ\":\"id+jwt\"}", claims, TOKEN_OF_OTHER_TYPE},
+        {"{\"alg\":\"HS256\",\"typ\":\"at+jwt2\"}", claims, TOKEN_OF_OTHER_TYPE},
+        {"{\"alg\":\"HS256\",\"typ\":\"\"}", claims, TOKEN_OF_OTHER_TYPE},
+        {"{\"alg\":\"HS256\",\"typ\":null}", claims, TOKEN_OF_OTHER_TYPE},
+        {"{\"alg\":\"HS256\",\"typ\":[\"JWT\"]}", claims, TOKEN_OF_OTHER_TYPE},
+        {"{\"alg\":\"none\"}", claims, TOKEN_FOREIGN},
+        {"{\"alg\":\"hs256\"}", claims, TOKEN_FOREIGN},
+        {"{\"alg\":\"none\",\"alg\":\"HS256\"}", claims, TOKEN_FOREIGN},
+        {"{\"alg\":\"HS256\",\"typ\":\"JWT\",\"typ\":\"JWT\"}", claims, TOKEN_FOREIGN},
+        {"{\"alg\":\"HS256\",\"crit\":null}", claims, TOKEN_FOREIGN},
+        {"{\"alg\":\"HS256\"}x", claims, TOKEN_FOREIGN},
+        {"[\"HS256\"]", claims, TOKEN_FOREIGN},
+        {head, "{\"sub\":\"alice\",\"sub\":\"bobby\"," SOON "}", TOKEN_UNFIT},
+        {head, "{\"sub\":\"alice\",\"sub\":\"alice\"," SOON "}", TOKEN_UNFIT},
+        {head, "{\"sub\":\"alice\",\"exp\":1,\"s\\u0075b\":\"x\"," SOON "}", TOKEN_UNFIT},
+        {head, "{\"sub\":\"alice\",\"exp\":1," SOON "}", TOKEN_UNFIT},
+        {head, "{\"sub\":\"alice\",\"x\":{\"a\":1,\"a\":2}," SOON "}", TOKEN_UNFIT},
+        {head, "{\"sub\":\"alice\",\"x\":[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]," SOON "}", TOKEN_GOOD},
+        {head, "{\"sub\":\"alice\",\"x\":[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]," SOON "}", TOKEN_UNFIT},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char *text = app_forge_signed(cases[i].head, cases[i].claims, KEY);
+        token_status status = check(text);
+
+        if (status != cases[i].status)
+            fail_msg("%s %s: %d", cases[i].head, cases[i].claims, status);
+        free(text);
+    }
+}
+
+static void check_text(void *arg)
+{
+    (void)check(arg);
+}
+
+static void nesting_takes_no_stack(void **state)
+{
+    enum { DEPTH = 700 };
+    char nested[DEPTH + 1];
+    char *good = app_forge_signed("{\"alg\":\"HS256\"}", ALICE, KEY);
+    size_t usual = app_stack_use(check_text, good);
+
+    (void)state;
+    memset(nested, '[', DEPTH);
+    nested[DEPTH] = '\0';
+    char *texts[] = {
+        app_forge_parts(nested, "{}", good),
+        app_forge_parts("{\"alg\":\"HS256\"}", nested, good),
+        app_forge_signed(nested, "{}", KEY),
+        app_forge_signed("{\"alg\":\"HS256\"}", nested, KEY),
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        assert_int_not_equal(check(texts[i]), TOKEN_GOOD);
+        assert_true(app_stack_use(check_text, texts[i]) <= usual + NEAR);
+        free(texts[i]);
+    }
+    free(good);
+}
+
+/* What a generous parser of base64 would read as the good token. */
+static void bytes_around_a_good_token_spoil_it(void **state)
+{
+    static const char *const tails[] = {"=", "==", "A", " ", "\n", ".", ".x", "%00", "\xc3\xa4"};
+    static const char *const heads[] = {" ", "=", "A", ".", "\t"};
+    char *good = app_forge(&(struct forgery){KEY, .claims = ALICE});
+    char text[512];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
+        (void)snprintf(text, sizeof text, "%s%s", good, tails[i]);
+        assert_int_equal(check(text), TOKEN_FOREIGN);
+    }
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        (void)snprintf(text, sizeof text, "%s%s", heads[i], good);
+        assert_int_equal(check(text), TOKEN_FOREIGN);
+    }
+    for (size_t i = 0; i < strlen(good); i++) {
+        (void)snprintf(text, sizeof text, "%s", good);
+        text[i] = text[i] == 'A' ? 'B' : 'A';
+        assert_int_equal(check(text), TOKEN_FOREIGN);
+        text[i] = '\0';
+        assert_int_equal(check(text), TOKEN_FOREIGN);
+    }
+    free(good);
+}
+
+/* Signed with KEY elsewhere: what libjwt would not sign. */
+static void signed_nonsense_is_refused(void **state)
+{
+    static const char *const cases[] = {
+        /* "sub":"ali\u0000ce" */
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
+        ".eyJleHAiOjIwMDAwMDAwMDAsInN1YiI6ImFsaVx1MDAwMGNlIn0"
+        ".W5agoDfBoK6RrOAOfFuhOi7V5_DoYLK3Y6V9QHYtDlk",
+        /* "sub":"ali<NUL>ce" */
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJleHAiOjIwMDAwMDAwMDAsInN1YiI6ImFsaQBjZSJ9"
+        ".BbKGWFLstN6QxQ1aR890Vmf5N0UEixxwlnSYZ4mAmv0",
+        /* "sub":"\xff\xfe" */
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJleHAiOjIwMDAwMDAwMDAsInN1YiI6Iv_-In0"
+        ".qRBucFuHM5pDqD4JX40QE4gFgjGMA9bSxEDemewQI58",
+        /* ["exp",2000000000] */
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.WyJleHAiLDIwMDAwMDAwMDBd"
+        ".kHNK8iQAIVhnVE2x52huHNyFiXBxCBQOuKepuRvUQOE",
+        /* "alice", null, nothing */
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.ImFsaWNlIg"
+        ".Ux7qp-tllLcGnsl_t0lmzA5LCrOrfa6IcBtMTqqpOxo",
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.bnVsbA.DxF7qvi-DskBRYUp9PWe8PnvdmuzcqtaZX_z6ykpChU",
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9..Nwe3c2mClQJU__iN55LYQfpGJbkJ_6VRo3qj9PigzNE",
+        /* a head without alg, and none at all, over good claims */
+        "eyJ0eXAiOiJKV1QifQ.eyJleHAiOjIwMDAwMDAwMDAsInN1YiI6ImFsaWNlIn0"
+        ".rGwDSit7cpQa9yBSmBDT-PHn4c4uoyEJZdfWV9of1cE",
+        "bnVsbA.eyJleHAiOjIwMDAwMDAwMDAsInN1YiI6ImFsaWNlIn0"
+        ".s42ItpdD3T2YxKmhH1Qx3IGxyxfmO2sqIrtd5l4gn08",
+        "",
+        ".",
+        "..",
+        "a.b.c",
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9",
+    };
+
+    (void)state;
+    assert_int_equal(check("eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
+                           ".eyJleHAiOjIwMDAwMDAwMDAsInN1YiI6ImFsaWNlIn0"
+                           ".XwJjhAlZda2ERjhOmNNvNI71T5KcEuKa9TRNFLTERW4"),
+                     TOKEN_GOOD);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        token_status status = check(cases[i]);
+
+        if (status == TOKEN_GOOD) print_message("%s\n", cases[i]);
+        assert_int_not_equal(status, TOKEN_GOOD);
+    }
+}
+
+static char *forge_long(size_t filler_len)
+{
+    char claims[12000];
+
+    assert_true(filler_len < 11000);
+    (void)snprintf(claims, sizeof claims, "{\"sub\":\"alice\"," SOON ",\"x\":\"%0*d\"}",
+                   (int)filler_len, 0);
+    return app_forge(&(struct forgery){KEY, .claims = claims});
+}
+
+static void a_token_is_1_kib_at_most(void **state)
+{
+    size_t filler_len = 600;
+    char *text = forge_long(filler_len);
+
+    (void)state;
+    while (strlen(text) <= TOKEN_TEXT_MAX) {
+        assert_int_equal(check(text), TOKEN_GOOD);
+        free(text);
+        text = forge_long(++filler_len);
+    }
+    assert_int_equal(check(text), TOKEN_FOREIGN);
+    free(text);
+    text = forge_long(10000);
+    assert_int_equal(check(text), TOKEN_FOREIGN);
+    free(text);
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+static bool write_file(const char *path, const char *bytes, size_t len)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool is_written = fd >= 0 && write(fd, bytes, len) == (ssize_t)len;
+
+    if (fd >= 0) (void)close(fd);
+    return is_written;
+}
+
+static void keys_are_long_enough_or_refused(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t len, key_len; /* key_len 0: refused */
+    } cases[] = {
+        {KEY, 32, 32},        {KEY "\n", 33, 32},   {KEY "\n\n", 34, 33}, {KEY OTHER, 64, 64},
+        {KEY "\0\0", 34, 34}, {KEY "\r\n", 34, 33}, {KEY, 31, 0},         {"", 0, 0},
+        {"\n", 1, 0},         {KEY "\n", 0, 0},
+    };
+    char path[PATH_SIZE] = "/tmp/seckill-key-XXXXXX";
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    (void)close(fd);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct token_key key = {0};
+        struct refusal why = {0};
+
+        assert_true(write_file(path, cases[i].bytes, cases[i].len));
+        assert_int_equal(token_key_read(path, &key, &why), cases[i].key_len > 0);
+        assert_int_equal(key.len, cases[i].key_len);
+        assert_memory_equal(key.bytes, cases[i].bytes, key.len);
+        if (!key.len) assert_non_null(strstr(why.text, "at least 32 bytes"));
+    }
+    (void)unlink(path);
+}
+
+static void a_key_that_is_too_large_or_missing_is_refused(void **state)
+{
+    char path[PATH_SIZE] = "/tmp/seckill-key-XXXXXX";
+    char bytes[TOKEN_KEY_MAX + 2];
+    struct token_key key = {0};
+    struct refusal why = {0};
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    (void)close(fd);
+    memset(bytes, 'k', sizeof bytes);
+    assert_true(write_file(path, bytes, TOKEN_KEY_MAX));
+    assert_true(token_key_read(path, &key, &why));
+    assert_int_equal(key.len, TOKEN_KEY_MAX);
+    assert_true(write_file(path, bytes, TOKEN_KEY_MAX + 1));
+    assert_false(token_key_read(path, &key, &why));
+    assert_non_null(strstr(why.text, "at most"));
+    assert_null(strstr(why.text, "kkk"));
+    (void)unlink(path);
+    assert_false(token_key_read(path, &key, &why));
+    assert_non_null(strstr(why.text, path));
+    assert_false(token_key_read("/tmp", &key, &why));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_made_is_good_until_it_expires),
+        cmocka_unit_test(keys_rotate),
+        cmocka_unit_test(no_key_means_no_token_is_good),
+        cmocka_unit_test(claims_are_looked_at_one_by_one),
+        cmocka_unit_test(other_algorithms_and_keys_are_foreign),
+        cmocka_unit_test(a_signature_covers_head_and_claims),
+        cmocka_unit_test(heads_and_claims_are_read_strictly),
+        cmocka_unit_test(nesting_takes_no_stack),
+        cmocka_unit_test(bytes_around_a_good_token_spoil_it),
+        cmocka_unit_test(signed_nonsense_is_refused),
+        cmocka_unit_test(a_token_is_1_kib_at_most),
+        cmocka_unit_test(keys_are_long_enough_or_refused),
+        cmocka_unit_test(a_key_that_is_too_large_or_missing_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

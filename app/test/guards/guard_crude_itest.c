@@ -1,0 +1,574 @@
+/*
+ * The guards of the textbook (and fenced, that cures them) at their weak points: while one holder
+ * pauses, its lease runs out or not, and another instance sells. Guards are run here without group
+ * commit; the pause is the guards' own, so every case happens every time. What needs processes of
+ * their own is in lab_pause_itest.c.
+ * link: -Wl,--wrap=lk_client_call
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "sell/guard.h"
+#include "store/app_scripts.h"
+#include "test/support/app_support.h"
+#include "test/support/sale_shops.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+#define LOCK            "seckill:{s}:lock"
+
+enum { LONG_MS = 60000, LIMIT_MS = 20000, SLACK_MS = 1500, OUT_SIZE = 8192 };
+
+/* ---- the seam: what happens before a command ----------------------------------------------------- */
+
+static struct {
+    const char *verb;
+    void (*meanwhile)(struct sale_world *world); /* once */
+    char last_word[32];
+} before;
+static struct sale_world *the_world;
+
+/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
+lk_status __real_lk_client_call(lk_client *client, const struct lk_command *commands, size_t count,
+                                int64_t limit_ms, lk_reply **replies, struct lk_error *err);
+lk_status __wrap_lk_client_call(lk_client *client, const struct lk_command *commands, size_t count,
+                                int64_t limit_ms, lk_reply **replies, struct lk_error *err);
+
+lk_status __wrap_lk_client_call(lk_client *client, const struct lk_command *commands, size_t count,
+                                int64_t limit_ms, lk_reply **replies, struct lk_error *err)
+{
+    void (*meanwhile)(struct sale_world * world) = before.meanwhile;
+
+    if (meanwhile && client != the_world->client &&
+        strcmp(commands[0].args[0].data, before.verb) == 0) {
+        before.meanwhile = NULL;
+        (void)snprintf(before.last_word, sizeof before.last_word, "%s",
+                       commands[0].args[commands[0].count - 1].data);
+        meanwhile(the_world);
+    }
+    return __real_lk_client_call(client, commands, count, limit_ms, replies, err);
+}
+/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
+
+/* ---- selling ------------------------------------------------------------------------------------- */
+
+struct told {
+    guard_status status;
+    outcome outcome;
+};
+
+static struct {
+    lk_script *purchase, *resolve, *confirm, *fenced; /* owned */
+    int64_t attempts;
+    /* Of the pause under way. */
+    const struct guard *guard;
+    void (*meanwhile)(struct sale_world *world);
+    unsigned pauses;
+    struct told other; /* what was told to the one who asked in it */
+    int64_t other_wait_ms;
+    const char *other_dir;
+} self;
+
+static void pause_first(const struct guard_ctx *ctx)
+{
+    (void)ctx;
+    self.pauses++;
+    if (self.meanwhile) self.meanwhile(the_world);
+}
+
+/* Sell one unit to a buyer, in the first shop (which pauses) or the second (which does not). */
+static struct told sell(const struct guard_ctx *wish, size_t shop, const char *buyer)
+{
+    static const char *const names[] = {"first", "second"};
+    struct guard_ctx ctx = *wish;
+    struct purchase purchase = {.buyer = buyer, .key = "", .outcome = OUTCOME_COUNT};
+    struct purchase *batch = &purchase;
+
+    ctx.client = the_world->shops[shop].client;
+    ctx.purchase = self.purchase;
+    ctx.resolve = self.resolve;
+    ctx.confirm = self.confirm;
+    ctx.fenced = self.fenced;
+    ctx.sale_id = "s";
+    ctx.instance = names[shop];
+    ctx.process = names[shop];
+    ctx.attempt = ++self.attempts;
+    ctx.limit_ms = LIMIT_MS;
+    if (ctx.lease_ms == 0) ctx.lease_ms = LONG_MS;
+    if (!ctx.dir) ctx.dir = the_world->server.dir;
+    if (shop == 0) ctx.pause = pause_first;
+    (void)snprintf(purchase.order_id, sizeof purchase.order_id, "%d", (int)(1000 + ctx.attempt));
+    struct guard_result result = self.guard->sell(&ctx, &batch, 1);
+    return (struct told){result.status, purchase.outcome};
+}
+
+static void begin(struct sale_world *world, const char *guard, int64_t units,
+                  void (*meanwhile)(struct sale_world *world))
+{
+    the_world = world;
+    before.meanwhile = NULL;
+    assert_true(sale_shops_open(world, guard, units, &(struct group_commit_options){.batch = 8}));
+    self.guard = guard_find(guard);
+    assert_non_null(self.guard);
+    self.meanwhile = meanwhile;
+    self.pauses = 0;
+    self.other = (struct told){GUARD_UNKNOWN, OUTCOME_COUNT};
+    self.other_wait_ms = 0;
+    self.other_dir = NULL;
+}
+
+static int64_t ask(const char *command)
+{
+    return sale_ask_number(the_world->client, "%s", command);
+}
+
+static void is_told(struct told told, guard_status status, outcome which)
+{
+    if (told.status != status || told.outcome != which) {
+        fail_msg("%s: status %d, %s", self.guard->name, (int)told.status,
+                 told.outcome < OUTCOME_COUNT ? outcome_name(told.outcome) : "no outcome");
+    }
+}
+
+/* Orders, stock and ledger. */
+static void books_are(int64_t orders, int64_t left, int64_t entries)
+{
+    assert_int_equal(ask("HLEN seckill:{s}:orders"), orders);
+    assert_int_equal(ask("GET seckill:{s}:stock"), left);
+    assert_int_equal(ask("XLEN seckill:{s}:ledger"), entries);
+}
+
+static bool lock_is_free(void *arg)
+{
+    (void)arg;
+    return ask("EXISTS " LOCK) == 0;
+}
+
+/* ---- in a pause ---------------------------------------------------------------------------------- */
+
+static void another_asks(struct sale_world *world)
+{
+    (void)world;
+    self.other =
+        sell(&(struct guard_ctx){.wait_ms = self.other_wait_ms, .dir = self.other_dir}, 1, "bob");
+}
+
+/* Not by waiting: on a busy machine a short lease could be over too early. */
+static void end_the_lease(struct sale_world *world)
+{
+    assert_true(sale_do(world->client, "PEXPIRE " LOCK " 1"));
+    assert_true(sale_eventually(lock_is_free, NULL, 10000));
+}
+
+static void the_lease_ends_and_another_asks(struct sale_world *world)
+{
+    end_the_lease(world);
+    another_asks(world);
+}
+
+/* A watchdog that stands still cannot be had in a thread: what follows from it can. */
+static void the_lock_goes_and_another_asks(struct sale_world *world)
+{
+    assert_true(sale_do(world->client, "DEL " LOCK));
+    another_asks(world);
+}
+
+static void the_lock_becomes_anothers(struct sale_world *world)
+{
+    end_the_lease(world);
+    assert_true(sale_do(world->client, "SET " LOCK " another PX 60000"));
+}
+
+/* ---- within reach -------------------------------------------------------------------------------- */
+
+/* Also the flawed ones keep others out as long as nobody is late, dies or is out of reach. */
+static void while_one_is_inside_the_other_is_not(void **state)
+{
+    static const char *const guards[] = {"mutex-watchdog", "reentrant",       "fair",
+                                         "spin",           "fenced",          "thread",
+                                         "file",           "setnx",           "set-del",
+                                         "get-del",        "mutex-unchecked", "watchdog-unchecked"};
+
+    for (size_t i = 0; i < COUNT_OF(guards); i++) {
+        begin(*state, guards[i], 1, another_asks);
+        struct told ann = sell(&(struct guard_ctx){0}, 0, "ann");
+
+        is_told(ann, GUARD_DONE, OUTCOME_CREATED);
+        is_told(self.other, GUARD_BUSY, OUTCOME_COUNT); /* not executed */
+        books_are(1, 0, 2);
+        self.meanwhile = NULL;
+        is_told(sell(&(struct guard_ctx){0}, 1, "bob"), GUARD_DONE, OUTCOME_SOLD_OUT);
+        assert_int_equal(ask("EXISTS " LOCK), 0);
+    }
+}
+
+static void each_guard_has_one_moment_to_pause_in(void **state)
+{
+    for (size_t i = 0; guard_at(i); i++) {
+        const char *name = guard_at(i)->name;
+        bool is_one_step = strcmp(name, "mutex") == 0 || strcmp(name, "script") == 0;
+
+        if (guard_at(i)->needs_redlock) continue; /* redlock_guard_itest.c has the servers */
+        begin(*state, name, 5, NULL);
+        is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE, OUTCOME_CREATED);
+        assert_int_equal(self.pauses, is_one_step ? 0 : 1);
+        is_told(sell(&(struct guard_ctx){0}, 1, "bob"), GUARD_DONE, OUTCOME_CREATED);
+        books_are(2, 3, 3);
+    }
+}
+
+static void who_waits_gets_the_lock_when_it_is_free(void **state)
+{
+    static const char *const guards[] = {"setnx", "setnx-expire", "set-del", "get-del"};
+
+    for (size_t i = 0; i < COUNT_OF(guards); i++) {
+        begin(*state, guards[i], 5, NULL);
+        assert_true(sale_do(the_world->client, "SET " LOCK " another PX 150"));
+        int64_t begin_ms = clock_mono_ms();
+        is_told(sell(&(struct guard_ctx){.wait_ms = LIMIT_MS}, 1, "bob"), GUARD_DONE,
+                OUTCOME_CREATED);
+        assert_in_range(clock_mono_ms() - begin_ms, 100, LIMIT_MS / 2);
+    }
+}
+
+static void who_does_not_get_it_in_time_has_not_executed_anything(void **state)
+{
+    enum { WAIT_MS = 150 };
+    static const char *const guards[] = {"thread",       "file",    "setnx",
+                                         "setnx-expire", "set-del", "get-del"};
+
+    for (size_t i = 0; i < COUNT_OF(guards); i++) {
+        bool is_string_in_redis = i >= 2;
+
+        begin(*state, guards[i], 5, another_asks);
+        self.other_wait_ms = WAIT_MS;
+        if (is_string_in_redis) {
+            assert_true(sale_do(the_world->client, "SET " LOCK " another"));
+            self.meanwhile = NULL;
+        }
+        int64_t begin_ms = clock_mono_ms();
+        if (is_string_in_redis) {
+            another_asks(the_world);
+        } else {
+            is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE, OUTCOME_CREATED);
+        }
+        assert_in_range(clock_mono_ms() - begin_ms, WAIT_MS - 10, WAIT_MS + SLACK_MS);
+        is_told(self.other, GUARD_BUSY, OUTCOME_COUNT);
+        books_are(is_string_in_redis ? 0 : 1, is_string_in_redis ? 5 : 4,
+                  is_string_in_redis ? 1 : 2);
+    }
+}
+
+/* ---- the flaws ----------------------------------------------------------------------------------- */
+
+/* The program that asks Redis, and not the service, says so too. */
+static void the_audit_finds(const char *what)
+{
+    const char *const args[] = {"--redis", the_world->server.url, "--sale", "s", NULL};
+    char out[OUT_SIZE];
+
+    (void)app_run("audit", args, out, sizeof out);
+    if (!strstr(out, what)) fail_msg("%s: no \"%s\" in\n%s", self.guard->name, what, out);
+}
+
+static void a_holder_that_is_late_oversells(void **state)
+{
+    static const struct {
+        const char *guard;
+        void (*meanwhile)(struct sale_world *world);
+    } rows[] = {{"none", another_asks},
+                {"set-del", the_lease_ends_and_another_asks},
+                {"get-del", the_lease_ends_and_another_asks},
+                {"mutex-unchecked", the_lease_ends_and_another_asks},
+                {"watchdog-unchecked", the_lock_goes_and_another_asks}};
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        begin(*state, rows[i].guard, 1, rows[i].meanwhile);
+        assert_int_equal(self.guard->expected, VERDICT_OVERSELLS);
+        struct told ann = sell(&(struct guard_ctx){0}, 0, "ann");
+
+        is_told(self.other, GUARD_DONE, OUTCOME_CREATED);
+        is_told(ann, GUARD_DONE, OUTCOME_CREATED);
+        books_are(2, 0, 3); /* of one unit */
+        the_audit_finds("fail  conservation");
+    }
+}
+
+/* The same pause does nothing to guards whose write is checked. */
+static void a_sound_holder_that_is_late_sells_nothing(void **state)
+{
+    static const struct {
+        const char *guard;
+        void (*meanwhile)(struct sale_world *world);
+        guard_status status; /* what ann is told */
+        outcome outcome;
+    } rows[] = {{"mutex-watchdog", the_lock_goes_and_another_asks, GUARD_BUSY, OUTCOME_COUNT},
+                {"reentrant", the_lease_ends_and_another_asks, GUARD_BUSY, OUTCOME_COUNT},
+                {"fair", the_lease_ends_and_another_asks, GUARD_BUSY, OUTCOME_COUNT},
+                {"spin", the_lease_ends_and_another_asks, GUARD_BUSY, OUTCOME_COUNT},
+                {"fenced", the_lease_ends_and_another_asks, GUARD_BUSY, OUTCOME_COUNT},
+                {"watch", another_asks, GUARD_DONE, OUTCOME_SOLD_OUT}};
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        bool tries_again = strcmp(rows[i].guard, "watch") == 0;
+
+        begin(*state, rows[i].guard, 1, rows[i].meanwhile);
+        assert_int_equal(self.guard->expected, VERDICT_SOUND);
+        struct told ann =
+            sell(&(struct guard_ctx){.wait_ms = tries_again ? LIMIT_MS : 0}, 0, "ann");
+
+        is_told(self.other, GUARD_DONE, OUTCOME_CREATED);
+        is_told(ann, rows[i].status, rows[i].outcome);
+        books_are(1, 0, 2);
+        the_audit_finds("pass  conservation");
+    }
+}
+
+static void the_lease_runs_out(struct sale_world *world)
+{
+    assert_true(sale_eventually(lock_is_free, NULL, 10000));
+    assert_true(sale_do(world->client, "SET " LOCK " another PX 60000"));
+}
+
+/* It looks once: what it finds out in time it heeds. */
+static void an_unchecked_holder_that_sees_it_is_late_writes_nothing(void **state)
+{
+    begin(*state, "mutex-unchecked", 5, NULL);
+    before.verb = "GET"; /* of the stock: what is read first */
+    before.meanwhile = the_lease_runs_out;
+    is_told(sell(&(struct guard_ctx){.lease_ms = 300}, 0, "ann"), GUARD_BUSY, OUTCOME_COUNT);
+    books_are(0, 5, 1);
+    assert_int_equal(ask("EXISTS " LOCK), 1); /* theirs */
+}
+
+static void another_host_has_another_file(void **state)
+{
+    char dir[APP_PATH_SIZE];
+
+    app_folder_make(dir);
+    begin(*state, "file", 1, another_asks);
+    self.other_dir = dir;
+    struct told ann = sell(&(struct guard_ctx){0}, 0, "ann");
+    is_told(self.other, GUARD_DONE, OUTCOME_CREATED);
+    is_told(ann, GUARD_DONE, OUTCOME_CREATED);
+    books_are(2, 0, 3);
+    app_folder_remove(dir);
+}
+
+static void a_file_is_private_and_stays(void **state)
+{
+    struct stat status;
+    char path[128];
+
+    begin(*state, "file", 5, NULL);
+    is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE, OUTCOME_CREATED);
+    (void)snprintf(path, sizeof path, "%s/sale-s.lock", the_world->server.dir);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    int file = open(path, O_RDWR | O_CLOEXEC); /* NOLINT(misc-include-cleaner) */
+    assert_true(file >= 0);
+    assert_int_equal(flock(file, LOCK_EX | LOCK_NB), 0); /* given back */
+    is_told(sell(&(struct guard_ctx){0}, 1, "bob"), GUARD_BUSY, OUTCOME_COUNT);
+    assert_int_equal(close(file), 0);
+}
+
+static void without_its_folder_the_guard_file_says_so(void **state)
+{
+    struct purchase purchase = {.buyer = "ann", .key = "", .order_id = "1"};
+    struct purchase *batch = &purchase;
+    struct guard_ctx ctx = {.client = NULL, .sale_id = "s", .process = "p", .instance = "i"};
+
+    begin(*state, "file", 5, NULL);
+    struct guard_result none = self.guard->sell(&ctx, &batch, 1);
+    ctx.dir = "no/such/folder";
+    struct guard_result wrong = self.guard->sell(&ctx, &batch, 1);
+    assert_int_equal(none.status, GUARD_UNAVAILABLE);
+    assert_string_equal(none.error.text, "the guard file has no folder for its files");
+    assert_int_equal(wrong.status, GUARD_UNAVAILABLE);
+    assert_string_equal(wrong.error.text,
+                        "sale-s.lock in the data folder: No such file or directory");
+}
+
+/* The one deletes whatever is there, the others look; each for a lock that is somebody's by now. */
+static void who_comes_late_to_give_the_lock_back(void **state)
+{
+    static const struct {
+        const char *guard;
+        bool deletes_anothers;
+    } rows[] = {{"set-del", true}, {"get-del", false}, {"mutex-unchecked", false}};
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        begin(*state, rows[i].guard, 5, the_lock_becomes_anothers);
+        is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE, OUTCOME_CREATED);
+        assert_int_equal(ask("EXISTS " LOCK), rows[i].deletes_anothers ? 0 : 1);
+    }
+}
+
+static void between_get_and_del_the_lock_becomes_anothers(void **state)
+{
+    begin(*state, "get-del", 5, NULL);
+    before.verb = "DEL";
+    before.meanwhile = the_lock_becomes_anothers;
+    is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE, OUTCOME_CREATED);
+    assert_null(before.meanwhile);
+    assert_int_equal(ask("EXISTS " LOCK), 0); /* theirs */
+}
+
+/* ---- what the lock looks like -------------------------------------------------------------------- */
+
+static char lock_value[128];
+static int64_t lock_left_ms; /* -1: for ever */
+
+static void look_at_the_lock(struct sale_world *world)
+{
+    lk_reply *value = sale_ask(world->client, "GET " LOCK);
+
+    (void)snprintf(lock_value, sizeof lock_value, "%s", lk_reply_bytes(value).data);
+    lk_reply_free(value);
+    lock_left_ms = ask("PTTL " LOCK);
+}
+
+static void locks_are_laid_out_as_in_the_textbook(void **state)
+{
+    static const struct {
+        const char *guard;
+        const char *value;
+        int64_t least_ms, most_ms; /* of its lease, which is 10300 ms */
+    } rows[] = {{"setnx", "first", -1, -1},
+                {"setnx-expire", "first", -1, -1}, /* between its two commands */
+                {"set-del", "first", 1, 10300},
+                {"get-del", "first#", 1, 10300}};
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        begin(*state, rows[i].guard, 5, look_at_the_lock);
+        is_told(sell(&(struct guard_ctx){.lease_ms = 10300}, 0, "ann"), GUARD_DONE,
+                OUTCOME_CREATED);
+        assert_memory_equal(lock_value, rows[i].value, strlen(rows[i].value));
+        assert_true(lock_left_ms >= rows[i].least_ms && lock_left_ms <= rows[i].most_ms);
+    }
+}
+
+static void expire_has_whole_seconds_and_is_never_too_short(void **state)
+{
+    static const struct {
+        int64_t lease_ms;
+        const char *seconds;
+    } rows[] = {{1, "1"}, {1000, "1"}, {1001, "2"}, {9300, "10"}};
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        begin(*state, "setnx-expire", 5, NULL);
+        before.verb = "EXPIRE";
+        before.meanwhile = look_at_the_lock;
+        is_told(sell(&(struct guard_ctx){.lease_ms = rows[i].lease_ms}, 0, "ann"), GUARD_DONE,
+                OUTCOME_CREATED);
+        assert_string_equal(before.last_word, rows[i].seconds);
+        assert_int_equal(lock_left_ms, -1); /* until then */
+    }
+}
+
+static void get_del_has_a_value_of_its_own_for_each_sell(void **state)
+{
+    char first[sizeof lock_value];
+
+    begin(*state, "get-del", 5, look_at_the_lock);
+    is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE, OUTCOME_CREATED);
+    memcpy(first, lock_value, sizeof first);
+    is_told(sell(&(struct guard_ctx){0}, 0, "bob"), GUARD_DONE, OUTCOME_CREATED);
+    assert_string_not_equal(first, lock_value);
+    assert_int_equal(ask("EXISTS " LOCK), 0);
+}
+
+/* ---- fenced -------------------------------------------------------------------------------------- */
+
+static void every_holder_shows_a_greater_number(void **state)
+{
+    begin(*state, "fenced", 5, NULL);
+    is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE, OUTCOME_CREATED);
+    assert_int_equal(ask("GET seckill:{s}:fence"), 1);
+    is_told(sell(&(struct guard_ctx){0}, 1, "bob"), GUARD_DONE, OUTCOME_CREATED);
+    assert_int_equal(ask("GET seckill:{s}:fence"), 2);
+    is_told(sell(&(struct guard_ctx){0}, 1, "bob"), GUARD_DONE, OUTCOME_ALREADY_ORDERED);
+    assert_int_equal(ask("GET seckill:{s}:fence"), 3);
+    books_are(2, 3, 3);
+}
+
+/* The resource decides, whoever holds the lock: it is not even asked. */
+static void a_number_lower_than_the_highest_is_refused(void **state)
+{
+    begin(*state, "fenced", 5, NULL);
+    assert_true(sale_do(the_world->client, "SET seckill:{s}:fence 2"));
+    is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_BUSY, OUTCOME_COUNT);
+    books_are(0, 5, 1);
+    assert_int_equal(ask("GET seckill:{s}:fence"), 2);
+    is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE,
+            OUTCOME_CREATED); /* 2 is not lower */
+    books_are(1, 4, 2);
+}
+
+static void a_fence_that_is_no_number_sells_nothing(void **state)
+{
+    static const char *const spoils[] = {"SET seckill:{s}:fence abc", "RPUSH seckill:{s}:fence x"};
+
+    for (size_t i = 0; i < COUNT_OF(spoils); i++) {
+        begin(*state, "fenced", 5, NULL);
+        assert_true(sale_do(the_world->client, "%s", spoils[i]));
+        is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_UNAVAILABLE, OUTCOME_COUNT);
+        books_are(0, 5, 1);
+    }
+}
+
+static int open_all(void **state)
+{
+    self.purchase = lk_script_new(app_script_named("purchase"));
+    self.resolve = lk_script_new(app_script_named("resolve"));
+    self.confirm = lk_script_new(app_script_named("confirm"));
+    self.fenced = app_script_join("fence_check", "purchase");
+    return self.purchase && self.resolve && self.confirm && self.fenced ? sale_world_open(state)
+                                                                        : -1;
+}
+
+static int close_all(void **state)
+{
+    lk_script_free(self.purchase);
+    lk_script_free(self.resolve);
+    lk_script_free(self.confirm);
+    lk_script_free(self.fenced);
+    return sale_world_close(state);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(while_one_is_inside_the_other_is_not),
+        cmocka_unit_test(each_guard_has_one_moment_to_pause_in),
+        cmocka_unit_test(who_waits_gets_the_lock_when_it_is_free),
+        cmocka_unit_test(who_does_not_get_it_in_time_has_not_executed_anything),
+        cmocka_unit_test(a_holder_that_is_late_oversells),
+        cmocka_unit_test(a_sound_holder_that_is_late_sells_nothing),
+        cmocka_unit_test(an_unchecked_holder_that_sees_it_is_late_writes_nothing),
+        cmocka_unit_test(another_host_has_another_file),
+        cmocka_unit_test(a_file_is_private_and_stays),
+        cmocka_unit_test(without_its_folder_the_guard_file_says_so),
+        cmocka_unit_test(who_comes_late_to_give_the_lock_back),
+        cmocka_unit_test(between_get_and_del_the_lock_becomes_anothers),
+        cmocka_unit_test(locks_are_laid_out_as_in_the_textbook),
+        cmocka_unit_test(expire_has_whole_seconds_and_is_never_too_short),
+        cmocka_unit_test(get_del_has_a_value_of_its_own_for_each_sell),
+        cmocka_unit_test(every_holder_shows_a_greater_number),
+        cmocka_unit_test(a_number_lower_than_the_highest_is_refused),
+        cmocka_unit_test(a_fence_that_is_no_number_sells_nothing),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}

@@ -1,0 +1,470 @@
+/*
+ * Every guard through group commit on a real Redis: what it answers and writes when all is well, and
+ * what it answers when it is not (crowds are in guard_crowd_itest.c). A holder is paused by running
+ * the real steps of lk_mutex_run() one by one, with the pause in between.
+ * link: -Wl,--wrap=lk_mutex_run
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "sale/order_id.h"
+#include "sell/guard.h"
+#include "sell/node.h"
+#include "test/support/sale_shops.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+enum {
+    ANSWER_MS = 300, /* the limit of a round trip, where a test is about that */
+    SLACK_MS = 1500, /* for a busy machine, and for the undo of a lock */
+};
+
+/* ---- a holder that is paused ---------------------------------------------------------------------- */
+
+static struct {
+    atomic_bool is_on;
+    lk_client *client; /* to look at the lock, and to take it meanwhile */
+    const char *key;
+    lk_status status; /* of the guarded script */
+    lk_status released;
+} pause_mode;
+
+static bool lease_is_over(void *arg)
+{
+    (void)arg;
+    return sale_ask_number(pause_mode.client, "EXISTS %s", pause_mode.key) == 0;
+}
+
+/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
+lk_status __real_lk_mutex_run(lk_lock *mutex, const struct lk_lock_options *options,
+                              const struct lk_eval *eval, lk_reply **out_reply,
+                              struct lk_error *err);
+lk_status __wrap_lk_mutex_run(lk_lock *mutex, const struct lk_lock_options *options,
+                              const struct lk_eval *eval, lk_reply **out_reply,
+                              struct lk_error *err);
+
+lk_status __wrap_lk_mutex_run(lk_lock *mutex, const struct lk_lock_options *options,
+                              const struct lk_eval *eval, lk_reply **out_reply,
+                              struct lk_error *err)
+{
+    if (!atomic_load(&pause_mode.is_on)) {
+        return __real_lk_mutex_run(mutex, options, eval, out_reply, err);
+    }
+    lk_status status = lk_lock_acquire(mutex, options, err);
+    if (status != LK_OK) return status;
+    if (!sale_eventually(lease_is_over, NULL, 5000)) return LK_INVALID;
+    (void)sale_do(pause_mode.client, "SET %s somebody-else", pause_mode.key);
+    pause_mode.status = lk_guarded_eval(mutex, eval, 0, out_reply, err);
+    pause_mode.released = lk_lock_release(mutex, NULL);
+    return pause_mode.status;
+}
+/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
+
+static void buys(struct sale_world *world, const char *buyer, outcome expected)
+{
+    struct purchase purchase = sale_shops_buy(world, buyer, "");
+
+    if (purchase.outcome != expected) {
+        fail_msg("%s: %s, not %s", buyer, outcome_name(purchase.outcome), outcome_name(expected));
+    }
+}
+
+/* All of the sale but its fence: a write that is refused has shown its token, too. */
+static char *dump_sale(struct sale_world *world)
+{
+    char *dump = sale_dump(world->client, "s");
+    char *fence = strstr(dump, "seckill:{s}:fence:");
+    char *end = fence ? strchr(fence, '\n') : NULL;
+    char *rest = NULL;
+
+    if (!end || asprintf(&rest, "%.*s%s", (int)(fence - dump), dump, end + 1) < 0) abort();
+    free(dump);
+    return rest;
+}
+
+/* The same, and nothing of the sale has changed. */
+static void is_refused(struct sale_world *world, const char *buyer, outcome expected)
+{
+    char *before = dump_sale(world);
+    struct purchase purchase = sale_shops_buy(world, buyer, "");
+    char *after = dump_sale(world);
+    bool is_same = strcmp(before, after) == 0;
+
+    if (!is_same) print_message("before:\n%safter:\n%s", before, after);
+    free(before);
+    free(after);
+    assert_string_equal(outcome_name(purchase.outcome), outcome_name(expected));
+    assert_true(is_same);
+}
+
+static const char *const sound[] = {"mutex", "mutex-watchdog", "reentrant", "fair",
+                                    "spin",  "fenced",         "script",    "watch"};
+static const char *const all[] = {"mutex",           "mutex-watchdog",
+                                  "fenced",          "script",
+                                  "watch",           "none",
+                                  "thread",          "file",
+                                  "setnx",           "set-del",
+                                  "setnx-expire",    "get-del",
+                                  "mutex-unchecked", "watchdog-unchecked"};
+/* By a string at the lock key. */
+static const char *const locking[] = {"mutex",           "mutex-watchdog",    "setnx",
+                                      "setnx-expire",    "set-del",           "get-del",
+                                      "mutex-unchecked", "watchdog-unchecked"};
+
+/* Some units of the sale cool, for longer than a test takes; nothing may cool for ten seconds. */
+static const char *cooling(unsigned units)
+{
+    static char command[80];
+
+    (void)snprintf(command, sizeof command, "HSET seckill:{s}:sale cool %" PRId64 ":%u",
+                   clock_unix_ms() + 9900, units);
+    return command;
+}
+
+/* ---- when all is well ----------------------------------------------------------------------------------- */
+
+static void units_that_cool_stay_in_stock(void **state)
+{
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        assert_true(sale_shops_open(world, all[i], 9, &(struct group_commit_options){.batch = 8}));
+        assert_true(sale_do(world->client, "%s", cooling(7)));
+        assert_int_equal(sale_shops_buy(world, "ann", "").outcome, OUTCOME_CREATED);
+        assert_int_equal(sale_shops_buy(world, "bob", "").outcome, OUTCOME_CREATED);
+        assert_int_equal(sale_shops_buy(world, "cid", "").outcome, OUTCOME_SOLD_OUT);
+        assert_int_equal(sale_ask_number(world->client, "GET seckill:{s}:stock"), 7);
+    }
+}
+
+static void a_buyer_is_answered_by_his_order_then_by_the_state(void **state)
+{
+    static const struct {
+        const char *command; /* NULL: none; "cool": cooling(9) */
+        outcome winner;
+        outcome newcomer;
+    } rows[] = {
+        {NULL, OUTCOME_ALREADY_ORDERED, OUTCOME_CREATED},
+        {"SET seckill:{s}:stock 0", OUTCOME_ALREADY_ORDERED, OUTCOME_SOLD_OUT},
+        {"cool", OUTCOME_ALREADY_ORDERED, OUTCOME_SOLD_OUT},
+        {"HSET seckill:{s}:sale state paused", OUTCOME_ALREADY_ORDERED, OUTCOME_PAUSED},
+        {"HSET seckill:{s}:sale state ended", OUTCOME_ALREADY_ORDERED, OUTCOME_ENDED},
+        {"HSET seckill:{s}:sale ends_ms 1", OUTCOME_ALREADY_ORDERED, OUTCOME_ENDED},
+        {"HSET seckill:{s}:sale starts_ms 95617584000000", OUTCOME_ALREADY_ORDERED,
+         OUTCOME_NOT_STARTED},
+        {"DEL seckill:{s}:sale", OUTCOME_NO_SALE, OUTCOME_NO_SALE},
+    };
+    static const unsigned batches[] = {1, 8};
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(all) * COUNT_OF(batches) * COUNT_OF(rows); i++) {
+        size_t r = i % COUNT_OF(rows);
+
+        /* New shops each time: what an old one remembers is not about this sale. */
+        assert_true(sale_shops_open(
+            world, all[i / COUNT_OF(rows) / COUNT_OF(batches)], 9,
+            &(struct group_commit_options){.batch = batches[i / COUNT_OF(rows) % 2]}));
+        struct purchase first = sale_shops_buy(world, "ann", "key");
+        assert_int_equal(first.outcome, OUTCOME_CREATED);
+        const char *command = rows[r].command;
+        if (command && strcmp(command, "cool") == 0) command = cooling(9);
+        if (command) assert_true(sale_do(world->client, "%s", command));
+        struct purchase again = sale_shops_buy(world, "ann", "key");
+        struct purchase other = sale_shops_buy(world, "ann", "other");
+        struct purchase newcomer = sale_shops_buy(world, "bob", "");
+        if (rows[r].winner == OUTCOME_ALREADY_ORDERED) {
+            assert_int_equal(again.outcome, OUTCOME_REPLAYED);
+            assert_string_equal(again.order_id, first.order_id);
+            assert_string_equal(other.order_id, first.order_id);
+        }
+        assert_string_equal(outcome_name(other.outcome), outcome_name(rows[r].winner));
+        assert_string_equal(outcome_name(newcomer.outcome), outcome_name(rows[r].newcomer));
+        if (newcomer.outcome == OUTCOME_NOT_STARTED) {
+            int64_t left_ms = 95617584000000 - clock_unix_ms();
+            assert_in_range(newcomer.retry_ms, left_ms - 60000, left_ms + 60000);
+        }
+    }
+}
+
+static void what_is_written_is_as_documented(void **state)
+{
+    struct sale_world *world = *state;
+    struct sale sale;
+    struct order order;
+
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        assert_true(sale_shops_open(world, all[i], 9, &(struct group_commit_options){.batch = 8}));
+        struct purchase bought = sale_shops_buy(world, "ann", "key");
+        assert_int_equal(bought.outcome, OUTCOME_CREATED);
+        assert_string_equal(bought.guard, all[i]);
+        assert_in_range(order_id_ms(bought.order_id), clock_unix_ms() - 60000, clock_unix_ms());
+        assert_int_equal(store_find_order(world->shops[1].store, "s", "ann", &order, NULL),
+                         STORE_OK);
+        assert_string_equal(order.id, bought.order_id);
+        assert_string_equal(order.state, "held");
+        assert_string_equal(order.key, "key");
+        assert_int_equal(store_load_sale(world->shops[1].store, "s", &sale, NULL), STORE_OK);
+        assert_int_equal(sale.left, 8);
+
+        char row[128];
+        char *dump = sale_dump(world->client, "s");
+        (void)snprintf(row, sizeof row, "(event sold by first epoch 1 left 8 order %s:ann:key)",
+                       bought.order_id);
+        assert_non_null(strstr(dump, row));
+        free(dump);
+    }
+}
+
+/* ---- locks ---------------------------------------------------------------------------------------------- */
+
+static void a_holder_that_overslept_sells_nothing(void **state)
+{
+    struct sale_world *world = *state;
+
+    assert_true(sale_shops_open(world, "mutex", 9,
+                                &(struct group_commit_options){.batch = 8, .lease_ms = 200}));
+    buys(world, "ann", OUTCOME_CREATED);
+    pause_mode.client = world->client;
+    pause_mode.key = world->keys.text[KEY_LOCK];
+    char *before = sale_dump(world->client, "s");
+    atomic_store(&pause_mode.is_on, true);
+    struct purchase late = sale_shops_buy(world, "bob", "");
+    atomic_store(&pause_mode.is_on, false);
+
+    assert_string_equal(outcome_name(late.outcome), outcome_name(OUTCOME_LOCK_TIMEOUT));
+    assert_int_equal(pause_mode.status, LK_NOT_OWNER);
+    assert_int_equal(pause_mode.released, LK_NOT_OWNER);
+    lk_reply *lock = sale_ask(world->client, "GET %s", world->keys.text[KEY_LOCK]);
+    assert_string_equal(lk_reply_bytes(lock).data, "somebody-else"); /* and was left alone */
+    lk_reply_free(lock);
+    assert_true(sale_do(world->client, "DEL %s", world->keys.text[KEY_LOCK]));
+    char *after = sale_dump(world->client, "s");
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+    buys(world, "bob", OUTCOME_CREATED);
+}
+
+static void a_lock_that_is_not_given_back_costs_the_deadline_only(void **state)
+{
+    enum { DEADLINE_MS = 200 };
+    static const unsigned batches[] = {1, 8};
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(locking) * COUNT_OF(batches); i++) {
+        assert_true(
+            sale_shops_open(world, locking[i / COUNT_OF(batches)], 9,
+                            &(struct group_commit_options){.batch = batches[i % COUNT_OF(batches)],
+                                                           .deadline_ms = DEADLINE_MS}));
+        assert_true(sale_do(world->client, "SET %s somebody PX 60000", world->keys.text[KEY_LOCK]));
+        int64_t begin_ms = clock_mono_ms();
+        is_refused(world, "ann", OUTCOME_LOCK_TIMEOUT);
+        int64_t took_ms = clock_mono_ms() - begin_ms;
+        assert_in_range(took_ms, DEADLINE_MS - 50, DEADLINE_MS + ANSWER_MS + SLACK_MS);
+        assert_true(sale_do(world->client, "DEL %s", world->keys.text[KEY_LOCK]));
+        buys(world, "ann", OUTCOME_CREATED);
+    }
+}
+
+static void a_lock_of_a_wrong_type_sells_nothing(void **state)
+{
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(locking); i++) {
+        assert_true(sale_shops_open(
+            world, locking[i], 9, &(struct group_commit_options){.batch = 8, .deadline_ms = 200}));
+        assert_true(sale_do(world->client, "RPUSH %s x", world->keys.text[KEY_LOCK]));
+        is_refused(world, "ann", OUTCOME_LOCK_TIMEOUT); /* SET NX sees a key: taken */
+    }
+}
+
+/* ---- a sale, a server in trouble ------------------------------------------------------------------------ */
+
+static void a_spoilt_sale_is_unavailable_and_stays_as_it_is(void **state)
+{
+    static const char *const spoils[] = {
+        "SET seckill:{s}:stock abc",   "DEL seckill:{s}:stock",
+        "HDEL seckill:{s}:sale epoch", "HSET seckill:{s}:sale ends_ms never",
+        "RPUSH seckill:{s}:orders x",  "RPUSH seckill:{s}:void x",
+    };
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        for (size_t k = 0; k < COUNT_OF(spoils); k++) {
+            assert_true(
+                sale_shops_open(world, all[i], 9, &(struct group_commit_options){.batch = 8}));
+            buys(world, "ann", OUTCOME_CREATED);
+            if (strncmp(spoils[k], "RPUSH", 5) == 0) {
+                assert_true(sale_do(world->client, "DEL %s", world->keys.text[KEY_ORDERS]));
+            }
+            assert_true(sale_do(world->client, "%s", spoils[k]));
+            is_refused(world, "bob", OUTCOME_STORE_UNAVAILABLE);
+        }
+    }
+}
+
+static void a_server_out_of_memory_is_unavailable_and_writes_nothing(void **state)
+{
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        /* By the lock, or as a whole; these learn of it amid their writes. */
+        bool is_refused_first = strcmp(all[i], "none") != 0 && strcmp(all[i], "thread") != 0 &&
+                                strcmp(all[i], "file") != 0;
+
+        assert_true(sale_shops_open(world, all[i], 9, &(struct group_commit_options){.batch = 8}));
+        buys(world, "ann", OUTCOME_CREATED);
+        assert_true(sale_do(world->client, "CONFIG SET maxmemory 1"));
+        is_refused(world, "bob", is_refused_first ? OUTCOME_STORE_UNAVAILABLE : OUTCOME_UNKNOWN);
+        assert_true(sale_do(world->client, "CONFIG SET maxmemory 0"));
+        buys(world, "bob", OUTCOME_CREATED);
+    }
+}
+
+struct probe {
+    struct sale_world *world;
+    const char *buyer;
+    outcome last;
+};
+
+static bool gets_an_order(void *arg)
+{
+    struct probe *probe = arg;
+
+    probe->last = sale_shops_buy(probe->world, probe->buyer, "again").outcome;
+    return probe->last == OUTCOME_CREATED || probe->last == OUTCOME_REPLAYED;
+}
+
+static void a_server_that_is_gone_is_unavailable_at_once_and_back_by_itself(void **state)
+{
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(sound); i++) {
+        struct probe probe = {.world = world, .buyer = "bob"};
+
+        assert_true(
+            sale_shops_open(world, sound[i], 9, &(struct group_commit_options){.batch = 8}));
+        buys(world, "ann", OUTCOME_CREATED);
+        sale_server_stop(&world->server, SIGTERM);
+        for (int k = 0; k < 3; k++) {
+            int64_t begin_ms = clock_mono_ms();
+
+            buys(world, "bob", OUTCOME_STORE_UNAVAILABLE);
+            assert_true(clock_mono_ms() - begin_ms < SLACK_MS);
+        }
+        assert_true(sale_server_restart(&world->server));
+        assert_true(sale_eventually(gets_an_order, &probe, 5000));
+        assert_int_equal(probe.last, OUTCOME_CREATED); /* unavailable was the truth */
+        buys(world, "ann", OUTCOME_ALREADY_ORDERED);
+    }
+}
+
+static void a_server_that_hangs_costs_the_deadline_and_a_round_trip(void **state)
+{
+    enum { DEADLINE_MS = 400 };
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(sound); i++) {
+        struct probe ann = {.world = world, .buyer = "ann"};
+        struct probe bob = {.world = world, .buyer = "bob"};
+
+        world->answer_ms = ANSWER_MS;
+        assert_true(sale_shops_open(
+            world, sound[i], 9,
+            &(struct group_commit_options){.batch = 8, .deadline_ms = DEADLINE_MS}));
+        world->answer_ms = 0;
+        assert_true(sale_eventually(gets_an_order, &ann, 5000));
+        assert_true(sale_server_freeze(&world->server));
+        int64_t begin_ms = clock_mono_ms();
+        struct purchase lost = sale_shops_buy(world, "bob", "again");
+        int64_t took_ms = clock_mono_ms() - begin_ms;
+        sale_server_thaw(&world->server);
+
+        /* With a round trip of its own for reading or locking, a guard knows that it sold nothing. */
+        bool is_known = strcmp(sound[i], "mutex") != 0 && strcmp(sound[i], "script") != 0;
+        if (lost.outcome != OUTCOME_LOCK_TIMEOUT &&
+            lost.outcome != (is_known ? OUTCOME_STORE_UNAVAILABLE : OUTCOME_UNKNOWN))
+            fail_msg("%s: %s", sound[i], outcome_name(lost.outcome));
+        assert_in_range(took_ms, ANSWER_MS - 10, DEADLINE_MS + ANSWER_MS + SLACK_MS);
+        /* Asking again resolves it: one order, whether or not the lost one was made. */
+        assert_true(sale_eventually(gets_an_order, &bob, 5000));
+        assert_int_equal(sale_ask_number(world->client, "HLEN %s", world->keys.text[KEY_ORDERS]),
+                         2);
+        assert_int_equal(sale_ask_number(world->client, "GET %s", world->keys.text[KEY_STOCK]), 7);
+        assert_int_equal(sale_ask_number(world->client, "XLEN %s", world->keys.text[KEY_LEDGER]),
+                         3);
+    }
+}
+
+/* ---- node numbers ------------------------------------------------------------------------------------------ */
+
+static void node_numbers_differ_and_are_given_back(void **state)
+{
+    enum { NODES = 5 };
+    struct sale_world *world = *state;
+    struct node *nodes[NODES];
+    int numbers[NODES];
+
+    assert_true(sale_shops_open(world, "mutex", 1, &(struct group_commit_options){.batch = 8}));
+    for (size_t i = 0; i < NODES; i++) {
+        nodes[i] = node_new(i % 2 == 0 ? world->client : world->shops[0].client, NULL);
+        assert_non_null(nodes[i]);
+        numbers[i] = node_number(nodes[i]);
+        assert_in_range(numbers[i], 0, ORDER_NODES - 1);
+        for (size_t k = 0; k < i; k++)
+            assert_int_not_equal(numbers[i], numbers[k]);
+        assert_int_equal(sale_ask_number(world->client, "EXISTS seckill:node:%d", numbers[i]), 1);
+        assert_true(sale_ask_number(world->client, "PTTL seckill:node:%d", numbers[i]) > 0);
+    }
+    for (size_t i = 0; i < NODES; i++) {
+        node_free(nodes[i]);
+        assert_int_equal(sale_ask_number(world->client, "EXISTS seckill:node:%d", numbers[i]), 0);
+    }
+}
+
+static void two_instances_never_make_the_same_order_id(void **state)
+{
+    struct sale_world *world = *state;
+
+    assert_true(sale_shops_open(world, "script", 9, &(struct group_commit_options){.batch = 8}));
+    struct purchase one = {.buyer = "ann", .key = ""};
+    struct purchase two = {.buyer = "bob", .key = ""};
+    (void)group_commit_sell(world->shops[0].group, "s", &one);
+    (void)group_commit_sell(world->shops[1].group, "s", &two);
+    assert_int_equal(one.outcome, OUTCOME_CREATED);
+    assert_int_equal(two.outcome, OUTCOME_CREATED);
+    int64_t first = strtoll(one.order_id, NULL, 10) >> 12 & (ORDER_NODES - 1);
+    int64_t second = strtoll(two.order_id, NULL, 10) >> 12 & (ORDER_NODES - 1);
+    assert_int_not_equal(first, second);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(units_that_cool_stay_in_stock),
+        cmocka_unit_test(a_buyer_is_answered_by_his_order_then_by_the_state),
+        cmocka_unit_test(what_is_written_is_as_documented),
+        cmocka_unit_test(a_holder_that_overslept_sells_nothing),
+        cmocka_unit_test(a_lock_that_is_not_given_back_costs_the_deadline_only),
+        cmocka_unit_test(a_lock_of_a_wrong_type_sells_nothing),
+        cmocka_unit_test(a_spoilt_sale_is_unavailable_and_stays_as_it_is),
+        cmocka_unit_test(a_server_out_of_memory_is_unavailable_and_writes_nothing),
+        cmocka_unit_test(a_server_that_is_gone_is_unavailable_at_once_and_back_by_itself),
+        cmocka_unit_test(a_server_that_hangs_costs_the_deadline_and_a_round_trip),
+        cmocka_unit_test(node_numbers_differ_and_are_given_back),
+        cmocka_unit_test(two_instances_never_make_the_same_order_id),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, sale_world_open, sale_world_close);
+}

@@ -1,0 +1,445 @@
+/*
+ * What happens between the steps of a guard that takes several: its holder is paused, somebody else
+ * sells, an answer is lost. The seams are the calls to lockkit that the guards make, so every case
+ * happens every time. The flawed one is handed to the audit program, which must find it out.
+ * link: -Wl,--wrap=lk_guarded_eval -Wl,--wrap=lk_held -Wl,--wrap=lk_session_call
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "test/support/app_support.h"
+#include "test/support/sale_shops.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+enum { LEASE_MS = 500, OUT_SIZE = 8192 };
+
+/* ---- the seams ------------------------------------------------------------------------------------------ */
+
+enum failure { NOTHING_SENT, LOST_ON_THE_WAY, ANSWER_LOST };
+
+/* In front of a guarded script; behind a look at the sale's lock; behind the reading of `watch`. */
+enum place { BEFORE_SCRIPT, AFTER_LOOK, AFTER_READING };
+
+static struct {
+    enum place place; /* where `meanwhile` is called, once */
+    void (*meanwhile)(struct sale_world *world);
+    bool stays; /* called every time */
+    struct sale_world *world;
+    const char *command; /* for run_command() */
+    unsigned session_calls;
+    unsigned fail_at; /* the n-th call on a session; 0: none */
+    enum failure how; /* it is executed only when the answer is lost */
+} seam;
+
+static int64_t ask(struct sale_world *world, const char *command)
+{
+    return sale_ask_number(world->client, "%s", command);
+}
+
+static bool lease_is_over(void *arg)
+{
+    return ask(arg, "EXISTS seckill:{s}:lock") == 0;
+}
+
+static void have_a_break(enum place place)
+{
+    void (*meanwhile)(struct sale_world * world) = seam.meanwhile;
+
+    if (place != seam.place) return;
+    if (!seam.stays) seam.meanwhile = NULL;
+    if (meanwhile) meanwhile(seam.world);
+}
+
+/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
+lk_status __real_lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,
+                                 lk_reply **out_reply, struct lk_error *err);
+lk_status __wrap_lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,
+                                 lk_reply **out_reply, struct lk_error *err);
+bool __real_lk_held(const lk_lock *lock);
+bool __wrap_lk_held(const lk_lock *lock);
+lk_status __real_lk_session_call(lk_session *session, const struct lk_command *commands,
+                                 size_t count, int64_t limit_ms, lk_reply **replies,
+                                 struct lk_error *err);
+lk_status __wrap_lk_session_call(lk_session *session, const struct lk_command *commands,
+                                 size_t count, int64_t limit_ms, lk_reply **replies,
+                                 struct lk_error *err);
+
+lk_status __wrap_lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,
+                                 lk_reply **out_reply, struct lk_error *err)
+{
+    have_a_break(BEFORE_SCRIPT);
+    return __real_lk_guarded_eval(lock, eval, limit_ms, out_reply, err);
+}
+
+bool __wrap_lk_held(const lk_lock *lock)
+{
+    bool is_held = __real_lk_held(lock);
+
+    /* The node number is a lock, too; it is looked at before the sale's is taken. */
+    if (seam.meanwhile && !lease_is_over(seam.world)) have_a_break(AFTER_LOOK);
+    return is_held;
+}
+
+lk_status __wrap_lk_session_call(lk_session *session, const struct lk_command *commands,
+                                 size_t count, int64_t limit_ms, lk_reply **replies,
+                                 struct lk_error *err)
+{
+    bool fails = ++seam.session_calls == seam.fail_at;
+    bool is_reading = commands[0].args[0].data[0] == 'W';
+
+    if (fails && seam.how != ANSWER_LOST)
+        return seam.how == NOTHING_SENT ? LK_UNREACHABLE : LK_UNKNOWN;
+    lk_status status = __real_lk_session_call(session, commands, count, limit_ms, replies, err);
+    if (is_reading) have_a_break(AFTER_READING);
+    if (!fails || status != LK_OK) return status;
+    for (size_t i = 0; i < count; i++) {
+        lk_reply_free(replies[i]);
+        replies[i] = NULL;
+    }
+    return LK_UNKNOWN;
+}
+/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
+
+static void open_sale(struct sale_world *world, const char *guard, int64_t units,
+                      int64_t deadline_ms)
+{
+    memset(&seam, 0, sizeof seam);
+    seam.world = world;
+    seam.place = strcmp(guard, "watch") == 0             ? AFTER_READING
+                 : strcmp(guard, "mutex-unchecked") == 0 ? AFTER_LOOK
+                                                         : BEFORE_SCRIPT;
+    assert_true(sale_shops_open(world, guard, units,
+                                &(struct group_commit_options){
+                                    .batch = 8, .lease_ms = LEASE_MS, .deadline_ms = deadline_ms}));
+}
+
+static outcome buy_in(struct sale_world *world, size_t shop, const char *buyer)
+{
+    struct purchase purchase = {.buyer = buyer, .key = "", .outcome = OUTCOME_COUNT};
+
+    (void)group_commit_sell(world->shops[shop].group, "s", &purchase);
+    return purchase.outcome;
+}
+
+static void ends_as(struct sale_world *world, const char *buyer, outcome expected)
+{
+    assert_string_equal(outcome_name(buy_in(world, 0, buyer)), outcome_name(expected));
+}
+
+/* Orders, stock and ledger agree. */
+static void books_are(struct sale_world *world, int64_t orders, int64_t left, int64_t entries)
+{
+    assert_int_equal(ask(world, "HLEN seckill:{s}:orders"), orders);
+    assert_int_equal(ask(world, "GET seckill:{s}:stock"), left);
+    assert_int_equal(ask(world, "XLEN seckill:{s}:ledger"), entries);
+}
+
+/* ---- mutex-watchdog ---------------------------------------------------------------------------------------- */
+
+struct slow_holder {
+    struct sale_world *world;
+    int64_t until_ms;
+    bool was_free; /* the lock was seen free */
+};
+
+static bool has_held_on(void *arg)
+{
+    struct slow_holder *slow = arg;
+
+    slow->was_free = slow->was_free || lease_is_over(slow->world);
+    return clock_mono_ms() >= slow->until_ms;
+}
+
+static struct slow_holder slow;
+
+static void take_three_leases(struct sale_world *world)
+{
+    slow = (struct slow_holder){.world = world, .until_ms = clock_mono_ms() + 3LL * LEASE_MS};
+    (void)sale_eventually(has_held_on, &slow, 10LL * LEASE_MS);
+}
+
+static void the_watchdog_keeps_the_lease_of_a_slow_holder(void **state)
+{
+    struct sale_world *world = *state;
+
+    open_sale(world, "mutex-watchdog", 5, 0);
+    seam.meanwhile = take_three_leases;
+    ends_as(world, "ann", OUTCOME_CREATED);
+    assert_false(slow.was_free);
+    assert_true(lease_is_over(world)); /* released, not renewed for ever */
+    books_are(world, 1, 4, 2);
+}
+
+static void lose_the_lock(struct sale_world *world)
+{
+    (void)sale_do(world->client, "SET seckill:{s}:lock somebody-else");
+}
+
+static void a_watched_holder_that_overslept_sells_nothing(void **state)
+{
+    struct sale_world *world = *state;
+
+    open_sale(world, "mutex-watchdog", 5, 0);
+    seam.meanwhile = lose_the_lock;
+    ends_as(world, "ann", OUTCOME_LOCK_TIMEOUT);
+    books_are(world, 0, 5, 1);
+    assert_int_equal(ask(world, "EXISTS seckill:{s}:lock"), 1); /* theirs, left alone */
+}
+
+/* ---- mutex-unchecked: the flaw, and who finds it ---------------------------------------------------------- */
+
+/* Four others buy in the other instance, whose holder is not paused. */
+static void others_buy(struct sale_world *world)
+{
+    static const char *const others[] = {"bob", "cid", "dan", "eve"};
+
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        (void)buy_in(world, 1, others[i]);
+}
+
+static void oversleep_while_others_buy(struct sale_world *world)
+{
+    (void)sale_eventually(lease_is_over, world, 10000);
+    others_buy(world);
+}
+
+/* The program that asks Redis, and not the service. Its exit status; its words in `out`. */
+static int audit(struct sale_world *world, char out[OUT_SIZE])
+{
+    const char *const args[] = {"--redis", world->server.url, "--sale", "s", NULL};
+
+    return app_run("audit", args, out, OUT_SIZE);
+}
+
+static void an_unchecked_holder_that_is_not_paused_sells_right(void **state)
+{
+    struct sale_world *world = *state;
+    char out[OUT_SIZE];
+
+    open_sale(world, "mutex-unchecked", 5, 0);
+    ends_as(world, "ann", OUTCOME_CREATED);
+    others_buy(world);
+    ends_as(world, "fay", OUTCOME_SOLD_OUT);
+    books_are(world, 5, 0, 6);
+    (void)audit(world, out); /* without clients it cannot pass on all counts */
+    assert_non_null(strstr(out, "pass  conservation"));
+    assert_null(strstr(out, "fail  "));
+}
+
+static void an_unchecked_holder_that_overslept_oversells_and_is_found_out(void **state)
+{
+    static const char *const more[] = {"gil", "hal", "ida", "jan", "kim"};
+    struct sale_world *world = *state;
+    char out[OUT_SIZE];
+    unsigned late = 0;
+
+    open_sale(world, "mutex-unchecked", 5, 0);
+    seam.meanwhile = oversleep_while_others_buy;
+    ends_as(world, "ann", OUTCOME_CREATED); /* the fifth, and it writes "four left" */
+    for (size_t i = 0; i < COUNT_OF(more); i++)
+        late += buy_in(world, 1, more[i]) == OUTCOME_CREATED;
+    assert_int_equal(late, 4);
+    assert_int_equal(ask(world, "HLEN seckill:{s}:orders"), 9); /* of five units */
+    assert_int_equal(audit(world, out), 1);
+    assert_non_null(strstr(out, "fail  conservation"));
+}
+
+static void lose_the_lease_while_others_buy(struct sale_world *world)
+{
+    (void)sale_do(world->client, "DEL seckill:{s}:lock"); /* paused is the watchdog, too */
+    others_buy(world);
+}
+
+/* The same pause, with a write that checks. */
+static void a_checked_holder_that_overslept_does_not(void **state)
+{
+    struct sale_world *world = *state;
+    char out[OUT_SIZE];
+
+    open_sale(world, "mutex-watchdog", 5, 0);
+    seam.meanwhile = lose_the_lease_while_others_buy;
+    ends_as(world, "ann", OUTCOME_LOCK_TIMEOUT);
+    books_are(world, 4, 1, 5);
+    (void)audit(world, out);
+    assert_non_null(strstr(out, "pass  conservation"));
+    ends_as(world, "ann", OUTCOME_CREATED);
+}
+
+/* ---- watch ------------------------------------------------------------------------------------------------- */
+
+static void somebody_buys(struct sale_world *world)
+{
+    seam.meanwhile = NULL;
+    (void)buy_in(world, 1, "bob");
+}
+
+static void what_changed_in_between_is_read_again(void **state)
+{
+    struct sale_world *world = *state;
+
+    open_sale(world, "watch", 5, 0);
+    seam.meanwhile = somebody_buys;
+    ends_as(world, "ann", OUTCOME_CREATED);
+    assert_int_equal(seam.session_calls, 6); /* read, somebody's two, refused; read, written */
+    books_are(world, 2, 3, 3);
+}
+
+static void the_last_unit_goes_to_one(void **state)
+{
+    struct sale_world *world = *state;
+
+    open_sale(world, "watch", 1, 0);
+    seam.meanwhile = somebody_buys;
+    ends_as(world, "ann", OUTCOME_SOLD_OUT);
+    books_are(world, 1, 0, 2);
+}
+
+static void run_command(struct sale_world *world)
+{
+    (void)sale_do(world->client, "%s", seam.command);
+}
+
+static void each_thing_that_is_read_is_watched(void **state)
+{
+    static const struct {
+        const char *command;
+        outcome expected;
+    } rows[] = {
+        {"HSET seckill:{s}:sale state paused", OUTCOME_PAUSED},
+        {"HSET seckill:{s}:sale state ended", OUTCOME_ENDED},
+        {"HSET seckill:{s}:sale ends_ms 1", OUTCOME_ENDED},
+        {"HSET seckill:{s}:sale starts_ms 95617584000000", OUTCOME_NOT_STARTED},
+        {"SET seckill:{s}:stock 0", OUTCOME_SOLD_OUT},
+        {"HSET seckill:{s}:orders ann 17:held:", OUTCOME_ALREADY_ORDERED},
+        {"DEL seckill:{s}:sale", OUTCOME_NO_SALE},
+        {"RENAME seckill:{s}:stock seckill:{s}:ledger", OUTCOME_STORE_UNAVAILABLE},
+    };
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        open_sale(world, "watch", 5, 0);
+        seam.command = rows[i].command;
+        seam.meanwhile = run_command;
+        ends_as(world, "ann", rows[i].expected);
+        assert_true(seam.session_calls >= 3); /* what was read first did not count */
+    }
+}
+
+/* A refusal, too, is of one moment: who wins elsewhere meanwhile is not told "sold out". */
+static void a_refusal_is_validated_like_a_sale(void **state)
+{
+    struct sale_world *world = *state;
+
+    open_sale(world, "watch", 1, 0);
+    assert_true(sale_do(world->client, "SET seckill:{s}:stock 0"));
+    seam.command = "HSET seckill:{s}:orders ann 17:held:";
+    seam.meanwhile = run_command;
+    ends_as(world, "ann", OUTCOME_ALREADY_ORDERED);
+    assert_int_equal(seam.session_calls, 4);
+}
+
+static void touch_the_stock(struct sale_world *world)
+{
+    (void)sale_do(world->client, "SET seckill:{s}:stock 5");
+}
+
+static void a_conflict_without_end_is_a_lock_timeout(void **state)
+{
+    enum { DEADLINE_MS = 1000, SLACK_MS = 1500 };
+    struct sale_world *world = *state;
+
+    open_sale(world, "watch", 5, DEADLINE_MS);
+    seam.meanwhile = touch_the_stock;
+    seam.stays = true;
+    int64_t begin_ms = clock_mono_ms();
+    ends_as(world, "ann", OUTCOME_LOCK_TIMEOUT);
+    assert_in_range(clock_mono_ms() - begin_ms, DEADLINE_MS / 2, DEADLINE_MS + SLACK_MS);
+    assert_true(seam.session_calls >= 6);
+    books_are(world, 0, 5, 1);
+}
+
+/* ---- watch: lost answers --------------------------------------------------------------------------------------- */
+
+/* The n-th call fails, in each way: the outcome is the truth, and asking again gets an order. */
+static void a_lost_answer_is_settled(void **state)
+{
+    static const struct {
+        unsigned fail_at;
+        enum failure how;
+        outcome expected;
+        int64_t orders;
+    } rows[] = {
+        {1, NOTHING_SENT, OUTCOME_STORE_UNAVAILABLE, 0},
+        {1, LOST_ON_THE_WAY, OUTCOME_STORE_UNAVAILABLE, 0},
+        {1, ANSWER_LOST, OUTCOME_STORE_UNAVAILABLE, 0},
+        {2, NOTHING_SENT, OUTCOME_STORE_UNAVAILABLE, 0},
+        {2, LOST_ON_THE_WAY, OUTCOME_STORE_UNAVAILABLE, 0}, /* by resolve.lua */
+        {2, ANSWER_LOST, OUTCOME_CREATED, 1},               /* by resolve.lua */
+    };
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        open_sale(world, "watch", 5, 0);
+        seam.fail_at = rows[i].fail_at;
+        seam.how = rows[i].how;
+        ends_as(world, "ann", rows[i].expected);
+        books_are(world, rows[i].orders, 5 - rows[i].orders, 1 + rows[i].orders);
+        ends_as(world, "ann", rows[i].orders ? OUTCOME_ALREADY_ORDERED : OUTCOME_CREATED);
+        books_are(world, 1, 4, 2);
+    }
+}
+
+static void void_the_attempt(struct sale_world *world)
+{
+    lk_reply *fields = sale_ask(world->client, "HKEYS seckill:{s}:void");
+    struct lk_bytes process = lk_reply_bytes(lk_reply_at(fields, 0));
+
+    (void)sale_do(world->client, "HSET seckill:{s}:void %s 1000000", process.data);
+    lk_reply_free(fields);
+}
+
+/* A transaction in the buffers of a dead connection, executed after its attempt was given up. */
+static void a_transaction_that_comes_late_is_refused(void **state)
+{
+    struct sale_world *world = *state;
+
+    open_sale(world, "watch", 5, 0);
+    seam.fail_at = 2; /* so that the void hash has this process' field */
+    seam.how = LOST_ON_THE_WAY;
+    ends_as(world, "ann", OUTCOME_STORE_UNAVAILABLE);
+    assert_int_equal(ask(world, "HLEN seckill:{s}:void"), 1);
+    seam.meanwhile = void_the_attempt;
+    ends_as(world, "ann", OUTCOME_STORE_UNAVAILABLE);
+    assert_int_equal(seam.session_calls, 5); /* read, refused; read again: given up */
+    books_are(world, 0, 5, 1);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_watchdog_keeps_the_lease_of_a_slow_holder),
+        cmocka_unit_test(a_watched_holder_that_overslept_sells_nothing),
+        cmocka_unit_test(an_unchecked_holder_that_is_not_paused_sells_right),
+        cmocka_unit_test(an_unchecked_holder_that_overslept_oversells_and_is_found_out),
+        cmocka_unit_test(a_checked_holder_that_overslept_does_not),
+        cmocka_unit_test(what_changed_in_between_is_read_again),
+        cmocka_unit_test(the_last_unit_goes_to_one),
+        cmocka_unit_test(each_thing_that_is_read_is_watched),
+        cmocka_unit_test(a_refusal_is_validated_like_a_sale),
+        cmocka_unit_test(a_conflict_without_end_is_a_lock_timeout),
+        cmocka_unit_test(a_lost_answer_is_settled),
+        cmocka_unit_test(a_transaction_that_comes_late_is_refused),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, sale_world_open, sale_world_close);
+}

@@ -1,0 +1,683 @@
+/*
+ * purchase_eval.c: a batch laid out as purchase.lua reads it; the reader of its answer, which must
+ * make an outcome or an "unknown" out of whatever comes; and what is done when no answer came.
+ * Replies are trees made here, resolve.lua's answers come from a list, and the clock is a number.
+ * link: -Wl,--wrap=lk_client_eval,--wrap=clock_mono_ms,--wrap=clock_pause_ms
+ * link: -Wl,--wrap=lk_reply_type_of,--wrap=lk_reply_integer,--wrap=lk_reply_bytes
+ * link: -Wl,--wrap=lk_reply_count,--wrap=lk_reply_at,--wrap=lk_reply_free
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "guards/hand/purchase_eval.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+/* ---- made-up replies ----------------------------------------------------------------------------- */
+
+struct lk_reply {
+    lk_reply_type type;
+    long long integer;
+    struct lk_bytes bytes;
+    const struct lk_reply *elements;
+    size_t count;
+};
+
+static unsigned frees;
+
+/* What the server says to resolve.lua, and how long each time it takes to say it. */
+static struct {
+    const lk_status *answers; /* one after the other, the last for ever */
+    size_t answer_count;
+    struct lk_reply *reply; /* of an OK */
+    int64_t answer_ms;
+    int64_t now_ms;
+    struct topology *moves; /* NULL: the servers stay the same when it is asked */
+    unsigned asked;
+    char seen[256]; /* the last keys and arguments, blanks between */
+    const lk_script *script;
+} server;
+
+/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
+lk_reply_type __wrap_lk_reply_type_of(const lk_reply *reply);
+long long __wrap_lk_reply_integer(const lk_reply *reply, long long fallback);
+struct lk_bytes __wrap_lk_reply_bytes(const lk_reply *reply);
+size_t __wrap_lk_reply_count(const lk_reply *reply);
+const lk_reply *__wrap_lk_reply_at(const lk_reply *reply, size_t index);
+void __wrap_lk_reply_free(lk_reply *reply);
+lk_status __wrap_lk_client_eval(lk_client *client, const struct lk_eval *eval, int64_t limit_ms,
+                                lk_reply **out_reply, struct lk_error *err);
+int64_t __wrap_clock_mono_ms(void);
+void __wrap_clock_pause_ms(int64_t ms);
+
+static void see(const struct lk_bytes *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        strncat(server.seen, words[i].data, sizeof server.seen - strlen(server.seen) - 1);
+        strncat(server.seen, " ", sizeof server.seen - strlen(server.seen) - 1);
+    }
+}
+
+lk_status __wrap_lk_client_eval(lk_client *client, const struct lk_eval *eval, int64_t limit_ms,
+                                lk_reply **out_reply, struct lk_error *err)
+{
+    size_t at = server.asked < server.answer_count ? server.asked : server.answer_count - 1;
+
+    (void)client;
+    (void)limit_ms;
+    (void)err;
+    server.asked++;
+    if (server.moves) atomic_fetch_add(&server.moves->changes, 1);
+    server.now_ms += server.answer_ms;
+    server.script = eval->script;
+    server.seen[0] = '\0';
+    see(eval->keys, eval->key_count);
+    see(eval->args, eval->arg_count);
+    if (server.answers[at] == LK_OK) *out_reply = server.reply;
+    return server.answers[at];
+}
+
+int64_t __wrap_clock_mono_ms(void)
+{
+    return server.now_ms;
+}
+
+void __wrap_clock_pause_ms(int64_t ms)
+{
+    server.now_ms += ms;
+}
+
+lk_reply_type __wrap_lk_reply_type_of(const lk_reply *reply)
+{
+    return reply ? reply->type : LK_REPLY_NIL;
+}
+
+long long __wrap_lk_reply_integer(const lk_reply *reply, long long fallback)
+{
+    return reply && reply->type == LK_REPLY_INTEGER ? reply->integer : fallback;
+}
+
+struct lk_bytes __wrap_lk_reply_bytes(const lk_reply *reply)
+{
+    bool has_bytes = reply && (reply->type == LK_REPLY_STRING || reply->type == LK_REPLY_ERROR);
+
+    return has_bytes ? reply->bytes : (struct lk_bytes){0};
+}
+
+size_t __wrap_lk_reply_count(const lk_reply *reply)
+{
+    return reply && reply->type == LK_REPLY_ARRAY ? reply->count : 0;
+}
+
+const lk_reply *__wrap_lk_reply_at(const lk_reply *reply, size_t index)
+{
+    return index < __wrap_lk_reply_count(reply) ? &reply->elements[index] : NULL;
+}
+
+void __wrap_lk_reply_free(lk_reply *reply)
+{
+    if (reply) frees++;
+}
+/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
+
+static struct lk_reply number(long long value)
+{
+    return (struct lk_reply){.type = LK_REPLY_INTEGER, .integer = value};
+}
+
+static struct lk_reply text(const char *words)
+{
+    return (struct lk_reply){.type = LK_REPLY_STRING, .bytes = lk_bytes_of(words)};
+}
+
+static struct lk_reply list(const struct lk_reply *elements, size_t count)
+{
+    return (struct lk_reply){.type = LK_REPLY_ARRAY, .elements = elements, .count = count};
+}
+
+/* ---- a batch --------------------------------------------------------------------------------------- */
+
+enum { BATCH = 3 };
+
+struct batch {
+    struct purchase purchases[BATCH];
+    struct purchase *list[BATCH];
+};
+
+static void fill(struct batch *batch)
+{
+    static const char *const buyers[BATCH] = {"ann", "bob", "cid"};
+    static const char *const keys[BATCH] = {"k1", "", "k3"};
+    static const char *const ids[BATCH] = {"101", "102", "103"};
+
+    *batch = (struct batch){0};
+    for (size_t i = 0; i < BATCH; i++) {
+        struct purchase *purchase = &batch->purchases[i];
+
+        batch->list[i] = purchase;
+        purchase->buyer = buyers[i];
+        purchase->key = keys[i];
+        purchase->outcome = OUTCOME_COUNT;
+        purchase->retry_ms = -7;
+        memcpy(purchase->order_id, ids[i], strlen(ids[i]) + 1);
+    }
+}
+
+static const struct topology *topology; /* of the next sell; NULL: no replicas are waited for */
+
+/* A sell that ended with that status and that reply of purchase.lua. */
+static struct guard_result sell(struct batch *batch, size_t count, lk_status status,
+                                struct lk_reply *reply)
+{
+    struct guard_ctx ctx = {.sale_id = "s",
+                            .instance = "here",
+                            .process = "here.1",
+                            .attempt = 42,
+                            .limit_ms = 2000,
+                            .topology = topology,
+                            .confirm = (lk_script *)&topology, /* any address, to know it again */
+                            .resolve = (lk_script *)&server};
+    struct lk_error why = {.code = status, .text = "because"};
+    struct purchase_eval eval;
+
+    fill(batch);
+    assert_true(purchase_eval_make(&ctx, batch->list, count, &eval));
+    return purchase_eval_end(&eval, status, reply, &why);
+}
+
+static struct guard_result read_reply(struct batch *batch, size_t count, struct lk_reply *reply)
+{
+    return sell(batch, count, LK_OK, reply);
+}
+
+static void let_server_answer(const lk_status *answers, size_t count, struct lk_reply *reply)
+{
+    memset(&server, 0, sizeof server);
+    server.answers = answers;
+    server.answer_count = count;
+    server.reply = reply;
+}
+
+/* ---- tests ----------------------------------------------------------------------------------------- */
+
+static void a_batch_is_laid_out_as_the_script_reads_it(void **state)
+{
+    static const char *const args[] = {
+        "here", "here.1", "9007199254740993", "3", "ann", "101", "k1", "bob", "102", "", "cid",
+        "103",  "k3"};
+    static const char *const keys[] = {"seckill:{s}:sale", "seckill:{s}:stock",
+                                       "seckill:{s}:orders", "seckill:{s}:ledger",
+                                       "seckill:{s}:void"};
+    struct guard_ctx ctx = {
+        .sale_id = "s", .instance = "here", .process = "here.1", .attempt = 9007199254740993};
+    struct purchase_eval eval;
+    struct batch batch;
+
+    (void)state;
+    fill(&batch);
+    assert_true(purchase_eval_make(&ctx, batch.list, BATCH, &eval));
+
+    assert_int_equal(eval.eval.arg_count, sizeof args / sizeof args[0]);
+    for (size_t i = 0; i < eval.eval.arg_count; i++) {
+        assert_int_equal(eval.eval.args[i].len, strlen(args[i]));
+        assert_memory_equal(eval.eval.args[i].data, args[i], strlen(args[i]));
+    }
+    assert_int_equal(eval.eval.key_count, sizeof keys / sizeof keys[0]);
+    for (size_t i = 0; i < eval.eval.key_count; i++) {
+        assert_int_equal(eval.eval.keys[i].len, strlen(keys[i]));
+        assert_memory_equal(eval.eval.keys[i].data, keys[i], strlen(keys[i]));
+    }
+    assert_string_equal(eval.keys.text[KEY_LOCK], "seckill:{s}:lock");
+    (void)purchase_eval_end(&eval, LK_BUSY, NULL, &(struct lk_error){0});
+}
+
+/* Behind all that the script reads itself, where fence_check.lua looks for it. */
+static void a_fencing_token_comes_last_with_its_key_and_its_script(void **state)
+{
+    struct guard_ctx ctx = {.sale_id = "s",
+                            .instance = "here",
+                            .process = "here.1",
+                            .fenced = (lk_script *)&server, /* any address, to know it again */
+                            .purchase = (lk_script *)&topology};
+    struct purchase_eval eval;
+    struct batch batch;
+
+    (void)state;
+    fill(&batch);
+    assert_true(purchase_eval_make(&ctx, batch.list, BATCH, &eval));
+    size_t args = eval.eval.arg_count;
+    size_t keys = eval.eval.key_count;
+    purchase_eval_show_fence(&eval, UINT64_MAX);
+
+    assert_ptr_equal(eval.eval.script, ctx.fenced);
+    assert_int_equal(eval.eval.arg_count, args + 1);
+    assert_string_equal(eval.eval.args[args].data, "18446744073709551615");
+    assert_int_equal(eval.eval.args[args].len, 20);
+    assert_int_equal(eval.eval.key_count, keys + 1);
+    assert_string_equal(eval.eval.keys[keys].data, "seckill:{s}:fence");
+    (void)purchase_eval_end(&eval, LK_BUSY, NULL, &(struct lk_error){0});
+}
+
+struct answer_case {
+    const char *answer;
+    outcome outcome; /* OUTCOME_COUNT: the whole reply is refused */
+    const char *order_id;
+    int64_t retry_ms;
+};
+
+static const struct answer_case answers[] = {
+    {"C", OUTCOME_CREATED, "101", -7},
+    {"R55", OUTCOME_REPLAYED, "55", -7},
+    {"A66", OUTCOME_ALREADY_ORDERED, "66", -7},
+    {"A9223372036854775807", OUTCOME_ALREADY_ORDERED, "9223372036854775807", -7},
+    {"A", OUTCOME_ALREADY_ORDERED, "",
+     -7}, /* the order's value is spoilt: no id, least of all ours */
+    {"S", OUTCOME_SOLD_OUT, "101", -7},
+    {"N", OUTCOME_NOT_STARTED, "101", 1234},
+    {"E", OUTCOME_ENDED, "101", -7},
+    {"P", OUTCOME_PAUSED, "101", -7},
+    {"", OUTCOME_COUNT, NULL, 0},
+    {"c", OUTCOME_COUNT, NULL, 0},
+    {"X", OUTCOME_COUNT, NULL, 0},
+    {"C1", OUTCOME_COUNT, NULL, 0},
+    {"SS", OUTCOME_COUNT, NULL, 0},
+    {" C", OUTCOME_COUNT, NULL, 0},
+    {"A92233720368547758070", OUTCOME_COUNT, NULL, 0}, /* longer than an id */
+    {"\xff", OUTCOME_COUNT, NULL, 0},
+};
+
+static void one_answer_becomes_what_the_table_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        const struct answer_case *row = &answers[i];
+        struct lk_reply parts[] = {number(9), number(1234), number(1), text(row->answer)};
+        struct lk_reply reply = list(parts, 4);
+        struct batch batch;
+        struct guard_result result = read_reply(&batch, 1, &reply);
+
+        if (row->outcome == OUTCOME_COUNT) {
+            if (result.status != GUARD_UNKNOWN) fail_msg("row %zu", i);
+            continue;
+        }
+        if (result.status != GUARD_DONE) fail_msg("row %zu", i);
+        assert_int_equal(batch.purchases[0].outcome, row->outcome);
+        assert_string_equal(batch.purchases[0].order_id, row->order_id);
+        assert_int_equal(batch.purchases[0].retry_ms, row->retry_ms);
+    }
+}
+
+static void everybody_gets_the_answer_at_his_place(void **state)
+{
+    struct lk_reply parts[] = {number(0), number(0), number(1), text("C"), text("A7"), text("S")};
+    struct lk_reply reply = list(parts, 6);
+    struct batch batch;
+
+    (void)state;
+    frees = 0;
+    assert_int_equal(read_reply(&batch, BATCH, &reply).status, GUARD_DONE);
+    assert_int_equal(batch.purchases[0].outcome, OUTCOME_CREATED);
+    assert_int_equal(batch.purchases[1].outcome, OUTCOME_ALREADY_ORDERED);
+    assert_string_equal(batch.purchases[1].order_id, "7");
+    assert_int_equal(batch.purchases[2].outcome, OUTCOME_SOLD_OUT);
+    assert_int_equal(frees, 1);
+}
+
+static void minus_one_means_no_such_sale_for_all(void **state)
+{
+    struct lk_reply parts[] = {number(-1), number(0), number(0)};
+    struct lk_reply reply = list(parts, 3);
+    struct batch batch;
+
+    (void)state;
+    assert_int_equal(read_reply(&batch, BATCH, &reply).status, GUARD_DONE);
+    for (size_t i = 0; i < BATCH; i++)
+        assert_int_equal(batch.purchases[i].outcome, OUTCOME_NO_SALE);
+}
+
+static void a_reply_of_another_shape_is_unknown(void **state)
+{
+    struct lk_reply parts[] = {number(0), number(0), number(1),     text("C"),
+                               text("S"), text("S"), text("extra"), number(1)};
+    struct lk_reply no_sale[] = {number(-1), number(0), number(0), text("S"), text("S"), text("S")};
+    struct lk_reply no_left[] = {text("0"), number(0), number(1), text("S"), text("S"), text("S")};
+    struct lk_reply numbers[] = {number(0), number(0), number(1), number(1), number(2), number(3)};
+    struct lk_reply error = {.type = LK_REPLY_ERROR, .bytes = LK_BYTES("C")};
+    struct lk_reply nil = {.type = LK_REPLY_NIL};
+    struct lk_reply nested[] = {number(0), number(0), number(1), list(parts, 3), nil, nil};
+    struct lk_reply odd[] = {number(0), text("C"),        list(parts, 0),   list(parts, 1),
+                             nil,       list(parts, 5),   list(parts, 7),   list(no_sale, 6),
+                             error,     list(no_left, 6), list(numbers, 6), list(nested, 6)};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        struct batch batch;
+        struct guard_result result = read_reply(&batch, BATCH, &odd[i]);
+
+        if (result.status != GUARD_UNKNOWN) fail_msg("row %zu", i);
+        assert_int_equal(result.error.code, LK_SERVER);
+        assert_true(strlen(result.error.text) > 0);
+    }
+    struct batch batch;
+    assert_int_equal(read_reply(&batch, BATCH, NULL).status, GUARD_UNKNOWN);
+}
+
+/* All answers of up to three bytes out of an alphabet that has every letter: no crash, no lie. */
+static void short_answers_of_any_bytes_never_invent_an_outcome(void **state)
+{
+    static const char alphabet[] = "CRASNEP09:\n\xff";
+    enum { LETTERS = sizeof alphabet }; /* the NUL too */
+
+    (void)state;
+    for (size_t i = 0; i < (size_t)LETTERS * LETTERS * LETTERS; i++) {
+        const char bytes[] = {alphabet[i % LETTERS], alphabet[i / LETTERS % LETTERS],
+                              alphabet[i / LETTERS / LETTERS]};
+        size_t len = 1 + i % sizeof bytes;
+        struct lk_reply parts[] = {number(1), number(0), number(1), text("")};
+        struct batch batch;
+
+        parts[3].bytes = (struct lk_bytes){.data = bytes, .len = len};
+        struct lk_reply reply = list(parts, 4);
+        bool is_done = read_reply(&batch, 1, &reply).status == GUARD_DONE;
+        bool is_letter = bytes[0] != '\0' && strchr("CSNEP", bytes[0]) && len == 1;
+        bool is_order = bytes[0] == 'R' || bytes[0] == 'A';
+        assert_int_equal(is_done, is_letter || is_order);
+        if (is_done) assert_true(batch.purchases[0].outcome < OUTCOME_NO_SALE);
+    }
+}
+
+static void a_status_means_the_same_for_the_whole_batch(void **state)
+{
+    static const struct {
+        lk_status status;
+        guard_status expected;
+    } rows[] = {
+        {LK_BUSY, GUARD_BUSY},
+        {LK_CANCELLED, GUARD_BUSY},
+        {LK_LOST, GUARD_BUSY},
+        {LK_DEADLOCK, GUARD_BUSY},
+        {LK_NOT_OWNER, GUARD_BUSY},
+        {LK_UNSYNCED, GUARD_UNSYNCED},
+        {LK_INVALID, GUARD_UNAVAILABLE},
+        {LK_NO_MEMORY, GUARD_UNAVAILABLE},
+        {LK_UNREACHABLE, GUARD_UNAVAILABLE},
+        {LK_SERVER, GUARD_UNAVAILABLE},
+    };
+
+    (void)state;
+    assert_int_equal(sizeof rows / sizeof rows[0], LK_STATUS_COUNT - 2); /* all but OK, UNKNOWN */
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct batch batch;
+
+        let_server_answer(&rows[i].status, 1, NULL);
+        struct guard_result result = sell(&batch, BATCH, rows[i].status, NULL);
+        assert_int_equal(server.asked, 0); /* it is known that nothing was executed */
+        assert_int_equal(result.status, rows[i].expected);
+        assert_string_equal(result.error.text, "because");
+        assert_string_equal(batch.purchases[0].order_id, "101");
+    }
+}
+
+/* ---- lost answers -------------------------------------------------------------------------------- */
+
+static void a_lost_answer_is_asked_for_by_naming_the_attempt(void **state)
+{
+    static const lk_status ok = LK_OK;
+    struct lk_reply held[] = {text("101:held:k1"), {.type = LK_REPLY_NIL}, text("9:held:")};
+    struct lk_reply reply = list(held, 3);
+    struct batch batch;
+
+    (void)state;
+    let_server_answer(&ok, 1, &reply);
+    frees = 0;
+    struct guard_result result = sell(&batch, BATCH, LK_UNKNOWN, NULL);
+
+    assert_int_equal(result.status, GUARD_DONE);
+    assert_int_equal(server.asked, 1);
+    assert_ptr_equal(server.script, &server);
+    assert_string_equal(server.seen, "seckill:{s}:void seckill:{s}:orders here.1 42 ann bob cid ");
+    assert_int_equal(frees, 1);
+}
+
+/* The first buyer offers id 101 and key "k1", the second id 102 without a key. */
+static const struct {
+    const char *held; /* the order in Redis; NULL: none */
+    size_t buyer;
+    outcome outcome;
+    const char *order_id;
+} settled[] = {
+    {"101:held:k1", 0, OUTCOME_CREATED, "101"},
+    {"101:paid:k1", 0, OUTCOME_CREATED, "101"},
+    {"55:held:k1", 0, OUTCOME_REPLAYED, "55"},
+    {"55:held:k2", 0, OUTCOME_ALREADY_ORDERED, "55"},
+    {"55:held:", 0, OUTCOME_ALREADY_ORDERED, "55"},
+    {"1010:held:", 0, OUTCOME_ALREADY_ORDERED, "1010"}, /* not ours with a digit more */
+    {"102:held:", 1, OUTCOME_CREATED, "102"},
+    {"55:held:", 1, OUTCOME_ALREADY_ORDERED, "55"}, /* no key is no equal key */
+    {NULL, 0, OUTCOME_STORE_UNAVAILABLE, "101"},    /* it will never be executed */
+    {NULL, 1, OUTCOME_STORE_UNAVAILABLE, "102"},
+};
+
+static void what_the_buyer_holds_says_what_became_of_his_purchase(void **state)
+{
+    static const lk_status ok = LK_OK;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(settled); i++) {
+        struct lk_reply held[] = {{.type = LK_REPLY_NIL}, {.type = LK_REPLY_NIL}};
+        struct lk_reply reply = list(held, 2);
+        struct batch batch;
+
+        if (settled[i].held) held[settled[i].buyer] = text(settled[i].held);
+        let_server_answer(&ok, 1, &reply);
+        assert_int_equal(sell(&batch, 2, LK_UNKNOWN, NULL).status, GUARD_DONE);
+        const struct purchase *purchase = &batch.purchases[settled[i].buyer];
+        if (purchase->outcome != settled[i].outcome) {
+            fail_msg("row %zu: %s", i, outcome_name(purchase->outcome));
+        }
+        assert_string_equal(purchase->order_id, settled[i].order_id);
+    }
+}
+
+static void no_order_by_another_servers_word_stays_unknown(void **state)
+{
+    static const lk_status ok = LK_OK;
+    struct topology sentinel = {.kind = TOPOLOGY_SENTINEL};
+    struct lk_reply held[] = {text("101:held:k1"), {.type = LK_REPLY_NIL}};
+    struct lk_reply reply = list(held, 2);
+    struct batch batch;
+
+    (void)state;
+    let_server_answer(&ok, 1, &reply);
+    topology = &sentinel;
+    server.moves = &sentinel;
+    assert_int_equal(sell(&batch, 2, LK_UNKNOWN, NULL).status, GUARD_DONE);
+    assert_int_equal(batch.purchases[0].outcome, OUTCOME_CREATED);
+    assert_int_equal(batch.purchases[1].outcome, OUTCOME_UNKNOWN);
+    server.moves = NULL;
+    assert_int_equal(sell(&batch, 2, LK_UNKNOWN, NULL).status, GUARD_DONE);
+    assert_int_equal(batch.purchases[1].outcome, OUTCOME_STORE_UNAVAILABLE);
+    topology = NULL;
+}
+
+static void it_is_asked_again_until_an_answer_comes(void **state)
+{
+    static const lk_status said[] = {LK_UNREACHABLE, LK_UNKNOWN, LK_SERVER, LK_NO_MEMORY, LK_OK};
+    struct lk_reply held[] = {text("101:held:k1")};
+    struct lk_reply reply = list(held, 1);
+    struct batch batch;
+
+    (void)state;
+    let_server_answer(said, COUNT_OF(said), &reply);
+    assert_int_equal(sell(&batch, 1, LK_UNKNOWN, NULL).status, GUARD_DONE);
+    assert_int_equal(server.asked, COUNT_OF(said));
+    assert_int_equal(batch.purchases[0].outcome, OUTCOME_CREATED);
+}
+
+/* Whether it takes no time or longer than the limit to hear nothing, it is tried once at least. */
+static void it_stays_unknown_only_when_the_limit_is_over(void **state)
+{
+    static const int64_t answer_ms[] = {0, 1, 300, 1000, 1999, 2000, 5000};
+    static const lk_status said[] = {LK_UNREACHABLE, LK_UNKNOWN, LK_SERVER};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(answer_ms) * COUNT_OF(said); i++) {
+        int64_t each_ms = answer_ms[i / COUNT_OF(said)];
+        struct batch batch;
+
+        let_server_answer(&said[i % COUNT_OF(said)], 1, NULL);
+        server.answer_ms = each_ms;
+        struct guard_result result = sell(&batch, BATCH, LK_UNKNOWN, NULL);
+        assert_int_equal(result.status, GUARD_UNKNOWN);
+        assert_int_equal(result.error.code, LK_UNKNOWN);
+        assert_true(server.asked >= 1);
+        assert_in_range(server.now_ms, 2000 - 40, 2000 + each_ms);
+    }
+}
+
+static void an_answer_that_fits_no_batch_settles_nothing(void **state)
+{
+    static const lk_status ok = LK_OK;
+    struct lk_reply held[] = {text("101:held:k1"), text("102:held:"), text("103:held:k3"),
+                              text("4:held:")};
+    struct lk_reply odd[] = {list(held, 0), list(held, 2), list(held, 4), number(1), text("C")};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(odd); i++) {
+        struct batch batch;
+
+        let_server_answer(&ok, 1, &odd[i]);
+        assert_int_equal(sell(&batch, BATCH, LK_UNKNOWN, NULL).status, GUARD_UNKNOWN);
+        assert_int_equal(batch.purchases[0].outcome, OUTCOME_COUNT);
+    }
+}
+
+/* ---- replays where replicas are waited for ------------------------------------------------------- */
+
+static const struct topology synced = {.sync_replicas = 1, .sync_ms = 50};
+
+/* Ann's order of before, Bob's new one, Cid's of before; and what confirm.lua says to it. */
+static struct guard_result sell_to_three(struct batch *batch, const lk_status *said, size_t count,
+                                         struct lk_reply *confirmed)
+{
+    struct lk_reply parts[] = {number(1), number(0), number(1), text("R7"), text("C"), text("R9")};
+    struct lk_reply reply = list(parts, 6);
+
+    topology = &synced;
+    let_server_answer(said, count, confirmed);
+    struct guard_result result = read_reply(batch, BATCH, &reply);
+    topology = NULL;
+    assert_int_equal(result.status, GUARD_DONE);
+    assert_int_equal(batch->purchases[1].outcome, OUTCOME_CREATED);
+    return result;
+}
+
+static void replays_alone_are_confirmed_once(void **state)
+{
+    static const lk_status ok = LK_OK;
+    struct lk_reply held[] = {text("7:held:k1"), text("9:held:k3")};
+    struct lk_reply reply = list(held, 2);
+    struct batch batch;
+
+    (void)state;
+    (void)sell_to_three(&batch, &ok, 1, &reply);
+    assert_int_equal(server.asked, 1);
+    assert_ptr_equal(server.script, &topology);
+    assert_string_equal(server.seen, "seckill:{s}:orders ann cid ");
+    assert_int_equal(batch.purchases[0].outcome, OUTCOME_REPLAYED);
+    assert_int_equal(batch.purchases[2].outcome, OUTCOME_REPLAYED);
+}
+
+static void a_replay_that_is_not_confirmed_is_no_accepted_order(void **state)
+{
+    static const lk_status said[] = {LK_UNSYNCED, LK_UNREACHABLE, LK_UNKNOWN, LK_SERVER, LK_BUSY};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(said); i++) {
+        struct batch batch;
+
+        (void)sell_to_three(&batch, &said[i], 1, NULL);
+        assert_int_equal(server.asked, 1); /* the limit is the caller's to use up */
+        assert_int_equal(batch.purchases[0].outcome, OUTCOME_UNSYNCED);
+        assert_int_equal(batch.purchases[2].outcome, OUTCOME_UNSYNCED);
+    }
+}
+
+/* A failover between the reading and the confirming. */
+static void a_replay_whose_order_is_gone_is_not_known(void **state)
+{
+    static const lk_status ok = LK_OK;
+    struct lk_reply held[] = {{.type = LK_REPLY_NIL}, text("10:held:k3")};
+    struct lk_reply reply = list(held, 2);
+    struct batch batch;
+
+    (void)state;
+    (void)sell_to_three(&batch, &ok, 1, &reply);
+    assert_int_equal(batch.purchases[0].outcome, OUTCOME_UNKNOWN);
+    assert_int_equal(batch.purchases[2].outcome, OUTCOME_UNKNOWN);
+}
+
+static void without_replicas_to_wait_for_nothing_is_confirmed(void **state)
+{
+    static const lk_status ok = LK_OK;
+    struct lk_reply parts[] = {number(1), number(0), number(1), text("R7")};
+    struct lk_reply reply = list(parts, 4);
+    struct batch batch;
+
+    (void)state;
+    let_server_answer(&ok, 1, NULL);
+    assert_int_equal(read_reply(&batch, 1, &reply).status, GUARD_DONE);
+    assert_int_equal(server.asked, 0);
+    assert_int_equal(batch.purchases[0].outcome, OUTCOME_REPLAYED);
+}
+
+/* What resolve.lua settles was waited for behind resolve.lua: it is not asked for again. */
+static void what_was_settled_needs_no_confirming(void **state)
+{
+    static const lk_status said[] = {LK_UNSYNCED, LK_OK};
+    struct lk_reply held[] = {text("55:held:k1")};
+    struct lk_reply reply = list(held, 1);
+    struct batch batch;
+
+    (void)state;
+    topology = &synced;
+    let_server_answer(said, 2, &reply);
+    assert_int_equal(sell(&batch, 1, LK_UNKNOWN, NULL).status, GUARD_DONE);
+    topology = NULL;
+    assert_int_equal(server.asked, 2);
+    assert_int_equal(batch.purchases[0].outcome, OUTCOME_REPLAYED);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_batch_is_laid_out_as_the_script_reads_it),
+        cmocka_unit_test(a_fencing_token_comes_last_with_its_key_and_its_script),
+        cmocka_unit_test(one_answer_becomes_what_the_table_says),
+        cmocka_unit_test(everybody_gets_the_answer_at_his_place),
+        cmocka_unit_test(minus_one_means_no_such_sale_for_all),
+        cmocka_unit_test(a_reply_of_another_shape_is_unknown),
+        cmocka_unit_test(short_answers_of_any_bytes_never_invent_an_outcome),
+        cmocka_unit_test(a_status_means_the_same_for_the_whole_batch),
+        cmocka_unit_test(a_lost_answer_is_asked_for_by_naming_the_attempt),
+        cmocka_unit_test(what_the_buyer_holds_says_what_became_of_his_purchase),
+        cmocka_unit_test(no_order_by_another_servers_word_stays_unknown),
+        cmocka_unit_test(it_is_asked_again_until_an_answer_comes),
+        cmocka_unit_test(it_stays_unknown_only_when_the_limit_is_over),
+        cmocka_unit_test(an_answer_that_fits_no_batch_settles_nothing),
+        cmocka_unit_test(replays_alone_are_confirmed_once),
+        cmocka_unit_test(a_replay_that_is_not_confirmed_is_no_accepted_order),
+        cmocka_unit_test(a_replay_whose_order_is_gone_is_not_known),
+        cmocka_unit_test(without_replicas_to_wait_for_nothing_is_confirmed),
+        cmocka_unit_test(what_was_settled_needs_no_confirming),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

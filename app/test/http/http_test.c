@@ -1,0 +1,148 @@
+/*
+ * The small parsers of the edge, and the text that answers are built of.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "http/http.h"
+
+static void json_is_told_by_its_media_type(void **state)
+{
+    static const struct {
+        const char *type;
+        bool is_json;
+    } cases[] = {
+        {"application/json", true},
+        {"Application/JSON", true},
+        {"application/json; charset=utf-8", true},
+        {"application/json;charset=\"UTF-8\"", true},
+        {"application/json \t;  charset=utf-8", true},
+        {"", false},
+        {"application", false},
+        {"application/jsonx", false},
+        {"application/json;", false},
+        {"application/json; charset=latin1", false},
+        {"application/json, text/plain", false},
+        {"application/problem+json", false},
+        {"text/plain", false},
+        {"multipart/form-data; boundary=application/json", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(http_type_is_json(cases[i].type), cases[i].is_json);
+}
+
+static void keys_lose_their_quotes(void **state)
+{
+    static const char longest[] =
+        "0123456789012345678901234567890123456789012345678901234567890123";
+    static const struct {
+        const char *value, *key; /* key NULL: malformed */
+    } cases[] = {
+        {"a", "a"},
+        {"\"a.b_C-9\"", "a.b_C-9"},
+        {longest, longest},
+        {"", NULL},
+        {"\"\"", NULL},
+        {"\"", NULL},
+        {"\"a", NULL},
+        {"a\"", NULL},
+        {"a b", NULL},
+        {"\"\"a\"\"", NULL},
+        {"a:b", NULL},
+        {"\xc3\xa4", NULL},
+        {"0123456789012345678901234567890123456789012345678901234567890123x", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char key[IDEMPOTENCY_KEY_MAX + 1];
+
+        assert_int_equal(http_unquote_key(cases[i].value, key), cases[i].key != NULL);
+        if (cases[i].key) assert_string_equal(key, cases[i].key);
+    }
+}
+
+static void tokens_are_short_and_harmless(void **state)
+{
+    (void)state;
+    assert_true(http_token_is_valid("abc.DEF_1-2"));
+    assert_false(http_token_is_valid(""));
+    assert_false(http_token_is_valid("a b"));
+    assert_false(http_token_is_valid("a\r\nSet-Cookie"));
+    assert_false(
+        http_token_is_valid("01234567890123456789012345678901234567890123456789012345678901234"));
+}
+
+static void text_is_escaped_for_json(void **state)
+{
+    char buffer[128];
+    struct text text = TEXT_OVER(buffer);
+    static const char expected[] =
+        "\"a\\\"b\\\\c\\u000a\\u001f\\u007f\xc3\xa4\\u009b\\u202c\\ufffd\\ufffd\"";
+
+    (void)state;
+    text_add_json(&text, "a\"b\\c\n\x1f\x7f\xc3\xa4\xc2\x9b\xe2\x80\xac\xff\xe4");
+    assert_false(text.is_cut);
+    assert_int_equal(text.len, sizeof expected - 1);
+    assert_memory_equal(text.data, expected, text.len);
+}
+
+static void numbers_become_digits(void **state)
+{
+    static const struct {
+        long long number;
+        const char *digits;
+    } cases[] = {
+        {0, "0"},
+        {7, "7"},
+        {-1, "-1"},
+        {INT64_MAX, "9223372036854775807"},
+        {INT64_MIN, "-9223372036854775808"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char buffer[32];
+        struct text text = TEXT_OVER(buffer);
+
+        text_add_number(&text, cases[i].number);
+        assert_int_equal(text.len, strlen(cases[i].digits));
+        assert_memory_equal(text.data, cases[i].digits, text.len);
+    }
+}
+
+static void what_does_not_fit_is_cut_and_remembered(void **state)
+{
+    char buffer[4];
+    struct text text = TEXT_OVER(buffer);
+
+    (void)state;
+    text_add_string(&text, "abc");
+    assert_false(text.is_cut);
+    text_add_string(&text, "de");
+    assert_true(text.is_cut);
+    text_add_string(&text, "f");
+    assert_int_equal(text.len, 4);
+    assert_memory_equal(text.data, "abcd", 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(json_is_told_by_its_media_type),
+        cmocka_unit_test(keys_lose_their_quotes),
+        cmocka_unit_test(tokens_are_short_and_harmless),
+        cmocka_unit_test(text_is_escaped_for_json),
+        cmocka_unit_test(numbers_become_digits),
+        cmocka_unit_test(what_does_not_fit_is_cut_and_remembered),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

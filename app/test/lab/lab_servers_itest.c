@@ -1,0 +1,255 @@
+/*
+ * The lab's scenarios on several Redis servers: what they claim is what those servers answered, in the same
+ * order whoever answers first; and the servers go when the lab goes, also when it is killed.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lab/lab.h"
+#include "lab/stage/stage.h"
+#include "start/redis_child.h"
+#include "test/support/app_support.h"
+
+enum { PATIENCE_MS = 60000, AGAIN = 4, SERVERS = 4 /* the shop's, and three */ };
+
+static int open_lab(void **state)
+{
+    struct refusal why = {0};
+
+    *state = lab_open(&why);
+    if (!*state) print_error("%s\n", why.text);
+    return *state ? 0 : -1;
+}
+
+static int close_lab(void **state)
+{
+    lab_close(*state);
+    return 0;
+}
+
+/* ---- what is told -------------------------------------------------------------------------------- */
+
+static char *play(struct lab *lab, const char *name)
+{
+    struct lab_run *run = lab_play(lab, lab_scenario_named(name));
+
+    assert_non_null(run);
+    if (!lab_run_is_expected(run)) {
+        lab_print(run, LAB_ENGLISH, stderr);
+        fail_msg("%s: not the expected verdict", name);
+    }
+    char *json = lab_json(run, LAB_ENGLISH);
+    assert_non_null(json);
+    lab_run_free(run);
+    return json;
+}
+
+#define SET(owner) "SET seckill:{lamp}:lock " owner " NX PX 60000\",\"reply\":"
+
+static void each_claim_is_an_answer_of_a_server(void **state)
+{
+    static const struct {
+        const char *scenario;
+        const char *call;
+    } table[] = {
+        {"failover", SET("A#1") "\"OK\",\"server\":\"redis-1\""},
+        {"failover", SET("B#1") "\"OK\",\"server\":\"redis-2\""},
+        {"synced-lock", "WAIT 1 100\",\"reply\":\"0\",\"server\":\"redis-1\""},
+        {"synced-lock", "WAIT 1 10000\",\"reply\":\"1\",\"server\":\"redis-1\""},
+        {"synced-lock", SET("C#1") "\"nil\",\"server\":\"redis-2\""},
+        {"redlock", SET("B#1") "\"nil\",\"server\":\"redis-2\""},
+        {"redlock", SET("C#1") "\"nil\",\"server\":\"redis-2\""},
+        {"redlock", SET("C#1") "\"OK\",\"server\":\"redis-3\""},
+        {"empty-restart", SET("B#1") "\"nil\",\"server\":\"redis-2\""},
+        {"empty-restart", SET("C#1") "\"OK\",\"server\":\"redis-2\""},
+        {"redlock-script", "\"reply\":\"[0, 0, 1, \\\"S\\\"]\",\"server\":\"shop\""},
+        {"delayed-restart", "redlock_undo.lua 1 seckill:{lamp}:lock B#1\",\"reply\":\"1\""},
+    };
+
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        char *json = play(*state, table[i].scenario);
+
+        if (!strstr(json, table[i].call))
+            fail_msg("\"%s\" is not in %s: %s", table[i].call, table[i].scenario, json);
+        free(json);
+    }
+}
+
+static void whoever_answers_first_the_events_have_one_order(void **state)
+{
+    size_t scenarios = 0;
+
+    for (size_t i = 0; lab_scenario_at(i); i++) {
+        const char *name = lab_scenario_at(i)->name;
+        char *first = play(*state, name);
+        bool has_servers = strstr(first, "\"server\":\"redis-1\"") != NULL;
+
+        for (unsigned again = 1; has_servers && again < AGAIN; again++) {
+            char *json = play(*state, name);
+
+            assert_string_equal(json, first);
+            free(json);
+        }
+        scenarios += has_servers;
+        free(first);
+    }
+    assert_int_equal(scenarios, 6);
+}
+
+/* ---- a scenario that goes wrong -------------------------------------------------------------------- */
+
+static void play_process(struct stage *stage)
+{
+    stage_servers(stage, 1);
+    (void)stage_add(stage, &(struct stage_cast){.name = "A",
+                                                .guard = &guard_mutex,
+                                                .is_process = true,
+                                                .servers = STAGE_SERVER(1)});
+}
+
+static void play_without_a_lease(struct stage *stage)
+{
+    stage_servers(stage, 3);
+    stage_sell(stage, 1);
+    stage_kill_server(stage, 2, LAB_TEXT("", ""));
+    stage_lapse(stage, STAGE_KEY("lock"), LAB_TEXT("", ""));
+}
+
+static void assert_fails(struct lab *lab, void (*play_it)(struct stage *stage), const char *reason)
+{
+    const struct lab_scenario scenario = {.number = "0", .name = "wrong", .play = play_it};
+    struct lab_run *run = lab_play(lab, &scenario);
+
+    assert_non_null(run);
+    assert_false(lab_run_is_expected(run));
+    if (!strstr(run->failure.text, reason)) fail_msg("%s", run->failure.text);
+    lab_run_free(run);
+}
+
+static void a_scenario_that_goes_wrong_says_where(void **state)
+{
+    assert_fails(*state, play_process, "A: a process speaks to one server only");
+    assert_fails(*state, play_without_a_lease,
+                 "step 2: seckill:{lamp}:lock: there was no lease that could run out");
+    free(play(*state, "redlock")); /* and the next finds all three alive */
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------- */
+
+struct family {
+    struct app_process process;
+    pid_t redis[SERVERS];
+    size_t count;
+};
+
+static bool is_redis(long pid)
+{
+    char path[64];
+    char name[32] = "";
+
+    (void)snprintf(path, sizeof path, "/proc/%ld/comm", pid);
+    FILE *file = fopen(path, "re");
+    if (!file) return false;
+    if (!fgets(name, sizeof name, file)) name[0] = '\0';
+    (void)fclose(file);
+    return strcmp(name, "redis-server\n") == 0;
+}
+
+static bool has_all_servers(void *arg)
+{
+    struct family *self = arg;
+    char path[64];
+    char list[256] = "";
+    char *rest = list;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", self->process.pid,
+                   self->process.pid);
+    FILE *file = fopen(path, "re");
+    if (!file) return false;
+    if (!fgets(list, sizeof list, file)) list[0] = '\0';
+    (void)fclose(file);
+    self->count = 0;
+    while (*rest && self->count < SERVERS) {
+        long pid = strtol(rest, &rest, 10);
+
+        if (pid > 0 && is_redis(pid)) self->redis[self->count++] = (pid_t)pid;
+        rest += strspn(rest, " \n");
+    }
+    return self->count == SERVERS;
+}
+
+/* Dead; somebody else may still have to reap it. */
+static bool is_dead(pid_t pid)
+{
+    char path[64];
+    char line[256] = "";
+    FILE *file = NULL;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    file = fopen(path, "re");
+    if (!file) return true;
+    if (!fgets(line, sizeof line, file)) line[0] = '\0';
+    (void)fclose(file);
+    return line[0] == '\0' || strstr(line, ") Z ") != NULL;
+}
+
+static bool are_all_dead(void *arg)
+{
+    const struct family *self = arg;
+
+    for (size_t i = 0; i < self->count; i++) {
+        if (!is_dead(self->redis[i])) return false;
+    }
+    return true;
+}
+
+static void the_servers_of_a_killed_lab_end_with_it(void **state)
+{
+    const char *build = getenv("BUILD_DIR"); /* NOLINT(concurrency-mt-unsafe): one thread */
+    char program[] = "seckillctl", lab[] = "lab", run[] = "run", name[] = "all";
+    char *args[] = {program, lab, run, name, NULL};
+    struct family family = {0};
+    char path[APP_URL_SIZE];
+    char dir[APP_PATH_SIZE];
+    posix_spawn_file_actions_t files;
+    int status = 0;
+
+    (void)state;
+    app_folder_make(dir);
+    /* One thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
+    assert_int_equal(setenv("TMPDIR", dir, 1), 0);
+    (void)snprintf(path, sizeof path, "%s/seckillctl", build ? build : "build/release");
+    (void)posix_spawn_file_actions_init(&files);
+    (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", 1, 0);
+    assert_int_equal(posix_spawn(&family.process.pid, path, &files, NULL, args, environ), 0);
+    (void)posix_spawn_file_actions_destroy(&files);
+    assert_true(app_eventually(has_all_servers, &family, PATIENCE_MS));
+    assert_int_equal(kill(family.process.pid, SIGKILL), 0);
+    assert_int_equal(waitpid(family.process.pid, &status, 0), family.process.pid);
+    assert_true(app_eventually(are_all_dead, &family, PATIENCE_MS));
+    app_folder_remove(dir);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest in_the_lab[] = {
+        cmocka_unit_test(each_claim_is_an_answer_of_a_server),
+        cmocka_unit_test(whoever_answers_first_the_events_have_one_order),
+        cmocka_unit_test(a_scenario_that_goes_wrong_says_where),
+        cmocka_unit_test(the_servers_of_a_killed_lab_end_with_it),
+    };
+
+    if (redis_child_is_this(argc, argv) || lab_actor_is_this(argc, argv)) return 2;
+    return cmocka_run_group_tests(in_the_lab, open_lab, close_lab);
+}

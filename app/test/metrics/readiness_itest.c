@@ -1,0 +1,451 @@
+/*
+ * /readyz beside real Redis servers that answer and take no writes; and a service that is told to stop
+ * behind a proxy: nobody is turned away.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "lockkit/lockkit.h"
+
+#include "base/clock.h"
+#include "test/support/app_support.h"
+#include "test/support/lk_support.h"
+
+enum {
+    SOON_MS = 4000,
+    CALL_MS = 3000,
+    WORDS_MAX = 6,
+    DRAIN_MS = 1500,
+    INSTANCES = 2,
+    BUYERS = 4,
+    LOOKERS = 6,
+};
+
+struct fixture {
+    char dir[APP_PATH_SIZE];
+    struct app_process redis;
+    struct app_process service[INSTANCES];
+    struct app_reply reply;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *self = calloc(1, sizeof *self);
+
+    if (!self) return -1;
+    *state = self;
+    app_folder_make(self->dir);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *self = *state;
+
+    for (size_t i = 0; i < INSTANCES; i++)
+        (void)app_stop(&self->service[i]); /* tests that care have looked at its status */
+    (void)app_stop(&self->redis);
+    app_folder_remove(self->dir);
+    free(self);
+    return 0;
+}
+
+/* ---- Redis --------------------------------------------------------------------------------------- */
+
+/* Send a command to the Redis; a number out of its text behind `name`, or 0. */
+static long long tell(struct fixture *self, const char *name, const char *const *text)
+{
+    struct lk_bytes words[WORDS_MAX];
+    size_t count = 0;
+    lk_client *client = lk_client_open(&(struct lk_client_options){.url = self->redis.redis}, NULL);
+    lk_reply *reply = NULL;
+    long long number = 0;
+
+    for (; text[count]; count++)
+        words[count] = lk_bytes_of(text[count]);
+    assert_non_null(client);
+    assert_int_equal(lk_client_call(client, &(struct lk_command){words, count}, 1, 0, &reply, NULL),
+                     LK_OK);
+    if (name) {
+        const char *at = strstr(lk_reply_bytes(reply).data, name);
+
+        if (at) number = strtoll(at + strlen(name), NULL, 10);
+    } else {
+        assert_int_not_equal(lk_reply_type_of(reply), LK_REPLY_ERROR);
+    }
+    lk_reply_free(reply);
+    lk_client_close(client);
+    return number;
+}
+
+#define TELL(self, ...) (void)tell((self), NULL, (const char *const[]){__VA_ARGS__, NULL})
+
+static void start_with(struct fixture *self, const char *const *settings)
+{
+    const char *const args[] = {"--redis", self->redis.redis, "--drain-ms", "1500", NULL};
+
+    assert_true(app_start_redis_with(&self->redis, self->dir, settings));
+    assert_true(app_start(&self->service[0], self->dir, args));
+}
+
+struct claim {
+    struct fixture *self;
+    long status;
+    const char *body;
+};
+
+static bool readiness_is(void *arg)
+{
+    struct claim *claim = arg;
+    struct fixture *self = claim->self;
+
+    app_http(
+        &(struct app_call){.base = self->service[0].buyers, .path = "/readyz", .limit_ms = CALL_MS},
+        &self->reply);
+    return self->reply.status == claim->status && strcmp(self->reply.body, claim->body) == 0;
+}
+
+static void assert_readiness(struct fixture *self, long status, const char *body)
+{
+    struct claim claim = {self, status, body};
+
+    if (!app_eventually(readiness_is, &claim, SOON_MS))
+        fail_msg("readyz: %ld %s, not: %ld %s", self->reply.status, self->reply.body, status, body);
+    app_http(&(struct app_call){.base = self->service[0].admin, .path = "/metrics"}, &self->reply);
+    assert_non_null(
+        strstr(self->reply.body, status == 200 ? "\nseckill_ready 1\n" : "\nseckill_ready 0\n"));
+}
+
+static void readiness_is_not_counted_while_nobody_asks(void **state)
+{
+    struct fixture *self = *state;
+
+    start_with(self, NULL);
+    app_http(&(struct app_call){.base = self->service[0].admin, .path = "/metrics"}, &self->reply);
+    assert_non_null(strstr(self->reply.body, "# TYPE seckill_ready gauge\n"));
+    assert_null(strstr(self->reply.body, "\nseckill_ready "));
+}
+
+static void a_redis_that_takes_no_writes_is_not_ready(void **state)
+{
+    static const struct {
+        const char *bad[4];
+        const char *good[4];
+        const char *says;
+    } rows[] = {
+        {{"CONFIG", "SET", "min-replicas-to-write", "1"},
+         {"CONFIG", "SET", "min-replicas-to-write", "0"},
+         "store takes no writes: NOREPLICAS\n"},
+        {{"CONFIG", "SET", "maxmemory", "1"},
+         {"CONFIG", "SET", "maxmemory", "0"},
+         "store takes no writes: OOM\n"},
+        {{"REPLICAOF", "127.0.0.1", "1", NULL},
+         {"REPLICAOF", "NO", "ONE", NULL},
+         "store takes no writes: READONLY\n"},
+    };
+    struct fixture *self = *state;
+
+    start_with(self, NULL);
+    assert_readiness(self, 200, "ready\n");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        TELL(self, rows[i].bad[0], rows[i].bad[1], rows[i].bad[2], rows[i].bad[3]);
+        assert_readiness(self, 503, rows[i].says);
+        TELL(self, rows[i].good[0], rows[i].good[1], rows[i].good[2], rows[i].good[3]);
+        assert_readiness(self, 200, "ready\n");
+    }
+}
+
+/* An order that they do not have is not accepted. */
+static void replicas_that_orders_wait_for_must_be_there(void **state)
+{
+    static const char too_few[] = "store takes no writes: NOREPLICAS\n";
+    struct fixture *self = *state;
+    struct lks_server *primary = lks_server_start(&(struct lks_server_options){.is_tcp = true});
+    struct lks_server *replica = lks_server_start(&(struct lks_server_options){.is_tcp = true});
+    char port[8];
+
+    (void)snprintf(port, sizeof port, "%d", primary->port);
+    assert_true(app_start(
+        &self->service[0], self->dir,
+        (const char *const[]){"--redis", primary->tcp_url, "--sync-replicas", "1", NULL}));
+    assert_readiness(self, 503, too_few);
+    LKS_DO(primary, "CONFIG", "SET", "repl-diskless-sync-delay", "0");
+    LKS_DO(replica, "REPLICAOF", "127.0.0.1", port);
+    assert_readiness(self, 200, "ready\n");
+    lks_server_pause(replica);
+    assert_readiness(self, 503, too_few);
+    lks_server_resume(replica);
+    assert_readiness(self, 200, "ready\n");
+    lks_server_stop(replica);
+    lks_server_stop(primary);
+}
+
+static void a_redis_whose_snapshot_failed_is_not_ready(void **state)
+{
+    static const char *const settings[] = {"--save", "3600", "1", NULL};
+    struct fixture *self = *state;
+    char path[APP_PATH_SIZE + 16];
+
+    start_with(self, settings);
+    assert_readiness(self, 200, "ready\n");
+    (void)snprintf(path, sizeof path, "%s/dump.rdb", self->dir);
+    assert_int_equal(mkdir(path, 0700), 0); /* no file is renamed over a folder */
+    TELL(self, "BGSAVE");
+    assert_readiness(self, 503, "store takes no writes: MISCONF\n");
+    assert_int_equal(rmdir(path), 0);
+    TELL(self, "BGSAVE");
+    assert_readiness(self, 200, "ready\n");
+}
+
+/* A Redis whose append-only file has no room: every write to it fails. */
+static void start_on_a_full_disk(struct fixture *self, const char *fsync)
+{
+    const char *const settings[] = {"--appendfsync", fsync, NULL};
+    char path[APP_PATH_SIZE + 64];
+
+    (void)snprintf(path, sizeof path, "%s/appendonlydir", self->dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    (void)snprintf(path, sizeof path, "%s/appendonlydir/appendonly.aof.1.incr.aof", self->dir);
+    assert_int_equal(symlink("/dev/full", path), 0);
+    assert_true(app_start_redis_with(&self->redis, self->dir, settings));
+}
+
+static void a_full_disk_is_found_out_before_a_buyer_does(void **state)
+{
+    struct fixture *self = *state;
+    const char *args[] = {"--redis", NULL, NULL};
+
+    start_on_a_full_disk(self, "everysec");
+    args[1] = self->redis.redis;
+    assert_true(app_start(&self->service[0], self->dir, args));
+    assert_readiness(self, 503, "store takes no writes: MISCONF\n");
+    assert_true(app_wait(&self->redis, 0) < 0); /* it answers */
+}
+
+static void with_fsync_always_a_full_disk_ends_redis_and_readiness(void **state)
+{
+    struct fixture *self = *state;
+    const char *args[] = {"--redis", NULL, NULL};
+
+    start_on_a_full_disk(self, "always");
+    args[1] = self->redis.redis;
+    assert_true(app_start(&self->service[0], self->dir, args));
+    assert_readiness(self, 503, "store unavailable\n");
+    assert_true(app_wait(&self->redis, 1000) >= 0);
+}
+
+static void many_who_look_are_one_write_a_second(void **state)
+{
+    static const char *const stats[] = {"INFO", "commandstats", NULL};
+    struct fixture *self = *state;
+    int64_t began_ms = 0;
+    long long before = 0;
+
+    start_with(self, NULL);
+    before = tell(self, "cmdstat_set:calls=", stats);
+    began_ms = clock_mono_ms();
+    for (int i = 0; i < 100; i++)
+        assert_readiness(self, 200, "ready\n");
+    assert_in_range(tell(self, "cmdstat_set:calls=", stats) - before, 1,
+                    2 + (clock_mono_ms() - began_ms) / 1000);
+}
+
+struct looker {
+    const char *base;
+    long status;
+    int64_t took_ms;
+};
+
+static void *look_once(void *arg)
+{
+    struct looker *looker = arg;
+    int64_t began_ms = clock_mono_ms();
+
+    looker->status =
+        app_status(&(struct app_call){.base = looker->base, .path = "/readyz", .limit_ms = 20000});
+    looker->took_ms = clock_mono_ms() - began_ms;
+    return NULL;
+}
+
+/* Who waits while a mute server is asked does not ask it anew, one after the other. */
+static void many_who_look_at_a_mute_redis_wait_together(void **state)
+{
+    struct fixture *self = *state;
+    struct looker lookers[LOOKERS];
+    pthread_t threads[LOOKERS];
+
+    start_with(self, NULL);
+    assert_readiness(self, 200, "ready\n");
+    clock_pause_ms(1100); /* until that is too old */
+    assert_int_equal(kill(self->redis.pid, SIGSTOP), 0);
+    for (size_t i = 0; i < LOOKERS; i++) {
+        lookers[i] = (struct looker){.base = self->service[0].buyers};
+        assert_int_equal(pthread_create(&threads[i], NULL, look_once, &lookers[i]), 0);
+    }
+    for (size_t i = 0; i < LOOKERS; i++)
+        (void)pthread_join(threads[i], NULL);
+    assert_int_equal(kill(self->redis.pid, SIGCONT), 0);
+    for (size_t i = 0; i < LOOKERS; i++) {
+        assert_int_equal(lookers[i].status, 503);
+        assert_in_range(lookers[i].took_ms, 0, CALL_MS);
+    }
+    assert_readiness(self, 200, "ready\n");
+}
+
+/* ---- stopping ------------------------------------------------------------------------------------ */
+
+static void told_to_stop_it_goes_on_serving_and_says_so(void **state)
+{
+    struct fixture *self = *state;
+    int64_t began_ms = 0;
+    const char *base = NULL;
+
+    start_with(self, NULL);
+    base = self->service[0].buyers;
+    assert_true(app_create_sale(&self->service[0], self->dir, "{\"id\":\"cup\",\"stock\":50}"));
+    assert_readiness(self, 200, "ready\n");
+    began_ms = clock_mono_ms();
+    assert_int_equal(kill(self->service[0].pid, SIGTERM), 0);
+    assert_readiness(self, 503, "stopping\n");
+    assert_true(clock_mono_ms() - began_ms < 500);
+    while (clock_mono_ms() - began_ms < DRAIN_MS - 400)
+        clock_pause_ms(50);
+    app_buy(base, "cup", "ann", NULL, &self->reply); /* a connection of its own */
+    assert_int_equal(self->reply.status, 201);
+    assert_non_null(strstr(self->reply.headers, "Connection: close"));
+    assert_int_equal(app_wait(&self->service[0], 3000), 0);
+    assert_in_range(clock_mono_ms() - began_ms, DRAIN_MS, DRAIN_MS + 2000);
+}
+
+/* A proxy that looks at each instance ten times a second: two bad looks, and it sends nobody there. */
+struct proxy {
+    struct fixture *self;
+    atomic_bool is_up[INSTANCES];
+    atomic_bool ends;
+    atomic_int bought;
+    atomic_int lost; /* buyers who got no answer, or a refusal */
+    char bases[INSTANCES][APP_URL_SIZE];
+};
+
+static void *look(void *arg)
+{
+    struct proxy *proxy = arg;
+    int bad[INSTANCES] = {0};
+
+    while (!atomic_load(&proxy->ends)) {
+        for (size_t i = 0; i < INSTANCES; i++) {
+            long status = app_status(
+                &(struct app_call){.base = proxy->bases[i], .path = "/readyz", .limit_ms = 1000});
+
+            bad[i] = status == 200 ? 0 : bad[i] + 1;
+            atomic_store(&proxy->is_up[i], bad[i] < 2);
+        }
+        clock_pause_ms(100);
+    }
+    return NULL;
+}
+
+struct buyer {
+    struct proxy *proxy;
+    unsigned number;
+};
+
+static void *buy_all_the_time(void *arg)
+{
+    const struct buyer *buyer = arg;
+    struct proxy *proxy = buyer->proxy;
+    struct app_reply *reply = calloc(1, sizeof *reply);
+    char name[32];
+
+    for (unsigned i = 0; reply && !atomic_load(&proxy->ends); i++) {
+        size_t at = (buyer->number + i) % INSTANCES;
+
+        if (!atomic_load(&proxy->is_up[at])) at = (at + 1) % INSTANCES;
+        (void)snprintf(name, sizeof name, "b%u-%u", buyer->number, i);
+        app_buy(proxy->bases[at], "cup", name, NULL, reply);
+        atomic_fetch_add(reply->status == 201 ? &proxy->bought : &proxy->lost, 1);
+    }
+    free(reply);
+    return NULL;
+}
+
+static void restart(struct fixture *self, struct proxy *proxy, size_t which)
+{
+    char listen[APP_URL_SIZE];
+    const char *const args[] = {
+        "--redis", self->redis.redis, "--drain-ms", "1500", "--listen", listen, NULL};
+
+    (void)snprintf(listen, sizeof listen, "%s", strstr(proxy->bases[which], "//") + 2);
+    assert_int_equal(app_stop(&self->service[which]), 0);
+    assert_true(app_start(&self->service[which], self->dir, args));
+    while (!atomic_load(&proxy->is_up[which]))
+        clock_pause_ms(20);
+}
+
+static void a_rolling_restart_behind_a_proxy_loses_nobody(void **state)
+{
+    struct fixture *self = *state;
+    const char *args[] = {"--redis", NULL, "--drain-ms", "1500", NULL};
+    static struct proxy proxy;
+    struct buyer buyers[BUYERS];
+    pthread_t threads[BUYERS + 1];
+
+    proxy.self = self;
+    assert_true(app_start_redis(&self->redis, self->dir));
+    args[1] = self->redis.redis;
+    for (size_t i = 0; i < INSTANCES; i++) {
+        assert_true(app_start(&self->service[i], self->dir, args));
+        memcpy(proxy.bases[i], self->service[i].buyers, APP_URL_SIZE);
+        atomic_store(&proxy.is_up[i], true);
+    }
+    assert_true(
+        app_create_sale(&self->service[0], self->dir, "{\"id\":\"cup\",\"stock\":1000000}"));
+    assert_int_equal(pthread_create(&threads[BUYERS], NULL, look, &proxy), 0);
+    for (unsigned i = 0; i < BUYERS; i++) {
+        buyers[i] = (struct buyer){&proxy, i};
+        assert_int_equal(pthread_create(&threads[i], NULL, buy_all_the_time, &buyers[i]), 0);
+    }
+    for (size_t i = 0; i < INSTANCES; i++)
+        restart(self, &proxy, i);
+    atomic_store(&proxy.ends, true);
+    for (size_t i = 0; i <= BUYERS; i++)
+        (void)pthread_join(threads[i], NULL);
+    print_message("# %d bought while %d instances were restarted\n", atomic_load(&proxy.bought),
+                  INSTANCES);
+    assert_int_equal(atomic_load(&proxy.lost), 0);
+    assert_true(atomic_load(&proxy.bought) > 100);
+    assert_int_equal(app_ask_redis(self->redis.redis, "HLEN", "seckill:{cup}:orders"),
+                     atomic_load(&proxy.bought));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_redis_that_takes_no_writes_is_not_ready),
+        TEST(replicas_that_orders_wait_for_must_be_there),
+        TEST(readiness_is_not_counted_while_nobody_asks),
+        TEST(a_redis_whose_snapshot_failed_is_not_ready),
+        TEST(a_full_disk_is_found_out_before_a_buyer_does),
+        TEST(with_fsync_always_a_full_disk_ends_redis_and_readiness),
+        TEST(many_who_look_are_one_write_a_second),
+        TEST(many_who_look_at_a_mute_redis_wait_together),
+        TEST(told_to_stop_it_goes_on_serving_and_says_so),
+        TEST(a_rolling_restart_behind_a_proxy_loses_nobody),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

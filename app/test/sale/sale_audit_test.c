@@ -1,0 +1,184 @@
+/*
+ * The service's own audit, on books made by hand: each check finds its own fault, and what is not
+ * known is called unknown. (Real books: store_admin_itest.c.)
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sale/sale_audit.h"
+
+/* Three units, one sold, two put up later. */
+static struct sale_audit clean_books(void)
+{
+    return (struct sale_audit){.reading = {.orders = 1,
+                                           .left = 4,
+                                           .initial = 3,
+                                           .restocked = 2,
+                                           .epoch = 2,
+                                           .entries = 3,
+                                           .last_left = 4,
+                                           .last_epoch = 2,
+                                           .last_id = "3-0",
+                                           .ledger = {.is_walked = true,
+                                                      .entries = 3,
+                                                      .initial = 3,
+                                                      .restocked = 2,
+                                                      .orders = 1,
+                                                      .left = 4}}};
+}
+
+static void clean_books_pass(void **state)
+{
+    struct sale_audit audit = clean_books();
+
+    (void)state;
+    sale_audit_judge(&audit);
+    for (int i = 0; i < AUDIT_CHECK_COUNT; i++) {
+        assert_int_equal(audit.checks[i].verdict, AUDIT_PASS);
+        assert_true(strlen(audit.checks[i].words) > 0);
+    }
+    assert_int_equal(audit.verdict, AUDIT_PASS);
+    assert_int_equal(audit.oversold, 0);
+}
+
+static void oversold_units_are_counted(void **state)
+{
+    struct sale_audit audit = clean_books();
+
+    (void)state;
+    audit.reading.orders = 8;
+    sale_audit_judge(&audit);
+    assert_int_equal(audit.oversold, 3);
+    assert_int_equal(audit.checks[AUDIT_OVERSOLD].verdict, AUDIT_FAIL);
+    assert_int_equal(audit.verdict, AUDIT_FAIL);
+}
+
+static void what_is_not_known_is_not_passed(void **state)
+{
+    struct sale_audit audit = clean_books();
+
+    (void)state;
+    audit.reading.ledger.is_walked = false;
+    sale_audit_judge(&audit);
+    assert_int_equal(audit.verdict, AUDIT_UNKNOWN);
+    assert_int_equal(audit.checks[AUDIT_LEDGER_CHAIN].verdict, AUDIT_UNKNOWN);
+    assert_int_equal(audit.checks[AUDIT_LEDGER_ORDERS].verdict, AUDIT_UNKNOWN);
+
+    audit = clean_books();
+    audit.reading.initial = AUDIT_NONE;
+    sale_audit_judge(&audit);
+    assert_int_equal(audit.oversold, AUDIT_NONE);
+    assert_int_equal(audit.checks[AUDIT_OVERSOLD].verdict, AUDIT_UNKNOWN);
+    assert_int_equal(audit.verdict, AUDIT_FAIL); /* the ledger knows better */
+}
+
+static void a_failure_outweighs_what_is_not_known(void **state)
+{
+    struct sale_audit audit = clean_books();
+
+    (void)state;
+    audit.reading.ledger.is_walked = false;
+    audit.reading.last_left = 5;
+    sale_audit_judge(&audit);
+    assert_int_equal(audit.verdict, AUDIT_FAIL);
+}
+
+static void the_walk_notes_where_the_ledger_breaks(void **state)
+{
+    enum { NONE = -1 };
+    static const struct {
+        const char *event;
+        int64_t left, initial, units, orders;
+        bool follows; /* behind: created 5, sold 1 */
+    } cases[] = {
+        {"sold", 3, NONE, NONE, 1, true},        {"sold", 1, NONE, NONE, 3, true},
+        {"sold", 4, NONE, NONE, 1, false},       {"sold", 3, NONE, NONE, 2, false},
+        {"restocked", 9, NONE, 5, 0, true},      {"restocked", 9, NONE, 4, 0, false},
+        {"restocked", 4, NONE, NONE, 0, false},  {"paused", 4, NONE, NONE, 0, true},
+        {"ended", 5, NONE, NONE, 0, false},      {"created", 4, 4, NONE, 0, false},
+        {"patched", NONE, NONE, NONE, 0, false}, {"whatever", 4, NONE, NONE, 0, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct audit_ledger ledger = {.initial = AUDIT_NONE, .left = AUDIT_NONE};
+        struct audit_entry entry = {
+            .id = "1-0", .event = "created", .left = 5, .initial = 5, .units = AUDIT_NONE};
+
+        audit_walk(&ledger, &entry);
+        entry = (struct audit_entry){.id = "2-0",
+                                     .event = "sold",
+                                     .left = 4,
+                                     .initial = AUDIT_NONE,
+                                     .units = AUDIT_NONE,
+                                     .orders = 1};
+        audit_walk(&ledger, &entry);
+        assert_int_equal(ledger.breaks, 0);
+        entry = (struct audit_entry){.id = "3-0",
+                                     .event = cases[i].event,
+                                     .left = cases[i].left == NONE ? AUDIT_NONE : cases[i].left,
+                                     .initial =
+                                         cases[i].initial == NONE ? AUDIT_NONE : cases[i].initial,
+                                     .units = cases[i].units == NONE ? AUDIT_NONE : cases[i].units,
+                                     .orders = cases[i].orders};
+        audit_walk(&ledger, &entry);
+        if ((ledger.breaks == 0) != cases[i].follows) fail_msg("case %zu", i);
+        if (!cases[i].follows) assert_string_equal(ledger.first_break, "3-0");
+        assert_int_equal(ledger.entries, 3);
+    }
+}
+
+static void nothing_follows_the_end(void **state)
+{
+    static const char *const events[] = {"sold", "restocked", "paused", "resumed", "ended"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
+        struct audit_ledger ledger = {.initial = AUDIT_NONE, .left = AUDIT_NONE};
+        struct audit_entry entry = {.id = "1-0", .event = "created", .left = 5, .initial = 5};
+
+        audit_walk(&ledger, &entry);
+        entry.event = "ended";
+        audit_walk(&ledger, &entry);
+        assert_int_equal(ledger.breaks, 0);
+        entry.event = events[i];
+        audit_walk(&ledger, &entry);
+        assert_int_equal(ledger.breaks, 1);
+    }
+}
+
+static void a_ledger_begins_with_its_creation(void **state)
+{
+    struct audit_ledger ledger = {.initial = AUDIT_NONE, .left = AUDIT_NONE};
+    const struct audit_entry entry = {.id = "7-0",
+                                      .event = "sold",
+                                      .left = 4,
+                                      .initial = AUDIT_NONE,
+                                      .units = AUDIT_NONE,
+                                      .orders = 1};
+
+    (void)state;
+    audit_walk(&ledger, &entry);
+    assert_int_equal(ledger.breaks, 1);
+    assert_string_equal(ledger.first_break, "7-0");
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clean_books_pass),
+        cmocka_unit_test(oversold_units_are_counted),
+        cmocka_unit_test(what_is_not_known_is_not_passed),
+        cmocka_unit_test(a_failure_outweighs_what_is_not_known),
+        cmocka_unit_test(the_walk_notes_where_the_ledger_breaks),
+        cmocka_unit_test(nothing_follows_the_end),
+        cmocka_unit_test(a_ledger_begins_with_its_creation),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

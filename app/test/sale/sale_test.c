@@ -1,0 +1,251 @@
+/*
+ * sale.c: which names are valid, what state a buyer sees, what outcomes are called.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sale/purchase.h"
+#include "sale/sale.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+#define TEN             "abcdefghij"
+#define FORTY           TEN TEN TEN TEN
+#define SIXTY_FOUR      FORTY TEN TEN "abcd"
+
+struct name_case {
+    const char *text;
+    bool as_sale;
+    bool as_buyer;
+    bool as_key;
+};
+
+static const struct name_case names[] = {
+    {"", false, false, false},
+    {"a", true, true, true},
+    {"0", true, true, true},
+    {"-", true, true, true},
+    {"_", false, true, true},
+    {".", false, false, true},
+    {"..", false, false, true},
+    {"A", false, true, true},
+    {"z9-", true, true, true},
+    {"Z9-_", false, true, true},
+    {"z9-_.", false, false, true},
+    {FORTY, true, true, true},
+    {FORTY "k", false, true, true},
+    {SIXTY_FOUR, false, true, true},
+    {SIXTY_FOUR "e", false, false, false},
+    {SIXTY_FOUR SIXTY_FOUR, false, false, false},
+    {" a", false, false, false},
+    {"a ", false, false, false},
+    {"a b", false, false, false},
+    {"a\r\n", false, false, false},
+    {"\r\na", false, false, false},
+    {"a\r\nSET x y", false, false, false},
+    {"a\n", false, false, false},
+    {"a\t", false, false, false},
+    {"a\x7f", false, false, false},
+    {"\x01", false, false, false},
+    {"{a}", false, false, false},
+    {"a}", false, false, false},
+    {"a}:stock{", false, false, false},
+    {"a:b", false, false, false},
+    {"a*", false, false, false},
+    {"a?", false, false, false},
+    {"[a]", false, false, false},
+    {"%s", false, false, false},
+    {"%00", false, false, false},
+    {"a/b", false, false, false},
+    {"a\\b", false, false, false},
+    {"a@b", false, false, false},
+    {"a,b", false, false, false},
+    {"a+b", false, false, false},
+    {"a\"b", false, false, false},
+    {"\xc3\xa4", false, false, false},                 /* UTF-8: a umlaut */
+    {"\xe7\xa7\x92\xe6\x9d\x80", false, false, false}, /* UTF-8: seckill */
+    {"\xff", false, false, false},
+    {"\x80", false, false, false},
+};
+
+static void names_are_valid_as_the_table_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        const struct name_case *row = &names[i];
+
+        if (sale_id_is_valid(row->text) != row->as_sale ||
+            buyer_id_is_valid(row->text) != row->as_buyer ||
+            idempotency_key_is_valid(row->text) != row->as_key) {
+            fail_msg("row %zu: \"%s\"", i, row->text);
+        }
+    }
+}
+
+/* Every byte alone: so nobody adds one to an alphabet by accident, the end mark included. */
+static void exactly_the_listed_bytes_are_in_the_alphabets(void **state)
+{
+    static const char lower[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    static const char upper[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+    (void)state;
+    for (int byte = 0; byte < 256; byte++) {
+        const char text[] = {(char)byte, '\0'};
+        bool is_low = byte > 0 && strchr(lower, byte);
+        bool is_up = byte > 0 && strchr(upper, byte);
+
+        assert_int_equal(sale_id_is_valid(text), is_low || byte == '-');
+        assert_int_equal(buyer_id_is_valid(text), is_low || is_up || byte == '-' || byte == '_');
+        assert_int_equal(idempotency_key_is_valid(text),
+                         is_low || is_up || byte == '-' || byte == '_' || byte == '.');
+    }
+}
+
+/* What stands behind the end mark neither helps nor harms. */
+static void a_name_ends_at_its_nul(void **state)
+{
+    static const char good[] = "a\0{}";
+    static const char bad[] = "{\0aa";
+
+    (void)state;
+    assert_true(sale_id_is_valid(good) && buyer_id_is_valid(good));
+    assert_true(idempotency_key_is_valid(good));
+    assert_false(sale_id_is_valid(bad) || buyer_id_is_valid(bad));
+    assert_false(idempotency_key_is_valid(bad));
+}
+
+struct state_case {
+    const char *stored;
+    int64_t starts_ms;
+    int64_t ends_ms;
+    int64_t now_ms;
+    int64_t left;
+    sale_state expected;
+};
+
+static const struct state_case states[] = {
+    {"open", 1000, 2000, 999, 5, SALE_UPCOMING},  {"open", 1000, 2000, 999, 0, SALE_UPCOMING},
+    {"open", 1000, 2000, 1000, 5, SALE_ACTIVE},   {"open", 1000, 2000, 1999, 1, SALE_ACTIVE},
+    {"open", 1000, 2000, 1999, 0, SALE_SOLD_OUT}, {"open", 1000, 2000, 1999, -1, SALE_SOLD_OUT},
+    {"open", 1000, 2000, 2000, 5, SALE_ENDED},    {"open", 1000, 2000, 2000, 0, SALE_ENDED},
+    {"open", 1000, 0, 1000000, 5, SALE_ACTIVE}, /* 0: open end */
+    {"open", 1000, 0, 1000000, 0, SALE_SOLD_OUT}, {"open", 0, 0, 0, 1, SALE_ACTIVE},
+    {"open", 3000, 2000, 2500, 1, SALE_ENDED}, /* a window that ends before it begins */
+    {"paused", 1000, 2000, 1500, 5, SALE_PAUSED}, {"paused", 1000, 2000, 1500, 0, SALE_PAUSED},
+    {"paused", 1000, 2000, 500, 5, SALE_PAUSED}, /* the operator's word goes first */
+    {"paused", 1000, 2000, 2000, 5, SALE_ENDED},  {"paused", 1000, 0, 500, 5, SALE_PAUSED},
+    {"ended", 1000, 2000, 500, 5, SALE_ENDED},    {"ended", 1000, 2000, 1500, 5, SALE_ENDED},
+    {"ended", 1000, 0, 1500, 0, SALE_ENDED},
+};
+
+static void a_buyer_sees_the_state_that_the_table_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(states); i++) {
+        const struct state_case *row = &states[i];
+        struct sale sale = {.starts_ms = row->starts_ms,
+                            .ends_ms = row->ends_ms,
+                            .now_ms = row->now_ms,
+                            .left = row->left};
+
+        memcpy(sale.stored_state, row->stored, strlen(row->stored) + 1);
+        if (sale_state_of(&sale) != row->expected) {
+            fail_msg("row %zu: %s, not %s", i, sale_state_name(sale_state_of(&sale)),
+                     sale_state_name(row->expected));
+        }
+    }
+}
+
+static void units_cool_until_their_lot_is_sellable(void **state)
+{
+    static const struct {
+        const char *lots;
+        int64_t now_ms, left, cooling, sellable_ms;
+    } rows[] = {
+        {"", 1000, 9, 0, 0},
+        {"1250:5", 1000, 4, 5, 1250},
+        {"1250:5", 1249, 4, 5, 1250},
+        {"1250:5", 1250, 9, 0, 0},
+        {"1250:2 1300:3", 1000, 4, 5, 1300},
+        {"1300:3 1250:2", 1275, 6, 3, 1300},
+        {"1250:2 1300:3", 1300, 9, 0, 0},
+        {"1250:2 1300", 1000, 7, 2, 1250},
+        {"1250", 1000, 9, 0, 0},
+        {"x1250:5", 1000, 9, 0, 0},
+        {"1250:", 1000, 9, 0, 0},
+        {"2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2:1 2000:1", 1000, 8, 1,
+         2000},
+        {"2000:1 2:1 2:1", 1000, 8, 1, 2000},
+        {"11049:5", 1000, 4, 5, 11049},
+        {"11050:5 1250:1", 1000, 8, 1, 1250}, /* the clock was set back */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct sale sale = {.now_ms = rows[i].now_ms};
+
+        sale_read_lots(&sale, rows[i].lots);
+        sale_set_stock(&sale, 9);
+        if (sale.left != rows[i].left) fail_msg("\"%s\": %d left", rows[i].lots, (int)sale.left);
+        assert_int_equal(sale.cooling, rows[i].cooling);
+        assert_int_equal(sale.sellable_ms, rows[i].sellable_ms);
+    }
+}
+
+/* A clock that was set back can leave more lots than there is room for. */
+static void no_unit_that_cools_is_lost_among_many_lots(void **state)
+{
+    const int64_t many = 3 * (int64_t)SALE_LOTS_MAX;
+    struct sale sale = {.now_ms = 1};
+
+    (void)state;
+    for (int64_t i = 1; i <= many; i++)
+        sale_add_lot(&sale, (struct sale_lot){.sellable_ms = 1000 - i, .units = 1});
+    sale_set_stock(&sale, 100);
+    assert_int_equal(sale.cooling, many);
+    assert_int_equal(sale.sellable_ms, 999);
+    assert_int_equal(sale.left, 100 - many);
+}
+
+static void every_state_and_outcome_has_a_name_of_its_own(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < SALE_STATE_COUNT; i++) {
+        for (unsigned k = 0; k < i; k++)
+            assert_string_not_equal(sale_state_name(i), sale_state_name(k));
+    }
+    for (unsigned i = 0; i < OUTCOME_COUNT; i++) {
+        for (unsigned k = 0; k < i; k++)
+            assert_string_not_equal(outcome_name(i), outcome_name(k));
+    }
+    assert_string_equal(sale_state_name(SALE_SOLD_OUT), "sold_out");
+    assert_string_equal(outcome_name(OUTCOME_LOCK_TIMEOUT), "lock-timeout");
+}
+
+static void a_value_out_of_the_list_has_a_name_too(void **state)
+{
+    (void)state;
+    assert_string_equal(sale_state_name(SALE_STATE_COUNT), "?");
+    assert_string_equal(outcome_name(OUTCOME_COUNT), "?");
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_valid_as_the_table_says),
+        cmocka_unit_test(exactly_the_listed_bytes_are_in_the_alphabets),
+        cmocka_unit_test(a_name_ends_at_its_nul),
+        cmocka_unit_test(a_buyer_sees_the_state_that_the_table_says),
+        cmocka_unit_test(units_cool_until_their_lot_is_sellable),
+        cmocka_unit_test(no_unit_that_cools_is_lost_among_many_lots),
+        cmocka_unit_test(every_state_and_outcome_has_a_name_of_its_own),
+        cmocka_unit_test(a_value_out_of_the_list_has_a_name_too),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,249 @@
+/*
+ * The bound of group commit's queue, on a clock of its own that only the guard moves: a batch takes
+ * exactly as long as the test says, and waits at a gate while the queue is filled behind it.
+ * link: -Wl,--wrap=guard_find,--wrap=store_load_sale,--wrap=node_number,--wrap=clock_mono_ns
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "sell/group_commit.h"
+#include "sell/guard.h"
+#include "sell/node.h"
+#include "test/support/sale_support.h"
+
+enum { CROWD_MAX = 24, DEADLINE_MS = 30000 };
+
+/* ---- the made-up world ----------------------------------------------------------------------------- */
+
+static struct {
+    _Atomic int64_t now_ns;
+    _Atomic int64_t batch_ms; /* what the guard takes */
+    atomic_bool is_shut;      /* the gate behind which it waits */
+    atomic_uint sold;
+} world;
+
+static struct guard_result slow_sell(const struct guard_ctx *ctx, struct purchase **batch,
+                                     size_t count)
+{
+    (void)ctx;
+    while (atomic_load(&world.is_shut))
+        clock_pause_ms(1);
+    atomic_fetch_add(&world.now_ns, atomic_load(&world.batch_ms) * 1000000);
+    for (size_t i = 0; i < count; i++)
+        batch[i]->outcome = OUTCOME_CREATED;
+    atomic_fetch_add(&world.sold, (unsigned)count);
+    return (struct guard_result){.status = GUARD_DONE};
+}
+
+static const struct guard slow_guard = {
+    .name = "slow", .expected = VERDICT_SOUND, .sell = slow_sell};
+
+/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
+const struct guard *__wrap_guard_find(const char *name);
+store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
+                                    struct lk_error *err);
+int __wrap_node_number(struct node *node);
+int64_t __wrap_clock_mono_ns(void);
+
+const struct guard *__wrap_guard_find(const char *name)
+{
+    (void)name;
+    return &slow_guard;
+}
+
+store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
+                                    struct lk_error *err)
+{
+    (void)store;
+    (void)err;
+    *out_sale = (struct sale){.initial = 1000, .left = 1000, .epoch = 1, .stored_state = "open"};
+    (void)snprintf(out_sale->id, sizeof out_sale->id, "%s", id);
+    return STORE_OK;
+}
+
+int __wrap_node_number(struct node *node)
+{
+    (void)node;
+    return 1;
+}
+
+int64_t __wrap_clock_mono_ns(void)
+{
+    return atomic_load(&world.now_ns);
+}
+/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
+
+static struct group_commit *start(const struct group_commit_options *options)
+{
+    struct group_commit_options own = *options;
+
+    atomic_store(&world.now_ns, 1000000000);
+    atomic_store(&world.is_shut, false);
+    atomic_store(&world.sold, 0);
+    own.instance = "here";
+    own.lease_ms = 3000;
+    if (own.queue_max == 0) own.queue_max = CROWD_MAX - 1;
+    if (own.deadline_ms == 0) own.deadline_ms = DEADLINE_MS;
+    struct group_commit *group = group_commit_new(&own);
+    assert_non_null(group);
+    return group;
+}
+
+/* ---- buyers ------------------------------------------------------------------------------------------ */
+
+struct buyer {
+    pthread_t thread;
+    struct group_commit *group;
+    struct purchase purchase;
+    atomic_int thread_id; /* 0: not running yet */
+    atomic_bool is_back;
+};
+
+static void *buy(void *arg)
+{
+    struct buyer *buyer = arg;
+
+    atomic_store(&buyer->thread_id, gettid());
+    buyer->purchase = (struct purchase){.buyer = "b", .key = "", .outcome = OUTCOME_COUNT};
+    (void)group_commit_sell(buyer->group, "sale", &buyer->purchase);
+    atomic_store(&buyer->is_back, true);
+    return NULL;
+}
+
+static void run_batches(struct group_commit *group, unsigned count, int64_t batch_ms)
+{
+    struct buyer buyer = {.group = group};
+
+    atomic_store(&world.batch_ms, batch_ms);
+    for (unsigned i = 0; i < count; i++) {
+        (void)buy(&buyer);
+        assert_int_equal(buyer.purchase.outcome, OUTCOME_CREATED);
+    }
+}
+
+/* Come back when he waits inside, or is back; nobody else may come or go meanwhile. */
+static void send_in(struct buyer *buyer, struct group_commit *group)
+{
+    unsigned before = group_commit_depth(group);
+    unsigned naps = 0;
+
+    buyer->group = group;
+    assert_int_equal(pthread_create(&buyer->thread, NULL, buy, buyer), 0);
+    while (group_commit_depth(group) == before && !atomic_load(&buyer->is_back))
+        clock_pause_ms(1);
+    while (naps < 2 && !atomic_load(&buyer->is_back)) { /* asleep twice: not on his way out */
+        naps = sale_thread_sleeps(atomic_load(&buyer->thread_id)) ? naps + 1 : 0;
+        clock_pause_ms(1);
+    }
+}
+
+/* Send buyers until one is refused, then let all through at once. Returns how many were let in. */
+static unsigned count_let_in(struct group_commit *group)
+{
+    struct buyer buyers[CROWD_MAX] = {0};
+    unsigned before = atomic_load(&world.sold);
+    unsigned sent = 0;
+
+    atomic_store(&world.batch_ms, 0); /* so that nobody runs out of time */
+    atomic_store(&world.is_shut, true);
+    while (sent < CROWD_MAX && !(sent && atomic_load(&buyers[sent - 1].is_back)))
+        send_in(&buyers[sent++], group);
+    atomic_store(&world.is_shut, false);
+    for (unsigned i = 0; i < sent; i++)
+        assert_int_equal(pthread_join(buyers[i].thread, NULL), 0);
+    for (unsigned i = 0; i + 1 < sent; i++)
+        assert_int_equal(buyers[i].purchase.outcome, OUTCOME_CREATED);
+    assert_int_equal(buyers[sent - 1].purchase.outcome, OUTCOME_OVERLOADED);
+    assert_int_equal(atomic_load(&world.sold) - before,
+                     sent - 1); /* the guard never saw the other */
+    return sent - 1;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------- */
+
+static void as_many_are_let_in_as_are_served_in_time(void **state)
+{
+    static const struct {
+        struct group_commit_options options;
+        int64_t batch_ms; /* took the batch before */
+        unsigned expected;
+    } rows[] = {
+        {{.batch = 4, .queue_ms = 500}, 100, 20},
+        {{.batch = 4, .queue_ms = 500}, 101, 16}, /* not a part of a batch */
+        {{.batch = 4, .queue_ms = 500}, 10, CROWD_MAX - 1},
+        {{.batch = 4, .queue_ms = 500}, 499, 8}, /* one runs, one gathers */
+        {{.batch = 4, .queue_ms = 500}, 10000, 8},
+        {{.batch = 4, .queue_ms = 500, .queue_max = 7}, 100, 7},
+        {{.batch = 4, .queue_ms = 500, .queue_max = 7}, 10000, 7},
+        {{.batch = 4, .queue_ms = 60000, .deadline_ms = 500}, 100, 20}, /* out of time by then */
+        {{.batch = 4}, 10000, CROWD_MAX - 1},
+        {{.batch = 1, .queue_ms = 500}, 100, CROWD_MAX - 1}, /* they queue at the lock */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct group_commit *group = start(&rows[i].options);
+
+        run_batches(group, 1, rows[i].batch_ms);
+        unsigned let_in = count_let_in(group);
+        if (let_in != rows[i].expected)
+            fail_msg("row %zu: %u let in, not %u", i, let_in, rows[i].expected);
+        group_commit_free(group);
+    }
+}
+
+static void before_the_first_batch_has_run_nobody_is_refused_for_time(void **state)
+{
+    struct group_commit *group =
+        start(&(struct group_commit_options){.batch = 4, .queue_ms = 500, .queue_max = 15});
+
+    (void)state;
+    assert_int_equal(count_let_in(group), 15);
+    group_commit_free(group);
+}
+
+static void the_bound_follows_what_batches_take(void **state)
+{
+    static const struct {
+        struct {
+            unsigned batches;
+            int64_t batch_ms;
+        } before, then;
+        unsigned expected; /* 1,000 ms / what a batch takes of late, times 4 */
+    } rows[] = {
+        {{1, 250}, {1, 450}, 12}, /* 300 ms: one slow batch is no slow store */
+        {{1, 250}, {9, 450}, 8},  /* nearly 440 ms */
+        {{1, 450}, {4, 100}, 16}, /* 211 ms */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct group_commit *group =
+            start(&(struct group_commit_options){.batch = 4, .queue_ms = 1000});
+
+        run_batches(group, rows[i].before.batches, rows[i].before.batch_ms);
+        run_batches(group, rows[i].then.batches, rows[i].then.batch_ms);
+        assert_int_equal(count_let_in(group), rows[i].expected);
+        group_commit_free(group);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_many_are_let_in_as_are_served_in_time),
+        cmocka_unit_test(before_the_first_batch_has_run_nobody_is_refused_for_time),
+        cmocka_unit_test(the_bound_follows_what_batches_take),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

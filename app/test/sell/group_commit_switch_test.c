@@ -1,0 +1,292 @@
+/*
+ * A sale's guard is switched while purchases are under way: no run of the old guard and one of the new
+ * ever meet, whoever waits is sold by the new one, everybody is told by which, and other sales keep
+ * theirs.
+ * link: -Wl,--wrap=guard_find,--wrap=store_load_sale,--wrap=node_number
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "sell/group_commit.h"
+#include "sell/guard.h"
+#include "sell/node.h"
+#include "test/support/sale_support.h"
+
+enum { CROWD = 24, EACH = 60, SWITCHES = 60, NAME_SIZE = 16 };
+
+/* ---- the made-up world --------------------------------------------------------------------------- */
+
+static struct {
+    atomic_uint inside[2]; /* runs of each guard */
+    atomic_uint runs[2];
+    atomic_bool have_met;
+    atomic_bool has_gate; /* a run of the first guard waits there */
+    sem_t at_gate;
+    sem_t gate;
+} world;
+
+static struct guard_result sell(unsigned which, struct purchase **batch, size_t count)
+{
+    atomic_fetch_add(&world.inside[which], 1);
+    atomic_fetch_add(&world.runs[which], 1);
+    if (which == 0 && atomic_load(&world.has_gate)) {
+        (void)sem_post(&world.at_gate);
+        (void)sem_wait(&world.gate);
+    }
+    if (atomic_load(&world.inside[!which]) > 0) atomic_store(&world.have_met, true);
+    for (size_t i = 0; i < count; i++)
+        batch[i]->outcome = which == 0 ? OUTCOME_PAUSED : OUTCOME_ENDED;
+    (void)sched_yield();
+    if (atomic_load(&world.inside[!which]) > 0) atomic_store(&world.have_met, true);
+    atomic_fetch_sub(&world.inside[which], 1);
+    return (struct guard_result){.status = GUARD_DONE};
+}
+
+static struct guard_result sell_first(const struct guard_ctx *ctx, struct purchase **batch,
+                                      size_t count)
+{
+    (void)ctx;
+    return sell(0, batch, count);
+}
+
+static struct guard_result sell_second(const struct guard_ctx *ctx, struct purchase **batch,
+                                       size_t count)
+{
+    (void)ctx;
+    return sell(1, batch, count);
+}
+
+static const struct guard first = {.name = "first", .sell = sell_first};
+static const struct guard second = {
+    .name = "second", .flaw = "on purpose", .expected = VERDICT_OVERSELLS, .sell = sell_second};
+static const struct guard elsewhere = {
+    .name = "elsewhere", .needs_redlock = true, .sell = sell_first};
+
+/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
+const struct guard *__wrap_guard_find(const char *name);
+store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
+                                    struct lk_error *err);
+int __wrap_node_number(struct node *node);
+
+const struct guard *__wrap_guard_find(const char *name)
+{
+    return strcmp(name, elsewhere.name) == 0 ? &elsewhere : &first;
+}
+
+/* The sale "far" has a guard that cannot run here. */
+store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
+                                    struct lk_error *err)
+{
+    (void)store;
+    (void)err;
+    *out_sale = (struct sale){.initial = 1, .stored_state = "open"};
+    (void)snprintf(out_sale->id, sizeof out_sale->id, "%s", id);
+    (void)snprintf(out_sale->guard, sizeof out_sale->guard, "%s",
+                   strcmp(id, "far") == 0 ? elsewhere.name : first.name);
+    return STORE_OK;
+}
+
+int __wrap_node_number(struct node *node)
+{
+    (void)node;
+    return 1;
+}
+/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
+
+static struct group_commit *start(unsigned batch)
+{
+    struct group_commit *group = group_commit_new(&(struct group_commit_options){
+        .batch = batch, .queue_max = CROWD, .deadline_ms = 30000, .lease_ms = 3000, .lab = true});
+
+    assert_non_null(group);
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&world.inside[i], 0);
+        atomic_store(&world.runs[i], 0);
+    }
+    atomic_store(&world.have_met, false);
+    atomic_store(&world.has_gate, false);
+    assert_int_equal(sem_init(&world.at_gate, 0, 0), 0);
+    assert_int_equal(sem_init(&world.gate, 0, 0), 0);
+    return group;
+}
+
+/* ---- buyers -------------------------------------------------------------------------------------- */
+
+struct buyer {
+    pthread_t thread;
+    struct group_commit *group;
+    int times;
+    unsigned sold[2];  /* by each guard */
+    unsigned mistaken; /* purchases that carry the name of another guard than sold them */
+};
+
+static void *buy(void *arg)
+{
+    struct buyer *self = arg;
+
+    for (int i = 0; i < self->times; i++) {
+        struct purchase purchase = {.buyer = "b", .key = "", .outcome = OUTCOME_COUNT};
+        const char *guard = group_commit_sell(self->group, "sale", &purchase);
+
+        self->sold[0] += purchase.outcome == OUTCOME_PAUSED;
+        self->sold[1] += purchase.outcome == OUTCOME_ENDED;
+        self->mistaken +=
+            strcmp(guard, purchase.outcome == OUTCOME_PAUSED ? first.name : second.name) != 0;
+    }
+    return NULL;
+}
+
+static void send_in(struct buyer *buyer, struct group_commit *group, int times)
+{
+    *buyer = (struct buyer){.group = group, .times = times};
+    assert_int_equal(pthread_create(&buyer->thread, NULL, buy, buyer), 0);
+}
+
+static void end(struct buyer *buyer)
+{
+    assert_int_equal(pthread_join(buyer->thread, NULL), 0);
+    assert_int_equal(buyer->mistaken, 0);
+}
+
+/* ---- a switch, and somebody who makes it --------------------------------------------------------- */
+
+struct switcher {
+    pthread_t thread;
+    struct group_commit *group;
+    atomic_int thread_id;
+    atomic_bool is_done;
+};
+
+static void *make_switch(void *arg)
+{
+    struct switcher *self = arg;
+
+    atomic_store(&self->thread_id, gettid());
+    if (group_commit_switch_guard(self->group, "sale", &second)) atomic_store(&self->is_done, true);
+    return NULL;
+}
+
+static bool has_depth(void *arg)
+{
+    return group_commit_depth(arg) == 4;
+}
+
+static bool sleeps(void *arg)
+{
+    struct switcher *self = arg;
+
+    return atomic_load(&self->thread_id) && sale_thread_sleeps(atomic_load(&self->thread_id));
+}
+
+static void a_switch_waits_for_the_run_before_and_who_waits_is_sold_by_the_new_guard(void **state)
+{
+    struct group_commit *group = start(16);
+    struct buyer buyers[4];
+    struct switcher switcher = {.group = group};
+
+    (void)state;
+    atomic_store(&world.has_gate, true);
+    send_in(&buyers[0], group, 1);
+    (void)sem_wait(&world.at_gate);
+    for (int i = 1; i < 4; i++)
+        send_in(&buyers[i], group, 1);
+    assert_true(sale_eventually(has_depth, group, 20000));
+    assert_int_equal(pthread_create(&switcher.thread, NULL, make_switch, &switcher), 0);
+    assert_true(sale_eventually(sleeps, &switcher, 20000));
+    assert_false(atomic_load(&switcher.is_done));
+    assert_ptr_equal(group_commit_guard(group, "sale"), &first);
+    (void)sem_post(&world.gate);
+    assert_int_equal(pthread_join(switcher.thread, NULL), 0);
+
+    assert_true(atomic_load(&switcher.is_done));
+    assert_ptr_equal(group_commit_guard(group, "sale"), &second);
+    for (int i = 0; i < 4; i++)
+        end(&buyers[i]);
+    assert_int_equal(buyers[0].sold[0], 1);
+    for (int i = 1; i < 4; i++)
+        assert_int_equal(buyers[i].sold[1], 1);
+    assert_int_equal(atomic_load(&world.runs[1]), 1);
+    assert_false(atomic_load(&world.have_met));
+    group_commit_free(group);
+}
+
+/* In batches, and each by itself. */
+static void under_load_the_old_guard_and_the_new_one_never_meet(void **state)
+{
+    static const unsigned batches[] = {1, 4, 256};
+
+    (void)state;
+    for (size_t b = 0; b < sizeof batches / sizeof batches[0]; b++) {
+        struct group_commit *group = start(batches[b]);
+        struct buyer buyers[CROWD];
+        unsigned sold = 0;
+
+        for (int i = 0; i < CROWD; i++)
+            send_in(&buyers[i], group, EACH);
+        for (int i = 0; i < SWITCHES; i++)
+            assert_true(group_commit_switch_guard(group, "sale", i % 2 ? &first : &second));
+        for (int i = 0; i < CROWD; i++) {
+            end(&buyers[i]);
+            sold += buyers[i].sold[0] + buyers[i].sold[1];
+        }
+        assert_int_equal(sold, CROWD * EACH);
+        assert_false(atomic_load(&world.have_met));
+        assert_int_equal(group_commit_depth(group), 0);
+        group_commit_free(group);
+    }
+}
+
+static void another_sale_keeps_its_guard(void **state)
+{
+    struct group_commit *group = start(16);
+    struct purchase purchase = {.buyer = "b", .key = "", .outcome = OUTCOME_COUNT};
+
+    (void)state;
+    assert_null(group_commit_guard(group, "sale"));
+    assert_string_equal(group_commit_sell(group, "other", &purchase), "first");
+    assert_true(group_commit_switch_guard(group, "sale", &second));
+    assert_string_equal(group_commit_sell(group, "sale", &purchase), "second");
+    assert_string_equal(group_commit_sell(group, "other", &purchase), "first");
+    assert_int_equal(purchase.outcome, OUTCOME_PAUSED);
+    assert_true(group_commit_switch_guard(group, "sale", &first));
+    assert_string_equal(group_commit_sell(group, "sale", &purchase), "first");
+    group_commit_free(group);
+}
+
+static void a_sale_whose_own_guard_cannot_run_here_is_sold_by_another(void **state)
+{
+    struct group_commit *group = start(16);
+    struct purchase purchase = {.buyer = "b", .key = "", .outcome = OUTCOME_COUNT};
+
+    (void)state;
+    assert_string_equal(group_commit_sell(group, "far", &purchase), "");
+    assert_int_equal(purchase.outcome, OUTCOME_NO_GUARD);
+    assert_true(group_commit_switch_guard(group, "far", &second));
+    assert_string_equal(group_commit_sell(group, "far", &purchase), "second");
+    group_commit_free(group);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_switch_waits_for_the_run_before_and_who_waits_is_sold_by_the_new_guard),
+        cmocka_unit_test(under_load_the_old_guard_and_the_new_one_never_meet),
+        cmocka_unit_test(another_sale_keeps_its_guard),
+        cmocka_unit_test(a_sale_whose_own_guard_cannot_run_here_is_sold_by_another),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

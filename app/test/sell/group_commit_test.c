@@ -1,0 +1,765 @@
+/*
+ * group_commit.c with a guard, a store and a clock made up here: the guard stops at a gate that the
+ * test opens, so who waits for whom is known without a sleep.
+ * link: -Wl,--wrap=guard_find,--wrap=store_load_sale,--wrap=node_number,--wrap=clock_mono_ns
+ */
+#include <limits.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "sale/order_id.h"
+#include "sell/group_commit.h"
+#include "sell/guard.h"
+#include "sell/node.h"
+#include "test/support/sale_support.h"
+
+enum { CALLS_MAX = 64, BUYERS_MAX = 64, NAME_SIZE = 16, LONG_MS = 30000, NODE = 77 };
+
+/* ---- the made-up world ----------------------------------------------------------------------------- */
+
+/* One run of the guard, as it saw it. */
+struct call {
+    char sale_id[SALE_ID_MAX + 1];
+    int64_t limit_ms;
+    size_t count;
+    char buyers[BUYERS_MAX][NAME_SIZE];
+};
+
+static struct {
+    pthread_mutex_t mutex; /* guards all but the atomics */
+    pthread_cond_t changed;
+    int passes;       /* how many runs may still go through the gate */
+    unsigned inside;  /* runs at the gate, or past it and not done */
+    unsigned at_once; /* the largest value of inside */
+    unsigned calls;
+    struct call seen[CALLS_MAX];
+    guard_status answer;
+    store_status load_answer;
+    const char *sale_guard;
+    unsigned loads;
+    unsigned hooks;
+    size_t hook_count;
+    atomic_int node;
+    _Atomic int64_t clock_ahead_ns;
+} world = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void lock_world(void)
+{
+    (void)pthread_mutex_lock(&world.mutex);
+}
+
+static void unlock_world(void)
+{
+    (void)pthread_cond_broadcast(&world.changed);
+    (void)pthread_mutex_unlock(&world.mutex);
+}
+
+static void let_through(int runs)
+{
+    lock_world();
+    world.passes = runs;
+    unlock_world();
+}
+
+/* Buyer "b7" gets outcome 7 modulo their number, so that a mix-up of results shows. */
+static outcome outcome_for(const char *buyer)
+{
+    return (outcome)(strtol(buyer + 1, NULL, 10) % OUTCOME_COUNT);
+}
+
+static struct guard_result gated_sell(const struct guard_ctx *ctx, struct purchase **batch,
+                                      size_t count)
+{
+    lock_world();
+    unsigned at = world.calls++ % CALLS_MAX;
+    struct call *call = &world.seen[at];
+    call->count = count;
+    call->limit_ms = ctx->limit_ms;
+    (void)snprintf(call->sale_id, sizeof call->sale_id, "%s", ctx->sale_id);
+    for (size_t i = 0; i < count && i < BUYERS_MAX; i++)
+        (void)snprintf(call->buyers[i], NAME_SIZE, "%s", batch[i]->buyer);
+    world.inside++;
+    if (world.inside > world.at_once) world.at_once = world.inside;
+    while (world.passes == 0)
+        (void)pthread_cond_wait(&world.changed, &world.mutex);
+    if (world.passes != INT_MAX) world.passes--;
+    world.inside--;
+    struct guard_result result = {.status = world.answer};
+    unlock_world();
+    for (size_t i = 0; i < count && result.status == GUARD_DONE; i++) {
+        batch[i]->outcome = outcome_for(batch[i]->buyer);
+        batch[i]->retry_ms = strtol(batch[i]->buyer + 1, NULL, 10);
+    }
+    return result;
+}
+
+static const struct guard guards[] = {
+    {.name = "gated", .expected = VERDICT_SOUND, .sell = gated_sell},
+    {.name = "many", .needs_redlock = true, .expected = VERDICT_SOUND, .sell = gated_sell},
+    {.name = "flawed", .flaw = "on purpose", .expected = VERDICT_OVERSELLS, .sell = gated_sell},
+};
+
+/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
+const struct guard *__wrap_guard_find(const char *name);
+store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
+                                    struct lk_error *err);
+int __wrap_node_number(struct node *node);
+int64_t __real_clock_mono_ns(void);
+int64_t __wrap_clock_mono_ns(void);
+
+const struct guard *__wrap_guard_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
+        if (strcmp(guards[i].name, name) == 0) return &guards[i];
+    }
+    return NULL;
+}
+
+store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
+                                    struct lk_error *err)
+{
+    (void)store;
+    (void)err;
+    lock_world();
+    store_status status = world.load_answer;
+    world.loads++;
+    unlock_world();
+    if (status != STORE_OK) return status;
+    *out_sale = (struct sale){.initial = 1, .left = 1, .epoch = 1, .stored_state = "open"};
+    (void)snprintf(out_sale->id, sizeof out_sale->id, "%s", id);
+    (void)snprintf(out_sale->guard, sizeof out_sale->guard, "%s", world.sale_guard);
+    return STORE_OK;
+}
+
+int __wrap_node_number(struct node *node)
+{
+    (void)node;
+    return atomic_load(&world.node);
+}
+
+int64_t __wrap_clock_mono_ns(void)
+{
+    return __real_clock_mono_ns() + atomic_load(&world.clock_ahead_ns);
+}
+/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
+
+static void count_batch(const char *guard, size_t count, int64_t waited_ns, int64_t ran_ns,
+                        void *arg)
+{
+    (void)guard;
+    (void)arg;
+    lock_world();
+    world.hooks += waited_ns >= 0 && ran_ns >= 0;
+    world.hook_count += count;
+    unlock_world();
+}
+
+static struct group_commit *start(const struct group_commit_options *options)
+{
+    struct group_commit_options own = *options;
+
+    lock_world();
+    world.passes = 0;
+    world.inside = 0;
+    world.at_once = 0;
+    world.calls = 0;
+    world.answer = GUARD_DONE;
+    world.load_answer = STORE_OK;
+    world.sale_guard = "gated";
+    world.loads = 0;
+    world.hooks = 0;
+    world.hook_count = 0;
+    unlock_world();
+    atomic_store(&world.node, NODE);
+    atomic_store(&world.clock_ahead_ns, 0);
+    own.instance = "here";
+    own.lease_ms = 3000;
+    own.on_batch = count_batch;
+    if (own.deadline_ms == 0) own.deadline_ms = LONG_MS;
+    if (own.queue_max == 0) own.queue_max = 1000;
+    struct group_commit *group = group_commit_new(&own);
+    assert_non_null(group);
+    return group;
+}
+
+/* ---- buyers ------------------------------------------------------------------------------------------ */
+
+struct buyer {
+    pthread_t thread;
+    atomic_int thread_id; /* 0: not running yet */
+    atomic_bool is_back;
+    struct group_commit *group;
+    const char *sale_id;
+    char name[NAME_SIZE];
+    struct purchase purchase;
+    const char *guard;
+};
+
+static void *buy(void *arg)
+{
+    struct buyer *buyer = arg;
+
+    atomic_store(&buyer->thread_id, gettid());
+    buyer->guard = group_commit_sell(buyer->group, buyer->sale_id, &buyer->purchase);
+    atomic_store(&buyer->is_back, true);
+    return NULL;
+}
+
+static void prepare(struct buyer *buyer, struct group_commit *group, const char *sale, int number)
+{
+    *buyer = (struct buyer){.group = group, .sale_id = sale};
+    (void)snprintf(buyer->name, sizeof buyer->name, "b%d", number);
+    buyer->purchase = (struct purchase){
+        .buyer = buyer->name, .key = "", .outcome = OUTCOME_COUNT, .retry_ms = -1};
+}
+
+/* Come back when the buyer waits inside; nobody else may come or go meanwhile. */
+static void send_in(struct buyer *buyer, struct group_commit *group, const char *sale, int number)
+{
+    unsigned before = group_commit_depth(group);
+    unsigned naps = 0;
+
+    prepare(buyer, group, sale, number);
+    assert_int_equal(pthread_create(&buyer->thread, NULL, buy, buyer), 0);
+    while (group_commit_depth(group) == before && !atomic_load(&buyer->is_back))
+        clock_pause_ms(1);
+    while (naps < 2 && !atomic_load(&buyer->is_back)) { /* asleep twice: not just on its way in */
+        naps = sale_thread_sleeps(atomic_load(&buyer->thread_id)) ? naps + 1 : 0;
+        clock_pause_ms(1);
+    }
+}
+
+static void send_many(struct buyer *buyers, int from, int to, struct group_commit *group)
+{
+    for (int i = from; i <= to; i++)
+        send_in(&buyers[i], group, "sale", i);
+}
+
+static void wait_for(struct buyer *buyer)
+{
+    assert_int_equal(pthread_join(buyer->thread, NULL), 0);
+}
+
+static void wait_for_many(struct buyer *buyers, int from, int to)
+{
+    for (int i = from; i <= to; i++)
+        wait_for(&buyers[i]);
+}
+
+static outcome buy_here(struct group_commit *group, const char *sale, int number)
+{
+    struct buyer buyer;
+
+    prepare(&buyer, group, sale, number);
+    (void)group_commit_sell(group, sale, &buyer.purchase);
+    return buyer.purchase.outcome;
+}
+
+/* Come back when that many are at the gate together; if they never are, the time limit ends it. */
+static void wait_until_inside(unsigned expected)
+{
+    for (unsigned inside = 0; inside < expected; clock_pause_ms(1)) {
+        (void)pthread_mutex_lock(&world.mutex);
+        inside = world.inside;
+        (void)pthread_mutex_unlock(&world.mutex);
+    }
+}
+
+/* ---- batches ------------------------------------------------------------------------------------------- */
+
+static void those_who_come_meanwhile_are_served_together(void **state)
+{
+    struct group_commit *group = start(&(struct group_commit_options){.batch = 256});
+    struct buyer buyers[6];
+
+    (void)state;
+    send_many(buyers, 0, 5, group);
+    assert_int_equal(group_commit_depth(group), 6);
+    let_through(INT_MAX);
+    wait_for_many(buyers, 0, 5);
+
+    assert_int_equal(world.calls, 2);
+    assert_int_equal(world.seen[0].count, 1);
+    assert_int_equal(world.seen[1].count, 5);
+    assert_int_equal(world.at_once, 1);
+    assert_int_equal(group_commit_depth(group), 0);
+    assert_int_equal(world.loads, 1);
+    group_commit_free(group);
+}
+
+static void a_batch_has_at_most_its_bound_and_keeps_the_order(void **state)
+{
+    static const size_t expected[] = {1, 4, 4, 2};
+    struct group_commit *group = start(&(struct group_commit_options){.batch = 4});
+    struct buyer buyers[11];
+    int next = 0;
+
+    (void)state;
+    send_many(buyers, 0, 10, group);
+    let_through(INT_MAX);
+    wait_for_many(buyers, 0, 10);
+
+    assert_int_equal(world.calls, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(world.seen[i].count, expected[i]);
+        for (size_t k = 0; k < expected[i]; k++)
+            assert_string_equal(world.seen[i].buyers[k], buyers[next++].name);
+    }
+    group_commit_free(group);
+}
+
+static void everybody_gets_his_own_outcome(void **state)
+{
+    enum { MANY = 2 * OUTCOME_COUNT };
+    struct group_commit *group = start(&(struct group_commit_options){.batch = MANY});
+    struct buyer buyers[MANY];
+
+    (void)state;
+    send_many(buyers, 0, MANY - 1, group);
+    let_through(INT_MAX);
+    wait_for_many(buyers, 0, MANY - 1);
+
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(buyers[i].purchase.outcome, i % OUTCOME_COUNT);
+        assert_int_equal(buyers[i].purchase.retry_ms, i);
+        assert_string_equal(buyers[i].guard, "gated");
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(buyers[i].purchase.order_id, buyers[k].purchase.order_id);
+        int64_t id = strtoll(buyers[i].purchase.order_id, NULL, 10);
+        assert_int_equal(id >> 12 & (ORDER_NODES - 1), NODE);
+    }
+    group_commit_free(group);
+}
+
+static void a_guard_that_fails_fails_for_the_whole_batch(void **state)
+{
+    static const struct {
+        guard_status status;
+        outcome expected;
+    } rows[] = {{GUARD_BUSY, OUTCOME_LOCK_TIMEOUT},
+                {GUARD_UNAVAILABLE, OUTCOME_STORE_UNAVAILABLE},
+                {GUARD_UNKNOWN, OUTCOME_UNKNOWN},
+                {GUARD_UNSYNCED, OUTCOME_UNSYNCED}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
+        struct buyer buyers[4];
+
+        world.answer = rows[i].status;
+        send_many(buyers, 0, 3, group);
+        let_through(INT_MAX);
+        wait_for_many(buyers, 0, 3);
+        assert_int_equal(world.calls, 2);
+        for (size_t k = 0; k < 4; k++)
+            assert_int_equal(buyers[k].purchase.outcome, rows[i].expected);
+        group_commit_free(group);
+    }
+}
+
+static void the_hook_hears_of_every_batch_once(void **state)
+{
+    struct group_commit *group = start(&(struct group_commit_options){.batch = 3});
+    struct buyer buyers[6];
+
+    (void)state;
+    send_many(buyers, 0, 5, group);
+    let_through(INT_MAX);
+    wait_for_many(buyers, 0, 5);
+    assert_int_equal(world.hooks, 3); /* 1 + 3 + 2 */
+    assert_int_equal(world.hook_count, 6);
+    group_commit_free(group);
+}
+
+static void sales_do_not_wait_for_each_other(void **state)
+{
+    struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
+    struct buyer first;
+    struct buyer second;
+
+    (void)state;
+    send_in(&first, group, "one", 1);
+    wait_until_inside(1);
+    send_in(&second, group, "two", 2);
+    wait_until_inside(2); /* both at the gate: neither queues behind the other */
+    let_through(INT_MAX);
+    wait_for(&first);
+    wait_for(&second);
+    assert_string_equal(world.seen[0].sale_id, "one");
+    assert_string_equal(world.seen[1].sale_id, "two");
+    group_commit_free(group);
+}
+
+static void without_batching_everybody_runs_the_guard_at_once(void **state)
+{
+    struct group_commit *group = start(&(struct group_commit_options){.batch = 1});
+    struct buyer buyers[5];
+
+    (void)state;
+    send_many(buyers, 0, 4, group);
+    wait_until_inside(5);
+    let_through(INT_MAX);
+    wait_for_many(buyers, 0, 4);
+    assert_int_equal(world.calls, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(world.seen[i].count, 1);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(buyers[i].purchase.outcome, i);
+    group_commit_free(group);
+}
+
+/* ---- without waiting ----------------------------------------------------------------------------------- */
+
+/* A purchase that its own done() frees: whoever touches it afterwards is seen by a sanitizer. */
+struct parcel {
+    struct purchase purchase;
+    char name[NAME_SIZE];
+    atomic_uint *done;
+    atomic_uint *wrong;
+};
+
+static void free_parcel(struct purchase *purchase, void *arg)
+{
+    struct parcel *parcel = arg;
+    bool is_right = purchase == &parcel->purchase &&
+                    purchase->outcome == outcome_for(parcel->name) &&
+                    strcmp(purchase->guard, "gated") == 0;
+
+    if (!is_right) atomic_fetch_add(parcel->wrong, 1);
+    atomic_fetch_add(parcel->done, 1);
+    free(parcel);
+}
+
+static void submit_parcel(struct group_commit *group, int number, atomic_uint *done,
+                          atomic_uint *wrong)
+{
+    struct parcel *parcel = calloc(1, sizeof *parcel);
+
+    assert_non_null(parcel);
+    *parcel = (struct parcel){.done = done, .wrong = wrong};
+    (void)snprintf(parcel->name, sizeof parcel->name, "b%d", number);
+    parcel->purchase = (struct purchase){.buyer = parcel->name,
+                                         .key = "",
+                                         .outcome = OUTCOME_COUNT,
+                                         .done = free_parcel,
+                                         .done_arg = parcel};
+    group_commit_submit(group, "sale", &parcel->purchase);
+}
+
+static void who_follows_does_not_wait_and_is_told_once(void **state)
+{
+    enum { PARCELS = 9 };
+    struct group_commit *group = start(&(struct group_commit_options){.batch = 64});
+    struct buyer leaders[2];
+    atomic_uint done = 0;
+    atomic_uint wrong = 0;
+
+    (void)state;
+    send_many(leaders, 0, 1, group); /* 0 at the gate, 1 leads the next batch */
+    for (int i = 0; i < PARCELS; i++)
+        submit_parcel(group, 10 + i, &done, &wrong); /* would hang here if it waited */
+    assert_int_equal(atomic_load(&done), 0);
+    assert_int_equal(group_commit_depth(group), 2 + PARCELS);
+    let_through(INT_MAX);
+    wait_for_many(leaders, 0, 1);
+    while (atomic_load(&done) < PARCELS) /* the leader may be answering still */
+        clock_pause_ms(1);
+
+    assert_int_equal(atomic_load(&done), PARCELS);
+    assert_int_equal(atomic_load(&wrong), 0);
+    assert_int_equal(world.calls, 2);
+    assert_int_equal(world.seen[1].count, 1 + PARCELS);
+    group_commit_free(group);
+}
+
+static void who_is_served_at_once_is_told_before_the_call_returns(void **state)
+{
+    static const unsigned batches[] = {1, 8};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct group_commit *group = start(&(struct group_commit_options){.batch = batches[i]});
+        atomic_uint done = 0;
+        atomic_uint wrong = 0;
+
+        let_through(INT_MAX);
+        submit_parcel(group, 4, &done, &wrong);
+        assert_int_equal(atomic_load(&done), 1);
+        assert_int_equal(atomic_load(&wrong), 0);
+        group_commit_free(group);
+    }
+}
+
+/* ---- limits ---------------------------------------------------------------------------------------------- */
+
+static void out_of_time_means_the_guard_never_saw_it(void **state)
+{
+    struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
+    struct buyer buyers[4];
+
+    (void)state;
+    send_many(buyers, 0, 3, group); /* 0 at the gate, 1 leads the next batch, 2 and 3 follow it */
+    atomic_store(&world.clock_ahead_ns, (int64_t)LONG_MS * 1000000);
+    let_through(INT_MAX);
+    wait_for_many(buyers, 0, 3);
+
+    assert_int_equal(buyers[0].purchase.outcome, outcome_for("b0")); /* begun: it gets its answer */
+    for (int i = 1; i <= 3; i++)
+        assert_int_equal(buyers[i].purchase.outcome, OUTCOME_LOCK_TIMEOUT);
+    assert_int_equal(world.calls, 1);
+    assert_int_equal(world.seen[0].count, 1);
+    assert_int_equal(group_commit_depth(group), 0);
+    group_commit_free(group);
+}
+
+static void a_leader_out_of_time_still_serves_its_followers(void **state)
+{
+    struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
+    struct buyer buyers[4];
+
+    (void)state;
+    send_many(buyers, 0, 1, group);
+    atomic_store(&world.clock_ahead_ns, (int64_t)LONG_MS * 1000000);
+    send_many(buyers, 2, 3, group); /* they join the batch of 1, with all their time before them */
+    let_through(INT_MAX);
+    wait_for_many(buyers, 0, 3);
+
+    assert_int_equal(world.calls, 2);
+    assert_int_equal(world.seen[1].count, 2);
+    assert_string_equal(world.seen[1].buyers[0], "b2");
+    assert_string_equal(world.seen[1].buyers[1], "b3");
+    assert_int_equal(buyers[1].purchase.outcome, OUTCOME_LOCK_TIMEOUT);
+    assert_int_equal(buyers[2].purchase.outcome, outcome_for("b2"));
+    assert_int_equal(buyers[3].purchase.outcome, outcome_for("b3"));
+    group_commit_free(group);
+}
+
+static void the_queue_goes_on_after_a_batch_that_ran_out_of_time(void **state)
+{
+    struct group_commit *group = start(&(struct group_commit_options){.batch = 2});
+    struct buyer buyers[4];
+
+    (void)state;
+    send_many(buyers, 0, 2, group); /* 1 and 2 fill a batch */
+    atomic_store(&world.clock_ahead_ns, (int64_t)LONG_MS * 1000000);
+    send_in(&buyers[3], group, "sale", 3); /* leads the next one */
+    let_through(INT_MAX);
+    wait_for_many(buyers, 0, 3);
+
+    assert_int_equal(world.calls, 2); /* nothing ran for 1 and 2 */
+    assert_string_equal(world.seen[1].buyers[0], "b3");
+    assert_int_equal(buyers[1].purchase.outcome, OUTCOME_LOCK_TIMEOUT);
+    assert_int_equal(buyers[2].purchase.outcome, OUTCOME_LOCK_TIMEOUT);
+    assert_int_equal(buyers[3].purchase.outcome, outcome_for("b3"));
+    group_commit_free(group);
+}
+
+static void the_guard_is_told_how_much_time_is_left(void **state)
+{
+    struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
+    struct buyer buyers[2];
+
+    (void)state;
+    send_many(buyers, 0, 1, group);
+    atomic_store(&world.clock_ahead_ns, (int64_t)LONG_MS * 1000000 / 2);
+    let_through(INT_MAX);
+    wait_for_many(buyers, 0, 1);
+    assert_true(world.seen[0].limit_ms > LONG_MS / 2 && world.seen[0].limit_ms <= LONG_MS);
+    assert_true(world.seen[1].limit_ms > 0 && world.seen[1].limit_ms <= LONG_MS / 2);
+    group_commit_free(group);
+}
+
+static void nobody_is_kept_for_the_time_of_those_behind(void **state)
+{
+    struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
+    struct buyer buyers[3];
+
+    (void)state;
+    send_many(buyers, 0, 1, group);
+    atomic_store(&world.clock_ahead_ns, (int64_t)(LONG_MS - 1000) * 1000000);
+    send_in(&buyers[2], group, "sale", 2); /* joins 1, with all its time before it */
+    let_through(INT_MAX);
+    wait_for_many(buyers, 0, 2);
+
+    assert_int_equal(world.seen[1].count, 2);
+    assert_true(world.seen[1].limit_ms <= 1000);
+    group_commit_free(group);
+}
+
+static void more_than_the_queue_holds_is_refused_at_once(void **state)
+{
+    static const unsigned batches[] = {1, 8};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct group_commit *group =
+            start(&(struct group_commit_options){.batch = batches[i], .queue_max = 3});
+        struct buyer buyers[3];
+
+        send_many(buyers, 0, 2, group);
+        assert_int_equal(buy_here(group, "sale", 3), OUTCOME_OVERLOADED);
+        assert_int_equal(group_commit_depth(group), 3);
+        let_through(INT_MAX);
+        wait_for_many(buyers, 0, 2);
+        assert_int_equal(buy_here(group, "sale", 4), outcome_for("b4")); /* room again */
+        for (unsigned k = 0; k < world.calls; k++) {
+            for (size_t m = 0; m < world.seen[k].count; m++)
+                assert_string_not_equal(world.seen[k].buyers[m], "b3");
+        }
+        group_commit_free(group);
+    }
+}
+
+static void odd_batch_sizes_are_brought_into_bounds(void **state)
+{
+    static const unsigned sizes[] = {0, 1024, 1025, UINT_MAX};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct group_commit *group = start(&(struct group_commit_options){.batch = sizes[i]});
+
+        let_through(INT_MAX);
+        assert_int_equal(buy_here(group, "sale", 5), outcome_for("b5"));
+        group_commit_free(group);
+    }
+}
+
+/* ---- refusals ---------------------------------------------------------------------------------------------- */
+
+static void a_sale_that_cannot_be_read_is_refused_and_asked_for_again(void **state)
+{
+    static const struct {
+        store_status status;
+        outcome expected;
+    } rows[] = {{STORE_NOT_FOUND, OUTCOME_NO_SALE},
+                {STORE_UNAVAILABLE, OUTCOME_STORE_UNAVAILABLE},
+                {STORE_UNKNOWN, OUTCOME_STORE_UNAVAILABLE}, /* a read: nothing was executed */
+                {STORE_FAILED, OUTCOME_STORE_UNAVAILABLE}};
+    struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
+    struct buyer buyer;
+
+    (void)state;
+    let_through(INT_MAX);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        world.load_answer = rows[i].status;
+        prepare(&buyer, group, "sale", 1);
+        assert_string_equal(group_commit_sell(group, "sale", &buyer.purchase), "");
+        assert_int_equal(buyer.purchase.outcome, rows[i].expected);
+    }
+    assert_int_equal(world.calls, 0);
+    world.load_answer = STORE_OK;
+    assert_int_equal(buy_here(group, "sale", 6), outcome_for("b6"));
+    group_commit_free(group);
+}
+
+static void a_flawed_guard_runs_in_the_lab_only(void **state)
+{
+    static const bool labs[] = {false, true};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct group_commit *group =
+            start(&(struct group_commit_options){.batch = 8, .lab = labs[i]});
+        outcome expected = labs[i] ? outcome_for("b5") : OUTCOME_NO_GUARD;
+
+        world.sale_guard = "flawed";
+        let_through(INT_MAX);
+        assert_int_equal(buy_here(group, "sale", 5), expected);
+        assert_int_equal(world.calls, labs[i]);
+        group_commit_free(group);
+    }
+}
+
+static void a_guard_nobody_knows_is_refused(void **state)
+{
+    struct group_commit *group = start(&(struct group_commit_options){.batch = 8, .lab = true});
+
+    (void)state;
+    world.sale_guard = "of tomorrow";
+    let_through(INT_MAX);
+    assert_int_equal(buy_here(group, "sale", 5), OUTCOME_NO_GUARD);
+    assert_int_equal(world.calls, 0);
+    group_commit_free(group);
+}
+
+static void a_guard_that_needs_servers_runs_only_where_there_are_some(void **state)
+{
+    struct redlock_servers servers = {.count = 3};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct group_commit *group = start(&(struct group_commit_options){
+            .batch = 8, .lab = true, .redlock = i ? &servers : NULL});
+
+        world.sale_guard = "many";
+        let_through(INT_MAX);
+        assert_int_equal(buy_here(group, "sale", 5), i ? outcome_for("b5") : OUTCOME_NO_GUARD);
+        assert_int_equal(world.calls, i);
+        group_commit_free(group);
+    }
+}
+
+static void without_a_node_number_nothing_is_sold(void **state)
+{
+    static const unsigned batches[] = {1, 8};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct group_commit *group = start(&(struct group_commit_options){.batch = batches[i]});
+
+        let_through(INT_MAX);
+        atomic_store(&world.node, -1);
+        assert_int_equal(buy_here(group, "sale", 5), OUTCOME_STORE_UNAVAILABLE);
+        assert_int_equal(world.calls, 0);
+        atomic_store(&world.node, 0);
+        assert_int_equal(buy_here(group, "sale", 5), outcome_for("b5"));
+        group_commit_free(group);
+    }
+}
+
+static void freeing_nothing_is_fine(void **state)
+{
+    (void)state;
+    group_commit_free(NULL);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(those_who_come_meanwhile_are_served_together),
+        cmocka_unit_test(a_batch_has_at_most_its_bound_and_keeps_the_order),
+        cmocka_unit_test(everybody_gets_his_own_outcome),
+        cmocka_unit_test(a_guard_that_fails_fails_for_the_whole_batch),
+        cmocka_unit_test(the_hook_hears_of_every_batch_once),
+        cmocka_unit_test(sales_do_not_wait_for_each_other),
+        cmocka_unit_test(without_batching_everybody_runs_the_guard_at_once),
+        cmocka_unit_test(who_follows_does_not_wait_and_is_told_once),
+        cmocka_unit_test(who_is_served_at_once_is_told_before_the_call_returns),
+        cmocka_unit_test(out_of_time_means_the_guard_never_saw_it),
+        cmocka_unit_test(a_leader_out_of_time_still_serves_its_followers),
+        cmocka_unit_test(the_queue_goes_on_after_a_batch_that_ran_out_of_time),
+        cmocka_unit_test(the_guard_is_told_how_much_time_is_left),
+        cmocka_unit_test(nobody_is_kept_for_the_time_of_those_behind),
+        cmocka_unit_test(more_than_the_queue_holds_is_refused_at_once),
+        cmocka_unit_test(odd_batch_sizes_are_brought_into_bounds),
+        cmocka_unit_test(a_sale_that_cannot_be_read_is_refused_and_asked_for_again),
+        cmocka_unit_test(a_flawed_guard_runs_in_the_lab_only),
+        cmocka_unit_test(a_guard_nobody_knows_is_refused),
+        cmocka_unit_test(a_guard_that_needs_servers_runs_only_where_there_are_some),
+        cmocka_unit_test(without_a_node_number_nothing_is_sold),
+        cmocka_unit_test(freeing_nothing_is_fine),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

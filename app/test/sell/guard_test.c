@@ -1,0 +1,105 @@
+/*
+ * guard.c: the table of guards.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sell/guard.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+static const char *const sound[] = {"mutex",   "mutex-watchdog", "reentrant", "fair", "spin",
+                                    "redlock", "fenced",         "script",    "watch"};
+static const char *const flawed[] = {"none",    "thread",          "file",
+                                     "setnx",   "setnx-expire",    "set-del",
+                                     "get-del", "mutex-unchecked", "watchdog-unchecked"};
+
+static void every_guard_is_found_by_its_name(void **state)
+{
+    size_t count = 0;
+
+    (void)state;
+    while (guard_at(count)) {
+        const struct guard *guard = guard_at(count++);
+
+        assert_ptr_equal(guard_find(guard->name), guard);
+        assert_true(strlen(guard->name) <= SALE_GUARD_MAX);
+        assert_true(strlen(guard->idea) > 0);
+        assert_non_null(guard->sell);
+    }
+    assert_true(count >= 3);
+    assert_null(guard_at(count));
+    assert_null(guard_at(SIZE_MAX));
+}
+
+static void a_name_that_is_no_guard_finds_nothing(void **state)
+{
+    static const char *const names[] = {"", "Mutex", "mutex ", "mute", "mutexx", "none\n"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        assert_null(guard_find(names[i]));
+}
+
+/* A flaw that is not declared could run without --lab. */
+static void exactly_the_flawed_guards_are_expected_to_fail(void **state)
+{
+    (void)state;
+    for (size_t i = 0; guard_at(i); i++)
+        assert_int_equal(guard_at(i)->flaw != NULL, guard_at(i)->expected != VERDICT_SOUND);
+    for (size_t i = 0; i < COUNT_OF(sound); i++)
+        assert_null(guard_find(sound[i])->flaw);
+    for (size_t i = 0; i < COUNT_OF(flawed); i++)
+        assert_non_null(guard_find(flawed[i])->flaw);
+}
+
+/* As --help, the dashboard and the report tell of them: first what is to be relied on. */
+static void the_sound_ones_come_first(void **state)
+{
+    size_t i = 0;
+
+    (void)state;
+    while (i < COUNT_OF(sound)) {
+        assert_string_equal(guard_at(i)->name, sound[i]);
+        i++;
+    }
+    while (i < COUNT_OF(sound) + COUNT_OF(flawed)) {
+        assert_string_equal(guard_at(i)->name, flawed[i - COUNT_OF(sound)]);
+        i++;
+    }
+}
+
+static unsigned pauses;
+
+static void count_pause(const struct guard_ctx *ctx)
+{
+    assert_int_equal(ctx->pause_ms, 7);
+    pauses++;
+}
+
+static void a_pause_is_made_only_where_there_is_one(void **state)
+{
+    (void)state;
+    guard_pause(&(struct guard_ctx){.pause_ms = 7});
+    assert_int_equal(pauses, 0);
+    guard_pause(&(struct guard_ctx){.pause_ms = 7, .pause = count_pause});
+    assert_int_equal(pauses, 1);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_guard_is_found_by_its_name),
+        cmocka_unit_test(a_name_that_is_no_guard_finds_nothing),
+        cmocka_unit_test(exactly_the_flawed_guards_are_expected_to_fail),
+        cmocka_unit_test(the_sound_ones_come_first),
+        cmocka_unit_test(a_pause_is_made_only_where_there_is_one),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,243 @@
+/*
+ * Answers from memory after the sell-out: right, and never from an old book. Two instances on one
+ * Redis.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "store/store_admin.h"
+#include "test/support/sale_shops.h"
+
+enum { UNITS = 3, LOST_MS = 100, SOON_MS = 3000 };
+
+static const struct group_commit_options in_batches = {.batch = 8};
+
+static struct purchase buy_in(struct sale_world *world, size_t shop, const char *buyer,
+                              const char *key)
+{
+    struct purchase purchase = {.buyer = buyer, .key = key};
+
+    (void)group_commit_sell(world->shops[shop].group, "s", &purchase);
+    return purchase;
+}
+
+static int64_t scripts_run(struct sale_world *world)
+{
+    lk_reply *stats = sale_ask(world->client, "INFO commandstats");
+    struct lk_bytes text = lk_reply_bytes(stats);
+    const char *line = text.data ? strstr(text.data, "cmdstat_evalsha:calls=") : NULL;
+    int64_t calls = line ? strtoll(line + strlen("cmdstat_evalsha:calls="), NULL, 10) : 0;
+
+    lk_reply_free(stats);
+    return calls;
+}
+
+/* Whether a latecomer was answered without any script: the book is there. */
+static bool answers_from_memory(void *arg)
+{
+    struct sale_world *world = arg;
+    int64_t before = scripts_run(world);
+    bool is_known = true;
+
+    for (size_t shop = 0; shop < SALE_SHOPS; shop++)
+        is_known &= buy_in(world, shop, "late", "").outcome == OUTCOME_SOLD_OUT;
+    return is_known && scripts_run(world) == before;
+}
+
+static void sell_out(struct sale_world *world, const char *guard,
+                     const struct group_commit_options *options)
+{
+    assert_true(sale_shops_open(world, guard, UNITS, options));
+    assert_int_equal(buy_in(world, 0, "ann", "k1").outcome, OUTCOME_CREATED);
+    assert_int_equal(buy_in(world, 1, "bob", "").outcome, OUTCOME_CREATED);
+    assert_int_equal(buy_in(world, 0, "cid", "").outcome, OUTCOME_CREATED);
+}
+
+static void winners_and_latecomers_are_answered_from_memory(void **state)
+{
+    struct sale_world *world = *state;
+
+    sell_out(world, "mutex", &in_batches);
+    struct purchase before = buy_in(world, 0, "ann", "k1");
+    assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
+
+    for (size_t shop = 0; shop < SALE_SHOPS; shop++) {
+        struct purchase again = buy_in(world, shop, "ann", "k1");
+
+        assert_int_equal(again.outcome, OUTCOME_REPLAYED);
+        assert_string_equal(again.order_id, before.order_id);
+        assert_string_equal(again.guard, "mutex");
+        assert_int_equal(buy_in(world, shop, "ann", "k2").outcome, OUTCOME_ALREADY_ORDERED);
+        assert_int_equal(buy_in(world, shop, "bob", "").outcome, OUTCOME_ALREADY_ORDERED);
+    }
+}
+
+static void restock(struct sale_world *world, int units)
+{
+    struct sale_step_end end;
+
+    assert_int_equal(store_restock_sale(world->shops[0].store, "s", units, "k", &end, NULL),
+                     STORE_OK);
+    assert_int_equal(end.step, SALE_STEP_DONE);
+    assert_int_equal(end.epoch, 2);
+}
+
+static bool dan_gets_one(void *arg)
+{
+    return buy_in(arg, 0, "dan", "k").outcome == OUTCOME_CREATED;
+}
+
+static void a_new_epoch_is_seen_by_every_instance(void **state)
+{
+    struct sale_world *world = *state;
+
+    sell_out(world, "mutex", &in_batches);
+    assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
+    restock(world, 2);
+
+    assert_true(sale_eventually(dan_gets_one, world, SOON_MS));
+    assert_int_equal(buy_in(world, 1, "eve", "").outcome, OUTCOME_CREATED);
+    assert_int_equal(buy_in(world, 1, "fay", "").outcome, OUTCOME_SOLD_OUT);
+    assert_int_equal(buy_in(world, 0, "ann", "").outcome, OUTCOME_ALREADY_ORDERED);
+}
+
+/* Both shops were sure of the sell-out a moment before, and are asked all the time. */
+static void whoever_gets_a_unit_that_came_back_is_never_told_sold_out(void **state)
+{
+    struct sale_world *world = *state;
+    int64_t until_ms = clock_mono_ms() + 2000;
+    bool has_won = false;
+
+    sell_out(world, "mutex", &in_batches);
+    assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
+    restock(world, 1);
+    for (int64_t asked = 0; asked < 400 && clock_mono_ms() < until_ms; asked += has_won) {
+        if (!has_won) has_won = dan_gets_one(world);
+        if (has_won) assert_int_equal(buy_in(world, 1, "dan", "k").outcome, OUTCOME_REPLAYED);
+        clock_pause_ms(1);
+    }
+    assert_true(has_won);
+}
+
+static void no_shop_remembers_anything_while_units_cool(void **state)
+{
+    struct sale_world *world = *state;
+
+    sell_out(world, "mutex", &in_batches);
+    assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
+    restock(world, 1);
+    clock_pause_ms(SALE_BELIEVED_MS + 20); /* what was remembered before is over */
+    assert_false(answers_from_memory(world));
+    assert_int_equal(buy_in(world, 0, "bob", "").outcome, OUTCOME_ALREADY_ORDERED);
+}
+
+static void an_ended_sale_is_no_longer_called_sold_out(void **state)
+{
+    struct sale_world *world = *state;
+    struct sale_step_end end;
+
+    sell_out(world, "script", &in_batches);
+    assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
+    assert_int_equal(store_end_sale(world->shops[0].store, "s", &end, NULL), STORE_OK);
+
+    clock_pause_ms(LOST_MS);
+    assert_int_equal(buy_in(world, 1, "late", "").outcome, OUTCOME_ENDED);
+    assert_int_equal(buy_in(world, 1, "bob", "").outcome, OUTCOME_ALREADY_ORDERED);
+}
+
+static void an_instance_cut_off_from_redis_does_not_trust_its_book(void **state)
+{
+    struct sale_world *world = *state;
+
+    world->answer_ms = 200;
+    sell_out(world, "mutex", &(struct group_commit_options){.batch = 8, .deadline_ms = 500});
+    assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
+    assert_true(sale_server_freeze(&world->server));
+    clock_pause_ms(2 * (int64_t)LOST_MS);
+    struct purchase purchase = buy_in(world, 0, "late", "");
+    sale_server_thaw(&world->server);
+    world->answer_ms = 0;
+
+    assert_true(purchase.outcome == OUTCOME_UNKNOWN || purchase.outcome == OUTCOME_LOCK_TIMEOUT ||
+                purchase.outcome == OUTCOME_STORE_UNAVAILABLE);
+}
+
+/* What a failover can do between two looks: Cid's order is lost, and Zoe has got his unit since. */
+static void a_book_of_the_same_epoch_may_be_another(void **state)
+{
+    struct sale_world *world = *state;
+    const char *ledger = world->keys.text[KEY_LEDGER];
+    const char *orders = world->keys.text[KEY_ORDERS];
+
+    sell_out(world, "mutex", &in_batches);
+    assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
+    assert_true(
+        sale_do(world->client,
+                "EVAL local%cr=redis.call;local%cl=r('XREVRANGE',KEYS[1],'+','-');"
+                "r('XDEL',KEYS[1],l[1][1]);r('HDEL',KEYS[2],'cid');"
+                "r('HSET',KEYS[2],'zoe','9:held:');"
+                "r('XADD',KEYS[1],'*','event','sold','epoch',1,'left',0,'order','9:zoe:') 2 "
+                "%s %s",
+                '\t', '\t', ledger, orders));
+
+    clock_pause_ms(LOST_MS);
+    for (size_t shop = 0; shop < SALE_SHOPS; shop++) {
+        assert_int_equal(buy_in(world, shop, "cid", "").outcome, OUTCOME_SOLD_OUT);
+        assert_int_equal(buy_in(world, shop, "zoe", "").outcome, OUTCOME_ALREADY_ORDERED);
+        assert_int_equal(buy_in(world, shop, "ann", "").outcome, OUTCOME_ALREADY_ORDERED);
+    }
+    assert_true(
+        sale_eventually(answers_from_memory, world, SOON_MS)); /* and it is in memory again */
+}
+
+/* Memory does not know which replicas have an order. */
+static void where_replicas_are_waited_for_no_replay_comes_from_memory(void **state)
+{
+    static const struct topology synced = {.sync_replicas = 1, .sync_ms = 100};
+    struct sale_world *world = *state;
+
+    sell_out(world, "mutex", &(struct group_commit_options){.batch = 8, .topology = &synced});
+    assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
+    int64_t before = scripts_run(world);
+    assert_int_equal(buy_in(world, 0, "ann", "other").outcome, OUTCOME_ALREADY_ORDERED);
+    assert_int_equal(scripts_run(world), before);
+    assert_int_equal(buy_in(world, 0, "ann", "k1").outcome, OUTCOME_REPLAYED);
+    assert_true(scripts_run(world) >= before + 2); /* purchase.lua, confirm.lua */
+}
+
+static void a_flawed_guard_is_always_asked(void **state)
+{
+    struct sale_world *world = *state;
+
+    assert_true(
+        sale_shops_open(world, "none", 1, &(struct group_commit_options){.batch = 8, .lab = true}));
+    assert_int_equal(buy_in(world, 0, "ann", "").outcome, OUTCOME_CREATED);
+    assert_int_equal(buy_in(world, 0, "late", "").outcome, OUTCOME_SOLD_OUT);
+    clock_pause_ms(LOST_MS);
+    assert_true(sale_do(world->client, "SET %s 1", world->keys.text[KEY_STOCK]));
+    assert_int_equal(buy_in(world, 0, "bob", "").outcome, OUTCOME_CREATED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(winners_and_latecomers_are_answered_from_memory),
+        cmocka_unit_test(a_new_epoch_is_seen_by_every_instance),
+        cmocka_unit_test(whoever_gets_a_unit_that_came_back_is_never_told_sold_out),
+        cmocka_unit_test(no_shop_remembers_anything_while_units_cool),
+        cmocka_unit_test(an_ended_sale_is_no_longer_called_sold_out),
+        cmocka_unit_test(an_instance_cut_off_from_redis_does_not_trust_its_book),
+        cmocka_unit_test(a_book_of_the_same_epoch_may_be_another),
+        cmocka_unit_test(where_replicas_are_waited_for_no_replay_comes_from_memory),
+        cmocka_unit_test(a_flawed_guard_is_always_asked),
+    };
+
+    return cmocka_run_group_tests(tests, sale_world_open, sale_world_close);
+}

@@ -1,0 +1,257 @@
+/*
+ * Memory of a sell-out against a Redis that is played here.
+ * link: -Wl,--wrap=store_load_moment -Wl,--wrap=store_scan_orders -Wl,--wrap=clock_awake_or_not_ms
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "sell/sold_out.h"
+#include "store/store_ledger.h"
+#include "store/topology.h"
+
+enum { WITHIN_MS = 5000 };
+
+static struct topology topology = {.kind = TOPOLOGY_SENTINEL};
+static atomic_uint looks;         /* that were answered */
+static atomic_llong cooling;      /* units */
+static atomic_llong orders;       /* that there are, and are not found */
+static atomic_uint scans;         /* of all orders */
+static _Atomic int64_t answer_ms; /* that a look takes */
+static _Atomic int64_t ms_later;  /* than the clock says */
+
+/* NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names of the linker */
+store_status __wrap_store_load_moment(struct store *store, const char *id, struct sale_moment *out,
+                                      struct lk_error *err);
+store_status __wrap_store_scan_orders(struct store *store, const char *id,
+                                      bool (*each)(const struct order *order, void *arg), void *arg,
+                                      struct lk_error *err);
+int64_t __wrap_clock_awake_or_not_ms(void);
+int64_t __real_clock_awake_or_not_ms(void);
+/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
+
+int64_t __wrap_clock_awake_or_not_ms(void)
+{
+    return __real_clock_awake_or_not_ms() + atomic_load(&ms_later);
+}
+
+store_status __wrap_store_load_moment(struct store *store, const char *id, struct sale_moment *out,
+                                      struct lk_error *err)
+{
+    (void)store;
+    (void)err;
+    *out = (struct sale_moment){.sale = {.initial = 1, .now_ms = 10, .epoch = 1}};
+    out->sale.cooling = atomic_load(&cooling);
+    out->orders = atomic_load(&orders);
+    atomic_fetch_add(&ms_later, atomic_load(&answer_ms));
+    (void)snprintf(out->sale.id, sizeof out->sale.id, "%s", id);
+    (void)snprintf(out->sale.stored_state, sizeof out->sale.stored_state, "open");
+    atomic_fetch_add(&looks, 1);
+    return STORE_OK;
+}
+
+store_status __wrap_store_scan_orders(struct store *store, const char *id,
+                                      bool (*each)(const struct order *order, void *arg), void *arg,
+                                      struct lk_error *err)
+{
+    (void)store;
+    (void)id;
+    (void)each;
+    (void)arg;
+    (void)err;
+    atomic_fetch_add(&scans, 1);
+    return STORE_OK;
+}
+
+static bool is_answered(struct sold_out_sale *sale)
+{
+    struct purchase purchase = {.buyer = "late", .key = ""};
+
+    return sold_out_answer(sale, &purchase) && purchase.outcome == OUTCOME_SOLD_OUT;
+}
+
+/* Keep asking until memory answers. */
+static bool comes_to_answer(struct sold_out_sale *sale)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+
+    for (int i = 0; i < WITHIN_MS && !is_answered(sale); i++) {
+        sold_out_note(sale);
+        (void)nanosleep(&pause, NULL);
+    }
+    return is_answered(sale);
+}
+
+static int open_memory(void **state)
+{
+    static struct store *const nobody = NULL;
+
+    *state = sold_out_new(nobody, &topology);
+    return *state ? 0 : -1;
+}
+
+static int close_memory(void **state)
+{
+    sold_out_free(*state);
+    return 0;
+}
+
+static void a_unit_that_is_sold_all_the_same_silences_memory_until_the_next_look(void **state)
+{
+    struct sold_out_sale *sale = sold_out_watch(*state, "one");
+
+    assert_true(comes_to_answer(sale));
+    sold_out_contradict(sale);
+    unsigned before = atomic_load(&looks);
+    bool is_silent = !is_answered(sale) || atomic_load(&looks) > before;
+    assert_true(is_silent);
+    assert_true(comes_to_answer(sale));
+}
+
+static void a_change_of_servers_silences_memory_until_the_next_look(void **state)
+{
+    struct sold_out_sale *sale = sold_out_watch(*state, "two");
+
+    assert_true(comes_to_answer(sale));
+    atomic_fetch_add(&topology.changes, 1);
+    unsigned before = atomic_load(&looks);
+    bool is_silent = !is_answered(sale) || atomic_load(&looks) > before;
+    assert_true(is_silent);
+    assert_true(comes_to_answer(sale));
+}
+
+/* Whether memory answers although it has been asked about for so many looks. */
+static bool answers_within_looks(struct sold_out_sale *sale, unsigned count)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    unsigned until = atomic_load(&looks) + count;
+    bool has_answered = false;
+
+    while (atomic_load(&looks) < until) {
+        has_answered |= is_answered(sale);
+        sold_out_note(sale);
+        (void)nanosleep(&pause, NULL);
+    }
+    return has_answered;
+}
+
+static void while_units_cool_nothing_is_remembered(void **state)
+{
+    struct sold_out_sale *sale = sold_out_watch(*state, "four");
+
+    atomic_store(&cooling, 5);
+    assert_false(answers_within_looks(sale, 4)); /* nor made */
+    atomic_store(&cooling, 0);
+    assert_true(comes_to_answer(sale));
+    atomic_store(&cooling, 5);
+    (void)answers_within_looks(sale, 2);
+    assert_false(answers_within_looks(sale, 4)); /* nor prolonged */
+    atomic_store(&cooling, 0);
+}
+
+/* The instance was stopped, or its machine slept. */
+static void a_memory_past_its_time_is_not_believed(void **state)
+{
+    struct sold_out_sale *sale = sold_out_watch(*state, "five");
+
+    for (int i = 0; i < 20; i++) {
+        assert_true(comes_to_answer(sale));
+        unsigned before = atomic_load(&looks);
+        atomic_fetch_add(&ms_later, SALE_BELIEVED_MS);
+        bool is_silent = !is_answered(sale) || atomic_load(&looks) > before;
+        assert_true(is_silent);
+    }
+}
+
+static void an_answer_that_came_late_is_not_believed(void **state)
+{
+    struct sold_out_sale *sale = sold_out_watch(*state, "six");
+
+    atomic_store(&answer_ms, SALE_BELIEVED_MS);
+    assert_false(answers_within_looks(sale, 4));
+    atomic_store(&answer_ms, 0);
+    assert_true(comes_to_answer(sale));
+}
+
+/* Reading them is what Redis must be spared. */
+static void a_book_that_cannot_be_is_not_read_again_and_again(void **state)
+{
+    static const struct {
+        const char *id;
+        long long orders;
+        unsigned scans;
+    } rows[] = {{"huge", 1000001, 0}, {"unreadable", 1, 1}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sold_out_sale *sale = sold_out_watch(*state, rows[i].id);
+
+        atomic_store(&orders, rows[i].orders);
+        atomic_store(&scans, 0);
+        bool has_answered = answers_within_looks(sale, 10);
+        atomic_store(&orders, 0);
+        assert_false(has_answered);
+        assert_int_equal(atomic_load(&scans), rows[i].scans);
+        atomic_fetch_add(&ms_later, 5000); /* nobody asks for this one any more; AGAIN_MS */
+    }
+    assert_true(comes_to_answer(sold_out_watch(*state, "unreadable")));
+}
+
+static void a_book_that_nobody_asks_for_is_forgotten(void **state)
+{
+    static const struct {
+        int64_t pause_ms;
+        unsigned scans;
+    } rows[] = {{20000, 0}, {31000, 1}};
+    struct sold_out_sale *sale = sold_out_watch(*state, "quiet");
+
+    assert_true(comes_to_answer(sale));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct timespec some_looks = {.tv_nsec = 300000000};
+
+        atomic_store(&scans, 0);
+        atomic_fetch_add(&ms_later, rows[i].pause_ms);
+        (void)nanosleep(&some_looks, NULL);
+        assert_true(comes_to_answer(sale));
+        assert_int_equal(atomic_load(&scans), rows[i].scans);
+    }
+}
+
+static void without_memory_there_is_nothing_to_contradict(void **state)
+{
+    struct sold_out_sale *sale = sold_out_watch(*state, "three");
+
+    sold_out_contradict(NULL);
+    sold_out_contradict(sale);
+    assert_true(comes_to_answer(sale));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            a_unit_that_is_sold_all_the_same_silences_memory_until_the_next_look, open_memory,
+            close_memory),
+        cmocka_unit_test_setup_teardown(a_change_of_servers_silences_memory_until_the_next_look,
+                                        open_memory, close_memory),
+        cmocka_unit_test_setup_teardown(while_units_cool_nothing_is_remembered, open_memory,
+                                        close_memory),
+        cmocka_unit_test_setup_teardown(a_memory_past_its_time_is_not_believed, open_memory,
+                                        close_memory),
+        cmocka_unit_test_setup_teardown(an_answer_that_came_late_is_not_believed, open_memory,
+                                        close_memory),
+        cmocka_unit_test_setup_teardown(a_book_that_cannot_be_is_not_read_again_and_again,
+                                        open_memory, close_memory),
+        cmocka_unit_test_setup_teardown(a_book_that_nobody_asks_for_is_forgotten, open_memory,
+                                        close_memory),
+        cmocka_unit_test_setup_teardown(without_memory_there_is_nothing_to_contradict, open_memory,
+                                        close_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,354 @@
+/*
+ * Answers of a real service against the description it serves: status, type of content, type of
+ * problem and members of each are declared for their operation.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "test/support/app_openapi.h"
+
+#define SALES "/api/v1/sales"
+#define ADMIN "/api/v1/admin/sales"
+#define LAB   "/api/v1/lab"
+#define JSON  "Content-Type: application/json"
+#define KEY   "Idempotency-Key: k"
+#define FORM  "Content-Type: application/x-www-form-urlencoded"
+
+enum { OPERATIONS_MAX = 64 };
+
+struct fixture {
+    char dir[APP_PATH_SIZE];
+    struct app_process redis;
+    struct app_process service;
+    struct app_reply reply;
+    json_t *document;
+    const json_t *answered[OPERATIONS_MAX]; /* operations that were asked */
+    size_t answered_count;
+};
+
+/* Start the service on our Redis; a rate, and a deadline that is over before a lock comes. */
+static bool start(struct fixture *self, const char *rate)
+{
+    const char *const args[] = {
+        "--redis", self->redis.redis, "--rate", rate, "--deadline-ms", "400", NULL};
+
+    if (!app_start(&self->service, self->dir, args)) return false;
+    app_http(&(struct app_call){.base = self->service.admin, .path = "/openapi.json"},
+             &self->reply);
+    json_decref(self->document);
+    self->document = json_loads(self->reply.body, JSON_REJECT_DUPLICATES, NULL);
+    self->answered_count = 0;
+    return self->document != NULL;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    if (!fixture) return -1;
+    *state = fixture;
+    app_folder_make(fixture->dir);
+    if (!app_start_redis(&fixture->redis, fixture->dir)) return -1;
+    return start(fixture, "0") ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    int status = app_stop(&fixture->service);
+
+    (void)app_stop(&fixture->redis);
+    json_decref(fixture->document);
+    app_folder_remove(fixture->dir);
+    free(fixture);
+    return status;
+}
+
+static void note_answered(struct fixture *self, const json_t *operation)
+{
+    for (size_t i = 0; i < self->answered_count; i++) {
+        if (self->answered[i] == operation) return;
+    }
+    assert_true(self->answered_count < OPERATIONS_MAX);
+    self->answered[self->answered_count++] = operation;
+}
+
+/* "HEAD" is described by GET. problem: its name; NULL: none. */
+static void ask(struct fixture *self, const struct app_call *call, long status, const char *problem)
+{
+    const char *method = call->method ? call->method : "GET";
+    const char *described = strcmp(method, "HEAD") == 0 ? "GET" : method;
+    const json_t *operation = app_openapi_operation(self->document, described, call->path);
+    char why[256] = "";
+    char type[64];
+
+    if (!operation) fail_msg("%s %s is not described", method, call->path);
+    app_http(call, &self->reply);
+    if (self->reply.status != status)
+        fail_msg("%s %s: %ld, not %ld: %s", method, call->path, self->reply.status, status,
+                 self->reply.body);
+    (void)snprintf(type, sizeof type, "/problems/%s", problem ? problem : "");
+    if (problem && strcmp(app_member(&self->reply, "type"), type) != 0)
+        fail_msg("%s %s: not %s: %s", method, call->path, type, self->reply.body);
+    if (!app_openapi_declares(self->document, operation, &self->reply, why, sizeof why))
+        fail_msg("%s %s: %ld %s: %s", method, call->path, status, why, self->reply.body);
+    note_answered(self, operation);
+}
+
+struct step {
+    const char *method, *path, *user, *body;
+    long status;
+    const char *problem;
+    const char *header;
+};
+
+static void ask_as_buyer(struct fixture *self, const struct step *step)
+{
+    ask(self,
+        &(struct app_call){.method = step->method,
+                           .base = self->service.buyers,
+                           .path = step->path,
+                           .user = step->user,
+                           .body = step->body,
+                           .headers = {step->header}},
+        step->status, step->problem);
+}
+
+static void ask_as_operator(struct fixture *self, const struct step *step)
+{
+    ask(self,
+        &(struct app_call){.method = step->method,
+                           .base = self->service.admin,
+                           .path = step->path,
+                           .token = app_token(self->dir),
+                           .body = step->body,
+                           .headers = {step->body && !step->header ? JSON : step->header, KEY}},
+        step->status, step->problem);
+}
+
+static void ask_all(struct fixture *self, void (*who)(struct fixture *self, const struct step *),
+                    const struct step *steps)
+{
+    for (; steps->method; steps++)
+        who(self, steps);
+}
+
+static const struct step operators_steps[] = {
+    {"POST", ADMIN, NULL, "{\"id\":\"cup\",\"stock\":1}", 201, NULL, NULL},
+    {"POST", ADMIN, NULL, "{\"id\":\"cup\",\"stock\":1}", 409, "conflict", NULL},
+    {"POST", ADMIN, NULL, "{\"id\":\"cup\",\"stock\":0}", 400, "invalid-request", NULL},
+    {"POST", ADMIN, NULL, "id=cup", 415, "unsupported-media-type", FORM},
+    {"POST", ADMIN, NULL, "{\"id\":\"far\",\"stock\":1,\"startsAt\":\"2199-01-01T00:00:00Z\"}", 201,
+     NULL, NULL},
+    {"POST", ADMIN, NULL, "{\"id\":\"over\",\"stock\":1}", 201, NULL, NULL},
+    {"POST", ADMIN, NULL, "{\"id\":\"held\",\"stock\":1}", 201, NULL, NULL},
+    {"POST", ADMIN, NULL, "{\"id\":\"still\",\"stock\":1}", 201, NULL, NULL},
+    {"GET", ADMIN, NULL, NULL, 200, NULL, NULL},
+    {"GET", ADMIN "/cup", NULL, NULL, 200, NULL, NULL},
+    {"GET", ADMIN "/none", NULL, NULL, 404, "not-found", NULL},
+    {"GET", ADMIN "/CUP", NULL, NULL, 400, "invalid-request", NULL},
+    {"PATCH", ADMIN "/cup", NULL, "{\"title\":\"Cup\"}", 200, NULL, NULL},
+    {"PATCH", ADMIN "/cup", NULL, "{}", 400, "invalid-request", NULL},
+    {"PATCH", ADMIN "/none", NULL, "{\"title\":\"Cup\"}", 404, "not-found", NULL},
+    {"PATCH", ADMIN "/cup", NULL, "{\"startsAt\":\"2199-01-01T00:00:00Z\"}", 409, "conflict", NULL},
+    {"POST", ADMIN "/over/end", NULL, "", 200, NULL, NULL},
+    {"POST", ADMIN "/none/end", NULL, "", 404, "not-found", NULL},
+    {"POST", ADMIN "/over/pause", NULL, "", 409, "conflict", NULL},
+    {"POST", ADMIN "/cup/resume", NULL, "", 409, "conflict", NULL},
+    {"POST", ADMIN "/cup/restock", NULL, "{\"units\":0}", 400, "invalid-request", NULL},
+    {"GET", ADMIN "/cup/audit", NULL, NULL, 200, NULL, NULL},
+    {"GET", ADMIN "/none/audit", NULL, NULL, 404, "not-found", NULL},
+    {"GET", "/dashboard", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/dashboard", NULL, NULL, 304, NULL, "If-None-Match: *"},
+    {0},
+};
+
+static const struct step buyers_steps[] = {
+    {"GET", "/livez", NULL, NULL, 200, NULL, NULL},
+    {"HEAD", "/livez", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/readyz", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/version", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/metrics", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/openapi.json", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/problems/sold-out", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/problems/none", NULL, NULL, 404, "not-found", NULL},
+    {"GET", "/problems/%2e%2e", NULL, NULL, 404, "not-found", NULL},
+    {"GET", "/", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/", NULL, NULL, 304, NULL, "If-None-Match: *"},
+    {"GET", "/assets/shared/api.js", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/assets/shared/base.css", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/assets/shared/icon.svg", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/assets/shared/icon.svg", NULL, NULL, 304, NULL, "If-None-Match: *"},
+    {"GET", "/assets/shared/none.js", NULL, NULL, 404, "not-found", NULL},
+    {"GET", "/api/v1/time", NULL, NULL, 200, NULL, NULL},
+    {"GET", SALES, NULL, NULL, 200, NULL, NULL},
+    {"GET", SALES "/cup", NULL, NULL, 200, NULL, NULL},
+    {"GET", SALES "/far", NULL, NULL, 200, NULL, NULL},
+    {"GET", SALES "/none", NULL, NULL, 404, "not-found", NULL},
+    {"HEAD", SALES "/cup/events", NULL, NULL, 200, NULL, NULL},
+    {"GET", SALES "/none/events", NULL, NULL, 404, "not-found", NULL},
+    {"GET", SALES "/cup/orders/me", "anna", NULL, 404, "not-found", NULL},
+    {"GET", SALES "/cup/orders/me", NULL, NULL, 401, "unauthenticated", NULL},
+    {"POST", SALES "/cup/orders", NULL, NULL, 401, "unauthenticated", NULL},
+    {"POST", SALES "/cup/orders", "anna", "{\"qty\":2}", 400, "invalid-request", NULL},
+    {"POST", SALES "/cup/orders", "anna", "qty=1", 415, "unsupported-media-type", FORM},
+    {"POST", SALES "/cup/orders", "anna", NULL, 201, NULL, "Idempotency-Key: k"},
+    {"POST", SALES "/cup/orders", "anna", NULL, 201, NULL, "Idempotency-Key: k"},
+    {"POST", SALES "/cup/orders", "anna", NULL, 409, "already-ordered", NULL},
+    {"POST", SALES "/cup/orders", "bert", NULL, 409, "sold-out", NULL},
+    {"POST", SALES "/far/orders", "bert", NULL, 409, "sale-not-started", NULL},
+    {"POST", SALES "/over/orders", "bert", NULL, 410, "sale-ended", NULL},
+    {"POST", SALES "/none/orders", "bert", NULL, 404, "not-found", NULL},
+    {"GET", SALES "/cup/orders/me", "anna", NULL, 200, NULL, NULL},
+    {0},
+};
+
+static const struct step lab_steps[] = {
+    {"GET", LAB "/scenarios", NULL, NULL, 200, NULL, NULL},
+    {"GET", LAB "/scenarios?lang=zh", NULL, NULL, 200, NULL, NULL},
+    {"GET", LAB "/scenarios?lang=fr", NULL, NULL, 400, "invalid-request", NULL},
+    {"GET", LAB "/guards", NULL, NULL, 200, NULL, NULL},
+    {"GET", LAB "/guards/mutex/source", NULL, NULL, 200, NULL, NULL},
+    {"GET", LAB "/guards/none-such/source", NULL, NULL, 404, "not-found", NULL},
+    {"GET", "/lab", NULL, NULL, 200, NULL, NULL},
+    {"GET", "/lab", NULL, NULL, 304, NULL, "If-None-Match: *"},
+    {"POST", LAB "/scenarios/self-deadlock/runs", NULL, "", 200, NULL, JSON},
+    {"POST", LAB "/scenarios/paused-process/runs?lang=zh", NULL, "{}", 200, NULL, NULL},
+    {"POST", LAB "/scenarios/none/runs", NULL, "{}", 404, "not-found", NULL},
+    {"POST", LAB "/scenarios/self-deadlock/runs", NULL, "a", 415, "unsupported-media-type", FORM},
+    {"PUT", LAB "/sales/still/guard", NULL, "{\"guard\":\"none\"}", 200, NULL, NULL},
+    {"PUT", LAB "/sales/still/guard", NULL, "{\"guard\":\"redlock\"}", 403, "forbidden", NULL},
+    {"PUT", LAB "/sales/still/guard", NULL, "{}", 400, "invalid-request", NULL},
+    {"PUT", LAB "/sales/none/guard", NULL, "{\"guard\":\"none\"}", 404, "not-found", NULL},
+    {0},
+};
+
+static const struct step later_steps[] = {
+    {"GET", ADMIN "/still", NULL, NULL, 200, NULL, NULL},
+    {"GET", ADMIN "/cup/orders", NULL, NULL, 200, NULL, NULL},
+    {"GET", ADMIN "/none/orders", NULL, NULL, 404, "not-found", NULL},
+    {"POST", ADMIN "/cup/restock", NULL, "{\"units\":2}", 200, NULL, NULL},
+    {"GET", ADMIN "/cup", NULL, NULL, 200, NULL, NULL}, /* with units that cool */
+    {"POST", ADMIN "/still/pause", NULL, "", 200, NULL, NULL},
+    {"GET", ADMIN "/cup/audit", NULL, NULL, 200, NULL, NULL},
+    {0},
+};
+
+static void ask_as_strangers(struct fixture *self)
+{
+    struct app_call call = {.base = self->service.admin, .path = ADMIN};
+
+    ask(self, &call, 401, "unauthenticated");
+    call.token = "0123456789abcdef0123456789abcdef";
+    ask(self, &call, 403, "forbidden");
+}
+
+static size_t operations_of(const json_t *document)
+{
+    size_t count = 0;
+    const char *path = NULL;
+    json_t *item = NULL;
+
+    json_object_foreach(json_object_get(document, "paths"), path, item)
+    {
+        count += json_object_size(item) - (json_object_get(item, "servers") != NULL);
+    }
+    return count;
+}
+
+static void every_answer_is_declared(void **state)
+{
+    struct fixture *self = *state;
+
+    ask_all(self, ask_as_operator, operators_steps);
+    ask_all(self, ask_as_buyer, buyers_steps);
+    ask_all(self, ask_as_buyer, lab_steps);
+    ask_as_strangers(self);
+    assert_true(app_hold_lock(self->redis.redis, "held", 2000));
+    ask_as_buyer(self, &(struct step){"POST", SALES "/held/orders", "bert", NULL, 503,
+                                      "lock-timeout", NULL});
+    ask_all(self, ask_as_operator, later_steps);
+    ask_as_buyer(self, &(struct step){"POST", SALES "/still/orders", "bert", NULL, 503,
+                                      "sale-paused", NULL});
+    ask_as_operator(self, &(struct step){"POST", ADMIN "/still/resume", NULL, "", 200, NULL, NULL});
+
+    assert_int_equal(self->answered_count, operations_of(self->document)); /* each was asked */
+}
+
+static void large_bodies_and_other_methods_are_declared(void **state)
+{
+    struct fixture *self = *state;
+    char body[5000];
+
+    memset(body, ' ', sizeof body - 1);
+    body[sizeof body - 1] = '\0';
+    ask_as_buyer(self, &(struct step){"POST", SALES "/cup/orders", "anna", body, 413,
+                                      "payload-too-large", NULL});
+    app_http(
+        &(struct app_call){.method = "DELETE", .base = self->service.buyers, .path = SALES "/cup"},
+        &self->reply);
+    assert_true(app_is_problem(&self->reply, 405, "method-not-allowed"));
+    assert_null(app_openapi_operation(self->document, "DELETE", SALES "/cup"));
+}
+
+static void too_many_requests_are_declared(void **state)
+{
+    static const struct step first = {"POST", SALES "/cup/orders", "anna", NULL,
+                                      404,    "not-found",         NULL};
+    static const struct step second = {"POST", SALES "/cup/orders", "anna", NULL,
+                                       429,    "quota-exceeded",    NULL};
+    struct fixture *self = *state;
+
+    assert_int_equal(app_stop(&self->service), 0);
+    assert_true(start(self, "1:1"));
+    ask_as_buyer(self, &first);
+    ask_as_buyer(self, &second);
+    assert_non_null(strstr(self->reply.headers, "\r\nRetry-After: "));
+}
+
+static void answers_without_a_store_are_declared(void **state)
+{
+    static const struct step steps[] = {
+        {"GET", "/readyz", NULL, NULL, 503, NULL, NULL},
+        {"GET", "/metrics", NULL, NULL, 200, NULL, NULL},
+        {"GET", SALES, NULL, NULL, 503, "store-unavailable", NULL},
+        {"GET", SALES "/cup", NULL, NULL, 503, "store-unavailable", NULL},
+        {"GET", SALES "/cup/events", NULL, NULL, 503, "store-unavailable", NULL},
+        {"GET", "/api/v1/time", NULL, NULL, 503, "store-unavailable", NULL},
+        {"POST", SALES "/cup/orders", "anna", NULL, 503, "store-unavailable", NULL},
+        {"GET", SALES "/cup/orders/me", "anna", NULL, 503, "store-unavailable", NULL},
+        {0},
+    };
+    static const struct step admin[] = {
+        {"GET", ADMIN, NULL, NULL, 503, "store-unavailable", NULL},
+        {"POST", ADMIN "/cup/end", NULL, "", 503, "store-unavailable", NULL},
+        {"GET", ADMIN "/cup/audit", NULL, NULL, 503, "store-unavailable", NULL},
+        {0},
+    };
+    struct fixture *self = *state;
+
+    app_kill(&self->redis);
+    ask_all(self, ask_as_buyer, steps);
+    ask_all(self, ask_as_operator, admin);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_answer_is_declared),
+        TEST(large_bodies_and_other_methods_are_declared),
+        TEST(too_many_requests_are_declared),
+        TEST(answers_without_a_store_are_declared),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/*
+ * The pages as a service with its own Redis serves them: types, tags, what a browser is allowed, and
+ * which methods there are.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "serve/pages.h"
+#include "test/support/app_support.h"
+
+struct fixture {
+    char dir[APP_PATH_SIZE];
+    struct app_process service;
+    struct app_reply reply;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    if (!fixture) return -1;
+    *state = fixture;
+    app_folder_make(fixture->dir);
+    return app_start(&fixture->service, fixture->dir, NULL) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    int status = app_stop(&fixture->service);
+
+    app_folder_remove(fixture->dir);
+    free(fixture);
+    return status;
+}
+
+/* The port that has this path. */
+static const char *base_of(const struct fixture *self, const char *path)
+{
+    return strcmp(path, "/dashboard") == 0 ? self->service.admin : self->service.buyers;
+}
+
+static void ask(struct fixture *self, const char *method, const char *path, const char *none_match)
+{
+    char header[128] = "";
+
+    if (none_match) (void)snprintf(header, sizeof header, "If-None-Match: %s", none_match);
+    app_http(&(struct app_call){.method = method,
+                                .base = base_of(self, path),
+                                .path = path,
+                                .headers = {none_match ? header : NULL}},
+             &self->reply);
+}
+
+static void assert_header(const struct fixture *self, const char *name, const char *value)
+{
+    char line[512];
+
+    (void)snprintf(line, sizeof line, "\r\n%s: %s\r\n", name, value);
+    if (!strstr(self->reply.headers, line)) fail_msg("no%sin\n%s", line, self->reply.headers);
+}
+
+static void every_page_comes_with_its_type_and_its_bytes(void **state)
+{
+    struct fixture *self = *state;
+
+    for (const struct page *page = pages; page->path; page++) {
+        char len[24];
+        size_t seen = page->len < APP_REPLY_SIZE - 1 ? page->len : APP_REPLY_SIZE - 1;
+
+        ask(self, "GET", page->path, NULL);
+        (void)snprintf(len, sizeof len, "%zu", page->len);
+        assert_int_equal(self->reply.status, 200);
+        assert_header(self, "Content-Type", page->type);
+        assert_header(self, "Content-Length", len);
+        assert_header(self, "ETag", page->etag);
+        assert_header(self, "Cache-Control", "no-cache");
+        assert_header(self, "X-Content-Type-Options", "nosniff");
+        assert_memory_equal(self->reply.body, page->bytes, seen);
+    }
+}
+
+static void a_page_may_load_from_here_alone(void **state)
+{
+    static const char *const addresses[] = {"/?sale=cup", "/dashboard"};
+    struct fixture *self = *state;
+
+    for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
+        ask(self, "GET", addresses[i], NULL);
+
+        assert_int_equal(self->reply.status, 200);
+        assert_header(self, "Content-Security-Policy",
+                      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+                      "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors "
+                      "'none'");
+        assert_header(self, "Referrer-Policy", "no-referrer");
+    }
+}
+
+static void what_a_browser_has_already_is_not_sent_again(void **state)
+{
+    struct fixture *self = *state;
+    const char *etag = pages_find("/assets/shared/api.js")->etag;
+
+    ask(self, "GET", "/assets/shared/api.js", etag);
+    assert_int_equal(self->reply.status, 304);
+    assert_int_equal(self->reply.len, 0);
+    assert_header(self, "ETag", etag);
+    assert_null(strstr(self->reply.headers, "Content-Length"));
+
+    ask(self, "GET", "/assets/shared/api.js", "\"of-another-version\"");
+    assert_int_equal(self->reply.status, 200);
+}
+
+static void other_methods_get_nothing(void **state)
+{
+    struct fixture *self = *state;
+
+    ask(self, "HEAD", "/", NULL);
+    assert_int_equal(self->reply.status, 200);
+    assert_int_equal(self->reply.len, 0);
+    assert_header(self, "Content-Type", "text/html; charset=utf-8");
+    ask(self, "POST", "/", NULL);
+    assert_true(app_is_problem(&self->reply, 405, "method-not-allowed"));
+    assert_header(self, "Allow", "GET, HEAD");
+    ask(self, "DELETE", "/assets/shared/api.js", NULL);
+    assert_true(app_is_problem(&self->reply, 405, "method-not-allowed"));
+    ask(self, "GET", "/assets/shared/none.js", NULL);
+    assert_true(app_is_problem(&self->reply, 404, "not-found"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_page_comes_with_its_type_and_its_bytes),
+        TEST(a_page_may_load_from_here_alone),
+        TEST(what_a_browser_has_already_is_not_sent_again),
+        TEST(other_methods_get_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

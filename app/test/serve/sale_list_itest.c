@@ -1,0 +1,356 @@
+/*
+ * The list of sales, page by page, and what a flood of those who ask for it, or for /metrics, costs the
+ * others: counted in Redis, and in how long buyers wait beside it.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "lockkit/lockkit.h"
+
+#include "base/clock.h"
+#include "test/support/app_support.h"
+
+enum {
+    SALES = 1000,
+    PAGE = 100,
+    OUT_SIZE = 262144,
+    FLOODERS = 4,
+    FLOOD_PER_S = 1000, /* of all */
+    BUYERS = 8,
+    BUYS_PER_S = 400, /* of all */
+    ROUND_MS = 150,
+    ROUNDS = 12,
+    TRIES = 8,
+    PERCENT = 110,
+    PERCENT_BUSY = 150, /* of all tries, on a machine that does other things */
+    SAMPLES = 65536,
+    SAMPLES_OF_ONE = 4096,
+};
+
+#define NS_PER_S 1000000000LL
+
+static struct {
+    char dir[APP_PATH_SIZE];
+    struct app_process service;
+    struct app_reply reply;
+    char out[OUT_SIZE];
+    atomic_int buyers;
+    json_t *seen; /* owned; ids, in the order in which they came */
+} world;
+
+static int set_up(void **state)
+{
+    char body[64];
+    bool is_good = true;
+
+    (void)state;
+    app_folder_make(world.dir);
+    is_good = app_start(&world.service, world.dir, (const char *const[]){"--rate", "0", NULL});
+    for (int i = 0; i < SALES && is_good; i++) {
+        (void)snprintf(body, sizeof body, "{\"id\":\"s-%d\",\"stock\":1000000}", i);
+        is_good = app_create_sale(&world.service, world.dir, body);
+    }
+    return is_good ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    json_decref(world.seen);
+    int status = app_stop(&world.service);
+    app_folder_remove(world.dir);
+    return status;
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+/* Follow the list from here to its end; how many pages it had. The ids are in world.seen. */
+static int walk(const char *base, const char *path)
+{
+    char next[256];
+    int pages = 0;
+
+    json_decref(world.seen);
+    world.seen = json_array();
+    (void)snprintf(next, sizeof next, "%s", path);
+    for (; next[0]; pages++) {
+        size_t i = 0;
+        const json_t *sale = NULL;
+
+        app_http(&(struct app_call){.base = base, .path = next, .token = app_token(world.dir)},
+                 &world.reply);
+        if (world.reply.status != 200) fail_msg("%s: %ld", next, world.reply.status);
+        json_t *page = json_loads(world.reply.body, 0, NULL);
+        assert_non_null(page);
+        json_array_foreach(json_object_get(page, "sales"), i, sale)(void)
+            json_array_append(world.seen, json_object_get(sale, "id"));
+        const char *link = json_string_value(json_object_get(page, "next"));
+        (void)snprintf(next, sizeof next, "%s", link ? link : "");
+        json_decref(page);
+    }
+    return pages;
+}
+
+/* Each id once, and each greater than the one before it. */
+static void assert_seen(size_t count)
+{
+    assert_int_equal(json_array_size(world.seen), count);
+    for (size_t i = 1; i < count; i++)
+        assert_true(strcmp(json_string_value(json_array_get(world.seen, i - 1)),
+                           json_string_value(json_array_get(world.seen, i))) < 0);
+}
+
+static void pages_lead_through_all_sales(void **state)
+{
+    static const struct {
+        const char *query;
+        int pages;
+    } rows[] = {{"", 10}, {"?limit=100", 10}, {"?limit=99", 11}, {"?limit=7", 143}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char path[64];
+
+        (void)snprintf(path, sizeof path, "/api/v1/sales%s", rows[i].query);
+        assert_int_equal(walk(world.service.buyers, path), rows[i].pages);
+        assert_seen(SALES);
+        (void)snprintf(path, sizeof path, "/api/v1/admin/sales%s", rows[i].query);
+        assert_int_equal(walk(world.service.admin, path), rows[i].pages);
+        assert_seen(SALES);
+    }
+}
+
+static void a_page_begins_behind_any_id(void **state)
+{
+    (void)state;
+    assert_int_equal(walk(world.service.buyers, "/api/v1/sales?after=s-998"), 1);
+    assert_seen(1);
+    assert_int_equal(walk(world.service.buyers, "/api/v1/sales?after=s-9977"), 1); /* not there */
+    assert_seen(2);
+    assert_int_equal(walk(world.service.buyers, "/api/v1/sales?after=z"), 1);
+    assert_seen(0);
+    assert_int_equal(app_status(&(struct app_call){.base = world.service.buyers,
+                                                   .path = "/api/v1/sales?limit=101"}),
+                     400);
+}
+
+static int ctl_list(const char *last)
+{
+    char token[APP_PATH_SIZE + 16];
+
+    (void)snprintf(token, sizeof token, "%s/admin.token", world.dir);
+    return app_run("seckillctl",
+                   (const char *const[]){"--admin", world.service.admin, "--admin-token", token,
+                                         "sale", "list", last, NULL},
+                   world.out, sizeof world.out);
+}
+
+static size_t count_of(const char *what)
+{
+    size_t count = 0;
+
+    for (const char *at = world.out; (at = strstr(at, what)); at++)
+        count++;
+    return count;
+}
+
+static void operators_see_all_of_them_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(ctl_list(NULL), 0);
+    assert_int_equal(count_of("\n"), SALES + 1);
+    assert_int_equal(count_of("\ns-"), SALES);
+    assert_int_equal(ctl_list("--json"), 0);
+    assert_int_equal(count_of("\"id\":"), SALES);
+    assert_int_equal(count_of("\"next\":"), 0);
+}
+
+/* ---- clients that keep a pace ---------------------------------------------------------------- */
+
+struct client {
+    pthread_t thread;
+    const char *path; /* NULL: it buys */
+    int64_t interval_ns;
+    int64_t until_ns;
+    int done; /* answered as it should be */
+    int failed;
+    int64_t *took_ns; /* borrowed; NULL: not measured */
+};
+
+/* Ask, as often as the pace says, and no more often for having been late. */
+static void *keep_pace(void *arg)
+{
+    struct client *self = arg;
+    char *answer = malloc(OUT_SIZE);
+    char request[256];
+    int fd = app_connect(world.service.buyers);
+    int64_t at_ns = clock_mono_ns();
+
+    for (; answer && clock_mono_ns() < self->until_ns; at_ns += self->interval_ns) {
+        if (self->path)
+            (void)snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n",
+                           self->path);
+        else
+            (void)snprintf(request, sizeof request,
+                           "POST /api/v1/sales/s-1/orders HTTP/1.1\r\nHost: x\r\n"
+                           "X-User-Id: b-%d\r\nContent-Length: 0\r\n\r\n",
+                           atomic_fetch_add(&world.buyers, 1));
+        if (at_ns > clock_mono_ns()) app_pause_until(at_ns);
+        int64_t began_ns = clock_mono_ns();
+        if (!app_send(fd, request, strlen(request)) ||
+            app_receive_answer(fd, answer, OUT_SIZE) != (self->path ? 200 : 201)) {
+            self->failed++;
+            break;
+        }
+        if (self->took_ns && self->done < SAMPLES_OF_ONE)
+            self->took_ns[self->done] = clock_mono_ns() - began_ns;
+        self->done++;
+    }
+    free(answer);
+    if (fd >= 0) (void)close(fd);
+    return NULL;
+}
+
+static int compare_spans(const void *left, const void *right)
+{
+    const int64_t *a = left;
+    const int64_t *b = right;
+
+    return (*a > *b) - (*a < *b);
+}
+
+static int64_t median(int64_t *spans, size_t count)
+{
+    qsort(spans, count, sizeof *spans, compare_spans);
+    return spans[count / 2];
+}
+
+struct spans {
+    int64_t took_ns[SAMPLES];
+    size_t count;
+};
+
+/* Buyers buy, while this is asked for (NULL: nothing else): add how long each waited; who asked. */
+static int buy_beside(const char *path, struct spans *out)
+{
+    static int64_t spans[BUYERS][SAMPLES_OF_ONE];
+    struct client clients[BUYERS + FLOODERS];
+    int64_t until_ns = clock_mono_ns() + ROUND_MS * 1000000LL;
+    int count = path ? BUYERS + FLOODERS : BUYERS;
+    int asked = 0;
+
+    for (int i = 0; i < count; i++) {
+        clients[i] = i < BUYERS ? (struct client){.interval_ns = BUYERS * NS_PER_S / BUYS_PER_S,
+                                                  .took_ns = spans[i]}
+                                : (struct client){.interval_ns = FLOODERS * NS_PER_S / FLOOD_PER_S,
+                                                  .path = path};
+        clients[i].until_ns = until_ns;
+        assert_int_equal(pthread_create(&clients[i].thread, NULL, keep_pace, &clients[i]), 0);
+    }
+    for (int i = 0; i < count; i++) {
+        (void)pthread_join(clients[i].thread, NULL);
+        assert_int_equal(clients[i].failed, 0);
+        if (i >= BUYERS) asked += clients[i].done;
+        for (int n = 0; i < BUYERS && n < clients[i].done && out->count < SAMPLES; n++)
+            out->took_ns[out->count++] = spans[i][n];
+    }
+    return asked;
+}
+
+/* "calls" of INFO commandstats. */
+static long long calls_of(const char *command)
+{
+    const struct lk_bytes words[] = {LK_BYTES("INFO"), LK_BYTES("commandstats")};
+    lk_client *client =
+        lk_client_open(&(struct lk_client_options){.url = world.service.redis}, NULL);
+    lk_reply *reply = NULL;
+    char name[64];
+    long long calls = 0;
+
+    assert_non_null(client);
+    assert_int_equal(lk_client_call(client, &(struct lk_command){words, 2}, 1, 0, &reply, NULL),
+                     LK_OK);
+    (void)snprintf(name, sizeof name, "cmdstat_%s:calls=", command);
+    const char *at = strstr(lk_reply_bytes(reply).data, name);
+    if (at) calls = strtoll(at + strlen(name), NULL, 10);
+    lk_reply_free(reply);
+    lk_client_close(client);
+    return calls;
+}
+
+/* ---- floods ---------------------------------------------------------------------------------- */
+
+/* How long a purchase takes beside a flood, in percent of alone: medians of short rounds in turn. */
+static int64_t compare_waits(const char *path, struct spans *alone, struct spans *beside)
+{
+    int asked = 0;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        (void)buy_beside(NULL, alone);
+        asked += buy_beside(path, beside);
+    }
+    int64_t alone_us = median(alone->took_ns, alone->count) / 1000;
+    int64_t beside_us = median(beside->took_ns, beside->count) / 1000;
+    int per_s = asked * 1000 / ROUNDS / ROUND_MS;
+    print_message("# %s: p50 %lld us, beside %d/s %lld us: %lld %%\n", path, (long long)alone_us,
+                  per_s, (long long)beside_us, (long long)(beside_us * 100 / alone_us));
+    assert_true(per_s > FLOOD_PER_S / 4);
+    return beside_us * 100 / alone_us;
+}
+
+/* Other tests use the processors, too: what was measured counts until it is enough. */
+static void assert_no_wait_beside(const char *path)
+{
+    static struct spans alone;
+    static struct spans beside;
+    int64_t percent = INT64_MAX;
+
+    alone.count = beside.count = 0;
+    for (int i = 0; i < TRIES && percent > PERCENT; i++)
+        percent = compare_waits(path, &alone, &beside);
+    assert_in_range(percent, 0, PERCENT_BUSY);
+}
+
+static void buyers_do_not_wait_for_those_who_list(void **state)
+{
+    long long before = calls_of("hmget");
+    int64_t began_ms = clock_mono_ms();
+
+    (void)state;
+    assert_no_wait_beside("/api/v1/sales");
+    /* A page ten times a second, ten more at first, and the scripts' own. */
+    long long bought = atomic_load(&world.buyers);
+    long long pages = (clock_mono_ms() - began_ms) / 100 + 11;
+    assert_in_range(calls_of("hmget") - before, ROUNDS, pages * PAGE + 2 * bought);
+}
+
+static void buyers_do_not_wait_for_those_who_scrape(void **state)
+{
+    (void)state;
+    assert_no_wait_beside("/metrics");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pages_lead_through_all_sales),
+        cmocka_unit_test(a_page_begins_behind_any_id),
+        cmocka_unit_test(operators_see_all_of_them_at_once),
+        cmocka_unit_test(buyers_do_not_wait_for_those_who_list),
+        cmocka_unit_test(buyers_do_not_wait_for_those_who_scrape),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,322 @@
+/*
+ * Each promise breaks by what breaks it, once, and by nothing else.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "lab/stage/stage_inside.h"
+
+static struct lab_run run;
+static struct stage stage;
+
+/* Actors A and B, one unit, two locks, nothing done. */
+static int begin(void **state)
+{
+    (void)state;
+    run = (struct lab_run){.actor_count = 2, .lock_count = 2, .units = 1};
+    run.actors[0].name = "A";
+    run.actors[1].name = "B";
+    stage = (struct stage){.run = &run};
+    stage.actors[0].wants = -1;
+    stage.actors[1].wants = -1;
+    return 0;
+}
+
+/* The next step, which leaves all as it was. */
+static struct lab_step *step_by(int actor)
+{
+    struct lab_step *step = &run.steps[run.step_count++];
+
+    *step = (struct lab_step){.actor = actor};
+    if (run.step_count > 1) step->state = step[-1].state;
+    return step;
+}
+
+static void own_lock(struct lab_step *step, size_t lock, const char *owner, enum lab_lease lease)
+{
+    (void)snprintf(step->state.lock[lock].owner, LABEL_SIZE, "%s", owner);
+    step->state.lock[lock].lease = lease;
+}
+
+static void order_for(struct lab_step *step, const char *order, const char *buyer)
+{
+    size_t at = step->state.order_count++;
+
+    (void)snprintf(step->state.orders[at].order, ORDER_LABEL_SIZE, "%s", order);
+    (void)snprintf(step->state.orders[at].buyer, LABEL_SIZE, "%s", buyer);
+}
+
+static void assert_breaks(enum lab_promise promise)
+{
+    promise_judge(&stage);
+    if (promise == LAB_KEPT) {
+        assert_int_equal(run.break_count, 0);
+        return;
+    }
+    assert_int_equal(run.break_count, 1);
+    assert_int_equal(run.breaks[0].promise, promise);
+    assert_int_equal(run.breaks[0].step, run.step_count);
+    assert_int_equal(run.steps[run.step_count - 1].broken, promise);
+    (void)step_by(LAB_TIME);
+    promise_judge(&stage); /* told once */
+    assert_int_equal(run.break_count, 1);
+}
+
+static void as_many_orders_as_units_are_fine_and_one_more_is_oversold(void **state)
+{
+    struct lab_step *step = step_by(0);
+
+    (void)state;
+    order_for(step, "1", "x");
+    assert_breaks(LAB_KEPT);
+    order_for(step_by(1), "2", "y");
+    assert_breaks(LAB_OVERSOLD);
+}
+
+static void a_second_order_of_a_buyer_is_found(void **state)
+{
+    struct lab_step *step = step_by(0);
+
+    (void)state;
+    run.units = 9;
+    order_for(step, "1", "x");
+    order_for(step, "2", "y");
+    assert_breaks(LAB_KEPT);
+    order_for(step_by(0), "3", "x");
+    assert_breaks(LAB_TWO_ORDERS);
+}
+
+static void only_the_owner_and_time_free_a_lock(void **state)
+{
+    (void)state;
+    own_lock(step_by(0), 0, "A#1", LAB_LEASED);
+    assert_breaks(LAB_KEPT);
+    own_lock(step_by(0), 0, "", LAB_FREE);
+    assert_breaks(LAB_KEPT);
+    own_lock(step_by(0), 0, "A#2", LAB_LEASED);
+    own_lock(step_by(LAB_TIME), 0, "", LAB_FREE);
+    assert_breaks(LAB_KEPT);
+    own_lock(step_by(0), 1, "A#3", LAB_LEASED);
+    promise_judge(&stage);
+    own_lock(step_by(1), 1, "B#1", LAB_LEASED);
+    assert_breaks(LAB_FOREIGN_RELEASE);
+}
+
+static void of_several_owners_each_frees_its_own(void **state)
+{
+    (void)state;
+    own_lock(step_by(0), 0, "A#1", LAB_LEASED);
+    own_lock(step_by(1), 0, "A#1,B#1", LAB_LEASED);
+    assert_breaks(LAB_KEPT);
+    own_lock(step_by(0), 0, "B#1", LAB_LEASED);
+    assert_breaks(LAB_KEPT);
+    own_lock(step_by(0), 0, "B#1,A#2", LAB_LEASED);
+    assert_breaks(LAB_KEPT);
+    own_lock(step_by(0), 0, "", LAB_FREE); /* B's, too */
+    assert_breaks(LAB_FOREIGN_RELEASE);
+}
+
+static void a_lock_of_the_dead_is_stuck_unless_it_has_a_lease(void **state)
+{
+    (void)state;
+    own_lock(step_by(0), 0, "A", LAB_FOR_EVER);
+    assert_breaks(LAB_KEPT); /* it lives */
+    stage.actors[0].is_joined = true;
+    stage.actors[0].is_dead = true;
+    own_lock(step_by(LAB_TIME), 0, "A", LAB_LEASED);
+    assert_breaks(LAB_KEPT);
+    own_lock(step_by(LAB_TIME), 0, "A", LAB_FOR_EVER);
+    assert_breaks(LAB_STUCK);
+}
+
+static void a_circle_of_waits_is_a_deadlock_and_a_queue_is_none(void **state)
+{
+    struct lab_step *step = step_by(0);
+
+    (void)state;
+    own_lock(step, 0, "A#1", LAB_LEASED);
+    own_lock(step, 1, "B#1", LAB_LEASED);
+    stage.actors[1].wants = 0;
+    assert_breaks(LAB_KEPT);
+    stage.actors[0].wants = 1;
+    (void)step_by(0);
+    assert_breaks(LAB_DEADLOCK);
+}
+
+static void waiting_for_oneself_is_a_deadlock(void **state)
+{
+    (void)state;
+    own_lock(step_by(0), 0, "A#1", LAB_LEASED);
+    stage.actors[0].wants = 0;
+    assert_breaks(LAB_DEADLOCK);
+}
+
+static void try_in_vain(size_t actor, unsigned rounds)
+{
+    for (unsigned i = 0; i < rounds; i++)
+        stage_tried(&stage.actors[actor], false);
+    (void)step_by((int)actor);
+}
+
+static void rounds_that_all_lose_are_a_livelock(void **state)
+{
+    (void)state;
+    try_in_vain(0, 3);
+    assert_breaks(LAB_KEPT); /* alone */
+    try_in_vain(1, 2);
+    assert_breaks(LAB_KEPT);
+    try_in_vain(1, 1);
+    assert_breaks(LAB_LIVELOCK);
+}
+
+static void who_wins_ends_the_livelock(void **state)
+{
+    (void)state;
+    try_in_vain(0, 3);
+    stage_tried(&stage.actors[1], true);
+    try_in_vain(1, 3);
+    assert_breaks(LAB_KEPT);
+}
+
+static void answer(const char *told, guard_status status, outcome which)
+{
+    static const struct guard any;
+
+    stage.actors[0].cast.guard = &any;
+    stage.actors[0].is_joined = true;
+    stage.actors[0].told = told;
+    stage.actors[0].status = status;
+    stage.actors[0].outcome = which;
+    (void)snprintf(stage.actors[0].order_id, ORDER_ID_MAX, "1001");
+}
+
+static void a_created_order_must_be_in_the_books(void **state)
+{
+    (void)state;
+    answer("created", GUARD_DONE, OUTCOME_CREATED);
+    order_for(step_by(0), "1001", "x");
+    assert_breaks(LAB_KEPT);
+    step_by(0)->state.order_count = 0;
+    assert_breaks(LAB_FALSE_ANSWER);
+}
+
+static void a_refused_order_must_not_be_in_the_books(void **state)
+{
+    (void)state;
+    answer("lock-timeout", GUARD_BUSY, OUTCOME_COUNT);
+    (void)step_by(0);
+    assert_breaks(LAB_KEPT);
+    order_for(step_by(LAB_TIME), "1001", "x");
+    assert_breaks(LAB_FALSE_ANSWER);
+}
+
+static void come(size_t actor, unsigned step, const char *order)
+{
+    stage.actors[actor].came = step;
+    (void)snprintf(stage.actors[actor].order_id, ORDER_ID_MAX, "%s", order);
+}
+
+static void who_came_first_is_served_first_if_that_is_promised(void **state)
+{
+    (void)state;
+    run.units = 2;
+    come(0, 1, "1001");
+    come(1, 2, "1002");
+    order_for(step_by(1), "1002", "y");
+    assert_breaks(LAB_KEPT);
+    stage.keeps_order = true;
+    stage.actors[0].is_joined = true; /* it has gone */
+    (void)step_by(0);
+    assert_breaks(LAB_KEPT);
+    stage.actors[0].is_joined = false;
+    (void)step_by(0);
+    assert_breaks(LAB_OVERTAKEN);
+}
+
+static void who_is_served_is_not_overtaken(void **state)
+{
+    struct lab_step *step = step_by(0);
+
+    (void)state;
+    run.units = 2;
+    stage.keeps_order = true;
+    come(0, 1, "1001");
+    come(1, 2, "1002");
+    order_for(step, "1001", "x");
+    assert_breaks(LAB_KEPT);
+    order_for(step_by(1), "1002", "y");
+    assert_breaks(LAB_KEPT);
+}
+
+static void one_lock_has_one_holder(void **state)
+{
+    (void)state;
+    run.locks[0] = "lamp";
+    run.locks[1] = "case";
+    stage.actors[0].stage = &stage;
+    stage.actors[1].stage = &stage;
+    promise_note_hold(&stage.actors[0], "lamp");
+    promise_note_hold(&stage.actors[1], "case");
+    promise_note_hold(&stage.actors[1], "hat"); /* which is not shown */
+    (void)step_by(0);
+    assert_breaks(LAB_KEPT);
+    promise_note_hold(&stage.actors[1], "lamp");
+    promise_note_end(&stage.actors[1], "lamp"); /* in the same step */
+    (void)step_by(1);
+    assert_breaks(LAB_TWO_HOLDERS);
+}
+
+static void who_gave_it_back_or_overslept_is_no_holder(void **state)
+{
+    (void)state;
+    run.locks[0] = "lamp";
+    run.locks[1] = "lamp"; /* of another server */
+    stage.actors[0].stage = &stage;
+    stage.actors[1].stage = &stage;
+    promise_note_hold(&stage.actors[0], "lamp");
+    promise_note_end(&stage.actors[0], "lamp");
+    promise_note_hold(&stage.actors[1], "lamp");
+    (void)step_by(1);
+    assert_breaks(LAB_KEPT);
+    promise_note_lapse(&stage, "lamp");
+    promise_note_hold(&stage.actors[0], "lamp");
+    (void)step_by(0);
+    assert_breaks(LAB_KEPT);
+}
+
+static void unknown_promises_nothing(void **state)
+{
+    (void)state;
+    answer("outcome-unknown", GUARD_UNKNOWN, OUTCOME_COUNT);
+    order_for(step_by(0), "1001", "x");
+    assert_breaks(LAB_KEPT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(as_many_orders_as_units_are_fine_and_one_more_is_oversold, begin),
+        cmocka_unit_test_setup(a_second_order_of_a_buyer_is_found, begin),
+        cmocka_unit_test_setup(only_the_owner_and_time_free_a_lock, begin),
+        cmocka_unit_test_setup(of_several_owners_each_frees_its_own, begin),
+        cmocka_unit_test_setup(a_lock_of_the_dead_is_stuck_unless_it_has_a_lease, begin),
+        cmocka_unit_test_setup(a_circle_of_waits_is_a_deadlock_and_a_queue_is_none, begin),
+        cmocka_unit_test_setup(waiting_for_oneself_is_a_deadlock, begin),
+        cmocka_unit_test_setup(rounds_that_all_lose_are_a_livelock, begin),
+        cmocka_unit_test_setup(who_wins_ends_the_livelock, begin),
+        cmocka_unit_test_setup(a_created_order_must_be_in_the_books, begin),
+        cmocka_unit_test_setup(a_refused_order_must_not_be_in_the_books, begin),
+        cmocka_unit_test_setup(who_came_first_is_served_first_if_that_is_promised, begin),
+        cmocka_unit_test_setup(who_is_served_is_not_overtaken, begin),
+        cmocka_unit_test_setup(one_lock_has_one_holder, begin),
+        cmocka_unit_test_setup(who_gave_it_back_or_overslept_is_no_holder, begin),
+        cmocka_unit_test_setup(unknown_promises_nothing, begin),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,381 @@
+/*
+ * Flags and environment: defaults, who wins, and every kind of bad value.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sale/sale.h"
+#include "start/config.h"
+
+enum { ARGS_MAX = 8, WORD_SIZE = 64 };
+
+/* What the environment of these tests holds. */
+static const char *no_env(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+static const char *some_env(const char *name)
+{
+    if (strcmp(name, "SECKILL_BATCH") == 0) return "7";
+    if (strcmp(name, "SECKILL_LAB") == 0) return "yes";
+    if (strcmp(name, "SECKILL_REDIS") == 0) return ""; /* as not there */
+    return NULL;
+}
+
+static const char *check_env(const char *name)
+{
+    return strcmp(name, "SECKILL_CHECK") == 0 ? "1" : NULL;
+}
+
+static const char *bad_env(const char *name)
+{
+    return strcmp(name, "SECKILL_BATCH") == 0 ? "many" : NULL;
+}
+
+/* argv of the last call: config borrows its strings. */
+static char words_of_argv[ARGS_MAX][WORD_SIZE];
+
+static config_status read_words(const char *const *words, const char *(*env)(const char *),
+                                struct config *out, struct refusal *why)
+{
+    char *argv[ARGS_MAX] = {words_of_argv[0]};
+    int argc = 1;
+
+    for (; *words; words++, argc++) {
+        (void)strncpy(words_of_argv[argc], *words, WORD_SIZE - 1);
+        argv[argc] = words_of_argv[argc];
+    }
+    return config_read(&(struct config_source){.argc = argc, .argv = argv, .env = env}, out, why);
+}
+
+#define READ(env, out, why, ...) read_words((const char *const[]){__VA_ARGS__, NULL}, env, out, why)
+
+static void without_flags_it_has_its_defaults(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(read_words((const char *const[]){NULL}, no_env, &config, &why), CONFIG_RUN);
+    assert_string_equal(config.listen, "127.0.0.1:8080");
+    assert_string_equal(config.admin_listen, "127.0.0.1:8081");
+    assert_string_equal(config.data, "seckill-data");
+    assert_string_equal(config.guard, "mutex");
+    assert_null(config.redis);
+    assert_null(config.redlock);
+    assert_null(config.redis_password);
+    assert_null(config.redis_loader);
+    assert_false(config.check);
+    assert_int_equal(config.sync_replicas, 0);
+    assert_int_equal(config.sync_ms, 100);
+    assert_null(config.admin_token);
+    assert_int_equal(config.connections, 4096);
+    assert_int_equal(config.streams, 64);
+    assert_int_equal(config.batch, 256);
+    assert_int_equal(config.queue_ms, 500);
+    assert_int_equal(config.lease_ms, 3000);
+    assert_int_equal(config.deadline_ms, 2000);
+    assert_int_equal(config.drain_ms, 300);
+    assert_int_equal(config.log_level, LOG_INFO);
+    assert_int_equal(config.log_format, LOG_AS_TEXT);
+    assert_null(config.token_key);
+    assert_null(config.token_key_2);
+    assert_int_equal(config.rate.per_s, 0);
+    assert_int_equal(config.address_rate.per_s, 0);
+    assert_int_equal(config.trusted_proxies.count, 0);
+    assert_false(config.lab);
+    assert_int_equal(config.lab_pause.ms, 0);
+    assert_true(idempotency_key_is_valid(config.instance));
+}
+
+static void flags_win_over_the_environment(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(READ(some_env, &config, &why, "--batch=9", "--log-level", "debug"),
+                     CONFIG_RUN);
+    assert_int_equal(config.batch, 9);
+    assert_int_equal(config.log_level, LOG_DEBUG);
+    assert_true(config.lab);
+    assert_null(config.redis);
+    assert_int_equal(READ(some_env, &config, &why, "--instance", "a.b"), CONFIG_RUN);
+    assert_int_equal(config.batch, 7);
+    assert_string_equal(config.instance, "a.b");
+}
+
+static void bad_values_are_named(void **state)
+{
+    static const struct {
+        const char *words[3];
+        const char *says;
+    } cases[] = {
+        {{"--batch", "x"}, "--batch: \"x\" is not a number from 1 to 1024"},
+        {{"--batch", "1025"}, "--batch: \"1025\" is not a number from 1 to 1024"},
+        {{"--batch", "0"}, "--batch: \"0\" is not a number from 1 to 1024"},
+        {{"--batch", "-1"}, "--batch: \"-1\" is not a number from 1 to 1024"},
+        {{"--batch", " 1"}, "--batch: \" 1\" is not a number from 1 to 1024"},
+        {{"--batch", "1 "}, "--batch: \"1 \" is not a number from 1 to 1024"},
+        {{"--batch", "99999999999999999999"},
+         "--batch: \"99999999999999999999\" is not a number from 1 to 1024"},
+        {{"--batch"}, "--batch: a value is missing"},
+        {{"--batch="}, "--batch: \"\" is not a number from 1 to 1024"},
+        {{"--listen", "localhost:80"},
+         "--listen: \"localhost:80\" is not an address like 127.0.0.1:8080"},
+        {{"--listen", "1.2.3.4"}, "--listen: \"1.2.3.4\" is not an address like 127.0.0.1:8080"},
+        {{"--listen", "1.2.3.4:70000"},
+         "--listen: \"1.2.3.4:70000\" is not an address like 127.0.0.1:8080"},
+        {{"--log-format", "xml"}, "--log-format: \"xml\" is neither text nor json"},
+        {{"--log-level", "loud"}, "--log-level: \"loud\" is not error, warn, info or debug"},
+        {{"--instance", "a b"}, "--instance: \"a b\" is not 1 to 64 of A-Z a-z 0-9 _ . -"},
+        {{"--lab=maybe"}, "--lab: \"maybe\" is neither true nor false"},
+        {{"--data", ""}, "--data: \"\" is not usable"},
+        {{"--data", "a\nb"}, "--data: \"a\\x0ab\" is not usable"},
+        {{"--rate", "fast"}, "--rate: \"fast\" is not a rate like 5 or 5/s:20"},
+        {{"--rate", "5/s:0"}, "--rate: \"5/s:0\" is not a rate like 5 or 5/s:20"},
+        {{"--lab-pause", "soon"}, "--lab-pause: \"soon\" is not a pause in ms like 200 or 200:10"},
+        {{"--lab-pause", "0"}, "--lab-pause: \"0\" is not a pause in ms like 200 or 200:10"},
+        {{"--lab-pause", "200:"}, "--lab-pause: \"200:\" is not a pause in ms like 200 or 200:10"},
+        {{"--lab-pause", "200:0"},
+         "--lab-pause: \"200:0\" is not a pause in ms like 200 or 200:10"},
+        {{"--lab-pause", "5s"}, "--lab-pause: \"5s\" is not a pause in ms like 200 or 200:10"},
+        {{"--lab-pause", "600001"},
+         "--lab-pause: \"600001\" is not a pause in ms like 200 or 200:10"},
+        {{"--lab-pause", "0000000000002001"},
+         "--lab-pause: \"0000000000002001\" is not a pause in ms like 200 or 200:10"},
+        {{"--lab-pause", "200"}, "--lab-pause is a fault for experiments: it needs --lab"},
+        {{"--token-key", ""}, "--token-key: \"\" is not usable"},
+        {{"--token-key-2", "a"}, "--token-key-2 goes with --token-key"},
+        {{"--guard", "nope"}, "--guard: \"nope\" is no guard; --help lists them"},
+        {{"--guard", "redlock"}, "--guard: \"redlock\" needs the servers of --redlock"},
+        {{"--sync-replicas", "17"}, "--sync-replicas: \"17\" is not a number from 0 to 16"},
+        {{"--sync-replicas=1"}, "--sync-replicas: the private Redis has no replicas; give --redis"},
+        {{"--sync-ms", "0"}, "--sync-ms: \"0\" is not a number from 1 to 10000"},
+        /* a password may be in it: it is never shown */
+        {{"--redis", "redis://me:pass\nword@h"}, "--redis: this is not usable as a URL"},
+        {{"--redlock=redis://:secret\x7f@h"}, "--redlock: this is not usable as a URL"},
+        {{"--redis="}, "--redis: this is not usable as a URL"},
+        {{"--address-rate", "fast"}, "--address-rate: \"fast\" is not a rate like 5 or 5/s:20"},
+        {{"--trusted-proxy", "10.0.0.1/8"},
+         "--trusted-proxy: \"10.0.0.1/8\" is no list of networks like 10.0.0.0/8,fd00::1"},
+        {{"--trusted-proxy="},
+         "--trusted-proxy: \"\" is no list of networks like 10.0.0.0/8,fd00::1"},
+        {{"--drain-ms", "60001"}, "--drain-ms: \"60001\" is not a number from 0 to 60000"},
+        {{"--redis-password", "f"},
+         "--redis-password: the private Redis has no users; give --redis"},
+        {{"--redis-loader", "f"}, "--redis-loader: the private Redis has no users; give --redis"},
+        {{"--redis-password="}, "--redis-password: \"\" is not usable"},
+        {{"--redis-ca=f"}, "--redis-ca: no URL of --redis or --redlock is rediss://"},
+        {{"--redis=redis://rediss", "--redis-insecure"},
+         "--redis-insecure: no URL of --redis or --redlock is rediss://"},
+        {{"--redis=rediss://h", "--redis-key=k"}, "--redis-key: goes with --redis-cert"},
+        {{"--redis=redis://h", "--sentinel-password=f"},
+         "--sentinel-password: goes with --redis redis+sentinel://"},
+        {{"--check", "--listen=127.0.0.1:0"},
+         "--check: port 0 of --listen is any; name the one to ask"},
+        {{"batch"}, "\"batch\" is no flag; --help lists them"},
+        {{"--bat", "1"}, "\"--bat\" is no flag; --help lists them"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct config config;
+        struct refusal why = {0};
+
+        assert_int_equal(read_words(cases[i].words, no_env, &config, &why), CONFIG_BAD);
+        assert_string_equal(why.text, cases[i].says);
+    }
+}
+
+static void keys_and_rate_are_taken(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(
+        READ(no_env, &config, &why, "--token-key", "a", "--token-key-2=b", "--rate=5/s:20"),
+        CONFIG_RUN);
+    assert_string_equal(config.token_key, "a");
+    assert_string_equal(config.token_key_2, "b");
+    assert_int_equal(config.rate.per_s, 5);
+    assert_int_equal(config.rate.burst, 20);
+}
+
+static void addresses_and_proxies_are_taken(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(
+        READ(no_env, &config, &why, "--address-rate=50:100", "--trusted-proxy", "10.0.0.0/8,::1"),
+        CONFIG_RUN);
+    assert_int_equal(config.address_rate.per_s, 50);
+    assert_int_equal(config.address_rate.burst, 100);
+    assert_int_equal(config.trusted_proxies.count, 2);
+    assert_int_equal(config.trusted_proxies.at[0].bits, 96 + 8);
+}
+
+static void replicas_and_servers_of_a_redlock_are_taken(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(READ(no_env, &config, &why, "--redis=redis+sentinel://a,b/main",
+                          "--sync-replicas=2", "--sync-ms", "250", "--guard=redlock",
+                          "--redlock=redis://a,redis://b"),
+                     CONFIG_RUN);
+    assert_string_equal(config.redis, "redis+sentinel://a,b/main");
+    assert_string_equal(config.redlock, "redis://a,redis://b");
+    assert_int_equal(config.sync_replicas, 2);
+    assert_int_equal(config.sync_ms, 250);
+}
+
+static void the_wait_for_replicas_must_end_before_the_deadline(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(READ(no_env, &config, &why, "--redis=redis://a", "--sync-replicas=1",
+                          "--sync-ms=500", "--deadline-ms=500"),
+                     CONFIG_BAD);
+    assert_string_equal(why.text, "--sync-ms: 500 is not less than --deadline-ms 500");
+    assert_int_equal(
+        READ(no_env, &config, &why, "--redis=redis://a", "--sync-ms=500", "--deadline-ms=500"),
+        CONFIG_RUN);
+}
+
+static void a_pause_is_taken_with_lab(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t ms;
+        int64_t every;
+    } rows[] = {{"200", 200, 1}, {"1:1", 1, 1}, {"600000:1000000", 600000, 1000000}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct config config;
+        struct refusal why;
+
+        assert_int_equal(READ(no_env, &config, &why, "--lab-pause", rows[i].text, "--lab"),
+                         CONFIG_RUN);
+        assert_int_equal(config.lab_pause.ms, rows[i].ms);
+        assert_int_equal(config.lab_pause.every, rows[i].every);
+    }
+}
+
+static void a_bad_variable_is_named_as_such(void **state)
+{
+    struct config config;
+    struct refusal why = {0};
+
+    (void)state;
+    assert_int_equal(read_words((const char *const[]){NULL}, bad_env, &config, &why), CONFIG_BAD);
+    assert_string_equal(why.text, "SECKILL_BATCH: \"many\" is not a number from 1 to 1024");
+}
+
+static void a_flawed_guard_needs_lab(void **state)
+{
+    struct config config;
+    struct refusal why = {0};
+
+    (void)state;
+    assert_int_equal(READ(no_env, &config, &why, "--guard", "none"), CONFIG_BAD);
+    assert_non_null(strstr(why.text, "--guard: \"none\" is flawed"));
+    assert_int_equal(READ(no_env, &config, &why, "--guard", "none", "--lab"), CONFIG_RUN);
+}
+
+static void a_check_is_told_apart_and_has_no_variable(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(READ(no_env, &config, &why, "--check", "--listen=0.0.0.0:80"), CONFIG_CHECK);
+    assert_string_equal(config.listen, "0.0.0.0:80");
+    assert_int_equal(READ(check_env, &config, &why, "--batch=1"), CONFIG_RUN);
+    assert_int_equal(READ(no_env, &config, &why, "--check", "--batch=x"), CONFIG_BAD);
+}
+
+static void secrets_of_redis_are_files(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(READ(no_env, &config, &why, "--redis=redis://me@a", "--redis-password=p",
+                          "--redis-loader", "l"),
+                     CONFIG_RUN);
+    assert_string_equal(config.redis_password, "p");
+    assert_string_equal(config.redis_loader, "l");
+}
+
+static const char *tls_env(const char *name)
+{
+    if (strcmp(name, "SECKILL_REDIS") == 0) return "rediss+sentinel://h/main";
+    if (strcmp(name, "SECKILL_REDIS_CA") == 0) return "ca";
+    return strcmp(name, "SECKILL_REDIS_INSECURE") == 0 ? "yes" : NULL;
+}
+
+static void tls_is_for_rediss(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(READ(tls_env, &config, &why, "--redis-cert=c", "--redis-key=k",
+                          "--redis-server-name=n", "--sentinel-password=s"),
+                     CONFIG_RUN);
+    assert_string_equal(config.redis_tls.ca_file, "ca");
+    assert_string_equal(config.redis_tls.cert_file, "c");
+    assert_string_equal(config.redis_tls.key_file, "k");
+    assert_string_equal(config.redis_tls.server_name, "n");
+    assert_true(config.redis_tls.is_unverified);
+    assert_string_equal(config.sentinel_password, "s");
+    assert_int_equal(READ(no_env, &config, &why, "--redis=redis://h", "--redis-ca=c",
+                          "--redlock=redis://a,redis://b,rediss://c"),
+                     CONFIG_RUN);
+}
+
+static void help_and_version_win_over_everything(void **state)
+{
+    struct config config;
+    struct refusal why;
+
+    (void)state;
+    assert_int_equal(READ(no_env, &config, &why, "--batch", "x", "--help"), CONFIG_HELP);
+    assert_int_equal(READ(no_env, &config, &why, "--nope", "--version"), CONFIG_VERSION);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_flags_it_has_its_defaults),
+        cmocka_unit_test(flags_win_over_the_environment),
+        cmocka_unit_test(bad_values_are_named),
+        cmocka_unit_test(keys_and_rate_are_taken),
+        cmocka_unit_test(addresses_and_proxies_are_taken),
+        cmocka_unit_test(replicas_and_servers_of_a_redlock_are_taken),
+        cmocka_unit_test(the_wait_for_replicas_must_end_before_the_deadline),
+        cmocka_unit_test(a_pause_is_taken_with_lab),
+        cmocka_unit_test(a_bad_variable_is_named_as_such),
+        cmocka_unit_test(a_flawed_guard_needs_lab),
+        cmocka_unit_test(a_check_is_told_apart_and_has_no_variable),
+        cmocka_unit_test(secrets_of_redis_are_files),
+        cmocka_unit_test(tls_is_for_rediss),
+        cmocka_unit_test(help_and_version_win_over_everything),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

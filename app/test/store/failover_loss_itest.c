@@ -1,0 +1,106 @@
+/*
+ * A failover that loses orders, made to happen: both replicas are away while the last units are sold,
+ * and then the primary is gone for good. What was accepted is lost, as is said of Sentinel without
+ * replicas waited for; but nobody may be told afterwards what was true before it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "test/support/app_many.h"
+#include "test/support/app_stream.h"
+
+enum { SOON_MS = 5000, FAILOVER_MS = 40000, FRESH_MS = 100 };
+
+static struct app_many many;
+
+static int set_up(void **state)
+{
+    (void)state;
+    many.topology = lkt_start(NULL);
+    app_many_begin(&many);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    app_many_end(&many);
+    lkt_stop(many.topology);
+    return 0;
+}
+
+/* n1 is the primary. Cid and Dan are the last two, and no replica hears of them. */
+static void sell_the_last_unheard(struct app_stream *stream)
+{
+    struct app_event event;
+
+    assert_int_equal(app_many_create(&many, "cup", 4, "mutex"), 201);
+    assert_int_equal(app_many_buy(&many, "cup", "ann", "a"), 201);
+    assert_int_equal(app_many_buy(&many, "cup", "bob", "b"), 201);
+    LKS_EVENTUALLY(LKS_INTEGER(lkt_server(many.topology, "n1"), "WAIT", "2", "1000") == 2, SOON_MS);
+    (void)lkt_tell(many.topology, "kill n2");
+    (void)lkt_tell(many.topology, "kill n3");
+    assert_true(app_stream_open(stream, many.service.buyers, "cup", NULL));
+    assert_true(app_stream_find(stream, "snapshot", &event, SOON_MS));
+    assert_int_equal(app_event_number(&event, "remaining"), 2);
+    assert_int_equal(app_many_buy(&many, "cup", "cid", "c"), 201);
+    assert_int_equal(app_many_buy(&many, "cup", "dan", "d"), 201);
+    assert_int_equal(app_many_buy(&many, "cup", "eve", "e"), 409);
+    assert_true(app_is_problem(&many.reply, 409, "sold-out"));
+    clock_pause_ms(2 * (int64_t)FRESH_MS); /* the book is in memory now, with Cid and Dan */
+    assert_int_equal(app_many_buy(&many, "cup", "cid", "other"), 409);
+    assert_true(app_is_problem(&many.reply, 409, "already-ordered"));
+}
+
+/* One replica comes back, and becomes the primary: no other can take its place again. */
+static void lose_the_primary(void)
+{
+    (void)lkt_tell(many.topology, "kill n1");
+    (void)lkt_tell(many.topology, "restart n2");
+}
+
+static bool is_sold_to_eve(void)
+{
+    long status = app_many_buy(&many, "cup", "eve", "e");
+
+    /* She was told "sold out" before. Now units are there again, or nothing can be told. */
+    if (status != 201 && status != 503 && !app_is_problem(&many.reply, 409, "sold-out"))
+        fail_msg("%s", many.reply.body);
+    return status == 201;
+}
+
+static void nobody_is_told_what_was_true_before_it(void **state)
+{
+    static struct app_stream stream;
+    struct app_event event;
+
+    (void)state;
+    APP_MANY_START(&many, "--lease-ms", "3000");
+    sell_the_last_unheard(&stream);
+    lose_the_primary();
+    LKS_EVENTUALLY(is_sold_to_eve(), FAILOVER_MS);
+    assert_int_equal(app_many_look_up(&many, "cup", "ann"), 200);
+    assert_int_equal(app_many_look_up(&many, "cup", "cid"), 404); /* lost, and told so */
+    assert_int_equal(app_many_buy(&many, "cup", "fay", NULL), 201);
+    clock_pause_ms(FRESH_MS);
+    for (unsigned i = 0; i < 20; i++) { /* sold out again: with another book */
+        assert_int_equal(app_many_buy(&many, "cup", "cid", "c"), 409);
+        assert_true(app_is_problem(&many.reply, 409, "sold-out"));
+        assert_int_equal(app_many_buy(&many, "cup", "fay", NULL), 409);
+        assert_true(app_is_problem(&many.reply, 409, "already-ordered"));
+        clock_pause_ms(10);
+    }
+    app_many_assert_books(&many, "cup", 4, 0);
+    assert_true(app_stream_find(&stream, "snapshot", &event, SOON_MS)); /* the thread was lost */
+    app_stream_close(&stream);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(nobody_is_told_what_was_true_before_it, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

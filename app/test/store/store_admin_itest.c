@@ -1,0 +1,742 @@
+/*
+ * Operators' steps on a real Redis: what each writes and refuses, also under hostile arguments,
+ * spoilt keys and rights, and what the service's own audit finds in books that were doctored.
+ */
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "store/app_scripts.h"
+#include "store/store_admin.h"
+#include "test/support/sale_shops.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+/* Moments in the script's past and future, as text and as numbers. */
+#define PAST            "1000"
+#define LATER           "95617584000000"
+#define LATEST          "95617585000000"
+
+#define LATER_MS        95617584000000
+#define LATEST_MS       95617585000000
+
+/* ---- the steps, in one form -------------------------------------------------------------------------- */
+
+struct step {
+    enum { PAUSE, RESUME, PATCH, RESTOCK, END, STEP_KINDS } kind;
+    struct sale_patch patch;
+    int64_t units;
+    const char *key;
+};
+
+static store_status take(struct sale_world *world, const struct step *step,
+                         struct sale_step_end *out_end, struct lk_error *err)
+{
+    struct store *store = world->shops[0].store;
+
+    switch (step->kind) {
+    case PAUSE:
+        return store_pause_sale(store, "s", out_end, err);
+    case RESUME:
+        return store_resume_sale(store, "s", out_end, err);
+    case PATCH:
+        return store_patch_sale(store, "s", &step->patch, out_end, err);
+    case RESTOCK:
+        return store_restock_sale(store, "s", step->units, step->key, out_end, err);
+    case END:
+        return store_end_sale(store, "s", out_end, err);
+    case STEP_KINDS:
+        break;
+    }
+    abort();
+}
+
+static const struct step steps[] = {
+    {.kind = PAUSE},
+    {.kind = RESUME},
+    {.kind = PATCH, .patch = {.title = "new", .starts_ms = -1, .ends_ms = -1}},
+    {.kind = RESTOCK, .units = 5, .key = "k"},
+};
+
+static void open_sale(struct sale_world *world, int64_t units)
+{
+    assert_true(
+        sale_shops_open(world, "script", units, &(struct group_commit_options){.batch = 1}));
+}
+
+static int64_t ask(struct sale_world *world, const char *command)
+{
+    return sale_ask_number(world->client, "%s", command);
+}
+
+static void ends_as(struct sale_world *world, const struct step *step, sale_step expected)
+{
+    struct sale_step_end got = {.step = SALE_STEP_COUNT};
+    struct lk_error err = {0};
+
+    if (take(world, step, &got, &err) != STORE_OK) fail_msg("kind %d: %s", step->kind, err.text);
+    assert_string_equal(sale_step_name(got.step), sale_step_name(expected));
+    assert_int_equal(got.epoch, ask(world, "HGET seckill:{s}:sale epoch"));
+}
+
+/* The same, and nothing has changed. */
+static void changes_nothing(struct sale_world *world, const struct step *step, sale_step expected)
+{
+    char *before = sale_dump(world->client, "s");
+    ends_as(world, step, expected);
+    char *after = sale_dump(world->client, "s");
+
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+}
+
+static void ledger_has(struct sale_world *world, const char *entry)
+{
+    char *dump = sale_dump(world->client, "s");
+
+    if (!strstr(dump, entry)) fail_msg("no \"%s\" in:\n%s", entry, dump);
+    free(dump);
+}
+
+/* ---- pause and resume ---------------------------------------------------------------------------------- */
+
+static void a_paused_sale_sells_nothing_until_it_is_resumed(void **state)
+{
+    struct sale_world *world = *state;
+
+    open_sale(world, 5);
+    ends_as(world, &steps[PAUSE], SALE_STEP_DONE);
+    ledger_has(world, "(event paused by first epoch 1 left 5)");
+    assert_int_equal(sale_shops_buy(world, "ann", "").outcome, OUTCOME_PAUSED);
+    changes_nothing(world, &steps[PAUSE], SALE_STEP_DONE);
+    ends_as(world, &steps[RESUME], SALE_STEP_DONE);
+    ledger_has(world, "(event resumed by first epoch 1 left 5)");
+    assert_int_equal(sale_shops_buy(world, "ann", "").outcome, OUTCOME_CREATED);
+    assert_int_equal(ask(world, "XLEN seckill:{s}:ledger"), 4);
+}
+
+static void only_a_paused_sale_is_resumed(void **state)
+{
+    struct sale_world *world = *state;
+
+    open_sale(world, 5);
+    changes_nothing(world, &steps[RESUME], SALE_STEP_NOT_PAUSED);
+}
+
+static void an_ended_sale_stays_as_it_is(void **state)
+{
+    static const char *const ends[] = {"HSET seckill:{s}:sale state ended",
+                                       "HSET seckill:{s}:sale ends_ms " PAST,
+                                       "HSET seckill:{s}:sale state paused ends_ms " PAST};
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        open_sale(world, 5);
+        assert_true(sale_do(world->client, "%s", ends[i]));
+        for (size_t k = 0; k < COUNT_OF(steps); k++)
+            changes_nothing(world, &steps[k], SALE_STEP_HAS_ENDED);
+    }
+}
+
+static void ending_again_changes_nothing(void **state)
+{
+    struct sale_world *world = *state;
+    const struct step end = {.kind = END};
+
+    open_sale(world, 5);
+    ends_as(world, &steps[RESTOCK], SALE_STEP_DONE);
+    ends_as(world, &end, SALE_STEP_DONE);
+    ledger_has(world, "(event ended by first epoch 2 left 10)");
+    changes_nothing(world, &end, SALE_STEP_DONE);
+}
+
+static void a_sale_that_is_not_there_is_not_found(void **state)
+{
+    struct sale_world *world = *state;
+    struct sale_audit audit;
+
+    open_sale(world, 5);
+    assert_true(sale_do(world->client, "FLUSHALL"));
+    for (size_t k = 0; k < COUNT_OF(steps); k++) {
+        struct sale_step_end end = {.step = SALE_STEP_COUNT};
+
+        assert_int_equal(take(world, &steps[k], &end, NULL), STORE_NOT_FOUND);
+        assert_int_equal(end.step, SALE_STEP_COUNT); /* untouched */
+    }
+    assert_int_equal(store_audit_sale(world->shops[0].store, "s", &audit, NULL), STORE_NOT_FOUND);
+    assert_int_equal(ask(world, "DBSIZE"), 0);
+}
+
+/* ---- patch ----------------------------------------------------------------------------------------------- */
+
+static void a_patch_changes_what_it_may(void **state)
+{
+    static const struct {
+        const char *before; /* of starts_ms and ends_ms */
+        struct sale_patch patch;
+        sale_step expected;
+    } rows[] = {
+        {"starts_ms 1 ends_ms 0", {"T", -1, -1}, SALE_STEP_DONE},
+        {"starts_ms 1 ends_ms 0", {NULL, -1, LATER_MS}, SALE_STEP_DONE},
+        {"starts_ms 1 ends_ms " LATER, {NULL, -1, 0}, SALE_STEP_DONE},
+        {"starts_ms 1 ends_ms " LATER, {"T", -1, LATEST_MS}, SALE_STEP_DONE},
+        {"starts_ms " LATER " ends_ms 0", {NULL, 1, -1}, SALE_STEP_DONE}, /* starts now */
+        {"starts_ms " LATER " ends_ms 0", {"T", LATEST_MS, -1}, SALE_STEP_DONE},
+        {"starts_ms " LATER " ends_ms " LATEST, {NULL, 5, LATER_MS}, SALE_STEP_DONE},
+        {"starts_ms 1 ends_ms 0", {NULL, LATER_MS, -1}, SALE_STEP_HAS_STARTED},
+        {"starts_ms 1 ends_ms 0", {"T", LATER_MS, LATEST_MS}, SALE_STEP_HAS_STARTED},
+        {"starts_ms 1 ends_ms 0", {NULL, -1, 1000}, SALE_STEP_ENDS_IN_PAST},
+        {"starts_ms " LATER " ends_ms 0", {NULL, -1, LATER_MS}, SALE_STEP_ENDS_TOO_EARLY},
+        {"starts_ms " LATER " ends_ms 0", {"T", LATEST_MS, LATER_MS}, SALE_STEP_ENDS_TOO_EARLY},
+        {"starts_ms 95617583000000 ends_ms " LATER,
+         {NULL, LATEST_MS, -1},
+         SALE_STEP_ENDS_TOO_EARLY},
+    };
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const struct step step = {.kind = PATCH, .patch = rows[i].patch};
+        struct sale before;
+        struct sale after;
+
+        open_sale(world, 5);
+        assert_true(sale_do(world->client, "HSET seckill:{s}:sale %s", rows[i].before));
+        if (rows[i].expected != SALE_STEP_DONE) {
+            changes_nothing(world, &step, rows[i].expected);
+            continue;
+        }
+        assert_int_equal(store_load_sale(world->shops[0].store, "s", &before, NULL), STORE_OK);
+        ends_as(world, &step, SALE_STEP_DONE);
+        assert_int_equal(store_load_sale(world->shops[0].store, "s", &after, NULL), STORE_OK);
+        assert_string_equal(after.title, step.patch.title ? step.patch.title : before.title);
+        assert_int_equal(after.starts_ms,
+                         step.patch.starts_ms >= 0 ? step.patch.starts_ms : before.starts_ms);
+        assert_int_equal(after.ends_ms,
+                         step.patch.ends_ms >= 0 ? step.patch.ends_ms : before.ends_ms);
+        assert_int_equal(after.left, 5);
+        assert_int_equal(after.epoch, 1);
+        assert_int_equal(ask(world, "XLEN seckill:{s}:ledger"), 2);
+    }
+}
+
+static void a_patch_is_in_the_ledger_with_what_it_changed(void **state)
+{
+    struct sale_world *world = *state;
+    const struct step step = {.kind = PATCH,
+                              .patch = {.title = "T", .starts_ms = -1, .ends_ms = LATER_MS}};
+
+    open_sale(world, 5);
+    ends_as(world, &step, SALE_STEP_DONE);
+    ledger_has(world, "(event patched by first epoch 1 left 5 title T ends_ms " LATER ")");
+}
+
+/* ---- restock --------------------------------------------------------------------------------------------- */
+
+static bool has_cooled(void *arg)
+{
+    struct sale_world *world = arg;
+    struct sale sale = {.cooling = 1};
+
+    return store_load_sale(world->shops[0].store, "s", &sale, NULL) == STORE_OK &&
+           sale.cooling == 0;
+}
+
+static void a_restock_sells_on_in_a_new_epoch(void **state)
+{
+    struct sale_world *world = *state;
+    struct sale sale;
+
+    open_sale(world, 1);
+    assert_int_equal(sale_shops_buy(world, "ann", "").outcome, OUTCOME_CREATED);
+    assert_int_equal(sale_shops_buy(world, "bob", "").outcome, OUTCOME_SOLD_OUT);
+    int64_t before_ms = clock_unix_ms();
+    ends_as(world, &(struct step){.kind = RESTOCK, .units = 2, .key = "k1"}, SALE_STEP_DONE);
+    ledger_has(world, "(event restocked by first epoch 2 left 2 units 2 key k1 sellable_ms ");
+    assert_int_equal(store_load_sale(world->shops[0].store, "s", &sale, NULL), STORE_OK);
+    assert_int_equal(sale.initial, 1);
+    assert_int_equal(sale.restocked, 2);
+    lk_reply *cool = sale_ask(world->client, "HGET seckill:{s}:sale cool");
+    int64_t sellable_ms = strtoll(lk_reply_bytes(cool).data, NULL, 10);
+    lk_reply_free(cool);
+    assert_in_range(sellable_ms, before_ms + 2 * (int64_t)SALE_BELIEVED_MS,
+                    clock_unix_ms() + SALE_COOL_MS + 50);
+    bool is_cool = sale.now_ms < sellable_ms; /* unless this test was stopped meanwhile */
+    assert_int_equal(sale.left, is_cool ? 0 : 2);
+    assert_int_equal(sale.cooling, is_cool ? 2 : 0);
+    assert_int_equal(sale.epoch, 2);
+    assert_int_equal(sale_state_of(&sale), is_cool ? SALE_SOLD_OUT : SALE_ACTIVE);
+    assert_true(sale_eventually(has_cooled, world, SALE_GENEROUS_MS));
+    assert_int_equal(store_load_sale(world->shops[0].store, "s", &sale, NULL), STORE_OK);
+    assert_int_equal(sale.left, 2);
+    assert_int_equal(sale.cooling, 0);
+    assert_int_equal(sale_state_of(&sale), SALE_ACTIVE);
+    ends_as(world, &(struct step){.kind = RESTOCK, .units = 3, .key = "k2"}, SALE_STEP_DONE);
+    assert_int_equal(ask(world, "HGET seckill:{s}:sale restocked"), 5);
+    assert_int_equal(ask(world, "HGET seckill:{s}:sale epoch"), 3);
+    assert_int_equal(ask(world, "GET seckill:{s}:stock"), 5);
+}
+
+static void a_restock_under_one_key_happens_once(void **state)
+{
+    struct sale_world *world = *state;
+
+    open_sale(world, 1);
+    ends_as(world, &(struct step){.kind = RESTOCK, .units = 2, .key = "k.1"}, SALE_STEP_DONE);
+    ends_as(world, &(struct step){.kind = RESTOCK, .units = 2, .key = "k.2"}, SALE_STEP_DONE);
+    changes_nothing(world, &(struct step){.kind = RESTOCK, .units = 2, .key = "k.1"},
+                    SALE_STEP_REPEATED);
+    changes_nothing(world, &(struct step){.kind = RESTOCK, .units = 3, .key = "k.1"},
+                    SALE_STEP_KEY_REUSED);
+    assert_true(sale_do(world->client, "HSET seckill:{s}:sale state ended"));
+    changes_nothing(world, &(struct step){.kind = RESTOCK, .units = 2, .key = "k.2"},
+                    SALE_STEP_REPEATED); /* it did happen */
+    assert_int_equal(ask(world, "GET seckill:{s}:stock"), 5);
+}
+
+static void a_restock_leaves_alone_what_cools_already(void **state)
+{
+    struct sale_world *world = *state;
+    struct sale sale;
+    int64_t later_ms = clock_unix_ms() + 9900;
+
+    open_sale(world, 4);
+    assert_true(
+        sale_do(world->client, "HSET seckill:{s}:sale cool 1000:9%c%" PRId64 ":4", '\t', later_ms));
+    ends_as(world, &(struct step){.kind = RESTOCK, .units = 2, .key = "k"}, SALE_STEP_DONE);
+    assert_int_equal(store_load_sale(world->shops[0].store, "s", &sale, NULL), STORE_OK);
+    assert_int_equal(sale.left + sale.cooling, 6);
+    assert_true(sale.cooling >= 4); /* 6, until the new ones have cooled */
+    assert_int_equal(sale.sellable_ms, later_ms);
+}
+
+static void a_sale_is_paused_and_ended_while_units_cool(void **state)
+{
+    struct sale_world *world = *state;
+    struct sale_audit audit;
+
+    open_sale(world, 1);
+    assert_int_equal(sale_shops_buy(world, "ann", "").outcome, OUTCOME_CREATED);
+    ends_as(world, &(struct step){.kind = RESTOCK, .units = 2, .key = "k1"}, SALE_STEP_DONE);
+    ends_as(world, &(struct step){.kind = PAUSE}, SALE_STEP_DONE);
+    assert_true(sale_eventually(has_cooled, world, SALE_GENEROUS_MS));
+    assert_int_equal(sale_shops_buy(world, "bob", "").outcome, OUTCOME_PAUSED);
+    ends_as(world, &(struct step){.kind = RESUME}, SALE_STEP_DONE);
+    assert_int_equal(sale_shops_buy(world, "bob", "").outcome, OUTCOME_CREATED);
+    ends_as(world, &(struct step){.kind = RESTOCK, .units = 3, .key = "k2"}, SALE_STEP_DONE);
+    ends_as(world, &(struct step){.kind = END}, SALE_STEP_DONE);
+    assert_int_equal(sale_shops_buy(world, "cid", "").outcome, OUTCOME_ENDED);
+    assert_int_equal(ask(world, "GET seckill:{s}:stock"), 4); /* as everything else that is left */
+    assert_int_equal(store_audit_sale(world->shops[0].store, "s", &audit, NULL), STORE_OK);
+    assert_int_equal(audit.verdict, AUDIT_PASS);
+}
+
+static void a_restock_has_its_limits(void **state)
+{
+    struct sale_world *world = *state;
+    const struct step most = {.kind = RESTOCK, .units = SALE_STOCK_MAX - 1, .key = "k1"};
+
+    open_sale(world, 1);
+    changes_nothing(world, &(struct step){.kind = RESTOCK, .units = SALE_STOCK_MAX, .key = "k2"},
+                    SALE_STEP_TOO_MANY);
+    ends_as(world, &most, SALE_STEP_DONE);
+    changes_nothing(world, &(struct step){.kind = RESTOCK, .units = 1, .key = "k2"},
+                    SALE_STEP_TOO_MANY);
+    assert_int_equal(ask(world, "GET seckill:{s}:stock"), SALE_STOCK_MAX);
+}
+
+/* ---- what is not as it should be --------------------------------------------------------------------------- */
+
+static void hostile_arguments_are_refused_and_change_nothing(void **state)
+{
+    static const struct {
+        const char *script, *args; /* "," between them */
+    } rows[] = {
+        {"pause_sale", NULL},
+        {"resume_sale", NULL},
+        {"patch_sale", "here,T,1"},
+        {"patch_sale", "here,T,1,2,3"},
+        {"patch_sale", "here,,,"},
+        {"patch_sale", "here,T,x,"},
+        {"patch_sale", "here,T,,-1"},
+        {"patch_sale", "here,T,1e3,"},
+        {"patch_sale", "here,T,,1234567890123456"},
+        {"restock_sale", "here,1,k"},
+        {"restock_sale", "here,1,k,250,l"},
+        {"restock_sale", "here,0,k,250"},
+        {"restock_sale", "here,-1,k,250"},
+        {"restock_sale", "here,01,k,250"},
+        {"restock_sale", "here,1.5,k,250"},
+        {"restock_sale", "here,nan,k,250"},
+        {"restock_sale", "here,1234567890123456,k,250"},
+        {"restock_sale", "here,1,,250"},
+        {"restock_sale", "here,1,a:b,250"},
+        {"restock_sale", "here,1,a b,250"},
+        {"restock_sale", "here,1,k,"},
+        {"restock_sale", "here,1,k,-1"},
+        {"restock_sale", "here,1,k,10000"},
+    };
+    struct sale_world *world = *state;
+
+    open_sale(world, 5);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const struct lk_bytes keys[] = {world->keys.key[KEY_SALE], world->keys.key[KEY_STOCK],
+                                        world->keys.key[KEY_LEDGER]};
+        char copy[64];
+        char *rest = rows[i].args ? copy : NULL;
+        struct lk_bytes args[8];
+        size_t count = 0;
+        lk_reply *reply = NULL;
+        lk_script *script = lk_script_new(app_script_named(rows[i].script));
+
+        (void)snprintf(copy, sizeof copy, "%s", rows[i].args ? rows[i].args : "");
+        while (rest && count < COUNT_OF(args))
+            args[count++] = lk_bytes_of(strsep(&rest, ","));
+        const struct lk_eval eval = {
+            .script = script, .keys = keys, .key_count = 3, .args = args, .arg_count = count};
+        char *before = sale_dump(world->client, "s");
+        lk_status status = lk_client_eval(world->client, &eval, 0, &reply, NULL);
+        char *after = sale_dump(world->client, "s");
+        if (status != LK_SERVER) fail_msg("%s %s", rows[i].script, rows[i].args);
+        assert_string_equal(before, after);
+        free(before);
+        free(after);
+        lk_script_free(script);
+    }
+}
+
+static void a_spoilt_sale_fails_with_words_and_stays_as_it_is(void **state)
+{
+    static const struct {
+        const char *command;
+        unsigned kinds; /* bits of the steps that it stops */
+    } rows[] = {
+        {"DEL seckill:{s}:stock", 15},
+        {"HDEL seckill:{s}:sale epoch", 15},
+        {"HDEL seckill:{s}:sale ends_ms", 15},
+        {"HSET seckill:{s}:sale ends_ms never", 15},
+        {"HDEL seckill:{s}:sale starts_ms", 1U << PATCH},
+        {"SET seckill:{s}:stock -1", 1U << RESTOCK},
+        {"SET seckill:{s}:stock 1e3", 1U << RESTOCK},
+        {"SET seckill:{s}:stock nan", 1U << RESTOCK},
+        {"HSET seckill:{s}:sale epoch one", 1U << RESTOCK},
+        {"HSET seckill:{s}:sale restocked many", 1U << RESTOCK},
+        {"XADD seckill:{s}:ledger 18446744073709551615-18446744073709551615 a b", 15},
+    };
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(rows) * COUNT_OF(steps); i++) {
+        const struct step *step = &steps[i % COUNT_OF(steps)];
+        const char *command = rows[i / COUNT_OF(steps)].command;
+        struct sale_step_end got;
+        struct lk_error err = {0};
+
+        if (!(rows[i / COUNT_OF(steps)].kinds & 1U << (unsigned)step->kind)) continue;
+        open_sale(world, 5);
+        if (step->kind == RESUME) ends_as(world, &steps[PAUSE], SALE_STEP_DONE);
+        assert_true(sale_do(world->client, "%s", command));
+        char *before = sale_dump(world->client, "s");
+        if (take(world, step, &got, &err) != STORE_FAILED) fail_msg("%d, %s", step->kind, command);
+        char *after = sale_dump(world->client, "s");
+        assert_string_equal(before, after);
+        assert_true(strlen(err.text) > 0);
+        free(before);
+        free(after);
+    }
+}
+
+static void a_key_of_a_wrong_type_changes_nothing(void **state)
+{
+    static const enum sale_key keys[] = {KEY_SALE, KEY_STOCK, KEY_LEDGER};
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(keys) * COUNT_OF(steps); i++) {
+        const struct step *step = &steps[i % COUNT_OF(steps)];
+        const char *key = world->keys.text[keys[i / COUNT_OF(steps)]];
+        struct lk_error err = {0};
+        struct sale_step_end got;
+
+        open_sale(world, 5);
+        if (step->kind == RESUME) ends_as(world, &steps[PAUSE], SALE_STEP_DONE);
+        assert_true(sale_do(world->client, "DEL %s", key));
+        assert_true(sale_do(world->client, "RPUSH %s x", key));
+        char *before = sale_dump(world->client, "s");
+        if (take(world, step, &got, &err) != STORE_FAILED) fail_msg("%d, %s", step->kind, key);
+        char *after = sale_dump(world->client, "s");
+        assert_string_equal(before, after);
+        assert_non_null(strstr(err.text, "WRONGTYPE"));
+        free(before);
+        free(after);
+    }
+}
+
+/* Redis refuses a key that a script touches without a right to it. */
+static void the_scripts_touch_declared_keys_only(void **state)
+{
+    struct sale_world *world = *state;
+    store_status told[COUNT_OF(steps) + 1];
+    struct sale_audit audit;
+    struct sale_step_end got;
+
+    open_sale(world, 5);
+    assert_true(sale_do(world->client, "ACL SETUSER default resetkeys"));
+    for (size_t i = 0; i <= KEY_LEDGER; i++)
+        assert_true(sale_do(world->client, "ACL SETUSER default ~%s", world->keys.text[i]));
+    for (size_t i = 0; i < COUNT_OF(steps); i++)
+        told[i] = take(world, &steps[i], &got, NULL);
+    told[COUNT_OF(steps)] = store_audit_sale(world->shops[0].store, "s", &audit, NULL);
+    bool reads_others = sale_do(world->client, "GET other");
+    assert_true(sale_do(world->client, "ACL SETUSER default allkeys"));
+
+    for (size_t i = 0; i < COUNT_OF(told); i++)
+        assert_int_equal(told[i], STORE_OK);
+    assert_false(reads_others); /* the limit was in force */
+}
+
+static void a_server_out_of_memory_changes_nothing(void **state)
+{
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(steps); i++) {
+        struct sale_step_end got;
+
+        open_sale(world, 5);
+        if (steps[i].kind == RESUME) ends_as(world, &steps[PAUSE], SALE_STEP_DONE);
+        char *before = sale_dump(world->client, "s");
+        assert_true(sale_do(world->client, "CONFIG SET maxmemory 1"));
+        store_status status = take(world, &steps[i], &got, NULL);
+        assert_true(sale_do(world->client, "CONFIG SET maxmemory 0"));
+        char *after = sale_dump(world->client, "s");
+        assert_int_equal(status, STORE_FAILED);
+        assert_string_equal(before, after);
+        free(before);
+        free(after);
+    }
+}
+
+/* ---- the service's audit --------------------------------------------------------------------------------- */
+
+static void audit_of(struct sale_world *world, struct sale_audit *out)
+{
+    struct lk_error err = {0};
+
+    if (store_audit_sale(world->shops[0].store, "s", out, &err) != STORE_OK)
+        fail_msg("%s", err.text);
+}
+
+static void print_checks(const struct sale_audit *audit)
+{
+    for (int i = 0; i < AUDIT_CHECK_COUNT; i++)
+        print_message("%-20s %-8s %s\n", audit_check_name((enum audit_check)i),
+                      audit_verdict_name(audit->checks[i].verdict), audit->checks[i].words);
+}
+
+/* Five units, two of them sold, two more put up later. */
+static void sell_some(struct sale_world *world)
+{
+    open_sale(world, 5);
+    assert_int_equal(sale_shops_buy(world, "ann", "").outcome, OUTCOME_CREATED);
+    ends_as(world, &(struct step){.kind = RESTOCK, .units = 2, .key = "k"}, SALE_STEP_DONE);
+    assert_int_equal(sale_shops_buy(world, "bob", "k").outcome, OUTCOME_CREATED);
+    ends_as(world, &steps[PAUSE], SALE_STEP_DONE);
+}
+
+static void clean_books_pass_with_their_numbers(void **state)
+{
+    struct sale_world *world = *state;
+    struct sale_audit audit;
+
+    sell_some(world);
+    audit_of(world, &audit);
+    if (audit.verdict != AUDIT_PASS) print_checks(&audit);
+    assert_int_equal(audit.verdict, AUDIT_PASS);
+    assert_int_equal(audit.reading.orders, 2);
+    assert_int_equal(audit.reading.left, 5);
+    assert_int_equal(audit.reading.initial, 5);
+    assert_int_equal(audit.reading.restocked, 2);
+    assert_int_equal(audit.reading.last_left, 5);
+    assert_int_equal(audit.reading.epoch, 2);
+    assert_int_equal(audit.reading.entries, 5);
+    assert_int_equal(audit.oversold, 0);
+}
+
+static void doctored_books_fail(void **state)
+{
+#define FAILS(check) (1U << (unsigned)(check))
+    static const struct {
+        const char *command;
+        unsigned failing;
+        unsigned unknown;
+    } rows[] = {
+        {"SET seckill:{s}:stock 6", FAILS(AUDIT_UNITS) | FAILS(AUDIT_LEDGER_END), 0},
+        {"SET seckill:{s}:stock -1",
+         FAILS(AUDIT_STOCK) | FAILS(AUDIT_UNITS) | FAILS(AUDIT_LEDGER_END), 0},
+        {"SET seckill:{s}:stock many", FAILS(AUDIT_STOCK),
+         FAILS(AUDIT_UNITS) | FAILS(AUDIT_LEDGER_END)},
+        {"DEL seckill:{s}:stock", FAILS(AUDIT_STOCK), FAILS(AUDIT_UNITS) | FAILS(AUDIT_LEDGER_END)},
+        {"HSET seckill:{s}:orders eve 9:held:", FAILS(AUDIT_UNITS) | FAILS(AUDIT_LEDGER_ORDERS), 0},
+        {"HDEL seckill:{s}:orders ann", FAILS(AUDIT_UNITS) | FAILS(AUDIT_LEDGER_ORDERS), 0},
+        {"HSET seckill:{s}:orders 1 1 2 1 3 1 4 1 5 1 6 1",
+         FAILS(AUDIT_OVERSOLD) | FAILS(AUDIT_UNITS) | FAILS(AUDIT_LEDGER_ORDERS), 0},
+        {"HDEL seckill:{s}:sale initial", FAILS(AUDIT_LEDGER_ORDERS),
+         FAILS(AUDIT_OVERSOLD) | FAILS(AUDIT_UNITS)},
+        {"HSET seckill:{s}:sale restocked x", FAILS(AUDIT_LEDGER_ORDERS),
+         FAILS(AUDIT_OVERSOLD) | FAILS(AUDIT_UNITS)},
+        {"HDEL seckill:{s}:sale restocked", FAILS(AUDIT_UNITS) | FAILS(AUDIT_LEDGER_ORDERS), 0},
+        {"HSET seckill:{s}:sale epoch 3", FAILS(AUDIT_LEDGER_END), 0},
+        {"DEL seckill:{s}:ledger", FAILS(AUDIT_LEDGER_END),
+         FAILS(AUDIT_LEDGER_CHAIN) | FAILS(AUDIT_LEDGER_ORDERS)},
+        {"XADD seckill:{s}:ledger * event sold by x epoch 2 left 5 order 1:eve:",
+         FAILS(AUDIT_LEDGER_CHAIN) | FAILS(AUDIT_LEDGER_ORDERS), 0},
+        {"XADD seckill:{s}:ledger * event restocked by x epoch 2 left 5", FAILS(AUDIT_LEDGER_CHAIN),
+         0},
+        {"XADD seckill:{s}:ledger * event restocked by x epoch 2 left 6 units 1",
+         FAILS(AUDIT_LEDGER_END) | FAILS(AUDIT_LEDGER_ORDERS), 0},
+        {"XADD seckill:{s}:ledger * event created by x epoch 2 left 5 initial 5",
+         FAILS(AUDIT_LEDGER_CHAIN), 0},
+        {"XADD seckill:{s}:ledger * event odd by x",
+         FAILS(AUDIT_LEDGER_CHAIN) | FAILS(AUDIT_LEDGER_END), 0},
+    };
+#undef FAILS
+    struct sale_world *world = *state;
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct sale_audit audit;
+        unsigned failing = 0;
+        unsigned unknown = 0;
+
+        sell_some(world);
+        assert_true(sale_do(world->client, "%s", rows[i].command));
+        audit_of(world, &audit);
+        for (unsigned k = 0; k < AUDIT_CHECK_COUNT; k++) {
+            if (audit.checks[k].verdict == AUDIT_FAIL) failing |= 1U << k;
+            if (audit.checks[k].verdict == AUDIT_UNKNOWN) unknown |= 1U << k;
+        }
+        if (failing != rows[i].failing || unknown != rows[i].unknown) {
+            print_checks(&audit);
+            fail_msg("%s: failing %x, unknown %x", rows[i].command, failing, unknown);
+        }
+        assert_int_equal(audit.verdict, AUDIT_FAIL);
+    }
+}
+
+static void a_ledger_of_many_pages_is_walked_whole(void **state)
+{
+    enum { ORDERS = 1200 };
+    struct sale_world *world = *state;
+    struct sale_audit audit;
+
+    open_sale(world, ORDERS);
+    for (unsigned i = 0; i < ORDERS; i++) {
+        char buyer[16];
+
+        (void)snprintf(buyer, sizeof buyer, "b%u", i);
+        assert_int_equal(sale_shops_buy(world, buyer, "").outcome, OUTCOME_CREATED);
+    }
+    audit_of(world, &audit);
+    assert_int_equal(audit.verdict, AUDIT_PASS);
+    assert_int_equal(audit.reading.ledger.entries, ORDERS + 1);
+    assert_int_equal(audit.reading.ledger.orders, ORDERS);
+}
+
+/* ---- while sales go on ------------------------------------------------------------------------------------- */
+
+enum { BUYERS = 4, BUYS = 300, RESTOCKS = 60 };
+
+struct buyer {
+    pthread_t thread;
+    struct group_commit *group;
+    unsigned number;
+    unsigned won;
+};
+
+static void *buy_many(void *arg)
+{
+    struct buyer *self = arg;
+
+    for (unsigned i = 0; i < BUYS; i++) {
+        char name[24];
+        struct purchase purchase = {.buyer = name, .key = ""};
+
+        (void)snprintf(name, sizeof name, "b%u-%u", self->number, i);
+        (void)group_commit_sell(self->group, "s", &purchase);
+        self->won += purchase.outcome == OUTCOME_CREATED;
+    }
+    return NULL;
+}
+
+static void steps_and_purchases_at_once_add_up(void **state)
+{
+    struct sale_world *world = *state;
+    struct buyer buyers[BUYERS];
+    struct sale_audit audit;
+    int64_t won = 0;
+    unsigned passed = 0;
+
+    open_sale(world, 10);
+    for (unsigned i = 0; i < BUYERS; i++) {
+        buyers[i] = (struct buyer){.group = world->shops[i % SALE_SHOPS].group, .number = i};
+        assert_int_equal(pthread_create(&buyers[i].thread, NULL, buy_many, &buyers[i]), 0);
+    }
+    for (unsigned i = 0; i < RESTOCKS; i++) {
+        char key[16];
+        struct sale_step_end end;
+
+        (void)snprintf(key, sizeof key, "k%u", i / 2); /* each twice */
+        if (store_restock_sale(world->shops[i % SALE_SHOPS].store, "s", 3, key, &end, NULL) !=
+                STORE_OK ||
+            end.step != (i % 2 ? SALE_STEP_REPEATED : SALE_STEP_DONE))
+            break;
+        if (store_audit_sale(world->shops[0].store, "s", &audit, NULL) != STORE_OK) break;
+        passed += audit.verdict == AUDIT_PASS; /* a reading is of one moment */
+    }
+    for (unsigned i = 0; i < BUYERS; i++) {
+        assert_int_equal(pthread_join(buyers[i].thread, NULL), 0);
+        won += buyers[i].won;
+    }
+    assert_int_equal(passed, RESTOCKS);
+    audit_of(world, &audit);
+    assert_int_equal(audit.verdict, AUDIT_PASS);
+    assert_int_equal(audit.reading.orders, won);
+    assert_int_equal(audit.reading.orders + audit.reading.left, 10 + RESTOCKS / 2 * 3);
+    assert_int_equal(audit.reading.epoch, 1 + RESTOCKS / 2);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_paused_sale_sells_nothing_until_it_is_resumed),
+        cmocka_unit_test(only_a_paused_sale_is_resumed),
+        cmocka_unit_test(an_ended_sale_stays_as_it_is),
+        cmocka_unit_test(ending_again_changes_nothing),
+        cmocka_unit_test(a_sale_that_is_not_there_is_not_found),
+        cmocka_unit_test(a_patch_changes_what_it_may),
+        cmocka_unit_test(a_patch_is_in_the_ledger_with_what_it_changed),
+        cmocka_unit_test(a_restock_sells_on_in_a_new_epoch),
+        cmocka_unit_test(a_restock_under_one_key_happens_once),
+        cmocka_unit_test(a_restock_leaves_alone_what_cools_already),
+        cmocka_unit_test(a_sale_is_paused_and_ended_while_units_cool),
+        cmocka_unit_test(a_restock_has_its_limits),
+        cmocka_unit_test(hostile_arguments_are_refused_and_change_nothing),
+        cmocka_unit_test(a_spoilt_sale_fails_with_words_and_stays_as_it_is),
+        cmocka_unit_test(a_key_of_a_wrong_type_changes_nothing),
+        cmocka_unit_test(the_scripts_touch_declared_keys_only),
+        cmocka_unit_test(a_server_out_of_memory_changes_nothing),
+        cmocka_unit_test(clean_books_pass_with_their_numbers),
+        cmocka_unit_test(doctored_books_fail),
+        cmocka_unit_test(a_ledger_of_many_pages_is_walked_whole),
+        cmocka_unit_test(steps_and_purchases_at_once_add_up),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, sale_world_open, sale_world_close);
+}

@@ -1,0 +1,116 @@
+/*
+ * store.c without a server: how an order's value is read.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "store/store.h"
+
+#define NINE       "123456789"
+#define DIGITS_19  NINE NINE "1"
+#define SIXTEEN    "abcdefghijklmnop"
+#define SIXTY_FOUR SIXTEEN SIXTEEN SIXTEEN SIXTEEN
+
+struct order_case {
+    const char *value;
+    const char *id; /* NULL: no order */
+    const char *state;
+    const char *key;
+};
+
+static const struct order_case orders[] = {
+    {"1:held:k", "1", "held", "k"},
+    {"1:held:", "1", "held", ""},
+    {"1:held:a:b", "1", "held", "a:b"}, /* the key is the rest, whatever it holds */
+    {"1:held::", "1", "held", ":"},
+    {DIGITS_19 ":held:" SIXTY_FOUR, DIGITS_19, "held", SIXTY_FOUR},
+    {"1:abcdefghijklmno:k", "1", "abcdefghijklmno", "k"},
+    {DIGITS_19 "0:held:k", NULL, NULL, NULL},
+    {"1:" SIXTEEN ":k", NULL, NULL, NULL},
+    {"1:held:" SIXTY_FOUR "q", NULL, NULL, NULL},
+    {"", NULL, NULL, NULL},
+    {"1", NULL, NULL, NULL},
+    {"1:", NULL, NULL, NULL},
+    {"1:held", NULL, NULL, NULL},
+};
+
+static void an_order_is_read_as_the_table_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        const struct order_case *row = &orders[i];
+        struct order order = {.buyer = "bob"};
+
+        if (order_parse(lk_bytes_of(row->value), &order) != (row->id != NULL))
+            fail_msg("row %zu", i);
+        assert_string_equal(order.buyer, "bob");
+        if (!row->id) continue;
+        assert_string_equal(order.id, row->id);
+        assert_string_equal(order.state, row->state);
+        assert_string_equal(order.key, row->key);
+    }
+}
+
+static void no_value_is_no_order(void **state)
+{
+    struct order order = {0};
+
+    (void)state;
+    assert_false(order_parse((struct lk_bytes){0}, &order));
+}
+
+/* A heap block without an end mark: a sanitizer sees the first byte too many. */
+static void an_order_is_read_within_its_length(void **state)
+{
+    static const char text[] = "12:held:key:held:more";
+
+    (void)state;
+    for (size_t len = 1; len < sizeof text; len++) {
+        char *block = malloc(len);
+        struct order order = {0};
+
+        assert_non_null(block);
+        memcpy(block, text, len);
+        bool is_order = order_parse((struct lk_bytes){.data = block, .len = len}, &order);
+        free(block);
+        assert_int_equal(is_order, len >= sizeof "12:held:" - 1);
+        if (is_order) assert_int_equal(strlen(order.key), len - (sizeof "12:held:" - 1));
+    }
+}
+
+static void a_nul_byte_ends_a_part_but_not_the_reading(void **state)
+{
+    static const char text[] = "1\0:held:k\0k";
+    struct order order = {0};
+
+    (void)state;
+    assert_true(order_parse((struct lk_bytes){.data = text, .len = sizeof text - 1}, &order));
+    assert_string_equal(order.id, "1");
+    assert_string_equal(order.state, "held");
+    assert_string_equal(order.key, "k");
+}
+
+static void freeing_no_store_is_fine(void **state)
+{
+    (void)state;
+    store_free(NULL);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_order_is_read_as_the_table_says),
+        cmocka_unit_test(no_value_is_no_order),
+        cmocka_unit_test(an_order_is_read_within_its_length),
+        cmocka_unit_test(a_nul_byte_ends_a_part_but_not_the_reading),
+        cmocka_unit_test(freeing_no_store_is_fine),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

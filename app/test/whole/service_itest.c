@@ -1,0 +1,441 @@
+/*
+ * The life of a seckilld: what stops its start, how it drains and ends, what a dead Redis does to
+ * it, what a restart keeps, and that busy connections leave room for others.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "test/support/app_support.h"
+
+enum { OUT_SIZE = 8192, SMALL = 8, BUSY_CLIENTS = 24 };
+
+struct fixture {
+    char dir[APP_PATH_SIZE];
+    struct app_process service;
+    struct app_process other; /* a second service, or a Redis of our own */
+    struct app_reply reply;
+    char out[OUT_SIZE];
+};
+
+static int set_up_folder(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    if (!fixture) return -1;
+    *state = fixture;
+    app_folder_make(fixture->dir);
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    static const char *const args[] = {"--connections", "8", NULL};
+    struct fixture *fixture = NULL;
+
+    if (set_up_folder(state) != 0) return -1;
+    fixture = *state;
+    return app_start(&fixture->service, fixture->dir, args) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    (void)app_stop(&fixture->service); /* tests that care have looked at its status */
+    (void)app_stop(&fixture->other);
+    app_folder_remove(fixture->dir);
+    free(fixture);
+    return 0;
+}
+
+static long status_of(const char *base, const char *path)
+{
+    return app_status(&(struct app_call){.base = base, .path = path, .limit_ms = 3000});
+}
+
+static void buy(struct fixture *self, const char *user, const char *key)
+{
+    app_buy(self->service.buyers, "cup", user, key, &self->reply);
+}
+
+static bool put_up_cups(struct fixture *self)
+{
+    return app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":50}");
+}
+
+/* ---- start ----------------------------------------------------------------------------------- */
+
+static void a_bad_flag_is_one_line_and_exit_2(void **state)
+{
+    static const struct {
+        const char *flag, *value, *says;
+    } cases[] = {
+        {"--batch", "x", "seckilld: --batch: \"x\" is not a number from 1 to 1024\n"},
+        {"--connections", "0", "seckilld: --connections: \"0\" is not a number from 1 to 20000\n"},
+        {"--listen", "8080",
+         "seckilld: --listen: \"8080\" is not an address like 127.0.0.1:8080\n"},
+        {"--redis", "http://a", NULL},
+        {"--colour", "red", "seckilld: \"--colour\" is no flag; --help lists them\n"},
+    };
+    struct fixture *self = *state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *const args[] = {"--data", self->dir, cases[i].flag, cases[i].value, NULL};
+
+        assert_int_equal(app_run("seckilld", args, self->out, sizeof self->out), 2);
+        if (cases[i].says) assert_string_equal(self->out, cases[i].says);
+        assert_ptr_equal(strchr(self->out, '\n'), self->out + strlen(self->out) - 1);
+    }
+}
+
+static void help_names_flags_and_guards(void **state)
+{
+    struct fixture *self = *state;
+
+    assert_int_equal(
+        app_run("seckilld", (const char *const[]){"--help", NULL}, self->out, sizeof self->out), 0);
+    assert_non_null(strstr(self->out, "--deadline-ms MS"));
+    assert_non_null(strstr(self->out, "FLAWED, needs --lab"));
+    assert_int_equal(
+        app_run("seckilld", (const char *const[]){"--version", NULL}, self->out, sizeof self->out),
+        0);
+    assert_string_equal(self->out, "seckilld " SECKILL_VERSION "\n");
+}
+
+static void what_is_missing_or_taken_is_one_line_and_exit_1(void **state)
+{
+    struct fixture *self = *state;
+    const char *buyers = strrchr(self->service.buyers, '/') + 1;
+    const char *const taken[] = {"--data",  self->dir,           "--listen", buyers,
+                                 "--redis", self->service.redis, NULL};
+    const char *const nobody[] = {"--data", self->dir, "--redis", "redis://me:secret@127.0.0.1:1",
+                                  NULL};
+
+    assert_int_equal(app_run("seckilld", taken, self->out, sizeof self->out), 1);
+    assert_non_null(strstr(self->out, buyers));
+    assert_non_null(strstr(self->out, "in use"));
+    assert_int_equal(app_run("seckilld", nobody, self->out, sizeof self->out), 1);
+    assert_non_null(strstr(self->out, "127.0.0.1:1"));
+    assert_null(strstr(self->out, "secret"));
+    assert_ptr_equal(strchr(self->out, '\n'), self->out + strlen(self->out) - 1);
+}
+
+static void a_folder_in_use_is_named(void **state)
+{
+    struct fixture *self = *state;
+    const char *const args[] = {"--data", self->dir, "--listen", "127.0.0.1:0", NULL};
+
+    assert_int_equal(app_run("seckilld", args, self->out, sizeof self->out), 1);
+    assert_non_null(strstr(self->out, self->dir));
+    assert_non_null(strstr(self->out, "in use"));
+}
+
+static void a_socket_path_that_is_too_long_is_said(void **state)
+{
+    struct fixture *self = *state;
+    char deep[APP_PATH_SIZE + 120];
+    const char *const args[] = {"--data", deep, NULL};
+
+    (void)snprintf(deep, sizeof deep, "%s/%0100d", self->dir, 0);
+    assert_int_equal(app_run("seckilld", args, self->out, sizeof self->out), 1);
+    assert_non_null(strstr(self->out, "longer than the 107 bytes"));
+}
+
+/* ---- end ------------------------------------------------------------------------------------- */
+
+static bool process_is_gone(void *arg)
+{
+    return kill(*(pid_t *)arg, 0) != 0;
+}
+
+static bool nobody_is_accepted(void *arg)
+{
+    struct fixture *self = arg;
+    int fd = app_connect(self->service.buyers);
+
+    if (fd >= 0) (void)close(fd);
+    return fd < 0;
+}
+
+static void a_stop_lets_requests_end_and_says_that_it_stops(void **state)
+{
+    static const char head[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\nHost: here\r\n"
+                               "X-User-Id: anna\r\nContent-Type: application/json\r\n"
+                               "Content-Length: 9\r\n\r\n{\"qty\"";
+    struct fixture *self = *state;
+    pid_t child = app_redis_child_of(&self->service);
+    int fd = -1;
+
+    assert_true(put_up_cups(self));
+    assert_true(child > 0);
+    fd = app_connect(self->service.buyers);
+    assert_true(app_send(fd, head, sizeof head - 1));
+    clock_pause_ms(100); /* until it is being read: nothing tells when */
+    assert_int_equal(kill(self->service.pid, SIGTERM), 0);
+    clock_pause_ms(50);
+    assert_int_equal(status_of(self->service.buyers, "/readyz"), 503);
+    assert_int_equal(status_of(self->service.admin, "/readyz"), 503);
+    assert_int_equal(status_of(self->service.buyers, "/livez"), 200);
+    assert_true(app_eventually(nobody_is_accepted, self, 2000));
+    assert_true(app_send(fd, ":1}", 3));
+    (void)app_receive(fd, self->out, sizeof self->out, NULL, 5000);
+    (void)close(fd);
+
+    assert_true(strncmp(self->out, "HTTP/1.1 201 ", 13) == 0);
+    assert_int_equal(app_wait(&self->service, 6000), 0);
+    assert_true(app_eventually(process_is_gone, &child, 1000));
+}
+
+static void a_stop_ends_connections_with_their_next_answer(void **state)
+{
+    static const char get[] = "GET /livez HTTP/1.1\r\nHost: here\r\n\r\n";
+    struct fixture *self = *state;
+    int fd = app_connect(self->service.buyers);
+
+    assert_true(app_send(fd, get, sizeof get - 1));
+    (void)app_receive(fd, self->out, sizeof self->out, "ok\n", 2000);
+    assert_non_null(strstr(self->out, "Connection: keep-alive\r\n"));
+    assert_int_equal(kill(self->service.pid, SIGTERM), 0);
+    clock_pause_ms(150);
+    assert_true(app_send(fd, get, sizeof get - 1));
+    (void)app_receive(fd, self->out, sizeof self->out, NULL, 2000);
+    (void)close(fd);
+
+    assert_non_null(strstr(self->out, "Connection: close\r\n"));
+    assert_int_equal(app_wait(&self->service, 6000), 0);
+}
+
+static void a_second_signal_ends_it_at_once_and_its_redis_too(void **state)
+{
+    static const char head[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\nHost: here\r\n"
+                               "X-User-Id: anna\r\nContent-Type: application/json\r\n"
+                               "Content-Length: 9\r\n\r\n{";
+    struct fixture *self = *state;
+    pid_t child = app_redis_child_of(&self->service);
+    int fd = app_connect(self->service.buyers);
+
+    assert_true(app_send(fd, head, sizeof head - 1)); /* would hold it up for 2 s */
+    clock_pause_ms(100);
+    assert_int_equal(kill(self->service.pid, SIGINT), 0);
+    clock_pause_ms(200);
+    assert_int_equal(kill(self->service.pid, SIGINT), 0);
+    assert_int_equal(app_wait(&self->service, 1500), 1);
+    (void)close(fd);
+    assert_true(app_eventually(process_is_gone, &child, 1000));
+}
+
+static void a_stopped_instance_leaves_no_lock_behind(void **state)
+{
+    static const char *const args[] = {"--redis", NULL, "--lease-ms", "60000", NULL};
+    struct fixture *self = *state;
+    const char *with_redis[5];
+
+    memcpy(with_redis, args, sizeof args);
+    assert_true(app_start_redis(&self->other, self->dir));
+    with_redis[1] = self->other.redis;
+    assert_true(app_start(&self->service, self->dir, with_redis));
+    assert_true(put_up_cups(self));
+    buy(self, "anna", NULL);
+    assert_int_equal(self->reply.status, 201);
+    assert_int_equal(app_stop(&self->service), 0);
+
+    assert_int_equal(app_ask_redis(self->other.redis, "EXISTS", "seckill:{cup}:sale"), 1);
+    assert_int_equal(app_ask_redis(self->other.redis, "EXISTS", "seckill:{cup}:lock"), 0);
+}
+
+/* ---- Redis goes and comes -------------------------------------------------------------------- */
+
+static bool is_ready(void *arg)
+{
+    const struct fixture *self = arg;
+
+    return status_of(self->service.buyers, "/readyz") == 200;
+}
+
+static void a_redis_that_died_is_started_again(void **state)
+{
+    struct fixture *self = *state;
+    pid_t child = app_redis_child_of(&self->service);
+
+    assert_true(put_up_cups(self));
+    buy(self, "anna", "k");
+    assert_int_equal(self->reply.status, 201);
+    assert_int_equal(kill(child, SIGKILL), 0);
+
+    assert_true(app_eventually(is_ready, self, 10000));
+    assert_int_not_equal(app_redis_child_of(&self->service), child);
+    buy(self, "anna", "k");
+    assert_int_equal(self->reply.status, 201); /* what was accepted is still there */
+    assert_non_null(strstr(self->reply.headers, "Idempotency-Replayed: true"));
+    buy(self, "bert", NULL);
+    assert_int_equal(self->reply.status, 201);
+}
+
+static void without_redis_nothing_is_sold_and_afterwards_it_goes_on(void **state)
+{
+    struct fixture *self = *state;
+    const char *args[] = {"--redis", NULL, "--deadline-ms", "300", NULL};
+
+    assert_true(app_start_redis(&self->other, self->dir));
+    args[1] = self->other.redis;
+    assert_true(app_start(&self->service, self->dir, args));
+    assert_true(put_up_cups(self));
+    app_kill(&self->other);
+
+    (void)status_of(self->service.buyers, "/readyz"); /* finds the connection broken */
+    buy(self, "anna", NULL);
+    assert_int_equal(self->reply.status, 503);
+    buy(self, "anna", NULL);
+    assert_true(app_is_problem(&self->reply, 503, "store-unavailable"));
+    assert_non_null(strstr(self->reply.headers, "Retry-After: "));
+    assert_int_equal(status_of(self->service.buyers, "/readyz"), 503);
+    assert_int_equal(status_of(self->service.buyers, "/livez"), 200);
+    assert_int_equal(status_of(self->service.buyers, "/api/v1/sales"), 503);
+
+    assert_true(app_start_redis(&self->other, self->dir));
+    assert_true(app_eventually(is_ready, self, 10000));
+    buy(self, "anna", NULL);
+    assert_int_equal(self->reply.status, 201);
+}
+
+static void a_restart_keeps_sales_and_orders(void **state)
+{
+    static const char *const args[] = {"--connections", "8", NULL};
+    struct fixture *self = *state;
+    char order[32];
+
+    assert_true(put_up_cups(self));
+    buy(self, "anna", "k");
+    (void)snprintf(order, sizeof order, "%s", app_member(&self->reply, "id"));
+    app_kill(&self->service); /* its Redis ends by itself; the next one waits for that */
+    assert_true(app_start(&self->service, self->dir, args));
+
+    buy(self, "anna", "k");
+    assert_int_equal(self->reply.status, 201);
+    assert_string_equal(app_member(&self->reply, "id"), order);
+    app_http(&(struct app_call){.base = self->service.buyers, .path = "/api/v1/sales/cup"},
+             &self->reply);
+    assert_int_equal(app_number(&self->reply, "remaining"), 49);
+}
+
+/* ---- slow answers ---------------------------------------------------------------------------- */
+
+static void an_answer_may_take_as_long_as_the_deadline(void **state)
+{
+    static const char *const args[] = {"--deadline-ms", "8000", NULL};
+    struct fixture *self = *state;
+    int64_t began_ms = 0;
+
+    assert_true(app_start(&self->service, self->dir, args));
+    assert_true(put_up_cups(self));
+    buy(self, "anna", NULL); /* the sale is known from here */
+    assert_true(app_hold_lock(self->service.redis, "cup", 5000));
+    began_ms = clock_mono_ms();
+    buy(self, "bert", NULL);
+
+    assert_int_equal(self->reply.status, 201);
+    assert_true(clock_mono_ms() - began_ms > 3500);
+}
+
+static void a_lock_that_is_not_passed_is_said_in_time(void **state)
+{
+    static const char *const args[] = {"--deadline-ms", "500", NULL};
+    struct fixture *self = *state;
+    int64_t began_ms = 0;
+
+    assert_true(app_start(&self->service, self->dir, args));
+    assert_true(put_up_cups(self));
+    assert_true(app_hold_lock(self->service.redis, "cup", 4000));
+    began_ms = clock_mono_ms();
+    buy(self, "bert", NULL);
+
+    assert_true(app_is_problem(&self->reply, 503, "lock-timeout"));
+    assert_non_null(strstr(self->reply.headers, "Retry-After: "));
+    assert_in_range(clock_mono_ms() - began_ms, 300, 2000);
+}
+
+/* ---- busy connections ------------------------------------------------------------------------ */
+
+struct busy_client {
+    pthread_t thread;
+    const char *base;
+    atomic_bool *should_stop;
+    unsigned answers;
+};
+
+/* Ask again and again on a connection that is kept as long as the server lets us. */
+static void *be_busy(void *arg)
+{
+    static const char get[] = "GET /livez HTTP/1.1\r\nHost: here\r\n\r\n";
+    struct busy_client *self = arg;
+    char out[1024];
+
+    while (!atomic_load(self->should_stop)) {
+        int fd = app_connect(self->base);
+
+        while (fd >= 0 && !atomic_load(self->should_stop) && app_send(fd, get, sizeof get - 1)) {
+            if (app_receive(fd, out, sizeof out, "ok\n", 10000) == 0) break;
+            self->answers++;
+            if (strstr(out, "Connection: close")) break;
+        }
+        if (fd >= 0) (void)close(fd);
+    }
+    return NULL;
+}
+
+static void busy_connections_take_turns(void **state)
+{
+    struct fixture *self = *state;
+    struct busy_client clients[BUSY_CLIENTS];
+    atomic_bool should_stop = false;
+
+    for (size_t i = 0; i < BUSY_CLIENTS; i++) {
+        clients[i] =
+            (struct busy_client){.base = self->service.buyers, .should_stop = &should_stop};
+        if (pthread_create(&clients[i].thread, NULL, be_busy, &clients[i]) != 0) abort();
+    }
+    clock_pause_ms(3000); /* the load runs */
+    atomic_store(&should_stop, true);
+    for (size_t i = 0; i < BUSY_CLIENTS; i++)
+        (void)pthread_join(clients[i].thread, NULL);
+    for (size_t i = 0; i < BUSY_CLIENTS; i++)
+        assert_true(clients[i].answers >= 20);
+}
+
+#define TEST(name)        cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST_FOLDER(name) cmocka_unit_test_setup_teardown(name, set_up_folder, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_FOLDER(a_bad_flag_is_one_line_and_exit_2),
+        TEST_FOLDER(help_names_flags_and_guards),
+        TEST(what_is_missing_or_taken_is_one_line_and_exit_1),
+        TEST(a_folder_in_use_is_named),
+        TEST_FOLDER(a_socket_path_that_is_too_long_is_said),
+        TEST(a_stop_lets_requests_end_and_says_that_it_stops),
+        TEST(a_stop_ends_connections_with_their_next_answer),
+        TEST(a_second_signal_ends_it_at_once_and_its_redis_too),
+        TEST_FOLDER(a_stopped_instance_leaves_no_lock_behind),
+        TEST(a_redis_that_died_is_started_again),
+        TEST_FOLDER(without_redis_nothing_is_sold_and_afterwards_it_goes_on),
+        TEST(a_restart_keeps_sales_and_orders),
+        TEST_FOLDER(an_answer_may_take_as_long_as_the_deadline),
+        TEST_FOLDER(a_lock_that_is_not_passed_is_said_in_time),
+        TEST(busy_connections_take_turns),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,132 @@
+/*
+ * A seckilld that is told to stop, and one of its threads stands still for ever: it ends in time all the
+ * same, says what hangs, and its Redis has had time to save.
+ */
+#include <dirent.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "test/support/app_support.h"
+
+enum { LIMIT_MS = 15000 + 10000 /* with its default --drain-ms; and its Redis */ };
+
+static const struct {
+    const char *thread; /* how its name begins */
+    const char *step;   /* what is said to hang */
+} rows[] = {
+    {"civetweb-worker", "connections"},
+    {"seckilld", "what runs"}, /* the main thread, the first of that name */
+};
+
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+struct stuck {
+    char dir[APP_PATH_SIZE];
+    struct app_process service;
+    pid_t thread;
+};
+
+/* The first thread of the process whose name begins so; 0: there is none. */
+static pid_t find_thread(pid_t pid, const char *name)
+{
+    char path[300];
+    char comm[32] = "";
+    const struct dirent *entry = NULL;
+    pid_t found = 0;
+
+    (void)snprintf(path, sizeof path, "/proc/%ld/task", (long)pid);
+    DIR *all = opendir(path);
+    while (all && !found &&
+           (entry = readdir(all))) { /* NOLINT(concurrency-mt-unsafe): one thread */
+        (void)snprintf(path, sizeof path, "/proc/%ld/task/%.20s/comm", (long)pid, entry->d_name);
+        FILE *file = entry->d_name[0] == '.' ? NULL : fopen(path, "re");
+
+        if (file && fgets(comm, sizeof comm, file) &&
+            strncmp(comm, name, strnlen(name, sizeof "civetweb-worke" - 1)) == 0)
+            found = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (file) (void)fclose(file);
+    }
+    if (all) (void)closedir(all);
+    return found;
+}
+
+static void stand_still(pid_t thread)
+{
+    int status = 0;
+
+    assert_int_equal(ptrace(PTRACE_SEIZE, thread, NULL, NULL), 0);
+    assert_int_equal(ptrace(PTRACE_INTERRUPT, thread, NULL, NULL), 0);
+    assert_int_equal(waitpid(thread, &status, __WALL), thread);
+    assert_true(WIFSTOPPED(status));
+}
+
+/* Who is traced is gone only when we have heard of it. */
+static int end_of(struct stuck *self)
+{
+    int64_t deadline_ms = clock_mono_ms() + LIMIT_MS;
+    int status = -1;
+
+    while (status < 0 && clock_mono_ms() < deadline_ms) {
+        if (self->thread != self->service.pid) (void)waitpid(self->thread, NULL, WNOHANG | __WALL);
+        status = app_wait(&self->service, 10);
+    }
+    return status;
+}
+
+/* Whether a line of that file says so. */
+static bool says(const struct stuck *self, const char *name, const char *words)
+{
+    char path[APP_PATH_SIZE + 32];
+    char line[512];
+    bool is_said = false;
+
+    (void)snprintf(path, sizeof path, "%.*s/%.30s", APP_PATH_SIZE - 1, self->dir, name);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        is_said |= strstr(line, words) != NULL;
+    if (file) (void)fclose(file);
+    return is_said;
+}
+
+static void a_stop_ends_whatever_hangs(void **state)
+{
+    struct stuck stuck[ROWS] = {0};
+    char said[64];
+
+    (void)state;
+    for (size_t i = 0; i < ROWS; i++) {
+        app_folder_make(stuck[i].dir);
+        assert_true(app_start(&stuck[i].service, stuck[i].dir, NULL));
+        stuck[i].thread = find_thread(stuck[i].service.pid, rows[i].thread);
+        assert_true(stuck[i].thread > 0);
+        stand_still(stuck[i].thread);
+        assert_int_equal(kill(stuck[i].service.pid, SIGTERM), 0);
+    }
+    for (size_t i = 0; i < ROWS; i++) {
+        assert_int_equal(end_of(&stuck[i]), 1);
+        (void)snprintf(said, sizeof said, "the stop hangs: %s:", rows[i].step);
+        assert_true(says(&stuck[i], "seckilld.log", said));
+        assert_true(says(&stuck[i], "redis.log", "bye bye"));
+        app_folder_remove(stuck[i].dir);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stop_ends_whatever_hangs),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+/*
+ * Walks the table of checks, adds up the verdict. The facts are sorted in audit_view.c; the checks
+ * themselves are in audit_stock.c (Redis alone), audit_steps.c (what operators did) and
+ * audit_answers.c (what clients were told). One thread.
+ */
+#include "audit.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "audit_view.h"
+
+/* ---- verdicts ---- */
+
+void offenders_add(struct offenders *offenders, const char *format, ...)
+{
+    if (offenders->count++ > 0) return;
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(offenders->first, sizeof offenders->first, format, arguments);
+    va_end(arguments);
+}
+
+void audit_say(struct audit_check *check, audit_verdict verdict, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(check->words, sizeof check->words, format, arguments);
+    va_end(arguments);
+    for (char *at = check->words; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 127) *at = '?'; /* what Redis holds may be hostile */
+    check->verdict = verdict;
+}
+
+bool audit_is_settled(const struct audit_view *view, struct audit_check *check,
+                      const struct offenders *offenders, const char *what)
+{
+    if (offenders->count)
+        audit_say(check, AUDIT_FAIL, "%zu %s; first: %s", offenders->count, what, offenders->first);
+    else if (view->row_count == 0)
+        audit_say(check, AUDIT_VOID, "nothing was sold");
+    return offenders->count || view->row_count == 0;
+}
+
+const char *audit_verdict_name(audit_verdict verdict)
+{
+    static const char *const names[] = {
+        [AUDIT_PASS] = "pass", [AUDIT_FAIL] = "fail", [AUDIT_VOID] = "void"};
+    return names[verdict];
+}
+
+/* ---- all checks ---- */
+
+static const struct {
+    bool needs_clients;
+    void (*judge)(const struct audit_view *view, struct audit_check *check);
+} checks[AUDIT_CHECK_COUNT] = {
+    [AUDIT_CONSERVATION] = {false, audit_conservation},
+    [AUDIT_RESTOCKS_ADD_UP] = {false, audit_restocks_add_up},
+    [AUDIT_NOTHING_AFTER_END] = {false, audit_nothing_after_end},
+    [AUDIT_OPERATORS_AGREE] = {false, audit_operators_agree},
+    [AUDIT_ONE_PER_BUYER] = {false, audit_one_per_buyer},
+    [AUDIT_ONE_PER_REQUEST] = {false, audit_one_per_request},
+    [AUDIT_ACKNOWLEDGED_KEPT] = {true, audit_acknowledged_kept},
+    [AUDIT_NO_UNACCOUNTED] = {true, audit_no_unaccounted},
+    [AUDIT_REFUSED_NOT_EXECUTED] = {true, audit_refused_not_executed},
+    [AUDIT_UNKNOWN_RESOLVED] = {true, audit_unknown_resolved},
+    [AUDIT_NO_PHANTOM] = {true, audit_no_phantom},
+    [AUDIT_NO_UNDERSELL] = {true, audit_no_undersell},
+    [AUDIT_NO_STUCK_LOCK] = {false, audit_no_stuck_lock},
+    [AUDIT_HONEST_ANSWERS] = {true, audit_honest_answers},
+};
+
+static const struct {
+    const char *name;
+    const char *claim;
+} check_texts[AUDIT_CHECK_COUNT] = {
+#define AUDIT_CHECK_TEXT(value, check_name, check_claim)                                           \
+    [value] = {.name = (check_name), .claim = (check_claim)},
+    AUDIT_CHECK_LIST(AUDIT_CHECK_TEXT)
+#undef AUDIT_CHECK_TEXT
+};
+
+static void judge_one(const struct audit_view *view, audit_check_id id, struct audit_check *check)
+{
+    const struct facts *facts = view->facts;
+
+    *check = (struct audit_check){.name = check_texts[id].name, .claim = check_texts[id].claim};
+    if (checks[id].needs_clients && !facts->has_clients)
+        audit_say(check, AUDIT_VOID, "no client ledger was given");
+    else if (checks[id].needs_clients && facts->ask_count == 0)
+        audit_say(check, AUDIT_VOID, "the client ledger holds no purchase");
+    else
+        checks[id].judge(view, check);
+}
+
+static void count_for_report(const struct audit_view *view, struct audit_result *result)
+{
+    for (size_t i = 1; i < view->row_count; i++) {
+        bool is_more = strcmp(view->by_buyer[i]->buyer, view->by_buyer[i - 1]->buyer) == 0;
+        bool is_third =
+            i > 1 && strcmp(view->by_buyer[i]->buyer, view->by_buyer[i - 2]->buyer) == 0;
+        if (is_more && !is_third) result->duplicate_buyers++;
+    }
+    for (size_t i = 0; i < view->facts->ask_count;) {
+        struct ask_run run = audit_rid_run(view, i);
+        if (audit_is_unknown(run)) result->unknown++;
+        i += run.count;
+    }
+    result->accepted = view->accepted;
+    result->lost = view->lost_count;
+    result->sold = view->row_count;
+    result->oversold = audit_count_oversold(view);
+    result->undersold = audit_count_undersold(view);
+    result->has_stuck_lock = audit_has_stuck_lock(view);
+    result->left = view->facts->left;
+}
+
+bool audit_run_with(const struct facts *facts, const struct audit_options *options,
+                    struct audit_result *out_result, struct failure *failure)
+{
+    struct audit_view view;
+    struct audit_result result = {.verdict = AUDIT_PASS};
+
+    bool is_ready = audit_view_init(&view, facts);
+    view.allow_lost = options && options->allow_lost;
+    if (!is_ready) (void)failure_set(failure, "audit: out of memory");
+    for (audit_check_id id = 0; is_ready && id < AUDIT_CHECK_COUNT; id++) {
+        judge_one(&view, id, &result.checks[id]);
+        audit_verdict verdict = result.checks[id].verdict;
+        if (verdict == AUDIT_FAIL || result.verdict == AUDIT_PASS) result.verdict = verdict;
+    }
+    if (is_ready) count_for_report(&view, &result);
+    audit_view_done(&view);
+    if (is_ready) *out_result = result;
+    return is_ready;
+}
+
+bool audit_run(const struct facts *facts, struct audit_result *out_result, struct failure *failure)
+{
+    return audit_run_with(facts, NULL, out_result, failure);
+}
+
+bool audit_each_lost(const struct facts *facts, bool (*each)(const struct ask *ask, void *arg),
+                     void *arg, struct failure *failure)
+{
+    struct audit_view view;
+    bool is_ready = audit_view_init(&view, facts);
+    bool goes_on = is_ready;
+
+    for (size_t i = 0; goes_on && i < view.lost_count; i++)
+        goes_on = each(view.lost[i], arg);
+    audit_view_done(&view);
+    return is_ready || failure_set(failure, "audit: out of memory");
+}
+
+bool audit_each_unknown(const struct facts *facts, bool (*each)(const struct ask *ask, void *arg),
+                        void *arg, struct failure *failure)
+{
+    struct audit_view view;
+    bool is_ready = audit_view_init(&view, facts);
+    bool goes_on = is_ready;
+
+    for (size_t i = 0; goes_on && i < facts->ask_count;) {
+        struct ask_run run = audit_rid_run(&view, i);
+        if (audit_is_unknown(run)) goes_on = each(run.asks[0], arg);
+        i += run.count;
+    }
+    audit_view_done(&view);
+    return is_ready || failure_set(failure, "audit: out of memory");
+}

@@ -1,0 +1,129 @@
+/*
+ * The auditor: was the sale kept honest? Judges facts (facts.h), trusts no word of the service
+ * about itself. Pure functions over memory; O(n log n).
+ *
+ * Two-sided and closed on failure: a check that had nothing to look at is void, never pass, and a
+ * sale in which nothing was sold proves nothing.
+ *
+ * The clients' ledger
+ *   Shape   JSON lines, UTF-8, at most 4 KiB each, one file per writer. `t` is CLOCK_MONOTONIC in
+ *           nanoseconds, so files of one machine compare without any skew.
+ *     {"t":T,"e":"invoke","req":Q,"rid":R,"buyer":B,"key":K}   before the first byte is sent
+ *     {"t":T,"e":"ok","req":Q,"rid":R,"status":201,"order":O}  created; replays: "replayed":true
+ *     {"t":T,"e":"fail","req":Q,"rid":R,"status":S,"type":P}   refused; already-ordered: "order":O
+ *     {"t":T,"e":"info","req":Q,"rid":R,"status":S,"type":P}   nobody knows
+ *     {"t":T,"e":"resolve","rid":R,"buyer":B,"order":O}        asked again after the run: order O,
+ *                                                              or null for none
+ *     {"t":T,"e":"sample","left":N}                            the stock, seen by the monitor
+ *     {"t":T,"e":"stray","status":S}                           an answer to nobody knows which
+ *                                                              request: a proxy's own; counted
+ *   req     names one HTTP request (its X-Request-Id), unique in its file; may be left out when no
+ *           rid of the file is asked twice at a time
+ *   rid     names one intended purchase: the Idempotency-Key (a retry repeats it). A request
+ *           without a key has no "key", and its rid is "~" and the buyer
+ *   ok      201 and nothing else.
+ *   fail    surely not executed by this request: a 4xx, or 503 with lock-timeout, overloaded,
+ *           store-unavailable, sale-paused
+ *   info    everything else: outcome-unknown, other 5xx. No answer at all has no line; it counts
+ *           the same
+ *   P       last part of the problem's type: "sold-out"
+ *   A last line without newline was cut short by a kill and counts as not written.
+ *
+ * The operators' log: operators_log.h. Without one nobody knows whether the units of a restock were
+ * put up by an operator: operators_agree is void, and the ledger is believed. With it, units that no
+ * operator put up are not counted as put up.
+ *
+ * Terms. L is every order there is: the rows of the ledger stream, and those of the orders hash
+ * that have no equal in it. An rid is *unknown* when no answer to it was ok and one is missing or
+ * info. An order is *lost* when somebody was told it by 201 and no row of L has its id.
+ *
+ * Lost orders. A failover to a replica that was behind takes the sale back to an earlier moment and
+ * goes on from there; so does a Redis that comes back without its last second. Strictly, each order
+ * lost that way fails acknowledged_kept. With `allow_lost` it is counted, and excuses what follows
+ * from it and no more:
+ *   - its buyer may be told no afterwards, may have been shown it (already-ordered), and may buy
+ *     again: L holds the second order alone, so one_per_buyer judges as ever;
+ *   - the units it gave back may be sold to late comers, or be left though somebody was told
+ *     sold-out, and the stock may be seen rising by as many. Purchases that are unknown, and have
+ *     no order, count too: they may have been executed before and lost unheard.
+ * Everything else is judged as ever: Redis must agree with itself, and L come from those who asked.
+ */
+#ifndef LOADTEST_AUDIT_H
+#define LOADTEST_AUDIT_H
+
+#include "base/failure.h"
+#include "evidence/facts.h"
+
+typedef enum audit_verdict {
+    AUDIT_PASS,
+    AUDIT_FAIL,
+    AUDIT_VOID, /* nothing to judge by; not a pass */
+} audit_verdict;
+
+/* Name, and what it claims. */
+#define AUDIT_CHECK_LIST(X)                                                                        \
+    X(AUDIT_CONSERVATION, "conservation", "orders + left = initial; hash, ledger, stock agree")    \
+    X(AUDIT_RESTOCKS_ADD_UP, "restocks_add_up", "restocked and epoch of sale and ledger agree")    \
+    X(AUDIT_NOTHING_AFTER_END, "nothing_after_end", "sold in its time alone, open and not ended")  \
+    X(AUDIT_OPERATORS_AGREE, "operators_agree", "operators asked for all steps, and got all")      \
+    X(AUDIT_ONE_PER_BUYER, "one_per_buyer", "no buyer has two orders")                             \
+    X(AUDIT_ONE_PER_REQUEST, "one_per_request", "no purchase was executed twice")                  \
+    X(AUDIT_ACKNOWLEDGED_KEPT, "acknowledged_kept", "every 201 is in the orders, same order id")   \
+    X(AUDIT_NO_UNACCOUNTED, "no_unaccounted", "every order was told 201 or is unknown")            \
+    X(AUDIT_REFUSED_NOT_EXECUTED, "refused_not_executed", "only refused: no order, and no replay") \
+    X(AUDIT_UNKNOWN_RESOLVED, "unknown_resolved", "asked again, every unknown got the truth")      \
+    X(AUDIT_NO_PHANTOM, "no_phantom", "every order was asked for, by its buyer")                   \
+    X(AUDIT_NO_UNDERSELL, "no_undersell", "no unit kept from buyers who wanted it")                \
+    X(AUDIT_NO_STUCK_LOCK, "no_stuck_lock", "no lock is left that does not end by itself")         \
+    X(AUDIT_HONEST_ANSWERS, "honest_answers", "no winner is told no; no 'already' without order")
+
+typedef enum audit_check_id {
+#define AUDIT_CHECK_VALUE(value, name, claim) value,
+    AUDIT_CHECK_LIST(AUDIT_CHECK_VALUE)
+#undef AUDIT_CHECK_VALUE
+        AUDIT_CHECK_COUNT
+} audit_check_id;
+
+struct audit_check {
+    const char *name;
+    const char *claim;
+    audit_verdict verdict;
+    char words[256]; /* numbers, and the first offender */
+};
+
+/* How strict. Zero: nothing is excused. */
+struct audit_options {
+    bool allow_lost; /* accepted orders may be lost: see above */
+};
+
+struct audit_result {
+    struct audit_check checks[AUDIT_CHECK_COUNT];
+    audit_verdict verdict;   /* fail if one failed, else void if one is void, else pass */
+    size_t duplicate_buyers; /* buyers with more than one order */
+    size_t unknown;          /* rids that are unknown */
+    size_t accepted;         /* orders that somebody was told by 201 */
+    size_t lost;             /* of these */
+    size_t sold;             /* L */
+    size_t oversold;         /* of L: more than were put up */
+    size_t undersold;        /* units in no order, for which there were buyers without one */
+    int64_t left;            /* units, by the stock key */
+    bool has_stuck_lock;
+};
+
+/* Judge all; options NULL: strictly. false: out of memory, nothing was judged. */
+bool audit_run_with(const struct facts *facts, const struct audit_options *options,
+                    struct audit_result *out_result, struct failure *failure);
+bool audit_run(const struct facts *facts, struct audit_result *out_result, struct failure *failure);
+
+/* Call `each` with the first ask that was told of each lost order, by order id, until it returns
+ * false. false: out of memory. */
+bool audit_each_lost(const struct facts *facts, bool (*each)(const struct ask *ask, void *arg),
+                     void *arg, struct failure *failure);
+
+/* Call `each` with the first ask of every unknown rid, until it returns false. false: no memory. */
+bool audit_each_unknown(const struct facts *facts, bool (*each)(const struct ask *ask, void *arg),
+                        void *arg, struct failure *failure);
+
+const char *audit_verdict_name(audit_verdict verdict);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * What the service and its Redis count, read from outside: samples of /metrics and commands of
+ * INFO commandstats. Parsing is pure.
+ */
+#ifndef LOADTEST_BENCH_COUNTERS_H
+#define LOADTEST_BENCH_COUNTERS_H
+
+#include "base/http_client.h"
+#include "evidence/ledger.h"
+
+enum { TALLY_MAX = 96, TALLY_NAME_MAX = 32 };
+
+/* How often what happened: commands, outcomes. */
+struct tally_entry {
+    char name[TALLY_NAME_MAX]; /* "evalsha", "sold-out" */
+    long long times;
+};
+
+struct tally {
+    struct tally_entry list[TALLY_MAX];
+    int count;
+};
+
+/* Sum of the samples of a metric, of those only whose labels hold `label` unless NULL. */
+double counters_sum(const char *metrics, const char *name, const char *label);
+
+/* The samples of a metric, added up by the value of one of its labels. */
+void counters_read_label(const char *metrics, const char *name, const char *label,
+                         struct tally *out_tally);
+long long counters_times(const struct tally *tally, const char *name);
+
+/* "cmdstat_NAME:calls=N,..." lines; what does not fit the table is left out. */
+void counters_read_commands(const char *info, struct tally *out_tally);
+/* Add what came between two readings to `sums`; our own INFO is no cost. Returns all calls. */
+long long counters_add_calls(const struct tally *before, const struct tally *after,
+                             struct tally *sums);
+
+/* "name:123" of an INFO section; -1 when it is not there. */
+long long counters_info_number(const char *info, const char *name);
+
+/* GET url/metrics; yours to free. NULL: no answer. */
+char *counters_fetch(struct http_client *http, const char *url, struct failure *failure);
+/* INFO commandstats, parsed. */
+bool counters_ask_commands(struct ledger *ledger, struct tally *out_tally, struct failure *failure);
+
+#endif

@@ -1,0 +1,110 @@
+/*
+ * A guard's line starts with two blanks; a further line, deeper in, says "FLAWED, needs --lab,
+ * FINDING: WHY" when it is. One thread.
+ */
+#include "guard_list.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bench_machine.h"
+#include "run/service.h"
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+bool guard_list_ask_help(const char *run_dir, char *out, size_t size, struct failure *failure)
+{
+    char program[RUN_PATH_MAX + 64];
+    const char *const argv[] = {program, "--help", NULL};
+
+    return service_find_seckilld(program, sizeof program, failure) &&
+           (bench_output_of(argv, run_dir, out, size) ||
+            failure_set(failure, "%s --help does not end well", program));
+}
+
+/* "FLAWED, needs --lab, FINDING: WHY", up to the line's end. false: of another shape. */
+static bool take_flaw(const char *line, size_t length, struct guard_entry *guard)
+{
+    static const struct {
+        const char *head;
+        guard_finding finding;
+    } findings[] = {{"FLAWED, needs --lab, oversells: ", GUARD_OVERSELLS},
+                    {"FLAWED, needs --lab, stuck: ", GUARD_STUCK}};
+
+    for (size_t i = 0; i < sizeof findings / sizeof *findings; i++) {
+        size_t head_len = strlen(findings[i].head);
+        if (!starts_with(line, findings[i].head)) continue;
+        guard->finding = findings[i].finding;
+        (void)snprintf(guard->flaw, sizeof guard->flaw, "%.*s", (int)(length - head_len),
+                       line + head_len);
+    }
+    return guard->finding != GUARD_SOUND;
+}
+
+static bool take_line(const char *line, size_t length, struct guard_list *guards)
+{
+    size_t indent = strspn(line, " ");
+    size_t name_len = strcspn(line + indent, " \n");
+
+    if (indent > 2)
+        return guards->count > 0 &&
+               take_flaw(line + indent, length - indent, &guards->list[guards->count - 1]);
+    if (name_len == 0 || name_len >= GUARD_NAME_MAX || guards->count == GUARDS_MAX) return false;
+    struct guard_entry *guard = &guards->list[guards->count++];
+    *guard = (struct guard_entry){.finding = GUARD_SOUND};
+    (void)snprintf(guard->name, sizeof guard->name, "%.*s", (int)name_len, line + indent);
+    return true;
+}
+
+bool guard_list_parse(const char *help, struct guard_list *out_guards)
+{
+    static const char head[] = "\nGuards:\n";
+    const char *line = strstr(help, head);
+    bool is_good = line != NULL;
+
+    *out_guards = (struct guard_list){.count = 0};
+    if (line) line += strlen(head);
+    while (is_good && *line == ' ') {
+        size_t length = strcspn(line, "\n");
+        is_good = take_line(line, length, out_guards);
+        line += length + (line[length] == '\n');
+    }
+    return is_good && out_guards->count > 0;
+}
+
+static const struct guard_entry *find(const struct guard_list *guards, const char *name,
+                                      size_t length)
+{
+    for (int i = 0; i < guards->count; i++)
+        if (strlen(guards->list[i].name) == length &&
+            strncmp(guards->list[i].name, name, length) == 0)
+            return &guards->list[i];
+    return NULL;
+}
+
+bool guard_list_choose(const struct guard_list *all, const char *wish,
+                       struct guard_list *out_chosen, struct failure *failure)
+{
+    bool is_wanted[GUARDS_MAX] = {false};
+    bool is_all = strcmp(wish, "all") == 0;
+
+    for (const char *name = wish; name && !is_all;) {
+        size_t length = strcspn(name, ",");
+        const struct guard_entry *guard = find(all, name, length);
+        if (!guard)
+            return failure_set(failure,
+                               "--guard: the service has no guard \"%.*s\" (see its --help)",
+                               (int)length, name);
+        if (is_wanted[guard - all->list])
+            return failure_set(failure, "--guard: \"%s\" is there twice", guard->name);
+        is_wanted[guard - all->list] = true;
+        name = name[length] == ',' ? name + length + 1 : NULL;
+    }
+    *out_chosen = (struct guard_list){.count = 0};
+    for (int i = 0; i < all->count; i++)
+        if (is_all || is_wanted[i]) out_chosen->list[out_chosen->count++] = all->list[i];
+    return true;
+}

@@ -1,0 +1,51 @@
+/*
+ * The guards that this service has, by its own --help: it is the one list there is.
+ */
+#ifndef LOADTEST_GUARD_LIST_H
+#define LOADTEST_GUARD_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/failure.h"
+
+enum {
+    GUARDS_MAX = 32,
+    GUARD_NAME_MAX = 24,
+    GUARD_FLAW_MAX = 160,
+    GUARD_HELP_MAX = 16384,
+};
+
+/* What a flawed guard is there to show. */
+typedef enum guard_finding {
+    GUARD_SOUND,
+    GUARD_OVERSELLS, /* loses updates: oversold, undersold, two orders for one buyer */
+    GUARD_STUCK,     /* a crash leaves its lock for ever */
+} guard_finding;
+
+struct guard_entry {
+    char name[GUARD_NAME_MAX];
+    char flaw[GUARD_FLAW_MAX]; /* in the service's words; "" when sound */
+    guard_finding finding;
+};
+
+struct guard_list {
+    struct guard_entry list[GUARDS_MAX];
+    int count;
+};
+
+/* What `seckilld --help` prints. */
+bool guard_list_ask_help(const char *run_dir, char *out, size_t size, struct failure *failure);
+
+/* Read its section "Guards:". false: it is not there, or says something we do not know. */
+bool guard_list_parse(const char *help, struct guard_list *out_guards);
+
+/*
+ * Those of `wish`, "all" or names with commas between, in the order of the service.
+ *
+ * Returns  false   a name that is not there, twice, or empty; `failure` names it.
+ */
+bool guard_list_choose(const struct guard_list *all, const char *wish,
+                       struct guard_list *out_chosen, struct failure *failure);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * What a run costs in Redis: pipelines that the instances sent, by their own count
+ * (seckill_redis_round_trips_total), whichever server they went to. Commands would not tell: a
+ * batch is many commands and one way there and back, and lock servers are other servers.
+ */
+#ifndef LOADTEST_ROUND_TRIPS_H
+#define LOADTEST_ROUND_TRIPS_H
+
+#include "base/http_client.h"
+#include "run/service.h"
+
+struct round_trips {
+    double before;
+    double of_asking; /* answering /metrics takes some itself */
+    bool is_known;
+};
+
+void round_trips_begin(struct round_trips *trips, const struct service *service,
+                       struct http_client *http);
+/* Those since then, over all instances; -1: one did not answer. */
+double round_trips_end(const struct round_trips *trips, const struct service *service,
+                       struct http_client *http);
+
+#endif

@@ -1,0 +1,237 @@
+/*
+ * One JSON object per line. Requests and answers meet through `req`, the request's own id: a table
+ * of the requests still in flight (as many as connections, not as many as lines) finds the ask an
+ * answer belongs to. One thread.
+ */
+#include "client_log.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_lines.h"
+
+enum { FIRST_SLOTS = 1024 };
+
+/* A request in flight: open addressing, backward-shift deletion, `index` of the ask + 1. */
+struct slot {
+    const char *req; /* borrowed from the facts' arena */
+    size_t index;    /* 0: free */
+};
+
+struct reader {
+    struct facts *facts;
+    struct slot *slots; /* owned */
+    size_t slot_count;  /* a power of two */
+    size_t in_flight;
+    struct failure *why; /* borrowed */
+};
+
+static bool malformed(const struct reader *reader, const char *what)
+{
+    return failure_set(reader->why, "%s", what);
+}
+
+static bool no_memory(const struct reader *reader)
+{
+    return failure_set(reader->why, "out of memory");
+}
+
+static size_t hash_of(const char *text)
+{
+    uint64_t hash = 14695981039346656037U; /* FNV-1a */
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 1099511628211U;
+    return (size_t)(hash ^ (hash >> 32));
+}
+
+/* The slot that holds `req`, or the free one where it would go. */
+static struct slot *slot_of(const struct reader *reader, const char *req)
+{
+    size_t mask = reader->slot_count - 1;
+    size_t at = hash_of(req) & mask;
+    while (reader->slots[at].index && strcmp(reader->slots[at].req, req) != 0)
+        at = (at + 1) & mask;
+    return &reader->slots[at];
+}
+
+static bool grow_slots(struct reader *reader)
+{
+    struct slot *old = reader->slots;
+    size_t old_count = reader->slot_count;
+
+    if (reader->in_flight * 2 < old_count) return true;
+    reader->slot_count = old_count ? old_count * 2 : FIRST_SLOTS;
+    reader->slots = calloc(reader->slot_count, sizeof *reader->slots);
+    for (size_t i = 0; reader->slots && i < old_count; i++)
+        if (old[i].index) *slot_of(reader, old[i].req) = old[i];
+    free(old);
+    return reader->slots != NULL;
+}
+
+static void forget(struct reader *reader, struct slot *slot)
+{
+    size_t mask = reader->slot_count - 1;
+    size_t hole = (size_t)(slot - reader->slots);
+
+    for (size_t at = (hole + 1) & mask; reader->slots[at].index; at = (at + 1) & mask) {
+        size_t home = hash_of(reader->slots[at].req) & mask;
+        if (((at - home) & mask) < ((at - hole) & mask)) continue;
+        reader->slots[hole] = reader->slots[at];
+        hole = at;
+    }
+    reader->slots[hole] = (struct slot){.index = 0};
+    reader->in_flight--;
+}
+
+static const char *keep(struct reader *reader, const char *text)
+{
+    return facts_text(reader->facts, text, strlen(text));
+}
+
+static bool take_invoke(struct reader *reader, const json_t *line, int64_t at_ns)
+{
+    const char *rid = json_line_text(line, "rid");
+    const char *buyer = json_line_text(line, "buyer");
+    const char *key = json_line_text(line, "key");
+    const char *req = json_line_text(line, "req");
+
+    if (!rid) return malformed(reader, "invoke without \"rid\"");
+    if (!buyer) return malformed(reader, "invoke without \"buyer\"");
+    if (key && strcmp(key, rid) != 0) return malformed(reader, "\"key\" and \"rid\" differ");
+    if (!key && (rid[0] != '~' || strcmp(rid + 1, buyer) != 0))
+        return malformed(reader, "without \"key\" the \"rid\" is \"~\" and the buyer");
+    if (!grow_slots(reader)) return no_memory(reader);
+    struct slot *slot = slot_of(reader, req ? req : rid);
+    if (slot->index) return malformed(reader, "this request is already in flight");
+
+    struct ask ask = {.invoked_ns = at_ns,
+                      .rid = keep(reader, rid),
+                      .buyer = keep(reader, buyer),
+                      .outcome = ASK_UNANSWERED,
+                      .answer = ANSWER_NONE};
+    const char *kept_req = req ? keep(reader, req) : ask.rid;
+    if (!ask.rid || !ask.buyer || !kept_req) return no_memory(reader);
+    if (!facts_add_ask(reader->facts, ask)) return no_memory(reader);
+    *slot = (struct slot){.req = kept_req, .index = reader->facts->ask_count};
+    reader->in_flight++;
+    return true;
+}
+
+/* What status and type may say under each outcome: a writer that mixes them up is not believed. */
+static bool fits(ask_outcome outcome, json_int_t status, answer_kind answer)
+{
+    bool is_sure_503 = answer == ANSWER_LOCK_TIMEOUT || answer == ANSWER_OVERLOADED ||
+                       answer == ANSWER_STORE_UNAVAILABLE || answer == ANSWER_PAUSED;
+
+    if (outcome == ASK_OK) return status == 201;
+    if (outcome == ASK_FAIL)
+        return (status >= 400 && status < 500) || (status == 503 && is_sure_503);
+    return true;
+}
+
+static answer_kind answer_of(ask_outcome outcome, const json_t *line)
+{
+    const char *type = json_line_text(line, "type");
+
+    if (outcome == ASK_OK)
+        return json_is_true(json_object_get(line, "replayed")) ? ANSWER_REPLAYED : ANSWER_CREATED;
+    return type ? answer_from_name(type) : ANSWER_OTHER;
+}
+
+static bool take_answer(struct reader *reader, const json_t *line, int64_t at_ns,
+                        ask_outcome outcome)
+{
+    const char *rid = json_line_text(line, "rid");
+    const char *req = json_line_text(line, "req");
+    const char *order = json_line_text(line, "order");
+
+    if (!rid) return malformed(reader, "answer without \"rid\"");
+    if (!grow_slots(reader)) return no_memory(reader);
+    struct slot *slot = slot_of(reader, req ? req : rid);
+    if (!slot->index) return malformed(reader, "answers a request that is not in flight");
+    struct ask *ask = &reader->facts->asks[slot->index - 1];
+    if (strcmp(ask->rid, rid) != 0) return malformed(reader, "answers the request of another rid");
+    if (at_ns < ask->invoked_ns) return malformed(reader, "answered before it was asked");
+    answer_kind said = answer_of(outcome, line);
+    if (!fits(outcome, json_integer_value(json_object_get(line, "status")), said))
+        return malformed(reader, "\"status\" and \"type\" do not make this outcome");
+    if (outcome == ASK_OK && !order) return malformed(reader, "ok without \"order\"");
+
+    ask->answered_ns = at_ns;
+    ask->outcome = outcome;
+    ask->answer = said;
+    if (order && !(ask->order = keep(reader, order))) return no_memory(reader);
+    forget(reader, slot);
+    return true;
+}
+
+static bool take_resolve(struct reader *reader, const json_t *line)
+{
+    const char *rid = json_line_text(line, "rid");
+    const char *buyer = json_line_text(line, "buyer");
+    const char *order = json_line_text(line, "order");
+    struct resolution resolution = {.order = NULL};
+
+    if (!rid || !buyer) return malformed(reader, "resolve without \"rid\" or \"buyer\"");
+    if (!order && !json_is_null(json_object_get(line, "order")))
+        return malformed(reader, "resolve without \"order\" (an id, or null for none)");
+    resolution.rid = keep(reader, rid);
+    resolution.buyer = keep(reader, buyer);
+    if (order) resolution.order = keep(reader, order);
+    if (!resolution.rid || !resolution.buyer || (order && !resolution.order))
+        return no_memory(reader);
+    return facts_add_resolution(reader->facts, resolution) || no_memory(reader);
+}
+
+static bool take_sample(struct reader *reader, const json_t *line, int64_t at_ns)
+{
+    const json_t *left = json_object_get(line, "left");
+
+    if (!json_is_integer(left)) return malformed(reader, "sample without a number \"left\"");
+    struct sample sample = {.at_ns = at_ns, .left = json_integer_value(left)};
+    return facts_add_sample(reader->facts, sample) || no_memory(reader);
+}
+
+static bool take_stray(struct reader *reader, const json_t *line)
+{
+    const json_t *status = json_object_get(line, "status");
+
+    if (!json_is_integer(status)) return malformed(reader, "stray without a number \"status\"");
+    /* No proxy sells: an order was told, and nobody could hold the service to it. */
+    if (json_integer_value(status) == 201)
+        return malformed(reader, "201 for no request: a proxy must pass X-Request-Id both ways");
+    reader->facts->stray_count++;
+    return true;
+}
+
+static bool take_event(void *arg, json_t *line, struct failure *why)
+{
+    struct reader *reader = arg;
+    const char *event = json_line_text(line, "e");
+    const json_t *at = json_object_get(line, "t");
+
+    reader->why = why;
+    if (!json_is_integer(at) || json_integer_value(at) < 0)
+        return malformed(reader, "no time \"t\" in nanoseconds");
+    int64_t at_ns = json_integer_value(at);
+    if (!event) return malformed(reader, "no event \"e\"");
+    if (strcmp(event, "invoke") == 0) return take_invoke(reader, line, at_ns);
+    if (strcmp(event, "ok") == 0) return take_answer(reader, line, at_ns, ASK_OK);
+    if (strcmp(event, "fail") == 0) return take_answer(reader, line, at_ns, ASK_FAIL);
+    if (strcmp(event, "info") == 0) return take_answer(reader, line, at_ns, ASK_INFO);
+    if (strcmp(event, "resolve") == 0) return take_resolve(reader, line);
+    if (strcmp(event, "sample") == 0) return take_sample(reader, line, at_ns);
+    if (strcmp(event, "stray") == 0) return take_stray(reader, line);
+    return malformed(reader, "unknown event \"e\"");
+}
+
+bool client_log_read(struct facts *facts, const char *path, struct failure *failure)
+{
+    struct reader reader = {.facts = facts};
+
+    bool is_good = json_lines_read(path, take_event, &reader, failure);
+    facts->has_clients = true;
+    free(reader.slots);
+    return is_good;
+}

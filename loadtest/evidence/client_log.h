@@ -1,0 +1,19 @@
+/*
+ * Reading the clients' ledger (format: head comment of audit.h) into facts.
+ */
+#ifndef LOADTEST_CLIENT_LOG_H
+#define LOADTEST_CLIENT_LOG_H
+
+#include "base/failure.h"
+#include "facts.h"
+
+/*
+ * Add the file's lines to `facts`. Strict: a line that does not fit the format, an answer to a
+ * request that was never written down, or a request written twice makes the file unusable, and the
+ * failure names FILE:LINE. A last line without its newline was cut short and counts as not written.
+ *
+ * Returns  false   unreadable, malformed or out of memory; what was read so far stays in `facts`.
+ */
+bool client_log_read(struct facts *facts, const char *path, struct failure *failure);
+
+#endif

@@ -1,0 +1,339 @@
+/*
+ * Three kinds of rounds with one script. What wrk counted is never taken on its word: purchases are
+ * held against the stock in Redis, refusals against the service's count of sold-out answers (wrk
+ * only knows "400 and above"). One thread.
+ */
+#include "bench_round.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interrupt.h"
+#include "base/moment.h"
+
+enum { LOOK_EVERY_MS = 100, SETTLE_LIMIT_MS = 10000, SALE_PATH_MAX = SALE_ID_MAX + 40 };
+
+static const char orders_metric[] = "seckill_orders_total";
+static const char trips_metric[] = "seckill_redis_round_trips_total";
+
+__attribute__((format(printf, 2, 3))) static void doubt(struct bench_count *count,
+                                                        const char *format, ...)
+{
+    va_list arguments;
+
+    if (count->doubt[0]) return;
+    va_start(arguments, format);
+    (void)vsnprintf(count->doubt, sizeof count->doubt, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- wrk ---- */
+
+/* The task's instance alone, for wrk. */
+static bool run_wrk(const struct bench_field *field, const struct bench_task *task,
+                    const struct speed_round *round, struct speed_count *out_speed,
+                    struct failure *failure)
+{
+    struct service view = *field->service;
+    struct drive_target target = {&view, field->options, field->run_dir};
+
+    view.instances[0] = field->service->instances[task->instance];
+    view.count = 1;
+    return speed_run_round(&target, field->service, round, out_speed, failure);
+}
+
+static void take_speed(const struct speed_count *speed, long long as_expected,
+                       struct bench_count *count)
+{
+    double share = speed->requests > 0 ? (double)as_expected / (double)speed->requests : 0;
+
+    count->answered = as_expected;
+    count->refused = speed->status_errors;
+    count->per_s = speed->per_s * share;
+    if (speed->socket_errors) doubt(count, "%lld socket errors", speed->socket_errors);
+    if (speed->requests == 0) doubt(count, "no answer at all");
+}
+
+static bool measure_page(const struct bench_field *field, const struct bench_task *task,
+                         struct bench_count *count, struct failure *failure)
+{
+    struct speed_round round = {"/livez", "GET", task->tag, task->connections, task->duration_s, 0};
+    struct speed_count speed;
+
+    if (!run_wrk(field, task, &round, &speed, failure)) return false;
+    take_speed(&speed, speed.requests - speed.status_errors, count);
+    if (speed.status_errors)
+        doubt(count, "%lld pages answered with 400 and above", speed.status_errors);
+    return true;
+}
+
+/* ---- what the instance counts ---- */
+
+struct instance_counts {
+    double round_trips;
+    struct tally outcomes;
+    struct lock_times locks; /* of the task's guard, if it names one */
+};
+
+static bool read_instance(const struct bench_field *field, const struct bench_task *task,
+                          struct instance_counts *out_counts, struct failure *failure)
+{
+    const char *url = field->service->instances[task->instance].url;
+    char *metrics = counters_fetch(field->http, url, failure);
+
+    if (!metrics) return false;
+    out_counts->round_trips = counters_sum(metrics, trips_metric, NULL);
+    counters_read_label(metrics, orders_metric, "outcome", &out_counts->outcomes);
+    lock_times_read(metrics, task->guard ? task->guard : "", &out_counts->locks);
+    free(metrics);
+    return true;
+}
+
+/* " (lock-timeout 7, overloaded 2)": what came besides the outcome that was expected. */
+static void name_others(const struct tally *outcomes, const char *expected, char *out, size_t size)
+{
+    size_t length = 0;
+
+    out[0] = '\0';
+    for (int i = 0; i < outcomes->count && length < size; i++) {
+        const struct tally_entry *entry = &outcomes->list[i];
+        if (strcmp(entry->name, expected) == 0) continue;
+        length += (size_t)snprintf(out + length, size - length, "%s%s %lld", length ? ", " : " (",
+                                   entry->name, entry->times);
+    }
+    if (length && length < size) (void)snprintf(out + length, size - length, ")");
+}
+
+/* ---- purchases ---- */
+
+bool bench_await_rewrite(struct ledger *ledger, struct failure *failure)
+{
+    int64_t deadline_ms = moment_ms() + SETTLE_LIMIT_MS;
+
+    for (;;) {
+        char *info = ledger_info(ledger, "persistence", failure);
+        if (!info) return false;
+        bool is_busy = counters_info_number(info, "aof_rewrite_in_progress") > 0;
+        free(info);
+        if (!is_busy || interrupt_came() || moment_ms() > deadline_ms) return true;
+        moment_sleep_ms(LOOK_EVERY_MS);
+    }
+}
+
+static long count_sales(const struct bench_task *task)
+{
+    return task->sales ? task->sales : 1;
+}
+
+/* The sale number `i`, from 1, of those with that stem. */
+static void name_sale(const struct bench_task *task, const char *stem, long i,
+                      char out[SALE_ID_MAX + 1])
+{
+    if (task->sales)
+        (void)snprintf(out, SALE_ID_MAX + 1, "%.33s-%d", stem, (int)(i % 100000));
+    else
+        (void)snprintf(out, SALE_ID_MAX + 1, "%s", stem);
+}
+
+/* The units left of all sales. */
+static bool sum_stock(const struct bench_field *field, const struct bench_task *task,
+                      const char *stem, int64_t *out_left, struct failure *failure)
+{
+    int64_t sum = 0;
+
+    for (long i = 1; i <= count_sales(task); i++) {
+        char sale[SALE_ID_MAX + 1];
+        int64_t left = 0;
+        name_sale(task, stem, i, sale);
+        if (!ledger_stock(field->ledger, sale, &left, failure)) return false;
+        sum += left;
+    }
+    *out_left = sum;
+    return true;
+}
+
+/* Wait until the stock stands still: purchases of buyers who hung up are served all the same.
+ * Returns how often we asked, since that is no cost of the guard; -1: no answer. */
+static int settle(const struct bench_field *field, const struct bench_task *task, const char *stem,
+                  int64_t *out_left, struct failure *failure)
+{
+    int64_t deadline_ms = moment_ms() + SETTLE_LIMIT_MS;
+    int64_t before = -1;
+    int asked = 0;
+
+    do {
+        if (asked) moment_sleep_ms(LOOK_EVERY_MS);
+        before = asked ? *out_left : -1;
+        asked++;
+        if (!sum_stock(field, task, stem, out_left, failure)) return -1;
+    } while (*out_left != before && !interrupt_came() && moment_ms() < deadline_ms);
+    return asked * (int)count_sales(task);
+}
+
+/* Counters of the instance and of its Redis, before and after. */
+struct tolls {
+    struct instance_counts instance;
+    double of_asking; /* round trips that answering /metrics itself takes */
+    struct tally commands;
+};
+
+/* Answering /metrics costs the instance round trips: outside the two INFOs, and subtracted. */
+static bool read_before(const struct bench_field *field, const struct bench_task *task,
+                        struct tolls *out_tolls, struct failure *failure)
+{
+    struct instance_counts first;
+
+    if (!read_instance(field, task, &first, failure)) return false;
+    if (!read_instance(field, task, &out_tolls->instance, failure)) return false;
+    out_tolls->of_asking = out_tolls->instance.round_trips - first.round_trips;
+    return counters_ask_commands(field->ledger, &out_tolls->commands, failure);
+}
+
+static bool add_tolls(const struct bench_field *field, const struct bench_task *task,
+                      const struct tolls *before, int asked, struct bench_count *count,
+                      struct failure *failure)
+{
+    struct tolls after;
+
+    if (!counters_ask_commands(field->ledger, &after.commands, failure)) return false;
+    if (!read_instance(field, task, &after.instance, failure)) return false;
+    count->round_trips =
+        after.instance.round_trips - before->instance.round_trips - before->of_asking;
+    (void)counters_add_calls(&before->instance.outcomes, &after.instance.outcomes,
+                             &count->outcomes);
+    count->locks = after.instance.locks;
+    lock_times_subtract(&count->locks, &before->instance.locks);
+    count->commands = counters_add_calls(&before->commands, &after.commands, &count->sum) - asked;
+    for (int i = 0; i < count->sum.count; i++)
+        if (strcmp(count->sum.list[i].name, "get") == 0) count->sum.list[i].times -= asked;
+    return true;
+}
+
+/* One purchase through the task's instance, which knows the sale from then on. */
+static bool buy_one(const struct bench_field *field, const struct bench_task *task,
+                    const char *sale, struct failure *failure)
+{
+    struct http_reply reply = {.status = 0};
+    char url[URL_MAX + SALE_PATH_MAX];
+    char buyer[64];
+
+    (void)snprintf(url, sizeof url, "%s/api/v1/sales/%s/orders",
+                   field->service->instances[task->instance].url, sale);
+    (void)snprintf(buyer, sizeof buyer, "%.40s-first", task->tag);
+    struct http_request request = {.url = url, .json = "{}", .buyer = buyer};
+    if (!http_client_send(field->http, &request, &reply, failure)) return false;
+    return reply.status == 201 ||
+           failure_set(failure, "nothing was sold: %ld %.200s", reply.status, reply.body);
+}
+
+/* Every answer that wrk saw is a unit gone, and every unit gone was asked for. */
+static void check_sold(const struct bench_task *task, const struct speed_count *speed,
+                       struct bench_count *count)
+{
+    char others[BENCH_DOUBT_MAX / 2];
+
+    name_others(&count->outcomes, "created", others, sizeof others);
+    if (speed->status_errors && !task->may_refuse)
+        doubt(count, "%lld purchases answered with 400 and above%s", speed->status_errors, others);
+    if (count->accepted < count->answered || count->accepted > count->answered + task->connections)
+        doubt(count, "wrk counted %lld accepted, Redis %lld", count->answered, count->accepted);
+}
+
+/* Put the sales up, unless there is one, and make the instance know them. */
+static bool open_sales(const struct bench_field *field, const struct bench_task *task,
+                       const char *stem, struct failure *failure)
+{
+    for (long i = 1; i <= count_sales(task); i++) {
+        char sale[SALE_ID_MAX + 1];
+        name_sale(task, stem, i, sale);
+        if (!task->sale && !service_create_sale(field->service, field->http, sale, task->guard,
+                                                field->options->stock, failure))
+            return false;
+        if (!buy_one(field, task, sale, failure)) return false;
+    }
+    return true;
+}
+
+static bool measure_purchases(const struct bench_field *field, const struct bench_task *task,
+                              const char *stem, struct bench_count *count, struct failure *failure)
+{
+    char path[SALE_PATH_MAX];
+    struct speed_round round = {path,       "POST", task->tag, task->connections, task->duration_s,
+                                task->sales};
+    struct speed_count speed;
+    struct tolls before;
+    int64_t left_before = 0;
+    int64_t left = 0;
+
+    (void)snprintf(path, sizeof path, "/api/v1/sales/%.*s%s/orders", task->sales ? 33 : 40, stem,
+                   task->sales ? "-*" : "");
+    if (!open_sales(field, task, stem, failure)) return false;
+    if (!sum_stock(field, task, stem, &left_before, failure)) return false;
+    if (!read_before(field, task, &before, failure)) return false;
+    if (!run_wrk(field, task, &round, &speed, failure)) return false;
+    int asked = settle(field, task, stem, &left, failure);
+    if (asked < 0 || !add_tolls(field, task, &before, asked, count, failure)) return false;
+    count->accepted = left_before - left;
+    take_speed(&speed, speed.requests - speed.status_errors, count);
+    check_sold(task, &speed, count);
+    return bench_await_rewrite(field->ledger, failure);
+}
+
+/* ---- refusals ---- */
+
+/* wrk knows "400 and above"; that all of it was sold-out, the instance must say. */
+static void check_refused(const struct speed_count *speed, long long all, struct bench_count *count)
+{
+    long long sold_out = counters_times(&count->outcomes, "sold-out");
+    char others[BENCH_DOUBT_MAX / 2];
+
+    name_others(&count->outcomes, "sold-out", others, sizeof others);
+    if (speed->requests != speed->status_errors)
+        doubt(count, "%lld requests were not refused", speed->requests - speed->status_errors);
+    if (all != sold_out)
+        doubt(count, "%lld purchases did not end as sold-out%s", all - sold_out, others);
+    if (sold_out < speed->status_errors)
+        doubt(count, "wrk counted %lld refusals, the service %lld sold-out", speed->status_errors,
+              sold_out);
+}
+
+static bool measure_refusals(const struct bench_field *field, const struct bench_task *task,
+                             const char *sale, struct bench_count *count, struct failure *failure)
+{
+    char path[SALE_PATH_MAX];
+    struct speed_round round = {path, "POST", task->tag, task->connections, task->duration_s, 0};
+    struct speed_count speed;
+    struct instance_counts before, after;
+
+    (void)snprintf(path, sizeof path, "/api/v1/sales/%s/orders", sale);
+    if (!service_create_sale(field->service, field->http, sale, "mutex", 1, failure)) return false;
+    if (!buy_one(field, task, sale, failure)) return false;
+    if (!read_instance(field, task, &before, failure)) return false;
+    if (!run_wrk(field, task, &round, &speed, failure)) return false;
+    if (!read_instance(field, task, &after, failure)) return false;
+    long long all = counters_add_calls(&before.outcomes, &after.outcomes, &count->outcomes);
+    take_speed(&speed, speed.status_errors, count);
+    check_refused(&speed, all, count);
+    return true;
+}
+
+bool bench_measure(const struct bench_field *field, const struct bench_task *task,
+                   struct bench_count *out_count, struct failure *failure)
+{
+    char sale[SALE_ID_MAX + 1];
+
+    *out_count = (struct bench_count){.per_s = 0};
+    (void)snprintf(sale, sizeof sale, "bench-%.30s", task->tag);
+    switch (task->kind) {
+    case BENCH_PAGE:
+        return measure_page(field, task, out_count, failure);
+    case BENCH_PURCHASE:
+        return measure_purchases(field, task, task->sale ? task->sale : sale, out_count, failure);
+    case BENCH_REFUSAL:
+        return measure_refusals(field, task, sale, out_count, failure);
+    }
+    return false;
+}

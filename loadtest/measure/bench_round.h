@@ -1,0 +1,58 @@
+/*
+ * One measurement of the bench: so many seconds of wrk at one instance, asking for one thing, and
+ * whether the answers were what was expected.
+ */
+#ifndef LOADTEST_BENCH_ROUND_H
+#define LOADTEST_BENCH_ROUND_H
+
+#include "bench.h"
+#include "count/bench_counters.h"
+#include "count/lock_times.h"
+
+/* Where measuring goes on. All borrowed. */
+struct bench_field {
+    const struct options *options;
+    const char *run_dir;
+    struct service *service; /* all that runs, on one Redis */
+    struct http_client *http;
+    struct ledger *ledger; /* of that Redis */
+};
+
+struct bench_task {
+    bench_kind kind;
+    const char *guard; /* of a purchase */
+    const char *tag;   /* [a-z0-9-], short, unique in the run: buyers, files and the sale have it */
+    const char *sale;  /* NULL: one of its own, named after the tag */
+    long sales;        /* so many of its own, asked for in turn; 0: one */
+    long connections;
+    long duration_s;
+    int instance;    /* of the service */
+    bool may_refuse; /* a purchase: refusals are counted, not unexpected */
+};
+
+struct bench_count {
+    double per_s;                /* answers as expected, wrk's count over wrk's time */
+    long long answered;          /* of these */
+    long long accepted;          /* purchases: units that left the stock in Redis */
+    long long refused;           /* answers of 400 and above that wrk counted */
+    struct tally outcomes;       /* of purchases and refusals, as the instance counted them */
+    double round_trips;          /* purchases: pipelines the instance sent to Redis */
+    struct tally sum;            /* purchases: commands Redis ran, those of scripts too */
+    long long commands;          /* of these */
+    struct lock_times locks;     /* purchases: of the task's guard */
+    char doubt[BENCH_DOUBT_MAX]; /* an answer that was not expected; or "" */
+};
+
+/*
+ * Measure, and wait until Redis has served what was still under way, so that the next measurement
+ * does not pay for it.
+ *
+ * Returns  false   could not be measured. Unexpected answers are no failure: see `doubt`.
+ */
+bool bench_measure(const struct bench_field *field, const struct bench_task *task,
+                   struct bench_count *out_count, struct failure *failure);
+
+/* Wait until Redis does not rewrite its append-only file, at most a few seconds. */
+bool bench_await_rewrite(struct ledger *ledger, struct failure *failure);
+
+#endif

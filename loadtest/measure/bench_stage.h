@@ -1,0 +1,67 @@
+/*
+ * Where the bench measures: a stage has services, each with Redis servers of its own kind, and two
+ * instances that are compared. Internal to bench_*.c.
+ */
+#ifndef LOADTEST_BENCH_STAGE_H
+#define LOADTEST_BENCH_STAGE_H
+
+#include "base/topology.h"
+#include "bench_run.h"
+#include "bench_servers.h"
+
+enum { BENCH_TAG_MAX = 64 };
+
+/* A service of a stage, and what it runs with. */
+struct bench_site {
+    struct options options; /* of the run, and what this service's instances need besides */
+    char dir[RUN_PATH_MAX];
+    struct service service;
+    struct ledger *ledger; /* owned */
+};
+
+struct bench_stage {
+    struct bench *bench;           /* borrowed */
+    const struct options *options; /* borrowed: of the run */
+    struct http_client *http;      /* borrowed */
+    char dir[RUN_PATH_MAX];
+    struct bench_site
+        sites[2]; /* the second one: only where the other instance needs another Redis */
+    bool has_two_sites;
+    struct bench_servers servers;
+    char urls[BENCH_SERVERS_MAX * BENCH_SERVER_URL_MAX]; /* for the instances' flags */
+    struct topology topology;
+    struct failure *failure; /* borrowed */
+};
+
+/* What --quiet keeps from the screen. */
+void bench_stage_say(const struct bench_stage *stage, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Make the stage's folder; then its sites may be opened. */
+bool bench_stage_open(struct bench_stage *stage, const char *run_dir, const char *name);
+/* Start a service with site->options in a folder of that name, and read what the machine is. */
+bool bench_stage_open_site(struct bench_stage *stage, struct bench_site *site, const char *name);
+/* Servers for the locks of guard redlock, before the first site is opened; nobody else needs them. */
+bool bench_stage_add_lock_servers(struct bench_stage *stage);
+/* One more instance of the first site, with that --batch. */
+bool bench_stage_add_instance(struct bench_stage *stage, long batch);
+/* Harmless for one that was not opened. */
+void bench_stage_close(struct bench_stage *stage);
+
+struct bench_field bench_stage_field(struct bench_stage *stage, const struct bench_site *site);
+/* The site of the first or second of two instances, and its number there. */
+struct bench_site *bench_stage_site(struct bench_stage *stage, bench_at at, int *out_instance);
+
+/* A second of purchases at either instance, then all ratios of this kind of stage that are wanted,
+ * in shuffled rounds. */
+bool bench_stage_measure(struct bench_stage *stage, bench_kind_of_stage kind);
+
+/* The kinds besides one Redis: bench_topology.c. The stage is blank. */
+bool bench_run_replica(struct bench_stage *stage, const char *run_dir);
+bool bench_run_cluster(struct bench_stage *stage, const char *run_dir);
+bool bench_run_tls(struct bench_stage *stage, const char *run_dir);
+
+/* Take over the counts of a measurement. */
+void bench_stage_count_in(struct bench_row *row, const struct bench_count *count);
+
+#endif

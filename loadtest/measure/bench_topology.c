@@ -1,0 +1,170 @@
+/*
+ * The stages with several Redis servers. What is compared shares everything but the one thing that
+ * is measured: both instances on the primary that has a replica; all servers on TCP, append-only
+ * file and fsync always. One thread.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/interrupt.h"
+#include "base/moment.h"
+#include "bench_stage.h"
+
+enum { SYNC_MS = 1000, MASTERS = 3, SYNC_LIMIT_MS = 10000, LOOK_EVERY_MS = 20 };
+
+#define AOF "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-min-size", "512mb"
+
+static bool has_replica(struct bench_stage *stage, struct ledger *ledger)
+{
+    char *info = ledger_info(ledger, "replication", stage->failure);
+    bool is_online = info && strstr(info, "state=online");
+
+    free(info);
+    return is_online;
+}
+
+/* Until the replica has all that the primary has. */
+static bool await_replica(struct bench_stage *stage)
+{
+    int64_t deadline_ms = moment_ms() + SYNC_LIMIT_MS;
+    struct ledger *ledger = ledger_open(stage->urls, stage->failure);
+    bool is_online = ledger && has_replica(stage, ledger);
+
+    while (ledger && !is_online && moment_ms() < deadline_ms && !interrupt_came()) {
+        moment_sleep_ms(LOOK_EVERY_MS);
+        is_online = has_replica(stage, ledger);
+    }
+    ledger_close(ledger);
+    return is_online || failure_set(stage->failure, "the replica does not follow its primary");
+}
+
+bool bench_run_replica(struct bench_stage *stage, const char *run_dir)
+{
+    static const char *const primary[] = {AOF, "--repl-diskless-sync-delay", "0", NULL};
+    struct bench_site *site = &stage->sites[0];
+    char replica_of[32];
+    const char *const replica[] = {AOF, "--replicaof", replica_of, NULL};
+
+    if (!bench_stage_open(stage, run_dir, "replica")) return false;
+    if (!bench_servers_add(&stage->servers, stage->dir, primary, stage->failure)) return false;
+    (void)snprintf(replica_of, sizeof replica_of, "127.0.0.1 %d", stage->servers.list[0].port);
+    if (!bench_servers_add(&stage->servers, stage->dir, replica, stage->failure)) return false;
+    bench_servers_url(&stage->servers, 0, stage->urls);
+    if (!await_replica(stage)) return false;
+    site->options.redis = stage->urls;
+    if (!bench_stage_open_site(stage, site, "site")) return false;
+    site->options.sync_replicas = 1;
+    site->options.sync_ms = SYNC_MS;
+    if (!service_add_instance(&site->service, &site->options, 0, site->dir, stage->failure))
+        return false;
+    bench_stage_say(stage,
+                    "replica: a primary with one replica, one instance that waits for it and "
+                    "one beside it that does not\n");
+    return bench_stage_measure(stage, BENCH_STAGE_REPLICA);
+}
+
+/* What the nodes wrote, like all that nobody audits. */
+static void discard_nodes(const char *dir)
+{
+    for (int i = 1; i <= MASTERS; i++) {
+        char node[RUN_PATH_MAX + 16];
+        (void)snprintf(node, sizeof node, "%.1000s/n%d", dir, i);
+        service_discard_data(node);
+    }
+}
+
+static bool measure_cluster(struct bench_stage *stage, const char *nodes_dir)
+{
+    static const char *const alone[] = {AOF, NULL};
+    const char *const words[] = {
+        "--set", "auto-aof-rewrite-min-size 512mb", "cluster", nodes_dir, "3", "0", NULL};
+
+    if (!bench_servers_add(&stage->servers, stage->dir, alone, stage->failure)) return false;
+    if (!topology_open(&stage->topology, words, stage->failure)) return false;
+    bench_servers_url(&stage->servers, 0, stage->urls);
+    stage->has_two_sites = true;
+    stage->sites[0].options.redis = stage->urls;
+    stage->sites[1].options.redis = stage->topology.url;
+    if (!bench_stage_open_site(stage, &stage->sites[0], "one") ||
+        !bench_stage_open_site(stage, &stage->sites[1], "three"))
+        return false;
+    bench_stage_say(stage, "cluster: three masters, and one Redis beside them, an instance each\n");
+    return bench_stage_measure(stage, BENCH_STAGE_CLUSTER);
+}
+
+bool bench_run_cluster(struct bench_stage *stage, const char *run_dir)
+{
+    char nodes_dir[RUN_PATH_MAX + 16];
+
+    if (access("lockkit/tools/redis_set", X_OK) != 0) {
+        bench_doubt(&stage->bench->rows[BENCH_CLUSTER_SALES],
+                    "a cluster needs lockkit/tools/redis_set, in the project's folder");
+        return true;
+    }
+    if (!bench_stage_open(stage, run_dir, "cluster")) return false;
+    (void)snprintf(nodes_dir, sizeof nodes_dir, "%.1000s/nodes", stage->dir);
+    bool is_good = measure_cluster(stage, nodes_dir);
+    topology_close(&stage->topology);
+    discard_nodes(nodes_dir);
+    return is_good;
+}
+
+/* ---- TLS ---- */
+
+enum { MAKE_LIMIT_MS = 20000, FILE_ROOM = RUN_PATH_MAX + 32 };
+
+static bool make_certificates(const char *dir, struct failure *failure)
+{
+    const char *const argv[] = {".ci/certificates", dir, NULL};
+    struct process maker;
+
+    if (!process_start(&maker, argv, "/dev/null", "/dev/null", failure)) return false;
+    bool is_made = process_wait(&maker, MAKE_LIMIT_MS) && maker.wait_status == 0;
+    process_stop(&maker, 0);
+    return is_made || failure_set(failure, ".ci/certificates made none in %.300s", dir);
+}
+
+/* The same Redis: one instance by its plain port, one by the other. */
+static bool measure_tls(struct bench_stage *stage, const char *dir)
+{
+    struct bench_site *site = &stage->sites[0];
+    char port[16], cert[FILE_ROOM], key[FILE_ROOM], ca[FILE_ROOM];
+    char url[BENCH_SERVER_URL_MAX];
+    const char *const both[] = {AOF,  "--tls-port",         port, "--tls-cert-file",
+                                cert, "--tls-key-file",     key,  "--tls-ca-cert-file",
+                                ca,   "--tls-auth-clients", "no", NULL};
+
+    (void)snprintf(port, sizeof port, "%d", bench_servers_free_port());
+    (void)snprintf(cert, sizeof cert, "%.1000s/server.crt", dir);
+    (void)snprintf(key, sizeof key, "%.1000s/server.key", dir);
+    (void)snprintf(ca, sizeof ca, "%.1000s/ca.crt", dir);
+    (void)snprintf(url, sizeof url, "rediss://127.0.0.1:%s", port);
+    if (!bench_servers_add(&stage->servers, stage->dir, both, stage->failure)) return false;
+    bench_servers_url(&stage->servers, 0, stage->urls);
+    site->options.redis = stage->urls;
+    if (!bench_stage_open_site(stage, site, "site")) return false;
+    struct options over_tls = site->options;
+    over_tls.redis = url;
+    over_tls.tls.ca_file = ca;
+    if (!service_add_instance(&site->service, &over_tls, 0, site->dir, stage->failure))
+        return false;
+    bench_stage_say(stage, "tls: one Redis with two ports, an instance at each\n");
+    return bench_stage_measure(stage, BENCH_STAGE_TLS);
+}
+
+bool bench_run_tls(struct bench_stage *stage, const char *run_dir)
+{
+    char dir[RUN_PATH_MAX + 16];
+
+    if (access(".ci/certificates", X_OK) != 0) {
+        for (int id = BENCH_PURCHASE_TLS_64; id <= BENCH_PURCHASE_TLS_1024; id++)
+            bench_doubt(&stage->bench->rows[id],
+                        "certificates need .ci/certificates, in the project's folder");
+        return true;
+    }
+    if (!bench_stage_open(stage, run_dir, "tls")) return false;
+    (void)snprintf(dir, sizeof dir, "%.1000s/certificates", stage->dir);
+    return make_certificates(dir, stage->failure) && measure_tls(stage, dir);
+}

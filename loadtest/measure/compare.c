@@ -1,0 +1,103 @@
+/*
+ * A table of measures, a rule per kind of guard. Pure.
+ */
+#include "compare.h"
+
+#include <math.h>
+
+#include "tell/report.h"
+
+const struct compare_measure_text compare_measures[COMPARE_MEASURE_COUNT] = {
+#define COMPARE_TEXT(value, measure_name, column, digits)                                          \
+    [value] = {.name = (measure_name), .head = (column), .decimals = (digits)},
+    COMPARE_MEASURE_LIST(COMPARE_TEXT)
+#undef COMPARE_TEXT
+};
+
+static const double unknown = (double)NAN;
+
+/* What a lock that is never given back explains: itself, and the units behind it. */
+static bool is_explained_by_stuck(audit_check_id id)
+{
+    return id == AUDIT_NO_STUCK_LOCK || id == AUDIT_NO_UNDERSELL;
+}
+
+/* Does its flaw explain that this check fails? */
+static bool is_explained(const struct guard_entry *guard, audit_check_id id)
+{
+    switch (guard->finding) {
+    case GUARD_SOUND:
+        return false;
+    case GUARD_OVERSELLS: /* lost updates contradict everything, but leave no lock */
+        return id != AUDIT_NO_STUCK_LOCK;
+    case GUARD_STUCK:
+        return is_explained_by_stuck(id);
+    }
+    return false;
+}
+
+compare_verdict compare_judge(const struct guard_entry *guard, const struct verify_run *run)
+{
+    compare_verdict verdict = COMPARE_HELD;
+
+    for (audit_check_id id = 0; id < AUDIT_CHECK_COUNT; id++) {
+        if (run->audit.checks[id].verdict != AUDIT_FAIL) continue;
+        if (!is_explained(guard, id)) return COMPARE_BROKE;
+        verdict = COMPARE_SHOWED;
+    }
+    if (run->trouble[0]) return COMPARE_VOID;
+    return verdict == COMPARE_HELD && report_verdict(run) == AUDIT_VOID ? COMPARE_VOID : verdict;
+}
+
+void compare_row_add(struct compare_row *row, const struct verify_run *run)
+{
+    const struct latency *created = &run->summary.latency[ANSWER_CREATED];
+    bool has_trips = run->round_trips >= 0 && run->audit.sold > 0;
+    const double values[COMPARE_MEASURE_COUNT] = {
+        [COMPARE_PER_S] = run->summary.purchases_per_s,
+        [COMPARE_P99] = created->count ? created->p99_ms : unknown,
+        [COMPARE_ROUND_TRIPS] = has_trips ? run->round_trips / (double)run->audit.sold : unknown,
+        [COMPARE_OVERSOLD] = (double)run->audit.oversold,
+        [COMPARE_UNDERSOLD] = (double)run->audit.undersold,
+        [COMPARE_DUPLICATES] = (double)run->audit.duplicate_buyers,
+        [COMPARE_STUCK_LOCKS] = run->audit.has_stuck_lock ? 1 : 0,
+        [COMPARE_INVERSIONS] = run->fairness.pairs ? fairness_share(&run->fairness) : unknown,
+    };
+
+    if (row->count == ROUNDS_MAX) return;
+    for (int i = 0; i < COMPARE_MEASURE_COUNT; i++)
+        row->values[i][row->count] = values[i];
+    row->verdicts[row->count++] = compare_judge(row->guard, run);
+}
+
+compare_verdict compare_row_verdict(const struct compare_row *row)
+{
+    compare_verdict worst = row->count ? COMPARE_HELD : COMPARE_VOID;
+
+    for (int i = 0; i < row->count; i++)
+        if (row->verdicts[i] > worst) worst = row->verdicts[i];
+    return worst;
+}
+
+bool compare_row_spread(const struct compare_row *row, compare_measure measure,
+                        struct spread *out_spread)
+{
+    double known[ROUNDS_MAX];
+    int count = 0;
+
+    for (int i = 0; i < row->count; i++)
+        if (!isnan(row->values[measure][i])) known[count++] = row->values[measure][i];
+    if (count) *out_spread = spread_of(known, count);
+    return count > 0;
+}
+
+const char *compare_verdict_words(compare_verdict verdict)
+{
+    static const char *const words[] = {
+        [COMPARE_HELD] = "held",
+        [COMPARE_SHOWED] = "showed its flaw",
+        [COMPARE_VOID] = "void",
+        [COMPARE_BROKE] = "broke a promise",
+    };
+    return words[verdict];
+}

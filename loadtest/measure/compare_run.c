@@ -1,0 +1,184 @@
+/*
+ * Round by round, each guard once, in an order that the seed shuffles. A cell is started from
+ * nothing and stopped before the next one starts. One thread.
+ */
+#include "compare_run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "base/interrupt.h"
+#include "base/moment.h"
+#include "bench.h"
+#include "bench_servers.h"
+
+enum { LOCK_SERVERS = 5, CELL_PATH_MAX = 860 };
+
+/* One guard in one round: its own folder, servers and instances. */
+struct cell_place {
+    char dir[RUN_PATH_MAX];
+    struct options options; /* of the run, but for guard and lock servers */
+    struct bench_servers servers;
+    char urls[LOCK_SERVERS * BENCH_SERVER_URL_MAX];
+};
+
+static uint64_t draw_seed(const struct options *options)
+{
+    uint32_t drawn = 0;
+
+    if (options->seed) return (uint64_t)options->seed;
+    if (getrandom(&drawn, sizeof drawn, 0) < 0) drawn = (uint32_t)moment_ns();
+    return drawn % 2147483647U + 1; /* any will do, as long as it is told */
+}
+
+static bool prepare(struct compare *compare, const struct options *options, const char *run_dir,
+                    struct failure *failure)
+{
+    char help[GUARD_HELP_MAX];
+    struct guard_list all;
+
+    *compare = (struct compare){.seed = draw_seed(options)};
+    if (!guard_list_ask_help(run_dir, help, sizeof help, failure)) return false;
+    if (!guard_list_parse(help, &all))
+        return failure_set(failure, "the guards in seckilld --help are not understood");
+    if (!guard_list_choose(&all, options->guard, &compare->guards, failure)) return false;
+    for (int i = 0; i < compare->guards.count; i++)
+        compare->rows[i].guard = &compare->guards.list[i];
+    compare->cells =
+        calloc((size_t)(options->repeat * compare->guards.count), sizeof *compare->cells);
+    return compare->cells || failure_set(failure, "out of memory");
+}
+
+/* ---- a cell ---- */
+
+static bool make_folder(struct cell_place *place, const char *run_dir, const char *guard,
+                        long round, struct failure *failure)
+{
+    int length = snprintf(place->dir, sizeof place->dir, "%s/%s-%ld", run_dir, guard, round);
+
+    if (length < 0 || length > CELL_PATH_MAX)
+        return failure_set(failure, "--out: the path is too long");
+    return mkdir(place->dir, 0755) == 0 || failure_set(failure, "%s: %s", place->dir, errno_text());
+}
+
+/* The guard redlock needs servers for its locks, and nobody else does. */
+static bool add_lock_servers(struct cell_place *place, struct failure *failure)
+{
+    static const char *const plain[] = {NULL};
+    size_t length = 0;
+
+    if (place->options.redlock || strcmp(place->options.guard, "redlock") != 0) return true;
+    for (int i = 0; i < LOCK_SERVERS; i++) {
+        char url[BENCH_SERVER_URL_MAX];
+        if (!bench_servers_add(&place->servers, place->dir, plain, failure)) return false;
+        bench_servers_url(&place->servers, i, url);
+        length += (size_t)snprintf(place->urls + length, sizeof place->urls - length, "%s%s",
+                                   i ? "," : "", url);
+    }
+    place->options.redlock = place->urls;
+    return true;
+}
+
+static bool sell(struct compare *compare, const struct cell_place *place, struct http_client *http,
+                 struct compare_cell *cell, struct failure *failure)
+{
+    struct service *service = &compare->service;
+    struct drive_target target = {service, &place->options, place->dir};
+
+    if (!service_start(service, &place->options, place->options.connections[0], place->dir,
+                       failure))
+        return false;
+    bool is_done =
+        verify_sale(&target, service, http, compare->cell_count + 1, &cell->run, failure);
+    service_stop(service);
+    return is_done;
+}
+
+static void say(const struct options *options, const struct compare *compare,
+                const struct compare_cell *cell)
+{
+    const struct compare_row *row = &compare->rows[cell->guard];
+    const struct verify_run *run = &cell->run;
+
+    if (options->is_quiet) return;
+    (void)printf("  %d/%ld  round %ld  %-18s %7.0f/s  sold %zu of %" PRId64 "  %s%s%s\n",
+                 compare->cell_count, options->repeat * compare->guards.count, cell->round,
+                 row->guard->name, run->summary.purchases_per_s, run->audit.sold,
+                 run->summary.initial, compare_verdict_words(row->verdicts[row->count - 1]),
+                 run->trouble[0] ? ": " : "", run->trouble);
+    (void)fflush(stdout);
+}
+
+static bool run_cell(struct compare *compare, const struct options *options, const char *run_dir,
+                     struct http_client *http, int guard, long round, struct failure *failure)
+{
+    struct compare_cell *cell = &compare->cells[compare->cell_count];
+    struct cell_place *place = calloc(1, sizeof *place);
+    const char *name = compare->guards.list[guard].name;
+
+    if (!place) return failure_set(failure, "out of memory");
+    place->options = *options;
+    place->options.guard = name;
+    *cell = (struct compare_cell){.guard = guard, .round = round};
+    bool is_done = make_folder(place, run_dir, name, round, failure) &&
+                   add_lock_servers(place, failure) && sell(compare, place, http, cell, failure);
+    bench_servers_stop(&place->servers);
+    free(place);
+    if (!is_done) return false;
+    compare->cell_count++;
+    compare_row_add(&compare->rows[guard], &cell->run);
+    say(options, compare, cell);
+    return true;
+}
+
+/* ---- all ---- */
+
+static bool run_rounds(struct compare *compare, const struct options *options, const char *run_dir,
+                       struct http_client *http, struct failure *failure)
+{
+    int order[GUARDS_MAX];
+
+    for (long round = 1; round <= options->repeat; round++) {
+        bench_shuffle(order, compare->guards.count, compare->seed, (uint64_t)round);
+        for (int i = 0; i < compare->guards.count; i++) {
+            if (interrupt_came()) return failure_set(failure, "interrupted");
+            if (!run_cell(compare, options, run_dir, http, order[i], round, failure)) return false;
+        }
+    }
+    return true;
+}
+
+bool compare_run(struct compare *compare, const struct options *options, const char *run_dir,
+                 struct http_client *http, struct failure *failure)
+{
+    int64_t started_ms = moment_ms();
+
+    if (!prepare(compare, options, run_dir, failure)) return false;
+    if (!options->is_quiet)
+        (void)printf("%d guards, %ld round%s, seed %" PRIu64 "\n", compare->guards.count,
+                     options->repeat, options->repeat == 1 ? "" : "s", compare->seed);
+    bool is_done = run_rounds(compare, options, run_dir, http, failure);
+    compare->seconds = (double)(moment_ms() - started_ms) / 1000;
+    return is_done;
+}
+
+void compare_free(struct compare *compare)
+{
+    free(compare->cells);
+    compare->cells = NULL;
+}
+
+compare_verdict compare_overall(const struct compare *compare)
+{
+    compare_verdict worst = COMPARE_HELD;
+
+    for (int i = 0; i < compare->guards.count; i++) {
+        compare_verdict verdict = compare_row_verdict(&compare->rows[i]);
+        if (verdict > worst) worst = verdict;
+    }
+    return worst;
+}

@@ -1,0 +1,140 @@
+/*
+ * The page around the sections: head, style, how to read it. Colours are variables, so the pictures
+ * follow a dark screen too; they stay apart for eyes that mix up red and green. One thread.
+ */
+#include "page.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/moment.h"
+#include "page_section.h"
+
+enum { PATH_ROOM = PAGE_PATH_MAX + 32 };
+
+static const char style[] =
+    ":root{color-scheme:light dark;--paper:#fff;--shade:#f4f4f2;"
+    "--c1:#1b1b1b;--c2:#555;--c3:#d9d9d6;--c4:#0067a5;--c5:#00785a;--c6:#b35900;--c7:#6f6f6f;"
+    "--c8:#c2281f;--c9:#8a3c8f}\n"
+    "@media(prefers-color-scheme:dark){:root{--paper:#16181a;--shade:#222528;"
+    "--c1:#ececea;--c2:#b0b0ad;--c3:#3d4145;--c4:#62b4ec;--c5:#3fc79c;--c6:#f0a24a;--c7:#a3a3a0;"
+    "--c8:#ff8577;--c9:#d79be0}}\n"
+    "body{margin:0 auto;max-width:46rem;padding:1rem;background:var(--paper);color:var(--c1);"
+    "font:1rem/1.5 system-ui,sans-serif}\n"
+    "h1{font-size:1.6rem;line-height:1.2}h2{font-size:1.25rem;margin:2.5rem 0 .5rem}\n"
+    "p,li{max-width:42rem}figure{margin:1.2rem 0 .5rem}\n"
+    "figcaption,.note{color:var(--c2);font-size:.9rem}\n"
+    "svg{display:block;width:100%;height:auto}svg *{font-family:system-ui,sans-serif}\n"
+    ".narrow{display:none}\n"
+    "@media(max-width:34rem){.wide{display:none}.narrow{display:block}}\n"
+    "details{margin:.3rem 0 1rem}summary{cursor:pointer;color:var(--c4)}\n"
+    ".scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;margin:.5rem 0}\n"
+    "th,td{text-align:left;padding:.2rem .8rem .2rem 0;border-bottom:1px solid var(--c3);"
+    "vertical-align:top;font-variant-numeric:tabular-nums}th{font-weight:600}\n"
+    "details td,th{white-space:nowrap}\n"
+    ".good{color:var(--c5)}.bad{color:var(--c8)}.open{color:var(--c6)}"
+    ".good,.bad,.open{font-weight:600;white-space:nowrap}\n"
+    ".missing{background:var(--shade);padding:.6rem .8rem}code{font-size:.9em}\n"
+    "nav a{color:var(--c4);margin-right:.9rem;white-space:nowrap}\n"
+    "@media(max-width:34rem){th,.good,.bad,.open{white-space:normal}"
+    "section>.scroll td:last-child{min-width:6.4rem}}\n"
+    "@media print{details>*{display:block}}\n";
+
+static const struct {
+    const char *id, *name;
+    void (*write)(struct page *page);
+} sections[] = {
+    {"verdicts", "Verdicts", page_section_verdicts},
+    {"guards", "Guards", page_section_guards},
+    {"throughput", "Throughput", page_section_course},
+    {"latency", "Latency", page_section_latency},
+    {"connections", "Connections", page_section_connections},
+    {"batches", "Batches", page_section_batches},
+    {"lock-times-of-guards", "Lock times", page_section_lock_times},
+    {"locks", "Locks", page_section_locks},
+    {"figures", "Figures", page_section_figures},
+    {"machine", "Machine", page_section_machine},
+};
+enum { SECTION_COUNT = sizeof sections / sizeof *sections };
+
+static void write_head(FILE *to)
+{
+    char now[40];
+
+    moment_rfc3339(now, sizeof now);
+    (void)fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+                "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+                "<title>seckill: what was measured</title>\n<style>\n",
+                to);
+    (void)fputs(style, to);
+    (void)fputs("</style>\n</head>\n<body>\n<main>\n<h1>seckill: what was measured</h1>\n"
+                "<p class=\"note\">",
+                to);
+    page_print(to, "Written %s by report %s from result files of loadtest and lockbench.", now,
+               SECKILL_VERSION);
+    (void)fputs("</p>\n<nav aria-label=\"sections\">", to);
+    for (size_t i = 0; i < SECTION_COUNT; i++)
+        (void)fprintf(to, "<a href=\"#%s\">%s</a> ", sections[i].id, sections[i].name);
+    (void)fputs("</nav>\n", to);
+}
+
+static void write_reading(FILE *to)
+{
+    (void)fputs(
+        "<p>How to read the pictures: each <b>dot</b> is one repeat, the <b>bar</b> their median "
+        "(its number stands at the end of the row), the thin <b>line</b> goes from the least to "
+        "the "
+        "most. That range of <i>n</i> independent repeats holds the true median with probability "
+        "1 − 2<sup>1−n</sup>: 94 % for 5. Something is called faster or slower only where two "
+        "ranges do not overlap and both have at least 4 repeats, which chance alone brings "
+        "about once in 35 comparisons; else no difference can be told. The numbers behind each "
+        "picture fold out below it.</p>\n\n",
+        to);
+}
+
+static bool write_page(FILE *to, struct page *page)
+{
+    write_head(to);
+    write_reading(to);
+    for (size_t i = 0; i < SECTION_COUNT && !page->is_broken; i++)
+        sections[i].write(page);
+    (void)fputs("</main>\n</body>\n</html>\n", to);
+    return !page->is_broken;
+}
+
+/* mkdir -p */
+static bool make_folder(const char *path, struct failure *failure)
+{
+    char part[PATH_ROOM];
+
+    for (size_t i = 1;; i++) {
+        if (path[i] != '/' && path[i] != '\0') continue;
+        (void)snprintf(part, sizeof part, "%.*s", (int)i, path);
+        if (mkdir(part, 0755) != 0 && errno != EEXIST)
+            return failure_set(failure, "%s: %s", part, errno_text());
+        if (path[i] == '\0') return true;
+    }
+}
+
+bool page_write(const char *dir, const struct page_results *results, struct failure *failure)
+{
+    struct page page = {.results = results, .failure = failure};
+    char path[PATH_ROOM], part[PATH_ROOM + 8];
+
+    if (snprintf(page.plots, sizeof page.plots, "%s/plots", dir) >= PAGE_PATH_MAX - 80)
+        return failure_set(failure, "--out: the path is too long");
+    if (!make_folder(page.plots, failure)) return false;
+    (void)snprintf(path, sizeof path, "%s/index.html", dir);
+    (void)snprintf(part, sizeof part, "%s.part", path);
+    page.to = fopen(part, "we");
+    if (!page.to) return failure_set(failure, "%s: %s", part, errno_text());
+    bool is_good = write_page(page.to, &page);
+    if (fclose(page.to) != 0 && is_good)
+        is_good = failure_set(failure, "%s: %s", part, errno_text());
+    if (is_good && rename(part, path) != 0)
+        is_good = failure_set(failure, "%s: %s", path, errno_text());
+    if (!is_good) (void)unlink(part);
+    return is_good;
+}

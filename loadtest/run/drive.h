@@ -1,0 +1,65 @@
+/*
+ * The buyers: wrk processes, one per instance, each one thread with one of the Lua scripts.
+ */
+#ifndef LOADTEST_DRIVE_H
+#define LOADTEST_DRIVE_H
+
+#include "base/process.h"
+#include "options.h"
+#include "service.h"
+
+enum { LONGEST_RUN_S = 3600 };
+
+struct drive {
+    struct process wrks[INSTANCES_MAX];
+    char ledgers[INSTANCES_MAX][RUN_PATH_MAX]; /* of a verification run */
+    char reports[INSTANCES_MAX][RUN_PATH_MAX]; /* what each wrk printed */
+    int count;
+};
+
+/* Where the buyers go, and where what they write goes. All borrowed. */
+struct drive_target {
+    const struct service *service;
+    const struct options *options;
+    const char *run_dir;
+};
+
+/* A speed round: what each wrk asks for. */
+struct speed_round {
+    const char *path; /* a "*" in it stands for the numbers of the sales */
+    const char *method;
+    const char *tag; /* unique, so that buyers are */
+    long connections;
+    long duration_s;
+    long sales; /* 1 .. sales; 0: there is no "*" */
+};
+
+/* What wrk counted in a speed round, over all instances. */
+struct speed_count {
+    double per_s;
+    long long requests, status_errors, socket_errors;
+    long p50_us, p99_us; /* of the slowest wrk */
+};
+
+/* The folder with purchase.lua and speed.lua: --wrk-dir, or beside the executable. */
+bool drive_find_scripts(const struct options *options, char *out_dir, size_t size,
+                        struct failure *failure);
+
+/* Start the plan of purchase.lua on every instance. `tag` makes buyers and files unique.
+ * Returns  false   not all started; what did is stopped again. */
+bool drive_purchases(struct drive *drive, const struct drive_target *target, const char *sale,
+                     const char *tag, struct failure *failure);
+bool drive_speed(struct drive *drive, const struct drive_target *target,
+                 const struct speed_round *round, struct failure *failure);
+
+bool drive_is_running(struct drive *drive);
+/* Ask the wrks to end (they print their summary), then make them. */
+void drive_stop(struct drive *drive);
+/* false: a wrk ended with an error; `failure` has its last words. */
+bool drive_went_well(struct drive *drive, struct failure *failure);
+
+/* Read and add up what the ended wrks of a speed round printed. */
+bool drive_read_speed(const struct drive *drive, struct speed_count *out_count,
+                      struct failure *failure);
+
+#endif

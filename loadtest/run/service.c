@@ -1,0 +1,491 @@
+/*
+ * Starting in order (Redis, instances), stopping in reverse. An instance's ports are read from the
+ * line it prints when it is ready. One thread.
+ */
+#include "service.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "base/interrupt.h"
+#include "base/moment.h"
+
+enum {
+    READY_LIMIT_MS = 20000,
+    STOP_GRACE_MS = 8000, /* seckilld finishes requests in flight within 5 s */
+    LOOK_EVERY_MS = 10,
+    SOCKET_PATH_MAX = 100, /* sockaddr_un has 108 */
+    SPARE_CONNECTIONS = 32,
+    PATH_ROOM = RUN_PATH_MAX + 64,
+    WORDS_MAX = 48, /* of seckilld's command line, and NULL */
+    NUMBER_MAX = 24,
+};
+
+/* ---- files ---- */
+
+/* The last `size - 1` bytes of a file; "" when it cannot be read. */
+static void read_tail(const char *path, char *out, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    size_t length = 0;
+
+    if (file) {
+        if (fseek(file, -(long)(size - 1), SEEK_END) != 0) rewind(file);
+        length = fread(out, 1, size - 1, file);
+        (void)fclose(file); /* read only */
+    }
+    out[length] = '\0';
+}
+
+/* The last line of a log, for a person. */
+static void last_line(const char *path, char *out, size_t size)
+{
+    read_tail(path, out, size);
+    size_t length = strlen(out);
+    while (length > 0 && out[length - 1] == '\n')
+        out[--length] = '\0';
+    char *line = strrchr(out, '\n');
+    if (line) memmove(out, line + 1, strlen(line + 1) + 1);
+}
+
+bool service_find_programs(char *out_dir, size_t size, struct failure *failure)
+{
+    ssize_t length = readlink("/proc/self/exe", out_dir, size - 1);
+    if (length <= 0) return failure_set(failure, "/proc/self/exe: %s", errno_text());
+    out_dir[length] = '\0';
+    char *slash = strrchr(out_dir, '/');
+    if (slash) *slash = '\0';
+    return true;
+}
+
+/* ---- Redis ---- */
+
+static bool choose_socket(struct service *service, const char *run_dir, char *out, size_t size,
+                          struct failure *failure)
+{
+    int length = snprintf(out, size, "%s/redis.sock", run_dir);
+    if (length > 0 && length <= SOCKET_PATH_MAX) return true;
+    (void)snprintf(service->socket_dir, sizeof service->socket_dir, "/tmp/loadtest-XXXXXX");
+    if (!mkdtemp(service->socket_dir)) {
+        service->socket_dir[0] = '\0';
+        return failure_set(failure, "/tmp: %s", errno_text());
+    }
+    (void)snprintf(out, size, "%s/redis.sock", service->socket_dir);
+    return true;
+}
+
+struct ledger *service_open_ledger(const struct service *service, struct failure *failure)
+{
+    return ledger_open_with(service->redis_url,
+                            &(struct ledger_access){
+                                .password = service->redis_password,
+                                .sentinel_password = service->sentinel_password,
+                                .tls = service->tls,
+                            },
+                            failure);
+}
+
+static bool redis_is_ready(struct service *service, struct failure *failure)
+{
+    struct ledger *ledger = service_open_ledger(service, failure);
+    if (!ledger) return false;
+    ledger_version(ledger, service->redis_version);
+    ledger_close(ledger);
+    return true;
+}
+
+static bool start_redis(struct service *service, const char *run_dir, struct failure *failure)
+{
+    char socket_path[PATH_ROOM];
+    char log_path[PATH_ROOM];
+    char dir[RUN_PATH_MAX];
+    char line[200];
+
+    if (!choose_socket(service, run_dir, socket_path, sizeof socket_path, failure)) return false;
+    (void)snprintf(log_path, sizeof log_path, "%s/redis.log", run_dir);
+    (void)snprintf(dir, sizeof dir, "%s", run_dir);
+    (void)snprintf(service->redis_url, sizeof service->redis_url, "unix://%.*s", SOCKET_PATH_MAX,
+                   socket_path);
+    const char *argv[] = {"redis-server",
+                          "--port",
+                          "0",
+                          "--unixsocket",
+                          socket_path,
+                          "--appendonly",
+                          "yes",
+                          "--appendfsync",
+                          "always",
+                          "--auto-aof-rewrite-min-size",
+                          "512mb",
+                          "--save",
+                          "",
+                          "--daemonize",
+                          "no",
+                          "--dir",
+                          dir,
+                          NULL};
+    service->has_redis = true;
+    if (!process_start(&service->redis, argv, log_path, log_path, failure)) return false;
+    int64_t deadline_ms = moment_ms() + READY_LIMIT_MS;
+    while (!redis_is_ready(service, NULL)) {
+        if (interrupt_came()) return failure_set(failure, "interrupted");
+        if (!process_is_running(&service->redis) || moment_ms() > deadline_ms) {
+            last_line(log_path, line, sizeof line);
+            return failure_set(failure, "redis-server did not start (%s): %s", log_path, line);
+        }
+        moment_sleep_ms(LOOK_EVERY_MS);
+    }
+    return true;
+}
+
+/* One that runs already. */
+static bool join_redis(struct service *service, const struct options *options,
+                       struct failure *failure)
+{
+    const char *password = options->redis_password;
+    const char *of_sentinels = options->sentinel_password;
+
+    (void)snprintf(service->redis_url, sizeof service->redis_url, "%s", options->redis);
+    service->tls = options->tls;
+    return (!password ||
+            secret_read("--redis-password", password, service->redis_password, failure)) &&
+           (!of_sentinels || secret_read("--sentinel-password", of_sentinels,
+                                         service->sentinel_password, failure)) &&
+           redis_is_ready(service, failure);
+}
+
+/* ---- instances ---- */
+
+/* The word behind `label` up to a comma or the line's end; false when it is not there. */
+static bool word_behind(const char *text, const char *label, char *out, size_t size)
+{
+    const char *at = strstr(text, label);
+    if (!at) return false;
+    at += strlen(label);
+    size_t length = strcspn(at, ", \r\n");
+    if (length == 0 || length >= size || at[length] == '\0') return false;
+    memcpy(out, at, length);
+    out[length] = '\0';
+    return true;
+}
+
+static bool await_instance(struct service *service, struct instance *instance, const char *out_path,
+                           const char *log_path, struct failure *failure)
+{
+    int64_t deadline_ms = moment_ms() + READY_LIMIT_MS;
+    char said[1024];
+    char ending[40];
+
+    for (;;) {
+        read_tail(out_path, said, sizeof said);
+        char *admin = service->admin_url;
+        if (word_behind(said, "buyers ", instance->url, sizeof instance->url) &&
+            (*admin || word_behind(said, "admin ", admin, sizeof service->admin_url)))
+            return true;
+        if (interrupt_came()) return failure_set(failure, "interrupted");
+        if (!process_is_running(&instance->process) || moment_ms() > deadline_ms) break;
+        moment_sleep_ms(LOOK_EVERY_MS);
+    }
+    process_ending(&instance->process, ending, sizeof ending);
+    last_line(log_path, said, sizeof said);
+    return failure_set(failure, "%s is not ready (%s): %.200s", instance->name, ending, said);
+}
+
+bool service_find_seckilld(char *out, size_t size, struct failure *failure)
+{
+    static const char *const places[] = {"/seckilld", "/../sbin/seckilld"};
+    char programs[RUN_PATH_MAX];
+
+    if (!service_find_programs(programs, sizeof programs, failure)) return false;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        (void)snprintf(out, size, "%s%s", programs, places[i]);
+        if (access(out, X_OK) == 0) return true;
+    }
+    return failure_set(failure, "no seckilld beside %s, nor in ../sbin", programs);
+}
+
+/* Append a flag, and its value unless NULL. */
+static void add_words(const char *argv[WORDS_MAX], const char *flag, const char *value)
+{
+    size_t count = 0;
+    while (argv[count])
+        count++;
+    argv[count++] = flag;
+    argv[count] = value;
+}
+
+/* ... a number, unless 0: the service's default. */
+static void add_number(const char *argv[WORDS_MAX], const char *flag, long value,
+                       char text[NUMBER_MAX])
+{
+    (void)snprintf(text, NUMBER_MAX, "%ld", value);
+    if (value) add_words(argv, flag, text);
+}
+
+/* How it gets to Redis, besides the URL. */
+static void add_access(const char *argv[WORDS_MAX], const struct options *options)
+{
+    const struct {
+        const char *flag, *value;
+    } rows[] = {
+        {"--redlock", options->redlock},
+        {"--redis-password", options->redis_password},
+        {"--sentinel-password", options->sentinel_password},
+        {"--redis-ca", options->tls.ca_file},
+        {"--redis-cert", options->tls.cert_file},
+        {"--redis-key", options->tls.key_file},
+        {"--redis-server-name", options->tls.server_name},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].value) add_words(argv, rows[i].flag, rows[i].value);
+    if (options->tls.is_unverified) add_words(argv, "--redis-insecure", NULL);
+}
+
+static bool start_instance(struct service *service, const struct options *options, long connections,
+                           const char *run_dir, struct failure *failure)
+{
+    struct instance *instance = &service->instances[service->count];
+    char program[PATH_ROOM], data[PATH_ROOM], out_path[PATH_ROOM], log_path[PATH_ROOM];
+    char token_path[PATH_ROOM], numbers[4][NUMBER_MAX];
+
+    if (!service_find_seckilld(program, sizeof program, failure)) return false;
+    (void)snprintf(instance->name, sizeof instance->name, "seckilld-%d", ++service->started);
+    (void)snprintf(data, sizeof data, "%s/%s", run_dir, instance->name);
+    (void)snprintf(out_path, sizeof out_path, "%s/%s.out", run_dir, instance->name);
+    (void)snprintf(log_path, sizeof log_path, "%s/%s.log", run_dir, instance->name);
+    (void)snprintf(token_path, sizeof token_path, "%s/admin.token", run_dir);
+    const char *redis = options->redis ? options->redis : service->redis_url;
+    const char *argv[WORDS_MAX] = {
+        program,   "--listen",      "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+        "--redis", redis,           "--instance",  instance->name,   "--data",
+        data,      "--admin-token", token_path,
+    };
+    add_words(argv, service->tokens ? "--token-key" : "--lab",
+              service->tokens ? tokens_key_path(service->tokens) : NULL);
+    if (connections)
+        add_number(argv, "--connections", connections / options->instances + SPARE_CONNECTIONS,
+                   numbers[0]);
+    add_number(argv, "--batch", options->batch, numbers[1]);
+    add_number(argv, "--sync-replicas", options->sync_replicas, numbers[2]);
+    add_number(argv, "--sync-ms", options->sync_ms, numbers[3]);
+    add_access(argv, options);
+    service->count++;
+    if (!process_start(&instance->process, argv, out_path, log_path, failure)) return false;
+    return await_instance(service, instance, out_path, log_path, failure);
+}
+
+/* 128 random bits in hex; the instances read them from a file only we may read. */
+static bool make_token(struct service *service, const char *run_dir, struct failure *failure)
+{
+    unsigned char bytes[16];
+    char path[PATH_ROOM];
+
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return failure_set(failure, "getrandom: %s", errno_text());
+    for (size_t i = 0; i < sizeof bytes; i++)
+        (void)snprintf(service->token + 2 * i, 3, "%02x", bytes[i]);
+    (void)snprintf(path, sizeof path, "%s/admin.token", run_dir);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) return failure_set(failure, "%s: %s", path, errno_text());
+    bool is_written = dprintf(fd, "%s\n", service->token) > 0;
+    return (close(fd) == 0 && is_written) || failure_set(failure, "%s: %s", path, errno_text());
+}
+
+static bool read_token(struct service *service, const char *path, struct failure *failure)
+{
+    FILE *file = fopen(path, "re");
+    if (!file) return failure_set(failure, "--admin-token: %s: %s", path, errno_text());
+    if (!fgets(service->token, sizeof service->token, file)) service->token[0] = '\0';
+    (void)fclose(file); /* read only */
+    service->token[strcspn(service->token, " \r\n")] = '\0';
+    return service->token[0] || failure_set(failure, "--admin-token: %s is empty", path);
+}
+
+/* "http://host:port/" is meant as "http://host:port". */
+static void copy_url(char out[URL_MAX], const char *url)
+{
+    int length = snprintf(out, URL_MAX, "%s", url);
+    if (length > 0 && length < URL_MAX && out[length - 1] == '/') out[length - 1] = '\0';
+}
+
+static bool make_buyers(struct service *service, const struct options *options, const char *run_dir,
+                        struct failure *failure)
+{
+    char programs[RUN_PATH_MAX];
+    char program[PATH_ROOM];
+
+    if (!service_find_programs(programs, sizeof programs, failure)) return false;
+    (void)snprintf(program, sizeof program, "%s/seckillctl", programs);
+    service->tokens = tokens_make(program, run_dir, options->token_key, options->buyers, failure);
+    return service->tokens != NULL;
+}
+
+static bool use_running(struct service *service, const struct options *options, const char *run_dir,
+                        struct failure *failure)
+{
+    for (; service->count < options->url_count; service->count++) {
+        struct instance *instance = &service->instances[service->count];
+        (void)snprintf(instance->name, sizeof instance->name, "url-%d", service->count + 1);
+        copy_url(instance->url, options->urls[service->count]);
+    }
+    copy_url(service->admin_url, options->admin_url);
+    return read_token(service, options->admin_token, failure) &&
+           join_redis(service, options, failure) &&
+           (!options->has_tokens || make_buyers(service, options, run_dir, failure));
+}
+
+/* What runs, by its own word; "?" when it does not say. */
+static void ask_version(struct service *service)
+{
+    struct http_client *http = http_client_new();
+    struct http_reply reply = {.status = 0};
+    char url[URL_MAX + 16];
+
+    (void)snprintf(url, sizeof url, "%s/version", service->instances[0].url);
+    (void)snprintf(service->version, sizeof service->version, "?");
+    if (http && http_client_send(http, &(struct http_request){.url = url}, &reply, NULL)) {
+        json_t *said = json_loads(reply.body, 0, NULL);
+        const char *version = json_string_value(json_object_get(said, "version"));
+        if (version) (void)snprintf(service->version, sizeof service->version, "%.60s", version);
+        json_decref(said);
+    }
+    http_client_free(http);
+}
+
+static bool start_ours(struct service *service, const struct options *options, long connections,
+                       const char *run_dir, struct failure *failure)
+{
+    if (!make_token(service, run_dir, failure)) return false;
+    if (options->has_tokens && !make_buyers(service, options, run_dir, failure)) return false;
+    if (options->redis ? !join_redis(service, options, failure)
+                       : !start_redis(service, run_dir, failure))
+        return false;
+    while (service->count < options->instances)
+        if (!start_instance(service, options, connections, run_dir, failure)) return false;
+    return true;
+}
+
+bool service_start(struct service *service, const struct options *options, long connections,
+                   const char *run_dir, struct failure *failure)
+{
+    *service = (struct service){.is_ours = options->url_count == 0};
+    bool is_up = service->is_ours ? start_ours(service, options, connections, run_dir, failure)
+                                  : use_running(service, options, run_dir, failure);
+    if (is_up)
+        ask_version(service);
+    else
+        service_stop(service);
+    return is_up;
+}
+
+void service_stop(struct service *service)
+{
+    tokens_free(service->tokens);
+    service->tokens = NULL;
+    if (!service->is_ours) return;
+    for (int i = 0; i < service->count; i++)
+        process_ask(&service->instances[i].process);
+    for (int i = 0; i < service->count; i++)
+        process_stop(&service->instances[i].process, STOP_GRACE_MS);
+    process_stop(&service->redis, STOP_GRACE_MS);
+    if (service->socket_dir[0]) (void)rmdir(service->socket_dir); /* Redis removed its socket */
+    service->socket_dir[0] = '\0';
+}
+
+bool service_add_instance(struct service *service, const struct options *options, long connections,
+                          const char *run_dir, struct failure *failure)
+{
+    return start_instance(service, options, connections, run_dir, failure);
+}
+
+void service_drop_instance(struct service *service)
+{
+    process_stop(&service->instances[--service->count].process, 0);
+}
+
+void service_discard_data(const char *run_dir)
+{
+    char folder[PATH_ROOM];
+    char path[PATH_ROOM + 300];
+    struct dirent *entry = NULL;
+
+    (void)snprintf(folder, sizeof folder, "%s/appendonlydir", run_dir);
+    DIR *files = opendir(folder);
+    if (!files) return;
+    /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
+    while ((entry = readdir(files))) {
+        (void)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (entry->d_name[0] != '.') (void)unlink(path); /* a file that stays harms nobody */
+    }
+    (void)closedir(files);
+    (void)rmdir(folder);
+}
+
+bool service_create_sale(const struct service *service, struct http_client *http, const char *sale,
+                         const char *guard, long stock, struct failure *failure)
+{
+    struct http_reply reply = {.status = 0};
+    char url[URL_MAX + 64];
+
+    (void)snprintf(url, sizeof url, "%s/api/v1/admin/sales", service->admin_url);
+    json_t *wish = json_pack("{s:s,s:s,s:I,s:s}", "id", sale, "title", "Load test", "stock",
+                             (json_int_t)stock, "guard", guard);
+    char *json = wish ? json_dumps(wish, JSON_COMPACT) : NULL;
+    json_decref(wish);
+    if (!json) return failure_set(failure, "out of memory");
+    struct http_request request = {.url = url, .json = json, .token = service->token};
+    bool is_answered = http_client_send(http, &request, &reply, failure);
+    free(json);
+    if (!is_answered) return false;
+    return reply.status == 201 ||
+           failure_set(failure, "the sale was not created: %ld %.200s", reply.status, reply.body);
+}
+
+bool service_has_died(struct service *service, struct failure *failure)
+{
+    char ending[40];
+
+    if (!service->is_ours) return false;
+    if (service->has_redis && !process_is_running(&service->redis)) {
+        process_ending(&service->redis, ending, sizeof ending);
+        (void)failure_set(failure, "redis-server ended by itself: %s", ending);
+        return true;
+    }
+    for (int i = 0; i < service->count; i++) {
+        if (process_is_running(&service->instances[i].process)) continue;
+        process_ending(&service->instances[i].process, ending, sizeof ending);
+        (void)failure_set(failure, "%s ended by itself: %s", service->instances[i].name, ending);
+        return true;
+    }
+    return false;
+}
+
+static long peak_kib(pid_t pid)
+{
+    char path[40];
+    char line[128];
+    long kib = -1;
+
+    (void)snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, "VmHWM:", 6) == 0) kib = strtol(line + 6, NULL, 10);
+    if (file) (void)fclose(file); /* read only */
+    return kib;
+}
+
+void service_measure_memory(struct service *service)
+{
+    for (int i = 0; i < service->count; i++)
+        service->instances[i].memory_kib = peak_kib(service->instances[i].process.pid);
+}

@@ -1,0 +1,228 @@
+/*
+ * The order of one run: create the sale, let wrk run its plan, collect what was written, ask about
+ * the unknown, read Redis, judge. Redis is read last, when nothing is in flight any more. One
+ * thread.
+ */
+#include "verify.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "audit/lost.h"
+#include "base/interrupt.h"
+#include "base/moment.h"
+#include "count/round_trips.h"
+#include "count/same_process.h"
+#include "drive.h"
+#include "evidence/client_log.h"
+#include "evidence/ledger.h"
+#include "evidence/operators_log.h"
+#include "monitor.h"
+#include "resolve.h"
+
+enum {
+    LOOK_EVERY_MS = 20,
+    STALL_MS = 8000,  /* no reply for so long: the rest will stay unanswered */
+    AWAY_MS = 30000,  /* a proxy's own replies alone for so long: nobody comes back */
+    SETTLE_MS = 3000, /* longer than the service's deadline: what is in flight ends */
+    FIND_MS = 15000,  /* a failover may still be under way */
+};
+
+/* One run: what it uses and what it has so far. */
+struct verifying {
+    const struct drive_target *target; /* borrowed */
+    struct service *service;           /* borrowed */
+    struct http_client *http;          /* borrowed */
+    const char *sale;                  /* borrowed */
+    char tag[24];
+    char samples[RUN_PATH_MAX];
+    char resolutions[RUN_PATH_MAX];
+    char operators[RUN_PATH_MAX];
+    struct drive drive;
+    struct facts facts; /* owned */
+    struct failure trouble;
+    struct failure *failure; /* borrowed */
+};
+
+static void name_files(struct verifying *run, int number)
+{
+    const char *dir = run->target->run_dir;
+    (void)snprintf(run->tag, sizeof run->tag, "r%d", number);
+    (void)snprintf(run->samples, sizeof run->samples, "%.900s/clients-%s-monitor.jsonl", dir,
+                   run->tag);
+    (void)snprintf(run->resolutions, sizeof run->resolutions, "%.900s/clients-%s-resolve.jsonl",
+                   dir, run->tag);
+    (void)snprintf(run->operators, sizeof run->operators, "%.900s/operators-%s.ndjson", dir,
+                   run->tag);
+}
+
+/* We are the operator: what we ask for and are told is written down, for the auditor. */
+static bool put_up(const struct verifying *run)
+{
+    const struct options *options = run->target->options;
+    struct operator_step step = {
+        .id = "1", .what = "create", .key = "", .units = options->stock, .epoch = 1};
+
+    if (!operators_log_write(run->operators, run->sale, &step, run->failure) ||
+        !service_create_sale(run->service, run->http, run->sale, options->guard, options->stock,
+                             run->failure))
+        return false;
+    step.result = STEP_DONE;
+    return operators_log_write(run->operators, run->sale, &step, run->failure);
+}
+
+static bool has_stalled(const struct monitor *monitor)
+{
+    int64_t silent_ms = moment_ms() - monitor->changed_ms;
+
+    return silent_ms > AWAY_MS ||
+           (silent_ms > STALL_MS && moment_ms() - monitor->stray_ms > STALL_MS);
+}
+
+/* Until the plan is done, everything stands still, or we are interrupted. */
+static void watch(struct verifying *run, struct monitor *monitor)
+{
+    while (drive_is_running(&run->drive) && !interrupt_came()) {
+        monitor_tick(monitor, &run->drive);
+        if (has_stalled(monitor)) break;
+        if (!run->trouble.text[0]) (void)service_has_died(run->service, &run->trouble);
+        moment_sleep_ms(LOOK_EVERY_MS);
+    }
+    drive_stop(&run->drive);
+}
+
+static bool run_buyers(struct verifying *run)
+{
+    struct monitor monitor;
+
+    if (!monitor_open(&monitor, run->target->options, run->service, run->sale, run->samples,
+                      run->failure))
+        return false;
+    bool is_good = drive_purchases(&run->drive, run->target, run->sale, run->tag, run->failure);
+    if (is_good) watch(run, &monitor);
+    is_good = monitor_close(&monitor, &run->drive, is_good ? run->failure : NULL) && is_good;
+    if (is_good && interrupt_came()) return failure_set(run->failure, "interrupted");
+    if (is_good && !run->trouble.text[0]) (void)drive_went_well(&run->drive, &run->trouble);
+    return is_good;
+}
+
+static bool read_clients(struct verifying *run)
+{
+    for (int i = 0; i < run->drive.count; i++)
+        if (access(run->drive.ledgers[i], F_OK) == 0 &&
+            !client_log_read(&run->facts, run->drive.ledgers[i], run->failure))
+            return false;
+    return client_log_read(&run->facts, run->samples, run->failure) &&
+           operators_log_read(&run->facts, run->sale, run->operators, run->failure);
+}
+
+static bool has_unanswered(const struct facts *facts)
+{
+    for (size_t i = 0; i < facts->ask_count; i++)
+        if (facts->asks[i].outcome == ASK_UNANSWERED) return true;
+    return false;
+}
+
+/* A connection that answers about this sale: in a cluster its node may be the one that is down. */
+static struct ledger *try_redis(struct verifying *run)
+{
+    struct ledger *ledger = service_open_ledger(run->service, run->failure);
+    int64_t orders = 0;
+
+    if (!ledger || ledger_order_count(ledger, run->sale, &orders, run->failure)) return ledger;
+    ledger_close(ledger);
+    return NULL;
+}
+
+static struct ledger *find_redis(struct verifying *run)
+{
+    int64_t deadline_ms = moment_ms() + (run->target->options->redis ? FIND_MS : 0);
+    struct ledger *ledger = try_redis(run);
+
+    while (!ledger && moment_ms() < deadline_ms && !interrupt_came()) {
+        moment_sleep_ms(LOOK_EVERY_MS);
+        ledger = try_redis(run);
+    }
+    return ledger;
+}
+
+static bool read_redis(struct verifying *run)
+{
+    struct ledger *ledger = find_redis(run);
+    if (!ledger) return false;
+    bool is_read = ledger_read_sale(ledger, run->sale, &run->facts, run->failure);
+    ledger_close(ledger);
+    return is_read;
+}
+
+static bool gather(struct verifying *run)
+{
+    if (!read_clients(run)) return false;
+    if (has_unanswered(&run->facts)) moment_sleep_ms(SETTLE_MS);
+    if (!resolve_unknowns(run->service, run->http, run->sale, run->resolutions, &run->facts,
+                          run->failure))
+        return false;
+    if (interrupt_came()) return failure_set(run->failure, "interrupted");
+    return read_redis(run);
+}
+
+static bool judge(const struct verifying *run, struct verify_run *out_run)
+{
+    const struct audit_options strictness = {.allow_lost = run->target->options->allow_lost};
+
+    if (!audit_run_with(&run->facts, &strictness, &out_run->audit, run->failure)) return false;
+    if (!summary_count(&run->facts, &out_run->summary, run->failure)) return false;
+    if (!fairness_count(&run->facts, &out_run->fairness, run->failure)) return false;
+    series_count(&run->facts, &out_run->series);
+    if (out_run->audit.lost == 0) return true;
+    (void)snprintf(out_run->lost, sizeof out_run->lost, "%.900s/lost-%s.jsonl",
+                   run->target->run_dir, run->tag);
+    return lost_write(&run->facts, out_run->lost, run->failure);
+}
+
+/* The same processes before and after, or what they counted is of no use. */
+static void forget_counts_of_others(struct verify_run *run, double stamp_before,
+                                    const struct service *service, struct http_client *http)
+{
+    if (service->is_ours) return;
+    if (stamp_before > 0 && stamp_before == same_process_stamp(service, http)) return;
+    run->round_trips = -1;
+    run->has_locks = false;
+}
+
+bool verify_sale(const struct drive_target *target, struct service *service,
+                 struct http_client *http, int number, struct verify_run *out_run,
+                 struct failure *failure)
+{
+    struct verifying run = {.target = target,
+                            .service = service,
+                            .http = http,
+                            .sale = out_run->sale,
+                            .failure = failure};
+    const char *guard = target->options->guard;
+    struct round_trips trips;
+    struct lock_times before;
+    char stamp[32];
+
+    *out_run = (struct verify_run){.sale = ""};
+    bench_machine_host(&out_run->machine, target->run_dir);
+    moment_stamp(stamp, sizeof stamp);
+    (void)snprintf(out_run->sale, sizeof out_run->sale, "load-%.15s-%ld-%d", stamp, (long)getpid(),
+                   number);
+    name_files(&run, number);
+    if (!put_up(&run)) return false;
+    double stamp_before = service->is_ours ? 0 : same_process_stamp(service, http);
+    bool has_before = lock_times_ask(service, http, guard, &before);
+    round_trips_begin(&trips, service, http);
+    if (!run_buyers(&run)) return false;
+    out_run->round_trips = round_trips_end(&trips, service, http);
+    service_measure_memory(service);
+    out_run->has_locks = has_before && lock_times_ask(service, http, guard, &out_run->locks);
+    if (out_run->has_locks) lock_times_subtract(&out_run->locks, &before);
+    forget_counts_of_others(out_run, stamp_before, service, http);
+    facts_init(&run.facts);
+    bool is_done = gather(&run) && judge(&run, out_run);
+    facts_done(&run.facts);
+    (void)snprintf(out_run->trouble, sizeof out_run->trouble, "%s", run.trouble.text);
+    return is_done;
+}

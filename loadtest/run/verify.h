@@ -1,0 +1,40 @@
+/*
+ * A verification run: one sale, every reply recorded, then the audit.
+ */
+#ifndef LOADTEST_VERIFY_H
+#define LOADTEST_VERIFY_H
+
+#include "audit/audit.h"
+#include "audit/fairness.h"
+#include "base/http_client.h"
+#include "count/bench_machine.h"
+#include "count/lock_times.h"
+#include "count/series.h"
+#include "count/summary.h"
+#include "drive.h"
+#include "service.h"
+
+struct verify_run {
+    char sale[SALE_ID_MAX + 1];
+    struct summary summary;
+    struct audit_result audit;
+    struct fairness fairness;
+    double round_trips; /* of the sale, over all instances; -1: not known */
+    struct series series;
+    struct lock_times locks; /* of this run, all instances; if has_locks */
+    bool has_locks;
+    struct bench_machine machine; /* as bench_machine_host() knows it */
+    char lost[RUN_PATH_MAX];      /* file that names the lost orders; or "" */
+    char trouble[400];            /* an instance ended by itself, wrk failed; or "" */
+};
+
+/*
+ * Sell, watch, resolve, audit. `number` counts the runs from 1.
+ *
+ * Returns  false   it could not be done, or was interrupted; the wrks are gone either way.
+ */
+bool verify_sale(const struct drive_target *target, struct service *service,
+                 struct http_client *http, int number, struct verify_run *out_run,
+                 struct failure *failure);
+
+#endif

@@ -1,0 +1,138 @@
+/*
+ * The screen: numbers first, then one line per promise with the checks behind it, then the words of
+ * every check that did not pass, then the verdict. One thread.
+ */
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "audit/promise.h"
+
+audit_verdict report_verdict(const struct verify_run *run)
+{
+    if (run->audit.verdict == AUDIT_PASS && run->trouble[0]) return AUDIT_VOID;
+    return run->audit.verdict;
+}
+
+const struct verify_run *report_worst(const struct verify_run *runs, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (report_verdict(&runs[i]) == AUDIT_FAIL) return &runs[i];
+    for (int i = 0; i < count; i++)
+        if (report_verdict(&runs[i]) == AUDIT_VOID) return &runs[i];
+    return &runs[count - 1];
+}
+
+static void print_outcomes(FILE *to, const struct summary *summary)
+{
+    (void)fprintf(to, "\n  %-20s %9s %10s %10s\n", "answer", "replies", "p50 ms", "p99 ms");
+    for (int kind = 0; kind < ANSWER_COUNT; kind++) {
+        const struct latency *latency = &summary->latency[kind];
+        if (latency->count == 0) continue;
+        (void)fprintf(to, "  %-20s %9zu %10.1f %10.1f\n", answer_name((answer_kind)kind),
+                      latency->count, latency->p50_ms, latency->p99_ms);
+    }
+    if (summary->unanswered) (void)fprintf(to, "  %-20s %9zu\n", "no answer", summary->unanswered);
+    if (summary->strays)
+        (void)fprintf(to, "  %zu answers named no request: a proxy's own, and prove nothing\n",
+                      summary->strays);
+}
+
+static void print_memory(FILE *to, const struct service *service)
+{
+    if (!service->is_ours) return;
+    (void)fprintf(to, "\n  peak memory:");
+    for (int i = 0; i < service->count; i++) {
+        const struct instance *instance = &service->instances[i];
+        (void)fprintf(to, "%s %s ", i ? "," : "", instance->name);
+        if (instance->memory_kib < 0)
+            (void)fputs("gone", to);
+        else
+            (void)fprintf(to, "%.1f MiB", (double)instance->memory_kib / 1024.0);
+    }
+    (void)fputc('\n', to);
+}
+
+/* With --allow-lost the audit passes, but of this promise it can only count the breaches. */
+static const char *verdict_words(const struct promise *promise, const struct audit_result *audit)
+{
+    audit_verdict verdict = promise_verdict(promise, audit);
+    bool is_broken = promise->checks[0] == AUDIT_ACKNOWLEDGED_KEPT && audit->lost > 0;
+
+    return verdict == AUDIT_PASS && is_broken ? "LOST" : audit_verdict_name(verdict);
+}
+
+static void print_lost(FILE *to, const struct verify_run *run)
+{
+    const struct audit_result *audit = &run->audit;
+
+    (void)fprintf(to, "\n  accepted orders lost: %zu of %zu%s%s\n", audit->lost, audit->accepted,
+                  audit->lost ? ", named in " : "", run->lost);
+}
+
+static void print_promises(FILE *to, const struct audit_result *audit)
+{
+    (void)fputc('\n', to);
+    for (int i = 0; i < PROMISE_COUNT; i++) {
+        const struct promise *promise = &promises[i];
+        (void)fprintf(to, "  %d %-24s %-4s  ", i + 1, promise->text, verdict_words(promise, audit));
+        for (int n = 0; n < promise->check_count; n++)
+            (void)fprintf(to, "%s%s", n ? ", " : "", audit->checks[promise->checks[n]].name);
+        (void)fputc('\n', to);
+    }
+    for (int i = 0; i < AUDIT_CHECK_COUNT; i++) {
+        const struct audit_check *check = &audit->checks[i];
+        if (check->verdict == AUDIT_PASS) continue;
+        (void)fprintf(to, "    %s %s: %s\n", audit_verdict_name(check->verdict), check->name,
+                      check->words);
+    }
+}
+
+void report_screen(FILE *to, const struct options *options, const struct service *service,
+                   const struct verify_run *run)
+{
+    static const char *const words[] = {
+        [AUDIT_PASS] = "PASS", [AUDIT_FAIL] = "FAIL", [AUDIT_VOID] = "VOID"};
+    const struct summary *summary = &run->summary;
+
+    (void)fprintf(to, "\nSale %s: guard %s, %d %s, %ld connections\n\n", run->sale, options->guard,
+                  service->count, service->is_ours ? "instances" : "addresses",
+                  options->connections[0]);
+    (void)fprintf(
+        to, "  sold %zu of %" PRId64 ", %" PRId64 " left; %zu buyers, %zu requests in %.1f s\n",
+        summary->sold, summary->initial, summary->left, summary->buyers, summary->requests,
+        summary->seconds);
+    (void)fprintf(to, "  %.0f purchases/s until the last unit, %.0f replies/s\n",
+                  summary->purchases_per_s, summary->replies_per_s);
+    print_outcomes(to, summary);
+    print_memory(to, service);
+    if (options->allow_lost || run->audit.lost) print_lost(to, run);
+    print_promises(to, &run->audit);
+    if (run->trouble[0]) (void)fprintf(to, "    %s\n", run->trouble);
+    (void)fprintf(to, "\n%s\n", words[report_verdict(run)]);
+}
+
+void report_speed_screen(FILE *to, const struct options *options, const struct service *service,
+                         const struct speed_run *run)
+{
+    (void)fprintf(to, "\nguard %s, %d instance%s, %ld s per round; median (least .. most)\n\n",
+                  options->guard, service->count, service->count == 1 ? "" : "s",
+                  options->duration_s);
+    (void)fprintf(to, "  %-12s %-30s %-30s %s\n", "connections", "purchases/s", options->against,
+                  "ratio");
+    for (int i = 0; i < run->step_count; i++) {
+        const struct speed_step *step = &run->steps[i];
+        char purchases[40];
+        char pages[40];
+        (void)snprintf(purchases, sizeof purchases, "%.0f (%.0f .. %.0f)",
+                       step->purchases_per_s.median, step->purchases_per_s.least,
+                       step->purchases_per_s.most);
+        (void)snprintf(pages, sizeof pages, "%.0f (%.0f .. %.0f)", step->pages_per_s.median,
+                       step->pages_per_s.least, step->pages_per_s.most);
+        (void)fprintf(to, "  %-12ld %-30s %-30s %.3f (%.3f .. %.3f)\n", step->connections,
+                      purchases, pages, step->ratio.median, step->ratio.least, step->ratio.most);
+    }
+    print_memory(to, service);
+    if (run->doubt[0]) (void)fprintf(to, "\nVOID: %s\n", run->doubt);
+}

@@ -1,0 +1,266 @@
+/*
+ * result.json of a verification or a speed run. One thread.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "audit/promise.h"
+#include "base/json_file.h"
+#include "base/moment.h"
+#include "evidence/redis_url.h"
+#include "report.h"
+#include "report_inside.h"
+
+static json_t *text(const char *words)
+{
+    return json_string(words);
+}
+
+static json_t *number(double value)
+{
+    return json_real(value);
+}
+
+static json_t *count_of(size_t value)
+{
+    return json_integer((json_int_t)value);
+}
+
+static json_t *counts_by_answer(const size_t counts[ANSWER_COUNT])
+{
+    json_t *object = json_object();
+    for (int kind = 0; kind < ANSWER_COUNT; kind++)
+        if (counts[kind])
+            json_file_put(object, answer_name((answer_kind)kind), count_of(counts[kind]));
+    return object;
+}
+
+static json_t *latencies(const struct summary *summary)
+{
+    json_t *object = json_object();
+    for (int kind = 0; kind < ANSWER_COUNT; kind++) {
+        const struct latency *latency = &summary->latency[kind];
+        if (latency->count == 0) continue;
+        json_file_put(object, answer_name((answer_kind)kind),
+                      json_pack("{s:I,s:f,s:f,s:f,s:f,s:f}", "count", (json_int_t)latency->count,
+                                "p50_ms", latency->p50_ms, "p90_ms", latency->p90_ms, "p99_ms",
+                                latency->p99_ms, "p999_ms", latency->p999_ms, "most_ms",
+                                latency->most_ms));
+    }
+    return object;
+}
+
+static json_t *series_json(const struct series *series)
+{
+    json_t *replies = json_object();
+
+    for (int kind = 0; kind < ANSWER_COUNT; kind++) {
+        json_t *counts = json_array();
+        int64_t sum = 0;
+        for (int i = 0; i < series->count; i++) {
+            sum += series->replies[kind][i];
+            (void)json_array_append_new(counts, json_integer(series->replies[kind][i]));
+        }
+        if (sum)
+            json_file_put(replies, answer_name((answer_kind)kind), counts);
+        else
+            json_decref(counts);
+    }
+    return json_pack("{s:I,s:i,s:o,s:o}", "slice_ms", (json_int_t)series->slice_ms, "slices",
+                     series->count, "replies", replies, "sold_out_ms",
+                     series->sold_out_ms < 0 ? json_null() : json_real(series->sold_out_ms));
+}
+
+static void put_audit(json_t *object, const struct audit_result *audit)
+{
+    json_t *verdicts = json_object();
+    json_t *words = json_object();
+    json_t *kept = json_array();
+
+    for (int i = 0; i < AUDIT_CHECK_COUNT; i++) {
+        const struct audit_check *check = &audit->checks[i];
+        json_file_put(verdicts, check->name, text(audit_verdict_name(check->verdict)));
+        json_file_put(words, check->name, text(check->words));
+    }
+    for (int i = 0; i < PROMISE_COUNT; i++)
+        (void)json_array_append_new(
+            kept, json_pack("{s:i,s:s,s:s}", "promise", i + 1, "text", promises[i].text, "verdict",
+                            audit_verdict_name(promise_verdict(&promises[i], audit))));
+    json_file_put(object, "audit", verdicts);
+    json_file_put(object, "audit_words", words);
+    json_file_put(object, "promises", kept);
+}
+
+void report_put_run(json_t *object, const struct verify_run *run)
+{
+    const struct summary *summary = &run->summary;
+
+    json_file_put(object, "sale", text(run->sale));
+    json_file_put(object, "initial", json_integer(summary->initial));
+    json_file_put(object, "sold", count_of(summary->sold));
+    json_file_put(object, "left", json_integer(summary->left));
+    json_file_put(object, "buyers", count_of(summary->buyers));
+    json_file_put(object, "requests", count_of(summary->requests));
+    json_file_put(object, "replies", count_of(summary->replies));
+    json_file_put(object, "unanswered", count_of(summary->unanswered));
+    json_file_put(object, "strays", count_of(summary->strays));
+    json_file_put(object, "accepted", count_of(summary->accepted));
+    json_file_put(object, "replayed", count_of(summary->replayed));
+    json_file_put(object, "refused", counts_by_answer(summary->refused));
+    json_file_put(object, "uncertain", counts_by_answer(summary->uncertain));
+    json_file_put(object, "unknown", count_of(run->audit.unknown));
+    json_file_put(object, "accepted_orders", count_of(run->audit.accepted));
+    json_file_put(object, "lost", count_of(run->audit.lost));
+    json_file_put(object, "lost_named_in", run->lost[0] ? text(run->lost) : json_null());
+    json_file_put(object, "duplicates", count_of(run->audit.duplicate_buyers));
+    json_file_put(object, "oversold", count_of(run->audit.oversold));
+    json_file_put(object, "undersold", count_of(run->audit.undersold));
+    json_file_put(object, "stuck_lock", json_boolean(run->audit.has_stuck_lock));
+    json_file_put(object, "inversions", number(fairness_share(&run->fairness)));
+    json_file_put(object, "round_trips",
+                  run->round_trips < 0 ? json_null() : number(run->round_trips));
+    json_file_put(object, "seconds", number(summary->seconds));
+    json_file_put(object, "purchases_per_s", number(summary->purchases_per_s));
+    json_file_put(object, "replies_per_s", number(summary->replies_per_s));
+    json_file_put(object, "latency", latencies(summary));
+    json_file_put(object, "series", series_json(&run->series));
+    json_file_put(object, "locks", run->has_locks ? lock_times_json(&run->locks) : json_null());
+    put_audit(object, &run->audit);
+    if (run->trouble[0]) json_file_put(object, "trouble", text(run->trouble));
+    json_file_put(object, "verdict", text(audit_verdict_name(report_verdict(run))));
+}
+
+static json_t *settings(const struct options *options, const struct service *service)
+{
+    json_t *object = json_object();
+    json_t *connections = json_array();
+    char redis[RUN_PATH_MAX] = "";
+
+    for (int i = 0; i < options->connection_steps; i++)
+        (void)json_array_append_new(connections, json_integer(options->connections[i]));
+    json_file_put(object, "guard", text(options->guard));
+    json_file_put(object, "batch", options->batch ? json_integer(options->batch) : json_null());
+    json_file_put(object, "instances", json_integer(service->count));
+    json_file_put(object, "connections", connections);
+    json_file_put(object, "stock", json_integer(options->stock));
+    json_file_put(object, "repeat", json_integer(options->repeat));
+    if (options->redis) redis_url_show(options->redis, redis, sizeof redis);
+    json_file_put(object, "redis", redis[0] ? text(redis) : json_null());
+    json_file_put(object, "sync_replicas", json_integer(options->sync_replicas));
+    if (options->against) {
+        json_file_put(object, "against", text(options->against));
+        json_file_put(object, "duration_s", json_integer(options->duration_s));
+        return object;
+    }
+    json_file_put(object, "buyers", json_integer(options->buyers));
+    json_file_put(object, "retry_share", number(options->retry_share));
+    json_file_put(object, "tokens", json_boolean(options->has_tokens));
+    json_file_put(object, "pace", options->pace ? json_integer(options->pace) : json_null());
+    json_file_put(object, "allow_lost", json_boolean(options->allow_lost));
+    return object;
+}
+
+static json_t *environment(const struct service *service)
+{
+    struct utsname system = {.sysname = ""};
+    char now[40];
+
+    moment_rfc3339(now, sizeof now);
+    (void)uname(&system); /* empty names then */
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:I}", "loadtest", SECKILL_VERSION, "seckilld",
+                     service->version, "redis", service->redis_version, "kernel", system.release,
+                     "finished_at", now, "cpus", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static json_t *host_json(const struct bench_machine *machine)
+{
+    return json_pack("{s:s,s:I,s:I,s:s,s:s,s:s}", "cpu", machine->cpu, "cores",
+                     (json_int_t)machine->cores, "memory_mib", (json_int_t)machine->memory_mib,
+                     "kernel", machine->kernel, "wrk", machine->wrk, "commit", machine->commit);
+}
+
+void report_put_place(json_t *object, const struct options *options, const struct service *service,
+                      const struct verify_run *run)
+{
+    json_file_put(object, "settings", settings(options, service));
+    json_file_put(object, "versions", environment(service));
+    json_file_put(object, "machine", host_json(&run->machine));
+}
+
+static json_t *memory(const struct service *service)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < service->count; i++) {
+        const struct instance *instance = &service->instances[i];
+        json_file_put(object, instance->name,
+                      instance->memory_kib >= 0 ? json_integer(instance->memory_kib) : json_null());
+    }
+    return object;
+}
+
+bool report_write(const char *path, const struct options *options, const struct service *service,
+                  const struct verify_run *runs, int count, struct failure *failure)
+{
+    json_t *object = json_object();
+    json_t *all = json_array();
+
+    json_file_put(object, "mode", text("verify"));
+    report_put_run(object, report_worst(runs, count));
+    report_put_place(object, options, service, report_worst(runs, count));
+    json_file_put(object, "peak_memory_kib", memory(service));
+    for (int i = 0; i < count; i++) {
+        json_t *run = json_object();
+        report_put_run(run, &runs[i]);
+        (void)json_array_append_new(all, run);
+    }
+    json_file_put(object, "runs", all);
+    return json_file_write(path, object, failure);
+}
+
+static json_t *count_json(const struct speed_count *count)
+{
+    return json_pack("{s:f,s:I,s:I,s:I,s:I,s:I}", "per_s", count->per_s, "requests",
+                     (json_int_t)count->requests, "status_errors", (json_int_t)count->status_errors,
+                     "socket_errors", (json_int_t)count->socket_errors, "p50_us",
+                     (json_int_t)count->p50_us, "p99_us", (json_int_t)count->p99_us);
+}
+
+static json_t *step_json(const struct speed_step *step)
+{
+    json_t *object = json_object();
+    json_t *rounds = json_array();
+
+    for (int i = 0; i < step->rounds; i++)
+        (void)json_array_append_new(rounds, json_pack("{s:o,s:o,s:f}", "purchase",
+                                                      count_json(&step->pairs[i].purchase), "page",
+                                                      count_json(&step->pairs[i].page), "ratio",
+                                                      step->pairs[i].ratio));
+    json_file_put(object, "connections", json_integer(step->connections));
+    json_file_put(object, "purchases_per_s", json_file_spread(&step->purchases_per_s));
+    json_file_put(object, "pages_per_s", json_file_spread(&step->pages_per_s));
+    json_file_put(object, "ratio", json_file_spread(&step->ratio));
+    json_file_put(object, "rounds", rounds);
+    return object;
+}
+
+bool report_write_speed(const char *path, const struct options *options,
+                        const struct service *service, const struct speed_run *run,
+                        struct failure *failure)
+{
+    json_t *object = json_object();
+    json_t *steps = json_array();
+
+    json_file_put(object, "mode", text("speed"));
+    for (int i = 0; i < run->step_count; i++)
+        (void)json_array_append_new(steps, step_json(&run->steps[i]));
+    json_file_put(object, "steps", steps);
+    json_file_put(object, "doubt", run->doubt[0] ? text(run->doubt) : json_null());
+    json_file_put(object, "settings", settings(options, service));
+    json_file_put(object, "versions", environment(service));
+    json_file_put(object, "peak_memory_kib", memory(service));
+    return json_file_write(path, object, failure);
+}

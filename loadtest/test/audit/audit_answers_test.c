@@ -1,0 +1,179 @@
+/*
+ * The auditor on replays: "you have bought before" is due only when an earlier ask may have bought;
+ * what a purchase was told otherwise shows that a refusal was executed. No Redis, no files.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "audit/audit.h"
+
+enum { ASKS_MAX = 4 };
+
+/* One ask of the purchase "k", "from" and "to" in ns; without `to` there was no answer. */
+struct told {
+    answer_kind answer;
+    int64_t from, to;
+};
+
+static ask_outcome outcome_of(answer_kind answer)
+{
+    if (answer == ANSWER_CREATED || answer == ANSWER_REPLAYED) return ASK_OK;
+    if (answer == ANSWER_OUTCOME_UNKNOWN) return ASK_INFO;
+    return answer == ANSWER_NONE ? ASK_UNANSWERED : ASK_FAIL;
+}
+
+/* What the buyer of "k" was told, and whether some refusal was a lie then. */
+static const struct {
+    const char *name;
+    struct told told[ASKS_MAX];
+    bool is_lie;
+} cases[] = {
+    {"sold-out, then a replay", {{ANSWER_SOLD_OUT, 1, 2}, {ANSWER_REPLAYED, 3, 4}}, true},
+    {"lock-timeout, then a replay", {{ANSWER_LOCK_TIMEOUT, 1, 2}, {ANSWER_REPLAYED, 3, 4}}, true},
+    {"store-unavailable, then a replay",
+     {{ANSWER_STORE_UNAVAILABLE, 1, 2}, {ANSWER_REPLAYED, 3, 4}},
+     true},
+    {"refused twice, then two replays",
+     {{ANSWER_OVERLOADED, 1, 2},
+      {ANSWER_PAUSED, 3, 4},
+      {ANSWER_REPLAYED, 5, 6},
+      {ANSWER_REPLAYED, 7, 8}},
+     true},
+    {"a replay of nothing", {{ANSWER_REPLAYED, 1, 2}}, true},
+    {"a refusal under way, and a replay", {{ANSWER_SOLD_OUT, 1, 9}, {ANSWER_REPLAYED, 2, 3}}, true},
+    {"a replay before the creation", {{ANSWER_REPLAYED, 1, 2}, {ANSWER_CREATED, 3, 4}}, true},
+    {"a replay before the doubt", {{ANSWER_REPLAYED, 1, 2}, {ANSWER_NONE, 3, 0}}, true},
+    {"created, then a replay", {{ANSWER_CREATED, 1, 2}, {ANSWER_REPLAYED, 3, 4}}, false},
+    {"clicked twice, the replay is faster",
+     {{ANSWER_REPLAYED, 1, 3}, {ANSWER_CREATED, 2, 4}},
+     false},
+    {"no answer, then a replay", {{ANSWER_NONE, 1, 0}, {ANSWER_REPLAYED, 3, 4}}, false},
+    {"no answer, a replay, and no answer again",
+     {{ANSWER_NONE, 1, 0}, {ANSWER_REPLAYED, 3, 4}, {ANSWER_NONE, 5, 0}},
+     false},
+    {"refused, unknown, then a replay",
+     {{ANSWER_LOCK_TIMEOUT, 1, 2}, {ANSWER_OUTCOME_UNKNOWN, 3, 4}, {ANSWER_REPLAYED, 5, 6}},
+     false},
+    {"created, refused, then a replay",
+     {{ANSWER_CREATED, 1, 2}, {ANSWER_LOCK_TIMEOUT, 3, 4}, {ANSWER_REPLAYED, 5, 6}},
+     false},
+};
+
+static void add_ask(struct facts *facts, const char *rid, const struct told *told)
+{
+    ask_outcome outcome = outcome_of(told->answer);
+    struct ask ask = {.invoked_ns = told->from,
+                      .answered_ns = told->to,
+                      .rid = rid,
+                      .buyer = "b",
+                      .order = outcome == ASK_OK ? "100" : NULL,
+                      .outcome = outcome,
+                      .answer = told->answer};
+    assert_true(facts_add_ask(facts, ask));
+}
+
+/* One unit, and it went to "b" by the purchase "k": all is well but for what "b" was told. */
+static void make_sale(struct facts *facts, const struct told told[ASKS_MAX])
+{
+    struct row row = {.order = "100", .buyer = "b", .rid = "k"};
+
+    facts_init(facts);
+    facts->epoch = 1;
+    facts->starts_ms = facts->ends_ms = 0;
+    facts->state = "open";
+    facts->has_operators = true;
+    assert_true(facts_add_step(
+        facts,
+        (struct operator_step){
+            .id = "1", .what = "create", .key = "", .units = 1, .epoch = 1, .result = STEP_DONE}));
+    facts->has_clients = facts->has_stock = true;
+    facts->lock = LOCK_NONE;
+    facts->initial = 1;
+    assert_true(facts_add_entry(
+        facts,
+        (struct ledger_entry){
+            .id = "1-0", .event = "created", .left = 1, .initial = 1, .epoch = 1, .ends_ms = -1}));
+    assert_true(facts_add_entry(
+        facts,
+        (struct ledger_entry){
+            .id = "2-0", .event = "sold", .initial = -1, .epoch = 1, .ends_ms = -1, .sold = 1}));
+    assert_true(facts_add_order(facts, row));
+    assert_true(facts_add_sold(facts, row));
+    for (size_t i = 0; i < ASKS_MAX && told[i].from; i++)
+        add_ask(facts, "k", &told[i]);
+}
+
+static void check_verdicts(const struct audit_result *result, bool is_lie, const char *name)
+{
+    for (unsigned id = 0; id < AUDIT_CHECK_COUNT; id++) {
+        const struct audit_check *check = &result->checks[id];
+        bool is_found = is_lie && id == AUDIT_REFUSED_NOT_EXECUTED;
+        bool is_right = (check->verdict == AUDIT_FAIL) == is_found &&
+                        (!is_found || strncmp(check->words, "1 ", 2) == 0);
+
+        if (!is_right) print_message("%s: %s: %s\n", name, check->name, check->words);
+        assert_true(is_right);
+    }
+}
+
+static void a_replay_is_due_when_an_earlier_ask_may_have_bought(void **state)
+{
+    struct audit_result result;
+    struct facts facts;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        make_sale(&facts, cases[i].told);
+        assert_true(audit_run(&facts, &result, NULL));
+        check_verdicts(&result, cases[i].is_lie, cases[i].name);
+        facts_done(&facts);
+    }
+}
+
+static void the_order_the_asks_were_read_in_does_not_matter(void **state)
+{
+    static const struct told told[ASKS_MAX] = {{ANSWER_REPLAYED, 3, 4}, {ANSWER_SOLD_OUT, 1, 2}};
+    struct audit_result result;
+    struct facts facts;
+
+    (void)state;
+    make_sale(&facts, told);
+    assert_true(audit_run(&facts, &result, NULL));
+
+    assert_string_equal("1 refusals were executed; first: k got a replay, its first answer was "
+                        "sold-out",
+                        result.checks[AUDIT_REFUSED_NOT_EXECUTED].words);
+    facts_done(&facts);
+}
+
+static void the_doubt_about_another_purchase_explains_no_replay(void **state)
+{
+    static const struct told told[ASKS_MAX] = {{ANSWER_SOLD_OUT, 1, 2}, {ANSWER_REPLAYED, 3, 4}};
+    struct audit_result result;
+    struct facts facts;
+
+    (void)state;
+    make_sale(&facts, told);
+    add_ask(&facts, "j", &(struct told){ANSWER_NONE, 1, 0});
+    add_ask(&facts, "l", &(struct told){ANSWER_NONE, 1, 0});
+    assert_true(audit_run(&facts, &result, NULL));
+
+    assert_int_equal(AUDIT_FAIL, result.checks[AUDIT_REFUSED_NOT_EXECUTED].verdict);
+    facts_done(&facts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_replay_is_due_when_an_earlier_ask_may_have_bought),
+        cmocka_unit_test(the_order_the_asks_were_read_in_does_not_matter),
+        cmocka_unit_test(the_doubt_about_another_purchase_explains_no_replay),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

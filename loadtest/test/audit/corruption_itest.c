@@ -1,0 +1,530 @@
+/*
+ * One finished sale, made once by a real service: two instances, a pause, a restock, an answer that
+ * was lost, an end. Then a table of corruptions, each on a copy of its keys, of what the clients wrote
+ * down or of what the operators' log says; and the check that must find it. What is only doubtful
+ * passes.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/moment.h"
+#include "test/support/lt_rig.h"
+
+enum { LIMIT_MS = 20000, LOOK_EVERY_MS = 20, FILE_MAX = 65536 };
+
+typedef char path_text[LT_PATH_MAX + 64];
+
+static struct {
+    struct lt_rig rig;
+    FILE *clients;           /* what they wrote down, while the sale goes on */
+    char about[2][FILE_MAX]; /* the whole of it, and of the operators' log */
+} world;
+
+/* ---- the sale ------------------------------------------------------------------------------------ */
+
+/* POST as this buyer, or as the operator; the words of the answer. It must be of this status; 0: any. */
+static json_t *post(const char *path, const char *json, const char *key, const char *buyer,
+                    long status)
+{
+    static struct http_reply reply;
+    const struct service *service = &world.rig.service;
+    char url[URL_MAX + 96];
+    const struct http_request request = {.url = url,
+                                         .json = json,
+                                         .key = key,
+                                         .buyer = buyer,
+                                         .token = buyer ? NULL : service->token};
+
+    (void)snprintf(url, sizeof url, "%s/api/v1/%s",
+                   buyer ? service->instances[strlen(buyer) % 2].url : service->admin_url, path);
+    assert_true(http_client_send(world.rig.http, &request, &reply, &world.rig.failure));
+    if (status && reply.status != status)
+        fail_msg("%s: %s %s: %ld %s", buyer ? buyer : "operator", path, json, reply.status,
+                 reply.body);
+    json_t *said = json_loads(reply.body, 0, NULL);
+    assert_non_null(said);
+    return said;
+}
+
+/* One purchase, written down as clients do; with `is_lost` nobody hears the answer. Its status. */
+static long buy(const char *buyer, const char *key, long status, bool is_lost)
+{
+    FILE *out = world.clients;
+
+    (void)fprintf(out,
+                  "{\"t\":%" PRId64
+                  ",\"e\":\"invoke\",\"rid\":\"%s\",\"buyer\":\"%s\",\"key\":\"%s\"}\n",
+                  moment_ns(), key, buyer, key);
+    json_t *said = post("sales/s/orders", "{}", key, buyer, status);
+    const char *id = json_string_value(json_object_get(said, "id"));
+    if (is_lost) {
+        (void)fprintf(out,
+                      "{\"t\":%" PRId64
+                      ",\"e\":\"resolve\",\"rid\":\"%s\",\"buyer\":\"%s\",\"order\":"
+                      "\"%s\"}\n",
+                      moment_ns(), key, buyer, id);
+    } else if (id) {
+        (void)fprintf(out,
+                      "{\"t\":%" PRId64
+                      ",\"e\":\"ok\",\"rid\":\"%s\",\"status\":201,\"order\":\"%s\"}\n",
+                      moment_ns(), key, id);
+    } else {
+        (void)fprintf(out,
+                      "{\"t\":%" PRId64
+                      ",\"e\":\"fail\",\"rid\":\"%s\",\"status\":%lld,\"type\":\"%s\"}\n",
+                      moment_ns(), key, json_integer_value(json_object_get(said, "status")),
+                      strrchr(json_string_value(json_object_get(said, "type")), '/') + 1);
+    }
+    long said_status = id ? 201 : (long)json_integer_value(json_object_get(said, "status"));
+    json_decref(said);
+    return said_status;
+}
+
+/* A restock's units are not sold at once everywhere, nor does everybody know at once of the end. */
+static void buy_until(const char *buyer, long status)
+{
+    int64_t deadline_ms = moment_ms() + LIMIT_MS;
+    char key[24];
+    unsigned n = 0;
+
+    do {
+        (void)snprintf(key, sizeof key, "l-%s-%u", buyer, n++);
+        assert_true(moment_ms() < deadline_ms);
+        if (n > 1) moment_sleep_ms(LOOK_EVERY_MS);
+    } while (buy(buyer, key, 0, false) != status);
+}
+
+static void step(const char *what, const char *json, const char *key)
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof path, "admin/sales/s/%s", what);
+    json_decref(post(path, json, key, NULL, 200));
+}
+
+static void sample(long left)
+{
+    (void)fprintf(world.clients, "{\"t\":%" PRId64 ",\"e\":\"sample\",\"left\":%ld}\n", moment_ns(),
+                  left);
+}
+
+static void sell(void)
+{
+    static const char *const early[] = {"b1", "b2", "b3", "b44", "b55"};
+    static const char *const late[] = {"b7", "b8", "b9", "b10"};
+
+    json_decref(
+        post("admin/sales", "{\"id\":\"s\",\"stock\":6,\"guard\":\"mutex\"}", NULL, NULL, 201));
+    for (size_t i = 0; i < 5; i++) {
+        if (i == 3) step("pause", "{}", NULL);
+        if (i == 3) (void)buy("p1", "kp", 503, false);
+        if (i == 3) step("resume", "{}", NULL);
+        char key[8];
+        (void)snprintf(key, sizeof key, "k-%s", early[i]);
+        (void)buy(early[i], key, 201, false);
+    }
+    (void)buy("b66", "k-b66", 201, true);
+    sample(0);
+    (void)buy("b7", "k-b7", 409, false);
+    step("restock", "{\"units\":4}", "r1");
+    sample(4);
+    for (size_t i = 0; i < 4; i++)
+        buy_until(late[i], 201);
+    (void)buy("b11", "k-b11", 409, false);
+    step("end", "{}", NULL);
+    buy_until("b12", 410);
+}
+
+static bool is_free(void *arg)
+{
+    static struct ledger *ledger;
+    struct facts facts;
+
+    (void)arg;
+    if (!ledger) ledger = ledger_open(world.rig.place.url, NULL);
+    facts_init(&facts);
+    bool is_read = ledger && ledger_read_sale(ledger, "s", &facts, NULL);
+    bool is_gone = is_read && facts.lock == LOCK_NONE;
+    facts_done(&facts);
+    if (is_gone) ledger_close(ledger);
+    return is_gone;
+}
+
+static int open_world(void **state)
+{
+    static const char keep[] = "COPY seckill:{s}:sale kept:sale\n"
+                               "COPY seckill:{s}:stock kept:stock\n"
+                               "COPY seckill:{s}:orders kept:orders\n"
+                               "COPY seckill:{s}:ledger kept:ledger\n";
+    char path[LT_PATH_MAX + 32];
+
+    (void)state;
+    if (!lt_rig_open(&world.rig, &(struct lt_rig_options){.seckilld = {"--lab"}})) {
+        print_message("%s\n", world.rig.failure.text);
+        return -1;
+    }
+    (void)snprintf(path, sizeof path, "%s/clients", world.rig.place.dir);
+    world.clients = fopen(path, "we");
+    if (!world.clients) return -1;
+    sell();
+    if (fclose(world.clients) != 0) return -1;
+    lt_place_read(&world.rig.place, "clients", world.about[0], FILE_MAX);
+    lt_place_read(&world.rig.place, "i1/operators.ndjson", world.about[1], FILE_MAX);
+    return lt_eventually(is_free, NULL, LIMIT_MS) && lt_place_tell_redis(&world.rig.place, keep)
+               ? 0
+               : -1;
+}
+
+static int close_world(void **state)
+{
+    (void)state;
+    lt_rig_close(&world.rig);
+    return 0;
+}
+
+/* ---- the corruptions ------------------------------------------------------------------------------- */
+
+/* Lua on the four keys. */
+#define LUA(body)                                                                                  \
+    "EVAL \"local S,K,O,L='seckill:{s}:sale','seckill:{s}:stock','seckill:{s}:orders',"            \
+    "'seckill:{s}:ledger' local C=redis.call " body "\" 0\n"
+/* The ledger as a list of { id, fields }, changed and written again under the same ids. get, set:
+   a field of an entry; at(E, n): where the n-th entry of event E is; swap: what two entries say. */
+#define LEDGER(body)                                                                               \
+    LUA("local all=C('XRANGE',L,'-','+') C('DEL',L) "                                              \
+        "local function get(i,n) local f=all[i][2] for k=1,#f,2 do if f[k]==n then return f[k+1] " \
+        "end end end "                                                                             \
+        "local function set(i,n,v) local f=all[i][2] for k=1,#f,2 do if f[k]==n then f[k+1]=v "    \
+        "end "                                                                                     \
+        "end end "                                                                                 \
+        "local function at(e,n) for i=1,#all do if get(i,'event')==e then n=n-1 if n==0 then "     \
+        "return i end end end end "                                                                \
+        "local function add(i,n) for k=i,#all do if get(k,'event')~='created' or n>99 then "       \
+        "set(k,'left',get(k,'left')+n) end end end "                                               \
+        "local function swap(a,b) all[a][2],all[b][2]=all[b][2],all[a][2] end " body               \
+        " for i=1,#all do C('XADD',L,all[i][1],unpack(all[i][2])) end")
+/* A buyer who was told sold-out has an order after all, and the clients were told so. */
+#define SOLD_TO_B11(epoch, left)                                                                   \
+    "XADD seckill:{s}:ledger * event sold by i1 epoch " epoch " left " left                        \
+    " order 77:b11:k-b11\n"                                                                        \
+    "HSET seckill:{s}:orders b11 77:held:k-b11\n"
+#define B11_WAS_TOLD                                                                               \
+    {                                                                                              \
+        CLIENTS, "\"fail\",\"rid\":\"k-b11\"",                                                     \
+            "\"fail\",\"rid\":\"k-b11\",\"status\":409,\"type\":\"sold-out\"",                     \
+            "\"ok\",\"rid\":\"k-b11\",\"status\":201,\"order\":\"77\""                             \
+    }
+
+/* In the lines that have the words `line`, `from` becomes `to`; from NULL: they are dropped. */
+struct edit {
+    enum { NO_FILE, CLIENTS, OPERATORS } file;
+    const char *line, *from, *to;
+};
+
+struct corruption {
+    const char *name;
+    const char *check; /* that must find it; NULL: it passes */
+    const char *redis; /* commands, or NULL */
+    struct edit edit;
+};
+
+#define OPERATOR(line, from, to)                                                                   \
+    {                                                                                              \
+        OPERATORS, line, from, to                                                                  \
+    }
+#define CLIENT(line, from, to)                                                                     \
+    {                                                                                              \
+        CLIENTS, line, from, to                                                                    \
+    }
+#define RESTOCK "\"what\":\"restock\""
+
+/* A line about another restock. */
+#define STEP(result, epoch)                                                                        \
+    "{\"t\":9999999999999,\"step\":\"x\",\"what\":\"restock\",\"sale\":\"s\",\"key\":\"r7\","      \
+    "\"result\":\"" result "\",\"units\":2,\"epoch\":" epoch "}\n"
+
+static const struct corruption corruptions[] = {
+    {"nothing", NULL, NULL, {0}},
+
+    /* The sale, its stock and its orders. */
+    {"an order is gone", "conservation", LUA("C('HDEL',O,'b1')"), {0}},
+    {"an order has another id",
+     "acknowledged_kept",
+     "HSET seckill:{s}:orders b1 5:held:k-b1\n",
+     {0}},
+    {"an order has another key",
+     "conservation",
+     LUA("C('HSET',O,'b1',(string.gsub(C('HGET',O,'b1'),':k','#:x')))"),
+     {0}},
+    {"an order has another buyer",
+     "no_phantom",
+     LUA("C('HSET',O,'eve',C('HGET',O,'b1')) C('HDEL',O,'b1')"),
+     {0}},
+    {"an order is invented", "no_phantom", "HSET seckill:{s}:orders eve 9:held:k9\n", {0}},
+    {"an order of two words", "conservation", "HSET seckill:{s}:orders b1 9\n", {0}},
+    {"the stock is higher", "conservation", "INCR seckill:{s}:stock\n", {0}},
+    {"the stock is below zero", "conservation", "DECR seckill:{s}:stock\n", {0}},
+    {"the stock is no number", "conservation", "SET seckill:{s}:stock many\n", {0}},
+    {"the stock is gone", "conservation", "DEL seckill:{s}:stock\n", {0}},
+    {"initial is higher", "conservation", "HSET seckill:{s}:sale initial 7\n", {0}},
+    {"initial is gone", "conservation", "HDEL seckill:{s}:sale initial\n", {0}},
+    {"restocked is higher", "restocks_add_up", "HSET seckill:{s}:sale restocked 5\n", {0}},
+    {"restocked is lower", "restocks_add_up", "HSET seckill:{s}:sale restocked 3\n", {0}},
+    {"restocked is gone", "restocks_add_up", "HDEL seckill:{s}:sale restocked\n", {0}},
+    {"the epoch is higher", "restocks_add_up", "HINCRBY seckill:{s}:sale epoch 1\n", {0}},
+    {"the epoch is gone", "restocks_add_up", "HDEL seckill:{s}:sale epoch\n", {0}},
+    {"the sale is open again", "nothing_after_end", "HSET seckill:{s}:sale state open\n", {0}},
+    {"the state is gone", "nothing_after_end", "HDEL seckill:{s}:sale state\n", {0}},
+    {"it ended by the clock before its last unit",
+     "nothing_after_end",
+     "HSET seckill:{s}:sale ends_ms 1700000000000\n",
+     {0}},
+    {"it started by the clock after its first unit",
+     "nothing_after_end",
+     "HSET seckill:{s}:sale starts_ms 95617584000000\n",
+     {0}},
+    {"a lock that never ends is left", "no_stuck_lock", "SET seckill:{s}:lock x\n", {0}},
+
+    /* The ledger. */
+    {"the ledger is gone", "conservation", "DEL seckill:{s}:ledger\n", {0}},
+    {"its first entry is gone", "conservation", LEDGER("table.remove(all,1)"), {0}},
+    {"its last entry is gone", "nothing_after_end", LEDGER("table.remove(all)"), {0}},
+    {"an entry of a sale is gone", "conservation", LEDGER("table.remove(all,at('sold',2))"), {0}},
+    {"an entry of a sale comes twice",
+     "one_per_buyer",
+     LEDGER("all[#all+1]={'*',all[at('sold',2)][2]}"),
+     {0}},
+    {"an entry has another left", "conservation", LEDGER("set(3,'left','0')"), {0}},
+    {"an entry has no number left", "conservation", LEDGER("set(3,'left','few')"), {0}},
+    {"an entry has another epoch", "restocks_add_up", LEDGER("set(3,'epoch','2')"), {0}},
+    {"an entry has no epoch", "restocks_add_up", LEDGER("set(3,'epoch','one')"), {0}},
+    {"a restock without a new epoch",
+     "restocks_add_up",
+     LEDGER("for i=1,#all do set(i,'epoch','1') end C('HSET',S,'epoch','1')"),
+     {0}},
+    {"two restocks under one key",
+     "restocks_add_up",
+     LEDGER("local r=at('restocked',1) table.insert(all,r+1,{all[r][1]..'9',{unpack(all[r][2])}}) "
+            "for i=r+1,#all do set(i,'epoch','3') set(i,'left',get(i,'left')+4) end "
+            "C('HSET',S,'epoch','3','restocked','8') C('SET',K,'4')"),
+     {0}},
+    {"an oversell behind a forged restock", "operators_agree",
+     "XADD seckill:{s}:ledger * event restocked by i1 epoch 3 left 1 units 1 key r2\n" SOLD_TO_B11(
+         "3", "0") "HSET seckill:{s}:sale epoch 3 restocked 5 restock:r2 1\n",
+     B11_WAS_TOLD},
+    {"the same, before the end", "operators_agree",
+     LEDGER("local e=table.remove(all) local id=e[1] "
+            "all[#all+1]={id..'1',{'event','restocked','by','i1',"
+            "'epoch','3','left','1','units','1','key','r2'}} "
+            "all[#all+1]={id..'2',{'event','sold','by',"
+            "'i1','epoch','3','left','0','order','77:b11:k-b11'}} e[1]=id..'3' all[#all+1]=e "
+            "set(#all,'epoch','3') C('HSET',S,'epoch','3','restocked','5','restock:r2','1') "
+            "C('HSET',O,'b11','77:held:k-b11')"),
+     B11_WAS_TOLD},
+    {"a restock of more units",
+     "operators_agree",
+     LEDGER("local r=at('restocked',1) set(r,'units','5') for i=r,#all do "
+            "set(i,'left',get(i,'left')+1) "
+            "end C('SET',K,'1') C('HSET',S,'restocked','5')"),
+     {0}},
+    {"a restock under another key",
+     "operators_agree",
+     LEDGER("set(at('restocked',1),'key','r9')"),
+     {0}},
+    {"a sale of more units from the start",
+     "operators_agree",
+     LEDGER("for i=1,#all do set(i,'left',get(i,'left')+1) end set(1,'initial','7') "
+            "C('SET',K,'1') C('HSET',S,'initial','7')"),
+     {0}},
+    {"no restock, but more units from the start",
+     "operators_agree",
+     LEDGER("local r=at('restocked',1) for i=1,r do set(i,'left',get(i,'left')+4) end "
+            "set(1,'initial','10') table.remove(all,r) for i=1,#all do set(i,'epoch','1') end "
+            "C('HSET',S,'initial','10','epoch','1') C('HDEL',S,'restocked')"),
+     {0}},
+    {"a unit sold after the end",
+     "nothing_after_end",
+     LEDGER("swap(#all,#all-1) local a,b=#all-1,#all "
+            "set(a,'left','1') set(b,'left','0')"),
+     {0}},
+    {"the end is moved behind a sale",
+     "operators_agree",
+     LEDGER("all[#all][1]=string.format('%.0f',string.match(all[#all][1],'%d+')+3600000)..'-0'"),
+     {0}},
+    {"an order made an hour after the end, put before it",
+     "nothing_after_end",
+     LEDGER("for i=1,#all do local o=get(i,'order') if o and string.find(o,':b10:') then "
+            "local late=string.format('%.0f',tonumber((string.match(o,'^%d+')))+3600000*4194304) "
+            "set(i,'order',(string.gsub(o,'^%d+',late))) "
+            "C('HSET',O,'b10',(string.gsub(C('HGET',O,'b10'),'^%d+',late))) end end"),
+     {0}},
+    {"a restock after the end", "nothing_after_end",
+     SOLD_TO_B11("3", "0")
+         LEDGER("table.insert(all,#all,{all[#all-1][1]..'1',{'event','restocked','by',"
+                "'i1','epoch','3','left','1','units','1','key','r2'}}) "
+                "C('HSET',S,'epoch','3','restocked','5')"),
+     B11_WAS_TOLD},
+    {"it was never ended",
+     "operators_agree",
+     LEDGER("table.remove(all) C('HSET',S,'state','open')"),
+     {0}},
+    {"a unit sold while it was paused",
+     "nothing_after_end",
+     LEDGER("local r=at('resumed',1) swap(r,r+1) set(r,'left',get(r,'left')) local a=get(r,'left') "
+            "set(r+1,'left',a)"),
+     {0}},
+    {"a pause that nobody asked for",
+     "operators_agree",
+     LEDGER(
+         "local e=all[#all] table.insert(all,#all,{all[#all-1][1]..'1',{'event','paused','by','i1',"
+         "'epoch','2','left','0'}})"),
+     {0}},
+
+    /* What the clients wrote down. */
+    {"a winner was told another order", "acknowledged_kept", NULL,
+     CLIENT("\"ok\",\"rid\":\"k-b1\"", "\"order\":\"", "\"order\":\"9")},
+    {"a winner is told sold-out", "refused_not_executed", NULL,
+     CLIENT("\"ok\",\"rid\":\"k-b1\"", "\"ok\",\"rid\":\"k-b1\",\"status\":201",
+            "\"fail\",\"rid\":\"k-b1\",\"status\":409,\"type\":\"sold-out\"")},
+    {"a winner never asked", "no_phantom", NULL, CLIENT("\"rid\":\"k-b1\"", NULL, NULL)},
+    {"another buyer asked", "no_phantom", NULL,
+     CLIENT("\"invoke\",\"rid\":\"k-b1\"", "\"b1\"", "\"b99\"")},
+    {"what was unknown is never told", "unknown_resolved", NULL, CLIENT("\"resolve\"", NULL, NULL)},
+    {"what was unknown is denied", "unknown_resolved", NULL,
+     CLIENT("\"resolve\"", "\"order\":\"", "\"order\":\"9")},
+    {"the stock was seen below zero", "conservation", NULL,
+     CLIENT("\"sample\"", "\"left\":0", "\"left\":-1")},
+    {"a loser is told already-ordered", "honest_answers", NULL,
+     CLIENT("\"rid\":\"k-b11\"", "sold-out", "already-ordered")},
+    {"a unit asked for after somebody was told it had ended", "nothing_after_end", NULL,
+     CLIENT("\"rid\":\"kp\"", "503,\"type\":\"sale-paused", "410,\"type\":\"sale-ended")},
+
+    /* What the operators' log says. */
+    {"nobody created it", "operators_agree", NULL, OPERATOR("\"what\":\"create\"", NULL, NULL)},
+    {"it was created with fewer units", "operators_agree", NULL,
+     OPERATOR("\"what\":\"create\"", "\"units\":6", "\"units\":5")},
+    {"nobody restocked it", "operators_agree", NULL, OPERATOR(RESTOCK, NULL, NULL)},
+    {"it was restocked by fewer units", "operators_agree", NULL,
+     OPERATOR(RESTOCK, "\"units\":4", "\"units\":3")},
+    {"it was restocked under another key", "operators_agree", NULL,
+     OPERATOR(RESTOCK, "\"r1\"", "\"r2\"")},
+    {"it was restocked in another epoch", "operators_agree", NULL,
+     OPERATOR(RESTOCK, "\"epoch\":2", "\"epoch\":3")},
+    {"the restock was refused", "operators_agree", NULL,
+     OPERATOR(RESTOCK, "\"done\"", "\"has-ended\"")},
+    {"the restock was a repetition", "operators_agree", NULL,
+     OPERATOR(RESTOCK, "\"done\"", "\"repeated\"")},
+    {"a restock more was done", "operators_agree", NULL,
+     OPERATOR("\"what\":\"create\"", "\"epoch\":1}\n",
+              "\"epoch\":1}\n" STEP("asked", "0") STEP("done", "3"))},
+    {"nobody ended it", "operators_agree", NULL, OPERATOR("\"what\":\"end\"", NULL, NULL)},
+    {"it was ended an hour before", "operators_agree", NULL,
+     OPERATOR("\"what\":\"end\"", "{\"t\":1", "{\"t\":")},
+    {"nobody resumed it", "operators_agree", NULL, OPERATOR("\"what\":\"resume\"", NULL, NULL)},
+    {"another sale's log", "operators_agree", NULL,
+     OPERATOR("\"sale\":\"s\"", "\"sale\":\"s\"", "\"sale\":\"t\"")},
+
+    /* What proves nothing. */
+    {"the answer to the restock was lost", NULL, NULL,
+     OPERATOR("\"result\":\"done\",\"units\":4", NULL, NULL)},
+    {"nobody knows whether it was restocked", NULL, NULL,
+     OPERATOR(RESTOCK, "\"result\":\"done\"", "\"result\":\"unknown\"")},
+    {"another restock was asked for, and not answered", NULL, NULL,
+     OPERATOR("\"what\":\"end\"", "\"epoch\":2}\n", "\"epoch\":2}\n" STEP("asked", "0"))},
+    {"the log ends within a line", NULL, NULL,
+     OPERATOR("\"what\":\"end\"", "\"epoch\":2}\n", "\"ep")},
+};
+
+/* ---- each is found --------------------------------------------------------------------------------- */
+
+/* `text` with the edit made; false: no line has the words. */
+static bool edit_lines(const struct edit *edit, const char *text, char out[FILE_MAX])
+{
+    bool is_made = false;
+    size_t used = 0;
+
+    while (*text) {
+        size_t length = strcspn(text, "\n") + 1;
+        char line[1024];
+        (void)snprintf(line, sizeof line, "%.*s", (int)length, text);
+        text += length;
+        char *from = strstr(line, edit->line) && edit->from ? strstr(line, edit->from) : NULL;
+        if (strstr(line, edit->line) && (from || !edit->from)) is_made = true;
+        if (strstr(line, edit->line) && !edit->from) continue;
+        if (from)
+            used += (size_t)snprintf(out + used, FILE_MAX - used, "%.*s%s%s", (int)(from - line),
+                                     line, edit->to, from + strlen(edit->from));
+        else
+            used += (size_t)snprintf(out + used, FILE_MAX - used, "%s", line);
+    }
+    out[used] = '\0';
+    return is_made;
+}
+
+static void write_file(int file, const struct edit *edit, path_text out_path)
+{
+    static const char *const names[] = {"c.jsonl", "o.ndjson"};
+    static char text[FILE_MAX];
+    const char *about = world.about[file - CLIENTS];
+
+    if ((int)edit->file == file) {
+        if (!edit_lines(edit, about, text)) fail_msg("no \"%s\" in:\n%s", edit->line, about);
+        about = text;
+    }
+    assert_true(lt_place_write(&world.rig.place, names[file - CLIENTS], about, out_path));
+}
+
+static void audit(const struct corruption *row, struct lt_outcome *out)
+{
+    static const char back[] = "COPY kept:sale seckill:{s}:sale REPLACE\n"
+                               "COPY kept:stock seckill:{s}:stock REPLACE\n"
+                               "COPY kept:orders seckill:{s}:orders REPLACE\n"
+                               "COPY kept:ledger seckill:{s}:ledger REPLACE\n"
+                               "DEL seckill:{s}:lock\n";
+    path_text clients;
+    path_text operators;
+    static char commands[FILE_MAX];
+
+    (void)snprintf(commands, sizeof commands, "%s%s", back, row->redis ? row->redis : "");
+    assert_true(lt_place_tell_redis(&world.rig.place, commands));
+    write_file(CLIENTS, &row->edit, clients);
+    write_file(OPERATORS, &row->edit, operators);
+    const char *const argv[] = {"audit",       "--redis", world.rig.place.url, "--sale", "s",
+                                "--operators", operators, "--clients",         clients,  NULL};
+    assert_true(lt_run(&world.rig.place, argv, LIMIT_MS, out));
+}
+
+static void each_corruption_is_found_by_its_check(void **state)
+{
+    static struct lt_outcome outcome;
+    size_t missed = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof corruptions / sizeof *corruptions; i++) {
+        const struct corruption *row = &corruptions[i];
+        char wanted[64] = "";
+        audit(row, &outcome);
+        if (row->check) (void)snprintf(wanted, sizeof wanted, "\n  fail  %s ", row->check);
+        if (outcome.status == (row->check ? 1 : 0) && strstr(outcome.output, wanted)) continue;
+        print_message("%s: %d\n%s", row->name, outcome.status, outcome.output);
+        missed++;
+    }
+    assert_int_equal(missed, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_corruption_is_found_by_its_check),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, open_world, close_world);
+}

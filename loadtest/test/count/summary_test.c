@@ -1,0 +1,152 @@
+/*
+ * The numbers of a run, counted from facts made by hand; and the promises' table.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "audit/promise.h"
+#include "count/summary.h"
+#include "measure/speed.h"
+
+static void add_ask(struct facts *facts, const char *buyer, int64_t from_ms, int64_t to_ms,
+                    ask_outcome outcome, answer_kind answer)
+{
+    struct ask ask = {.invoked_ns = from_ms * 1000000,
+                      .answered_ns = to_ms * 1000000,
+                      .rid = buyer,
+                      .buyer = buyer,
+                      .outcome = outcome,
+                      .answer = answer};
+    assert_true(facts_add_ask(facts, ask));
+}
+
+static bool is_near(double value, double wanted)
+{
+    return value > wanted - 0.001 && value < wanted + 0.001;
+}
+
+static void run_is_counted_by_outcome(void **state)
+{
+    struct summary summary;
+    struct facts facts;
+
+    (void)state;
+    facts_init(&facts);
+    facts.initial = 2;
+    add_ask(&facts, "a", 1000, 1100, ASK_OK, ANSWER_CREATED);
+    add_ask(&facts, "b", 1000, 1500, ASK_OK, ANSWER_CREATED);
+    add_ask(&facts, "a", 1600, 1700, ASK_OK, ANSWER_REPLAYED);
+    add_ask(&facts, "c", 1600, 2000, ASK_FAIL, ANSWER_SOLD_OUT);
+    add_ask(&facts, "d", 1600, 2000, ASK_INFO, ANSWER_OUTCOME_UNKNOWN);
+    add_ask(&facts, "e", 1600, 0, ASK_UNANSWERED, ANSWER_NONE);
+    assert_true(summary_count(&facts, &summary, NULL));
+
+    assert_int_equal(5, summary.buyers);
+    assert_int_equal(6, summary.requests);
+    assert_int_equal(5, summary.replies);
+    assert_int_equal(1, summary.unanswered);
+    assert_int_equal(2, summary.accepted);
+    assert_int_equal(1, summary.replayed);
+    assert_int_equal(1, summary.refused[ANSWER_SOLD_OUT]);
+    assert_int_equal(1, summary.uncertain[ANSWER_OUTCOME_UNKNOWN]);
+    assert_true(is_near(summary.seconds, 1.0));
+    assert_true(is_near(summary.replies_per_s, 5.0));
+    assert_true(is_near(summary.purchases_per_s, 4.0)); /* two in half a second */
+    facts_done(&facts);
+}
+
+static void percentiles_are_nearest_rank(void **state)
+{
+    struct summary summary;
+    struct facts facts;
+
+    (void)state;
+    facts_init(&facts);
+    for (int64_t ms = 200; ms >= 1; ms--)
+        add_ask(&facts, "a", 0, ms, ASK_FAIL, ANSWER_SOLD_OUT);
+    assert_true(summary_count(&facts, &summary, NULL));
+
+    assert_int_equal(200, summary.latency[ANSWER_SOLD_OUT].count);
+    assert_true(is_near(summary.latency[ANSWER_SOLD_OUT].p50_ms, 100.0));
+    assert_true(is_near(summary.latency[ANSWER_SOLD_OUT].p90_ms, 180.0));
+    assert_true(is_near(summary.latency[ANSWER_SOLD_OUT].p99_ms, 198.0));
+    assert_true(is_near(summary.latency[ANSWER_SOLD_OUT].p999_ms, 200.0));
+    assert_true(is_near(summary.latency[ANSWER_SOLD_OUT].most_ms, 200.0));
+    assert_int_equal(0, summary.latency[ANSWER_CREATED].count);
+    facts_done(&facts);
+}
+
+static void empty_run_has_no_rates(void **state)
+{
+    struct summary summary;
+    struct facts facts;
+
+    (void)state;
+    facts_init(&facts);
+    assert_true(summary_count(&facts, &summary, NULL));
+
+    assert_int_equal(0, summary.buyers);
+    assert_true(is_near(summary.replies_per_s, 0.0));
+    assert_true(is_near(summary.purchases_per_s, 0.0));
+    facts_done(&facts);
+}
+
+static void every_check_stands_behind_a_promise(void **state)
+{
+    unsigned covered = 0;
+
+    (void)state;
+    for (int i = 0; i < PROMISE_COUNT; i++)
+        for (int n = 0; n < promises[i].check_count; n++)
+            covered |= 1U << (unsigned)promises[i].checks[n];
+
+    assert_int_equal((1U << (unsigned)AUDIT_CHECK_COUNT) - 1, covered);
+}
+
+static void promise_is_as_good_as_its_worst_check(void **state)
+{
+    struct audit_result result = {.verdict = AUDIT_PASS};
+    const struct promise *honest = &promises[4];
+
+    (void)state;
+    assert_int_equal(AUDIT_PASS, promise_verdict(honest, &result));
+    result.checks[honest->checks[0]].verdict = AUDIT_VOID;
+    assert_int_equal(AUDIT_VOID, promise_verdict(honest, &result));
+    result.checks[honest->checks[1]].verdict = AUDIT_FAIL;
+    assert_int_equal(AUDIT_FAIL, promise_verdict(honest, &result));
+    result.checks[honest->checks[2]].verdict = AUDIT_VOID;
+    assert_int_equal(AUDIT_FAIL, promise_verdict(honest, &result));
+}
+
+static void spread_has_median_least_and_most(void **state)
+{
+    double odd[] = {3, 1, 2};
+    double even[] = {4, 1, 2, 3};
+
+    (void)state;
+    struct spread of_odd = spread_of(odd, 3);
+    struct spread of_even = spread_of(even, 4);
+
+    assert_true(is_near(of_odd.median, 2));
+    assert_true(is_near(of_odd.least, 1));
+    assert_true(is_near(of_odd.most, 3));
+    assert_true(is_near(of_even.median, 2.5));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(run_is_counted_by_outcome),
+        cmocka_unit_test(percentiles_are_nearest_rank),
+        cmocka_unit_test(empty_run_has_no_rates),
+        cmocka_unit_test(every_check_stands_behind_a_promise),
+        cmocka_unit_test(promise_is_as_good_as_its_worst_check),
+        cmocka_unit_test(spread_has_median_least_and_most),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

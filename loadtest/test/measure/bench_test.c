@@ -1,0 +1,311 @@
+/*
+ * The bench's arithmetic and what it reads out of texts: no server, no wrk.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "measure/bench_guards.h"
+
+enum { MANY = 100 };
+
+static bool is_near(double left, double right)
+{
+    double off = left - right;
+    return off < 1e-9 && off > -1e-9;
+}
+
+static void an_order_has_every_number_once(void **state)
+{
+    (void)state;
+    for (int count = 0; count <= MANY; count++) {
+        int order[MANY];
+        bool is_seen[MANY] = {false};
+        bench_shuffle(order, count, 7, (uint64_t)count);
+        for (int i = 0; i < count; i++) {
+            assert_in_range(order[i], 0, count - 1);
+            assert_false(is_seen[order[i]]);
+            is_seen[order[i]] = true;
+        }
+    }
+}
+
+static void an_order_depends_on_seed_and_round(void **state)
+{
+    int order[MANY], again[MANY], other_seed[MANY], other_round[MANY];
+
+    (void)state;
+    bench_shuffle(order, MANY, 1, 1);
+    bench_shuffle(again, MANY, 1, 1);
+    bench_shuffle(other_seed, MANY, 2, 1);
+    bench_shuffle(other_round, MANY, 1, 2);
+
+    assert_memory_equal(order, again, sizeof order);
+    assert_memory_not_equal(order, other_seed, sizeof order);
+    assert_memory_not_equal(order, other_round, sizeof order);
+}
+
+static void either_of_two_may_come_first(void **state)
+{
+    int firsts[2] = {0, 0};
+
+    (void)state;
+    for (uint64_t round = 0; round < MANY; round++) {
+        int order[2];
+        bench_shuffle(order, 2, 11, round);
+        firsts[order[0]]++;
+    }
+
+    assert_true(firsts[0] > MANY / 4);
+    assert_true(firsts[1] > MANY / 4);
+}
+
+static void the_value_is_the_median_of_the_rounds(void **state)
+{
+    struct bench_row row = {.figure = &bench_figures[BENCH_PURCHASE_LIVEZ_64]};
+
+    (void)state;
+    bench_add_ratio(&row, 600, 1000);
+    bench_add_ratio(&row, 400, 1000);
+    bench_add_ratio(&row, 1800, 2000);
+    bench_sum_up(&row);
+
+    assert_int_equal(3, row.count);
+    assert_true(is_near(0.6, row.spread.median));
+    assert_true(is_near(0.4, row.spread.least));
+    assert_true(is_near(0.9, row.spread.most));
+    assert_true(is_near(0.6, row.repeats[0])); /* in the order of the rounds */
+    assert_true(is_near(1800, row.over_per_s[2]) && is_near(2000, row.under_per_s[2]));
+    assert_true(row.is_ok);
+}
+
+static void of_an_even_number_the_two_in_the_middle_count(void **state)
+{
+    struct bench_row row = {.figure = &bench_figures[BENCH_SERVICE_MEMORY]};
+
+    (void)state;
+    bench_add(&row, 200);
+    bench_add(&row, 80);
+    bench_add(&row, 120);
+    bench_add(&row, 100);
+    bench_sum_up(&row);
+
+    assert_true(is_near(110, row.spread.median));
+    assert_true(row.is_ok);
+}
+
+static void enough_is_at_least_or_at_most(void **state)
+{
+    static const struct {
+        double value;
+        bench_better better;
+        bool is_enough;
+    } cases[] = {
+        {0.9, BENCH_HIGHER, false}, {1, BENCH_HIGHER, true}, {1.1, BENCH_HIGHER, true},
+        {0.9, BENCH_LOWER, true},   {1, BENCH_LOWER, true},  {1.1, BENCH_LOWER, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench_figure figure = {.must = 1, .better = cases[i].better};
+        assert_int_equal(cases[i].is_enough, bench_reaches(&figure, cases[i].value));
+    }
+    assert_false(bench_reaches(&(struct bench_figure){.better = BENCH_LOWER}, strtod("nan", NULL)));
+}
+
+static void a_doubtful_row_is_never_ok(void **state)
+{
+    struct bench_row row = {.figure = &bench_figures[BENCH_REFUSAL_LIVEZ_64]};
+
+    (void)state;
+    bench_add_ratio(&row, 1000, 1000);
+    bench_doubt(&row, "");
+    bench_doubt(&row, "3 socket errors");
+    bench_doubt(&row, "something later");
+    bench_sum_up(&row);
+
+    assert_false(row.is_ok);
+    assert_string_equal("3 socket errors", row.doubt);
+    assert_true(is_near(1, row.spread.median));
+}
+
+static void what_was_not_measured_is_doubtful(void **state)
+{
+    struct bench_row nothing = {.figure = &bench_figures[BENCH_REDIS_MEMORY]};
+    struct bench_row zero = {.figure = &bench_figures[BENCH_PURCHASE_SINGLE]};
+
+    (void)state;
+    bench_sum_up(&nothing);
+    bench_add_ratio(&zero, 1000, 0);
+    bench_sum_up(&zero);
+
+    assert_false(nothing.is_ok);
+    assert_string_equal("not measured", nothing.doubt);
+    assert_false(zero.is_ok);
+    assert_true(zero.doubt[0]);
+    assert_true(is_near(0, zero.spread.median));
+}
+
+static void every_figure_is_whole(void **state)
+{
+    (void)state;
+    for (int i = 0; i < BENCH_FIGURE_COUNT; i++) {
+        const struct bench_figure *figure = &bench_figures[i];
+        assert_non_null(figure->name);
+        assert_non_null(figure->figure);
+        assert_true(figure->connections > 0);
+        assert_true(figure->better == BENCH_HIGHER ? figure->aim > figure->must
+                                                   : figure->aim < figure->must);
+        assert_int_equal(i < BENCH_RATIO_COUNT, !*figure->unit);
+        for (int other = 0; other < i; other++)
+            assert_string_not_equal(bench_figures[other].name, figure->name);
+    }
+}
+
+static void only_takes_starts_of_names(void **state)
+{
+    const struct options all = {.only_count = 0};
+    const struct options some = {.only = {"purchase-l", "cost-mutex"}, .only_count = 2};
+
+    (void)state;
+    assert_true(bench_has_figure("refusal"));
+    assert_true(bench_has_figure("redis-memory"));
+    assert_true(bench_has_figure("cost"));
+    assert_true(bench_has_figure("cost-any-guard"));
+    assert_false(bench_has_figure("memory"));
+    assert_true(bench_wants(&all, "service-memory"));
+    assert_true(bench_wants(&some, "purchase-livez-1024"));
+    assert_true(bench_wants(&some, "cost-mutex-watchdog"));
+    assert_false(bench_wants(&some, "purchase-single"));
+}
+
+static void connections_are_listed_once(void **state)
+{
+    long connections[CONNECTION_STEPS_MAX];
+
+    (void)state;
+    assert_int_equal(3, bench_connections(connections));
+    assert_int_equal(64, connections[0]);
+    assert_int_equal(1024, connections[1]);
+    assert_int_equal(2048, connections[2]);
+}
+
+static void sound_guards_are_read_from_the_help(void **state)
+{
+    static const char help[] = "Usage: seckilld [FLAG...]\n\n"
+                               "  --batch N                purchases together; 1: each [256]\n"
+                               "  --lab                    let flawed guards run\n"
+                               "\nGuards:\n"
+                               "  mutex        SET NX PX\n"
+                               "  none         nothing\n"
+                               "               FLAWED, needs --lab, oversells: lost update\n"
+                               "  script       no lock\n"
+                               "\nMore text\n";
+    struct bench_guards guards;
+
+    (void)state;
+    assert_true(bench_guards_parse(help, &guards));
+    assert_int_equal(2, guards.count);
+    assert_string_equal("mutex", guards.names[0]);
+    assert_string_equal("script", guards.names[1]);
+    assert_int_equal(256, guards.batch);
+    assert_false(bench_guards_parse("--batch N [256]\n", &guards));
+    assert_false(bench_guards_parse("\nGuards:\n  mutex  x\n", &guards));
+    assert_false(bench_guards_parse("", &guards));
+}
+
+static void samples_are_summed_by_name_and_label(void **state)
+{
+    static const char metrics[] = "# TYPE a_total counter\n"
+                                  "a_total{guard=\"x\",outcome=\"sold-out\"} 3\n"
+                                  "a_total{guard=\"y\",outcome=\"sold-out\"} 4\n"
+                                  "a_total{guard=\"y\",outcome=\"created\"} 50\n"
+                                  "a_total_more{outcome=\"sold-out\"} 1000\n"
+                                  "plain 8";
+
+    (void)state;
+    assert_true(is_near(7, counters_sum(metrics, "a_total", "outcome=\"sold-out\"")));
+    assert_true(is_near(57, counters_sum(metrics, "a_total", NULL)));
+    assert_true(is_near(8, counters_sum(metrics, "plain", NULL)));
+    assert_true(is_near(0, counters_sum(metrics, "b_total", NULL)));
+    assert_true(is_near(0, counters_sum("", "a_total", NULL)));
+
+    struct tally outcomes;
+    counters_read_label(metrics, "a_total", "outcome", &outcomes);
+    assert_int_equal(2, outcomes.count);
+    assert_int_equal(7, counters_times(&outcomes, "sold-out"));
+    assert_int_equal(50, counters_times(&outcomes, "created"));
+    assert_int_equal(0, counters_times(&outcomes, "replayed"));
+}
+
+static void commands_are_counted_between_two_readings(void **state)
+{
+    struct tally before, after;
+    struct tally sums = {.count = 0};
+
+    (void)state;
+    counters_read_commands("# Commandstats\r\ncmdstat_get:calls=5,usec=1\r\n"
+                           "cmdstat_info:calls=1,usec=2\r\n",
+                           &before);
+    counters_read_commands("cmdstat_get:calls=9,usec=1\r\ncmdstat_info:calls=2,usec=2\r\n"
+                           "cmdstat_client|setname:calls=3,usec=1\r\nnonsense\r\ncmdstat_bad\r\n",
+                           &after);
+
+    assert_int_equal(7, counters_add_calls(&before, &after, &sums));
+    assert_int_equal(2, sums.count);
+    assert_string_equal("get", sums.list[0].name);
+    assert_int_equal(4, sums.list[0].times);
+    assert_string_equal("client|setname", sums.list[1].name);
+    assert_int_equal(123, counters_info_number("# Memory\r\nused_memory:123\r\n", "used_memory"));
+    assert_int_equal(-1, counters_info_number("used_memory_rss:1\r\n", "used_memory"));
+}
+
+static void a_guard_costs_per_accepted_order(void **state)
+{
+    struct bench_count count = {.accepted = 200, .refused = 3, .round_trips = 50, .commands = 600};
+    struct bench_count nothing = {.doubt = "no answer at all"};
+    struct bench_cost cost = {.guard = "mutex"};
+
+    (void)state;
+    count.sum = (struct tally){.list = {{"evalsha", 50}}, .count = 1};
+    bench_cost_add(&cost, &count);
+    bench_cost_add(&cost, &count);
+    assert_string_equal("", cost.doubt);
+    bench_cost_add(&cost, &nothing);
+
+    assert_int_equal(2, cost.count);
+    assert_true(is_near(0.25, cost.round_trips[1]));
+    assert_true(is_near(3, cost.commands[1]));
+    assert_int_equal(400, cost.orders);
+    assert_int_equal(6, cost.refused);
+    assert_int_equal(100, cost.sum.list[0].times);
+    assert_string_equal("no answer at all", cost.doubt);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_order_has_every_number_once),
+        cmocka_unit_test(an_order_depends_on_seed_and_round),
+        cmocka_unit_test(either_of_two_may_come_first),
+        cmocka_unit_test(the_value_is_the_median_of_the_rounds),
+        cmocka_unit_test(of_an_even_number_the_two_in_the_middle_count),
+        cmocka_unit_test(enough_is_at_least_or_at_most),
+        cmocka_unit_test(a_doubtful_row_is_never_ok),
+        cmocka_unit_test(what_was_not_measured_is_doubtful),
+        cmocka_unit_test(every_figure_is_whole),
+        cmocka_unit_test(only_takes_starts_of_names),
+        cmocka_unit_test(connections_are_listed_once),
+        cmocka_unit_test(sound_guards_are_read_from_the_help),
+        cmocka_unit_test(samples_are_summed_by_name_and_label),
+        cmocka_unit_test(commands_are_counted_between_two_readings),
+        cmocka_unit_test(a_guard_costs_per_accepted_order),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+/*
+ * Judging a guard's run by what it is, and sums over rounds; no run, no service.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "measure/compare.h"
+
+static const struct guard_entry guards[] = {
+    [GUARD_SOUND] = {.name = "mutex", .finding = GUARD_SOUND},
+    [GUARD_OVERSELLS] = {.name = "none", .flaw = "f", .finding = GUARD_OVERSELLS},
+    [GUARD_STUCK] = {.name = "setnx", .flaw = "f", .finding = GUARD_STUCK},
+};
+
+/* A run in which this check got that verdict, and all others passed. */
+static void make_run(struct verify_run *run, audit_check_id id, audit_verdict verdict)
+{
+    *run = (struct verify_run){.audit.verdict = verdict, .round_trips = -1};
+    run->audit.checks[id].verdict = verdict;
+}
+
+static void a_failed_check_is_judged_by_the_flaw(void **state)
+{
+    static const struct {
+        audit_check_id id;
+        compare_verdict sound, oversells, stuck;
+    } rows[] = {
+        {AUDIT_CONSERVATION, COMPARE_BROKE, COMPARE_SHOWED, COMPARE_BROKE},
+        {AUDIT_ONE_PER_BUYER, COMPARE_BROKE, COMPARE_SHOWED, COMPARE_BROKE},
+        {AUDIT_HONEST_ANSWERS, COMPARE_BROKE, COMPARE_SHOWED, COMPARE_BROKE},
+        {AUDIT_NO_UNDERSELL, COMPARE_BROKE, COMPARE_SHOWED, COMPARE_SHOWED},
+        {AUDIT_NO_STUCK_LOCK, COMPARE_BROKE, COMPARE_BROKE, COMPARE_SHOWED},
+    };
+    static struct verify_run run;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        make_run(&run, rows[i].id, AUDIT_FAIL);
+        assert_int_equal(rows[i].sound, compare_judge(&guards[GUARD_SOUND], &run));
+        assert_int_equal(rows[i].oversells, compare_judge(&guards[GUARD_OVERSELLS], &run));
+        assert_int_equal(rows[i].stuck, compare_judge(&guards[GUARD_STUCK], &run));
+    }
+}
+
+static void a_run_that_proves_nothing_is_void(void **state)
+{
+    static struct verify_run run;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof guards / sizeof *guards; i++) {
+        make_run(&run, AUDIT_CONSERVATION, AUDIT_PASS);
+        assert_int_equal(COMPARE_HELD, compare_judge(&guards[i], &run));
+        make_run(&run, AUDIT_NO_UNDERSELL, AUDIT_VOID);
+        assert_int_equal(COMPARE_VOID, compare_judge(&guards[i], &run));
+        make_run(&run, AUDIT_CONSERVATION, AUDIT_PASS);
+        (void)snprintf(run.trouble, sizeof run.trouble, "an instance ended by itself");
+        assert_int_equal(COMPARE_VOID, compare_judge(&guards[i], &run));
+    }
+}
+
+static void a_broken_promise_counts_whatever_else_happened(void **state)
+{
+    static struct verify_run run;
+
+    (void)state;
+    make_run(&run, AUDIT_CONSERVATION, AUDIT_FAIL);
+    run.audit.checks[AUDIT_NO_UNDERSELL].verdict = AUDIT_VOID;
+    (void)snprintf(run.trouble, sizeof run.trouble, "an instance ended by itself");
+    assert_int_equal(COMPARE_BROKE, compare_judge(&guards[GUARD_SOUND], &run));
+    assert_int_equal(COMPARE_VOID, compare_judge(&guards[GUARD_OVERSELLS], &run));
+}
+
+static void the_worst_round_is_the_verdict(void **state)
+{
+    static struct compare_row row = {.guard = &guards[GUARD_OVERSELLS]};
+    static struct verify_run run;
+
+    (void)state;
+    assert_int_equal(COMPARE_VOID, compare_row_verdict(&row)); /* nothing was run */
+    make_run(&run, AUDIT_CONSERVATION, AUDIT_PASS);
+    compare_row_add(&row, &run);
+    assert_int_equal(COMPARE_HELD, compare_row_verdict(&row));
+    make_run(&run, AUDIT_CONSERVATION, AUDIT_FAIL);
+    compare_row_add(&row, &run);
+    make_run(&run, AUDIT_CONSERVATION, AUDIT_PASS);
+    compare_row_add(&row, &run);
+    assert_int_equal(COMPARE_SHOWED, compare_row_verdict(&row));
+    make_run(&run, AUDIT_NO_STUCK_LOCK, AUDIT_FAIL);
+    compare_row_add(&row, &run);
+    assert_int_equal(COMPARE_BROKE, compare_row_verdict(&row));
+    assert_int_equal(4, row.count);
+}
+
+static bool is_near(double value, double wanted)
+{
+    return value > wanted - 0.001 && value < wanted + 0.001;
+}
+
+static void rounds_are_summed_up_by_what_is_known(void **state)
+{
+    static struct compare_row row = {.guard = &guards[GUARD_SOUND]};
+    static struct verify_run run;
+    struct spread spread;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        make_run(&run, AUDIT_CONSERVATION, AUDIT_PASS);
+        run.summary.purchases_per_s = 100 * (3 - i);
+        run.audit.sold = 10;
+        run.audit.oversold = (size_t)i;
+        run.audit.has_stuck_lock = i == 1;
+        run.round_trips = i ? 5 * i : -1;
+        if (i == 2) run.fairness = (struct fairness){.orders = 5, .pairs = 10, .inversions = 4};
+        compare_row_add(&row, &run);
+    }
+
+    assert_true(compare_row_spread(&row, COMPARE_PER_S, &spread));
+    assert_true(is_near(200, spread.median) && is_near(100, spread.least));
+    assert_true(is_near(300, row.values[COMPARE_PER_S][0])); /* in the order of the rounds */
+    assert_true(compare_row_spread(&row, COMPARE_ROUND_TRIPS, &spread));
+    assert_true(is_near(0.5, spread.least) && is_near(1, spread.most));
+    assert_true(compare_row_spread(&row, COMPARE_OVERSOLD, &spread));
+    assert_true(is_near(2, spread.most));
+    assert_true(compare_row_spread(&row, COMPARE_STUCK_LOCKS, &spread));
+    assert_true(is_near(0, spread.median) && is_near(1, spread.most));
+    assert_true(compare_row_spread(&row, COMPARE_INVERSIONS, &spread));
+    assert_true(is_near(0.4, spread.median));
+    assert_false(compare_row_spread(&row, COMPARE_P99, &spread)); /* nobody was accepted */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failed_check_is_judged_by_the_flaw),
+        cmocka_unit_test(a_run_that_proves_nothing_is_void),
+        cmocka_unit_test(a_broken_promise_counts_whatever_else_happened),
+        cmocka_unit_test(the_worst_round_is_the_verdict),
+        cmocka_unit_test(rounds_are_summed_up_by_what_is_known),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,95 @@
+/*
+ * What a sweep measures, by the service's help and its own flags.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "measure/sweep.h"
+
+static const char help[] = "Usage: seckilld [FLAG...]\n\n"
+                           "  --batch N      purchases served together [256]\n"
+                           "\nGuards:\n"
+                           "  mutex        SET NX PX\n"
+                           "  none         nothing\n"
+                           "               FLAWED, needs --lab, oversells: lost update\n"
+                           "  script       no lock\n"
+                           "\nMore text\n";
+
+static int make_sweep(void **state)
+{
+    *state = calloc(1, sizeof(struct sweep));
+    return *state ? 0 : -1;
+}
+
+static int free_sweep(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+static void check_point(const struct sweep *sweep, int which, const char *guard, long batch,
+                        int instance, long connections)
+{
+    const struct sweep_point *point = &sweep->points[which];
+
+    assert_string_equal(guard, point->guard);
+    assert_int_equal(batch, point->batch);
+    assert_int_equal(instance, point->instance);
+    assert_int_equal(connections, point->connections);
+}
+
+static void all_means_the_sound_guards_and_batches_of_mutex(void **state)
+{
+    struct sweep *sweep = *state;
+    struct options options = {.sweep = "all", .connections = {16, 128}, .connection_steps = 2};
+
+    assert_true(sweep_plan(sweep, &options, help, NULL));
+    assert_int_equal(256, sweep->batch);
+    assert_int_equal(8, sweep->point_count);
+    check_point(sweep, 0, "mutex", 256, 0, 16);
+    check_point(sweep, 1, "script", 256, 0, 16);
+    check_point(sweep, 3, "script", 256, 0, 128);
+    check_point(sweep, 4, "mutex", 1, 1, 128);
+    check_point(sweep, 7, "mutex", 64, 4, 128);
+}
+
+static void a_guard_may_be_named_a_flawed_one_too(void **state)
+{
+    struct sweep *sweep = *state;
+    struct options options = {.sweep = "none", .connections = {8}, .connection_steps = 1};
+
+    assert_true(sweep_plan(sweep, &options, help, NULL));
+    assert_int_equal(5, sweep->point_count);
+    check_point(sweep, 0, "none", 256, 0, 8);
+    check_point(sweep, 4, "none", 64, 4, 8);
+}
+
+static void an_unknown_guard_is_refused(void **state)
+{
+    struct sweep *sweep = *state;
+    struct options options = {.sweep = "mutex,nothing", .connections = {8}, .connection_steps = 1};
+    struct failure failure = {.text = ""};
+
+    assert_false(sweep_plan(sweep, &options, help, &failure));
+    assert_non_null(strstr(failure.text, "nothing"));
+    options.sweep = "all";
+    assert_false(sweep_plan(sweep, &options, "no help", &failure));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(all_means_the_sound_guards_and_batches_of_mutex, make_sweep,
+                                        free_sweep),
+        cmocka_unit_test_setup_teardown(a_guard_may_be_named_a_flawed_one_too, make_sweep,
+                                        free_sweep),
+        cmocka_unit_test_setup_teardown(an_unknown_guard_is_refused, make_sweep, free_sweep),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

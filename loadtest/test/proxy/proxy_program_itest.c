@@ -1,0 +1,285 @@
+/*
+ * The proxy as a program: its words and exit statuses, its sockets and what is left of them, `ctl`,
+ * several links, and a schedule that runs by itself.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "test/support/lt_net.h"
+#include "test/support/lt_proxy.h"
+
+enum { SOON_MS = 5000, QUIET_MS = 100 };
+
+struct rig {
+    struct lt_place place;
+    struct lt_proxy proxy;
+    int listeners[LT_PROXY_LINKS_MAX]; /* the servers behind link1 and link2 */
+    char to[LT_PROXY_LINKS_MAX][32];
+};
+
+static int open_rig(void **state)
+{
+    static struct rig rig;
+    int port = 0;
+
+    rig = (struct rig){.proxy = {.control = ""}};
+    *state = &rig;
+    for (size_t i = 0; i < LT_PROXY_LINKS_MAX; i++) {
+        rig.listeners[i] = lt_listen(&port);
+        if (rig.listeners[i] < 0) return -1;
+        (void)snprintf(rig.to[i], sizeof rig.to[i], "127.0.0.1:%d", port);
+    }
+    return lt_place_open(&rig.place) ? 0 : -1;
+}
+
+static int close_rig(void **state)
+{
+    struct rig *rig = *state;
+
+    process_stop(&rig->proxy.process, SOON_MS);
+    for (size_t i = 0; i < LT_PROXY_LINKS_MAX; i++)
+        (void)close(rig->listeners[i]);
+    lt_place_close(&rig->place);
+    return 0;
+}
+
+static void start(struct rig *rig, const char *const extra[])
+{
+    const char *const to[] = {rig->to[0], rig->to[1], NULL};
+    assert_true(lt_proxy_start(&rig->place, to, extra, &rig->proxy));
+}
+
+static bool is_there(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static void sigterm_leaves_no_socket_and_no_connection(void **state)
+{
+    struct rig *rig = *state;
+    char link[LT_PATH_MAX + 64];
+    char flag[2 * LT_PATH_MAX + 64];
+    struct stat about;
+
+    (void)snprintf(link, sizeof link, "%s/link.sock", rig->place.dir);
+    (void)snprintf(flag, sizeof flag, "u=unix://%s,%s", link, rig->to[0]);
+    const char *const extra[] = {"--link", flag, NULL};
+    start(rig, extra);
+    assert_true(is_there(link));
+    assert_int_equal(0, stat(rig->proxy.control, &about));
+    assert_int_equal(0600, about.st_mode & 0777);
+    int client = lt_connect(rig->proxy.ports[0]);
+    int server = lt_accept(rig->listeners[0]);
+    assert_true(client >= 0 && server >= 0);
+    assert_true(lt_proxy_tell(&rig->proxy, "u:refuse"));
+
+    assert_true(lt_proxy_stop(&rig->proxy));
+
+    assert_false(is_there(link));
+    assert_false(is_there(rig->proxy.control));
+    assert_int_equal(LT_RESET, lt_next(client, SOON_MS));
+    assert_int_equal(LT_RESET, lt_next(server, SOON_MS));
+    assert_int_equal(-1, lt_connect(rig->proxy.ports[0]));
+    (void)close(client);
+    (void)close(server);
+}
+
+static void a_socket_of_a_killed_proxy_is_taken_over(void **state)
+{
+    struct rig *rig = *state;
+
+    start(rig, NULL);
+    process_signal(&rig->proxy.process, SIGKILL);
+    assert_true(process_wait(&rig->proxy.process, SOON_MS));
+    assert_true(is_there(rig->proxy.control));
+
+    start(rig, NULL);
+    assert_true(lt_proxy_tell(&rig->proxy, "status"));
+}
+
+static void a_socket_in_use_is_left_alone(void **state)
+{
+    struct rig *rig = *state;
+    struct lt_outcome outcome;
+
+    start(rig, NULL);
+    const char *const again[] = {"proxy",    "--listen",  "127.0.0.1:0",      "--to",
+                                 rig->to[0], "--control", rig->proxy.control, NULL};
+    assert_true(lt_run(&rig->place, again, SOON_MS, &outcome));
+    assert_int_equal(1, outcome.status);
+    assert_non_null(strstr(outcome.output, "cannot listen on unix://"));
+    assert_true(lt_proxy_tell(&rig->proxy, "status"));
+}
+
+static int connect_unix(const char *path)
+{
+    struct sockaddr_un where = {.sun_family = AF_UNIX};
+    const void *address = &where;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)snprintf(where.sun_path, sizeof where.sun_path, "%.100s", path);
+    if (fd >= 0 && connect(fd, address, sizeof where) == 0) return fd;
+    if (fd >= 0) (void)close(fd);
+    return -1;
+}
+
+static void a_unix_link_refuses_and_comes_back(void **state)
+{
+    struct rig *rig = *state;
+    char link[LT_PATH_MAX + 64];
+    char flag[2 * LT_PATH_MAX + 64];
+
+    (void)snprintf(link, sizeof link, "%s/link.sock", rig->place.dir);
+    (void)snprintf(flag, sizeof flag, "u=unix://%s,%s", link, rig->to[0]);
+    const char *const extra[] = {"--link", flag, NULL};
+    start(rig, extra);
+    assert_true(lt_proxy_tell(&rig->proxy, "u:refuse"));
+    assert_int_equal(-1, connect_unix(link));
+
+    assert_true(lt_proxy_tell(&rig->proxy, "u:pass"));
+
+    int client = connect_unix(link);
+    int server = lt_accept(rig->listeners[0]);
+    assert_true(client >= 0 && server >= 0);
+    assert_true(lt_send(client, "hello"));
+    assert_true(lt_receives(server, "hello"));
+    (void)close(client);
+    (void)close(server);
+}
+
+static void a_verb_for_one_link_leaves_the_other_alone(void **state)
+{
+    struct rig *rig = *state;
+    int clients[LT_PROXY_LINKS_MAX];
+    int servers[LT_PROXY_LINKS_MAX];
+
+    start(rig, NULL);
+    for (size_t i = 0; i < LT_PROXY_LINKS_MAX; i++) {
+        clients[i] = lt_connect(rig->proxy.ports[i]);
+        servers[i] = lt_accept(rig->listeners[i]);
+        assert_true(clients[i] >= 0 && servers[i] >= 0);
+    }
+    assert_true(lt_proxy_tell(&rig->proxy, "link2:cut"));
+    assert_int_equal(LT_RESET, lt_next(clients[1], SOON_MS));
+    assert_true(lt_send(clients[0], "hello"));
+    assert_true(lt_receives(servers[0], "hello"));
+
+    assert_true(lt_proxy_tell(&rig->proxy, "cut"));
+    assert_int_equal(LT_RESET, lt_next(clients[0], SOON_MS));
+    for (size_t i = 0; i < LT_PROXY_LINKS_MAX; i++) {
+        (void)close(clients[i]);
+        (void)close(servers[i]);
+    }
+}
+
+static void ctl_speaks_to_a_running_proxy(void **state)
+{
+    struct rig *rig = *state;
+    struct lt_outcome outcome;
+
+    start(rig, NULL);
+    const char *control = rig->proxy.control;
+    const struct {
+        const char *const argv[LT_WORDS_MAX];
+        int status;
+        const char *output;
+    } runs[] = {
+        {{"proxy", "ctl", control, "link1:delay", "20", "5"}, 0, "ok\n"},
+        {{"proxy", "ctl", control, "link7:cut"}, 1, "proxy: no link \"link7\"\n"},
+        {{"proxy", "ctl", control, "cut", "me"}, 2, "proxy: cut: \"me\" is one word too many\n"},
+        {{"proxy", "ctl", control}, 2, "proxy: ctl: PATH and a verb are missing (try --help)\n"},
+        {{"proxy", "ctl", "/nowhere", "cut"}, 1, "proxy: /nowhere: No such file or directory\n"},
+        {{"proxy", "ctl", control, "status"}, 0, "{\"seed\":1,\"links\":[{\"name\":\"link1\","},
+    };
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        assert_true(lt_run(&rig->place, runs[i].argv, SOON_MS, &outcome));
+        outcome.output[strlen(runs[i].output)] = '\0';
+        assert_string_equal(runs[i].output, outcome.output);
+        assert_int_equal(runs[i].status, outcome.status);
+    }
+}
+
+static bool has_cut_and_healed(void *arg)
+{
+    const struct rig *rig = arg;
+    const char *const cut[] = {"\"f\":\"cut\"", "\"target\":\"link2\"", "\"by\":\"schedule\"",
+                               NULL};
+    const char *const pass[] = {"\"f\":\"pass\"", "\"target\":\"link1\"", "\"by\":\"schedule\"",
+                                NULL};
+    return lt_proxy_has_noted(&rig->proxy, cut) && lt_proxy_has_noted(&rig->proxy, pass);
+}
+
+static void a_schedule_runs_by_itself(void **state)
+{
+    struct rig *rig = *state;
+    char path[LT_PATH_MAX + 64];
+
+    assert_true(lt_place_write(&rig->place, "schedule",
+                               "0 stall\n50 pass\nevery 10..30 link2:cut\n", path));
+    const char *const extra[] = {"--schedule", path, "--seed", "42", NULL};
+    start(rig, extra);
+
+    assert_true(lt_eventually(has_cut_and_healed, rig, SOON_MS));
+    const char *const seed[] = {"\"e\":\"start\"", "\"seed\":42", NULL};
+    assert_true(lt_proxy_has_noted(&rig->proxy, seed));
+}
+
+static void bad_words_end_with_status_2_and_a_line(void **state)
+{
+    struct rig *rig = *state;
+    char path[LT_PATH_MAX + 64];
+    struct lt_outcome outcome;
+
+    assert_true(lt_place_write(&rig->place, "schedule", "0 link9:cut\n", path));
+    const struct {
+        const char *const argv[LT_WORDS_MAX];
+        int status;
+        const char *says;
+    } runs[] = {
+        {{"proxy", "--help"}, 0, "eat-reply N"},
+        {{"proxy", "--version"}, 0, "proxy 0."},
+        {{"proxy"}, 2, "proxy: no link: give --listen and --to"},
+        {{"proxy", "--fast"}, 2, "proxy: no flag \"--fast\""},
+        {{"proxy", "--listen", "127.0.0.1:0", "--to", rig->to[0], "--schedule", path},
+         2,
+         "no link \"link9\""},
+        {{"proxy", "--listen", "127.0.0.1:0", "--to", rig->to[0], "--schedule", "/nowhere"},
+         2,
+         "proxy: /nowhere: No such file"},
+        {{"proxy", "--listen", rig->to[1], "--to", rig->to[0]}, 1, "proxy: cannot listen on "},
+    };
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        assert_true(lt_run(&rig->place, runs[i].argv, SOON_MS, &outcome));
+        assert_non_null(strstr(outcome.output, runs[i].says));
+        assert_int_equal(runs[i].status, outcome.status);
+        if (runs[i].status) assert_int_equal(1, strlen(strchr(outcome.output, '\n')));
+    }
+}
+
+#define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, open_rig, close_rig)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RIG_TEST(sigterm_leaves_no_socket_and_no_connection),
+        RIG_TEST(a_socket_of_a_killed_proxy_is_taken_over),
+        RIG_TEST(a_socket_in_use_is_left_alone),
+        RIG_TEST(a_unix_link_refuses_and_comes_back),
+        RIG_TEST(a_verb_for_one_link_leaves_the_other_alone),
+        RIG_TEST(ctl_speaks_to_a_running_proxy),
+        RIG_TEST(a_schedule_runs_by_itself),
+        RIG_TEST(bad_words_end_with_status_2_and_a_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

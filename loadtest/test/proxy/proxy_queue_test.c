@@ -1,0 +1,170 @@
+/*
+ * The queue of bytes on their way: order, due moments, the bound, and no memory when it is empty.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "proxy/proxy_queue.h"
+#include "proxy/proxy_random.h"
+
+/* Byte number `n` of an endless stream. */
+static unsigned char byte_at(uint64_t n)
+{
+    return (unsigned char)(n * 31 + n / 251);
+}
+
+/* Put up to `length` bytes of the stream in; how many fitted in one piece. */
+static size_t put(struct proxy_queue *queue, uint64_t from, size_t length, int64_t due_ns)
+{
+    unsigned char *place = NULL;
+    bool is_out_of_memory = false;
+    size_t room = proxy_queue_room(queue, &place, &is_out_of_memory);
+
+    assert_false(is_out_of_memory);
+    if (room < length) length = room;
+    for (size_t i = 0; i < length; i++)
+        place[i] = byte_at(from + i);
+    proxy_queue_add(queue, length, due_ns);
+    return length;
+}
+
+/* Take up to `length` due bytes out and compare them with the stream; how many there were. */
+static size_t take(struct proxy_queue *queue, uint64_t from, size_t length, int64_t now_ns)
+{
+    const unsigned char *bytes = NULL;
+    size_t due = proxy_queue_due(queue, now_ns, &bytes);
+
+    if (due < length) length = due;
+    for (size_t i = 0; i < length; i++)
+        assert_int_equal(byte_at(from + i), bytes[i]);
+    proxy_queue_drop(queue, length);
+    return length;
+}
+
+static void bytes_come_out_when_they_are_due(void **state)
+{
+    struct proxy_queue queue = {.bytes = NULL};
+
+    (void)state;
+    assert_int_equal(10, put(&queue, 0, 10, 100));
+    assert_int_equal(10, put(&queue, 10, 10, 200));
+    assert_int_equal(100, proxy_queue_next_ns(&queue));
+
+    assert_int_equal(0, take(&queue, 0, 100, 99));
+    assert_int_equal(10, take(&queue, 0, 100, 150));
+    assert_int_equal(200, proxy_queue_next_ns(&queue));
+    assert_int_equal(10, take(&queue, 10, 100, 200));
+    assert_int_equal(INT64_MAX, proxy_queue_next_ns(&queue));
+}
+
+static void a_short_delay_does_not_overtake_a_long_one(void **state)
+{
+    struct proxy_queue queue = {.bytes = NULL};
+
+    (void)state;
+    assert_int_equal(5, put(&queue, 0, 5, 300));
+    assert_int_equal(5, put(&queue, 5, 5, 100));
+
+    assert_int_equal(0, take(&queue, 0, 10, 200));
+    assert_int_equal(10, take(&queue, 0, 10, 300));
+}
+
+static void hurry_makes_all_due(void **state)
+{
+    struct proxy_queue queue = {.bytes = NULL};
+
+    (void)state;
+    proxy_queue_hurry(&queue);
+    assert_int_equal(INT64_MAX, proxy_queue_next_ns(&queue));
+    assert_int_equal(5, put(&queue, 0, 5, 1000));
+    assert_int_equal(5, put(&queue, 5, 5, 2000));
+
+    proxy_queue_hurry(&queue);
+
+    assert_int_equal(10, take(&queue, 0, 10, 1));
+}
+
+static void it_grows_to_its_bound_and_no_further(void **state)
+{
+    struct proxy_queue queue = {.bytes = NULL};
+    uint64_t total = 0;
+
+    (void)state;
+    for (size_t count = 0; (count = put(&queue, total, 5000, (int64_t)total / 7 + 1));)
+        total += count;
+
+    assert_int_equal(PROXY_QUEUE_MAX, total);
+    assert_int_equal(PROXY_QUEUE_MAX, queue.capacity);
+    assert_true(proxy_queue_is_full(&queue));
+    for (uint64_t taken = 0; taken < total;) {
+        size_t count = take(&queue, taken, 7777, INT64_MAX - 1);
+        assert_true(count > 0);
+        taken += count;
+    }
+    assert_int_equal(0, queue.length);
+}
+
+static void many_small_pieces_are_bounded_too(void **state)
+{
+    struct proxy_queue queue = {.bytes = NULL};
+    uint64_t total = 0;
+
+    (void)state;
+    while (put(&queue, total, 1, (int64_t)total + 1))
+        total++;
+
+    assert_int_equal(PROXY_QUEUE_MARKS_MAX, total);
+    assert_int_equal(1, take(&queue, 0, 10, 1));
+    assert_int_equal(1, put(&queue, total, 1, (int64_t)total + 1));
+    proxy_queue_clear(&queue);
+}
+
+static void an_empty_queue_owns_nothing(void **state)
+{
+    struct proxy_queue queue = {.bytes = NULL};
+
+    (void)state;
+    assert_int_equal(5, put(&queue, 0, 5, 1));
+    assert_non_null(queue.bytes);
+
+    assert_int_equal(5, take(&queue, 0, 5, 1));
+
+    assert_null(queue.bytes);
+    assert_null(queue.marks);
+}
+
+static void any_mixture_of_puts_and_takes_keeps_the_stream(void **state)
+{
+    struct proxy_queue queue = {.bytes = NULL};
+    struct proxy_random random = proxy_random_stream(11, 0);
+    uint64_t in = 0;
+    uint64_t out = 0;
+
+    (void)state;
+    for (int64_t now = 1; now < 5000; now++) {
+        size_t length = (size_t)proxy_random_between(&random, 1, 9000);
+        in += put(&queue, in, length, now + proxy_random_between(&random, 0, 50));
+        out += take(&queue, out, (size_t)proxy_random_between(&random, 1, 9000), now);
+        assert_int_equal(in - out, queue.length);
+    }
+    assert_true(out > 1000000);
+    proxy_queue_clear(&queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_come_out_when_they_are_due),
+        cmocka_unit_test(a_short_delay_does_not_overtake_a_long_one),
+        cmocka_unit_test(hurry_makes_all_due),
+        cmocka_unit_test(it_grows_to_its_bound_and_no_further),
+        cmocka_unit_test(many_small_pieces_are_bounded_too),
+        cmocka_unit_test(an_empty_queue_owns_nothing),
+        cmocka_unit_test(any_mixture_of_puts_and_takes_keeps_the_stream),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

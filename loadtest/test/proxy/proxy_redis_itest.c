@@ -1,0 +1,193 @@
+/*
+ * eat-reply in front of a real Redis: each eaten command has happened exactly once, and its client
+ * cannot know. Commands are sent inline, as text.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "test/support/lt_net.h"
+#include "test/support/lt_proxy.h"
+
+enum { SOON_MS = 5000, EATEN = 1000, CROWD = 50, CROWD_EATEN = 20, VALUE_BYTES = 1000000 };
+
+struct rig {
+    struct lt_place place;
+    struct lt_proxy proxy;
+};
+
+static int open_rig(void **state)
+{
+    static struct rig rig;
+
+    rig = (struct rig){.proxy = {.control = ""}};
+    *state = &rig;
+    if (!lt_place_open(&rig.place) || !lt_place_start_redis(&rig.place)) return -1;
+    const char *const to[] = {rig.place.url, NULL};
+    return lt_proxy_start(&rig.place, to, NULL, &rig.proxy) ? 0 : -1;
+}
+
+static int close_rig(void **state)
+{
+    struct rig *rig = *state;
+    bool is_clean = lt_proxy_stop(&rig->proxy);
+
+    lt_place_close(&rig->place);
+    return is_clean ? 0 : -1;
+}
+
+static void tell(const struct rig *rig, const char *line)
+{
+    assert_true(lt_proxy_tell(&rig->proxy, line));
+}
+
+static int connect_to(const struct rig *rig)
+{
+    int fd = lt_connect(rig->proxy.ports[0]);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+/* The number Redis answers to an inline command; -1: none. */
+static int64_t ask(const struct rig *rig, const char *command)
+{
+    char reply[64] = "";
+    int fd = connect_to(rig);
+
+    assert_true(lt_send(fd, command));
+    ssize_t count = recv(fd, reply, sizeof reply - 1, 0);
+    (void)close(fd);
+    return count > 1 && reply[0] == ':' ? strtoll(reply + 1, NULL, 10) : -1;
+}
+
+struct wanted {
+    const struct rig *rig;
+    const char *command;
+    int64_t number;
+};
+
+static bool is_answered(void *arg)
+{
+    const struct wanted *wanted = arg;
+    return ask(wanted->rig, wanted->command) == wanted->number;
+}
+
+static void a_thousand_eaten_replies_are_a_thousand_increments(void **state)
+{
+    struct rig *rig = *state;
+    char line[32];
+
+    (void)snprintf(line, sizeof line, "eat-reply %d", EATEN);
+    tell(rig, line);
+    for (int i = 0; i < EATEN; i++) {
+        int fd = connect_to(rig);
+        assert_true(lt_send(fd, "INCR eaten\r\n"));
+        assert_int_equal(LT_RESET, lt_next(fd, SOON_MS));
+        (void)close(fd);
+    }
+
+    assert_int_equal(EATEN + 1, ask(rig, "INCR eaten\r\n"));
+    assert_int_equal(EATEN, lt_proxy_count(&rig->proxy, "replies_eaten"));
+    assert_int_equal(0, lt_proxy_count(&rig->proxy, "eat_left"));
+}
+
+static void a_crowd_loses_as_many_replies_as_were_ordered(void **state)
+{
+    struct rig *rig = *state;
+    int clients[CROWD];
+    char line[32];
+    int resets = 0;
+    int replies = 0;
+
+    for (int i = 0; i < CROWD; i++)
+        clients[i] = connect_to(rig);
+    (void)snprintf(line, sizeof line, "eat-reply %d", CROWD_EATEN);
+    tell(rig, line);
+    for (int i = 0; i < CROWD; i++)
+        assert_true(lt_send(clients[i], "INCR crowd\r\n"));
+    for (int i = 0; i < CROWD; i++) {
+        lt_ending ending = lt_next(clients[i], SOON_MS);
+        if (ending == LT_RESET) resets++;
+        if (ending == LT_BYTES) replies++;
+        (void)close(clients[i]);
+    }
+
+    assert_int_equal(CROWD_EATEN, resets);
+    assert_int_equal(CROWD - CROWD_EATEN, replies);
+    assert_int_equal(CROWD + 1, ask(rig, "INCR crowd\r\n"));
+}
+
+static void a_whole_burst_is_delivered_before_the_end(void **state)
+{
+    struct rig *rig = *state;
+    char burst[100 * 12 + 1] = "";
+    struct wanted wanted = {.rig = rig, .command = "INCRBY burst 0\r\n", .number = 100};
+    int fd = connect_to(rig);
+
+    for (size_t i = 0; i < 100; i++)
+        (void)snprintf(burst + 12 * i, sizeof burst - 12 * i, "INCR burst\r\n");
+    tell(rig, "eat-reply 1");
+    assert_true(lt_send(fd, burst));
+    assert_int_equal(LT_RESET, lt_next(fd, SOON_MS));
+    (void)close(fd);
+
+    assert_true(lt_eventually(is_answered, &wanted, SOON_MS));
+}
+
+static void a_large_request_is_carried_out_whole(void **state)
+{
+    struct rig *rig = *state;
+    struct wanted wanted = {.rig = rig, .command = "STRLEN large\r\n", .number = VALUE_BYTES};
+    char *value = calloc(1, VALUE_BYTES + 3);
+    int fd = connect_to(rig);
+
+    assert_non_null(value);
+    memset(value, 'v', VALUE_BYTES);
+    (void)snprintf(value + VALUE_BYTES, 3, "\r\n");
+    tell(rig, "eat-reply 1");
+    tell(rig, "delay 3 2");
+    assert_true(lt_send(fd, "*3\r\n$3\r\nSET\r\n$5\r\nlarge\r\n$1000000\r\n"));
+    bool is_sent = lt_send(fd, value);
+    free(value);
+    assert_true(is_sent);
+    assert_int_equal(LT_RESET, lt_next(fd, SOON_MS));
+    (void)close(fd);
+
+    assert_true(lt_eventually(is_answered, &wanted, SOON_MS));
+}
+
+static void a_cut_client_reconnects_to_the_same_redis(void **state)
+{
+    struct rig *rig = *state;
+    int fd = connect_to(rig);
+
+    assert_true(lt_send(fd, "INCR cut\r\n"));
+    assert_true(lt_receives(fd, ":1\r\n"));
+    tell(rig, "cut");
+    assert_int_equal(LT_RESET, lt_next(fd, SOON_MS));
+    (void)close(fd);
+
+    assert_int_equal(2, ask(rig, "INCR cut\r\n"));
+}
+
+#define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, open_rig, close_rig)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RIG_TEST(a_thousand_eaten_replies_are_a_thousand_increments),
+        RIG_TEST(a_crowd_loses_as_many_replies_as_were_ordered),
+        RIG_TEST(a_whole_burst_is_delivered_before_the_end),
+        RIG_TEST(a_large_request_is_carried_out_whole),
+        RIG_TEST(a_cut_client_reconnects_to_the_same_redis),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

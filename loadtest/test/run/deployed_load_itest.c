@@ -1,0 +1,334 @@
+/*
+ * The load test on a deployment as an operator has one: instances without --lab behind a proxy, that
+ * know buyers by tokens alone; a Redis with users, of which the load test is one that may only read.
+ * It keeps its pace, and comes to a verdict though an instance dies under it.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "base/moment.h"
+#include "evidence/ledger.h"
+#include "test/support/lt_front.h"
+#include "test/support/lt_net.h"
+#include "test/support/lt_place.h"
+
+enum { LIMIT_MS = 90000, READY_MS = 20000, STOP_MS = 8000, PATH_ROOM = LT_PATH_MAX + 64 };
+
+/* What ledger.h says that it takes. */
+#define RIGHTS "%R~seckill:* -@all +ping +info +exists +get +hget +hlen +hscan +xrange +pttl"
+
+struct deployment {
+    struct lt_place place;
+    struct lt_front *front;
+    struct process redis;
+    struct process instances[LT_FRONT_INSTANCES];
+    char admin_url[100];
+    char front_url[100];
+    char root_url[100], reader_url[100]; /* of Redis */
+    char key[PATH_ROOM], token[PATH_ROOM], password[PATH_ROOM], out[PATH_ROOM];
+};
+
+static bool redis_answers(void *arg)
+{
+    const struct deployment *all = arg;
+    struct ledger *ledger = ledger_open(all->root_url, NULL);
+
+    ledger_close(ledger);
+    return ledger != NULL;
+}
+
+static bool start_redis(struct deployment *all)
+{
+    char acl[PATH_ROOM], log[PATH_ROOM], port_text[16];
+    int port = 0;
+    int listener = lt_listen(&port); /* free now, and hopefully a moment later */
+
+    (void)close(listener);
+    (void)snprintf(port_text, sizeof port_text, "%d", port);
+    (void)snprintf(log, sizeof log, "%s/redis.log", all->place.dir);
+    (void)snprintf(all->root_url, sizeof all->root_url, "redis://root:top@127.0.0.1:%d", port);
+    (void)snprintf(all->reader_url, sizeof all->reader_url, "redis://auditor@127.0.0.1:%d", port);
+    if (!lt_place_write(&all->place, "users.acl",
+                        "user default off\nuser root on >top ~* &* +@all\n"
+                        "user auditor on >only@read:ing " RIGHTS "\n",
+                        acl))
+        return false;
+    const char *const argv[] = {
+        "redis-server", "--port", port_text, "--bind", "127.0.0.1", "--aclfile",    acl,
+        "--appendonly", "yes",    "--save",  "",       "--dir",     all->place.dir, NULL};
+    return listener >= 0 && process_start(&all->redis, argv, log, log, NULL) &&
+           lt_eventually(redis_answers, all, READY_MS);
+}
+
+/* ---- instances ---- */
+
+struct awaited {
+    const struct deployment *all;
+    char name[16];
+    char buyers[16], admin[16]; /* ports */
+};
+
+static bool has_said_ready(void *arg)
+{
+    struct awaited *awaited = arg;
+    char said[1024];
+
+    lt_place_read(&awaited->all->place, awaited->name, said, sizeof said);
+    const char *line = strstr(said, ": buyers ");
+    return line && strchr(line, '\n') &&
+           sscanf(line, ": buyers http://127.0.0.1:%15[0-9], admin http://127.0.0.1:%15[0-9]",
+                  awaited->buyers, awaited->admin) == 2;
+}
+
+static bool start_instance(struct deployment *all, int number)
+{
+    struct awaited awaited = {.all = all};
+    char data[PATH_ROOM], output[PATH_ROOM];
+    const char *const argv[] = {"seckilld",    "--listen",    "127.0.0.1:0", "--admin-listen",
+                                "127.0.0.1:0", "--redis",     all->root_url, "--instance",
+                                awaited.name,  "--data",      data,          "--admin-token",
+                                all->token,    "--token-key", all->key,      "--connections",
+                                "200",         NULL};
+
+    (void)snprintf(awaited.name, sizeof awaited.name, "i%d", number + 1);
+    (void)snprintf(data, sizeof data, "%s/data%d", all->place.dir, number + 1);
+    (void)snprintf(output, sizeof output, "%s/%s", all->place.dir, awaited.name);
+    (void)unlink(output); /* of its life before */
+    if (!lt_start(&all->place, argv, awaited.name, &all->instances[number]) ||
+        !lt_eventually(has_said_ready, &awaited, READY_MS))
+        return false;
+    lt_front_set(all->front, number, (int)strtol(awaited.buyers, NULL, 10));
+    if (number == 0)
+        (void)snprintf(all->admin_url, sizeof all->admin_url, "http://127.0.0.1:%s", awaited.admin);
+    return true;
+}
+
+static void kill_instance(struct deployment *all, int number)
+{
+    process_signal(&all->instances[number], SIGKILL);
+    (void)process_wait(&all->instances[number], STOP_MS);
+}
+
+static bool make_secrets(struct deployment *all)
+{
+    static struct lt_outcome outcome;
+    const char *const argv[] = {"seckillctl", "key", "--out", all->key, NULL};
+
+    (void)snprintf(all->key, sizeof all->key, "%s/key", all->place.dir);
+    (void)snprintf(all->out, sizeof all->out, "%s/out", all->place.dir);
+    return lt_place_write(&all->place, "password", "only@read:ing\n", all->password) &&
+           lt_place_write(&all->place, "token", "0123456789abcdef0123456789abcdef\n", all->token) &&
+           lt_run(&all->place, argv, READY_MS, &outcome) && outcome.status == 0;
+}
+
+static int open_deployment(void **state)
+{
+    static struct deployment all;
+    int port = 0;
+
+    *state = &all;
+    all = (struct deployment){.front = lt_front_start(&port)};
+    (void)snprintf(all.front_url, sizeof all.front_url, "http://127.0.0.1:%d", port);
+    return all.front && lt_place_open(&all.place) && make_secrets(&all) && start_redis(&all) &&
+                   start_instance(&all, 0) && start_instance(&all, 1)
+               ? 0
+               : -1;
+}
+
+static int close_deployment(void **state)
+{
+    struct deployment *all = *state;
+
+    for (int i = 0; i < LT_FRONT_INSTANCES; i++)
+        process_stop(&all->instances[i], STOP_MS);
+    process_stop(&all->redis, STOP_MS);
+    lt_front_stop(all->front);
+    lt_place_close(&all->place);
+    return 0;
+}
+
+/* ---- runs ---- */
+
+/* loadtest on all of it, with more words (the list ends with NULL). */
+static bool start_load(struct deployment *all, const char *const more[], struct process *loadtest)
+{
+    const char *argv[LT_WORDS_MAX] = {
+        "loadtest",      "--url",    all->front_url, "--admin-url",   all->admin_url,
+        "--admin-token", all->token, "--redis",      all->reader_url, "--redis-password",
+        all->password,   "--tokens", "--token-key",  all->key,        "--out",
+        all->out};
+    size_t count = 16;
+
+    for (size_t i = 0; more[i]; i++)
+        argv[count++] = more[i];
+    return lt_start(&all->place, argv, "output", loadtest);
+}
+
+static int end_of(const struct deployment *all, struct process *loadtest)
+{
+    static char said[LT_OUTPUT_MAX];
+    bool has_ended = process_wait(loadtest, LIMIT_MS);
+
+    process_stop(loadtest, STOP_MS);
+    lt_place_read(&all->place, "output", said, sizeof said);
+    int status =
+        has_ended && WIFEXITED(loadtest->wait_status) ? WEXITSTATUS(loadtest->wait_status) : -1;
+    if (status != 0) print_message("%s\n", said);
+    return status;
+}
+
+static json_t *read_result(const struct deployment *all)
+{
+    char path[PATH_ROOM + 16];
+
+    (void)snprintf(path, sizeof path, "%s/result.json", all->out);
+    json_t *result = json_load_file(path, 0, NULL);
+    assert_non_null(result);
+    return result;
+}
+
+static json_int_t count_of(const json_t *result, const char *name)
+{
+    const json_t *value = json_object_get(result, name);
+    assert_true(json_is_integer(value));
+    return json_integer_value(value);
+}
+
+static void the_pace_is_held_and_a_reader_judges(void **state)
+{
+    static const char *const words[] = {"--buyers", "600",    "--stock", "400", "--connections",
+                                        "60",       "--pace", "300",     NULL};
+    struct deployment *all = *state;
+    struct process loadtest;
+
+    assert_true(start_load(all, words, &loadtest));
+    assert_int_equal(0, end_of(all, &loadtest));
+    json_t *result = read_result(all);
+    double per_s =
+        (double)count_of(result, "requests") / json_real_value(json_object_get(result, "seconds"));
+    if (per_s < 255 || per_s > 345) print_message("%.1f per second\n", per_s);
+    assert_true(per_s > 300 * 0.85 && per_s < 300 * 1.15);
+    assert_int_equal(400, count_of(result, "sold"));
+    assert_int_equal(0, count_of(result, "strays"));
+    assert_int_equal(0, count_of(result, "unanswered"));
+    assert_true(json_is_null(json_object_get(result, "locks"))); /* of which instance? */
+    assert_true(json_is_null(json_object_get(result, "round_trips")));
+    const json_t *settings = json_object_get(result, "settings");
+    assert_int_equal(300, count_of(settings, "pace"));
+    assert_true(json_is_true(json_object_get(settings, "tokens")));
+    assert_null(strstr(json_string_value(json_object_get(settings, "redis")), "only@read"));
+    json_decref(result);
+}
+
+static void an_instance_may_die_and_come_back(void **state)
+{
+    static const char *const words[] = {"--buyers", "1500",   "--stock", "1200", "--connections",
+                                        "60",       "--pace", "500",     NULL};
+    struct deployment *all = *state;
+    struct process loadtest;
+
+    assert_true(start_load(all, words, &loadtest));
+    moment_sleep_ms(1500);
+    kill_instance(all, 1);
+    moment_sleep_ms(700);
+    assert_true(start_instance(all, 1));
+    assert_int_equal(0, end_of(all, &loadtest));
+    json_t *result = read_result(all);
+    assert_string_equal("pass", json_string_value(json_object_get(result, "verdict")));
+    assert_int_equal(0, count_of(result, "lost"));
+    assert_true(lt_front_own(all->front) > 0); /* or it was not under load */
+    assert_true(count_of(result, "strays") > 0);
+    assert_true(count_of(result, "strays") <= (json_int_t)lt_front_own(all->front));
+    assert_true(count_of(result, "unanswered") >= count_of(result, "strays"));
+    assert_true(count_of(result, "unknown") > 0);
+    json_decref(result);
+}
+
+/* Longer than a request may stay unanswered: the proxy answers meanwhile, but only for itself. */
+static void while_a_proxy_answers_for_all_the_plan_goes_on(void **state)
+{
+    static const char *const words[] = {"--buyers", "1600",   "--stock", "500", "--connections",
+                                        "60",       "--pace", "250",     NULL};
+    struct deployment *all = *state;
+    struct process loadtest;
+
+    assert_true(start_load(all, words, &loadtest));
+    moment_sleep_ms(1500);
+    kill_instance(all, 0);
+    kill_instance(all, 1);
+    moment_sleep_ms(9000);
+    assert_true(start_instance(all, 0));
+    assert_true(start_instance(all, 1));
+    assert_int_equal(0, end_of(all, &loadtest));
+    json_t *result = read_result(all);
+    assert_int_equal(1600, count_of(result, "buyers"));
+    assert_int_equal(500, count_of(result, "sold"));
+    json_decref(result);
+}
+
+/* ---- the auditor by itself ---- */
+
+static int audit(struct deployment *all, const char *password, const char *sale, const char *words)
+{
+    static struct lt_outcome outcome;
+    const char *argv[] = {"audit", "--redis", all->reader_url, "--sale", sale, NULL, NULL, NULL};
+
+    if (password) {
+        argv[5] = "--redis-password";
+        argv[6] = password;
+    }
+    assert_true(lt_run(&all->place, argv, READY_MS, &outcome));
+    if (!strstr(outcome.output, words)) print_message("%s\n", outcome.output);
+    assert_non_null(strstr(outcome.output, words));
+    assert_null(strstr(outcome.output, "only@read"));
+    return outcome.status;
+}
+
+static void the_auditor_needs_its_password_and_nothing_but_reading(void **state)
+{
+    static const char *const words[] = {"--buyers",      "100", "--stock", "60",
+                                        "--connections", "20",  NULL};
+    struct deployment *all = *state;
+    struct process loadtest;
+    char wrong[PATH_ROOM];
+
+    assert_true(start_load(all, words, &loadtest));
+    assert_int_equal(0, end_of(all, &loadtest));
+    json_t *result = read_result(all);
+    const char *sale = json_string_value(json_object_get(result, "sale"));
+    assert_true(lt_place_write(&all->place, "wrong", "something\n", wrong));
+    assert_int_equal(2,
+                     audit(all, all->password, sale, "pass  conservation")); /* no clients: void */
+    assert_int_equal(2, audit(all, wrong, sale, "WRONGPASS"));
+    assert_int_equal(2, audit(all, "/nonexistent", sale, "--redis-password: /nonexistent"));
+    assert_int_equal(2, audit(all, NULL, sale, "user \"auditor\" has no password"));
+    json_decref(result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_pace_is_held_and_a_reader_judges, open_deployment,
+                                        close_deployment),
+        cmocka_unit_test_setup_teardown(an_instance_may_die_and_come_back, open_deployment,
+                                        close_deployment),
+        cmocka_unit_test_setup_teardown(while_a_proxy_answers_for_all_the_plan_goes_on,
+                                        open_deployment, close_deployment),
+        cmocka_unit_test_setup_teardown(the_auditor_needs_its_password_and_nothing_but_reading,
+                                        open_deployment, close_deployment),
+    };
+    (void)signal(SIGPIPE, SIG_IGN);
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

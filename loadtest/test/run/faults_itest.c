@@ -1,0 +1,410 @@
+/*
+ * The service under faults, at full load, judged from the outside: two instances of seckilld on a
+ * real Redis, a crowd that asks until it is told for sure, one kind of fault per run, and afterwards
+ * the whole audit. Every unit is sold, once, whatever happened on the way.
+ *
+ * A run in which the fault did nothing proves nothing: each states its activity (lt_course.h).
+ *
+ * An argument is a pattern for the names of the runs to do.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "base/moment.h"
+#include "test/support/lt_course.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+enum {
+    LEASE_MS = 300,
+    STOP_MS = 900,      /* longer than a lease */
+    DEADLINE_MS = 2000, /* the service's own limit for a purchase */
+};
+
+/* ---- lost replies --------------------------------------------------------------------------------------- */
+
+static unsigned count_eaten(const struct lt_course *run)
+{
+    return lt_rig_count_effects(&run->rig, "\"eat-reply\"");
+}
+
+static bool has_eaten_a_thousand(void *arg)
+{
+    return count_eaten(arg) >= 1000;
+}
+
+/* Bursts on both links: of a sale's reply alone, and of those to the clean-up and to the question
+ * what became of it too. Then of everything, for longer than a purchase may take. */
+static void a_thousand_eaten_replies_lose_nothing_and_double_nothing(void **state)
+{
+    static const struct lt_plan plan = {.name = "eaten replies",
+                                        .stock = 24000,
+                                        .think_ms = 20,
+                                        .rig = {.has_proxy = true, .seckilld = {"--batch", "8"}}};
+    static const char *const verbs[] = {"i1:eat-reply 1", "i2:eat-reply 2", "i1:eat-reply 3",
+                                        "i2:eat-reply 1", "i1:eat-reply 2", "i2:eat-reply 5",
+                                        "i1:eat-reply 1", "i2:eat-reply 3"};
+    struct lt_course *run = *state;
+
+    lt_course_begin(run, &plan);
+    lt_course_wait_for_buyers(run, 5);
+    while (lt_course_is_on_sale(run) && (run->faults % 10 > 0 || count_eaten(run) < 820)) {
+        lt_course_note_fault(run);
+        (void)lt_rig_proxy(&run->rig, verbs[run->faults % COUNT_OF(verbs)]);
+        moment_sleep_ms(11);
+    }
+    unsigned in_bursts = count_eaten(run);
+    lt_course_note_fault(run);
+    (void)lt_rig_proxy(&run->rig, "eat-reply 100000");
+    moment_sleep_ms(DEADLINE_MS + 300);
+    (void)lt_eventually(has_eaten_a_thousand, run, 5000);
+    unsigned eaten = count_eaten(run);
+    bool is_in_time = lt_course_is_on_sale(run);
+    (void)lt_rig_proxy(&run->rig, "pass");
+    lt_course_say(run, "%u replies eaten, %u of them in bursts", eaten, in_bursts);
+    lt_course_end(run, eaten >= 1000 && is_in_time && run->crowd.counts.unknown > 0);
+}
+
+/* ---- Redis dies ------------------------------------------------------------------------------------------ */
+
+static void redis_killed_at_full_load_comes_back_with_every_order(void **state)
+{
+    static const struct lt_plan plan = {.name = "kill -9 of Redis", .stock = 8000};
+    struct lt_course *run = *state;
+
+    lt_course_begin(run, &plan);
+    for (unsigned percent = 10; percent <= 85; percent += 15) {
+        lt_course_wait_for_buyers(run, percent);
+        lt_course_note_fault(run);
+        lt_rig_kill_redis(&run->rig);
+        assert_true(lt_rig_start_redis(&run->rig));
+    }
+    lt_course_say(run, "appendfsync always");
+    lt_course_end(run, run->crowd.counts.unavailable + run->crowd.counts.unknown > 0);
+}
+
+/* ---- processes that sleep -------------------------------------------------------------------------------- */
+
+/* Each stop is longer than the lease; the two instances take turns. */
+static void stop_and_go_on(struct lt_course *run)
+{
+    unsigned elsewhere = 0;
+    unsigned caught = UINT32_MAX;
+
+    for (unsigned i = 0; i < 3; i++) {
+        struct process *instance = &run->rig.instances[i % 2];
+
+        lt_course_wait_for_buyers(run, 10 + 20 * i);
+        lt_course_note_fault(run);
+        process_signal(instance, SIGSTOP);
+        unsigned before = run->crowd.counts.answers;
+        moment_sleep_ms(STOP_MS);
+        if (run->crowd.counts.in_flight < caught) caught = run->crowd.counts.in_flight;
+        elsewhere += run->crowd.counts.answers - before;
+        process_signal(instance, SIGCONT);
+    }
+    lt_course_say(run, "each %d ms, lease %d ms; at least %u requests caught, %u answers meanwhile",
+                  STOP_MS, LEASE_MS, caught, elsewhere);
+    if (caught == 0 || elsewhere == 0) run->faults = 0; /* void */
+}
+
+static void an_instance_stopped_past_its_lease_does_no_harm(void **state)
+{
+    static const struct lt_plan plan = {.name = "SIGSTOP of an instance",
+                                        .stock = 6000,
+                                        .think_ms = 20,
+                                        .rig = {.seckilld = {"--lease-ms", "300"}}};
+    struct lt_course *run = *state;
+
+    lt_course_begin(run, &plan);
+    stop_and_go_on(run);
+    lt_course_end(run, run->crowd.counts.slowest_ms >= 2 * LEASE_MS);
+}
+
+/* This guard holds its lock over three round trips, so a stop does end leases: before the winner
+ * hears that he has won, or while he holds. */
+static void a_holder_stopped_past_its_lease_is_refused(void **state)
+{
+    static const struct lt_plan plan = {.name = "SIGSTOP of a holder",
+                                        .guard = "mutex-watchdog",
+                                        .stock = 10000,
+                                        .think_ms = 10,
+                                        .rig = {.seckilld = {"--lease-ms", "300", "--batch", "4"}}};
+    struct lt_course *run = *state;
+    long lost = 0;
+
+    lt_course_begin(run, &plan);
+    lt_course_wait_for_buyers(run, 5);
+    while (lt_course_is_on_sale(run) && lost < 2) {
+        struct process *instance = &run->rig.instances[run->faults % 2];
+
+        lt_course_note_fault(run);
+        process_signal(instance, SIGSTOP);
+        moment_sleep_ms(LEASE_MS + 100);
+        process_signal(instance, SIGCONT);
+        moment_sleep_ms(50);
+        lost = lt_rig_metric(&run->rig, "seckill_lock_acquire_total{result=\"lost\"} ") +
+               lt_rig_metric(&run->rig, "seckill_lock_release_total{result=\"not-owner\"} ");
+    }
+    lt_course_say(run, "lease %d ms; %ld leases lost", LEASE_MS, lost);
+    lt_course_end(run, lost > 0);
+}
+
+/* Whoever hears nothing from the dead instance asks the other one, with the same key. */
+static void an_instance_killed_at_full_load_leaves_no_doubt(void **state)
+{
+    static const struct lt_plan plan = {.name = "kill -9 of an instance", .stock = 6000};
+    struct lt_course *run = *state;
+
+    lt_course_begin(run, &plan);
+    lt_course_wait_for_buyers(run, 30);
+    lt_course_note_fault(run);
+    process_signal(&run->rig.instances[0], SIGKILL);
+    (void)process_wait(&run->rig.instances[0], LT_FINISH_MS);
+    lt_course_say(run, "%u replies heard when it was gone", run->crowd.counts.answers);
+    lt_course_end(run, run->crowd.counts.unanswered > 0);
+}
+
+/* ---- links ----------------------------------------------------------------------------------------------- */
+
+/* Slow enough for the lease to end between the lock's SET and the script that arrives behind it. */
+static void leases_that_end_in_the_middle_of_a_pipeline_sell_nothing(void **state)
+{
+    static const struct lt_plan plan = {
+        .name = "leases lost on a slow link",
+        .stock = 8000,
+        .think_ms = 20,
+        .rig = {.has_proxy = true, .seckilld = {"--lease-ms", "100"}}};
+    static const char *const verbs[] = {"i1:trickle 6000", "i2:trickle 6000", "i1:trickle 3000"};
+    struct lt_course *run = *state;
+
+    lt_course_begin(run, &plan);
+    for (unsigned i = 0; i < COUNT_OF(verbs); i++) {
+        lt_course_wait_for_buyers(run, 10 + 20 * i);
+        lt_course_note_fault(run);
+        assert_true(lt_rig_proxy(&run->rig, verbs[i]));
+        moment_sleep_ms(1200);
+        assert_true(lt_rig_proxy(&run->rig, "pass"));
+    }
+    long lost = lt_rig_info(&run->rig, "errorstats", "errorstat_NOTOWNER:count=");
+    lt_course_say(run, "%ld leases of 100 ms lost", lost);
+    lt_course_end(run, lost > 0);
+}
+
+static void cut_links(struct lt_course *run, const struct lt_plan *plan)
+{
+    lt_course_begin(run, plan);
+    long before = lt_rig_info(&run->rig, "stats", "total_connections_received:");
+    lt_course_wait_for_buyers(run, 5);
+    for (unsigned i = 0; i < 60 && atomic_load(&run->crowd.next_buyer) < run->plan->stock * 9 / 10;
+         i++) {
+        lt_course_note_fault(run);
+        assert_true(lt_rig_proxy(&run->rig, i % 2 ? "i1:cut" : "i2:cut"));
+        moment_sleep_ms(20);
+    }
+    lt_course_say(run, "%ld new connections to Redis",
+                  lt_rig_info(&run->rig, "stats", "total_connections_received:") - before);
+    lt_course_end(run, run->faults >= 5);
+}
+
+static void links_cut_again_and_again_lose_nothing(void **state)
+{
+    static const struct lt_plan plan = {
+        .name = "cut links", .stock = 10000, .rig = {.has_proxy = true}};
+
+    cut_links(*state, &plan);
+}
+
+static void links_cut_under_optimism_lose_nothing(void **state)
+{
+    static const struct lt_plan plan = {
+        .name = "cut links, watch", .guard = "watch", .stock = 5000, .rig = {.has_proxy = true}};
+
+    cut_links(*state, &plan);
+}
+
+static void a_stalled_link_costs_its_own_buyers_time_and_nobody_an_order(void **state)
+{
+    static const struct lt_plan plan = {
+        .name = "stalled links", .stock = 12000, .think_ms = 20, .rig = {.has_proxy = true}};
+    static const struct {
+        const char *verb;
+        int64_t span_ms; /* a round trip may take 1,000 ms, a purchase 2,000 ms */
+    } rows[] = {
+        {"i1:stall", 700}, {"i2:oneway c2s", 1300}, {"i1:oneway s2c", 1300}, {"i2:stall", 2600}};
+    struct lt_course *run = *state;
+    unsigned elsewhere = 0;
+
+    lt_course_begin(run, &plan);
+    for (unsigned i = 0; i < COUNT_OF(rows); i++) {
+        lt_course_wait_for_buyers(run, 5 + 15 * i);
+        lt_course_note_fault(run);
+        assert_true(lt_rig_proxy(&run->rig, rows[i].verb));
+        unsigned before = run->crowd.counts.answers;
+        moment_sleep_ms(rows[i].span_ms);
+        elsewhere += run->crowd.counts.answers - before;
+        assert_true(lt_rig_proxy(&run->rig, "pass"));
+    }
+    lt_course_say(run, "%u answers meanwhile; %ld purchases came late and were void", elsewhere,
+                  lt_rig_info(&run->rig, "errorstats", "errorstat_VOID:count="));
+    lt_course_end(run, elsewhere > 0 && run->crowd.counts.slowest_ms >= 1000 &&
+                           run->crowd.counts.unknown + run->crowd.counts.unavailable > 0);
+}
+
+/* ---- Redis in trouble ------------------------------------------------------------------------------------ */
+
+static void scripts_flushed_under_load_are_sent_again(void **state)
+{
+    static const struct lt_plan plan = {.name = "SCRIPT FLUSH", .stock = 8000};
+    struct lt_course *run = *state;
+
+    lt_course_begin(run, &plan);
+    lt_course_wait_for_buyers(run, 5);
+    for (unsigned i = 0; i < 60 && atomic_load(&run->crowd.next_buyer) < run->plan->stock * 9 / 10;
+         i++) {
+        lt_course_note_fault(run);
+        assert_true(lt_place_tell_redis(&run->rig.place, "SCRIPT FLUSH\n"));
+        moment_sleep_ms(10);
+    }
+    long forgotten = lt_rig_info(&run->rig, "errorstats", "errorstat_NOSCRIPT:count=");
+    lt_course_say(run, "%ld times a script was unknown", forgotten);
+    lt_course_end(run, forgotten > 0 && run->faults >= 5);
+}
+
+static void clients_paused_past_the_lease_lose_nothing(void **state)
+{
+    static const struct lt_plan plan = {.name = "CLIENT PAUSE",
+                                        .stock = 6000,
+                                        .think_ms = 20,
+                                        .rig = {.seckilld = {"--lease-ms", "300"}}};
+    static const char *const pauses[] = {"CLIENT PAUSE 1300 ALL\n", "CLIENT PAUSE 700 WRITE\n",
+                                         "CLIENT PAUSE 1300 WRITE\n"};
+    struct lt_course *run = *state;
+
+    lt_course_begin(run, &plan);
+    for (unsigned i = 0; i < 3; i++) {
+        lt_course_wait_for_buyers(run, 10 + 20 * i);
+        lt_course_note_fault(run);
+        assert_true(lt_place_tell_redis(&run->rig.place, pauses[i]));
+    }
+    lt_course_wait_for_buyers(run, 80);
+    lt_course_say(run, "1300 ms all, 700 and 1300 ms writes, lease %d ms", LEASE_MS);
+    lt_course_end(run, run->crowd.counts.slowest_ms >= 600);
+}
+
+static void a_redis_out_of_memory_refuses_and_goes_on_afterwards(void **state)
+{
+    static const struct lt_plan plan = {.name = "out of memory", .stock = 6000};
+    struct lt_course *run = *state;
+
+    lt_course_begin(run, &plan);
+    for (unsigned i = 0; i < 3; i++) {
+        lt_course_wait_for_buyers(run, 10 + 20 * i);
+        lt_course_note_fault(run);
+        unsigned before = run->crowd.counts.unavailable;
+        assert_true(lt_place_tell_redis(&run->rig.place, "CONFIG SET maxmemory 1\n"));
+        (void)lt_course_wait_for(&run->crowd.counts.unavailable, before + 200);
+        assert_true(lt_place_tell_redis(&run->rig.place, "CONFIG SET maxmemory 0\n"));
+    }
+    long refused = lt_rig_info(&run->rig, "errorstats", "errorstat_OOM:count=");
+    long evicted = lt_rig_info(&run->rig, "stats", "evicted_keys:");
+    lt_course_say(run, "%ld commands refused for memory, %ld keys evicted", refused, evicted);
+    lt_course_end(run, refused > 0 && evicted == 0);
+}
+
+/* ---- the disk is full ------------------------------------------------------------------------------------ */
+
+static const char *disk_name(const struct lt_course *run)
+{
+    return run->rig.disk == LT_DISK_TMPFS ? "a full tmpfs"
+                                          : "a file size limit (no right to mount)";
+}
+
+static bool redis_is_gone(void *arg)
+{
+    struct lt_course *run = arg;
+
+    return !process_is_running(&run->rig.place.redis);
+}
+
+/* With `always` Redis gives up rather than answer without having written: it ends. */
+static void a_full_disk_under_always_ends_redis_and_loses_no_order(void **state)
+{
+    static const struct lt_plan plan = {
+        .name = "disk full, always", .stock = 8000, .rig = {.has_small_disk = true}};
+    struct lt_course *run = *state;
+    char ending[40];
+
+    lt_course_begin(run, &plan);
+    lt_course_wait_for_buyers(run, 5);
+    lt_course_note_fault(run);
+    bool is_gone = lt_eventually(redis_is_gone, run, LT_PROGRESS_MS);
+    process_ending(&run->rig.place.redis, ending, sizeof ending);
+    unsigned by_then = run->crowd.counts.sold;
+    bool is_in_time = lt_course_is_on_sale(run);
+    assert_true(lt_rig_start_redis(&run->rig));
+    lt_course_say(run, "%s; redis-server ended (%s) with %u sold", disk_name(run), ending, by_then);
+    lt_course_end(run, is_gone && is_in_time);
+}
+
+/* With `everysec` it goes on, and refuses to write until there is room. */
+static void a_full_disk_under_everysec_refuses_until_there_is_room(void **state)
+{
+    static const struct lt_plan plan = {.name = "disk full, everysec",
+                                        .stock = 8000,
+                                        .rig = {.has_small_disk = true, .fsync = "everysec"}};
+    struct lt_course *run = *state;
+
+    lt_course_begin(run, &plan);
+    lt_course_wait_for_buyers(run, 5);
+    lt_course_note_fault(run);
+    bool is_refused = lt_course_wait_for(&run->crowd.counts.unavailable, 500);
+    unsigned by_then = run->crowd.counts.sold;
+    bool is_in_time = lt_course_is_on_sale(run);
+    assert_true(lt_rig_free_disk(&run->rig));
+    long refused = lt_rig_info(&run->rig, "errorstats", "errorstat_MISCONF:count=");
+    lt_course_say(run, "%s; %ld commands refused, with %u sold", disk_name(run), refused, by_then);
+    lt_course_end(run, is_refused && refused > 0 && is_in_time);
+}
+
+static int make_run(void **state)
+{
+    static struct lt_course run;
+
+    *state = &run;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thousand_eaten_replies_lose_nothing_and_double_nothing),
+        cmocka_unit_test(redis_killed_at_full_load_comes_back_with_every_order),
+        cmocka_unit_test(an_instance_stopped_past_its_lease_does_no_harm),
+        cmocka_unit_test(a_holder_stopped_past_its_lease_is_refused),
+        cmocka_unit_test(an_instance_killed_at_full_load_leaves_no_doubt),
+        cmocka_unit_test(leases_that_end_in_the_middle_of_a_pipeline_sell_nothing),
+        cmocka_unit_test(links_cut_again_and_again_lose_nothing),
+        cmocka_unit_test(links_cut_under_optimism_lose_nothing),
+        cmocka_unit_test(a_stalled_link_costs_its_own_buyers_time_and_nobody_an_order),
+        cmocka_unit_test(scripts_flushed_under_load_are_sent_again),
+        cmocka_unit_test(clients_paused_past_the_lease_lose_nothing),
+        cmocka_unit_test(a_redis_out_of_memory_refuses_and_goes_on_afterwards),
+        cmocka_unit_test(a_full_disk_under_always_ends_redis_and_loses_no_order),
+        cmocka_unit_test(a_full_disk_under_everysec_refuses_until_there_is_room),
+    };
+
+    (void)signal(SIGPIPE, SIG_IGN); /* Redis dies while we talk to it */
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, make_run, NULL);
+}

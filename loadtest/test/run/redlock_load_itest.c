@@ -1,0 +1,156 @@
+/*
+ * The guard redlock under full load, on five independent lock servers: one is killed, one stopped,
+ * then a third one, so that no quorum is left for a while; one comes back empty. The stock's own
+ * Redis is alone and safe, so the audit forgives nothing.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/moment.h"
+#include "evidence/ledger.h"
+#include "test/support/lt_course.h"
+
+enum {
+    LOCK_SERVERS = 5,
+    READY_MS = 10000,
+    STOP_MS = 5000,
+    SETTLE_MS = 2200, /* what had its lock before the quorum went has been answered */
+    STILL_MS = 1500,  /* without a quorum */
+    SOLD_MIN = 500,   /* purchases with one dead, and after the last fault */
+    REFUSED_MIN = 10, /* without a quorum */
+};
+
+struct lock_servers {
+    struct lt_place place;
+    struct process processes[LOCK_SERVERS];
+    char urls[LOCK_SERVERS][LT_PATH_MAX + 32];
+    char all[LOCK_SERVERS * (LT_PATH_MAX + 32)]; /* for --redlock */
+};
+
+static bool answers(void *arg)
+{
+    struct ledger *ledger = ledger_open(arg, NULL);
+
+    ledger_close(ledger);
+    return ledger != NULL;
+}
+
+/* Start a server, empty. */
+static void start(struct lock_servers *servers, int i)
+{
+    char socket[LT_PATH_MAX + 16], log[LT_PATH_MAX + 16];
+    const char *const argv[] = {"redis-server", "--port", "0",     "--unixsocket",     socket,
+                                "--save",       "",       "--dir", servers->place.dir, NULL};
+
+    (void)snprintf(socket, sizeof socket, "%s/l%d.sock", servers->place.dir, i + 1);
+    (void)snprintf(log, sizeof log, "%s/l%d.log", servers->place.dir, i + 1);
+    (void)snprintf(servers->urls[i], sizeof servers->urls[i], "unix://%s", socket);
+    (void)unlink(socket);
+    assert_true(process_start(&servers->processes[i], argv, log, log, NULL));
+    assert_true(lt_eventually(answers, servers->urls[i], READY_MS));
+}
+
+static void open_servers(struct lock_servers *servers)
+{
+    size_t length = 0;
+
+    *servers = (struct lock_servers){.all = ""};
+    assert_true(lt_place_open(&servers->place));
+    for (int i = 0; i < LOCK_SERVERS; i++) {
+        start(servers, i);
+        length += (size_t)snprintf(servers->all + length, sizeof servers->all - length, "%s%s",
+                                   i ? "," : "", servers->urls[i]);
+    }
+}
+
+static int close_servers(void **state)
+{
+    struct lock_servers *servers = *state;
+
+    for (int i = 0; i < LOCK_SERVERS; i++) {
+        process_signal(&servers->processes[i], SIGCONT);
+        process_stop(&servers->processes[i], STOP_MS);
+    }
+    lt_place_close(&servers->place);
+    return 0;
+}
+
+static void signal_server(struct lt_course *run, struct lock_servers *servers, int i, int number)
+{
+    lt_course_note_fault(run);
+    process_signal(&servers->processes[i], number);
+}
+
+static void lock_servers_die_and_stop_and_no_order_is_wrong(void **state)
+{
+    struct lock_servers *servers = *state;
+    static struct lt_course run;
+    struct lt_plan plan = {.name = "redlock, 5 lock servers",
+                           .guard = "redlock",
+                           .stock = 12000,
+                           .think_ms = 10,
+                           .slowest_ms = 6500, /* giving back what stopped servers may hold, too */
+                           .rig = {.seckilld = {"--redlock", servers->all}}};
+    const struct lt_crowd_counts *counts = &run.crowd.counts;
+
+    open_servers(servers);
+    plan.rig.seckilld[1] = servers->all;
+    lt_course_begin(&run, &plan);
+    lt_course_wait_for_buyers(&run, 10);
+    signal_server(&run, servers, 0, SIGKILL);
+    unsigned sold = counts->sold;
+    lt_course_wait_for_buyers(&run, 20);
+    signal_server(&run, servers, 1, SIGSTOP);
+    lt_course_wait_for_buyers(&run, 30);
+    unsigned with_quorum = counts->sold - sold;
+
+    unsigned refused = counts->unavailable;
+    signal_server(&run, servers, 2, SIGSTOP);
+    moment_sleep_ms(SETTLE_MS);
+    sold = counts->sold;
+    moment_sleep_ms(STILL_MS);
+    unsigned without_quorum = counts->sold - sold;
+    refused = counts->unavailable - refused;
+    process_signal(&servers->processes[2], SIGCONT);
+
+    lt_course_wait_for_buyers(&run, 50);
+    (void)process_wait(&servers->processes[0], STOP_MS);
+    start(servers, 0);
+    process_signal(&servers->processes[1], SIGCONT);
+    sold = counts->sold;
+    (void)lt_course_wait_for(&counts->sold, sold + SOLD_MIN);
+    lt_course_say(&run, "%u sold with 4 and 3 of 5, %u with 2 (%u refused), %u+ after the heal",
+                  with_quorum, without_quorum, refused, counts->sold - sold);
+    bool was_active = with_quorum >= SOLD_MIN && refused >= REFUSED_MIN && without_quorum == 0 &&
+                      counts->sold >= sold + SOLD_MIN;
+    lt_course_end(&run, was_active);
+    assert_int_equal(0, run.audit.lost);
+}
+
+static int make_servers(void **state)
+{
+    static struct lock_servers servers;
+
+    *state = &servers;
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(lock_servers_die_and_stop_and_no_order_is_wrong,
+                                        make_servers, close_servers),
+    };
+
+    (void)signal(SIGPIPE, SIG_IGN);
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

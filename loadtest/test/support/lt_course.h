@@ -1,0 +1,71 @@
+/*
+ * The course of a fault test: a service, a sale, and a crowd half as large again that wants its
+ * units; faults that come by progress, not by the clock; the audit. A run in which a fault did
+ * nothing proves nothing: it states its activity, and without it the run is void, which is a failure.
+ *
+ * Everything here asserts: main thread only.
+ */
+#ifndef LOADTEST_ITEST_LT_COURSE_H
+#define LOADTEST_ITEST_LT_COURSE_H
+
+#include "lt_rig.h"
+
+enum {
+    LT_THREADS = 48,
+    LT_PROGRESS_MS = 20000,
+    LT_FINISH_MS = 40000,
+};
+
+struct lt_plan {
+    const char *name;
+    const char *guard; /* NULL: mutex */
+    long stock;
+    int64_t think_ms;   /* of a buyer; 0: full load */
+    int64_t slowest_ms; /* no answer may take longer; 0: the service's own limits on one Redis */
+    bool allow_lost;    /* accepted orders, by a failover: counted */
+    struct lt_rig_options rig;
+};
+
+/* One run on its way. */
+struct lt_course {
+    struct lt_rig rig;
+    struct lt_crowd crowd;
+    const struct lt_plan *plan;
+    double rate;        /* answers per second before the first fault */
+    unsigned in_flight; /* at the faults, the fewest */
+    unsigned faults;
+    char more[256];                 /* activity of this kind of fault */
+    bool has_finished, is_finished; /* everybody was sent home; after being told for sure */
+    struct audit_result audit;
+};
+
+void lt_course_begin(struct lt_course *course, const struct lt_plan *plan);
+
+/* Whether there is still something to lose: fewer buyers have come than there are units. */
+bool lt_course_is_on_sale(const struct lt_course *course);
+
+/* Until a counter has got so far; false when it does not. */
+bool lt_course_wait_for(const atomic_uint *counter, unsigned wanted);
+/* Until so many buyers have come, in per cent of the stock. */
+void lt_course_wait_for_buyers(struct lt_course *course, unsigned percent);
+
+/* Right before a fault: what is going on. */
+void lt_course_note_fault(struct lt_course *course);
+/* What the fault did, for the line. */
+void lt_course_say(struct lt_course *course, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Everybody is told for sure: the counters are final. lt_course_end() does it, too. */
+void lt_course_finish(struct lt_course *course);
+/* Everybody is told for sure, the audit passes, the line is printed; void without activity. */
+void lt_course_end(struct lt_course *course, bool was_active);
+
+/* "accepted orders lost: N of M", with the names of the first; of any crowd. */
+void lt_course_print_lost(const struct lt_crowd *crowd, const char *name,
+                          const struct audit_result *audit);
+
+/* A command for lockkit/tools/redis_set, and what it answers. */
+const char *lt_course_tell(struct lt_rig *rig, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

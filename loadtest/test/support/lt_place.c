@@ -1,0 +1,219 @@
+/*
+ * Folders, servers, programs for loadtest's integration tests. One thread; everything started here
+ * dies with the test program.
+ */
+#include "lt_place.h"
+
+#include <dirent.h>
+#include <ftw.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/moment.h"
+#include "evidence/ledger.h"
+#include "evidence/operators_log.h"
+
+enum { READY_MS = 10000, STOP_MS = 5000, LOOK_EVERY_MS = 10, OPEN_FOLDERS = 16 };
+
+bool lt_place_open(struct lt_place *place)
+{
+    *place = (struct lt_place){.dir = "/tmp/loadtest-itest-XXXXXX"};
+    if (!mkdtemp(place->dir)) return false;
+    (void)snprintf(place->socket, sizeof place->socket, "%s/test.sock", place->dir);
+    (void)snprintf(place->url, sizeof place->url, "unix://%s/test.sock", place->dir);
+    return true;
+}
+
+static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *where)
+{
+    (void)about;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+void lt_place_close(struct lt_place *place)
+{
+    process_stop(&place->redis, STOP_MS);
+    /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
+    if (place->dir[0]) (void)nftw(place->dir, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+    place->dir[0] = '\0';
+}
+
+bool lt_eventually(bool (*holds)(void *arg), void *arg, int64_t limit_ms)
+{
+    int64_t deadline_ms = moment_ms() + limit_ms;
+
+    while (!holds(arg)) {
+        if (moment_ms() > deadline_ms) return false;
+        moment_sleep_ms(LOOK_EVERY_MS);
+    }
+    return true;
+}
+
+static bool redis_answers(void *arg)
+{
+    const struct lt_place *place = arg;
+    struct ledger *ledger = ledger_open(place->url, NULL);
+
+    ledger_close(ledger);
+    return ledger != NULL;
+}
+
+bool lt_place_start_redis(struct lt_place *place)
+{
+    char log[LT_PATH_MAX + 32];
+
+    (void)snprintf(log, sizeof log, "%s/test-redis.log", place->dir);
+    const char *const argv[] = {"redis-server", "--port", "0",     "--unixsocket", place->socket,
+                                "--save",       "",       "--dir", place->dir,     NULL};
+    if (!process_start(&place->redis, argv, log, log, NULL)) return false;
+    return lt_eventually(redis_answers, place, READY_MS);
+}
+
+bool lt_place_write(const struct lt_place *place, const char *name, const char *text,
+                    char out_path[LT_PATH_MAX + 64])
+{
+    (void)snprintf(out_path, LT_PATH_MAX + 64, "%s/%s", place->dir, name);
+    FILE *file = fopen(out_path, "we");
+    if (!file) return false;
+    bool is_written = fputs(text, file) >= 0;
+    return fclose(file) == 0 && is_written;
+}
+
+void lt_place_read(const struct lt_place *place, const char *name, char *out, size_t size)
+{
+    char path[LT_PATH_MAX + 64];
+    size_t length = 0;
+
+    (void)snprintf(path, sizeof path, "%s/%s", place->dir, name);
+    FILE *file = fopen(path, "re");
+    if (file) {
+        length = fread(out, 1, size - 1, file);
+        (void)fclose(file); /* read only */
+    }
+    out[length] = '\0';
+}
+
+bool lt_place_read_operators(const struct lt_place *place, const char *sale, struct facts *facts,
+                             struct failure *failure)
+{
+    char pattern[LT_PATH_MAX + 64];
+    bool is_read = true;
+    glob_t files;
+
+    (void)snprintf(pattern, sizeof pattern, "%s/i*/operators.ndjson", place->dir);
+    /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
+    if (glob(pattern, 0, NULL, &files) != 0) return failure_set(failure, "no %s", pattern);
+    for (size_t i = 0; is_read && i < files.gl_pathc; i++)
+        is_read = operators_log_read(facts, sale, files.gl_pathv[i], failure);
+    globfree(&files);
+    return is_read;
+}
+
+/* `where`: words for redis-cli. */
+static bool tell(const struct lt_place *place, const char *where, const char *commands)
+{
+    char path[LT_PATH_MAX + 64];
+    char line[5 * LT_PATH_MAX];
+    char answers[LT_OUTPUT_MAX];
+    struct process cli;
+
+    if (!lt_place_write(place, "commands", commands, path)) return false;
+    (void)snprintf(line, sizeof line, "exec redis-cli %s < %s > %s/answers 2>&1", where, path,
+                   place->dir);
+    const char *const argv[] = {"sh", "-c", line, NULL};
+    if (!process_start(&cli, argv, "/dev/null", "/dev/null", NULL)) return false;
+    bool has_ended = process_wait(&cli, READY_MS);
+    process_stop(&cli, 0);
+    lt_place_read(place, "answers", answers, sizeof answers);
+    return has_ended && WIFEXITED(cli.wait_status) && WEXITSTATUS(cli.wait_status) == 0 &&
+           !strstr(answers, "ERR") && !strstr(answers, "WRONGTYPE");
+}
+
+bool lt_place_tell_redis(const struct lt_place *place, const char *commands)
+{
+    char where[LT_PATH_MAX + 64];
+
+    (void)snprintf(where, sizeof where, "-s %s", place->socket);
+    return tell(place, where, commands);
+}
+
+bool lt_place_tell_port(const struct lt_place *place, int port, const char *commands)
+{
+    char where[32];
+
+    (void)snprintf(where, sizeof where, "-c -p %d", port);
+    return tell(place, where, commands);
+}
+
+bool lt_start(const struct lt_place *place, const char *const argv[], const char *output_name,
+              struct process *out_process)
+{
+    /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
+    const char *build_dir = getenv("BUILD_DIR");
+    char program[2 * LT_PATH_MAX];
+    char output[LT_PATH_MAX + 64];
+    const char *words[LT_WORDS_MAX + 1] = {program};
+
+    (void)snprintf(program, sizeof program, "%s/%s", build_dir ? build_dir : "build/release",
+                   argv[0]);
+    (void)snprintf(output, sizeof output, "%s/%s", place->dir, output_name);
+    for (size_t i = 1; i < LT_WORDS_MAX && argv[i]; i++)
+        words[i] = argv[i];
+    return process_start(out_process, words, output, output, NULL);
+}
+
+bool lt_run(const struct lt_place *place, const char *const argv[], int64_t limit_ms,
+            struct lt_outcome *out_outcome)
+{
+    char output[LT_PATH_MAX + 64];
+    struct process process;
+
+    (void)snprintf(output, sizeof output, "%s/output", place->dir);
+    (void)unlink(output); /* of the run before */
+    if (!lt_start(place, argv, "output", &process)) return false;
+    bool has_ended = process_wait(&process, limit_ms);
+    process_stop(&process, STOP_MS);
+    out_outcome->status = WIFEXITED(process.wait_status) ? WEXITSTATUS(process.wait_status)
+                                                         : 128 + WTERMSIG(process.wait_status);
+    lt_place_read(place, "output", out_outcome->output, sizeof out_outcome->output);
+    return has_ended;
+}
+
+static bool names_folder(const char *pid, const char *dir)
+{
+    char path[300];
+    char words[4096];
+
+    (void)snprintf(path, sizeof path, "/proc/%s/cmdline", pid);
+    FILE *file = fopen(path, "re");
+    if (!file) return false;
+    size_t length = fread(words, 1, sizeof words - 1, file);
+    (void)fclose(file); /* read only */
+    for (size_t i = 0; i < length; i++)
+        if (words[i] == '\0') words[i] = ' ';
+    words[length] = '\0';
+    return strstr(words, dir) != NULL;
+}
+
+int lt_place_count_processes(const struct lt_place *place)
+{
+    DIR *proc = opendir("/proc");
+    int count = 0;
+
+    if (!proc) return -1;
+    for (struct dirent *entry = NULL;
+         (entry = readdir(proc));) { /* NOLINT(concurrency-mt-unsafe) */
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+        if (names_folder(entry->d_name, place->dir)) count++;
+    }
+    (void)closedir(proc);
+    return count;
+}

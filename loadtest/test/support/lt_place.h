@@ -1,0 +1,63 @@
+/*
+ * What loadtest's integration tests share: a folder of their own, a Redis of their own, and running
+ * the built programs (found in the directory that the environment variable BUILD_DIR names).
+ */
+#ifndef LOADTEST_ITEST_LT_PLACE_H
+#define LOADTEST_ITEST_LT_PLACE_H
+
+#include "base/process.h"
+#include "evidence/facts.h"
+
+enum { LT_PATH_MAX = 200, LT_WORDS_MAX = 32, LT_OUTPUT_MAX = 16384 };
+
+struct lt_place {
+    char dir[LT_PATH_MAX];
+    char socket[LT_PATH_MAX + 32];
+    char url[LT_PATH_MAX + 32];
+    struct process redis;
+};
+
+/* A new folder under /tmp. false: no such luck. */
+bool lt_place_open(struct lt_place *place);
+/* Stop the Redis if there is one, remove the folder. */
+void lt_place_close(struct lt_place *place);
+
+/* Start redis-server on a unix socket in the folder and wait until it answers. */
+bool lt_place_start_redis(struct lt_place *place);
+/* Feed lines of commands to redis-cli; false when one was answered with an error. */
+bool lt_place_tell_redis(const struct lt_place *place, const char *commands);
+/* ... at that port of 127.0.0.1; redirections of a cluster are followed. The answers go to the file
+ * "answers" of the folder, in both. */
+bool lt_place_tell_port(const struct lt_place *place, int port, const char *commands);
+
+/* Write a file in the folder; its path goes to `out_path`. */
+bool lt_place_write(const struct lt_place *place, const char *name, const char *text,
+                    char out_path[LT_PATH_MAX + 64]);
+
+/* What a program did. */
+struct lt_outcome {
+    int status;                 /* exit status; 128 + signal */
+    char output[LT_OUTPUT_MAX]; /* stdout and stderr */
+};
+
+/* Run BUILD_DIR/argv[0] to its end (at most `limit_ms`). */
+bool lt_run(const struct lt_place *place, const char *const argv[], int64_t limit_ms,
+            struct lt_outcome *out_outcome);
+/* Start BUILD_DIR/argv[0]; its output goes to a file of that name in the folder. */
+bool lt_start(const struct lt_place *place, const char *const argv[], const char *output_name,
+              struct process *out_process);
+
+/* Read a file of the folder, cut at size - 1; "" when it is not there. */
+void lt_place_read(const struct lt_place *place, const char *name, char *out, size_t size);
+
+/* Read the operators' logs of all instances in the folder, as lt_rig.h starts them. */
+bool lt_place_read_operators(const struct lt_place *place, const char *sale, struct facts *facts,
+                             struct failure *failure);
+
+/* Processes whose command line names the folder; our own do not. */
+int lt_place_count_processes(const struct lt_place *place);
+
+/* Poll until `holds` or the time is over; what `holds` said last. */
+bool lt_eventually(bool (*holds)(void *arg), void *arg, int64_t limit_ms);
+
+#endif

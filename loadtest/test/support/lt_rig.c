@@ -1,0 +1,378 @@
+/*
+ * Starting in order (Redis, proxy, instances), stopping in reverse. One thread.
+ */
+#include "lt_rig.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/moment.h"
+#include "evidence/ledger.h"
+
+enum {
+    READY_MS = 20000,
+    STOP_MS = 8000,
+    SMALL_DISK_KIB = 512,
+    ROOMY_DISK_KIB = 65536,
+    METRICS_MAX = 262144,
+};
+
+/* ---- the disk ----------------------------------------------------------------------------------------- */
+
+static bool size_disk(const struct lt_rig *rig, unsigned long flags, unsigned kib)
+{
+    char size[32];
+
+    (void)snprintf(size, sizeof size, "size=%uk", kib);
+    return mount("tmpfs", rig->data, "tmpfs", flags, size) == 0;
+}
+
+/*
+ * A small file system of our own, in a mount namespace of our own: it is gone when we are, however
+ * we end. Without the right to that, a limit on file sizes does; Redis inherits it.
+ */
+static void make_disk(struct lt_rig *rig)
+{
+    static bool is_alone;
+
+    rig->disk = LT_DISK_PLAIN;
+    if (!rig->options.has_small_disk) return;
+    rig->disk = LT_DISK_LIMIT;
+    if (!is_alone) is_alone = unshare(CLONE_NEWNS) == 0;
+    if (!is_alone || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return;
+    if (size_disk(rig, 0, SMALL_DISK_KIB)) rig->disk = LT_DISK_TMPFS;
+}
+
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+
+    (void)getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = bytes;
+    (void)setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+/* ---- Redis -------------------------------------------------------------------------------------------- */
+
+static bool redis_answers(void *arg)
+{
+    const struct lt_rig *rig = arg;
+    struct ledger *ledger = ledger_open(rig->place.url, NULL);
+
+    ledger_close(ledger);
+    return ledger != NULL;
+}
+
+static bool start_redis(struct lt_rig *rig)
+{
+    char log[LT_PATH_MAX + 32];
+    const char *fsync = rig->options.fsync ? rig->options.fsync : "always";
+
+    (void)snprintf(log, sizeof log, "%s/redis.log", rig->place.dir);
+    const char *const argv[] = {"redis-server",
+                                "--port",
+                                "0",
+                                "--unixsocket",
+                                rig->place.socket,
+                                "--appendonly",
+                                "yes",
+                                "--appendfsync",
+                                fsync,
+                                "--save",
+                                "",
+                                "--dir",
+                                rig->data,
+                                NULL};
+    (void)unlink(rig->place.socket);
+    return process_start(&rig->place.redis, argv, log, log, &rig->failure) &&
+           (lt_eventually(redis_answers, rig, READY_MS) ||
+            failure_set(&rig->failure, "redis-server does not answer"));
+}
+
+bool lt_rig_free_disk(struct lt_rig *rig)
+{
+    const struct rlimit no_limit = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+
+    if (rig->disk == LT_DISK_TMPFS) return size_disk(rig, MS_REMOUNT, ROOMY_DISK_KIB);
+    if (rig->disk == LT_DISK_PLAIN || rig->place.redis.pid == 0) return true;
+    return prlimit(rig->place.redis.pid, RLIMIT_FSIZE, &no_limit, NULL) == 0;
+}
+
+bool lt_rig_start_redis(struct lt_rig *rig)
+{
+    if (!lt_rig_free_disk(rig)) return failure_set(&rig->failure, "remount: %s", errno_text());
+    return start_redis(rig);
+}
+
+void lt_rig_kill_redis(struct lt_rig *rig)
+{
+    process_signal(&rig->place.redis, SIGKILL);
+    (void)process_wait(&rig->place.redis, STOP_MS);
+}
+
+static bool start_first_redis(struct lt_rig *rig)
+{
+    void (*before)(int) = SIG_DFL;
+
+    if (mkdir(rig->data, 0700) != 0) return failure_set(&rig->failure, "%s", errno_text());
+    make_disk(rig);
+    if (rig->disk != LT_DISK_LIMIT) return start_redis(rig);
+    before = signal(SIGXFSZ, SIG_IGN); /* write() shall fail instead; inherited through exec */
+    limit_files((rlim_t)SMALL_DISK_KIB * 1024);
+    bool is_started = start_redis(rig);
+    limit_files(RLIM_INFINITY);
+    (void)signal(SIGXFSZ, before);
+    return is_started;
+}
+
+static bool start_topology(struct lt_rig *rig)
+{
+    if (!topology_open(&rig->topology, rig->options.topology, &rig->failure)) return false;
+    int length = snprintf(rig->place.url, sizeof rig->place.url, "%s", rig->topology.url);
+    return (length > 0 && (size_t)length < sizeof rig->place.url) ||
+           failure_set(&rig->failure, "the topology's URL is too long");
+}
+
+static bool start_servers(struct lt_rig *rig)
+{
+    return rig->options.topology[0] ? start_topology(rig) : start_first_redis(rig);
+}
+
+/* ---- the proxy ---------------------------------------------------------------------------------------- */
+
+static void link_url(const struct lt_rig *rig, unsigned i, char out[LT_PATH_MAX + 64])
+{
+    (void)snprintf(out, LT_PATH_MAX + 64, "unix://%s/i%u.sock", rig->place.dir, i + 1);
+}
+
+static bool proxy_is_ready(void *arg)
+{
+    return lt_rig_proxy(arg, "status");
+}
+
+static bool start_proxy(struct lt_rig *rig)
+{
+    char links[LT_RIG_INSTANCES][2 * LT_PATH_MAX + 128];
+    char schedule[LT_PATH_MAX + 64];
+
+    for (unsigned i = 0; i < LT_RIG_INSTANCES; i++) {
+        char url[LT_PATH_MAX + 64];
+
+        link_url(rig, i, url);
+        (void)snprintf(links[i], sizeof links[i], "i%u=%s,%s", i + 1, url, rig->place.url);
+    }
+    const char *argv[] = {"proxy",      "--link", links[0],       "--link", links[1], "--control",
+                          rig->control, "--log",  rig->proxy_log, "--seed", "7",      "--schedule",
+                          schedule,     NULL};
+    if (!lt_place_write(&rig->place, "schedule", rig->options.schedule ? rig->options.schedule : "",
+                        schedule) ||
+        !lt_start(&rig->place, argv, "proxy.out", &rig->proxy))
+        return failure_set(&rig->failure, "the proxy does not start");
+    return lt_eventually(proxy_is_ready, rig, READY_MS) ||
+           failure_set(&rig->failure, "the proxy is not ready");
+}
+
+bool lt_rig_proxy(const struct lt_rig *rig, const char *verb)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char line[256];
+    char said[1024] = "";
+
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return false;
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%.100s", rig->control);
+    int length = snprintf(line, sizeof line, "%s\n", verb);
+    bool is_done = connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
+                   write(fd, line, (size_t)length) == length &&
+                   read(fd, said, sizeof said - 1) > 0 && strncmp(said, "error", 5) != 0;
+    (void)close(fd);
+    return is_done;
+}
+
+unsigned lt_rig_count_effects(const struct lt_rig *rig, const char *words)
+{
+    char line[1024];
+    unsigned count = 0;
+    FILE *file = fopen(rig->proxy_log, "re");
+
+    while (file && fgets(line, sizeof line, file))
+        if (strstr(line, "\"e\":\"effect\"") && strstr(line, words)) count++;
+    if (file) (void)fclose(file); /* read only */
+    return count;
+}
+
+/* ---- instances ---------------------------------------------------------------------------------------- */
+
+static bool start_instance(struct lt_rig *rig, unsigned i)
+{
+    char name[16], data[LT_PATH_MAX + 64], output[32], redis[LT_PATH_MAX + 64];
+    char token[LT_PATH_MAX + 64];
+    const char *argv[32] = {"seckilld",       "--lab",       "--listen",      "127.0.0.1:0",
+                            "--admin-listen", "127.0.0.1:0", "--connections", "256",
+                            "--redis",        redis,         "--instance",    name,
+                            "--data",         data,          "--admin-token", token};
+    size_t count = 16;
+
+    (void)snprintf(name, sizeof name, "i%u", i + 1);
+    (void)snprintf(data, sizeof data, "%s/%s", rig->place.dir, name);
+    (void)snprintf(output, sizeof output, "%s.out", name);
+    (void)snprintf(token, sizeof token, "%s/admin.token", rig->place.dir);
+    (void)snprintf(redis, sizeof redis, "%s", rig->place.url);
+    if (rig->options.has_proxy) link_url(rig, i, redis);
+    for (size_t k = 0; k < LT_RIG_WORDS_MAX && rig->options.seckilld[k]; k++)
+        argv[count++] = rig->options.seckilld[k];
+    for (size_t k = 0; i == 0 && k < LT_RIG_FIRST_MAX && rig->options.first[k]; k++)
+        argv[count++] = rig->options.first[k];
+    return lt_start(&rig->place, argv, output, &rig->instances[i]) ||
+           failure_set(&rig->failure, "seckilld does not start");
+}
+
+/* "http://host:port" behind a label, in what an instance printed. */
+static bool url_behind(const char *text, const char *label, char *out, size_t size)
+{
+    const char *at = strstr(text, label);
+    size_t length = at ? strcspn(at + strlen(label), ", \n") : 0;
+
+    if (!at || length == 0 || length >= size) return false;
+    memcpy(out, at + strlen(label), length);
+    out[length] = '\0';
+    return true;
+}
+
+struct awaited {
+    struct lt_rig *rig;
+    unsigned i;
+    char buyers[URL_MAX];
+    char admin[URL_MAX];
+};
+
+static bool has_said_ready(void *arg)
+{
+    struct awaited *awaited = arg;
+    char name[32];
+    char said[LT_OUTPUT_MAX];
+
+    (void)snprintf(name, sizeof name, "i%u.out", awaited->i + 1);
+    lt_place_read(&awaited->rig->place, name, said, sizeof said);
+    return strchr(said, '\n') &&
+           url_behind(said, "buyers ", awaited->buyers, sizeof awaited->buyers) &&
+           url_behind(said, "admin ", awaited->admin, sizeof awaited->admin);
+}
+
+static bool start_instances(struct lt_rig *rig)
+{
+    static struct awaited awaited[LT_RIG_INSTANCES_MAX];
+    char token[LT_PATH_MAX + 64];
+    struct options options = {.redis = rig->place.url, .admin_token = token};
+
+    (void)snprintf(token, sizeof token, "%s/admin.token", rig->place.dir);
+    for (unsigned i = 0; i < rig->options.instances; i++) {
+        awaited[i] = (struct awaited){.rig = rig, .i = i};
+        if (!start_instance(rig, i)) return false;
+        if (!lt_eventually(has_said_ready, &awaited[i], READY_MS))
+            return failure_set(&rig->failure, "seckilld %u is not ready", i + 1);
+        options.urls[options.url_count++] = awaited[i].buyers;
+    }
+    options.admin_url = awaited[0].admin;
+    return service_start(&rig->service, &options, 0, rig->place.dir, &rig->failure);
+}
+
+/* ---- public ------------------------------------------------------------------------------------------- */
+
+bool lt_rig_open(struct lt_rig *rig, const struct lt_rig_options *options)
+{
+    *rig = (struct lt_rig){.options = *options};
+    if (rig->options.instances == 0) rig->options.instances = LT_RIG_INSTANCES;
+    if (!lt_place_open(&rig->place)) return failure_set(&rig->failure, "no folder");
+    (void)snprintf(rig->data, sizeof rig->data, "%s/data", rig->place.dir);
+    (void)snprintf(rig->control, sizeof rig->control, "%s/control", rig->place.dir);
+    (void)snprintf(rig->proxy_log, sizeof rig->proxy_log, "%s/proxy.log", rig->place.dir);
+    rig->http = http_client_new();
+    return rig->http && start_servers(rig) && (!options->has_proxy || start_proxy(rig)) &&
+           start_instances(rig);
+}
+
+void lt_rig_close(struct lt_rig *rig)
+{
+    for (unsigned i = 0; i < LT_RIG_INSTANCES_MAX; i++) {
+        process_signal(&rig->instances[i], SIGCONT); /* the test may have stopped it */
+        process_signal(&rig->instances[i], SIGTERM);
+    }
+    for (unsigned i = 0; i < LT_RIG_INSTANCES_MAX; i++)
+        process_stop(&rig->instances[i], STOP_MS);
+    process_stop(&rig->proxy, STOP_MS);
+    topology_close(&rig->topology);
+    process_stop(&rig->place.redis, STOP_MS);
+    if (rig->disk == LT_DISK_TMPFS) (void)umount2(rig->data, MNT_DETACH);
+    http_client_free(rig->http);
+    lt_place_close(&rig->place);
+}
+
+bool lt_rig_create_sale(struct lt_rig *rig, const char *sale, const char *guard, long stock)
+{
+    return service_create_sale(&rig->service, rig->http, sale, guard, stock, &rig->failure);
+}
+
+long lt_rig_info(const struct lt_rig *rig, const char *section, const char *label)
+{
+    char command[64];
+    static char said[LT_OUTPUT_MAX];
+
+    (void)snprintf(command, sizeof command, "INFO %s\n", section);
+    (void)lt_place_tell_redis(&rig->place, command);
+    lt_place_read(&rig->place, "answers", said, sizeof said);
+    const char *at = strstr(said, label);
+    return at ? strtol(at + strlen(label), NULL, 10) : 0;
+}
+
+/* All that an instance says at /metrics, more than the runner's HTTP client takes. */
+static void read_metrics(const struct instance *instance, char *out, size_t size)
+{
+    static const char request[] =
+        "GET /metrics HTTP/1.1\r\nHost: fault\r\nConnection: close\r\n\r\n";
+    const char *port = strrchr(instance->url, ':');
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)strtoul(port + 1, NULL, 10)),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    size_t used = 0;
+    ssize_t got = 1;
+
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
+        send(fd, request, sizeof request - 1, MSG_NOSIGNAL) > 0) {
+        while (used + 1 < size && (got = recv(fd, out + used, size - 1 - used, 0)) > 0)
+            used += (size_t)got;
+    }
+    if (fd >= 0) (void)close(fd);
+    out[used] = '\0';
+}
+
+long lt_rig_metric_of(const struct lt_rig *rig, int instance, const char *line)
+{
+    static char said[METRICS_MAX];
+
+    read_metrics(&rig->service.instances[instance], said, sizeof said);
+    const char *at = strstr(said, line);
+    return at ? strtol(at + strlen(line), NULL, 10) : 0;
+}
+
+long lt_rig_metric(const struct lt_rig *rig, const char *line)
+{
+    long sum = 0;
+
+    for (int i = 0; i < rig->service.count; i++)
+        sum += lt_rig_metric_of(rig, i, line);
+    return sum;
+}

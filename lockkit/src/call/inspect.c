@@ -1,0 +1,272 @@
+/*
+ * One look at a lock: the script brings facts, and what they make is decided here, from the most
+ * telling fact to the least. Any thread.
+ */
+#include "lockkit/inspect.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/slot.h"
+#include "client.h"
+#include "layout.h"
+#include "locks/lock_ops.h"
+
+_Static_assert(LK_INSPECT_KEY_MAX == LKI_KEY_MAX + 1, "a key fits with its NUL");
+_Static_assert((int)LK_INSPECT_OWNER_MAX >= (int)LKI_OWNER_MAX, "an owner fits");
+
+/* The answer of inspect.lua, by place. */
+enum fact {
+    FACT_TYPE,
+    FACT_TTL,
+    FACT_SIZE,
+    FACT_ROWS,
+    FACT_MODE,
+    FACT_FENCE,
+    FACT_WAITERS,
+    FACT_QUEUE,
+    FACT_OUT,
+    FACT_PERMITS,
+    FACT_ENDED,
+};
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *meaning;
+} layouts[LK_LAYOUT_COUNT] = {
+#define LAYOUT_ROW(value, name, meaning) [value] = {name, meaning},
+    LK_LAYOUT_LIST(LAYOUT_ROW)
+#undef LAYOUT_ROW
+};
+
+const char *lk_layout_name(lk_layout layout)
+{
+    return layout < LK_LAYOUT_COUNT ? layouts[layout].name : "?";
+}
+
+const char *lk_layout_meaning(lk_layout layout)
+{
+    return layout < LK_LAYOUT_COUNT ? layouts[layout].meaning : "?";
+}
+
+/* ---- from facts to a lock -------------------------------------------------------------------- */
+
+static bool is_text(const lk_reply *reply, const char *text)
+{
+    struct lk_bytes bytes = lk_reply_bytes(reply);
+
+    return bytes.len == strlen(text) && bytes.data && memcmp(bytes.data, text, bytes.len) == 0;
+}
+
+static int64_t left_of(long long ttl)
+{
+    return ttl == -1 ? LK_INSPECT_FOREVER : (ttl > 0 ? ttl : 0);
+}
+
+static struct lk_holder *add_holder(struct lk_inspection *out, struct lk_bytes owner,
+                                    int64_t left_ms)
+{
+    struct lk_holder *holder = &out->holders[out->holder_count++];
+
+    lki_layout_copy(owner, holder->owner, sizeof holder->owner);
+    holder->holds = 1;
+    holder->left_ms = left_ms;
+    return holder;
+}
+
+/* Owners of a hash; of one with a mode each reader has a lease of its own. False: something else. */
+static bool read_owners(const lk_reply *rows, bool has_mode, struct lk_inspection *out)
+{
+    for (size_t i = 0; i < lk_reply_count(rows) && out->holder_count < LK_INSPECT_ROWS; i++) {
+        const lk_reply *row = lk_reply_at(rows, i);
+        struct lk_bytes field = lk_reply_bytes(lk_reply_at(row, 0));
+        bool is_writer = false;
+        int64_t holds = 0;
+
+        if (has_mode && is_text(lk_reply_at(row, 0), "mode")) continue;
+        if (!lki_layout_is_owner(field, has_mode ? &is_writer : NULL)) return false;
+        if (!lki_layout_read_number(lk_reply_bytes(lk_reply_at(row, 1)), &holds) || holds < 1)
+            return false;
+        int64_t left_ms = has_mode && !is_writer ? left_of(lk_reply_integer(lk_reply_at(row, 2), 0))
+                                                 : out->left_ms;
+        struct lk_holder *holder = add_holder(out, field, left_ms);
+        holder->holds = holds;
+        holder->is_writer = is_writer;
+    }
+    return out->holder_count > 0;
+}
+
+static lk_layout read_hash(const lk_reply *facts, struct lk_inspection *out)
+{
+    bool reads = is_text(lk_reply_at(facts, FACT_MODE), "read");
+    bool writes = is_text(lk_reply_at(facts, FACT_MODE), "write");
+    bool has_mode = reads || writes;
+    long long size = lk_reply_integer(lk_reply_at(facts, FACT_SIZE), 0);
+
+    if (!read_owners(lk_reply_at(facts, FACT_ROWS), has_mode, out)) {
+        out->holder_count = 0;
+        return LK_LAYOUT_OTHER;
+    }
+    out->holder_count = (size_t)(has_mode ? size - 1 : size);
+    if (has_mode) return reads ? LK_LAYOUT_READ : LK_LAYOUT_WRITE;
+    if (out->waiter_count > 0) return LK_LAYOUT_FAIR;
+    return out->fence > 0 ? LK_LAYOUT_FENCED : LK_LAYOUT_REENTRANT;
+}
+
+static void read_permits(const lk_reply *facts, struct lk_inspection *out)
+{
+    const lk_reply *rows = lk_reply_at(facts, FACT_PERMITS);
+
+    for (size_t i = 0; i < lk_reply_count(rows) && i < LK_INSPECT_ROWS; i++) {
+        const lk_reply *row = lk_reply_at(rows, i);
+        struct lk_holder *holder =
+            add_holder(out, (struct lk_bytes){0}, lk_reply_integer(lk_reply_at(row, 1), 0));
+
+        lki_layout_copy_hex(lk_reply_bytes(lk_reply_at(row, 0)), holder->owner,
+                            sizeof holder->owner);
+    }
+    out->holder_count = (size_t)lk_reply_integer(lk_reply_at(facts, FACT_OUT), 0);
+    out->number += lk_reply_integer(lk_reply_at(facts, FACT_ENDED), 0); /* given back at next use */
+}
+
+static lk_layout read_string(const lk_reply *facts, struct lk_inspection *out)
+{
+    struct lk_bytes value = lk_reply_bytes(lk_reply_at(lk_reply_at(facts, FACT_ROWS), 0));
+    bool is_whole = lk_reply_integer(lk_reply_at(facts, FACT_SIZE), 0) == (long long)value.len;
+    bool has_end = out->left_ms != LK_INSPECT_FOREVER;
+    bool has_permits = lk_reply_integer(lk_reply_at(facts, FACT_OUT), 0) +
+                           lk_reply_integer(lk_reply_at(facts, FACT_ENDED), 0) >
+                       0;
+
+    if (!is_whole) return LK_LAYOUT_OTHER;
+    if (lki_layout_is_hex_token(value) || (has_end && lki_layout_is_token(value))) {
+        (void)add_holder(out, value, out->left_ms);
+        return LK_LAYOUT_MUTEX;
+    }
+    if (!lki_layout_read_number(value, &out->number)) return LK_LAYOUT_OTHER;
+    if (has_permits) {
+        read_permits(facts, out);
+        return LK_LAYOUT_PERMITS;
+    }
+    return has_end ? LK_LAYOUT_OTHER : LK_LAYOUT_NUMBER;
+}
+
+static void read_related(const lk_reply *facts, struct lk_inspection *out)
+{
+    const lk_reply *rows = lk_reply_at(facts, FACT_QUEUE);
+    int64_t fence = 0;
+
+    out->waiter_count = (size_t)lk_reply_integer(lk_reply_at(facts, FACT_WAITERS), 0);
+    for (size_t i = 0; i < lk_reply_count(rows) && i < LK_INSPECT_ROWS; i++) {
+        const lk_reply *row = lk_reply_at(rows, i);
+
+        lki_layout_copy(lk_reply_bytes(lk_reply_at(row, 0)), out->waiters[i].owner,
+                        sizeof out->waiters[i].owner);
+        out->waiters[i].left_ms = lk_reply_integer(lk_reply_at(row, 1), 0);
+    }
+    if (lki_layout_read_number(lk_reply_bytes(lk_reply_at(facts, FACT_FENCE)), &fence) && fence > 0)
+        out->fence = (uint64_t)fence;
+}
+
+static void read_facts(const lk_reply *facts, struct lk_inspection *out)
+{
+    const lk_reply *type = lk_reply_at(facts, FACT_TYPE);
+
+    out->left_ms = left_of(lk_reply_integer(lk_reply_at(facts, FACT_TTL), 0));
+    read_related(facts, out);
+    if (is_text(type, "none")) {
+        out->layout = LK_LAYOUT_NONE;
+    } else if (is_text(type, "string")) {
+        out->layout = read_string(facts, out);
+    } else if (is_text(type, "hash")) {
+        out->layout = read_hash(facts, out);
+    } else {
+        out->layout = LK_LAYOUT_OTHER;
+    }
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+/* The names of what belongs to a key. */
+struct related {
+    char *queue, *windows, *fence, *permits, *holds; /* owned */
+};
+
+static bool name_related(const char *key, struct related *out)
+{
+    out->queue = lki_name_prefix("redisson_lock_queue", key);
+    out->windows = lki_name_prefix("redisson_lock_timeout", key);
+    out->fence = lki_name_prefix("redisson_lock_token", key);
+    out->permits = lki_name_suffix(key, "timeout");
+    out->holds = lki_name_suffix(key, "");
+    return out->queue && out->windows && out->fence && out->permits && out->holds;
+}
+
+static void related_done(struct related *related)
+{
+    free(related->queue);
+    free(related->windows);
+    free(related->fence);
+    free(related->permits);
+    free(related->holds);
+}
+
+/* Whether one script may touch them all: not so in a cluster that has them in several slots. */
+static bool is_together(lk_client *client, const char *key, const struct related *related)
+{
+    int slot = lki_slot_of(key, strlen(key));
+
+    return lk_client_primaries(client) == 1 ||
+           (lki_slot_of(related->queue, strlen(related->queue)) == slot &&
+            lki_slot_of(related->permits, strlen(related->permits)) == slot);
+}
+
+static lk_status ask(lk_client *client, const char *key, const struct related *related,
+                     lk_reply **out_facts, struct lk_error *err)
+{
+    char rows[LKI_NUMBER_MAX];
+    const struct lk_bytes keys[] = {lk_bytes_of(key), lk_bytes_of(related->queue),
+                                    lk_bytes_of(related->windows), lk_bytes_of(related->fence),
+                                    lk_bytes_of(related->permits)};
+    const struct lk_bytes args[] = {lki_number(rows, LK_INSPECT_ROWS), lk_bytes_of(related->holds)};
+    struct lk_eval eval = {.script = lki_client_script(client, "inspect"),
+                           .keys = keys,
+                           .key_count = is_together(client, key, related) ? 5 : 1,
+                           .args = args,
+                           .arg_count = 2};
+    const struct lki_variant *variant =
+        lki_script_variant(eval.script, lki_script_named("inspect_related")->source);
+
+    if (!variant) return LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
+    return lki_client_eval_variant(
+        client, &eval,
+        &(struct lki_run){.variant = variant, .deadline = lki_client_deadline(client, 0)},
+        out_facts, err);
+}
+
+lk_status lk_inspect(lk_client *client, const char *key, struct lk_inspection *out,
+                     struct lk_error *err)
+{
+    size_t len = key ? strnlen(key, LK_INSPECT_KEY_MAX) : 0;
+    struct related related = {0};
+    lk_reply *facts = NULL;
+    lk_status status = lki_client_check(client, err);
+
+    if (status != LK_OK) return status;
+    if (!out || len < 1 || len > LKI_KEY_MAX)
+        return LKI_FAIL(err, LK_INVALID, "a lock's key has 1 to %d bytes", LKI_KEY_MAX);
+    status = name_related(key, &related) ? ask(client, key, &related, &facts, err)
+                                         : LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
+    if (status == LK_OK) {
+        memset(out, 0, sizeof *out);
+        memcpy(out->key, key, len);
+        read_facts(facts, out);
+        lk_reply_free(facts);
+    }
+    related_done(&related);
+    return status;
+}

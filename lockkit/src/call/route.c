@@ -1,0 +1,416 @@
+/*
+ * A redirected command was not executed, so it is sent again; one by one, and the next one only when
+ * the one before has its answer: later commands of a pipeline may rely on earlier ones. What is sent
+ * again together is a step: a command, or a transaction, of which nothing was executed when a part was
+ * redirected; with the WAIT behind it, which counts what its own connection wrote. Any thread.
+ */
+#include "route.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+enum { PAUSE_MS = 5, PAUSE_MAX_MS = 50, ADDRESS_MAX = 300 };
+
+/* ---- where a command goes ------------------------------------------------------------------------ */
+
+static bool is_word(struct lk_bytes bytes, const char *word)
+{
+    return bytes.len == strlen(word) && strncasecmp(bytes.data, word, bytes.len) == 0;
+}
+
+static bool is_any_of(struct lk_bytes name, const char *const *words)
+{
+    while (*words && !is_word(name, *words))
+        words++;
+    return *words != NULL;
+}
+
+/* The place of the first key among the words; 0: none. */
+static size_t first_key(const struct lk_command *command)
+{
+    static const char *const none[] = {"MULTI",  "EXEC",    "DISCARD", "UNWATCH", "PING",    "TIME",
+                                       "INFO",   "CONFIG",  "SCRIPT",  "CLIENT",  "COMMAND", "ROLE",
+                                       "WAIT",   "CLUSTER", "ACL",     "PUBSUB",  "PUBLISH", "SCAN",
+                                       "ASKING", "ECHO",    "DBSIZE",  "MEMORY",  "HELLO",   NULL};
+    static const char *const evals[] = {"EVAL",  "EVALSHA",  "EVAL_RO", "EVALSHA_RO",
+                                        "FCALL", "FCALL_RO", NULL};
+    static const char *const streams[] = {"XREAD", "XREADGROUP", NULL};
+    const struct lk_bytes *words = command->args;
+
+    if (is_any_of(words[0], none)) return 0;
+    if (is_any_of(words[0], evals)) return command->count > 3 && !is_word(words[2], "0") ? 3 : 0;
+    if (is_any_of(words[0], streams)) {
+        for (size_t i = 1; i + 1 < command->count; i++) {
+            if (is_word(words[i], "STREAMS")) return i + 1;
+        }
+    }
+    return command->count > 1 ? 1 : 0;
+}
+
+int lki_command_slot(const struct lk_command *command)
+{
+    size_t key = command->count > 0 ? first_key(command) : 0;
+
+    return key > 0 ? lki_slot_of(command->args[key].data, command->args[key].len) : LKI_NO_SLOT;
+}
+
+/* Where the step that begins at a command ends: behind it, or behind its EXEC; and behind WAIT. */
+static size_t step_end(const struct lki_pipeline *pipeline, size_t begin)
+{
+    static const char *const ends[] = {"EXEC", "DISCARD", NULL};
+    const struct lk_command *commands = pipeline->commands;
+    size_t end = begin + 1;
+
+    if (is_word(commands[begin].args[0], "MULTI")) {
+        while (end < pipeline->count && !is_any_of(commands[end - 1].args[0], ends))
+            end++;
+    }
+    while (end < pipeline->count && is_word(commands[end].args[0], "WAIT"))
+        end++;
+    return end;
+}
+
+/* The slot of every command. A step has that of its first key, all of it: a connection on which a
+   transaction was begun and not ended would be of no use. Without a key, it goes along with others. */
+static void find_slots(const struct lki_pipeline *pipeline, int *slots)
+{
+    int first = LKI_NO_SLOT;
+    int before = LKI_NO_SLOT;
+
+    for (size_t begin = 0, end = 0; begin < pipeline->count; begin = end) {
+        int slot = LKI_NO_SLOT;
+
+        end = step_end(pipeline, begin);
+        for (size_t i = begin; i < end && slot == LKI_NO_SLOT; i++)
+            slot = lki_command_slot(&pipeline->commands[i]);
+        if (first == LKI_NO_SLOT) first = slot;
+        if (slot == LKI_NO_SLOT) slot = before;
+        for (size_t i = begin; i < end; i++)
+            slots[i] = slot;
+        before = slot;
+    }
+    for (size_t i = 0; i < pipeline->count && slots[i] == LKI_NO_SLOT; i++)
+        slots[i] = first;
+}
+
+/* ---- redirections --------------------------------------------------------------------------------- */
+
+/* "MOVED 3999 127.0.0.1:6381": the part behind the second blank. */
+static bool read_redirection(const lk_reply *reply, const char *code, int *out_slot,
+                             struct lk_bytes *out_address)
+{
+    struct lk_bytes text = lk_reply_bytes(reply);
+    size_t code_len = strlen(code);
+    char *rest = NULL;
+
+    if (!lki_reply_is_error(reply, code) || text.len < code_len + 2) return false;
+    long slot = strtol(text.data + code_len, &rest, 10);
+    if (slot < 0 || slot >= LKI_SLOTS || *rest != ' ') return false;
+    *out_slot = (int)slot;
+    *out_address = lk_bytes_of(rest + 1);
+    return true;
+}
+
+bool lki_route_learn(struct lki_topology *topology, const lk_reply *reply,
+                     const struct lki_node *node)
+{
+    struct lk_bytes address = {0};
+    int slot = 0;
+
+    if (read_redirection(reply, "MOVED ", &slot, &address)) {
+        lki_topology_moved(topology, slot, address, node);
+        return true;
+    }
+    static const char *const demoted[] = {"READONLY ", "MASTERDOWN ", NULL};
+    bool is_demoted = lki_reply_is_any(reply, demoted);
+    /* Where nobody can be asked for another, its own address may lead to one. */
+    if (is_demoted && lki_topology_is_fixed(topology)) lki_pool_renew(node->pool);
+    if (is_demoted || lki_reply_is_error(reply, "CLUSTERDOWN ")) lki_topology_doubt(topology);
+    return is_demoted;
+}
+
+/* Not executed, and it may be elsewhere or later. */
+static bool is_to_repeat(const lk_reply *reply)
+{
+    static const char *const codes[] = {"MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN ", NULL};
+
+    return lki_reply_is_any(reply, codes);
+}
+
+/* Send a step behind ASKING, which holds until its EXEC, to whom an answer named. */
+static lk_status ask_there(lk_client *client, struct lki_topology *topology, int slot,
+                           struct lk_bytes address, const struct lki_pipeline *step,
+                           lk_reply **replies, struct lk_error *err)
+{
+    const struct lk_bytes asking = LK_BYTES("ASKING");
+    struct lki_pipeline pipeline = *step;
+    struct lk_command *commands = calloc(step->count + 1, sizeof *commands);
+    lk_reply **answers = calloc(step->count + 1, sizeof(lk_reply *));
+    struct lki_node *told_by = lki_topology_node(topology, slot, err);
+    struct lki_node *node = told_by ? lki_topology_at(topology, address, told_by, err) : NULL;
+    lk_status status = LK_UNREACHABLE;
+
+    pipeline.native = NULL; /* it knows of no ASKING */
+    pipeline.commands = commands;
+    pipeline.count++;
+    if (commands && answers && node) {
+        commands[0] = (struct lk_command){&asking, 1};
+        memcpy(commands + 1, step->commands, step->count * sizeof *commands);
+        status = lki_client_exchange_at(client, node, &pipeline, answers, err);
+        if (status == LK_OK) {
+            lk_reply_free(answers[0]);
+            memcpy(replies, answers + 1, step->count * sizeof(lk_reply *));
+        }
+    } else if (node) {
+        status = LKI_FAIL(err, LK_NO_MEMORY, "a pipeline");
+    } else if (err) {
+        err->code = status;
+    }
+    lki_node_unref(node);
+    lki_node_unref(told_by);
+    free(answers);
+    free(commands);
+    return status;
+}
+
+/* Wait a little; false when the deadline is too near. */
+static bool pause_before(int64_t deadline, unsigned tries)
+{
+    int pause_ms = (int)(PAUSE_MS * (tries + 1));
+
+    if (pause_ms > PAUSE_MAX_MS) pause_ms = PAUSE_MAX_MS;
+    if (lki_clock_left_ms(deadline) <= 2 * pause_ms) return false;
+    lki_clock_sleep_ms(pause_ms);
+    return true;
+}
+
+/* A pipeline for one slot, to the server that has it by now. */
+static lk_status send_to_owner(lk_client *client, struct lki_topology *topology, int slot,
+                               const struct lki_pipeline *pipeline, lk_reply **replies,
+                               struct lk_error *err)
+{
+    struct lki_node *node = lki_topology_node(topology, slot, err);
+
+    if (!node) return LK_UNREACHABLE;
+    lk_status status = lki_client_exchange_at(client, node, pipeline, replies, err);
+    for (size_t i = 0; i < pipeline->count && status == LK_OK; i++)
+        (void)lki_route_learn(topology, replies[i], node);
+    lki_node_unref(node);
+    return status;
+}
+
+static void free_replies(lk_reply **replies, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        lk_reply_free(replies[i]);
+        replies[i] = NULL;
+    }
+}
+
+/* The first answer of a step for which it is to be repeated; NULL: none. */
+static const lk_reply *refusal_of(const struct lki_pipeline *step, lk_reply *const *replies)
+{
+    for (size_t i = 0; i < step->count; i++) {
+        if (is_to_repeat(replies[i])) return replies[i];
+    }
+    return NULL;
+}
+
+/* Have a step answered that was refused; what the servers still refuse at the end is the answer. */
+static lk_status follow(lk_client *client, struct lki_topology *topology, int slot,
+                        const struct lki_pipeline *step, lk_reply **replies, struct lk_error *err)
+{
+    const lk_reply *refusal = NULL;
+    lk_status status = LK_OK;
+
+    for (unsigned tries = 0; status == LK_OK && (refusal = refusal_of(step, replies)); tries++) {
+        struct lk_bytes told = {0};
+        char address[ADDRESS_MAX] = "";
+        int moved = slot;
+        bool is_ask = read_redirection(refusal, "ASK ", &moved, &told);
+        bool is_told = is_ask || read_redirection(refusal, "MOVED ", &moved, &told);
+
+        /* A transaction over two slots is refused wherever it goes; of other commands than first_key()
+           knows, the server knows the key. */
+        if (moved != slot && step->count > 1) break;
+        slot = moved;
+        /* The first redirection is followed at once; servers that disagree are given time. */
+        if ((tries > 0 || !is_told) && !pause_before(step->deadline, tries)) break;
+        if (told.len < sizeof address) memcpy(address, told.data ? told.data : "", told.len);
+        free_replies(replies, step->count);
+        /* Asked there in vain (keys of one command that are half there): whoever gives them away says
+           when it is over. */
+        status = is_ask
+                     ? ask_there(client, topology, slot, lk_bytes_of(address), step, replies, err)
+                     : send_to_owner(client, topology, slot, step, replies, err);
+    }
+    return status;
+}
+
+static struct lki_pipeline step_of(const struct lki_pipeline *pipeline, size_t begin,
+                                   bool *out_is_synced)
+{
+    struct lki_pipeline step = *pipeline;
+
+    step.commands += begin;
+    step.count = step_end(pipeline, begin) - begin;
+    if (step.out_is_synced) step.out_is_synced = out_is_synced;
+    return step;
+}
+
+/* Have all steps answered that were refused. Tells whether any other was not, and has been done. */
+static lk_status follow_all(lk_client *client, struct lki_topology *topology, const int *slots,
+                            const struct lki_pipeline *pipeline, lk_reply **replies,
+                            bool *out_is_partly_done, struct lk_error *err)
+{
+    bool is_synced = true; /* of the steps that were not refused */
+    bool is_all_synced = true;
+    lk_status status = LK_OK;
+    struct lki_pipeline step;
+
+    if (pipeline->out_is_synced) is_synced = *pipeline->out_is_synced;
+    *out_is_partly_done = false;
+    for (size_t i = 0; i < pipeline->count; i += step.count) {
+        bool is_step_synced = true;
+
+        step = step_of(pipeline, i, &is_step_synced);
+        if (!refusal_of(&step, replies + i)) {
+            *out_is_partly_done = true;
+            is_all_synced &= is_synced;
+        } else if (status == LK_OK) {
+            status = follow(client, topology, slots[i], &step, replies + i, err);
+            *out_is_partly_done |= status == LK_OK;
+            is_all_synced &= is_step_synced;
+        }
+    }
+    if (pipeline->out_is_synced) *pipeline->out_is_synced = is_all_synced;
+    return status;
+}
+
+/* All commands of one slot, or at least of one server. */
+static lk_status send_all(lk_client *client, struct lki_topology *topology, const int *slots,
+                          const struct lki_pipeline *pipeline, lk_reply **replies,
+                          struct lk_error *err)
+{
+    bool is_partly_done = false;
+    lk_status status = send_to_owner(client, topology, slots[0], pipeline, replies, err);
+
+    if (status != LK_OK || !refusal_of(pipeline, replies)) return status;
+    status = follow_all(client, topology, slots, pipeline, replies, &is_partly_done, err);
+    if (status == LK_OK) return LK_OK;
+    free_replies(replies, pipeline->count);
+    if (!is_partly_done) return status;
+    if (err) err->code = LK_UNKNOWN;
+    return LK_UNKNOWN;
+}
+
+/* ---- several servers ------------------------------------------------------------------------------ */
+
+/* What goes to one server together. */
+struct share {
+    struct lk_command *commands;
+    lk_reply **replies;
+    size_t *places; /* in the pipeline */
+    int *slots;
+    size_t count;
+};
+
+static bool share_make(struct share *share, size_t room)
+{
+    share->commands = calloc(room, sizeof *share->commands);
+    share->replies = calloc(room, sizeof(lk_reply *));
+    share->places = calloc(room, sizeof *share->places);
+    share->slots = calloc(room, sizeof *share->slots);
+    return share->commands && share->replies && share->places && share->slots;
+}
+
+static void share_done(struct share *share)
+{
+    free(share->commands);
+    free(share->replies);
+    free(share->places);
+    free(share->slots);
+}
+
+/* Take what goes to the server of the first command that is left. */
+static void gather(struct lki_topology *topology, const struct lki_pipeline *pipeline,
+                   const int *slots, bool *is_taken, struct share *out)
+{
+    const struct lki_node *whose = NULL;
+    bool is_same = false;
+
+    out->count = 0;
+    for (size_t i = 0; i < pipeline->count; i++) {
+        if (is_taken[i]) continue;
+        if (i == 0 || slots[i] != slots[i - 1]) { /* a step stays together */
+            struct lki_node *node = lki_topology_node(topology, slots[i], NULL);
+
+            is_same = out->count == 0 || node == whose;
+            if (out->count == 0) whose = node;
+            lki_node_unref(node); /* only compared */
+        }
+        if (!is_same) continue;
+        is_taken[i] = true;
+        out->commands[out->count] = pipeline->commands[i];
+        out->slots[out->count] = slots[i];
+        out->places[out->count++] = i;
+    }
+}
+
+static lk_status send_shares(lk_client *client, struct lki_topology *topology, const int *slots,
+                             const struct lki_pipeline *pipeline, lk_reply **replies,
+                             struct lk_error *err)
+{
+    bool *is_taken = calloc(pipeline->count, sizeof *is_taken);
+    struct share share = {0};
+    size_t done = 0;
+    lk_status status = LK_OK;
+
+    bool is_made = is_taken && share_make(&share, pipeline->count);
+    if (!is_made)
+        status = LKI_FAIL(err, LK_NO_MEMORY, "a pipeline of %zu commands", pipeline->count);
+    while (is_made && status == LK_OK && done < pipeline->count) {
+        struct lki_pipeline part = *pipeline;
+
+        gather(topology, pipeline, slots, is_taken, &share);
+        part.commands = share.commands;
+        part.count = share.count;
+        status = send_all(client, topology, share.slots, &part, share.replies, err);
+        for (size_t i = 0; i < share.count && status == LK_OK; i++)
+            replies[share.places[i]] = share.replies[i];
+        if (status == LK_OK) done += share.count;
+        memset(share.replies, 0, pipeline->count * sizeof(lk_reply *));
+    }
+    if (status != LK_OK && done > 0) {
+        free_replies(replies, pipeline->count);
+        status = LK_UNKNOWN;
+        if (err) err->code = status;
+    }
+    share_done(&share);
+    free(is_taken);
+    return status;
+}
+
+lk_status lki_route(lk_client *client, struct lki_topology *topology,
+                    const struct lki_pipeline *pipeline, lk_reply **replies, struct lk_error *err)
+{
+    enum { FEW = 16 };
+    int few[FEW];
+    int *slots = pipeline->count <= FEW ? few : calloc(pipeline->count, sizeof *slots);
+    lk_status status = LK_OK;
+    bool is_one = true;
+
+    if (!slots) return LKI_FAIL(err, LK_NO_MEMORY, "a pipeline");
+    memset(replies, 0, pipeline->count * sizeof(lk_reply *));
+    find_slots(pipeline, slots);
+    for (size_t i = 1; i < pipeline->count; i++)
+        is_one &= slots[i] == slots[0];
+    status = is_one ? send_all(client, topology, slots, pipeline, replies, err)
+                    : send_shares(client, topology, slots, pipeline, replies, err);
+    if (slots != few) free(slots);
+    return status;
+}

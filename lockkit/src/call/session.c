@@ -1,0 +1,146 @@
+/*
+ * A connection lent for several round trips. It notes what its owner leaves behind on it (keys
+ * watched, a transaction begun), so that the next borrower finds it clean. The owner's thread.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "client.h"
+#include "route.h"
+
+struct lk_session {
+    lk_client *client;       /* borrowed */
+    struct lki_node *node;   /* a reference of ours */
+    struct lki_redis *redis; /* borrowed from its pool */
+    bool is_watching;        /* there may be keys watched, or a transaction begun */
+};
+
+/* Takes the reference; NULL: err is filled. */
+static lk_session *open_to(lk_client *client, struct lki_node *node, int64_t limit_ms,
+                           struct lk_error *err)
+{
+    lk_session *session = node ? calloc(1, sizeof *session) : NULL;
+
+    if (node && !session) (void)LKI_FAIL(err, LK_NO_MEMORY, "a session");
+    if (!session) goto fail;
+    *session = (lk_session){.client = client, .node = node};
+    if (lki_pool_borrow(node->pool, lki_client_deadline(client, limit_ms), &session->redis, err) ==
+        LK_OK)
+        return session;
+    lki_topology_doubt(lki_client_topology(client));
+
+fail:
+    free(session);
+    lki_node_unref(node);
+    return NULL;
+}
+
+lk_session *lk_session_open(lk_client *client, const char *key, int64_t limit_ms,
+                            struct lk_error *err)
+{
+    if (lki_client_check(client, err) != LK_OK) return NULL;
+    struct lki_topology *topology = lki_client_topology(client);
+    int slot =
+        key && lki_topology_is_cluster(topology) ? lki_slot_of(key, strlen(key)) : LKI_NO_SLOT;
+    return open_to(client, lki_topology_node(topology, slot, err), limit_ms, err);
+}
+
+size_t lk_client_primaries(lk_client *client)
+{
+    size_t count = 0;
+    struct lki_node *node = NULL;
+
+    if (lki_client_check(client, NULL) != LK_OK) return 0;
+    while ((node = lki_topology_primary(lki_client_topology(client), count))) {
+        lki_node_unref(node);
+        count++;
+    }
+    return count;
+}
+
+lk_session *lk_session_open_at(lk_client *client, size_t primary, int64_t limit_ms,
+                               struct lk_error *err)
+{
+    if (lki_client_check(client, err) != LK_OK) return NULL;
+    struct lki_node *node = lki_topology_primary(lki_client_topology(client), primary);
+    if (node) return open_to(client, node, limit_ms, err);
+    (void)LKI_FAIL(err, LK_INVALID, "there is no primary number %zu", primary);
+    return NULL;
+}
+
+const char *lk_session_server(const lk_session *session)
+{
+    return session ? session->node->endpoint.label : "";
+}
+
+static bool is_word(struct lk_bytes bytes, const char *word)
+{
+    return bytes.len == strlen(word) && strncasecmp(bytes.data, word, bytes.len) == 0;
+}
+
+/* EXEC ends all, also when it says EXECABORT; UNWATCH inside a transaction is only queued. */
+static void note_command(lk_session *session, struct lk_bytes name, const lk_reply *reply)
+{
+    struct lk_bytes text = lk_reply_bytes(reply);
+    bool is_error = lk_reply_type_of(reply) == LK_REPLY_ERROR;
+    bool is_aborted = is_error && text.len > 9 && strncmp(text.data, "EXECABORT", 9) == 0;
+
+    if (is_word(name, "WATCH") || is_word(name, "MULTI")) {
+        session->is_watching = true;
+    } else if (is_word(name, "EXEC") || is_word(name, "DISCARD")) {
+        if (!is_error || is_aborted) session->is_watching = false;
+    } else if (is_word(name, "UNWATCH")) {
+        if (is_word(text, "OK")) session->is_watching = false;
+    }
+}
+
+lk_status lk_session_call(lk_session *session, const struct lk_command *commands, size_t count,
+                          int64_t limit_ms, lk_reply **replies, struct lk_error *err)
+{
+    int64_t begin = lki_clock_now();
+
+    if (!session) return LKI_FAIL(err, LK_INVALID, "no session (NULL)");
+    lk_status status = lki_client_check(session->client, err);
+    if (status != LK_OK) return status;
+    if (lki_redis_is_broken(session->redis))
+        return LKI_FAIL(err, LK_UNREACHABLE, "the session's connection is broken");
+    status = lki_redis_exchange(session->redis, commands, count,
+                                lki_client_deadline(session->client, limit_ms), replies, err);
+    lki_client_emit(session->client, (struct lk_event){.type = LK_EVENT_ROUND_TRIP,
+                                                       .status = status,
+                                                       .duration_ns = lki_clock_now() - begin,
+                                                       .attempts = (unsigned)count});
+    if (status != LK_OK) lki_topology_doubt(lki_client_topology(session->client));
+    for (size_t i = 0; i < count && status == LK_OK; i++) {
+        note_command(session, commands[i].args[0], replies[i]);
+        (void)lki_route_learn(lki_client_topology(session->client), replies[i], session->node);
+    }
+    return status;
+}
+
+/* When this fails, the connection is broken, and the pool drops it. */
+static void clean(lk_session *session)
+{
+    const struct lk_bytes discard = LK_BYTES("DISCARD");
+    const struct lk_bytes unwatch = LK_BYTES("UNWATCH");
+    const struct lk_command commands[] = {{&discard, 1}, {&unwatch, 1}};
+    lk_reply *replies[2] = {0};
+
+    if (lk_session_call(session, commands, 2, 0, replies, NULL) != LK_OK) return;
+    lk_reply_free(replies[0]); /* an error when there was no transaction */
+    lk_reply_free(replies[1]);
+}
+
+void lk_session_close(lk_session *session)
+{
+    if (!session) return;
+    if (!lki_client_is_foreign(session->client)) {
+        if (session->is_watching) clean(session);
+        lki_pool_return(session->node->pool, session->redis);
+        lki_node_unref(session->node);
+    }
+    free(session);
+}

@@ -1,0 +1,223 @@
+/*
+ * A step changes a number that has no owner, so a lost answer leaves the number unexplained. Each
+ * handle therefore keeps a claim in the server: the number of its last step, written by the script
+ * that takes the step. Asked again, the script finds it there and changes nothing; undone, the
+ * claim is ahead of the step, which is refused if it comes yet. The claim outlives whatever a
+ * connection may still deliver, and vanishes by itself. Threads: the handle's, but for cancelling.
+ */
+#include "counter.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/names.h"
+#include "locks/lock_ops.h"
+
+enum { CLAIM_MS = 60000, CLAIM_COMMANDS = 4, STEP_TRIES = 2 };
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+lk_status lki_counter_init(struct lki_counter *counter, const char *kind, enum lki_wake_rule rule,
+                           lk_client *client, const char *key, char *channel, struct lk_error *err)
+{
+    size_t len = key ? strlen(key) : 0;
+
+    counter->kind = kind;
+    counter->channel = channel;
+    counter->step = 1;
+    lki_waiter_init(&counter->waiter, rule);
+    counter->waiter.cancelled_by = &counter->is_cancelled;
+    if (!client) return LKI_FAIL(err, LK_INVALID, "no client (NULL)");
+    if (len < 1 || len > LKI_KEY_MAX)
+        return LKI_FAIL(err, LK_INVALID, "a key has 1 to %d bytes", LKI_KEY_MAX);
+    counter->client = lki_client_ref(client);
+    counter->key = strdup(key);
+    if (!counter->key || !channel) return LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
+    lk_status status = lki_client_check_name(client, key, err);
+    return status == LK_OK ? lki_client_check_helper(client, key, channel, err) : status;
+}
+
+lk_status lki_counter_name_claim(struct lki_counter *counter, struct lk_error *err)
+{
+    char owner[LKI_OWNER_MAX];
+    char suffix[LKI_OWNER_MAX + sizeof "lockkit_claim:"];
+
+    lki_client_owner(counter->client, owner);
+    (void)snprintf(suffix, sizeof suffix, "lockkit_claim:%s", owner);
+    counter->claim = lki_name_suffix(counter->key, suffix);
+    return counter->claim ? LK_OK : LKI_FAIL(err, LK_NO_MEMORY, "%s", counter->key);
+}
+
+void lki_counter_done(struct lki_counter *counter)
+{
+    lki_waiter_done(&counter->waiter);
+    free(counter->claim);
+    free(counter->channel);
+    free(counter->key);
+    lki_client_unref(counter->client);
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+lk_status lki_counter_check(const struct lki_counter *counter, struct lk_error *err)
+{
+    if (!counter) return LKI_FAIL(err, LK_INVALID, "no handle (NULL)");
+    return lki_client_check(counter->client, err);
+}
+
+lk_status lki_counter_check_number(int64_t number, int64_t least, const char *what,
+                                   struct lk_error *err)
+{
+    if (number >= least && number <= INT32_MAX) return LK_OK;
+    return LKI_FAIL(err, LK_INVALID, "%s: %" PRId64 " is not between %" PRId64 " and %d", what,
+                    number, least, INT32_MAX);
+}
+
+/* ---- round trips ----------------------------------------------------------------------------- */
+
+static lk_status send_step(const struct lki_counter *counter, struct lki_step *step,
+                           struct lk_error *err)
+{
+    bool is_synced = true;
+    char words[3][LKI_NUMBER_MAX];
+    int64_t command_ms = lki_clock_left_ms(lki_client_deadline(counter->client, 0));
+    struct lki_call call = {.script = step->script,
+                            .keys = {lk_bytes_of(counter->key), lk_bytes_of(counter->claim),
+                                     lk_bytes_of(counter->channel)},
+                            .key_count = 3,
+                            .args = {lki_number(words[0], step->number),
+                                     lki_number(words[1], (long long)counter->step),
+                                     lki_number(words[2], CLAIM_MS + CLAIM_COMMANDS * command_ms)},
+                            .arg_count = 3,
+                            .out_is_synced = step->is_to_sync ? &is_synced : NULL};
+    lk_reply *reply = NULL;
+    lk_status status = lki_call_reply(
+        counter->client, &call, lki_client_deadline(counter->client, step->limit_ms), &reply, err);
+
+    if (status != LK_OK) return status;
+    step->is_taken = lk_reply_integer(lk_reply_at(reply, 0), 0) == 1;
+    step->n = lk_reply_integer(lk_reply_at(reply, 1), 0);
+    lk_reply_free(reply);
+    return step->is_taken ? lki_client_check_synced(counter->client, is_synced, err) : LK_OK;
+}
+
+/* The step is over. Its number and the next are used up: the latter stands for its undoing. */
+static void end_step(struct lki_counter *counter)
+{
+    counter->step += 2;
+    counter->is_unsettled = false;
+}
+
+lk_status lki_counter_step(struct lki_counter *counter, struct lki_step *step, struct lk_error *err)
+{
+    lk_status status = LK_UNKNOWN;
+
+    for (int i = 0; i < STEP_TRIES && status == LK_UNKNOWN; i++) {
+        status = send_step(counter, step, err);
+        if (status == LK_UNKNOWN) counter->is_unsettled = true;
+    }
+    if (status == LK_OK) {
+        if (step->is_taken) end_step(counter);
+    } else if (status == LK_UNSYNCED) {
+        counter->is_unsettled = true;
+    } else if (counter->is_unsettled) {
+        status = LK_UNKNOWN; /* of the time before, whatever became of this one */
+        if (err) err->code = status;
+    } else if (status == LK_SERVER) {
+        end_step(counter); /* an error may have left the claim without the change */
+    }
+    return status;
+}
+
+lk_status lki_counter_get(const struct lki_counter *counter, int64_t *out_number,
+                          struct lk_error *err)
+{
+    struct lk_bytes words[] = {LK_BYTES("GET"), lk_bytes_of(counter->key)};
+    lk_reply *reply = NULL;
+    char *end = NULL;
+    lk_status status = lki_client_exchange(counter->client, &(struct lk_command){words, 2}, 1,
+                                           lki_client_deadline(counter->client, 0), &reply, err);
+
+    if (status == LK_UNKNOWN) { /* it was only a question */
+        if (err) err->code = LK_UNREACHABLE;
+        return LK_UNREACHABLE;
+    }
+    if (status != LK_OK) return status;
+    const char *text = lk_reply_bytes(reply).data;
+    long long number = text ? strtoll(text, &end, 10) : 0;
+    if (lk_reply_type_of(reply) == LK_REPLY_ERROR) {
+        status = lki_fail_reply(err, reply);
+    } else if (text && (end == text || *end != '\0')) {
+        status = LKI_FAIL(err, LK_SERVER, "%s: its value is not a number", counter->key);
+    } else {
+        *out_number = number;
+    }
+    lk_reply_free(reply);
+    return status;
+}
+
+lk_status lki_counter_try_set(const struct lki_counter *counter, int64_t number,
+                              const char *message, struct lk_error *err)
+{
+    char word[LKI_NUMBER_MAX];
+    struct lki_call call = {.script = "counter_try_set",
+                            .keys = {lk_bytes_of(counter->key), lk_bytes_of(counter->channel)},
+                            .key_count = 2,
+                            .args = {lki_number(word, number), lk_bytes_of(message)},
+                            .arg_count = 2};
+    long long is_set = 0;
+    lk_status status = lki_call_integer(counter->client, &call,
+                                        lki_client_deadline(counter->client, 0), &is_set, err);
+
+    if (status != LK_OK || is_set == 1) return status;
+    return LKI_FAIL(err, LK_BUSY, "%s: it is set already", counter->key);
+}
+
+lk_status lki_counter_delete(const struct lki_counter *counter, const char *other_key,
+                             const char *message, struct lk_error *err)
+{
+    struct lki_call call = {.script = "counter_delete",
+                            .keys = {lk_bytes_of(counter->key), lk_bytes_of(counter->channel)},
+                            .key_count = 2};
+    long long was_there = 0;
+
+    if (other_key) call.keys[call.key_count++] = lk_bytes_of(other_key);
+    if (message) call.args[call.arg_count++] = lk_bytes_of(message);
+    lk_status status = lki_call_integer(counter->client, &call,
+                                        lki_client_deadline(counter->client, 0), &was_there, err);
+    if (status != LK_OK || was_there == 1) return status;
+    return LKI_FAIL(err, LK_NOT_OWNER, "%s: there is none", counter->key);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+struct lki_pursuit lki_counter_pursuit(struct lki_counter *counter, int64_t units, int64_t wait_ms)
+{
+    counter->waiter.units = units > 0 ? (size_t)units : 1;
+    atomic_store(&counter->is_cancelled, false);
+    return (struct lki_pursuit){.client = counter->client,
+                                .waiter = &counter->waiter,
+                                .what = counter->key,
+                                .channel = counter->channel,
+                                .deadline = lki_clock_after_ms(wait_ms)};
+}
+
+void lki_counter_cancel(struct lki_counter *counter)
+{
+    if (lki_counter_check(counter, NULL) != LK_OK) return;
+    atomic_store(&counter->is_cancelled, true);
+    lki_hub_cancel(lki_client_hub(counter->client), &counter->waiter);
+}
+
+void lki_counter_emit(const struct lki_counter *counter, struct lk_event event, int64_t begin)
+{
+    event.at_ns = lki_clock_now();
+    event.duration_ns = event.at_ns - begin;
+    event.kind = counter->kind;
+    event.key = counter->key;
+    lki_client_emit(counter->client, event);
+}

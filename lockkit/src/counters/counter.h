@@ -1,0 +1,93 @@
+/*
+ * What semaphore, permits and latch share: a number at a key, a channel on which its changes are
+ * published, and a waiter.
+ */
+#ifndef LKI_COUNTER_H
+#define LKI_COUNTER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lockkit/error.h"
+#include "lockkit/event.h"
+
+#include "client.h"
+#include "wait/wait.h"
+
+struct lki_counter {
+    const char *kind;
+    lk_client *client;         /* borrowed, and kept from being freed */
+    char *key;                 /* owned */
+    char *channel;             /* owned */
+    char *claim;               /* owned: key of this handle's last step; NULL: it takes none */
+    struct lki_waiter waiter;  /* one: a handle is for one thread at a time */
+    _Atomic bool is_cancelled; /* the pursuit under way */
+    uint64_t step;             /* the number of the next step */
+    bool is_unsettled;         /* that step was sent, and may have been taken or be taken yet */
+};
+
+/*
+ * Fill a counter. channel: taken; NULL stands for out of memory.
+ *
+ * Returns  OK; INVALID (no client, or a key of a wrong length); NO_MEMORY. Undone by
+ *          lki_counter_done(), also half-way.
+ */
+LK_MUST_CHECK lk_status lki_counter_init(struct lki_counter *counter, const char *kind,
+                                         enum lki_wake_rule rule, lk_client *client,
+                                         const char *key, char *channel, struct lk_error *err);
+void lki_counter_done(struct lki_counter *counter);
+
+/* Let the counter take steps: name its claim. OK, NO_MEMORY. */
+LK_MUST_CHECK lk_status lki_counter_name_claim(struct lki_counter *counter, struct lk_error *err);
+
+/* INVALID when there is none (NULL), its client is closed, or this process was forked. */
+LK_MUST_CHECK lk_status lki_counter_check(const struct lki_counter *counter, struct lk_error *err);
+
+/* INVALID unless the number is one of least...INT32_MAX, as Java's clients count. */
+LK_MUST_CHECK lk_status lki_counter_check_number(int64_t number, int64_t least, const char *what,
+                                                 struct lk_error *err);
+
+/* A change of the number that happens exactly once, as its script does it. */
+struct lki_step {
+    const char *script; /* KEYS: counter, claim, channel. ARGV: number, step, ttl of the claim.
+                           Answers { 1, n }: taken; { 0, n }: not taken, and it may be sent again */
+    int64_t number;
+    int64_t limit_ms; /* of each time it is sent; 0: command_ms */
+    bool is_to_sync;  /* what it took counts only once enough replicas have it (UNSYNCED) */
+    bool is_taken;    /* out */
+    long long n;      /* out */
+};
+
+/*
+ * Take a step: a lost answer is asked for again, and the handle's claim in the server tells a
+ * command that comes twice, or late.
+ *
+ * Returns  OK; UNKNOWN: it may have come, or come yet, and is_unsettled is true until it is
+ *          settled: by itself, or by its undoing; UNREACHABLE, BUSY, SERVER, NO_MEMORY: it did not
+ *          come.
+ */
+LK_MUST_CHECK lk_status lki_counter_step(struct lki_counter *counter, struct lki_step *step,
+                                         struct lk_error *err);
+
+/* The number; 0 when there is none. */
+LK_MUST_CHECK lk_status lki_counter_get(const struct lki_counter *counter, int64_t *out_number,
+                                        struct lk_error *err);
+
+/* Set a number that is not there: OK, or BUSY when there is one. */
+LK_MUST_CHECK lk_status lki_counter_try_set(const struct lki_counter *counter, int64_t number,
+                                            const char *message, struct lk_error *err);
+
+/* Delete it, with another key unless that is NULL, and publish a message unless that is NULL. OK,
+   or NOT_OWNER when there was none. */
+LK_MUST_CHECK lk_status lki_counter_delete(const struct lki_counter *counter, const char *other_key,
+                                           const char *message, struct lk_error *err);
+
+/* Begin a pursuit of so many units; the caller adds what it tries. */
+struct lki_pursuit lki_counter_pursuit(struct lki_counter *counter, int64_t units, int64_t wait_ms);
+void lki_counter_cancel(struct lki_counter *counter);
+
+/* Fill in who it is, and tell the hook. */
+void lki_counter_emit(const struct lki_counter *counter, struct lk_event event, int64_t begin);
+
+#endif

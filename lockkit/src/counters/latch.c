@@ -1,0 +1,128 @@
+/*
+ * The latch. A count-down whose answer was lost is repeated under its number, so it counts once;
+ * the numbering is counter.c's. Threads as latch.h says.
+ */
+#include "lockkit/latch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "counter.h"
+
+struct lk_latch {
+    struct lki_counter base;
+};
+
+/* Redisson adds the braces to every name, also to one that has some. */
+static char *channel_of(const char *key)
+{
+    char *channel = NULL;
+
+    return asprintf(&channel, "redisson_countdownlatch__channel__{%s}", key) < 0 ? NULL : channel;
+}
+
+lk_latch *lk_latch_new(lk_client *client, const char *key, struct lk_error *err)
+{
+    lk_latch *latch = calloc(1, sizeof *latch);
+    char *channel = key ? channel_of(key) : NULL;
+
+    if (!latch) {
+        (void)LKI_FAIL(err, LK_NO_MEMORY, "a latch");
+        free(channel);
+        return NULL;
+    }
+    if (lki_counter_init(&latch->base, "latch", LKI_WAKE_ALL, client, key, channel, err) == LK_OK &&
+        lki_counter_name_claim(&latch->base, err) == LK_OK)
+        return latch;
+    lk_latch_free(latch);
+    return NULL;
+}
+
+void lk_latch_free(lk_latch *latch)
+{
+    if (!latch) return;
+    lki_counter_done(&latch->base);
+    free(latch);
+}
+
+static lk_status check(const lk_latch *latch, struct lk_error *err)
+{
+    return lki_counter_check(latch ? &latch->base : NULL, err);
+}
+
+lk_status lk_latch_try_set(lk_latch *latch, int64_t count, struct lk_error *err)
+{
+    lk_status status = check(latch, err);
+
+    if (status == LK_OK) status = lki_counter_check_number(count, 1, "count", err);
+    return status == LK_OK ? lki_counter_try_set(&latch->base, count, "1", err) : status;
+}
+
+lk_status lk_latch_count_down(lk_latch *latch, struct lk_error *err)
+{
+    struct lki_step step = {.script = "latch_count_down", .number = 1};
+    int64_t begin = lki_clock_now();
+    lk_status status = check(latch, err);
+
+    if (status != LK_OK) return status;
+    int64_t counted = latch->base.is_unsettled ? 0 : 1; /* else it was told of */
+    status = lki_counter_step(&latch->base, &step, err);
+    lki_counter_emit(
+        &latch->base,
+        (struct lk_event){
+            .type = LK_EVENT_RELEASE, .status = status, .attempts = 1, .count = counted},
+        begin);
+    return status;
+}
+
+lk_status lk_latch_count(lk_latch *latch, int64_t *out_count, struct lk_error *err)
+{
+    lk_status status = check(latch, err);
+
+    if (status == LK_OK && !out_count) status = LKI_FAIL(err, LK_INVALID, "no result (NULL)");
+    return status == LK_OK ? lki_counter_get(&latch->base, out_count, err) : status;
+}
+
+static lk_status look(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
+{
+    const struct lki_counter *counter = arg;
+    int64_t count = 0;
+    lk_status status = lki_counter_get(counter, &count, err);
+
+    if (status != LK_OK || count <= 0) return status;
+    if (out_ttl_ms) *out_ttl_ms = -1;
+    return LKI_FAIL(err, LK_BUSY, "%s: %lld have not arrived yet", counter->key, (long long)count);
+}
+
+lk_status lk_latch_await(lk_latch *latch, int64_t wait_ms, struct lk_error *err)
+{
+    int64_t begin = lki_clock_now();
+    lk_status status = check(latch, err);
+
+    if (status == LK_OK && wait_ms < 0)
+        status = LKI_FAIL(err, LK_INVALID, "wait_ms must not be negative");
+    if (status != LK_OK) return status;
+    struct lki_pursuit pursuit = lki_counter_pursuit(&latch->base, 1, wait_ms);
+    pursuit.try_once = look;
+    pursuit.arg = &latch->base;
+    status = lki_pursue(&pursuit, err);
+    lki_counter_emit(
+        &latch->base,
+        (struct lk_event){.type = LK_EVENT_ACQUIRE, .status = status, .attempts = pursuit.attempts},
+        begin);
+    return status;
+}
+
+lk_status lk_latch_delete(lk_latch *latch, struct lk_error *err)
+{
+    lk_status status = check(latch, err);
+
+    return status == LK_OK ? lki_counter_delete(&latch->base, NULL, "1", err) : status;
+}
+
+void lk_latch_cancel(lk_latch *latch)
+{
+    if (latch) lki_counter_cancel(&latch->base);
+}

@@ -1,0 +1,100 @@
+/*
+ * Ids are 32 hex digits for the caller and 16 raw bytes in the server. Every script that counts
+ * first gives back what has expired, by the server's clock; nobody does so while no script runs.
+ * Any thread.
+ */
+#include "permit_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lockkit/semaphore.h"
+
+#include "base/error.h"
+
+static int hex_value(char digit)
+{
+    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+    const char *found = digit ? strchr(digits, digit) : NULL;
+
+    return found ? (int)((found - digits) % 16) : -1;
+}
+
+bool lki_permit_parse(const char *text, struct lki_permit_id *out)
+{
+    if (strnlen(text, LK_PERMIT_ID_MAX) != 2 * sizeof out->bytes) return false;
+    for (size_t i = 0; i < sizeof out->bytes; i++) {
+        int high = hex_value(text[2 * i]), low = hex_value(text[2 * i + 1]);
+
+        if (high < 0 || low < 0) return false;
+        out->bytes[i] = (unsigned char)(high * 16 + low);
+    }
+    return true;
+}
+
+static lk_status run(const struct lki_permit_list *list, const char *script, const char *number,
+                     struct lki_run how, lk_reply **out_reply, struct lk_error *err)
+{
+    const struct lk_bytes keys[] = {lk_bytes_of(list->key), lk_bytes_of(list->timeouts),
+                                    lk_bytes_of(list->channel)};
+    struct lk_bytes *args = calloc(list->count + 1, sizeof *args);
+    struct lk_eval eval = {.script = lki_client_script(list->client, script),
+                           .keys = keys,
+                           .key_count = sizeof keys / sizeof keys[0],
+                           .args = args};
+
+    how.variant =
+        lki_script_variant(eval.script, lki_client_own_script(list->client, "permits_sweep")->text);
+    if (!args || !how.variant) {
+        free(args);
+        return LKI_FAIL(err, LK_NO_MEMORY, "%s", list->key);
+    }
+    if (number) args[eval.arg_count++] = lk_bytes_of(number);
+    for (size_t i = 0; i < list->count; i++) {
+        args[eval.arg_count++] = (struct lk_bytes){.data = (const char *)list->ids[i].bytes,
+                                                   .len = sizeof list->ids[i].bytes};
+    }
+    lk_status status = lki_client_eval_variant(list->client, &eval, &how, out_reply, err);
+    free(args);
+    return status;
+}
+
+lk_status lki_permits_run(const struct lki_permit_list *list, const char *script,
+                          const char *number, int64_t deadline, lk_reply **out_reply,
+                          struct lk_error *err)
+{
+    return run(list, script, number, (struct lki_run){.deadline = deadline}, out_reply, err);
+}
+
+lk_status lki_permits_take(const struct lki_permit_list *list, int64_t lease_ms, int64_t deadline,
+                           int64_t *out_ttl_ms, struct lk_error *err)
+{
+    char lease[LKI_NUMBER_MAX];
+    lk_reply *reply = NULL;
+
+    (void)lki_number(lease, lease_ms);
+    struct lki_run how = {.deadline = deadline, .out_is_synced = list->out_is_synced};
+    lk_status status = run(list, "permits_acquire", lease, how, &reply, err);
+    if (status != LK_OK) return status;
+    bool is_taken = lk_reply_integer(lk_reply_at(reply, 0), 0) == 1;
+    if (!is_taken && out_ttl_ms) *out_ttl_ms = lk_reply_integer(lk_reply_at(reply, 1), 0);
+    lk_reply_free(reply);
+    if (is_taken) return LK_OK;
+    return LKI_FAIL(err, LK_BUSY, "%s: fewer than %zu permits are available", list->key,
+                    list->count);
+}
+
+lk_status lki_permits_give(const struct lki_permit_list *list, int64_t deadline, bool *out_is_none,
+                           struct lk_error *err)
+{
+    enum { SOME_ARE_OUT, GIVEN, NONE_IS_OUT };
+    lk_reply *reply = NULL;
+    lk_status status = lki_permits_run(list, "permits_release", NULL, deadline, &reply, err);
+
+    if (status != LK_OK) return status;
+    long long answer = lk_reply_integer(reply, SOME_ARE_OUT);
+    lk_reply_free(reply);
+    if (answer == GIVEN) return LK_OK;
+    if (out_is_none) *out_is_none = answer == NONE_IS_OUT;
+    return LKI_FAIL(err, LK_NOT_OWNER, "%s: a permit had ended before its release", list->key);
+}

@@ -1,0 +1,75 @@
+/*
+ * One permit as a lock: its id is the token, drawn anew for every acquire. What
+ * permits are is permit_list.c's, what locks do is lock.c's.
+ */
+#include <stdlib.h>
+
+#include "lockkit/semaphore.h"
+
+#include "base/error.h"
+#include "base/names.h"
+#include "locks/lock_ops.h"
+#include "permit_list.h"
+
+static struct lki_permit_list list_of(const lk_lock *lock, struct lki_permit_id *out_id)
+{
+    (void)lki_permit_parse(lock->token, out_id); /* lock.c has made it */
+    return (struct lki_permit_list){.client = lock->client,
+                                    .key = lock->key,
+                                    .timeouts = lock->renew_key,
+                                    .channel = lock->wake_channel,
+                                    .ids = out_id,
+                                    .count = 1};
+}
+
+static lk_status permit_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadline,
+                                    struct lk_error *err)
+{
+    struct lki_permit_id id;
+    struct lki_permit_list list = list_of(lock, &id);
+
+    list.out_is_synced = &lock->is_synced;
+    return lki_permits_take(&list, lock->lease_ms, deadline, out_ttl_ms, err);
+}
+
+static lk_status permit_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
+{
+    struct lki_permit_id id;
+    struct lki_permit_list list = list_of(lock, &id);
+
+    return lki_permits_give(&list, deadline, NULL, err);
+}
+
+static void permit_free(lk_lock *lock)
+{
+    lki_lock_done(lock);
+    free(lock);
+}
+
+static const struct lki_lock_ops permit_ops = {
+    .kind = "permits",
+    .guard_script = "permits_guard",
+    .renew_script = "permits_renew",
+    .wake_rule = LKI_WAKE_COUNT,
+    .try_acquire = permit_try_acquire,
+    .release = permit_release,
+    .free = permit_free,
+};
+
+lk_lock *lk_permit_lock_new(lk_client *client, const char *key, struct lk_error *err)
+{
+    lk_lock *lock = calloc(1, sizeof *lock);
+    char *channel = key ? lki_name_prefix("redisson_sc", key) : NULL;
+
+    if (!lock) {
+        (void)LKI_FAIL(err, LK_NO_MEMORY, "a lock");
+        free(channel);
+        return NULL;
+    }
+    lock->renew_key = key ? lki_name_suffix(key, "timeout") : NULL;
+    lk_status status = lki_lock_init(lock, &permit_ops, client, key, channel, err);
+    if (status == LK_OK && channel && lock->renew_key) return lock;
+    if (status == LK_OK) (void)LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
+    permit_free(lock);
+    return NULL;
+}

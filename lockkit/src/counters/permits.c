@@ -1,0 +1,390 @@
+/*
+ * The semaphore whose permits have ids and leases. Ids are drawn here, so that an acquire whose
+ * answer was lost can be undone. A waiter sleeps until the next permit expires, for it is a script
+ * that gives it back. Threads as semaphore.h says.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lockkit/semaphore.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/names.h"
+#include "counter.h"
+#include "locks/lock_ops.h"
+#include "permit_list.h"
+
+enum { UNDO_MAX_MS = 100 };
+
+static const int64_t longest_ms = 100LL * 365 * 24 * 60 * 60 * 1000; /* that is told from none */
+
+struct lk_permits {
+    struct lki_counter base;
+    char *timeouts; /* owned */
+};
+
+lk_permits *lk_permits_new(lk_client *client, const char *key, struct lk_error *err)
+{
+    lk_permits *permits = calloc(1, sizeof *permits);
+    char *channel = key ? lki_name_prefix("redisson_sc", key) : NULL;
+
+    if (!permits) {
+        (void)LKI_FAIL(err, LK_NO_MEMORY, "permits");
+        free(channel);
+        return NULL;
+    }
+    permits->timeouts = key ? lki_name_suffix(key, "timeout") : NULL;
+    lk_status status =
+        lki_counter_init(&permits->base, "permits", LKI_WAKE_COUNT, client, key, channel, err);
+    if (status == LK_OK && permits->timeouts) return permits;
+    if (status == LK_OK) (void)LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
+    lk_permits_free(permits);
+    return NULL;
+}
+
+void lk_permits_free(lk_permits *permits)
+{
+    if (!permits) return;
+    lki_counter_done(&permits->base);
+    free(permits->timeouts);
+    free(permits);
+}
+
+static lk_status check(const lk_permits *permits, struct lk_error *err)
+{
+    return lki_counter_check(permits ? &permits->base : NULL, err);
+}
+
+static struct lki_permit_list list_of(const lk_permits *permits, const struct lki_permit_id *ids,
+                                      size_t count)
+{
+    return (struct lki_permit_list){.client = permits->base.client,
+                                    .key = permits->base.key,
+                                    .timeouts = permits->timeouts,
+                                    .channel = permits->base.channel,
+                                    .ids = ids,
+                                    .count = count};
+}
+
+static lk_status run_integer(const struct lki_permit_list *list, const char *script,
+                             const char *number, long long *out, struct lk_error *err)
+{
+    lk_reply *reply = NULL;
+    lk_status status =
+        lki_permits_run(list, script, number, lki_client_deadline(list->client, 0), &reply, err);
+
+    if (status != LK_OK) return status;
+    *out = lk_reply_integer(reply, 0);
+    lk_reply_free(reply);
+    return LK_OK;
+}
+
+/* ---- acquire --------------------------------------------------------------------------------- */
+
+struct attempt {
+    struct lki_permit_list list;
+    int64_t lease_ms;
+    int64_t ends; /* of the permits, by the local clock */
+    bool is_open; /* an answer was lost: what came late may still take them */
+};
+
+/* What may have been taken goes back within a small budget; what fails is left to the lease. */
+static void undo(const struct attempt *attempt)
+{
+    (void)lki_permits_give(&attempt->list, lki_clock_after_ms(UNDO_MAX_MS), NULL, NULL);
+}
+
+static int64_t lease_end(int64_t sent_at, int64_t lease_ms)
+{
+    if (lease_ms < 0) return INT64_MAX;
+    return lki_lease_end(sent_at, lease_ms < longest_ms ? lease_ms : longest_ms);
+}
+
+/* Asked again when the answer was lost: the ids are the same, so they are taken once. */
+static lk_status try_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
+{
+    struct attempt *attempt = arg;
+    lk_status status = LK_UNKNOWN;
+    bool is_synced = true;
+
+    attempt->list.out_is_synced = &is_synced;
+    if (!attempt->is_open) attempt->ends = lease_end(lki_clock_now(), attempt->lease_ms);
+    for (int i = 0; i < 2 && status == LK_UNKNOWN; i++) {
+        status = lki_permits_take(&attempt->list, attempt->lease_ms,
+                                  lki_client_deadline(attempt->list.client, 0), out_ttl_ms, err);
+        attempt->is_open = attempt->is_open || status == LK_UNKNOWN;
+    }
+    if (status == LK_OK) attempt->is_open = false;
+    if (status == LK_OK && lki_clock_now() >= attempt->ends) {
+        status = LKI_FAIL(err, LK_LOST, "%s: the answer came after the lease of %lld ms had ended",
+                          attempt->list.key, (long long)attempt->lease_ms);
+    } else if (attempt->is_open) {
+        if (err) err->code = LK_UNKNOWN; /* of the first time, whatever the second one said */
+        status = LK_UNKNOWN;
+    }
+    attempt->list.out_is_synced = NULL;
+    if (status == LK_OK) status = lki_client_check_synced(attempt->list.client, is_synced, err);
+    return status;
+}
+
+/* One event per permit, as for locks. */
+static void emit(const lk_permits *permits, struct lk_event event, const struct lk_permit *list,
+                 size_t count, int64_t begin)
+{
+    bool may_have_moved = event.status == LK_OK || event.status == LK_UNKNOWN;
+
+    event.count = may_have_moved && event.type != LK_EVENT_RENEW;
+    if (!may_have_moved) event.ends_ns = 0;
+    for (size_t i = 0; i < count; i++) {
+        event.token = list[i].id;
+        lki_counter_emit(&permits->base, event, begin);
+    }
+}
+
+static lk_status check_lease(int64_t wait_ms, int64_t lease_ms, struct lk_error *err)
+{
+    return lki_lock_check_options(
+        &(struct lk_lock_options){.wait_ms = wait_ms,
+                                  .lease_ms = lease_ms == LK_PERMIT_NO_LEASE ? 0 : lease_ms},
+        err);
+}
+
+static lk_status draw_ids(struct lk_permit *out, struct lki_permit_id *out_ids, size_t count,
+                          struct lk_error *err)
+{
+    lk_status status = LK_OK;
+
+    for (size_t i = 0; i < count && status == LK_OK; i++) {
+        status = lki_token_make(out[i].id, err);
+        if (status == LK_OK) (void)lki_permit_parse(out[i].id, &out_ids[i]);
+    }
+    return status;
+}
+
+/* With ids drawn. */
+static lk_status acquire(lk_permits *permits, const struct lk_permit_options *options,
+                         struct lk_permit *list, const struct lki_permit_id *ids, size_t count,
+                         struct lk_error *err)
+{
+    int64_t begin = lki_clock_now();
+    struct attempt attempt = {.list = list_of(permits, ids, count),
+                              .lease_ms =
+                                  options->lease_ms ? options->lease_ms : LKI_DEFAULT_LEASE_MS};
+    struct lki_pursuit pursuit =
+        lki_counter_pursuit(&permits->base, (int64_t)count, options->wait_ms);
+
+    pursuit.try_once = try_once;
+    pursuit.arg = &attempt;
+    pursuit.is_repeatable = true; /* the ids stay the same */
+    lk_status status = lki_pursue(&pursuit, err);
+    if (status == LK_LOST || status == LK_UNSYNCED || attempt.is_open) undo(&attempt);
+    for (size_t i = 0; i < count; i++)
+        list[i].ends_ns = attempt.ends;
+    emit(permits,
+         (struct lk_event){.type = LK_EVENT_ACQUIRE,
+                           .status = status,
+                           .attempts = pursuit.attempts,
+                           .ends_ns = attempt.ends},
+         list, count, begin);
+    return status;
+}
+
+static lk_status check_list(const lk_permits *permits, const struct lk_permit *list, size_t count,
+                            struct lk_error *err)
+{
+    lk_status status = check(permits, err);
+
+    if (status == LK_OK && !list) status = LKI_FAIL(err, LK_INVALID, "no permits (NULL)");
+    if (status == LK_OK && (count < 1 || count > LK_PERMITS_AT_ONCE))
+        status = LKI_FAIL(err, LK_INVALID, "not 1 to %d permits", LK_PERMITS_AT_ONCE);
+    return status;
+}
+
+lk_status lk_permits_acquire(lk_permits *permits, const struct lk_permit_options *options,
+                             struct lk_permit *out, size_t count, struct lk_error *err)
+{
+    static const struct lk_permit_options defaults = {0};
+    lk_status status = check_list(permits, out, count, err);
+
+    if (!options) options = &defaults;
+    if (status == LK_OK) status = check_lease(options->wait_ms, options->lease_ms, err);
+    if (status != LK_OK) return status;
+    struct lk_permit *list = calloc(count, sizeof *list);
+    struct lki_permit_id *ids = calloc(count, sizeof *ids);
+    if (list && ids) {
+        status = draw_ids(list, ids, count, err);
+        if (status == LK_OK) status = acquire(permits, options, list, ids, count, err);
+        if (status == LK_OK) memcpy(out, list, count * sizeof *out);
+    } else {
+        status = LKI_FAIL(err, LK_NO_MEMORY, "%zu permits", count);
+    }
+    free(list);
+    free(ids);
+    return status;
+}
+
+/* ---- what is done with a permit -------------------------------------------------------------- */
+
+/* Asked again when the answer was lost: if none is out then, the first time did it. */
+static lk_status give_surely(const struct lki_permit_list *list, struct lk_error *err)
+{
+    bool is_none = false;
+    lk_status status = lki_permits_give(list, lki_client_deadline(list->client, 0), NULL, err);
+
+    if (status != LK_UNKNOWN) return status;
+    status = lki_permits_give(list, lki_client_deadline(list->client, 0), &is_none, err);
+    if (status == LK_OK || (status == LK_NOT_OWNER && is_none)) return LK_OK;
+    if (status == LK_NOT_OWNER) return status;
+    if (err) err->code = LK_UNKNOWN; /* the first time may have done it */
+    return LK_UNKNOWN;
+}
+
+lk_status lk_permits_release(lk_permits *permits, const struct lk_permit *list, size_t count,
+                             struct lk_error *err)
+{
+    int64_t begin = lki_clock_now();
+    lk_status status = check_list(permits, list, count, err);
+
+    if (status != LK_OK) return status;
+    struct lki_permit_id *ids = calloc(count, sizeof *ids);
+    if (!ids) return LKI_FAIL(err, LK_NO_MEMORY, "%zu permits", count);
+    for (size_t i = 0; i < count && status == LK_OK; i++) {
+        if (!lki_permit_parse(list[i].id, &ids[i]))
+            status = LKI_FAIL(err, LK_INVALID, "an id is not %d hex digits", LK_PERMIT_ID_MAX - 1);
+    }
+    if (status == LK_OK) {
+        struct lki_permit_list all = list_of(permits, ids, count);
+
+        status = give_surely(&all, err);
+        emit(permits, (struct lk_event){.type = LK_EVENT_RELEASE, .status = status, .attempts = 1},
+             list, count, begin);
+    }
+    free(ids);
+    return status;
+}
+
+static lk_status renew(const lk_permits *permits, const struct lk_permit *permit, int64_t lease_ms,
+                       struct lk_error *err)
+{
+    char lease[LKI_NUMBER_MAX];
+    struct lki_call call = {
+        .script = "permits_renew",
+        .keys = {lk_bytes_of(permits->base.key), lk_bytes_of(permits->timeouts)},
+        .key_count = 2,
+        .args = {lk_bytes_of(permit->id), lki_number(lease, lease_ms), LK_BYTES("sooner")},
+        .arg_count = 3};
+    long long is_out = 0;
+    lk_status status = lki_call_integer(permits->base.client, &call,
+                                        lki_client_deadline(permits->base.client, 0), &is_out, err);
+
+    if (status != LK_OK || is_out == 1) return status;
+    return LKI_FAIL(err, LK_LOST, "%s: the permit has ended", permits->base.key);
+}
+
+lk_status lk_permits_renew(lk_permits *permits, struct lk_permit *permit, int64_t lease_ms,
+                           struct lk_error *err)
+{
+    struct lki_permit_id id;
+    int64_t begin = lki_clock_now();
+    lk_status status = check_list(permits, permit, 1, err);
+
+    if (status == LK_OK) status = check_lease(0, lease_ms, err);
+    if (status == LK_OK && !lki_permit_parse(permit->id, &id))
+        status = LKI_FAIL(err, LK_INVALID, "an id is not %d hex digits", LK_PERMIT_ID_MAX - 1);
+    if (status != LK_OK) return status;
+    if (lease_ms == 0) lease_ms = LKI_DEFAULT_LEASE_MS;
+    int64_t ends = lease_end(begin, lease_ms);
+    status = renew(permits, permit, lease_ms, err);
+    bool is_nearer = status == LK_UNKNOWN && ends < permit->ends_ns;
+    if (status == LK_OK || is_nearer) permit->ends_ns = ends;
+    if (status == LK_LOST) permit->ends_ns = 0;
+    emit(permits,
+         (struct lk_event){
+             .type = LK_EVENT_RENEW, .status = status, .attempts = 1, .ends_ns = permit->ends_ns},
+         permit, 1, begin);
+    return status;
+}
+
+lk_status lk_permits_ask(lk_permits *permits, struct lk_permit *permit, struct lk_error *err)
+{
+    struct lki_permit_id id;
+    int64_t asked_at = lki_clock_now();
+    long long left_ms = 0;
+    lk_status status = check_list(permits, permit, 1, err);
+
+    if (status == LK_OK && !lki_permit_parse(permit->id, &id))
+        status = LKI_FAIL(err, LK_INVALID, "an id is not %d hex digits", LK_PERMIT_ID_MAX - 1);
+    if (status != LK_OK) return status;
+    struct lki_permit_list list = list_of(permits, &id, 1);
+    status = run_integer(&list, "permits_lease", NULL, &left_ms, err);
+    if (status != LK_OK) return status;
+    permit->ends_ns = left_ms == 0 ? 0 : lease_end(asked_at, left_ms);
+    return left_ms != 0
+               ? LK_OK
+               : LKI_FAIL(err, LK_NOT_OWNER, "%s: the permit has ended", permits->base.key);
+}
+
+int64_t lk_permit_remaining_ms(const struct lk_permit *permit)
+{
+    if (!permit) return 0;
+    if (permit->ends_ns == INT64_MAX) return INT64_MAX;
+    int64_t left = permit->ends_ns - lki_clock_now();
+    return left > 0 ? (left + NS_PER_MS - 1) / NS_PER_MS : 0;
+}
+
+/* ---- the number ------------------------------------------------------------------------------ */
+
+lk_status lk_permits_try_set(lk_permits *permits, int64_t count, struct lk_error *err)
+{
+    char message[LKI_NUMBER_MAX];
+    lk_status status = check(permits, err);
+
+    if (status == LK_OK) status = lki_counter_check_number(count, 0, "permits", err);
+    if (status != LK_OK) return status;
+    (void)lki_number(message, count);
+    return lki_counter_try_set(&permits->base, count, message, err);
+}
+
+lk_status lk_permits_set(lk_permits *permits, int64_t count, struct lk_error *err)
+{
+    char number[LKI_NUMBER_MAX];
+    long long done = 0;
+    lk_status status = check(permits, err);
+
+    if (status == LK_OK) status = lki_counter_check_number(count, 0, "permits", err);
+    if (status != LK_OK) return status;
+    (void)lki_number(number, count);
+    struct lki_permit_list none = list_of(permits, NULL, 0);
+    return run_integer(&none, "permits_set", number, &done, err);
+}
+
+lk_status lk_permits_usage(lk_permits *permits, struct lk_permits_usage *out, struct lk_error *err)
+{
+    lk_reply *reply = NULL;
+    lk_status status = check(permits, err);
+
+    if (status != LK_OK) return status;
+    if (!out) return LKI_FAIL(err, LK_INVALID, "no result (NULL)");
+    struct lki_permit_list none = list_of(permits, NULL, 0);
+    status = lki_permits_run(&none, "permits_usage", NULL, lki_client_deadline(none.client, 0),
+                             &reply, err);
+    if (status != LK_OK) return status;
+    out->available = lk_reply_integer(lk_reply_at(reply, 0), 0);
+    out->acquired = lk_reply_integer(lk_reply_at(reply, 1), 0);
+    lk_reply_free(reply);
+    return LK_OK;
+}
+
+lk_status lk_permits_delete(lk_permits *permits, struct lk_error *err)
+{
+    lk_status status = check(permits, err);
+
+    return status == LK_OK ? lki_counter_delete(&permits->base, permits->timeouts, NULL, err)
+                           : status;
+}
+
+void lk_permits_cancel(lk_permits *permits)
+{
+    if (permits) lki_counter_cancel(&permits->base);
+}

@@ -1,0 +1,243 @@
+/*
+ * The semaphore without owners. An acquire whose answer was lost is asked for again, and undone
+ * when it does not succeed; a release is repeated until it is confirmed. What could be settled
+ * neither way is settled first thing by the handle's next change. The numbering is counter.c's.
+ * Threads as semaphore.h says.
+ */
+#include "lockkit/semaphore.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/names.h"
+#include "counter.h"
+
+enum { UNDO_MAX_MS = 100 };
+
+struct lk_semaphore {
+    struct lki_counter base;
+    int64_t unfinished; /* permits of a release or add that is not settled; 0: it is an acquire's */
+};
+
+lk_semaphore *lk_semaphore_new(lk_client *client, const char *key, struct lk_error *err)
+{
+    lk_semaphore *semaphore = calloc(1, sizeof *semaphore);
+    char *channel = key ? lki_name_prefix("redisson_sc", key) : NULL;
+
+    if (!semaphore) {
+        (void)LKI_FAIL(err, LK_NO_MEMORY, "a semaphore");
+        free(channel);
+        return NULL;
+    }
+    if (lki_counter_init(&semaphore->base, "semaphore", LKI_WAKE_COUNT, client, key, channel,
+                         err) == LK_OK &&
+        lki_counter_name_claim(&semaphore->base, err) == LK_OK)
+        return semaphore;
+    lk_semaphore_free(semaphore);
+    return NULL;
+}
+
+void lk_semaphore_free(lk_semaphore *semaphore)
+{
+    if (!semaphore) return;
+    lki_counter_done(&semaphore->base);
+    free(semaphore);
+}
+
+static lk_status check(const lk_semaphore *semaphore, struct lk_error *err)
+{
+    return lki_counter_check(semaphore ? &semaphore->base : NULL, err);
+}
+
+static void emit(const lk_semaphore *semaphore, lk_event_type type, lk_status status,
+                 int64_t permits, unsigned attempts, int64_t begin)
+{
+    bool may_have_moved = status == LK_OK || status == LK_UNKNOWN;
+
+    lki_counter_emit(&semaphore->base,
+                     (struct lk_event){.type = type,
+                                       .status = status,
+                                       .attempts = attempts,
+                                       .count = may_have_moved ? permits : 0},
+                     begin);
+}
+
+/* ---- giving ---------------------------------------------------------------------------------- */
+
+/* An acquire that may have been answered by nobody did not happen, from here on. */
+static lk_status undo(lk_semaphore *semaphore, int64_t limit_ms, struct lk_error *err)
+{
+    struct lki_step step = {.script = "semaphore_undo", .limit_ms = limit_ms};
+
+    return lki_counter_step(&semaphore->base, &step, err);
+}
+
+/* For a release and an add alike. */
+static lk_status give(lk_semaphore *semaphore, int64_t permits, struct lk_error *err)
+{
+    struct lki_step step = {.script = "semaphore_release", .number = permits};
+    lk_status status = lki_counter_step(&semaphore->base, &step, err);
+
+    if (status == LK_OK && !step.is_taken) {
+        if (semaphore->base.is_unsettled) status = undo(semaphore, UNDO_MAX_MS, err);
+        if (status == LK_OK && permits < 0) {
+            status = LKI_FAIL(err, LK_BUSY, "%s: only %lld permits are free", semaphore->base.key,
+                              step.n);
+        } else if (status == LK_OK) {
+            status = LKI_FAIL(err, LK_INVALID, "%s: more than %d permits", semaphore->base.key,
+                              INT32_MAX);
+        }
+    }
+    semaphore->unfinished = status == LK_UNKNOWN ? permits : 0;
+    return status;
+}
+
+/* What the last change left open: a release is done, an acquire undone. */
+static lk_status settle(lk_semaphore *semaphore, struct lk_error *err)
+{
+    lk_status status = LK_OK;
+
+    if (semaphore->base.is_unsettled) {
+        status = semaphore->unfinished ? give(semaphore, semaphore->unfinished, err)
+                                       : undo(semaphore, 0, err);
+    }
+    return semaphore->base.is_unsettled ? status : LK_OK;
+}
+
+static lk_status change(lk_semaphore *semaphore, int64_t permits, struct lk_error *err)
+{
+    int64_t unfinished = semaphore->unfinished;
+
+    if (unfinished == permits) return give(semaphore, permits, err);
+    if (unfinished != 0) {
+        return LKI_FAIL(err, LK_INVALID, "%s: the release of %" PRId64 " is unfinished: repeat it",
+                        semaphore->base.key, unfinished);
+    }
+    lk_status status = settle(semaphore, err);
+    return status == LK_OK ? give(semaphore, permits, err) : status;
+}
+
+lk_status lk_semaphore_release(lk_semaphore *semaphore, int64_t permits, struct lk_error *err)
+{
+    int64_t begin = lki_clock_now();
+    lk_status status = check(semaphore, err);
+
+    if (status == LK_OK) status = lki_counter_check_number(permits, 0, "permits", err);
+    if (status != LK_OK || permits == 0) return status;
+    int64_t moved = semaphore->unfinished == 0 ? permits : 0; /* else they were told of */
+    status = change(semaphore, permits, err);
+    emit(semaphore, LK_EVENT_RELEASE, status, moved, 1, begin);
+    return status;
+}
+
+lk_status lk_semaphore_add(lk_semaphore *semaphore, int64_t permits, struct lk_error *err)
+{
+    lk_status status = check(semaphore, err);
+
+    if (status == LK_OK) status = lki_counter_check_number(permits, -INT32_MAX, "permits", err);
+    if (status != LK_OK || permits == 0) return status;
+    return change(semaphore, permits, err);
+}
+
+/* ---- taking ---------------------------------------------------------------------------------- */
+
+struct attempt {
+    lk_semaphore *semaphore;
+    int64_t permits; /* 0: all that are free */
+    int64_t taken;
+};
+
+static lk_status try_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
+{
+    struct attempt *attempt = arg;
+    struct lki_step step = {
+        .script = "semaphore_acquire", .number = attempt->permits, .is_to_sync = true};
+    lk_status status = lki_counter_step(&attempt->semaphore->base, &step, err);
+
+    if (status != LK_OK) return status;
+    attempt->taken = step.n;
+    if (step.is_taken) return LK_OK;
+    if (out_ttl_ms) *out_ttl_ms = -1;
+    return LKI_FAIL(err, LK_BUSY, "%s: %lld permits are free, not %" PRId64,
+                    attempt->semaphore->base.key, step.n, attempt->permits);
+}
+
+static lk_status take(struct attempt *attempt, int64_t wait_ms, struct lk_error *err)
+{
+    lk_semaphore *semaphore = attempt->semaphore;
+    int64_t begin = lki_clock_now();
+    struct lki_pursuit pursuit = lki_counter_pursuit(&semaphore->base, attempt->permits, wait_ms);
+    lk_status status = settle(semaphore, err);
+
+    pursuit.try_once = try_once;
+    pursuit.arg = attempt;
+    pursuit.is_repeatable = true; /* steps are numbered */
+    if (status == LK_OK) status = lki_pursue(&pursuit, err);
+    if (status != LK_OK && semaphore->base.is_unsettled && semaphore->unfinished == 0 &&
+        undo(semaphore, UNDO_MAX_MS, NULL) != LK_OK) {
+        status = LKI_FAIL(err, LK_UNKNOWN, "%s: no answer came", semaphore->base.key);
+    }
+    emit(semaphore, LK_EVENT_ACQUIRE, status, attempt->taken, pursuit.attempts, begin);
+    return status;
+}
+
+lk_status lk_semaphore_acquire(lk_semaphore *semaphore, int64_t permits, int64_t wait_ms,
+                               struct lk_error *err)
+{
+    struct attempt attempt = {.semaphore = semaphore, .permits = permits};
+    lk_status status = check(semaphore, err);
+
+    if (status == LK_OK) status = lki_counter_check_number(permits, 0, "permits", err);
+    if (status == LK_OK && wait_ms < 0)
+        status = LKI_FAIL(err, LK_INVALID, "wait_ms must not be negative");
+    if (status != LK_OK || permits == 0) return status;
+    return take(&attempt, wait_ms, err);
+}
+
+lk_status lk_semaphore_drain(lk_semaphore *semaphore, int64_t *out_permits, struct lk_error *err)
+{
+    struct attempt attempt = {.semaphore = semaphore};
+    lk_status status = check(semaphore, err);
+
+    if (status != LK_OK) return status;
+    if (!out_permits) return LKI_FAIL(err, LK_INVALID, "no result (NULL)");
+    status = take(&attempt, 0, err);
+    if (status == LK_OK) *out_permits = attempt.taken;
+    return status;
+}
+
+void lk_semaphore_cancel(lk_semaphore *semaphore)
+{
+    if (semaphore) lki_counter_cancel(&semaphore->base);
+}
+
+/* ---- the number ------------------------------------------------------------------------------ */
+
+lk_status lk_semaphore_try_set(lk_semaphore *semaphore, int64_t permits, struct lk_error *err)
+{
+    char message[LKI_NUMBER_MAX];
+    lk_status status = check(semaphore, err);
+
+    if (status == LK_OK) status = lki_counter_check_number(permits, 0, "permits", err);
+    if (status != LK_OK) return status;
+    (void)lki_number(message, permits);
+    return lki_counter_try_set(&semaphore->base, permits, message, err);
+}
+
+lk_status lk_semaphore_available(lk_semaphore *semaphore, int64_t *out_permits,
+                                 struct lk_error *err)
+{
+    lk_status status = check(semaphore, err);
+
+    if (status == LK_OK && !out_permits) status = LKI_FAIL(err, LK_INVALID, "no result (NULL)");
+    return status == LK_OK ? lki_counter_get(&semaphore->base, out_permits, err) : status;
+}
+
+lk_status lk_semaphore_delete(lk_semaphore *semaphore, struct lk_error *err)
+{
+    lk_status status = check(semaphore, err);
+
+    return status == LK_OK ? lki_counter_delete(&semaphore->base, NULL, NULL, err) : status;
+}

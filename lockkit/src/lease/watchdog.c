@@ -1,0 +1,492 @@
+/*
+ * Leases sit in two heaps: by their next renewal, always an absolute moment, a third of the lease
+ * after the last one was SENT, so slowness never adds up; and by their end. What is due is asked
+ * for by the line to its server, up to 256 leases in one pipeline; while a round is under way
+ * there, what falls due next waits for it, and for no other server. A key that fails is tried again
+ * on its own. A lease that could not be renewed ends by the local clock, whatever the network says,
+ * and its holder is told. Renewal never re-creates a key: a lost lock is lost for good.
+ *
+ * When other servers take over, all that they should know of is asked for at once: what is renewed
+ * by its renewal, the others by a check that changes nothing.
+ *
+ * Threads: one waits for everything, in one poll(); any thread adds and removes.
+ */
+#include "watchdog.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "watchdog_leases.h"
+#include "watchdog_routes.h"
+
+enum {
+    NOT_NOW_MAX_MS = 200,  /* before it is tried again, when the server will be able to */
+    ELSEWHERE_MAX_MS = 10, /* ...or another one is */
+    SORT_MAX = 1024,       /* leases, before somebody else may have the mutex */
+};
+
+struct lki_watchdog {
+    struct lki_watchdog_options options;
+    struct lki_watch_routes routes; /* the watchdog thread's alone, but for who waits there */
+    bool wants_all;
+    int wake_fd;           /* eventfd: look at the heaps again */
+    pthread_mutex_t mutex; /* guards all below, and every lease */
+    struct lki_leases leases;
+    pthread_cond_t idle; /* some lease is not taken any more */
+    int64_t wakes_at;    /* the watchdog thread sleeps until then; 0: it does not */
+    unsigned long epoch; /* of the servers, when the leases were last looked through */
+    bool is_to_look;
+    bool is_stopping;
+};
+
+/* ---- in and out ------------------------------------------------------------------------------ */
+
+static void wake(const struct lki_watchdog *watchdog)
+{
+    uint64_t one = 1;
+    ssize_t done = write(watchdog->wake_fd, &one, sizeof one);
+
+    (void)done; /* a full counter wakes too */
+}
+
+bool lki_watchdog_wants_all(const struct lki_watchdog *watchdog)
+{
+    return watchdog->wants_all;
+}
+
+void lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *lock)
+{
+    lock->lease.epoch = lki_topology_epoch(watchdog->options.topology);
+    lock->lease.is_doubted = false;
+}
+
+/* What is first asked for it, and when. */
+static void prepare_locked(const struct lki_watchdog *watchdog, lk_lock *lock)
+{
+    struct lki_lease *lease = &lock->lease;
+    int64_t now = lki_clock_now();
+
+    lease->slot = lki_watch_routes_slot_of(&watchdog->routes, lock->key);
+    lease->is_asking = lease->is_exact = false;
+    lease->is_doubted |= lease->epoch != watchdog->epoch;
+    lease->end.key = atomic_load(&lock->expires_at);
+    lease->renewal.key = lki_lease_renewal(lock, now + lock->lease_ms * NS_PER_MS / 3);
+    if (lease->is_doubted) lease->renewal.key = now;
+}
+
+lk_status lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *lock, struct lk_error *err)
+{
+    lk_status status = LK_OK;
+
+    (void)pthread_mutex_lock(&watchdog->mutex);
+    lock->lease.is_leaving = false;
+    if (lock->lease.is_taken) { /* it is still here */
+        lki_leases_end_at(&watchdog->leases, lock, atomic_load(&lock->expires_at));
+        (void)pthread_mutex_unlock(&watchdog->mutex);
+        return LK_OK;
+    }
+    prepare_locked(watchdog, lock);
+    if (!lki_leases_push(&watchdog->leases, lock)) {
+        status = LKI_FAIL(err, LK_NO_MEMORY, "watchdog");
+    } else if (lki_leases_next(&watchdog->leases) < watchdog->wakes_at) {
+        watchdog->wakes_at = 0;
+        wake(watchdog);
+    }
+    (void)pthread_mutex_unlock(&watchdog->mutex);
+    return status;
+}
+
+/* One that is taken leaves when its round is over. */
+static void leave_locked(struct lki_watchdog *watchdog, lk_lock *lock)
+{
+    lock->lease.is_leaving = lock->lease.is_taken;
+    if (lock->lease.is_taken || !lki_leases_have(lock)) return;
+    lki_leases_drop(&watchdog->leases, lock);
+    lock->lease.epoch = watchdog->epoch; /* it was looked through with the others */
+}
+
+void lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *lock)
+{
+    (void)pthread_mutex_lock(&watchdog->mutex);
+    while (lock->lease.is_taken)
+        (void)pthread_cond_wait(&watchdog->idle, &watchdog->mutex);
+    leave_locked(watchdog, lock);
+    (void)pthread_mutex_unlock(&watchdog->mutex);
+}
+
+bool lki_watchdog_remove_by(struct lki_watchdog *watchdog, lk_lock *lock, int64_t deadline)
+{
+    bool is_in_time = true;
+
+    (void)pthread_mutex_lock(&watchdog->mutex);
+    while (lock->lease.is_taken && is_in_time)
+        is_in_time = lki_clock_wait(&watchdog->idle, &watchdog->mutex, deadline);
+    leave_locked(watchdog, lock);
+    bool has_left = !lock->lease.is_leaving;
+    (void)pthread_mutex_unlock(&watchdog->mutex);
+    return has_left;
+}
+
+/* ---- what has ended -------------------------------------------------------------------------- */
+
+static struct lk_event event_of(const lk_lock *lock, lk_event_type type, lk_status status,
+                                int64_t sent_at)
+{
+    int64_t now = lki_clock_now();
+
+    return (struct lk_event){.type = type,
+                             .status = status,
+                             .at_ns = now,
+                             .duration_ns = now - sent_at,
+                             .attempts = 1,
+                             .kind = lock->ops->kind,
+                             .key = lock->key,
+                             .token = lock->token,
+                             .ends_ns = lki_lease_end(sent_at, lock->lease_ms),
+                             .fence = lock->fence};
+}
+
+/* No mutex held, and the lease is_taken. */
+static void tell_lost(const struct lki_watchdog *watchdog, lk_lock *lock, int64_t since)
+{
+    if (!lki_lock_mark_lost(lock)) return;
+    if (!lock->ops->renewed)
+        lki_client_emit(watchdog->options.client, event_of(lock, LK_EVENT_LOST, LK_LOST, since));
+    if (lock->on_lost) lock->on_lost(lock, lock->on_lost_arg);
+}
+
+static void end_leases_locked(struct lki_watchdog *watchdog)
+{
+    lk_lock *ended[LKI_ROUND_MAX];
+    size_t count = lki_leases_take_ended(&watchdog->leases, ended, LKI_ROUND_MAX);
+
+    if (count == 0) return;
+    (void)pthread_mutex_unlock(&watchdog->mutex);
+    int64_t now = lki_clock_now();
+    for (size_t i = 0; i < count; i++)
+        tell_lost(watchdog, ended[i], now);
+    (void)pthread_mutex_lock(&watchdog->mutex);
+    for (size_t i = 0; i < count; i++)
+        lki_leases_drop(&watchdog->leases, ended[i]);
+    (void)pthread_cond_broadcast(&watchdog->idle);
+}
+
+/* ---- what is due ----------------------------------------------------------------------------- */
+
+/* Hand what is due to the lines of its servers. The mutex is let go while the topology is asked. */
+static void sort_due_locked(struct lki_watchdog *watchdog)
+{
+    int64_t now = lki_clock_now();
+    int nowhere = -1; /* the slot that nobody has */
+    lk_lock *lock = lki_leases_first(&watchdog->leases);
+
+    if (!lock || lock->lease.renewal.key > now) return;
+    for (int i = 0; i < SORT_MAX && lock && lki_leases_is_due(lock, now); i++) {
+        int slot = lock->lease.slot;
+        struct lki_line *line = lki_watch_routes_known(&watchdog->routes, slot);
+
+        if (line) {
+            lki_leases_enqueue(&watchdog->leases, lock, line);
+        } else if (slot == nowhere) {
+            lock->lease.is_exact = true;
+            lki_leases_ask_at(&watchdog->leases, lock, lki_lease_retry(lock, NOT_NOW_MAX_MS));
+        } else {
+            (void)pthread_mutex_unlock(&watchdog->mutex);
+            if (!lki_watch_routes_find(&watchdog->routes, slot)) nowhere = slot;
+            (void)pthread_mutex_lock(&watchdog->mutex);
+        }
+        lock = lki_leases_first(&watchdog->leases);
+    }
+}
+
+/* ---- a round of a line ----------------------------------------------------------------------- */
+
+static void fill_round_locked(struct lki_watchdog *watchdog, struct lki_line *line)
+{
+    struct lki_round *round = &line->round;
+    int64_t now = lki_clock_now();
+
+    round->sent_at = now;
+    round->deadline = lki_clock_after_ms(watchdog->options.command_ms);
+    while (line->first && round->count < LKI_ROUND_MAX) {
+        lk_lock *lock = lki_leases_waiting(line);
+        int64_t ends = atomic_load(&lock->expires_at);
+        bool is_check = lki_lease_renewal(lock, now) == lki_never;
+
+        /* An end is told before long; what is made of several locks is not checked as a whole. */
+        if (ends <= now || (is_check && !lock->ops->guard_script)) {
+            lock->lease.is_doubted = false;
+            lki_leases_ask_at(&watchdog->leases, lock, lki_never);
+            continue;
+        }
+        lki_leases_take(&watchdog->leases, lock);
+        round->queries[round->count++] = (struct lki_query){
+            .lock = lock, .is_check = is_check, .is_asking = lock->lease.is_asking};
+        lock->lease.is_doubted = lock->lease.is_asking = false;
+        if (ends < round->deadline) round->deadline = ends;
+    }
+}
+
+static void start_rounds_locked(struct lki_watchdog *watchdog)
+{
+    for (struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+        if (!line->first || line->round.count > 0) continue;
+        fill_round_locked(watchdog, line);
+        if (line->round.count == 0) continue; /* all were over */
+        (void)pthread_mutex_unlock(&watchdog->mutex);
+        lki_line_start(line);
+        (void)pthread_mutex_lock(&watchdog->mutex);
+    }
+}
+
+static void tell_renewal(const struct lki_watchdog *watchdog, lk_lock *lock, lk_status status,
+                         int64_t sent_at)
+{
+    struct lk_event event = event_of(lock, LK_EVENT_RENEW, status, sent_at);
+
+    if (lock->ops->renewed) {
+        lock->ops->renewed(lock, status, sent_at, event.ends_ns);
+    } else {
+        lki_client_emit(watchdog->options.client, event);
+    }
+}
+
+/* Tell the hook, and those whose hold has ended; learn what the answers say of the servers. No
+   mutex held, the leases are still taken. */
+static void tell_round(struct lki_watchdog *watchdog, struct lki_line *line)
+{
+    int64_t sent_at = line->round.sent_at;
+    bool is_doubtful = false;
+
+    for (size_t i = 0; i < line->round.count; i++) {
+        struct lki_query *query = &line->round.queries[i];
+        lk_lock *lock = query->lock;
+        enum lki_verdict verdict = lki_query_verdict(query);
+
+        is_doubtful |= verdict == LKI_SILENT || verdict == LKI_NOT_NOW;
+        if (verdict == LKI_NOT_NOW || verdict == LKI_ELSEWHERE)
+            query->next =
+                lki_watch_routes_learn(&watchdog->routes, lock->lease.slot, query->reply, line);
+        if (!query->is_check && verdict != LKI_ELSEWHERE)
+            tell_renewal(watchdog, lock, lki_verdict_status(verdict), sent_at);
+        if (verdict == LKI_GONE) tell_lost(watchdog, lock, sent_at);
+    }
+    if (is_doubtful) lki_topology_doubt(watchdog->options.topology);
+}
+
+static void settle_query_locked(struct lki_watchdog *watchdog, const struct lki_query *query,
+                                int64_t sent_at)
+{
+    lk_lock *lock = query->lock;
+    struct lki_lease *lease = &lock->lease;
+    enum lki_verdict verdict = lki_query_verdict(query);
+    int64_t ends = lki_lease_end(sent_at, lock->lease_ms);
+    int64_t next = lki_never;
+
+    if (lease->is_leaving) verdict = LKI_GONE;
+    lease->is_taken = false;
+    lease->is_exact = verdict != LKI_OURS;
+    switch (verdict) {
+    case LKI_GONE:
+        lki_leases_drop(&watchdog->leases, lock);
+        return;
+    case LKI_OURS:
+        if (query->is_check) break;
+        if (ends > atomic_load(&lock->expires_at)) atomic_store(&lock->expires_at, ends);
+        next = sent_at + lock->lease_ms * NS_PER_MS / 3;
+        break;
+    case LKI_SILENT:
+    case LKI_REFUSED:
+        next = lki_lease_retry(lock, lock->lease_ms);
+        break;
+    case LKI_NOT_NOW:
+        next = lki_lease_retry(lock, NOT_NOW_MAX_MS);
+        break;
+    case LKI_ELSEWHERE:
+        next = lki_lease_retry(lock, ELSEWHERE_MAX_MS);
+        break;
+    }
+    struct lki_line *asked_next = lease->is_doubted ? NULL : query->next;
+    if (lease->is_doubted) next = lki_clock_now(); /* since the query was sent */
+    lease->is_doubted |= query->is_check && verdict != LKI_OURS;
+    if (!lease->is_doubted) next = lki_lease_renewal(lock, next);
+    lease->is_asking = asked_next != NULL;
+    if (asked_next) {
+        lki_leases_enqueue(&watchdog->leases, lock, asked_next);
+    } else {
+        lki_leases_ask_at(&watchdog->leases, lock, next);
+    }
+}
+
+static void finish_rounds_locked(struct lki_watchdog *watchdog)
+{
+    for (struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+        if (!lki_line_is_done(line)) continue;
+        (void)pthread_mutex_unlock(&watchdog->mutex);
+        tell_round(watchdog, line);
+        (void)pthread_mutex_lock(&watchdog->mutex);
+        for (size_t i = 0; i < line->round.count; i++)
+            settle_query_locked(watchdog, &line->round.queries[i], line->round.sent_at);
+        lki_line_clear(line);
+        (void)pthread_cond_broadcast(&watchdog->idle);
+    }
+}
+
+/* ---- other servers --------------------------------------------------------------------------- */
+
+/* What waits there goes elsewhere, at once. */
+static void close_gone_locked(struct lki_watchdog *watchdog)
+{
+    struct lki_line *gone = NULL;
+
+    while ((gone = lki_watch_routes_take_gone(&watchdog->routes))) {
+        assert(gone->round.count == 0);
+        while (gone->first)
+            lki_leases_ask_at(&watchdog->leases, lki_leases_waiting(gone), lki_clock_now());
+        lki_line_free(gone);
+    }
+}
+
+/* Doubt every hold whose server is another one now, or was never asked by us. */
+static void doubt_leases_locked(struct lki_watchdog *watchdog)
+{
+    int64_t now = lki_clock_now();
+    lk_lock *lock = NULL;
+
+    for (size_t i = 0; (lock = lki_leases_at(&watchdog->leases, i)); i++) {
+        if (lki_watch_routes_known(&watchdog->routes, lock->lease.slot)) continue;
+        lock->lease.is_doubted = true;
+        if (lock->lease.is_taken) continue; /* it is asked for again when it is put back */
+        lki_leases_ask_at(&watchdog->leases, lock, now);
+    }
+}
+
+static void look_again_locked(struct lki_watchdog *watchdog)
+{
+    unsigned long epoch = lki_topology_epoch(watchdog->options.topology);
+
+    if (!watchdog->is_to_look && watchdog->epoch == epoch) return;
+    watchdog->is_to_look = false;
+    (void)pthread_mutex_unlock(&watchdog->mutex);
+    lki_watch_routes_look_again(&watchdog->routes);
+    for (struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+        if (line->is_gone && lki_line_is_under_way(line)) lki_line_abort(line);
+    }
+    (void)pthread_mutex_lock(&watchdog->mutex);
+    watchdog->epoch = epoch;
+    doubt_leases_locked(watchdog);
+    finish_rounds_locked(watchdog);
+    close_gone_locked(watchdog);
+}
+
+void lki_watchdog_look_again(struct lki_watchdog *watchdog)
+{
+    (void)pthread_mutex_lock(&watchdog->mutex);
+    watchdog->is_to_look = true;
+    watchdog->wakes_at = 0;
+    wake(watchdog);
+    (void)pthread_mutex_unlock(&watchdog->mutex);
+}
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+/* When there is something to do that no server has to answer first. */
+static int64_t next_moment_locked(const struct lki_watchdog *watchdog)
+{
+    int64_t next = lki_leases_next(&watchdog->leases);
+
+    if (watchdog->is_to_look || watchdog->is_stopping) next = 0;
+    for (const struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+        if (lki_line_is_done(line)) next = 0;
+        if (lki_line_is_under_way(line) && lki_line_until(line) < next) next = lki_line_until(line);
+    }
+    return next;
+}
+
+static void sleep_locked(struct lki_watchdog *watchdog)
+{
+    int64_t until = next_moment_locked(watchdog);
+
+    watchdog->wakes_at = until;
+    (void)pthread_mutex_unlock(&watchdog->mutex);
+    if (until > 0) lki_watch_routes_wait(&watchdog->routes, watchdog->wake_fd, until);
+    for (struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+        if (lki_line_is_under_way(line)) lki_line_go_on(line);
+    }
+    (void)pthread_mutex_lock(&watchdog->mutex);
+    watchdog->wakes_at = 0;
+}
+
+void *lki_watchdog_main(void *arg)
+{
+    struct lki_watchdog *watchdog = arg;
+
+    (void)pthread_mutex_lock(&watchdog->mutex);
+    while (!watchdog->is_stopping) {
+        look_again_locked(watchdog);
+        finish_rounds_locked(watchdog);
+        end_leases_locked(watchdog);
+        sort_due_locked(watchdog);
+        start_rounds_locked(watchdog);
+        sleep_locked(watchdog);
+    }
+    for (struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+        if (lki_line_is_under_way(line)) lki_line_abort(line);
+    }
+    finish_rounds_locked(watchdog); /* so that nobody waits for a lease that is taken */
+    (void)pthread_mutex_unlock(&watchdog->mutex);
+    return NULL;
+}
+
+void lki_watchdog_stop(struct lki_watchdog *watchdog)
+{
+    (void)pthread_mutex_lock(&watchdog->mutex);
+    watchdog->is_stopping = true;
+    wake(watchdog);
+    (void)pthread_mutex_unlock(&watchdog->mutex);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+struct lki_watchdog *lki_watchdog_new(const struct lki_watchdog_options *options,
+                                      struct lk_error *err)
+{
+    struct lki_watchdog *watchdog = calloc(1, sizeof *watchdog);
+
+    if (!watchdog) {
+        (void)LKI_FAIL(err, LK_NO_MEMORY, "the watchdog");
+        return NULL;
+    }
+    watchdog->options = *options;
+    watchdog->routes = (struct lki_watch_routes){.client = options->client,
+                                                 .topology = options->topology,
+                                                 .connect_ms = options->connect_ms};
+    watchdog->wants_all = !lki_topology_is_fixed(options->topology);
+    (void)pthread_mutex_init(&watchdog->mutex, NULL);
+    (void)pthread_cond_init(&watchdog->idle, NULL);
+    watchdog->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (watchdog->wake_fd < 0) {
+        (void)LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "eventfd");
+    } else if (lki_watch_routes_init(&watchdog->routes, err) == LK_OK) {
+        return watchdog;
+    }
+    lki_watchdog_free(watchdog);
+    return NULL;
+}
+
+void lki_watchdog_free(struct lki_watchdog *watchdog)
+{
+    if (!watchdog) return;
+    lki_leases_done(&watchdog->leases);
+    lki_watch_routes_done(&watchdog->routes);
+    if (watchdog->wake_fd >= 0) (void)close(watchdog->wake_fd);
+    (void)pthread_cond_destroy(&watchdog->idle);
+    (void)pthread_mutex_destroy(&watchdog->mutex);
+    free(watchdog);
+}

@@ -1,0 +1,65 @@
+/*
+ * The one thread that renews leases and notices those that ended.
+ */
+#ifndef LKI_WATCHDOG_H
+#define LKI_WATCHDOG_H
+
+#include "lockkit/lock.h"
+
+#include "base/heap.h"
+#include "client.h"
+
+struct lki_line;
+struct lki_topology;
+struct lki_watchdog;
+
+/* What the watchdog knows of one hold; embedded in its lock. */
+struct lki_lease {
+    struct lki_heap_item renewal; /* key: when it is next asked for, INT64_MAX: not now */
+    struct lki_heap_item end;     /* key: not after the hold's end */
+    struct lki_line *line;        /* it waits there for the next round; NULL: it does not */
+    struct lki_lease *next, *previous;
+    int slot;
+    unsigned long epoch; /* of the servers, no later than what is known of the hold */
+    bool is_taken;       /* the watchdog thread is at it right now, without the mutex */
+    bool is_leaving;     /* ...and does not put it back afterwards */
+    bool is_doubted;     /* the servers have changed: is it still ours? */
+    bool is_asking;      /* its slot moves: the importing server is asked next */
+    bool is_exact;       /* not to be renewed before its time along with others */
+    int64_t stop_at;     /* no renewal after this moment; INT64_MAX: no limit */
+};
+
+struct lki_watchdog_options {
+    lk_client *client;             /* borrowed */
+    struct lki_topology *topology; /* borrowed */
+    int64_t connect_ms;
+    int64_t command_ms;
+};
+
+struct lki_watchdog *lki_watchdog_new(const struct lki_watchdog_options *options,
+                                      struct lk_error *err);
+/* All leases are removed; lki_watchdog_main() has returned. */
+void lki_watchdog_free(struct lki_watchdog *watchdog);
+
+/* Whether every hold is to be added, as another server may take over without it. */
+bool lki_watchdog_wants_all(const struct lki_watchdog *watchdog);
+/* The lock is about to ask its server for the hold: a change of servers from now on matters. */
+void lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *lock);
+/* Look after a lock that is held: renew it if it asks for that, notice its end in any case. */
+LK_MUST_CHECK lk_status lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *lock,
+                                         struct lk_error *err);
+/* After this, no renewal of the lock is under way and none will be sent. No effect if not added. */
+void lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *lock);
+/* The same, but wait for a renewal under way no longer than that. False: it goes on, and ends by
+   itself; token, key and lease must stay until this has answered true. lki_watchdog_add() takes it
+   back. */
+bool lki_watchdog_remove_by(struct lki_watchdog *watchdog, lk_lock *lock, int64_t deadline);
+
+/* The servers have changed: see at once which holds the new ones know of. Any thread. */
+void lki_watchdog_look_again(struct lki_watchdog *watchdog);
+
+/* The watchdog thread's body (arg: the watchdog): returns after lki_watchdog_stop(). */
+void *lki_watchdog_main(void *arg);
+void lki_watchdog_stop(struct lki_watchdog *watchdog);
+
+#endif

@@ -1,0 +1,620 @@
+/*
+ * What all kinds of lock share: the local view of a hold, acquire with its re-entry, release, and
+ * what is asked of a hold. The waiting is wait.c's; what one kind knows is in its own file.
+ *
+ * Lock order: none. No mutex of lockkit is ever taken while another is held.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "lock_ops.h"
+#include "wait/wait.h"
+#include "wire/native.h"
+
+enum {
+    LEASE_LEAST_MS = 10, /* a shorter one would end on the way */
+    UNDO_MAX_MS = 100,   /* what an undo after a lost reply may cost */
+    DRIFT_PERCENT = 1,
+    DRIFT_FIXED_MS = 2,
+};
+
+/* ---- life --------------------------------------------------------------------------------------- */
+
+lk_status lki_lock_init(lk_lock *lock, const struct lki_lock_ops *ops, lk_client *client,
+                        const char *key, char *wake_channel, struct lk_error *err)
+{
+    size_t len = key ? strlen(key) : 0;
+
+    lock->ops = ops;
+    lock->wake_channel = wake_channel;
+    atomic_init(&lock->state, LOCK_IDLE);
+    atomic_init(&lock->expires_at, 0);
+    atomic_init(&lock->lost_fd, -1);
+    lki_waiter_init(&lock->waiter, ops->wake_rule);
+    lock->waiter.cancelled_by = &lock->is_cancelled;
+    if (!client) return LKI_FAIL(err, LK_INVALID, "no client (NULL)");
+    if (len < 1 || len > LKI_KEY_MAX)
+        return LKI_FAIL(err, LK_INVALID, "a lock's key has 1 to %d bytes", LKI_KEY_MAX);
+    lock->client = lki_client_ref(client);
+    lock->key = strdup(key);
+    if (!lock->key) return LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
+    return lki_client_check_name(client, key, err);
+}
+
+static void unwatch(lk_lock *lock)
+{
+    lki_watchdog_remove(lki_client_watchdog(lock->client), lock);
+}
+
+void lki_lock_done(lk_lock *lock)
+{
+    int fd = atomic_load(&lock->lost_fd);
+    bool is_foreign = lock->client && lki_client_is_foreign(lock->client);
+
+    if (lock->client && !is_foreign) unwatch(lock);
+    if (fd >= 0) (void)close(fd);
+    if (!is_foreign) lki_waiter_done(&lock->waiter); /* a thread of the parent may sleep there */
+    free(lock->renew_key);
+    free(lock->wake_channel);
+    free(lock->key);
+    lki_client_unref(lock->client);
+}
+
+void lk_lock_free(lk_lock *lock)
+{
+    if (lock) lock->ops->free(lock);
+}
+
+/* ---- the local view -------------------------------------------------------------------------------- */
+
+int64_t lki_lease_end(int64_t sent_at, int64_t lease_ms)
+{
+    int64_t drift_ms = lease_ms * DRIFT_PERCENT / 100 + DRIFT_FIXED_MS;
+
+    return sent_at + (lease_ms - drift_ms) * NS_PER_MS;
+}
+
+bool lk_held(const lk_lock *lock)
+{
+    return lk_lock_remaining_ms(lock) > 0;
+}
+
+int64_t lk_lock_remaining_ms(const lk_lock *lock)
+{
+    if (!lock || atomic_load(&lock->state) != LOCK_HELD) return 0;
+    if (lki_client_is_foreign(lock->client)) return 0; /* the parent holds it */
+    if (lock->ops->remaining_ms) return lock->ops->remaining_ms(lock);
+    int64_t left = atomic_load(&lock->expires_at) - lki_clock_now();
+    return left > 0 ? (left + NS_PER_MS - 1) / NS_PER_MS : 0;
+}
+
+unsigned lk_lock_hold_count(const lk_lock *lock)
+{
+    return lk_held(lock) ? lock->depth : 0;
+}
+
+uint64_t lk_lock_fence(const lk_lock *lock)
+{
+    return lk_held(lock) ? lock->fence : 0;
+}
+
+const char *lk_lock_token(const lk_lock *lock)
+{
+    return lock ? lock->token : "";
+}
+
+bool lki_lock_mark_lost(lk_lock *lock)
+{
+    int held = LOCK_HELD;
+    uint64_t one = 1;
+    int fd = atomic_load(&lock->lost_fd);
+
+    if (!atomic_compare_exchange_strong(&lock->state, &held, LOCK_LOST)) return false;
+    atomic_store(&lock->expires_at, 0);
+    if (fd >= 0) {
+        ssize_t done = write(fd, &one, sizeof one);
+
+        (void)done; /* a full counter is readable too */
+    }
+    return true;
+}
+
+int lk_lock_lost_fd(lk_lock *lock)
+{
+    int fd = lock ? atomic_load(&lock->lost_fd) : -1;
+
+    if (fd >= 0 || !lock) return fd;
+    fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd >= 0) atomic_store(&lock->lost_fd, fd);
+    return fd;
+}
+
+static void clear_lost_fd(const lk_lock *lock)
+{
+    int fd = atomic_load(&lock->lost_fd);
+    uint64_t count = 0;
+
+    if (fd < 0) return;
+    ssize_t got = read(fd, &count, sizeof count);
+    (void)got; /* empty is what it shall be */
+}
+
+/* Until when the step's hold is good (OK), or may be (UNKNOWN), as the request was sent before now. */
+static int64_t ends_after(const lk_lock *lock, lk_event_type type, lk_status status)
+{
+    if (type != LK_EVENT_ACQUIRE && type != LK_EVENT_RENEW) return 0;
+    if (status == LK_OK) return atomic_load(&lock->expires_at);
+    return status == LK_UNKNOWN ? lki_clock_after_ms(lock->lease_ms) : 0;
+}
+
+void lki_lock_emit(const lk_lock *lock, lk_event_type type, lk_status status, int64_t begin,
+                   unsigned attempts)
+{
+    int64_t now = lki_clock_now();
+
+    lki_client_emit(lock->client, (struct lk_event){.type = type,
+                                                    .status = status,
+                                                    .at_ns = now,
+                                                    .duration_ns = now - begin,
+                                                    .attempts = attempts,
+                                                    .kind = lock->ops->kind,
+                                                    .key = lock->key,
+                                                    .token = lock->token,
+                                                    .ends_ns = ends_after(lock, type, status),
+                                                    .fence = lock->fence,
+                                                    .count = lock->depth,
+                                                    .is_renewed = lock->is_renewed});
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------------- */
+
+lk_status lki_lock_pursue(lk_lock *lock, int64_t deadline,
+                          lk_status (*try_once)(void *arg, int64_t *out_ttl_ms,
+                                                struct lk_error *err),
+                          void *arg, unsigned *out_attempts, struct lk_error *err)
+{
+    struct lki_pursuit pursuit = {.client = lock->client,
+                                  .waiter = &lock->waiter,
+                                  .what = lock->key,
+                                  .channel = lock->ops->is_silent ? NULL : lock->wake_channel,
+                                  .try_once = try_once,
+                                  .arg = arg,
+                                  .deadline = deadline};
+    lk_status status = lki_pursue(&pursuit, err);
+
+    *out_attempts = pursuit.attempts;
+    return status;
+}
+
+void lk_lock_cancel(lk_lock *lock)
+{
+    if (!lock || lki_client_check(lock->client, NULL) != LK_OK) return;
+    atomic_store(&lock->is_cancelled, true);
+    if (lock->ops->cancel) {
+        lock->ops->cancel(lock);
+    } else {
+        lki_hub_cancel(lki_client_hub(lock->client), &lock->waiter);
+    }
+}
+
+/* ---- acquire ------------------------------------------------------------------------------------------- */
+
+/* Fit to be used at all. */
+static lk_status check_lock(const lk_lock *lock, struct lk_error *err)
+{
+    if (!lock) return LKI_FAIL(err, LK_INVALID, "no lock (NULL)");
+    return lki_client_check(lock->client, err);
+}
+
+static lk_status check_lease(int64_t lease_ms, struct lk_error *err)
+{
+    enum { LONGEST_MS = INT32_MAX };
+
+    if (lease_ms < 0 || lease_ms > LONGEST_MS) {
+        return LKI_FAIL(err, LK_INVALID, "lease_ms is not between 0 and %d", LONGEST_MS);
+    }
+    if (lease_ms > 0 && lease_ms < LEASE_LEAST_MS) {
+        return LKI_FAIL(err, LK_INVALID, "lease_ms is less than %d: it would end on the way",
+                        LEASE_LEAST_MS);
+    }
+    return LK_OK;
+}
+
+lk_status lki_lock_check_options(const struct lk_lock_options *options, struct lk_error *err)
+{
+    if (options->wait_ms < 0 || options->max_hold_ms < 0) {
+        return LKI_FAIL(err, LK_INVALID, "wait_ms and max_hold_ms must not be negative");
+    }
+    return check_lease(options->lease_ms, err);
+}
+
+lk_status lki_lock_begin(lk_lock *lock, const struct lk_lock_options *options, struct lk_error *err)
+{
+    int state = atomic_load(&lock->state);
+    lk_status status = lki_lock_check_options(options, err);
+
+    if (status != LK_OK) return status;
+    if (state == LOCK_HELD || state == LOCK_LOST) {
+        return LKI_FAIL(err, LK_INVALID, "%s: this handle holds it already: release it first",
+                        lock->key);
+    }
+    status = lock->ops->prepare ? lock->ops->prepare(lock, err) : lki_token_make(lock->token, err);
+    if (status != LK_OK) return status;
+    lock->lease_ms = options->lease_ms ? options->lease_ms : LKI_DEFAULT_LEASE_MS;
+    lock->wait_ms = options->wait_ms;
+    lock->may_be_released = false;
+    lock->fence = 0;
+    lock->depth = 0;
+    atomic_store(&lock->is_cancelled, false);
+    atomic_store(&lock->state, LOCK_IDLE);
+    return LK_OK;
+}
+
+void lki_lock_undo(lk_lock *lock)
+{
+    int64_t budget_ms = lock->lease_ms / 10 < UNDO_MAX_MS ? lock->lease_ms / 10 : UNDO_MAX_MS;
+
+    (void)lock->ops->release(lock, lki_clock_after_ms(budget_ms),
+                             NULL); /* else the lease ends it */
+}
+
+static lk_status acquire_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
+{
+    lk_lock *lock = arg;
+    int64_t sent_at = lki_clock_now();
+    lock->is_synced = true;
+    lki_watchdog_expect(lki_client_watchdog(lock->client), lock);
+    lk_status status =
+        lock->ops->try_acquire(lock, out_ttl_ms, lki_client_deadline(lock->client, 0), err);
+
+    if (status == LK_OK) status = lki_client_check_synced(lock->client, lock->is_synced, err);
+    if (status == LK_UNKNOWN || status == LK_UNSYNCED) lki_lock_undo(lock);
+    if (status != LK_OK) return status;
+    atomic_store(&lock->expires_at, lki_lease_end(sent_at, lock->lease_ms));
+    if (lki_clock_now() < atomic_load(&lock->expires_at)) return LK_OK;
+    lki_lock_undo(lock);
+    return LKI_FAIL(err, LK_LOST, "%s: the answer came after the lease of %lld ms had ended",
+                    lock->key, (long long)lock->lease_ms);
+}
+
+/* The watchdog looks after a hold that is renewed, and one whose end somebody wants to know; and after
+   all of them where another server may take over. */
+static lk_status watch(lk_lock *lock, struct lk_error *err)
+{
+    struct lki_watchdog *watchdog = lki_client_watchdog(lock->client);
+    bool is_watched = lock->is_renewed || lock->on_lost || atomic_load(&lock->lost_fd) >= 0 ||
+                      lki_watchdog_wants_all(watchdog);
+
+    return is_watched ? lki_watchdog_add(watchdog, lock, err) : LK_OK;
+}
+
+void lki_lock_hold(lk_lock *lock, const struct lk_lock_options *options)
+{
+    lock->depth = 1;
+    lock->renewed_depth = 0;
+    lock->is_renewed = options->is_renewed;
+    lock->on_lost = options->on_lost;
+    lock->on_lost_arg = options->on_lost_arg;
+    lock->lease.stop_at =
+        options->max_hold_ms > 0 ? lki_clock_after_ms(options->max_hold_ms) : INT64_MAX;
+    clear_lost_fd(lock);
+    atomic_store(&lock->state, LOCK_HELD);
+}
+
+static lk_status become_holder(lk_lock *lock, const struct lk_lock_options *options,
+                               struct lk_error *err)
+{
+    lki_lock_hold(lock, options);
+    lk_status status = watch(lock, err);
+    if (status != LK_OK) (void)lk_lock_release(lock, NULL);
+    return status;
+}
+
+/* Give back what a try without answer may have taken, and its place in a queue. */
+static lk_status undo_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
+{
+    lk_lock *lock = arg;
+    int64_t deadline = lki_client_deadline(lock->client, 0);
+    lk_status status = lock->ops->release(lock, deadline, err);
+
+    if (out_ttl_ms) *out_ttl_ms = -2;
+    if (status == LK_UNKNOWN) return LK_UNREACHABLE; /* it may be repeated */
+    if (status != LK_OK && status != LK_NOT_OWNER) return status;
+    if (lock->wait_ms > 0 && lock->ops->abandon) lock->ops->abandon(lock, deadline);
+    return LK_OK;
+}
+
+/* The primary went away in the middle of a try. The wait goes on with the one behind it, under another
+   name: should the try arrive late, its hold is nobody's and ends with its lease. */
+static lk_status begin_anew(lk_lock *lock, int64_t deadline, struct lk_error *err)
+{
+    struct lki_pursuit undo = {.client = lock->client,
+                               .waiter = &lock->waiter,
+                               .what = lock->key,
+                               .try_once = undo_once,
+                               .arg = lock,
+                               .deadline = deadline};
+    lk_status status = lki_pursue(&undo, err);
+
+    if (status == LK_UNREACHABLE || status == LK_BUSY)
+        return LKI_FAIL(err, LK_UNKNOWN, "%s: a try was not answered, nor could it be undone",
+                        lock->key);
+    if (status != LK_OK) return status;
+    return lock->ops->prepare ? lock->ops->prepare(lock, err) : lki_token_make(lock->token, err);
+}
+
+static lk_status acquire_first(lk_lock *lock, const struct lk_lock_options *options,
+                               unsigned *out_attempts, struct lk_error *err)
+{
+    int64_t deadline = lki_clock_after_ms(options->wait_ms);
+    lk_status status = lki_lock_begin(lock, options, err);
+    unsigned attempts = 0;
+
+    while (status == LK_OK) {
+        status = lki_lock_pursue(lock, deadline, acquire_once, lock, &attempts, err);
+        *out_attempts += attempts;
+        if (status != LK_UNKNOWN || !lki_client_may_move(lock->client)) break;
+        if (lki_clock_left_ms(deadline) == 0) break;
+        status = begin_anew(lock, deadline, err);
+    }
+    if (*out_attempts == 0) return status; /* a bad option */
+    if (status == LK_OK) return become_holder(lock, options, err);
+    if (lock->wait_ms > 0 && lock->ops->abandon) {
+        lock->ops->abandon(lock, lki_client_deadline(lock->client, 0));
+    }
+    return status;
+}
+
+static lk_status enter_again(lk_lock *lock, int64_t lease_ms, struct lk_error *err)
+{
+    int64_t sent_at = lki_clock_now();
+    lk_status status =
+        lock->ops->reenter(lock, lease_ms, lki_client_deadline(lock->client, 0), err);
+    int64_t ends = lki_lease_end(sent_at, lease_ms);
+
+    if (status != LK_OK) return status;
+    if (ends > atomic_load(&lock->expires_at)) atomic_store(&lock->expires_at, ends);
+    if (lk_held(lock)) return LK_OK;
+    return LKI_FAIL(err, LK_LOST, "%s: the answer came after the lease had ended", lock->key);
+}
+
+/* Once more by the same handle. Renewal and loss go on as before, unless this one asks for renewal. */
+static lk_status acquire_again(lk_lock *lock, const struct lk_lock_options *options,
+                               unsigned *out_attempts, struct lk_error *err)
+{
+    int64_t lease_ms = options->lease_ms ? options->lease_ms : LKI_DEFAULT_LEASE_MS;
+    lk_status status = lki_lock_check_options(options, err);
+    struct lk_error why = {0};
+
+    if (status != LK_OK) return status;
+    if (!lk_held(lock)) return LKI_FAIL(err, LK_LOST, "%s: the outer hold has ended", lock->key);
+    unwatch(lock); /* it reads what is changed here */
+    *out_attempts = 1;
+    status = enter_again(lock, lease_ms, &why);
+    if (status == LK_UNKNOWN) { /* ask again: it counts once all the same */
+        struct lk_error second = {0};
+        lk_status answer = enter_again(lock, lease_ms, &second);
+
+        ++*out_attempts;
+        if (answer == LK_OK || answer == LK_LOST) {
+            status = answer;
+            why = second;
+        }
+    }
+    if (status == LK_OK) {
+        lock->depth++;
+        if (options->is_renewed && !lock->is_renewed) {
+            lock->is_renewed = true;
+            lock->lease_ms = lease_ms;
+            lock->renewed_depth = lock->depth - 1;
+        }
+    }
+    if (status == LK_LOST || watch(lock, NULL) != LK_OK) (void)lki_lock_mark_lost(lock);
+    if (err && status != LK_OK) *err = why;
+    return status;
+}
+
+lk_status lk_lock_acquire(lk_lock *lock, const struct lk_lock_options *options,
+                          struct lk_error *err)
+{
+    static const struct lk_lock_options defaults = {0};
+    int64_t begin = lki_clock_now();
+    unsigned attempts = 0;
+    lk_status status = LK_OK;
+
+    status = check_lock(lock, err);
+    if (status != LK_OK) return status;
+    if (!options) options = &defaults;
+    int state = atomic_load(&lock->state);
+    bool is_again = lock->ops->reenter && (state == LOCK_HELD || state == LOCK_LOST);
+    if (lock->ops->acquire_all) {
+        status = lock->ops->acquire_all(lock, options, &attempts, err);
+    } else if (is_again) {
+        status = acquire_again(lock, options, &attempts, err);
+    } else {
+        status = acquire_first(lock, options, &attempts, err);
+    }
+    lki_lock_emit(lock, LK_EVENT_ACQUIRE, status, begin, attempts);
+    return status;
+}
+
+/* ---- release ------------------------------------------------------------------------------------------- */
+
+static bool is_unconfirmed(lk_status status)
+{
+    return status == LK_UNKNOWN || status == LK_UNREACHABLE || status == LK_BUSY ||
+           status == LK_NO_MEMORY;
+}
+
+/*
+ * One of several holds of the handle: it stays the holder. What the server counts is of no account
+ * to others, and the next step says it again, so one that was not confirmed is done all the same.
+ * Were it not, a caller who repeats it would give back the hold around it.
+ */
+static lk_status release_inner(lk_lock *lock, struct lk_error *err)
+{
+    struct lk_error why = {0};
+    lk_status status = LK_OK;
+
+    unwatch(lock);
+    lock->depth--;
+    if (lock->is_renewed && lock->depth <= lock->renewed_depth) lock->is_renewed = false;
+    if (!lk_held(lock)) {
+        return LKI_FAIL(err, LK_NOT_OWNER, "%s: the hold had ended before the release", lock->key);
+    }
+    for (int i = 0; i < 2; i++) {
+        int64_t sent_at = lki_clock_now();
+
+        status = lock->ops->leave(lock, lock->depth, lki_client_deadline(lock->client, 0), &why);
+        int64_t ends = lki_lease_end(sent_at, lock->lease_ms);
+        if (status == LK_OK && ends > atomic_load(&lock->expires_at)) {
+            atomic_store(&lock->expires_at, ends);
+        }
+        /* Else tell it again: it is the same number. */
+        if (status != LK_UNKNOWN && status != LK_UNREACHABLE) break;
+    }
+    if (status == LK_NOT_OWNER || watch(lock, NULL) != LK_OK) (void)lki_lock_mark_lost(lock);
+    if (is_unconfirmed(status)) return LK_OK;
+    if (err && status != LK_OK) *err = why;
+    return status;
+}
+
+/* The last hold; also what is left of a release that had no answer. */
+static lk_status release_last(lk_lock *lock, struct lk_error *err)
+{
+    int64_t deadline = lki_client_deadline(lock->client, 0); /* a renewal under way counts too */
+    struct lk_error why = {0};
+
+    unwatch(lock);
+    lock->depth = 0;
+    atomic_store(&lock->state, LOCK_UNCERTAIN); /* not held from here, whatever the answer */
+    lk_status status = lock->ops->release(lock, deadline, &why);
+    if (status == LK_UNKNOWN) lock->may_be_released = true;
+    /* Gone before its lease was over: the release that was not answered has done it. */
+    if (status == LK_NOT_OWNER && lock->may_be_released &&
+        lki_clock_now() < atomic_load(&lock->expires_at)) {
+        status = LK_OK;
+    }
+    if (status == LK_OK || status == LK_NOT_OWNER) atomic_store(&lock->state, LOCK_IDLE);
+    if (err && status != LK_OK) *err = why;
+    return status;
+}
+
+lk_status lk_lock_release(lk_lock *lock, struct lk_error *err)
+{
+    int64_t begin = lki_clock_now();
+    lk_status status = LK_OK;
+
+    if (!lock || atomic_load(&lock->state) == LOCK_IDLE) return LK_OK;
+    status = check_lock(lock, err);
+    if (status != LK_OK) return status;
+    if (lock->ops->release_all) {
+        status = lock->ops->release_all(lock, err);
+    } else if (lock->depth > 1) {
+        status = release_inner(lock, err);
+    } else {
+        status = release_last(lock, err);
+    }
+    lki_lock_emit(lock, LK_EVENT_RELEASE, status, begin, 1);
+    return status;
+}
+
+/* ---- what is asked of a lock ---------------------------------------------------------------------------- */
+
+static lk_status renew_own(lk_lock *lock, int64_t lease_ms, struct lk_error *err)
+{
+    int64_t sent_at = lki_clock_now();
+    char lease[LKI_NUMBER_MAX];
+    long long is_ours = 0;
+    struct lki_call call = {.script = lock->ops->renew_script,
+                            .keys = {lk_bytes_of(lock->key)},
+                            .key_count = 1,
+                            .args = {lk_bytes_of(lock->token), lki_number(lease, lease_ms)},
+                            .arg_count = 2};
+
+    struct lki_compare native = {.key = lock->key, .value = lock->token, .lease_ms = lease_ms};
+
+    if (lock->renew_key) call.keys[call.key_count++] = lk_bytes_of(lock->renew_key);
+    /* The script never shortens a lease; SET would. */
+    if (lock->ops->is_plain && lki_lease_end(sent_at, lease_ms) >= atomic_load(&lock->expires_at))
+        call.native = &native;
+    lk_status status =
+        lki_call_integer(lock->client, &call, lki_client_deadline(lock->client, 0), &is_ours, err);
+
+    if (status != LK_OK) return status;
+    if (is_ours != 1) {
+        (void)lki_lock_mark_lost(lock);
+        return LKI_FAIL(err, LK_LOST, "%s: not held by this handle any more", lock->key);
+    }
+    lock->lease_ms = lease_ms;
+    int64_t ends = lki_lease_end(sent_at, lease_ms);
+    if (ends > atomic_load(&lock->expires_at)) atomic_store(&lock->expires_at, ends);
+    return LK_OK;
+}
+
+lk_status lk_lock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err)
+{
+    int64_t begin = lki_clock_now();
+
+    lk_status status = check_lock(lock, err);
+    if (status == LK_OK) status = check_lease(lease_ms, err);
+    if (status != LK_OK) return status;
+    if (atomic_load(&lock->state) == LOCK_IDLE || atomic_load(&lock->state) == LOCK_UNCERTAIN) {
+        return LKI_FAIL(err, LK_INVALID, "%s: this handle holds nothing", lock->key);
+    }
+    if (!lk_held(lock)) return LKI_FAIL(err, LK_LOST, "%s: the hold has ended", lock->key);
+    if (lease_ms == 0) lease_ms = lock->lease_ms;
+    if (lock->ops->renew_all) {
+        status = lock->ops->renew_all(lock, lease_ms, err);
+    } else {
+        unwatch(lock);
+        status = renew_own(lock, lease_ms, err);
+        if (status != LK_LOST && watch(lock, NULL) != LK_OK) (void)lki_lock_mark_lost(lock);
+    }
+    lki_lock_emit(lock, LK_EVENT_RENEW, status, begin, 1);
+    return status;
+}
+
+lk_status lk_lock_force_release(lk_lock *lock, struct lk_error *err)
+{
+    lk_status status = check_lock(lock, err);
+
+    if (status != LK_OK) return status;
+    if (!lock->ops->force) {
+        return LKI_FAIL(err, LK_INVALID, "%s: a %s lock cannot be broken as a whole", lock->key,
+                        lock->ops->kind);
+    }
+    return lock->ops->force(lock, lki_client_deadline(lock->client, 0), err);
+}
+
+lk_status lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,
+                          lk_reply **out_reply, struct lk_error *err)
+{
+    const struct lki_variant *variant = NULL;
+    lk_status status = check_lock(lock, err);
+
+    if (status != LK_OK) return status;
+    if (!eval || !eval->script || !out_reply) {
+        return LKI_FAIL(err, LK_INVALID, "a guarded eval without script or answer (NULL)");
+    }
+    if (!lock->ops->guard_script) {
+        return LKI_FAIL(err, LK_INVALID, "%s: a %s lock guards no script", lock->key,
+                        lock->ops->kind);
+    }
+    if (atomic_load(&lock->state) == LOCK_IDLE) {
+        return LKI_FAIL(err, LK_INVALID, "%s: this handle holds nothing", lock->key);
+    }
+    variant = lki_script_variant(eval->script, lki_script_named(lock->ops->guard_script)->source);
+    if (!variant) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
+    struct lki_run run = {.variant = variant,
+                          .lock_key = lock->key,
+                          .token = lock->token,
+                          .deadline = lki_client_deadline(lock->client, limit_ms)};
+    return lki_client_eval_synced(lock->client, eval, run, out_reply, err);
+}

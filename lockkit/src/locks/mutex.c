@@ -1,0 +1,331 @@
+/*
+ * The plain lock: SET key token NX PX lease; compare-and-delete. One token per acquisition, so no
+ * late command of one hold can touch another. Also lk_mutex_run(): the whole critical section in
+ * one round trip. Threads as lock.h says.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lockkit/locks.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/names.h"
+#include "lock_ops.h"
+#include "wire/native.h"
+
+struct mutex {
+    lk_lock base;
+};
+
+/* The words of SET key token NX PX lease, and of PTTL key. */
+struct mutex_words {
+    struct lk_bytes set[6];
+    struct lk_bytes ttl[2];
+    char lease[LKI_NUMBER_MAX];
+};
+
+static void make_words(const lk_lock *lock, struct mutex_words *words)
+{
+    words->set[0] = LK_BYTES("SET");
+    words->set[1] = lk_bytes_of(lock->key);
+    words->set[2] = lk_bytes_of(lock->token);
+    words->set[3] = LK_BYTES("NX");
+    words->set[4] = LK_BYTES("PX");
+    words->set[5] = lki_number(words->lease, lock->lease_ms);
+    words->ttl[0] = LK_BYTES("PTTL");
+    words->ttl[1] = lk_bytes_of(lock->key);
+}
+
+/* What SET NX answered: OK, BUSY (nil), or SERVER. */
+static lk_status set_status(const lk_lock *lock, const lk_reply *reply, struct lk_error *err)
+{
+    switch (lk_reply_type_of(reply)) {
+    case LK_REPLY_STRING:
+        return LK_OK;
+    case LK_REPLY_NIL:
+        return LKI_FAIL(err, LK_BUSY, "%s: held by somebody else", lock->key);
+    case LK_REPLY_INTEGER:
+    case LK_REPLY_ERROR:
+    case LK_REPLY_ARRAY:
+        break;
+    }
+    return lki_client_fail_reply(lock->client, reply, err);
+}
+
+static lk_status mutex_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadline,
+                                   struct lk_error *err)
+{
+    struct mutex_words words = {0};
+    lk_reply *replies[2] = {0};
+
+    make_words(lock, &words);
+    struct lk_command commands[] = {{words.set, 6}, {words.ttl, 2}};
+    if (out_ttl_ms) *out_ttl_ms = -2; /* no answer, no holder known */
+    lk_status status = lki_client_send(lock->client,
+                                       &(struct lki_pipeline){.commands = commands,
+                                                              .count = out_ttl_ms ? 2 : 1,
+                                                              .deadline = deadline,
+                                                              .out_is_synced = &lock->is_synced},
+                                       replies, err);
+    if (status != LK_OK) return status;
+    status = set_status(lock, replies[0], err);
+    if (out_ttl_ms) *out_ttl_ms = lk_reply_integer(replies[1], -2);
+    lk_reply_free(replies[0]);
+    lk_reply_free(replies[1]);
+    return status;
+}
+
+/* The keys and arguments of mutex_release.lua. */
+static struct lki_call release_call(const lk_lock *lock)
+{
+    return (struct lki_call){.script = "mutex_release",
+                             .keys = {lk_bytes_of(lock->key), lk_bytes_of(lock->wake_channel)},
+                             .key_count = 2,
+                             .args = {lk_bytes_of(lock->token)},
+                             .arg_count = 1};
+}
+
+/* By a command, where there is one, or (native: NULL) by the script everywhere. */
+static lk_status release_by(lk_lock *lock, const struct lki_compare *native, int64_t deadline,
+                            struct lk_error *err)
+{
+    struct lki_call call = release_call(lock);
+    long long is_released = 0;
+
+    call.native = native;
+    lk_status status = lki_call_integer(lock->client, &call, deadline, &is_released, err);
+
+    if (status != LK_OK || is_released == 1) return status;
+    return LKI_FAIL(err, LK_NOT_OWNER, "%s: the lease had ended before the release", lock->key);
+}
+
+static lk_status mutex_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
+{
+    const struct lki_compare native = {.key = lock->key,
+                                       .value = lock->token,
+                                       .publish = lki_client_publish_verb(lock->client),
+                                       .channel = lock->wake_channel};
+
+    return release_by(lock, &native, deadline, err);
+}
+
+static lk_status mutex_force(lk_lock *lock, int64_t deadline, struct lk_error *err)
+{
+    struct lki_call call = {.script = "force_release",
+                            .keys = {lk_bytes_of(lock->key), lk_bytes_of(lock->wake_channel)},
+                            .key_count = 2,
+                            .args = {LK_BYTES("string")},
+                            .arg_count = 1};
+    long long was_held = 0;
+    lk_status status = lki_call_integer(lock->client, &call, deadline, &was_held, err);
+
+    if (status != LK_OK || was_held == 1) return status;
+    return LKI_FAIL(err, LK_NOT_OWNER, "%s: nobody held it", lock->key);
+}
+
+static void mutex_free(lk_lock *lock)
+{
+    lki_lock_done(lock);
+    free(lock);
+}
+
+/* ---- acquire, script and release in one round trip ---------------------------------------------- */
+
+struct run {
+    lk_lock *lock;
+    const struct lk_eval *eval;
+    const struct lki_variant *guarded;
+    int64_t deadline; /* of the attempt under way */
+    bool by_text;     /* send texts instead of digests, or the loader's introductions with them */
+    struct lk_error refusal; /* of those */
+    lk_reply *reply;         /* of the script, when it ran */
+    lk_status released;
+};
+
+enum { RUN_SET, RUN_SCRIPT, RUN_RELEASE, RUN_TTL, RUN_COMMANDS };
+
+static void free_run_replies(lk_reply **replies)
+{
+    for (size_t i = 0; i < RUN_COMMANDS; i++) {
+        lk_reply_free(replies[i]);
+        replies[i] = NULL;
+    }
+}
+
+/* Sort out the four answers. Frees all but the script's. */
+static lk_status read_run(lk_lock *lock, struct run *run, lk_reply **replies, int64_t *out_ttl_ms,
+                          struct lk_error *err)
+{
+    lk_status status = set_status(lock, replies[RUN_SET], err);
+    lk_reply *script = replies[RUN_SCRIPT];
+    bool is_too_late = lki_reply_is_error(script, "NOTOWNER");
+
+    if (lk_reply_type_of(replies[RUN_RELEASE]) == LK_REPLY_INTEGER) {
+        run->released = lk_reply_integer(replies[RUN_RELEASE], 0) == 1 ? LK_OK : LK_NOT_OWNER;
+    } else if (!lki_reply_is_error(replies[RUN_RELEASE], "NOSCRIPT")) {
+        run->released = LK_SERVER; /* NOSCRIPT: run_once() has released it */
+    }
+    /* In a cluster, SET may have been redirected and come after the release, or that was refused. */
+    if (status == LK_OK && (run->released == LK_SERVER || (is_too_late && run->released != LK_OK)))
+        lki_lock_undo(lock);
+    if (status == LK_OK && is_too_late) {
+        status = LKI_FAIL(err, LK_NOT_OWNER, "%s: the lease ended before the script", lock->key);
+    } else if (status == LK_OK && lk_reply_type_of(script) == LK_REPLY_ERROR) {
+        status = lki_fail_script(err, script, &run->refusal);
+    } else if (status == LK_OK) {
+        status = lki_client_check_synced(lock->client, lock->is_synced, err);
+        run->reply = status == LK_OK ? script : NULL;
+        if (status == LK_OK) replies[RUN_SCRIPT] = NULL;
+    }
+    if (out_ttl_ms) *out_ttl_ms = lk_reply_integer(replies[RUN_TTL], -2);
+    free_run_replies(replies);
+    return status;
+}
+
+/* One pipeline. *out_forgot: the server knows a digest no more; nothing of that script ran. */
+static lk_status send_run(lk_lock *lock, struct run *run, lk_reply **replies, bool with_ttl,
+                          bool *out_forgot, struct lk_error *err)
+{
+    struct mutex_words words = {0};
+    struct lki_call giving_back = release_call(lock);
+    struct lk_eval eval = lki_eval_of(lock->client, &giving_back);
+    struct lki_eval_words script = {0};
+    struct lki_eval_words release = {0};
+    const struct lki_variant *releaser = lki_client_own_script(lock->client, "mutex_release");
+    bool is_introduced = run->by_text && lki_client_has_loader(lock->client);
+    bool by_text = run->by_text && !is_introduced;
+
+    make_words(lock, &words);
+    run->refusal = (struct lk_error){0};
+    lk_status status =
+        lki_eval_words_make(run->guarded, run->eval, lock->key, lock->token, by_text, &script, err);
+    if (status == LK_OK) {
+        status = lki_eval_words_make(releaser, &eval, NULL, NULL, by_text, &release, err);
+    }
+    if (status == LK_OK) {
+        struct lk_command commands[RUN_COMMANDS] = {[RUN_SET] = {words.set, 6},
+                                                    [RUN_SCRIPT] = {script.words, script.count},
+                                                    [RUN_RELEASE] = {release.words, release.count},
+                                                    [RUN_TTL] = {words.ttl, 2}};
+        struct lki_pipeline pipeline = {.commands = commands,
+                                        .count = with_ttl ? RUN_COMMANDS : RUN_TTL,
+                                        .deadline = run->deadline,
+                                        .out_is_synced = &lock->is_synced,
+                                        .out_refusal = &run->refusal};
+
+        if (is_introduced) pipeline.introduce[0] = run->guarded;
+        if (is_introduced) pipeline.introduce[1] = releaser;
+        lock->is_synced = true;
+        status = lki_client_send(lock->client, &pipeline, replies, err);
+    }
+    free(script.words);
+    free(release.words);
+    *out_forgot = status == LK_OK && (lki_reply_is_error(replies[RUN_SCRIPT], "NOSCRIPT") ||
+                                      lki_reply_is_error(replies[RUN_RELEASE], "NOSCRIPT"));
+    return status;
+}
+
+/*
+ * The server had forgotten a script, so the lock that the pipeline took is still ours. Give it back
+ * before the texts are sent: a second SET NX would meet our own token and answer "taken", and the
+ * owner check behind it would let the script run all the same. Nothing of the caller's ran when
+ * this fails. By its script: so the server knows that from now on, and the next run is one round trip.
+ */
+static lk_status free_for_second_run(lk_lock *lock, struct run *run, struct lk_error *err)
+{
+    run->released = release_by(lock, NULL, run->deadline, err);
+    if (run->released == LK_OK || run->released == LK_NOT_OWNER) return LK_OK;
+    if (run->released != LK_UNKNOWN) return run->released;
+    if (err) err->code = LK_UNREACHABLE;
+    return LK_UNREACHABLE;
+}
+
+static lk_status run_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
+{
+    struct run *run = arg;
+    lk_lock *lock = run->lock;
+    lk_reply *replies[RUN_COMMANDS] = {0};
+    bool forgot = false;
+
+    run->deadline = lki_client_deadline(lock->client, 0);
+    if (out_ttl_ms) *out_ttl_ms = -2; /* no answer, no holder known */
+    lk_status status = send_run(lock, run, replies, out_ttl_ms != NULL, &forgot, err);
+
+    if (status == LK_UNKNOWN)
+        lki_lock_undo(lock); /* the pipeline may have been cut before its end */
+    if (status != LK_OK) return status;
+    bool is_taken = lk_reply_type_of(replies[RUN_SET]) == LK_REPLY_STRING;
+    bool has_run = !lki_reply_is_error(replies[RUN_SCRIPT], "NOSCRIPT");
+    if (forgot && !run->by_text) {
+        run->by_text = true;
+        if (is_taken) status = free_for_second_run(lock, run, err);
+        if (is_taken && !has_run) {
+            free_run_replies(replies);
+            run->released = LK_SERVER; /* of what is taken now, until an answer says more */
+            return status == LK_OK ? run_once(arg, out_ttl_ms, err) : status;
+        }
+    }
+    return read_run(lock, run, replies, out_ttl_ms, err);
+}
+
+lk_status lk_mutex_run(lk_lock *lock, const struct lk_lock_options *options,
+                       const struct lk_eval *eval, lk_reply **out_reply, struct lk_error *err)
+{
+    static const struct lk_lock_options defaults = {0};
+    int64_t begin = lki_clock_now();
+    unsigned attempts = 0;
+    struct run run = {.lock = lock, .eval = eval};
+
+    if (!lock || lock->ops->try_acquire != mutex_try_acquire || !eval || !eval->script ||
+        !out_reply) {
+        return LKI_FAIL(err, LK_INVALID, "a run without mutex, script or answer (NULL)");
+    }
+    if (!options) options = &defaults;
+    lk_status status = lki_client_check(lock->client, err);
+    if (status == LK_OK) status = lki_lock_begin(lock, options, err);
+    if (status != LK_OK) return status;
+    run.guarded =
+        lki_script_variant(eval->script, lki_script_named(lock->ops->guard_script)->source);
+    if (!run.guarded) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
+    status = lki_script_learn(eval->script, run.guarded, lock->client,
+                              lki_client_deadline(lock->client, 0), err);
+    if (status == LK_OK) {
+        status = lki_lock_pursue(lock, lki_clock_after_ms(options->wait_ms), run_once, &run,
+                                 &attempts, err);
+    }
+    lki_lock_emit(lock, LK_EVENT_RUN, status, begin, attempts);
+    if (run.reply) lki_lock_emit(lock, LK_EVENT_RELEASE, run.released, begin, 1);
+    if (status == LK_OK) *out_reply = run.reply;
+    return status;
+}
+
+/* ---- the table ------------------------------------------------------------------------------------- */
+
+static const struct lki_lock_ops mutex_ops = {
+    .kind = "mutex",
+    .guard_script = "mutex_guard",
+    .try_acquire = mutex_try_acquire,
+    .release = mutex_release,
+    .force = mutex_force,
+    .renew_script = "mutex_renew",
+    .is_plain = true,
+    .free = mutex_free,
+};
+
+lk_lock *lk_mutex_new(lk_client *client, const char *key, struct lk_error *err)
+{
+    struct mutex *self = calloc(1, sizeof *self);
+    char *channel = key ? lki_name_prefix("lockkit_wake", key) : NULL;
+
+    if (!self) {
+        free(channel);
+        (void)LKI_FAIL(err, LK_NO_MEMORY, "a lock");
+        return NULL;
+    }
+    if (lki_lock_init(&self->base, &mutex_ops, client, key, channel, err) == LK_OK) {
+        return &self->base;
+    }
+    mutex_free(&self->base);
+    return NULL;
+}

@@ -1,0 +1,339 @@
+/*
+ * A lock over several independent servers (redis.io, "Distributed locks"): what it is made of, which
+ * servers it accepts, and its report. Who would vote twice, or for somebody else, has no vote: two
+ * clients of one server, a replica. That is looked at on every new connection, as another server may
+ * be at the other end of it. How it is taken: redlock_acquire.c; how it is kept: redlock_hold.c.
+ *
+ * Threads: as lock.h says. Locks: none of its own.
+ */
+#include "redlock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/names.h"
+#include "wire/endpoint.h"
+#include "wire/script.h"
+
+enum {
+    RETRY_MS = 200,      /* as node-redlock; redsync pauses 150 on average */
+    NODE_FLOOR_MS = 50,  /* redis.io: 5 to 50 ms, for a lease of 10 s */
+    NODE_PART = 100,     /* of the lease... */
+    NODE_MOST_PART = 3,  /* ...and never more than this part of it */
+    FIRST_LOOK_MS = 200, /* at the servers, by the constructor: who is late is looked at later */
+    OPTION_MAX_MS = 60000,
+};
+
+struct redlock *lki_redlock_of(lk_lock *lock)
+{
+    return (struct redlock *)(void *)lock;
+}
+
+int64_t lki_redlock_node_ms(const struct redlock *self, int64_t lease_ms)
+{
+    int64_t most_ms = lease_ms / NODE_MOST_PART;
+    int64_t node_ms = lease_ms / NODE_PART > NODE_FLOOR_MS ? lease_ms / NODE_PART : NODE_FLOOR_MS;
+
+    if (self->options.node_ms > 0) node_ms = self->options.node_ms;
+    return node_ms < most_ms ? node_ms : most_ms;
+}
+
+/* ---- what is asked ------------------------------------------------------------------------------- */
+
+void lki_redlock_words(const struct redlock_member *member, const struct redlock_words *what,
+                       struct lki_question *out)
+{
+    const lk_lock *whole = &member->redlock->base;
+    const struct lki_variant *variant = lki_client_own_script(member->base.client, what->script);
+    const char *token = what->instead_of_token ? what->instead_of_token : whole->token;
+    size_t n = 0;
+
+    bool has_loader = lki_client_has_loader(member->base.client);
+    bool by_text = member->by_text && !has_loader;
+
+    if (member->by_text && has_loader) out->introduce = variant->text;
+    out->words[n++] = by_text ? LK_BYTES("EVAL") : LK_BYTES("EVALSHA");
+    out->words[n++] = lk_bytes_of(by_text ? variant->text : variant->sha1);
+    out->words[n++] = what->other_key ? LK_BYTES("2") : LK_BYTES("1");
+    out->words[n++] = lk_bytes_of(whole->key);
+    if (what->other_key) out->words[n++] = lk_bytes_of(what->other_key);
+    out->words[n++] = lk_bytes_of(token);
+    if (what->lease_ms > 0) out->words[n++] = lki_number(out->number, what->lease_ms);
+    if (what->word) out->words[n++] = lk_bytes_of(what->word);
+    out->count = n;
+}
+
+bool lki_redlock_is_unknown_script(struct redlock_member *member, const lk_reply *reply)
+{
+    bool is_unknown = !member->by_text && lki_reply_is_error(reply, "NOSCRIPT");
+
+    member->by_text |= is_unknown;
+    return is_unknown;
+}
+
+/* ---- which servers ------------------------------------------------------------------------------- */
+
+lk_status lki_redlock_check(void *arg, size_t seat, const struct lki_identity *identity,
+                            struct lk_error *err)
+{
+    struct redlock *self = *(struct redlock **)arg;
+    struct redlock_member *member = &self->members[seat];
+    const char *label = lki_client_endpoint(member->base.client)->label;
+
+    member->is_checked = identity->run_id[0] != '\0';
+    if (identity->is_replica)
+        return LKI_FAIL(err, LK_INVALID, "%s: a replica, which votes for its primary", label);
+    for (size_t i = 0; i < self->count && member->is_checked; i++) {
+        if (i == seat || strcmp(self->members[i].run_id, identity->run_id) != 0) continue;
+        return LKI_FAIL(err, LK_INVALID, "%s: the same server as %s", label,
+                        lki_client_endpoint(self->seats[i].client)->label);
+    }
+    (void)snprintf(member->run_id, sizeof member->run_id, "%s", identity->run_id);
+    return LK_OK;
+}
+
+/* The constructor's look at those that are there. */
+struct look {
+    struct redlock *self;
+    struct lk_error why;
+};
+
+static enum lki_ballot_turn note_look(void *arg, size_t seat)
+{
+    struct look *look = arg;
+    const struct lki_seat *looked = &look->self->seats[seat];
+
+    if (looked->why.code != LK_INVALID) return LKI_BALLOT_GOES_ON;
+    look->why = looked->why;
+    return LKI_BALLOT_IS_OVER;
+}
+
+static lk_status look_at_servers(struct redlock *self, struct lk_error *err)
+{
+    struct look look = {.self = self};
+    struct lki_ballot ballot = {.seats = self->seats,
+                                .count = self->count,
+                                .deadline = lki_clock_after_ms(FIRST_LOOK_MS),
+                                .arg = &look,
+                                .check = lki_redlock_check,
+                                .settle = note_look};
+
+    lki_ballot_run(&ballot);
+    for (size_t i = 0; i < self->count; i++) {
+        lki_seat_dismiss(&self->seats[i], NULL, lki_clock_after_ms(FIRST_LOOK_MS));
+        self->seats[i].ticket = 0;
+    }
+    if (look.why.code != LK_OK && err) *err = look.why;
+    return look.why.code;
+}
+
+/* Host, port and database: what the operators of all clients write, and what a restart keeps. */
+static int compare_servers(const lk_client *one, const lk_client *other)
+{
+    const struct lki_endpoint *here = lki_client_endpoint(one);
+    const struct lki_endpoint *there = lki_client_endpoint(other);
+    int order = strcmp(here->label, there->label);
+
+    return order != 0 ? order : (here->db > there->db) - (here->db < there->db);
+}
+
+static lk_status check_clients(lk_client *const *clients, size_t count,
+                               const struct lk_redlock_options *options, struct lk_error *err)
+{
+    if (!clients || count < 1 || count > LKI_SEATS_MAX)
+        return LKI_FAIL(err, LK_INVALID, "a redlock has 1 to %d servers", LKI_SEATS_MAX);
+    if (count % 2 == 0 && !options->allow_even) {
+        return LKI_FAIL(err, LK_INVALID,
+                        "%zu servers survive no more failures than %zu: take an odd number", count,
+                        count - 1);
+    }
+    if (options->node_ms < 0 || options->node_ms > OPTION_MAX_MS || options->retry_ms < 0 ||
+        options->retry_ms > OPTION_MAX_MS) {
+        return LKI_FAIL(err, LK_INVALID, "node_ms and retry_ms are between 0 and %d",
+                        OPTION_MAX_MS);
+    }
+    for (size_t i = 0; i < count; i++) {
+        lk_status status = lki_client_check(clients[i], err);
+
+        if (status != LK_OK) return status;
+        if (!lki_client_pool(clients[i])) {
+            return LKI_FAIL(err, LK_INVALID, "%s: not one server, but a deployment of several",
+                            lki_client_endpoint(clients[i])->label);
+        }
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(lki_client_endpoint(clients[i])->label,
+                       lki_client_endpoint(clients[k])->label) == 0) {
+                return LKI_FAIL(err, LK_INVALID, "%s: twice in a redlock",
+                                lki_client_endpoint(clients[i])->label);
+            }
+        }
+    }
+    return LK_OK;
+}
+
+/* ---- life ---------------------------------------------------------------------------------------- */
+
+static void redlock_free(lk_lock *lock)
+{
+    struct redlock *self = lki_redlock_of(lock);
+
+    for (size_t i = 0; i < self->count; i++) {
+        if (self->members[i].base.ops) lki_lock_done(&self->members[i].base);
+        lk_reply_free(self->seats[i].reply);
+    }
+    free(self->members_key);
+    lki_lock_done(lock);
+    free(self);
+}
+
+static const struct lki_lock_ops redlock_ops = {
+    .kind = "redlock",
+    .free = redlock_free,
+    .force = lki_redlock_force,
+    .acquire_all = lki_redlock_acquire,
+    .release_all = lki_redlock_release,
+    .renew_all = lki_redlock_renew,
+    .remaining_ms = lki_redlock_remaining_ms,
+    .cancel = lki_redlock_cancel,
+};
+
+/* FNV-1a: it shall tell mistakes, not withstand attacks. */
+static uint64_t add_to_hash(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = (hash ^ (uint8_t)*text) * 0x100000001b3U;
+    return hash;
+}
+
+static void hash_members(struct redlock *self)
+{
+    uint64_t hash = 0xcbf29ce484222325U;
+    char db[LKI_NUMBER_MAX + 2];
+
+    for (size_t i = 0; i < self->count; i++) {
+        const struct lki_endpoint *endpoint = lki_client_endpoint(self->seats[i].client);
+
+        (void)snprintf(db, sizeof db, "/%d\n", endpoint->db);
+        hash = add_to_hash(add_to_hash(hash, endpoint->label), db);
+    }
+    (void)snprintf(self->members_hash, sizeof self->members_hash, "%016llx",
+                   (unsigned long long)hash);
+}
+
+static lk_status bind_to_members(struct redlock *self, struct lk_error *err)
+{
+    self->members_key = lki_name_prefix("lockkit_members", self->base.key);
+    if (!self->members_key) return LKI_FAIL(err, LK_NO_MEMORY, "a lock");
+    hash_members(self);
+    return LK_OK;
+}
+
+/* In the order of their names: all ask in the same order, so who is first at one is mostly first at
+   the next. */
+static void seat_clients(struct redlock *self, lk_client *const *clients)
+{
+    for (size_t place = 0; place < self->count; place++) {
+        size_t at = place;
+
+        while (at > 0 && compare_servers(clients[place], self->seats[at - 1].client) < 0) {
+            self->seats[at] = self->seats[at - 1];
+            self->members[at].place = self->members[at - 1].place;
+            at--;
+        }
+        self->seats[at] = (struct lki_seat){
+            .client = clients[place], .pool = lki_client_pool(clients[place]), .round_trip_ns = -1};
+        self->members[at].place = place;
+    }
+}
+
+static lk_status make_members(struct redlock *self, const char *key, struct lk_error *err)
+{
+    const struct lki_lock_ops *ops =
+        self->options.is_bound_to_members ? &lki_redlock_bound_member_ops : &lki_redlock_member_ops;
+    lk_status status = LK_OK;
+
+    for (size_t i = 0; i < self->count && status == LK_OK; i++) {
+        struct redlock_member *member = &self->members[i];
+        char *channel = lki_name_prefix("lockkit_wake", key);
+
+        member->redlock = self;
+        member->status = LK_CANCELLED;
+        if (!channel) return LKI_FAIL(err, LK_NO_MEMORY, "a lock");
+        status = lki_lock_init(&member->base, ops, self->seats[i].client, key, channel, err);
+        if (status == LK_OK && self->members_key) {
+            member->base.renew_key = strdup(self->members_key);
+            if (!member->base.renew_key) status = LKI_FAIL(err, LK_NO_MEMORY, "a lock");
+        }
+        member->base.waiter.cancelled_by = &self->base.is_cancelled;
+        member->base.on_lost = lki_redlock_member_lost;
+        member->base.on_lost_arg = self;
+    }
+    return status;
+}
+
+lk_lock *lk_redlock_new(lk_client *const *clients, size_t count, const char *key,
+                        const struct lk_redlock_options *options, struct lk_error *err)
+{
+    static const struct lk_redlock_options defaults = {0};
+    struct redlock *self = NULL;
+
+    if (!options) options = &defaults;
+    if (check_clients(clients, count, options, err) != LK_OK) return NULL;
+    self = calloc(1, sizeof *self + count * sizeof self->members[0]);
+    if (!self) {
+        (void)LKI_FAIL(err, LK_NO_MEMORY, "a lock");
+        return NULL;
+    }
+    self->options = *options;
+    if (self->options.retry_ms == 0) self->options.retry_ms = RETRY_MS;
+    self->count = count;
+    self->quorum = count / 2 + 1;
+    seat_clients(self, clients);
+    lk_status status = lki_lock_init(&self->base, &redlock_ops, clients[0], key, NULL, err);
+    if (status == LK_OK && options->is_bound_to_members) status = bind_to_members(self, err);
+    if (status == LK_OK) status = make_members(self, key, err);
+    if (status == LK_OK) status = look_at_servers(self, err);
+    if (status == LK_OK) return &self->base;
+    redlock_free(&self->base);
+    return NULL;
+}
+
+/* ---- report -------------------------------------------------------------------------------------- */
+
+static struct lk_redlock_vote vote_of(const struct redlock *self, size_t i)
+{
+    const struct redlock_member *member = &self->members[i];
+    int64_t left = lki_redlock_member_ends_at(member) - lki_clock_now();
+    int64_t round_trip = self->seats[i].round_trip_ns;
+
+    return (struct lk_redlock_vote){
+        .server = lki_client_endpoint(self->seats[i].client)->label,
+        .status = member->status,
+        .sys_errno = member->sys_errno,
+        .round_trip_us = round_trip < 0 ? -1 : round_trip / 1000,
+        .remaining_ms = left > 0 ? (left + NS_PER_MS - 1) / NS_PER_MS : 0,
+        .is_checked = member->is_checked,
+    };
+}
+
+size_t lk_redlock_report(const lk_lock *lock, struct lk_redlock_report *out,
+                         struct lk_redlock_vote *out_votes, size_t room)
+{
+    const struct redlock *self = (const struct redlock *)(const void *)lock;
+
+    if (!lock || lock->ops != &redlock_ops) return 0;
+    if (out) {
+        *out = (struct lk_redlock_report){.servers = self->count,
+                                          .quorum = self->quorum,
+                                          .agreed = self->agreed,
+                                          .attempts = self->attempts,
+                                          .validity_ms = self->validity_ms};
+    }
+    for (size_t i = 0; i < self->count && out_votes; i++) {
+        if (self->members[i].place < room) out_votes[self->members[i].place] = vote_of(self, i);
+    }
+    return self->count;
+}

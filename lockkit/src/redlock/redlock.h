@@ -1,0 +1,126 @@
+/*
+ * The inside of a redlock, for the files that make it: redlock.c (life, report), redlock_acquire.c,
+ * redlock_wait.c (its pauses), redlock_hold.c (renewal), redlock_release.c.
+ */
+#ifndef LKI_REDLOCK_H
+#define LKI_REDLOCK_H
+
+#include "lockkit/locks.h"
+
+#include "ballot.h"
+#include "locks/lock_ops.h"
+
+/* What is known of one server's part in the hold. */
+enum lki_vote {
+    LKI_VOTE_NONE,     /* nothing of ours can be there */
+    LKI_VOTE_OPEN,     /* asked, not answered: it may have the key, and does not count */
+    LKI_VOTE_COUNTED,  /* it has said yes */
+    LKI_VOTE_LOST,     /* it has said: not ours, or its lease ended. For good */
+    LKI_VOTE_RELEASED, /* it has confirmed that the key is gone */
+};
+
+struct redlock;
+
+/* One server. base: for its client's watchdog and hub, which know nothing of the others. */
+struct redlock_member {
+    lk_lock base;
+    struct redlock *redlock; /* borrowed */
+    size_t place;            /* in the caller's array */
+    _Atomic int vote;        /* enum lki_vote */
+    bool may_be_released;    /* a release was sent, and not answered */
+    bool is_watched;         /* its watchdog may touch it */
+    bool is_checked;
+    bool by_text;     /* it does not know the digest of what is asked now */
+    lk_status status; /* for the report */
+    int sys_errno;
+    char run_id[48]; /* "": not known */
+};
+
+struct redlock {
+    lk_lock base;
+    struct lk_redlock_options options; /* with the defaults filled in, but node_ms */
+    int64_t node_ms;                   /* of this acquire */
+    char members_hash[17];             /* "": not bound */
+    char *members_key;                 /* owned; NULL: not bound */
+    size_t count;
+    size_t quorum;
+    size_t agreed;
+    unsigned attempts;
+    int64_t validity_ms;
+    _Atomic int64_t told_ends_at; /* of the whole, as the hook knows it */
+    struct lki_seat seats[LKI_SEATS_MAX];
+    struct redlock_member members[]; /* in the order of their names */
+};
+
+struct redlock *lki_redlock_of(lk_lock *lock);
+
+/* How many members have this vote. */
+size_t lki_redlock_count(const struct redlock *self, enum lki_vote vote);
+
+/* Until when a member counts; 0: it does not. */
+int64_t lki_redlock_member_ends_at(const struct redlock_member *member);
+/* The moment when fewer than a majority of leases are left. */
+int64_t lki_redlock_ends_at(const struct redlock *self);
+
+/* How long a try waits for a server. */
+int64_t lki_redlock_node_ms(const struct redlock *self, int64_t lease_ms);
+
+/* EVALSHA, or EVAL (with a loader: an introduction), of one of lockkit's scripts on a member's server: the key
+   and, with other_key, that one; the token; with lease_ms, that; with a word, that. */
+struct redlock_words {
+    const char *script;
+    const char *other_key;
+    int64_t lease_ms;
+    const char *word;
+    const char *instead_of_token;
+};
+void lki_redlock_words(const struct redlock_member *member, const struct redlock_words *what,
+                       struct lki_question *out);
+/* Whether the answer was that the digest is not known; it is asked by text from now on. */
+bool lki_redlock_is_unknown_script(struct redlock_member *member, const lk_reply *reply);
+
+/* A server may vote: it is known by no other name, and takes writes. For lki_ballot; what arg points to
+   begins with the redlock. */
+lk_status lki_redlock_check(void *arg, size_t seat, const struct lki_identity *identity,
+                            struct lk_error *err);
+
+/* redlock_acquire.c */
+lk_status lki_redlock_acquire(lk_lock *lock, const struct lk_lock_options *options,
+                              unsigned *out_attempts, struct lk_error *err);
+
+/* redlock_wait.c: the pauses of one acquire, at the hub of a server that has answered. */
+struct redlock_waiting {
+    struct redlock *self;
+    size_t at; /* the member, or nobody */
+    int64_t deadline;
+    int64_t split_ms; /* the longest next pause after a split vote */
+    unsigned near;    /* so many pauses are short ones: a release was heard of */
+    unsigned silent;  /* tries in a row that the member has not answered */
+    bool is_woken;
+};
+void lki_redlock_waiting_init(struct redlock_waiting *waiting, struct redlock *self,
+                              int64_t deadline);
+/* OK: try again. is_split: nobody had a majority. CANCELLED, INVALID, NO_MEMORY */
+lk_status lki_redlock_pause(struct redlock_waiting *waiting, bool is_split, struct lk_error *err);
+/* status: of the acquire. A wake-up that led to nothing is handed on. */
+void lki_redlock_waiting_done(struct redlock_waiting *waiting, lk_status status);
+void lki_redlock_cancel(lk_lock *lock);
+
+/* redlock_hold.c. watch: renew its members, or notice its end. unwatch: how many of the members no
+   watchdog touches any more; waits for a round under way until the deadline. */
+lk_status lki_redlock_watch(struct redlock *self, struct lk_error *err);
+size_t lki_redlock_unwatch(struct redlock *self, int64_t deadline);
+lk_status lki_redlock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err);
+void lki_redlock_member_lost(lk_lock *lock,
+                             void *arg); /* on_lost of the members; arg: the redlock */
+int64_t lki_redlock_remaining_ms(const lk_lock *lock);
+/* Note in the report who has not answered by the end of a ballot, and in *why the first of them. */
+void lki_redlock_note_silent(struct redlock *self, struct lk_error *why);
+extern const struct lki_lock_ops lki_redlock_member_ops;
+extern const struct lki_lock_ops lki_redlock_bound_member_ops;
+
+/* redlock_release.c */
+lk_status lki_redlock_release(lk_lock *lock, struct lk_error *err);
+lk_status lki_redlock_force(lk_lock *lock, int64_t deadline, struct lk_error *err);
+
+#endif

@@ -1,0 +1,292 @@
+/*
+ * A redlock that is held: until when, and its renewal. Each member's lease counts from
+ * when its own request was sent; the hold ends when fewer than a majority are left. A member that has
+ * said "not ours" never counts again in this hold, and nothing makes its key anew.
+ *
+ * With is_renewed every member is in its own client's watchdog, so one that stands still delays
+ * nobody. A member whose vote was still open when the lock was taken is renewed like the others:
+ * the first answer tells whether it counts.
+ *
+ * Threads: the lock's; member_renewed() and lki_redlock_member_lost() on the watchdogs' of the members' clients.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "redlock.h"
+
+/* ---- the local view ------------------------------------------------------------------------------ */
+
+int64_t lki_redlock_member_ends_at(const struct redlock_member *member)
+{
+    bool counts = atomic_load(&member->vote) == LKI_VOTE_COUNTED &&
+                  atomic_load(&member->base.state) == LOCK_HELD;
+
+    return counts ? atomic_load(&member->base.expires_at) : 0;
+}
+
+int64_t lki_redlock_ends_at(const struct redlock *self)
+{
+    int64_t ends[LKI_SEATS_MAX];
+    int64_t latest = 0;
+
+    for (size_t i = 0; i < self->count; i++)
+        ends[i] = lki_redlock_member_ends_at(&self->members[i]);
+    for (size_t i = 0; i < self->count; i++) {
+        size_t as_long = 0;
+
+        for (size_t k = 0; k < self->count; k++)
+            as_long += ends[k] >= ends[i];
+        if (as_long >= self->quorum && ends[i] > latest) latest = ends[i];
+    }
+    return latest;
+}
+
+int64_t lki_redlock_remaining_ms(const lk_lock *lock)
+{
+    int64_t left =
+        lki_redlock_ends_at((const struct redlock *)(const void *)lock) - lki_clock_now();
+
+    return left > 0 ? (left + NS_PER_MS - 1) / NS_PER_MS : 0;
+}
+
+size_t lki_redlock_count(const struct redlock *self, enum lki_vote vote)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < self->count; i++)
+        count += atomic_load(&self->members[i].vote) == (int)vote;
+    return count;
+}
+
+static void prolong(lk_lock *lock, int64_t ends)
+{
+    if (ends > atomic_load(&lock->expires_at)) atomic_store(&lock->expires_at, ends);
+}
+
+/* Its server says so, or its lease has ended. For good. */
+static void lose_member(struct redlock_member *member)
+{
+    atomic_store(&member->vote, LKI_VOTE_LOST);
+}
+
+/* ---- on the watchdogs' threads ------------------------------------------------------------------- */
+
+/* A release lets no more of these begin. */
+void lki_redlock_member_lost(lk_lock *lock, void *arg)
+{
+    struct redlock *self = arg;
+    lk_lock *whole = &self->base;
+
+    lose_member((struct redlock_member *)(void *)lock);
+    if (lki_redlock_remaining_ms(whole) > 0 || !lki_lock_mark_lost(whole)) return;
+    lki_lock_emit(whole, LK_EVENT_LOST, LK_LOST, lki_clock_now(), 0);
+    if (whole->on_lost) whole->on_lost(whole, whole->on_lost_arg);
+}
+
+/* A renewal of one member ended. The hook hears of the whole, when that has got longer. */
+static void member_renewed(lk_lock *lock, lk_status status, int64_t begin, int64_t ends)
+{
+    struct redlock_member *member = (struct redlock_member *)(void *)lock;
+    struct redlock *self = member->redlock;
+    lk_lock *whole = &self->base;
+
+    if (status != LK_OK || atomic_load(&lock->state) != LOCK_HELD) return;
+    prolong(lock, ends);
+    if (atomic_load(&member->vote) == LKI_VOTE_OPEN) atomic_store(&member->vote, LKI_VOTE_COUNTED);
+    int64_t whole_ends = lki_redlock_ends_at(self);
+    int64_t told = atomic_load(&self->told_ends_at);
+    if (whole_ends <= told || atomic_load(&whole->state) != LOCK_HELD) return;
+    if (!atomic_compare_exchange_strong(&self->told_ends_at, &told, whole_ends)) return;
+    prolong(whole, whole_ends);
+    lki_lock_emit(whole, LK_EVENT_RENEW, LK_OK, begin, 1);
+}
+
+static void free_nothing(lk_lock *lock)
+{
+    (void)lock; /* it is part of its redlock */
+}
+
+const struct lki_lock_ops lki_redlock_member_ops = {
+    .kind = "redlock",
+    .renew_script = "mutex_renew",
+    .renewed = member_renewed,
+    .free = free_nothing,
+};
+
+const struct lki_lock_ops lki_redlock_bound_member_ops = {
+    .kind = "redlock",
+    .renew_script = "redlock_renew",
+    .renewed = member_renewed,
+    .free = free_nothing,
+};
+
+/* ---- watching ------------------------------------------------------------------------------------ */
+
+static bool is_in(const struct redlock_member *member)
+{
+    int vote = atomic_load(&member->vote);
+
+    return vote == LKI_VOTE_OPEN || vote == LKI_VOTE_COUNTED;
+}
+
+/* Without renewal all leases end together: that one watchdog notices, if somebody wants to know. */
+lk_status lki_redlock_watch(struct redlock *self, struct lk_error *err)
+{
+    lk_lock *whole = &self->base;
+    lk_status status = LK_OK;
+
+    if (!whole->is_renewed) {
+        bool is_watched = whole->on_lost || atomic_load(&whole->lost_fd) >= 0;
+        struct lki_watchdog *watchdog = lki_client_watchdog(whole->client);
+
+        return is_watched ? lki_watchdog_add(watchdog, whole, err) : LK_OK;
+    }
+    for (size_t i = 0; i < self->count && status == LK_OK; i++) {
+        struct redlock_member *member = &self->members[i];
+
+        if (!is_in(member)) continue;
+        member->is_watched = true;
+        status = lki_watchdog_add(lki_client_watchdog(member->base.client), &member->base, err);
+    }
+    return status;
+}
+
+size_t lki_redlock_unwatch(struct redlock *self, int64_t deadline)
+{
+    size_t free_count = 0;
+
+    for (size_t i = 0; i < self->count; i++) {
+        struct redlock_member *member = &self->members[i];
+        struct lki_watchdog *watchdog = lki_client_watchdog(member->base.client);
+
+        if (member->is_watched)
+            member->is_watched = !lki_watchdog_remove_by(watchdog, &member->base, deadline);
+        free_count += !member->is_watched;
+    }
+    return free_count;
+}
+
+/* ---- renewal ------------------------------------------------------------------------------------- */
+
+struct renewal {
+    struct redlock *self;
+    int64_t lease_ms;
+    size_t asked;
+    size_t renewed;
+    size_t failed;
+    struct lk_error why;
+};
+
+static bool ask_to_renew(void *arg, size_t i, struct lki_question *out)
+{
+    struct renewal *renewal = arg;
+    const struct redlock *self = renewal->self;
+
+    if (!is_in(&self->members[i])) return false;
+    lki_redlock_words(
+        &self->members[i],
+        &(struct redlock_words){.script = self->members_key ? "redlock_renew" : "mutex_renew",
+                                .other_key = self->members_key,
+                                .lease_ms = renewal->lease_ms},
+        out);
+    return true;
+}
+
+static lk_status read_renewal(const struct redlock *self, const struct lki_seat *seat,
+                              struct lk_error *err)
+{
+    const lk_reply *reply = lki_seat_answer(seat);
+    bool is_other = lki_reply_is_error(reply, "WRONGTYPE"); /* the key is something else now */
+
+    if (lk_reply_type_of(reply) == LK_REPLY_ERROR && !is_other)
+        return lki_seat_fail_reply(seat, err);
+    if (!is_other && lk_reply_integer(reply, 0) == 1) return LK_OK;
+    return LKI_FAIL(err, LK_LOST, "%s: not held by this handle any more", self->base.key);
+}
+
+static enum lki_ballot_turn count_renewed(void *arg, size_t i)
+{
+    struct renewal *renewal = arg;
+    struct redlock *self = renewal->self;
+    struct redlock_member *member = &self->members[i];
+    const struct lki_seat *seat = &self->seats[i];
+    const lk_reply *reply = lki_seat_answer(seat);
+    struct lk_error why = seat->why;
+
+    if (reply && lki_redlock_is_unknown_script(member, reply)) return LKI_BALLOT_ASKS_AGAIN;
+    lk_status status = reply ? read_renewal(self, seat, &why) : why.code;
+    member->status = status;
+    member->sys_errno = reply ? 0 : why.sys_errno;
+    if (status == LK_OK) {
+        prolong(&member->base, lki_lease_end(seat->sent_at, renewal->lease_ms));
+        atomic_store(&member->vote, LKI_VOTE_COUNTED);
+        renewal->renewed++;
+    } else {
+        if (status == LK_LOST) lose_member(member);
+        if (renewal->failed++ == 0) renewal->why = why;
+    }
+    bool is_decided =
+        renewal->renewed >= self->quorum || renewal->asked - renewal->failed < self->quorum;
+    return is_decided ? LKI_BALLOT_IS_OVER : LKI_BALLOT_GOES_ON;
+}
+
+void lki_redlock_note_silent(struct redlock *self, struct lk_error *why)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        const struct lki_seat *seat = &self->seats[i];
+
+        if (seat->phase == LKI_SEAT_IDLE) continue;
+        self->members[i].status = seat->why.code;
+        self->members[i].sys_errno = 0;
+        if (why->code == LK_OK) *why = seat->why;
+    }
+}
+
+static void run_renewal(struct renewal *renewal)
+{
+    struct redlock *self = renewal->self;
+    int64_t until = lki_clock_after_ms(renewal->lease_ms);
+    int64_t deadline = lki_client_deadline(self->base.client, 0);
+    int64_t ends = lki_redlock_ends_at(self);
+    struct lki_ballot ballot = {.seats = self->seats,
+                                .count = self->count,
+                                .deadline = deadline < ends ? deadline : ends,
+                                .arg = renewal,
+                                .ask = ask_to_renew,
+                                .settle = count_renewed};
+
+    for (size_t i = 0; i < self->count; i++) {
+        self->members[i].by_text = false;
+        renewal->asked += is_in(&self->members[i]);
+    }
+    lki_ballot_run(&ballot);
+    lki_redlock_note_silent(self, &renewal->why);
+    for (size_t i = 0; i < self->count; i++)
+        lki_seat_dismiss(&self->seats[i], NULL, until);
+    self->agreed = renewal->renewed;
+}
+
+/* The members' watchdogs go on meanwhile: a renewal of theirs does no harm. */
+lk_status lki_redlock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err)
+{
+    struct redlock *self = lki_redlock_of(lock);
+    struct renewal renewal = {.self = self, .lease_ms = lease_ms};
+
+    (void)lki_redlock_unwatch(self, 0);
+    if (!lock->is_renewed) lki_watchdog_remove(lki_client_watchdog(lock->client), lock);
+    run_renewal(&renewal);
+    bool is_renewed = renewal.renewed >= self->quorum;
+    bool is_held = lki_redlock_remaining_ms(lock) > 0;
+    for (size_t i = 0; i < self->count && is_renewed; i++) {
+        if (!self->members[i].is_watched) self->members[i].base.lease_ms = lease_ms;
+    }
+    if (is_renewed) lock->lease_ms = lease_ms;
+    if (is_held) {
+        prolong(lock, lki_redlock_ends_at(self));
+        atomic_store(&self->told_ends_at, atomic_load(&lock->expires_at));
+    }
+    if (!is_held || lki_redlock_watch(self, NULL) != LK_OK) (void)lki_lock_mark_lost(lock);
+    if (is_renewed && is_held) return LK_OK;
+    if (err) *err = renewal.why;
+    if (err && !is_held) err->code = LK_LOST;
+    return is_held ? renewal.why.code : LK_LOST;
+}

@@ -1,0 +1,239 @@
+/*
+ * How a redlock is given back: by all servers at once, also by those whose answer to the request is
+ * still out. It is done when a majority has confirmed; what then stays unanswered is parked, and
+ * asked again if its connection breaks. Also lk_lock_force_release().
+ *
+ * Threads: the lock's. Locks: none of its own.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "redlock.h"
+#include "wire/parking.h"
+
+/* ---- release ------------------------------------------------------------------------------------- */
+
+struct release {
+    struct redlock *self;
+    size_t wanted; /* members where it may be */
+    size_t confirmed;
+    struct lk_error why;
+};
+
+static bool may_be_there(const struct redlock_member *member)
+{
+    int vote = atomic_load(&member->vote);
+
+    return vote != LKI_VOTE_NONE && vote != LKI_VOTE_RELEASED;
+}
+
+static bool ask_to_release(void *arg, size_t i, struct lki_question *out)
+{
+    const struct release *release = arg;
+    const struct redlock_member *member = &release->self->members[i];
+
+    if (!may_be_there(member)) return false;
+    lki_redlock_words(
+        member,
+        &(struct redlock_words){.script = "mutex_release", .other_key = member->base.wake_channel},
+        out);
+    return true;
+}
+
+/* 0 from a server that may have heard an earlier release: that one has done it, while the lease lasts. */
+static bool was_released_before(const struct redlock *self, const struct redlock_member *member)
+{
+    return member->may_be_released && lki_clock_now() < atomic_load(&self->base.expires_at);
+}
+
+static enum lki_ballot_turn count_released(void *arg, size_t i)
+{
+    struct release *release = arg;
+    struct redlock *self = release->self;
+    struct redlock_member *member = &self->members[i];
+    const struct lki_seat *seat = &self->seats[i];
+    const lk_reply *reply = lki_seat_answer(seat);
+    struct lk_error why = seat->why;
+
+    if (reply && lki_redlock_is_unknown_script(member, reply)) return LKI_BALLOT_ASKS_AGAIN;
+    member->sys_errno = reply ? 0 : why.sys_errno;
+    member->status = why.code;
+    if (lk_reply_type_of(reply) == LK_REPLY_ERROR) {
+        member->status = lki_seat_fail_reply(seat, &why);
+    } else if (reply) {
+        bool is_ours = lk_reply_integer(reply, 0) == 1 || was_released_before(self, member);
+
+        member->status = is_ours ? LK_OK : LK_NOT_OWNER;
+        release->confirmed++;
+        if (atomic_load(&member->vote) != LKI_VOTE_LOST)
+            atomic_store(&member->vote, is_ours ? LKI_VOTE_RELEASED : LKI_VOTE_LOST);
+    }
+    if (release->why.code == LK_OK && member->status != LK_OK && member->status != LK_NOT_OWNER)
+        release->why = why;
+    bool is_enough = release->confirmed >= self->quorum || release->confirmed == release->wanted;
+    return is_enough ? LKI_BALLOT_IS_OVER : LKI_BALLOT_GOES_ON;
+}
+
+static size_t releases_missing(void *arg)
+{
+    const struct release *release = arg;
+    size_t needed =
+        release->self->quorum < release->wanted ? release->self->quorum : release->wanted;
+
+    return needed > release->confirmed ? needed - release->confirmed : 1;
+}
+
+/* To this release. An error is none: the key may be there. */
+static bool has_answered(const struct redlock_member *member)
+{
+    return member->status == LK_OK || member->status == LK_NOT_OWNER;
+}
+
+/* Where no answer has come the pool sees to it, behind what was asked or on another connection. */
+static void leave_to_pools(struct release *release)
+{
+    struct redlock *self = release->self;
+    int64_t until = lki_clock_after_ms(self->base.lease_ms);
+
+    for (size_t i = 0; i < self->count; i++) {
+        struct redlock_member *member = &self->members[i];
+        struct lki_seat *seat = &self->seats[i];
+        struct lki_debt *debt = NULL;
+
+        if (may_be_there(member) && !has_answered(member)) {
+            member->may_be_released = atomic_load(&member->vote) != LKI_VOTE_LOST;
+            debt = lki_debt_new(self->base.key, self->base.token, member->base.wake_channel, until);
+        }
+        lki_seat_dismiss(seat, debt, until);
+    }
+}
+
+static void run_release(struct release *release)
+{
+    struct redlock *self = release->self;
+    struct lki_ballot ballot = {.seats = self->seats,
+                                .count = self->count,
+                                .deadline = lki_client_deadline(self->base.client, 0),
+                                .arg = release,
+                                .ask = ask_to_release,
+                                .settle = count_released,
+                                .missing = releases_missing};
+
+    for (size_t i = 0; i < self->count; i++) {
+        self->members[i].by_text = false;
+        self->members[i].status = LK_CANCELLED;
+        release->wanted += may_be_there(&self->members[i]);
+    }
+    lki_ballot_run(&ballot);
+    lki_redlock_note_silent(self, &release->why);
+    leave_to_pools(release);
+}
+
+/* Nothing is held by this handle any more. */
+static void forget_hold(struct redlock *self)
+{
+    for (size_t i = 0; i < self->count; i++) {
+        atomic_store(&self->members[i].vote, LKI_VOTE_NONE);
+    }
+    atomic_store(&self->base.state, LOCK_IDLE);
+}
+
+/* No loss is told from here on; one that is being told has been told when this returns. Was one? */
+static bool end_watch(struct redlock *self)
+{
+    int before = atomic_exchange(&self->base.state, LOCK_UNCERTAIN);
+
+    if (!self->base.is_renewed)
+        lki_watchdog_remove(lki_client_watchdog(self->base.client), &self->base);
+    (void)lki_redlock_unwatch(self, before == LOCK_LOST ? INT64_MAX : 0);
+    for (size_t i = 0; i < self->count; i++)
+        atomic_store(&self->members[i].base.state, LOCK_IDLE);
+    return before == LOCK_LOST;
+}
+
+lk_status lki_redlock_release(lk_lock *lock, struct lk_error *err)
+{
+    struct redlock *self = lki_redlock_of(lock);
+    struct release release = {.self = self};
+    size_t released_before = lki_redlock_count(self, LKI_VOTE_RELEASED);
+
+    bool was_lost = end_watch(self);
+    lock->depth = 0;
+    run_release(&release);
+    size_t confirmed = released_before + release.confirmed;
+    self->agreed = lki_redlock_count(self, LKI_VOTE_RELEASED);
+    if (confirmed < self->quorum && release.confirmed < release.wanted) {
+        if (err) *err = release.why;
+        return release.why.code;
+    }
+    size_t lost = lki_redlock_count(self, LKI_VOTE_LOST);
+    bool was_held = released_before + release.wanted - lost >= self->quorum;
+    forget_hold(self);
+    if (was_held && !was_lost) return LK_OK;
+    return LKI_FAIL(err, LK_NOT_OWNER, "%s: the hold had ended before the release", lock->key);
+}
+
+/* ---- by force ------------------------------------------------------------------------------------ */
+
+struct breaking {
+    struct redlock *self;
+    size_t confirmed;
+    size_t broken;
+    struct lk_error why;
+};
+
+static bool ask_to_break(void *arg, size_t i, struct lki_question *out)
+{
+    const struct redlock_member *member = &((struct breaking *)arg)->self->members[i];
+
+    lki_redlock_words(member,
+                      &(struct redlock_words){.script = "force_release",
+                                              .other_key = member->base.wake_channel,
+                                              .instead_of_token = "string"},
+                      out);
+    return true;
+}
+
+static enum lki_ballot_turn count_broken(void *arg, size_t i)
+{
+    struct breaking *breaking = arg;
+    const struct lki_seat *seat = &breaking->self->seats[i];
+    const lk_reply *reply = lki_seat_answer(seat);
+    struct lk_error why = seat->why;
+
+    if (reply && lki_redlock_is_unknown_script(&breaking->self->members[i], reply))
+        return LKI_BALLOT_ASKS_AGAIN;
+    if (lk_reply_type_of(reply) == LK_REPLY_INTEGER) {
+        breaking->confirmed++;
+        breaking->broken += lk_reply_integer(reply, 0) == 1;
+    } else {
+        if (reply) (void)lki_seat_fail_reply(seat, &why);
+        if (breaking->why.code == LK_OK) breaking->why = why;
+    }
+    return LKI_BALLOT_GOES_ON;
+}
+
+/* Waits for all that answer: who is left out might have the vote that makes a majority. */
+lk_status lki_redlock_force(lk_lock *lock, int64_t deadline, struct lk_error *err)
+{
+    struct redlock *self = lki_redlock_of(lock);
+    struct breaking breaking = {.self = self};
+    struct lki_ballot ballot = {.seats = self->seats,
+                                .count = self->count,
+                                .deadline = deadline,
+                                .arg = &breaking,
+                                .ask = ask_to_break,
+                                .settle = count_broken};
+
+    for (size_t i = 0; i < self->count; i++)
+        self->members[i].by_text = false;
+    lki_ballot_run(&ballot);
+    lki_redlock_note_silent(self, &breaking.why);
+    for (size_t i = 0; i < self->count; i++)
+        lki_seat_dismiss(&self->seats[i], NULL, lki_clock_after_ms(self->base.lease_ms));
+    if (breaking.confirmed < self->quorum) {
+        if (err) *err = breaking.why;
+        return breaking.why.code;
+    }
+    if (breaking.broken > 0) return LK_OK;
+    return LKI_FAIL(err, LK_NOT_OWNER, "%s: nobody held it", lock->key);
+}

@@ -1,0 +1,127 @@
+/*
+ * Between two tries of a redlock: pauses by chance, so that those who split the votes do not meet again
+ * in step. A release by lockkit wakes who waits, but that is a hint: it is heard from one server, and
+ * other libraries publish nothing.
+ *
+ * Threads: the lock's; lki_redlock_cancel(): any. Locks: none of its own.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "redlock.h"
+
+enum {
+    CONFIRM_MS = 100, /* for a subscription: it is a hint, and its server may stand still */
+    APART_MS = 2,     /* those whom one release woke do not ask in step */
+    SPLIT_MS = 5,     /* nobody had a majority: the first pause at most; then twice as long */
+    NEAR_TRIES = 6,   /* soon after a release: not all servers may have had it at the first */
+    SILENT_MOST = 3,  /* tries that a server has not answered, before we listen at another one */
+};
+
+static const size_t nobody = SIZE_MAX;
+
+void lki_redlock_waiting_init(struct redlock_waiting *waiting, struct redlock *self,
+                              int64_t deadline)
+{
+    *waiting = (struct redlock_waiting){
+        .self = self, .at = nobody, .deadline = deadline, .split_ms = SPLIT_MS};
+}
+
+static bool has_answered(const struct redlock *self, size_t at)
+{
+    return self->members[at].status == LK_OK || self->members[at].status == LK_BUSY;
+}
+
+void lki_redlock_waiting_done(struct redlock_waiting *waiting, lk_status status)
+{
+    if (waiting->at == nobody) return;
+    lk_lock *member = &waiting->self->members[waiting->at].base;
+    struct lki_hub *hub = lki_client_hub(member->client);
+    if (waiting->is_woken && status != LK_OK) lki_hub_unwake(hub, &member->waiter);
+    lki_hub_leave(hub, &member->waiter);
+    waiting->at = nobody;
+}
+
+/* Whether to listen elsewhere. A majority ends a try, so that one may often be late. */
+static bool is_gone(struct redlock_waiting *waiting)
+{
+    const struct redlock *self = waiting->self;
+
+    if (waiting->at == nobody) return false;
+    waiting->silent = has_answered(self, waiting->at) ? 0 : waiting->silent + 1;
+    return waiting->silent >= SILENT_MOST ||
+           (waiting->silent > 0 && self->members[waiting->at].status != LK_UNKNOWN);
+}
+
+/* The first of them: so all who wait in a process wait at one, and a release wakes one of them. */
+static lk_status join(struct redlock_waiting *waiting, struct lk_error *err)
+{
+    struct redlock *self = waiting->self;
+    size_t at = 0;
+
+    while (at + 1 < self->count && !has_answered(self, at))
+        at++;
+    struct redlock_member *member = &self->members[at];
+    int64_t confirm_by = lki_clock_after_ms(CONFIRM_MS);
+    if (confirm_by > waiting->deadline) confirm_by = waiting->deadline;
+    lk_status status = lki_hub_join(lki_client_hub(member->base.client), &member->base.waiter,
+                                    member->base.wake_channel, confirm_by, err);
+    if (status == LK_OK) waiting->at = at;
+    waiting->silent = 0;
+    return status;
+}
+
+static int64_t pause_until(struct redlock_waiting *waiting, bool is_first, bool is_split)
+{
+    int64_t retry_ns = waiting->self->options.retry_ms * NS_PER_MS;
+    int64_t pause_ns = retry_ns / 2 + lki_random_below(retry_ns);
+
+    if (is_first) { /* a release before the subscription was not heard */
+        pause_ns = lki_random_below(APART_MS * (int64_t)NS_PER_MS);
+    } else if ((is_split || waiting->near > 0) &&
+               waiting->split_ms < waiting->self->options.retry_ms) {
+        waiting->near -= waiting->near > 0;
+        pause_ns = lki_random_below(waiting->split_ms * NS_PER_MS);
+        waiting->split_ms *= 2;
+    }
+    int64_t until = lki_clock_now() + pause_ns;
+    return until < waiting->deadline ? until : waiting->deadline;
+}
+
+static lk_status sleep_until(struct redlock_waiting *waiting, int64_t until, struct lk_error *err)
+{
+    lk_lock *member = &waiting->self->members[waiting->at].base;
+    lk_status status = lki_hub_wait(lki_client_hub(member->client), &member->waiter, until);
+
+    if (status == LK_OK) waiting->is_woken = true;
+    if (status == LK_OK || status == LK_BUSY) return LK_OK;
+    return LKI_FAIL(err, status, "%s: the wait was ended", waiting->self->base.key);
+}
+
+lk_status lki_redlock_pause(struct redlock_waiting *waiting, bool is_split, struct lk_error *err)
+{
+    if (is_gone(waiting)) lki_redlock_waiting_done(waiting, LK_BUSY);
+    bool is_first = waiting->at == nobody;
+    lk_status status = is_first ? join(waiting, err) : LK_OK;
+
+    if (status != LK_OK) return status;
+    waiting->is_woken = false;
+    status = sleep_until(waiting, pause_until(waiting, is_first, is_split), err);
+    if (status != LK_OK || !waiting->is_woken) return status;
+    waiting->split_ms = SPLIT_MS;
+    waiting->near = NEAR_TRIES;
+    int64_t apart = lki_clock_now() + lki_random_below(APART_MS * (int64_t)NS_PER_MS);
+    lk_status second = sleep_until(waiting, apart, err);
+    waiting->is_woken = true;
+    return second;
+}
+
+void lki_redlock_cancel(lk_lock *lock)
+{
+    struct redlock *self = lki_redlock_of(lock);
+
+    for (size_t i = 0; i < self->count; i++) {
+        lk_lock *member = &self->members[i].base;
+
+        lki_hub_cancel(lki_client_hub(member->client), &member->waiter);
+    }
+}

@@ -1,0 +1,456 @@
+/*
+ * The list of servers and the table of slots. A server that is left out is retired: its connections
+ * are cut, so nobody goes on talking to a demoted primary.
+ *
+ * Any thread. Lock order: none; no other mutex of lockkit is taken while this one is held, but the
+ * pools' own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "topology_inside.h"
+#include "wire/script.h"
+
+enum { NEWCOMER_MS = 10000 };
+
+static void poke(struct lki_topology *topology)
+{
+    uint64_t one = 1;
+    ssize_t done = write(topology->poke_fd, &one, sizeof one);
+
+    (void)done; /* a full counter is as good as a poke */
+}
+
+void lki_topology_doubt(struct lki_topology *topology)
+{
+    if (lki_topology_is_fixed(topology)) return;
+    if (!atomic_exchange(&topology->is_doubted, true)) poke(topology);
+}
+
+/* The index of a label, or the count. */
+static size_t find_locked(const struct lki_topology *topology, const char *label)
+{
+    size_t i = 0;
+
+    while (i < topology->node_count && strcmp(topology->nodes[i]->endpoint.label, label) != 0)
+        i++;
+    return i;
+}
+
+/* Room for one more; false: no memory. */
+static bool grow(struct lki_node ***list, size_t count)
+{
+    struct lki_node **more = realloc(*list, (count + 1) * sizeof(struct lki_node *));
+
+    if (more) *list = more;
+    return more != NULL;
+}
+
+static struct lki_node *new_node(struct lki_topology *topology, struct lki_endpoint endpoint)
+{
+    const struct lki_topology_options *options = &topology->options;
+
+    return lki_node_new(endpoint,
+                        (struct lki_pool_options){.size = options->pool_size,
+                                                  .connect_ms = options->connect_ms,
+                                                  .backoff_ms = options->backoff_ms,
+                                                  .idle_ms = options->idle_ms,
+                                                  .on_event = options->on_event,
+                                                  .on_event_arg = options->on_event_arg,
+                                                  .on_renewed = lki_topology_tell_change,
+                                                  .on_renewed_arg = topology},
+                        options->start_thread);
+}
+
+/* The index of a server, which is added if it is new; takes the endpoint. LKI_NOBODY: no memory. */
+static uint16_t add_locked(struct lki_topology *topology, struct lki_endpoint endpoint)
+{
+    size_t place = find_locked(topology, endpoint.label);
+
+    if (place < topology->node_count) {
+        lki_endpoint_done(&endpoint);
+        return (uint16_t)place;
+    }
+    if (place >= LKI_SERVERS_MAX || !grow(&topology->nodes, place)) {
+        lki_endpoint_done(&endpoint);
+        return LKI_NOBODY;
+    }
+    topology->nodes[place] = new_node(topology, endpoint);
+    if (!topology->nodes[place]) return LKI_NOBODY;
+    topology->node_count++;
+    return (uint16_t)place;
+}
+
+static void retire_locked(struct lki_topology *topology, struct lki_node *node)
+{
+    lki_pool_retire(node->pool);
+    if (grow(&topology->retired, topology->retired_count))
+        topology->retired[topology->retired_count++] = node; /* else it is never freed */
+}
+
+void lki_topology_reap(struct lki_topology *topology)
+{
+    struct lki_node *free_now = NULL;
+
+    do {
+        free_now = NULL;
+        (void)pthread_mutex_lock(&topology->mutex);
+        for (size_t i = 0; i < topology->retired_count && !free_now; i++) {
+            if (atomic_load(&topology->retired[i]->references) > 1) continue;
+            free_now = topology->retired[i];
+            topology->retired[i] = topology->retired[--topology->retired_count];
+        }
+        (void)pthread_mutex_unlock(&topology->mutex);
+        if (free_now) {
+            lki_node_stop(free_now);
+            lki_node_free(free_now);
+        }
+    } while (free_now);
+}
+
+/* ---- who has what ------------------------------------------------------------------------------- */
+
+/* One that takes writes: the first that is not down. */
+static struct lki_node *any_locked(const struct lki_topology *topology)
+{
+    for (size_t i = 0; i < topology->node_count; i++) {
+        if (!lki_pool_is_down(topology->nodes[i]->pool)) return topology->nodes[i];
+    }
+    return topology->node_count > 0 ? topology->nodes[0] : NULL;
+}
+
+struct lki_node *lki_topology_node(struct lki_topology *topology, int slot, struct lk_error *err)
+{
+    struct lki_node *node = NULL;
+
+    if (lki_topology_is_fixed(topology)) return lki_node_ref(topology->nodes[0]);
+    (void)pthread_mutex_lock(&topology->mutex);
+    if (!topology->owners || slot == LKI_NO_SLOT) {
+        node = any_locked(topology);
+    } else if (topology->owners[slot] != LKI_NOBODY) {
+        node = topology->nodes[topology->owners[slot]];
+    }
+    if (node) (void)lki_node_ref(node);
+    (void)pthread_mutex_unlock(&topology->mutex);
+    if (node) return node;
+    lki_topology_doubt(topology);
+    (void)LKI_FAIL(err, LK_UNREACHABLE,
+                   slot == LKI_NO_SLOT ? "no server is known that takes writes"
+                                       : "no server is known for slot %d",
+                   slot);
+    return NULL;
+}
+
+struct lki_node *lki_topology_primary(struct lki_topology *topology, size_t index)
+{
+    struct lki_node *node = NULL;
+
+    (void)pthread_mutex_lock(&topology->mutex);
+    if (index < topology->node_count) node = lki_node_ref(topology->nodes[index]);
+    (void)pthread_mutex_unlock(&topology->mutex);
+    return node;
+}
+
+struct lki_node *lki_topology_at(struct lki_topology *topology, struct lk_bytes address,
+                                 const struct lki_node *told_by, struct lk_error *err)
+{
+    struct lki_endpoint endpoint;
+    struct lki_node *node = NULL;
+
+    if (lki_endpoint_at(address.data, address.len, &topology->options.url->like, &told_by->endpoint,
+                        &endpoint, err) != LK_OK) {
+        lki_endpoint_done(&endpoint);
+        return NULL;
+    }
+    (void)pthread_mutex_lock(&topology->mutex);
+    uint16_t place = add_locked(topology, endpoint);
+    if (place != LKI_NOBODY) {
+        node = lki_node_ref(topology->nodes[place]);
+        node->named_at = lki_clock_now();
+    }
+    (void)pthread_mutex_unlock(&topology->mutex);
+    if (!node) (void)LKI_FAIL(err, LK_NO_MEMORY, "a server");
+    return node;
+}
+
+void lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes address,
+                        const struct lki_node *told_by)
+{
+    struct lki_node *node = NULL;
+    bool is_news = false;
+
+    if (!lki_topology_is_cluster(topology))
+        return; /* a cluster's server, asked as if it were alone */
+    node = lki_topology_at(topology, address, told_by, NULL);
+    if (!node) return;
+    (void)pthread_mutex_lock(&topology->mutex);
+    size_t place = find_locked(topology, node->endpoint.label);
+    if (topology->owners && place < topology->node_count) {
+        is_news = topology->owners[slot] != place;
+        topology->owners[slot] = (uint16_t)place;
+        topology->has_moved |= is_news;
+    }
+    (void)pthread_mutex_unlock(&topology->mutex);
+    lki_node_unref(node);
+    if (is_news) lki_topology_doubt(topology); /* one slot seldom comes alone */
+}
+
+bool lki_topology_is_fixed(const struct lki_topology *topology)
+{
+    return topology->options.url->kind == LKI_URL_SINGLE;
+}
+
+bool lki_topology_is_cluster(const struct lki_topology *topology)
+{
+    return topology->options.url->kind == LKI_URL_CLUSTER;
+}
+
+bool lki_topology_is_sharded(const struct lki_topology *topology)
+{
+    return atomic_load(&topology->is_sharded);
+}
+
+unsigned long lki_topology_epoch(const struct lki_topology *topology)
+{
+    return atomic_load(&topology->epoch);
+}
+
+void lki_topology_usage(struct lki_topology *topology, struct lk_pool_usage *out)
+{
+    *out = (struct lk_pool_usage){0};
+    (void)pthread_mutex_lock(&topology->mutex);
+    for (size_t i = 0; i < topology->node_count; i++) {
+        struct lk_pool_usage one = {0};
+
+        lki_pool_usage(topology->nodes[i]->pool, &one);
+        out->open += one.open;
+        out->busy += one.busy;
+        out->max += one.max;
+        out->reconnects += one.reconnects;
+    }
+    (void)pthread_mutex_unlock(&topology->mutex);
+}
+
+/* ---- what was told ------------------------------------------------------------------------------ */
+
+/* A master that gets its first slots is named by redirections, long before it is listed. */
+static bool is_newcomer(const struct lki_node *node)
+{
+    return !node->is_listed && lki_clock_now() < node->named_at + (int64_t)NEWCOMER_MS * NS_PER_MS;
+}
+
+/* Retire those that are not in the view any more. */
+static bool drop_missing_locked(struct lki_topology *topology, const uint16_t *places, size_t count)
+{
+    size_t kept = 0;
+    bool is_any = false;
+
+    for (size_t i = 0; i < topology->node_count; i++) {
+        bool is_seen = false;
+
+        for (size_t k = 0; k < count; k++)
+            is_seen |= places[k] == i;
+        topology->nodes[i]->is_listed |= is_seen;
+        if (is_seen || is_newcomer(topology->nodes[i])) {
+            topology->nodes[kept++] = topology->nodes[i];
+        } else {
+            retire_locked(topology, topology->nodes[i]);
+            is_any = true;
+        }
+    }
+    topology->node_count = kept;
+    return is_any;
+}
+
+/* Where the servers of the view are after drop_missing_locked(); places: room for their number. */
+static void take_owners_locked(struct lki_topology *topology, struct lki_view *view,
+                               struct lki_node *const *servers, uint16_t *places)
+{
+    for (size_t i = 0; i < view->count; i++)
+        places[i] = (uint16_t)find_locked(topology, servers[i]->endpoint.label);
+    for (size_t slot = 0; slot < LKI_SLOTS; slot++) {
+        uint16_t told = view->owners[slot];
+
+        if (told != LKI_NOBODY) view->owners[slot] = places[told];
+    }
+}
+
+bool lki_topology_take(struct lki_topology *topology, struct lki_view *view)
+{
+    uint16_t *places = calloc(view->count, sizeof *places);
+    struct lki_node **servers = calloc(view->count, sizeof(struct lki_node *));
+    bool is_news = false;
+    bool is_whole = places && servers;
+
+    (void)pthread_mutex_lock(&topology->mutex);
+    size_t before = topology->node_count;
+    for (size_t i = 0; i < view->count && is_whole; i++) {
+        places[i] = add_locked(topology, view->servers[i]);
+        view->servers[i] = (struct lki_endpoint){0};
+        is_whole = places[i] != LKI_NOBODY;
+        if (is_whole) servers[i] = topology->nodes[places[i]];
+    }
+    if (is_whole) {
+        is_news = topology->node_count != before || topology->has_moved;
+        topology->has_moved = false;
+        is_news |= drop_missing_locked(topology, places, view->count);
+        if (view->owners) {
+            take_owners_locked(topology, view, servers, places);
+            is_news |= !topology->owners || memcmp(topology->owners, view->owners,
+                                                   LKI_SLOTS * sizeof *view->owners) != 0;
+            free(topology->owners);
+            topology->owners = view->owners;
+            view->owners = NULL;
+        }
+        topology->version = view->version;
+        if (topology->epoch == 0) atomic_store(&topology->is_sharded, view->is_sharded);
+    }
+    (void)pthread_mutex_unlock(&topology->mutex);
+    free(servers);
+    free(places);
+    return is_news;
+}
+
+bool lki_topology_candidate(struct lki_topology *topology, size_t index, struct lki_endpoint *out)
+{
+    const struct lki_url *url = topology->options.url;
+    const struct lki_endpoint *from = NULL;
+    size_t known = 0;
+    bool is_there = false;
+
+    (void)pthread_mutex_lock(&topology->mutex);
+    if (url->kind == LKI_URL_CLUSTER) known = topology->node_count;
+    if (index < known) {
+        from = &topology->nodes[(topology->first_candidate + index) % known]->endpoint;
+    } else if (index - known < url->seed_count) {
+        from = &url->seeds[(topology->first_candidate + index - known) % url->seed_count];
+    }
+    is_there = from && lki_endpoint_copy(from, out) == LK_OK;
+    (void)pthread_mutex_unlock(&topology->mutex);
+    return is_there;
+}
+
+bool lki_topology_is_troubled(struct lki_topology *topology)
+{
+    (void)pthread_mutex_lock(&topology->mutex);
+    bool is_any_down = topology->node_count == 0;
+    for (size_t i = 0; i < topology->node_count; i++)
+        is_any_down |= lki_pool_is_down(topology->nodes[i]->pool);
+    (void)pthread_mutex_unlock(&topology->mutex);
+    return is_any_down;
+}
+
+/* ---- life ------------------------------------------------------------------------------------------- */
+
+void lki_topology_stop(struct lki_topology *topology)
+{
+    atomic_store(&topology->is_stopping, true);
+    poke(topology);
+}
+
+void lki_topology_join(struct lki_topology *topology)
+{
+    for (size_t i = 0; i < topology->node_count; i++)
+        lki_pool_stop(topology->nodes[i]->pool);
+    for (size_t i = 0; i < topology->node_count; i++)
+        lki_node_stop(topology->nodes[i]);
+    for (size_t i = 0; i < topology->retired_count; i++)
+        lki_node_stop(topology->retired[i]);
+}
+
+static lk_status find_servers(struct lki_topology *topology, struct lk_error *err)
+{
+    struct lki_endpoint server;
+
+    if (!lki_topology_is_fixed(topology)) return lki_topology_look(topology, err);
+    if (topology->node_count > 0) return LK_OK;
+    lk_status status = lki_endpoint_copy(&topology->options.url->seeds[0], &server);
+    if (status == LK_OK && add_locked(topology, server) == LKI_NOBODY) status = LK_NO_MEMORY;
+    return status == LK_OK ? LK_OK : LKI_FAIL(err, LK_NO_MEMORY, "a server, or its thread");
+}
+
+/*
+ * See that the loader is let in and may load, which nobody would notice before a script is missing.
+ * PING only makes the answers come: an error is one too.
+ */
+static lk_status try_loader(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                            int64_t deadline, struct lk_error *err)
+{
+    const struct lk_bytes ping = LK_BYTES("PING");
+    const char *text = lki_script_named("mutex_release")->source;
+    const struct lk_error *refusal = lki_redis_refusal(redis);
+    lk_reply *reply = NULL;
+
+    if (!endpoint->loader) return LK_OK;
+    lk_status status = lki_redis_introduce(redis, endpoint, text, deadline, err);
+    if (status == LK_OK)
+        status =
+            lki_redis_exchange(redis, &(struct lk_command){&ping, 1}, 1, deadline, &reply, err);
+    lk_reply_free(reply);
+    if (status == LK_OK && refusal->code == LK_SERVER) {
+        if (err) *err = *refusal;
+        return LK_SERVER;
+    }
+    if (status == LK_UNKNOWN) { /* nothing has happened that matters */
+        status = LK_UNREACHABLE;
+        if (err) err->code = status;
+    }
+    return status;
+}
+
+lk_status lki_topology_open(struct lki_topology *topology, struct lk_error *err)
+{
+    struct lki_redis *first = NULL;
+    lk_status status = find_servers(topology, err);
+
+    if (status != LK_OK) return status;
+    struct lki_node *node = lki_topology_node(topology, LKI_NO_SLOT, err);
+    if (!node) return LK_UNREACHABLE;
+    int64_t deadline = lki_clock_after_ms(topology->options.connect_ms);
+    status = lki_pool_borrow(node->pool, deadline, &first, err);
+    if (status == LK_OK) {
+        status = try_loader(first, &node->endpoint, deadline, err);
+        lki_pool_return(node->pool, first);
+    }
+    lki_node_unref(node);
+    return status;
+}
+
+struct lki_topology *lki_topology_new(const struct lki_topology_options *options,
+                                      struct lk_error *err)
+{
+    struct lki_topology *topology = calloc(1, sizeof *topology);
+
+    if (!topology) {
+        (void)LKI_FAIL(err, LK_NO_MEMORY, "the topology");
+        return NULL;
+    }
+    topology->options = *options;
+    (void)pthread_mutex_init(&topology->mutex, NULL);
+    topology->poke_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (topology->poke_fd >= 0) return topology;
+    (void)LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "eventfd");
+    lki_topology_free(topology);
+    return NULL;
+}
+
+void lki_topology_free(struct lki_topology *topology)
+{
+    if (!topology) return;
+    for (size_t i = 0; i < topology->node_count; i++)
+        lki_node_free(topology->nodes[i]);
+    for (size_t i = 0; i < topology->retired_count; i++)
+        lki_node_free(topology->retired[i]);
+    free(topology->nodes);
+    free(topology->retired);
+    free(topology->owners);
+    lki_redis_close(topology->listener);
+    if (topology->poke_fd >= 0) (void)close(topology->poke_fd);
+    (void)pthread_mutex_destroy(&topology->mutex);
+    free(topology);
+}

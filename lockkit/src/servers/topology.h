@@ -1,0 +1,78 @@
+/*
+ * The servers of a client, and which of them has a key: one, the primary that Sentinel names, or the
+ * masters of a cluster.
+ */
+#ifndef LKI_TOPOLOGY_H
+#define LKI_TOPOLOGY_H
+
+#include "base/slot.h"
+#include "wire/node.h"
+
+struct lki_url;
+struct lki_topology;
+
+struct lki_topology_options {
+    const struct lki_url *url; /* borrowed; outlives the topology */
+    unsigned pool_size;        /* per server */
+    int64_t connect_ms;
+    int64_t command_ms;
+    int64_t backoff_ms;
+    int64_t idle_ms;
+    lk_event_hook on_event; /* never NULL */
+    void *on_event_arg;
+    lki_thread_starter *start_thread;
+    /* Another server is the primary, or behind a name; or slots moved. No mutex held; any thread of a
+       call. */
+    void (*on_change)(void *arg);
+    void *on_change_arg;
+};
+
+struct lki_topology *lki_topology_new(const struct lki_topology_options *options,
+                                      struct lk_error *err);
+/* All references were given back; lki_topology_main() has returned. */
+void lki_topology_free(struct lki_topology *topology);
+
+/* Find the servers for the first time, and see that one answers. UNREACHABLE, SERVER, INVALID... */
+LK_MUST_CHECK lk_status lki_topology_open(struct lki_topology *topology, struct lk_error *err);
+
+/* The looking thread's body; only where there is something to look for (lki_topology_is_fixed()). */
+void *lki_topology_main(void *arg);
+void lki_topology_stop(struct lki_topology *topology);
+/* After that thread has been joined: stop and join those of the pools. */
+void lki_topology_join(struct lki_topology *topology);
+bool lki_topology_is_fixed(const struct lki_topology *topology);
+
+/*
+ * The server that has a slot by now; for LKI_NO_SLOT, or where there are no slots, one that takes
+ * writes.
+ *
+ * Owns     the reference is yours: lki_node_unref().
+ * Returns  NULL with UNREACHABLE: none is known.
+ */
+struct lki_node *lki_topology_node(struct lki_topology *topology, int slot, struct lk_error *err);
+/* The n-th server that takes writes; NULL past the last. */
+struct lki_node *lki_topology_primary(struct lki_topology *topology, size_t index);
+
+/* Something does not fit what is known (a refusal, a broken connection): look again, soon. */
+void lki_topology_doubt(struct lki_topology *topology);
+/* A server has told that a slot is at "host:port" now ("MOVED 12 127.0.0.1:7001"). */
+void lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes address,
+                        const struct lki_node *told_by);
+/* The server at "host:port", known before or not; as lki_topology_node(). */
+struct lki_node *lki_topology_at(struct lki_topology *topology, struct lk_bytes address,
+                                 const struct lki_node *told_by, struct lk_error *err);
+
+/* Whether a server is out of reach, or none is known. */
+bool lki_topology_is_troubled(struct lki_topology *topology);
+
+bool lki_topology_is_cluster(const struct lki_topology *topology);
+/* Whether messages go by slot (SPUBLISH, SSUBSCRIBE): a cluster of Redis 7 or later. */
+bool lki_topology_is_sharded(const struct lki_topology *topology);
+
+/* Grows whenever the servers or their slots change. */
+unsigned long lki_topology_epoch(const struct lki_topology *topology);
+
+/* Of the pools of all servers together. */
+void lki_topology_usage(struct lki_topology *topology, struct lk_pool_usage *out);
+
+#endif

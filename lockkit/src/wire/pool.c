@@ -1,0 +1,640 @@
+/*
+ * Connections are made when needed, up to a bound, and the one returned last is lent first. When a
+ * connection cannot be made the pool is "down": borrowers are refused at once, and one thread tries
+ * again with growing, jittered pauses until a connection stands. An attempt that only a borrower's
+ * haste cut short says nothing about the server, so that thread looks first.
+ *
+ * A connection that somebody on the way has cut looks like one that is idle. So one that was idle for
+ * long is pinged before it is lent, and one that does not answer takes those with it that were heard
+ * before it. Any thread.
+ */
+#include "pool.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "lookup.h"
+
+enum {
+    SWEEP_MS = 20,       /* how often the thread looks at parked connections, while there are any */
+    SWEEPS_IN_VAIN = 50, /* then it sleeps until one is parked: who parks often wakes it seldom */
+    DUE_PAUSE_MAX_MS = 600000,
+    PING_PART = 4, /* of connect_ms, and of what the borrower has left: for a ping */
+};
+
+struct entry {
+    struct lki_redis *redis;
+    int64_t begun_at; /* to connect */
+    int64_t since;    /* idle, and heard just then; or lent */
+};
+
+struct lki_pool {
+    struct lki_pool_options options;
+    struct entry *idle;          /* owned stack with room for all: the first was heard first */
+    struct entry *lent;          /* owned list with room for all: theirs, but to be cut */
+    struct lki_parking *parking; /* owned; lent ones whose answers are still to come */
+    pthread_cond_t returned;     /* a borrower may look again */
+    pthread_cond_t failed;       /* the pool went down, or stops */
+    _Atomic int64_t renewed_at;  /* what was begun before is outdated */
+    _Atomic int64_t refused_at;  /* renewed last because the server refused */
+    _Atomic int64_t moved_at;    /* ...because the name had another address */
+    atomic_bool is_move_due;     /* it had, but that was too soon for a renewal */
+    _Atomic int64_t due_pause;   /* ...and so long after the last, what is due is done */
+    pthread_mutex_t mutex;       /* guards all below, and the stack */
+    size_t idle_count;
+    size_t lent_count;
+    size_t open_count; /* idle, lent, and being made */
+    size_t lost_count; /* broke, and no other was made in their place yet */
+    uint64_t reconnects;
+    bool is_down;
+    bool is_suspect; /* a borrower's own deadline cut its attempt short: lki_pool_main() looks */
+    bool is_stopping;
+    bool is_retired;  /* and down for good */
+    bool is_sweeping; /* lki_pool_main() looks at the parked ones from time to time */
+    struct lk_error down_reason;
+    char address[LKI_ADDRESS_SIZE]; /* of its name, found last; "": it has none, or is one */
+};
+
+struct lki_pool *lki_pool_new(const struct lki_pool_options *options, struct lk_error *err)
+{
+    struct lki_pool *pool = calloc(1, sizeof *pool);
+
+    if (pool) {
+        pool->idle = calloc(options->size, sizeof *pool->idle);
+        pool->lent = calloc(options->size, sizeof *pool->lent);
+        pool->parking = lki_parking_new(options->size);
+    }
+    if (!pool || !pool->idle || !pool->lent || !pool->parking) {
+        (void)LKI_FAIL(err, LK_NO_MEMORY, "a pool of %u connections", options->size);
+        if (pool) free(pool->idle);
+        if (pool) free(pool->lent);
+        if (pool) lki_parking_free(pool->parking);
+        free(pool);
+        return NULL;
+    }
+    pool->options = *options;
+    (void)pthread_mutex_init(&pool->mutex, NULL);
+    (void)pthread_cond_init(&pool->returned, NULL);
+    (void)pthread_cond_init(&pool->failed, NULL);
+    return pool;
+}
+
+void lki_pool_free(struct lki_pool *pool)
+{
+    if (!pool) return;
+    while (pool->idle_count > 0)
+        lki_redis_close(pool->idle[--pool->idle_count].redis);
+    (void)pthread_cond_destroy(&pool->failed);
+    (void)pthread_cond_destroy(&pool->returned);
+    (void)pthread_mutex_destroy(&pool->mutex);
+    lki_parking_free(pool->parking);
+    free(pool->idle);
+    free(pool->lent);
+    free(pool);
+}
+
+/* Hand it out; false when the pool was retired meanwhile. */
+static bool lend_locked(struct lki_pool *pool, struct lki_redis *redis, int64_t begun_at)
+{
+    if (!pool->is_retired)
+        pool->lent[pool->lent_count++] = (struct entry){redis, begun_at, lki_clock_now()};
+    return !pool->is_retired;
+}
+
+/* Hand out the one that was idle last; retired, the pool has none that is. When it was heard. */
+static int64_t lend_idle_locked(struct lki_pool *pool, struct lki_redis **out)
+{
+    struct entry last = pool->idle[--pool->idle_count];
+
+    (void)lend_locked(pool, last.redis, last.begun_at);
+    *out = last.redis;
+    return last.since;
+}
+
+static struct entry take_back_locked(struct lki_pool *pool, struct lki_redis *redis)
+{
+    struct entry entry = {redis, 0, 0};
+    size_t i = pool->lent_count;
+
+    while (i > 0 && pool->lent[i - 1].redis != redis)
+        i--;
+    if (i > 0) {
+        entry = pool->lent[i - 1];
+        pool->lent[i - 1] = pool->lent[--pool->lent_count];
+    }
+    return entry;
+}
+
+static void keep_idle_locked(struct lki_pool *pool, struct lki_redis *redis, int64_t begun_at)
+{
+    pool->idle[pool->idle_count++] = (struct entry){redis, begun_at, lki_clock_now()};
+}
+
+/* ---- what nobody should be lent ------------------------------------------------------------------ */
+
+/* Close the idle ones that were last heard before this moment. */
+static void drop_idle(struct lki_pool *pool, int64_t heard_before)
+{
+    struct lki_redis *redis = NULL;
+
+    do {
+        redis = NULL;
+        (void)pthread_mutex_lock(&pool->mutex);
+        if (pool->idle_count > 0 && pool->idle[0].since < heard_before) {
+            redis = pool->idle[0].redis;
+            memmove(pool->idle, pool->idle + 1, --pool->idle_count * sizeof *pool->idle);
+            pool->open_count--;
+            pool->lost_count++;
+            (void)pthread_cond_signal(&pool->returned);
+        }
+        (void)pthread_mutex_unlock(&pool->mutex);
+        lki_redis_close(redis);
+    } while (redis);
+}
+
+/* Idle again, or closed. When it was lent, if it is broken; else 0. */
+static int64_t take_back(struct lki_pool *pool, struct lki_redis *redis)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    struct entry entry = take_back_locked(pool, redis); /* from here on nobody cuts it */
+    bool is_broken = lki_redis_is_broken(redis);
+    bool is_of_use = !is_broken && !pool->is_retired && !lki_pool_is_outdated(pool, entry.begun_at);
+    if (is_of_use) {
+        keep_idle_locked(pool, redis, entry.begun_at);
+    } else {
+        pool->open_count--;
+        pool->lost_count++;
+    }
+    (void)pthread_cond_signal(&pool->returned);
+    (void)pthread_mutex_unlock(&pool->mutex);
+    if (!is_of_use) lki_redis_close(redis); /* system calls: not under the mutex */
+    return is_broken ? entry.since : 0;
+}
+
+/* As of that moment; but not often for the same reason: false, then. Not for any: whoever came back to the
+   old server just after a refusal must leave it when the name moves. */
+static bool renew(struct lki_pool *pool, _Atomic int64_t *reason_at, int64_t now)
+{
+    int64_t before = atomic_load(reason_at);
+    int64_t latest = atomic_load(&pool->renewed_at);
+    int64_t pause = pool->options.backoff_ms * NS_PER_MS;
+
+    if (before != 0 && now < before + pause) return false; /* it is what it is, for now */
+    if (!atomic_compare_exchange_strong(reason_at, &before, now)) return false;
+    while (latest < now && !atomic_compare_exchange_weak(&pool->renewed_at, &latest, now)) {}
+    drop_idle(pool, INT64_MAX);
+    pool->options.on_renewed(pool->options.on_renewed_arg);
+    return true;
+}
+
+void lki_pool_renew(struct lki_pool *pool)
+{
+    (void)renew(pool, &pool->refused_at, lki_clock_now());
+}
+
+/* Never forgotten: what was opened while the name was said to be another must not be lent for ever. */
+static void renew_moved(struct lki_pool *pool, int64_t now)
+{
+    atomic_store(&pool->is_move_due, false);
+    if (!renew(pool, &pool->moved_at, now)) atomic_store(&pool->is_move_due, true);
+}
+
+/* Twice as long after the last one each time: a name may have several addresses and come to no rest. */
+static void renew_due(struct lki_pool *pool)
+{
+    int64_t now = lki_clock_now();
+    int64_t pause = atomic_load(&pool->due_pause);
+
+    if (now < atomic_load(&pool->moved_at) + pause) return;
+    if (pause < (int64_t)DUE_PAUSE_MAX_MS * NS_PER_MS) atomic_store(&pool->due_pause, 2 * pause);
+    renew_moved(pool, now);
+}
+
+bool lki_pool_is_outdated(const struct lki_pool *pool, int64_t begun_at)
+{
+    return pool && begun_at < atomic_load(&pool->renewed_at);
+}
+
+void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis)
+{
+    if (atomic_load(&pool->is_move_due)) renew_due(pool);
+    int64_t lent_at = take_back(pool, redis);
+
+    if (lent_at > 0) drop_idle(pool, lent_at);
+}
+
+/* Whatever it answers, it lives. */
+static void ping(const struct lki_pool *pool, struct lki_redis *redis, int64_t deadline)
+{
+    const struct lk_bytes word = LK_BYTES("PING");
+    int64_t limit = lki_clock_after_ms(pool->options.connect_ms / PING_PART);
+    int64_t now = lki_clock_now();
+    lk_reply *reply = NULL;
+
+    deadline = now + (deadline - now) / PING_PART;
+    if (lki_redis_exchange(redis, &(struct lk_command){&word, 1}, 1,
+                           deadline < limit ? deadline : limit, &reply, NULL) == LK_OK)
+        lk_reply_free(reply);
+}
+
+static bool is_idle_for_long(const struct lki_pool *pool, int64_t since)
+{
+    return lki_clock_now() - since > pool->options.idle_ms * NS_PER_MS;
+}
+
+/* Whether one that was idle since then can be lent; else it was taken back. */
+static bool is_alive(struct lki_pool *pool, struct lki_redis *redis, int64_t since,
+                     int64_t deadline)
+{
+    bool is_usable = lki_redis_is_usable(redis);
+
+    if (!is_usable) {
+        (void)take_back(pool, redis); /* the server has closed it, which says nothing of others */
+        return false;
+    }
+    if (is_idle_for_long(pool, since)) ping(pool, redis, deadline);
+    if (!lki_redis_is_broken(redis)) return true;
+    lki_pool_return(pool, redis);
+    return false;
+}
+
+/* ---- connecting ---------------------------------------------------------------------------------- */
+
+/* A connection stands. */
+static void note_connect(struct lki_pool *pool, const struct lki_redis *redis, int64_t begun_at)
+{
+    const char *address = lki_redis_address(redis);
+
+    (void)pthread_mutex_lock(&pool->mutex);
+    bool has_moved = pool->address[0] != '\0' && strcmp(pool->address, address) != 0;
+    (void)snprintf(pool->address, sizeof pool->address, "%s", address);
+    if (pool->lost_count > 0) {
+        pool->lost_count--;
+        pool->reconnects++;
+    }
+    (void)pthread_mutex_unlock(&pool->mutex);
+    if (!has_moved) return;
+    if (begun_at > atomic_load(&pool->moved_at) + 2 * atomic_load(&pool->due_pause))
+        atomic_store(&pool->due_pause,
+                     pool->options.backoff_ms * NS_PER_MS); /* it had kept still */
+    renew_moved(pool, begun_at);
+}
+
+/* Try to make one connection, with no mutex held; tells the hook. */
+static struct lki_redis *connect_once(struct lki_pool *pool, int64_t begin, int64_t deadline,
+                                      struct lk_error *err)
+{
+    int64_t limit = lki_clock_after_ms(pool->options.connect_ms);
+    struct lk_error why = {0};
+    struct lki_redis *redis =
+        lki_redis_open(pool->options.endpoint, deadline < limit ? deadline : limit, &why);
+    int64_t end = lki_clock_now();
+
+    pool->options.on_event(&(struct lk_event){.type = LK_EVENT_CONNECT,
+                                              .status = redis ? LK_OK : why.code,
+                                              .at_ns = end,
+                                              .duration_ns = end - begin,
+                                              .attempts = 1},
+                           pool->options.on_event_arg);
+    if (redis) note_connect(pool, redis, begin);
+    if (!redis && err) *err = why;
+    return redis;
+}
+
+/* A connection stands: NULL when the pool was retired meanwhile. */
+static struct lki_redis *keep_slot(struct lki_pool *pool, struct lki_redis *redis, int64_t begun_at)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    bool is_lent = lend_locked(pool, redis, begun_at);
+    (void)pthread_mutex_unlock(&pool->mutex);
+    if (is_lent) return redis;
+    lki_redis_close(redis);
+    return NULL;
+}
+
+/* None could be made: have lki_pool_main() look after it. What to tell the borrower. */
+static void give_up_slot(struct lki_pool *pool, bool is_cut, struct lk_error *why)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    pool->open_count--;
+    if (pool->is_retired) {
+        *why = pool->down_reason;
+    } else if (is_cut) {
+        pool->is_suspect = true;
+    } else {
+        pool->is_down = true;
+        pool->down_reason = *why;
+    }
+    (void)pthread_cond_broadcast(&pool->returned);
+    (void)pthread_cond_signal(&pool->failed);
+    (void)pthread_mutex_unlock(&pool->mutex);
+}
+
+/* A slot was counted for us: fill it, or give it back. */
+static lk_status fill_slot(struct lki_pool *pool, int64_t deadline, struct lki_redis **out_redis,
+                           struct lk_error *err)
+{
+    struct lk_error why = {0};
+    int64_t begin = lki_clock_now();
+    struct lki_redis *redis = connect_once(pool, begin, deadline, &why);
+
+    if (redis) redis = keep_slot(pool, redis, begin);
+    if (redis) {
+        *out_redis = redis;
+        return LK_OK;
+    }
+    give_up_slot(pool, why.sys_errno == ETIMEDOUT && lki_clock_left_ms(deadline) == 0, &why);
+    if (err) *err = why;
+    return why.code;
+}
+
+/* Parked ones that have answered are idle again. */
+static void sweep(struct lki_pool *pool)
+{
+    struct lki_redis *redis = NULL;
+
+    while ((redis = lki_parking_collect(pool->parking)))
+        lki_pool_return(pool, redis);
+}
+
+/* Before a borrower waits, or makes another. Called and returns with the mutex held. */
+static void sweep_for_one_locked(struct lki_pool *pool)
+{
+    if (pool->idle_count > 0 || !pool->is_sweeping) return;
+    (void)pthread_mutex_unlock(&pool->mutex);
+    sweep(pool);
+    (void)pthread_mutex_lock(&pool->mutex);
+}
+
+lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline, struct lki_redis **out_redis,
+                          struct lk_error *err)
+{
+    for (;;) {
+        struct lki_redis *redis = NULL;
+        int64_t since = 0;
+
+        (void)pthread_mutex_lock(&pool->mutex);
+        sweep_for_one_locked(pool);
+        while (pool->idle_count == 0 && pool->open_count == pool->options.size && !pool->is_down) {
+            if (lki_clock_wait(&pool->returned, &pool->mutex, deadline)) continue;
+            (void)pthread_mutex_unlock(&pool->mutex);
+            return LKI_FAIL(err, LK_BUSY, "%s: all %u connections are in use",
+                            pool->options.endpoint->label, pool->options.size);
+        }
+        if (pool->idle_count > 0) {
+            since = lend_idle_locked(pool, &redis);
+        } else if (pool->is_down) {
+            lk_status status = pool->down_reason.code;
+
+            if (err) *err = pool->down_reason;
+            (void)pthread_mutex_unlock(&pool->mutex);
+            return status;
+        } else {
+            pool->open_count++;
+        }
+        (void)pthread_mutex_unlock(&pool->mutex);
+        if (!redis) return fill_slot(pool, deadline, out_redis, err);
+        if (is_alive(pool, redis, since, deadline)) {
+            *out_redis = redis;
+            return LK_OK;
+        } /* else the next */
+    }
+}
+
+/* Who does not wait cannot wait for a ping either: another one is made. Called and returns with the mutex
+   held. */
+static void drop_long_idle_locked(struct lki_pool *pool)
+{
+    if (pool->idle_count == 0) return;
+    if (!is_idle_for_long(pool, pool->idle[pool->idle_count - 1].since)) return;
+    (void)pthread_mutex_unlock(&pool->mutex);
+    drop_idle(pool, lki_clock_now() - pool->options.idle_ms * NS_PER_MS);
+    (void)pthread_mutex_lock(&pool->mutex);
+}
+
+lk_status lki_pool_try_borrow(struct lki_pool *pool, struct lki_redis **out_redis,
+                              struct lk_error *err)
+{
+    for (;;) {
+        struct lki_redis *redis = NULL;
+        lk_status status = LK_OK;
+
+        (void)pthread_mutex_lock(&pool->mutex);
+        sweep_for_one_locked(pool);
+        drop_long_idle_locked(pool);
+        if (pool->idle_count > 0) {
+            (void)lend_idle_locked(pool, &redis);
+        } else if (pool->is_down) {
+            status = pool->down_reason.code;
+            if (err) *err = pool->down_reason;
+        } else if (pool->open_count == pool->options.size) {
+            status = LKI_FAIL(err, LK_BUSY, "%s: all %u connections are in use",
+                              pool->options.endpoint->label, pool->options.size);
+        } else {
+            pool->open_count++;
+        }
+        (void)pthread_mutex_unlock(&pool->mutex);
+        if (!redis || lki_redis_is_usable(redis)) {
+            if (status == LK_OK) *out_redis = redis;
+            return status;
+        }
+        (void)take_back(pool, redis);
+    }
+}
+
+struct lki_redis *lki_pool_fill(struct lki_pool *pool, struct lki_redis *redis, int64_t begin,
+                                const struct lk_error *why)
+{
+    struct lk_error reason = why ? *why : (struct lk_error){0};
+    int64_t now = lki_clock_now();
+
+    pool->options.on_event(&(struct lk_event){.type = LK_EVENT_CONNECT,
+                                              .status = reason.code,
+                                              .at_ns = now,
+                                              .duration_ns = now - begin,
+                                              .attempts = 1},
+                           pool->options.on_event_arg);
+    if (!why) {
+        note_connect(pool, redis, begin);
+        return keep_slot(pool, redis, begin);
+    }
+    lki_redis_close(redis);
+    give_up_slot(pool, reason.sys_errno == ETIMEDOUT, &reason);
+    return NULL;
+}
+
+/* ---- answers that are still to come -------------------------------------------------------------- */
+
+/* The thread looks after what was parked, or is owed. */
+static void begin_sweeping(struct lki_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    if (!pool->is_sweeping) (void)pthread_cond_signal(&pool->failed);
+    pool->is_sweeping = true;
+    (void)pthread_mutex_unlock(&pool->mutex);
+}
+
+uint64_t lki_pool_park(struct lki_pool *pool, struct lki_redis *redis, unsigned owed,
+                       struct lki_debt *debt, int64_t until)
+{
+    uint64_t ticket = lki_parking_enter(pool->parking, redis, owed, debt, until);
+
+    begin_sweeping(pool);
+    return ticket;
+}
+
+struct lki_redis *lki_pool_unpark(struct lki_pool *pool, uint64_t ticket, unsigned most_owed,
+                                  unsigned *out_owed, struct lki_debt **out_debt)
+{
+    return lki_parking_leave(pool->parking, ticket, most_owed, out_owed, out_debt);
+}
+
+void lki_pool_owe(struct lki_pool *pool, struct lki_debt *debt)
+{
+    lki_parking_owe(pool->parking, debt);
+    begin_sweeping(pool);
+}
+
+/* Send what is owed, each on a connection that is parked for the answer. */
+static void pay_debts(struct lki_pool *pool)
+{
+    struct lki_debt *debt = NULL;
+    struct lki_redis *redis = NULL;
+
+    while (!lki_pool_is_down(pool) && (debt = lki_parking_take_debt(pool->parking))) {
+        int64_t until = lki_debt_until(debt);
+        lk_status status = lki_pool_try_borrow(pool, &redis, NULL);
+
+        if (status == LK_OK && !redis) status = fill_slot(pool, INT64_MAX, &redis, NULL);
+        if (status == LK_OK && lki_debt_send(debt, redis, pool->options.endpoint, NULL) == LK_OK) {
+            (void)lki_parking_enter(pool->parking, redis, 1, debt, until);
+            continue;
+        }
+        lki_parking_owe(pool->parking, debt);
+        if (status == LK_OK) lki_pool_return(pool, redis);
+        return;
+    }
+}
+
+/* Called and returns with the mutex held. in_vain: how often there was nothing to look after. */
+static void look_after_parked_locked(struct lki_pool *pool, unsigned *in_vain)
+{
+    int64_t until = lki_clock_after_ms(SWEEP_MS);
+
+    (void)lki_clock_wait(&pool->failed, &pool->mutex, until);
+    (void)pthread_mutex_unlock(&pool->mutex);
+    sweep(pool);
+    pay_debts(pool);
+    bool is_empty = lki_parking_is_empty(pool->parking);
+    (void)pthread_mutex_lock(&pool->mutex);
+    *in_vain = is_empty ? *in_vain + 1 : 0;
+    if (*in_vain < SWEEPS_IN_VAIN) return;
+    *in_vain = 0;
+    pool->is_sweeping = false;
+}
+
+void lki_pool_usage(struct lki_pool *pool, struct lk_pool_usage *out)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    *out = (struct lk_pool_usage){.open = (unsigned)pool->open_count,
+                                  .busy = (unsigned)(pool->open_count - pool->idle_count),
+                                  .max = pool->options.size,
+                                  .reconnects = pool->reconnects};
+    (void)pthread_mutex_unlock(&pool->mutex);
+}
+
+/* One attempt to come back up; tells is_down. Called and returns with the mutex held. */
+static void reconnect_locked(struct lki_pool *pool)
+{
+    struct lk_error why = {0};
+    int64_t begin = lki_clock_now();
+
+    pool->is_suspect = false;
+    if (pool->open_count == pool->options.size) return; /* all lent: ask them first */
+    pool->open_count++;
+    (void)pthread_mutex_unlock(&pool->mutex);
+    struct lki_redis *redis = connect_once(pool, begin, INT64_MAX, &why);
+    (void)pthread_mutex_lock(&pool->mutex);
+    if (redis && pool->is_retired) {
+        lki_redis_close(redis);
+        pool->open_count--;
+    } else if (redis) {
+        keep_idle_locked(pool, redis, begin);
+        pool->is_down = false;
+    } else {
+        pool->open_count--;
+        pool->is_down = true;
+        pool->down_reason = why;
+    }
+    (void)pthread_cond_broadcast(&pool->returned);
+}
+
+void *lki_pool_main(void *arg)
+{
+    struct lki_pool *pool = arg;
+    struct lki_backoff backoff = {0};
+    unsigned in_vain = 0;
+
+    (void)pthread_mutex_lock(&pool->mutex);
+    while (!pool->is_stopping) {
+        if (pool->is_down) {
+            int64_t pause_ms = lki_backoff_next(&backoff, pool->options.backoff_ms);
+            int64_t until = lki_clock_after_ms(pause_ms);
+
+            while (!pool->is_stopping && lki_clock_wait(&pool->failed, &pool->mutex, until)) {}
+            if (!pool->is_stopping) reconnect_locked(pool);
+            if (!pool->is_stopping && pool->is_sweeping) look_after_parked_locked(pool, &in_vain);
+        } else if (pool->is_suspect) {
+            reconnect_locked(pool);
+        } else {
+            backoff = (struct lki_backoff){0};
+            if (pool->is_sweeping) {
+                look_after_parked_locked(pool, &in_vain);
+            } else {
+                (void)pthread_cond_wait(&pool->failed, &pool->mutex);
+            }
+        }
+    }
+    (void)pthread_mutex_unlock(&pool->mutex);
+    return NULL;
+}
+
+void lki_pool_stop(struct lki_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    pool->is_stopping = true;
+    (void)pthread_cond_signal(&pool->failed);
+    (void)pthread_mutex_unlock(&pool->mutex);
+}
+
+void lki_pool_retire(struct lki_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    pool->is_retired = pool->is_stopping = pool->is_down = true;
+    pool->down_reason = (struct lk_error){.code = LK_UNREACHABLE, .where = __func__};
+    (void)snprintf(pool->down_reason.text, sizeof pool->down_reason.text,
+                   "%s: not the server to ask any more", pool->options.endpoint->label);
+    for (size_t i = 0; i < pool->lent_count; i++)
+        lki_redis_cut(pool->lent[i].redis);
+    while (pool->idle_count > 0) {
+        lki_redis_close(pool->idle[--pool->idle_count].redis);
+        pool->open_count--;
+    }
+    (void)pthread_cond_broadcast(&pool->returned);
+    (void)pthread_cond_signal(&pool->failed);
+    (void)pthread_mutex_unlock(&pool->mutex);
+}
+
+bool lki_pool_is_down(struct lki_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->mutex);
+    bool is_down = pool->is_down && pool->idle_count == 0;
+    (void)pthread_mutex_unlock(&pool->mutex);
+    return is_down;
+}

@@ -1,0 +1,471 @@
+/*
+ * hiredis parses the protocol; it is written and the socket driven here, so that every step has one
+ * absolute deadline, "nothing was sent" is told from "no answer came", and a closed connection raises
+ * no SIGPIPE. How it is opened: redis_open.c. One thread at a time per connection.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <hiredis/hiredis.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/number.h"
+#include "lookup.h"
+#include "redis_inside.h"
+#include "script.h"
+#include "tls.h"
+
+/* Log in as the loader, load, log in again: their answers are nobody else's. */
+enum { INTRODUCE_LOGIN, INTRODUCE_LOAD, INTRODUCE_BACK, INTRODUCE_STEPS };
+
+struct introduction {
+    uint64_t begin; /* so many commands were sent before it */
+    char loader[64];
+};
+
+/* ---- replies -------------------------------------------------------------------------------- */
+
+static const redisReply *inner(const lk_reply *reply)
+{
+    return (const redisReply *)(const void *)reply;
+}
+
+struct lk_bytes lk_bytes_of(const char *text)
+{
+    return (struct lk_bytes){.data = text, .len = strlen(text)};
+}
+
+lk_reply_type lk_reply_type_of(const lk_reply *reply)
+{
+    if (!reply) return LK_REPLY_NIL;
+    switch (inner(reply)->type) {
+    case REDIS_REPLY_INTEGER:
+        return LK_REPLY_INTEGER;
+    case REDIS_REPLY_STATUS:
+    case REDIS_REPLY_STRING:
+        return LK_REPLY_STRING;
+    case REDIS_REPLY_ERROR:
+        return LK_REPLY_ERROR;
+    case REDIS_REPLY_ARRAY:
+        return LK_REPLY_ARRAY;
+    default:
+        return LK_REPLY_NIL;
+    }
+}
+
+long long lk_reply_integer(const lk_reply *reply, long long fallback)
+{
+    return lk_reply_type_of(reply) == LK_REPLY_INTEGER ? inner(reply)->integer : fallback;
+}
+
+/*
+ * Where the word of an error begins. Redis 6.2 puts what a command in a script said behind where that
+ * was; later ones begin with it: a refusal would be known as one by some servers only.
+ */
+static int word_of(const char *error)
+{
+    int said = 0;
+    int raised = 0;
+
+    (void)sscanf(error,
+                 "ERR Error running script (call to f_%*[0-9a-f]): @user_script:%*[0-9]: %n"
+                 "@user_script: %*[0-9]: -%n",
+                 &said, &raised);
+    int begin = raised ? raised : said;
+    size_t len = strspn(error + begin, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+
+    return len > 1 && error[begin + (int)len] == ' ' ? begin : 0;
+}
+
+struct lk_bytes lk_reply_bytes(const lk_reply *reply)
+{
+    lk_reply_type type = lk_reply_type_of(reply);
+
+    if (type != LK_REPLY_STRING && type != LK_REPLY_ERROR) return (struct lk_bytes){0};
+    int begin = type == LK_REPLY_ERROR ? word_of(inner(reply)->str) : 0;
+    return (struct lk_bytes){.data = inner(reply)->str + begin,
+                             .len = (size_t)inner(reply)->len - (size_t)begin};
+}
+
+size_t lk_reply_count(const lk_reply *reply)
+{
+    return lk_reply_type_of(reply) == LK_REPLY_ARRAY ? inner(reply)->elements : 0;
+}
+
+const lk_reply *lk_reply_at(const lk_reply *reply, size_t index)
+{
+    if (index >= lk_reply_count(reply)) return NULL;
+    return (const lk_reply *)(const void *)inner(reply)->element[index];
+}
+
+void lk_reply_free(lk_reply *reply)
+{
+    freeReplyObject(reply);
+}
+
+/* ---- the socket ----------------------------------------------------------------------------- */
+
+bool lki_redis_wait(int fd, short events, int64_t deadline)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = events};
+    int ready = 0;
+
+    do {
+        ready = poll(&poll_fd, 1, lki_clock_left_ms(deadline));
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0) errno = ETIMEDOUT;
+    return ready > 0;
+}
+
+lk_status lki_redis_broken(struct lki_redis *redis, lk_status status, struct lk_error *err)
+{
+    const char *fault = redis->link ? lki_tls_fault(redis->link) : NULL;
+    const char *hint = "";
+
+    redis->is_broken = true;
+    if (fault) return LKI_FAIL(err, status, "%s: %s", redis->label, fault);
+    if (redis->lookup) {
+        hint = ": its name has no address yet";
+    } else if (redis->link && !redis->is_connected) {
+        hint = ": the TLS handshake does not end (a server without TLS?)";
+    } else if (!redis->link && redis->sent > 0 && redis->heard == 0 && errno == ECONNRESET) {
+        hint = ": it hung up at the first word (TLS? then rediss://)";
+    }
+    return LKI_FAIL_ERRNO(err, status, "%s%s", redis->label, hint);
+}
+
+/* Send all bytes; *out_sent grows even when it fails half-way. */
+static bool send_all(const struct lki_redis *redis, const char *data, size_t len, int64_t deadline,
+                     size_t *out_sent)
+{
+    int fd = redis->context->fd;
+    short events = POLLOUT;
+    size_t done = 0;
+
+    while (done < len) {
+        ssize_t sent = redis->link ? lki_tls_send(redis->link, data + done, len - done, &events)
+                                   : send(fd, data + done, len - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        if (sent >= 0) {
+            done += (size_t)sent;
+            *out_sent += (size_t)sent;
+        } else if (errno == EAGAIN) {
+            if (!lki_redis_wait(fd, events, deadline)) return false;
+        } else if (errno != EINTR) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Read what is there into the parser. False with errno set: EAGAIN when there is nothing; without
+   MSG_DONTWAIT, when nothing came for LKI_SLICE_MS. */
+static bool feed_parser(struct lki_redis *redis, int flags)
+{
+    ssize_t got = 0;
+
+    do {
+        got = redis->link ? lki_tls_recv(redis->link, redis->chunk, LKI_READ_CHUNK, flags)
+                          : recv(redis->context->fd, redis->chunk, LKI_READ_CHUNK, flags);
+    } while (got < 0 && errno == EINTR);
+    if (got == 0) errno = ECONNRESET;
+    if (got <= 0) return false;
+    if (redisReaderFeed(redis->context->reader, redis->chunk, (size_t)got) == REDIS_OK) return true;
+    errno = ENOMEM;
+    return false;
+}
+
+/*
+ * Wait until there is more for the parser; false with errno set. While the deadline is far, in a
+ * recv() that blocks: where client and server run on processors of their own, each asleep while the
+ * other works, poll() and recv() instead made a lock and its release a fifth slower.
+ */
+static bool await_more(struct lki_redis *redis, int64_t deadline)
+{
+    while (lki_clock_left_ms(deadline) > LKI_SLICE_MS) {
+        if (feed_parser(redis, 0)) return true;
+        if (errno != EAGAIN) return false;
+    }
+    if (redis->link && feed_parser(redis, MSG_DONTWAIT)) return true; /* the socket may be empty */
+    do {
+        if (!lki_redis_wait(redis->context->fd, POLLIN, deadline)) return false;
+        if (feed_parser(redis, MSG_DONTWAIT)) return true;
+    } while (errno == EAGAIN);
+    return false;
+}
+
+/* ---- commands ------------------------------------------------------------------------------- */
+
+enum { HEAD_ROOM = LKI_NUMBER_MAX + 5 }; /* a sign, a number, CR LF; and CR LF after a word */
+
+/* "*6\r\n" or "$3\r\n"; where it ends. */
+static char *write_head(char *to, char sign, size_t number)
+{
+    char digits[LKI_NUMBER_MAX];
+    struct lk_bytes word = lki_number(digits, (long long)number);
+
+    *to++ = sign;
+    memcpy(to, word.data, word.len);
+    to += word.len;
+    *to++ = '\r';
+    *to++ = '\n';
+    return to;
+}
+
+static char *write_command(char *to, const struct lk_command *command)
+{
+    to = write_head(to, '*', command->count);
+    for (size_t i = 0; i < command->count; i++) {
+        struct lk_bytes word = command->args[i];
+
+        to = write_head(to, '$', word.len);
+        if (word.len > 0) memcpy(to, word.data, word.len);
+        to += word.len;
+        *to++ = '\r';
+        *to++ = '\n';
+    }
+    return to;
+}
+
+/*
+ * The wire form of all commands in one block; NULL when out of memory. Yours to free(). By hand:
+ * redisFormatCommandArgv() took more than half of the instructions of a lock and its release.
+ */
+static char *format_pipeline(const struct lk_command *commands, size_t count, size_t *out_len)
+{
+    size_t room = 1;
+
+    for (size_t i = 0; i < count; i++) {
+        room += HEAD_ROOM * (commands[i].count + 1);
+        for (size_t k = 0; k < commands[i].count; k++)
+            room += commands[i].args[k].len;
+    }
+    char *pipeline = malloc(room);
+    char *end = pipeline;
+    for (size_t i = 0; pipeline && i < count; i++)
+        end = write_command(end, &commands[i]);
+    *out_len = (size_t)(end - pipeline);
+    return pipeline;
+}
+
+lk_status lki_redis_send(struct lki_redis *redis, const struct lk_command *commands, size_t count,
+                         int64_t deadline, struct lk_error *err)
+{
+    size_t len = 0;
+    size_t sent = 0;
+    char *pipeline = format_pipeline(commands, count, &len);
+
+    if (!pipeline) return LKI_FAIL(err, LK_NO_MEMORY, "a pipeline of %zu commands", count);
+    bool is_sent = send_all(redis, pipeline, len, deadline, &sent);
+    int reason = errno;
+    free(pipeline);
+    redis->sent += count;
+    if (is_sent) return LK_OK;
+    errno = reason;
+    return lki_redis_broken(redis, sent > 0 ? LK_UNKNOWN : LK_UNREACHABLE, err);
+}
+
+/* The next answer among what has been read, whoever it is for; *out is NULL: there is no whole one. */
+static lk_status parse_any(struct lki_redis *redis, lk_reply **out, struct lk_error *err)
+{
+    void *reply = NULL;
+
+    *out = NULL;
+    if (redisReaderGetReply(redis->context->reader, &reply) != REDIS_OK) {
+        redis->is_broken = true;
+        return LKI_FAIL(err, LK_UNREACHABLE, "%s: %s", redis->label,
+                        redis->context->reader->errstr);
+    }
+    *out = reply;
+    return LK_OK;
+}
+
+int lki_redis_telling_len(const lk_reply *reply)
+{
+    struct lk_bytes words = lk_reply_bytes(reply);
+    const char *repeated = words.data ? strstr(words.data, ", with args") : NULL;
+
+    return repeated ? (int)(repeated - words.data) : (int)words.len;
+}
+
+/* An answer to the oldest introduction. */
+static lk_status hear_introduction(struct lki_redis *redis, const lk_reply *reply,
+                                   struct lk_error *err)
+{
+    const struct introduction *oldest = &redis->introductions[0];
+    uint64_t step = redis->heard - oldest->begin;
+    bool is_refused = lk_reply_type_of(reply) == LK_REPLY_ERROR;
+
+    if (is_refused && step == INTRODUCE_BACK) {
+        redis->is_broken = true;
+        return LKI_FAIL(err, LK_UNREACHABLE, "%s: %.*s", redis->label, lki_redis_telling_len(reply),
+                        lk_reply_bytes(reply).data);
+    }
+    if (is_refused && redis->refusal.code == LK_OK)
+        (void)LKI_FAIL(&redis->refusal, lki_reply_is_passing(reply) ? LK_UNREACHABLE : LK_SERVER,
+                       "%s: the loader of scripts, \"%s\": %.*s", redis->label, oldest->loader,
+                       lki_redis_telling_len(reply), lk_reply_bytes(reply).data);
+    if (step == INTRODUCE_BACK)
+        memmove(redis->introductions, redis->introductions + 1,
+                --redis->introduction_count * sizeof *redis->introductions);
+    return LK_OK;
+}
+
+/* The next answer that is somebody's. */
+static lk_status parse_reply(struct lki_redis *redis, lk_reply **out, struct lk_error *err)
+{
+    lk_status status = parse_any(redis, out, err);
+
+    while (status == LK_OK && *out && redis->introduction_count > 0 &&
+           redis->heard >= redis->introductions[0].begin) {
+        status = hear_introduction(redis, *out, err);
+        redis->heard++;
+        lk_reply_free(*out);
+        *out = NULL;
+        if (status == LK_OK) status = parse_any(redis, out, err);
+    }
+    if (*out) redis->heard++;
+    return status;
+}
+
+lk_status lki_redis_receive(struct lki_redis *redis, lk_reply **out, struct lk_error *err)
+{
+    for (;;) {
+        lk_status status = parse_reply(redis, out, err);
+
+        if (status != LK_OK || *out) return status;
+        if (feed_parser(redis, MSG_DONTWAIT)) continue;
+        return errno == EAGAIN ? LK_OK : lki_redis_broken(redis, LK_UNREACHABLE, err);
+    }
+}
+
+lk_status lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
+                             size_t count, int64_t deadline, lk_reply **replies,
+                             struct lk_error *err)
+{
+    size_t done = 0;
+    lk_status status = lki_redis_send(redis, commands, count, deadline, err);
+
+    if (status != LK_OK) return status;
+    while (done < count) {
+        status = parse_reply(redis, &replies[done], err);
+        if (status != LK_OK) break;
+        if (replies[done]) {
+            done++;
+        } else if (!await_more(redis, deadline)) {
+            status = lki_redis_broken(redis, LK_UNKNOWN, err);
+            break;
+        }
+    }
+    if (status == LK_OK) return LK_OK;
+    while (done > 0) {
+        lk_reply_free(replies[--done]);
+        replies[done] = NULL; /* a caller who frees all of them whatever happened is right too */
+    }
+    if (err) err->code = LK_UNKNOWN; /* sent, but not all was answered */
+    return LK_UNKNOWN;
+}
+
+/* ---- scripts -------------------------------------------------------------------------------- */
+
+static lk_status note_introduction(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                                   struct lk_error *err)
+{
+    struct introduction *more =
+        realloc(redis->introductions, (redis->introduction_count + 1) * sizeof *more);
+
+    if (!more) return LKI_FAIL(err, LK_NO_MEMORY, "%s", redis->label);
+    redis->introductions = more;
+    if (redis->introduction_count == 0) redis->refusal = (struct lk_error){0};
+    more += redis->introduction_count++;
+    *more = (struct introduction){.begin = redis->sent};
+    (void)snprintf(more->loader, sizeof more->loader, "%s", endpoint->loader);
+    return LK_OK;
+}
+
+lk_status lki_redis_introduce(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                              const char *text, int64_t deadline, struct lk_error *err)
+{
+    /* With the name of the default user any password will do where it needs none. */
+    const char *user = endpoint->user ? endpoint->user : "default";
+    const char *password = endpoint->password ? endpoint->password : "";
+    const struct lk_bytes login[] = {LK_BYTES("AUTH"), lk_bytes_of(endpoint->loader),
+                                     lk_bytes_of(endpoint->loader_password)};
+    const struct lk_bytes load[] = {LK_BYTES("SCRIPT"), LK_BYTES("LOAD"), lk_bytes_of(text)};
+    const struct lk_bytes back[] = {LK_BYTES("AUTH"), lk_bytes_of(user), lk_bytes_of(password)};
+    const struct lk_command steps[] = {
+        [INTRODUCE_LOGIN] = {login, 3}, [INTRODUCE_LOAD] = {load, 3}, [INTRODUCE_BACK] = {back, 3}};
+    lk_status status = note_introduction(redis, endpoint, err);
+
+    if (status != LK_OK) return status;
+    status = lki_redis_send(redis, steps, INTRODUCE_STEPS, deadline, err);
+    if (status == LK_NO_MEMORY) redis->introduction_count--; /* nothing was sent: no answers */
+    return status;
+}
+
+const struct lk_error *lki_redis_refusal(const struct lki_redis *redis)
+{
+    return &redis->refusal;
+}
+
+/* ---- life ----------------------------------------------------------------------------------- */
+
+void lki_redis_close(struct lki_redis *redis)
+{
+    if (!redis) return;
+    lki_lookup_free(redis->lookup);
+    lki_tls_end(redis->link);
+    if (redis->context) redisFree(redis->context);
+    free(redis->functions);
+    free(redis->introductions);
+    free(redis->chunk);
+    free(redis);
+}
+
+bool lki_redis_is_usable(struct lki_redis *redis)
+{
+    char byte = 0;
+
+    if (redis->is_broken) return false;
+    /* Idle means silent: a byte or an end here is an old server going away. */
+    ssize_t got = redis->link ? lki_tls_recv(redis->link, &byte, 1, MSG_DONTWAIT)
+                              : recv(redis->context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    redis->is_broken = got >= 0 || errno != EAGAIN;
+    return !redis->is_broken;
+}
+
+bool lki_redis_is_broken(const struct lki_redis *redis)
+{
+    return redis->is_broken;
+}
+
+void lki_redis_cut(struct lki_redis *redis)
+{
+    (void)shutdown(redis->context->fd, SHUT_RDWR);
+}
+
+struct lki_identity *lki_redis_identity(struct lki_redis *redis)
+{
+    return &redis->identity;
+}
+
+int lki_redis_native(const struct lki_redis *redis)
+{
+    return redis->native;
+}
+
+void lki_redis_set_native(struct lki_redis *redis, int native)
+{
+    redis->native = native;
+}
+
+int lki_redis_fd(const struct lki_redis *redis)
+{
+    return redis->lookup ? lki_lookup_fd(redis->lookup) : redis->context->fd;
+}

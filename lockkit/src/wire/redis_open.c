@@ -1,0 +1,295 @@
+/*
+ * How a connection is opened: a host's name gets its address (lookup.h), the socket connects, TLS
+ * shakes hands, we log in; each step without waiting. One thread at a time per connection.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <hiredis/hiredis.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "lookup.h"
+#include "redis_inside.h"
+#include "tls.h"
+
+#if HIREDIS_MAJOR >= 1
+typedef size_t element_count;
+#else
+typedef int element_count;
+#endif
+
+enum { NESTING_MAX = 7 }; /* arrays in each other: what hiredis 0.14 takes */
+
+/*
+ * In hiredis' stead, which from 1.0 on nests without end, and frees that by calling itself; and takes
+ * what RESP3 pushes for the answer to the oldest question, though nobody asked for RESP3.
+ */
+static void *make_array(const redisReadTask *task, element_count count)
+{
+    const redisReplyObjectFunctions *usual = task->privdata;
+    int depth = 1;
+
+    if (task->type != REDIS_REPLY_ARRAY) return NULL;
+    for (const redisReadTask *outer = task->parent; outer; outer = outer->parent)
+        depth++;
+    return depth > NESTING_MAX ? NULL : usual->createArray(task, count);
+}
+
+static bool bound_nesting(struct lki_redis *redis, redisReader *reader)
+{
+    redisReplyObjectFunctions *ours = malloc(sizeof *ours);
+
+    if (!ours) return false;
+    *ours = *reader->fn;
+    ours->createArray = make_array;
+    reader->privdata = reader->fn;
+    reader->fn = redis->functions = ours;
+    return true;
+}
+
+/* From now on a recv() without MSG_DONTWAIT waits for LKI_SLICE_MS. */
+static bool block_in_slices(int fd)
+{
+    struct timeval slice = {.tv_usec = (suseconds_t)LKI_SLICE_MS * 1000};
+    int flags = fcntl(fd, F_GETFL);
+
+    return flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0 &&
+           setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice) == 0;
+}
+
+/* Connected, so far without a word. */
+static lk_status finish_connect(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                                struct lk_error *err)
+{
+    int reason = 0;
+    socklen_t len = sizeof reason;
+
+    if (getsockopt(redis->context->fd, SOL_SOCKET, SO_ERROR, &reason, &len) != 0 || reason != 0) {
+        errno = reason;
+        return lki_redis_broken(redis, LK_UNREACHABLE, err);
+    }
+    if (!block_in_slices(redis->context->fd)) return lki_redis_broken(redis, LK_UNREACHABLE, err);
+    if (!endpoint->tls) return LK_OK;
+    redis->link = lki_tls_begin(endpoint, redis->label, redis->context->fd);
+    return redis->link ? LK_OK : LKI_FAIL(err, LK_NO_MEMORY, "%s", redis->label);
+}
+
+/* BUSY until it is connected. */
+static lk_status end_connect(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                             short *out_events, struct lk_error *err)
+{
+    *out_events = POLLOUT;
+    if (lki_redis_wait(redis->context->fd, POLLOUT, 0)) return finish_connect(redis, endpoint, err);
+    return errno == ETIMEDOUT ? LK_BUSY : lki_redis_broken(redis, LK_UNREACHABLE, err);
+}
+
+/*
+ * Of an end that nobody tells the system learns by asking, when nothing is said; and what is sent and not
+ * confirmed it gives up long after whoever waits for the answer has. A unix socket takes none of this.
+ */
+static void keep_alive(int fd)
+{
+    enum { IDLE_S = 15, PAUSE_S = 5, PROBES = 3, SILENT_MS = (IDLE_S + PAUSE_S * PROBES) * 1000 };
+    static const struct {
+        int level, name, value;
+    } options[] = {
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S},
+        {IPPROTO_TCP, TCP_KEEPINTVL, PAUSE_S},
+        {IPPROTO_TCP, TCP_KEEPCNT, PROBES},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, SILENT_MS},
+    };
+
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        (void)setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int));
+}
+
+/* context: taken; NULL: out of memory. */
+static lk_status attach(struct lki_redis *redis, redisContext *context, struct lk_error *err)
+{
+    redis->context = context;
+    if (!context || !bound_nesting(redis, context->reader))
+        return LKI_FAIL(err, LK_NO_MEMORY, "%s", redis->label);
+    if (context->err) return LKI_FAIL(err, LK_UNREACHABLE, "%s: %s", redis->label, context->errstr);
+    (void)fcntl(context->fd, F_SETFD, FD_CLOEXEC); /* not for a program we start */
+    keep_alive(context->fd);
+    return LK_OK;
+}
+
+/* On another socket; BUSY until it is connected. */
+static lk_status begin_anew(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                            short *out_events, struct lk_error *err)
+{
+    const char *address = redis->address[0] ? redis->address : endpoint->host;
+
+    lki_tls_end(redis->link);
+    redis->link = NULL;
+    redisFree(redis->context);
+    free(redis->functions);
+    redis->functions = NULL;
+    *out_events = POLLOUT;
+    lk_status status = attach(redis, redisConnectNonBlock(address, endpoint->port), err);
+    return status == LK_OK ? LK_BUSY : status;
+}
+
+/* BUSY until both have said what they have to. */
+static lk_status shake_hands(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                             short *out_events, struct lk_error *err)
+{
+    if (!redis->link || lki_tls_shake(redis->link, out_events)) return LK_OK;
+    if (errno == EAGAIN) return LK_BUSY;
+    if (lki_tls_is_to_repeat(redis->link)) return begin_anew(redis, endpoint, out_events, err);
+    return lki_redis_broken(redis, LK_UNREACHABLE, err);
+}
+
+/* Few bytes, and the first ones: the socket has room for them. */
+static lk_status send_login(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                            struct lk_error *err)
+{
+    char db[16];
+    struct lk_bytes auth[3] = {LK_BYTES("AUTH")};
+    struct lk_bytes choose[2] = {LK_BYTES("SELECT")};
+    const struct lk_bytes ping = LK_BYTES("PING");
+    struct lk_command commands[2];
+    unsigned count = 0;
+
+    if (endpoint->password) {
+        size_t words = 1;
+
+        if (endpoint->user) auth[words++] = lk_bytes_of(endpoint->user);
+        auth[words++] = lk_bytes_of(endpoint->password);
+        commands[count].args = auth;
+        commands[count++].count = words;
+    }
+    if (endpoint->db > 0) {
+        (void)snprintf(db, sizeof db, "%d", endpoint->db);
+        choose[1] = lk_bytes_of(db);
+        commands[count].args = choose;
+        commands[count++].count = 2;
+    }
+    /* It may refuse our certificate only after its own part of the handshake: hear one answer. */
+    if (count == 0 && redis->link) commands[count++] = (struct lk_command){&ping, 1};
+    redis->logins_left = count;
+    if (count == 0) return LK_OK;
+    return lki_redis_send(redis, commands, count, lki_clock_now(), err);
+}
+
+/* BUSY while answers are missing. */
+static lk_status read_login(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                            struct lk_error *err)
+{
+    bool is_login = endpoint->password || endpoint->db > 0; /* else any answer will do */
+    lk_status status = LK_OK;
+
+    while (status == LK_OK && redis->logins_left > 0) {
+        lk_reply *reply = NULL;
+
+        status = lki_redis_receive(redis, &reply, err);
+        if (status != LK_OK) return status;
+        if (!reply) return LK_BUSY;
+        redis->logins_left--;
+        if (lk_reply_type_of(reply) == LK_REPLY_ERROR && is_login) {
+            status = LKI_FAIL(err, LK_SERVER, "%s: %.*s", redis->label,
+                              lki_redis_telling_len(reply), lk_reply_bytes(reply).data);
+        }
+        lk_reply_free(reply);
+    }
+    return status;
+}
+
+struct lki_redis *lki_redis_begin(const struct lki_endpoint *endpoint, struct lk_error *err)
+{
+    struct lki_redis *redis = calloc(1, sizeof *redis);
+    lk_status status = LK_OK;
+
+    if (redis) redis->chunk = malloc(LKI_READ_CHUNK);
+    if (!redis || !redis->chunk) {
+        (void)LKI_FAIL(err, LK_NO_MEMORY, "%s", endpoint->label);
+        lki_redis_close(redis);
+        return NULL;
+    }
+    (void)snprintf(redis->label, sizeof redis->label, "%s", endpoint->label);
+    if (endpoint->is_tls && !endpoint->tls) { /* never in the clear instead */
+        status = LKI_FAIL(err, LK_INVALID, "%s: nobody has set up TLS for it", redis->label);
+    } else if (endpoint->path) {
+        status = attach(redis, redisConnectUnixNonBlock(endpoint->path), err);
+    } else if (lki_lookup_is_needed(endpoint->host)) {
+        redis->lookup = lki_lookup_begin(endpoint->host, err);
+        if (!redis->lookup) status = LK_UNREACHABLE;
+    } else {
+        status = attach(redis, redisConnectNonBlock(endpoint->host, endpoint->port), err);
+    }
+    if (status == LK_OK) return redis;
+    lki_redis_close(redis);
+    return NULL;
+}
+
+/* BUSY until the name has an address. */
+static lk_status end_lookup(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                            struct lk_error *err)
+{
+    lk_status status = lki_lookup_end(redis->lookup, redis->address, err);
+
+    if (status == LK_BUSY) return status;
+    lki_lookup_free(redis->lookup);
+    redis->lookup = NULL;
+    if (status == LK_OK)
+        return attach(redis, redisConnectNonBlock(redis->address, endpoint->port), err);
+    return status;
+}
+
+lk_status lki_redis_go_on(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                          short *out_events, struct lk_error *err)
+{
+    lk_status status = LK_OK;
+
+    *out_events = POLLIN;
+    if (redis->lookup) status = end_lookup(redis, endpoint, err);
+    if (status == LK_OK && !redis->is_connected && !redis->link)
+        status = end_connect(redis, endpoint, out_events, err);
+    if (status == LK_OK && !redis->is_connected)
+        status = shake_hands(redis, endpoint, out_events, err);
+    if (status == LK_OK && !redis->is_connected) {
+        status = send_login(redis, endpoint, err);
+        redis->is_connected = status == LK_OK;
+    }
+    if (status == LK_OK) {
+        *out_events = POLLIN;
+        status = read_login(redis, endpoint, err);
+    }
+    if (status != LK_UNREACHABLE && status != LK_UNKNOWN) return status;
+    /* Nothing was asked yet, so that is the whole truth. What TLS refuses does not heal by waiting. */
+    status = redis->link && lki_tls_fault(redis->link) ? LK_SERVER : LK_UNREACHABLE;
+    if (err) err->code = status;
+    return status;
+}
+
+struct lki_redis *lki_redis_open(const struct lki_endpoint *endpoint, int64_t deadline,
+                                 struct lk_error *err)
+{
+    struct lki_redis *redis = lki_redis_begin(endpoint, err);
+    short events = POLLOUT;
+    lk_status status = redis ? LK_BUSY : LK_UNREACHABLE;
+
+    while (status == LK_BUSY) {
+        status = lki_redis_wait(lki_redis_fd(redis), events, deadline)
+                     ? lki_redis_go_on(redis, endpoint, &events, err)
+                     : lki_redis_broken(redis, LK_UNREACHABLE, err);
+    }
+    if (status == LK_OK) return redis;
+    lki_redis_close(redis);
+    return NULL;
+}
+
+const char *lki_redis_address(const struct lki_redis *redis)
+{
+    return redis->address;
+}

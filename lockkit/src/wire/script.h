@@ -1,0 +1,68 @@
+/*
+ * Scripts as they are sent: plain, or with a lock's owner check in front.
+ */
+#ifndef LKI_SCRIPT_H
+#define LKI_SCRIPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lockkit/script.h"
+
+#include "base/number.h"
+
+/* The scripts of lockkit/scripts; the last one has no name. */
+const struct lk_script_source *lki_script_all(void);
+/* One of them by its file name; aborts on a name that is not there. */
+const struct lk_script_source *lki_script_named(const char *name);
+
+/* One text with its digest. */
+struct lki_variant {
+    const char *preamble; /* borrowed, static: the owner check; "" for the plain script */
+    char *text;           /* owned */
+    char sha1[41];        /* "" until learned */
+    struct lki_variant *next;
+};
+
+/* The script with a preamble; made at first use; lives as long as the script. NULL: no memory. */
+const struct lki_variant *lki_script_variant(struct lk_script *script, const char *preamble);
+
+/* Make sure that the digest of a variant is known without asking a server. */
+void lki_script_digest(struct lk_script *script, const struct lki_variant *variant);
+/* The same, asking the server if need be: so it has the script too. */
+LK_MUST_CHECK lk_status lki_script_learn(struct lk_script *script,
+                                         const struct lki_variant *variant, lk_client *client,
+                                         int64_t deadline, struct lk_error *err);
+
+/* The words of one EVALSHA or EVAL command. */
+struct lki_eval_words {
+    struct lk_bytes *words; /* owned */
+    size_t count;
+    char key_count[LKI_NUMBER_MAX];
+};
+
+/*
+ * EVALSHA (or EVAL when by_text) of a variant. lock_key and token are appended to keys and
+ * arguments when lock_key is not NULL.
+ *
+ * Owns     *out borrows everything it names; free its words.
+ */
+LK_MUST_CHECK lk_status lki_eval_words_make(const struct lki_variant *variant,
+                                            const struct lk_eval *eval, const char *lock_key,
+                                            const char *token, bool by_text,
+                                            struct lki_eval_words *out, struct lk_error *err);
+
+/* Whether a reply is an error that begins with this code ("NOSCRIPT"). */
+bool lki_reply_is_error(const lk_reply *reply, const char *code);
+/* ...with one of these codes; the list ends with NULL. */
+bool lki_reply_is_any(const lk_reply *reply, const char *const *codes);
+/* Nothing was done, and it may be done elsewhere, or soon: servers are changing places. */
+bool lki_reply_is_passing(const lk_reply *reply);
+
+/* SERVER with the words of an error reply. */
+lk_status lki_fail_reply(struct lk_error *err, const lk_reply *reply);
+/* The same; or, if a script is not known there because it was not taken there, why: lki_redis_refusal(). */
+lk_status lki_fail_script(struct lk_error *err, const lk_reply *reply,
+                          const struct lk_error *refusal);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * The command line of lockbench.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/arguments.h"
+
+enum { WORDS_MAX = 8 };
+
+static struct arguments arguments;
+static struct lk_error err;
+
+/* The words after the program's name, ending with NULL. */
+static lk_status parse(const char *const *words)
+{
+    static char text[WORDS_MAX][64];
+    char *argv[WORDS_MAX + 1] = {text[0]};
+    int argc = 1;
+
+    for (; words[argc - 1]; argc++) {
+        (void)strncpy(text[argc], words[argc - 1], sizeof text[0] - 1);
+        argv[argc] = text[argc];
+    }
+    return arguments_parse(argc, argv, &arguments, &err);
+}
+
+#define PARSE(...) parse((const char *const[]){__VA_ARGS__, NULL})
+
+static void without_words_it_does_what_make_bench_does(void **state)
+{
+    (void)state;
+    assert_int_equal(LK_OK, parse((const char *const[]){NULL}));
+
+    assert_int_equal(5, arguments.repeat);
+    assert_int_equal(1000, arguments.duration_ms);
+    assert_int_equal(0, arguments.only_count);
+    assert_null(arguments.json);
+    assert_null(arguments.redis);
+    assert_string_equal("build/interop", arguments.interop);
+}
+
+static void every_option_is_taken(void **state)
+{
+    (void)state;
+    assert_int_equal(LK_OK, PARSE("--repeat", "3", "--duration=0.25", "--seed", "77"));
+    assert_int_equal(3, arguments.repeat);
+    assert_int_equal(250, arguments.duration_ms);
+    assert_int_equal(77, arguments.seed);
+
+    assert_int_equal(LK_OK, PARSE("--only", "pair", "--only", "rate", "--json", "x.json"));
+    assert_int_equal(2, arguments.only_count);
+    assert_string_equal("rate", arguments.only[1]);
+    assert_string_equal("x.json", arguments.json);
+
+    assert_int_equal(LK_OK, PARSE("--redis", "redis://h:1", "--interop", "d", "--list", "--help"));
+    assert_string_equal("redis://h:1", arguments.redis);
+    assert_string_equal("d", arguments.interop);
+    assert_true(arguments.is_list && arguments.is_help);
+}
+
+static void a_bad_word_is_named(void **state)
+{
+    static const struct {
+        const char *words[3];
+        const char *said;
+    } cases[] = {
+        {{"--repeat", "0"}, "--repeat: \"0\" is not a number from 1 to 50"},
+        {{"--repeat", "51"}, "from 1 to 50"},
+        {{"--repeat", "2.5"}, "--repeat: \"2.5\""},
+        {{"--repeat", "two"}, "\"two\""},
+        {{"--repeat", "2x"}, "\"2x\""},
+        {{"--duration", "0.01"}, "from 0.05 to 60"},
+        {{"--duration", "nan"}, "\"nan\""},
+        {{"--seed", "-1"}, "--seed"},
+        {{"--seed"}, "--seed: no such option, or its value is missing"},
+        {{"--fast"}, "--fast: no such option"},
+        {{"fast"}, "do not know what to do with \"fast\""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(LK_INVALID, parse(cases[i].words));
+        if (!strstr(err.text, cases[i].said)) fail_msg("%s: %s", cases[i].words[0], err.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_words_it_does_what_make_bench_does),
+        cmocka_unit_test(every_option_is_taken),
+        cmocka_unit_test(a_bad_word_is_named),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

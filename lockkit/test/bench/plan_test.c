@@ -1,0 +1,270 @@
+/*
+ * The tables and the sums of lockbench.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench/plan.h"
+
+static struct plan plan; /* large */
+static struct result result;
+
+static int make_plan(void **state)
+{
+    (void)state;
+    plan_make(&plan);
+    return 0;
+}
+
+static struct row *row_named(const char *name)
+{
+    size_t i = 0;
+
+    while (i < plan.row_count && strcmp(plan.rows[i].name, name) != 0)
+        i++;
+    if (i == plan.row_count) fail_msg("no row %s", name);
+    return &plan.rows[i];
+}
+
+/* What a round has yielded. */
+static void note(const struct task *task, double first, double second)
+{
+    struct task *ours = &plan.tasks[task - plan.tasks];
+
+    ours->values[0][ours->rounds] = first;
+    ours->values[1][ours->rounds++] = second;
+}
+
+/* ---- tables --------------------------------------------------------------------------------- */
+
+static void every_row_has_a_name_of_its_own(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < plan.row_count; i++) {
+        assert_true(strlen(plan.rows[i].name) < NAME_MAX_LEN - 1); /* else it was cut */
+        assert_true(strlen(plan.rows[i].figure) > 0);
+        assert_ptr_equal(&plan.rows[i], row_named(plan.rows[i].name));
+    }
+}
+
+static void nothing_is_measured_twice_or_for_nothing(void **state)
+{
+    char names[TASKS_MAX][96];
+
+    (void)state;
+    for (size_t i = 0; i < plan.task_count; i++) {
+        size_t uses = 0;
+
+        for (size_t k = 0; k < plan.row_count; k++)
+            uses += plan.rows[k].over.task == &plan.tasks[i] ||
+                    plan.rows[k].under.task == &plan.tasks[i];
+        assert_true(uses > 0);
+        task_name(&plan.tasks[i], names[i], sizeof names[i]);
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(names[i], names[k]);
+    }
+}
+
+static void what_the_design_promises_is_in_the_table(void **state)
+{
+    static const struct {
+        const char *name;
+        double must, aim;
+    } promises[] = {{"pair-mutex", 1.15, 1.05},
+                    {"pair-mutex-tcp", 1.15, 1.05},
+                    {"handover-mutex-1-p50", 1000, 0},
+                    {"handover-mutex-1-trips", 0, 1},
+                    {"renewal-pass", 1, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof promises / sizeof promises[0]; i++) {
+        assert_true(row_named(promises[i].name)->must == promises[i].must);
+        assert_true(row_named(promises[i].name)->aim == promises[i].aim);
+        assert_false(row_named(promises[i].name)->is_higher_better);
+    }
+}
+
+static void a_rivals_row_compares_the_same_work(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < plan.row_count; i++) {
+        const struct row *row = &plan.rows[i];
+        const struct task *over = row->over.task;
+        const struct task *under = row->under.task;
+
+        if (!under || over->library == under->library) continue;
+        assert_int_equal(over->work, under->work);
+        assert_int_equal(over->size, under->size);
+        assert_string_equal(over->kind, under->kind);
+        assert_true(row->is_higher_better);
+        /* More per second, or less time: either way more than 1 means that we are better. */
+        assert_int_equal(over->work == WORK_RATE, over->library == LOCKKIT);
+    }
+}
+
+/* ---- choosing ------------------------------------------------------------------------------- */
+
+static void only_leaves_rows_and_what_they_need(void **state)
+{
+    const char *unknown = NULL;
+    size_t rows = 0, tasks = 0;
+
+    (void)state;
+    assert_true(
+        plan_only(&plan, (const char *const[]){"redisson-handover-8", "pair-mutex"}, 2, &unknown));
+    for (size_t i = 0; i < plan.row_count; i++)
+        rows += plan.rows[i].is_wanted;
+    for (size_t i = 0; i < plan.task_count; i++)
+        tasks += plan.tasks[i].is_wanted;
+
+    assert_int_equal(3, rows); /* pair-mutex-tcp starts so too */
+    assert_int_equal(4, tasks);
+    assert_true(row_named("redisson-handover-8-p50")->is_wanted);
+    assert_true(row_named("redisson-handover-8-p50")->under.task->is_wanted);
+}
+
+static void only_names_the_word_that_fits_nothing(void **state)
+{
+    const char *unknown = NULL;
+
+    (void)state;
+    assert_false(plan_only(&plan, (const char *const[]){"pair", "speed"}, 2, &unknown));
+
+    assert_string_equal("speed", unknown);
+}
+
+static void a_shuffle_depends_on_seed_and_round_alone(void **state)
+{
+    size_t first[TASKS_MAX], same[TASKS_MAX], other[TASKS_MAX], later[TASKS_MAX];
+    bool is_there[TASKS_MAX] = {false};
+
+    (void)state;
+    plan_shuffle(first, TASKS_MAX, 7, 1);
+    plan_shuffle(same, TASKS_MAX, 7, 1);
+    plan_shuffle(other, TASKS_MAX, 8, 1);
+    plan_shuffle(later, TASKS_MAX, 7, 2);
+    for (size_t i = 0; i < TASKS_MAX; i++)
+        is_there[first[i]] = true;
+
+    assert_memory_equal(first, same, sizeof first);
+    assert_memory_not_equal(first, other, sizeof first);
+    assert_memory_not_equal(first, later, sizeof first);
+    for (size_t i = 0; i < TASKS_MAX; i++)
+        assert_true(is_there[i]);
+}
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+static void quantiles_are_numbers_that_were_measured(void **state)
+{
+    static const struct {
+        size_t count;
+        double share, expected;
+    } cases[] = {{1, 0.5, 1},   {1, 0.99, 1},   {100, 0.5, 50}, {100, 0.99, 99},
+                 {100, 1, 100}, {101, 0.5, 51}, {10, 0.99, 10}, {10, 0, 1}};
+    double numbers[101];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        for (size_t k = 0; k < cases[i].count; k++)
+            numbers[k] = (double)(cases[i].count - k);
+        assert_true(quantile_of(numbers, cases[i].count, cases[i].share) == cases[i].expected);
+    }
+}
+
+static void a_ratio_is_taken_round_by_round(void **state)
+{
+    const struct row *row = row_named("pair-mutex");
+
+    (void)state;
+    note(row->over.task, 30, 20); /* 1.5: the machine was busy with something else */
+    note(row->over.task, 44, 40); /* 1.1 */
+    note(row->over.task, 60, 50); /* 1.2 */
+    row_result(row, &result);
+
+    assert_null(result.doubt);
+    assert_int_equal(3, result.count);
+    assert_true(result.spread.median > 1.19 && result.spread.median < 1.21);
+    assert_true(result.spread.least < 1.11 && result.spread.most > 1.49);
+    assert_true(result.repeats[0] == 1.5);
+    assert_false(result.is_ok); /* must be 1.15 at most */
+}
+
+static void a_row_is_ok_when_its_median_is(void **state)
+{
+    const struct row *row = row_named("handover-mutex-1-p50");
+
+    (void)state;
+    note(row->over.task, 999, 0);
+    note(row->over.task, 5000, 0);
+    note(row->over.task, 100, 0);
+    row_result(row, &result);
+
+    assert_true(result.is_ok);
+    assert_true(result.spread.median == 999);
+}
+
+static void a_share_of_a_core_is_cpu_over_the_time_between_passes(void **state)
+{
+    const struct row *row = row_named("renewal-share");
+
+    (void)state;
+    note(row->over.task, 0.1, 250); /* ms of CPU, every 10 s */
+    row_result(row, &result);
+
+    assert_true(result.spread.median > 2.49 && result.spread.median < 2.51);
+}
+
+static void a_row_without_rounds_is_not_measured(void **state)
+{
+    (void)state;
+    row_result(row_named("pair-fair"), &result);
+
+    assert_string_equal("not measured", result.doubt);
+    assert_false(result.is_ok);
+    assert_false(result.is_absent);
+}
+
+static void the_doubt_of_either_side_is_the_rows(void **state)
+{
+    const struct row *row = row_named("redisson-pair");
+    struct task *theirs = &plan.tasks[row->under.task - plan.tasks];
+
+    (void)state;
+    note(row->over.task, 10, 0);
+    (void)snprintf(theirs->doubt, sizeof theirs->doubt, "not measured: make interop first");
+    theirs->is_absent = true;
+    row_result(row, &result);
+
+    assert_string_equal("not measured: make interop first", result.doubt);
+    assert_true(result.is_absent);
+    row_result(row_named("rate-reentrant"), &result); /* and nobody else's */
+    assert_string_equal("not measured", result.doubt);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(every_row_has_a_name_of_its_own, make_plan),
+        cmocka_unit_test_setup(nothing_is_measured_twice_or_for_nothing, make_plan),
+        cmocka_unit_test_setup(what_the_design_promises_is_in_the_table, make_plan),
+        cmocka_unit_test_setup(a_rivals_row_compares_the_same_work, make_plan),
+        cmocka_unit_test_setup(only_leaves_rows_and_what_they_need, make_plan),
+        cmocka_unit_test_setup(only_names_the_word_that_fits_nothing, make_plan),
+        cmocka_unit_test(a_shuffle_depends_on_seed_and_round_alone),
+        cmocka_unit_test(quantiles_are_numbers_that_were_measured),
+        cmocka_unit_test_setup(a_ratio_is_taken_round_by_round, make_plan),
+        cmocka_unit_test_setup(a_row_is_ok_when_its_median_is, make_plan),
+        cmocka_unit_test_setup(a_share_of_a_core_is_cpu_over_the_time_between_passes, make_plan),
+        cmocka_unit_test_setup(a_row_without_rounds_is_not_measured, make_plan),
+        cmocka_unit_test_setup(the_doubt_of_either_side_is_the_rows, make_plan),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,452 @@
+/*
+ * Waiting for permits with leases, and a permit as a lock. The fallback timer is ten seconds here,
+ * so whatever comes sooner came by a message, a lease or a break. Numbers in brackets are those of
+ * the checklist of cases for clients that share keys with Redisson.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/lk_support.h"
+
+enum { POLL_MS = 10000, SOON_MS = 2500, CROWD = 1000, KILLS = 10 };
+
+static struct lks_server *server;
+
+struct fixture {
+    lk_client *client, *other_client; /* as two processes would have */
+    lk_permits *mine, *other;
+    lk_lock *lock;
+    const char *key;
+    char timeouts[160], channel[160];
+};
+
+static lk_permits *new_permits(lk_client *client, const char *key)
+{
+    struct lk_error err = {0};
+    lk_permits *permits = lk_permits_new(client, key, &err);
+
+    if (!permits) fail_msg("%s", err.text);
+    return permits;
+}
+
+static lk_lock *new_lock(lk_client *client, const char *key)
+{
+    struct lk_error err = {0};
+    lk_lock *lock = lk_permit_lock_new(client, key, &err);
+
+    if (!lock) fail_msg("%s", err.text);
+    return lock;
+}
+
+static int set_up(void **state)
+{
+    static unsigned serial;
+    char name[32];
+    struct lk_client_options options = {.poll_ms = POLL_MS};
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    (void)snprintf(name, sizeof name, "permits-%u", serial++);
+    f->key = lks_key(server, name);
+    (void)snprintf(f->timeouts, sizeof f->timeouts, "{%s}:timeout", f->key);
+    (void)snprintf(f->channel, sizeof f->channel, "redisson_sc:{%s}", f->key);
+    f->client = lks_client_with(server, options);
+    f->other_client = lks_client_with(server, options);
+    f->mine = new_permits(f->client, f->key);
+    f->other = new_permits(f->other_client, f->key);
+    f->lock = new_lock(f->client, f->key);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    lk_lock_free(f->lock);
+    lk_permits_free(f->mine);
+    lk_permits_free(f->other);
+    lk_client_close(f->client);
+    lk_client_close(f->other_client);
+    LKS_DO(server, "DEL", f->key, f->timeouts);
+    free(f);
+    return 0;
+}
+
+static void set(struct fixture *f, int64_t count)
+{
+    assert_int_equal(lk_permits_set(f->mine, count, NULL), LK_OK);
+}
+
+static void take_for(struct fixture *f, struct lk_permit *list, size_t count, int64_t lease_ms)
+{
+    struct lk_permit_options options = {.lease_ms = lease_ms};
+
+    assert_int_equal(lk_permits_acquire(f->other, &options, list, count, NULL), LK_OK);
+}
+
+static void assert_usage(struct fixture *f, int64_t available, int64_t acquired)
+{
+    struct lk_permits_usage usage = {-4711, -4711};
+
+    assert_int_equal(lk_permits_usage(f->other, &usage, NULL), LK_OK);
+    assert_int_equal(usage.available, available);
+    assert_int_equal(usage.acquired, acquired);
+}
+
+/* ---- an acquire on its own thread ------------------------------------------------------------ */
+
+struct wait {
+    lk_permits *permits;
+    size_t count;
+    struct lk_permit list[4];
+    pthread_t thread;
+    lk_status status; /* below: written by the thread, read after the join */
+    double ended_at_ms;
+    atomic_bool is_begun, is_over;
+};
+
+static void *acquire_main(void *arg)
+{
+    struct wait *wait = arg;
+    struct lk_permit_options options = {.wait_ms = 60000};
+
+    atomic_store(&wait->is_begun, true);
+    wait->status = lk_permits_acquire(wait->permits, &options, wait->list, wait->count, NULL);
+    wait->ended_at_ms = lks_now_ms();
+    atomic_store(&wait->is_over, true);
+    return NULL;
+}
+
+static void start_wait(struct wait *wait, lk_permits *permits, size_t count)
+{
+    *wait = (struct wait){.permits = permits, .count = count};
+    assert_int_equal(pthread_create(&wait->thread, NULL, acquire_main, wait), 0);
+}
+
+static void finish_wait(struct wait *wait)
+{
+    assert_int_equal(pthread_join(wait->thread, NULL), 0);
+}
+
+static long long subscribers(const char *channel)
+{
+    lk_reply *reply = LKS_ASK(server, "PUBSUB", "NUMSUB", channel);
+    long long count = lk_reply_integer(lk_reply_at(reply, 1), -1);
+
+    lk_reply_free(reply);
+    return count;
+}
+
+/* The waiter is subscribed and has had time to look once more and fall asleep. */
+static void let_it_sleep(struct fixture *f)
+{
+    LKS_EVENTUALLY(subscribers(f->channel) == 1, 5000);
+    lks_nap(20);
+}
+
+static void assert_woken_soon(struct wait *wait, double since_ms)
+{
+    finish_wait(wait);
+    assert_int_equal(wait->status, LK_OK);
+    assert_true(wait->ended_at_ms - since_ms < SOON_MS);
+}
+
+static void a_permit_that_is_never_released_is_had_when_its_lease_ends(void **state) /* [61] */
+{
+    struct fixture *f = *state;
+    struct lk_permit list[2];
+    struct wait wait;
+
+    set(f, 2);
+    take_for(f, list, 1, 60000);
+    double begin_ms = lks_now_ms();
+    take_for(f, list + 1, 1, 500); /* the nearer end counts */
+    start_wait(&wait, f->mine, 1);
+    finish_wait(&wait);
+
+    assert_int_equal(wait.status, LK_OK);
+    assert_true(wait.ended_at_ms - begin_ms >= 499);
+    assert_true(wait.ended_at_ms - begin_ms < 500 + 50 + 1000); /* jitter, a busy machine */
+    assert_usage(f, 0, 2);
+}
+
+static void a_release_of_many_wakes_many(void **state)
+{
+    struct fixture *f = *state;
+    lk_permits *third = new_permits(f->client, f->key);
+    struct lk_permit list[3];
+    struct wait two, one;
+
+    set(f, 3);
+    take_for(f, list, 3, 60000);
+    start_wait(&two, f->mine, 2);
+    start_wait(&one, third, 1);
+    let_it_sleep(f);
+    lks_nap(50);
+    double given_at_ms = lks_now_ms();
+    assert_int_equal(lk_permits_release(f->other, list, 3, NULL), LK_OK);
+
+    assert_woken_soon(&two, given_at_ms);
+    assert_woken_soon(&one, given_at_ms);
+    assert_usage(f, 0, 3);
+    lk_permits_free(third);
+}
+
+static void a_permit_too_few_wakes_who_needs_one(void **state)
+{
+    struct fixture *f = *state;
+    lk_permits *third = new_permits(f->client, f->key);
+    struct lk_permit list[2];
+    struct wait two, one;
+
+    set(f, 2);
+    take_for(f, list, 2, 60000);
+    start_wait(&two, f->mine, 2); /* longest waiting */
+    let_it_sleep(f);
+    start_wait(&one, third, 1);
+    lks_nap(50);
+    double given_at_ms = lks_now_ms();
+    assert_int_equal(lk_permits_release(f->other, list, 1, NULL), LK_OK);
+    assert_woken_soon(&one, given_at_ms);
+    assert_false(atomic_load(&two.is_over));
+    lk_permits_cancel(f->mine);
+    finish_wait(&two);
+    assert_int_equal(two.status, LK_CANCELLED);
+    lk_permits_free(third);
+}
+
+static void a_peer_that_releases_wakes_a_waiter(void **state)
+{
+    struct fixture *f = *state;
+    struct wait wait;
+
+    LKS_DO(server, "SET", f->key, "0");
+    LKS_DO(server, "ZADD", f->timeouts, "922337203685477", "0123456789abcdef");
+    start_wait(&wait, f->mine, 1);
+    let_it_sleep(f);
+    double given_at_ms = lks_now_ms();
+    LKS_DO(server, "ZREM", f->timeouts, "0123456789abcdef");
+    LKS_DO(server, "INCRBY", f->key, "1");
+    LKS_DO(server, "PUBLISH", f->channel, "1");
+    assert_woken_soon(&wait, given_at_ms);
+}
+
+static void a_release_during_a_break_is_not_slept_through(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_permit permit;
+    struct wait wait;
+
+    set(f, 1);
+    for (int i = 0; i < KILLS; i++) {
+        take_for(f, &permit, 1, 60000);
+        start_wait(&wait, f->mine, 1);
+        let_it_sleep(f);
+        assert_int_equal(LKS_INTEGER(server, "CLIENT", "KILL", "TYPE", "pubsub"), 1);
+        if (i % 4) lks_nap(i % 4); /* before, while and after it subscribes again */
+        double given_at_ms = lks_now_ms();
+        assert_int_equal(lk_permits_release(f->other, &permit, 1, NULL), LK_OK);
+        assert_woken_soon(&wait, given_at_ms);
+        assert_int_equal(lk_permits_release(f->mine, wait.list, 1, NULL), LK_OK);
+    }
+    assert_usage(f, 1, 0);
+}
+
+/* All threads are about to wait: a cancel before the wait has no effect. */
+static bool has_begun(struct wait *waits)
+{
+    size_t begun = 0;
+
+    while (begun < CROWD && atomic_load(&waits[begun].is_begun))
+        begun++;
+    if (begun == CROWD) lks_nap(50);
+    return begun == CROWD;
+}
+
+static void a_thousand_waiters_are_cancelled_at_once(void **state)
+{
+    struct fixture *f = *state;
+    struct wait *waits = calloc(CROWD, sizeof *waits);
+    struct lk_permit permit;
+
+    assert_non_null(waits);
+    set(f, 1);
+    take_for(f, &permit, 1, 60000);
+    for (size_t i = 0; i < CROWD; i++)
+        start_wait(&waits[i], new_permits(f->client, f->key), 1);
+    LKS_EVENTUALLY(has_begun(waits), 20000); /* some are not subscribed so far */
+    double cancelled_at_ms = lks_now_ms();
+    for (size_t i = 0; i < CROWD; i++)
+        lk_permits_cancel(waits[i].permits);
+    for (size_t i = 0; i < CROWD; i++) {
+        finish_wait(&waits[i]);
+        assert_int_equal(waits[i].status, LK_CANCELLED);
+        lk_permits_free(waits[i].permits);
+    }
+
+    assert_true(lks_now_ms() - cancelled_at_ms < SOON_MS);
+    assert_usage(f, 0, 1);
+    LKS_EVENTUALLY(subscribers(f->channel) == 0, 5000);
+    free(waits);
+}
+
+/* ---- a permit as a lock ---------------------------------------------------------------------- */
+
+static void count_loss(lk_lock *lock, void *arg)
+{
+    (void)lock;
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static void as_many_locks_are_held_as_there_are_permits(void **state)
+{
+    struct fixture *f = *state;
+    lk_lock *second = new_lock(f->other_client, f->key), *third = new_lock(f->client, f->key);
+    struct lk_permit known = {0};
+
+    set(f, 2);
+    assert_int_equal(lk_lock_acquire(f->lock, NULL, NULL), LK_OK);
+    assert_int_equal(lk_lock_acquire(second, NULL, NULL), LK_OK);
+    assert_int_equal(lk_lock_acquire(third, NULL, NULL), LK_BUSY);
+    assert_int_equal(lk_lock_acquire(second, NULL, NULL), LK_INVALID); /* not reentrant */
+    assert_int_equal(lk_lock_force_release(second, NULL), LK_INVALID);
+    assert_true(lk_held(f->lock) && lk_held(second) && !lk_held(third));
+    assert_usage(f, 0, 2);
+    (void)snprintf(known.id, sizeof known.id, "%s", lk_lock_token(second));
+    assert_int_equal(lk_permits_ask(f->mine, &known, NULL), LK_OK);
+    assert_int_equal(lk_lock_release(second, NULL), LK_OK);
+    assert_int_equal(lk_lock_acquire(third, NULL, NULL), LK_OK);
+    assert_int_equal(lk_lock_release(third, NULL), LK_OK);
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
+    assert_usage(f, 2, 0);
+    lk_lock_free(second);
+    lk_lock_free(third);
+}
+
+static void the_watchdog_keeps_it_and_then_leaves_it(void **state)
+{
+    enum { LEASE_MS = 500 };
+    struct fixture *f = *state;
+    struct lk_lock_options options = {.lease_ms = LEASE_MS, .is_renewed = true};
+
+    set(f, 1);
+    assert_int_equal(lk_lock_acquire(f->lock, &options, NULL), LK_OK);
+    for (double begin = lks_now_ms(); lks_now_ms() - begin < 4 * LEASE_MS;) {
+        assert_true(lk_held(f->lock));
+        assert_usage(f, 0, 1);
+        lks_nap(5);
+    }
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
+    struct lks_monitor *monitor = lks_monitor_open(server);
+    lks_nap(LEASE_MS);
+    assert_int_equal(lks_count(lks_monitor_text(monitor, server), "EVAL"), 0);
+    lks_monitor_close(monitor);
+    assert_usage(f, 1, 0);
+}
+
+static void its_loss_is_noticed(void **state)
+{
+    struct fixture *f = *state;
+    atomic_int losses = 0;
+    struct lk_lock_options options = {
+        .lease_ms = 150, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = &losses};
+    struct pollfd poll_fd = {.fd = lk_lock_lost_fd(f->lock), .events = POLLIN};
+    struct lk_permit known = {0};
+
+    set(f, 1);
+    assert_int_equal(lk_lock_acquire(f->lock, &options, NULL), LK_OK);
+    (void)snprintf(known.id, sizeof known.id, "%s", lk_lock_token(f->lock));
+    assert_int_equal(lk_permits_release(f->other, &known, 1, NULL), LK_OK); /* behind its back */
+
+    assert_int_equal(poll(&poll_fd, 1, SOON_MS), 1);
+    LKS_EVENTUALLY(atomic_load(&losses) == 1, SOON_MS);
+    assert_false(lk_held(f->lock));
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_NOT_OWNER);
+    assert_usage(f, 1, 0); /* not brought back, not given twice */
+}
+
+static void its_lease_is_prolonged_by_hand_and_never_cut(void **state)
+{
+    struct fixture *f = *state;
+
+    set(f, 1);
+    assert_int_equal(lk_lock_acquire(f->lock, &(struct lk_lock_options){.lease_ms = 20000}, NULL),
+                     LK_OK);
+    assert_int_equal(lk_lock_renew(f->lock, 1000, NULL), LK_OK);
+    struct lk_permit known = {0};
+    (void)snprintf(known.id, sizeof known.id, "%s", lk_lock_token(f->lock));
+    assert_int_equal(lk_permits_ask(f->mine, &known, NULL), LK_OK);
+    assert_in_range(lk_permit_remaining_ms(&known), 15000, 20000);
+    assert_in_range(lk_lock_remaining_ms(f->lock), 15000, 20000);
+    assert_int_equal(lk_lock_renew(f->lock, 40000, NULL), LK_OK);
+    assert_in_range(lk_lock_remaining_ms(f->lock), 35000, 40000);
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
+}
+
+static void it_guards_a_script(void **state)
+{
+    struct fixture *f = *state;
+    static const struct lk_script_source add = {.name = "add",
+                                                .source = "return redis.call('INCR', KEYS[1])"};
+    lk_script *script = lk_script_new(&add);
+    const char *counter = lks_key(server, "guarded");
+    struct lk_bytes key = lk_bytes_of(counter);
+    struct lk_eval eval = {.script = script, .keys = &key, .key_count = 1};
+    lk_reply *reply = NULL;
+
+    set(f, 1);
+    assert_int_equal(lk_lock_acquire(f->lock, NULL, NULL), LK_OK);
+    assert_int_equal(lk_guarded_eval(f->lock, &eval, 0, &reply, NULL), LK_OK);
+    assert_int_equal(lk_reply_integer(reply, 0), 1);
+    lk_reply_free(reply);
+    LKS_DO(server, "ZADD", f->timeouts, "1",
+           "x"); /* some other has ended, which is nothing to us */
+    assert_int_equal(lk_guarded_eval(f->lock, &eval, 0, &reply, NULL), LK_OK);
+    lk_reply_free(reply);
+    LKS_DO(server, "DEL", f->timeouts);
+    assert_int_equal(lk_guarded_eval(f->lock, &eval, 0, &reply, NULL), LK_NOT_OWNER);
+    assert_string_equal(LKS_TEXT(server, "GET", counter), "2");
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_NOT_OWNER);
+    lk_script_free(script);
+}
+
+#define PERMITS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static int start_server(void **state)
+{
+    (void)state;
+    server = lks_server_start(NULL);
+    return 0;
+}
+
+static int stop_server(void **state)
+{
+    (void)state;
+    lks_server_stop(server);
+    return 0;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        PERMITS_TEST(a_permit_that_is_never_released_is_had_when_its_lease_ends),
+        PERMITS_TEST(a_release_of_many_wakes_many),
+        PERMITS_TEST(a_permit_too_few_wakes_who_needs_one),
+        PERMITS_TEST(a_peer_that_releases_wakes_a_waiter),
+        PERMITS_TEST(a_release_during_a_break_is_not_slept_through),
+        PERMITS_TEST(a_thousand_waiters_are_cancelled_at_once),
+        PERMITS_TEST(as_many_locks_are_held_as_there_are_permits),
+        PERMITS_TEST(the_watchdog_keeps_it_and_then_leaves_it),
+        PERMITS_TEST(its_loss_is_noticed),
+        PERMITS_TEST(its_lease_is_prolonged_by_hand_and_never_cut),
+        PERMITS_TEST(it_guards_a_script),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}

@@ -1,0 +1,413 @@
+/*
+ * The semaphore on a real server: what lies on the wire, what it counts, what it refuses. Numbers
+ * in brackets are those of the checklist of cases for clients that share keys with Redisson.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test/support/lk_support.h"
+
+static struct lks_server *server;
+
+struct fixture {
+    lk_client *client, *other_client; /* as two processes would have */
+    lk_semaphore *mine, *other;
+    const char *key;
+    char channel[160];
+};
+
+static lk_semaphore *new_semaphore(lk_client *client, const char *key)
+{
+    struct lk_error err = {0};
+    lk_semaphore *semaphore = lk_semaphore_new(client, key, &err);
+
+    if (!semaphore) fail_msg("%s", err.text);
+    return semaphore;
+}
+
+static int set_up(void **state)
+{
+    static unsigned serial;
+    char name[32];
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    (void)snprintf(name, sizeof name, "semaphore-%u", serial++);
+    f->key = lks_key(server, name);
+    (void)snprintf(f->channel, sizeof f->channel, "redisson_sc:{%s}", f->key);
+    f->client = lks_client(server);
+    f->other_client = lks_client(server);
+    f->mine = new_semaphore(f->client, f->key);
+    f->other = new_semaphore(f->other_client, f->key);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    lk_semaphore_free(f->mine);
+    lk_semaphore_free(f->other);
+    lk_client_close(f->client);
+    lk_client_close(f->other_client);
+    LKS_DO(server, "DEL", f->key);
+    free(f);
+    return 0;
+}
+
+static void set(struct fixture *f, int64_t permits)
+{
+    assert_int_equal(lk_semaphore_try_set(f->mine, permits, NULL), LK_OK);
+}
+
+static void take(lk_semaphore *semaphore, int64_t permits)
+{
+    assert_int_equal(lk_semaphore_acquire(semaphore, permits, 0, NULL), LK_OK);
+}
+
+static void give(lk_semaphore *semaphore, int64_t permits)
+{
+    assert_int_equal(lk_semaphore_release(semaphore, permits, NULL), LK_OK);
+}
+
+static void assert_free(struct fixture *f, int64_t permits)
+{
+    int64_t available = -4711;
+
+    assert_int_equal(lk_semaphore_available(f->other, &available, NULL), LK_OK);
+    assert_int_equal(available, permits);
+}
+
+/* ---- on the wire ----------------------------------------------------------------------------- */
+
+static void it_is_a_number_and_a_release_tells_the_new_total(void **state) /* [59] */
+{
+    struct fixture *f = *state;
+    struct lks_monitor *monitor = lks_monitor_open(server);
+    char message[256];
+
+    set(f, 5);
+    take(f->mine, 4);
+    assert_string_equal(LKS_TEXT(server, "GET", f->key), "1");
+    assert_int_equal(LKS_INTEGER(server, "PTTL", f->key), -1);
+    give(f->other, 2);
+
+    assert_string_equal(LKS_TEXT(server, "GET", f->key), "3");
+    const char *text = lks_monitor_text(monitor, server);
+    (void)snprintf(message, sizeof message, "lua] \"PUBLISH\" \"%s\" \"3\"", f->channel);
+    assert_int_equal(lks_count(text, message), 1);
+    (void)snprintf(message, sizeof message, "lua] \"PUBLISH\" \"%s\" \"5\"", f->channel);
+    assert_int_equal(lks_count(text, message), 1); /* from setting it */
+    assert_int_equal(lks_count(text, "lua] \"PUBLISH\""), 2);
+    lks_monitor_close(monitor);
+}
+
+static void a_key_with_a_brace_brings_its_own_tag(void **state)
+{
+    struct fixture *f = *state;
+    const char *key = lks_key(server, "app:{t}:semaphore");
+    lk_semaphore *semaphore = new_semaphore(f->client, key);
+    struct lks_monitor *monitor = lks_monitor_open(server);
+    char word[256];
+
+    give(semaphore, 1);
+
+    const char *text = lks_monitor_text(monitor, server);
+    (void)snprintf(word, sizeof word, "\"PUBLISH\" \"redisson_sc:%s\" \"1\"", key);
+    assert_int_equal(lks_count(text, word), 1);
+    (void)snprintf(word, sizeof word, "\"%s:lockkit_claim:", key);
+    assert_true(lks_count(text, word) > 0);
+    lks_monitor_close(monitor);
+    lk_semaphore_free(semaphore);
+}
+
+static void what_it_leaves_besides_the_number_ends_by_itself(void **state)
+{
+    struct fixture *f = *state;
+    char pattern[160];
+
+    set(f, 3);
+    take(f->mine, 1);
+    give(f->mine, 1);
+    (void)snprintf(pattern, sizeof pattern, "*%s*", f->key);
+    lk_reply *keys = LKS_ASK(server, "KEYS", pattern);
+
+    assert_int_equal(lk_reply_count(keys), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const char *key = lk_reply_bytes(lk_reply_at(keys, i)).data;
+
+        if (strcmp(key, f->key) == 0) continue;
+        assert_non_null(strstr(key, "}:lockkit_claim:"));
+        assert_in_range(LKS_INTEGER(server, "PTTL", key), 30000, 70000);
+    }
+    lk_reply_free(keys);
+}
+
+/* ---- the number ------------------------------------------------------------------------------ */
+
+static void setting_leaves_alone_what_is_set(void **state)
+{
+    struct fixture *f = *state;
+
+    set(f, 3);
+    assert_int_equal(lk_semaphore_try_set(f->other, 7, NULL), LK_BUSY);
+    assert_free(f, 3);
+    assert_int_equal(lk_semaphore_delete(f->mine, NULL), LK_OK);
+    assert_int_equal(lk_semaphore_delete(f->mine, NULL), LK_NOT_OWNER);
+    assert_int_equal(lk_semaphore_try_set(f->other, 7, NULL), LK_OK);
+    assert_free(f, 7);
+}
+
+static void too_few_is_busy_and_changes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_error err = {0};
+
+    assert_int_equal(lk_semaphore_acquire(f->mine, 1, 0, &err), LK_BUSY); /* never set */
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 0);
+    set(f, 2);
+    assert_int_equal(lk_semaphore_acquire(f->mine, 3, 0, &err), LK_BUSY);
+    assert_int_equal(err.code, LK_BUSY);
+    assert_non_null(strstr(err.text, f->key));
+    assert_free(f, 2);
+    take(f->mine, 2);
+    take(f->mine, 0);
+    give(f->mine, 0);
+    assert_free(f, 0);
+}
+
+static void adding_refuses_nonsense(void **state)
+{
+    struct fixture *f = *state;
+
+    set(f, 2);
+    assert_int_equal(lk_semaphore_add(f->mine, 3, NULL), LK_OK);
+    assert_free(f, 5);
+    assert_int_equal(lk_semaphore_add(f->mine, -4, NULL), LK_OK);
+    assert_free(f, 1);
+    assert_int_equal(lk_semaphore_add(f->mine, -2, NULL), LK_BUSY); /* so many are not free */
+    assert_int_equal(lk_semaphore_add(f->mine, INT32_MAX, NULL), LK_INVALID);
+    assert_int_equal(lk_semaphore_release(f->mine, INT32_MAX, NULL), LK_INVALID);
+    assert_free(f, 1);
+    assert_int_equal(lk_semaphore_add(f->mine, INT32_MAX - 1, NULL), LK_OK);
+    assert_free(f, INT32_MAX);
+}
+
+static void draining_takes_all_that_are_free(void **state)
+{
+    struct fixture *f = *state;
+    int64_t taken = -1;
+
+    assert_int_equal(lk_semaphore_drain(f->mine, &taken, NULL), LK_OK);
+    assert_int_equal(taken, 0);
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 0);
+    set(f, 7);
+    take(f->other, 2);
+    assert_int_equal(lk_semaphore_drain(f->mine, &taken, NULL), LK_OK);
+    assert_int_equal(taken, 5);
+    assert_free(f, 0);
+    give(f->mine, taken);
+    assert_free(f, 5);
+}
+
+/* Redisson's addPermits() may take it below 0; its clients choke on a message that says so. */
+static void a_number_below_zero_is_lived_with(void **state)
+{
+    struct fixture *f = *state;
+    struct lks_monitor *monitor = lks_monitor_open(server);
+    int64_t taken = -1;
+
+    LKS_DO(server, "SET", f->key, "-2");
+    assert_int_equal(lk_semaphore_acquire(f->mine, 1, 0, NULL), LK_BUSY);
+    assert_int_equal(lk_semaphore_drain(f->mine, &taken, NULL), LK_OK);
+    assert_int_equal(taken, 0);
+    assert_int_equal(lk_semaphore_add(f->mine, -1, NULL), LK_BUSY);
+    give(f->mine, 2);
+    assert_free(f, 0);
+    assert_int_equal(lks_count(lks_monitor_text(monitor, server), "PUBLISH"), 0);
+    lks_monitor_close(monitor);
+}
+
+/* ---- bad use --------------------------------------------------------------------------------- */
+
+static void bad_arguments_are_told(void **state)
+{
+    struct fixture *f = *state;
+    char long_key[514];
+    int64_t number = 0;
+    static const int64_t bad_numbers[] = {-1, INT64_MIN, (int64_t)INT32_MAX + 1, INT64_MAX};
+
+    set(f, 3);
+    for (size_t i = 0; i < sizeof bad_numbers / sizeof bad_numbers[0]; i++) {
+        assert_int_equal(lk_semaphore_acquire(f->mine, bad_numbers[i], 0, NULL), LK_INVALID);
+        assert_int_equal(lk_semaphore_release(f->mine, bad_numbers[i], NULL), LK_INVALID);
+        assert_int_equal(lk_semaphore_try_set(f->mine, bad_numbers[i], NULL), LK_INVALID);
+        if (i > 0) assert_int_equal(lk_semaphore_add(f->mine, bad_numbers[i], NULL), LK_INVALID);
+    }
+    assert_int_equal(lk_semaphore_acquire(f->mine, 1, -1, NULL), LK_INVALID);
+    assert_int_equal(lk_semaphore_drain(f->mine, NULL, NULL), LK_INVALID);
+    assert_int_equal(lk_semaphore_available(f->mine, NULL, NULL), LK_INVALID);
+    assert_free(f, 3);
+
+    memset(long_key, 'x', sizeof long_key - 1);
+    long_key[sizeof long_key - 1] = '\0';
+    assert_null(lk_semaphore_new(f->client, long_key, NULL));
+    assert_null(lk_semaphore_new(f->client, "", NULL));
+    assert_null(lk_semaphore_new(f->client, NULL, NULL));
+    assert_null(lk_semaphore_new(NULL, f->key, NULL));
+    assert_int_equal(lk_semaphore_acquire(NULL, 1, 0, NULL), LK_INVALID);
+    assert_int_equal(lk_semaphore_release(NULL, 1, NULL), LK_INVALID);
+    assert_int_equal(lk_semaphore_add(NULL, 1, NULL), LK_INVALID);
+    assert_int_equal(lk_semaphore_try_set(NULL, 1, NULL), LK_INVALID);
+    assert_int_equal(lk_semaphore_drain(NULL, &number, NULL), LK_INVALID);
+    assert_int_equal(lk_semaphore_available(NULL, &number, NULL), LK_INVALID);
+    assert_int_equal(lk_semaphore_delete(NULL, NULL), LK_INVALID);
+    lk_semaphore_cancel(NULL);
+    lk_semaphore_free(NULL);
+}
+
+static void a_closed_client_is_told(void **state)
+{
+    struct fixture *f = *state;
+    lk_client *client = lks_client(server);
+    lk_semaphore *semaphore = new_semaphore(client, f->key);
+    int64_t number = 0;
+
+    lk_client_close(client);
+
+    assert_int_equal(lk_semaphore_acquire(semaphore, 1, 0, NULL), LK_INVALID);
+    assert_int_equal(lk_semaphore_release(semaphore, 1, NULL), LK_INVALID);
+    assert_int_equal(lk_semaphore_available(semaphore, &number, NULL), LK_INVALID);
+    lk_semaphore_cancel(semaphore);
+    lk_semaphore_free(semaphore);
+}
+
+static void a_forked_child_is_told(void **state)
+{
+    struct fixture *f = *state;
+    int status = -1;
+
+    set(f, 1);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        bool is_told = lk_semaphore_acquire(f->mine, 1, 100, NULL) == LK_INVALID &&
+                       lk_semaphore_release(f->mine, 1, NULL) == LK_INVALID;
+
+        lk_semaphore_cancel(f->mine);
+        lk_semaphore_free(f->mine);
+        _exit(is_told ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_free(f, 1);
+}
+
+static void assert_all_fail(struct fixture *f)
+{
+    struct lk_error err = {0};
+    int64_t number = -4711;
+
+    assert_int_equal(lk_semaphore_acquire(f->mine, 1, 100, &err), LK_SERVER);
+    assert_int_equal(lk_semaphore_release(f->mine, 1, &err), LK_SERVER);
+    assert_int_equal(lk_semaphore_add(f->mine, 1, &err), LK_SERVER);
+    assert_int_equal(lk_semaphore_drain(f->mine, &number, &err), LK_SERVER);
+    assert_int_equal(lk_semaphore_available(f->mine, &number, &err), LK_SERVER);
+    assert_int_equal(err.code, LK_SERVER);
+    assert_true(err.text[0] != '\0');
+    assert_int_equal(number, -4711);
+}
+
+static void a_key_that_is_no_number_is_an_error_and_stays(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const values[] = {"", "many", "3.5", "4 or 5"};
+
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        LKS_DO(server, "SET", f->key, values[i]);
+        assert_all_fail(f);
+        assert_string_equal(LKS_TEXT(server, "GET", f->key), values[i]);
+    }
+    LKS_DO(server, "DEL", f->key);
+    LKS_DO(server, "RPUSH", f->key, "a list");
+    assert_all_fail(f);
+    LKS_DO(server, "DEL", f->key);
+    set(f, 1); /* and the handle is as good as before */
+    take(f->mine, 1);
+    give(f->mine, 1);
+    assert_free(f, 1);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static void note_event(const struct lk_event *event, void *arg)
+{
+    char *line = arg;
+    size_t len = strlen(line);
+
+    if (!event->kind || strcmp(event->kind, "semaphore") != 0) return;
+    (void)snprintf(line + len, 200 - len, "%s %s %lld, ", lk_event_name(event->type),
+                   lk_status_name(event->status), (long long)event->count);
+}
+
+static void the_hook_is_told_how_many_moved(void **state)
+{
+    struct fixture *f = *state;
+    char line[200] = "";
+    int64_t taken = 0;
+    lk_client *client = lks_client_with(
+        server, (struct lk_client_options){.on_event = note_event, .on_event_arg = line});
+    lk_semaphore *semaphore = new_semaphore(client, f->key);
+
+    set(f, 5);
+    take(semaphore, 3);
+    assert_int_equal(lk_semaphore_acquire(semaphore, 3, 0, NULL), LK_BUSY);
+    give(semaphore, 3);
+    assert_int_equal(lk_semaphore_drain(semaphore, &taken, NULL), LK_OK);
+
+    assert_string_equal(line, "acquire ok 3, acquire busy 0, release ok 3, acquire ok 5, ");
+    lk_semaphore_free(semaphore);
+    lk_client_close(client);
+}
+
+#define SEMAPHORE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static int start_server(void **state)
+{
+    (void)state;
+    server = lks_server_start(NULL);
+    return 0;
+}
+
+static int stop_server(void **state)
+{
+    (void)state;
+    lks_server_stop(server);
+    return 0;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        SEMAPHORE_TEST(it_is_a_number_and_a_release_tells_the_new_total),
+        SEMAPHORE_TEST(a_key_with_a_brace_brings_its_own_tag),
+        SEMAPHORE_TEST(what_it_leaves_besides_the_number_ends_by_itself),
+        SEMAPHORE_TEST(setting_leaves_alone_what_is_set),
+        SEMAPHORE_TEST(too_few_is_busy_and_changes_nothing),
+        SEMAPHORE_TEST(adding_refuses_nonsense),
+        SEMAPHORE_TEST(draining_takes_all_that_are_free),
+        SEMAPHORE_TEST(a_number_below_zero_is_lived_with),
+        SEMAPHORE_TEST(bad_arguments_are_told),
+        SEMAPHORE_TEST(a_closed_client_is_told),
+        SEMAPHORE_TEST(a_forked_child_is_told),
+        SEMAPHORE_TEST(a_key_that_is_no_number_is_an_error_and_stays),
+        SEMAPHORE_TEST(the_hook_is_told_how_many_moved),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}

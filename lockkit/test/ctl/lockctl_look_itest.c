@@ -1,0 +1,331 @@
+/*
+ * lockctl inspect, list and break: what they print and what they answer, for every kind, for names of
+ * any bytes, for what is no lock, and for several servers.
+ */
+#include <fcntl.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test/support/lk_ctl.h"
+
+enum { SOON_MS = 5000 };
+
+static struct lks_server *server;
+
+static const char token[] = "0123456789abcdef0123456789abcdef";
+
+#define SH(...) "--", "sh", "-c", __VA_ARGS__
+
+static void assert_said(const char *words)
+{
+    if (!strstr(lkc_said(), words)) fail_msg("\"%s\" is not in: %s", words, lkc_said());
+}
+
+static void assert_put_out(const char *words)
+{
+    if (!strstr(lkc_output(), words)) fail_msg("\"%s\" is not in: %s", words, lkc_output());
+}
+
+static size_t lines_put_out(void)
+{
+    return lks_count(lkc_output(), "\n");
+}
+
+/* ---- every kind ------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *kind;
+    const char *layout;
+} kinds[] = {
+    {"mutex", "mutex"},    {"fair", "reentrant"}, {"fenced", "fenced"}, {"reentrant", "reentrant"},
+    {"spin", "reentrant"}, {"read", "read"},      {"write", "write"},   {"permits", "permits"},
+};
+
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+/* Held by a lockctl whose command waits; once ready, its token is in the file "token". */
+static void start_holder(struct lkc_program *holder, size_t kind)
+{
+    const char *path = lkc_file(server, "token");
+    char lock[64];
+    char script[400];
+
+    (void)unlink(path);
+    (void)snprintf(lock, sizeof lock, "%s:held by %s", kinds[kind].kind, kinds[kind].kind);
+    (void)snprintf(script, sizeof script,
+                   "trap 'exit 0' TERM; echo $LOCKKIT_TOKEN >%s; while :; do sleep 0.02; done",
+                   path);
+    if (strcmp(kinds[kind].kind, "permits") == 0) {
+        LKC_START(holder, server, "run", "--lock", lock, "--lease", "600", "--permits", "3",
+                  SH(script));
+    } else {
+        LKC_START(holder, server, "run", "--lock", lock, "--lease", "600", SH(script));
+    }
+    LKS_EVENTUALLY(strchr(lkc_read(path), '\n'), SOON_MS);
+}
+
+static void each_kind_is_inspected_listed_and_broken(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < KINDS; i++) {
+        struct lkc_program holder = {.pid = 0};
+        char name[64];
+        char owner[128];
+        char words[256];
+
+        start_holder(&holder, i);
+        (void)snprintf(name, sizeof name, "held by %s", kinds[i].kind);
+        (void)snprintf(owner, sizeof owner, "%s", lkc_read(lkc_file(server, "token")));
+        owner[strcspn(owner, "\n")] = '\0';
+
+        assert_int_equal(0, LKC_DO(server, "inspect", name));
+        (void)snprintf(words, sizeof words, "name     %s\nkind     %s\n", name, kinds[i].layout);
+        assert_put_out(words);
+        (void)snprintf(words, sizeof words, "holder   %s, ", owner);
+        assert_put_out(words);
+
+        assert_int_equal(0, LKC_DO(server, "inspect", "--json", name));
+        (void)snprintf(words, sizeof words, "{\"name\":\"%s\",\"kind\":\"%s\",\"held\":true", name,
+                       kinds[i].layout);
+        assert_put_out(words);
+        (void)snprintf(words, sizeof words, "{\"owner\":\"%s\",", owner);
+        assert_put_out(words);
+
+        assert_int_equal(0, LKC_DO(server, "list", "--match", name));
+        (void)snprintf(words, sizeof words, "%-9s ", kinds[i].layout);
+        assert_memory_equal(words, lkc_output(), strlen(words));
+        assert_put_out(name);
+        assert_int_equal(1, lines_put_out());
+
+        assert_int_equal(0, LKC_DO(server, "break", name, "--yes"));
+        (void)snprintf(words, sizeof words, "%s: taken from %s\n", name, owner);
+        assert_string_equal(words, lkc_output());
+        assert_int_equal(76, lkc_finish(&holder)); /* it learns of it at its next renewal */
+        assert_int_not_equal(0, LKC_DO(server, "break", name, "--yes"));
+    }
+    assert_string_equal("3", LKS_TEXT(server, "GET", "held by permits"));
+}
+
+static void a_queue_is_told(void **state)
+{
+    struct lkc_program holder = {.pid = 0};
+    struct lkc_program waiting = {.pid = 0};
+
+    (void)state;
+    start_holder(&holder, 1);
+    LKC_START(&waiting, server, "run", "--lock", "fair:held by fair", "true");
+    LKS_EVENTUALLY(LKS_INTEGER(server, "LLEN", "redisson_lock_queue:{held by fair}") == 1, SOON_MS);
+    assert_int_equal(0, LKC_DO(server, "inspect", "held by fair"));
+    assert_put_out("kind     fair\n");
+    assert_put_out("waiter   ");
+    assert_int_equal(0, LKC_DO(server, "list"));
+    assert_put_out("1 held     1 waiting  held by fair\n");
+    assert_int_equal(0, LKC_DO(server, "break", "held by fair", "--yes"));
+    assert_int_equal(0, lkc_finish(&waiting)); /* the next one is woken */
+    assert_int_equal(76, lkc_finish(&holder));
+}
+
+/* ---- what is no lock ------------------------------------------------------------------------- */
+
+static void nothing_is_1(void **state)
+{
+    (void)state;
+    assert_int_equal(1, LKC_DO(server, "inspect", "nothing"));
+    assert_put_out("kind     none\n");
+    assert_int_equal(1, LKC_DO(server, "inspect", "nothing", "--json"));
+    assert_put_out("\"held\":false");
+    assert_int_equal(1, LKC_DO(server, "break", "nothing", "--yes"));
+    assert_string_equal("lockctl: nothing: nobody holds it\n", lkc_said());
+}
+
+static void other_data_is_65_and_is_left_alone(void **state)
+{
+    (void)state;
+    LKS_DO(server, "RPUSH", "data", "x");
+    LKS_DO(server, "SET", "words", "some words", "PX", "60000");
+    assert_int_equal(65, LKC_DO(server, "inspect", "data"));
+    assert_put_out("kind     other\n");
+    assert_int_equal(65, LKC_DO(server, "break", "data", "--yes"));
+    assert_said("no lock; it is left alone");
+    assert_int_equal(65, LKC_DO(server, "break", "words", "--yes"));
+    assert_int_equal(2, LKS_INTEGER(server, "EXISTS", "data", "words"));
+}
+
+static void a_number_is_told_but_has_nobody_to_take_it_from(void **state)
+{
+    (void)state;
+    LKS_DO(server, "SET", "number", "17");
+    assert_int_equal(0, LKC_DO(server, "inspect", "number"));
+    assert_put_out("number   17\n");
+    assert_int_equal(65, LKC_DO(server, "break", "number", "--yes"));
+    assert_int_equal(0, LKC_DO(server, "list", "--match", "number"));
+    assert_string_equal("", lkc_output());
+    assert_int_equal(0, LKC_DO(server, "list", "--match", "number", "--all"));
+    assert_put_out("17  number\n");
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static void any_name_stays_on_its_line(void **state)
+{
+    (void)state;
+    LKS_DO(server, "FLUSHALL");
+    LKS_DO(server, "SET", "two\nlines \x1b[31m \\ \"q\" \xc3\xa9", token, "PX", "60000");
+    LKS_DO(server, "SET", "\xff{", token, "PX", "60000");
+    LKS_DO(server, "SET", "a\xc2\x9b\xe2\x80\xac", token, "PX", "60000");
+    assert_int_equal(0, LKC_DO(server, "list"));
+    assert_int_equal(3, lines_put_out());
+    assert_put_out("a\\xc2\\x9b\\xe2\\x80\\xac\n");
+    assert_put_out("two\\x0alines \\x1b[31m \\x5c \"q\" \xc3\xa9\n");
+    assert_put_out("\\xff{\n");
+    assert_int_equal(0, LKC_DO(server, "list", "--json"));
+    assert_int_equal(3, lines_put_out());
+    assert_put_out("{\"name\":\"a\\u009b\\u202c\",");
+    assert_put_out("{\"name\":\"two\\u000alines \\u001b[31m \\u005c \\u0022q\\u0022 \xc3\xa9\",");
+    assert_put_out("{\"name\":\"\\ufffd{\",\"name_hex\":\"ff7b\",");
+    assert_int_equal(0, LKC_DO(server, "break", "--yes", "--", "\xff{"));
+    assert_int_equal(0, LKC_DO(server, "inspect", "two\nlines \x1b[31m \\ \"q\" \xc3\xa9"));
+
+    char longest[514] = "";
+    memset(longest, 'n', 513);
+    assert_int_equal(64, LKC_DO(server, "inspect", longest));
+    longest[512] = '\0';
+    assert_int_equal(1, LKC_DO(server, "inspect", longest));
+}
+
+/* ---- confirmation ---------------------------------------------------------------------------- */
+
+/* lockctl break in a terminal, with an answer; what it showed is in *out. */
+static int break_in_terminal(const char *name, const char *before_answer, const char *answer)
+{
+    char redis[300];
+    char shown[4096];
+    size_t len = 0;
+    int terminal = -1;
+    int status = 0;
+    const char *path = lkc_path();
+    double until = lks_now_ms() + 2.0 * SOON_MS;
+
+    (void)snprintf(redis, sizeof redis, "%s", server->url);
+    pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
+    if (pid == 0) {
+        (void)execl(path, path, "break", name, "--redis", redis, (char *)NULL);
+        _exit(99);
+    }
+    assert_true(pid > 0);
+    do {
+        ssize_t got = read(terminal, shown + len, sizeof shown - 1 - len);
+
+        if (got > 0) len += (size_t)got;
+        shown[len] = '\0';
+    } while (!strstr(shown, "[y/N]") && lks_now_ms() < until && len < sizeof shown - 1);
+    if (!strstr(shown, token)) fail_msg("the holder is not shown: %s", shown);
+    if (before_answer) LKS_DO(server, "SET", name, before_answer, "PX", "60000");
+    assert_int_equal(strlen(answer), write(terminal, answer, strlen(answer)));
+    LKS_EVENTUALLY(waitpid(pid, &status, WNOHANG) == pid, SOON_MS);
+    (void)close(terminal);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static void break_asks_at_a_terminal(void **state)
+{
+    (void)state;
+    LKS_DO(server, "SET", "ask", token, "PX", "60000");
+    assert_int_equal(1, break_in_terminal("ask", NULL, "\n"));
+    assert_int_equal(1, LKS_INTEGER(server, "EXISTS", "ask"));
+    assert_int_equal(0, break_in_terminal("ask", NULL, "y\n"));
+    assert_int_equal(0, LKS_INTEGER(server, "EXISTS", "ask"));
+}
+
+static void who_came_while_it_asked_is_left_alone(void **state)
+{
+    (void)state;
+    LKS_DO(server, "SET", "ask", token, "PX", "60000");
+    assert_int_equal(75, break_in_terminal("ask", "fedcba9876543210fedcba9876543210", "y\n"));
+    assert_string_equal("fedcba9876543210fedcba9876543210", LKS_TEXT(server, "GET", "ask"));
+}
+
+static void without_a_terminal_it_needs_yes(void **state)
+{
+    (void)state;
+    LKS_DO(server, "SET", "ask", token, "PX", "60000");
+    assert_int_equal(64, LKC_DO(server, "break", "ask"));
+    assert_said("--yes");
+    assert_int_equal(1, LKS_INTEGER(server, "EXISTS", "ask"));
+}
+
+/* ---- several servers ------------------------------------------------------------------------- */
+
+static void several_servers_are_asked_each(void **state)
+{
+    struct lks_server *other = lks_server_start(NULL);
+    char urls[600];
+    char words[300];
+
+    (void)state;
+    LKS_DO(server, "FLUSHALL");
+    LKS_DO(server, "SET", "both", token, "PX", "60000");
+    LKS_DO(other, "SET", "both", token, "PX", "60000");
+    (void)snprintf(urls, sizeof urls, "%s  %s unix:///no/such/socket", server->url, other->url);
+    assert_int_equal(69, LKC_DO_AT(server, urls, "list")); /* one is missing: it says so */
+    assert_int_equal(2, lines_put_out());
+    (void)snprintf(words, sizeof words, "%s  both\n", other->url);
+    assert_put_out(words);
+    assert_int_equal(
+        0, LKC_DO(server, "break", "both", "--yes", "--redis", server->url, "--redis", other->url));
+    assert_int_equal(2, lines_put_out());
+    assert_int_equal(0, LKS_INTEGER(server, "EXISTS", "both"));
+    assert_int_equal(0, LKS_INTEGER(other, "EXISTS", "both"));
+    lks_server_stop(other);
+}
+
+static void a_full_disk_is_said(void **state)
+{
+    (void)state;
+    LKS_DO(server, "SET", "full", token, "PX", "60000");
+    char line[512];
+    (void)snprintf(line, sizeof line, "%s list --redis %s >/dev/full 2>%s", lkc_path(), server->url,
+                   lkc_file(server, "said"));
+    int status = system(line); /* NOLINT(cert-env33-c,concurrency-mt-unsafe): fixed words */
+    assert_int_equal(71, WEXITSTATUS(status));
+    assert_non_null(strstr(lkc_read(lkc_file(server, "said")), "standard output"));
+}
+
+static int start_server(void **state)
+{
+    (void)state;
+    server = lks_server_start(NULL);
+    return 0;
+}
+
+static int stop_server(void **state)
+{
+    (void)state;
+    lks_server_stop(server);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_kind_is_inspected_listed_and_broken),
+        cmocka_unit_test(a_queue_is_told),
+        cmocka_unit_test(nothing_is_1),
+        cmocka_unit_test(other_data_is_65_and_is_left_alone),
+        cmocka_unit_test(a_number_is_told_but_has_nobody_to_take_it_from),
+        cmocka_unit_test(any_name_stays_on_its_line),
+        cmocka_unit_test(break_asks_at_a_terminal),
+        cmocka_unit_test(who_came_while_it_asked_is_left_alone),
+        cmocka_unit_test(without_a_terminal_it_needs_yes),
+        cmocka_unit_test(several_servers_are_asked_each),
+        cmocka_unit_test(a_full_disk_is_said),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}

@@ -1,0 +1,404 @@
+/*
+ * lockctl run as a script meets it: exit statuses, what the command is told, exclusion, waiting, how
+ * wrong use and missing servers are answered. Signals and losses: lockctl_loss_itest.c.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test/support/lk_ctl.h"
+
+enum { CROWD = 20 };
+
+static struct lks_server *server;
+
+#define SH(...) "--", "sh", "-c", __VA_ARGS__
+
+static void assert_said(const char *words)
+{
+    if (!strstr(lkc_said(), words)) fail_msg("\"%s\" is not in: %s", words, lkc_said());
+}
+
+static void assert_put_out(const char *words)
+{
+    if (!strstr(lkc_output(), words)) fail_msg("\"%s\" is not in: %s", words, lkc_output());
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static void the_exit_status_is_that_of_the_command(void **state)
+{
+    (void)state;
+    assert_int_equal(0, LKC_DO(server, "run", "--lock", "a", "--", "true"));
+    assert_string_equal("", lkc_said());
+    assert_int_equal(7, LKC_DO(server, "run", "--lock", "a", SH("exit 7")));
+    assert_int_equal(75, LKC_DO(server, "run", "--lock", "a", SH("exit 75")));
+    assert_int_equal(128 + SIGTERM, LKC_DO(server, "run", "--lock", "a", SH("kill -TERM $$")));
+    assert_int_equal(128 + SIGKILL, LKC_DO(server, "run", "--lock", "a", SH("kill -KILL $$")));
+    assert_string_equal("", lkc_said());
+    assert_int_equal(0, LKS_INTEGER(server, "EXISTS", "a"));
+}
+
+static void a_command_that_cannot_be_run_is_as_in_a_shell(void **state)
+{
+    (void)state;
+    assert_int_equal(127, LKC_DO(server, "run", "--lock", "a", "--", "/no/such/command"));
+    assert_string_equal("lockctl: /no/such/command: not found\n", lkc_said());
+    assert_int_equal(127, LKC_DO(server, "run", "--lock", "a", "no-such-command"));
+    assert_int_equal(126, LKC_DO(server, "run", "--lock", "a", "--", "/"));
+    assert_said("lockctl: /: ");
+    assert_int_equal(0, LKS_INTEGER(server, "EXISTS", "a"));
+}
+
+static void the_command_has_our_output_and_no_descriptor_of_ours(void **state)
+{
+    (void)state;
+    assert_int_equal(3, LKC_DO(server, "run", "--lock", "a", SH("echo out; echo err >&2; exit 3")));
+    assert_string_equal("out\n", lkc_output());
+    assert_string_equal("err\n", lkc_said());
+
+    /* What ls sees of its own under lockctl is what it sees without. */
+    const char *bare = lkc_file(server, "bare");
+    char line[256];
+    (void)snprintf(line, sizeof line, "ls /proc/self/fd >%s </dev/null 2>/dev/null", bare);
+    assert_int_equal(0, system(line)); /* NOLINT(cert-env33-c,concurrency-mt-unsafe): fixed words */
+    size_t count = lks_count(lkc_read(bare), "\n");
+    assert_int_equal(0, LKC_DO(server, "run", "--lock", "a", "--", "ls", "/proc/self/fd"));
+    assert_int_equal(count, lks_count(lkc_output(), "\n"));
+}
+
+static void flags_end_where_the_command_begins(void **state)
+{
+    (void)state;
+    assert_int_equal(0, LKC_DO(server, "run", "--lock=a", "echo", "--help", "--lock", "b"));
+    assert_string_equal("--help --lock b\n", lkc_output());
+}
+
+/* ---- what it is told ------------------------------------------------------------------------- */
+
+static const char tell_all[] = "echo \"$LOCKKIT_KIND/$LOCKKIT_LOCK/$LOCKKIT_TOKEN/$LOCKKIT_FENCE\"";
+
+static void the_command_is_told_what_it_holds(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"mutex", "fair", "reentrant", "spin", "read", "write"};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        char lock[64];
+        char begin[64];
+
+        (void)snprintf(lock, sizeof lock, "%s:told:%zu", kinds[i], i);
+        (void)snprintf(begin, sizeof begin, "%s/told:%zu/", kinds[i], i);
+        assert_int_equal(0, LKC_DO(server, "run", "--lock", lock, SH(tell_all)));
+        assert_memory_equal(begin, lkc_output(), strlen(begin));
+        assert_true(strlen(lkc_output()) > strlen(begin) + 32); /* a token, */
+        assert_put_out("/\n");                                  /* no fence */
+    }
+}
+
+static unsigned long fence_of_a_run(const char *lock)
+{
+    assert_int_equal(0, LKC_DO(server, "run", "--lock", lock, SH("echo $LOCKKIT_FENCE")));
+    return strtoul(lkc_output(), NULL, 10);
+}
+
+static void the_fencing_token_grows(void **state)
+{
+    (void)state;
+    unsigned long first = fence_of_a_run("fenced:f");
+
+    assert_true(first > 0);
+    assert_true(fence_of_a_run("fenced:f") > first);
+}
+
+static void a_run_inside_a_run_is_told_of_its_own_lock_alone(void **state)
+{
+    char script[512];
+
+    (void)state;
+    (void)snprintf(script, sizeof script, "%s run --lock inner -- sh -c '%s'", lkc_path(),
+                   tell_all);
+    assert_int_equal(0, LKC_DO(server, "run", "--lock", "fenced:outer", SH(script)));
+    assert_memory_equal("mutex/inner/", lkc_output(), 12);
+    assert_put_out("/\n"); /* the outer one's fence is none of the inner one's */
+}
+
+/* ---- exclusion and waiting ------------------------------------------------------------------- */
+
+/* Everybody adds 1 to a number in a file, in two steps. */
+static void add_up(const char *lock, const char *setup_word, const char *setup_value)
+{
+    static struct lkc_program crowd[CROWD];
+    const char *counter = lkc_file(server, "counter");
+    char script[512];
+
+    (void)snprintf(script, sizeof script,
+                   "mkdir %s.in || exit 9; n=$(cat %s); echo $((n + 1)) >%s; rmdir %s.in", counter,
+                   counter, counter, counter);
+    FILE *file = fopen(counter, "we");
+    assert_non_null(file);
+    assert_true(fputs("0\n", file) >= 0);
+    assert_int_equal(0, fclose(file));
+    for (size_t i = 0; i < CROWD; i++) {
+        if (setup_word) {
+            LKC_START(&crowd[i], server, "run", "--lock", lock, setup_word, setup_value,
+                      SH(script));
+        } else {
+            LKC_START(&crowd[i], server, "run", "--lock", lock, SH(script));
+        }
+    }
+    for (size_t i = 0; i < CROWD; i++) {
+        int status = lkc_finish(&crowd[i]);
+
+        if (status != 0) fail_msg("%s: %d: %s", lock, status, crowd[i].err);
+    }
+    assert_int_equal(CROWD, strtol(lkc_read(counter), NULL, 10));
+}
+
+static void twenty_at_once_lose_no_update(void **state)
+{
+    (void)state;
+    add_up("mutex:crowd-mutex", NULL, NULL);
+    add_up("fair:crowd-fair", NULL, NULL);
+    add_up("spin:crowd-spin", NULL, NULL);
+    add_up("write:crowd-write", NULL, NULL);
+    add_up("permits:crowd-permits", "--permits", "1");
+    add_up("semaphore:crowd-semaphore", "--permits", "1");
+    assert_int_equal(1, strtol(LKS_TEXT(server, "GET", "crowd-semaphore"), NULL, 10));
+}
+
+static void who_does_not_get_it_in_time_gets_75(void **state)
+{
+    (void)state;
+    LKS_DO(server, "SET", "busy", "0123456789abcdef0123456789abcdef", "PX", "60000");
+    assert_int_equal(75, LKC_DO(server, "run", "--lock", "busy", "--wait", "0", "echo", "no"));
+    assert_string_equal("", lkc_output());
+    assert_string_equal("lockctl: busy: held by somebody else\n", lkc_said());
+
+    double begin = lks_now_ms();
+    assert_int_equal(75, LKC_DO(server, "run", "--lock", "busy", "--wait", "300ms", "true"));
+    assert_true(lks_now_ms() - begin >= 300);
+}
+
+static void who_waits_goes_on_when_it_is_free(void **state)
+{
+    struct lkc_program waiting = {.pid = 0};
+
+    (void)state;
+    LKS_DO(server, "SET", "soon", "0123456789abcdef0123456789abcdef", "PX", "60000");
+    LKC_START(&waiting, server, "run", "--lock", "soon", "echo", "in");
+    LKS_EVENTUALLY(LKS_INTEGER(server, "PUBSUB", "NUMPAT") >= 0 &&
+                       strstr(LKS_TEXT(server, "CLIENT", "LIST"), "cmd=subscribe"),
+                   5000);
+    assert_true(lkc_lives(waiting.pid));
+    assert_int_equal(0, LKC_DO(server, "break", "soon", "--yes"));
+    assert_int_equal(0, lkc_finish(&waiting));
+    assert_string_equal("in\n", waiting.out);
+}
+
+static void so_many_are_let_in_as_there_are_permits(void **state)
+{
+    char script[512];
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        const char *kind = i ? "semaphore" : "permits";
+        char lock[64];
+
+        (void)snprintf(lock, sizeof lock, "%s:places-%s", kind, kind);
+        assert_int_equal(75, LKC_DO(server, "run", "--lock", lock, "--wait", "0", "true"));
+        assert_said("--permits N");
+        (void)snprintf(script, sizeof script,
+                       "%s run --lock %s --wait 0 -- %s run --lock %s --wait 0 -- echo third",
+                       lkc_path(), lock, lkc_path(), lock);
+        assert_int_equal(75, LKC_DO(server, "run", "--lock", lock, "--permits", "2", SH(script)));
+        assert_string_equal("", lkc_output());
+        (void)snprintf(script, sizeof script, "%s run --lock %s --wait 0 -- echo second",
+                       lkc_path(), lock);
+        assert_int_equal(0, LKC_DO(server, "run", "--lock", lock, SH(script)));
+        assert_string_equal("second\n", lkc_output());
+    }
+}
+
+static void readers_share_and_writers_do_not(void **state)
+{
+    char script[256];
+
+    (void)state;
+    (void)snprintf(script, sizeof script, "%s run --lock read:rw --wait 0 -- echo two", lkc_path());
+    assert_int_equal(0, LKC_DO(server, "run", "--lock", "read:rw", SH(script)));
+    assert_int_equal(75, LKC_DO(server, "run", "--lock", "write:rw", SH(script)));
+}
+
+/* ---- several servers ------------------------------------------------------------------------- */
+
+enum { VOTERS = 3 };
+
+static struct lks_server *voters[VOTERS];
+static char voter_urls[800];
+
+static void start_voters(void)
+{
+    for (size_t i = 0; i < VOTERS; i++)
+        voters[i] = lks_server_start(&(struct lks_server_options){.is_tcp = true});
+    (void)snprintf(voter_urls, sizeof voter_urls, "%s %s %s", voters[0]->tcp_url,
+                   voters[1]->tcp_url, voters[2]->tcp_url);
+}
+
+static void stop_voters(void)
+{
+    for (size_t i = 0; i < VOTERS; i++)
+        lks_server_stop(voters[i]);
+}
+
+static void a_redlock_is_held_by_the_majority(void **state)
+{
+    char script[300];
+
+    (void)state;
+    start_voters();
+    (void)snprintf(script, sizeof script,
+                   "echo $LOCKKIT_KIND; %s run --lock leader --wait 0 echo two; [ $? = 75 ]",
+                   lkc_path());
+    assert_int_equal(0, LKC_DO_AT(server, voter_urls, "run", "--lock", "leader", SH(script)));
+    assert_string_equal("redlock\n", lkc_output());
+    lks_server_kill(voters[1]);
+    assert_int_equal(0,
+                     LKC_DO_AT(server, voter_urls, "run", "--lock", "redlock:leader", SH(script)));
+    assert_string_equal("redlock\n", lkc_output());
+    lks_server_kill(voters[2]);
+    assert_int_equal(
+        69, LKC_DO_AT(server, voter_urls, "run", "--lock", "leader", "--wait", "0", "true"));
+    stop_voters();
+}
+
+/* The server that is slowest to give its part back is waited for, too. */
+static void a_redlock_leaves_nothing_on_any_server(void **state)
+{
+    (void)state;
+    start_voters();
+    for (size_t round = 0; round < 20; round++) {
+        for (size_t i = 0; i < VOTERS; i++)
+            LKS_DO(voters[i], "SCRIPT", "FLUSH"); /* it has to be asked twice */
+        assert_int_equal(0, LKC_DO_AT(server, voter_urls, "run", "--lock", "leader", "true"));
+        for (size_t i = 0; i < VOTERS; i++)
+            assert_int_equal(0, LKS_INTEGER(voters[i], "EXISTS", "leader"));
+    }
+    stop_voters();
+}
+
+/* ---- what cannot work ------------------------------------------------------------------------ */
+
+static void hostile_names_are_names(void **state)
+{
+    char longest[513] = "";
+
+    (void)state;
+    memset(longest, 'n', sizeof longest - 1);
+    const char *const names[] = {" a b ", "line\nbreak", "{",         "}{",       "a{b}c",
+                                 "{}",    "-dash",       "\"'$(id)`", "\xff\xfe", longest};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char lock[600];
+
+        (void)snprintf(lock, sizeof lock, "fair:%s", names[i]);
+        assert_int_equal(0,
+                         LKC_DO(server, "run", "--lock", lock, SH("printf %s \"$LOCKKIT_LOCK\"")));
+        assert_string_equal(names[i], lkc_output());
+        assert_string_equal("", lkc_said());
+    }
+    char too_long[520] = "mutex:";
+    memset(too_long + 6, 'n', 513);
+    assert_int_equal(64, LKC_DO(server, "run", "--lock", too_long, "true"));
+    assert_said("1 to 512 bytes");
+}
+
+static void a_server_that_is_not_there_is_69(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        69, LKC_DO_AT(server, "unix:///no/such/socket", "run", "--lock", "a", "echo", "no"));
+    assert_string_equal("", lkc_output());
+    assert_said("/no/such/socket: ");
+    assert_said("LOCKCTL_REDIS");
+    assert_int_equal(1, lks_count(lkc_said(), "\n"));
+}
+
+static void a_bad_url_is_64_and_no_password_is_told(void **state)
+{
+    static const char *const urls[] = {"http://u:secret@h", "redis://u:secret@h:99999",
+                                       "redis://u:secret@:1", "redis://secret@@@h:x"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        assert_int_equal(64, LKC_DO_AT(server, urls[i], "run", "--lock", "a", "true"));
+        assert_null(strstr(lkc_said(), "secret"));
+        assert_int_equal(64, LKC_DO(server, "run", "--lock", "a", "--redis", urls[i], "true"));
+        assert_null(strstr(lkc_said(), "secret"));
+    }
+}
+
+static void a_wrong_password_is_70(void **state)
+{
+    struct lks_server *closed =
+        lks_server_start(&(struct lks_server_options){.password = "right", .is_tcp = true});
+    char url[256];
+
+    (void)state;
+    (void)snprintf(url, sizeof url, "redis://:wrong@127.0.0.1:%d", closed->port);
+    assert_int_equal(70, LKC_DO_AT(server, url, "run", "--lock", "a", "true"));
+    assert_null(strstr(lkc_said(), "wrong@"));
+    (void)snprintf(url, sizeof url, "redis://:right@127.0.0.1:%d", closed->port);
+    assert_int_equal(0, LKC_DO_AT(server, url, "run", "--lock", "a", "true"));
+    lks_server_stop(closed);
+}
+
+static void a_key_of_another_type_is_70(void **state)
+{
+    (void)state;
+    LKS_DO(server, "RPUSH", "list", "x");
+    assert_int_equal(70, LKC_DO(server, "run", "--lock", "fair:list", "--wait", "0", "true"));
+    assert_said("list: ");
+}
+
+static int start_server(void **state)
+{
+    (void)state;
+    server = lks_server_start(NULL);
+    return 0;
+}
+
+static int stop_server(void **state)
+{
+    (void)state;
+    lks_server_stop(server);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_exit_status_is_that_of_the_command),
+        cmocka_unit_test(a_command_that_cannot_be_run_is_as_in_a_shell),
+        cmocka_unit_test(the_command_has_our_output_and_no_descriptor_of_ours),
+        cmocka_unit_test(flags_end_where_the_command_begins),
+        cmocka_unit_test(the_command_is_told_what_it_holds),
+        cmocka_unit_test(the_fencing_token_grows),
+        cmocka_unit_test(a_run_inside_a_run_is_told_of_its_own_lock_alone),
+        cmocka_unit_test(twenty_at_once_lose_no_update),
+        cmocka_unit_test(who_does_not_get_it_in_time_gets_75),
+        cmocka_unit_test(who_waits_goes_on_when_it_is_free),
+        cmocka_unit_test(so_many_are_let_in_as_there_are_permits),
+        cmocka_unit_test(readers_share_and_writers_do_not),
+        cmocka_unit_test(a_redlock_is_held_by_the_majority),
+        cmocka_unit_test(a_redlock_leaves_nothing_on_any_server),
+        cmocka_unit_test(hostile_names_are_names),
+        cmocka_unit_test(a_server_that_is_not_there_is_69),
+        cmocka_unit_test(a_bad_url_is_64_and_no_password_is_told),
+        cmocka_unit_test(a_wrong_password_is_70),
+        cmocka_unit_test(a_key_of_another_type_is_70),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}

@@ -1,0 +1,465 @@
+/*
+ * Leases that are renewed, leases that end, and how their holders learn of it: the watchdog on a
+ * real server that is paused, emptied and lied to.
+ */
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/lk_support.h"
+
+enum { LOCKS = 20 };
+
+static struct lks_server *server;
+
+struct fixture {
+    lk_client *client;
+    lk_lock *lock;
+    const char *key;
+    atomic_int losses;   /* calls of on_lost */
+    atomic_int renewals; /* that the server confirmed */
+    atomic_uint largest; /* round trip, in commands */
+};
+
+static void count_loss(lk_lock *lock, void *arg)
+{
+    (void)lock;
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static void count_renewal(const struct lk_event *event, void *arg)
+{
+    struct fixture *f = arg;
+
+    if (event->type == LK_EVENT_RENEW && event->status == LK_OK) atomic_fetch_add(&f->renewals, 1);
+    if (event->type == LK_EVENT_ROUND_TRIP && event->attempts > atomic_load(&f->largest))
+        atomic_store(&f->largest, event->attempts); /* one thread has more than one command */
+}
+
+static int set_up(void **state)
+{
+    static unsigned serial;
+    char name[32];
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    (void)snprintf(name, sizeof name, "loss-%u", serial++);
+    f->key = lks_key(server, name);
+    f->client = lks_client_with(
+        server, (struct lk_client_options){.on_event = count_renewal, .on_event_arg = f});
+    f->lock = lks_mutex(f->client, f->key);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    lk_lock_free(f->lock);
+    lk_client_close(f->client);
+    free(f);
+    return 0;
+}
+
+static lk_status try_renewed(struct fixture *f, lk_lock *lock, int64_t lease_ms,
+                             int64_t max_hold_ms, struct lk_error *err)
+{
+    struct lk_lock_options options = {.lease_ms = lease_ms,
+                                      .is_renewed = true,
+                                      .max_hold_ms = max_hold_ms,
+                                      .on_lost = count_loss,
+                                      .on_lost_arg = &f->losses};
+
+    return lk_lock_acquire(lock, &options, err);
+}
+
+static void acquire_renewed(struct fixture *f, lk_lock *lock, int64_t lease_ms, int64_t max_hold_ms)
+{
+    struct lk_error err = {0};
+
+    if (try_renewed(f, lock, lease_ms, max_hold_ms, &err) != LK_OK) fail_msg("%s", err.text);
+}
+
+static bool is_readable(int fd, int wait_ms)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+
+    return poll(&poll_fd, 1, wait_ms) == 1;
+}
+
+/* ---- the hold lasts --------------------------------------------------------------------------------- */
+
+static void the_watchdog_keeps_it_over_three_leases(void **state)
+{
+    struct fixture *f = *state;
+    double begin = lks_now_ms();
+
+    acquire_renewed(f, f->lock, 500, 0);
+    while (lks_now_ms() - begin < 1600) {
+        assert_true(lk_held(f->lock));
+        assert_in_range(LKS_INTEGER(server, "PTTL", f->key), 1, 500);
+        lks_nap(5);
+    }
+
+    assert_true(atomic_load(&f->renewals) >= 6); /* every third of the lease: 9 or 10 */
+    assert_true(atomic_load(&f->renewals) <= 11);
+    assert_int_equal(atomic_load(&f->losses), 0);
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 0);
+}
+
+static void max_hold_ends_it(void **state)
+{
+    struct fixture *f = *state;
+    double begin = lks_now_ms();
+
+    acquire_renewed(f, f->lock, 300, 500);
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 3000);
+    double took_ms = lks_now_ms() - begin;
+
+    assert_true(took_ms > 490); /* the last renewal was before that: at 400, its lease until 700 */
+    assert_true(took_ms < 1500);
+    assert_false(lk_held(f->lock));
+    LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", f->key) == 0, 5000);
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_NOT_OWNER);
+}
+
+static void a_broken_connection_does_not_end_it(void **state)
+{
+    struct fixture *f = *state;
+
+    acquire_renewed(f, f->lock, 500, 0);
+    for (int i = 0; i < 12; i++) {
+        LKS_DO(server, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+        lks_nap(70);
+        assert_true(lk_held(f->lock));
+    }
+
+    assert_int_equal(atomic_load(&f->losses), 0);
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
+}
+
+static void a_server_that_forgot_the_scripts_does_not_end_it(void **state)
+{
+    struct fixture *f = *state;
+    double begin = lks_now_ms();
+
+    acquire_renewed(f, f->lock, 400, 0);
+    while (lks_now_ms() - begin < 900) {
+        LKS_DO(server, "SCRIPT", "FLUSH");
+        assert_true(lk_held(f->lock));
+        lks_nap(5);
+    }
+
+    assert_true(atomic_load(&f->renewals) >= 4);
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
+}
+
+static void a_server_that_pauses_for_less_than_the_lease_does_not_end_it(void **state)
+{
+    struct fixture *f = *state;
+
+    acquire_renewed(f, f->lock, 900, 0);
+    for (int i = 0; i < 2; i++) {
+        lks_server_pause(server);
+        lks_nap(400);
+        lks_server_resume(server);
+        lks_nap(400);
+        assert_true(lk_held(f->lock));
+    }
+
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
+}
+
+/* ---- the hold ends ---------------------------------------------------------------------------------- */
+
+static void a_paused_server_cannot_hide_the_end(void **state)
+{
+    struct fixture *f = *state;
+    int fd = lk_lock_lost_fd(f->lock);
+    double begin = lks_now_ms();
+
+    acquire_renewed(f, f->lock, 300, 0);
+    lks_server_pause(server);
+    bool is_told = is_readable(fd, 3000);
+    double took_ms = lks_now_ms() - begin;
+    lks_server_resume(server);
+
+    assert_true(is_told);
+    assert_false(lk_held(f->lock));
+    assert_true(took_ms > 250);
+    assert_true(took_ms < 300 + 600); /* the lease, perhaps one renewal, and a busy machine */
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 5000);
+    (void)lk_lock_release(f->lock, NULL);
+}
+
+static void a_renewal_without_answer_does_not_hide_the_end_of_another(void **state)
+{
+    struct fixture *f = *state;
+    lk_lock *other = lks_mutex(f->client, lks_key(server, "not-renewed"));
+    int fd = lk_lock_lost_fd(other);
+
+    acquire_renewed(f, f->lock, 1200, 0); /* renewed after 400 ms, without answer until 1188 */
+    lks_nap(150);
+    double begin = lks_now_ms();
+    assert_int_equal(lk_lock_acquire(other, &(struct lk_lock_options){.lease_ms = 350}, NULL),
+                     LK_OK);
+    lks_server_pause(server);
+    bool is_told = is_readable(fd, 3000);
+    double took_ms = lks_now_ms() - begin;
+    lks_server_resume(server);
+
+    assert_true(is_told);
+    assert_true(took_ms > 330);
+    if (took_ms > 350 + 450) fail_msg("told after %.0f ms", took_ms);
+    (void)lk_lock_release(other, NULL);
+    (void)lk_lock_release(f->lock, NULL);
+    lk_lock_free(other);
+}
+
+static void a_lease_without_renewal_is_told_of_too(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_lock_options options = {
+        .lease_ms = 100, .on_lost = count_loss, .on_lost_arg = &f->losses};
+    double begin = lks_now_ms();
+
+    assert_int_equal(lk_lock_acquire(f->lock, &options, NULL), LK_OK);
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 5000);
+
+    assert_true(lks_now_ms() - begin > 90);
+    assert_int_equal(atomic_load(&f->renewals), 0);
+    (void)lk_lock_release(f->lock, NULL);
+}
+
+static void a_deleted_key_is_noticed_and_not_made_again(void **state)
+{
+    struct fixture *f = *state;
+    int fd = lk_lock_lost_fd(f->lock);
+
+    acquire_renewed(f, f->lock, 300, 0);
+    assert_false(is_readable(fd, 0));
+    LKS_DO(server, "DEL", f->key);
+    assert_true(is_readable(fd, 5000)); /* at the next renewal: within 100 ms */
+
+    assert_false(lk_held(f->lock));
+    lks_nap(250); /* no later renewal brings it back */
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 0);
+    assert_int_equal(atomic_load(&f->losses), 1);
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_NOT_OWNER);
+    acquire_renewed(f, f->lock, 300, 0);
+    assert_false(is_readable(fd, 0)); /* a new hold, a new beginning */
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
+    assert_int_equal(atomic_load(&f->losses), 1);
+}
+
+static void a_key_of_another_type_is_noticed_at_the_next_renewal(void **state)
+{
+    struct fixture *f = *state;
+    double begin = lks_now_ms();
+
+    acquire_renewed(f, f->lock, 1500, 0); /* renewed after 500 */
+    LKS_DO(server, "DEL", f->key);
+    LKS_DO(server, "RPUSH", f->key, "no lock");
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 5000);
+
+    assert_true(lks_now_ms() - begin < 1300);
+    assert_string_equal(LKS_TEXT(server, "TYPE", f->key), "list");
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_SERVER);
+}
+
+static void somebody_elses_key_is_never_prolonged(void **state)
+{
+    struct fixture *f = *state;
+
+    acquire_renewed(f, f->lock, 150, 0);
+    LKS_DO(server, "SET", f->key, "somebody else", "PX", "5000");
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 2000);
+    lks_nap(200);
+
+    assert_in_range(LKS_INTEGER(server, "PTTL", f->key), 1, 4850);
+    assert_string_equal(LKS_TEXT(server, "GET", f->key), "somebody else");
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_NOT_OWNER);
+    assert_string_equal(LKS_TEXT(server, "GET", f->key), "somebody else");
+}
+
+static void failing_keys_do_not_stop_the_others(void **state)
+{
+    struct fixture *f = *state;
+    lk_lock *locks[LOCKS];
+    const char *keys[LOCKS];
+    char name[32];
+
+    for (size_t i = 0; i < LOCKS; i++) {
+        (void)snprintf(name, sizeof name, "many-%zu", i);
+        keys[i] = lks_key(server, name);
+        locks[i] = lks_mutex(f->client, keys[i]);
+        acquire_renewed(f, locks[i], 500, 0);
+    }
+    LKS_DO(server, "DEL", keys[3]);
+    LKS_DO(server, "RPUSH", keys[3], "another type");
+    LKS_DO(server, "SET", keys[7], "another token");
+    LKS_DO(server, "DEL", keys[11]);
+    double begin = lks_now_ms();
+    while (lks_now_ms() - begin < 1550) {
+        for (size_t i = 0; i < LOCKS; i++)
+            assert_true(lk_held(locks[i]) || i == 3 || i == 7 || i == 11);
+        lks_nap(5);
+    }
+
+    assert_int_equal(atomic_load(&f->losses), 3);
+    for (size_t i = 0; i < LOCKS; i++) {
+        bool is_ours = i != 3 && i != 7 && i != 11;
+
+        assert_int_equal(lk_held(locks[i]), is_ours);
+        assert_int_equal(lk_lock_release(locks[i], NULL) == LK_OK, is_ours);
+        lk_lock_free(locks[i]);
+    }
+    assert_string_equal(LKS_TEXT(server, "TYPE", keys[3]), "list");
+    assert_int_equal(LKS_INTEGER(server, "PTTL", keys[7]), -1);
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", keys[11]), 0);
+}
+
+static void leases_taken_one_by_one_are_renewed_together(void **state)
+{
+    struct fixture *f = *state;
+    lk_lock *locks[LOCKS];
+    char name[32];
+
+    for (size_t i = 0; i < LOCKS; i++) {
+        (void)snprintf(name, sizeof name, "step-%zu", i);
+        locks[i] = lks_mutex(f->client, lks_key(server, name));
+        acquire_renewed(f, locks[i], 3000, 0);
+        lks_nap(1); /* they are due one after the other */
+    }
+    LKS_EVENTUALLY(atomic_load(&f->renewals) >= LOCKS, 2500);
+
+    assert_true(atomic_load(&f->largest) >= LOCKS / 2); /* all, on a machine that is not busy */
+    for (size_t i = 0; i < LOCKS; i++) {
+        assert_int_equal(lk_lock_release(locks[i], NULL), LK_OK);
+        lk_lock_free(locks[i]);
+    }
+}
+
+static void a_server_that_lost_its_memory_is_noticed(void **state)
+{
+    struct fixture *f = *state;
+
+    acquire_renewed(f, f->lock, 600, 0);
+    lks_server_restart(server);
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 5000);
+
+    assert_false(lk_held(f->lock));
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 0);
+    (void)lk_lock_release(f->lock, NULL);
+}
+
+/* ---- release and renewal ------------------------------------------------------------------------------ */
+
+static void no_renewal_arrives_after_a_release(void **state)
+{
+    enum { CYCLES = 40 };
+    struct fixture *f = *state;
+    char tokens[CYCLES][33];
+    struct lks_monitor *monitor = lks_monitor_open(server);
+
+    for (size_t i = 0; i < CYCLES; i++) {
+        struct lk_error err = {0};
+        lk_status status = try_renewed(f, f->lock, 12, 0, &err); /* renewed every 4 ms */
+
+        tokens[i][0] = '\0';
+        if (status == LK_LOST) continue; /* a slow machine took longer than the lease */
+        if (status != LK_OK) fail_msg("%s", err.text);
+        (void)snprintf(tokens[i], sizeof tokens[i], "%s", LKS_TEXT(server, "GET", f->key));
+        lks_nap(1 + (int64_t)i % 9);
+        if (lk_lock_release(f->lock, NULL) != LK_OK) tokens[i][0] = '\0'; /* likewise */
+    }
+    lks_nap(30);
+
+    const char *text = lks_monitor_text(monitor, server);
+    int released = 0;
+    for (size_t i = 0; i < CYCLES; i++) {
+        const char *last = NULL;
+
+        if (strlen(tokens[i]) != 32) continue; /* lost before we looked */
+        for (const char *at = strstr(text, tokens[i]); at; at = strstr(at + 1, tokens[i]))
+            last = at;
+        assert_non_null(last);
+        while (last > text && last[-1] != '\n')
+            last--;
+        assert_int_equal(lks_count(last, "\n") > 0, 1);
+        const char *channel = strstr(last, "lockkit_wake"); /* only a release names it */
+        assert_true(channel && channel < strchr(last, '\n'));
+        released++;
+    }
+    assert_true(released > CYCLES / 4);
+    assert_true(atomic_load(&f->renewals) > CYCLES / 4);
+    lks_monitor_close(monitor);
+}
+
+static void releasing_while_a_renewal_hangs_takes_no_longer_than_its_limit(void **state)
+{
+    struct fixture *f = *state;
+    const char *key = lks_key(server, "hanging");
+    lk_client *client = lks_client_with(server, (struct lk_client_options){.command_ms = 600});
+    lk_lock *lock = lks_mutex(client, key);
+
+    acquire_renewed(f, lock, 3000, 0);
+    lks_server_pause(server);
+    lks_nap(1100); /* since 1000 a renewal waits for its answer, until 1600 */
+    double begin = lks_now_ms();
+    lk_status status = lk_lock_release(lock, NULL);
+    double took_ms = lks_now_ms() - begin;
+    lks_server_resume(server);
+
+    assert_int_equal(status, LK_UNKNOWN);
+    if (took_ms > 600 + 300) fail_msg("took %.0f ms", took_ms);
+    LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", key) == 0, 5000); /* it did arrive */
+    assert_int_equal(lk_lock_release(lock, NULL), LK_OK); /* repeated: the first one has done it */
+    lk_lock_free(lock);
+    lk_client_close(client);
+}
+
+#define LOSS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static int start_server(void **state)
+{
+    (void)state;
+    server = lks_server_start(NULL);
+    return 0;
+}
+
+static int stop_server(void **state)
+{
+    (void)state;
+    lks_server_stop(server);
+    return 0;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        LOSS_TEST(the_watchdog_keeps_it_over_three_leases),
+        LOSS_TEST(max_hold_ends_it),
+        LOSS_TEST(a_broken_connection_does_not_end_it),
+        LOSS_TEST(a_server_that_forgot_the_scripts_does_not_end_it),
+        LOSS_TEST(a_server_that_pauses_for_less_than_the_lease_does_not_end_it),
+        LOSS_TEST(a_paused_server_cannot_hide_the_end),
+        LOSS_TEST(a_renewal_without_answer_does_not_hide_the_end_of_another),
+        LOSS_TEST(a_lease_without_renewal_is_told_of_too),
+        LOSS_TEST(a_deleted_key_is_noticed_and_not_made_again),
+        LOSS_TEST(a_key_of_another_type_is_noticed_at_the_next_renewal),
+        LOSS_TEST(somebody_elses_key_is_never_prolonged),
+        LOSS_TEST(failing_keys_do_not_stop_the_others),
+        LOSS_TEST(leases_taken_one_by_one_are_renewed_together),
+        LOSS_TEST(a_server_that_lost_its_memory_is_noticed),
+        LOSS_TEST(no_renewal_arrives_after_a_release),
+        LOSS_TEST(releasing_while_a_renewal_hangs_takes_no_longer_than_its_limit),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}

@@ -1,0 +1,217 @@
+/*
+ * The watchdog when other servers take over, real ones that a made-up topology hands out: what they
+ * do not know is lost at once, and what they know goes on.
+ * link: -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_primary -Wl,--wrap=lki_topology_at
+ * link: -Wl,--wrap=lki_topology_moved -Wl,--wrap=lki_topology_doubt -Wl,--wrap=lki_topology_epoch
+ * link: -Wl,--wrap=lki_topology_is_fixed -Wl,--wrap=lki_topology_is_cluster
+ * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_redis_send
+ */
+#include <poll.h>
+#include <string.h>
+
+#include "base/slot.h"
+#include "test/support/lk_kinds.h"
+#include "test/support/lk_watch.h"
+
+enum { KINDS = LKS_KINDS + 3 };
+
+/* ---- other servers take over --------------------------------------------------------------------------- */
+
+/* A lock of each kind at the first server; the second half of them all again, and not renewed. */
+static void take_all_kinds(struct lks_watch *f)
+{
+    lk_permits *permits = lk_permits_new(f->clients[0], "permits", NULL);
+
+    assert_int_equal(lk_permits_set(permits, 2, NULL), LK_OK);
+    lk_permits_free(permits);
+    for (size_t i = 0; i < 2 * (size_t)KINDS; i++) {
+        const char *key = lks_watch_key(f, 0);
+        size_t kind = i % KINDS;
+        lk_lock *lock = NULL;
+
+        if (kind < LKS_KINDS) {
+            lock = lks_lock_of_kind(kind, f->clients[0], key);
+        } else if (kind == LKS_KINDS) {
+            lock = lk_permit_lock_new(f->clients[0], "permits", NULL);
+        } else {
+            lk_rwlock *rw = lk_rwlock_new(f->clients[0], key, NULL);
+
+            f->rws[f->rw_count++] = rw;
+            lock = kind == LKS_KINDS + 1 ? lk_rwlock_read(rw) : lk_rwlock_write(rw);
+        }
+        assert_non_null(lock);
+        lks_watch_add(f, lks_watch_take(f, lock, 30000), i < KINDS);
+        assert_true(lk_lock_lost_fd(lock) >= 0);
+    }
+}
+
+static void an_empty_server_that_takes_over_loses_all_at_once(void **state)
+{
+    struct lks_watch *f = *state;
+
+    lks_watch_start(f, false);
+    take_all_kinds(f);
+    assert_true(lks_watch_are_held(f->locks, f->count));
+    lks_fleet_fail_over(0, 1);
+    lki_watchdog_look_again(f->watchdog);
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 2 * KINDS, 5000); /* no renewal is due before 10 s */
+
+    assert_int_equal(atomic_load(&f->lost), 2 * KINDS);
+    for (size_t i = 0; i < f->count; i++) {
+        struct pollfd poll_fd = {.fd = lk_lock_lost_fd(f->locks[i]), .events = POLLIN};
+
+        assert_false(lk_held(f->locks[i]));
+        assert_int_equal(poll(&poll_fd, 1, 0), 1);
+    }
+    assert_int_equal(LKS_INTEGER(lks_watch_servers[1], "DBSIZE"), 0); /* nothing was made again */
+    assert_int_equal(atomic_load(&f->renewals), 0);
+}
+
+/* What grows when a hold is prolonged: how long its key has left; of a permit, when it ends. */
+static void read_ends(struct lks_watch *f, long long *out)
+{
+    static const char score[] =
+        "return tonumber(redis.call('ZSCORE', KEYS[1], (string.gsub(ARGV[1], "
+        "'%x%x', function(h) return string.char(tonumber(h, 16)) end))))";
+
+    for (size_t i = 0; i < f->count; i++) {
+        const lk_lock *lock = f->locks[i];
+
+        out[i] = i % KINDS == LKS_KINDS ? LKS_INTEGER(lks_watch_servers[0], "EVAL", score, "1",
+                                                      lock->renew_key, lk_lock_token(lock))
+                                        : LKS_INTEGER(lks_watch_servers[0], "PTTL", lock->key);
+    }
+}
+
+static void a_server_that_knows_them_keeps_all_and_only_renewals_prolong(void **state)
+{
+    struct lks_watch *f = *state;
+    long long before[2 * KINDS] = {0};
+    long long after[2 * KINDS] = {0};
+
+    lks_watch_start(f, false);
+    take_all_kinds(f);
+    lks_nap(300);
+    read_ends(f, before);
+    lki_watchdog_look_again(f->watchdog); /* the same server is as good as one that has all */
+    LKS_EVENTUALLY(atomic_load(&f->renewals) == KINDS, 5000);
+    lks_nap(100); /* the checks go out with them */
+    read_ends(f, after);
+
+    assert_int_equal(atomic_load(&f->losses), 0);
+    assert_true(lks_watch_are_held(f->locks, f->count));
+    for (size_t i = 0; i < f->count; i++)
+        assert_int_equal(after[i] > before[i], i < KINDS);
+}
+
+static void a_check_without_answer_is_repeated(void **state)
+{
+    struct lks_watch *f = *state;
+
+    lks_watch_start(f, false);
+    (void)lks_watch_mutex(f, 0, 3000, false);
+    lks_fleet_fail_over(0, 1);
+    lks_fleet_lie(1, "LOADING Redis is loading the dataset in memory", 1, 2);
+    lki_watchdog_look_again(f->watchdog);
+    LKS_EVENTUALLY(lks_fleet_has_lied(), 5000);
+    assert_int_equal(atomic_load(&f->losses), 0);
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 2000);
+}
+
+static void a_server_that_left_is_let_go_while_it_hangs(void **state)
+{
+    struct lks_watch *f = *state;
+
+    lks_watch_start(f, false);
+    lk_lock *lock = lks_watch_mutex(f, 0, 900, true);
+    LKS_EVENTUALLY(atomic_load(&f->renewals) >= 1, 5000);
+    LKS_DO(lks_watch_servers[1], "SET", lock->key, lock->token, "PX",
+           "5000"); /* a replica had it */
+    lks_server_pause(lks_watch_servers[0]);
+    lks_nap(350); /* since 300 a renewal waits there */
+    double begin = lks_now_ms();
+    lks_fleet_fail_over(0, 1);
+    lki_watchdog_look_again(f->watchdog);
+    int before = atomic_load(&f->renewals);
+    while (atomic_load(&f->renewals) == before && lks_now_ms() - begin < 5000)
+        lks_nap(1);
+    double took_ms = lks_now_ms() - begin;
+    unsigned long references = lks_fleet_references(0);
+    lks_server_resume(lks_watch_servers[0]);
+
+    assert_true(took_ms < 400); /* not after the silence of the old one */
+    assert_true(lk_held(lock));
+    assert_int_equal(references, 0);
+}
+
+static void only_slots_that_moved_are_asked_for(void **state)
+{
+    struct lks_watch *f = *state;
+
+    lks_watch_start(f, true);
+    lk_lock *moved = lks_watch_mutex(f, 0, 30000, true);
+    (void)lks_watch_mutex(f, 0, 30000, true);
+    lki_watchdog_look_again(f->watchdog); /* neither was asked for yet: both are now */
+    LKS_EVENTUALLY(atomic_load(&f->renewals) == 2, 5000);
+    LKS_DO(lks_watch_servers[1], "SET", moved->key, moved->token, "PX", "30000");
+    lks_fleet_move(lki_slot_of(moved->key, strlen(moved->key)), 1);
+    lki_watchdog_look_again(f->watchdog);
+    LKS_EVENTUALLY(atomic_load(&f->renewals) == 3, 5000);
+    lks_nap(200);
+
+    assert_int_equal(atomic_load(&f->renewals), 3);
+    assert_int_equal(atomic_load(&f->losses), 0);
+}
+
+static void a_hold_from_before_the_change_is_checked_when_it_comes(void **state)
+{
+    struct lks_watch *f = *state;
+
+    lks_watch_start(f, false);
+    lk_lock *late = lks_watch_take(f, lks_mutex(f->clients[0], lks_watch_key(f, 0)), 30000);
+    lks_fleet_fail_over(0, 1);
+    lki_watchdog_look_again(f->watchdog);
+    lk_lock *new = lks_watch_mutex(f, 1, 30000, false); /* from the new one */
+    LKS_EVENTUALLY(lks_fleet_references(0) == 0, 5000);
+    lks_watch_add(f, late, false);
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 5000);
+
+    assert_false(lk_held(late));
+    assert_true(lk_held(new));
+}
+
+static void stopping_leaves_no_lease_behind_at_a_server_that_hangs(void **state)
+{
+    struct lks_watch *f = *state;
+
+    lks_watch_start(f, true);
+    lk_lock *lock = lks_watch_mutex(f, 1, 1500, true);
+    lks_server_pause(lks_watch_servers[1]);
+    lks_nap(700); /* since 500 a renewal waits there, until 1485 */
+    double begin = lks_now_ms();
+    lks_watch_stop(f);
+    lki_watchdog_remove(f->watchdog, lock);
+    double took_ms = lks_now_ms() - begin;
+    lks_server_resume(lks_watch_servers[1]);
+
+    assert_true(took_ms < 500);
+}
+
+#define NODES_TEST(name)                                                                           \
+    cmocka_unit_test_setup_teardown(name, lks_watch_set_up, lks_watch_tear_down)
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        NODES_TEST(an_empty_server_that_takes_over_loses_all_at_once),
+        NODES_TEST(a_server_that_knows_them_keeps_all_and_only_renewals_prolong),
+        NODES_TEST(a_check_without_answer_is_repeated),
+        NODES_TEST(a_server_that_left_is_let_go_while_it_hangs),
+        NODES_TEST(only_slots_that_moved_are_asked_for),
+        NODES_TEST(a_hold_from_before_the_change_is_checked_when_it_comes),
+        NODES_TEST(stopping_leaves_no_lease_behind_at_a_server_that_hangs),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, lks_watch_start_servers, lks_watch_stop_servers);
+}

@@ -1,0 +1,358 @@
+/*
+ * What nobody should do with a lock: it gets a status, at once, and never a crash or a hang. Each
+ * case goes through all kinds. What ends waits is in cancel_itest.c, what a fork leaves behind in
+ * fork_itest.c.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/lk_kinds.h"
+
+enum { SOON_MS = 2000 };
+
+static struct lks_server *server;
+
+struct fixture {
+    lk_client *client;
+    lk_script *script;
+    struct lk_eval eval;
+    atomic_uint round_trips;
+};
+
+static void count_round_trip(const struct lk_event *event, void *arg)
+{
+    struct fixture *f = arg;
+
+    if (event->type == LK_EVENT_ROUND_TRIP) atomic_fetch_add(&f->round_trips, 1);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    f->client = lks_client_with(
+        server, (struct lk_client_options){.on_event = count_round_trip, .on_event_arg = f});
+    f->script = lk_script_new(&(struct lk_script_source){.name = "x", .source = "return 1"});
+    assert_non_null(f->script);
+    f->eval.script = f->script;
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    lk_script_free(f->script);
+    lk_client_close(f->client);
+    free(f);
+    return 0;
+}
+
+static lk_lock *make(struct fixture *f, size_t kind, const char *key)
+{
+    return lks_lock_of_kind(kind, f->client, key);
+}
+
+/* A key that no other test has. */
+static const char *fresh_key(void)
+{
+    static unsigned serial;
+    char name[32];
+
+    (void)snprintf(name, sizeof name, "bad-%u", serial++);
+    return lks_key(server, name);
+}
+
+static lk_status acquire(lk_lock *lock, int64_t wait_ms, int64_t lease_ms, struct lk_error *err)
+{
+    return lk_lock_acquire(
+        lock, &(struct lk_lock_options){.wait_ms = wait_ms, .lease_ms = lease_ms}, err);
+}
+
+/* ---- arguments -------------------------------------------------------------------------------------------- */
+
+static void null_is_answered(void **state)
+{
+    struct fixture *f = *state;
+    lk_lock *mutex = make(f, 0, fresh_key());
+    lk_lock *fair = make(f, LKS_KINDS - 1, fresh_key());
+    lk_reply *reply = NULL;
+    lk_status statuses[1];
+
+    assert_int_equal(lk_lock_acquire(NULL, NULL, NULL), LK_INVALID);
+    assert_int_equal(lk_lock_release(NULL, NULL), LK_OK); /* nothing to release */
+    assert_int_equal(lk_lock_renew(NULL, 0, NULL), LK_INVALID);
+    assert_int_equal(lk_lock_force_release(NULL, NULL), LK_INVALID);
+    lk_lock_cancel(NULL);
+    assert_false(lk_held(NULL));
+    assert_int_equal(lk_lock_remaining_ms(NULL), 0);
+    assert_int_equal(lk_lock_hold_count(NULL), 0);
+    assert_int_equal(lk_lock_fence(NULL), 0);
+    assert_string_equal(lk_lock_token(NULL), "");
+    assert_int_equal(lk_lock_lost_fd(NULL), -1);
+    lk_lock_free(NULL);
+    assert_null(lk_multi_new(NULL, 1, NULL, NULL));
+    assert_int_equal(lk_multi_report(NULL, statuses), 0);
+    assert_null(lk_rwlock_read(NULL));
+    assert_null(lk_rwlock_write(NULL));
+    lk_rwlock_free(NULL);
+    assert_int_equal(acquire(mutex, 0, 0, NULL), LK_OK);
+    assert_int_equal(lk_guarded_eval(NULL, &f->eval, 0, &reply, NULL), LK_INVALID);
+    assert_int_equal(lk_guarded_eval(mutex, NULL, 0, &reply, NULL), LK_INVALID);
+    assert_int_equal(lk_guarded_eval(mutex, &(struct lk_eval){0}, 0, &reply, NULL), LK_INVALID);
+    assert_int_equal(lk_guarded_eval(mutex, &f->eval, 0, NULL, NULL), LK_INVALID);
+    assert_int_equal(lk_lock_release(mutex, NULL), LK_OK);
+    assert_int_equal(lk_mutex_run(NULL, NULL, &f->eval, &reply, NULL), LK_INVALID);
+    assert_int_equal(lk_mutex_run(mutex, NULL, NULL, &reply, NULL), LK_INVALID);
+    assert_int_equal(lk_mutex_run(mutex, NULL, &(struct lk_eval){0}, &reply, NULL), LK_INVALID);
+    assert_int_equal(lk_mutex_run(mutex, NULL, &f->eval, NULL, NULL), LK_INVALID);
+    assert_int_equal(lk_mutex_run(fair, NULL, &f->eval, &reply, NULL), LK_INVALID); /* no mutex */
+    assert_null(reply);
+    lk_lock_free(mutex);
+    lk_lock_free(fair);
+}
+
+static void what_makes_no_lock_is_invalid(void **state)
+{
+    struct fixture *f = *state;
+    char long_key[514];
+
+    memset(long_key, 'k', sizeof long_key);
+    long_key[513] = '\0';
+    for (size_t i = 0; i < LKS_KINDS; i++) {
+        const struct {
+            lk_client *client;
+            const char *key;
+        } rows[] = {{NULL, "key"}, {f->client, NULL}, {f->client, ""}, {f->client, long_key}};
+
+        for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+            struct lk_error err = {0};
+
+            assert_null(lks_kinds[i].make(rows[k].client, rows[k].key, &err));
+            assert_int_equal(err.code, LK_INVALID);
+            assert_true(strlen(err.text) > 5);
+            assert_null(lks_kinds[i].make(rows[k].client, rows[k].key, NULL));
+        }
+    }
+}
+
+static void options_out_of_range_are_refused_before_anything_is_sent(void **state)
+{
+    static const struct lk_lock_options rows[] = {
+        {.lease_ms = 1},         {.lease_ms = 9},
+        {.lease_ms = -1},        {.lease_ms = INT64_MIN},
+        {.lease_ms = 1LL << 31}, {.lease_ms = INT64_MAX},
+        {.wait_ms = -1},         {.wait_ms = INT64_MIN},
+        {.max_hold_ms = -1},     {.max_hold_ms = -5, .is_renewed = true},
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < LKS_KINDS; i++) {
+        lk_lock *lock = make(f, i, fresh_key());
+        lk_lock *multi = lk_multi_new(&lock, 1, NULL, NULL);
+        unsigned before = atomic_load(&f->round_trips);
+
+        for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+            struct lk_error err = {0};
+
+            assert_int_equal(lk_lock_acquire(lock, &rows[k], &err), LK_INVALID);
+            assert_true(strlen(err.text) > 5);
+            assert_int_equal(lk_lock_acquire(multi, &rows[k], NULL), LK_INVALID);
+        }
+        assert_int_equal(atomic_load(&f->round_trips), before);
+        assert_int_equal(acquire(lock, 0, 0, NULL), LK_OK); /* 0 is the default */
+        assert_in_range(lk_lock_remaining_ms(lock), 29000, 30000);
+        assert_int_equal(lk_lock_renew(lock, 9, NULL), LK_INVALID);
+        assert_int_equal(lk_lock_renew(lock, -1, NULL), LK_INVALID);
+        assert_int_equal(lk_lock_renew(lock, INT64_MAX, NULL), LK_INVALID);
+        assert_true(lk_held(lock));
+        assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+        lk_lock_free(multi);
+        lk_lock_free(lock);
+    }
+}
+
+static void await_end(const char *key)
+{
+    LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", key) == 0, 1000);
+}
+
+/* 9 of the checklist in redisson.md: there a lease of 0 deletes the key and is called a success. */
+static void the_shortest_lease_is_held_and_ends(void **state)
+{
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < LKS_KINDS; i++) {
+        const char *key = fresh_key();
+        lk_lock *lock = make(f, i, key);
+        lk_status status = acquire(lock, 0, 10, NULL);
+
+        assert_true(status == LK_OK || status == LK_LOST); /* on a busy machine */
+        await_end(key);
+        assert_false(lk_held(lock));
+        assert_int_equal(lk_lock_release(lock, NULL), status == LK_OK ? LK_NOT_OWNER : LK_OK);
+        assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+        lk_lock_free(lock);
+    }
+}
+
+static void what_was_given_back_is_given_back_once(void **state)
+{
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < LKS_KINDS; i++) {
+        const char *key = fresh_key();
+        lk_lock *lock = make(f, i, key);
+        lk_lock *other = make(f, i, key);
+        lk_reply *reply = NULL;
+
+        assert_int_equal(acquire(lock, 0, 0, NULL), LK_OK);
+        assert_int_equal(lk_lock_release(other, NULL), LK_OK); /* it holds nothing: no effect */
+        assert_int_equal(lk_lock_renew(other, 0, NULL), LK_INVALID);
+        assert_int_equal(lk_guarded_eval(other, &f->eval, 0, &reply, NULL), LK_INVALID);
+        assert_int_equal(LKS_INTEGER(server, "EXISTS", key), 1);
+        assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+        assert_int_equal(acquire(other, 0, 0, NULL), LK_OK);
+        assert_int_equal(lk_lock_release(lock, NULL), LK_OK); /* once more: the other keeps it */
+        assert_int_equal(LKS_INTEGER(server, "EXISTS", key), 1);
+        assert_int_equal(lk_lock_release(other, NULL), LK_OK);
+        lk_lock_free(lock);
+        lk_lock_free(other);
+    }
+}
+
+static void a_key_that_is_something_else_stays_what_it_is(void **state)
+{
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < LKS_KINDS; i++) {
+        const char *key = fresh_key();
+        lk_lock *lock = make(f, i, key);
+        struct lk_error err = {0};
+        lk_reply *reply = NULL;
+        bool is_mutex = lks_kinds[i].make == lk_mutex_new;
+
+        assert_int_equal(acquire(lock, 0, 0, NULL), LK_OK);
+        LKS_DO(server, "DEL", key);
+        LKS_DO(server, "RPUSH", key, "data");
+        assert_int_equal(lk_lock_renew(lock, 0, NULL), LK_SERVER);
+        assert_int_equal(lk_guarded_eval(lock, &f->eval, 0, &reply, NULL), LK_SERVER);
+        assert_int_equal(lk_lock_release(lock, &err), LK_SERVER);
+        assert_non_null(strstr(err.text, "WRONGTYPE"));
+        assert_int_equal(lk_lock_force_release(lock, &err), LK_SERVER);
+        assert_non_null(strstr(err.text, "WRONGTYPE"));
+        double begin = lks_now_ms();
+        assert_int_equal(acquire(lock, is_mutex ? 50 : 60000, 0, NULL),
+                         is_mutex ? LK_BUSY : LK_SERVER);
+        assert_true(lks_now_ms() - begin < SOON_MS);
+        assert_string_equal(LKS_TEXT(server, "LINDEX", key, "0"), "data");
+        lk_lock_free(lock);
+        LKS_DO(server, "DEL", key);
+    }
+}
+
+/* 5 of the checklist: on one server every name is as good as another. */
+static void names_with_stray_braces_work(void **state)
+{
+    static const char *const names[] = {"a{b",         "a{}b", "x}y",   "{",      "}",
+                                        "{}",          "}{",   "{{a}}", "a}b{c}", " \r\n%s%n*\"'\\",
+                                        "\xff\x01\xc3"};
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < LKS_KINDS; i++) {
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+            lk_lock *lock = make(f, i, names[k]);
+            lk_lock *other = make(f, i, names[k]);
+
+            assert_int_equal(acquire(lock, 0, 0, NULL), LK_OK);
+            assert_int_equal(LKS_INTEGER(server, "EXISTS", names[k]), 1);
+            assert_int_equal(acquire(other, 1, 0, NULL), LK_BUSY);
+            assert_int_equal(lk_lock_renew(lock, 0, NULL), LK_OK);
+            assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+            assert_int_equal(LKS_INTEGER(server, "EXISTS", names[k]), 0);
+            assert_int_equal(lk_lock_force_release(other, NULL), LK_NOT_OWNER);
+            lk_lock_free(lock);
+            lk_lock_free(other);
+        }
+    }
+}
+
+/* ---- a closed client -------------------------------------------------------------------------------------- */
+
+static void after_the_client_was_closed_nothing_works_and_nothing_breaks(void **state)
+{
+    struct fixture *f = *state;
+    lk_lock *locks[LKS_KINDS + 1];
+    lk_lock *again[LKS_KINDS];
+    lk_reply *reply = NULL;
+
+    for (size_t i = 0; i < LKS_KINDS; i++) {
+        locks[i] = make(f, i, fresh_key());
+        again[i] = make(f, i, fresh_key());
+        assert_int_equal(
+            lk_lock_acquire(locks[i], &(struct lk_lock_options){.is_renewed = true}, NULL), LK_OK);
+    }
+    locks[LKS_KINDS] = lk_multi_new(again, 1, NULL, NULL);
+    lk_client_close(f->client);
+
+    for (size_t i = 0; i <= LKS_KINDS; i++) {
+        struct lk_error err = {0};
+
+        assert_int_equal(acquire(locks[i], 1000, 0, &err), LK_INVALID);
+        assert_true(strlen(err.text) > 5);
+        assert_int_equal(lk_lock_force_release(locks[i], NULL), LK_INVALID);
+        assert_int_equal(lk_guarded_eval(locks[i], &f->eval, 0, &reply, NULL), LK_INVALID);
+        assert_int_equal(lk_mutex_run(locks[i], NULL, &f->eval, &reply, NULL), LK_INVALID);
+        assert_int_equal(lk_lock_renew(locks[i], 0, NULL), LK_INVALID);
+        lk_lock_cancel(locks[i]);
+        assert_int_equal(lk_lock_release(locks[i], NULL), i < LKS_KINDS ? LK_INVALID : LK_OK);
+        (void)lk_held(locks[i]);
+    }
+    for (size_t i = 0; i < LKS_KINDS; i++) {
+        assert_int_equal(acquire(again[i], 0, 0, NULL), LK_INVALID);
+        assert_null(lk_multi_new(&again[i], 1, NULL, NULL));
+    }
+    assert_null(reply);
+    for (size_t i = LKS_KINDS + 1; i-- > 0;)
+        lk_lock_free(locks[i]);
+    for (size_t i = 0; i < LKS_KINDS; i++)
+        lk_lock_free(again[i]);
+    f->client = NULL;
+}
+
+#define BAD_USE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static int start_server(void **state)
+{
+    (void)state;
+    server = lks_server_start(NULL);
+    return 0;
+}
+
+static int stop_server(void **state)
+{
+    (void)state;
+    lks_server_stop(server);
+    return 0;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        BAD_USE_TEST(null_is_answered),
+        BAD_USE_TEST(what_makes_no_lock_is_invalid),
+        BAD_USE_TEST(options_out_of_range_are_refused_before_anything_is_sent),
+        BAD_USE_TEST(the_shortest_lease_is_held_and_ends),
+        BAD_USE_TEST(what_was_given_back_is_given_back_once),
+        BAD_USE_TEST(a_key_that_is_something_else_stays_what_it_is),
+        BAD_USE_TEST(names_with_stray_braces_work),
+        BAD_USE_TEST(after_the_client_was_closed_nothing_works_and_nothing_breaks),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}

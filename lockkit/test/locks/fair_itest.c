@@ -1,0 +1,529 @@
+/*
+ * The fair lock as its callers see it: the order, what ends a wait, what a holder can do. Messages
+ * are shown to work by being faster than the timers, which are two seconds here.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/lk_fair.h"
+
+enum { POLL_MS = 10000, SOON_MS = 1000, HAND_OVERS = 60, WAITERS = 6, CROWD = 300 };
+
+static struct lks_server *server;
+static const struct lk_lock_options long_wait = {.wait_ms = 60000};
+
+struct fixture {
+    lk_client *clients[2]; /* as two processes would have */
+    lk_lock *locks[WAITERS];
+    struct lkf_keys keys;
+    struct lk_event events[16]; /* acquires, releases and places of clients[1] */
+    size_t event_count;
+    pthread_mutex_t mutex; /* guards the two above */
+    atomic_int losses;
+};
+
+static void note_event(const struct lk_event *event, void *arg)
+{
+    struct fixture *f = arg;
+
+    if (event->type != LK_EVENT_QUEUED && event->type != LK_EVENT_ACQUIRE) return;
+    (void)pthread_mutex_lock(&f->mutex);
+    f->events[f->event_count++ % 16] = *event;
+    (void)pthread_mutex_unlock(&f->mutex);
+}
+
+static size_t event_count(struct fixture *f)
+{
+    (void)pthread_mutex_lock(&f->mutex);
+    size_t count = f->event_count;
+    (void)pthread_mutex_unlock(&f->mutex);
+    return count;
+}
+
+static int set_up(void **state)
+{
+    static unsigned serial;
+    char name[32];
+    struct lk_client_options options = {.poll_ms = POLL_MS};
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    (void)pthread_mutex_init(&f->mutex, NULL);
+    (void)snprintf(name, sizeof name, "fair-%u", serial++);
+    lkf_keys_init(&f->keys, server, name);
+    f->clients[0] = lks_client_with(server, options);
+    options.on_event = note_event;
+    options.on_event_arg = f;
+    f->clients[1] = lks_client_with(server, options);
+    for (size_t i = 0; i < WAITERS; i++)
+        f->locks[i] = lkf_lock(f->clients[i % 2], &f->keys, 0);
+    *state = f;
+    return 0;
+}
+
+/* Every test leaves the lock free and the queue empty. */
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    if (!lkf_is_gone(&f->keys)) fail_msg("left in the queue: %s", lkf_queue(&f->keys));
+    for (size_t i = 0; i < WAITERS; i++)
+        lk_lock_free(f->locks[i]);
+    lk_client_close(f->clients[0]);
+    lk_client_close(f->clients[1]);
+    (void)pthread_mutex_destroy(&f->mutex);
+    free(f);
+    return 0;
+}
+
+static void take(lk_lock *lock)
+{
+    struct lk_error err = {0};
+
+    if (lk_lock_acquire(lock, NULL, &err) != LK_OK) fail_msg("%s", err.text);
+}
+
+static void give_back(lk_lock *lock)
+{
+    assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+}
+
+static void wait_for(struct lkf_wait *wait, struct fixture *f, size_t i)
+{
+    lkf_wait_start(wait, &f->keys, f->locks[i], &long_wait);
+}
+
+static void let_it_listen(struct fixture *f, size_t i)
+{
+    LKS_EVENTUALLY(lkf_listeners(&f->keys, lk_lock_token(f->locks[i])) == 1, 5000);
+}
+
+/* It got the lock, soon after a moment. */
+static void has_got_it(struct lkf_wait *wait, double since_ms)
+{
+    assert_int_equal(lkf_wait_finish(wait), LK_OK);
+    if (wait->ended_at_ms - since_ms > SOON_MS) {
+        fail_msg("after %.0f ms", wait->ended_at_ms - since_ms);
+    }
+}
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+/* Checklist 45, our side of it. */
+static void the_first_to_come_is_the_first_served(void **state)
+{
+    struct fixture *f = *state;
+    struct lkf_wait waits[WAITERS];
+
+    take(f->locks[0]);
+    for (size_t i = 1; i < WAITERS; i++)
+        wait_for(&waits[i], f, i);
+    for (size_t i = 1; i < WAITERS; i++)
+        assert_non_null(strstr(lkf_queue(&f->keys), lk_lock_token(f->locks[i])));
+    for (size_t i = 1; i < WAITERS; i++) {
+        double released_at_ms = lks_now_ms();
+
+        give_back(f->locks[i - 1]);
+        has_got_it(&waits[i], released_at_ms);
+        assert_int_equal(lkf_length(&f->keys), WAITERS - 1 - i);
+        for (size_t k = i + 1; k < WAITERS; k++)
+            assert_false(lk_held(f->locks[k]));
+    }
+    give_back(f->locks[WAITERS - 1]);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void a_release_wakes_the_next_at_once(void **state)
+{
+    struct fixture *f = *state;
+    double took_ms[HAND_OVERS];
+    struct lkf_wait wait;
+
+    for (size_t i = 0; i < HAND_OVERS; i++) {
+        take(f->locks[0]);
+        wait_for(&wait, f, 1);
+        let_it_listen(f, 1);
+        double released_at_ms = lks_now_ms();
+        give_back(f->locks[0]);
+        has_got_it(&wait, released_at_ms);
+        took_ms[i] = wait.ended_at_ms - released_at_ms;
+        give_back(f->locks[1]);
+    }
+    qsort(took_ms, HAND_OVERS, sizeof took_ms[0], by_size);
+    print_message("# hand-over after release: median %.3f ms, p90 %.3f ms, worst %.3f ms\n",
+                  took_ms[HAND_OVERS / 2], took_ms[HAND_OVERS * 9 / 10], took_ms[HAND_OVERS - 1]);
+
+    assert_true(took_ms[HAND_OVERS / 2] < 50);
+}
+
+static void a_release_wakes_nobody_else(void **state)
+{
+    struct fixture *f = *state;
+    struct lkf_wait waits[WAITERS];
+
+    take(f->locks[0]);
+    for (size_t i = 1; i < WAITERS; i++)
+        wait_for(&waits[i], f, i);
+    LKS_EVENTUALLY(lkf_listeners(&f->keys, NULL) == WAITERS - 1, 5000);
+    lks_nap(20); /* each has asked once more and sleeps */
+    struct lks_monitor *monitor = lks_monitor_open(server);
+    give_back(f->locks[0]);
+    has_got_it(&waits[1], lks_now_ms());
+    const char *text = lks_monitor_text(monitor, server);
+
+    assert_int_equal(lks_count(text, "\"PUBLISH\""), 1);
+    assert_int_equal(lks_count(text, "\"EVALSHA\""), 2); /* a release, an acquire */
+    lks_monitor_close(monitor);
+    for (size_t i = 2; i < WAITERS; i++) {
+        give_back(f->locks[i - 1]);
+        has_got_it(&waits[i], lks_now_ms());
+    }
+    give_back(f->locks[WAITERS - 1]);
+}
+
+/* Checklist 52. */
+static void who_does_not_wait_does_not_pass_a_queue(void **state)
+{
+    struct fixture *f = *state;
+    struct lkf_foreign holder = {.owner = "f:1", .lease_ms = 30000};
+    struct lkf_foreign waiter = {.owner = "f:2", .lease_ms = 30000, .wait_ms = 60000};
+
+    assert_int_equal(lkf_foreign_try(&f->keys, &holder), LKF_TAKEN);
+    assert_true(lkf_foreign_try(&f->keys, &waiter) >= 0);
+    assert_int_equal(lkf_foreign_unlock(&f->keys, &holder), 1);
+    long long score = lkf_score(&f->keys, "f:2");
+
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", f->keys.lock), 0);
+    assert_int_equal(lk_lock_acquire(f->locks[0], NULL, NULL), LK_BUSY);
+    assert_string_equal(lkf_queue(&f->keys), "f:2");
+    assert_int_equal(LKS_INTEGER(server, "ZCARD", f->keys.timeouts), 1);
+    assert_int_equal(lkf_score(&f->keys, "f:2"), score);
+    lkf_foreign_give_up(&f->keys, &waiter);
+    take(f->locks[0]);
+    give_back(f->locks[0]);
+}
+
+static void events_tell_the_places(void **state)
+{
+    struct fixture *f = *state;
+    struct lkf_wait waits[2];
+
+    take(f->locks[0]);
+    wait_for(&waits[0], f, 1);
+    LKS_EVENTUALLY(event_count(f) == 1, 5000); /* a moment before it tells it is in the queue */
+    wait_for(&waits[1], f, 3);
+    LKS_EVENTUALLY(event_count(f) == 2, 5000);
+    give_back(f->locks[0]);
+    has_got_it(&waits[0], lks_now_ms());
+    give_back(f->locks[1]);
+    has_got_it(&waits[1], lks_now_ms());
+    static const struct {
+        lk_event_type type;
+        size_t lock;
+    } expected[] = {
+        {LK_EVENT_QUEUED, 1}, {LK_EVENT_QUEUED, 3}, {LK_EVENT_ACQUIRE, 1}, {LK_EVENT_ACQUIRE, 3}};
+
+    assert_int_equal(f->event_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const struct lk_event *event = &f->events[i];
+
+        assert_int_equal(event->type, expected[i].type);
+        assert_int_equal(event->status, LK_OK);
+        assert_string_equal(event->kind, "fair");
+        assert_ptr_equal(event->token, lk_lock_token(f->locks[expected[i].lock]));
+        assert_int_equal(event->count, event->type == LK_EVENT_ACQUIRE);
+        if (i > 0) assert_true(event->at_ns >= f->events[i - 1].at_ns);
+    }
+    assert_true(f->events[1].at_ns - f->events[1].duration_ns > f->events[0].at_ns);
+    give_back(f->locks[3]);
+}
+
+/* ---- what ends a wait ------------------------------------------------------------------------ */
+
+/* Checklist 46. */
+static void who_gives_up_leaves_and_the_next_moves_up(void **state)
+{
+    struct fixture *f = *state;
+    struct lkf_wait hasty, patient;
+
+    take(f->locks[0]);
+    lkf_wait_start(&hasty, &f->keys, f->locks[1], &(struct lk_lock_options){.wait_ms = 400});
+    wait_for(&patient, f, 2);
+    long long score = lkf_score(&f->keys, lk_lock_token(f->locks[2]));
+    assert_int_equal(lkf_wait_finish(&hasty), LK_BUSY);
+
+    assert_string_equal(lkf_queue(&f->keys), lk_lock_token(f->locks[2]));
+    assert_int_equal(lkf_score(&f->keys, lk_lock_token(f->locks[1])), -1);
+    assert_int_equal(lkf_score(&f->keys, lk_lock_token(f->locks[2])), score - 400);
+    double released_at_ms = lks_now_ms();
+    give_back(f->locks[0]);
+    has_got_it(&patient, released_at_ms);
+    give_back(f->locks[2]);
+}
+
+/* Checklist 48. */
+static void who_is_cancelled_leaves_at_once(void **state)
+{
+    struct fixture *f = *state;
+    struct lkf_wait cancelled, patient;
+
+    take(f->locks[0]);
+    wait_for(&cancelled, f, 1);
+    wait_for(&patient, f, 2);
+    double cancelled_at_ms = lks_now_ms();
+    let_it_listen(f, 1);
+    lk_lock_cancel(f->locks[1]);
+    assert_int_equal(lkf_wait_finish(&cancelled), LK_CANCELLED);
+
+    assert_true(cancelled.ended_at_ms - cancelled_at_ms < SOON_MS);
+    assert_string_equal(lkf_queue(&f->keys), lk_lock_token(f->locks[2]));
+    double released_at_ms = lks_now_ms();
+    give_back(f->locks[0]);
+    has_got_it(&patient, released_at_ms);
+    give_back(f->locks[2]);
+}
+
+static void who_leaves_when_it_is_its_turn_wakes_the_next(void **state)
+{
+    struct fixture *f = *state;
+    struct lkf_wait first, second;
+
+    take(f->locks[0]);
+    wait_for(&first, f, 1);
+    wait_for(&second, f, 2);
+    LKS_EVENTUALLY(lkf_listeners(&f->keys, NULL) == 2, 5000);
+    lks_nap(20);                         /* both sleep */
+    LKS_DO(server, "DEL", f->keys.lock); /* free, and nobody is told */
+    double cancelled_at_ms = lks_now_ms();
+    lk_lock_cancel(f->locks[1]);
+    assert_int_equal(lkf_wait_finish(&first), LK_CANCELLED);
+    has_got_it(&second, cancelled_at_ms);
+    give_back(f->locks[2]);
+    assert_int_equal(lk_lock_release(f->locks[0], NULL), LK_NOT_OWNER);
+}
+
+static void a_release_that_comes_too_late_wakes_the_next_too(void **state)
+{
+    struct fixture *f = *state;
+    struct lkf_wait wait;
+
+    take(f->locks[0]);
+    wait_for(&wait, f, 1);
+    LKS_EVENTUALLY(lkf_listeners(&f->keys, NULL) == 1, 5000);
+    lks_nap(20);                         /* it sleeps */
+    LKS_DO(server, "DEL", f->keys.lock); /* as if the lease had ended just now */
+    double released_at_ms = lks_now_ms();
+    assert_int_equal(lk_lock_release(f->locks[0], NULL), LK_NOT_OWNER);
+    has_got_it(&wait, released_at_ms);
+    give_back(f->locks[1]);
+}
+
+static void cancel_all(struct lkf_wait *waits, size_t count)
+{
+    double begin = lks_now_ms();
+
+    for (size_t i = 0; i < count; i++)
+        lk_lock_cancel(waits[i].lock);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(lkf_wait_finish(&waits[i]), LK_CANCELLED);
+    print_message("# %zu cancelled in %.0f ms\n", count, lks_now_ms() - begin);
+}
+
+static void a_crowd_that_is_cancelled_at_once_leaves_nothing(void **state)
+{
+    struct fixture *f = *state;
+    static struct lkf_wait waits[CROWD];
+
+    take(f->locks[0]);
+    for (size_t i = 0; i < CROWD; i++) {
+        lkf_wait_start(&waits[i], &f->keys, lkf_lock(f->clients[i % 2], &f->keys, 0), &long_wait);
+    }
+    LKS_EVENTUALLY(lkf_listeners(&f->keys, NULL) == CROWD, 10000);
+    cancel_all(waits, CROWD);
+    LKS_EVENTUALLY(lkf_length(&f->keys) == 0, SOON_MS);
+    LKS_EVENTUALLY(lkf_listeners(&f->keys, NULL) == 0, 5000);
+    for (size_t i = 0; i < CROWD; i++)
+        lk_lock_free(waits[i].lock);
+    give_back(f->locks[0]);
+}
+
+static void the_end_of_a_lease_is_the_turn_of_the_next(void **state)
+{
+    struct fixture *f = *state;
+    struct lkf_wait first, second;
+    double begin = lks_now_ms();
+
+    assert_int_equal(lk_lock_acquire(f->locks[0], &(struct lk_lock_options){.lease_ms = 300}, NULL),
+                     LK_OK);
+    wait_for(&first, f, 1);
+    wait_for(&second, f, 2);
+    assert_int_equal(lkf_wait_finish(&first), LK_OK);
+    assert_true(first.ended_at_ms - begin > 290);
+    assert_true(first.ended_at_ms - begin < 300 + SOON_MS);
+
+    assert_int_equal(lk_lock_release(f->locks[0], NULL), LK_NOT_OWNER);
+    assert_true(lk_held(f->locks[1]));
+    assert_string_equal(lkf_queue(&f->keys), lk_lock_token(f->locks[2]));
+    give_back(f->locks[1]);
+    has_got_it(&second, lks_now_ms());
+    give_back(f->locks[2]);
+}
+
+/* ---- a hold ---------------------------------------------------------------------------------- */
+
+static void it_is_taken_again_and_given_back_as_often(void **state)
+{
+    struct fixture *f = *state;
+    struct lkf_wait wait;
+
+    take(f->locks[0]);
+    wait_for(&wait, f, 1);
+    take(f->locks[0]);
+    take(f->locks[0]);
+    assert_int_equal(lk_lock_hold_count(f->locks[0]), 3);
+    const char *owner = lk_lock_token(f->locks[0]);
+    assert_string_equal(LKS_TEXT(server, "HGET", f->keys.lock, owner), "3");
+    give_back(f->locks[0]);
+    give_back(f->locks[0]);
+    assert_string_equal(LKS_TEXT(server, "HGET", f->keys.lock, owner), "1");
+    assert_false(lk_held(f->locks[1]));
+    double released_at_ms = lks_now_ms();
+    give_back(f->locks[0]);
+    has_got_it(&wait, released_at_ms);
+    give_back(f->locks[1]);
+}
+
+static void breaking_it_is_the_turn_of_the_next(void **state)
+{
+    struct fixture *f = *state;
+    struct lkf_wait wait;
+
+    assert_int_equal(lk_lock_force_release(f->locks[2], NULL), LK_NOT_OWNER);
+    take(f->locks[0]);
+    wait_for(&wait, f, 1);
+    double broken_at_ms = lks_now_ms();
+    assert_int_equal(lk_lock_force_release(f->locks[2], NULL), LK_OK);
+    has_got_it(&wait, broken_at_ms);
+
+    assert_int_equal(lk_lock_release(f->locks[0], NULL), LK_NOT_OWNER);
+    assert_true(lk_held(f->locks[1]));
+    give_back(f->locks[1]);
+}
+
+static void count_loss(lk_lock *lock, void *arg)
+{
+    (void)lock;
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static void the_watchdog_keeps_it_and_tells_its_loss(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_lock_options options = {
+        .lease_ms = 300, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = &f->losses};
+
+    assert_int_equal(lk_lock_acquire(f->locks[0], &options, NULL), LK_OK);
+    assert_int_equal(lk_lock_acquire(f->locks[1], &(struct lk_lock_options){.wait_ms = 900}, NULL),
+                     LK_BUSY);
+    assert_true(lk_held(f->locks[0]));
+    assert_int_equal(atomic_load(&f->losses), 0);
+    LKS_DO(server, "DEL", f->keys.lock);
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 2000);
+    assert_false(lk_held(f->locks[0]));
+    assert_int_equal(lk_lock_release(f->locks[0], NULL), LK_NOT_OWNER);
+}
+
+static void data_is_guarded_by_the_hold(void **state)
+{
+    struct fixture *f = *state;
+    lk_script *script = lk_script_new(
+        &(struct lk_script_source){.name = "seven", .source = "return tonumber(ARGV[1]) + 6"});
+    struct lk_bytes one = LK_BYTES("1");
+    struct lk_eval eval = {.script = script, .args = &one, .arg_count = 1};
+    lk_reply *reply = NULL;
+
+    assert_non_null(script);
+    take(f->locks[0]);
+    assert_int_equal(lk_guarded_eval(f->locks[0], &eval, 0, &reply, NULL), LK_OK);
+    assert_int_equal(lks_integer_of(reply), 7);
+    assert_int_equal(lk_lock_renew(f->locks[0], 60000, NULL), LK_OK);
+    assert_in_range(LKS_INTEGER(server, "PTTL", f->keys.lock), 59000, 60000);
+    assert_int_equal(lk_lock_force_release(f->locks[1], NULL), LK_OK);
+    assert_int_equal(lk_guarded_eval(f->locks[0], &eval, 0, &reply, NULL), LK_NOT_OWNER);
+    assert_int_equal(lk_lock_release(f->locks[0], NULL), LK_NOT_OWNER);
+    lk_script_free(script);
+}
+
+static void bad_use_gets_a_status(void **state)
+{
+    struct fixture *f = *state;
+    static const int64_t bad_windows_ms[] = {-1, 1, 99, (int64_t)INT32_MAX + 1, INT64_MIN};
+    struct lk_error err = {0};
+    lk_client *closed = lks_client(server);
+    lk_lock *late = lkf_lock(closed, &f->keys, 100);
+
+    assert_null(lk_fair_new(NULL, "key", NULL, &err));
+    assert_int_equal(err.code, LK_INVALID);
+    assert_null(lk_fair_new(f->clients[0], NULL, NULL, NULL));
+    assert_null(lk_fair_new(f->clients[0], "", NULL, NULL));
+    for (size_t i = 0; i < sizeof bad_windows_ms / sizeof bad_windows_ms[0]; i++) {
+        struct lk_fair_options options = {.waiter_ms = bad_windows_ms[i]};
+
+        err.code = LK_OK;
+        assert_null(lk_fair_new(f->clients[0], "key", &options, &err));
+        assert_int_equal(err.code, LK_INVALID);
+    }
+    lk_client_close(closed);
+    assert_int_equal(lk_lock_acquire(late, &long_wait, NULL), LK_INVALID);
+    lk_lock_free(late);
+}
+
+#define FAIR_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static int start_server(void **state)
+{
+    (void)state;
+    server = lks_server_start(NULL);
+    return 0;
+}
+
+static int stop_server(void **state)
+{
+    (void)state;
+    lks_server_stop(server);
+    return 0;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        FAIR_TEST(the_first_to_come_is_the_first_served),
+        FAIR_TEST(a_release_wakes_the_next_at_once),
+        FAIR_TEST(a_release_wakes_nobody_else),
+        FAIR_TEST(who_does_not_wait_does_not_pass_a_queue),
+        FAIR_TEST(events_tell_the_places),
+        FAIR_TEST(who_gives_up_leaves_and_the_next_moves_up),
+        FAIR_TEST(who_is_cancelled_leaves_at_once),
+        FAIR_TEST(who_leaves_when_it_is_its_turn_wakes_the_next),
+        FAIR_TEST(a_release_that_comes_too_late_wakes_the_next_too),
+        FAIR_TEST(a_crowd_that_is_cancelled_at_once_leaves_nothing),
+        FAIR_TEST(the_end_of_a_lease_is_the_turn_of_the_next),
+        FAIR_TEST(it_is_taken_again_and_given_back_as_often),
+        FAIR_TEST(breaking_it_is_the_turn_of_the_next),
+        FAIR_TEST(the_watchdog_keeps_it_and_tells_its_loss),
+        FAIR_TEST(data_is_guarded_by_the_hold),
+        FAIR_TEST(bad_use_gets_a_status),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}

@@ -1,0 +1,537 @@
+/*
+ * The fair lock's queue as it lies in the server: shared with foreign clients, with dead owners in
+ * it, damaged by hand, older than its windows. Waiters ask again every 100 ms here.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test/support/lk_fair.h"
+#include "test/support/lk_net.h"
+
+enum { WINDOW_MS = 300, SOON_MS = 1000, LEASE_MS = 30000, LOCKS = 4 };
+
+static struct lks_server *server;
+static const struct lk_lock_options long_wait = {.wait_ms = 60000};
+
+struct fixture {
+    lk_client *client;
+    lk_lock *locks[LOCKS];
+    struct lkf_keys keys;
+    const char *tokens[LOCKS]; /* of those who were started to wait */
+    struct lkf_wait waits[LOCKS];
+    atomic_int places; /* LK_EVENT_QUEUED */
+};
+
+static void count_places(const struct lk_event *event, void *arg)
+{
+    if (event->type == LK_EVENT_QUEUED) atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static int set_up(void **state)
+{
+    static unsigned serial;
+    char name[32];
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    (void)snprintf(name, sizeof name, "queue-%u", serial++);
+    lkf_keys_init(&f->keys, server, name);
+    f->client = lks_client_with(
+        server, (struct lk_client_options){.on_event = count_places, .on_event_arg = &f->places});
+    for (size_t i = 0; i < LOCKS; i++)
+        f->locks[i] = lkf_lock(f->client, &f->keys, WINDOW_MS);
+    *state = f;
+    return 0;
+}
+
+/* Every test leaves the lock free and the queue empty. */
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    if (!lkf_is_gone(&f->keys)) fail_msg("left in the queue: %s", lkf_queue(&f->keys));
+    for (size_t i = 0; i < LOCKS; i++)
+        lk_lock_free(f->locks[i]);
+    lk_client_close(f->client);
+    free(f);
+    return 0;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static void take(struct fixture *f, size_t i)
+{
+    assert_int_equal(lk_lock_acquire(f->locks[i], NULL, NULL), LK_OK);
+}
+
+static void give_back(struct fixture *f, size_t i)
+{
+    assert_int_equal(lk_lock_release(f->locks[i], NULL), LK_OK);
+}
+
+static void wait_with(struct fixture *f, size_t i, const struct lk_lock_options *options)
+{
+    lkf_wait_start(&f->waits[i], &f->keys, f->locks[i], options);
+    f->tokens[i] = lk_lock_token(f->locks[i]);
+}
+
+static void wait_for(struct fixture *f, size_t i)
+{
+    wait_with(f, i, &long_wait);
+}
+
+/* It gets the lock soon, and gives it back. */
+static void is_served(struct fixture *f, size_t i)
+{
+    double since_ms = lks_now_ms();
+
+    assert_int_equal(lkf_wait_finish(&f->waits[i]), LK_OK);
+    if (f->waits[i].ended_at_ms - since_ms > SOON_MS) {
+        fail_msg("after %.0f ms", f->waits[i].ended_at_ms - since_ms);
+    }
+    give_back(f, i);
+}
+
+static void is_cancelled(struct fixture *f, size_t i)
+{
+    LKS_EVENTUALLY(lkf_listeners(&f->keys, f->tokens[i]) == 1, 5000);
+    lk_lock_cancel(f->locks[i]);
+    assert_int_equal(lkf_wait_finish(&f->waits[i]), LK_CANCELLED);
+}
+
+/* The queue is these owners, in this order. */
+static bool queue_is(struct fixture *f, const char *first, const char *second)
+{
+    char text[256];
+
+    (void)snprintf(text, sizeof text, "%s%s%s", first, second ? "," : "", second ? second : "");
+    return strcmp(lkf_queue(&f->keys), text) == 0;
+}
+
+/* ---- beside foreign clients ------------------------------------------------------------------ */
+
+/* What was published to a channel from now on. */
+static int listen_to(struct fixture *f, const char *owner)
+{
+    char path[96];
+    char command[400];
+
+    (void)snprintf(path, sizeof path, "%s/s", server->dir);
+    (void)snprintf(command, sizeof command, "SUBSCRIBE %s:%s\r\n", f->keys.channel, owner);
+    int fd = lk_net_connect(path);
+    assert_true(fd >= 0);
+    assert_true(lk_net_send(fd, command));
+    LKS_EVENTUALLY(lkf_listeners(&f->keys, owner) == 1, 5000);
+    return fd;
+}
+
+static void is_told(int fd)
+{
+    char *text = NULL;
+    size_t len = 0;
+
+    LKS_EVENTUALLY((text = lk_net_read(fd, text, &len)) && strstr(text, "$1\r\n0\r\n"), SOON_MS);
+    assert_int_equal(lks_count(text, "$7\r\nmessage\r\n"), 1);
+    free(text);
+}
+
+/* Checklist 45 and 46, with the numbers of section 5.4 and 5.6. */
+static void foreign_clients_queue_with_ours(void **state)
+{
+    struct fixture *f = *state;
+    const struct lk_lock_options wait = {.wait_ms = 300000};
+    struct lkf_foreign foreign = {.owner = "f:2", .lease_ms = LEASE_MS, .wait_ms = 300000};
+    lk_lock *patient[2] = {lkf_lock(f->client, &f->keys, 0), lkf_lock(f->client, &f->keys, 0)};
+    struct lkf_wait waits[2];
+
+    long long before_ms = lkf_server_ms(&f->keys);
+    take(f, 0);
+    long long after_ms = lkf_server_ms(&f->keys);
+    lkf_wait_start(&waits[0], &f->keys, patient[0], &wait);
+    assert_in_range(lkf_foreign_try(&f->keys, &foreign), 320000, 330000);
+    assert_in_range(lkf_foreign_try(&f->keys, &foreign), LEASE_MS - 10000, LEASE_MS);
+    lkf_wait_start(&waits[1], &f->keys, patient[1], &wait);
+    const char *b = lk_lock_token(patient[0]), *d = lk_lock_token(patient[1]);
+    long long first_ms = lkf_score(&f->keys, b);
+
+    assert_int_equal(lks_count(lkf_queue(&f->keys), ","), 2);
+    assert_ptr_equal(strstr(lkf_queue(&f->keys), b) != NULL, true);
+    assert_in_range(first_ms, before_ms + 330000 - 1, after_ms + 330000 + 1);
+    assert_int_equal(lkf_score(&f->keys, "f:2"), first_ms + 300000);
+    assert_int_equal(lkf_score(&f->keys, d), first_ms + 600000);
+    lk_lock_cancel(patient[0]);
+    assert_int_equal(lkf_wait_finish(&waits[0]), LK_CANCELLED);
+    assert_true(queue_is(f, "f:2", d));
+    assert_int_equal(lkf_score(&f->keys, "f:2"), first_ms);
+    assert_int_equal(lkf_score(&f->keys, d), first_ms + 300000);
+
+    int fd = listen_to(f, "f:2");
+    give_back(f, 0);
+    is_told(fd);
+    assert_int_equal(lkf_foreign_try(&f->keys, &foreign), LKF_TAKEN);
+    assert_int_equal(lkf_score(&f->keys, d), first_ms);
+    assert_int_equal(lk_lock_acquire(f->locks[0], NULL, NULL), LK_BUSY);
+    double released_at_ms = lks_now_ms();
+    assert_int_equal(lkf_foreign_unlock(&f->keys, &foreign), 1);
+    assert_int_equal(lkf_wait_finish(&waits[1]), LK_OK);
+    assert_true(waits[1].ended_at_ms - released_at_ms < SOON_MS);
+    assert_int_equal(lk_lock_release(patient[1], NULL), LK_OK);
+    (void)close(fd);
+    lk_lock_free(patient[0]);
+    lk_lock_free(patient[1]);
+}
+
+static void taking_it_shortens_the_foreign_windows_behind(void **state)
+{
+    struct fixture *f = *state;
+    struct lkf_foreign foreign = {.owner = "f:1", .lease_ms = LEASE_MS, .wait_ms = 300000};
+
+    take(f, 0);
+    wait_with(f, 1, &(struct lk_lock_options){.wait_ms = 200}); /* less than its waiter_ms */
+    assert_true(lkf_foreign_try(&f->keys, &foreign) >= 0);
+    long long score = lkf_score(&f->keys, "f:1");
+    give_back(f, 0);
+    assert_int_equal(lkf_wait_finish(&f->waits[1]), LK_OK);
+
+    assert_int_equal(lkf_score(&f->keys, "f:1"), score - 200);
+    lkf_foreign_give_up(&f->keys, &foreign);
+    give_back(f, 1);
+}
+
+/* ---- the dead -------------------------------------------------------------------------------- */
+
+/* How often fair_acquire ran, told by a step that only it takes. */
+static size_t questions(struct lks_monitor *monitor)
+{
+    return lks_count(lks_monitor_text(monitor, server), "lua] \"PTTL\"");
+}
+
+/* Checklist 47. */
+static void a_dead_head_is_waited_for_without_spinning(void **state)
+{
+    struct fixture *f = *state;
+    struct lks_monitor *monitor = lks_monitor_open(server);
+    double begin = lks_now_ms();
+
+    lkf_add_dead(&f->keys, "dead", 700);
+    wait_for(f, 1);
+    assert_int_equal(lkf_wait_finish(&f->waits[1]), LK_OK);
+    double took_ms = f->waits[1].ended_at_ms - begin;
+
+    assert_true(took_ms > 690); /* two clocks */
+    assert_true(took_ms < 700 + SOON_MS);
+    assert_in_range(questions(monitor), 3, 12); /* one in 100 ms, and two at the beginning */
+    lks_monitor_close(monitor);
+    give_back(f, 1);
+}
+
+static void a_release_passes_over_the_dead(void **state)
+{
+    struct fixture *f = *state;
+
+    take(f, 0);
+    lkf_add_dead(&f->keys, "dead", -1);
+    lkf_add_dead(&f->keys, "dead too", -1);
+    lkf_add_dead(&f->keys, "alive", 60000);
+    int fd = listen_to(f, "alive");
+    give_back(f, 0);
+    is_told(fd);
+    assert_true(queue_is(f, "alive", NULL));
+    lkf_foreign_give_up(&f->keys, &(struct lkf_foreign){.owner = "alive", .wait_ms = 1});
+    (void)close(fd);
+}
+
+/* ---- damage (checklist 51) ------------------------------------------------------------------- */
+
+static void a_head_without_a_timeout_gets_one(void **state)
+{
+    struct fixture *f = *state;
+    struct lks_monitor *monitor = lks_monitor_open(server);
+
+    LKS_DO(server, "RPUSH", f->keys.queue, "lost");
+    wait_for(f, 1);
+    long long left_ms = lkf_score(&f->keys, "lost") - lkf_server_ms(&f->keys);
+    assert_in_range(left_ms, 4000, 5000);
+    lks_nap(500);
+    assert_in_range(questions(monitor), 3, 10);
+    assert_true(queue_is(f, "lost", f->tokens[1]));        /* it has its time */
+    LKS_DO(server, "ZADD", f->keys.timeouts, "1", "lost"); /* which is over now */
+    is_served(f, 1);
+    lks_monitor_close(monitor);
+}
+
+static void a_head_without_a_timeout_keeps_its_place_while_it_blocks_nobody(void **state)
+{
+    struct fixture *f = *state;
+
+    take(f, 0);
+    LKS_DO(server, "RPUSH", f->keys.queue, "lost");
+    wait_for(f, 1);
+    assert_int_equal(lkf_score(&f->keys, "lost"), -1);
+    int fd = listen_to(f, "lost");
+    give_back(f, 0);
+    is_told(fd);
+    assert_true(lkf_score(&f->keys, "lost") > 0);
+    struct lkf_foreign lost = {.owner = "lost", .lease_ms = LEASE_MS, .wait_ms = 1000};
+    assert_int_equal(lkf_foreign_try(&f->keys, &lost), LKF_TAKEN); /* it was alive */
+    assert_int_equal(lkf_foreign_unlock(&f->keys, &lost), 1);
+    is_served(f, 1);
+    (void)close(fd);
+}
+
+static void a_waiter_whose_timeout_vanished_keeps_its_place(void **state)
+{
+    struct fixture *f = *state;
+
+    take(f, 0);
+    wait_for(f, 1);
+    wait_for(f, 2);
+    LKS_DO(server, "ZREM", f->keys.timeouts, f->tokens[1]);
+    LKS_EVENTUALLY(lkf_score(&f->keys, f->tokens[1]) > 0, SOON_MS);
+    assert_true(queue_is(f, f->tokens[1], f->tokens[2]));
+    assert_int_equal(atomic_load(&f->places), 2);
+    give_back(f, 0);
+    is_served(f, 1);
+    is_served(f, 2);
+}
+
+static void a_waiter_whose_place_vanished_gets_another(void **state)
+{
+    struct fixture *f = *state;
+
+    take(f, 0);
+    wait_for(f, 1);
+    wait_for(f, 2);
+    LKS_DO(server, "LREM", f->keys.queue, "0", f->tokens[1]);
+    LKS_EVENTUALLY(queue_is(f, f->tokens[2], f->tokens[1]), SOON_MS);
+    LKS_EVENTUALLY(atomic_load(&f->places) == 3, SOON_MS); /* and it is told */
+    give_back(f, 0);
+    is_served(f, 2);
+    is_served(f, 1);
+}
+
+static void a_waiter_whose_place_vanished_and_finds_the_lock_free_tells_a_place_too(void **state)
+{
+    struct fixture *f = *state;
+
+    take(f, 0);
+    wait_for(f, 1);
+    LKS_DO(server, "DEL", f->keys.lock, f->keys.queue, f->keys.timeouts);
+    is_served(f, 1);
+    assert_int_equal(atomic_load(&f->places), 2); /* so who came between did not overtake it */
+    assert_int_equal(lk_lock_release(f->locks[0], NULL), LK_NOT_OWNER);
+}
+
+static void a_queue_that_vanished_is_built_again(void **state)
+{
+    struct fixture *f = *state;
+
+    take(f, 0);
+    for (size_t i = 1; i < LOCKS; i++)
+        wait_for(f, i);
+    LKS_DO(server, "DEL", f->keys.queue, f->keys.timeouts);
+    LKS_EVENTUALLY(lkf_length(&f->keys) == LOCKS - 1, SOON_MS);
+    LKS_EVENTUALLY(LKS_INTEGER(server, "ZCARD", f->keys.timeouts) == LOCKS - 1, SOON_MS);
+    for (size_t i = 1; i < LOCKS; i++)
+        is_cancelled(f, i);
+    give_back(f, 0);
+}
+
+/* Its owner, if it lives, asks again and gets a place. With Redisson alone it waits for ever. */
+static void a_timeout_without_a_place_is_dropped(void **state)
+{
+    struct fixture *f = *state;
+    struct lkf_foreign stray = {.owner = "stray", .lease_ms = LEASE_MS, .wait_ms = 60000};
+
+    take(f, 0);
+    LKS_DO(server, "ZADD", f->keys.timeouts, "9999999999999", "stray");
+    assert_true(lkf_foreign_try(&f->keys, &stray) >= 0);
+    assert_int_equal(lkf_length(&f->keys), 0); /* told that it waits, and does not */
+    wait_for(f, 1);
+    assert_int_equal(lkf_score(&f->keys, "stray"), -1);
+    assert_true(lkf_foreign_try(&f->keys, &stray) >= 0);
+    assert_true(queue_is(f, f->tokens[1], "stray"));
+    lkf_foreign_give_up(&f->keys, &stray);
+    give_back(f, 0);
+    is_served(f, 1);
+}
+
+static void a_place_that_is_there_twice_counts_once(void **state)
+{
+    struct fixture *f = *state;
+
+    take(f, 0);
+    wait_for(f, 1);
+    LKS_DO(server, "RPUSH", f->keys.queue, f->tokens[1]);
+    wait_for(f, 2);
+    LKS_DO(server, "RPUSH", f->keys.queue, f->tokens[2]);
+    give_back(f, 0);
+    assert_int_equal(lkf_wait_finish(&f->waits[1]), LK_OK);
+    assert_true(queue_is(f, f->tokens[2], f->tokens[2]));
+    is_cancelled(f, 2);
+    assert_int_equal(lkf_length(&f->keys), 0);
+    give_back(f, 1);
+}
+
+static void keys_of_another_type_are_an_error(void **state)
+{
+    struct fixture *f = *state;
+    const char *const keys[] = {f->keys.lock, f->keys.queue, f->keys.timeouts};
+
+    for (size_t i = 0; i < 3; i++) {
+        struct lk_error err = {0};
+
+        LKS_DO(server, "SET", keys[i], "a text");
+        assert_int_equal(lk_lock_acquire(f->locks[0], &long_wait, &err), LK_SERVER);
+        assert_non_null(strstr(err.text, "WRONGTYPE"));
+        assert_int_equal(LKS_INTEGER(server, "EXISTS", keys[0], keys[1], keys[2]), 1);
+        LKS_DO(server, "DEL", keys[i]);
+    }
+}
+
+/* ---- windows and clocks ---------------------------------------------------------------------- */
+
+/* Checklist 49: five windows long, with a holder whose lease is no longer than one. */
+static void those_who_live_outlast_their_windows(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_lock_options options = {.lease_ms = WINDOW_MS, .is_renewed = true};
+
+    assert_int_equal(lk_lock_acquire(f->locks[0], &options, NULL), LK_OK);
+    wait_for(f, 1);
+    wait_for(f, 2);
+    long long until_ms = lkf_server_ms(&f->keys) + 5LL * WINDOW_MS;
+    assert_true(lkf_score(&f->keys, f->tokens[2]) < until_ms); /* 3: the lease and two windows */
+    while (lkf_server_ms(&f->keys) < until_ms) {
+        assert_true(queue_is(f, f->tokens[1], f->tokens[2]));
+        lks_nap(5);
+    }
+    assert_true(lkf_score(&f->keys, f->tokens[1]) > until_ms);
+    assert_int_equal(atomic_load(&f->places), 2);
+    give_back(f, 0);
+    is_served(f, 1);
+    is_served(f, 2);
+}
+
+static void the_window_of_one_who_goes_is_not_taken_off_the_living(void **state)
+{
+    struct fixture *f = *state;
+    lk_lock *patient = lkf_lock(f->client, &f->keys, 300000);
+    struct lkf_wait wait;
+    char score[24];
+
+    take(f, 0);
+    lkf_wait_start(&wait, &f->keys, patient, &(struct lk_lock_options){.wait_ms = 300000});
+    lkf_add_dead(&f->keys, "slow", 60000);
+    (void)snprintf(score, sizeof score, "%lld", lkf_server_ms(&f->keys) + 3000);
+    LKS_DO(server, "RPUSH", f->keys.queue, "nearly dead");
+    LKS_DO(server, "ZADD", f->keys.timeouts, score, "nearly dead");
+    LKS_DO(server, "RPUSH", f->keys.queue, "lost");
+    give_back(f, 0);
+    assert_int_equal(lkf_wait_finish(&wait), LK_OK);
+    long long left_ms = lkf_score(&f->keys, "slow") - lkf_server_ms(&f->keys);
+
+    assert_in_range(left_ms, 4000, 5000); /* time enough to ask again */
+    assert_string_equal(LKS_TEXT(server, "ZSCORE", f->keys.timeouts, "nearly dead"), score);
+    assert_int_equal(lkf_score(&f->keys, "lost"), -1); /* not taken for dead long since */
+    LKS_DO(server, "DEL", f->keys.queue, f->keys.timeouts);
+    assert_int_equal(lk_lock_release(patient, NULL), LK_OK);
+    lk_lock_free(patient);
+}
+
+/* Checklist 50. */
+static void who_is_dropped_by_a_clock_that_is_ahead_queues_again(void **state)
+{
+    struct fixture *f = *state;
+    struct lkf_foreign foreign = {
+        .owner = "f:1", .lease_ms = LEASE_MS, .wait_ms = 1000, .ahead_ms = 600000};
+
+    take(f, 0);
+    wait_for(f, 1);
+    assert_true(lkf_foreign_try(&f->keys, &foreign) >= 0);
+    LKS_EVENTUALLY(queue_is(f, "f:1", f->tokens[1]), SOON_MS);
+    lkf_foreign_give_up(&f->keys, &foreign);
+    give_back(f, 0);
+    is_served(f, 1);
+}
+
+/* Whether a client sent a word; the steps of scripts are left out: they have the server's clock. */
+static bool has_sent(char *text, const char *word)
+{
+    char *rest = NULL;
+
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        if (!strstr(line, " lua] ") && strstr(line, word)) return true;
+    }
+    return false;
+}
+
+static void no_clock_of_ours_is_sent(void **state)
+{
+    struct fixture *f = *state;
+    struct lks_monitor *monitor = lks_monitor_open(server);
+    char epoch[16];
+
+    take(f, 0);
+    wait_for(f, 1);
+    wait_for(f, 2);
+    is_cancelled(f, 1);
+    give_back(f, 0);
+    is_served(f, 2);
+    char *text = strdup(lks_monitor_text(monitor, server));
+    char *again = strdup(lks_monitor_text(monitor, server));
+    (void)snprintf(epoch, sizeof epoch, "\"%lld", lkf_server_ms(&f->keys) / 100000000);
+
+    assert_true(lks_count(text, epoch) > 0); /* the scripts do write such times */
+    assert_false(has_sent(text, epoch));
+    assert_true(has_sent(again, "\"EVALSHA\""));
+    free(text);
+    free(again);
+    lks_monitor_close(monitor);
+}
+
+#define QUEUE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static int start_server(void **state)
+{
+    (void)state;
+    server = lks_server_start(NULL);
+    return 0;
+}
+
+static int stop_server(void **state)
+{
+    (void)state;
+    lks_server_stop(server);
+    return 0;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        QUEUE_TEST(foreign_clients_queue_with_ours),
+        QUEUE_TEST(taking_it_shortens_the_foreign_windows_behind),
+        QUEUE_TEST(a_dead_head_is_waited_for_without_spinning),
+        QUEUE_TEST(a_release_passes_over_the_dead),
+        QUEUE_TEST(a_head_without_a_timeout_gets_one),
+        QUEUE_TEST(a_head_without_a_timeout_keeps_its_place_while_it_blocks_nobody),
+        QUEUE_TEST(a_waiter_whose_timeout_vanished_keeps_its_place),
+        QUEUE_TEST(a_waiter_whose_place_vanished_gets_another),
+        QUEUE_TEST(a_waiter_whose_place_vanished_and_finds_the_lock_free_tells_a_place_too),
+        QUEUE_TEST(a_queue_that_vanished_is_built_again),
+        QUEUE_TEST(a_timeout_without_a_place_is_dropped),
+        QUEUE_TEST(a_place_that_is_there_twice_counts_once),
+        QUEUE_TEST(keys_of_another_type_are_an_error),
+        QUEUE_TEST(those_who_live_outlast_their_windows),
+        QUEUE_TEST(the_window_of_one_who_goes_is_not_taken_off_the_living),
+        QUEUE_TEST(who_is_dropped_by_a_clock_that_is_ahead_queues_again),
+        QUEUE_TEST(no_clock_of_ours_is_sent),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}

@@ -1,0 +1,243 @@
+/*
+ * Multi locks of several processes that want the same locks in different orders, or parts of each
+ * other's (55 of the checklist in redisson.md): all come through, and nobody meets anybody inside.
+ * Processes are forked before any client exists; this one alone asserts.
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test/support/lk_support.h"
+
+enum { SERVERS = 3, KEYS = 3, PROCESSES = 4, WAIT_MS = 30000 };
+
+static struct lks_server *servers[SERVERS];
+
+struct board {
+    atomic_int inside[KEYS]; /* who believes to hold this one */
+    atomic_int inside_any;   /* who believes to hold the lock made of them */
+    atomic_int overlaps;
+    atomic_int done; /* rounds */
+    char failure[256];
+};
+
+/* What a process wants: some of the keys, each on its server, in this order. */
+struct wish {
+    size_t count;
+    size_t keys[KEYS];
+    size_t servers[KEYS];
+    unsigned failures_allowed;
+    bool is_by_tcp[SERVERS]; /* known by another name, which sorts behind those of unix sockets */
+};
+
+struct game {
+    const char *name;
+    int rounds; /* of each process */
+    size_t process_count;
+    struct wish wishes[PROCESSES];
+};
+
+static void note_failure(struct board *board, const char *what, const struct lk_error *err)
+{
+    if (board->failure[0]) return;
+    (void)snprintf(board->failure, sizeof board->failure, "%s: %s: %s", what,
+                   lk_status_name(err->code), err->text);
+}
+
+static void enter(struct board *board, const struct wish *wish)
+{
+    for (size_t i = 0; i < wish->count && wish->failures_allowed == 0; i++) {
+        if (atomic_fetch_add(&board->inside[wish->keys[i]], 1) != 0)
+            atomic_fetch_add(&board->overlaps, 1);
+    }
+    if (wish->failures_allowed > 0 && atomic_fetch_add(&board->inside_any, 1) != 0)
+        atomic_fetch_add(&board->overlaps, 1);
+}
+
+static void leave(struct board *board, const struct wish *wish)
+{
+    for (size_t i = 0; i < wish->count && wish->failures_allowed == 0; i++)
+        atomic_fetch_sub(&board->inside[wish->keys[i]], 1);
+    if (wish->failures_allowed > 0) atomic_fetch_sub(&board->inside_any, 1);
+}
+
+static bool play_round(struct board *board, const struct wish *wish, lk_lock *multi, int round)
+{
+    struct lk_lock_options options = {.wait_ms = WAIT_MS};
+    struct lk_error err = {0};
+
+    if (lk_lock_acquire(multi, &options, &err) != LK_OK) {
+        note_failure(board, "acquire", &err);
+        return false;
+    }
+    enter(board, wish);
+    if (round % 16 == 0) lks_nap(1);
+    atomic_fetch_add(&board->done, 1);
+    leave(board, wish);
+    if (lk_lock_release(multi, &err) != LK_OK) {
+        note_failure(board, "release", &err);
+        return false;
+    }
+    return true;
+}
+
+/* A process: its own clients. Does not assert. */
+static int player_main(struct board *board, const struct game *game, const struct wish *wish,
+                       const char *const keys[KEYS])
+{
+    lk_client *clients[SERVERS];
+    lk_lock *members[KEYS];
+    bool goes_on = true;
+
+    for (size_t i = 0; i < SERVERS; i++) {
+        const char *url = wish->is_by_tcp[i] ? servers[i]->tcp_url : servers[i]->url;
+
+        clients[i] = lk_client_open(&(struct lk_client_options){.url = url}, NULL);
+        if (!clients[i]) return 1;
+    }
+    for (size_t i = 0; i < wish->count; i++)
+        members[i] = lk_reentrant_new(clients[wish->servers[i]], keys[wish->keys[i]], NULL);
+    lk_lock *multi =
+        lk_multi_new(members, wish->count,
+                     &(struct lk_multi_options){.failures_allowed = wish->failures_allowed}, NULL);
+    for (int round = 0; round < game->rounds && goes_on; round++)
+        goes_on = multi && play_round(board, wish, multi, round);
+    lk_lock_free(multi);
+    for (size_t i = 0; i < wish->count; i++)
+        lk_lock_free(members[i]);
+    for (size_t i = 0; i < SERVERS; i++)
+        lk_client_close(clients[i]);
+    return goes_on ? 0 : 2;
+}
+
+static void play(const struct game *game)
+{
+    static const char *const names[KEYS] = {"a", "b", "c"};
+    pid_t pids[PROCESSES];
+    const char *keys[KEYS];
+    bool is_fine = true;
+    double begin = lks_now_ms();
+    struct board *board =
+        mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    assert_ptr_not_equal(board, MAP_FAILED);
+    for (size_t i = 0; i < KEYS; i++)
+        keys[i] = lks_key(servers[0], names[i]);
+    for (size_t i = 0; i < game->process_count; i++) {
+        pids[i] = fork(); /* no thread and no client exists here yet */
+        assert_true(pids[i] >= 0);
+        if (pids[i] > 0) continue;
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        _exit(player_main(board, game, &game->wishes[i], keys));
+    }
+    for (size_t i = 0; i < game->process_count; i++) {
+        int status = -1;
+
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        is_fine &= WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    }
+    print_message("# %s: %d rounds in %.0f ms\n", game->name, atomic_load(&board->done),
+                  lks_now_ms() - begin);
+
+    assert_string_equal(board->failure, "");
+    assert_true(is_fine);
+    assert_int_equal(atomic_load(&board->overlaps), 0);
+    assert_int_equal(atomic_load(&board->done), game->rounds * (int)game->process_count);
+    assert_int_equal(munmap(board, sizeof *board), 0);
+}
+
+/* 55 */
+static void opposite_orders_do_not_lock_each_other_out(void **state)
+{
+    static const struct game game = {
+        .name = "a, b against b, a",
+        .rounds = 1000,
+        .process_count = 2,
+        .wishes = {{.count = 2, .keys = {0, 1}, .servers = {0, 1}},
+                   {.count = 2, .keys = {1, 0}, .servers = {1, 0}}},
+    };
+
+    (void)state;
+    play(&game);
+}
+
+/* They do not know that it is the same server, so they cannot agree on an order. */
+static void opposite_orders_of_taking_do_not_either(void **state)
+{
+    static const struct game game = {
+        .name = "a, then b against b, then a",
+        .rounds = 1000,
+        .process_count = 2,
+        .wishes = {{.count = 2, .keys = {0, 1}, .servers = {0, 1}, .is_by_tcp = {false, true}},
+                   {.count = 2, .keys = {0, 1}, .servers = {0, 1}, .is_by_tcp = {true, false}}},
+    };
+
+    (void)state;
+    play(&game);
+}
+
+static void chains_of_wishes_do_not_lock_each_other_out(void **state)
+{
+    static const struct game game = {
+        .name = "a, b and b, c and c, a and all",
+        .rounds = 250,
+        .process_count = 4,
+        .wishes = {{.count = 2, .keys = {0, 1}, .servers = {0, 1}},
+                   {.count = 2, .keys = {1, 2}, .servers = {1, 2}},
+                   {.count = 2, .keys = {2, 0}, .servers = {2, 0}},
+                   {.count = 3, .keys = {2, 0, 1}, .servers = {2, 0, 1}}},
+    };
+
+    (void)state;
+    play(&game);
+}
+
+static void majorities_do_not_meet(void **state)
+{
+    static const struct game game = {
+        .name = "two of three servers",
+        .rounds = 150,
+        .process_count = 3,
+        .wishes = {{.count = 3, .servers = {0, 1, 2}, .failures_allowed = 1},
+                   {.count = 3, .servers = {1, 2, 0}, .failures_allowed = 1},
+                   {.count = 3, .servers = {2, 1, 0}, .failures_allowed = 1}},
+    };
+
+    (void)state;
+    play(&game);
+}
+
+static int start_servers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SERVERS; i++)
+        servers[i] = lks_server_start(&(struct lks_server_options){.is_tcp = true});
+    return 0;
+}
+
+static int stop_servers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SERVERS; i++)
+        lks_server_stop(servers[i]);
+    return 0;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opposite_orders_do_not_lock_each_other_out),
+        cmocka_unit_test(opposite_orders_of_taking_do_not_either),
+        cmocka_unit_test(chains_of_wishes_do_not_lock_each_other_out),
+        cmocka_unit_test(majorities_do_not_meet),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start_servers, stop_servers);
+}

@@ -1,0 +1,313 @@
+/*
+ * The mutex on a real server: what lies on the wire, who gets the lock, what a release does.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/lk_support.h"
+
+static struct lks_server *server;
+
+struct fixture {
+    lk_client *client;
+    lk_lock *mine, *other; /* two handles on one key */
+    const char *key;
+};
+
+static int set_up(void **state)
+{
+    static unsigned serial;
+    char name[32];
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    (void)snprintf(name, sizeof name, "lock-%u", serial++);
+    f->key = lks_key(server, name);
+    f->client = lks_client(server);
+    f->mine = lks_mutex(f->client, f->key);
+    f->other = lks_mutex(f->client, f->key);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    lk_lock_free(f->mine);
+    lk_lock_free(f->other);
+    lk_client_close(f->client);
+    LKS_DO(server, "DEL", f->key);
+    free(f);
+    return 0;
+}
+
+static lk_status acquire_lease(lk_lock *lock, int64_t lease_ms)
+{
+    return lk_lock_acquire(lock, &(struct lk_lock_options){.lease_ms = lease_ms}, NULL);
+}
+
+static void a_held_lock_is_a_string_of_32_hex_digits_with_a_ttl(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(acquire_lease(f->mine, 5000), LK_OK);
+
+    assert_string_equal(LKS_TEXT(server, "TYPE", f->key), "string");
+    const char *token = LKS_TEXT(server, "GET", f->key);
+    assert_int_equal(strlen(token), 32);
+    assert_int_equal(strspn(token, "0123456789abcdef"), 32);
+    assert_in_range(LKS_INTEGER(server, "PTTL", f->key), 4000, 5000);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 0);
+}
+
+static void a_key_as_redis_py_writes_it_is_respected(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_error err = {0};
+
+    LKS_DO(server, "SET", f->key, "b2f1c9e0d7a411ee9d2f0242ac120002", "NX", "PX", "60000");
+    assert_int_equal(lk_lock_acquire(f->mine, NULL, &err), LK_BUSY);
+
+    assert_int_equal(err.code, LK_BUSY);
+    assert_non_null(strstr(err.text, f->key));
+    assert_string_equal(LKS_TEXT(server, "GET", f->key), "b2f1c9e0d7a411ee9d2f0242ac120002");
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK); /* nothing of ours */
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 1);
+}
+
+static void a_peer_with_the_same_layout_respects_ours(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(acquire_lease(f->mine, 5000), LK_OK);
+    assert_string_equal(LKS_TEXT(server, "SET", f->key, "theirs", "NX", "PX", "100"), "(nil)");
+
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+    assert_string_equal(LKS_TEXT(server, "SET", f->key, "theirs", "NX", "PX", "100"), "OK");
+}
+
+static void who_comes_second_is_told_busy(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(acquire_lease(f->mine, 5000), LK_OK);
+    assert_int_equal(acquire_lease(f->other, 5000), LK_BUSY);
+    assert_true(lk_held(f->mine));
+    assert_false(lk_held(f->other));
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+
+    assert_int_equal(acquire_lease(f->other, 5000), LK_OK);
+    assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
+}
+
+static void different_names_do_not_meet(void **state)
+{
+    struct fixture *f = *state;
+    lk_lock *elsewhere = lks_mutex(f->client, lks_key(server, "elsewhere"));
+
+    assert_int_equal(acquire_lease(f->mine, 5000), LK_OK);
+    assert_int_equal(acquire_lease(elsewhere, 5000), LK_OK);
+
+    assert_int_equal(lk_lock_release(elsewhere, NULL), LK_OK);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+    lk_lock_free(elsewhere);
+}
+
+static void a_lease_ends_and_another_takes_it(void **state)
+{
+    struct fixture *f = *state;
+    double begin = lks_now_ms();
+
+    assert_int_equal(acquire_lease(f->mine, 200), LK_OK);
+    LKS_EVENTUALLY(acquire_lease(f->other, 5000) == LK_OK, 2000);
+
+    assert_true(lks_now_ms() - begin >= 199);
+    assert_false(lk_held(f->mine));
+    assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
+}
+
+static void releasing_a_lost_lock_leaves_the_new_holder_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_error err = {0};
+
+    assert_int_equal(acquire_lease(f->mine, 50), LK_OK);
+    LKS_EVENTUALLY(acquire_lease(f->other, 5000) == LK_OK, 2000);
+    const char *token = LKS_TEXT(server, "GET", f->key);
+    assert_int_equal(lk_lock_release(f->mine, &err), LK_NOT_OWNER);
+
+    assert_int_equal(err.code, LK_NOT_OWNER);
+    assert_string_equal(LKS_TEXT(server, "GET", f->key), token);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK); /* settled: nothing to release */
+    assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
+}
+
+static void release_is_idempotent_and_takes_null(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(lk_lock_release(NULL, NULL), LK_OK);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+    assert_int_equal(acquire_lease(f->mine, 5000), LK_OK);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+    assert_int_equal(acquire_lease(f->other, 5000), LK_OK);
+
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK); /* the other's hold is not ours */
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 1);
+    assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
+    lk_lock_free(NULL);
+}
+
+static void what_remains_is_an_upper_bound_that_holds(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(lk_lock_remaining_ms(f->mine), 0);
+    assert_int_equal(acquire_lease(f->mine, 1000), LK_OK);
+    for (int i = 0; i < 20; i++) {
+        long long server_ms = LKS_INTEGER(server, "PTTL", f->key); /* before ours */
+        int64_t local_ms = lk_lock_remaining_ms(f->mine);
+
+        assert_true(local_ms <= 1000 - 10 - 2); /* 1 % and 2 ms of drift */
+        assert_true(local_ms <= server_ms);
+        lks_nap(1);
+    }
+    assert_true(lk_held(f->mine));
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+    assert_false(lk_held(f->mine));
+}
+
+static void the_local_end_comes_before_the_servers(void **state)
+{
+    struct fixture *f = *state;
+    long long server_ms = 0;
+
+    assert_int_equal(acquire_lease(f->mine, 300), LK_OK);
+    while (server_ms != -2) {
+        server_ms = LKS_INTEGER(server, "PTTL", f->key);
+        if (server_ms == -2) assert_false(lk_held(f->mine)); /* gone there: gone here, long since */
+        lks_nap(1);
+    }
+
+    assert_int_equal(lk_lock_remaining_ms(f->mine), 0);
+    (void)lk_lock_release(f->mine, NULL);
+}
+
+static void a_key_of_another_type_keeps_everybody_out(void **state)
+{
+    struct fixture *f = *state;
+
+    LKS_DO(server, "RPUSH", f->key, "not a lock");
+    assert_int_equal(acquire_lease(f->mine, 1000), LK_BUSY); /* SET NX asks for no type */
+
+    assert_string_equal(LKS_TEXT(server, "TYPE", f->key), "list");
+}
+
+static void releasing_a_key_of_another_type_says_the_servers_words(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_error err = {0};
+
+    assert_int_equal(acquire_lease(f->mine, 5000), LK_OK);
+    LKS_DO(server, "DEL", f->key);
+    LKS_DO(server, "RPUSH", f->key, "not a lock");
+    assert_int_equal(lk_lock_release(f->mine, &err), LK_SERVER);
+
+    /* Of a script, or of DELEX (Redis 8.4), which has a sentence of its own. */
+    assert_true(strstr(err.text, "WRONGTYPE") || strstr(err.text, "should be of string type"));
+    assert_string_equal(LKS_TEXT(server, "TYPE", f->key), "list");
+    assert_int_equal(acquire_lease(f->mine, 5000), LK_BUSY); /* the handle goes on */
+}
+
+static void a_key_is_any_bytes_from_1_to_512(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_error err = {0};
+    char key[514];
+
+    memset(key, 'k', sizeof key);
+    key[513] = '\0';
+    assert_null(lk_mutex_new(f->client, key, &err));
+    assert_int_equal(err.code, LK_INVALID);
+    assert_null(lk_mutex_new(f->client, "", &err));
+    assert_null(lk_mutex_new(f->client, NULL, NULL));
+    key[512] = '\0';
+    memcpy(key, server->prefix, strlen(server->prefix));
+    memcpy(key + 100, " \r\n%s{}*\"'\xff\x01", 12);
+    lk_lock *lock = lks_mutex(f->client, key);
+    assert_int_equal(acquire_lease(lock, 5000), LK_OK);
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", key), 1);
+    assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", key), 0);
+    lk_lock_free(lock);
+}
+
+static void a_holder_is_not_let_in_twice(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(acquire_lease(f->mine, 5000), LK_OK);
+    assert_int_equal(acquire_lease(f->mine, 5000), LK_INVALID); /* not reentrant */
+
+    assert_true(lk_held(f->mine));
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+}
+
+static void a_freed_handle_leaves_its_hold_to_the_lease(void **state)
+{
+    struct fixture *f = *state;
+    lk_lock *lock = lks_mutex(f->client, f->key);
+
+    assert_int_equal(
+        lk_lock_acquire(lock, &(struct lk_lock_options){.lease_ms = 300, .is_renewed = true}, NULL),
+        LK_OK);
+    lk_lock_free(lock);
+
+    assert_int_equal(acquire_lease(f->mine, 5000), LK_BUSY);
+    LKS_EVENTUALLY(acquire_lease(f->mine, 5000) == LK_OK, 2000); /* nobody renews it */
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+}
+
+#define MUTEX_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static int start_server(void **state)
+{
+    (void)state;
+    server = lks_server_any();
+    return 0;
+}
+
+static int stop_server(void **state)
+{
+    (void)state;
+    lks_server_stop(server);
+    return 0;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        MUTEX_TEST(a_held_lock_is_a_string_of_32_hex_digits_with_a_ttl),
+        MUTEX_TEST(a_key_as_redis_py_writes_it_is_respected),
+        MUTEX_TEST(a_peer_with_the_same_layout_respects_ours),
+        MUTEX_TEST(who_comes_second_is_told_busy),
+        MUTEX_TEST(different_names_do_not_meet),
+        MUTEX_TEST(a_lease_ends_and_another_takes_it),
+        MUTEX_TEST(releasing_a_lost_lock_leaves_the_new_holder_alone),
+        MUTEX_TEST(release_is_idempotent_and_takes_null),
+        MUTEX_TEST(what_remains_is_an_upper_bound_that_holds),
+        MUTEX_TEST(the_local_end_comes_before_the_servers),
+        MUTEX_TEST(a_key_of_another_type_keeps_everybody_out),
+        MUTEX_TEST(releasing_a_key_of_another_type_says_the_servers_words),
+        MUTEX_TEST(a_key_is_any_bytes_from_1_to_512),
+        MUTEX_TEST(a_holder_is_not_let_in_twice),
+        MUTEX_TEST(a_freed_handle_leaves_its_hold_to_the_lease),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}

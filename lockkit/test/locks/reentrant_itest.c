@@ -1,0 +1,508 @@
+/*
+ * The reentrant lock on a real server: what lies on the wire, as Redisson writes and reads it, who
+ * gets in, who is woken. Numbers are those of the checklist in redisson.md; a peer is a Redisson
+ * client played with raw commands. Leases are in reentrant_lease_itest.c.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/lk_support.h"
+
+enum { POLL_MS = 10000, CROWD = 10 };
+
+static const char peer[] = "8743c9c0-0795-4907-87fd-6c719a6b4586:57";
+static struct lks_server *server;
+
+struct fixture {
+    lk_client *client, *other_client; /* as two processes would have */
+    lk_lock *mine, *sibling, *other;  /* sibling: of the same client */
+    const char *key;
+    char channel[128];
+    atomic_uint round_trips; /* of other_client */
+};
+
+static lk_lock *new_lock(lk_client *client, const char *key)
+{
+    struct lk_error err = {0};
+    lk_lock *lock = lk_reentrant_new(client, key, &err);
+
+    if (!lock) fail_msg("%s", err.text);
+    return lock;
+}
+
+static void count_round_trip(const struct lk_event *event, void *arg)
+{
+    if (event->type == LK_EVENT_ROUND_TRIP) atomic_fetch_add((atomic_uint *)arg, 1);
+}
+
+static int set_up(void **state)
+{
+    static unsigned serial;
+    struct fixture *f = calloc(1, sizeof *f);
+    char name[32];
+
+    assert_non_null(f);
+    (void)snprintf(name, sizeof name, "reentrant-%u", serial++);
+    f->key = lks_key(server, name);
+    (void)snprintf(f->channel, sizeof f->channel, "redisson_lock__channel:{%s}", f->key);
+    f->client = lks_client_with(server, (struct lk_client_options){.poll_ms = POLL_MS});
+    f->other_client =
+        lks_client_with(server, (struct lk_client_options){.poll_ms = POLL_MS,
+                                                           .pool_size = CROWD,
+                                                           .on_event = count_round_trip,
+                                                           .on_event_arg = &f->round_trips});
+    f->mine = new_lock(f->client, f->key);
+    f->sibling = new_lock(f->client, f->key);
+    f->other = new_lock(f->other_client, f->key);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    lk_lock_free(f->mine);
+    lk_lock_free(f->sibling);
+    lk_lock_free(f->other);
+    lk_client_close(f->client);
+    lk_client_close(f->other_client);
+    LKS_DO(server, "DEL", f->key);
+    free(f);
+    return 0;
+}
+
+static lk_status acquire(lk_lock *lock, int64_t wait_ms, int64_t lease_ms)
+{
+    return lk_lock_acquire(
+        lock, &(struct lk_lock_options){.wait_ms = wait_ms, .lease_ms = lease_ms}, NULL);
+}
+
+static void let_peer_hold(struct fixture *f, const char *lease_ms)
+{
+    LKS_DO(server, "HSET", f->key, peer, "1");
+    if (lease_ms) LKS_DO(server, "PEXPIRE", f->key, lease_ms);
+}
+
+static long long count_of(struct fixture *f, const lk_lock *lock)
+{
+    return strtoll(LKS_TEXT(server, "HGET", f->key, lk_lock_token(lock)), NULL, 10);
+}
+
+static size_t messages(struct lks_monitor *monitor)
+{
+    return lks_count(lks_monitor_text(monitor, server), "\"PUBLISH\"");
+}
+
+/* ---- an acquire on its own thread -------------------------------------------------------------------- */
+
+struct wait {
+    lk_lock *lock;
+    int64_t wait_ms;
+    pthread_t thread;
+    _Atomic(double) ended_at_ms; /* 0: not yet */
+    lk_status status;            /* read after that */
+};
+
+static void *acquire_main(void *arg)
+{
+    struct wait *wait = arg;
+
+    wait->status = acquire(wait->lock, wait->wait_ms, 0);
+    atomic_store(&wait->ended_at_ms, lks_now_ms());
+    return NULL;
+}
+
+static long long subscribers(struct fixture *f)
+{
+    lk_reply *reply = LKS_ASK(server, "PUBSUB", "NUMSUB", f->channel);
+    long long count = lk_reply_integer(lk_reply_at(reply, 1), -1);
+
+    lk_reply_free(reply);
+    return count;
+}
+
+static void await_subscription(struct fixture *f)
+{
+    LKS_EVENTUALLY(subscribers(f) == 1, 5000);
+}
+
+/* Started, subscribed, and with time to look once more and fall asleep. */
+static void start_wait(struct wait *wait, struct fixture *f, lk_lock *lock)
+{
+    *wait = (struct wait){.lock = lock, .wait_ms = 60000};
+    assert_int_equal(pthread_create(&wait->thread, NULL, acquire_main, wait), 0);
+    await_subscription(f);
+    lks_nap(10);
+}
+
+static double finish_wait(struct wait *wait)
+{
+    assert_int_equal(pthread_join(wait->thread, NULL), 0);
+    assert_int_equal(wait->status, LK_OK);
+    return atomic_load(&wait->ended_at_ms);
+}
+
+/* ---- the wire ----------------------------------------------------------------------------------------- */
+
+/* 1 */
+static void a_held_lock_is_a_hash_of_its_owner_with_a_ttl(void **state)
+{
+    struct fixture *f = *state;
+    const char *colon = NULL;
+    char uuid[40] = "";
+
+    assert_int_equal(acquire(f->mine, 0, 30000), LK_OK);
+    assert_string_equal(LKS_TEXT(server, "TYPE", f->key), "hash");
+    assert_int_equal(LKS_INTEGER(server, "HLEN", f->key), 1);
+    assert_string_equal(LKS_TEXT(server, "HGET", f->key, lk_lock_token(f->mine)), "1");
+    assert_in_range(LKS_INTEGER(server, "PTTL", f->key), 29001, 30000);
+    (void)snprintf(uuid, sizeof uuid, "%.36s", lk_lock_token(f->mine));
+    assert_int_equal(strspn(uuid, "0123456789abcdef-"), 36);
+    colon = lk_lock_token(f->mine) + 36;
+    assert_int_equal(*colon, ':');
+    assert_true(strtoul(colon + 1, NULL, 10) > 0);
+    assert_int_equal(acquire(f->sibling, 0, 0), LK_BUSY);
+    assert_int_equal(acquire(f->other, 0, 0), LK_BUSY);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+    assert_int_equal(acquire(f->sibling, 0, 0), LK_OK);
+
+    assert_memory_equal(lk_lock_token(f->sibling), uuid, 36);                   /* one client, */
+    assert_string_not_equal(lk_lock_token(f->sibling), lk_lock_token(f->mine)); /* many owners */
+    assert_int_equal(lk_lock_release(f->sibling, NULL), LK_OK);
+}
+
+/* 2 */
+static void a_peers_release_wakes_the_waiter_at_once(void **state)
+{
+    enum { TIMES = 9 };
+    struct fixture *f = *state;
+    size_t within_50_ms = 0;
+
+    for (int i = 0; i < TIMES; i++) {
+        struct wait wait;
+
+        let_peer_hold(f, "30000");
+        assert_int_equal(acquire(f->mine, 0, 0), LK_BUSY);
+        start_wait(&wait, f, f->mine);
+        LKS_DO(server, "DEL", f->key);
+        double released_at_ms = lks_now_ms();
+        assert_int_equal(LKS_INTEGER(server, "PUBLISH", f->channel, "0"), 1);
+        within_50_ms += finish_wait(&wait) - released_at_ms < 50;
+        assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+    }
+
+    assert_true(within_50_ms > TIMES / 2); /* a busy machine may be slow at times */
+}
+
+/* 3, 6 */
+static void only_the_last_release_frees_it_and_tells_it_once(void **state)
+{
+    struct fixture *f = *state;
+    struct lks_monitor *monitor = lks_monitor_open(server);
+    char message[192];
+
+    for (long long i = 1; i <= 3; i++) {
+        assert_int_equal(acquire(f->mine, 0, 30000), LK_OK);
+        assert_int_equal(count_of(f, f->mine), i);
+        assert_int_equal(lk_lock_hold_count(f->mine), i);
+    }
+    for (long long left = 2; left > 0; left--) {
+        LKS_DO(server, "PEXPIRE", f->key, "20000");
+        assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+        assert_int_equal(count_of(f, f->mine), left);
+        assert_in_range(LKS_INTEGER(server, "PTTL", f->key), 29001, 30000);
+        assert_int_equal(acquire(f->other, 0, 0), LK_BUSY);
+    }
+    assert_int_equal(messages(monitor), 0);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 0);
+    assert_int_equal(messages(monitor), 1);
+    (void)snprintf(message, sizeof message, "\"PUBLISH\" \"%s\" \"0\"", f->channel);
+    assert_int_equal(lks_count(lks_monitor_text(monitor, server), message), 1);
+    lks_monitor_close(monitor);
+}
+
+/* 4 */
+static void a_name_with_a_tag_of_its_own_keeps_it(void **state)
+{
+    struct fixture *f = *state;
+    char key[96];
+    struct wait wait;
+
+    (void)snprintf(key, sizeof key, "%s:app:{t}:k", f->key);
+    (void)snprintf(f->channel, sizeof f->channel, "redisson_lock__channel:%s", key);
+    lk_lock *holder = new_lock(f->client, key);
+    lk_lock *waiter = new_lock(f->other_client, key);
+    assert_int_equal(acquire(holder, 0, 0), LK_OK);
+    start_wait(&wait, f, waiter); /* it is subscribed to that channel */
+    double released_at_ms = lks_now_ms();
+    assert_int_equal(lk_lock_release(holder, NULL), LK_OK);
+    assert_true(finish_wait(&wait) - released_at_ms < 500); /* and told there */
+
+    assert_int_equal(lk_lock_release(waiter, NULL), LK_OK);
+    lk_lock_free(holder);
+    lk_lock_free(waiter);
+}
+
+/* 7 */
+static void a_release_by_who_is_not_the_owner_changes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct lks_monitor *monitor = NULL;
+
+    for (int i = 0; i < 2; i++) { /* somebody else's, and nobody's */
+        assert_int_equal(acquire(f->mine, 0, 0), LK_OK);
+        LKS_DO(server, "DEL", f->key);
+        if (i == 0) let_peer_hold(f, "30000");
+        monitor = lks_monitor_open(server);
+        assert_int_equal(lk_lock_release(f->sibling, NULL), LK_OK); /* it has nothing to release */
+        assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
+        assert_int_equal(messages(monitor), 0);
+        lks_monitor_close(monitor);
+        assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), i == 0);
+        if (i == 0) assert_string_equal(LKS_TEXT(server, "HGET", f->key, peer), "1");
+        LKS_DO(server, "DEL", f->key);
+    }
+}
+
+/* 8 */
+static void breaking_it_wakes_the_waiters_and_stops_the_holder(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_lock_options options = {.lease_ms = 300, .is_renewed = true};
+    struct wait wait;
+
+    assert_int_equal(lk_lock_force_release(f->sibling, NULL), LK_NOT_OWNER);
+    assert_int_equal(lk_lock_acquire(f->mine, &options, NULL), LK_OK);
+    start_wait(&wait, f, f->other);
+    double broken_at_ms = lks_now_ms();
+    assert_int_equal(lk_lock_force_release(f->sibling, NULL), LK_OK);
+    assert_true(finish_wait(&wait) - broken_at_ms < 500);
+    LKS_EVENTUALLY(!lk_held(f->mine), 2000);
+    struct lks_monitor *monitor = lks_monitor_open(server);
+    lks_nap(250); /* two periods */
+    const char *text = lks_monitor_text(monitor, server);
+
+    assert_int_equal(lks_count(text, lk_lock_token(f->mine)), 0); /* renewed no more */
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
+    assert_true(lk_held(f->other));
+    assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
+    lks_monitor_close(monitor);
+}
+
+/* 10 */
+static void a_key_of_another_type_is_the_servers_error_at_once(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_error err = {0};
+    struct lk_lock_options options = {.wait_ms = 60000, .lease_ms = 60, .is_renewed = true};
+
+    LKS_DO(server, "SET", f->key, "a string");
+    double begin = lks_now_ms();
+    assert_int_equal(lk_lock_acquire(f->mine, &options, &err), LK_SERVER);
+    assert_true(lks_now_ms() - begin < 1000);
+    assert_non_null(strstr(err.text, "WRONGTYPE"));
+    assert_false(lk_held(f->mine));
+    struct lks_monitor *monitor = lks_monitor_open(server);
+    lks_nap(60);
+
+    assert_int_equal(lks_count(lks_monitor_text(monitor, server), "EVAL"), 0); /* not renewed */
+    assert_string_equal(LKS_TEXT(server, "GET", f->key), "a string");
+    lks_monitor_close(monitor);
+}
+
+static void the_other_kinds_of_the_family_exclude_each_other(void **state)
+{
+    struct fixture *f = *state;
+    lk_lock *family[] = {
+        lk_reentrant_new(f->client, f->key, NULL), lk_non_reentrant_new(f->client, f->key, NULL),
+        lk_spin_new(f->other_client, f->key, NULL), lk_fenced_new(f->other_client, f->key, NULL)};
+
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(acquire(family[i], 0, 0), LK_OK);
+        for (size_t k = 0; k < 4; k++) {
+            if (k != i) assert_int_equal(acquire(family[k], 0, 0), LK_BUSY);
+        }
+        assert_int_equal(lk_lock_release(family[i], NULL), LK_OK);
+    }
+    for (size_t i = 0; i < 4; i++)
+        lk_lock_free(family[i]);
+}
+
+static void the_variant_that_is_not_reentrant_refuses_its_holder(void **state)
+{
+    struct fixture *f = *state;
+    lk_lock *lock = lk_non_reentrant_new(f->client, f->key, NULL);
+
+    assert_int_equal(acquire(lock, 0, 0), LK_OK);
+    assert_int_equal(acquire(lock, 1000, 0), LK_INVALID);
+    assert_int_equal(count_of(f, lock), 1);
+    assert_int_equal(lk_lock_hold_count(lock), 1);
+    assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 0);
+    lk_lock_free(lock);
+}
+
+static void a_guarded_script_runs_for_the_owner_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_bytes data = lk_bytes_of(lks_key(server, "guarded"));
+    lk_script *script = lk_script_new(
+        &(struct lk_script_source){.name = "add", .source = "return redis.call('INCR', KEYS[1])"});
+    struct lk_eval eval = {.script = script, .keys = &data, .key_count = 1};
+    lk_reply *reply = NULL;
+
+    assert_int_equal(acquire(f->mine, 0, 0), LK_OK);
+    assert_int_equal(acquire(f->mine, 0, 0), LK_OK);
+    assert_int_equal(lk_guarded_eval(f->mine, &eval, 0, &reply, NULL), LK_OK);
+    assert_int_equal(lks_integer_of(reply), 1);
+    LKS_DO(server, "DEL", f->key);
+    let_peer_hold(f, "30000");
+    reply = NULL;
+    assert_int_equal(lk_guarded_eval(f->mine, &eval, 0, &reply, NULL), LK_NOT_OWNER);
+
+    assert_null(reply);
+    assert_string_equal(LKS_TEXT(server, "GET", data.data), "1");
+    (void)lk_lock_release(f->mine, NULL);
+    (void)lk_lock_release(f->mine, NULL);
+    lk_script_free(script);
+}
+
+/* ---- waiting -------------------------------------------------------------------------------------------- */
+
+/* 13 */
+static void a_key_without_ttl_is_asked_for_and_not_slept_by(void **state)
+{
+    struct fixture *f = *state;
+    lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = 100});
+    lk_lock *lock = new_lock(client, f->key);
+    struct wait wait;
+
+    let_peer_hold(f, NULL);
+    start_wait(&wait, f, lock);
+    lks_nap(150);
+    assert_true(atomic_load(&wait.ended_at_ms) == 0);
+    LKS_DO(server, "DEL", f->key); /* and nothing is published */
+    double deleted_at_ms = lks_now_ms();
+
+    assert_true(finish_wait(&wait) - deleted_at_ms < 100 + 25 + 500);
+    assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+    lk_lock_free(lock);
+    lk_client_close(client);
+}
+
+static size_t count_ended(struct wait *waits)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < CROWD; i++)
+        count += atomic_load(&waits[i].ended_at_ms) > 0;
+    return count;
+}
+
+static void await_ended(struct wait *waits, size_t count)
+{
+    LKS_EVENTUALLY(count_ended(waits) == count, 5000);
+}
+
+static void await_round_trips(struct fixture *f, unsigned count)
+{
+    LKS_EVENTUALLY(atomic_load(&f->round_trips) >= count, 5000);
+}
+
+/* 14 */
+static void of_a_crowd_one_is_woken_and_no_other_asks(void **state)
+{
+    struct fixture *f = *state;
+    struct wait waits[CROWD];
+
+    let_peer_hold(f, "60000");
+    for (size_t i = 0; i < CROWD; i++) {
+        start_wait(&waits[i], f, new_lock(f->other_client, f->key));
+        await_round_trips(f, 2 * (unsigned)(i + 1)); /* it sleeps */
+    }
+    for (size_t gone = 0; gone < CROWD; gone++) {
+        LKS_DO(server, "DEL", f->key);
+        unsigned before = atomic_load(&f->round_trips);
+        LKS_DO(server, "PUBLISH", f->channel, "0");
+        await_ended(waits, gone + 1);
+        lks_nap(20);
+        assert_int_equal(count_ended(waits), gone + 1);
+        assert_int_equal(atomic_load(&f->round_trips) - before, 1);
+    }
+    for (size_t i = 0; i < CROWD; i++) {
+        (void)finish_wait(&waits[i]);
+        (void)lk_lock_release(waits[i].lock, NULL);
+        lk_lock_free(waits[i].lock);
+    }
+}
+
+/* 15 */
+static void a_wake_up_at_the_deadline_goes_to_the_next(void **state)
+{
+    struct fixture *f = *state;
+    lk_lock *hasty = new_lock(f->other_client, f->key);
+    struct wait wait;
+
+    for (int i = 0; i < 20; i++) {
+        struct wait early = {.lock = hasty, .wait_ms = 20};
+
+        let_peer_hold(f, "60000");
+        assert_int_equal(pthread_create(&early.thread, NULL, acquire_main, &early), 0);
+        await_subscription(f);
+        start_wait(&wait, f, f->other); /* second in the queue; takes 10 ms */
+        lks_nap(i % 10);
+        LKS_DO(server, "DEL", f->key);
+        double released_at_ms = lks_now_ms();
+        LKS_DO(server, "PUBLISH", f->channel, "0");
+        assert_int_equal(pthread_join(early.thread, NULL), 0);
+        if (early.status == LK_OK) assert_int_equal(lk_lock_release(hasty, NULL), LK_OK);
+        assert_true(finish_wait(&wait) - released_at_ms < 500);
+        assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
+    }
+    lk_lock_free(hasty);
+}
+
+#define REENTRANT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static int start_server(void **state)
+{
+    (void)state;
+    server = lks_server_start(NULL);
+    return 0;
+}
+
+static int stop_server(void **state)
+{
+    (void)state;
+    lks_server_stop(server);
+    return 0;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        REENTRANT_TEST(a_held_lock_is_a_hash_of_its_owner_with_a_ttl),
+        REENTRANT_TEST(a_peers_release_wakes_the_waiter_at_once),
+        REENTRANT_TEST(only_the_last_release_frees_it_and_tells_it_once),
+        REENTRANT_TEST(a_name_with_a_tag_of_its_own_keeps_it),
+        REENTRANT_TEST(a_release_by_who_is_not_the_owner_changes_nothing),
+        REENTRANT_TEST(breaking_it_wakes_the_waiters_and_stops_the_holder),
+        REENTRANT_TEST(a_key_of_another_type_is_the_servers_error_at_once),
+        REENTRANT_TEST(the_other_kinds_of_the_family_exclude_each_other),
+        REENTRANT_TEST(the_variant_that_is_not_reentrant_refuses_its_holder),
+        REENTRANT_TEST(a_guarded_script_runs_for_the_owner_alone),
+        REENTRANT_TEST(a_key_without_ttl_is_asked_for_and_not_slept_by),
+        REENTRANT_TEST(of_a_crowd_one_is_woken_and_no_other_asks),
+        REENTRANT_TEST(a_wake_up_at_the_deadline_goes_to_the_next),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}

@@ -1,0 +1,450 @@
+/*
+ * Leases of the reentrant lock on a real server: renewed ones, nested ones, those that end, and
+ * what becomes of them when the server stands still or the key is taken away. Numbers are those of
+ * the checklist in redisson.md, spans are shortened.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test/support/lk_support.h"
+
+enum { LEASE_MS = 450, HALF_LEASE_MS = LEASE_MS / 2, TWO_LEASES_MS = 2 * LEASE_MS };
+enum { PERIOD_MS = LEASE_MS / 3, TWO_PERIODS_MS = 2 * PERIOD_MS, MANY = 1000 };
+enum { RACERS = 4, RACES = 400 };
+
+static struct lks_server *server;
+
+struct fixture {
+    lk_client *client, *other_client; /* as two processes would have */
+    lk_lock *mine, *other;
+    const char *key;
+    atomic_int losses;
+};
+
+static lk_lock *new_lock(lk_client *client, const char *key)
+{
+    lk_lock *lock = lk_reentrant_new(client, key, NULL);
+
+    assert_non_null(lock);
+    return lock;
+}
+
+static int set_up(void **state)
+{
+    static unsigned serial;
+    struct fixture *f = calloc(1, sizeof *f);
+    char name[32];
+
+    assert_non_null(f);
+    (void)snprintf(name, sizeof name, "lease-%u", serial++);
+    f->key = lks_key(server, name);
+    f->client = lks_client(server);
+    f->other_client = lks_client(server);
+    f->mine = new_lock(f->client, f->key);
+    f->other = new_lock(f->other_client, f->key);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    lk_lock_free(f->mine);
+    lk_lock_free(f->other);
+    lk_client_close(f->client);
+    lk_client_close(f->other_client);
+    LKS_DO(server, "DEL", f->key);
+    free(f);
+    return 0;
+}
+
+static void count_loss(lk_lock *lock, void *arg)
+{
+    (void)lock;
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static void acquire_renewed(struct fixture *f, lk_lock *lock, int lease_ms)
+{
+    struct lk_lock_options options = {.wait_ms = 5000,
+                                      .lease_ms = lease_ms,
+                                      .is_renewed = true,
+                                      .on_lost = count_loss,
+                                      .on_lost_arg = &f->losses};
+    struct lk_error err = {0};
+
+    if (lk_lock_acquire(lock, &options, &err) != LK_OK) fail_msg("%s", err.text);
+}
+
+static lk_status acquire(lk_lock *lock, int64_t wait_ms, int64_t lease_ms)
+{
+    return lk_lock_acquire(
+        lock, &(struct lk_lock_options){.wait_ms = wait_ms, .lease_ms = lease_ms}, NULL);
+}
+
+static long long ttl(struct fixture *f)
+{
+    return LKS_INTEGER(server, "PTTL", f->key);
+}
+
+/* Over so long the key must never have less than this left. */
+static void watch_ttl(struct fixture *f, int span_ms, long long least_ms)
+{
+    double begin = lks_now_ms();
+
+    while (lks_now_ms() - begin < span_ms) {
+        long long left_ms = ttl(f);
+
+        if (left_ms < least_ms) fail_msg("%lld ms left", left_ms);
+        lks_nap(5);
+    }
+}
+
+/* ---- the watchdog ---------------------------------------------------------------------------------------- */
+
+/* 20: nothing touches the key after the release. */
+static void it_is_renewed_in_time_and_never_after_its_release(void **state)
+{
+    struct fixture *f = *state;
+
+    acquire_renewed(f, f->mine, LEASE_MS);
+    watch_ttl(f, 3 * LEASE_MS,
+              LEASE_MS / 3); /* due at two thirds; the rest is for a busy machine */
+    assert_true(lk_held(f->mine));
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+    struct lks_monitor *monitor = lks_monitor_open(server);
+    lks_nap(TWO_PERIODS_MS + 50);
+
+    assert_int_equal(lks_count(lks_monitor_text(monitor, server), f->key), 0);
+    assert_int_equal(atomic_load(&f->losses), 0);
+    lks_monitor_close(monitor);
+}
+
+/* 21 */
+static void a_killed_holder_holds_no_longer_than_its_lease(void **state)
+{
+    struct fixture *f = *state;
+    int ends[2];
+    char byte = 0;
+
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) { /* with a client of its own */
+        lk_client *client = lk_client_open(&(struct lk_client_options){.url = server->url}, NULL);
+        lk_lock *lock = client ? lk_reentrant_new(client, f->key, NULL) : NULL;
+        struct lk_lock_options options = {.lease_ms = LEASE_MS, .is_renewed = true};
+
+        if (lk_lock_acquire(lock, &options, NULL) != LK_OK) _exit(1);
+        if (write(ends[1], &byte, 1) != 1) _exit(1);
+        for (;;)
+            (void)pause();
+    }
+    (void)close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 1); /* else it has failed */
+    watch_ttl(f, 2 * LEASE_MS, 1);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    double killed_at_ms = lks_now_ms();
+    assert_int_equal(acquire(f->mine, 5000, 0), LK_OK);
+
+    assert_true(lks_now_ms() - killed_at_ms < LEASE_MS + 50 + 500);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+    (void)close(ends[0]);
+}
+
+struct racer {
+    struct fixture *f;
+    char keys[2][128];
+    pthread_t thread;
+    int failures; /* read after the join */
+};
+
+/* Taken, and released or cut short at once. */
+static void *racer_main(void *arg)
+{
+    struct racer *racer = arg;
+    struct lk_lock_options options = {.wait_ms = 1000, .lease_ms = 30, .is_renewed = true};
+
+    for (unsigned i = 0; i < RACES; i++) {
+        lk_lock *lock = lk_reentrant_new(racer->f->client, racer->keys[i % 2], NULL);
+        lk_status status = lk_lock_acquire(lock, &options, NULL);
+
+        if (i % 3 == 0) lk_lock_cancel(lock);
+        if (i % 5 == 0) lks_nap(1);
+        if (status == LK_OK && i % 7) status = lk_lock_release(lock, NULL);
+        /* On a busy machine a lease of 30 ms may end. */
+        if (status != LK_OK && status != LK_NOT_OWNER && status != LK_LOST) racer->failures++;
+        lk_lock_free(lock);
+    }
+    return NULL;
+}
+
+/* 22: an end that meets a beginning leaves nothing that is renewed for ever. */
+static void nothing_is_renewed_when_all_is_over(void **state)
+{
+    struct fixture *f = *state;
+    struct racer racers[RACERS];
+
+    for (size_t i = 0; i < RACERS; i++) {
+        racers[i] = (struct racer){.f = f};
+        (void)snprintf(racers[i].keys[0], sizeof racers[i].keys[0], "%s-%zu", f->key, i);
+        (void)snprintf(racers[i].keys[1], sizeof racers[i].keys[1], "%s-shared", f->key);
+        assert_int_equal(pthread_create(&racers[i].thread, NULL, racer_main, &racers[i]), 0);
+    }
+    for (size_t i = 0; i < RACERS; i++) {
+        assert_int_equal(pthread_join(racers[i].thread, NULL), 0);
+        assert_int_equal(racers[i].failures, 0);
+    }
+    for (size_t i = 0; i < RACERS; i++)
+        LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", racers[i].keys[0], racers[i].keys[1]) == 0,
+                       1000);
+    struct lks_monitor *monitor = lks_monitor_open(server);
+    lks_nap(50);
+
+    assert_int_equal(lks_count(lks_monitor_text(monitor, server), "EVAL"), 0);
+    lks_monitor_close(monitor);
+}
+
+/* ---- nested leases ---------------------------------------------------------------------------------------- */
+
+/* 23: Redisson loses the outer hold. */
+static void a_short_hold_inside_a_renewed_one_does_not_end_it(void **state)
+{
+    struct fixture *f = *state;
+
+    acquire_renewed(f, f->mine, LEASE_MS);
+    assert_int_equal(acquire(f->mine, 0, 100), LK_OK);
+    watch_ttl(f, 2 * LEASE_MS, LEASE_MS / 3);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+    watch_ttl(f, 3 * LEASE_MS, LEASE_MS / 3);
+
+    assert_true(lk_held(f->mine));
+    assert_int_equal(atomic_load(&f->losses), 0);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+}
+
+static void a_renewed_hold_inside_a_short_one_is_renewed_as_long_as_it_lasts(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(acquire(f->mine, 0, LEASE_MS), LK_OK);
+    acquire_renewed(f, f->mine, LEASE_MS);
+    watch_ttl(f, 2 * LEASE_MS, LEASE_MS / 3);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+    assert_true(lk_held(f->mine));
+    double released_at_ms = lks_now_ms();
+    LKS_EVENTUALLY(!lk_held(f->mine), 5000); /* the outer one goes on for a lease */
+
+    assert_true(lks_now_ms() - released_at_ms > HALF_LEASE_MS);
+    LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", f->key) == 0, 1000);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
+}
+
+/* 24 */
+static void a_lease_that_ended_leaves_no_mark_on_the_next(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(acquire(f->mine, 0, 60), LK_OK);
+    LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", f->key) == 0, 2000);
+    assert_int_equal(acquire(f->mine, 0, 0), LK_LOST); /* it would be inside the lost one */
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 0);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
+    assert_int_equal(acquire(f->mine, 0, 0), LK_OK);
+
+    assert_in_range(ttl(f), 29001, 30000);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+}
+
+/* 30 */
+static void a_lease_without_renewal_ends_when_it_said(void **state)
+{
+    struct fixture *f = *state;
+    double begin = lks_now_ms();
+
+    assert_int_equal(acquire(f->mine, 0, 300), LK_OK);
+    assert_int_equal(acquire(f->other, 5000, 0), LK_OK);
+    double took_ms = lks_now_ms() - begin;
+
+    assert_true(took_ms >= 299);
+    assert_true(took_ms < 300 + 50 + 500);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
+    assert_true(lk_held(f->other));
+    assert_in_range(ttl(f), 29000, 30000);
+    assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
+}
+
+/* A server that keeps a lease shorter than we believe would let two in. */
+static void a_renewal_by_hand_never_shortens(void **state)
+{
+    struct fixture *f = *state;
+    lk_lock *locks[] = {f->mine, lks_mutex(f->client, lks_key(server, "by-hand"))};
+
+    for (size_t i = 0; i < 2; i++) {
+        const char *key = i == 0 ? f->key : lks_key(server, "by-hand");
+
+        assert_int_equal(acquire(locks[i], 0, 30000), LK_OK);
+        assert_int_equal(lk_lock_renew(locks[i], 100, NULL), LK_OK);
+        assert_true(LKS_INTEGER(server, "PTTL", key) >= lk_lock_remaining_ms(locks[i]));
+        assert_int_equal(lk_lock_renew(locks[i], 60000, NULL), LK_OK);
+        assert_in_range(LKS_INTEGER(server, "PTTL", key), 59000, 60000);
+        assert_int_equal(lk_lock_release(locks[i], NULL), LK_OK);
+    }
+    lk_lock_free(locks[1]);
+}
+
+/* ---- lost --------------------------------------------------------------------------------------------------- */
+
+static void await_loss(struct fixture *f)
+{
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 5 * PERIOD_MS);
+}
+
+/* 25 */
+static void a_key_that_was_taken_away_is_told_of_once_and_left_alone(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&f->losses, 0);
+        acquire_renewed(f, f->mine, LEASE_MS);
+        acquire_renewed(f, f->mine, LEASE_MS); /* two deep */
+        LKS_DO(server, "DEL", f->key);
+        if (i == 1) assert_int_equal(acquire(f->other, 0, 30000), LK_OK);
+        await_loss(f);
+        assert_false(lk_held(f->mine));
+        lks_nap(TWO_PERIODS_MS);
+        assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), i);
+        if (i == 1) assert_true(ttl(f) < 30000 - 2 * PERIOD_MS);
+        assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
+        assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
+        assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK); /* nothing left */
+        assert_int_equal(atomic_load(&f->losses), 1);
+    }
+    assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
+}
+
+/* 26: what is left of a lost hold does not stand in the way of the next one's renewal. */
+static void a_sibling_is_renewed_from_its_first_period_on(void **state)
+{
+    struct fixture *f = *state;
+    lk_lock *sibling = new_lock(f->client, f->key);
+
+    for (int i = 0; i < 3; i++)
+        acquire_renewed(f, f->mine, LEASE_MS);
+    LKS_DO(server, "DEL", f->key);
+    acquire_renewed(f, sibling, LEASE_MS);
+    watch_ttl(f, 2 * LEASE_MS, LEASE_MS / 3);
+
+    assert_true(lk_held(sibling));
+    assert_false(lk_held(f->mine));
+    assert_int_equal(atomic_load(&f->losses), 1);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
+    assert_int_equal(lk_lock_release(sibling, NULL), LK_OK);
+    lk_lock_free(sibling);
+}
+
+/* 27 */
+static void one_poisoned_key_costs_no_other_its_lease(void **state)
+{
+    enum { POISONED = 500 };
+    struct fixture *f = *state;
+    lk_lock **locks = calloc(MANY, sizeof(lk_lock *));
+    char key[160];
+
+    assert_non_null(locks);
+    for (size_t i = 0; i < MANY; i++) {
+        (void)snprintf(key, sizeof key, "%s-%zu", f->key, i);
+        locks[i] = new_lock(f->client, key);
+        acquire_renewed(f, locks[i], 3 * LEASE_MS);
+    }
+    (void)snprintf(key, sizeof key, "%s-%d", f->key, POISONED);
+    LKS_DO(server, "SET", key, "a string");
+    double begin = lks_now_ms();
+    while (lks_now_ms() - begin < 4 * LEASE_MS) { /* four periods, and more than a lease */
+        for (size_t i = 0; i < MANY; i++)
+            assert_true(i == POISONED || lk_held(locks[i]));
+        lks_nap(20);
+    }
+
+    assert_int_equal(atomic_load(&f->losses), 1);
+    assert_false(lk_held(locks[POISONED]));
+    for (size_t i = 0; i < MANY; i++) {
+        assert_int_equal(lk_lock_release(locks[i], NULL), i == POISONED ? LK_SERVER : LK_OK);
+        lk_lock_free(locks[i]);
+    }
+    free((void *)locks);
+}
+
+/* 29 */
+static void a_server_that_stands_still_costs_the_lock_only_when_it_is_for_too_long(void **state)
+{
+    static const int64_t pauses_ms[] = {2 * LEASE_MS / 5, 2 * LEASE_MS / 3};
+    struct fixture *f = *state;
+
+    acquire_renewed(f, f->mine, 2 * LEASE_MS);
+    for (size_t i = 0; i < 2; i++) {
+        lks_server_pause(server);
+        lks_nap(pauses_ms[i]);
+        lks_server_resume(server);
+        lks_nap(LEASE_MS);
+        assert_true(lk_held(f->mine));
+    }
+    lks_server_pause(server);
+    lks_nap(TWO_LEASES_MS + 100);
+    assert_int_equal(atomic_load(&f->losses), 1); /* told by the clock here, not by the server */
+    assert_false(lk_held(f->mine));
+    lks_server_resume(server);
+    LKS_EVENTUALLY(acquire(f->other, 0, 30000) == LK_OK, 5000);
+    lks_nap(TWO_LEASES_MS);
+
+    assert_true(ttl(f) < 30000 - LEASE_MS); /* nobody renews what is not his */
+    assert_true(lk_held(f->other));
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
+    assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
+}
+
+#define LEASE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static int start_server(void **state)
+{
+    (void)state;
+    server = lks_server_start(NULL);
+    return 0;
+}
+
+static int stop_server(void **state)
+{
+    (void)state;
+    lks_server_stop(server);
+    return 0;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        LEASE_TEST(it_is_renewed_in_time_and_never_after_its_release),
+        LEASE_TEST(a_killed_holder_holds_no_longer_than_its_lease),
+        LEASE_TEST(nothing_is_renewed_when_all_is_over),
+        LEASE_TEST(a_short_hold_inside_a_renewed_one_does_not_end_it),
+        LEASE_TEST(a_renewed_hold_inside_a_short_one_is_renewed_as_long_as_it_lasts),
+        LEASE_TEST(a_lease_that_ended_leaves_no_mark_on_the_next),
+        LEASE_TEST(a_lease_without_renewal_ends_when_it_said),
+        LEASE_TEST(a_renewal_by_hand_never_shortens),
+        LEASE_TEST(a_key_that_was_taken_away_is_told_of_once_and_left_alone),
+        LEASE_TEST(a_sibling_is_renewed_from_its_first_period_on),
+        LEASE_TEST(one_poisoned_key_costs_no_other_its_lease),
+        LEASE_TEST(a_server_that_stands_still_costs_the_lock_only_when_it_is_for_too_long),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}

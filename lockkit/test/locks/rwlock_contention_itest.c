@@ -1,0 +1,393 @@
+/*
+ * Readers and writers of several processes on one lock: readers meet, writers never meet anybody,
+ * and who is killed is waited for no longer than its lease. Processes are forked before any client
+ * exists, so each test has its own server; what they count lies in shared memory, and this process
+ * alone asserts. Numbers in brackets are cases of the Redisson checklist.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test/support/lk_rw.h"
+
+enum { PROCESSES = 3, THREADS = 8, RUN_MS = 2500, LEAST_TURNS = 200 };
+enum { WAIT_MS = 20000, LEASE_MS = 500, STREAM_MS = 1000, SOON_MS = 2500 };
+
+struct board {
+    atomic_int readers, writers; /* who believes to be inside */
+    atomic_int overlaps;         /* a writer met somebody */
+    atomic_int torn;             /* a reader saw half of a change */
+    atomic_int most_readers;     /* at once */
+    atomic_int failures;         /* acquires and releases that ended badly */
+    atomic_long left, right;     /* equal whenever no writer is inside */
+    atomic_long reads, writes, downgrades;
+    atomic_bool is_held; /* by the child of the kill tests */
+    char first_failure[256];
+};
+
+static struct board *board_new(void)
+{
+    struct board *board =
+        mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    assert_ptr_not_equal(board, MAP_FAILED);
+    return board;
+}
+
+static pid_t fork_child(void)
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return pid;
+}
+
+static void every_key_has_an_end(struct lks_server *server, const char *key)
+{
+    char pattern[192];
+
+    (void)snprintf(pattern, sizeof pattern, "*%s*", key);
+    lk_reply *keys = LKS_ASK(server, "KEYS", pattern);
+    for (size_t i = 0; i < lk_reply_count(keys); i++) {
+        const char *name = lk_reply_bytes(lk_reply_at(keys, i)).data;
+
+        if (LKS_INTEGER(server, "PTTL", name) == -1) fail_msg("%s would stay for ever", name);
+    }
+    lk_reply_free(keys);
+}
+
+/* ---- contention ------------------------------------------------------------------------------ */
+
+struct member {
+    struct board *board;
+    lk_client *client;
+    const char *key;
+    unsigned seed;
+    double until_ms;
+    pthread_t thread;
+};
+
+static bool note(struct board *board, const char *what, lk_status status,
+                 const struct lk_error *err)
+{
+    if (status == LK_OK) return true;
+    if (atomic_fetch_add(&board->failures, 1) == 0) {
+        (void)snprintf(board->first_failure, sizeof board->first_failure, "%s: %s: %s", what,
+                       lk_status_name(status), err->text);
+    }
+    return false;
+}
+
+static bool take(struct member *member, lk_lock *lock, const char *what)
+{
+    struct lk_error err = {0};
+    struct lk_lock_options options = {.wait_ms = WAIT_MS, .is_renewed = rand_r(&member->seed) % 2};
+
+    return note(member->board, what, lk_lock_acquire(lock, &options, &err), &err);
+}
+
+static void give_back(struct member *member, lk_lock *lock, const char *what)
+{
+    struct lk_error err = {0};
+
+    (void)note(member->board, what, lk_lock_release(lock, &err), &err);
+}
+
+static void linger(struct member *member)
+{
+    for (int i = rand_r(&member->seed) % 4; i > 0; i--)
+        (void)sched_yield();
+    if (rand_r(&member->seed) % 8 == 0) lks_nap(1);
+}
+
+static void look(struct member *member)
+{
+    struct board *board = member->board;
+    int readers = atomic_fetch_add(&board->readers, 1) + 1;
+    int most = atomic_load(&board->most_readers);
+
+    while (readers > most && !atomic_compare_exchange_weak(&board->most_readers, &most, readers)) {}
+    if (atomic_load(&board->writers) != 0) atomic_fetch_add(&board->overlaps, 1);
+    long left = atomic_load(&board->left);
+    linger(member);
+    if (atomic_load(&board->right) != left) atomic_fetch_add(&board->torn, 1);
+    atomic_fetch_sub(&board->readers, 1);
+    atomic_fetch_add(&board->reads, 1);
+}
+
+static void change(struct member *member)
+{
+    struct board *board = member->board;
+
+    if (atomic_fetch_add(&board->writers, 1) + atomic_load(&board->readers) != 0) {
+        atomic_fetch_add(&board->overlaps, 1);
+    }
+    long left = atomic_load(&board->left); /* taken apart on purpose */
+    linger(member);
+    atomic_store(&board->left, left + 1);
+    linger(member);
+    atomic_store(&board->right, left + 1);
+    atomic_fetch_sub(&board->writers, 1);
+    atomic_fetch_add(&board->writes, 1);
+}
+
+static void write_turn(struct member *member, lk_rwlock *rw)
+{
+    lk_lock *write = lk_rwlock_write(rw);
+    bool is_downgrade = rand_r(&member->seed) % 4 == 0;
+
+    if (!take(member, write, "write")) return;
+    change(member);
+    is_downgrade = is_downgrade && take(member, lk_rwlock_read(rw), "nested read");
+    give_back(member, write, "write release");
+    if (!is_downgrade) return;
+    look(member);
+    give_back(member, lk_rwlock_read(rw), "nested read release");
+    atomic_fetch_add(&member->board->downgrades, 1);
+}
+
+static void read_turn(struct member *member, lk_rwlock *rw)
+{
+    if (!take(member, lk_rwlock_read(rw), "read")) return;
+    look(member);
+    give_back(member, lk_rwlock_read(rw), "read release");
+}
+
+static void *member_main(void *arg)
+{
+    struct member *member = arg;
+    lk_rwlock *rw = lk_rwlock_new(member->client, member->key, NULL);
+
+    while (rw && lks_now_ms() < member->until_ms) {
+        if (rand_r(&member->seed) % 2) {
+            write_turn(member, rw);
+        } else {
+            read_turn(member, rw);
+        }
+    }
+    lk_rwlock_free(rw);
+    return NULL;
+}
+
+/* A process: its own client, its own threads. Does not assert. */
+static int crew_main(struct board *board, const char *url, const char *key, unsigned seed)
+{
+    struct member members[THREADS];
+    lk_client *client = lk_client_open(&(struct lk_client_options){.url = url}, NULL);
+
+    if (!client) return 1;
+    for (unsigned i = 0; i < THREADS; i++) {
+        members[i] = (struct member){.board = board,
+                                     .client = client,
+                                     .key = key,
+                                     .seed = seed + i,
+                                     .until_ms = lks_now_ms() + RUN_MS};
+        if (pthread_create(&members[i].thread, NULL, member_main, &members[i]) != 0) return 1;
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        (void)pthread_join(members[i].thread, NULL);
+    lk_client_close(client);
+    return 0;
+}
+
+static void writers_are_alone_and_readers_together(void **state)
+{
+    struct lks_server *server = lks_server_start(NULL);
+    const char *key = lks_key(server, "shared");
+    struct board *board = board_new();
+    unsigned seed = (unsigned)(uint64_t)lks_now_ms();
+    pid_t pids[PROCESSES];
+
+    (void)state;
+    print_message("# seed %u\n", seed);
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        pids[i] = fork_child();
+        if (pids[i] == 0) _exit(crew_main(board, server->url, key, seed + i * THREADS));
+    }
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        int status = -1;
+
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("process %u: %d", i, status);
+    }
+    print_message("# %ld reads (at most %d at once), %ld writes, %ld downgrades in %d ms\n",
+                  atomic_load(&board->reads), atomic_load(&board->most_readers),
+                  atomic_load(&board->writes), atomic_load(&board->downgrades), RUN_MS);
+
+    assert_string_equal(board->first_failure, "");
+    assert_int_equal(atomic_load(&board->overlaps), 0);
+    assert_int_equal(atomic_load(&board->torn), 0);
+    assert_int_equal(atomic_load(&board->left), atomic_load(&board->writes)); /* none was lost */
+    assert_true(atomic_load(&board->most_readers) >= 2);
+    assert_true(atomic_load(&board->reads) >= LEAST_TURNS); /* else nothing was shown */
+    assert_true(atomic_load(&board->writes) >= LEAST_TURNS);
+    assert_true(atomic_load(&board->downgrades) >= LEAST_TURNS / 10);
+    assert_int_equal(lkr_keys(server, key), 0);
+    lks_server_stop(server);
+    assert_int_equal(munmap(board, sizeof *board), 0);
+}
+
+/* ---- death ----------------------------------------------------------------------------------- */
+
+typedef lk_lock *(*side_of)(lk_rwlock *rw);
+
+/* A process that holds one side, renewed, until it is killed. */
+static void hold_for_ever(struct board *board, const char *url, const char *key, side_of side)
+{
+    struct lk_lock_options options = {.lease_ms = LEASE_MS, .is_renewed = true};
+    lk_client *client = lk_client_open(&(struct lk_client_options){.url = url}, NULL);
+    lk_rwlock *rw = client ? lk_rwlock_new(client, key, NULL) : NULL;
+
+    if (rw && lk_lock_acquire(side(rw), &options, NULL) == LK_OK) {
+        atomic_store(&board->is_held, true);
+    }
+    for (;;)
+        (void)pause();
+}
+
+static pid_t start_holder(struct board *board, const char *url, const char *key, side_of side)
+{
+    pid_t pid = fork_child();
+
+    if (pid == 0) hold_for_ever(board, url, key, side);
+    LKS_EVENTUALLY(atomic_load(&board->is_held), 10000);
+    return pid;
+}
+
+static void kill_holder(pid_t pid)
+{
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Killed on one side, wanted on the other. */
+static void kill_one_and_take(side_of killed, side_of wanted)
+{
+    struct lks_server *server = lks_server_start(NULL);
+    const char *key = lks_key(server, "killed");
+    struct board *board = board_new();
+    pid_t pid = start_holder(board, server->url, key, killed);
+    lk_client *client = lks_client(server);
+    lk_rwlock *rw = lkr_new(client, key);
+    struct lk_lock_options patient = {.wait_ms = 60000};
+
+    lks_nap((int64_t)2 * LEASE_MS); /* it is renewed while it lives */
+    assert_int_equal(lkr_take(wanted(rw), 1000), LK_BUSY);
+    every_key_has_an_end(server, key);
+    double killed_at_ms = lks_now_ms();
+    kill_holder(pid);
+    assert_int_equal(lk_lock_acquire(wanted(rw), &patient, NULL), LK_OK);
+    double took_ms = lks_now_ms() - killed_at_ms;
+    print_message("# taken %.0f ms after the death of a holder with a lease of %d ms\n", took_ms,
+                  LEASE_MS);
+
+    assert_true(took_ms < LEASE_MS + SOON_MS);
+    every_key_has_an_end(server, key);
+    assert_int_equal(lk_lock_release(wanted(rw), NULL), LK_OK);
+    LKS_EVENTUALLY(lkr_keys(server, key) == 0, SOON_MS);
+    lk_rwlock_free(rw);
+    lk_client_close(client);
+    lks_server_stop(server);
+    assert_int_equal(munmap(board, sizeof *board), 0);
+}
+
+static void a_killed_writer_is_waited_for_no_longer_than_its_lease(void **state)
+{
+    (void)state;
+    kill_one_and_take(lk_rwlock_write, lk_rwlock_read);
+}
+
+static void a_killed_reader_is_waited_for_no_longer_than_its_lease(void **state)
+{
+    (void)state;
+    kill_one_and_take(lk_rwlock_read, lk_rwlock_write);
+}
+
+/* [38] */
+static void a_killed_reader_keeps_nobody_out_beside_a_living_one(void **state)
+{
+    struct lks_server *server = lks_server_start(NULL);
+    const char *key = lks_key(server, "killed-beside");
+    struct board *board = board_new();
+    pid_t pid = start_holder(board, server->url, key, lk_rwlock_read);
+    lk_client *client = lks_client(server);
+    lk_rwlock *rw = lkr_new(client, key);
+    lk_rwlock *other = lkr_new(client, key);
+
+    (void)state;
+    assert_int_equal(lkr_take(lk_rwlock_read(rw), 30000), LK_OK);
+    assert_int_equal(lkr_keys(server, key), 3); /* the hash and two hold keys */
+    kill_holder(pid);
+    LKS_EVENTUALLY(lkr_keys(server, key) == 2, LEASE_MS + SOON_MS);
+    assert_int_equal(LKS_INTEGER(server, "HLEN", key), 3); /* its field is there still */
+    assert_int_equal(lkr_take(lk_rwlock_write(other), 1000), LK_BUSY);
+    assert_int_equal(lk_lock_release(lk_rwlock_read(rw), NULL), LK_OK);
+
+    assert_int_equal(lkr_keys(server, key), 0);
+    lk_rwlock_free(rw);
+    lk_rwlock_free(other);
+    lk_client_close(client);
+    lks_server_stop(server);
+    assert_int_equal(munmap(board, sizeof *board), 0);
+}
+
+/* ---- starvation ------------------------------------------------------------------------------ */
+
+/* [43] Readers that overlap keep a writer out as long as they come: recorded, as nobody promises
+   otherwise. That it gets the lock once they stop is promised. */
+static void a_stream_of_readers_starves_a_writer_until_it_ends(void **state)
+{
+    struct lks_server *server = lks_server_start(NULL);
+    struct lkr_pair *p = lkr_pair_new(server);
+    lk_rwlock *relay[2] = {lkr_new(p->clients[0], p->key), lkr_new(p->clients[0], p->key)};
+    struct lkr_wait writer;
+    unsigned reads = 1;
+
+    (void)state;
+    assert_int_equal(lkr_take(lk_rwlock_read(relay[0]), 30000), LK_OK);
+    lkr_wait_start(&writer, server, p->other_write, p->key);
+    double begin = lks_now_ms();
+    for (; lks_now_ms() - begin < STREAM_MS; reads++) { /* the next comes before the last leaves */
+        assert_int_equal(lkr_take(lk_rwlock_read(relay[reads % 2]), 30000), LK_OK);
+        assert_int_equal(lk_lock_release(lk_rwlock_read(relay[(reads + 1) % 2]), NULL), LK_OK);
+    }
+    bool has_starved = !lk_held(p->other_write);
+    double ended_at_ms = lks_now_ms();
+    assert_int_equal(lk_lock_release(lk_rwlock_read(relay[(reads + 1) % 2]), NULL), LK_OK);
+    assert_int_equal(lkr_wait_finish(&writer), LK_OK);
+    print_message(
+        "# %u reads, each overlapping the next, in %d ms: the writer %s; %.1f ms after the "
+        "last it had the lock\n",
+        reads, STREAM_MS, has_starved ? "starved" : "got in between",
+        writer.ended_at_ms - ended_at_ms);
+
+    assert_true(writer.ended_at_ms - ended_at_ms < SOON_MS);
+    assert_int_equal(lk_lock_release(p->other_write, NULL), LK_OK);
+    lk_rwlock_free(relay[0]);
+    lk_rwlock_free(relay[1]);
+    lkr_pair_free(p);
+    lks_server_stop(server);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(writers_are_alone_and_readers_together),
+        cmocka_unit_test(a_killed_writer_is_waited_for_no_longer_than_its_lease),
+        cmocka_unit_test(a_killed_reader_is_waited_for_no_longer_than_its_lease),
+        cmocka_unit_test(a_killed_reader_keeps_nobody_out_beside_a_living_one),
+        cmocka_unit_test(a_stream_of_readers_starves_a_writer_until_it_ends),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,367 @@
+/*
+ * The two sides of one read/write lock together, re-entry, and renewal: whose lease is whose.
+ * Numbers in brackets are cases of the Redisson checklist.
+ */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/lk_rw.h"
+
+enum { SOON_MS = 2500, SHORT_MS = 300 };
+
+static struct lks_server *server;
+
+static const char peer[] = "8743c9c0-0795-4907-87fd-6c719a6b4586:57";
+
+static int set_up(void **state)
+{
+    *state = lkr_pair_new(server);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    lkr_pair_free(*state);
+    return 0;
+}
+
+static long long hash_ms(const struct lkr_pair *p)
+{
+    return LKS_INTEGER(server, "PTTL", p->key);
+}
+
+static void count_loss(lk_lock *lock, void *arg)
+{
+    (void)lock;
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static void take_renewed(lk_lock *lock, atomic_int *losses)
+{
+    struct lk_lock_options options = {
+        .lease_ms = SHORT_MS, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = losses};
+
+    assert_int_equal(lk_lock_acquire(lock, &options, NULL), LK_OK);
+}
+
+/* ---- a read beside the own write ------------------------------------------------------------- */
+
+static void both_sides_have_one_owner(void **state)
+{
+    struct lkr_pair *p = *state;
+    char owner[80];
+
+    assert_int_equal(lkr_take(p->write, 30000), LK_OK);
+    assert_int_equal(lkr_take(p->read, 30000), LK_OK);
+    (void)snprintf(owner, sizeof owner, "%s:write", lk_lock_token(p->read));
+
+    assert_string_equal(lk_lock_token(p->write), owner);
+    assert_int_equal(LKS_INTEGER(server, "HLEN", p->key), 3);
+    assert_string_equal(lkr_field(server, p->key, "mode"), "write");
+    assert_string_equal(lkr_field(server, p->key, lk_lock_token(p->read)), "1");
+    assert_int_equal(lkr_take(p->other_read, 1000), LK_BUSY);
+    assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
+    assert_int_equal(lkr_take(p->other_read, 1000), LK_BUSY);
+    assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
+    assert_int_equal(lkr_keys(server, p->key), 0);
+}
+
+/* [39] */
+static void who_gives_up_writing_but_reads_on_lets_readers_in(void **state)
+{
+    struct lkr_pair *p = *state;
+    lk_rwlock *third = lkr_new(p->clients[1], p->key);
+    struct lks_monitor *monitor = lks_monitor_open(server);
+    struct lkr_wait reader, writer;
+
+    assert_int_equal(lkr_take(p->write, 30000), LK_OK);
+    assert_int_equal(lkr_take(p->read, 10000), LK_OK);
+    lkr_wait_start(&writer, server, lk_rwlock_write(third), p->key); /* first in the row */
+    lkr_wait_start(&reader, server, p->other_read, p->key);
+    double released_at_ms = lks_now_ms();
+    assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
+    assert_int_equal(lkr_wait_finish(&reader), LK_OK);
+
+    assert_true(reader.ended_at_ms - released_at_ms < SOON_MS);
+    assert_int_equal(lkr_messages(monitor, server, p->key, "1"), 1);
+    assert_string_equal(lkr_field(server, p->key, "mode"), "read");
+    assert_true(lk_held(p->read));
+    assert_int_equal(lk_lock_release(p->other_read, NULL), LK_OK);
+    assert_in_range(hash_ms(p), 5000, 10000);                /* the read hold's own */
+    assert_int_equal(lkr_take(p->write, 1000), LK_DEADLOCK); /* there is no way back */
+    assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
+    assert_int_equal(lkr_wait_finish(&writer), LK_OK);
+    assert_int_equal(lk_lock_release(lk_rwlock_write(third), NULL), LK_OK);
+    lks_monitor_close(monitor);
+    lk_rwlock_free(third);
+}
+
+/* [39] Redisson tells nobody: the timer does. */
+static void a_peers_change_to_reading_is_found_by_the_timer(void **state)
+{
+    struct lkr_pair *p = *state;
+    lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = 100});
+    lk_rwlock *rw = lkr_new(client, p->key);
+    struct lkr_wait wait;
+
+    assert_int_equal(lkr_peer_write(server, p->key, peer, "30000"), LKR_HELD);
+    assert_int_equal(lkr_peer_read(server, p->key, peer, "30000"), LKR_HELD);
+    lkr_wait_start(&wait, server, lk_rwlock_read(rw), p->key);
+    double released_at_ms = lks_now_ms();
+    assert_int_equal(lkr_peer_write_unlock(server, p->key, peer), 1);
+
+    assert_int_equal(lkr_wait_finish(&wait), LK_OK);
+    assert_true(wait.ended_at_ms - released_at_ms < 100 + 50 + 1000);
+    assert_int_equal(lk_lock_release(lk_rwlock_read(rw), NULL), LK_OK);
+    assert_int_equal(lkr_peer_read_unlock(server, p->key, peer), 1);
+    lk_rwlock_free(rw);
+    lk_client_close(client);
+}
+
+/* [40] */
+static void a_short_read_does_not_cut_the_own_write(void **state)
+{
+    struct lkr_pair *p = *state;
+
+    assert_int_equal(lkr_take(p->write, 30000), LK_OK);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(lkr_take(p->read, 1000), LK_OK);
+    assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
+    assert_true(hash_ms(p) > 20000);
+    assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
+
+    assert_true(hash_ms(p) > 20000);
+    assert_true(lk_held(p->write));
+    assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
+    assert_int_equal(lkr_keys(server, p->key), 0);
+}
+
+/* [40] */
+static void a_reads_end_does_not_end_the_renewal_of_the_own_write(void **state)
+{
+    struct lkr_pair *p = *state;
+    atomic_int losses = 0;
+    double begin = lks_now_ms();
+
+    take_renewed(p->write, &losses);
+    take_renewed(p->read, &losses);
+    assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
+    while (lks_now_ms() - begin < 4 * SHORT_MS) {
+        assert_true(lk_held(p->write));
+        assert_in_range(hash_ms(p), 1, SHORT_MS);
+        lks_nap(5);
+    }
+
+    assert_int_equal(atomic_load(&losses), 0);
+    assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
+}
+
+static void a_read_that_ended_unseen_leaves_nothing_behind_the_write(void **state)
+{
+    struct lkr_pair *p = *state;
+
+    assert_int_equal(lkr_take(p->write, 30000), LK_OK);
+    assert_int_equal(lkr_take(p->read, 30000), LK_OK);
+    LKS_DO(server, "DEL", lkr_hold_key(p->key, lk_lock_token(p->read), 1));
+    assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
+
+    assert_int_equal(lkr_keys(server, p->key), 0);
+    assert_int_equal(lkr_take(p->other_write, 30000), LK_OK);
+    assert_int_equal(lk_lock_release(p->read, NULL), LK_NOT_OWNER);
+    assert_int_equal(lk_lock_release(p->other_write, NULL), LK_OK);
+}
+
+static void what_a_writer_leaves_lasts_as_long_as_its_read(void **state)
+{
+    static const int64_t leases_ms[][2] = {{10000, 30000}, {30000, 10000}};
+    struct lkr_pair *p = *state;
+
+    for (size_t i = 0; i < 2; i++) {
+        int64_t read_ms = leases_ms[i][1];
+
+        assert_int_equal(lkr_take(p->write, leases_ms[i][0]), LK_OK);
+        assert_int_equal(lkr_take(p->read, read_ms), LK_OK);
+        assert_in_range(hash_ms(p), 29000, 30000);
+        assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
+        assert_in_range(hash_ms(p), read_ms - 1000, read_ms);
+        assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
+        assert_int_equal(lkr_keys(server, p->key), 0);
+    }
+}
+
+/* ---- re-entry -------------------------------------------------------------------------------- */
+
+/* [42] */
+static void writing_again_lasts_as_long_as_the_longer_lease(void **state)
+{
+    struct lkr_pair *p = *state;
+
+    assert_int_equal(lkr_take(p->write, 30000), LK_OK);
+    assert_int_equal(lkr_take(p->read, 30000), LK_OK);
+    assert_int_equal(lkr_take(p->write, 40000), LK_OK);
+    assert_in_range(hash_ms(p), 39000, 40000);
+    assert_int_equal(lkr_take(p->write, 1000), LK_OK);
+    assert_in_range(hash_ms(p), 39000, 40000);
+    assert_string_equal(lkr_field(server, p->key, lk_lock_token(p->write)), "3");
+    for (unsigned left = 2; left > 0; left--) {
+        assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
+        assert_int_equal(lk_lock_hold_count(p->write), left);
+        assert_true(hash_ms(p) >= lk_lock_remaining_ms(p->write));
+        assert_int_equal(lkr_take(p->other_read, 1000), LK_BUSY);
+    }
+
+    assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
+    assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
+    assert_int_equal(lkr_keys(server, p->key), 0);
+}
+
+static void reading_again_lasts_as_long_as_the_longer_lease(void **state)
+{
+    static const int64_t leases_ms[][2] = {{10000, 30000}, {30000, 10000}};
+    struct lkr_pair *p = *state;
+
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(lkr_take(p->read, leases_ms[i][0]), LK_OK);
+        assert_int_equal(lkr_take(p->read, leases_ms[i][1]), LK_OK);
+        assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
+        assert_true(lk_lock_remaining_ms(p->read) > 20000);
+        assert_true(hash_ms(p) >= lk_lock_remaining_ms(p->read));
+        assert_true(lkr_hold_ms(server, p->key, lk_lock_token(p->read), 1) >=
+                    lk_lock_remaining_ms(p->read));
+        assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
+    }
+}
+
+static void what_has_ended_is_not_taken_again(void **state)
+{
+    struct lkr_pair *p = *state;
+
+    assert_int_equal(lkr_take(p->read, 30000), LK_OK);
+    LKS_DO(server, "DEL", lkr_hold_key(p->key, lk_lock_token(p->read), 1));
+    assert_int_equal(lkr_take(p->read, 30000), LK_LOST);
+    assert_int_equal(lk_lock_release(p->read, NULL), LK_NOT_OWNER);
+    assert_int_equal(lkr_take(p->write, 30000), LK_OK);
+    LKS_DO(server, "DEL", p->key);
+    assert_int_equal(lkr_take(p->write, 30000), LK_LOST);
+
+    assert_int_equal(lkr_keys(server, p->key), 0);
+    assert_int_equal(lk_lock_release(p->write, NULL), LK_NOT_OWNER);
+}
+
+/* ---- renewal --------------------------------------------------------------------------------- */
+
+static void a_renewed_reader_keeps_its_hold_keys_and_the_hash(void **state)
+{
+    struct lkr_pair *p = *state;
+    atomic_int losses = 0;
+    double begin = lks_now_ms();
+
+    take_renewed(p->read, &losses);
+    assert_int_equal(lkr_take(p->read, SHORT_MS), LK_OK);
+    while (lks_now_ms() - begin < 4 * SHORT_MS) {
+        assert_true(lk_held(p->read));
+        assert_in_range(hash_ms(p), 1, SHORT_MS);
+        for (unsigned k = 1; k <= 2; k++)
+            assert_in_range(lkr_hold_ms(server, p->key, lk_lock_token(p->read), k), 1, SHORT_MS);
+        lks_nap(5);
+    }
+
+    assert_int_equal(atomic_load(&losses), 0);
+    assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
+    assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
+    assert_int_equal(lkr_keys(server, p->key), 0);
+}
+
+static void a_reader_learns_that_its_hold_key_is_gone_though_others_keep_the_hash(void **state)
+{
+    struct lkr_pair *p = *state;
+    atomic_int losses = 0;
+
+    assert_int_equal(lkr_take(p->other_read, 30000), LK_OK);
+    take_renewed(p->read, &losses);
+    LKS_DO(server, "DEL", lkr_hold_key(p->key, lk_lock_token(p->read), 1));
+    LKS_EVENTUALLY(atomic_load(&losses) == 1, SOON_MS);
+
+    assert_false(lk_held(p->read));
+    assert_int_equal(lkr_hold_ms(server, p->key, lk_lock_token(p->read), 1),
+                     -2); /* not made again */
+    assert_int_equal(lk_lock_release(p->read, NULL), LK_NOT_OWNER);
+    assert_int_equal(lk_lock_release(p->other_read, NULL), LK_OK);
+}
+
+static void a_reader_that_is_not_renewed_ends_beside_one_that_is(void **state)
+{
+    struct lkr_pair *p = *state;
+    atomic_int losses = 0;
+
+    take_renewed(p->other_read, &losses);
+    assert_int_equal(lkr_take(p->read, SHORT_MS), LK_OK);
+    LKS_EVENTUALLY(!lk_held(p->read), SOON_MS);
+    LKS_EVENTUALLY(lkr_hold_ms(server, p->key, lk_lock_token(p->read), 1) == -2, SOON_MS);
+
+    assert_int_equal(lk_lock_release(p->read, NULL), LK_NOT_OWNER);
+    assert_true(lk_held(p->other_read));
+    assert_int_equal(lk_lock_release(p->other_read, NULL), LK_OK);
+    assert_int_equal(atomic_load(&losses), 0);
+}
+
+static void renewing_by_hand_prolongs_either_side(void **state)
+{
+    struct lkr_pair *p = *state;
+
+    assert_int_equal(lkr_take(p->write, 5000), LK_OK);
+    assert_int_equal(lk_lock_renew(p->write, 20000, NULL), LK_OK);
+    assert_in_range(hash_ms(p), 19000, 20000);
+    assert_int_equal(lkr_take(p->read, 5000), LK_OK);
+    assert_int_equal(lk_lock_renew(p->read, 30000, NULL), LK_OK);
+    assert_in_range(hash_ms(p), 29000, 30000);
+    assert_in_range(lkr_hold_ms(server, p->key, lk_lock_token(p->read), 1), 29000, 30000);
+    LKS_DO(server, "DEL", p->key);
+
+    assert_int_equal(lk_lock_renew(p->read, 30000, NULL), LK_LOST);
+    assert_int_equal(lk_lock_renew(p->write, 30000, NULL), LK_LOST);
+    assert_int_equal(LKS_INTEGER(server, "EXISTS", p->key), 0);
+    assert_int_equal(lk_lock_release(p->read, NULL), LK_NOT_OWNER);
+    assert_int_equal(lk_lock_release(p->write, NULL), LK_NOT_OWNER);
+}
+
+#define NEST_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static int start_server(void **state)
+{
+    (void)state;
+    server = lks_server_start(NULL);
+    return 0;
+}
+
+static int stop_server(void **state)
+{
+    (void)state;
+    lks_server_stop(server);
+    return 0;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        NEST_TEST(both_sides_have_one_owner),
+        NEST_TEST(who_gives_up_writing_but_reads_on_lets_readers_in),
+        NEST_TEST(a_peers_change_to_reading_is_found_by_the_timer),
+        NEST_TEST(a_short_read_does_not_cut_the_own_write),
+        NEST_TEST(a_reads_end_does_not_end_the_renewal_of_the_own_write),
+        NEST_TEST(a_read_that_ended_unseen_leaves_nothing_behind_the_write),
+        NEST_TEST(what_a_writer_leaves_lasts_as_long_as_its_read),
+        NEST_TEST(writing_again_lasts_as_long_as_the_longer_lease),
+        NEST_TEST(reading_again_lasts_as_long_as_the_longer_lease),
+        NEST_TEST(what_has_ended_is_not_taken_again),
+        NEST_TEST(a_renewed_reader_keeps_its_hold_keys_and_the_hash),
+        NEST_TEST(a_reader_learns_that_its_hold_key_is_gone_though_others_keep_the_hash),
+        NEST_TEST(a_reader_that_is_not_renewed_ends_beside_one_that_is),
+        NEST_TEST(renewing_by_hand_prolongs_either_side),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}

@@ -1,0 +1,498 @@
+/*
+ * The redlock on five real servers: what lies on the wire, who gets it, what dead and slow servers
+ * cost, what becomes of it by renewal and release.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/lk_redlock.h"
+
+struct fixture {
+    struct lkr_clients clients;
+    lk_lock *mine, *other; /* two handles on one key */
+    const char *key;
+    atomic_int nap_ms; /* the next answer is heard so much later */
+    atomic_int naps;   /* that many times */
+    atomic_int losses;
+};
+
+static void hear_later(const struct lk_event *event, void *arg)
+{
+    struct fixture *f = arg;
+
+    if (event->type == LK_EVENT_ROUND_TRIP && atomic_fetch_sub(&f->naps, 1) > 0)
+        lks_nap(atomic_load(&f->nap_ms));
+}
+
+static void count_loss(lk_lock *lock, void *arg)
+{
+    (void)lock;
+    atomic_fetch_add(&((struct fixture *)arg)->losses, 1);
+}
+
+static int set_up(void **state)
+{
+    static unsigned serial;
+    char name[32];
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    (void)snprintf(name, sizeof name, "red-%u", serial++);
+    f->key = lkr_key(name);
+    lkr_open(&f->clients, (struct lk_client_options){.on_event = hear_later, .on_event_arg = f});
+    f->mine = lkr_lock(&f->clients, f->key, NULL);
+    f->other = lkr_lock(&f->clients, f->key, NULL);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    lk_lock_free(f->mine);
+    lk_lock_free(f->other);
+    lkr_close(&f->clients);
+    free(f);
+    return lkr_heal_servers(NULL);
+}
+
+static void acquire(lk_lock *lock, int64_t lease_ms)
+{
+    struct lk_error err = {0};
+
+    if (lkr_acquire(lock, 0, lease_ms, &err) != LK_OK) fail_msg("%s", err.text);
+}
+
+/* ---- the wire ------------------------------------------------------------------------------------ */
+
+static void all_servers_get_one_token_and_lose_it_again(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_error err = {0};
+
+    acquire(f->mine, 5000);
+    lkr_await_count(f->key, LKR_NODES);
+    for (size_t i = 0; i < LKR_NODES; i++) {
+        assert_string_equal(LKS_TEXT(lkr_nodes[i], "GET", f->key), lk_lock_token(f->mine));
+        assert_in_range(LKS_INTEGER(lkr_nodes[i], "PTTL", f->key), 4000, 5000);
+    }
+    assert_true(lk_held(f->mine));
+    assert_in_range(lk_lock_remaining_ms(f->mine), 4000, 5000 - 52);
+    assert_int_equal(lk_lock_release(f->mine, &err), LK_OK);
+
+    assert_false(lk_held(f->mine));
+    lkr_await_count(f->key, 0);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK); /* nothing to release */
+}
+
+static void who_comes_second_is_busy_and_leaves_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_error err = {0};
+
+    acquire(f->mine, 5000);
+    assert_int_equal(lkr_acquire(f->other, 0, 5000, &err), LK_BUSY);
+    assert_int_equal(err.code, LK_BUSY);
+    assert_int_equal(lkr_acquire(f->mine, 0, 5000, NULL), LK_INVALID); /* held by itself */
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+    lkr_await_count(f->key, 0);
+    acquire(f->other, 5000);
+    assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
+}
+
+static void every_try_has_a_token_of_its_own(void **state)
+{
+    struct fixture *f = *state;
+    char first[64];
+
+    acquire(f->mine, 5000);
+    (void)snprintf(first, sizeof first, "%s", lk_lock_token(f->mine));
+    assert_int_equal(lkr_acquire(f->other, 0, 5000, NULL), LK_BUSY);
+    assert_string_not_equal(lk_lock_token(f->other), first);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+    acquire(f->mine, 5000);
+
+    assert_string_not_equal(lk_lock_token(f->mine), first);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+}
+
+/* Those that somebody else holds are his; those that were taken are given back at once. */
+static void a_minority_is_given_back(void **state)
+{
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < LKR_QUORUM; i++)
+        LKS_DO(lkr_nodes[i], "SET", f->key, "somebody");
+    assert_int_equal(lkr_acquire(f->mine, 0, 60000, NULL), LK_BUSY);
+
+    lkr_await_count(f->key, LKR_QUORUM);
+    for (size_t i = 0; i < LKR_QUORUM; i++)
+        assert_string_equal(LKS_TEXT(lkr_nodes[i], "GET", f->key), "somebody");
+}
+
+/* Half and one are a majority, half is not: two of five that are somebody else's do not keep it out. */
+static void three_of_five_are_enough_and_needed(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_redlock_report report;
+
+    for (size_t i = 0; i < 2; i++)
+        LKS_DO(lkr_nodes[i], "SET", f->key, "somebody");
+    acquire(f->mine, 5000);
+    assert_int_equal(lk_redlock_report(f->mine, &report, NULL, 0), LKR_NODES);
+    assert_int_equal(report.quorum, LKR_QUORUM);
+    assert_int_equal(report.agreed, LKR_QUORUM);
+    assert_int_equal(report.servers, LKR_NODES);
+    assert_int_equal(report.attempts, 1);
+    assert_in_range(report.validity_ms, 4000, 5000 - 52);
+    struct lk_redlock_vote votes[LKR_NODES];
+    assert_int_equal(lk_redlock_report(f->mine, NULL, votes, LKR_NODES), LKR_NODES);
+    for (size_t i = 0; i < LKR_NODES; i++) {
+        assert_true(i < 2 ? votes[i].status == LK_BUSY || votes[i].status == LK_UNKNOWN
+                          : votes[i].status == LK_OK);
+        assert_true(i < 2 ? votes[i].remaining_ms == 0 : votes[i].remaining_ms > 4000);
+        assert_true(i < 2 || votes[i].round_trip_us >= 0);
+        assert_true(votes[i].is_checked);
+        assert_string_equal(votes[i].server, lkr_nodes[i]->url + strlen("unix://"));
+    }
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+
+    LKS_DO(lkr_nodes[2], "SET", f->key, "somebody");
+    assert_int_equal(lkr_acquire(f->mine, 0, 5000, NULL), LK_BUSY);
+    assert_false(lk_held(f->mine));
+    assert_int_equal(lk_redlock_report(f->mine, &report, NULL, 0), LKR_NODES);
+    assert_int_equal(report.validity_ms, 0);
+}
+
+/* ---- dead and slow ------------------------------------------------------------------------------- */
+
+/* Those that have just come back may not be known to be there. */
+static void await_majority(lk_lock *lock)
+{
+    LKS_EVENTUALLY(lkr_acquire(lock, 0, 5000, NULL) == LK_OK, 2000);
+}
+
+static void any_two_of_five_may_be_dead(void **state)
+{
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < LKR_NODES; i++) {
+        size_t second = (i + 2) % LKR_NODES;
+        lk_status votes[LKR_NODES] = {LK_OK, LK_OK, LK_OK, LK_OK, LK_OK};
+
+        lks_server_kill(lkr_nodes[i]);
+        lks_server_kill(lkr_nodes[second]);
+        votes[i] = votes[second] = LK_UNREACHABLE;
+        await_majority(f->mine);
+        lkr_assert_votes(f->mine, votes);
+        assert_int_equal(lk_lock_renew(f->mine, 0, NULL), LK_OK);
+        assert_int_equal(lkr_acquire(f->other, 0, 5000, NULL), LK_BUSY);
+        assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+        lkr_await_count(f->key, 0);
+        lks_server_restart(lkr_nodes[i]);
+        lks_server_restart(lkr_nodes[second]);
+    }
+}
+
+static void with_three_of_five_dead_it_fails_at_once_and_leaves_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_error err = {0};
+
+    for (size_t i = 1; i < 4; i++)
+        lks_server_kill(lkr_nodes[i]);
+    double begin = lks_now_ms();
+    assert_int_equal(lkr_acquire(f->mine, 60000, 10000, &err), LK_UNREACHABLE);
+
+    assert_true(lks_now_ms() - begin < 2000);
+    assert_non_null(strstr(err.text, "2 of 5 servers can vote, 3 must"));
+    lkr_await_count(f->key, 0);
+}
+
+/* A lease of 20 s lets a try wait 200 ms for a server: one that waited would take as long. */
+static void two_that_stand_still_cost_nothing(void **state)
+{
+    struct fixture *f = *state;
+    enum { PAIRS = 20, NODE_MS = 200 };
+
+    lks_server_pause(lkr_nodes[0]);
+    lks_server_pause(lkr_nodes[3]);
+    double fastest = 1e9;
+    for (int i = 0; i < PAIRS; i++) {
+        double begin = lks_now_ms();
+
+        acquire(f->mine, 20000);
+        assert_int_equal(lk_lock_renew(f->mine, 0, NULL), LK_OK);
+        assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+        double took = lks_now_ms() - begin;
+        if (took < fastest) fastest = took;
+        if (took > NODE_MS) print_message("# a slow pair: %.0f ms\n", took);
+    }
+    print_message("# with two of five standing still: %.2f ms\n", fastest);
+    assert_true(fastest < NODE_MS / 10.0);
+    lks_server_resume(lkr_nodes[0]);
+    lks_server_resume(lkr_nodes[3]);
+
+    lkr_await_count(f->key, 0); /* what they were asked meanwhile is undone too */
+}
+
+static void with_three_that_stand_still_it_waits_node_ms_and_leaves_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_error err = {0};
+    struct lk_redlock_options options = {.node_ms = 100};
+    lk_lock *hasty = lkr_lock(&f->clients, f->key, &options);
+
+    for (size_t i = 2; i < LKR_NODES; i++)
+        lks_server_pause(lkr_nodes[i]);
+    double begin = lks_now_ms();
+    assert_int_equal(lkr_acquire(hasty, 0, 60000, &err), LK_UNREACHABLE);
+    double took = lks_now_ms() - begin;
+    for (size_t i = 2; i < LKR_NODES; i++)
+        lks_server_resume(lkr_nodes[i]);
+
+    assert_true(took >= 99 && took < 2000);
+    assert_non_null(strstr(err.text, "no answer"));
+    lkr_await_count(f->key, 0); /* long before the lease ends */
+    acquire(hasty, 5000);
+    assert_int_equal(lk_lock_release(hasty, NULL), LK_OK);
+    lk_lock_free(hasty);
+}
+
+/* A majority cannot confirm any more. That is known at once, and not after command_ms. */
+static void a_release_hears_all_that_are_left_of_a_bare_majority(void **state)
+{
+    enum { LONG_MS = 20000 };
+    struct fixture *f = *state;
+    struct lkr_clients patient;
+    struct lk_redlock_vote votes[LKR_NODES];
+
+    lkr_open(&patient, (struct lk_client_options){.command_ms = LONG_MS});
+    lk_lock *lock = lkr_lock(&patient, f->key, NULL);
+    lks_server_kill(lkr_nodes[3]);
+    lks_server_kill(lkr_nodes[4]);
+    acquire(lock, LONG_MS);
+    lks_server_kill(lkr_nodes[2]);
+    double begin = lks_now_ms();
+    assert_int_equal(lk_lock_release(lock, NULL), LK_UNREACHABLE);
+
+    assert_true(lks_now_ms() - begin < LONG_MS / 2.0);
+    assert_int_equal(lk_redlock_report(lock, NULL, votes, LKR_NODES), LKR_NODES);
+    assert_int_equal(votes[0].status, LK_OK);
+    assert_int_equal(votes[1].status, LK_OK);
+    assert_int_equal(votes[2].status, LK_UNREACHABLE);
+    lk_lock_free(lock);
+    lkr_close(&patient);
+}
+
+static void *resume_later(void *arg)
+{
+    (void)arg;
+    lks_nap(300);
+    lks_server_resume(lkr_nodes[4]);
+    return NULL;
+}
+
+/* Answers that did not come may come: it is tried again. */
+static void it_waits_for_servers_that_stand_still_as_for_a_holder(void **state)
+{
+    struct fixture *f = *state;
+    pthread_t thread;
+
+    for (size_t i = 2; i < LKR_NODES; i++)
+        lks_server_pause(lkr_nodes[i]);
+    assert_int_equal(pthread_create(&thread, NULL, resume_later, NULL), 0);
+    assert_int_equal(lkr_acquire(f->mine, 20000, 5000, NULL), LK_OK);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+}
+
+/* ---- validity ------------------------------------------------------------------------------------ */
+
+/* From the try's begin, whatever the answers took. */
+static void what_the_answers_took_is_taken_off_the_lease(void **state)
+{
+    struct fixture *f = *state;
+
+    atomic_store(&f->nap_ms, 150);
+    atomic_store(&f->naps, 1);
+    acquire(f->mine, 2000);
+
+    assert_in_range(lk_lock_remaining_ms(f->mine), 1, 2000 - 150 - 22);
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+}
+
+static void a_majority_after_the_lease_is_lost_and_given_back(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_error err = {0};
+
+    atomic_store(&f->nap_ms, 400);
+    atomic_store(&f->naps, 1);
+    assert_int_equal(lkr_acquire(f->mine, 0, 300, &err), LK_LOST);
+
+    assert_int_equal(err.code, LK_LOST);
+    assert_false(lk_held(f->mine));
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+}
+
+/* ---- renewal and loss ---------------------------------------------------------------------------- */
+
+static void a_renewal_needs_a_majority(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_error err = {0};
+
+    acquire(f->mine, 2000);
+    lkr_await_count(f->key, LKR_NODES);
+    assert_int_equal(lk_lock_renew(f->mine, 10000, NULL), LK_OK);
+    assert_in_range(lk_lock_remaining_ms(f->mine), 9000, 10000 - 102);
+    LKS_DO(lkr_nodes[0], "DEL", f->key);
+    LKS_DO(lkr_nodes[1], "DEL", f->key);
+    LKS_DO(lkr_nodes[2], "SET", f->key, "somebody");
+    assert_int_equal(lk_lock_renew(f->mine, 0, &err), LK_LOST);
+
+    assert_int_equal(err.code, LK_LOST);
+    assert_false(lk_held(f->mine));
+    assert_false(lkr_exists(0, f->key)); /* nothing makes it anew */
+    assert_string_equal(LKS_TEXT(lkr_nodes[2], "GET", f->key), "somebody");
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
+    lkr_await_count(f->key, 1);
+}
+
+/* Renewals end with the majority: how many servers count by then. */
+static size_t renew_and_count(lk_lock *lock)
+{
+    assert_int_equal(lk_lock_renew(lock, 0, NULL), LK_OK);
+    return lkr_counting(lock);
+}
+
+/* Were it asked again it would say yes, as a server would that a late request has reached. */
+static void a_server_that_has_lost_it_never_counts_again(void **state)
+{
+    struct fixture *f = *state;
+
+    acquire(f->mine, 60000);
+    LKS_EVENTUALLY(renew_and_count(f->mine) == LKR_NODES, 5000);
+    LKS_DO(lkr_nodes[3], "DEL", f->key);
+    LKS_DO(lkr_nodes[4], "DEL", f->key);
+    LKS_EVENTUALLY(renew_and_count(f->mine) == LKR_QUORUM, 5000);
+    LKS_DO(lkr_nodes[3], "SET", f->key, lk_lock_token(f->mine), "PX", "60000");
+    LKS_DO(lkr_nodes[4], "SET", f->key, lk_lock_token(f->mine), "PX", "60000");
+    LKS_DO(lkr_nodes[0], "DEL", f->key);
+    assert_int_equal(lk_lock_renew(f->mine, 0, NULL), LK_LOST);
+
+    assert_false(lk_held(f->mine));
+    assert_int_equal(lk_lock_renew(f->mine, 0, NULL), LK_LOST);
+    /* These two answer late, and that they know no such script. */
+    for (size_t i = 3; i < LKR_NODES; i++) {
+        LKS_DO(lkr_nodes[i], "SCRIPT", "FLUSH");
+        lks_server_pause(lkr_nodes[i]);
+    }
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
+    for (size_t i = 3; i < LKR_NODES; i++)
+        lks_server_resume(lkr_nodes[i]);
+    lkr_await_count(f->key, 0);
+}
+
+static lk_status acquire_renewed(struct fixture *f, int64_t lease_ms)
+{
+    return lk_lock_acquire(
+        f->mine,
+        &(struct lk_lock_options){
+            .lease_ms = lease_ms, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = f},
+        NULL);
+}
+
+static void a_renewed_one_outlives_its_lease_with_two_of_five_standing_still(void **state)
+{
+    struct fixture *f = *state;
+    const int64_t lease_ms = 800;
+
+    int fd = lk_lock_lost_fd(f->mine);
+    assert_true(fd >= 0);
+    assert_int_equal(acquire_renewed(f, lease_ms), LK_OK);
+    lks_server_pause(lkr_nodes[1]);
+    lks_server_pause(lkr_nodes[2]);
+    lks_nap(4 * lease_ms);
+    assert_true(lk_held(f->mine));
+    assert_int_equal(atomic_load(&f->losses), 0);
+    double begin = lks_now_ms();
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
+    assert_true(lks_now_ms() - begin < 500); /* their watchdogs wait, we do not */
+    lks_server_resume(lkr_nodes[1]);
+    lks_server_resume(lkr_nodes[2]);
+    lkr_await_count(f->key, 0);
+
+    assert_int_equal(acquire_renewed(f, lease_ms), LK_OK);
+    for (size_t i = 0; i < LKR_QUORUM; i++)
+        lks_server_pause(lkr_nodes[i]);
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 3000);
+    assert_false(lk_held(f->mine));
+    for (size_t i = 0; i < LKR_QUORUM; i++)
+        lks_server_resume(lkr_nodes[i]);
+    lks_nap(lease_ms);
+    assert_false(lk_held(f->mine)); /* for good */
+    assert_int_equal(atomic_load(&f->losses), 1);
+    (void)lk_lock_release(f->mine, NULL);
+}
+
+static void a_majority_that_says_not_ours_is_told_as_a_loss(void **state)
+{
+    struct fixture *f = *state;
+
+    /* A lease that no busy machine sleeps through: the loss is told by the servers. */
+    assert_int_equal(acquire_renewed(f, 3000), LK_OK);
+    lkr_await_count(f->key, LKR_NODES);
+    for (size_t i = 0; i < LKR_QUORUM; i++)
+        LKS_DO(lkr_nodes[i], "DEL", f->key);
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 5000);
+
+    assert_false(lk_held(f->mine));
+    assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
+    lkr_await_count(f->key, 0);
+}
+
+static void the_end_of_a_lease_is_told_without_renewal_too(void **state)
+{
+    struct fixture *f = *state;
+    struct lk_lock_options options = {.lease_ms = 200, .on_lost = count_loss, .on_lost_arg = f};
+
+    assert_int_equal(lk_lock_acquire(f->mine, &options, NULL), LK_OK);
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 2000);
+    assert_false(lk_held(f->mine));
+    (void)lk_lock_release(f->mine, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(all_servers_get_one_token_and_lose_it_again),
+        TEST(who_comes_second_is_busy_and_leaves_nothing),
+        TEST(every_try_has_a_token_of_its_own),
+        TEST(a_minority_is_given_back),
+        TEST(three_of_five_are_enough_and_needed),
+        TEST(any_two_of_five_may_be_dead),
+        TEST(with_three_of_five_dead_it_fails_at_once_and_leaves_nothing),
+        TEST(two_that_stand_still_cost_nothing),
+        TEST(with_three_that_stand_still_it_waits_node_ms_and_leaves_nothing),
+        TEST(a_release_hears_all_that_are_left_of_a_bare_majority),
+        TEST(it_waits_for_servers_that_stand_still_as_for_a_holder),
+        TEST(what_the_answers_took_is_taken_off_the_lease),
+        TEST(a_majority_after_the_lease_is_lost_and_given_back),
+        TEST(a_renewal_needs_a_majority),
+        TEST(a_server_that_has_lost_it_never_counts_again),
+        TEST(a_renewed_one_outlives_its_lease_with_two_of_five_standing_still),
+        TEST(a_majority_that_says_not_ours_is_told_as_a_loss),
+        TEST(the_end_of_a_lease_is_told_without_renewal_too),
+#undef TEST
+    };
+
+    return cmocka_run_group_tests(tests, lkr_start_servers, lkr_stop_servers);
+}

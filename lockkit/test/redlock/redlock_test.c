@@ -1,0 +1,89 @@
+/*
+ * The sums of a redlock: how long a try waits for a server, and until when a majority of leases lasts.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "redlock/redlock.h"
+
+static struct redlock *make(size_t count)
+{
+    struct redlock *self = calloc(1, sizeof *self + count * sizeof self->members[0]);
+
+    assert_non_null(self);
+    self->count = count;
+    self->quorum = count / 2 + 1;
+    return self;
+}
+
+static void a_try_waits_for_a_server_a_small_part_of_the_lease(void **state)
+{
+    static const struct {
+        int64_t option_ms, lease_ms, expected_ms;
+    } cases[] = {
+        {0, 30000, 300}, {0, 10000, 100}, {0, 5000, 50}, {0, 1000, 50},     {0, 100, 33},
+        {0, 10, 3},      {7, 30000, 7},   {7, 12, 4},    {60000, 900, 300},
+    };
+    struct redlock *self = make(1);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        self->options.node_ms = cases[i].option_ms;
+        assert_int_equal(lki_redlock_node_ms(self, cases[i].lease_ms), cases[i].expected_ms);
+    }
+    free(self);
+}
+
+static void set_member(struct redlock *self, size_t i, enum lki_vote vote, int state, int64_t ends)
+{
+    atomic_store(&self->members[i].vote, vote);
+    atomic_store(&self->members[i].base.state, state);
+    atomic_store(&self->members[i].base.expires_at, ends);
+}
+
+static void it_is_held_as_long_as_the_third_longest_lease_of_five(void **state)
+{
+    static const int64_t ends[] = {500, 100, 300, 200, 400};
+    struct redlock *self = make(5);
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++)
+        set_member(self, i, LKI_VOTE_COUNTED, LOCK_HELD, ends[i]);
+    assert_int_equal(lki_redlock_ends_at(self), 300);
+    set_member(self, 0, LKI_VOTE_LOST, LOCK_HELD, 500);
+    assert_int_equal(lki_redlock_ends_at(self), 200);
+    set_member(self, 4, LKI_VOTE_COUNTED, LOCK_LOST, 400);
+    assert_int_equal(lki_redlock_ends_at(self), 100);
+    set_member(self, 1, LKI_VOTE_OPEN, LOCK_HELD, 900); /* it has not said yes */
+    assert_int_equal(lki_redlock_ends_at(self), 0);
+    free(self);
+}
+
+static void of_four_three_are_a_majority(void **state)
+{
+    struct redlock *self = make(4);
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++)
+        set_member(self, i, i < 2 ? LKI_VOTE_COUNTED : LKI_VOTE_NONE, LOCK_HELD, 100);
+    assert_int_equal(lki_redlock_ends_at(self), 0);
+    set_member(self, 2, LKI_VOTE_COUNTED, LOCK_HELD, 50);
+    assert_int_equal(lki_redlock_ends_at(self), 50);
+    free(self);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_try_waits_for_a_server_a_small_part_of_the_lease),
+        cmocka_unit_test(it_is_held_as_long_as_the_third_longest_lease_of_five),
+        cmocka_unit_test(of_four_three_are_a_majority),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

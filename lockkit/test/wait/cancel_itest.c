@@ -1,0 +1,253 @@
+/*
+ * Waits that are ended from outside, for all kinds: one at any moment, a thousand at once, all of a
+ * client when it is closed. Nothing is left of them, least of all a place in a queue.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/lk_kinds.h"
+
+enum { CROWD = 1000, STACK_BYTES = 256 * 1024, SOON_MS = 2000 };
+
+static struct lks_server *server;
+
+struct fixture {
+    lk_client *client, *holder_client;
+    lk_lock *holder;
+    const char *key;
+    atomic_uint askers;           /* threads that had an answer over client */
+    _Atomic(lk_lock *) cancelled; /* by the thread that asks for it, at its next answer */
+};
+
+static void see_round_trip(const struct lk_event *event, void *arg)
+{
+    static _Thread_local bool has_asked;
+    struct fixture *f = arg;
+
+    if (event->type != LK_EVENT_ROUND_TRIP) return;
+    if (!has_asked) atomic_fetch_add(&f->askers, 1);
+    has_asked = true;
+    lk_lock_cancel(atomic_exchange(&f->cancelled, NULL));
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    f->client = lks_client_with(
+        server, (struct lk_client_options){.on_event = see_round_trip, .on_event_arg = f});
+    f->holder_client = lks_client(server);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    lk_client_close(f->client);
+    lk_client_close(f->holder_client);
+    free(f);
+    return 0;
+}
+
+static lk_status acquire(lk_lock *lock, int64_t wait_ms, struct lk_error *err)
+{
+    return lk_lock_acquire(lock, &(struct lk_lock_options){.wait_ms = wait_ms}, err);
+}
+
+/* Somebody else holds a new key. */
+static void hold(struct fixture *f, size_t kind)
+{
+    static unsigned serial;
+    char name[32];
+
+    (void)snprintf(name, sizeof name, "cancel-%u", serial++);
+    f->key = lks_key(server, name);
+    f->holder = lks_lock_of_kind(kind, f->holder_client, f->key);
+    assert_int_equal(acquire(f->holder, 0, NULL), LK_OK);
+}
+
+/* And lets it go; then nobody is in its way any more. */
+static void let_go(struct fixture *f)
+{
+    assert_int_equal(lk_lock_release(f->holder, NULL), LK_OK);
+    assert_int_equal(acquire(f->holder, 0, NULL), LK_OK);
+    assert_int_equal(lk_lock_release(f->holder, NULL), LK_OK);
+    lk_lock_free(f->holder);
+}
+
+struct wait {
+    lk_lock *lock;
+    pthread_t thread;
+    lk_status status; /* below: read after the join */
+    struct lk_error err;
+};
+
+static void *acquire_main(void *arg)
+{
+    struct wait *wait = arg;
+
+    wait->status = acquire(wait->lock, 60000, &wait->err);
+    return NULL;
+}
+
+static void start_wait(struct wait *wait, lk_lock *lock)
+{
+    pthread_attr_t small;
+
+    *wait = (struct wait){.lock = lock};
+    assert_int_equal(pthread_attr_init(&small), 0);
+    assert_int_equal(pthread_attr_setstacksize(&small, STACK_BYTES), 0);
+    assert_int_equal(pthread_create(&wait->thread, &small, acquire_main, wait), 0);
+    assert_int_equal(pthread_attr_destroy(&small), 0);
+}
+
+static void await_askers(struct fixture *f, unsigned count)
+{
+    LKS_EVENTUALLY(atomic_load(&f->askers) >= count, 20000);
+}
+
+/* Before it has joined those who wait. */
+static void cancel_at_the_first_answer(struct fixture *f, lk_lock *lock)
+{
+    double begin = lks_now_ms();
+
+    atomic_store(&f->cancelled, lock);
+    assert_int_equal(acquire(lock, 60000, NULL), LK_CANCELLED);
+    assert_true(lks_now_ms() - begin < SOON_MS);
+}
+
+static void a_cancel_is_not_lost_because_the_wait_has_only_begun(void **state)
+{
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < LKS_KINDS; i++) {
+        hold(f, i);
+        lk_lock *lock = lks_lock_of_kind(i, f->client, f->key);
+        lk_lock *multi = lk_multi_new(&lock, 1, NULL, NULL);
+        assert_int_equal(acquire(lock, 0, NULL), LK_BUSY); /* it knows its scripts */
+        cancel_at_the_first_answer(f, lock);
+        cancel_at_the_first_answer(f, multi);
+        let_go(f);
+        lk_lock_free(multi);
+        lk_lock_free(lock);
+    }
+}
+
+static void a_cancel_has_no_effect_on_the_next_acquire(void **state)
+{
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < LKS_KINDS; i++) {
+        hold(f, i);
+        lk_lock *lock = lks_lock_of_kind(i, f->client, f->key);
+        lk_lock_cancel(lock); /* nothing is under way */
+        assert_int_equal(acquire(lock, 20, NULL), LK_BUSY);
+        atomic_store(&f->cancelled, lock);
+        assert_int_equal(acquire(lock, 60000, NULL), LK_CANCELLED);
+        assert_int_equal(acquire(lock, 20, NULL), LK_BUSY);
+        let_go(f);
+        assert_int_equal(acquire(lock, 20, NULL), LK_OK);
+        assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+        lk_lock_free(lock);
+    }
+}
+
+static void cancel_a_thousand(struct fixture *f, size_t kind)
+{
+    static struct wait waits[CROWD];
+    unsigned before = atomic_load(&f->askers);
+
+    hold(f, kind);
+    for (size_t i = 0; i < CROWD; i++)
+        start_wait(&waits[i], lks_lock_of_kind(kind, f->client, f->key));
+    await_askers(f, before + CROWD);
+    double begin = lks_now_ms();
+    for (size_t i = 0; i < CROWD; i++)
+        lk_lock_cancel(waits[i].lock);
+    for (size_t i = 0; i < CROWD; i++) {
+        assert_int_equal(pthread_join(waits[i].thread, NULL), 0);
+        assert_int_equal(waits[i].status, LK_CANCELLED);
+        lk_lock_free(waits[i].lock);
+    }
+    print_message("# %s: a thousand waits ended in %.0f ms\n", lks_kinds[kind].name,
+                  lks_now_ms() - begin);
+
+    assert_true(lks_now_ms() - begin < 20000); /* a fair one leaves its queue each time */
+    let_go(f);
+}
+
+static void a_thousand_waits_are_cancelled_at_once(void **state)
+{
+    for (size_t i = 0; i < LKS_KINDS; i++)
+        cancel_a_thousand(*state, i);
+}
+
+/* Each kind as itself, and as part of a multi lock. */
+static void closing_the_client_ends_its_waits(void **state)
+{
+    struct fixture *f = *state;
+    lk_lock *holders[LKS_KINDS], *members[LKS_KINDS];
+    struct wait waits[2 * LKS_KINDS];
+    unsigned before = 0;
+
+    for (size_t i = 0; i < LKS_KINDS; i++) {
+        before = atomic_load(&f->askers);
+        hold(f, i);
+        holders[i] = f->holder;
+        members[i] = lks_lock_of_kind(i, f->client, f->key);
+        start_wait(&waits[2 * i], lks_lock_of_kind(i, f->client, f->key));
+        start_wait(&waits[2 * i + 1], lk_multi_new(&members[i], 1, NULL, NULL));
+        await_askers(f, before + 2);
+    }
+    double begin = lks_now_ms();
+    lk_client_close(f->client);
+    f->client = NULL;
+    for (size_t i = 0; i < (size_t)2 * LKS_KINDS; i++) {
+        assert_int_equal(pthread_join(waits[i].thread, NULL), 0);
+        assert_int_equal(waits[i].status, LK_INVALID);
+        assert_int_equal(waits[i].err.code, LK_INVALID);
+        lk_lock_free(waits[i].lock);
+    }
+
+    assert_true(lks_now_ms() - begin < SOON_MS);
+    for (size_t i = 0; i < LKS_KINDS; i++) {
+        assert_int_equal(lk_lock_release(holders[i], NULL), LK_OK);
+        lk_lock_free(holders[i]);
+        lk_lock_free(members[i]);
+    }
+}
+
+#define CANCEL_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static int start_server(void **state)
+{
+    (void)state;
+    server = lks_server_start(NULL);
+    return 0;
+}
+
+static int stop_server(void **state)
+{
+    (void)state;
+    lks_server_stop(server);
+    return 0;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        CANCEL_TEST(a_cancel_is_not_lost_because_the_wait_has_only_begun),
+        CANCEL_TEST(a_cancel_has_no_effect_on_the_next_acquire),
+        CANCEL_TEST(a_thousand_waits_are_cancelled_at_once),
+        CANCEL_TEST(closing_the_client_ends_its_waits),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}

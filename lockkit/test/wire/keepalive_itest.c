@@ -1,0 +1,245 @@
+/*
+ * Connections that are cut without a word, as firewalls do it: no end is told to either side.
+ */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "test/support/lk_support.h"
+#include "test/support/lk_vip.h"
+#include "wire/endpoint.h"
+#include "wire/redis.h"
+
+enum { CONNECTIONS = 16, COMMAND_MS = 400 };
+
+static struct lks_server *server;
+static struct lks_vip *vip;
+
+/* With so many connections, all idle. */
+static lk_client *idle_client(struct lk_client_options options)
+{
+    lk_session *sessions[CONNECTIONS];
+
+    options.url = lks_vip_url(vip);
+    options.command_ms = COMMAND_MS;
+    lk_client *client = lks_client_with(server, options);
+    for (size_t i = 0; i < CONNECTIONS; i++) {
+        sessions[i] = lk_session_open(client, NULL, 0, NULL);
+        assert_non_null(sessions[i]);
+    }
+    for (size_t i = 0; i < CONNECTIONS; i++)
+        lk_session_close(sessions[i]);
+    LKS_EVENTUALLY(lks_vip_taken(vip) == CONNECTIONS, 5000);
+    return client;
+}
+
+static lk_status use(lk_client *client, const char *key)
+{
+    lk_lock *lock = lks_mutex(client, lks_key(server, key));
+    lk_status status = lk_lock_acquire(lock, NULL, NULL);
+
+    if (status == LK_OK) status = lk_lock_release(lock, NULL);
+    lk_lock_free(lock);
+    return status;
+}
+
+struct cost {
+    int failures;
+    int unknown;
+    double longest_ms;
+};
+
+static struct cost use_often(lk_client *client)
+{
+    struct cost cost = {0};
+
+    for (int i = 0; i < 2 * CONNECTIONS; i++) {
+        double begin = lks_now_ms();
+        lk_status status = use(client, "often");
+
+        if (lks_now_ms() - begin > cost.longest_ms) cost.longest_ms = lks_now_ms() - begin;
+        cost.failures += status != LK_OK;
+        cost.unknown += status == LK_UNKNOWN;
+    }
+    return cost;
+}
+
+static void one_that_does_not_answer_speaks_for_the_older_ones(void **state)
+{
+    lk_client *client = idle_client((struct lk_client_options){0});
+    struct lk_pool_usage usage;
+
+    (void)state;
+    lks_vip_silence(vip);
+    struct cost cost = use_often(client);
+    print_message("# %d uses: %d UNKNOWN, the longest %.0f ms\n", 2 * CONNECTIONS, cost.unknown,
+                  cost.longest_ms);
+    lk_client_pool_usage(client, &usage);
+
+    assert_true(cost.unknown <= 1);
+    assert_int_equal(cost.failures, cost.unknown);
+    assert_int_equal(usage.reconnects, usage.open); /* told: not one is left of before */
+    lk_client_close(client);
+}
+
+static void a_ping_finds_out_before_anybody_asks(void **state)
+{
+    lk_client *client = idle_client((struct lk_client_options){.idle_ms = 50});
+
+    (void)state;
+    lks_nap(100);
+    assert_int_equal(use(client, "pinged"), LK_OK); /* these live */
+    assert_int_equal(lks_vip_taken(vip), CONNECTIONS);
+    lks_nap(100);
+    lks_vip_silence(vip);
+    struct cost cost = use_often(client);
+    print_message("# %d uses: %d UNKNOWN, the longest %.0f ms\n", 2 * CONNECTIONS, cost.unknown,
+                  cost.longest_ms);
+
+    assert_int_equal(cost.failures, 0);
+    lk_client_close(client);
+}
+
+struct wait {
+    lk_client *client;
+    lk_status status;
+    pthread_t thread;
+};
+
+static void *wait_main(void *arg)
+{
+    struct wait *wait = arg;
+    lk_lock *lock = lks_mutex(wait->client, lks_key(server, "awaited"));
+
+    wait->status = lk_lock_acquire(lock, &(struct lk_lock_options){.wait_ms = 60000}, NULL);
+    if (wait->status == LK_OK) wait->status = lk_lock_release(lock, NULL);
+    lk_lock_free(lock);
+    return NULL;
+}
+
+/* Its own timer would wake it after a minute. */
+static void a_subscription_that_was_cut_is_made_anew(void **state)
+{
+    enum { PINGS_MS = 10000, BUSY_MS = 3000 };
+    struct wait wait = {
+        .client = lks_client_with(server, (struct lk_client_options){.url = lks_vip_url(vip),
+                                                                     .idle_ms = 1000,
+                                                                     .poll_ms = 120000})};
+    lk_client *other = lks_client(server);
+    lk_lock *lock = lks_mutex(other, lks_key(server, "awaited"));
+
+    (void)state;
+    assert_int_equal(lk_lock_acquire(lock, &(struct lk_lock_options){.lease_ms = 120000}, NULL),
+                     LK_OK);
+    assert_int_equal(pthread_create(&wait.thread, NULL, wait_main, &wait), 0);
+    LKS_EVENTUALLY(lks_info(server, "stats", "pubsub_channels") == 1, 5000);
+    lks_nap(100);
+    lks_vip_silence(vip);
+    double begin = lks_now_ms();
+    assert_int_equal(lk_lock_release(lock, NULL), LK_OK); /* told in vain */
+    assert_int_equal(pthread_join(wait.thread, NULL), 0);
+    print_message("# woken after %.0f ms\n", lks_now_ms() - begin);
+    assert_int_equal(wait.status, LK_OK);
+    assert_true(lks_now_ms() - begin < PINGS_MS + BUSY_MS);
+    lk_lock_free(lock);
+    lk_client_close(wait.client);
+    lk_client_close(other);
+}
+
+static void a_hold_outlives_the_connection_that_renews_it(void **state)
+{
+    enum { LEASE_MS = 2000, ROUNDS = 5 };
+    lk_client *client = lks_client_with(server, (struct lk_client_options){.url = lks_vip_url(vip),
+                                                                           .command_ms = COMMAND_MS,
+                                                                           .idle_ms = LEASE_MS});
+    lk_lock *lock = lks_mutex(client, lks_key(server, "renewed"));
+
+    (void)state;
+    assert_int_equal(
+        lk_lock_acquire(lock, &(struct lk_lock_options){.lease_ms = LEASE_MS, .is_renewed = true},
+                        NULL),
+        LK_OK);
+    for (int i = 0; i < ROUNDS; i++) {
+        lks_nap(LEASE_MS / 2);
+        lks_vip_silence(vip);
+    }
+    lks_nap(LEASE_MS / 2);
+    assert_true(lk_held(lock));
+    assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+    lk_lock_free(lock);
+    lk_client_close(client);
+}
+
+static int option_of(const struct lki_redis *redis, int level, int name)
+{
+    int value = -1;
+    socklen_t len = sizeof value;
+
+    assert_int_equal(getsockopt(lki_redis_fd(redis), level, name, &value, &len), 0);
+    return value;
+}
+
+static void the_system_asks_too(void **state)
+{
+    struct lki_endpoint endpoint;
+
+    (void)state;
+    assert_int_equal(lki_endpoint_parse(lks_vip_url(vip), NULL, &endpoint, NULL), LK_OK);
+    struct lki_redis *redis = lki_redis_open(&endpoint, lki_clock_after_ms(1000), NULL);
+    assert_non_null(redis);
+    assert_int_equal(option_of(redis, SOL_SOCKET, SO_KEEPALIVE), 1);
+    int idle_s = option_of(redis, IPPROTO_TCP, TCP_KEEPIDLE);
+    int pause_s = option_of(redis, IPPROTO_TCP, TCP_KEEPINTVL);
+    int probes = option_of(redis, IPPROTO_TCP, TCP_KEEPCNT);
+    assert_int_equal(idle_s + pause_s * probes, 30);
+    assert_int_equal(option_of(redis, IPPROTO_TCP, TCP_USER_TIMEOUT), 30000);
+    lki_redis_close(redis);
+    lki_endpoint_done(&endpoint);
+}
+
+static int start_server(void **state)
+{
+    (void)state;
+    server = lks_server_start(&(struct lks_server_options){.is_tcp = true});
+    return 0;
+}
+
+static int stop_server(void **state)
+{
+    (void)state;
+    lks_server_stop(server);
+    return 0;
+}
+
+static int open_vip(void **state)
+{
+    (void)state;
+    vip = lks_vip_open(NULL, 0, server->port);
+    return 0;
+}
+
+static int close_vip(void **state)
+{
+    (void)state;
+    lks_vip_close(vip);
+    return 0;
+}
+
+#define VIP_TEST(name) cmocka_unit_test_setup_teardown(name, open_vip, close_vip)
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        VIP_TEST(one_that_does_not_answer_speaks_for_the_older_ones),
+        VIP_TEST(a_ping_finds_out_before_anybody_asks),
+        VIP_TEST(a_subscription_that_was_cut_is_made_anew),
+        VIP_TEST(a_hold_outlives_the_connection_that_renews_it),
+        VIP_TEST(the_system_asks_too),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}

@@ -1,0 +1,187 @@
+/*
+ * A server that goes away, comes back, hangs, or hangs up: what callers are told, and when.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/lk_support.h"
+
+static struct lks_server *server; /* TCP and unix socket */
+
+/* One round of lock and unlock. */
+static lk_status use(lk_client *client, const char *key, struct lk_error *err)
+{
+    lk_lock *lock = lks_mutex(client, key);
+    lk_status status = lk_lock_acquire(lock, &(struct lk_lock_options){.lease_ms = 1000}, err);
+
+    if (status == LK_OK) status = lk_lock_release(lock, err);
+    lk_lock_free(lock);
+    return status;
+}
+
+static void kill_and_restart(lk_client *client)
+{
+    struct lk_error err = {0};
+
+    assert_int_equal(use(client, "restart", NULL), LK_OK);
+    lks_server_kill(server);
+    double begin = lks_now_ms();
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(use(client, "restart", &err), LK_UNREACHABLE);
+    assert_true(lks_now_ms() - begin < 900); /* not one waited for its command_ms */
+    assert_non_null(strstr(err.text, "127.0.0.1:"));
+    lks_server_restart(server);
+    LKS_EVENTUALLY(use(client, "restart", NULL) == LK_OK, 5000);
+}
+
+static void a_server_that_is_down_is_unreachable_at_once_and_then_back(void **state)
+{
+    lk_client *client = lks_client_with(
+        server, (struct lk_client_options){.url = server->tcp_url, .backoff_ms = 50});
+
+    (void)state;
+    kill_and_restart(client);
+    kill_and_restart(client);
+    lk_client_close(client);
+}
+
+static void a_release_while_the_server_is_down_can_be_repeated(void **state)
+{
+    lk_client *client = lks_client_with(server, (struct lk_client_options){.backoff_ms = 50});
+    lk_lock *lock = lks_mutex(client, "released-later");
+
+    (void)state;
+    assert_int_equal(lk_lock_acquire(lock, NULL, NULL), LK_OK);
+    lks_server_kill(server);
+    assert_int_equal(lk_lock_release(lock, NULL), LK_UNREACHABLE);
+    assert_false(lk_held(lock));
+    lks_server_restart(server);
+    LKS_EVENTUALLY(lk_lock_release(lock, NULL) == LK_NOT_OWNER, 5000); /* it came back empty */
+
+    assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+    lk_lock_free(lock);
+    lk_client_close(client);
+}
+
+static void try_a_server_that_hangs(const char *url)
+{
+    lk_client *client =
+        lks_client_with(server, (struct lk_client_options){.url = url, .command_ms = 200});
+    struct lk_error err = {0};
+    lk_status statuses[3];
+    double took_ms[3];
+
+    assert_int_equal(use(client, "hang", NULL), LK_OK);
+    lks_server_pause(server);
+    for (int i = 0; i < 3; i++) {
+        double begin = lks_now_ms();
+
+        statuses[i] = use(client, "hang", &err);
+        took_ms[i] = lks_now_ms() - begin;
+    }
+    lks_server_resume(server);
+
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(statuses[i], LK_UNKNOWN);
+        assert_true(took_ms[i] >= 200);
+        assert_true(took_ms[i] < 200 + 100 + 1500); /* the try, the undo, a busy machine */
+    }
+    assert_int_equal(err.code, LK_UNKNOWN);
+    LKS_EVENTUALLY(use(client, "hang", NULL) == LK_OK, 5000);
+    lk_client_close(client);
+}
+
+static void a_server_that_hangs_is_unknown_within_the_limit(void **state)
+{
+    (void)state;
+    try_a_server_that_hangs(server->url);
+    try_a_server_that_hangs(server->tcp_url);
+}
+
+static void connections_the_server_closed_are_replaced_unseen(void **state)
+{
+    lk_client *client = lks_client(server);
+
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(use(client, "replaced", NULL), LK_OK);
+        LKS_DO(server, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    }
+    assert_int_equal(use(client, "replaced", NULL), LK_OK);
+    lk_client_close(client);
+}
+
+static void try_a_question_too_large(const char *url)
+{
+    enum { LEN = 8000000 }; /* more than the socket's buffers hold */
+    lk_client *client =
+        lks_client_with(server, (struct lk_client_options){.url = url, .command_ms = 200});
+    char *large = calloc(1, LEN);
+    struct lk_bytes set[] = {LK_BYTES("SET"), LK_BYTES("too-large"), {large, LEN}};
+    struct lk_error err = {0};
+    lk_reply *reply = NULL;
+
+    assert_non_null(large);
+    lks_server_pause(server);
+    lk_status status = lk_client_call(client, &(struct lk_command){set, 3}, 1, 0, &reply, &err);
+    lks_server_resume(server);
+
+    assert_int_equal(status, LK_UNKNOWN); /* the server may yet read it all, for all we know */
+    assert_null(reply);
+    assert_int_equal(err.code, LK_UNKNOWN);
+    LKS_EVENTUALLY(use(client, "after-part", NULL) == LK_OK, 5000);
+    lk_client_close(client);
+    free(large);
+}
+
+static void a_question_that_went_out_in_part_is_unknown(void **state)
+{
+    (void)state;
+    try_a_question_too_large(server->url);
+    try_a_question_too_large(server->tcp_url);
+}
+
+static void closing_does_not_wait_for_a_server_that_is_down(void **state)
+{
+    lk_client *client = lks_client(server);
+
+    (void)state;
+    lks_server_kill(server);
+    assert_int_equal(use(client, "down", NULL), LK_UNREACHABLE);
+    lks_nap(50); /* it is trying to reconnect */
+    double begin = lks_now_ms();
+    lk_client_close(client);
+    double took_ms = lks_now_ms() - begin;
+    lks_server_restart(server);
+
+    assert_true(took_ms < 900);
+}
+
+static int start_server(void **state)
+{
+    (void)state;
+    server = lks_server_start(&(struct lks_server_options){.is_tcp = true});
+    return 0;
+}
+
+static int stop_server(void **state)
+{
+    (void)state;
+    lks_server_stop(server);
+    return 0;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_that_is_down_is_unreachable_at_once_and_then_back),
+        cmocka_unit_test(a_release_while_the_server_is_down_can_be_repeated),
+        cmocka_unit_test(a_server_that_hangs_is_unknown_within_the_limit),
+        cmocka_unit_test(connections_the_server_closed_are_replaced_unseen),
+        cmocka_unit_test(a_question_that_went_out_in_part_is_unknown),
+        cmocka_unit_test(closing_does_not_wait_for_a_server_that_is_down),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, start_server, stop_server);
+}

@@ -1,0 +1,259 @@
+/*
+ * Introductions on a connection whose other end is this test: whatever becomes of them, each answer
+ * is its command's.
+ * link: -Wl,--wrap=malloc
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "wire/redis.h"
+
+enum { LIMIT_MS = 300 };
+
+static bool has_no_memory;
+
+/* The linker's names for what is replaced.
+   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
+
+void *__wrap_malloc(size_t size)
+{
+    return has_no_memory ? NULL : __real_malloc(size);
+}
+
+static char name_app[] = "app";
+static char name_loader[] = "loader";
+static char secret[] = "geheim";
+
+struct fixture {
+    char dir[32];
+    char path[64];
+    int listener;
+    int server; /* the other end */
+    struct lki_endpoint endpoint;
+    struct lki_redis *redis;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *self = calloc(1, sizeof *self);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    if (!self) return -1;
+    *state = self;
+    (void)snprintf(self->dir, sizeof self->dir, "/tmp/redis_test.XXXXXX");
+    assert_non_null(mkdtemp(self->dir));
+    (void)snprintf(self->path, sizeof self->path, "%s/sock", self->dir);
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", self->path);
+    self->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(self->listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(self->listener, 1), 0);
+    self->endpoint = (struct lki_endpoint){.path = self->path};
+    self->redis = lki_redis_open(&self->endpoint, lki_clock_after_ms(LIMIT_MS), NULL);
+    assert_non_null(self->redis);
+    self->server = accept(self->listener, NULL, NULL);
+    assert_true(self->server >= 0);
+    self->endpoint.user = name_app;
+    self->endpoint.password = secret;
+    self->endpoint.loader = name_loader;
+    self->endpoint.loader_password = secret;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *self = *state;
+
+    lki_redis_close(self->redis);
+    (void)close(self->server);
+    (void)close(self->listener);
+    (void)unlink(self->path);
+    (void)rmdir(self->dir);
+    free(self);
+    return 0;
+}
+
+static void answer(const struct fixture *self, const char *text)
+{
+    assert_int_equal(write(self->server, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+static lk_status introduce(const struct fixture *self)
+{
+    return lki_redis_introduce(self->redis, &self->endpoint, "return 1",
+                               lki_clock_after_ms(LIMIT_MS), NULL);
+}
+
+/* PING, and its answer as a text; "": none. */
+static lk_status ping(const struct fixture *self, char out[128])
+{
+    const struct lk_bytes word = LK_BYTES("PING");
+    lk_reply *reply = NULL;
+    lk_status status = lki_redis_exchange(self->redis, &(struct lk_command){&word, 1}, 1,
+                                          lki_clock_after_ms(LIMIT_MS), &reply, NULL);
+
+    (void)snprintf(out, 128, "%s", reply ? lk_reply_bytes(reply).data : "");
+    lk_reply_free(reply);
+    return status;
+}
+
+static void answers_to_introductions_are_nobodys(void **state)
+{
+    const struct fixture *self = *state;
+    char text[128];
+
+    assert_int_equal(introduce(self), LK_OK);
+    assert_int_equal(introduce(self), LK_OK);
+    answer(self, "+1\r\n+2\r\n+3\r\n+4\r\n-NOPERM 5\r\n+6\r\n+mine\r\n");
+    assert_int_equal(ping(self, text), LK_OK);
+    assert_string_equal(text, "mine");
+    assert_int_equal(lki_redis_refusal(self->redis)->code, LK_SERVER);
+    answer(self, "+next\r\n");
+    assert_int_equal(ping(self, text), LK_OK);
+    assert_string_equal(text, "next");
+}
+
+/* Redis 6.2 tells of the script first, and Redis 7 last. */
+static void the_word_of_an_error_in_a_script_comes_first(void **state)
+{
+#define IN_SCRIPT "ERR Error running script (call to f_0a1b): @user_script:31: "
+    static const char *const rows[][2] = {
+        {IN_SCRIPT "WRONGTYPE Operation", "WRONGTYPE Operation"},
+        {IN_SCRIPT "@user_script: 31: -READONLY You can't", "READONLY You can't"},
+        {IN_SCRIPT "@user_script: 31: Unknown Redis", IN_SCRIPT "@user_script: 31: Unknown Redis"},
+        {IN_SCRIPT "user_script:31: x", IN_SCRIPT "user_script:31: x"},
+        {IN_SCRIPT, IN_SCRIPT},
+        {IN_SCRIPT "X", IN_SCRIPT "X"},
+        {"READONLY of @user_script:3: OOM x", "READONLY of @user_script:3: OOM x"},
+    };
+    char line[160];
+    char text[128];
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)snprintf(line, sizeof line, "-%s\r\n", rows[i][0]);
+        answer(*state, line);
+        assert_int_equal(ping(*state, text), LK_OK);
+        assert_string_equal(text, rows[i][1]);
+    }
+}
+
+static lk_status ping_nested(const struct fixture *self, size_t depth)
+{
+    static char nested[32768];
+    char text[128];
+
+    nested[0] = '\0';
+    for (char *end = nested; depth > 0; depth--)
+        end = stpcpy(end, "*1\r\n");
+    answer(self, nested);
+    answer(self, "+x\r\n");
+    return ping(self, text);
+}
+
+static void replies_are_nested_so_deep_and_no_deeper(void **state)
+{
+    const struct fixture *self = *state;
+
+    assert_int_equal(ping_nested(self, 7), LK_OK);
+    assert_int_equal(ping_nested(self, 4000), LK_UNKNOWN);
+}
+
+static void one_deeper_is_refused(void **state)
+{
+    assert_int_equal(ping_nested(*state, 8), LK_UNKNOWN);
+}
+
+/* hiredis 0.14 refuses it by itself. */
+static void what_is_pushed_is_nobodys_answer(void **state)
+{
+    const struct fixture *self = *state;
+    char text[128];
+
+    answer(self, ">2\r\n+invalidate\r\n+key\r\n+mine\r\n");
+    assert_int_equal(ping(self, text), LK_UNKNOWN);
+}
+
+static void one_that_could_not_be_sent_leaves_nothing_behind(void **state)
+{
+    const struct fixture *self = *state;
+    char text[128];
+
+    has_no_memory = true;
+    lk_status status = introduce(self);
+    has_no_memory = false;
+    assert_int_equal(status, LK_NO_MEMORY);
+    answer(self, "+mine\r\n");
+    assert_int_equal(ping(self, text), LK_OK);
+    assert_string_equal(text, "mine");
+}
+
+static void who_cannot_log_in_again_is_not_heard(void **state)
+{
+    const struct fixture *self = *state;
+    char text[128];
+
+    assert_int_equal(introduce(self), LK_OK);
+    answer(self, "+1\r\n+2\r\n-WRONGPASS\r\n+not as the user\r\n");
+    assert_int_equal(ping(self, text), LK_UNKNOWN);
+    assert_string_equal(text, "");
+    assert_true(lki_redis_is_broken(self->redis));
+}
+
+/* A server that knows no AUTH repeats what it was told. */
+static void what_a_server_repeats_is_not_told(void **state)
+{
+    struct fixture *self = *state;
+    static const char parrot[] = "-ERR unknown command 'AUTH', with args beginning with: 'app' "
+                                 "'geheim' \r\n";
+    struct lk_error err = {0};
+    short events = 0;
+    char text[128];
+
+    assert_int_equal(introduce(self), LK_OK);
+    answer(self, parrot);
+    answer(self, "+2\r\n+3\r\n+mine\r\n");
+    assert_int_equal(ping(self, text), LK_OK);
+    assert_non_null(strstr(lki_redis_refusal(self->redis)->text, "unknown command 'AUTH'"));
+    assert_null(strstr(lki_redis_refusal(self->redis)->text, secret));
+
+    struct lki_redis *other = lki_redis_begin(&self->endpoint, NULL);
+    assert_int_equal(lki_redis_go_on(other, &self->endpoint, &events, &err), LK_BUSY);
+    (void)close(self->server);
+    self->server = accept(self->listener, NULL, NULL);
+    answer(self, parrot);
+    assert_int_equal(lki_redis_go_on(other, &self->endpoint, &events, &err), LK_SERVER);
+    assert_non_null(strstr(err.text, "unknown command 'AUTH'"));
+    assert_null(strstr(err.text, secret));
+    lki_redis_close(other);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(answers_to_introductions_are_nobodys),
+        TEST(the_word_of_an_error_in_a_script_comes_first),
+        TEST(replies_are_nested_so_deep_and_no_deeper),
+        TEST(one_deeper_is_refused),
+        TEST(what_is_pushed_is_nobodys_answer),
+        TEST(one_that_could_not_be_sent_leaves_nothing_behind),
+        TEST(who_cannot_log_in_again_is_not_heard),
+        TEST(what_a_server_repeats_is_not_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,241 @@
+/*
+ * The embedded scripts are the files byte for byte, and their digests are right; variants and the
+ * words of EVALSHA and EVAL. Run from the root of the repository.
+ */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wire/script.h"
+
+enum { TEXT_MAX = 65536 };
+#define FOLDER "lockkit/scripts"
+
+static const struct lk_script_source sample = {.name = "sample", .source = "return ARGV[1]\n"};
+
+static size_t read_script(const char *name, char *out)
+{
+    char path[512];
+    FILE *file = NULL;
+
+    (void)snprintf(path, sizeof path, FOLDER "/%s.lua", name);
+    file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t len = fread(out, 1, TEXT_MAX - 1, file);
+    assert_int_equal(ferror(file), 0);
+    assert_int_equal(fclose(file), 0);
+    out[len] = '\0';
+    return len;
+}
+
+/* What sha1sum says of a text, as 40 hex digits. */
+static void sha1_of(const char *text, char out[41])
+{
+    char command[512];
+    char path[] = "/tmp/lockkit-script-XXXXXX";
+    int fd = mkstemp(path);
+    FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+    (void)snprintf(command, sizeof command, "sha1sum %s", path);
+    FILE *pipe = popen(command, "r"); /* NOLINT(cert-env33-c): a fixed command */
+    assert_non_null(pipe);
+    assert_int_equal(fread(out, 1, 40, pipe), 40);
+    out[40] = '\0';
+    (void)pclose(pipe);
+    assert_int_equal(remove(path), 0);
+}
+
+static void every_embedded_text_is_its_file_byte_for_byte(void **state)
+{
+    char *text = calloc(1, TEXT_MAX);
+
+    (void)state;
+    assert_non_null(text);
+    for (const struct lk_script_source *row = lki_script_all(); row->name; row++) {
+        size_t len = read_script(row->name, text);
+
+        assert_int_equal(strlen(row->source), len); /* no NUL inside */
+        assert_memory_equal(row->source, text, len);
+    }
+    free(text);
+}
+
+static void every_embedded_digest_is_what_sha1sum_says(void **state)
+{
+    char sha1[41];
+
+    (void)state;
+    for (const struct lk_script_source *row = lki_script_all(); row->name; row++) {
+        sha1_of(row->source, sha1);
+        assert_string_equal(row->sha1, sha1);
+    }
+}
+
+static void every_script_file_is_in_the_table(void **state)
+{
+    const char *const suffix = ".lua";
+    DIR *folder = opendir(FOLDER);
+    size_t files = 0;
+    size_t rows = 0;
+
+    (void)state;
+    assert_non_null(folder);
+    for (;;) {
+        struct dirent *entry = readdir(folder); /* NOLINT(concurrency-mt-unsafe): one thread */
+
+        if (!entry) break;
+        size_t len = strlen(entry->d_name);
+
+        if (len <= strlen(suffix) || strcmp(entry->d_name + len - 4, suffix) != 0) continue;
+        entry->d_name[len - 4] = '\0';
+        assert_string_equal(lki_script_named(entry->d_name)->name, entry->d_name);
+        files++;
+    }
+    (void)closedir(folder);
+    while (lki_script_all()[rows].name)
+        rows++;
+    assert_int_equal(rows, files);
+    assert_true(files >= 3);
+}
+
+static void the_guarded_text_is_the_owner_check_and_then_the_script(void **state)
+{
+    const char *guard = lki_script_named("mutex_guard")->source;
+    lk_script *script = lk_script_new(&sample);
+    char expected[TEXT_MAX];
+
+    (void)state;
+    assert_non_null(script);
+    (void)snprintf(expected, sizeof expected, "%s%s", guard, sample.source);
+    const struct lki_variant *variant = lki_script_variant(script, guard);
+
+    assert_string_equal(variant->text, expected);
+    assert_string_equal(variant->sha1, ""); /* learned from the server at first use */
+    assert_string_equal(lki_script_variant(script, "")->text, sample.source);
+    lk_script_free(script);
+}
+
+static void a_variant_is_made_once(void **state)
+{
+    const char *guard = lki_script_named("mutex_guard")->source;
+    lk_script *script = lk_script_new(&sample);
+
+    (void)state;
+    assert_non_null(script);
+    assert_ptr_equal(lki_script_variant(script, guard), lki_script_variant(script, guard));
+    assert_ptr_equal(lki_script_variant(script, ""), lki_script_variant(script, ""));
+    assert_ptr_not_equal(lki_script_variant(script, guard), lki_script_variant(script, ""));
+    lk_script_free(script);
+}
+
+static void a_known_digest_is_that_of_the_plain_text_only(void **state)
+{
+    const struct lk_script_source *release = lki_script_named("mutex_release");
+    lk_script *script = lk_script_new(release);
+
+    (void)state;
+    assert_non_null(script);
+    assert_string_equal(lki_script_variant(script, "")->sha1, release->sha1);
+    assert_string_equal(lki_script_variant(script, "-- guard\n")->sha1, "");
+    lk_script_free(script);
+}
+
+static void a_digest_can_be_had_without_a_server(void **state)
+{
+    const struct lk_script_source *release = lki_script_named("mutex_release");
+    lk_script *script = lk_script_new(&sample);
+    const struct lki_variant *plain = lki_script_variant(script, "");
+    const struct lki_variant *guarded = lki_script_variant(script, "-- guard\n");
+    char sha1[41];
+
+    (void)state;
+    lki_script_digest(script, plain);
+    lki_script_digest(script, guarded);
+    sha1_of(plain->text, sha1);
+    assert_string_equal(plain->sha1, sha1);
+    sha1_of(guarded->text, sha1);
+    assert_string_equal(guarded->sha1, sha1);
+    lk_script_free(script);
+    script = lk_script_new(release);
+    lki_script_digest(script, lki_script_variant(script, "")); /* it had one */
+    assert_string_equal(lki_script_variant(script, "")->sha1, release->sha1);
+    lk_script_free(script);
+}
+
+static void a_script_without_text_is_refused(void **state)
+{
+    (void)state;
+    assert_null(lk_script_new(&(struct lk_script_source){.name = "none"}));
+    assert_null(lk_script_new(&(struct lk_script_source){.name = "empty", .source = ""}));
+    lk_script_free(NULL);
+}
+
+static void check_words(const struct lki_eval_words *words, const char *const *expected)
+{
+    for (size_t i = 0; i < words->count; i++) {
+        assert_non_null(expected[i]);
+        assert_int_equal(words->words[i].len, strlen(expected[i]));
+        assert_memory_equal(words->words[i].data, expected[i], words->words[i].len);
+    }
+    assert_null(expected[words->count]);
+}
+
+static void key_and_token_come_last_in_keys_and_arguments(void **state)
+{
+    static const char digest[] = "0123456789012345678901234567890123456789";
+    struct lk_bytes keys[] = {LK_BYTES("k1"), LK_BYTES("k2")};
+    struct lk_bytes args[] = {LK_BYTES("a1")};
+    struct lk_eval eval = {.keys = keys, .key_count = 2, .args = args, .arg_count = 1};
+    char text[] = "return 1";
+    struct lki_variant variant = {.text = text};
+    const struct {
+        const char *key, *token;
+        bool by_text;
+        const char *expected[10];
+    } rows[] = {
+        {NULL, NULL, false, {"EVALSHA", digest, "2", "k1", "k2", "a1", NULL}},
+        {NULL, NULL, true, {"EVAL", text, "2", "k1", "k2", "a1", NULL}},
+        {"lock", "token", false, {"EVALSHA", digest, "3", "k1", "k2", "lock", "a1", "token", NULL}},
+        {"lock", "token", true, {"EVAL", text, "3", "k1", "k2", "lock", "a1", "token", NULL}},
+    };
+
+    (void)state;
+    memcpy(variant.sha1, digest, sizeof digest);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct lki_eval_words words = {0};
+
+        assert_int_equal(lki_eval_words_make(&variant, &eval, rows[i].key, rows[i].token,
+                                             rows[i].by_text, &words, NULL),
+                         LK_OK);
+        check_words(&words, rows[i].expected);
+        free(words.words);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_embedded_text_is_its_file_byte_for_byte),
+        cmocka_unit_test(every_embedded_digest_is_what_sha1sum_says),
+        cmocka_unit_test(every_script_file_is_in_the_table),
+        cmocka_unit_test(the_guarded_text_is_the_owner_check_and_then_the_script),
+        cmocka_unit_test(a_variant_is_made_once),
+        cmocka_unit_test(a_known_digest_is_that_of_the_plain_text_only),
+        cmocka_unit_test(a_digest_can_be_had_without_a_server),
+        cmocka_unit_test(a_script_without_text_is_refused),
+        cmocka_unit_test(key_and_token_come_last_in_keys_and_arguments),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
