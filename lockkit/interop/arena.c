@@ -3,9 +3,6 @@
  */
 #include "arena.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { TESTS_MAX = 128, WORDS_MAX = 16 };

@@ -2,10 +2,6 @@
  * lockkit and Redisson in one cluster: the same keys in the same slots, and each wakes the other by the
  * messages of a slot's own server (SPUBLISH, SSUBSCRIBE), also when the slot has moved.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "arena.h"
 
 #define KINDS "reentrant non-reentrant fenced fair write"

@@ -3,10 +3,6 @@
  */
 #include "duel.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "arena.h"
 
 enum {

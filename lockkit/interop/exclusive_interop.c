@@ -2,10 +2,6 @@
  * Locks with one holder: lockkit and Redisson on the same keys. Numbers in brackets are the cases
  * of Redisson's checklist that a check covers.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "arena.h"
 #include "hash_checks.h"
 

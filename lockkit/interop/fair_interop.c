@@ -2,10 +2,6 @@
  * The fair lock: lockkit and Redisson in one queue. Numbers in brackets are the cases of Redisson's
  * checklist that a check covers.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "arena.h"
 #include "hash_checks.h"
 

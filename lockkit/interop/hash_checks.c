@@ -3,10 +3,6 @@
  */
 #include "hash_checks.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static bool is(const struct duel *duel, const char *kind)
 {
     return strcmp(duel->kind, kind) == 0;

@@ -3,9 +3,6 @@
  * in opposite orders. Numbers in brackets are the cases of Redisson's checklist that a check
  * covers.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "arena.h"
 
 /* The duel with the key of the multi lock, "KEY-1,KEY-2"; Redisson begins with the second. */

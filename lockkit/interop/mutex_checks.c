@@ -3,9 +3,6 @@
  */
 #include "mutex_checks.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "arena.h"
 
 #define HEX    "0123456789abcdef"

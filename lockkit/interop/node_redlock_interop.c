@@ -2,8 +2,6 @@
  * lockkit and node-redlock 5 on the same keys: on one server, and on five, there also with redsync as
  * the third.
  */
-#include <stdlib.h>
-
 #include "redlock_checks.h"
 
 enum { LEAST_TURNS = 3 };

@@ -4,10 +4,6 @@
  */
 #include "redlock_checks.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "mutex_checks.h"
 
 enum { CHECKS_MAX = 40, SHORT_LEASE_MS = 300, EARLY_MS = 5, LATE_MS = 500 };

@@ -2,9 +2,6 @@
  * See redlock_checks.h: checks in which servers die and stand still. The arena revives them before
  * the next one.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "redlock_checks.h"
 
 enum {

@@ -2,10 +2,6 @@
  * The read/write lock: lockkit and Redisson as readers and writers of the same keys. Numbers in
  * brackets are the cases of Redisson's checklist that a check covers.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "arena.h"
 
 #define KIND "read/write"

@@ -2,9 +2,6 @@
  * Locks with classical faults, to see that torture finds them: a key with an expiry, as SET key token
  * PX lease; what is wrong is in the table. They tell the history what they believe in, as lockkit does.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "test/support/lk_support.h"

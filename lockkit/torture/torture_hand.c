@@ -3,10 +3,6 @@
  */
 #include "torture_hand.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/support/lk_support.h"
 #include "torture_faults.h"
 #include "torture_worker.h"

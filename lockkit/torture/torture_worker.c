@@ -4,8 +4,6 @@
  */
 #include "torture_worker.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "test/support/lk_support.h"

@@ -5,19 +5,11 @@
  */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/kept.h"
+#include "test/support/testing.h"
 
 enum { THREADS = 4, ROUNDS = 50, FLOOD = 1000, AGE_MS = 100, NONE = -1 };
 
@@ -92,7 +84,7 @@ static int ask(struct kept *kept)
     return number;
 }
 
-static void a_flood_makes_one_each_time(void **state)
+TEST(a_flood_makes_one_each_time)
 {
     for (int i = 0; i < FLOOD; i++)
         assert_int_equal(ask(*state), 0);
@@ -107,7 +99,7 @@ static void a_flood_makes_one_each_time(void **state)
     assert_int_equal(fake.freed, 1);
 }
 
-static void what_cannot_be_made_is_not_tried_by_each_either(void **state)
+TEST(what_cannot_be_made_is_not_tried_by_each_either)
 {
     assert_int_equal(ask(*state), 0);
     fake.fails = true;
@@ -121,7 +113,7 @@ static void what_cannot_be_made_is_not_tried_by_each_either(void **state)
 }
 
 /* Else those who waited for it would each make their own, one after the other. */
-static void what_takes_longer_than_it_is_kept_is_told_all_the_same(void **state)
+TEST(what_takes_longer_than_it_is_kept_is_told_all_the_same)
 {
     fake.takes_ms = 5L * AGE_MS;
     for (int i = 0; i < FLOOD; i++)
@@ -130,12 +122,11 @@ static void what_takes_longer_than_it_is_kept_is_told_all_the_same(void **state)
 }
 
 /* Who asks now and then sees what is; a flood cannot save up more than that. */
-static void what_was_quiet_is_made_for_each_until_that_is_used_up(void **state)
+TEST(what_was_quiet_is_made_for_each_until_that_is_used_up)
 {
     struct kept *kept = kept_new(
         &(struct kept_options){.make = make, .free = count_freed, .age_ms = AGE_MS, .spare = 3});
 
-    (void)state;
     assert_non_null(kept);
     fake.now_ms += 1000L * AGE_MS;
     for (int i = 0; i < FLOOD; i++)
@@ -150,7 +141,7 @@ static void what_was_quiet_is_made_for_each_until_that_is_used_up(void **state)
     kept_free(kept);
 }
 
-static void what_is_borrowed_stays(void **state)
+TEST(what_is_borrowed_stays)
 {
     struct thing *first = kept_borrow(*state);
     struct thing *again = kept_borrow(*state);
@@ -173,7 +164,7 @@ static void *come_and_ask(void *kept)
 }
 
 /* Many rounds: each time all come while the first one makes it. */
-static void all_who_come_while_it_is_made_wait_for_that(void **state)
+TEST(all_who_come_while_it_is_made_wait_for_that)
 {
     pthread_t threads[THREADS];
     unsigned well = 0;
@@ -196,18 +187,4 @@ static void all_who_come_while_it_is_made_wait_for_that(void **state)
     assert_int_equal(fake.made, ROUNDS);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_flood_makes_one_each_time),
-        TEST(what_cannot_be_made_is_not_tried_by_each_either),
-        TEST(what_takes_longer_than_it_is_kept_is_told_all_the_same),
-        TEST(what_was_quiet_is_made_for_each_until_that_is_used_up),
-        TEST(what_is_borrowed_stays),
-        TEST(all_who_come_while_it_is_made_wait_for_that),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

@@ -1,20 +1,14 @@
 /*
  * What a client sent cannot forge a line of the log, nor drive a terminal.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/log.h"
+#include "test/support/testing.h"
 
-static void what_is_not_plain_is_escaped(void **state)
+TEST(what_is_not_plain_is_escaped)
 {
     static const struct {
         const char *text, *escaped;
@@ -28,7 +22,6 @@ static void what_is_not_plain_is_escaped(void **state)
         {"\xe2\x80\xa8", "\\xe2\\x80\\xa8"}, /* U+2028, a line separator */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char out[64];
 
@@ -37,12 +30,11 @@ static void what_is_not_plain_is_escaped(void **state)
     }
 }
 
-static void what_is_long_is_cut_between_characters(void **state)
+TEST(what_is_long_is_cut_between_characters)
 {
     char text[1000];
     char out[16];
 
-    (void)state;
     memset(text, 'a', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     log_escape(text, out, sizeof out);
@@ -90,11 +82,10 @@ static const char *const hostile[] = {
     "\x7f\t\b",
 };
 
-static void whatever_is_logged_stays_one_line(void **state)
+TEST(whatever_is_logged_stays_one_line)
 {
     char line[2048];
 
-    (void)state;
     for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
         for (int format = 0; format < LOG_FORMAT_COUNT; format++) {
             catch_line((log_format)format, hostile[i], line, sizeof line);
@@ -106,12 +97,11 @@ static void whatever_is_logged_stays_one_line(void **state)
     }
 }
 
-static void json_lines_are_objects_of_three_members(void **state)
+TEST(json_lines_are_objects_of_three_members)
 {
     char line[2048];
     char words[300];
 
-    (void)state;
     for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
         char escaped[LOG_TEXT_MAX + 1];
         json_t *object = NULL;
@@ -129,13 +119,12 @@ static void json_lines_are_objects_of_three_members(void **state)
     }
 }
 
-static void a_megabyte_is_cut_in_both_formats(void **state)
+TEST(a_megabyte_is_cut_in_both_formats)
 {
     enum { LONG = 1024 * 1024 };
     static char words[LONG + 1];
     char line[2048];
 
-    (void)state;
     memset(words, '"', LONG); /* JSON needs two bytes for each */
     catch_line(LOG_AS_TEXT, words, line, sizeof line);
     assert_in_range(strlen(line), LOG_TEXT_MAX, LOG_TEXT_MAX + 40);
@@ -145,23 +134,8 @@ static void a_megabyte_is_cut_in_both_formats(void **state)
     assert_non_null(strstr(line, "...\"}\n"));
 }
 
-static void levels_have_names(void **state)
+TEST(levels_have_names)
 {
-    (void)state;
     assert_string_equal(log_level_name(LOG_ERROR), "error");
     assert_string_equal(log_level_name(LOG_DEBUG), "debug");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_plain_is_escaped),
-        cmocka_unit_test(what_is_long_is_cut_between_characters),
-        cmocka_unit_test(whatever_is_logged_stays_one_line),
-        cmocka_unit_test(json_lines_are_objects_of_three_members),
-        cmocka_unit_test(a_megabyte_is_cut_in_both_formats),
-        cmocka_unit_test(levels_have_names),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

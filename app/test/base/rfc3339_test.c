@@ -1,18 +1,12 @@
 /*
  * Moments in and out of text.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "base/rfc3339.h"
+#include "test/support/testing.h"
 
-static void moments_become_text(void **state)
+TEST(moments_become_text)
 {
     static const struct {
         int64_t at_ms;
@@ -28,7 +22,6 @@ static void moments_become_text(void **state)
         {INT64_MAX, "9999-12-31T23:59:59.999Z"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char out[RFC3339_SIZE];
 
@@ -38,9 +31,8 @@ static void moments_become_text(void **state)
 }
 
 /* The C library's calendar is the reference: every day of 140 years, a little later each day. */
-static void every_day_agrees_with_the_c_library(void **state)
+TEST(every_day_agrees_with_the_c_library)
 {
-    (void)state;
     for (int64_t at_s = 0; at_s < 140LL * 366 * 86400; at_s += 86400 + 17) {
         char ours[RFC3339_SIZE];
         char theirs[RFC3339_SIZE];
@@ -62,7 +54,7 @@ static void every_day_agrees_with_the_c_library(void **state)
     }
 }
 
-static void text_becomes_moments(void **state)
+TEST(text_becomes_moments)
 {
     static const struct {
         const char *text;
@@ -77,7 +69,6 @@ static void text_becomes_moments(void **state)
         {"2024-02-29T00:00:00Z", 1709164800000},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int64_t at_ms = -1;
 
@@ -86,7 +77,7 @@ static void text_becomes_moments(void **state)
     }
 }
 
-static void what_is_no_moment_is_refused(void **state)
+TEST(what_is_no_moment_is_refused)
 {
     static const char *const cases[] = {
         "",
@@ -115,23 +106,10 @@ static void what_is_no_moment_is_refused(void **state)
         "2026-1a-20T10:00:00Z",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int64_t at_ms = -7;
 
         assert_false(rfc3339_parse(cases[i], &at_ms));
         assert_int_equal(at_ms, -7);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moments_become_text),
-        cmocka_unit_test(every_day_agrees_with_the_c_library),
-        cmocka_unit_test(text_becomes_moments),
-        cmocka_unit_test(what_is_no_moment_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,10 @@
  * A thread on a stack that the test owns, and so can read; and how large a stack has to be.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
-
 #include "base/stack.h"
+#include "test/support/testing.h"
 
 enum {
     BELOW = 64 * 1024, /* not of the stack */
@@ -55,14 +48,13 @@ static void *trim_twice(void *arg)
     return NULL;
 }
 
-static void what_no_frame_needs_is_given_back_and_nothing_else(void **state)
+TEST(what_no_frame_needs_is_given_back_and_nothing_else)
 {
     struct place place = {.bytes = mmap(NULL, BELOW + STACK, PROT_READ | PROT_WRITE,
                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)};
     pthread_attr_t attributes;
     pthread_t thread;
 
-    (void)state;
     assert_true(place.bytes != MAP_FAILED);
     memset(place.bytes, USED, BELOW + STACK);
     assert_int_equal(0, pthread_attr_init(&attributes));
@@ -79,12 +71,11 @@ static void what_no_frame_needs_is_given_back_and_nothing_else(void **state)
     (void)munmap(place.bytes, BELOW + STACK);
 }
 
-static void nobody_gets_a_smaller_stack(void **state)
+TEST(nobody_gets_a_smaller_stack)
 {
     pthread_attr_t attributes;
     size_t size = 0;
 
-    (void)state;
     assert_int_equal(0, pthread_attr_init(&attributes));
     assert_int_equal(0, pthread_attr_setstacksize(&attributes, SMALL)); /* as civetweb does */
     assert_int_equal(0, pthread_attr_getstacksize(&attributes, &size));
@@ -93,14 +84,4 @@ static void nobody_gets_a_smaller_stack(void **state)
     assert_int_equal(0, pthread_attr_getstacksize(&attributes, &size));
     assert_int_equal(size, STACK);
     (void)pthread_attr_destroy(&attributes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_gets_a_smaller_stack),
-        cmocka_unit_test(what_no_frame_needs_is_given_back_and_nothing_else),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /*
  * What is a character, where a text may be cut, and what is shown instead of obeyed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/utf8.h"
+#include "test/support/testing.h"
 
-static void characters_are_the_shortest_forms_of_unicode(void **state)
+TEST(characters_are_the_shortest_forms_of_unicode)
 {
     static const struct {
         const char *text;
@@ -44,7 +36,6 @@ static void characters_are_the_shortest_forms_of_unicode(void **state)
         {"\xe4\xb8x", 0, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint32_t code = 0;
 
@@ -53,7 +44,7 @@ static void characters_are_the_shortest_forms_of_unicode(void **state)
     }
 }
 
-static void a_cut_is_between_characters(void **state)
+TEST(a_cut_is_between_characters)
 {
     static const struct {
         const char *text;
@@ -75,12 +66,11 @@ static void a_cut_is_between_characters(void **state)
         {"\x80\x80\x80\x80\x80\x80", 5, 5}, /* nothing to be cut between */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_int_equal(utf8_cut(cases[i].text, cases[i].max), cases[i].len);
 }
 
-static void what_would_be_obeyed_is_shown(void **state)
+TEST(what_would_be_obeyed_is_shown)
 {
     static const struct {
         const char *text, *kept, *shown;
@@ -102,22 +92,10 @@ static void what_would_be_obeyed_is_shown(void **state)
         {"\x9b[2J", "", "\\ufffd[2J"}, /* C1 in eight bits */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char *shown = utf8_show(cases[i].text, cases[i].kept);
 
         assert_string_equal(shown, cases[i].shown);
         free(shown);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(characters_are_the_shortest_forms_of_unicode),
-        cmocka_unit_test(a_cut_is_between_characters),
-        cmocka_unit_test(what_would_be_obeyed_is_shown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

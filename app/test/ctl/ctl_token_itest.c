@@ -2,20 +2,12 @@
  * seckillctl key and token: what they write is what seckilld takes, the same seed gives the same
  * lines, and wrong words are told.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "gate/token.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 #define NOW "2026-11-20T10:00:00Z"
 
@@ -60,7 +52,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void a_key_is_random_ours_alone_and_never_overwritten(void **state)
+TEST(a_key_is_random_ours_alone_and_never_overwritten)
 {
     struct fixture *self = *state;
     char other[PATH_SIZE];
@@ -80,7 +72,7 @@ static void a_key_is_random_ours_alone_and_never_overwritten(void **state)
     assert_non_null(strstr(self->out, "File exists"));
 }
 
-static void one_token_is_printed_alone(void **state)
+TEST(one_token_is_printed_alone)
 {
     struct fixture *self = *state;
     struct token token = {.buyer = ""};
@@ -98,7 +90,7 @@ static void one_token_is_printed_alone(void **state)
     assert_int_equal(token_check(&self->keys, self->out, NOW_S + 5, &token), TOKEN_EXPIRED);
 }
 
-static void lines_are_a_buyer_and_its_token(void **state)
+TEST(lines_are_a_buyer_and_its_token)
 {
     struct fixture *self = *state;
     char *rest = NULL;
@@ -131,7 +123,7 @@ static size_t read_file(const char *path, char *out, size_t size)
     return len;
 }
 
-static void the_same_seed_gives_the_same_file(void **state)
+TEST(the_same_seed_gives_the_same_file)
 {
     struct fixture *self = *state;
     char path[PATH_SIZE];
@@ -153,7 +145,7 @@ static void the_same_seed_gives_the_same_file(void **state)
     assert_string_not_equal(first, self->out);
 }
 
-static void wrong_words_are_exit_2(void **state)
+TEST(wrong_words_are_exit_2)
 {
     static const char *const cases[][6] = {
         {NULL},
@@ -186,17 +178,4 @@ static void wrong_words_are_exit_2(void **state)
     assert_int_equal(CTL(self, "key", "--out", "/nothing/here"), 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_key_is_random_ours_alone_and_never_overwritten),
-        TEST(one_token_is_printed_alone),
-        TEST(lines_are_a_buyer_and_its_token),
-        TEST(the_same_seed_gives_the_same_file),
-        TEST(wrong_words_are_exit_2),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

@@ -2,22 +2,15 @@
  * The operator's command against a real seckilld: what it prints, and its exit statuses.
  */
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/clock.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum { OUT_SIZE = 8192, WORDS_MAX = 12 };
 
@@ -64,7 +57,7 @@ static int ctl(struct fixture *self, const char *const *words)
 
 #define CTL(self, ...) ctl((self), (const char *const[]){__VA_ARGS__, NULL})
 
-static void a_sale_is_created_listed_shown_and_ended(void **state)
+TEST(a_sale_is_created_listed_shown_and_ended)
 {
     struct fixture *self = *state;
 
@@ -82,7 +75,7 @@ static void a_sale_is_created_listed_shown_and_ended(void **state)
     assert_non_null(strstr(self->out, "state      ended\n"));
 }
 
-static void a_sale_is_edited_paused_resumed_and_restocked(void **state)
+TEST(a_sale_is_edited_paused_resumed_and_restocked)
 {
     struct fixture *self = *state;
 
@@ -110,7 +103,7 @@ static void a_sale_is_edited_paused_resumed_and_restocked(void **state)
     assert_non_null(strstr(self->out, " of 14 left\n"));
 }
 
-static void orders_and_audits_are_printed(void **state)
+TEST(orders_and_audits_are_printed)
 {
     struct fixture *self = *state;
     struct app_reply *reply = malloc(sizeof *reply);
@@ -140,7 +133,7 @@ static void orders_and_audits_are_printed(void **state)
     free(reply);
 }
 
-static void a_refusal_is_exit_1_and_says_why(void **state)
+TEST(a_refusal_is_exit_1_and_says_why)
 {
     struct fixture *self = *state;
 
@@ -164,7 +157,7 @@ static void assert_seen(const char *out)
         if (strstr(out, obeyed[i])) fail_msg("byte %02x in: %s", (unsigned char)obeyed[i][0], out);
 }
 
-static void titles_are_shown_not_obeyed(void **state)
+TEST(titles_are_shown_not_obeyed)
 {
     struct fixture *self = *state;
     json_t *json = NULL;
@@ -216,7 +209,7 @@ static pid_t serve_once(const char *answer, char out[APP_URL_SIZE])
 
 #define HEAD "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
 
-static void another_server_is_not_obeyed_either(void **state)
+TEST(another_server_is_not_obeyed_either)
 {
     static const struct {
         const char *words[5];
@@ -253,7 +246,7 @@ static void another_server_is_not_obeyed_either(void **state)
     }
 }
 
-static void wrong_usage_is_exit_2(void **state)
+TEST(wrong_usage_is_exit_2)
 {
     struct fixture *self = *state;
 
@@ -274,14 +267,14 @@ static void wrong_usage_is_exit_2(void **state)
     assert_int_equal(CTL(self, "sale", "list", "--admin-token", "/nothing"), 2);
 }
 
-static void a_service_that_is_not_there_is_exit_3(void **state)
+TEST(a_service_that_is_not_there_is_exit_3)
 {
     struct fixture *self = *state;
 
     assert_int_equal(CTL(self, "sale", "list", "--admin", "http://127.0.0.1:1"), 3);
 }
 
-static void help_is_there_on_each_level(void **state)
+TEST(help_is_there_on_each_level)
 {
     struct fixture *self = *state;
 
@@ -294,21 +287,4 @@ static void help_is_there_on_each_level(void **state)
     assert_null(strstr(self->out, "sale create ID"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_sale_is_created_listed_shown_and_ended),
-        TEST(a_sale_is_edited_paused_resumed_and_restocked),
-        TEST(orders_and_audits_are_printed),
-        TEST(a_refusal_is_exit_1_and_says_why),
-        TEST(titles_are_shown_not_obeyed),
-        TEST(another_server_is_not_obeyed_either),
-        TEST(wrong_usage_is_exit_2),
-        TEST(a_service_that_is_not_there_is_exit_3),
-        TEST(help_is_there_on_each_level),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

@@ -2,18 +2,10 @@
  * Whose request it is by its address, over real HTTP: the rate of one address, with and without a
  * proxy that is believed, and the address in the operators' log.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum { LOG_SIZE = 65536, LINE_SIZE = 64, LONG_LINE = 9000 };
 
@@ -81,7 +73,7 @@ static long long count_of(struct fixture *self, const char *sample)
     return at ? strtoll(at + strlen(sample), NULL, 10) : -1;
 }
 
-static void an_address_over_its_rate_is_refused_first_of_all(void **state)
+TEST(an_address_over_its_rate_is_refused_first_of_all)
 {
     struct fixture *self = *state;
     long status = 0;
@@ -103,7 +95,7 @@ static void an_address_over_its_rate_is_refused_first_of_all(void **state)
     assert_int_equal(count_of(self, "\nseckill_rate_limited_total "), 0);
 }
 
-static void without_a_rate_nobody_is_limited(void **state)
+TEST(without_a_rate_nobody_is_limited)
 {
     struct fixture *self = *state;
 
@@ -112,7 +104,7 @@ static void without_a_rate_nobody_is_limited(void **state)
         assert_int_equal(get_sales(self, NULL), 200);
 }
 
-static void operators_are_not_limited(void **state)
+TEST(operators_are_not_limited)
 {
     struct fixture *self = *state;
 
@@ -124,7 +116,7 @@ static void operators_are_not_limited(void **state)
                          200);
 }
 
-static void nobody_is_believed_unless_trusted(void **state)
+TEST(nobody_is_believed_unless_trusted)
 {
     struct fixture *self = *state;
     char header[LINE_SIZE];
@@ -138,7 +130,7 @@ static void nobody_is_believed_unless_trusted(void **state)
     assert_true(refused >= 10); /* all are one client */
 }
 
-static void behind_a_trusted_proxy_each_client_counts(void **state)
+TEST(behind_a_trusted_proxy_each_client_counts)
 {
     struct fixture *self = *state;
     char header[LINE_SIZE];
@@ -155,7 +147,7 @@ static void behind_a_trusted_proxy_each_client_counts(void **state)
     assert_int_equal(get(self, "/api/v1/sales", FROM "1.2.3.4", FROM "4.4.4.4"), 200);
 }
 
-static void a_header_that_is_none_is_the_proxy(void **state)
+TEST(a_header_that_is_none_is_the_proxy)
 {
     static char header[LONG_LINE];
     struct fixture *self = *state;
@@ -170,7 +162,7 @@ static void a_header_that_is_none_is_the_proxy(void **state)
     assert_int_equal(get_sales(self, header), 200);
 }
 
-static void an_ipv6_client_is_its_64(void **state)
+TEST(an_ipv6_client_is_its_64)
 {
     struct fixture *self = *state;
     char header[LINE_SIZE];
@@ -209,7 +201,7 @@ static void operate(struct fixture *self, const char *path, const char *body, co
              &self->reply);
 }
 
-static void the_log_names_the_operators_address(void **state)
+TEST(the_log_names_the_operators_address)
 {
     struct fixture *self = *state;
 
@@ -223,20 +215,4 @@ static void the_log_names_the_operators_address(void **state)
     assert_false(log_says(self, "6.6.6.6"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_address_over_its_rate_is_refused_first_of_all),
-        TEST(without_a_rate_nobody_is_limited),
-        TEST(operators_are_not_limited),
-        TEST(nobody_is_believed_unless_trusted),
-        TEST(behind_a_trusted_proxy_each_client_counts),
-        TEST(a_header_that_is_none_is_the_proxy),
-        TEST(an_ipv6_client_is_its_64),
-        TEST(the_log_names_the_operators_address),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

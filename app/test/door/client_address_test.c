@@ -1,16 +1,8 @@
 /*
  * The way from the other end of a connection to the client: who is believed, and how far.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "door/client_address.h"
+#include "test/support/testing.h"
 
 enum { LISTS_MAX = 3, LONG = 10240 };
 
@@ -42,7 +34,7 @@ static void assert_client(const char *trusted, const char *peer, const char *con
     assert_string_equal(client_address_show(&walk.found, shown), client);
 }
 
-static void the_client_is_the_last_who_is_no_proxy(void **state)
+TEST(the_client_is_the_last_who_is_no_proxy)
 {
     static const struct {
         const char *peer;
@@ -103,26 +95,23 @@ static void the_client_is_the_last_who_is_no_proxy(void **state)
         {"10.0.0.1", {"\"1.2.3.4\""}, "10.0.0.1"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_client(PROXIES, rows[i].peer, rows[i].lists, rows[i].client);
 }
 
-static void without_trust_the_header_is_nothing(void **state)
+TEST(without_trust_the_header_is_nothing)
 {
-    (void)state;
     assert_client(NULL, "10.0.0.1", (const char *const[]){"1.2.3.4", NULL}, "10.0.0.1");
     assert_client("1.2.3.4", "10.0.0.1", (const char *const[]){"1.2.3.4", NULL}, "10.0.0.1");
     assert_client("0.0.0.0/0", NULL, (const char *const[]){NULL}, "0.0.0.0");
     assert_client("10.0.0.0/8", "here", (const char *const[]){"1.2.3.4", NULL}, "0.0.0.0");
 }
 
-static void a_long_header_is_walked_from_its_end(void **state)
+TEST(a_long_header_is_walked_from_its_end)
 {
     static char list[LONG + 32];
     const char *const lists[] = {list, NULL};
 
-    (void)state;
     memset(list, 'x', LONG);
     assert_client(PROXIES, "10.0.0.1", lists, "10.0.0.1");
     (void)stpcpy(list + LONG, ",1.2.3.4");
@@ -135,7 +124,7 @@ static void a_long_header_is_walked_from_its_end(void **state)
     assert_client(PROXIES, "10.0.0.1", lists, "1.2.3.4");
 }
 
-static void networks_that_are_none_are_refused(void **state)
+TEST(networks_that_are_none_are_refused)
 {
     static const char *const rows[] = {
         "",           ",",      "10.0.0.0/8,", "10.0.0.0/33", "10.0.0.0/",       "10.0.0.0/-1",
@@ -143,7 +132,6 @@ static void networks_that_are_none_are_refused(void **state)
         "10/8",       "[::1]",  "10.0.0.0:80", "10.0.0.0/8x", "10.0.0.0/000008",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct networks networks = {.count = 7};
 
@@ -152,13 +140,12 @@ static void networks_that_are_none_are_refused(void **state)
     }
 }
 
-static void networks_are_as_many_as_there_is_room_for(void **state)
+TEST(networks_are_as_many_as_there_is_room_for)
 {
     char text[(NETWORKS_MAX + 1) * 8 + 1] = "";
     char *end = text;
     struct networks networks;
 
-    (void)state;
     for (size_t i = 0; i < NETWORKS_MAX; i++)
         end = stpcpy(end, i ? ",1.2.3.4" : "1.2.3.4");
     assert_int_equal(networks_of(text).count, NETWORKS_MAX);
@@ -166,7 +153,7 @@ static void networks_are_as_many_as_there_is_room_for(void **state)
     assert_false(networks_are_read(text, &networks));
 }
 
-static void prefixes_count_bits(void **state)
+TEST(prefixes_count_bits)
 {
     static const struct {
         const char *network;
@@ -185,14 +172,13 @@ static void prefixes_count_bits(void **state)
     };
     static const char *const lists[] = {"9.9.9.9", NULL};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_client(rows[i].network, rows[i].in, lists, "9.9.9.9");
         if (rows[i].out) assert_client(rows[i].network, rows[i].out, lists, rows[i].out);
     }
 }
 
-static void a_subscriber_is_one_client(void **state)
+TEST(a_subscriber_is_one_client)
 {
     static const struct {
         const char *address;
@@ -206,7 +192,6 @@ static void a_subscriber_is_one_client(void **state)
         {"::1", "::/64"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct networks nobody = {.count = 0};
         struct client_walk walk;
@@ -215,19 +200,4 @@ static void a_subscriber_is_one_client(void **state)
         client_walk_begin(&walk, &nobody, rows[i].address);
         assert_string_equal(client_address_group(&walk.found, text), rows[i].group);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_client_is_the_last_who_is_no_proxy),
-        cmocka_unit_test(without_trust_the_header_is_nothing),
-        cmocka_unit_test(a_long_header_is_walked_from_its_end),
-        cmocka_unit_test(networks_that_are_none_are_refused),
-        cmocka_unit_test(networks_are_as_many_as_there_is_room_for),
-        cmocka_unit_test(prefixes_count_bits),
-        cmocka_unit_test(a_subscriber_is_one_client),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,18 +3,12 @@
  * clients; only the main thread asserts.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "door/connection.h"
+#include "test/support/testing.h"
 
 static struct connection *waiting_connection(int fd)
 {
@@ -27,11 +21,10 @@ static struct connection *waiting_connection(int fd)
     return connection;
 }
 
-static void what_a_purchase_needs_is_copied(void **state)
+TEST(what_a_purchase_needs_is_copied)
 {
     struct connection *connection = waiting_connection(-1);
 
-    (void)state;
     assert_string_equal(connection->sale_id, "phones");
     assert_ptr_equal(connection->request.request_id, connection->request_id);
     assert_string_equal(connection->request_id, "r-1");
@@ -53,12 +46,11 @@ static void *answer(void *arg)
 }
 
 /* Many rounds, because the meeting of settle and answer is the race. */
-static void settling_waits_until_the_answer_is_out(void **state)
+TEST(settling_waits_until_the_answer_is_out)
 {
     int ends[2];
     char got[6];
 
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     for (int round = 0; round < 200; round++) {
         struct connection *connection = waiting_connection(ends[0]);
@@ -74,12 +66,11 @@ static void settling_waits_until_the_answer_is_out(void **state)
     (void)close(ends[1]);
 }
 
-static void closing_waits_for_the_answer_too(void **state)
+TEST(closing_waits_for_the_answer_too)
 {
     int ends[2];
     char got[6];
 
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     for (int round = 0; round < 200; round++) {
         struct connection *connection = waiting_connection(ends[0]);
@@ -94,7 +85,7 @@ static void closing_waits_for_the_answer_too(void **state)
     (void)close(ends[1]);
 }
 
-static void who_does_not_read_is_cut_off_and_nobody_waits(void **state)
+TEST(who_does_not_read_is_cut_off_and_nobody_waits)
 {
     int ends[2];
     char block[4096] = {0};
@@ -102,7 +93,6 @@ static void who_does_not_read_is_cut_off_and_nobody_waits(void **state)
     struct connection connection = {0};
     ssize_t got = 0;
 
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     connection.fd = ends[0];
     for (int i = 0; i < 1000; i++)
@@ -139,7 +129,7 @@ static void *read_slowly(void *arg)
     return NULL;
 }
 
-static void a_stream_waits_for_its_reader_within_limits(void **state)
+TEST(a_stream_waits_for_its_reader_within_limits)
 {
     static const char large[1 << 20]; /* more than a socket holds */
     int ends[2];
@@ -147,7 +137,6 @@ static void a_stream_waits_for_its_reader_within_limits(void **state)
     struct far_end far = {.want = sizeof large};
     pthread_t reader;
 
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     connection.fd = ends[0];
     far.fd = ends[1];
@@ -165,13 +154,12 @@ static void a_stream_waits_for_its_reader_within_limits(void **state)
     (void)close(ends[1]);
 }
 
-static void a_stream_waits_for_news_or_the_end(void **state)
+TEST(a_stream_waits_for_news_or_the_end)
 {
     int ends[2];
     int wake = eventfd(0, EFD_NONBLOCK);
     struct connection connection = {0};
 
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     connection.fd = ends[0];
     assert_int_equal(connection_wait(&connection, wake, 1), CONNECTION_FINE);
@@ -184,19 +172,4 @@ static void a_stream_waits_for_news_or_the_end(void **state)
     assert_int_equal(connection_wait(&connection, wake, 5000), CONNECTION_GONE);
     (void)close(ends[0]);
     (void)close(wake);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_purchase_needs_is_copied),
-        cmocka_unit_test(settling_waits_until_the_answer_is_out),
-        cmocka_unit_test(closing_waits_for_the_answer_too),
-        cmocka_unit_test(who_does_not_read_is_cut_off_and_nobody_waits),
-        cmocka_unit_test(a_stream_waits_for_its_reader_within_limits),
-        cmocka_unit_test(a_stream_waits_for_news_or_the_end),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

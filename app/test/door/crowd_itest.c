@@ -10,21 +10,13 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum {
     CROWD = 320, /* of --connections 32 */
@@ -232,13 +224,13 @@ static int tear_down(void **state)
     return status;
 }
 
-static void a_crowd_from_one_address_keeps_nobody_else_out(void **state)
+TEST(a_crowd_from_one_address_keeps_nobody_else_out)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         check_row(*state, &rows[i], 1);
 }
 
-static void a_crowd_from_fifty_addresses_keeps_nobody_else_out(void **state)
+TEST(a_crowd_from_fifty_addresses_keeps_nobody_else_out)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         check_row(*state, &rows[i], 50);
@@ -265,7 +257,7 @@ static bool has_ended(int fd)
     return recv(fd, bytes, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
 }
 
-static void one_client_that_has_all_streams_gives_some_to_others(void **state)
+TEST(one_client_that_has_all_streams_gives_some_to_others)
 {
     struct fixture *self = *state;
     int first[4];
@@ -313,7 +305,7 @@ static int hold_place(struct fixture *self, unsigned index)
     return fd;
 }
 
-static void an_address_holds_no_more_than_its_bound(void **state)
+TEST_WITH(an_address_holds_no_more_than_its_bound, set_up_bounds, tear_down)
 {
     struct fixture *self = *state;
     int streams[2];
@@ -338,18 +330,4 @@ static void an_address_holds_no_more_than_its_bound(void **state)
         (void)close(streams[i]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_crowd_from_one_address_keeps_nobody_else_out, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_crowd_from_fifty_addresses_keeps_nobody_else_out, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(one_client_that_has_all_streams_gives_some_to_others,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_address_holds_no_more_than_its_bound, set_up_bounds,
-                                        tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

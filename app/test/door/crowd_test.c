@@ -1,15 +1,9 @@
 /*
  * The books alone: guests without descriptors, by address, and who is next.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "door/acceptor.h"
 #include "door/crowd.h"
+#include "test/support/testing.h"
 
 enum { GUESTS = 16 };
 
@@ -40,13 +34,12 @@ static void leave_all(struct fixture *self)
         assert_null(self->crowd.groups[i]); /* a group goes with its last guest */
 }
 
-static void the_address_that_has_least_inside_comes_next(void **state)
+TEST(the_address_that_has_least_inside_comes_next)
 {
     struct fixture self = {.crowd = {.places = 3}};
     struct guest *crowded = NULL;
     struct guest *alone = NULL;
 
-    (void)state;
     (void)add(&self, 1, INSIDE);
     (void)add(&self, 1, HANDED);
     crowded = add(&self, 1, READY);
@@ -60,13 +53,12 @@ static void the_address_that_has_least_inside_comes_next(void **state)
     leave_all(&self);
 }
 
-static void a_proxy_waits_behind_nobody_and_may_be_idle_for_longer(void **state)
+TEST(a_proxy_waits_behind_nobody_and_may_be_idle_for_longer)
 {
     struct fixture self = {.crowd = {.places = 3, .address_places = 1}};
     struct guest *proxy = NULL;
     struct guest *client = NULL;
 
-    (void)state;
     proxy = add(&self, 0, INSIDE);
     (void)add(&self, 0, INSIDE);
     client = add(&self, 1, INSIDE);
@@ -87,13 +79,12 @@ static void a_proxy_waits_behind_nobody_and_may_be_idle_for_longer(void **state)
     leave_all(&self);
 }
 
-static void nobody_leaves_for_an_address_that_waits_for_itself(void **state)
+TEST(nobody_leaves_for_an_address_that_waits_for_itself)
 {
     struct fixture self = {.crowd = {.places = 9, .address_places = 2}};
     struct guest *own = NULL;
     struct guest *other = NULL;
 
-    (void)state;
     own = add(&self, 1, INSIDE);
     (void)add(&self, 1, INSIDE);
     (void)add(&self, 1, READY);
@@ -108,13 +99,12 @@ static void nobody_leaves_for_an_address_that_waits_for_itself(void **state)
     leave_all(&self);
 }
 
-static void who_has_least_gives_nothing_to_who_has_more(void **state)
+TEST(who_has_least_gives_nothing_to_who_has_more)
 {
     struct fixture self = {.crowd = {.places = 3}};
     struct guest *alone = NULL;
     struct guest *one_of_two = NULL;
 
-    (void)state;
     alone = add(&self, 1, INSIDE);
     one_of_two = add(&self, 2, INSIDE);
     (void)add(&self, 2, INSIDE);
@@ -130,13 +120,12 @@ static void who_has_least_gives_nothing_to_who_has_more(void **state)
     leave_all(&self);
 }
 
-static void the_oldest_silent_one_of_the_fullest_address_is_dropped(void **state)
+TEST(the_oldest_silent_one_of_the_fullest_address_is_dropped)
 {
     struct fixture self = {.crowd = {.places = 1}};
     struct guest *silent = NULL;
     struct guest *newest = NULL;
 
-    (void)state;
     (void)add(&self, 1, OUTSIDE);
     silent = add(&self, 2, OUTSIDE);
     (void)add(&self, 2, OUTSIDE);
@@ -153,14 +142,13 @@ static void the_oldest_silent_one_of_the_fullest_address_is_dropped(void **state
     leave_all(&self);
 }
 
-static void a_stream_ends_only_for_a_client_that_has_fewer(void **state)
+TEST(a_stream_ends_only_for_a_client_that_has_fewer)
 {
     struct fixture self = {.crowd = {.places = 9, .streams = 3}};
     struct guest *oldest = add(&self, 1, STREAMING);
     struct guest *client = add(&self, 2, INSIDE);
     struct guest *instead = NULL;
 
-    (void)state;
     (void)add(&self, 1, STREAMING);
     assert_true(crowd_has_stream(&self.crowd, client->group, &instead));
     assert_null(instead); /* there is one left */
@@ -176,19 +164,4 @@ static void a_stream_ends_only_for_a_client_that_has_fewer(void **state)
     self.crowd.address_streams = 1;
     assert_false(crowd_has_stream(&self.crowd, client->group, &instead));
     leave_all(&self);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_address_that_has_least_inside_comes_next),
-        cmocka_unit_test(a_proxy_waits_behind_nobody_and_may_be_idle_for_longer),
-        cmocka_unit_test(nobody_leaves_for_an_address_that_waits_for_itself),
-        cmocka_unit_test(who_has_least_gives_nothing_to_who_has_more),
-        cmocka_unit_test(the_oldest_silent_one_of_the_fullest_address_is_dropped),
-        cmocka_unit_test(a_stream_ends_only_for_a_client_that_has_fewer),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,19 +3,12 @@
  * however they drip, somebody who asks next is answered within a second.
  */
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum {
     THREADS = 5, /* of --connections 4 --streams 0 */
@@ -125,7 +118,7 @@ static void check_row(struct fixture *self, const struct row *row)
         (void)close(fds[i]);
 }
 
-static void whoever_is_slow_holds_nobody_up_for_long(void **state)
+TEST(whoever_is_slow_holds_nobody_up_for_long)
 {
     static const struct row rows[] = {
         {"silence", "", NULL, NULL, 0, ""},
@@ -148,7 +141,7 @@ static void whoever_is_slow_holds_nobody_up_for_long(void **state)
     assert_int_equal(app_number(&self->reply, "remaining"), 5);
 }
 
-static void a_body_that_drips_is_refused_though_nobody_waits(void **state)
+TEST(a_body_that_drips_is_refused_though_nobody_waits)
 {
     struct fixture *self = *state;
     char out[OUT_SIZE] = "";
@@ -165,14 +158,4 @@ static void a_body_that_drips_is_refused_though_nobody_waits(void **state)
     assert_in_range(clock_mono_ms() - begin_ms, 500, 4000);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(whoever_is_slow_holds_nobody_up_for_long, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_body_that_drips_is_refused_though_nobody_waits, set_up,
-                                        tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

@@ -4,17 +4,10 @@
  */
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "events/broadcast.h"
 #include "store/store_ledger.h"
+#include "test/support/testing.h"
 
 enum { LIMIT_MS = 5000, ENTRIES_MAX = 300, START = 100 };
 
@@ -183,7 +176,7 @@ static struct events_news next_news(struct broadcast *broadcast, struct watcher 
     return news;
 }
 
-static void while_nobody_watches_nothing_is_read(void **state)
+TEST(while_nobody_watches_nothing_is_read)
 {
     struct watcher *watcher = NULL;
 
@@ -196,7 +189,7 @@ static void while_nobody_watches_nothing_is_read(void **state)
     broadcast_leave(*state, watcher);
 }
 
-static void all_who_watch_a_sale_share_its_reading(void **state)
+TEST(all_who_watch_a_sale_share_its_reading)
 {
     struct watcher *watchers[3] = {watch(*state, "cup"), watch(*state, "cup"),
                                    watch(*state, "cup")};
@@ -221,7 +214,7 @@ static void all_who_watch_a_sale_share_its_reading(void **state)
     assert_int_equal(store.pages_max, 1);
 }
 
-static void sales_are_read_together(void **state)
+TEST(sales_are_read_together)
 {
     struct watcher *watchers[LEDGER_PAGES + 8];
     size_t count = sizeof watchers / sizeof watchers[0];
@@ -240,7 +233,7 @@ static void sales_are_read_together(void **state)
     assert_in_range(store.pages_max, 2, LEDGER_PAGES);
 }
 
-static void who_comes_later_hears_what_its_moment_lacks(void **state)
+TEST(who_comes_later_hears_what_its_moment_lacks)
 {
     struct watcher *first = watch(*state, "cup");
     struct watcher *second = NULL;
@@ -262,7 +255,7 @@ static void who_comes_later_hears_what_its_moment_lacks(void **state)
     broadcast_leave(*state, second);
 }
 
-static void who_lags_too_far_behind_is_told_so(void **state)
+TEST(who_lags_too_far_behind_is_told_so)
 {
     struct watcher *quick = watch(*state, "cup");
     struct watcher *slow = watch(*state, "cup");
@@ -281,7 +274,7 @@ static void who_lags_too_far_behind_is_told_so(void **state)
     broadcast_leave(*state, slow);
 }
 
-static void after_an_outage_it_goes_on_where_it_was(void **state)
+TEST(after_an_outage_it_goes_on_where_it_was)
 {
     struct watcher *watcher = watch(*state, "cup");
     struct events_news news;
@@ -299,7 +292,7 @@ static void after_an_outage_it_goes_on_where_it_was(void **state)
     broadcast_leave(*state, watcher);
 }
 
-static void a_store_that_has_forgotten_is_believed(void **state)
+TEST(a_store_that_has_forgotten_is_believed)
 {
     struct watcher *watcher = watch(*state, "cup");
     struct events_news news;
@@ -356,7 +349,7 @@ static struct watcher *watch_five(struct broadcast **broadcast, const struct top
 }
 
 /* No call has failed: the new server answered the next one. */
-static void a_failover_that_nobody_felt_is_found_out(void **state)
+TEST(a_failover_that_nobody_felt_is_found_out)
 {
     struct topology topology = {.kind = TOPOLOGY_SENTINEL};
     struct broadcast *broadcast = *state;
@@ -376,7 +369,7 @@ static void a_failover_that_nobody_felt_is_found_out(void **state)
 }
 
 /* Two of five are gone, and a sixth came before anybody heard of the change. */
-static void a_failover_heard_of_too_late_is_found_out(void **state)
+TEST(a_failover_heard_of_too_late_is_found_out)
 {
     struct topology topology = {.kind = TOPOLOGY_SENTINEL};
     struct broadcast *broadcast = *state;
@@ -398,7 +391,7 @@ static void a_failover_heard_of_too_late_is_found_out(void **state)
 }
 
 /* "cup" is on a server of the cluster that is away; "pot" is not. */
-static void one_server_of_a_cluster_does_not_take_the_others_along(void **state)
+TEST(one_server_of_a_cluster_does_not_take_the_others_along)
 {
     struct topology topology = {.kind = TOPOLOGY_CLUSTER};
     struct watcher *cup = NULL;
@@ -435,7 +428,7 @@ static void one_server_of_a_cluster_does_not_take_the_others_along(void **state)
     broadcast_leave(*state, pot);
 }
 
-static void the_end_wakes_all_and_nobody_comes_after(void **state)
+TEST(the_end_wakes_all_and_nobody_comes_after)
 {
     struct watcher *watcher = watch(*state, "cup");
     struct sale_moment from = moment_of("cup");
@@ -449,23 +442,4 @@ static void the_end_wakes_all_and_nobody_comes_after(void **state)
     broadcast_leave(*state, watcher);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(while_nobody_watches_nothing_is_read),
-        TEST(all_who_watch_a_sale_share_its_reading),
-        TEST(sales_are_read_together),
-        TEST(who_comes_later_hears_what_its_moment_lacks),
-        TEST(who_lags_too_far_behind_is_told_so),
-        TEST(after_an_outage_it_goes_on_where_it_was),
-        TEST(a_store_that_has_forgotten_is_believed),
-        TEST(a_failover_that_nobody_felt_is_found_out),
-        TEST(a_failover_heard_of_too_late_is_found_out),
-        TEST(one_server_of_a_cluster_does_not_take_the_others_along),
-        TEST(the_end_wakes_all_and_nobody_comes_after),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

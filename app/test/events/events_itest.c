@@ -3,25 +3,17 @@
  * place, and what ends them.
  */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "lockkit/lockkit.h"
 
 #include "base/clock.h"
 #include "test/support/app_stream.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum {
     STREAMS = 3,
@@ -213,7 +205,7 @@ static bool trim_ledger(const char *url)
 
 /* ---- what is told ------------------------------------------------------------------------------ */
 
-static void a_stream_begins_with_a_snapshot_and_tells_each_purchase(void **state)
+TEST(a_stream_begins_with_a_snapshot_and_tells_each_purchase)
 {
     static const char *const headers[] = {
         "Content-Type: text/event-stream\r\n", "Cache-Control: no-cache, no-transform\r\n",
@@ -252,7 +244,7 @@ static void a_stream_begins_with_a_snapshot_and_tells_each_purchase(void **state
     assert_int_equal(metric(self, "\nseckill_sse_events_total{event=\"state\"} "), 0);
 }
 
-static void other_requests_are_answered_at_once(void **state)
+TEST(other_requests_are_answered_at_once)
 {
     static const struct {
         const char *method, *path;
@@ -278,7 +270,7 @@ static void other_requests_are_answered_at_once(void **state)
     assert_int_equal(metric(self, "\nseckill_sse_clients "), 0);
 }
 
-static void what_operators_do_and_the_clock_does_is_told(void **state)
+TEST(what_operators_do_and_the_clock_does_is_told)
 {
     struct fixture *self = *state;
     char body[64];
@@ -300,7 +292,7 @@ static void what_operators_do_and_the_clock_does_is_told(void **state)
     expect_nothing(self);
 }
 
-static void the_last_unit_and_the_end_of_the_window_are_told(void **state)
+TEST(the_last_unit_and_the_end_of_the_window_are_told)
 {
     struct fixture *self = *state;
     char body[128];
@@ -411,7 +403,7 @@ static void *listen_to(void *arg)
     return NULL;
 }
 
-static void a_burst_is_told_ten_times_a_second(void **state)
+TEST(a_burst_is_told_ten_times_a_second)
 {
     struct fixture *self = *state;
     struct listener listener = {.stream = open_stream(self, NULL), .left = 100001};
@@ -433,7 +425,7 @@ static void a_burst_is_told_ten_times_a_second(void **state)
 
 /* ---- coming back ------------------------------------------------------------------------------- */
 
-static void who_comes_back_misses_nothing_and_hears_nothing_twice(void **state)
+TEST(who_comes_back_misses_nothing_and_hears_nothing_twice)
 {
     struct fixture *self = *state;
     char last_id[48];
@@ -468,7 +460,7 @@ static void who_comes_back_misses_nothing_and_hears_nothing_twice(void **state)
     assert_true(compare_ids(self->event.id, last_id) > 0);
 }
 
-static void an_id_that_leads_nowhere_brings_a_snapshot(void **state)
+TEST(an_id_that_leads_nowhere_brings_a_snapshot)
 {
     static const char *const ids[] = {
         "", "x", "1-", "0-0", "1-1", "99999999999999-0", "18446744073709551616-0"};
@@ -494,7 +486,7 @@ static void an_id_that_leads_nowhere_brings_a_snapshot(void **state)
     expect(self, "snapshot", NULL);
 }
 
-static void after_ten_thousand_entries_it_is_a_snapshot(void **state)
+TEST(after_ten_thousand_entries_it_is_a_snapshot)
 {
     struct fixture *self = *state;
     char first_id[48];
@@ -520,7 +512,7 @@ static bool gets_a_stream(void *arg)
     return app_stream_open(&self->streams[STREAMS], self->service.buyers, "cup", NULL);
 }
 
-static void more_streams_than_places_are_refused(void **state)
+TEST(more_streams_than_places_are_refused)
 {
     struct fixture *self = *state;
     int64_t began_ms = 0;
@@ -542,7 +534,7 @@ static void more_streams_than_places_are_refused(void **state)
                   (long long)(clock_mono_ms() - began_ms));
 }
 
-static void streams_take_no_turns_from_buyers(void **state)
+TEST(streams_take_no_turns_from_buyers)
 {
     static const char get[] = "GET /livez HTTP/1.1\r\nHost: here\r\n\r\n";
     struct fixture *self = *state;
@@ -574,7 +566,7 @@ static bool slow_stream_is_dropped(void *arg)
     return metric(self, "\nseckill_sse_dropped_total{reason=\"slow\"} ") == 1;
 }
 
-static void a_client_that_does_not_read_is_dropped(void **state)
+TEST(a_client_that_does_not_read_is_dropped)
 {
     static const char get[] = "GET /api/v1/sales/cup/events HTTP/1.1\r\nHost: here\r\n\r\n";
     struct fixture *self = *state;
@@ -590,7 +582,7 @@ static void a_client_that_does_not_read_is_dropped(void **state)
 
 /* ---- Redis goes and comes, the service stops --------------------------------------------------- */
 
-static void without_redis_streams_say_so_and_go_on_later(void **state)
+TEST_WITH(without_redis_streams_say_so_and_go_on_later, set_up_folder, tear_down)
 {
     struct fixture *self = *state;
     const char *args[] = {"--redis", NULL, "--deadline-ms", "500", NULL};
@@ -620,7 +612,7 @@ static void without_redis_streams_say_so_and_go_on_later(void **state)
     expect(self, "stock", "{\"remaining\":48}");
 }
 
-static void a_stop_ends_streams_at_once(void **state)
+TEST(a_stop_ends_streams_at_once)
 {
     struct fixture *self = *state;
     int64_t began_ms = 0;
@@ -635,7 +627,7 @@ static void a_stop_ends_streams_at_once(void **state)
     print_message("# stopped after %lld ms\n", (long long)(clock_mono_ms() - began_ms));
 }
 
-static void what_one_instance_sells_the_other_tells(void **state)
+TEST(what_one_instance_sells_the_other_tells)
 {
     struct fixture *self = *state;
     const char *args[] = {"--redis", self->service.redis, "--streams", "3", NULL};
@@ -660,7 +652,7 @@ static void what_one_instance_sells_the_other_tells(void **state)
 }
 
 /* An id that one instance gave is good at the other. */
-static void who_comes_back_may_go_to_another_instance(void **state)
+TEST(who_comes_back_may_go_to_another_instance)
 {
     struct fixture *self = *state;
     const char *args[] = {"--redis", self->service.redis, NULL};
@@ -698,36 +690,11 @@ static int close_idle_stream(void **state)
     return tear_down(&fixture);
 }
 
-static void silence_is_broken_by_a_comment(void **state)
+TEST_WITH(silence_is_broken_by_a_comment, NULL, NULL)
 {
-    (void)state;
     assert_true(app_stream_find(&idle->streams[0], ":", &idle->event, 16000));
     assert_string_equal(idle->event.data, "still here");
 }
 
-#define TEST(name)        cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define TEST_FOLDER(name) cmocka_unit_test_setup_teardown(name, set_up_folder, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_stream_begins_with_a_snapshot_and_tells_each_purchase),
-        TEST(other_requests_are_answered_at_once),
-        TEST(what_operators_do_and_the_clock_does_is_told),
-        TEST(the_last_unit_and_the_end_of_the_window_are_told),
-        TEST(a_burst_is_told_ten_times_a_second),
-        TEST(who_comes_back_misses_nothing_and_hears_nothing_twice),
-        TEST(an_id_that_leads_nowhere_brings_a_snapshot),
-        TEST(after_ten_thousand_entries_it_is_a_snapshot),
-        TEST(more_streams_than_places_are_refused),
-        TEST(streams_take_no_turns_from_buyers),
-        TEST(a_client_that_does_not_read_is_dropped),
-        TEST_FOLDER(without_redis_streams_say_so_and_go_on_later),
-        TEST(a_stop_ends_streams_at_once),
-        TEST(what_one_instance_sells_the_other_tells),
-        TEST(who_comes_back_may_go_to_another_instance),
-        cmocka_unit_test(silence_is_broken_by_a_comment),
-    };
-
-    return cmocka_run_group_tests(tests, open_idle_stream, close_idle_stream);
-}
+FIXTURE(set_up, tear_down);
+GROUP(open_idle_stream, close_idle_stream);

@@ -2,16 +2,8 @@
  * What streams say: how events are written, what a ledger's entries make of a sale, what is told to
  * whom, and how often.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "events/events.h"
+#include "test/support/testing.h"
 
 enum { NOW_MS = 1000000, ROOM = 4096 };
 
@@ -71,7 +63,7 @@ static struct events_news news_of(const struct sale_moment *moment,
 
 /* ---- how events are written -------------------------------------------------------------------- */
 
-static void each_line_of_the_data_has_its_field(void **state)
+TEST(each_line_of_the_data_has_its_field)
 {
     static const struct {
         const char *data, *written;
@@ -89,7 +81,6 @@ static void each_line_of_the_data_has_its_field(void **state)
                                        "data: id: 1-1\n\n"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct events_group group = empty_group();
 
@@ -99,13 +90,12 @@ static void each_line_of_the_data_has_its_field(void **state)
     }
 }
 
-static void a_snapshot_has_the_id_of_its_moment(void **state)
+TEST(a_snapshot_has_the_id_of_its_moment)
 {
     struct sale_moment moment = new_sale();
     struct events_group group = empty_group();
     struct events_told told = {0};
 
-    (void)state;
     moment.last = (struct ledger_id){77, 3};
     events_add_snapshot(&group, &moment, "{}", &told);
 
@@ -114,18 +104,17 @@ static void a_snapshot_has_the_id_of_its_moment(void **state)
     assert_int_equal(ledger_id_compare(told.last, moment.last), 0);
 }
 
-static void names_are_those_of_the_interface(void **state)
+TEST(names_are_those_of_the_interface)
 {
     static const char *const names[] = {"snapshot", "stock", "orders", "state"};
 
-    (void)state;
     for (int i = 0; i < EVENT_KIND_COUNT; i++)
         assert_string_equal(event_kind_name((event_kind)i), names[i]);
 }
 
 /* ---- following a ledger ------------------------------------------------------------------------ */
 
-static void a_ledger_is_followed_entry_by_entry(void **state)
+TEST(a_ledger_is_followed_entry_by_entry)
 {
     static const struct {
         const char *event;
@@ -146,7 +135,6 @@ static void a_ledger_is_followed_entry_by_entry(void **state)
     struct sale_moment moment = new_sale();
     int64_t orders = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct ledger_entry entry =
             entry_of(cases[i].event, 10 + i, cases[i].left, cases[i].orders);
@@ -166,7 +154,7 @@ static void a_ledger_is_followed_entry_by_entry(void **state)
     }
 }
 
-static void units_that_cool_are_left_when_their_moment_has_come(void **state)
+TEST(units_that_cool_are_left_when_their_moment_has_come)
 {
     struct sale_moment moment = new_sale();
     struct ledger_entry restock = entry_of("restocked", 100, 5, 0);
@@ -175,7 +163,6 @@ static void units_that_cool_are_left_when_their_moment_has_come(void **state)
     struct events_news news;
     struct events_group group = empty_group();
 
-    (void)state;
     restock.units = 5;
     restock.sellable_ms = 350;
     (void)follow(&moment, entry_of("sold", 50, 0, 10), &change);
@@ -200,13 +187,12 @@ static void units_that_cool_are_left_when_their_moment_has_come(void **state)
     assert_int_equal(moment.sale.left, 3);
 }
 
-static void a_patch_moves_the_window(void **state)
+TEST(a_patch_moves_the_window)
 {
     struct sale_moment moment = new_sale();
     struct ledger_entry entry = entry_of("patched", 100, 10, 0);
     struct events_change change;
 
-    (void)state;
     entry.starts_ms = 500;
     entry.ends_ms = 900;
     assert_true(events_follow(&moment, &entry, &change));
@@ -221,7 +207,7 @@ static void a_patch_moves_the_window(void **state)
     assert_int_equal(sale_state_of(&moment.sale), SALE_ENDED);
 }
 
-static void what_a_sale_was_is_seen_from_its_entry(void **state)
+TEST(what_a_sale_was_is_seen_from_its_entry)
 {
     static const struct {
         const char *event;
@@ -238,7 +224,6 @@ static void what_a_sale_was_is_seen_from_its_entry(void **state)
     } guesses[] = {{"sold", SALE_ACTIVE}, {"patched", SALE_PAUSED}, {"restocked", SALE_PAUSED}};
     struct sale_moment later = new_sale();
 
-    (void)state;
     (void)stpcpy(later.sale.stored_state, "ended");
     later.sale.left = 1;
     later.sale.now_ms = NOW_MS;
@@ -263,7 +248,7 @@ static void what_a_sale_was_is_seen_from_its_entry(void **state)
 
 /* ---- what is told ------------------------------------------------------------------------------ */
 
-static void a_group_ends_with_the_id_of_all_it_tells(void **state)
+TEST(a_group_ends_with_the_id_of_all_it_tells)
 {
     struct sale_moment moment = new_sale();
     struct events_group group = empty_group();
@@ -271,7 +256,6 @@ static void a_group_ends_with_the_id_of_all_it_tells(void **state)
     struct events_change changes[2];
     struct events_news news;
 
-    (void)state;
     events_told_all(&told, &moment);
     assert_true(follow(&moment, entry_of("paused", 5, 10, 0), &changes[0]));
     news = news_of(&moment, changes, 1);
@@ -292,7 +276,7 @@ static void a_group_ends_with_the_id_of_all_it_tells(void **state)
     assert_int_equal(group.count[EVENT_STATE], 2);
 }
 
-static void nothing_is_told_twice(void **state)
+TEST(nothing_is_told_twice)
 {
     struct sale_moment moment = new_sale();
     struct events_group group = empty_group();
@@ -300,7 +284,6 @@ static void nothing_is_told_twice(void **state)
     struct events_told told;
     struct events_news news;
 
-    (void)state;
     assert_true(follow(&moment, entry_of("paused", 5, 10, 0), &change));
     events_told_all(&told, &moment);
     news = news_of(&moment, &change, 1);
@@ -315,14 +298,13 @@ static void nothing_is_told_twice(void **state)
     assert_int_equal(told.left, 9);
 }
 
-static void what_the_clock_does_is_told_without_an_id(void **state)
+TEST(what_the_clock_does_is_told_without_an_id)
 {
     struct sale_moment moment = new_sale();
     struct events_group group = empty_group();
     struct events_told told;
     struct events_news news;
 
-    (void)state;
     moment.sale.ends_ms = 100;
     events_told_all(&told, &moment);
     events_tick(&moment, 100);
@@ -339,14 +321,13 @@ static void what_the_clock_does_is_told_without_an_id(void **state)
     assert_int_equal(group.count[EVENT_STATE], 1);
 }
 
-static void an_outage_is_told_once(void **state)
+TEST(an_outage_is_told_once)
 {
     struct sale_moment moment = new_sale();
     struct events_group group = empty_group();
     struct events_told told;
     struct events_news news;
 
-    (void)state;
     events_told_all(&told, &moment);
     news = news_of(&moment, NULL, 0);
     news.is_lost = true;
@@ -360,14 +341,13 @@ static void an_outage_is_told_once(void **state)
     assert_string_equal(room, ": store unavailable\n\n: store unavailable\n\n");
 }
 
-static void the_fullest_group_fits(void **state)
+TEST(the_fullest_group_fits)
 {
     static char large[EVENTS_GROUP_MAX];
     static struct events_news news;
     struct events_group group = {.text = TEXT_OVER(large)};
     struct events_told told = {0};
 
-    (void)state;
     news.last = (struct ledger_id){UINT64_MAX, UINT64_MAX};
     news.left = news.orders = INT64_MIN;
     news.is_lost = true;
@@ -385,7 +365,7 @@ static void the_fullest_group_fits(void **state)
 
 /* ---- how often --------------------------------------------------------------------------------- */
 
-static void a_burst_becomes_ten_groups_in_a_second(void **state)
+TEST(a_burst_becomes_ten_groups_in_a_second)
 {
     struct sale_moment moment = new_sale();
     struct events_group group = empty_group();
@@ -394,7 +374,6 @@ static void a_burst_becomes_ten_groups_in_a_second(void **state)
     struct events_told told;
     unsigned written = 0;
 
-    (void)state;
     moment.sale.left = 5000;
     events_told_all(&told, &moment);
     for (int64_t ms = 0; ms < 1000; ms++) { /* a purchase in each */
@@ -415,11 +394,10 @@ static void a_burst_becomes_ten_groups_in_a_second(void **state)
     assert_int_equal(told.orders, 901);
 }
 
-static void waits_end_when_something_is_due(void **state)
+TEST(waits_end_when_something_is_due)
 {
     struct events_pace pace = {0};
 
-    (void)state;
     assert_int_equal(events_wait_ms(&pace, true, NOW_MS), 0);
     events_wrote(&pace, NOW_MS);
     assert_int_equal(events_wait_ms(&pace, true, NOW_MS + 1), EVENTS_GAP_MS - 1);
@@ -427,26 +405,4 @@ static void waits_end_when_something_is_due(void **state)
     assert_int_equal(events_wait_ms(&pace, false, NOW_MS + EVENTS_GAP_MS),
                      EVENTS_BEAT_MS - EVENTS_GAP_MS);
     assert_int_equal(events_wait_ms(&pace, false, NOW_MS + EVENTS_BEAT_MS + 5), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_line_of_the_data_has_its_field),
-        cmocka_unit_test(a_snapshot_has_the_id_of_its_moment),
-        cmocka_unit_test(names_are_those_of_the_interface),
-        cmocka_unit_test(a_ledger_is_followed_entry_by_entry),
-        cmocka_unit_test(units_that_cool_are_left_when_their_moment_has_come),
-        cmocka_unit_test(a_patch_moves_the_window),
-        cmocka_unit_test(what_a_sale_was_is_seen_from_its_entry),
-        cmocka_unit_test(a_group_ends_with_the_id_of_all_it_tells),
-        cmocka_unit_test(nothing_is_told_twice),
-        cmocka_unit_test(what_the_clock_does_is_told_without_an_id),
-        cmocka_unit_test(an_outage_is_told_once),
-        cmocka_unit_test(the_fullest_group_fits),
-        cmocka_unit_test(a_burst_becomes_ten_groups_in_a_second),
-        cmocka_unit_test(waits_end_when_something_is_due),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,23 +3,15 @@
  * rate of one buyer, and that no secret gets into logs or command lines.
  */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "gate/token.h"
 #include "test/support/app_forge.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 #define KEY    "the first key has thirty-two bytes"
 #define OLD    "the key before has enough of them too"
@@ -133,7 +125,7 @@ static bool is_unauthenticated(const struct fixture *self)
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
-static void the_token_alone_names_the_buyer(void **state)
+TEST_WITH(the_token_alone_names_the_buyer, set_up, tear_down)
 {
     struct fixture *self = *state;
     char line[512];
@@ -151,7 +143,7 @@ static void the_token_alone_names_the_buyer(void **state)
     assert_true(app_is_problem(&self->reply, 409, "already-ordered"));
 }
 
-static void tokens_of_both_keys_are_good(void **state)
+TEST_WITH(tokens_of_both_keys_are_good, set_up, tear_down)
 {
     struct fixture *self = *state;
 
@@ -164,7 +156,7 @@ static void tokens_of_both_keys_are_good(void **state)
 }
 
 /* On one connection, so that the thread that answers has seen the good token before. */
-static void a_connection_may_change_its_buyer(void **state)
+TEST_WITH(a_connection_may_change_its_buyer, set_up, tear_down)
 {
     static const struct {
         const char *key, *buyer, *expected;
@@ -193,7 +185,7 @@ static void a_connection_may_change_its_buyer(void **state)
     (void)close(fd);
 }
 
-static void a_token_expires_also_on_an_open_connection(void **state)
+TEST_WITH(a_token_expires_also_on_an_open_connection, set_up, tear_down)
 {
     struct fixture *self = *state;
     int fd = app_connect(self->service.buyers);
@@ -222,7 +214,7 @@ static void a_token_expires_also_on_an_open_connection(void **state)
 
 /* ---- the other port, the lab ----------------------------------------------------------------- */
 
-static void buyers_are_no_operators_and_operators_no_buyers(void **state)
+TEST_WITH(buyers_are_no_operators_and_operators_no_buyers, set_up, tear_down)
 {
     struct fixture *self = *state;
     struct app_call call = {.base = self->service.admin, .path = "/api/v1/admin/sales"};
@@ -240,7 +232,7 @@ static void buyers_are_no_operators_and_operators_no_buyers(void **state)
     assert_true(is_unauthenticated(self));
 }
 
-static void in_the_lab_a_token_still_wins(void **state)
+TEST(in_the_lab_a_token_still_wins)
 {
     struct fixture *self = *state;
     char line[512];
@@ -259,7 +251,7 @@ static void in_the_lab_a_token_still_wins(void **state)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static void a_bad_key_is_one_line_and_exit_2(void **state)
+TEST(a_bad_key_is_one_line_and_exit_2)
 {
     static const struct {
         const char *text, *says; /* text NULL: no file */
@@ -305,7 +297,7 @@ static size_t read_file(struct fixture *self, const char *path)
     return len;
 }
 
-static void a_key_open_to_others_is_worth_a_warning(void **state)
+TEST(a_key_open_to_others_is_worth_a_warning)
 {
     struct fixture *self = *state;
     char log[PATH_SIZE];
@@ -319,7 +311,7 @@ static void a_key_open_to_others_is_worth_a_warning(void **state)
     assert_null(strstr(self->out, "old-key"));
 }
 
-static void no_secret_is_written_anywhere(void **state)
+TEST_WITH(no_secret_is_written_anywhere, set_up, tear_down)
 {
     struct fixture *self = *state;
     char path[PATH_SIZE];
@@ -361,7 +353,7 @@ static bool is_over_quota(const struct fixture *self)
     return app_is_problem(&self->reply, 429, "quota-exceeded") && seconds >= 1 && seconds <= 30;
 }
 
-static void who_asks_too_often_is_told_so(void **state)
+TEST(who_asks_too_often_is_told_so)
 {
     struct fixture *self = *state;
 
@@ -380,7 +372,7 @@ static void who_asks_too_often_is_told_so(void **state)
 }
 
 /* With a Redis that stands still, only what does not ask it is answered at once. */
-static void a_refused_request_does_not_reach_redis(void **state)
+TEST(a_refused_request_does_not_reach_redis)
 {
     struct fixture *self = *state;
     pid_t redis = 0;
@@ -397,7 +389,7 @@ static void a_refused_request_does_not_reach_redis(void **state)
     assert_true(is_over_quota(self));
 }
 
-static void the_limited_are_counted(void **state)
+TEST(the_limited_are_counted)
 {
     struct fixture *self = *state;
 
@@ -410,7 +402,7 @@ static void the_limited_are_counted(void **state)
     assert_null(strstr(self->reply.body, "\nseckill_rate_limited_total 0\n"));
 }
 
-static void without_a_rate_nobody_is_limited(void **state)
+TEST(without_a_rate_nobody_is_limited)
 {
     struct fixture *self = *state;
 
@@ -421,26 +413,4 @@ static void without_a_rate_nobody_is_limited(void **state)
     }
 }
 
-#define TEST(name)     cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define OWN_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_folder, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_token_alone_names_the_buyer),
-        TEST(tokens_of_both_keys_are_good),
-        TEST(a_connection_may_change_its_buyer),
-        TEST(a_token_expires_also_on_an_open_connection),
-        TEST(buyers_are_no_operators_and_operators_no_buyers),
-        TEST(no_secret_is_written_anywhere),
-        OWN_TEST(in_the_lab_a_token_still_wins),
-        OWN_TEST(a_bad_key_is_one_line_and_exit_2),
-        OWN_TEST(a_key_open_to_others_is_worth_a_warning),
-        OWN_TEST(who_asks_too_often_is_told_so),
-        OWN_TEST(a_refused_request_does_not_reach_redis),
-        OWN_TEST(the_limited_are_counted),
-        OWN_TEST(without_a_rate_nobody_is_limited),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up_folder, tear_down);

@@ -4,19 +4,11 @@
  * counted.
  * link: -Wl,--wrap=http_send_problem,--wrap=clock_unix_ms,--wrap=token_check
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "gate/identity.h"
+#include "test/support/testing.h"
 
 #define KEY "0123456789abcdef0123456789abcdef"
 
@@ -129,7 +121,7 @@ static const char *ask(const struct identity *identity, const char *authorizatio
     return buyer;
 }
 
-static void a_token_names_the_buyer(void **state)
+TEST(a_token_names_the_buyer)
 {
     struct fixture *self = *state;
 
@@ -138,7 +130,7 @@ static void a_token_names_the_buyer(void **state)
     assert_int_equal(seen.answers, 0);
 }
 
-static void only_lab_believes_a_bare_name(void **state)
+TEST(only_lab_believes_a_bare_name)
 {
     struct fixture *self = *state;
 
@@ -150,7 +142,7 @@ static void only_lab_believes_a_bare_name(void **state)
     assert_int_equal(seen.answers, 3);
 }
 
-static void authorization_wins_also_when_it_is_bad(void **state)
+TEST(authorization_wins_also_when_it_is_bad)
 {
     static const char *const bad[] = {"",      "Bearer ",      "Bearer x", "Basic YWxpY2U6",
                                       "alice", "Bearer\talice"};
@@ -162,7 +154,7 @@ static void authorization_wins_also_when_it_is_bad(void **state)
     assert_int_equal(seen.answers, sizeof bad / sizeof bad[0]);
 }
 
-static void who_is_not_known_is_told_401_and_how(void **state)
+TEST(who_is_not_known_is_told_401_and_how)
 {
     struct fixture *self = *state;
 
@@ -175,7 +167,7 @@ static void who_is_not_known_is_told_401_and_how(void **state)
     assert_string_equal(seen.detail, token_status_text(TOKEN_EXPIRED));
 }
 
-static void the_scheme_is_read_as_http_has_it(void **state)
+TEST(the_scheme_is_read_as_http_has_it)
 {
     struct fixture *self = *state;
     char line[LINE_SIZE + 8];
@@ -184,7 +176,7 @@ static void the_scheme_is_read_as_http_has_it(void **state)
     assert_string_equal(ask(self->plain, line, NULL), "alice");
 }
 
-static void a_token_seen_last_costs_no_signature(void **state)
+TEST(a_token_seen_last_costs_no_signature)
 {
     struct fixture *self = *state;
 
@@ -198,7 +190,7 @@ static void a_token_seen_last_costs_no_signature(void **state)
     assert_int_equal(seen.checks, 3);
 }
 
-static void what_is_remembered_still_expires(void **state)
+TEST(what_is_remembered_still_expires)
 {
     struct fixture *self = *state;
     char line[LINE_SIZE];
@@ -213,7 +205,7 @@ static void what_is_remembered_still_expires(void **state)
     assert_string_equal(ask(self->plain, line, NULL), "");
 }
 
-static void what_is_remembered_is_that_token_alone(void **state)
+TEST(what_is_remembered_is_that_token_alone)
 {
     struct fixture *self = *state;
     char line[LINE_SIZE];
@@ -229,7 +221,7 @@ static void what_is_remembered_is_that_token_alone(void **state)
     assert_string_equal(ask(self->plain, self->alice, NULL), "alice");
 }
 
-static void what_one_identity_found_good_another_checks_itself(void **state)
+TEST(what_one_identity_found_good_another_checks_itself)
 {
     struct fixture *self = *state;
     struct refusal why = {0};
@@ -242,7 +234,7 @@ static void what_one_identity_found_good_another_checks_itself(void **state)
     identity_free(keyless);
 }
 
-static void a_long_good_token_is_good_each_time(void **state)
+TEST(a_long_good_token_is_good_each_time)
 {
     struct fixture *self = *state;
     struct token claims = {
@@ -263,7 +255,7 @@ static bool operator_is(const struct identity *identity, const char *authorizati
     return identity_check_operator(identity, &request);
 }
 
-static void the_operator_has_the_token_of_the_file(void **state)
+TEST(the_operator_has_the_token_of_the_file)
 {
     struct fixture *self = *state;
     char line[LINE_SIZE] = "Bearer ";
@@ -287,23 +279,4 @@ static void the_operator_has_the_token_of_the_file(void **state)
     assert_false(operator_is(self->plain, line));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_token_names_the_buyer),
-        TEST(only_lab_believes_a_bare_name),
-        TEST(authorization_wins_also_when_it_is_bad),
-        TEST(who_is_not_known_is_told_401_and_how),
-        TEST(the_scheme_is_read_as_http_has_it),
-        TEST(a_token_seen_last_costs_no_signature),
-        TEST(what_is_remembered_still_expires),
-        TEST(what_is_remembered_is_that_token_alone),
-        TEST(what_one_identity_found_good_another_checks_itself),
-        TEST(a_long_good_token_is_good_each_time),
-        TEST(the_operator_has_the_token_of_the_file),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

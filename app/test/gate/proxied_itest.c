@@ -5,22 +5,14 @@
  */
 #include <netinet/in.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "test/hostile/hostile_world.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum {
     PORTS = 3, /* of buyers, operators, the load test */
@@ -219,7 +211,7 @@ static void send_through(struct fixture *self, const struct hostile_attempt *row
     (void)close(fd);
 }
 
-static void what_is_one_request_to_haproxy_is_one_to_the_service(void **state)
+TEST(what_is_one_request_to_haproxy_is_one_to_the_service)
 {
     struct fixture *self = *state;
     struct hostile_attempt row;
@@ -244,12 +236,4 @@ static void what_is_one_request_to_haproxy_is_one_to_the_service(void **state)
     assert_int_equal(differ, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_one_request_to_haproxy_is_one_to_the_service,
-                                        set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

@@ -3,18 +3,11 @@
  * once for as long, far more often than its limit.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum { LIMITS = 5, CONNECTIONS = 4, SECONDS = 10, ANSWER_SIZE = 8192 };
 
@@ -107,11 +100,10 @@ static void *ask_on(void *arg)
     return NULL;
 }
 
-static void as_many_are_let_through_as_the_limit_says(void **state)
+TEST(as_many_are_let_through_as_the_limit_says)
 {
     int64_t began_ns = clock_mono_ns();
 
-    (void)state;
     for (size_t i = 0; i < LIMITS; i++) {
         for (size_t c = 0; c < CONNECTIONS; c++) {
             struct asker *asker = &world.askers[i][c];
@@ -141,12 +133,4 @@ static void as_many_are_let_through_as_the_limit_says(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(as_many_are_let_through_as_the_limit_says, set_up,
-                                        tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

@@ -3,18 +3,11 @@
  * link: -Wl,--wrap=clock_mono_ns
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "gate/rate.h"
+#include "test/support/testing.h"
 
 #define SECOND 1000000000LL
 
@@ -51,7 +44,7 @@ static int count_taken(struct rate *rate, const char *buyer, int tries)
     return taken;
 }
 
-static void limits_are_read(void **state)
+TEST(limits_are_read)
 {
     static const struct {
         const char *text;
@@ -72,7 +65,6 @@ static void limits_are_read(void **state)
         {"0x5", 0, -1},     {"5/s:2x", 0, -1},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct rate_limit limit = {-7, -7};
         bool is_read = rate_limit_is_read(cases[i].text, &limit);
@@ -84,11 +76,10 @@ static void limits_are_read(void **state)
     }
 }
 
-static void a_full_bucket_gives_its_burst_and_then_its_rate(void **state)
+TEST(a_full_bucket_gives_its_burst_and_then_its_rate)
 {
     struct rate *rate = make(4, 10, 0);
 
-    (void)state;
     assert_int_equal(count_taken(rate, "alice", 15), 10);
     fake.now_ns += SECOND / 4 - 1;
     assert_int_equal(count_taken(rate, "alice", 3), 0);
@@ -101,12 +92,11 @@ static void a_full_bucket_gives_its_burst_and_then_its_rate(void **state)
     rate_free(rate);
 }
 
-static void buyers_do_not_share(void **state)
+TEST(buyers_do_not_share)
 {
     struct rate *rate = make(1, 1, 0);
     char buyer[24];
 
-    (void)state;
     for (int i = 0; i < 5000; i++) {
         (void)snprintf(buyer, sizeof buyer, "buyer-%d", i);
         assert_int_equal(count_taken(rate, buyer, 2), 1);
@@ -119,12 +109,11 @@ static void buyers_do_not_share(void **state)
 }
 
 /* Names of all lengths, that differ in one byte: none is taken for another. */
-static void every_byte_of_a_name_counts(void **state)
+TEST(every_byte_of_a_name_counts)
 {
     struct rate *rate = make(1, 1, 0);
     char buyer[65];
 
-    (void)state;
     for (size_t len = 1; len <= 64; len++) {
         for (size_t i = 0; i < len; i++)
             buyer[i] = 'a';
@@ -139,12 +128,11 @@ static void every_byte_of_a_name_counts(void **state)
     rate_free(rate);
 }
 
-static void who_waits_as_told_is_let_through(void **state)
+TEST(who_waits_as_told_is_let_through)
 {
     static const struct rate_limit limits[] = {{1, 1}, {1, 30}, {3, 1}, {5, 20}, {1000000, 1}};
     bool is_jittered = false;
 
-    (void)state;
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         struct rate *rate = make(limits[i].per_s, limits[i].burst, 0);
 
@@ -177,7 +165,7 @@ static int64_t next_gap(uint64_t *chance, int64_t mean_ns)
  * have one ask a hundred times as often as they may. An interval in whole ns is a thousandth too short at
  * most.)
  */
-static void limits_hold_for_ten_seconds(void **state)
+TEST(limits_hold_for_ten_seconds)
 {
     static const struct {
         int64_t per_s, burst, asks_per_s;
@@ -190,7 +178,6 @@ static void limits_hold_for_ten_seconds(void **state)
         {3000, 3000, 7000}, {4999, 50, 20000}, {5000, 5000, 7000}, {7001, 7001, 9000},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct rate *rate = make(rows[i].per_s, rows[i].burst, 0);
         int64_t ends_ns = fake.now_ns + 10 * SECOND;
@@ -209,12 +196,11 @@ static void limits_hold_for_ten_seconds(void **state)
 }
 
 /* 150,000 others, more than there are buckets for, who ask 20,000 times a second. */
-static void a_crowd_frees_nobody_of_the_limit(void **state)
+TEST(a_crowd_frees_nobody_of_the_limit)
 {
     static const struct rate_limit limits[] = {{1, 1}, {5, 20}};
     char buyer[24];
 
-    (void)state;
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         struct rate *rate = make(limits[i].per_s, limits[i].burst, 0);
         int64_t due = limits[i].per_s * 10 + limits[i].burst;
@@ -231,13 +217,12 @@ static void a_crowd_frees_nobody_of_the_limit(void **state)
 }
 
 /* 1,024 buckets: in each set the one that is full, or will be soonest, makes room. */
-static void a_full_table_forgets_who_used_least(void **state)
+TEST(a_full_table_forgets_who_used_least)
 {
     struct rate *rate = make(1, 100, 1);
     char buyer[24];
     int kept = 0;
 
-    (void)state;
     assert_int_equal(count_taken(rate, "heavy", 200), 100);
     for (int i = 0; i < 100000; i++) {
         (void)snprintf(buyer, sizeof buyer, "light-%d", i);
@@ -265,14 +250,13 @@ static void *take_much(void *arg)
     return NULL;
 }
 
-static void threads_share_one_bucket(void **state)
+TEST(threads_share_one_bucket)
 {
     struct rate *rate = make(1, BURST, 0);
     struct taker takers[THREADS];
     pthread_t threads[THREADS];
     int taken = 0;
 
-    (void)state;
     for (size_t i = 0; i < THREADS; i++) {
         takers[i] = (struct taker){.rate = rate};
         if (pthread_create(&threads[i], NULL, take_much, &takers[i]) != 0) abort();
@@ -283,21 +267,4 @@ static void threads_share_one_bucket(void **state)
     }
     assert_int_equal(taken, BURST);
     rate_free(rate);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits_are_read),
-        cmocka_unit_test(a_full_bucket_gives_its_burst_and_then_its_rate),
-        cmocka_unit_test(buyers_do_not_share),
-        cmocka_unit_test(every_byte_of_a_name_counts),
-        cmocka_unit_test(who_waits_as_told_is_let_through),
-        cmocka_unit_test(limits_hold_for_ten_seconds),
-        cmocka_unit_test(a_crowd_frees_nobody_of_the_limit),
-        cmocka_unit_test(a_full_table_forgets_who_used_least),
-        cmocka_unit_test(threads_share_one_bucket),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

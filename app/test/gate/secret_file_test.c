@@ -1,18 +1,10 @@
 /*
  * The first line of a file as a secret: what is one, and what is said of what is none.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "gate/secret_file.h"
+#include "test/support/testing.h"
 
 enum { SIZE = 9 /* of the line and its NUL */ };
 
@@ -41,7 +33,7 @@ static void write_file(const char *text, size_t len)
     assert_int_equal(fclose(file), 0);
 }
 
-static void the_first_line_is_the_secret(void **state)
+TEST(the_first_line_is_the_secret)
 {
     static const struct {
         const char *file;
@@ -52,7 +44,6 @@ static void the_first_line_is_the_secret(void **state)
         {"a b: c \n", "a b: c "},     {"x\n\0\n", "x"},         {"caf\xc3\xa9\n", "caf\xc3\xa9"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char line[SIZE];
         struct refusal why = {0};
@@ -63,7 +54,7 @@ static void the_first_line_is_the_secret(void **state)
     }
 }
 
-static void what_is_no_line_is_named_and_not_shown(void **state)
+TEST(what_is_no_line_is_named_and_not_shown)
 {
     static const struct {
         const char *file;
@@ -81,7 +72,6 @@ static void what_is_no_line_is_named_and_not_shown(void **state)
         {"secret\x7f", 7, "its first line is no text"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char line[SIZE];
         char says[128];
@@ -94,25 +84,15 @@ static void what_is_no_line_is_named_and_not_shown(void **state)
     }
 }
 
-static void a_file_that_is_not_there_is_named(void **state)
+TEST(a_file_that_is_not_there_is_named)
 {
     char line[SIZE];
     struct refusal why = {0};
 
-    (void)state;
     assert_false(secret_file_read_line("/nowhere/secret", line, sizeof line, &why));
     assert_string_equal(why.text, "/nowhere/secret: No such file or directory");
     assert_false(secret_file_read_line("/", line, sizeof line, &why));
     assert_string_equal(why.text, "/: Is a directory");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_line_is_the_secret),
-        cmocka_unit_test(what_is_no_line_is_named_and_not_shown),
-        cmocka_unit_test(a_file_that_is_not_there_is_named),
-    };
-
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+GROUP(make_file, remove_file);

@@ -2,21 +2,13 @@
  * Tokens: good ones of either key, and every trap that a signature library leaves open.
  */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "gate/token.h"
 #include "test/support/app_forge.h"
 #include "test/support/app_stack.h"
+#include "test/support/testing.h"
 
 #define KEY   "0123456789abcdef0123456789abcdef"
 #define OTHER "the next key, also 32 bytes long"
@@ -55,7 +47,7 @@ static token_status check_forgery(const struct forgery *forgery)
     return status;
 }
 
-static void what_is_made_is_good_until_it_expires(void **state)
+TEST(what_is_made_is_good_until_it_expires)
 {
     struct token_keys keys = keys_of(KEY, NULL);
     struct token claims = {"al-ice_9", NOW_S - 5, NOW_S, NOW_S + 60};
@@ -63,7 +55,6 @@ static void what_is_made_is_good_until_it_expires(void **state)
     char *text = token_make(&keys.key[0], &claims);
     char *again = token_make(&keys.key[0], &claims);
 
-    (void)state;
     assert_non_null(text);
     assert_string_equal(text, again);
     assert_int_equal(token_check(&keys, text, NOW_S - 1, &token), TOKEN_EARLY);
@@ -78,7 +69,7 @@ static void what_is_made_is_good_until_it_expires(void **state)
     free(text);
 }
 
-static void keys_rotate(void **state)
+TEST(keys_rotate)
 {
     static const struct token claims = {.buyer = "alice", .expires_at_s = NOW_S + 60};
     struct token_keys old = keys_of(OTHER, NULL);
@@ -87,28 +78,26 @@ static void keys_rotate(void **state)
     struct token token;
     char *text = token_make(&old.key[0], &claims);
 
-    (void)state;
     assert_int_equal(token_check(&old, text, NOW_S, &token), TOKEN_GOOD);
     assert_int_equal(token_check(&both, text, NOW_S, &token), TOKEN_GOOD);
     assert_int_equal(token_check(&new, text, NOW_S, &token), TOKEN_FOREIGN);
     free(text);
 }
 
-static void no_key_means_no_token_is_good(void **state)
+TEST(no_key_means_no_token_is_good)
 {
     struct token_keys none = {.count = 0};
     struct token token;
     char *signed_text = app_forge(&(struct forgery){KEY, .claims = "{\"sub\":\"a\"," SOON "}"});
     char *bare = app_forge(&(struct forgery){.claims = "{\"sub\":\"a\"," SOON "}"});
 
-    (void)state;
     assert_int_equal(token_check(&none, signed_text, NOW_S, &token), TOKEN_FOREIGN);
     assert_int_equal(token_check(&none, bare, NOW_S, &token), TOKEN_FOREIGN);
     free(bare);
     free(signed_text);
 }
 
-static void claims_are_looked_at_one_by_one(void **state)
+TEST(claims_are_looked_at_one_by_one)
 {
     static const struct {
         const char *claims;
@@ -155,7 +144,6 @@ static void claims_are_looked_at_one_by_one(void **state)
          TOKEN_UNFIT},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         token_status status = check_forgery(&(struct forgery){KEY, .claims = cases[i].claims});
 
@@ -166,7 +154,7 @@ static void claims_are_looked_at_one_by_one(void **state)
 
 #define ALICE "{\"sub\":\"alice\"," SOON "}"
 
-static void other_algorithms_and_keys_are_foreign(void **state)
+TEST(other_algorithms_and_keys_are_foreign)
 {
     static const struct forgery cases[] = {
         {.claims = ALICE}, /* alg none */
@@ -178,7 +166,6 @@ static void other_algorithms_and_keys_are_foreign(void **state)
         {KEY, "HS256", "{\"crit\":[\"exp\"]}", ALICE},
     };
 
-    (void)state;
     assert_int_equal(check_forgery(&(struct forgery){KEY, "HS256", NULL, ALICE}), TOKEN_GOOD);
     assert_int_equal(check_forgery(&(struct forgery){KEY, NULL, "{\"kid\":\"../k\"}", ALICE}),
                      TOKEN_GOOD);
@@ -187,7 +174,7 @@ static void other_algorithms_and_keys_are_foreign(void **state)
 }
 
 /* The right signature of one token under the head or the claims of another. */
-static void a_signature_covers_head_and_claims(void **state)
+TEST(a_signature_covers_head_and_claims)
 {
     static const char good_head[] = "{\"alg\":\"HS256\",\"typ\":\"JWT\"}";
     static const char good_claims[] = "{\"exp\":1800000060,\"sub\":\"alice\"}";
@@ -215,7 +202,6 @@ static void a_signature_covers_head_and_claims(void **state)
     };
     char *good = app_forge(&(struct forgery){KEY, .claims = good_claims});
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char *text = app_forge_parts(cases[i].head, cases[i].claims, good);
 
@@ -226,7 +212,7 @@ static void a_signature_covers_head_and_claims(void **state)
 }
 
 /* Signed with KEY, as issuers other than libjwt write, and as they must not. */
-static void heads_and_claims_are_read_strictly(void **state)
+TEST(heads_and_claims_are_read_strictly)
 {
     static const char head[] = "{\"alg\":\"HS256\"}";
     static const char claims[] = "{\"sub\":\"alice\"," SOON "}";
@@ -261,7 +247,6 @@ static void heads_and_claims_are_read_strictly(void **state)
         {head, "{\"sub\":\"alice\",\"x\":[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]," SOON "}", TOKEN_UNFIT},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char *text = app_forge_signed(cases[i].head, cases[i].claims, KEY);
         token_status status = check(text);
@@ -277,14 +262,13 @@ static void check_text(void *arg)
     (void)check(arg);
 }
 
-static void nesting_takes_no_stack(void **state)
+TEST(nesting_takes_no_stack)
 {
     enum { DEPTH = 700 };
     char nested[DEPTH + 1];
     char *good = app_forge_signed("{\"alg\":\"HS256\"}", ALICE, KEY);
     size_t usual = app_stack_use(check_text, good);
 
-    (void)state;
     memset(nested, '[', DEPTH);
     nested[DEPTH] = '\0';
     char *texts[] = {
@@ -302,14 +286,13 @@ static void nesting_takes_no_stack(void **state)
 }
 
 /* What a generous parser of base64 would read as the good token. */
-static void bytes_around_a_good_token_spoil_it(void **state)
+TEST(bytes_around_a_good_token_spoil_it)
 {
     static const char *const tails[] = {"=", "==", "A", " ", "\n", ".", ".x", "%00", "\xc3\xa4"};
     static const char *const heads[] = {" ", "=", "A", ".", "\t"};
     char *good = app_forge(&(struct forgery){KEY, .claims = ALICE});
     char text[512];
 
-    (void)state;
     for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
         (void)snprintf(text, sizeof text, "%s%s", good, tails[i]);
         assert_int_equal(check(text), TOKEN_FOREIGN);
@@ -329,7 +312,7 @@ static void bytes_around_a_good_token_spoil_it(void **state)
 }
 
 /* Signed with KEY elsewhere: what libjwt would not sign. */
-static void signed_nonsense_is_refused(void **state)
+TEST(signed_nonsense_is_refused)
 {
     static const char *const cases[] = {
         /* "sub":"ali\u0000ce" */
@@ -362,7 +345,6 @@ static void signed_nonsense_is_refused(void **state)
         "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9",
     };
 
-    (void)state;
     assert_int_equal(check("eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
                            ".eyJleHAiOjIwMDAwMDAwMDAsInN1YiI6ImFsaWNlIn0"
                            ".XwJjhAlZda2ERjhOmNNvNI71T5KcEuKa9TRNFLTERW4"),
@@ -385,12 +367,11 @@ static char *forge_long(size_t filler_len)
     return app_forge(&(struct forgery){KEY, .claims = claims});
 }
 
-static void a_token_is_1_kib_at_most(void **state)
+TEST(a_token_is_1_kib_at_most)
 {
     size_t filler_len = 600;
     char *text = forge_long(filler_len);
 
-    (void)state;
     while (strlen(text) <= TOKEN_TEXT_MAX) {
         assert_int_equal(check(text), TOKEN_GOOD);
         free(text);
@@ -414,7 +395,7 @@ static bool write_file(const char *path, const char *bytes, size_t len)
     return is_written;
 }
 
-static void keys_are_long_enough_or_refused(void **state)
+TEST(keys_are_long_enough_or_refused)
 {
     static const struct {
         const char *bytes;
@@ -427,7 +408,6 @@ static void keys_are_long_enough_or_refused(void **state)
     char path[PATH_SIZE] = "/tmp/seckill-key-XXXXXX";
     int fd = mkstemp(path);
 
-    (void)state;
     assert_true(fd >= 0);
     (void)close(fd);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -443,7 +423,7 @@ static void keys_are_long_enough_or_refused(void **state)
     (void)unlink(path);
 }
 
-static void a_key_that_is_too_large_or_missing_is_refused(void **state)
+TEST(a_key_that_is_too_large_or_missing_is_refused)
 {
     char path[PATH_SIZE] = "/tmp/seckill-key-XXXXXX";
     char bytes[TOKEN_KEY_MAX + 2];
@@ -451,7 +431,6 @@ static void a_key_that_is_too_large_or_missing_is_refused(void **state)
     struct refusal why = {0};
     int fd = mkstemp(path);
 
-    (void)state;
     assert_true(fd >= 0);
     (void)close(fd);
     memset(bytes, 'k', sizeof bytes);
@@ -466,25 +445,4 @@ static void a_key_that_is_too_large_or_missing_is_refused(void **state)
     assert_false(token_key_read(path, &key, &why));
     assert_non_null(strstr(why.text, path));
     assert_false(token_key_read("/tmp", &key, &why));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_made_is_good_until_it_expires),
-        cmocka_unit_test(keys_rotate),
-        cmocka_unit_test(no_key_means_no_token_is_good),
-        cmocka_unit_test(claims_are_looked_at_one_by_one),
-        cmocka_unit_test(other_algorithms_and_keys_are_foreign),
-        cmocka_unit_test(a_signature_covers_head_and_claims),
-        cmocka_unit_test(heads_and_claims_are_read_strictly),
-        cmocka_unit_test(nesting_takes_no_stack),
-        cmocka_unit_test(bytes_around_a_good_token_spoil_it),
-        cmocka_unit_test(signed_nonsense_is_refused),
-        cmocka_unit_test(a_token_is_1_kib_at_most),
-        cmocka_unit_test(keys_are_long_enough_or_refused),
-        cmocka_unit_test(a_key_that_is_too_large_or_missing_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

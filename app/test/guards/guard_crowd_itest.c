@@ -4,18 +4,11 @@
  * the same crowd oversells, or the experiment would prove nothing.
  */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "test/support/sale_shops.h"
+#include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -204,7 +197,7 @@ static unsigned told(outcome what, unsigned per_shop)
 
 /* ---- tests ---------------------------------------------------------------------------------------- */
 
-static void sound_guards_sell_every_unit_once(void **state)
+TEST(sound_guards_sell_every_unit_once)
 {
     static const struct {
         const char *guard;
@@ -264,7 +257,7 @@ static void sound_guards_sell_every_unit_once(void **state)
 }
 
 /* The experiment must be able to fail: without a guard the same crowd breaks the promise. */
-static void without_a_guard_the_same_crowd_oversells(void **state)
+TEST(without_a_guard_the_same_crowd_oversells)
 {
     enum { TIMES = 10, FEWER = 8 };
     struct sale_world *world = *state;
@@ -289,7 +282,7 @@ static bool has_sold_some(void *arg)
 }
 
 /* kill -9 in the middle: the file brings back whatever was answered, and everybody gets to know. */
-static void a_server_killed_at_full_load_loses_no_order_it_told_of(void **state)
+TEST(a_server_killed_at_full_load_loses_no_order_it_told_of)
 {
     struct sale_world *world = *state;
     static const char *const guards[] = {"mutex", "mutex-watchdog", "reentrant", "fair",
@@ -317,14 +310,4 @@ static void a_server_killed_at_full_load_loses_no_order_it_told_of(void **state)
     }
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sound_guards_sell_every_unit_once),
-        cmocka_unit_test(without_a_guard_the_same_crowd_oversells),
-        cmocka_unit_test(a_server_killed_at_full_load_loses_no_order_it_told_of),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, sale_world_open, sale_world_close);
-}
+GROUP(sale_world_open, sale_world_close);

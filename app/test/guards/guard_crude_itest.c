@@ -6,23 +6,16 @@
  * link: -Wl,--wrap=lk_client_call
  */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "sell/guard.h"
 #include "store/app_scripts.h"
 #include "test/support/app_support.h"
 #include "test/support/sale_shops.h"
+#include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 #define LOCK            "seckill:{s}:lock"
@@ -192,7 +185,7 @@ static void the_lock_becomes_anothers(struct sale_world *world)
 /* ---- within reach -------------------------------------------------------------------------------- */
 
 /* Also the flawed ones keep others out as long as nobody is late, dies or is out of reach. */
-static void while_one_is_inside_the_other_is_not(void **state)
+TEST(while_one_is_inside_the_other_is_not)
 {
     static const char *const guards[] = {"mutex-watchdog", "reentrant",       "fair",
                                          "spin",           "fenced",          "thread",
@@ -212,7 +205,7 @@ static void while_one_is_inside_the_other_is_not(void **state)
     }
 }
 
-static void each_guard_has_one_moment_to_pause_in(void **state)
+TEST(each_guard_has_one_moment_to_pause_in)
 {
     for (size_t i = 0; guard_at(i); i++) {
         const char *name = guard_at(i)->name;
@@ -227,7 +220,7 @@ static void each_guard_has_one_moment_to_pause_in(void **state)
     }
 }
 
-static void who_waits_gets_the_lock_when_it_is_free(void **state)
+TEST(who_waits_gets_the_lock_when_it_is_free)
 {
     static const char *const guards[] = {"setnx", "setnx-expire", "set-del", "get-del"};
 
@@ -241,7 +234,7 @@ static void who_waits_gets_the_lock_when_it_is_free(void **state)
     }
 }
 
-static void who_does_not_get_it_in_time_has_not_executed_anything(void **state)
+TEST(who_does_not_get_it_in_time_has_not_executed_anything)
 {
     enum { WAIT_MS = 150 };
     static const char *const guards[] = {"thread",       "file",    "setnx",
@@ -281,7 +274,7 @@ static void the_audit_finds(const char *what)
     if (!strstr(out, what)) fail_msg("%s: no \"%s\" in\n%s", self.guard->name, what, out);
 }
 
-static void a_holder_that_is_late_oversells(void **state)
+TEST(a_holder_that_is_late_oversells)
 {
     static const struct {
         const char *guard;
@@ -305,7 +298,7 @@ static void a_holder_that_is_late_oversells(void **state)
 }
 
 /* The same pause does nothing to guards whose write is checked. */
-static void a_sound_holder_that_is_late_sells_nothing(void **state)
+TEST(a_sound_holder_that_is_late_sells_nothing)
 {
     static const struct {
         const char *guard;
@@ -341,7 +334,7 @@ static void the_lease_runs_out(struct sale_world *world)
 }
 
 /* It looks once: what it finds out in time it heeds. */
-static void an_unchecked_holder_that_sees_it_is_late_writes_nothing(void **state)
+TEST(an_unchecked_holder_that_sees_it_is_late_writes_nothing)
 {
     begin(*state, "mutex-unchecked", 5, NULL);
     before.verb = "GET"; /* of the stock: what is read first */
@@ -351,7 +344,7 @@ static void an_unchecked_holder_that_sees_it_is_late_writes_nothing(void **state
     assert_int_equal(ask("EXISTS " LOCK), 1); /* theirs */
 }
 
-static void another_host_has_another_file(void **state)
+TEST(another_host_has_another_file)
 {
     char dir[APP_PATH_SIZE];
 
@@ -365,7 +358,7 @@ static void another_host_has_another_file(void **state)
     app_folder_remove(dir);
 }
 
-static void a_file_is_private_and_stays(void **state)
+TEST(a_file_is_private_and_stays)
 {
     struct stat status;
     char path[128];
@@ -382,7 +375,7 @@ static void a_file_is_private_and_stays(void **state)
     assert_int_equal(close(file), 0);
 }
 
-static void without_its_folder_the_guard_file_says_so(void **state)
+TEST(without_its_folder_the_guard_file_says_so)
 {
     struct purchase purchase = {.buyer = "ann", .key = "", .order_id = "1"};
     struct purchase *batch = &purchase;
@@ -400,7 +393,7 @@ static void without_its_folder_the_guard_file_says_so(void **state)
 }
 
 /* The one deletes whatever is there, the others look; each for a lock that is somebody's by now. */
-static void who_comes_late_to_give_the_lock_back(void **state)
+TEST(who_comes_late_to_give_the_lock_back)
 {
     static const struct {
         const char *guard;
@@ -414,7 +407,7 @@ static void who_comes_late_to_give_the_lock_back(void **state)
     }
 }
 
-static void between_get_and_del_the_lock_becomes_anothers(void **state)
+TEST(between_get_and_del_the_lock_becomes_anothers)
 {
     begin(*state, "get-del", 5, NULL);
     before.verb = "DEL";
@@ -438,7 +431,7 @@ static void look_at_the_lock(struct sale_world *world)
     lock_left_ms = ask("PTTL " LOCK);
 }
 
-static void locks_are_laid_out_as_in_the_textbook(void **state)
+TEST(locks_are_laid_out_as_in_the_textbook)
 {
     static const struct {
         const char *guard;
@@ -458,7 +451,7 @@ static void locks_are_laid_out_as_in_the_textbook(void **state)
     }
 }
 
-static void expire_has_whole_seconds_and_is_never_too_short(void **state)
+TEST(expire_has_whole_seconds_and_is_never_too_short)
 {
     static const struct {
         int64_t lease_ms;
@@ -476,7 +469,7 @@ static void expire_has_whole_seconds_and_is_never_too_short(void **state)
     }
 }
 
-static void get_del_has_a_value_of_its_own_for_each_sell(void **state)
+TEST(get_del_has_a_value_of_its_own_for_each_sell)
 {
     char first[sizeof lock_value];
 
@@ -490,7 +483,7 @@ static void get_del_has_a_value_of_its_own_for_each_sell(void **state)
 
 /* ---- fenced -------------------------------------------------------------------------------------- */
 
-static void every_holder_shows_a_greater_number(void **state)
+TEST(every_holder_shows_a_greater_number)
 {
     begin(*state, "fenced", 5, NULL);
     is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE, OUTCOME_CREATED);
@@ -503,7 +496,7 @@ static void every_holder_shows_a_greater_number(void **state)
 }
 
 /* The resource decides, whoever holds the lock: it is not even asked. */
-static void a_number_lower_than_the_highest_is_refused(void **state)
+TEST(a_number_lower_than_the_highest_is_refused)
 {
     begin(*state, "fenced", 5, NULL);
     assert_true(sale_do(the_world->client, "SET seckill:{s}:fence 2"));
@@ -515,7 +508,7 @@ static void a_number_lower_than_the_highest_is_refused(void **state)
     books_are(1, 4, 2);
 }
 
-static void a_fence_that_is_no_number_sells_nothing(void **state)
+TEST(a_fence_that_is_no_number_sells_nothing)
 {
     static const char *const spoils[] = {"SET seckill:{s}:fence abc", "RPUSH seckill:{s}:fence x"};
 
@@ -546,29 +539,4 @@ static int close_all(void **state)
     return sale_world_close(state);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(while_one_is_inside_the_other_is_not),
-        cmocka_unit_test(each_guard_has_one_moment_to_pause_in),
-        cmocka_unit_test(who_waits_gets_the_lock_when_it_is_free),
-        cmocka_unit_test(who_does_not_get_it_in_time_has_not_executed_anything),
-        cmocka_unit_test(a_holder_that_is_late_oversells),
-        cmocka_unit_test(a_sound_holder_that_is_late_sells_nothing),
-        cmocka_unit_test(an_unchecked_holder_that_sees_it_is_late_writes_nothing),
-        cmocka_unit_test(another_host_has_another_file),
-        cmocka_unit_test(a_file_is_private_and_stays),
-        cmocka_unit_test(without_its_folder_the_guard_file_says_so),
-        cmocka_unit_test(who_comes_late_to_give_the_lock_back),
-        cmocka_unit_test(between_get_and_del_the_lock_becomes_anothers),
-        cmocka_unit_test(locks_are_laid_out_as_in_the_textbook),
-        cmocka_unit_test(expire_has_whole_seconds_and_is_never_too_short),
-        cmocka_unit_test(get_del_has_a_value_of_its_own_for_each_sell),
-        cmocka_unit_test(every_holder_shows_a_greater_number),
-        cmocka_unit_test(a_number_lower_than_the_highest_is_refused),
-        cmocka_unit_test(a_fence_that_is_no_number_sells_nothing),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, open_all, close_all);
-}
+GROUP(open_all, close_all);

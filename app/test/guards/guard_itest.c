@@ -5,22 +5,15 @@
  * link: -Wl,--wrap=lk_mutex_run
  */
 #include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "sale/order_id.h"
 #include "sell/guard.h"
 #include "sell/node.h"
 #include "test/support/sale_shops.h"
+#include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -133,7 +126,7 @@ static const char *cooling(unsigned units)
 
 /* ---- when all is well ----------------------------------------------------------------------------------- */
 
-static void units_that_cool_stay_in_stock(void **state)
+TEST(units_that_cool_stay_in_stock)
 {
     struct sale_world *world = *state;
 
@@ -147,7 +140,7 @@ static void units_that_cool_stay_in_stock(void **state)
     }
 }
 
-static void a_buyer_is_answered_by_his_order_then_by_the_state(void **state)
+TEST(a_buyer_is_answered_by_his_order_then_by_the_state)
 {
     static const struct {
         const char *command; /* NULL: none; "cool": cooling(9) */
@@ -196,7 +189,7 @@ static void a_buyer_is_answered_by_his_order_then_by_the_state(void **state)
     }
 }
 
-static void what_is_written_is_as_documented(void **state)
+TEST(what_is_written_is_as_documented)
 {
     struct sale_world *world = *state;
     struct sale sale;
@@ -227,7 +220,7 @@ static void what_is_written_is_as_documented(void **state)
 
 /* ---- locks ---------------------------------------------------------------------------------------------- */
 
-static void a_holder_that_overslept_sells_nothing(void **state)
+TEST(a_holder_that_overslept_sells_nothing)
 {
     struct sale_world *world = *state;
 
@@ -255,7 +248,7 @@ static void a_holder_that_overslept_sells_nothing(void **state)
     buys(world, "bob", OUTCOME_CREATED);
 }
 
-static void a_lock_that_is_not_given_back_costs_the_deadline_only(void **state)
+TEST(a_lock_that_is_not_given_back_costs_the_deadline_only)
 {
     enum { DEADLINE_MS = 200 };
     static const unsigned batches[] = {1, 8};
@@ -276,7 +269,7 @@ static void a_lock_that_is_not_given_back_costs_the_deadline_only(void **state)
     }
 }
 
-static void a_lock_of_a_wrong_type_sells_nothing(void **state)
+TEST(a_lock_of_a_wrong_type_sells_nothing)
 {
     struct sale_world *world = *state;
 
@@ -290,7 +283,7 @@ static void a_lock_of_a_wrong_type_sells_nothing(void **state)
 
 /* ---- a sale, a server in trouble ------------------------------------------------------------------------ */
 
-static void a_spoilt_sale_is_unavailable_and_stays_as_it_is(void **state)
+TEST(a_spoilt_sale_is_unavailable_and_stays_as_it_is)
 {
     static const char *const spoils[] = {
         "SET seckill:{s}:stock abc",   "DEL seckill:{s}:stock",
@@ -313,7 +306,7 @@ static void a_spoilt_sale_is_unavailable_and_stays_as_it_is(void **state)
     }
 }
 
-static void a_server_out_of_memory_is_unavailable_and_writes_nothing(void **state)
+TEST(a_server_out_of_memory_is_unavailable_and_writes_nothing)
 {
     struct sale_world *world = *state;
 
@@ -345,7 +338,7 @@ static bool gets_an_order(void *arg)
     return probe->last == OUTCOME_CREATED || probe->last == OUTCOME_REPLAYED;
 }
 
-static void a_server_that_is_gone_is_unavailable_at_once_and_back_by_itself(void **state)
+TEST(a_server_that_is_gone_is_unavailable_at_once_and_back_by_itself)
 {
     struct sale_world *world = *state;
 
@@ -369,7 +362,7 @@ static void a_server_that_is_gone_is_unavailable_at_once_and_back_by_itself(void
     }
 }
 
-static void a_server_that_hangs_costs_the_deadline_and_a_round_trip(void **state)
+TEST(a_server_that_hangs_costs_the_deadline_and_a_round_trip)
 {
     enum { DEADLINE_MS = 400 };
     struct sale_world *world = *state;
@@ -408,7 +401,7 @@ static void a_server_that_hangs_costs_the_deadline_and_a_round_trip(void **state
 
 /* ---- node numbers ------------------------------------------------------------------------------------------ */
 
-static void node_numbers_differ_and_are_given_back(void **state)
+TEST(node_numbers_differ_and_are_given_back)
 {
     enum { NODES = 5 };
     struct sale_world *world = *state;
@@ -432,7 +425,7 @@ static void node_numbers_differ_and_are_given_back(void **state)
     }
 }
 
-static void two_instances_never_make_the_same_order_id(void **state)
+TEST(two_instances_never_make_the_same_order_id)
 {
     struct sale_world *world = *state;
 
@@ -448,23 +441,4 @@ static void two_instances_never_make_the_same_order_id(void **state)
     assert_int_not_equal(first, second);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(units_that_cool_stay_in_stock),
-        cmocka_unit_test(a_buyer_is_answered_by_his_order_then_by_the_state),
-        cmocka_unit_test(what_is_written_is_as_documented),
-        cmocka_unit_test(a_holder_that_overslept_sells_nothing),
-        cmocka_unit_test(a_lock_that_is_not_given_back_costs_the_deadline_only),
-        cmocka_unit_test(a_lock_of_a_wrong_type_sells_nothing),
-        cmocka_unit_test(a_spoilt_sale_is_unavailable_and_stays_as_it_is),
-        cmocka_unit_test(a_server_out_of_memory_is_unavailable_and_writes_nothing),
-        cmocka_unit_test(a_server_that_is_gone_is_unavailable_at_once_and_back_by_itself),
-        cmocka_unit_test(a_server_that_hangs_costs_the_deadline_and_a_round_trip),
-        cmocka_unit_test(node_numbers_differ_and_are_given_back),
-        cmocka_unit_test(two_instances_never_make_the_same_order_id),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, sale_world_open, sale_world_close);
-}
+GROUP(sale_world_open, sale_world_close);

@@ -4,19 +4,12 @@
  * happens every time. The flawed one is handed to the audit program, which must find it out.
  * link: -Wl,--wrap=lk_guarded_eval -Wl,--wrap=lk_held -Wl,--wrap=lk_session_call
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "test/support/app_support.h"
 #include "test/support/sale_shops.h"
+#include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -167,7 +160,7 @@ static void take_three_leases(struct sale_world *world)
     (void)sale_eventually(has_held_on, &slow, 10LL * LEASE_MS);
 }
 
-static void the_watchdog_keeps_the_lease_of_a_slow_holder(void **state)
+TEST(the_watchdog_keeps_the_lease_of_a_slow_holder)
 {
     struct sale_world *world = *state;
 
@@ -184,7 +177,7 @@ static void lose_the_lock(struct sale_world *world)
     (void)sale_do(world->client, "SET seckill:{s}:lock somebody-else");
 }
 
-static void a_watched_holder_that_overslept_sells_nothing(void **state)
+TEST(a_watched_holder_that_overslept_sells_nothing)
 {
     struct sale_world *world = *state;
 
@@ -220,7 +213,7 @@ static int audit(struct sale_world *world, char out[OUT_SIZE])
     return app_run("audit", args, out, OUT_SIZE);
 }
 
-static void an_unchecked_holder_that_is_not_paused_sells_right(void **state)
+TEST(an_unchecked_holder_that_is_not_paused_sells_right)
 {
     struct sale_world *world = *state;
     char out[OUT_SIZE];
@@ -235,7 +228,7 @@ static void an_unchecked_holder_that_is_not_paused_sells_right(void **state)
     assert_null(strstr(out, "fail  "));
 }
 
-static void an_unchecked_holder_that_overslept_oversells_and_is_found_out(void **state)
+TEST(an_unchecked_holder_that_overslept_oversells_and_is_found_out)
 {
     static const char *const more[] = {"gil", "hal", "ida", "jan", "kim"};
     struct sale_world *world = *state;
@@ -260,7 +253,7 @@ static void lose_the_lease_while_others_buy(struct sale_world *world)
 }
 
 /* The same pause, with a write that checks. */
-static void a_checked_holder_that_overslept_does_not(void **state)
+TEST(a_checked_holder_that_overslept_does_not)
 {
     struct sale_world *world = *state;
     char out[OUT_SIZE];
@@ -282,7 +275,7 @@ static void somebody_buys(struct sale_world *world)
     (void)buy_in(world, 1, "bob");
 }
 
-static void what_changed_in_between_is_read_again(void **state)
+TEST(what_changed_in_between_is_read_again)
 {
     struct sale_world *world = *state;
 
@@ -293,7 +286,7 @@ static void what_changed_in_between_is_read_again(void **state)
     books_are(world, 2, 3, 3);
 }
 
-static void the_last_unit_goes_to_one(void **state)
+TEST(the_last_unit_goes_to_one)
 {
     struct sale_world *world = *state;
 
@@ -308,7 +301,7 @@ static void run_command(struct sale_world *world)
     (void)sale_do(world->client, "%s", seam.command);
 }
 
-static void each_thing_that_is_read_is_watched(void **state)
+TEST(each_thing_that_is_read_is_watched)
 {
     static const struct {
         const char *command;
@@ -335,7 +328,7 @@ static void each_thing_that_is_read_is_watched(void **state)
 }
 
 /* A refusal, too, is of one moment: who wins elsewhere meanwhile is not told "sold out". */
-static void a_refusal_is_validated_like_a_sale(void **state)
+TEST(a_refusal_is_validated_like_a_sale)
 {
     struct sale_world *world = *state;
 
@@ -352,7 +345,7 @@ static void touch_the_stock(struct sale_world *world)
     (void)sale_do(world->client, "SET seckill:{s}:stock 5");
 }
 
-static void a_conflict_without_end_is_a_lock_timeout(void **state)
+TEST(a_conflict_without_end_is_a_lock_timeout)
 {
     enum { DEADLINE_MS = 1000, SLACK_MS = 1500 };
     struct sale_world *world = *state;
@@ -370,7 +363,7 @@ static void a_conflict_without_end_is_a_lock_timeout(void **state)
 /* ---- watch: lost answers --------------------------------------------------------------------------------------- */
 
 /* The n-th call fails, in each way: the outcome is the truth, and asking again gets an order. */
-static void a_lost_answer_is_settled(void **state)
+TEST(a_lost_answer_is_settled)
 {
     static const struct {
         unsigned fail_at;
@@ -408,7 +401,7 @@ static void void_the_attempt(struct sale_world *world)
 }
 
 /* A transaction in the buffers of a dead connection, executed after its attempt was given up. */
-static void a_transaction_that_comes_late_is_refused(void **state)
+TEST(a_transaction_that_comes_late_is_refused)
 {
     struct sale_world *world = *state;
 
@@ -423,23 +416,4 @@ static void a_transaction_that_comes_late_is_refused(void **state)
     books_are(world, 0, 5, 1);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_watchdog_keeps_the_lease_of_a_slow_holder),
-        cmocka_unit_test(a_watched_holder_that_overslept_sells_nothing),
-        cmocka_unit_test(an_unchecked_holder_that_is_not_paused_sells_right),
-        cmocka_unit_test(an_unchecked_holder_that_overslept_oversells_and_is_found_out),
-        cmocka_unit_test(a_checked_holder_that_overslept_does_not),
-        cmocka_unit_test(what_changed_in_between_is_read_again),
-        cmocka_unit_test(the_last_unit_goes_to_one),
-        cmocka_unit_test(each_thing_that_is_read_is_watched),
-        cmocka_unit_test(a_refusal_is_validated_like_a_sale),
-        cmocka_unit_test(a_conflict_without_end_is_a_lock_timeout),
-        cmocka_unit_test(a_lost_answer_is_settled),
-        cmocka_unit_test(a_transaction_that_comes_late_is_refused),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, sale_world_open, sale_world_close);
-}
+GROUP(sale_world_open, sale_world_close);

@@ -6,16 +6,9 @@
  * link: -Wl,--wrap=lk_reply_type_of,--wrap=lk_reply_integer,--wrap=lk_reply_bytes
  * link: -Wl,--wrap=lk_reply_count,--wrap=lk_reply_at,--wrap=lk_reply_free
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "guards/hand/purchase_eval.h"
+#include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -206,7 +199,7 @@ static void let_server_answer(const lk_status *answers, size_t count, struct lk_
 
 /* ---- tests ----------------------------------------------------------------------------------------- */
 
-static void a_batch_is_laid_out_as_the_script_reads_it(void **state)
+TEST(a_batch_is_laid_out_as_the_script_reads_it)
 {
     static const char *const args[] = {
         "here", "here.1", "9007199254740993", "3", "ann", "101", "k1", "bob", "102", "", "cid",
@@ -219,7 +212,6 @@ static void a_batch_is_laid_out_as_the_script_reads_it(void **state)
     struct purchase_eval eval;
     struct batch batch;
 
-    (void)state;
     fill(&batch);
     assert_true(purchase_eval_make(&ctx, batch.list, BATCH, &eval));
 
@@ -238,7 +230,7 @@ static void a_batch_is_laid_out_as_the_script_reads_it(void **state)
 }
 
 /* Behind all that the script reads itself, where fence_check.lua looks for it. */
-static void a_fencing_token_comes_last_with_its_key_and_its_script(void **state)
+TEST(a_fencing_token_comes_last_with_its_key_and_its_script)
 {
     struct guard_ctx ctx = {.sale_id = "s",
                             .instance = "here",
@@ -248,7 +240,6 @@ static void a_fencing_token_comes_last_with_its_key_and_its_script(void **state)
     struct purchase_eval eval;
     struct batch batch;
 
-    (void)state;
     fill(&batch);
     assert_true(purchase_eval_make(&ctx, batch.list, BATCH, &eval));
     size_t args = eval.eval.arg_count;
@@ -292,9 +283,8 @@ static const struct answer_case answers[] = {
     {"\xff", OUTCOME_COUNT, NULL, 0},
 };
 
-static void one_answer_becomes_what_the_table_says(void **state)
+TEST(one_answer_becomes_what_the_table_says)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
         const struct answer_case *row = &answers[i];
         struct lk_reply parts[] = {number(9), number(1234), number(1), text(row->answer)};
@@ -313,13 +303,12 @@ static void one_answer_becomes_what_the_table_says(void **state)
     }
 }
 
-static void everybody_gets_the_answer_at_his_place(void **state)
+TEST(everybody_gets_the_answer_at_his_place)
 {
     struct lk_reply parts[] = {number(0), number(0), number(1), text("C"), text("A7"), text("S")};
     struct lk_reply reply = list(parts, 6);
     struct batch batch;
 
-    (void)state;
     frees = 0;
     assert_int_equal(read_reply(&batch, BATCH, &reply).status, GUARD_DONE);
     assert_int_equal(batch.purchases[0].outcome, OUTCOME_CREATED);
@@ -329,19 +318,18 @@ static void everybody_gets_the_answer_at_his_place(void **state)
     assert_int_equal(frees, 1);
 }
 
-static void minus_one_means_no_such_sale_for_all(void **state)
+TEST(minus_one_means_no_such_sale_for_all)
 {
     struct lk_reply parts[] = {number(-1), number(0), number(0)};
     struct lk_reply reply = list(parts, 3);
     struct batch batch;
 
-    (void)state;
     assert_int_equal(read_reply(&batch, BATCH, &reply).status, GUARD_DONE);
     for (size_t i = 0; i < BATCH; i++)
         assert_int_equal(batch.purchases[i].outcome, OUTCOME_NO_SALE);
 }
 
-static void a_reply_of_another_shape_is_unknown(void **state)
+TEST(a_reply_of_another_shape_is_unknown)
 {
     struct lk_reply parts[] = {number(0), number(0), number(1),     text("C"),
                                text("S"), text("S"), text("extra"), number(1)};
@@ -355,7 +343,6 @@ static void a_reply_of_another_shape_is_unknown(void **state)
                              nil,       list(parts, 5),   list(parts, 7),   list(no_sale, 6),
                              error,     list(no_left, 6), list(numbers, 6), list(nested, 6)};
 
-    (void)state;
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
         struct batch batch;
         struct guard_result result = read_reply(&batch, BATCH, &odd[i]);
@@ -369,12 +356,11 @@ static void a_reply_of_another_shape_is_unknown(void **state)
 }
 
 /* All answers of up to three bytes out of an alphabet that has every letter: no crash, no lie. */
-static void short_answers_of_any_bytes_never_invent_an_outcome(void **state)
+TEST(short_answers_of_any_bytes_never_invent_an_outcome)
 {
     static const char alphabet[] = "CRASNEP09:\n\xff";
     enum { LETTERS = sizeof alphabet }; /* the NUL too */
 
-    (void)state;
     for (size_t i = 0; i < (size_t)LETTERS * LETTERS * LETTERS; i++) {
         const char bytes[] = {alphabet[i % LETTERS], alphabet[i / LETTERS % LETTERS],
                               alphabet[i / LETTERS / LETTERS]};
@@ -392,7 +378,7 @@ static void short_answers_of_any_bytes_never_invent_an_outcome(void **state)
     }
 }
 
-static void a_status_means_the_same_for_the_whole_batch(void **state)
+TEST(a_status_means_the_same_for_the_whole_batch)
 {
     static const struct {
         lk_status status;
@@ -410,7 +396,6 @@ static void a_status_means_the_same_for_the_whole_batch(void **state)
         {LK_SERVER, GUARD_UNAVAILABLE},
     };
 
-    (void)state;
     assert_int_equal(sizeof rows / sizeof rows[0], LK_STATUS_COUNT - 2); /* all but OK, UNKNOWN */
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct batch batch;
@@ -426,14 +411,13 @@ static void a_status_means_the_same_for_the_whole_batch(void **state)
 
 /* ---- lost answers -------------------------------------------------------------------------------- */
 
-static void a_lost_answer_is_asked_for_by_naming_the_attempt(void **state)
+TEST(a_lost_answer_is_asked_for_by_naming_the_attempt)
 {
     static const lk_status ok = LK_OK;
     struct lk_reply held[] = {text("101:held:k1"), {.type = LK_REPLY_NIL}, text("9:held:")};
     struct lk_reply reply = list(held, 3);
     struct batch batch;
 
-    (void)state;
     let_server_answer(&ok, 1, &reply);
     frees = 0;
     struct guard_result result = sell(&batch, BATCH, LK_UNKNOWN, NULL);
@@ -464,11 +448,10 @@ static const struct {
     {NULL, 1, OUTCOME_STORE_UNAVAILABLE, "102"},
 };
 
-static void what_the_buyer_holds_says_what_became_of_his_purchase(void **state)
+TEST(what_the_buyer_holds_says_what_became_of_his_purchase)
 {
     static const lk_status ok = LK_OK;
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(settled); i++) {
         struct lk_reply held[] = {{.type = LK_REPLY_NIL}, {.type = LK_REPLY_NIL}};
         struct lk_reply reply = list(held, 2);
@@ -485,7 +468,7 @@ static void what_the_buyer_holds_says_what_became_of_his_purchase(void **state)
     }
 }
 
-static void no_order_by_another_servers_word_stays_unknown(void **state)
+TEST(no_order_by_another_servers_word_stays_unknown)
 {
     static const lk_status ok = LK_OK;
     struct topology sentinel = {.kind = TOPOLOGY_SENTINEL};
@@ -493,7 +476,6 @@ static void no_order_by_another_servers_word_stays_unknown(void **state)
     struct lk_reply reply = list(held, 2);
     struct batch batch;
 
-    (void)state;
     let_server_answer(&ok, 1, &reply);
     topology = &sentinel;
     server.moves = &sentinel;
@@ -506,14 +488,13 @@ static void no_order_by_another_servers_word_stays_unknown(void **state)
     topology = NULL;
 }
 
-static void it_is_asked_again_until_an_answer_comes(void **state)
+TEST(it_is_asked_again_until_an_answer_comes)
 {
     static const lk_status said[] = {LK_UNREACHABLE, LK_UNKNOWN, LK_SERVER, LK_NO_MEMORY, LK_OK};
     struct lk_reply held[] = {text("101:held:k1")};
     struct lk_reply reply = list(held, 1);
     struct batch batch;
 
-    (void)state;
     let_server_answer(said, COUNT_OF(said), &reply);
     assert_int_equal(sell(&batch, 1, LK_UNKNOWN, NULL).status, GUARD_DONE);
     assert_int_equal(server.asked, COUNT_OF(said));
@@ -521,12 +502,11 @@ static void it_is_asked_again_until_an_answer_comes(void **state)
 }
 
 /* Whether it takes no time or longer than the limit to hear nothing, it is tried once at least. */
-static void it_stays_unknown_only_when_the_limit_is_over(void **state)
+TEST(it_stays_unknown_only_when_the_limit_is_over)
 {
     static const int64_t answer_ms[] = {0, 1, 300, 1000, 1999, 2000, 5000};
     static const lk_status said[] = {LK_UNREACHABLE, LK_UNKNOWN, LK_SERVER};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(answer_ms) * COUNT_OF(said); i++) {
         int64_t each_ms = answer_ms[i / COUNT_OF(said)];
         struct batch batch;
@@ -541,14 +521,13 @@ static void it_stays_unknown_only_when_the_limit_is_over(void **state)
     }
 }
 
-static void an_answer_that_fits_no_batch_settles_nothing(void **state)
+TEST(an_answer_that_fits_no_batch_settles_nothing)
 {
     static const lk_status ok = LK_OK;
     struct lk_reply held[] = {text("101:held:k1"), text("102:held:"), text("103:held:k3"),
                               text("4:held:")};
     struct lk_reply odd[] = {list(held, 0), list(held, 2), list(held, 4), number(1), text("C")};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(odd); i++) {
         struct batch batch;
 
@@ -578,14 +557,13 @@ static struct guard_result sell_to_three(struct batch *batch, const lk_status *s
     return result;
 }
 
-static void replays_alone_are_confirmed_once(void **state)
+TEST(replays_alone_are_confirmed_once)
 {
     static const lk_status ok = LK_OK;
     struct lk_reply held[] = {text("7:held:k1"), text("9:held:k3")};
     struct lk_reply reply = list(held, 2);
     struct batch batch;
 
-    (void)state;
     (void)sell_to_three(&batch, &ok, 1, &reply);
     assert_int_equal(server.asked, 1);
     assert_ptr_equal(server.script, &topology);
@@ -594,11 +572,10 @@ static void replays_alone_are_confirmed_once(void **state)
     assert_int_equal(batch.purchases[2].outcome, OUTCOME_REPLAYED);
 }
 
-static void a_replay_that_is_not_confirmed_is_no_accepted_order(void **state)
+TEST(a_replay_that_is_not_confirmed_is_no_accepted_order)
 {
     static const lk_status said[] = {LK_UNSYNCED, LK_UNREACHABLE, LK_UNKNOWN, LK_SERVER, LK_BUSY};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(said); i++) {
         struct batch batch;
 
@@ -610,27 +587,25 @@ static void a_replay_that_is_not_confirmed_is_no_accepted_order(void **state)
 }
 
 /* A failover between the reading and the confirming. */
-static void a_replay_whose_order_is_gone_is_not_known(void **state)
+TEST(a_replay_whose_order_is_gone_is_not_known)
 {
     static const lk_status ok = LK_OK;
     struct lk_reply held[] = {{.type = LK_REPLY_NIL}, text("10:held:k3")};
     struct lk_reply reply = list(held, 2);
     struct batch batch;
 
-    (void)state;
     (void)sell_to_three(&batch, &ok, 1, &reply);
     assert_int_equal(batch.purchases[0].outcome, OUTCOME_UNKNOWN);
     assert_int_equal(batch.purchases[2].outcome, OUTCOME_UNKNOWN);
 }
 
-static void without_replicas_to_wait_for_nothing_is_confirmed(void **state)
+TEST(without_replicas_to_wait_for_nothing_is_confirmed)
 {
     static const lk_status ok = LK_OK;
     struct lk_reply parts[] = {number(1), number(0), number(1), text("R7")};
     struct lk_reply reply = list(parts, 4);
     struct batch batch;
 
-    (void)state;
     let_server_answer(&ok, 1, NULL);
     assert_int_equal(read_reply(&batch, 1, &reply).status, GUARD_DONE);
     assert_int_equal(server.asked, 0);
@@ -638,46 +613,17 @@ static void without_replicas_to_wait_for_nothing_is_confirmed(void **state)
 }
 
 /* What resolve.lua settles was waited for behind resolve.lua: it is not asked for again. */
-static void what_was_settled_needs_no_confirming(void **state)
+TEST(what_was_settled_needs_no_confirming)
 {
     static const lk_status said[] = {LK_UNSYNCED, LK_OK};
     struct lk_reply held[] = {text("55:held:k1")};
     struct lk_reply reply = list(held, 1);
     struct batch batch;
 
-    (void)state;
     topology = &synced;
     let_server_answer(said, 2, &reply);
     assert_int_equal(sell(&batch, 1, LK_UNKNOWN, NULL).status, GUARD_DONE);
     topology = NULL;
     assert_int_equal(server.asked, 2);
     assert_int_equal(batch.purchases[0].outcome, OUTCOME_REPLAYED);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_batch_is_laid_out_as_the_script_reads_it),
-        cmocka_unit_test(a_fencing_token_comes_last_with_its_key_and_its_script),
-        cmocka_unit_test(one_answer_becomes_what_the_table_says),
-        cmocka_unit_test(everybody_gets_the_answer_at_his_place),
-        cmocka_unit_test(minus_one_means_no_such_sale_for_all),
-        cmocka_unit_test(a_reply_of_another_shape_is_unknown),
-        cmocka_unit_test(short_answers_of_any_bytes_never_invent_an_outcome),
-        cmocka_unit_test(a_status_means_the_same_for_the_whole_batch),
-        cmocka_unit_test(a_lost_answer_is_asked_for_by_naming_the_attempt),
-        cmocka_unit_test(what_the_buyer_holds_says_what_became_of_his_purchase),
-        cmocka_unit_test(no_order_by_another_servers_word_stays_unknown),
-        cmocka_unit_test(it_is_asked_again_until_an_answer_comes),
-        cmocka_unit_test(it_stays_unknown_only_when_the_limit_is_over),
-        cmocka_unit_test(an_answer_that_fits_no_batch_settles_nothing),
-        cmocka_unit_test(replays_alone_are_confirmed_once),
-        cmocka_unit_test(a_replay_that_is_not_confirmed_is_no_accepted_order),
-        cmocka_unit_test(a_replay_whose_order_is_gone_is_not_known),
-        cmocka_unit_test(without_replicas_to_wait_for_nothing_is_confirmed),
-        cmocka_unit_test(what_was_settled_needs_no_confirming),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

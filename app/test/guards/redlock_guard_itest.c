@@ -3,8 +3,6 @@
  * may not; whatever they do, the books are right. And where it cannot run, that is said.
  */
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "test/support/app_many.h"
 
@@ -71,11 +69,10 @@ static void start_instances(void)
 
 /* ---- selling ------------------------------------------------------------------------------------------- */
 
-static void with_one_server_down_it_sells_and_with_two_it_does_not(void **state)
+TEST(with_one_server_down_it_sells_and_with_two_it_does_not)
 {
     struct app_many *shop = &fixture.with;
 
-    (void)state;
     start_instances();
     assert_int_equal(app_many_create(shop, "cup", 4, "redlock"), 201);
     assert_int_equal(app_many_buy(shop, "cup", "ann", "k"), 201);
@@ -96,12 +93,11 @@ static void with_one_server_down_it_sells_and_with_two_it_does_not(void **state)
     assert_true(app_many_metric(shop, "seckill_lock_hold_seconds_count{guard=\"redlock\"}") >= 4);
 }
 
-static void a_server_that_hangs_costs_nothing(void **state)
+TEST(a_server_that_hangs_costs_nothing)
 {
     struct app_many *shop = &fixture.with;
     char user[16];
 
-    (void)state;
     start_instances();
     assert_int_equal(app_many_create(shop, "cup", 50, "redlock"), 201);
     lks_server_pause(fixture.servers[0]);
@@ -117,11 +113,10 @@ static void a_server_that_hangs_costs_nothing(void **state)
     app_many_assert_books(shop, "cup", 20, 30);
 }
 
-static void while_somebody_holds_a_majority_nothing_is_sold(void **state)
+TEST(while_somebody_holds_a_majority_nothing_is_sold)
 {
     struct app_many *shop = &fixture.with;
 
-    (void)state;
     start_instances();
     assert_int_equal(app_many_create(shop, "cup", 2, "redlock"), 201);
     for (size_t i = 0; i < 2; i++)
@@ -140,7 +135,7 @@ static void *buy_for_ann(void *arg)
 }
 
 /* Its lease has ended amid its sell, and the other one has sold: the script, not the lock, decides. */
-static void a_holder_that_pauses_past_its_lease_sells_no_unit_twice(void **state)
+TEST(a_holder_that_pauses_past_its_lease_sells_no_unit_twice)
 {
     enum { PAUSE_MS = 2500 };
     static struct app_reply ann;
@@ -151,7 +146,6 @@ static void a_holder_that_pauses_past_its_lease_sells_no_unit_twice(void **state
     const char *const other[] = {"--redis", fixture.redis.redis, "--redlock", fixture.urls, NULL};
     pthread_t thread;
 
-    (void)state;
     assert_true(app_start(&fixture.with.service, fixture.with.dir, pausing));
     assert_true(app_start(&fixture.without.service, fixture.without.dir, other));
     assert_int_equal(app_many_create(&fixture.with, "cup", 1, "redlock"), 201);
@@ -167,9 +161,8 @@ static void a_holder_that_pauses_past_its_lease_sells_no_unit_twice(void **state
 
 /* ---- where it cannot run ------------------------------------------------------------------------------ */
 
-static void an_instance_without_servers_says_so(void **state)
+TEST(an_instance_without_servers_says_so)
 {
-    (void)state;
     start_instances();
     assert_int_equal(app_many_create(&fixture.without, "pot", 1, "redlock"), 403);
     assert_true(app_is_problem(&fixture.without.reply, 403, "forbidden"));
@@ -200,12 +193,11 @@ static void assert_refused(const char *says)
     if (!strstr(fixture.out, says)) fail_msg("%s", fixture.out);
 }
 
-static void servers_that_make_no_redlock_are_refused_at_the_start(void **state)
+TEST(servers_that_make_no_redlock_are_refused_at_the_start)
 {
     static const size_t even[] = {0, 1};
     static const size_t twice[] = {0, 1, 0};
 
-    (void)state;
     join_urls(even, 2);
     assert_refused("odd");
     join_urls(twice, 3);
@@ -218,7 +210,7 @@ static void servers_that_make_no_redlock_are_refused_at_the_start(void **state)
 }
 
 /* Neither in the ready line nor in the log; and with them it sells. */
-static void passwords_are_used_and_not_shown(void **state)
+TEST(passwords_are_used_and_not_shown)
 {
     static char log[65536];
     struct lks_server *locked =
@@ -227,7 +219,6 @@ static void passwords_are_used_and_not_shown(void **state)
     const char *const args[] = {"--redis", url, "--redlock", url, "--log-level", "debug", NULL};
     char path[APP_PATH_SIZE + 16];
 
-    (void)state;
     (void)snprintf(url, sizeof url, "redis://:geheim@127.0.0.1:%d", locked->port);
     assert_true(app_start(&fixture.with.service, fixture.with.dir, args));
     assert_null(strstr(fixture.with.service.redis, "geheim"));
@@ -245,7 +236,7 @@ static void passwords_are_used_and_not_shown(void **state)
 }
 
 /* That of the file is for the URLs that have none. */
-static void a_server_may_have_a_password_of_its_own(void **state)
+TEST(a_server_may_have_a_password_of_its_own)
 {
     struct lks_server *stock =
         lks_server_start(&(struct lks_server_options){.is_tcp = true, .password = "geheim"});
@@ -256,7 +247,6 @@ static void a_server_may_have_a_password_of_its_own(void **state)
     const char *const args[] = {"--redis", urls[0], "--redis-password", path, "--redlock",
                                 urls[1],   NULL};
 
-    (void)state;
     (void)snprintf(urls[0], sizeof urls[0], "redis://127.0.0.1:%d", stock->port);
     (void)snprintf(urls[1], sizeof urls[1], "redis://:anders@127.0.0.1:%d", other->port);
     (void)snprintf(path, sizeof path, "%s/password", fixture.with.dir);
@@ -272,20 +262,4 @@ static void a_server_may_have_a_password_of_its_own(void **state)
     lks_server_stop(stock);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(with_one_server_down_it_sells_and_with_two_it_does_not),
-        TEST(a_server_that_hangs_costs_nothing),
-        TEST(while_somebody_holds_a_majority_nothing_is_sold),
-        TEST(a_holder_that_pauses_past_its_lease_sells_no_unit_twice),
-        TEST(an_instance_without_servers_says_so),
-        TEST(passwords_are_used_and_not_shown),
-        TEST(a_server_may_have_a_password_of_its_own),
-        TEST(servers_that_make_no_redlock_are_refused_at_the_start),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

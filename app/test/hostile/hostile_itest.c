@@ -9,23 +9,15 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "hostile_http.h"
 #include "hostile_world.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum {
     WORKERS = 8,
@@ -418,12 +410,11 @@ static unsigned talk(const struct hostile_world *world, unsigned round)
     return strays;
 }
 
-static void answers_go_to_who_asked_whatever_the_addresses(void **state)
+TEST(answers_go_to_who_asked_whatever_the_addresses)
 {
     struct hostile_world world;
     unsigned strays = 0;
 
-    (void)state;
     open_world(&world, NULL);
     for (unsigned round = 0; round < ROUNDS && strays == 0; round++)
         strays = talk(&world, round);
@@ -464,33 +455,29 @@ static void check_table(const char *build)
     assert_int_equal(differ, 0);
 }
 
-static void the_table_is_as_expected(void **state)
+TEST(the_table_is_as_expected)
 {
-    (void)state;
     check_table(NULL);
 }
 
-static void the_table_is_as_expected_under_asan(void **state)
+TEST(the_table_is_as_expected_under_asan)
 {
-    (void)state;
     check_table("asan");
 }
 
-static void the_table_is_as_expected_under_tsan(void **state)
+TEST(the_table_is_as_expected_under_tsan)
 {
-    (void)state;
     check_table("tsan");
 }
 
 /* The same seed each time: what it finds is found again. `make hostile` is for the long run. */
-static void a_few_seconds_of_the_fuzzer_find_nothing(void **state)
+TEST(a_few_seconds_of_the_fuzzer_find_nothing)
 {
     static char output[WHY_SIZE];
     char builds[3][APP_PATH_SIZE];
     const char *const args[] = {"--seconds", "12",      "--seed",  "14",
                                 builds[0],   builds[1], builds[2], NULL};
 
-    (void)state;
     find_build(NULL, builds[0]);
     find_build("asan", builds[1]);
     find_build("tsan", builds[2]);
@@ -500,16 +487,3 @@ static void a_few_seconds_of_the_fuzzer_find_nothing(void **state)
 }
 
 /* The name of a test, or a pattern, runs it alone. */
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_is_as_expected),
-        cmocka_unit_test(the_table_is_as_expected_under_asan),
-        cmocka_unit_test(the_table_is_as_expected_under_tsan),
-        cmocka_unit_test(answers_go_to_who_asked_whatever_the_addresses),
-        cmocka_unit_test(a_few_seconds_of_the_fuzzer_find_nothing),
-    };
-
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -2,20 +2,12 @@
  * Requests that decent clients send in unusual ways, byte by byte. What is refused is in the table of
  * hostile_itest.c, what comes too slowly in slow_clients_itest.c.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum { OUT_SIZE = 8192 };
 
@@ -64,7 +56,7 @@ static size_t answers_in(const char *text)
     return count;
 }
 
-static void its_own_name_before_the_path_is_understood(void **state)
+TEST(its_own_name_before_the_path_is_understood)
 {
     struct fixture *self = *state;
     char bytes[APP_URL_SIZE + 64];
@@ -76,7 +68,7 @@ static void its_own_name_before_the_path_is_understood(void **state)
     assert_true(strncmp(self->out, "HTTP/1.1 200 ", 13) == 0);
 }
 
-static void requests_in_one_packet_are_answered_in_order(void **state)
+TEST(requests_in_one_packet_are_answered_in_order)
 {
     struct fixture *self = *state;
 
@@ -106,7 +98,7 @@ static void make_others_wait(struct fixture *self, int fds[2])
     }
 }
 
-static void what_follows_a_waiting_purchase_is_answered_after_it(void **state)
+TEST(what_follows_a_waiting_purchase_is_answered_after_it)
 {
     static const char *const followers[] = {"\x01\r\n\r\n", NEXT};
     struct fixture *self = *state;
@@ -125,7 +117,7 @@ static void what_follows_a_waiting_purchase_is_answered_after_it(void **state)
     }
 }
 
-static void the_largest_body_is_read_and_asked_for(void **state)
+TEST(the_largest_body_is_read_and_asked_for)
 {
     struct fixture *self = *state;
     int fd = app_connect(self->service.buyers);
@@ -145,7 +137,7 @@ static void the_largest_body_is_read_and_asked_for(void **state)
     assert_true(strncmp(self->out, "HTTP/1.1 201 ", 13) == 0);
 }
 
-static void idle_connections_are_closed_after_seconds(void **state)
+TEST(idle_connections_are_closed_after_seconds)
 {
     struct fixture *self = *state;
     int fd = app_connect(self->service.buyers);
@@ -161,7 +153,7 @@ static void idle_connections_are_closed_after_seconds(void **state)
 }
 
 /* A client may close its writing half after its last request; the answer is still due. */
-static void a_client_that_has_finished_writing_gets_its_answer(void **state)
+TEST(a_client_that_has_finished_writing_gets_its_answer)
 {
     static const char bytes[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\n" HOST
                                 "X-User-Id: half\r\nContent-Length: 0\r\n\r\n";
@@ -181,7 +173,7 @@ static void a_client_that_has_finished_writing_gets_its_answer(void **state)
 }
 
 /* A client that reads later than the service closes, and has sent what nobody will read. */
-static void an_answer_is_whole_whatever_comes_behind_it(void **state)
+TEST(an_answer_is_whole_whatever_comes_behind_it)
 {
     enum { BEHIND = 30000, ANSWER_MAX = 1024 * 1024, LATER_MS = 300 };
     static const char head[] = "GET /openapi.json HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n";
@@ -206,19 +198,4 @@ static void an_answer_is_whole_whatever_comes_behind_it(void **state)
     free(behind);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(its_own_name_before_the_path_is_understood),
-        TEST(requests_in_one_packet_are_answered_in_order),
-        TEST(what_follows_a_waiting_purchase_is_answered_after_it),
-        TEST(a_client_that_has_finished_writing_gets_its_answer),
-        TEST(an_answer_is_whole_whatever_comes_behind_it),
-        TEST(the_largest_body_is_read_and_asked_for),
-        TEST(idle_connections_are_closed_after_seconds),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

@@ -1,17 +1,10 @@
 /*
  * The small parsers of the edge, and the text that answers are built of.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "http/http.h"
+#include "test/support/testing.h"
 
-static void json_is_told_by_its_media_type(void **state)
+TEST(json_is_told_by_its_media_type)
 {
     static const struct {
         const char *type;
@@ -33,12 +26,11 @@ static void json_is_told_by_its_media_type(void **state)
         {"multipart/form-data; boundary=application/json", false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_int_equal(http_type_is_json(cases[i].type), cases[i].is_json);
 }
 
-static void keys_lose_their_quotes(void **state)
+TEST(keys_lose_their_quotes)
 {
     static const char longest[] =
         "0123456789012345678901234567890123456789012345678901234567890123";
@@ -60,7 +52,6 @@ static void keys_lose_their_quotes(void **state)
         {"0123456789012345678901234567890123456789012345678901234567890123x", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char key[IDEMPOTENCY_KEY_MAX + 1];
 
@@ -69,9 +60,8 @@ static void keys_lose_their_quotes(void **state)
     }
 }
 
-static void tokens_are_short_and_harmless(void **state)
+TEST(tokens_are_short_and_harmless)
 {
-    (void)state;
     assert_true(http_token_is_valid("abc.DEF_1-2"));
     assert_false(http_token_is_valid(""));
     assert_false(http_token_is_valid("a b"));
@@ -80,21 +70,20 @@ static void tokens_are_short_and_harmless(void **state)
         http_token_is_valid("01234567890123456789012345678901234567890123456789012345678901234"));
 }
 
-static void text_is_escaped_for_json(void **state)
+TEST(text_is_escaped_for_json)
 {
     char buffer[128];
     struct text text = TEXT_OVER(buffer);
     static const char expected[] =
         "\"a\\\"b\\\\c\\u000a\\u001f\\u007f\xc3\xa4\\u009b\\u202c\\ufffd\\ufffd\"";
 
-    (void)state;
     text_add_json(&text, "a\"b\\c\n\x1f\x7f\xc3\xa4\xc2\x9b\xe2\x80\xac\xff\xe4");
     assert_false(text.is_cut);
     assert_int_equal(text.len, sizeof expected - 1);
     assert_memory_equal(text.data, expected, text.len);
 }
 
-static void numbers_become_digits(void **state)
+TEST(numbers_become_digits)
 {
     static const struct {
         long long number;
@@ -107,7 +96,6 @@ static void numbers_become_digits(void **state)
         {INT64_MIN, "-9223372036854775808"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char buffer[32];
         struct text text = TEXT_OVER(buffer);
@@ -118,12 +106,11 @@ static void numbers_become_digits(void **state)
     }
 }
 
-static void what_does_not_fit_is_cut_and_remembered(void **state)
+TEST(what_does_not_fit_is_cut_and_remembered)
 {
     char buffer[4];
     struct text text = TEXT_OVER(buffer);
 
-    (void)state;
     text_add_string(&text, "abc");
     assert_false(text.is_cut);
     text_add_string(&text, "de");
@@ -131,18 +118,4 @@ static void what_does_not_fit_is_cut_and_remembered(void **state)
     text_add_string(&text, "f");
     assert_int_equal(text.len, 4);
     assert_memory_equal(text.data, "abcd", 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_is_told_by_its_media_type),
-        cmocka_unit_test(keys_lose_their_quotes),
-        cmocka_unit_test(tokens_are_short_and_harmless),
-        cmocka_unit_test(text_is_escaped_for_json),
-        cmocka_unit_test(numbers_become_digits),
-        cmocka_unit_test(what_does_not_fit_is_cut_and_remembered),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

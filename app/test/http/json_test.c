@@ -1,18 +1,11 @@
 /*
  * Bodies: what is taken, what is refused by the name of its member, and what a sale looks like.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "http/json.h"
 #include "test/support/app_stack.h"
+#include "test/support/testing.h"
 
-static void a_purchase_is_one_unit(void **state)
+TEST(a_purchase_is_one_unit)
 {
     static const struct {
         const char *body, *field; /* field NULL: taken */
@@ -37,7 +30,6 @@ static void a_purchase_is_one_unit(void **state)
         {"{\"qty\":1e400}", "body"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct json_error error = {0};
 
@@ -63,13 +55,12 @@ static void read_nested(void *arg)
     nested->is_taken = json_read_purchase(body, nested->depth, &nested->error);
 }
 
-static void nesting_is_refused_and_takes_no_stack(void **state)
+TEST(nesting_is_refused_and_takes_no_stack)
 {
     static const size_t depths[] = {17, 100, 865, 2048, 2049, 4000};
     struct nested flat = {.depth = 1};
     size_t usual = app_stack_use(read_nested, &flat);
 
-    (void)state;
     for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
         struct nested deep = {.depth = depths[i]};
 
@@ -80,13 +71,12 @@ static void nesting_is_refused_and_takes_no_stack(void **state)
     }
 }
 
-static void a_name_is_cut_between_characters(void **state)
+TEST(a_name_is_cut_between_characters)
 {
     static const char *const starts[] = {"a", "aa"};
     char body[200];
     struct json_error error = {0};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         char name[81] = "";
 
@@ -99,23 +89,21 @@ static void a_name_is_cut_between_characters(void **state)
     }
 }
 
-static void a_raw_nul_is_refused(void **state)
+TEST(a_raw_nul_is_refused)
 {
     static const char body[] = "{\"qty\":1}\0";
     struct json_error error = {0};
 
-    (void)state;
     assert_false(json_read_purchase(body, sizeof body - 1, &error));
 }
 
-static void a_sale_is_read_whole(void **state)
+TEST(a_sale_is_read_whole)
 {
     static const char body[] = "{\"id\":\"tea\",\"title\":\"T\",\"stock\":5,\"guard\":\"script\","
                                "\"startsAt\":\"2026-11-20T10:00:00Z\",\"endsAt\":null}";
     struct json_error error = {0};
     struct sale sale = {0};
 
-    (void)state;
     assert_true(json_read_sale(body, sizeof body - 1, &sale, &error));
     assert_string_equal(sale.id, "tea");
     assert_string_equal(sale.title, "T");
@@ -128,20 +116,19 @@ static void a_sale_is_read_whole(void **state)
     assert_string_equal(sale.guard, "");
 }
 
-static void a_bad_sale_changes_nothing(void **state)
+TEST(a_bad_sale_changes_nothing)
 {
     static const char body[] = "{\"id\":\"tea\",\"stock\":5,\"more\":1}";
     struct json_error error = {0};
     struct sale sale = {.initial = 77};
 
-    (void)state;
     assert_false(json_read_sale(body, sizeof body - 1, &sale, &error));
     assert_string_equal(error.field, "more");
     assert_int_equal(sale.initial, 77);
     assert_string_equal(sale.id, "");
 }
 
-static void a_sale_is_written_for_each_reader(void **state)
+TEST(a_sale_is_written_for_each_reader)
 {
     struct sale sale = {.id = "tea",
                         .title = "\"T\"",
@@ -160,7 +147,6 @@ static void a_sale_is_written_for_each_reader(void **state)
                                  "\"serverTime\":\"1970-01-01T00:00:02.000Z\"";
     char *text = json_of_sale(&sale, JSON_FOR_BUYERS);
 
-    (void)state;
     assert_memory_equal(text, shared, sizeof shared - 1);
     assert_string_equal(text + sizeof shared - 1, "}");
     free(text);
@@ -180,13 +166,12 @@ static void a_sale_is_written_for_each_reader(void **state)
     assert_null(json_of_sale(&sale, JSON_FOR_BUYERS));
 }
 
-static void a_patch_says_what_changes(void **state)
+TEST(a_patch_says_what_changes)
 {
     static const char body[] = "{\"title\":\"T\",\"endsAt\":null}";
     struct json_error error = {0};
     struct json_patch patch;
 
-    (void)state;
     assert_true(json_read_patch(body, sizeof body - 1, &patch, &error));
     assert_string_equal(patch.patch.title, "T");
     assert_int_equal(patch.patch.starts_ms, -1);
@@ -197,7 +182,7 @@ static void a_patch_says_what_changes(void **state)
     assert_int_equal(patch.patch.ends_ms, -1);
 }
 
-static void bad_steps_are_named(void **state)
+TEST(bad_steps_are_named)
 {
     static const struct {
         bool (*read)(const char *body, size_t len, struct json_error *error);
@@ -218,7 +203,6 @@ static void bad_steps_are_named(void **state)
                     {"{\"units\":9223372036854775808}", "body"},
                     {"{\"units\":1,\"units\":1}", "units"}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct json_error error = {0};
 
@@ -238,7 +222,7 @@ static void bad_steps_are_named(void **state)
     }
 }
 
-static void an_audit_is_labelled_and_shows_what_is_not_known(void **state)
+TEST(an_audit_is_labelled_and_shows_what_is_not_known)
 {
     struct sale_audit audit = {.reading = {.orders = 1,
                                            .left = AUDIT_NONE,
@@ -248,7 +232,6 @@ static void an_audit_is_labelled_and_shows_what_is_not_known(void **state)
                                            .last_epoch = AUDIT_NONE,
                                            .now_ms = 1000}};
 
-    (void)state;
     sale_audit_judge(&audit);
     char *text = json_of_audit(&audit, "tea", "here");
     assert_non_null(text);
@@ -256,22 +239,4 @@ static void an_audit_is_labelled_and_shows_what_is_not_known(void **state)
     assert_non_null(strstr(text, "\"verdict\":\"fail\",\"orders\":1,\"remaining\":null,"));
     assert_non_null(strstr(text, "{\"name\":\"units-add-up\",\"verdict\":\"unknown\""));
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_purchase_is_one_unit),
-        cmocka_unit_test(nesting_is_refused_and_takes_no_stack),
-        cmocka_unit_test(a_name_is_cut_between_characters),
-        cmocka_unit_test(a_raw_nul_is_refused),
-        cmocka_unit_test(a_sale_is_read_whole),
-        cmocka_unit_test(a_bad_sale_changes_nothing),
-        cmocka_unit_test(a_sale_is_written_for_each_reader),
-        cmocka_unit_test(a_patch_says_what_changes),
-        cmocka_unit_test(bad_steps_are_named),
-        cmocka_unit_test(an_audit_is_labelled_and_shows_what_is_not_known),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

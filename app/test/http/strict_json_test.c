@@ -1,21 +1,13 @@
 /*
  * What is parsed, and what is nested too deeply for that: strings are looked over, whatever they hold.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "http/strict_json.h"
+#include "test/support/testing.h"
 
 #define D15    "[[[[[[[[[[[[[[["
 #define D15END "]]]]]]]]]]]]]]]"
 
-static void nesting_is_counted_as_jansson_reads(void **state)
+TEST(nesting_is_counted_as_jansson_reads)
 {
     static const struct {
         const char *text;
@@ -38,7 +30,6 @@ static void nesting_is_counted_as_jansson_reads(void **state)
         {"\"\\", false, json_error_invalid_syntax},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         json_error_t error = {0};
         json_t *root = strict_json_load(cases[i].text, strlen(cases[i].text), &error);
@@ -50,13 +41,4 @@ static void nesting_is_counted_as_jansson_reads(void **state)
         assert_int_equal(root != NULL, cases[i].is_taken);
         json_decref(root);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nesting_is_counted_as_jansson_reads),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

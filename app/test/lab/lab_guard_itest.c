@@ -3,21 +3,14 @@
  * instance ends; and while everybody buys.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/clock.h"
 #include "sell/guard.h"
 #include "test/support/app_lab.h"
 #include "test/support/app_promtext.h"
+#include "test/support/testing.h"
 
 #define LAB         "/api/v1/lab"
 #define ADMIN_SALES "/api/v1/admin/sales"
@@ -71,7 +64,7 @@ static double sample(const struct app_process *service, const char *name)
 
 /* ---- one sale, one instance ---------------------------------------------------------------------- */
 
-static void a_switch_tells_what_the_sale_is_sold_by_now(void **state)
+TEST(a_switch_tells_what_the_sale_is_sold_by_now)
 {
     struct app_lab *self = *state;
     const struct guard *none = guard_find("none");
@@ -100,7 +93,7 @@ static void show_as_operator(struct app_lab *self, const struct app_process *ser
     assert_int_equal(self->reply.status, 200);
 }
 
-static void a_switch_is_of_one_sale_on_one_instance(void **state)
+TEST(a_switch_is_of_one_sale_on_one_instance)
 {
     struct app_lab *self = *state;
     struct app_process other = {0};
@@ -141,7 +134,7 @@ static void a_switch_is_of_one_sale_on_one_instance(void **state)
     assert_string_equal(app_member(&self->reply, "guardHere"), "");
 }
 
-static void a_switch_ends_with_its_instance(void **state)
+TEST(a_switch_ends_with_its_instance)
 {
     struct app_lab *self = *state;
 
@@ -215,7 +208,7 @@ static bool has_sold_some(void *arg)
 }
 
 /* Sound guards, one after the other, while everybody buys: in batches, and each by itself. */
-static void switches_under_load_lose_and_oversell_nothing(void **state)
+TEST_WITH(switches_under_load_lose_and_oversell_nothing, app_lab_prepare, app_lab_tear_down)
 {
     static const char *const guards[] = {"script",    "watch", "fair", "mutex-watchdog",
                                          "reentrant", "spin",  "mutex"};
@@ -243,7 +236,7 @@ static void switches_under_load_lose_and_oversell_nothing(void **state)
 }
 
 /* Everybody reads the one unit, sleeps, and sells it. */
-static void a_flawed_guard_oversells_from_its_switch_on(void **state)
+TEST_WITH(a_flawed_guard_oversells_from_its_switch_on, app_lab_prepare, app_lab_tear_down)
 {
     struct app_lab *self = *state;
     struct shopper shoppers[SHOPPERS];
@@ -278,7 +271,7 @@ static bool memory_answers(void *arg)
     return sample(&self->service, runs) == before;
 }
 
-static void after_a_flawed_guard_nothing_is_answered_from_memory(void **state)
+TEST(after_a_flawed_guard_nothing_is_answered_from_memory)
 {
     struct app_lab *self = *state;
 
@@ -293,19 +286,4 @@ static void after_a_flawed_guard_nothing_is_answered_from_memory(void **state)
     assert_int_equal(self->reply.status, 201);
 }
 
-#define TEST(name)     cmocka_unit_test_setup_teardown(name, app_lab_set_up, app_lab_tear_down)
-#define TEST_OWN(name) cmocka_unit_test_setup_teardown(name, app_lab_prepare, app_lab_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_switch_tells_what_the_sale_is_sold_by_now),
-        TEST(a_switch_is_of_one_sale_on_one_instance),
-        TEST(a_switch_ends_with_its_instance),
-        TEST_OWN(switches_under_load_lose_and_oversell_nothing),
-        TEST_OWN(a_flawed_guard_oversells_from_its_switch_on),
-        TEST(after_a_flawed_guard_nothing_is_answered_from_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(app_lab_set_up, app_lab_tear_down);

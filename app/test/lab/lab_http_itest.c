@@ -4,16 +4,8 @@
  * leaves nothing of the lab behind. (The switch of a sale's guard: lab_guard_itest.c.)
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/clock.h"
@@ -21,6 +13,7 @@
 #include "sell/guard.h"
 #include "serve/guard_sources.h"
 #include "test/support/app_lab.h"
+#include "test/support/testing.h"
 
 #define LAB         "/api/v1/lab"
 #define ADMIN_SALES "/api/v1/admin/sales"
@@ -74,7 +67,7 @@ static void assert_listed(struct app_lab *self, const char *path, enum lab_langu
     json_decref(root);
 }
 
-static void scenarios_are_listed_in_both_languages(void **state)
+TEST(scenarios_are_listed_in_both_languages)
 {
     struct app_lab *self = *state;
 
@@ -89,7 +82,7 @@ static void scenarios_are_listed_in_both_languages(void **state)
     assert_true(app_lab_is_gone(self->labs)); /* nothing was played */
 }
 
-static void guards_are_listed_with_the_one_in_use(void **state)
+TEST(guards_are_listed_with_the_one_in_use)
 {
     struct app_lab *self = *state;
 
@@ -104,7 +97,7 @@ static void guards_are_listed_with_the_one_in_use(void **state)
     json_decref(root);
 }
 
-static void the_source_of_a_guard_is_the_one_that_was_built(void **state)
+TEST(the_source_of_a_guard_is_the_one_that_was_built)
 {
     struct app_lab *self = *state;
     bool is_known = false;
@@ -129,7 +122,7 @@ static void the_source_of_a_guard_is_the_one_that_was_built(void **state)
 /* ---- runs ---------------------------------------------------------------------------------------- */
 
 /* "kept" when it breaks nothing. */
-static void runs_come_to_their_verdicts(void **state)
+TEST(runs_come_to_their_verdicts)
 {
     static const struct {
         const char *path;
@@ -156,7 +149,7 @@ static void runs_come_to_their_verdicts(void **state)
     assert_int_equal(app_ask_redis(self->redis.redis, "EXISTS", "seckill:{lamp}:sale"), 0);
 }
 
-static void a_run_is_what_the_command_tells(void **state)
+TEST(a_run_is_what_the_command_tells)
 {
     static const char *const names[] = {"lost-update", "paused-process", "late-pipeline",
                                         "empty-restart"};
@@ -200,7 +193,7 @@ static void *visit(void *arg)
     return NULL;
 }
 
-static void a_second_run_is_refused_while_one_plays(void **state)
+TEST(a_second_run_is_refused_while_one_plays)
 {
     enum { VISITORS = 6 };
     struct app_lab *self = *state;
@@ -268,7 +261,7 @@ static const struct {
     {"PUT", LAB "/sales/nothing/guard", "{\"guard\":\"none\"}", NULL, 404, "not-found", ""},
 };
 
-static void what_is_not_taken_is_named_and_does_nothing(void **state)
+TEST(what_is_not_taken_is_named_and_does_nothing)
 {
     struct app_lab *self = *state;
 
@@ -296,7 +289,7 @@ static void what_is_not_taken_is_named_and_does_nothing(void **state)
     assert_true(app_lab_is_gone(self->labs));
 }
 
-static void without_lab_there_is_nothing(void **state)
+TEST_WITH(without_lab_there_is_nothing, app_lab_prepare, app_lab_tear_down)
 {
     static const struct {
         const char *method, *path, *body;
@@ -325,7 +318,7 @@ static void without_lab_there_is_nothing(void **state)
     assert_true(app_lab_is_gone(self->labs));
 }
 
-static void the_operators_port_has_no_lab(void **state)
+TEST(the_operators_port_has_no_lab)
 {
     struct app_lab *self = *state;
 
@@ -336,7 +329,7 @@ static void the_operators_port_has_no_lab(void **state)
     assert_true(app_is_problem(&self->reply, 404, "not-found"));
 }
 
-static void without_a_redis_server_it_says_what_to_do(void **state)
+TEST_WITH(without_a_redis_server_it_says_what_to_do, app_lab_prepare, app_lab_tear_down)
 {
     struct app_lab *self = *state;
     char usual[2048];
@@ -358,7 +351,7 @@ static void without_a_redis_server_it_says_what_to_do(void **state)
 
 /* ---- ends ---------------------------------------------------------------------------------------- */
 
-static void a_stop_in_the_middle_of_a_run_leaves_nothing_behind(void **state)
+TEST(a_stop_in_the_middle_of_a_run_leaves_nothing_behind)
 {
     struct app_lab *self = *state;
     struct visitor *visitor = calloc(1, sizeof *visitor);
@@ -381,7 +374,7 @@ static bool no_process_is_left(void *labs)
     return app_lab_processes(labs) == 0;
 }
 
-static void a_kill_in_the_middle_of_a_run_leaves_no_process(void **state)
+TEST(a_kill_in_the_middle_of_a_run_leaves_no_process)
 {
     struct app_lab *self = *state;
     struct visitor *visitor = calloc(1, sizeof *visitor);
@@ -397,25 +390,4 @@ static void a_kill_in_the_middle_of_a_run_leaves_no_process(void **state)
     app_folder_remove(self->labs); /* nobody was left to do that */
 }
 
-#define TEST(name)     cmocka_unit_test_setup_teardown(name, app_lab_set_up, app_lab_tear_down)
-#define TEST_OWN(name) cmocka_unit_test_setup_teardown(name, app_lab_prepare, app_lab_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(scenarios_are_listed_in_both_languages),
-        TEST(guards_are_listed_with_the_one_in_use),
-        TEST(the_source_of_a_guard_is_the_one_that_was_built),
-        TEST(runs_come_to_their_verdicts),
-        TEST(a_run_is_what_the_command_tells),
-        TEST(a_second_run_is_refused_while_one_plays),
-        TEST(what_is_not_taken_is_named_and_does_nothing),
-        TEST_OWN(without_lab_there_is_nothing),
-        TEST(the_operators_port_has_no_lab),
-        TEST_OWN(without_a_redis_server_it_says_what_to_do),
-        TEST(a_stop_in_the_middle_of_a_run_leaves_nothing_behind),
-        TEST(a_kill_in_the_middle_of_a_run_leaves_no_process),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(app_lab_set_up, app_lab_tear_down);

@@ -3,25 +3,18 @@
  * texts in both languages; a scenario that goes wrong says where; the command, also when it is interrupted.
  */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "lab/lab.h"
 #include "lab/stage/stage_inside.h"
 #include "start/redis_child.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum { OUT_SIZE = 1 << 18, PATIENCE_MS = 20000 };
 
@@ -80,7 +73,7 @@ static char *play_as_json(struct lab *lab, const struct lab_scenario *scenario)
     return json;
 }
 
-static void every_scenario_comes_to_its_verdict_twice_by_the_same_events(void **state)
+TEST(every_scenario_comes_to_its_verdict_twice_by_the_same_events)
 {
     size_t count = 0;
 
@@ -95,9 +88,8 @@ static void every_scenario_comes_to_its_verdict_twice_by_the_same_events(void **
     assert_true(count >= 31);
 }
 
-static void names_are_unique_and_lead_to_each_other(void **state)
+TEST(names_are_unique_and_lead_to_each_other)
 {
-    (void)state;
     for (size_t i = 0; lab_scenario_at(i); i++) {
         const struct lab_scenario *scenario = lab_scenario_at(i);
 
@@ -107,12 +99,11 @@ static void names_are_unique_and_lead_to_each_other(void **state)
     assert_null(lab_scenario_named("nonsense"));
 }
 
-static void the_list_is_in_the_order_of_teaching(void **state)
+TEST(the_list_is_in_the_order_of_teaching)
 {
     char *part = NULL;
     long before = 0;
 
-    (void)state;
     for (size_t i = 0; lab_scenario_at(i); i++) { /* "9", "10", "13a", "13b" */
         long number = strtol(lab_scenario_at(i)->number, &part, 10) * 256 + part[0];
 
@@ -122,7 +113,7 @@ static void the_list_is_in_the_order_of_teaching(void **state)
 }
 
 /* What a scenario claims must be true of the commands, not only of its words. */
-static void the_stale_write_is_refused_by_redis_itself(void **state)
+TEST(the_stale_write_is_refused_by_redis_itself)
 {
     static const struct {
         const char *scenario;
@@ -154,7 +145,7 @@ static size_t calls_of(const struct lab_run *run, int actor, const char *reply)
     return count;
 }
 
-static void a_sleeper_asks_twice_and_is_told_a_poller_asks_on(void **state)
+TEST(a_sleeper_asks_twice_and_is_told_a_poller_asks_on)
 {
     struct lab_run *sleeper = lab_play(*state, lab_scenario_named("woken-by-message"));
     struct lab_run *poller = lab_play(*state, lab_scenario_named("polling"));
@@ -186,7 +177,7 @@ static void assert_served(struct lab *lab, const char *scenario, const char *buy
     lab_run_free(run);
 }
 
-static void the_fair_lock_serves_in_the_order_of_coming_but_for_the_dead(void **state)
+TEST(the_fair_lock_serves_in_the_order_of_coming_but_for_the_dead)
 {
     assert_served(*state, "fair-order", "ABC");
     assert_served(*state, "dead-head", "AC");
@@ -208,7 +199,7 @@ static size_t most_owners(const struct lab_run *run)
     return most;
 }
 
-static void two_readers_are_inside_and_the_writer_is_alone(void **state)
+TEST(two_readers_are_inside_and_the_writer_is_alone)
 {
     struct lab_run *run = lab_play(*state, lab_scenario_named("readers-writer"));
 
@@ -307,7 +298,7 @@ static void assert_fails(struct lab *lab, void (*play)(struct stage *stage), con
     lab_run_free(run);
 }
 
-static void a_scenario_that_goes_wrong_says_where(void **state)
+TEST(a_scenario_that_goes_wrong_says_where)
 {
     assert_fails(*state, play_past_the_end,
                  "step 1: A: it has ended (told created), and should be at NO SUCH COMMAND");
@@ -319,7 +310,7 @@ static void a_scenario_that_goes_wrong_says_where(void **state)
                  "step 1: redisson_lock_timeout:seckill:{lamp}:lock: there was no lease");
 }
 
-static void an_actor_that_is_left_behind_does_not_reach_the_next_run(void **state)
+TEST(an_actor_that_is_left_behind_does_not_reach_the_next_run)
 {
     const struct lab_scenario scenario = {
         .number = "0", .name = "left", .play = play_without_a_crash};
@@ -344,11 +335,10 @@ static int ctl(char *out, const char *const *args)
 
 #define CTL(out, ...) ctl((out), (const char *const[]){__VA_ARGS__, NULL})
 
-static void the_command_lists_and_runs(void **state)
+TEST(the_command_lists_and_runs)
 {
     char *out = malloc(OUT_SIZE);
 
-    (void)state;
     assert_non_null(out);
     assert_int_equal(CTL(out, "lab", "list"), 0);
     assert_non_null(strstr(out, "lost-update"));
@@ -366,11 +356,10 @@ static void the_command_lists_and_runs(void **state)
     free(out);
 }
 
-static void the_command_refuses_what_it_does_not_know(void **state)
+TEST(the_command_refuses_what_it_does_not_know)
 {
     char *out = malloc(OUT_SIZE);
 
-    (void)state;
     assert_non_null(out);
     assert_int_equal(CTL(out, "lab", "run", "nonsense"), 2);
     assert_non_null(strstr(out, "\"nonsense\" is no scenario"));
@@ -385,7 +374,7 @@ static bool has_redis(void *arg)
     return app_redis_child_of(arg) > 0;
 }
 
-static void an_interrupt_leaves_nothing_behind(void **state)
+TEST(an_interrupt_leaves_nothing_behind)
 {
     const char *build = getenv("BUILD_DIR"); /* NOLINT(concurrency-mt-unsafe): one thread */
     char program[] = "seckillctl", lab[] = "lab", run[] = "run", all[] = "all";
@@ -396,7 +385,6 @@ static void an_interrupt_leaves_nothing_behind(void **state)
     posix_spawn_file_actions_t files;
     int status = 0;
 
-    (void)state;
     app_folder_make(dir);
     /* One thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
     assert_int_equal(setenv("TMPDIR", dir, 1), 0);
@@ -417,23 +405,10 @@ static void an_interrupt_leaves_nothing_behind(void **state)
     assert_int_equal(rmdir(dir), 0); /* it is empty */
 }
 
+GROUP(open_lab, close_lab);
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest in_the_lab[] = {
-        cmocka_unit_test(every_scenario_comes_to_its_verdict_twice_by_the_same_events),
-        cmocka_unit_test(names_are_unique_and_lead_to_each_other),
-        cmocka_unit_test(the_list_is_in_the_order_of_teaching),
-        cmocka_unit_test(the_stale_write_is_refused_by_redis_itself),
-        cmocka_unit_test(a_sleeper_asks_twice_and_is_told_a_poller_asks_on),
-        cmocka_unit_test(the_fair_lock_serves_in_the_order_of_coming_but_for_the_dead),
-        cmocka_unit_test(two_readers_are_inside_and_the_writer_is_alone),
-        cmocka_unit_test(a_scenario_that_goes_wrong_says_where),
-        cmocka_unit_test(an_actor_that_is_left_behind_does_not_reach_the_next_run),
-        cmocka_unit_test(the_command_lists_and_runs),
-        cmocka_unit_test(the_command_refuses_what_it_does_not_know),
-        cmocka_unit_test(an_interrupt_leaves_nothing_behind),
-    };
-
     if (redis_child_is_this(argc, argv) || lab_actor_is_this(argc, argv)) return 2;
-    return cmocka_run_group_tests(in_the_lab, open_lab, close_lab);
+    return testing_run(argc, argv);
 }

@@ -3,18 +3,10 @@
  * one instance pauses, another instance sells, or the first is killed.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "test/support/app_support.h"
 #include "test/support/sale_support.h"
+#include "test/support/testing.h"
 
 #define PAUSE    "3000"
 #define FOR_AGES "600000"
@@ -140,7 +132,7 @@ static bool have_read(void *arg)
 /* ---- tests --------------------------------------------------------------------------------------- */
 
 /* A lock of the process, and one of the host, while another process and another host sell. */
-static void a_lock_that_others_do_not_see_oversells(void **state)
+TEST(a_lock_that_others_do_not_see_oversells)
 {
     static struct buyer anns[] = {{.name = "ann", .sale = "of-process", .instance = PAUSING},
                                   {.name = "ann", .sale = "of-host", .instance = PAUSING},
@@ -151,7 +143,6 @@ static void a_lock_that_others_do_not_see_oversells(void **state)
     static const long bob_gets[] = {201, 201, 409};
     int64_t wanted = 0;
 
-    (void)state;
     put_up("of-process", "thread");
     put_up("of-host", "file");
     put_up("same-host", "file");
@@ -182,13 +173,12 @@ static bool is_free(void *arg)
 }
 
 /* Killed while it holds the lock: two are stuck for ever, the one with a lease is not. */
-static void a_lock_without_an_end_is_stuck_when_its_holder_is_killed(void **state)
+TEST(a_lock_without_an_end_is_stuck_when_its_holder_is_killed)
 {
     static char sales[][16] = {"setnx", "setnx-expire", "set-del"};
     static struct buyer anns[3];
     static struct buyer bob;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         put_up(sales[i], sales[i]);
         anns[i] = (struct buyer){.name = "ann", .sale = sales[i], .instance = DOOMED};
@@ -215,13 +205,4 @@ static void a_lock_without_an_end_is_stuck_when_its_holder_is_killed(void **stat
     }
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lock_that_others_do_not_see_oversells),
-        cmocka_unit_test(a_lock_without_an_end_is_stuck_when_its_holder_is_killed),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+GROUP(set_up, tear_down);

@@ -5,21 +5,14 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "lab/lab_runner.h"
 #include "lab/stage/stage.h"
 #include "start/redis_child.h"
 #include "test/support/app_lab.h"
+#include "test/support/testing.h"
 
 enum {
     PATIENCE_MS = 20000,
@@ -224,7 +217,7 @@ static lab_runner_status play_named(struct lab_runner *runner, const char *name)
 
 /* ---- tests --------------------------------------------------------------------------------------- */
 
-static void the_lab_opens_at_the_first_run_and_closes_when_nobody_asks(void **state)
+TEST(the_lab_opens_at_the_first_run_and_closes_when_nobody_asks)
 {
     struct fixture *self = *state;
     struct lab_runner *runner = start(0, 500);
@@ -237,7 +230,7 @@ static void the_lab_opens_at_the_first_run_and_closes_when_nobody_asks(void **st
     lab_runner_free(runner);
 }
 
-static void a_lab_stays_open_between_runs(void **state)
+TEST(a_lab_stays_open_between_runs)
 {
     struct fixture *self = *state;
     struct lab_runner *runner = start(0, 0);
@@ -249,12 +242,11 @@ static void a_lab_stays_open_between_runs(void **state)
     lab_runner_free(runner);
 }
 
-static void one_scenario_plays_at_a_time(void **state)
+TEST(one_scenario_plays_at_a_time)
 {
     struct lab_runner *runner = start(0, 0);
     struct visitor visitor;
 
-    (void)state;
     send_in(&visitor, runner, &at_the_gate);
     assert_int_equal(play_named(runner, "thread-lock"), LAB_RUNNER_BUSY);
     assert_int_equal(play_named(runner, "thread-lock"), LAB_RUNNER_BUSY);
@@ -264,13 +256,12 @@ static void one_scenario_plays_at_a_time(void **state)
     lab_runner_free(runner);
 }
 
-static void a_run_that_takes_too_long_is_ended_and_the_next_one_plays(void **state)
+TEST(a_run_that_takes_too_long_is_ended_and_the_next_one_plays)
 {
     int64_t began_ms = clock_mono_ms();
     struct lab_runner *runner = start(1500, 0);
     struct lab_runner_answer answer;
 
-    (void)state;
     assert_int_equal(lab_runner_play(runner, &waits, LAB_ENGLISH, &answer), LAB_RUNNER_FAILED);
     assert_string_equal(answer.why.text, "it took longer than 1500 ms and was interrupted");
     assert_null(answer.json);
@@ -282,7 +273,7 @@ static void a_run_that_takes_too_long_is_ended_and_the_next_one_plays(void **sta
     lab_runner_free(runner);
 }
 
-static void a_scenario_that_goes_wrong_says_so_and_the_next_one_gets_a_new_lab(void **state)
+TEST(a_scenario_that_goes_wrong_says_so_and_the_next_one_gets_a_new_lab)
 {
     struct fixture *self = *state;
     struct lab_runner *runner = start(0, 0);
@@ -296,7 +287,7 @@ static void a_scenario_that_goes_wrong_says_so_and_the_next_one_gets_a_new_lab(v
 }
 
 /* Also when an actor is a process that waits to be let go, and another waits for a lock. */
-static void a_stop_ends_what_plays_at_once_and_leaves_nothing_behind(void **state)
+TEST(a_stop_ends_what_plays_at_once_and_leaves_nothing_behind)
 {
     struct fixture *self = *state;
     struct lab_runner *runner = start(0, 0);
@@ -315,14 +306,13 @@ static void a_stop_ends_what_plays_at_once_and_leaves_nothing_behind(void **stat
 }
 
 /* Redis, and an actor: else whoever is at the other end of what we close hears nothing of that. */
-static void its_processes_inherit_nothing(void **state)
+TEST(its_processes_inherit_nothing)
 {
     struct lab_runner *runner = start(0, 0);
     struct visitor visitor;
     int ends[2];
     char byte = 0;
 
-    (void)state;
     assert_int_equal(pipe(ends), 0); /* as a socket is that another thread has not marked yet */
     assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
     send_in(&visitor, runner, &pauses);
@@ -334,12 +324,11 @@ static void its_processes_inherit_nothing(void **state)
 }
 
 /* Some who wait have a place in a queue, and insist on giving it back. */
-static void a_stop_ends_whatever_is_waited_for(void **state)
+TEST(a_stop_ends_whatever_is_waited_for)
 {
     static void (*const waits_for[])(struct stage_actor *) = {wait_in_vain, wait_in_a_queue,
                                                               wait_for_a_permit, wait_for_others};
 
-    (void)state;
     for (size_t i = 0; i < sizeof waits_for / sizeof waits_for[0]; i++) {
         struct lab_runner *runner = start(0, 0);
         struct visitor visitor;
@@ -354,14 +343,13 @@ static void a_stop_ends_whatever_is_waited_for(void **state)
     }
 }
 
-static void an_answer_has_a_largest_size(void **state)
+TEST(an_answer_has_a_largest_size)
 {
     static char long_text[LAB_RUNNER_JSON_MAX + 1];
     struct lab_scenario scenario = at_the_gate;
     struct lab_runner *runner = start(0, 0);
     struct lab_runner_answer answer;
 
-    (void)state;
     memset(long_text, 'x', sizeof long_text - 1);
     scenario.lesson.en = long_text;
     (void)sem_post(&gate.may_end);
@@ -370,31 +358,17 @@ static void an_answer_has_a_largest_size(void **state)
     lab_runner_free(runner);
 }
 
-static void freeing_nothing_is_fine(void **state)
+TEST(freeing_nothing_is_fine)
 {
-    (void)state;
     lab_runner_stop(NULL);
     lab_runner_free(NULL);
     lab_runner_free(start(0, 0)); /* nobody has asked it */
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+FIXTURE(set_up, tear_down);
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(the_lab_opens_at_the_first_run_and_closes_when_nobody_asks),
-        TEST(a_lab_stays_open_between_runs),
-        TEST(one_scenario_plays_at_a_time),
-        TEST(a_run_that_takes_too_long_is_ended_and_the_next_one_plays),
-        TEST(a_scenario_that_goes_wrong_says_so_and_the_next_one_gets_a_new_lab),
-        TEST(a_stop_ends_what_plays_at_once_and_leaves_nothing_behind),
-        TEST(its_processes_inherit_nothing),
-        TEST(a_stop_ends_whatever_is_waited_for),
-        TEST(an_answer_has_a_largest_size),
-        TEST(freeing_nothing_is_fine),
-    };
-
     if (redis_child_is_this(argc, argv) || lab_actor_is_this(argc, argv)) return 2;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(argc, argv);
 }

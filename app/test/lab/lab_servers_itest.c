@@ -2,24 +2,16 @@
  * The lab's scenarios on several Redis servers: what they claim is what those servers answered, in the same
  * order whoever answers first; and the servers go when the lab goes, also when it is killed.
  */
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "lab/lab.h"
 #include "lab/stage/stage.h"
 #include "start/redis_child.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum { PATIENCE_MS = 60000, AGAIN = 4, SERVERS = 4 /* the shop's, and three */ };
 
@@ -57,7 +49,7 @@ static char *play(struct lab *lab, const char *name)
 
 #define SET(owner) "SET seckill:{lamp}:lock " owner " NX PX 60000\",\"reply\":"
 
-static void each_claim_is_an_answer_of_a_server(void **state)
+TEST(each_claim_is_an_answer_of_a_server)
 {
     static const struct {
         const char *scenario;
@@ -86,7 +78,7 @@ static void each_claim_is_an_answer_of_a_server(void **state)
     }
 }
 
-static void whoever_answers_first_the_events_have_one_order(void **state)
+TEST(whoever_answers_first_the_events_have_one_order)
 {
     size_t scenarios = 0;
 
@@ -137,7 +129,7 @@ static void assert_fails(struct lab *lab, void (*play_it)(struct stage *stage), 
     lab_run_free(run);
 }
 
-static void a_scenario_that_goes_wrong_says_where(void **state)
+TEST(a_scenario_that_goes_wrong_says_where)
 {
     assert_fails(*state, play_process, "A: a process speaks to one server only");
     assert_fails(*state, play_without_a_lease,
@@ -214,7 +206,7 @@ static bool are_all_dead(void *arg)
     return true;
 }
 
-static void the_servers_of_a_killed_lab_end_with_it(void **state)
+TEST(the_servers_of_a_killed_lab_end_with_it)
 {
     const char *build = getenv("BUILD_DIR"); /* NOLINT(concurrency-mt-unsafe): one thread */
     char program[] = "seckillctl", lab[] = "lab", run[] = "run", name[] = "all";
@@ -225,7 +217,6 @@ static void the_servers_of_a_killed_lab_end_with_it(void **state)
     posix_spawn_file_actions_t files;
     int status = 0;
 
-    (void)state;
     app_folder_make(dir);
     /* One thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
     assert_int_equal(setenv("TMPDIR", dir, 1), 0);
@@ -241,15 +232,10 @@ static void the_servers_of_a_killed_lab_end_with_it(void **state)
     app_folder_remove(dir);
 }
 
+GROUP(open_lab, close_lab);
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest in_the_lab[] = {
-        cmocka_unit_test(each_claim_is_an_answer_of_a_server),
-        cmocka_unit_test(whoever_answers_first_the_events_have_one_order),
-        cmocka_unit_test(a_scenario_that_goes_wrong_says_where),
-        cmocka_unit_test(the_servers_of_a_killed_lab_end_with_it),
-    };
-
     if (redis_child_is_this(argc, argv) || lab_actor_is_this(argc, argv)) return 2;
-    return cmocka_run_group_tests(in_the_lab, open_lab, close_lab);
+    return testing_run(argc, argv);
 }

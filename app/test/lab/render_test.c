@@ -1,17 +1,10 @@
 /*
  * A run of two steps, as a learner reads it and as a program does.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "lab/lab.h"
+#include "test/support/testing.h"
 
 static char set_command[] = "SET seckill:{lamp}:lock A#1";
 static char set_reply[] = "OK";
@@ -75,11 +68,10 @@ static void assert_has(const char *text, const char *part)
     if (!strstr(text, part)) fail_msg("\"%s\" is not in:\n%s", part, text);
 }
 
-static void text_tells_who_did_what_and_what_came_of_it(void **state)
+TEST(text_tells_who_did_what_and_what_came_of_it)
 {
     char *text = text_in(LAB_ENGLISH);
 
-    (void)state;
     assert_has(text, "7b  a-name  A title\n");
     assert_has(text, "What it teaches.");
     assert_has(text, "A (mutex)");
@@ -105,9 +97,8 @@ static void spread_over_servers(void)
     calls[0].server = 1;
 }
 
-static void text_names_the_server_where_there_are_several(void **state)
+TEST(text_names_the_server_where_there_are_several)
 {
-    (void)state;
     spread_over_servers();
     char *text = text_in(LAB_ENGLISH);
     assert_has(text, "redis-1> SET :lock A#1 -> OK\n");
@@ -117,9 +108,8 @@ static void text_names_the_server_where_there_are_several(void **state)
     free(text);
 }
 
-static void json_names_the_server_where_there_are_several(void **state)
+TEST(json_names_the_server_where_there_are_several)
 {
-    (void)state;
     char *text = lab_json(&run, LAB_ENGLISH);
     assert_non_null(text);
     assert_null(strstr(text, "\"server\""));
@@ -133,36 +123,33 @@ static void json_names_the_server_where_there_are_several(void **state)
     free(text);
 }
 
-static void a_column_is_called_by_what_its_key_is(void **state)
+TEST(a_column_is_called_by_what_its_key_is)
 {
     run.lock_count = 2;
     run.locks[0] = "seckill:{lamp}:permits";
     run.locks[1] = "seckill:{case}:lock";
     char *text = text_in(LAB_ENGLISH);
 
-    (void)state;
     assert_has(text, "permits   TTL      case      TTL      stock");
     free(text);
 }
 
-static void an_actor_writes_in_its_own_column(void **state)
+TEST(an_actor_writes_in_its_own_column)
 {
     char *text = text_in(LAB_ENGLISH);
     const char *head = strstr(text, "    A (mutex)");
     const char *row = strstr(text, "\n 1  ");
 
-    (void)state;
     assert_non_null(head);
     assert_non_null(row);
     assert_int_equal(strstr(row, "takes the lock") - (row + 1), strstr(head, "B (") - head);
     free(text);
 }
 
-static void text_is_there_in_chinese(void **state)
+TEST(text_is_there_in_chinese)
 {
     char *text = text_in(LAB_CHINESE);
 
-    (void)state;
     assert_has(text, "标题");
     assert_has(text, "它教什么。");
     assert_has(text, "加锁");
@@ -172,9 +159,8 @@ static void text_is_there_in_chinese(void **state)
     free(text);
 }
 
-static void another_verdict_is_called_unexpected(void **state)
+TEST(another_verdict_is_called_unexpected)
 {
-    (void)state;
     run.breaks[0].step = 1;
     assert_false(lab_run_is_expected(&run));
     char *text = text_in(LAB_ENGLISH);
@@ -187,9 +173,8 @@ static void another_verdict_is_called_unexpected(void **state)
     free(text);
 }
 
-static void a_run_without_an_end_is_never_expected(void **state)
+TEST(a_run_without_an_end_is_never_expected)
 {
-    (void)state;
     (void)refusal_say(&run.failure, "step 3: A: it does not get on");
     assert_false(lab_run_is_expected(&run));
     char *text = text_in(LAB_ENGLISH);
@@ -197,7 +182,7 @@ static void a_run_without_an_end_is_never_expected(void **state)
     free(text);
 }
 
-static void json_has_it_all(void **state)
+TEST(json_has_it_all)
 {
     char *text = lab_json(&run, LAB_CHINESE);
     json_t *whole = text ? json_loads(text, 0, NULL) : NULL;
@@ -207,7 +192,6 @@ static void json_has_it_all(void **state)
     json_t *call = json_array_get(json_object_get(first, "calls"), 0);
     json_t *verdict = json_object_get(whole, "verdict");
 
-    (void)state;
     assert_non_null(whole);
     assert_string_equal(json_string_value(json_object_get(whole, "title")), "标题");
     assert_int_equal(json_array_size(steps), 2);
@@ -223,19 +207,4 @@ static void json_has_it_all(void **state)
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(text_tells_who_did_what_and_what_came_of_it, set_up),
-        cmocka_unit_test_setup(text_names_the_server_where_there_are_several, set_up),
-        cmocka_unit_test_setup(json_names_the_server_where_there_are_several, set_up),
-        cmocka_unit_test_setup(a_column_is_called_by_what_its_key_is, set_up),
-        cmocka_unit_test_setup(an_actor_writes_in_its_own_column, set_up),
-        cmocka_unit_test_setup(text_is_there_in_chinese, set_up),
-        cmocka_unit_test_setup(another_verdict_is_called_unexpected, set_up),
-        cmocka_unit_test_setup(a_run_without_an_end_is_never_expected, set_up),
-        cmocka_unit_test_setup(json_has_it_all, set_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, NULL);

@@ -2,22 +2,14 @@
  * /metrics of a real service: the format, which promtool judges too; the stock that is read from
  * Redis; and that scrapes neither wait for a Redis that is away or does not answer, nor load it.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "test/support/app_promtext.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum { SHOWN_MAX = 50, FLOOD = 200, SOON_MS = 5000 /* a report is kept for a second */ };
 
@@ -120,7 +112,7 @@ static void assert_good_format(struct fixture *self)
         fail_msg("promtool: %s", fault);
 }
 
-static void promtool_is_asked_and_heard(void **state)
+TEST(promtool_is_asked_and_heard)
 {
     static const char misnamed[] =
         "# HELP purchases Counted.\n# TYPE purchases counter\npurchases 1\n";
@@ -133,7 +125,7 @@ static void promtool_is_asked_and_heard(void **state)
     assert_false(promtool_is_content(self->dir, malformed, said, sizeof said));
 }
 
-static void a_purchase_is_seen_everywhere(void **state)
+TEST(a_purchase_is_seen_everywhere)
 {
     static const char *const once[] = {
         "seckill_orders_total{guard=\"mutex\",outcome=\"created\"}",
@@ -170,7 +162,7 @@ static void a_purchase_is_seen_everywhere(void **state)
                     (uintmax_t)clock_unix_ms() / 1000 - 60, (uintmax_t)clock_unix_ms() / 1000 + 1);
 }
 
-static void an_oversold_sale_is_seen(void **state)
+TEST(an_oversold_sale_is_seen)
 {
     struct fixture *self = *state;
 
@@ -184,7 +176,7 @@ static void an_oversold_sale_is_seen(void **state)
     assert_true(value_of(self, "seckill_stock_drift_units{sale=\"cup\"}") == 7);
 }
 
-static void a_sale_under_load_does_not_drift(void **state)
+TEST(a_sale_under_load_does_not_drift)
 {
     struct fixture *self = *state;
     char user[16];
@@ -207,7 +199,7 @@ static void a_sale_under_load_does_not_drift(void **state)
 }
 
 /* A unit that is neither left nor anybody's. */
-static void a_lost_unit_is_drift(void **state)
+TEST(a_lost_unit_is_drift)
 {
     struct fixture *self = *state;
 
@@ -218,7 +210,7 @@ static void a_lost_unit_is_drift(void **state)
     assert_true(value_of(self, "seckill_oversold_units{sale=\"cup\"}") == 0);
 }
 
-static void restocked_units_count_as_put_up(void **state)
+TEST(restocked_units_count_as_put_up)
 {
     struct fixture *self = *state;
 
@@ -238,7 +230,7 @@ static void restocked_units_count_as_put_up(void **state)
     assert_true(value_of(self, "seckill_oversold_units{sale=\"cup\"}") == 0);
 }
 
-static void only_so_many_sales_are_shown(void **state)
+TEST(only_so_many_sales_are_shown)
 {
     struct fixture *self = *state;
     char body[64];
@@ -266,7 +258,7 @@ static void assert_does_not_wait(struct fixture *self)
     assert_good_format(self);
 }
 
-static void a_scrape_does_not_wait_for_a_redis_that_hangs(void **state)
+TEST(a_scrape_does_not_wait_for_a_redis_that_hangs)
 {
     struct fixture *self = *state;
 
@@ -277,7 +269,7 @@ static void a_scrape_does_not_wait_for_a_redis_that_hangs(void **state)
     assert_soon(self, "seckill_stock_remaining_units{sale=\"cup\"}", 5);
 }
 
-static void a_scrape_does_not_wait_for_a_redis_that_is_gone(void **state)
+TEST(a_scrape_does_not_wait_for_a_redis_that_is_gone)
 {
     struct fixture *self = *state;
 
@@ -286,7 +278,7 @@ static void a_scrape_does_not_wait_for_a_redis_that_is_gone(void **state)
     assert_does_not_wait(self);
 }
 
-static void a_flood_of_scrapes_does_not_load_redis(void **state)
+TEST(a_flood_of_scrapes_does_not_load_redis)
 {
     static const char trips[] = "seckill_redis_round_trips_total{result=\"ok\"}";
     struct fixture *self = *state;
@@ -303,7 +295,7 @@ static bool has_reconnected(void *arg)
     return value_of(arg, "seckill_redis_reconnects_total") >= 1;
 }
 
-static void connections_to_redis_are_seen(void **state)
+TEST(connections_to_redis_are_seen)
 {
     struct fixture *self = *state;
     double max = value_of(self, "seckill_redis_connections_max");
@@ -318,23 +310,4 @@ static void connections_to_redis_are_seen(void **state)
     assert_true(app_eventually(has_reconnected, self, SOON_MS));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(promtool_is_asked_and_heard),
-        TEST(a_purchase_is_seen_everywhere),
-        TEST(an_oversold_sale_is_seen),
-        TEST(a_sale_under_load_does_not_drift),
-        TEST(a_lost_unit_is_drift),
-        TEST(restocked_units_count_as_put_up),
-        TEST(only_so_many_sales_are_shown),
-        TEST(a_scrape_does_not_wait_for_a_redis_that_hangs),
-        TEST(a_scrape_does_not_wait_for_a_redis_that_is_gone),
-        TEST(a_flood_of_scrapes_does_not_load_redis),
-        TEST(connections_to_redis_are_seen),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

@@ -3,17 +3,10 @@
  * a format that Prometheus reads.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "metrics/metrics.h"
 #include "test/support/app_promtext.h"
+#include "test/support/testing.h"
 
 enum { THREADS = 4, ROUNDS = 5000 };
 
@@ -75,7 +68,7 @@ static bool shows(const struct metrics *metrics, const char *line)
     return is_there;
 }
 
-static void everything_is_there_from_the_start(void **state)
+TEST(everything_is_there_from_the_start)
 {
     static const char *const lines[] = {
         "seckill_sse_clients 2\n",
@@ -128,7 +121,7 @@ static void everything_is_there_from_the_start(void **state)
     }
 }
 
-static void each_thing_is_counted_in_its_place(void **state)
+TEST(each_thing_is_counted_in_its_place)
 {
     struct metrics *metrics = *state;
 
@@ -166,7 +159,7 @@ static void each_thing_is_counted_in_its_place(void **state)
     assert_true(shows(metrics, "seckill_lock_release_total{result=\"not-owner\"} 1\n"));
 }
 
-static void histograms_add_up(void **state)
+TEST(histograms_add_up)
 {
     struct metrics *metrics = *state;
 
@@ -210,7 +203,7 @@ static void tell(struct metrics *metrics, lk_event_type type, int64_t at_ms, int
                      metrics);
 }
 
-static void a_run_waits_until_its_last_round_trip_and_holds_within_it(void **state)
+TEST(a_run_waits_until_its_last_round_trip_and_holds_within_it)
 {
     struct metrics *metrics = *state;
 
@@ -228,7 +221,7 @@ static void a_run_waits_until_its_last_round_trip_and_holds_within_it(void **sta
     assert_true(shows(metrics, "seckill_lock_wait_seconds_count{guard=\"script\"} 0\n"));
 }
 
-static void an_acquired_lock_is_held_until_its_release(void **state)
+TEST(an_acquired_lock_is_held_until_its_release)
 {
     struct metrics *metrics = *state;
 
@@ -241,7 +234,7 @@ static void an_acquired_lock_is_held_until_its_release(void **state)
     assert_true(shows(metrics, "seckill_lock_hold_seconds_sum{guard=\"mutex\"} 0.012000000\n"));
 }
 
-static void stock_is_shown_while_redis_tells_it(void **state)
+TEST(stock_is_shown_while_redis_tells_it)
 {
     char *text = render(*state, true);
 
@@ -258,7 +251,7 @@ static void stock_is_shown_while_redis_tells_it(void **state)
     free(text);
 }
 
-static void prometheus_can_read_it(void **state)
+TEST(prometheus_can_read_it)
 {
     for (int up = 0; up < 2; up++) {
         char *text = render(*state, up);
@@ -269,7 +262,7 @@ static void prometheus_can_read_it(void **state)
     }
 }
 
-static void faults_in_the_format_are_found(void **state)
+TEST(faults_in_the_format_are_found)
 {
     static const char *const faults[] = {
         "up 1\n",                                                 /* no HELP, no TYPE */
@@ -295,7 +288,6 @@ static void faults_in_the_format_are_found(void **state)
         "# HELP h x\n# TYPE h histogram\nh_sum 1\nh_count 1\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         char fault[512];
 
@@ -313,7 +305,7 @@ static void *count_many(void *metrics)
     return NULL;
 }
 
-static void threads_lose_no_count(void **state)
+TEST(threads_lose_no_count)
 {
     pthread_t threads[THREADS];
 
@@ -327,21 +319,4 @@ static void threads_lose_no_count(void **state)
     assert_true(shows(*state, "seckill_batch_size_count{guard=\"none\"} 20000\n"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(everything_is_there_from_the_start),
-        TEST(each_thing_is_counted_in_its_place),
-        TEST(histograms_add_up),
-        TEST(a_run_waits_until_its_last_round_trip_and_holds_within_it),
-        TEST(an_acquired_lock_is_held_until_its_release),
-        TEST(stock_is_shown_while_redis_tells_it),
-        TEST(prometheus_can_read_it),
-        TEST(faults_in_the_format_are_found),
-        TEST(threads_lose_no_count),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

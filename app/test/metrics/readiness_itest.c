@@ -3,19 +3,10 @@
  * behind a proxy: nobody is turned away.
  */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "lockkit/lockkit.h"
 
@@ -128,7 +119,7 @@ static void assert_readiness(struct fixture *self, long status, const char *body
         strstr(self->reply.body, status == 200 ? "\nseckill_ready 1\n" : "\nseckill_ready 0\n"));
 }
 
-static void readiness_is_not_counted_while_nobody_asks(void **state)
+TEST(readiness_is_not_counted_while_nobody_asks)
 {
     struct fixture *self = *state;
 
@@ -138,7 +129,7 @@ static void readiness_is_not_counted_while_nobody_asks(void **state)
     assert_null(strstr(self->reply.body, "\nseckill_ready "));
 }
 
-static void a_redis_that_takes_no_writes_is_not_ready(void **state)
+TEST(a_redis_that_takes_no_writes_is_not_ready)
 {
     static const struct {
         const char *bad[4];
@@ -168,7 +159,7 @@ static void a_redis_that_takes_no_writes_is_not_ready(void **state)
 }
 
 /* An order that they do not have is not accepted. */
-static void replicas_that_orders_wait_for_must_be_there(void **state)
+TEST(replicas_that_orders_wait_for_must_be_there)
 {
     static const char too_few[] = "store takes no writes: NOREPLICAS\n";
     struct fixture *self = *state;
@@ -192,7 +183,7 @@ static void replicas_that_orders_wait_for_must_be_there(void **state)
     lks_server_stop(primary);
 }
 
-static void a_redis_whose_snapshot_failed_is_not_ready(void **state)
+TEST(a_redis_whose_snapshot_failed_is_not_ready)
 {
     static const char *const settings[] = {"--save", "3600", "1", NULL};
     struct fixture *self = *state;
@@ -222,7 +213,7 @@ static void start_on_a_full_disk(struct fixture *self, const char *fsync)
     assert_true(app_start_redis_with(&self->redis, self->dir, settings));
 }
 
-static void a_full_disk_is_found_out_before_a_buyer_does(void **state)
+TEST(a_full_disk_is_found_out_before_a_buyer_does)
 {
     struct fixture *self = *state;
     const char *args[] = {"--redis", NULL, NULL};
@@ -234,7 +225,7 @@ static void a_full_disk_is_found_out_before_a_buyer_does(void **state)
     assert_true(app_wait(&self->redis, 0) < 0); /* it answers */
 }
 
-static void with_fsync_always_a_full_disk_ends_redis_and_readiness(void **state)
+TEST(with_fsync_always_a_full_disk_ends_redis_and_readiness)
 {
     struct fixture *self = *state;
     const char *args[] = {"--redis", NULL, NULL};
@@ -246,7 +237,7 @@ static void with_fsync_always_a_full_disk_ends_redis_and_readiness(void **state)
     assert_true(app_wait(&self->redis, 1000) >= 0);
 }
 
-static void many_who_look_are_one_write_a_second(void **state)
+TEST(many_who_look_are_one_write_a_second)
 {
     static const char *const stats[] = {"INFO", "commandstats", NULL};
     struct fixture *self = *state;
@@ -280,7 +271,7 @@ static void *look_once(void *arg)
 }
 
 /* Who waits while a mute server is asked does not ask it anew, one after the other. */
-static void many_who_look_at_a_mute_redis_wait_together(void **state)
+TEST(many_who_look_at_a_mute_redis_wait_together)
 {
     struct fixture *self = *state;
     struct looker lookers[LOOKERS];
@@ -306,7 +297,7 @@ static void many_who_look_at_a_mute_redis_wait_together(void **state)
 
 /* ---- stopping ------------------------------------------------------------------------------------ */
 
-static void told_to_stop_it_goes_on_serving_and_says_so(void **state)
+TEST(told_to_stop_it_goes_on_serving_and_says_so)
 {
     struct fixture *self = *state;
     int64_t began_ms = 0;
@@ -394,7 +385,7 @@ static void restart(struct fixture *self, struct proxy *proxy, size_t which)
         clock_pause_ms(20);
 }
 
-static void a_rolling_restart_behind_a_proxy_loses_nobody(void **state)
+TEST(a_rolling_restart_behind_a_proxy_loses_nobody)
 {
     struct fixture *self = *state;
     const char *args[] = {"--redis", NULL, "--drain-ms", "1500", NULL};
@@ -430,22 +421,4 @@ static void a_rolling_restart_behind_a_proxy_loses_nobody(void **state)
                      atomic_load(&proxy.bought));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_redis_that_takes_no_writes_is_not_ready),
-        TEST(replicas_that_orders_wait_for_must_be_there),
-        TEST(readiness_is_not_counted_while_nobody_asks),
-        TEST(a_redis_whose_snapshot_failed_is_not_ready),
-        TEST(a_full_disk_is_found_out_before_a_buyer_does),
-        TEST(with_fsync_always_a_full_disk_ends_redis_and_readiness),
-        TEST(many_who_look_are_one_write_a_second),
-        TEST(many_who_look_at_a_mute_redis_wait_together),
-        TEST(told_to_stop_it_goes_on_serving_and_says_so),
-        TEST(a_rolling_restart_behind_a_proxy_loses_nobody),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

@@ -1,16 +1,10 @@
 /*
  * Ids of ledger entries, as clients send them back in Last-Event-ID.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "sale/ledger.h"
+#include "test/support/testing.h"
 
-static void ids_are_two_numbers_and_a_dash(void **state)
+TEST(ids_are_two_numbers_and_a_dash)
 {
     static const struct {
         const char *text;
@@ -41,7 +35,6 @@ static void ids_are_two_numbers_and_a_dash(void **state)
         {"$", false, 0, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct ledger_id id = {42, 42};
 
@@ -51,24 +44,22 @@ static void ids_are_two_numbers_and_a_dash(void **state)
     }
 }
 
-static void the_longest_id_fits_and_comes_back(void **state)
+TEST(the_longest_id_fits_and_comes_back)
 {
     const struct ledger_id longest = {UINT64_MAX, UINT64_MAX};
     struct ledger_id back = {0};
     char text[LEDGER_ID_SIZE];
 
-    (void)state;
     ledger_id_format(longest, text);
     assert_true(ledger_id_parse(text, &back));
     assert_int_equal(ledger_id_compare(longest, back), 0);
 }
 
-static void ids_are_ordered_by_time_then_place(void **state)
+TEST(ids_are_ordered_by_time_then_place)
 {
     static const struct ledger_id ordered[] = {{0, 0}, {0, 1}, {9, 0}, {9, 9}, {10, 0}, {10, 10}};
     enum { COUNT = sizeof ordered / sizeof ordered[0] };
 
-    (void)state;
     for (int i = 0; i < COUNT; i++) {
         for (int j = 0; j < COUNT; j++) {
             int order = ledger_id_compare(ordered[i], ordered[j]);
@@ -76,15 +67,4 @@ static void ids_are_ordered_by_time_then_place(void **state)
             assert_int_equal((order > 0) - (order < 0), (i > j) - (i < j));
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_are_two_numbers_and_a_dash),
-        cmocka_unit_test(the_longest_id_fits_and_comes_back),
-        cmocka_unit_test(ids_are_ordered_by_time_then_place),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

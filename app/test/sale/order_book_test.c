@@ -1,16 +1,8 @@
 /*
  * The order book against a plain count, over several growths.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "sale/order_book.h"
+#include "test/support/testing.h"
 
 enum { ORDERS = 20000 };
 
@@ -24,13 +16,12 @@ static struct order order_number(int number)
     return order;
 }
 
-static void every_buyer_is_found_with_the_own_order(void **state)
+TEST(every_buyer_is_found_with_the_own_order)
 {
     struct order_book *book = order_book_new();
     const char *id = NULL;
     const char *key = NULL;
 
-    (void)state;
     assert_non_null(book);
     for (int i = 0; i < ORDERS; i++) {
         struct order order = order_number(i);
@@ -51,25 +42,14 @@ static void every_buyer_is_found_with_the_own_order(void **state)
 }
 
 /* HSCAN may show a buyer twice. */
-static void a_buyer_who_comes_twice_counts_once(void **state)
+TEST(a_buyer_who_comes_twice_counts_once)
 {
     struct order_book *book = order_book_new();
     struct order order = order_number(7);
 
-    (void)state;
     assert_true(order_book_add(book, &order));
     assert_true(order_book_add(book, &order));
     assert_int_equal(order_book_count(book), 1);
     order_book_free(book);
     order_book_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_buyer_is_found_with_the_own_order),
-        cmocka_unit_test(a_buyer_who_comes_twice_counts_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

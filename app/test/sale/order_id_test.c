@@ -3,15 +3,9 @@
  * link: -Wl,--wrap=clock_unix_ms
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "sale/order_id.h"
+#include "test/support/testing.h"
 
 enum { PER_MS = 4096, THREADS = 8, PER_THREAD = 20000 };
 
@@ -43,11 +37,10 @@ static uint64_t next_number(struct order_ids *ids, unsigned node)
     return number;
 }
 
-static void an_id_is_time_node_and_sequence(void **state)
+TEST(an_id_is_time_node_and_sequence)
 {
     struct order_ids ids = {0};
 
-    (void)state;
     atomic_store(&clock_ms, today_ms);
     uint64_t id = next_number(&ids, 1023);
     assert_int_equal(id >> 22, today_ms - epoch_ms);
@@ -56,12 +49,11 @@ static void an_id_is_time_node_and_sequence(void **state)
     assert_int_equal(next_number(&ids, 5) - id, ((uint64_t)5 << 12 | 1) - ((uint64_t)1023 << 12));
 }
 
-static void ids_grow_when_the_sequence_runs_over(void **state)
+TEST(ids_grow_when_the_sequence_runs_over)
 {
     struct order_ids ids = {0};
     uint64_t last = 0;
 
-    (void)state;
     atomic_store(&clock_ms, today_ms);
     for (int i = 0; i < 3 * PER_MS; i++) {
         uint64_t id = next_number(&ids, 7);
@@ -73,13 +65,12 @@ static void ids_grow_when_the_sequence_runs_over(void **state)
     assert_int_equal(last >> 22, today_ms - epoch_ms + 2);
 }
 
-static void ids_grow_when_the_clock_steps_back(void **state)
+TEST(ids_grow_when_the_clock_steps_back)
 {
     static const int64_t steps_ms[] = {0, -1, -3600000, 1, -86400000, 0, 2};
     struct order_ids ids = {0};
     uint64_t last = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof steps_ms / sizeof steps_ms[0]; i++) {
         atomic_store(&clock_ms, today_ms + steps_ms[i]);
         uint64_t id = next_number(&ids, 0);
@@ -91,7 +82,7 @@ static void ids_grow_when_the_clock_steps_back(void **state)
 }
 
 /* A machine that has not heard the time yet, or hears nonsense. */
-static void ids_stay_63_bit_numbers_by_any_clock(void **state)
+TEST(ids_stay_63_bit_numbers_by_any_clock)
 {
     static const struct {
         int64_t first_ms;
@@ -105,7 +96,6 @@ static void ids_stay_63_bit_numbers_by_any_clock(void **state)
                   {1704067200000 + (INT64_C(1) << 41), 0},
                   {INT64_MAX, 0}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof clocks / sizeof clocks[0]; i++) {
         struct order_ids ids = {0};
 
@@ -116,11 +106,10 @@ static void ids_stay_63_bit_numbers_by_any_clock(void **state)
     }
 }
 
-static void a_clock_that_wakes_up_late_does_not_spoil_the_ids(void **state)
+TEST(a_clock_that_wakes_up_late_does_not_spoil_the_ids)
 {
     struct order_ids ids = {0};
 
-    (void)state;
     atomic_store(&clock_ms, 0); /* 1970 until the network says better */
     (void)next_number(&ids, 1);
     atomic_store(&clock_ms, today_ms);
@@ -154,7 +143,7 @@ static int compare_numbers(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
-static void ids_of_many_threads_are_unique_and_grow_in_each(void **state)
+TEST(ids_of_many_threads_are_unique_and_grow_in_each)
 {
     static struct maker makers[THREADS];
     static uint64_t all[THREADS * PER_THREAD];
@@ -162,7 +151,6 @@ static void ids_of_many_threads_are_unique_and_grow_in_each(void **state)
     pthread_barrier_t barrier;
     size_t count = 0;
 
-    (void)state;
     atomic_store(&clock_ms, today_ms);
     assert_int_equal(pthread_barrier_init(&barrier, NULL, THREADS), 0);
     for (size_t i = 0; i < THREADS; i++) {
@@ -186,7 +174,7 @@ static void ids_of_many_threads_are_unique_and_grow_in_each(void **state)
         assert_true(all[i] > all[i - 1]);
 }
 
-static void the_time_is_read_out_of_an_id(void **state)
+TEST(the_time_is_read_out_of_an_id)
 {
     static const struct {
         const char *id;
@@ -212,39 +200,20 @@ static void the_time_is_read_out_of_an_id(void **state)
         {"12a", -1},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (order_id_ms(rows[i].id) != rows[i].expected_ms) fail_msg("\"%s\"", rows[i].id);
     }
 }
 
-static void the_time_of_a_new_id_is_the_clock(void **state)
+TEST(the_time_of_a_new_id_is_the_clock)
 {
     struct order_ids ids = {0};
     char id[ORDER_ID_MAX];
 
-    (void)state;
     atomic_store(&clock_ms, today_ms);
     order_id_next(&ids, 1023, id);
     assert_int_equal(order_id_ms(id), today_ms);
     atomic_store(&clock_ms, epoch_ms + span_ms - 1); /* 2093 */
     order_id_next(&ids, 1023, id);
     assert_int_equal(order_id_ms(id), epoch_ms + span_ms - 1);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_id_is_time_node_and_sequence),
-        cmocka_unit_test(ids_grow_when_the_sequence_runs_over),
-        cmocka_unit_test(ids_grow_when_the_clock_steps_back),
-        cmocka_unit_test(ids_stay_63_bit_numbers_by_any_clock),
-        cmocka_unit_test(a_clock_that_wakes_up_late_does_not_spoil_the_ids),
-        cmocka_unit_test(ids_of_many_threads_are_unique_and_grow_in_each),
-        cmocka_unit_test(the_time_is_read_out_of_an_id),
-        cmocka_unit_test(the_time_of_a_new_id_is_the_clock),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,8 @@
  * The service's own audit, on books made by hand: each check finds its own fault, and what is not
  * known is called unknown. (Real books: store_admin_itest.c.)
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "sale/sale_audit.h"
+#include "test/support/testing.h"
 
 /* Three units, one sold, two put up later. */
 static struct sale_audit clean_books(void)
@@ -31,11 +25,10 @@ static struct sale_audit clean_books(void)
                                                       .left = 4}}};
 }
 
-static void clean_books_pass(void **state)
+TEST(clean_books_pass)
 {
     struct sale_audit audit = clean_books();
 
-    (void)state;
     sale_audit_judge(&audit);
     for (int i = 0; i < AUDIT_CHECK_COUNT; i++) {
         assert_int_equal(audit.checks[i].verdict, AUDIT_PASS);
@@ -45,11 +38,10 @@ static void clean_books_pass(void **state)
     assert_int_equal(audit.oversold, 0);
 }
 
-static void oversold_units_are_counted(void **state)
+TEST(oversold_units_are_counted)
 {
     struct sale_audit audit = clean_books();
 
-    (void)state;
     audit.reading.orders = 8;
     sale_audit_judge(&audit);
     assert_int_equal(audit.oversold, 3);
@@ -57,11 +49,10 @@ static void oversold_units_are_counted(void **state)
     assert_int_equal(audit.verdict, AUDIT_FAIL);
 }
 
-static void what_is_not_known_is_not_passed(void **state)
+TEST(what_is_not_known_is_not_passed)
 {
     struct sale_audit audit = clean_books();
 
-    (void)state;
     audit.reading.ledger.is_walked = false;
     sale_audit_judge(&audit);
     assert_int_equal(audit.verdict, AUDIT_UNKNOWN);
@@ -76,18 +67,17 @@ static void what_is_not_known_is_not_passed(void **state)
     assert_int_equal(audit.verdict, AUDIT_FAIL); /* the ledger knows better */
 }
 
-static void a_failure_outweighs_what_is_not_known(void **state)
+TEST(a_failure_outweighs_what_is_not_known)
 {
     struct sale_audit audit = clean_books();
 
-    (void)state;
     audit.reading.ledger.is_walked = false;
     audit.reading.last_left = 5;
     sale_audit_judge(&audit);
     assert_int_equal(audit.verdict, AUDIT_FAIL);
 }
 
-static void the_walk_notes_where_the_ledger_breaks(void **state)
+TEST(the_walk_notes_where_the_ledger_breaks)
 {
     enum { NONE = -1 };
     static const struct {
@@ -103,7 +93,6 @@ static void the_walk_notes_where_the_ledger_breaks(void **state)
         {"patched", NONE, NONE, NONE, 0, false}, {"whatever", 4, NONE, NONE, 0, true},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct audit_ledger ledger = {.initial = AUDIT_NONE, .left = AUDIT_NONE};
         struct audit_entry entry = {
@@ -132,11 +121,10 @@ static void the_walk_notes_where_the_ledger_breaks(void **state)
     }
 }
 
-static void nothing_follows_the_end(void **state)
+TEST(nothing_follows_the_end)
 {
     static const char *const events[] = {"sold", "restocked", "paused", "resumed", "ended"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
         struct audit_ledger ledger = {.initial = AUDIT_NONE, .left = AUDIT_NONE};
         struct audit_entry entry = {.id = "1-0", .event = "created", .left = 5, .initial = 5};
@@ -151,7 +139,7 @@ static void nothing_follows_the_end(void **state)
     }
 }
 
-static void a_ledger_begins_with_its_creation(void **state)
+TEST(a_ledger_begins_with_its_creation)
 {
     struct audit_ledger ledger = {.initial = AUDIT_NONE, .left = AUDIT_NONE};
     const struct audit_entry entry = {.id = "7-0",
@@ -161,24 +149,7 @@ static void a_ledger_begins_with_its_creation(void **state)
                                       .units = AUDIT_NONE,
                                       .orders = 1};
 
-    (void)state;
     audit_walk(&ledger, &entry);
     assert_int_equal(ledger.breaks, 1);
     assert_string_equal(ledger.first_break, "7-0");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clean_books_pass),
-        cmocka_unit_test(oversold_units_are_counted),
-        cmocka_unit_test(what_is_not_known_is_not_passed),
-        cmocka_unit_test(a_failure_outweighs_what_is_not_known),
-        cmocka_unit_test(the_walk_notes_where_the_ledger_breaks),
-        cmocka_unit_test(nothing_follows_the_end),
-        cmocka_unit_test(a_ledger_begins_with_its_creation),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /*
  * sale_keys.c: the names that the auditor and the operator rely on.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "sale/sale_keys.h"
+#include "test/support/testing.h"
 
-static void keys_are_named_as_documented_and_share_a_hash_tag(void **state)
+TEST(keys_are_named_as_documented_and_share_a_hash_tag)
 {
     static const char *const expected[SALE_KEY_COUNT] = {
         [KEY_SALE] = "seckill:{a-1}:sale",     [KEY_STOCK] = "seckill:{a-1}:stock",
@@ -20,7 +14,6 @@ static void keys_are_named_as_documented_and_share_a_hash_tag(void **state)
     };
     struct sale_keys keys;
 
-    (void)state;
     sale_keys_make("a-1", &keys);
     for (size_t i = 0; i < SALE_KEY_COUNT; i++) {
         assert_string_equal(keys.text[i], expected[i]);
@@ -29,12 +22,11 @@ static void keys_are_named_as_documented_and_share_a_hash_tag(void **state)
     }
 }
 
-static void the_longest_id_fits(void **state)
+TEST(the_longest_id_fits)
 {
     char id[SALE_ID_MAX + 1];
     struct sale_keys keys;
 
-    (void)state;
     memset(id, 'x', SALE_ID_MAX);
     id[SALE_ID_MAX] = '\0';
     sale_keys_make(id, &keys);
@@ -43,15 +35,4 @@ static void the_longest_id_fits(void **state)
         assert_true(keys.key[i].len < SALE_KEY_ROOM);
         assert_non_null(strstr(keys.text[i], id));
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_are_named_as_documented_and_share_a_hash_tag),
-        cmocka_unit_test(the_longest_id_fits),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /*
  * sale.c: which names are valid, what state a buyer sees, what outcomes are called.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "sale/purchase.h"
 #include "sale/sale.h"
+#include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -72,9 +66,8 @@ static const struct name_case names[] = {
     {"\x80", false, false, false},
 };
 
-static void names_are_valid_as_the_table_says(void **state)
+TEST(names_are_valid_as_the_table_says)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         const struct name_case *row = &names[i];
 
@@ -87,12 +80,11 @@ static void names_are_valid_as_the_table_says(void **state)
 }
 
 /* Every byte alone: so nobody adds one to an alphabet by accident, the end mark included. */
-static void exactly_the_listed_bytes_are_in_the_alphabets(void **state)
+TEST(exactly_the_listed_bytes_are_in_the_alphabets)
 {
     static const char lower[] = "abcdefghijklmnopqrstuvwxyz0123456789";
     static const char upper[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-    (void)state;
     for (int byte = 0; byte < 256; byte++) {
         const char text[] = {(char)byte, '\0'};
         bool is_low = byte > 0 && strchr(lower, byte);
@@ -106,12 +98,11 @@ static void exactly_the_listed_bytes_are_in_the_alphabets(void **state)
 }
 
 /* What stands behind the end mark neither helps nor harms. */
-static void a_name_ends_at_its_nul(void **state)
+TEST(a_name_ends_at_its_nul)
 {
     static const char good[] = "a\0{}";
     static const char bad[] = "{\0aa";
 
-    (void)state;
     assert_true(sale_id_is_valid(good) && buyer_id_is_valid(good));
     assert_true(idempotency_key_is_valid(good));
     assert_false(sale_id_is_valid(bad) || buyer_id_is_valid(bad));
@@ -142,9 +133,8 @@ static const struct state_case states[] = {
     {"ended", 1000, 0, 1500, 0, SALE_ENDED},
 };
 
-static void a_buyer_sees_the_state_that_the_table_says(void **state)
+TEST(a_buyer_sees_the_state_that_the_table_says)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(states); i++) {
         const struct state_case *row = &states[i];
         struct sale sale = {.starts_ms = row->starts_ms,
@@ -160,7 +150,7 @@ static void a_buyer_sees_the_state_that_the_table_says(void **state)
     }
 }
 
-static void units_cool_until_their_lot_is_sellable(void **state)
+TEST(units_cool_until_their_lot_is_sellable)
 {
     static const struct {
         const char *lots;
@@ -184,7 +174,6 @@ static void units_cool_until_their_lot_is_sellable(void **state)
         {"11050:5 1250:1", 1000, 8, 1, 1250}, /* the clock was set back */
     };
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct sale sale = {.now_ms = rows[i].now_ms};
 
@@ -197,12 +186,11 @@ static void units_cool_until_their_lot_is_sellable(void **state)
 }
 
 /* A clock that was set back can leave more lots than there is room for. */
-static void no_unit_that_cools_is_lost_among_many_lots(void **state)
+TEST(no_unit_that_cools_is_lost_among_many_lots)
 {
     const int64_t many = 3 * (int64_t)SALE_LOTS_MAX;
     struct sale sale = {.now_ms = 1};
 
-    (void)state;
     for (int64_t i = 1; i <= many; i++)
         sale_add_lot(&sale, (struct sale_lot){.sellable_ms = 1000 - i, .units = 1});
     sale_set_stock(&sale, 100);
@@ -211,9 +199,8 @@ static void no_unit_that_cools_is_lost_among_many_lots(void **state)
     assert_int_equal(sale.left, 100 - many);
 }
 
-static void every_state_and_outcome_has_a_name_of_its_own(void **state)
+TEST(every_state_and_outcome_has_a_name_of_its_own)
 {
-    (void)state;
     for (unsigned i = 0; i < SALE_STATE_COUNT; i++) {
         for (unsigned k = 0; k < i; k++)
             assert_string_not_equal(sale_state_name(i), sale_state_name(k));
@@ -226,26 +213,8 @@ static void every_state_and_outcome_has_a_name_of_its_own(void **state)
     assert_string_equal(outcome_name(OUTCOME_LOCK_TIMEOUT), "lock-timeout");
 }
 
-static void a_value_out_of_the_list_has_a_name_too(void **state)
+TEST(a_value_out_of_the_list_has_a_name_too)
 {
-    (void)state;
     assert_string_equal(sale_state_name(SALE_STATE_COUNT), "?");
     assert_string_equal(outcome_name(OUTCOME_COUNT), "?");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_valid_as_the_table_says),
-        cmocka_unit_test(exactly_the_listed_bytes_are_in_the_alphabets),
-        cmocka_unit_test(a_name_ends_at_its_nul),
-        cmocka_unit_test(a_buyer_sees_the_state_that_the_table_says),
-        cmocka_unit_test(units_cool_until_their_lot_is_sellable),
-        cmocka_unit_test(no_unit_that_cools_is_lost_among_many_lots),
-        cmocka_unit_test(every_state_and_outcome_has_a_name_of_its_own),
-        cmocka_unit_test(a_value_out_of_the_list_has_a_name_too),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

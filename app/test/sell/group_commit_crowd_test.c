@@ -4,18 +4,11 @@
  * link: -Wl,--wrap=guard_find,--wrap=store_load_sale,--wrap=node_number
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "sell/group_commit.h"
 #include "sell/guard.h"
 #include "sell/node.h"
+#include "test/support/testing.h"
 
 enum { CROWD = 64, EACH = 40, UNITS = 1500, NAME_SIZE = 16 };
 
@@ -122,12 +115,11 @@ static void send_crowd(struct shopper *shoppers, struct group_commit *group)
     (void)pthread_barrier_destroy(&start);
 }
 
-static void a_crowd_buys_every_unit_and_each_learns_his_own_fate(void **state)
+TEST(a_crowd_buys_every_unit_and_each_learns_his_own_fate)
 {
     static const unsigned bounds[] = {2, 16, 1024};
     static struct shopper shoppers[CROWD];
 
-    (void)state;
     for (size_t b = 0; b < sizeof bounds / sizeof bounds[0]; b++) {
         struct group_commit *group = group_commit_new(&(struct group_commit_options){
             .batch = bounds[b], .queue_max = CROWD, .deadline_ms = 30000, .lease_ms = 3000});
@@ -152,14 +144,4 @@ static void a_crowd_buys_every_unit_and_each_learns_his_own_fate(void **state)
         assert_int_equal(group_commit_depth(group), 0);
         group_commit_free(group);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_crowd_buys_every_unit_and_each_learns_his_own_fate),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

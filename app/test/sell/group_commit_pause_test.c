@@ -3,17 +3,11 @@
  * pauses anything.
  * link: -Wl,--wrap=guard_find,--wrap=store_load_sale,--wrap=node_number,--wrap=clock_pause_ms
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "sell/group_commit.h"
 #include "sell/guard.h"
 #include "sell/node.h"
+#include "test/support/testing.h"
 
 enum { LIMIT_MS = 20000 };
 
@@ -96,7 +90,7 @@ static int64_t pause_of_next_sell(struct group_commit *group)
     return world.paused_ms;
 }
 
-static void of_so_many_sells_one_pauses(void **state)
+TEST(of_so_many_sells_one_pauses)
 {
     static const struct {
         int64_t pause_ms, every;
@@ -109,7 +103,6 @@ static void of_so_many_sells_one_pauses(void **state)
                 {70, 7, {0}}};
     static const unsigned batches[] = {1, 8};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct group_commit *group = start(batches[i % 2], rows[i].pause_ms, rows[i].every);
 
@@ -119,26 +112,14 @@ static void of_so_many_sells_one_pauses(void **state)
     }
 }
 
-static void a_guard_learns_how_long_it_may_wait_and_where_its_files_are(void **state)
+TEST(a_guard_learns_how_long_it_may_wait_and_where_its_files_are)
 {
     struct group_commit *group = start(8, 0, 0);
 
-    (void)state;
     (void)pause_of_next_sell(group);
     assert_true(world.ctx.limit_ms > 0 && world.ctx.limit_ms <= LIMIT_MS);
     assert_int_equal(world.ctx.wait_ms, world.ctx.limit_ms);
     assert_string_equal(world.ctx.dir, "a/folder");
     assert_non_null(world.ctx.fenced);
     group_commit_free(group);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_so_many_sells_one_pauses),
-        cmocka_unit_test(a_guard_learns_how_long_it_may_wait_and_where_its_files_are),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,20 +4,15 @@
  * link: -Wl,--wrap=guard_find,--wrap=store_load_sale,--wrap=node_number,--wrap=clock_mono_ns
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "sell/group_commit.h"
 #include "sell/guard.h"
 #include "sell/node.h"
 #include "test/support/sale_support.h"
+#include "test/support/testing.h"
 
 enum { CROWD_MAX = 24, DEADLINE_MS = 30000 };
 
@@ -169,7 +164,7 @@ static unsigned count_let_in(struct group_commit *group)
 
 /* ---- tests ------------------------------------------------------------------------------------------- */
 
-static void as_many_are_let_in_as_are_served_in_time(void **state)
+TEST(as_many_are_let_in_as_are_served_in_time)
 {
     static const struct {
         struct group_commit_options options;
@@ -188,7 +183,6 @@ static void as_many_are_let_in_as_are_served_in_time(void **state)
         {{.batch = 1, .queue_ms = 500}, 100, CROWD_MAX - 1}, /* they queue at the lock */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct group_commit *group = start(&rows[i].options);
 
@@ -200,17 +194,16 @@ static void as_many_are_let_in_as_are_served_in_time(void **state)
     }
 }
 
-static void before_the_first_batch_has_run_nobody_is_refused_for_time(void **state)
+TEST(before_the_first_batch_has_run_nobody_is_refused_for_time)
 {
     struct group_commit *group =
         start(&(struct group_commit_options){.batch = 4, .queue_ms = 500, .queue_max = 15});
 
-    (void)state;
     assert_int_equal(count_let_in(group), 15);
     group_commit_free(group);
 }
 
-static void the_bound_follows_what_batches_take(void **state)
+TEST(the_bound_follows_what_batches_take)
 {
     static const struct {
         struct {
@@ -224,7 +217,6 @@ static void the_bound_follows_what_batches_take(void **state)
         {{1, 450}, {4, 100}, 16}, /* 211 ms */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct group_commit *group =
             start(&(struct group_commit_options){.batch = 4, .queue_ms = 1000});
@@ -234,16 +226,4 @@ static void the_bound_follows_what_batches_take(void **state)
         assert_int_equal(count_let_in(group), rows[i].expected);
         group_commit_free(group);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_many_are_let_in_as_are_served_in_time),
-        cmocka_unit_test(before_the_first_batch_has_run_nobody_is_refused_for_time),
-        cmocka_unit_test(the_bound_follows_what_batches_take),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,22 +7,15 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "sell/group_commit.h"
 #include "sell/guard.h"
 #include "sell/node.h"
 #include "test/support/sale_support.h"
+#include "test/support/testing.h"
 
 enum { CROWD = 24, EACH = 60, SWITCHES = 60, NAME_SIZE = 16 };
 
@@ -190,13 +183,12 @@ static bool sleeps(void *arg)
     return atomic_load(&self->thread_id) && sale_thread_sleeps(atomic_load(&self->thread_id));
 }
 
-static void a_switch_waits_for_the_run_before_and_who_waits_is_sold_by_the_new_guard(void **state)
+TEST(a_switch_waits_for_the_run_before_and_who_waits_is_sold_by_the_new_guard)
 {
     struct group_commit *group = start(16);
     struct buyer buyers[4];
     struct switcher switcher = {.group = group};
 
-    (void)state;
     atomic_store(&world.has_gate, true);
     send_in(&buyers[0], group, 1);
     (void)sem_wait(&world.at_gate);
@@ -223,11 +215,10 @@ static void a_switch_waits_for_the_run_before_and_who_waits_is_sold_by_the_new_g
 }
 
 /* In batches, and each by itself. */
-static void under_load_the_old_guard_and_the_new_one_never_meet(void **state)
+TEST(under_load_the_old_guard_and_the_new_one_never_meet)
 {
     static const unsigned batches[] = {1, 4, 256};
 
-    (void)state;
     for (size_t b = 0; b < sizeof batches / sizeof batches[0]; b++) {
         struct group_commit *group = start(batches[b]);
         struct buyer buyers[CROWD];
@@ -248,12 +239,11 @@ static void under_load_the_old_guard_and_the_new_one_never_meet(void **state)
     }
 }
 
-static void another_sale_keeps_its_guard(void **state)
+TEST(another_sale_keeps_its_guard)
 {
     struct group_commit *group = start(16);
     struct purchase purchase = {.buyer = "b", .key = "", .outcome = OUTCOME_COUNT};
 
-    (void)state;
     assert_null(group_commit_guard(group, "sale"));
     assert_string_equal(group_commit_sell(group, "other", &purchase), "first");
     assert_true(group_commit_switch_guard(group, "sale", &second));
@@ -265,28 +255,14 @@ static void another_sale_keeps_its_guard(void **state)
     group_commit_free(group);
 }
 
-static void a_sale_whose_own_guard_cannot_run_here_is_sold_by_another(void **state)
+TEST(a_sale_whose_own_guard_cannot_run_here_is_sold_by_another)
 {
     struct group_commit *group = start(16);
     struct purchase purchase = {.buyer = "b", .key = "", .outcome = OUTCOME_COUNT};
 
-    (void)state;
     assert_string_equal(group_commit_sell(group, "far", &purchase), "");
     assert_int_equal(purchase.outcome, OUTCOME_NO_GUARD);
     assert_true(group_commit_switch_guard(group, "far", &second));
     assert_string_equal(group_commit_sell(group, "far", &purchase), "second");
     group_commit_free(group);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_switch_waits_for_the_run_before_and_who_waits_is_sold_by_the_new_guard),
-        cmocka_unit_test(under_load_the_old_guard_and_the_new_one_never_meet),
-        cmocka_unit_test(another_sale_keeps_its_guard),
-        cmocka_unit_test(a_sale_whose_own_guard_cannot_run_here_is_sold_by_another),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

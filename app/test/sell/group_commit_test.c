@@ -5,16 +5,8 @@
  */
 #include <limits.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "sale/order_id.h"
@@ -22,6 +14,7 @@
 #include "sell/guard.h"
 #include "sell/node.h"
 #include "test/support/sale_support.h"
+#include "test/support/testing.h"
 
 enum { CALLS_MAX = 64, BUYERS_MAX = 64, NAME_SIZE = 16, LONG_MS = 30000, NODE = 77 };
 
@@ -277,12 +270,11 @@ static void wait_until_inside(unsigned expected)
 
 /* ---- batches ------------------------------------------------------------------------------------------- */
 
-static void those_who_come_meanwhile_are_served_together(void **state)
+TEST(those_who_come_meanwhile_are_served_together)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 256});
     struct buyer buyers[6];
 
-    (void)state;
     send_many(buyers, 0, 5, group);
     assert_int_equal(group_commit_depth(group), 6);
     let_through(INT_MAX);
@@ -297,14 +289,13 @@ static void those_who_come_meanwhile_are_served_together(void **state)
     group_commit_free(group);
 }
 
-static void a_batch_has_at_most_its_bound_and_keeps_the_order(void **state)
+TEST(a_batch_has_at_most_its_bound_and_keeps_the_order)
 {
     static const size_t expected[] = {1, 4, 4, 2};
     struct group_commit *group = start(&(struct group_commit_options){.batch = 4});
     struct buyer buyers[11];
     int next = 0;
 
-    (void)state;
     send_many(buyers, 0, 10, group);
     let_through(INT_MAX);
     wait_for_many(buyers, 0, 10);
@@ -318,13 +309,12 @@ static void a_batch_has_at_most_its_bound_and_keeps_the_order(void **state)
     group_commit_free(group);
 }
 
-static void everybody_gets_his_own_outcome(void **state)
+TEST(everybody_gets_his_own_outcome)
 {
     enum { MANY = 2 * OUTCOME_COUNT };
     struct group_commit *group = start(&(struct group_commit_options){.batch = MANY});
     struct buyer buyers[MANY];
 
-    (void)state;
     send_many(buyers, 0, MANY - 1, group);
     let_through(INT_MAX);
     wait_for_many(buyers, 0, MANY - 1);
@@ -341,7 +331,7 @@ static void everybody_gets_his_own_outcome(void **state)
     group_commit_free(group);
 }
 
-static void a_guard_that_fails_fails_for_the_whole_batch(void **state)
+TEST(a_guard_that_fails_fails_for_the_whole_batch)
 {
     static const struct {
         guard_status status;
@@ -351,7 +341,6 @@ static void a_guard_that_fails_fails_for_the_whole_batch(void **state)
                 {GUARD_UNKNOWN, OUTCOME_UNKNOWN},
                 {GUARD_UNSYNCED, OUTCOME_UNSYNCED}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
         struct buyer buyers[4];
@@ -367,12 +356,11 @@ static void a_guard_that_fails_fails_for_the_whole_batch(void **state)
     }
 }
 
-static void the_hook_hears_of_every_batch_once(void **state)
+TEST(the_hook_hears_of_every_batch_once)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 3});
     struct buyer buyers[6];
 
-    (void)state;
     send_many(buyers, 0, 5, group);
     let_through(INT_MAX);
     wait_for_many(buyers, 0, 5);
@@ -381,13 +369,12 @@ static void the_hook_hears_of_every_batch_once(void **state)
     group_commit_free(group);
 }
 
-static void sales_do_not_wait_for_each_other(void **state)
+TEST(sales_do_not_wait_for_each_other)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
     struct buyer first;
     struct buyer second;
 
-    (void)state;
     send_in(&first, group, "one", 1);
     wait_until_inside(1);
     send_in(&second, group, "two", 2);
@@ -400,12 +387,11 @@ static void sales_do_not_wait_for_each_other(void **state)
     group_commit_free(group);
 }
 
-static void without_batching_everybody_runs_the_guard_at_once(void **state)
+TEST(without_batching_everybody_runs_the_guard_at_once)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 1});
     struct buyer buyers[5];
 
-    (void)state;
     send_many(buyers, 0, 4, group);
     wait_until_inside(5);
     let_through(INT_MAX);
@@ -456,7 +442,7 @@ static void submit_parcel(struct group_commit *group, int number, atomic_uint *d
     group_commit_submit(group, "sale", &parcel->purchase);
 }
 
-static void who_follows_does_not_wait_and_is_told_once(void **state)
+TEST(who_follows_does_not_wait_and_is_told_once)
 {
     enum { PARCELS = 9 };
     struct group_commit *group = start(&(struct group_commit_options){.batch = 64});
@@ -464,7 +450,6 @@ static void who_follows_does_not_wait_and_is_told_once(void **state)
     atomic_uint done = 0;
     atomic_uint wrong = 0;
 
-    (void)state;
     send_many(leaders, 0, 1, group); /* 0 at the gate, 1 leads the next batch */
     for (int i = 0; i < PARCELS; i++)
         submit_parcel(group, 10 + i, &done, &wrong); /* would hang here if it waited */
@@ -482,11 +467,10 @@ static void who_follows_does_not_wait_and_is_told_once(void **state)
     group_commit_free(group);
 }
 
-static void who_is_served_at_once_is_told_before_the_call_returns(void **state)
+TEST(who_is_served_at_once_is_told_before_the_call_returns)
 {
     static const unsigned batches[] = {1, 8};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct group_commit *group = start(&(struct group_commit_options){.batch = batches[i]});
         atomic_uint done = 0;
@@ -502,12 +486,11 @@ static void who_is_served_at_once_is_told_before_the_call_returns(void **state)
 
 /* ---- limits ---------------------------------------------------------------------------------------------- */
 
-static void out_of_time_means_the_guard_never_saw_it(void **state)
+TEST(out_of_time_means_the_guard_never_saw_it)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
     struct buyer buyers[4];
 
-    (void)state;
     send_many(buyers, 0, 3, group); /* 0 at the gate, 1 leads the next batch, 2 and 3 follow it */
     atomic_store(&world.clock_ahead_ns, (int64_t)LONG_MS * 1000000);
     let_through(INT_MAX);
@@ -522,12 +505,11 @@ static void out_of_time_means_the_guard_never_saw_it(void **state)
     group_commit_free(group);
 }
 
-static void a_leader_out_of_time_still_serves_its_followers(void **state)
+TEST(a_leader_out_of_time_still_serves_its_followers)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
     struct buyer buyers[4];
 
-    (void)state;
     send_many(buyers, 0, 1, group);
     atomic_store(&world.clock_ahead_ns, (int64_t)LONG_MS * 1000000);
     send_many(buyers, 2, 3, group); /* they join the batch of 1, with all their time before them */
@@ -544,12 +526,11 @@ static void a_leader_out_of_time_still_serves_its_followers(void **state)
     group_commit_free(group);
 }
 
-static void the_queue_goes_on_after_a_batch_that_ran_out_of_time(void **state)
+TEST(the_queue_goes_on_after_a_batch_that_ran_out_of_time)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 2});
     struct buyer buyers[4];
 
-    (void)state;
     send_many(buyers, 0, 2, group); /* 1 and 2 fill a batch */
     atomic_store(&world.clock_ahead_ns, (int64_t)LONG_MS * 1000000);
     send_in(&buyers[3], group, "sale", 3); /* leads the next one */
@@ -564,12 +545,11 @@ static void the_queue_goes_on_after_a_batch_that_ran_out_of_time(void **state)
     group_commit_free(group);
 }
 
-static void the_guard_is_told_how_much_time_is_left(void **state)
+TEST(the_guard_is_told_how_much_time_is_left)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
     struct buyer buyers[2];
 
-    (void)state;
     send_many(buyers, 0, 1, group);
     atomic_store(&world.clock_ahead_ns, (int64_t)LONG_MS * 1000000 / 2);
     let_through(INT_MAX);
@@ -579,12 +559,11 @@ static void the_guard_is_told_how_much_time_is_left(void **state)
     group_commit_free(group);
 }
 
-static void nobody_is_kept_for_the_time_of_those_behind(void **state)
+TEST(nobody_is_kept_for_the_time_of_those_behind)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
     struct buyer buyers[3];
 
-    (void)state;
     send_many(buyers, 0, 1, group);
     atomic_store(&world.clock_ahead_ns, (int64_t)(LONG_MS - 1000) * 1000000);
     send_in(&buyers[2], group, "sale", 2); /* joins 1, with all its time before it */
@@ -596,11 +575,10 @@ static void nobody_is_kept_for_the_time_of_those_behind(void **state)
     group_commit_free(group);
 }
 
-static void more_than_the_queue_holds_is_refused_at_once(void **state)
+TEST(more_than_the_queue_holds_is_refused_at_once)
 {
     static const unsigned batches[] = {1, 8};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct group_commit *group =
             start(&(struct group_commit_options){.batch = batches[i], .queue_max = 3});
@@ -620,11 +598,10 @@ static void more_than_the_queue_holds_is_refused_at_once(void **state)
     }
 }
 
-static void odd_batch_sizes_are_brought_into_bounds(void **state)
+TEST(odd_batch_sizes_are_brought_into_bounds)
 {
     static const unsigned sizes[] = {0, 1024, 1025, UINT_MAX};
 
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct group_commit *group = start(&(struct group_commit_options){.batch = sizes[i]});
 
@@ -636,7 +613,7 @@ static void odd_batch_sizes_are_brought_into_bounds(void **state)
 
 /* ---- refusals ---------------------------------------------------------------------------------------------- */
 
-static void a_sale_that_cannot_be_read_is_refused_and_asked_for_again(void **state)
+TEST(a_sale_that_cannot_be_read_is_refused_and_asked_for_again)
 {
     static const struct {
         store_status status;
@@ -648,7 +625,6 @@ static void a_sale_that_cannot_be_read_is_refused_and_asked_for_again(void **sta
     struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
     struct buyer buyer;
 
-    (void)state;
     let_through(INT_MAX);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         world.load_answer = rows[i].status;
@@ -662,11 +638,10 @@ static void a_sale_that_cannot_be_read_is_refused_and_asked_for_again(void **sta
     group_commit_free(group);
 }
 
-static void a_flawed_guard_runs_in_the_lab_only(void **state)
+TEST(a_flawed_guard_runs_in_the_lab_only)
 {
     static const bool labs[] = {false, true};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct group_commit *group =
             start(&(struct group_commit_options){.batch = 8, .lab = labs[i]});
@@ -680,11 +655,10 @@ static void a_flawed_guard_runs_in_the_lab_only(void **state)
     }
 }
 
-static void a_guard_nobody_knows_is_refused(void **state)
+TEST(a_guard_nobody_knows_is_refused)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 8, .lab = true});
 
-    (void)state;
     world.sale_guard = "of tomorrow";
     let_through(INT_MAX);
     assert_int_equal(buy_here(group, "sale", 5), OUTCOME_NO_GUARD);
@@ -692,11 +666,10 @@ static void a_guard_nobody_knows_is_refused(void **state)
     group_commit_free(group);
 }
 
-static void a_guard_that_needs_servers_runs_only_where_there_are_some(void **state)
+TEST(a_guard_that_needs_servers_runs_only_where_there_are_some)
 {
     struct redlock_servers servers = {.count = 3};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct group_commit *group = start(&(struct group_commit_options){
             .batch = 8, .lab = true, .redlock = i ? &servers : NULL});
@@ -709,11 +682,10 @@ static void a_guard_that_needs_servers_runs_only_where_there_are_some(void **sta
     }
 }
 
-static void without_a_node_number_nothing_is_sold(void **state)
+TEST(without_a_node_number_nothing_is_sold)
 {
     static const unsigned batches[] = {1, 8};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct group_commit *group = start(&(struct group_commit_options){.batch = batches[i]});
 
@@ -727,39 +699,7 @@ static void without_a_node_number_nothing_is_sold(void **state)
     }
 }
 
-static void freeing_nothing_is_fine(void **state)
+TEST(freeing_nothing_is_fine)
 {
-    (void)state;
     group_commit_free(NULL);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(those_who_come_meanwhile_are_served_together),
-        cmocka_unit_test(a_batch_has_at_most_its_bound_and_keeps_the_order),
-        cmocka_unit_test(everybody_gets_his_own_outcome),
-        cmocka_unit_test(a_guard_that_fails_fails_for_the_whole_batch),
-        cmocka_unit_test(the_hook_hears_of_every_batch_once),
-        cmocka_unit_test(sales_do_not_wait_for_each_other),
-        cmocka_unit_test(without_batching_everybody_runs_the_guard_at_once),
-        cmocka_unit_test(who_follows_does_not_wait_and_is_told_once),
-        cmocka_unit_test(who_is_served_at_once_is_told_before_the_call_returns),
-        cmocka_unit_test(out_of_time_means_the_guard_never_saw_it),
-        cmocka_unit_test(a_leader_out_of_time_still_serves_its_followers),
-        cmocka_unit_test(the_queue_goes_on_after_a_batch_that_ran_out_of_time),
-        cmocka_unit_test(the_guard_is_told_how_much_time_is_left),
-        cmocka_unit_test(nobody_is_kept_for_the_time_of_those_behind),
-        cmocka_unit_test(more_than_the_queue_holds_is_refused_at_once),
-        cmocka_unit_test(odd_batch_sizes_are_brought_into_bounds),
-        cmocka_unit_test(a_sale_that_cannot_be_read_is_refused_and_asked_for_again),
-        cmocka_unit_test(a_flawed_guard_runs_in_the_lab_only),
-        cmocka_unit_test(a_guard_nobody_knows_is_refused),
-        cmocka_unit_test(a_guard_that_needs_servers_runs_only_where_there_are_some),
-        cmocka_unit_test(without_a_node_number_nothing_is_sold),
-        cmocka_unit_test(freeing_nothing_is_fine),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /*
  * guard.c: the table of guards.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "sell/guard.h"
+#include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -18,11 +12,10 @@ static const char *const flawed[] = {"none",    "thread",          "file",
                                      "setnx",   "setnx-expire",    "set-del",
                                      "get-del", "mutex-unchecked", "watchdog-unchecked"};
 
-static void every_guard_is_found_by_its_name(void **state)
+TEST(every_guard_is_found_by_its_name)
 {
     size_t count = 0;
 
-    (void)state;
     while (guard_at(count)) {
         const struct guard *guard = guard_at(count++);
 
@@ -36,19 +29,17 @@ static void every_guard_is_found_by_its_name(void **state)
     assert_null(guard_at(SIZE_MAX));
 }
 
-static void a_name_that_is_no_guard_finds_nothing(void **state)
+TEST(a_name_that_is_no_guard_finds_nothing)
 {
     static const char *const names[] = {"", "Mutex", "mutex ", "mute", "mutexx", "none\n"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         assert_null(guard_find(names[i]));
 }
 
 /* A flaw that is not declared could run without --lab. */
-static void exactly_the_flawed_guards_are_expected_to_fail(void **state)
+TEST(exactly_the_flawed_guards_are_expected_to_fail)
 {
-    (void)state;
     for (size_t i = 0; guard_at(i); i++)
         assert_int_equal(guard_at(i)->flaw != NULL, guard_at(i)->expected != VERDICT_SOUND);
     for (size_t i = 0; i < COUNT_OF(sound); i++)
@@ -58,11 +49,10 @@ static void exactly_the_flawed_guards_are_expected_to_fail(void **state)
 }
 
 /* As --help, the dashboard and the report tell of them: first what is to be relied on. */
-static void the_sound_ones_come_first(void **state)
+TEST(the_sound_ones_come_first)
 {
     size_t i = 0;
 
-    (void)state;
     while (i < COUNT_OF(sound)) {
         assert_string_equal(guard_at(i)->name, sound[i]);
         i++;
@@ -81,25 +71,10 @@ static void count_pause(const struct guard_ctx *ctx)
     pauses++;
 }
 
-static void a_pause_is_made_only_where_there_is_one(void **state)
+TEST(a_pause_is_made_only_where_there_is_one)
 {
-    (void)state;
     guard_pause(&(struct guard_ctx){.pause_ms = 7});
     assert_int_equal(pauses, 0);
     guard_pause(&(struct guard_ctx){.pause_ms = 7, .pause = count_pause});
     assert_int_equal(pauses, 1);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_guard_is_found_by_its_name),
-        cmocka_unit_test(a_name_that_is_no_guard_finds_nothing),
-        cmocka_unit_test(exactly_the_flawed_guards_are_expected_to_fail),
-        cmocka_unit_test(the_sound_ones_come_first),
-        cmocka_unit_test(a_pause_is_made_only_where_there_is_one),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

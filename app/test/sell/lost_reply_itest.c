@@ -9,20 +9,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "sell/guard.h"
 #include "store/app_scripts.h"
 #include "test/support/sale_shops.h"
+#include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -449,7 +442,7 @@ static void print_tally(const char *what, const struct tally *tally)
 
 /* ---- tests --------------------------------------------------------------------------------------------- */
 
-static void the_nth_exchange_may_fail_and_the_sell_still_tells_the_truth(void **state)
+TEST(the_nth_exchange_may_fail_and_the_sell_still_tells_the_truth)
 {
     struct sale_world *world = *state;
     struct tally tally = {0};
@@ -477,7 +470,7 @@ static void the_nth_exchange_may_fail_and_the_sell_still_tells_the_truth(void **
 }
 
 /* The answer to resolve.lua gets lost too, or the way to it is gone for a while. */
-static void two_faults_in_one_sell_are_no_different(void **state)
+TEST(two_faults_in_one_sell_are_no_different)
 {
     struct sale_world *world = *state;
     struct tally tally = {0};
@@ -506,7 +499,7 @@ static void two_faults_in_one_sell_are_no_different(void **state)
 }
 
 /* From the n-th exchange on nothing works, longer than the limit: then unknown is the truth. */
-static void a_redis_that_stays_away_leaves_it_unknown_at_worst(void **state)
+TEST(a_redis_that_stays_away_leaves_it_unknown_at_worst)
 {
     enum { LIMIT_MS = 60 };
     struct sale_world *world = *state;
@@ -534,7 +527,7 @@ static void a_redis_that_stays_away_leaves_it_unknown_at_worst(void **state)
 }
 
 /* The test's ammunition is live: such bytes do sell when nobody has given the attempt up. */
-static void late_bytes_would_sell_if_nobody_had_given_the_attempt_up(void **state)
+TEST(late_bytes_would_sell_if_nobody_had_given_the_attempt_up)
 {
     static const struct lk_script_source deaf = {.name = "deaf",
                                                  .source = "return {false, false, false}"};
@@ -563,15 +556,4 @@ static void late_bytes_would_sell_if_nobody_had_given_the_attempt_up(void **stat
     }
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_nth_exchange_may_fail_and_the_sell_still_tells_the_truth),
-        cmocka_unit_test(two_faults_in_one_sell_are_no_different),
-        cmocka_unit_test(a_redis_that_stays_away_leaves_it_unknown_at_worst),
-        cmocka_unit_test(late_bytes_would_sell_if_nobody_had_given_the_attempt_up),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, sale_world_open, sale_world_close);
-}
+GROUP(sale_world_open, sale_world_close);

@@ -5,20 +5,14 @@
  * link: -Wl,--wrap=lk_held,--wrap=lk_lock_renew,--wrap=lk_client_call
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "sale/order_id.h"
 #include "sell/node.h"
 #include "test/support/sale_support.h"
+#include "test/support/testing.h"
 
 /* ---- made-up locks --------------------------------------------------------------------------------- */
 
@@ -169,12 +163,11 @@ static void shut(bool is_shut)
 
 /* ---- tests --------------------------------------------------------------------------------------------- */
 
-static void a_number_is_taken_once_and_kept(void **state)
+TEST(a_number_is_taken_once_and_kept)
 {
     struct node *node = start(LK_OK);
     int number = node_number(node);
 
-    (void)state;
     assert_true(number >= 0 && number < ORDER_NODES);
     assert_int_equal(node_number(node), number);
     assert_int_equal(world.acquires, 1);
@@ -183,22 +176,20 @@ static void a_number_is_taken_once_and_kept(void **state)
     assert_int_equal(world.alive, 0);
 }
 
-static void the_one_free_number_is_found(void **state)
+TEST(the_one_free_number_is_found)
 {
     struct node *node = start(LK_OK);
 
-    (void)state;
     memset(world.is_taken, 1, sizeof world.is_taken);
     world.is_taken[321] = false;
     assert_int_equal(node_number(node), 321);
     node_free(node);
 }
 
-static void there_is_none_when_all_are_taken(void **state)
+TEST(there_is_none_when_all_are_taken)
 {
     struct node *node = start(LK_OK);
 
-    (void)state;
     memset(world.is_taken, 1, sizeof world.is_taken);
     assert_int_equal(node_number(node), -1);
     assert_int_equal(world.acquires, ORDER_NODES);
@@ -206,11 +197,10 @@ static void there_is_none_when_all_are_taken(void **state)
     assert_int_equal(world.alive, 0);
 }
 
-static void a_server_out_of_reach_is_asked_once_and_again_next_time(void **state)
+TEST(a_server_out_of_reach_is_asked_once_and_again_next_time)
 {
     struct node *node = start(LK_UNREACHABLE);
 
-    (void)state;
     assert_int_equal(node_number(node), -1);
     assert_int_equal(world.acquires, 1);
     world.failure = LK_OK;
@@ -218,12 +208,11 @@ static void a_server_out_of_reach_is_asked_once_and_again_next_time(void **state
     node_free(node);
 }
 
-static void a_lost_number_is_given_back_and_another_taken(void **state)
+TEST(a_lost_number_is_given_back_and_another_taken)
 {
     struct node *node = start(LK_OK);
     int first = node_number(node);
 
-    (void)state;
     world.held->is_held = false;
     world.is_taken[first] = true; /* somebody took it over */
     int second = node_number(node);
@@ -234,12 +223,11 @@ static void a_lost_number_is_given_back_and_another_taken(void **state)
 }
 
 /* Another server is the primary: it may not have got the lease. */
-static void after_a_change_of_servers_the_lease_is_renewed_once(void **state)
+TEST(after_a_change_of_servers_the_lease_is_renewed_once)
 {
     struct node *node = start(LK_OK);
     int number = node_number(node);
 
-    (void)state;
     assert_int_equal(world.renewals, 0);
     atomic_fetch_add(&topology.changes, 1);
     assert_int_equal(node_number(node), number);
@@ -250,12 +238,11 @@ static void after_a_change_of_servers_the_lease_is_renewed_once(void **state)
     assert_int_equal(world.alive, 0);
 }
 
-static void a_number_that_a_failover_forgot_is_not_used_any_more(void **state)
+TEST(a_number_that_a_failover_forgot_is_not_used_any_more)
 {
     struct node *node = start(LK_OK);
     int first = node_number(node);
 
-    (void)state;
     world.is_taken[first] = true; /* somebody took it from the new server */
     world.renewal = LK_LOST;
     atomic_fetch_add(&topology.changes, 1);
@@ -267,12 +254,11 @@ static void a_number_that_a_failover_forgot_is_not_used_any_more(void **state)
 }
 
 /* No answer to the renewal: it may be ours, or not. No id until that is known. */
-static void a_number_that_cannot_be_asked_for_is_not_used_meanwhile(void **state)
+TEST(a_number_that_cannot_be_asked_for_is_not_used_meanwhile)
 {
     struct node *node = start(LK_OK);
     int number = node_number(node);
 
-    (void)state;
     atomic_fetch_add(&topology.changes, 1);
     world.renewal = LK_UNREACHABLE;
     assert_int_equal(node_number(node), -1);
@@ -285,11 +271,10 @@ static void a_number_that_cannot_be_asked_for_is_not_used_meanwhile(void **state
     node_free(node);
 }
 
-static void where_servers_may_change_a_replica_gets_the_number_first(void **state)
+TEST(where_servers_may_change_a_replica_gets_the_number_first)
 {
     struct node *node = start(LK_OK);
 
-    (void)state;
     assert_true(node_number(node) >= 0);
     assert_int_equal(world.waits, 0);
     node_free(node);
@@ -339,12 +324,11 @@ static void ask_together(struct asker *askers, struct node *node)
         assert_int_equal(pthread_join(askers[i].thread, NULL), 0);
 }
 
-static void those_who_ask_together_share_one_number(void **state)
+TEST(those_who_ask_together_share_one_number)
 {
     struct asker askers[ASKERS];
     struct node *node = start(LK_OK);
 
-    (void)state;
     ask_together(askers, node);
     assert_int_equal(world.acquires, 1);
     for (size_t i = 0; i < ASKERS; i++)
@@ -353,12 +337,11 @@ static void those_who_ask_together_share_one_number(void **state)
 }
 
 /* A server that hangs costs each of them one limit, not one after the other. */
-static void those_who_ask_together_share_a_failure(void **state)
+TEST(those_who_ask_together_share_a_failure)
 {
     struct asker askers[ASKERS];
     struct node *node = start(LK_UNKNOWN);
 
-    (void)state;
     ask_together(askers, node);
     assert_int_equal(world.acquires, 1);
     for (size_t i = 0; i < ASKERS; i++)
@@ -366,29 +349,7 @@ static void those_who_ask_together_share_a_failure(void **state)
     node_free(node);
 }
 
-static void freeing_nothing_is_fine(void **state)
+TEST(freeing_nothing_is_fine)
 {
-    (void)state;
     node_free(NULL);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_number_is_taken_once_and_kept),
-        cmocka_unit_test(the_one_free_number_is_found),
-        cmocka_unit_test(there_is_none_when_all_are_taken),
-        cmocka_unit_test(a_server_out_of_reach_is_asked_once_and_again_next_time),
-        cmocka_unit_test(a_lost_number_is_given_back_and_another_taken),
-        cmocka_unit_test(after_a_change_of_servers_the_lease_is_renewed_once),
-        cmocka_unit_test(a_number_that_a_failover_forgot_is_not_used_any_more),
-        cmocka_unit_test(a_number_that_cannot_be_asked_for_is_not_used_meanwhile),
-        cmocka_unit_test(where_servers_may_change_a_replica_gets_the_number_first),
-        cmocka_unit_test(those_who_ask_together_share_one_number),
-        cmocka_unit_test(those_who_ask_together_share_a_failure),
-        cmocka_unit_test(freeing_nothing_is_fine),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,18 +2,10 @@
  * Answers from memory after the sell-out: right, and never from an old book. Two instances on one
  * Redis.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "store/store_admin.h"
 #include "test/support/sale_shops.h"
+#include "test/support/testing.h"
 
 enum { UNITS = 3, LOST_MS = 100, SOON_MS = 3000 };
 
@@ -60,7 +52,7 @@ static void sell_out(struct sale_world *world, const char *guard,
     assert_int_equal(buy_in(world, 0, "cid", "").outcome, OUTCOME_CREATED);
 }
 
-static void winners_and_latecomers_are_answered_from_memory(void **state)
+TEST(winners_and_latecomers_are_answered_from_memory)
 {
     struct sale_world *world = *state;
 
@@ -94,7 +86,7 @@ static bool dan_gets_one(void *arg)
     return buy_in(arg, 0, "dan", "k").outcome == OUTCOME_CREATED;
 }
 
-static void a_new_epoch_is_seen_by_every_instance(void **state)
+TEST(a_new_epoch_is_seen_by_every_instance)
 {
     struct sale_world *world = *state;
 
@@ -109,7 +101,7 @@ static void a_new_epoch_is_seen_by_every_instance(void **state)
 }
 
 /* Both shops were sure of the sell-out a moment before, and are asked all the time. */
-static void whoever_gets_a_unit_that_came_back_is_never_told_sold_out(void **state)
+TEST(whoever_gets_a_unit_that_came_back_is_never_told_sold_out)
 {
     struct sale_world *world = *state;
     int64_t until_ms = clock_mono_ms() + 2000;
@@ -126,7 +118,7 @@ static void whoever_gets_a_unit_that_came_back_is_never_told_sold_out(void **sta
     assert_true(has_won);
 }
 
-static void no_shop_remembers_anything_while_units_cool(void **state)
+TEST(no_shop_remembers_anything_while_units_cool)
 {
     struct sale_world *world = *state;
 
@@ -138,7 +130,7 @@ static void no_shop_remembers_anything_while_units_cool(void **state)
     assert_int_equal(buy_in(world, 0, "bob", "").outcome, OUTCOME_ALREADY_ORDERED);
 }
 
-static void an_ended_sale_is_no_longer_called_sold_out(void **state)
+TEST(an_ended_sale_is_no_longer_called_sold_out)
 {
     struct sale_world *world = *state;
     struct sale_step_end end;
@@ -152,7 +144,7 @@ static void an_ended_sale_is_no_longer_called_sold_out(void **state)
     assert_int_equal(buy_in(world, 1, "bob", "").outcome, OUTCOME_ALREADY_ORDERED);
 }
 
-static void an_instance_cut_off_from_redis_does_not_trust_its_book(void **state)
+TEST(an_instance_cut_off_from_redis_does_not_trust_its_book)
 {
     struct sale_world *world = *state;
 
@@ -170,7 +162,7 @@ static void an_instance_cut_off_from_redis_does_not_trust_its_book(void **state)
 }
 
 /* What a failover can do between two looks: Cid's order is lost, and Zoe has got his unit since. */
-static void a_book_of_the_same_epoch_may_be_another(void **state)
+TEST(a_book_of_the_same_epoch_may_be_another)
 {
     struct sale_world *world = *state;
     const char *ledger = world->keys.text[KEY_LEDGER];
@@ -198,7 +190,7 @@ static void a_book_of_the_same_epoch_may_be_another(void **state)
 }
 
 /* Memory does not know which replicas have an order. */
-static void where_replicas_are_waited_for_no_replay_comes_from_memory(void **state)
+TEST(where_replicas_are_waited_for_no_replay_comes_from_memory)
 {
     static const struct topology synced = {.sync_replicas = 1, .sync_ms = 100};
     struct sale_world *world = *state;
@@ -212,7 +204,7 @@ static void where_replicas_are_waited_for_no_replay_comes_from_memory(void **sta
     assert_true(scripts_run(world) >= before + 2); /* purchase.lua, confirm.lua */
 }
 
-static void a_flawed_guard_is_always_asked(void **state)
+TEST(a_flawed_guard_is_always_asked)
 {
     struct sale_world *world = *state;
 
@@ -225,19 +217,4 @@ static void a_flawed_guard_is_always_asked(void **state)
     assert_int_equal(buy_in(world, 0, "bob", "").outcome, OUTCOME_CREATED);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(winners_and_latecomers_are_answered_from_memory),
-        cmocka_unit_test(a_new_epoch_is_seen_by_every_instance),
-        cmocka_unit_test(whoever_gets_a_unit_that_came_back_is_never_told_sold_out),
-        cmocka_unit_test(no_shop_remembers_anything_while_units_cool),
-        cmocka_unit_test(an_ended_sale_is_no_longer_called_sold_out),
-        cmocka_unit_test(an_instance_cut_off_from_redis_does_not_trust_its_book),
-        cmocka_unit_test(a_book_of_the_same_epoch_may_be_another),
-        cmocka_unit_test(where_replicas_are_waited_for_no_replay_comes_from_memory),
-        cmocka_unit_test(a_flawed_guard_is_always_asked),
-    };
-
-    return cmocka_run_group_tests(tests, sale_world_open, sale_world_close);
-}
+GROUP(sale_world_open, sale_world_close);

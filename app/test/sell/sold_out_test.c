@@ -2,19 +2,12 @@
  * Memory of a sell-out against a Redis that is played here.
  * link: -Wl,--wrap=store_load_moment -Wl,--wrap=store_scan_orders -Wl,--wrap=clock_awake_or_not_ms
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "sell/sold_out.h"
 #include "store/store_ledger.h"
 #include "store/topology.h"
+#include "test/support/testing.h"
 
 enum { WITHIN_MS = 5000 };
 
@@ -102,7 +95,7 @@ static int close_memory(void **state)
     return 0;
 }
 
-static void a_unit_that_is_sold_all_the_same_silences_memory_until_the_next_look(void **state)
+TEST(a_unit_that_is_sold_all_the_same_silences_memory_until_the_next_look)
 {
     struct sold_out_sale *sale = sold_out_watch(*state, "one");
 
@@ -114,7 +107,7 @@ static void a_unit_that_is_sold_all_the_same_silences_memory_until_the_next_look
     assert_true(comes_to_answer(sale));
 }
 
-static void a_change_of_servers_silences_memory_until_the_next_look(void **state)
+TEST(a_change_of_servers_silences_memory_until_the_next_look)
 {
     struct sold_out_sale *sale = sold_out_watch(*state, "two");
 
@@ -141,7 +134,7 @@ static bool answers_within_looks(struct sold_out_sale *sale, unsigned count)
     return has_answered;
 }
 
-static void while_units_cool_nothing_is_remembered(void **state)
+TEST(while_units_cool_nothing_is_remembered)
 {
     struct sold_out_sale *sale = sold_out_watch(*state, "four");
 
@@ -156,7 +149,7 @@ static void while_units_cool_nothing_is_remembered(void **state)
 }
 
 /* The instance was stopped, or its machine slept. */
-static void a_memory_past_its_time_is_not_believed(void **state)
+TEST(a_memory_past_its_time_is_not_believed)
 {
     struct sold_out_sale *sale = sold_out_watch(*state, "five");
 
@@ -169,7 +162,7 @@ static void a_memory_past_its_time_is_not_believed(void **state)
     }
 }
 
-static void an_answer_that_came_late_is_not_believed(void **state)
+TEST(an_answer_that_came_late_is_not_believed)
 {
     struct sold_out_sale *sale = sold_out_watch(*state, "six");
 
@@ -180,7 +173,7 @@ static void an_answer_that_came_late_is_not_believed(void **state)
 }
 
 /* Reading them is what Redis must be spared. */
-static void a_book_that_cannot_be_is_not_read_again_and_again(void **state)
+TEST(a_book_that_cannot_be_is_not_read_again_and_again)
 {
     static const struct {
         const char *id;
@@ -202,7 +195,7 @@ static void a_book_that_cannot_be_is_not_read_again_and_again(void **state)
     assert_true(comes_to_answer(sold_out_watch(*state, "unreadable")));
 }
 
-static void a_book_that_nobody_asks_for_is_forgotten(void **state)
+TEST(a_book_that_nobody_asks_for_is_forgotten)
 {
     static const struct {
         int64_t pause_ms;
@@ -222,7 +215,7 @@ static void a_book_that_nobody_asks_for_is_forgotten(void **state)
     }
 }
 
-static void without_memory_there_is_nothing_to_contradict(void **state)
+TEST(without_memory_there_is_nothing_to_contradict)
 {
     struct sold_out_sale *sale = sold_out_watch(*state, "three");
 
@@ -231,27 +224,4 @@ static void without_memory_there_is_nothing_to_contradict(void **state)
     assert_true(comes_to_answer(sale));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            a_unit_that_is_sold_all_the_same_silences_memory_until_the_next_look, open_memory,
-            close_memory),
-        cmocka_unit_test_setup_teardown(a_change_of_servers_silences_memory_until_the_next_look,
-                                        open_memory, close_memory),
-        cmocka_unit_test_setup_teardown(while_units_cool_nothing_is_remembered, open_memory,
-                                        close_memory),
-        cmocka_unit_test_setup_teardown(a_memory_past_its_time_is_not_believed, open_memory,
-                                        close_memory),
-        cmocka_unit_test_setup_teardown(an_answer_that_came_late_is_not_believed, open_memory,
-                                        close_memory),
-        cmocka_unit_test_setup_teardown(a_book_that_cannot_be_is_not_read_again_and_again,
-                                        open_memory, close_memory),
-        cmocka_unit_test_setup_teardown(a_book_that_nobody_asks_for_is_forgotten, open_memory,
-                                        close_memory),
-        cmocka_unit_test_setup_teardown(without_memory_there_is_nothing_to_contradict, open_memory,
-                                        close_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_memory, close_memory);

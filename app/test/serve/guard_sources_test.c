@@ -1,21 +1,12 @@
 /*
  * Which files a guard is made of.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "sell/guard.h"
 #include "serve/guard_sources.h"
+#include "test/support/testing.h"
 
-static void every_guard_has_its_own_file_first(void **state)
+TEST(every_guard_has_its_own_file_first)
 {
-    (void)state;
     for (size_t i = 0; guard_at(i); i++) {
         char line[96];
         bool is_known = false;
@@ -34,13 +25,12 @@ static void every_guard_has_its_own_file_first(void **state)
     }
 }
 
-static void what_it_is_made_of_follows_each_file_once(void **state)
+TEST(what_it_is_made_of_follows_each_file_once)
 {
     static const char *const parts[] = {"setnx.c", "crude_lock.c", "by_hand.c", "back_off.c"};
     bool is_known = false;
     char *text = guard_sources_text("setnx", &is_known);
 
-    (void)state;
     assert_non_null(text);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         char line[64];
@@ -55,11 +45,10 @@ static void what_it_is_made_of_follows_each_file_once(void **state)
     free(text);
 }
 
-static void the_labs_own_guards_have_theirs(void **state)
+TEST(the_labs_own_guards_have_theirs)
 {
     static const char *const names[] = {"unmarked", "mutex-elsewhere", "redlock-unchecked"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         bool is_known = false;
         char *text = guard_sources_text(names[i], &is_known);
@@ -69,27 +58,14 @@ static void the_labs_own_guards_have_theirs(void **state)
     }
 }
 
-static void other_names_have_none(void **state)
+TEST(other_names_have_none)
 {
     static const char *const names[] = {"", "nope", "setn", "mutex\",\n", "by_hand"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         bool is_known = true;
 
         assert_null(guard_sources_text(names[i], &is_known));
         assert_false(is_known);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_guard_has_its_own_file_first),
-        cmocka_unit_test(what_it_is_made_of_follows_each_file_once),
-        cmocka_unit_test(the_labs_own_guards_have_theirs),
-        cmocka_unit_test(other_names_have_none),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /*
  * What the lab's routes say: nothing is left out, each language is its own, queries are strict.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "serve/lab_documents.h"
+#include "test/support/testing.h"
 
 static json_t *parse(char *text)
 {
@@ -27,7 +20,7 @@ static const char *member(const json_t *object, const char *name)
     return json_string_value(json_object_get(object, name));
 }
 
-static void a_language_is_read_from_nothing_else_than_its_query(void **state)
+TEST(a_language_is_read_from_nothing_else_than_its_query)
 {
     static const struct {
         const char *query;
@@ -41,7 +34,6 @@ static void a_language_is_read_from_nothing_else_than_its_query(void **state)
         {"x=1", false, LAB_ENGLISH},    {"lang=zh%00", false, LAB_ENGLISH},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         enum lab_language language = LAB_ENGLISH;
 
@@ -50,13 +42,12 @@ static void a_language_is_read_from_nothing_else_than_its_query(void **state)
     }
 }
 
-static void every_scenario_is_listed_in_its_order(void **state)
+TEST(every_scenario_is_listed_in_its_order)
 {
     json_t *root = parse(lab_json_of_scenarios(LAB_ENGLISH));
     const json_t *list = json_object_get(root, "scenarios");
     size_t count = 0;
 
-    (void)state;
     for (; lab_scenario_at(count); count++) {
         const struct lab_scenario *scenario = lab_scenario_at(count);
         const json_t *one = json_array_get(list, count);
@@ -84,14 +75,13 @@ static const json_t *named(const json_t *list, const char *name)
     return NULL;
 }
 
-static void what_a_scenario_must_come_to_is_told(void **state)
+TEST(what_a_scenario_must_come_to_is_told)
 {
     json_t *root = parse(lab_json_of_scenarios(LAB_CHINESE));
     const json_t *list = json_object_get(root, "scenarios");
     const json_t *oversold = json_object_get(named(list, "thread-lock"), "expected");
     const json_t *first = json_array_get(oversold, 0);
 
-    (void)state;
     assert_int_equal(json_array_size(oversold), 1);
     assert_string_equal(member(first, "promise"), "oversold");
     assert_int_equal(json_integer_value(json_object_get(first, "step")), 4);
@@ -101,13 +91,12 @@ static void what_a_scenario_must_come_to_is_told(void **state)
     json_decref(root);
 }
 
-static void every_guard_is_listed_with_its_flaw(void **state)
+TEST(every_guard_is_listed_with_its_flaw)
 {
     json_t *root = parse(lab_json_of_guards("mutex", true));
     const json_t *list = json_object_get(root, "guards");
     size_t count = 0;
 
-    (void)state;
     assert_string_equal(member(root, "default"), "mutex");
     assert_true(json_is_true(json_object_get(root, "hasRedlock")));
     for (; guard_at(count); count++) {
@@ -125,31 +114,16 @@ static void every_guard_is_listed_with_its_flaw(void **state)
     json_decref(root);
 }
 
-static void a_sale_tells_both_its_guards(void **state)
+TEST(a_sale_tells_both_its_guards)
 {
     const struct lab_sale sale = {
         .id = "cup", .instance = "here", .stored = "mutex", .guard = guard_find("none")};
     json_t *root = parse(lab_json_of_sale(&sale));
 
-    (void)state;
     assert_string_equal(member(root, "saleId"), "cup");
     assert_string_equal(member(root, "instance"), "here");
     assert_string_equal(member(root, "storedGuard"), "mutex");
     assert_string_equal(member(json_object_get(root, "guard"), "name"), "none");
     assert_string_equal(member(json_object_get(root, "guard"), "flaw"), guard_find("none")->flaw);
     json_decref(root);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_language_is_read_from_nothing_else_than_its_query),
-        cmocka_unit_test(every_scenario_is_listed_in_its_order),
-        cmocka_unit_test(what_a_scenario_must_come_to_is_told),
-        cmocka_unit_test(every_guard_is_listed_with_its_flaw),
-        cmocka_unit_test(a_sale_tells_both_its_guards),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

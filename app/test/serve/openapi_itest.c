@@ -2,17 +2,8 @@
  * Answers of a real service against the description it serves: status, type of content, type of
  * problem and members of each are declared for their operation.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "test/support/app_openapi.h"
+#include "test/support/testing.h"
 
 #define SALES "/api/v1/sales"
 #define ADMIN "/api/v1/admin/sales"
@@ -263,7 +254,7 @@ static size_t operations_of(const json_t *document)
     return count;
 }
 
-static void every_answer_is_declared(void **state)
+TEST(every_answer_is_declared)
 {
     struct fixture *self = *state;
 
@@ -282,7 +273,7 @@ static void every_answer_is_declared(void **state)
     assert_int_equal(self->answered_count, operations_of(self->document)); /* each was asked */
 }
 
-static void large_bodies_and_other_methods_are_declared(void **state)
+TEST(large_bodies_and_other_methods_are_declared)
 {
     struct fixture *self = *state;
     char body[5000];
@@ -298,7 +289,7 @@ static void large_bodies_and_other_methods_are_declared(void **state)
     assert_null(app_openapi_operation(self->document, "DELETE", SALES "/cup"));
 }
 
-static void too_many_requests_are_declared(void **state)
+TEST(too_many_requests_are_declared)
 {
     static const struct step first = {"POST", SALES "/cup/orders", "anna", NULL,
                                       404,    "not-found",         NULL};
@@ -313,7 +304,7 @@ static void too_many_requests_are_declared(void **state)
     assert_non_null(strstr(self->reply.headers, "\r\nRetry-After: "));
 }
 
-static void answers_without_a_store_are_declared(void **state)
+TEST(answers_without_a_store_are_declared)
 {
     static const struct step steps[] = {
         {"GET", "/readyz", NULL, NULL, 503, NULL, NULL},
@@ -339,16 +330,4 @@ static void answers_without_a_store_are_declared(void **state)
     ask_all(self, ask_as_operator, admin);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_answer_is_declared),
-        TEST(large_bodies_and_other_methods_are_declared),
-        TEST(too_many_requests_are_declared),
-        TEST(answers_without_a_store_are_declared),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

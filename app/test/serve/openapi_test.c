@@ -1,18 +1,10 @@
 /*
  * The description of the API against the tables it describes: routes, problems, references.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "serve/documents.h"
 #include "serve/routes.h"
 #include "test/support/app_openapi.h"
+#include "test/support/testing.h"
 
 static int set_up(void **state)
 {
@@ -49,7 +41,7 @@ static bool is_on_port_of_operators(const json_t *item)
     return who && strcmp(who, "operators") == 0;
 }
 
-static void every_route_is_described(void **state)
+TEST(every_route_is_described)
 {
     struct route_text route;
 
@@ -74,7 +66,7 @@ static bool is_route(const char *method, const char *path)
     return false;
 }
 
-static void nothing_else_is_described(void **state)
+TEST(nothing_else_is_described)
 {
     const char *path = NULL;
     const char *method = NULL;
@@ -99,7 +91,7 @@ static void count_problem(const json_t *schema, size_t *count)
     if (value && strncmp(value, "/problems/", 10) == 0) (*count)++;
 }
 
-static void every_problem_has_a_schema_and_a_page(void **state)
+TEST(every_problem_has_a_schema_and_a_page)
 {
     json_t *schemas = json_object_get(json_object_get(*state, "components"), "schemas");
     struct http_problem_text problem;
@@ -129,12 +121,11 @@ static void every_problem_has_a_schema_and_a_page(void **state)
     assert_int_equal(described, known);
 }
 
-static void there_is_no_page_for_other_names(void **state)
+TEST(there_is_no_page_for_other_names)
 {
     char buffer[64];
     struct text page = TEXT_OVER(buffer);
 
-    (void)state;
     assert_false(documents_add_problem("", &page));
     assert_false(documents_add_problem("nothing", &page));
     assert_false(documents_add_problem("created", &page));
@@ -156,22 +147,9 @@ static size_t check_references(const json_t *document, json_t *node)
     return count;
 }
 
-static void every_reference_leads_somewhere(void **state)
+TEST(every_reference_leads_somewhere)
 {
     assert_true(check_references(*state, *state) > 100);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_route_is_described),
-        TEST(nothing_else_is_described),
-        TEST(every_problem_has_a_schema_and_a_page),
-        TEST(there_is_no_page_for_other_names),
-        TEST(every_reference_leads_somewhere),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

@@ -2,20 +2,13 @@
  * What operators do to a sale, through the admin port of a real seckilld: each step, each refusal
  * with its name and field, one line in the log for each.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 #define ADMIN_SALES "/api/v1/admin/sales"
 
@@ -107,7 +100,7 @@ static size_t log_lines(struct fixture *self, const char *words)
     return count;
 }
 
-static void a_sale_is_paused_and_resumed(void **state)
+TEST(a_sale_is_paused_and_resumed)
 {
     struct fixture *self = *state;
 
@@ -130,7 +123,7 @@ static void a_sale_is_paused_and_resumed(void **state)
     assert_int_equal(log_lines(self, "sale cup: resume: not-paused"), 1);
 }
 
-static void a_sale_is_patched(void **state)
+TEST(a_sale_is_patched)
 {
     struct fixture *self = *state;
 
@@ -151,7 +144,7 @@ static void a_sale_is_patched(void **state)
     assert_int_equal(log_lines(self, "sale cup: patch: "), 3);
 }
 
-static void bad_patches_are_named_and_change_nothing(void **state)
+TEST(bad_patches_are_named_and_change_nothing)
 {
     static const struct {
         const char *body, *field;
@@ -206,7 +199,7 @@ static bool has_cooled(void *arg)
     return app_number(&self->reply, "remaining") == 2;
 }
 
-static void a_restock_sells_on(void **state)
+TEST(a_restock_sells_on)
 {
     struct fixture *self = *state;
     char sellable_at[64];
@@ -260,7 +253,7 @@ static bool bert_gets_one(void *arg)
 }
 
 /* However an instance remembers "sold out": the new epoch ends that. */
-static void nobody_is_told_sold_out_long_after_a_restock(void **state)
+TEST(nobody_is_told_sold_out_long_after_a_restock)
 {
     struct fixture *self = *state;
 
@@ -277,7 +270,7 @@ static void nobody_is_told_sold_out_long_after_a_restock(void **state)
     assert_string_equal(app_member(&self->reply, "verdict"), "pass");
 }
 
-static void bad_bodies_of_steps_are_named(void **state)
+TEST(bad_bodies_of_steps_are_named)
 {
     static const struct {
         const char *path, *body, *field;
@@ -307,7 +300,7 @@ static void bad_bodies_of_steps_are_named(void **state)
     assert_int_equal(app_ask_redis(self->service.redis, "XLEN", "seckill:{cup}:ledger"), 1);
 }
 
-static void an_ended_sale_and_no_sale_are_told_apart(void **state)
+TEST(an_ended_sale_and_no_sale_are_told_apart)
 {
     static const struct {
         const char *method, *path, *body;
@@ -335,7 +328,7 @@ static void an_ended_sale_and_no_sale_are_told_apart(void **state)
     is_sale(self, "ended");
 }
 
-static void methods_and_tokens_are_checked_first(void **state)
+TEST(methods_and_tokens_are_checked_first)
 {
     static const struct {
         const char *method, *path, *allow;
@@ -369,7 +362,7 @@ static void methods_and_tokens_are_checked_first(void **state)
     }
 }
 
-static void the_audit_says_what_the_service_sees(void **state)
+TEST(the_audit_says_what_the_service_sees)
 {
     struct fixture *self = *state;
 
@@ -417,7 +410,7 @@ static const char *text_of(const json_t *line, const char *name)
 }
 
 /* Each step is in it twice: that it was asked for, and what became of it. */
-static void every_step_is_in_the_operators_log(void **state)
+TEST(every_step_is_in_the_operators_log)
 {
     static const struct {
         const char *method, *path, *body, *key;
@@ -459,7 +452,7 @@ static void every_step_is_in_the_operators_log(void **state)
     }
 }
 
-static void what_cannot_be_written_down_is_not_done(void **state)
+TEST(what_cannot_be_written_down_is_not_done)
 {
     static const struct {
         const char *method, *path, *body;
@@ -491,23 +484,4 @@ static void what_cannot_be_written_down_is_not_done(void **state)
     is_sale(self, "ended");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_sale_is_paused_and_resumed),
-        TEST(a_sale_is_patched),
-        TEST(bad_patches_are_named_and_change_nothing),
-        TEST(a_restock_sells_on),
-        TEST(nobody_is_told_sold_out_long_after_a_restock),
-        TEST(bad_bodies_of_steps_are_named),
-        TEST(an_ended_sale_and_no_sale_are_told_apart),
-        TEST(methods_and_tokens_are_checked_first),
-        TEST(the_audit_says_what_the_service_sees),
-        TEST(every_step_is_in_the_operators_log),
-        TEST(what_cannot_be_written_down_is_not_done),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

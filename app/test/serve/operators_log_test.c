@@ -2,21 +2,13 @@
  * The operators' log: lines are whole, private, and there before anybody goes on.
  */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "serve/operators_log.h"
+#include "test/support/testing.h"
 
 enum { PATH_SIZE = 64, TEXT_SIZE = 65536, THREADS = 4, STEPS = 8 };
 
@@ -75,7 +67,7 @@ static bool ask(void)
     return operators_log_add(world.path, "i1", &step, &why);
 }
 
-static void a_step_is_two_lines(void **state)
+TEST(a_step_is_two_lines)
 {
     struct operator_step step = a_restock();
     struct refusal why = {""};
@@ -84,7 +76,6 @@ static void a_step_is_two_lines(void **state)
     char second[240];
     struct stat about;
 
-    (void)state;
     assert_true(operators_log_add(world.path, "i1", NULL, &why)); /* leaves no line */
     assert_true(operators_log_add(world.path, "i1", &step, &why));
     (void)snprintf(about_it, sizeof about_it,
@@ -102,12 +93,11 @@ static void a_step_is_two_lines(void **state)
     assert_int_equal(about.st_mode & 07777, 0600);
 }
 
-static void a_line_that_was_cut_short_is_taken_off(void **state)
+TEST(a_line_that_was_cut_short_is_taken_off)
 {
     static const char *const befores[] = {"{\"t\":1}\n{\"t\":2,\"e", "{\"t\":2,\"e", "{\"t\":1}\n",
                                           ""};
 
-    (void)state;
     for (size_t i = 0; i < sizeof befores / sizeof befores[0]; i++) {
         write_log(befores[i]);
         assert_true(ask());
@@ -118,13 +108,12 @@ static void a_line_that_was_cut_short_is_taken_off(void **state)
     }
 }
 
-static void what_cannot_be_written_says_so(void **state)
+TEST(what_cannot_be_written_says_so)
 {
     struct refusal why = {""};
     struct operator_step step = a_restock();
     char other[PATH_SIZE + 16];
 
-    (void)state;
     assert_false(operators_log_add(world.dir, "i1", NULL, &why));
     assert_non_null(strstr(why.text, world.dir));
     assert_false(operators_log_add("/nowhere/log", "i1", &step, &why));
@@ -135,11 +124,10 @@ static void what_cannot_be_written_says_so(void **state)
 }
 
 /* A full disk takes a part of a line. */
-static void after_a_full_disk_lines_are_whole(void **state)
+TEST(after_a_full_disk_lines_are_whole)
 {
     struct rlimit limit = {.rlim_max = RLIM_INFINITY};
 
-    (void)state;
     (void)signal(SIGXFSZ, SIG_IGN);
     assert_true(ask());
     size_t room = strlen(read_log()) + 20;
@@ -165,12 +153,11 @@ static void *ask_often(void *arg)
     return NULL;
 }
 
-static void threads_do_not_mix_lines(void **state)
+TEST(threads_do_not_mix_lines)
 {
     pthread_t threads[THREADS];
     unsigned lines = 0;
 
-    (void)state;
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, ask_often, NULL), 0);
     for (int i = 0; i < THREADS; i++)
@@ -182,18 +169,4 @@ static void threads_do_not_mix_lines(void **state)
     assert_int_equal(lines, THREADS * STEPS);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(a_step_is_two_lines),
-        TEST(a_line_that_was_cut_short_is_taken_off),
-        TEST(what_cannot_be_written_says_so),
-        TEST(after_a_full_disk_lines_are_whole),
-        TEST(threads_do_not_mix_lines),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

@@ -2,18 +2,9 @@
  * The pages as a service with its own Redis serves them: types, tags, what a browser is allowed, and
  * which methods there are.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "serve/pages.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 struct fixture {
     char dir[APP_PATH_SIZE];
@@ -67,7 +58,7 @@ static void assert_header(const struct fixture *self, const char *name, const ch
     if (!strstr(self->reply.headers, line)) fail_msg("no%sin\n%s", line, self->reply.headers);
 }
 
-static void every_page_comes_with_its_type_and_its_bytes(void **state)
+TEST(every_page_comes_with_its_type_and_its_bytes)
 {
     struct fixture *self = *state;
 
@@ -87,7 +78,7 @@ static void every_page_comes_with_its_type_and_its_bytes(void **state)
     }
 }
 
-static void a_page_may_load_from_here_alone(void **state)
+TEST(a_page_may_load_from_here_alone)
 {
     static const char *const addresses[] = {"/?sale=cup", "/dashboard"};
     struct fixture *self = *state;
@@ -104,7 +95,7 @@ static void a_page_may_load_from_here_alone(void **state)
     }
 }
 
-static void what_a_browser_has_already_is_not_sent_again(void **state)
+TEST(what_a_browser_has_already_is_not_sent_again)
 {
     struct fixture *self = *state;
     const char *etag = pages_find("/assets/shared/api.js")->etag;
@@ -119,7 +110,7 @@ static void what_a_browser_has_already_is_not_sent_again(void **state)
     assert_int_equal(self->reply.status, 200);
 }
 
-static void other_methods_get_nothing(void **state)
+TEST(other_methods_get_nothing)
 {
     struct fixture *self = *state;
 
@@ -136,16 +127,4 @@ static void other_methods_get_nothing(void **state)
     assert_true(app_is_problem(&self->reply, 404, "not-found"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_page_comes_with_its_type_and_its_bytes),
-        TEST(a_page_may_load_from_here_alone),
-        TEST(what_a_browser_has_already_is_not_sent_again),
-        TEST(other_methods_get_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

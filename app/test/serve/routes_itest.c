@@ -1,17 +1,8 @@
 /*
  * Every route and every problem of the service, on a real seckilld with its own Redis.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 #define SALES       "/api/v1/sales"
 #define ADMIN_SALES "/api/v1/admin/sales"
@@ -78,7 +69,7 @@ static long long left_of(struct fixture *self, const char *path)
     return app_number(&self->reply, "remaining");
 }
 
-static void both_ports_answer_probes(void **state)
+TEST(both_ports_answer_probes)
 {
     struct fixture *self = *state;
     const char *const bases[] = {self->service.buyers, self->service.admin};
@@ -101,7 +92,7 @@ static void both_ports_answer_probes(void **state)
     }
 }
 
-static void head_is_get_without_its_body(void **state)
+TEST(head_is_get_without_its_body)
 {
     struct fixture *self = *state;
 
@@ -113,7 +104,7 @@ static void head_is_get_without_its_body(void **state)
     assert_int_equal(self->reply.len, 0);
 }
 
-static void a_sale_is_created_shown_listed_and_ended(void **state)
+TEST(a_sale_is_created_shown_listed_and_ended)
 {
     struct fixture *self = *state;
 
@@ -149,7 +140,7 @@ static void a_sale_is_created_shown_listed_and_ended(void **state)
     assert_true(app_is_problem(&self->reply, 410, "sale-ended"));
 }
 
-static void the_time_is_told(void **state)
+TEST(the_time_is_told)
 {
     struct fixture *self = *state;
 
@@ -160,7 +151,7 @@ static void the_time_is_told(void **state)
     assert_true(app_number(&self->reply, "epochMs") > 1700000000000);
 }
 
-static void a_purchase_gets_the_answer_it_deserves(void **state)
+TEST(a_purchase_gets_the_answer_it_deserves)
 {
     struct fixture *self = *state;
     char order[32];
@@ -192,7 +183,7 @@ static void a_purchase_gets_the_answer_it_deserves(void **state)
     assert_true(app_is_problem(&self->reply, 409, "already-ordered"));
 }
 
-static void a_buyer_finds_the_own_order_only(void **state)
+TEST(a_buyer_finds_the_own_order_only)
 {
     struct fixture *self = *state;
     struct app_call call = {
@@ -214,7 +205,7 @@ static void a_buyer_finds_the_own_order_only(void **state)
     assert_true(app_is_problem(&self->reply, 401, "unauthenticated"));
 }
 
-static void a_sale_that_has_not_begun_says_when(void **state)
+TEST(a_sale_that_has_not_begun_says_when)
 {
     struct fixture *self = *state;
 
@@ -230,7 +221,7 @@ static void a_sale_that_has_not_begun_says_when(void **state)
     assert_string_equal(app_member(&self->reply, "state"), "upcoming");
 }
 
-static void other_paths_and_methods_are_told_apart(void **state)
+TEST(other_paths_and_methods_are_told_apart)
 {
     static const struct {
         const char *method, *path, *allow;
@@ -262,7 +253,7 @@ static void other_paths_and_methods_are_told_apart(void **state)
     }
 }
 
-static void request_ids_come_back_when_they_are_harmless(void **state)
+TEST(request_ids_come_back_when_they_are_harmless)
 {
     struct fixture *self = *state;
     struct app_call call = {
@@ -275,7 +266,7 @@ static void request_ids_come_back_when_they_are_harmless(void **state)
     assert_null(strstr(self->reply.headers, "X-Request-Id"));
 }
 
-static void the_admin_port_wants_its_token(void **state)
+TEST(the_admin_port_wants_its_token)
 {
     struct fixture *self = *state;
     struct app_call call = {.base = self->service.admin, .path = ADMIN_SALES};
@@ -294,7 +285,7 @@ static void the_admin_port_wants_its_token(void **state)
     assert_int_equal(self->reply.status, 201);
 }
 
-static void operators_list_orders_line_by_line(void **state)
+TEST(operators_list_orders_line_by_line)
 {
     enum { ORDERS = 120 };
     struct fixture *self = *state;
@@ -320,7 +311,7 @@ static void operators_list_orders_line_by_line(void **state)
     assert_true(app_is_problem(&self->reply, 404, "not-found"));
 }
 
-static void without_lab_user_ids_and_flawed_guards_are_refused(void **state)
+TEST_WITH(without_lab_user_ids_and_flawed_guards_are_refused, set_up_without_lab, tear_down)
 {
     struct fixture *self = *state;
 
@@ -333,25 +324,4 @@ static void without_lab_user_ids_and_flawed_guards_are_refused(void **state)
     assert_int_equal(left_of(self, SALES "/cup"), 5);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(both_ports_answer_probes),
-        TEST(head_is_get_without_its_body),
-        TEST(a_sale_is_created_shown_listed_and_ended),
-        TEST(the_time_is_told),
-        TEST(a_purchase_gets_the_answer_it_deserves),
-        TEST(a_buyer_finds_the_own_order_only),
-        TEST(a_sale_that_has_not_begun_says_when),
-        TEST(other_paths_and_methods_are_told_apart),
-        TEST(request_ids_come_back_when_they_are_harmless),
-        TEST(the_admin_port_wants_its_token),
-        TEST(operators_list_orders_line_by_line),
-        cmocka_unit_test_setup_teardown(without_lab_user_ids_and_flawed_guards_are_refused,
-                                        set_up_without_lab, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

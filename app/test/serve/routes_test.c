@@ -1,17 +1,10 @@
 /*
  * Which paths fit which patterns.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "serve/routes.h"
+#include "test/support/testing.h"
 
-static void paths_fit_patterns_segment_by_segment(void **state)
+TEST(paths_fit_patterns_segment_by_segment)
 {
     static const struct {
         const char *pattern, *path, *id; /* id NULL: does not fit; "": fits, but is no sale's id */
@@ -37,7 +30,6 @@ static void paths_fit_patterns_segment_by_segment(void **state)
         {"/s/{id}/o", "/s/a/b/o", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char id[SALE_ID_MAX + 1];
 
@@ -45,11 +37,4 @@ static void paths_fit_patterns_segment_by_segment(void **state)
                          cases[i].id != NULL);
         if (cases[i].id) assert_string_equal(id, cases[i].id);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(paths_fit_patterns_segment_by_segment)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

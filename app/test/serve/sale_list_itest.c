@@ -3,24 +3,17 @@
  * others: counted in Redis, and in how long buyers wait beside it.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "lockkit/lockkit.h"
 
 #include "base/clock.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum {
     SALES = 1000,
@@ -112,14 +105,13 @@ static void assert_seen(size_t count)
                            json_string_value(json_array_get(world.seen, i))) < 0);
 }
 
-static void pages_lead_through_all_sales(void **state)
+TEST(pages_lead_through_all_sales)
 {
     static const struct {
         const char *query;
         int pages;
     } rows[] = {{"", 10}, {"?limit=100", 10}, {"?limit=99", 11}, {"?limit=7", 143}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char path[64];
 
@@ -132,9 +124,8 @@ static void pages_lead_through_all_sales(void **state)
     }
 }
 
-static void a_page_begins_behind_any_id(void **state)
+TEST(a_page_begins_behind_any_id)
 {
-    (void)state;
     assert_int_equal(walk(world.service.buyers, "/api/v1/sales?after=s-998"), 1);
     assert_seen(1);
     assert_int_equal(walk(world.service.buyers, "/api/v1/sales?after=s-9977"), 1); /* not there */
@@ -166,9 +157,8 @@ static size_t count_of(const char *what)
     return count;
 }
 
-static void operators_see_all_of_them_at_once(void **state)
+TEST(operators_see_all_of_them_at_once)
 {
-    (void)state;
     assert_int_equal(ctl_list(NULL), 0);
     assert_int_equal(count_of("\n"), SALES + 1);
     assert_int_equal(count_of("\ns-"), SALES);
@@ -323,12 +313,11 @@ static void assert_no_wait_beside(const char *path)
     assert_in_range(percent, 0, PERCENT_BUSY);
 }
 
-static void buyers_do_not_wait_for_those_who_list(void **state)
+TEST(buyers_do_not_wait_for_those_who_list)
 {
     long long before = calls_of("hmget");
     int64_t began_ms = clock_mono_ms();
 
-    (void)state;
     assert_no_wait_beside("/api/v1/sales");
     /* A page ten times a second, ten more at first, and the scripts' own. */
     long long bought = atomic_load(&world.buyers);
@@ -336,21 +325,9 @@ static void buyers_do_not_wait_for_those_who_list(void **state)
     assert_in_range(calls_of("hmget") - before, ROUNDS, pages * PAGE + 2 * bought);
 }
 
-static void buyers_do_not_wait_for_those_who_scrape(void **state)
+TEST(buyers_do_not_wait_for_those_who_scrape)
 {
-    (void)state;
     assert_no_wait_beside("/metrics");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pages_lead_through_all_sales),
-        cmocka_unit_test(a_page_begins_behind_any_id),
-        cmocka_unit_test(operators_see_all_of_them_at_once),
-        cmocka_unit_test(buyers_do_not_wait_for_those_who_list),
-        cmocka_unit_test(buyers_do_not_wait_for_those_who_scrape),
-    };
-
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+GROUP(set_up, tear_down);

@@ -1,20 +1,12 @@
 /*
  * The query of a list of sales.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "serve/sale_list.h"
+#include "test/support/testing.h"
 
 #define LONGEST "a123456789b123456789c123456789d123456789"
 
-static void a_query_is_read_or_named(void **state)
+TEST(a_query_is_read_or_named)
 {
     static const struct {
         const char *query;
@@ -52,7 +44,6 @@ static void a_query_is_read_or_named(void **state)
         {"limit=7&after=b\xc3\xa4r", "after", 0, NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct sale_list_query query;
         const char *wrong = sale_list_query_read(rows[i].query, &query);
@@ -66,13 +57,4 @@ static void a_query_is_read_or_named(void **state)
             assert_string_equal(query.after.text, rows[i].after);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_query_is_read_or_named),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

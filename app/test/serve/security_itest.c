@@ -3,21 +3,14 @@
  * answer has the headers that keep a browser safe,
  * and tells nothing of what is behind it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/clock.h"
 #include "serve/routes.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum { OUT_SIZE = 128 * 1024, PATH_LEN = 128, LINE_LEN = 512 };
 
@@ -88,9 +81,8 @@ static bool program_names(const char *symbol)
     return is_there;
 }
 
-static void the_library_never_reads_a_form(void **state)
+TEST(the_library_never_reads_a_form)
 {
-    (void)state;
     assert_true(program_names("mg_start2")); /* so it would be found */
     assert_false(program_names("mg_handle_form_request"));
     assert_false(program_names("mg_get_var"));
@@ -107,7 +99,7 @@ static void read_monitor(struct fixture *self, int fd)
     assert_non_null(strstr(self->out, "\"end-of-test\""));
 }
 
-static void redis_gets_each_value_as_one_argument(void **state)
+TEST(redis_gets_each_value_as_one_argument)
 {
     static const char *const lines[] = {
         "] \"HGET\" \"seckill:{cup}:orders\" \"anna\"\r\n",
@@ -150,7 +142,7 @@ static void redis_gets_each_value_as_one_argument(void **state)
 
 /* ---- 13: other origins ----------------------------------------------------------------------- */
 
-static void pages_of_other_origins_are_told_nothing(void **state)
+TEST(pages_of_other_origins_are_told_nothing)
 {
     struct fixture *self = *state;
     const char *const bases[] = {self->service.buyers, self->service.admin};
@@ -257,7 +249,7 @@ static void assert_route_is_safe(struct fixture *self, const struct route_text *
     }
 }
 
-static void every_route_answers_with_safe_headers(void **state)
+TEST(every_route_answers_with_safe_headers)
 {
     struct fixture *self = *state;
     struct route_text route;
@@ -299,7 +291,7 @@ static const char *body_for(const struct route_text *route)
     return strcmp(route->path, ADMIN) == 0 ? "{\"id\":\"a\",\"stock\":1}" : "{}";
 }
 
-static void faults_tell_nothing_of_what_is_behind(void **state)
+TEST(faults_tell_nothing_of_what_is_behind)
 {
     struct fixture *self = *state;
     struct route_text route;
@@ -324,15 +316,4 @@ static void faults_tell_nothing_of_what_is_behind(void **state)
     assert_true(failed >= 12);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_library_never_reads_a_form),          TEST(redis_gets_each_value_as_one_argument),
-        TEST(pages_of_other_origins_are_told_nothing), TEST(every_route_answers_with_safe_headers),
-        TEST(faults_tell_nothing_of_what_is_behind),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

@@ -1,18 +1,10 @@
 /*
  * Text on a terminal: Chinese takes two columns, and lines break where they may.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lab/show/columns.h"
+#include "test/support/testing.h"
 
-static void characters_have_their_width(void **state)
+TEST(characters_have_their_width)
 {
     static const struct {
         const char *text;
@@ -20,7 +12,6 @@ static void characters_have_their_width(void **state)
     } table[] = {{"", 0},  {"lock", 4}, {"锁", 2},      {"锁 A", 4},
                  {"é", 1}, {"，", 2},   {"\xff\xfe", 2}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         assert_int_equal(columns_of(table[i].text, strlen(table[i].text)), table[i].width);
 }
@@ -38,9 +29,8 @@ static void assert_wraps(const char *text, size_t width, const char *expected)
     free(printed);
 }
 
-static void lines_break_at_spaces_else_between_characters(void **state)
+TEST(lines_break_at_spaces_else_between_characters)
 {
-    (void)state;
     assert_wraps("one two three", 7, ">one two\n>three\n");
     assert_wraps("abcdefgh", 3, ">abc\n>def\n>gh\n");
     assert_wraps("库存还剩一盏", 5, ">库存\n>还剩\n>一盏\n");
@@ -52,28 +42,16 @@ static void lines_break_at_spaces_else_between_characters(void **state)
     assert_wraps("a b:cdefghijk", 8, ">a\n>b:cdefgh\n>ijk\n");
 }
 
-static void cells_are_filled_up(void **state)
+TEST(cells_are_filled_up)
 {
     char *printed = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&printed, &size);
 
-    (void)state;
     assert_non_null(out);
     columns_print(out, "锁", strlen("锁"), 4);
     columns_print(out, "longer", 6, 4);
     assert_int_equal(fclose(out), 0);
     assert_string_equal(printed, "锁  longer");
     free(printed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(characters_have_their_width),
-        cmocka_unit_test(lines_break_at_spaces_else_between_characters),
-        cmocka_unit_test(cells_are_filled_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

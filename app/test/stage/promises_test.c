@@ -1,15 +1,8 @@
 /*
  * Each promise breaks by what breaks it, once, and by nothing else.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "lab/stage/stage_inside.h"
+#include "test/support/testing.h"
 
 static struct lab_run run;
 static struct stage stage;
@@ -67,22 +60,20 @@ static void assert_breaks(enum lab_promise promise)
     assert_int_equal(run.break_count, 1);
 }
 
-static void as_many_orders_as_units_are_fine_and_one_more_is_oversold(void **state)
+TEST(as_many_orders_as_units_are_fine_and_one_more_is_oversold)
 {
     struct lab_step *step = step_by(0);
 
-    (void)state;
     order_for(step, "1", "x");
     assert_breaks(LAB_KEPT);
     order_for(step_by(1), "2", "y");
     assert_breaks(LAB_OVERSOLD);
 }
 
-static void a_second_order_of_a_buyer_is_found(void **state)
+TEST(a_second_order_of_a_buyer_is_found)
 {
     struct lab_step *step = step_by(0);
 
-    (void)state;
     run.units = 9;
     order_for(step, "1", "x");
     order_for(step, "2", "y");
@@ -91,9 +82,8 @@ static void a_second_order_of_a_buyer_is_found(void **state)
     assert_breaks(LAB_TWO_ORDERS);
 }
 
-static void only_the_owner_and_time_free_a_lock(void **state)
+TEST(only_the_owner_and_time_free_a_lock)
 {
-    (void)state;
     own_lock(step_by(0), 0, "A#1", LAB_LEASED);
     assert_breaks(LAB_KEPT);
     own_lock(step_by(0), 0, "", LAB_FREE);
@@ -107,9 +97,8 @@ static void only_the_owner_and_time_free_a_lock(void **state)
     assert_breaks(LAB_FOREIGN_RELEASE);
 }
 
-static void of_several_owners_each_frees_its_own(void **state)
+TEST(of_several_owners_each_frees_its_own)
 {
-    (void)state;
     own_lock(step_by(0), 0, "A#1", LAB_LEASED);
     own_lock(step_by(1), 0, "A#1,B#1", LAB_LEASED);
     assert_breaks(LAB_KEPT);
@@ -121,9 +110,8 @@ static void of_several_owners_each_frees_its_own(void **state)
     assert_breaks(LAB_FOREIGN_RELEASE);
 }
 
-static void a_lock_of_the_dead_is_stuck_unless_it_has_a_lease(void **state)
+TEST(a_lock_of_the_dead_is_stuck_unless_it_has_a_lease)
 {
-    (void)state;
     own_lock(step_by(0), 0, "A", LAB_FOR_EVER);
     assert_breaks(LAB_KEPT); /* it lives */
     stage.actors[0].is_joined = true;
@@ -134,11 +122,10 @@ static void a_lock_of_the_dead_is_stuck_unless_it_has_a_lease(void **state)
     assert_breaks(LAB_STUCK);
 }
 
-static void a_circle_of_waits_is_a_deadlock_and_a_queue_is_none(void **state)
+TEST(a_circle_of_waits_is_a_deadlock_and_a_queue_is_none)
 {
     struct lab_step *step = step_by(0);
 
-    (void)state;
     own_lock(step, 0, "A#1", LAB_LEASED);
     own_lock(step, 1, "B#1", LAB_LEASED);
     stage.actors[1].wants = 0;
@@ -148,9 +135,8 @@ static void a_circle_of_waits_is_a_deadlock_and_a_queue_is_none(void **state)
     assert_breaks(LAB_DEADLOCK);
 }
 
-static void waiting_for_oneself_is_a_deadlock(void **state)
+TEST(waiting_for_oneself_is_a_deadlock)
 {
-    (void)state;
     own_lock(step_by(0), 0, "A#1", LAB_LEASED);
     stage.actors[0].wants = 0;
     assert_breaks(LAB_DEADLOCK);
@@ -163,9 +149,8 @@ static void try_in_vain(size_t actor, unsigned rounds)
     (void)step_by((int)actor);
 }
 
-static void rounds_that_all_lose_are_a_livelock(void **state)
+TEST(rounds_that_all_lose_are_a_livelock)
 {
-    (void)state;
     try_in_vain(0, 3);
     assert_breaks(LAB_KEPT); /* alone */
     try_in_vain(1, 2);
@@ -174,9 +159,8 @@ static void rounds_that_all_lose_are_a_livelock(void **state)
     assert_breaks(LAB_LIVELOCK);
 }
 
-static void who_wins_ends_the_livelock(void **state)
+TEST(who_wins_ends_the_livelock)
 {
-    (void)state;
     try_in_vain(0, 3);
     stage_tried(&stage.actors[1], true);
     try_in_vain(1, 3);
@@ -195,9 +179,8 @@ static void answer(const char *told, guard_status status, outcome which)
     (void)snprintf(stage.actors[0].order_id, ORDER_ID_MAX, "1001");
 }
 
-static void a_created_order_must_be_in_the_books(void **state)
+TEST(a_created_order_must_be_in_the_books)
 {
-    (void)state;
     answer("created", GUARD_DONE, OUTCOME_CREATED);
     order_for(step_by(0), "1001", "x");
     assert_breaks(LAB_KEPT);
@@ -205,9 +188,8 @@ static void a_created_order_must_be_in_the_books(void **state)
     assert_breaks(LAB_FALSE_ANSWER);
 }
 
-static void a_refused_order_must_not_be_in_the_books(void **state)
+TEST(a_refused_order_must_not_be_in_the_books)
 {
-    (void)state;
     answer("lock-timeout", GUARD_BUSY, OUTCOME_COUNT);
     (void)step_by(0);
     assert_breaks(LAB_KEPT);
@@ -221,9 +203,8 @@ static void come(size_t actor, unsigned step, const char *order)
     (void)snprintf(stage.actors[actor].order_id, ORDER_ID_MAX, "%s", order);
 }
 
-static void who_came_first_is_served_first_if_that_is_promised(void **state)
+TEST(who_came_first_is_served_first_if_that_is_promised)
 {
-    (void)state;
     run.units = 2;
     come(0, 1, "1001");
     come(1, 2, "1002");
@@ -238,11 +219,10 @@ static void who_came_first_is_served_first_if_that_is_promised(void **state)
     assert_breaks(LAB_OVERTAKEN);
 }
 
-static void who_is_served_is_not_overtaken(void **state)
+TEST(who_is_served_is_not_overtaken)
 {
     struct lab_step *step = step_by(0);
 
-    (void)state;
     run.units = 2;
     stage.keeps_order = true;
     come(0, 1, "1001");
@@ -253,9 +233,8 @@ static void who_is_served_is_not_overtaken(void **state)
     assert_breaks(LAB_KEPT);
 }
 
-static void one_lock_has_one_holder(void **state)
+TEST(one_lock_has_one_holder)
 {
-    (void)state;
     run.locks[0] = "lamp";
     run.locks[1] = "case";
     stage.actors[0].stage = &stage;
@@ -271,9 +250,8 @@ static void one_lock_has_one_holder(void **state)
     assert_breaks(LAB_TWO_HOLDERS);
 }
 
-static void who_gave_it_back_or_overslept_is_no_holder(void **state)
+TEST(who_gave_it_back_or_overslept_is_no_holder)
 {
-    (void)state;
     run.locks[0] = "lamp";
     run.locks[1] = "lamp"; /* of another server */
     stage.actors[0].stage = &stage;
@@ -289,34 +267,11 @@ static void who_gave_it_back_or_overslept_is_no_holder(void **state)
     assert_breaks(LAB_KEPT);
 }
 
-static void unknown_promises_nothing(void **state)
+TEST(unknown_promises_nothing)
 {
-    (void)state;
     answer("outcome-unknown", GUARD_UNKNOWN, OUTCOME_COUNT);
     order_for(step_by(0), "1001", "x");
     assert_breaks(LAB_KEPT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(as_many_orders_as_units_are_fine_and_one_more_is_oversold, begin),
-        cmocka_unit_test_setup(a_second_order_of_a_buyer_is_found, begin),
-        cmocka_unit_test_setup(only_the_owner_and_time_free_a_lock, begin),
-        cmocka_unit_test_setup(of_several_owners_each_frees_its_own, begin),
-        cmocka_unit_test_setup(a_lock_of_the_dead_is_stuck_unless_it_has_a_lease, begin),
-        cmocka_unit_test_setup(a_circle_of_waits_is_a_deadlock_and_a_queue_is_none, begin),
-        cmocka_unit_test_setup(waiting_for_oneself_is_a_deadlock, begin),
-        cmocka_unit_test_setup(rounds_that_all_lose_are_a_livelock, begin),
-        cmocka_unit_test_setup(who_wins_ends_the_livelock, begin),
-        cmocka_unit_test_setup(a_created_order_must_be_in_the_books, begin),
-        cmocka_unit_test_setup(a_refused_order_must_not_be_in_the_books, begin),
-        cmocka_unit_test_setup(who_came_first_is_served_first_if_that_is_promised, begin),
-        cmocka_unit_test_setup(who_is_served_is_not_overtaken, begin),
-        cmocka_unit_test_setup(one_lock_has_one_holder, begin),
-        cmocka_unit_test_setup(who_gave_it_back_or_overslept_is_no_holder, begin),
-        cmocka_unit_test_setup(unknown_promises_nothing, begin),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(begin, NULL);

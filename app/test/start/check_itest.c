@@ -3,20 +3,12 @@
  */
 #include <arpa/inet.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum { OUT_SIZE = 1024, LIMIT_MS = 4000 };
 
@@ -76,7 +68,7 @@ static int check(struct fixture *self, const char *address)
     return status;
 }
 
-static void one_that_is_ready_is_0(void **state)
+TEST(one_that_is_ready_is_0)
 {
     struct fixture *self = *state;
     char anywhere[32];
@@ -89,7 +81,7 @@ static void one_that_is_ready_is_0(void **state)
     assert_string_equal(self->out, "ready\n");
 }
 
-static void one_that_is_not_ready_is_1_and_says_why(void **state)
+TEST(one_that_is_not_ready_is_1_and_says_why)
 {
     struct fixture *self = *state;
 
@@ -114,7 +106,7 @@ static int listen_anywhere(char address[32])
     return fd;
 }
 
-static void nobody_there_is_1_and_named(void **state)
+TEST(nobody_there_is_1_and_named)
 {
     struct fixture *self = *state;
     char says[128];
@@ -127,7 +119,7 @@ static void nobody_there_is_1_and_named(void **state)
     assert_string_equal(self->out, says);
 }
 
-static void one_that_is_silent_is_1_after_2_seconds(void **state)
+TEST(one_that_is_silent_is_1_after_2_seconds)
 {
     struct fixture *self = *state;
     char says[128];
@@ -153,7 +145,7 @@ static void *say_something_else(void *arg)
     return NULL;
 }
 
-static void what_is_no_seckilld_is_1(void **state)
+TEST(what_is_no_seckilld_is_1)
 {
     struct fixture *self = *state;
     char says[128];
@@ -169,7 +161,7 @@ static void what_is_no_seckilld_is_1(void **state)
     assert_string_equal(self->out, says);
 }
 
-static void a_bad_flag_is_2(void **state)
+TEST(a_bad_flag_is_2)
 {
     struct fixture *self = *state;
 
@@ -179,16 +171,4 @@ static void a_bad_flag_is_2(void **state)
     assert_int_equal(check(self, "127.0.0.1"), 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_that_is_ready_is_0, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(one_that_is_not_ready_is_1_and_says_why, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nobody_there_is_1_and_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(one_that_is_silent_is_1_after_2_seconds, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_no_seckilld_is_1, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_bad_flag_is_2, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

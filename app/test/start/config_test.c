@@ -1,15 +1,9 @@
 /*
  * Flags and environment: defaults, who wins, and every kind of bad value.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "sale/sale.h"
 #include "start/config.h"
+#include "test/support/testing.h"
 
 enum { ARGS_MAX = 8, WORD_SIZE = 64 };
 
@@ -56,12 +50,11 @@ static config_status read_words(const char *const *words, const char *(*env)(con
 
 #define READ(env, out, why, ...) read_words((const char *const[]){__VA_ARGS__, NULL}, env, out, why)
 
-static void without_flags_it_has_its_defaults(void **state)
+TEST(without_flags_it_has_its_defaults)
 {
     struct config config;
     struct refusal why;
 
-    (void)state;
     assert_int_equal(read_words((const char *const[]){NULL}, no_env, &config, &why), CONFIG_RUN);
     assert_string_equal(config.listen, "127.0.0.1:8080");
     assert_string_equal(config.admin_listen, "127.0.0.1:8081");
@@ -94,12 +87,11 @@ static void without_flags_it_has_its_defaults(void **state)
     assert_true(idempotency_key_is_valid(config.instance));
 }
 
-static void flags_win_over_the_environment(void **state)
+TEST(flags_win_over_the_environment)
 {
     struct config config;
     struct refusal why;
 
-    (void)state;
     assert_int_equal(READ(some_env, &config, &why, "--batch=9", "--log-level", "debug"),
                      CONFIG_RUN);
     assert_int_equal(config.batch, 9);
@@ -111,7 +103,7 @@ static void flags_win_over_the_environment(void **state)
     assert_string_equal(config.instance, "a.b");
 }
 
-static void bad_values_are_named(void **state)
+TEST(bad_values_are_named)
 {
     static const struct {
         const char *words[3];
@@ -184,7 +176,6 @@ static void bad_values_are_named(void **state)
         {{"--bat", "1"}, "\"--bat\" is no flag; --help lists them"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct config config;
         struct refusal why = {0};
@@ -194,12 +185,11 @@ static void bad_values_are_named(void **state)
     }
 }
 
-static void keys_and_rate_are_taken(void **state)
+TEST(keys_and_rate_are_taken)
 {
     struct config config;
     struct refusal why;
 
-    (void)state;
     assert_int_equal(
         READ(no_env, &config, &why, "--token-key", "a", "--token-key-2=b", "--rate=5/s:20"),
         CONFIG_RUN);
@@ -209,12 +199,11 @@ static void keys_and_rate_are_taken(void **state)
     assert_int_equal(config.rate.burst, 20);
 }
 
-static void addresses_and_proxies_are_taken(void **state)
+TEST(addresses_and_proxies_are_taken)
 {
     struct config config;
     struct refusal why;
 
-    (void)state;
     assert_int_equal(
         READ(no_env, &config, &why, "--address-rate=50:100", "--trusted-proxy", "10.0.0.0/8,::1"),
         CONFIG_RUN);
@@ -224,12 +213,11 @@ static void addresses_and_proxies_are_taken(void **state)
     assert_int_equal(config.trusted_proxies.at[0].bits, 96 + 8);
 }
 
-static void replicas_and_servers_of_a_redlock_are_taken(void **state)
+TEST(replicas_and_servers_of_a_redlock_are_taken)
 {
     struct config config;
     struct refusal why;
 
-    (void)state;
     assert_int_equal(READ(no_env, &config, &why, "--redis=redis+sentinel://a,b/main",
                           "--sync-replicas=2", "--sync-ms", "250", "--guard=redlock",
                           "--redlock=redis://a,redis://b"),
@@ -240,12 +228,11 @@ static void replicas_and_servers_of_a_redlock_are_taken(void **state)
     assert_int_equal(config.sync_ms, 250);
 }
 
-static void the_wait_for_replicas_must_end_before_the_deadline(void **state)
+TEST(the_wait_for_replicas_must_end_before_the_deadline)
 {
     struct config config;
     struct refusal why;
 
-    (void)state;
     assert_int_equal(READ(no_env, &config, &why, "--redis=redis://a", "--sync-replicas=1",
                           "--sync-ms=500", "--deadline-ms=500"),
                      CONFIG_BAD);
@@ -255,7 +242,7 @@ static void the_wait_for_replicas_must_end_before_the_deadline(void **state)
         CONFIG_RUN);
 }
 
-static void a_pause_is_taken_with_lab(void **state)
+TEST(a_pause_is_taken_with_lab)
 {
     static const struct {
         const char *text;
@@ -263,7 +250,6 @@ static void a_pause_is_taken_with_lab(void **state)
         int64_t every;
     } rows[] = {{"200", 200, 1}, {"1:1", 1, 1}, {"600000:1000000", 600000, 1000000}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct config config;
         struct refusal why;
@@ -275,45 +261,41 @@ static void a_pause_is_taken_with_lab(void **state)
     }
 }
 
-static void a_bad_variable_is_named_as_such(void **state)
+TEST(a_bad_variable_is_named_as_such)
 {
     struct config config;
     struct refusal why = {0};
 
-    (void)state;
     assert_int_equal(read_words((const char *const[]){NULL}, bad_env, &config, &why), CONFIG_BAD);
     assert_string_equal(why.text, "SECKILL_BATCH: \"many\" is not a number from 1 to 1024");
 }
 
-static void a_flawed_guard_needs_lab(void **state)
+TEST(a_flawed_guard_needs_lab)
 {
     struct config config;
     struct refusal why = {0};
 
-    (void)state;
     assert_int_equal(READ(no_env, &config, &why, "--guard", "none"), CONFIG_BAD);
     assert_non_null(strstr(why.text, "--guard: \"none\" is flawed"));
     assert_int_equal(READ(no_env, &config, &why, "--guard", "none", "--lab"), CONFIG_RUN);
 }
 
-static void a_check_is_told_apart_and_has_no_variable(void **state)
+TEST(a_check_is_told_apart_and_has_no_variable)
 {
     struct config config;
     struct refusal why;
 
-    (void)state;
     assert_int_equal(READ(no_env, &config, &why, "--check", "--listen=0.0.0.0:80"), CONFIG_CHECK);
     assert_string_equal(config.listen, "0.0.0.0:80");
     assert_int_equal(READ(check_env, &config, &why, "--batch=1"), CONFIG_RUN);
     assert_int_equal(READ(no_env, &config, &why, "--check", "--batch=x"), CONFIG_BAD);
 }
 
-static void secrets_of_redis_are_files(void **state)
+TEST(secrets_of_redis_are_files)
 {
     struct config config;
     struct refusal why;
 
-    (void)state;
     assert_int_equal(READ(no_env, &config, &why, "--redis=redis://me@a", "--redis-password=p",
                           "--redis-loader", "l"),
                      CONFIG_RUN);
@@ -328,12 +310,11 @@ static const char *tls_env(const char *name)
     return strcmp(name, "SECKILL_REDIS_INSECURE") == 0 ? "yes" : NULL;
 }
 
-static void tls_is_for_rediss(void **state)
+TEST(tls_is_for_rediss)
 {
     struct config config;
     struct refusal why;
 
-    (void)state;
     assert_int_equal(READ(tls_env, &config, &why, "--redis-cert=c", "--redis-key=k",
                           "--redis-server-name=n", "--sentinel-password=s"),
                      CONFIG_RUN);
@@ -348,34 +329,11 @@ static void tls_is_for_rediss(void **state)
                      CONFIG_RUN);
 }
 
-static void help_and_version_win_over_everything(void **state)
+TEST(help_and_version_win_over_everything)
 {
     struct config config;
     struct refusal why;
 
-    (void)state;
     assert_int_equal(READ(no_env, &config, &why, "--batch", "x", "--help"), CONFIG_HELP);
     assert_int_equal(READ(no_env, &config, &why, "--nope", "--version"), CONFIG_VERSION);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_flags_it_has_its_defaults),
-        cmocka_unit_test(flags_win_over_the_environment),
-        cmocka_unit_test(bad_values_are_named),
-        cmocka_unit_test(keys_and_rate_are_taken),
-        cmocka_unit_test(addresses_and_proxies_are_taken),
-        cmocka_unit_test(replicas_and_servers_of_a_redlock_are_taken),
-        cmocka_unit_test(the_wait_for_replicas_must_end_before_the_deadline),
-        cmocka_unit_test(a_pause_is_taken_with_lab),
-        cmocka_unit_test(a_bad_variable_is_named_as_such),
-        cmocka_unit_test(a_flawed_guard_needs_lab),
-        cmocka_unit_test(a_check_is_told_apart_and_has_no_variable),
-        cmocka_unit_test(secrets_of_redis_are_files),
-        cmocka_unit_test(tls_is_for_rediss),
-        cmocka_unit_test(help_and_version_win_over_everything),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,19 +3,11 @@
  * second instance of the same user still sells from the socket that lies there.
  */
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum { LOG_SIZE = 8192 };
 
@@ -76,9 +68,8 @@ static bool log_says(const char *what)
     return strstr(text, what) != NULL;
 }
 
-static void an_open_folder_is_made_private_with_all_that_is_in_it(void **state)
+TEST(an_open_folder_is_made_private_with_all_that_is_in_it)
 {
-    (void)state;
     assert_true(app_start(&world.first, world.dir, NULL));
     assert_true(app_create_sale(&world.first, world.dir, "{\"id\":\"cup\",\"stock\":2}"));
     app_buy(world.first.buyers, "cup", "anna", NULL, &world.reply);
@@ -92,9 +83,8 @@ static void an_open_folder_is_made_private_with_all_that_is_in_it(void **state)
     assert_true(log_says("(mode 0755): it is private now"));
 }
 
-static void a_second_instance_sells_from_the_socket_in_it(void **state)
+TEST(a_second_instance_sells_from_the_socket_in_it)
 {
-    (void)state;
     assert_true(app_start(&world.first, world.dir, NULL));
     assert_true(app_create_sale(&world.first, world.dir, "{\"id\":\"cup\",\"stock\":2}"));
     assert_true(app_start(&world.second, world.beside,
@@ -103,14 +93,13 @@ static void a_second_instance_sells_from_the_socket_in_it(void **state)
     assert_int_equal(world.reply.status, 201);
 }
 
-static void a_folder_of_everybody_is_refused_by_name(void **state)
+TEST(a_folder_of_everybody_is_refused_by_name)
 {
     const char *const args[] = {"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
                                 "--data",   world.dir,     "--lab",          NULL};
     char said[1024];
     char line[512];
 
-    (void)state;
     assert_int_equal(chmod(world.dir, 01777), 0);
     assert_int_equal(app_run("seckilld", args, said, sizeof said), 1);
     (void)snprintf(line, sizeof line, "seckilld: --data: %s is everybody's (mode 1777)", world.dir);
@@ -118,15 +107,4 @@ static void a_folder_of_everybody_is_refused_by_name(void **state)
     assert_non_null(strstr(said, "name a folder of its own"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_open_folder_is_made_private_with_all_that_is_in_it),
-        TEST(a_second_instance_sells_from_the_socket_in_it),
-        TEST(a_folder_of_everybody_is_refused_by_name),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

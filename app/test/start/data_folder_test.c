@@ -2,20 +2,12 @@
  * Whose the folder of --data is, and who may look into it. Somebody else is whoever geteuid() says.
  * link: -Wl,--wrap=geteuid
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/log.h"
 #include "start/data_folder.h"
+#include "test/support/testing.h"
 
 enum { PATH_SIZE = 128, ANYBODY = 4711 };
 
@@ -97,7 +89,7 @@ static void assert_refused(const char *path, const char *says)
     assert_non_null(strstr(why.text, path));
 }
 
-static void a_folder_ends_up_private_or_is_refused(void **state)
+TEST(a_folder_ends_up_private_or_is_refused)
 {
     static const struct {
         mode_t before; /* 0: it is not there */
@@ -107,7 +99,6 @@ static void a_folder_ends_up_private_or_is_refused(void **state)
         {0775, false}, {0701, false}, {0777, true},  {01777, true},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct refusal why = {0};
 
@@ -119,20 +110,18 @@ static void a_folder_ends_up_private_or_is_refused(void **state)
     }
 }
 
-static void a_folder_of_another_user_is_refused_and_left_alone(void **state)
+TEST(a_folder_of_another_user_is_refused_and_left_alone)
 {
-    (void)state;
     make("data", 0755);
     world.is_somebody_else = true;
     assert_refused(in_base("data"), "belongs to another user");
     assert_int_equal(mode_of("data"), 0755);
 }
 
-static void a_link_is_followed_when_it_is_ours_alone(void **state)
+TEST(a_link_is_followed_when_it_is_ours_alone)
 {
     struct refusal why = {0};
 
-    (void)state;
     make("data", 0755);
     assert_int_equal(symlink(in_base("data"), in_base("link")), 0);
     if (__real_geteuid() == 0) /* nobody else can give it away; root's own links are harmless */
@@ -149,9 +138,8 @@ static void a_link_is_followed_when_it_is_ours_alone(void **state)
     assert_int_equal(mode_of("data"), 0700);
 }
 
-static void what_is_no_folder_is_refused(void **state)
+TEST(what_is_no_folder_is_refused)
 {
-    (void)state;
     make_file("file", 0600);
     assert_refused(in_base("file"), "Not a directory");
     assert_refused(in_base("no/such"), "No such file or directory");
@@ -159,21 +147,19 @@ static void what_is_no_folder_is_refused(void **state)
     assert_refused(in_base("dangling"), "No such file or directory");
 }
 
-static void the_root_of_the_machine_stays_as_it_is(void **state)
+TEST(the_root_of_the_machine_stays_as_it_is)
 {
     struct refusal why = {0};
 
-    (void)state;
     assert_false(data_folder_take("/", &why));
     assert_false(data_folder_take("//", &why));
     assert_non_null(strstr(why.text, "--data: / "));
 }
 
-static void an_older_append_only_file_is_closed_to_others(void **state)
+TEST(an_older_append_only_file_is_closed_to_others)
 {
     struct refusal why = {0};
 
-    (void)state;
     make("data", 0755);
     make("data/appendonlydir", 0755);
     make("data/mine", 0755);
@@ -187,18 +173,4 @@ static void an_older_append_only_file_is_closed_to_others(void **state)
     assert_int_equal(umask(0), 077);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_folder_ends_up_private_or_is_refused),
-        TEST(a_folder_of_another_user_is_refused_and_left_alone),
-        TEST(a_link_is_followed_when_it_is_ours_alone),
-        TEST(what_is_no_folder_is_refused),
-        TEST(the_root_of_the_machine_stays_as_it_is),
-        TEST(an_older_append_only_file_is_closed_to_others),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

@@ -2,19 +2,11 @@
  * No input uses a thread's stack in proportion to itself: what is nested as deep as fits, in every
  * body and in tokens, and answers about a thousand sales, leave half of it untouched.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "test/support/app_forge.h"
 #include "test/support/app_stack.h"
+#include "test/support/testing.h"
 
 #define KEY "0123456789abcdef0123456789abcdef"
 
@@ -89,7 +81,7 @@ static void nest(size_t i, char out[BODY_SIZE])
     out[used] = '\0';
 }
 
-static void nested_bodies_are_refused_with_a_margin(void **state)
+TEST(nested_bodies_are_refused_with_a_margin)
 {
     static const struct {
         const char *method, *path;
@@ -130,7 +122,7 @@ static void nested_bodies_are_refused_with_a_margin(void **state)
     assert_no_deeper_than(self, usual);
 }
 
-static void nested_tokens_are_refused_with_a_margin(void **state)
+TEST(nested_tokens_are_refused_with_a_margin)
 {
     static const char head[] = "{\"alg\":\"HS256\"}";
     struct fixture *self = *state;
@@ -157,7 +149,7 @@ static void nested_tokens_are_refused_with_a_margin(void **state)
     assert_no_deeper_than(self, usual);
 }
 
-static void answers_about_many_sales_leave_a_margin(void **state)
+TEST(answers_about_many_sales_leave_a_margin)
 {
     static const char *const paths[] = {"/metrics", "/api/v1/sales", "/openapi.json",
                                         "/",        "/lab",          "/api/v1/lab/scenarios"};
@@ -178,7 +170,7 @@ static void answers_about_many_sales_leave_a_margin(void **state)
     assert_alive_with_margin(self);
 }
 
-static void purchases_and_streams_leave_a_margin(void **state)
+TEST(purchases_and_streams_leave_a_margin)
 {
     static const char stream[] = "GET /api/v1/sales/cup/events HTTP/1.1\r\nHost: a\r\n\r\n";
     struct fixture *self = *state;
@@ -201,7 +193,7 @@ static void purchases_and_streams_leave_a_margin(void **state)
     assert_alive_with_margin(self);
 }
 
-static void a_run_of_the_lab_leaves_a_margin(void **state)
+TEST(a_run_of_the_lab_leaves_a_margin)
 {
     struct fixture *self = *state;
 
@@ -213,15 +205,4 @@ static void a_run_of_the_lab_leaves_a_margin(void **state)
     assert_alive_with_margin(self);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nested_bodies_are_refused_with_a_margin, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nested_tokens_are_refused_with_a_margin, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(answers_about_many_sales_leave_a_margin, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(purchases_and_streams_leave_a_margin, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_run_of_the_lab_leaves_a_margin, set_up, tear_down),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

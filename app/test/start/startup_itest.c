@@ -1,20 +1,12 @@
 /*
  * Real Redis servers that are unfit, slow or shy, and what seckilld says of them at its start.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-
-#include <cmocka.h>
 
 #include "lockkit/lockkit.h"
 
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum { OUT_SIZE = 8192 };
 
@@ -61,7 +53,7 @@ static void assert_refused(struct fixture *self, const char *const *settings, co
     assert_string_equal(self->out, line);
 }
 
-static void a_redis_that_evicts_is_refused(void **state)
+TEST(a_redis_that_evicts_is_refused)
 {
     assert_refused(
         *state,
@@ -70,13 +62,13 @@ static void a_redis_that_evicts_is_refused(void **state)
         "evicted; set maxmemory-policy noeviction");
 }
 
-static void a_replica_is_refused(void **state)
+TEST(a_replica_is_refused)
 {
     assert_refused(*state, (const char *const[]){"--replicaof", "127.0.0.1", "1", NULL},
                    "role slave: a replica cannot sell; give --redis the address of its master");
 }
 
-static void an_evicting_redis_is_found_out_without_config(void **state)
+TEST(an_evicting_redis_is_found_out_without_config)
 {
     assert_refused(*state,
                    (const char *const[]){"--maxmemory", "50mb", "--maxmemory-policy",
@@ -86,7 +78,7 @@ static void an_evicting_redis_is_found_out_without_config(void **state)
                    "be evicted; set maxmemory-policy noeviction");
 }
 
-static void a_password_is_never_shown(void **state)
+TEST(a_password_is_never_shown)
 {
     static const char *const urls[] = {
         "redis://me:geheim@127.0.0.1:1",
@@ -130,7 +122,7 @@ static void assert_durability(struct fixture *self, const char *const *settings,
 }
 
 /* Address space stands for whatever the system gives too little of. */
-static void a_start_with_fewer_threads_than_asked_for_fails(void **state)
+TEST(a_start_with_fewer_threads_than_asked_for_fails)
 {
     struct fixture *self = *state;
     const char *const args[] = {"--data",      self->dir,        "--lab",       "--listen",
@@ -149,7 +141,7 @@ static void a_start_with_fewer_threads_than_asked_for_fails(void **state)
     assert_non_null(strstr(self->out, "take fewer --connections"));
 }
 
-static void fsync_always_loses_nothing(void **state)
+TEST(fsync_always_loses_nothing)
 {
     struct fixture *self = *state;
 
@@ -158,27 +150,27 @@ static void fsync_always_loses_nothing(void **state)
     assert_true(strlen(app_member(&self->reply, "redis")) >= 5);
 }
 
-static void fsync_everysec_can_lose_a_second(void **state)
+TEST(fsync_everysec_can_lose_a_second)
 {
     assert_durability(*state, (const char *const[]){"--appendfsync", "everysec", NULL},
                       "appendfsync-everysec",
                       "up to about a second of accepted orders can be lost on a Redis crash\n");
 }
 
-static void a_redis_that_stores_nothing_is_told_so(void **state)
+TEST(a_redis_that_stores_nothing_is_told_so)
 {
     assert_durability(*state, (const char *const[]){"--appendonly", "no", NULL}, "none",
                       "all accepted orders are lost when Redis ends: it stores nothing\n");
 }
 
-static void snapshots_are_told_apart(void **state)
+TEST(snapshots_are_told_apart)
 {
     assert_durability(*state,
                       (const char *const[]){"--appendonly", "no", "--save", "3600", "1", NULL},
                       "snapshots", "orders accepted since the last snapshot are lost");
 }
 
-static void a_redis_that_may_not_be_asked_is_unknown_and_serves(void **state)
+TEST(a_redis_that_may_not_be_asked_is_unknown_and_serves)
 {
     struct fixture *self = *state;
 
@@ -223,7 +215,7 @@ static void start_loading_redis(struct fixture *self)
     assert_true(app_start_redis_with(&self->redis, self->dir, slowly));
 }
 
-static void a_redis_that_is_loading_is_waited_for(void **state)
+TEST(a_redis_that_is_loading_is_waited_for)
 {
     struct fixture *self = *state;
     const char *const args[] = {"--redis", self->redis.redis, NULL};
@@ -243,23 +235,4 @@ static void a_redis_that_is_loading_is_waited_for(void **state)
     assert_non_null(strstr(self->out, "info redis: loading its data; waiting\n"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_redis_that_evicts_is_refused),
-        TEST(a_replica_is_refused),
-        TEST(an_evicting_redis_is_found_out_without_config),
-        TEST(a_password_is_never_shown),
-        TEST(a_start_with_fewer_threads_than_asked_for_fails),
-        TEST(fsync_always_loses_nothing),
-        TEST(fsync_everysec_can_lose_a_second),
-        TEST(a_redis_that_stores_nothing_is_told_so),
-        TEST(snapshots_are_told_apart),
-        TEST(a_redis_that_may_not_be_asked_is_unknown_and_serves),
-        TEST(a_redis_that_is_loading_is_waited_for),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

@@ -1,15 +1,8 @@
 /*
  * What a Redis says of itself, and whether it may keep orders.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "start/startup.h"
+#include "test/support/testing.h"
 
 #define GOOD "# Server\r\nredis_version:7.0.15\r\n\r\n# Replication\r\nrole:master\r\n"
 
@@ -24,7 +17,7 @@ static struct startup_facts facts_of(const char *info, const char *const setting
     return facts;
 }
 
-static void an_unfit_redis_is_refused_with_the_way_out(void **state)
+TEST(an_unfit_redis_is_refused_with_the_way_out)
 {
     static const struct {
         const char *info;
@@ -60,7 +53,6 @@ static void an_unfit_redis_is_refused_with_the_way_out(void **state)
         {"old_redis_version:1.0.0\r\nrole\r\n:\r\n::\r\n", {NULL}, NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct startup_facts facts = facts_of(cases[i].info, cases[i].settings);
         struct refusal why = {0};
@@ -70,7 +62,7 @@ static void an_unfit_redis_is_refused_with_the_way_out(void **state)
     }
 }
 
-static void of_several_servers_the_unfit_one_is_named(void **state)
+TEST(of_several_servers_the_unfit_one_is_named)
 {
     static const struct {
         const char *info;
@@ -88,7 +80,6 @@ static void of_several_servers_the_unfit_one_is_named(void **state)
          "be evicted; set maxmemory-policy noeviction"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct startup_facts facts = {.server = "10.0.0.1:7001", .max_memory = -1};
         struct refusal why = {0};
@@ -99,7 +90,7 @@ static void of_several_servers_the_unfit_one_is_named(void **state)
     }
 }
 
-static void of_several_servers_the_worst_counts(void **state)
+TEST(of_several_servers_the_worst_counts)
 {
     static const struct startup_facts servers[] = {
         {.server = "a:1", .version = "7.2.4", .replicas = 2, .durability = DURABILITY_ALWAYS},
@@ -108,7 +99,6 @@ static void of_several_servers_the_worst_counts(void **state)
     };
     static const size_t orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
         struct startup_facts worst = {.replicas = -1};
 
@@ -121,16 +111,15 @@ static void of_several_servers_the_worst_counts(void **state)
     }
 }
 
-static void replicas_are_counted(void **state)
+TEST(replicas_are_counted)
 {
     struct startup_facts facts = {.replicas = -1};
 
-    (void)state;
     startup_take_info(GOOD "connected_slaves:2\r\nslave0:ip=1\r\n", &facts);
     assert_int_equal(facts.replicas, 2);
 }
 
-static void durability_follows_from_the_settings(void **state)
+TEST(durability_follows_from_the_settings)
 {
     static const struct {
         const char *info;
@@ -148,7 +137,6 @@ static void durability_follows_from_the_settings(void **state)
         {"", {"appendonly", "no", "save", "3600 1 300 100"}, DURABILITY_SNAPSHOTS},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct startup_facts facts = facts_of(cases[i].info, cases[i].settings);
         struct refusal why = {0};
@@ -160,12 +148,11 @@ static void durability_follows_from_the_settings(void **state)
     }
 }
 
-static void what_is_too_long_is_cut(void **state)
+TEST(what_is_too_long_is_cut)
 {
     char info[400];
     struct startup_facts facts = {.max_memory = -1};
 
-    (void)state;
     memset(info, 'x', sizeof info - 1);
     info[sizeof info - 1] = '\0';
     memcpy(info, "redis_version:", 14);
@@ -173,18 +160,4 @@ static void what_is_too_long_is_cut(void **state)
     assert_int_equal(strlen(facts.version), sizeof facts.version - 1);
     startup_take_setting("save", info, &facts);
     assert_int_equal(strlen(facts.save), sizeof facts.save - 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_unfit_redis_is_refused_with_the_way_out),
-        cmocka_unit_test(of_several_servers_the_unfit_one_is_named),
-        cmocka_unit_test(of_several_servers_the_worst_counts),
-        cmocka_unit_test(replicas_are_counted),
-        cmocka_unit_test(durability_follows_from_the_settings),
-        cmocka_unit_test(what_is_too_long_is_cut),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

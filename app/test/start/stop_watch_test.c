@@ -2,15 +2,10 @@
  * When the watch has had enough: of a step that does not end, of a signal that nobody takes.
  */
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "start/stop_watch.h"
+#include "test/support/testing.h"
 
 enum { SOON_MS = 20, LATE_MS = 60000 };
 
@@ -36,11 +31,10 @@ static struct stop_watch *start(int64_t untaken_ms)
     return self;
 }
 
-static void a_step_that_hangs_is_named(void **state)
+TEST(a_step_that_hangs_is_named)
 {
     struct stop_watch *self = start(LATE_MS);
 
-    (void)state;
     stop_watch_begin(self, SOON_MS);
     stop_watch_step(self, "one");
     stop_watch_step(self, "two");
@@ -49,23 +43,21 @@ static void a_step_that_hangs_is_named(void **state)
     stop_watch_free(self);
 }
 
-static void a_signal_that_nobody_takes_is_a_stop_that_hangs(void **state)
+TEST(a_signal_that_nobody_takes_is_a_stop_that_hangs)
 {
     struct stop_watch *self = start(SOON_MS);
     const struct timespec at_once = {0};
 
-    (void)state;
     assert_int_equal(kill(getpid(), SIGTERM), 0);
     assert_int_equal(sem_wait(&world.has_left), 0);
     assert_int_equal(sigtimedwait(&world.signals, NULL, &at_once), SIGTERM);
     stop_watch_free(self);
 }
 
-static void a_stop_in_time_is_left_alone(void **state)
+TEST(a_stop_in_time_is_left_alone)
 {
     struct stop_watch *self = start(LATE_MS);
 
-    (void)state;
     stop_watch_begin(self, LATE_MS);
     stop_watch_free(self);
     assert_int_equal(sem_trywait(&world.has_left), -1);
@@ -74,18 +66,12 @@ static void a_stop_in_time_is_left_alone(void **state)
     stop_watch_free(NULL);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_that_hangs_is_named),
-        cmocka_unit_test(a_signal_that_nobody_takes_is_a_stop_that_hangs),
-        cmocka_unit_test(a_stop_in_time_is_left_alone),
-    };
-
     (void)sigemptyset(&world.signals);
     (void)sigaddset(&world.signals, SIGTERM);
     if (sem_init(&world.has_left, 0, 0) != 0 ||
         pthread_sigmask(SIG_BLOCK, &world.signals, NULL) != 0)
         return 2;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return testing_run(argc, argv);
 }

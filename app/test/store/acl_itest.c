@@ -6,25 +6,17 @@
  */
 #include <arpa/inet.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <spawn.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "lockkit/lockkit.h"
 
 #include "base/clock.h"
 #include "test/support/app_stream.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum {
     PATH_SIZE = APP_PATH_SIZE + 32,
@@ -438,7 +430,7 @@ static void sell_after_a_restart(struct fixture *self)
     watch_a_sale(self, "again-watched");
 }
 
-static void a_service_in_batches_needs_no_more(void **state)
+TEST(a_service_in_batches_needs_no_more)
 {
     struct fixture *self = *state;
 
@@ -448,7 +440,7 @@ static void a_service_in_batches_needs_no_more(void **state)
     assert_nothing_denied(self);
 }
 
-static void a_service_with_a_lock_for_each_needs_no_more(void **state)
+TEST(a_service_with_a_lock_for_each_needs_no_more)
 {
     struct fixture *self = *state;
 
@@ -481,7 +473,7 @@ static bool is_allowed(struct fixture *self, const char *user, const char *comma
     return is_ok;
 }
 
-static void what_each_may_and_may_not(void **state)
+TEST(what_each_may_and_may_not)
 {
     static const struct {
         const char *user;
@@ -579,7 +571,7 @@ static void what_each_may_and_may_not(void **state)
 }
 
 /* Without a password, and with another one. */
-static void strangers_are_kept_out(void **state)
+TEST(strangers_are_kept_out)
 {
     static const char *const logins[] = {"", "seckill:wrong@", "admin:x@", "default:x@", ":x@"};
     struct fixture *self = *state;
@@ -601,7 +593,7 @@ static void strangers_are_kept_out(void **state)
 }
 
 /* What it says when it starts with files that are wrong; nothing in them is shown. */
-static void wrong_secrets_are_named_and_not_shown(void **state)
+TEST(wrong_secrets_are_named_and_not_shown)
 {
     struct fixture *self = *state;
     char wrong[PATH_SIZE];
@@ -635,17 +627,4 @@ static void wrong_secrets_are_named_and_not_shown(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_each_may_and_may_not),
-        TEST(strangers_are_kept_out),
-        TEST(wrong_secrets_are_named_and_not_shown),
-        TEST(a_service_in_batches_needs_no_more),
-        TEST(a_service_with_a_lock_for_each_needs_no_more),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

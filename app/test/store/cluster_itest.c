@@ -2,10 +2,6 @@
  * seckilld on a cluster of three masters and their replicas: every sale is on one of them, an unfit
  * master is found at the start, a sale goes on while its slot moves, and after its master was killed.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/support/app_many.h"
 #include "test/support/app_stream.h"
 
@@ -65,12 +61,11 @@ static void sell_out(const char *sale, const char *guard)
     app_many_assert_books(&many, sale, 2, 0);
 }
 
-static void sales_are_spread_over_the_masters(void **state)
+TEST(sales_are_spread_over_the_masters)
 {
     unsigned on_master[3] = {0};
     char sale[NAME_SIZE];
 
-    (void)state;
     APP_MANY_START(&many, "--lease-ms", "3000");
     for (unsigned i = 0; i < SALES; i++) {
         (void)snprintf(sale, sizeof sale, "spread-%u", i);
@@ -93,13 +88,12 @@ static void sales_are_spread_over_the_masters(void **state)
     }
 }
 
-static void sales_of_several_masters_are_watched_together(void **state)
+TEST(sales_of_several_masters_are_watched_together)
 {
     static struct app_stream streams[3];
     struct app_event event;
     char sale[NAME_SIZE];
 
-    (void)state;
     APP_MANY_START(&many, "--lease-ms", "3000");
     for (unsigned i = 0; i < 3; i++) {
         (void)snprintf(sale, sizeof sale, "watched-%u", i);
@@ -116,9 +110,8 @@ static void sales_of_several_masters_are_watched_together(void **state)
     }
 }
 
-static void it_tells_what_it_runs_on(void **state)
+TEST(it_tells_what_it_runs_on)
 {
-    (void)state;
     APP_MANY_START(&many, "--lease-ms", "3000");
     assert_int_equal(app_many_get(&many, "/version"), 200);
     assert_string_equal(app_member(&many.reply, "topology"), "cluster");
@@ -144,11 +137,10 @@ static void assert_refused(const char *url, const char *says)
     assert_string_equal(out, says);
 }
 
-static void one_master_that_evicts_is_named_and_refused(void **state)
+TEST(one_master_that_evicts_is_named_and_refused)
 {
     char says[256];
 
-    (void)state;
     configure("n2", "maxmemory-policy", "allkeys-lru");
     configure("n2", "maxmemory", "104857600");
     (void)snprintf(
@@ -161,18 +153,16 @@ static void one_master_that_evicts_is_named_and_refused(void **state)
     configure("n2", "maxmemory", "0");
 }
 
-static void a_server_of_a_cluster_is_not_taken_for_a_single_one(void **state)
+TEST(a_server_of_a_cluster_is_not_taken_for_a_single_one)
 {
-    (void)state;
     assert_refused(
         lkt_server(many.topology, "n1")->url,
         "seckilld: redis: it is one of a cluster; give --redis redis+cluster:// and some "
         "of its addresses\n");
 }
 
-static void of_the_masters_the_lowest_durability_is_told(void **state)
+TEST(of_the_masters_the_lowest_durability_is_told)
 {
-    (void)state;
     configure("n3", "appendfsync", "everysec");
     APP_MANY_START(&many, "--lease-ms", "3000");
     assert_int_equal(app_many_get(&many, "/version"), 200);
@@ -194,9 +184,8 @@ static void buy_until_sold(const char *sale, const char *user)
     }
 }
 
-static void a_sale_goes_on_when_its_slot_has_moved(void **state)
+TEST(a_sale_goes_on_when_its_slot_has_moved)
 {
-    (void)state;
     APP_MANY_START(&many, "--lease-ms", "3000");
     assert_int_equal(app_many_create(&many, "mover", 3, "mutex"), 201);
     buy_until_sold("mover", "ann");
@@ -246,11 +235,10 @@ static bool is_ready_with_one_alone(size_t which)
 }
 
 /* Whichever they are: who is asked last is asked, too. */
-static void masters_that_hang_do_not_hide_one_that_serves(void **state)
+TEST(masters_that_hang_do_not_hide_one_that_serves)
 {
     bool is_said = true;
 
-    (void)state;
     APP_MANY_START(&many, "--lease-ms", "3000");
     set_node_timeout("30000"); /* no failover, and no cluster that is down */
     for (size_t which = 0; which < 3 && is_said; which++)
@@ -259,12 +247,11 @@ static void masters_that_hang_do_not_hide_one_that_serves(void **state)
     if (!is_said) fail_msg("%s", many.reply.body);
 }
 
-static void when_a_master_is_killed_its_sales_go_on_at_its_replica(void **state)
+TEST(when_a_master_is_killed_its_sales_go_on_at_its_replica)
 {
     char sale[NAME_SIZE];
     char user[NAME_SIZE];
 
-    (void)state;
     APP_MANY_START(&many, "--lease-ms", "3000");
     for (unsigned i = 0; i < 4; i++) {
         (void)snprintf(sale, sizeof sale, "killed-%u", i);
@@ -288,21 +275,5 @@ static void when_a_master_is_killed_its_sales_go_on_at_its_replica(void **state)
     LKS_EVENTUALLY(readiness_says("ready\n"), SOON_MS);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(sales_are_spread_over_the_masters),
-        TEST(sales_of_several_masters_are_watched_together),
-        TEST(it_tells_what_it_runs_on),
-        TEST(one_master_that_evicts_is_named_and_refused),
-        TEST(a_server_of_a_cluster_is_not_taken_for_a_single_one),
-        TEST(of_the_masters_the_lowest_durability_is_told),
-        TEST(a_sale_goes_on_when_its_slot_has_moved),
-        TEST(masters_that_hang_do_not_hide_one_that_serves),
-        TEST(when_a_master_is_killed_its_sales_go_on_at_its_replica), /* last: a server is gone */
-    };
-
-    return cmocka_run_group_tests(tests, start_servers, stop_servers);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_servers, stop_servers);

@@ -3,9 +3,6 @@
  * and then the primary is gone for good. What was accepted is lost, as is said of Sentinel without
  * replicas waited for; but nobody may be told afterwards what was true before it.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "test/support/app_many.h"
 #include "test/support/app_stream.h"
@@ -70,12 +67,11 @@ static bool is_sold_to_eve(void)
     return status == 201;
 }
 
-static void nobody_is_told_what_was_true_before_it(void **state)
+TEST(nobody_is_told_what_was_true_before_it)
 {
     static struct app_stream stream;
     struct app_event event;
 
-    (void)state;
     APP_MANY_START(&many, "--lease-ms", "3000");
     sell_the_last_unheard(&stream);
     lose_the_primary();
@@ -96,11 +92,4 @@ static void nobody_is_told_what_was_true_before_it(void **state)
     app_stream_close(&stream);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nobody_is_told_what_was_true_before_it, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

@@ -1,16 +1,8 @@
 /*
  * The sale's scripts and hostile arguments. The rule is one: a clean error, nothing written.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "test/support/script_world.h"
+#include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -53,7 +45,7 @@ static const struct hostile no_numbers[] = {
     {{big, BIG}, "64 KB of ones"},
 };
 
-static void a_count_that_does_not_fit_is_refused(void **state)
+TEST(a_count_that_does_not_fit_is_refused)
 {
     static const struct hostile misfits[] = {HOSTILE("0"),    HOSTILE("2"),    HOSTILE("01"),
                                              HOSTILE("1024"), HOSTILE("1025"), HOSTILE("99999")};
@@ -72,7 +64,7 @@ static void a_count_that_does_not_fit_is_refused(void **state)
     }
 }
 
-static void an_attempt_that_is_no_number_is_neither_executed_nor_given_up(void **state)
+TEST(an_attempt_that_is_no_number_is_neither_executed_nor_given_up)
 {
     struct script_world *world = *state;
     struct lk_bytes purchase[] = {LK_BYTES("here"), LK_BYTES("p"),  LK_BYTES("1"), LK_BYTES("1"),
@@ -90,7 +82,7 @@ static void an_attempt_that_is_no_number_is_neither_executed_nor_given_up(void *
 }
 
 /* A process is a name like any other, and its attempts are its own. */
-static void any_bytes_name_a_process(void **state)
+TEST(any_bytes_name_a_process)
 {
     static const struct hostile names[] = {HOSTILE(""),     HOSTILE("p\0"),  HOSTILE("p"),
                                            HOSTILE("\r\n"), HOSTILE("\xff"), {{big, BIG}, "64 KB"}};
@@ -115,7 +107,7 @@ static void any_bytes_name_a_process(void **state)
     }
 }
 
-static void the_highest_attempts_are_told_apart(void **state)
+TEST(the_highest_attempts_are_told_apart)
 {
     struct script_world *world = *state;
 
@@ -131,7 +123,7 @@ static void the_highest_attempts_are_told_apart(void **state)
     lk_reply_free(next.reply);
 }
 
-static void arguments_too_few_or_too_many_are_refused(void **state)
+TEST(arguments_too_few_or_too_many_are_refused)
 {
     static const size_t counts[] = {0, 1, 2, 3, 4, 5, 6, 9, 10, 11};
     static const size_t resolve_counts[] = {0, 1, 2, 1027};
@@ -151,7 +143,7 @@ static void arguments_too_few_or_too_many_are_refused(void **state)
 }
 
 /* The second of three purchases is the bad one; the others are not sold either. */
-static void one_malformed_purchase_refuses_the_whole_batch(void **state)
+TEST(one_malformed_purchase_refuses_the_whole_batch)
 {
     static const struct hostile buyers[] = {
         HOSTILE(""),          HOSTILE("a b"), HOSTILE("a:b"),      HOSTILE("a\r\nSET x y"),
@@ -185,7 +177,7 @@ static void one_malformed_purchase_refuses_the_whole_batch(void **state)
     }
 }
 
-static void the_longest_names_are_not_malformed(void **state)
+TEST(the_longest_names_are_not_malformed)
 {
     static const char name[] = "abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     struct script_world *world = *state;
@@ -202,7 +194,7 @@ static void the_longest_names_are_not_malformed(void **state)
     lk_reply_free(answer.reply);
 }
 
-static void the_largest_batch_is_sold_and_one_more_refused(void **state)
+TEST(the_largest_batch_is_sold_and_one_more_refused)
 {
     enum { MOST = 1024 };
     struct script_world *world = *state;
@@ -233,7 +225,7 @@ static void the_largest_batch_is_sold_and_one_more_refused(void **state)
     free(args);
 }
 
-static void a_sale_with_hostile_numbers_is_not_created(void **state)
+TEST(a_sale_with_hostile_numbers_is_not_created)
 {
     struct script_world *world = *state;
 
@@ -250,7 +242,7 @@ static void a_sale_with_hostile_numbers_is_not_created(void **state)
     }
 }
 
-static void a_sale_that_could_not_be_read_back_is_not_created(void **state)
+TEST(a_sale_that_could_not_be_read_back_is_not_created)
 {
     struct script_world *world = *state;
     struct lk_bytes args[] = {LK_BYTES("here"), LK_BYTES("t"),     LK_BYTES("3"),   LK_BYTES("0"),
@@ -270,7 +262,7 @@ static void a_sale_that_could_not_be_read_back_is_not_created(void **state)
     script_refuses(world, world->create, args, 6, "BADARGS", "a long guard");
 }
 
-static void texts_are_bytes_and_come_back_as_they_are(void **state)
+TEST(texts_are_bytes_and_come_back_as_they_are)
 {
     static const char bytes[] = "\0\r\n\xff\xfe '\" :{}%s";
     struct script_world *world = *state;
@@ -291,7 +283,7 @@ static void texts_are_bytes_and_come_back_as_they_are(void **state)
     lk_reply_free(read);
 }
 
-static void ending_without_a_name_is_refused(void **state)
+TEST(ending_without_a_name_is_refused)
 {
     struct script_world *world = *state;
 
@@ -305,23 +297,4 @@ static int open_world(void **state)
     return script_world_open(state);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_count_that_does_not_fit_is_refused),
-        cmocka_unit_test(an_attempt_that_is_no_number_is_neither_executed_nor_given_up),
-        cmocka_unit_test(any_bytes_name_a_process),
-        cmocka_unit_test(the_highest_attempts_are_told_apart),
-        cmocka_unit_test(arguments_too_few_or_too_many_are_refused),
-        cmocka_unit_test(one_malformed_purchase_refuses_the_whole_batch),
-        cmocka_unit_test(the_longest_names_are_not_malformed),
-        cmocka_unit_test(the_largest_batch_is_sold_and_one_more_refused),
-        cmocka_unit_test(a_sale_with_hostile_numbers_is_not_created),
-        cmocka_unit_test(a_sale_that_could_not_be_read_back_is_not_created),
-        cmocka_unit_test(texts_are_bytes_and_come_back_as_they_are),
-        cmocka_unit_test(ending_without_a_name_is_refused),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, open_world, script_world_close);
-}
+GROUP(open_world, script_world_close);

@@ -4,21 +4,14 @@
  * is cut down to the shortest that still does, and printed with its seed.
  */
 #include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "sale/sale_keys.h"
 #include "store/app_scripts.h"
 #include "test/support/sale_model.h"
 #include "test/support/sale_support.h"
+#include "test/support/testing.h"
 
 enum {
     SEEDS = 300,
@@ -657,7 +650,7 @@ static void close_subject(struct subject *subject)
     lk_script_free(subject->restock);
 }
 
-static void the_scripts_do_what_the_model_says(void **state)
+TEST(the_scripts_do_what_the_model_says)
 {
     struct world *world = *state;
     struct subject subject;
@@ -756,7 +749,7 @@ static void put_in(struct subject *subject, const struct mutant *mutant)
 }
 
 /* The model is worth something only if it sees what is wrong. */
-static void every_mutant_is_found_and_cut_down_to_few_steps(void **state)
+TEST(every_mutant_is_found_and_cut_down_to_few_steps)
 {
     struct world *world = *state;
     static char why[2 * MODEL_TEXT];
@@ -799,13 +792,4 @@ static int close_world(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_scripts_do_what_the_model_says),
-        cmocka_unit_test(every_mutant_is_found_and_cut_down_to_few_steps),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, open_world, close_world);
-}
+GROUP(open_world, close_world);

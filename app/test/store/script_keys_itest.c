@@ -3,17 +3,10 @@
  * beyond the declared keys, a large sale, a server that restarts. What is wrong is a clean error, and
  * nothing is written.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "test/support/script_world.h"
+#include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -64,7 +57,7 @@ static void refuses_good(struct script_world *world, lk_script *script, const ch
     script_refuses(world, script, args, script_split(text, args), words, what);
 }
 
-static void a_spoilt_sale_sells_nothing_and_writes_nothing(void **state)
+TEST(a_spoilt_sale_sells_nothing_and_writes_nothing)
 {
     struct script_world *world = *state;
 
@@ -82,7 +75,7 @@ static void a_spoilt_sale_sells_nothing_and_writes_nothing(void **state)
     }
 }
 
-static void a_key_of_a_wrong_type_is_a_clean_error(void **state)
+TEST(a_key_of_a_wrong_type_is_a_clean_error)
 {
     struct script_world *world = *state;
     const struct {
@@ -104,7 +97,7 @@ static void a_key_of_a_wrong_type_is_a_clean_error(void **state)
     }
 }
 
-static void a_sale_is_not_created_over_anything(void **state)
+TEST(a_sale_is_not_created_over_anything)
 {
     struct script_world *world = *state;
 
@@ -120,7 +113,7 @@ static void a_sale_is_not_created_over_anything(void **state)
     }
 }
 
-static void an_order_that_is_none_still_stops_a_second_one(void **state)
+TEST(an_order_that_is_none_still_stops_a_second_one)
 {
     struct script_world *world = *state;
 
@@ -133,7 +126,7 @@ static void an_order_that_is_none_still_stops_a_second_one(void **state)
 
 /* ---- locks -------------------------------------------------------------------------------------------- */
 
-static void a_wrong_token_refuses_the_whole_batch(void **state)
+TEST(a_wrong_token_refuses_the_whole_batch)
 {
     struct script_world *world = *state;
     lk_lock *paused = lk_mutex_new(world->client, world->keys.text[KEY_LOCK], NULL);
@@ -200,7 +193,7 @@ static lk_status buy_under_lock(struct script_world *world, const char *buyer)
 }
 
 /* Redis refuses a key that a script touches without a right to it. */
-static void the_scripts_touch_declared_keys_only(void **state)
+TEST(the_scripts_touch_declared_keys_only)
 {
     struct script_world *world = *state;
     char bought[3][32];
@@ -261,7 +254,7 @@ static double script_us(struct script_world *world)
     return us;
 }
 
-static void a_purchase_does_not_slow_down_in_a_large_sale(void **state)
+TEST(a_purchase_does_not_slow_down_in_a_large_sale)
 {
     struct script_world *world = *state;
 
@@ -303,7 +296,7 @@ static void restart(struct script_world *world, int signal_number)
     assert_non_null(world->client);
 }
 
-static void a_restart_brings_the_same_state_back(void **state)
+TEST(a_restart_brings_the_same_state_back)
 {
     static const bool rewrites[] = {false, true};
     struct script_world *world = *state;
@@ -335,19 +328,4 @@ static void a_restart_brings_the_same_state_back(void **state)
     }
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_spoilt_sale_sells_nothing_and_writes_nothing),
-        cmocka_unit_test(a_key_of_a_wrong_type_is_a_clean_error),
-        cmocka_unit_test(a_sale_is_not_created_over_anything),
-        cmocka_unit_test(an_order_that_is_none_still_stops_a_second_one),
-        cmocka_unit_test(a_wrong_token_refuses_the_whole_batch),
-        cmocka_unit_test(the_scripts_touch_declared_keys_only),
-        cmocka_unit_test(a_purchase_does_not_slow_down_in_a_large_sale),
-        cmocka_unit_test(a_restart_brings_the_same_state_back),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, script_world_open, script_world_close);
-}
+GROUP(script_world_open, script_world_close);

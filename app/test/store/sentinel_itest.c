@@ -3,10 +3,6 @@
  * order that replicas have not got when it is told to wait for them, and goes on after a failover.
  * What a failover loses: failover_loss_itest.c.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/support/app_many.h"
 #include "test/support/app_stream.h"
 
@@ -66,9 +62,8 @@ static void sell_out(const char *guard)
     app_many_assert_books(&many, sale, 2, 0);
 }
 
-static void every_sound_guard_sells_out(void **state)
+TEST(every_sound_guard_sells_out)
 {
-    (void)state;
     APP_MANY_START(&many, "--lease-ms", "3000");
     for (size_t i = 0; i < SOUND; i++)
         sell_out(sound[i]);
@@ -76,12 +71,11 @@ static void every_sound_guard_sells_out(void **state)
     assert_string_equal(many.reply.body, "ready\n");
 }
 
-static void operators_and_watchers_are_served(void **state)
+TEST(operators_and_watchers_are_served)
 {
     static struct app_stream stream;
     struct app_event event;
 
-    (void)state;
     APP_MANY_START(&many, "--lease-ms", "3000");
     assert_int_equal(app_many_create(&many, "cup", 2, "mutex"), 201);
     assert_true(app_stream_open(&stream, many.service.buyers, "cup", NULL));
@@ -102,9 +96,8 @@ static void operators_and_watchers_are_served(void **state)
     app_stream_close(&stream);
 }
 
-static void it_tells_what_a_failover_can_cost(void **state)
+TEST(it_tells_what_a_failover_can_cost)
 {
-    (void)state;
     APP_MANY_START(&many, "--lease-ms", "3000");
     assert_int_equal(app_many_get(&many, "/version"), 200);
     assert_string_equal(app_member(&many.reply, "topology"), "sentinel");
@@ -157,11 +150,10 @@ static void ask_again(const char *sale)
     app_many_assert_books(&many, sale, 2, 3);
 }
 
-static void what_too_few_replicas_have_is_never_accepted(void **state)
+TEST(what_too_few_replicas_have_is_never_accepted)
 {
     char sale[SOUND][32];
 
-    (void)state;
     APP_MANY_START(&many, "--sync-replicas", "2", "--sync-ms", "60");
     for (size_t i = 0; i < SOUND; i++) {
         (void)snprintf(sale[i], sizeof sale[i], "sync-%s", sound[i]);
@@ -181,9 +173,8 @@ static void what_too_few_replicas_have_is_never_accepted(void **state)
 }
 
 /* After the sell-out winners are answered from memory; but memory does not know who has an order. */
-static void a_replay_out_of_memory_is_confirmed_too(void **state)
+TEST(a_replay_out_of_memory_is_confirmed_too)
 {
-    (void)state;
     APP_MANY_START(&many, "--sync-replicas", "2", "--sync-ms", "60");
     put_up_synced("memory", 1, "mutex");
     buy_synced("memory", "ann", "k1");
@@ -283,11 +274,10 @@ static void look_up(const struct buyers *buyers, size_t which)
     assert_string_equal(app_many_order(&many), buyers->ids[which]);
 }
 
-static void after_a_failover_it_sells_on(void **state)
+TEST(after_a_failover_it_sells_on)
 {
     static struct buyers buyers;
 
-    (void)state;
     APP_MANY_START(&many, "--sync-replicas", "1", "--sync-ms", "100");
     put_up_synced("through", BUYERS_MAX, "mutex");
     double before = app_many_metric(&many, "seckill_topology_changes_total");
@@ -312,18 +302,5 @@ static void after_a_failover_it_sells_on(void **state)
         look_up(&buyers, i);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_sound_guard_sells_out),
-        TEST(operators_and_watchers_are_served),
-        TEST(it_tells_what_a_failover_can_cost),
-        TEST(what_too_few_replicas_have_is_never_accepted),
-        TEST(a_replay_out_of_memory_is_confirmed_too),
-        TEST(after_a_failover_it_sells_on), /* last: a server is gone */
-    };
-
-    return cmocka_run_group_tests(tests, start_servers, stop_servers);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_servers, stop_servers);

@@ -4,20 +4,13 @@
  */
 #include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "store/app_scripts.h"
 #include "store/store_admin.h"
 #include "test/support/sale_shops.h"
+#include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -110,7 +103,7 @@ static void ledger_has(struct sale_world *world, const char *entry)
 
 /* ---- pause and resume ---------------------------------------------------------------------------------- */
 
-static void a_paused_sale_sells_nothing_until_it_is_resumed(void **state)
+TEST(a_paused_sale_sells_nothing_until_it_is_resumed)
 {
     struct sale_world *world = *state;
 
@@ -125,7 +118,7 @@ static void a_paused_sale_sells_nothing_until_it_is_resumed(void **state)
     assert_int_equal(ask(world, "XLEN seckill:{s}:ledger"), 4);
 }
 
-static void only_a_paused_sale_is_resumed(void **state)
+TEST(only_a_paused_sale_is_resumed)
 {
     struct sale_world *world = *state;
 
@@ -133,7 +126,7 @@ static void only_a_paused_sale_is_resumed(void **state)
     changes_nothing(world, &steps[RESUME], SALE_STEP_NOT_PAUSED);
 }
 
-static void an_ended_sale_stays_as_it_is(void **state)
+TEST(an_ended_sale_stays_as_it_is)
 {
     static const char *const ends[] = {"HSET seckill:{s}:sale state ended",
                                        "HSET seckill:{s}:sale ends_ms " PAST,
@@ -148,7 +141,7 @@ static void an_ended_sale_stays_as_it_is(void **state)
     }
 }
 
-static void ending_again_changes_nothing(void **state)
+TEST(ending_again_changes_nothing)
 {
     struct sale_world *world = *state;
     const struct step end = {.kind = END};
@@ -160,7 +153,7 @@ static void ending_again_changes_nothing(void **state)
     changes_nothing(world, &end, SALE_STEP_DONE);
 }
 
-static void a_sale_that_is_not_there_is_not_found(void **state)
+TEST(a_sale_that_is_not_there_is_not_found)
 {
     struct sale_world *world = *state;
     struct sale_audit audit;
@@ -179,7 +172,7 @@ static void a_sale_that_is_not_there_is_not_found(void **state)
 
 /* ---- patch ----------------------------------------------------------------------------------------------- */
 
-static void a_patch_changes_what_it_may(void **state)
+TEST(a_patch_changes_what_it_may)
 {
     static const struct {
         const char *before; /* of starts_ms and ends_ms */
@@ -229,7 +222,7 @@ static void a_patch_changes_what_it_may(void **state)
     }
 }
 
-static void a_patch_is_in_the_ledger_with_what_it_changed(void **state)
+TEST(a_patch_is_in_the_ledger_with_what_it_changed)
 {
     struct sale_world *world = *state;
     const struct step step = {.kind = PATCH,
@@ -251,7 +244,7 @@ static bool has_cooled(void *arg)
            sale.cooling == 0;
 }
 
-static void a_restock_sells_on_in_a_new_epoch(void **state)
+TEST(a_restock_sells_on_in_a_new_epoch)
 {
     struct sale_world *world = *state;
     struct sale sale;
@@ -286,7 +279,7 @@ static void a_restock_sells_on_in_a_new_epoch(void **state)
     assert_int_equal(ask(world, "GET seckill:{s}:stock"), 5);
 }
 
-static void a_restock_under_one_key_happens_once(void **state)
+TEST(a_restock_under_one_key_happens_once)
 {
     struct sale_world *world = *state;
 
@@ -303,7 +296,7 @@ static void a_restock_under_one_key_happens_once(void **state)
     assert_int_equal(ask(world, "GET seckill:{s}:stock"), 5);
 }
 
-static void a_restock_leaves_alone_what_cools_already(void **state)
+TEST(a_restock_leaves_alone_what_cools_already)
 {
     struct sale_world *world = *state;
     struct sale sale;
@@ -319,7 +312,7 @@ static void a_restock_leaves_alone_what_cools_already(void **state)
     assert_int_equal(sale.sellable_ms, later_ms);
 }
 
-static void a_sale_is_paused_and_ended_while_units_cool(void **state)
+TEST(a_sale_is_paused_and_ended_while_units_cool)
 {
     struct sale_world *world = *state;
     struct sale_audit audit;
@@ -340,7 +333,7 @@ static void a_sale_is_paused_and_ended_while_units_cool(void **state)
     assert_int_equal(audit.verdict, AUDIT_PASS);
 }
 
-static void a_restock_has_its_limits(void **state)
+TEST(a_restock_has_its_limits)
 {
     struct sale_world *world = *state;
     const struct step most = {.kind = RESTOCK, .units = SALE_STOCK_MAX - 1, .key = "k1"};
@@ -356,7 +349,7 @@ static void a_restock_has_its_limits(void **state)
 
 /* ---- what is not as it should be --------------------------------------------------------------------------- */
 
-static void hostile_arguments_are_refused_and_change_nothing(void **state)
+TEST(hostile_arguments_are_refused_and_change_nothing)
 {
     static const struct {
         const char *script, *args; /* "," between them */
@@ -414,7 +407,7 @@ static void hostile_arguments_are_refused_and_change_nothing(void **state)
     }
 }
 
-static void a_spoilt_sale_fails_with_words_and_stays_as_it_is(void **state)
+TEST(a_spoilt_sale_fails_with_words_and_stays_as_it_is)
 {
     static const struct {
         const char *command;
@@ -454,7 +447,7 @@ static void a_spoilt_sale_fails_with_words_and_stays_as_it_is(void **state)
     }
 }
 
-static void a_key_of_a_wrong_type_changes_nothing(void **state)
+TEST(a_key_of_a_wrong_type_changes_nothing)
 {
     static const enum sale_key keys[] = {KEY_SALE, KEY_STOCK, KEY_LEDGER};
     struct sale_world *world = *state;
@@ -480,7 +473,7 @@ static void a_key_of_a_wrong_type_changes_nothing(void **state)
 }
 
 /* Redis refuses a key that a script touches without a right to it. */
-static void the_scripts_touch_declared_keys_only(void **state)
+TEST(the_scripts_touch_declared_keys_only)
 {
     struct sale_world *world = *state;
     store_status told[COUNT_OF(steps) + 1];
@@ -502,7 +495,7 @@ static void the_scripts_touch_declared_keys_only(void **state)
     assert_false(reads_others); /* the limit was in force */
 }
 
-static void a_server_out_of_memory_changes_nothing(void **state)
+TEST(a_server_out_of_memory_changes_nothing)
 {
     struct sale_world *world = *state;
 
@@ -550,7 +543,7 @@ static void sell_some(struct sale_world *world)
     ends_as(world, &steps[PAUSE], SALE_STEP_DONE);
 }
 
-static void clean_books_pass_with_their_numbers(void **state)
+TEST(clean_books_pass_with_their_numbers)
 {
     struct sale_world *world = *state;
     struct sale_audit audit;
@@ -569,7 +562,7 @@ static void clean_books_pass_with_their_numbers(void **state)
     assert_int_equal(audit.oversold, 0);
 }
 
-static void doctored_books_fail(void **state)
+TEST(doctored_books_fail)
 {
 #define FAILS(check) (1U << (unsigned)(check))
     static const struct {
@@ -629,7 +622,7 @@ static void doctored_books_fail(void **state)
     }
 }
 
-static void a_ledger_of_many_pages_is_walked_whole(void **state)
+TEST(a_ledger_of_many_pages_is_walked_whole)
 {
     enum { ORDERS = 1200 };
     struct sale_world *world = *state;
@@ -674,7 +667,7 @@ static void *buy_many(void *arg)
     return NULL;
 }
 
-static void steps_and_purchases_at_once_add_up(void **state)
+TEST(steps_and_purchases_at_once_add_up)
 {
     struct sale_world *world = *state;
     struct buyer buyers[BUYERS];
@@ -711,32 +704,4 @@ static void steps_and_purchases_at_once_add_up(void **state)
     assert_int_equal(audit.reading.epoch, 1 + RESTOCKS / 2);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_paused_sale_sells_nothing_until_it_is_resumed),
-        cmocka_unit_test(only_a_paused_sale_is_resumed),
-        cmocka_unit_test(an_ended_sale_stays_as_it_is),
-        cmocka_unit_test(ending_again_changes_nothing),
-        cmocka_unit_test(a_sale_that_is_not_there_is_not_found),
-        cmocka_unit_test(a_patch_changes_what_it_may),
-        cmocka_unit_test(a_patch_is_in_the_ledger_with_what_it_changed),
-        cmocka_unit_test(a_restock_sells_on_in_a_new_epoch),
-        cmocka_unit_test(a_restock_under_one_key_happens_once),
-        cmocka_unit_test(a_restock_leaves_alone_what_cools_already),
-        cmocka_unit_test(a_sale_is_paused_and_ended_while_units_cool),
-        cmocka_unit_test(a_restock_has_its_limits),
-        cmocka_unit_test(hostile_arguments_are_refused_and_change_nothing),
-        cmocka_unit_test(a_spoilt_sale_fails_with_words_and_stays_as_it_is),
-        cmocka_unit_test(a_key_of_a_wrong_type_changes_nothing),
-        cmocka_unit_test(the_scripts_touch_declared_keys_only),
-        cmocka_unit_test(a_server_out_of_memory_changes_nothing),
-        cmocka_unit_test(clean_books_pass_with_their_numbers),
-        cmocka_unit_test(doctored_books_fail),
-        cmocka_unit_test(a_ledger_of_many_pages_is_walked_whole),
-        cmocka_unit_test(steps_and_purchases_at_once_add_up),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, sale_world_open, sale_world_close);
-}
+GROUP(sale_world_open, sale_world_close);

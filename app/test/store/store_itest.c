@@ -3,20 +3,13 @@
  * it says when keys, rights or the server are not as they should be.
  */
 #include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "sale/sale_keys.h"
 #include "store/store_admin.h"
 #include "test/support/sale_support.h"
+#include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -50,7 +43,7 @@ static void put_up(struct world *world, const char *id)
 
 /* ---- sales -------------------------------------------------------------------------------------------- */
 
-static void a_sale_is_read_as_it_was_put_up(void **state)
+TEST(a_sale_is_read_as_it_was_put_up)
 {
     struct world *world = *state;
     struct sale sale = a_sale("s");
@@ -71,7 +64,7 @@ static void a_sale_is_read_as_it_was_put_up(void **state)
     assert_int_equal(sale_state_of(&read), SALE_ACTIVE);
 }
 
-static void a_sale_without_a_start_starts_now(void **state)
+TEST(a_sale_without_a_start_starts_now)
 {
     struct world *world = *state;
     struct sale sale = a_sale("s");
@@ -87,7 +80,7 @@ static void a_sale_without_a_start_starts_now(void **state)
     assert_int_equal(read.ends_ms, 0);
 }
 
-static void the_largest_sale_fits(void **state)
+TEST(the_largest_sale_fits)
 {
     struct world *world = *state;
     struct sale sale = {.initial = SALE_STOCK_MAX, .starts_ms = 1, .ends_ms = 253402300799999};
@@ -104,7 +97,7 @@ static void the_largest_sale_fits(void **state)
     assert_int_equal(read.ends_ms, sale.ends_ms);
 }
 
-static void an_id_is_put_up_once(void **state)
+TEST(an_id_is_put_up_once)
 {
     struct world *world = *state;
     struct sale other = a_sale("s");
@@ -119,7 +112,7 @@ static void an_id_is_put_up_once(void **state)
     free(after);
 }
 
-static void a_sale_that_is_not_there_is_not_found(void **state)
+TEST(a_sale_that_is_not_there_is_not_found)
 {
     struct world *world = *state;
     struct sale sale = {.initial = 42};
@@ -134,7 +127,7 @@ static void a_sale_that_is_not_there_is_not_found(void **state)
     assert_string_equal(order.id, "42");
 }
 
-static void sales_are_listed_by_id(void **state)
+TEST(sales_are_listed_by_id)
 {
     static const char *const ids[] = {"m", "b", "z", "a-1"};
     static const char *const sorted[] = {"a-1", "b", "ghost", "m", "z"};
@@ -159,7 +152,7 @@ static void sales_are_listed_by_id(void **state)
     free(listed);
 }
 
-static void no_sales_are_an_empty_list(void **state)
+TEST(no_sales_are_an_empty_list)
 {
     struct world *world = *state;
     struct sale_id *listed = NULL;
@@ -170,7 +163,7 @@ static void no_sales_are_an_empty_list(void **state)
     free(listed);
 }
 
-static void a_sale_ends_once_and_for_all(void **state)
+TEST(a_sale_ends_once_and_for_all)
 {
     struct world *world = *state;
     struct sale_step_end end;
@@ -191,7 +184,7 @@ static void a_sale_ends_once_and_for_all(void **state)
 
 /* ---- orders ------------------------------------------------------------------------------------------- */
 
-static void an_order_is_found_by_its_buyer(void **state)
+TEST(an_order_is_found_by_its_buyer)
 {
     struct world *world = *state;
     struct order order;
@@ -255,7 +248,7 @@ static void add_orders(struct world *world, unsigned count)
     }
 }
 
-static void a_scan_sees_every_order_once(void **state)
+TEST(a_scan_sees_every_order_once)
 {
     struct world *world = *state;
     static struct scan scan;
@@ -272,7 +265,7 @@ static void a_scan_sees_every_order_once(void **state)
         assert_int_equal(scan.seen[i], 1);
 }
 
-static void a_scan_stops_when_told(void **state)
+TEST(a_scan_stops_when_told)
 {
     static const unsigned stops[] = {1, 2, 1000, 1500};
     struct world *world = *state;
@@ -286,7 +279,7 @@ static void a_scan_stops_when_told(void **state)
     }
 }
 
-static void a_scan_of_no_orders_sees_none(void **state)
+TEST(a_scan_of_no_orders_sees_none)
 {
     struct world *world = *state;
     static struct scan scan;
@@ -355,7 +348,7 @@ static store_status ask_scan(struct store *store, struct lk_error *err)
 static store_status (*const questions[])(struct store *store, struct lk_error *err) = {
     ask_load, ask_loads, ask_create, ask_end, ask_list, ask_find, ask_scan, store_ping};
 
-static void a_key_of_a_wrong_type_fails_with_redis_own_words(void **state)
+TEST(a_key_of_a_wrong_type_fails_with_redis_own_words)
 {
     static const struct {
         store_status (*ask)(struct store *store, struct lk_error *err);
@@ -382,7 +375,7 @@ static void a_key_of_a_wrong_type_fails_with_redis_own_words(void **state)
     }
 }
 
-static void a_sale_that_makes_no_sense_fails_with_words(void **state)
+TEST(a_sale_that_makes_no_sense_fails_with_words)
 {
     static const char *const spoils[] = {
         "SET seckill:{s}:stock abc",
@@ -412,7 +405,7 @@ static void a_sale_that_makes_no_sense_fails_with_words(void **state)
     }
 }
 
-static void a_stock_below_zero_is_shown_as_it_is(void **state)
+TEST(a_stock_below_zero_is_shown_as_it_is)
 {
     struct world *world = *state;
     struct sale sale;
@@ -423,7 +416,7 @@ static void a_stock_below_zero_is_shown_as_it_is(void **state)
     assert_int_equal(sale.left, -3); /* a flawed guard did that: the operator shall see it */
 }
 
-static void a_command_without_the_right_to_it_fails_with_words(void **state)
+TEST(a_command_without_the_right_to_it_fails_with_words)
 {
     struct world *world = *state;
 
@@ -446,7 +439,7 @@ static bool is_back(void *arg)
     return store_ping(world->store, NULL) == STORE_OK;
 }
 
-static void a_server_that_is_gone_is_unavailable_at_once(void **state)
+TEST(a_server_that_is_gone_is_unavailable_at_once)
 {
     struct world *world = *state;
 
@@ -465,7 +458,7 @@ static void a_server_that_is_gone_is_unavailable_at_once(void **state)
     assert_int_equal(ask_load(world->store, NULL), STORE_OK); /* the file brought it back */
 }
 
-static void a_server_that_hangs_is_unknown_in_time(void **state)
+TEST(a_server_that_hangs_is_unknown_in_time)
 {
     static const size_t some[] = {0, 2, 6}; /* a read, a script, a ping: each costs its limit */
     const struct world *world = *state;
@@ -490,7 +483,7 @@ static void a_server_that_hangs_is_unknown_in_time(void **state)
 
 /* ---- replicas and other servers -------------------------------------------------------------------- */
 
-static void looking_up_for_replicas_changes_nothing(void **state)
+TEST(looking_up_for_replicas_changes_nothing)
 {
     static const struct topology synced = {.sync_replicas = 1, .sync_ms = 100};
     struct world *world = *state;
@@ -514,7 +507,7 @@ static void looking_up_for_replicas_changes_nothing(void **state)
 }
 
 /* A primary that has become a replica, for a moment or for good. */
-static void a_server_that_does_not_serve_now_has_executed_nothing(void **state)
+TEST(a_server_that_does_not_serve_now_has_executed_nothing)
 {
     struct world *world = *state;
     struct sale_step_end end;
@@ -536,7 +529,7 @@ static void a_server_that_does_not_serve_now_has_executed_nothing(void **state)
 }
 
 /* The replicas of a client are waited for by its evals, and there are none here. */
-static void an_order_that_no_replica_has_is_not_told(void **state)
+TEST(an_order_that_no_replica_has_is_not_told)
 {
     static const struct topology synced = {.sync_replicas = 1, .sync_ms = 20};
     struct world *world = *state;
@@ -569,7 +562,7 @@ static bool note_change(const struct order *order, void *arg)
     return true;
 }
 
-static void a_scan_that_another_server_ended_is_not_whole(void **state)
+TEST(a_scan_that_another_server_ended_is_not_whole)
 {
     struct world *world = *state;
     struct topology topology = {.kind = TOPOLOGY_SENTINEL};
@@ -617,35 +610,5 @@ static int empty(void **state)
     return sale_do(world->client, "FLUSHALL") ? 0 : -1;
 }
 
-#define STORE_TEST(name) cmocka_unit_test_setup(name, empty)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        STORE_TEST(a_sale_is_read_as_it_was_put_up),
-        STORE_TEST(a_sale_without_a_start_starts_now),
-        STORE_TEST(the_largest_sale_fits),
-        STORE_TEST(an_id_is_put_up_once),
-        STORE_TEST(a_sale_that_is_not_there_is_not_found),
-        STORE_TEST(sales_are_listed_by_id),
-        STORE_TEST(no_sales_are_an_empty_list),
-        STORE_TEST(a_sale_ends_once_and_for_all),
-        STORE_TEST(an_order_is_found_by_its_buyer),
-        STORE_TEST(a_scan_sees_every_order_once),
-        STORE_TEST(a_scan_stops_when_told),
-        STORE_TEST(a_scan_of_no_orders_sees_none),
-        STORE_TEST(a_key_of_a_wrong_type_fails_with_redis_own_words),
-        STORE_TEST(a_sale_that_makes_no_sense_fails_with_words),
-        STORE_TEST(a_stock_below_zero_is_shown_as_it_is),
-        STORE_TEST(a_command_without_the_right_to_it_fails_with_words),
-        STORE_TEST(looking_up_for_replicas_changes_nothing),
-        STORE_TEST(a_server_that_does_not_serve_now_has_executed_nothing),
-        STORE_TEST(an_order_that_no_replica_has_is_not_told),
-        STORE_TEST(a_scan_that_another_server_ended_is_not_whole),
-        STORE_TEST(a_server_that_is_gone_is_unavailable_at_once),
-        STORE_TEST(a_server_that_hangs_is_unknown_in_time),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, open_world, close_world);
-}
+FIXTURE(empty, NULL);
+GROUP(open_world, close_world);

@@ -1,15 +1,8 @@
 /*
  * store.c without a server: how an order's value is read.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "store/store.h"
+#include "test/support/testing.h"
 
 #define NINE       "123456789"
 #define DIGITS_19  NINE NINE "1"
@@ -39,9 +32,8 @@ static const struct order_case orders[] = {
     {"1:held", NULL, NULL, NULL},
 };
 
-static void an_order_is_read_as_the_table_says(void **state)
+TEST(an_order_is_read_as_the_table_says)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
         const struct order_case *row = &orders[i];
         struct order order = {.buyer = "bob"};
@@ -56,20 +48,18 @@ static void an_order_is_read_as_the_table_says(void **state)
     }
 }
 
-static void no_value_is_no_order(void **state)
+TEST(no_value_is_no_order)
 {
     struct order order = {0};
 
-    (void)state;
     assert_false(order_parse((struct lk_bytes){0}, &order));
 }
 
 /* A heap block without an end mark: a sanitizer sees the first byte too many. */
-static void an_order_is_read_within_its_length(void **state)
+TEST(an_order_is_read_within_its_length)
 {
     static const char text[] = "12:held:key:held:more";
 
-    (void)state;
     for (size_t len = 1; len < sizeof text; len++) {
         char *block = malloc(len);
         struct order order = {0};
@@ -83,34 +73,18 @@ static void an_order_is_read_within_its_length(void **state)
     }
 }
 
-static void a_nul_byte_ends_a_part_but_not_the_reading(void **state)
+TEST(a_nul_byte_ends_a_part_but_not_the_reading)
 {
     static const char text[] = "1\0:held:k\0k";
     struct order order = {0};
 
-    (void)state;
     assert_true(order_parse((struct lk_bytes){.data = text, .len = sizeof text - 1}, &order));
     assert_string_equal(order.id, "1");
     assert_string_equal(order.state, "held");
     assert_string_equal(order.key, "k");
 }
 
-static void freeing_no_store_is_fine(void **state)
+TEST(freeing_no_store_is_fine)
 {
-    (void)state;
     store_free(NULL);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_order_is_read_as_the_table_says),
-        cmocka_unit_test(no_value_is_no_order),
-        cmocka_unit_test(an_order_is_read_within_its_length),
-        cmocka_unit_test(a_nul_byte_ends_a_part_but_not_the_reading),
-        cmocka_unit_test(freeing_no_store_is_fine),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /*
  * Which kind of Redis a URL means, and what is promised of it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "store/topology.h"
+#include "test/support/testing.h"
 
-static void the_scheme_tells_the_kind(void **state)
+TEST(the_scheme_tells_the_kind)
 {
     static const struct {
         const char *url;
@@ -29,25 +22,22 @@ static void the_scheme_tells_the_kind(void **state)
         {"redis+cluster:", TOPOLOGY_SINGLE, "single"}, /* lockkit refuses it */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(topology_kind_of(cases[i].url), cases[i].kind);
         assert_string_equal(topology_name(cases[i].kind), cases[i].name);
     }
 }
 
-static void no_topology_is_one_server_that_never_changes(void **state)
+TEST(no_topology_is_one_server_that_never_changes)
 {
-    (void)state;
     assert_int_equal(topology_changes(NULL), 0);
     assert_false(topology_may_go_back(NULL));
     assert_false(topology_is_synced(NULL));
     assert_true(topology_may_go_back(&(struct topology){.changes = 1})); /* behind its name */
 }
 
-static void a_failover_is_never_promised_to_cost_nothing_without_replicas_waited_for(void **state)
+TEST(a_failover_is_never_promised_to_cost_nothing_without_replicas_waited_for)
 {
-    (void)state;
     for (int kind = TOPOLOGY_SINGLE; kind < TOPOLOGY_COUNT; kind++) {
         struct topology topology = {.kind = (topology_kind)kind};
         const char *async = topology_promise(&topology);
@@ -59,15 +49,4 @@ static void a_failover_is_never_promised_to_cost_nothing_without_replicas_waited
         assert_string_not_equal(topology_promise(&topology), async);
         assert_non_null(strstr(topology_promise(&topology), "not to one that had it not"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_scheme_tells_the_kind),
-        cmocka_unit_test(no_topology_is_one_server_that_never_changes),
-        cmocka_unit_test(a_failover_is_never_promised_to_cost_nothing_without_replicas_waited_for),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

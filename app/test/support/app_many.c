@@ -3,9 +3,6 @@
  */
 #include "app_many.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "app_promtext.h"
 
 void app_many_begin(struct app_many *many)

@@ -3,21 +3,14 @@
  */
 #include <poll.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "lab/tap/tap.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum { PATIENCE_MS = 5000, SETTLE_MS = 50 };
 
@@ -93,7 +86,7 @@ static ssize_t happen(void *cookie, const char *text, size_t len)
     return (ssize_t)len;
 }
 
-static void who_knocks_while_another_is_cut_off_is_served(void **state)
+TEST(who_knocks_while_another_is_cut_off_is_served)
 {
     char dir[APP_PATH_SIZE];
     char path[APP_PATH_SIZE + 16];
@@ -101,7 +94,6 @@ static void who_knocks_while_another_is_cut_off_is_served(void **state)
     struct refusal why = {0};
     FILE *out = fopencookie(NULL, "w", (cookie_io_functions_t){.write = happen});
 
-    (void)state;
     app_folder_make(dir);
     (void)snprintf(path, sizeof path, "%s/server", dir);
     int listener = open_socket(path, true);
@@ -131,13 +123,4 @@ static void who_knocks_while_another_is_cut_off_is_served(void **state)
     (void)close(meanwhile.client);
     (void)close(client);
     app_folder_remove(dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_knocks_while_another_is_cut_off_is_served),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /*
  * What changes from run to run is called by a name that does not.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lab/tap/labels.h"
+#include "test/support/testing.h"
 
 #define TOKEN_A "0123456789abcdef0123456789abcdef"
 #define TOKEN_B "fedcba9876543210fedcba9876543210"
@@ -52,9 +44,8 @@ static void assert_replies(const char *verb, const char *reply, const char *expe
     free(printed);
 }
 
-static void tokens_are_numbered_per_actor_and_keep_their_names(void **state)
+TEST(tokens_are_numbered_per_actor_and_keep_their_names)
 {
-    (void)state;
     assert_prints("A", TOKEN_A, "A#1");
     assert_prints("B", TOKEN_B, "B#1");
     assert_prints("B", TOKEN_A, "A#1"); /* seen by B, but A's */
@@ -64,18 +55,16 @@ static void tokens_are_numbered_per_actor_and_keep_their_names(void **state)
     assert_prints("B", TOKEN_A, "B#1");
 }
 
-static void moments_and_entries_lose_their_digits(void **state)
+TEST(moments_and_entries_lose_their_digits)
 {
-    (void)state;
     assert_prints("A", "1700000000123-0", "<entry>");
     assert_prints("A", "at 1700000000123", "at <moment>");
     assert_prints("A", "1001:A:", "1001:A:");
     assert_prints("A", "30000", "30000");
 }
 
-static void scripts_go_by_their_file(void **state)
+TEST(scripts_go_by_their_file)
 {
-    (void)state;
     assert_prints("A", SHA1, "<script>");
     labels_learn_script(&labels, lk_bytes_of(SHA1), lk_bytes_of("-- Compare and delete, then"));
     assert_prints("A", SHA1, "mutex_release.lua");
@@ -86,9 +75,8 @@ static void scripts_go_by_their_file(void **state)
     assert_prints("A", SHA1, "<A script of somebody>");
 }
 
-static void replies_are_told_by_their_kind(void **state)
+TEST(replies_are_told_by_their_kind)
 {
-    (void)state;
     assert_replies("SET", "+OK\r\n", "OK");
     assert_replies("GET", "$-1\r\n", "nil");
     assert_replies("GET", "$1\r\n5\r\n", "\"5\"");
@@ -112,29 +100,27 @@ static void assert_command(const struct resp_words *words, const char *expected)
     free(printed);
 }
 
-static void commands_show_empty_words_and_no_script_text(void **state)
+TEST(commands_show_empty_words_and_no_script_text)
 {
     const struct resp_words words = {.count = 4,
                                      .word = {lk_bytes_of("EVAL"),
                                               lk_bytes_of("-- Settle an attempt"), lk_bytes_of("0"),
                                               lk_bytes_of("")}};
 
-    (void)state;
     assert_command(&words, "EVAL resolve.lua 0 \"\"");
 }
 
-static void long_spans_in_commands_lose_their_digits(void **state)
+TEST(long_spans_in_commands_lose_their_digits)
 {
     const struct resp_words words = {.count = 5,
                                      .word = {lk_bytes_of("X"), lk_bytes_of("90000"),
                                               lk_bytes_of("179996"), lk_bytes_of("123456x"),
                                               lk_bytes_of("1700000000123")}};
 
-    (void)state;
     assert_command(&words, "X 90000 <ms> 123456x <moment>");
 }
 
-static void scripts_that_begin_alike_are_told_apart(void **state)
+TEST(scripts_that_begin_alike_are_told_apart)
 {
     static const struct {
         const char *text;
@@ -148,24 +134,10 @@ static void scripts_that_begin_alike_are_told_apart(void **state)
         {"-- Take the lock when it is free and nobody is before us;", "fair_acquire.lua"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         labels_learn_script(&labels, lk_bytes_of(SHA1), lk_bytes_of(table[i].text));
         assert_prints("A", SHA1, table[i].expected);
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(tokens_are_numbered_per_actor_and_keep_their_names, forget),
-        cmocka_unit_test_setup(moments_and_entries_lose_their_digits, forget),
-        cmocka_unit_test_setup(scripts_go_by_their_file, forget),
-        cmocka_unit_test_setup(replies_are_told_by_their_kind, forget),
-        cmocka_unit_test_setup(commands_show_empty_words_and_no_script_text, forget),
-        cmocka_unit_test_setup(long_spans_in_commands_lose_their_digits, forget),
-        cmocka_unit_test_setup(scripts_that_begin_alike_are_told_apart, forget),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(forget, NULL);

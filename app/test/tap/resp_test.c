@@ -1,18 +1,11 @@
 /*
  * RESP as it passes by: how long a value is, whatever of it has come, and what its words are.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lab/tap/resp.h"
 #include "test/support/app_stack.h"
+#include "test/support/testing.h"
 
-static void every_kind_of_value_has_its_length(void **state)
+TEST(every_kind_of_value_has_its_length)
 {
     static const struct {
         const char *bytes;
@@ -33,7 +26,6 @@ static void every_kind_of_value_has_its_length(void **state)
         {"*1\r\nnonsense\r\n", -1},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         long length = resp_length(table[i].bytes, strlen(table[i].bytes));
 
@@ -52,12 +44,11 @@ static void measure_deep(void *arg)
     if (resp_length(deep, *len) > 0) deep[0] = '\0'; /* for the test to see */
 }
 
-static void depth_without_end_is_refused_and_takes_no_stack(void **state)
+TEST(depth_without_end_is_refused_and_takes_no_stack)
 {
     static size_t allowed = (size_t)4 * RESP_DEPTH_MAX;
     static size_t all = sizeof deep;
 
-    (void)state;
     for (size_t i = 0; i < sizeof deep; i++)
         deep[i] = "*1\r\n"[i % 4];
     assert_int_equal(resp_length(deep, (size_t)4 * 20), -1);
@@ -65,12 +56,11 @@ static void depth_without_end_is_refused_and_takes_no_stack(void **state)
     assert_int_equal(deep[0], '*');
 }
 
-static void a_command_has_its_words(void **state)
+TEST(a_command_has_its_words)
 {
     static const char bytes[] = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$0\r\n\r\n";
     struct resp_words words;
 
-    (void)state;
     resp_read_words(bytes, sizeof bytes - 1, &words);
     assert_int_equal(words.count, 3);
     assert_memory_equal(words.word[0].data, "SET", 3);
@@ -81,25 +71,12 @@ static void a_command_has_its_words(void **state)
     assert_int_equal(words.count, 0);
 }
 
-static void strings_are_told_from_nil(void **state)
+TEST(strings_are_told_from_nil)
 {
-    (void)state;
     assert_null(resp_string("$-1\r\n", 5).data);
     assert_null(resp_string(":1\r\n", 4).data);
     assert_int_equal(resp_string("$2\r\nab\r\n", 8).len, 2);
     assert_memory_equal(resp_string("+PONG\r\n", 7).data, "PONG", 4);
     assert_memory_equal(resp_line("-ERR\r\n", 6).data, "ERR", 3);
     assert_int_equal(resp_line("-ERR\r\n", 6).len, 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_value_has_its_length),
-        cmocka_unit_test(depth_without_end_is_refused_and_takes_no_stack),
-        cmocka_unit_test(a_command_has_its_words),
-        cmocka_unit_test(strings_are_told_from_nil),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

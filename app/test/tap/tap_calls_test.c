@@ -1,17 +1,8 @@
 /*
  * What servers were asked in parallel comes in one order, whatever passed first.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lab/tap/tap_inside.h"
+#include "test/support/testing.h"
 
 enum { LINE = 256 };
 
@@ -48,44 +39,28 @@ static void assert_order(const char *passed, const char *expected)
     assert_string_equal(shown, expected);
 }
 
-static void what_went_to_the_first_server_stays_as_it_was(void **state)
+TEST(what_went_to_the_first_server_stays_as_it_was)
 {
-    (void)state;
     assert_order("", "");
     assert_order("0:B;0:A;0:B", "0:B;0:A;0:B");
 }
 
-static void parallel_ones_come_by_server(void **state)
+TEST(parallel_ones_come_by_server)
 {
-    (void)state;
     assert_order("3:SET;1:SET;2:SET", "1:SET;2:SET;3:SET");
     assert_order("2:SET;1:SET;0:GET;3:DEL;1:DEL", "1:SET;2:SET;0:GET;1:DEL;3:DEL");
 }
 
-static void of_one_server_none_overtakes_another(void **state)
+TEST(of_one_server_none_overtakes_another)
 {
-    (void)state;
     assert_order("3:SET;3:DEL;1:SET;2:SET", "1:SET;2:SET;3:SET;3:DEL");
     assert_order("2:B;2:A;1:B;1:A", "1:B;2:B;1:A;2:A");
 }
 
-static void an_undo_that_undid_nothing_is_left_out(void **state)
+TEST(an_undo_that_undid_nothing_is_left_out)
 {
-    (void)state;
     assert_order("2:SET;2:EVAL redlock_undo.lua 1 k A#1=0;1:SET", "1:SET;2:SET");
     assert_order("2:SET;2:EVAL redlock_undo.lua 1 k A#1=1;1:SET",
                  "1:SET;2:SET;2:EVAL redlock_undo.lua 1 k A#1");
     assert_order("1:EVALSHA mutex_release.lua 2 k=0", "1:EVALSHA mutex_release.lua 2 k");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_went_to_the_first_server_stays_as_it_was),
-        cmocka_unit_test(parallel_ones_come_by_server),
-        cmocka_unit_test(of_one_server_none_overtakes_another),
-        cmocka_unit_test(an_undo_that_undid_nothing_is_left_out),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /*
  * trial_judge.c: which lesson a play teaches, on plays made up here.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "lab/trial/trial.h"
+#include "test/support/testing.h"
 
 #define LOCK "seckill:{lamp}:lock"
 
@@ -86,16 +79,15 @@ static void judge_last_command(const char *before, const char *last, const char 
     assert_ptr_equal(trial.findings[TRIAL_RELEASE].run, run);
 }
 
-static void a_foreign_release_teaches_by_what_was_done_before_it(void **state)
+TEST(a_foreign_release_teaches_by_what_was_done_before_it)
 {
-    (void)state;
     judge_last_command("SET seckill:{lamp}:stock 1", "DEL " LOCK, "overslept-delete");
     judge_last_command("GET " LOCK, "DEL " LOCK, "get-del");
     judge_last_command("SET " LOCK " A NX PX 1", "DEL " LOCK, "overslept-delete");
     judge_last_command("GET " LOCK, "EVAL <if redis> 1 " LOCK " me", "atomic-release");
 }
 
-static void time_and_the_holder_may_free_a_lock(void **state)
+TEST(time_and_the_holder_may_free_a_lock)
 {
     const struct trial_play play = {
         .kind = TRIAL_LATE, .first = 2, .second = 2, .marks = &no_marks};
@@ -107,7 +99,6 @@ static void time_and_the_holder_may_free_a_lock(void **state)
                                  {1, "DEL " LOCK, LAB_FREE, 1, 1, "created"},
                                  {0, "DEL " LOCK, LAB_FREE, 1, 1, "lock-timeout"});
 
-    (void)state;
     assert_false(trial_judge(&play, run, &trial));
 
     assert_int_equal(trial.findings[TRIAL_RELEASE].state, TRIAL_NOT_TRIED);
@@ -129,9 +120,8 @@ static void judge_wrong_books(enum trial_kind kind, enum trial_claim claim, cons
     assert_false(trial_judge(&play, run, &trial)); /* the first one stays */
 }
 
-static void wrong_books_teach_by_whether_the_lease_had_ended(void **state)
+TEST(wrong_books_teach_by_whether_the_lease_had_ended)
 {
-    (void)state;
     judge_wrong_books(TRIAL_TWO, TRIAL_TOGETHER, "lost-update");
     judge_wrong_books(TRIAL_LATE, TRIAL_WRITE, "stale-write");
 }
@@ -152,16 +142,15 @@ static void judge_death(enum lab_lease usual, enum lab_lease left, const char *t
     if (lesson) assert_broken(&trial, TRIAL_CRASH, lesson);
 }
 
-static void a_crash_teaches_by_whether_there_ever_is_a_lease(void **state)
+TEST(a_crash_teaches_by_whether_there_ever_is_a_lease)
 {
-    (void)state;
     judge_death(LAB_FOR_EVER, LAB_FOR_EVER, NULL, "setnx-crash");
     judge_death(LAB_LEASED, LAB_FOR_EVER, NULL, "setnx-expire");
     judge_death(LAB_LEASED, LAB_FREE, "lock-timeout", "setnx-expire");
     judge_death(LAB_LEASED, LAB_FREE, "created", NULL);
 }
 
-static void habits_are_the_commands_and_the_lease_before_each(void **state)
+TEST(habits_are_the_commands_and_the_lease_before_each)
 {
     struct trial_habits habits;
     struct play_data data;
@@ -170,7 +159,6 @@ static void habits_are_the_commands_and_the_lease_before_each(void **state)
                {0, "SET " LOCK " A#1 NX PX 30000", LAB_LEASED, 0, 1, NULL},
                {0, "DEL " LOCK, LAB_FREE, 0, 1, "created"}, {1, NULL, LAB_FREE, 0, 0, NULL});
 
-    (void)state;
     trial_learn(run, &habits);
 
     assert_int_equal(habits.exchange_count, 2);
@@ -181,11 +169,10 @@ static void habits_are_the_commands_and_the_lease_before_each(void **state)
     assert_int_equal(habits.lease[2], LAB_FREE);
 }
 
-static void what_needs_a_lease_is_not_tried_on_a_lock_without(void **state)
+TEST(what_needs_a_lease_is_not_tried_on_a_lock_without)
 {
     struct trial trial = {.habits = {.exchange_count = 1, .lease = {LAB_FREE, LAB_FOR_EVER}}};
 
-    (void)state;
     trial_conclude(&trial);
 
     assert_int_equal(trial.findings[TRIAL_SELLS].state, TRIAL_KEPT);
@@ -194,11 +181,10 @@ static void what_needs_a_lease_is_not_tried_on_a_lock_without(void **state)
     assert_int_equal(trial.findings[TRIAL_WRITE].state, TRIAL_NOT_TRIED);
 }
 
-static void what_needs_a_lease_is_kept_when_there_was_one_and_nothing_broke(void **state)
+TEST(what_needs_a_lease_is_kept_when_there_was_one_and_nothing_broke)
 {
     struct trial trial = {.habits = {.exchange_count = 1, .lease = {LAB_FREE, LAB_LEASED}}};
 
-    (void)state;
     trial_conclude(&trial);
 
     for (enum trial_claim claim = 0; claim < TRIAL_CLAIM_COUNT; claim++)
@@ -206,22 +192,20 @@ static void what_needs_a_lease_is_kept_when_there_was_one_and_nothing_broke(void
     assert_string_equal(trial.findings[TRIAL_WRITE].words, "");
 }
 
-static void who_does_not_sell_alone_has_kept_nothing(void **state)
+TEST(who_does_not_sell_alone_has_kept_nothing)
 {
     struct trial trial = {.findings = {[TRIAL_SELLS] = {.state = TRIAL_BROKEN}}};
 
-    (void)state;
     trial_conclude(&trial);
 
     for (enum trial_claim claim = TRIAL_SELLS + 1; claim < TRIAL_CLAIM_COUNT; claim++)
         assert_int_equal(trial.findings[claim].state, TRIAL_NOT_TRIED);
 }
 
-static void without_any_lock_there_is_nothing_to_come_late_for(void **state)
+TEST(without_any_lock_there_is_nothing_to_come_late_for)
 {
     struct trial trial = {.habits = {.exchange_count = 1}};
 
-    (void)state;
     trial_conclude(&trial);
 
     assert_int_equal(trial.findings[TRIAL_RELEASE].state, TRIAL_KEPT);
@@ -229,31 +213,12 @@ static void without_any_lock_there_is_nothing_to_come_late_for(void **state)
 }
 
 /* The lessons are names of scenarios. */
-static void every_lesson_is_a_scenario(void **state)
+TEST(every_lesson_is_a_scenario)
 {
     static const char *const lessons[] = {"setnx-crash",      "setnx-expire",  "lost-update",
                                           "overslept-delete", "get-del",       "atomic-release",
                                           "stale-write",      "checked-write", "paused-process"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof lessons / sizeof lessons[0]; i++)
         assert_non_null(lab_scenario_named(lessons[i]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_foreign_release_teaches_by_what_was_done_before_it),
-        cmocka_unit_test(time_and_the_holder_may_free_a_lock),
-        cmocka_unit_test(wrong_books_teach_by_whether_the_lease_had_ended),
-        cmocka_unit_test(a_crash_teaches_by_whether_there_ever_is_a_lease),
-        cmocka_unit_test(habits_are_the_commands_and_the_lease_before_each),
-        cmocka_unit_test(what_needs_a_lease_is_not_tried_on_a_lock_without),
-        cmocka_unit_test(what_needs_a_lease_is_kept_when_there_was_one_and_nothing_broke),
-        cmocka_unit_test(who_does_not_sell_alone_has_kept_nothing),
-        cmocka_unit_test(without_any_lock_there_is_nothing_to_come_late_for),
-        cmocka_unit_test(every_lesson_is_a_scenario),
-    };
-
-    return cmocka_run_group_tests_name("trial_judge", tests, NULL, NULL);
 }

@@ -2,9 +2,6 @@
  * seckilld on one Redis address behind which a replica takes over, as with a managed Redis: it is told
  * nothing, its connections stay open, and it goes on selling.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "test/support/app_support.h"
 #include "test/support/lk_support.h"
 #include "test/support/lk_vip.h"
@@ -55,14 +52,13 @@ static long buy_one(unsigned *buyers)
     return reply.status;
 }
 
-static void purchases_go_on_behind_the_same_address(void **state)
+TEST(purchases_go_on_behind_the_same_address)
 {
     const char *const args[] = {"--redis", lks_vip_url(vip), NULL};
     char port[16];
     unsigned buyers = 0;
     long long refused = 0;
 
-    (void)state;
     assert_true(app_start(&service, dir, args));
     assert_true(app_create_sale(&service, dir, "{\"id\":\"moved\",\"stock\":5000}"));
     for (int i = 0; i < BEFORE; i++)
@@ -88,12 +84,4 @@ static void purchases_go_on_behind_the_same_address(void **state)
     assert_string_equal(LKS_TEXT(new, "GET", "seckill:{moved}:stock"), "4960");
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(purchases_go_on_behind_the_same_address, set_up, tear_down),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

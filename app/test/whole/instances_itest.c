@@ -3,20 +3,12 @@
  * is killed under load. Whatever happens, stock and orders add up and winners stay winners.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum {
     INSTANCES = 2,
@@ -178,7 +170,7 @@ static bool is_one_story(const struct clicks *clicks, size_t buyer, bool *out_wo
     return true;
 }
 
-static void double_clicks_on_two_instances_make_one_order_each(void **state)
+TEST(double_clicks_on_two_instances_make_one_order_each)
 {
     struct fixture *self = *state;
     struct clicks *clicks = calloc(1, sizeof *clicks);
@@ -239,7 +231,7 @@ static void *shop(void *arg)
     return NULL;
 }
 
-static void a_killed_instance_loses_no_order_and_no_unit(void **state)
+TEST(a_killed_instance_loses_no_order_and_no_unit)
 {
     struct fixture *self = *state;
     struct shopper shoppers[SHOPPERS];
@@ -274,14 +266,4 @@ static void a_killed_instance_loses_no_order_and_no_unit(void **state)
                      MANY - (long long)asked);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(double_clicks_on_two_instances_make_one_order_each),
-        TEST(a_killed_instance_loses_no_order_and_no_unit),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

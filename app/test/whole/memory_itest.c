@@ -1,19 +1,11 @@
 /*
  * What thousands of threads may not keep: stack that no idle one needs, and blocks that were freed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum { CLIENTS = 256, LIMIT_MS = 10000 };
 
@@ -129,7 +121,7 @@ static bool has_given_back(void *arg)
     return anonymous_kib(self->service.pid) < self->busy_kib - given_back_kib;
 }
 
-static void a_thread_whose_client_is_gone_gives_its_stack_back(void **state)
+TEST(a_thread_whose_client_is_gone_gives_its_stack_back)
 {
     static const char *const args[] = {"--connections", "256", NULL};
     struct fixture *self = *state;
@@ -169,7 +161,7 @@ static const char *redis_was_told(const struct fixture *fixture)
 
 /* ---- freed blocks -------------------------------------------------------------------------------- */
 
-static void threads_keep_no_freed_blocks(void **state)
+TEST(threads_keep_no_freed_blocks)
 {
     struct fixture *self = *state;
     char name[32];
@@ -184,7 +176,7 @@ static void threads_keep_no_freed_blocks(void **state)
     assert_string_equal(name, "seckilld\n");
 }
 
-static void what_the_operator_says_about_memory_holds(void **state)
+TEST(what_the_operator_says_about_memory_holds)
 {
     static const char own[] = "glibc.malloc.tcache_count=5";
     struct fixture *self = *state;
@@ -199,15 +191,4 @@ static void what_the_operator_says_about_memory_holds(void **state)
     assert_string_equal(redis_was_told(self), own);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_thread_whose_client_is_gone_gives_its_stack_back, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(threads_keep_no_freed_blocks, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_the_operator_says_about_memory_holds, set_up,
-                                        tear_down),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

@@ -3,21 +3,13 @@
  * it, what a restart keeps, and that busy connections leave room for others.
  */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum { OUT_SIZE = 8192, SMALL = 8, BUSY_CLIENTS = 24 };
 
@@ -77,7 +69,7 @@ static bool put_up_cups(struct fixture *self)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-static void a_bad_flag_is_one_line_and_exit_2(void **state)
+TEST_WITH(a_bad_flag_is_one_line_and_exit_2, set_up_folder, tear_down)
 {
     static const struct {
         const char *flag, *value, *says;
@@ -100,7 +92,7 @@ static void a_bad_flag_is_one_line_and_exit_2(void **state)
     }
 }
 
-static void help_names_flags_and_guards(void **state)
+TEST_WITH(help_names_flags_and_guards, set_up_folder, tear_down)
 {
     struct fixture *self = *state;
 
@@ -114,7 +106,7 @@ static void help_names_flags_and_guards(void **state)
     assert_string_equal(self->out, "seckilld " SECKILL_VERSION "\n");
 }
 
-static void what_is_missing_or_taken_is_one_line_and_exit_1(void **state)
+TEST(what_is_missing_or_taken_is_one_line_and_exit_1)
 {
     struct fixture *self = *state;
     const char *buyers = strrchr(self->service.buyers, '/') + 1;
@@ -132,7 +124,7 @@ static void what_is_missing_or_taken_is_one_line_and_exit_1(void **state)
     assert_ptr_equal(strchr(self->out, '\n'), self->out + strlen(self->out) - 1);
 }
 
-static void a_folder_in_use_is_named(void **state)
+TEST(a_folder_in_use_is_named)
 {
     struct fixture *self = *state;
     const char *const args[] = {"--data", self->dir, "--listen", "127.0.0.1:0", NULL};
@@ -142,7 +134,7 @@ static void a_folder_in_use_is_named(void **state)
     assert_non_null(strstr(self->out, "in use"));
 }
 
-static void a_socket_path_that_is_too_long_is_said(void **state)
+TEST_WITH(a_socket_path_that_is_too_long_is_said, set_up_folder, tear_down)
 {
     struct fixture *self = *state;
     char deep[APP_PATH_SIZE + 120];
@@ -169,7 +161,7 @@ static bool nobody_is_accepted(void *arg)
     return fd < 0;
 }
 
-static void a_stop_lets_requests_end_and_says_that_it_stops(void **state)
+TEST(a_stop_lets_requests_end_and_says_that_it_stops)
 {
     static const char head[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\nHost: here\r\n"
                                "X-User-Id: anna\r\nContent-Type: application/json\r\n"
@@ -198,7 +190,7 @@ static void a_stop_lets_requests_end_and_says_that_it_stops(void **state)
     assert_true(app_eventually(process_is_gone, &child, 1000));
 }
 
-static void a_stop_ends_connections_with_their_next_answer(void **state)
+TEST(a_stop_ends_connections_with_their_next_answer)
 {
     static const char get[] = "GET /livez HTTP/1.1\r\nHost: here\r\n\r\n";
     struct fixture *self = *state;
@@ -217,7 +209,7 @@ static void a_stop_ends_connections_with_their_next_answer(void **state)
     assert_int_equal(app_wait(&self->service, 6000), 0);
 }
 
-static void a_second_signal_ends_it_at_once_and_its_redis_too(void **state)
+TEST(a_second_signal_ends_it_at_once_and_its_redis_too)
 {
     static const char head[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\nHost: here\r\n"
                                "X-User-Id: anna\r\nContent-Type: application/json\r\n"
@@ -236,7 +228,7 @@ static void a_second_signal_ends_it_at_once_and_its_redis_too(void **state)
     assert_true(app_eventually(process_is_gone, &child, 1000));
 }
 
-static void a_stopped_instance_leaves_no_lock_behind(void **state)
+TEST_WITH(a_stopped_instance_leaves_no_lock_behind, set_up_folder, tear_down)
 {
     static const char *const args[] = {"--redis", NULL, "--lease-ms", "60000", NULL};
     struct fixture *self = *state;
@@ -264,7 +256,7 @@ static bool is_ready(void *arg)
     return status_of(self->service.buyers, "/readyz") == 200;
 }
 
-static void a_redis_that_died_is_started_again(void **state)
+TEST(a_redis_that_died_is_started_again)
 {
     struct fixture *self = *state;
     pid_t child = app_redis_child_of(&self->service);
@@ -283,7 +275,7 @@ static void a_redis_that_died_is_started_again(void **state)
     assert_int_equal(self->reply.status, 201);
 }
 
-static void without_redis_nothing_is_sold_and_afterwards_it_goes_on(void **state)
+TEST_WITH(without_redis_nothing_is_sold_and_afterwards_it_goes_on, set_up_folder, tear_down)
 {
     struct fixture *self = *state;
     const char *args[] = {"--redis", NULL, "--deadline-ms", "300", NULL};
@@ -310,7 +302,7 @@ static void without_redis_nothing_is_sold_and_afterwards_it_goes_on(void **state
     assert_int_equal(self->reply.status, 201);
 }
 
-static void a_restart_keeps_sales_and_orders(void **state)
+TEST(a_restart_keeps_sales_and_orders)
 {
     static const char *const args[] = {"--connections", "8", NULL};
     struct fixture *self = *state;
@@ -332,7 +324,7 @@ static void a_restart_keeps_sales_and_orders(void **state)
 
 /* ---- slow answers ---------------------------------------------------------------------------- */
 
-static void an_answer_may_take_as_long_as_the_deadline(void **state)
+TEST_WITH(an_answer_may_take_as_long_as_the_deadline, set_up_folder, tear_down)
 {
     static const char *const args[] = {"--deadline-ms", "8000", NULL};
     struct fixture *self = *state;
@@ -349,7 +341,7 @@ static void an_answer_may_take_as_long_as_the_deadline(void **state)
     assert_true(clock_mono_ms() - began_ms > 3500);
 }
 
-static void a_lock_that_is_not_passed_is_said_in_time(void **state)
+TEST_WITH(a_lock_that_is_not_passed_is_said_in_time, set_up_folder, tear_down)
 {
     static const char *const args[] = {"--deadline-ms", "500", NULL};
     struct fixture *self = *state;
@@ -395,7 +387,7 @@ static void *be_busy(void *arg)
     return NULL;
 }
 
-static void busy_connections_take_turns(void **state)
+TEST(busy_connections_take_turns)
 {
     struct fixture *self = *state;
     struct busy_client clients[BUSY_CLIENTS];
@@ -414,28 +406,4 @@ static void busy_connections_take_turns(void **state)
         assert_true(clients[i].answers >= 20);
 }
 
-#define TEST(name)        cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define TEST_FOLDER(name) cmocka_unit_test_setup_teardown(name, set_up_folder, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST_FOLDER(a_bad_flag_is_one_line_and_exit_2),
-        TEST_FOLDER(help_names_flags_and_guards),
-        TEST(what_is_missing_or_taken_is_one_line_and_exit_1),
-        TEST(a_folder_in_use_is_named),
-        TEST_FOLDER(a_socket_path_that_is_too_long_is_said),
-        TEST(a_stop_lets_requests_end_and_says_that_it_stops),
-        TEST(a_stop_ends_connections_with_their_next_answer),
-        TEST(a_second_signal_ends_it_at_once_and_its_redis_too),
-        TEST_FOLDER(a_stopped_instance_leaves_no_lock_behind),
-        TEST(a_redis_that_died_is_started_again),
-        TEST_FOLDER(without_redis_nothing_is_sold_and_afterwards_it_goes_on),
-        TEST(a_restart_keeps_sales_and_orders),
-        TEST_FOLDER(an_answer_may_take_as_long_as_the_deadline),
-        TEST_FOLDER(a_lock_that_is_not_passed_is_said_in_time),
-        TEST(busy_connections_take_turns),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

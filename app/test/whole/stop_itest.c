@@ -3,21 +3,13 @@
  * same, says what hangs, and its Redis has had time to save.
  */
 #include <dirent.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum { LIMIT_MS = 15000 + 10000 /* with its default --drain-ms; and its Redis */ };
 
@@ -99,12 +91,11 @@ static bool says(const struct stuck *self, const char *name, const char *words)
     return is_said;
 }
 
-static void a_stop_ends_whatever_hangs(void **state)
+TEST(a_stop_ends_whatever_hangs)
 {
     struct stuck stuck[ROWS] = {0};
     char said[64];
 
-    (void)state;
     for (size_t i = 0; i < ROWS; i++) {
         app_folder_make(stuck[i].dir);
         assert_true(app_start(&stuck[i].service, stuck[i].dir, NULL));
@@ -120,13 +111,4 @@ static void a_stop_ends_whatever_hangs(void **state)
         assert_true(says(&stuck[i], "redis.log", "bye bye"));
         app_folder_remove(stuck[i].dir);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stop_ends_whatever_hangs),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

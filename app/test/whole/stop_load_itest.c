@@ -5,21 +5,13 @@
  * STOPS says how often; make test is content with a few.
  */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "test/support/app_support.h"
+#include "test/support/testing.h"
 
 enum {
     CLIENTS = 32,
@@ -125,7 +117,7 @@ static void stop_under_load(struct app_process *redis, const char *dir, unsigned
     }
 }
 
-static void every_request_is_answered_before_the_end(void **state)
+TEST(every_request_is_answered_before_the_end)
 {
     const char *wanted = secure_getenv("STOPS");
     long stops = wanted ? strtol(wanted, NULL, 10) : STOPS;
@@ -133,7 +125,6 @@ static void every_request_is_answered_before_the_end(void **state)
     struct app_process redis = {0};
     unsigned answers = 0;
 
-    (void)state;
     app_folder_make(dir);
     assert_true(app_start_redis(&redis, dir));
     for (long i = 0; i < stops; i++)
@@ -141,11 +132,4 @@ static void every_request_is_answered_before_the_end(void **state)
     print_message("# %ld stops among %u answers, 0 unanswered\n", stops, answers);
     (void)app_stop(&redis);
     app_folder_remove(dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_request_is_answered_before_the_end)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,8 @@
  * The auditor on replays: "you have bought before" is due only when an earlier ask may have bought;
  * what a purchase was told otherwise shows that a refusal was executed. No Redis, no files.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "audit/audit.h"
+#include "test/support/testing.h"
 
 enum { ASKS_MAX = 4 };
 
@@ -121,12 +114,11 @@ static void check_verdicts(const struct audit_result *result, bool is_lie, const
     }
 }
 
-static void a_replay_is_due_when_an_earlier_ask_may_have_bought(void **state)
+TEST(a_replay_is_due_when_an_earlier_ask_may_have_bought)
 {
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         make_sale(&facts, cases[i].told);
         assert_true(audit_run(&facts, &result, NULL));
@@ -135,13 +127,12 @@ static void a_replay_is_due_when_an_earlier_ask_may_have_bought(void **state)
     }
 }
 
-static void the_order_the_asks_were_read_in_does_not_matter(void **state)
+TEST(the_order_the_asks_were_read_in_does_not_matter)
 {
     static const struct told told[ASKS_MAX] = {{ANSWER_REPLAYED, 3, 4}, {ANSWER_SOLD_OUT, 1, 2}};
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     make_sale(&facts, told);
     assert_true(audit_run(&facts, &result, NULL));
 
@@ -151,13 +142,12 @@ static void the_order_the_asks_were_read_in_does_not_matter(void **state)
     facts_done(&facts);
 }
 
-static void the_doubt_about_another_purchase_explains_no_replay(void **state)
+TEST(the_doubt_about_another_purchase_explains_no_replay)
 {
     static const struct told told[ASKS_MAX] = {{ANSWER_SOLD_OUT, 1, 2}, {ANSWER_REPLAYED, 3, 4}};
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     make_sale(&facts, told);
     add_ask(&facts, "j", &(struct told){ANSWER_NONE, 1, 0});
     add_ask(&facts, "l", &(struct told){ANSWER_NONE, 1, 0});
@@ -165,15 +155,4 @@ static void the_doubt_about_another_purchase_explains_no_replay(void **state)
 
     assert_int_equal(AUDIT_FAIL, result.checks[AUDIT_REFUSED_NOT_EXECUTED].verdict);
     facts_done(&facts);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_replay_is_due_when_an_earlier_ask_may_have_bought),
-        cmocka_unit_test(the_order_the_asks_were_read_in_does_not_matter),
-        cmocka_unit_test(the_doubt_about_another_purchase_explains_no_replay),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

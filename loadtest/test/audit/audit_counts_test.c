@@ -1,15 +1,8 @@
 /*
  * What the auditor counts besides its verdicts: units too many and too few, and a lock that is stuck.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "audit/audit.h"
+#include "test/support/testing.h"
 
 enum { BUYERS_MAX = 8, NAME_SIZE = 16 };
 
@@ -47,7 +40,7 @@ static void make_sale(struct facts *facts, const struct course *course)
     }
 }
 
-static void units_too_many_and_too_few_are_counted(void **state)
+TEST(units_too_many_and_too_few_are_counted)
 {
     static const struct {
         struct course course;
@@ -61,7 +54,6 @@ static void units_too_many_and_too_few_are_counted(void **state)
         {{.units = 9, .orders = 2}, 0, 0}, /* nobody wanted the rest */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct audit_result result;
         struct facts facts;
@@ -74,12 +66,11 @@ static void units_too_many_and_too_few_are_counted(void **state)
     }
 }
 
-static void without_a_stock_put_up_nothing_is_counted(void **state)
+TEST(without_a_stock_put_up_nothing_is_counted)
 {
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     make_sale(&facts, &(struct course){.units = 3, .orders = 5});
     facts.initial = -1;
     assert_true(audit_run(&facts, &result, NULL));
@@ -88,7 +79,7 @@ static void without_a_stock_put_up_nothing_is_counted(void **state)
     facts_done(&facts);
 }
 
-static void only_a_lock_that_was_looked_for_passes(void **state)
+TEST(only_a_lock_that_was_looked_for_passes)
 {
     static const struct {
         lock_left lock;
@@ -100,7 +91,6 @@ static void only_a_lock_that_was_looked_for_passes(void **state)
         {LOCK_ENDLESS, AUDIT_FAIL, true},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct audit_result result;
         struct facts facts;
@@ -112,15 +102,4 @@ static void only_a_lock_that_was_looked_for_passes(void **state)
         assert_int_equal(rows[i].is_stuck, result.has_stuck_lock);
         facts_done(&facts);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(units_too_many_and_too_few_are_counted),
-        cmocka_unit_test(without_a_stock_put_up_nothing_is_counted),
-        cmocka_unit_test(only_a_lock_that_was_looked_for_passes),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,8 @@
  * The audit program on a real Redis: a clean sale passes, each doctored one is found, and what
  * cannot be used is refused with a reason.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "test/support/lt_place.h"
+#include "test/support/testing.h"
 
 enum { LIMIT_MS = 20000 };
 
@@ -155,7 +147,7 @@ static bool fails_as_wanted(const char *output, const char *wanted)
     return found_count == wanted_count;
 }
 
-static void each_doctored_sale_is_found(void **state)
+TEST(each_doctored_sale_is_found)
 {
     const struct lt_place *place = *state;
     static struct lt_outcome outcome;
@@ -174,7 +166,7 @@ static void each_doctored_sale_is_found(void **state)
     }
 }
 
-static void without_clients_a_clean_sale_is_void(void **state)
+TEST(without_clients_a_clean_sale_is_void)
 {
     const struct lt_place *place = *state;
     static struct lt_outcome outcome;
@@ -189,7 +181,7 @@ static void without_clients_a_clean_sale_is_void(void **state)
     assert_non_null(strstr(outcome.output, "\ncould not be checked: operators asked for all"));
 }
 
-static void purchase_without_key_is_matched_by_its_buyer(void **state)
+TEST(purchase_without_key_is_matched_by_its_buyer)
 {
     const struct lt_place *place = *state;
     static struct lt_outcome outcome;
@@ -220,7 +212,7 @@ static void purchase_without_key_is_matched_by_its_buyer(void **state)
 }
 
 /* More than one page of HSCAN and XRANGE. */
-static void large_sale_is_read_whole(void **state)
+TEST(large_sale_is_read_whole)
 {
     enum { ORDERS = 2500 };
     const struct lt_place *place = *state;
@@ -257,7 +249,7 @@ static void large_sale_is_read_whole(void **state)
     assert_non_null(strstr(outcome.output, "2500 orders + 0 left = 2500"));
 }
 
-static void what_cannot_be_used_is_refused(void **state)
+TEST(what_cannot_be_used_is_refused)
 {
     struct lt_place *place = *state;
     static struct lt_outcome outcome;
@@ -293,7 +285,7 @@ static void what_cannot_be_used_is_refused(void **state)
     assert_int_equal(2, outcome.status);
 }
 
-static void several_client_files_and_json(void **state)
+TEST(several_client_files_and_json)
 {
     const struct lt_place *place = *state;
     static struct lt_outcome outcome;
@@ -319,7 +311,7 @@ static const char after_failover[] = "HDEL " KEY("orders") " b1\nSET " KEY("stoc
                             "XADD " KEY(
                                 "ledger") " 2-0 event sold by i epoch 1 left 1 order 101:b2:k2\n";
 
-static void lost_orders_are_counted_and_named_when_allowed(void **state)
+TEST(lost_orders_are_counted_and_named_when_allowed)
 {
     const struct lt_place *place = *state;
     static struct lt_outcome outcome;
@@ -347,20 +339,4 @@ static void lost_orders_are_counted_and_named_when_allowed(void **state)
     assert_non_null(strstr(outcome.output, "\"order\": \"100\""));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_doctored_sale_is_found, open_place, close_place),
-        cmocka_unit_test_setup_teardown(without_clients_a_clean_sale_is_void, open_place,
-                                        close_place),
-        cmocka_unit_test_setup_teardown(purchase_without_key_is_matched_by_its_buyer, open_place,
-                                        close_place),
-        cmocka_unit_test_setup_teardown(large_sale_is_read_whole, open_place, close_place),
-        cmocka_unit_test_setup_teardown(what_cannot_be_used_is_refused, open_place, close_place),
-        cmocka_unit_test_setup_teardown(lost_orders_are_counted_and_named_when_allowed, open_place,
-                                        close_place),
-        cmocka_unit_test_setup_teardown(several_client_files_and_json, open_place, close_place),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_place, close_place);

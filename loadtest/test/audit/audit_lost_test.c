@@ -2,16 +2,8 @@
  * The auditor on sales that a failover took back: with allow_lost each lost order is counted and
  * excuses what follows from it; every other lie is found as ever. Strictly, it fails. No Redis.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "audit/audit.h"
+#include "test/support/testing.h"
 
 enum { UNITS = 3, SET_OF_ALL = (1 << AUDIT_CHECK_COUNT) - 1 };
 
@@ -117,12 +109,11 @@ static void check(const char *name, const struct facts *facts, unsigned failed, 
     if (failed == 0) assert_int_equal(SET_OF_ALL, checks_with(&result, AUDIT_PASS));
 }
 
-static void a_lost_order_is_counted_and_excuses_what_follows_from_it(void **state)
+TEST(a_lost_order_is_counted_and_excuses_what_follows_from_it)
 {
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     make_failover(&facts);
     check("failover", &facts, 0, 1);
     assert_true(audit_run_with(&facts, &allowing, &result, NULL));
@@ -133,12 +124,11 @@ static void a_lost_order_is_counted_and_excuses_what_follows_from_it(void **stat
     facts_done(&facts);
 }
 
-static void strictly_each_of_these_is_a_fault(void **state)
+TEST(strictly_each_of_these_is_a_fault)
 {
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     make_failover(&facts);
     assert_true(audit_run(&facts, &result, NULL));
 
@@ -180,7 +170,7 @@ static void unheard_order_is_lost(struct facts *facts)
     assert_true(facts_add_resolution(facts, (struct resolution){"k2", "b2", NULL}));
 }
 
-static void what_a_lost_order_gave_back_may_go_anywhere(void **state)
+TEST(what_a_lost_order_gave_back_may_go_anywhere)
 {
     static const struct {
         const char *name;
@@ -192,7 +182,6 @@ static void what_a_lost_order_gave_back_may_go_anywhere(void **state)
         {"nobody had heard of the order", unheard_order_is_lost, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct facts facts;
         make_failover(&facts);
@@ -280,7 +269,7 @@ static void unknown_resolved_to_what_is_lost(struct facts *facts)
     facts->resolutions[0].order = "102";
 }
 
-static void everything_else_is_judged_as_ever(void **state)
+TEST(everything_else_is_judged_as_ever)
 {
     static const struct {
         const char *name;
@@ -308,7 +297,6 @@ static void everything_else_is_judged_as_ever(void **state)
          CHECK(AUDIT_UNKNOWN_RESOLVED)},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         struct audit_result result;
         struct facts facts;
@@ -335,12 +323,11 @@ static bool add_name(const struct ask *ask, void *arg)
     return true;
 }
 
-static void lost_orders_are_named_once_each(void **state)
+TEST(lost_orders_are_named_once_each)
 {
     struct names names = {.text = ""};
     struct facts facts;
 
-    (void)state;
     make_failover(&facts);
     add_ask(&facts, 14, "k2", "b2", ASK_OK, ANSWER_REPLAYED, "102");
     add_ask(&facts, 15, "k7", "b7", ASK_OK, ANSWER_CREATED, "107");
@@ -348,17 +335,4 @@ static void lost_orders_are_named_once_each(void **state)
 
     assert_string_equal("102 of b2;107 of b7;", names.text);
     facts_done(&facts);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lost_order_is_counted_and_excuses_what_follows_from_it),
-        cmocka_unit_test(strictly_each_of_these_is_a_fault),
-        cmocka_unit_test(what_a_lost_order_gave_back_may_go_anywhere),
-        cmocka_unit_test(everything_else_is_judged_as_ever),
-        cmocka_unit_test(lost_orders_are_named_once_each),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

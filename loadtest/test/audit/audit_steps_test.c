@@ -2,16 +2,8 @@
  * The auditor on what operators did: what may have happened is no lie, what cannot have is one. Each
  * row is a ledger, and what the operators' log says of it. No Redis, no files.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "audit/audit.h"
+#include "test/support/testing.h"
 
 enum { ENTRIES_MAX = 6, STEPS_MAX = 6, LATER_MS = 7200000 };
 
@@ -205,11 +197,10 @@ static void fill(struct facts *facts, size_t row)
         assert_true(facts_add_step(facts, rows[row].steps[i]));
 }
 
-static void each_row_is_judged_right(void **state)
+TEST(each_row_is_judged_right)
 {
     static const unsigned ours = AGREE | ADD_UP | IN_TIME;
 
-    (void)state;
     for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
         const struct audit_options options = {.allow_lost = rows[row].allows_lost};
         struct audit_result result;
@@ -229,12 +220,11 @@ static void each_row_is_judged_right(void **state)
 }
 
 /* A restock that nobody asked for puts nothing up: what it hides is an oversell, and counted. */
-static void units_that_nobody_put_up_are_oversold(void **state)
+TEST(units_that_nobody_put_up_are_oversold)
 {
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     for (int knows = 0; knows < 2; knows++) {
         fill(&facts, 6);
         facts.has_operators = knows;
@@ -247,14 +237,4 @@ static void units_that_nobody_put_up_are_oversold(void **state)
                          result.checks[AUDIT_OPERATORS_AGREE].verdict);
         facts_done(&facts);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_row_is_judged_right),
-        cmocka_unit_test(units_that_nobody_put_up_are_oversold),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,8 @@
  * The auditor against doctored facts: a clean sale passes every check, and each lie is found by
  * exactly the checks that must find it. No Redis, no files.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "audit/audit.h"
+#include "test/support/testing.h"
 
 enum { UNITS = 3, SET_OF_ALL = (1 << AUDIT_CHECK_COUNT) - 1 };
 
@@ -346,12 +338,11 @@ static void print_checks(const char *name, const struct audit_result *result)
                       result->checks[id].name, result->checks[id].words);
 }
 
-static void clean_sale_passes_every_check(void **state)
+TEST(clean_sale_passes_every_check)
 {
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     make_clean_sale(&facts);
     assert_true(audit_run(&facts, &result, NULL));
     if (result.verdict != AUDIT_PASS) print_checks("clean", &result);
@@ -363,12 +354,11 @@ static void clean_sale_passes_every_check(void **state)
     facts_done(&facts);
 }
 
-static void each_lie_is_found_by_exactly_its_checks(void **state)
+TEST(each_lie_is_found_by_exactly_its_checks)
 {
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         make_clean_sale(&facts);
         lies[i].tell(&facts);
@@ -381,12 +371,11 @@ static void each_lie_is_found_by_exactly_its_checks(void **state)
     }
 }
 
-static void duplicate_buyers_are_counted_once_each(void **state)
+TEST(duplicate_buyers_are_counted_once_each)
 {
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     make_clean_sale(&facts);
     assert_true(facts_add_sold(&facts, (struct row){"197", "b0", "x1"}));
     assert_true(facts_add_sold(&facts, (struct row){"198", "b0", "x2"}));
@@ -397,12 +386,11 @@ static void duplicate_buyers_are_counted_once_each(void **state)
     facts_done(&facts);
 }
 
-static void sale_in_which_nothing_was_sold_is_void(void **state)
+TEST(sale_in_which_nothing_was_sold_is_void)
 {
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     make_clean_sale(&facts);
     facts.order_count = facts.sold_count = facts.ask_count = facts.resolution_count = 0;
     facts.sample_count = 0;
@@ -417,12 +405,11 @@ static void sale_in_which_nothing_was_sold_is_void(void **state)
     facts_done(&facts);
 }
 
-static void unit_that_vanished_without_a_sale_fails(void **state)
+TEST(unit_that_vanished_without_a_sale_fails)
 {
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     make_clean_sale(&facts);
     facts.order_count = facts.sold_count = facts.ask_count = facts.sample_count = 0;
     facts.resolution_count = 0;
@@ -434,7 +421,7 @@ static void unit_that_vanished_without_a_sale_fails(void **state)
     facts_done(&facts);
 }
 
-static void without_clients_the_checks_on_answers_are_void(void **state)
+TEST(without_clients_the_checks_on_answers_are_void)
 {
     unsigned of_redis = CHECK(AUDIT_CONSERVATION) | CHECK(AUDIT_RESTOCKS_ADD_UP) |
                         CHECK(AUDIT_NOTHING_AFTER_END) | CHECK(AUDIT_OPERATORS_AGREE) |
@@ -443,7 +430,6 @@ static void without_clients_the_checks_on_answers_are_void(void **state)
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     make_clean_sale(&facts);
     facts.has_clients = false;
     facts.ask_count = facts.resolution_count = facts.sample_count = 0;
@@ -455,12 +441,11 @@ static void without_clients_the_checks_on_answers_are_void(void **state)
     facts_done(&facts);
 }
 
-static void empty_client_ledger_is_void(void **state)
+TEST(empty_client_ledger_is_void)
 {
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     make_clean_sale(&facts);
     facts.ask_count = facts.resolution_count = 0;
     assert_true(audit_run(&facts, &result, NULL));
@@ -469,12 +454,11 @@ static void empty_client_ledger_is_void(void **state)
     facts_done(&facts);
 }
 
-static void units_left_by_buyers_kept_out_are_void(void **state)
+TEST(units_left_by_buyers_kept_out_are_void)
 {
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     make_clean_sale(&facts);
     undersell(&facts);
     facts.asks[3].answer = ANSWER_LOCK_TIMEOUT;
@@ -485,12 +469,11 @@ static void units_left_by_buyers_kept_out_are_void(void **state)
     facts_done(&facts);
 }
 
-static void more_units_than_buyers_pass(void **state)
+TEST(more_units_than_buyers_pass)
 {
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     make_clean_sale(&facts);
     undersell(&facts);
     facts.asks[3] = facts.asks[--facts.ask_count]; /* the refused buyer */
@@ -516,12 +499,11 @@ static void restock(struct facts *facts, int64_t units, int64_t left)
     facts->has_operators = false;
 }
 
-static void stock_may_rise_by_a_restock(void **state)
+TEST(stock_may_rise_by_a_restock)
 {
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     restock(&facts, 2, 2);
     assert_true(audit_run(&facts, &result, NULL));
 
@@ -529,13 +511,12 @@ static void stock_may_rise_by_a_restock(void **state)
     facts_done(&facts);
 }
 
-static void a_restock_adds_exactly_its_units(void **state)
+TEST(a_restock_adds_exactly_its_units)
 {
     static const struct {
         int64_t units, left;
     } cases[] = {{2, 1}, {2, 3}, {0, 0}, {0, 2}, {-1, -1}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct audit_result result;
         struct facts facts;
@@ -547,7 +528,7 @@ static void a_restock_adds_exactly_its_units(void **state)
     }
 }
 
-static void units_of_a_restock_are_not_sold_before_their_time(void **state)
+TEST(units_of_a_restock_are_not_sold_before_their_time)
 {
     static const struct {
         const char *sold_at;
@@ -556,7 +537,6 @@ static void units_of_a_restock_are_not_sold_before_their_time(void **state)
                  {"299-1", AUDIT_PASS}, /* no time: Redis' clock may have been set back */
                  {"300-0", AUDIT_PASS}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct row row = {.order = "999", .buyer = "zoe", .rid = "zoe.1"};
         struct audit_result result;
@@ -576,12 +556,11 @@ static void units_of_a_restock_are_not_sold_before_their_time(void **state)
     }
 }
 
-static void samples_of_several_files_are_judged_by_time(void **state)
+TEST(samples_of_several_files_are_judged_by_time)
 {
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     make_clean_sale(&facts);
     assert_true(facts_add_sample(&facts, (struct sample){.at_ns = 12, .left = 2}));
     assert_true(audit_run(&facts, &result, NULL));
@@ -590,12 +569,11 @@ static void samples_of_several_files_are_judged_by_time(void **state)
     facts_done(&facts);
 }
 
-static void hostile_text_reaches_no_terminal(void **state)
+TEST(hostile_text_reaches_no_terminal)
 {
     struct audit_result result;
     struct facts facts;
 
-    (void)state;
     make_clean_sale(&facts);
     assert_true(facts_add_order(&facts, (struct row){"199", "a\x1b[2J\n", "k9"}));
     assert_true(audit_run(&facts, &result, NULL));
@@ -603,26 +581,4 @@ static void hostile_text_reaches_no_terminal(void **state)
     assert_null(strchr(result.checks[AUDIT_NO_PHANTOM].words, '\x1b'));
     assert_null(strchr(result.checks[AUDIT_NO_PHANTOM].words, '\n'));
     facts_done(&facts);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clean_sale_passes_every_check),
-        cmocka_unit_test(each_lie_is_found_by_exactly_its_checks),
-        cmocka_unit_test(duplicate_buyers_are_counted_once_each),
-        cmocka_unit_test(sale_in_which_nothing_was_sold_is_void),
-        cmocka_unit_test(unit_that_vanished_without_a_sale_fails),
-        cmocka_unit_test(without_clients_the_checks_on_answers_are_void),
-        cmocka_unit_test(empty_client_ledger_is_void),
-        cmocka_unit_test(units_left_by_buyers_kept_out_are_void),
-        cmocka_unit_test(more_units_than_buyers_pass),
-        cmocka_unit_test(stock_may_rise_by_a_restock),
-        cmocka_unit_test(a_restock_adds_exactly_its_units),
-        cmocka_unit_test(units_of_a_restock_are_not_sold_before_their_time),
-        cmocka_unit_test(samples_of_several_files_are_judged_by_time),
-        cmocka_unit_test(hostile_text_reaches_no_terminal),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

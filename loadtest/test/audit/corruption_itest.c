@@ -5,18 +5,12 @@
  * passes.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/moment.h"
 #include "test/support/lt_rig.h"
+#include "test/support/testing.h"
 
 enum { LIMIT_MS = 20000, LOOK_EVERY_MS = 20, FILE_MAX = 65536 };
 
@@ -502,12 +496,11 @@ static void audit(const struct corruption *row, struct lt_outcome *out)
     assert_true(lt_run(&world.rig.place, argv, LIMIT_MS, out));
 }
 
-static void each_corruption_is_found_by_its_check(void **state)
+TEST(each_corruption_is_found_by_its_check)
 {
     static struct lt_outcome outcome;
     size_t missed = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof corruptions / sizeof *corruptions; i++) {
         const struct corruption *row = &corruptions[i];
         char wanted[64] = "";
@@ -520,11 +513,4 @@ static void each_corruption_is_found_by_its_check(void **state)
     assert_int_equal(missed, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_corruption_is_found_by_its_check),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, open_world, close_world);
-}
+GROUP(open_world, close_world);

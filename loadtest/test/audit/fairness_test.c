@@ -1,14 +1,8 @@
 /*
  * Arrival by the clients' ledger against the recorded order, on facts made by hand.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "audit/fairness.h"
+#include "test/support/testing.h"
 
 static void add_ask(struct facts *facts, const char *rid, int64_t at_ns)
 {
@@ -30,11 +24,10 @@ static void check(const struct facts *facts, size_t orders, uint64_t pairs, uint
     assert_int_equal(inversions, fairness.inversions);
 }
 
-static void first_come_first_served_has_no_inversion(void **state)
+TEST(first_come_first_served_has_no_inversion)
 {
     struct facts facts;
 
-    (void)state;
     facts_init(&facts);
     add_ask(&facts, "c", 30);
     add_ask(&facts, "a", 10);
@@ -47,12 +40,11 @@ static void first_come_first_served_has_no_inversion(void **state)
     facts_done(&facts);
 }
 
-static void overtaking_is_an_inversion(void **state)
+TEST(overtaking_is_an_inversion)
 {
     struct facts facts;
     struct fairness fairness;
 
-    (void)state;
     facts_init(&facts);
     add_ask(&facts, "a", 10);
     add_ask(&facts, "b", 20);
@@ -68,11 +60,10 @@ static void overtaking_is_an_inversion(void **state)
     facts_done(&facts);
 }
 
-static void a_purchase_came_when_it_was_asked_for_first(void **state)
+TEST(a_purchase_came_when_it_was_asked_for_first)
 {
     struct facts facts;
 
-    (void)state;
     facts_init(&facts);
     add_ask(&facts, "a", 50); /* its replay, read before */
     add_ask(&facts, "a", 10);
@@ -83,12 +74,11 @@ static void a_purchase_came_when_it_was_asked_for_first(void **state)
     facts_done(&facts);
 }
 
-static void what_nobody_asked_for_is_in_no_pair(void **state)
+TEST(what_nobody_asked_for_is_in_no_pair)
 {
     struct fairness fairness;
     struct facts facts;
 
-    (void)state;
     facts_init(&facts);
     check(&facts, 0, 0, 0);
     add_sold(&facts, "ghost");
@@ -98,16 +88,4 @@ static void what_nobody_asked_for_is_in_no_pair(void **state)
     assert_true(fairness_count(&facts, &fairness, NULL));
     assert_true(fairness_share(&fairness) <= 0);
     facts_done(&facts);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_come_first_served_has_no_inversion),
-        cmocka_unit_test(overtaking_is_an_inversion),
-        cmocka_unit_test(a_purchase_came_when_it_was_asked_for_first),
-        cmocka_unit_test(what_nobody_asked_for_is_in_no_pair),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

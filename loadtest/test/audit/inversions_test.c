@@ -1,16 +1,9 @@
 /*
  * The merge count against the obvious one, on small sequences of all kinds.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "audit/inversions.h"
 #include "proxy/proxy_random.h"
+#include "test/support/testing.h"
 
 enum { LONGEST = 70 };
 
@@ -36,7 +29,7 @@ static uint64_t count_by_merging(const int64_t *numbers, size_t count)
     return inversions;
 }
 
-static void known_sequences(void **state)
+TEST(known_sequences)
 {
     static const struct {
         size_t count;
@@ -53,17 +46,15 @@ static void known_sequences(void **state)
         {4, {INT64_MAX, 0, -1, INT64_MIN}, 6},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_int_equal(rows[i].inversions, count_by_merging(rows[i].numbers, rows[i].count));
 }
 
-static void merging_counts_what_force_counts(void **state)
+TEST(merging_counts_what_force_counts)
 {
     struct proxy_random random = proxy_random_stream(11, 1);
     int64_t numbers[LONGEST];
 
-    (void)state;
     for (size_t count = 0; count <= LONGEST; count++) {
         for (int64_t range = 1; range <= 1000; range *= 10) { /* with many equal ones, with few */
             for (size_t i = 0; i < count; i++)
@@ -73,23 +64,11 @@ static void merging_counts_what_force_counts(void **state)
     }
 }
 
-static void pairs_are_counted_without_overflow(void **state)
+TEST(pairs_are_counted_without_overflow)
 {
-    (void)state;
     assert_int_equal(0, inversions_pairs(0));
     assert_int_equal(0, inversions_pairs(1));
     assert_int_equal(1, inversions_pairs(2));
     assert_int_equal(10, inversions_pairs(5));
     assert_int_equal(UINT64_C(49999995000000), inversions_pairs(10000000));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_sequences),
-        cmocka_unit_test(merging_counts_what_force_counts),
-        cmocka_unit_test(pairs_are_counted_without_overflow),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

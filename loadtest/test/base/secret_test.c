@@ -1,17 +1,10 @@
 /*
  * A secret is the first line of a file, and no complaint shows it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/secret.h"
+#include "test/support/testing.h"
 
 static bool read_text(const char *text, char secret[SECRET_MAX], struct failure *failure)
 {
@@ -26,7 +19,7 @@ static bool read_text(const char *text, char secret[SECRET_MAX], struct failure 
     return is_read;
 }
 
-static void the_first_line_is_the_secret(void **state)
+TEST(the_first_line_is_the_secret)
 {
     static const struct {
         const char *text, *secret;
@@ -34,20 +27,18 @@ static void the_first_line_is_the_secret(void **state)
         {"open sesame\n", "open sesame"}, {"a@b:c/d", "a@b:c/d"}, {" x \r\nsecond\n", " x "}};
     char secret[SECRET_MAX];
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_true(read_text(rows[i].text, secret, NULL));
         assert_string_equal(rows[i].secret, secret);
     }
 }
 
-static void what_is_no_secret_is_told(void **state)
+TEST(what_is_no_secret_is_told)
 {
     struct failure failure = {.text = ""};
     char secret[SECRET_MAX] = "as before";
     char text[SECRET_MAX + 8];
 
-    (void)state;
     assert_false(secret_read("--redis-password", "/nonexistent/file", secret, &failure));
     assert_non_null(strstr(failure.text, "--redis-password: /nonexistent/file: No such file"));
     assert_false(read_text("", secret, &failure));
@@ -62,14 +53,4 @@ static void what_is_no_secret_is_told(void **state)
     assert_false(read_text(text, secret, &failure));
     assert_non_null(strstr(failure.text, "too long"));
     assert_null(strstr(failure.text, "xxx"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_line_is_the_secret),
-        cmocka_unit_test(what_is_no_secret_is_told),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,21 +2,14 @@
  * The load test's programs and Redis over TLS: whom they trust, whom they do not, and in which words. And
  * whole runs on each topology that speaks nothing else.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/topology.h"
 #include "test/support/lt_net.h"
 #include "test/support/lt_place.h"
+#include "test/support/testing.h"
 
 enum {
     LIMIT_MS = 60000,
@@ -154,7 +147,7 @@ static bool ends(const struct world *world, const char *words, int status, const
     return false;
 }
 
-static void whom_it_trusts_and_whom_not(void **state)
+TEST(whom_it_trusts_and_whom_not)
 {
     static const char let_in[] = "no sale \"s\" in this Redis";
     static const struct {
@@ -215,7 +208,7 @@ static void whom_it_trusts_and_whom_not(void **state)
     assert_int_equal(0, wrong);
 }
 
-static void the_service_says_at_its_start_what_is_wrong(void **state)
+TEST(the_service_says_at_its_start_what_is_wrong)
 {
     static const struct {
         server_id server;
@@ -257,7 +250,7 @@ static void run_on(struct world *world, const char *url)
     assert_true(ends(world, line, 0, "accepted orders lost: 0 of 100"));
 }
 
-static void a_whole_run_where_clients_show_certificates(void **state)
+TEST(a_whole_run_where_clients_show_certificates)
 {
     struct world *world = *state;
     char url[100];
@@ -277,28 +270,15 @@ static void run_on_several(struct world *world, const char *kind)
     run_on(world, world->topology.url);
 }
 
-static void a_whole_run_on_sentinel(void **state)
+TEST(a_whole_run_on_sentinel)
 {
     run_on_several(*state, "sentinel");
 }
 
-static void a_whole_run_on_a_cluster(void **state)
+TEST(a_whole_run_on_a_cluster)
 {
     run_on_several(*state, "cluster");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(whom_it_trusts_and_whom_not, open_world, close_world),
-        cmocka_unit_test_setup_teardown(the_service_says_at_its_start_what_is_wrong, open_world,
-                                        close_world),
-        cmocka_unit_test_setup_teardown(a_whole_run_where_clients_show_certificates, open_world,
-                                        close_world),
-        cmocka_unit_test_setup_teardown(a_whole_run_on_sentinel, open_world, close_world),
-        cmocka_unit_test_setup_teardown(a_whole_run_on_a_cluster, open_world, close_world),
-    };
-    (void)signal(SIGPIPE, SIG_IGN);
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_world, close_world);
+GROUP(testing_ignore_sigpipe, NULL);

@@ -3,18 +3,11 @@
  *
  * link: -Wl,--wrap=moment_ns,--wrap=fdatasync
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "count/bench_machine.h"
+#include "test/support/testing.h"
 
 enum { NS_PER_MS = 1000000 };
 
@@ -62,7 +55,7 @@ static int remove_dir(void **state)
     return rmdir(*state);
 }
 
-static void the_median_of_200_appends_is_taken(void **state)
+TEST(the_median_of_200_appends_is_taken)
 {
     fake = (struct disk){.now_ns = 7, .span_ms = 2, .long_span_ms = 9};
 
@@ -71,7 +64,7 @@ static void the_median_of_200_appends_is_taken(void **state)
     assert_int_equal(200 * 4096, fake.bytes);
 }
 
-static void a_slow_disk_is_asked_for_a_second(void **state)
+TEST(a_slow_disk_is_asked_for_a_second)
 {
     fake = (struct disk){.span_ms = 30, .long_span_ms = 30};
 
@@ -79,7 +72,7 @@ static void a_slow_disk_is_asked_for_a_second(void **state)
     assert_int_equal(34, fake.syncs);
 }
 
-static void a_disk_that_cannot_be_written_to_has_no_time(void **state)
+TEST(a_disk_that_cannot_be_written_to_has_no_time)
 {
     fake = (struct disk){.span_ms = 2, .fails_at = 5};
     assert_true(bench_machine_append_ms(*state) == -1);
@@ -89,14 +82,4 @@ static void a_disk_that_cannot_be_written_to_has_no_time(void **state)
     assert_int_equal(5, fake.syncs);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_median_of_200_appends_is_taken, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(a_slow_disk_is_asked_for_a_second, make_dir, remove_dir),
-        cmocka_unit_test_setup_teardown(a_disk_that_cannot_be_written_to_has_no_time, make_dir,
-                                        remove_dir),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(make_dir, remove_dir);

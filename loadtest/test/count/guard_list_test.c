@@ -1,15 +1,8 @@
 /*
  * Guards out of a --help text, and the choice among them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "count/guard_list.h"
+#include "test/support/testing.h"
 
 static const char help[] = "Usage: seckilld [FLAG...]\n\n"
                            "  --guard NAME   see below [mutex]\n"
@@ -22,11 +15,10 @@ static const char help[] = "Usage: seckilld [FLAG...]\n\n"
                            "  script       no lock\n"
                            "\nMore text\n";
 
-static void every_guard_is_read(void **state)
+TEST(every_guard_is_read)
 {
     struct guard_list guards;
 
-    (void)state;
     assert_true(guard_list_parse(help, &guards));
     assert_int_equal(4, guards.count);
     assert_string_equal("mutex", guards.list[0].name);
@@ -40,7 +32,7 @@ static void every_guard_is_read(void **state)
     assert_string_equal("script", guards.list[3].name);
 }
 
-static void what_we_do_not_know_is_refused(void **state)
+TEST(what_we_do_not_know_is_refused)
 {
     static const char *const texts[] = {
         "",
@@ -54,16 +46,14 @@ static void what_we_do_not_know_is_refused(void **state)
     };
     struct guard_list guards;
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_false(guard_list_parse(texts[i], &guards));
 }
 
-static void all_or_some_are_chosen_in_the_order_of_the_service(void **state)
+TEST(all_or_some_are_chosen_in_the_order_of_the_service)
 {
     struct guard_list guards, chosen;
 
-    (void)state;
     assert_true(guard_list_parse(help, &guards));
     assert_true(guard_list_choose(&guards, "all", &chosen, NULL));
     assert_int_equal(4, chosen.count);
@@ -73,7 +63,7 @@ static void all_or_some_are_chosen_in_the_order_of_the_service(void **state)
     assert_string_equal("script", chosen.list[1].name);
 }
 
-static void a_bad_choice_is_named(void **state)
+TEST(a_bad_choice_is_named)
 {
     static const struct {
         const char *wish, *named;
@@ -87,23 +77,10 @@ static void a_bad_choice_is_named(void **state)
     };
     struct guard_list guards, chosen;
 
-    (void)state;
     assert_true(guard_list_parse(help, &guards));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct failure failure;
         assert_false(guard_list_choose(&guards, rows[i].wish, &chosen, &failure));
         assert_non_null(strstr(failure.text, rows[i].named));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_guard_is_read),
-        cmocka_unit_test(what_we_do_not_know_is_refused),
-        cmocka_unit_test(all_or_some_are_chosen_in_the_order_of_the_service),
-        cmocka_unit_test(a_bad_choice_is_named),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /*
  * Histograms out of a text of /metrics, and what is computed from them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "count/lock_times.h"
+#include "test/support/testing.h"
 
 static const char metrics[] =
     "# TYPE seckill_lock_wait_seconds histogram\n"
@@ -29,11 +23,10 @@ static bool is_near(double value, double wanted)
     return value > wanted - 1e-9 && value < wanted + 1e-9;
 }
 
-static void a_guards_histograms_are_read(void **state)
+TEST(a_guards_histograms_are_read)
 {
     struct lock_times times;
 
-    (void)state;
     lock_times_read(metrics, "mutex", &times);
     assert_int_equal(3, times.wait.bound_count);
     assert_true(is_near(times.wait.bounds_s[1], 0.01));
@@ -46,11 +39,10 @@ static void a_guards_histograms_are_read(void **state)
     assert_int_equal(0, times.wait.bound_count);
 }
 
-static void a_quantile_lies_between_two_bounds_in_proportion(void **state)
+TEST(a_quantile_lies_between_two_bounds_in_proportion)
 {
     struct lock_times times;
 
-    (void)state;
     lock_times_read(metrics, "mutex", &times);
     assert_true(is_near(histogram_quantile_ms(&times.wait, 1.0 / 11), 0.5));
     assert_true(is_near(histogram_quantile_ms(&times.wait, 2.0 / 11), 1));
@@ -60,12 +52,11 @@ static void a_quantile_lies_between_two_bounds_in_proportion(void **state)
     assert_true(is_near(histogram_quantile_ms(&times.wait, 0.5), 0));
 }
 
-static void histograms_add_up_and_subtract(void **state)
+TEST(histograms_add_up_and_subtract)
 {
     struct lock_times times;
     struct histogram sum = {.count = 0};
 
-    (void)state;
     lock_times_read(metrics, "mutex", &times);
     histogram_add(&sum, &times.wait);
     histogram_add(&sum, &times.wait);
@@ -78,11 +69,10 @@ static void histograms_add_up_and_subtract(void **state)
     assert_true(is_near(sum.sum_s, 5.5));
 }
 
-static void json_has_count_quantiles_and_buckets(void **state)
+TEST(json_has_count_quantiles_and_buckets)
 {
     struct lock_times times;
 
-    (void)state;
     lock_times_read(metrics, "mutex", &times);
     json_t *object = lock_times_json(&times);
     const json_t *wait = json_object_get(object, "wait");
@@ -94,15 +84,4 @@ static void json_has_count_quantiles_and_buckets(void **state)
     assert_int_equal(4,
                      json_integer_value(json_object_get(json_object_get(object, "hold"), "count")));
     json_decref(object);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_guards_histograms_are_read),
-        cmocka_unit_test(a_quantile_lies_between_two_bounds_in_proportion),
-        cmocka_unit_test(histograms_add_up_and_subtract),
-        cmocka_unit_test(json_has_count_quantiles_and_buckets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

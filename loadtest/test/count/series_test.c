@@ -1,14 +1,8 @@
 /*
  * Replies over time, from facts made by hand.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "count/series.h"
+#include "test/support/testing.h"
 
 static void add_ask(struct facts *facts, int64_t from_ms, int64_t to_ms, ask_outcome outcome,
                     answer_kind answer)
@@ -38,7 +32,7 @@ static int empty(void **state)
     return 0;
 }
 
-static void replies_fall_into_slices_from_the_first_request(void **state)
+TEST(replies_fall_into_slices_from_the_first_request)
 {
     struct facts *facts = *state;
     struct series series;
@@ -58,7 +52,7 @@ static void replies_fall_into_slices_from_the_first_request(void **state)
     assert_true(series.sold_out_ms > 18.999 && series.sold_out_ms < 19.001);
 }
 
-static void units_left_are_no_sell_out(void **state)
+TEST(units_left_are_no_sell_out)
 {
     struct facts *facts = *state;
     struct series series;
@@ -73,7 +67,7 @@ static void units_left_are_no_sell_out(void **state)
     assert_true(series.sold_out_ms < 0);
 }
 
-static void a_slice_is_as_short_as_the_run_allows(void **state)
+TEST(a_slice_is_as_short_as_the_run_allows)
 {
     static const struct {
         int64_t last_ms, slice_ms;
@@ -95,7 +89,7 @@ static void a_slice_is_as_short_as_the_run_allows(void **state)
     }
 }
 
-static void without_a_reply_there_is_no_slice(void **state)
+TEST(without_a_reply_there_is_no_slice)
 {
     struct facts *facts = *state;
     struct series series;
@@ -108,14 +102,4 @@ static void without_a_reply_there_is_no_slice(void **state)
     assert_true(series.sold_out_ms < 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(replies_fall_into_slices_from_the_first_request, fill,
-                                        empty),
-        cmocka_unit_test_setup_teardown(units_left_are_no_sell_out, fill, empty),
-        cmocka_unit_test_setup_teardown(a_slice_is_as_short_as_the_run_allows, fill, empty),
-        cmocka_unit_test_setup_teardown(without_a_reply_there_is_no_slice, fill, empty),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(fill, empty);

@@ -1,16 +1,10 @@
 /*
  * The numbers of a run, counted from facts made by hand; and the promises' table.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "audit/promise.h"
 #include "count/summary.h"
 #include "measure/speed.h"
+#include "test/support/testing.h"
 
 static void add_ask(struct facts *facts, const char *buyer, int64_t from_ms, int64_t to_ms,
                     ask_outcome outcome, answer_kind answer)
@@ -29,12 +23,11 @@ static bool is_near(double value, double wanted)
     return value > wanted - 0.001 && value < wanted + 0.001;
 }
 
-static void run_is_counted_by_outcome(void **state)
+TEST(run_is_counted_by_outcome)
 {
     struct summary summary;
     struct facts facts;
 
-    (void)state;
     facts_init(&facts);
     facts.initial = 2;
     add_ask(&facts, "a", 1000, 1100, ASK_OK, ANSWER_CREATED);
@@ -59,12 +52,11 @@ static void run_is_counted_by_outcome(void **state)
     facts_done(&facts);
 }
 
-static void percentiles_are_nearest_rank(void **state)
+TEST(percentiles_are_nearest_rank)
 {
     struct summary summary;
     struct facts facts;
 
-    (void)state;
     facts_init(&facts);
     for (int64_t ms = 200; ms >= 1; ms--)
         add_ask(&facts, "a", 0, ms, ASK_FAIL, ANSWER_SOLD_OUT);
@@ -80,12 +72,11 @@ static void percentiles_are_nearest_rank(void **state)
     facts_done(&facts);
 }
 
-static void empty_run_has_no_rates(void **state)
+TEST(empty_run_has_no_rates)
 {
     struct summary summary;
     struct facts facts;
 
-    (void)state;
     facts_init(&facts);
     assert_true(summary_count(&facts, &summary, NULL));
 
@@ -95,11 +86,10 @@ static void empty_run_has_no_rates(void **state)
     facts_done(&facts);
 }
 
-static void every_check_stands_behind_a_promise(void **state)
+TEST(every_check_stands_behind_a_promise)
 {
     unsigned covered = 0;
 
-    (void)state;
     for (int i = 0; i < PROMISE_COUNT; i++)
         for (int n = 0; n < promises[i].check_count; n++)
             covered |= 1U << (unsigned)promises[i].checks[n];
@@ -107,12 +97,11 @@ static void every_check_stands_behind_a_promise(void **state)
     assert_int_equal((1U << (unsigned)AUDIT_CHECK_COUNT) - 1, covered);
 }
 
-static void promise_is_as_good_as_its_worst_check(void **state)
+TEST(promise_is_as_good_as_its_worst_check)
 {
     struct audit_result result = {.verdict = AUDIT_PASS};
     const struct promise *honest = &promises[4];
 
-    (void)state;
     assert_int_equal(AUDIT_PASS, promise_verdict(honest, &result));
     result.checks[honest->checks[0]].verdict = AUDIT_VOID;
     assert_int_equal(AUDIT_VOID, promise_verdict(honest, &result));
@@ -122,12 +111,11 @@ static void promise_is_as_good_as_its_worst_check(void **state)
     assert_int_equal(AUDIT_FAIL, promise_verdict(honest, &result));
 }
 
-static void spread_has_median_least_and_most(void **state)
+TEST(spread_has_median_least_and_most)
 {
     double odd[] = {3, 1, 2};
     double even[] = {4, 1, 2, 3};
 
-    (void)state;
     struct spread of_odd = spread_of(odd, 3);
     struct spread of_even = spread_of(even, 4);
 
@@ -135,18 +123,4 @@ static void spread_has_median_least_and_most(void **state)
     assert_true(is_near(of_odd.least, 1));
     assert_true(is_near(of_odd.most, 3));
     assert_true(is_near(of_even.median, 2.5));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(run_is_counted_by_outcome),
-        cmocka_unit_test(percentiles_are_nearest_rank),
-        cmocka_unit_test(empty_run_has_no_rates),
-        cmocka_unit_test(every_check_stands_behind_a_promise),
-        cmocka_unit_test(promise_is_as_good_as_its_worst_check),
-        cmocka_unit_test(spread_has_median_least_and_most),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

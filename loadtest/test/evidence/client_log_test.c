@@ -1,18 +1,10 @@
 /*
  * The clients' ledger: what fits the format becomes facts, everything else names FILE:LINE.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "evidence/client_log.h"
+#include "test/support/testing.h"
 
 #define INVOKE                                                                                     \
     "{\"t\":10,\"e\":\"invoke\",\"req\":\"q1\",\"rid\":\"k1\",\"buyer\":\"b1\",\"key\":\"k1\"}\n"
@@ -33,11 +25,10 @@ static bool read_text(struct facts *facts, const char *text, struct failure *fai
     return is_read;
 }
 
-static void request_and_answer_become_one_ask(void **state)
+TEST(request_and_answer_become_one_ask)
 {
     struct facts facts;
 
-    (void)state;
     assert_true(read_text(&facts, INVOKE OK, NULL));
 
     assert_int_equal(1, facts.ask_count);
@@ -52,11 +43,10 @@ static void request_and_answer_become_one_ask(void **state)
     facts_done(&facts);
 }
 
-static void request_without_answer_is_unanswered(void **state)
+TEST(request_without_answer_is_unanswered)
 {
     struct facts facts;
 
-    (void)state;
     assert_true(read_text(&facts, INVOKE, NULL));
 
     assert_int_equal(ASK_UNANSWERED, facts.asks[0].outcome);
@@ -64,22 +54,20 @@ static void request_without_answer_is_unanswered(void **state)
     facts_done(&facts);
 }
 
-static void line_cut_short_counts_as_not_written(void **state)
+TEST(line_cut_short_counts_as_not_written)
 {
     struct facts facts;
 
-    (void)state;
     assert_true(read_text(&facts, INVOKE "{\"t\":15,\"e\":\"ok\",\"req\":\"q", NULL));
 
     assert_int_equal(ASK_UNANSWERED, facts.asks[0].outcome);
     facts_done(&facts);
 }
 
-static void resolve_and_sample_lines_are_kept(void **state)
+TEST(resolve_and_sample_lines_are_kept)
 {
     struct facts facts;
 
-    (void)state;
     assert_true(
         read_text(&facts,
                   "{\"t\":1,\"e\":\"resolve\",\"rid\":\"k1\",\"buyer\":\"b1\",\"order\":\"100\"}\n"
@@ -120,12 +108,11 @@ static const struct {
     {"\"e\":\"info\",\"status\":500,\"type\":\"internal\"", ASK_INFO, ANSWER_INTERNAL},
 };
 
-static void each_answer_becomes_its_outcome(void **state)
+TEST(each_answer_becomes_its_outcome)
 {
     struct facts facts;
     char text[600];
 
-    (void)state;
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         (void)snprintf(text, sizeof text, INVOKE "{\"t\":15,\"req\":\"q1\",\"rid\":\"k1\",%s}\n",
                        answers[i].line);
@@ -185,12 +172,11 @@ static const struct {
      ":1: resolve without \"order\""},
 };
 
-static void malformed_line_is_named(void **state)
+TEST(malformed_line_is_named)
 {
     struct failure failure;
     struct facts facts;
 
-    (void)state;
     for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
         failure.text[0] = '\0';
         assert_false(read_text(&facts, malformed[i].text, &failure));
@@ -201,11 +187,10 @@ static void malformed_line_is_named(void **state)
     }
 }
 
-static void request_without_key_is_named_by_its_buyer(void **state)
+TEST(request_without_key_is_named_by_its_buyer)
 {
     struct facts facts;
 
-    (void)state;
     assert_true(read_text(
         &facts, "{\"t\":1,\"e\":\"invoke\",\"req\":\"q\",\"rid\":\"~b\",\"buyer\":\"b\"}\n", NULL));
 
@@ -213,13 +198,12 @@ static void request_without_key_is_named_by_its_buyer(void **state)
     facts_done(&facts);
 }
 
-static void same_rid_may_be_asked_again_and_at_once(void **state)
+TEST(same_rid_may_be_asked_again_and_at_once)
 {
     struct facts facts;
     char text[8192];
     size_t length = 0;
 
-    (void)state;
     for (int i = 0; i < 40; i++)
         length += (size_t)snprintf(text + length, sizeof text - length,
                                    "{\"t\":%d,\"e\":\"invoke\",\"req\":\"q%d\",\"rid\":\"k\","
@@ -239,14 +223,13 @@ static void same_rid_may_be_asked_again_and_at_once(void **state)
 }
 
 /* More in flight than the table's first size: it grows, and every answer finds its request. */
-static void thousands_in_flight_find_their_answers(void **state)
+TEST(thousands_in_flight_find_their_answers)
 {
     enum { REQUESTS = 3000, LINE = 160 };
     char *text = calloc((size_t)2 * REQUESTS, LINE);
     struct facts facts;
     size_t length = 0;
 
-    (void)state;
     assert_non_null(text);
     for (int i = 0; i < REQUESTS; i++)
         length += (size_t)sprintf(text + length,
@@ -266,33 +249,14 @@ static void thousands_in_flight_find_their_answers(void **state)
     free(text);
 }
 
-static void file_that_is_not_there_is_named(void **state)
+TEST(file_that_is_not_there_is_named)
 {
     struct failure failure = {.text = ""};
     struct facts facts;
 
-    (void)state;
     facts_init(&facts);
     assert_false(client_log_read(&facts, "/nonexistent/clients.jsonl", &failure));
 
     assert_non_null(strstr(failure.text, "/nonexistent/clients.jsonl: No such file"));
     facts_done(&facts);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(request_and_answer_become_one_ask),
-        cmocka_unit_test(request_without_answer_is_unanswered),
-        cmocka_unit_test(line_cut_short_counts_as_not_written),
-        cmocka_unit_test(resolve_and_sample_lines_are_kept),
-        cmocka_unit_test(each_answer_becomes_its_outcome),
-        cmocka_unit_test(malformed_line_is_named),
-        cmocka_unit_test(request_without_key_is_named_by_its_buyer),
-        cmocka_unit_test(same_rid_may_be_asked_again_and_at_once),
-        cmocka_unit_test(thousands_in_flight_find_their_answers),
-        cmocka_unit_test(file_that_is_not_there_is_named),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

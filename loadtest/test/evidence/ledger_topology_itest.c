@@ -4,22 +4,15 @@
  * what it cannot find.
  */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/topology.h"
 #include "evidence/ledger.h"
 #include "test/support/lt_net.h"
 #include "test/support/lt_place.h"
+#include "test/support/testing.h"
 
 enum { HEAL_MS = 15000, SALES = 3, UNITS = 1200, COMMANDS_MAX = 400000 };
 
@@ -134,7 +127,7 @@ static bool is_replicated(void *arg)
     return said[0] == '2';
 }
 
-static void the_primary_is_found_and_found_again_after_a_failover(void **state)
+TEST(the_primary_is_found_and_found_again_after_a_failover)
 {
     static const char *const words[] = {"--aof", "everysec", "sentinel", NULL};
     struct world *world = *state;
@@ -198,7 +191,7 @@ static void *lie(void *arg)
     return NULL;
 }
 
-static void a_sentinel_behind_the_times_is_not_believed(void **state)
+TEST(a_sentinel_behind_the_times_is_not_believed)
 {
     static const char *const words[] = {"--aof", "everysec", "sentinel", NULL};
     struct world *world = *state;
@@ -234,7 +227,7 @@ static const char *other_master(struct world *world, const char *slot)
     return strcmp(owner, "n1") == 0 ? "n2" : "n1";
 }
 
-static void each_sale_of_a_cluster_is_found_wherever_it_goes(void **state)
+TEST(each_sale_of_a_cluster_is_found_wherever_it_goes)
 {
     static const char *const words[] = {"--aof", "everysec", "cluster", "-", "3", "0", NULL};
     struct world *world = *state;
@@ -303,7 +296,7 @@ static struct ledger *open_as_reader(const struct world *world)
     return ledger;
 }
 
-static void a_reader_finds_its_way_behind_sentinel(void **state)
+TEST(a_reader_finds_its_way_behind_sentinel)
 {
     static const char *const words[] = {"--aof", "everysec", "--set", reader, "sentinel", NULL};
     struct world *world = *state;
@@ -324,7 +317,7 @@ static void a_reader_finds_its_way_behind_sentinel(void **state)
     ledger_close(ledger);
 }
 
-static void a_reader_finds_each_sale_of_a_cluster(void **state)
+TEST(a_reader_finds_each_sale_of_a_cluster)
 {
     static const char *const words[] = {"--aof", "everysec", "--set", reader, "cluster",
                                         "-",     "3",        "0",     NULL};
@@ -347,21 +340,5 @@ static void a_reader_finds_each_sale_of_a_cluster(void **state)
     ledger_close(ledger);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_primary_is_found_and_found_again_after_a_failover,
-                                        open_world, close_world),
-        cmocka_unit_test_setup_teardown(a_sentinel_behind_the_times_is_not_believed, open_world,
-                                        close_world),
-        cmocka_unit_test_setup_teardown(each_sale_of_a_cluster_is_found_wherever_it_goes,
-                                        open_world, close_world),
-        cmocka_unit_test_setup_teardown(a_reader_finds_its_way_behind_sentinel, open_world,
-                                        close_world),
-        cmocka_unit_test_setup_teardown(a_reader_finds_each_sale_of_a_cluster, open_world,
-                                        close_world),
-    };
-    (void)signal(SIGPIPE, SIG_IGN);
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_world, close_world);
+GROUP(testing_ignore_sigpipe, NULL);

@@ -1,17 +1,10 @@
 /*
  * URLs taken apart: every topology, and one clear line for each that is none.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "evidence/redis_url.h"
+#include "test/support/testing.h"
 
-static void each_topology_is_taken_apart(void **state)
+TEST(each_topology_is_taken_apart)
 {
     static const struct {
         const char *text;
@@ -40,7 +33,6 @@ static void each_topology_is_taken_apart(void **state)
         {"redis+cluster://:pw@a/", "a", "", "pw", "", REDIS_CLUSTER, 1, 6379, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct failure failure = {.text = ""};
         struct redis_url url;
@@ -58,7 +50,7 @@ static void each_topology_is_taken_apart(void **state)
     }
 }
 
-static void what_is_no_url_is_refused_with_its_shape(void **state)
+TEST(what_is_no_url_is_refused_with_its_shape)
 {
     static const struct {
         const char *text, *words;
@@ -86,7 +78,6 @@ static void what_is_no_url_is_refused_with_its_shape(void **state)
         {"redis+cluster://1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", "is not redis+cluster://"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct failure failure = {.text = ""};
         struct redis_url url;
@@ -95,11 +86,10 @@ static void what_is_no_url_is_refused_with_its_shape(void **state)
     }
 }
 
-static void a_redirection_names_an_address(void **state)
+TEST(a_redirection_names_an_address)
 {
     struct redis_address address;
 
-    (void)state;
     assert_true(redis_address_read("127.0.0.1:7001", &address));
     assert_string_equal("127.0.0.1", address.host);
     assert_int_equal(7001, address.port);
@@ -110,29 +100,16 @@ static void a_redirection_names_an_address(void **state)
     assert_false(redis_address_read("127.0.0.1:", &address));
 }
 
-static void a_password_is_not_shown(void **state)
+TEST(a_password_is_not_shown)
 {
     struct failure failure = {.text = ""};
     struct redis_url url;
     char shown[100];
 
-    (void)state;
     redis_url_show("redis+sentinel://u:secret@a,b/main", shown, sizeof shown);
     assert_string_equal("redis+sentinel://a,b/main", shown);
     redis_url_show("unix:///run/r.sock", shown, sizeof shown);
     assert_string_equal("unix:///run/r.sock", shown);
     assert_false(redis_url_read("redis://u:secret@h:x", &url, &failure));
     assert_null(strstr(failure.text, "secret"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_topology_is_taken_apart),
-        cmocka_unit_test(what_is_no_url_is_refused_with_its_shape),
-        cmocka_unit_test(a_redirection_names_an_address),
-        cmocka_unit_test(a_password_is_not_shown),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

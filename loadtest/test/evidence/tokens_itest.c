@@ -2,18 +2,9 @@
  * Buyers with tokens: a sale sold without X-User-Id passes its audit, and the runner finds the
  * token of any buyer.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "evidence/tokens.h"
 #include "test/support/lt_place.h"
+#include "test/support/testing.h"
 
 enum { LIMIT_MS = 60000, BUYERS = 300 };
 
@@ -30,7 +21,7 @@ static int close_place(void **state)
     return 0;
 }
 
-static void a_sale_to_buyers_with_tokens_passes(void **state)
+TEST(a_sale_to_buyers_with_tokens_passes)
 {
     const struct lt_place *place = *state;
     char out[LT_PATH_MAX + 32];
@@ -50,7 +41,7 @@ static void a_sale_to_buyers_with_tokens_passes(void **state)
 }
 
 /* A flawed guard needs --lab, and --lab would trust X-User-Id. */
-static void a_flawed_guard_is_refused_with_tokens(void **state)
+TEST(a_flawed_guard_is_refused_with_tokens)
 {
     const struct lt_place *place = *state;
     char out[LT_PATH_MAX + 32];
@@ -63,7 +54,7 @@ static void a_flawed_guard_is_refused_with_tokens(void **state)
     assert_non_null(strstr(outcome.output, "the sale was not created: 403"));
 }
 
-static void every_buyer_of_the_file_is_found(void **state)
+TEST(every_buyer_of_the_file_is_found)
 {
     /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
     const char *build_dir = getenv("BUILD_DIR");
@@ -94,7 +85,7 @@ static void every_buyer_of_the_file_is_found(void **state)
     tokens_free(tokens);
 }
 
-static void tokens_that_cannot_be_made_are_told(void **state)
+TEST(tokens_that_cannot_be_made_are_told)
 {
     const struct lt_place *place = *state;
     struct failure failure = {.text = ""};
@@ -103,17 +94,4 @@ static void tokens_that_cannot_be_made_are_told(void **state)
     assert_non_null(strstr(failure.text, "seckillctl key"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_sale_to_buyers_with_tokens_passes, open_place,
-                                        close_place),
-        cmocka_unit_test_setup_teardown(a_flawed_guard_is_refused_with_tokens, open_place,
-                                        close_place),
-        cmocka_unit_test_setup_teardown(every_buyer_of_the_file_is_found, open_place, close_place),
-        cmocka_unit_test_setup_teardown(tokens_that_cannot_be_made_are_told, open_place,
-                                        close_place),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_place, close_place);

@@ -2,19 +2,13 @@
  * The bench on the real service, as small as it gets: a row of each kind, the shape of result.json,
  * and that nothing outlives it. How fast anything is, is not looked at.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "test/support/lt_place.h"
+#include "test/support/testing.h"
 
 enum { LIMIT_MS = 60000, READY_MS = 20000, ORDERS = 2000 };
 
@@ -86,7 +80,7 @@ static void check_machine(const json_t *machine)
     assert_string_equal("always", text_of(json_object_get(machine, "aof"), "appendfsync"));
 }
 
-static void every_kind_of_row_is_measured(void **state)
+TEST(every_kind_of_row_is_measured)
 {
     const struct lt_place *place = *state;
     static struct lt_outcome outcome;
@@ -137,7 +131,7 @@ static bool has_three_servers(void *arg)
     return lt_place_count_processes(arg) >= 4; /* and the bench itself, which names the folder */
 }
 
-static void ctrl_c_stops_everything(void **state)
+TEST(ctrl_c_stops_everything)
 {
     struct lt_place *place = *state;
     struct process bench;
@@ -157,12 +151,4 @@ static void ctrl_c_stops_everything(void **state)
     assert_int_equal(0, lt_place_count_processes(place));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_kind_of_row_is_measured, open_place, close_place),
-        cmocka_unit_test_setup_teardown(ctrl_c_stops_everything, open_place, close_place),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_place, close_place);

@@ -1,16 +1,8 @@
 /*
  * The bench's arithmetic and what it reads out of texts: no server, no wrk.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "measure/bench_guards.h"
+#include "test/support/testing.h"
 
 enum { MANY = 100 };
 
@@ -20,9 +12,8 @@ static bool is_near(double left, double right)
     return off < 1e-9 && off > -1e-9;
 }
 
-static void an_order_has_every_number_once(void **state)
+TEST(an_order_has_every_number_once)
 {
-    (void)state;
     for (int count = 0; count <= MANY; count++) {
         int order[MANY];
         bool is_seen[MANY] = {false};
@@ -35,11 +26,10 @@ static void an_order_has_every_number_once(void **state)
     }
 }
 
-static void an_order_depends_on_seed_and_round(void **state)
+TEST(an_order_depends_on_seed_and_round)
 {
     int order[MANY], again[MANY], other_seed[MANY], other_round[MANY];
 
-    (void)state;
     bench_shuffle(order, MANY, 1, 1);
     bench_shuffle(again, MANY, 1, 1);
     bench_shuffle(other_seed, MANY, 2, 1);
@@ -50,11 +40,10 @@ static void an_order_depends_on_seed_and_round(void **state)
     assert_memory_not_equal(order, other_round, sizeof order);
 }
 
-static void either_of_two_may_come_first(void **state)
+TEST(either_of_two_may_come_first)
 {
     int firsts[2] = {0, 0};
 
-    (void)state;
     for (uint64_t round = 0; round < MANY; round++) {
         int order[2];
         bench_shuffle(order, 2, 11, round);
@@ -65,11 +54,10 @@ static void either_of_two_may_come_first(void **state)
     assert_true(firsts[1] > MANY / 4);
 }
 
-static void the_value_is_the_median_of_the_rounds(void **state)
+TEST(the_value_is_the_median_of_the_rounds)
 {
     struct bench_row row = {.figure = &bench_figures[BENCH_PURCHASE_LIVEZ_64]};
 
-    (void)state;
     bench_add_ratio(&row, 600, 1000);
     bench_add_ratio(&row, 400, 1000);
     bench_add_ratio(&row, 1800, 2000);
@@ -84,11 +72,10 @@ static void the_value_is_the_median_of_the_rounds(void **state)
     assert_true(row.is_ok);
 }
 
-static void of_an_even_number_the_two_in_the_middle_count(void **state)
+TEST(of_an_even_number_the_two_in_the_middle_count)
 {
     struct bench_row row = {.figure = &bench_figures[BENCH_SERVICE_MEMORY]};
 
-    (void)state;
     bench_add(&row, 200);
     bench_add(&row, 80);
     bench_add(&row, 120);
@@ -99,7 +86,7 @@ static void of_an_even_number_the_two_in_the_middle_count(void **state)
     assert_true(row.is_ok);
 }
 
-static void enough_is_at_least_or_at_most(void **state)
+TEST(enough_is_at_least_or_at_most)
 {
     static const struct {
         double value;
@@ -110,7 +97,6 @@ static void enough_is_at_least_or_at_most(void **state)
         {0.9, BENCH_LOWER, true},   {1, BENCH_LOWER, true},  {1.1, BENCH_LOWER, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct bench_figure figure = {.must = 1, .better = cases[i].better};
         assert_int_equal(cases[i].is_enough, bench_reaches(&figure, cases[i].value));
@@ -118,11 +104,10 @@ static void enough_is_at_least_or_at_most(void **state)
     assert_false(bench_reaches(&(struct bench_figure){.better = BENCH_LOWER}, strtod("nan", NULL)));
 }
 
-static void a_doubtful_row_is_never_ok(void **state)
+TEST(a_doubtful_row_is_never_ok)
 {
     struct bench_row row = {.figure = &bench_figures[BENCH_REFUSAL_LIVEZ_64]};
 
-    (void)state;
     bench_add_ratio(&row, 1000, 1000);
     bench_doubt(&row, "");
     bench_doubt(&row, "3 socket errors");
@@ -134,12 +119,11 @@ static void a_doubtful_row_is_never_ok(void **state)
     assert_true(is_near(1, row.spread.median));
 }
 
-static void what_was_not_measured_is_doubtful(void **state)
+TEST(what_was_not_measured_is_doubtful)
 {
     struct bench_row nothing = {.figure = &bench_figures[BENCH_REDIS_MEMORY]};
     struct bench_row zero = {.figure = &bench_figures[BENCH_PURCHASE_SINGLE]};
 
-    (void)state;
     bench_sum_up(&nothing);
     bench_add_ratio(&zero, 1000, 0);
     bench_sum_up(&zero);
@@ -151,9 +135,8 @@ static void what_was_not_measured_is_doubtful(void **state)
     assert_true(is_near(0, zero.spread.median));
 }
 
-static void every_figure_is_whole(void **state)
+TEST(every_figure_is_whole)
 {
-    (void)state;
     for (int i = 0; i < BENCH_FIGURE_COUNT; i++) {
         const struct bench_figure *figure = &bench_figures[i];
         assert_non_null(figure->name);
@@ -167,12 +150,11 @@ static void every_figure_is_whole(void **state)
     }
 }
 
-static void only_takes_starts_of_names(void **state)
+TEST(only_takes_starts_of_names)
 {
     const struct options all = {.only_count = 0};
     const struct options some = {.only = {"purchase-l", "cost-mutex"}, .only_count = 2};
 
-    (void)state;
     assert_true(bench_has_figure("refusal"));
     assert_true(bench_has_figure("redis-memory"));
     assert_true(bench_has_figure("cost"));
@@ -184,18 +166,17 @@ static void only_takes_starts_of_names(void **state)
     assert_false(bench_wants(&some, "purchase-single"));
 }
 
-static void connections_are_listed_once(void **state)
+TEST(connections_are_listed_once)
 {
     long connections[CONNECTION_STEPS_MAX];
 
-    (void)state;
     assert_int_equal(3, bench_connections(connections));
     assert_int_equal(64, connections[0]);
     assert_int_equal(1024, connections[1]);
     assert_int_equal(2048, connections[2]);
 }
 
-static void sound_guards_are_read_from_the_help(void **state)
+TEST(sound_guards_are_read_from_the_help)
 {
     static const char help[] = "Usage: seckilld [FLAG...]\n\n"
                                "  --batch N                purchases together; 1: each [256]\n"
@@ -208,7 +189,6 @@ static void sound_guards_are_read_from_the_help(void **state)
                                "\nMore text\n";
     struct bench_guards guards;
 
-    (void)state;
     assert_true(bench_guards_parse(help, &guards));
     assert_int_equal(2, guards.count);
     assert_string_equal("mutex", guards.names[0]);
@@ -219,7 +199,7 @@ static void sound_guards_are_read_from_the_help(void **state)
     assert_false(bench_guards_parse("", &guards));
 }
 
-static void samples_are_summed_by_name_and_label(void **state)
+TEST(samples_are_summed_by_name_and_label)
 {
     static const char metrics[] = "# TYPE a_total counter\n"
                                   "a_total{guard=\"x\",outcome=\"sold-out\"} 3\n"
@@ -228,7 +208,6 @@ static void samples_are_summed_by_name_and_label(void **state)
                                   "a_total_more{outcome=\"sold-out\"} 1000\n"
                                   "plain 8";
 
-    (void)state;
     assert_true(is_near(7, counters_sum(metrics, "a_total", "outcome=\"sold-out\"")));
     assert_true(is_near(57, counters_sum(metrics, "a_total", NULL)));
     assert_true(is_near(8, counters_sum(metrics, "plain", NULL)));
@@ -243,12 +222,11 @@ static void samples_are_summed_by_name_and_label(void **state)
     assert_int_equal(0, counters_times(&outcomes, "replayed"));
 }
 
-static void commands_are_counted_between_two_readings(void **state)
+TEST(commands_are_counted_between_two_readings)
 {
     struct tally before, after;
     struct tally sums = {.count = 0};
 
-    (void)state;
     counters_read_commands("# Commandstats\r\ncmdstat_get:calls=5,usec=1\r\n"
                            "cmdstat_info:calls=1,usec=2\r\n",
                            &before);
@@ -265,13 +243,12 @@ static void commands_are_counted_between_two_readings(void **state)
     assert_int_equal(-1, counters_info_number("used_memory_rss:1\r\n", "used_memory"));
 }
 
-static void a_guard_costs_per_accepted_order(void **state)
+TEST(a_guard_costs_per_accepted_order)
 {
     struct bench_count count = {.accepted = 200, .refused = 3, .round_trips = 50, .commands = 600};
     struct bench_count nothing = {.doubt = "no answer at all"};
     struct bench_cost cost = {.guard = "mutex"};
 
-    (void)state;
     count.sum = (struct tally){.list = {{"evalsha", 50}}, .count = 1};
     bench_cost_add(&cost, &count);
     bench_cost_add(&cost, &count);
@@ -285,27 +262,4 @@ static void a_guard_costs_per_accepted_order(void **state)
     assert_int_equal(6, cost.refused);
     assert_int_equal(100, cost.sum.list[0].times);
     assert_string_equal("no answer at all", cost.doubt);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_order_has_every_number_once),
-        cmocka_unit_test(an_order_depends_on_seed_and_round),
-        cmocka_unit_test(either_of_two_may_come_first),
-        cmocka_unit_test(the_value_is_the_median_of_the_rounds),
-        cmocka_unit_test(of_an_even_number_the_two_in_the_middle_count),
-        cmocka_unit_test(enough_is_at_least_or_at_most),
-        cmocka_unit_test(a_doubtful_row_is_never_ok),
-        cmocka_unit_test(what_was_not_measured_is_doubtful),
-        cmocka_unit_test(every_figure_is_whole),
-        cmocka_unit_test(only_takes_starts_of_names),
-        cmocka_unit_test(connections_are_listed_once),
-        cmocka_unit_test(sound_guards_are_read_from_the_help),
-        cmocka_unit_test(samples_are_summed_by_name_and_label),
-        cmocka_unit_test(commands_are_counted_between_two_readings),
-        cmocka_unit_test(a_guard_costs_per_accepted_order),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

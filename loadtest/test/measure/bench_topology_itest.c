@@ -2,17 +2,10 @@
  * The rows of the bench that need several Redis servers, as small as they get. How fast anything is,
  * is not looked at.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "test/support/lt_place.h"
+#include "test/support/testing.h"
 
 enum { LIMIT_MS = 90000 };
 
@@ -45,7 +38,7 @@ static double number_of(const json_t *object, const char *name)
 
 /* A primary with a replica, a cluster, lock servers, TLS. A busy machine may refuse purchases: then the
  * row is void and the status 3, but measured it is. */
-static void rows_with_several_redis_servers_are_measured(void **state)
+TEST(rows_with_several_redis_servers_are_measured)
 {
     const struct lt_place *place = *state;
     static struct lt_outcome outcome;
@@ -80,12 +73,4 @@ static void rows_with_several_redis_servers_are_measured(void **state)
     assert_int_equal(0, lt_place_count_processes(place));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(rows_with_several_redis_servers_are_measured, open_place,
-                                        close_place),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_place, close_place);

@@ -2,19 +2,13 @@
  * Guards side by side on the real service, small: the table, the shape of result.json, the verdicts
  * of sound and flawed guards, and that nothing outlives the run.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "test/support/lt_place.h"
+#include "test/support/testing.h"
 
 enum { LIMIT_MS = 120000, READY_MS = 20000 };
 
@@ -98,7 +92,7 @@ static void check_sound(const json_t *row, size_t rounds)
 }
 
 /* redlock has lock servers of its own; none oversells, and that is what it is there for. */
-static void sound_and_flawed_guards_stand_side_by_side(void **state)
+TEST(sound_and_flawed_guards_stand_side_by_side)
 {
     const struct lt_place *place = *state;
     static struct lt_outcome outcome;
@@ -125,7 +119,7 @@ static void sound_and_flawed_guards_stand_side_by_side(void **state)
     assert_int_equal(0, lt_place_count_processes(place));
 }
 
-static void a_guard_that_is_not_there_is_named(void **state)
+TEST(a_guard_that_is_not_there_is_named)
 {
     const struct lt_place *place = *state;
     static struct lt_outcome outcome;
@@ -141,7 +135,7 @@ static bool has_servers(void *arg)
     return lt_place_count_processes(arg) >= 4; /* Redis, two instances, and the run itself */
 }
 
-static void ctrl_c_stops_everything(void **state)
+TEST(ctrl_c_stops_everything)
 {
     struct lt_place *place = *state;
     struct process run;
@@ -161,15 +155,4 @@ static void ctrl_c_stops_everything(void **state)
     assert_int_equal(0, lt_place_count_processes(place));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(sound_and_flawed_guards_stand_side_by_side, open_place,
-                                        close_place),
-        cmocka_unit_test_setup_teardown(a_guard_that_is_not_there_is_named, open_place,
-                                        close_place),
-        cmocka_unit_test_setup_teardown(ctrl_c_stops_everything, open_place, close_place),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_place, close_place);

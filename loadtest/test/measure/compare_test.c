@@ -1,16 +1,8 @@
 /*
  * Judging a guard's run by what it is, and sums over rounds; no run, no service.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "measure/compare.h"
+#include "test/support/testing.h"
 
 static const struct guard_entry guards[] = {
     [GUARD_SOUND] = {.name = "mutex", .finding = GUARD_SOUND},
@@ -25,7 +17,7 @@ static void make_run(struct verify_run *run, audit_check_id id, audit_verdict ve
     run->audit.checks[id].verdict = verdict;
 }
 
-static void a_failed_check_is_judged_by_the_flaw(void **state)
+TEST(a_failed_check_is_judged_by_the_flaw)
 {
     static const struct {
         audit_check_id id;
@@ -39,7 +31,6 @@ static void a_failed_check_is_judged_by_the_flaw(void **state)
     };
     static struct verify_run run;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         make_run(&run, rows[i].id, AUDIT_FAIL);
         assert_int_equal(rows[i].sound, compare_judge(&guards[GUARD_SOUND], &run));
@@ -48,11 +39,10 @@ static void a_failed_check_is_judged_by_the_flaw(void **state)
     }
 }
 
-static void a_run_that_proves_nothing_is_void(void **state)
+TEST(a_run_that_proves_nothing_is_void)
 {
     static struct verify_run run;
 
-    (void)state;
     for (size_t i = 0; i < sizeof guards / sizeof *guards; i++) {
         make_run(&run, AUDIT_CONSERVATION, AUDIT_PASS);
         assert_int_equal(COMPARE_HELD, compare_judge(&guards[i], &run));
@@ -64,11 +54,10 @@ static void a_run_that_proves_nothing_is_void(void **state)
     }
 }
 
-static void a_broken_promise_counts_whatever_else_happened(void **state)
+TEST(a_broken_promise_counts_whatever_else_happened)
 {
     static struct verify_run run;
 
-    (void)state;
     make_run(&run, AUDIT_CONSERVATION, AUDIT_FAIL);
     run.audit.checks[AUDIT_NO_UNDERSELL].verdict = AUDIT_VOID;
     (void)snprintf(run.trouble, sizeof run.trouble, "an instance ended by itself");
@@ -76,12 +65,11 @@ static void a_broken_promise_counts_whatever_else_happened(void **state)
     assert_int_equal(COMPARE_VOID, compare_judge(&guards[GUARD_OVERSELLS], &run));
 }
 
-static void the_worst_round_is_the_verdict(void **state)
+TEST(the_worst_round_is_the_verdict)
 {
     static struct compare_row row = {.guard = &guards[GUARD_OVERSELLS]};
     static struct verify_run run;
 
-    (void)state;
     assert_int_equal(COMPARE_VOID, compare_row_verdict(&row)); /* nothing was run */
     make_run(&run, AUDIT_CONSERVATION, AUDIT_PASS);
     compare_row_add(&row, &run);
@@ -102,13 +90,12 @@ static bool is_near(double value, double wanted)
     return value > wanted - 0.001 && value < wanted + 0.001;
 }
 
-static void rounds_are_summed_up_by_what_is_known(void **state)
+TEST(rounds_are_summed_up_by_what_is_known)
 {
     static struct compare_row row = {.guard = &guards[GUARD_SOUND]};
     static struct verify_run run;
     struct spread spread;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         make_run(&run, AUDIT_CONSERVATION, AUDIT_PASS);
         run.summary.purchases_per_s = 100 * (3 - i);
@@ -132,17 +119,4 @@ static void rounds_are_summed_up_by_what_is_known(void **state)
     assert_true(compare_row_spread(&row, COMPARE_INVERSIONS, &spread));
     assert_true(is_near(0.4, spread.median));
     assert_false(compare_row_spread(&row, COMPARE_P99, &spread)); /* nobody was accepted */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_failed_check_is_judged_by_the_flaw),
-        cmocka_unit_test(a_run_that_proves_nothing_is_void),
-        cmocka_unit_test(a_broken_promise_counts_whatever_else_happened),
-        cmocka_unit_test(the_worst_round_is_the_verdict),
-        cmocka_unit_test(rounds_are_summed_up_by_what_is_known),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /*
  * What a sweep measures, by the service's help and its own flags.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "measure/sweep.h"
+#include "test/support/testing.h"
 
 static const char help[] = "Usage: seckilld [FLAG...]\n\n"
                            "  --batch N      purchases served together [256]\n"
@@ -44,7 +36,7 @@ static void check_point(const struct sweep *sweep, int which, const char *guard,
     assert_int_equal(connections, point->connections);
 }
 
-static void all_means_the_sound_guards_and_batches_of_mutex(void **state)
+TEST(all_means_the_sound_guards_and_batches_of_mutex)
 {
     struct sweep *sweep = *state;
     struct options options = {.sweep = "all", .connections = {16, 128}, .connection_steps = 2};
@@ -59,7 +51,7 @@ static void all_means_the_sound_guards_and_batches_of_mutex(void **state)
     check_point(sweep, 7, "mutex", 64, 4, 128);
 }
 
-static void a_guard_may_be_named_a_flawed_one_too(void **state)
+TEST(a_guard_may_be_named_a_flawed_one_too)
 {
     struct sweep *sweep = *state;
     struct options options = {.sweep = "none", .connections = {8}, .connection_steps = 1};
@@ -70,7 +62,7 @@ static void a_guard_may_be_named_a_flawed_one_too(void **state)
     check_point(sweep, 4, "none", 64, 4, 8);
 }
 
-static void an_unknown_guard_is_refused(void **state)
+TEST(an_unknown_guard_is_refused)
 {
     struct sweep *sweep = *state;
     struct options options = {.sweep = "mutex,nothing", .connections = {8}, .connection_steps = 1};
@@ -82,14 +74,4 @@ static void an_unknown_guard_is_refused(void **state)
     assert_false(sweep_plan(sweep, &options, "no help", &failure));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(all_means_the_sound_guards_and_batches_of_mutex, make_sweep,
-                                        free_sweep),
-        cmocka_unit_test_setup_teardown(a_guard_may_be_named_a_flawed_one_too, make_sweep,
-                                        free_sweep),
-        cmocka_unit_test_setup_teardown(an_unknown_guard_is_refused, make_sweep, free_sweep),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(make_sweep, free_sweep);

@@ -1,18 +1,10 @@
 /*
  * Which files a report takes, and what it says of the others.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "page/page_load.h"
+#include "test/support/testing.h"
 
 static char path[] = "/tmp/page-load-XXXXXX";
 
@@ -43,11 +35,10 @@ static bool load(struct page_results *results, const char *text, struct failure 
 static const char sweep[] = "{\"mode\":\"sweep\",\"points\":[{\"guard\":\"mutex\","
                             "\"purchases_per_s\":{\"repeats\":[1]}}]}";
 
-static void a_file_is_known_by_its_mode(void **state)
+TEST(a_file_is_known_by_its_mode)
 {
     struct page_results results = {.roots = {NULL}};
 
-    (void)state;
     assert_true(load(&results, sweep, NULL));
     assert_non_null(results.roots[PAGE_SWEEP]);
     assert_ptr_equal(path, results.files[PAGE_SWEEP]);
@@ -55,19 +46,18 @@ static void a_file_is_known_by_its_mode(void **state)
     assert_null(results.roots[PAGE_SWEEP]);
 }
 
-static void a_second_of_its_kind_is_refused(void **state)
+TEST(a_second_of_its_kind_is_refused)
 {
     struct page_results results = {.roots = {NULL}};
     struct failure failure = {.text = ""};
 
-    (void)state;
     assert_true(load(&results, sweep, NULL));
     assert_false(page_load(&results, path, &failure));
     assert_non_null(strstr(failure.text, "is a sweep, and so is"));
     page_unload(&results);
 }
 
-static void what_is_wrong_is_said(void **state)
+TEST(what_is_wrong_is_said)
 {
     static const struct {
         const char *text, *said;
@@ -85,7 +75,6 @@ static void what_is_wrong_is_said(void **state)
         {"{\"mode\":\"locks\",\"rows\":[]}", "make it anew: lockbench --json FILE"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct page_results results = {.roots = {NULL}};
         struct failure failure = {.text = ""};
@@ -97,24 +86,14 @@ static void what_is_wrong_is_said(void **state)
     }
 }
 
-static void a_file_that_is_not_there_is_named(void **state)
+TEST_WITH(a_file_that_is_not_there_is_named, NULL, NULL)
 {
     struct page_results results = {.roots = {NULL}};
     struct failure failure = {.text = ""};
 
-    (void)state;
     assert_false(page_load(&results, "/nonexistent/x.json", &failure));
     assert_non_null(strstr(failure.text, "/nonexistent/x.json"));
     assert_non_null(strstr(failure.text, "No such file"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_file_is_known_by_its_mode, make_file, remove_file),
-        cmocka_unit_test_setup_teardown(a_second_of_its_kind_is_refused, make_file, remove_file),
-        cmocka_unit_test_setup_teardown(what_is_wrong_is_said, make_file, remove_file),
-        cmocka_unit_test(a_file_that_is_not_there_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(make_file, remove_file);

@@ -1,16 +1,8 @@
 /*
  * Scripts for gnuplot, and what becomes of its SVG: no gnuplot runs here.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "page/page_plot.h"
+#include "test/support/testing.h"
 
 static const struct page_plot plot = {
     .name = "fig", .title = "a < b", .text = "\"more\"", .height = 100};
@@ -27,7 +19,7 @@ static char *inline_svg(const char *svg, bool wanted)
     return text;
 }
 
-static void a_picture_gets_our_names_and_colours(void **state)
+TEST(a_picture_gets_our_names_and_colours)
 {
     char *text =
         inline_svg("<?xml version=\"1.0\"?>\n<svg width=\"7\" viewBox=\"0 0 7 5\"\n"
@@ -38,7 +30,6 @@ static void a_picture_gets_our_names_and_colours(void **state)
                    "id=\"p_1\"><title>$rows</title></g>\n</g>\n</svg>\n",
                    true);
 
-    (void)state;
     assert_string_equal(
         "<svg class=\"wide\" viewBox=\"0 0 7 5\" role=\"img\" "
         "aria-labelledby=\"fig-wide-title fig-wide-text\">\n"
@@ -51,18 +42,17 @@ static void a_picture_gets_our_names_and_colours(void **state)
     free(text);
 }
 
-static void what_is_no_picture_is_refused(void **state)
+TEST(what_is_no_picture_is_refused)
 {
     static const char *const texts[] = {"", "<svg viewBox=\"0 0 1 1\"></svg>",
                                         "<svg><g id=\"gnuplot_canvas\"></g></svg>",
                                         "<svg viewBox=\"0 0 1 1\"><g id=\"gnuplot_canvas\">"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(inline_svg(texts[i], false));
 }
 
-static void a_label_cannot_leave_its_quotes(void **state)
+TEST(a_label_cannot_leave_its_quotes)
 {
     struct page_row rows[2] = {
         {.entry = {.label = "it's `rm x`\n\"y\""}, .is_heading = true},
@@ -72,7 +62,6 @@ static void a_label_cannot_leave_its_quotes(void **state)
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
 
-    (void)state;
     page_sample_add(&rows[1].entry.sample, 3);
     page_sample_sum_up(&rows[1].entry.sample);
     assert_non_null(to);
@@ -85,14 +74,13 @@ static void a_label_cannot_leave_its_quotes(void **state)
     free(text);
 }
 
-static void a_logarithm_leaves_zeros_out(void **state)
+TEST(a_logarithm_leaves_zeros_out)
 {
     struct page_row rows[2] = {{.entry = {.label = "a"}}, {.entry = {.label = "b"}}};
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
 
-    (void)state;
     page_sample_add(&rows[0].entry.sample, 0);
     page_sample_sum_up(&rows[0].entry.sample);
     page_sample_add(&rows[1].entry.sample, 10);
@@ -107,7 +95,7 @@ static void a_logarithm_leaves_zeros_out(void **state)
     free(text);
 }
 
-static void the_mark_stands_in_every_strip(void **state)
+TEST(the_mark_stands_in_every_strip)
 {
     static const double per_s[] = {100, 250, 0};
     const struct page_strip strips[] = {{"all", PAGE_INK, per_s}, {"created", PAGE_BLUE, per_s}};
@@ -116,7 +104,6 @@ static void the_mark_stands_in_every_strip(void **state)
     int marks = 0;
     FILE *to = open_memstream(&text, &size);
 
-    (void)state;
     assert_non_null(to);
     page_strips_script(to, strips, 2, 3, 10, 15, "sold out");
     assert_int_equal(0, fclose(to));
@@ -125,16 +112,4 @@ static void the_mark_stands_in_every_strip(void **state)
     assert_int_equal(2, marks);
     assert_non_null(strstr(text, "$slices << EOD\n0 100 100\n0.01 250 250\n0.02 0 0\n0.03 0 0\n"));
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_picture_gets_our_names_and_colours),
-        cmocka_unit_test(what_is_no_picture_is_refused),
-        cmocka_unit_test(a_label_cannot_leave_its_quotes),
-        cmocka_unit_test(a_logarithm_leaves_zeros_out),
-        cmocka_unit_test(the_mark_stands_in_every_strip),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

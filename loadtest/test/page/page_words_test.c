@@ -2,16 +2,9 @@
  * Words and numbers of the report: escaping, rounding, and who is called faster.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "page/page_words.h"
+#include "test/support/testing.h"
 
 static struct page_entry entry_of(const char *label, const double *values, int count)
 {
@@ -24,13 +17,12 @@ static struct page_entry entry_of(const char *label, const double *values, int c
     return entry;
 }
 
-static void texts_become_harmless(void **state)
+TEST(texts_become_harmless)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
 
-    (void)state;
     assert_non_null(to);
     page_escape(to, "<script>alert(\"1\" & '2')</script>\n\x01"
                     "中文");
@@ -43,7 +35,7 @@ static void texts_become_harmless(void **state)
     free(text);
 }
 
-static void numbers_have_the_digits_that_count(void **state)
+TEST(numbers_have_the_digits_that_count)
 {
     static const struct {
         double value;
@@ -66,7 +58,6 @@ static void numbers_have_the_digits_that_count(void **state)
     };
     char text[PAGE_NUMBER_MAX];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         page_number(text, cases[i].value);
         assert_string_equal(cases[i].text, text);
@@ -77,13 +68,12 @@ static void numbers_have_the_digits_that_count(void **state)
     assert_string_equal("44,001", text);
 }
 
-static void a_sample_has_median_least_and_most(void **state)
+TEST(a_sample_has_median_least_and_most)
 {
     json_t *array = json_pack("[f,i,n,f,f]", 4.0, 1, 3.0, 2.0);
     struct page_sample sample = {.count = 0};
     char text[100];
 
-    (void)state;
     assert_true(page_sample_read(array, &sample));
     assert_int_equal(4, sample.count);
     page_spread(text, sizeof text, &sample);
@@ -93,7 +83,7 @@ static void a_sample_has_median_least_and_most(void **state)
     assert_false(page_sample_read(NULL, &sample));
 }
 
-static void overlapping_ranges_tell_nothing(void **state)
+TEST(overlapping_ranges_tell_nothing)
 {
     static const double low[] = {1, 2, 3, 4}, touching[] = {4, 5, 6, 7}, high[] = {5, 6, 7, 8};
     struct page_entry a = entry_of("a", low, 4);
@@ -101,7 +91,6 @@ static void overlapping_ranges_tell_nothing(void **state)
     struct page_entry c = entry_of("c", high, 4);
     struct page_entry few = entry_of("few", high, 3);
 
-    (void)state;
     assert_int_equal(PAGE_TOLD_NOTHING, page_compare(&a.sample, &b.sample));
     assert_int_equal(PAGE_TOLD_NOTHING, page_compare(&b.sample, &a.sample));
     assert_int_equal(PAGE_TOLD_LESS, page_compare(&a.sample, &c.sample));
@@ -122,7 +111,7 @@ static char *comparison_of(const struct page_entry *entries, size_t count)
     return text;
 }
 
-static void a_winner_is_named_only_where_ranges_part(void **state)
+TEST(a_winner_is_named_only_where_ranges_part)
 {
     static const double middle[] = {50, 51, 52, 53}, low[] = {10, 11, 12, 13},
                         high[] = {90, 91, 92, 93}, near[] = {53, 54, 55, 56};
@@ -132,7 +121,6 @@ static void a_winner_is_named_only_where_ranges_part(void **state)
     };
     char *text = comparison_of(entries, 6);
 
-    (void)state;
     assert_string_equal(
         "<b>mutex</b> (51.5; 50 .. 53) is faster than <b>a&lt;b</b> (11.5; 10 .. 13) and "
         "<b>fair</b> (11.5; 10 .. 13); it is slower than <b>script</b> (91.5; 90 .. 93); no "
@@ -146,16 +134,4 @@ static void a_winner_is_named_only_where_ranges_part(void **state)
     assert_null(strstr(text, "slower"));
     assert_non_null(strstr(text, "53): no difference can be told between it and <b>spin</b>"));
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_become_harmless),
-        cmocka_unit_test(numbers_have_the_digits_that_count),
-        cmocka_unit_test(a_sample_has_median_least_and_most),
-        cmocka_unit_test(overlapping_ranges_tell_nothing),
-        cmocka_unit_test(a_winner_is_named_only_where_ranges_part),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

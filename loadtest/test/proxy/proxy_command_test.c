@@ -1,15 +1,8 @@
 /*
  * The verbs: every line that means something, every line that does not, and what stays of a verb.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "proxy/proxy_command.h"
+#include "test/support/testing.h"
 
 static const struct {
     const char *line;
@@ -41,9 +34,8 @@ static const struct {
      "cut"},
 };
 
-static void every_good_line_is_understood(void **state)
+TEST(every_good_line_is_understood)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         struct failure failure = {.text = ""};
         struct proxy_command command;
@@ -91,9 +83,8 @@ static const struct {
     {"eat-reply some", "eat-reply: \"some\" is not a number from 0 to 1000000000"},
 };
 
-static void every_bad_line_is_refused_with_a_reason(void **state)
+TEST(every_bad_line_is_refused_with_a_reason)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct failure failure = {.text = ""};
         struct proxy_command command = {.link = "kept"};
@@ -105,13 +96,12 @@ static void every_bad_line_is_refused_with_a_reason(void **state)
     }
 }
 
-static void an_overlong_line_is_refused(void **state)
+TEST(an_overlong_line_is_refused)
 {
     char line[PROXY_LINE_MAX + 1];
     struct failure failure = {.text = ""};
     struct proxy_command command;
 
-    (void)state;
     memset(line, ' ', sizeof line - 1);
     line[sizeof line - 1] = '\0';
 
@@ -127,11 +117,10 @@ static void apply(struct proxy_faults *faults, const char *line)
     proxy_faults_apply(faults, &command);
 }
 
-static void faults_add_up_until_pass(void **state)
+TEST(faults_add_up_until_pass)
 {
     struct proxy_faults faults = {.gate = PROXY_OPEN};
 
-    (void)state;
     apply(&faults, "delay 20 5");
     apply(&faults, "trickle 100");
     apply(&faults, "eat-reply 3");
@@ -156,7 +145,7 @@ static void faults_add_up_until_pass(void **state)
     assert_false(faults.is_refusing);
 }
 
-static void the_last_verb_about_the_flow_counts(void **state)
+TEST(the_last_verb_about_the_flow_counts)
 {
     static const struct {
         const char *line;
@@ -167,7 +156,6 @@ static void the_last_verb_about_the_flow_counts(void **state)
     };
     struct proxy_faults faults = {.gate = PROXY_OPEN};
 
-    (void)state;
     for (size_t i = 0; i < sizeof flows / sizeof *flows; i++) {
         apply(&faults, flows[i].line);
 
@@ -175,16 +163,4 @@ static void the_last_verb_about_the_flow_counts(void **state)
         assert_int_equal(flows[i].c2s, proxy_gate_lets(faults.gate, PROXY_C2S));
         assert_int_equal(flows[i].s2c, proxy_gate_lets(faults.gate, PROXY_S2C));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_good_line_is_understood),
-        cmocka_unit_test(every_bad_line_is_refused_with_a_reason),
-        cmocka_unit_test(an_overlong_line_is_refused),
-        cmocka_unit_test(faults_add_up_until_pass),
-        cmocka_unit_test(the_last_verb_about_the_flow_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

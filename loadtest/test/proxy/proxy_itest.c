@@ -3,22 +3,14 @@
  * it says, to the byte.
  */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/moment.h"
 #include "test/support/lt_net.h"
 #include "test/support/lt_proxy.h"
+#include "test/support/testing.h"
 
 enum {
     QUIET_MS = 100, /* nothing came in this time: nothing comes */
@@ -93,7 +85,7 @@ static int64_t time_of_passage(int from, int to, const char *text)
     return moment_ms() - sent_ms;
 }
 
-static void without_faults_bytes_and_ends_pass(void **state)
+TEST(without_faults_bytes_and_ends_pass)
 {
     struct rig *rig = *state;
 
@@ -112,7 +104,7 @@ static void without_faults_bytes_and_ends_pass(void **state)
     assert_int_equal(0, lt_proxy_count(&rig->proxy, "connections"));
 }
 
-static void delay_takes_its_time_each_way(void **state)
+TEST(delay_takes_its_time_each_way)
 {
     struct rig *rig = *state;
 
@@ -128,7 +120,7 @@ static void delay_takes_its_time_each_way(void **state)
     assert_true(lt_receives(rig->server, "held"));
 }
 
-static void jitter_varies_the_delay_within_its_range(void **state)
+TEST(jitter_varies_the_delay_within_its_range)
 {
     struct rig *rig = *state;
     int64_t least_ms = INT64_MAX;
@@ -145,7 +137,7 @@ static void jitter_varies_the_delay_within_its_range(void **state)
     assert_true(most_ms - least_ms >= 8);
 }
 
-static void trickle_keeps_its_rate(void **state)
+TEST(trickle_keeps_its_rate)
 {
     struct rig *rig = *state;
     char text[501];
@@ -187,7 +179,7 @@ static void receive_stream(int fd, size_t total)
     }
 }
 
-static void stall_closes_the_window_and_loses_nothing(void **state)
+TEST(stall_closes_the_window_and_loses_nothing)
 {
     struct rig *rig = *state;
 
@@ -205,7 +197,7 @@ static void stall_closes_the_window_and_loses_nothing(void **state)
     assert_true(lt_receives(rig->client, "answer"));
 }
 
-static void a_request_given_up_in_a_stall_still_arrives(void **state)
+TEST(a_request_given_up_in_a_stall_still_arrives)
 {
     struct rig *rig = *state;
 
@@ -222,7 +214,7 @@ static void a_request_given_up_in_a_stall_still_arrives(void **state)
     assert_int_equal(LT_END, lt_next(rig->server, SOON_MS));
 }
 
-static void oneway_holds_the_other_way(void **state)
+TEST(oneway_holds_the_other_way)
 {
     struct rig *rig = *state;
 
@@ -242,7 +234,7 @@ static void oneway_holds_the_other_way(void **state)
     assert_true(lt_receives(rig->server, "again"));
 }
 
-static void a_server_that_dies_behind_a_held_way_is_not_heard_of(void **state)
+TEST(a_server_that_dies_behind_a_held_way_is_not_heard_of)
 {
     struct linger none = {.l_onoff = 1, .l_linger = 0};
     struct rig *rig = *state;
@@ -259,7 +251,7 @@ static void a_server_that_dies_behind_a_held_way_is_not_heard_of(void **state)
     assert_int_equal(LT_RESET, lt_next(rig->client, SOON_MS));
 }
 
-static void blackhole_swallows_in_silence(void **state)
+TEST(blackhole_swallows_in_silence)
 {
     struct rig *rig = *state;
     struct rig idle = *rig;
@@ -288,7 +280,7 @@ static void blackhole_swallows_in_silence(void **state)
     close_pair(&idle);
 }
 
-static void cut_resets_both_ends_once(void **state)
+TEST(cut_resets_both_ends_once)
 {
     struct rig *rig = *state;
 
@@ -305,7 +297,7 @@ static void cut_resets_both_ends_once(void **state)
     (void)time_of_passage(rig->client, rig->server, "fine again");
 }
 
-static void refuse_turns_newcomers_away(void **state)
+TEST(refuse_turns_newcomers_away)
 {
     struct rig *rig = *state;
 
@@ -324,7 +316,7 @@ static void refuse_turns_newcomers_away(void **state)
     (void)time_of_passage(rig->client, rig->server, "welcome");
 }
 
-static void a_dead_server_means_a_reset(void **state)
+TEST(a_dead_server_means_a_reset)
 {
     struct rig *rig = *state;
 
@@ -337,7 +329,7 @@ static void a_dead_server_means_a_reset(void **state)
     (void)close(client);
 }
 
-static void an_eaten_reply_leaves_a_reset_and_a_request_carried_out(void **state)
+TEST(an_eaten_reply_leaves_a_reset_and_a_request_carried_out)
 {
     struct rig *rig = *state;
 
@@ -359,7 +351,7 @@ static void an_eaten_reply_leaves_a_reset_and_a_request_carried_out(void **state
     assert_true(lt_proxy_has_noted(&rig->proxy, words));
 }
 
-static void an_early_answer_does_not_stop_the_rest_of_the_request(void **state)
+TEST(an_early_answer_does_not_stop_the_rest_of_the_request)
 {
     struct rig *rig = *state;
 
@@ -376,7 +368,7 @@ static void an_early_answer_does_not_stop_the_rest_of_the_request(void **state)
     assert_int_equal(LT_END, lt_next(rig->server, SOON_MS));
 }
 
-static void a_request_already_under_way_keeps_its_reply(void **state)
+TEST(a_request_already_under_way_keeps_its_reply)
 {
     struct rig *rig = *state;
 
@@ -402,7 +394,7 @@ static bool one_mark_is_left(void *arg)
            lt_proxy_count(&rig->proxy, "eat_left") == 1;
 }
 
-static void a_request_that_is_never_answered_counts_nothing(void **state)
+TEST(a_request_that_is_never_answered_counts_nothing)
 {
     struct rig *rig = *state;
 
@@ -421,7 +413,7 @@ static void a_request_that_is_never_answered_counts_nothing(void **state)
     assert_int_equal(1, lt_proxy_count(&rig->proxy, "replies_eaten"));
 }
 
-static void pass_spares_the_reply_that_was_to_be_eaten(void **state)
+TEST(pass_spares_the_reply_that_was_to_be_eaten)
 {
     struct rig *rig = *state;
 
@@ -435,7 +427,7 @@ static void pass_spares_the_reply_that_was_to_be_eaten(void **state)
     assert_int_equal(0, lt_proxy_count(&rig->proxy, "eat_left"));
 }
 
-static void verbs_are_answered_and_noted(void **state)
+TEST(verbs_are_answered_and_noted)
 {
     static const struct {
         const char *line, *answer;
@@ -463,29 +455,4 @@ static void verbs_are_answered_and_noted(void **state)
     assert_true(lt_proxy_has_noted(&rig->proxy, start));
 }
 
-#define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, open_rig, close_rig)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RIG_TEST(without_faults_bytes_and_ends_pass),
-        RIG_TEST(delay_takes_its_time_each_way),
-        RIG_TEST(jitter_varies_the_delay_within_its_range),
-        RIG_TEST(trickle_keeps_its_rate),
-        RIG_TEST(stall_closes_the_window_and_loses_nothing),
-        RIG_TEST(a_request_given_up_in_a_stall_still_arrives),
-        RIG_TEST(oneway_holds_the_other_way),
-        RIG_TEST(a_server_that_dies_behind_a_held_way_is_not_heard_of),
-        RIG_TEST(blackhole_swallows_in_silence),
-        RIG_TEST(cut_resets_both_ends_once),
-        RIG_TEST(refuse_turns_newcomers_away),
-        RIG_TEST(a_dead_server_means_a_reset),
-        RIG_TEST(an_eaten_reply_leaves_a_reset_and_a_request_carried_out),
-        RIG_TEST(an_early_answer_does_not_stop_the_rest_of_the_request),
-        RIG_TEST(a_request_already_under_way_keeps_its_reply),
-        RIG_TEST(a_request_that_is_never_answered_counts_nothing),
-        RIG_TEST(pass_spares_the_reply_that_was_to_be_eaten),
-        RIG_TEST(verbs_are_answered_and_noted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_rig, close_rig);

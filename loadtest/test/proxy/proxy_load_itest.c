@@ -4,21 +4,13 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/moment.h"
 #include "test/support/lt_net.h"
 #include "test/support/lt_proxy.h"
+#include "test/support/testing.h"
 
 enum {
     CONNECTIONS = 500,
@@ -67,7 +59,7 @@ static int close_rig(void **state)
     return is_clean ? 0 : -1;
 }
 
-static void five_hundred_connections_get_their_own_bytes(void **state)
+TEST(five_hundred_connections_get_their_own_bytes)
 {
     struct rig *rig = *state;
     static int clients[CONNECTIONS];
@@ -142,7 +134,7 @@ static bool pump(struct stream *streams)
     return false;
 }
 
-static void big_transfers_are_exact_under_delay_and_jitter(void **state)
+TEST(big_transfers_are_exact_under_delay_and_jitter)
 {
     struct rig *rig = *state;
     struct stream streams[STREAMS] = {{.fd = -1}};
@@ -175,7 +167,7 @@ static int64_t resident_kb(const struct rig *rig)
     return resident;
 }
 
-static void a_deaf_reader_does_not_cost_memory(void **state)
+TEST(a_deaf_reader_does_not_cost_memory)
 {
     struct rig *rig = *state;
     static char block[BLOCK];
@@ -312,7 +304,7 @@ static bool is_too_quiet(const struct rig *rig, const struct chaos *chaos)
            lt_proxy_count(&rig->proxy, "cuts") < 50;
 }
 
-static void chaos_loses_connections_but_never_bytes_within_one(void **state)
+TEST_WITH(chaos_loses_connections_but_never_bytes_within_one, start_chaos, close_rig)
 {
     struct rig *rig = *state;
     struct chaos chaos = {.streams = 0};
@@ -332,7 +324,7 @@ static void chaos_loses_connections_but_never_bytes_within_one(void **state)
     assert_false(is_void);
 }
 
-static void healed_all_goes_on(void **state)
+TEST(healed_all_goes_on)
 {
     struct rig *rig = *state;
     struct chaos chaos = {.streams = 0};
@@ -357,17 +349,4 @@ static void healed_all_goes_on(void **state)
     assert_false(chaos.has_differed);
 }
 
-#define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, open_rig, close_rig)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RIG_TEST(five_hundred_connections_get_their_own_bytes),
-        RIG_TEST(big_transfers_are_exact_under_delay_and_jitter),
-        RIG_TEST(a_deaf_reader_does_not_cost_memory),
-        cmocka_unit_test_setup_teardown(chaos_loses_connections_but_never_bytes_within_one,
-                                        start_chaos, close_rig),
-        RIG_TEST(healed_all_goes_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_rig, close_rig);

@@ -1,15 +1,8 @@
 /*
  * The proxy's command line: links, their names, every flag, and one clear line for each bad word.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "proxy/proxy_options.h"
+#include "test/support/testing.h"
 
 enum { WORDS_MAX = 64 };
 
@@ -32,7 +25,7 @@ static bool parse(const char *words, struct proxy_options *options, struct failu
     return proxy_options_parse(argc, argv, options, failure);
 }
 
-static void links_are_numbered_or_named(void **state)
+TEST(links_are_numbered_or_named)
 {
     static const struct {
         const char *name, *listen_at, *server;
@@ -43,7 +36,6 @@ static void links_are_numbered_or_named(void **state)
     };
     struct proxy_options options;
 
-    (void)state;
     assert_true(parse("--listen 127.0.0.1:0 --to 127.0.0.1:6379 "
                       "--link replica=[::1]:7001,unix:///tmp/r.sock "
                       "--listen=unix:///tmp/p.sock --to=127.0.0.1:6380",
@@ -61,11 +53,10 @@ static void links_are_numbered_or_named(void **state)
     assert_null(options.schedule);
 }
 
-static void every_other_flag_is_taken(void **state)
+TEST(every_other_flag_is_taken)
 {
     struct proxy_options options;
 
-    (void)state;
     assert_true(parse("--link a=127.0.0.1:0,127.0.0.1:1 --control c --log l --schedule=s --seed 77",
                       &options, NULL));
 
@@ -75,18 +66,17 @@ static void every_other_flag_is_taken(void **state)
     assert_int_equal(77, options.seed);
 }
 
-static void help_and_version_need_no_link(void **state)
+TEST(help_and_version_need_no_link)
 {
     struct proxy_options options;
 
-    (void)state;
     assert_true(parse("--help", &options, NULL));
     assert_true(options.is_help);
     assert_true(parse("--version", &options, NULL));
     assert_true(options.is_version);
 }
 
-static void every_bad_word_is_named(void **state)
+TEST(every_bad_word_is_named)
 {
     static const struct {
         const char *words, *failure;
@@ -116,7 +106,6 @@ static void every_bad_word_is_named(void **state)
          "two links are named \"a\""},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct failure failure = {.text = ""};
         struct proxy_options options = {.seed = 99};
@@ -128,30 +117,17 @@ static void every_bad_word_is_named(void **state)
     }
 }
 
-static void there_is_a_limit_of_links(void **state)
+TEST(there_is_a_limit_of_links)
 {
     char words[sizeof text] = "";
     struct failure failure = {.text = ""};
     struct proxy_options options;
     size_t length = 0;
 
-    (void)state;
     for (int i = 0; i <= PROXY_LINKS_MAX; i++)
         length += (size_t)snprintf(words + length, sizeof words - length,
                                    "--listen 127.0.0.1:0 --to=127.0.0.1:1 ");
 
     assert_false(parse(words, &options, &failure));
     assert_string_equal("more than 16 links", failure.text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(links_are_numbered_or_named),
-        cmocka_unit_test(every_other_flag_is_taken),
-        cmocka_unit_test(help_and_version_need_no_link),
-        cmocka_unit_test(every_bad_word_is_named),
-        cmocka_unit_test(there_is_a_limit_of_links),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

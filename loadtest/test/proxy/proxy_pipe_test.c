@@ -1,17 +1,11 @@
 /*
  * One direction under delay, jitter and pace, on socket pairs, with the clock in the test's hand.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "proxy/proxy_pipe.h"
+#include "test/support/testing.h"
 
 static const int64_t ms = 1000000;
 static const int64_t start_ns = 1000000000000;
@@ -87,7 +81,7 @@ static void expect(struct rig *rig, const struct proxy_shape *shape, const char 
     assert_int_equal(strlen(wanted), count);
 }
 
-static void without_faults_bytes_pass_at_once(void **state)
+TEST(without_faults_bytes_pass_at_once)
 {
     const struct proxy_shape shape = {.delay_ms = 0};
     struct rig *rig = *state;
@@ -98,7 +92,7 @@ static void without_faults_bytes_pass_at_once(void **state)
     assert_int_equal(INT64_MAX, proxy_pipe_next_ns(&rig->pipe, &shape));
 }
 
-static void delay_holds_bytes_and_the_end(void **state)
+TEST(delay_holds_bytes_and_the_end)
 {
     const struct proxy_shape shape = {.delay_ms = 20};
     struct rig *rig = *state;
@@ -120,7 +114,7 @@ static void delay_holds_bytes_and_the_end(void **state)
     assert_int_equal(0, recv(rig->sink[1], &rest, 1, 0));
 }
 
-static void jitter_stays_in_its_range_and_is_drawn_from_the_seed(void **state)
+TEST(jitter_stays_in_its_range_and_is_drawn_from_the_seed)
 {
     const struct proxy_shape shape = {.delay_ms = 20, .jitter_ms = 5};
     struct rig *rig = *state;
@@ -143,7 +137,7 @@ static void jitter_stays_in_its_range_and_is_drawn_from_the_seed(void **state)
     assert_int_equal(first_ns, proxy_pipe_next_ns(&rig->pipe, &shape) - start_ns);
 }
 
-static void trickle_lets_bytes_go_one_by_one(void **state)
+TEST(trickle_lets_bytes_go_one_by_one)
 {
     const struct proxy_shape shape = {.bytes_per_s = 100};
     struct rig *rig = *state;
@@ -158,7 +152,7 @@ static void trickle_lets_bytes_go_one_by_one(void **state)
     expect(rig, &shape, "e", start_ns + 40 * ms);
 }
 
-static void a_long_rest_earns_no_burst(void **state)
+TEST(a_long_rest_earns_no_burst)
 {
     const struct proxy_shape shape = {.bytes_per_s = 100};
     struct rig *rig = *state;
@@ -171,7 +165,7 @@ static void a_long_rest_earns_no_burst(void **state)
     expect(rig, &shape, "b", start_ns + 5000 * ms);
 }
 
-static void what_waits_goes_when_the_faults_end(void **state)
+TEST(what_waits_goes_when_the_faults_end)
 {
     const struct proxy_shape slow = {.delay_ms = 500, .bytes_per_s = 1};
     const struct proxy_shape none = {.delay_ms = 0};
@@ -185,7 +179,7 @@ static void what_waits_goes_when_the_faults_end(void **state)
     expect(rig, &none, "hello", start_ns + 2 * ms);
 }
 
-static void a_sink_that_takes_no_more_is_waited_for(void **state)
+TEST(a_sink_that_takes_no_more_is_waited_for)
 {
     const struct proxy_shape shape = {.delay_ms = 0};
     struct rig *rig = *state;
@@ -203,7 +197,7 @@ static void a_sink_that_takes_no_more_is_waited_for(void **state)
     assert_int_equal(INT64_MAX, proxy_pipe_next_ns(&rig->pipe, &shape));
 }
 
-static void a_dead_sink_is_reported(void **state)
+TEST(a_dead_sink_is_reported)
 {
     const struct proxy_shape shape = {.delay_ms = 0};
     struct rig *rig = *state;
@@ -216,19 +210,4 @@ static void a_dead_sink_is_reported(void **state)
     assert_int_equal(PROXY_FLOW_BROKEN, proxy_pipe_write(&rig->pipe, rig->sink[0], &now, &count));
 }
 
-#define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, open_rig, close_rig)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RIG_TEST(without_faults_bytes_pass_at_once),
-        RIG_TEST(delay_holds_bytes_and_the_end),
-        RIG_TEST(jitter_stays_in_its_range_and_is_drawn_from_the_seed),
-        RIG_TEST(trickle_lets_bytes_go_one_by_one),
-        RIG_TEST(a_long_rest_earns_no_burst),
-        RIG_TEST(what_waits_goes_when_the_faults_end),
-        RIG_TEST(a_sink_that_takes_no_more_is_waited_for),
-        RIG_TEST(a_dead_sink_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_rig, close_rig);

@@ -2,22 +2,15 @@
  * The proxy as a program: its words and exit statuses, its sockets and what is left of them, `ctl`,
  * several links, and a schedule that runs by itself.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "test/support/lt_net.h"
 #include "test/support/lt_proxy.h"
+#include "test/support/testing.h"
 
 enum { SOON_MS = 5000, QUIET_MS = 100 };
 
@@ -65,7 +58,7 @@ static bool is_there(const char *path)
     return access(path, F_OK) == 0;
 }
 
-static void sigterm_leaves_no_socket_and_no_connection(void **state)
+TEST(sigterm_leaves_no_socket_and_no_connection)
 {
     struct rig *rig = *state;
     char link[LT_PATH_MAX + 64];
@@ -95,7 +88,7 @@ static void sigterm_leaves_no_socket_and_no_connection(void **state)
     (void)close(server);
 }
 
-static void a_socket_of_a_killed_proxy_is_taken_over(void **state)
+TEST(a_socket_of_a_killed_proxy_is_taken_over)
 {
     struct rig *rig = *state;
 
@@ -108,7 +101,7 @@ static void a_socket_of_a_killed_proxy_is_taken_over(void **state)
     assert_true(lt_proxy_tell(&rig->proxy, "status"));
 }
 
-static void a_socket_in_use_is_left_alone(void **state)
+TEST(a_socket_in_use_is_left_alone)
 {
     struct rig *rig = *state;
     struct lt_outcome outcome;
@@ -134,7 +127,7 @@ static int connect_unix(const char *path)
     return -1;
 }
 
-static void a_unix_link_refuses_and_comes_back(void **state)
+TEST(a_unix_link_refuses_and_comes_back)
 {
     struct rig *rig = *state;
     char link[LT_PATH_MAX + 64];
@@ -158,7 +151,7 @@ static void a_unix_link_refuses_and_comes_back(void **state)
     (void)close(server);
 }
 
-static void a_verb_for_one_link_leaves_the_other_alone(void **state)
+TEST(a_verb_for_one_link_leaves_the_other_alone)
 {
     struct rig *rig = *state;
     int clients[LT_PROXY_LINKS_MAX];
@@ -183,7 +176,7 @@ static void a_verb_for_one_link_leaves_the_other_alone(void **state)
     }
 }
 
-static void ctl_speaks_to_a_running_proxy(void **state)
+TEST(ctl_speaks_to_a_running_proxy)
 {
     struct rig *rig = *state;
     struct lt_outcome outcome;
@@ -220,7 +213,7 @@ static bool has_cut_and_healed(void *arg)
     return lt_proxy_has_noted(&rig->proxy, cut) && lt_proxy_has_noted(&rig->proxy, pass);
 }
 
-static void a_schedule_runs_by_itself(void **state)
+TEST(a_schedule_runs_by_itself)
 {
     struct rig *rig = *state;
     char path[LT_PATH_MAX + 64];
@@ -235,7 +228,7 @@ static void a_schedule_runs_by_itself(void **state)
     assert_true(lt_proxy_has_noted(&rig->proxy, seed));
 }
 
-static void bad_words_end_with_status_2_and_a_line(void **state)
+TEST(bad_words_end_with_status_2_and_a_line)
 {
     struct rig *rig = *state;
     char path[LT_PATH_MAX + 64];
@@ -267,19 +260,4 @@ static void bad_words_end_with_status_2_and_a_line(void **state)
     }
 }
 
-#define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, open_rig, close_rig)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RIG_TEST(sigterm_leaves_no_socket_and_no_connection),
-        RIG_TEST(a_socket_of_a_killed_proxy_is_taken_over),
-        RIG_TEST(a_socket_in_use_is_left_alone),
-        RIG_TEST(a_unix_link_refuses_and_comes_back),
-        RIG_TEST(a_verb_for_one_link_leaves_the_other_alone),
-        RIG_TEST(ctl_speaks_to_a_running_proxy),
-        RIG_TEST(a_schedule_runs_by_itself),
-        RIG_TEST(bad_words_end_with_status_2_and_a_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_rig, close_rig);

@@ -1,15 +1,9 @@
 /*
  * The queue of bytes on their way: order, due moments, the bound, and no memory when it is empty.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "proxy/proxy_queue.h"
 #include "proxy/proxy_random.h"
+#include "test/support/testing.h"
 
 /* Byte number `n` of an endless stream. */
 static unsigned char byte_at(uint64_t n)
@@ -45,11 +39,10 @@ static size_t take(struct proxy_queue *queue, uint64_t from, size_t length, int6
     return length;
 }
 
-static void bytes_come_out_when_they_are_due(void **state)
+TEST(bytes_come_out_when_they_are_due)
 {
     struct proxy_queue queue = {.bytes = NULL};
 
-    (void)state;
     assert_int_equal(10, put(&queue, 0, 10, 100));
     assert_int_equal(10, put(&queue, 10, 10, 200));
     assert_int_equal(100, proxy_queue_next_ns(&queue));
@@ -61,11 +54,10 @@ static void bytes_come_out_when_they_are_due(void **state)
     assert_int_equal(INT64_MAX, proxy_queue_next_ns(&queue));
 }
 
-static void a_short_delay_does_not_overtake_a_long_one(void **state)
+TEST(a_short_delay_does_not_overtake_a_long_one)
 {
     struct proxy_queue queue = {.bytes = NULL};
 
-    (void)state;
     assert_int_equal(5, put(&queue, 0, 5, 300));
     assert_int_equal(5, put(&queue, 5, 5, 100));
 
@@ -73,11 +65,10 @@ static void a_short_delay_does_not_overtake_a_long_one(void **state)
     assert_int_equal(10, take(&queue, 0, 10, 300));
 }
 
-static void hurry_makes_all_due(void **state)
+TEST(hurry_makes_all_due)
 {
     struct proxy_queue queue = {.bytes = NULL};
 
-    (void)state;
     proxy_queue_hurry(&queue);
     assert_int_equal(INT64_MAX, proxy_queue_next_ns(&queue));
     assert_int_equal(5, put(&queue, 0, 5, 1000));
@@ -88,12 +79,11 @@ static void hurry_makes_all_due(void **state)
     assert_int_equal(10, take(&queue, 0, 10, 1));
 }
 
-static void it_grows_to_its_bound_and_no_further(void **state)
+TEST(it_grows_to_its_bound_and_no_further)
 {
     struct proxy_queue queue = {.bytes = NULL};
     uint64_t total = 0;
 
-    (void)state;
     for (size_t count = 0; (count = put(&queue, total, 5000, (int64_t)total / 7 + 1));)
         total += count;
 
@@ -108,12 +98,11 @@ static void it_grows_to_its_bound_and_no_further(void **state)
     assert_int_equal(0, queue.length);
 }
 
-static void many_small_pieces_are_bounded_too(void **state)
+TEST(many_small_pieces_are_bounded_too)
 {
     struct proxy_queue queue = {.bytes = NULL};
     uint64_t total = 0;
 
-    (void)state;
     while (put(&queue, total, 1, (int64_t)total + 1))
         total++;
 
@@ -123,11 +112,10 @@ static void many_small_pieces_are_bounded_too(void **state)
     proxy_queue_clear(&queue);
 }
 
-static void an_empty_queue_owns_nothing(void **state)
+TEST(an_empty_queue_owns_nothing)
 {
     struct proxy_queue queue = {.bytes = NULL};
 
-    (void)state;
     assert_int_equal(5, put(&queue, 0, 5, 1));
     assert_non_null(queue.bytes);
 
@@ -137,14 +125,13 @@ static void an_empty_queue_owns_nothing(void **state)
     assert_null(queue.marks);
 }
 
-static void any_mixture_of_puts_and_takes_keeps_the_stream(void **state)
+TEST(any_mixture_of_puts_and_takes_keeps_the_stream)
 {
     struct proxy_queue queue = {.bytes = NULL};
     struct proxy_random random = proxy_random_stream(11, 0);
     uint64_t in = 0;
     uint64_t out = 0;
 
-    (void)state;
     for (int64_t now = 1; now < 5000; now++) {
         size_t length = (size_t)proxy_random_between(&random, 1, 9000);
         in += put(&queue, in, length, now + proxy_random_between(&random, 0, 50));
@@ -153,18 +140,4 @@ static void any_mixture_of_puts_and_takes_keeps_the_stream(void **state)
     }
     assert_true(out > 1000000);
     proxy_queue_clear(&queue);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_come_out_when_they_are_due),
-        cmocka_unit_test(a_short_delay_does_not_overtake_a_long_one),
-        cmocka_unit_test(hurry_makes_all_due),
-        cmocka_unit_test(it_grows_to_its_bound_and_no_further),
-        cmocka_unit_test(many_small_pieces_are_bounded_too),
-        cmocka_unit_test(an_empty_queue_owns_nothing),
-        cmocka_unit_test(any_mixture_of_puts_and_takes_keeps_the_stream),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

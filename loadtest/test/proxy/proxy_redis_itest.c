@@ -2,20 +2,12 @@
  * eat-reply in front of a real Redis: each eaten command has happened exactly once, and its client
  * cannot know. Commands are sent inline, as text.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "test/support/lt_net.h"
 #include "test/support/lt_proxy.h"
+#include "test/support/testing.h"
 
 enum { SOON_MS = 5000, EATEN = 1000, CROWD = 50, CROWD_EATEN = 20, VALUE_BYTES = 1000000 };
 
@@ -80,7 +72,7 @@ static bool is_answered(void *arg)
     return ask(wanted->rig, wanted->command) == wanted->number;
 }
 
-static void a_thousand_eaten_replies_are_a_thousand_increments(void **state)
+TEST(a_thousand_eaten_replies_are_a_thousand_increments)
 {
     struct rig *rig = *state;
     char line[32];
@@ -99,7 +91,7 @@ static void a_thousand_eaten_replies_are_a_thousand_increments(void **state)
     assert_int_equal(0, lt_proxy_count(&rig->proxy, "eat_left"));
 }
 
-static void a_crowd_loses_as_many_replies_as_were_ordered(void **state)
+TEST(a_crowd_loses_as_many_replies_as_were_ordered)
 {
     struct rig *rig = *state;
     int clients[CROWD];
@@ -125,7 +117,7 @@ static void a_crowd_loses_as_many_replies_as_were_ordered(void **state)
     assert_int_equal(CROWD + 1, ask(rig, "INCR crowd\r\n"));
 }
 
-static void a_whole_burst_is_delivered_before_the_end(void **state)
+TEST(a_whole_burst_is_delivered_before_the_end)
 {
     struct rig *rig = *state;
     char burst[100 * 12 + 1] = "";
@@ -142,7 +134,7 @@ static void a_whole_burst_is_delivered_before_the_end(void **state)
     assert_true(lt_eventually(is_answered, &wanted, SOON_MS));
 }
 
-static void a_large_request_is_carried_out_whole(void **state)
+TEST(a_large_request_is_carried_out_whole)
 {
     struct rig *rig = *state;
     struct wanted wanted = {.rig = rig, .command = "STRLEN large\r\n", .number = VALUE_BYTES};
@@ -164,7 +156,7 @@ static void a_large_request_is_carried_out_whole(void **state)
     assert_true(lt_eventually(is_answered, &wanted, SOON_MS));
 }
 
-static void a_cut_client_reconnects_to_the_same_redis(void **state)
+TEST(a_cut_client_reconnects_to_the_same_redis)
 {
     struct rig *rig = *state;
     int fd = connect_to(rig);
@@ -178,16 +170,4 @@ static void a_cut_client_reconnects_to_the_same_redis(void **state)
     assert_int_equal(2, ask(rig, "INCR cut\r\n"));
 }
 
-#define RIG_TEST(name) cmocka_unit_test_setup_teardown(name, open_rig, close_rig)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RIG_TEST(a_thousand_eaten_replies_are_a_thousand_increments),
-        RIG_TEST(a_crowd_loses_as_many_replies_as_were_ordered),
-        RIG_TEST(a_whole_burst_is_delivered_before_the_end),
-        RIG_TEST(a_large_request_is_carried_out_whole),
-        RIG_TEST(a_cut_client_reconnects_to_the_same_redis),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_rig, close_rig);

@@ -1,15 +1,8 @@
 /*
  * Schedules: the same seed gives the same faults, another seed others, and bad lines are named.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "proxy/proxy_schedule.h"
+#include "test/support/testing.h"
 
 enum { DRAWN = 1000 };
 
@@ -48,20 +41,18 @@ static size_t count_alike(uint64_t seed, uint64_t other_seed)
     return alike;
 }
 
-static void the_same_seed_gives_the_same_faults(void **state)
+TEST(the_same_seed_gives_the_same_faults)
 {
-    (void)state;
     assert_int_equal(DRAWN, count_alike(7, 7));
     assert_int_equal(DRAWN, count_alike(0, 0));
 }
 
-static void another_seed_gives_others(void **state)
+TEST(another_seed_gives_others)
 {
-    (void)state;
     assert_in_range(count_alike(7, 8), 0, DRAWN / 4);
 }
 
-static void single_lines_come_once_and_in_order_of_time(void **state)
+TEST(single_lines_come_once_and_in_order_of_time)
 {
     struct proxy_schedule *schedule = make("20 cut\n10 stall\n20 pass\n0 refuse\n", 1);
     static const struct {
@@ -69,7 +60,6 @@ static void single_lines_come_once_and_in_order_of_time(void **state)
         proxy_verb verb;
     } wanted[] = {{0, PROXY_REFUSE}, {10, PROXY_STALL}, {20, PROXY_CUT}, {20, PROXY_PASS}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         assert_int_equal(wanted[i].at_ms, proxy_schedule_next_ms(schedule));
         assert_int_equal(wanted[i].verb, proxy_schedule_take(schedule)->verb);
@@ -78,13 +68,12 @@ static void single_lines_come_once_and_in_order_of_time(void **state)
     proxy_schedule_free(schedule);
 }
 
-static void gaps_of_a_repeated_line_fill_their_range(void **state)
+TEST(gaps_of_a_repeated_line_fill_their_range)
 {
     struct proxy_schedule *schedule = make("every 30..33 link1:cut\n", 3);
     bool is_seen[4] = {false};
     int64_t before_ms = 0;
 
-    (void)state;
     for (size_t i = 0; i < DRAWN; i++) {
         int64_t at_ms = proxy_schedule_next_ms(schedule);
         assert_in_range(at_ms - before_ms, 30, 33);
@@ -96,12 +85,11 @@ static void gaps_of_a_repeated_line_fill_their_range(void **state)
     proxy_schedule_free(schedule);
 }
 
-static void another_line_does_not_shift_the_rest(void **state)
+TEST(another_line_does_not_shift_the_rest)
 {
     struct proxy_schedule *alone = make("every 1..1000 cut\n", 5);
     struct proxy_schedule *both = make("every 1..1000 cut\nevery 1..1000 stall\n", 5);
 
-    (void)state;
     for (size_t i = 0; i < DRAWN; i++) {
         while (true) {
             int64_t at_ms = proxy_schedule_next_ms(both);
@@ -115,17 +103,16 @@ static void another_line_does_not_shift_the_rest(void **state)
     proxy_schedule_free(both);
 }
 
-static void an_empty_schedule_never_rings(void **state)
+TEST(an_empty_schedule_never_rings)
 {
     struct proxy_schedule *schedule = make("# nothing\n\n", 1);
 
-    (void)state;
     assert_int_equal(INT64_MAX, proxy_schedule_next_ms(schedule));
     assert_null(proxy_schedule_line(schedule, 0));
     proxy_schedule_free(schedule);
 }
 
-static void every_bad_line_is_named(void **state)
+TEST(every_bad_line_is_named)
 {
     static const struct {
         const char *text, *failure;
@@ -144,7 +131,6 @@ static void every_bad_line_is_named(void **state)
         {"0 cut\nevery 5..6 delay\n", "line 2: delay: MS is missing"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct failure failure = {.text = ""};
 
@@ -152,18 +138,4 @@ static void every_bad_line_is_named(void **state)
 
         assert_string_equal(bad[i].failure, failure.text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_seed_gives_the_same_faults),
-        cmocka_unit_test(another_seed_gives_others),
-        cmocka_unit_test(single_lines_come_once_and_in_order_of_time),
-        cmocka_unit_test(gaps_of_a_repeated_line_fill_their_range),
-        cmocka_unit_test(another_line_does_not_shift_the_rest),
-        cmocka_unit_test(an_empty_schedule_never_rings),
-        cmocka_unit_test(every_bad_line_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,19 +4,11 @@
  * sale is audited: what the failover lost is counted, printed and named, all else must hold; a sale
  * that only moved loses nothing; and those on the other masters go on selling meanwhile.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/moment.h"
 #include "test/support/lt_course.h"
+#include "test/support/testing.h"
 
 enum {
     MASTERS = 3,
@@ -232,7 +224,7 @@ static void check_activity(const struct world *world, const char *killed)
     if (is_void) fail_msg("void, for want of activity");
 }
 
-static void sales_survive_resharding_and_a_killed_master(void **state)
+TEST(sales_survive_resharding_and_a_killed_master)
 {
     struct world *world = *state;
     struct sale *moved = &world->sales[0];
@@ -271,14 +263,5 @@ static int close_world(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(sales_survive_resharding_and_a_killed_master, make_world,
-                                        close_world),
-    };
-
-    (void)signal(SIGPIPE, SIG_IGN);
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(make_world, close_world);
+GROUP(testing_ignore_sigpipe, NULL);

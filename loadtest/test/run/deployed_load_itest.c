@@ -3,18 +3,10 @@
  * know buyers by tokens alone; a Redis with users, of which the load test is one that may only read.
  * It keeps its pace, and comes to a verdict though an instance dies under it.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/moment.h"
@@ -22,6 +14,7 @@
 #include "test/support/lt_front.h"
 #include "test/support/lt_net.h"
 #include "test/support/lt_place.h"
+#include "test/support/testing.h"
 
 enum { LIMIT_MS = 90000, READY_MS = 20000, STOP_MS = 8000, PATH_ROOM = LT_PATH_MAX + 64 };
 
@@ -205,7 +198,7 @@ static json_int_t count_of(const json_t *result, const char *name)
     return json_integer_value(value);
 }
 
-static void the_pace_is_held_and_a_reader_judges(void **state)
+TEST(the_pace_is_held_and_a_reader_judges)
 {
     static const char *const words[] = {"--buyers", "600",    "--stock", "400", "--connections",
                                         "60",       "--pace", "300",     NULL};
@@ -231,7 +224,7 @@ static void the_pace_is_held_and_a_reader_judges(void **state)
     json_decref(result);
 }
 
-static void an_instance_may_die_and_come_back(void **state)
+TEST(an_instance_may_die_and_come_back)
 {
     static const char *const words[] = {"--buyers", "1500",   "--stock", "1200", "--connections",
                                         "60",       "--pace", "500",     NULL};
@@ -256,7 +249,7 @@ static void an_instance_may_die_and_come_back(void **state)
 }
 
 /* Longer than a request may stay unanswered: the proxy answers meanwhile, but only for itself. */
-static void while_a_proxy_answers_for_all_the_plan_goes_on(void **state)
+TEST(while_a_proxy_answers_for_all_the_plan_goes_on)
 {
     static const char *const words[] = {"--buyers", "1600",   "--stock", "500", "--connections",
                                         "60",       "--pace", "250",     NULL};
@@ -295,7 +288,7 @@ static int audit(struct deployment *all, const char *password, const char *sale,
     return outcome.status;
 }
 
-static void the_auditor_needs_its_password_and_nothing_but_reading(void **state)
+TEST(the_auditor_needs_its_password_and_nothing_but_reading)
 {
     static const char *const words[] = {"--buyers",      "100", "--stock", "60",
                                         "--connections", "20",  NULL};
@@ -316,19 +309,5 @@ static void the_auditor_needs_its_password_and_nothing_but_reading(void **state)
     json_decref(result);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_pace_is_held_and_a_reader_judges, open_deployment,
-                                        close_deployment),
-        cmocka_unit_test_setup_teardown(an_instance_may_die_and_come_back, open_deployment,
-                                        close_deployment),
-        cmocka_unit_test_setup_teardown(while_a_proxy_answers_for_all_the_plan_goes_on,
-                                        open_deployment, close_deployment),
-        cmocka_unit_test_setup_teardown(the_auditor_needs_its_password_and_nothing_but_reading,
-                                        open_deployment, close_deployment),
-    };
-    (void)signal(SIGPIPE, SIG_IGN);
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_deployment, close_deployment);
+GROUP(testing_ignore_sigpipe, NULL);

@@ -7,20 +7,12 @@
  *
  * An argument is a pattern for the names of the runs to do.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 #include "base/moment.h"
 #include "test/support/lt_course.h"
+#include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -44,7 +36,7 @@ static bool has_eaten_a_thousand(void *arg)
 
 /* Bursts on both links: of a sale's reply alone, and of those to the clean-up and to the question
  * what became of it too. Then of everything, for longer than a purchase may take. */
-static void a_thousand_eaten_replies_lose_nothing_and_double_nothing(void **state)
+TEST(a_thousand_eaten_replies_lose_nothing_and_double_nothing)
 {
     static const struct lt_plan plan = {.name = "eaten replies",
                                         .stock = 24000,
@@ -76,7 +68,7 @@ static void a_thousand_eaten_replies_lose_nothing_and_double_nothing(void **stat
 
 /* ---- Redis dies ------------------------------------------------------------------------------------------ */
 
-static void redis_killed_at_full_load_comes_back_with_every_order(void **state)
+TEST(redis_killed_at_full_load_comes_back_with_every_order)
 {
     static const struct lt_plan plan = {.name = "kill -9 of Redis", .stock = 8000};
     struct lt_course *run = *state;
@@ -117,7 +109,7 @@ static void stop_and_go_on(struct lt_course *run)
     if (caught == 0 || elsewhere == 0) run->faults = 0; /* void */
 }
 
-static void an_instance_stopped_past_its_lease_does_no_harm(void **state)
+TEST(an_instance_stopped_past_its_lease_does_no_harm)
 {
     static const struct lt_plan plan = {.name = "SIGSTOP of an instance",
                                         .stock = 6000,
@@ -132,7 +124,7 @@ static void an_instance_stopped_past_its_lease_does_no_harm(void **state)
 
 /* This guard holds its lock over three round trips, so a stop does end leases: before the winner
  * hears that he has won, or while he holds. */
-static void a_holder_stopped_past_its_lease_is_refused(void **state)
+TEST(a_holder_stopped_past_its_lease_is_refused)
 {
     static const struct lt_plan plan = {.name = "SIGSTOP of a holder",
                                         .guard = "mutex-watchdog",
@@ -160,7 +152,7 @@ static void a_holder_stopped_past_its_lease_is_refused(void **state)
 }
 
 /* Whoever hears nothing from the dead instance asks the other one, with the same key. */
-static void an_instance_killed_at_full_load_leaves_no_doubt(void **state)
+TEST(an_instance_killed_at_full_load_leaves_no_doubt)
 {
     static const struct lt_plan plan = {.name = "kill -9 of an instance", .stock = 6000};
     struct lt_course *run = *state;
@@ -177,7 +169,7 @@ static void an_instance_killed_at_full_load_leaves_no_doubt(void **state)
 /* ---- links ----------------------------------------------------------------------------------------------- */
 
 /* Slow enough for the lease to end between the lock's SET and the script that arrives behind it. */
-static void leases_that_end_in_the_middle_of_a_pipeline_sell_nothing(void **state)
+TEST(leases_that_end_in_the_middle_of_a_pipeline_sell_nothing)
 {
     static const struct lt_plan plan = {
         .name = "leases lost on a slow link",
@@ -216,7 +208,7 @@ static void cut_links(struct lt_course *run, const struct lt_plan *plan)
     lt_course_end(run, run->faults >= 5);
 }
 
-static void links_cut_again_and_again_lose_nothing(void **state)
+TEST(links_cut_again_and_again_lose_nothing)
 {
     static const struct lt_plan plan = {
         .name = "cut links", .stock = 10000, .rig = {.has_proxy = true}};
@@ -224,7 +216,7 @@ static void links_cut_again_and_again_lose_nothing(void **state)
     cut_links(*state, &plan);
 }
 
-static void links_cut_under_optimism_lose_nothing(void **state)
+TEST(links_cut_under_optimism_lose_nothing)
 {
     static const struct lt_plan plan = {
         .name = "cut links, watch", .guard = "watch", .stock = 5000, .rig = {.has_proxy = true}};
@@ -232,7 +224,7 @@ static void links_cut_under_optimism_lose_nothing(void **state)
     cut_links(*state, &plan);
 }
 
-static void a_stalled_link_costs_its_own_buyers_time_and_nobody_an_order(void **state)
+TEST(a_stalled_link_costs_its_own_buyers_time_and_nobody_an_order)
 {
     static const struct lt_plan plan = {
         .name = "stalled links", .stock = 12000, .think_ms = 20, .rig = {.has_proxy = true}};
@@ -262,7 +254,7 @@ static void a_stalled_link_costs_its_own_buyers_time_and_nobody_an_order(void **
 
 /* ---- Redis in trouble ------------------------------------------------------------------------------------ */
 
-static void scripts_flushed_under_load_are_sent_again(void **state)
+TEST(scripts_flushed_under_load_are_sent_again)
 {
     static const struct lt_plan plan = {.name = "SCRIPT FLUSH", .stock = 8000};
     struct lt_course *run = *state;
@@ -280,7 +272,7 @@ static void scripts_flushed_under_load_are_sent_again(void **state)
     lt_course_end(run, forgotten > 0 && run->faults >= 5);
 }
 
-static void clients_paused_past_the_lease_lose_nothing(void **state)
+TEST(clients_paused_past_the_lease_lose_nothing)
 {
     static const struct lt_plan plan = {.name = "CLIENT PAUSE",
                                         .stock = 6000,
@@ -301,7 +293,7 @@ static void clients_paused_past_the_lease_lose_nothing(void **state)
     lt_course_end(run, run->crowd.counts.slowest_ms >= 600);
 }
 
-static void a_redis_out_of_memory_refuses_and_goes_on_afterwards(void **state)
+TEST(a_redis_out_of_memory_refuses_and_goes_on_afterwards)
 {
     static const struct lt_plan plan = {.name = "out of memory", .stock = 6000};
     struct lt_course *run = *state;
@@ -337,7 +329,7 @@ static bool redis_is_gone(void *arg)
 }
 
 /* With `always` Redis gives up rather than answer without having written: it ends. */
-static void a_full_disk_under_always_ends_redis_and_loses_no_order(void **state)
+TEST(a_full_disk_under_always_ends_redis_and_loses_no_order)
 {
     static const struct lt_plan plan = {
         .name = "disk full, always", .stock = 8000, .rig = {.has_small_disk = true}};
@@ -357,7 +349,7 @@ static void a_full_disk_under_always_ends_redis_and_loses_no_order(void **state)
 }
 
 /* With `everysec` it goes on, and refuses to write until there is room. */
-static void a_full_disk_under_everysec_refuses_until_there_is_room(void **state)
+TEST(a_full_disk_under_everysec_refuses_until_there_is_room)
 {
     static const struct lt_plan plan = {.name = "disk full, everysec",
                                         .stock = 8000,
@@ -381,30 +373,7 @@ static int make_run(void **state)
     static struct lt_course run;
 
     *state = &run;
-    return 0;
+    return testing_ignore_sigpipe(state);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_thousand_eaten_replies_lose_nothing_and_double_nothing),
-        cmocka_unit_test(redis_killed_at_full_load_comes_back_with_every_order),
-        cmocka_unit_test(an_instance_stopped_past_its_lease_does_no_harm),
-        cmocka_unit_test(a_holder_stopped_past_its_lease_is_refused),
-        cmocka_unit_test(an_instance_killed_at_full_load_leaves_no_doubt),
-        cmocka_unit_test(leases_that_end_in_the_middle_of_a_pipeline_sell_nothing),
-        cmocka_unit_test(links_cut_again_and_again_lose_nothing),
-        cmocka_unit_test(links_cut_under_optimism_lose_nothing),
-        cmocka_unit_test(a_stalled_link_costs_its_own_buyers_time_and_nobody_an_order),
-        cmocka_unit_test(scripts_flushed_under_load_are_sent_again),
-        cmocka_unit_test(clients_paused_past_the_lease_lose_nothing),
-        cmocka_unit_test(a_redis_out_of_memory_refuses_and_goes_on_afterwards),
-        cmocka_unit_test(a_full_disk_under_always_ends_redis_and_loses_no_order),
-        cmocka_unit_test(a_full_disk_under_everysec_refuses_until_there_is_room),
-    };
-
-    (void)signal(SIGPIPE, SIG_IGN); /* Redis dies while we talk to it */
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, make_run, NULL);
-}
+GROUP(make_run, NULL);

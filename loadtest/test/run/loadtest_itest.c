@@ -2,20 +2,13 @@
  * loadtest on the real service, small: a sound guard passes, no guard fails, a sale nobody could
  * buy in is void, and nothing it started outlives it.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "test/support/lt_place.h"
+#include "test/support/testing.h"
 
 enum { LIMIT_MS = 60000, READY_MS = 20000, TRIES = 3 };
 
@@ -68,7 +61,7 @@ static bool run_loadtest(const struct lt_place *place, const char *const more[],
     return lt_run(place, argv, LIMIT_MS, outcome);
 }
 
-static void sound_guard_passes(void **state)
+TEST(sound_guard_passes)
 {
     const char *const flags[] = {"--buyers",      "3000", "--connections", "200", "--stock", "100",
                                  "--retry-share", "0.4",  "--repeat",      "2",   NULL};
@@ -100,7 +93,7 @@ static void sound_guard_passes(void **state)
     assert_int_equal(0, lt_place_count_processes(place));
 }
 
-static void no_guard_is_found_out(void **state)
+TEST(no_guard_is_found_out)
 {
     const char *const flags[] = {"--guard",       "none", "--buyers", "5000",
                                  "--connections", "400",  "--quiet",  NULL};
@@ -163,7 +156,7 @@ static bool run_against(const struct lt_place *place, const struct running *runn
     return run_loadtest(place, flags, outcome);
 }
 
-static void running_instances_are_tested_and_left_running(void **state)
+TEST(running_instances_are_tested_and_left_running)
 {
     const struct lt_place *place = *state;
     static struct lt_outcome outcome;
@@ -183,7 +176,7 @@ static void running_instances_are_tested_and_left_running(void **state)
 }
 
 /* Without --lab nobody is known: all are refused, nothing is sold, nothing is proved. */
-static void sale_that_served_nobody_is_void(void **state)
+TEST(sale_that_served_nobody_is_void)
 {
     const struct lt_place *place = *state;
     static struct lt_outcome outcome;
@@ -222,7 +215,7 @@ static bool start_long_run(struct lt_place *place, struct process *out_loadtest)
            lt_eventually(is_under_load, place, READY_MS);
 }
 
-static void ctrl_c_leaves_no_process(void **state)
+TEST(ctrl_c_leaves_no_process)
 {
     struct lt_place *place = *state;
     struct process loadtest = {.pid = 0};
@@ -239,7 +232,7 @@ static void ctrl_c_leaves_no_process(void **state)
     assert_int_equal(0, lt_place_count_processes(place));
 }
 
-static void kill_leaves_no_process(void **state)
+TEST(kill_leaves_no_process)
 {
     struct lt_place *place = *state;
     struct process loadtest = {.pid = 0};
@@ -253,7 +246,7 @@ static void kill_leaves_no_process(void **state)
     assert_true(lt_eventually(is_all_gone, place, READY_MS));
 }
 
-static void speed_run_prints_the_ratio(void **state)
+TEST(speed_run_prints_the_ratio)
 {
     const char *const flags[] = {
         "--against", "livez", "--connections", "8,16", "--duration", "1", "--repeat", "1", NULL};
@@ -273,7 +266,7 @@ static void speed_run_prints_the_ratio(void **state)
     assert_int_equal(0, lt_place_count_processes(place));
 }
 
-static void what_cannot_run_says_why(void **state)
+TEST(what_cannot_run_says_why)
 {
     const char *const bad_flag[] = {"--batch", "many", NULL};
     const char *const bad_guard[] = {"--guard", "no-such-guard", NULL};
@@ -296,19 +289,4 @@ static void what_cannot_run_says_why(void **state)
     assert_int_equal(0, lt_place_count_processes(place));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(sound_guard_passes, open_place, close_place),
-        cmocka_unit_test_setup_teardown(no_guard_is_found_out, open_place, close_place),
-        cmocka_unit_test_setup_teardown(running_instances_are_tested_and_left_running, open_place,
-                                        close_place),
-        cmocka_unit_test_setup_teardown(sale_that_served_nobody_is_void, open_place, close_place),
-        cmocka_unit_test_setup_teardown(ctrl_c_leaves_no_process, open_place, close_place),
-        cmocka_unit_test_setup_teardown(kill_leaves_no_process, open_place, close_place),
-        cmocka_unit_test_setup_teardown(speed_run_prints_the_ratio, open_place, close_place),
-        cmocka_unit_test_setup_teardown(what_cannot_run_says_why, open_place, close_place),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_place, close_place);

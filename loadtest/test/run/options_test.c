@@ -1,15 +1,8 @@
 /*
  * The command line: defaults, every flag, and one clear line for each bad word.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "run/options.h"
+#include "test/support/testing.h"
 
 enum { WORDS_MAX = 12 };
 
@@ -32,11 +25,10 @@ static bool parse(const char *words, struct options *options, struct failure *fa
     return options_parse(argc, argv, options, failure);
 }
 
-static void without_words_the_demo_runs(void **state)
+TEST(without_words_the_demo_runs)
 {
     struct options options;
 
-    (void)state;
     assert_true(parse("", &options, NULL));
 
     assert_string_equal("mutex", options.guard);
@@ -56,7 +48,7 @@ static void without_words_the_demo_runs(void **state)
 
 #define RUNNING "--url http://h:1 --admin-url http://h:2 --admin-token f --redis redis://h "
 
-static void tokens_are_for_verification_runs(void **state)
+TEST(tokens_are_for_verification_runs)
 {
     static const char *const bad[] = {
         "--tokens --against livez", RUNNING "--tokens",          RUNNING "--token-key k",
@@ -64,7 +56,6 @@ static void tokens_are_for_verification_runs(void **state)
     };
     struct options options;
 
-    (void)state;
     assert_true(parse("--tokens --buyers 1000000", &options, NULL));
     assert_true(options.has_tokens);
     assert_null(options.token_key);
@@ -75,11 +66,10 @@ static void tokens_are_for_verification_runs(void **state)
         assert_false(parse(bad[i], &options, NULL));
 }
 
-static void a_user_in_the_url_gets_a_password(void **state)
+TEST(a_user_in_the_url_gets_a_password)
 {
     struct options options;
 
-    (void)state;
     assert_true(parse("--redis redis://auditor@h --redis-password f", &options, NULL));
     assert_string_equal("f", options.redis_password);
     assert_true(parse("--redis redis+sentinel://u:p@a,b/main", &options, NULL));
@@ -88,11 +78,10 @@ static void a_user_in_the_url_gets_a_password(void **state)
     assert_false(parse("--redis-password f", &options, NULL));
 }
 
-static void what_tls_needs_is_taken(void **state)
+TEST(what_tls_needs_is_taken)
 {
     struct options options;
 
-    (void)state;
     assert_true(parse("--redis rediss+sentinel://a/m --redis-ca=a --redis-cert=b --redis-key=c "
                       "--redis-server-name=d --redis-insecure --sentinel-password=e",
                       &options, NULL));
@@ -105,11 +94,10 @@ static void what_tls_needs_is_taken(void **state)
     assert_true(parse("--redis redis://h --redlock rediss://a --redis-ca a", &options, NULL));
 }
 
-static void a_paced_run_ends_within_the_hour(void **state)
+TEST(a_paced_run_ends_within_the_hour)
 {
     struct options options;
 
-    (void)state;
     assert_true(parse("", &options, NULL));
     assert_int_equal(0, options.pace);
     assert_true(parse("--pace 1000 --buyers 20000 --stock 15000", &options, NULL));
@@ -119,7 +107,7 @@ static void a_paced_run_ends_within_the_hour(void **state)
     assert_false(parse("--buyers 3000 --retry-share 0.1 --stock 310 --pace 1", &options, NULL));
 }
 
-static void a_sweep_has_its_own_defaults(void **state)
+TEST(a_sweep_has_its_own_defaults)
 {
     static const char *const bad[] = {
         "--sweep=",
@@ -132,7 +120,6 @@ static void a_sweep_has_its_own_defaults(void **state)
     };
     struct options options;
 
-    (void)state;
     assert_true(parse("--sweep mutex,script", &options, NULL));
     assert_string_equal("mutex,script", options.sweep);
     assert_int_equal(3, options.connection_steps);
@@ -147,7 +134,7 @@ static void a_sweep_has_its_own_defaults(void **state)
         assert_false(parse(bad[i], &options, NULL));
 }
 
-static void the_bench_chooses_guards_and_connections_itself(void **state)
+TEST(the_bench_chooses_guards_and_connections_itself)
 {
     static const char *const bad[] = {
         "--bench --guard script",
@@ -162,7 +149,6 @@ static void the_bench_chooses_guards_and_connections_itself(void **state)
     };
     struct options options;
 
-    (void)state;
     assert_true(parse("--bench", &options, NULL));
     assert_int_equal(5, options.repeat);
     assert_int_equal(3, options.duration_s);
@@ -176,7 +162,7 @@ static void the_bench_chooses_guards_and_connections_itself(void **state)
         assert_false(parse(bad[i], &options, NULL));
 }
 
-static void several_guards_are_compared(void **state)
+TEST(several_guards_are_compared)
 {
     static const char *const bad[] = {
         "--guard all --against livez",
@@ -187,7 +173,6 @@ static void several_guards_are_compared(void **state)
     };
     struct options options;
 
-    (void)state;
     assert_true(parse("--guard mutex", &options, NULL));
     assert_false(options.is_compare);
     assert_true(parse("--guard all --seed 5", &options, NULL));
@@ -202,11 +187,10 @@ static void several_guards_are_compared(void **state)
         assert_false(parse(bad[i], &options, NULL));
 }
 
-static void speed_run_has_its_own_defaults(void **state)
+TEST(speed_run_has_its_own_defaults)
 {
     struct options options;
 
-    (void)state;
     assert_true(parse("--against livez", &options, NULL));
 
     assert_string_equal("/livez", options.against);
@@ -219,11 +203,10 @@ static void speed_run_has_its_own_defaults(void **state)
     assert_true(options.stock > 1000000);
 }
 
-static void flags_take_values_with_and_without_equals(void **state)
+TEST(flags_take_values_with_and_without_equals)
 {
     struct options options;
 
-    (void)state;
     assert_true(parse("--guard=none --batch 8 --connections=10 --quiet --retry-share 0.5 --out x",
                       &options, NULL));
 
@@ -235,11 +218,10 @@ static void flags_take_values_with_and_without_equals(void **state)
     assert_true(options.is_quiet);
 }
 
-static void connections_may_be_a_list_or_repeated(void **state)
+TEST(connections_may_be_a_list_or_repeated)
 {
     struct options options;
 
-    (void)state;
     assert_true(parse("--against /api/v1/time --connections 1,2 --connections 3", &options, NULL));
 
     assert_string_equal("/api/v1/time", options.against);
@@ -249,11 +231,10 @@ static void connections_may_be_a_list_or_repeated(void **state)
     assert_int_equal(3, options.connections[2]);
 }
 
-static void running_instances_are_as_many_as_urls(void **state)
+TEST(running_instances_are_as_many_as_urls)
 {
     struct options options;
 
-    (void)state;
     assert_true(parse("--url http://a:1 --url http://b:2 --url http://c:3 --admin-url http://a:9 "
                       "--admin-token=t --redis unix:///r",
                       &options, NULL));
@@ -264,11 +245,10 @@ static void running_instances_are_as_many_as_urls(void **state)
     assert_string_equal("unix:///r", options.redis);
 }
 
-static void our_own_instances_may_use_a_redis_that_is_there(void **state)
+TEST(our_own_instances_may_use_a_redis_that_is_there)
 {
     struct options options;
 
-    (void)state;
     assert_true(parse("--redis redis+sentinel://a,b,c/main --sync-replicas 1 --sync-ms 50 "
                       "--guard redlock --redlock redis://a,redis://b --allow-lost",
                       &options, NULL));
@@ -342,12 +322,11 @@ static const struct {
      "--batch: is set where the instances"},
 };
 
-static void bad_word_gets_one_clear_line(void **state)
+TEST(bad_word_gets_one_clear_line)
 {
     struct failure failure;
     struct options options;
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         failure.text[0] = '\0';
         bool is_parsed = parse(bad[i].words, &options, &failure);
@@ -357,26 +336,4 @@ static void bad_word_gets_one_clear_line(void **state)
         assert_non_null(strstr(failure.text, bad[i].complaint));
         assert_null(strchr(failure.text, '\n'));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_words_the_demo_runs),
-        cmocka_unit_test(several_guards_are_compared),
-        cmocka_unit_test(speed_run_has_its_own_defaults),
-        cmocka_unit_test(a_sweep_has_its_own_defaults),
-        cmocka_unit_test(the_bench_chooses_guards_and_connections_itself),
-        cmocka_unit_test(tokens_are_for_verification_runs),
-        cmocka_unit_test(a_user_in_the_url_gets_a_password),
-        cmocka_unit_test(what_tls_needs_is_taken),
-        cmocka_unit_test(a_paced_run_ends_within_the_hour),
-        cmocka_unit_test(flags_take_values_with_and_without_equals),
-        cmocka_unit_test(connections_may_be_a_list_or_repeated),
-        cmocka_unit_test(running_instances_are_as_many_as_urls),
-        cmocka_unit_test(our_own_instances_may_use_a_redis_that_is_there),
-        cmocka_unit_test(bad_word_gets_one_clear_line),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,23 +4,15 @@
  * as fast as without the crowd, the others are refused at once and told when to come again, and the
  * audit finds that whoever was refused got nothing and whoever was accepted got one.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/moment.h"
 #include "evidence/client_log.h"
 #include "test/support/lt_net.h"
 #include "test/support/lt_rig.h"
+#include "test/support/testing.h"
 
 /* Each instance serves a batch of 4 per round trip of 80 ms: 100 purchases/s in all. */
 #define SERVICE                                                                                    \
@@ -241,14 +233,13 @@ static void look_around(struct run *run)
 
 /* ---- tests -------------------------------------------------------------------------------------------- */
 
-static void ten_times_too_many_cost_those_let_in_no_time_and_nobody_an_order(void **state)
+TEST(ten_times_too_many_cost_those_let_in_no_time_and_nobody_an_order)
 {
     static const struct plan calm = {.threads = 16, .stock = 300};
     static const struct plan rush = {.threads = 128, .think_ms = 40, .stock = 500};
     static struct run alone;
     static struct run crowded;
 
-    (void)state;
     begin(&alone, &calm);
     measure(&alone, NULL);
     end(&alone, "what it can serve");
@@ -261,13 +252,4 @@ static void ten_times_too_many_cost_those_let_in_no_time_and_nobody_an_order(voi
     if (crowded.asked < TIMES * alone.asked) fail_msg("void: that was no rush");
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ten_times_too_many_cost_those_let_in_no_time_and_nobody_an_order),
-    };
-
-    (void)signal(SIGPIPE, SIG_IGN);
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+GROUP(testing_ignore_sigpipe, NULL);

@@ -3,20 +3,13 @@
  * then a third one, so that no quorum is left for a while; one comes back empty. The stock's own
  * Redis is alone and safe, so the audit forgives nothing.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/moment.h"
 #include "evidence/ledger.h"
 #include "test/support/lt_course.h"
+#include "test/support/testing.h"
 
 enum {
     LOCK_SERVERS = 5,
@@ -89,7 +82,7 @@ static void signal_server(struct lt_course *run, struct lock_servers *servers, i
     process_signal(&servers->processes[i], number);
 }
 
-static void lock_servers_die_and_stop_and_no_order_is_wrong(void **state)
+TEST(lock_servers_die_and_stop_and_no_order_is_wrong)
 {
     struct lock_servers *servers = *state;
     static struct lt_course run;
@@ -143,14 +136,5 @@ static int make_servers(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(lock_servers_die_and_stop_and_no_order_is_wrong,
-                                        make_servers, close_servers),
-    };
-
-    (void)signal(SIGPIPE, SIG_IGN);
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(make_servers, close_servers);
+GROUP(testing_ignore_sigpipe, NULL);

@@ -8,24 +8,16 @@
  * RESTOCKS in the environment: how many, in all (1000).
  */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "audit/audit.h"
 #include "base/moment.h"
 #include "test/support/lt_net.h"
 #include "test/support/lt_rig.h"
+#include "test/support/testing.h"
 
 enum {
     INSTANCES = 3,
@@ -408,7 +400,7 @@ static unsigned audit_all(void)
     return bad;
 }
 
-static void no_winner_is_told_sold_out_after_any_of_a_thousand_restocks(void **state)
+TEST(no_winner_is_told_sold_out_after_any_of_a_thousand_restocks)
 {
     const char *wish = getenv("RESTOCKS"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
     unsigned restocks = wish ? (unsigned)strtoul(wish, NULL, 10) : RESTOCKS;
@@ -416,7 +408,6 @@ static void no_winner_is_told_sold_out_after_any_of_a_thousand_restocks(void **s
     int64_t longest_ns = 0, least_ns = INT64_MAX;
     int64_t began_ms = moment_ms();
 
-    (void)state;
     open_sales(restocks);
     run_all();
     for (size_t i = 0; i < SALES; i++) {
@@ -446,12 +437,4 @@ static void no_winner_is_told_sold_out_after_any_of_a_thousand_restocks(void **s
     assert_true(shop.stops > 0 && answers > restocks); /* else it has proved nothing */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(no_winner_is_told_sold_out_after_any_of_a_thousand_restocks,
-                                        set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

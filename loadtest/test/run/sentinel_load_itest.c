@@ -5,21 +5,15 @@
  *
  * An argument is a pattern for the names of the runs to do.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 #include "base/moment.h"
 #include "test/support/lt_failover.h"
+#include "test/support/testing.h"
 
 enum { CUT_OFF = 300 /* purchases that no replica hears of */ };
 
-static void a_killed_primary_loses_little_and_all_else_holds(void **state)
+TEST(a_killed_primary_loses_little_and_all_else_holds)
 {
     static const struct lt_plan plan = {.name = "primary killed",
                                         .stock = 8000,
@@ -36,7 +30,7 @@ static void a_killed_primary_loses_little_and_all_else_holds(void **state)
 }
 
 /* Here a loss is wanted: that none is found would be the auditor's fault. */
-static void a_primary_killed_alone_loses_what_it_told_nobody(void **state)
+TEST(a_primary_killed_alone_loses_what_it_told_nobody)
 {
     static const struct lt_plan plan = {.name = "primary cut off, then killed",
                                         .stock = 8000,
@@ -57,7 +51,7 @@ static void a_primary_killed_alone_loses_what_it_told_nobody(void **state)
 }
 
 /* It goes on where it stopped, as a primary, until Sentinel tells it otherwise. */
-static void a_stale_primary_comes_back_and_all_else_holds(void **state)
+TEST(a_stale_primary_comes_back_and_all_else_holds)
 {
     static const struct lt_plan plan = {.name = "primary stopped, then stale",
                                         .stock = 16000,
@@ -85,19 +79,7 @@ static int make_run(void **state)
     static struct lt_course run;
 
     *state = &run;
-    return 0;
+    return testing_ignore_sigpipe(state);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_killed_primary_loses_little_and_all_else_holds),
-        cmocka_unit_test(a_primary_killed_alone_loses_what_it_told_nobody),
-        cmocka_unit_test(a_stale_primary_comes_back_and_all_else_holds),
-    };
-
-    (void)signal(SIGPIPE, SIG_IGN); /* Redis dies while we talk to it */
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, make_run, NULL);
-}
+GROUP(make_run, NULL);

@@ -5,21 +5,15 @@
  *
  * An argument is a pattern for the names of the runs to do.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 #include "test/support/lt_failover.h"
+#include "test/support/testing.h"
 
 enum { UNKNOWN = 20 /* answers while nobody confirms */ };
 
 /* Sentinel prefers the replica that has most, and does not promise to: counted, hardly ever any. */
-static void one_replica_waited_for_loses_hardly_any_order(void **state)
+TEST(one_replica_waited_for_loses_hardly_any_order)
 {
     static const struct lt_plan plan = {
         .name = "primary killed, 1 of 2 replicas waited for",
@@ -37,7 +31,7 @@ static void one_replica_waited_for_loses_hardly_any_order(void **state)
 }
 
 /* Nobody confirms while the replicas are cut off, nor before the killed one is back as a replica. */
-static void all_replicas_waited_for_lose_no_order(void **state)
+TEST(all_replicas_waited_for_lose_no_order)
 {
     static const struct lt_plan plan = {
         .name = "primary cut off, then killed, 2 of 2 replicas waited for",
@@ -65,18 +59,7 @@ static int make_run(void **state)
     static struct lt_course run;
 
     *state = &run;
-    return 0;
+    return testing_ignore_sigpipe(state);
 }
 
-int main(int argc, char **argv)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_replica_waited_for_loses_hardly_any_order),
-        cmocka_unit_test(all_replicas_waited_for_lose_no_order),
-    };
-
-    (void)signal(SIGPIPE, SIG_IGN); /* Redis dies while we talk to it */
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, make_run, NULL);
-}
+GROUP(make_run, NULL);

@@ -3,19 +3,13 @@
  * there, sells and audits, and `audit --redis URL` judges the sale again.
  */
 #include <glob.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "base/topology.h"
 #include "test/support/lt_place.h"
+#include "test/support/testing.h"
 
 enum { LIMIT_MS = 60000, STOCK = 100 };
 
@@ -106,7 +100,7 @@ static void audit_again(const struct world *world, const char *sale)
     globfree(&logs);
 }
 
-static void a_whole_run_on_sentinel(void **state)
+TEST(a_whole_run_on_sentinel)
 {
     static const char *const words[] = {"sentinel", NULL};
     static const char *const more[] = {"--sync-replicas", "2", "--sync-ms", "500", NULL};
@@ -121,7 +115,7 @@ static void a_whole_run_on_sentinel(void **state)
     assert_non_null(strstr(run(world, other, 2), "audit: no sale \"other\" in this Redis"));
 }
 
-static void a_whole_run_on_a_cluster(void **state)
+TEST(a_whole_run_on_a_cluster)
 {
     static const char *const words[] = {"cluster", "-", "3", "0", NULL};
     static const char *const more[] = {NULL};
@@ -134,13 +128,5 @@ static void a_whole_run_on_a_cluster(void **state)
     audit_again(world, sale);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_whole_run_on_sentinel, open_world, close_world),
-        cmocka_unit_test_setup_teardown(a_whole_run_on_a_cluster, open_world, close_world),
-    };
-    (void)signal(SIGPIPE, SIG_IGN);
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_world, close_world);
+GROUP(testing_ignore_sigpipe, NULL);

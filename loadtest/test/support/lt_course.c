@@ -3,16 +3,8 @@
  */
 #include "lt_course.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/moment.h"
+#include "test/support/testing.h"
 
 enum {
     RATE_MIN = 200,       /* answers per second before the first fault */

@@ -4,16 +4,8 @@
  */
 #include "lt_failover.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/moment.h"
+#include "test/support/testing.h"
 
 enum { SOLD_AFTER_MIN = 500 /* purchases after the heal */ };
 

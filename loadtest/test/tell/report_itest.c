@@ -3,21 +3,14 @@
  * every section and every name it refers to. And what it says when a file is broken or gnuplot is
  * not there. What the numbers are is not looked at.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "test/support/lt_page.h"
 #include "test/support/lt_place.h"
+#include "test/support/testing.h"
 
 enum { LIMIT_MS = 120000, PATH_ROOM = LT_PATH_MAX + 64, FILES = 4 };
 
@@ -123,7 +116,7 @@ static int count_words(const char *text, const char *words)
     return count;
 }
 
-static void all_results_make_a_whole_page(void **state)
+TEST(all_results_make_a_whole_page)
 {
     static const char *const figures[] = {
         "throughput-over-time", "latency-by-outcome", "guards-connections", "batch-throughput",
@@ -154,7 +147,7 @@ static void all_results_make_a_whole_page(void **state)
     free(page);
 }
 
-static void a_section_without_data_says_how_to_get_it(void **state)
+TEST(a_section_without_data_says_how_to_get_it)
 {
     const struct scene *scene = *state;
     const char *const files[] = {scene->files[3]};
@@ -172,7 +165,7 @@ static void a_section_without_data_says_how_to_get_it(void **state)
 }
 
 /* Text from a file is text on the page, whatever it looks like. */
-static void a_hostile_file_stays_text(void **state)
+TEST(a_hostile_file_stays_text)
 {
     static const char evil[] = "x' `touch /tmp/never`\n\"</title><script>alert(1)</script>&";
     const struct scene *scene = *state;
@@ -199,7 +192,7 @@ static void a_hostile_file_stays_text(void **state)
     free(page);
 }
 
-static void a_broken_file_is_refused_and_no_page_is_left(void **state)
+TEST(a_broken_file_is_refused_and_no_page_is_left)
 {
     const struct scene *scene = *state;
     char path[PATH_ROOM];
@@ -219,7 +212,7 @@ static void a_broken_file_is_refused_and_no_page_is_left(void **state)
     assert_non_null(strstr(outcome.output, "is no result of loadtest or lockbench"));
 }
 
-static void without_gnuplot_it_says_what_to_install(void **state)
+TEST(without_gnuplot_it_says_what_to_install)
 {
     const struct scene *scene = *state;
     const char *const files[] = {scene->files[3]};
@@ -241,7 +234,7 @@ static void without_gnuplot_it_says_what_to_install(void **state)
     assert_int_not_equal(0, access(part, F_OK));
 }
 
-static void bad_flags_get_one_clear_line(void **state)
+TEST(bad_flags_get_one_clear_line)
 {
     static const struct {
         const char *argv[4];
@@ -270,15 +263,4 @@ static void bad_flags_get_one_clear_line(void **state)
     assert_non_null(strstr(outcome.output, "report: /proc/none: "));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_results_make_a_whole_page),
-        cmocka_unit_test(a_section_without_data_says_how_to_get_it),
-        cmocka_unit_test(a_hostile_file_stays_text),
-        cmocka_unit_test(a_broken_file_is_refused_and_no_page_is_left),
-        cmocka_unit_test(without_gnuplot_it_says_what_to_install),
-        cmocka_unit_test(bad_flags_get_one_clear_line),
-    };
-    return cmocka_run_group_tests(tests, open_scene, close_scene);
-}
+GROUP(open_scene, close_scene);

@@ -2,15 +2,8 @@
  * Pauses: they grow, have an upper bound that holds, and differ from client to client.
  * link: -Wl,--wrap=lki_random_below
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/backoff.h"
+#include "test/support/testing.h"
 
 static bool is_lowest; /* what chance gives: its smallest or its largest number */
 
@@ -24,46 +17,31 @@ int64_t __wrap_lki_random_below(int64_t bound)
     return is_lowest || bound < 1 ? 0 : bound - 1;
 }
 
-static void pauses_double_up_to_the_longest(void **state)
+TEST(pauses_double_up_to_the_longest)
 {
     static const int64_t expected[] = {20, 40, 80, 160, 320, 640, 1000, 1000, 1000};
     struct lki_backoff backoff = {0};
 
-    (void)state;
     is_lowest = true;
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
         assert_int_equal(lki_backoff_next(&backoff, 1000), expected[i]);
 }
 
-static void chance_takes_off_at_most_half(void **state)
+TEST(chance_takes_off_at_most_half)
 {
     static const int64_t expected[] = {10, 20, 40, 50, 50};
     struct lki_backoff backoff = {0};
 
-    (void)state;
     is_lowest = false;
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
         assert_int_equal(lki_backoff_next(&backoff, 100), expected[i]);
 }
 
-static void a_longest_pause_below_the_first_one_holds_too(void **state)
+TEST(a_longest_pause_below_the_first_one_holds_too)
 {
     struct lki_backoff backoff = {0};
 
-    (void)state;
     is_lowest = true;
     assert_int_equal(lki_backoff_next(&backoff, 1), 1);
     assert_int_equal(lki_backoff_next(&backoff, 1), 1);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pauses_double_up_to_the_longest),
-        cmocka_unit_test(chance_takes_off_at_most_half),
-        cmocka_unit_test(a_longest_pause_below_the_first_one_holds_too),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,10 @@
  * link: -Wl,--wrap=clock_gettime -Wl,--wrap=pthread_cond_clockwait
  */
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
+#include "test/support/testing.h"
 
 enum { NS_PER_S = 1000000000 };
 
@@ -54,15 +49,14 @@ static void set_clocks(int64_t boot_ns, int64_t monotonic_ns)
     fake.waited_until_ns = 0;
 }
 
-static void now_counts_suspend(void **state)
+TEST(now_counts_suspend)
 {
-    (void)state;
     set_clocks(7 * (int64_t)NS_PER_S + 5, 1);
 
     assert_int_equal(lki_clock_now(), 7 * (int64_t)NS_PER_S + 5);
 }
 
-static void a_span_of_any_length_gives_a_moment_without_overflow(void **state)
+TEST(a_span_of_any_length_gives_a_moment_without_overflow)
 {
     enum { NOW = 1000000000 };
     static const struct {
@@ -81,13 +75,12 @@ static void a_span_of_any_length_gives_a_moment_without_overflow(void **state)
         {(INT64_MAX - NOW) / NS_PER_MS + 1, INT64_MAX},
     };
 
-    (void)state;
     set_clocks(NOW, NOW);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(lki_clock_after_ms(rows[i].ms), rows[i].expected);
 }
 
-static void what_is_left_is_rounded_up_and_never_negative(void **state)
+TEST(what_is_left_is_rounded_up_and_never_negative)
 {
     static const struct {
         int64_t left_ns;
@@ -105,62 +98,43 @@ static void what_is_left_is_rounded_up_and_never_negative(void **state)
         {INT_MAX * (int64_t)NS_PER_MS + 1, INT_MAX},
     };
 
-    (void)state;
     set_clocks(10000 * (int64_t)NS_PER_MS, 0);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(lki_clock_left_ms(fake.boot_ns + rows[i].left_ns), rows[i].expected_ms);
     assert_int_equal(lki_clock_left_ms(INT64_MAX), INT_MAX);
 }
 
-static void a_wait_is_given_the_span_that_is_left_on_the_other_clock(void **state)
+TEST(a_wait_is_given_the_span_that_is_left_on_the_other_clock)
 {
     pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-    (void)state;
     set_clocks(100 * (int64_t)NS_PER_S, 3 * (int64_t)NS_PER_S + 999999999);
     assert_true(lki_clock_wait(&cond, &mutex, fake.boot_ns + 2));
 
     assert_int_equal(fake.waited_until_ns, 4 * (int64_t)NS_PER_S + 1);
 }
 
-static void a_wait_for_ever_does_not_overflow(void **state)
+TEST(a_wait_for_ever_does_not_overflow)
 {
     pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-    (void)state;
     set_clocks(1, 100 * (int64_t)NS_PER_S); /* monotonic ahead: the sum would pass INT64_MAX */
     assert_true(lki_clock_wait(&cond, &mutex, INT64_MAX));
 
     assert_int_equal(fake.waited_until_ns, INT64_MAX);
 }
 
-static void a_passed_deadline_waits_not_at_all(void **state)
+TEST(a_passed_deadline_waits_not_at_all)
 {
     pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-    (void)state;
     set_clocks(1000, 1000);
     assert_false(lki_clock_wait(&cond, &mutex, 1000));
     assert_false(lki_clock_wait(&cond, &mutex, 999));
     assert_false(lki_clock_wait(&cond, &mutex, 0));
 
     assert_int_equal(fake.waited_until_ns, 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(now_counts_suspend),
-        cmocka_unit_test(a_span_of_any_length_gives_a_moment_without_overflow),
-        cmocka_unit_test(what_is_left_is_rounded_up_and_never_negative),
-        cmocka_unit_test(a_wait_is_given_the_span_that_is_left_on_the_other_clock),
-        cmocka_unit_test(a_wait_for_ever_does_not_overflow),
-        cmocka_unit_test(a_passed_deadline_waits_not_at_all),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,21 +2,14 @@
  * Every status and event has its own name; error texts are cut, never overrun.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "lockkit/event.h"
 
 #include "base/error.h"
+#include "test/support/testing.h"
 
-static void every_status_has_a_name_and_a_meaning_of_its_own(void **state)
+TEST(every_status_has_a_name_and_a_meaning_of_its_own)
 {
-    (void)state;
     for (int i = 0; i < LK_STATUS_COUNT; i++) {
         assert_true(strlen(lk_status_name((lk_status)i)) >= 2);
         assert_true(strlen(lk_status_meaning((lk_status)i)) >= 4);
@@ -30,9 +23,8 @@ static void every_status_has_a_name_and_a_meaning_of_its_own(void **state)
     assert_string_equal(lk_status_name(LK_NOT_OWNER), "not-owner");
 }
 
-static void every_event_has_a_name_of_its_own(void **state)
+TEST(every_event_has_a_name_of_its_own)
 {
-    (void)state;
     for (int i = 0; i < LK_EVENT_COUNT; i++) {
         assert_true(strlen(lk_event_name((lk_event_type)i)) >= 3);
         for (int k = 0; k < i; k++)
@@ -41,19 +33,17 @@ static void every_event_has_a_name_of_its_own(void **state)
     }
 }
 
-static void a_value_that_is_none_has_a_name_too(void **state)
+TEST(a_value_that_is_none_has_a_name_too)
 {
-    (void)state;
     assert_string_equal(lk_status_name(LK_STATUS_COUNT), "?");
     assert_string_equal(lk_status_meaning((lk_status)-1), "?");
     assert_string_equal(lk_event_name((lk_event_type)4711), "?");
 }
 
-static void failing_fills_the_error_and_answers_the_code(void **state)
+TEST(failing_fills_the_error_and_answers_the_code)
 {
     struct lk_error err = {.code = LK_BUSY, .sys_errno = 5, .text = "what was there before"};
 
-    (void)state;
     assert_int_equal(LKI_FAIL(&err, LK_SERVER, "%s:%d", "host", 6379), LK_SERVER);
 
     assert_int_equal(err.code, LK_SERVER);
@@ -62,17 +52,15 @@ static void failing_fills_the_error_and_answers_the_code(void **state)
     assert_string_equal(err.where, __func__);
 }
 
-static void the_error_is_optional(void **state)
+TEST(the_error_is_optional)
 {
-    (void)state;
     assert_int_equal(LKI_FAIL(NULL, LK_BUSY, "%d", 1), LK_BUSY);
 }
 
-static void a_system_error_is_put_into_words(void **state)
+TEST(a_system_error_is_put_into_words)
 {
     struct lk_error err = {0};
 
-    (void)state;
     errno = ECONNREFUSED;
     assert_int_equal(LKI_FAIL_ERRNO(&err, LK_UNREACHABLE, "redis-2:6379"), LK_UNREACHABLE);
 
@@ -80,7 +68,7 @@ static void a_system_error_is_put_into_words(void **state)
     assert_string_equal(err.text, "redis-2:6379: Connection refused");
 }
 
-static void a_long_text_is_cut_and_ends(void **state)
+TEST(a_long_text_is_cut_and_ends)
 {
     struct {
         struct lk_error err;
@@ -88,7 +76,6 @@ static void a_long_text_is_cut_and_ends(void **state)
     } box = {.fence = "fence"};
     char text[512];
 
-    (void)state;
     memset(text, 'a', sizeof text);
     text[sizeof text - 1] = '\0';
     for (size_t len = 140; len < sizeof text; len++) { /* words are cut at every place */
@@ -98,20 +85,4 @@ static void a_long_text_is_cut_and_ends(void **state)
         assert_string_equal(box.fence, "fence");
     }
     assert_int_equal(strlen(box.err.text), sizeof box.err.text - 1);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_status_has_a_name_and_a_meaning_of_its_own),
-        cmocka_unit_test(every_event_has_a_name_of_its_own),
-        cmocka_unit_test(a_value_that_is_none_has_a_name_too),
-        cmocka_unit_test(failing_fills_the_error_and_answers_the_code),
-        cmocka_unit_test(the_error_is_optional),
-        cmocka_unit_test(a_system_error_is_put_into_words),
-        cmocka_unit_test(a_long_text_is_cut_and_ends),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

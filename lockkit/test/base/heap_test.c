@@ -1,14 +1,8 @@
 /*
  * The heap against a plain array that is searched: pushes, removals from anywhere, equal keys.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/heap.h"
+#include "test/support/testing.h"
 
 enum { ITEMS = 64, STEPS = 20000, KEYS = 40, ROUNDS = 5 };
 
@@ -49,9 +43,8 @@ static void check_against_model(const struct lki_heap *heap, const struct lki_he
         assert_int_equal(heap->items[i]->place, i + 1);
 }
 
-static void the_smallest_is_first_whatever_was_pushed_and_removed(void **state)
+TEST(the_smallest_is_first_whatever_was_pushed_and_removed)
 {
-    (void)state;
     for (uint32_t round = 1; round <= ROUNDS; round++) {
         struct lki_heap_item items[ITEMS] = {0};
         struct lki_heap heap = {0};
@@ -73,14 +66,13 @@ static void the_smallest_is_first_whatever_was_pushed_and_removed(void **state)
     }
 }
 
-static void taking_the_first_again_and_again_sorts(void **state)
+TEST(taking_the_first_again_and_again_sorts)
 {
     struct lki_heap_item items[ITEMS] = {0};
     struct lki_heap heap = {0};
     uint32_t seed = 99;
     int64_t last = INT64_MIN;
 
-    (void)state;
     for (size_t i = 0; i < ITEMS; i++) {
         items[i].key = next_random(&seed);
         assert_true(lki_heap_push(&heap, &items[i]));
@@ -96,13 +88,12 @@ static void taking_the_first_again_and_again_sorts(void **state)
     lki_heap_done(&heap);
 }
 
-static void removing_what_is_in_no_heap_has_no_effect(void **state)
+TEST(removing_what_is_in_no_heap_has_no_effect)
 {
     struct lki_heap_item inside = {.key = 1};
     struct lki_heap_item outside = {.key = 0};
     struct lki_heap heap = {0};
 
-    (void)state;
     assert_true(lki_heap_push(&heap, &inside));
     lki_heap_remove(&heap, &outside);
 
@@ -110,12 +101,11 @@ static void removing_what_is_in_no_heap_has_no_effect(void **state)
     lki_heap_done(&heap);
 }
 
-static void an_item_that_left_makes_room_without_memory(void **state)
+TEST(an_item_that_left_makes_room_without_memory)
 {
     struct lki_heap_item items[16] = {0};
     struct lki_heap heap = {0};
 
-    (void)state;
     for (size_t i = 0; i < 16; i++)
         assert_true(lki_heap_push(&heap, &items[i]));
     size_t room = heap.room;
@@ -124,17 +114,4 @@ static void an_item_that_left_makes_room_without_memory(void **state)
 
     assert_int_equal(heap.room, room); /* the watchdog relies on it */
     lki_heap_done(&heap);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_smallest_is_first_whatever_was_pushed_and_removed),
-        cmocka_unit_test(taking_the_first_again_and_again_sorts),
-        cmocka_unit_test(removing_what_is_in_no_heap_has_no_effect),
-        cmocka_unit_test(an_item_that_left_makes_room_without_memory),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

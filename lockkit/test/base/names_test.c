@@ -1,15 +1,8 @@
 /* Derived names, byte for byte as Redisson's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/names.h"
+#include "test/support/testing.h"
 
-static void a_name_with_a_brace_gets_none(void **state)
+TEST(a_name_with_a_brace_gets_none)
 {
     static const struct {
         const char *name, *prefixed, *suffixed;
@@ -21,7 +14,6 @@ static void a_name_with_a_brace_gets_none(void **state)
         {"x}y", "P:{x}y}", "{x}y}:S"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char *prefixed = lki_name_prefix("P", rows[i].name);
         char *suffixed = lki_name_suffix(rows[i].name, "S");
@@ -31,12 +23,4 @@ static void a_name_with_a_brace_gets_none(void **state)
         free(prefixed);
         free(suffixed);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(a_name_with_a_brace_gets_none)};
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /*
  * Numbers as words.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/number.h"
+#include "test/support/testing.h"
 
-static void a_number_is_written_in_decimal(void **state)
+TEST(a_number_is_written_in_decimal)
 {
     static const struct {
         long long value;
@@ -26,7 +19,6 @@ static void a_number_is_written_in_decimal(void **state)
                  {INT64_MAX, "9223372036854775807"},
                  {INT64_MIN, "-9223372036854775808"}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char buffer[LKI_NUMBER_MAX];
         struct lk_bytes word = lki_number(buffer, cases[i].value);
@@ -35,13 +27,4 @@ static void a_number_is_written_in_decimal(void **state)
         assert_ptr_equal(buffer, word.data);
         assert_int_equal(strlen(cases[i].expected), word.len);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_number_is_written_in_decimal),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

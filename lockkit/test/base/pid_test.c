@@ -1,17 +1,11 @@
 /*
  * The process ID, in a parent, its child and its grandchild.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/pid.h"
+#include "test/support/testing.h"
 
 static bool is_right(void)
 {
@@ -32,11 +26,10 @@ static int look_in_child(void)
     return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : 1;
 }
 
-static void a_child_knows_itself(void **state)
+TEST(a_child_knows_itself)
 {
     int status = 1;
 
-    (void)state;
     assert_true(is_right());
     pid_t pid = fork();
     if (pid == 0) _exit(look_in_child());
@@ -44,13 +37,4 @@ static void a_child_knows_itself(void **state)
     assert_int_equal(pid, waitpid(pid, &status, 0));
     assert_int_equal(0, status);
     assert_true(is_right());
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_child_knows_itself),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,11 @@
 /*
  * SHA-1: the examples of the standard, every length around a block, and what embeds scripts.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/sha1.h"
+#include "test/support/testing.h"
 #include "wire/script.h"
 
-static void the_standards_examples_come_out(void **state)
+TEST(the_standards_examples_come_out)
 {
     static const struct {
         const char *text;
@@ -27,20 +18,18 @@ static void the_standards_examples_come_out(void **state)
     };
     char digest[LKI_SHA1_LEN + 1];
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         lki_sha1(rows[i].text, strlen(rows[i].text), digest);
         assert_string_equal(digest, rows[i].digest);
     }
 }
 
-static void a_million_letters_come_out(void **state)
+TEST(a_million_letters_come_out)
 {
     enum { MILLION = 1000000 };
     char *text = malloc(MILLION);
     char digest[LKI_SHA1_LEN + 1];
 
-    (void)state;
     assert_non_null(text);
     memset(text, 'a', MILLION);
     lki_sha1(text, MILLION, digest);
@@ -49,7 +38,7 @@ static void a_million_letters_come_out(void **state)
 }
 
 /* Of n letters "a": sha1sum's word for the lengths at which the padding changes. */
-static void the_padding_is_right_at_every_length(void **state)
+TEST(the_padding_is_right_at_every_length)
 {
     static const struct {
         size_t len;
@@ -69,7 +58,6 @@ static void the_padding_is_right_at_every_length(void **state)
     char text[BUFSIZ];
     char digest[LKI_SHA1_LEN + 1];
 
-    (void)state;
     memset(text, 'a', sizeof text);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         lki_sha1(text, rows[i].len, digest);
@@ -77,25 +65,12 @@ static void the_padding_is_right_at_every_length(void **state)
     }
 }
 
-static void embedded_scripts_have_the_digest_of_the_build(void **state)
+TEST(embedded_scripts_have_the_digest_of_the_build)
 {
     char digest[LKI_SHA1_LEN + 1];
 
-    (void)state;
     for (const struct lk_script_source *row = lki_script_all(); row->name; row++) {
         lki_sha1(row->source, strlen(row->source), digest);
         assert_string_equal(digest, row->sha1);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_standards_examples_come_out),
-        cmocka_unit_test(a_million_letters_come_out),
-        cmocka_unit_test(the_padding_is_right_at_every_length),
-        cmocka_unit_test(embedded_scripts_have_the_digest_of_the_build),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /*
  * Slots as `redis-cli cluster keyslot` tells them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/slot.h"
+#include "test/support/testing.h"
 
 static const struct {
     const char *key;
@@ -21,29 +14,17 @@ static const struct {
     {"x}y", 8210},    {"{x}y}", 16287},
 };
 
-static void a_key_has_the_slot_that_redis_gives_it(void **state)
+TEST(a_key_has_the_slot_that_redis_gives_it)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         if (lki_slot_of(cases[i].key, strlen(cases[i].key)) != cases[i].slot)
             fail_msg("\"%s\": %d", cases[i].key, lki_slot_of(cases[i].key, strlen(cases[i].key)));
     }
 }
 
-static void what_stands_between_the_first_braces_decides(void **state)
+TEST(what_stands_between_the_first_braces_decides)
 {
-    (void)state;
     assert_int_equal(lki_slot_of("{{bar}}zap", 10), lki_slot_of("{bar", 4));
     assert_int_equal(lki_slot_of("foo{bar}{zap}", 13), lki_slot_of("bar", 3));
     assert_int_not_equal(lki_slot_of("foo{}{bar}", 10), lki_slot_of("bar", 3));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_key_has_the_slot_that_redis_gives_it),
-        cmocka_unit_test(what_stands_between_the_first_braces_decides),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

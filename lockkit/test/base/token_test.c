@@ -3,18 +3,10 @@
  * link: -Wl,--wrap=getrandom
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
-#include <cmocka.h>
-
 #include "base/token.h"
+#include "test/support/testing.h"
 
 static struct {
     int interrupted; /* this many calls fail with EINTR first */
@@ -44,11 +36,10 @@ static int by_text(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-static void a_token_is_32_lower_case_hex_digits(void **state)
+TEST(a_token_is_32_lower_case_hex_digits)
 {
     char token[LKI_TOKEN_LEN + 1];
 
-    (void)state;
     memset(token, 'x', sizeof token);
     assert_int_equal(lki_token_make(token, NULL), LK_OK);
 
@@ -56,12 +47,11 @@ static void a_token_is_32_lower_case_hex_digits(void **state)
     assert_int_equal(strspn(token, "0123456789abcdef"), 32);
 }
 
-static void ten_thousand_tokens_all_differ(void **state)
+TEST(ten_thousand_tokens_all_differ)
 {
     enum { COUNT = 10000 };
     char(*tokens)[LKI_TOKEN_LEN + 1] = calloc(COUNT, sizeof *tokens);
 
-    (void)state;
     assert_non_null(tokens);
     for (size_t i = 0; i < COUNT; i++)
         assert_int_equal(lki_token_make(tokens[i], NULL), LK_OK);
@@ -71,12 +61,11 @@ static void ten_thousand_tokens_all_differ(void **state)
     free(tokens);
 }
 
-static void every_digit_is_drawn_at_every_place(void **state)
+TEST(every_digit_is_drawn_at_every_place)
 {
     bool is_seen[LKI_TOKEN_LEN][16] = {0};
     char token[LKI_TOKEN_LEN + 1];
 
-    (void)state;
     for (int i = 0; i < 1000; i++) { /* a digit stays unseen once in 10^26 runs */
         assert_int_equal(lki_token_make(token, NULL), LK_OK);
         for (size_t k = 0; k < LKI_TOKEN_LEN; k++)
@@ -88,23 +77,21 @@ static void every_digit_is_drawn_at_every_place(void **state)
     }
 }
 
-static void an_interrupted_draw_is_repeated(void **state)
+TEST(an_interrupted_draw_is_repeated)
 {
     char token[LKI_TOKEN_LEN + 1];
 
-    (void)state;
     kernel.interrupted = 3;
     assert_int_equal(lki_token_make(token, NULL), LK_OK);
 
     assert_int_equal(kernel.interrupted, 0);
 }
 
-static void without_randomness_there_is_no_token(void **state)
+TEST(without_randomness_there_is_no_token)
 {
     char token[LKI_TOKEN_LEN + 1] = "unchanged";
     struct lk_error err = {0};
 
-    (void)state;
     kernel.is_broken = true;
     assert_int_equal(lki_token_make(token, &err), LK_INVALID);
     assert_int_equal(lki_random_below(1000), 0);
@@ -114,28 +101,12 @@ static void without_randomness_there_is_no_token(void **state)
     assert_int_equal(err.sys_errno, ENOSYS);
 }
 
-static void a_random_number_is_below_its_bound(void **state)
+TEST(a_random_number_is_below_its_bound)
 {
-    (void)state;
     for (int i = 0; i < 1000; i++)
         assert_in_range(lki_random_below(7), 0, 6);
     assert_int_equal(lki_random_below(1), 0);
     assert_int_equal(lki_random_below(0), 0);
     assert_int_equal(lki_random_below(-5), 0);
     assert_true(lki_random_below(INT64_MAX) >= 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_token_is_32_lower_case_hex_digits),
-        cmocka_unit_test(ten_thousand_tokens_all_differ),
-        cmocka_unit_test(every_digit_is_drawn_at_every_place),
-        cmocka_unit_test(an_interrupted_draw_is_repeated),
-        cmocka_unit_test(without_randomness_there_is_no_token),
-        cmocka_unit_test(a_random_number_is_below_its_bound),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /*
  * The command line of lockbench.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench/arguments.h"
+#include "test/support/testing.h"
 
 enum { WORDS_MAX = 8 };
 
@@ -32,9 +25,8 @@ static lk_status parse(const char *const *words)
 
 #define PARSE(...) parse((const char *const[]){__VA_ARGS__, NULL})
 
-static void without_words_it_does_what_make_bench_does(void **state)
+TEST(without_words_it_does_what_make_bench_does)
 {
-    (void)state;
     assert_int_equal(LK_OK, parse((const char *const[]){NULL}));
 
     assert_int_equal(5, arguments.repeat);
@@ -45,9 +37,8 @@ static void without_words_it_does_what_make_bench_does(void **state)
     assert_string_equal("build/interop", arguments.interop);
 }
 
-static void every_option_is_taken(void **state)
+TEST(every_option_is_taken)
 {
-    (void)state;
     assert_int_equal(LK_OK, PARSE("--repeat", "3", "--duration=0.25", "--seed", "77"));
     assert_int_equal(3, arguments.repeat);
     assert_int_equal(250, arguments.duration_ms);
@@ -64,7 +55,7 @@ static void every_option_is_taken(void **state)
     assert_true(arguments.is_list && arguments.is_help);
 }
 
-static void a_bad_word_is_named(void **state)
+TEST(a_bad_word_is_named)
 {
     static const struct {
         const char *words[3];
@@ -83,20 +74,8 @@ static void a_bad_word_is_named(void **state)
         {{"fast"}, "do not know what to do with \"fast\""},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(LK_INVALID, parse(cases[i].words));
         if (!strstr(err.text, cases[i].said)) fail_msg("%s: %s", cases[i].words[0], err.text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_words_it_does_what_make_bench_does),
-        cmocka_unit_test(every_option_is_taken),
-        cmocka_unit_test(a_bad_word_is_named),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

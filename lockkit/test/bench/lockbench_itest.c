@@ -6,9 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -128,7 +125,7 @@ static void check_row(const json_t *row)
     assert_true(json_real_value(json_array_get(repeats, 0)) > 0);
 }
 
-static void every_kind_of_row_is_measured(void **state)
+TEST(every_kind_of_row_is_measured)
 {
     struct place *place = *state;
     int status =
@@ -163,7 +160,7 @@ static void every_kind_of_row_is_measured(void **state)
     assert_true(has_no_children());
 }
 
-static void a_server_that_is_not_ours_is_left_as_it_was(void **state)
+TEST(a_server_that_is_not_ours_is_left_as_it_was)
 {
     struct place *place = *state;
     struct lks_server *server = lks_server_start(&(struct lks_server_options){.is_tcp = true});
@@ -177,7 +174,7 @@ static void a_server_that_is_not_ours_is_left_as_it_was(void **state)
     lks_server_stop(server);
 }
 
-static void a_bad_word_is_said_and_nothing_is_started(void **state)
+TEST(a_bad_word_is_said_and_nothing_is_started)
 {
     struct place *place = *state;
 
@@ -187,7 +184,7 @@ static void a_bad_word_is_said_and_nothing_is_started(void **state)
     assert_non_null(strstr(place->output, "no row's name starts with \"speed\""));
 }
 
-static void without_a_server_it_says_so(void **state)
+TEST(without_a_server_it_says_so)
 {
     struct place *place = *state;
 
@@ -205,7 +202,7 @@ static bool has_begun(struct place *place)
     return strstr(place->output, "handover lockkit") != NULL;
 }
 
-static void ctrl_c_stops_everything(void **state)
+TEST(ctrl_c_stops_everything)
 {
     struct place *place = *state;
     const char *const words[] = {"--duration", "30", "--only", "handover-mutex-8-p50", NULL};
@@ -219,17 +216,4 @@ static void ctrl_c_stops_everything(void **state)
     assert_true(has_no_children());
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_place, close_place)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_kind_of_row_is_measured),
-        TEST(a_server_that_is_not_ours_is_left_as_it_was),
-        TEST(a_bad_word_is_said_and_nothing_is_started),
-        TEST(without_a_server_it_says_so),
-        TEST(ctrl_c_stops_everything),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(open_place, close_place);

@@ -1,16 +1,8 @@
 /*
  * The tables and the sums of lockbench.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench/plan.h"
+#include "test/support/testing.h"
 
 static struct plan plan; /* large */
 static struct result result;
@@ -43,9 +35,8 @@ static void note(const struct task *task, double first, double second)
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-static void every_row_has_a_name_of_its_own(void **state)
+TEST(every_row_has_a_name_of_its_own)
 {
-    (void)state;
     for (size_t i = 0; i < plan.row_count; i++) {
         assert_true(strlen(plan.rows[i].name) < NAME_MAX_LEN - 1); /* else it was cut */
         assert_true(strlen(plan.rows[i].figure) > 0);
@@ -53,11 +44,10 @@ static void every_row_has_a_name_of_its_own(void **state)
     }
 }
 
-static void nothing_is_measured_twice_or_for_nothing(void **state)
+TEST(nothing_is_measured_twice_or_for_nothing)
 {
     char names[TASKS_MAX][96];
 
-    (void)state;
     for (size_t i = 0; i < plan.task_count; i++) {
         size_t uses = 0;
 
@@ -71,7 +61,7 @@ static void nothing_is_measured_twice_or_for_nothing(void **state)
     }
 }
 
-static void what_the_design_promises_is_in_the_table(void **state)
+TEST(what_the_design_promises_is_in_the_table)
 {
     static const struct {
         const char *name;
@@ -82,7 +72,6 @@ static void what_the_design_promises_is_in_the_table(void **state)
                     {"handover-mutex-1-trips", 0, 1},
                     {"renewal-pass", 1, 0}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof promises / sizeof promises[0]; i++) {
         assert_true(row_named(promises[i].name)->must == promises[i].must);
         assert_true(row_named(promises[i].name)->aim == promises[i].aim);
@@ -90,9 +79,8 @@ static void what_the_design_promises_is_in_the_table(void **state)
     }
 }
 
-static void a_rivals_row_compares_the_same_work(void **state)
+TEST(a_rivals_row_compares_the_same_work)
 {
-    (void)state;
     for (size_t i = 0; i < plan.row_count; i++) {
         const struct row *row = &plan.rows[i];
         const struct task *over = row->over.task;
@@ -110,12 +98,11 @@ static void a_rivals_row_compares_the_same_work(void **state)
 
 /* ---- choosing ------------------------------------------------------------------------------- */
 
-static void only_leaves_rows_and_what_they_need(void **state)
+TEST(only_leaves_rows_and_what_they_need)
 {
     const char *unknown = NULL;
     size_t rows = 0, tasks = 0;
 
-    (void)state;
     assert_true(
         plan_only(&plan, (const char *const[]){"redisson-handover-8", "pair-mutex"}, 2, &unknown));
     for (size_t i = 0; i < plan.row_count; i++)
@@ -129,22 +116,20 @@ static void only_leaves_rows_and_what_they_need(void **state)
     assert_true(row_named("redisson-handover-8-p50")->under.task->is_wanted);
 }
 
-static void only_names_the_word_that_fits_nothing(void **state)
+TEST(only_names_the_word_that_fits_nothing)
 {
     const char *unknown = NULL;
 
-    (void)state;
     assert_false(plan_only(&plan, (const char *const[]){"pair", "speed"}, 2, &unknown));
 
     assert_string_equal("speed", unknown);
 }
 
-static void a_shuffle_depends_on_seed_and_round_alone(void **state)
+TEST_WITH(a_shuffle_depends_on_seed_and_round_alone, NULL, NULL)
 {
     size_t first[TASKS_MAX], same[TASKS_MAX], other[TASKS_MAX], later[TASKS_MAX];
     bool is_there[TASKS_MAX] = {false};
 
-    (void)state;
     plan_shuffle(first, TASKS_MAX, 7, 1);
     plan_shuffle(same, TASKS_MAX, 7, 1);
     plan_shuffle(other, TASKS_MAX, 8, 1);
@@ -161,7 +146,7 @@ static void a_shuffle_depends_on_seed_and_round_alone(void **state)
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
-static void quantiles_are_numbers_that_were_measured(void **state)
+TEST_WITH(quantiles_are_numbers_that_were_measured, NULL, NULL)
 {
     static const struct {
         size_t count;
@@ -170,7 +155,6 @@ static void quantiles_are_numbers_that_were_measured(void **state)
                  {100, 1, 100}, {101, 0.5, 51}, {10, 0.99, 10}, {10, 0, 1}};
     double numbers[101];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (size_t k = 0; k < cases[i].count; k++)
             numbers[k] = (double)(cases[i].count - k);
@@ -178,11 +162,10 @@ static void quantiles_are_numbers_that_were_measured(void **state)
     }
 }
 
-static void a_ratio_is_taken_round_by_round(void **state)
+TEST(a_ratio_is_taken_round_by_round)
 {
     const struct row *row = row_named("pair-mutex");
 
-    (void)state;
     note(row->over.task, 30, 20); /* 1.5: the machine was busy with something else */
     note(row->over.task, 44, 40); /* 1.1 */
     note(row->over.task, 60, 50); /* 1.2 */
@@ -196,11 +179,10 @@ static void a_ratio_is_taken_round_by_round(void **state)
     assert_false(result.is_ok); /* must be 1.15 at most */
 }
 
-static void a_row_is_ok_when_its_median_is(void **state)
+TEST(a_row_is_ok_when_its_median_is)
 {
     const struct row *row = row_named("handover-mutex-1-p50");
 
-    (void)state;
     note(row->over.task, 999, 0);
     note(row->over.task, 5000, 0);
     note(row->over.task, 100, 0);
@@ -210,20 +192,18 @@ static void a_row_is_ok_when_its_median_is(void **state)
     assert_true(result.spread.median == 999);
 }
 
-static void a_share_of_a_core_is_cpu_over_the_time_between_passes(void **state)
+TEST(a_share_of_a_core_is_cpu_over_the_time_between_passes)
 {
     const struct row *row = row_named("renewal-share");
 
-    (void)state;
     note(row->over.task, 0.1, 250); /* ms of CPU, every 10 s */
     row_result(row, &result);
 
     assert_true(result.spread.median > 2.49 && result.spread.median < 2.51);
 }
 
-static void a_row_without_rounds_is_not_measured(void **state)
+TEST(a_row_without_rounds_is_not_measured)
 {
-    (void)state;
     row_result(row_named("pair-fair"), &result);
 
     assert_string_equal("not measured", result.doubt);
@@ -231,12 +211,11 @@ static void a_row_without_rounds_is_not_measured(void **state)
     assert_false(result.is_absent);
 }
 
-static void the_doubt_of_either_side_is_the_rows(void **state)
+TEST(the_doubt_of_either_side_is_the_rows)
 {
     const struct row *row = row_named("redisson-pair");
     struct task *theirs = &plan.tasks[row->under.task - plan.tasks];
 
-    (void)state;
     note(row->over.task, 10, 0);
     (void)snprintf(theirs->doubt, sizeof theirs->doubt, "not measured: make interop first");
     theirs->is_absent = true;
@@ -248,23 +227,4 @@ static void the_doubt_of_either_side_is_the_rows(void **state)
     assert_string_equal("not measured", result.doubt);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(every_row_has_a_name_of_its_own, make_plan),
-        cmocka_unit_test_setup(nothing_is_measured_twice_or_for_nothing, make_plan),
-        cmocka_unit_test_setup(what_the_design_promises_is_in_the_table, make_plan),
-        cmocka_unit_test_setup(a_rivals_row_compares_the_same_work, make_plan),
-        cmocka_unit_test_setup(only_leaves_rows_and_what_they_need, make_plan),
-        cmocka_unit_test_setup(only_names_the_word_that_fits_nothing, make_plan),
-        cmocka_unit_test(a_shuffle_depends_on_seed_and_round_alone),
-        cmocka_unit_test(quantiles_are_numbers_that_were_measured),
-        cmocka_unit_test_setup(a_ratio_is_taken_round_by_round, make_plan),
-        cmocka_unit_test_setup(a_row_is_ok_when_its_median_is, make_plan),
-        cmocka_unit_test_setup(a_share_of_a_core_is_cpu_over_the_time_between_passes, make_plan),
-        cmocka_unit_test_setup(a_row_without_rounds_is_not_measured, make_plan),
-        cmocka_unit_test_setup(the_doubt_of_either_side_is_the_rows, make_plan),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(make_plan, NULL);

@@ -2,10 +2,6 @@
  * lk_inspect(): every kind of lock is told from its keys, with its holders and those who wait; what is
  * no lock is told apart; looking changes nothing, and the work is bounded.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/support/lk_fair.h"
 #include "test/support/lk_support.h"
 
@@ -50,21 +46,19 @@ static void assert_holder(size_t index, const char *owner, int64_t holds)
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-static void nothing_is_none(void **state)
+TEST(nothing_is_none)
 {
-    (void)state;
     assert_int_equal(LK_LAYOUT_NONE, look(lks_key(server, "nothing"))->layout);
     assert_int_equal(0, found.left_ms);
     assert_int_equal(0, found.holder_count);
     assert_int_equal(0, found.fence);
 }
 
-static void a_mutex_tells_its_token_and_its_lease(void **state)
+TEST(a_mutex_tells_its_token_and_its_lease)
 {
     const char *key = lks_key(server, "mutex");
     lk_lock *lock = lks_mutex(client, key);
 
-    (void)state;
     hold(lock);
     assert_int_equal(LK_LAYOUT_MUTEX, look(key)->layout);
     assert_lease(found.left_ms);
@@ -75,12 +69,11 @@ static void a_mutex_tells_its_token_and_its_lease(void **state)
     lk_lock_free(lock);
 }
 
-static void a_reentrant_lock_tells_its_holds(void **state)
+TEST(a_reentrant_lock_tells_its_holds)
 {
     const char *key = lks_key(server, "reentrant");
     lk_lock *lock = lk_reentrant_new(client, key, NULL);
 
-    (void)state;
     hold(lock);
     hold(lock);
     assert_int_equal(LK_LAYOUT_REENTRANT, look(key)->layout);
@@ -89,12 +82,11 @@ static void a_reentrant_lock_tells_its_holds(void **state)
     lk_lock_free(lock);
 }
 
-static void a_fenced_lock_tells_its_number_also_when_it_is_free(void **state)
+TEST(a_fenced_lock_tells_its_number_also_when_it_is_free)
 {
     const char *key = lks_key(server, "fenced");
     lk_lock *lock = lk_fenced_new(client, key, NULL);
 
-    (void)state;
     hold(lock);
     assert_int_equal(LK_OK, lk_lock_release(lock, NULL));
     hold(lock);
@@ -107,11 +99,10 @@ static void a_fenced_lock_tells_its_number_also_when_it_is_free(void **state)
     lk_lock_free(lock);
 }
 
-static void a_fair_lock_tells_who_waits_and_for_how_long(void **state)
+TEST(a_fair_lock_tells_who_waits_and_for_how_long)
 {
     struct lkf_keys keys;
 
-    (void)state;
     lkf_keys_init(&keys, server, lks_key(server, "fair"));
     lk_lock *lock = lkf_lock(client, &keys, 0);
     hold(lock);
@@ -128,7 +119,7 @@ static void a_fair_lock_tells_who_waits_and_for_how_long(void **state)
     lk_lock_free(lock);
 }
 
-static void readers_are_told_each_with_its_own_lease(void **state)
+TEST(readers_are_told_each_with_its_own_lease)
 {
     const char *key = lks_key(server, "rw");
     lk_rwlock *one = lk_rwlock_new(client, key, NULL);
@@ -136,7 +127,6 @@ static void readers_are_told_each_with_its_own_lease(void **state)
     lk_rwlock *three = lk_rwlock_new(client, key, NULL);
     struct lk_lock_options brief = {.lease_ms = 100};
 
-    (void)state;
     hold(lk_rwlock_read(one));
     hold(lk_rwlock_read(two));
     hold(lk_rwlock_read(two));
@@ -164,12 +154,11 @@ static void readers_are_told_each_with_its_own_lease(void **state)
     lk_rwlock_free(three);
 }
 
-static void a_writer_is_told_with_what_it_reads(void **state)
+TEST(a_writer_is_told_with_what_it_reads)
 {
     const char *key = lks_key(server, "rw-write");
     lk_rwlock *rwlock = lk_rwlock_new(client, key, NULL);
 
-    (void)state;
     hold(lk_rwlock_write(rwlock));
     assert_int_equal(LK_LAYOUT_WRITE, look(key)->layout);
     assert_int_equal(1, found.holder_count);
@@ -183,14 +172,13 @@ static void a_writer_is_told_with_what_it_reads(void **state)
     lk_rwlock_free(rwlock);
 }
 
-static void permits_tell_what_is_out_and_what_is_available(void **state)
+TEST(permits_tell_what_is_out_and_what_is_available)
 {
     const char *key = lks_key(server, "permits");
     lk_permits *permits = lk_permits_new(client, key, NULL);
     struct lk_permit out[2];
     struct lk_permit brief;
 
-    (void)state;
     assert_int_equal(LK_OK, lk_permits_try_set(permits, 5, NULL));
     assert_int_equal(LK_LAYOUT_NUMBER, look(key)->layout); /* none is out: it cannot be told */
     assert_int_equal(5, found.number);
@@ -212,14 +200,13 @@ static void permits_tell_what_is_out_and_what_is_available(void **state)
     lk_permits_free(permits);
 }
 
-static void semaphores_and_latches_are_numbers(void **state)
+TEST(semaphores_and_latches_are_numbers)
 {
     const char *key = lks_key(server, "semaphore");
     const char *other = lks_key(server, "latch");
     lk_semaphore *semaphore = lk_semaphore_new(client, key, NULL);
     lk_latch *latch = lk_latch_new(client, other, NULL);
 
-    (void)state;
     assert_int_equal(LK_OK, lk_semaphore_try_set(semaphore, 4, NULL));
     assert_int_equal(LK_OK, lk_latch_try_set(latch, 7, NULL));
     assert_int_equal(LK_LAYOUT_NUMBER, look(key)->layout);
@@ -231,7 +218,7 @@ static void semaphores_and_latches_are_numbers(void **state)
     lk_latch_free(latch);
 }
 
-static void locks_of_others_are_known_by_their_shape(void **state)
+TEST(locks_of_others_are_known_by_their_shape)
 {
     const char *key = lks_key(server, "foreign");
     static const struct {
@@ -256,7 +243,6 @@ static void locks_of_others_are_known_by_their_shape(void **state)
         {"99999999999999999999", NULL, LK_LAYOUT_OTHER},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         LKS_DO(server, "SET", key, cases[i].value);
         if (cases[i].ttl_ms) LKS_DO(server, "PEXPIRE", key, cases[i].ttl_ms);
@@ -265,12 +251,11 @@ static void locks_of_others_are_known_by_their_shape(void **state)
     }
 }
 
-static void other_data_is_no_lock(void **state)
+TEST(other_data_is_no_lock)
 {
     const char *key = lks_key(server, "data");
     char owner[64];
 
-    (void)state;
     (void)snprintf(owner, sizeof owner, "%s:7", uuid);
     LKS_DO(server, "HSET", key, "name", "Alice", "age", "17");
     assert_int_equal(LK_LAYOUT_OTHER, look(key)->layout);
@@ -292,12 +277,11 @@ static void other_data_is_no_lock(void **state)
     assert_int_equal(LK_LAYOUT_OTHER, look(key)->layout);
 }
 
-static void what_belongs_to_a_lock_may_be_something_else(void **state)
+TEST(what_belongs_to_a_lock_may_be_something_else)
 {
     const char *key = lks_key(server, "damaged");
     char name[200];
 
-    (void)state;
     LKS_DO(server, "SET", key, "3");
     (void)snprintf(name, sizeof name, "redisson_lock_queue:{%s}", key);
     LKS_DO(server, "SET", name, "x");
@@ -312,12 +296,11 @@ static void what_belongs_to_a_lock_may_be_something_else(void **state)
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-static void of_very_many_the_first_are_told_and_all_are_counted(void **state)
+TEST(of_very_many_the_first_are_told_and_all_are_counted)
 {
     const char *key = lks_key(server, "crowd");
     char script[600];
 
-    (void)state;
     (void)snprintf(script, sizeof script,
                    "redis.call('HSET', KEYS[1], 'mode', 'read') for i = 1, 5000 do "
                    "redis.call('HSET', KEYS[1], '%s:' .. i, 1) redis.call('SET', '{' .. KEYS[1] .. "
@@ -334,12 +317,11 @@ static void of_very_many_the_first_are_told_and_all_are_counted(void **state)
         assert_lease(found.holders[i].left_ms);
 }
 
-static void looking_changes_nothing(void **state)
+TEST(looking_changes_nothing)
 {
     struct lkf_keys keys;
     char owner[64];
 
-    (void)state;
     lkf_keys_init(&keys, server, lks_key(server, "still"));
     (void)snprintf(owner, sizeof owner, "%s:1", uuid);
     LKS_DO(server, "HSET", keys.lock, owner, "1");
@@ -352,12 +334,11 @@ static void looking_changes_nothing(void **state)
     assert_int_equal(changes, lks_info(server, "persistence", "rdb_changes_since_last_save"));
 }
 
-static void bad_arguments_are_refused(void **state)
+TEST(bad_arguments_are_refused)
 {
     char key[514];
     struct lk_error err = {0};
 
-    (void)state;
     memset(key, 'k', sizeof key - 1);
     key[513] = '\0';
     found.layout = LK_LAYOUT_PERMITS;
@@ -387,25 +368,4 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_none),
-        cmocka_unit_test(a_mutex_tells_its_token_and_its_lease),
-        cmocka_unit_test(a_reentrant_lock_tells_its_holds),
-        cmocka_unit_test(a_fenced_lock_tells_its_number_also_when_it_is_free),
-        cmocka_unit_test(a_fair_lock_tells_who_waits_and_for_how_long),
-        cmocka_unit_test(readers_are_told_each_with_its_own_lease),
-        cmocka_unit_test(a_writer_is_told_with_what_it_reads),
-        cmocka_unit_test(permits_tell_what_is_out_and_what_is_available),
-        cmocka_unit_test(semaphores_and_latches_are_numbers),
-        cmocka_unit_test(locks_of_others_are_known_by_their_shape),
-        cmocka_unit_test(other_data_is_no_lock),
-        cmocka_unit_test(what_belongs_to_a_lock_may_be_something_else),
-        cmocka_unit_test(of_very_many_the_first_are_told_and_all_are_counted),
-        cmocka_unit_test(looking_changes_nothing),
-        cmocka_unit_test(bad_arguments_are_refused),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+GROUP(set_up, tear_down);

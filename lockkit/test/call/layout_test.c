@@ -1,18 +1,12 @@
 /*
  * The shapes of tokens, owners and numbers.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "call/layout.h"
+#include "test/support/testing.h"
 
 #define UUID "01234567-89ab-cdef-0123-456789abcdef"
 
-static void a_token_has_its_length_and_its_letters(void **state)
+TEST(a_token_has_its_length_and_its_letters)
 {
     static const struct {
         const char *text;
@@ -34,7 +28,6 @@ static void a_token_has_its_length_and_its_letters(void **state)
         {"01234567890123456789012345678901234567890123456789012345678901234", false, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(cases[i].is_token, lki_layout_is_token(lk_bytes_of(cases[i].text)));
         assert_int_equal(cases[i].is_hex, lki_layout_is_hex_token(lk_bytes_of(cases[i].text)));
@@ -42,7 +35,7 @@ static void a_token_has_its_length_and_its_letters(void **state)
     assert_false(lki_layout_is_token(LK_BYTES("0123456789abcdef\0abcdef")));
 }
 
-static void an_owner_is_a_uuid_and_a_number(void **state)
+TEST(an_owner_is_a_uuid_and_a_number)
 {
     static const struct {
         const char *text;
@@ -63,7 +56,6 @@ static void an_owner_is_a_uuid_and_a_number(void **state)
         {"", false, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct lk_bytes text = lk_bytes_of(cases[i].text);
         bool is_writer = false;
@@ -76,7 +68,7 @@ static void an_owner_is_a_uuid_and_a_number(void **state)
     assert_false(lki_layout_is_owner(LK_BYTES(UUID ":1:write"), NULL)); /* no such thing here */
 }
 
-static void numbers_are_decimal_and_fit(void **state)
+TEST(numbers_are_decimal_and_fit)
 {
     static const struct {
         const char *text;
@@ -101,7 +93,6 @@ static void numbers_are_decimal_and_fit(void **state)
         {"000000000000000000000000000001", false, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int64_t number = 4711;
 
@@ -114,27 +105,14 @@ static void numbers_are_decimal_and_fit(void **state)
     assert_false(lki_layout_read_number((struct lk_bytes){0}, &number));
 }
 
-static void copies_are_cut_to_fit(void **state)
+TEST(copies_are_cut_to_fit)
 {
     char small[6];
 
-    (void)state;
     lki_layout_copy(LK_BYTES("abcdefgh"), small, sizeof small);
     assert_string_equal("abcde", small);
     lki_layout_copy((struct lk_bytes){0}, small, sizeof small);
     assert_string_equal("", small);
     lki_layout_copy_hex(LK_BYTES("\x00\xff\x10"), small, sizeof small);
     assert_string_equal("00ff", small);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_token_has_its_length_and_its_letters),
-        cmocka_unit_test(an_owner_is_a_uuid_and_a_number),
-        cmocka_unit_test(numbers_are_decimal_and_fit),
-        cmocka_unit_test(copies_are_cut_to_fit),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,19 +6,10 @@
  * link: -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lk_reply_type_of -Wl,--wrap=lk_reply_free
  * link: -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_clock_sleep_ms
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "call/route.h"
+#include "test/support/testing.h"
 
 enum { WORDS_MAX = 8 };
 
@@ -49,9 +40,8 @@ static const struct {
     {{"RANDOMKEY"}, NULL},
 };
 
-static void a_command_goes_where_its_first_key_is(void **state)
+TEST_WITH(a_command_goes_where_its_first_key_is, NULL, NULL)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct lk_bytes words[WORDS_MAX];
         struct lk_command command = {words, 0};
@@ -358,7 +348,7 @@ static const struct {
     {"SET gone 1;WAIT 1 100", {NULL}, true, "A WAIT, B SET, B WAIT, "},
 };
 
-static void what_was_refused_is_sent_again_and_nothing_else(void **state)
+TEST_WITH(what_was_refused_is_sent_again_and_nothing_else, NULL, NULL)
 {
     for (size_t i = 0; i < sizeof redirections / sizeof redirections[0]; i++) {
         (void)start(state);
@@ -375,9 +365,8 @@ static void what_was_refused_is_sent_again_and_nothing_else(void **state)
 }
 
 /* A server refuses it; but not begun on one and ended on the other. */
-static void a_transaction_over_two_slots_goes_to_one_server(void **state)
+TEST(a_transaction_over_two_slots_goes_to_one_server)
 {
-    (void)state;
     move("b");
     world.known[lki_slot_of("b", 1)] = 1;
 
@@ -387,9 +376,8 @@ static void a_transaction_over_two_slots_goes_to_one_server(void **state)
     assert_true(world.exchanges <= 3); /* another time will not help */
 }
 
-static void what_is_refused_until_the_deadline_is_the_answer(void **state)
+TEST(what_is_refused_until_the_deadline_is_the_answer)
 {
-    (void)state;
     world.is_refusing = true;
     assert_int_equal(route("SET a 1"), LK_OK);
     assert_true(strncmp(replies[0]->text, "CLUSTERDOWN", 11) == 0);
@@ -397,9 +385,8 @@ static void what_is_refused_until_the_deadline_is_the_answer(void **state)
     assert_true(world.exchanges < 50);
 }
 
-static void servers_that_point_at_each_other_are_asked_with_pauses(void **state)
+TEST(servers_that_point_at_each_other_are_asked_with_pauses)
 {
-    (void)state;
     world.is_confused = true;
     assert_int_equal(route("SET a 1;GET a"), LK_OK);
     assert_true(strncmp(replies[0]->text, "MOVED", 5) == 0);
@@ -407,9 +394,8 @@ static void servers_that_point_at_each_other_are_asked_with_pauses(void **state)
     assert_true(world.exchanges < 60);
 }
 
-static void what_is_redirected_to_nobody_was_not_done(void **state)
+TEST(what_is_redirected_to_nobody_was_not_done)
 {
-    (void)state;
     move("a");
     world.is_down[1] = true;
     assert_int_equal(route("SET a 1"), LK_UNREACHABLE);
@@ -418,7 +404,7 @@ static void what_is_redirected_to_nobody_was_not_done(void **state)
 }
 
 /* Before it or behind it, on the same server. */
-static void it_is_unknown_when_something_else_was_done(void **state)
+TEST(it_is_unknown_when_something_else_was_done)
 {
     static const char *const pipelines[] = {"SET a 1;SET b 1", "SET b 1;SET a 1"};
 
@@ -434,7 +420,7 @@ static void it_is_unknown_when_something_else_was_done(void **state)
     }
 }
 
-static void it_is_synced_when_every_server_that_did_something_says_so(void **state)
+TEST(it_is_synced_when_every_server_that_did_something_says_so)
 {
     static const struct {
         const char *commands;
@@ -456,23 +442,4 @@ static void it_is_synced_when_every_server_that_did_something_says_so(void **sta
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_command_goes_where_its_first_key_is),
-        cmocka_unit_test(what_was_refused_is_sent_again_and_nothing_else),
-        cmocka_unit_test_setup_teardown(a_transaction_over_two_slots_goes_to_one_server, start,
-                                        end),
-        cmocka_unit_test_setup_teardown(what_is_refused_until_the_deadline_is_the_answer, start,
-                                        end),
-        cmocka_unit_test_setup_teardown(servers_that_point_at_each_other_are_asked_with_pauses,
-                                        start, end),
-        cmocka_unit_test_setup_teardown(what_is_redirected_to_nobody_was_not_done, start, end),
-        cmocka_unit_test_setup_teardown(it_is_unknown_when_something_else_was_done, start, end),
-        cmocka_unit_test_setup_teardown(it_is_synced_when_every_server_that_did_something_says_so,
-                                        start, end),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(start, end);

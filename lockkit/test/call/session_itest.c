@@ -2,9 +2,6 @@
  * A connection lent for several round trips: what lives on it works, and nothing of that is left
  * for the next borrower.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "test/support/lk_support.h"
 
 static struct lks_server *server;
@@ -70,12 +67,11 @@ static const char *ask(lk_client *client, const char *command, const char *key)
     return text;
 }
 
-static void a_transaction_is_refused_when_what_it_watches_has_changed(void **state)
+TEST(a_transaction_is_refused_when_what_it_watches_has_changed)
 {
     static const bool changes[] = {false, true};
     lk_client *client = lks_client(server);
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(changes); i++) {
         const char *key = lks_key(server, changes[i] ? "watched-1" : "watched-0");
         char watch[128];
@@ -98,7 +94,7 @@ static void a_transaction_is_refused_when_what_it_watches_has_changed(void **sta
 }
 
 /* One connection, so that the next borrower gets the same. */
-static void what_was_left_behind_is_ended(void **state)
+TEST(what_was_left_behind_is_ended)
 {
     static const struct {
         const char *commands[3];
@@ -113,7 +109,6 @@ static void what_was_left_behind_is_ended(void **state)
     };
     lk_client *client = one_connection();
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         lk_session *session = open_or_fail(client);
         lk_reply *reply = NULL;
@@ -144,7 +139,7 @@ static void count_round_trips(const struct lk_event *event, void *arg)
     if (event->type == LK_EVENT_ROUND_TRIP) round_trips++;
 }
 
-static void closing_costs_a_round_trip_only_when_something_is_left(void **state)
+TEST(closing_costs_a_round_trip_only_when_something_is_left)
 {
     static const struct {
         const char *commands[3];
@@ -162,7 +157,6 @@ static void closing_costs_a_round_trip_only_when_something_is_left(void **state)
     lk_client *client =
         lks_client_with(server, (struct lk_client_options){.on_event = count_round_trips});
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         lk_session *session = open_or_fail(client);
         lk_reply *reply = NULL;
@@ -181,13 +175,12 @@ static void closing_costs_a_round_trip_only_when_something_is_left(void **state)
     lk_client_close(client);
 }
 
-static void a_session_takes_its_connection_out_of_the_pool(void **state)
+TEST(a_session_takes_its_connection_out_of_the_pool)
 {
     lk_client *client = one_connection();
     lk_session *session = open_or_fail(client);
     struct lk_error err = {0};
 
-    (void)state;
     assert_null(lk_session_open(client, NULL, 30, &err));
     assert_int_equal(err.code, LK_BUSY);
     assert_non_null(strstr(err.text, "in use"));
@@ -198,7 +191,7 @@ static void a_session_takes_its_connection_out_of_the_pool(void **state)
     lk_client_close(client);
 }
 
-static void a_broken_connection_is_said_and_dropped(void **state)
+TEST(a_broken_connection_is_said_and_dropped)
 {
     struct lks_server *own = lks_server_start(NULL);
     lk_client *client =
@@ -206,7 +199,6 @@ static void a_broken_connection_is_said_and_dropped(void **state)
     lk_session *session = open_or_fail(client);
     lk_reply *reply = NULL;
 
-    (void)state;
     assert_int_equal(CALL(session, &reply, "WATCH k"), LK_OK);
     lk_reply_free(reply);
     lks_server_kill(own);
@@ -225,7 +217,7 @@ static void a_broken_connection_is_said_and_dropped(void **state)
 }
 
 /* Its late answers would be taken for those of the next call. */
-static void a_connection_that_owes_an_answer_is_not_used_again(void **state)
+TEST(a_connection_that_owes_an_answer_is_not_used_again)
 {
     struct lks_server *own = lks_server_start(NULL);
     lk_client *client = lks_client_with(own, (struct lk_client_options){.pool_size = 1});
@@ -233,7 +225,6 @@ static void a_connection_that_owes_an_answer_is_not_used_again(void **state)
     const struct lk_bytes words[] = {LK_BYTES("ECHO"), LK_BYTES("late")};
     lk_reply *reply = NULL;
 
-    (void)state;
     lks_server_pause(own);
     assert_int_equal(lk_session_call(session, &(struct lk_command){words, 2}, 1, 50, &reply, NULL),
                      LK_UNKNOWN);
@@ -263,17 +254,4 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_transaction_is_refused_when_what_it_watches_has_changed),
-        cmocka_unit_test(what_was_left_behind_is_ended),
-        cmocka_unit_test(closing_costs_a_round_trip_only_when_something_is_left),
-        cmocka_unit_test(a_session_takes_its_connection_out_of_the_pool),
-        cmocka_unit_test(a_broken_connection_is_said_and_dropped),
-        cmocka_unit_test(a_connection_that_owes_an_answer_is_not_used_again),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+GROUP(set_up, tear_down);

@@ -4,8 +4,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/slot.h"
 #include "test/support/lk_topology.h"
@@ -23,13 +21,12 @@ static lk_status use(lk_client *client, const char *key)
     return status;
 }
 
-static void a_client_can_be_opened_while_a_failover_is_under_way(void **state)
+TEST(a_client_can_be_opened_while_a_failover_is_under_way)
 {
     struct lkt *topology = lkt_start(NULL);
     struct lk_client_options options = {.url = topology->url, .connect_ms = LONG_MS};
     struct lk_error err = {0};
 
-    (void)state;
     (void)lkt_tell(topology, "kill n1");
     lk_client *client = lk_client_open(&options, &err);
     if (!client) fail_msg("%s", err.text);
@@ -54,14 +51,13 @@ static void *use_main(void *arg)
 }
 
 /* As it is for a moment when a failover is made by hand. */
-static void a_waiter_goes_on_while_the_primary_is_a_replica(void **state)
+TEST(a_waiter_goes_on_while_the_primary_is_a_replica)
 {
     struct lkt *topology = lkt_start(NULL);
     struct lks_server *primary = lkt_server(topology, "n1");
     struct wait wait = {.client = lkt_client_with(topology, (struct lk_client_options){0})};
     pthread_t thread;
 
-    (void)state;
     LKS_DO(primary, "REPLICAOF", "127.0.0.1", "1");
     assert_int_equal(pthread_create(&thread, NULL, use_main, &wait), 0);
     lks_nap(A_WHILE_MS);
@@ -86,7 +82,7 @@ static void find_key(struct lkt *topology, char out[32])
 }
 
 /* Without a master's slots the whole cluster is down, the other masters too. */
-static void a_waiter_goes_on_while_the_cluster_is_down(void **state)
+TEST(a_waiter_goes_on_while_the_cluster_is_down)
 {
     struct lkt *topology = lkt_start(&(struct lkt_options){.is_cluster = true});
     lk_client *client =
@@ -94,7 +90,6 @@ static void a_waiter_goes_on_while_the_cluster_is_down(void **state)
     char key[32];
     int bad = 0;
 
-    (void)state;
     find_key(topology, key);
     lk_lock *lock = lks_mutex(client, key);
     struct lk_lock_options options = {.wait_ms = LONG_MS, .lease_ms = LEASE_MS};
@@ -112,7 +107,7 @@ static void a_waiter_goes_on_while_the_cluster_is_down(void **state)
 }
 
 /* Redirected by ASK, and not begun on a connection that it is not ended on. */
-static void a_transaction_gets_through_the_middle_of_a_move(void **state)
+TEST(a_transaction_gets_through_the_middle_of_a_move)
 {
     struct lkt *topology = lkt_start(&(struct lkt_options){.is_cluster = true});
     lk_client *client = lkt_client_with(topology, (struct lk_client_options){.pool_size = 1});
@@ -123,7 +118,6 @@ static void a_transaction_gets_through_the_middle_of_a_move(void **state)
     const struct lk_command commands[] = {{&multi, 1}, {increment, 2}, {&exec, 1}, {wait, 3}};
     lk_reply *replies[4] = {0};
 
-    (void)state;
     int slot = lki_slot_of("absent", strlen("absent"));
     const char *to = strcmp(lkt_tell(topology, "primary %d", slot), "n1") == 0 ? "n2" : "n1";
     (void)lkt_tell(topology, "begin %d %s", slot, to);
@@ -135,17 +129,4 @@ static void a_transaction_gets_through_the_middle_of_a_move(void **state)
     }
     lk_client_close(client);
     lkt_stop(topology);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_client_can_be_opened_while_a_failover_is_under_way),
-        cmocka_unit_test(a_waiter_goes_on_while_the_primary_is_a_replica),
-        cmocka_unit_test(a_waiter_goes_on_while_the_cluster_is_down),
-        cmocka_unit_test(a_transaction_gets_through_the_middle_of_a_move),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /*
  * lk_walk: all locks of a server are found, among other data, in any order, also after a failure.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/support/lk_support.h"
 
 static struct lks_server *server;
@@ -33,13 +29,12 @@ static size_t walk(const struct lk_walk_options *options, const char *key, size_
     return count;
 }
 
-static void a_walk_finds_every_lock_among_other_data(void **state)
+TEST(a_walk_finds_every_lock_among_other_data)
 {
     struct lk_walk_options all = {.has_numbers = true};
     struct lk_walk_options some = {.match = "walk:lock:1?"};
     size_t of_key = 0;
 
-    (void)state;
     LKS_DO(server, "FLUSHALL");
     assert_int_equal(0, walk(NULL, "", &of_key));
     LKS_DO(server, "EVAL",
@@ -60,11 +55,10 @@ static void a_walk_finds_every_lock_among_other_data(void **state)
     lk_lock_free(fenced);
 }
 
-static void a_walk_passes_over_names_that_c_cannot_hold(void **state)
+TEST(a_walk_passes_over_names_that_c_cannot_hold)
 {
     size_t of_key = 0;
 
-    (void)state;
     LKS_DO(server, "FLUSHALL");
     LKS_DO(server, "EVAL",
            "redis.call('SET', 'a' .. string.char(0) .. 'b', '0123456789abcdef0123456789abcdef') "
@@ -73,14 +67,13 @@ static void a_walk_passes_over_names_that_c_cannot_hold(void **state)
     assert_int_equal(0, walk(NULL, "a", &of_key));
 }
 
-static void a_walk_goes_on_after_a_failure(void **state)
+TEST(a_walk_goes_on_after_a_failure)
 {
     struct lk_error err = {0};
     const struct lk_inspection *lock = NULL;
     size_t count = 0;
     lk_status status = LK_OK;
 
-    (void)state;
     LKS_DO(server, "FLUSHALL");
     LKS_DO(server, "EVAL",
            "for i = 1, 300 do redis.call('SET', 'walk:lock:' .. i, "
@@ -118,13 +111,4 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_walk_finds_every_lock_among_other_data),
-        cmocka_unit_test(a_walk_passes_over_names_that_c_cannot_hold),
-        cmocka_unit_test(a_walk_goes_on_after_a_failure),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+GROUP(set_up, tear_down);

@@ -6,9 +6,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -297,21 +294,18 @@ static void run_crews(const struct kind *kind)
     assert_int_equal(number_at(key), PERMITS);
 }
 
-static void never_more_than_the_permits_of_a_semaphore(void **state)
+TEST(never_more_than_the_permits_of_a_semaphore)
 {
-    (void)state;
     run_crews(&kinds[0]);
 }
 
-static void never_more_than_the_permits_with_leases(void **state)
+TEST(never_more_than_the_permits_with_leases)
 {
-    (void)state;
     run_crews(&kinds[1]);
 }
 
-static void never_more_permit_locks_than_permits(void **state)
+TEST(never_more_permit_locks_than_permits)
 {
-    (void)state;
     run_crews(&kinds[2]);
 }
 
@@ -337,15 +331,13 @@ static void run_with_a_kill(const struct kind *kind)
     lk_client_close(client);
 }
 
-static void what_a_killed_process_held_comes_back(void **state)
+TEST(what_a_killed_process_held_comes_back)
 {
-    (void)state;
     run_with_a_kill(&kinds[1]);
 }
 
-static void what_a_killed_process_had_locked_comes_back(void **state)
+TEST(what_a_killed_process_had_locked_comes_back)
 {
-    (void)state;
     run_with_a_kill(&kinds[2]);
 }
 
@@ -372,12 +364,11 @@ static pid_t fork_holder(const struct kind *kind, const char *key)
     return pid;
 }
 
-static void permits_without_leases_die_with_their_holder(void **state)
+TEST(permits_without_leases_die_with_their_holder)
 {
     const char *key = lks_key(server, "lost");
     pid_t pid = fork_holder(&kinds[0], key);
 
-    (void)state;
     kill_crew(pid, 0);
     lk_client *client = lks_client(server);
     lk_semaphore *semaphore = lk_semaphore_new(client, key, NULL);
@@ -389,7 +380,7 @@ static void permits_without_leases_die_with_their_holder(void **state)
     lk_client_close(client);
 }
 
-static void a_waiter_has_them_when_the_dead_holders_lease_ends(void **state) /* [61] */
+TEST(a_waiter_has_them_when_the_dead_holders_lease_ends) /* [61] */
 {
     const char *key = lks_key(server, "leased");
     double begin_ms = lks_now_ms();
@@ -398,7 +389,6 @@ static void a_waiter_has_them_when_the_dead_holders_lease_ends(void **state) /* 
     struct lk_permit_options options = {.wait_ms = WAIT_MS};
     struct lk_permit list[PERMITS];
 
-    (void)state;
     kill_crew(pid, 0);
     lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = WAIT_MS / 2});
     lk_permits *permits = lk_permits_new(client, key, NULL);
@@ -411,20 +401,4 @@ static void a_waiter_has_them_when_the_dead_holders_lease_ends(void **state) /* 
     lk_client_close(client);
 }
 
-#define CONTENTION_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CONTENTION_TEST(never_more_than_the_permits_of_a_semaphore),
-        CONTENTION_TEST(never_more_than_the_permits_with_leases),
-        CONTENTION_TEST(never_more_permit_locks_than_permits),
-        CONTENTION_TEST(what_a_killed_process_held_comes_back),
-        CONTENTION_TEST(what_a_killed_process_had_locked_comes_back),
-        CONTENTION_TEST(permits_without_leases_die_with_their_holder),
-        CONTENTION_TEST(a_waiter_has_them_when_the_dead_holders_lease_ends),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

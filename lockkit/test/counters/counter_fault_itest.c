@@ -4,10 +4,6 @@
  * go wrong. Each time, nothing is counted twice and nothing is forgotten.
  * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/support/lk_fault.h"
 #include "test/support/lk_support.h"
 
@@ -373,20 +369,20 @@ static void try_all_faults(struct fixture *f, const struct operation *operation,
     }
 }
 
-static void nothing_is_counted_twice_or_forgotten(void **state)
+TEST(nothing_is_counted_twice_or_forgotten)
 {
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
         try_all_faults(*state, &operations[i], false);
 }
 
-static void nor_when_the_server_stays_away_for_a_while(void **state)
+TEST(nor_when_the_server_stays_away_for_a_while)
 {
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
         try_all_faults(*state, &operations[i], true);
 }
 
 /* Undone without another word of the handle, and only then there is enough for what comes late. */
-static void what_was_undone_stays_undone(void **state)
+TEST(what_was_undone_stays_undone)
 {
     struct fixture *f = *state;
 
@@ -408,7 +404,7 @@ static void what_was_undone_stays_undone(void **state)
 }
 
 /* All that was sent while it stood still is done when it goes on, the undoing too. */
-static void a_server_that_stood_still_has_counted_right(void **state)
+TEST(a_server_that_stood_still_has_counted_right)
 {
     struct fixture *f = *state;
     lk_client *client = lks_client_with(server, (struct lk_client_options){.command_ms = 50});
@@ -437,7 +433,7 @@ static void a_server_that_stood_still_has_counted_right(void **state)
 }
 
 /* A release that nobody confirmed, and then something else is asked for. */
-static void what_is_unfinished_is_finished_by_what_comes_next(void **state)
+TEST(what_is_unfinished_is_finished_by_what_comes_next)
 {
     struct fixture *f = *state;
 
@@ -456,8 +452,6 @@ static void what_is_unfinished_is_finished_by_what_comes_next(void **state)
     end(f);
 }
 
-#define FAULT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -472,16 +466,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        FAULT_TEST(nothing_is_counted_twice_or_forgotten),
-        FAULT_TEST(nor_when_the_server_stays_away_for_a_while),
-        FAULT_TEST(what_was_undone_stays_undone),
-        FAULT_TEST(a_server_that_stood_still_has_counted_right),
-        FAULT_TEST(what_is_unfinished_is_finished_by_what_comes_next),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

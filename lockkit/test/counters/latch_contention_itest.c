@@ -6,8 +6,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -97,11 +95,10 @@ static int arrivals_main(void)
     return 0;
 }
 
-static void nobody_passes_a_latch_before_all_have_arrived(void **state)
+TEST(nobody_passes_a_latch_before_all_have_arrived)
 {
     pid_t pids[PROCESSES];
 
-    (void)state;
     for (unsigned i = 0; i < PROCESSES; i++) {
         pids[i] = fork();
         assert_true(pids[i] >= 0);
@@ -137,12 +134,4 @@ static int tear_down(void **state)
     return munmap(board, sizeof *board);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_passes_a_latch_before_all_have_arrived),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+GROUP(set_up, tear_down);

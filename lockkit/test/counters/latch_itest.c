@@ -5,9 +5,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_support.h"
 
@@ -91,7 +88,7 @@ static size_t messages(struct fixture *f, const char *text, const char *payload)
 
 /* ---- on the wire ----------------------------------------------------------------------------- */
 
-static void it_is_a_number_that_vanishes_at_0(void **state) /* [62] */
+TEST(it_is_a_number_that_vanishes_at_0) /* [62] */
 {
     struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
@@ -118,7 +115,7 @@ static void it_is_a_number_that_vanishes_at_0(void **state) /* [62] */
     assert_count(f, 1);
 }
 
-static void counting_down_an_absent_one_leaves_no_key_and_no_message(void **state) /* [62] */
+TEST(counting_down_an_absent_one_leaves_no_key_and_no_message) /* [62] */
 {
     struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
@@ -133,7 +130,7 @@ static void counting_down_an_absent_one_leaves_no_key_and_no_message(void **stat
     lks_monitor_close(monitor);
 }
 
-static void its_channel_has_braces_whatever_the_key(void **state)
+TEST(its_channel_has_braces_whatever_the_key)
 {
     struct fixture *f = *state;
     const char *key = lks_key(server, "app:{t}:latch");
@@ -149,7 +146,7 @@ static void its_channel_has_braces_whatever_the_key(void **state)
     lk_latch_free(latch);
 }
 
-static void what_it_leaves_ends_by_itself(void **state)
+TEST(what_it_leaves_ends_by_itself)
 {
     struct fixture *f = *state;
     char pattern[160];
@@ -222,7 +219,7 @@ static void assert_let_through(struct wait *wait, double since_ms)
     assert_true(wait->ended_at_ms - since_ms < SOON_MS);
 }
 
-static void an_open_one_is_passed_at_once(void **state)
+TEST(an_open_one_is_passed_at_once)
 {
     struct fixture *f = *state;
 
@@ -234,7 +231,7 @@ static void an_open_one_is_passed_at_once(void **state)
     assert_int_equal(lk_latch_await(f->mine, 0, NULL), LK_OK);
 }
 
-static void the_last_one_lets_all_through_and_none_before(void **state) /* [62] */
+TEST(the_last_one_lets_all_through_and_none_before) /* [62] */
 {
     struct fixture *f = *state;
     struct wait waits[WAITERS];
@@ -258,7 +255,7 @@ static void the_last_one_lets_all_through_and_none_before(void **state) /* [62] 
     LKS_EVENTUALLY(subscribers(f->channel) == 0, 5000);
 }
 
-static void a_peer_that_counts_down_lets_through(void **state) /* [62] */
+TEST(a_peer_that_counts_down_lets_through) /* [62] */
 {
     struct fixture *f = *state;
     struct wait wait;
@@ -273,7 +270,7 @@ static void a_peer_that_counts_down_lets_through(void **state) /* [62] */
     assert_let_through(&wait, opened_at_ms);
 }
 
-static void deleting_it_lets_through(void **state) /* [62] */
+TEST(deleting_it_lets_through) /* [62] */
 {
     struct fixture *f = *state;
     struct wait wait;
@@ -287,7 +284,7 @@ static void deleting_it_lets_through(void **state) /* [62] */
     assert_let_through(&wait, opened_at_ms);
 }
 
-static void a_message_that_never_comes_is_made_up_for(void **state) /* [62] */
+TEST(a_message_that_never_comes_is_made_up_for) /* [62] */
 {
     struct fixture *f = *state;
     lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = 100});
@@ -307,7 +304,7 @@ static void a_message_that_never_comes_is_made_up_for(void **state) /* [62] */
     lk_client_close(client);
 }
 
-static void an_opening_during_a_break_is_not_slept_through(void **state)
+TEST(an_opening_during_a_break_is_not_slept_through)
 {
     struct fixture *f = *state;
     struct wait wait;
@@ -335,7 +332,7 @@ static bool has_begun(struct wait *waits)
     return begun == CROWD;
 }
 
-static void a_thousand_waiters_are_cancelled_at_once(void **state)
+TEST(a_thousand_waiters_are_cancelled_at_once)
 {
     struct fixture *f = *state;
     struct wait *waits = calloc(CROWD, sizeof *waits);
@@ -362,7 +359,7 @@ static void a_thousand_waiters_are_cancelled_at_once(void **state)
 
 /* ---- bad use --------------------------------------------------------------------------------- */
 
-static void bad_arguments_are_told(void **state)
+TEST(bad_arguments_are_told)
 {
     struct fixture *f = *state;
     lk_client *closed = lks_client(server);
@@ -392,7 +389,7 @@ static void bad_arguments_are_told(void **state)
     lk_latch_free(latch);
 }
 
-static void a_key_that_is_no_number_is_an_error_and_stays(void **state)
+TEST(a_key_that_is_no_number_is_an_error_and_stays)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -422,7 +419,7 @@ static void note_event(const struct lk_event *event, void *arg)
                    lk_status_name(event->status), (long long)event->count);
 }
 
-static void the_hook_is_told_who_arrives_and_who_passes(void **state)
+TEST(the_hook_is_told_who_arrives_and_who_passes)
 {
     struct fixture *f = *state;
     char line[200] = "";
@@ -439,8 +436,6 @@ static void the_hook_is_told_who_arrives_and_who_passes(void **state)
     lk_client_close(client);
 }
 
-#define LATCH_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -455,25 +450,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        LATCH_TEST(it_is_a_number_that_vanishes_at_0),
-        LATCH_TEST(counting_down_an_absent_one_leaves_no_key_and_no_message),
-        LATCH_TEST(its_channel_has_braces_whatever_the_key),
-        LATCH_TEST(what_it_leaves_ends_by_itself),
-        LATCH_TEST(an_open_one_is_passed_at_once),
-        LATCH_TEST(the_last_one_lets_all_through_and_none_before),
-        LATCH_TEST(a_peer_that_counts_down_lets_through),
-        LATCH_TEST(deleting_it_lets_through),
-        LATCH_TEST(a_message_that_never_comes_is_made_up_for),
-        LATCH_TEST(an_opening_during_a_break_is_not_slept_through),
-        LATCH_TEST(a_thousand_waiters_are_cancelled_at_once),
-        LATCH_TEST(bad_arguments_are_told),
-        LATCH_TEST(a_key_that_is_no_number_is_an_error_and_stays),
-        LATCH_TEST(the_hook_is_told_who_arrives_and_who_passes),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

@@ -3,10 +3,6 @@
  * itself. Numbers in brackets are those of the checklist of cases for clients that share keys with
  * Redisson.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/support/lk_support.h"
 
 enum { LEASE_MS = 20000 };
@@ -115,7 +111,7 @@ static void let_a_peer_take(struct fixture *f, const char *score)
 
 /* ---- on the wire ----------------------------------------------------------------------------- */
 
-static void an_id_is_16_raw_bytes_with_its_end(void **state) /* [60] */
+TEST(an_id_is_16_raw_bytes_with_its_end) /* [60] */
 {
     struct fixture *f = *state;
     struct lk_permit permit = {0};
@@ -145,7 +141,7 @@ static void an_id_is_16_raw_bytes_with_its_end(void **state) /* [60] */
     assert_in_range(lk_permit_remaining_ms(&permit), LEASE_MS - 1500, LEASE_MS);
 }
 
-static void a_release_takes_the_id_away_and_tells_the_total(void **state)
+TEST(a_release_takes_the_id_away_and_tells_the_total)
 {
     struct fixture *f = *state;
     struct lk_permit permit = {0};
@@ -165,7 +161,7 @@ static void a_release_takes_the_id_away_and_tells_the_total(void **state)
     assert_usage(f, 3, 0);
 }
 
-static void an_id_that_a_peer_took_is_released_here(void **state) /* [60] */
+TEST(an_id_that_a_peer_took_is_released_here) /* [60] */
 {
     struct fixture *f = *state;
     struct lk_permit permit = {0};
@@ -180,7 +176,7 @@ static void an_id_that_a_peer_took_is_released_here(void **state) /* [60] */
     assert_usage(f, 2, 0);
 }
 
-static void a_key_with_a_brace_brings_its_own_tag(void **state)
+TEST(a_key_with_a_brace_brings_its_own_tag)
 {
     struct fixture *f = *state;
     const char *key = lks_key(server, "app:{t}:permits");
@@ -198,7 +194,7 @@ static void a_key_with_a_brace_brings_its_own_tag(void **state)
     lk_permits_free(permits);
 }
 
-static void a_ttl_of_the_number_is_that_of_the_ids_too(void **state) /* [61] */
+TEST(a_ttl_of_the_number_is_that_of_the_ids_too) /* [61] */
 {
     struct fixture *f = *state;
     struct lk_permit permit = {0};
@@ -209,7 +205,7 @@ static void a_ttl_of_the_number_is_that_of_the_ids_too(void **state) /* [61] */
     assert_in_range(LKS_INTEGER(server, "PTTL", f->timeouts), 40000, 50000);
 }
 
-static void a_permit_without_lease_has_redissons_score(void **state)
+TEST(a_permit_without_lease_has_redissons_score)
 {
     struct fixture *f = *state;
     struct lk_permit permit = {0};
@@ -228,7 +224,7 @@ static void a_permit_without_lease_has_redissons_score(void **state)
 
 /* ---- all or none ----------------------------------------------------------------------------- */
 
-static void many_are_taken_all_or_none(void **state)
+TEST(many_are_taken_all_or_none)
 {
     struct fixture *f = *state;
     struct lk_permit list[5];
@@ -248,7 +244,7 @@ static void many_are_taken_all_or_none(void **state)
     assert_usage(f, 4, 0);
 }
 
-static void a_list_with_one_bad_id_releases_nothing(void **state) /* [60] */
+TEST(a_list_with_one_bad_id_releases_nothing) /* [60] */
 {
     struct fixture *f = *state;
     struct lk_permit list[3];
@@ -265,7 +261,7 @@ static void a_list_with_one_bad_id_releases_nothing(void **state) /* [60] */
     assert_usage(f, 2, 1); /* named twice, given back once */
 }
 
-static void the_longest_list_is_taken_and_a_longer_one_is_refused(void **state)
+TEST(the_longest_list_is_taken_and_a_longer_one_is_refused)
 {
     struct fixture *f = *state;
     struct lk_permit *list = calloc(LK_PERMITS_AT_ONCE + 1, sizeof *list);
@@ -283,7 +279,7 @@ static void the_longest_list_is_taken_and_a_longer_one_is_refused(void **state)
 
 /* ---- leases ---------------------------------------------------------------------------------- */
 
-static void an_expired_permit_comes_back_exactly_once(void **state) /* [60] */
+TEST(an_expired_permit_comes_back_exactly_once) /* [60] */
 {
     struct fixture *f = *state;
     struct lk_permit list[2];
@@ -305,7 +301,7 @@ static void an_expired_permit_comes_back_exactly_once(void **state) /* [60] */
     assert_usage(f, 3, 0);
 }
 
-static void a_lease_is_begun_anew_by_hand(void **state)
+TEST(a_lease_is_begun_anew_by_hand)
 {
     struct fixture *f = *state;
     struct lk_permit permit = {0};
@@ -327,7 +323,7 @@ static void a_lease_is_begun_anew_by_hand(void **state)
 
 /* ---- how many there are ---------------------------------------------------------------------- */
 
-static void the_number_counts_those_that_are_out_too(void **state)
+TEST(the_number_counts_those_that_are_out_too)
 {
     struct fixture *f = *state;
     struct lk_permit list[3];
@@ -349,7 +345,7 @@ static void the_number_counts_those_that_are_out_too(void **state)
 
 /* ---- bad use --------------------------------------------------------------------------------- */
 
-static void bad_arguments_are_told(void **state)
+TEST(bad_arguments_are_told)
 {
     struct fixture *f = *state;
     struct lk_permit permit = {.id = "0123456789abcdef0123456789abcdef"};
@@ -403,7 +399,7 @@ static void assert_all_fail(struct fixture *f)
     assert_int_equal(err.code, LK_SERVER);
 }
 
-static void keys_of_another_type_are_an_error_and_stay(void **state)
+TEST(keys_of_another_type_are_an_error_and_stay)
 {
     struct fixture *f = *state;
 
@@ -439,7 +435,7 @@ static void note_event(const struct lk_event *event, void *arg)
     (void)snprintf(notes->tokens[notes->count++], LK_PERMIT_ID_MAX, "%s", event->token);
 }
 
-static void the_hook_is_told_of_every_permit(void **state)
+TEST(the_hook_is_told_of_every_permit)
 {
     struct fixture *f = *state;
     struct notes notes = {0};
@@ -462,8 +458,6 @@ static void the_hook_is_told_of_every_permit(void **state)
     lk_client_close(client);
 }
 
-#define PERMITS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -478,26 +472,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        PERMITS_TEST(an_id_is_16_raw_bytes_with_its_end),
-        PERMITS_TEST(a_release_takes_the_id_away_and_tells_the_total),
-        PERMITS_TEST(an_id_that_a_peer_took_is_released_here),
-        PERMITS_TEST(a_key_with_a_brace_brings_its_own_tag),
-        PERMITS_TEST(a_ttl_of_the_number_is_that_of_the_ids_too),
-        PERMITS_TEST(a_permit_without_lease_has_redissons_score),
-        PERMITS_TEST(many_are_taken_all_or_none),
-        PERMITS_TEST(a_list_with_one_bad_id_releases_nothing),
-        PERMITS_TEST(the_longest_list_is_taken_and_a_longer_one_is_refused),
-        PERMITS_TEST(an_expired_permit_comes_back_exactly_once),
-        PERMITS_TEST(a_lease_is_begun_anew_by_hand),
-        PERMITS_TEST(the_number_counts_those_that_are_out_too),
-        PERMITS_TEST(bad_arguments_are_told),
-        PERMITS_TEST(keys_of_another_type_are_an_error_and_stay),
-        PERMITS_TEST(the_hook_is_told_of_every_permit),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

@@ -6,9 +6,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_support.h"
 
@@ -156,7 +153,7 @@ static void assert_woken_soon(struct wait *wait, double since_ms)
     assert_true(wait->ended_at_ms - since_ms < SOON_MS);
 }
 
-static void a_permit_that_is_never_released_is_had_when_its_lease_ends(void **state) /* [61] */
+TEST(a_permit_that_is_never_released_is_had_when_its_lease_ends) /* [61] */
 {
     struct fixture *f = *state;
     struct lk_permit list[2];
@@ -175,7 +172,7 @@ static void a_permit_that_is_never_released_is_had_when_its_lease_ends(void **st
     assert_usage(f, 0, 2);
 }
 
-static void a_release_of_many_wakes_many(void **state)
+TEST(a_release_of_many_wakes_many)
 {
     struct fixture *f = *state;
     lk_permits *third = new_permits(f->client, f->key);
@@ -197,7 +194,7 @@ static void a_release_of_many_wakes_many(void **state)
     lk_permits_free(third);
 }
 
-static void a_permit_too_few_wakes_who_needs_one(void **state)
+TEST(a_permit_too_few_wakes_who_needs_one)
 {
     struct fixture *f = *state;
     lk_permits *third = new_permits(f->client, f->key);
@@ -220,7 +217,7 @@ static void a_permit_too_few_wakes_who_needs_one(void **state)
     lk_permits_free(third);
 }
 
-static void a_peer_that_releases_wakes_a_waiter(void **state)
+TEST(a_peer_that_releases_wakes_a_waiter)
 {
     struct fixture *f = *state;
     struct wait wait;
@@ -236,7 +233,7 @@ static void a_peer_that_releases_wakes_a_waiter(void **state)
     assert_woken_soon(&wait, given_at_ms);
 }
 
-static void a_release_during_a_break_is_not_slept_through(void **state)
+TEST(a_release_during_a_break_is_not_slept_through)
 {
     struct fixture *f = *state;
     struct lk_permit permit;
@@ -268,7 +265,7 @@ static bool has_begun(struct wait *waits)
     return begun == CROWD;
 }
 
-static void a_thousand_waiters_are_cancelled_at_once(void **state)
+TEST(a_thousand_waiters_are_cancelled_at_once)
 {
     struct fixture *f = *state;
     struct wait *waits = calloc(CROWD, sizeof *waits);
@@ -303,7 +300,7 @@ static void count_loss(lk_lock *lock, void *arg)
     atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-static void as_many_locks_are_held_as_there_are_permits(void **state)
+TEST(as_many_locks_are_held_as_there_are_permits)
 {
     struct fixture *f = *state;
     lk_lock *second = new_lock(f->other_client, f->key), *third = new_lock(f->client, f->key);
@@ -328,7 +325,7 @@ static void as_many_locks_are_held_as_there_are_permits(void **state)
     lk_lock_free(third);
 }
 
-static void the_watchdog_keeps_it_and_then_leaves_it(void **state)
+TEST(the_watchdog_keeps_it_and_then_leaves_it)
 {
     enum { LEASE_MS = 500 };
     struct fixture *f = *state;
@@ -349,7 +346,7 @@ static void the_watchdog_keeps_it_and_then_leaves_it(void **state)
     assert_usage(f, 1, 0);
 }
 
-static void its_loss_is_noticed(void **state)
+TEST(its_loss_is_noticed)
 {
     struct fixture *f = *state;
     atomic_int losses = 0;
@@ -370,7 +367,7 @@ static void its_loss_is_noticed(void **state)
     assert_usage(f, 1, 0); /* not brought back, not given twice */
 }
 
-static void its_lease_is_prolonged_by_hand_and_never_cut(void **state)
+TEST(its_lease_is_prolonged_by_hand_and_never_cut)
 {
     struct fixture *f = *state;
 
@@ -388,7 +385,7 @@ static void its_lease_is_prolonged_by_hand_and_never_cut(void **state)
     assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
 }
 
-static void it_guards_a_script(void **state)
+TEST(it_guards_a_script)
 {
     struct fixture *f = *state;
     static const struct lk_script_source add = {.name = "add",
@@ -415,8 +412,6 @@ static void it_guards_a_script(void **state)
     lk_script_free(script);
 }
 
-#define PERMITS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -431,22 +426,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        PERMITS_TEST(a_permit_that_is_never_released_is_had_when_its_lease_ends),
-        PERMITS_TEST(a_release_of_many_wakes_many),
-        PERMITS_TEST(a_permit_too_few_wakes_who_needs_one),
-        PERMITS_TEST(a_peer_that_releases_wakes_a_waiter),
-        PERMITS_TEST(a_release_during_a_break_is_not_slept_through),
-        PERMITS_TEST(a_thousand_waiters_are_cancelled_at_once),
-        PERMITS_TEST(as_many_locks_are_held_as_there_are_permits),
-        PERMITS_TEST(the_watchdog_keeps_it_and_then_leaves_it),
-        PERMITS_TEST(its_loss_is_noticed),
-        PERMITS_TEST(its_lease_is_prolonged_by_hand_and_never_cut),
-        PERMITS_TEST(it_guards_a_script),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

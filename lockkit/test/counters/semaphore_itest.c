@@ -2,9 +2,6 @@
  * The semaphore on a real server: what lies on the wire, what it counts, what it refuses. Numbers
  * in brackets are those of the checklist of cases for clients that share keys with Redisson.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,7 +81,7 @@ static void assert_free(struct fixture *f, int64_t permits)
 
 /* ---- on the wire ----------------------------------------------------------------------------- */
 
-static void it_is_a_number_and_a_release_tells_the_new_total(void **state) /* [59] */
+TEST(it_is_a_number_and_a_release_tells_the_new_total) /* [59] */
 {
     struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
@@ -106,7 +103,7 @@ static void it_is_a_number_and_a_release_tells_the_new_total(void **state) /* [5
     lks_monitor_close(monitor);
 }
 
-static void a_key_with_a_brace_brings_its_own_tag(void **state)
+TEST(a_key_with_a_brace_brings_its_own_tag)
 {
     struct fixture *f = *state;
     const char *key = lks_key(server, "app:{t}:semaphore");
@@ -125,7 +122,7 @@ static void a_key_with_a_brace_brings_its_own_tag(void **state)
     lk_semaphore_free(semaphore);
 }
 
-static void what_it_leaves_besides_the_number_ends_by_itself(void **state)
+TEST(what_it_leaves_besides_the_number_ends_by_itself)
 {
     struct fixture *f = *state;
     char pattern[160];
@@ -149,7 +146,7 @@ static void what_it_leaves_besides_the_number_ends_by_itself(void **state)
 
 /* ---- the number ------------------------------------------------------------------------------ */
 
-static void setting_leaves_alone_what_is_set(void **state)
+TEST(setting_leaves_alone_what_is_set)
 {
     struct fixture *f = *state;
 
@@ -162,7 +159,7 @@ static void setting_leaves_alone_what_is_set(void **state)
     assert_free(f, 7);
 }
 
-static void too_few_is_busy_and_changes_nothing(void **state)
+TEST(too_few_is_busy_and_changes_nothing)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -180,7 +177,7 @@ static void too_few_is_busy_and_changes_nothing(void **state)
     assert_free(f, 0);
 }
 
-static void adding_refuses_nonsense(void **state)
+TEST(adding_refuses_nonsense)
 {
     struct fixture *f = *state;
 
@@ -197,7 +194,7 @@ static void adding_refuses_nonsense(void **state)
     assert_free(f, INT32_MAX);
 }
 
-static void draining_takes_all_that_are_free(void **state)
+TEST(draining_takes_all_that_are_free)
 {
     struct fixture *f = *state;
     int64_t taken = -1;
@@ -215,7 +212,7 @@ static void draining_takes_all_that_are_free(void **state)
 }
 
 /* Redisson's addPermits() may take it below 0; its clients choke on a message that says so. */
-static void a_number_below_zero_is_lived_with(void **state)
+TEST(a_number_below_zero_is_lived_with)
 {
     struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
@@ -234,7 +231,7 @@ static void a_number_below_zero_is_lived_with(void **state)
 
 /* ---- bad use --------------------------------------------------------------------------------- */
 
-static void bad_arguments_are_told(void **state)
+TEST(bad_arguments_are_told)
 {
     struct fixture *f = *state;
     char long_key[514];
@@ -270,7 +267,7 @@ static void bad_arguments_are_told(void **state)
     lk_semaphore_free(NULL);
 }
 
-static void a_closed_client_is_told(void **state)
+TEST(a_closed_client_is_told)
 {
     struct fixture *f = *state;
     lk_client *client = lks_client(server);
@@ -286,7 +283,7 @@ static void a_closed_client_is_told(void **state)
     lk_semaphore_free(semaphore);
 }
 
-static void a_forked_child_is_told(void **state)
+TEST(a_forked_child_is_told)
 {
     struct fixture *f = *state;
     int status = -1;
@@ -322,7 +319,7 @@ static void assert_all_fail(struct fixture *f)
     assert_int_equal(number, -4711);
 }
 
-static void a_key_that_is_no_number_is_an_error_and_stays(void **state)
+TEST(a_key_that_is_no_number_is_an_error_and_stays)
 {
     struct fixture *f = *state;
     static const char *const values[] = {"", "many", "3.5", "4 or 5"};
@@ -354,7 +351,7 @@ static void note_event(const struct lk_event *event, void *arg)
                    lk_status_name(event->status), (long long)event->count);
 }
 
-static void the_hook_is_told_how_many_moved(void **state)
+TEST(the_hook_is_told_how_many_moved)
 {
     struct fixture *f = *state;
     char line[200] = "";
@@ -374,8 +371,6 @@ static void the_hook_is_told_how_many_moved(void **state)
     lk_client_close(client);
 }
 
-#define SEMAPHORE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -390,24 +385,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        SEMAPHORE_TEST(it_is_a_number_and_a_release_tells_the_new_total),
-        SEMAPHORE_TEST(a_key_with_a_brace_brings_its_own_tag),
-        SEMAPHORE_TEST(what_it_leaves_besides_the_number_ends_by_itself),
-        SEMAPHORE_TEST(setting_leaves_alone_what_is_set),
-        SEMAPHORE_TEST(too_few_is_busy_and_changes_nothing),
-        SEMAPHORE_TEST(adding_refuses_nonsense),
-        SEMAPHORE_TEST(draining_takes_all_that_are_free),
-        SEMAPHORE_TEST(a_number_below_zero_is_lived_with),
-        SEMAPHORE_TEST(bad_arguments_are_told),
-        SEMAPHORE_TEST(a_closed_client_is_told),
-        SEMAPHORE_TEST(a_forked_child_is_told),
-        SEMAPHORE_TEST(a_key_that_is_no_number_is_an_error_and_stays),
-        SEMAPHORE_TEST(the_hook_is_told_how_many_moved),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

@@ -6,8 +6,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "test/support/lk_support.h"
 
@@ -143,7 +141,7 @@ static void assert_woken_soon(struct wait *wait, double since_ms)
     assert_true(wait->ended_at_ms - since_ms < SOON_MS);
 }
 
-static void a_release_wakes_whom_it_serves(void **state)
+TEST(a_release_wakes_whom_it_serves)
 {
     struct fixture *f = *state;
     lk_semaphore *third = new_semaphore(f->client, f->key);
@@ -166,7 +164,7 @@ static void a_release_wakes_whom_it_serves(void **state)
     lk_semaphore_free(third);
 }
 
-static void a_release_of_many_wakes_many(void **state)
+TEST(a_release_of_many_wakes_many)
 {
     enum { WAITERS = 4 };
     struct fixture *f = *state;
@@ -189,7 +187,7 @@ static void a_release_of_many_wakes_many(void **state)
     assert_free(f, 0);
 }
 
-static void a_peer_that_adds_and_publishes_wakes_a_waiter(void **state)
+TEST(a_peer_that_adds_and_publishes_wakes_a_waiter)
 {
     struct fixture *f = *state;
     struct wait wait;
@@ -202,7 +200,7 @@ static void a_peer_that_adds_and_publishes_wakes_a_waiter(void **state)
     assert_woken_soon(&wait, given_at_ms);
 }
 
-static void a_message_that_never_comes_is_made_up_for(void **state) /* [59] */
+TEST(a_message_that_never_comes_is_made_up_for) /* [59] */
 {
     struct fixture *f = *state;
     lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = 100});
@@ -221,7 +219,7 @@ static void a_message_that_never_comes_is_made_up_for(void **state) /* [59] */
     lk_client_close(client);
 }
 
-static void a_release_during_a_break_is_not_slept_through(void **state)
+TEST(a_release_during_a_break_is_not_slept_through)
 {
     struct fixture *f = *state;
     struct wait wait;
@@ -237,7 +235,7 @@ static void a_release_during_a_break_is_not_slept_through(void **state)
     }
 }
 
-static void the_wait_lasts_as_long_as_it_was_told(void **state)
+TEST(the_wait_lasts_as_long_as_it_was_told)
 {
     struct fixture *f = *state;
     static const int64_t spans_ms[] = {1, 50, 300};
@@ -265,7 +263,7 @@ static bool has_begun(struct wait *waits)
     return begun == CROWD;
 }
 
-static void a_thousand_waiters_are_cancelled_at_once(void **state)
+TEST(a_thousand_waiters_are_cancelled_at_once)
 {
     struct fixture *f = *state;
     struct wait *waits = calloc(CROWD, sizeof *waits);
@@ -353,7 +351,7 @@ static void peer_passes_through(const struct fixture *f)
     peer_gives_one(f);
 }
 
-static void a_peer_and_two_handles_are_never_three(void **state) /* [59] */
+TEST(a_peer_and_two_handles_are_never_three) /* [59] */
 {
     struct fixture *f = *state;
     struct visitor visitors[] = {{.semaphore = f->mine}, {.semaphore = f->other}};
@@ -374,8 +372,6 @@ static void a_peer_and_two_handles_are_never_three(void **state) /* [59] */
     assert_free(f, 2);
 }
 
-#define SEMAPHORE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -390,19 +386,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        SEMAPHORE_TEST(a_release_wakes_whom_it_serves),
-        SEMAPHORE_TEST(a_release_of_many_wakes_many),
-        SEMAPHORE_TEST(a_peer_that_adds_and_publishes_wakes_a_waiter),
-        SEMAPHORE_TEST(a_message_that_never_comes_is_made_up_for),
-        SEMAPHORE_TEST(a_release_during_a_break_is_not_slept_through),
-        SEMAPHORE_TEST(the_wait_lasts_as_long_as_it_was_told),
-        SEMAPHORE_TEST(a_thousand_waiters_are_cancelled_at_once),
-        SEMAPHORE_TEST(a_peer_and_two_handles_are_never_three),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

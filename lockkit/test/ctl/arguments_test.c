@@ -1,19 +1,11 @@
 /*
  * The command line of lockctl, and what is shown of names and URLs.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "ctl/arguments.h"
 #include "ctl/kinds.h"
+#include "test/support/testing.h"
 
 enum { WORDS_MAX = 24, SAID_MAX = 2048 };
 
@@ -59,9 +51,8 @@ static void assert_kind(const char *kind, const char *name)
     assert_string_equal(name, request->name);
 }
 
-static void defaults_are_those_of_the_help(void **state)
+TEST(defaults_are_those_of_the_help)
 {
-    (void)state;
     assert_int_equal(CTL_OK, RUN("--lock", "job"));
     assert_kind("mutex", "job");
     assert_int_equal(CTL_FOREVER, request->wait_ms);
@@ -75,9 +66,8 @@ static void defaults_are_those_of_the_help(void **state)
     assert_null(request->command[1]);
 }
 
-static void every_flag_is_taken(void **state)
+TEST(every_flag_is_taken)
 {
-    (void)state;
     assert_int_equal(CTL_OK, RUN("--lock=permits:p", "--wait", "0", "--lease=45s", "--no-renew",
                                  "--on-lost", "ignore", "--grace", "2m", "--permits", "3",
                                  "--redis", "redis://h", "--verbose"));
@@ -113,9 +103,8 @@ static void every_flag_is_taken(void **state)
     assert_true(request->is_confirmed);
 }
 
-static void a_kind_stands_before_the_first_colon(void **state)
+TEST(a_kind_stands_before_the_first_colon)
 {
-    (void)state;
     assert_int_equal(CTL_OK, RUN("--lock", "fair:a:b"));
     assert_kind("fair", "a:b");
     assert_int_equal(CTL_OK, RUN("--lock", "mutex:mutex:"));
@@ -130,11 +119,10 @@ static void a_kind_stands_before_the_first_colon(void **state)
     }
 }
 
-static void several_servers_make_a_redlock(void **state)
+TEST(several_servers_make_a_redlock)
 {
     static const char *const words[] = {"run", "--lock", "x", "true", NULL};
 
-    (void)state;
     assert_int_equal(CTL_OK, parse(words, " redis://a  redis://b\tredis://c "));
     assert_kind("redlock", "x");
     assert_int_equal(3, request->url_count);
@@ -147,21 +135,19 @@ static void several_servers_make_a_redlock(void **state)
     assert_kind("mutex", "x");
 }
 
-static void flags_on_the_line_win_over_the_environment(void **state)
+TEST(flags_on_the_line_win_over_the_environment)
 {
     static const char *const words[] = {"run",          "--lock", "x", "--redis",
                                         "redis://mine", "true",   NULL};
 
-    (void)state;
     assert_int_equal(CTL_OK, parse(words, "redis://a redis://b"));
     assert_kind("mutex", "x");
     assert_int_equal(1, request->url_count);
     assert_string_equal("redis://mine", request->urls[0]);
 }
 
-static void the_commands_words_are_left_alone(void **state)
+TEST(the_commands_words_are_left_alone)
 {
-    (void)state;
     assert_int_equal(CTL_OK, PARSE("run", "--lock", "x", "--", "--help", "--", "--lock"));
     assert_string_equal("--help", request->command[0]);
     assert_string_equal("--", request->command[1]);
@@ -173,9 +159,8 @@ static void the_commands_words_are_left_alone(void **state)
     assert_string_equal("--json", request->name);
 }
 
-static void help_and_version_are_asked_for(void **state)
+TEST(help_and_version_are_asked_for)
 {
-    (void)state;
     assert_int_equal(CTL_OK, PARSE("--help"));
     assert_true(arguments.is_help);
     assert_null(arguments.command);
@@ -188,7 +173,7 @@ static void help_and_version_are_asked_for(void **state)
     assert_null(arguments.command);
 }
 
-static void what_is_wrong_is_named_with_the_way_out(void **state)
+TEST(what_is_wrong_is_named_with_the_way_out)
 {
     static const struct {
         const char *words[8];
@@ -224,7 +209,6 @@ static void what_is_wrong_is_named_with_the_way_out(void **state)
         {{"list", "a"}, "\"a\" is one word too many"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(CTL_USAGE, parse(cases[i].words, NULL));
         if (!strstr(said, cases[i].said)) fail_msg("%zu: %s", i, said);
@@ -234,7 +218,7 @@ static void what_is_wrong_is_named_with_the_way_out(void **state)
     }
 }
 
-static void a_label_has_no_secret(void **state)
+TEST(a_label_has_no_secret)
 {
     static const struct {
         const char *url, *label;
@@ -249,7 +233,6 @@ static void a_label_has_no_secret(void **state)
         {"redis://h\n", "redis://h\\x0a"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char label[64];
 
@@ -258,7 +241,7 @@ static void a_label_has_no_secret(void **state)
     }
 }
 
-static void what_is_not_printable_is_escaped_and_fits(void **state)
+TEST(what_is_not_printable_is_escaped_and_fits)
 {
     static const struct {
         const char *text, *shown;
@@ -277,7 +260,6 @@ static void what_is_not_printable_is_escaped_and_fits(void **state)
     };
     char shown[80];
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ctl_escape(cases[i].text, shown, sizeof shown);
         assert_string_equal(cases[i].shown, shown);
@@ -289,22 +271,4 @@ static void what_is_not_printable_is_escaped_and_fits(void **state)
         ctl_escape("\xff\xff\xff\xf0\x9f\x94\x92\xff\xff", small, size);
         assert_true(strlen(small) < size);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_are_those_of_the_help),
-        cmocka_unit_test(every_flag_is_taken),
-        cmocka_unit_test(a_kind_stands_before_the_first_colon),
-        cmocka_unit_test(several_servers_make_a_redlock),
-        cmocka_unit_test(flags_on_the_line_win_over_the_environment),
-        cmocka_unit_test(the_commands_words_are_left_alone),
-        cmocka_unit_test(help_and_version_are_asked_for),
-        cmocka_unit_test(what_is_wrong_is_named_with_the_way_out),
-        cmocka_unit_test(a_label_has_no_secret),
-        cmocka_unit_test(what_is_not_printable_is_escaped_and_fits),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

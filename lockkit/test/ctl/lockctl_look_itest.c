@@ -5,9 +5,6 @@
 #include <fcntl.h>
 #include <pty.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,9 +67,8 @@ static void start_holder(struct lkc_program *holder, size_t kind)
     LKS_EVENTUALLY(strchr(lkc_read(path), '\n'), SOON_MS);
 }
 
-static void each_kind_is_inspected_listed_and_broken(void **state)
+TEST(each_kind_is_inspected_listed_and_broken)
 {
-    (void)state;
     for (size_t i = 0; i < KINDS; i++) {
         struct lkc_program holder = {.pid = 0};
         char name[64];
@@ -112,12 +108,11 @@ static void each_kind_is_inspected_listed_and_broken(void **state)
     assert_string_equal("3", LKS_TEXT(server, "GET", "held by permits"));
 }
 
-static void a_queue_is_told(void **state)
+TEST(a_queue_is_told)
 {
     struct lkc_program holder = {.pid = 0};
     struct lkc_program waiting = {.pid = 0};
 
-    (void)state;
     start_holder(&holder, 1);
     LKC_START(&waiting, server, "run", "--lock", "fair:held by fair", "true");
     LKS_EVENTUALLY(LKS_INTEGER(server, "LLEN", "redisson_lock_queue:{held by fair}") == 1, SOON_MS);
@@ -133,9 +128,8 @@ static void a_queue_is_told(void **state)
 
 /* ---- what is no lock ------------------------------------------------------------------------- */
 
-static void nothing_is_1(void **state)
+TEST(nothing_is_1)
 {
-    (void)state;
     assert_int_equal(1, LKC_DO(server, "inspect", "nothing"));
     assert_put_out("kind     none\n");
     assert_int_equal(1, LKC_DO(server, "inspect", "nothing", "--json"));
@@ -144,9 +138,8 @@ static void nothing_is_1(void **state)
     assert_string_equal("lockctl: nothing: nobody holds it\n", lkc_said());
 }
 
-static void other_data_is_65_and_is_left_alone(void **state)
+TEST(other_data_is_65_and_is_left_alone)
 {
-    (void)state;
     LKS_DO(server, "RPUSH", "data", "x");
     LKS_DO(server, "SET", "words", "some words", "PX", "60000");
     assert_int_equal(65, LKC_DO(server, "inspect", "data"));
@@ -157,9 +150,8 @@ static void other_data_is_65_and_is_left_alone(void **state)
     assert_int_equal(2, LKS_INTEGER(server, "EXISTS", "data", "words"));
 }
 
-static void a_number_is_told_but_has_nobody_to_take_it_from(void **state)
+TEST(a_number_is_told_but_has_nobody_to_take_it_from)
 {
-    (void)state;
     LKS_DO(server, "SET", "number", "17");
     assert_int_equal(0, LKC_DO(server, "inspect", "number"));
     assert_put_out("number   17\n");
@@ -172,9 +164,8 @@ static void a_number_is_told_but_has_nobody_to_take_it_from(void **state)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static void any_name_stays_on_its_line(void **state)
+TEST(any_name_stays_on_its_line)
 {
-    (void)state;
     LKS_DO(server, "FLUSHALL");
     LKS_DO(server, "SET", "two\nlines \x1b[31m \\ \"q\" \xc3\xa9", token, "PX", "60000");
     LKS_DO(server, "SET", "\xff{", token, "PX", "60000");
@@ -233,9 +224,8 @@ static int break_in_terminal(const char *name, const char *before_answer, const 
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-static void break_asks_at_a_terminal(void **state)
+TEST(break_asks_at_a_terminal)
 {
-    (void)state;
     LKS_DO(server, "SET", "ask", token, "PX", "60000");
     assert_int_equal(1, break_in_terminal("ask", NULL, "\n"));
     assert_int_equal(1, LKS_INTEGER(server, "EXISTS", "ask"));
@@ -243,17 +233,15 @@ static void break_asks_at_a_terminal(void **state)
     assert_int_equal(0, LKS_INTEGER(server, "EXISTS", "ask"));
 }
 
-static void who_came_while_it_asked_is_left_alone(void **state)
+TEST(who_came_while_it_asked_is_left_alone)
 {
-    (void)state;
     LKS_DO(server, "SET", "ask", token, "PX", "60000");
     assert_int_equal(75, break_in_terminal("ask", "fedcba9876543210fedcba9876543210", "y\n"));
     assert_string_equal("fedcba9876543210fedcba9876543210", LKS_TEXT(server, "GET", "ask"));
 }
 
-static void without_a_terminal_it_needs_yes(void **state)
+TEST(without_a_terminal_it_needs_yes)
 {
-    (void)state;
     LKS_DO(server, "SET", "ask", token, "PX", "60000");
     assert_int_equal(64, LKC_DO(server, "break", "ask"));
     assert_said("--yes");
@@ -262,13 +250,12 @@ static void without_a_terminal_it_needs_yes(void **state)
 
 /* ---- several servers ------------------------------------------------------------------------- */
 
-static void several_servers_are_asked_each(void **state)
+TEST(several_servers_are_asked_each)
 {
     struct lks_server *other = lks_server_start(NULL);
     char urls[600];
     char words[300];
 
-    (void)state;
     LKS_DO(server, "FLUSHALL");
     LKS_DO(server, "SET", "both", token, "PX", "60000");
     LKS_DO(other, "SET", "both", token, "PX", "60000");
@@ -285,9 +272,8 @@ static void several_servers_are_asked_each(void **state)
     lks_server_stop(other);
 }
 
-static void a_full_disk_is_said(void **state)
+TEST(a_full_disk_is_said)
 {
-    (void)state;
     LKS_DO(server, "SET", "full", token, "PX", "60000");
     char line[512];
     (void)snprintf(line, sizeof line, "%s list --redis %s >/dev/full 2>%s", lkc_path(), server->url,
@@ -311,21 +297,4 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_kind_is_inspected_listed_and_broken),
-        cmocka_unit_test(a_queue_is_told),
-        cmocka_unit_test(nothing_is_1),
-        cmocka_unit_test(other_data_is_65_and_is_left_alone),
-        cmocka_unit_test(a_number_is_told_but_has_nobody_to_take_it_from),
-        cmocka_unit_test(any_name_stays_on_its_line),
-        cmocka_unit_test(break_asks_at_a_terminal),
-        cmocka_unit_test(who_came_while_it_asked_is_left_alone),
-        cmocka_unit_test(without_a_terminal_it_needs_yes),
-        cmocka_unit_test(several_servers_are_asked_each),
-        cmocka_unit_test(a_full_disk_is_said),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+GROUP(start_server, stop_server);

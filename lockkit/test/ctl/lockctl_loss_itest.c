@@ -7,9 +7,6 @@
 #include <limits.h>
 #include <pty.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -95,23 +92,21 @@ static void pass_on_once(int number)
     assert_int_equal(0, LKS_INTEGER(server, "EXISTS", "sig"));
 }
 
-static void signals_are_passed_on_once(void **state)
+TEST(signals_are_passed_on_once)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-    (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         pass_on_once(numbers[i]);
 }
 
-static void the_lock_is_held_until_the_command_has_ended(void **state)
+TEST(the_lock_is_held_until_the_command_has_ended)
 {
     struct lkc_program program = {.pid = 0};
     const char *ready = ready_file();
     const char *go = lkc_file(server, "go");
     char script[400];
 
-    (void)state;
     (void)unlink(go);
     (void)snprintf(script, sizeof script,
                    "trap 'echo ended; while [ ! -e %s ]; do sleep 0.02; done; exit 9' TERM; "
@@ -154,9 +149,8 @@ static void interrupt_a_wait(const char *lock, const char *permits, int64_t nap_
     assert_int_equal(128 + SIGTERM, lkc_finish(&holder));
 }
 
-static void ctrl_c_ends_a_wait_and_leaves_nothing_behind(void **state)
+TEST(ctrl_c_ends_a_wait_and_leaves_nothing_behind)
 {
-    (void)state;
     interrupt_a_wait("mutex:wait", NULL, 0);
     interrupt_a_wait("mutex:wait", NULL, 30);
     interrupt_a_wait("fair:wait", NULL, 30);
@@ -170,11 +164,10 @@ static void ctrl_c_ends_a_wait_and_leaves_nothing_behind(void **state)
     assert_string_equal("1", LKS_TEXT(server, "GET", "seats"));
 }
 
-static void what_was_ignored_does_not_end_a_wait(void **state)
+TEST(what_was_ignored_does_not_end_a_wait)
 {
     struct lkc_program waiting = {.pid = 0};
 
-    (void)state;
     LKS_DO(server, "SET", "nohup", "0123456789abcdef0123456789abcdef", "PX", "60000");
     (void)signal(SIGHUP, SIG_IGN); /* as nohup does */
     LKC_START(&waiting, server, "run", "--lock", "nohup", "--verbose", "--", "true");
@@ -209,13 +202,12 @@ static pid_t start_in_terminal(const char *ready, int *out_terminal)
     return pid;
 }
 
-static void ctrl_c_reaches_the_command_once(void **state)
+TEST(ctrl_c_reaches_the_command_once)
 {
     const char *ready = ready_file();
     int terminal = -1;
     int status = 0;
 
-    (void)state;
     pid_t pid = start_in_terminal(ready, &terminal);
     (void)await_ready(ready);
     assert_int_equal(pid, getpgid(pid_in(ready))); /* one foreground group */
@@ -247,20 +239,18 @@ static void kill_lockctl(const char *on_lost, const char *trap)
     LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", "orphan") == 0, SOON_MS);
 }
 
-static void a_command_does_not_outlive_a_killed_lockctl(void **state)
+TEST(a_command_does_not_outlive_a_killed_lockctl)
 {
-    (void)state;
     kill_lockctl("term", "");
     kill_lockctl("kill", "trap '' TERM;");
 }
 
-static void unless_a_loss_is_to_be_ignored(void **state)
+TEST(unless_a_loss_is_to_be_ignored)
 {
     struct lkc_program program = {.pid = 0};
     const char *ready = ready_file();
     char script[300];
 
-    (void)state;
     (void)snprintf(script, sizeof script, "echo $$ >%s; exec sleep 60", ready);
     LKC_START(&program, server, "run", "--lock", "orphan", "--on-lost", "ignore", SH(script));
     pid_t command = await_ready(ready);
@@ -287,11 +277,10 @@ static void start_and_lose(struct lkc_program *program, const char *on_lost, con
     LKS_DO(server, "DEL", "lost");
 }
 
-static void a_loss_ends_the_command_and_is_76(void **state)
+TEST(a_loss_ends_the_command_and_is_76)
 {
     struct lkc_program program = {.pid = 0};
 
-    (void)state;
     start_and_lose(&program, "term", "20000",
                    "trap 'echo bye; exit 0' TERM; while :; do sleep 0.02; done");
     assert_int_equal(76, lkc_finish(&program));
@@ -300,34 +289,31 @@ static void a_loss_ends_the_command_and_is_76(void **state)
     assert_int_equal(1, lks_count(program.err, "\n"));
 }
 
-static void who_does_not_end_in_its_grace_is_killed(void **state)
+TEST(who_does_not_end_in_its_grace_is_killed)
 {
     struct lkc_program program = {.pid = 0};
 
-    (void)state;
     start_and_lose(&program, "term", "200", "trap '' TERM; while :; do sleep 0.02; done");
     assert_int_equal(76, lkc_finish(&program));
     assert_in("has not ended in 200 ms", program.err);
 }
 
-static void a_loss_can_kill_at_once(void **state)
+TEST(a_loss_can_kill_at_once)
 {
     struct lkc_program program = {.pid = 0};
 
-    (void)state;
     start_and_lose(&program, "kill", "20000",
                    "trap 'echo bye; exit 0' TERM; while :; do sleep 0.02; done");
     assert_int_equal(76, lkc_finish(&program));
     assert_string_equal("", program.out);
 }
 
-static void what_the_command_has_started_ends_too(void **state)
+TEST(what_the_command_has_started_ends_too)
 {
     struct lkc_program program = {.pid = 0};
     const char *child = lkc_file(server, "child");
     char script[400];
 
-    (void)state;
     (void)unlink(child); /* all of them ignore TERM */
     (void)snprintf(script, sizeof script,
                    "trap '' TERM; sh -c 'sleep 60 & echo $! >%s; sleep 60' & wait", child);
@@ -338,25 +324,23 @@ static void what_the_command_has_started_ends_too(void **state)
     assert_in("has not ended in 1000 ms", program.err);
 }
 
-static void without_a_loss_it_is_left_alone(void **state)
+TEST(without_a_loss_it_is_left_alone)
 {
     const char *child = lkc_file(server, "child");
     char script[200];
 
-    (void)state;
     (void)snprintf(script, sizeof script, "sleep 60 >/dev/null 2>&1 & echo $! >%s", child);
     assert_int_equal(0, LKC_DO(server, "run", "--lock", "left", SH(script)));
     assert_true(lkc_lives(pid_in(child)));
     assert_int_equal(0, kill(pid_in(child), SIGKILL));
 }
 
-static void a_loss_can_be_ignored(void **state)
+TEST(a_loss_can_be_ignored)
 {
     struct lkc_program program = {.pid = 0};
     const char *go = lkc_file(server, "go");
     char script[200];
 
-    (void)state;
     (void)unlink(go);
     (void)snprintf(script, sizeof script, "while [ ! -e %s ]; do sleep 0.02; done; exit 5", go);
     start_and_lose(&program, "ignore", "1", script);
@@ -365,14 +349,13 @@ static void a_loss_can_be_ignored(void **state)
     assert_int_equal(5, lkc_finish(&program));
 }
 
-static void a_loss_that_nobody_saw_is_76_all_the_same(void **state)
+TEST(a_loss_that_nobody_saw_is_76_all_the_same)
 {
     struct lkc_program program = {.pid = 0};
     const char *ready = ready_file();
     const char *go = lkc_file(server, "go");
     char script[300];
 
-    (void)state;
     (void)unlink(go);
     (void)snprintf(script, sizeof script, "echo $$ >%s; while [ ! -e %s ]; do sleep 0.02; done",
                    ready, go);
@@ -384,13 +367,12 @@ static void a_loss_that_nobody_saw_is_76_all_the_same(void **state)
     assert_in("before the command ended", program.err);
 }
 
-static void a_server_that_stands_still_is_a_loss_when_the_lease_is_over(void **state)
+TEST(a_server_that_stands_still_is_a_loss_when_the_lease_is_over)
 {
     struct lkc_program program = {.pid = 0};
     const char *ready = ready_file();
     char script[300];
 
-    (void)state;
     (void)snprintf(script, sizeof script, "echo $$ >%s; exec sleep 60", ready);
     LKC_START(&program, server, "run", "--lock", "still", "--lease", "500", SH(script));
     (void)await_ready(ready);
@@ -402,9 +384,8 @@ static void a_server_that_stands_still_is_a_loss_when_the_lease_is_over(void **s
     LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", "still") == 0, SOON_MS);
 }
 
-static void without_renewal_it_ends_with_its_lease(void **state)
+TEST(without_renewal_it_ends_with_its_lease)
 {
-    (void)state;
     double begin = lks_now_ms();
     assert_int_equal(76, LKC_DO(server, "run", "--lock", "short", "--lease", "300", "--no-renew",
                                 "--", "sleep", "60"));
@@ -429,32 +410,15 @@ static int stop_server(void **state)
     return 0;
 }
 
+GROUP(start_server, stop_server);
+
 int main(int argc, char **argv)
 {
     static char path[PATH_MAX];
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signals_are_passed_on_once),
-        cmocka_unit_test(the_lock_is_held_until_the_command_has_ended),
-        cmocka_unit_test(ctrl_c_ends_a_wait_and_leaves_nothing_behind),
-        cmocka_unit_test(what_was_ignored_does_not_end_a_wait),
-        cmocka_unit_test(ctrl_c_reaches_the_command_once),
-        cmocka_unit_test(a_command_does_not_outlive_a_killed_lockctl),
-        cmocka_unit_test(unless_a_loss_is_to_be_ignored),
-        cmocka_unit_test(a_loss_ends_the_command_and_is_76),
-        cmocka_unit_test(who_does_not_end_in_its_grace_is_killed),
-        cmocka_unit_test(a_loss_can_kill_at_once),
-        cmocka_unit_test(what_the_command_has_started_ends_too),
-        cmocka_unit_test(without_a_loss_it_is_left_alone),
-        cmocka_unit_test(a_loss_can_be_ignored),
-        cmocka_unit_test(a_loss_that_nobody_saw_is_76_all_the_same),
-        cmocka_unit_test(a_server_that_stands_still_is_a_loss_when_the_lease_is_over),
-        cmocka_unit_test(without_renewal_it_ends_with_its_lease),
-    };
 
     if (argc == 4 && strcmp(argv[1], "count") == 0)
         return count_signals((int)strtol(argv[2], NULL, 10), argv[3]);
     if (!realpath("/proc/self/exe", path)) return 1;
     self = path;
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
+    return testing_run(argc, argv);
 }

@@ -3,9 +3,6 @@
  * wrong use and missing servers are answered. Signals and losses: lockctl_loss_itest.c.
  */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "test/support/lk_ctl.h"
@@ -28,9 +25,8 @@ static void assert_put_out(const char *words)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static void the_exit_status_is_that_of_the_command(void **state)
+TEST(the_exit_status_is_that_of_the_command)
 {
-    (void)state;
     assert_int_equal(0, LKC_DO(server, "run", "--lock", "a", "--", "true"));
     assert_string_equal("", lkc_said());
     assert_int_equal(7, LKC_DO(server, "run", "--lock", "a", SH("exit 7")));
@@ -41,9 +37,8 @@ static void the_exit_status_is_that_of_the_command(void **state)
     assert_int_equal(0, LKS_INTEGER(server, "EXISTS", "a"));
 }
 
-static void a_command_that_cannot_be_run_is_as_in_a_shell(void **state)
+TEST(a_command_that_cannot_be_run_is_as_in_a_shell)
 {
-    (void)state;
     assert_int_equal(127, LKC_DO(server, "run", "--lock", "a", "--", "/no/such/command"));
     assert_string_equal("lockctl: /no/such/command: not found\n", lkc_said());
     assert_int_equal(127, LKC_DO(server, "run", "--lock", "a", "no-such-command"));
@@ -52,9 +47,8 @@ static void a_command_that_cannot_be_run_is_as_in_a_shell(void **state)
     assert_int_equal(0, LKS_INTEGER(server, "EXISTS", "a"));
 }
 
-static void the_command_has_our_output_and_no_descriptor_of_ours(void **state)
+TEST(the_command_has_our_output_and_no_descriptor_of_ours)
 {
-    (void)state;
     assert_int_equal(3, LKC_DO(server, "run", "--lock", "a", SH("echo out; echo err >&2; exit 3")));
     assert_string_equal("out\n", lkc_output());
     assert_string_equal("err\n", lkc_said());
@@ -69,9 +63,8 @@ static void the_command_has_our_output_and_no_descriptor_of_ours(void **state)
     assert_int_equal(count, lks_count(lkc_output(), "\n"));
 }
 
-static void flags_end_where_the_command_begins(void **state)
+TEST(flags_end_where_the_command_begins)
 {
-    (void)state;
     assert_int_equal(0, LKC_DO(server, "run", "--lock=a", "echo", "--help", "--lock", "b"));
     assert_string_equal("--help --lock b\n", lkc_output());
 }
@@ -80,9 +73,8 @@ static void flags_end_where_the_command_begins(void **state)
 
 static const char tell_all[] = "echo \"$LOCKKIT_KIND/$LOCKKIT_LOCK/$LOCKKIT_TOKEN/$LOCKKIT_FENCE\"";
 
-static void the_command_is_told_what_it_holds(void **state)
+TEST(the_command_is_told_what_it_holds)
 {
-    (void)state;
     static const char *const kinds[] = {"mutex", "fair", "reentrant", "spin", "read", "write"};
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -104,20 +96,18 @@ static unsigned long fence_of_a_run(const char *lock)
     return strtoul(lkc_output(), NULL, 10);
 }
 
-static void the_fencing_token_grows(void **state)
+TEST(the_fencing_token_grows)
 {
-    (void)state;
     unsigned long first = fence_of_a_run("fenced:f");
 
     assert_true(first > 0);
     assert_true(fence_of_a_run("fenced:f") > first);
 }
 
-static void a_run_inside_a_run_is_told_of_its_own_lock_alone(void **state)
+TEST(a_run_inside_a_run_is_told_of_its_own_lock_alone)
 {
     char script[512];
 
-    (void)state;
     (void)snprintf(script, sizeof script, "%s run --lock inner -- sh -c '%s'", lkc_path(),
                    tell_all);
     assert_int_equal(0, LKC_DO(server, "run", "--lock", "fenced:outer", SH(script)));
@@ -157,9 +147,8 @@ static void add_up(const char *lock, const char *setup_word, const char *setup_v
     assert_int_equal(CROWD, strtol(lkc_read(counter), NULL, 10));
 }
 
-static void twenty_at_once_lose_no_update(void **state)
+TEST(twenty_at_once_lose_no_update)
 {
-    (void)state;
     add_up("mutex:crowd-mutex", NULL, NULL);
     add_up("fair:crowd-fair", NULL, NULL);
     add_up("spin:crowd-spin", NULL, NULL);
@@ -169,9 +158,8 @@ static void twenty_at_once_lose_no_update(void **state)
     assert_int_equal(1, strtol(LKS_TEXT(server, "GET", "crowd-semaphore"), NULL, 10));
 }
 
-static void who_does_not_get_it_in_time_gets_75(void **state)
+TEST(who_does_not_get_it_in_time_gets_75)
 {
-    (void)state;
     LKS_DO(server, "SET", "busy", "0123456789abcdef0123456789abcdef", "PX", "60000");
     assert_int_equal(75, LKC_DO(server, "run", "--lock", "busy", "--wait", "0", "echo", "no"));
     assert_string_equal("", lkc_output());
@@ -182,11 +170,10 @@ static void who_does_not_get_it_in_time_gets_75(void **state)
     assert_true(lks_now_ms() - begin >= 300);
 }
 
-static void who_waits_goes_on_when_it_is_free(void **state)
+TEST(who_waits_goes_on_when_it_is_free)
 {
     struct lkc_program waiting = {.pid = 0};
 
-    (void)state;
     LKS_DO(server, "SET", "soon", "0123456789abcdef0123456789abcdef", "PX", "60000");
     LKC_START(&waiting, server, "run", "--lock", "soon", "echo", "in");
     LKS_EVENTUALLY(LKS_INTEGER(server, "PUBSUB", "NUMPAT") >= 0 &&
@@ -198,11 +185,10 @@ static void who_waits_goes_on_when_it_is_free(void **state)
     assert_string_equal("in\n", waiting.out);
 }
 
-static void so_many_are_let_in_as_there_are_permits(void **state)
+TEST(so_many_are_let_in_as_there_are_permits)
 {
     char script[512];
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         const char *kind = i ? "semaphore" : "permits";
         char lock[64];
@@ -222,11 +208,10 @@ static void so_many_are_let_in_as_there_are_permits(void **state)
     }
 }
 
-static void readers_share_and_writers_do_not(void **state)
+TEST(readers_share_and_writers_do_not)
 {
     char script[256];
 
-    (void)state;
     (void)snprintf(script, sizeof script, "%s run --lock read:rw --wait 0 -- echo two", lkc_path());
     assert_int_equal(0, LKC_DO(server, "run", "--lock", "read:rw", SH(script)));
     assert_int_equal(75, LKC_DO(server, "run", "--lock", "write:rw", SH(script)));
@@ -253,11 +238,10 @@ static void stop_voters(void)
         lks_server_stop(voters[i]);
 }
 
-static void a_redlock_is_held_by_the_majority(void **state)
+TEST(a_redlock_is_held_by_the_majority)
 {
     char script[300];
 
-    (void)state;
     start_voters();
     (void)snprintf(script, sizeof script,
                    "echo $LOCKKIT_KIND; %s run --lock leader --wait 0 echo two; [ $? = 75 ]",
@@ -275,9 +259,8 @@ static void a_redlock_is_held_by_the_majority(void **state)
 }
 
 /* The server that is slowest to give its part back is waited for, too. */
-static void a_redlock_leaves_nothing_on_any_server(void **state)
+TEST(a_redlock_leaves_nothing_on_any_server)
 {
-    (void)state;
     start_voters();
     for (size_t round = 0; round < 20; round++) {
         for (size_t i = 0; i < VOTERS; i++)
@@ -291,11 +274,10 @@ static void a_redlock_leaves_nothing_on_any_server(void **state)
 
 /* ---- what cannot work ------------------------------------------------------------------------ */
 
-static void hostile_names_are_names(void **state)
+TEST(hostile_names_are_names)
 {
     char longest[513] = "";
 
-    (void)state;
     memset(longest, 'n', sizeof longest - 1);
     const char *const names[] = {" a b ", "line\nbreak", "{",         "}{",       "a{b}c",
                                  "{}",    "-dash",       "\"'$(id)`", "\xff\xfe", longest};
@@ -314,9 +296,8 @@ static void hostile_names_are_names(void **state)
     assert_said("1 to 512 bytes");
 }
 
-static void a_server_that_is_not_there_is_69(void **state)
+TEST(a_server_that_is_not_there_is_69)
 {
-    (void)state;
     assert_int_equal(
         69, LKC_DO_AT(server, "unix:///no/such/socket", "run", "--lock", "a", "echo", "no"));
     assert_string_equal("", lkc_output());
@@ -325,12 +306,11 @@ static void a_server_that_is_not_there_is_69(void **state)
     assert_int_equal(1, lks_count(lkc_said(), "\n"));
 }
 
-static void a_bad_url_is_64_and_no_password_is_told(void **state)
+TEST(a_bad_url_is_64_and_no_password_is_told)
 {
     static const char *const urls[] = {"http://u:secret@h", "redis://u:secret@h:99999",
                                        "redis://u:secret@:1", "redis://secret@@@h:x"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
         assert_int_equal(64, LKC_DO_AT(server, urls[i], "run", "--lock", "a", "true"));
         assert_null(strstr(lkc_said(), "secret"));
@@ -339,13 +319,12 @@ static void a_bad_url_is_64_and_no_password_is_told(void **state)
     }
 }
 
-static void a_wrong_password_is_70(void **state)
+TEST(a_wrong_password_is_70)
 {
     struct lks_server *closed =
         lks_server_start(&(struct lks_server_options){.password = "right", .is_tcp = true});
     char url[256];
 
-    (void)state;
     (void)snprintf(url, sizeof url, "redis://:wrong@127.0.0.1:%d", closed->port);
     assert_int_equal(70, LKC_DO_AT(server, url, "run", "--lock", "a", "true"));
     assert_null(strstr(lkc_said(), "wrong@"));
@@ -354,9 +333,8 @@ static void a_wrong_password_is_70(void **state)
     lks_server_stop(closed);
 }
 
-static void a_key_of_another_type_is_70(void **state)
+TEST(a_key_of_another_type_is_70)
 {
-    (void)state;
     LKS_DO(server, "RPUSH", "list", "x");
     assert_int_equal(70, LKC_DO(server, "run", "--lock", "fair:list", "--wait", "0", "true"));
     assert_said("list: ");
@@ -376,29 +354,4 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_exit_status_is_that_of_the_command),
-        cmocka_unit_test(a_command_that_cannot_be_run_is_as_in_a_shell),
-        cmocka_unit_test(the_command_has_our_output_and_no_descriptor_of_ours),
-        cmocka_unit_test(flags_end_where_the_command_begins),
-        cmocka_unit_test(the_command_is_told_what_it_holds),
-        cmocka_unit_test(the_fencing_token_grows),
-        cmocka_unit_test(a_run_inside_a_run_is_told_of_its_own_lock_alone),
-        cmocka_unit_test(twenty_at_once_lose_no_update),
-        cmocka_unit_test(who_does_not_get_it_in_time_gets_75),
-        cmocka_unit_test(who_waits_goes_on_when_it_is_free),
-        cmocka_unit_test(so_many_are_let_in_as_there_are_permits),
-        cmocka_unit_test(readers_share_and_writers_do_not),
-        cmocka_unit_test(a_redlock_is_held_by_the_majority),
-        cmocka_unit_test(a_redlock_leaves_nothing_on_any_server),
-        cmocka_unit_test(hostile_names_are_names),
-        cmocka_unit_test(a_server_that_is_not_there_is_69),
-        cmocka_unit_test(a_bad_url_is_64_and_no_password_is_told),
-        cmocka_unit_test(a_wrong_password_is_70),
-        cmocka_unit_test(a_key_of_another_type_is_70),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+GROUP(start_server, stop_server);

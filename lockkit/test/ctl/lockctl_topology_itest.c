@@ -2,8 +2,6 @@
  * lockctl on several servers that act as one: a cluster, whose locks are spread, and a primary that
  * changes under a running command.
  */
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "test/support/lk_ctl.h"
@@ -15,14 +13,13 @@ enum { LOCKS = 8, SOON_MS = 10000 };
 
 static struct lks_server *place; /* for its folder */
 
-static void a_clusters_locks_are_held_listed_and_broken_wherever_they_are(void **state)
+TEST(a_clusters_locks_are_held_listed_and_broken_wherever_they_are)
 {
     static struct lkc_program holders[LOCKS];
     struct lkt *topology = lkt_start(&(struct lkt_options){.is_cluster = true, .replicas = "0"});
     static const char wait_long[] = "echo in; exec sleep 60";
     size_t masters = 0;
 
-    (void)state;
     for (size_t i = 0; i < LOCKS; i++) {
         char lock[32];
 
@@ -62,14 +59,13 @@ static bool is_renewed_at(struct lks_server *primary, long long *ttl)
     return *ttl > before + 200;
 }
 
-static void a_command_goes_on_when_another_server_becomes_the_primary(void **state)
+TEST(a_command_goes_on_when_another_server_becomes_the_primary)
 {
     struct lkt *sentinel = lkt_start(NULL);
     struct lkc_program program = {.pid = 0};
     const char *go = lkc_file(place, "go");
     char script[200];
 
-    (void)state;
     (void)snprintf(script, sizeof script, "echo in; while [ ! -e %s ]; do sleep 0.05; done; exit 5",
                    go);
     lkc_start(&program, place, sentinel->url,
@@ -101,12 +97,4 @@ static int stop_place(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_clusters_locks_are_held_listed_and_broken_wherever_they_are),
-        cmocka_unit_test(a_command_goes_on_when_another_server_becomes_the_primary),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_place, stop_place);
-}
+GROUP(start_place, stop_place);

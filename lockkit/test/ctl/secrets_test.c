@@ -1,18 +1,10 @@
 /*
  * Secrets out of files: the first line, and what is said of a file that has none.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "ctl/secrets.h"
+#include "test/support/testing.h"
 
 enum { LONG = SECRET_MAX + 1 };
 
@@ -58,18 +50,17 @@ static int remove_file(void **state)
     return unlink(path);
 }
 
-static void nothing_is_read_that_was_not_named(void **state)
+TEST(nothing_is_read_that_was_not_named)
 {
     struct secrets secrets;
 
-    (void)state;
     assert_int_equal(read_secrets(&(struct ctl_request){0}, &secrets), CTL_OK);
     assert_null(secrets.password);
     assert_null(secrets.loader);
     secrets_done(&secrets);
 }
 
-static void the_first_line_is_the_secret(void **state)
+TEST(the_first_line_is_the_secret)
 {
     static const struct {
         const char *text;
@@ -81,7 +72,6 @@ static void the_first_line_is_the_secret(void **state)
     const struct ctl_request request = {
         .password_file = path, .loader_file = path, .sentinel_file = path};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct secrets secrets;
 
@@ -95,13 +85,12 @@ static void the_first_line_is_the_secret(void **state)
     }
 }
 
-static void the_longest_is_taken_and_one_more_byte_is_not(void **state)
+TEST(the_longest_is_taken_and_one_more_byte_is_not)
 {
     char text[LONG + 1];
     struct secrets secrets;
     const struct ctl_request request = {.password_file = path};
 
-    (void)state;
     memset(text, 'p', sizeof text);
     text[SECRET_MAX] = '\n';
     write_file(text, sizeof text);
@@ -116,7 +105,7 @@ static void the_longest_is_taken_and_one_more_byte_is_not(void **state)
     secrets_done(&secrets);
 }
 
-static void a_file_without_a_secret_is_told(void **state)
+TEST(a_file_without_a_secret_is_told)
 {
     static const struct {
         const char *text;
@@ -130,7 +119,6 @@ static void a_file_without_a_secret_is_told(void **state)
     };
     const struct ctl_request request = {.loader_file = path};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct secrets secrets;
 
@@ -144,11 +132,10 @@ static void a_file_without_a_secret_is_told(void **state)
     }
 }
 
-static void a_file_that_cannot_be_read_is_told(void **state)
+TEST(a_file_that_cannot_be_read_is_told)
 {
     struct secrets secrets;
 
-    (void)state;
     assert_int_equal(
         read_secrets(&(struct ctl_request){.password_file = "/nowhere/at/all"}, &secrets),
         CTL_USAGE);
@@ -160,16 +147,4 @@ static void a_file_that_cannot_be_read_is_told(void **state)
     secrets_done(&secrets);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_read_that_was_not_named),
-        cmocka_unit_test(the_first_line_is_the_secret),
-        cmocka_unit_test(the_longest_is_taken_and_one_more_byte_is_not),
-        cmocka_unit_test(a_file_without_a_secret_is_told),
-        cmocka_unit_test(a_file_that_cannot_be_read_is_told),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+GROUP(make_file, remove_file);

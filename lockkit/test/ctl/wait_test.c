@@ -1,17 +1,12 @@
 /*
  * Signals that come while a lock is waited for. The lock is one of this file: kinds.c is not linked.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "ctl/wait.h"
+#include "test/support/testing.h"
 
 enum { TRIES = 5000 };
 
@@ -58,11 +53,10 @@ static lk_status acquire(int *out_signal, int number)
     return status;
 }
 
-static void without_a_signal_it_is_the_locks_answer(void **state)
+TEST(without_a_signal_it_is_the_locks_answer)
 {
     int signal = 4711;
 
-    (void)state;
     loses_first_cancel = false;
     answer = LK_OK;
     assert_int_equal(LK_OK, acquire(&signal, 0));
@@ -70,22 +64,20 @@ static void without_a_signal_it_is_the_locks_answer(void **state)
     assert_int_equal(0, atomic_load(&cancels));
 }
 
-static void a_signal_ends_the_wait_and_is_told(void **state)
+TEST(a_signal_ends_the_wait_and_is_told)
 {
     int signal = 0;
 
-    (void)state;
     loses_first_cancel = false;
     answer = LK_BUSY;
     assert_int_equal(LK_CANCELLED, acquire(&signal, SIGINT));
     assert_int_equal(SIGINT, signal);
 }
 
-static void also_one_that_comes_before_the_wait_has_begun(void **state)
+TEST(also_one_that_comes_before_the_wait_has_begun)
 {
     int signal = 0;
 
-    (void)state;
     loses_first_cancel = true;
     answer = LK_BUSY;
     assert_int_equal(LK_CANCELLED, acquire(&signal, SIGTERM));
@@ -93,25 +85,12 @@ static void also_one_that_comes_before_the_wait_has_begun(void **state)
     assert_true(atomic_load(&cancels) > 1);
 }
 
-static void the_end_of_a_child_is_none(void **state)
+TEST(the_end_of_a_child_is_none)
 {
     int signal = 0;
 
-    (void)state;
     loses_first_cancel = false;
     answer = LK_OK;
     assert_int_equal(LK_OK, acquire(&signal, SIGCHLD));
     assert_int_equal(0, signal);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_signal_it_is_the_locks_answer),
-        cmocka_unit_test(a_signal_ends_the_wait_and_is_told),
-        cmocka_unit_test(also_one_that_comes_before_the_wait_has_begun),
-        cmocka_unit_test(the_end_of_a_child_is_none),
-    };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,8 @@
  * The checker against doctored histories: each row is a small history with one fault, or with
  * something that only looks like one. Times are milliseconds here ("#" stands for "000000").
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "history/judge.h"
+#include "test/support/testing.h"
 
 enum { TEXT_MAX = 4096, STUCK_MS = 1000 };
 #define NONE CHECK_COUNT
@@ -335,11 +327,10 @@ static void expect_finding(const struct doctored *row, enum history_check_id id,
     fail_msg("%s: %s found %zu", row->what, history_check_name(id), report->found[id]);
 }
 
-static void each_doctored_history_shows_its_fault_and_no_other(void **state)
+TEST(each_doctored_history_shows_its_fault_and_no_other)
 {
     static const struct history_check_options options = {.stuck_ms = STUCK_MS};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct history history = {0};
         struct history_report report;
@@ -354,13 +345,12 @@ static void each_doctored_history_shows_its_fault_and_no_other(void **state)
     }
 }
 
-static void what_a_sleeper_believed_is_only_counted(void **state)
+TEST(what_a_sleeper_believed_is_only_counted)
 {
     struct history history = {0};
     struct history_report report;
     const char *why = NULL;
 
-    (void)state;
     assert_int_equal(read_text(&history,
                                TAKE("10", "1", "mutex", "a", "14") TAKE(
                                    "15", "2", "mutex", "b", "50") GIVE("20", "1", "mutex", "a"),
@@ -374,7 +364,7 @@ static void what_a_sleeper_believed_is_only_counted(void **state)
     history_done(&history);
 }
 
-static void a_line_that_is_none_is_named(void **state)
+TEST(a_line_that_is_none_is_named)
 {
     static const char *const bad[] = {
         "x 1 acquire mutex k a ok\n",
@@ -388,7 +378,6 @@ static void a_line_that_is_none_is_named(void **state)
         "1 1\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct history history = {0};
         const char *why = NULL;
@@ -402,7 +391,7 @@ static void a_line_that_is_none_is_named(void **state)
 }
 
 /* A million lines would take minutes if anything went by the square of their number. */
-static void a_long_history_of_one_key_takes_no_square_time(void **state)
+TEST(a_long_history_of_one_key_takes_no_square_time)
 {
     enum { HOLDS = 50000 };
     struct history history = {0};
@@ -412,7 +401,6 @@ static void a_long_history_of_one_key_takes_no_square_time(void **state)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
 
-    (void)state;
     assert_non_null(out);
     for (int i = 0; i < HOLDS; i++) {
         (void)fprintf(out, "%d00 1 acquire fenced k t%d ok took=10 ends=%d90 fence=%d count=1\n",
@@ -432,17 +420,4 @@ static void a_long_history_of_one_key_takes_no_square_time(void **state)
     assert_int_equal(report.examined[CHECK_FENCE], HOLDS);
     history_done(&history);
     free(text);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_doctored_history_shows_its_fault_and_no_other),
-        cmocka_unit_test(what_a_sleeper_believed_is_only_counted),
-        cmocka_unit_test(a_line_that_is_none_is_named),
-        cmocka_unit_test(a_long_history_of_one_key_takes_no_square_time),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,9 +4,6 @@
  */
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_support.h"
 
@@ -92,7 +89,7 @@ static bool is_readable(int fd, int wait_ms)
 
 /* ---- the hold lasts --------------------------------------------------------------------------------- */
 
-static void the_watchdog_keeps_it_over_three_leases(void **state)
+TEST(the_watchdog_keeps_it_over_three_leases)
 {
     struct fixture *f = *state;
     double begin = lks_now_ms();
@@ -111,7 +108,7 @@ static void the_watchdog_keeps_it_over_three_leases(void **state)
     assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 0);
 }
 
-static void max_hold_ends_it(void **state)
+TEST(max_hold_ends_it)
 {
     struct fixture *f = *state;
     double begin = lks_now_ms();
@@ -127,7 +124,7 @@ static void max_hold_ends_it(void **state)
     assert_int_equal(lk_lock_release(f->lock, NULL), LK_NOT_OWNER);
 }
 
-static void a_broken_connection_does_not_end_it(void **state)
+TEST(a_broken_connection_does_not_end_it)
 {
     struct fixture *f = *state;
 
@@ -142,7 +139,7 @@ static void a_broken_connection_does_not_end_it(void **state)
     assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
 }
 
-static void a_server_that_forgot_the_scripts_does_not_end_it(void **state)
+TEST(a_server_that_forgot_the_scripts_does_not_end_it)
 {
     struct fixture *f = *state;
     double begin = lks_now_ms();
@@ -158,7 +155,7 @@ static void a_server_that_forgot_the_scripts_does_not_end_it(void **state)
     assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
 }
 
-static void a_server_that_pauses_for_less_than_the_lease_does_not_end_it(void **state)
+TEST(a_server_that_pauses_for_less_than_the_lease_does_not_end_it)
 {
     struct fixture *f = *state;
 
@@ -176,7 +173,7 @@ static void a_server_that_pauses_for_less_than_the_lease_does_not_end_it(void **
 
 /* ---- the hold ends ---------------------------------------------------------------------------------- */
 
-static void a_paused_server_cannot_hide_the_end(void **state)
+TEST(a_paused_server_cannot_hide_the_end)
 {
     struct fixture *f = *state;
     int fd = lk_lock_lost_fd(f->lock);
@@ -196,7 +193,7 @@ static void a_paused_server_cannot_hide_the_end(void **state)
     (void)lk_lock_release(f->lock, NULL);
 }
 
-static void a_renewal_without_answer_does_not_hide_the_end_of_another(void **state)
+TEST(a_renewal_without_answer_does_not_hide_the_end_of_another)
 {
     struct fixture *f = *state;
     lk_lock *other = lks_mutex(f->client, lks_key(server, "not-renewed"));
@@ -220,7 +217,7 @@ static void a_renewal_without_answer_does_not_hide_the_end_of_another(void **sta
     lk_lock_free(other);
 }
 
-static void a_lease_without_renewal_is_told_of_too(void **state)
+TEST(a_lease_without_renewal_is_told_of_too)
 {
     struct fixture *f = *state;
     struct lk_lock_options options = {
@@ -235,7 +232,7 @@ static void a_lease_without_renewal_is_told_of_too(void **state)
     (void)lk_lock_release(f->lock, NULL);
 }
 
-static void a_deleted_key_is_noticed_and_not_made_again(void **state)
+TEST(a_deleted_key_is_noticed_and_not_made_again)
 {
     struct fixture *f = *state;
     int fd = lk_lock_lost_fd(f->lock);
@@ -256,7 +253,7 @@ static void a_deleted_key_is_noticed_and_not_made_again(void **state)
     assert_int_equal(atomic_load(&f->losses), 1);
 }
 
-static void a_key_of_another_type_is_noticed_at_the_next_renewal(void **state)
+TEST(a_key_of_another_type_is_noticed_at_the_next_renewal)
 {
     struct fixture *f = *state;
     double begin = lks_now_ms();
@@ -271,7 +268,7 @@ static void a_key_of_another_type_is_noticed_at_the_next_renewal(void **state)
     assert_int_equal(lk_lock_release(f->lock, NULL), LK_SERVER);
 }
 
-static void somebody_elses_key_is_never_prolonged(void **state)
+TEST(somebody_elses_key_is_never_prolonged)
 {
     struct fixture *f = *state;
 
@@ -286,7 +283,7 @@ static void somebody_elses_key_is_never_prolonged(void **state)
     assert_string_equal(LKS_TEXT(server, "GET", f->key), "somebody else");
 }
 
-static void failing_keys_do_not_stop_the_others(void **state)
+TEST(failing_keys_do_not_stop_the_others)
 {
     struct fixture *f = *state;
     lk_lock *locks[LOCKS];
@@ -323,7 +320,7 @@ static void failing_keys_do_not_stop_the_others(void **state)
     assert_int_equal(LKS_INTEGER(server, "EXISTS", keys[11]), 0);
 }
 
-static void leases_taken_one_by_one_are_renewed_together(void **state)
+TEST(leases_taken_one_by_one_are_renewed_together)
 {
     struct fixture *f = *state;
     lk_lock *locks[LOCKS];
@@ -344,7 +341,7 @@ static void leases_taken_one_by_one_are_renewed_together(void **state)
     }
 }
 
-static void a_server_that_lost_its_memory_is_noticed(void **state)
+TEST(a_server_that_lost_its_memory_is_noticed)
 {
     struct fixture *f = *state;
 
@@ -359,7 +356,7 @@ static void a_server_that_lost_its_memory_is_noticed(void **state)
 
 /* ---- release and renewal ------------------------------------------------------------------------------ */
 
-static void no_renewal_arrives_after_a_release(void **state)
+TEST(no_renewal_arrives_after_a_release)
 {
     enum { CYCLES = 40 };
     struct fixture *f = *state;
@@ -400,7 +397,7 @@ static void no_renewal_arrives_after_a_release(void **state)
     lks_monitor_close(monitor);
 }
 
-static void releasing_while_a_renewal_hangs_takes_no_longer_than_its_limit(void **state)
+TEST(releasing_while_a_renewal_hangs_takes_no_longer_than_its_limit)
 {
     struct fixture *f = *state;
     const char *key = lks_key(server, "hanging");
@@ -423,8 +420,6 @@ static void releasing_while_a_renewal_hangs_takes_no_longer_than_its_limit(void 
     lk_client_close(client);
 }
 
-#define LOSS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -439,27 +434,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        LOSS_TEST(the_watchdog_keeps_it_over_three_leases),
-        LOSS_TEST(max_hold_ends_it),
-        LOSS_TEST(a_broken_connection_does_not_end_it),
-        LOSS_TEST(a_server_that_forgot_the_scripts_does_not_end_it),
-        LOSS_TEST(a_server_that_pauses_for_less_than_the_lease_does_not_end_it),
-        LOSS_TEST(a_paused_server_cannot_hide_the_end),
-        LOSS_TEST(a_renewal_without_answer_does_not_hide_the_end_of_another),
-        LOSS_TEST(a_lease_without_renewal_is_told_of_too),
-        LOSS_TEST(a_deleted_key_is_noticed_and_not_made_again),
-        LOSS_TEST(a_key_of_another_type_is_noticed_at_the_next_renewal),
-        LOSS_TEST(somebody_elses_key_is_never_prolonged),
-        LOSS_TEST(failing_keys_do_not_stop_the_others),
-        LOSS_TEST(leases_taken_one_by_one_are_renewed_together),
-        LOSS_TEST(a_server_that_lost_its_memory_is_noticed),
-        LOSS_TEST(no_renewal_arrives_after_a_release),
-        LOSS_TEST(releasing_while_a_renewal_hangs_takes_no_longer_than_its_limit),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

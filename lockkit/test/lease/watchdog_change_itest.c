@@ -7,7 +7,6 @@
  * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_redis_send
  */
 #include <poll.h>
-#include <string.h>
 
 #include "base/slot.h"
 #include "test/support/lk_kinds.h"
@@ -45,7 +44,7 @@ static void take_all_kinds(struct lks_watch *f)
     }
 }
 
-static void an_empty_server_that_takes_over_loses_all_at_once(void **state)
+TEST(an_empty_server_that_takes_over_loses_all_at_once)
 {
     struct lks_watch *f = *state;
 
@@ -83,7 +82,7 @@ static void read_ends(struct lks_watch *f, long long *out)
     }
 }
 
-static void a_server_that_knows_them_keeps_all_and_only_renewals_prolong(void **state)
+TEST(a_server_that_knows_them_keeps_all_and_only_renewals_prolong)
 {
     struct lks_watch *f = *state;
     long long before[2 * KINDS] = {0};
@@ -104,7 +103,7 @@ static void a_server_that_knows_them_keeps_all_and_only_renewals_prolong(void **
         assert_int_equal(after[i] > before[i], i < KINDS);
 }
 
-static void a_check_without_answer_is_repeated(void **state)
+TEST(a_check_without_answer_is_repeated)
 {
     struct lks_watch *f = *state;
 
@@ -118,7 +117,7 @@ static void a_check_without_answer_is_repeated(void **state)
     LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 2000);
 }
 
-static void a_server_that_left_is_let_go_while_it_hangs(void **state)
+TEST(a_server_that_left_is_let_go_while_it_hangs)
 {
     struct lks_watch *f = *state;
 
@@ -144,7 +143,7 @@ static void a_server_that_left_is_let_go_while_it_hangs(void **state)
     assert_int_equal(references, 0);
 }
 
-static void only_slots_that_moved_are_asked_for(void **state)
+TEST(only_slots_that_moved_are_asked_for)
 {
     struct lks_watch *f = *state;
 
@@ -163,7 +162,7 @@ static void only_slots_that_moved_are_asked_for(void **state)
     assert_int_equal(atomic_load(&f->losses), 0);
 }
 
-static void a_hold_from_before_the_change_is_checked_when_it_comes(void **state)
+TEST(a_hold_from_before_the_change_is_checked_when_it_comes)
 {
     struct lks_watch *f = *state;
 
@@ -180,7 +179,7 @@ static void a_hold_from_before_the_change_is_checked_when_it_comes(void **state)
     assert_true(lk_held(new));
 }
 
-static void stopping_leaves_no_lease_behind_at_a_server_that_hangs(void **state)
+TEST(stopping_leaves_no_lease_behind_at_a_server_that_hangs)
 {
     struct lks_watch *f = *state;
 
@@ -197,21 +196,5 @@ static void stopping_leaves_no_lease_behind_at_a_server_that_hangs(void **state)
     assert_true(took_ms < 500);
 }
 
-#define NODES_TEST(name)                                                                           \
-    cmocka_unit_test_setup_teardown(name, lks_watch_set_up, lks_watch_tear_down)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        NODES_TEST(an_empty_server_that_takes_over_loses_all_at_once),
-        NODES_TEST(a_server_that_knows_them_keeps_all_and_only_renewals_prolong),
-        NODES_TEST(a_check_without_answer_is_repeated),
-        NODES_TEST(a_server_that_left_is_let_go_while_it_hangs),
-        NODES_TEST(only_slots_that_moved_are_asked_for),
-        NODES_TEST(a_hold_from_before_the_change_is_checked_when_it_comes),
-        NODES_TEST(stopping_leaves_no_lease_behind_at_a_server_that_hangs),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, lks_watch_start_servers, lks_watch_stop_servers);
-}
+FIXTURE(lks_watch_set_up, lks_watch_tear_down);
+GROUP(lks_watch_start_servers, lks_watch_stop_servers);

@@ -6,9 +6,6 @@
  * link: -Wl,--wrap=lki_topology_is_fixed -Wl,--wrap=lki_topology_is_cluster
  * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_redis_send
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "base/slot.h"
 #include "test/support/lk_watch.h"
 
@@ -16,7 +13,7 @@ enum { LOCKS = 20, HALF_MS = LKS_WATCH_COMMAND_MS / 2 };
 
 /* ---- servers side by side --------------------------------------------------------------------------- */
 
-static void each_is_renewed_where_its_slot_is(void **state)
+TEST(each_is_renewed_where_its_slot_is)
 {
     struct lks_watch *f = *state;
 
@@ -63,7 +60,7 @@ static void see_that_only_here_they_hold(struct lks_watch *f)
     assert_int_equal(told, THERE);
 }
 
-static void a_paused_server_delays_no_renewal_elsewhere(void **state)
+TEST(a_paused_server_delays_no_renewal_elsewhere)
 {
     struct lks_watch *f = *state;
 
@@ -75,7 +72,7 @@ static void a_paused_server_delays_no_renewal_elsewhere(void **state)
     see_that_only_here_they_hold(f);
 }
 
-static void a_server_that_only_lets_connect_delays_none_either(void **state)
+TEST(a_server_that_only_lets_connect_delays_none_either)
 {
     struct lks_watch *f = *state;
 
@@ -86,7 +83,7 @@ static void a_server_that_only_lets_connect_delays_none_either(void **state)
     see_that_only_here_they_hold(f);
 }
 
-static void removing_one_waits_for_no_other_server(void **state)
+TEST(removing_one_waits_for_no_other_server)
 {
     struct lks_watch *f = *state;
 
@@ -114,7 +111,7 @@ static void removing_one_waits_for_no_other_server(void **state)
     assert_true(theirs_ms < LKS_WATCH_COMMAND_MS * 3);
 }
 
-static void ten_thousand_are_renewed_in_one_pass(void **state)
+TEST(ten_thousand_are_renewed_in_one_pass)
 {
     struct lks_watch *f = *state;
 
@@ -154,7 +151,7 @@ static void send_elsewhere(struct lks_watch *f, const char *answer, int times)
     lki_watchdog_remove(f->watchdog, lock);
 }
 
-static void moved_and_ask_lead_to_the_other_server(void **state)
+TEST(moved_and_ask_lead_to_the_other_server)
 {
     struct lks_watch *f = *state;
 
@@ -178,7 +175,7 @@ static void answer_by(struct lks_watch *f, const char *error, bool is_doubtful)
     assert_int_equal(lks_fleet_doubts() > doubts, is_doubtful);
 }
 
-static void answers_that_say_nothing_of_the_lock_are_no_loss(void **state)
+TEST(answers_that_say_nothing_of_the_lock_are_no_loss)
 {
     static const struct {
         const char *error;
@@ -203,7 +200,7 @@ static void answers_that_say_nothing_of_the_lock_are_no_loss(void **state)
     assert_int_equal(atomic_load(&f->losses), 0);
 }
 
-static void nobody_to_ask_is_no_loss(void **state)
+TEST(nobody_to_ask_is_no_loss)
 {
     struct lks_watch *f = *state;
 
@@ -219,22 +216,5 @@ static void nobody_to_ask_is_no_loss(void **state)
     assert_true(lk_held(lock));
 }
 
-#define NODES_TEST(name)                                                                           \
-    cmocka_unit_test_setup_teardown(name, lks_watch_set_up, lks_watch_tear_down)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        NODES_TEST(each_is_renewed_where_its_slot_is),
-        NODES_TEST(a_paused_server_delays_no_renewal_elsewhere),
-        NODES_TEST(a_server_that_only_lets_connect_delays_none_either),
-        NODES_TEST(removing_one_waits_for_no_other_server),
-        NODES_TEST(ten_thousand_are_renewed_in_one_pass),
-        NODES_TEST(moved_and_ask_lead_to_the_other_server),
-        NODES_TEST(answers_that_say_nothing_of_the_lock_are_no_loss),
-        NODES_TEST(nobody_to_ask_is_no_loss),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, lks_watch_start_servers, lks_watch_stop_servers);
-}
+FIXTURE(lks_watch_set_up, lks_watch_tear_down);
+GROUP(lks_watch_start_servers, lks_watch_stop_servers);

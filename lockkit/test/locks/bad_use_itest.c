@@ -4,9 +4,6 @@
  * fork_itest.c.
  */
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_kinds.h"
 
@@ -75,7 +72,7 @@ static lk_status acquire(lk_lock *lock, int64_t wait_ms, int64_t lease_ms, struc
 
 /* ---- arguments -------------------------------------------------------------------------------------------- */
 
-static void null_is_answered(void **state)
+TEST(null_is_answered)
 {
     struct fixture *f = *state;
     lk_lock *mutex = make(f, 0, fresh_key());
@@ -116,7 +113,7 @@ static void null_is_answered(void **state)
     lk_lock_free(fair);
 }
 
-static void what_makes_no_lock_is_invalid(void **state)
+TEST(what_makes_no_lock_is_invalid)
 {
     struct fixture *f = *state;
     char long_key[514];
@@ -140,7 +137,7 @@ static void what_makes_no_lock_is_invalid(void **state)
     }
 }
 
-static void options_out_of_range_are_refused_before_anything_is_sent(void **state)
+TEST(options_out_of_range_are_refused_before_anything_is_sent)
 {
     static const struct lk_lock_options rows[] = {
         {.lease_ms = 1},         {.lease_ms = 9},
@@ -182,7 +179,7 @@ static void await_end(const char *key)
 }
 
 /* 9 of the checklist in redisson.md: there a lease of 0 deletes the key and is called a success. */
-static void the_shortest_lease_is_held_and_ends(void **state)
+TEST(the_shortest_lease_is_held_and_ends)
 {
     struct fixture *f = *state;
 
@@ -200,7 +197,7 @@ static void the_shortest_lease_is_held_and_ends(void **state)
     }
 }
 
-static void what_was_given_back_is_given_back_once(void **state)
+TEST(what_was_given_back_is_given_back_once)
 {
     struct fixture *f = *state;
 
@@ -225,7 +222,7 @@ static void what_was_given_back_is_given_back_once(void **state)
     }
 }
 
-static void a_key_that_is_something_else_stays_what_it_is(void **state)
+TEST(a_key_that_is_something_else_stays_what_it_is)
 {
     struct fixture *f = *state;
 
@@ -256,7 +253,7 @@ static void a_key_that_is_something_else_stays_what_it_is(void **state)
 }
 
 /* 5 of the checklist: on one server every name is as good as another. */
-static void names_with_stray_braces_work(void **state)
+TEST(names_with_stray_braces_work)
 {
     static const char *const names[] = {"a{b",         "a{}b", "x}y",   "{",      "}",
                                         "{}",          "}{",   "{{a}}", "a}b{c}", " \r\n%s%n*\"'\\",
@@ -283,7 +280,7 @@ static void names_with_stray_braces_work(void **state)
 
 /* ---- a closed client -------------------------------------------------------------------------------------- */
 
-static void after_the_client_was_closed_nothing_works_and_nothing_breaks(void **state)
+TEST(after_the_client_was_closed_nothing_works_and_nothing_breaks)
 {
     struct fixture *f = *state;
     lk_lock *locks[LKS_KINDS + 1];
@@ -324,8 +321,6 @@ static void after_the_client_was_closed_nothing_works_and_nothing_breaks(void **
     f->client = NULL;
 }
 
-#define BAD_USE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -340,19 +335,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        BAD_USE_TEST(null_is_answered),
-        BAD_USE_TEST(what_makes_no_lock_is_invalid),
-        BAD_USE_TEST(options_out_of_range_are_refused_before_anything_is_sent),
-        BAD_USE_TEST(the_shortest_lease_is_held_and_ends),
-        BAD_USE_TEST(what_was_given_back_is_given_back_once),
-        BAD_USE_TEST(a_key_that_is_something_else_stays_what_it_is),
-        BAD_USE_TEST(names_with_stray_braces_work),
-        BAD_USE_TEST(after_the_client_was_closed_nothing_works_and_nothing_breaks),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

@@ -7,9 +7,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -174,7 +171,7 @@ static int crew_main(struct board *board, unsigned process, const char *key, con
     return 0;
 }
 
-static void two_processes_of_32_threads_never_meet_inside(void **state)
+TEST(two_processes_of_32_threads_never_meet_inside)
 {
     const char *key = lks_key(server, "one-lock");
     const char *counter = lks_key(server, "one-counter");
@@ -183,7 +180,6 @@ static void two_processes_of_32_threads_never_meet_inside(void **state)
     struct board *board =
         mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    (void)state;
     assert_ptr_not_equal(board, MAP_FAILED);
     for (unsigned i = 0; i < PROCESSES; i++) {
         pids[i] = fork(); /* no thread and no client exists here yet */
@@ -292,14 +288,13 @@ static void *visitor_main(void *arg)
     return NULL;
 }
 
-static void three_hundred_contended_names_stay_apart(void **state)
+TEST(three_hundred_contended_names_stay_apart)
 {
     struct names *names = calloc(1, sizeof *names);
     struct visitor visitors[NAME_THREADS];
     uint32_t seed = draw_seed();
     double begin = lks_now_ms();
 
-    (void)state;
     assert_non_null(names);
     (void)pthread_barrier_init(&names->windows, NULL, NAME_THREADS);
     for (size_t i = 0; i < NAMES; i++)
@@ -343,13 +338,4 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_processes_of_32_threads_never_meet_inside), /* first: it forks */
-        cmocka_unit_test(three_hundred_contended_names_stay_apart),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+GROUP(start_server, stop_server);

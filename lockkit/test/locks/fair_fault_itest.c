@@ -4,10 +4,6 @@
  * else gets the lock in the end.
  * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/support/lk_fair.h"
 #include "test/support/lk_fault.h"
 
@@ -213,7 +209,7 @@ static bool run_once(struct fixture *f, const struct operation *operation, enum 
     return is_hit;
 }
 
-static void no_fault_leaves_anybody_behind(void **state)
+TEST(no_fault_leaves_anybody_behind)
 {
     for (size_t i = 0; i < OPERATIONS; i++) {
         for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0]; kind++) {
@@ -228,7 +224,7 @@ static void no_fault_leaves_anybody_behind(void **state)
 
 /* What cannot be sent, or arrives when it was given up, is left to time: the others wait for it,
    but not for ever. */
-static void what_cannot_be_undone_is_left_to_time(void **state)
+TEST(what_cannot_be_undone_is_left_to_time)
 {
     for (size_t i = 0; i < OPERATIONS; i++) {
         for (int n = 1; n < 4; n++) {
@@ -252,13 +248,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(no_fault_leaves_anybody_behind, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_cannot_be_undone_is_left_to_time, set_up, tear_down),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

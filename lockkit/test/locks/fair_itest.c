@@ -4,9 +4,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_fair.h"
 
@@ -113,7 +110,7 @@ static void has_got_it(struct lkf_wait *wait, double since_ms)
 /* ---- order ----------------------------------------------------------------------------------- */
 
 /* Checklist 45, our side of it. */
-static void the_first_to_come_is_the_first_served(void **state)
+TEST(the_first_to_come_is_the_first_served)
 {
     struct fixture *f = *state;
     struct lkf_wait waits[WAITERS];
@@ -142,7 +139,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void a_release_wakes_the_next_at_once(void **state)
+TEST(a_release_wakes_the_next_at_once)
 {
     struct fixture *f = *state;
     double took_ms[HAND_OVERS];
@@ -165,7 +162,7 @@ static void a_release_wakes_the_next_at_once(void **state)
     assert_true(took_ms[HAND_OVERS / 2] < 50);
 }
 
-static void a_release_wakes_nobody_else(void **state)
+TEST(a_release_wakes_nobody_else)
 {
     struct fixture *f = *state;
     struct lkf_wait waits[WAITERS];
@@ -191,7 +188,7 @@ static void a_release_wakes_nobody_else(void **state)
 }
 
 /* Checklist 52. */
-static void who_does_not_wait_does_not_pass_a_queue(void **state)
+TEST(who_does_not_wait_does_not_pass_a_queue)
 {
     struct fixture *f = *state;
     struct lkf_foreign holder = {.owner = "f:1", .lease_ms = 30000};
@@ -212,7 +209,7 @@ static void who_does_not_wait_does_not_pass_a_queue(void **state)
     give_back(f->locks[0]);
 }
 
-static void events_tell_the_places(void **state)
+TEST(events_tell_the_places)
 {
     struct fixture *f = *state;
     struct lkf_wait waits[2];
@@ -250,7 +247,7 @@ static void events_tell_the_places(void **state)
 /* ---- what ends a wait ------------------------------------------------------------------------ */
 
 /* Checklist 46. */
-static void who_gives_up_leaves_and_the_next_moves_up(void **state)
+TEST(who_gives_up_leaves_and_the_next_moves_up)
 {
     struct fixture *f = *state;
     struct lkf_wait hasty, patient;
@@ -271,7 +268,7 @@ static void who_gives_up_leaves_and_the_next_moves_up(void **state)
 }
 
 /* Checklist 48. */
-static void who_is_cancelled_leaves_at_once(void **state)
+TEST(who_is_cancelled_leaves_at_once)
 {
     struct fixture *f = *state;
     struct lkf_wait cancelled, patient;
@@ -292,7 +289,7 @@ static void who_is_cancelled_leaves_at_once(void **state)
     give_back(f->locks[2]);
 }
 
-static void who_leaves_when_it_is_its_turn_wakes_the_next(void **state)
+TEST(who_leaves_when_it_is_its_turn_wakes_the_next)
 {
     struct fixture *f = *state;
     struct lkf_wait first, second;
@@ -311,7 +308,7 @@ static void who_leaves_when_it_is_its_turn_wakes_the_next(void **state)
     assert_int_equal(lk_lock_release(f->locks[0], NULL), LK_NOT_OWNER);
 }
 
-static void a_release_that_comes_too_late_wakes_the_next_too(void **state)
+TEST(a_release_that_comes_too_late_wakes_the_next_too)
 {
     struct fixture *f = *state;
     struct lkf_wait wait;
@@ -338,7 +335,7 @@ static void cancel_all(struct lkf_wait *waits, size_t count)
     print_message("# %zu cancelled in %.0f ms\n", count, lks_now_ms() - begin);
 }
 
-static void a_crowd_that_is_cancelled_at_once_leaves_nothing(void **state)
+TEST(a_crowd_that_is_cancelled_at_once_leaves_nothing)
 {
     struct fixture *f = *state;
     static struct lkf_wait waits[CROWD];
@@ -356,7 +353,7 @@ static void a_crowd_that_is_cancelled_at_once_leaves_nothing(void **state)
     give_back(f->locks[0]);
 }
 
-static void the_end_of_a_lease_is_the_turn_of_the_next(void **state)
+TEST(the_end_of_a_lease_is_the_turn_of_the_next)
 {
     struct fixture *f = *state;
     struct lkf_wait first, second;
@@ -380,7 +377,7 @@ static void the_end_of_a_lease_is_the_turn_of_the_next(void **state)
 
 /* ---- a hold ---------------------------------------------------------------------------------- */
 
-static void it_is_taken_again_and_given_back_as_often(void **state)
+TEST(it_is_taken_again_and_given_back_as_often)
 {
     struct fixture *f = *state;
     struct lkf_wait wait;
@@ -402,7 +399,7 @@ static void it_is_taken_again_and_given_back_as_often(void **state)
     give_back(f->locks[1]);
 }
 
-static void breaking_it_is_the_turn_of_the_next(void **state)
+TEST(breaking_it_is_the_turn_of_the_next)
 {
     struct fixture *f = *state;
     struct lkf_wait wait;
@@ -425,7 +422,7 @@ static void count_loss(lk_lock *lock, void *arg)
     atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-static void the_watchdog_keeps_it_and_tells_its_loss(void **state)
+TEST(the_watchdog_keeps_it_and_tells_its_loss)
 {
     struct fixture *f = *state;
     struct lk_lock_options options = {
@@ -442,7 +439,7 @@ static void the_watchdog_keeps_it_and_tells_its_loss(void **state)
     assert_int_equal(lk_lock_release(f->locks[0], NULL), LK_NOT_OWNER);
 }
 
-static void data_is_guarded_by_the_hold(void **state)
+TEST(data_is_guarded_by_the_hold)
 {
     struct fixture *f = *state;
     lk_script *script = lk_script_new(
@@ -463,7 +460,7 @@ static void data_is_guarded_by_the_hold(void **state)
     lk_script_free(script);
 }
 
-static void bad_use_gets_a_status(void **state)
+TEST(bad_use_gets_a_status)
 {
     struct fixture *f = *state;
     static const int64_t bad_windows_ms[] = {-1, 1, 99, (int64_t)INT32_MAX + 1, INT64_MIN};
@@ -487,8 +484,6 @@ static void bad_use_gets_a_status(void **state)
     lk_lock_free(late);
 }
 
-#define FAIR_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -503,27 +498,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        FAIR_TEST(the_first_to_come_is_the_first_served),
-        FAIR_TEST(a_release_wakes_the_next_at_once),
-        FAIR_TEST(a_release_wakes_nobody_else),
-        FAIR_TEST(who_does_not_wait_does_not_pass_a_queue),
-        FAIR_TEST(events_tell_the_places),
-        FAIR_TEST(who_gives_up_leaves_and_the_next_moves_up),
-        FAIR_TEST(who_is_cancelled_leaves_at_once),
-        FAIR_TEST(who_leaves_when_it_is_its_turn_wakes_the_next),
-        FAIR_TEST(a_release_that_comes_too_late_wakes_the_next_too),
-        FAIR_TEST(a_crowd_that_is_cancelled_at_once_leaves_nothing),
-        FAIR_TEST(the_end_of_a_lease_is_the_turn_of_the_next),
-        FAIR_TEST(it_is_taken_again_and_given_back_as_often),
-        FAIR_TEST(breaking_it_is_the_turn_of_the_next),
-        FAIR_TEST(the_watchdog_keeps_it_and_tells_its_loss),
-        FAIR_TEST(data_is_guarded_by_the_hold),
-        FAIR_TEST(bad_use_gets_a_status),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

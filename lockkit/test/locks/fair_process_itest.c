@@ -8,9 +8,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -182,7 +179,7 @@ static void kill_process(size_t i)
     crew[i].pid = 0;
 }
 
-static void processes_are_served_in_the_order_they_came(void **state)
+TEST(processes_are_served_in_the_order_they_came)
 {
     struct fixture *f = *state;
     struct lkf_foreign holder = {.owner = "f:1", .lease_ms = 30000};
@@ -201,7 +198,7 @@ static void processes_are_served_in_the_order_they_came(void **state)
 }
 
 /* Checklist 47. */
-static void who_was_killed_in_the_queue_is_waited_for_until_its_window_is_over(void **state)
+TEST(who_was_killed_in_the_queue_is_waited_for_until_its_window_is_over)
 {
     struct fixture *f = *state;
     struct lkf_foreign holder = {.owner = "f:1", .lease_ms = 400};
@@ -226,7 +223,7 @@ static void who_was_killed_in_the_queue_is_waited_for_until_its_window_is_over(v
     assert_int_equal(atomic_load(&board->order[0]), 1);
 }
 
-static void the_lock_of_who_was_killed_goes_to_the_next_with_its_lease(void **state)
+TEST(the_lock_of_who_was_killed_goes_to_the_next_with_its_lease)
 {
     struct fixture *f = *state;
 
@@ -248,7 +245,7 @@ static void the_lock_of_who_was_killed_goes_to_the_next_with_its_lease(void **st
 }
 
 /* In a fair queue everybody has as many turns as everybody else. */
-static void many_threads_never_meet_and_have_equal_turns(void **state)
+TEST(many_threads_never_meet_and_have_equal_turns)
 {
     struct fixture *f = *state;
     long least = LONG_MAX, most = 0, total = 0;
@@ -274,8 +271,6 @@ static void many_threads_never_meet_and_have_equal_turns(void **state)
     assert_true(total >= LEAST_TURNS); /* else nothing was shown */
     assert_true(most - least <= 3 + most / 10);
 }
-
-#define PROCESS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static int start_all(void **state)
 {
@@ -303,15 +298,5 @@ static int stop_all(void **state)
     return munmap(board, sizeof *board);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        PROCESS_TEST(processes_are_served_in_the_order_they_came),
-        PROCESS_TEST(who_was_killed_in_the_queue_is_waited_for_until_its_window_is_over),
-        PROCESS_TEST(the_lock_of_who_was_killed_goes_to_the_next_with_its_lease),
-        PROCESS_TEST(many_threads_never_meet_and_have_equal_turns),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_all, stop_all);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_all, stop_all);

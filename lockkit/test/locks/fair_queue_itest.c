@@ -4,9 +4,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "test/support/lk_fair.h"
@@ -140,7 +137,7 @@ static void is_told(int fd)
 }
 
 /* Checklist 45 and 46, with the numbers of section 5.4 and 5.6. */
-static void foreign_clients_queue_with_ours(void **state)
+TEST(foreign_clients_queue_with_ours)
 {
     struct fixture *f = *state;
     const struct lk_lock_options wait = {.wait_ms = 300000};
@@ -185,7 +182,7 @@ static void foreign_clients_queue_with_ours(void **state)
     lk_lock_free(patient[1]);
 }
 
-static void taking_it_shortens_the_foreign_windows_behind(void **state)
+TEST(taking_it_shortens_the_foreign_windows_behind)
 {
     struct fixture *f = *state;
     struct lkf_foreign foreign = {.owner = "f:1", .lease_ms = LEASE_MS, .wait_ms = 300000};
@@ -211,7 +208,7 @@ static size_t questions(struct lks_monitor *monitor)
 }
 
 /* Checklist 47. */
-static void a_dead_head_is_waited_for_without_spinning(void **state)
+TEST(a_dead_head_is_waited_for_without_spinning)
 {
     struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
@@ -229,7 +226,7 @@ static void a_dead_head_is_waited_for_without_spinning(void **state)
     give_back(f, 1);
 }
 
-static void a_release_passes_over_the_dead(void **state)
+TEST(a_release_passes_over_the_dead)
 {
     struct fixture *f = *state;
 
@@ -247,7 +244,7 @@ static void a_release_passes_over_the_dead(void **state)
 
 /* ---- damage (checklist 51) ------------------------------------------------------------------- */
 
-static void a_head_without_a_timeout_gets_one(void **state)
+TEST(a_head_without_a_timeout_gets_one)
 {
     struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
@@ -264,7 +261,7 @@ static void a_head_without_a_timeout_gets_one(void **state)
     lks_monitor_close(monitor);
 }
 
-static void a_head_without_a_timeout_keeps_its_place_while_it_blocks_nobody(void **state)
+TEST(a_head_without_a_timeout_keeps_its_place_while_it_blocks_nobody)
 {
     struct fixture *f = *state;
 
@@ -283,7 +280,7 @@ static void a_head_without_a_timeout_keeps_its_place_while_it_blocks_nobody(void
     (void)close(fd);
 }
 
-static void a_waiter_whose_timeout_vanished_keeps_its_place(void **state)
+TEST(a_waiter_whose_timeout_vanished_keeps_its_place)
 {
     struct fixture *f = *state;
 
@@ -299,7 +296,7 @@ static void a_waiter_whose_timeout_vanished_keeps_its_place(void **state)
     is_served(f, 2);
 }
 
-static void a_waiter_whose_place_vanished_gets_another(void **state)
+TEST(a_waiter_whose_place_vanished_gets_another)
 {
     struct fixture *f = *state;
 
@@ -314,7 +311,7 @@ static void a_waiter_whose_place_vanished_gets_another(void **state)
     is_served(f, 1);
 }
 
-static void a_waiter_whose_place_vanished_and_finds_the_lock_free_tells_a_place_too(void **state)
+TEST(a_waiter_whose_place_vanished_and_finds_the_lock_free_tells_a_place_too)
 {
     struct fixture *f = *state;
 
@@ -326,7 +323,7 @@ static void a_waiter_whose_place_vanished_and_finds_the_lock_free_tells_a_place_
     assert_int_equal(lk_lock_release(f->locks[0], NULL), LK_NOT_OWNER);
 }
 
-static void a_queue_that_vanished_is_built_again(void **state)
+TEST(a_queue_that_vanished_is_built_again)
 {
     struct fixture *f = *state;
 
@@ -342,7 +339,7 @@ static void a_queue_that_vanished_is_built_again(void **state)
 }
 
 /* Its owner, if it lives, asks again and gets a place. With Redisson alone it waits for ever. */
-static void a_timeout_without_a_place_is_dropped(void **state)
+TEST(a_timeout_without_a_place_is_dropped)
 {
     struct fixture *f = *state;
     struct lkf_foreign stray = {.owner = "stray", .lease_ms = LEASE_MS, .wait_ms = 60000};
@@ -360,7 +357,7 @@ static void a_timeout_without_a_place_is_dropped(void **state)
     is_served(f, 1);
 }
 
-static void a_place_that_is_there_twice_counts_once(void **state)
+TEST(a_place_that_is_there_twice_counts_once)
 {
     struct fixture *f = *state;
 
@@ -377,7 +374,7 @@ static void a_place_that_is_there_twice_counts_once(void **state)
     give_back(f, 1);
 }
 
-static void keys_of_another_type_are_an_error(void **state)
+TEST(keys_of_another_type_are_an_error)
 {
     struct fixture *f = *state;
     const char *const keys[] = {f->keys.lock, f->keys.queue, f->keys.timeouts};
@@ -396,7 +393,7 @@ static void keys_of_another_type_are_an_error(void **state)
 /* ---- windows and clocks ---------------------------------------------------------------------- */
 
 /* Checklist 49: five windows long, with a holder whose lease is no longer than one. */
-static void those_who_live_outlast_their_windows(void **state)
+TEST(those_who_live_outlast_their_windows)
 {
     struct fixture *f = *state;
     struct lk_lock_options options = {.lease_ms = WINDOW_MS, .is_renewed = true};
@@ -417,7 +414,7 @@ static void those_who_live_outlast_their_windows(void **state)
     is_served(f, 2);
 }
 
-static void the_window_of_one_who_goes_is_not_taken_off_the_living(void **state)
+TEST(the_window_of_one_who_goes_is_not_taken_off_the_living)
 {
     struct fixture *f = *state;
     lk_lock *patient = lkf_lock(f->client, &f->keys, 300000);
@@ -444,7 +441,7 @@ static void the_window_of_one_who_goes_is_not_taken_off_the_living(void **state)
 }
 
 /* Checklist 50. */
-static void who_is_dropped_by_a_clock_that_is_ahead_queues_again(void **state)
+TEST(who_is_dropped_by_a_clock_that_is_ahead_queues_again)
 {
     struct fixture *f = *state;
     struct lkf_foreign foreign = {
@@ -470,7 +467,7 @@ static bool has_sent(char *text, const char *word)
     return false;
 }
 
-static void no_clock_of_ours_is_sent(void **state)
+TEST(no_clock_of_ours_is_sent)
 {
     struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
@@ -494,8 +491,6 @@ static void no_clock_of_ours_is_sent(void **state)
     lks_monitor_close(monitor);
 }
 
-#define QUEUE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -510,28 +505,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        QUEUE_TEST(foreign_clients_queue_with_ours),
-        QUEUE_TEST(taking_it_shortens_the_foreign_windows_behind),
-        QUEUE_TEST(a_dead_head_is_waited_for_without_spinning),
-        QUEUE_TEST(a_release_passes_over_the_dead),
-        QUEUE_TEST(a_head_without_a_timeout_gets_one),
-        QUEUE_TEST(a_head_without_a_timeout_keeps_its_place_while_it_blocks_nobody),
-        QUEUE_TEST(a_waiter_whose_timeout_vanished_keeps_its_place),
-        QUEUE_TEST(a_waiter_whose_place_vanished_gets_another),
-        QUEUE_TEST(a_waiter_whose_place_vanished_and_finds_the_lock_free_tells_a_place_too),
-        QUEUE_TEST(a_queue_that_vanished_is_built_again),
-        QUEUE_TEST(a_timeout_without_a_place_is_dropped),
-        QUEUE_TEST(a_place_that_is_there_twice_counts_once),
-        QUEUE_TEST(keys_of_another_type_are_an_error),
-        QUEUE_TEST(those_who_live_outlast_their_windows),
-        QUEUE_TEST(the_window_of_one_who_goes_is_not_taken_off_the_living),
-        QUEUE_TEST(who_is_dropped_by_a_clock_that_is_ahead_queues_again),
-        QUEUE_TEST(no_clock_of_ours_is_sent),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

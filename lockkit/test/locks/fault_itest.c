@@ -5,9 +5,6 @@
  * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive
  */
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_fault.h"
 #include "test/support/lk_support.h"
@@ -285,7 +282,7 @@ static bool try_with_fault(struct fixture *f, const struct operation *operation,
     return is_hit;
 }
 
-static void every_operation_survives_a_fault_at_every_call(void **state)
+TEST(every_operation_survives_a_fault_at_every_call)
 {
     struct fixture *f = *state;
 
@@ -305,7 +302,7 @@ static void every_operation_survives_a_fault_at_every_call(void **state)
     }
 }
 
-static void every_operation_survives_a_lost_reply_and_then_no_server(void **state)
+TEST(every_operation_survives_a_lost_reply_and_then_no_server)
 {
     struct fixture *f = *state;
 
@@ -318,7 +315,7 @@ static void every_operation_survives_a_lost_reply_and_then_no_server(void **stat
     }
 }
 
-static void a_failed_call_hands_out_no_reply(void **state)
+TEST(a_failed_call_hands_out_no_reply)
 {
     struct fixture *f = *state;
     struct lk_bytes sleep_words[] = {LK_BYTES("BLPOP"), lk_bytes_of(f->key), LK_BYTES("1")};
@@ -357,15 +354,13 @@ static void hold_over_a_failed_renewal(struct fixture *f, enum lks_fault_kind ki
     somebody_else_gets_it(f);
 }
 
-static void a_renewal_that_fails_once_is_made_up_for(void **state)
+TEST(a_renewal_that_fails_once_is_made_up_for)
 {
     for (int kind = 0; kind < LKS_FAULT_KINDS; kind++) {
         hold_over_a_failed_renewal(*state, (enum lks_fault_kind)kind, 1);
         hold_over_a_failed_renewal(*state, (enum lks_fault_kind)kind, 2);
     }
 }
-
-#define FAULT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static int start_server(void **state)
 {
@@ -381,15 +376,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        FAULT_TEST(every_operation_survives_a_fault_at_every_call),
-        FAULT_TEST(every_operation_survives_a_lost_reply_and_then_no_server),
-        FAULT_TEST(a_failed_call_hands_out_no_reply),
-        FAULT_TEST(a_renewal_that_fails_once_is_made_up_for),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

@@ -5,9 +5,6 @@
  * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive
  */
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_fault.h"
 #include "test/support/lk_support.h"
@@ -96,7 +93,7 @@ static uint64_t be_a_peer(struct fixture *f)
 }
 
 /* 53 */
-static void every_holder_has_a_greater_number(void **state)
+TEST(every_holder_has_a_greater_number)
 {
     struct fixture *f = *state;
     uint64_t last = 0;
@@ -115,7 +112,7 @@ static void every_holder_has_a_greater_number(void **state)
 }
 
 /* 53 */
-static void no_way_to_end_a_hold_takes_the_number_back(void **state)
+TEST(no_way_to_end_a_hold_takes_the_number_back)
 {
     struct fixture *f = *state;
 
@@ -137,7 +134,7 @@ static void no_way_to_end_a_hold_takes_the_number_back(void **state)
 }
 
 /* Other than Redisson, where the inner hold would make the outer one's number too low. */
-static void taking_it_again_keeps_the_number(void **state)
+TEST(taking_it_again_keeps_the_number)
 {
     struct fixture *f = *state;
 
@@ -154,7 +151,7 @@ static void taking_it_again_keeps_the_number(void **state)
     assert_int_equal(acquire_and_release(f->other), 2);
 }
 
-static void who_does_not_get_it_draws_no_number(void **state)
+TEST(who_does_not_get_it_draws_no_number)
 {
     struct fixture *f = *state;
 
@@ -167,7 +164,7 @@ static void who_does_not_get_it_draws_no_number(void **state)
 }
 
 /* 54 */
-static void a_try_without_wait_ends_at_once_and_a_lease_is_kept(void **state)
+TEST(a_try_without_wait_ends_at_once_and_a_lease_is_kept)
 {
     struct fixture *f = *state;
 
@@ -181,7 +178,7 @@ static void a_try_without_wait_ends_at_once_and_a_lease_is_kept(void **state)
 }
 
 /* The answer to an acquire is lost: the number may be drawn, and is used by nobody. */
-static void a_lost_reply_never_gives_a_number_to_two(void **state)
+TEST(a_lost_reply_never_gives_a_number_to_two)
 {
     struct fixture *f = *state;
 
@@ -201,7 +198,7 @@ static void a_lost_reply_never_gives_a_number_to_two(void **state)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-static void the_counter_lies_in_the_locks_own_slot(void **state)
+TEST(the_counter_lies_in_the_locks_own_slot)
 {
     struct fixture *f = *state;
     char key[80];
@@ -217,8 +214,6 @@ static void the_counter_lies_in_the_locks_own_slot(void **state)
     lk_lock_free(lock);
 }
 
-#define FENCED_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -233,18 +228,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        FENCED_TEST(every_holder_has_a_greater_number),
-        FENCED_TEST(no_way_to_end_a_hold_takes_the_number_back),
-        FENCED_TEST(taking_it_again_keeps_the_number),
-        FENCED_TEST(who_does_not_get_it_draws_no_number),
-        FENCED_TEST(a_try_without_wait_ends_at_once_and_a_lease_is_kept),
-        FENCED_TEST(a_lost_reply_never_gives_a_number_to_two),
-        FENCED_TEST(the_counter_lies_in_the_locks_own_slot),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

@@ -9,19 +9,11 @@
  * link: -Wl,--wrap=lki_client_check_name -Wl,--wrap=lki_watchdog_wants_all
  * link: -Wl,--wrap=lki_watchdog_expect
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "locks/lock_ops.h"
+#include "test/support/testing.h"
 
 enum { STEPS_MAX = 8, COMMAND_MS = 500, LEASE_MS = 1000, GOOD_MS = 988 };
 
@@ -284,9 +276,8 @@ static lk_status release(void)
 
 /* ---- taking it again ---------------------------------------------------------------------------- */
 
-static void each_acquire_needs_its_release(void **state)
+TEST(each_acquire_needs_its_release)
 {
-    (void)state;
     for (unsigned i = 1; i <= 3; i++) {
         assert_int_equal(acquire(LEASE_MS), LK_OK);
         assert_int_equal(lk_lock_hold_count(&lock), i);
@@ -308,9 +299,8 @@ static void each_acquire_needs_its_release(void **state)
     assert_int_equal(world.release_count, 1);
 }
 
-static void taking_it_again_prolongs_and_never_shortens(void **state)
+TEST(taking_it_again_prolongs_and_never_shortens)
 {
-    (void)state;
     assert_int_equal(acquire(LEASE_MS), LK_OK);
     assert_int_equal(acquire(100), LK_OK);
     assert_int_equal(world.told_lease_ms, 100);
@@ -320,9 +310,8 @@ static void taking_it_again_prolongs_and_never_shortens(void **state)
     assert_int_equal(lk_lock_remaining_ms(&lock), 1978);
 }
 
-static void an_inner_release_prolongs_by_the_outer_lease(void **state)
+TEST(an_inner_release_prolongs_by_the_outer_lease)
 {
-    (void)state;
     assert_int_equal(acquire(LEASE_MS), LK_OK);
     assert_int_equal(acquire(100), LK_OK);
     pass_ms(600);
@@ -332,11 +321,10 @@ static void an_inner_release_prolongs_by_the_outer_lease(void **state)
     assert_int_equal(lk_lock_remaining_ms(&lock), GOOD_MS);
 }
 
-static void a_lost_reply_is_asked_for_again_and_counts_once(void **state)
+TEST(a_lost_reply_is_asked_for_again_and_counts_once)
 {
     struct lk_error err = {0};
 
-    (void)state;
     assert_int_equal(acquire(LEASE_MS), LK_OK);
     world.reenters[0].status = LK_UNKNOWN;
     assert_int_equal(lk_lock_acquire(&lock, NULL, &err), LK_OK);
@@ -354,11 +342,10 @@ static void a_lost_reply_is_asked_for_again_and_counts_once(void **state)
 }
 
 /* Nothing was sent the second time; the first time it was. */
-static void what_is_asked_again_in_vain_stays_unknown(void **state)
+TEST(what_is_asked_again_in_vain_stays_unknown)
 {
     struct lk_error err = {0};
 
-    (void)state;
     assert_int_equal(acquire(LEASE_MS), LK_OK);
     world.reenters[0].status = LK_UNKNOWN;
     world.reenters[1].status = LK_UNREACHABLE;
@@ -368,7 +355,7 @@ static void what_is_asked_again_in_vain_stays_unknown(void **state)
     assert_int_equal(lk_lock_hold_count(&lock), 1);
 }
 
-static void a_second_take_that_fails_leaves_the_first(void **state)
+TEST(a_second_take_that_fails_leaves_the_first)
 {
     static const lk_status failures[] = {LK_UNKNOWN, LK_UNREACHABLE, LK_BUSY, LK_SERVER,
                                          LK_NO_MEMORY};
@@ -390,9 +377,8 @@ static void a_second_take_that_fails_leaves_the_first(void **state)
     }
 }
 
-static void bad_options_are_refused_and_the_hold_stays(void **state)
+TEST(bad_options_are_refused_and_the_hold_stays)
 {
-    (void)state;
     assert_int_equal(acquire_renewed(LEASE_MS), LK_OK);
     assert_int_equal(acquire(9), LK_INVALID);
     assert_int_equal(acquire(-1), LK_INVALID);
@@ -404,9 +390,8 @@ static void bad_options_are_refused_and_the_hold_stays(void **state)
 
 /* ---- the hold ends inside ----------------------------------------------------------------------- */
 
-static void a_hold_that_has_ended_is_not_taken_again(void **state)
+TEST(a_hold_that_has_ended_is_not_taken_again)
 {
-    (void)state;
     assert_int_equal(acquire(LEASE_MS), LK_OK);
     pass_ms(LEASE_MS);
     assert_int_equal(acquire(LEASE_MS), LK_LOST);
@@ -418,9 +403,8 @@ static void a_hold_that_has_ended_is_not_taken_again(void **state)
     assert_int_equal(lock.lease_ms, LKI_DEFAULT_LEASE_MS);
 }
 
-static void a_server_that_knows_no_outer_hold_ends_it_here_too(void **state)
+TEST(a_server_that_knows_no_outer_hold_ends_it_here_too)
 {
-    (void)state;
     assert_int_equal(acquire(LEASE_MS), LK_OK);
     assert_int_equal(acquire(LEASE_MS), LK_OK);
     world.reenters[1].status = LK_LOST;
@@ -435,9 +419,8 @@ static void a_server_that_knows_no_outer_hold_ends_it_here_too(void **state)
     assert_int_equal(release(), LK_OK);
 }
 
-static void an_answer_after_the_end_of_the_lease_is_lost(void **state)
+TEST(an_answer_after_the_end_of_the_lease_is_lost)
 {
-    (void)state;
     assert_int_equal(acquire(LEASE_MS), LK_OK);
     world.reenters[0].takes_ms = LEASE_MS;
     assert_int_equal(acquire(LEASE_MS), LK_LOST);
@@ -447,11 +430,10 @@ static void an_answer_after_the_end_of_the_lease_is_lost(void **state)
     assert_int_equal(world.release_count, 1);
 }
 
-static void an_inner_release_that_finds_nothing_ends_the_hold(void **state)
+TEST(an_inner_release_that_finds_nothing_ends_the_hold)
 {
     struct lk_error err = {0};
 
-    (void)state;
     assert_int_equal(acquire_renewed(LEASE_MS), LK_OK);
     assert_int_equal(acquire(LEASE_MS), LK_OK);
     world.leaves[0].status = LK_NOT_OWNER;
@@ -465,7 +447,7 @@ static void an_inner_release_that_finds_nothing_ends_the_hold(void **state)
 }
 
 /* Whoever repeats a release that was not confirmed must not give back the hold around it. */
-static void an_inner_release_is_done_when_the_server_cannot_be_told(void **state)
+TEST(an_inner_release_is_done_when_the_server_cannot_be_told)
 {
     static const struct {
         lk_status told, answered;
@@ -490,9 +472,8 @@ static void an_inner_release_is_done_when_the_server_cannot_be_told(void **state
 
 /* ---- renewal ------------------------------------------------------------------------------------ */
 
-static void renewal_lasts_as_long_as_the_hold_that_asked_for_it(void **state)
+TEST(renewal_lasts_as_long_as_the_hold_that_asked_for_it)
 {
-    (void)state;
     assert_int_equal(acquire(LEASE_MS), LK_OK);
     assert_false(world.is_watched);
     assert_int_equal(acquire_renewed(300), LK_OK);
@@ -505,9 +486,8 @@ static void renewal_lasts_as_long_as_the_hold_that_asked_for_it(void **state)
     assert_false(lock.is_renewed || world.is_watched);
 }
 
-static void an_inner_lease_does_not_end_the_outer_renewal(void **state)
+TEST(an_inner_lease_does_not_end_the_outer_renewal)
 {
-    (void)state;
     assert_int_equal(acquire_renewed(0), LK_OK);
     assert_int_equal(acquire(100), LK_OK);
     assert_int_equal(acquire_renewed(200), LK_OK);
@@ -518,7 +498,7 @@ static void an_inner_lease_does_not_end_the_outer_renewal(void **state)
     assert_int_equal(lock.lease_ms, LKI_DEFAULT_LEASE_MS);
 }
 
-static void renewing_by_hand_begins_the_lease_anew(void **state)
+TEST(renewing_by_hand_begins_the_lease_anew)
 {
     static const struct {
         int64_t lease_ms, left_ms;
@@ -541,9 +521,8 @@ static void renewing_by_hand_begins_the_lease_anew(void **state)
     }
 }
 
-static void a_renewal_by_hand_that_finds_nothing_is_a_loss(void **state)
+TEST(a_renewal_by_hand_that_finds_nothing_is_a_loss)
 {
-    (void)state;
     assert_int_equal(acquire_renewed(LEASE_MS), LK_OK);
     world.renew_answer = 0;
     assert_int_equal(lk_lock_renew(&lock, 0, NULL), LK_LOST);
@@ -553,7 +532,7 @@ static void a_renewal_by_hand_that_finds_nothing_is_a_loss(void **state)
     assert_int_equal(lk_lock_renew(&lock, 0, NULL), LK_LOST);
 }
 
-static void a_renewal_by_hand_without_answer_changes_nothing(void **state)
+TEST(a_renewal_by_hand_without_answer_changes_nothing)
 {
     static const lk_status failures[] = {LK_UNKNOWN, LK_UNREACHABLE, LK_BUSY, LK_SERVER,
                                          LK_NO_MEMORY};
@@ -570,9 +549,8 @@ static void a_renewal_by_hand_without_answer_changes_nothing(void **state)
     }
 }
 
-static void only_what_is_held_is_renewed_by_hand(void **state)
+TEST(only_what_is_held_is_renewed_by_hand)
 {
-    (void)state;
     assert_int_equal(lk_lock_renew(NULL, 0, NULL), LK_INVALID);
     assert_int_equal(lk_lock_renew(&lock, 0, NULL), LK_INVALID);
     assert_int_equal(acquire(LEASE_MS), LK_OK);
@@ -591,7 +569,7 @@ static void only_what_is_held_is_renewed_by_hand(void **state)
 /* ---- releasing again ------------------------------------------------------------------------------ */
 
 /* Only a release that may have arrived can be the one that freed the lock. */
-static void a_repeated_release_knows_what_the_first_may_have_done(void **state)
+TEST(a_repeated_release_knows_what_the_first_may_have_done)
 {
     static const struct {
         lk_status first, second;
@@ -624,9 +602,8 @@ static void a_repeated_release_knows_what_the_first_may_have_done(void **state)
     }
 }
 
-static void a_lock_known_lost_is_not_released_by_repeating(void **state)
+TEST(a_lock_known_lost_is_not_released_by_repeating)
 {
-    (void)state;
     assert_int_equal(acquire(LEASE_MS), LK_OK);
     assert_true(lki_lock_mark_lost(&lock));
     world.releases[0].status = LK_UNKNOWN;
@@ -636,9 +613,8 @@ static void a_lock_known_lost_is_not_released_by_repeating(void **state)
     assert_int_equal(release(), LK_NOT_OWNER);
 }
 
-static void a_new_hold_knows_nothing_of_the_last_ones_release(void **state)
+TEST(a_new_hold_knows_nothing_of_the_last_ones_release)
 {
-    (void)state;
     assert_int_equal(acquire(LEASE_MS), LK_OK);
     world.releases[0].status = LK_UNKNOWN;
     world.releases[1].status = LK_NOT_OWNER;
@@ -650,9 +626,8 @@ static void a_new_hold_knows_nothing_of_the_last_ones_release(void **state)
 
 /* ---- other ------------------------------------------------------------------------------------------ */
 
-static void a_forked_child_holds_nothing(void **state)
+TEST(a_forked_child_holds_nothing)
 {
-    (void)state;
     assert_int_equal(acquire(LEASE_MS), LK_OK);
     world.is_foreign = true;
     assert_false(lk_held(&lock));
@@ -666,35 +641,4 @@ static void a_forked_child_holds_nothing(void **state)
     assert_int_equal(world.release_count, 0);
 }
 
-#define NEST_TEST(name) cmocka_unit_test_setup_teardown(name, make_lock, free_lock)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        NEST_TEST(each_acquire_needs_its_release),
-        NEST_TEST(taking_it_again_prolongs_and_never_shortens),
-        NEST_TEST(an_inner_release_prolongs_by_the_outer_lease),
-        NEST_TEST(a_lost_reply_is_asked_for_again_and_counts_once),
-        NEST_TEST(what_is_asked_again_in_vain_stays_unknown),
-        NEST_TEST(a_second_take_that_fails_leaves_the_first),
-        NEST_TEST(bad_options_are_refused_and_the_hold_stays),
-        NEST_TEST(a_hold_that_has_ended_is_not_taken_again),
-        NEST_TEST(a_server_that_knows_no_outer_hold_ends_it_here_too),
-        NEST_TEST(an_answer_after_the_end_of_the_lease_is_lost),
-        NEST_TEST(an_inner_release_that_finds_nothing_ends_the_hold),
-        NEST_TEST(an_inner_release_is_done_when_the_server_cannot_be_told),
-        NEST_TEST(renewal_lasts_as_long_as_the_hold_that_asked_for_it),
-        NEST_TEST(an_inner_lease_does_not_end_the_outer_renewal),
-        NEST_TEST(renewing_by_hand_begins_the_lease_anew),
-        NEST_TEST(a_renewal_by_hand_that_finds_nothing_is_a_loss),
-        NEST_TEST(a_renewal_by_hand_without_answer_changes_nothing),
-        NEST_TEST(only_what_is_held_is_renewed_by_hand),
-        NEST_TEST(a_repeated_release_knows_what_the_first_may_have_done),
-        NEST_TEST(a_lock_known_lost_is_not_released_by_repeating),
-        NEST_TEST(a_new_hold_knows_nothing_of_the_last_ones_release),
-        NEST_TEST(a_forked_child_holds_nothing),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(make_lock, free_lock);

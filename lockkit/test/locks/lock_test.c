@@ -10,18 +10,12 @@
  * link: -Wl,--wrap=lki_watchdog_expect -Wl,--wrap=lki_client_is_in_reach
  */
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "locks/lock_ops.h"
+#include "test/support/testing.h"
 
 enum { STEPS_MAX = 16, POLL_MS = 1000, COMMAND_MS = 500 };
 
@@ -309,7 +303,7 @@ static lk_status acquire_for(int64_t wait_ms)
 
 /* ---- arithmetic --------------------------------------------------------------------------------- */
 
-static void a_lease_counts_from_the_request_less_the_drift(void **state)
+TEST(a_lease_counts_from_the_request_less_the_drift)
 {
     static const struct {
         int64_t lease_ms, good_ms;
@@ -317,14 +311,12 @@ static void a_lease_counts_from_the_request_less_the_drift(void **state)
         {10, 8}, {99, 97}, {100, 97}, {1000, 988}, {30000, 29698}, {INT32_MAX, 2126008809},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(lki_lease_end(7, rows[i].lease_ms), 7 + rows[i].good_ms * NS_PER_MS);
 }
 
-static void what_remains_is_counted_down_and_rounded_up(void **state)
+TEST(what_remains_is_counted_down_and_rounded_up)
 {
-    (void)state;
     assert_int_equal(acquire_for(0), LK_OK);
     assert_int_equal(lk_lock_remaining_ms(&lock), 29698);
     world.now_ns += 1;
@@ -340,9 +332,8 @@ static void what_remains_is_counted_down_and_rounded_up(void **state)
     assert_int_equal(lk_lock_remaining_ms(NULL), 0);
 }
 
-static void the_time_of_the_request_is_taken_off_the_lease(void **state)
+TEST(the_time_of_the_request_is_taken_off_the_lease)
 {
-    (void)state;
     world.tries[0] = (struct step){LK_OK, 100, 0};
     assert_int_equal(acquire_for(0), LK_OK);
 
@@ -351,9 +342,8 @@ static void the_time_of_the_request_is_taken_off_the_lease(void **state)
 
 /* ---- options ------------------------------------------------------------------------------------ */
 
-static void the_lease_counts_from_the_try_that_won(void **state)
+TEST(the_lease_counts_from_the_try_that_won)
 {
-    (void)state;
     world.tries[0].status = LK_BUSY;
     world.tries[1] = (struct step){LK_BUSY, 0, 60000};
     world.waits[0] = (struct step){LK_OK, 40000, 0}; /* a wait longer than the lease */
@@ -362,14 +352,13 @@ static void the_lease_counts_from_the_try_that_won(void **state)
     assert_int_equal(lk_lock_remaining_ms(&lock), 29698);
 }
 
-static void bad_options_are_refused_before_anything_is_sent(void **state)
+TEST(bad_options_are_refused_before_anything_is_sent)
 {
     static const struct lk_lock_options rows[] = {
         {.wait_ms = -1}, {.lease_ms = -1}, {.max_hold_ms = -1},     {.lease_ms = INT64_MIN},
         {.lease_ms = 9}, {.lease_ms = 1},  {.lease_ms = 1LL << 31}, {.lease_ms = INT64_MAX},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct lk_error err = {0};
 
@@ -380,7 +369,7 @@ static void bad_options_are_refused_before_anything_is_sent(void **state)
     assert_int_equal(world.try_count, 0);
 }
 
-static void options_at_their_edge_are_taken(void **state)
+TEST(options_at_their_edge_are_taken)
 {
     static const struct lk_lock_options rows[] = {
         {0},
@@ -388,7 +377,6 @@ static void options_at_their_edge_are_taken(void **state)
         {.lease_ms = INT32_MAX, .max_hold_ms = 1},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(lk_lock_acquire(&lock, &rows[i], NULL), LK_OK);
         assert_int_equal(lk_lock_release(&lock, NULL), LK_OK);
@@ -397,11 +385,10 @@ static void options_at_their_edge_are_taken(void **state)
     assert_int_equal(lock.lease_ms, LKI_DEFAULT_LEASE_MS);
 }
 
-static void a_handle_that_holds_is_not_acquired_again(void **state)
+TEST(a_handle_that_holds_is_not_acquired_again)
 {
     struct lk_error err = {0};
 
-    (void)state;
     assert_int_equal(acquire_for(0), LK_OK);
     assert_int_equal(lk_lock_acquire(&lock, NULL, &err), LK_INVALID);
     assert_non_null(strstr(err.text, "test"));
@@ -417,9 +404,8 @@ static void a_handle_that_holds_is_not_acquired_again(void **state)
 
 /* ---- trying and waiting ------------------------------------------------------------------------- */
 
-static void without_wait_one_try_is_made_and_the_hub_left_alone(void **state)
+TEST(without_wait_one_try_is_made_and_the_hub_left_alone)
 {
-    (void)state;
     world.tries[0].status = LK_BUSY;
     assert_int_equal(acquire_for(0), LK_BUSY);
 
@@ -429,11 +415,10 @@ static void without_wait_one_try_is_made_and_the_hub_left_alone(void **state)
     assert_int_equal(world.last_event.attempts, 1);
 }
 
-static void an_event_tells_begin_and_end_by_one_look_at_the_clock(void **state)
+TEST(an_event_tells_begin_and_end_by_one_look_at_the_clock)
 {
     int64_t begin = world.now_ns;
 
-    (void)state;
     world.tries[0].status = LK_BUSY;
     world.tries[1] = (struct step){LK_BUSY, 0, 60000};
     world.waits[0].status = LK_OK;
@@ -443,9 +428,8 @@ static void an_event_tells_begin_and_end_by_one_look_at_the_clock(void **state)
     assert_int_equal(world.last_event.at_ns - world.last_event.duration_ns, begin);
 }
 
-static void after_joining_it_tries_again_before_it_sleeps(void **state)
+TEST(after_joining_it_tries_again_before_it_sleeps)
 {
-    (void)state;
     world.tries[0].status = LK_BUSY; /* released before the subscription stood */
     assert_int_equal(acquire_for(1000), LK_OK);
 
@@ -455,7 +439,7 @@ static void after_joining_it_tries_again_before_it_sleeps(void **state)
     assert_int_equal(world.unwakes, 0);
 }
 
-static void the_sleep_follows_the_ttl_the_timer_and_the_deadline(void **state)
+TEST(the_sleep_follows_the_ttl_the_timer_and_the_deadline)
 {
     static const struct {
         int64_t ttl_ms, wait_ms, least_ms, most_ms;
@@ -478,11 +462,10 @@ static void the_sleep_follows_the_ttl_the_timer_and_the_deadline(void **state)
     }
 }
 
-static void it_ends_busy_at_the_deadline(void **state)
+TEST(it_ends_busy_at_the_deadline)
 {
     struct lk_error err = {0};
 
-    (void)state;
     for (size_t i = 0; i < STEPS_MAX; i++) {
         world.tries[i] = (struct step){LK_BUSY, 0, 400};
         world.waits[i].status = LK_BUSY;
@@ -496,9 +479,8 @@ static void it_ends_busy_at_the_deadline(void **state)
     assert_int_equal(world.unwakes, 0);
 }
 
-static void a_wake_up_at_the_deadline_is_handed_on(void **state)
+TEST(a_wake_up_at_the_deadline_is_handed_on)
 {
-    (void)state;
     world.tries[0].status = LK_BUSY;
     world.tries[1] = (struct step){LK_BUSY, 0, 60000};
     world.waits[0] = (struct step){LK_OK, 300, 0}; /* woken in the moment it gives up */
@@ -508,7 +490,7 @@ static void a_wake_up_at_the_deadline_is_handed_on(void **state)
     assert_int_equal(world.unwakes, 1);
 }
 
-static void a_wake_up_whose_try_fails_is_handed_on(void **state)
+TEST(a_wake_up_whose_try_fails_is_handed_on)
 {
     static const lk_status failures[] = {LK_UNREACHABLE, LK_UNKNOWN, LK_SERVER, LK_NO_MEMORY};
 
@@ -523,9 +505,8 @@ static void a_wake_up_whose_try_fails_is_handed_on(void **state)
     }
 }
 
-static void a_server_that_is_there_and_refuses_is_asked_again(void **state)
+TEST(a_server_that_is_there_and_refuses_is_asked_again)
 {
-    (void)state;
     world.is_in_reach = true;
     world.tries[0].status = world.tries[1].status = LK_UNREACHABLE;
     world.waits[0] = (struct step){LK_BUSY, 2, 0};
@@ -540,9 +521,8 @@ static void a_server_that_is_there_and_refuses_is_asked_again(void **state)
     assert_int_equal(world.try_count, 1);
 }
 
-static void a_wake_up_that_led_to_a_try_is_used_up(void **state)
+TEST(a_wake_up_that_led_to_a_try_is_used_up)
 {
-    (void)state;
     world.tries[0].status = LK_BUSY;
     world.tries[1] = (struct step){LK_BUSY, 0, 60000};
     world.waits[0].status = LK_OK;
@@ -555,11 +535,10 @@ static void a_wake_up_that_led_to_a_try_is_used_up(void **state)
     assert_int_equal(world.last_event.attempts, 4);
 }
 
-static void cancelling_ends_the_wait(void **state)
+TEST(cancelling_ends_the_wait)
 {
     struct lk_error err = {0};
 
-    (void)state;
     world.tries[0].status = LK_BUSY;
     world.tries[1] = (struct step){LK_BUSY, 0, 60000};
     world.waits[0].status = LK_CANCELLED;
@@ -570,11 +549,10 @@ static void cancelling_ends_the_wait(void **state)
     assert_int_equal(world.release_count, 0);
 }
 
-static void an_acquire_that_succeeds_leaves_the_error_alone(void **state)
+TEST(an_acquire_that_succeeds_leaves_the_error_alone)
 {
     struct lk_error err = {.code = LK_STATUS_COUNT, .text = "untouched"};
 
-    (void)state;
     world.tries[0].status = LK_BUSY;
     assert_int_equal(lk_lock_acquire(&lock, &(struct lk_lock_options){.wait_ms = 1000}, &err),
                      LK_OK);
@@ -585,7 +563,7 @@ static void an_acquire_that_succeeds_leaves_the_error_alone(void **state)
 
 /* ---- lost replies and late answers --------------------------------------------------------------- */
 
-static void an_unknown_try_is_undone_within_a_small_budget(void **state)
+TEST(an_unknown_try_is_undone_within_a_small_budget)
 {
     static const struct {
         int64_t lease_ms, budget_ms;
@@ -606,11 +584,10 @@ static void an_unknown_try_is_undone_within_a_small_budget(void **state)
     }
 }
 
-static void an_answer_after_the_lease_is_lost_and_given_back(void **state)
+TEST(an_answer_after_the_lease_is_lost_and_given_back)
 {
     struct lk_error err = {0};
 
-    (void)state;
     world.tries[0] = (struct step){LK_OK, 97, 0};
     assert_int_equal(lk_lock_acquire(&lock, &(struct lk_lock_options){.lease_ms = 100}, &err),
                      LK_LOST);
@@ -621,11 +598,10 @@ static void an_answer_after_the_lease_is_lost_and_given_back(void **state)
     assert_int_equal(world.watched, 0);
 }
 
-static void every_acquisition_has_a_token_of_its_own(void **state)
+TEST(every_acquisition_has_a_token_of_its_own)
 {
     char first[LKI_TOKEN_LEN + 1];
 
-    (void)state;
     assert_int_equal(acquire_for(0), LK_OK);
     memcpy(first, lock.token, sizeof first);
     assert_int_equal(lk_lock_release(&lock, NULL), LK_OK);
@@ -636,7 +612,7 @@ static void every_acquisition_has_a_token_of_its_own(void **state)
 
 /* ---- release ------------------------------------------------------------------------------------- */
 
-static void release_goes_by_what_the_server_says(void **state)
+TEST(release_goes_by_what_the_server_says)
 {
     static const struct {
         lk_status answer;
@@ -656,18 +632,16 @@ static void release_goes_by_what_the_server_says(void **state)
     }
 }
 
-static void releasing_nothing_is_fine(void **state)
+TEST(releasing_nothing_is_fine)
 {
-    (void)state;
     assert_int_equal(lk_lock_release(NULL, NULL), LK_OK);
     assert_int_equal(lk_lock_release(&lock, NULL), LK_OK);
 
     assert_int_equal(world.release_count, 0);
 }
 
-static void release_takes_the_lock_off_the_watchdog_first(void **state)
+TEST(release_takes_the_lock_off_the_watchdog_first)
 {
-    (void)state;
     assert_int_equal(lk_lock_acquire(&lock, &(struct lk_lock_options){.is_renewed = true}, NULL),
                      LK_OK);
     assert_int_equal(world.watched, 1);
@@ -678,9 +652,8 @@ static void release_takes_the_lock_off_the_watchdog_first(void **state)
     assert_int_equal(world.release_left_ms, COMMAND_MS - 400);
 }
 
-static void an_unconfirmed_release_does_not_stop_the_next_acquire(void **state)
+TEST(an_unconfirmed_release_does_not_stop_the_next_acquire)
 {
-    (void)state;
     assert_int_equal(acquire_for(0), LK_OK);
     world.releases[0].status = LK_UNKNOWN;
     assert_int_equal(lk_lock_release(&lock, NULL), LK_UNKNOWN);
@@ -690,9 +663,8 @@ static void an_unconfirmed_release_does_not_stop_the_next_acquire(void **state)
 
 /* ---- watching and losing -------------------------------------------------------------------------- */
 
-static void only_those_who_ask_are_watched(void **state)
+TEST(only_those_who_ask_are_watched)
 {
-    (void)state;
     assert_int_equal(acquire_for(0), LK_OK);
     assert_int_equal(world.watched, 0);
     assert_int_equal(lk_lock_release(&lock, NULL), LK_OK);
@@ -702,18 +674,16 @@ static void only_those_who_ask_are_watched(void **state)
     assert_int_equal(world.watched, 1);
 }
 
-static void all_are_watched_where_another_server_may_take_over(void **state)
+TEST(all_are_watched_where_another_server_may_take_over)
 {
-    (void)state;
     world.watchdog_wants_all = true;
     assert_int_equal(acquire_for(0), LK_OK);
 
     assert_int_equal(world.watched, 1);
 }
 
-static void an_acquire_that_cannot_be_watched_is_given_back(void **state)
+TEST(an_acquire_that_cannot_be_watched_is_given_back)
 {
-    (void)state;
     world.watchdog_is_full = true;
     assert_int_equal(lk_lock_acquire(&lock, &(struct lk_lock_options){.is_renewed = true}, NULL),
                      LK_NO_MEMORY);
@@ -729,11 +699,10 @@ static bool is_readable(int fd)
     return poll(&poll_fd, 1, 0) == 1;
 }
 
-static void a_loss_is_marked_once_and_readable_until_the_next_acquire(void **state)
+TEST(a_loss_is_marked_once_and_readable_until_the_next_acquire)
 {
     int fd = lk_lock_lost_fd(&lock);
 
-    (void)state;
     assert_int_equal(fd, lk_lock_lost_fd(&lock));
     assert_false(lki_lock_mark_lost(&lock)); /* nothing held */
     assert_int_equal(acquire_for(0), LK_OK);
@@ -750,42 +719,4 @@ static void a_loss_is_marked_once_and_readable_until_the_next_acquire(void **sta
     assert_false(is_readable(fd));
 }
 
-#define LOCK_TEST(name) cmocka_unit_test_setup_teardown(name, make_lock, free_lock)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        LOCK_TEST(a_lease_counts_from_the_request_less_the_drift),
-        LOCK_TEST(what_remains_is_counted_down_and_rounded_up),
-        LOCK_TEST(the_time_of_the_request_is_taken_off_the_lease),
-        LOCK_TEST(the_lease_counts_from_the_try_that_won),
-        LOCK_TEST(bad_options_are_refused_before_anything_is_sent),
-        LOCK_TEST(options_at_their_edge_are_taken),
-        LOCK_TEST(a_handle_that_holds_is_not_acquired_again),
-        LOCK_TEST(without_wait_one_try_is_made_and_the_hub_left_alone),
-        LOCK_TEST(an_event_tells_begin_and_end_by_one_look_at_the_clock),
-        LOCK_TEST(after_joining_it_tries_again_before_it_sleeps),
-        LOCK_TEST(the_sleep_follows_the_ttl_the_timer_and_the_deadline),
-        LOCK_TEST(it_ends_busy_at_the_deadline),
-        LOCK_TEST(a_wake_up_at_the_deadline_is_handed_on),
-        LOCK_TEST(a_wake_up_whose_try_fails_is_handed_on),
-        LOCK_TEST(a_server_that_is_there_and_refuses_is_asked_again),
-        LOCK_TEST(a_wake_up_that_led_to_a_try_is_used_up),
-        LOCK_TEST(cancelling_ends_the_wait),
-        LOCK_TEST(an_acquire_that_succeeds_leaves_the_error_alone),
-        LOCK_TEST(an_unknown_try_is_undone_within_a_small_budget),
-        LOCK_TEST(an_answer_after_the_lease_is_lost_and_given_back),
-        LOCK_TEST(every_acquisition_has_a_token_of_its_own),
-        LOCK_TEST(release_goes_by_what_the_server_says),
-        LOCK_TEST(releasing_nothing_is_fine),
-        LOCK_TEST(release_takes_the_lock_off_the_watchdog_first),
-        LOCK_TEST(an_unconfirmed_release_does_not_stop_the_next_acquire),
-        LOCK_TEST(only_those_who_ask_are_watched),
-        LOCK_TEST(all_are_watched_where_another_server_may_take_over),
-        LOCK_TEST(an_acquire_that_cannot_be_watched_is_given_back),
-        LOCK_TEST(a_loss_is_marked_once_and_readable_until_the_next_acquire),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(make_lock, free_lock);

@@ -3,13 +3,11 @@
  * back whole. Numbers are those of the checklist in redisson.md. How they end otherwise is in
  * multi_loss_itest.c.
  */
-#include <string.h>
-
 #include "test/support/lk_multi.h"
 
 /* ---- all or nothing ------------------------------------------------------------------------------- */
 
-static void it_takes_all_and_gives_all_back(void **state)
+TEST(it_takes_all_and_gives_all_back)
 {
     struct lkm_trio *f = *state;
 
@@ -40,7 +38,7 @@ static void note_order(struct lkm_trio *f, const struct lk_event *event)
 }
 
 /* So that those who want the same locks meet at the first. */
-static void the_order_is_that_of_servers_and_keys_not_the_given_one(void **state)
+TEST(the_order_is_that_of_servers_and_keys_not_the_given_one)
 {
     struct lkm_trio *f = *state;
     lk_lock *turned[] = {f->members[2], f->members[1], f->members[0]};
@@ -57,7 +55,7 @@ static void the_order_is_that_of_servers_and_keys_not_the_given_one(void **state
     lk_lock_free(other);
 }
 
-static void one_that_is_held_keeps_it_out_and_the_others_free(void **state)
+TEST(one_that_is_held_keeps_it_out_and_the_others_free)
 {
     struct lkm_trio *f = *state;
     lk_status statuses[LKM_MEMBERS];
@@ -92,7 +90,7 @@ static void note_a(struct lkm_trio *f, const struct lk_event *event)
 }
 
 /* 55, second half: b is held, so a is free within 50 ms, and stays free while it waits. */
-static void who_waits_for_one_gives_the_others_back(void **state)
+TEST(who_waits_for_one_gives_the_others_back)
 {
     struct lkm_trio *f = *state;
     struct lkm_wait wait;
@@ -116,7 +114,7 @@ static void who_waits_for_one_gives_the_others_back(void **state)
     assert_int_equal(lk_lock_release(f->multi, NULL), LK_OK);
 }
 
-static void it_waits_as_long_as_it_was_told(void **state)
+TEST(it_waits_as_long_as_it_was_told)
 {
     static const int64_t spans_ms[] = {1, 60, 300};
     struct lkm_trio *f = *state;
@@ -134,7 +132,7 @@ static void it_waits_as_long_as_it_was_told(void **state)
 }
 
 /* From its first answer to deep in its wait, in the pauses too. */
-static void a_cancel_at_any_time_ends_the_wait(void **state)
+TEST(a_cancel_at_any_time_ends_the_wait)
 {
     struct lkm_trio *f = *state;
     struct lkm_wait wait;
@@ -154,7 +152,7 @@ static void a_cancel_at_any_time_ends_the_wait(void **state)
     }
 }
 
-static void a_cancel_has_no_effect_on_what_comes_after(void **state)
+TEST(a_cancel_has_no_effect_on_what_comes_after)
 {
     struct lkm_trio *f = *state;
     struct lkm_wait wait;
@@ -174,7 +172,7 @@ static void a_cancel_has_no_effect_on_what_comes_after(void **state)
 
 /* ---- bad use ------------------------------------------------------------------------------------------ */
 
-static void what_makes_no_multi_lock_is_invalid(void **state)
+TEST(what_makes_no_multi_lock_is_invalid)
 {
     struct lkm_trio *f = *state;
     lk_status statuses[LKM_MEMBERS];
@@ -213,7 +211,7 @@ static void what_makes_no_multi_lock_is_invalid(void **state)
     assert_int_equal(lk_multi_report(f->multi, NULL), 0);
 }
 
-static void what_a_multi_lock_cannot_do_is_invalid(void **state)
+TEST(what_a_multi_lock_cannot_do_is_invalid)
 {
     struct lkm_trio *f = *state;
     lk_script *script =
@@ -238,22 +236,5 @@ static void what_a_multi_lock_cannot_do_is_invalid(void **state)
     lk_script_free(script);
 }
 
-#define MULTI_TEST(name) cmocka_unit_test_setup_teardown(name, lkm_set_up, lkm_tear_down)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        MULTI_TEST(it_takes_all_and_gives_all_back),
-        MULTI_TEST(the_order_is_that_of_servers_and_keys_not_the_given_one),
-        MULTI_TEST(one_that_is_held_keeps_it_out_and_the_others_free),
-        MULTI_TEST(who_waits_for_one_gives_the_others_back),
-        MULTI_TEST(it_waits_as_long_as_it_was_told),
-        MULTI_TEST(a_cancel_at_any_time_ends_the_wait),
-        MULTI_TEST(a_cancel_has_no_effect_on_what_comes_after),
-        MULTI_TEST(what_makes_no_multi_lock_is_invalid),
-        MULTI_TEST(what_a_multi_lock_cannot_do_is_invalid),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, lkm_start_servers, lkm_stop_servers);
-}
+FIXTURE(lkm_set_up, lkm_tear_down);
+GROUP(lkm_start_servers, lkm_stop_servers);

@@ -5,7 +5,6 @@
  */
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,7 +39,7 @@ static void rob_a_and_free_b(struct lkm_trio *f, const struct lk_event *event)
 }
 
 /* 56 */
-static void a_member_lost_before_the_end_is_noticed_and_left_alone(void **state)
+TEST(a_member_lost_before_the_end_is_noticed_and_left_alone)
 {
     struct lkm_trio *f = *state;
     struct lk_error err = {0};
@@ -59,7 +58,7 @@ static void a_member_lost_before_the_end_is_noticed_and_left_alone(void **state)
 }
 
 /* 57 */
-static void a_release_frees_the_others_and_names_the_lost(void **state)
+TEST(a_release_frees_the_others_and_names_the_lost)
 {
     struct lkm_trio *f = *state;
     struct lk_error err = {0};
@@ -91,7 +90,7 @@ static bool is_readable(int fd)
     return poll(&poll_fd, 1, 0) == 1;
 }
 
-static void one_lost_member_is_the_loss_of_all(void **state)
+TEST(one_lost_member_is_the_loss_of_all)
 {
     struct lkm_trio *f = *state;
     int fd = lk_lock_lost_fd(f->multi);
@@ -119,7 +118,7 @@ static void one_lost_member_is_the_loss_of_all(void **state)
     }
 }
 
-static void its_end_is_told_also_without_renewal(void **state)
+TEST(its_end_is_told_also_without_renewal)
 {
     struct lkm_trio *f = *state;
     struct lk_lock_options options = {.lease_ms = 120, .on_lost = lkm_count_loss, .on_lost_arg = f};
@@ -134,7 +133,7 @@ static void its_end_is_told_also_without_renewal(void **state)
     assert_int_equal(atomic_load(&f->losses), 1);
 }
 
-static void a_renewal_by_hand_prolongs_all_or_tells_the_loss(void **state)
+TEST(a_renewal_by_hand_prolongs_all_or_tells_the_loss)
 {
     struct lkm_trio *f = *state;
     struct lk_error err = {0};
@@ -227,7 +226,7 @@ static bool try_with_fault(struct lkm_trio *f,
     return is_hit;
 }
 
-static void it_survives_a_fault_at_every_call(void **state)
+TEST(it_survives_a_fault_at_every_call)
 {
     static lk_status (*const runs[])(struct lkm_trio *, struct lk_error *) = {try_acquire, release,
                                                                               renew};
@@ -245,7 +244,7 @@ static void it_survives_a_fault_at_every_call(void **state)
     assert_true(undone.late <= undone.all / 2);
 }
 
-static void what_a_release_could_not_confirm_does_not_stand_in_its_own_way(void **state)
+TEST(what_a_release_could_not_confirm_does_not_stand_in_its_own_way)
 {
     struct lkm_trio *f = *state;
 
@@ -261,7 +260,7 @@ static void what_a_release_could_not_confirm_does_not_stand_in_its_own_way(void 
     }
 }
 
-static void a_holder_that_is_killed_loses_all_by_their_leases(void **state)
+TEST(a_holder_that_is_killed_loses_all_by_their_leases)
 {
     struct lkm_trio *f = *state;
     int ends[2];
@@ -298,7 +297,7 @@ static void a_holder_that_is_killed_loses_all_by_their_leases(void **state)
     (void)close(ends[0]);
 }
 
-static void freed_while_held_it_leaves_the_members_to_their_leases(void **state)
+TEST(freed_while_held_it_leaves_the_members_to_their_leases)
 {
     struct lkm_trio *f = *state;
     struct lk_lock_options options = {
@@ -317,22 +316,5 @@ static void freed_while_held_it_leaves_the_members_to_their_leases(void **state)
         assert_int_equal(lk_lock_release(f->members[i], NULL), LK_NOT_OWNER);
 }
 
-#define MULTI_TEST(name) cmocka_unit_test_setup_teardown(name, lkm_set_up, lkm_tear_down)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        MULTI_TEST(a_member_lost_before_the_end_is_noticed_and_left_alone),
-        MULTI_TEST(a_release_frees_the_others_and_names_the_lost),
-        MULTI_TEST(one_lost_member_is_the_loss_of_all),
-        MULTI_TEST(its_end_is_told_also_without_renewal),
-        MULTI_TEST(a_renewal_by_hand_prolongs_all_or_tells_the_loss),
-        MULTI_TEST(it_survives_a_fault_at_every_call),
-        MULTI_TEST(what_a_release_could_not_confirm_does_not_stand_in_its_own_way),
-        MULTI_TEST(a_holder_that_is_killed_loses_all_by_their_leases),
-        MULTI_TEST(freed_while_held_it_leaves_the_members_to_their_leases),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, lkm_start_servers, lkm_stop_servers);
-}
+FIXTURE(lkm_set_up, lkm_tear_down);
+GROUP(lkm_start_servers, lkm_stop_servers);

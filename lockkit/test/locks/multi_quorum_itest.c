@@ -4,9 +4,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_support.h"
 
@@ -91,7 +88,7 @@ static void await_return(lk_lock *lock)
     assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
 }
 
-static void one_of_three_may_be_away(void **state)
+TEST(one_of_three_may_be_away)
 {
     struct fixture *f = *state;
 
@@ -112,7 +109,7 @@ static void one_of_three_may_be_away(void **state)
     }
 }
 
-static void with_two_of_three_away_it_fails_at_once_and_leaves_nothing(void **state)
+TEST(with_two_of_three_away_it_fails_at_once_and_leaves_nothing)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -131,7 +128,7 @@ static void with_two_of_three_away_it_fails_at_once_and_leaves_nothing(void **st
 }
 
 /* 58: Redisson says it is held. The lease of the first ran while the second was asked. */
-static void a_lease_that_ran_out_on_the_way_is_lost(void **state)
+TEST(a_lease_that_ran_out_on_the_way_is_lost)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -147,7 +144,7 @@ static void a_lease_that_ran_out_on_the_way_is_lost(void **state)
         LKS_EVENTUALLY(!exists(f, i), 2000);
 }
 
-static void a_lease_that_grew_old_on_the_way_is_renewed(void **state)
+TEST(a_lease_that_grew_old_on_the_way_is_renewed)
 {
     struct fixture *f = *state;
 
@@ -164,7 +161,7 @@ static void a_lease_that_grew_old_on_the_way_is_renewed(void **state)
         LKS_EVENTUALLY(!exists(f, i), 2000);
 }
 
-static void who_holds_one_of_three_does_not_keep_it_out_but_two_do(void **state)
+TEST(who_holds_one_of_three_does_not_keep_it_out_but_two_do)
 {
     struct fixture *f = *state;
 
@@ -191,7 +188,7 @@ static void *release_later(void *arg)
 }
 
 /* It waits for the first, but the third will do. */
-static void any_that_becomes_free_ends_the_wait(void **state)
+TEST(any_that_becomes_free_ends_the_wait)
 {
     struct fixture *f = *state;
 
@@ -217,7 +214,7 @@ static void *cancel_later(void *arg)
     return NULL;
 }
 
-static void a_cancel_ends_the_wait_for_all_of_them(void **state)
+TEST(a_cancel_ends_the_wait_for_all_of_them)
 {
     struct fixture *f = *state;
 
@@ -238,7 +235,7 @@ static void a_cancel_ends_the_wait_for_all_of_them(void **state)
 }
 
 /* One cannot be reached, one is lost: the leases of two go on. */
-static void a_renewal_by_too_few_is_no_loss_while_enough_leases_last(void **state)
+TEST(a_renewal_by_too_few_is_no_loss_while_enough_leases_last)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -259,7 +256,7 @@ static void count_loss(lk_lock *lock, void *arg)
     atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-static void the_second_of_three_that_is_lost_is_the_loss_of_all(void **state)
+TEST(the_second_of_three_that_is_lost_is_the_loss_of_all)
 {
     struct fixture *f = *state;
     struct lk_lock_options options = {
@@ -282,7 +279,7 @@ static void the_second_of_three_that_is_lost_is_the_loss_of_all(void **state)
     assert_int_equal(atomic_load(&f->losses), 1);
 }
 
-static void one_that_was_lost_is_no_failure_of_the_release(void **state)
+TEST(one_that_was_lost_is_no_failure_of_the_release)
 {
     struct fixture *f = *state;
 
@@ -293,7 +290,7 @@ static void one_that_was_lost_is_no_failure_of_the_release(void **state)
     assert_report(f, LK_OK, LK_OK, LK_NOT_OWNER);
 }
 
-static void a_release_that_was_not_confirmed_can_be_repeated(void **state)
+TEST(a_release_that_was_not_confirmed_can_be_repeated)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -312,8 +309,6 @@ static void a_release_that_was_not_confirmed_can_be_repeated(void **state)
     assert_int_equal(acquire(f, 0, 5000, NULL), LK_OK);
     assert_int_equal(lk_lock_release(f->multi, NULL), LK_OK);
 }
-
-#define QUORUM_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static int by_url(const void *a, const void *b)
 {
@@ -340,22 +335,5 @@ static int stop_servers(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        QUORUM_TEST(one_of_three_may_be_away),
-        QUORUM_TEST(with_two_of_three_away_it_fails_at_once_and_leaves_nothing),
-        QUORUM_TEST(a_lease_that_ran_out_on_the_way_is_lost),
-        QUORUM_TEST(a_lease_that_grew_old_on_the_way_is_renewed),
-        QUORUM_TEST(who_holds_one_of_three_does_not_keep_it_out_but_two_do),
-        QUORUM_TEST(any_that_becomes_free_ends_the_wait),
-        QUORUM_TEST(a_cancel_ends_the_wait_for_all_of_them),
-        QUORUM_TEST(a_renewal_by_too_few_is_no_loss_while_enough_leases_last),
-        QUORUM_TEST(the_second_of_three_that_is_lost_is_the_loss_of_all),
-        QUORUM_TEST(one_that_was_lost_is_no_failure_of_the_release),
-        QUORUM_TEST(a_release_that_was_not_confirmed_can_be_repeated),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_servers, stop_servers);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_servers, stop_servers);

@@ -5,9 +5,6 @@
  */
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -153,7 +150,7 @@ static void play(const struct game *game)
 }
 
 /* 55 */
-static void opposite_orders_do_not_lock_each_other_out(void **state)
+TEST(opposite_orders_do_not_lock_each_other_out)
 {
     static const struct game game = {
         .name = "a, b against b, a",
@@ -163,12 +160,11 @@ static void opposite_orders_do_not_lock_each_other_out(void **state)
                    {.count = 2, .keys = {1, 0}, .servers = {1, 0}}},
     };
 
-    (void)state;
     play(&game);
 }
 
 /* They do not know that it is the same server, so they cannot agree on an order. */
-static void opposite_orders_of_taking_do_not_either(void **state)
+TEST(opposite_orders_of_taking_do_not_either)
 {
     static const struct game game = {
         .name = "a, then b against b, then a",
@@ -178,11 +174,10 @@ static void opposite_orders_of_taking_do_not_either(void **state)
                    {.count = 2, .keys = {0, 1}, .servers = {0, 1}, .is_by_tcp = {true, false}}},
     };
 
-    (void)state;
     play(&game);
 }
 
-static void chains_of_wishes_do_not_lock_each_other_out(void **state)
+TEST(chains_of_wishes_do_not_lock_each_other_out)
 {
     static const struct game game = {
         .name = "a, b and b, c and c, a and all",
@@ -194,11 +189,10 @@ static void chains_of_wishes_do_not_lock_each_other_out(void **state)
                    {.count = 3, .keys = {2, 0, 1}, .servers = {2, 0, 1}}},
     };
 
-    (void)state;
     play(&game);
 }
 
-static void majorities_do_not_meet(void **state)
+TEST(majorities_do_not_meet)
 {
     static const struct game game = {
         .name = "two of three servers",
@@ -209,7 +203,6 @@ static void majorities_do_not_meet(void **state)
                    {.count = 3, .servers = {2, 1, 0}, .failures_allowed = 1}},
     };
 
-    (void)state;
     play(&game);
 }
 
@@ -229,15 +222,4 @@ static int stop_servers(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(opposite_orders_do_not_lock_each_other_out),
-        cmocka_unit_test(opposite_orders_of_taking_do_not_either),
-        cmocka_unit_test(chains_of_wishes_do_not_lock_each_other_out),
-        cmocka_unit_test(majorities_do_not_meet),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_servers, stop_servers);
-}
+GROUP(start_servers, stop_servers);

@@ -1,10 +1,6 @@
 /*
  * The mutex on a real server: what lies on the wire, who gets the lock, what a release does.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/support/lk_support.h"
 
 static struct lks_server *server;
@@ -48,7 +44,7 @@ static lk_status acquire_lease(lk_lock *lock, int64_t lease_ms)
     return lk_lock_acquire(lock, &(struct lk_lock_options){.lease_ms = lease_ms}, NULL);
 }
 
-static void a_held_lock_is_a_string_of_32_hex_digits_with_a_ttl(void **state)
+TEST(a_held_lock_is_a_string_of_32_hex_digits_with_a_ttl)
 {
     struct fixture *f = *state;
 
@@ -63,7 +59,7 @@ static void a_held_lock_is_a_string_of_32_hex_digits_with_a_ttl(void **state)
     assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 0);
 }
 
-static void a_key_as_redis_py_writes_it_is_respected(void **state)
+TEST(a_key_as_redis_py_writes_it_is_respected)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -78,7 +74,7 @@ static void a_key_as_redis_py_writes_it_is_respected(void **state)
     assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 1);
 }
 
-static void a_peer_with_the_same_layout_respects_ours(void **state)
+TEST(a_peer_with_the_same_layout_respects_ours)
 {
     struct fixture *f = *state;
 
@@ -89,7 +85,7 @@ static void a_peer_with_the_same_layout_respects_ours(void **state)
     assert_string_equal(LKS_TEXT(server, "SET", f->key, "theirs", "NX", "PX", "100"), "OK");
 }
 
-static void who_comes_second_is_told_busy(void **state)
+TEST(who_comes_second_is_told_busy)
 {
     struct fixture *f = *state;
 
@@ -103,7 +99,7 @@ static void who_comes_second_is_told_busy(void **state)
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
-static void different_names_do_not_meet(void **state)
+TEST(different_names_do_not_meet)
 {
     struct fixture *f = *state;
     lk_lock *elsewhere = lks_mutex(f->client, lks_key(server, "elsewhere"));
@@ -116,7 +112,7 @@ static void different_names_do_not_meet(void **state)
     lk_lock_free(elsewhere);
 }
 
-static void a_lease_ends_and_another_takes_it(void **state)
+TEST(a_lease_ends_and_another_takes_it)
 {
     struct fixture *f = *state;
     double begin = lks_now_ms();
@@ -129,7 +125,7 @@ static void a_lease_ends_and_another_takes_it(void **state)
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
-static void releasing_a_lost_lock_leaves_the_new_holder_alone(void **state)
+TEST(releasing_a_lost_lock_leaves_the_new_holder_alone)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -145,7 +141,7 @@ static void releasing_a_lost_lock_leaves_the_new_holder_alone(void **state)
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
-static void release_is_idempotent_and_takes_null(void **state)
+TEST(release_is_idempotent_and_takes_null)
 {
     struct fixture *f = *state;
 
@@ -161,7 +157,7 @@ static void release_is_idempotent_and_takes_null(void **state)
     lk_lock_free(NULL);
 }
 
-static void what_remains_is_an_upper_bound_that_holds(void **state)
+TEST(what_remains_is_an_upper_bound_that_holds)
 {
     struct fixture *f = *state;
 
@@ -180,7 +176,7 @@ static void what_remains_is_an_upper_bound_that_holds(void **state)
     assert_false(lk_held(f->mine));
 }
 
-static void the_local_end_comes_before_the_servers(void **state)
+TEST(the_local_end_comes_before_the_servers)
 {
     struct fixture *f = *state;
     long long server_ms = 0;
@@ -196,7 +192,7 @@ static void the_local_end_comes_before_the_servers(void **state)
     (void)lk_lock_release(f->mine, NULL);
 }
 
-static void a_key_of_another_type_keeps_everybody_out(void **state)
+TEST(a_key_of_another_type_keeps_everybody_out)
 {
     struct fixture *f = *state;
 
@@ -206,7 +202,7 @@ static void a_key_of_another_type_keeps_everybody_out(void **state)
     assert_string_equal(LKS_TEXT(server, "TYPE", f->key), "list");
 }
 
-static void releasing_a_key_of_another_type_says_the_servers_words(void **state)
+TEST(releasing_a_key_of_another_type_says_the_servers_words)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -222,7 +218,7 @@ static void releasing_a_key_of_another_type_says_the_servers_words(void **state)
     assert_int_equal(acquire_lease(f->mine, 5000), LK_BUSY); /* the handle goes on */
 }
 
-static void a_key_is_any_bytes_from_1_to_512(void **state)
+TEST(a_key_is_any_bytes_from_1_to_512)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -246,7 +242,7 @@ static void a_key_is_any_bytes_from_1_to_512(void **state)
     lk_lock_free(lock);
 }
 
-static void a_holder_is_not_let_in_twice(void **state)
+TEST(a_holder_is_not_let_in_twice)
 {
     struct fixture *f = *state;
 
@@ -257,7 +253,7 @@ static void a_holder_is_not_let_in_twice(void **state)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-static void a_freed_handle_leaves_its_hold_to_the_lease(void **state)
+TEST(a_freed_handle_leaves_its_hold_to_the_lease)
 {
     struct fixture *f = *state;
     lk_lock *lock = lks_mutex(f->client, f->key);
@@ -271,8 +267,6 @@ static void a_freed_handle_leaves_its_hold_to_the_lease(void **state)
     LKS_EVENTUALLY(acquire_lease(f->mine, 5000) == LK_OK, 2000); /* nobody renews it */
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
-
-#define MUTEX_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static int start_server(void **state)
 {
@@ -288,26 +282,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        MUTEX_TEST(a_held_lock_is_a_string_of_32_hex_digits_with_a_ttl),
-        MUTEX_TEST(a_key_as_redis_py_writes_it_is_respected),
-        MUTEX_TEST(a_peer_with_the_same_layout_respects_ours),
-        MUTEX_TEST(who_comes_second_is_told_busy),
-        MUTEX_TEST(different_names_do_not_meet),
-        MUTEX_TEST(a_lease_ends_and_another_takes_it),
-        MUTEX_TEST(releasing_a_lost_lock_leaves_the_new_holder_alone),
-        MUTEX_TEST(release_is_idempotent_and_takes_null),
-        MUTEX_TEST(what_remains_is_an_upper_bound_that_holds),
-        MUTEX_TEST(the_local_end_comes_before_the_servers),
-        MUTEX_TEST(a_key_of_another_type_keeps_everybody_out),
-        MUTEX_TEST(releasing_a_key_of_another_type_says_the_servers_words),
-        MUTEX_TEST(a_key_is_any_bytes_from_1_to_512),
-        MUTEX_TEST(a_holder_is_not_let_in_twice),
-        MUTEX_TEST(a_freed_handle_leaves_its_hold_to_the_lease),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

@@ -3,8 +3,6 @@
  * 8.4), else as scripts: whatever redis-server is found first is asked, so these tests hold for both
  * kinds. `make interop` runs them on Valkey.
  */
-#include <string.h>
-
 #include "test/support/lk_support.h"
 
 static struct lks_server *server;
@@ -50,21 +48,20 @@ static const char *take_renew_release(struct lks_monitor *monitor, lk_lock *lock
     return lks_monitor_text(monitor, server);
 }
 
-static void a_connection_asks_once_what_its_server_can(void **state)
+TEST(a_connection_asks_once_what_its_server_can)
 {
     lk_client *client = lks_client_with(server, (struct lk_client_options){.pool_size = 1});
     lk_lock *lock = lks_mutex(client, lks_key(server, "once"));
     struct lks_monitor *monitor = lks_monitor_open(server);
     const char *text = take_renew_release(monitor, lock);
 
-    (void)state;
     assert_int_equal(lks_count(text, "\"COMMAND\" \"INFO\""), 1);
     lks_monitor_close(monitor);
     lk_lock_free(lock);
     lk_client_close(client);
 }
 
-static void the_command_is_used_where_there_is_one_and_the_script_elsewhere(void **state)
+TEST(the_command_is_used_where_there_is_one_and_the_script_elsewhere)
 {
     lk_client *client = lks_client_with(server, (struct lk_client_options){.pool_size = 1});
     lk_lock *lock = lks_mutex(client, lks_key(server, "which"));
@@ -74,7 +71,6 @@ static void the_command_is_used_where_there_is_one_and_the_script_elsewhere(void
     size_t deletes = lks_count(text, "\"DELIFEQ\" \"") + lks_count(text, "\"DELEX\" \"");
     size_t asked = lks_count(text, "\"DELIFEQ\" \"DELEX\"");
 
-    (void)state;
     assert_int_equal(deletes - asked, is_native ? 5 : 0);
     /* The first one asked, behind the script, which may not have been known. */
     assert_int_equal(lks_count(text, "\"IFEQ\"") >= 4, is_native);
@@ -84,12 +80,11 @@ static void the_command_is_used_where_there_is_one_and_the_script_elsewhere(void
     lk_client_close(client);
 }
 
-static void who_may_not_use_the_command_runs_the_script(void **state)
+TEST(who_may_not_use_the_command_runs_the_script)
 {
     lk_client *client = lks_client_with(server, (struct lk_client_options){.pool_size = 1});
     lk_lock *lock = lks_mutex(client, lks_key(server, "forbidden"));
 
-    (void)state;
     LKS_DO(server, "ACL", "SETUSER", "default", "-delifeq"); /* an error where there is none */
     LKS_DO(server, "ACL", "SETUSER", "default", "-delex");
     for (int i = 0; i < 5; i++) {
@@ -103,13 +98,12 @@ static void who_may_not_use_the_command_runs_the_script(void **state)
     lk_client_close(client);
 }
 
-static void what_somebody_else_holds_by_now_is_neither_deleted_nor_renewed(void **state)
+TEST(what_somebody_else_holds_by_now_is_neither_deleted_nor_renewed)
 {
     lk_client *client = lks_client_with(server, (struct lk_client_options){.pool_size = 1});
     const char *key = lks_key(server, "foreign");
     lk_lock *lock = lks_mutex(client, key);
 
-    (void)state;
     for (int i = 0; i < 2; i++) { /* the second time natively */
         take(lock, 5000);
         LKS_DO(server, "SET", key, "somebody", "PX", "60000");
@@ -124,13 +118,12 @@ static void what_somebody_else_holds_by_now_is_neither_deleted_nor_renewed(void 
     lk_client_close(client);
 }
 
-static void what_has_ended_is_not_brought_back(void **state)
+TEST(what_has_ended_is_not_brought_back)
 {
     lk_client *client = lks_client_with(server, (struct lk_client_options){.pool_size = 1});
     const char *key = lks_key(server, "ended");
     lk_lock *lock = lks_mutex(client, key);
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         take(lock, 5000);
         LKS_DO(server, "DEL", key);
@@ -142,13 +135,12 @@ static void what_has_ended_is_not_brought_back(void **state)
     lk_client_close(client);
 }
 
-static void a_renewal_lengthens_and_never_shortens(void **state)
+TEST(a_renewal_lengthens_and_never_shortens)
 {
     lk_client *client = lks_client_with(server, (struct lk_client_options){.pool_size = 1});
     const char *key = lks_key(server, "length");
     lk_lock *lock = lks_mutex(client, key);
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         take(lock, 20000);
         assert_int_equal(lk_lock_renew(lock, 1000, NULL), LK_OK);
@@ -162,16 +154,4 @@ static void a_renewal_lengthens_and_never_shortens(void **state)
     lk_client_close(client);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_connection_asks_once_what_its_server_can),
-        cmocka_unit_test(the_command_is_used_where_there_is_one_and_the_script_elsewhere),
-        cmocka_unit_test(who_may_not_use_the_command_runs_the_script),
-        cmocka_unit_test(what_somebody_else_holds_by_now_is_neither_deleted_nor_renewed),
-        cmocka_unit_test(what_has_ended_is_not_brought_back),
-        cmocka_unit_test(a_renewal_lengthens_and_never_shortens),
-    };
-
-    return cmocka_run_group_tests(tests, start, end);
-}
+GROUP(start, end);

@@ -4,10 +4,6 @@
  * nothing. 31 and 32 of the checklist in redisson.md.
  * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/support/lk_fault.h"
 #include "test/support/lk_support.h"
 
@@ -176,7 +172,7 @@ static bool try_with_fault(struct fixture *f, const struct step *step, enum lks_
     return is_hit;
 }
 
-static void every_step_survives_a_fault_at_every_call(void **state)
+TEST(every_step_survives_a_fault_at_every_call)
 {
     struct fixture *f = *state;
 
@@ -196,7 +192,7 @@ static void every_step_survives_a_fault_at_every_call(void **state)
 }
 
 /* The undo after it, or the second time it is asked, is refused too. */
-static void a_lost_reply_and_then_no_server_is_no_more_than_unknown(void **state)
+TEST(a_lost_reply_and_then_no_server_is_no_more_than_unknown)
 {
     struct fixture *f = *state;
 
@@ -206,7 +202,7 @@ static void a_lost_reply_and_then_no_server_is_no_more_than_unknown(void **state
 }
 
 /* 31: the first acquire whose undo is lost as well stays until its lease ends, and no longer. */
-static void an_acquire_without_answer_ends_with_its_lease_at_the_latest(void **state)
+TEST(an_acquire_without_answer_ends_with_its_lease_at_the_latest)
 {
     struct fixture *f = *state;
     struct lk_lock_options options = {.lease_ms = 300, .is_renewed = true};
@@ -227,7 +223,7 @@ static void an_acquire_without_answer_ends_with_its_lease_at_the_latest(void **s
 }
 
 /* 32 */
-static void a_release_without_answer_is_done_once_and_told_once(void **state)
+TEST(a_release_without_answer_is_done_once_and_told_once)
 {
     struct fixture *f = *state;
 
@@ -251,8 +247,6 @@ static void a_release_without_answer_is_done_once_and_told_once(void **state)
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
-#define FAULT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -267,15 +261,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        FAULT_TEST(every_step_survives_a_fault_at_every_call),
-        FAULT_TEST(a_lost_reply_and_then_no_server_is_no_more_than_unknown),
-        FAULT_TEST(an_acquire_without_answer_ends_with_its_lease_at_the_latest),
-        FAULT_TEST(a_release_without_answer_is_done_once_and_told_once),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

@@ -5,9 +5,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_support.h"
 
@@ -149,7 +146,7 @@ static double finish_wait(struct wait *wait)
 /* ---- the wire ----------------------------------------------------------------------------------------- */
 
 /* 1 */
-static void a_held_lock_is_a_hash_of_its_owner_with_a_ttl(void **state)
+TEST(a_held_lock_is_a_hash_of_its_owner_with_a_ttl)
 {
     struct fixture *f = *state;
     const char *colon = NULL;
@@ -176,7 +173,7 @@ static void a_held_lock_is_a_hash_of_its_owner_with_a_ttl(void **state)
 }
 
 /* 2 */
-static void a_peers_release_wakes_the_waiter_at_once(void **state)
+TEST(a_peers_release_wakes_the_waiter_at_once)
 {
     enum { TIMES = 9 };
     struct fixture *f = *state;
@@ -199,7 +196,7 @@ static void a_peers_release_wakes_the_waiter_at_once(void **state)
 }
 
 /* 3, 6 */
-static void only_the_last_release_frees_it_and_tells_it_once(void **state)
+TEST(only_the_last_release_frees_it_and_tells_it_once)
 {
     struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
@@ -228,7 +225,7 @@ static void only_the_last_release_frees_it_and_tells_it_once(void **state)
 }
 
 /* 4 */
-static void a_name_with_a_tag_of_its_own_keeps_it(void **state)
+TEST(a_name_with_a_tag_of_its_own_keeps_it)
 {
     struct fixture *f = *state;
     char key[96];
@@ -250,7 +247,7 @@ static void a_name_with_a_tag_of_its_own_keeps_it(void **state)
 }
 
 /* 7 */
-static void a_release_by_who_is_not_the_owner_changes_nothing(void **state)
+TEST(a_release_by_who_is_not_the_owner_changes_nothing)
 {
     struct fixture *f = *state;
     struct lks_monitor *monitor = NULL;
@@ -271,7 +268,7 @@ static void a_release_by_who_is_not_the_owner_changes_nothing(void **state)
 }
 
 /* 8 */
-static void breaking_it_wakes_the_waiters_and_stops_the_holder(void **state)
+TEST(breaking_it_wakes_the_waiters_and_stops_the_holder)
 {
     struct fixture *f = *state;
     struct lk_lock_options options = {.lease_ms = 300, .is_renewed = true};
@@ -296,7 +293,7 @@ static void breaking_it_wakes_the_waiters_and_stops_the_holder(void **state)
 }
 
 /* 10 */
-static void a_key_of_another_type_is_the_servers_error_at_once(void **state)
+TEST(a_key_of_another_type_is_the_servers_error_at_once)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -316,7 +313,7 @@ static void a_key_of_another_type_is_the_servers_error_at_once(void **state)
     lks_monitor_close(monitor);
 }
 
-static void the_other_kinds_of_the_family_exclude_each_other(void **state)
+TEST(the_other_kinds_of_the_family_exclude_each_other)
 {
     struct fixture *f = *state;
     lk_lock *family[] = {
@@ -334,7 +331,7 @@ static void the_other_kinds_of_the_family_exclude_each_other(void **state)
         lk_lock_free(family[i]);
 }
 
-static void the_variant_that_is_not_reentrant_refuses_its_holder(void **state)
+TEST(the_variant_that_is_not_reentrant_refuses_its_holder)
 {
     struct fixture *f = *state;
     lk_lock *lock = lk_non_reentrant_new(f->client, f->key, NULL);
@@ -349,7 +346,7 @@ static void the_variant_that_is_not_reentrant_refuses_its_holder(void **state)
     lk_lock_free(lock);
 }
 
-static void a_guarded_script_runs_for_the_owner_alone(void **state)
+TEST(a_guarded_script_runs_for_the_owner_alone)
 {
     struct fixture *f = *state;
     struct lk_bytes data = lk_bytes_of(lks_key(server, "guarded"));
@@ -377,7 +374,7 @@ static void a_guarded_script_runs_for_the_owner_alone(void **state)
 /* ---- waiting -------------------------------------------------------------------------------------------- */
 
 /* 13 */
-static void a_key_without_ttl_is_asked_for_and_not_slept_by(void **state)
+TEST(a_key_without_ttl_is_asked_for_and_not_slept_by)
 {
     struct fixture *f = *state;
     lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = 100});
@@ -417,7 +414,7 @@ static void await_round_trips(struct fixture *f, unsigned count)
 }
 
 /* 14 */
-static void of_a_crowd_one_is_woken_and_no_other_asks(void **state)
+TEST(of_a_crowd_one_is_woken_and_no_other_asks)
 {
     struct fixture *f = *state;
     struct wait waits[CROWD];
@@ -444,7 +441,7 @@ static void of_a_crowd_one_is_woken_and_no_other_asks(void **state)
 }
 
 /* 15 */
-static void a_wake_up_at_the_deadline_goes_to_the_next(void **state)
+TEST(a_wake_up_at_the_deadline_goes_to_the_next)
 {
     struct fixture *f = *state;
     lk_lock *hasty = new_lock(f->other_client, f->key);
@@ -469,8 +466,6 @@ static void a_wake_up_at_the_deadline_goes_to_the_next(void **state)
     lk_lock_free(hasty);
 }
 
-#define REENTRANT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -485,24 +480,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        REENTRANT_TEST(a_held_lock_is_a_hash_of_its_owner_with_a_ttl),
-        REENTRANT_TEST(a_peers_release_wakes_the_waiter_at_once),
-        REENTRANT_TEST(only_the_last_release_frees_it_and_tells_it_once),
-        REENTRANT_TEST(a_name_with_a_tag_of_its_own_keeps_it),
-        REENTRANT_TEST(a_release_by_who_is_not_the_owner_changes_nothing),
-        REENTRANT_TEST(breaking_it_wakes_the_waiters_and_stops_the_holder),
-        REENTRANT_TEST(a_key_of_another_type_is_the_servers_error_at_once),
-        REENTRANT_TEST(the_other_kinds_of_the_family_exclude_each_other),
-        REENTRANT_TEST(the_variant_that_is_not_reentrant_refuses_its_holder),
-        REENTRANT_TEST(a_guarded_script_runs_for_the_owner_alone),
-        REENTRANT_TEST(a_key_without_ttl_is_asked_for_and_not_slept_by),
-        REENTRANT_TEST(of_a_crowd_one_is_woken_and_no_other_asks),
-        REENTRANT_TEST(a_wake_up_at_the_deadline_goes_to_the_next),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

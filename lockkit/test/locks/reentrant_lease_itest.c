@@ -6,9 +6,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,7 +107,7 @@ static void watch_ttl(struct fixture *f, int span_ms, long long least_ms)
 /* ---- the watchdog ---------------------------------------------------------------------------------------- */
 
 /* 20: nothing touches the key after the release. */
-static void it_is_renewed_in_time_and_never_after_its_release(void **state)
+TEST(it_is_renewed_in_time_and_never_after_its_release)
 {
     struct fixture *f = *state;
 
@@ -128,7 +125,7 @@ static void it_is_renewed_in_time_and_never_after_its_release(void **state)
 }
 
 /* 21 */
-static void a_killed_holder_holds_no_longer_than_its_lease(void **state)
+TEST(a_killed_holder_holds_no_longer_than_its_lease)
 {
     struct fixture *f = *state;
     int ends[2];
@@ -187,7 +184,7 @@ static void *racer_main(void *arg)
 }
 
 /* 22: an end that meets a beginning leaves nothing that is renewed for ever. */
-static void nothing_is_renewed_when_all_is_over(void **state)
+TEST(nothing_is_renewed_when_all_is_over)
 {
     struct fixture *f = *state;
     struct racer racers[RACERS];
@@ -215,7 +212,7 @@ static void nothing_is_renewed_when_all_is_over(void **state)
 /* ---- nested leases ---------------------------------------------------------------------------------------- */
 
 /* 23: Redisson loses the outer hold. */
-static void a_short_hold_inside_a_renewed_one_does_not_end_it(void **state)
+TEST(a_short_hold_inside_a_renewed_one_does_not_end_it)
 {
     struct fixture *f = *state;
 
@@ -230,7 +227,7 @@ static void a_short_hold_inside_a_renewed_one_does_not_end_it(void **state)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-static void a_renewed_hold_inside_a_short_one_is_renewed_as_long_as_it_lasts(void **state)
+TEST(a_renewed_hold_inside_a_short_one_is_renewed_as_long_as_it_lasts)
 {
     struct fixture *f = *state;
 
@@ -248,7 +245,7 @@ static void a_renewed_hold_inside_a_short_one_is_renewed_as_long_as_it_lasts(voi
 }
 
 /* 24 */
-static void a_lease_that_ended_leaves_no_mark_on_the_next(void **state)
+TEST(a_lease_that_ended_leaves_no_mark_on_the_next)
 {
     struct fixture *f = *state;
 
@@ -264,7 +261,7 @@ static void a_lease_that_ended_leaves_no_mark_on_the_next(void **state)
 }
 
 /* 30 */
-static void a_lease_without_renewal_ends_when_it_said(void **state)
+TEST(a_lease_without_renewal_ends_when_it_said)
 {
     struct fixture *f = *state;
     double begin = lks_now_ms();
@@ -282,7 +279,7 @@ static void a_lease_without_renewal_ends_when_it_said(void **state)
 }
 
 /* A server that keeps a lease shorter than we believe would let two in. */
-static void a_renewal_by_hand_never_shortens(void **state)
+TEST(a_renewal_by_hand_never_shortens)
 {
     struct fixture *f = *state;
     lk_lock *locks[] = {f->mine, lks_mutex(f->client, lks_key(server, "by-hand"))};
@@ -308,7 +305,7 @@ static void await_loss(struct fixture *f)
 }
 
 /* 25 */
-static void a_key_that_was_taken_away_is_told_of_once_and_left_alone(void **state)
+TEST(a_key_that_was_taken_away_is_told_of_once_and_left_alone)
 {
     struct fixture *f = *state;
 
@@ -332,7 +329,7 @@ static void a_key_that_was_taken_away_is_told_of_once_and_left_alone(void **stat
 }
 
 /* 26: what is left of a lost hold does not stand in the way of the next one's renewal. */
-static void a_sibling_is_renewed_from_its_first_period_on(void **state)
+TEST(a_sibling_is_renewed_from_its_first_period_on)
 {
     struct fixture *f = *state;
     lk_lock *sibling = new_lock(f->client, f->key);
@@ -353,7 +350,7 @@ static void a_sibling_is_renewed_from_its_first_period_on(void **state)
 }
 
 /* 27 */
-static void one_poisoned_key_costs_no_other_its_lease(void **state)
+TEST(one_poisoned_key_costs_no_other_its_lease)
 {
     enum { POISONED = 500 };
     struct fixture *f = *state;
@@ -385,7 +382,7 @@ static void one_poisoned_key_costs_no_other_its_lease(void **state)
 }
 
 /* 29 */
-static void a_server_that_stands_still_costs_the_lock_only_when_it_is_for_too_long(void **state)
+TEST(a_server_that_stands_still_costs_the_lock_only_when_it_is_for_too_long)
 {
     static const int64_t pauses_ms[] = {2 * LEASE_MS / 5, 2 * LEASE_MS / 3};
     struct fixture *f = *state;
@@ -412,8 +409,6 @@ static void a_server_that_stands_still_costs_the_lock_only_when_it_is_for_too_lo
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
-#define LEASE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -428,23 +423,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        LEASE_TEST(it_is_renewed_in_time_and_never_after_its_release),
-        LEASE_TEST(a_killed_holder_holds_no_longer_than_its_lease),
-        LEASE_TEST(nothing_is_renewed_when_all_is_over),
-        LEASE_TEST(a_short_hold_inside_a_renewed_one_does_not_end_it),
-        LEASE_TEST(a_renewed_hold_inside_a_short_one_is_renewed_as_long_as_it_lasts),
-        LEASE_TEST(a_lease_that_ended_leaves_no_mark_on_the_next),
-        LEASE_TEST(a_lease_without_renewal_ends_when_it_said),
-        LEASE_TEST(a_renewal_by_hand_never_shortens),
-        LEASE_TEST(a_key_that_was_taken_away_is_told_of_once_and_left_alone),
-        LEASE_TEST(a_sibling_is_renewed_from_its_first_period_on),
-        LEASE_TEST(one_poisoned_key_costs_no_other_its_lease),
-        LEASE_TEST(a_server_that_stands_still_costs_the_lock_only_when_it_is_for_too_long),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

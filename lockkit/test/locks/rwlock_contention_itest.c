@@ -8,9 +8,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -199,7 +196,7 @@ static int crew_main(struct board *board, const char *url, const char *key, unsi
     return 0;
 }
 
-static void writers_are_alone_and_readers_together(void **state)
+TEST(writers_are_alone_and_readers_together)
 {
     struct lks_server *server = lks_server_start(NULL);
     const char *key = lks_key(server, "shared");
@@ -207,7 +204,6 @@ static void writers_are_alone_and_readers_together(void **state)
     unsigned seed = (unsigned)(uint64_t)lks_now_ms();
     pid_t pids[PROCESSES];
 
-    (void)state;
     print_message("# seed %u\n", seed);
     for (unsigned i = 0; i < PROCESSES; i++) {
         pids[i] = fork_child();
@@ -300,20 +296,18 @@ static void kill_one_and_take(side_of killed, side_of wanted)
     assert_int_equal(munmap(board, sizeof *board), 0);
 }
 
-static void a_killed_writer_is_waited_for_no_longer_than_its_lease(void **state)
+TEST(a_killed_writer_is_waited_for_no_longer_than_its_lease)
 {
-    (void)state;
     kill_one_and_take(lk_rwlock_write, lk_rwlock_read);
 }
 
-static void a_killed_reader_is_waited_for_no_longer_than_its_lease(void **state)
+TEST(a_killed_reader_is_waited_for_no_longer_than_its_lease)
 {
-    (void)state;
     kill_one_and_take(lk_rwlock_read, lk_rwlock_write);
 }
 
 /* [38] */
-static void a_killed_reader_keeps_nobody_out_beside_a_living_one(void **state)
+TEST(a_killed_reader_keeps_nobody_out_beside_a_living_one)
 {
     struct lks_server *server = lks_server_start(NULL);
     const char *key = lks_key(server, "killed-beside");
@@ -323,7 +317,6 @@ static void a_killed_reader_keeps_nobody_out_beside_a_living_one(void **state)
     lk_rwlock *rw = lkr_new(client, key);
     lk_rwlock *other = lkr_new(client, key);
 
-    (void)state;
     assert_int_equal(lkr_take(lk_rwlock_read(rw), 30000), LK_OK);
     assert_int_equal(lkr_keys(server, key), 3); /* the hash and two hold keys */
     kill_holder(pid);
@@ -344,7 +337,7 @@ static void a_killed_reader_keeps_nobody_out_beside_a_living_one(void **state)
 
 /* [43] Readers that overlap keep a writer out as long as they come: recorded, as nobody promises
    otherwise. That it gets the lock once they stop is promised. */
-static void a_stream_of_readers_starves_a_writer_until_it_ends(void **state)
+TEST(a_stream_of_readers_starves_a_writer_until_it_ends)
 {
     struct lks_server *server = lks_server_start(NULL);
     struct lkr_pair *p = lkr_pair_new(server);
@@ -352,7 +345,6 @@ static void a_stream_of_readers_starves_a_writer_until_it_ends(void **state)
     struct lkr_wait writer;
     unsigned reads = 1;
 
-    (void)state;
     assert_int_equal(lkr_take(lk_rwlock_read(relay[0]), 30000), LK_OK);
     lkr_wait_start(&writer, server, p->other_write, p->key);
     double begin = lks_now_ms();
@@ -376,18 +368,4 @@ static void a_stream_of_readers_starves_a_writer_until_it_ends(void **state)
     lk_rwlock_free(relay[1]);
     lkr_pair_free(p);
     lks_server_stop(server);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writers_are_alone_and_readers_together),
-        cmocka_unit_test(a_killed_writer_is_waited_for_no_longer_than_its_lease),
-        cmocka_unit_test(a_killed_reader_is_waited_for_no_longer_than_its_lease),
-        cmocka_unit_test(a_killed_reader_keeps_nobody_out_beside_a_living_one),
-        cmocka_unit_test(a_stream_of_readers_starves_a_writer_until_it_ends),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,9 +6,6 @@
  * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive
  */
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_fault.h"
 #include "test/support/lk_rw.h"
@@ -173,7 +170,7 @@ static bool try_with_fault(const struct lkr_pair *p, const struct operation *ope
     return is_hit;
 }
 
-static void every_step_survives_a_fault_at_every_call(void **state)
+TEST(every_step_survives_a_fault_at_every_call)
 {
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
         for (int kind = 0; kind < LKS_FAULT_KINDS; kind++) {
@@ -190,7 +187,7 @@ static void every_step_survives_a_fault_at_every_call(void **state)
 /* ---- what a fault leaves open ---------------------------------------------------------------- */
 
 /* [41] The read hold is released here, but not there. */
-static void a_writer_is_told_of_an_own_read_that_the_server_still_has(void **state)
+TEST(a_writer_is_told_of_an_own_read_that_the_server_still_has)
 {
     struct lkr_pair *p = *state;
     struct lk_error err = {0};
@@ -211,7 +208,7 @@ static void a_writer_is_told_of_an_own_read_that_the_server_still_has(void **sta
 }
 
 /* A read beside a held write is of the same owner as the one before, which may be there still. */
-static void a_read_may_follow_one_whose_release_failed(void **state)
+TEST(a_read_may_follow_one_whose_release_failed)
 {
     struct lkr_pair *p = *state;
 
@@ -227,7 +224,7 @@ static void a_read_may_follow_one_whose_release_failed(void **state)
     assert_int_equal(lkr_keys(server, p->key), 0);
 }
 
-static void a_late_release_of_one_read_does_not_touch_the_next(void **state)
+TEST(a_late_release_of_one_read_does_not_touch_the_next)
 {
     struct lkr_pair *p = *state;
 
@@ -244,7 +241,7 @@ static void a_late_release_of_one_read_does_not_touch_the_next(void **state)
     assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
 }
 
-static void a_late_acquire_of_one_read_does_not_touch_the_next(void **state)
+TEST(a_late_acquire_of_one_read_does_not_touch_the_next)
 {
     struct lkr_pair *p = *state;
 
@@ -262,7 +259,7 @@ static void a_late_acquire_of_one_read_does_not_touch_the_next(void **state)
     assert_int_equal(lkr_keys(server, p->key), 0);
 }
 
-static void a_repeated_release_wakes_once(void **state)
+TEST(a_repeated_release_wakes_once)
 {
     struct lkr_pair *p = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
@@ -305,7 +302,7 @@ static void hold_over_a_failed_renewal(const struct lkr_pair *p, lk_lock *side,
     assert_int_equal(atomic_load(&losses), 0);
 }
 
-static void a_renewal_that_fails_once_is_made_up_for(void **state)
+TEST(a_renewal_that_fails_once_is_made_up_for)
 {
     struct lkr_pair *p = *state;
 
@@ -314,8 +311,6 @@ static void a_renewal_that_fails_once_is_made_up_for(void **state)
         hold_over_a_failed_renewal(p, p->write, (enum lks_fault_kind)kind);
     }
 }
-
-#define FAULT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static int start_server(void **state)
 {
@@ -331,18 +326,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        FAULT_TEST(every_step_survives_a_fault_at_every_call),
-        FAULT_TEST(a_writer_is_told_of_an_own_read_that_the_server_still_has),
-        FAULT_TEST(a_read_may_follow_one_whose_release_failed),
-        FAULT_TEST(a_late_release_of_one_read_does_not_touch_the_next),
-        FAULT_TEST(a_late_acquire_of_one_read_does_not_touch_the_next),
-        FAULT_TEST(a_repeated_release_wakes_once),
-        FAULT_TEST(a_renewal_that_fails_once_is_made_up_for),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

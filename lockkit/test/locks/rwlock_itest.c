@@ -3,10 +3,6 @@
  * together with a Redisson client on the same keys. Numbers in brackets are cases of the Redisson
  * checklist.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/support/lk_rw.h"
 
 enum { SOON_MS = 2500 };
@@ -36,7 +32,7 @@ static void let_hold_end(const struct lkr_pair *p, const char *owner)
 
 /* ---- on the wire ----------------------------------------------------------------------------- */
 
-static void a_reader_is_a_mode_a_field_and_a_hold_key(void **state)
+TEST(a_reader_is_a_mode_a_field_and_a_hold_key)
 {
     struct lkr_pair *p = *state;
 
@@ -56,7 +52,7 @@ static void a_reader_is_a_mode_a_field_and_a_hold_key(void **state)
     assert_int_equal(lkr_keys(server, p->key), 0);
 }
 
-static void a_writer_is_a_mode_and_a_field(void **state)
+TEST(a_writer_is_a_mode_and_a_field)
 {
     struct lkr_pair *p = *state;
 
@@ -73,7 +69,7 @@ static void a_writer_is_a_mode_and_a_field(void **state)
     assert_int_equal(lkr_keys(server, p->key), 0);
 }
 
-static void names_keep_the_hash_tag_they_bring(void **state)
+TEST(names_keep_the_hash_tag_they_bring)
 {
     struct lkr_pair *p = *state;
     const char *key = lks_key(server, "app:{t1}:rw");
@@ -91,7 +87,7 @@ static void names_keep_the_hash_tag_they_bring(void **state)
     lk_rwlock_free(rw);
 }
 
-static void every_hold_has_an_owner_of_its_own(void **state)
+TEST(every_hold_has_an_owner_of_its_own)
 {
     struct lkr_pair *p = *state;
     char first[80];
@@ -107,7 +103,7 @@ static void every_hold_has_an_owner_of_its_own(void **state)
 
 /* ---- who is let in --------------------------------------------------------------------------- */
 
-static void readers_share_and_keep_writers_out(void **state)
+TEST(readers_share_and_keep_writers_out)
 {
     struct lkr_pair *p = *state;
 
@@ -122,7 +118,7 @@ static void readers_share_and_keep_writers_out(void **state)
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
 }
 
-static void a_writer_keeps_everybody_out(void **state)
+TEST(a_writer_keeps_everybody_out)
 {
     struct lkr_pair *p = *state;
 
@@ -138,7 +134,7 @@ static void a_writer_keeps_everybody_out(void **state)
 }
 
 /* [41] The same owner would wait for itself. */
-static void a_reader_who_wants_to_write_is_told_of_the_deadlock(void **state)
+TEST(a_reader_who_wants_to_write_is_told_of_the_deadlock)
 {
     struct lkr_pair *p = *state;
     struct lk_error err = {0};
@@ -164,7 +160,7 @@ static void a_reader_who_wants_to_write_is_told_of_the_deadlock(void **state)
     lks_monitor_close(monitor);
 }
 
-static void a_reader_may_read_again_and_gives_it_back_as_often(void **state)
+TEST(a_reader_may_read_again_and_gives_it_back_as_often)
 {
     struct lkr_pair *p = *state;
     char owner[80];
@@ -192,7 +188,7 @@ static void a_reader_may_read_again_and_gives_it_back_as_often(void **state)
 /* ---- with Redisson --------------------------------------------------------------------------- */
 
 /* [37] */
-static void readers_of_both_kinds_count_each_others_holds(void **state)
+TEST(readers_of_both_kinds_count_each_others_holds)
 {
     struct lkr_pair *p = *state;
     lk_rwlock *third = lkr_new(p->clients[0], p->key);
@@ -223,7 +219,7 @@ static void readers_of_both_kinds_count_each_others_holds(void **state)
 }
 
 /* [38], the dead reader being the peer */
-static void a_dead_peer_keeps_nobody_out_once_the_last_living_reader_has_left(void **state)
+TEST(a_dead_peer_keeps_nobody_out_once_the_last_living_reader_has_left)
 {
     struct lkr_pair *p = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
@@ -242,7 +238,7 @@ static void a_dead_peer_keeps_nobody_out_once_the_last_living_reader_has_left(vo
 }
 
 /* [38], the dead reader being ours */
-static void a_reader_whose_lease_has_ended_is_none_though_others_keep_the_hash(void **state)
+TEST(a_reader_whose_lease_has_ended_is_none_though_others_keep_the_hash)
 {
     static const struct lk_script_source source = {.name = "one", .source = "return 1"};
     struct lkr_pair *p = *state;
@@ -269,7 +265,7 @@ static void a_reader_whose_lease_has_ended_is_none_though_others_keep_the_hash(v
     lk_script_free(script);
 }
 
-static void a_release_sweeps_the_fields_of_dead_readers(void **state)
+TEST(a_release_sweeps_the_fields_of_dead_readers)
 {
     struct lkr_pair *p = *state;
 
@@ -287,7 +283,7 @@ static void a_release_sweeps_the_fields_of_dead_readers(void **state)
     assert_int_equal(lkr_peer_read_unlock(server, p->key, second_peer), 1);
 }
 
-static void dead_readers_alone_do_not_keep_a_writer_out(void **state)
+TEST(dead_readers_alone_do_not_keep_a_writer_out)
 {
     struct lkr_pair *p = *state;
 
@@ -303,7 +299,7 @@ static void dead_readers_alone_do_not_keep_a_writer_out(void **state)
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
 }
 
-static void a_peers_write_lock_is_respected_until_its_last_unlock(void **state)
+TEST(a_peers_write_lock_is_respected_until_its_last_unlock)
 {
     struct lkr_pair *p = *state;
 
@@ -321,7 +317,7 @@ static void a_peers_write_lock_is_respected_until_its_last_unlock(void **state)
 
 /* ---- bad use --------------------------------------------------------------------------------- */
 
-static void bad_use_gets_a_status(void **state)
+TEST(bad_use_gets_a_status)
 {
     struct lkr_pair *p = *state;
     struct lk_error err = {0};
@@ -343,7 +339,7 @@ static void bad_use_gets_a_status(void **state)
     LKS_DO(server, "DEL", p->key);
 }
 
-static void a_side_cannot_be_freed_on_its_own(void **state)
+TEST(a_side_cannot_be_freed_on_its_own)
 {
     struct lkr_pair *p = *state;
 
@@ -353,7 +349,7 @@ static void a_side_cannot_be_freed_on_its_own(void **state)
     assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
 }
 
-static void a_freed_lock_leaves_its_holds_to_their_leases(void **state)
+TEST(a_freed_lock_leaves_its_holds_to_their_leases)
 {
     struct lkr_pair *p = *state;
     lk_rwlock *rw = lkr_new(p->clients[0], p->key);
@@ -370,8 +366,6 @@ static void a_freed_lock_leaves_its_holds_to_their_leases(void **state)
     LKS_EVENTUALLY(lkr_keys(server, p->key) == 0, SOON_MS);
 }
 
-#define RW_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -386,28 +380,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        RW_TEST(a_reader_is_a_mode_a_field_and_a_hold_key),
-        RW_TEST(a_writer_is_a_mode_and_a_field),
-        RW_TEST(names_keep_the_hash_tag_they_bring),
-        RW_TEST(every_hold_has_an_owner_of_its_own),
-        RW_TEST(readers_share_and_keep_writers_out),
-        RW_TEST(a_writer_keeps_everybody_out),
-        RW_TEST(a_reader_who_wants_to_write_is_told_of_the_deadlock),
-        RW_TEST(a_reader_may_read_again_and_gives_it_back_as_often),
-        RW_TEST(readers_of_both_kinds_count_each_others_holds),
-        RW_TEST(a_dead_peer_keeps_nobody_out_once_the_last_living_reader_has_left),
-        RW_TEST(a_reader_whose_lease_has_ended_is_none_though_others_keep_the_hash),
-        RW_TEST(a_release_sweeps_the_fields_of_dead_readers),
-        RW_TEST(dead_readers_alone_do_not_keep_a_writer_out),
-        RW_TEST(a_peers_write_lock_is_respected_until_its_last_unlock),
-        RW_TEST(bad_use_gets_a_status),
-        RW_TEST(a_side_cannot_be_freed_on_its_own),
-        RW_TEST(a_freed_lock_leaves_its_holds_to_their_leases),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

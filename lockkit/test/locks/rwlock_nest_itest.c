@@ -3,9 +3,6 @@
  * Numbers in brackets are cases of the Redisson checklist.
  */
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_rw.h"
 
@@ -48,7 +45,7 @@ static void take_renewed(lk_lock *lock, atomic_int *losses)
 
 /* ---- a read beside the own write ------------------------------------------------------------- */
 
-static void both_sides_have_one_owner(void **state)
+TEST(both_sides_have_one_owner)
 {
     struct lkr_pair *p = *state;
     char owner[80];
@@ -69,7 +66,7 @@ static void both_sides_have_one_owner(void **state)
 }
 
 /* [39] */
-static void who_gives_up_writing_but_reads_on_lets_readers_in(void **state)
+TEST(who_gives_up_writing_but_reads_on_lets_readers_in)
 {
     struct lkr_pair *p = *state;
     lk_rwlock *third = lkr_new(p->clients[1], p->key);
@@ -99,7 +96,7 @@ static void who_gives_up_writing_but_reads_on_lets_readers_in(void **state)
 }
 
 /* [39] Redisson tells nobody: the timer does. */
-static void a_peers_change_to_reading_is_found_by_the_timer(void **state)
+TEST(a_peers_change_to_reading_is_found_by_the_timer)
 {
     struct lkr_pair *p = *state;
     lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = 100});
@@ -121,7 +118,7 @@ static void a_peers_change_to_reading_is_found_by_the_timer(void **state)
 }
 
 /* [40] */
-static void a_short_read_does_not_cut_the_own_write(void **state)
+TEST(a_short_read_does_not_cut_the_own_write)
 {
     struct lkr_pair *p = *state;
 
@@ -139,7 +136,7 @@ static void a_short_read_does_not_cut_the_own_write(void **state)
 }
 
 /* [40] */
-static void a_reads_end_does_not_end_the_renewal_of_the_own_write(void **state)
+TEST(a_reads_end_does_not_end_the_renewal_of_the_own_write)
 {
     struct lkr_pair *p = *state;
     atomic_int losses = 0;
@@ -158,7 +155,7 @@ static void a_reads_end_does_not_end_the_renewal_of_the_own_write(void **state)
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
 }
 
-static void a_read_that_ended_unseen_leaves_nothing_behind_the_write(void **state)
+TEST(a_read_that_ended_unseen_leaves_nothing_behind_the_write)
 {
     struct lkr_pair *p = *state;
 
@@ -173,7 +170,7 @@ static void a_read_that_ended_unseen_leaves_nothing_behind_the_write(void **stat
     assert_int_equal(lk_lock_release(p->other_write, NULL), LK_OK);
 }
 
-static void what_a_writer_leaves_lasts_as_long_as_its_read(void **state)
+TEST(what_a_writer_leaves_lasts_as_long_as_its_read)
 {
     static const int64_t leases_ms[][2] = {{10000, 30000}, {30000, 10000}};
     struct lkr_pair *p = *state;
@@ -194,7 +191,7 @@ static void what_a_writer_leaves_lasts_as_long_as_its_read(void **state)
 /* ---- re-entry -------------------------------------------------------------------------------- */
 
 /* [42] */
-static void writing_again_lasts_as_long_as_the_longer_lease(void **state)
+TEST(writing_again_lasts_as_long_as_the_longer_lease)
 {
     struct lkr_pair *p = *state;
 
@@ -217,7 +214,7 @@ static void writing_again_lasts_as_long_as_the_longer_lease(void **state)
     assert_int_equal(lkr_keys(server, p->key), 0);
 }
 
-static void reading_again_lasts_as_long_as_the_longer_lease(void **state)
+TEST(reading_again_lasts_as_long_as_the_longer_lease)
 {
     static const int64_t leases_ms[][2] = {{10000, 30000}, {30000, 10000}};
     struct lkr_pair *p = *state;
@@ -234,7 +231,7 @@ static void reading_again_lasts_as_long_as_the_longer_lease(void **state)
     }
 }
 
-static void what_has_ended_is_not_taken_again(void **state)
+TEST(what_has_ended_is_not_taken_again)
 {
     struct lkr_pair *p = *state;
 
@@ -252,7 +249,7 @@ static void what_has_ended_is_not_taken_again(void **state)
 
 /* ---- renewal --------------------------------------------------------------------------------- */
 
-static void a_renewed_reader_keeps_its_hold_keys_and_the_hash(void **state)
+TEST(a_renewed_reader_keeps_its_hold_keys_and_the_hash)
 {
     struct lkr_pair *p = *state;
     atomic_int losses = 0;
@@ -274,7 +271,7 @@ static void a_renewed_reader_keeps_its_hold_keys_and_the_hash(void **state)
     assert_int_equal(lkr_keys(server, p->key), 0);
 }
 
-static void a_reader_learns_that_its_hold_key_is_gone_though_others_keep_the_hash(void **state)
+TEST(a_reader_learns_that_its_hold_key_is_gone_though_others_keep_the_hash)
 {
     struct lkr_pair *p = *state;
     atomic_int losses = 0;
@@ -291,7 +288,7 @@ static void a_reader_learns_that_its_hold_key_is_gone_though_others_keep_the_has
     assert_int_equal(lk_lock_release(p->other_read, NULL), LK_OK);
 }
 
-static void a_reader_that_is_not_renewed_ends_beside_one_that_is(void **state)
+TEST(a_reader_that_is_not_renewed_ends_beside_one_that_is)
 {
     struct lkr_pair *p = *state;
     atomic_int losses = 0;
@@ -307,7 +304,7 @@ static void a_reader_that_is_not_renewed_ends_beside_one_that_is(void **state)
     assert_int_equal(atomic_load(&losses), 0);
 }
 
-static void renewing_by_hand_prolongs_either_side(void **state)
+TEST(renewing_by_hand_prolongs_either_side)
 {
     struct lkr_pair *p = *state;
 
@@ -327,8 +324,6 @@ static void renewing_by_hand_prolongs_either_side(void **state)
     assert_int_equal(lk_lock_release(p->write, NULL), LK_NOT_OWNER);
 }
 
-#define NEST_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -343,25 +338,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        NEST_TEST(both_sides_have_one_owner),
-        NEST_TEST(who_gives_up_writing_but_reads_on_lets_readers_in),
-        NEST_TEST(a_peers_change_to_reading_is_found_by_the_timer),
-        NEST_TEST(a_short_read_does_not_cut_the_own_write),
-        NEST_TEST(a_reads_end_does_not_end_the_renewal_of_the_own_write),
-        NEST_TEST(a_read_that_ended_unseen_leaves_nothing_behind_the_write),
-        NEST_TEST(what_a_writer_leaves_lasts_as_long_as_its_read),
-        NEST_TEST(writing_again_lasts_as_long_as_the_longer_lease),
-        NEST_TEST(reading_again_lasts_as_long_as_the_longer_lease),
-        NEST_TEST(what_has_ended_is_not_taken_again),
-        NEST_TEST(a_renewed_reader_keeps_its_hold_keys_and_the_hash),
-        NEST_TEST(a_reader_learns_that_its_hold_key_is_gone_though_others_keep_the_hash),
-        NEST_TEST(a_reader_that_is_not_renewed_ends_beside_one_that_is),
-        NEST_TEST(renewing_by_hand_prolongs_either_side),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

@@ -25,7 +25,7 @@ static int tear_down(void **state)
 
 /* ---- being woken ----------------------------------------------------------------------------- */
 
-static void the_last_reader_wakes_a_writer(void **state)
+TEST(the_last_reader_wakes_a_writer)
 {
     struct lkr_pair *p = *state;
     struct lkr_wait wait;
@@ -40,7 +40,7 @@ static void the_last_reader_wakes_a_writer(void **state)
     assert_int_equal(lk_lock_release(p->other_write, NULL), LK_OK);
 }
 
-static void a_writer_wakes_all_readers_of_a_process(void **state)
+TEST(a_writer_wakes_all_readers_of_a_process)
 {
     enum { READERS = 4 };
     struct lkr_pair *p = *state;
@@ -64,7 +64,7 @@ static void a_writer_wakes_all_readers_of_a_process(void **state)
     }
 }
 
-static void peers_wake_our_waiters(void **state)
+TEST(peers_wake_our_waiters)
 {
     struct lkr_pair *p = *state;
     struct lkr_wait wait;
@@ -86,7 +86,7 @@ static void peers_wake_our_waiters(void **state)
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
 }
 
-static void a_writer_waits_no_longer_than_the_readers_live(void **state)
+TEST(a_writer_waits_no_longer_than_the_readers_live)
 {
     struct lkr_pair *p = *state;
     struct lk_lock_options patient = {.wait_ms = 60000};
@@ -101,7 +101,7 @@ static void a_writer_waits_no_longer_than_the_readers_live(void **state)
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
 }
 
-static void either_wait_can_be_cancelled(void **state)
+TEST(either_wait_can_be_cancelled)
 {
     struct lkr_pair *p = *state;
     lk_lock *const sides[] = {p->other_read, p->other_write};
@@ -122,7 +122,7 @@ static void either_wait_can_be_cancelled(void **state)
 /* ---- breaking it ----------------------------------------------------------------------------- */
 
 /* [44] */
-static void a_side_is_broken_only_when_it_is_held_that_way(void **state)
+TEST(a_side_is_broken_only_when_it_is_held_that_way)
 {
     struct lkr_pair *p = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
@@ -148,7 +148,7 @@ static void a_side_is_broken_only_when_it_is_held_that_way(void **state)
     lks_monitor_close(monitor);
 }
 
-static void breaking_it_wakes_those_who_wait(void **state)
+TEST(breaking_it_wakes_those_who_wait)
 {
     struct lkr_pair *p = *state;
     lk_rwlock *third = lkr_new(p->clients[0], p->key);
@@ -168,8 +168,6 @@ static void breaking_it_wakes_those_who_wait(void **state)
     lk_rwlock_free(third);
 }
 
-#define WAKE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -184,18 +182,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WAKE_TEST(the_last_reader_wakes_a_writer),
-        WAKE_TEST(a_writer_wakes_all_readers_of_a_process),
-        WAKE_TEST(peers_wake_our_waiters),
-        WAKE_TEST(a_writer_waits_no_longer_than_the_readers_live),
-        WAKE_TEST(either_wait_can_be_cancelled),
-        WAKE_TEST(a_side_is_broken_only_when_it_is_held_that_way),
-        WAKE_TEST(breaking_it_wakes_those_who_wait),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

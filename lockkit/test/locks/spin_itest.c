@@ -5,9 +5,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_support.h"
 
@@ -91,7 +88,7 @@ static void start_wait(struct wait *wait, lk_lock *lock)
     assert_int_equal(pthread_create(&wait->thread, NULL, acquire_main, wait), 0);
 }
 
-static void nothing_is_published_and_nobody_subscribes(void **state)
+TEST(nothing_is_published_and_nobody_subscribes)
 {
     struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
@@ -114,7 +111,7 @@ static void nothing_is_published_and_nobody_subscribes(void **state)
     lks_monitor_close(monitor);
 }
 
-static void a_waiter_finds_it_free_after_one_pause_at_most(void **state)
+TEST(a_waiter_finds_it_free_after_one_pause_at_most)
 {
     struct fixture *f = *state;
 
@@ -134,7 +131,7 @@ static void a_waiter_finds_it_free_after_one_pause_at_most(void **state)
 }
 
 /* Pauses of 1 or 2 ms, then up to twice as long each time, 64 to 128 ms in the end. */
-static void a_waiter_asks_ever_more_seldom(void **state)
+TEST(a_waiter_asks_ever_more_seldom)
 {
     struct fixture *f = *state;
 
@@ -146,7 +143,7 @@ static void a_waiter_asks_ever_more_seldom(void **state)
 }
 
 /* No pause goes past it. One run may be late on a busy machine, but not most. */
-static void a_wait_ends_at_its_deadline(void **state)
+TEST(a_wait_ends_at_its_deadline)
 {
     enum { RUNS = 9, WAIT_MS = 150 };
     struct fixture *f = *state;
@@ -170,7 +167,7 @@ static void await_round_trip(struct fixture *f, unsigned before)
     LKS_EVENTUALLY(atomic_load(&f->round_trips) > before, 5000);
 }
 
-static void cancelling_ends_a_pause(void **state)
+TEST(cancelling_ends_a_pause)
 {
     struct fixture *f = *state;
 
@@ -196,7 +193,7 @@ static void cancelling_ends_a_pause(void **state)
 }
 
 /* 18: it is told nothing, but looks once per poll_ms. */
-static void a_waiter_of_another_kind_finds_it_by_its_timer(void **state)
+TEST(a_waiter_of_another_kind_finds_it_by_its_timer)
 {
     struct fixture *f = *state;
     lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = 200});
@@ -217,7 +214,7 @@ static void a_waiter_of_another_kind_finds_it_by_its_timer(void **state)
     lk_client_close(client);
 }
 
-static void a_watchdog_keeps_it(void **state)
+TEST(a_watchdog_keeps_it)
 {
     struct fixture *f = *state;
     struct lk_lock_options options = {.lease_ms = 300, .is_renewed = true};
@@ -228,8 +225,6 @@ static void a_watchdog_keeps_it(void **state)
     assert_true(lk_held(f->mine));
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
-
-#define SPIN_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static int start_server(void **state)
 {
@@ -245,18 +240,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        SPIN_TEST(nothing_is_published_and_nobody_subscribes),
-        SPIN_TEST(a_waiter_finds_it_free_after_one_pause_at_most),
-        SPIN_TEST(a_waiter_asks_ever_more_seldom),
-        SPIN_TEST(a_wait_ends_at_its_deadline),
-        SPIN_TEST(cancelling_ends_a_pause),
-        SPIN_TEST(a_waiter_of_another_kind_finds_it_by_its_timer),
-        SPIN_TEST(a_watchdog_keeps_it),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

@@ -2,10 +2,6 @@
  * What must be one atomic step is one command: an acquire, a release, of every kind; and in it, the
  * lock is free before anybody is told. One thread.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/support/lk_support.h"
 
 struct kind {
@@ -74,7 +70,7 @@ static void acquire_and_release(lk_lock *lock)
     if (lk_lock_release(lock, &err) != LK_OK) fail_msg("release: %s", err.text);
 }
 
-static void an_acquire_and_a_release_are_one_command_each(void **state)
+TEST(an_acquire_and_a_release_are_one_command_each)
 {
     struct fixture *f = *state;
 
@@ -92,7 +88,7 @@ static void an_acquire_and_a_release_are_one_command_each(void **state)
     }
 }
 
-static void nobody_is_told_before_it_is_free(void **state)
+TEST(nobody_is_told_before_it_is_free)
 {
     struct fixture *f = *state;
 
@@ -113,7 +109,7 @@ static void nobody_is_told_before_it_is_free(void **state)
     }
 }
 
-static void a_token_is_compared_whole(void **state)
+TEST(a_token_is_compared_whole)
 {
     static const char *const others[] = {"%s0", "%.31s", "%.0s"};
     struct fixture *f = *state;
@@ -137,15 +133,4 @@ static void a_token_is_compared_whole(void **state)
     lk_lock_free(lock);
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_acquire_and_a_release_are_one_command_each, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(nobody_is_told_before_it_is_free, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_token_is_compared_whole, set_up, tear_down),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

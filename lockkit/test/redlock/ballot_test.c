@@ -1,17 +1,11 @@
 /*
  * What a server tells of itself: the parser of INFO, whose bytes come from outside.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "redlock/ballot.h"
+#include "test/support/testing.h"
 
 /* The text at the end of a page, behind which no byte may be read. */
 static struct lk_bytes at_page_end(const char *text)
@@ -53,9 +47,8 @@ static const struct {
      "", true}, /* longer than any */
 };
 
-static void a_server_is_known_by_two_lines_of_its_info(void **state)
+TEST(a_server_is_known_by_two_lines_of_its_info)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct lk_bytes server = at_page_end(cases[i].server);
         struct lk_bytes replication = at_page_end(cases[i].replication);
@@ -71,23 +64,12 @@ static void a_server_is_known_by_two_lines_of_its_info(void **state)
     }
 }
 
-static void a_server_that_tells_nothing_is_asked_all_the_same(void **state)
+TEST(a_server_that_tells_nothing_is_asked_all_the_same)
 {
     struct lki_identity identity = {.is_replica = true};
 
-    (void)state;
     lki_identity_read(&identity, (struct lk_bytes){0}, (struct lk_bytes){0});
     assert_true(identity.is_asked);
     assert_false(identity.is_replica);
     assert_string_equal(identity.run_id, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_server_is_known_by_two_lines_of_its_info),
-        cmocka_unit_test(a_server_that_tells_nothing_is_asked_all_the_same),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

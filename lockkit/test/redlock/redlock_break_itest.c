@@ -6,9 +6,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -186,7 +183,7 @@ static void free_both(struct fixture *f)
 
 /* ---- a server that forgets ----------------------------------------------------------------------- */
 
-static void it_breaks_when_a_server_that_voted_comes_back_empty_at_once(void **state)
+TEST(it_breaks_when_a_server_that_voted_comes_back_empty_at_once)
 {
     struct fixture *f = *state;
     int broken = 0;
@@ -204,7 +201,7 @@ static void it_breaks_when_a_server_that_voted_comes_back_empty_at_once(void **s
     assert_int_equal(broken, ROUNDS);
 }
 
-static void it_holds_when_that_server_stays_away_for_longer_than_the_lease(void **state)
+TEST(it_holds_when_that_server_stays_away_for_longer_than_the_lease)
 {
     struct fixture *f = *state;
     int broken = 0;
@@ -227,7 +224,7 @@ static void it_holds_when_that_server_stays_away_for_longer_than_the_lease(void 
     assert_int_equal(broken, 0);
 }
 
-static void it_holds_when_one_comes_back_empty_and_four_remember(void **state)
+TEST(it_holds_when_one_comes_back_empty_and_four_remember)
 {
     struct fixture *f = *state;
 
@@ -244,7 +241,7 @@ static void it_holds_when_one_comes_back_empty_and_four_remember(void **state)
 
 /* ---- a clock that hurries ------------------------------------------------------------------------ */
 
-static void it_breaks_when_the_clock_of_a_server_that_voted_jumps(void **state)
+TEST(it_breaks_when_the_clock_of_a_server_that_voted_jumps)
 {
     struct fixture *f = *state;
     int broken = 0;
@@ -262,7 +259,7 @@ static void it_breaks_when_the_clock_of_a_server_that_voted_jumps(void **state)
     assert_int_equal(broken, ROUNDS);
 }
 
-static void it_holds_when_one_clock_jumps_and_all_had_voted(void **state)
+TEST(it_holds_when_one_clock_jumps_and_all_had_voted)
 {
     struct fixture *f = *state;
 
@@ -344,7 +341,7 @@ static void ask_client(const struct client *client, long long *out_left_ms, long
     *out_hour = strtoll(end, NULL, 10);
 }
 
-static void a_jump_of_the_holders_own_clock_changes_nothing(void **state)
+TEST(a_jump_of_the_holders_own_clock_changes_nothing)
 {
     struct fixture *f = *state;
     struct client client;
@@ -369,19 +366,11 @@ static void a_jump_of_the_holders_own_clock_changes_nothing(void **state)
     assert_int_equal(status, 0); /* its release was OK */
 }
 
+FIXTURE(set_up, tear_down);
+GROUP(start_all, lkr_stop_servers);
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(it_breaks_when_a_server_that_voted_comes_back_empty_at_once),
-        TEST(it_holds_when_that_server_stays_away_for_longer_than_the_lease),
-        TEST(it_holds_when_one_comes_back_empty_and_four_remember),
-        TEST(it_breaks_when_the_clock_of_a_server_that_voted_jumps),
-        TEST(it_holds_when_one_clock_jumps_and_all_had_voted),
-        TEST(a_jump_of_the_holders_own_clock_changes_nothing),
-#undef TEST
-    };
-
     if (argc == LKR_NODES + 3 && strcmp(argv[1], "client") == 0) return be_client(argv);
-    return cmocka_run_group_tests(tests, start_all, lkr_stop_servers);
+    return testing_run(argc, argv);
 }

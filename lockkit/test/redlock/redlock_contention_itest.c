@@ -7,9 +7,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -189,14 +186,13 @@ static void check_history(const struct board *board)
     history_done(&history);
 }
 
-static void servers_that_fail_in_turn_never_let_two_in(void **state)
+TEST(servers_that_fail_in_turn_never_let_two_in)
 {
     pid_t pids[PROCESSES];
     struct board *board =
         mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int status = 0;
 
-    (void)state;
     assert_ptr_not_equal(board, MAP_FAILED);
     (void)snprintf(board->key, sizeof board->key, "%s", lkr_key("crowd"));
     (void)snprintf(board->path, sizeof board->path, "%s/history", lkr_nodes[0]->dir);
@@ -248,13 +244,12 @@ static void *contend(void *arg)
 
 /* Each could get one or two of the five, for ever: nobody keeps what is no majority, or comes back in
    step. Nothing here is freed by a lease. */
-static void votes_that_are_split_do_not_stay_so(void **state)
+TEST_WITH(votes_that_are_split_do_not_stay_so, NULL, lkr_heal_servers)
 {
     struct contender contenders[CONTENDERS] = {0};
     atomic_int inside = 0;
     double begin = lks_now_ms();
 
-    (void)state;
     for (size_t i = 0; i < CONTENDERS; i++) {
         contenders[i].key = lkr_key("split");
         contenders[i].inside = &inside;
@@ -274,13 +269,4 @@ static void votes_that_are_split_do_not_stay_so(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(servers_that_fail_in_turn_never_let_two_in), /* first: it forks */
-        cmocka_unit_test_setup_teardown(votes_that_are_split_do_not_stay_so, NULL,
-                                        lkr_heal_servers),
-    };
-
-    return cmocka_run_group_tests(tests, lkr_start_servers, lkr_stop_servers);
-}
+GROUP(lkr_start_servers, lkr_stop_servers);

@@ -4,9 +4,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_redlock.h"
 
@@ -61,7 +58,7 @@ static void await_return(struct fixture *f)
     lkr_await_count(f->key, 0);
 }
 
-static void late_requests_of_a_failed_try_are_undone_when_they_arrive(void **state)
+TEST(late_requests_of_a_failed_try_are_undone_when_they_arrive)
 {
     struct fixture *f = *state;
 
@@ -74,7 +71,7 @@ static void late_requests_of_a_failed_try_are_undone_when_they_arrive(void **sta
 }
 
 /* The servers have done it, and nobody hears of it. */
-static void lost_answers_leave_nothing(void **state)
+TEST(lost_answers_leave_nothing)
 {
     struct fixture *f = *state;
 
@@ -97,7 +94,7 @@ static void *cut_when_taken(void *arg)
     return NULL;
 }
 
-static void a_broken_connection_is_undone_on_another_one(void **state)
+TEST(a_broken_connection_is_undone_on_another_one)
 {
     struct fixture *f = *state;
     pthread_t thread;
@@ -115,7 +112,7 @@ static void a_broken_connection_is_undone_on_another_one(void **state)
 }
 
 /* They count from then on. */
-static void votes_that_come_after_the_majority_are_renewed_and_released(void **state)
+TEST(votes_that_come_after_the_majority_are_renewed_and_released)
 {
     struct fixture *f = *state;
     struct lk_redlock_vote votes[LKR_NODES];
@@ -138,7 +135,7 @@ static void votes_that_come_after_the_majority_are_renewed_and_released(void **s
 }
 
 /* The release is sent behind the request that is not answered yet, and cannot overtake it. */
-static void a_release_reaches_servers_that_have_not_answered_yet(void **state)
+TEST(a_release_reaches_servers_that_have_not_answered_yet)
 {
     struct fixture *f = *state;
 
@@ -152,7 +149,7 @@ static void a_release_reaches_servers_that_have_not_answered_yet(void **state)
     await_return(f);
 }
 
-static void a_release_whose_answers_are_lost_can_be_repeated(void **state)
+TEST(a_release_whose_answers_are_lost_can_be_repeated)
 {
     struct fixture *f = *state;
 
@@ -176,7 +173,7 @@ static void count_loss(lk_lock *lock, void *arg)
 }
 
 /* Two were late when it was taken; two of the first three die. */
-static void a_renewed_one_lives_on_by_votes_that_came_late(void **state)
+TEST(a_renewed_one_lives_on_by_votes_that_came_late)
 {
     struct fixture *f = *state;
     const int64_t lease_ms = 900;
@@ -198,7 +195,7 @@ static void a_renewed_one_lives_on_by_votes_that_came_late(void **state)
 }
 
 /* Many hold at a time what no connection would be left for, if each kept those of late votes. */
-static void unanswered_requests_do_not_use_up_the_connections(void **state)
+TEST(unanswered_requests_do_not_use_up_the_connections)
 {
     struct fixture *f = *state;
     enum { LOCKS = 40 }; /* a pool has 16 connections */
@@ -229,20 +226,5 @@ static void unanswered_requests_do_not_use_up_the_connections(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(late_requests_of_a_failed_try_are_undone_when_they_arrive),
-        TEST(lost_answers_leave_nothing),
-        TEST(a_broken_connection_is_undone_on_another_one),
-        TEST(votes_that_come_after_the_majority_are_renewed_and_released),
-        TEST(a_release_reaches_servers_that_have_not_answered_yet),
-        TEST(a_release_whose_answers_are_lost_can_be_repeated),
-        TEST(a_renewed_one_lives_on_by_votes_that_came_late),
-        TEST(unanswered_requests_do_not_use_up_the_connections),
-#undef TEST
-    };
-
-    return cmocka_run_group_tests(tests, lkr_start_servers, lkr_stop_servers);
-}
+FIXTURE(set_up, tear_down);
+GROUP(lkr_start_servers, lkr_stop_servers);

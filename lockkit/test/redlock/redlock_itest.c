@@ -4,9 +4,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_redlock.h"
 
@@ -69,7 +66,7 @@ static void acquire(lk_lock *lock, int64_t lease_ms)
 
 /* ---- the wire ------------------------------------------------------------------------------------ */
 
-static void all_servers_get_one_token_and_lose_it_again(void **state)
+TEST(all_servers_get_one_token_and_lose_it_again)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -89,7 +86,7 @@ static void all_servers_get_one_token_and_lose_it_again(void **state)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK); /* nothing to release */
 }
 
-static void who_comes_second_is_busy_and_leaves_nothing(void **state)
+TEST(who_comes_second_is_busy_and_leaves_nothing)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -104,7 +101,7 @@ static void who_comes_second_is_busy_and_leaves_nothing(void **state)
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
-static void every_try_has_a_token_of_its_own(void **state)
+TEST(every_try_has_a_token_of_its_own)
 {
     struct fixture *f = *state;
     char first[64];
@@ -121,7 +118,7 @@ static void every_try_has_a_token_of_its_own(void **state)
 }
 
 /* Those that somebody else holds are his; those that were taken are given back at once. */
-static void a_minority_is_given_back(void **state)
+TEST(a_minority_is_given_back)
 {
     struct fixture *f = *state;
 
@@ -135,7 +132,7 @@ static void a_minority_is_given_back(void **state)
 }
 
 /* Half and one are a majority, half is not: two of five that are somebody else's do not keep it out. */
-static void three_of_five_are_enough_and_needed(void **state)
+TEST(three_of_five_are_enough_and_needed)
 {
     struct fixture *f = *state;
     struct lk_redlock_report report;
@@ -176,7 +173,7 @@ static void await_majority(lk_lock *lock)
     LKS_EVENTUALLY(lkr_acquire(lock, 0, 5000, NULL) == LK_OK, 2000);
 }
 
-static void any_two_of_five_may_be_dead(void **state)
+TEST(any_two_of_five_may_be_dead)
 {
     struct fixture *f = *state;
 
@@ -198,7 +195,7 @@ static void any_two_of_five_may_be_dead(void **state)
     }
 }
 
-static void with_three_of_five_dead_it_fails_at_once_and_leaves_nothing(void **state)
+TEST(with_three_of_five_dead_it_fails_at_once_and_leaves_nothing)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -214,7 +211,7 @@ static void with_three_of_five_dead_it_fails_at_once_and_leaves_nothing(void **s
 }
 
 /* A lease of 20 s lets a try wait 200 ms for a server: one that waited would take as long. */
-static void two_that_stand_still_cost_nothing(void **state)
+TEST(two_that_stand_still_cost_nothing)
 {
     struct fixture *f = *state;
     enum { PAIRS = 20, NODE_MS = 200 };
@@ -240,7 +237,7 @@ static void two_that_stand_still_cost_nothing(void **state)
     lkr_await_count(f->key, 0); /* what they were asked meanwhile is undone too */
 }
 
-static void with_three_that_stand_still_it_waits_node_ms_and_leaves_nothing(void **state)
+TEST(with_three_that_stand_still_it_waits_node_ms_and_leaves_nothing)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -264,7 +261,7 @@ static void with_three_that_stand_still_it_waits_node_ms_and_leaves_nothing(void
 }
 
 /* A majority cannot confirm any more. That is known at once, and not after command_ms. */
-static void a_release_hears_all_that_are_left_of_a_bare_majority(void **state)
+TEST(a_release_hears_all_that_are_left_of_a_bare_majority)
 {
     enum { LONG_MS = 20000 };
     struct fixture *f = *state;
@@ -298,7 +295,7 @@ static void *resume_later(void *arg)
 }
 
 /* Answers that did not come may come: it is tried again. */
-static void it_waits_for_servers_that_stand_still_as_for_a_holder(void **state)
+TEST(it_waits_for_servers_that_stand_still_as_for_a_holder)
 {
     struct fixture *f = *state;
     pthread_t thread;
@@ -315,7 +312,7 @@ static void it_waits_for_servers_that_stand_still_as_for_a_holder(void **state)
 /* ---- validity ------------------------------------------------------------------------------------ */
 
 /* From the try's begin, whatever the answers took. */
-static void what_the_answers_took_is_taken_off_the_lease(void **state)
+TEST(what_the_answers_took_is_taken_off_the_lease)
 {
     struct fixture *f = *state;
 
@@ -327,7 +324,7 @@ static void what_the_answers_took_is_taken_off_the_lease(void **state)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-static void a_majority_after_the_lease_is_lost_and_given_back(void **state)
+TEST(a_majority_after_the_lease_is_lost_and_given_back)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -343,7 +340,7 @@ static void a_majority_after_the_lease_is_lost_and_given_back(void **state)
 
 /* ---- renewal and loss ---------------------------------------------------------------------------- */
 
-static void a_renewal_needs_a_majority(void **state)
+TEST(a_renewal_needs_a_majority)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -373,7 +370,7 @@ static size_t renew_and_count(lk_lock *lock)
 }
 
 /* Were it asked again it would say yes, as a server would that a late request has reached. */
-static void a_server_that_has_lost_it_never_counts_again(void **state)
+TEST(a_server_that_has_lost_it_never_counts_again)
 {
     struct fixture *f = *state;
 
@@ -409,7 +406,7 @@ static lk_status acquire_renewed(struct fixture *f, int64_t lease_ms)
         NULL);
 }
 
-static void a_renewed_one_outlives_its_lease_with_two_of_five_standing_still(void **state)
+TEST(a_renewed_one_outlives_its_lease_with_two_of_five_standing_still)
 {
     struct fixture *f = *state;
     const int64_t lease_ms = 800;
@@ -442,7 +439,7 @@ static void a_renewed_one_outlives_its_lease_with_two_of_five_standing_still(voi
     (void)lk_lock_release(f->mine, NULL);
 }
 
-static void a_majority_that_says_not_ours_is_told_as_a_loss(void **state)
+TEST(a_majority_that_says_not_ours_is_told_as_a_loss)
 {
     struct fixture *f = *state;
 
@@ -458,7 +455,7 @@ static void a_majority_that_says_not_ours_is_told_as_a_loss(void **state)
     lkr_await_count(f->key, 0);
 }
 
-static void the_end_of_a_lease_is_told_without_renewal_too(void **state)
+TEST(the_end_of_a_lease_is_told_without_renewal_too)
 {
     struct fixture *f = *state;
     struct lk_lock_options options = {.lease_ms = 200, .on_lost = count_loss, .on_lost_arg = f};
@@ -469,30 +466,5 @@ static void the_end_of_a_lease_is_told_without_renewal_too(void **state)
     (void)lk_lock_release(f->mine, NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(all_servers_get_one_token_and_lose_it_again),
-        TEST(who_comes_second_is_busy_and_leaves_nothing),
-        TEST(every_try_has_a_token_of_its_own),
-        TEST(a_minority_is_given_back),
-        TEST(three_of_five_are_enough_and_needed),
-        TEST(any_two_of_five_may_be_dead),
-        TEST(with_three_of_five_dead_it_fails_at_once_and_leaves_nothing),
-        TEST(two_that_stand_still_cost_nothing),
-        TEST(with_three_that_stand_still_it_waits_node_ms_and_leaves_nothing),
-        TEST(a_release_hears_all_that_are_left_of_a_bare_majority),
-        TEST(it_waits_for_servers_that_stand_still_as_for_a_holder),
-        TEST(what_the_answers_took_is_taken_off_the_lease),
-        TEST(a_majority_after_the_lease_is_lost_and_given_back),
-        TEST(a_renewal_needs_a_majority),
-        TEST(a_server_that_has_lost_it_never_counts_again),
-        TEST(a_renewed_one_outlives_its_lease_with_two_of_five_standing_still),
-        TEST(a_majority_that_says_not_ours_is_told_as_a_loss),
-        TEST(the_end_of_a_lease_is_told_without_renewal_too),
-#undef TEST
-    };
-
-    return cmocka_run_group_tests(tests, lkr_start_servers, lkr_stop_servers);
-}
+FIXTURE(set_up, tear_down);
+GROUP(lkr_start_servers, lkr_stop_servers);

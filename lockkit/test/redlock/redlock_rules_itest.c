@@ -4,9 +4,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_redlock.h"
 
@@ -55,7 +52,7 @@ static void assert_refused(lk_client *const *clients, size_t count,
     if (!strstr(err.text, word)) fail_msg("\"%s\" does not tell of \"%s\"", err.text, word);
 }
 
-static void numbers_that_make_no_sense_are_refused(void **state)
+TEST(numbers_that_make_no_sense_are_refused)
 {
     struct fixture *f = *state;
     lk_client *const *c = f->clients.of;
@@ -80,7 +77,7 @@ static void numbers_that_make_no_sense_are_refused(void **state)
     lk_lock_free(four);
 }
 
-static void one_server_under_two_names_is_refused(void **state)
+TEST(one_server_under_two_names_is_refused)
 {
     struct fixture *f = *state;
     struct lks_server *server = lks_server_start(&(struct lks_server_options){.is_tcp = true});
@@ -103,7 +100,7 @@ static void one_server_under_two_names_is_refused(void **state)
 }
 
 /* It may have another server by the time that it votes again. */
-static void a_client_of_sentinel_is_refused(void **state)
+TEST(a_client_of_sentinel_is_refused)
 {
     struct fixture *f = *state;
     struct lk_client_options options = {.url = "redis+sentinel://127.0.0.1:1/mymaster",
@@ -135,7 +132,7 @@ static void make_replica(struct lks_server *server, const struct lks_server *pri
     LKS_DO(server, "REPLICAOF", "127.0.0.1", port);
 }
 
-static void a_replica_is_refused_and_one_that_becomes_one_has_no_vote(void **state)
+TEST(a_replica_is_refused_and_one_that_becomes_one_has_no_vote)
 {
     struct fixture *f = *state;
     struct lks_server *primary = lks_server_start(&(struct lks_server_options){.is_tcp = true});
@@ -157,7 +154,7 @@ static void a_replica_is_refused_and_one_that_becomes_one_has_no_vote(void **sta
 }
 
 /* It may not say who it is; it votes, and the report tells that nobody has looked. */
-static void a_server_that_does_not_tell_who_it_is_votes(void **state)
+TEST(a_server_that_does_not_tell_who_it_is_votes)
 {
     struct fixture *f = *state;
     lk_client *mute = lk_client_open(&(struct lk_client_options){.url = lkr_nodes[2]->url}, NULL);
@@ -215,7 +212,7 @@ static void assert_woken(const struct fixture *f, void (*release_later)(lk_lock 
     lk_lock_free(waiter);
 }
 
-static void a_release_wakes_who_waits(void **state)
+TEST(a_release_wakes_who_waits)
 {
     assert_woken(*state, release);
 }
@@ -242,13 +239,13 @@ static void release_behind_a_late_answer(lk_lock *lock)
     lks_server_resume(late);
 }
 
-static void a_release_that_the_pool_makes_up_for_wakes_too(void **state)
+TEST(a_release_that_the_pool_makes_up_for_wakes_too)
 {
     assert_woken(*state, release_behind_a_late_answer);
 }
 
 /* Nobody publishes: another library's release, or the end of its lease. */
-static void without_a_message_it_asks_again_by_chance(void **state)
+TEST(without_a_message_it_asks_again_by_chance)
 {
     struct fixture *f = *state;
     struct lk_redlock_report report;
@@ -265,7 +262,7 @@ static void without_a_message_it_asks_again_by_chance(void **state)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-static void the_wait_ends_when_it_is_over(void **state)
+TEST(the_wait_ends_when_it_is_over)
 {
     struct fixture *f = *state;
     double begin = lks_now_ms();
@@ -277,7 +274,7 @@ static void the_wait_ends_when_it_is_over(void **state)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-static void a_cancel_ends_the_wait(void **state)
+TEST(a_cancel_ends_the_wait)
 {
     struct fixture *f = *state;
     struct later later = {f->other, lk_lock_cancel};
@@ -296,7 +293,7 @@ static void a_cancel_ends_the_wait(void **state)
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
-static void an_operator_can_break_it(void **state)
+TEST(an_operator_can_break_it)
 {
     struct fixture *f = *state;
 
@@ -311,7 +308,7 @@ static void an_operator_can_break_it(void **state)
 /* ---- members ------------------------------------------------------------------------------------- */
 
 /* {A, B, C} and {C, D, E}: two majorities without a common server. */
-static void clients_that_count_other_servers_both_win_with_the_plain_key(void **state)
+TEST(clients_that_count_other_servers_both_win_with_the_plain_key)
 {
     struct fixture *f = *state;
     lk_lock *abc = lk_redlock_new(f->clients.of, 3, f->key, NULL, NULL);
@@ -327,7 +324,7 @@ static void clients_that_count_other_servers_both_win_with_the_plain_key(void **
     lk_lock_free(cde);
 }
 
-static void bound_to_its_members_the_second_is_told_so(void **state)
+TEST(bound_to_its_members_the_second_is_told_so)
 {
     struct fixture *f = *state;
     struct lk_redlock_options bound = {.is_bound_to_members = true};
@@ -356,25 +353,5 @@ static void bound_to_its_members_the_second_is_told_so(void **state)
     lk_lock_free(cde);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(numbers_that_make_no_sense_are_refused),
-        TEST(one_server_under_two_names_is_refused),
-        TEST(a_client_of_sentinel_is_refused),
-        TEST(a_replica_is_refused_and_one_that_becomes_one_has_no_vote),
-        TEST(a_server_that_does_not_tell_who_it_is_votes),
-        TEST(a_release_wakes_who_waits),
-        TEST(a_release_that_the_pool_makes_up_for_wakes_too),
-        TEST(without_a_message_it_asks_again_by_chance),
-        TEST(the_wait_ends_when_it_is_over),
-        TEST(a_cancel_ends_the_wait),
-        TEST(an_operator_can_break_it),
-        TEST(clients_that_count_other_servers_both_win_with_the_plain_key),
-        TEST(bound_to_its_members_the_second_is_told_so),
-#undef TEST
-    };
-
-    return cmocka_run_group_tests(tests, lkr_start_servers, lkr_stop_servers);
-}
+FIXTURE(set_up, tear_down);
+GROUP(lkr_start_servers, lkr_stop_servers);

@@ -1,15 +1,8 @@
 /*
  * The sums of a redlock: how long a try waits for a server, and until when a majority of leases lasts.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "redlock/redlock.h"
+#include "test/support/testing.h"
 
 static struct redlock *make(size_t count)
 {
@@ -21,7 +14,7 @@ static struct redlock *make(size_t count)
     return self;
 }
 
-static void a_try_waits_for_a_server_a_small_part_of_the_lease(void **state)
+TEST(a_try_waits_for_a_server_a_small_part_of_the_lease)
 {
     static const struct {
         int64_t option_ms, lease_ms, expected_ms;
@@ -31,7 +24,6 @@ static void a_try_waits_for_a_server_a_small_part_of_the_lease(void **state)
     };
     struct redlock *self = make(1);
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         self->options.node_ms = cases[i].option_ms;
         assert_int_equal(lki_redlock_node_ms(self, cases[i].lease_ms), cases[i].expected_ms);
@@ -46,12 +38,11 @@ static void set_member(struct redlock *self, size_t i, enum lki_vote vote, int s
     atomic_store(&self->members[i].base.expires_at, ends);
 }
 
-static void it_is_held_as_long_as_the_third_longest_lease_of_five(void **state)
+TEST(it_is_held_as_long_as_the_third_longest_lease_of_five)
 {
     static const int64_t ends[] = {500, 100, 300, 200, 400};
     struct redlock *self = make(5);
 
-    (void)state;
     for (size_t i = 0; i < 5; i++)
         set_member(self, i, LKI_VOTE_COUNTED, LOCK_HELD, ends[i]);
     assert_int_equal(lki_redlock_ends_at(self), 300);
@@ -64,26 +55,14 @@ static void it_is_held_as_long_as_the_third_longest_lease_of_five(void **state)
     free(self);
 }
 
-static void of_four_three_are_a_majority(void **state)
+TEST(of_four_three_are_a_majority)
 {
     struct redlock *self = make(4);
 
-    (void)state;
     for (size_t i = 0; i < 4; i++)
         set_member(self, i, i < 2 ? LKI_VOTE_COUNTED : LKI_VOTE_NONE, LOCK_HELD, 100);
     assert_int_equal(lki_redlock_ends_at(self), 0);
     set_member(self, 2, LKI_VOTE_COUNTED, LOCK_HELD, 50);
     assert_int_equal(lki_redlock_ends_at(self), 50);
     free(self);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_try_waits_for_a_server_a_small_part_of_the_lease),
-        cmocka_unit_test(it_is_held_as_long_as_the_third_longest_lease_of_five),
-        cmocka_unit_test(of_four_three_are_a_majority),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

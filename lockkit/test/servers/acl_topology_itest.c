@@ -2,10 +2,6 @@
  * The narrow user and the loader of acl_itest.c, where servers change places: who takes over has never
  * seen a script, and is told by the loader.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/support/lk_acl.h"
 #include "test/support/lk_any.h"
 #include "test/support/lk_topology.h"
@@ -94,14 +90,13 @@ static void assert_held(const struct lks_any *held)
         if (!lk_held(held[kind].lock)) fail_msg("%s: lost", held[kind].name);
 }
 
-static void holds_outlive_a_failover_of_sentinel(void **state)
+TEST(holds_outlive_a_failover_of_sentinel)
 {
     struct lkt *topology = start(false);
     lk_client *client = open_client(topology);
     struct lks_any held[LKS_ANY_KINDS];
     struct lks_any kept[LKS_ANY_KINDS];
 
-    (void)state;
     acquire_all(held, client, "before", true);
     acquire_all(kept, client, "kept", false);
     (void)lkt_tell(topology, "failover");
@@ -117,7 +112,7 @@ static void holds_outlive_a_failover_of_sentinel(void **state)
     lkt_stop(topology);
 }
 
-static void holds_outlive_failovers_and_moved_slots_of_a_cluster(void **state)
+TEST(holds_outlive_failovers_and_moved_slots_of_a_cluster)
 {
     struct lkt *topology = start(true);
     lk_client *client = open_client(topology);
@@ -125,7 +120,6 @@ static void holds_outlive_failovers_and_moved_slots_of_a_cluster(void **state)
     struct lks_any kept[LKS_ANY_KINDS];
     char slot[16];
 
-    (void)state;
     acquire_all(held, client, "before", true);
     acquire_all(kept, client, "kept", false);
     for (int i = 4; i <= 6; i++)
@@ -146,15 +140,4 @@ static void holds_outlive_failovers_and_moved_slots_of_a_cluster(void **state)
     assert_quiet(topology);
     lk_client_close(client);
     lkt_stop(topology);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(holds_outlive_a_failover_of_sentinel),
-        cmocka_unit_test(holds_outlive_failovers_and_moved_slots_of_a_cluster),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

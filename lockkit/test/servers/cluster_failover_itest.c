@@ -3,9 +3,6 @@
  * those of the checklist of cases for clients that share keys with Redisson.
  */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/slot.h"
 #include "test/support/lk_crew.h"
@@ -33,7 +30,7 @@ static struct lkt *start_cluster(void)
 
 /* Replication is asynchronous: a hold that the replica has not got yet may overlap with one given by
    it. At most one hold of each thread can be of that kind. */
-static void a_killed_master_under_contention_is_bounded(void **state)
+TEST(a_killed_master_under_contention_is_bounded)
 {
     struct lkt *topology = start_cluster();
     struct lks_crew_report report;
@@ -45,7 +42,6 @@ static void a_killed_master_under_contention_is_bounded(void **state)
     char master[8];
     int slot = lki_slot_of("contended", strlen("contended"));
 
-    (void)state;
     (void)snprintf(master, sizeof master, "%s", lkt_tell(topology, "primary %d", slot));
     lks_crew_go_on(crew, TURNS, SWITCH_MS);
     (void)lkt_tell(topology, "kill %s", master);
@@ -145,13 +141,12 @@ static long long keys_of(struct lkt *topology, const char *const names[], size_t
 }
 
 /* [28] */
-static void many_leases_over_all_slots_are_renewed_in_time(void **state)
+TEST(many_leases_over_all_slots_are_renewed_in_time)
 {
     static const char *const masters[] = {"n1", "n2", "n3"};
     struct lkt *topology = start_cluster();
     lk_client *client = lkt_client_with(topology, (struct lk_client_options){.backoff_ms = 100});
 
-    (void)state;
     double begin = lks_now_ms();
     take_all(client);
     double took_ms = lks_now_ms() - begin;
@@ -177,15 +172,4 @@ static void many_leases_over_all_slots_are_renewed_in_time(void **state)
         lk_lock_free(locks[i]);
     lk_client_close(client);
     lkt_stop(topology);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_killed_master_under_contention_is_bounded),
-        cmocka_unit_test(many_leases_over_all_slots_are_renewed_in_time),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

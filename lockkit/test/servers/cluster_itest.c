@@ -5,9 +5,6 @@
  * cases for clients that share keys with Redisson.
  */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/names.h"
 #include "base/slot.h"
@@ -44,11 +41,10 @@ static void use_one(size_t kind, const char *key)
     lks_any_free(&rival);
 }
 
-static void every_kind_works_on_every_master(void **state)
+TEST(every_kind_works_on_every_master)
 {
     int used[3] = {0};
 
-    (void)state;
     for (size_t kind = 0; kind < LKS_ANY_KINDS; kind++) {
         for (int i = 0; i < KEYS; i++) {
             char key[64];
@@ -92,9 +88,8 @@ static void use_counters(const char *name, int number)
     lk_latch_free(latch);
 }
 
-static void counters_work_on_every_master(void **state)
+TEST(counters_work_on_every_master)
 {
-    (void)state;
     for (int i = 0; i < KEYS; i++)
         use_counters("counter", i);
 }
@@ -167,7 +162,7 @@ static void check_name(const char *name, bool is_good)
     lk_latch_free(latch);
 }
 
-static void names_are_judged_before_anything_is_sent(void **state)
+TEST(names_are_judged_before_anything_is_sent)
 {
     static const struct {
         const char *name;
@@ -181,7 +176,6 @@ static void names_are_judged_before_anything_is_sent(void **state)
                 {"{}{x}", false},    {"{a}}", true},
                 {"with blank", true}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(is_safe(rows[i].name), rows[i].is_good);
         check_name(rows[i].name, rows[i].is_good);
@@ -197,14 +191,13 @@ static uint32_t next_random(uint32_t *seed)
 }
 
 /* Refused, or all its keys share a slot: else a server would say CROSSSLOT. */
-static void whatever_name_is_accepted_works(void **state)
+TEST(whatever_name_is_accepted_works)
 {
     const char *given = getenv("LK_TEST_SEED"); /* NOLINT(concurrency-mt-unsafe): alone */
     uint32_t seed = given ? (uint32_t)strtoul(given, NULL, 10) : (uint32_t)lks_now_ms() | 1U;
     int accepted = 0;
     int refused = 0;
 
-    (void)state;
     print_message("# seed %u\n", seed);
     for (int i = 0; i < NAMES; i++) {
         static const char letters[] = {'{', '}', 'a', 'b', ':', '\xe4', '\x01', ' '};
@@ -319,12 +312,11 @@ static int by_size(const void *a, const void *b)
 }
 
 /* [17] */
-static void a_release_wakes_the_waiter_on_its_slots_server(void **state)
+TEST(a_release_wakes_the_waiter_on_its_slots_server)
 {
     static const size_t kinds[] = {0, 1, 2, 4, 5, LKS_ANY_WRITE, LKS_ANY_PERMIT}; /* 3 spins */
     double took_ms[COUNT_OF(kinds) * HAND_OVERS] = {0};
 
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(took_ms); i++) {
         char key[64];
 
@@ -358,16 +350,4 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_works_on_every_master),
-        cmocka_unit_test(counters_work_on_every_master),
-        cmocka_unit_test(names_are_judged_before_anything_is_sent),
-        cmocka_unit_test(whatever_name_is_accepted_works),
-        cmocka_unit_test(a_release_wakes_the_waiter_on_its_slots_server),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+GROUP(set_up, tear_down);

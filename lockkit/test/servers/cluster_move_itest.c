@@ -4,9 +4,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/slot.h"
 #include "test/support/lk_any.h"
@@ -86,21 +83,19 @@ static void move_under(size_t kind)
     lks_any_free(&rival);
 }
 
-static void holds_of_every_kind_go_along_with_their_slot(void **state)
+TEST(holds_of_every_kind_go_along_with_their_slot)
 {
-    (void)state;
     atomic_store(&changes, 0);
     for (size_t kind = 0; kind < LKS_ANY_KINDS; kind++)
         move_under(kind);
     LKS_EVENTUALLY(atomic_load(&changes) > 0, SOON_MS); /* and the hook hears of it */
 }
 
-static void the_watchdog_follows_the_slot(void **state)
+TEST(the_watchdog_follows_the_slot)
 {
     lk_lock *lock = lk_reentrant_new(mine, "renewed", NULL);
     struct lk_lock_options options = {.lease_ms = SHORT_LEASE_MS, .is_renewed = true};
 
-    (void)state;
     assert_int_equal(lk_lock_acquire(lock, &options, NULL), LK_OK);
     for (int i = 0; i < 3; i++) {
         move_slot(slot_of("renewed"));
@@ -166,9 +161,8 @@ static void move_under_waiter(int number)
     lk_lock_free(wait.lock);
 }
 
-static void a_waiter_is_woken_from_where_the_slot_is_now(void **state)
+TEST(a_waiter_is_woken_from_where_the_slot_is_now)
 {
-    (void)state;
     for (int i = 0; i < 3; i++)
         move_under_waiter(i);
 }
@@ -176,14 +170,13 @@ static void a_waiter_is_woken_from_where_the_slot_is_now(void **state)
 /* ---- in the middle of a move ------------------------------------------------------------------------- */
 
 /* A key that is not there yet is asked for at the target (ASK): one round more, and it works. */
-static void what_one_command_does_works_in_the_middle_of_a_move(void **state)
+TEST(what_one_command_does_works_in_the_middle_of_a_move)
 {
     char from[8];
     lk_lock *lock = lks_mutex(mine, "asked");
     int slot = slot_of("asked");
     char slot_text[8];
 
-    (void)state;
     owner_of(slot, from);
     const char *to = another(from);
     (void)snprintf(slot_text, sizeof slot_text, "%d", slot);
@@ -219,13 +212,12 @@ static void *cross(void *arg)
 }
 
 /* What needs several keys gets TRYAGAIN until the move is over, and is repeated until then. */
-static void every_kind_gets_through_a_move(void **state)
+TEST(every_kind_gets_through_a_move)
 {
     static struct crossing crossings[LKS_ANY_KINDS];
     int slot = slot_of("{crossed}");
     char from[8];
 
-    (void)state;
     for (size_t kind = 0; kind < LKS_ANY_KINDS; kind++) {
         char key[64];
 
@@ -254,13 +246,12 @@ static void every_kind_gets_through_a_move(void **state)
 }
 
 /* A slot that goes from master to master while many want its lock: nobody ever meets anybody. */
-static void nothing_overlaps_while_a_slot_wanders(void **state)
+TEST(nothing_overlaps_while_a_slot_wanders)
 {
     struct lks_crew_report report;
     struct lks_crew *crew = lks_crew_start(&(struct lks_crew_options){
         .url = topology->url, .key = "wanderer", .clients = 3, .threads = 2, .lease_ms = 10000});
 
-    (void)state;
     for (int i = 0; i < MOVES; i++) {
         lks_crew_go_on(crew, TURNS, LEASE_MS);
         move_slot(slot_of("wanderer"));
@@ -297,17 +288,4 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(holds_of_every_kind_go_along_with_their_slot),
-        cmocka_unit_test(the_watchdog_follows_the_slot),
-        cmocka_unit_test(a_waiter_is_woken_from_where_the_slot_is_now),
-        cmocka_unit_test(what_one_command_does_works_in_the_middle_of_a_move),
-        cmocka_unit_test(every_kind_gets_through_a_move),
-        cmocka_unit_test(nothing_overlaps_while_a_slot_wanders),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+GROUP(set_up, tear_down);

@@ -5,9 +5,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_any.h"
 #include "test/support/lk_crew.h"
@@ -111,14 +108,13 @@ static void release_and_free(lk_lock *locks[HOLDS], bool are_held)
     }
 }
 
-static void what_the_failover_lost_is_reported_and_the_rest_stays_held(void **state)
+TEST(what_the_failover_lost_is_reported_and_the_rest_stays_held)
 {
     struct lkt *topology = lkt_start(NULL);
     lk_client *client = open_client(topology);
     lk_lock *kept[HOLDS];
     lk_lock *lost[HOLDS];
 
-    (void)state;
     atomic_store(&lost_calls, 0);
     take_all(client, "kept", kept);
     cut_off_replicas(topology);
@@ -224,16 +220,14 @@ static void wait_through(const char *how, int64_t poll_ms)
     lkt_stop(topology);
 }
 
-static void waits_of_every_kind_outlive_the_primary(void **state)
+TEST(waits_of_every_kind_outlive_the_primary)
 {
-    (void)state;
     wait_through("kill", LEASE_MS);
 }
 
 /* Who asks it meanwhile gets no answer. */
-static void tries_that_hang_do_not_end_a_wait(void **state)
+TEST(tries_that_hang_do_not_end_a_wait)
 {
-    (void)state;
     wait_through("pause", POLL_MS);
 }
 
@@ -308,7 +302,7 @@ static void give_counters(struct counter_wait *counters)
     LKS_EVENTUALLY(lk_latch_count_down(counters->latch, NULL) == LK_OK, SOON_MS);
 }
 
-static void waits_for_counters_outlive_the_primary(void **state)
+TEST(waits_for_counters_outlive_the_primary)
 {
     static void *(*const mains[])(void *) = {semaphore_main, permits_main, latch_main};
     struct lkt *topology = lkt_start(NULL);
@@ -317,7 +311,6 @@ static void waits_for_counters_outlive_the_primary(void **state)
     struct counter_wait held = {0};
     struct counter_wait waited = {0};
 
-    (void)state;
     open_counters(&held, client);
     open_counters(&waited, other);
     take_counters(&held);
@@ -371,29 +364,12 @@ static void fail_over_under_contention(const char *command)
     assert_true(report.gap_ms < SWITCH_MS);
 }
 
-static void a_controlled_failover_under_contention_is_bounded(void **state)
+TEST(a_controlled_failover_under_contention_is_bounded)
 {
-    (void)state;
     fail_over_under_contention("failover");
 }
 
-static void a_killed_primary_under_contention_is_bounded(void **state)
+TEST(a_killed_primary_under_contention_is_bounded)
 {
-    (void)state;
     fail_over_under_contention("kill n1");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_the_failover_lost_is_reported_and_the_rest_stays_held),
-        cmocka_unit_test(waits_of_every_kind_outlive_the_primary),
-        cmocka_unit_test(tries_that_hang_do_not_end_a_wait),
-        cmocka_unit_test(waits_for_counters_outlive_the_primary),
-        cmocka_unit_test(a_controlled_failover_under_contention_is_bounded),
-        cmocka_unit_test(a_killed_primary_under_contention_is_bounded),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,6 @@
  * before a renewal or a lease's end would show it; the others go on.
  */
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "test/support/lk_topology.h"
 
@@ -35,7 +33,7 @@ static bool is_lost(size_t i)
     return i % 3 == 0;
 }
 
-static void what_a_failover_lost_is_told_at_once(void **state)
+TEST(what_a_failover_lost_is_told_at_once)
 {
     struct lkt *topology = lkt_start(NULL);
     lk_client *client = lkt_client_with(
@@ -44,7 +42,6 @@ static void what_a_failover_lost_is_told_at_once(void **state)
     const char *keys[LOCKS];
     char name[32];
 
-    (void)state;
     for (size_t i = 0; i < LOCKS; i++) { /* every other one is renewed; nobody asks to be told */
         struct lk_lock_options options = {.lease_ms = LEASE_MS, .is_renewed = i % 2 == 0};
 
@@ -74,14 +71,4 @@ static void what_a_failover_lost_is_told_at_once(void **state)
     }
     lk_client_close(client);
     lkt_stop(topology);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_failover_lost_is_told_at_once),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

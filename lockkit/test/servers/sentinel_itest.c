@@ -4,9 +4,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_kinds.h"
 #include "test/support/lk_topology.h"
@@ -70,13 +67,12 @@ static void try_wrong_names(const struct lkt *topology)
     lk_client_close(client);
 }
 
-static void a_primary_is_found_by_whichever_sentinel_answers(void **state)
+TEST(a_primary_is_found_by_whichever_sentinel_answers)
 {
     static const char *const sentinels[] = {"s1", "s2"};
     struct lkt *topology = lkt_start(NULL);
     struct lk_error err = {0};
 
-    (void)state;
     try_wrong_names(topology);
     for (size_t i = 0; i <= 2; i++) {
         double begin = lks_now_ms();
@@ -165,7 +161,7 @@ static void hand_over(struct lkt *topology, lk_lock *held, struct wait *wait)
     assert_int_equal(lk_lock_release(wait->lock, NULL), LK_OK);
 }
 
-static void a_killed_primary_is_followed_with_holds_and_waiters(void **state)
+TEST(a_killed_primary_is_followed_with_holds_and_waiters)
 {
     struct lkt *topology = lkt_start(NULL);
     lk_client *client = open_client(topology);
@@ -173,7 +169,6 @@ static void a_killed_primary_is_followed_with_holds_and_waiters(void **state)
     lk_lock *held = lks_mutex(client, "handed-over");
     struct wait wait = {.lock = lks_mutex(other, "handed-over")};
 
-    (void)state;
     start_wait(lkt_server(topology, "n1"), held, &wait);
     atomic_store(&changes, 0);
     (void)lkt_tell(topology, "kill n1");
@@ -251,7 +246,7 @@ static int acquire_often(lk_client *client, struct lks_server *stale)
 }
 
 /* Nor does anybody go on listening to it. */
-static void a_stale_primary_gives_no_lock(void **state)
+TEST(a_stale_primary_gives_no_lock)
 {
     struct lkt *topology = lkt_start(NULL);
     struct lks_server *stale = lkt_server(topology, "n1");
@@ -260,7 +255,6 @@ static void a_stale_primary_gives_no_lock(void **state)
     lk_lock *held = lks_mutex(client, "handed-over");
     struct wait wait = {.lock = lks_mutex(other, "handed-over")};
 
-    (void)state;
     start_wait(stale, held, &wait);
     assert_true(clients_of(stale) >= 2); /* so that none, later, means something */
     make_stale(topology, "n1");
@@ -303,12 +297,11 @@ static void *call_main(void *arg)
 }
 
 /* However long it may wait: from there no answer counts any more. */
-static void what_is_under_way_to_the_old_primary_ends_as_unknown(void **state)
+TEST(what_is_under_way_to_the_old_primary_ends_as_unknown)
 {
     struct lkt *topology = lkt_start(NULL);
     struct call call = {.client = open_client(topology)};
 
-    (void)state;
     assert_int_equal(use(call.client, "before"), LK_OK);
     (void)lkt_tell(topology, "pause n1");
     assert_int_equal(pthread_create(&call.thread, NULL, call_main, &call), 0);
@@ -329,7 +322,7 @@ static void wait_until_noticed(struct lkt *topology, int clients)
     LKS_EVENTUALLY(atomic_load(&changes) >= clients, SOON_MS);
 }
 
-static void a_release_without_answer_is_told_to_the_new_primary(void **state)
+TEST(a_release_without_answer_is_told_to_the_new_primary)
 {
     struct lkt *topology = lkt_start(NULL);
     lk_client *client = open_client(topology);
@@ -338,7 +331,6 @@ static void a_release_without_answer_is_told_to_the_new_primary(void **state)
     lk_lock *begun = lks_mutex(client, "begun");
     struct lk_lock_options options = {.lease_ms = LEASE_MS};
 
-    (void)state;
     assert_int_equal(lk_lock_acquire(lock, &options, NULL), LK_OK);
     wait_for_replicas(lkt_server(topology, "n1"));
     atomic_store(&changes, 0);
@@ -360,14 +352,13 @@ static void a_release_without_answer_is_told_to_the_new_primary(void **state)
     lkt_stop(topology);
 }
 
-static void permits_given_back_without_answer_count_once(void **state)
+TEST(permits_given_back_without_answer_count_once)
 {
     struct lkt *topology = lkt_start(NULL);
     lk_client *client = open_client(topology);
     lk_semaphore *semaphore = lk_semaphore_new(client, "permits", NULL);
     int64_t available = -1;
 
-    (void)state;
     assert_int_equal(lk_semaphore_try_set(semaphore, 3, NULL), LK_OK);
     assert_int_equal(lk_semaphore_acquire(semaphore, 2, 0, NULL), LK_OK);
     wait_for_replicas(lkt_server(topology, "n1"));
@@ -383,19 +374,4 @@ static void permits_given_back_without_answer_count_once(void **state)
     lk_semaphore_free(semaphore);
     lk_client_close(client);
     lkt_stop(topology);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_primary_is_found_by_whichever_sentinel_answers),
-        cmocka_unit_test(a_killed_primary_is_followed_with_holds_and_waiters),
-        cmocka_unit_test(a_stale_primary_gives_no_lock),
-        cmocka_unit_test(what_is_under_way_to_the_old_primary_ends_as_unknown),
-        cmocka_unit_test(a_release_without_answer_is_told_to_the_new_primary),
-        cmocka_unit_test(permits_given_back_without_answer_count_once),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

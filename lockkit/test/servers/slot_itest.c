@@ -2,10 +2,6 @@
  * A key's slot as lockkit counts it and as a real Redis does: for names with and without hash tags,
  * braces in every place, and bytes of every value.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/slot.h"
 #include "test/support/lk_topology.h"
 
@@ -55,7 +51,7 @@ static int compare_some(lk_client *client, uint32_t *seed)
     return wrong;
 }
 
-static void every_key_has_the_slot_that_redis_counts(void **state)
+TEST(every_key_has_the_slot_that_redis_counts)
 {
     struct lkt *topology =
         lkt_start(&(struct lkt_options){.is_cluster = true, .masters = "1", .replicas = "0"});
@@ -64,7 +60,6 @@ static void every_key_has_the_slot_that_redis_counts(void **state)
     uint32_t seed = given ? (uint32_t)strtoul(given, NULL, 10) : (uint32_t)lks_now_ms() | 1U;
     int wrong = 0;
 
-    (void)state;
     print_message("# seed %u\n", seed);
     for (int i = 0; i < KEYS / AT_ONCE; i++)
         wrong += compare_some(client, &seed);
@@ -72,14 +67,4 @@ static void every_key_has_the_slot_that_redis_counts(void **state)
     lkt_stop(topology);
 
     assert_int_equal(wrong, 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_key_has_the_slot_that_redis_counts),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "test/support/lk_any.h"
 #include "test/support/lk_topology.h"
@@ -98,14 +96,13 @@ static void release(struct lks_any *any)
     lks_any_free(any);
 }
 
-static void what_all_replicas_confirmed_outlives_the_primary(void **state)
+TEST(what_all_replicas_confirmed_outlives_the_primary)
 {
     struct lkt *topology = lkt_start(NULL);
     lk_client *other = open_client(topology, 0, 0);
     struct batch batch = {.client = open_client(topology, 2, LONG_MS / 2)};
     int kept = 0;
 
-    (void)state;
     prepare(&batch);
     acquire_while_replicas_lag(topology, &batch);
     (void)lkt_tell(topology, "kill n1");
@@ -135,7 +132,7 @@ static void cut_off_one_replica(struct lkt *topology)
     assert_int_equal(lks_info(primary, "replication", "connected_slaves"), 1);
 }
 
-static void what_one_of_two_confirmed_may_be_lost(void **state)
+TEST(what_one_of_two_confirmed_may_be_lost)
 {
     struct lkt *topology = lkt_start(NULL);
     lk_client *one = open_client(topology, 1, 2000);
@@ -144,7 +141,6 @@ static void what_one_of_two_confirmed_may_be_lost(void **state)
     lk_lock *refused = lks_mutex(both, "confirmed-by-both");
     struct lk_lock_options options = {.lease_ms = LEASE_MS};
 
-    (void)state;
     cut_off_one_replica(topology);
     assert_int_equal(lk_lock_acquire(lock, &options, NULL), LK_OK);
     assert_int_equal(lk_lock_acquire(refused, &options, NULL), LK_UNSYNCED);
@@ -165,15 +161,4 @@ static void what_one_of_two_confirmed_may_be_lost(void **state)
     lk_client_close(one);
     lk_client_close(both);
     lkt_stop(topology);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_all_replicas_confirmed_outlives_the_primary),
-        cmocka_unit_test(what_one_of_two_confirmed_may_be_lost),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

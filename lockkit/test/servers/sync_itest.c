@@ -3,10 +3,6 @@
  * have confirmed outlives the primary. Numbers in brackets are those of the checklist of cases for
  * clients that share keys with Redisson.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/support/lk_any.h"
 #include "test/support/lk_topology.h"
 
@@ -113,9 +109,8 @@ static void try_again_with_replicas(size_t kind)
 }
 
 /* [33] */
-static void an_acquire_that_no_replica_confirms_is_undone(void **state)
+TEST(an_acquire_that_no_replica_confirms_is_undone)
 {
-    (void)state;
     for (size_t kind = 0; kind < LKS_ANY_KINDS; kind++)
         try_with_replicas(kind);
     pause_replicas();
@@ -127,13 +122,12 @@ static void an_acquire_that_no_replica_confirms_is_undone(void **state)
 }
 
 /* [33] A renewal would be a script within a third of the lease. */
-static void an_undone_acquire_leaves_no_watchdog(void **state)
+TEST(an_undone_acquire_leaves_no_watchdog)
 {
     struct lk_lock_options options = {.lease_ms = SHORT_LEASE_MS, .is_renewed = true};
     lk_lock *lock = lk_reentrant_new(strict, "unwatched", NULL);
     lk_lock *watched = lk_reentrant_new(plain, "watched", NULL);
 
-    (void)state;
     pause_replicas();
     assert_int_equal(lk_lock_acquire(lock, &options, NULL), LK_UNSYNCED);
     long long before = scripts_run();
@@ -174,20 +168,18 @@ static void release_without_replicas(size_t kind)
 }
 
 /* [35] */
-static void a_release_that_no_replica_confirms_is_a_release(void **state)
+TEST(a_release_that_no_replica_confirms_is_a_release)
 {
-    (void)state;
     for (size_t kind = 0; kind < LKS_ANY_KINDS; kind++)
         release_without_replicas(kind);
 }
 
 /* [35] */
-static void the_outer_hold_stays_and_is_renewed_without_replicas(void **state)
+TEST(the_outer_hold_stays_and_is_renewed_without_replicas)
 {
     struct lk_lock_options options = {.lease_ms = SHORT_LEASE_MS, .is_renewed = true};
     lk_lock *lock = lk_reentrant_new(strict, "outer", NULL);
 
-    (void)state;
     LKS_EVENTUALLY(lk_lock_acquire(lock, &options, NULL) == LK_OK, SOON_MS);
     assert_int_equal(lk_lock_acquire(lock, &options, NULL), LK_OK);
     pause_replicas();
@@ -232,12 +224,11 @@ static void take_without_replicas(lk_semaphore *semaphore, int64_t total)
 }
 
 /* [36] */
-static void a_semaphore_has_as_many_permits_as_before(void **state)
+TEST(a_semaphore_has_as_many_permits_as_before)
 {
     static const int64_t totals[] = {0, 1, 5};
     lk_semaphore *semaphore = lk_semaphore_new(strict, "semaphore", NULL);
 
-    (void)state;
     for (size_t i = 0; i < sizeof totals / sizeof totals[0]; i++) {
         (void)lk_semaphore_delete(semaphore, NULL);
         assert_int_equal(lk_semaphore_try_set(semaphore, totals[i], NULL), LK_OK);
@@ -247,13 +238,12 @@ static void a_semaphore_has_as_many_permits_as_before(void **state)
 }
 
 /* [36] */
-static void permits_that_no_replica_has_come_back(void **state)
+TEST(permits_that_no_replica_has_come_back)
 {
     lk_permits *permits = lk_permits_new(strict, "permits", NULL);
     struct lk_permits_usage usage = {0};
     struct lk_permit taken[3];
 
-    (void)state;
     assert_int_equal(lk_permits_try_set(permits, 3, NULL), LK_OK);
     pause_replicas();
     assert_int_equal(lk_permits_acquire(permits, NULL, taken, 2, NULL), LK_UNSYNCED);
@@ -269,7 +259,7 @@ static void permits_that_no_replica_has_come_back(void **state)
 
 /* ---- scripts -------------------------------------------------------------------------------------- */
 
-static void a_script_that_no_replica_confirms_ran_and_says_so(void **state)
+TEST(a_script_that_no_replica_confirms_ran_and_says_so)
 {
     lk_script *script = lk_script_new(
         &(struct lk_script_source){.name = "incr", .source = "return redis.call('INCR', KEYS[1])"});
@@ -280,7 +270,6 @@ static void a_script_that_no_replica_confirms_ran_and_says_so(void **state)
     lk_reply *reply = NULL;
     struct lk_error err = {0};
 
-    (void)state;
     LKS_EVENTUALLY(lk_lock_acquire(lock, &(struct lk_lock_options){.lease_ms = LEASE_MS}, NULL) ==
                        LK_OK,
                    SOON_MS);
@@ -333,18 +322,5 @@ static int tear_down(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(an_acquire_that_no_replica_confirms_is_undone, begin_test),
-        cmocka_unit_test_setup(an_undone_acquire_leaves_no_watchdog, begin_test),
-        cmocka_unit_test_setup(a_release_that_no_replica_confirms_is_a_release, begin_test),
-        cmocka_unit_test_setup(the_outer_hold_stays_and_is_renewed_without_replicas, begin_test),
-        cmocka_unit_test_setup(a_semaphore_has_as_many_permits_as_before, begin_test),
-        cmocka_unit_test_setup(permits_that_no_replica_has_come_back, begin_test),
-        cmocka_unit_test_setup(a_script_that_no_replica_confirms_ran_and_says_so, begin_test),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+FIXTURE(begin_test, NULL);
+GROUP(set_up, tear_down);

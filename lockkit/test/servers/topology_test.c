@@ -4,19 +4,11 @@
  * link: -Wl,--wrap=lki_sentinel_ask -Wl,--wrap=lki_cluster_ask -Wl,--wrap=lki_clock_now
  */
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "servers/topology_inside.h"
+#include "test/support/testing.h"
 
 enum { PORTS_MAX = 4, ASKED_MAX = 256, SLOT = 7 };
 
@@ -187,9 +179,8 @@ static struct lki_node *name_server(const char *address)
 
 /* ---- Sentinels --------------------------------------------------------------------------------------- */
 
-static void the_sentinel_that_answered_is_asked_first(void **state)
+TEST_WITH(the_sentinel_that_answered_is_asked_first, start_sentinel, end)
 {
-    (void)state;
     world.answers[1].is_away = true;
     assert_int_equal(look(), LK_OK);
     assert_string_equal(world.asked, "localhost:1 localhost:2 ");
@@ -202,9 +193,8 @@ static void the_sentinel_that_answered_is_asked_first(void **state)
     assert_int_equal(world.changes, 1);
 }
 
-static void a_sentinel_that_missed_a_failover_is_not_believed(void **state)
+TEST_WITH(a_sentinel_that_missed_a_failover_is_not_believed, start_sentinel, end)
 {
-    (void)state;
     assert_int_equal(look(), LK_OK);
     world.answers[1] = (struct answer){.version = 4, .primaries = {12}};
     assert_int_equal(look(), LK_OK);
@@ -213,9 +203,8 @@ static void a_sentinel_that_missed_a_failover_is_not_believed(void **state)
 }
 
 /* Not even for long, while another cannot be asked. */
-static void a_sentinel_that_is_behind_alone_is_never_believed(void **state)
+TEST_WITH(a_sentinel_that_is_behind_alone_is_never_believed, start_sentinel, end)
 {
-    (void)state;
     assert_int_equal(look(), LK_OK);
     world.answers[1] = (struct answer){.version = 4, .primaries = {12}};
     world.answers[2].is_away = true;
@@ -226,9 +215,8 @@ static void a_sentinel_that_is_behind_alone_is_never_believed(void **state)
     assert_owner(11);
 }
 
-static void sentinels_set_up_anew_are_believed_after_a_while(void **state)
+TEST_WITH(sentinels_set_up_anew_are_believed_after_a_while, start_sentinel, end)
 {
-    (void)state;
     assert_int_equal(look(), LK_OK);
     for (size_t port = 1; port <= 2; port++)
         world.answers[port] = (struct answer){.version = 0, .primaries = {12}};
@@ -245,9 +233,8 @@ static void sentinels_set_up_anew_are_believed_after_a_while(void **state)
 /* ---- clusters ---------------------------------------------------------------------------------------- */
 
 /* The URL's may be other names of the same servers: every look would cut all connections. */
-static void servers_that_are_known_are_asked_before_those_of_the_url(void **state)
+TEST(servers_that_are_known_are_asked_before_those_of_the_url)
 {
-    (void)state;
     assert_int_equal(look(), LK_OK);
     assert_string_equal(world.asked, "localhost:1 ");
     for (int i = 0; i < 6; i++) {
@@ -262,11 +249,10 @@ static void servers_that_are_known_are_asked_before_those_of_the_url(void **stat
     assert_non_null(strstr(world.asked, "localhost:2 "));
 }
 
-static void another_server_is_asked_each_time(void **state)
+TEST(another_server_is_asked_each_time)
 {
     char before[ASKED_MAX];
 
-    (void)state;
     assert_int_equal(look(), LK_OK);
     assert_int_equal(look(), LK_OK);
     for (int i = 0; i < 4; i++) {
@@ -277,9 +263,8 @@ static void another_server_is_asked_each_time(void **state)
 }
 
 /* A slot that is on its way to a master without any: nobody lists that yet. */
-static void a_server_named_by_a_redirection_is_not_cut_off_by_a_look(void **state)
+TEST(a_server_named_by_a_redirection_is_not_cut_off_by_a_look)
 {
-    (void)state;
     assert_int_equal(look(), LK_OK);
     struct lki_node *node = name_server("127.0.0.1:4");
     world.now_ns += 9000LL * NS_PER_MS;
@@ -295,9 +280,8 @@ static void a_server_named_by_a_redirection_is_not_cut_off_by_a_look(void **stat
     lki_node_unref(node);
 }
 
-static void a_server_that_was_listed_and_is_not_any_more_is_cut_off(void **state)
+TEST(a_server_that_was_listed_and_is_not_any_more_is_cut_off)
 {
-    (void)state;
     assert_int_equal(look(), LK_OK);
     struct lki_node *node = name_server("127.0.0.1:3");
     for (size_t port = 1; port <= PORTS_MAX; port++)
@@ -307,9 +291,8 @@ static void a_server_that_was_listed_and_is_not_any_more_is_cut_off(void **state
     lki_node_unref(node);
 }
 
-static void slots_keep_their_owner_when_a_server_before_it_goes(void **state)
+TEST(slots_keep_their_owner_when_a_server_before_it_goes)
 {
-    (void)state;
     for (size_t port = 1; port <= PORTS_MAX; port++)
         world.answers[port].owner = 2;
     assert_int_equal(look(), LK_OK);
@@ -321,11 +304,10 @@ static void slots_keep_their_owner_when_a_server_before_it_goes(void **state)
     assert_int_equal(world.changes, 2);
 }
 
-static void a_redirection_without_address_changes_nothing(void **state)
+TEST(a_redirection_without_address_changes_nothing)
 {
     static const char *const addresses[] = {"", ":", ":0", "127.0.0.1", "127.0.0.1:", "a:99999"};
 
-    (void)state;
     assert_int_equal(look(), LK_OK);
     struct lki_node *told_by = lki_topology_node(world.topology, SLOT, NULL);
     for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++)
@@ -336,23 +318,4 @@ static void a_redirection_without_address_changes_nothing(void **state)
     assert_owner(3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define SENTINEL(test) cmocka_unit_test_setup_teardown(test, start_sentinel, end)
-#define CLUSTER(test)  cmocka_unit_test_setup_teardown(test, start_cluster, end)
-        SENTINEL(the_sentinel_that_answered_is_asked_first),
-        SENTINEL(a_sentinel_that_missed_a_failover_is_not_believed),
-        SENTINEL(a_sentinel_that_is_behind_alone_is_never_believed),
-        SENTINEL(sentinels_set_up_anew_are_believed_after_a_while),
-        CLUSTER(servers_that_are_known_are_asked_before_those_of_the_url),
-        CLUSTER(another_server_is_asked_each_time),
-        CLUSTER(a_server_named_by_a_redirection_is_not_cut_off_by_a_look),
-        CLUSTER(a_server_that_was_listed_and_is_not_any_more_is_cut_off),
-        CLUSTER(slots_keep_their_owner_when_a_server_before_it_goes),
-        CLUSTER(a_redirection_without_address_changes_nothing),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(start_cluster, end);

@@ -3,9 +3,6 @@
  */
 #include "lk_acl.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define ADMIN_PASSWORD "adm1n"

@@ -3,8 +3,6 @@
  */
 #include "lk_any.h"
 
-#include <stdio.h>
-
 static bool make_multi(struct lks_any *any, lk_client *client, const char *key,
                        struct lk_error *err)
 {

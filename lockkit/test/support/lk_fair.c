@@ -4,10 +4,6 @@
  */
 #include "lk_fair.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 void lkf_keys_init(struct lkf_keys *keys, struct lks_server *server, const char *name)
 {
     keys->server = server;

@@ -3,10 +3,6 @@
  */
 #include "lk_multi.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static struct lks_server *here, *there;
 
 int lkm_start_servers(void **state)

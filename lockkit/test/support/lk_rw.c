@@ -4,10 +4,6 @@
  */
 #include "lk_rw.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* "key" when it brings its own hash tag, else "{key}". */

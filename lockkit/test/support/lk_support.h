@@ -6,16 +6,11 @@
 #ifndef LK_SUPPORT_H
 #define LK_SUPPORT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
-#include <cmocka.h>
-
 #include "lockkit/lockkit.h"
+
+#include "testing.h"
 
 /* ---- servers ---------------------------------------------------------------------------------- */
 

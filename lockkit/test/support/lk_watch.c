@@ -3,10 +3,6 @@
  */
 #include "lk_watch.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/slot.h"
 
 struct lks_server *lks_watch_servers[LKS_FLEET];

@@ -3,9 +3,6 @@
  * find out. The work is the program's (`torture --help`), which prints its seeds; LK_TEST_SEED repeats
  * one.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

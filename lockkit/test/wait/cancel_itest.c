@@ -4,9 +4,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_kinds.h"
 
@@ -122,7 +119,7 @@ static void cancel_at_the_first_answer(struct fixture *f, lk_lock *lock)
     assert_true(lks_now_ms() - begin < SOON_MS);
 }
 
-static void a_cancel_is_not_lost_because_the_wait_has_only_begun(void **state)
+TEST(a_cancel_is_not_lost_because_the_wait_has_only_begun)
 {
     struct fixture *f = *state;
 
@@ -139,7 +136,7 @@ static void a_cancel_is_not_lost_because_the_wait_has_only_begun(void **state)
     }
 }
 
-static void a_cancel_has_no_effect_on_the_next_acquire(void **state)
+TEST(a_cancel_has_no_effect_on_the_next_acquire)
 {
     struct fixture *f = *state;
 
@@ -182,14 +179,14 @@ static void cancel_a_thousand(struct fixture *f, size_t kind)
     let_go(f);
 }
 
-static void a_thousand_waits_are_cancelled_at_once(void **state)
+TEST(a_thousand_waits_are_cancelled_at_once)
 {
     for (size_t i = 0; i < LKS_KINDS; i++)
         cancel_a_thousand(*state, i);
 }
 
 /* Each kind as itself, and as part of a multi lock. */
-static void closing_the_client_ends_its_waits(void **state)
+TEST(closing_the_client_ends_its_waits)
 {
     struct fixture *f = *state;
     lk_lock *holders[LKS_KINDS], *members[LKS_KINDS];
@@ -223,8 +220,6 @@ static void closing_the_client_ends_its_waits(void **state)
     }
 }
 
-#define CANCEL_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -239,15 +234,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CANCEL_TEST(a_cancel_is_not_lost_because_the_wait_has_only_begun),
-        CANCEL_TEST(a_cancel_has_no_effect_on_the_next_acquire),
-        CANCEL_TEST(a_thousand_waits_are_cancelled_at_once),
-        CANCEL_TEST(closing_the_client_ends_its_waits),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

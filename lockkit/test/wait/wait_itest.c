@@ -3,9 +3,6 @@
  * timer is ten seconds here, so whatever comes sooner came by a message, a TTL or a break.
  */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_support.h"
 
@@ -113,7 +110,7 @@ static int by_size(const void *a, const void *b)
 
 /* ---- being woken ------------------------------------------------------------------------------------- */
 
-static void a_release_wakes_the_waiter_at_once(void **state)
+TEST(a_release_wakes_the_waiter_at_once)
 {
     struct fixture *f = *state;
     double took_ms[HAND_OVERS];
@@ -139,7 +136,7 @@ static void a_release_wakes_the_waiter_at_once(void **state)
     assert_true(took_ms[HAND_OVERS - 1] < SOON_MS);
 }
 
-static void a_crowd_in_one_process_takes_turns(void **state)
+TEST(a_crowd_in_one_process_takes_turns)
 {
     struct fixture *f = *state;
     struct wait waits[CROWD];
@@ -168,7 +165,7 @@ static void a_crowd_in_one_process_takes_turns(void **state)
     assert_true(lks_now_ms() - begin < SOON_MS);
 }
 
-static void waiters_of_many_locks_share_one_subscriber(void **state)
+TEST(waiters_of_many_locks_share_one_subscriber)
 {
     struct fixture *f = *state;
     lk_lock *holders[CROWD];
@@ -196,7 +193,7 @@ static void waiters_of_many_locks_share_one_subscriber(void **state)
 
 /* ---- no message --------------------------------------------------------------------------------------- */
 
-static void a_holder_that_never_publishes_is_waited_for_no_longer_than_its_ttl(void **state)
+TEST(a_holder_that_never_publishes_is_waited_for_no_longer_than_its_ttl)
 {
     struct fixture *f = *state;
     struct wait wait;
@@ -213,7 +210,7 @@ static void a_holder_that_never_publishes_is_waited_for_no_longer_than_its_ttl(v
     assert_int_equal(lk_lock_release(f->waiter, NULL), LK_OK);
 }
 
-static void a_key_for_ever_that_vanishes_is_found_by_the_timer(void **state)
+TEST(a_key_for_ever_that_vanishes_is_found_by_the_timer)
 {
     struct fixture *f = *state;
     lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = 100});
@@ -236,7 +233,7 @@ static void a_key_for_ever_that_vanishes_is_found_by_the_timer(void **state)
 
 /* ---- the subscription breaks --------------------------------------------------------------------------- */
 
-static void after_a_break_it_is_subscribed_again_and_woken(void **state)
+TEST(after_a_break_it_is_subscribed_again_and_woken)
 {
     struct fixture *f = *state;
     struct wait wait;
@@ -255,7 +252,7 @@ static void after_a_break_it_is_subscribed_again_and_woken(void **state)
     assert_int_equal(lk_lock_release(f->waiter, NULL), LK_OK);
 }
 
-static void a_release_during_the_break_is_not_slept_through(void **state)
+TEST(a_release_during_the_break_is_not_slept_through)
 {
     struct fixture *f = *state;
     struct wait wait;
@@ -275,7 +272,7 @@ static void a_release_during_the_break_is_not_slept_through(void **state)
     }
 }
 
-static void a_restart_of_the_server_ends_the_wait_with_the_lock_or_the_truth(void **state)
+TEST(a_restart_of_the_server_ends_the_wait_with_the_lock_or_the_truth)
 {
     struct fixture *f = *state;
     struct wait wait;
@@ -296,7 +293,7 @@ static void a_restart_of_the_server_ends_the_wait_with_the_lock_or_the_truth(voi
 
 /* ---- the waiter gives up -------------------------------------------------------------------------------- */
 
-static void cancelling_ends_the_wait_at_once(void **state)
+TEST(cancelling_ends_the_wait_at_once)
 {
     struct fixture *f = *state;
     struct wait wait;
@@ -316,7 +313,7 @@ static void cancelling_ends_the_wait_at_once(void **state)
     assert_int_equal(lk_lock_release(f->waiter, NULL), LK_OK);
 }
 
-static void the_wait_lasts_as_long_as_it_was_told(void **state)
+TEST(the_wait_lasts_as_long_as_it_was_told)
 {
     struct fixture *f = *state;
     static const int64_t spans_ms[] = {1, 50, 300};
@@ -357,7 +354,7 @@ static void release_between_two(struct fixture *f, lk_lock *lock, int64_t releas
     assert_int_equal(lk_lock_release(f->waiter, NULL), LK_OK);
 }
 
-static void who_gives_up_leaves_the_release_to_the_next(void **state)
+TEST(who_gives_up_leaves_the_release_to_the_next)
 {
     struct fixture *f = *state;
     lk_lock *lock = lks_mutex(f->waiter_client, f->key);
@@ -366,8 +363,6 @@ static void who_gives_up_leaves_the_release_to_the_next(void **state)
         release_between_two(f, lock, 8 + i % 8);
     lk_lock_free(lock);
 }
-
-#define WAIT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 static int start_server(void **state)
 {
@@ -383,22 +378,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WAIT_TEST(a_release_wakes_the_waiter_at_once),
-        WAIT_TEST(a_crowd_in_one_process_takes_turns),
-        WAIT_TEST(waiters_of_many_locks_share_one_subscriber),
-        WAIT_TEST(a_holder_that_never_publishes_is_waited_for_no_longer_than_its_ttl),
-        WAIT_TEST(a_key_for_ever_that_vanishes_is_found_by_the_timer),
-        WAIT_TEST(after_a_break_it_is_subscribed_again_and_woken),
-        WAIT_TEST(a_release_during_the_break_is_not_slept_through),
-        WAIT_TEST(a_restart_of_the_server_ends_the_wait_with_the_lock_or_the_truth),
-        WAIT_TEST(cancelling_ends_the_wait_at_once),
-        WAIT_TEST(the_wait_lasts_as_long_as_it_was_told),
-        WAIT_TEST(who_gives_up_leaves_the_release_to_the_next),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

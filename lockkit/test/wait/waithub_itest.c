@@ -4,8 +4,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "test/support/lk_topology.h"
 
@@ -171,11 +169,10 @@ static void a_waiter_goes_along_when_its_master_dies(void)
     print_message("# woken %.2f ms after a release there\n", end(2));
 }
 
-static void waiters_are_woken_wherever_their_channels_go(void **state)
+TEST(waiters_are_woken_wherever_their_channels_go)
 {
     struct lk_client_options options = {.poll_ms = POLL_MS, .backoff_ms = 100};
 
-    (void)state;
     world.topology = lkt_start(&(struct lkt_options){.is_cluster = true});
     world.holder = lkt_client_with(world.topology, options);
     world.waiter = lkt_client_with(world.topology, options);
@@ -186,13 +183,4 @@ static void waiters_are_woken_wherever_their_channels_go(void **state)
     lk_client_close(world.waiter);
     lk_client_close(world.holder);
     lkt_stop(world.topology);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(waiters_are_woken_wherever_their_channels_go),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,16 +8,10 @@
  * link: -Wl,--wrap=lki_topology_is_sharded -Wl,--wrap=lki_clock_now -Wl,--wrap=lki_clock_after_ms
  * link: -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_clock_wait
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "test/support/lk_hub.h"
 #include "test/support/lk_pubsub.h"
+#include "test/support/testing.h"
 #include "wait/waithub.h"
 
 enum { LONG_MS = 5000 };
@@ -51,9 +45,8 @@ static int stop_hub(void **state)
 
 /* ---- a cluster ------------------------------------------------------------------------------------- */
 
-static void a_server_that_nobody_needs_is_not_even_connected_to(void **state)
+TEST(a_server_that_nobody_needs_is_not_even_connected_to)
 {
-    (void)state;
     lks_hub_join(0, "a");
 
     assert_int_equal(lks_pubsub_read(&lks_pubsub_counts(1)->opens), 0);
@@ -61,11 +54,10 @@ static void a_server_that_nobody_needs_is_not_even_connected_to(void **state)
 }
 
 /* In both ways in which nothing comes: it takes the connection and says nothing; or not even that. */
-static void a_silent_server_delays_nobody_else(void **state)
+TEST(a_silent_server_delays_nobody_else)
 {
     static const enum lks_pubsub_mood moods[] = {LKS_SILENT, LKS_HANGING};
 
-    (void)state;
     for (size_t i = 0; i < sizeof moods / sizeof moods[0]; i++) {
         lks_pubsub_set_mood(1, moods[i]);
         lks_hub_join_within(1, "b", 0);
@@ -82,9 +74,8 @@ static void a_silent_server_delays_nobody_else(void **state)
     }
 }
 
-static void a_dead_server_delays_nobody_else(void **state)
+TEST(a_dead_server_delays_nobody_else)
 {
-    (void)state;
     lks_pubsub_set_mood(1, LKS_REFUSING);
     lks_hub_join_within(1, "b", 0);
     assert_true(
@@ -99,9 +90,8 @@ static void a_dead_server_delays_nobody_else(void **state)
     lks_hub_leave(1);
 }
 
-static void a_break_wakes_only_those_whose_server_it_was(void **state)
+TEST(a_break_wakes_only_those_whose_server_it_was)
 {
-    (void)state;
     lks_hub_join(0, "a");
     lks_hub_join(1, "b");
     lks_pubsub_cut(1, LKS_WELL);
@@ -115,9 +105,8 @@ static void a_break_wakes_only_those_whose_server_it_was(void **state)
     lks_hub_leave(1);
 }
 
-static void a_server_that_does_not_answer_a_ping_is_given_up_alone(void **state)
+TEST(a_server_that_does_not_answer_a_ping_is_given_up_alone)
 {
-    (void)state;
     lks_hub_join(0, "a");
     lks_hub_join(1, "b");
     lks_hub_join(2, "settle");
@@ -137,9 +126,8 @@ static void a_server_that_does_not_answer_a_ping_is_given_up_alone(void **state)
     lks_hub_leave(2);
 }
 
-static void a_link_that_nobody_needs_any_more_is_closed_after_a_while(void **state)
+TEST(a_link_that_nobody_needs_any_more_is_closed_after_a_while)
 {
-    (void)state;
     lks_hub_join(0, "a");
     lks_hub_join(1, "b");
     lks_hub_leave(1);
@@ -163,9 +151,8 @@ static void a_link_that_nobody_needs_any_more_is_closed_after_a_while(void **sta
 
 /* ---- one primary ------------------------------------------------------------------------------------- */
 
-static void all_go_to_the_new_primary_and_are_woken(void **state)
+TEST_WITH(all_go_to_the_new_primary_and_are_woken, start_primary, stop_hub)
 {
-    (void)state;
     lks_hub_join(0, "a");
     lks_hub_join(1, "b");
     lks_pubsub_move(NULL, 1);
@@ -182,9 +169,8 @@ static void all_go_to_the_new_primary_and_are_woken(void **state)
     lks_hub_leave(1);
 }
 
-static void the_primary_that_is_still_one_is_kept(void **state)
+TEST_WITH(the_primary_that_is_still_one_is_kept, start_primary, stop_hub)
 {
-    (void)state;
     lks_hub_join(0, "a");
     lks_hub_join(2, "settle");
     lki_hub_look_again(lks_hub());
@@ -196,9 +182,8 @@ static void the_primary_that_is_still_one_is_kept(void **state)
     lks_hub_leave(2);
 }
 
-static void while_no_primary_is_known_the_old_one_is_listened_to(void **state)
+TEST_WITH(while_no_primary_is_known_the_old_one_is_listened_to, start_primary, stop_hub)
 {
-    (void)state;
     lks_hub_join(0, "a");
     lks_hub_join(2, "settle");
     lks_pubsub_move(NULL, LKS_NO_SERVER);
@@ -213,9 +198,8 @@ static void while_no_primary_is_known_the_old_one_is_listened_to(void **state)
     lks_hub_leave(2);
 }
 
-static void a_new_primary_is_found_though_nobody_tells_of_it(void **state)
+TEST_WITH(a_new_primary_is_found_though_nobody_tells_of_it, start_primary, stop_hub)
 {
-    (void)state;
     lks_hub_join(0, "a");
     lks_pubsub_move(NULL, 1);
     lks_pubsub_learn();
@@ -228,24 +212,4 @@ static void a_new_primary_is_found_though_nobody_tells_of_it(void **state)
     lks_hub_leave(0);
 }
 
-#define CLUSTER_TEST(name) cmocka_unit_test_setup_teardown(name, start_cluster, stop_hub)
-#define PRIMARY_TEST(name) cmocka_unit_test_setup_teardown(name, start_primary, stop_hub)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLUSTER_TEST(a_server_that_nobody_needs_is_not_even_connected_to),
-        CLUSTER_TEST(a_silent_server_delays_nobody_else),
-        CLUSTER_TEST(a_dead_server_delays_nobody_else),
-        CLUSTER_TEST(a_break_wakes_only_those_whose_server_it_was),
-        CLUSTER_TEST(a_server_that_does_not_answer_a_ping_is_given_up_alone),
-        CLUSTER_TEST(a_link_that_nobody_needs_any_more_is_closed_after_a_while),
-        PRIMARY_TEST(all_go_to_the_new_primary_and_are_woken),
-        PRIMARY_TEST(the_primary_that_is_still_one_is_kept),
-        PRIMARY_TEST(while_no_primary_is_known_the_old_one_is_listened_to),
-        PRIMARY_TEST(a_new_primary_is_found_though_nobody_tells_of_it),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(start_cluster, stop_hub);

@@ -8,18 +8,10 @@
  * link: -Wl,--wrap=lki_topology_is_sharded -Wl,--wrap=lki_clock_now -Wl,--wrap=lki_clock_after_ms
  * link: -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_clock_wait
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "test/support/lk_hub.h"
 #include "test/support/lk_pubsub.h"
+#include "test/support/testing.h"
 #include "wait/waithub.h"
 
 static void publish(int server, const char *channel)
@@ -43,9 +35,8 @@ static int stop_hub(void **state)
     return lks_hub_stop();
 }
 
-static void a_channel_is_subscribed_at_the_server_that_has_its_slot(void **state)
+TEST(a_channel_is_subscribed_at_the_server_that_has_its_slot)
 {
-    (void)state;
     lks_hub_join(0, "a");
     lks_hub_join(1, "b");
     assert_int_equal(lks_pubsub_read(&lks_pubsub_counts(0)->subscribes), 1);
@@ -60,9 +51,8 @@ static void a_channel_is_subscribed_at_the_server_that_has_its_slot(void **state
     lks_hub_leave(1);
 }
 
-static void a_refused_channel_is_asked_for_where_the_server_sends_us(void **state)
+TEST(a_refused_channel_is_asked_for_where_the_server_sends_us)
 {
-    (void)state;
     lks_pubsub_move("a", 1); /* the topology has not heard of it */
     lks_hub_join(0, "a");
     publish(1, "a");
@@ -73,9 +63,8 @@ static void a_refused_channel_is_asked_for_where_the_server_sends_us(void **stat
     lks_hub_leave(0);
 }
 
-static void a_refusal_of_one_channel_disturbs_no_other(void **state)
+TEST(a_refusal_of_one_channel_disturbs_no_other)
 {
-    (void)state;
     lks_hub_join(1, "b");
     lks_pubsub_move("{b}2", 0); /* of one slot with b; whose end the server has not told yet */
     lks_hub_join(0, "{b}2");
@@ -86,9 +75,8 @@ static void a_refusal_of_one_channel_disturbs_no_other(void **state)
     lks_hub_leave(1);
 }
 
-static void servers_that_send_us_in_circles_are_not_asked_in_a_spin(void **state)
+TEST(servers_that_send_us_in_circles_are_not_asked_in_a_spin)
 {
-    (void)state;
     lks_pubsub_set_mood(0, LKS_ASTRAY);
     lks_pubsub_set_mood(1, LKS_ASTRAY);
     int64_t begin = lki_clock_now();
@@ -104,9 +92,8 @@ static void servers_that_send_us_in_circles_are_not_asked_in_a_spin(void **state
     lks_hub_leave(0);
 }
 
-static void a_cluster_that_is_down_is_asked_again_with_pauses_and_keeps_what_it_has(void **state)
+TEST(a_cluster_that_is_down_is_asked_again_with_pauses_and_keeps_what_it_has)
 {
-    (void)state;
     lks_hub_join(1, "kept");
     lks_pubsub_set_mood(0, LKS_DOWN);
     int64_t begin = lki_clock_now();
@@ -125,9 +112,8 @@ static void a_cluster_that_is_down_is_asked_again_with_pauses_and_keeps_what_it_
 }
 
 /* As a server does that gives a slot away. */
-static void who_sleeps_while_a_slot_moves_is_woken_when_it_is_subscribed_there(void **state)
+TEST(who_sleeps_while_a_slot_moves_is_woken_when_it_is_subscribed_there)
 {
-    (void)state;
     lks_hub_join(0, "a");
     lks_pubsub_move("a", 1);
     lks_pubsub_say(0, "sunsubscribe", "a", "0");
@@ -141,9 +127,8 @@ static void who_sleeps_while_a_slot_moves_is_woken_when_it_is_subscribed_there(v
     lks_hub_leave(0);
 }
 
-static void a_channel_that_the_topology_has_elsewhere_is_left_and_asked_for_there(void **state)
+TEST(a_channel_that_the_topology_has_elsewhere_is_left_and_asked_for_there)
 {
-    (void)state;
     lks_hub_join(0, "a");
     lks_hub_join(2, "settle");
     lks_pubsub_move("a", 1);
@@ -161,9 +146,8 @@ static void a_channel_that_the_topology_has_elsewhere_is_left_and_asked_for_ther
     lks_hub_leave(2);
 }
 
-static void a_channel_that_nobody_waits_for_is_just_left_when_it_moves(void **state)
+TEST(a_channel_that_nobody_waits_for_is_just_left_when_it_moves)
 {
-    (void)state;
     lks_hub_join(0, "a");
     lks_hub_leave(0);
     lks_hub_join(2, "settle");
@@ -177,9 +161,8 @@ static void a_channel_that_nobody_waits_for_is_just_left_when_it_moves(void **st
     lks_hub_leave(2);
 }
 
-static void what_its_server_ends_is_asked_for_where_the_topology_has_it(void **state)
+TEST(what_its_server_ends_is_asked_for_where_the_topology_has_it)
 {
-    (void)state;
     lks_hub_join(0, "a");
     lks_pubsub_move("a", 1);
     lks_pubsub_learn();
@@ -190,9 +173,8 @@ static void what_its_server_ends_is_asked_for_where_the_topology_has_it(void **s
     lks_hub_leave(0);
 }
 
-static void channels_that_stay_are_left_alone_when_the_topology_changes(void **state)
+TEST(channels_that_stay_are_left_alone_when_the_topology_changes)
 {
-    (void)state;
     lks_hub_join(0, "a");
     lks_hub_join(1, "b");
     lks_hub_join(2, "settle");
@@ -210,9 +192,8 @@ static void channels_that_stay_are_left_alone_when_the_topology_changes(void **s
     lks_hub_leave(2);
 }
 
-static void a_channel_whose_server_is_not_known_is_asked_for_once_it_is(void **state)
+TEST(a_channel_whose_server_is_not_known_is_asked_for_once_it_is)
 {
-    (void)state;
     lks_pubsub_move(NULL, LKS_NO_SERVER);
     lks_pubsub_learn();
     lks_hub_join_within(0, "a", 0);
@@ -225,13 +206,12 @@ static void a_channel_whose_server_is_not_known_is_asked_for_once_it_is(void **s
     lks_hub_leave(0);
 }
 
-static void more_channels_than_are_asked_for_at_once_are_all_subscribed(void **state)
+TEST(more_channels_than_are_asked_for_at_once_are_all_subscribed)
 {
     enum { CROWD = 300 };
     struct lki_waiter *crowd = calloc(CROWD, sizeof *crowd);
     char name[16];
 
-    (void)state;
     assert_non_null(crowd);
     for (size_t i = 0; i < CROWD; i++) {
         (void)snprintf(name, sizeof name, "crowd%zu", i);
@@ -249,25 +229,4 @@ static void more_channels_than_are_asked_for_at_once_are_all_subscribed(void **s
     assert_true(lks_pubsub_reaches(&lks_pubsub_counts(0)->unsubscribes, CROWD));
 }
 
-#define CLUSTER_TEST(name) cmocka_unit_test_setup_teardown(name, start_cluster, stop_hub)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        CLUSTER_TEST(a_channel_is_subscribed_at_the_server_that_has_its_slot),
-        CLUSTER_TEST(a_refused_channel_is_asked_for_where_the_server_sends_us),
-        CLUSTER_TEST(a_refusal_of_one_channel_disturbs_no_other),
-        CLUSTER_TEST(servers_that_send_us_in_circles_are_not_asked_in_a_spin),
-        CLUSTER_TEST(a_cluster_that_is_down_is_asked_again_with_pauses_and_keeps_what_it_has),
-        CLUSTER_TEST(who_sleeps_while_a_slot_moves_is_woken_when_it_is_subscribed_there),
-        CLUSTER_TEST(a_channel_that_the_topology_has_elsewhere_is_left_and_asked_for_there),
-        CLUSTER_TEST(a_channel_that_nobody_waits_for_is_just_left_when_it_moves),
-        CLUSTER_TEST(what_its_server_ends_is_asked_for_where_the_topology_has_it),
-        CLUSTER_TEST(channels_that_stay_are_left_alone_when_the_topology_changes),
-        CLUSTER_TEST(a_channel_whose_server_is_not_known_is_asked_for_once_it_is),
-        CLUSTER_TEST(more_channels_than_are_asked_for_at_once_are_all_subscribed),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(start_cluster, stop_hub);

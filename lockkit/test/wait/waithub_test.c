@@ -9,15 +9,10 @@
  * link: -Wl,--wrap=lki_topology_is_sharded
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "test/support/lk_pubsub.h"
+#include "test/support/testing.h"
 #include "wait/waithub.h"
 
 enum { LONG_MS = 5000, BACKOFF_MS = 40 };
@@ -106,9 +101,8 @@ static void settle(void)
     assert_int_equal(wait_long(2), LK_OK);
 }
 
-static void a_message_wakes_the_longest_waiter_of_its_channel(void **state)
+TEST(a_message_wakes_the_longest_waiter_of_its_channel)
 {
-    (void)state;
     join(0, "a");
     join(1, "a");
     join(2, "settle");
@@ -123,9 +117,8 @@ static void a_message_wakes_the_longest_waiter_of_its_channel(void **state)
     leave(2);
 }
 
-static void two_messages_wake_two(void **state)
+TEST(two_messages_wake_two)
 {
-    (void)state;
     join(0, "a");
     join(1, "a");
     publish("a");
@@ -158,9 +151,8 @@ static const struct {
     {LKI_WAKE_COUNT, {1, 1}, "nonsense", LK_BUSY, LK_BUSY},
 };
 
-static void a_message_wakes_as_many_as_its_channels_rule_says(void **state)
+TEST(a_message_wakes_as_many_as_its_channels_rule_says)
 {
-    (void)state;
     join(2, "settle");
     for (size_t i = 0; i < sizeof wakings / sizeof wakings[0]; i++) {
         for (size_t k = 0; k < 2; k++) {
@@ -178,9 +170,8 @@ static void a_message_wakes_as_many_as_its_channels_rule_says(void **state)
     leave(2);
 }
 
-static void who_leaves_hands_on_the_wake_up_meant_for_it(void **state)
+TEST(who_leaves_hands_on_the_wake_up_meant_for_it)
 {
-    (void)state;
     join(0, "a");
     join(1, "a");
     join(2, "settle");
@@ -193,9 +184,8 @@ static void who_leaves_hands_on_the_wake_up_meant_for_it(void **state)
     leave(2);
 }
 
-static void who_was_woken_and_could_not_try_hands_it_on(void **state)
+TEST(who_was_woken_and_could_not_try_hands_it_on)
 {
-    (void)state;
     join(0, "a");
     join(1, "a");
     publish("a");
@@ -208,9 +198,8 @@ static void who_was_woken_and_could_not_try_hands_it_on(void **state)
     leave(1);
 }
 
-static void who_was_woken_and_tried_takes_it_along(void **state)
+TEST(who_was_woken_and_tried_takes_it_along)
 {
-    (void)state;
     join(0, "a");
     join(1, "a");
     publish("a");
@@ -221,9 +210,8 @@ static void who_was_woken_and_tried_takes_it_along(void **state)
     leave(1);
 }
 
-static void cancelling_wakes_for_good(void **state)
+TEST(cancelling_wakes_for_good)
 {
-    (void)state;
     join(0, "a");
     lki_hub_cancel(world.hub, &world.waiters[0]);
     assert_int_equal(wait_long(0), LK_CANCELLED);
@@ -236,9 +224,8 @@ static void cancelling_wakes_for_good(void **state)
     leave(0);
 }
 
-static void a_break_wakes_all_and_they_are_subscribed_again(void **state)
+TEST(a_break_wakes_all_and_they_are_subscribed_again)
 {
-    (void)state;
     join(0, "a");
     join(1, "b");
     lks_pubsub_cut(0, LKS_WELL);
@@ -253,9 +240,8 @@ static void a_break_wakes_all_and_they_are_subscribed_again(void **state)
 }
 
 /* A release that is published between the break and the new subscription reaches nobody. */
-static void who_slept_through_a_break_is_woken_when_subscribed_again(void **state)
+TEST(who_slept_through_a_break_is_woken_when_subscribed_again)
 {
-    (void)state;
     join(0, "a");
     lks_pubsub_cut(0, LKS_REFUSING);
     assert_int_equal(wait_long(0), LK_OK); /* tries, finds it held, sleeps again */
@@ -267,9 +253,8 @@ static void who_slept_through_a_break_is_woken_when_subscribed_again(void **stat
     leave(0);
 }
 
-static void who_slept_before_the_first_confirmation_is_woken_by_it(void **state)
+TEST(who_slept_before_the_first_confirmation_is_woken_by_it)
 {
-    (void)state;
     lks_pubsub_cut(0, LKS_REFUSING);
     assert_int_equal(lki_hub_join(world.hub, &world.waiters[0], "a", 0, NULL), LK_OK);
     assert_int_equal(look(0), LK_BUSY);
@@ -280,9 +265,8 @@ static void who_slept_before_the_first_confirmation_is_woken_by_it(void **state)
     leave(0);
 }
 
-static void a_confirmation_in_time_wakes_nobody(void **state)
+TEST(a_confirmation_in_time_wakes_nobody)
 {
-    (void)state;
     join(0, "a");
     join(1, "a");
     join(2, "settle");
@@ -295,9 +279,8 @@ static void a_confirmation_in_time_wakes_nobody(void **state)
     leave(2);
 }
 
-static void who_joins_learns_at_once_that_the_server_is_out_of_reach(void **state)
+TEST(who_joins_learns_at_once_that_the_server_is_out_of_reach)
 {
-    (void)state;
     lks_pubsub_set_mood(0, LKS_REFUSING);
     int64_t begin = lki_clock_now();
     join(0, "a");
@@ -309,9 +292,8 @@ static void who_joins_learns_at_once_that_the_server_is_out_of_reach(void **stat
 }
 
 /* As a server does whose access rules leave our channels out. */
-static void a_refused_subscription_is_asked_for_again_with_pauses(void **state)
+TEST(a_refused_subscription_is_asked_for_again_with_pauses)
 {
-    (void)state;
     lks_pubsub_set_mood(0, LKS_DENYING);
     int64_t begin = lki_clock_now();
     assert_int_equal(lki_hub_join(world.hub, &world.waiters[0], "a", 0, NULL), LK_OK);
@@ -323,9 +305,8 @@ static void a_refused_subscription_is_asked_for_again_with_pauses(void **state)
     leave(0);
 }
 
-static void a_server_that_refuses_one_of_two_is_not_asked_in_a_spin(void **state)
+TEST(a_server_that_refuses_one_of_two_is_not_asked_in_a_spin)
 {
-    (void)state;
     lks_pubsub_set_mood(0, LKS_PICKY);
     assert_int_equal(lki_hub_join(world.hub, &world.waiters[0], "denied", 0, NULL), LK_OK);
     assert_int_equal(lki_hub_join(world.hub, &world.waiters[1], "a", 0, NULL), LK_OK);
@@ -340,9 +321,8 @@ static void a_server_that_refuses_one_of_two_is_not_asked_in_a_spin(void **state
 }
 
 /* As a server with too many clients does. */
-static void a_server_that_throws_us_out_is_not_asked_in_a_spin(void **state)
+TEST(a_server_that_throws_us_out_is_not_asked_in_a_spin)
 {
-    (void)state;
     lks_pubsub_set_mood(0, LKS_SLAMMING);
     int64_t begin = lki_clock_now();
     assert_int_equal(lki_hub_join(world.hub, &world.waiters[0], "a", 0, NULL), LK_OK);
@@ -353,9 +333,8 @@ static void a_server_that_throws_us_out_is_not_asked_in_a_spin(void **state)
     leave(0);
 }
 
-static void an_unused_subscription_ends_after_a_while_and_can_come_back(void **state)
+TEST(an_unused_subscription_ends_after_a_while_and_can_come_back)
 {
-    (void)state;
     join(0, "a");
     leave(0);
     assert_int_equal(lks_pubsub_read(&world.counts->subscribes), 1);
@@ -367,9 +346,8 @@ static void an_unused_subscription_ends_after_a_while_and_can_come_back(void **s
     leave(0);
 }
 
-static void a_channel_that_nobody_else_joins_is_not_kept(void **state)
+TEST(a_channel_that_nobody_else_joins_is_not_kept)
 {
-    (void)state;
     join(2, "settle");
     world.waiters[1].is_alone = true;
     join(1, "own");
@@ -382,30 +360,4 @@ static void a_channel_that_nobody_else_joins_is_not_kept(void **state)
     leave(2);
 }
 
-#define HUB_TEST(name) cmocka_unit_test_setup_teardown(name, start_hub, stop_hub)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        HUB_TEST(a_message_wakes_the_longest_waiter_of_its_channel),
-        HUB_TEST(two_messages_wake_two),
-        HUB_TEST(a_message_wakes_as_many_as_its_channels_rule_says),
-        HUB_TEST(who_leaves_hands_on_the_wake_up_meant_for_it),
-        HUB_TEST(who_was_woken_and_could_not_try_hands_it_on),
-        HUB_TEST(who_was_woken_and_tried_takes_it_along),
-        HUB_TEST(cancelling_wakes_for_good),
-        HUB_TEST(a_break_wakes_all_and_they_are_subscribed_again),
-        HUB_TEST(who_slept_through_a_break_is_woken_when_subscribed_again),
-        HUB_TEST(who_slept_before_the_first_confirmation_is_woken_by_it),
-        HUB_TEST(a_confirmation_in_time_wakes_nobody),
-        HUB_TEST(who_joins_learns_at_once_that_the_server_is_out_of_reach),
-        HUB_TEST(a_refused_subscription_is_asked_for_again_with_pauses),
-        HUB_TEST(a_server_that_refuses_one_of_two_is_not_asked_in_a_spin),
-        HUB_TEST(a_server_that_throws_us_out_is_not_asked_in_a_spin),
-        HUB_TEST(an_unused_subscription_ends_after_a_while_and_can_come_back),
-        HUB_TEST(a_channel_that_nobody_else_joins_is_not_kept),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(start_hub, stop_hub);

@@ -4,14 +4,9 @@
  * waithub_test.c.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
+#include "test/support/testing.h"
 #include "wait/waithub.h"
 
 enum { LONG_MS = 20000, CROWD = 200 };
@@ -98,11 +93,10 @@ static lk_status end_sleeper(struct sleeper *sleeper)
     return sleeper->status;
 }
 
-static void without_a_channel_it_joins_at_once_and_sleeps_until_its_moment(void **state)
+TEST(without_a_channel_it_joins_at_once_and_sleeps_until_its_moment)
 {
     struct lki_waiter *waiter = &world.waiters[0];
 
-    (void)state;
     join(waiter, NULL, LONG_MS);
     int64_t until = lki_clock_after_ms(3);
     assert_int_equal(lki_hub_wait(world.hub, waiter, until), LK_BUSY);
@@ -111,11 +105,10 @@ static void without_a_channel_it_joins_at_once_and_sleeps_until_its_moment(void 
     lki_hub_leave(world.hub, waiter);
 }
 
-static void a_cancel_ends_the_sleep_of_one(void **state)
+TEST(a_cancel_ends_the_sleep_of_one)
 {
     struct sleeper first, second;
 
-    (void)state;
     start_sleeper(&first, NULL);
     start_sleeper(&second, NULL);
     lki_hub_cancel(world.hub, &first.waiter);
@@ -125,11 +118,10 @@ static void a_cancel_ends_the_sleep_of_one(void **state)
     assert_int_equal(end_sleeper(&second), LK_CANCELLED);
 }
 
-static void a_crowd_can_be_cancelled_at_once(void **state)
+TEST(a_crowd_can_be_cancelled_at_once)
 {
     static struct sleeper crowd[CROWD];
 
-    (void)state;
     for (size_t i = 0; i < CROWD; i++)
         start_sleeper(&crowd[i], NULL);
     for (size_t i = 0; i < CROWD; i++)
@@ -139,9 +131,8 @@ static void a_crowd_can_be_cancelled_at_once(void **state)
 }
 
 /* Whenever it comes: before the waiter joins, while it waits to be subscribed, or asleep. */
-static void the_flag_above_ends_a_wait_also_before_it_begins(void **state)
+TEST(the_flag_above_ends_a_wait_also_before_it_begins)
 {
-    (void)state;
     for (int i = 0; i < 20; i++) {
         struct sleeper sleeper;
 
@@ -153,11 +144,10 @@ static void the_flag_above_ends_a_wait_also_before_it_begins(void **state)
     }
 }
 
-static void a_flag_that_is_taken_back_has_no_effect_on_the_next_wait(void **state)
+TEST(a_flag_that_is_taken_back_has_no_effect_on_the_next_wait)
 {
     struct lki_waiter *waiter = &world.waiters[0];
 
-    (void)state;
     waiter->cancelled_by = &world.flag;
     atomic_store(&world.flag, true);
     join(waiter, NULL, LONG_MS);
@@ -171,11 +161,10 @@ static void a_flag_that_is_taken_back_has_no_effect_on_the_next_wait(void **stat
     lki_hub_leave(world.hub, waiter);
 }
 
-static void stopping_ends_all_waits_and_those_to_come(void **state)
+TEST(stopping_ends_all_waits_and_those_to_come)
 {
     struct sleeper silent, joining;
 
-    (void)state;
     start_sleeper(&silent, NULL);
     start_sleeper(&joining, "never confirmed");
     lki_hub_stop(world.hub);
@@ -187,9 +176,8 @@ static void stopping_ends_all_waits_and_those_to_come(void **state)
     lki_hub_leave(world.hub, &world.waiters[0]);
 }
 
-static void a_wake_up_that_led_to_no_try_goes_to_the_next_that_sleeps(void **state)
+TEST(a_wake_up_that_led_to_no_try_goes_to_the_next_that_sleeps)
 {
-    (void)state;
     join(&world.waiters[0], "a", 0);
     join(&world.waiters[1], "a", 0);
     lki_hub_unwake(world.hub, &world.waiters[0]);
@@ -201,20 +189,4 @@ static void a_wake_up_that_led_to_no_try_goes_to_the_next_that_sleeps(void **sta
     lki_hub_leave(world.hub, &world.waiters[1]);
 }
 
-#define WAKE_TEST(name) cmocka_unit_test_setup_teardown(name, make_hub, free_hub)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        WAKE_TEST(without_a_channel_it_joins_at_once_and_sleeps_until_its_moment),
-        WAKE_TEST(a_cancel_ends_the_sleep_of_one),
-        WAKE_TEST(a_crowd_can_be_cancelled_at_once),
-        WAKE_TEST(the_flag_above_ends_a_wait_also_before_it_begins),
-        WAKE_TEST(a_flag_that_is_taken_back_has_no_effect_on_the_next_wait),
-        WAKE_TEST(stopping_ends_all_waits_and_those_to_come),
-        WAKE_TEST(a_wake_up_that_led_to_no_try_goes_to_the_next_that_sleeps),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(make_hub, free_hub);

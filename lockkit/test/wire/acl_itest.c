@@ -4,9 +4,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_acl.h"
 #include "test/support/lk_any.h"
@@ -118,32 +115,29 @@ static void use_all_kinds(lk_client *client, const char *name, bool is_forgetful
     }
 }
 
-static void every_kind_works_and_nobody_is_refused(void **state)
+TEST(every_kind_works_and_nobody_is_refused)
 {
     lk_client *client = lka_client(server, (struct lk_client_options){0});
 
-    (void)state;
     use_all_kinds(client, "first", false);
     use_all_kinds(client, "known", false);
     lk_client_close(client);
     lka_assert_quiet(server);
 }
 
-static void every_step_finds_a_server_that_has_forgotten(void **state)
+TEST(every_step_finds_a_server_that_has_forgotten)
 {
     lk_client *client = lka_client(server, (struct lk_client_options){0});
 
-    (void)state;
     use_all_kinds(client, "forgotten", true);
     lk_client_close(client);
     lka_assert_quiet(server);
 }
 
-static void a_server_that_comes_back_empty_is_told_again(void **state)
+TEST(a_server_that_comes_back_empty_is_told_again)
 {
     lk_client *client = lka_client(server, (struct lk_client_options){.backoff_ms = 20});
 
-    (void)state;
     use_all_kinds(client, "before", false);
     lks_server_restart(server);
     lk_lock *probe = lks_mutex(client, lks_key(server, "probe"));
@@ -180,13 +174,12 @@ static const struct {
      {"%s", "%s-2", "lockkit_wake:{%s}", "lockkit_wake:{%s-2}"}},
 };
 
-static void every_kind_needs_no_more_than_is_listed(void **state)
+TEST(every_kind_needs_no_more_than_is_listed)
 {
     lk_client *client = lka_client(server, (struct lk_client_options){0});
     char pattern[128];
     char name[32];
 
-    (void)state;
     for (size_t kind = 0; kind < LKS_ANY_KINDS; kind++) {
         (void)snprintf(name, sizeof name, "narrow-%zu", kind);
         const char *key = lks_key(server, name);
@@ -207,7 +200,7 @@ static void every_kind_needs_no_more_than_is_listed(void **state)
     lka_restore(server);
 }
 
-static void what_is_no_lock_works_too(void **state)
+TEST(what_is_no_lock_works_too)
 {
     lk_client *client = lka_client(server, (struct lk_client_options){0});
     struct lk_error err = {0};
@@ -215,7 +208,6 @@ static void what_is_no_lock_works_too(void **state)
     struct lk_permits_usage usage;
     int64_t number = 0;
 
-    (void)state;
     allow_only(server, "exists set get del incrby decrby zadd zcard zrange zrem zremrangebyscore "
                        "zscore time pttl pexpire");
     lk_semaphore *semaphore = lk_semaphore_new(client, lks_key(server, "semaphore"), &err);
@@ -254,7 +246,7 @@ static void what_is_no_lock_works_too(void **state)
     lka_restore(server);
 }
 
-static void locks_are_found_and_looked_at(void **state)
+TEST(locks_are_found_and_looked_at)
 {
     lk_client *client = lka_client(server, (struct lk_client_options){0});
     const struct lk_inspection *found = NULL;
@@ -262,7 +254,6 @@ static void locks_are_found_and_looked_at(void **state)
     struct lks_any held[LKS_ANY_KINDS];
     size_t count = 0;
 
-    (void)state;
     for (size_t kind = 0; kind < LKS_ANY_KINDS; kind++) {
         char name[32];
 
@@ -290,14 +281,13 @@ static void locks_are_found_and_looked_at(void **state)
 
 /* ---- renewal ---------------------------------------------------------------------------------------- */
 
-static void the_watchdog_goes_on_while_scripts_are_forgotten(void **state)
+TEST(the_watchdog_goes_on_while_scripts_are_forgotten)
 {
     lk_client *client = lka_client(server, (struct lk_client_options){0});
     struct lks_any held[LKS_ANY_KINDS];
     struct lk_error err = {0};
     char name[32];
 
-    (void)state;
     for (size_t kind = 0; kind < LKS_ANY_KINDS; kind++) {
         (void)snprintf(name, sizeof name, "renewed-%zu", kind);
         lks_any_prepare(kind, client, lks_key(server, name));
@@ -346,7 +336,7 @@ static void *call_often(void *arg)
     return NULL;
 }
 
-static void a_script_of_the_callers_runs_once_each_time_in_many_threads(void **state)
+TEST(a_script_of_the_callers_runs_once_each_time_in_many_threads)
 {
     lk_client *client = lka_client(server, (struct lk_client_options){0});
     lk_script *script = lk_script_new(
@@ -356,7 +346,6 @@ static void a_script_of_the_callers_runs_once_each_time_in_many_threads(void **s
     pthread_t threads[THREADS];
     int failures = 0;
 
-    (void)state;
     for (size_t i = 0; i < THREADS; i++) {
         callers[i] = (struct caller){client, script, counter, 0};
         assert_int_equal(pthread_create(&threads[i], NULL, call_often, &callers[i]), 0);
@@ -378,7 +367,7 @@ static void a_script_of_the_callers_runs_once_each_time_in_many_threads(void **s
     lka_assert_quiet(server);
 }
 
-static void a_run_needs_nothing_but_digests(void **state)
+TEST(a_run_needs_nothing_but_digests)
 {
     lk_client *client = lka_client(server, (struct lk_client_options){0});
     lk_lock *lock = lks_mutex(client, lks_key(server, "run"));
@@ -388,7 +377,6 @@ static void a_run_needs_nothing_but_digests(void **state)
     const struct lk_eval eval = {.script = script, .keys = &key, .key_count = 1};
     struct lk_error err = {0};
 
-    (void)state;
     for (long long i = 1; i <= 6; i++) {
         lk_reply *reply = NULL;
 
@@ -405,7 +393,7 @@ static void a_run_needs_nothing_but_digests(void **state)
     lka_assert_quiet(server);
 }
 
-static void a_script_that_is_none_is_refused_in_the_servers_words(void **state)
+TEST(a_script_that_is_none_is_refused_in_the_servers_words)
 {
     lk_client *client = lka_client(server, (struct lk_client_options){0});
     lk_lock *lock = lks_mutex(client, lks_key(server, "broken"));
@@ -415,7 +403,6 @@ static void a_script_that_is_none_is_refused_in_the_servers_words(void **state)
     struct lk_error err = {0};
     lk_reply *reply = NULL;
 
-    (void)state;
     lka_must_be(LK_SERVER, lk_client_eval(client, &eval, 0, &reply, &err), "eval", &err);
     assert_non_null(strstr(err.text, "compiling"));
     err = (struct lk_error){0};
@@ -492,11 +479,10 @@ static void use_redlock(lk_client *const *clients, const char *key, bool is_boun
     lk_lock_free(lock);
 }
 
-static void a_redlock_lives_through_forgetful_servers(void **state)
+TEST(a_redlock_lives_through_forgetful_servers)
 {
     lk_client *clients[LKA_NODES];
 
-    (void)state;
     for (size_t i = 0; i < LKA_NODES; i++)
         allow_only(lka_nodes[i], "set get del pttl pexpire type info");
     open_three(clients);
@@ -510,13 +496,12 @@ static void a_redlock_lives_through_forgetful_servers(void **state)
 }
 
 /* Who fails undoes what it took, behind the request, where nobody hears that a digest is not known. */
-static void a_redlock_that_fails_leaves_nothing(void **state)
+TEST(a_redlock_that_fails_leaves_nothing)
 {
     lk_client *clients[LKA_NODES];
     const char *key = lks_key(server, "undone");
     struct lk_error err = {0};
 
-    (void)state;
     open_three(clients);
     lk_lock *lock = new_redlock(clients, key, false);
     LKS_DO(lka_nodes[0], "SET", key, "another");
@@ -530,13 +515,12 @@ static void a_redlock_that_fails_leaves_nothing(void **state)
 }
 
 /* The answer of a server that stands is not waited for; its key goes when it goes on. */
-static void what_a_silent_server_still_has_is_undone(void **state)
+TEST(what_a_silent_server_still_has_is_undone)
 {
     lk_client *clients[LKA_NODES];
     const char *key = lks_key(server, "late");
     struct lk_error err = {0};
 
-    (void)state;
     open_three(clients);
     lk_lock *lock = new_redlock(clients, key, false);
     lka_forget_scripts();
@@ -551,13 +535,12 @@ static void what_a_silent_server_still_has_is_undone(void **state)
 }
 
 /* INFO, COMMAND INFO, PING, and the channels: without them things are slower, or less is known. */
-static void questions_that_are_refused_break_nothing(void **state)
+TEST(questions_that_are_refused_break_nothing)
 {
     lk_client *clients[LKA_NODES];
     struct lk_error err = {0};
     struct lk_redlock_vote votes[LKA_NODES];
 
-    (void)state;
     for (size_t i = 0; i < LKA_NODES; i++)
         LKS_DO(lka_nodes[i], "ACL", "SETUSER", "locks", "resetchannels", "-info", "-command",
                "-ping", "-publish", "-subscribe", "-select", "-scan");
@@ -575,27 +558,5 @@ static void questions_that_are_refused_break_nothing(void **state)
         lka_restore(lka_nodes[i]);
 }
 
-#define ACL_TEST(name) cmocka_unit_test_setup(name, lka_heal_servers)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ACL_TEST(every_kind_works_and_nobody_is_refused),
-        ACL_TEST(every_step_finds_a_server_that_has_forgotten),
-        ACL_TEST(a_server_that_comes_back_empty_is_told_again),
-        ACL_TEST(every_kind_needs_no_more_than_is_listed),
-        ACL_TEST(what_is_no_lock_works_too),
-        ACL_TEST(locks_are_found_and_looked_at),
-        ACL_TEST(the_watchdog_goes_on_while_scripts_are_forgotten),
-        ACL_TEST(a_script_of_the_callers_runs_once_each_time_in_many_threads),
-        ACL_TEST(a_run_needs_nothing_but_digests),
-        ACL_TEST(a_script_that_is_none_is_refused_in_the_servers_words),
-        ACL_TEST(a_redlock_lives_through_forgetful_servers),
-        ACL_TEST(a_redlock_that_fails_leaves_nothing),
-        ACL_TEST(what_a_silent_server_still_has_is_undone),
-        ACL_TEST(questions_that_are_refused_break_nothing),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start, lka_stop_servers);
-}
+FIXTURE(lka_heal_servers, NULL);
+GROUP(start, lka_stop_servers);

@@ -2,10 +2,6 @@
  * A user who may neither EVAL nor SCRIPT LOAD, and a loader who may do nothing else: whoever is refused is
  * told whose log-in it is, and never reads a password.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/support/lk_acl.h"
 #include "test/support/lk_ctl.h"
 
@@ -38,11 +34,10 @@ static void refuse(const char *url, const char *password, const char *loader, lk
     assert_null(strstr(err.text, "s3cret"));
 }
 
-static void a_refused_log_in_says_whose_and_no_password(void **state)
+TEST(a_refused_log_in_says_whose_and_no_password)
 {
     char url[96];
 
-    (void)state;
     (void)snprintf(url, sizeof url, "%s", lka_url(server, "locks"));
     refuse(url, "wrong-s3cret", LKA_LOADER, LK_SERVER, "WRONGPASS");
     refuse(url, LKA_PASSWORD, "loader:wrong-s3cret", LK_SERVER, "\"loader\": WRONGPASS");
@@ -55,13 +50,12 @@ static void a_refused_log_in_says_whose_and_no_password(void **state)
     refuse(url, LKA_PASSWORD, LKA_LOADER, LK_INVALID, "two passwords");
 }
 
-static void a_loader_that_is_locked_out_later_is_named(void **state)
+TEST(a_loader_that_is_locked_out_later_is_named)
 {
     lk_client *client = lka_client(server, (struct lk_client_options){0});
     lk_lock *lock = lks_mutex(client, lks_key(server, "locked-out"));
     struct lk_error err = {0};
 
-    (void)state;
     lka_must_be(LK_OK, lk_lock_acquire(lock, &renewed, &err), "acquire", &err);
     LKS_DO(server, "ACL", "SETUSER", "loader", "off");
     LKS_DO(server, "SCRIPT", "FLUSH");
@@ -77,14 +71,13 @@ static void a_loader_that_is_locked_out_later_is_named(void **state)
 }
 
 /* Its connection must not stay the loader's. */
-static void who_cannot_log_in_again_gives_up_the_connection(void **state)
+TEST(who_cannot_log_in_again_gives_up_the_connection)
 {
     lk_client *client =
         lka_client(server, (struct lk_client_options){.pool_size = 1, .backoff_ms = 20});
     lk_lock *lock = lks_mutex(client, lks_key(server, "shut-out"));
     struct lk_error err = {0};
 
-    (void)state;
     lka_must_be(LK_OK, lk_lock_acquire(lock, &renewed, &err), "acquire", &err);
     LKS_DO(server, "SCRIPT", "FLUSH");
     LKS_DO(server, "ACL", "SETUSER", "locks", "resetpass", ">another");
@@ -115,7 +108,7 @@ static void assert_said(const char *words)
     assert_null(strstr(lkc_said(), "s3cret"));
 }
 
-static void lockctl_takes_its_secrets_from_files(void **state)
+TEST(lockctl_takes_its_secrets_from_files)
 {
     const char *password = write_secret("password", LKA_PASSWORD);
     const char *loader = write_secret("loader", LKA_LOADER);
@@ -124,7 +117,6 @@ static void lockctl_takes_its_secrets_from_files(void **state)
     char lock[128];
     char url[96];
 
-    (void)state;
     (void)snprintf(lock, sizeof lock, "fair:%s", name);
     (void)snprintf(url, sizeof url, "%s", lka_url(server, "locks"));
     assert_int_equal(LKC_DO_AT(server, url, "run", "--lock", lock, "--redis-password", password,
@@ -149,17 +141,5 @@ static void lockctl_takes_its_secrets_from_files(void **state)
     assert_said("the loader of scripts, \"loader\"");
 }
 
-#define ACL_TEST(name) cmocka_unit_test_setup(name, lka_heal_servers)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        ACL_TEST(a_refused_log_in_says_whose_and_no_password),
-        ACL_TEST(a_loader_that_is_locked_out_later_is_named),
-        ACL_TEST(who_cannot_log_in_again_gives_up_the_connection),
-        ACL_TEST(lockctl_takes_its_secrets_from_files),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start, lka_stop_servers);
-}
+FIXTURE(lka_heal_servers, NULL);
+GROUP(start, lka_stop_servers);

@@ -4,9 +4,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "test/support/lk_net.h"
@@ -46,7 +43,7 @@ static size_t open_files(void)
 
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
-static void both_kinds_of_url_reach_the_same_server(void **state)
+TEST(both_kinds_of_url_reach_the_same_server)
 {
     lk_client *by_path = lks_client(server);
     lk_client *by_port =
@@ -55,7 +52,6 @@ static void both_kinds_of_url_reach_the_same_server(void **state)
     lk_lock *first = lks_mutex(by_path, key);
     lk_lock *second = lks_mutex(by_port, key);
 
-    (void)state;
     assert_int_equal(lk_lock_acquire(first, NULL, NULL), LK_OK);
     assert_int_equal(lk_lock_acquire(second, NULL, NULL), LK_BUSY);
     assert_int_equal(lk_lock_release(first, NULL), LK_OK);
@@ -67,12 +63,11 @@ static void both_kinds_of_url_reach_the_same_server(void **state)
     lk_client_close(by_port);
 }
 
-static void the_database_is_chosen(void **state)
+TEST(the_database_is_chosen)
 {
     char url[300];
     const char *key = lks_key(server, "db");
 
-    (void)state;
     for (int kind = 0; kind < 2; kind++) {
         (void)snprintf(url, sizeof url, kind ? "%s/7" : "%s?db=7",
                        kind ? server->tcp_url : server->url);
@@ -89,12 +84,11 @@ static void the_database_is_chosen(void **state)
     }
 }
 
-static void a_database_that_is_not_there_is_the_servers_refusal(void **state)
+TEST(a_database_that_is_not_there_is_the_servers_refusal)
 {
     char url[300];
     struct lk_error err = {0};
 
-    (void)state;
     (void)snprintf(url, sizeof url, "%s/9999", server->tcp_url);
     assert_null(open_url(url, &err));
 
@@ -102,14 +96,13 @@ static void a_database_that_is_not_there_is_the_servers_refusal(void **state)
     assert_non_null(strstr(err.text, "out of range"));
 }
 
-static void a_closed_port_is_unreachable_at_once_and_named(void **state)
+TEST(a_closed_port_is_unreachable_at_once_and_named)
 {
     char url[64];
     char name[32];
     struct lk_error err = {0};
     int port = lk_net_free_port();
 
-    (void)state;
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", port);
     (void)snprintf(name, sizeof name, "127.0.0.1:%d", port);
     double begin = lks_now_ms();
@@ -121,18 +114,17 @@ static void a_closed_port_is_unreachable_at_once_and_named(void **state)
     assert_non_null(strstr(err.text, "refused"));
 }
 
-static void a_socket_that_is_not_there_is_unreachable_and_named(void **state)
+TEST(a_socket_that_is_not_there_is_unreachable_and_named)
 {
     struct lk_error err = {0};
 
-    (void)state;
     assert_null(open_url("unix:///tmp/lockkit-no-such-socket", &err));
 
     assert_int_equal(err.code, LK_UNREACHABLE);
     assert_non_null(strstr(err.text, "/tmp/lockkit-no-such-socket"));
 }
 
-static void bad_options_are_refused(void **state)
+TEST(bad_options_are_refused)
 {
     static const struct lk_client_options rows[] = {
         {.url = "nonsense"},
@@ -145,7 +137,6 @@ static void bad_options_are_refused(void **state)
         {.pool_size = 10001},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct lk_error err = {0};
 
@@ -157,7 +148,7 @@ static void bad_options_are_refused(void **state)
 
 /* ---- log-in ------------------------------------------------------------------------------------------- */
 
-static void the_password_opens_and_never_shows(void **state)
+TEST(the_password_opens_and_never_shows)
 {
     struct lks_server *guarded =
         lks_server_start(&(struct lks_server_options){.is_tcp = true, .password = SECRET});
@@ -171,7 +162,6 @@ static void the_password_opens_and_never_shows(void **state)
         {"redis://nobody:" SECRET "@127.0.0.1:%d", LK_SERVER},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char url[128];
         struct lk_error err = {0};
@@ -191,14 +181,13 @@ static void the_password_opens_and_never_shows(void **state)
     lks_server_stop(guarded);
 }
 
-static void without_the_password_the_server_refuses_in_its_words(void **state)
+TEST(without_the_password_the_server_refuses_in_its_words)
 {
     struct lks_server *guarded =
         lks_server_start(&(struct lks_server_options){.is_tcp = true, .password = SECRET});
     struct lk_error err = {0};
     lk_client *client = lks_client(guarded); /* connecting asks nothing */
 
-    (void)state;
     assert_int_equal(use(client, "guarded", &err), LK_SERVER);
 
     assert_non_null(strstr(err.text, "NOAUTH"));
@@ -224,7 +213,7 @@ static void *sleep_main(void *arg)
     return NULL;
 }
 
-static void an_exhausted_pool_is_busy_in_time_and_says_why(void **state)
+TEST(an_exhausted_pool_is_busy_in_time_and_says_why)
 {
     enum { SIZE = 2 };
     lk_client *client = lks_client_with(server, (struct lk_client_options){.pool_size = SIZE});
@@ -234,7 +223,6 @@ static void an_exhausted_pool_is_busy_in_time_and_says_why(void **state)
     struct lk_error err = {0};
     lk_reply *reply = NULL;
 
-    (void)state;
     for (size_t i = 0; i < SIZE; i++) {
         sleepers[i] = (struct sleeper){.client = client};
         assert_int_equal(pthread_create(&threads[i], NULL, sleep_main, &sleepers[i]), 0);
@@ -259,14 +247,13 @@ static void an_exhausted_pool_is_busy_in_time_and_says_why(void **state)
     lk_client_close(client);
 }
 
-static void a_pool_is_no_larger_than_it_may_be(void **state)
+TEST(a_pool_is_no_larger_than_it_may_be)
 {
     enum { SIZE = 3, THREADS = 8 };
     lk_client *client = lks_client_with(server, (struct lk_client_options){.pool_size = SIZE});
     struct sleeper sleepers[THREADS];
     pthread_t threads[THREADS];
 
-    (void)state;
     for (size_t i = 0; i < THREADS; i++) {
         sleepers[i] = (struct sleeper){.client = client};
         assert_int_equal(pthread_create(&threads[i], NULL, sleep_main, &sleepers[i]), 0);
@@ -281,7 +268,7 @@ static void a_pool_is_no_larger_than_it_may_be(void **state)
     lk_client_close(client);
 }
 
-static void an_error_answer_is_an_answer(void **state)
+TEST(an_error_answer_is_an_answer)
 {
     lk_client *client = lks_client(server);
     struct lk_bytes bad[] = {LK_BYTES("NO-SUCH-COMMAND"), LK_BYTES("x")};
@@ -289,7 +276,6 @@ static void an_error_answer_is_an_answer(void **state)
     struct lk_command commands[] = {{&good, 1}, {bad, 2}, {&good, 1}};
     lk_reply *replies[3] = {NULL};
 
-    (void)state;
     assert_int_equal(lk_client_call(client, commands, 3, 0, replies, NULL), LK_OK);
 
     assert_string_equal(lk_reply_bytes(replies[0]).data, "PONG");
@@ -300,7 +286,7 @@ static void an_error_answer_is_an_answer(void **state)
     lk_client_close(client);
 }
 
-static void words_of_any_length_and_number_arrive_as_they_are(void **state)
+TEST(words_of_any_length_and_number_arrive_as_they_are)
 {
     static const size_t lens[] = {0, 1, 9, 10, 11, 99, 100, 999, 1000};
     enum { COUNT = sizeof lens / sizeof lens[0] };
@@ -311,7 +297,6 @@ static void words_of_any_length_and_number_arrive_as_they_are(void **state)
     struct lk_command commands[] = {{push, 2 + COUNT}, {range, 4}};
     lk_reply *replies[2] = {NULL};
 
-    (void)state;
     for (size_t i = 0; i < COUNT; i++)
         push[2 + i] = (struct lk_bytes){lens[i] > 0 ? bytes : NULL, lens[i]};
     assert_int_equal(lk_client_call(client, commands, 2, 0, replies, NULL), LK_OK);
@@ -329,14 +314,13 @@ static void words_of_any_length_and_number_arrive_as_they_are(void **state)
     lk_client_close(client);
 }
 
-static void megabytes_go_out_and_come_back_whole(void **state)
+TEST(megabytes_go_out_and_come_back_whole)
 {
     enum { LEN = 3000001 };
     const char *urls[] = {server->url, server->tcp_url};
     const char *key = lks_key(server, "large");
     char *large = malloc(LEN);
 
-    (void)state;
     assert_non_null(large);
     for (size_t i = 0; i < LEN; i++)
         large[i] = (char)(i * 7 + i / 256);
@@ -361,9 +345,8 @@ static void megabytes_go_out_and_come_back_whole(void **state)
 
 /* ---- closing ------------------------------------------------------------------------------------------- */
 
-static void closing_leaves_nothing_behind(void **state)
+TEST(closing_leaves_nothing_behind)
 {
-    (void)state;
     (void)LKS_INTEGER(server, "DBSIZE"); /* our own connection is there before we count */
     size_t before = open_files();
     for (int i = 0; i < 5; i++) {
@@ -386,12 +369,11 @@ static void closing_leaves_nothing_behind(void **state)
     lk_client_close(NULL);
 }
 
-static void connections_are_not_inherited_by_programs_we_start(void **state)
+TEST(connections_are_not_inherited_by_programs_we_start)
 {
     lk_client *client = lks_client(server);
     unsigned sockets = 0;
 
-    (void)state;
     for (int fd = 3; fd < 256; fd++) {
         struct stat info;
 
@@ -417,26 +399,4 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_kinds_of_url_reach_the_same_server),
-        cmocka_unit_test(the_database_is_chosen),
-        cmocka_unit_test(a_database_that_is_not_there_is_the_servers_refusal),
-        cmocka_unit_test(a_closed_port_is_unreachable_at_once_and_named),
-        cmocka_unit_test(a_socket_that_is_not_there_is_unreachable_and_named),
-        cmocka_unit_test(bad_options_are_refused),
-        cmocka_unit_test(the_password_opens_and_never_shows),
-        cmocka_unit_test(without_the_password_the_server_refuses_in_its_words),
-        cmocka_unit_test(an_exhausted_pool_is_busy_in_time_and_says_why),
-        cmocka_unit_test(a_pool_is_no_larger_than_it_may_be),
-        cmocka_unit_test(an_error_answer_is_an_answer),
-        cmocka_unit_test(words_of_any_length_and_number_arrive_as_they_are),
-        cmocka_unit_test(megabytes_go_out_and_come_back_whole),
-        cmocka_unit_test(closing_leaves_nothing_behind),
-        cmocka_unit_test(connections_are_not_inherited_by_programs_we_start),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+GROUP(start_server, stop_server);

@@ -1,17 +1,10 @@
 /*
  * URLs, good and bad, as a table; and that no password ever shows in a message.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "test/support/testing.h"
 #include "wire/endpoint.h"
 
 #define SECRET "s3cr3t"
@@ -134,9 +127,8 @@ static void check_text(const char *actual, const char *expected)
     }
 }
 
-static void good_urls_are_taken_apart(void **state)
+TEST(good_urls_are_taken_apart)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         const struct lki_endpoint *expected = &good[i].expected;
         struct lki_endpoint actual;
@@ -158,9 +150,8 @@ static void good_urls_are_taken_apart(void **state)
     }
 }
 
-static void bad_urls_are_refused_with_a_word_on_what_is_wrong(void **state)
+TEST(bad_urls_are_refused_with_a_word_on_what_is_wrong)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct lki_endpoint endpoint;
         struct lk_error err = {0};
@@ -173,9 +164,8 @@ static void bad_urls_are_refused_with_a_word_on_what_is_wrong(void **state)
     }
 }
 
-static void no_message_and_no_label_shows_the_password(void **state)
+TEST(no_message_and_no_label_shows_the_password)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct lki_endpoint endpoint;
         struct lk_error err = {0};
@@ -187,24 +177,22 @@ static void no_message_and_no_label_shows_the_password(void **state)
     }
 }
 
-static void the_error_may_be_null(void **state)
+TEST(the_error_may_be_null)
 {
     struct lki_endpoint endpoint;
 
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(lki_endpoint_parse(bad[i].url, NULL, &endpoint, NULL), LK_INVALID);
         lki_endpoint_done(&endpoint);
     }
 }
 
-static void a_socket_path_of_107_bytes_fits_and_one_more_does_not(void **state)
+TEST(a_socket_path_of_107_bytes_fits_and_one_more_does_not)
 {
     char url[256];
     struct lki_endpoint endpoint;
     struct lk_error err = {0};
 
-    (void)state;
     (void)snprintf(url, sizeof url, "unix:///%0106d", 0);
     assert_int_equal(lki_endpoint_parse(url, NULL, &endpoint, &err), LK_OK);
     assert_int_equal(strlen(endpoint.path), 107);
@@ -218,7 +206,7 @@ static void a_socket_path_of_107_bytes_fits_and_one_more_does_not(void **state)
 
 /* ---- secrets beside the URL -------------------------------------------------------------------------- */
 
-static void a_password_beside_the_url_is_that_of_its_user_or_of_the_default_one(void **state)
+TEST(a_password_beside_the_url_is_that_of_its_user_or_of_the_default_one)
 {
     static const struct {
         const char *url;
@@ -231,7 +219,6 @@ static void a_password_beside_the_url_is_that_of_its_user_or_of_the_default_one(
     };
     static const char password[] = SECRET "%41:@/"; /* taken as it is */
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct lki_endpoint endpoint;
         struct lk_error err = {0};
@@ -245,7 +232,7 @@ static void a_password_beside_the_url_is_that_of_its_user_or_of_the_default_one(
     }
 }
 
-static void two_passwords_or_none_are_refused(void **state)
+TEST(two_passwords_or_none_are_refused)
 {
     static const struct {
         const char *url;
@@ -265,7 +252,6 @@ static void two_passwords_or_none_are_refused(void **state)
         {"http://localhost", SECRET, "redis://"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct lki_endpoint endpoint;
         struct lk_error err = {0};
@@ -278,7 +264,7 @@ static void two_passwords_or_none_are_refused(void **state)
     }
 }
 
-static void a_loader_is_user_and_password_and_goes_along(void **state)
+TEST(a_loader_is_user_and_password_and_goes_along)
 {
     static const char nobody[] = ":" SECRET;
     static const char *const wrong[] = {"", ":", "loader", "loader:", nobody, SECRET};
@@ -287,7 +273,6 @@ static void a_loader_is_user_and_password_and_goes_along(void **state)
     struct lki_endpoint other;
     struct lk_error err = {0};
 
-    (void)state;
     assert_int_equal(lki_endpoint_parse("redis://asked", NULL, &endpoint, NULL), LK_OK);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(lki_endpoint_set_loader(&endpoint, wrong[i], &err), LK_INVALID);
@@ -332,12 +317,11 @@ static const struct {
     {"127.0.0.1:7001@17001", NULL},
 };
 
-static void an_address_becomes_a_server_with_the_same_credentials(void **state)
+TEST(an_address_becomes_a_server_with_the_same_credentials)
 {
     struct lki_endpoint like;
     struct lki_endpoint asked;
 
-    (void)state;
     assert_int_equal(lki_endpoint_parse("rediss://me:" SECRET "@any/3", NULL, &like, NULL), LK_OK);
     assert_int_equal(lki_endpoint_parse("redis://asked:6379", NULL, &asked, NULL), LK_OK);
     for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
@@ -360,12 +344,11 @@ static void an_address_becomes_a_server_with_the_same_credentials(void **state)
 }
 
 /* Every beginning of every URL, its end against a page that must not be read. */
-static void nothing_is_read_past_the_end(void **state)
+TEST(nothing_is_read_past_the_end)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    (void)state;
     assert_ptr_not_equal(pages, MAP_FAILED);
     assert_int_equal(mprotect(pages + page, page, PROT_NONE), 0);
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -381,23 +364,4 @@ static void nothing_is_read_past_the_end(void **state)
         }
     }
     assert_int_equal(munmap(pages, 2 * page), 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_urls_are_taken_apart),
-        cmocka_unit_test(bad_urls_are_refused_with_a_word_on_what_is_wrong),
-        cmocka_unit_test(no_message_and_no_label_shows_the_password),
-        cmocka_unit_test(the_error_may_be_null),
-        cmocka_unit_test(a_socket_path_of_107_bytes_fits_and_one_more_does_not),
-        cmocka_unit_test(a_password_beside_the_url_is_that_of_its_user_or_of_the_default_one),
-        cmocka_unit_test(two_passwords_or_none_are_refused),
-        cmocka_unit_test(a_loader_is_user_and_password_and_goes_along),
-        cmocka_unit_test(an_address_becomes_a_server_with_the_same_credentials),
-        cmocka_unit_test(nothing_is_read_past_the_end),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

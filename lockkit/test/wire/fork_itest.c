@@ -6,9 +6,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,7 +166,7 @@ static void *acquire_main(void *arg)
     return NULL;
 }
 
-static void a_child_is_refused_and_its_parent_does_not_notice(void **state)
+TEST(a_child_is_refused_and_its_parent_does_not_notice)
 {
     struct family *family = *state;
     lk_client *other_client = lks_client(server);
@@ -224,7 +221,7 @@ static void *hammer_main(void *arg)
 }
 
 /* A mutex that another thread holds at the moment of the fork is held in the child for ever. */
-static void a_child_of_busy_threads_does_not_hang(void **state)
+TEST(a_child_of_busy_threads_does_not_hang)
 {
     struct family *family = *state;
     struct hammer hammers[HAMMERS];
@@ -242,8 +239,6 @@ static void a_child_of_busy_threads_does_not_hang(void **state)
     }
 }
 
-#define FORK_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -258,13 +253,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        FORK_TEST(a_child_is_refused_and_its_parent_does_not_notice),
-        FORK_TEST(a_child_of_busy_threads_does_not_hang),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

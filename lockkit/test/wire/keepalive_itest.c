@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
@@ -67,12 +66,11 @@ static struct cost use_often(lk_client *client)
     return cost;
 }
 
-static void one_that_does_not_answer_speaks_for_the_older_ones(void **state)
+TEST(one_that_does_not_answer_speaks_for_the_older_ones)
 {
     lk_client *client = idle_client((struct lk_client_options){0});
     struct lk_pool_usage usage;
 
-    (void)state;
     lks_vip_silence(vip);
     struct cost cost = use_often(client);
     print_message("# %d uses: %d UNKNOWN, the longest %.0f ms\n", 2 * CONNECTIONS, cost.unknown,
@@ -85,11 +83,10 @@ static void one_that_does_not_answer_speaks_for_the_older_ones(void **state)
     lk_client_close(client);
 }
 
-static void a_ping_finds_out_before_anybody_asks(void **state)
+TEST(a_ping_finds_out_before_anybody_asks)
 {
     lk_client *client = idle_client((struct lk_client_options){.idle_ms = 50});
 
-    (void)state;
     lks_nap(100);
     assert_int_equal(use(client, "pinged"), LK_OK); /* these live */
     assert_int_equal(lks_vip_taken(vip), CONNECTIONS);
@@ -121,7 +118,7 @@ static void *wait_main(void *arg)
 }
 
 /* Its own timer would wake it after a minute. */
-static void a_subscription_that_was_cut_is_made_anew(void **state)
+TEST(a_subscription_that_was_cut_is_made_anew)
 {
     enum { PINGS_MS = 10000, BUSY_MS = 3000 };
     struct wait wait = {
@@ -131,7 +128,6 @@ static void a_subscription_that_was_cut_is_made_anew(void **state)
     lk_client *other = lks_client(server);
     lk_lock *lock = lks_mutex(other, lks_key(server, "awaited"));
 
-    (void)state;
     assert_int_equal(lk_lock_acquire(lock, &(struct lk_lock_options){.lease_ms = 120000}, NULL),
                      LK_OK);
     assert_int_equal(pthread_create(&wait.thread, NULL, wait_main, &wait), 0);
@@ -149,7 +145,7 @@ static void a_subscription_that_was_cut_is_made_anew(void **state)
     lk_client_close(other);
 }
 
-static void a_hold_outlives_the_connection_that_renews_it(void **state)
+TEST(a_hold_outlives_the_connection_that_renews_it)
 {
     enum { LEASE_MS = 2000, ROUNDS = 5 };
     lk_client *client = lks_client_with(server, (struct lk_client_options){.url = lks_vip_url(vip),
@@ -157,7 +153,6 @@ static void a_hold_outlives_the_connection_that_renews_it(void **state)
                                                                            .idle_ms = LEASE_MS});
     lk_lock *lock = lks_mutex(client, lks_key(server, "renewed"));
 
-    (void)state;
     assert_int_equal(
         lk_lock_acquire(lock, &(struct lk_lock_options){.lease_ms = LEASE_MS, .is_renewed = true},
                         NULL),
@@ -182,11 +177,10 @@ static int option_of(const struct lki_redis *redis, int level, int name)
     return value;
 }
 
-static void the_system_asks_too(void **state)
+TEST(the_system_asks_too)
 {
     struct lki_endpoint endpoint;
 
-    (void)state;
     assert_int_equal(lki_endpoint_parse(lks_vip_url(vip), NULL, &endpoint, NULL), LK_OK);
     struct lki_redis *redis = lki_redis_open(&endpoint, lki_clock_after_ms(1000), NULL);
     assert_non_null(redis);
@@ -228,18 +222,5 @@ static int close_vip(void **state)
     return 0;
 }
 
-#define VIP_TEST(name) cmocka_unit_test_setup_teardown(name, open_vip, close_vip)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        VIP_TEST(one_that_does_not_answer_speaks_for_the_older_ones),
-        VIP_TEST(a_ping_finds_out_before_anybody_asks),
-        VIP_TEST(a_subscription_that_was_cut_is_made_anew),
-        VIP_TEST(a_hold_outlives_the_connection_that_renews_it),
-        VIP_TEST(the_system_asks_too),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(open_vip, close_vip);
+GROUP(start_server, stop_server);

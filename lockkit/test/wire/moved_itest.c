@@ -6,8 +6,6 @@
 #include <netdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "test/support/lk_support.h"
 #include "test/support/lk_vip.h"
@@ -76,13 +74,12 @@ static void fail_over(void)
     demote(old);
 }
 
-static void the_next_acquire_but_few_is_served_by_the_new_server(void **state)
+TEST(the_next_acquire_but_few_is_served_by_the_new_server)
 {
     lk_client *client = client_of(lks_vip_url(vip));
     struct lk_error err = {0};
     int refused = 0;
 
-    (void)state;
     assert_int_equal(use(client, "next", NULL), LK_OK);
     fail_over();
     double begin = lks_now_ms();
@@ -97,12 +94,11 @@ static void the_next_acquire_but_few_is_served_by_the_new_server(void **state)
     lk_client_close(client);
 }
 
-static void who_may_wait_is_not_refused(void **state)
+TEST(who_may_wait_is_not_refused)
 {
     lk_client *client = client_of(lks_vip_url(vip));
     lk_lock *lock = lks_mutex(client, "waits");
 
-    (void)state;
     assert_int_equal(lk_lock_acquire(lock, NULL, NULL), LK_OK);
     assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
     demote(old); /* and only a while after that the address leads elsewhere */
@@ -137,7 +133,7 @@ static void promote(void)
 }
 
 /* One hold that the new server has heard of, and one that it has not. */
-static void renewed_holds_go_on_or_are_lost_honestly(void **state)
+TEST(renewed_holds_go_on_or_are_lost_honestly)
 {
     enum { LEASE_MS = 3000 };
     const struct lk_lock_options renewed = {.lease_ms = LEASE_MS, .is_renewed = true};
@@ -145,7 +141,6 @@ static void renewed_holds_go_on_or_are_lost_honestly(void **state)
     lk_lock *kept = lks_mutex(client, "kept");
     lk_lock *forgotten = lks_mutex(client, "forgotten");
 
-    (void)state;
     replicate();
     assert_int_equal(lk_lock_acquire(kept, &renewed, NULL), LK_OK);
     lks_nap(LEASE_MS / 2); /* it was renewed: the watchdog has its connection */
@@ -181,13 +176,12 @@ static void *wait_main(void *arg)
 }
 
 /* By its own timer the waiter would look again after a minute. */
-static void who_sleeps_hears_the_new_server(void **state)
+TEST(who_sleeps_hears_the_new_server)
 {
     struct wait wait = {.client = client_of(lks_vip_url(vip))};
     lk_client *other = lks_client(new);
     lk_lock *lock = lks_mutex(other, "awaited");
 
-    (void)state;
     LKS_DO(old, "SET", "awaited", "somebody");
     assert_int_equal(lk_lock_acquire(lock, NULL, NULL), LK_OK);
     assert_int_equal(pthread_create(&wait.thread, NULL, wait_main, &wait), 0);
@@ -207,14 +201,13 @@ static void who_sleeps_hears_the_new_server(void **state)
     lk_client_close(other);
 }
 
-static void sessions_redlocks_and_scripts_go_along(void **state)
+TEST(sessions_redlocks_and_scripts_go_along)
 {
     struct lk_bytes set[] = {LK_BYTES("SET"), LK_BYTES("by-session"), LK_BYTES("1")};
     lk_client *client = client_of(lks_vip_url(vip));
     lk_lock *lock = lk_redlock_new(&client, 1, "by-redlock", NULL, NULL);
     lk_reply *reply = NULL;
 
-    (void)state;
     assert_non_null(lock);
     assert_int_equal(lk_lock_acquire(lock, NULL, NULL), LK_OK);
     assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
@@ -245,14 +238,13 @@ static void sessions_redlocks_and_scripts_go_along(void **state)
     lk_client_close(client);
 }
 
-static void a_replica_that_stays_one_is_told_and_not_pestered(void **state)
+TEST(a_replica_that_stays_one_is_told_and_not_pestered)
 {
     enum { FOR_MS = 1500 };
     lk_client *client = client_of(lks_vip_url(vip));
     struct lk_error err = {0};
     int refused = 0;
 
-    (void)state;
     demote(old);
     for (double begin = lks_now_ms(); lks_now_ms() - begin < FOR_MS; refused++)
         assert_int_equal(use(client, "replica", &err), LK_UNREACHABLE);
@@ -290,11 +282,10 @@ static void named_close(struct named *named)
     lks_vip_close(named->second);
 }
 
-static void a_refusal_has_the_name_looked_up_again(void **state)
+TEST(a_refusal_has_the_name_looked_up_again)
 {
     struct named named = named_open();
 
-    (void)state;
     atomic_store(&address_of_name, "127.0.0.3");
     demote(old);
     assert_int_equal(use(named.client, "named", NULL), LK_UNREACHABLE);
@@ -304,13 +295,12 @@ static void a_refusal_has_the_name_looked_up_again(void **state)
 }
 
 /* The old server goes on as if nothing had happened. */
-static void who_finds_another_address_ends_what_is_left_of_the_old_one(void **state)
+TEST(who_finds_another_address_ends_what_is_left_of_the_old_one)
 {
     enum { MORE = 3 };
     struct named named = named_open();
     lk_session *sessions[MORE];
 
-    (void)state;
     for (size_t i = 0; i < MORE - 1; i++)
         sessions[i] = lk_session_open(named.client, NULL, 0, NULL);
     lk_session_close(sessions[1]); /* idle */
@@ -375,21 +365,5 @@ static int tear_down(void **state)
     return 0;
 }
 
-#define MOVED_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        MOVED_TEST(the_next_acquire_but_few_is_served_by_the_new_server),
-        MOVED_TEST(who_may_wait_is_not_refused),
-        MOVED_TEST(renewed_holds_go_on_or_are_lost_honestly),
-        MOVED_TEST(who_sleeps_hears_the_new_server),
-        MOVED_TEST(sessions_redlocks_and_scripts_go_along),
-        MOVED_TEST(a_replica_that_stays_one_is_told_and_not_pestered),
-        MOVED_TEST(a_refusal_has_the_name_looked_up_again),
-        MOVED_TEST(who_finds_another_address_ends_what_is_left_of_the_old_one),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_servers, stop_servers);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_servers, stop_servers);

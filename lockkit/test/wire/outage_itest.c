@@ -1,9 +1,6 @@
 /*
  * A server that goes away, comes back, hangs, or hangs up: what callers are told, and when.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "test/support/lk_support.h"
 
 static struct lks_server *server; /* TCP and unix socket */
@@ -34,23 +31,21 @@ static void kill_and_restart(lk_client *client)
     LKS_EVENTUALLY(use(client, "restart", NULL) == LK_OK, 5000);
 }
 
-static void a_server_that_is_down_is_unreachable_at_once_and_then_back(void **state)
+TEST(a_server_that_is_down_is_unreachable_at_once_and_then_back)
 {
     lk_client *client = lks_client_with(
         server, (struct lk_client_options){.url = server->tcp_url, .backoff_ms = 50});
 
-    (void)state;
     kill_and_restart(client);
     kill_and_restart(client);
     lk_client_close(client);
 }
 
-static void a_release_while_the_server_is_down_can_be_repeated(void **state)
+TEST(a_release_while_the_server_is_down_can_be_repeated)
 {
     lk_client *client = lks_client_with(server, (struct lk_client_options){.backoff_ms = 50});
     lk_lock *lock = lks_mutex(client, "released-later");
 
-    (void)state;
     assert_int_equal(lk_lock_acquire(lock, NULL, NULL), LK_OK);
     lks_server_kill(server);
     assert_int_equal(lk_lock_release(lock, NULL), LK_UNREACHABLE);
@@ -91,18 +86,16 @@ static void try_a_server_that_hangs(const char *url)
     lk_client_close(client);
 }
 
-static void a_server_that_hangs_is_unknown_within_the_limit(void **state)
+TEST(a_server_that_hangs_is_unknown_within_the_limit)
 {
-    (void)state;
     try_a_server_that_hangs(server->url);
     try_a_server_that_hangs(server->tcp_url);
 }
 
-static void connections_the_server_closed_are_replaced_unseen(void **state)
+TEST(connections_the_server_closed_are_replaced_unseen)
 {
     lk_client *client = lks_client(server);
 
-    (void)state;
     for (int i = 0; i < 10; i++) {
         assert_int_equal(use(client, "replaced", NULL), LK_OK);
         LKS_DO(server, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
@@ -134,18 +127,16 @@ static void try_a_question_too_large(const char *url)
     free(large);
 }
 
-static void a_question_that_went_out_in_part_is_unknown(void **state)
+TEST(a_question_that_went_out_in_part_is_unknown)
 {
-    (void)state;
     try_a_question_too_large(server->url);
     try_a_question_too_large(server->tcp_url);
 }
 
-static void closing_does_not_wait_for_a_server_that_is_down(void **state)
+TEST(closing_does_not_wait_for_a_server_that_is_down)
 {
     lk_client *client = lks_client(server);
 
-    (void)state;
     lks_server_kill(server);
     assert_int_equal(use(client, "down", NULL), LK_UNREACHABLE);
     lks_nap(50); /* it is trying to reconnect */
@@ -171,17 +162,4 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_server_that_is_down_is_unreachable_at_once_and_then_back),
-        cmocka_unit_test(a_release_while_the_server_is_down_can_be_repeated),
-        cmocka_unit_test(a_server_that_hangs_is_unknown_within_the_limit),
-        cmocka_unit_test(connections_the_server_closed_are_replaced_unseen),
-        cmocka_unit_test(a_question_that_went_out_in_part_is_unknown),
-        cmocka_unit_test(closing_does_not_wait_for_a_server_that_is_down),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+GROUP(start_server, stop_server);

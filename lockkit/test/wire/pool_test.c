@@ -6,17 +6,10 @@
  * link: -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_clock_wait -Wl,--wrap=pthread_cond_wait
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "test/support/testing.h"
 #include "wire/pool.h"
 
 enum { SIZE = 3, CONNECT_MS = 100, BACKOFF_MS = 200, IDLE_MS = 5000, PAUSES_MAX = 32 };
@@ -238,12 +231,11 @@ static int free_pool(void **state)
     return world.opened == world.closed ? 0 : -1; /* every connection was closed, once */
 }
 
-static void borrow_gives_back_the_connection_returned_last(void **state)
+TEST(borrow_gives_back_the_connection_returned_last)
 {
     struct lki_redis *first = borrow_or_fail();
     struct lki_redis *second = borrow_or_fail();
 
-    (void)state;
     assert_ptr_not_equal(first, second);
     lki_pool_return(world.pool, first);
     lki_pool_return(world.pool, second);
@@ -255,13 +247,12 @@ static void borrow_gives_back_the_connection_returned_last(void **state)
     lki_pool_return(world.pool, second);
 }
 
-static void no_more_than_size_are_lent(void **state)
+TEST(no_more_than_size_are_lent)
 {
     struct lki_redis *lent[SIZE];
     struct lki_redis *more = NULL;
     struct lk_error err = {0};
 
-    (void)state;
     for (size_t i = 0; i < SIZE; i++)
         lent[i] = borrow_or_fail();
     int64_t begin = world.now_ns;
@@ -275,11 +266,10 @@ static void no_more_than_size_are_lent(void **state)
     assert_int_equal(world.opened, SIZE);
 }
 
-static void a_waiting_borrower_is_served_by_a_return(void **state)
+TEST(a_waiting_borrower_is_served_by_a_return)
 {
     struct lki_redis *lent[SIZE];
 
-    (void)state;
     for (size_t i = 0; i < SIZE; i++)
         lent[i] = borrow_or_fail();
     world.returned_while_waiting = lent[1];
@@ -289,11 +279,10 @@ static void a_waiting_borrower_is_served_by_a_return(void **state)
         lki_pool_return(world.pool, lent[i]);
 }
 
-static void a_waiting_borrower_gets_a_new_one_for_a_broken_one(void **state)
+TEST(a_waiting_borrower_gets_a_new_one_for_a_broken_one)
 {
     struct lki_redis *lent[SIZE];
 
-    (void)state;
     for (size_t i = 0; i < SIZE; i++)
         lent[i] = borrow_or_fail();
     lent[1]->is_broken = true;
@@ -306,12 +295,11 @@ static void a_waiting_borrower_gets_a_new_one_for_a_broken_one(void **state)
         lki_pool_return(world.pool, lent[i]);
 }
 
-static void a_connection_that_died_while_idle_is_dropped(void **state)
+TEST(a_connection_that_died_while_idle_is_dropped)
 {
     struct lki_redis *dead = borrow_or_fail();
     struct lki_redis *live = borrow_or_fail();
 
-    (void)state;
     lki_pool_return(world.pool, live);
     lki_pool_return(world.pool, dead);
     dead->is_dead = true;
@@ -321,9 +309,8 @@ static void a_connection_that_died_while_idle_is_dropped(void **state)
     lki_pool_return(world.pool, live);
 }
 
-static void a_broken_connection_makes_room_for_another(void **state)
+TEST(a_broken_connection_makes_room_for_another)
 {
-    (void)state;
     for (size_t i = 0; i < 5 * (size_t)SIZE; i++)
         return_broken(borrow_or_fail());
 
@@ -331,12 +318,11 @@ static void a_broken_connection_makes_room_for_another(void **state)
     assert_int_equal(world.closed, 5 * SIZE);
 }
 
-static void after_a_refused_attempt_borrowers_are_refused_at_once(void **state)
+TEST(after_a_refused_attempt_borrowers_are_refused_at_once)
 {
     struct lki_redis *redis = NULL;
     struct lk_error err = {0};
 
-    (void)state;
     bring_down();
     int64_t begin = world.now_ns;
     assert_int_equal(lki_pool_borrow(world.pool, in_ms(FAR), &redis, &err), LK_UNREACHABLE);
@@ -347,11 +333,10 @@ static void after_a_refused_attempt_borrowers_are_refused_at_once(void **state)
     assert_int_equal(world.event_count, 1); /* one attempt, not two */
 }
 
-static void while_down_a_connection_that_still_stands_is_lent(void **state)
+TEST(while_down_a_connection_that_still_stands_is_lent)
 {
     struct lki_redis *old = borrow_or_fail();
 
-    (void)state;
     bring_down();
     lki_pool_return(world.pool, old);
 
@@ -359,9 +344,8 @@ static void while_down_a_connection_that_still_stands_is_lent(void **state)
     lki_pool_return(world.pool, old);
 }
 
-static void the_reconnecting_thread_brings_it_back_with_growing_pauses(void **state)
+TEST(the_reconnecting_thread_brings_it_back_with_growing_pauses)
 {
-    (void)state;
     bring_down();
     world.opens_refused = 8;
     world.stops_on_connect = true;
@@ -379,9 +363,8 @@ static void the_reconnecting_thread_brings_it_back_with_growing_pauses(void **st
     assert_int_equal(world.opened, 1); /* the one it made */
 }
 
-static void pauses_start_small_again_after_a_success(void **state)
+TEST(pauses_start_small_again_after_a_success)
 {
-    (void)state;
     bring_down();
     world.opens_refused = 5;
     (void)lki_pool_main(world.pool); /* ends when it has nothing to do */
@@ -395,11 +378,10 @@ static void pauses_start_small_again_after_a_success(void **state)
     assert_in_range(world.pauses_ms[0], 10, 20);
 }
 
-static void an_attempt_is_bounded_by_both_limits(void **state)
+TEST(an_attempt_is_bounded_by_both_limits)
 {
     struct lki_redis *redis = NULL;
 
-    (void)state;
     assert_int_equal(lki_pool_borrow(world.pool, in_ms(30), &redis, NULL), LK_OK);
     assert_int_equal(world.last_limit_ms, 30);
     return_broken(redis);
@@ -408,22 +390,20 @@ static void an_attempt_is_bounded_by_both_limits(void **state)
     return_broken(redis);
 }
 
-static void a_borrower_in_haste_does_not_bring_the_pool_down_for_others(void **state)
+TEST(a_borrower_in_haste_does_not_bring_the_pool_down_for_others)
 {
     struct lki_redis *redis = NULL;
 
-    (void)state;
     world.opens_too_slow = 1;
     assert_int_equal(lki_pool_borrow(world.pool, in_ms(1), &redis, NULL), LK_UNREACHABLE);
 
     return_broken(borrow_or_fail());
 }
 
-static void what_haste_left_open_the_reconnecting_thread_finds_out(void **state)
+TEST(what_haste_left_open_the_reconnecting_thread_finds_out)
 {
     struct lki_redis *redis = NULL;
 
-    (void)state;
     world.opens_too_slow = 2; /* its own attempt, with all its time, fails too: that is down */
     assert_int_equal(lki_pool_borrow(world.pool, in_ms(1), &redis, NULL), LK_UNREACHABLE);
     world.stops_on_connect = true;
@@ -435,11 +415,10 @@ static void what_haste_left_open_the_reconnecting_thread_finds_out(void **state)
     assert_int_equal(world.opened, 1);
 }
 
-static void a_server_that_does_not_answer_at_all_is_down(void **state)
+TEST(a_server_that_does_not_answer_at_all_is_down)
 {
     struct lki_redis *redis = NULL;
 
-    (void)state;
     world.opens_too_slow = 1;
     assert_int_equal(lki_pool_borrow(world.pool, in_ms(FAR), &redis, NULL), LK_UNREACHABLE);
     int64_t begin = world.now_ns;
@@ -449,9 +428,8 @@ static void a_server_that_does_not_answer_at_all_is_down(void **state)
     assert_int_equal(world.event_count, 1);
 }
 
-static void every_attempt_is_told_to_the_hook(void **state)
+TEST(every_attempt_is_told_to_the_hook)
 {
-    (void)state;
     bring_down();
     world.stops_on_connect = true;
     (void)lki_pool_main(world.pool);
@@ -468,12 +446,11 @@ static struct lk_pool_usage usage_now(void)
     return usage;
 }
 
-static void usage_tells_idle_from_busy(void **state)
+TEST(usage_tells_idle_from_busy)
 {
     struct lki_redis *first = borrow_or_fail();
     struct lki_redis *second = borrow_or_fail();
 
-    (void)state;
     assert_int_equal(usage_now().open, 2);
     assert_int_equal(usage_now().busy, 2);
     lki_pool_return(world.pool, first);
@@ -485,12 +462,11 @@ static void usage_tells_idle_from_busy(void **state)
     assert_int_equal(usage_now().max, SIZE);
 }
 
-static void a_reconnect_is_what_replaces_a_broken_connection(void **state)
+TEST(a_reconnect_is_what_replaces_a_broken_connection)
 {
     struct lki_redis *first = borrow_or_fail();
     struct lki_redis *second = borrow_or_fail();
 
-    (void)state;
     assert_int_equal(usage_now().reconnects, 0); /* the first ones replace none */
     return_broken(first);
     assert_int_equal(usage_now().reconnects, 0); /* not yet */
@@ -524,11 +500,10 @@ static void pass_ms(int64_t ms)
     world.now_ns += ms * NS_PER_MS;
 }
 
-static void one_that_was_idle_for_long_is_pinged_once(void **state)
+TEST(one_that_was_idle_for_long_is_pinged_once)
 {
     struct lki_redis *idle[SIZE];
 
-    (void)state;
     have_idle(idle);
     pass_ms(IDLE_MS - 1);
     lki_pool_return(world.pool, borrow_or_fail());
@@ -543,12 +518,11 @@ static void one_that_was_idle_for_long_is_pinged_once(void **state)
     assert_int_equal(world.opened, SIZE);
 }
 
-static void one_that_answers_no_ping_takes_the_others_with_it(void **state)
+TEST(one_that_answers_no_ping_takes_the_others_with_it)
 {
     struct lki_redis *idle[SIZE];
     struct lki_redis *redis = NULL;
 
-    (void)state;
     have_idle(idle);
     for (size_t i = 0; i < SIZE; i++)
         idle[i]->is_cut = true;
@@ -562,12 +536,11 @@ static void one_that_answers_no_ping_takes_the_others_with_it(void **state)
     lki_pool_return(world.pool, redis);
 }
 
-static void who_does_not_wait_is_lent_none_that_was_idle_for_long(void **state)
+TEST(who_does_not_wait_is_lent_none_that_was_idle_for_long)
 {
     struct lki_redis *idle[SIZE];
     struct lki_redis *redis = NULL;
 
-    (void)state;
     have_idle(idle);
     pass_ms(IDLE_MS - 1);
     assert_int_equal(lki_pool_try_borrow(world.pool, &redis, NULL), LK_OK);
@@ -583,11 +556,10 @@ static void who_does_not_wait_is_lent_none_that_was_idle_for_long(void **state)
         lki_pool_fill(world.pool, NULL, world.now_ns, &(struct lk_error){.code = LK_UNREACHABLE}));
 }
 
-static void one_that_breaks_takes_those_with_it_that_were_heard_before(void **state)
+TEST(one_that_breaks_takes_those_with_it_that_were_heard_before)
 {
     struct lki_redis *idle[SIZE];
 
-    (void)state;
     have_idle(idle);
     struct lki_redis *asked = borrow_or_fail();
     struct lki_redis *other = borrow_or_fail();
@@ -599,11 +571,10 @@ static void one_that_breaks_takes_those_with_it_that_were_heard_before(void **st
     lki_pool_return(world.pool, other);
 }
 
-static void one_that_the_server_closed_says_nothing_of_others(void **state)
+TEST(one_that_the_server_closed_says_nothing_of_others)
 {
     struct lki_redis *idle[SIZE];
 
-    (void)state;
     have_idle(idle);
     idle[0]->is_dead = true;
     assert_ptr_equal(borrow_or_fail(), idle[1]);
@@ -611,11 +582,10 @@ static void one_that_the_server_closed_says_nothing_of_others(void **state)
     lki_pool_return(world.pool, idle[1]);
 }
 
-static void after_a_renewal_nothing_of_before_is_lent(void **state)
+TEST(after_a_renewal_nothing_of_before_is_lent)
 {
     struct lki_redis *lent = borrow_or_fail();
 
-    (void)state;
     lki_pool_return(world.pool, borrow_or_fail());
     pass_ms(1);
     lki_pool_renew(world.pool);
@@ -628,9 +598,8 @@ static void after_a_renewal_nothing_of_before_is_lent(void **state)
     assert_int_equal(world.closed, 2);
 }
 
-static void renewals_keep_their_distance(void **state)
+TEST(renewals_keep_their_distance)
 {
-    (void)state;
     lki_pool_renew(world.pool);
     struct lki_redis *redis = borrow_or_fail();
     for (int i = 0; i < 10; i++) {
@@ -646,9 +615,8 @@ static void renewals_keep_their_distance(void **state)
     assert_int_equal(world.closed, 1);
 }
 
-static void another_address_behind_the_name_is_a_renewal(void **state)
+TEST(another_address_behind_the_name_is_a_renewal)
 {
-    (void)state;
     world.address = "10.0.0.1";
     struct lki_redis *lent = borrow_or_fail();
     struct lki_redis *idle = borrow_or_fail();
@@ -670,9 +638,8 @@ static void another_address_behind_the_name_is_a_renewal(void **state)
 }
 
 /* A server is made a replica, its name still leads there for a moment, and then elsewhere. */
-static void another_address_just_after_a_refusal_is_a_renewal_too(void **state)
+TEST(another_address_just_after_a_refusal_is_a_renewal_too)
 {
-    (void)state;
     world.address = "10.0.0.1";
     lki_pool_return(world.pool, borrow_or_fail());
     lki_pool_renew(world.pool);
@@ -688,12 +655,11 @@ static void another_address_just_after_a_refusal_is_a_renewal_too(void **state)
 }
 
 /* Resolvers that are not of one mind: what the name was for a moment is left as well, a little later. */
-static void another_address_for_a_moment_is_left_again(void **state)
+TEST(another_address_for_a_moment_is_left_again)
 {
     static const char *const found[] = {"10.0.0.2", "10.0.0.1", "10.0.0.2"};
     struct lki_redis *lent[3];
 
-    (void)state;
     world.address = "10.0.0.1";
     return_broken(borrow_or_fail());
     for (size_t i = 0; i < 3; i++) {
@@ -714,11 +680,10 @@ static void another_address_for_a_moment_is_left_again(void **state)
 }
 
 /* Each look-up finds the other one. */
-static void a_name_of_two_addresses_comes_to_rest(void **state)
+TEST(a_name_of_two_addresses_comes_to_rest)
 {
     enum { STEPS = 1000 };
 
-    (void)state;
     for (int i = 0; i < STEPS; i++) {
         world.address = world.opened % 2 ? "10.0.0.1" : "10.0.0.2";
         struct lki_redis *redis = borrow_or_fail();
@@ -733,9 +698,8 @@ static void a_name_of_two_addresses_comes_to_rest(void **state)
 }
 
 /* As above, but it is the reconnecting thread that finds it. */
-static void another_address_is_found_by_the_reconnecting_thread(void **state)
+TEST(another_address_is_found_by_the_reconnecting_thread)
 {
-    (void)state;
     world.address = "10.0.0.1";
     struct lki_redis *old = borrow_or_fail();
     bring_down();
@@ -750,42 +714,4 @@ static void another_address_is_found_by_the_reconnecting_thread(void **state)
     lki_pool_return(world.pool, found);
 }
 
-#define POOL_TEST(name) cmocka_unit_test_setup_teardown(name, make_pool, free_pool)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        POOL_TEST(borrow_gives_back_the_connection_returned_last),
-        POOL_TEST(no_more_than_size_are_lent),
-        POOL_TEST(a_waiting_borrower_is_served_by_a_return),
-        POOL_TEST(a_waiting_borrower_gets_a_new_one_for_a_broken_one),
-        POOL_TEST(a_connection_that_died_while_idle_is_dropped),
-        POOL_TEST(a_broken_connection_makes_room_for_another),
-        POOL_TEST(after_a_refused_attempt_borrowers_are_refused_at_once),
-        POOL_TEST(while_down_a_connection_that_still_stands_is_lent),
-        POOL_TEST(the_reconnecting_thread_brings_it_back_with_growing_pauses),
-        POOL_TEST(pauses_start_small_again_after_a_success),
-        POOL_TEST(an_attempt_is_bounded_by_both_limits),
-        POOL_TEST(a_borrower_in_haste_does_not_bring_the_pool_down_for_others),
-        POOL_TEST(what_haste_left_open_the_reconnecting_thread_finds_out),
-        POOL_TEST(a_server_that_does_not_answer_at_all_is_down),
-        POOL_TEST(every_attempt_is_told_to_the_hook),
-        POOL_TEST(usage_tells_idle_from_busy),
-        POOL_TEST(a_reconnect_is_what_replaces_a_broken_connection),
-        POOL_TEST(one_that_was_idle_for_long_is_pinged_once),
-        POOL_TEST(one_that_answers_no_ping_takes_the_others_with_it),
-        POOL_TEST(who_does_not_wait_is_lent_none_that_was_idle_for_long),
-        POOL_TEST(one_that_breaks_takes_those_with_it_that_were_heard_before),
-        POOL_TEST(one_that_the_server_closed_says_nothing_of_others),
-        POOL_TEST(after_a_renewal_nothing_of_before_is_lent),
-        POOL_TEST(renewals_keep_their_distance),
-        POOL_TEST(another_address_behind_the_name_is_a_renewal),
-        POOL_TEST(another_address_just_after_a_refusal_is_a_renewal_too),
-        POOL_TEST(another_address_for_a_moment_is_left_again),
-        POOL_TEST(a_name_of_two_addresses_comes_to_rest),
-        POOL_TEST(another_address_is_found_by_the_reconnecting_thread),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(make_pool, free_pool);

@@ -3,20 +3,12 @@
  * is its command's.
  * link: -Wl,--wrap=malloc
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
+#include "test/support/testing.h"
 #include "wire/redis.h"
 
 enum { LIMIT_MS = 300 };
@@ -110,7 +102,7 @@ static lk_status ping(const struct fixture *self, char out[128])
     return status;
 }
 
-static void answers_to_introductions_are_nobodys(void **state)
+TEST(answers_to_introductions_are_nobodys)
 {
     const struct fixture *self = *state;
     char text[128];
@@ -127,7 +119,7 @@ static void answers_to_introductions_are_nobodys(void **state)
 }
 
 /* Redis 6.2 tells of the script first, and Redis 7 last. */
-static void the_word_of_an_error_in_a_script_comes_first(void **state)
+TEST(the_word_of_an_error_in_a_script_comes_first)
 {
 #define IN_SCRIPT "ERR Error running script (call to f_0a1b): @user_script:31: "
     static const char *const rows[][2] = {
@@ -163,7 +155,7 @@ static lk_status ping_nested(const struct fixture *self, size_t depth)
     return ping(self, text);
 }
 
-static void replies_are_nested_so_deep_and_no_deeper(void **state)
+TEST(replies_are_nested_so_deep_and_no_deeper)
 {
     const struct fixture *self = *state;
 
@@ -171,13 +163,13 @@ static void replies_are_nested_so_deep_and_no_deeper(void **state)
     assert_int_equal(ping_nested(self, 4000), LK_UNKNOWN);
 }
 
-static void one_deeper_is_refused(void **state)
+TEST(one_deeper_is_refused)
 {
     assert_int_equal(ping_nested(*state, 8), LK_UNKNOWN);
 }
 
 /* hiredis 0.14 refuses it by itself. */
-static void what_is_pushed_is_nobodys_answer(void **state)
+TEST(what_is_pushed_is_nobodys_answer)
 {
     const struct fixture *self = *state;
     char text[128];
@@ -186,7 +178,7 @@ static void what_is_pushed_is_nobodys_answer(void **state)
     assert_int_equal(ping(self, text), LK_UNKNOWN);
 }
 
-static void one_that_could_not_be_sent_leaves_nothing_behind(void **state)
+TEST(one_that_could_not_be_sent_leaves_nothing_behind)
 {
     const struct fixture *self = *state;
     char text[128];
@@ -200,7 +192,7 @@ static void one_that_could_not_be_sent_leaves_nothing_behind(void **state)
     assert_string_equal(text, "mine");
 }
 
-static void who_cannot_log_in_again_is_not_heard(void **state)
+TEST(who_cannot_log_in_again_is_not_heard)
 {
     const struct fixture *self = *state;
     char text[128];
@@ -213,7 +205,7 @@ static void who_cannot_log_in_again_is_not_heard(void **state)
 }
 
 /* A server that knows no AUTH repeats what it was told. */
-static void what_a_server_repeats_is_not_told(void **state)
+TEST(what_a_server_repeats_is_not_told)
 {
     struct fixture *self = *state;
     static const char parrot[] = "-ERR unknown command 'AUTH', with args beginning with: 'app' "
@@ -240,20 +232,4 @@ static void what_a_server_repeats_is_not_told(void **state)
     lki_redis_close(other);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(answers_to_introductions_are_nobodys),
-        TEST(the_word_of_an_error_in_a_script_comes_first),
-        TEST(replies_are_nested_so_deep_and_no_deeper),
-        TEST(one_deeper_is_refused),
-        TEST(what_is_pushed_is_nobodys_answer),
-        TEST(one_that_could_not_be_sent_leaves_nothing_behind),
-        TEST(who_cannot_log_in_again_is_not_heard),
-        TEST(what_a_server_repeats_is_not_told),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(set_up, tear_down);

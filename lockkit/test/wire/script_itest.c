@@ -4,9 +4,6 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "test/support/lk_support.h"
 #include "wire/script.h"
@@ -96,14 +93,13 @@ static const char *counter_text(struct fixture *f)
 
 /* ---- scripts as such -------------------------------------------------------------------------------- */
 
-static void embedded_digests_are_what_the_server_computes(void **state)
+TEST(embedded_digests_are_what_the_server_computes)
 {
-    (void)state;
     for (const struct lk_script_source *row = lki_script_all(); row->name; row++)
         assert_string_equal(LKS_TEXT(server, "SCRIPT", "LOAD", row->source), row->sha1);
 }
 
-static void a_plain_eval_runs_once_also_on_a_server_that_forgot(void **state)
+TEST(a_plain_eval_runs_once_also_on_a_server_that_forgot)
 {
     struct fixture *f = *state;
 
@@ -116,7 +112,7 @@ static void a_plain_eval_runs_once_also_on_a_server_that_forgot(void **state)
     }
 }
 
-static void an_eval_that_fails_says_the_servers_words(void **state)
+TEST(an_eval_that_fails_says_the_servers_words)
 {
     static const struct {
         const char *source, *word;
@@ -149,7 +145,7 @@ static void an_eval_that_fails_says_the_servers_words(void **state)
 
 /* ---- guarded eval ------------------------------------------------------------------------------------ */
 
-static void a_holders_script_runs(void **state)
+TEST(a_holders_script_runs)
 {
     struct fixture *f = *state;
     lk_reply *reply = NULL;
@@ -165,7 +161,7 @@ static void a_holders_script_runs(void **state)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-static void key_and_token_come_last(void **state)
+TEST(key_and_token_come_last)
 {
     struct fixture *f = *state;
     lk_script *script = script_of("return {#KEYS, KEYS[1], KEYS[2], #ARGV, ARGV[1], ARGV[2]}");
@@ -189,7 +185,7 @@ static void key_and_token_come_last(void **state)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-static void a_script_whose_lock_was_lost_does_not_run(void **state)
+TEST(a_script_whose_lock_was_lost_does_not_run)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -211,7 +207,7 @@ static void a_script_whose_lock_was_lost_does_not_run(void **state)
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
-static void who_holds_nothing_runs_nothing(void **state)
+TEST(who_holds_nothing_runs_nothing)
 {
     struct fixture *f = *state;
     lk_reply *reply = NULL;
@@ -225,7 +221,7 @@ static void who_holds_nothing_runs_nothing(void **state)
     assert_string_equal(counter_text(f), "(nil)");
 }
 
-static void a_lock_key_of_another_type_lets_nothing_run(void **state)
+TEST(a_lock_key_of_another_type_lets_nothing_run)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -243,7 +239,7 @@ static void a_lock_key_of_another_type_lets_nothing_run(void **state)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
 }
 
-static void a_server_that_forgot_releases_all_the_same(void **state)
+TEST(a_server_that_forgot_releases_all_the_same)
 {
     struct fixture *f = *state;
 
@@ -263,7 +259,7 @@ static lk_status run(struct fixture *f, int64_t wait_ms, lk_reply **reply, struc
                         &f->eval, reply, err);
 }
 
-static void a_run_takes_the_lock_runs_and_gives_it_back(void **state)
+TEST(a_run_takes_the_lock_runs_and_gives_it_back)
 {
     struct fixture *f = *state;
     lk_reply *reply = NULL;
@@ -276,7 +272,7 @@ static void a_run_takes_the_lock_runs_and_gives_it_back(void **state)
     }
 }
 
-static void a_run_costs_one_round_trip(void **state)
+TEST(a_run_costs_one_round_trip)
 {
     struct fixture *f = *state;
     lk_reply *reply = NULL;
@@ -292,7 +288,7 @@ static void a_run_costs_one_round_trip(void **state)
     assert_int_equal(atomic_load(&f->round_trips) - before, 10);
 }
 
-static void a_run_holds_the_lock_while_its_script_runs(void **state)
+TEST(a_run_holds_the_lock_while_its_script_runs)
 {
     struct fixture *f = *state;
     lk_script *script = script_of("return {redis.call('GET', KEYS[#KEYS]) == ARGV[#ARGV] and 1,"
@@ -310,7 +306,7 @@ static void a_run_holds_the_lock_while_its_script_runs(void **state)
     lk_script_free(script);
 }
 
-static void a_run_of_a_taken_lock_is_busy_and_does_nothing(void **state)
+TEST(a_run_of_a_taken_lock_is_busy_and_does_nothing)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -344,7 +340,7 @@ static void *run_main(void *arg)
     return NULL;
 }
 
-static void a_run_waits_for_the_holder(void **state)
+TEST(a_run_waits_for_the_holder)
 {
     struct fixture *f = *state;
     struct runner runner = {.f = f};
@@ -362,7 +358,7 @@ static void a_run_waits_for_the_holder(void **state)
     assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 0);
 }
 
-static void a_waiting_run_can_be_cancelled(void **state)
+TEST(a_waiting_run_can_be_cancelled)
 {
     struct fixture *f = *state;
     struct runner runner = {.f = f};
@@ -380,7 +376,7 @@ static void a_waiting_run_can_be_cancelled(void **state)
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
-static void a_run_on_a_server_that_forgot_runs_once_and_releases(void **state)
+TEST(a_run_on_a_server_that_forgot_runs_once_and_releases)
 {
     struct fixture *f = *state;
     lk_reply *reply = NULL;
@@ -396,7 +392,7 @@ static void a_run_on_a_server_that_forgot_runs_once_and_releases(void **state)
     }
 }
 
-static void a_run_on_a_server_that_forgot_only_the_release_runs_once(void **state)
+TEST(a_run_on_a_server_that_forgot_only_the_release_runs_once)
 {
     struct fixture *f = *state;
     char guarded[1024];
@@ -413,7 +409,7 @@ static void a_run_on_a_server_that_forgot_only_the_release_runs_once(void **stat
     }
 }
 
-static void a_script_that_fails_releases_the_lock(void **state)
+TEST(a_script_that_fails_releases_the_lock)
 {
     struct fixture *f = *state;
     struct lk_error err = {0};
@@ -429,7 +425,7 @@ static void a_script_that_fails_releases_the_lock(void **state)
     }
 }
 
-static void a_script_that_does_not_compile_takes_no_lock(void **state)
+TEST(a_script_that_does_not_compile_takes_no_lock)
 {
     struct fixture *f = *state;
     lk_script *script = script_of("this is no Lua");
@@ -444,7 +440,7 @@ static void a_script_that_does_not_compile_takes_no_lock(void **state)
     lk_script_free(script);
 }
 
-static void a_handle_that_holds_does_not_run(void **state)
+TEST(a_handle_that_holds_does_not_run)
 {
     struct fixture *f = *state;
     lk_reply *reply = NULL;
@@ -458,7 +454,7 @@ static void a_handle_that_holds_does_not_run(void **state)
     assert_int_equal(lks_integer_of(reply), 5);
 }
 
-static void a_release_the_server_refused_does_not_bar_the_handle(void **state)
+TEST(a_release_the_server_refused_does_not_bar_the_handle)
 {
     struct fixture *f = *state;
     lk_reply *reply = NULL;
@@ -473,7 +469,7 @@ static void a_release_the_server_refused_does_not_bar_the_handle(void **state)
     assert_int_equal(lks_integer_of(reply), 5);
 }
 
-static void an_answer_of_any_shape_comes_back_whole(void **state)
+TEST(an_answer_of_any_shape_comes_back_whole)
 {
     struct fixture *f = *state;
     lk_script *script = script_of("return {1, 'a\\0b', {false, {-7}}, redis.status_reply('fine')}");
@@ -497,8 +493,6 @@ static void an_answer_of_any_shape_comes_back_whole(void **state)
     lk_script_free(script);
 }
 
-#define SCRIPT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 static int start_server(void **state)
 {
     (void)state;
@@ -513,33 +507,5 @@ static int stop_server(void **state)
     return 0;
 }
 
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        SCRIPT_TEST(embedded_digests_are_what_the_server_computes),
-        SCRIPT_TEST(a_plain_eval_runs_once_also_on_a_server_that_forgot),
-        SCRIPT_TEST(an_eval_that_fails_says_the_servers_words),
-        SCRIPT_TEST(a_holders_script_runs),
-        SCRIPT_TEST(key_and_token_come_last),
-        SCRIPT_TEST(a_script_whose_lock_was_lost_does_not_run),
-        SCRIPT_TEST(who_holds_nothing_runs_nothing),
-        SCRIPT_TEST(a_lock_key_of_another_type_lets_nothing_run),
-        SCRIPT_TEST(a_server_that_forgot_releases_all_the_same),
-        SCRIPT_TEST(a_run_takes_the_lock_runs_and_gives_it_back),
-        SCRIPT_TEST(a_run_costs_one_round_trip),
-        SCRIPT_TEST(a_run_holds_the_lock_while_its_script_runs),
-        SCRIPT_TEST(a_run_of_a_taken_lock_is_busy_and_does_nothing),
-        SCRIPT_TEST(a_run_waits_for_the_holder),
-        SCRIPT_TEST(a_waiting_run_can_be_cancelled),
-        SCRIPT_TEST(a_run_on_a_server_that_forgot_runs_once_and_releases),
-        SCRIPT_TEST(a_run_on_a_server_that_forgot_only_the_release_runs_once),
-        SCRIPT_TEST(a_script_that_fails_releases_the_lock),
-        SCRIPT_TEST(a_script_that_does_not_compile_takes_no_lock),
-        SCRIPT_TEST(a_handle_that_holds_does_not_run),
-        SCRIPT_TEST(a_release_the_server_refused_does_not_bar_the_handle),
-        SCRIPT_TEST(an_answer_of_any_shape_comes_back_whole),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, start_server, stop_server);
-}
+FIXTURE(set_up, tear_down);
+GROUP(start_server, stop_server);

@@ -3,16 +3,8 @@
  * words of EVALSHA and EVAL. Run from the root of the repository.
  */
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "test/support/testing.h"
 #include "wire/script.h"
 
 enum { TEXT_MAX = 65536 };
@@ -55,11 +47,10 @@ static void sha1_of(const char *text, char out[41])
     assert_int_equal(remove(path), 0);
 }
 
-static void every_embedded_text_is_its_file_byte_for_byte(void **state)
+TEST(every_embedded_text_is_its_file_byte_for_byte)
 {
     char *text = calloc(1, TEXT_MAX);
 
-    (void)state;
     assert_non_null(text);
     for (const struct lk_script_source *row = lki_script_all(); row->name; row++) {
         size_t len = read_script(row->name, text);
@@ -70,25 +61,23 @@ static void every_embedded_text_is_its_file_byte_for_byte(void **state)
     free(text);
 }
 
-static void every_embedded_digest_is_what_sha1sum_says(void **state)
+TEST(every_embedded_digest_is_what_sha1sum_says)
 {
     char sha1[41];
 
-    (void)state;
     for (const struct lk_script_source *row = lki_script_all(); row->name; row++) {
         sha1_of(row->source, sha1);
         assert_string_equal(row->sha1, sha1);
     }
 }
 
-static void every_script_file_is_in_the_table(void **state)
+TEST(every_script_file_is_in_the_table)
 {
     const char *const suffix = ".lua";
     DIR *folder = opendir(FOLDER);
     size_t files = 0;
     size_t rows = 0;
 
-    (void)state;
     assert_non_null(folder);
     for (;;) {
         struct dirent *entry = readdir(folder); /* NOLINT(concurrency-mt-unsafe): one thread */
@@ -108,13 +97,12 @@ static void every_script_file_is_in_the_table(void **state)
     assert_true(files >= 3);
 }
 
-static void the_guarded_text_is_the_owner_check_and_then_the_script(void **state)
+TEST(the_guarded_text_is_the_owner_check_and_then_the_script)
 {
     const char *guard = lki_script_named("mutex_guard")->source;
     lk_script *script = lk_script_new(&sample);
     char expected[TEXT_MAX];
 
-    (void)state;
     assert_non_null(script);
     (void)snprintf(expected, sizeof expected, "%s%s", guard, sample.source);
     const struct lki_variant *variant = lki_script_variant(script, guard);
@@ -125,12 +113,11 @@ static void the_guarded_text_is_the_owner_check_and_then_the_script(void **state
     lk_script_free(script);
 }
 
-static void a_variant_is_made_once(void **state)
+TEST(a_variant_is_made_once)
 {
     const char *guard = lki_script_named("mutex_guard")->source;
     lk_script *script = lk_script_new(&sample);
 
-    (void)state;
     assert_non_null(script);
     assert_ptr_equal(lki_script_variant(script, guard), lki_script_variant(script, guard));
     assert_ptr_equal(lki_script_variant(script, ""), lki_script_variant(script, ""));
@@ -138,19 +125,18 @@ static void a_variant_is_made_once(void **state)
     lk_script_free(script);
 }
 
-static void a_known_digest_is_that_of_the_plain_text_only(void **state)
+TEST(a_known_digest_is_that_of_the_plain_text_only)
 {
     const struct lk_script_source *release = lki_script_named("mutex_release");
     lk_script *script = lk_script_new(release);
 
-    (void)state;
     assert_non_null(script);
     assert_string_equal(lki_script_variant(script, "")->sha1, release->sha1);
     assert_string_equal(lki_script_variant(script, "-- guard\n")->sha1, "");
     lk_script_free(script);
 }
 
-static void a_digest_can_be_had_without_a_server(void **state)
+TEST(a_digest_can_be_had_without_a_server)
 {
     const struct lk_script_source *release = lki_script_named("mutex_release");
     lk_script *script = lk_script_new(&sample);
@@ -158,7 +144,6 @@ static void a_digest_can_be_had_without_a_server(void **state)
     const struct lki_variant *guarded = lki_script_variant(script, "-- guard\n");
     char sha1[41];
 
-    (void)state;
     lki_script_digest(script, plain);
     lki_script_digest(script, guarded);
     sha1_of(plain->text, sha1);
@@ -172,9 +157,8 @@ static void a_digest_can_be_had_without_a_server(void **state)
     lk_script_free(script);
 }
 
-static void a_script_without_text_is_refused(void **state)
+TEST(a_script_without_text_is_refused)
 {
-    (void)state;
     assert_null(lk_script_new(&(struct lk_script_source){.name = "none"}));
     assert_null(lk_script_new(&(struct lk_script_source){.name = "empty", .source = ""}));
     lk_script_free(NULL);
@@ -190,7 +174,7 @@ static void check_words(const struct lki_eval_words *words, const char *const *e
     assert_null(expected[words->count]);
 }
 
-static void key_and_token_come_last_in_keys_and_arguments(void **state)
+TEST(key_and_token_come_last_in_keys_and_arguments)
 {
     static const char digest[] = "0123456789012345678901234567890123456789";
     struct lk_bytes keys[] = {LK_BYTES("k1"), LK_BYTES("k2")};
@@ -209,7 +193,6 @@ static void key_and_token_come_last_in_keys_and_arguments(void **state)
         {"lock", "token", true, {"EVAL", text, "3", "k1", "k2", "lock", "a1", "token", NULL}},
     };
 
-    (void)state;
     memcpy(variant.sha1, digest, sizeof digest);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct lki_eval_words words = {0};
@@ -220,22 +203,4 @@ static void key_and_token_come_last_in_keys_and_arguments(void **state)
         check_words(&words, rows[i].expected);
         free(words.words);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_embedded_text_is_its_file_byte_for_byte),
-        cmocka_unit_test(every_embedded_digest_is_what_sha1sum_says),
-        cmocka_unit_test(every_script_file_is_in_the_table),
-        cmocka_unit_test(the_guarded_text_is_the_owner_check_and_then_the_script),
-        cmocka_unit_test(a_variant_is_made_once),
-        cmocka_unit_test(a_known_digest_is_that_of_the_plain_text_only),
-        cmocka_unit_test(a_digest_can_be_had_without_a_server),
-        cmocka_unit_test(a_script_without_text_is_refused),
-        cmocka_unit_test(key_and_token_come_last_in_keys_and_arguments),
-    };
-
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /*
  * URLs of one server and of several, good and bad, as tables.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "test/support/testing.h"
 #include "wire/url.h"
 
 #define SECRET "s3cr3t"
@@ -67,9 +59,8 @@ static const struct {
     {"rediss+cluster://a/1", "no databases"},
 };
 
-static void good_urls_are_taken_apart(void **state)
+TEST(good_urls_are_taken_apart)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         struct lki_url url;
         struct lk_error err = {0};
@@ -96,11 +87,10 @@ static void good_urls_are_taken_apart(void **state)
     }
 }
 
-static void sentinels_are_asked_without_the_servers_password(void **state)
+TEST(sentinels_are_asked_without_the_servers_password)
 {
     struct lki_url url;
 
-    (void)state;
     assert_int_equal(
         lki_url_parse("redis+sentinel://:" SECRET "@a,b/main", (struct lki_secrets){0}, &url, NULL),
         LK_OK);
@@ -109,7 +99,7 @@ static void sentinels_are_asked_without_the_servers_password(void **state)
     lki_url_done(&url);
 }
 
-static void sentinels_have_a_user_and_a_password_of_their_own(void **state)
+TEST(sentinels_have_a_user_and_a_password_of_their_own)
 {
     static const struct {
         const char *url;
@@ -125,7 +115,6 @@ static void sentinels_have_a_user_and_a_password_of_their_own(void **state)
         {"redis+sentinel://a", SECRET ":", NULL, NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct lki_url url;
         struct lk_error err = {0};
@@ -144,7 +133,7 @@ static void sentinels_have_a_user_and_a_password_of_their_own(void **state)
     }
 }
 
-static void secrets_beside_the_url_are_those_of_all_servers(void **state)
+TEST(secrets_beside_the_url_are_those_of_all_servers)
 {
     static const struct {
         const char *url;
@@ -157,7 +146,6 @@ static void secrets_beside_the_url_are_those_of_all_servers(void **state)
     };
     const struct lki_secrets secrets = {.password = SECRET, .loader = "loader:" SECRET "2"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct lki_url url;
         struct lk_error err = {0};
@@ -176,11 +164,10 @@ static void secrets_beside_the_url_are_those_of_all_servers(void **state)
     }
 }
 
-static void one_server_has_them_itself(void **state)
+TEST(one_server_has_them_itself)
 {
     struct lki_url url;
 
-    (void)state;
     assert_int_equal(lki_url_parse("redis://app@a",
                                    (struct lki_secrets){.password = SECRET, .loader = "l:p"}, &url,
                                    NULL),
@@ -191,12 +178,11 @@ static void one_server_has_them_itself(void **state)
     lki_url_done(&url);
 }
 
-static void a_user_without_password_is_refused_in_every_url(void **state)
+TEST(a_user_without_password_is_refused_in_every_url)
 {
     static const char *const urls[] = {"redis://app@a", "redis+sentinel://app@a/main",
                                        "redis+cluster://app@a"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
         struct lki_url url;
         struct lk_error err = {0};
@@ -209,9 +195,8 @@ static void a_user_without_password_is_refused_in_every_url(void **state)
     }
 }
 
-static void bad_urls_are_refused_with_a_word_on_what_is_wrong(void **state)
+TEST(bad_urls_are_refused_with_a_word_on_what_is_wrong)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct lki_url url;
         struct lk_error err = {0};
@@ -224,12 +209,11 @@ static void bad_urls_are_refused_with_a_word_on_what_is_wrong(void **state)
     }
 }
 
-static void a_server_that_is_found_gets_the_credentials(void **state)
+TEST(a_server_that_is_found_gets_the_credentials)
 {
     struct lki_url url;
     struct lki_endpoint server;
 
-    (void)state;
     assert_int_equal(lki_url_parse("redis+sentinel://u:" SECRET "@a/main/3",
                                    (struct lki_secrets){0}, &url, NULL),
                      LK_OK);
@@ -244,12 +228,11 @@ static void a_server_that_is_found_gets_the_credentials(void **state)
     lki_url_done(&url);
 }
 
-static void an_address_without_host_is_that_of_who_was_asked(void **state)
+TEST(an_address_without_host_is_that_of_who_was_asked)
 {
     struct lki_url url;
     struct lki_endpoint server;
 
-    (void)state;
     assert_int_equal(lki_url_parse("redis+cluster://a:1", (struct lki_secrets){0}, &url, NULL),
                      LK_OK);
     assert_int_equal(lki_endpoint_at(":7001", 5, &url.like, &url.seeds[0], &server, NULL), LK_OK);
@@ -261,21 +244,4 @@ static void an_address_without_host_is_that_of_who_was_asked(void **state)
                      LK_INVALID);
     lki_endpoint_done(&server);
     lki_url_done(&url);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_urls_are_taken_apart),
-        cmocka_unit_test(sentinels_are_asked_without_the_servers_password),
-        cmocka_unit_test(sentinels_have_a_user_and_a_password_of_their_own),
-        cmocka_unit_test(secrets_beside_the_url_are_those_of_all_servers),
-        cmocka_unit_test(one_server_has_them_itself),
-        cmocka_unit_test(a_user_without_password_is_refused_in_every_url),
-        cmocka_unit_test(bad_urls_are_refused_with_a_word_on_what_is_wrong),
-        cmocka_unit_test(a_server_that_is_found_gets_the_credentials),
-        cmocka_unit_test(an_address_without_host_is_that_of_who_was_asked),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
