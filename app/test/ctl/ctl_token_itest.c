@@ -27,34 +27,24 @@ static int ctl(struct fixture *self, const char *const *words)
 
 #define CTL(self, ...) ctl((self), (const char *const[]){__VA_ARGS__, NULL})
 
-static int set_up(void **state)
+SET_UP(struct fixture, self)
 {
-    struct fixture *self = calloc(1, sizeof *self);
     struct refusal why = {0};
 
-    if (!self) return -1;
-    *state = self;
     app_folder_make(self->dir);
     (void)snprintf(self->key, sizeof self->key, "%s/key", self->dir);
     self->keys.count = 1;
-    return CTL(self, "key", "--out", self->key) == 0 &&
-                   token_key_read(self->key, &self->keys.key[0], &why)
-               ? 0
-               : -1;
+    assert_true(CTL(self, "key", "--out", self->key) == 0 &&
+                token_key_read(self->key, &self->keys.key[0], &why));
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, self)
 {
-    struct fixture *self = *state;
-
     app_folder_remove(self->dir);
-    free(self);
-    return 0;
 }
 
-TEST(a_key_is_random_ours_alone_and_never_overwritten)
+TEST(a_key_is_random_ours_alone_and_never_overwritten, struct fixture *self)
 {
-    struct fixture *self = *state;
     char other[PATH_SIZE];
     struct token_key key = {0};
     struct refusal why = {0};
@@ -72,9 +62,8 @@ TEST(a_key_is_random_ours_alone_and_never_overwritten)
     assert_non_null(strstr(self->out, "File exists"));
 }
 
-TEST(one_token_is_printed_alone)
+TEST(one_token_is_printed_alone, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct token token = {.buyer = ""};
     long long now_s = clock_unix_ms() / 1000;
 
@@ -90,9 +79,8 @@ TEST(one_token_is_printed_alone)
     assert_int_equal(token_check(&self->keys, self->out, NOW_S + 5, &token), TOKEN_EXPIRED);
 }
 
-TEST(lines_are_a_buyer_and_its_token)
+TEST(lines_are_a_buyer_and_its_token, struct fixture *self)
 {
-    struct fixture *self = *state;
     char *rest = NULL;
     int count = 0;
 
@@ -123,9 +111,8 @@ static size_t read_file(const char *path, char *out, size_t size)
     return len;
 }
 
-TEST(the_same_seed_gives_the_same_file)
+TEST(the_same_seed_gives_the_same_file, struct fixture *self)
 {
-    struct fixture *self = *state;
     char path[PATH_SIZE];
     char first[OUT_SIZE] = "";
     struct stat info;
@@ -145,7 +132,7 @@ TEST(the_same_seed_gives_the_same_file)
     assert_string_not_equal(first, self->out);
 }
 
-TEST(wrong_words_are_exit_2)
+TEST(wrong_words_are_exit_2, struct fixture *self)
 {
     static const char *const cases[][6] = {
         {NULL},
@@ -162,7 +149,6 @@ TEST(wrong_words_are_exit_2)
         {"--count", "2", "--from-seed", "x"},
         {"--count", "2", "--from-seed", "1", "--prefix", "a:"},
     };
-    struct fixture *self = *state;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *words[10] = {"token", "--key", self->key};
@@ -177,5 +163,3 @@ TEST(wrong_words_are_exit_2)
     assert_int_equal(CTL(self, "key"), 2);
     assert_int_equal(CTL(self, "key", "--out", "/nothing/here"), 1);
 }
-
-FIXTURE(set_up, tear_down);

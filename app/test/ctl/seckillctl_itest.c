@@ -21,26 +21,21 @@ struct fixture {
     char out[OUT_SIZE];
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, fixture)
 {
     static const char *const args[] = {"--connections", "8", NULL};
-    struct fixture *fixture = calloc(1, sizeof *fixture);
 
-    if (!fixture) return -1;
-    *state = fixture;
     app_folder_make(fixture->dir);
     (void)snprintf(fixture->token, sizeof fixture->token, "%s/admin.token", fixture->dir);
-    return app_start(&fixture->service, fixture->dir, args) ? 0 : -1;
+    assert_true(app_start(&fixture->service, fixture->dir, args));
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, fixture)
 {
-    struct fixture *fixture = *state;
     int status = app_stop(&fixture->service);
 
     app_folder_remove(fixture->dir);
-    free(fixture);
-    return status;
+    assert_int_equal(status, 0);
 }
 
 /* seckillctl with these words, and where the service and its token are. */
@@ -133,10 +128,8 @@ TEST(orders_and_audits_are_printed)
     free(reply);
 }
 
-TEST(a_refusal_is_exit_1_and_says_why)
+TEST(a_refusal_is_exit_1_and_says_why, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_int_equal(CTL(self, "sale", "show", "nothing"), 1);
     assert_non_null(strstr(self->out, "(404)"));
     assert_int_equal(CTL(self, "sale", "create", "tea", "--stock", "0"), 1);
@@ -157,9 +150,8 @@ static void assert_seen(const char *out)
         if (strstr(out, obeyed[i])) fail_msg("byte %02x in: %s", (unsigned char)obeyed[i][0], out);
 }
 
-TEST(titles_are_shown_not_obeyed)
+TEST(titles_are_shown_not_obeyed, struct fixture *self)
 {
-    struct fixture *self = *state;
     json_t *json = NULL;
 
     assert_int_equal(CTL(self, "sale", "create", "tea", "--stock", "7", "--title", HOSTILE), 0);
@@ -209,7 +201,7 @@ static pid_t serve_once(const char *answer, char out[APP_URL_SIZE])
 
 #define HEAD "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
 
-TEST(another_server_is_not_obeyed_either)
+TEST(another_server_is_not_obeyed_either, struct fixture *self)
 {
     static const struct {
         const char *words[5];
@@ -224,7 +216,6 @@ TEST(another_server_is_not_obeyed_either)
         {{"sale", "list"}, HEAD "{\"sales\":[{\"id\":\"\\u001b\"}]}", "\n\\u001b ", 0},
         {{"sale", "show", "tea"}, HEAD "[[[[[[[[[[[[[[[[[[[[", "title      -\n", 0},
     };
-    struct fixture *self = *state;
     char url[APP_URL_SIZE];
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -246,10 +237,8 @@ TEST(another_server_is_not_obeyed_either)
     }
 }
 
-TEST(wrong_usage_is_exit_2)
+TEST(wrong_usage_is_exit_2, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_int_equal(CTL(self, "sale"), 2);
     assert_int_equal(CTL(self, "sale", "burn", "tea"), 2);
     assert_int_equal(CTL(self, "sale", "create"), 2);
@@ -267,17 +256,13 @@ TEST(wrong_usage_is_exit_2)
     assert_int_equal(CTL(self, "sale", "list", "--admin-token", "/nothing"), 2);
 }
 
-TEST(a_service_that_is_not_there_is_exit_3)
+TEST(a_service_that_is_not_there_is_exit_3, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_int_equal(CTL(self, "sale", "list", "--admin", "http://127.0.0.1:1"), 3);
 }
 
-TEST(help_is_there_on_each_level)
+TEST(help_is_there_on_each_level, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_int_equal(CTL(self, "--help"), 0);
     assert_non_null(strstr(self->out, "sale create ID"));
     assert_int_equal(app_run("seckillctl", (const char *const[]){"sale", "end", "--help", NULL},
@@ -286,5 +271,3 @@ TEST(help_is_there_on_each_level)
     assert_non_null(strstr(self->out, "sale end ID"));
     assert_null(strstr(self->out, "sale create ID"));
 }
-
-FIXTURE(set_up, tear_down);

@@ -18,24 +18,17 @@ struct fixture {
     char log[LOG_SIZE];
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, self)
 {
-    struct fixture *self = calloc(1, sizeof *self);
-
-    if (!self) return -1;
-    *state = self;
     app_folder_make(self->dir);
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, self)
 {
-    struct fixture *self = *state;
     int status = app_stop(&self->service);
 
     app_folder_remove(self->dir);
-    free(self);
-    return status;
+    assert_int_equal(status, 0);
 }
 
 #define START(self, ...)                                                                           \
@@ -73,9 +66,8 @@ static long long count_of(struct fixture *self, const char *sample)
     return at ? strtoll(at + strlen(sample), NULL, 10) : -1;
 }
 
-TEST(an_address_over_its_rate_is_refused_first_of_all)
+TEST(an_address_over_its_rate_is_refused_first_of_all, struct fixture *self)
 {
-    struct fixture *self = *state;
     long status = 0;
 
     START(self, "no-lab", "--address-rate", "1:3");
@@ -95,19 +87,15 @@ TEST(an_address_over_its_rate_is_refused_first_of_all)
     assert_int_equal(count_of(self, "\nseckill_rate_limited_total "), 0);
 }
 
-TEST(without_a_rate_nobody_is_limited)
+TEST(without_a_rate_nobody_is_limited, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     START(self, "--rate", "0");
     for (int i = 0; i < 50; i++)
         assert_int_equal(get_sales(self, NULL), 200);
 }
 
-TEST(operators_are_not_limited)
+TEST(operators_are_not_limited, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     START(self, "--address-rate", "1:1");
     for (int i = 0; i < 20; i++)
         assert_int_equal(app_status(&(struct app_call){.base = self->service.admin,
@@ -116,9 +104,8 @@ TEST(operators_are_not_limited)
                          200);
 }
 
-TEST(nobody_is_believed_unless_trusted)
+TEST(nobody_is_believed_unless_trusted, struct fixture *self)
 {
-    struct fixture *self = *state;
     char header[LINE_SIZE];
     int refused = 0;
 
@@ -130,9 +117,8 @@ TEST(nobody_is_believed_unless_trusted)
     assert_true(refused >= 10); /* all are one client */
 }
 
-TEST(behind_a_trusted_proxy_each_client_counts)
+TEST(behind_a_trusted_proxy_each_client_counts, struct fixture *self)
 {
-    struct fixture *self = *state;
     char header[LINE_SIZE];
 
     START(self, "--address-rate", "1:3", "--trusted-proxy", "127.0.0.1,10.0.0.0/8");
@@ -147,10 +133,9 @@ TEST(behind_a_trusted_proxy_each_client_counts)
     assert_int_equal(get(self, "/api/v1/sales", FROM "1.2.3.4", FROM "4.4.4.4"), 200);
 }
 
-TEST(a_header_that_is_none_is_the_proxy)
+TEST(a_header_that_is_none_is_the_proxy, struct fixture *self)
 {
     static char header[LONG_LINE];
-    struct fixture *self = *state;
 
     START(self, "--address-rate", "1:3", "--trusted-proxy", "127.0.0.0/8");
     assert_limited(self, FROM "unknown");
@@ -162,9 +147,8 @@ TEST(a_header_that_is_none_is_the_proxy)
     assert_int_equal(get_sales(self, header), 200);
 }
 
-TEST(an_ipv6_client_is_its_64)
+TEST(an_ipv6_client_is_its_64, struct fixture *self)
 {
-    struct fixture *self = *state;
     char header[LINE_SIZE];
     int refused = 0;
 
@@ -201,10 +185,8 @@ static void operate(struct fixture *self, const char *path, const char *body, co
              &self->reply);
 }
 
-TEST(the_log_names_the_operators_address)
+TEST(the_log_names_the_operators_address, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     START(self, "--trusted-proxy", "127.0.0.1");
     operate(self, "/api/v1/admin/sales", "{\"id\":\"cup\",\"stock\":5}", FROM "6.6.6.6, 1.2.3.4");
     assert_true(log_says(self, "sale cup: created, 5 units, guard mutex, by 1.2.3.4\n"));
@@ -214,5 +196,3 @@ TEST(the_log_names_the_operators_address)
     assert_true(log_says(self, "sale cup: audit: pass, by 127.0.0.1\n"));
     assert_false(log_says(self, "6.6.6.6"));
 }
-
-FIXTURE(set_up, tear_down);

@@ -257,9 +257,8 @@ static bool has_ended(int fd)
     return recv(fd, bytes, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
 }
 
-TEST(one_client_that_has_all_streams_gives_some_to_others)
+TEST(one_client_that_has_all_streams_gives_some_to_others, struct fixture *self)
 {
-    struct fixture *self = *state;
     int first[4];
     int other[3];
 

@@ -30,27 +30,21 @@ struct fixture {
     struct app_reply reply;
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, fixture)
 {
     static const char *const args[] = {"--connections", "4", "--streams", "0", NULL};
-    struct fixture *fixture = calloc(1, sizeof *fixture);
 
-    if (!fixture) return -1;
-    *state = fixture;
     app_folder_make(fixture->dir);
-    if (!app_start(&fixture->service, fixture->dir, args)) return -1;
-    return app_create_sale(&fixture->service, fixture->dir, "{\"id\":\"cup\",\"stock\":5}") ? 0
-                                                                                            : -1;
+    assert_true(app_start(&fixture->service, fixture->dir, args));
+    assert_true(app_create_sale(&fixture->service, fixture->dir, "{\"id\":\"cup\",\"stock\":5}"));
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, fixture)
 {
-    struct fixture *fixture = *state;
     int status = app_stop(&fixture->service);
 
     app_folder_remove(fixture->dir);
-    free(fixture);
-    return status;
+    assert_int_equal(status, 0);
 }
 
 struct row {
@@ -118,7 +112,7 @@ static void check_row(struct fixture *self, const struct row *row)
         (void)close(fds[i]);
 }
 
-TEST(whoever_is_slow_holds_nobody_up_for_long)
+TEST(whoever_is_slow_holds_nobody_up_for_long, struct fixture *self)
 {
     static const struct row rows[] = {
         {"silence", "", NULL, NULL, 0, ""},
@@ -132,7 +126,6 @@ TEST(whoever_is_slow_holds_nobody_up_for_long)
         {"silence after an answer", HEAD "\r\n", "HTTP/1.1 200 ", NULL, 0, ""},
         {"a second head that drips", HEAD "\r\n", "HTTP/1.1 200 ", "x", 200, NULL},
     };
-    struct fixture *self = *state;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         check_row(self, &rows[i]);
@@ -141,9 +134,8 @@ TEST(whoever_is_slow_holds_nobody_up_for_long)
     assert_int_equal(app_number(&self->reply, "remaining"), 5);
 }
 
-TEST(a_body_that_drips_is_refused_though_nobody_waits)
+TEST(a_body_that_drips_is_refused_though_nobody_waits, struct fixture *self)
 {
-    struct fixture *self = *state;
     char out[OUT_SIZE] = "";
     int64_t begin_ms = clock_mono_ms();
     int fd = app_connect(self->service.buyers);
@@ -157,5 +149,3 @@ TEST(a_body_that_drips_is_refused_though_nobody_waits)
     assert_true(begins_with(out, "HTTP/1.1 408 "));
     assert_in_range(clock_mono_ms() - begin_ms, 500, 4000);
 }
-
-FIXTURE(set_up, tear_down);

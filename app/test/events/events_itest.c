@@ -244,7 +244,7 @@ TEST(a_stream_begins_with_a_snapshot_and_tells_each_purchase)
     assert_int_equal(metric(self, "\nseckill_sse_events_total{event=\"state\"} "), 0);
 }
 
-TEST(other_requests_are_answered_at_once)
+TEST(other_requests_are_answered_at_once, struct fixture *self)
 {
     static const struct {
         const char *method, *path;
@@ -257,7 +257,6 @@ TEST(other_requests_are_answered_at_once)
         {"GET", "/api/v1/sales/CUP/events", 400, "application/problem+json"},
         {"POST", "/api/v1/sales/cup/events", 405, "Allow: GET, HEAD\r\n"},
     };
-    struct fixture *self = *state;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         app_http(&(struct app_call){.method = cases[i].method,
@@ -403,9 +402,8 @@ static void *listen_to(void *arg)
     return NULL;
 }
 
-TEST(a_burst_is_told_ten_times_a_second)
+TEST(a_burst_is_told_ten_times_a_second, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct listener listener = {.stream = open_stream(self, NULL), .left = 100001};
     int bought = 0;
 
@@ -460,11 +458,10 @@ TEST(who_comes_back_misses_nothing_and_hears_nothing_twice)
     assert_true(compare_ids(self->event.id, last_id) > 0);
 }
 
-TEST(an_id_that_leads_nowhere_brings_a_snapshot)
+TEST(an_id_that_leads_nowhere_brings_a_snapshot, struct fixture *self)
 {
     static const char *const ids[] = {
         "", "x", "1-", "0-0", "1-1", "99999999999999-0", "18446744073709551616-0"};
-    struct fixture *self = *state;
     char first_id[48];
 
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
@@ -486,9 +483,8 @@ TEST(an_id_that_leads_nowhere_brings_a_snapshot)
     expect(self, "snapshot", NULL);
 }
 
-TEST(after_ten_thousand_entries_it_is_a_snapshot)
+TEST(after_ten_thousand_entries_it_is_a_snapshot, struct fixture *self)
 {
-    struct fixture *self = *state;
     char first_id[48];
     int64_t began_ms = 0;
 
@@ -512,9 +508,8 @@ static bool gets_a_stream(void *arg)
     return app_stream_open(&self->streams[STREAMS], self->service.buyers, "cup", NULL);
 }
 
-TEST(more_streams_than_places_are_refused)
+TEST(more_streams_than_places_are_refused, struct fixture *self)
 {
-    struct fixture *self = *state;
     int64_t began_ms = 0;
 
     for (size_t i = 0; i < STREAMS; i++)
@@ -534,10 +529,9 @@ TEST(more_streams_than_places_are_refused)
                   (long long)(clock_mono_ms() - began_ms));
 }
 
-TEST(streams_take_no_turns_from_buyers)
+TEST(streams_take_no_turns_from_buyers, struct fixture *self)
 {
     static const char get[] = "GET /livez HTTP/1.1\r\nHost: here\r\n\r\n";
-    struct fixture *self = *state;
     int fds[CONNECTIONS];
     char out[1024];
 
@@ -566,10 +560,9 @@ static bool slow_stream_is_dropped(void *arg)
     return metric(self, "\nseckill_sse_dropped_total{reason=\"slow\"} ") == 1;
 }
 
-TEST(a_client_that_does_not_read_is_dropped)
+TEST(a_client_that_does_not_read_is_dropped, struct fixture *self)
 {
     static const char get[] = "GET /api/v1/sales/cup/events HTTP/1.1\r\nHost: here\r\n\r\n";
-    struct fixture *self = *state;
     int bytes = 2048;
     int fd = app_connect(self->service.buyers);
 
@@ -612,9 +605,8 @@ TEST_WITH(without_redis_streams_say_so_and_go_on_later, set_up_folder, tear_down
     expect(self, "stock", "{\"remaining\":48}");
 }
 
-TEST(a_stop_ends_streams_at_once)
+TEST(a_stop_ends_streams_at_once, struct fixture *self)
 {
-    struct fixture *self = *state;
     int64_t began_ms = 0;
 
     for (size_t i = 0; i < STREAMS; i++)
@@ -627,9 +619,8 @@ TEST(a_stop_ends_streams_at_once)
     print_message("# stopped after %lld ms\n", (long long)(clock_mono_ms() - began_ms));
 }
 
-TEST(what_one_instance_sells_the_other_tells)
+TEST(what_one_instance_sells_the_other_tells, struct fixture *self)
 {
-    struct fixture *self = *state;
     const char *args[] = {"--redis", self->service.redis, "--streams", "3", NULL};
     int64_t worst_ms = 0;
 
@@ -652,9 +643,8 @@ TEST(what_one_instance_sells_the_other_tells)
 }
 
 /* An id that one instance gave is good at the other. */
-TEST(who_comes_back_may_go_to_another_instance)
+TEST(who_comes_back_may_go_to_another_instance, struct fixture *self)
 {
-    struct fixture *self = *state;
     const char *args[] = {"--redis", self->service.redis, NULL};
     char last_id[48];
 
@@ -672,22 +662,20 @@ TEST(who_comes_back_may_go_to_another_instance)
 
 /* ---- silence ----------------------------------------------------------------------------------- */
 
-static int open_idle_stream(void **state)
+BEFORE_ALL()
 {
     void *fixture = NULL;
 
-    (void)state;
-    if (set_up(&fixture) != 0) return -1;
+    assert_false(set_up(&fixture) != 0);
     idle = fixture;
-    return app_stream_open(&idle->streams[0], idle->service.buyers, "cup", NULL) ? 0 : -1;
+    assert_true(app_stream_open(&idle->streams[0], idle->service.buyers, "cup", NULL));
 }
 
-static int close_idle_stream(void **state)
+AFTER_ALL()
 {
     void *fixture = idle;
 
-    (void)state;
-    return tear_down(&fixture);
+    assert_int_equal(tear_down(&fixture), 0);
 }
 
 TEST_WITH(silence_is_broken_by_a_comment, NULL, NULL)
@@ -697,4 +685,3 @@ TEST_WITH(silence_is_broken_by_a_comment, NULL, NULL)
 }
 
 FIXTURE(set_up, tear_down);
-GROUP(open_idle_stream, close_idle_stream);

@@ -232,9 +232,8 @@ TEST_WITH(buyers_are_no_operators_and_operators_no_buyers, set_up, tear_down)
     assert_true(is_unauthenticated(self));
 }
 
-TEST(in_the_lab_a_token_still_wins)
+TEST(in_the_lab_a_token_still_wins, struct fixture *self)
 {
-    struct fixture *self = *state;
     char line[512];
     char *token = make_token(KEY, "alice");
 
@@ -251,7 +250,7 @@ TEST(in_the_lab_a_token_still_wins)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-TEST(a_bad_key_is_one_line_and_exit_2)
+TEST(a_bad_key_is_one_line_and_exit_2, struct fixture *self)
 {
     static const struct {
         const char *text, *says; /* text NULL: no file */
@@ -262,7 +261,6 @@ TEST(a_bad_key_is_one_line_and_exit_2)
         {NULL, "No such file or directory"},
     };
     static const char *const flags[] = {"--token-key", "--token-key-2"};
-    struct fixture *self = *state;
     char path[PATH_SIZE];
 
     for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
@@ -297,9 +295,8 @@ static size_t read_file(struct fixture *self, const char *path)
     return len;
 }
 
-TEST(a_key_open_to_others_is_worth_a_warning)
+TEST(a_key_open_to_others_is_worth_a_warning, struct fixture *self)
 {
-    struct fixture *self = *state;
     char log[PATH_SIZE];
 
     assert_int_equal(chmod(self->key, 0644), 0);
@@ -353,10 +350,8 @@ static bool is_over_quota(const struct fixture *self)
     return app_is_problem(&self->reply, 429, "quota-exceeded") && seconds >= 1 && seconds <= 30;
 }
 
-TEST(who_asks_too_often_is_told_so)
+TEST(who_asks_too_often_is_told_so, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_true(START(self, "no-lab", "--token-key", self->key, "--rate", "1/s:3"));
     buy(self, make_token(KEY, "alice"));
     assert_int_equal(self->reply.status, 201);
@@ -372,9 +367,8 @@ TEST(who_asks_too_often_is_told_so)
 }
 
 /* With a Redis that stands still, only what does not ask it is answered at once. */
-TEST(a_refused_request_does_not_reach_redis)
+TEST(a_refused_request_does_not_reach_redis, struct fixture *self)
 {
-    struct fixture *self = *state;
     pid_t redis = 0;
 
     assert_true(START(self, "--rate", "1:1"));
@@ -389,10 +383,8 @@ TEST(a_refused_request_does_not_reach_redis)
     assert_true(is_over_quota(self));
 }
 
-TEST(the_limited_are_counted)
+TEST(the_limited_are_counted, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_true(START(self, "--rate", "1:1"));
     for (int i = 0; i < 5; i++)
         app_buy(self->service.buyers, "cup", "alice", NULL, &self->reply);
@@ -402,10 +394,8 @@ TEST(the_limited_are_counted)
     assert_null(strstr(self->reply.body, "\nseckill_rate_limited_total 0\n"));
 }
 
-TEST(without_a_rate_nobody_is_limited)
+TEST(without_a_rate_nobody_is_limited, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_true(START(self, "--batch", "1"));
     for (int i = 0; i < 50; i++) {
         app_buy(self->service.buyers, "cup", "alice", NULL, &self->reply);

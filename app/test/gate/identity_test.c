@@ -73,16 +73,13 @@ static void make_bearer(const struct fixture *self, const struct token *claims, 
     free(text);
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, self)
 {
-    struct fixture *self = calloc(1, sizeof *self);
     struct refusal why = {0};
     struct identity_options options = {.trusts_user_id = false};
 
-    if (!self) return -1;
     options.operator_file = self->file;
     options.keys = &self->keys;
-    *state = self;
     memset(&seen, 0, sizeof seen);
     seen.now_s = NOW_S;
     (void)snprintf(self->file, sizeof self->file, "/tmp/seckill-operator-%ld", (long)getpid());
@@ -95,18 +92,14 @@ static int set_up(void **state)
     self->lab = identity_new(&options, &why);
     make_bearer(self, &(struct token){"alice", 0, 0, NOW_S + 60}, self->alice);
     make_bearer(self, &(struct token){"bobby", 0, 0, NOW_S + 60}, self->bobby);
-    return self->plain && self->lab ? 0 : -1;
+    assert_true(self->plain && self->lab);
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, self)
 {
-    struct fixture *self = *state;
-
     identity_free(self->plain);
     identity_free(self->lab);
     (void)unlink(self->file);
-    free(self);
-    return 0;
 }
 
 /* The buyer of a request with these headers, or "" when it was answered. */
@@ -121,19 +114,15 @@ static const char *ask(const struct identity *identity, const char *authorizatio
     return buyer;
 }
 
-TEST(a_token_names_the_buyer)
+TEST(a_token_names_the_buyer, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_string_equal(ask(self->plain, self->alice, NULL), "alice");
     assert_string_equal(ask(self->plain, self->bobby, "alice"), "bobby");
     assert_int_equal(seen.answers, 0);
 }
 
-TEST(only_lab_believes_a_bare_name)
+TEST(only_lab_believes_a_bare_name, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_string_equal(ask(self->lab, NULL, "carol"), "carol");
     assert_int_equal(seen.answers, 0);
     assert_string_equal(ask(self->plain, NULL, "carol"), "");
@@ -142,11 +131,10 @@ TEST(only_lab_believes_a_bare_name)
     assert_int_equal(seen.answers, 3);
 }
 
-TEST(authorization_wins_also_when_it_is_bad)
+TEST(authorization_wins_also_when_it_is_bad, struct fixture *self)
 {
     static const char *const bad[] = {"",      "Bearer ",      "Bearer x", "Basic YWxpY2U6",
                                       "alice", "Bearer\talice"};
-    struct fixture *self = *state;
 
     assert_string_equal(ask(self->lab, self->alice, "carol"), "alice");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
@@ -154,10 +142,8 @@ TEST(authorization_wins_also_when_it_is_bad)
     assert_int_equal(seen.answers, sizeof bad / sizeof bad[0]);
 }
 
-TEST(who_is_not_known_is_told_401_and_how)
+TEST(who_is_not_known_is_told_401_and_how, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_string_equal(ask(self->plain, NULL, NULL), "");
     assert_int_equal(seen.problem, PROBLEM_UNAUTHENTICATED);
     assert_string_equal(seen.headers, "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n");
@@ -167,19 +153,16 @@ TEST(who_is_not_known_is_told_401_and_how)
     assert_string_equal(seen.detail, token_status_text(TOKEN_EXPIRED));
 }
 
-TEST(the_scheme_is_read_as_http_has_it)
+TEST(the_scheme_is_read_as_http_has_it, struct fixture *self)
 {
-    struct fixture *self = *state;
     char line[LINE_SIZE + 8];
 
     (void)snprintf(line, sizeof line, "bEARER   %s", self->alice + strlen("Bearer "));
     assert_string_equal(ask(self->plain, line, NULL), "alice");
 }
 
-TEST(a_token_seen_last_costs_no_signature)
+TEST(a_token_seen_last_costs_no_signature, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     for (int i = 0; i < 5; i++)
         assert_string_equal(ask(self->plain, self->alice, NULL), "alice");
     assert_int_equal(seen.checks, 1);
@@ -190,9 +173,8 @@ TEST(a_token_seen_last_costs_no_signature)
     assert_int_equal(seen.checks, 3);
 }
 
-TEST(what_is_remembered_still_expires)
+TEST(what_is_remembered_still_expires, struct fixture *self)
 {
-    struct fixture *self = *state;
     char line[LINE_SIZE];
 
     make_bearer(self, &(struct token){"alice", 0, NOW_S, NOW_S + 2}, line);
@@ -205,9 +187,8 @@ TEST(what_is_remembered_still_expires)
     assert_string_equal(ask(self->plain, line, NULL), "");
 }
 
-TEST(what_is_remembered_is_that_token_alone)
+TEST(what_is_remembered_is_that_token_alone, struct fixture *self)
 {
-    struct fixture *self = *state;
     char line[LINE_SIZE];
 
     assert_string_equal(ask(self->plain, self->alice, NULL), "alice");
@@ -221,9 +202,8 @@ TEST(what_is_remembered_is_that_token_alone)
     assert_string_equal(ask(self->plain, self->alice, NULL), "alice");
 }
 
-TEST(what_one_identity_found_good_another_checks_itself)
+TEST(what_one_identity_found_good_another_checks_itself, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct refusal why = {0};
     struct identity *keyless =
         identity_new(&(struct identity_options){.operator_file = self->file}, &why);
@@ -234,9 +214,8 @@ TEST(what_one_identity_found_good_another_checks_itself)
     identity_free(keyless);
 }
 
-TEST(a_long_good_token_is_good_each_time)
+TEST(a_long_good_token_is_good_each_time, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct token claims = {
         .issued_at_s = 100000000000000, .not_before_at_s = 1, .expires_at_s = 100000000000000};
     char line[LINE_SIZE];
@@ -255,9 +234,8 @@ static bool operator_is(const struct identity *identity, const char *authorizati
     return identity_check_operator(identity, &request);
 }
 
-TEST(the_operator_has_the_token_of_the_file)
+TEST(the_operator_has_the_token_of_the_file, struct fixture *self)
 {
-    struct fixture *self = *state;
     char line[LINE_SIZE] = "Bearer ";
     FILE *file = fopen(self->file, "re");
 
@@ -278,5 +256,3 @@ TEST(the_operator_has_the_token_of_the_file)
     line[strlen(line) - 1] = '\0';
     assert_false(operator_is(self->plain, line));
 }
-
-FIXTURE(set_up, tear_down);

@@ -101,17 +101,14 @@ static bool proxy_is_ready(void *arg)
     return app_status(&(struct app_call){.base = self->front, .path = "/api/v1/sales/cup"}) == 200;
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, self)
 {
     static const char *const settings[] = {"HAPROXY_MAXCONN", "HAPROXY_SERVER_MAXCONN"};
-    struct fixture *self = calloc(1, sizeof *self);
     const unsigned ports[PORTS] = {free_port(), free_port(), free_port()};
     char path[APP_PATH_SIZE + 16];
     const char *build = secure_getenv("BUILD_DIR");
 
-    if (!self) return -1;
-    *state = self;
-    if (!hostile_world_open(&self->world, build ? build : "build/release", "info")) return -1;
+    assert_true(hostile_world_open(&self->world, build ? build : "build/release", "info"));
     (void)snprintf(path, sizeof path, "%s/haproxy.cfg", self->world.redis_dir);
     (void)snprintf(self->socket, sizeof self->socket, "%s/ha.sock", self->world.redis_dir);
     (void)snprintf(self->front, sizeof self->front, "http://127.0.0.1:%u", ports[0]);
@@ -122,20 +119,18 @@ static int set_up(void **state)
     if (access(haproxy, X_OK) != 0) fail_msg("%s is not there: make haproxy", haproxy);
     app_start_program(&self->proxy, haproxy, (const char *const[]){"-db", "-f", path, NULL},
                       self->world.redis_dir);
-    return app_eventually(proxy_is_ready, self, READY_MS) ? 0 : -1;
+    assert_true(app_eventually(proxy_is_ready, self, READY_MS));
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, self)
 {
-    struct fixture *self = *state;
     static char why[WHY_SIZE];
     bool good = false;
 
     (void)app_stop(&self->proxy);
     good = hostile_world_close(&self->world, why, sizeof why);
     if (!good) print_message("# %s\n", why);
-    free(self);
-    return good ? 0 : -1;
+    assert_true(good);
 }
 
 /* ---- how many requests there were ---------------------------------------------------------------- */
@@ -211,9 +206,8 @@ static void send_through(struct fixture *self, const struct hostile_attempt *row
     (void)close(fd);
 }
 
-TEST(what_is_one_request_to_haproxy_is_one_to_the_service)
+TEST(what_is_one_request_to_haproxy_is_one_to_the_service, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct hostile_attempt row;
     size_t rows = 0, differ = 0;
 
@@ -235,5 +229,3 @@ TEST(what_is_one_request_to_haproxy_is_one_to_the_service)
     print_message("# %zu rows, %zu differ\n", rows, differ);
     assert_int_equal(differ, 0);
 }
-
-FIXTURE(set_up, tear_down);

@@ -45,11 +45,10 @@ static bool is_of_buyer(size_t limit)
     return strcmp(limits[limit].flag, "--rate") == 0;
 }
 
-static int set_up(void **state)
+BEFORE_EACH()
 {
     bool is_good = true;
 
-    (void)state;
     for (size_t i = 0; i < LIMITS && is_good; i++) {
         app_folder_make(world.dirs[i]);
         is_good =
@@ -60,19 +59,18 @@ static int set_up(void **state)
         app_buy(world.services[i].buyers, "cup", "anna", NULL, &world.reply);
         is_good = world.reply.status == 201;
     }
-    return is_good ? 0 : -1;
+    assert_true(is_good);
 }
 
-static int tear_down(void **state)
+AFTER_EACH()
 {
     int status = 0;
 
-    (void)state;
     for (size_t i = 0; i < LIMITS; i++) {
         status += app_stop(&world.services[i]);
         app_folder_remove(world.dirs[i]);
     }
-    return status;
+    assert_int_equal(status, 0);
 }
 
 static void *ask_on(void *arg)
@@ -132,5 +130,3 @@ TEST(as_many_are_let_through_as_the_limit_says)
         assert_true((double)accepted >= due * 0.95 - 1 && (double)accepted <= due * 1.05);
     }
 }
-
-FIXTURE(set_up, tear_down);

@@ -197,7 +197,7 @@ static unsigned told(outcome what, unsigned per_shop)
 
 /* ---- tests ---------------------------------------------------------------------------------------- */
 
-TEST(sound_guards_sell_every_unit_once)
+TEST(sound_guards_sell_every_unit_once, struct sale_world *world)
 {
     static const struct {
         const char *guard;
@@ -233,7 +233,6 @@ TEST(sound_guards_sell_every_unit_once)
         {"get-del", 1, 60},
         {"mutex-unchecked", 64, 150},
         {"watchdog-unchecked", 64, 150}};
-    struct sale_world *world = *state;
     static struct books books;
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -257,10 +256,9 @@ TEST(sound_guards_sell_every_unit_once)
 }
 
 /* The experiment must be able to fail: without a guard the same crowd breaks the promise. */
-TEST(without_a_guard_the_same_crowd_oversells)
+TEST(without_a_guard_the_same_crowd_oversells, struct sale_world *world)
 {
     enum { TIMES = 10, FEWER = 8 };
-    struct sale_world *world = *state;
     static struct books books;
     bool is_broken = false;
 
@@ -282,9 +280,8 @@ static bool has_sold_some(void *arg)
 }
 
 /* kill -9 in the middle: the file brings back whatever was answered, and everybody gets to know. */
-TEST(a_server_killed_at_full_load_loses_no_order_it_told_of)
+TEST(a_server_killed_at_full_load_loses_no_order_it_told_of, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     static const char *const guards[] = {"mutex", "mutex-watchdog", "reentrant", "fair",
                                          "spin",  "fenced",         "script",    "watch"};
     static struct books books;

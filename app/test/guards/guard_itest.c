@@ -126,10 +126,8 @@ static const char *cooling(unsigned units)
 
 /* ---- when all is well ----------------------------------------------------------------------------------- */
 
-TEST(units_that_cool_stay_in_stock)
+TEST(units_that_cool_stay_in_stock, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         assert_true(sale_shops_open(world, all[i], 9, &(struct group_commit_options){.batch = 8}));
         assert_true(sale_do(world->client, "%s", cooling(7)));
@@ -220,10 +218,8 @@ TEST(what_is_written_is_as_documented)
 
 /* ---- locks ---------------------------------------------------------------------------------------------- */
 
-TEST(a_holder_that_overslept_sells_nothing)
+TEST(a_holder_that_overslept_sells_nothing, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     assert_true(sale_shops_open(world, "mutex", 9,
                                 &(struct group_commit_options){.batch = 8, .lease_ms = 200}));
     buys(world, "ann", OUTCOME_CREATED);
@@ -248,11 +244,10 @@ TEST(a_holder_that_overslept_sells_nothing)
     buys(world, "bob", OUTCOME_CREATED);
 }
 
-TEST(a_lock_that_is_not_given_back_costs_the_deadline_only)
+TEST(a_lock_that_is_not_given_back_costs_the_deadline_only, struct sale_world *world)
 {
     enum { DEADLINE_MS = 200 };
     static const unsigned batches[] = {1, 8};
-    struct sale_world *world = *state;
 
     for (size_t i = 0; i < COUNT_OF(locking) * COUNT_OF(batches); i++) {
         assert_true(
@@ -269,10 +264,8 @@ TEST(a_lock_that_is_not_given_back_costs_the_deadline_only)
     }
 }
 
-TEST(a_lock_of_a_wrong_type_sells_nothing)
+TEST(a_lock_of_a_wrong_type_sells_nothing, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     for (size_t i = 0; i < COUNT_OF(locking); i++) {
         assert_true(sale_shops_open(
             world, locking[i], 9, &(struct group_commit_options){.batch = 8, .deadline_ms = 200}));
@@ -283,14 +276,13 @@ TEST(a_lock_of_a_wrong_type_sells_nothing)
 
 /* ---- a sale, a server in trouble ------------------------------------------------------------------------ */
 
-TEST(a_spoilt_sale_is_unavailable_and_stays_as_it_is)
+TEST(a_spoilt_sale_is_unavailable_and_stays_as_it_is, struct sale_world *world)
 {
     static const char *const spoils[] = {
         "SET seckill:{s}:stock abc",   "DEL seckill:{s}:stock",
         "HDEL seckill:{s}:sale epoch", "HSET seckill:{s}:sale ends_ms never",
         "RPUSH seckill:{s}:orders x",  "RPUSH seckill:{s}:void x",
     };
-    struct sale_world *world = *state;
 
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         for (size_t k = 0; k < COUNT_OF(spoils); k++) {
@@ -306,10 +298,8 @@ TEST(a_spoilt_sale_is_unavailable_and_stays_as_it_is)
     }
 }
 
-TEST(a_server_out_of_memory_is_unavailable_and_writes_nothing)
+TEST(a_server_out_of_memory_is_unavailable_and_writes_nothing, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         /* By the lock, or as a whole; these learn of it amid their writes. */
         bool is_refused_first = strcmp(all[i], "none") != 0 && strcmp(all[i], "thread") != 0 &&
@@ -338,10 +328,8 @@ static bool gets_an_order(void *arg)
     return probe->last == OUTCOME_CREATED || probe->last == OUTCOME_REPLAYED;
 }
 
-TEST(a_server_that_is_gone_is_unavailable_at_once_and_back_by_itself)
+TEST(a_server_that_is_gone_is_unavailable_at_once_and_back_by_itself, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     for (size_t i = 0; i < COUNT_OF(sound); i++) {
         struct probe probe = {.world = world, .buyer = "bob"};
 
@@ -362,10 +350,9 @@ TEST(a_server_that_is_gone_is_unavailable_at_once_and_back_by_itself)
     }
 }
 
-TEST(a_server_that_hangs_costs_the_deadline_and_a_round_trip)
+TEST(a_server_that_hangs_costs_the_deadline_and_a_round_trip, struct sale_world *world)
 {
     enum { DEADLINE_MS = 400 };
-    struct sale_world *world = *state;
 
     for (size_t i = 0; i < COUNT_OF(sound); i++) {
         struct probe ann = {.world = world, .buyer = "ann"};
@@ -401,10 +388,9 @@ TEST(a_server_that_hangs_costs_the_deadline_and_a_round_trip)
 
 /* ---- node numbers ------------------------------------------------------------------------------------------ */
 
-TEST(node_numbers_differ_and_are_given_back)
+TEST(node_numbers_differ_and_are_given_back, struct sale_world *world)
 {
     enum { NODES = 5 };
-    struct sale_world *world = *state;
     struct node *nodes[NODES];
     int numbers[NODES];
 
@@ -425,10 +411,8 @@ TEST(node_numbers_differ_and_are_given_back)
     }
 }
 
-TEST(two_instances_never_make_the_same_order_id)
+TEST(two_instances_never_make_the_same_order_id, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     assert_true(sale_shops_open(world, "script", 9, &(struct group_commit_options){.batch = 8}));
     struct purchase one = {.buyer = "ann", .key = ""};
     struct purchase two = {.buyer = "bob", .key = ""};

@@ -160,10 +160,8 @@ static void take_three_leases(struct sale_world *world)
     (void)sale_eventually(has_held_on, &slow, 10LL * LEASE_MS);
 }
 
-TEST(the_watchdog_keeps_the_lease_of_a_slow_holder)
+TEST(the_watchdog_keeps_the_lease_of_a_slow_holder, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     open_sale(world, "mutex-watchdog", 5, 0);
     seam.meanwhile = take_three_leases;
     ends_as(world, "ann", OUTCOME_CREATED);
@@ -177,10 +175,8 @@ static void lose_the_lock(struct sale_world *world)
     (void)sale_do(world->client, "SET seckill:{s}:lock somebody-else");
 }
 
-TEST(a_watched_holder_that_overslept_sells_nothing)
+TEST(a_watched_holder_that_overslept_sells_nothing, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     open_sale(world, "mutex-watchdog", 5, 0);
     seam.meanwhile = lose_the_lock;
     ends_as(world, "ann", OUTCOME_LOCK_TIMEOUT);
@@ -213,9 +209,8 @@ static int audit(struct sale_world *world, char out[OUT_SIZE])
     return app_run("audit", args, out, OUT_SIZE);
 }
 
-TEST(an_unchecked_holder_that_is_not_paused_sells_right)
+TEST(an_unchecked_holder_that_is_not_paused_sells_right, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     char out[OUT_SIZE];
 
     open_sale(world, "mutex-unchecked", 5, 0);
@@ -228,10 +223,9 @@ TEST(an_unchecked_holder_that_is_not_paused_sells_right)
     assert_null(strstr(out, "fail  "));
 }
 
-TEST(an_unchecked_holder_that_overslept_oversells_and_is_found_out)
+TEST(an_unchecked_holder_that_overslept_oversells_and_is_found_out, struct sale_world *world)
 {
     static const char *const more[] = {"gil", "hal", "ida", "jan", "kim"};
-    struct sale_world *world = *state;
     char out[OUT_SIZE];
     unsigned late = 0;
 
@@ -253,9 +247,8 @@ static void lose_the_lease_while_others_buy(struct sale_world *world)
 }
 
 /* The same pause, with a write that checks. */
-TEST(a_checked_holder_that_overslept_does_not)
+TEST(a_checked_holder_that_overslept_does_not, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     char out[OUT_SIZE];
 
     open_sale(world, "mutex-watchdog", 5, 0);
@@ -275,10 +268,8 @@ static void somebody_buys(struct sale_world *world)
     (void)buy_in(world, 1, "bob");
 }
 
-TEST(what_changed_in_between_is_read_again)
+TEST(what_changed_in_between_is_read_again, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     open_sale(world, "watch", 5, 0);
     seam.meanwhile = somebody_buys;
     ends_as(world, "ann", OUTCOME_CREATED);
@@ -286,10 +277,8 @@ TEST(what_changed_in_between_is_read_again)
     books_are(world, 2, 3, 3);
 }
 
-TEST(the_last_unit_goes_to_one)
+TEST(the_last_unit_goes_to_one, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     open_sale(world, "watch", 1, 0);
     seam.meanwhile = somebody_buys;
     ends_as(world, "ann", OUTCOME_SOLD_OUT);
@@ -328,10 +317,8 @@ TEST(each_thing_that_is_read_is_watched)
 }
 
 /* A refusal, too, is of one moment: who wins elsewhere meanwhile is not told "sold out". */
-TEST(a_refusal_is_validated_like_a_sale)
+TEST(a_refusal_is_validated_like_a_sale, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     open_sale(world, "watch", 1, 0);
     assert_true(sale_do(world->client, "SET seckill:{s}:stock 0"));
     seam.command = "HSET seckill:{s}:orders ann 17:held:";
@@ -345,10 +332,9 @@ static void touch_the_stock(struct sale_world *world)
     (void)sale_do(world->client, "SET seckill:{s}:stock 5");
 }
 
-TEST(a_conflict_without_end_is_a_lock_timeout)
+TEST(a_conflict_without_end_is_a_lock_timeout, struct sale_world *world)
 {
     enum { DEADLINE_MS = 1000, SLACK_MS = 1500 };
-    struct sale_world *world = *state;
 
     open_sale(world, "watch", 5, DEADLINE_MS);
     seam.meanwhile = touch_the_stock;
@@ -363,7 +349,7 @@ TEST(a_conflict_without_end_is_a_lock_timeout)
 /* ---- watch: lost answers --------------------------------------------------------------------------------------- */
 
 /* The n-th call fails, in each way: the outcome is the truth, and asking again gets an order. */
-TEST(a_lost_answer_is_settled)
+TEST(a_lost_answer_is_settled, struct sale_world *world)
 {
     static const struct {
         unsigned fail_at;
@@ -378,7 +364,6 @@ TEST(a_lost_answer_is_settled)
         {2, LOST_ON_THE_WAY, OUTCOME_STORE_UNAVAILABLE, 0}, /* by resolve.lua */
         {2, ANSWER_LOST, OUTCOME_CREATED, 1},               /* by resolve.lua */
     };
-    struct sale_world *world = *state;
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         open_sale(world, "watch", 5, 0);
@@ -401,10 +386,8 @@ static void void_the_attempt(struct sale_world *world)
 }
 
 /* A transaction in the buffers of a dead connection, executed after its attempt was given up. */
-TEST(a_transaction_that_comes_late_is_refused)
+TEST(a_transaction_that_comes_late_is_refused, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     open_sale(world, "watch", 5, 0);
     seam.fail_at = 2; /* so that the void hash has this process' field */
     seam.how = LOST_ON_THE_WAY;

@@ -29,11 +29,10 @@ static void join_urls(const size_t *places, size_t count)
     assert_true(len < sizeof fixture.urls);
 }
 
-static int set_up(void **state)
+BEFORE_EACH()
 {
     static const size_t all[SERVERS] = {0, 1, 2};
 
-    (void)state;
     fixture = (struct fixture){0};
     for (size_t i = 0; i < SERVERS; i++)
         fixture.servers[i] = lks_server_start(&(struct lks_server_options){.is_tcp = true});
@@ -41,19 +40,16 @@ static int set_up(void **state)
     app_many_begin(&fixture.with);
     assert_true(app_start_redis(&fixture.redis, fixture.with.dir));
     app_many_begin(&fixture.without);
-    return 0;
 }
 
-static int tear_down(void **state)
+AFTER_EACH()
 {
-    (void)state;
     app_many_end(&fixture.without);
     (void)app_stop(&fixture.with.service);
     (void)app_stop(&fixture.redis);
     app_many_end(&fixture.with);
     for (size_t i = 0; i < SERVERS; i++)
         lks_server_stop(fixture.servers[i]);
-    return 0;
 }
 
 /* Both instances on one Redis; only the first has the servers. */
@@ -261,5 +257,3 @@ TEST(a_server_may_have_a_password_of_its_own)
     lks_server_stop(other);
     lks_server_stop(stock);
 }
-
-FIXTURE(set_up, tear_down);

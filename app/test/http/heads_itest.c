@@ -24,27 +24,21 @@ struct fixture {
     char out[OUT_SIZE];
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, fixture)
 {
     static const char *const args[] = {"--connections", "4", NULL};
-    struct fixture *fixture = calloc(1, sizeof *fixture);
 
-    if (!fixture) return -1;
-    *state = fixture;
     app_folder_make(fixture->dir);
-    if (!app_start(&fixture->service, fixture->dir, args)) return -1;
-    return app_create_sale(&fixture->service, fixture->dir, "{\"id\":\"cup\",\"stock\":5}") ? 0
-                                                                                            : -1;
+    assert_true(app_start(&fixture->service, fixture->dir, args));
+    assert_true(app_create_sale(&fixture->service, fixture->dir, "{\"id\":\"cup\",\"stock\":5}"));
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, fixture)
 {
-    struct fixture *fixture = *state;
     int status = app_stop(&fixture->service);
 
     app_folder_remove(fixture->dir);
-    free(fixture);
-    return status;
+    assert_int_equal(status, 0);
 }
 
 static size_t answers_in(const char *text)
@@ -56,9 +50,8 @@ static size_t answers_in(const char *text)
     return count;
 }
 
-TEST(its_own_name_before_the_path_is_understood)
+TEST(its_own_name_before_the_path_is_understood, struct fixture *self)
 {
-    struct fixture *self = *state;
     char bytes[APP_URL_SIZE + 64];
 
     (void)snprintf(bytes, sizeof bytes,
@@ -68,10 +61,8 @@ TEST(its_own_name_before_the_path_is_understood)
     assert_true(strncmp(self->out, "HTTP/1.1 200 ", 13) == 0);
 }
 
-TEST(requests_in_one_packet_are_answered_in_order)
+TEST(requests_in_one_packet_are_answered_in_order, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_true(app_exchange(self->service.buyers,
                              BUY HOST "Content-Length: 9\r\n\r\n{\"qty\":1}" NEXT
                                       "GET /nothing HTTP/1.1\r\nHost: here\r\n"
@@ -98,10 +89,9 @@ static void make_others_wait(struct fixture *self, int fds[2])
     }
 }
 
-TEST(what_follows_a_waiting_purchase_is_answered_after_it)
+TEST(what_follows_a_waiting_purchase_is_answered_after_it, struct fixture *self)
 {
     static const char *const followers[] = {"\x01\r\n\r\n", NEXT};
-    struct fixture *self = *state;
     char bytes[512];
     int fds[2];
 
@@ -117,9 +107,8 @@ TEST(what_follows_a_waiting_purchase_is_answered_after_it)
     }
 }
 
-TEST(the_largest_body_is_read_and_asked_for)
+TEST(the_largest_body_is_read_and_asked_for, struct fixture *self)
 {
-    struct fixture *self = *state;
     int fd = app_connect(self->service.buyers);
     char body[4097];
     static const char head[] = BUY HOST "Content-Length: 4096\r\nExpect: 100-continue\r\n"
@@ -137,9 +126,8 @@ TEST(the_largest_body_is_read_and_asked_for)
     assert_true(strncmp(self->out, "HTTP/1.1 201 ", 13) == 0);
 }
 
-TEST(idle_connections_are_closed_after_seconds)
+TEST(idle_connections_are_closed_after_seconds, struct fixture *self)
 {
-    struct fixture *self = *state;
     int fd = app_connect(self->service.buyers);
     int64_t began_ms = 0;
 
@@ -153,11 +141,10 @@ TEST(idle_connections_are_closed_after_seconds)
 }
 
 /* A client may close its writing half after its last request; the answer is still due. */
-TEST(a_client_that_has_finished_writing_gets_its_answer)
+TEST(a_client_that_has_finished_writing_gets_its_answer, struct fixture *self)
 {
     static const char bytes[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\n" HOST
                                 "X-User-Id: half\r\nContent-Length: 0\r\n\r\n";
-    struct fixture *self = *state;
     int others[2];
 
     make_others_wait(self, others);
@@ -173,11 +160,10 @@ TEST(a_client_that_has_finished_writing_gets_its_answer)
 }
 
 /* A client that reads later than the service closes, and has sent what nobody will read. */
-TEST(an_answer_is_whole_whatever_comes_behind_it)
+TEST(an_answer_is_whole_whatever_comes_behind_it, struct fixture *self)
 {
     enum { BEHIND = 30000, ANSWER_MAX = 1024 * 1024, LATER_MS = 300 };
     static const char head[] = "GET /openapi.json HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n";
-    struct fixture *self = *state;
     char *behind = calloc(1, BEHIND);
     char *answer = malloc(ANSWER_MAX);
     int fd = app_connect(self->service.buyers);
@@ -197,5 +183,3 @@ TEST(an_answer_is_whole_whatever_comes_behind_it)
     free(answer);
     free(behind);
 }
-
-FIXTURE(set_up, tear_down);

@@ -64,9 +64,8 @@ static double sample(const struct app_process *service, const char *name)
 
 /* ---- one sale, one instance ---------------------------------------------------------------------- */
 
-TEST(a_switch_tells_what_the_sale_is_sold_by_now)
+TEST(a_switch_tells_what_the_sale_is_sold_by_now, struct app_lab *self)
 {
-    struct app_lab *self = *state;
     const struct guard *none = guard_find("none");
 
     put_up(self, "cup", 5);
@@ -93,9 +92,8 @@ static void show_as_operator(struct app_lab *self, const struct app_process *ser
     assert_int_equal(self->reply.status, 200);
 }
 
-TEST(a_switch_is_of_one_sale_on_one_instance)
+TEST(a_switch_is_of_one_sale_on_one_instance, struct app_lab *self)
 {
-    struct app_lab *self = *state;
     struct app_process other = {0};
 
     put_up(self, "cup", 5);
@@ -134,10 +132,8 @@ TEST(a_switch_is_of_one_sale_on_one_instance)
     assert_string_equal(app_member(&self->reply, "guardHere"), "");
 }
 
-TEST(a_switch_ends_with_its_instance)
+TEST(a_switch_ends_with_its_instance, struct app_lab *self)
 {
-    struct app_lab *self = *state;
-
     put_up(self, "cup", 5);
     switch_guard(self, "cup", "none");
     assert_int_equal(app_stop(&self->service), 0);
@@ -271,10 +267,8 @@ static bool memory_answers(void *arg)
     return sample(&self->service, runs) == before;
 }
 
-TEST(after_a_flawed_guard_nothing_is_answered_from_memory)
+TEST(after_a_flawed_guard_nothing_is_answered_from_memory, struct app_lab *self)
 {
-    struct app_lab *self = *state;
-
     put_up(self, "cup", 1);
     app_buy(self->service.buyers, "cup", "anna", NULL, &self->reply);
     assert_int_equal(self->reply.status, 201);

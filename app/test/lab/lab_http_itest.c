@@ -67,10 +67,8 @@ static void assert_listed(struct app_lab *self, const char *path, enum lab_langu
     json_decref(root);
 }
 
-TEST(scenarios_are_listed_in_both_languages)
+TEST(scenarios_are_listed_in_both_languages, struct app_lab *self)
 {
-    struct app_lab *self = *state;
-
     assert_listed(self, LAB "/scenarios", LAB_ENGLISH);
     assert_listed(self, LAB "/scenarios?lang=en", LAB_ENGLISH);
     assert_listed(self, LAB "/scenarios?lang=zh", LAB_CHINESE);
@@ -82,10 +80,8 @@ TEST(scenarios_are_listed_in_both_languages)
     assert_true(app_lab_is_gone(self->labs)); /* nothing was played */
 }
 
-TEST(guards_are_listed_with_the_one_in_use)
+TEST(guards_are_listed_with_the_one_in_use, struct app_lab *self)
 {
-    struct app_lab *self = *state;
-
     assert_int_equal(app_lab_ask(self, NULL, LAB "/guards", NULL), 200);
     json_t *root = body_of(&self->reply);
     size_t count = 0;
@@ -97,9 +93,8 @@ TEST(guards_are_listed_with_the_one_in_use)
     json_decref(root);
 }
 
-TEST(the_source_of_a_guard_is_the_one_that_was_built)
+TEST(the_source_of_a_guard_is_the_one_that_was_built, struct app_lab *self)
 {
-    struct app_lab *self = *state;
     bool is_known = false;
     char *text = NULL;
 
@@ -122,7 +117,7 @@ TEST(the_source_of_a_guard_is_the_one_that_was_built)
 /* ---- runs ---------------------------------------------------------------------------------------- */
 
 /* "kept" when it breaks nothing. */
-TEST(runs_come_to_their_verdicts)
+TEST(runs_come_to_their_verdicts, struct app_lab *self)
 {
     static const struct {
         const char *path;
@@ -132,7 +127,6 @@ TEST(runs_come_to_their_verdicts)
         {RUNS("paused-process"), "oversold"}, {RUNS("atomic-release"), "kept"},
         {RUNS("self-deadlock"), "deadlock"},  {RUNS("two-clicks"), "two-orders"},
     };
-    struct app_lab *self = *state;
 
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         if (app_lab_ask(self, "POST", table[i].path, "{}") != 200)
@@ -149,13 +143,12 @@ TEST(runs_come_to_their_verdicts)
     assert_int_equal(app_ask_redis(self->redis.redis, "EXISTS", "seckill:{lamp}:sale"), 0);
 }
 
-TEST(a_run_is_what_the_command_tells)
+TEST(a_run_is_what_the_command_tells, struct app_lab *self)
 {
     static const char *const names[] = {"lost-update", "paused-process", "late-pipeline",
                                         "empty-restart"};
     enum { PAIRS = 8 }; /* each in both languages */
     static const char *const languages[] = {"en", "zh"};
-    struct app_lab *self = *state;
     char *out = malloc(OUT_SIZE);
 
     assert_non_null(out);
@@ -193,10 +186,9 @@ static void *visit(void *arg)
     return NULL;
 }
 
-TEST(a_second_run_is_refused_while_one_plays)
+TEST(a_second_run_is_refused_while_one_plays, struct app_lab *self)
 {
     enum { VISITORS = 6 };
-    struct app_lab *self = *state;
     struct visitor *visitors = calloc(VISITORS, sizeof *visitors);
     unsigned played = 0;
     unsigned refused = 0;
@@ -261,10 +253,8 @@ static const struct {
     {"PUT", LAB "/sales/nothing/guard", "{\"guard\":\"none\"}", NULL, 404, "not-found", ""},
 };
 
-TEST(what_is_not_taken_is_named_and_does_nothing)
+TEST(what_is_not_taken_is_named_and_does_nothing, struct app_lab *self)
 {
-    struct app_lab *self = *state;
-
     put_up(self, "cup", 5);
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         app_http(&(struct app_call){.method = refusals[i].method,
@@ -318,10 +308,8 @@ TEST_WITH(without_lab_there_is_nothing, app_lab_prepare, app_lab_tear_down)
     assert_true(app_lab_is_gone(self->labs));
 }
 
-TEST(the_operators_port_has_no_lab)
+TEST(the_operators_port_has_no_lab, struct app_lab *self)
 {
-    struct app_lab *self = *state;
-
     app_http(&(struct app_call){.base = self->service.admin,
                                 .path = LAB "/scenarios",
                                 .token = app_token(self->dir)},
@@ -351,9 +339,8 @@ TEST_WITH(without_a_redis_server_it_says_what_to_do, app_lab_prepare, app_lab_te
 
 /* ---- ends ---------------------------------------------------------------------------------------- */
 
-TEST(a_stop_in_the_middle_of_a_run_leaves_nothing_behind)
+TEST(a_stop_in_the_middle_of_a_run_leaves_nothing_behind, struct app_lab *self)
 {
-    struct app_lab *self = *state;
     struct visitor *visitor = calloc(1, sizeof *visitor);
 
     assert_non_null(visitor);
@@ -374,9 +361,8 @@ static bool no_process_is_left(void *labs)
     return app_lab_processes(labs) == 0;
 }
 
-TEST(a_kill_in_the_middle_of_a_run_leaves_no_process)
+TEST(a_kill_in_the_middle_of_a_run_leaves_no_process, struct app_lab *self)
 {
-    struct app_lab *self = *state;
     struct visitor *visitor = calloc(1, sizeof *visitor);
 
     assert_non_null(visitor);

@@ -23,7 +23,7 @@ static struct {
     lk_client *client;
 } world;
 
-static int set_up(void **state)
+BEFORE_ALL()
 {
     static const struct {
         size_t host;
@@ -35,30 +35,27 @@ static int set_up(void **state)
         [DOOMED] = {0, {"--lab-pause", FOR_AGES, "--lease-ms", "1500", NULL}},
     };
 
-    (void)state;
     for (size_t i = 0; i < 2; i++)
         app_folder_make(world.dir[i]);
-    if (!app_start_redis(&world.redis, world.dir[0])) return -1;
+    assert_true(app_start_redis(&world.redis, world.dir[0]));
     world.client = lk_client_open(&(struct lk_client_options){.url = world.redis.redis}, NULL);
     for (size_t i = 0; i < INSTANCES; i++) {
         const char *args[8] = {"--redis", world.redis.redis};
 
         memcpy(args + 2, rows[i].flags, sizeof rows[i].flags);
-        if (!app_start(&world.instance[i], world.dir[rows[i].host], args)) return -1;
+        assert_true(app_start(&world.instance[i], world.dir[rows[i].host], args));
     }
-    return world.client ? 0 : -1;
+    assert_true(world.client);
 }
 
-static int tear_down(void **state)
+AFTER_ALL()
 {
-    (void)state;
     for (size_t i = 0; i < INSTANCES; i++)
         (void)app_stop(&world.instance[i]);
     lk_client_close(world.client);
     (void)app_stop(&world.redis);
     for (size_t i = 0; i < 2; i++)
         app_folder_remove(world.dir[i]);
-    return 0;
 }
 
 /* ---- sales and buyers ---------------------------------------------------------------------------- */
@@ -204,5 +201,3 @@ TEST(a_lock_without_an_end_is_stuck_when_its_holder_is_killed)
         }
     }
 }
-
-GROUP(set_up, tear_down);

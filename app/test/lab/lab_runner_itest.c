@@ -142,24 +142,18 @@ struct fixture {
     char dir[APP_PATH_SIZE]; /* of labs */
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, self)
 {
-    if (sem_init(&gate.is_on, 0, 0) != 0 || sem_init(&gate.may_end, 0, 0) != 0) return -1;
-    struct fixture *self = calloc(1, sizeof *self);
-    if (!self) return -1;
+    assert_false(sem_init(&gate.is_on, 0, 0) != 0 || sem_init(&gate.may_end, 0, 0) != 0);
     app_lab_folder_make(self->dir);
-    *state = self;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, self)
 {
-    struct fixture *self = *state;
     bool is_gone = app_lab_is_gone(self->dir);
 
     app_lab_folder_remove(self->dir);
-    free(self);
-    return is_gone ? 0 : -1;
+    assert_true(is_gone);
 }
 
 static struct lab_runner *start(int64_t limit_ms, int64_t idle_ms)
@@ -217,9 +211,8 @@ static lab_runner_status play_named(struct lab_runner *runner, const char *name)
 
 /* ---- tests --------------------------------------------------------------------------------------- */
 
-TEST(the_lab_opens_at_the_first_run_and_closes_when_nobody_asks)
+TEST(the_lab_opens_at_the_first_run_and_closes_when_nobody_asks, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct lab_runner *runner = start(0, 500);
 
     assert_true(app_lab_is_gone(self->dir));
@@ -230,9 +223,8 @@ TEST(the_lab_opens_at_the_first_run_and_closes_when_nobody_asks)
     lab_runner_free(runner);
 }
 
-TEST(a_lab_stays_open_between_runs)
+TEST(a_lab_stays_open_between_runs, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct lab_runner *runner = start(0, 0);
 
     assert_int_equal(play_named(runner, "thread-lock"), LAB_RUNNER_PLAYED);
@@ -273,9 +265,8 @@ TEST(a_run_that_takes_too_long_is_ended_and_the_next_one_plays)
     lab_runner_free(runner);
 }
 
-TEST(a_scenario_that_goes_wrong_says_so_and_the_next_one_gets_a_new_lab)
+TEST(a_scenario_that_goes_wrong_says_so_and_the_next_one_gets_a_new_lab, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct lab_runner *runner = start(0, 0);
     struct lab_runner_answer answer;
 
@@ -287,9 +278,8 @@ TEST(a_scenario_that_goes_wrong_says_so_and_the_next_one_gets_a_new_lab)
 }
 
 /* Also when an actor is a process that waits to be let go, and another waits for a lock. */
-TEST(a_stop_ends_what_plays_at_once_and_leaves_nothing_behind)
+TEST(a_stop_ends_what_plays_at_once_and_leaves_nothing_behind, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct lab_runner *runner = start(0, 0);
     struct visitor visitor;
     struct lab_runner_answer answer;
@@ -364,8 +354,6 @@ TEST(freeing_nothing_is_fine)
     lab_runner_free(NULL);
     lab_runner_free(start(0, 0)); /* nobody has asked it */
 }
-
-FIXTURE(set_up, tear_down);
 
 int main(int argc, char **argv)
 {

@@ -25,28 +25,21 @@ struct fixture {
     struct app_reply reply;
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, fixture)
 {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
     const char *args[] = {"--redis", NULL, NULL};
 
-    if (!fixture) return -1;
-    *state = fixture;
     app_folder_make(fixture->dir);
-    if (!app_start_redis(&fixture->redis, fixture->dir)) return -1;
+    assert_true(app_start_redis(&fixture->redis, fixture->dir));
     args[1] = fixture->redis.redis;
-    return app_start(&fixture->service, fixture->dir, args) ? 0 : -1;
+    assert_true(app_start(&fixture->service, fixture->dir, args));
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, fixture)
 {
-    struct fixture *fixture = *state;
-
     (void)app_stop(&fixture->service); /* how it ends is service_itest's matter */
     (void)app_stop(&fixture->redis);
     app_folder_remove(fixture->dir);
-    free(fixture);
-    return 0;
 }
 
 static void scrape(struct fixture *self)
@@ -112,12 +105,11 @@ static void assert_good_format(struct fixture *self)
         fail_msg("promtool: %s", fault);
 }
 
-TEST(promtool_is_asked_and_heard)
+TEST(promtool_is_asked_and_heard, struct fixture *self)
 {
     static const char misnamed[] =
         "# HELP purchases Counted.\n# TYPE purchases counter\npurchases 1\n";
     static const char malformed[] = "purchases{ 1\n";
-    struct fixture *self = *state;
     char said[512];
 
     assert_false(promtool_is_content(self->dir, misnamed, said, sizeof said));
@@ -125,7 +117,7 @@ TEST(promtool_is_asked_and_heard)
     assert_false(promtool_is_content(self->dir, malformed, said, sizeof said));
 }
 
-TEST(a_purchase_is_seen_everywhere)
+TEST(a_purchase_is_seen_everywhere, struct fixture *self)
 {
     static const char *const once[] = {
         "seckill_orders_total{guard=\"mutex\",outcome=\"created\"}",
@@ -136,7 +128,6 @@ TEST(a_purchase_is_seen_everywhere)
         "seckill_http_requests_total{method=\"other\",route=\"other\",code=\"4xx\"}",
         "seckill_store_up",
     };
-    struct fixture *self = *state;
 
     assert_good_format(self);
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
@@ -162,10 +153,8 @@ TEST(a_purchase_is_seen_everywhere)
                     (uintmax_t)clock_unix_ms() / 1000 - 60, (uintmax_t)clock_unix_ms() / 1000 + 1);
 }
 
-TEST(an_oversold_sale_is_seen)
+TEST(an_oversold_sale_is_seen, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
     (void)app_ask_redis(self->redis.redis, "DECR", "seckill:{tea}:stock"); /* somebody else's key */
     for (int i = 0; i < 7; i++)
@@ -176,9 +165,8 @@ TEST(an_oversold_sale_is_seen)
     assert_true(value_of(self, "seckill_stock_drift_units{sale=\"cup\"}") == 7);
 }
 
-TEST(a_sale_under_load_does_not_drift)
+TEST(a_sale_under_load_does_not_drift, struct fixture *self)
 {
-    struct fixture *self = *state;
     char user[16];
     int sold = 0;
 
@@ -199,10 +187,8 @@ TEST(a_sale_under_load_does_not_drift)
 }
 
 /* A unit that is neither left nor anybody's. */
-TEST(a_lost_unit_is_drift)
+TEST(a_lost_unit_is_drift, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
     app_buy(self->service.buyers, "cup", "anna", NULL, &self->reply);
     (void)app_ask_redis(self->redis.redis, "DECR", "seckill:{cup}:stock");
@@ -210,10 +196,8 @@ TEST(a_lost_unit_is_drift)
     assert_true(value_of(self, "seckill_oversold_units{sale=\"cup\"}") == 0);
 }
 
-TEST(restocked_units_count_as_put_up)
+TEST(restocked_units_count_as_put_up, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
     assert_int_equal(app_status(&(struct app_call){
                          .base = self->service.admin,
@@ -230,9 +214,8 @@ TEST(restocked_units_count_as_put_up)
     assert_true(value_of(self, "seckill_oversold_units{sale=\"cup\"}") == 0);
 }
 
-TEST(only_so_many_sales_are_shown)
+TEST(only_so_many_sales_are_shown, struct fixture *self)
 {
-    struct fixture *self = *state;
     char body[64];
     size_t shown = 0;
 
@@ -258,10 +241,8 @@ static void assert_does_not_wait(struct fixture *self)
     assert_good_format(self);
 }
 
-TEST(a_scrape_does_not_wait_for_a_redis_that_hangs)
+TEST(a_scrape_does_not_wait_for_a_redis_that_hangs, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
     assert_int_equal(kill(self->redis.pid, SIGSTOP), 0);
     assert_does_not_wait(self);
@@ -269,19 +250,16 @@ TEST(a_scrape_does_not_wait_for_a_redis_that_hangs)
     assert_soon(self, "seckill_stock_remaining_units{sale=\"cup\"}", 5);
 }
 
-TEST(a_scrape_does_not_wait_for_a_redis_that_is_gone)
+TEST(a_scrape_does_not_wait_for_a_redis_that_is_gone, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
     app_kill(&self->redis);
     assert_does_not_wait(self);
 }
 
-TEST(a_flood_of_scrapes_does_not_load_redis)
+TEST(a_flood_of_scrapes_does_not_load_redis, struct fixture *self)
 {
     static const char trips[] = "seckill_redis_round_trips_total{result=\"ok\"}";
-    struct fixture *self = *state;
 
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
     double before = value_of(self, trips);
@@ -309,5 +287,3 @@ TEST(connections_to_redis_are_seen)
     assert_true(app_start_redis(&self->redis, self->dir));
     assert_true(app_eventually(has_reconnected, self, SOON_MS));
 }
-
-FIXTURE(set_up, tear_down);

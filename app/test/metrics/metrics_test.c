@@ -121,10 +121,8 @@ TEST(everything_is_there_from_the_start)
     }
 }
 
-TEST(each_thing_is_counted_in_its_place)
+TEST(each_thing_is_counted_in_its_place, struct metrics *metrics)
 {
-    struct metrics *metrics = *state;
-
     metrics_count_request(metrics, 2, 201);
     metrics_count_request(metrics, 0, 418);
     metrics_count_request(metrics, 99, 302);
@@ -159,10 +157,8 @@ TEST(each_thing_is_counted_in_its_place)
     assert_true(shows(metrics, "seckill_lock_release_total{result=\"not-owner\"} 1\n"));
 }
 
-TEST(histograms_add_up)
+TEST(histograms_add_up, struct metrics *metrics)
 {
-    struct metrics *metrics = *state;
-
     metrics_time_purchase(metrics, 2 * MS);
     metrics_time_purchase(metrics, 300 * MS);
     metrics_time_purchase(metrics, 11000 * MS);
@@ -203,10 +199,8 @@ static void tell(struct metrics *metrics, lk_event_type type, int64_t at_ms, int
                      metrics);
 }
 
-TEST(a_run_waits_until_its_last_round_trip_and_holds_within_it)
+TEST(a_run_waits_until_its_last_round_trip_and_holds_within_it, struct metrics *metrics)
 {
-    struct metrics *metrics = *state;
-
     tell(metrics, LK_EVENT_ROUND_TRIP, 1, 1, NULL); /* busy */
     tell(metrics, LK_EVENT_ROUND_TRIP, 9, 2, NULL);
     tell(metrics, LK_EVENT_RUN, 9, 9, SALE_LOCK);
@@ -221,10 +215,8 @@ TEST(a_run_waits_until_its_last_round_trip_and_holds_within_it)
     assert_true(shows(metrics, "seckill_lock_wait_seconds_count{guard=\"script\"} 0\n"));
 }
 
-TEST(an_acquired_lock_is_held_until_its_release)
+TEST(an_acquired_lock_is_held_until_its_release, struct metrics *metrics)
 {
-    struct metrics *metrics = *state;
-
     tell(metrics, LK_EVENT_ACQUIRE, 100, 50, "seckill:node:7"); /* nobody's batch */
     tell(metrics, LK_EVENT_ACQUIRE, 105, 5, SALE_LOCK);
     tell(metrics, LK_EVENT_RELEASE, 117, 1, SALE_LOCK);

@@ -31,26 +31,17 @@ struct fixture {
     struct app_reply reply;
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, self)
 {
-    struct fixture *self = calloc(1, sizeof *self);
-
-    if (!self) return -1;
-    *state = self;
     app_folder_make(self->dir);
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, self)
 {
-    struct fixture *self = *state;
-
     for (size_t i = 0; i < INSTANCES; i++)
         (void)app_stop(&self->service[i]); /* tests that care have looked at its status */
     (void)app_stop(&self->redis);
     app_folder_remove(self->dir);
-    free(self);
-    return 0;
 }
 
 /* ---- Redis --------------------------------------------------------------------------------------- */
@@ -119,17 +110,15 @@ static void assert_readiness(struct fixture *self, long status, const char *body
         strstr(self->reply.body, status == 200 ? "\nseckill_ready 1\n" : "\nseckill_ready 0\n"));
 }
 
-TEST(readiness_is_not_counted_while_nobody_asks)
+TEST(readiness_is_not_counted_while_nobody_asks, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     start_with(self, NULL);
     app_http(&(struct app_call){.base = self->service[0].admin, .path = "/metrics"}, &self->reply);
     assert_non_null(strstr(self->reply.body, "# TYPE seckill_ready gauge\n"));
     assert_null(strstr(self->reply.body, "\nseckill_ready "));
 }
 
-TEST(a_redis_that_takes_no_writes_is_not_ready)
+TEST(a_redis_that_takes_no_writes_is_not_ready, struct fixture *self)
 {
     static const struct {
         const char *bad[4];
@@ -146,7 +135,6 @@ TEST(a_redis_that_takes_no_writes_is_not_ready)
          {"REPLICAOF", "NO", "ONE", NULL},
          "store takes no writes: READONLY\n"},
     };
-    struct fixture *self = *state;
 
     start_with(self, NULL);
     assert_readiness(self, 200, "ready\n");
@@ -159,10 +147,9 @@ TEST(a_redis_that_takes_no_writes_is_not_ready)
 }
 
 /* An order that they do not have is not accepted. */
-TEST(replicas_that_orders_wait_for_must_be_there)
+TEST(replicas_that_orders_wait_for_must_be_there, struct fixture *self)
 {
     static const char too_few[] = "store takes no writes: NOREPLICAS\n";
-    struct fixture *self = *state;
     struct lks_server *primary = lks_server_start(&(struct lks_server_options){.is_tcp = true});
     struct lks_server *replica = lks_server_start(&(struct lks_server_options){.is_tcp = true});
     char port[8];
@@ -183,10 +170,9 @@ TEST(replicas_that_orders_wait_for_must_be_there)
     lks_server_stop(primary);
 }
 
-TEST(a_redis_whose_snapshot_failed_is_not_ready)
+TEST(a_redis_whose_snapshot_failed_is_not_ready, struct fixture *self)
 {
     static const char *const settings[] = {"--save", "3600", "1", NULL};
-    struct fixture *self = *state;
     char path[APP_PATH_SIZE + 16];
 
     start_with(self, settings);
@@ -213,9 +199,8 @@ static void start_on_a_full_disk(struct fixture *self, const char *fsync)
     assert_true(app_start_redis_with(&self->redis, self->dir, settings));
 }
 
-TEST(a_full_disk_is_found_out_before_a_buyer_does)
+TEST(a_full_disk_is_found_out_before_a_buyer_does, struct fixture *self)
 {
-    struct fixture *self = *state;
     const char *args[] = {"--redis", NULL, NULL};
 
     start_on_a_full_disk(self, "everysec");
@@ -225,9 +210,8 @@ TEST(a_full_disk_is_found_out_before_a_buyer_does)
     assert_true(app_wait(&self->redis, 0) < 0); /* it answers */
 }
 
-TEST(with_fsync_always_a_full_disk_ends_redis_and_readiness)
+TEST(with_fsync_always_a_full_disk_ends_redis_and_readiness, struct fixture *self)
 {
-    struct fixture *self = *state;
     const char *args[] = {"--redis", NULL, NULL};
 
     start_on_a_full_disk(self, "always");
@@ -237,10 +221,9 @@ TEST(with_fsync_always_a_full_disk_ends_redis_and_readiness)
     assert_true(app_wait(&self->redis, 1000) >= 0);
 }
 
-TEST(many_who_look_are_one_write_a_second)
+TEST(many_who_look_are_one_write_a_second, struct fixture *self)
 {
     static const char *const stats[] = {"INFO", "commandstats", NULL};
-    struct fixture *self = *state;
     int64_t began_ms = 0;
     long long before = 0;
 
@@ -271,9 +254,8 @@ static void *look_once(void *arg)
 }
 
 /* Who waits while a mute server is asked does not ask it anew, one after the other. */
-TEST(many_who_look_at_a_mute_redis_wait_together)
+TEST(many_who_look_at_a_mute_redis_wait_together, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct looker lookers[LOOKERS];
     pthread_t threads[LOOKERS];
 
@@ -297,9 +279,8 @@ TEST(many_who_look_at_a_mute_redis_wait_together)
 
 /* ---- stopping ------------------------------------------------------------------------------------ */
 
-TEST(told_to_stop_it_goes_on_serving_and_says_so)
+TEST(told_to_stop_it_goes_on_serving_and_says_so, struct fixture *self)
 {
-    struct fixture *self = *state;
     int64_t began_ms = 0;
     const char *base = NULL;
 
@@ -385,9 +366,8 @@ static void restart(struct fixture *self, struct proxy *proxy, size_t which)
         clock_pause_ms(20);
 }
 
-TEST(a_rolling_restart_behind_a_proxy_loses_nobody)
+TEST(a_rolling_restart_behind_a_proxy_loses_nobody, struct fixture *self)
 {
-    struct fixture *self = *state;
     const char *args[] = {"--redis", NULL, "--drain-ms", "1500", NULL};
     static struct proxy proxy;
     struct buyer buyers[BUYERS];
@@ -420,5 +400,3 @@ TEST(a_rolling_restart_behind_a_proxy_loses_nobody)
     assert_int_equal(app_ask_redis(self->redis.redis, "HLEN", "seckill:{cup}:orders"),
                      atomic_load(&proxy.bought));
 }
-
-FIXTURE(set_up, tear_down);

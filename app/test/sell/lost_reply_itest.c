@@ -442,9 +442,8 @@ static void print_tally(const char *what, const struct tally *tally)
 
 /* ---- tests --------------------------------------------------------------------------------------------- */
 
-TEST(the_nth_exchange_may_fail_and_the_sell_still_tells_the_truth)
+TEST(the_nth_exchange_may_fail_and_the_sell_still_tells_the_truth, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     struct tally tally = {0};
 
     for (size_t i = 0; i < COUNT_OF(sound) * 2 * FAULT_KINDS; i++) {
@@ -470,9 +469,8 @@ TEST(the_nth_exchange_may_fail_and_the_sell_still_tells_the_truth)
 }
 
 /* The answer to resolve.lua gets lost too, or the way to it is gone for a while. */
-TEST(two_faults_in_one_sell_are_no_different)
+TEST(two_faults_in_one_sell_are_no_different, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     struct tally tally = {0};
 
     for (size_t i = 0; i < COUNT_OF(sound) * FAULT_KINDS * FAULT_KINDS; i++) {
@@ -499,10 +497,9 @@ TEST(two_faults_in_one_sell_are_no_different)
 }
 
 /* From the n-th exchange on nothing works, longer than the limit: then unknown is the truth. */
-TEST(a_redis_that_stays_away_leaves_it_unknown_at_worst)
+TEST(a_redis_that_stays_away_leaves_it_unknown_at_worst, struct sale_world *world)
 {
     enum { LIMIT_MS = 60 };
-    struct sale_world *world = *state;
     struct tally tally = {0};
 
     for (size_t i = 0; i < COUNT_OF(sound) * FAULT_KINDS; i++) {
@@ -527,13 +524,12 @@ TEST(a_redis_that_stays_away_leaves_it_unknown_at_worst)
 }
 
 /* The test's ammunition is live: such bytes do sell when nobody has given the attempt up. */
-TEST(late_bytes_would_sell_if_nobody_had_given_the_attempt_up)
+TEST(late_bytes_would_sell_if_nobody_had_given_the_attempt_up, struct sale_world *world)
 {
     static const struct lk_script_source deaf = {.name = "deaf",
                                                  .source = "return {false, false, false}"};
     /* Not mutex-watchdog: its late bytes find the lock given back, too. */
     static const char *const guards[] = {"mutex", "script", "watch"};
-    struct sale_world *world = *state;
 
     for (size_t i = 0; i < COUNT_OF(guards); i++) {
         struct fault_plan plan = {.kind = FAULT_NEVER_ARRIVED, .count = 1};

@@ -52,10 +52,8 @@ static void sell_out(struct sale_world *world, const char *guard,
     assert_int_equal(buy_in(world, 0, "cid", "").outcome, OUTCOME_CREATED);
 }
 
-TEST(winners_and_latecomers_are_answered_from_memory)
+TEST(winners_and_latecomers_are_answered_from_memory, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     sell_out(world, "mutex", &in_batches);
     struct purchase before = buy_in(world, 0, "ann", "k1");
     assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
@@ -86,10 +84,8 @@ static bool dan_gets_one(void *arg)
     return buy_in(arg, 0, "dan", "k").outcome == OUTCOME_CREATED;
 }
 
-TEST(a_new_epoch_is_seen_by_every_instance)
+TEST(a_new_epoch_is_seen_by_every_instance, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     sell_out(world, "mutex", &in_batches);
     assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
     restock(world, 2);
@@ -101,9 +97,8 @@ TEST(a_new_epoch_is_seen_by_every_instance)
 }
 
 /* Both shops were sure of the sell-out a moment before, and are asked all the time. */
-TEST(whoever_gets_a_unit_that_came_back_is_never_told_sold_out)
+TEST(whoever_gets_a_unit_that_came_back_is_never_told_sold_out, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     int64_t until_ms = clock_mono_ms() + 2000;
     bool has_won = false;
 
@@ -118,10 +113,8 @@ TEST(whoever_gets_a_unit_that_came_back_is_never_told_sold_out)
     assert_true(has_won);
 }
 
-TEST(no_shop_remembers_anything_while_units_cool)
+TEST(no_shop_remembers_anything_while_units_cool, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     sell_out(world, "mutex", &in_batches);
     assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
     restock(world, 1);
@@ -130,9 +123,8 @@ TEST(no_shop_remembers_anything_while_units_cool)
     assert_int_equal(buy_in(world, 0, "bob", "").outcome, OUTCOME_ALREADY_ORDERED);
 }
 
-TEST(an_ended_sale_is_no_longer_called_sold_out)
+TEST(an_ended_sale_is_no_longer_called_sold_out, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     struct sale_step_end end;
 
     sell_out(world, "script", &in_batches);
@@ -144,10 +136,8 @@ TEST(an_ended_sale_is_no_longer_called_sold_out)
     assert_int_equal(buy_in(world, 1, "bob", "").outcome, OUTCOME_ALREADY_ORDERED);
 }
 
-TEST(an_instance_cut_off_from_redis_does_not_trust_its_book)
+TEST(an_instance_cut_off_from_redis_does_not_trust_its_book, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     world->answer_ms = 200;
     sell_out(world, "mutex", &(struct group_commit_options){.batch = 8, .deadline_ms = 500});
     assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
@@ -162,9 +152,8 @@ TEST(an_instance_cut_off_from_redis_does_not_trust_its_book)
 }
 
 /* What a failover can do between two looks: Cid's order is lost, and Zoe has got his unit since. */
-TEST(a_book_of_the_same_epoch_may_be_another)
+TEST(a_book_of_the_same_epoch_may_be_another, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     const char *ledger = world->keys.text[KEY_LEDGER];
     const char *orders = world->keys.text[KEY_ORDERS];
 
@@ -190,10 +179,9 @@ TEST(a_book_of_the_same_epoch_may_be_another)
 }
 
 /* Memory does not know which replicas have an order. */
-TEST(where_replicas_are_waited_for_no_replay_comes_from_memory)
+TEST(where_replicas_are_waited_for_no_replay_comes_from_memory, struct sale_world *world)
 {
     static const struct topology synced = {.sync_replicas = 1, .sync_ms = 100};
-    struct sale_world *world = *state;
 
     sell_out(world, "mutex", &(struct group_commit_options){.batch = 8, .topology = &synced});
     assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
@@ -204,10 +192,8 @@ TEST(where_replicas_are_waited_for_no_replay_comes_from_memory)
     assert_true(scripts_run(world) >= before + 2); /* purchase.lua, confirm.lua */
 }
 
-TEST(a_flawed_guard_is_always_asked)
+TEST(a_flawed_guard_is_always_asked, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     assert_true(
         sale_shops_open(world, "none", 1, &(struct group_commit_options){.batch = 8, .lab = true}));
     assert_int_equal(buy_in(world, 0, "ann", "").outcome, OUTCOME_CREATED);

@@ -39,27 +39,21 @@ static bool start(struct fixture *self, const char *rate)
     return self->document != NULL;
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, fixture)
 {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-
-    if (!fixture) return -1;
-    *state = fixture;
     app_folder_make(fixture->dir);
-    if (!app_start_redis(&fixture->redis, fixture->dir)) return -1;
-    return start(fixture, "0") ? 0 : -1;
+    assert_true(app_start_redis(&fixture->redis, fixture->dir));
+    assert_true(start(fixture, "0"));
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, fixture)
 {
-    struct fixture *fixture = *state;
     int status = app_stop(&fixture->service);
 
     (void)app_stop(&fixture->redis);
     json_decref(fixture->document);
     app_folder_remove(fixture->dir);
-    free(fixture);
-    return status;
+    assert_int_equal(status, 0);
 }
 
 static void note_answered(struct fixture *self, const json_t *operation)
@@ -254,10 +248,8 @@ static size_t operations_of(const json_t *document)
     return count;
 }
 
-TEST(every_answer_is_declared)
+TEST(every_answer_is_declared, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     ask_all(self, ask_as_operator, operators_steps);
     ask_all(self, ask_as_buyer, buyers_steps);
     ask_all(self, ask_as_buyer, lab_steps);
@@ -273,9 +265,8 @@ TEST(every_answer_is_declared)
     assert_int_equal(self->answered_count, operations_of(self->document)); /* each was asked */
 }
 
-TEST(large_bodies_and_other_methods_are_declared)
+TEST(large_bodies_and_other_methods_are_declared, struct fixture *self)
 {
-    struct fixture *self = *state;
     char body[5000];
 
     memset(body, ' ', sizeof body - 1);
@@ -289,13 +280,12 @@ TEST(large_bodies_and_other_methods_are_declared)
     assert_null(app_openapi_operation(self->document, "DELETE", SALES "/cup"));
 }
 
-TEST(too_many_requests_are_declared)
+TEST(too_many_requests_are_declared, struct fixture *self)
 {
     static const struct step first = {"POST", SALES "/cup/orders", "anna", NULL,
                                       404,    "not-found",         NULL};
     static const struct step second = {"POST", SALES "/cup/orders", "anna", NULL,
                                        429,    "quota-exceeded",    NULL};
-    struct fixture *self = *state;
 
     assert_int_equal(app_stop(&self->service), 0);
     assert_true(start(self, "1:1"));
@@ -304,7 +294,7 @@ TEST(too_many_requests_are_declared)
     assert_non_null(strstr(self->reply.headers, "\r\nRetry-After: "));
 }
 
-TEST(answers_without_a_store_are_declared)
+TEST(answers_without_a_store_are_declared, struct fixture *self)
 {
     static const struct step steps[] = {
         {"GET", "/readyz", NULL, NULL, 503, NULL, NULL},
@@ -323,11 +313,8 @@ TEST(answers_without_a_store_are_declared)
         {"GET", ADMIN "/cup/audit", NULL, NULL, 503, "store-unavailable", NULL},
         {0},
     };
-    struct fixture *self = *state;
 
     app_kill(&self->redis);
     ask_all(self, ask_as_buyer, steps);
     ask_all(self, ask_as_operator, admin);
 }
-
-FIXTURE(set_up, tear_down);

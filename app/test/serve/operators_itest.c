@@ -21,24 +21,18 @@ struct fixture {
     char log[LOG_SIZE];
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, fixture)
 {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-
-    if (!fixture) return -1;
-    *state = fixture;
     app_folder_make(fixture->dir);
-    return app_start(&fixture->service, fixture->dir, NULL) ? 0 : -1;
+    assert_true(app_start(&fixture->service, fixture->dir, NULL));
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, fixture)
 {
-    struct fixture *fixture = *state;
     int status = app_stop(&fixture->service);
 
     app_folder_remove(fixture->dir);
-    free(fixture);
-    return status;
+    assert_int_equal(status, 0);
 }
 
 /* method NULL: GET, or POST with a body. key NULL: none. path is behind the sales. */
@@ -100,10 +94,8 @@ static size_t log_lines(struct fixture *self, const char *words)
     return count;
 }
 
-TEST(a_sale_is_paused_and_resumed)
+TEST(a_sale_is_paused_and_resumed, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     create(self, "{\"id\":\"cup\",\"stock\":5}");
     call(self, NULL, "/cup/pause", "", NULL);
     is_sale(self, "paused");
@@ -123,10 +115,8 @@ TEST(a_sale_is_paused_and_resumed)
     assert_int_equal(log_lines(self, "sale cup: resume: not-paused"), 1);
 }
 
-TEST(a_sale_is_patched)
+TEST(a_sale_is_patched, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     create(self, "{\"id\":\"cup\",\"stock\":5,\"startsAt\":\"2198-01-01T00:00:00Z\"}");
     call(self, "PATCH", "/cup",
          "{\"title\":\"Gr\xc3\xbcn\",\"endsAt\":\"2199-01-01T00:00:00Z\","
@@ -199,9 +189,8 @@ static bool has_cooled(void *arg)
     return app_number(&self->reply, "remaining") == 2;
 }
 
-TEST(a_restock_sells_on)
+TEST(a_restock_sells_on, struct fixture *self)
 {
-    struct fixture *self = *state;
     char sellable_at[64];
 
     create(self, "{\"id\":\"cup\",\"stock\":1}");
@@ -253,10 +242,8 @@ static bool bert_gets_one(void *arg)
 }
 
 /* However an instance remembers "sold out": the new epoch ends that. */
-TEST(nobody_is_told_sold_out_long_after_a_restock)
+TEST(nobody_is_told_sold_out_long_after_a_restock, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     create(self, "{\"id\":\"cup\",\"stock\":1}");
     app_buy(self->service.buyers, "cup", "anna", NULL, &self->reply);
     for (int i = 0; i < 20; i++) {
@@ -270,7 +257,7 @@ TEST(nobody_is_told_sold_out_long_after_a_restock)
     assert_string_equal(app_member(&self->reply, "verdict"), "pass");
 }
 
-TEST(bad_bodies_of_steps_are_named)
+TEST(bad_bodies_of_steps_are_named, struct fixture *self)
 {
     static const struct {
         const char *path, *body, *field;
@@ -289,7 +276,6 @@ TEST(bad_bodies_of_steps_are_named)
         {"/cup/end", "{\"now\":true}", "now"},
         {"/CUP/pause", "", "id"},
     };
-    struct fixture *self = *state;
 
     create(self, "{\"id\":\"cup\",\"stock\":5}");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -300,7 +286,7 @@ TEST(bad_bodies_of_steps_are_named)
     assert_int_equal(app_ask_redis(self->service.redis, "XLEN", "seckill:{cup}:ledger"), 1);
 }
 
-TEST(an_ended_sale_and_no_sale_are_told_apart)
+TEST(an_ended_sale_and_no_sale_are_told_apart, struct fixture *self)
 {
     static const struct {
         const char *method, *path, *body;
@@ -308,7 +294,6 @@ TEST(an_ended_sale_and_no_sale_are_told_apart)
                  {NULL, "/cup/resume", ""},
                  {NULL, "/cup/restock", "{\"units\":1}"},
                  {"PATCH", "/cup", "{\"title\":\"new\"}"}};
-    struct fixture *self = *state;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         call(self, cases[i].method, cases[i].path, cases[i].body, "k");
@@ -328,7 +313,7 @@ TEST(an_ended_sale_and_no_sale_are_told_apart)
     is_sale(self, "ended");
 }
 
-TEST(methods_and_tokens_are_checked_first)
+TEST(methods_and_tokens_are_checked_first, struct fixture *self)
 {
     static const struct {
         const char *method, *path, *allow;
@@ -338,7 +323,6 @@ TEST(methods_and_tokens_are_checked_first)
         {"PATCH", "/cup/end", "Allow: POST\r\n"},
     };
     static const char *const paths[] = {"/cup/pause", "/cup/resume", "/cup/restock", "/cup/audit"};
-    struct fixture *self = *state;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         call(self, cases[i].method, cases[i].path, NULL, NULL);
@@ -362,10 +346,8 @@ TEST(methods_and_tokens_are_checked_first)
     }
 }
 
-TEST(the_audit_says_what_the_service_sees)
+TEST(the_audit_says_what_the_service_sees, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     create(self, "{\"id\":\"cup\",\"stock\":3}");
     app_buy(self->service.buyers, "cup", "anna", NULL, &self->reply);
     call(self, NULL, "/cup/restock", "{\"units\":4}", "k");
@@ -410,7 +392,7 @@ static const char *text_of(const json_t *line, const char *name)
 }
 
 /* Each step is in it twice: that it was asked for, and what became of it. */
-TEST(every_step_is_in_the_operators_log)
+TEST(every_step_is_in_the_operators_log, struct fixture *self)
 {
     static const struct {
         const char *method, *path, *body, *key;
@@ -427,7 +409,6 @@ TEST(every_step_is_in_the_operators_log)
         {NULL, "/cup/end", "", NULL, "end cup  done 0 2"},
         {NULL, "/mug/end", "", NULL, "end mug  no-such-sale 0 0"},
     };
-    struct fixture *self = *state;
 
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         unsigned lines = 0;
@@ -452,7 +433,7 @@ TEST(every_step_is_in_the_operators_log)
     }
 }
 
-TEST(what_cannot_be_written_down_is_not_done)
+TEST(what_cannot_be_written_down_is_not_done, struct fixture *self)
 {
     static const struct {
         const char *method, *path, *body;
@@ -464,7 +445,6 @@ TEST(what_cannot_be_written_down_is_not_done)
         {"PATCH", "/cup", "{\"title\":\"new\"}"},
         {NULL, "/cup/end", ""},
     };
-    struct fixture *self = *state;
     char path[APP_PATH_SIZE + 32];
 
     create(self, "{\"id\":\"cup\",\"stock\":3}");
@@ -483,5 +463,3 @@ TEST(what_cannot_be_written_down_is_not_done)
     call(self, NULL, "/cup/end", "", NULL);
     is_sale(self, "ended");
 }
-
-FIXTURE(set_up, tear_down);

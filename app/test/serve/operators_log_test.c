@@ -18,20 +18,17 @@ static struct {
     char text[TEXT_SIZE];
 } world;
 
-static int set_up(void **state)
+BEFORE_EACH()
 {
-    (void)state;
     (void)snprintf(world.dir, sizeof world.dir, "/tmp/seckill-operators-XXXXXX");
-    if (!mkdtemp(world.dir)) return -1;
+    assert_true(mkdtemp(world.dir));
     (void)snprintf(world.path, sizeof world.path, "%s/log", world.dir);
-    return 0;
 }
 
-static int tear_down(void **state)
+AFTER_EACH()
 {
-    (void)state;
     (void)unlink(world.path);
-    return rmdir(world.dir);
+    assert_int_equal(rmdir(world.dir), 0);
 }
 
 static const char *read_log(void)
@@ -168,5 +165,3 @@ TEST(threads_do_not_mix_lines)
     }
     assert_int_equal(lines, THREADS * STEPS);
 }
-
-FIXTURE(set_up, tear_down);

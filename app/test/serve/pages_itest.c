@@ -12,24 +12,18 @@ struct fixture {
     struct app_reply reply;
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, fixture)
 {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-
-    if (!fixture) return -1;
-    *state = fixture;
     app_folder_make(fixture->dir);
-    return app_start(&fixture->service, fixture->dir, NULL) ? 0 : -1;
+    assert_true(app_start(&fixture->service, fixture->dir, NULL));
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, fixture)
 {
-    struct fixture *fixture = *state;
     int status = app_stop(&fixture->service);
 
     app_folder_remove(fixture->dir);
-    free(fixture);
-    return status;
+    assert_int_equal(status, 0);
 }
 
 /* The port that has this path. */
@@ -58,10 +52,8 @@ static void assert_header(const struct fixture *self, const char *name, const ch
     if (!strstr(self->reply.headers, line)) fail_msg("no%sin\n%s", line, self->reply.headers);
 }
 
-TEST(every_page_comes_with_its_type_and_its_bytes)
+TEST(every_page_comes_with_its_type_and_its_bytes, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     for (const struct page *page = pages; page->path; page++) {
         char len[24];
         size_t seen = page->len < APP_REPLY_SIZE - 1 ? page->len : APP_REPLY_SIZE - 1;
@@ -78,10 +70,9 @@ TEST(every_page_comes_with_its_type_and_its_bytes)
     }
 }
 
-TEST(a_page_may_load_from_here_alone)
+TEST(a_page_may_load_from_here_alone, struct fixture *self)
 {
     static const char *const addresses[] = {"/?sale=cup", "/dashboard"};
-    struct fixture *self = *state;
 
     for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
         ask(self, "GET", addresses[i], NULL);
@@ -95,9 +86,8 @@ TEST(a_page_may_load_from_here_alone)
     }
 }
 
-TEST(what_a_browser_has_already_is_not_sent_again)
+TEST(what_a_browser_has_already_is_not_sent_again, struct fixture *self)
 {
-    struct fixture *self = *state;
     const char *etag = pages_find("/assets/shared/api.js")->etag;
 
     ask(self, "GET", "/assets/shared/api.js", etag);
@@ -110,10 +100,8 @@ TEST(what_a_browser_has_already_is_not_sent_again)
     assert_int_equal(self->reply.status, 200);
 }
 
-TEST(other_methods_get_nothing)
+TEST(other_methods_get_nothing, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     ask(self, "HEAD", "/", NULL);
     assert_int_equal(self->reply.status, 200);
     assert_int_equal(self->reply.len, 0);
@@ -126,5 +114,3 @@ TEST(other_methods_get_nothing)
     ask(self, "GET", "/assets/shared/none.js", NULL);
     assert_true(app_is_problem(&self->reply, 404, "not-found"));
 }
-
-FIXTURE(set_up, tear_down);

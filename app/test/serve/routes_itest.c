@@ -69,9 +69,8 @@ static long long left_of(struct fixture *self, const char *path)
     return app_number(&self->reply, "remaining");
 }
 
-TEST(both_ports_answer_probes)
+TEST(both_ports_answer_probes, struct fixture *self)
 {
-    struct fixture *self = *state;
     const char *const bases[] = {self->service.buyers, self->service.admin};
 
     for (size_t i = 0; i < 2; i++) {
@@ -92,10 +91,8 @@ TEST(both_ports_answer_probes)
     }
 }
 
-TEST(head_is_get_without_its_body)
+TEST(head_is_get_without_its_body, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     app_http(&(struct app_call){.method = "HEAD", .base = self->service.buyers, .path = "/livez"},
              &self->reply);
 
@@ -140,10 +137,8 @@ TEST(a_sale_is_created_shown_listed_and_ended)
     assert_true(app_is_problem(&self->reply, 410, "sale-ended"));
 }
 
-TEST(the_time_is_told)
+TEST(the_time_is_told, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     get(self, self->service.buyers, "/api/v1/time");
 
     assert_int_equal(self->reply.status, 200);
@@ -183,9 +178,8 @@ TEST(a_purchase_gets_the_answer_it_deserves)
     assert_true(app_is_problem(&self->reply, 409, "already-ordered"));
 }
 
-TEST(a_buyer_finds_the_own_order_only)
+TEST(a_buyer_finds_the_own_order_only, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct app_call call = {
         .base = self->service.buyers, .path = SALES "/cup/orders/me", .user = "anna"};
 
@@ -221,7 +215,7 @@ TEST(a_sale_that_has_not_begun_says_when)
     assert_string_equal(app_member(&self->reply, "state"), "upcoming");
 }
 
-TEST(other_paths_and_methods_are_told_apart)
+TEST(other_paths_and_methods_are_told_apart, struct fixture *self)
 {
     static const struct {
         const char *method, *path, *allow;
@@ -235,7 +229,6 @@ TEST(other_paths_and_methods_are_told_apart)
         {"PROPFIND", SALES, "Allow: GET, HEAD\r\n", 405},
         {"OPTIONS", SALES "/cup/orders", "Allow: POST\r\n", 405},
     };
-    struct fixture *self = *state;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         app_http(&(struct app_call){.method = cases[i].method,
@@ -253,9 +246,8 @@ TEST(other_paths_and_methods_are_told_apart)
     }
 }
 
-TEST(request_ids_come_back_when_they_are_harmless)
+TEST(request_ids_come_back_when_they_are_harmless, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct app_call call = {
         .base = self->service.buyers, .path = "/nothing", .headers = {"X-Request-Id: abc.DEF_1-2"}};
 
@@ -266,9 +258,8 @@ TEST(request_ids_come_back_when_they_are_harmless)
     assert_null(strstr(self->reply.headers, "X-Request-Id"));
 }
 
-TEST(the_admin_port_wants_its_token)
+TEST(the_admin_port_wants_its_token, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct app_call call = {.base = self->service.admin, .path = ADMIN_SALES};
 
     app_http(&call, &self->reply);

@@ -43,28 +43,26 @@ static struct {
     json_t *seen; /* owned; ids, in the order in which they came */
 } world;
 
-static int set_up(void **state)
+BEFORE_ALL()
 {
     char body[64];
     bool is_good = true;
 
-    (void)state;
     app_folder_make(world.dir);
     is_good = app_start(&world.service, world.dir, (const char *const[]){"--rate", "0", NULL});
     for (int i = 0; i < SALES && is_good; i++) {
         (void)snprintf(body, sizeof body, "{\"id\":\"s-%d\",\"stock\":1000000}", i);
         is_good = app_create_sale(&world.service, world.dir, body);
     }
-    return is_good ? 0 : -1;
+    assert_true(is_good);
 }
 
-static int tear_down(void **state)
+AFTER_ALL()
 {
-    (void)state;
     json_decref(world.seen);
     int status = app_stop(&world.service);
     app_folder_remove(world.dir);
-    return status;
+    assert_int_equal(status, 0);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
@@ -329,5 +327,3 @@ TEST(buyers_do_not_wait_for_those_who_scrape)
 {
     assert_no_wait_beside("/metrics");
 }
-
-GROUP(set_up, tear_down);

@@ -26,32 +26,24 @@ struct fixture {
     char out[OUT_SIZE];
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, fixture)
 {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
     const char *args[] = {"--redis", NULL, "--log-format", "json", "--log-level", "debug", NULL};
 
-    if (!fixture) return -1;
-    *state = fixture;
     app_folder_make(fixture->dir);
     app_folder_make(fixture->redis_dir);
-    if (!app_start_redis(&fixture->redis, fixture->redis_dir)) return -1;
+    assert_true(app_start_redis(&fixture->redis, fixture->redis_dir));
     args[1] = fixture->redis.redis;
-    if (!app_start(&fixture->service, fixture->dir, args)) return -1;
-    return app_create_sale(&fixture->service, fixture->dir, "{\"id\":\"cup\",\"stock\":5}") ? 0
-                                                                                            : -1;
+    assert_true(app_start(&fixture->service, fixture->dir, args));
+    assert_true(app_create_sale(&fixture->service, fixture->dir, "{\"id\":\"cup\",\"stock\":5}"));
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, fixture)
 {
-    struct fixture *fixture = *state;
-
     (void)app_stop(&fixture->service); /* how it ends is service_itest's matter */
     (void)app_stop(&fixture->redis);
     app_folder_remove(fixture->dir);
     app_folder_remove(fixture->redis_dir);
-    free(fixture);
-    return 0;
 }
 
 /* ---- 2: forms -------------------------------------------------------------------------------- */
@@ -99,7 +91,7 @@ static void read_monitor(struct fixture *self, int fd)
     assert_non_null(strstr(self->out, "\"end-of-test\""));
 }
 
-TEST(redis_gets_each_value_as_one_argument)
+TEST(redis_gets_each_value_as_one_argument, struct fixture *self)
 {
     static const char *const lines[] = {
         "] \"HGET\" \"seckill:{cup}:orders\" \"anna\"\r\n",
@@ -108,7 +100,6 @@ TEST(redis_gets_each_value_as_one_argument)
     static const char *const keys[] = {" \"seckill:{cup}:sale\" ", " \"seckill:{cup}:stock\" ",
                                        " \"seckill:{cup}:orders\" ", " \"seckill:{cup}:ledger\" ",
                                        " \"seckill:{cup}:lock\" "};
-    struct fixture *self = *state;
     char order[32];
     char argument[96];
     int fd = app_monitor(self->redis_dir);
@@ -142,9 +133,8 @@ TEST(redis_gets_each_value_as_one_argument)
 
 /* ---- 13: other origins ----------------------------------------------------------------------- */
 
-TEST(pages_of_other_origins_are_told_nothing)
+TEST(pages_of_other_origins_are_told_nothing, struct fixture *self)
 {
-    struct fixture *self = *state;
     const char *const bases[] = {self->service.buyers, self->service.admin};
     static const char *const methods[] = {"OPTIONS", "GET", "POST"};
     struct route_text route;
@@ -249,9 +239,8 @@ static void assert_route_is_safe(struct fixture *self, const struct route_text *
     }
 }
 
-TEST(every_route_answers_with_safe_headers)
+TEST(every_route_answers_with_safe_headers, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct route_text route;
 
     for (size_t i = 0; routes_at(i, &route); i++) {
@@ -291,9 +280,8 @@ static const char *body_for(const struct route_text *route)
     return strcmp(route->path, ADMIN) == 0 ? "{\"id\":\"a\",\"stock\":1}" : "{}";
 }
 
-TEST(faults_tell_nothing_of_what_is_behind)
+TEST(faults_tell_nothing_of_what_is_behind, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct route_text route;
     char path[PATH_LEN];
     size_t failed = 0;
@@ -315,5 +303,3 @@ TEST(faults_tell_nothing_of_what_is_behind)
     }
     assert_true(failed >= 12);
 }
-
-FIXTURE(set_up, tear_down);

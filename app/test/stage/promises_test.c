@@ -8,16 +8,14 @@ static struct lab_run run;
 static struct stage stage;
 
 /* Actors A and B, one unit, two locks, nothing done. */
-static int begin(void **state)
+BEFORE_EACH()
 {
-    (void)state;
     run = (struct lab_run){.actor_count = 2, .lock_count = 2, .units = 1};
     run.actors[0].name = "A";
     run.actors[1].name = "B";
     stage = (struct stage){.run = &run};
     stage.actors[0].wants = -1;
     stage.actors[1].wants = -1;
-    return 0;
 }
 
 /* The next step, which leaves all as it was. */
@@ -273,5 +271,3 @@ TEST(unknown_promises_nothing)
     order_for(step_by(0), "1001", "x");
     assert_breaks(LAB_KEPT);
 }
-
-FIXTURE(begin, NULL);

@@ -21,26 +21,17 @@ struct fixture {
     char out[OUT_SIZE];
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, self)
 {
-    struct fixture *self = calloc(1, sizeof *self);
-
-    if (!self) return -1;
-    *state = self;
     app_folder_make(self->dir);
     (void)snprintf(self->other, sizeof self->other, "%s/other", self->dir);
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, self)
 {
-    struct fixture *self = *state;
-
     (void)app_stop(&self->service);
     (void)app_stop(&self->redis);
     app_folder_remove(self->dir);
-    free(self);
-    return 0;
 }
 
 static void start(struct fixture *self)
@@ -68,9 +59,8 @@ static int check(struct fixture *self, const char *address)
     return status;
 }
 
-TEST(one_that_is_ready_is_0)
+TEST(one_that_is_ready_is_0, struct fixture *self)
 {
-    struct fixture *self = *state;
     char anywhere[32];
 
     start(self);
@@ -81,10 +71,8 @@ TEST(one_that_is_ready_is_0)
     assert_string_equal(self->out, "ready\n");
 }
 
-TEST(one_that_is_not_ready_is_1_and_says_why)
+TEST(one_that_is_not_ready_is_1_and_says_why, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     start(self);
     app_kill(&self->redis);
     assert_int_equal(check(self, self->address), 1);
@@ -106,9 +94,8 @@ static int listen_anywhere(char address[32])
     return fd;
 }
 
-TEST(nobody_there_is_1_and_named)
+TEST(nobody_there_is_1_and_named, struct fixture *self)
 {
-    struct fixture *self = *state;
     char says[128];
     int fd = listen_anywhere(self->address);
 
@@ -119,9 +106,8 @@ TEST(nobody_there_is_1_and_named)
     assert_string_equal(self->out, says);
 }
 
-TEST(one_that_is_silent_is_1_after_2_seconds)
+TEST(one_that_is_silent_is_1_after_2_seconds, struct fixture *self)
 {
-    struct fixture *self = *state;
     char says[128];
     int fd = listen_anywhere(self->address);
 
@@ -145,9 +131,8 @@ static void *say_something_else(void *arg)
     return NULL;
 }
 
-TEST(what_is_no_seckilld_is_1)
+TEST(what_is_no_seckilld_is_1, struct fixture *self)
 {
-    struct fixture *self = *state;
     char says[128];
     pthread_t thread;
     int fd = listen_anywhere(self->address);
@@ -161,14 +146,10 @@ TEST(what_is_no_seckilld_is_1)
     assert_string_equal(self->out, says);
 }
 
-TEST(a_bad_flag_is_2)
+TEST(a_bad_flag_is_2, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_int_equal(check(self, "127.0.0.1:0"), 2);
     assert_string_equal(self->out,
                         "seckilld: --check: port 0 of --listen is any; name the one to ask\n");
     assert_int_equal(check(self, "127.0.0.1"), 2);
 }
-
-FIXTURE(set_up, tear_down);

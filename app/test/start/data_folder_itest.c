@@ -22,24 +22,22 @@ static struct {
     char open_one[512];  /* one that others can use; "" for none */
 } world;
 
-static int set_up(void **state)
+BEFORE_EACH()
 {
-    (void)state;
     memset(&world, 0, sizeof world);
     app_folder_make(world.dir);
     app_folder_make(world.beside);
-    return chmod(world.dir, 0755);
+    assert_int_equal(chmod(world.dir, 0755), 0);
 }
 
-static int tear_down(void **state)
+AFTER_EACH()
 {
     int status = app_stop(&world.second);
 
-    (void)state;
     status += app_stop(&world.first);
     app_folder_remove(world.dir);
     app_folder_remove(world.beside);
-    return status;
+    assert_int_equal(status, 0);
 }
 
 static int look_at(const char *path, const struct stat *info, int type, struct FTW *at)
@@ -106,5 +104,3 @@ TEST(a_folder_of_everybody_is_refused_by_name)
     assert_non_null(strstr(said, line));
     assert_non_null(strstr(said, "name a folder of its own"));
 }
-
-FIXTURE(set_up, tear_down);

@@ -19,29 +19,23 @@ struct fixture {
     struct app_reply reply;
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, self)
 {
-    struct fixture *self = calloc(1, sizeof *self);
-
-    if (!self) return -1;
-    *state = self;
     app_folder_make(self->dir);
     (void)snprintf(self->key, sizeof self->key, "%s/key", self->dir);
     FILE *file = fopen(self->key, "we");
-    if (!file || fputs(KEY, file) < 0 || fclose(file) != 0) return -1;
+    assert_false(!file || fputs(KEY, file) < 0 || fclose(file) != 0);
     const char *const args[] = {"--token-key", self->key, "--connections", "8", NULL};
-    if (!app_start(&self->service, self->dir, args)) return -1;
-    return app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}") ? 0 : -1;
+    assert_true(app_start(&self->service, self->dir, args));
+    assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, self)
 {
-    struct fixture *self = *state;
     int status = app_stop(&self->service); /* a crash, and what a sanitizer found, too */
 
     app_folder_remove(self->dir);
-    free(self);
-    return status;
+    assert_int_equal(status, 0);
 }
 
 static void assert_alive_with_margin(struct fixture *self)
@@ -81,7 +75,7 @@ static void nest(size_t i, char out[BODY_SIZE])
     out[used] = '\0';
 }
 
-TEST(nested_bodies_are_refused_with_a_margin)
+TEST(nested_bodies_are_refused_with_a_margin, struct fixture *self)
 {
     static const struct {
         const char *method, *path;
@@ -97,7 +91,6 @@ TEST(nested_bodies_are_refused_with_a_margin)
         {"POST", "/api/v1/admin/sales/cup/end", true},
         {"POST", "/api/v1/admin/sales/cup/restock", true},
     };
-    struct fixture *self = *state;
     int usual = app_stack_percent(&self->service);
     char body[BODY_SIZE];
 
@@ -122,10 +115,9 @@ TEST(nested_bodies_are_refused_with_a_margin)
     assert_no_deeper_than(self, usual);
 }
 
-TEST(nested_tokens_are_refused_with_a_margin)
+TEST(nested_tokens_are_refused_with_a_margin, struct fixture *self)
 {
     static const char head[] = "{\"alg\":\"HS256\"}";
-    struct fixture *self = *state;
     int usual = app_stack_percent(&self->service);
     char *good = app_forge(&(struct forgery){KEY, .claims = "{\"sub\":\"a\",\"exp\":4000000000}"});
     char nested[BODY_SIZE];
@@ -149,11 +141,10 @@ TEST(nested_tokens_are_refused_with_a_margin)
     assert_no_deeper_than(self, usual);
 }
 
-TEST(answers_about_many_sales_leave_a_margin)
+TEST(answers_about_many_sales_leave_a_margin, struct fixture *self)
 {
     static const char *const paths[] = {"/metrics", "/api/v1/sales", "/openapi.json",
                                         "/",        "/lab",          "/api/v1/lab/scenarios"};
-    struct fixture *self = *state;
     char body[64];
 
     for (int i = 0; i < SALES; i++) {
@@ -170,10 +161,9 @@ TEST(answers_about_many_sales_leave_a_margin)
     assert_alive_with_margin(self);
 }
 
-TEST(purchases_and_streams_leave_a_margin)
+TEST(purchases_and_streams_leave_a_margin, struct fixture *self)
 {
     static const char stream[] = "GET /api/v1/sales/cup/events HTTP/1.1\r\nHost: a\r\n\r\n";
-    struct fixture *self = *state;
     char seen[BODY_SIZE];
     int fd = app_connect(self->service.buyers);
 
@@ -193,10 +183,8 @@ TEST(purchases_and_streams_leave_a_margin)
     assert_alive_with_margin(self);
 }
 
-TEST(a_run_of_the_lab_leaves_a_margin)
+TEST(a_run_of_the_lab_leaves_a_margin, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_int_equal(app_status(&(struct app_call){.base = self->service.buyers,
                                                    .path = "/api/v1/lab/scenarios/lost-update/runs",
                                                    .body = "{}",
@@ -204,5 +192,3 @@ TEST(a_run_of_the_lab_leaves_a_margin)
                      200);
     assert_alive_with_margin(self);
 }
-
-FIXTURE(set_up, tear_down);

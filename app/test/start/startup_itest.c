@@ -18,25 +18,16 @@ struct fixture {
     char out[OUT_SIZE];
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, fixture)
 {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-
-    if (!fixture) return -1;
-    *state = fixture;
     app_folder_make(fixture->dir);
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, fixture)
 {
-    struct fixture *fixture = *state;
-
     (void)app_stop(&fixture->service); /* tests that care have looked at its status */
     (void)app_stop(&fixture->redis);
     app_folder_remove(fixture->dir);
-    free(fixture);
-    return 0;
 }
 
 /* Start seckilld on a Redis with these settings: exit 1, and one line that says so. */
@@ -78,7 +69,7 @@ TEST(an_evicting_redis_is_found_out_without_config)
                    "be evicted; set maxmemory-policy noeviction");
 }
 
-TEST(a_password_is_never_shown)
+TEST(a_password_is_never_shown, struct fixture *self)
 {
     static const char *const urls[] = {
         "redis://me:geheim@127.0.0.1:1",
@@ -88,7 +79,6 @@ TEST(a_password_is_never_shown)
         "redis+cluster://me:geheim@127.0.0.1:1,,",
         "redis+nothing://me:geheim@127.0.0.1:1",
     };
-    struct fixture *self = *state;
 
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
         const char *const args[] = {"--data", self->dir, "--redis", urls[i], "--lab", NULL};
@@ -122,9 +112,8 @@ static void assert_durability(struct fixture *self, const char *const *settings,
 }
 
 /* Address space stands for whatever the system gives too little of. */
-TEST(a_start_with_fewer_threads_than_asked_for_fails)
+TEST(a_start_with_fewer_threads_than_asked_for_fails, struct fixture *self)
 {
-    struct fixture *self = *state;
     const char *const args[] = {"--data",      self->dir,        "--lab",       "--listen",
                                 "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", NULL};
     struct rlimit usual;
@@ -141,10 +130,8 @@ TEST(a_start_with_fewer_threads_than_asked_for_fails)
     assert_non_null(strstr(self->out, "take fewer --connections"));
 }
 
-TEST(fsync_always_loses_nothing)
+TEST(fsync_always_loses_nothing, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_durability(self, NULL, "appendfsync-always",
                       "appendfsync-always: no accepted order is lost by a crash\n");
     assert_true(strlen(app_member(&self->reply, "redis")) >= 5);
@@ -170,10 +157,8 @@ TEST(snapshots_are_told_apart)
                       "snapshots", "orders accepted since the last snapshot are lost");
 }
 
-TEST(a_redis_that_may_not_be_asked_is_unknown_and_serves)
+TEST(a_redis_that_may_not_be_asked_is_unknown_and_serves, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_durability(self,
                       (const char *const[]){"--user", "default", "on", "nopass", "~*", "&*",
                                             "+@all", "-config", "-info", NULL},
@@ -215,9 +200,8 @@ static void start_loading_redis(struct fixture *self)
     assert_true(app_start_redis_with(&self->redis, self->dir, slowly));
 }
 
-TEST(a_redis_that_is_loading_is_waited_for)
+TEST(a_redis_that_is_loading_is_waited_for, struct fixture *self)
 {
-    struct fixture *self = *state;
     const char *const args[] = {"--redis", self->redis.redis, NULL};
     char path[APP_PATH_SIZE + 16];
     FILE *log = NULL;
@@ -234,5 +218,3 @@ TEST(a_redis_that_is_loading_is_waited_for)
     (void)fclose(log);
     assert_non_null(strstr(self->out, "info redis: loading its data; waiting\n"));
 }
-
-FIXTURE(set_up, tear_down);

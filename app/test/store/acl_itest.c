@@ -103,13 +103,10 @@ static void start_redis(struct fixture *self)
     assert_true(app_start_redis_with(&self->redis, self->dir, args));
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, self)
 {
-    struct fixture *self = calloc(1, sizeof *self);
     char password[SECRET_SIZE];
 
-    if (!self) return -1;
-    *state = self;
     self->stream.fd = -1;
     app_folder_make(self->dir);
     (void)snprintf(self->secrets, sizeof self->secrets, "%.100s/secrets", self->dir);
@@ -117,26 +114,21 @@ static int set_up(void **state)
     (void)snprintf(self->password, sizeof self->password, "%.100s/secrets/redis-seckill",
                    self->dir);
     (void)snprintf(self->loader, sizeof self->loader, "%.100s/secrets/redis-loader", self->dir);
-    if (run_script(self->secrets) != 0) return -1;
+    assert_false(run_script(self->secrets) != 0);
     take_free_port(self->port);
     read_secret(self, "redis-admin", password);
     (void)snprintf(self->url, sizeof self->url, "redis://seckill@127.0.0.1:%s", self->port);
     (void)snprintf(self->admin_url, sizeof self->admin_url, "redis://admin:%s@127.0.0.1:%s",
                    password, self->port);
     start_redis(self);
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, self)
 {
-    struct fixture *self = *state;
-
     if (self->stream.fd >= 0) app_stream_close(&self->stream);
     (void)app_stop(&self->service);
     (void)app_stop(&self->redis);
     app_folder_remove(self->dir);
-    free(self);
-    return 0;
 }
 
 /* ---- Redis, as its administrator ---------------------------------------------------------------- */
@@ -430,20 +422,16 @@ static void sell_after_a_restart(struct fixture *self)
     watch_a_sale(self, "again-watched");
 }
 
-TEST(a_service_in_batches_needs_no_more)
+TEST(a_service_in_batches_needs_no_more, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     play_all(self, "256");
     assert_nothing_denied(self);
     sell_after_a_restart(self);
     assert_nothing_denied(self);
 }
 
-TEST(a_service_with_a_lock_for_each_needs_no_more)
+TEST(a_service_with_a_lock_for_each_needs_no_more, struct fixture *self)
 {
-    struct fixture *self = *state;
-
     play_all(self, "1");
     assert_nothing_denied(self);
 }
@@ -473,7 +461,7 @@ static bool is_allowed(struct fixture *self, const char *user, const char *comma
     return is_ok;
 }
 
-TEST(what_each_may_and_may_not)
+TEST(what_each_may_and_may_not, struct fixture *self)
 {
     static const struct {
         const char *user;
@@ -557,7 +545,6 @@ TEST(what_each_may_and_may_not)
          {"GET seckill:{cup}:stock", "SET seckill:{cup}:stock 1", "EVAL return 0", "FLUSHALL",
           "CONFIG SET maxmemory 1", "CONFIG GET masterauth", "KEYS *", "DEBUG SLEEP 1"}},
     };
-    struct fixture *self = *state;
     size_t wrong = 0;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -571,10 +558,9 @@ TEST(what_each_may_and_may_not)
 }
 
 /* Without a password, and with another one. */
-TEST(strangers_are_kept_out)
+TEST(strangers_are_kept_out, struct fixture *self)
 {
     static const char *const logins[] = {"", "seckill:wrong@", "admin:x@", "default:x@", ":x@"};
-    struct fixture *self = *state;
 
     for (size_t i = 0; i < sizeof logins / sizeof logins[0]; i++) {
         char url[LINE_SIZE];
@@ -593,9 +579,8 @@ TEST(strangers_are_kept_out)
 }
 
 /* What it says when it starts with files that are wrong; nothing in them is shown. */
-TEST(wrong_secrets_are_named_and_not_shown)
+TEST(wrong_secrets_are_named_and_not_shown, struct fixture *self)
 {
-    struct fixture *self = *state;
     char wrong[PATH_SIZE];
     FILE *file = NULL;
 
@@ -626,5 +611,3 @@ TEST(wrong_secrets_are_named_and_not_shown)
         assert_null(strstr(self->log, "geheim"));
     }
 }
-
-FIXTURE(set_up, tear_down);

@@ -13,32 +13,24 @@ enum { GUARDS = sizeof guards / sizeof guards[0] };
 
 static struct app_many many;
 
-static int start_servers(void **state)
+BEFORE_ALL()
 {
-    (void)state;
     many.topology = lkt_start(&(struct lkt_options){.is_cluster = true});
-    return 0;
 }
 
-static int stop_servers(void **state)
+AFTER_ALL()
 {
-    (void)state;
     lkt_stop(many.topology);
-    return 0;
 }
 
-static int set_up(void **state)
+BEFORE_EACH()
 {
-    (void)state;
     app_many_begin(&many);
-    return 0;
 }
 
-static int tear_down(void **state)
+AFTER_EACH()
 {
-    (void)state;
     app_many_end(&many);
-    return 0;
 }
 
 static int slot_of(const char *sale)
@@ -274,6 +266,3 @@ TEST(when_a_master_is_killed_its_sales_go_on_at_its_replica)
     }
     LKS_EVENTUALLY(readiness_says("ready\n"), SOON_MS);
 }
-
-FIXTURE(set_up, tear_down);
-GROUP(start_servers, stop_servers);

@@ -11,20 +11,16 @@ enum { SOON_MS = 5000, FAILOVER_MS = 40000, FRESH_MS = 100 };
 
 static struct app_many many;
 
-static int set_up(void **state)
+BEFORE_EACH()
 {
-    (void)state;
     many.topology = lkt_start(NULL);
     app_many_begin(&many);
-    return 0;
 }
 
-static int tear_down(void **state)
+AFTER_EACH()
 {
-    (void)state;
     app_many_end(&many);
     lkt_stop(many.topology);
-    return 0;
 }
 
 /* n1 is the primary. Cid and Dan are the last two, and no replica hears of them. */
@@ -91,5 +87,3 @@ TEST(nobody_is_told_what_was_true_before_it)
     assert_true(app_stream_find(&stream, "snapshot", &event, SOON_MS)); /* the thread was lost */
     app_stream_close(&stream);
 }
-
-FIXTURE(set_up, tear_down);

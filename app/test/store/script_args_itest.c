@@ -45,11 +45,10 @@ static const struct hostile no_numbers[] = {
     {{big, BIG}, "64 KB of ones"},
 };
 
-TEST(a_count_that_does_not_fit_is_refused)
+TEST(a_count_that_does_not_fit_is_refused, struct script_world *world)
 {
     static const struct hostile misfits[] = {HOSTILE("0"),    HOSTILE("2"),    HOSTILE("01"),
                                              HOSTILE("1024"), HOSTILE("1025"), HOSTILE("99999")};
-    struct script_world *world = *state;
     struct lk_bytes args[] = {LK_BYTES("here"), LK_BYTES("p"),  LK_BYTES("1"), LK_BYTES("1"),
                               LK_BYTES("bob"),  LK_BYTES("12"), LK_BYTES("k")};
 
@@ -64,9 +63,8 @@ TEST(a_count_that_does_not_fit_is_refused)
     }
 }
 
-TEST(an_attempt_that_is_no_number_is_neither_executed_nor_given_up)
+TEST(an_attempt_that_is_no_number_is_neither_executed_nor_given_up, struct script_world *world)
 {
-    struct script_world *world = *state;
     struct lk_bytes purchase[] = {LK_BYTES("here"), LK_BYTES("p"),  LK_BYTES("1"), LK_BYTES("1"),
                                   LK_BYTES("bob"),  LK_BYTES("12"), LK_BYTES("k")};
     struct lk_bytes resolve[] = {LK_BYTES("p"), LK_BYTES("1"), LK_BYTES("bob")};
@@ -82,11 +80,10 @@ TEST(an_attempt_that_is_no_number_is_neither_executed_nor_given_up)
 }
 
 /* A process is a name like any other, and its attempts are its own. */
-TEST(any_bytes_name_a_process)
+TEST(any_bytes_name_a_process, struct script_world *world)
 {
     static const struct hostile names[] = {HOSTILE(""),     HOSTILE("p\0"),  HOSTILE("p"),
                                            HOSTILE("\r\n"), HOSTILE("\xff"), {{big, BIG}, "64 KB"}};
-    struct script_world *world = *state;
 
     script_put_up(world);
     for (size_t i = 0; i < COUNT_OF(names); i++) {
@@ -107,10 +104,8 @@ TEST(any_bytes_name_a_process)
     }
 }
 
-TEST(the_highest_attempts_are_told_apart)
+TEST(the_highest_attempts_are_told_apart, struct script_world *world)
 {
-    struct script_world *world = *state;
-
     script_put_up(world);
     lk_reply_free(script_run_text(world, world->resolve, "p,999999999999998,ann").reply);
     struct script_answer late =
@@ -123,11 +118,10 @@ TEST(the_highest_attempts_are_told_apart)
     lk_reply_free(next.reply);
 }
 
-TEST(arguments_too_few_or_too_many_are_refused)
+TEST(arguments_too_few_or_too_many_are_refused, struct script_world *world)
 {
     static const size_t counts[] = {0, 1, 2, 3, 4, 5, 6, 9, 10, 11};
     static const size_t resolve_counts[] = {0, 1, 2, 1027};
-    struct script_world *world = *state;
     static struct lk_bytes args[1027];
 
     script_put_up(world);
@@ -143,7 +137,7 @@ TEST(arguments_too_few_or_too_many_are_refused)
 }
 
 /* The second of three purchases is the bad one; the others are not sold either. */
-TEST(one_malformed_purchase_refuses_the_whole_batch)
+TEST(one_malformed_purchase_refuses_the_whole_batch, struct script_world *world)
 {
     static const struct hostile buyers[] = {
         HOSTILE(""),          HOSTILE("a b"), HOSTILE("a:b"),      HOSTILE("a\r\nSET x y"),
@@ -160,7 +154,6 @@ TEST(one_malformed_purchase_refuses_the_whole_batch)
         size_t at;
     } places[] = {
         {buyers, COUNT_OF(buyers), 7}, {ids, COUNT_OF(ids), 8}, {keys, COUNT_OF(keys), 9}};
-    struct script_world *world = *state;
 
     script_put_up(world);
     for (size_t p = 0; p < COUNT_OF(places); p++) {
@@ -177,10 +170,9 @@ TEST(one_malformed_purchase_refuses_the_whole_batch)
     }
 }
 
-TEST(the_longest_names_are_not_malformed)
+TEST(the_longest_names_are_not_malformed, struct script_world *world)
 {
     static const char name[] = "abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-    struct script_world *world = *state;
     const struct lk_bytes args[] = {LK_BYTES("here"),  LK_BYTES("p"),
                                     LK_BYTES("1"),     LK_BYTES("1"),
                                     lk_bytes_of(name), LK_BYTES("9223372036854775807"),
@@ -194,10 +186,9 @@ TEST(the_longest_names_are_not_malformed)
     lk_reply_free(answer.reply);
 }
 
-TEST(the_largest_batch_is_sold_and_one_more_refused)
+TEST(the_largest_batch_is_sold_and_one_more_refused, struct script_world *world)
 {
     enum { MOST = 1024 };
-    struct script_world *world = *state;
     struct lk_bytes *args = calloc(4 + 3 * (MOST + 1), sizeof *args);
     char(*names)[16] = calloc(MOST + 1, sizeof *names);
 
@@ -225,10 +216,8 @@ TEST(the_largest_batch_is_sold_and_one_more_refused)
     free(args);
 }
 
-TEST(a_sale_with_hostile_numbers_is_not_created)
+TEST(a_sale_with_hostile_numbers_is_not_created, struct script_world *world)
 {
-    struct script_world *world = *state;
-
     script_wipe(world);
     for (size_t at = 2; at <= 4; at++) {
         for (size_t i = 0; i < COUNT_OF(no_numbers); i++) {
@@ -242,9 +231,8 @@ TEST(a_sale_with_hostile_numbers_is_not_created)
     }
 }
 
-TEST(a_sale_that_could_not_be_read_back_is_not_created)
+TEST(a_sale_that_could_not_be_read_back_is_not_created, struct script_world *world)
 {
-    struct script_world *world = *state;
     struct lk_bytes args[] = {LK_BYTES("here"), LK_BYTES("t"),     LK_BYTES("3"),   LK_BYTES("0"),
                               LK_BYTES("0"),    LK_BYTES("mutex"), LK_BYTES("more")};
 
@@ -262,10 +250,9 @@ TEST(a_sale_that_could_not_be_read_back_is_not_created)
     script_refuses(world, world->create, args, 6, "BADARGS", "a long guard");
 }
 
-TEST(texts_are_bytes_and_come_back_as_they_are)
+TEST(texts_are_bytes_and_come_back_as_they_are, struct script_world *world)
 {
     static const char bytes[] = "\0\r\n\xff\xfe '\" :{}%s";
-    struct script_world *world = *state;
     const struct lk_bytes text = {.data = bytes, .len = sizeof bytes - 1};
     const struct lk_bytes args[] = {text, text, LK_BYTES("3"), LK_BYTES("0"), LK_BYTES("0"), text};
 
@@ -283,10 +270,8 @@ TEST(texts_are_bytes_and_come_back_as_they_are)
     lk_reply_free(read);
 }
 
-TEST(ending_without_a_name_is_refused)
+TEST(ending_without_a_name_is_refused, struct script_world *world)
 {
-    struct script_world *world = *state;
-
     script_put_up(world);
     script_refuses(world, world->end, NULL, 0, "", "no instance");
 }

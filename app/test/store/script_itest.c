@@ -650,9 +650,8 @@ static void close_subject(struct subject *subject)
     lk_script_free(subject->restock);
 }
 
-TEST(the_scripts_do_what_the_model_says)
+TEST(the_scripts_do_what_the_model_says, struct world *world)
 {
-    struct world *world = *state;
     struct subject subject;
     struct model_step steps[STEPS];
     size_t count = 0;
@@ -749,9 +748,8 @@ static void put_in(struct subject *subject, const struct mutant *mutant)
 }
 
 /* The model is worth something only if it sees what is wrong. */
-TEST(every_mutant_is_found_and_cut_down_to_few_steps)
+TEST(every_mutant_is_found_and_cut_down_to_few_steps, struct world *world)
 {
-    struct world *world = *state;
     static char why[2 * MODEL_TEXT];
 
     for (size_t i = 0; i <= sizeof mutants / sizeof mutants[0]; i++) {

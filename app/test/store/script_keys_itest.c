@@ -57,10 +57,8 @@ static void refuses_good(struct script_world *world, lk_script *script, const ch
     script_refuses(world, script, args, script_split(text, args), words, what);
 }
 
-TEST(a_spoilt_sale_sells_nothing_and_writes_nothing)
+TEST(a_spoilt_sale_sells_nothing_and_writes_nothing, struct script_world *world)
 {
-    struct script_world *world = *state;
-
     for (size_t i = 0; i < COUNT_OF(spoils); i++) {
         const struct spoilt *row = &spoils[i];
         char what[128];
@@ -75,9 +73,8 @@ TEST(a_spoilt_sale_sells_nothing_and_writes_nothing)
     }
 }
 
-TEST(a_key_of_a_wrong_type_is_a_clean_error)
+TEST(a_key_of_a_wrong_type_is_a_clean_error, struct script_world *world)
 {
-    struct script_world *world = *state;
     const struct {
         lk_script *script;
         enum sale_key key;
@@ -97,10 +94,8 @@ TEST(a_key_of_a_wrong_type_is_a_clean_error)
     }
 }
 
-TEST(a_sale_is_not_created_over_anything)
+TEST(a_sale_is_not_created_over_anything, struct script_world *world)
 {
-    struct script_world *world = *state;
-
     for (size_t i = KEY_SALE; i <= KEY_LEDGER; i++) {
         script_wipe(world);
         assert_true(sale_do(world->client, "RPUSH %s x", world->keys.text[i]));
@@ -113,10 +108,8 @@ TEST(a_sale_is_not_created_over_anything)
     }
 }
 
-TEST(an_order_that_is_none_still_stops_a_second_one)
+TEST(an_order_that_is_none_still_stops_a_second_one, struct script_world *world)
 {
-    struct script_world *world = *state;
-
     script_put_up(world);
     assert_true(sale_do(world->client, "HSET %s ann garbage bob 17", world->keys.text[KEY_ORDERS]));
     assert_string_equal(script_buy(world, "ann", "12"), "A");
@@ -126,9 +119,8 @@ TEST(an_order_that_is_none_still_stops_a_second_one)
 
 /* ---- locks -------------------------------------------------------------------------------------------- */
 
-TEST(a_wrong_token_refuses_the_whole_batch)
+TEST(a_wrong_token_refuses_the_whole_batch, struct script_world *world)
 {
-    struct script_world *world = *state;
     lk_lock *paused = lk_mutex_new(world->client, world->keys.text[KEY_LOCK], NULL);
     lk_lock *next = lk_mutex_new(world->client, world->keys.text[KEY_LOCK], NULL);
     struct lk_error err = {0};
@@ -193,9 +185,8 @@ static lk_status buy_under_lock(struct script_world *world, const char *buyer)
 }
 
 /* Redis refuses a key that a script touches without a right to it. */
-TEST(the_scripts_touch_declared_keys_only)
+TEST(the_scripts_touch_declared_keys_only, struct script_world *world)
 {
-    struct script_world *world = *state;
     char bought[3][32];
 
     script_wipe(world);
@@ -254,10 +245,8 @@ static double script_us(struct script_world *world)
     return us;
 }
 
-TEST(a_purchase_does_not_slow_down_in_a_large_sale)
+TEST(a_purchase_does_not_slow_down_in_a_large_sale, struct script_world *world)
 {
-    struct script_world *world = *state;
-
     script_wipe(world);
     assert_int_equal(script_run_number(world, world->create, "here,title,200000,0,0,mutex"), 1);
     fill(world);
@@ -296,10 +285,9 @@ static void restart(struct script_world *world, int signal_number)
     assert_non_null(world->client);
 }
 
-TEST(a_restart_brings_the_same_state_back)
+TEST(a_restart_brings_the_same_state_back, struct script_world *world)
 {
     static const bool rewrites[] = {false, true};
-    struct script_world *world = *state;
 
     for (size_t i = 0; i < COUNT_OF(rewrites); i++) {
         script_put_up(world);

@@ -13,32 +13,24 @@ enum { SOUND = sizeof sound / sizeof sound[0] };
 
 static struct app_many many;
 
-static int start_servers(void **state)
+BEFORE_ALL()
 {
-    (void)state;
     many.topology = lkt_start(NULL);
-    return 0;
 }
 
-static int stop_servers(void **state)
+AFTER_ALL()
 {
-    (void)state;
     lkt_stop(many.topology);
-    return 0;
 }
 
-static int set_up(void **state)
+BEFORE_EACH()
 {
-    (void)state;
     app_many_begin(&many);
-    return 0;
 }
 
-static int tear_down(void **state)
+AFTER_EACH()
 {
-    (void)state;
     app_many_end(&many);
-    return 0;
 }
 
 /* ---- as on one server -------------------------------------------------------------------------- */
@@ -301,6 +293,3 @@ TEST(after_a_failover_it_sells_on)
     for (size_t i = 0; i < 20; i++)
         look_up(&buyers, i);
 }
-
-FIXTURE(set_up, tear_down);
-GROUP(start_servers, stop_servers);

@@ -103,10 +103,8 @@ static void ledger_has(struct sale_world *world, const char *entry)
 
 /* ---- pause and resume ---------------------------------------------------------------------------------- */
 
-TEST(a_paused_sale_sells_nothing_until_it_is_resumed)
+TEST(a_paused_sale_sells_nothing_until_it_is_resumed, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     open_sale(world, 5);
     ends_as(world, &steps[PAUSE], SALE_STEP_DONE);
     ledger_has(world, "(event paused by first epoch 1 left 5)");
@@ -118,10 +116,8 @@ TEST(a_paused_sale_sells_nothing_until_it_is_resumed)
     assert_int_equal(ask(world, "XLEN seckill:{s}:ledger"), 4);
 }
 
-TEST(only_a_paused_sale_is_resumed)
+TEST(only_a_paused_sale_is_resumed, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     open_sale(world, 5);
     changes_nothing(world, &steps[RESUME], SALE_STEP_NOT_PAUSED);
 }
@@ -141,9 +137,8 @@ TEST(an_ended_sale_stays_as_it_is)
     }
 }
 
-TEST(ending_again_changes_nothing)
+TEST(ending_again_changes_nothing, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     const struct step end = {.kind = END};
 
     open_sale(world, 5);
@@ -153,9 +148,8 @@ TEST(ending_again_changes_nothing)
     changes_nothing(world, &end, SALE_STEP_DONE);
 }
 
-TEST(a_sale_that_is_not_there_is_not_found)
+TEST(a_sale_that_is_not_there_is_not_found, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     struct sale_audit audit;
 
     open_sale(world, 5);
@@ -172,7 +166,7 @@ TEST(a_sale_that_is_not_there_is_not_found)
 
 /* ---- patch ----------------------------------------------------------------------------------------------- */
 
-TEST(a_patch_changes_what_it_may)
+TEST(a_patch_changes_what_it_may, struct sale_world *world)
 {
     static const struct {
         const char *before; /* of starts_ms and ends_ms */
@@ -195,7 +189,6 @@ TEST(a_patch_changes_what_it_may)
          {NULL, LATEST_MS, -1},
          SALE_STEP_ENDS_TOO_EARLY},
     };
-    struct sale_world *world = *state;
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const struct step step = {.kind = PATCH, .patch = rows[i].patch};
@@ -222,9 +215,8 @@ TEST(a_patch_changes_what_it_may)
     }
 }
 
-TEST(a_patch_is_in_the_ledger_with_what_it_changed)
+TEST(a_patch_is_in_the_ledger_with_what_it_changed, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     const struct step step = {.kind = PATCH,
                               .patch = {.title = "T", .starts_ms = -1, .ends_ms = LATER_MS}};
 
@@ -244,9 +236,8 @@ static bool has_cooled(void *arg)
            sale.cooling == 0;
 }
 
-TEST(a_restock_sells_on_in_a_new_epoch)
+TEST(a_restock_sells_on_in_a_new_epoch, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     struct sale sale;
 
     open_sale(world, 1);
@@ -296,9 +287,8 @@ TEST(a_restock_under_one_key_happens_once)
     assert_int_equal(ask(world, "GET seckill:{s}:stock"), 5);
 }
 
-TEST(a_restock_leaves_alone_what_cools_already)
+TEST(a_restock_leaves_alone_what_cools_already, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     struct sale sale;
     int64_t later_ms = clock_unix_ms() + 9900;
 
@@ -312,9 +302,8 @@ TEST(a_restock_leaves_alone_what_cools_already)
     assert_int_equal(sale.sellable_ms, later_ms);
 }
 
-TEST(a_sale_is_paused_and_ended_while_units_cool)
+TEST(a_sale_is_paused_and_ended_while_units_cool, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     struct sale_audit audit;
 
     open_sale(world, 1);
@@ -333,9 +322,8 @@ TEST(a_sale_is_paused_and_ended_while_units_cool)
     assert_int_equal(audit.verdict, AUDIT_PASS);
 }
 
-TEST(a_restock_has_its_limits)
+TEST(a_restock_has_its_limits, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     const struct step most = {.kind = RESTOCK, .units = SALE_STOCK_MAX - 1, .key = "k1"};
 
     open_sale(world, 1);
@@ -349,7 +337,7 @@ TEST(a_restock_has_its_limits)
 
 /* ---- what is not as it should be --------------------------------------------------------------------------- */
 
-TEST(hostile_arguments_are_refused_and_change_nothing)
+TEST(hostile_arguments_are_refused_and_change_nothing, struct sale_world *world)
 {
     static const struct {
         const char *script, *args; /* "," between them */
@@ -378,7 +366,6 @@ TEST(hostile_arguments_are_refused_and_change_nothing)
         {"restock_sale", "here,1,k,-1"},
         {"restock_sale", "here,1,k,10000"},
     };
-    struct sale_world *world = *state;
 
     open_sale(world, 5);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -407,7 +394,7 @@ TEST(hostile_arguments_are_refused_and_change_nothing)
     }
 }
 
-TEST(a_spoilt_sale_fails_with_words_and_stays_as_it_is)
+TEST(a_spoilt_sale_fails_with_words_and_stays_as_it_is, struct sale_world *world)
 {
     static const struct {
         const char *command;
@@ -425,7 +412,6 @@ TEST(a_spoilt_sale_fails_with_words_and_stays_as_it_is)
         {"HSET seckill:{s}:sale restocked many", 1U << RESTOCK},
         {"XADD seckill:{s}:ledger 18446744073709551615-18446744073709551615 a b", 15},
     };
-    struct sale_world *world = *state;
 
     for (size_t i = 0; i < COUNT_OF(rows) * COUNT_OF(steps); i++) {
         const struct step *step = &steps[i % COUNT_OF(steps)];
@@ -447,10 +433,9 @@ TEST(a_spoilt_sale_fails_with_words_and_stays_as_it_is)
     }
 }
 
-TEST(a_key_of_a_wrong_type_changes_nothing)
+TEST(a_key_of_a_wrong_type_changes_nothing, struct sale_world *world)
 {
     static const enum sale_key keys[] = {KEY_SALE, KEY_STOCK, KEY_LEDGER};
-    struct sale_world *world = *state;
 
     for (size_t i = 0; i < COUNT_OF(keys) * COUNT_OF(steps); i++) {
         const struct step *step = &steps[i % COUNT_OF(steps)];
@@ -473,9 +458,8 @@ TEST(a_key_of_a_wrong_type_changes_nothing)
 }
 
 /* Redis refuses a key that a script touches without a right to it. */
-TEST(the_scripts_touch_declared_keys_only)
+TEST(the_scripts_touch_declared_keys_only, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     store_status told[COUNT_OF(steps) + 1];
     struct sale_audit audit;
     struct sale_step_end got;
@@ -495,10 +479,8 @@ TEST(the_scripts_touch_declared_keys_only)
     assert_false(reads_others); /* the limit was in force */
 }
 
-TEST(a_server_out_of_memory_changes_nothing)
+TEST(a_server_out_of_memory_changes_nothing, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     for (size_t i = 0; i < COUNT_OF(steps); i++) {
         struct sale_step_end got;
 
@@ -543,9 +525,8 @@ static void sell_some(struct sale_world *world)
     ends_as(world, &steps[PAUSE], SALE_STEP_DONE);
 }
 
-TEST(clean_books_pass_with_their_numbers)
+TEST(clean_books_pass_with_their_numbers, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     struct sale_audit audit;
 
     sell_some(world);
@@ -562,7 +543,7 @@ TEST(clean_books_pass_with_their_numbers)
     assert_int_equal(audit.oversold, 0);
 }
 
-TEST(doctored_books_fail)
+TEST(doctored_books_fail, struct sale_world *world)
 {
 #define FAILS(check) (1U << (unsigned)(check))
     static const struct {
@@ -600,7 +581,6 @@ TEST(doctored_books_fail)
          FAILS(AUDIT_LEDGER_CHAIN) | FAILS(AUDIT_LEDGER_END), 0},
     };
 #undef FAILS
-    struct sale_world *world = *state;
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct sale_audit audit;
@@ -622,10 +602,9 @@ TEST(doctored_books_fail)
     }
 }
 
-TEST(a_ledger_of_many_pages_is_walked_whole)
+TEST(a_ledger_of_many_pages_is_walked_whole, struct sale_world *world)
 {
     enum { ORDERS = 1200 };
-    struct sale_world *world = *state;
     struct sale_audit audit;
 
     open_sale(world, ORDERS);
@@ -667,9 +646,8 @@ static void *buy_many(void *arg)
     return NULL;
 }
 
-TEST(steps_and_purchases_at_once_add_up)
+TEST(steps_and_purchases_at_once_add_up, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     struct buyer buyers[BUYERS];
     struct sale_audit audit;
     int64_t won = 0;

@@ -43,9 +43,8 @@ static void put_up(struct world *world, const char *id)
 
 /* ---- sales -------------------------------------------------------------------------------------------- */
 
-TEST(a_sale_is_read_as_it_was_put_up)
+TEST(a_sale_is_read_as_it_was_put_up, struct world *world)
 {
-    struct world *world = *state;
     struct sale sale = a_sale("s");
     struct sale read;
 
@@ -64,9 +63,8 @@ TEST(a_sale_is_read_as_it_was_put_up)
     assert_int_equal(sale_state_of(&read), SALE_ACTIVE);
 }
 
-TEST(a_sale_without_a_start_starts_now)
+TEST(a_sale_without_a_start_starts_now, struct world *world)
 {
-    struct world *world = *state;
     struct sale sale = a_sale("s");
     struct sale read;
     int64_t before_ms = 0;
@@ -80,9 +78,8 @@ TEST(a_sale_without_a_start_starts_now)
     assert_int_equal(read.ends_ms, 0);
 }
 
-TEST(the_largest_sale_fits)
+TEST(the_largest_sale_fits, struct world *world)
 {
-    struct world *world = *state;
     struct sale sale = {.initial = SALE_STOCK_MAX, .starts_ms = 1, .ends_ms = 253402300799999};
     struct sale read;
 
@@ -97,9 +94,8 @@ TEST(the_largest_sale_fits)
     assert_int_equal(read.ends_ms, sale.ends_ms);
 }
 
-TEST(an_id_is_put_up_once)
+TEST(an_id_is_put_up_once, struct world *world)
 {
-    struct world *world = *state;
     struct sale other = a_sale("s");
 
     put_up(world, "s");
@@ -112,9 +108,8 @@ TEST(an_id_is_put_up_once)
     free(after);
 }
 
-TEST(a_sale_that_is_not_there_is_not_found)
+TEST(a_sale_that_is_not_there_is_not_found, struct world *world)
 {
-    struct world *world = *state;
     struct sale sale = {.initial = 42};
     struct order order = {.id = "42"};
     struct sale_step_end end = {.epoch = 42};
@@ -127,11 +122,10 @@ TEST(a_sale_that_is_not_there_is_not_found)
     assert_string_equal(order.id, "42");
 }
 
-TEST(sales_are_listed_by_id)
+TEST(sales_are_listed_by_id, struct world *world)
 {
     static const char *const ids[] = {"m", "b", "z", "a-1"};
     static const char *const sorted[] = {"a-1", "b", "ghost", "m", "z"};
-    struct world *world = *state;
     struct sale sales[COUNT_OF(sorted)];
     struct sale_id *listed = NULL;
     size_t count = 0;
@@ -152,9 +146,8 @@ TEST(sales_are_listed_by_id)
     free(listed);
 }
 
-TEST(no_sales_are_an_empty_list)
+TEST(no_sales_are_an_empty_list, struct world *world)
 {
-    struct world *world = *state;
     struct sale_id *listed = NULL;
     size_t count = 1;
 
@@ -163,9 +156,8 @@ TEST(no_sales_are_an_empty_list)
     free(listed);
 }
 
-TEST(a_sale_ends_once_and_for_all)
+TEST(a_sale_ends_once_and_for_all, struct world *world)
 {
-    struct world *world = *state;
     struct sale_step_end end;
     struct sale sale;
 
@@ -248,9 +240,8 @@ static void add_orders(struct world *world, unsigned count)
     }
 }
 
-TEST(a_scan_sees_every_order_once)
+TEST(a_scan_sees_every_order_once, struct world *world)
 {
-    struct world *world = *state;
     static struct scan scan;
 
     memset(&scan, 0, sizeof scan);
@@ -265,10 +256,9 @@ TEST(a_scan_sees_every_order_once)
         assert_int_equal(scan.seen[i], 1);
 }
 
-TEST(a_scan_stops_when_told)
+TEST(a_scan_stops_when_told, struct world *world)
 {
     static const unsigned stops[] = {1, 2, 1000, 1500};
-    struct world *world = *state;
     static struct scan scan;
 
     add_orders(world, 3000);
@@ -279,9 +269,8 @@ TEST(a_scan_stops_when_told)
     }
 }
 
-TEST(a_scan_of_no_orders_sees_none)
+TEST(a_scan_of_no_orders_sees_none, struct world *world)
 {
-    struct world *world = *state;
     static struct scan scan;
 
     scan = (struct scan){0};
@@ -348,7 +337,7 @@ static store_status ask_scan(struct store *store, struct lk_error *err)
 static store_status (*const questions[])(struct store *store, struct lk_error *err) = {
     ask_load, ask_loads, ask_create, ask_end, ask_list, ask_find, ask_scan, store_ping};
 
-TEST(a_key_of_a_wrong_type_fails_with_redis_own_words)
+TEST(a_key_of_a_wrong_type_fails_with_redis_own_words, struct world *world)
 {
     static const struct {
         store_status (*ask)(struct store *store, struct lk_error *err);
@@ -360,7 +349,6 @@ TEST(a_key_of_a_wrong_type_fails_with_redis_own_words)
         {ask_scan, "seckill:{s}:orders"}, {ask_list, "seckill:sales"},
         {ask_loads, "seckill:{s}:sale"},  {ask_create, "seckill:sales"},
     };
-    struct world *world = *state;
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct lk_error err = {0};
@@ -405,9 +393,8 @@ TEST(a_sale_that_makes_no_sense_fails_with_words)
     }
 }
 
-TEST(a_stock_below_zero_is_shown_as_it_is)
+TEST(a_stock_below_zero_is_shown_as_it_is, struct world *world)
 {
-    struct world *world = *state;
     struct sale sale;
 
     put_up(world, "s");
@@ -416,10 +403,8 @@ TEST(a_stock_below_zero_is_shown_as_it_is)
     assert_int_equal(sale.left, -3); /* a flawed guard did that: the operator shall see it */
 }
 
-TEST(a_command_without_the_right_to_it_fails_with_words)
+TEST(a_command_without_the_right_to_it_fails_with_words, struct world *world)
 {
-    struct world *world = *state;
-
     put_up(world, "s");
     for (size_t i = 0; i < COUNT_OF(questions); i++) {
         struct lk_error err = {0};
@@ -439,10 +424,8 @@ static bool is_back(void *arg)
     return store_ping(world->store, NULL) == STORE_OK;
 }
 
-TEST(a_server_that_is_gone_is_unavailable_at_once)
+TEST(a_server_that_is_gone_is_unavailable_at_once, struct world *world)
 {
-    struct world *world = *state;
-
     put_up(world, "s");
     sale_server_stop(&world->server, SIGTERM);
     for (size_t i = 0; i < COUNT_OF(questions); i++) {
@@ -458,10 +441,9 @@ TEST(a_server_that_is_gone_is_unavailable_at_once)
     assert_int_equal(ask_load(world->store, NULL), STORE_OK); /* the file brought it back */
 }
 
-TEST(a_server_that_hangs_is_unknown_in_time)
+TEST(a_server_that_hangs_is_unknown_in_time, const struct world *world)
 {
     static const size_t some[] = {0, 2, 6}; /* a read, a script, a ping: each costs its limit */
-    const struct world *world = *state;
     struct world hasty = {.client = sale_connect(&world->server, 4, ANSWER_MS)};
 
     assert_non_null(hasty.client);
@@ -483,10 +465,9 @@ TEST(a_server_that_hangs_is_unknown_in_time)
 
 /* ---- replicas and other servers -------------------------------------------------------------------- */
 
-TEST(looking_up_for_replicas_changes_nothing)
+TEST(looking_up_for_replicas_changes_nothing, struct world *world)
 {
     static const struct topology synced = {.sync_replicas = 1, .sync_ms = 100};
-    struct world *world = *state;
     struct store *store = store_new(world->client, "synced", &synced);
     struct order order;
 
@@ -507,9 +488,8 @@ TEST(looking_up_for_replicas_changes_nothing)
 }
 
 /* A primary that has become a replica, for a moment or for good. */
-TEST(a_server_that_does_not_serve_now_has_executed_nothing)
+TEST(a_server_that_does_not_serve_now_has_executed_nothing, struct world *world)
 {
-    struct world *world = *state;
     struct sale_step_end end;
     struct lk_error err = {0};
     struct sale sale;
@@ -529,10 +509,9 @@ TEST(a_server_that_does_not_serve_now_has_executed_nothing)
 }
 
 /* The replicas of a client are waited for by its evals, and there are none here. */
-TEST(an_order_that_no_replica_has_is_not_told)
+TEST(an_order_that_no_replica_has_is_not_told, struct world *world)
 {
     static const struct topology synced = {.sync_replicas = 1, .sync_ms = 20};
-    struct world *world = *state;
     lk_client *client = lk_client_open(
         &(struct lk_client_options){.url = world->server.url, .sync_replicas = 1, .sync_ms = 20},
         NULL);
@@ -562,9 +541,8 @@ static bool note_change(const struct order *order, void *arg)
     return true;
 }
 
-TEST(a_scan_that_another_server_ended_is_not_whole)
+TEST(a_scan_that_another_server_ended_is_not_whole, struct world *world)
 {
-    struct world *world = *state;
     struct topology topology = {.kind = TOPOLOGY_SENTINEL};
     struct store *store = store_new(world->client, "here", &topology);
 

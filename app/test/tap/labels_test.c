@@ -11,11 +11,9 @@
 
 static struct labels labels;
 
-static int forget(void **state)
+BEFORE_EACH()
 {
-    (void)state;
     labels = (struct labels){0};
-    return 0;
 }
 
 static void assert_prints(const char *actor, const char *text, const char *expected)
@@ -139,5 +137,3 @@ TEST(scripts_that_begin_alike_are_told_apart)
         assert_prints("A", SHA1, table[i].expected);
     }
 }
-
-FIXTURE(forget, NULL);

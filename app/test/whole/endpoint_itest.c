@@ -13,11 +13,10 @@ static struct lks_vip *vip;
 static char dir[APP_PATH_SIZE];
 static struct app_process service;
 
-static int set_up(void **state)
+BEFORE_EACH()
 {
     char port[16];
 
-    (void)state;
     old = lks_server_start(&(struct lks_server_options){.is_tcp = true});
     new = lks_server_start(&(struct lks_server_options){.is_tcp = true});
     (void)snprintf(port, sizeof port, "%d", old->port);
@@ -26,18 +25,15 @@ static int set_up(void **state)
                    SYNCED_MS);
     vip = lks_vip_open(NULL, 0, old->port);
     app_folder_make(dir);
-    return 0;
 }
 
-static int tear_down(void **state)
+AFTER_EACH()
 {
-    (void)state;
     (void)app_stop(&service);
     lks_vip_close(vip);
     lks_server_stop(old);
     lks_server_stop(new);
     app_folder_remove(dir);
-    return 0;
 }
 
 /* The next buyer buys. */
@@ -83,5 +79,3 @@ TEST(purchases_go_on_behind_the_same_address)
     assert_int_equal(LKS_INTEGER(new, "HLEN", "seckill:{moved}:orders"), BEFORE + AFTER);
     assert_string_equal(LKS_TEXT(new, "GET", "seckill:{moved}:stock"), "4960");
 }
-
-FIXTURE(set_up, tear_down);

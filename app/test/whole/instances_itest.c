@@ -26,32 +26,24 @@ struct fixture {
     struct app_process services[INSTANCES];
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, fixture)
 {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
     const char *args[] = {"--redis", NULL, "--lease-ms", "500", NULL};
 
-    if (!fixture) return -1;
-    *state = fixture;
     app_folder_make(fixture->dir);
-    if (!app_start_redis(&fixture->redis, fixture->dir)) return -1;
+    assert_true(app_start_redis(&fixture->redis, fixture->dir));
     args[1] = fixture->redis.redis;
     for (size_t i = 0; i < INSTANCES; i++) {
-        if (!app_start(&fixture->services[i], fixture->dir, args)) return -1;
+        assert_true(app_start(&fixture->services[i], fixture->dir, args));
     }
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, fixture)
 {
-    struct fixture *fixture = *state;
-
     for (size_t i = 0; i < INSTANCES; i++)
         (void)app_stop(&fixture->services[i]);
     (void)app_stop(&fixture->redis);
     app_folder_remove(fixture->dir);
-    free(fixture);
-    return 0;
 }
 
 /* ---- a client that keeps its connection ------------------------------------------------------ */
@@ -170,9 +162,8 @@ static bool is_one_story(const struct clicks *clicks, size_t buyer, bool *out_wo
     return true;
 }
 
-TEST(double_clicks_on_two_instances_make_one_order_each)
+TEST(double_clicks_on_two_instances_make_one_order_each, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct clicks *clicks = calloc(1, sizeof *clicks);
     size_t winners = 0;
     size_t liars = 0;
@@ -231,9 +222,8 @@ static void *shop(void *arg)
     return NULL;
 }
 
-TEST(a_killed_instance_loses_no_order_and_no_unit)
+TEST(a_killed_instance_loses_no_order_and_no_unit, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct shopper shoppers[SHOPPERS];
     atomic_bool should_stop = false;
     size_t asked = 0;
@@ -265,5 +255,3 @@ TEST(a_killed_instance_loses_no_order_and_no_unit)
     assert_int_equal(app_ask_redis(self->redis.redis, "GET", "seckill:{cup}:stock"),
                      MANY - (long long)asked);
 }
-
-FIXTURE(set_up, tear_down);

@@ -41,25 +41,17 @@ static bool watch_redis(const char *dir)
     return setenv("PATH", path, 1) == 0; /* NOLINT(concurrency-mt-unsafe): no threads here */
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, fixture)
 {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-
-    if (!fixture) return -1;
-    *state = fixture;
     (void)unsetenv("GLIBC_TUNABLES"); /* NOLINT(concurrency-mt-unsafe): no threads here */
     app_folder_make(fixture->dir);
-    return watch_redis(fixture->dir) ? 0 : -1;
+    assert_true(watch_redis(fixture->dir));
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, fixture)
 {
-    struct fixture *fixture = *state;
-
     (void)app_stop(&fixture->service);
     app_folder_remove(fixture->dir);
-    free(fixture);
-    return 0;
 }
 
 /* ---- /proc --------------------------------------------------------------------------------------- */
@@ -121,10 +113,9 @@ static bool has_given_back(void *arg)
     return anonymous_kib(self->service.pid) < self->busy_kib - given_back_kib;
 }
 
-TEST(a_thread_whose_client_is_gone_gives_its_stack_back)
+TEST(a_thread_whose_client_is_gone_gives_its_stack_back, struct fixture *self)
 {
     static const char *const args[] = {"--connections", "256", NULL};
-    struct fixture *self = *state;
     int fds[CLIENTS];
 
     assert_true(app_start(&self->service, self->dir, args));
@@ -161,9 +152,8 @@ static const char *redis_was_told(const struct fixture *fixture)
 
 /* ---- freed blocks -------------------------------------------------------------------------------- */
 
-TEST(threads_keep_no_freed_blocks)
+TEST(threads_keep_no_freed_blocks, struct fixture *self)
 {
-    struct fixture *self = *state;
     char name[32];
 
     assert_true(app_start(&self->service, self->dir, NULL));
@@ -176,10 +166,9 @@ TEST(threads_keep_no_freed_blocks)
     assert_string_equal(name, "seckilld\n");
 }
 
-TEST(what_the_operator_says_about_memory_holds)
+TEST(what_the_operator_says_about_memory_holds, struct fixture *self)
 {
     static const char own[] = "glibc.malloc.tcache_count=5";
-    struct fixture *self = *state;
 
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): no threads here */
     assert_int_equal(0, setenv("GLIBC_TUNABLES", own, 1));
@@ -190,5 +179,3 @@ TEST(what_the_operator_says_about_memory_holds)
     assert_string_equal(found, own);
     assert_string_equal(redis_was_told(self), own);
 }
-
-FIXTURE(set_up, tear_down);

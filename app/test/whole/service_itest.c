@@ -106,9 +106,8 @@ TEST_WITH(help_names_flags_and_guards, set_up_folder, tear_down)
     assert_string_equal(self->out, "seckilld " SECKILL_VERSION "\n");
 }
 
-TEST(what_is_missing_or_taken_is_one_line_and_exit_1)
+TEST(what_is_missing_or_taken_is_one_line_and_exit_1, struct fixture *self)
 {
-    struct fixture *self = *state;
     const char *buyers = strrchr(self->service.buyers, '/') + 1;
     const char *const taken[] = {"--data",  self->dir,           "--listen", buyers,
                                  "--redis", self->service.redis, NULL};
@@ -124,9 +123,8 @@ TEST(what_is_missing_or_taken_is_one_line_and_exit_1)
     assert_ptr_equal(strchr(self->out, '\n'), self->out + strlen(self->out) - 1);
 }
 
-TEST(a_folder_in_use_is_named)
+TEST(a_folder_in_use_is_named, struct fixture *self)
 {
-    struct fixture *self = *state;
     const char *const args[] = {"--data", self->dir, "--listen", "127.0.0.1:0", NULL};
 
     assert_int_equal(app_run("seckilld", args, self->out, sizeof self->out), 1);
@@ -161,12 +159,11 @@ static bool nobody_is_accepted(void *arg)
     return fd < 0;
 }
 
-TEST(a_stop_lets_requests_end_and_says_that_it_stops)
+TEST(a_stop_lets_requests_end_and_says_that_it_stops, struct fixture *self)
 {
     static const char head[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\nHost: here\r\n"
                                "X-User-Id: anna\r\nContent-Type: application/json\r\n"
                                "Content-Length: 9\r\n\r\n{\"qty\"";
-    struct fixture *self = *state;
     pid_t child = app_redis_child_of(&self->service);
     int fd = -1;
 
@@ -190,10 +187,9 @@ TEST(a_stop_lets_requests_end_and_says_that_it_stops)
     assert_true(app_eventually(process_is_gone, &child, 1000));
 }
 
-TEST(a_stop_ends_connections_with_their_next_answer)
+TEST(a_stop_ends_connections_with_their_next_answer, struct fixture *self)
 {
     static const char get[] = "GET /livez HTTP/1.1\r\nHost: here\r\n\r\n";
-    struct fixture *self = *state;
     int fd = app_connect(self->service.buyers);
 
     assert_true(app_send(fd, get, sizeof get - 1));
@@ -209,12 +205,11 @@ TEST(a_stop_ends_connections_with_their_next_answer)
     assert_int_equal(app_wait(&self->service, 6000), 0);
 }
 
-TEST(a_second_signal_ends_it_at_once_and_its_redis_too)
+TEST(a_second_signal_ends_it_at_once_and_its_redis_too, struct fixture *self)
 {
     static const char head[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\nHost: here\r\n"
                                "X-User-Id: anna\r\nContent-Type: application/json\r\n"
                                "Content-Length: 9\r\n\r\n{";
-    struct fixture *self = *state;
     pid_t child = app_redis_child_of(&self->service);
     int fd = app_connect(self->service.buyers);
 
@@ -256,9 +251,8 @@ static bool is_ready(void *arg)
     return status_of(self->service.buyers, "/readyz") == 200;
 }
 
-TEST(a_redis_that_died_is_started_again)
+TEST(a_redis_that_died_is_started_again, struct fixture *self)
 {
-    struct fixture *self = *state;
     pid_t child = app_redis_child_of(&self->service);
 
     assert_true(put_up_cups(self));
@@ -302,10 +296,9 @@ TEST_WITH(without_redis_nothing_is_sold_and_afterwards_it_goes_on, set_up_folder
     assert_int_equal(self->reply.status, 201);
 }
 
-TEST(a_restart_keeps_sales_and_orders)
+TEST(a_restart_keeps_sales_and_orders, struct fixture *self)
 {
     static const char *const args[] = {"--connections", "8", NULL};
-    struct fixture *self = *state;
     char order[32];
 
     assert_true(put_up_cups(self));
@@ -387,9 +380,8 @@ static void *be_busy(void *arg)
     return NULL;
 }
 
-TEST(busy_connections_take_turns)
+TEST(busy_connections_take_turns, struct fixture *self)
 {
-    struct fixture *self = *state;
     struct busy_client clients[BUSY_CLIENTS];
     atomic_bool should_stop = false;
 

@@ -125,9 +125,8 @@ static void check_row(const json_t *row)
     assert_true(json_real_value(json_array_get(repeats, 0)) > 0);
 }
 
-TEST(every_kind_of_row_is_measured)
+TEST(every_kind_of_row_is_measured, struct place *place)
 {
-    struct place *place = *state;
     int status =
         RUN(place, "--repeat", "1", "--duration", "0.05", "--seed", "5", "--json", place->json,
             "--only", "pair-mutex", "--only", "handover-mutex-8-p50", "--only", "rate-permits",
@@ -160,9 +159,8 @@ TEST(every_kind_of_row_is_measured)
     assert_true(has_no_children());
 }
 
-TEST(a_server_that_is_not_ours_is_left_as_it_was)
+TEST(a_server_that_is_not_ours_is_left_as_it_was, struct place *place)
 {
-    struct place *place = *state;
     struct lks_server *server = lks_server_start(&(struct lks_server_options){.is_tcp = true});
 
     LKS_DO(server, "SET", "theirs", "1");
@@ -174,20 +172,16 @@ TEST(a_server_that_is_not_ours_is_left_as_it_was)
     lks_server_stop(server);
 }
 
-TEST(a_bad_word_is_said_and_nothing_is_started)
+TEST(a_bad_word_is_said_and_nothing_is_started, struct place *place)
 {
-    struct place *place = *state;
-
     assert_int_equal(2, RUN(place, "--repeat", "0"));
     assert_non_null(strstr(place->output, "lockbench: --repeat: \"0\" is not a number"));
     assert_int_equal(2, RUN(place, "--only", "speed"));
     assert_non_null(strstr(place->output, "no row's name starts with \"speed\""));
 }
 
-TEST(without_a_server_it_says_so)
+TEST(without_a_server_it_says_so, struct place *place)
 {
-    struct place *place = *state;
-
     assert_int_equal(EXIT_VOID, RUN(place, "--redis", "unix:///nowhere/s"));
     assert_non_null(strstr(place->output, "lockbench: /nowhere/s: No such file or directory"));
 }
@@ -202,9 +196,8 @@ static bool has_begun(struct place *place)
     return strstr(place->output, "handover lockkit") != NULL;
 }
 
-TEST(ctrl_c_stops_everything)
+TEST(ctrl_c_stops_everything, struct place *place)
 {
-    struct place *place = *state;
     const char *const words[] = {"--duration", "30", "--only", "handover-mutex-8-p50", NULL};
     pid_t pid = start(place, words);
 

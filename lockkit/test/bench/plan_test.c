@@ -7,11 +7,9 @@
 static struct plan plan; /* large */
 static struct result result;
 
-static int make_plan(void **state)
+BEFORE_EACH()
 {
-    (void)state;
     plan_make(&plan);
-    return 0;
 }
 
 static struct row *row_named(const char *name)
@@ -226,5 +224,3 @@ TEST(the_doubt_of_either_side_is_the_rows)
     row_result(row_named("rate-reentrant"), &result); /* and nobody else's */
     assert_string_equal("not measured", result.doubt);
 }
-
-FIXTURE(make_plan, NULL);

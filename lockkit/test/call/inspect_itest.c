@@ -352,20 +352,14 @@ TEST(bad_arguments_are_refused)
     assert_int_equal(LK_LAYOUT_NONE, look(key)->layout);
 }
 
-static int set_up(void **state)
+BEFORE_ALL()
 {
-    (void)state;
     server = lks_server_start(NULL);
     client = lks_client(server);
-    return 0;
 }
 
-static int tear_down(void **state)
+AFTER_ALL()
 {
-    (void)state;
     lk_client_close(client);
     lks_server_stop(server);
-    return 0;
 }
-
-GROUP(set_up, tear_down);

@@ -240,18 +240,13 @@ TEST(a_connection_that_owes_an_answer_is_not_used_again)
     lks_server_stop(own);
 }
 
-static int set_up(void **state)
+BEFORE_ALL()
 {
-    (void)state;
     server = lks_server_any();
-    return server ? 0 : -1;
+    assert_true(server);
 }
 
-static int tear_down(void **state)
+AFTER_ALL()
 {
-    (void)state;
     lks_server_stop(server);
-    return 0;
 }
-
-GROUP(set_up, tear_down);

@@ -95,20 +95,14 @@ TEST(a_walk_goes_on_after_a_failure)
     lk_walk_free(all);
 }
 
-static int set_up(void **state)
+BEFORE_ALL()
 {
-    (void)state;
     server = lks_server_start(NULL);
     client = lks_client(server);
-    return 0;
 }
 
-static int tear_down(void **state)
+AFTER_ALL()
 {
-    (void)state;
     lk_client_close(client);
     lks_server_stop(server);
-    return 0;
 }
-
-GROUP(set_up, tear_down);

@@ -9,7 +9,7 @@
 
 enum { TOTAL = 5, LEASE_MS = 300, CALLS_MAX = 16 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 struct fixture {
     lk_client *client, *other_client;
@@ -30,27 +30,19 @@ static const char *new_key(const char *kind)
     return lks_key(server, name);
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
     struct lk_client_options options = {.backoff_ms = 5, .poll_ms = 50};
-    struct fixture *f = calloc(1, sizeof *f);
 
-    assert_non_null(f);
     f->client = lks_client_with(server, options);
     f->other_client = lks_client_with(server, options);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     (void)lks_fault_disarm();
     lk_client_close(f->client);
     lk_client_close(f->other_client);
-    free(f);
-    return 0;
 }
 
 /* New handles on new keys: no case knows of the one before. */
@@ -382,10 +374,8 @@ TEST(nor_when_the_server_stays_away_for_a_while)
 }
 
 /* Undone without another word of the handle, and only then there is enough for what comes late. */
-TEST(what_was_undone_stays_undone)
+TEST(what_was_undone_stays_undone, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     begin(f);
     lks_fault_arm(LKS_LATE, 1);
     assert_int_equal(lk_semaphore_acquire(f->semaphore, TOTAL + 1, 30, NULL), LK_BUSY);
@@ -404,9 +394,8 @@ TEST(what_was_undone_stays_undone)
 }
 
 /* All that was sent while it stood still is done when it goes on, the undoing too. */
-TEST(a_server_that_stood_still_has_counted_right)
+TEST(a_server_that_stood_still_has_counted_right, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_client *client = lks_client_with(server, (struct lk_client_options){.command_ms = 50});
     struct lk_permit permit;
 
@@ -433,10 +422,8 @@ TEST(a_server_that_stood_still_has_counted_right)
 }
 
 /* A release that nobody confirmed, and then something else is asked for. */
-TEST(what_is_unfinished_is_finished_by_what_comes_next)
+TEST(what_is_unfinished_is_finished_by_what_comes_next, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     begin(f);
     hold(f);
     lks_fault_arm_for_good(LKS_LATE, 1);
@@ -451,20 +438,3 @@ TEST(what_is_unfinished_is_finished_by_what_comes_next)
     assert_int_equal(number_at(f->semaphore_key), TOTAL);
     end(f);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

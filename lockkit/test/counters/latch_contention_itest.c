@@ -119,19 +119,15 @@ TEST(nobody_passes_a_latch_before_all_have_arrived)
     lk_reply_free(keys);
 }
 
-static int set_up(void **state)
+BEFORE_ALL()
 {
-    (void)state;
     server = lks_server_start(NULL);
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return board == MAP_FAILED ? -1 : 0;
+    assert_ptr_not_equal(board, MAP_FAILED);
 }
 
-static int tear_down(void **state)
+AFTER_ALL()
 {
-    (void)state;
     lks_server_stop(server);
-    return munmap(board, sizeof *board);
+    assert_int_equal(munmap(board, sizeof *board), 0);
 }
-
-GROUP(set_up, tear_down);

@@ -10,7 +10,7 @@
 
 enum { POLL_MS = 10000, SOON_MS = 2500, CROWD = 1000, WAITERS = 6, KILLS = 10 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 struct fixture {
     lk_client *client, *other_client; /* as two processes would have */
@@ -28,36 +28,25 @@ static lk_latch *new_latch(lk_client *client, const char *key)
     return latch;
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
     struct lk_client_options options = {.poll_ms = POLL_MS};
-    struct fixture *f = calloc(1, sizeof *f);
 
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "latch-%u", serial++);
-    f->key = lks_key(server, name);
+    f->key = lks_new_key(server, "latch");
     (void)snprintf(f->channel, sizeof f->channel, "redisson_countdownlatch__channel__{%s}", f->key);
     f->client = lks_client_with(server, options);
     f->other_client = lks_client_with(server, options);
     f->mine = new_latch(f->client, f->key);
     f->other = new_latch(f->other_client, f->key);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_latch_free(f->mine);
     lk_latch_free(f->other);
     lk_client_close(f->client);
     lk_client_close(f->other_client);
     LKS_DO(server, "DEL", f->key);
-    free(f);
-    return 0;
 }
 
 static void set(struct fixture *f, int64_t count)
@@ -130,9 +119,8 @@ TEST(counting_down_an_absent_one_leaves_no_key_and_no_message) /* [62] */
     lks_monitor_close(monitor);
 }
 
-TEST(its_channel_has_braces_whatever_the_key)
+TEST(its_channel_has_braces_whatever_the_key, struct fixture *f)
 {
-    struct fixture *f = *state;
     const char *key = lks_key(server, "app:{t}:latch");
     lk_latch *latch = new_latch(f->client, key);
     struct lks_monitor *monitor = lks_monitor_open(server);
@@ -146,9 +134,8 @@ TEST(its_channel_has_braces_whatever_the_key)
     lk_latch_free(latch);
 }
 
-TEST(what_it_leaves_ends_by_itself)
+TEST(what_it_leaves_ends_by_itself, struct fixture *f)
 {
-    struct fixture *f = *state;
     char pattern[160];
 
     set(f, 1);
@@ -219,10 +206,8 @@ static void assert_let_through(struct wait *wait, double since_ms)
     assert_true(wait->ended_at_ms - since_ms < SOON_MS);
 }
 
-TEST(an_open_one_is_passed_at_once)
+TEST(an_open_one_is_passed_at_once, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(lk_latch_await(f->mine, 0, NULL), LK_OK); /* never set */
     set(f, 1);
     assert_int_equal(lk_latch_await(f->mine, 0, NULL), LK_BUSY);
@@ -304,9 +289,8 @@ TEST(a_message_that_never_comes_is_made_up_for) /* [62] */
     lk_client_close(client);
 }
 
-TEST(an_opening_during_a_break_is_not_slept_through)
+TEST(an_opening_during_a_break_is_not_slept_through, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct wait wait;
 
     for (int i = 0; i < KILLS; i++) {
@@ -332,9 +316,8 @@ static bool has_begun(struct wait *waits)
     return begun == CROWD;
 }
 
-TEST(a_thousand_waiters_are_cancelled_at_once)
+TEST(a_thousand_waiters_are_cancelled_at_once, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct wait *waits = calloc(CROWD, sizeof *waits);
 
     assert_non_null(waits);
@@ -359,9 +342,8 @@ TEST(a_thousand_waiters_are_cancelled_at_once)
 
 /* ---- bad use --------------------------------------------------------------------------------- */
 
-TEST(bad_arguments_are_told)
+TEST(bad_arguments_are_told, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_client *closed = lks_client(server);
     lk_latch *latch = new_latch(closed, f->key);
     int64_t count = 0;
@@ -389,9 +371,8 @@ TEST(bad_arguments_are_told)
     lk_latch_free(latch);
 }
 
-TEST(a_key_that_is_no_number_is_an_error_and_stays)
+TEST(a_key_that_is_no_number_is_an_error_and_stays, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
     int64_t count = -4711;
 
@@ -419,9 +400,8 @@ static void note_event(const struct lk_event *event, void *arg)
                    lk_status_name(event->status), (long long)event->count);
 }
 
-TEST(the_hook_is_told_who_arrives_and_who_passes)
+TEST(the_hook_is_told_who_arrives_and_who_passes, struct fixture *f)
 {
-    struct fixture *f = *state;
     char line[200] = "";
     lk_client *client = lks_client_with(
         server, (struct lk_client_options){.on_event = note_event, .on_event_arg = line});
@@ -435,20 +415,3 @@ TEST(the_hook_is_told_who_arrives_and_who_passes)
     lk_latch_free(latch);
     lk_client_close(client);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

@@ -11,7 +11,7 @@ static const char raw_id[] =
     "\x00\x01\x02 a\nb\x7f\x80\xfe\xff\"\r\x10{}"; /* as Redisson draws them */
 static const char hex_id[] = "00010220610a627f80feff220d107b7d";
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 struct fixture {
     lk_client *client;
@@ -29,34 +29,22 @@ static lk_permits *new_permits(lk_client *client, const char *key)
     return permits;
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "permits-%u", serial++);
-    f->key = lks_key(server, name);
+    f->key = lks_new_key(server, "permits");
     (void)snprintf(f->timeouts, sizeof f->timeouts, "{%s}:timeout", f->key);
     (void)snprintf(f->channel, sizeof f->channel, "redisson_sc:{%s}", f->key);
     f->client = lks_client(server);
     f->mine = new_permits(f->client, f->key);
     f->other = new_permits(f->client, f->key);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_permits_free(f->mine);
     lk_permits_free(f->other);
     lk_client_close(f->client);
     LKS_DO(server, "DEL", f->key, f->timeouts);
-    free(f);
-    return 0;
 }
 
 static void set(struct fixture *f, int64_t count)
@@ -141,9 +129,8 @@ TEST(an_id_is_16_raw_bytes_with_its_end) /* [60] */
     assert_in_range(lk_permit_remaining_ms(&permit), LEASE_MS - 1500, LEASE_MS);
 }
 
-TEST(a_release_takes_the_id_away_and_tells_the_total)
+TEST(a_release_takes_the_id_away_and_tells_the_total, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_permit permit = {0};
     struct lks_monitor *monitor = lks_monitor_open(server);
     char message[256];
@@ -176,9 +163,8 @@ TEST(an_id_that_a_peer_took_is_released_here) /* [60] */
     assert_usage(f, 2, 0);
 }
 
-TEST(a_key_with_a_brace_brings_its_own_tag)
+TEST(a_key_with_a_brace_brings_its_own_tag, struct fixture *f)
 {
-    struct fixture *f = *state;
     const char *key = lks_key(server, "app:{t}:permits");
     lk_permits *permits = new_permits(f->client, key);
     struct lk_permit permit = {0};
@@ -205,9 +191,8 @@ TEST(a_ttl_of_the_number_is_that_of_the_ids_too) /* [61] */
     assert_in_range(LKS_INTEGER(server, "PTTL", f->timeouts), 40000, 50000);
 }
 
-TEST(a_permit_without_lease_has_redissons_score)
+TEST(a_permit_without_lease_has_redissons_score, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_permit permit = {0};
 
     set(f, 1);
@@ -224,9 +209,8 @@ TEST(a_permit_without_lease_has_redissons_score)
 
 /* ---- all or none ----------------------------------------------------------------------------- */
 
-TEST(many_are_taken_all_or_none)
+TEST(many_are_taken_all_or_none, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_permit list[5];
     struct lk_error err = {0};
 
@@ -261,9 +245,8 @@ TEST(a_list_with_one_bad_id_releases_nothing) /* [60] */
     assert_usage(f, 2, 1); /* named twice, given back once */
 }
 
-TEST(the_longest_list_is_taken_and_a_longer_one_is_refused)
+TEST(the_longest_list_is_taken_and_a_longer_one_is_refused, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_permit *list = calloc(LK_PERMITS_AT_ONCE + 1, sizeof *list);
 
     assert_non_null(list);
@@ -301,9 +284,8 @@ TEST(an_expired_permit_comes_back_exactly_once) /* [60] */
     assert_usage(f, 3, 0);
 }
 
-TEST(a_lease_is_begun_anew_by_hand)
+TEST(a_lease_is_begun_anew_by_hand, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_permit permit = {0};
 
     set(f, 1);
@@ -323,9 +305,8 @@ TEST(a_lease_is_begun_anew_by_hand)
 
 /* ---- how many there are ---------------------------------------------------------------------- */
 
-TEST(the_number_counts_those_that_are_out_too)
+TEST(the_number_counts_those_that_are_out_too, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_permit list[3];
 
     assert_usage(f, 0, 0);
@@ -345,9 +326,8 @@ TEST(the_number_counts_those_that_are_out_too)
 
 /* ---- bad use --------------------------------------------------------------------------------- */
 
-TEST(bad_arguments_are_told)
+TEST(bad_arguments_are_told, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_permit permit = {.id = "0123456789abcdef0123456789abcdef"};
     struct lk_permits_usage usage;
     static const char *const bad_ids[] = {"", "0123456789abcdef0123456789abcde",
@@ -399,10 +379,8 @@ static void assert_all_fail(struct fixture *f)
     assert_int_equal(err.code, LK_SERVER);
 }
 
-TEST(keys_of_another_type_are_an_error_and_stay)
+TEST(keys_of_another_type_are_an_error_and_stay, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     LKS_DO(server, "SET", f->key, "many");
     LKS_DO(server, "ZADD", f->timeouts, "1", "expired");
     assert_all_fail(f);
@@ -435,9 +413,8 @@ static void note_event(const struct lk_event *event, void *arg)
     (void)snprintf(notes->tokens[notes->count++], LK_PERMIT_ID_MAX, "%s", event->token);
 }
 
-TEST(the_hook_is_told_of_every_permit)
+TEST(the_hook_is_told_of_every_permit, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct notes notes = {0};
     struct lk_permit list[2], more;
     lk_client *client = lks_client_with(
@@ -457,20 +434,3 @@ TEST(the_hook_is_told_of_every_permit)
     lk_permits_free(permits);
     lk_client_close(client);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

@@ -11,7 +11,7 @@
 
 enum { POLL_MS = 10000, SOON_MS = 2500, CROWD = 1000, KILLS = 10 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 struct fixture {
     lk_client *client, *other_client; /* as two processes would have */
@@ -39,16 +39,11 @@ static lk_lock *new_lock(lk_client *client, const char *key)
     return lock;
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
     struct lk_client_options options = {.poll_ms = POLL_MS};
-    struct fixture *f = calloc(1, sizeof *f);
 
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "permits-%u", serial++);
-    f->key = lks_key(server, name);
+    f->key = lks_new_key(server, "permits");
     (void)snprintf(f->timeouts, sizeof f->timeouts, "{%s}:timeout", f->key);
     (void)snprintf(f->channel, sizeof f->channel, "redisson_sc:{%s}", f->key);
     f->client = lks_client_with(server, options);
@@ -56,22 +51,16 @@ static int set_up(void **state)
     f->mine = new_permits(f->client, f->key);
     f->other = new_permits(f->other_client, f->key);
     f->lock = new_lock(f->client, f->key);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_lock_free(f->lock);
     lk_permits_free(f->mine);
     lk_permits_free(f->other);
     lk_client_close(f->client);
     lk_client_close(f->other_client);
     LKS_DO(server, "DEL", f->key, f->timeouts);
-    free(f);
-    return 0;
 }
 
 static void set(struct fixture *f, int64_t count)
@@ -172,9 +161,8 @@ TEST(a_permit_that_is_never_released_is_had_when_its_lease_ends) /* [61] */
     assert_usage(f, 0, 2);
 }
 
-TEST(a_release_of_many_wakes_many)
+TEST(a_release_of_many_wakes_many, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_permits *third = new_permits(f->client, f->key);
     struct lk_permit list[3];
     struct wait two, one;
@@ -194,9 +182,8 @@ TEST(a_release_of_many_wakes_many)
     lk_permits_free(third);
 }
 
-TEST(a_permit_too_few_wakes_who_needs_one)
+TEST(a_permit_too_few_wakes_who_needs_one, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_permits *third = new_permits(f->client, f->key);
     struct lk_permit list[2];
     struct wait two, one;
@@ -217,9 +204,8 @@ TEST(a_permit_too_few_wakes_who_needs_one)
     lk_permits_free(third);
 }
 
-TEST(a_peer_that_releases_wakes_a_waiter)
+TEST(a_peer_that_releases_wakes_a_waiter, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct wait wait;
 
     LKS_DO(server, "SET", f->key, "0");
@@ -233,9 +219,8 @@ TEST(a_peer_that_releases_wakes_a_waiter)
     assert_woken_soon(&wait, given_at_ms);
 }
 
-TEST(a_release_during_a_break_is_not_slept_through)
+TEST(a_release_during_a_break_is_not_slept_through, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_permit permit;
     struct wait wait;
 
@@ -265,9 +250,8 @@ static bool has_begun(struct wait *waits)
     return begun == CROWD;
 }
 
-TEST(a_thousand_waiters_are_cancelled_at_once)
+TEST(a_thousand_waiters_are_cancelled_at_once, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct wait *waits = calloc(CROWD, sizeof *waits);
     struct lk_permit permit;
 
@@ -300,9 +284,8 @@ static void count_loss(lk_lock *lock, void *arg)
     atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-TEST(as_many_locks_are_held_as_there_are_permits)
+TEST(as_many_locks_are_held_as_there_are_permits, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *second = new_lock(f->other_client, f->key), *third = new_lock(f->client, f->key);
     struct lk_permit known = {0};
 
@@ -325,10 +308,9 @@ TEST(as_many_locks_are_held_as_there_are_permits)
     lk_lock_free(third);
 }
 
-TEST(the_watchdog_keeps_it_and_then_leaves_it)
+TEST(the_watchdog_keeps_it_and_then_leaves_it, struct fixture *f)
 {
     enum { LEASE_MS = 500 };
-    struct fixture *f = *state;
     struct lk_lock_options options = {.lease_ms = LEASE_MS, .is_renewed = true};
 
     set(f, 1);
@@ -346,9 +328,8 @@ TEST(the_watchdog_keeps_it_and_then_leaves_it)
     assert_usage(f, 1, 0);
 }
 
-TEST(its_loss_is_noticed)
+TEST(its_loss_is_noticed, struct fixture *f)
 {
-    struct fixture *f = *state;
     atomic_int losses = 0;
     struct lk_lock_options options = {
         .lease_ms = 150, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = &losses};
@@ -367,10 +348,8 @@ TEST(its_loss_is_noticed)
     assert_usage(f, 1, 0); /* not brought back, not given twice */
 }
 
-TEST(its_lease_is_prolonged_by_hand_and_never_cut)
+TEST(its_lease_is_prolonged_by_hand_and_never_cut, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     set(f, 1);
     assert_int_equal(lk_lock_acquire(f->lock, &(struct lk_lock_options){.lease_ms = 20000}, NULL),
                      LK_OK);
@@ -385,9 +364,8 @@ TEST(its_lease_is_prolonged_by_hand_and_never_cut)
     assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
 }
 
-TEST(it_guards_a_script)
+TEST(it_guards_a_script, struct fixture *f)
 {
-    struct fixture *f = *state;
     static const struct lk_script_source add = {.name = "add",
                                                 .source = "return redis.call('INCR', KEYS[1])"};
     lk_script *script = lk_script_new(&add);
@@ -411,20 +389,3 @@ TEST(it_guards_a_script)
     assert_int_equal(lk_lock_release(f->lock, NULL), LK_NOT_OWNER);
     lk_script_free(script);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

@@ -7,7 +7,7 @@
 
 #include "test/support/lk_support.h"
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 struct fixture {
     lk_client *client, *other_client; /* as two processes would have */
@@ -25,35 +25,23 @@ static lk_semaphore *new_semaphore(lk_client *client, const char *key)
     return semaphore;
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "semaphore-%u", serial++);
-    f->key = lks_key(server, name);
+    f->key = lks_new_key(server, "semaphore");
     (void)snprintf(f->channel, sizeof f->channel, "redisson_sc:{%s}", f->key);
     f->client = lks_client(server);
     f->other_client = lks_client(server);
     f->mine = new_semaphore(f->client, f->key);
     f->other = new_semaphore(f->other_client, f->key);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_semaphore_free(f->mine);
     lk_semaphore_free(f->other);
     lk_client_close(f->client);
     lk_client_close(f->other_client);
     LKS_DO(server, "DEL", f->key);
-    free(f);
-    return 0;
 }
 
 static void set(struct fixture *f, int64_t permits)
@@ -103,9 +91,8 @@ TEST(it_is_a_number_and_a_release_tells_the_new_total) /* [59] */
     lks_monitor_close(monitor);
 }
 
-TEST(a_key_with_a_brace_brings_its_own_tag)
+TEST(a_key_with_a_brace_brings_its_own_tag, struct fixture *f)
 {
-    struct fixture *f = *state;
     const char *key = lks_key(server, "app:{t}:semaphore");
     lk_semaphore *semaphore = new_semaphore(f->client, key);
     struct lks_monitor *monitor = lks_monitor_open(server);
@@ -122,9 +109,8 @@ TEST(a_key_with_a_brace_brings_its_own_tag)
     lk_semaphore_free(semaphore);
 }
 
-TEST(what_it_leaves_besides_the_number_ends_by_itself)
+TEST(what_it_leaves_besides_the_number_ends_by_itself, struct fixture *f)
 {
-    struct fixture *f = *state;
     char pattern[160];
 
     set(f, 3);
@@ -146,10 +132,8 @@ TEST(what_it_leaves_besides_the_number_ends_by_itself)
 
 /* ---- the number ------------------------------------------------------------------------------ */
 
-TEST(setting_leaves_alone_what_is_set)
+TEST(setting_leaves_alone_what_is_set, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     set(f, 3);
     assert_int_equal(lk_semaphore_try_set(f->other, 7, NULL), LK_BUSY);
     assert_free(f, 3);
@@ -159,9 +143,8 @@ TEST(setting_leaves_alone_what_is_set)
     assert_free(f, 7);
 }
 
-TEST(too_few_is_busy_and_changes_nothing)
+TEST(too_few_is_busy_and_changes_nothing, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
 
     assert_int_equal(lk_semaphore_acquire(f->mine, 1, 0, &err), LK_BUSY); /* never set */
@@ -177,10 +160,8 @@ TEST(too_few_is_busy_and_changes_nothing)
     assert_free(f, 0);
 }
 
-TEST(adding_refuses_nonsense)
+TEST(adding_refuses_nonsense, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     set(f, 2);
     assert_int_equal(lk_semaphore_add(f->mine, 3, NULL), LK_OK);
     assert_free(f, 5);
@@ -194,9 +175,8 @@ TEST(adding_refuses_nonsense)
     assert_free(f, INT32_MAX);
 }
 
-TEST(draining_takes_all_that_are_free)
+TEST(draining_takes_all_that_are_free, struct fixture *f)
 {
-    struct fixture *f = *state;
     int64_t taken = -1;
 
     assert_int_equal(lk_semaphore_drain(f->mine, &taken, NULL), LK_OK);
@@ -212,9 +192,8 @@ TEST(draining_takes_all_that_are_free)
 }
 
 /* Redisson's addPermits() may take it below 0; its clients choke on a message that says so. */
-TEST(a_number_below_zero_is_lived_with)
+TEST(a_number_below_zero_is_lived_with, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
     int64_t taken = -1;
 
@@ -231,9 +210,8 @@ TEST(a_number_below_zero_is_lived_with)
 
 /* ---- bad use --------------------------------------------------------------------------------- */
 
-TEST(bad_arguments_are_told)
+TEST(bad_arguments_are_told, struct fixture *f)
 {
-    struct fixture *f = *state;
     char long_key[514];
     int64_t number = 0;
     static const int64_t bad_numbers[] = {-1, INT64_MIN, (int64_t)INT32_MAX + 1, INT64_MAX};
@@ -267,9 +245,8 @@ TEST(bad_arguments_are_told)
     lk_semaphore_free(NULL);
 }
 
-TEST(a_closed_client_is_told)
+TEST(a_closed_client_is_told, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_client *client = lks_client(server);
     lk_semaphore *semaphore = new_semaphore(client, f->key);
     int64_t number = 0;
@@ -283,9 +260,8 @@ TEST(a_closed_client_is_told)
     lk_semaphore_free(semaphore);
 }
 
-TEST(a_forked_child_is_told)
+TEST(a_forked_child_is_told, struct fixture *f)
 {
-    struct fixture *f = *state;
     int status = -1;
 
     set(f, 1);
@@ -319,9 +295,8 @@ static void assert_all_fail(struct fixture *f)
     assert_int_equal(number, -4711);
 }
 
-TEST(a_key_that_is_no_number_is_an_error_and_stays)
+TEST(a_key_that_is_no_number_is_an_error_and_stays, struct fixture *f)
 {
-    struct fixture *f = *state;
     static const char *const values[] = {"", "many", "3.5", "4 or 5"};
 
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
@@ -351,9 +326,8 @@ static void note_event(const struct lk_event *event, void *arg)
                    lk_status_name(event->status), (long long)event->count);
 }
 
-TEST(the_hook_is_told_how_many_moved)
+TEST(the_hook_is_told_how_many_moved, struct fixture *f)
 {
-    struct fixture *f = *state;
     char line[200] = "";
     int64_t taken = 0;
     lk_client *client = lks_client_with(
@@ -370,20 +344,3 @@ TEST(the_hook_is_told_how_many_moved)
     lk_semaphore_free(semaphore);
     lk_client_close(client);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

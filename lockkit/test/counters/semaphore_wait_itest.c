@@ -11,7 +11,7 @@
 
 enum { POLL_MS = 10000, SOON_MS = 2500, CROWD = 1000, ROUNDS = 1000, KILLS = 10 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 struct fixture {
     lk_client *client, *other_client; /* as two processes would have */
@@ -29,36 +29,25 @@ static lk_semaphore *new_semaphore(lk_client *client, const char *key)
     return semaphore;
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
     struct lk_client_options options = {.poll_ms = POLL_MS};
-    struct fixture *f = calloc(1, sizeof *f);
 
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "semaphore-%u", serial++);
-    f->key = lks_key(server, name);
+    f->key = lks_new_key(server, "semaphore");
     (void)snprintf(f->channel, sizeof f->channel, "redisson_sc:{%s}", f->key);
     f->client = lks_client_with(server, options);
     f->other_client = lks_client_with(server, options);
     f->mine = new_semaphore(f->client, f->key);
     f->other = new_semaphore(f->other_client, f->key);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_semaphore_free(f->mine);
     lk_semaphore_free(f->other);
     lk_client_close(f->client);
     lk_client_close(f->other_client);
     LKS_DO(server, "DEL", f->key);
-    free(f);
-    return 0;
 }
 
 static void set(struct fixture *f, int64_t permits)
@@ -141,9 +130,8 @@ static void assert_woken_soon(struct wait *wait, double since_ms)
     assert_true(wait->ended_at_ms - since_ms < SOON_MS);
 }
 
-TEST(a_release_wakes_whom_it_serves)
+TEST(a_release_wakes_whom_it_serves, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_semaphore *third = new_semaphore(f->client, f->key);
     struct wait wants_three, wants_one;
 
@@ -164,10 +152,9 @@ TEST(a_release_wakes_whom_it_serves)
     lk_semaphore_free(third);
 }
 
-TEST(a_release_of_many_wakes_many)
+TEST(a_release_of_many_wakes_many, struct fixture *f)
 {
     enum { WAITERS = 4 };
-    struct fixture *f = *state;
     lk_semaphore *semaphores[WAITERS];
     struct wait waits[WAITERS];
 
@@ -187,9 +174,8 @@ TEST(a_release_of_many_wakes_many)
     assert_free(f, 0);
 }
 
-TEST(a_peer_that_adds_and_publishes_wakes_a_waiter)
+TEST(a_peer_that_adds_and_publishes_wakes_a_waiter, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct wait wait;
 
     start_wait(&wait, f->mine, 2, 60000);
@@ -219,9 +205,8 @@ TEST(a_message_that_never_comes_is_made_up_for) /* [59] */
     lk_client_close(client);
 }
 
-TEST(a_release_during_a_break_is_not_slept_through)
+TEST(a_release_during_a_break_is_not_slept_through, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct wait wait;
 
     for (int i = 0; i < KILLS; i++) {
@@ -235,9 +220,8 @@ TEST(a_release_during_a_break_is_not_slept_through)
     }
 }
 
-TEST(the_wait_lasts_as_long_as_it_was_told)
+TEST(the_wait_lasts_as_long_as_it_was_told, struct fixture *f)
 {
-    struct fixture *f = *state;
     static const int64_t spans_ms[] = {1, 50, 300};
 
     set(f, 1);
@@ -263,9 +247,8 @@ static bool has_begun(struct wait *waits)
     return begun == CROWD;
 }
 
-TEST(a_thousand_waiters_are_cancelled_at_once)
+TEST(a_thousand_waiters_are_cancelled_at_once, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct wait *waits = calloc(CROWD, sizeof *waits);
     lk_semaphore **semaphores = calloc(CROWD, sizeof *semaphores);
 
@@ -371,20 +354,3 @@ TEST(a_peer_and_two_handles_are_never_three) /* [59] */
     assert_int_equal(atomic_load(&rounds), 3 * (ROUNDS / 2));
     assert_free(f, 2);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

@@ -13,7 +13,7 @@
 
 enum { SOON_MS = 5000 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 static const char token[] = "0123456789abcdef0123456789abcdef";
 
@@ -282,19 +282,3 @@ TEST(a_full_disk_is_said)
     assert_int_equal(71, WEXITSTATUS(status));
     assert_non_null(strstr(lkc_read(lkc_file(server, "said")), "standard output"));
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-GROUP(start_server, stop_server);

@@ -15,7 +15,7 @@
 
 enum { SOON_MS = 5000 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 static const char *self;
 
 #define SH(...) "--", "sh", "-c", __VA_ARGS__
@@ -395,22 +395,6 @@ TEST(without_renewal_it_ends_with_its_lease)
     assert_int_equal(
         0, LKC_DO(server, "run", "--lock", "short", "--lease", "300", "--", "sleep", "0.8"));
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-GROUP(start_server, stop_server);
 
 int main(int argc, char **argv)
 {

@@ -9,7 +9,7 @@
 
 enum { CROWD = 20 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 #define SH(...) "--", "sh", "-c", __VA_ARGS__
 
@@ -339,19 +339,3 @@ TEST(a_key_of_another_type_is_70)
     assert_int_equal(70, LKC_DO(server, "run", "--lock", "fair:list", "--wait", "0", "true"));
     assert_said("list: ");
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-GROUP(start_server, stop_server);

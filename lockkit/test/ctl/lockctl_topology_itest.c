@@ -83,18 +83,12 @@ TEST(a_command_goes_on_when_another_server_becomes_the_primary)
     lkt_stop(sentinel);
 }
 
-static int start_place(void **state)
+BEFORE_ALL()
 {
-    (void)state;
     place = lks_server_start(NULL);
-    return 0;
 }
 
-static int stop_place(void **state)
+AFTER_ALL()
 {
-    (void)state;
     lks_server_stop(place);
-    return 0;
 }
-
-GROUP(start_place, stop_place);

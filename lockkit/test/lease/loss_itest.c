@@ -9,7 +9,7 @@
 
 enum { LOCKS = 20 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 struct fixture {
     lk_client *client;
@@ -35,30 +35,18 @@ static void count_renewal(const struct lk_event *event, void *arg)
         atomic_store(&f->largest, event->attempts); /* one thread has more than one command */
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "loss-%u", serial++);
-    f->key = lks_key(server, name);
+    f->key = lks_new_key(server, "loss");
     f->client = lks_client_with(
         server, (struct lk_client_options){.on_event = count_renewal, .on_event_arg = f});
     f->lock = lks_mutex(f->client, f->key);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_lock_free(f->lock);
     lk_client_close(f->client);
-    free(f);
-    return 0;
 }
 
 static lk_status try_renewed(struct fixture *f, lk_lock *lock, int64_t lease_ms,
@@ -89,9 +77,8 @@ static bool is_readable(int fd, int wait_ms)
 
 /* ---- the hold lasts --------------------------------------------------------------------------------- */
 
-TEST(the_watchdog_keeps_it_over_three_leases)
+TEST(the_watchdog_keeps_it_over_three_leases, struct fixture *f)
 {
-    struct fixture *f = *state;
     double begin = lks_now_ms();
 
     acquire_renewed(f, f->lock, 500, 0);
@@ -108,9 +95,8 @@ TEST(the_watchdog_keeps_it_over_three_leases)
     assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 0);
 }
 
-TEST(max_hold_ends_it)
+TEST(max_hold_ends_it, struct fixture *f)
 {
-    struct fixture *f = *state;
     double begin = lks_now_ms();
 
     acquire_renewed(f, f->lock, 300, 500);
@@ -124,10 +110,8 @@ TEST(max_hold_ends_it)
     assert_int_equal(lk_lock_release(f->lock, NULL), LK_NOT_OWNER);
 }
 
-TEST(a_broken_connection_does_not_end_it)
+TEST(a_broken_connection_does_not_end_it, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     acquire_renewed(f, f->lock, 500, 0);
     for (int i = 0; i < 12; i++) {
         LKS_DO(server, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
@@ -139,9 +123,8 @@ TEST(a_broken_connection_does_not_end_it)
     assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
 }
 
-TEST(a_server_that_forgot_the_scripts_does_not_end_it)
+TEST(a_server_that_forgot_the_scripts_does_not_end_it, struct fixture *f)
 {
-    struct fixture *f = *state;
     double begin = lks_now_ms();
 
     acquire_renewed(f, f->lock, 400, 0);
@@ -155,10 +138,8 @@ TEST(a_server_that_forgot_the_scripts_does_not_end_it)
     assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
 }
 
-TEST(a_server_that_pauses_for_less_than_the_lease_does_not_end_it)
+TEST(a_server_that_pauses_for_less_than_the_lease_does_not_end_it, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     acquire_renewed(f, f->lock, 900, 0);
     for (int i = 0; i < 2; i++) {
         lks_server_pause(server);
@@ -173,9 +154,8 @@ TEST(a_server_that_pauses_for_less_than_the_lease_does_not_end_it)
 
 /* ---- the hold ends ---------------------------------------------------------------------------------- */
 
-TEST(a_paused_server_cannot_hide_the_end)
+TEST(a_paused_server_cannot_hide_the_end, struct fixture *f)
 {
-    struct fixture *f = *state;
     int fd = lk_lock_lost_fd(f->lock);
     double begin = lks_now_ms();
 
@@ -193,9 +173,8 @@ TEST(a_paused_server_cannot_hide_the_end)
     (void)lk_lock_release(f->lock, NULL);
 }
 
-TEST(a_renewal_without_answer_does_not_hide_the_end_of_another)
+TEST(a_renewal_without_answer_does_not_hide_the_end_of_another, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *other = lks_mutex(f->client, lks_key(server, "not-renewed"));
     int fd = lk_lock_lost_fd(other);
 
@@ -217,9 +196,8 @@ TEST(a_renewal_without_answer_does_not_hide_the_end_of_another)
     lk_lock_free(other);
 }
 
-TEST(a_lease_without_renewal_is_told_of_too)
+TEST(a_lease_without_renewal_is_told_of_too, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_lock_options options = {
         .lease_ms = 100, .on_lost = count_loss, .on_lost_arg = &f->losses};
     double begin = lks_now_ms();
@@ -232,9 +210,8 @@ TEST(a_lease_without_renewal_is_told_of_too)
     (void)lk_lock_release(f->lock, NULL);
 }
 
-TEST(a_deleted_key_is_noticed_and_not_made_again)
+TEST(a_deleted_key_is_noticed_and_not_made_again, struct fixture *f)
 {
-    struct fixture *f = *state;
     int fd = lk_lock_lost_fd(f->lock);
 
     acquire_renewed(f, f->lock, 300, 0);
@@ -253,9 +230,8 @@ TEST(a_deleted_key_is_noticed_and_not_made_again)
     assert_int_equal(atomic_load(&f->losses), 1);
 }
 
-TEST(a_key_of_another_type_is_noticed_at_the_next_renewal)
+TEST(a_key_of_another_type_is_noticed_at_the_next_renewal, struct fixture *f)
 {
-    struct fixture *f = *state;
     double begin = lks_now_ms();
 
     acquire_renewed(f, f->lock, 1500, 0); /* renewed after 500 */
@@ -268,10 +244,8 @@ TEST(a_key_of_another_type_is_noticed_at_the_next_renewal)
     assert_int_equal(lk_lock_release(f->lock, NULL), LK_SERVER);
 }
 
-TEST(somebody_elses_key_is_never_prolonged)
+TEST(somebody_elses_key_is_never_prolonged, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     acquire_renewed(f, f->lock, 150, 0);
     LKS_DO(server, "SET", f->key, "somebody else", "PX", "5000");
     LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 2000);
@@ -283,9 +257,8 @@ TEST(somebody_elses_key_is_never_prolonged)
     assert_string_equal(LKS_TEXT(server, "GET", f->key), "somebody else");
 }
 
-TEST(failing_keys_do_not_stop_the_others)
+TEST(failing_keys_do_not_stop_the_others, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *locks[LOCKS];
     const char *keys[LOCKS];
     char name[32];
@@ -320,9 +293,8 @@ TEST(failing_keys_do_not_stop_the_others)
     assert_int_equal(LKS_INTEGER(server, "EXISTS", keys[11]), 0);
 }
 
-TEST(leases_taken_one_by_one_are_renewed_together)
+TEST(leases_taken_one_by_one_are_renewed_together, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *locks[LOCKS];
     char name[32];
 
@@ -341,10 +313,8 @@ TEST(leases_taken_one_by_one_are_renewed_together)
     }
 }
 
-TEST(a_server_that_lost_its_memory_is_noticed)
+TEST(a_server_that_lost_its_memory_is_noticed, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     acquire_renewed(f, f->lock, 600, 0);
     lks_server_restart(server);
     LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 5000);
@@ -356,10 +326,9 @@ TEST(a_server_that_lost_its_memory_is_noticed)
 
 /* ---- release and renewal ------------------------------------------------------------------------------ */
 
-TEST(no_renewal_arrives_after_a_release)
+TEST(no_renewal_arrives_after_a_release, struct fixture *f)
 {
     enum { CYCLES = 40 };
-    struct fixture *f = *state;
     char tokens[CYCLES][33];
     struct lks_monitor *monitor = lks_monitor_open(server);
 
@@ -397,9 +366,8 @@ TEST(no_renewal_arrives_after_a_release)
     lks_monitor_close(monitor);
 }
 
-TEST(releasing_while_a_renewal_hangs_takes_no_longer_than_its_limit)
+TEST(releasing_while_a_renewal_hangs_takes_no_longer_than_its_limit, struct fixture *f)
 {
-    struct fixture *f = *state;
     const char *key = lks_key(server, "hanging");
     lk_client *client = lks_client_with(server, (struct lk_client_options){.command_ms = 600});
     lk_lock *lock = lks_mutex(client, key);
@@ -419,20 +387,3 @@ TEST(releasing_while_a_renewal_hangs_takes_no_longer_than_its_limit)
     lk_lock_free(lock);
     lk_client_close(client);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

@@ -44,10 +44,8 @@ static void take_all_kinds(struct lks_watch *f)
     }
 }
 
-TEST(an_empty_server_that_takes_over_loses_all_at_once)
+TEST(an_empty_server_that_takes_over_loses_all_at_once, struct lks_watch *f)
 {
-    struct lks_watch *f = *state;
-
     lks_watch_start(f, false);
     take_all_kinds(f);
     assert_true(lks_watch_are_held(f->locks, f->count));
@@ -82,9 +80,8 @@ static void read_ends(struct lks_watch *f, long long *out)
     }
 }
 
-TEST(a_server_that_knows_them_keeps_all_and_only_renewals_prolong)
+TEST(a_server_that_knows_them_keeps_all_and_only_renewals_prolong, struct lks_watch *f)
 {
-    struct lks_watch *f = *state;
     long long before[2 * KINDS] = {0};
     long long after[2 * KINDS] = {0};
 
@@ -103,10 +100,8 @@ TEST(a_server_that_knows_them_keeps_all_and_only_renewals_prolong)
         assert_int_equal(after[i] > before[i], i < KINDS);
 }
 
-TEST(a_check_without_answer_is_repeated)
+TEST(a_check_without_answer_is_repeated, struct lks_watch *f)
 {
-    struct lks_watch *f = *state;
-
     lks_watch_start(f, false);
     (void)lks_watch_mutex(f, 0, 3000, false);
     lks_fleet_fail_over(0, 1);
@@ -117,10 +112,8 @@ TEST(a_check_without_answer_is_repeated)
     LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 2000);
 }
 
-TEST(a_server_that_left_is_let_go_while_it_hangs)
+TEST(a_server_that_left_is_let_go_while_it_hangs, struct lks_watch *f)
 {
-    struct lks_watch *f = *state;
-
     lks_watch_start(f, false);
     lk_lock *lock = lks_watch_mutex(f, 0, 900, true);
     LKS_EVENTUALLY(atomic_load(&f->renewals) >= 1, 5000);
@@ -143,10 +136,8 @@ TEST(a_server_that_left_is_let_go_while_it_hangs)
     assert_int_equal(references, 0);
 }
 
-TEST(only_slots_that_moved_are_asked_for)
+TEST(only_slots_that_moved_are_asked_for, struct lks_watch *f)
 {
-    struct lks_watch *f = *state;
-
     lks_watch_start(f, true);
     lk_lock *moved = lks_watch_mutex(f, 0, 30000, true);
     (void)lks_watch_mutex(f, 0, 30000, true);
@@ -162,10 +153,8 @@ TEST(only_slots_that_moved_are_asked_for)
     assert_int_equal(atomic_load(&f->losses), 0);
 }
 
-TEST(a_hold_from_before_the_change_is_checked_when_it_comes)
+TEST(a_hold_from_before_the_change_is_checked_when_it_comes, struct lks_watch *f)
 {
-    struct lks_watch *f = *state;
-
     lks_watch_start(f, false);
     lk_lock *late = lks_watch_take(f, lks_mutex(f->clients[0], lks_watch_key(f, 0)), 30000);
     lks_fleet_fail_over(0, 1);
@@ -179,10 +168,8 @@ TEST(a_hold_from_before_the_change_is_checked_when_it_comes)
     assert_true(lk_held(new));
 }
 
-TEST(stopping_leaves_no_lease_behind_at_a_server_that_hangs)
+TEST(stopping_leaves_no_lease_behind_at_a_server_that_hangs, struct lks_watch *f)
 {
-    struct lks_watch *f = *state;
-
     lks_watch_start(f, true);
     lk_lock *lock = lks_watch_mutex(f, 1, 1500, true);
     lks_server_pause(lks_watch_servers[1]);

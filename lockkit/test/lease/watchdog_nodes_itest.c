@@ -13,10 +13,8 @@ enum { LOCKS = 20, HALF_MS = LKS_WATCH_COMMAND_MS / 2 };
 
 /* ---- servers side by side --------------------------------------------------------------------------- */
 
-TEST(each_is_renewed_where_its_slot_is)
+TEST(each_is_renewed_where_its_slot_is, struct lks_watch *f)
 {
-    struct lks_watch *f = *state;
-
     lks_watch_start(f, true);
     for (size_t i = 0; i < LOCKS; i++)
         (void)lks_watch_mutex(f, i % LKS_FLEET, 600, true);
@@ -60,10 +58,8 @@ static void see_that_only_here_they_hold(struct lks_watch *f)
     assert_int_equal(told, THERE);
 }
 
-TEST(a_paused_server_delays_no_renewal_elsewhere)
+TEST(a_paused_server_delays_no_renewal_elsewhere, struct lks_watch *f)
 {
-    struct lks_watch *f = *state;
-
     lks_watch_start(f, true);
     take_here_and_there(f);
     LKS_EVENTUALLY(lks_fleet_references(1) == 1, 5000); /* it is connected */
@@ -72,10 +68,8 @@ TEST(a_paused_server_delays_no_renewal_elsewhere)
     see_that_only_here_they_hold(f);
 }
 
-TEST(a_server_that_only_lets_connect_delays_none_either)
+TEST(a_server_that_only_lets_connect_delays_none_either, struct lks_watch *f)
 {
-    struct lks_watch *f = *state;
-
     lks_watch_start(f, true);
     take_here_and_there(f);
     lks_server_pause(lks_watch_servers[1]); /* no renewal was sent there yet */
@@ -111,10 +105,8 @@ TEST(removing_one_waits_for_no_other_server)
     assert_true(theirs_ms < LKS_WATCH_COMMAND_MS * 3);
 }
 
-TEST(ten_thousand_are_renewed_in_one_pass)
+TEST(ten_thousand_are_renewed_in_one_pass, struct lks_watch *f)
 {
-    struct lks_watch *f = *state;
-
     lks_watch_start(f, true);
     for (size_t i = 0; i < LKS_WATCH_MAX; i++)
         (void)lks_watch_mutex(f, i % LKS_FLEET, 60000, true);
@@ -151,10 +143,8 @@ static void send_elsewhere(struct lks_watch *f, const char *answer, int times)
     lki_watchdog_remove(f->watchdog, lock);
 }
 
-TEST(moved_and_ask_lead_to_the_other_server)
+TEST(moved_and_ask_lead_to_the_other_server, struct lks_watch *f)
 {
-    struct lks_watch *f = *state;
-
     lks_watch_start(f, true);
     send_elsewhere(f, "MOVED", 1);
     assert_true(lks_fleet_has_lied());
@@ -175,7 +165,7 @@ static void answer_by(struct lks_watch *f, const char *error, bool is_doubtful)
     assert_int_equal(lks_fleet_doubts() > doubts, is_doubtful);
 }
 
-TEST(answers_that_say_nothing_of_the_lock_are_no_loss)
+TEST(answers_that_say_nothing_of_the_lock_are_no_loss, struct lks_watch *f)
 {
     static const struct {
         const char *error;
@@ -188,7 +178,6 @@ TEST(answers_that_say_nothing_of_the_lock_are_no_loss)
         {"MASTERDOWN Link with MASTER is down", true},
         {"OOM command not allowed when used memory > 'maxmemory'.", false},
     };
-    struct lks_watch *f = *state;
 
     lks_watch_start(f, true);
     lk_lock *renewed = lks_watch_mutex(f, 0, 2400, true);
@@ -200,10 +189,8 @@ TEST(answers_that_say_nothing_of_the_lock_are_no_loss)
     assert_int_equal(atomic_load(&f->losses), 0);
 }
 
-TEST(nobody_to_ask_is_no_loss)
+TEST(nobody_to_ask_is_no_loss, struct lks_watch *f)
 {
-    struct lks_watch *f = *state;
-
     lks_watch_start(f, true);
     lks_fleet_lose(true);
     lk_lock *lock = lks_watch_mutex(f, 0, 1200, true);

@@ -9,7 +9,7 @@
 
 enum { SOON_MS = 2000 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 struct fixture {
     lk_client *client;
@@ -25,28 +25,19 @@ static void count_round_trip(const struct lk_event *event, void *arg)
     if (event->type == LK_EVENT_ROUND_TRIP) atomic_fetch_add(&f->round_trips, 1);
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
     f->client = lks_client_with(
         server, (struct lk_client_options){.on_event = count_round_trip, .on_event_arg = f});
     f->script = lk_script_new(&(struct lk_script_source){.name = "x", .source = "return 1"});
     assert_non_null(f->script);
     f->eval.script = f->script;
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_script_free(f->script);
     lk_client_close(f->client);
-    free(f);
-    return 0;
 }
 
 static lk_lock *make(struct fixture *f, size_t kind, const char *key)
@@ -57,11 +48,8 @@ static lk_lock *make(struct fixture *f, size_t kind, const char *key)
 /* A key that no other test has. */
 static const char *fresh_key(void)
 {
-    static unsigned serial;
-    char name[32];
 
-    (void)snprintf(name, sizeof name, "bad-%u", serial++);
-    return lks_key(server, name);
+    return lks_new_key(server, "bad");
 }
 
 static lk_status acquire(lk_lock *lock, int64_t wait_ms, int64_t lease_ms, struct lk_error *err)
@@ -72,9 +60,8 @@ static lk_status acquire(lk_lock *lock, int64_t wait_ms, int64_t lease_ms, struc
 
 /* ---- arguments -------------------------------------------------------------------------------------------- */
 
-TEST(null_is_answered)
+TEST(null_is_answered, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *mutex = make(f, 0, fresh_key());
     lk_lock *fair = make(f, LKS_KINDS - 1, fresh_key());
     lk_reply *reply = NULL;
@@ -113,9 +100,8 @@ TEST(null_is_answered)
     lk_lock_free(fair);
 }
 
-TEST(what_makes_no_lock_is_invalid)
+TEST(what_makes_no_lock_is_invalid, struct fixture *f)
 {
-    struct fixture *f = *state;
     char long_key[514];
 
     memset(long_key, 'k', sizeof long_key);
@@ -137,7 +123,7 @@ TEST(what_makes_no_lock_is_invalid)
     }
 }
 
-TEST(options_out_of_range_are_refused_before_anything_is_sent)
+TEST(options_out_of_range_are_refused_before_anything_is_sent, struct fixture *f)
 {
     static const struct lk_lock_options rows[] = {
         {.lease_ms = 1},         {.lease_ms = 9},
@@ -146,7 +132,6 @@ TEST(options_out_of_range_are_refused_before_anything_is_sent)
         {.wait_ms = -1},         {.wait_ms = INT64_MIN},
         {.max_hold_ms = -1},     {.max_hold_ms = -5, .is_renewed = true},
     };
-    struct fixture *f = *state;
 
     for (size_t i = 0; i < LKS_KINDS; i++) {
         lk_lock *lock = make(f, i, fresh_key());
@@ -179,10 +164,8 @@ static void await_end(const char *key)
 }
 
 /* 9 of the checklist in redisson.md: there a lease of 0 deletes the key and is called a success. */
-TEST(the_shortest_lease_is_held_and_ends)
+TEST(the_shortest_lease_is_held_and_ends, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t i = 0; i < LKS_KINDS; i++) {
         const char *key = fresh_key();
         lk_lock *lock = make(f, i, key);
@@ -197,10 +180,8 @@ TEST(the_shortest_lease_is_held_and_ends)
     }
 }
 
-TEST(what_was_given_back_is_given_back_once)
+TEST(what_was_given_back_is_given_back_once, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t i = 0; i < LKS_KINDS; i++) {
         const char *key = fresh_key();
         lk_lock *lock = make(f, i, key);
@@ -222,10 +203,8 @@ TEST(what_was_given_back_is_given_back_once)
     }
 }
 
-TEST(a_key_that_is_something_else_stays_what_it_is)
+TEST(a_key_that_is_something_else_stays_what_it_is, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t i = 0; i < LKS_KINDS; i++) {
         const char *key = fresh_key();
         lk_lock *lock = make(f, i, key);
@@ -253,12 +232,11 @@ TEST(a_key_that_is_something_else_stays_what_it_is)
 }
 
 /* 5 of the checklist: on one server every name is as good as another. */
-TEST(names_with_stray_braces_work)
+TEST(names_with_stray_braces_work, struct fixture *f)
 {
     static const char *const names[] = {"a{b",         "a{}b", "x}y",   "{",      "}",
                                         "{}",          "}{",   "{{a}}", "a}b{c}", " \r\n%s%n*\"'\\",
                                         "\xff\x01\xc3"};
-    struct fixture *f = *state;
 
     for (size_t i = 0; i < LKS_KINDS; i++) {
         for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
@@ -280,9 +258,8 @@ TEST(names_with_stray_braces_work)
 
 /* ---- a closed client -------------------------------------------------------------------------------------- */
 
-TEST(after_the_client_was_closed_nothing_works_and_nothing_breaks)
+TEST(after_the_client_was_closed_nothing_works_and_nothing_breaks, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *locks[LKS_KINDS + 1];
     lk_lock *again[LKS_KINDS];
     lk_reply *reply = NULL;
@@ -320,20 +297,3 @@ TEST(after_the_client_was_closed_nothing_works_and_nothing_breaks)
         lk_lock_free(again[i]);
     f->client = NULL;
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

@@ -18,7 +18,7 @@ enum { PROCESSES = 2, THREADS = 32, RUN_MS = 3000, LEAST_TURNS = 500 };
 enum { NAMES = 300, NAME_THREADS = 8, WINDOW = 6 };
 enum { WAIT_MS = 20000 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_any());
 
 /* ---- chance ---------------------------------------------------------------------------------------------- */
 
@@ -323,19 +323,3 @@ TEST(three_hundred_contended_names_stay_apart)
     (void)pthread_barrier_destroy(&names->windows);
     free(names);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_any();
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-GROUP(start_server, stop_server);

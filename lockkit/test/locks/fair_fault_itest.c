@@ -11,7 +11,7 @@ enum { LEASE_MS = 400, CALLS_MAX = 12 };
 
 static const enum lks_fault_kind kinds[] = {LKS_REFUSED, LKS_ERROR_ANSWER, LKS_REPLY_LOST};
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 /* ---- the operations -------------------------------------------------------------------------- */
 
@@ -120,30 +120,18 @@ enum { OPERATIONS = sizeof operations / sizeof operations[0] };
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "fault-%u", serial++);
-    lkf_keys_init(&f->keys, server, name);
+    lkf_keys_init(&f->keys, server, "fault");
     f->other_client = lks_client_with(server, patient);
     f->other = lkf_lock(f->other_client, &f->keys, 0);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     (void)lks_fault_disarm();
     lk_lock_free(f->other);
     lk_client_close(f->other_client);
-    free(f);
-    return 0;
 }
 
 static bool is_right(enum lks_fault_kind kind, lk_status status)
@@ -233,20 +221,3 @@ TEST(what_cannot_be_undone_is_left_to_time)
         }
     }
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

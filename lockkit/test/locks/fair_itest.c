@@ -9,7 +9,7 @@
 
 enum { POLL_MS = 10000, SOON_MS = 1000, HAND_OVERS = 60, WAITERS = 6, CROWD = 300 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 static const struct lk_lock_options long_wait = {.wait_ms = 60000};
 
 struct fixture {
@@ -40,40 +40,29 @@ static size_t event_count(struct fixture *f)
     return count;
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
     struct lk_client_options options = {.poll_ms = POLL_MS};
-    struct fixture *f = calloc(1, sizeof *f);
 
-    assert_non_null(f);
     (void)pthread_mutex_init(&f->mutex, NULL);
-    (void)snprintf(name, sizeof name, "fair-%u", serial++);
-    lkf_keys_init(&f->keys, server, name);
+    lkf_keys_init(&f->keys, server, "fair");
     f->clients[0] = lks_client_with(server, options);
     options.on_event = note_event;
     options.on_event_arg = f;
     f->clients[1] = lks_client_with(server, options);
     for (size_t i = 0; i < WAITERS; i++)
         f->locks[i] = lkf_lock(f->clients[i % 2], &f->keys, 0);
-    *state = f;
-    return 0;
 }
 
 /* Every test leaves the lock free and the queue empty. */
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     if (!lkf_is_gone(&f->keys)) fail_msg("left in the queue: %s", lkf_queue(&f->keys));
     for (size_t i = 0; i < WAITERS; i++)
         lk_lock_free(f->locks[i]);
     lk_client_close(f->clients[0]);
     lk_client_close(f->clients[1]);
     (void)pthread_mutex_destroy(&f->mutex);
-    free(f);
-    return 0;
 }
 
 static void take(lk_lock *lock)
@@ -110,9 +99,8 @@ static void has_got_it(struct lkf_wait *wait, double since_ms)
 /* ---- order ----------------------------------------------------------------------------------- */
 
 /* Checklist 45, our side of it. */
-TEST(the_first_to_come_is_the_first_served)
+TEST(the_first_to_come_is_the_first_served, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lkf_wait waits[WAITERS];
 
     take(f->locks[0]);
@@ -139,9 +127,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-TEST(a_release_wakes_the_next_at_once)
+TEST(a_release_wakes_the_next_at_once, struct fixture *f)
 {
-    struct fixture *f = *state;
     double took_ms[HAND_OVERS];
     struct lkf_wait wait;
 
@@ -162,9 +149,8 @@ TEST(a_release_wakes_the_next_at_once)
     assert_true(took_ms[HAND_OVERS / 2] < 50);
 }
 
-TEST(a_release_wakes_nobody_else)
+TEST(a_release_wakes_nobody_else, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lkf_wait waits[WAITERS];
 
     take(f->locks[0]);
@@ -188,9 +174,8 @@ TEST(a_release_wakes_nobody_else)
 }
 
 /* Checklist 52. */
-TEST(who_does_not_wait_does_not_pass_a_queue)
+TEST(who_does_not_wait_does_not_pass_a_queue, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lkf_foreign holder = {.owner = "f:1", .lease_ms = 30000};
     struct lkf_foreign waiter = {.owner = "f:2", .lease_ms = 30000, .wait_ms = 60000};
 
@@ -209,9 +194,8 @@ TEST(who_does_not_wait_does_not_pass_a_queue)
     give_back(f->locks[0]);
 }
 
-TEST(events_tell_the_places)
+TEST(events_tell_the_places, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lkf_wait waits[2];
 
     take(f->locks[0]);
@@ -247,9 +231,8 @@ TEST(events_tell_the_places)
 /* ---- what ends a wait ------------------------------------------------------------------------ */
 
 /* Checklist 46. */
-TEST(who_gives_up_leaves_and_the_next_moves_up)
+TEST(who_gives_up_leaves_and_the_next_moves_up, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lkf_wait hasty, patient;
 
     take(f->locks[0]);
@@ -268,9 +251,8 @@ TEST(who_gives_up_leaves_and_the_next_moves_up)
 }
 
 /* Checklist 48. */
-TEST(who_is_cancelled_leaves_at_once)
+TEST(who_is_cancelled_leaves_at_once, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lkf_wait cancelled, patient;
 
     take(f->locks[0]);
@@ -289,9 +271,8 @@ TEST(who_is_cancelled_leaves_at_once)
     give_back(f->locks[2]);
 }
 
-TEST(who_leaves_when_it_is_its_turn_wakes_the_next)
+TEST(who_leaves_when_it_is_its_turn_wakes_the_next, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lkf_wait first, second;
 
     take(f->locks[0]);
@@ -308,9 +289,8 @@ TEST(who_leaves_when_it_is_its_turn_wakes_the_next)
     assert_int_equal(lk_lock_release(f->locks[0], NULL), LK_NOT_OWNER);
 }
 
-TEST(a_release_that_comes_too_late_wakes_the_next_too)
+TEST(a_release_that_comes_too_late_wakes_the_next_too, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lkf_wait wait;
 
     take(f->locks[0]);
@@ -335,9 +315,8 @@ static void cancel_all(struct lkf_wait *waits, size_t count)
     print_message("# %zu cancelled in %.0f ms\n", count, lks_now_ms() - begin);
 }
 
-TEST(a_crowd_that_is_cancelled_at_once_leaves_nothing)
+TEST(a_crowd_that_is_cancelled_at_once_leaves_nothing, struct fixture *f)
 {
-    struct fixture *f = *state;
     static struct lkf_wait waits[CROWD];
 
     take(f->locks[0]);
@@ -353,9 +332,8 @@ TEST(a_crowd_that_is_cancelled_at_once_leaves_nothing)
     give_back(f->locks[0]);
 }
 
-TEST(the_end_of_a_lease_is_the_turn_of_the_next)
+TEST(the_end_of_a_lease_is_the_turn_of_the_next, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lkf_wait first, second;
     double begin = lks_now_ms();
 
@@ -377,9 +355,8 @@ TEST(the_end_of_a_lease_is_the_turn_of_the_next)
 
 /* ---- a hold ---------------------------------------------------------------------------------- */
 
-TEST(it_is_taken_again_and_given_back_as_often)
+TEST(it_is_taken_again_and_given_back_as_often, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lkf_wait wait;
 
     take(f->locks[0]);
@@ -399,9 +376,8 @@ TEST(it_is_taken_again_and_given_back_as_often)
     give_back(f->locks[1]);
 }
 
-TEST(breaking_it_is_the_turn_of_the_next)
+TEST(breaking_it_is_the_turn_of_the_next, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lkf_wait wait;
 
     assert_int_equal(lk_lock_force_release(f->locks[2], NULL), LK_NOT_OWNER);
@@ -422,9 +398,8 @@ static void count_loss(lk_lock *lock, void *arg)
     atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-TEST(the_watchdog_keeps_it_and_tells_its_loss)
+TEST(the_watchdog_keeps_it_and_tells_its_loss, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_lock_options options = {
         .lease_ms = 300, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = &f->losses};
 
@@ -439,9 +414,8 @@ TEST(the_watchdog_keeps_it_and_tells_its_loss)
     assert_int_equal(lk_lock_release(f->locks[0], NULL), LK_NOT_OWNER);
 }
 
-TEST(data_is_guarded_by_the_hold)
+TEST(data_is_guarded_by_the_hold, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_script *script = lk_script_new(
         &(struct lk_script_source){.name = "seven", .source = "return tonumber(ARGV[1]) + 6"});
     struct lk_bytes one = LK_BYTES("1");
@@ -460,9 +434,8 @@ TEST(data_is_guarded_by_the_hold)
     lk_script_free(script);
 }
 
-TEST(bad_use_gets_a_status)
+TEST(bad_use_gets_a_status, struct fixture *f)
 {
-    struct fixture *f = *state;
     static const int64_t bad_windows_ms[] = {-1, 1, 99, (int64_t)INT32_MAX + 1, INT64_MIN};
     struct lk_error err = {0};
     lk_client *closed = lks_client(server);
@@ -483,20 +456,3 @@ TEST(bad_use_gets_a_status)
     assert_int_equal(lk_lock_acquire(late, &long_wait, NULL), LK_INVALID);
     lk_lock_free(late);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

@@ -128,33 +128,21 @@ struct fixture {
     struct task task;
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
     memset(board, 0, sizeof *board);
-    (void)snprintf(name, sizeof name, "process-%u", serial++);
-    lkf_keys_init(&f->keys, server, name);
+    lkf_keys_init(&f->keys, server, "process");
     f->task = (struct task){.options = {.wait_ms = WAIT_MS}, .hold_ms = 2, .threads = 1};
     (void)snprintf(f->task.key, sizeof f->task.key, "%s", f->keys.lock);
-    *state = f;
-    return 0;
 }
 
 /* Every test leaves the lock free, the queue empty and no subscription behind. */
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(atomic_load(&board->overlaps), 0);
     assert_int_equal(atomic_load(&board->failures), 0);
     if (!lkf_is_gone(&f->keys)) fail_msg("left in the queue: %s", lkf_queue(&f->keys));
     LKS_EVENTUALLY(lkf_listeners(&f->keys, NULL) == 0, 5000);
-    free(f);
-    return 0;
 }
 
 static void send_task(struct fixture *f, size_t i)
@@ -179,9 +167,8 @@ static void kill_process(size_t i)
     crew[i].pid = 0;
 }
 
-TEST(processes_are_served_in_the_order_they_came)
+TEST(processes_are_served_in_the_order_they_came, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lkf_foreign holder = {.owner = "f:1", .lease_ms = 30000};
     static const size_t order[] = {3, 0, 5, 1, 4, 2};
 
@@ -198,9 +185,8 @@ TEST(processes_are_served_in_the_order_they_came)
 }
 
 /* Checklist 47. */
-TEST(who_was_killed_in_the_queue_is_waited_for_until_its_window_is_over)
+TEST(who_was_killed_in_the_queue_is_waited_for_until_its_window_is_over, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lkf_foreign holder = {.owner = "f:1", .lease_ms = 400};
     char dead[80];
 
@@ -223,10 +209,8 @@ TEST(who_was_killed_in_the_queue_is_waited_for_until_its_window_is_over)
     assert_int_equal(atomic_load(&board->order[0]), 1);
 }
 
-TEST(the_lock_of_who_was_killed_goes_to_the_next_with_its_lease)
+TEST(the_lock_of_who_was_killed_goes_to_the_next_with_its_lease, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     f->task.options.lease_ms = 500;
     f->task.options.is_renewed = true;
     f->task.hold_ms = WAIT_MS;
@@ -245,9 +229,8 @@ TEST(the_lock_of_who_was_killed_goes_to_the_next_with_its_lease)
 }
 
 /* In a fair queue everybody has as many turns as everybody else. */
-TEST(many_threads_never_meet_and_have_equal_turns)
+TEST(many_threads_never_meet_and_have_equal_turns, struct fixture *f)
 {
-    struct fixture *f = *state;
     long least = LONG_MAX, most = 0, total = 0;
 
     f->task.hold_ms = 0;
@@ -272,20 +255,17 @@ TEST(many_threads_never_meet_and_have_equal_turns)
     assert_true(most - least <= 3 + most / 10);
 }
 
-static int start_all(void **state)
+BEFORE_ALL()
 {
-    (void)state;
     server = lks_server_start(NULL);
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(board, MAP_FAILED);
     for (size_t i = 0; i < CREW; i++)
         start_process(i);
-    return 0;
 }
 
-static int stop_all(void **state)
+AFTER_ALL()
 {
-    (void)state;
     for (size_t i = 0; i < CREW; i++) {
         int status = 0;
 
@@ -295,8 +275,5 @@ static int stop_all(void **state)
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     }
     lks_server_stop(server);
-    return munmap(board, sizeof *board);
+    assert_int_equal(munmap(board, sizeof *board), 0);
 }
-
-FIXTURE(set_up, tear_down);
-GROUP(start_all, stop_all);

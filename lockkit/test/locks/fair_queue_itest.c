@@ -11,7 +11,7 @@
 
 enum { WINDOW_MS = 300, SOON_MS = 1000, LEASE_MS = 30000, LOCKS = 4 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 static const struct lk_lock_options long_wait = {.wait_ms = 60000};
 
 struct fixture {
@@ -28,34 +28,22 @@ static void count_places(const struct lk_event *event, void *arg)
     if (event->type == LK_EVENT_QUEUED) atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "queue-%u", serial++);
-    lkf_keys_init(&f->keys, server, name);
+    lkf_keys_init(&f->keys, server, "queue");
     f->client = lks_client_with(
         server, (struct lk_client_options){.on_event = count_places, .on_event_arg = &f->places});
     for (size_t i = 0; i < LOCKS; i++)
         f->locks[i] = lkf_lock(f->client, &f->keys, WINDOW_MS);
-    *state = f;
-    return 0;
 }
 
 /* Every test leaves the lock free and the queue empty. */
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     if (!lkf_is_gone(&f->keys)) fail_msg("left in the queue: %s", lkf_queue(&f->keys));
     for (size_t i = 0; i < LOCKS; i++)
         lk_lock_free(f->locks[i]);
     lk_client_close(f->client);
-    free(f);
-    return 0;
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -137,9 +125,8 @@ static void is_told(int fd)
 }
 
 /* Checklist 45 and 46, with the numbers of section 5.4 and 5.6. */
-TEST(foreign_clients_queue_with_ours)
+TEST(foreign_clients_queue_with_ours, struct fixture *f)
 {
-    struct fixture *f = *state;
     const struct lk_lock_options wait = {.wait_ms = 300000};
     struct lkf_foreign foreign = {.owner = "f:2", .lease_ms = LEASE_MS, .wait_ms = 300000};
     lk_lock *patient[2] = {lkf_lock(f->client, &f->keys, 0), lkf_lock(f->client, &f->keys, 0)};
@@ -182,9 +169,8 @@ TEST(foreign_clients_queue_with_ours)
     lk_lock_free(patient[1]);
 }
 
-TEST(taking_it_shortens_the_foreign_windows_behind)
+TEST(taking_it_shortens_the_foreign_windows_behind, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lkf_foreign foreign = {.owner = "f:1", .lease_ms = LEASE_MS, .wait_ms = 300000};
 
     take(f, 0);
@@ -208,9 +194,8 @@ static size_t questions(struct lks_monitor *monitor)
 }
 
 /* Checklist 47. */
-TEST(a_dead_head_is_waited_for_without_spinning)
+TEST(a_dead_head_is_waited_for_without_spinning, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
     double begin = lks_now_ms();
 
@@ -226,10 +211,8 @@ TEST(a_dead_head_is_waited_for_without_spinning)
     give_back(f, 1);
 }
 
-TEST(a_release_passes_over_the_dead)
+TEST(a_release_passes_over_the_dead, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     take(f, 0);
     lkf_add_dead(&f->keys, "dead", -1);
     lkf_add_dead(&f->keys, "dead too", -1);
@@ -244,9 +227,8 @@ TEST(a_release_passes_over_the_dead)
 
 /* ---- damage (checklist 51) ------------------------------------------------------------------- */
 
-TEST(a_head_without_a_timeout_gets_one)
+TEST(a_head_without_a_timeout_gets_one, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
 
     LKS_DO(server, "RPUSH", f->keys.queue, "lost");
@@ -261,10 +243,8 @@ TEST(a_head_without_a_timeout_gets_one)
     lks_monitor_close(monitor);
 }
 
-TEST(a_head_without_a_timeout_keeps_its_place_while_it_blocks_nobody)
+TEST(a_head_without_a_timeout_keeps_its_place_while_it_blocks_nobody, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     take(f, 0);
     LKS_DO(server, "RPUSH", f->keys.queue, "lost");
     wait_for(f, 1);
@@ -280,10 +260,8 @@ TEST(a_head_without_a_timeout_keeps_its_place_while_it_blocks_nobody)
     (void)close(fd);
 }
 
-TEST(a_waiter_whose_timeout_vanished_keeps_its_place)
+TEST(a_waiter_whose_timeout_vanished_keeps_its_place, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     take(f, 0);
     wait_for(f, 1);
     wait_for(f, 2);
@@ -296,10 +274,8 @@ TEST(a_waiter_whose_timeout_vanished_keeps_its_place)
     is_served(f, 2);
 }
 
-TEST(a_waiter_whose_place_vanished_gets_another)
+TEST(a_waiter_whose_place_vanished_gets_another, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     take(f, 0);
     wait_for(f, 1);
     wait_for(f, 2);
@@ -311,10 +287,8 @@ TEST(a_waiter_whose_place_vanished_gets_another)
     is_served(f, 1);
 }
 
-TEST(a_waiter_whose_place_vanished_and_finds_the_lock_free_tells_a_place_too)
+TEST(a_waiter_whose_place_vanished_and_finds_the_lock_free_tells_a_place_too, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     take(f, 0);
     wait_for(f, 1);
     LKS_DO(server, "DEL", f->keys.lock, f->keys.queue, f->keys.timeouts);
@@ -323,10 +297,8 @@ TEST(a_waiter_whose_place_vanished_and_finds_the_lock_free_tells_a_place_too)
     assert_int_equal(lk_lock_release(f->locks[0], NULL), LK_NOT_OWNER);
 }
 
-TEST(a_queue_that_vanished_is_built_again)
+TEST(a_queue_that_vanished_is_built_again, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     take(f, 0);
     for (size_t i = 1; i < LOCKS; i++)
         wait_for(f, i);
@@ -339,9 +311,8 @@ TEST(a_queue_that_vanished_is_built_again)
 }
 
 /* Its owner, if it lives, asks again and gets a place. With Redisson alone it waits for ever. */
-TEST(a_timeout_without_a_place_is_dropped)
+TEST(a_timeout_without_a_place_is_dropped, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lkf_foreign stray = {.owner = "stray", .lease_ms = LEASE_MS, .wait_ms = 60000};
 
     take(f, 0);
@@ -357,10 +328,8 @@ TEST(a_timeout_without_a_place_is_dropped)
     is_served(f, 1);
 }
 
-TEST(a_place_that_is_there_twice_counts_once)
+TEST(a_place_that_is_there_twice_counts_once, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     take(f, 0);
     wait_for(f, 1);
     LKS_DO(server, "RPUSH", f->keys.queue, f->tokens[1]);
@@ -374,9 +343,8 @@ TEST(a_place_that_is_there_twice_counts_once)
     give_back(f, 1);
 }
 
-TEST(keys_of_another_type_are_an_error)
+TEST(keys_of_another_type_are_an_error, struct fixture *f)
 {
-    struct fixture *f = *state;
     const char *const keys[] = {f->keys.lock, f->keys.queue, f->keys.timeouts};
 
     for (size_t i = 0; i < 3; i++) {
@@ -393,9 +361,8 @@ TEST(keys_of_another_type_are_an_error)
 /* ---- windows and clocks ---------------------------------------------------------------------- */
 
 /* Checklist 49: five windows long, with a holder whose lease is no longer than one. */
-TEST(those_who_live_outlast_their_windows)
+TEST(those_who_live_outlast_their_windows, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_lock_options options = {.lease_ms = WINDOW_MS, .is_renewed = true};
 
     assert_int_equal(lk_lock_acquire(f->locks[0], &options, NULL), LK_OK);
@@ -414,9 +381,8 @@ TEST(those_who_live_outlast_their_windows)
     is_served(f, 2);
 }
 
-TEST(the_window_of_one_who_goes_is_not_taken_off_the_living)
+TEST(the_window_of_one_who_goes_is_not_taken_off_the_living, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *patient = lkf_lock(f->client, &f->keys, 300000);
     struct lkf_wait wait;
     char score[24];
@@ -441,9 +407,8 @@ TEST(the_window_of_one_who_goes_is_not_taken_off_the_living)
 }
 
 /* Checklist 50. */
-TEST(who_is_dropped_by_a_clock_that_is_ahead_queues_again)
+TEST(who_is_dropped_by_a_clock_that_is_ahead_queues_again, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lkf_foreign foreign = {
         .owner = "f:1", .lease_ms = LEASE_MS, .wait_ms = 1000, .ahead_ms = 600000};
 
@@ -467,9 +432,8 @@ static bool has_sent(char *text, const char *word)
     return false;
 }
 
-TEST(no_clock_of_ours_is_sent)
+TEST(no_clock_of_ours_is_sent, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
     char epoch[16];
 
@@ -490,20 +454,3 @@ TEST(no_clock_of_ours_is_sent)
     free(again);
     lks_monitor_close(monitor);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

@@ -11,7 +11,7 @@
 
 enum { LEASE_MS = 400, CALLS_MAX = 12 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 /* ---- the operations -------------------------------------------------------------------------------------- */
 
@@ -34,18 +34,12 @@ static lk_script *new_script(void)
     return script;
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
     struct lk_client_options options = {.backoff_ms = 5, .poll_ms = 50};
-    struct fixture *f = calloc(1, sizeof *f);
 
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "fault-%u", serial);
-    f->key = lks_key(server, name);
-    (void)snprintf(name, sizeof name, "count-%u", serial++);
-    f->counter = lks_key(server, name);
+    f->key = lks_new_key(server, "fault");
+    f->counter = lks_new_key(server, "count");
     f->client = lks_client_with(server, options);
     f->other_client = lks_client_with(server, options);
     f->lock = lks_mutex(f->client, f->key);
@@ -53,22 +47,16 @@ static int set_up(void **state)
     f->script = new_script();
     f->keys[0] = lk_bytes_of(f->counter);
     f->eval = (struct lk_eval){.script = f->script, .keys = f->keys, .key_count = 1};
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     (void)lks_fault_disarm();
     lk_lock_free(f->lock);
     lk_lock_free(f->other);
     lk_script_free(f->script);
     lk_client_close(f->client);
     lk_client_close(f->other_client);
-    free(f);
-    return 0;
 }
 
 /* One operation, ready to run: what comes before the fault, and the operation itself. */
@@ -282,10 +270,8 @@ static bool try_with_fault(struct fixture *f, const struct operation *operation,
     return is_hit;
 }
 
-TEST(every_operation_survives_a_fault_at_every_call)
+TEST(every_operation_survives_a_fault_at_every_call, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
         int calls = 0;
 
@@ -302,10 +288,8 @@ TEST(every_operation_survives_a_fault_at_every_call)
     }
 }
 
-TEST(every_operation_survives_a_lost_reply_and_then_no_server)
+TEST(every_operation_survives_a_lost_reply_and_then_no_server, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
         int n = 1;
 
@@ -315,9 +299,8 @@ TEST(every_operation_survives_a_lost_reply_and_then_no_server)
     }
 }
 
-TEST(a_failed_call_hands_out_no_reply)
+TEST(a_failed_call_hands_out_no_reply, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_bytes sleep_words[] = {LK_BYTES("BLPOP"), lk_bytes_of(f->key), LK_BYTES("1")};
     struct lk_bytes ping = LK_BYTES("PING");
     struct lk_command commands[] = {{&ping, 1}, {&ping, 1}, {sleep_words, 3}};
@@ -361,20 +344,3 @@ TEST(a_renewal_that_fails_once_is_made_up_for)
         hold_over_a_failed_renewal(*state, (enum lks_fault_kind)kind, 2);
     }
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

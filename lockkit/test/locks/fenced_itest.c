@@ -11,7 +11,7 @@
 
 enum { ROUNDS = 1000 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 struct fixture {
     lk_client *client, *other_client;
@@ -28,15 +28,9 @@ static void note_fence(const struct lk_event *event, void *arg)
     if (event->type == LK_EVENT_ACQUIRE) f->told = event->fence;
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    struct fixture *f = calloc(1, sizeof *f);
-    char name[32];
-
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "fenced-%u", serial++);
-    f->key = lks_key(server, name);
+    f->key = lks_new_key(server, "fenced");
     (void)snprintf(f->counter, sizeof f->counter, "redisson_lock_token:{%s}", f->key);
     f->client = lks_client_with(
         server, (struct lk_client_options){.on_event = note_fence, .on_event_arg = f});
@@ -45,21 +39,15 @@ static int set_up(void **state)
     f->other = lk_fenced_new(f->other_client, f->key, NULL);
     assert_non_null(f->mine);
     assert_non_null(f->other);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_lock_free(f->mine);
     lk_lock_free(f->other);
     lk_client_close(f->client);
     lk_client_close(f->other_client);
     LKS_DO(server, "DEL", f->key, f->counter);
-    free(f);
-    return 0;
 }
 
 static lk_status acquire(lk_lock *lock, int64_t wait_ms, int64_t lease_ms)
@@ -93,9 +81,8 @@ static uint64_t be_a_peer(struct fixture *f)
 }
 
 /* 53 */
-TEST(every_holder_has_a_greater_number)
+TEST(every_holder_has_a_greater_number, struct fixture *f)
 {
-    struct fixture *f = *state;
     uint64_t last = 0;
 
     for (unsigned i = 0; i < ROUNDS; i++) {
@@ -112,10 +99,8 @@ TEST(every_holder_has_a_greater_number)
 }
 
 /* 53 */
-TEST(no_way_to_end_a_hold_takes_the_number_back)
+TEST(no_way_to_end_a_hold_takes_the_number_back, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(acquire(f->mine, 0, 60), LK_OK);
     assert_int_equal(lk_lock_fence(f->mine), 1);
     assert_int_equal(acquire(f->other, 5000, 0), LK_OK); /* by its expiry */
@@ -134,10 +119,8 @@ TEST(no_way_to_end_a_hold_takes_the_number_back)
 }
 
 /* Other than Redisson, where the inner hold would make the outer one's number too low. */
-TEST(taking_it_again_keeps_the_number)
+TEST(taking_it_again_keeps_the_number, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(acquire(f->mine, 0, 0), LK_OK);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(acquire(f->mine, 0, 0), LK_OK);
@@ -151,10 +134,8 @@ TEST(taking_it_again_keeps_the_number)
     assert_int_equal(acquire_and_release(f->other), 2);
 }
 
-TEST(who_does_not_get_it_draws_no_number)
+TEST(who_does_not_get_it_draws_no_number, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(acquire(f->mine, 0, 0), LK_OK);
     for (int i = 0; i < 5; i++)
         assert_int_equal(acquire(f->other, i, 0), LK_BUSY);
@@ -164,10 +145,8 @@ TEST(who_does_not_get_it_draws_no_number)
 }
 
 /* 54 */
-TEST(a_try_without_wait_ends_at_once_and_a_lease_is_kept)
+TEST(a_try_without_wait_ends_at_once_and_a_lease_is_kept, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(acquire(f->mine, 0, 5000), LK_OK);
     assert_in_range(LKS_INTEGER(server, "PTTL", f->key), 4000, 5000);
     double begin = lks_now_ms();
@@ -178,10 +157,8 @@ TEST(a_try_without_wait_ends_at_once_and_a_lease_is_kept)
 }
 
 /* The answer to an acquire is lost: the number may be drawn, and is used by nobody. */
-TEST(a_lost_reply_never_gives_a_number_to_two)
+TEST(a_lost_reply_never_gives_a_number_to_two, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     lks_fault_arm(LKS_REPLY_LOST, 1);
     assert_int_equal(acquire(f->mine, 0, 0), LK_UNKNOWN);
     assert_true(lks_fault_disarm());
@@ -198,9 +175,8 @@ TEST(a_lost_reply_never_gives_a_number_to_two)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-TEST(the_counter_lies_in_the_locks_own_slot)
+TEST(the_counter_lies_in_the_locks_own_slot, struct fixture *f)
 {
-    struct fixture *f = *state;
     char key[80];
     char own_counter[112];
 
@@ -213,20 +189,3 @@ TEST(the_counter_lies_in_the_locks_own_slot)
     LKS_DO(server, "DEL", own_counter);
     lk_lock_free(lock);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

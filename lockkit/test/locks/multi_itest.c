@@ -7,10 +7,8 @@
 
 /* ---- all or nothing ------------------------------------------------------------------------------- */
 
-TEST(it_takes_all_and_gives_all_back)
+TEST(it_takes_all_and_gives_all_back, struct lkm_trio *f)
 {
-    struct lkm_trio *f = *state;
-
     for (unsigned i = 0; i < 3; i++) {
         assert_false(lk_held(f->multi));
         lkm_acquire(f);
@@ -38,9 +36,8 @@ static void note_order(struct lkm_trio *f, const struct lk_event *event)
 }
 
 /* So that those who want the same locks meet at the first. */
-TEST(the_order_is_that_of_servers_and_keys_not_the_given_one)
+TEST(the_order_is_that_of_servers_and_keys_not_the_given_one, struct lkm_trio *f)
 {
-    struct lkm_trio *f = *state;
     lk_lock *turned[] = {f->members[2], f->members[1], f->members[0]};
     lk_lock *other = lk_multi_new(turned, LKM_MEMBERS, NULL, NULL);
 
@@ -55,9 +52,8 @@ TEST(the_order_is_that_of_servers_and_keys_not_the_given_one)
     lk_lock_free(other);
 }
 
-TEST(one_that_is_held_keeps_it_out_and_the_others_free)
+TEST(one_that_is_held_keeps_it_out_and_the_others_free, struct lkm_trio *f)
 {
-    struct lkm_trio *f = *state;
     lk_status statuses[LKM_MEMBERS];
 
     for (size_t busy = 0; busy < LKM_MEMBERS; busy++) {
@@ -90,9 +86,8 @@ static void note_a(struct lkm_trio *f, const struct lk_event *event)
 }
 
 /* 55, second half: b is held, so a is free within 50 ms, and stays free while it waits. */
-TEST(who_waits_for_one_gives_the_others_back)
+TEST(who_waits_for_one_gives_the_others_back, struct lkm_trio *f)
 {
-    struct lkm_trio *f = *state;
     struct lkm_wait wait;
 
     lkm_let_other_hold(f, 1);
@@ -114,10 +109,9 @@ TEST(who_waits_for_one_gives_the_others_back)
     assert_int_equal(lk_lock_release(f->multi, NULL), LK_OK);
 }
 
-TEST(it_waits_as_long_as_it_was_told)
+TEST(it_waits_as_long_as_it_was_told, struct lkm_trio *f)
 {
     static const int64_t spans_ms[] = {1, 60, 300};
-    struct lkm_trio *f = *state;
 
     for (size_t i = 0; i < LKM_MEMBERS; i++) {
         double begin = lks_now_ms();
@@ -132,9 +126,8 @@ TEST(it_waits_as_long_as_it_was_told)
 }
 
 /* From its first answer to deep in its wait, in the pauses too. */
-TEST(a_cancel_at_any_time_ends_the_wait)
+TEST(a_cancel_at_any_time_ends_the_wait, struct lkm_trio *f)
 {
-    struct lkm_trio *f = *state;
     struct lkm_wait wait;
 
     for (int i = 0; i < 60; i++) {
@@ -152,9 +145,8 @@ TEST(a_cancel_at_any_time_ends_the_wait)
     }
 }
 
-TEST(a_cancel_has_no_effect_on_what_comes_after)
+TEST(a_cancel_has_no_effect_on_what_comes_after, struct lkm_trio *f)
 {
-    struct lkm_trio *f = *state;
     struct lkm_wait wait;
 
     lkm_let_other_hold(f, 0);
@@ -172,9 +164,8 @@ TEST(a_cancel_has_no_effect_on_what_comes_after)
 
 /* ---- bad use ------------------------------------------------------------------------------------------ */
 
-TEST(what_makes_no_multi_lock_is_invalid)
+TEST(what_makes_no_multi_lock_is_invalid, struct lkm_trio *f)
 {
-    struct lkm_trio *f = *state;
     lk_status statuses[LKM_MEMBERS];
     lk_lock *twice[] = {f->members[0], f->members[1], f->members[0]};
     lk_lock *same_key[] = {f->members[0], f->others[0]};
@@ -211,9 +202,8 @@ TEST(what_makes_no_multi_lock_is_invalid)
     assert_int_equal(lk_multi_report(f->multi, NULL), 0);
 }
 
-TEST(what_a_multi_lock_cannot_do_is_invalid)
+TEST(what_a_multi_lock_cannot_do_is_invalid, struct lkm_trio *f)
 {
-    struct lkm_trio *f = *state;
     lk_script *script =
         lk_script_new(&(struct lk_script_source){.name = "x", .source = "return 1"});
     struct lk_eval eval = {.script = script};

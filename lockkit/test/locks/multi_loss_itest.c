@@ -39,9 +39,8 @@ static void rob_a_and_free_b(struct lkm_trio *f, const struct lk_event *event)
 }
 
 /* 56 */
-TEST(a_member_lost_before_the_end_is_noticed_and_left_alone)
+TEST(a_member_lost_before_the_end_is_noticed_and_left_alone, struct lkm_trio *f)
 {
-    struct lkm_trio *f = *state;
     struct lk_error err = {0};
 
     LKS_DO(lkm_server_of(1), "HSET", f->keys[1], "somebody", "1");
@@ -58,9 +57,8 @@ TEST(a_member_lost_before_the_end_is_noticed_and_left_alone)
 }
 
 /* 57 */
-TEST(a_release_frees_the_others_and_names_the_lost)
+TEST(a_release_frees_the_others_and_names_the_lost, struct lkm_trio *f)
 {
-    struct lkm_trio *f = *state;
     struct lk_error err = {0};
 
     lkm_acquire(f);
@@ -90,9 +88,8 @@ static bool is_readable(int fd)
     return poll(&poll_fd, 1, 0) == 1;
 }
 
-TEST(one_lost_member_is_the_loss_of_all)
+TEST(one_lost_member_is_the_loss_of_all, struct lkm_trio *f)
 {
-    struct lkm_trio *f = *state;
     int fd = lk_lock_lost_fd(f->multi);
     struct lk_lock_options options = {
         .lease_ms = 600, .is_renewed = true, .on_lost = lkm_count_loss, .on_lost_arg = f};
@@ -118,9 +115,8 @@ TEST(one_lost_member_is_the_loss_of_all)
     }
 }
 
-TEST(its_end_is_told_also_without_renewal)
+TEST(its_end_is_told_also_without_renewal, struct lkm_trio *f)
 {
-    struct lkm_trio *f = *state;
     struct lk_lock_options options = {.lease_ms = 120, .on_lost = lkm_count_loss, .on_lost_arg = f};
     double begin = lks_now_ms();
 
@@ -133,9 +129,8 @@ TEST(its_end_is_told_also_without_renewal)
     assert_int_equal(atomic_load(&f->losses), 1);
 }
 
-TEST(a_renewal_by_hand_prolongs_all_or_tells_the_loss)
+TEST(a_renewal_by_hand_prolongs_all_or_tells_the_loss, struct lkm_trio *f)
 {
-    struct lkm_trio *f = *state;
     struct lk_error err = {0};
     int fd = lk_lock_lost_fd(f->multi);
 
@@ -226,11 +221,10 @@ static bool try_with_fault(struct lkm_trio *f,
     return is_hit;
 }
 
-TEST(it_survives_a_fault_at_every_call)
+TEST(it_survives_a_fault_at_every_call, struct lkm_trio *f)
 {
     static lk_status (*const runs[])(struct lkm_trio *, struct lk_error *) = {try_acquire, release,
                                                                               renew};
-    struct lkm_trio *f = *state;
 
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         for (int kind = 0; kind < LKS_FAULT_KINDS; kind++) {
@@ -244,10 +238,8 @@ TEST(it_survives_a_fault_at_every_call)
     assert_true(undone.late <= undone.all / 2);
 }
 
-TEST(what_a_release_could_not_confirm_does_not_stand_in_its_own_way)
+TEST(what_a_release_could_not_confirm_does_not_stand_in_its_own_way, struct lkm_trio *f)
 {
-    struct lkm_trio *f = *state;
-
     for (int n = 1; n <= LKM_MEMBERS; n++) {
         lkm_acquire(f);
         lks_fault_arm(LKS_REFUSED, n);
@@ -260,9 +252,8 @@ TEST(what_a_release_could_not_confirm_does_not_stand_in_its_own_way)
     }
 }
 
-TEST(a_holder_that_is_killed_loses_all_by_their_leases)
+TEST(a_holder_that_is_killed_loses_all_by_their_leases, struct lkm_trio *f)
 {
-    struct lkm_trio *f = *state;
     int ends[2];
     char byte = 0;
 
@@ -297,9 +288,8 @@ TEST(a_holder_that_is_killed_loses_all_by_their_leases)
     (void)close(ends[0]);
 }
 
-TEST(freed_while_held_it_leaves_the_members_to_their_leases)
+TEST(freed_while_held_it_leaves_the_members_to_their_leases, struct lkm_trio *f)
 {
-    struct lkm_trio *f = *state;
     struct lk_lock_options options = {
         .lease_ms = 200, .is_renewed = true, .on_lost = lkm_count_loss, .on_lost_arg = f};
 

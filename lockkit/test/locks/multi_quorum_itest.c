@@ -20,14 +20,12 @@ struct fixture {
     atomic_int losses;
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
     static unsigned serial;
-    struct fixture *f = calloc(1, sizeof *f);
     struct lk_client_options client_options = {.command_ms = COMMAND_MS, .backoff_ms = 20};
     char name[32];
 
-    assert_non_null(f);
     (void)snprintf(name, sizeof name, "quorum-%u", serial++);
     f->key = lks_key(nodes[0], name);
     for (size_t i = 0; i < NODES; i++) {
@@ -38,14 +36,10 @@ static int set_up(void **state)
     f->multi = lk_multi_new(f->members, NODES,
                             &(struct lk_multi_options){.failures_allowed = NODES / 2}, NULL);
     assert_non_null(f->multi);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_lock_free(f->multi);
     for (size_t i = 0; i < NODES; i++) {
         lk_lock_free(f->members[i]);
@@ -53,8 +47,6 @@ static int tear_down(void **state)
         lk_client_close(f->clients[i]);
         if (nodes[i]->pid == 0) lks_server_restart(nodes[i]);
     }
-    free(f);
-    return 0;
 }
 
 static lk_status acquire(struct fixture *f, int64_t wait_ms, int64_t lease_ms, struct lk_error *err)
@@ -88,10 +80,8 @@ static void await_return(lk_lock *lock)
     assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
 }
 
-TEST(one_of_three_may_be_away)
+TEST(one_of_three_may_be_away, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t away = 0; away < NODES; away++) {
         lks_server_kill(nodes[away]);
         assert_int_equal(acquire(f, 0, 5000, NULL), LK_OK);
@@ -109,9 +99,8 @@ TEST(one_of_three_may_be_away)
     }
 }
 
-TEST(with_two_of_three_away_it_fails_at_once_and_leaves_nothing)
+TEST(with_two_of_three_away_it_fails_at_once_and_leaves_nothing, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
 
     lks_server_kill(nodes[0]);
@@ -128,9 +117,8 @@ TEST(with_two_of_three_away_it_fails_at_once_and_leaves_nothing)
 }
 
 /* 58: Redisson says it is held. The lease of the first ran while the second was asked. */
-TEST(a_lease_that_ran_out_on_the_way_is_lost)
+TEST(a_lease_that_ran_out_on_the_way_is_lost, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
 
     lks_server_pause(nodes[1]);
@@ -144,10 +132,8 @@ TEST(a_lease_that_ran_out_on_the_way_is_lost)
         LKS_EVENTUALLY(!exists(f, i), 2000);
 }
 
-TEST(a_lease_that_grew_old_on_the_way_is_renewed)
+TEST(a_lease_that_grew_old_on_the_way_is_renewed, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     lks_server_pause(nodes[1]);
     lk_status status = acquire(f, 0, LONG_LEASE_MS, NULL);
     int64_t left_ms = lk_lock_remaining_ms(f->multi);
@@ -161,10 +147,8 @@ TEST(a_lease_that_grew_old_on_the_way_is_renewed)
         LKS_EVENTUALLY(!exists(f, i), 2000);
 }
 
-TEST(who_holds_one_of_three_does_not_keep_it_out_but_two_do)
+TEST(who_holds_one_of_three_does_not_keep_it_out_but_two_do, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     let_other_hold(f, 0);
     assert_int_equal(acquire(f, 0, 5000, NULL), LK_OK);
     assert_report(f, LK_BUSY, LK_OK, LK_OK);
@@ -188,10 +172,8 @@ static void *release_later(void *arg)
 }
 
 /* It waits for the first, but the third will do. */
-TEST(any_that_becomes_free_ends_the_wait)
+TEST(any_that_becomes_free_ends_the_wait, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t freed = 0; freed < NODES; freed += 2) {
         pthread_t thread;
         double begin = lks_now_ms();
@@ -214,10 +196,8 @@ static void *cancel_later(void *arg)
     return NULL;
 }
 
-TEST(a_cancel_ends_the_wait_for_all_of_them)
+TEST(a_cancel_ends_the_wait_for_all_of_them, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t held = 2; held <= NODES; held++) {
         pthread_t thread;
         double begin = lks_now_ms();
@@ -235,9 +215,8 @@ TEST(a_cancel_ends_the_wait_for_all_of_them)
 }
 
 /* One cannot be reached, one is lost: the leases of two go on. */
-TEST(a_renewal_by_too_few_is_no_loss_while_enough_leases_last)
+TEST(a_renewal_by_too_few_is_no_loss_while_enough_leases_last, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
 
     assert_int_equal(acquire(f, 0, 5000, NULL), LK_OK);
@@ -256,9 +235,8 @@ static void count_loss(lk_lock *lock, void *arg)
     atomic_fetch_add((atomic_int *)arg, 1);
 }
 
-TEST(the_second_of_three_that_is_lost_is_the_loss_of_all)
+TEST(the_second_of_three_that_is_lost_is_the_loss_of_all, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_lock_options options = {
         .lease_ms = 300, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = &f->losses};
 
@@ -279,10 +257,8 @@ TEST(the_second_of_three_that_is_lost_is_the_loss_of_all)
     assert_int_equal(atomic_load(&f->losses), 1);
 }
 
-TEST(one_that_was_lost_is_no_failure_of_the_release)
+TEST(one_that_was_lost_is_no_failure_of_the_release, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(acquire(f, 0, 5000, NULL), LK_OK);
     LKS_DO(nodes[2], "DEL", f->key);
     assert_int_equal(lk_lock_release(f->multi, NULL), LK_OK);
@@ -290,9 +266,8 @@ TEST(one_that_was_lost_is_no_failure_of_the_release)
     assert_report(f, LK_OK, LK_OK, LK_NOT_OWNER);
 }
 
-TEST(a_release_that_was_not_confirmed_can_be_repeated)
+TEST(a_release_that_was_not_confirmed_can_be_repeated, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
 
     assert_int_equal(acquire(f, 0, 5000, NULL), LK_OK);
@@ -318,22 +293,15 @@ static int by_url(const void *a, const void *b)
     return strcmp((*one)->url, (*other)->url);
 }
 
-static int start_servers(void **state)
+BEFORE_ALL()
 {
-    (void)state;
     for (size_t i = 0; i < NODES; i++)
         nodes[i] = lks_server_start(NULL);
     qsort((void *)nodes, NODES, sizeof nodes[0], by_url);
-    return 0;
 }
 
-static int stop_servers(void **state)
+AFTER_ALL()
 {
-    (void)state;
     for (size_t i = 0; i < NODES; i++)
         lks_server_stop(nodes[i]);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
-GROUP(start_servers, stop_servers);

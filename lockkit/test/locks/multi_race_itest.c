@@ -206,20 +206,14 @@ TEST(majorities_do_not_meet)
     play(&game);
 }
 
-static int start_servers(void **state)
+BEFORE_ALL()
 {
-    (void)state;
     for (size_t i = 0; i < SERVERS; i++)
         servers[i] = lks_server_start(&(struct lks_server_options){.is_tcp = true});
-    return 0;
 }
 
-static int stop_servers(void **state)
+AFTER_ALL()
 {
-    (void)state;
     for (size_t i = 0; i < SERVERS; i++)
         lks_server_stop(servers[i]);
-    return 0;
 }
-
-GROUP(start_servers, stop_servers);

@@ -3,7 +3,7 @@
  */
 #include "test/support/lk_support.h"
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_any());
 
 struct fixture {
     lk_client *client;
@@ -11,32 +11,20 @@ struct fixture {
     const char *key;
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "lock-%u", serial++);
-    f->key = lks_key(server, name);
+    f->key = lks_new_key(server, "lock");
     f->client = lks_client(server);
     f->mine = lks_mutex(f->client, f->key);
     f->other = lks_mutex(f->client, f->key);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_lock_free(f->mine);
     lk_lock_free(f->other);
     lk_client_close(f->client);
     LKS_DO(server, "DEL", f->key);
-    free(f);
-    return 0;
 }
 
 static lk_status acquire_lease(lk_lock *lock, int64_t lease_ms)
@@ -44,10 +32,8 @@ static lk_status acquire_lease(lk_lock *lock, int64_t lease_ms)
     return lk_lock_acquire(lock, &(struct lk_lock_options){.lease_ms = lease_ms}, NULL);
 }
 
-TEST(a_held_lock_is_a_string_of_32_hex_digits_with_a_ttl)
+TEST(a_held_lock_is_a_string_of_32_hex_digits_with_a_ttl, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(acquire_lease(f->mine, 5000), LK_OK);
 
     assert_string_equal(LKS_TEXT(server, "TYPE", f->key), "string");
@@ -59,9 +45,8 @@ TEST(a_held_lock_is_a_string_of_32_hex_digits_with_a_ttl)
     assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 0);
 }
 
-TEST(a_key_as_redis_py_writes_it_is_respected)
+TEST(a_key_as_redis_py_writes_it_is_respected, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
 
     LKS_DO(server, "SET", f->key, "b2f1c9e0d7a411ee9d2f0242ac120002", "NX", "PX", "60000");
@@ -74,10 +59,8 @@ TEST(a_key_as_redis_py_writes_it_is_respected)
     assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 1);
 }
 
-TEST(a_peer_with_the_same_layout_respects_ours)
+TEST(a_peer_with_the_same_layout_respects_ours, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(acquire_lease(f->mine, 5000), LK_OK);
     assert_string_equal(LKS_TEXT(server, "SET", f->key, "theirs", "NX", "PX", "100"), "(nil)");
 
@@ -85,10 +68,8 @@ TEST(a_peer_with_the_same_layout_respects_ours)
     assert_string_equal(LKS_TEXT(server, "SET", f->key, "theirs", "NX", "PX", "100"), "OK");
 }
 
-TEST(who_comes_second_is_told_busy)
+TEST(who_comes_second_is_told_busy, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(acquire_lease(f->mine, 5000), LK_OK);
     assert_int_equal(acquire_lease(f->other, 5000), LK_BUSY);
     assert_true(lk_held(f->mine));
@@ -99,9 +80,8 @@ TEST(who_comes_second_is_told_busy)
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
-TEST(different_names_do_not_meet)
+TEST(different_names_do_not_meet, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *elsewhere = lks_mutex(f->client, lks_key(server, "elsewhere"));
 
     assert_int_equal(acquire_lease(f->mine, 5000), LK_OK);
@@ -112,9 +92,8 @@ TEST(different_names_do_not_meet)
     lk_lock_free(elsewhere);
 }
 
-TEST(a_lease_ends_and_another_takes_it)
+TEST(a_lease_ends_and_another_takes_it, struct fixture *f)
 {
-    struct fixture *f = *state;
     double begin = lks_now_ms();
 
     assert_int_equal(acquire_lease(f->mine, 200), LK_OK);
@@ -125,9 +104,8 @@ TEST(a_lease_ends_and_another_takes_it)
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
-TEST(releasing_a_lost_lock_leaves_the_new_holder_alone)
+TEST(releasing_a_lost_lock_leaves_the_new_holder_alone, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
 
     assert_int_equal(acquire_lease(f->mine, 50), LK_OK);
@@ -141,10 +119,8 @@ TEST(releasing_a_lost_lock_leaves_the_new_holder_alone)
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
-TEST(release_is_idempotent_and_takes_null)
+TEST(release_is_idempotent_and_takes_null, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(lk_lock_release(NULL, NULL), LK_OK);
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
     assert_int_equal(acquire_lease(f->mine, 5000), LK_OK);
@@ -157,10 +133,8 @@ TEST(release_is_idempotent_and_takes_null)
     lk_lock_free(NULL);
 }
 
-TEST(what_remains_is_an_upper_bound_that_holds)
+TEST(what_remains_is_an_upper_bound_that_holds, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(lk_lock_remaining_ms(f->mine), 0);
     assert_int_equal(acquire_lease(f->mine, 1000), LK_OK);
     for (int i = 0; i < 20; i++) {
@@ -176,9 +150,8 @@ TEST(what_remains_is_an_upper_bound_that_holds)
     assert_false(lk_held(f->mine));
 }
 
-TEST(the_local_end_comes_before_the_servers)
+TEST(the_local_end_comes_before_the_servers, struct fixture *f)
 {
-    struct fixture *f = *state;
     long long server_ms = 0;
 
     assert_int_equal(acquire_lease(f->mine, 300), LK_OK);
@@ -192,19 +165,16 @@ TEST(the_local_end_comes_before_the_servers)
     (void)lk_lock_release(f->mine, NULL);
 }
 
-TEST(a_key_of_another_type_keeps_everybody_out)
+TEST(a_key_of_another_type_keeps_everybody_out, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     LKS_DO(server, "RPUSH", f->key, "not a lock");
     assert_int_equal(acquire_lease(f->mine, 1000), LK_BUSY); /* SET NX asks for no type */
 
     assert_string_equal(LKS_TEXT(server, "TYPE", f->key), "list");
 }
 
-TEST(releasing_a_key_of_another_type_says_the_servers_words)
+TEST(releasing_a_key_of_another_type_says_the_servers_words, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
 
     assert_int_equal(acquire_lease(f->mine, 5000), LK_OK);
@@ -218,9 +188,8 @@ TEST(releasing_a_key_of_another_type_says_the_servers_words)
     assert_int_equal(acquire_lease(f->mine, 5000), LK_BUSY); /* the handle goes on */
 }
 
-TEST(a_key_is_any_bytes_from_1_to_512)
+TEST(a_key_is_any_bytes_from_1_to_512, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
     char key[514];
 
@@ -242,10 +211,8 @@ TEST(a_key_is_any_bytes_from_1_to_512)
     lk_lock_free(lock);
 }
 
-TEST(a_holder_is_not_let_in_twice)
+TEST(a_holder_is_not_let_in_twice, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(acquire_lease(f->mine, 5000), LK_OK);
     assert_int_equal(acquire_lease(f->mine, 5000), LK_INVALID); /* not reentrant */
 
@@ -253,9 +220,8 @@ TEST(a_holder_is_not_let_in_twice)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-TEST(a_freed_handle_leaves_its_hold_to_the_lease)
+TEST(a_freed_handle_leaves_its_hold_to_the_lease, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *lock = lks_mutex(f->client, f->key);
 
     assert_int_equal(
@@ -267,20 +233,3 @@ TEST(a_freed_handle_leaves_its_hold_to_the_lease)
     LKS_EVENTUALLY(acquire_lease(f->mine, 5000) == LK_OK, 2000); /* nobody renews it */
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_any();
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

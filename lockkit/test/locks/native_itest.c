@@ -5,7 +5,7 @@
  */
 #include "test/support/lk_support.h"
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 static bool has_native(void)
 {
@@ -15,20 +15,6 @@ static bool has_native(void)
 
     lk_reply_free(answer);
     return has_it;
-}
-
-static int start(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
 }
 
 static void take(lk_lock *lock, int64_t lease_ms)
@@ -153,5 +139,3 @@ TEST(a_renewal_lengthens_and_never_shortens)
     lk_lock_free(lock);
     lk_client_close(client);
 }
-
-GROUP(start, end);

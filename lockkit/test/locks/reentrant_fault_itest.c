@@ -9,7 +9,7 @@
 
 enum { LEASE_MS = 5000, CALLS_MAX = 8 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 struct fixture {
     lk_client *client, *other_client;
@@ -38,32 +38,21 @@ static void free_locks(struct fixture *f)
     f->lock = f->other = NULL;
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
     struct lk_client_options options = {.backoff_ms = 5};
-    struct fixture *f = calloc(1, sizeof *f);
-    char name[32];
 
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "steps-%u", serial++);
-    f->key = lks_key(server, name);
+    f->key = lks_new_key(server, "steps");
     f->client = lks_client_with(server, options);
     f->other_client = lks_client_with(server, options);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     (void)lks_fault_disarm();
     free_locks(f);
     lk_client_close(f->client);
     lk_client_close(f->other_client);
-    free(f);
-    return 0;
 }
 
 /* ---- the steps -------------------------------------------------------------------------------------------- */
@@ -172,10 +161,8 @@ static bool try_with_fault(struct fixture *f, const struct step *step, enum lks_
     return is_hit;
 }
 
-TEST(every_step_survives_a_fault_at_every_call)
+TEST(every_step_survives_a_fault_at_every_call, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t i = 0; i < (size_t)MAKERS * STEPS; i++) {
         make_locks(f, makers[i / STEPS]);
         for (int kind = 0; kind < LKS_FAULT_KINDS; kind++) {
@@ -192,19 +179,16 @@ TEST(every_step_survives_a_fault_at_every_call)
 }
 
 /* The undo after it, or the second time it is asked, is refused too. */
-TEST(a_lost_reply_and_then_no_server_is_no_more_than_unknown)
+TEST(a_lost_reply_and_then_no_server_is_no_more_than_unknown, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     make_locks(f, lk_reentrant_new);
     for (size_t i = 1; i < STEPS; i++)
         assert_true(try_with_fault(f, &steps[i], LKS_REPLY_LOST, 1, true));
 }
 
 /* 31: the first acquire whose undo is lost as well stays until its lease ends, and no longer. */
-TEST(an_acquire_without_answer_ends_with_its_lease_at_the_latest)
+TEST(an_acquire_without_answer_ends_with_its_lease_at_the_latest, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_lock_options options = {.lease_ms = 300, .is_renewed = true};
 
     make_locks(f, lk_reentrant_new);
@@ -223,10 +207,8 @@ TEST(an_acquire_without_answer_ends_with_its_lease_at_the_latest)
 }
 
 /* 32 */
-TEST(a_release_without_answer_is_done_once_and_told_once)
+TEST(a_release_without_answer_is_done_once_and_told_once, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     make_locks(f, lk_reentrant_new);
     for (int i = 0; i < 2; i++) { /* nobody there, and somebody else */
         struct lks_monitor *monitor = lks_monitor_open(server);
@@ -246,20 +228,3 @@ TEST(a_release_without_answer_is_done_once_and_told_once)
     assert_true(lk_held(f->other));
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

@@ -11,7 +11,7 @@
 enum { POLL_MS = 10000, CROWD = 10 };
 
 static const char peer[] = "8743c9c0-0795-4907-87fd-6c719a6b4586:57";
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 struct fixture {
     lk_client *client, *other_client; /* as two processes would have */
@@ -35,15 +35,9 @@ static void count_round_trip(const struct lk_event *event, void *arg)
     if (event->type == LK_EVENT_ROUND_TRIP) atomic_fetch_add((atomic_uint *)arg, 1);
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    struct fixture *f = calloc(1, sizeof *f);
-    char name[32];
-
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "reentrant-%u", serial++);
-    f->key = lks_key(server, name);
+    f->key = lks_new_key(server, "reentrant");
     (void)snprintf(f->channel, sizeof f->channel, "redisson_lock__channel:{%s}", f->key);
     f->client = lks_client_with(server, (struct lk_client_options){.poll_ms = POLL_MS});
     f->other_client =
@@ -54,22 +48,16 @@ static int set_up(void **state)
     f->mine = new_lock(f->client, f->key);
     f->sibling = new_lock(f->client, f->key);
     f->other = new_lock(f->other_client, f->key);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_lock_free(f->mine);
     lk_lock_free(f->sibling);
     lk_lock_free(f->other);
     lk_client_close(f->client);
     lk_client_close(f->other_client);
     LKS_DO(server, "DEL", f->key);
-    free(f);
-    return 0;
 }
 
 static lk_status acquire(lk_lock *lock, int64_t wait_ms, int64_t lease_ms)
@@ -146,9 +134,8 @@ static double finish_wait(struct wait *wait)
 /* ---- the wire ----------------------------------------------------------------------------------------- */
 
 /* 1 */
-TEST(a_held_lock_is_a_hash_of_its_owner_with_a_ttl)
+TEST(a_held_lock_is_a_hash_of_its_owner_with_a_ttl, struct fixture *f)
 {
-    struct fixture *f = *state;
     const char *colon = NULL;
     char uuid[40] = "";
 
@@ -173,10 +160,9 @@ TEST(a_held_lock_is_a_hash_of_its_owner_with_a_ttl)
 }
 
 /* 2 */
-TEST(a_peers_release_wakes_the_waiter_at_once)
+TEST(a_peers_release_wakes_the_waiter_at_once, struct fixture *f)
 {
     enum { TIMES = 9 };
-    struct fixture *f = *state;
     size_t within_50_ms = 0;
 
     for (int i = 0; i < TIMES; i++) {
@@ -196,9 +182,8 @@ TEST(a_peers_release_wakes_the_waiter_at_once)
 }
 
 /* 3, 6 */
-TEST(only_the_last_release_frees_it_and_tells_it_once)
+TEST(only_the_last_release_frees_it_and_tells_it_once, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
     char message[192];
 
@@ -225,9 +210,8 @@ TEST(only_the_last_release_frees_it_and_tells_it_once)
 }
 
 /* 4 */
-TEST(a_name_with_a_tag_of_its_own_keeps_it)
+TEST(a_name_with_a_tag_of_its_own_keeps_it, struct fixture *f)
 {
-    struct fixture *f = *state;
     char key[96];
     struct wait wait;
 
@@ -247,9 +231,8 @@ TEST(a_name_with_a_tag_of_its_own_keeps_it)
 }
 
 /* 7 */
-TEST(a_release_by_who_is_not_the_owner_changes_nothing)
+TEST(a_release_by_who_is_not_the_owner_changes_nothing, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lks_monitor *monitor = NULL;
 
     for (int i = 0; i < 2; i++) { /* somebody else's, and nobody's */
@@ -268,9 +251,8 @@ TEST(a_release_by_who_is_not_the_owner_changes_nothing)
 }
 
 /* 8 */
-TEST(breaking_it_wakes_the_waiters_and_stops_the_holder)
+TEST(breaking_it_wakes_the_waiters_and_stops_the_holder, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_lock_options options = {.lease_ms = 300, .is_renewed = true};
     struct wait wait;
 
@@ -293,9 +275,8 @@ TEST(breaking_it_wakes_the_waiters_and_stops_the_holder)
 }
 
 /* 10 */
-TEST(a_key_of_another_type_is_the_servers_error_at_once)
+TEST(a_key_of_another_type_is_the_servers_error_at_once, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
     struct lk_lock_options options = {.wait_ms = 60000, .lease_ms = 60, .is_renewed = true};
 
@@ -313,9 +294,8 @@ TEST(a_key_of_another_type_is_the_servers_error_at_once)
     lks_monitor_close(monitor);
 }
 
-TEST(the_other_kinds_of_the_family_exclude_each_other)
+TEST(the_other_kinds_of_the_family_exclude_each_other, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *family[] = {
         lk_reentrant_new(f->client, f->key, NULL), lk_non_reentrant_new(f->client, f->key, NULL),
         lk_spin_new(f->other_client, f->key, NULL), lk_fenced_new(f->other_client, f->key, NULL)};
@@ -331,9 +311,8 @@ TEST(the_other_kinds_of_the_family_exclude_each_other)
         lk_lock_free(family[i]);
 }
 
-TEST(the_variant_that_is_not_reentrant_refuses_its_holder)
+TEST(the_variant_that_is_not_reentrant_refuses_its_holder, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *lock = lk_non_reentrant_new(f->client, f->key, NULL);
 
     assert_int_equal(acquire(lock, 0, 0), LK_OK);
@@ -346,9 +325,8 @@ TEST(the_variant_that_is_not_reentrant_refuses_its_holder)
     lk_lock_free(lock);
 }
 
-TEST(a_guarded_script_runs_for_the_owner_alone)
+TEST(a_guarded_script_runs_for_the_owner_alone, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_bytes data = lk_bytes_of(lks_key(server, "guarded"));
     lk_script *script = lk_script_new(
         &(struct lk_script_source){.name = "add", .source = "return redis.call('INCR', KEYS[1])"});
@@ -374,9 +352,8 @@ TEST(a_guarded_script_runs_for_the_owner_alone)
 /* ---- waiting -------------------------------------------------------------------------------------------- */
 
 /* 13 */
-TEST(a_key_without_ttl_is_asked_for_and_not_slept_by)
+TEST(a_key_without_ttl_is_asked_for_and_not_slept_by, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = 100});
     lk_lock *lock = new_lock(client, f->key);
     struct wait wait;
@@ -414,9 +391,8 @@ static void await_round_trips(struct fixture *f, unsigned count)
 }
 
 /* 14 */
-TEST(of_a_crowd_one_is_woken_and_no_other_asks)
+TEST(of_a_crowd_one_is_woken_and_no_other_asks, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct wait waits[CROWD];
 
     let_peer_hold(f, "60000");
@@ -441,9 +417,8 @@ TEST(of_a_crowd_one_is_woken_and_no_other_asks)
 }
 
 /* 15 */
-TEST(a_wake_up_at_the_deadline_goes_to_the_next)
+TEST(a_wake_up_at_the_deadline_goes_to_the_next, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *hasty = new_lock(f->other_client, f->key);
     struct wait wait;
 
@@ -465,20 +440,3 @@ TEST(a_wake_up_at_the_deadline_goes_to_the_next)
     }
     lk_lock_free(hasty);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

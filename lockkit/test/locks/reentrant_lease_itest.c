@@ -15,7 +15,7 @@ enum { LEASE_MS = 450, HALF_LEASE_MS = LEASE_MS / 2, TWO_LEASES_MS = 2 * LEASE_M
 enum { PERIOD_MS = LEASE_MS / 3, TWO_PERIODS_MS = 2 * PERIOD_MS, MANY = 1000 };
 enum { RACERS = 4, RACES = 400 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 struct fixture {
     lk_client *client, *other_client; /* as two processes would have */
@@ -32,34 +32,22 @@ static lk_lock *new_lock(lk_client *client, const char *key)
     return lock;
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    struct fixture *f = calloc(1, sizeof *f);
-    char name[32];
-
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "lease-%u", serial++);
-    f->key = lks_key(server, name);
+    f->key = lks_new_key(server, "lease");
     f->client = lks_client(server);
     f->other_client = lks_client(server);
     f->mine = new_lock(f->client, f->key);
     f->other = new_lock(f->other_client, f->key);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_lock_free(f->mine);
     lk_lock_free(f->other);
     lk_client_close(f->client);
     lk_client_close(f->other_client);
     LKS_DO(server, "DEL", f->key);
-    free(f);
-    return 0;
 }
 
 static void count_loss(lk_lock *lock, void *arg)
@@ -107,10 +95,8 @@ static void watch_ttl(struct fixture *f, int span_ms, long long least_ms)
 /* ---- the watchdog ---------------------------------------------------------------------------------------- */
 
 /* 20: nothing touches the key after the release. */
-TEST(it_is_renewed_in_time_and_never_after_its_release)
+TEST(it_is_renewed_in_time_and_never_after_its_release, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     acquire_renewed(f, f->mine, LEASE_MS);
     watch_ttl(f, 3 * LEASE_MS,
               LEASE_MS / 3); /* due at two thirds; the rest is for a busy machine */
@@ -125,9 +111,8 @@ TEST(it_is_renewed_in_time_and_never_after_its_release)
 }
 
 /* 21 */
-TEST(a_killed_holder_holds_no_longer_than_its_lease)
+TEST(a_killed_holder_holds_no_longer_than_its_lease, struct fixture *f)
 {
-    struct fixture *f = *state;
     int ends[2];
     char byte = 0;
 
@@ -184,9 +169,8 @@ static void *racer_main(void *arg)
 }
 
 /* 22: an end that meets a beginning leaves nothing that is renewed for ever. */
-TEST(nothing_is_renewed_when_all_is_over)
+TEST(nothing_is_renewed_when_all_is_over, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct racer racers[RACERS];
 
     for (size_t i = 0; i < RACERS; i++) {
@@ -212,10 +196,8 @@ TEST(nothing_is_renewed_when_all_is_over)
 /* ---- nested leases ---------------------------------------------------------------------------------------- */
 
 /* 23: Redisson loses the outer hold. */
-TEST(a_short_hold_inside_a_renewed_one_does_not_end_it)
+TEST(a_short_hold_inside_a_renewed_one_does_not_end_it, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     acquire_renewed(f, f->mine, LEASE_MS);
     assert_int_equal(acquire(f->mine, 0, 100), LK_OK);
     watch_ttl(f, 2 * LEASE_MS, LEASE_MS / 3);
@@ -227,10 +209,8 @@ TEST(a_short_hold_inside_a_renewed_one_does_not_end_it)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-TEST(a_renewed_hold_inside_a_short_one_is_renewed_as_long_as_it_lasts)
+TEST(a_renewed_hold_inside_a_short_one_is_renewed_as_long_as_it_lasts, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(acquire(f->mine, 0, LEASE_MS), LK_OK);
     acquire_renewed(f, f->mine, LEASE_MS);
     watch_ttl(f, 2 * LEASE_MS, LEASE_MS / 3);
@@ -245,10 +225,8 @@ TEST(a_renewed_hold_inside_a_short_one_is_renewed_as_long_as_it_lasts)
 }
 
 /* 24 */
-TEST(a_lease_that_ended_leaves_no_mark_on_the_next)
+TEST(a_lease_that_ended_leaves_no_mark_on_the_next, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(acquire(f->mine, 0, 60), LK_OK);
     LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", f->key) == 0, 2000);
     assert_int_equal(acquire(f->mine, 0, 0), LK_LOST); /* it would be inside the lost one */
@@ -261,9 +239,8 @@ TEST(a_lease_that_ended_leaves_no_mark_on_the_next)
 }
 
 /* 30 */
-TEST(a_lease_without_renewal_ends_when_it_said)
+TEST(a_lease_without_renewal_ends_when_it_said, struct fixture *f)
 {
-    struct fixture *f = *state;
     double begin = lks_now_ms();
 
     assert_int_equal(acquire(f->mine, 0, 300), LK_OK);
@@ -279,9 +256,8 @@ TEST(a_lease_without_renewal_ends_when_it_said)
 }
 
 /* A server that keeps a lease shorter than we believe would let two in. */
-TEST(a_renewal_by_hand_never_shortens)
+TEST(a_renewal_by_hand_never_shortens, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *locks[] = {f->mine, lks_mutex(f->client, lks_key(server, "by-hand"))};
 
     for (size_t i = 0; i < 2; i++) {
@@ -305,10 +281,8 @@ static void await_loss(struct fixture *f)
 }
 
 /* 25 */
-TEST(a_key_that_was_taken_away_is_told_of_once_and_left_alone)
+TEST(a_key_that_was_taken_away_is_told_of_once_and_left_alone, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (int i = 0; i < 2; i++) {
         atomic_store(&f->losses, 0);
         acquire_renewed(f, f->mine, LEASE_MS);
@@ -329,9 +303,8 @@ TEST(a_key_that_was_taken_away_is_told_of_once_and_left_alone)
 }
 
 /* 26: what is left of a lost hold does not stand in the way of the next one's renewal. */
-TEST(a_sibling_is_renewed_from_its_first_period_on)
+TEST(a_sibling_is_renewed_from_its_first_period_on, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *sibling = new_lock(f->client, f->key);
 
     for (int i = 0; i < 3; i++)
@@ -350,10 +323,9 @@ TEST(a_sibling_is_renewed_from_its_first_period_on)
 }
 
 /* 27 */
-TEST(one_poisoned_key_costs_no_other_its_lease)
+TEST(one_poisoned_key_costs_no_other_its_lease, struct fixture *f)
 {
     enum { POISONED = 500 };
-    struct fixture *f = *state;
     lk_lock **locks = calloc(MANY, sizeof(lk_lock *));
     char key[160];
 
@@ -382,10 +354,9 @@ TEST(one_poisoned_key_costs_no_other_its_lease)
 }
 
 /* 29 */
-TEST(a_server_that_stands_still_costs_the_lock_only_when_it_is_for_too_long)
+TEST(a_server_that_stands_still_costs_the_lock_only_when_it_is_for_too_long, struct fixture *f)
 {
     static const int64_t pauses_ms[] = {2 * LEASE_MS / 5, 2 * LEASE_MS / 3};
-    struct fixture *f = *state;
 
     acquire_renewed(f, f->mine, 2 * LEASE_MS);
     for (size_t i = 0; i < 2; i++) {
@@ -408,20 +379,3 @@ TEST(a_server_that_stands_still_costs_the_lock_only_when_it_is_for_too_long)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

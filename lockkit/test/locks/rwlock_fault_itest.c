@@ -12,7 +12,7 @@
 
 enum { LEASE_MS = 400, LONG_MS = 30000, CALLS_MAX = 12, SOON_MS = 2500 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 static const char peer[] = "8743c9c0-0795-4907-87fd-6c719a6b4586:57";
 
@@ -187,9 +187,8 @@ TEST(every_step_survives_a_fault_at_every_call)
 /* ---- what a fault leaves open ---------------------------------------------------------------- */
 
 /* [41] The read hold is released here, but not there. */
-TEST(a_writer_is_told_of_an_own_read_that_the_server_still_has)
+TEST(a_writer_is_told_of_an_own_read_that_the_server_still_has, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     struct lk_error err = {0};
 
     hold_read(p);
@@ -208,10 +207,8 @@ TEST(a_writer_is_told_of_an_own_read_that_the_server_still_has)
 }
 
 /* A read beside a held write is of the same owner as the one before, which may be there still. */
-TEST(a_read_may_follow_one_whose_release_failed)
+TEST(a_read_may_follow_one_whose_release_failed, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     hold_both(p);
     lks_fault_arm(LKS_REFUSED, 1);
     assert_int_equal(lk_lock_release(p->read, NULL), LK_UNREACHABLE);
@@ -224,10 +221,8 @@ TEST(a_read_may_follow_one_whose_release_failed)
     assert_int_equal(lkr_keys(server, p->key), 0);
 }
 
-TEST(a_late_release_of_one_read_does_not_touch_the_next)
+TEST(a_late_release_of_one_read_does_not_touch_the_next, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     hold_both(p);
     lks_fault_arm(LKS_LATE, 1);
     assert_int_equal(lk_lock_release(p->read, NULL), LK_UNKNOWN);
@@ -241,10 +236,8 @@ TEST(a_late_release_of_one_read_does_not_touch_the_next)
     assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
 }
 
-TEST(a_late_acquire_of_one_read_does_not_touch_the_next)
+TEST(a_late_acquire_of_one_read_does_not_touch_the_next, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     hold_write(p);
     lks_fault_arm(LKS_LATE, 1);
     assert_int_equal(lkr_take(p->read, LEASE_MS), LK_UNKNOWN);
@@ -259,9 +252,8 @@ TEST(a_late_acquire_of_one_read_does_not_touch_the_next)
     assert_int_equal(lkr_keys(server, p->key), 0);
 }
 
-TEST(a_repeated_release_wakes_once)
+TEST(a_repeated_release_wakes_once, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
     lk_lock *const sides[] = {p->read, p->write};
 
@@ -302,29 +294,12 @@ static void hold_over_a_failed_renewal(const struct lkr_pair *p, lk_lock *side,
     assert_int_equal(atomic_load(&losses), 0);
 }
 
-TEST(a_renewal_that_fails_once_is_made_up_for)
+TEST(a_renewal_that_fails_once_is_made_up_for, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     for (int kind = 0; kind < LKS_FAULT_KINDS; kind++) {
         hold_over_a_failed_renewal(p, p->read, (enum lks_fault_kind)kind);
         hold_over_a_failed_renewal(p, p->write, (enum lks_fault_kind)kind);
     }
 }
 
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
 FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

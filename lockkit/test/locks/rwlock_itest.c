@@ -7,22 +7,12 @@
 
 enum { SOON_MS = 2500 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 static const char peer[] = "8743c9c0-0795-4907-87fd-6c719a6b4586:57";
 static const char second_peer[] = "8743c9c0-0795-4907-87fd-6c719a6b4586:58";
 
-static int set_up(void **state)
-{
-    *state = lkr_pair_new(server);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    lkr_pair_free(*state);
-    return 0;
-}
+LKR_PAIR();
 
 /* As if its lease had ended. */
 static void let_hold_end(const struct lkr_pair *p, const char *owner)
@@ -32,10 +22,8 @@ static void let_hold_end(const struct lkr_pair *p, const char *owner)
 
 /* ---- on the wire ----------------------------------------------------------------------------- */
 
-TEST(a_reader_is_a_mode_a_field_and_a_hold_key)
+TEST(a_reader_is_a_mode_a_field_and_a_hold_key, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     assert_int_equal(lkr_take(p->read, 30000), LK_OK);
     const char *owner = lk_lock_token(p->read);
 
@@ -52,10 +40,8 @@ TEST(a_reader_is_a_mode_a_field_and_a_hold_key)
     assert_int_equal(lkr_keys(server, p->key), 0);
 }
 
-TEST(a_writer_is_a_mode_and_a_field)
+TEST(a_writer_is_a_mode_and_a_field, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     assert_int_equal(lkr_take(p->write, 30000), LK_OK);
     const char *field = lk_lock_token(p->write);
 
@@ -69,9 +55,8 @@ TEST(a_writer_is_a_mode_and_a_field)
     assert_int_equal(lkr_keys(server, p->key), 0);
 }
 
-TEST(names_keep_the_hash_tag_they_bring)
+TEST(names_keep_the_hash_tag_they_bring, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     const char *key = lks_key(server, "app:{t1}:rw");
     lk_rwlock *rw = lkr_new(p->clients[0], key);
     struct lks_monitor *monitor = lks_monitor_open(server);
@@ -87,9 +72,8 @@ TEST(names_keep_the_hash_tag_they_bring)
     lk_rwlock_free(rw);
 }
 
-TEST(every_hold_has_an_owner_of_its_own)
+TEST(every_hold_has_an_owner_of_its_own, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     char first[80];
 
     assert_int_equal(lkr_take(p->read, 30000), LK_OK);
@@ -103,10 +87,8 @@ TEST(every_hold_has_an_owner_of_its_own)
 
 /* ---- who is let in --------------------------------------------------------------------------- */
 
-TEST(readers_share_and_keep_writers_out)
+TEST(readers_share_and_keep_writers_out, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     assert_int_equal(lkr_take(p->read, 30000), LK_OK);
     assert_int_equal(lkr_take(p->other_write, 30000), LK_BUSY);
     assert_int_equal(lkr_take(p->other_read, 30000), LK_OK);
@@ -118,10 +100,8 @@ TEST(readers_share_and_keep_writers_out)
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
 }
 
-TEST(a_writer_keeps_everybody_out)
+TEST(a_writer_keeps_everybody_out, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     assert_int_equal(lkr_take(p->write, 30000), LK_OK);
     assert_int_equal(lkr_take(p->other_read, 30000), LK_BUSY);
     assert_int_equal(lkr_take(p->other_write, 30000), LK_BUSY);
@@ -134,9 +114,8 @@ TEST(a_writer_keeps_everybody_out)
 }
 
 /* [41] The same owner would wait for itself. */
-TEST(a_reader_who_wants_to_write_is_told_of_the_deadlock)
+TEST(a_reader_who_wants_to_write_is_told_of_the_deadlock, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     struct lk_error err = {0};
     struct lk_lock_options patient = {.wait_ms = 60000};
     struct lks_monitor *monitor = lks_monitor_open(server);
@@ -160,9 +139,8 @@ TEST(a_reader_who_wants_to_write_is_told_of_the_deadlock)
     lks_monitor_close(monitor);
 }
 
-TEST(a_reader_may_read_again_and_gives_it_back_as_often)
+TEST(a_reader_may_read_again_and_gives_it_back_as_often, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     char owner[80];
 
     for (unsigned i = 1; i <= 3; i++) {
@@ -188,9 +166,8 @@ TEST(a_reader_may_read_again_and_gives_it_back_as_often)
 /* ---- with Redisson --------------------------------------------------------------------------- */
 
 /* [37] */
-TEST(readers_of_both_kinds_count_each_others_holds)
+TEST(readers_of_both_kinds_count_each_others_holds, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     lk_rwlock *third = lkr_new(p->clients[0], p->key);
     lk_lock *third_read = lk_rwlock_read(third);
 
@@ -219,9 +196,8 @@ TEST(readers_of_both_kinds_count_each_others_holds)
 }
 
 /* [38], the dead reader being the peer */
-TEST(a_dead_peer_keeps_nobody_out_once_the_last_living_reader_has_left)
+TEST(a_dead_peer_keeps_nobody_out_once_the_last_living_reader_has_left, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
 
     assert_int_equal(lkr_peer_read(server, p->key, peer, "1000"), LKR_HELD);
@@ -238,10 +214,9 @@ TEST(a_dead_peer_keeps_nobody_out_once_the_last_living_reader_has_left)
 }
 
 /* [38], the dead reader being ours */
-TEST(a_reader_whose_lease_has_ended_is_none_though_others_keep_the_hash)
+TEST(a_reader_whose_lease_has_ended_is_none_though_others_keep_the_hash, struct lkr_pair *p)
 {
     static const struct lk_script_source source = {.name = "one", .source = "return 1"};
-    struct lkr_pair *p = *state;
     lk_script *script = lk_script_new(&source);
     struct lk_eval eval = {.script = script};
     lk_reply *reply = NULL;
@@ -265,10 +240,8 @@ TEST(a_reader_whose_lease_has_ended_is_none_though_others_keep_the_hash)
     lk_script_free(script);
 }
 
-TEST(a_release_sweeps_the_fields_of_dead_readers)
+TEST(a_release_sweeps_the_fields_of_dead_readers, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     assert_int_equal(lkr_peer_read(server, p->key, peer, "30000"), LKR_HELD);
     assert_int_equal(lkr_peer_read(server, p->key, second_peer, "30000"), LKR_HELD);
     assert_int_equal(lkr_peer_read(server, p->key, second_peer, "20000"), LKR_HELD);
@@ -283,10 +256,8 @@ TEST(a_release_sweeps_the_fields_of_dead_readers)
     assert_int_equal(lkr_peer_read_unlock(server, p->key, second_peer), 1);
 }
 
-TEST(dead_readers_alone_do_not_keep_a_writer_out)
+TEST(dead_readers_alone_do_not_keep_a_writer_out, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     assert_int_equal(lkr_peer_read(server, p->key, peer, "30000"), LKR_HELD);
     assert_int_equal(lkr_peer_read(server, p->key, peer, "30000"), LKR_HELD); /* twice */
     assert_int_equal(lkr_take(p->write, 30000), LK_BUSY);
@@ -299,10 +270,8 @@ TEST(dead_readers_alone_do_not_keep_a_writer_out)
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
 }
 
-TEST(a_peers_write_lock_is_respected_until_its_last_unlock)
+TEST(a_peers_write_lock_is_respected_until_its_last_unlock, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     assert_int_equal(lkr_peer_write(server, p->key, peer, "30000"), LKR_HELD);
     assert_int_equal(lkr_peer_write(server, p->key, peer, "30000"), LKR_HELD);
     assert_int_equal(lkr_take(p->read, 1000), LK_BUSY);
@@ -317,9 +286,8 @@ TEST(a_peers_write_lock_is_respected_until_its_last_unlock)
 
 /* ---- bad use --------------------------------------------------------------------------------- */
 
-TEST(bad_use_gets_a_status)
+TEST(bad_use_gets_a_status, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     struct lk_error err = {0};
 
     assert_null(lk_rwlock_new(NULL, p->key, &err));
@@ -339,19 +307,16 @@ TEST(bad_use_gets_a_status)
     LKS_DO(server, "DEL", p->key);
 }
 
-TEST(a_side_cannot_be_freed_on_its_own)
+TEST(a_side_cannot_be_freed_on_its_own, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     lk_lock_free(p->read);
 
     assert_int_equal(lkr_take(p->read, 30000), LK_OK);
     assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
 }
 
-TEST(a_freed_lock_leaves_its_holds_to_their_leases)
+TEST(a_freed_lock_leaves_its_holds_to_their_leases, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     lk_rwlock *rw = lkr_new(p->clients[0], p->key);
 
     assert_int_equal(lk_lock_acquire(lk_rwlock_read(rw),
@@ -365,20 +330,3 @@ TEST(a_freed_lock_leaves_its_holds_to_their_leases)
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
     LKS_EVENTUALLY(lkr_keys(server, p->key) == 0, SOON_MS);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

@@ -8,21 +8,11 @@
 
 enum { SOON_MS = 2500, SHORT_MS = 300 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 static const char peer[] = "8743c9c0-0795-4907-87fd-6c719a6b4586:57";
 
-static int set_up(void **state)
-{
-    *state = lkr_pair_new(server);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    lkr_pair_free(*state);
-    return 0;
-}
+LKR_PAIR();
 
 static long long hash_ms(const struct lkr_pair *p)
 {
@@ -45,9 +35,8 @@ static void take_renewed(lk_lock *lock, atomic_int *losses)
 
 /* ---- a read beside the own write ------------------------------------------------------------- */
 
-TEST(both_sides_have_one_owner)
+TEST(both_sides_have_one_owner, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     char owner[80];
 
     assert_int_equal(lkr_take(p->write, 30000), LK_OK);
@@ -66,9 +55,8 @@ TEST(both_sides_have_one_owner)
 }
 
 /* [39] */
-TEST(who_gives_up_writing_but_reads_on_lets_readers_in)
+TEST(who_gives_up_writing_but_reads_on_lets_readers_in, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     lk_rwlock *third = lkr_new(p->clients[1], p->key);
     struct lks_monitor *monitor = lks_monitor_open(server);
     struct lkr_wait reader, writer;
@@ -96,9 +84,8 @@ TEST(who_gives_up_writing_but_reads_on_lets_readers_in)
 }
 
 /* [39] Redisson tells nobody: the timer does. */
-TEST(a_peers_change_to_reading_is_found_by_the_timer)
+TEST(a_peers_change_to_reading_is_found_by_the_timer, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = 100});
     lk_rwlock *rw = lkr_new(client, p->key);
     struct lkr_wait wait;
@@ -118,10 +105,8 @@ TEST(a_peers_change_to_reading_is_found_by_the_timer)
 }
 
 /* [40] */
-TEST(a_short_read_does_not_cut_the_own_write)
+TEST(a_short_read_does_not_cut_the_own_write, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     assert_int_equal(lkr_take(p->write, 30000), LK_OK);
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(lkr_take(p->read, 1000), LK_OK);
@@ -136,9 +121,8 @@ TEST(a_short_read_does_not_cut_the_own_write)
 }
 
 /* [40] */
-TEST(a_reads_end_does_not_end_the_renewal_of_the_own_write)
+TEST(a_reads_end_does_not_end_the_renewal_of_the_own_write, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     atomic_int losses = 0;
     double begin = lks_now_ms();
 
@@ -155,10 +139,8 @@ TEST(a_reads_end_does_not_end_the_renewal_of_the_own_write)
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
 }
 
-TEST(a_read_that_ended_unseen_leaves_nothing_behind_the_write)
+TEST(a_read_that_ended_unseen_leaves_nothing_behind_the_write, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     assert_int_equal(lkr_take(p->write, 30000), LK_OK);
     assert_int_equal(lkr_take(p->read, 30000), LK_OK);
     LKS_DO(server, "DEL", lkr_hold_key(p->key, lk_lock_token(p->read), 1));
@@ -170,10 +152,9 @@ TEST(a_read_that_ended_unseen_leaves_nothing_behind_the_write)
     assert_int_equal(lk_lock_release(p->other_write, NULL), LK_OK);
 }
 
-TEST(what_a_writer_leaves_lasts_as_long_as_its_read)
+TEST(what_a_writer_leaves_lasts_as_long_as_its_read, struct lkr_pair *p)
 {
     static const int64_t leases_ms[][2] = {{10000, 30000}, {30000, 10000}};
-    struct lkr_pair *p = *state;
 
     for (size_t i = 0; i < 2; i++) {
         int64_t read_ms = leases_ms[i][1];
@@ -191,10 +172,8 @@ TEST(what_a_writer_leaves_lasts_as_long_as_its_read)
 /* ---- re-entry -------------------------------------------------------------------------------- */
 
 /* [42] */
-TEST(writing_again_lasts_as_long_as_the_longer_lease)
+TEST(writing_again_lasts_as_long_as_the_longer_lease, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     assert_int_equal(lkr_take(p->write, 30000), LK_OK);
     assert_int_equal(lkr_take(p->read, 30000), LK_OK);
     assert_int_equal(lkr_take(p->write, 40000), LK_OK);
@@ -214,10 +193,9 @@ TEST(writing_again_lasts_as_long_as_the_longer_lease)
     assert_int_equal(lkr_keys(server, p->key), 0);
 }
 
-TEST(reading_again_lasts_as_long_as_the_longer_lease)
+TEST(reading_again_lasts_as_long_as_the_longer_lease, struct lkr_pair *p)
 {
     static const int64_t leases_ms[][2] = {{10000, 30000}, {30000, 10000}};
-    struct lkr_pair *p = *state;
 
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(lkr_take(p->read, leases_ms[i][0]), LK_OK);
@@ -231,10 +209,8 @@ TEST(reading_again_lasts_as_long_as_the_longer_lease)
     }
 }
 
-TEST(what_has_ended_is_not_taken_again)
+TEST(what_has_ended_is_not_taken_again, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     assert_int_equal(lkr_take(p->read, 30000), LK_OK);
     LKS_DO(server, "DEL", lkr_hold_key(p->key, lk_lock_token(p->read), 1));
     assert_int_equal(lkr_take(p->read, 30000), LK_LOST);
@@ -249,9 +225,8 @@ TEST(what_has_ended_is_not_taken_again)
 
 /* ---- renewal --------------------------------------------------------------------------------- */
 
-TEST(a_renewed_reader_keeps_its_hold_keys_and_the_hash)
+TEST(a_renewed_reader_keeps_its_hold_keys_and_the_hash, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     atomic_int losses = 0;
     double begin = lks_now_ms();
 
@@ -271,9 +246,8 @@ TEST(a_renewed_reader_keeps_its_hold_keys_and_the_hash)
     assert_int_equal(lkr_keys(server, p->key), 0);
 }
 
-TEST(a_reader_learns_that_its_hold_key_is_gone_though_others_keep_the_hash)
+TEST(a_reader_learns_that_its_hold_key_is_gone_though_others_keep_the_hash, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     atomic_int losses = 0;
 
     assert_int_equal(lkr_take(p->other_read, 30000), LK_OK);
@@ -288,9 +262,8 @@ TEST(a_reader_learns_that_its_hold_key_is_gone_though_others_keep_the_hash)
     assert_int_equal(lk_lock_release(p->other_read, NULL), LK_OK);
 }
 
-TEST(a_reader_that_is_not_renewed_ends_beside_one_that_is)
+TEST(a_reader_that_is_not_renewed_ends_beside_one_that_is, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     atomic_int losses = 0;
 
     take_renewed(p->other_read, &losses);
@@ -304,10 +277,8 @@ TEST(a_reader_that_is_not_renewed_ends_beside_one_that_is)
     assert_int_equal(atomic_load(&losses), 0);
 }
 
-TEST(renewing_by_hand_prolongs_either_side)
+TEST(renewing_by_hand_prolongs_either_side, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
-
     assert_int_equal(lkr_take(p->write, 5000), LK_OK);
     assert_int_equal(lk_lock_renew(p->write, 20000, NULL), LK_OK);
     assert_in_range(hash_ms(p), 19000, 20000);
@@ -323,20 +294,3 @@ TEST(renewing_by_hand_prolongs_either_side)
     assert_int_equal(lk_lock_release(p->read, NULL), LK_NOT_OWNER);
     assert_int_equal(lk_lock_release(p->write, NULL), LK_NOT_OWNER);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

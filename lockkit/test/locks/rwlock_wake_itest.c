@@ -7,27 +7,16 @@
 
 enum { SOON_MS = 2500 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 static const char peer[] = "8743c9c0-0795-4907-87fd-6c719a6b4586:57";
 
-static int set_up(void **state)
-{
-    *state = lkr_pair_new(server);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    lkr_pair_free(*state);
-    return 0;
-}
+LKR_PAIR();
 
 /* ---- being woken ----------------------------------------------------------------------------- */
 
-TEST(the_last_reader_wakes_a_writer)
+TEST(the_last_reader_wakes_a_writer, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     struct lkr_wait wait;
 
     assert_int_equal(lkr_take(p->read, 30000), LK_OK);
@@ -40,10 +29,9 @@ TEST(the_last_reader_wakes_a_writer)
     assert_int_equal(lk_lock_release(p->other_write, NULL), LK_OK);
 }
 
-TEST(a_writer_wakes_all_readers_of_a_process)
+TEST(a_writer_wakes_all_readers_of_a_process, struct lkr_pair *p)
 {
     enum { READERS = 4 };
-    struct lkr_pair *p = *state;
     lk_rwlock *readers[READERS];
     struct lkr_wait waits[READERS];
 
@@ -64,9 +52,8 @@ TEST(a_writer_wakes_all_readers_of_a_process)
     }
 }
 
-TEST(peers_wake_our_waiters)
+TEST(peers_wake_our_waiters, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     struct lkr_wait wait;
 
     assert_int_equal(lkr_peer_write(server, p->key, peer, "30000"), LKR_HELD);
@@ -86,9 +73,8 @@ TEST(peers_wake_our_waiters)
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
 }
 
-TEST(a_writer_waits_no_longer_than_the_readers_live)
+TEST(a_writer_waits_no_longer_than_the_readers_live, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     struct lk_lock_options patient = {.wait_ms = 60000};
     double begin = lks_now_ms();
 
@@ -101,9 +87,8 @@ TEST(a_writer_waits_no_longer_than_the_readers_live)
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
 }
 
-TEST(either_wait_can_be_cancelled)
+TEST(either_wait_can_be_cancelled, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     lk_lock *const sides[] = {p->other_read, p->other_write};
 
     assert_int_equal(lkr_take(p->write, 30000), LK_OK);
@@ -122,9 +107,8 @@ TEST(either_wait_can_be_cancelled)
 /* ---- breaking it ----------------------------------------------------------------------------- */
 
 /* [44] */
-TEST(a_side_is_broken_only_when_it_is_held_that_way)
+TEST(a_side_is_broken_only_when_it_is_held_that_way, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
 
     assert_int_equal(lk_lock_force_release(p->other_read, NULL), LK_NOT_OWNER);
@@ -148,9 +132,8 @@ TEST(a_side_is_broken_only_when_it_is_held_that_way)
     lks_monitor_close(monitor);
 }
 
-TEST(breaking_it_wakes_those_who_wait)
+TEST(breaking_it_wakes_those_who_wait, struct lkr_pair *p)
 {
-    struct lkr_pair *p = *state;
     lk_rwlock *third = lkr_new(p->clients[0], p->key);
     struct lkr_wait wait;
 
@@ -167,20 +150,3 @@ TEST(breaking_it_wakes_those_who_wait)
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
     lk_rwlock_free(third);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

@@ -10,7 +10,7 @@
 
 enum { LONGEST_PAUSE_MS = 128 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 struct fixture {
     lk_client *client, *other_client;
@@ -28,15 +28,9 @@ static void count_round_trip(const struct lk_event *event, void *arg)
     if (event->type == LK_EVENT_ACQUIRE) atomic_store(&f->attempts, event->attempts);
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    struct fixture *f = calloc(1, sizeof *f);
-    char name[32];
-
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "spin-%u", serial++);
-    f->key = lks_key(server, name);
+    f->key = lks_new_key(server, "spin");
     f->client = lks_client(server);
     f->other_client = lks_client_with(
         server, (struct lk_client_options){.on_event = count_round_trip, .on_event_arg = f});
@@ -44,21 +38,15 @@ static int set_up(void **state)
     f->other = lk_spin_new(f->other_client, f->key, NULL);
     assert_non_null(f->mine);
     assert_non_null(f->other);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_lock_free(f->mine);
     lk_lock_free(f->other);
     lk_client_close(f->client);
     lk_client_close(f->other_client);
     LKS_DO(server, "DEL", f->key);
-    free(f);
-    return 0;
 }
 
 static lk_status acquire(lk_lock *lock, int64_t wait_ms)
@@ -88,9 +76,8 @@ static void start_wait(struct wait *wait, lk_lock *lock)
     assert_int_equal(pthread_create(&wait->thread, NULL, acquire_main, wait), 0);
 }
 
-TEST(nothing_is_published_and_nobody_subscribes)
+TEST(nothing_is_published_and_nobody_subscribes, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
     struct wait wait;
 
@@ -111,10 +98,8 @@ TEST(nothing_is_published_and_nobody_subscribes)
     lks_monitor_close(monitor);
 }
 
-TEST(a_waiter_finds_it_free_after_one_pause_at_most)
+TEST(a_waiter_finds_it_free_after_one_pause_at_most, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (int64_t i = 0; i < 5; i++) {
         struct wait wait;
 
@@ -131,10 +116,8 @@ TEST(a_waiter_finds_it_free_after_one_pause_at_most)
 }
 
 /* Pauses of 1 or 2 ms, then up to twice as long each time, 64 to 128 ms in the end. */
-TEST(a_waiter_asks_ever_more_seldom)
+TEST(a_waiter_asks_ever_more_seldom, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(acquire(f->mine, 0), LK_OK);
     assert_int_equal(acquire(f->other, 1000), LK_BUSY);
 
@@ -143,10 +126,9 @@ TEST(a_waiter_asks_ever_more_seldom)
 }
 
 /* No pause goes past it. One run may be late on a busy machine, but not most. */
-TEST(a_wait_ends_at_its_deadline)
+TEST(a_wait_ends_at_its_deadline, struct fixture *f)
 {
     enum { RUNS = 9, WAIT_MS = 150 };
-    struct fixture *f = *state;
     int in_time = 0;
 
     assert_int_equal(acquire(f->mine, 0), LK_OK);
@@ -167,10 +149,8 @@ static void await_round_trip(struct fixture *f, unsigned before)
     LKS_EVENTUALLY(atomic_load(&f->round_trips) > before, 5000);
 }
 
-TEST(cancelling_ends_a_pause)
+TEST(cancelling_ends_a_pause, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     int at_once = 0;
 
     assert_int_equal(acquire(f->mine, 0), LK_OK);
@@ -193,9 +173,8 @@ TEST(cancelling_ends_a_pause)
 }
 
 /* 18: it is told nothing, but looks once per poll_ms. */
-TEST(a_waiter_of_another_kind_finds_it_by_its_timer)
+TEST(a_waiter_of_another_kind_finds_it_by_its_timer, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = 200});
     lk_lock *plain = lk_reentrant_new(client, f->key, NULL);
     struct wait wait;
@@ -214,9 +193,8 @@ TEST(a_waiter_of_another_kind_finds_it_by_its_timer)
     lk_client_close(client);
 }
 
-TEST(a_watchdog_keeps_it)
+TEST(a_watchdog_keeps_it, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_lock_options options = {.lease_ms = 300, .is_renewed = true};
 
     assert_int_equal(lk_lock_acquire(f->mine, &options, NULL), LK_OK);
@@ -225,20 +203,3 @@ TEST(a_watchdog_keeps_it)
     assert_true(lk_held(f->mine));
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

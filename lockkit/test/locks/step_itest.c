@@ -28,25 +28,16 @@ struct fixture {
     lk_client *client;
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    struct fixture *f = calloc(1, sizeof *f);
-
-    if (!f) return -1;
     f->server = lks_server_start(NULL);
     f->client = lks_client(f->server);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_client_close(f->client);
     lks_server_stop(f->server);
-    free(f);
-    return 0;
 }
 
 /* Commands of clients that name the key; what scripts do inside them is marked "lua". */
@@ -70,10 +61,8 @@ static void acquire_and_release(lk_lock *lock)
     if (lk_lock_release(lock, &err) != LK_OK) fail_msg("release: %s", err.text);
 }
 
-TEST(an_acquire_and_a_release_are_one_command_each)
+TEST(an_acquire_and_a_release_are_one_command_each, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         const char *key = lks_key(f->server, kinds[i].name);
         lk_lock *lock = kinds[i].make(f->client, key, NULL);
@@ -88,10 +77,8 @@ TEST(an_acquire_and_a_release_are_one_command_each)
     }
 }
 
-TEST(nobody_is_told_before_it_is_free)
+TEST(nobody_is_told_before_it_is_free, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         lk_lock *lock = kinds[i].make(f->client, lks_key(f->server, kinds[i].name), NULL);
         struct lks_monitor *monitor = lks_monitor_open(f->server);
@@ -109,10 +96,9 @@ TEST(nobody_is_told_before_it_is_free)
     }
 }
 
-TEST(a_token_is_compared_whole)
+TEST(a_token_is_compared_whole, struct fixture *f)
 {
     static const char *const others[] = {"%s0", "%.31s", "%.0s"};
-    struct fixture *f = *state;
     const char *key = lks_key(f->server, "whole");
     lk_lock *lock = lks_mutex(f->client, key);
 
@@ -132,5 +118,3 @@ TEST(a_token_is_compared_whole)
     }
     lk_lock_free(lock);
 }
-
-FIXTURE(set_up, tear_down);

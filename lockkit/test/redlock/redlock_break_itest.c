@@ -94,37 +94,26 @@ struct fixture {
     const char *key;
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "break-%u", serial++);
-    f->key = lkr_key(name);
+    f->key = lkr_key("break");
     lkr_open(&f->here, (struct lk_client_options){.backoff_ms = 5});
     lkr_open(&f->there, (struct lk_client_options){.backoff_ms = 5});
     f->one = lkr_lock(&f->here, f->key, NULL);
     f->other = lkr_lock(&f->there, f->key, NULL);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_lock_free(f->one);
     lk_lock_free(f->other);
     lkr_close(&f->here);
     lkr_close(&f->there);
-    free(f);
     for (size_t i = 0; i < LKR_NODES; i++) {
         atomic_store(clocks[i].offset_ns, 0);
         if (lkr_nodes[i]->pid == 0) restart(i);
     }
-    return lkr_heal_servers(NULL);
+    assert_int_equal(lkr_heal_servers(NULL), 0);
 }
 
 /* Held by the first three servers, as the last two are away, and then back. */
@@ -183,9 +172,8 @@ static void free_both(struct fixture *f)
 
 /* ---- a server that forgets ----------------------------------------------------------------------- */
 
-TEST(it_breaks_when_a_server_that_voted_comes_back_empty_at_once)
+TEST(it_breaks_when_a_server_that_voted_comes_back_empty_at_once, struct fixture *f)
 {
-    struct fixture *f = *state;
     int broken = 0;
 
     for (int i = 0; i < ROUNDS; i++) {
@@ -201,9 +189,8 @@ TEST(it_breaks_when_a_server_that_voted_comes_back_empty_at_once)
     assert_int_equal(broken, ROUNDS);
 }
 
-TEST(it_holds_when_that_server_stays_away_for_longer_than_the_lease)
+TEST(it_holds_when_that_server_stays_away_for_longer_than_the_lease, struct fixture *f)
 {
-    struct fixture *f = *state;
     int broken = 0;
 
     for (int i = 0; i < ROUNDS; i++) {
@@ -224,10 +211,8 @@ TEST(it_holds_when_that_server_stays_away_for_longer_than_the_lease)
     assert_int_equal(broken, 0);
 }
 
-TEST(it_holds_when_one_comes_back_empty_and_four_remember)
+TEST(it_holds_when_one_comes_back_empty_and_four_remember, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t i = 0; i < LKR_NODES; i++) {
         hold_by_all(f);
         lks_server_kill(lkr_nodes[i]);
@@ -241,9 +226,8 @@ TEST(it_holds_when_one_comes_back_empty_and_four_remember)
 
 /* ---- a clock that hurries ------------------------------------------------------------------------ */
 
-TEST(it_breaks_when_the_clock_of_a_server_that_voted_jumps)
+TEST(it_breaks_when_the_clock_of_a_server_that_voted_jumps, struct fixture *f)
 {
-    struct fixture *f = *state;
     int broken = 0;
 
     for (int i = 0; i < ROUNDS; i++) {
@@ -259,10 +243,8 @@ TEST(it_breaks_when_the_clock_of_a_server_that_voted_jumps)
     assert_int_equal(broken, ROUNDS);
 }
 
-TEST(it_holds_when_one_clock_jumps_and_all_had_voted)
+TEST(it_holds_when_one_clock_jumps_and_all_had_voted, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t i = 0; i < LKR_NODES; i++) {
         hold_by_all(f);
         clock_jump(&clocks[i], i % 2 == 0 ? HOUR_MS : -HOUR_MS);
@@ -341,9 +323,8 @@ static void ask_client(const struct client *client, long long *out_left_ms, long
     *out_hour = strtoll(end, NULL, 10);
 }
 
-TEST(a_jump_of_the_holders_own_clock_changes_nothing)
+TEST(a_jump_of_the_holders_own_clock_changes_nothing, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct client client;
     long long left_ms = 0;
     long long before = 0;
@@ -366,7 +347,6 @@ TEST(a_jump_of_the_holders_own_clock_changes_nothing)
     assert_int_equal(status, 0); /* its release was OK */
 }
 
-FIXTURE(set_up, tear_down);
 GROUP(start_all, lkr_stop_servers);
 
 int main(int argc, char **argv)

@@ -17,31 +17,20 @@ struct fixture {
     atomic_int losses;
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "fault-%u", serial++);
-    f->key = lkr_key(name);
+    f->key = lkr_key("fault");
     f->links = lkr_links_open();
     lkr_open_through(&f->clients, f->links, (struct lk_client_options){0});
     f->lock = lkr_lock(&f->clients, f->key, &(struct lk_redlock_options){.node_ms = 300});
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_lock_free(f->lock);
     lkr_close(&f->clients);
     lkr_links_close(f->links);
-    free(f);
-    return lkr_heal_servers(NULL);
+    assert_int_equal(lkr_heal_servers(NULL), 0);
 }
 
 static void set_links(struct fixture *f, size_t first, size_t count, enum torture_link_state state)
@@ -58,10 +47,8 @@ static void await_return(struct fixture *f)
     lkr_await_count(f->key, 0);
 }
 
-TEST(late_requests_of_a_failed_try_are_undone_when_they_arrive)
+TEST(late_requests_of_a_failed_try_are_undone_when_they_arrive, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     set_links(f, 0, 3, LINK_HELD);
     assert_int_equal(lkr_acquire(f->lock, 0, LONG_LEASE_MS, NULL), LK_UNREACHABLE);
     lkr_await_count(f->key, 0);
@@ -71,10 +58,8 @@ TEST(late_requests_of_a_failed_try_are_undone_when_they_arrive)
 }
 
 /* The servers have done it, and nobody hears of it. */
-TEST(lost_answers_leave_nothing)
+TEST(lost_answers_leave_nothing, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     set_links(f, 1, 4, LINK_DEAF);
     assert_int_equal(lkr_acquire(f->lock, 0, LONG_LEASE_MS, NULL), LK_UNREACHABLE);
 
@@ -94,9 +79,8 @@ static void *cut_when_taken(void *arg)
     return NULL;
 }
 
-TEST(a_broken_connection_is_undone_on_another_one)
+TEST(a_broken_connection_is_undone_on_another_one, struct fixture *f)
 {
-    struct fixture *f = *state;
     pthread_t thread;
 
     set_links(f, 1, 4, LINK_DEAF);
@@ -112,9 +96,8 @@ TEST(a_broken_connection_is_undone_on_another_one)
 }
 
 /* They count from then on. */
-TEST(votes_that_come_after_the_majority_are_renewed_and_released)
+TEST(votes_that_come_after_the_majority_are_renewed_and_released, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_redlock_vote votes[LKR_NODES];
 
     set_links(f, 3, 2, LINK_HELD);
@@ -135,10 +118,8 @@ TEST(votes_that_come_after_the_majority_are_renewed_and_released)
 }
 
 /* The release is sent behind the request that is not answered yet, and cannot overtake it. */
-TEST(a_release_reaches_servers_that_have_not_answered_yet)
+TEST(a_release_reaches_servers_that_have_not_answered_yet, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     set_links(f, 0, 2, LINK_HELD);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(lkr_acquire(f->lock, 0, LONG_LEASE_MS, NULL), LK_OK);
@@ -149,10 +130,8 @@ TEST(a_release_reaches_servers_that_have_not_answered_yet)
     await_return(f);
 }
 
-TEST(a_release_whose_answers_are_lost_can_be_repeated)
+TEST(a_release_whose_answers_are_lost_can_be_repeated, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(lkr_acquire(f->lock, 0, LONG_LEASE_MS, NULL), LK_OK);
     lkr_await_count(f->key, LKR_NODES);
     set_links(f, 0, 3, LINK_DEAF);
@@ -173,9 +152,8 @@ static void count_loss(lk_lock *lock, void *arg)
 }
 
 /* Two were late when it was taken; two of the first three die. */
-TEST(a_renewed_one_lives_on_by_votes_that_came_late)
+TEST(a_renewed_one_lives_on_by_votes_that_came_late, struct fixture *f)
 {
-    struct fixture *f = *state;
     const int64_t lease_ms = 900;
     struct lk_lock_options options = {
         .lease_ms = lease_ms, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = f};
@@ -195,9 +173,8 @@ TEST(a_renewed_one_lives_on_by_votes_that_came_late)
 }
 
 /* Many hold at a time what no connection would be left for, if each kept those of late votes. */
-TEST(unanswered_requests_do_not_use_up_the_connections)
+TEST(unanswered_requests_do_not_use_up_the_connections, struct fixture *f)
 {
-    struct fixture *f = *state;
     enum { LOCKS = 40 }; /* a pool has 16 connections */
     lk_lock *locks[LOCKS];
     char name[64];
@@ -226,5 +203,4 @@ TEST(unanswered_requests_do_not_use_up_the_connections)
     }
 }
 
-FIXTURE(set_up, tear_down);
 GROUP(lkr_start_servers, lkr_stop_servers);

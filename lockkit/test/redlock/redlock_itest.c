@@ -30,31 +30,20 @@ static void count_loss(lk_lock *lock, void *arg)
     atomic_fetch_add(&((struct fixture *)arg)->losses, 1);
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "red-%u", serial++);
-    f->key = lkr_key(name);
+    f->key = lkr_key("red");
     lkr_open(&f->clients, (struct lk_client_options){.on_event = hear_later, .on_event_arg = f});
     f->mine = lkr_lock(&f->clients, f->key, NULL);
     f->other = lkr_lock(&f->clients, f->key, NULL);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_lock_free(f->mine);
     lk_lock_free(f->other);
     lkr_close(&f->clients);
-    free(f);
-    return lkr_heal_servers(NULL);
+    assert_int_equal(lkr_heal_servers(NULL), 0);
 }
 
 static void acquire(lk_lock *lock, int64_t lease_ms)
@@ -66,9 +55,8 @@ static void acquire(lk_lock *lock, int64_t lease_ms)
 
 /* ---- the wire ------------------------------------------------------------------------------------ */
 
-TEST(all_servers_get_one_token_and_lose_it_again)
+TEST(all_servers_get_one_token_and_lose_it_again, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
 
     acquire(f->mine, 5000);
@@ -86,9 +74,8 @@ TEST(all_servers_get_one_token_and_lose_it_again)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK); /* nothing to release */
 }
 
-TEST(who_comes_second_is_busy_and_leaves_nothing)
+TEST(who_comes_second_is_busy_and_leaves_nothing, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
 
     acquire(f->mine, 5000);
@@ -101,9 +88,8 @@ TEST(who_comes_second_is_busy_and_leaves_nothing)
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
-TEST(every_try_has_a_token_of_its_own)
+TEST(every_try_has_a_token_of_its_own, struct fixture *f)
 {
-    struct fixture *f = *state;
     char first[64];
 
     acquire(f->mine, 5000);
@@ -118,10 +104,8 @@ TEST(every_try_has_a_token_of_its_own)
 }
 
 /* Those that somebody else holds are his; those that were taken are given back at once. */
-TEST(a_minority_is_given_back)
+TEST(a_minority_is_given_back, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t i = 0; i < LKR_QUORUM; i++)
         LKS_DO(lkr_nodes[i], "SET", f->key, "somebody");
     assert_int_equal(lkr_acquire(f->mine, 0, 60000, NULL), LK_BUSY);
@@ -132,9 +116,8 @@ TEST(a_minority_is_given_back)
 }
 
 /* Half and one are a majority, half is not: two of five that are somebody else's do not keep it out. */
-TEST(three_of_five_are_enough_and_needed)
+TEST(three_of_five_are_enough_and_needed, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_redlock_report report;
 
     for (size_t i = 0; i < 2; i++)
@@ -173,10 +156,8 @@ static void await_majority(lk_lock *lock)
     LKS_EVENTUALLY(lkr_acquire(lock, 0, 5000, NULL) == LK_OK, 2000);
 }
 
-TEST(any_two_of_five_may_be_dead)
+TEST(any_two_of_five_may_be_dead, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t i = 0; i < LKR_NODES; i++) {
         size_t second = (i + 2) % LKR_NODES;
         lk_status votes[LKR_NODES] = {LK_OK, LK_OK, LK_OK, LK_OK, LK_OK};
@@ -195,9 +176,8 @@ TEST(any_two_of_five_may_be_dead)
     }
 }
 
-TEST(with_three_of_five_dead_it_fails_at_once_and_leaves_nothing)
+TEST(with_three_of_five_dead_it_fails_at_once_and_leaves_nothing, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
 
     for (size_t i = 1; i < 4; i++)
@@ -211,9 +191,8 @@ TEST(with_three_of_five_dead_it_fails_at_once_and_leaves_nothing)
 }
 
 /* A lease of 20 s lets a try wait 200 ms for a server: one that waited would take as long. */
-TEST(two_that_stand_still_cost_nothing)
+TEST(two_that_stand_still_cost_nothing, struct fixture *f)
 {
-    struct fixture *f = *state;
     enum { PAIRS = 20, NODE_MS = 200 };
 
     lks_server_pause(lkr_nodes[0]);
@@ -237,9 +216,8 @@ TEST(two_that_stand_still_cost_nothing)
     lkr_await_count(f->key, 0); /* what they were asked meanwhile is undone too */
 }
 
-TEST(with_three_that_stand_still_it_waits_node_ms_and_leaves_nothing)
+TEST(with_three_that_stand_still_it_waits_node_ms_and_leaves_nothing, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
     struct lk_redlock_options options = {.node_ms = 100};
     lk_lock *hasty = lkr_lock(&f->clients, f->key, &options);
@@ -261,10 +239,9 @@ TEST(with_three_that_stand_still_it_waits_node_ms_and_leaves_nothing)
 }
 
 /* A majority cannot confirm any more. That is known at once, and not after command_ms. */
-TEST(a_release_hears_all_that_are_left_of_a_bare_majority)
+TEST(a_release_hears_all_that_are_left_of_a_bare_majority, struct fixture *f)
 {
     enum { LONG_MS = 20000 };
-    struct fixture *f = *state;
     struct lkr_clients patient;
     struct lk_redlock_vote votes[LKR_NODES];
 
@@ -295,9 +272,8 @@ static void *resume_later(void *arg)
 }
 
 /* Answers that did not come may come: it is tried again. */
-TEST(it_waits_for_servers_that_stand_still_as_for_a_holder)
+TEST(it_waits_for_servers_that_stand_still_as_for_a_holder, struct fixture *f)
 {
-    struct fixture *f = *state;
     pthread_t thread;
 
     for (size_t i = 2; i < LKR_NODES; i++)
@@ -312,10 +288,8 @@ TEST(it_waits_for_servers_that_stand_still_as_for_a_holder)
 /* ---- validity ------------------------------------------------------------------------------------ */
 
 /* From the try's begin, whatever the answers took. */
-TEST(what_the_answers_took_is_taken_off_the_lease)
+TEST(what_the_answers_took_is_taken_off_the_lease, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     atomic_store(&f->nap_ms, 150);
     atomic_store(&f->naps, 1);
     acquire(f->mine, 2000);
@@ -324,9 +298,8 @@ TEST(what_the_answers_took_is_taken_off_the_lease)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-TEST(a_majority_after_the_lease_is_lost_and_given_back)
+TEST(a_majority_after_the_lease_is_lost_and_given_back, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
 
     atomic_store(&f->nap_ms, 400);
@@ -340,9 +313,8 @@ TEST(a_majority_after_the_lease_is_lost_and_given_back)
 
 /* ---- renewal and loss ---------------------------------------------------------------------------- */
 
-TEST(a_renewal_needs_a_majority)
+TEST(a_renewal_needs_a_majority, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
 
     acquire(f->mine, 2000);
@@ -370,10 +342,8 @@ static size_t renew_and_count(lk_lock *lock)
 }
 
 /* Were it asked again it would say yes, as a server would that a late request has reached. */
-TEST(a_server_that_has_lost_it_never_counts_again)
+TEST(a_server_that_has_lost_it_never_counts_again, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     acquire(f->mine, 60000);
     LKS_EVENTUALLY(renew_and_count(f->mine) == LKR_NODES, 5000);
     LKS_DO(lkr_nodes[3], "DEL", f->key);
@@ -406,9 +376,8 @@ static lk_status acquire_renewed(struct fixture *f, int64_t lease_ms)
         NULL);
 }
 
-TEST(a_renewed_one_outlives_its_lease_with_two_of_five_standing_still)
+TEST(a_renewed_one_outlives_its_lease_with_two_of_five_standing_still, struct fixture *f)
 {
-    struct fixture *f = *state;
     const int64_t lease_ms = 800;
 
     int fd = lk_lock_lost_fd(f->mine);
@@ -439,10 +408,8 @@ TEST(a_renewed_one_outlives_its_lease_with_two_of_five_standing_still)
     (void)lk_lock_release(f->mine, NULL);
 }
 
-TEST(a_majority_that_says_not_ours_is_told_as_a_loss)
+TEST(a_majority_that_says_not_ours_is_told_as_a_loss, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     /* A lease that no busy machine sleeps through: the loss is told by the servers. */
     assert_int_equal(acquire_renewed(f, 3000), LK_OK);
     lkr_await_count(f->key, LKR_NODES);
@@ -455,9 +422,8 @@ TEST(a_majority_that_says_not_ours_is_told_as_a_loss)
     lkr_await_count(f->key, 0);
 }
 
-TEST(the_end_of_a_lease_is_told_without_renewal_too)
+TEST(the_end_of_a_lease_is_told_without_renewal_too, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_lock_options options = {.lease_ms = 200, .on_lost = count_loss, .on_lost_arg = f};
 
     assert_int_equal(lk_lock_acquire(f->mine, &options, NULL), LK_OK);
@@ -466,5 +432,4 @@ TEST(the_end_of_a_lease_is_told_without_renewal_too)
     (void)lk_lock_release(f->mine, NULL);
 }
 
-FIXTURE(set_up, tear_down);
 GROUP(lkr_start_servers, lkr_stop_servers);

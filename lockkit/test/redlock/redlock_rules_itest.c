@@ -13,31 +13,20 @@ struct fixture {
     const char *key;
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "rule-%u", serial++);
-    f->key = lkr_key(name);
+    f->key = lkr_key("rule");
     lkr_open(&f->clients, (struct lk_client_options){0});
     f->mine = lkr_lock(&f->clients, f->key, NULL);
     f->other = lkr_lock(&f->clients, f->key, NULL);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_lock_free(f->mine);
     lk_lock_free(f->other);
     lkr_close(&f->clients);
-    free(f);
-    return lkr_heal_servers(NULL);
+    assert_int_equal(lkr_heal_servers(NULL), 0);
 }
 
 /* ---- which servers ------------------------------------------------------------------------------- */
@@ -52,9 +41,8 @@ static void assert_refused(lk_client *const *clients, size_t count,
     if (!strstr(err.text, word)) fail_msg("\"%s\" does not tell of \"%s\"", err.text, word);
 }
 
-TEST(numbers_that_make_no_sense_are_refused)
+TEST(numbers_that_make_no_sense_are_refused, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_client *const *c = f->clients.of;
     lk_client *many[16];
     struct lk_redlock_options even = {.allow_even = true};
@@ -77,9 +65,8 @@ TEST(numbers_that_make_no_sense_are_refused)
     lk_lock_free(four);
 }
 
-TEST(one_server_under_two_names_is_refused)
+TEST(one_server_under_two_names_is_refused, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lks_server *server = lks_server_start(&(struct lks_server_options){.is_tcp = true});
     char second_db[300];
     (void)snprintf(second_db, sizeof second_db, "%s/1", server->tcp_url);
@@ -100,9 +87,8 @@ TEST(one_server_under_two_names_is_refused)
 }
 
 /* It may have another server by the time that it votes again. */
-TEST(a_client_of_sentinel_is_refused)
+TEST(a_client_of_sentinel_is_refused, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_client_options options = {.url = "redis+sentinel://127.0.0.1:1/mymaster",
                                         .may_be_down = true};
     lk_client *sentinel = lk_client_open(&options, NULL);
@@ -132,9 +118,8 @@ static void make_replica(struct lks_server *server, const struct lks_server *pri
     LKS_DO(server, "REPLICAOF", "127.0.0.1", port);
 }
 
-TEST(a_replica_is_refused_and_one_that_becomes_one_has_no_vote)
+TEST(a_replica_is_refused_and_one_that_becomes_one_has_no_vote, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lks_server *primary = lks_server_start(&(struct lks_server_options){.is_tcp = true});
     struct lkr_clients fresh;
 
@@ -154,9 +139,8 @@ TEST(a_replica_is_refused_and_one_that_becomes_one_has_no_vote)
 }
 
 /* It may not say who it is; it votes, and the report tells that nobody has looked. */
-TEST(a_server_that_does_not_tell_who_it_is_votes)
+TEST(a_server_that_does_not_tell_who_it_is_votes, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_client *mute = lk_client_open(&(struct lk_client_options){.url = lkr_nodes[2]->url}, NULL);
     assert_non_null(mute);
     LKS_DO(lkr_nodes[2], "ACL", "SETUSER", "default", "-info");
@@ -245,9 +229,8 @@ TEST(a_release_that_the_pool_makes_up_for_wakes_too)
 }
 
 /* Nobody publishes: another library's release, or the end of its lease. */
-TEST(without_a_message_it_asks_again_by_chance)
+TEST(without_a_message_it_asks_again_by_chance, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_redlock_report report;
     double begin = lks_now_ms();
 
@@ -262,9 +245,8 @@ TEST(without_a_message_it_asks_again_by_chance)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-TEST(the_wait_ends_when_it_is_over)
+TEST(the_wait_ends_when_it_is_over, struct fixture *f)
 {
-    struct fixture *f = *state;
     double begin = lks_now_ms();
 
     assert_int_equal(lkr_acquire(f->mine, 0, 60000, NULL), LK_OK);
@@ -274,9 +256,8 @@ TEST(the_wait_ends_when_it_is_over)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-TEST(a_cancel_ends_the_wait)
+TEST(a_cancel_ends_the_wait, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct later later = {f->other, lk_lock_cancel};
     pthread_t thread;
     double begin = lks_now_ms();
@@ -293,10 +274,8 @@ TEST(a_cancel_ends_the_wait)
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
-TEST(an_operator_can_break_it)
+TEST(an_operator_can_break_it, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     assert_int_equal(lk_lock_force_release(f->other, NULL), LK_NOT_OWNER);
     assert_int_equal(lkr_acquire(f->mine, 0, 60000, NULL), LK_OK);
     assert_int_equal(lk_lock_force_release(f->other, NULL), LK_OK);
@@ -308,9 +287,8 @@ TEST(an_operator_can_break_it)
 /* ---- members ------------------------------------------------------------------------------------- */
 
 /* {A, B, C} and {C, D, E}: two majorities without a common server. */
-TEST(clients_that_count_other_servers_both_win_with_the_plain_key)
+TEST(clients_that_count_other_servers_both_win_with_the_plain_key, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *abc = lk_redlock_new(f->clients.of, 3, f->key, NULL, NULL);
     lk_lock *cde = lk_redlock_new(f->clients.of + 2, 3, f->key, NULL, NULL);
 
@@ -324,9 +302,8 @@ TEST(clients_that_count_other_servers_both_win_with_the_plain_key)
     lk_lock_free(cde);
 }
 
-TEST(bound_to_its_members_the_second_is_told_so)
+TEST(bound_to_its_members_the_second_is_told_so, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_redlock_options bound = {.is_bound_to_members = true};
     lk_lock *abc = lk_redlock_new(f->clients.of, 3, f->key, &bound, NULL);
     lk_lock *cba =
@@ -353,5 +330,4 @@ TEST(bound_to_its_members_the_second_is_told_so)
     lk_lock_free(cde);
 }
 
-FIXTURE(set_up, tear_down);
 GROUP(lkr_start_servers, lkr_stop_servers);

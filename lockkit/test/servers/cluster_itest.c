@@ -332,22 +332,16 @@ TEST(a_release_wakes_the_waiter_on_its_slots_server)
     assert_true(worst_ms < SOON_MS / 4.0); /* a fair waiter asks by itself after a second */
 }
 
-static int set_up(void **state)
+BEFORE_ALL()
 {
-    (void)state;
     topology = lkt_start(&(struct lkt_options){.is_cluster = true});
     mine = lkt_client_with(topology, (struct lk_client_options){.poll_ms = POLL_MS});
     other = lkt_client_with(topology, (struct lk_client_options){.poll_ms = POLL_MS});
-    return 0;
 }
 
-static int tear_down(void **state)
+AFTER_ALL()
 {
-    (void)state;
     lk_client_close(mine);
     lk_client_close(other);
     lkt_stop(topology);
-    return 0;
 }
-
-GROUP(set_up, tear_down);

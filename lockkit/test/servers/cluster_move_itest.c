@@ -267,25 +267,19 @@ TEST(nothing_overlaps_while_a_slot_wanders)
     assert_int_equal(report.acquires[LK_UNKNOWN] + report.releases[LK_UNKNOWN], 0);
 }
 
-static int set_up(void **state)
+BEFORE_ALL()
 {
     struct lk_client_options options = {
         .poll_ms = POLL_MS, .command_ms = COMMAND_MS, .on_event = count_changes};
 
-    (void)state;
     topology = lkt_start(&(struct lkt_options){.is_cluster = true});
     mine = lkt_client_with(topology, options);
     other = lkt_client_with(topology, options);
-    return 0;
 }
 
-static int tear_down(void **state)
+AFTER_ALL()
 {
-    (void)state;
     lk_client_close(mine);
     lk_client_close(other);
     lkt_stop(topology);
-    return 0;
 }
-
-GROUP(set_up, tear_down);

@@ -293,34 +293,25 @@ TEST(a_script_that_no_replica_confirms_ran_and_says_so)
 }
 
 /* Also after one that failed in between. */
-static int begin_test(void **state)
+BEFORE_EACH()
 {
-    (void)state;
     if (are_paused) resume_replicas();
     LKS_DO(primary, "SET", "marker", "x");
     LKS_EVENTUALLY(LKS_INTEGER(primary, "WAIT", "2", "100") == 2, SOON_MS);
-    return 0;
 }
 
-static int set_up(void **state)
+BEFORE_ALL()
 {
-    (void)state;
     topology = lkt_start(NULL);
     primary = lkt_server(topology, "n1");
     strict = lkt_client_with(topology,
                              (struct lk_client_options){.sync_replicas = 1, .sync_ms = SYNC_MS});
     plain = lkt_client_with(topology, (struct lk_client_options){0});
-    return 0;
 }
 
-static int tear_down(void **state)
+AFTER_ALL()
 {
-    (void)state;
     lk_client_close(strict);
     lk_client_close(plain);
     lkt_stop(topology);
-    return 0;
 }
-
-FIXTURE(begin_test, NULL);
-GROUP(set_up, tear_down);

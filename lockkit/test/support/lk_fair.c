@@ -7,7 +7,7 @@
 void lkf_keys_init(struct lkf_keys *keys, struct lks_server *server, const char *name)
 {
     keys->server = server;
-    keys->lock = lks_key(server, name);
+    keys->lock = lks_new_key(server, name);
     (void)snprintf(keys->queue, sizeof keys->queue, "redisson_lock_queue:{%s}", keys->lock);
     (void)snprintf(keys->timeouts, sizeof keys->timeouts, "redisson_lock_timeout:{%s}", keys->lock);
     (void)snprintf(keys->channel, sizeof keys->channel, "redisson_lock__channel:{%s}", keys->lock);

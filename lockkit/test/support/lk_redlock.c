@@ -38,7 +38,7 @@ int lkr_heal_servers(void **state)
 
 const char *lkr_key(const char *name)
 {
-    return lks_key(lkr_nodes[0], name);
+    return lks_new_key(lkr_nodes[0], name);
 }
 
 /* ---- links --------------------------------------------------------------------------------------- */

@@ -22,6 +22,19 @@ struct lkr_pair {
 
 struct lkr_pair *lkr_pair_new(struct lks_server *server);
 void lkr_pair_free(struct lkr_pair *pair);
+/* What each test of a file has, a pair on its `server`. */
+#define LKR_PAIR()                                                                                 \
+    TESTING_HOOK(set_up)                                                                           \
+    {                                                                                              \
+        *state = lkr_pair_new(server);                                                             \
+        return 0;                                                                                  \
+    }                                                                                              \
+    TESTING_HOOK(tear_down)                                                                        \
+    {                                                                                              \
+        lkr_pair_free(*state);                                                                     \
+        return 0;                                                                                  \
+    }                                                                                              \
+    _Static_assert(true, "")
 lk_rwlock *lkr_new(lk_client *client, const char *key);
 /* Acquire without waiting. */
 lk_status lkr_take(lk_lock *lock, int64_t lease_ms);

@@ -225,6 +225,15 @@ const char *lks_key(struct lks_server *server, const char *name)
     return key;
 }
 
+const char *lks_new_key(struct lks_server *server, const char *name)
+{
+    static unsigned serial;
+    char numbered[64];
+
+    (void)snprintf(numbered, sizeof numbered, "%s-%u", name, serial++);
+    return lks_key(server, numbered);
+}
+
 lk_client *lks_client_with(const struct lks_server *server, struct lk_client_options options)
 {
     struct lk_error err = {0};

@@ -41,6 +41,19 @@ struct lks_server *lks_server_any(void);
 /* Stop it, remove what it left (on a shared server: our keys). NULL is fine. */
 void lks_server_stop(struct lks_server *server);
 
+/* The one `server` of a program, from its first test to its last. */
+#define LKS_SERVER(start)                                                                          \
+    static struct lks_server *server;                                                              \
+    BEFORE_ALL()                                                                                   \
+    {                                                                                              \
+        server = (start);                                                                          \
+    }                                                                                              \
+    AFTER_ALL()                                                                                    \
+    {                                                                                              \
+        lks_server_stop(server);                                                                   \
+    }                                                                                              \
+    _Static_assert(true, "")
+
 void lks_server_kill(struct lks_server *server);    /* SIGKILL, and wait for its end */
 void lks_server_restart(struct lks_server *server); /* after a kill: same addresses, empty */
 void lks_server_pause(struct lks_server *server);   /* SIGSTOP, and wait until it stands */
@@ -48,6 +61,8 @@ void lks_server_resume(struct lks_server *server);
 
 /* A key of this test: the server's prefix and a name. Lives as long as the program. */
 const char *lks_key(struct lks_server *server, const char *name);
+/* The same, "name-17": none was given before. */
+const char *lks_new_key(struct lks_server *server, const char *name);
 
 /* A client of the server; fails the test when it cannot be had. */
 lk_client *lks_client(const struct lks_server *server);

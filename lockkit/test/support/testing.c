@@ -7,12 +7,13 @@
 
 enum { TESTS_MAX = 128 };
 
+struct testing_hooks testing_hooks;
+
 static struct {
     int lines[TESTS_MAX];
     bool has_fixture[TESTS_MAX];
     struct CMUnitTest tests[TESTS_MAX];
     size_t count;
-    CMFixtureFunction set_up, tear_down, group_set_up, group_tear_down;
 } all;
 
 /* Constructors run in whatever order the compiler likes: so each is put where its line says. */
@@ -31,18 +32,6 @@ void testing_add(int line, struct CMUnitTest test, bool has_fixture)
     all.has_fixture[place] = has_fixture;
 }
 
-void testing_fixture(CMFixtureFunction set_up, CMFixtureFunction tear_down)
-{
-    all.set_up = set_up;
-    all.tear_down = tear_down;
-}
-
-void testing_group(CMFixtureFunction set_up, CMFixtureFunction tear_down)
-{
-    all.group_set_up = set_up;
-    all.group_tear_down = tear_down;
-}
-
 int testing_ignore_sigpipe(__attribute__((unused)) void **state)
 {
     return signal(SIGPIPE, SIG_IGN) == SIG_ERR;
@@ -52,11 +41,11 @@ int testing_run(int argc, char **argv)
 {
     for (size_t i = 0; i < all.count; i++) {
         if (!all.has_fixture[i]) continue;
-        all.tests[i].setup_func = all.set_up;
-        all.tests[i].teardown_func = all.tear_down;
+        all.tests[i].setup_func = testing_hooks.set_up;
+        all.tests[i].teardown_func = testing_hooks.tear_down;
     }
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return _cmocka_run_group_tests("tests", all.tests, all.count, all.group_set_up,
-                                   all.group_tear_down);
+    return _cmocka_run_group_tests("tests", all.tests, all.count, testing_hooks.before_all,
+                                   testing_hooks.after_all);
 }

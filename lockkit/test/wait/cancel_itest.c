@@ -9,7 +9,7 @@
 
 enum { CROWD = 1000, STACK_BYTES = 256 * 1024, SOON_MS = 2000 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 struct fixture {
     lk_client *client, *holder_client;
@@ -30,26 +30,17 @@ static void see_round_trip(const struct lk_event *event, void *arg)
     lk_lock_cancel(atomic_exchange(&f->cancelled, NULL));
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
     f->client = lks_client_with(
         server, (struct lk_client_options){.on_event = see_round_trip, .on_event_arg = f});
     f->holder_client = lks_client(server);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_client_close(f->client);
     lk_client_close(f->holder_client);
-    free(f);
-    return 0;
 }
 
 static lk_status acquire(lk_lock *lock, int64_t wait_ms, struct lk_error *err)
@@ -60,11 +51,8 @@ static lk_status acquire(lk_lock *lock, int64_t wait_ms, struct lk_error *err)
 /* Somebody else holds a new key. */
 static void hold(struct fixture *f, size_t kind)
 {
-    static unsigned serial;
-    char name[32];
 
-    (void)snprintf(name, sizeof name, "cancel-%u", serial++);
-    f->key = lks_key(server, name);
+    f->key = lks_new_key(server, "cancel");
     f->holder = lks_lock_of_kind(kind, f->holder_client, f->key);
     assert_int_equal(acquire(f->holder, 0, NULL), LK_OK);
 }
@@ -119,10 +107,8 @@ static void cancel_at_the_first_answer(struct fixture *f, lk_lock *lock)
     assert_true(lks_now_ms() - begin < SOON_MS);
 }
 
-TEST(a_cancel_is_not_lost_because_the_wait_has_only_begun)
+TEST(a_cancel_is_not_lost_because_the_wait_has_only_begun, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t i = 0; i < LKS_KINDS; i++) {
         hold(f, i);
         lk_lock *lock = lks_lock_of_kind(i, f->client, f->key);
@@ -136,10 +122,8 @@ TEST(a_cancel_is_not_lost_because_the_wait_has_only_begun)
     }
 }
 
-TEST(a_cancel_has_no_effect_on_the_next_acquire)
+TEST(a_cancel_has_no_effect_on_the_next_acquire, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (size_t i = 0; i < LKS_KINDS; i++) {
         hold(f, i);
         lk_lock *lock = lks_lock_of_kind(i, f->client, f->key);
@@ -186,9 +170,8 @@ TEST(a_thousand_waits_are_cancelled_at_once)
 }
 
 /* Each kind as itself, and as part of a multi lock. */
-TEST(closing_the_client_ends_its_waits)
+TEST(closing_the_client_ends_its_waits, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *holders[LKS_KINDS], *members[LKS_KINDS];
     struct wait waits[2 * LKS_KINDS];
     unsigned before = 0;
@@ -219,20 +202,3 @@ TEST(closing_the_client_ends_its_waits)
         lk_lock_free(members[i]);
     }
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

@@ -8,7 +8,7 @@
 
 enum { POLL_MS = 10000, SOON_MS = 2500, HAND_OVERS = 60, CROWD = 8, TURNS = 10, KILLS = 20 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 struct fixture {
     lk_client *holder_client, *waiter_client; /* as two processes would have */
@@ -17,36 +17,25 @@ struct fixture {
     char channel[128];
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
     struct lk_client_options options = {.poll_ms = POLL_MS};
-    struct fixture *f = calloc(1, sizeof *f);
 
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "wait-%u", serial++);
-    f->key = lks_key(server, name);
+    f->key = lks_new_key(server, "wait");
     (void)snprintf(f->channel, sizeof f->channel, "lockkit_wake:{%s}", f->key);
     f->holder_client = lks_client_with(server, options);
     f->waiter_client = lks_client_with(server, options);
     f->holder = lks_mutex(f->holder_client, f->key);
     f->waiter = lks_mutex(f->waiter_client, f->key);
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_lock_free(f->holder);
     lk_lock_free(f->waiter);
     lk_client_close(f->holder_client);
     lk_client_close(f->waiter_client);
     LKS_DO(server, "DEL", f->key);
-    free(f);
-    return 0;
 }
 
 /* ---- an acquire on its own thread -------------------------------------------------------------------- */
@@ -110,9 +99,8 @@ static int by_size(const void *a, const void *b)
 
 /* ---- being woken ------------------------------------------------------------------------------------- */
 
-TEST(a_release_wakes_the_waiter_at_once)
+TEST(a_release_wakes_the_waiter_at_once, struct fixture *f)
 {
-    struct fixture *f = *state;
     double took_ms[HAND_OVERS];
     struct wait wait;
 
@@ -136,9 +124,8 @@ TEST(a_release_wakes_the_waiter_at_once)
     assert_true(took_ms[HAND_OVERS - 1] < SOON_MS);
 }
 
-TEST(a_crowd_in_one_process_takes_turns)
+TEST(a_crowd_in_one_process_takes_turns, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct wait waits[CROWD];
     double begin = lks_now_ms();
 
@@ -165,9 +152,8 @@ TEST(a_crowd_in_one_process_takes_turns)
     assert_true(lks_now_ms() - begin < SOON_MS);
 }
 
-TEST(waiters_of_many_locks_share_one_subscriber)
+TEST(waiters_of_many_locks_share_one_subscriber, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *holders[CROWD];
     struct wait waits[CROWD];
     char name[32];
@@ -193,9 +179,8 @@ TEST(waiters_of_many_locks_share_one_subscriber)
 
 /* ---- no message --------------------------------------------------------------------------------------- */
 
-TEST(a_holder_that_never_publishes_is_waited_for_no_longer_than_its_ttl)
+TEST(a_holder_that_never_publishes_is_waited_for_no_longer_than_its_ttl, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct wait wait;
     double set_at_ms = lks_now_ms();
 
@@ -210,9 +195,8 @@ TEST(a_holder_that_never_publishes_is_waited_for_no_longer_than_its_ttl)
     assert_int_equal(lk_lock_release(f->waiter, NULL), LK_OK);
 }
 
-TEST(a_key_for_ever_that_vanishes_is_found_by_the_timer)
+TEST(a_key_for_ever_that_vanishes_is_found_by_the_timer, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = 100});
     lk_lock *lock = lks_mutex(client, f->key);
     struct wait wait;
@@ -233,9 +217,8 @@ TEST(a_key_for_ever_that_vanishes_is_found_by_the_timer)
 
 /* ---- the subscription breaks --------------------------------------------------------------------------- */
 
-TEST(after_a_break_it_is_subscribed_again_and_woken)
+TEST(after_a_break_it_is_subscribed_again_and_woken, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct wait wait;
 
     hold(f);
@@ -252,9 +235,8 @@ TEST(after_a_break_it_is_subscribed_again_and_woken)
     assert_int_equal(lk_lock_release(f->waiter, NULL), LK_OK);
 }
 
-TEST(a_release_during_the_break_is_not_slept_through)
+TEST(a_release_during_the_break_is_not_slept_through, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct wait wait;
 
     for (int i = 0; i < KILLS; i++) {
@@ -272,9 +254,8 @@ TEST(a_release_during_the_break_is_not_slept_through)
     }
 }
 
-TEST(a_restart_of_the_server_ends_the_wait_with_the_lock_or_the_truth)
+TEST(a_restart_of_the_server_ends_the_wait_with_the_lock_or_the_truth, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct wait wait;
 
     hold(f);
@@ -293,9 +274,8 @@ TEST(a_restart_of_the_server_ends_the_wait_with_the_lock_or_the_truth)
 
 /* ---- the waiter gives up -------------------------------------------------------------------------------- */
 
-TEST(cancelling_ends_the_wait_at_once)
+TEST(cancelling_ends_the_wait_at_once, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct wait wait;
 
     hold(f);
@@ -313,9 +293,8 @@ TEST(cancelling_ends_the_wait_at_once)
     assert_int_equal(lk_lock_release(f->waiter, NULL), LK_OK);
 }
 
-TEST(the_wait_lasts_as_long_as_it_was_told)
+TEST(the_wait_lasts_as_long_as_it_was_told, struct fixture *f)
 {
-    struct fixture *f = *state;
     static const int64_t spans_ms[] = {1, 50, 300};
 
     hold(f);
@@ -354,29 +333,11 @@ static void release_between_two(struct fixture *f, lk_lock *lock, int64_t releas
     assert_int_equal(lk_lock_release(f->waiter, NULL), LK_OK);
 }
 
-TEST(who_gives_up_leaves_the_release_to_the_next)
+TEST(who_gives_up_leaves_the_release_to_the_next, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_lock *lock = lks_mutex(f->waiter_client, f->key);
 
     for (int i = 0; i < 20; i++)
         release_between_two(f, lock, 8 + i % 8);
     lk_lock_free(lock);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

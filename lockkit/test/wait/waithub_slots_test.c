@@ -20,19 +20,17 @@ static void publish(int server, const char *channel)
 }
 
 /* Channel "a" is at server 0, channel "b" at 1, all others at 0. */
-static int start_cluster(void **state)
+BEFORE_EACH()
 {
-    (void)state;
     int failure = lks_hub_start(true);
     lks_pubsub_move("b", 1);
     lks_pubsub_learn();
-    return failure;
+    assert_int_equal(failure, 0);
 }
 
-static int stop_hub(void **state)
+AFTER_EACH()
 {
-    (void)state;
-    return lks_hub_stop();
+    assert_int_equal(lks_hub_stop(), 0);
 }
 
 TEST(a_channel_is_subscribed_at_the_server_that_has_its_slot)
@@ -228,5 +226,3 @@ TEST(more_channels_than_are_asked_for_at_once_are_all_subscribed)
 
     assert_true(lks_pubsub_reaches(&lks_pubsub_counts(0)->unsubscribes, CROWD));
 }
-
-FIXTURE(start_cluster, stop_hub);

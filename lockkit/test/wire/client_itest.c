@@ -385,18 +385,12 @@ TEST(connections_are_not_inherited_by_programs_we_start)
     lk_client_close(client);
 }
 
-static int start_server(void **state)
+BEFORE_ALL()
 {
-    (void)state;
     server = lks_server_start(&(struct lks_server_options){.is_tcp = true});
-    return 0;
 }
 
-static int stop_server(void **state)
+AFTER_ALL()
 {
-    (void)state;
     lks_server_stop(server);
-    return 0;
 }
-
-GROUP(start_server, stop_server);

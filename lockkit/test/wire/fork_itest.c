@@ -13,7 +13,7 @@
 
 enum { LEASE_MS = 450, HAMMERS = 3, FORKS = 25, CHILD_S = 20 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(NULL));
 
 struct family {
     lk_client *client;
@@ -118,11 +118,8 @@ static void let_a_child_try(const struct family *family)
 
 /* ---- the parent ----------------------------------------------------------------------------------------- */
 
-static int set_up(void **state)
+SET_UP(struct family, family)
 {
-    struct family *family = calloc(1, sizeof *family);
-
-    assert_non_null(family);
     family->client = lks_client(server);
     family->held = lk_reentrant_new(family->client, lks_key(server, "held"), NULL);
     family->waited = lks_mutex(family->client, lks_key(server, "waited"));
@@ -136,20 +133,16 @@ static int set_up(void **state)
     assert_non_null(family->session);
     assert_int_equal(acquire(family->held, 0), LK_OK);
     assert_int_equal(acquire(family->multi, 0), LK_OK);
-    *state = family;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct family, family)
 {
-    struct family *family = *state;
     bool is_released = lk_lock_release(family->held, NULL) == LK_OK &&
                        lk_lock_release(family->multi, NULL) == LK_OK;
 
     free_all(family);
     lk_script_free(family->script);
-    free(family);
-    return is_released ? 0 : -1;
+    assert_true(is_released);
 }
 
 struct wait {
@@ -166,9 +159,8 @@ static void *acquire_main(void *arg)
     return NULL;
 }
 
-TEST(a_child_is_refused_and_its_parent_does_not_notice)
+TEST(a_child_is_refused_and_its_parent_does_not_notice, struct family *family)
 {
-    struct family *family = *state;
     lk_client *other_client = lks_client(server);
     lk_lock *other = lks_mutex(other_client, lks_key(server, "waited"));
     struct wait wait = {.lock = family->waited};
@@ -221,9 +213,8 @@ static void *hammer_main(void *arg)
 }
 
 /* A mutex that another thread holds at the moment of the fork is held in the child for ever. */
-TEST(a_child_of_busy_threads_does_not_hang)
+TEST(a_child_of_busy_threads_does_not_hang, struct family *family)
 {
-    struct family *family = *state;
     struct hammer hammers[HAMMERS];
 
     for (size_t i = 0; i < HAMMERS; i++) {
@@ -238,20 +229,3 @@ TEST(a_child_of_busy_threads_does_not_hang)
         assert_int_equal(atomic_load(&hammers[i].failures), 0);
     }
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_start(NULL);
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);

@@ -14,7 +14,7 @@
 
 enum { CONNECTIONS = 16, COMMAND_MS = 400 };
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_start(&(struct lks_server_options){.is_tcp = true}));
 static struct lks_vip *vip;
 
 /* With so many connections, all idle. */
@@ -194,33 +194,12 @@ TEST(the_system_asks_too)
     lki_endpoint_done(&endpoint);
 }
 
-static int start_server(void **state)
+BEFORE_EACH()
 {
-    (void)state;
-    server = lks_server_start(&(struct lks_server_options){.is_tcp = true});
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-static int open_vip(void **state)
-{
-    (void)state;
     vip = lks_vip_open(NULL, 0, server->port);
-    return 0;
 }
 
-static int close_vip(void **state)
+AFTER_EACH()
 {
-    (void)state;
     lks_vip_close(vip);
-    return 0;
 }
-
-FIXTURE(open_vip, close_vip);
-GROUP(start_server, stop_server);

@@ -330,40 +330,29 @@ TEST(who_finds_another_address_ends_what_is_left_of_the_old_one)
 
 /* ---- the world ------------------------------------------------------------------------------------- */
 
-static int start_servers(void **state)
+BEFORE_ALL()
 {
-    (void)state;
     old = lks_server_start(&(struct lks_server_options){.is_tcp = true});
     new = lks_server_start(&(struct lks_server_options){.is_tcp = true});
-    return 0;
 }
 
-static int stop_servers(void **state)
+AFTER_ALL()
 {
-    (void)state;
     lks_server_stop(old);
     lks_server_stop(new);
-    return 0;
 }
 
-static int set_up(void **state)
+BEFORE_EACH()
 {
-    (void)state;
     LKS_DO(old, "REPLICAOF", "NO", "ONE");
     LKS_DO(new, "REPLICAOF", "NO", "ONE");
     LKS_DO(old, "FLUSHALL");
     LKS_DO(new, "FLUSHALL");
     vip = lks_vip_open(NULL, 0, old->port);
     atomic_store(&changes, 0);
-    return 0;
 }
 
-static int tear_down(void **state)
+AFTER_EACH()
 {
-    (void)state;
     lks_vip_close(vip);
-    return 0;
 }
-
-FIXTURE(set_up, tear_down);
-GROUP(start_servers, stop_servers);

@@ -148,18 +148,12 @@ TEST(closing_does_not_wait_for_a_server_that_is_down)
     assert_true(took_ms < 900);
 }
 
-static int start_server(void **state)
+BEFORE_ALL()
 {
-    (void)state;
     server = lks_server_start(&(struct lks_server_options){.is_tcp = true});
-    return 0;
 }
 
-static int stop_server(void **state)
+AFTER_ALL()
 {
-    (void)state;
     lks_server_stop(server);
-    return 0;
 }
-
-GROUP(start_server, stop_server);

@@ -39,13 +39,10 @@ struct fixture {
     struct lki_redis *redis;
 };
 
-static int set_up(void **state)
+SET_UP(struct fixture, self)
 {
-    struct fixture *self = calloc(1, sizeof *self);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-    if (!self) return -1;
-    *state = self;
     (void)snprintf(self->dir, sizeof self->dir, "/tmp/redis_test.XXXXXX");
     assert_non_null(mkdtemp(self->dir));
     (void)snprintf(self->path, sizeof self->path, "%s/sock", self->dir);
@@ -62,20 +59,15 @@ static int set_up(void **state)
     self->endpoint.password = secret;
     self->endpoint.loader = name_loader;
     self->endpoint.loader_password = secret;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, self)
 {
-    struct fixture *self = *state;
-
     lki_redis_close(self->redis);
     (void)close(self->server);
     (void)close(self->listener);
     (void)unlink(self->path);
     (void)rmdir(self->dir);
-    free(self);
-    return 0;
 }
 
 static void answer(const struct fixture *self, const char *text)
@@ -102,9 +94,8 @@ static lk_status ping(const struct fixture *self, char out[128])
     return status;
 }
 
-TEST(answers_to_introductions_are_nobodys)
+TEST(answers_to_introductions_are_nobodys, const struct fixture *self)
 {
-    const struct fixture *self = *state;
     char text[128];
 
     assert_int_equal(introduce(self), LK_OK);
@@ -155,10 +146,8 @@ static lk_status ping_nested(const struct fixture *self, size_t depth)
     return ping(self, text);
 }
 
-TEST(replies_are_nested_so_deep_and_no_deeper)
+TEST(replies_are_nested_so_deep_and_no_deeper, const struct fixture *self)
 {
-    const struct fixture *self = *state;
-
     assert_int_equal(ping_nested(self, 7), LK_OK);
     assert_int_equal(ping_nested(self, 4000), LK_UNKNOWN);
 }
@@ -169,18 +158,16 @@ TEST(one_deeper_is_refused)
 }
 
 /* hiredis 0.14 refuses it by itself. */
-TEST(what_is_pushed_is_nobodys_answer)
+TEST(what_is_pushed_is_nobodys_answer, const struct fixture *self)
 {
-    const struct fixture *self = *state;
     char text[128];
 
     answer(self, ">2\r\n+invalidate\r\n+key\r\n+mine\r\n");
     assert_int_equal(ping(self, text), LK_UNKNOWN);
 }
 
-TEST(one_that_could_not_be_sent_leaves_nothing_behind)
+TEST(one_that_could_not_be_sent_leaves_nothing_behind, const struct fixture *self)
 {
-    const struct fixture *self = *state;
     char text[128];
 
     has_no_memory = true;
@@ -192,9 +179,8 @@ TEST(one_that_could_not_be_sent_leaves_nothing_behind)
     assert_string_equal(text, "mine");
 }
 
-TEST(who_cannot_log_in_again_is_not_heard)
+TEST(who_cannot_log_in_again_is_not_heard, const struct fixture *self)
 {
-    const struct fixture *self = *state;
     char text[128];
 
     assert_int_equal(introduce(self), LK_OK);
@@ -205,9 +191,8 @@ TEST(who_cannot_log_in_again_is_not_heard)
 }
 
 /* A server that knows no AUTH repeats what it was told. */
-TEST(what_a_server_repeats_is_not_told)
+TEST(what_a_server_repeats_is_not_told, struct fixture *self)
 {
-    struct fixture *self = *state;
     static const char parrot[] = "-ERR unknown command 'AUTH', with args beginning with: 'app' "
                                  "'geheim' \r\n";
     struct lk_error err = {0};
@@ -231,5 +216,3 @@ TEST(what_a_server_repeats_is_not_told)
     assert_null(strstr(err.text, secret));
     lki_redis_close(other);
 }
-
-FIXTURE(set_up, tear_down);

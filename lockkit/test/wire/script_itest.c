@@ -8,7 +8,7 @@
 #include "test/support/lk_support.h"
 #include "wire/script.h"
 
-static struct lks_server *server;
+LKS_SERVER(lks_server_any());
 
 struct fixture {
     lk_client *client;
@@ -35,17 +35,10 @@ static lk_script *script_of(const char *source)
     return script;
 }
 
-static int set_up(void **state)
+SET_UP(struct fixture, f)
 {
-    static unsigned serial;
-    char name[32];
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
-    (void)snprintf(name, sizeof name, "script-%u", serial);
-    f->key = lks_key(server, name);
-    (void)snprintf(name, sizeof name, "counter-%u", serial++);
-    f->counter = lks_key(server, name);
+    f->key = lks_new_key(server, "script");
+    f->counter = lks_new_key(server, "counter");
     f->client = lks_client_with(
         server, (struct lk_client_options){.on_event = count_round_trip, .on_event_arg = f});
     f->mine = lks_mutex(f->client, f->key);
@@ -55,21 +48,15 @@ static int set_up(void **state)
     f->args[0] = LK_BYTES("5");
     f->eval = (struct lk_eval){
         .script = f->add, .keys = f->keys, .key_count = 1, .args = f->args, .arg_count = 1};
-    *state = f;
-    return 0;
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct fixture, f)
 {
-    struct fixture *f = *state;
-
     lk_lock_free(f->mine);
     lk_lock_free(f->other);
     lk_script_free(f->add);
     lk_client_close(f->client);
     LKS_DO(server, "DEL", f->key, f->counter);
-    free(f);
-    return 0;
 }
 
 static void acquire(lk_lock *lock, int64_t lease_ms)
@@ -99,10 +86,8 @@ TEST(embedded_digests_are_what_the_server_computes)
         assert_string_equal(LKS_TEXT(server, "SCRIPT", "LOAD", row->source), row->sha1);
 }
 
-TEST(a_plain_eval_runs_once_also_on_a_server_that_forgot)
+TEST(a_plain_eval_runs_once_also_on_a_server_that_forgot, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (int i = 1; i <= 4; i++) {
         lk_reply *reply = NULL;
 
@@ -112,7 +97,7 @@ TEST(a_plain_eval_runs_once_also_on_a_server_that_forgot)
     }
 }
 
-TEST(an_eval_that_fails_says_the_servers_words)
+TEST(an_eval_that_fails_says_the_servers_words, struct fixture *f)
 {
     static const struct {
         const char *source, *word;
@@ -123,7 +108,6 @@ TEST(an_eval_that_fails_says_the_servers_words)
         {"this is no Lua", "rror compiling"},
         {"return redis.call('LPUSH', KEYS[1], 1)", "WRONGTYPE"},
     };
-    struct fixture *f = *state;
 
     LKS_DO(server, "SET", f->counter, "0");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -145,9 +129,8 @@ TEST(an_eval_that_fails_says_the_servers_words)
 
 /* ---- guarded eval ------------------------------------------------------------------------------------ */
 
-TEST(a_holders_script_runs)
+TEST(a_holders_script_runs, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_reply *reply = NULL;
 
     acquire(f->mine, 5000);
@@ -161,9 +144,8 @@ TEST(a_holders_script_runs)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-TEST(key_and_token_come_last)
+TEST(key_and_token_come_last, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_script *script = script_of("return {#KEYS, KEYS[1], KEYS[2], #ARGV, ARGV[1], ARGV[2]}");
     struct lk_eval eval = f->eval;
     lk_reply *reply = NULL;
@@ -185,9 +167,8 @@ TEST(key_and_token_come_last)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
-TEST(a_script_whose_lock_was_lost_does_not_run)
+TEST(a_script_whose_lock_was_lost_does_not_run, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
     lk_reply *reply = NULL;
 
@@ -207,9 +188,8 @@ TEST(a_script_whose_lock_was_lost_does_not_run)
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
-TEST(who_holds_nothing_runs_nothing)
+TEST(who_holds_nothing_runs_nothing, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_reply *reply = NULL;
 
     assert_int_equal(lk_guarded_eval(f->mine, &f->eval, 0, &reply, NULL), LK_INVALID);
@@ -221,9 +201,8 @@ TEST(who_holds_nothing_runs_nothing)
     assert_string_equal(counter_text(f), "(nil)");
 }
 
-TEST(a_lock_key_of_another_type_lets_nothing_run)
+TEST(a_lock_key_of_another_type_lets_nothing_run, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
     lk_reply *reply = NULL;
 
@@ -239,10 +218,8 @@ TEST(a_lock_key_of_another_type_lets_nothing_run)
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
 }
 
-TEST(a_server_that_forgot_releases_all_the_same)
+TEST(a_server_that_forgot_releases_all_the_same, struct fixture *f)
 {
-    struct fixture *f = *state;
-
     for (int i = 0; i < 3; i++) {
         acquire(f->mine, 5000);
         flush_scripts();
@@ -259,9 +236,8 @@ static lk_status run(struct fixture *f, int64_t wait_ms, lk_reply **reply, struc
                         &f->eval, reply, err);
 }
 
-TEST(a_run_takes_the_lock_runs_and_gives_it_back)
+TEST(a_run_takes_the_lock_runs_and_gives_it_back, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_reply *reply = NULL;
 
     for (int i = 1; i <= 5; i++) {
@@ -272,9 +248,8 @@ TEST(a_run_takes_the_lock_runs_and_gives_it_back)
     }
 }
 
-TEST(a_run_costs_one_round_trip)
+TEST(a_run_costs_one_round_trip, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_reply *reply = NULL;
 
     assert_int_equal(run(f, 0, &reply, NULL), LK_OK); /* learns the digest, loads the scripts */
@@ -288,9 +263,8 @@ TEST(a_run_costs_one_round_trip)
     assert_int_equal(atomic_load(&f->round_trips) - before, 10);
 }
 
-TEST(a_run_holds_the_lock_while_its_script_runs)
+TEST(a_run_holds_the_lock_while_its_script_runs, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_script *script = script_of("return {redis.call('GET', KEYS[#KEYS]) == ARGV[#ARGV] and 1,"
                                   " redis.call('PTTL', KEYS[#KEYS])}");
     struct lk_eval eval = {.script = script};
@@ -306,9 +280,8 @@ TEST(a_run_holds_the_lock_while_its_script_runs)
     lk_script_free(script);
 }
 
-TEST(a_run_of_a_taken_lock_is_busy_and_does_nothing)
+TEST(a_run_of_a_taken_lock_is_busy_and_does_nothing, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
     lk_reply *reply = NULL;
 
@@ -340,9 +313,8 @@ static void *run_main(void *arg)
     return NULL;
 }
 
-TEST(a_run_waits_for_the_holder)
+TEST(a_run_waits_for_the_holder, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct runner runner = {.f = f};
     pthread_t thread;
 
@@ -358,9 +330,8 @@ TEST(a_run_waits_for_the_holder)
     assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 0);
 }
 
-TEST(a_waiting_run_can_be_cancelled)
+TEST(a_waiting_run_can_be_cancelled, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct runner runner = {.f = f};
     pthread_t thread;
 
@@ -376,9 +347,8 @@ TEST(a_waiting_run_can_be_cancelled)
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
 
-TEST(a_run_on_a_server_that_forgot_runs_once_and_releases)
+TEST(a_run_on_a_server_that_forgot_runs_once_and_releases, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_reply *reply = NULL;
 
     for (int i = 1; i <= 4; i++) {
@@ -392,9 +362,8 @@ TEST(a_run_on_a_server_that_forgot_runs_once_and_releases)
     }
 }
 
-TEST(a_run_on_a_server_that_forgot_only_the_release_runs_once)
+TEST(a_run_on_a_server_that_forgot_only_the_release_runs_once, struct fixture *f)
 {
-    struct fixture *f = *state;
     char guarded[1024];
     lk_reply *reply = NULL;
 
@@ -409,9 +378,8 @@ TEST(a_run_on_a_server_that_forgot_only_the_release_runs_once)
     }
 }
 
-TEST(a_script_that_fails_releases_the_lock)
+TEST(a_script_that_fails_releases_the_lock, struct fixture *f)
 {
-    struct fixture *f = *state;
     struct lk_error err = {0};
     lk_reply *reply = NULL;
 
@@ -425,9 +393,8 @@ TEST(a_script_that_fails_releases_the_lock)
     }
 }
 
-TEST(a_script_that_does_not_compile_takes_no_lock)
+TEST(a_script_that_does_not_compile_takes_no_lock, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_script *script = script_of("this is no Lua");
     struct lk_eval eval = {.script = script};
     struct lk_error err = {0};
@@ -440,9 +407,8 @@ TEST(a_script_that_does_not_compile_takes_no_lock)
     lk_script_free(script);
 }
 
-TEST(a_handle_that_holds_does_not_run)
+TEST(a_handle_that_holds_does_not_run, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_reply *reply = NULL;
 
     acquire(f->mine, 5000);
@@ -454,9 +420,8 @@ TEST(a_handle_that_holds_does_not_run)
     assert_int_equal(lks_integer_of(reply), 5);
 }
 
-TEST(a_release_the_server_refused_does_not_bar_the_handle)
+TEST(a_release_the_server_refused_does_not_bar_the_handle, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_reply *reply = NULL;
 
     acquire(f->mine, 5000);
@@ -469,9 +434,8 @@ TEST(a_release_the_server_refused_does_not_bar_the_handle)
     assert_int_equal(lks_integer_of(reply), 5);
 }
 
-TEST(an_answer_of_any_shape_comes_back_whole)
+TEST(an_answer_of_any_shape_comes_back_whole, struct fixture *f)
 {
-    struct fixture *f = *state;
     lk_script *script = script_of("return {1, 'a\\0b', {false, {-7}}, redis.status_reply('fine')}");
     struct lk_eval eval = {.script = script};
     lk_reply *reply = NULL;
@@ -492,20 +456,3 @@ TEST(an_answer_of_any_shape_comes_back_whole)
     lk_reply_free(reply);
     lk_script_free(script);
 }
-
-static int start_server(void **state)
-{
-    (void)state;
-    server = lks_server_any();
-    return 0;
-}
-
-static int stop_server(void **state)
-{
-    (void)state;
-    lks_server_stop(server);
-    return 0;
-}
-
-FIXTURE(set_up, tear_down);
-GROUP(start_server, stop_server);
