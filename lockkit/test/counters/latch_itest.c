@@ -3,12 +3,9 @@
  * timer is ten seconds here, so whatever comes sooner came by a message or a break. Numbers in
  * brackets are those of the checklist of cases for clients that share keys with Redisson.
  */
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "test/support/lk_support.h"
 
-enum { POLL_MS = 10000, SOON_MS = 2500, CROWD = 1000, WAITERS = 6, KILLS = 10 };
+enum { POLL_MS = 10000, WAITERS = 6 };
 
 LKS_SERVER(lks_server_start(NULL));
 
@@ -77,9 +74,8 @@ static size_t messages(struct fixture *f, const char *text, const char *payload)
 
 /* ---- on the wire ----------------------------------------------------------------------------- */
 
-TEST(it_is_a_number_that_vanishes_at_0) /* [62] */
+TEST(it_is_a_number_that_vanishes_at_0, struct fixture *f) /* [62] */
 {
-    struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
 
     set(f, 3);
@@ -104,9 +100,8 @@ TEST(it_is_a_number_that_vanishes_at_0) /* [62] */
     assert_count(f, 1);
 }
 
-TEST(counting_down_an_absent_one_leaves_no_key_and_no_message) /* [62] */
+TEST(counting_down_an_absent_one_leaves_no_key_and_no_message, struct fixture *f) /* [62] */
 {
-    struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
     char pattern[160];
 
@@ -151,59 +146,23 @@ TEST(what_it_leaves_ends_by_itself, struct fixture *f)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-struct wait {
-    lk_latch *latch;
-    int64_t wait_ms;
-    pthread_t thread;
-    lk_status status; /* below: written by the thread, read after the join */
-    atomic_bool is_begun, is_over;
-    double ended_at_ms;
-};
-
-static void *await_main(void *arg)
-{
-    struct wait *wait = arg;
-
-    atomic_store(&wait->is_begun, true);
-    wait->status = lk_latch_await(wait->latch, wait->wait_ms, NULL);
-    wait->ended_at_ms = lks_now_ms();
-    atomic_store(&wait->is_over, true);
-    return NULL;
-}
-
-static void start_wait(struct wait *wait, lk_latch *latch)
-{
-    *wait = (struct wait){.latch = latch, .wait_ms = 60000};
-    assert_int_equal(pthread_create(&wait->thread, NULL, await_main, wait), 0);
-}
-
-static void finish_wait(struct wait *wait)
-{
-    assert_int_equal(pthread_join(wait->thread, NULL), 0);
-}
-
-static long long subscribers(const char *channel)
-{
-    lk_reply *reply = LKS_ASK(server, "PUBSUB", "NUMSUB", channel);
-    long long count = lk_reply_integer(lk_reply_at(reply, 1), -1);
-
-    lk_reply_free(reply);
-    return count;
-}
-
 /* Waiters of so many processes are subscribed, and have had time to look once more and fall
    asleep. */
 static void let_them_sleep(struct fixture *f, long long processes)
 {
-    LKS_EVENTUALLY(subscribers(f->channel) == processes, 5000);
+    LKS_EVENTUALLY(lks_subscribers(server, f->channel) == processes, 5000);
     lks_nap(30);
 }
 
-static void assert_let_through(struct wait *wait, double since_ms)
+static lk_status await_latch(struct lks_wait *wait)
 {
-    finish_wait(wait);
-    assert_int_equal(wait->status, LK_OK);
-    assert_true(wait->ended_at_ms - since_ms < SOON_MS);
+    return lk_latch_await(wait->what, 60000, NULL);
+}
+
+static void start_wait(struct lks_wait *wait, lk_latch *latch)
+{
+    *wait = (struct lks_wait){.run = await_latch, .what = latch};
+    lks_wait_begin(wait);
 }
 
 TEST(an_open_one_is_passed_at_once, struct fixture *f)
@@ -216,10 +175,9 @@ TEST(an_open_one_is_passed_at_once, struct fixture *f)
     assert_int_equal(lk_latch_await(f->mine, 0, NULL), LK_OK);
 }
 
-TEST(the_last_one_lets_all_through_and_none_before) /* [62] */
+TEST(the_last_one_lets_all_through_and_none_before, struct fixture *f) /* [62] */
 {
-    struct fixture *f = *state;
-    struct wait waits[WAITERS];
+    struct lks_wait waits[WAITERS];
 
     set(f, 3);
     for (size_t i = 0; i < WAITERS; i++)
@@ -229,36 +187,20 @@ TEST(the_last_one_lets_all_through_and_none_before) /* [62] */
     count_down(f->mine);
     lks_nap(30);
     for (size_t i = 0; i < WAITERS; i++)
-        assert_false(atomic_load(&waits[i].is_over));
+        assert_false(atomic_load(&waits[i].has_ended));
     double opened_at_ms = lks_now_ms();
     count_down(f->other);
 
     for (size_t i = 0; i < WAITERS; i++) {
-        assert_let_through(&waits[i], opened_at_ms);
-        lk_latch_free(waits[i].latch);
+        lks_wait_is_woken(&waits[i], opened_at_ms);
+        lk_latch_free(waits[i].what);
     }
-    LKS_EVENTUALLY(subscribers(f->channel) == 0, 5000);
+    LKS_EVENTUALLY(lks_subscribers(server, f->channel) == 0, 5000);
 }
 
-TEST(a_peer_that_counts_down_lets_through) /* [62] */
+TEST(deleting_it_lets_through, struct fixture *f) /* [62] */
 {
-    struct fixture *f = *state;
-    struct wait wait;
-
-    LKS_DO(server, "SET", f->key, "2");
-    start_wait(&wait, f->mine);
-    let_them_sleep(f, 1);
-    count_down(f->other);
-    double opened_at_ms = lks_now_ms();
-    LKS_DO(server, "DEL", f->key);
-    LKS_DO(server, "PUBLISH", f->channel, "0");
-    assert_let_through(&wait, opened_at_ms);
-}
-
-TEST(deleting_it_lets_through) /* [62] */
-{
-    struct fixture *f = *state;
-    struct wait wait;
+    struct lks_wait wait;
 
     assert_int_equal(lk_latch_delete(f->mine, NULL), LK_NOT_OWNER);
     set(f, 2);
@@ -266,78 +208,7 @@ TEST(deleting_it_lets_through) /* [62] */
     let_them_sleep(f, 1);
     double opened_at_ms = lks_now_ms();
     assert_int_equal(lk_latch_delete(f->other, NULL), LK_OK);
-    assert_let_through(&wait, opened_at_ms);
-}
-
-TEST(a_message_that_never_comes_is_made_up_for) /* [62] */
-{
-    struct fixture *f = *state;
-    lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = 100});
-    lk_latch *latch = new_latch(client, f->key);
-    struct wait wait;
-
-    set(f, 1);
-    start_wait(&wait, latch);
-    let_them_sleep(f, 1);
-    double opened_at_ms = lks_now_ms();
-    LKS_DO(server, "DEL", f->key); /* and nobody is told */
-    finish_wait(&wait);
-
-    assert_int_equal(wait.status, LK_OK);
-    assert_true(wait.ended_at_ms - opened_at_ms < 100 + 25 + 1000);
-    lk_latch_free(latch);
-    lk_client_close(client);
-}
-
-TEST(an_opening_during_a_break_is_not_slept_through, struct fixture *f)
-{
-    struct wait wait;
-
-    for (int i = 0; i < KILLS; i++) {
-        set(f, 1);
-        start_wait(&wait, f->mine);
-        let_them_sleep(f, 1);
-        assert_int_equal(LKS_INTEGER(server, "CLIENT", "KILL", "TYPE", "pubsub"), 1);
-        if (i % 4) lks_nap(i % 4); /* before, while and after it subscribes again */
-        double opened_at_ms = lks_now_ms();
-        count_down(f->other);
-        assert_let_through(&wait, opened_at_ms);
-    }
-}
-
-/* All threads are about to wait: a cancel before the wait has no effect. */
-static bool has_begun(struct wait *waits)
-{
-    size_t begun = 0;
-
-    while (begun < CROWD && atomic_load(&waits[begun].is_begun))
-        begun++;
-    if (begun == CROWD) lks_nap(50);
-    return begun == CROWD;
-}
-
-TEST(a_thousand_waiters_are_cancelled_at_once, struct fixture *f)
-{
-    struct wait *waits = calloc(CROWD, sizeof *waits);
-
-    assert_non_null(waits);
-    set(f, 1);
-    for (size_t i = 0; i < CROWD; i++)
-        start_wait(&waits[i], new_latch(f->client, f->key));
-    LKS_EVENTUALLY(has_begun(waits), 20000); /* some are not subscribed so far */
-    double cancelled_at_ms = lks_now_ms();
-    for (size_t i = 0; i < CROWD; i++)
-        lk_latch_cancel(waits[i].latch);
-    for (size_t i = 0; i < CROWD; i++) {
-        finish_wait(&waits[i]);
-        assert_int_equal(waits[i].status, LK_CANCELLED);
-        lk_latch_free(waits[i].latch);
-    }
-
-    assert_true(lks_now_ms() - cancelled_at_ms < SOON_MS);
-    assert_count(f, 1);
-    LKS_EVENTUALLY(subscribers(f->channel) == 0, 5000);
-    free(waits);
+    lks_wait_is_woken(&wait, opened_at_ms);
 }
 
 /* ---- bad use --------------------------------------------------------------------------------- */

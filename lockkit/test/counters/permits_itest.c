@@ -99,9 +99,8 @@ static void let_a_peer_take(struct fixture *f, const char *score)
 
 /* ---- on the wire ----------------------------------------------------------------------------- */
 
-TEST(an_id_is_16_raw_bytes_with_its_end) /* [60] */
+TEST(an_id_is_16_raw_bytes_with_its_end, struct fixture *f) /* [60] */
 {
-    struct fixture *f = *state;
     struct lk_permit permit = {0};
 
     set(f, 3);
@@ -148,9 +147,8 @@ TEST(a_release_takes_the_id_away_and_tells_the_total, struct fixture *f)
     assert_usage(f, 3, 0);
 }
 
-TEST(an_id_that_a_peer_took_is_released_here) /* [60] */
+TEST(an_id_that_a_peer_took_is_released_here, struct fixture *f) /* [60] */
 {
-    struct fixture *f = *state;
     struct lk_permit permit = {0};
 
     set(f, 2);
@@ -180,9 +178,8 @@ TEST(a_key_with_a_brace_brings_its_own_tag, struct fixture *f)
     lk_permits_free(permits);
 }
 
-TEST(a_ttl_of_the_number_is_that_of_the_ids_too) /* [61] */
+TEST(a_ttl_of_the_number_is_that_of_the_ids_too, struct fixture *f) /* [61] */
 {
-    struct fixture *f = *state;
     struct lk_permit permit = {0};
 
     set(f, 2);
@@ -228,9 +225,8 @@ TEST(many_are_taken_all_or_none, struct fixture *f)
     assert_usage(f, 4, 0);
 }
 
-TEST(a_list_with_one_bad_id_releases_nothing) /* [60] */
+TEST(a_list_with_one_bad_id_releases_nothing, struct fixture *f) /* [60] */
 {
-    struct fixture *f = *state;
     struct lk_permit list[3];
     struct lk_permit twice[2];
 
@@ -262,9 +258,8 @@ TEST(the_longest_list_is_taken_and_a_longer_one_is_refused, struct fixture *f)
 
 /* ---- leases ---------------------------------------------------------------------------------- */
 
-TEST(an_expired_permit_comes_back_exactly_once) /* [60] */
+TEST(an_expired_permit_comes_back_exactly_once, struct fixture *f) /* [60] */
 {
-    struct fixture *f = *state;
     struct lk_permit list[2];
     long long until = 0;
 

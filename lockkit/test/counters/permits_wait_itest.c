@@ -4,12 +4,10 @@
  * the checklist of cases for clients that share keys with Redisson.
  */
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 
 #include "test/support/lk_support.h"
 
-enum { POLL_MS = 10000, SOON_MS = 2500, CROWD = 1000, KILLS = 10 };
+enum { POLL_MS = 10000, SOON_MS = 2500 };
 
 LKS_SERVER(lks_server_start(NULL));
 
@@ -86,76 +84,37 @@ static void assert_usage(struct fixture *f, int64_t available, int64_t acquired)
 
 /* ---- an acquire on its own thread ------------------------------------------------------------ */
 
-struct wait {
-    lk_permits *permits;
-    size_t count;
-    struct lk_permit list[4];
-    pthread_t thread;
-    lk_status status; /* below: written by the thread, read after the join */
-    double ended_at_ms;
-    atomic_bool is_begun, is_over;
-};
-
-static void *acquire_main(void *arg)
+static lk_status acquire_some(struct lks_wait *wait)
 {
-    struct wait *wait = arg;
     struct lk_permit_options options = {.wait_ms = 60000};
 
-    atomic_store(&wait->is_begun, true);
-    wait->status = lk_permits_acquire(wait->permits, &options, wait->list, wait->count, NULL);
-    wait->ended_at_ms = lks_now_ms();
-    atomic_store(&wait->is_over, true);
-    return NULL;
+    return lk_permits_acquire(wait->what, &options, wait->list, (size_t)wait->count, NULL);
 }
 
-static void start_wait(struct wait *wait, lk_permits *permits, size_t count)
+static void start_wait(struct lks_wait *wait, lk_permits *permits, int64_t count)
 {
-    *wait = (struct wait){.permits = permits, .count = count};
-    assert_int_equal(pthread_create(&wait->thread, NULL, acquire_main, wait), 0);
-}
-
-static void finish_wait(struct wait *wait)
-{
-    assert_int_equal(pthread_join(wait->thread, NULL), 0);
-}
-
-static long long subscribers(const char *channel)
-{
-    lk_reply *reply = LKS_ASK(server, "PUBSUB", "NUMSUB", channel);
-    long long count = lk_reply_integer(lk_reply_at(reply, 1), -1);
-
-    lk_reply_free(reply);
-    return count;
+    *wait = (struct lks_wait){.run = acquire_some, .what = permits, .count = count};
+    lks_wait_begin(wait);
 }
 
 /* The waiter is subscribed and has had time to look once more and fall asleep. */
 static void let_it_sleep(struct fixture *f)
 {
-    LKS_EVENTUALLY(subscribers(f->channel) == 1, 5000);
+    LKS_EVENTUALLY(lks_subscribers(server, f->channel) == 1, 5000);
     lks_nap(20);
 }
 
-static void assert_woken_soon(struct wait *wait, double since_ms)
+TEST(a_permit_that_is_never_released_is_had_when_its_lease_ends, struct fixture *f) /* [61] */
 {
-    finish_wait(wait);
-    assert_int_equal(wait->status, LK_OK);
-    assert_true(wait->ended_at_ms - since_ms < SOON_MS);
-}
-
-TEST(a_permit_that_is_never_released_is_had_when_its_lease_ends) /* [61] */
-{
-    struct fixture *f = *state;
     struct lk_permit list[2];
-    struct wait wait;
+    struct lks_wait wait;
 
     set(f, 2);
     take_for(f, list, 1, 60000);
     double begin_ms = lks_now_ms();
     take_for(f, list + 1, 1, 500); /* the nearer end counts */
     start_wait(&wait, f->mine, 1);
-    finish_wait(&wait);
-
-    assert_int_equal(wait.status, LK_OK);
+    assert_int_equal(lks_wait_end(&wait), LK_OK);
     assert_true(wait.ended_at_ms - begin_ms >= 499);
     assert_true(wait.ended_at_ms - begin_ms < 500 + 50 + 1000); /* jitter, a busy machine */
     assert_usage(f, 0, 2);
@@ -165,7 +124,7 @@ TEST(a_release_of_many_wakes_many, struct fixture *f)
 {
     lk_permits *third = new_permits(f->client, f->key);
     struct lk_permit list[3];
-    struct wait two, one;
+    struct lks_wait two, one;
 
     set(f, 3);
     take_for(f, list, 3, 60000);
@@ -176,8 +135,8 @@ TEST(a_release_of_many_wakes_many, struct fixture *f)
     double given_at_ms = lks_now_ms();
     assert_int_equal(lk_permits_release(f->other, list, 3, NULL), LK_OK);
 
-    assert_woken_soon(&two, given_at_ms);
-    assert_woken_soon(&one, given_at_ms);
+    lks_wait_is_woken(&two, given_at_ms);
+    lks_wait_is_woken(&one, given_at_ms);
     assert_usage(f, 0, 3);
     lk_permits_free(third);
 }
@@ -186,7 +145,7 @@ TEST(a_permit_too_few_wakes_who_needs_one, struct fixture *f)
 {
     lk_permits *third = new_permits(f->client, f->key);
     struct lk_permit list[2];
-    struct wait two, one;
+    struct lks_wait two, one;
 
     set(f, 2);
     take_for(f, list, 2, 60000);
@@ -196,93 +155,14 @@ TEST(a_permit_too_few_wakes_who_needs_one, struct fixture *f)
     lks_nap(50);
     double given_at_ms = lks_now_ms();
     assert_int_equal(lk_permits_release(f->other, list, 1, NULL), LK_OK);
-    assert_woken_soon(&one, given_at_ms);
-    assert_false(atomic_load(&two.is_over));
+    lks_wait_is_woken(&one, given_at_ms);
+    assert_false(atomic_load(&two.has_ended));
     lk_permits_cancel(f->mine);
-    finish_wait(&two);
-    assert_int_equal(two.status, LK_CANCELLED);
+    assert_int_equal(lks_wait_end(&two), LK_CANCELLED);
     lk_permits_free(third);
 }
 
-TEST(a_peer_that_releases_wakes_a_waiter, struct fixture *f)
-{
-    struct wait wait;
-
-    LKS_DO(server, "SET", f->key, "0");
-    LKS_DO(server, "ZADD", f->timeouts, "922337203685477", "0123456789abcdef");
-    start_wait(&wait, f->mine, 1);
-    let_it_sleep(f);
-    double given_at_ms = lks_now_ms();
-    LKS_DO(server, "ZREM", f->timeouts, "0123456789abcdef");
-    LKS_DO(server, "INCRBY", f->key, "1");
-    LKS_DO(server, "PUBLISH", f->channel, "1");
-    assert_woken_soon(&wait, given_at_ms);
-}
-
-TEST(a_release_during_a_break_is_not_slept_through, struct fixture *f)
-{
-    struct lk_permit permit;
-    struct wait wait;
-
-    set(f, 1);
-    for (int i = 0; i < KILLS; i++) {
-        take_for(f, &permit, 1, 60000);
-        start_wait(&wait, f->mine, 1);
-        let_it_sleep(f);
-        assert_int_equal(LKS_INTEGER(server, "CLIENT", "KILL", "TYPE", "pubsub"), 1);
-        if (i % 4) lks_nap(i % 4); /* before, while and after it subscribes again */
-        double given_at_ms = lks_now_ms();
-        assert_int_equal(lk_permits_release(f->other, &permit, 1, NULL), LK_OK);
-        assert_woken_soon(&wait, given_at_ms);
-        assert_int_equal(lk_permits_release(f->mine, wait.list, 1, NULL), LK_OK);
-    }
-    assert_usage(f, 1, 0);
-}
-
-/* All threads are about to wait: a cancel before the wait has no effect. */
-static bool has_begun(struct wait *waits)
-{
-    size_t begun = 0;
-
-    while (begun < CROWD && atomic_load(&waits[begun].is_begun))
-        begun++;
-    if (begun == CROWD) lks_nap(50);
-    return begun == CROWD;
-}
-
-TEST(a_thousand_waiters_are_cancelled_at_once, struct fixture *f)
-{
-    struct wait *waits = calloc(CROWD, sizeof *waits);
-    struct lk_permit permit;
-
-    assert_non_null(waits);
-    set(f, 1);
-    take_for(f, &permit, 1, 60000);
-    for (size_t i = 0; i < CROWD; i++)
-        start_wait(&waits[i], new_permits(f->client, f->key), 1);
-    LKS_EVENTUALLY(has_begun(waits), 20000); /* some are not subscribed so far */
-    double cancelled_at_ms = lks_now_ms();
-    for (size_t i = 0; i < CROWD; i++)
-        lk_permits_cancel(waits[i].permits);
-    for (size_t i = 0; i < CROWD; i++) {
-        finish_wait(&waits[i]);
-        assert_int_equal(waits[i].status, LK_CANCELLED);
-        lk_permits_free(waits[i].permits);
-    }
-
-    assert_true(lks_now_ms() - cancelled_at_ms < SOON_MS);
-    assert_usage(f, 0, 1);
-    LKS_EVENTUALLY(subscribers(f->channel) == 0, 5000);
-    free(waits);
-}
-
 /* ---- a permit as a lock ---------------------------------------------------------------------- */
-
-static void count_loss(lk_lock *lock, void *arg)
-{
-    (void)lock;
-    atomic_fetch_add((atomic_int *)arg, 1);
-}
 
 TEST(as_many_locks_are_held_as_there_are_permits, struct fixture *f)
 {
@@ -332,7 +212,7 @@ TEST(its_loss_is_noticed, struct fixture *f)
 {
     atomic_int losses = 0;
     struct lk_lock_options options = {
-        .lease_ms = 150, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = &losses};
+        .lease_ms = 150, .is_renewed = true, .on_lost = lks_count_loss, .on_lost_arg = &losses};
     struct pollfd poll_fd = {.fd = lk_lock_lost_fd(f->lock), .events = POLLIN};
     struct lk_permit known = {0};
 

@@ -7,6 +7,8 @@
 
 #include "test/support/lk_support.h"
 
+enum { ROUNDS = 1000 };
+
 LKS_SERVER(lks_server_start(NULL));
 
 struct fixture {
@@ -27,10 +29,12 @@ static lk_semaphore *new_semaphore(lk_client *client, const char *key)
 
 SET_UP(struct fixture, f)
 {
+    struct lk_client_options options = {.poll_ms = 10000}; /* what comes sooner came by a message */
+
     f->key = lks_new_key(server, "semaphore");
     (void)snprintf(f->channel, sizeof f->channel, "redisson_sc:{%s}", f->key);
-    f->client = lks_client(server);
-    f->other_client = lks_client(server);
+    f->client = lks_client_with(server, options);
+    f->other_client = lks_client_with(server, options);
     f->mine = new_semaphore(f->client, f->key);
     f->other = new_semaphore(f->other_client, f->key);
 }
@@ -69,9 +73,8 @@ static void assert_free(struct fixture *f, int64_t permits)
 
 /* ---- on the wire ----------------------------------------------------------------------------- */
 
-TEST(it_is_a_number_and_a_release_tells_the_new_total) /* [59] */
+TEST(it_is_a_number_and_a_release_tells_the_new_total, struct fixture *f) /* [59] */
 {
-    struct fixture *f = *state;
     struct lks_monitor *monitor = lks_monitor_open(server);
     char message[256];
 
@@ -343,4 +346,143 @@ TEST(the_hook_is_told_how_many_moved, struct fixture *f)
     assert_string_equal(line, "acquire ok 3, acquire busy 0, release ok 3, acquire ok 5, ");
     lk_semaphore_free(semaphore);
     lk_client_close(client);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static lk_status acquire_some(struct lks_wait *wait)
+{
+    return lk_semaphore_acquire(wait->what, wait->count, 60000, NULL);
+}
+
+static void start_wait(struct lks_wait *wait, lk_semaphore *semaphore, int64_t permits)
+{
+    *wait = (struct lks_wait){.run = acquire_some, .what = semaphore, .count = permits};
+    lks_wait_begin(wait);
+}
+
+/* The waiter is subscribed and has had time to look once more and fall asleep. */
+static void let_it_sleep(struct fixture *f)
+{
+    LKS_EVENTUALLY(lks_subscribers(server, f->channel) == 1, 5000);
+    lks_nap(20);
+}
+
+TEST(a_release_wakes_whom_it_serves, struct fixture *f)
+{
+    lk_semaphore *third = new_semaphore(f->client, f->key);
+    struct lks_wait wants_three, wants_one;
+
+    set(f, 0);
+    start_wait(&wants_three, f->mine, 3); /* longest waiting, but one is no help to it */
+    let_it_sleep(f);
+    start_wait(&wants_one, third, 1);
+    lks_nap(50);
+    double given_at_ms = lks_now_ms();
+    give(f->other, 1);
+    lks_wait_is_woken(&wants_one, given_at_ms);
+    assert_false(atomic_load(&wants_three.has_ended));
+
+    given_at_ms = lks_now_ms();
+    give(f->other, 3);
+    lks_wait_is_woken(&wants_three, given_at_ms);
+    assert_free(f, 0);
+    lk_semaphore_free(third);
+}
+
+TEST(a_release_of_many_wakes_many, struct fixture *f)
+{
+    enum { WAITERS = 4 };
+    lk_semaphore *semaphores[WAITERS];
+    struct lks_wait waits[WAITERS];
+
+    for (size_t i = 0; i < WAITERS; i++) {
+        semaphores[i] = new_semaphore(f->client, f->key);
+        start_wait(&waits[i], semaphores[i], 1 + (int64_t)(i % 2));
+    }
+    let_it_sleep(f);
+    lks_nap(50);
+    double given_at_ms = lks_now_ms();
+    give(f->other, 6);
+
+    for (size_t i = 0; i < WAITERS; i++) {
+        lks_wait_is_woken(&waits[i], given_at_ms);
+        lk_semaphore_free(semaphores[i]);
+    }
+    assert_free(f, 0);
+}
+
+/* ---- beside a peer that does as Redisson does ------------------------------------------------ */
+
+static atomic_int inside, too_many, rounds;
+
+static void pass_through(void)
+{
+    if (atomic_fetch_add(&inside, 1) >= 2) atomic_fetch_add(&too_many, 1);
+    if (atomic_fetch_add(&rounds, 1) % 16 == 0) lks_nap(1);
+    atomic_fetch_sub(&inside, 1);
+}
+
+struct visitor {
+    lk_semaphore *semaphore;
+    atomic_int failures;
+};
+
+static void *visitor_main(void *arg)
+{
+    struct visitor *visitor = arg;
+
+    for (int i = 0; i < ROUNDS / 2; i++) {
+        if (lk_semaphore_acquire(visitor->semaphore, 1, 20000, NULL) == LK_OK) {
+            pass_through();
+            if (lk_semaphore_release(visitor->semaphore, 1, NULL) == LK_OK) continue;
+        }
+        atomic_fetch_add(&visitor->failures, 1);
+    }
+    return NULL;
+}
+
+/* What Redisson's scripts do, in our words. */
+static bool peer_takes_one(const struct fixture *f)
+{
+    static const char take_one[] = "local free = redis.call('GET', KEYS[1]) "
+                                   "if not free or tonumber(free) < 1 then return 0 end "
+                                   "redis.call('DECRBY', KEYS[1], 1) return 1";
+
+    return LKS_INTEGER(server, "EVAL", take_one, "1", f->key) == 1;
+}
+
+static void peer_gives_one(const struct fixture *f)
+{
+    static const char give_one[] = "local total = redis.call('INCRBY', KEYS[1], 1) "
+                                   "redis.call('PUBLISH', KEYS[2], total)";
+
+    LKS_DO(server, "EVAL", give_one, "2", f->key, f->channel);
+}
+
+static void peer_passes_through(const struct fixture *f)
+{
+    LKS_EVENTUALLY(peer_takes_one(f), 20000);
+    pass_through();
+    peer_gives_one(f);
+}
+
+TEST(a_peer_and_two_handles_are_never_three, struct fixture *f) /* [59] */
+{
+    struct visitor visitors[] = {{.semaphore = f->mine}, {.semaphore = f->other}};
+    pthread_t threads[2];
+
+    set(f, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, visitor_main, &visitors[i]), 0);
+    for (int i = 0; i < ROUNDS / 2; i++)
+        peer_passes_through(f);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(atomic_load(&visitors[i].failures), 0);
+    }
+
+    assert_int_equal(atomic_load(&too_many), 0);
+    assert_int_equal(atomic_load(&rounds), 3 * (ROUNDS / 2));
+    assert_free(f, 2);
 }

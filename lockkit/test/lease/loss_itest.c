@@ -20,12 +20,6 @@ struct fixture {
     atomic_uint largest; /* round trip, in commands */
 };
 
-static void count_loss(lk_lock *lock, void *arg)
-{
-    (void)lock;
-    atomic_fetch_add((atomic_int *)arg, 1);
-}
-
 static void count_renewal(const struct lk_event *event, void *arg)
 {
     struct fixture *f = arg;
@@ -55,7 +49,7 @@ static lk_status try_renewed(struct fixture *f, lk_lock *lock, int64_t lease_ms,
     struct lk_lock_options options = {.lease_ms = lease_ms,
                                       .is_renewed = true,
                                       .max_hold_ms = max_hold_ms,
-                                      .on_lost = count_loss,
+                                      .on_lost = lks_count_loss,
                                       .on_lost_arg = &f->losses};
 
     return lk_lock_acquire(lock, &options, err);
@@ -199,7 +193,7 @@ TEST(a_renewal_without_answer_does_not_hide_the_end_of_another, struct fixture *
 TEST(a_lease_without_renewal_is_told_of_too, struct fixture *f)
 {
     struct lk_lock_options options = {
-        .lease_ms = 100, .on_lost = count_loss, .on_lost_arg = &f->losses};
+        .lease_ms = 100, .on_lost = lks_count_loss, .on_lost_arg = &f->losses};
     double begin = lks_now_ms();
 
     assert_int_equal(lk_lock_acquire(f->lock, &options, NULL), LK_OK);

@@ -77,7 +77,7 @@ static void give_back(lk_lock *lock)
     assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
 }
 
-static void wait_for(struct lkf_wait *wait, struct fixture *f, size_t i)
+static void wait_for(struct lks_wait *wait, struct fixture *f, size_t i)
 {
     lkf_wait_start(wait, &f->keys, f->locks[i], &long_wait);
 }
@@ -88,9 +88,9 @@ static void let_it_listen(struct fixture *f, size_t i)
 }
 
 /* It got the lock, soon after a moment. */
-static void has_got_it(struct lkf_wait *wait, double since_ms)
+static void has_got_it(struct lks_wait *wait, double since_ms)
 {
-    assert_int_equal(lkf_wait_finish(wait), LK_OK);
+    assert_int_equal(lks_wait_end(wait), LK_OK);
     if (wait->ended_at_ms - since_ms > SOON_MS) {
         fail_msg("after %.0f ms", wait->ended_at_ms - since_ms);
     }
@@ -101,7 +101,7 @@ static void has_got_it(struct lkf_wait *wait, double since_ms)
 /* Checklist 45, our side of it. */
 TEST(the_first_to_come_is_the_first_served, struct fixture *f)
 {
-    struct lkf_wait waits[WAITERS];
+    struct lks_wait waits[WAITERS];
 
     take(f->locks[0]);
     for (size_t i = 1; i < WAITERS; i++)
@@ -130,7 +130,7 @@ static int by_size(const void *a, const void *b)
 TEST(a_release_wakes_the_next_at_once, struct fixture *f)
 {
     double took_ms[HAND_OVERS];
-    struct lkf_wait wait;
+    struct lks_wait wait;
 
     for (size_t i = 0; i < HAND_OVERS; i++) {
         take(f->locks[0]);
@@ -151,7 +151,7 @@ TEST(a_release_wakes_the_next_at_once, struct fixture *f)
 
 TEST(a_release_wakes_nobody_else, struct fixture *f)
 {
-    struct lkf_wait waits[WAITERS];
+    struct lks_wait waits[WAITERS];
 
     take(f->locks[0]);
     for (size_t i = 1; i < WAITERS; i++)
@@ -196,7 +196,7 @@ TEST(who_does_not_wait_does_not_pass_a_queue, struct fixture *f)
 
 TEST(events_tell_the_places, struct fixture *f)
 {
-    struct lkf_wait waits[2];
+    struct lks_wait waits[2];
 
     take(f->locks[0]);
     wait_for(&waits[0], f, 1);
@@ -233,13 +233,13 @@ TEST(events_tell_the_places, struct fixture *f)
 /* Checklist 46. */
 TEST(who_gives_up_leaves_and_the_next_moves_up, struct fixture *f)
 {
-    struct lkf_wait hasty, patient;
+    struct lks_wait hasty, patient;
 
     take(f->locks[0]);
     lkf_wait_start(&hasty, &f->keys, f->locks[1], &(struct lk_lock_options){.wait_ms = 400});
     wait_for(&patient, f, 2);
     long long score = lkf_score(&f->keys, lk_lock_token(f->locks[2]));
-    assert_int_equal(lkf_wait_finish(&hasty), LK_BUSY);
+    assert_int_equal(lks_wait_end(&hasty), LK_BUSY);
 
     assert_string_equal(lkf_queue(&f->keys), lk_lock_token(f->locks[2]));
     assert_int_equal(lkf_score(&f->keys, lk_lock_token(f->locks[1])), -1);
@@ -253,7 +253,7 @@ TEST(who_gives_up_leaves_and_the_next_moves_up, struct fixture *f)
 /* Checklist 48. */
 TEST(who_is_cancelled_leaves_at_once, struct fixture *f)
 {
-    struct lkf_wait cancelled, patient;
+    struct lks_wait cancelled, patient;
 
     take(f->locks[0]);
     wait_for(&cancelled, f, 1);
@@ -261,7 +261,7 @@ TEST(who_is_cancelled_leaves_at_once, struct fixture *f)
     double cancelled_at_ms = lks_now_ms();
     let_it_listen(f, 1);
     lk_lock_cancel(f->locks[1]);
-    assert_int_equal(lkf_wait_finish(&cancelled), LK_CANCELLED);
+    assert_int_equal(lks_wait_end(&cancelled), LK_CANCELLED);
 
     assert_true(cancelled.ended_at_ms - cancelled_at_ms < SOON_MS);
     assert_string_equal(lkf_queue(&f->keys), lk_lock_token(f->locks[2]));
@@ -273,7 +273,7 @@ TEST(who_is_cancelled_leaves_at_once, struct fixture *f)
 
 TEST(who_leaves_when_it_is_its_turn_wakes_the_next, struct fixture *f)
 {
-    struct lkf_wait first, second;
+    struct lks_wait first, second;
 
     take(f->locks[0]);
     wait_for(&first, f, 1);
@@ -283,7 +283,7 @@ TEST(who_leaves_when_it_is_its_turn_wakes_the_next, struct fixture *f)
     LKS_DO(server, "DEL", f->keys.lock); /* free, and nobody is told */
     double cancelled_at_ms = lks_now_ms();
     lk_lock_cancel(f->locks[1]);
-    assert_int_equal(lkf_wait_finish(&first), LK_CANCELLED);
+    assert_int_equal(lks_wait_end(&first), LK_CANCELLED);
     has_got_it(&second, cancelled_at_ms);
     give_back(f->locks[2]);
     assert_int_equal(lk_lock_release(f->locks[0], NULL), LK_NOT_OWNER);
@@ -291,7 +291,7 @@ TEST(who_leaves_when_it_is_its_turn_wakes_the_next, struct fixture *f)
 
 TEST(a_release_that_comes_too_late_wakes_the_next_too, struct fixture *f)
 {
-    struct lkf_wait wait;
+    struct lks_wait wait;
 
     take(f->locks[0]);
     wait_for(&wait, f, 1);
@@ -304,20 +304,20 @@ TEST(a_release_that_comes_too_late_wakes_the_next_too, struct fixture *f)
     give_back(f->locks[1]);
 }
 
-static void cancel_all(struct lkf_wait *waits, size_t count)
+static void cancel_all(struct lks_wait *waits, size_t count)
 {
     double begin = lks_now_ms();
 
     for (size_t i = 0; i < count; i++)
         lk_lock_cancel(waits[i].lock);
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(lkf_wait_finish(&waits[i]), LK_CANCELLED);
+        assert_int_equal(lks_wait_end(&waits[i]), LK_CANCELLED);
     print_message("# %zu cancelled in %.0f ms\n", count, lks_now_ms() - begin);
 }
 
 TEST(a_crowd_that_is_cancelled_at_once_leaves_nothing, struct fixture *f)
 {
-    static struct lkf_wait waits[CROWD];
+    static struct lks_wait waits[CROWD];
 
     take(f->locks[0]);
     for (size_t i = 0; i < CROWD; i++) {
@@ -334,14 +334,14 @@ TEST(a_crowd_that_is_cancelled_at_once_leaves_nothing, struct fixture *f)
 
 TEST(the_end_of_a_lease_is_the_turn_of_the_next, struct fixture *f)
 {
-    struct lkf_wait first, second;
+    struct lks_wait first, second;
     double begin = lks_now_ms();
 
     assert_int_equal(lk_lock_acquire(f->locks[0], &(struct lk_lock_options){.lease_ms = 300}, NULL),
                      LK_OK);
     wait_for(&first, f, 1);
     wait_for(&second, f, 2);
-    assert_int_equal(lkf_wait_finish(&first), LK_OK);
+    assert_int_equal(lks_wait_end(&first), LK_OK);
     assert_true(first.ended_at_ms - begin > 290);
     assert_true(first.ended_at_ms - begin < 300 + SOON_MS);
 
@@ -357,7 +357,7 @@ TEST(the_end_of_a_lease_is_the_turn_of_the_next, struct fixture *f)
 
 TEST(it_is_taken_again_and_given_back_as_often, struct fixture *f)
 {
-    struct lkf_wait wait;
+    struct lks_wait wait;
 
     take(f->locks[0]);
     wait_for(&wait, f, 1);
@@ -378,7 +378,7 @@ TEST(it_is_taken_again_and_given_back_as_often, struct fixture *f)
 
 TEST(breaking_it_is_the_turn_of_the_next, struct fixture *f)
 {
-    struct lkf_wait wait;
+    struct lks_wait wait;
 
     assert_int_equal(lk_lock_force_release(f->locks[2], NULL), LK_NOT_OWNER);
     take(f->locks[0]);
@@ -392,16 +392,10 @@ TEST(breaking_it_is_the_turn_of_the_next, struct fixture *f)
     give_back(f->locks[1]);
 }
 
-static void count_loss(lk_lock *lock, void *arg)
-{
-    (void)lock;
-    atomic_fetch_add((atomic_int *)arg, 1);
-}
-
 TEST(the_watchdog_keeps_it_and_tells_its_loss, struct fixture *f)
 {
     struct lk_lock_options options = {
-        .lease_ms = 300, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = &f->losses};
+        .lease_ms = 300, .is_renewed = true, .on_lost = lks_count_loss, .on_lost_arg = &f->losses};
 
     assert_int_equal(lk_lock_acquire(f->locks[0], &options, NULL), LK_OK);
     assert_int_equal(lk_lock_acquire(f->locks[1], &(struct lk_lock_options){.wait_ms = 900}, NULL),

@@ -19,7 +19,7 @@ struct fixture {
     lk_lock *locks[LOCKS];
     struct lkf_keys keys;
     const char *tokens[LOCKS]; /* of those who were started to wait */
-    struct lkf_wait waits[LOCKS];
+    struct lks_wait waits[LOCKS];
     atomic_int places; /* LK_EVENT_QUEUED */
 };
 
@@ -74,7 +74,7 @@ static void is_served(struct fixture *f, size_t i)
 {
     double since_ms = lks_now_ms();
 
-    assert_int_equal(lkf_wait_finish(&f->waits[i]), LK_OK);
+    assert_int_equal(lks_wait_end(&f->waits[i]), LK_OK);
     if (f->waits[i].ended_at_ms - since_ms > SOON_MS) {
         fail_msg("after %.0f ms", f->waits[i].ended_at_ms - since_ms);
     }
@@ -85,7 +85,7 @@ static void is_cancelled(struct fixture *f, size_t i)
 {
     LKS_EVENTUALLY(lkf_listeners(&f->keys, f->tokens[i]) == 1, 5000);
     lk_lock_cancel(f->locks[i]);
-    assert_int_equal(lkf_wait_finish(&f->waits[i]), LK_CANCELLED);
+    assert_int_equal(lks_wait_end(&f->waits[i]), LK_CANCELLED);
 }
 
 /* The queue is these owners, in this order. */
@@ -130,7 +130,7 @@ TEST(foreign_clients_queue_with_ours, struct fixture *f)
     const struct lk_lock_options wait = {.wait_ms = 300000};
     struct lkf_foreign foreign = {.owner = "f:2", .lease_ms = LEASE_MS, .wait_ms = 300000};
     lk_lock *patient[2] = {lkf_lock(f->client, &f->keys, 0), lkf_lock(f->client, &f->keys, 0)};
-    struct lkf_wait waits[2];
+    struct lks_wait waits[2];
 
     long long before_ms = lkf_server_ms(&f->keys);
     take(f, 0);
@@ -148,7 +148,7 @@ TEST(foreign_clients_queue_with_ours, struct fixture *f)
     assert_int_equal(lkf_score(&f->keys, "f:2"), first_ms + 300000);
     assert_int_equal(lkf_score(&f->keys, d), first_ms + 600000);
     lk_lock_cancel(patient[0]);
-    assert_int_equal(lkf_wait_finish(&waits[0]), LK_CANCELLED);
+    assert_int_equal(lks_wait_end(&waits[0]), LK_CANCELLED);
     assert_true(queue_is(f, "f:2", d));
     assert_int_equal(lkf_score(&f->keys, "f:2"), first_ms);
     assert_int_equal(lkf_score(&f->keys, d), first_ms + 300000);
@@ -161,7 +161,7 @@ TEST(foreign_clients_queue_with_ours, struct fixture *f)
     assert_int_equal(lk_lock_acquire(f->locks[0], NULL, NULL), LK_BUSY);
     double released_at_ms = lks_now_ms();
     assert_int_equal(lkf_foreign_unlock(&f->keys, &foreign), 1);
-    assert_int_equal(lkf_wait_finish(&waits[1]), LK_OK);
+    assert_int_equal(lks_wait_end(&waits[1]), LK_OK);
     assert_true(waits[1].ended_at_ms - released_at_ms < SOON_MS);
     assert_int_equal(lk_lock_release(patient[1], NULL), LK_OK);
     (void)close(fd);
@@ -178,7 +178,7 @@ TEST(taking_it_shortens_the_foreign_windows_behind, struct fixture *f)
     assert_true(lkf_foreign_try(&f->keys, &foreign) >= 0);
     long long score = lkf_score(&f->keys, "f:1");
     give_back(f, 0);
-    assert_int_equal(lkf_wait_finish(&f->waits[1]), LK_OK);
+    assert_int_equal(lks_wait_end(&f->waits[1]), LK_OK);
 
     assert_int_equal(lkf_score(&f->keys, "f:1"), score - 200);
     lkf_foreign_give_up(&f->keys, &foreign);
@@ -201,7 +201,7 @@ TEST(a_dead_head_is_waited_for_without_spinning, struct fixture *f)
 
     lkf_add_dead(&f->keys, "dead", 700);
     wait_for(f, 1);
-    assert_int_equal(lkf_wait_finish(&f->waits[1]), LK_OK);
+    assert_int_equal(lks_wait_end(&f->waits[1]), LK_OK);
     double took_ms = f->waits[1].ended_at_ms - begin;
 
     assert_true(took_ms > 690); /* two clocks */
@@ -336,7 +336,7 @@ TEST(a_place_that_is_there_twice_counts_once, struct fixture *f)
     wait_for(f, 2);
     LKS_DO(server, "RPUSH", f->keys.queue, f->tokens[2]);
     give_back(f, 0);
-    assert_int_equal(lkf_wait_finish(&f->waits[1]), LK_OK);
+    assert_int_equal(lks_wait_end(&f->waits[1]), LK_OK);
     assert_true(queue_is(f, f->tokens[2], f->tokens[2]));
     is_cancelled(f, 2);
     assert_int_equal(lkf_length(&f->keys), 0);
@@ -384,7 +384,7 @@ TEST(those_who_live_outlast_their_windows, struct fixture *f)
 TEST(the_window_of_one_who_goes_is_not_taken_off_the_living, struct fixture *f)
 {
     lk_lock *patient = lkf_lock(f->client, &f->keys, 300000);
-    struct lkf_wait wait;
+    struct lks_wait wait;
     char score[24];
 
     take(f, 0);
@@ -395,7 +395,7 @@ TEST(the_window_of_one_who_goes_is_not_taken_off_the_living, struct fixture *f)
     LKS_DO(server, "ZADD", f->keys.timeouts, score, "nearly dead");
     LKS_DO(server, "RPUSH", f->keys.queue, "lost");
     give_back(f, 0);
-    assert_int_equal(lkf_wait_finish(&wait), LK_OK);
+    assert_int_equal(lks_wait_end(&wait), LK_OK);
     long long left_ms = lkf_score(&f->keys, "slow") - lkf_server_ms(&f->keys);
 
     assert_in_range(left_ms, 4000, 5000); /* time enough to ask again */

@@ -312,17 +312,13 @@ TEST(a_failed_call_hands_out_no_reply, struct fixture *f)
         assert_null(replies[i]); /* two were answered: freed, and not left behind */
 }
 
-static void count_loss(lk_lock *lock, void *arg)
-{
-    (void)lock;
-    atomic_fetch_add((atomic_int *)arg, 1);
-}
-
 static void hold_over_a_failed_renewal(struct fixture *f, enum lks_fault_kind kind, int n)
 {
     atomic_int losses = 0;
-    struct lk_lock_options options = {
-        .lease_ms = LEASE_MS, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = &losses};
+    struct lk_lock_options options = {.lease_ms = LEASE_MS,
+                                      .is_renewed = true,
+                                      .on_lost = lks_count_loss,
+                                      .on_lost_arg = &losses};
 
     lks_fault_arm_renewal(kind, n);
     assert_int_equal(lk_lock_acquire(f->lock, &options, NULL), LK_OK);

@@ -4,7 +4,6 @@
  * played with raw commands.
  * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive
  */
-#include <stdatomic.h>
 
 #include "test/support/lk_fault.h"
 #include "test/support/lk_support.h"
@@ -50,15 +49,9 @@ TEAR_DOWN(struct fixture, f)
     LKS_DO(server, "DEL", f->key, f->counter);
 }
 
-static lk_status acquire(lk_lock *lock, int64_t wait_ms, int64_t lease_ms)
-{
-    return lk_lock_acquire(
-        lock, &(struct lk_lock_options){.wait_ms = wait_ms, .lease_ms = lease_ms}, NULL);
-}
-
 static uint64_t acquire_and_release(lk_lock *lock)
 {
-    assert_int_equal(acquire(lock, 0, 0), LK_OK);
+    assert_int_equal(lks_acquire(lock, 0, 0), LK_OK);
     uint64_t fence = lk_lock_fence(lock);
     assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
     return fence;
@@ -75,7 +68,7 @@ static uint64_t be_a_peer(struct fixture *f)
     uint64_t fence = (uint64_t)LKS_INTEGER(server, "INCR", f->counter);
 
     LKS_DO(server, "HSET", f->key, "8743c9c0-0795-4907-87fd-6c719a6b4586:57", "1");
-    assert_int_equal(acquire(f->mine, 0, 0), LK_BUSY);
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_BUSY);
     LKS_DO(server, "DEL", f->key);
     return fence;
 }
@@ -101,15 +94,15 @@ TEST(every_holder_has_a_greater_number, struct fixture *f)
 /* 53 */
 TEST(no_way_to_end_a_hold_takes_the_number_back, struct fixture *f)
 {
-    assert_int_equal(acquire(f->mine, 0, 60), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, 60), LK_OK);
     assert_int_equal(lk_lock_fence(f->mine), 1);
-    assert_int_equal(acquire(f->other, 5000, 0), LK_OK); /* by its expiry */
+    assert_int_equal(lks_acquire(f->other, 5000, 0), LK_OK); /* by its expiry */
     assert_int_equal(lk_lock_fence(f->other), 2);
     assert_int_equal(lk_lock_fence(f->mine), 0); /* no hold, no number */
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
     assert_int_equal(lk_lock_force_release(f->mine, NULL), LK_OK); /* by force */
     assert_int_equal(acquire_and_release(f->mine), 3);
-    assert_int_equal(acquire(f->mine, 0, 0), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK);
     LKS_DO(server, "DEL", f->key); /* by hand */
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
     assert_int_equal(lk_lock_release(f->other, NULL), LK_NOT_OWNER);
@@ -121,9 +114,9 @@ TEST(no_way_to_end_a_hold_takes_the_number_back, struct fixture *f)
 /* Other than Redisson, where the inner hold would make the outer one's number too low. */
 TEST(taking_it_again_keeps_the_number, struct fixture *f)
 {
-    assert_int_equal(acquire(f->mine, 0, 0), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(acquire(f->mine, 0, 0), LK_OK);
+        assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK);
         assert_int_equal(lk_lock_fence(f->mine), 1);
         assert_int_equal(f->told, 1);
     }
@@ -136,9 +129,9 @@ TEST(taking_it_again_keeps_the_number, struct fixture *f)
 
 TEST(who_does_not_get_it_draws_no_number, struct fixture *f)
 {
-    assert_int_equal(acquire(f->mine, 0, 0), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK);
     for (int i = 0; i < 5; i++)
-        assert_int_equal(acquire(f->other, i, 0), LK_BUSY);
+        assert_int_equal(lks_acquire(f->other, i, 0), LK_BUSY);
     assert_int_equal(lk_lock_fence(f->other), 0);
     assert_int_equal(counter(f), 1);
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
@@ -147,10 +140,10 @@ TEST(who_does_not_get_it_draws_no_number, struct fixture *f)
 /* 54 */
 TEST(a_try_without_wait_ends_at_once_and_a_lease_is_kept, struct fixture *f)
 {
-    assert_int_equal(acquire(f->mine, 0, 5000), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, 5000), LK_OK);
     assert_in_range(LKS_INTEGER(server, "PTTL", f->key), 4000, 5000);
     double begin = lks_now_ms();
-    assert_int_equal(acquire(f->other, 0, 0), LK_BUSY);
+    assert_int_equal(lks_acquire(f->other, 0, 0), LK_BUSY);
 
     assert_true(lks_now_ms() - begin < 500);
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
@@ -160,13 +153,13 @@ TEST(a_try_without_wait_ends_at_once_and_a_lease_is_kept, struct fixture *f)
 TEST(a_lost_reply_never_gives_a_number_to_two, struct fixture *f)
 {
     lks_fault_arm(LKS_REPLY_LOST, 1);
-    assert_int_equal(acquire(f->mine, 0, 0), LK_UNKNOWN);
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_UNKNOWN);
     assert_true(lks_fault_disarm());
     assert_int_equal(lk_lock_fence(f->mine), 0);
     assert_int_equal(acquire_and_release(f->other), 2);
-    assert_int_equal(acquire(f->mine, 0, 0), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK);
     lks_fault_arm(LKS_REPLY_LOST, 1);
-    assert_int_equal(acquire(f->mine, 0, 0), LK_OK); /* the second hold, asked for twice */
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK); /* the second hold, asked for twice */
     assert_true(lks_fault_disarm());
 
     assert_int_equal(lk_lock_fence(f->mine), 3);

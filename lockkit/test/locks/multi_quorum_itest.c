@@ -229,16 +229,10 @@ TEST(a_renewal_by_too_few_is_no_loss_while_enough_leases_last, struct fixture *f
     assert_int_equal(lk_lock_release(f->multi, NULL), LK_UNREACHABLE);
 }
 
-static void count_loss(lk_lock *lock, void *arg)
-{
-    (void)lock;
-    atomic_fetch_add((atomic_int *)arg, 1);
-}
-
 TEST(the_second_of_three_that_is_lost_is_the_loss_of_all, struct fixture *f)
 {
     struct lk_lock_options options = {
-        .lease_ms = 300, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = &f->losses};
+        .lease_ms = 300, .is_renewed = true, .on_lost = lks_count_loss, .on_lost_arg = &f->losses};
 
     assert_int_equal(lk_lock_acquire(f->multi, &options, NULL), LK_OK);
     LKS_DO(nodes[1], "DEL", f->key);

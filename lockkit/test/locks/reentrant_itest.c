@@ -3,7 +3,6 @@
  * gets in, who is woken. Numbers are those of the checklist in redisson.md; a peer is a Redisson
  * client played with raw commands. Leases are in reentrant_lease_itest.c.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "test/support/lk_support.h"
@@ -60,12 +59,6 @@ TEAR_DOWN(struct fixture, f)
     LKS_DO(server, "DEL", f->key);
 }
 
-static lk_status acquire(lk_lock *lock, int64_t wait_ms, int64_t lease_ms)
-{
-    return lk_lock_acquire(
-        lock, &(struct lk_lock_options){.wait_ms = wait_ms, .lease_ms = lease_ms}, NULL);
-}
-
 static void let_peer_hold(struct fixture *f, const char *lease_ms)
 {
     LKS_DO(server, "HSET", f->key, peer, "1");
@@ -84,51 +77,23 @@ static size_t messages(struct lks_monitor *monitor)
 
 /* ---- an acquire on its own thread -------------------------------------------------------------------- */
 
-struct wait {
-    lk_lock *lock;
-    int64_t wait_ms;
-    pthread_t thread;
-    _Atomic(double) ended_at_ms; /* 0: not yet */
-    lk_status status;            /* read after that */
-};
-
-static void *acquire_main(void *arg)
-{
-    struct wait *wait = arg;
-
-    wait->status = acquire(wait->lock, wait->wait_ms, 0);
-    atomic_store(&wait->ended_at_ms, lks_now_ms());
-    return NULL;
-}
-
-static long long subscribers(struct fixture *f)
-{
-    lk_reply *reply = LKS_ASK(server, "PUBSUB", "NUMSUB", f->channel);
-    long long count = lk_reply_integer(lk_reply_at(reply, 1), -1);
-
-    lk_reply_free(reply);
-    return count;
-}
-
 static void await_subscription(struct fixture *f)
 {
-    LKS_EVENTUALLY(subscribers(f) == 1, 5000);
+    LKS_EVENTUALLY(lks_subscribers(server, f->channel) == 1, 5000);
 }
 
 /* Started, subscribed, and with time to look once more and fall asleep. */
-static void start_wait(struct wait *wait, struct fixture *f, lk_lock *lock)
+static void start_wait(struct lks_wait *wait, struct fixture *f, lk_lock *lock)
 {
-    *wait = (struct wait){.lock = lock, .wait_ms = 60000};
-    assert_int_equal(pthread_create(&wait->thread, NULL, acquire_main, wait), 0);
+    lks_wait_start(wait, lock, 60000);
     await_subscription(f);
     lks_nap(10);
 }
 
-static double finish_wait(struct wait *wait)
+static double finish_wait(struct lks_wait *wait)
 {
-    assert_int_equal(pthread_join(wait->thread, NULL), 0);
-    assert_int_equal(wait->status, LK_OK);
-    return atomic_load(&wait->ended_at_ms);
+    assert_int_equal(lks_wait_end(wait), LK_OK);
+    return wait->ended_at_ms;
 }
 
 /* ---- the wire ----------------------------------------------------------------------------------------- */
@@ -139,7 +104,7 @@ TEST(a_held_lock_is_a_hash_of_its_owner_with_a_ttl, struct fixture *f)
     const char *colon = NULL;
     char uuid[40] = "";
 
-    assert_int_equal(acquire(f->mine, 0, 30000), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, 30000), LK_OK);
     assert_string_equal(LKS_TEXT(server, "TYPE", f->key), "hash");
     assert_int_equal(LKS_INTEGER(server, "HLEN", f->key), 1);
     assert_string_equal(LKS_TEXT(server, "HGET", f->key, lk_lock_token(f->mine)), "1");
@@ -149,10 +114,10 @@ TEST(a_held_lock_is_a_hash_of_its_owner_with_a_ttl, struct fixture *f)
     colon = lk_lock_token(f->mine) + 36;
     assert_int_equal(*colon, ':');
     assert_true(strtoul(colon + 1, NULL, 10) > 0);
-    assert_int_equal(acquire(f->sibling, 0, 0), LK_BUSY);
-    assert_int_equal(acquire(f->other, 0, 0), LK_BUSY);
+    assert_int_equal(lks_acquire(f->sibling, 0, 0), LK_BUSY);
+    assert_int_equal(lks_acquire(f->other, 0, 0), LK_BUSY);
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
-    assert_int_equal(acquire(f->sibling, 0, 0), LK_OK);
+    assert_int_equal(lks_acquire(f->sibling, 0, 0), LK_OK);
 
     assert_memory_equal(lk_lock_token(f->sibling), uuid, 36);                   /* one client, */
     assert_string_not_equal(lk_lock_token(f->sibling), lk_lock_token(f->mine)); /* many owners */
@@ -166,10 +131,10 @@ TEST(a_peers_release_wakes_the_waiter_at_once, struct fixture *f)
     size_t within_50_ms = 0;
 
     for (int i = 0; i < TIMES; i++) {
-        struct wait wait;
+        struct lks_wait wait;
 
         let_peer_hold(f, "30000");
-        assert_int_equal(acquire(f->mine, 0, 0), LK_BUSY);
+        assert_int_equal(lks_acquire(f->mine, 0, 0), LK_BUSY);
         start_wait(&wait, f, f->mine);
         LKS_DO(server, "DEL", f->key);
         double released_at_ms = lks_now_ms();
@@ -188,7 +153,7 @@ TEST(only_the_last_release_frees_it_and_tells_it_once, struct fixture *f)
     char message[192];
 
     for (long long i = 1; i <= 3; i++) {
-        assert_int_equal(acquire(f->mine, 0, 30000), LK_OK);
+        assert_int_equal(lks_acquire(f->mine, 0, 30000), LK_OK);
         assert_int_equal(count_of(f, f->mine), i);
         assert_int_equal(lk_lock_hold_count(f->mine), i);
     }
@@ -197,7 +162,7 @@ TEST(only_the_last_release_frees_it_and_tells_it_once, struct fixture *f)
         assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
         assert_int_equal(count_of(f, f->mine), left);
         assert_in_range(LKS_INTEGER(server, "PTTL", f->key), 29001, 30000);
-        assert_int_equal(acquire(f->other, 0, 0), LK_BUSY);
+        assert_int_equal(lks_acquire(f->other, 0, 0), LK_BUSY);
     }
     assert_int_equal(messages(monitor), 0);
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
@@ -213,13 +178,13 @@ TEST(only_the_last_release_frees_it_and_tells_it_once, struct fixture *f)
 TEST(a_name_with_a_tag_of_its_own_keeps_it, struct fixture *f)
 {
     char key[96];
-    struct wait wait;
+    struct lks_wait wait;
 
     (void)snprintf(key, sizeof key, "%s:app:{t}:k", f->key);
     (void)snprintf(f->channel, sizeof f->channel, "redisson_lock__channel:%s", key);
     lk_lock *holder = new_lock(f->client, key);
     lk_lock *waiter = new_lock(f->other_client, key);
-    assert_int_equal(acquire(holder, 0, 0), LK_OK);
+    assert_int_equal(lks_acquire(holder, 0, 0), LK_OK);
     start_wait(&wait, f, waiter); /* it is subscribed to that channel */
     double released_at_ms = lks_now_ms();
     assert_int_equal(lk_lock_release(holder, NULL), LK_OK);
@@ -236,7 +201,7 @@ TEST(a_release_by_who_is_not_the_owner_changes_nothing, struct fixture *f)
     struct lks_monitor *monitor = NULL;
 
     for (int i = 0; i < 2; i++) { /* somebody else's, and nobody's */
-        assert_int_equal(acquire(f->mine, 0, 0), LK_OK);
+        assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK);
         LKS_DO(server, "DEL", f->key);
         if (i == 0) let_peer_hold(f, "30000");
         monitor = lks_monitor_open(server);
@@ -254,7 +219,7 @@ TEST(a_release_by_who_is_not_the_owner_changes_nothing, struct fixture *f)
 TEST(breaking_it_wakes_the_waiters_and_stops_the_holder, struct fixture *f)
 {
     struct lk_lock_options options = {.lease_ms = 300, .is_renewed = true};
-    struct wait wait;
+    struct lks_wait wait;
 
     assert_int_equal(lk_lock_force_release(f->sibling, NULL), LK_NOT_OWNER);
     assert_int_equal(lk_lock_acquire(f->mine, &options, NULL), LK_OK);
@@ -301,9 +266,9 @@ TEST(the_other_kinds_of_the_family_exclude_each_other, struct fixture *f)
         lk_spin_new(f->other_client, f->key, NULL), lk_fenced_new(f->other_client, f->key, NULL)};
 
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(acquire(family[i], 0, 0), LK_OK);
+        assert_int_equal(lks_acquire(family[i], 0, 0), LK_OK);
         for (size_t k = 0; k < 4; k++) {
-            if (k != i) assert_int_equal(acquire(family[k], 0, 0), LK_BUSY);
+            if (k != i) assert_int_equal(lks_acquire(family[k], 0, 0), LK_BUSY);
         }
         assert_int_equal(lk_lock_release(family[i], NULL), LK_OK);
     }
@@ -315,8 +280,8 @@ TEST(the_variant_that_is_not_reentrant_refuses_its_holder, struct fixture *f)
 {
     lk_lock *lock = lk_non_reentrant_new(f->client, f->key, NULL);
 
-    assert_int_equal(acquire(lock, 0, 0), LK_OK);
-    assert_int_equal(acquire(lock, 1000, 0), LK_INVALID);
+    assert_int_equal(lks_acquire(lock, 0, 0), LK_OK);
+    assert_int_equal(lks_acquire(lock, 1000, 0), LK_INVALID);
     assert_int_equal(count_of(f, lock), 1);
     assert_int_equal(lk_lock_hold_count(lock), 1);
     assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
@@ -333,8 +298,8 @@ TEST(a_guarded_script_runs_for_the_owner_alone, struct fixture *f)
     struct lk_eval eval = {.script = script, .keys = &data, .key_count = 1};
     lk_reply *reply = NULL;
 
-    assert_int_equal(acquire(f->mine, 0, 0), LK_OK);
-    assert_int_equal(acquire(f->mine, 0, 0), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK);
     assert_int_equal(lk_guarded_eval(f->mine, &eval, 0, &reply, NULL), LK_OK);
     assert_int_equal(lks_integer_of(reply), 1);
     LKS_DO(server, "DEL", f->key);
@@ -356,7 +321,7 @@ TEST(a_key_without_ttl_is_asked_for_and_not_slept_by, struct fixture *f)
 {
     lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = 100});
     lk_lock *lock = new_lock(client, f->key);
-    struct wait wait;
+    struct lks_wait wait;
 
     let_peer_hold(f, NULL);
     start_wait(&wait, f, lock);
@@ -371,7 +336,7 @@ TEST(a_key_without_ttl_is_asked_for_and_not_slept_by, struct fixture *f)
     lk_client_close(client);
 }
 
-static size_t count_ended(struct wait *waits)
+static size_t count_ended(struct lks_wait *waits)
 {
     size_t count = 0;
 
@@ -380,7 +345,7 @@ static size_t count_ended(struct wait *waits)
     return count;
 }
 
-static void await_ended(struct wait *waits, size_t count)
+static void await_ended(struct lks_wait *waits, size_t count)
 {
     LKS_EVENTUALLY(count_ended(waits) == count, 5000);
 }
@@ -393,7 +358,7 @@ static void await_round_trips(struct fixture *f, unsigned count)
 /* 14 */
 TEST(of_a_crowd_one_is_woken_and_no_other_asks, struct fixture *f)
 {
-    struct wait waits[CROWD];
+    struct lks_wait waits[CROWD];
 
     let_peer_hold(f, "60000");
     for (size_t i = 0; i < CROWD; i++) {
@@ -420,20 +385,20 @@ TEST(of_a_crowd_one_is_woken_and_no_other_asks, struct fixture *f)
 TEST(a_wake_up_at_the_deadline_goes_to_the_next, struct fixture *f)
 {
     lk_lock *hasty = new_lock(f->other_client, f->key);
-    struct wait wait;
+    struct lks_wait wait;
 
     for (int i = 0; i < 20; i++) {
-        struct wait early = {.lock = hasty, .wait_ms = 20};
+        struct lks_wait early;
 
         let_peer_hold(f, "60000");
-        assert_int_equal(pthread_create(&early.thread, NULL, acquire_main, &early), 0);
+        lks_wait_start(&early, hasty, 20);
         await_subscription(f);
         start_wait(&wait, f, f->other); /* second in the queue; takes 10 ms */
         lks_nap(i % 10);
         LKS_DO(server, "DEL", f->key);
         double released_at_ms = lks_now_ms();
         LKS_DO(server, "PUBLISH", f->channel, "0");
-        assert_int_equal(pthread_join(early.thread, NULL), 0);
+        (void)lks_wait_end(&early);
         if (early.status == LK_OK) assert_int_equal(lk_lock_release(hasty, NULL), LK_OK);
         assert_true(finish_wait(&wait) - released_at_ms < 500);
         assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);

@@ -50,28 +50,16 @@ TEAR_DOWN(struct fixture, f)
     LKS_DO(server, "DEL", f->key);
 }
 
-static void count_loss(lk_lock *lock, void *arg)
-{
-    (void)lock;
-    atomic_fetch_add((atomic_int *)arg, 1);
-}
-
 static void acquire_renewed(struct fixture *f, lk_lock *lock, int lease_ms)
 {
     struct lk_lock_options options = {.wait_ms = 5000,
                                       .lease_ms = lease_ms,
                                       .is_renewed = true,
-                                      .on_lost = count_loss,
+                                      .on_lost = lks_count_loss,
                                       .on_lost_arg = &f->losses};
     struct lk_error err = {0};
 
     if (lk_lock_acquire(lock, &options, &err) != LK_OK) fail_msg("%s", err.text);
-}
-
-static lk_status acquire(lk_lock *lock, int64_t wait_ms, int64_t lease_ms)
-{
-    return lk_lock_acquire(
-        lock, &(struct lk_lock_options){.wait_ms = wait_ms, .lease_ms = lease_ms}, NULL);
 }
 
 static long long ttl(struct fixture *f)
@@ -133,7 +121,7 @@ TEST(a_killed_holder_holds_no_longer_than_its_lease, struct fixture *f)
     watch_ttl(f, 2 * LEASE_MS, 1);
     assert_int_equal(kill(pid, SIGKILL), 0);
     double killed_at_ms = lks_now_ms();
-    assert_int_equal(acquire(f->mine, 5000, 0), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 5000, 0), LK_OK);
 
     assert_true(lks_now_ms() - killed_at_ms < LEASE_MS + 50 + 500);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -199,7 +187,7 @@ TEST(nothing_is_renewed_when_all_is_over, struct fixture *f)
 TEST(a_short_hold_inside_a_renewed_one_does_not_end_it, struct fixture *f)
 {
     acquire_renewed(f, f->mine, LEASE_MS);
-    assert_int_equal(acquire(f->mine, 0, 100), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, 100), LK_OK);
     watch_ttl(f, 2 * LEASE_MS, LEASE_MS / 3);
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
     watch_ttl(f, 3 * LEASE_MS, LEASE_MS / 3);
@@ -211,7 +199,7 @@ TEST(a_short_hold_inside_a_renewed_one_does_not_end_it, struct fixture *f)
 
 TEST(a_renewed_hold_inside_a_short_one_is_renewed_as_long_as_it_lasts, struct fixture *f)
 {
-    assert_int_equal(acquire(f->mine, 0, LEASE_MS), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, LEASE_MS), LK_OK);
     acquire_renewed(f, f->mine, LEASE_MS);
     watch_ttl(f, 2 * LEASE_MS, LEASE_MS / 3);
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
@@ -227,12 +215,12 @@ TEST(a_renewed_hold_inside_a_short_one_is_renewed_as_long_as_it_lasts, struct fi
 /* 24 */
 TEST(a_lease_that_ended_leaves_no_mark_on_the_next, struct fixture *f)
 {
-    assert_int_equal(acquire(f->mine, 0, 60), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, 60), LK_OK);
     LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", f->key) == 0, 2000);
-    assert_int_equal(acquire(f->mine, 0, 0), LK_LOST); /* it would be inside the lost one */
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_LOST); /* it would be inside the lost one */
     assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), 0);
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
-    assert_int_equal(acquire(f->mine, 0, 0), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK);
 
     assert_in_range(ttl(f), 29001, 30000);
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
@@ -243,8 +231,8 @@ TEST(a_lease_without_renewal_ends_when_it_said, struct fixture *f)
 {
     double begin = lks_now_ms();
 
-    assert_int_equal(acquire(f->mine, 0, 300), LK_OK);
-    assert_int_equal(acquire(f->other, 5000, 0), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, 300), LK_OK);
+    assert_int_equal(lks_acquire(f->other, 5000, 0), LK_OK);
     double took_ms = lks_now_ms() - begin;
 
     assert_true(took_ms >= 299);
@@ -263,7 +251,7 @@ TEST(a_renewal_by_hand_never_shortens, struct fixture *f)
     for (size_t i = 0; i < 2; i++) {
         const char *key = i == 0 ? f->key : lks_key(server, "by-hand");
 
-        assert_int_equal(acquire(locks[i], 0, 30000), LK_OK);
+        assert_int_equal(lks_acquire(locks[i], 0, 30000), LK_OK);
         assert_int_equal(lk_lock_renew(locks[i], 100, NULL), LK_OK);
         assert_true(LKS_INTEGER(server, "PTTL", key) >= lk_lock_remaining_ms(locks[i]));
         assert_int_equal(lk_lock_renew(locks[i], 60000, NULL), LK_OK);
@@ -288,7 +276,7 @@ TEST(a_key_that_was_taken_away_is_told_of_once_and_left_alone, struct fixture *f
         acquire_renewed(f, f->mine, LEASE_MS);
         acquire_renewed(f, f->mine, LEASE_MS); /* two deep */
         LKS_DO(server, "DEL", f->key);
-        if (i == 1) assert_int_equal(acquire(f->other, 0, 30000), LK_OK);
+        if (i == 1) assert_int_equal(lks_acquire(f->other, 0, 30000), LK_OK);
         await_loss(f);
         assert_false(lk_held(f->mine));
         lks_nap(TWO_PERIODS_MS);
@@ -371,7 +359,7 @@ TEST(a_server_that_stands_still_costs_the_lock_only_when_it_is_for_too_long, str
     assert_int_equal(atomic_load(&f->losses), 1); /* told by the clock here, not by the server */
     assert_false(lk_held(f->mine));
     lks_server_resume(server);
-    LKS_EVENTUALLY(acquire(f->other, 0, 30000) == LK_OK, 5000);
+    LKS_EVENTUALLY(lks_acquire(f->other, 0, 30000) == LK_OK, 5000);
     lks_nap(TWO_LEASES_MS);
 
     assert_true(ttl(f) < 30000 - LEASE_MS); /* nobody renews what is not his */

@@ -342,7 +342,7 @@ TEST(a_stream_of_readers_starves_a_writer_until_it_ends)
     struct lks_server *server = lks_server_start(NULL);
     struct lkr_pair *p = lkr_pair_new(server);
     lk_rwlock *relay[2] = {lkr_new(p->clients[0], p->key), lkr_new(p->clients[0], p->key)};
-    struct lkr_wait writer;
+    struct lks_wait writer;
     unsigned reads = 1;
 
     assert_int_equal(lkr_take(lk_rwlock_read(relay[0]), 30000), LK_OK);
@@ -355,7 +355,7 @@ TEST(a_stream_of_readers_starves_a_writer_until_it_ends)
     bool has_starved = !lk_held(p->other_write);
     double ended_at_ms = lks_now_ms();
     assert_int_equal(lk_lock_release(lk_rwlock_read(relay[(reads + 1) % 2]), NULL), LK_OK);
-    assert_int_equal(lkr_wait_finish(&writer), LK_OK);
+    assert_int_equal(lks_wait_end(&writer), LK_OK);
     print_message(
         "# %u reads, each overlapping the next, in %d ms: the writer %s; %.1f ms after the "
         "last it had the lock\n",

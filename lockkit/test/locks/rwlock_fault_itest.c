@@ -268,18 +268,14 @@ TEST(a_repeated_release_wakes_once, struct lkr_pair *p)
     lks_monitor_close(monitor);
 }
 
-static void count_loss(lk_lock *lock, void *arg)
-{
-    (void)lock;
-    atomic_fetch_add((atomic_int *)arg, 1);
-}
-
 static void hold_over_a_failed_renewal(const struct lkr_pair *p, lk_lock *side,
                                        enum lks_fault_kind kind)
 {
     atomic_int losses = 0;
-    struct lk_lock_options options = {
-        .lease_ms = LEASE_MS, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = &losses};
+    struct lk_lock_options options = {.lease_ms = LEASE_MS,
+                                      .is_renewed = true,
+                                      .on_lost = lks_count_loss,
+                                      .on_lost_arg = &losses};
 
     lks_fault_arm_renewal(kind, 1);
     assert_int_equal(lk_lock_acquire(side, &options, NULL), LK_OK);

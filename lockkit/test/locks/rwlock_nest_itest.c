@@ -19,16 +19,10 @@ static long long hash_ms(const struct lkr_pair *p)
     return LKS_INTEGER(server, "PTTL", p->key);
 }
 
-static void count_loss(lk_lock *lock, void *arg)
-{
-    (void)lock;
-    atomic_fetch_add((atomic_int *)arg, 1);
-}
-
 static void take_renewed(lk_lock *lock, atomic_int *losses)
 {
     struct lk_lock_options options = {
-        .lease_ms = SHORT_MS, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = losses};
+        .lease_ms = SHORT_MS, .is_renewed = true, .on_lost = lks_count_loss, .on_lost_arg = losses};
 
     assert_int_equal(lk_lock_acquire(lock, &options, NULL), LK_OK);
 }
@@ -59,7 +53,7 @@ TEST(who_gives_up_writing_but_reads_on_lets_readers_in, struct lkr_pair *p)
 {
     lk_rwlock *third = lkr_new(p->clients[1], p->key);
     struct lks_monitor *monitor = lks_monitor_open(server);
-    struct lkr_wait reader, writer;
+    struct lks_wait reader, writer;
 
     assert_int_equal(lkr_take(p->write, 30000), LK_OK);
     assert_int_equal(lkr_take(p->read, 10000), LK_OK);
@@ -67,7 +61,7 @@ TEST(who_gives_up_writing_but_reads_on_lets_readers_in, struct lkr_pair *p)
     lkr_wait_start(&reader, server, p->other_read, p->key);
     double released_at_ms = lks_now_ms();
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
-    assert_int_equal(lkr_wait_finish(&reader), LK_OK);
+    assert_int_equal(lks_wait_end(&reader), LK_OK);
 
     assert_true(reader.ended_at_ms - released_at_ms < SOON_MS);
     assert_int_equal(lkr_messages(monitor, server, p->key, "1"), 1);
@@ -77,7 +71,7 @@ TEST(who_gives_up_writing_but_reads_on_lets_readers_in, struct lkr_pair *p)
     assert_in_range(hash_ms(p), 5000, 10000);                /* the read hold's own */
     assert_int_equal(lkr_take(p->write, 1000), LK_DEADLOCK); /* there is no way back */
     assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
-    assert_int_equal(lkr_wait_finish(&writer), LK_OK);
+    assert_int_equal(lks_wait_end(&writer), LK_OK);
     assert_int_equal(lk_lock_release(lk_rwlock_write(third), NULL), LK_OK);
     lks_monitor_close(monitor);
     lk_rwlock_free(third);
@@ -88,7 +82,7 @@ TEST(a_peers_change_to_reading_is_found_by_the_timer, struct lkr_pair *p)
 {
     lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = 100});
     lk_rwlock *rw = lkr_new(client, p->key);
-    struct lkr_wait wait;
+    struct lks_wait wait;
 
     assert_int_equal(lkr_peer_write(server, p->key, peer, "30000"), LKR_HELD);
     assert_int_equal(lkr_peer_read(server, p->key, peer, "30000"), LKR_HELD);
@@ -96,7 +90,7 @@ TEST(a_peers_change_to_reading_is_found_by_the_timer, struct lkr_pair *p)
     double released_at_ms = lks_now_ms();
     assert_int_equal(lkr_peer_write_unlock(server, p->key, peer), 1);
 
-    assert_int_equal(lkr_wait_finish(&wait), LK_OK);
+    assert_int_equal(lks_wait_end(&wait), LK_OK);
     assert_true(wait.ended_at_ms - released_at_ms < 100 + 50 + 1000);
     assert_int_equal(lk_lock_release(lk_rwlock_read(rw), NULL), LK_OK);
     assert_int_equal(lkr_peer_read_unlock(server, p->key, peer), 1);

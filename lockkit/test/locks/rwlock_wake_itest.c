@@ -17,14 +17,14 @@ LKR_PAIR();
 
 TEST(the_last_reader_wakes_a_writer, struct lkr_pair *p)
 {
-    struct lkr_wait wait;
+    struct lks_wait wait;
 
     assert_int_equal(lkr_take(p->read, 30000), LK_OK);
     lkr_wait_start(&wait, server, p->other_write, p->key);
     double released_at_ms = lks_now_ms();
     assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
 
-    assert_int_equal(lkr_wait_finish(&wait), LK_OK);
+    assert_int_equal(lks_wait_end(&wait), LK_OK);
     assert_true(wait.ended_at_ms - released_at_ms < SOON_MS);
     assert_int_equal(lk_lock_release(p->other_write, NULL), LK_OK);
 }
@@ -33,7 +33,7 @@ TEST(a_writer_wakes_all_readers_of_a_process, struct lkr_pair *p)
 {
     enum { READERS = 4 };
     lk_rwlock *readers[READERS];
-    struct lkr_wait waits[READERS];
+    struct lks_wait waits[READERS];
 
     assert_int_equal(lkr_take(p->write, 30000), LK_OK);
     for (size_t i = 0; i < READERS; i++) {
@@ -43,7 +43,7 @@ TEST(a_writer_wakes_all_readers_of_a_process, struct lkr_pair *p)
     double released_at_ms = lks_now_ms();
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
     for (size_t i = 0; i < READERS; i++) {
-        assert_int_equal(lkr_wait_finish(&waits[i]), LK_OK);
+        assert_int_equal(lks_wait_end(&waits[i]), LK_OK);
         assert_true(waits[i].ended_at_ms - released_at_ms < SOON_MS);
     }
     for (size_t i = 0; i < READERS; i++) {
@@ -54,13 +54,13 @@ TEST(a_writer_wakes_all_readers_of_a_process, struct lkr_pair *p)
 
 TEST(peers_wake_our_waiters, struct lkr_pair *p)
 {
-    struct lkr_wait wait;
+    struct lks_wait wait;
 
     assert_int_equal(lkr_peer_write(server, p->key, peer, "30000"), LKR_HELD);
     lkr_wait_start(&wait, server, p->read, p->key);
     double released_at_ms = lks_now_ms();
     assert_int_equal(lkr_peer_write_unlock(server, p->key, peer), 1);
-    assert_int_equal(lkr_wait_finish(&wait), LK_OK);
+    assert_int_equal(lks_wait_end(&wait), LK_OK);
     assert_true(wait.ended_at_ms - released_at_ms < SOON_MS);
     assert_int_equal(lkr_peer_read(server, p->key, peer, "30000"), LKR_HELD);
     assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
@@ -68,7 +68,7 @@ TEST(peers_wake_our_waiters, struct lkr_pair *p)
     released_at_ms = lks_now_ms();
     assert_int_equal(lkr_peer_read_unlock(server, p->key, peer), 1);
 
-    assert_int_equal(lkr_wait_finish(&wait), LK_OK);
+    assert_int_equal(lks_wait_end(&wait), LK_OK);
     assert_true(wait.ended_at_ms - released_at_ms < SOON_MS);
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
 }
@@ -93,12 +93,12 @@ TEST(either_wait_can_be_cancelled, struct lkr_pair *p)
 
     assert_int_equal(lkr_take(p->write, 30000), LK_OK);
     for (size_t i = 0; i < 2; i++) {
-        struct lkr_wait wait;
+        struct lks_wait wait;
 
         lkr_wait_start(&wait, server, sides[i], p->key);
         double cancelled_at_ms = lks_now_ms();
         lk_lock_cancel(sides[i]);
-        assert_int_equal(lkr_wait_finish(&wait), LK_CANCELLED);
+        assert_int_equal(lks_wait_end(&wait), LK_CANCELLED);
         assert_true(wait.ended_at_ms - cancelled_at_ms < SOON_MS);
     }
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
@@ -135,17 +135,17 @@ TEST(a_side_is_broken_only_when_it_is_held_that_way, struct lkr_pair *p)
 TEST(breaking_it_wakes_those_who_wait, struct lkr_pair *p)
 {
     lk_rwlock *third = lkr_new(p->clients[0], p->key);
-    struct lkr_wait wait;
+    struct lks_wait wait;
 
     assert_int_equal(lkr_take(p->write, 30000), LK_OK);
     lkr_wait_start(&wait, server, p->other_read, p->key);
     assert_int_equal(lk_lock_force_release(lk_rwlock_write(third), NULL), LK_OK);
-    assert_int_equal(lkr_wait_finish(&wait), LK_OK);
+    assert_int_equal(lks_wait_end(&wait), LK_OK);
     (void)lk_lock_release(p->write, NULL);
     lkr_wait_start(&wait, server, p->write, p->key);
     assert_int_equal(lk_lock_force_release(lk_rwlock_read(third), NULL), LK_OK);
 
-    assert_int_equal(lkr_wait_finish(&wait), LK_OK);
+    assert_int_equal(lks_wait_end(&wait), LK_OK);
     assert_int_equal(lk_lock_release(p->other_read, NULL), LK_NOT_OWNER);
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
     lk_rwlock_free(third);

@@ -3,7 +3,6 @@
  * growing pauses (18 of the checklist in redisson.md). What it shares with the reentrant lock is in
  * reentrant_itest.c.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "test/support/lk_support.h"
@@ -49,46 +48,18 @@ TEAR_DOWN(struct fixture, f)
     LKS_DO(server, "DEL", f->key);
 }
 
-static lk_status acquire(lk_lock *lock, int64_t wait_ms)
-{
-    return lk_lock_acquire(lock, &(struct lk_lock_options){.wait_ms = wait_ms}, NULL);
-}
-
-struct wait {
-    lk_lock *lock;
-    pthread_t thread;
-    lk_status status; /* below: read after the join */
-    double ended_at_ms;
-};
-
-static void *acquire_main(void *arg)
-{
-    struct wait *wait = arg;
-
-    wait->status = acquire(wait->lock, 60000);
-    wait->ended_at_ms = lks_now_ms();
-    return NULL;
-}
-
-static void start_wait(struct wait *wait, lk_lock *lock)
-{
-    *wait = (struct wait){.lock = lock};
-    assert_int_equal(pthread_create(&wait->thread, NULL, acquire_main, wait), 0);
-}
-
 TEST(nothing_is_published_and_nobody_subscribes, struct fixture *f)
 {
     struct lks_monitor *monitor = lks_monitor_open(server);
-    struct wait wait;
+    struct lks_wait wait;
 
-    assert_int_equal(acquire(f->mine, 0), LK_OK);
-    assert_int_equal(acquire(f->mine, 0), LK_OK);
-    start_wait(&wait, f->other);
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK);
+    lks_wait_start(&wait, f->other, 60000);
     LKS_EVENTUALLY(atomic_load(&f->round_trips) >= 5, 5000);
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
-    assert_int_equal(pthread_join(wait.thread, NULL), 0);
-    assert_int_equal(wait.status, LK_OK);
+    assert_int_equal(lks_wait_end(&wait), LK_OK);
     assert_int_equal(lk_lock_force_release(f->mine, NULL), LK_OK);
     const char *text = lks_monitor_text(monitor, server);
 
@@ -101,15 +72,14 @@ TEST(nothing_is_published_and_nobody_subscribes, struct fixture *f)
 TEST(a_waiter_finds_it_free_after_one_pause_at_most, struct fixture *f)
 {
     for (int64_t i = 0; i < 5; i++) {
-        struct wait wait;
+        struct lks_wait wait;
 
-        assert_int_equal(acquire(f->mine, 0), LK_OK);
-        start_wait(&wait, f->other);
+        assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK);
+        lks_wait_start(&wait, f->other, 60000);
         lks_nap(60 * i); /* its pauses have grown */
         double released_at_ms = lks_now_ms();
         assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
-        assert_int_equal(pthread_join(wait.thread, NULL), 0);
-        assert_int_equal(wait.status, LK_OK);
+        assert_int_equal(lks_wait_end(&wait), LK_OK);
         assert_true(wait.ended_at_ms - released_at_ms < LONGEST_PAUSE_MS + 200);
         assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
     }
@@ -118,8 +88,8 @@ TEST(a_waiter_finds_it_free_after_one_pause_at_most, struct fixture *f)
 /* Pauses of 1 or 2 ms, then up to twice as long each time, 64 to 128 ms in the end. */
 TEST(a_waiter_asks_ever_more_seldom, struct fixture *f)
 {
-    assert_int_equal(acquire(f->mine, 0), LK_OK);
-    assert_int_equal(acquire(f->other, 1000), LK_BUSY);
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK);
+    assert_int_equal(lks_acquire(f->other, 1000, 0), LK_BUSY);
 
     assert_in_range(atomic_load(&f->attempts), 6, 26);
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
@@ -131,11 +101,11 @@ TEST(a_wait_ends_at_its_deadline, struct fixture *f)
     enum { RUNS = 9, WAIT_MS = 150 };
     int in_time = 0;
 
-    assert_int_equal(acquire(f->mine, 0), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK);
     for (int i = 0; i < RUNS; i++) {
         double begin = lks_now_ms();
 
-        assert_int_equal(acquire(f->other, WAIT_MS), LK_BUSY);
+        assert_int_equal(lks_acquire(f->other, WAIT_MS, 0), LK_BUSY);
         assert_true(lks_now_ms() - begin >= WAIT_MS);
         in_time += lks_now_ms() - begin < WAIT_MS + 20;
     }
@@ -153,18 +123,17 @@ TEST(cancelling_ends_a_pause, struct fixture *f)
 {
     int at_once = 0;
 
-    assert_int_equal(acquire(f->mine, 0), LK_OK);
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK);
     for (int64_t i = 0; i < 10; i++) {
-        struct wait wait;
+        struct lks_wait wait;
         unsigned before = atomic_load(&f->round_trips);
 
-        start_wait(&wait, f->other);
+        lks_wait_start(&wait, f->other, 60000);
         await_round_trip(f, before);
         lks_nap(i * 10);
         double cancelled_at_ms = lks_now_ms();
         lk_lock_cancel(f->other);
-        assert_int_equal(pthread_join(wait.thread, NULL), 0);
-        assert_int_equal(wait.status, LK_CANCELLED);
+        assert_int_equal(lks_wait_end(&wait), LK_CANCELLED);
         at_once += wait.ended_at_ms - cancelled_at_ms < 20;
     }
 
@@ -177,16 +146,14 @@ TEST(a_waiter_of_another_kind_finds_it_by_its_timer, struct fixture *f)
 {
     lk_client *client = lks_client_with(server, (struct lk_client_options){.poll_ms = 200});
     lk_lock *plain = lk_reentrant_new(client, f->key, NULL);
-    struct wait wait;
+    struct lks_wait wait;
 
-    assert_int_equal(acquire(f->mine, 0), LK_OK);
-    start_wait(&wait, plain);
+    assert_int_equal(lks_acquire(f->mine, 0, 0), LK_OK);
+    lks_wait_start(&wait, plain, 60000);
     lks_nap(100);
     double released_at_ms = lks_now_ms();
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
-    assert_int_equal(pthread_join(wait.thread, NULL), 0);
-
-    assert_int_equal(wait.status, LK_OK);
+    assert_int_equal(lks_wait_end(&wait), LK_OK);
     assert_true(wait.ended_at_ms - released_at_ms < 200 + 50 + 200);
     assert_int_equal(lk_lock_release(plain, NULL), LK_OK);
     lk_lock_free(plain);
@@ -198,7 +165,7 @@ TEST(a_watchdog_keeps_it, struct fixture *f)
     struct lk_lock_options options = {.lease_ms = 300, .is_renewed = true};
 
     assert_int_equal(lk_lock_acquire(f->mine, &options, NULL), LK_OK);
-    assert_int_equal(acquire(f->other, 700), LK_BUSY);
+    assert_int_equal(lks_acquire(f->other, 700, 0), LK_BUSY);
 
     assert_true(lk_held(f->mine));
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);

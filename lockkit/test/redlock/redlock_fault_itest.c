@@ -145,18 +145,14 @@ TEST(a_release_whose_answers_are_lost_can_be_repeated, struct fixture *f)
     await_return(f);
 }
 
-static void count_loss(lk_lock *lock, void *arg)
-{
-    (void)lock;
-    atomic_fetch_add(&((struct fixture *)arg)->losses, 1);
-}
-
 /* Two were late when it was taken; two of the first three die. */
 TEST(a_renewed_one_lives_on_by_votes_that_came_late, struct fixture *f)
 {
     const int64_t lease_ms = 900;
-    struct lk_lock_options options = {
-        .lease_ms = lease_ms, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = f};
+    struct lk_lock_options options = {.lease_ms = lease_ms,
+                                      .is_renewed = true,
+                                      .on_lost = lks_count_loss,
+                                      .on_lost_arg = &f->losses};
 
     set_links(f, 3, 2, LINK_HELD);
     assert_int_equal(lk_lock_acquire(f->lock, &options, NULL), LK_OK);

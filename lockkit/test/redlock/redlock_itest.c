@@ -24,12 +24,6 @@ static void hear_later(const struct lk_event *event, void *arg)
         lks_nap(atomic_load(&f->nap_ms));
 }
 
-static void count_loss(lk_lock *lock, void *arg)
-{
-    (void)lock;
-    atomic_fetch_add(&((struct fixture *)arg)->losses, 1);
-}
-
 SET_UP(struct fixture, f)
 {
     f->key = lkr_key("red");
@@ -369,11 +363,12 @@ TEST(a_server_that_has_lost_it_never_counts_again, struct fixture *f)
 
 static lk_status acquire_renewed(struct fixture *f, int64_t lease_ms)
 {
-    return lk_lock_acquire(
-        f->mine,
-        &(struct lk_lock_options){
-            .lease_ms = lease_ms, .is_renewed = true, .on_lost = count_loss, .on_lost_arg = f},
-        NULL);
+    return lk_lock_acquire(f->mine,
+                           &(struct lk_lock_options){.lease_ms = lease_ms,
+                                                     .is_renewed = true,
+                                                     .on_lost = lks_count_loss,
+                                                     .on_lost_arg = &f->losses},
+                           NULL);
 }
 
 TEST(a_renewed_one_outlives_its_lease_with_two_of_five_standing_still, struct fixture *f)
@@ -424,7 +419,8 @@ TEST(a_majority_that_says_not_ours_is_told_as_a_loss, struct fixture *f)
 
 TEST(the_end_of_a_lease_is_told_without_renewal_too, struct fixture *f)
 {
-    struct lk_lock_options options = {.lease_ms = 200, .on_lost = count_loss, .on_lost_arg = f};
+    struct lk_lock_options options = {
+        .lease_ms = 200, .on_lost = lks_count_loss, .on_lost_arg = &f->losses};
 
     assert_int_equal(lk_lock_acquire(f->mine, &options, NULL), LK_OK);
     LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 2000);

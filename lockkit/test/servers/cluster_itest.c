@@ -4,7 +4,6 @@
  * server (Redisson's rule: SPUBLISH, SSUBSCRIBE). Numbers in brackets are those of the checklist of
  * cases for clients that share keys with Redisson.
  */
-#include <pthread.h>
 
 #include "base/names.h"
 #include "base/slot.h"
@@ -224,22 +223,6 @@ TEST(whatever_name_is_accepted_works)
 
 /* ---- waking ------------------------------------------------------------------------------------------ */
 
-struct wait {
-    lk_lock *lock;
-    pthread_t thread;
-    lk_status status; /* below: written by the thread, read after the join */
-    double ended_at_ms;
-};
-
-static void *acquire_main(void *arg)
-{
-    struct wait *wait = arg;
-
-    wait->status = lk_lock_acquire(wait->lock, &(struct lk_lock_options){.wait_ms = 60000}, NULL);
-    wait->ended_at_ms = lks_now_ms();
-    return NULL;
-}
-
 static struct lks_server *server_of(const char *key)
 {
     return lkt_server(topology, lkt_tell(topology, "primary %d", lki_slot_of(key, strlen(key))));
@@ -289,14 +272,13 @@ static double hand_over(size_t kind, const char *key)
     lks_any_prepare(kind, mine, key);
     lks_any_new(&held, kind, mine, key);
     lks_any_new(&waited, kind, other, key);
-    struct wait wait = {.lock = waited.lock};
+    struct lks_wait wait;
     assert_int_equal(lk_lock_acquire(held.lock, NULL, NULL), LK_OK);
-    assert_int_equal(pthread_create(&wait.thread, NULL, acquire_main, &wait), 0);
+    lks_wait_start(&wait, waited.lock, 60000);
     await_waiter(server, key);
     double begin = lks_now_ms();
     assert_int_equal(lk_lock_release(held.lock, NULL), LK_OK);
-    assert_int_equal(pthread_join(wait.thread, NULL), 0);
-    assert_int_equal(wait.status, LK_OK);
+    assert_int_equal(lks_wait_end(&wait), LK_OK);
     assert_int_equal(lk_lock_release(wait.lock, NULL), LK_OK);
     lks_any_free(&held);
     lks_any_free(&waited);

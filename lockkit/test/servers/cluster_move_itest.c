@@ -106,22 +106,6 @@ TEST(the_watchdog_follows_the_slot)
     lk_lock_free(lock);
 }
 
-struct wait {
-    lk_lock *lock;
-    pthread_t thread;
-    lk_status status; /* below: written by the thread, read after the join */
-    double ended_at_ms;
-};
-
-static void *acquire_main(void *arg)
-{
-    struct wait *wait = arg;
-
-    wait->status = lk_lock_acquire(wait->lock, &(struct lk_lock_options){.wait_ms = 60000}, NULL);
-    wait->ended_at_ms = lks_now_ms();
-    return NULL;
-}
-
 static long long sharded_subscribers(const char *server, const char *channel)
 {
     lk_reply *reply = LKS_ASK(lkt_server(topology, server), "PUBSUB", "SHARDNUMSUB", channel);
@@ -141,9 +125,9 @@ static void move_under_waiter(int number)
     (void)snprintf(key, sizeof key, "waited-%d", number);
     (void)snprintf(channel, sizeof channel, "lockkit_wake:{%s}", key);
     lk_lock *held = lks_mutex(mine, key);
-    struct wait wait = {.lock = lks_mutex(other, key)};
+    struct lks_wait wait;
     assert_int_equal(lk_lock_acquire(held, NULL, NULL), LK_OK);
-    assert_int_equal(pthread_create(&wait.thread, NULL, acquire_main, &wait), 0);
+    lks_wait_start(&wait, lks_mutex(other, key), 60000);
     owner_of(slot_of(key), owner);
     LKS_EVENTUALLY(sharded_subscribers(owner, channel) == 1, SOON_MS);
     move_slot(slot_of(key));
@@ -152,8 +136,7 @@ static void move_under_waiter(int number)
     lks_nap(5); /* it looks once more, and sleeps */
     double begin = lks_now_ms();
     assert_int_equal(lk_lock_release(held, NULL), LK_OK);
-    assert_int_equal(pthread_join(wait.thread, NULL), 0);
-    assert_int_equal(wait.status, LK_OK);
+    assert_int_equal(lks_wait_end(&wait), LK_OK);
     print_message("# woken behind the move in %.1f ms\n", wait.ended_at_ms - begin);
     assert_true(wait.ended_at_ms - begin < SOON_MS);
     assert_int_equal(lk_lock_release(wait.lock, NULL), LK_OK);

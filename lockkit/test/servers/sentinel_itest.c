@@ -95,34 +95,6 @@ TEST(a_primary_is_found_by_whichever_sentinel_answers)
 
 /* ---- the primary is killed ------------------------------------------------------------------------ */
 
-struct wait {
-    lk_lock *lock;
-    pthread_t thread;
-    atomic_bool has_ended;
-    lk_status status; /* below: written by the thread, read when it has ended */
-    double ended_at_ms;
-};
-
-static void *acquire_main(void *arg)
-{
-    struct wait *wait = arg;
-    struct lk_lock_options options = {.wait_ms = LEASE_MS, .lease_ms = LEASE_MS};
-
-    wait->status = lk_lock_acquire(wait->lock, &options, NULL);
-    wait->ended_at_ms = lks_now_ms();
-    atomic_store(&wait->has_ended, true);
-    return NULL;
-}
-
-static long long subscribers(struct lks_server *server, const char *channel)
-{
-    lk_reply *reply = LKS_ASK(server, "PUBSUB", "NUMSUB", channel);
-    long long count = lk_reply_integer(lk_reply_at(reply, 1), -1);
-
-    lk_reply_free(reply);
-    return count;
-}
-
 /* It has a copy of all that was written so far, by anybody. */
 static void wait_for_replicas(struct lks_server *primary)
 {
@@ -131,31 +103,31 @@ static void wait_for_replicas(struct lks_server *primary)
 }
 
 /* One holds it, the other waits for it; the replicas know. */
-static void start_wait(struct lks_server *primary, lk_lock *held, struct wait *wait)
+static void start_wait(struct lks_server *primary, lk_lock *held, struct lks_wait *wait)
 {
     struct lk_lock_options options = {.lease_ms = LEASE_MS, .is_renewed = true};
 
     assert_int_equal(lk_lock_acquire(held, &options, NULL), LK_OK);
-    assert_int_equal(pthread_create(&wait->thread, NULL, acquire_main, wait), 0);
-    LKS_EVENTUALLY(subscribers(primary, "lockkit_wake:{handed-over}") == 1, SOON_MS);
+    wait->options = (struct lk_lock_options){.wait_ms = LEASE_MS, .lease_ms = LEASE_MS};
+    lks_wait_begin(wait);
+    LKS_EVENTUALLY(lks_subscribers(primary, "lockkit_wake:{handed-over}") == 1, SOON_MS);
     wait_for_replicas(primary);
 }
 
 /* Who waits since before the switch is woken by a release behind it. */
-static void hand_over(struct lkt *topology, lk_lock *held, struct wait *wait)
+static void hand_over(struct lkt *topology, lk_lock *held, struct lks_wait *wait)
 {
     const char *primary = lkt_tell(topology, "primary");
     struct lks_server *server = lkt_server(topology, primary);
 
-    LKS_EVENTUALLY(subscribers(server, "lockkit_wake:{handed-over}") == 1 ||
+    LKS_EVENTUALLY(lks_subscribers(server, "lockkit_wake:{handed-over}") == 1 ||
                        atomic_load(&wait->has_ended),
                    SOON_MS);
     if (atomic_load(&wait->has_ended))
         fail_msg("the switch ended the wait: %s", lk_status_name(wait->status));
     double begin = lks_now_ms();
     assert_int_equal(lk_lock_release(held, NULL), LK_OK);
-    assert_int_equal(pthread_join(wait->thread, NULL), 0);
-    assert_int_equal(wait->status, LK_OK);
+    assert_int_equal(lks_wait_end(wait), LK_OK);
     print_message("# woken behind the switch in %.1f ms\n", wait->ended_at_ms - begin);
     assert_true(wait->ended_at_ms - begin < SOON_MS);
     assert_int_equal(lk_lock_release(wait->lock, NULL), LK_OK);
@@ -167,7 +139,7 @@ TEST(a_killed_primary_is_followed_with_holds_and_waiters)
     lk_client *client = open_client(topology);
     lk_client *other = open_client(topology);
     lk_lock *held = lks_mutex(client, "handed-over");
-    struct wait wait = {.lock = lks_mutex(other, "handed-over")};
+    struct lks_wait wait = {.lock = lks_mutex(other, "handed-over")};
 
     start_wait(lkt_server(topology, "n1"), held, &wait);
     atomic_store(&changes, 0);
@@ -253,7 +225,7 @@ TEST(a_stale_primary_gives_no_lock)
     lk_client *client = open_client(topology);
     lk_client *other = open_client(topology);
     lk_lock *held = lks_mutex(client, "handed-over");
-    struct wait wait = {.lock = lks_mutex(other, "handed-over")};
+    struct lks_wait wait = {.lock = lks_mutex(other, "handed-over")};
 
     start_wait(stale, held, &wait);
     assert_true(clients_of(stale) >= 2); /* so that none, later, means something */

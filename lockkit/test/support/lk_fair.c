@@ -184,27 +184,12 @@ void lkf_foreign_give_up(const struct lkf_keys *keys, const struct lkf_foreign *
 
 /* ---- an acquire on its own thread ------------------------------------------------------------ */
 
-static void *acquire_main(void *arg)
-{
-    struct lkf_wait *wait = arg;
-
-    wait->status = lk_lock_acquire(wait->lock, &wait->options, NULL);
-    wait->ended_at_ms = lks_now_ms();
-    return NULL;
-}
-
-void lkf_wait_start(struct lkf_wait *wait, const struct lkf_keys *keys, lk_lock *lock,
+void lkf_wait_start(struct lks_wait *wait, const struct lkf_keys *keys, lk_lock *lock,
                     const struct lk_lock_options *options)
 {
     long long before = lkf_length(keys);
 
-    *wait = (struct lkf_wait){.lock = lock, .options = *options};
-    assert_int_equal(pthread_create(&wait->thread, NULL, acquire_main, wait), 0);
+    *wait = (struct lks_wait){.lock = lock, .options = *options};
+    lks_wait_begin(wait);
     LKS_EVENTUALLY(lkf_length(keys) > before, 5000);
-}
-
-lk_status lkf_wait_finish(struct lkf_wait *wait)
-{
-    assert_int_equal(pthread_join(wait->thread, NULL), 0);
-    return wait->status;
 }

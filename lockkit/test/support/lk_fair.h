@@ -58,17 +58,8 @@ void lkf_foreign_give_up(const struct lkf_keys *keys, const struct lkf_foreign *
 
 /* ---- an acquire on its own thread ------------------------------------------------------------ */
 
-struct lkf_wait {
-    lk_lock *lock; /* borrowed */
-    struct lk_lock_options options;
-    pthread_t thread;
-    lk_status status; /* below: written by the thread, read after the join */
-    double ended_at_ms;
-};
-
 /* Returns once it is in the queue, behind those who are there. */
-void lkf_wait_start(struct lkf_wait *wait, const struct lkf_keys *keys, lk_lock *lock,
+void lkf_wait_start(struct lks_wait *wait, const struct lkf_keys *keys, lk_lock *lock,
                     const struct lk_lock_options *options);
-lk_status lkf_wait_finish(struct lkf_wait *wait);
 
 #endif

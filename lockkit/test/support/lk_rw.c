@@ -63,39 +63,20 @@ lk_status lkr_take(lk_lock *lock, int64_t lease_ms)
     return lk_lock_acquire(lock, &(struct lk_lock_options){.lease_ms = lease_ms}, NULL);
 }
 
-static void *wait_main(void *arg)
-{
-    struct lkr_wait *wait = arg;
-
-    wait->status = lk_lock_acquire(wait->lock, &(struct lk_lock_options){.wait_ms = 60000}, NULL);
-    wait->ended_at_ms = lks_now_ms();
-    return NULL;
-}
-
 static long long subscribers(struct lks_server *server, const char *key)
 {
     char channel[192];
 
     (void)snprintf(channel, sizeof channel, "redisson_rwlock:%s", tagged(key));
-    lk_reply *reply = LKS_ASK(server, "PUBSUB", "NUMSUB", channel);
-    long long count = lk_reply_integer(lk_reply_at(reply, 1), -1);
-    lk_reply_free(reply);
-    return count;
+    return lks_subscribers(server, channel);
 }
 
-void lkr_wait_start(struct lkr_wait *wait, struct lks_server *server, lk_lock *lock,
+void lkr_wait_start(struct lks_wait *wait, struct lks_server *server, lk_lock *lock,
                     const char *key)
 {
-    *wait = (struct lkr_wait){.lock = lock};
-    assert_int_equal(pthread_create(&wait->thread, NULL, wait_main, wait), 0);
+    lks_wait_start(wait, lock, 60000);
     LKS_EVENTUALLY(subscribers(server, key) > 0, 5000);
     lks_nap(20);
-}
-
-lk_status lkr_wait_finish(struct lkr_wait *wait)
-{
-    assert_int_equal(pthread_join(wait->thread, NULL), 0);
-    return wait->status;
 }
 
 /* ---- looking --------------------------------------------------------------------------------- */

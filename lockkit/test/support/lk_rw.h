@@ -40,17 +40,9 @@ lk_rwlock *lkr_new(lk_client *client, const char *key);
 lk_status lkr_take(lk_lock *lock, int64_t lease_ms);
 
 /* An acquire on its own thread, patient. */
-struct lkr_wait {
-    lk_lock *lock; /* borrowed */
-    pthread_t thread;
-    lk_status status; /* below: written by the thread, read after the join */
-    double ended_at_ms;
-};
-
 /* Returns when it is subscribed and has had time to look once more and fall asleep. */
-void lkr_wait_start(struct lkr_wait *wait, struct lks_server *server, lk_lock *lock,
+void lkr_wait_start(struct lks_wait *wait, struct lks_server *server, lk_lock *lock,
                     const char *key);
-lk_status lkr_wait_finish(struct lkr_wait *wait);
 
 /* ---- looking --------------------------------------------------------------------------------- */
 

@@ -14,7 +14,14 @@
 
 #include "lk_net.h"
 
-enum { START_MS = 10000, KEYS_MAX = 1024, TEXTS = 8, TEXT_MAX = 4096, WORDS_MAX = 24 };
+enum {
+    START_MS = 10000,
+    SOON_MS = 2500,
+    KEYS_MAX = 1024,
+    TEXTS = 8,
+    TEXT_MAX = 4096,
+    WORDS_MAX = 24
+};
 
 /* ---- time ----------------------------------------------------------------------------------------- */
 
@@ -258,6 +265,58 @@ lk_lock *lks_mutex(lk_client *client, const char *key)
     return lock;
 }
 
+lk_status lks_acquire(lk_lock *lock, int64_t wait_ms, int64_t lease_ms)
+{
+    struct lk_lock_options options = {.wait_ms = wait_ms, .lease_ms = lease_ms};
+
+    return lk_lock_acquire(lock, &options, NULL);
+}
+
+void lks_count_loss(lk_lock *lock, void *losses)
+{
+    (void)lock;
+    atomic_fetch_add((atomic_int *)losses, 1);
+}
+
+/* ---- a wait on a thread of its own ------------------------------------------------------------ */
+
+static void *wait_main(void *arg)
+{
+    struct lks_wait *wait = arg;
+
+    atomic_store(&wait->has_begun, true);
+    wait->began_at_ms = lks_now_ms();
+    wait->status =
+        wait->run ? wait->run(wait) : lk_lock_acquire(wait->lock, &wait->options, &wait->err);
+    wait->ended_at_ms = lks_now_ms();
+    atomic_store(&wait->has_ended, true);
+    return NULL;
+}
+
+void lks_wait_begin(struct lks_wait *wait)
+{
+    assert_int_equal(pthread_create(&wait->thread, NULL, wait_main, wait), 0);
+}
+
+void lks_wait_start(struct lks_wait *wait, lk_lock *lock, int64_t wait_ms)
+{
+    *wait = (struct lks_wait){.lock = lock, .options = {.wait_ms = wait_ms}};
+    lks_wait_begin(wait);
+}
+
+lk_status lks_wait_end(struct lks_wait *wait)
+{
+    if (wait->thread) assert_int_equal(pthread_join(wait->thread, NULL), 0);
+    wait->thread = 0;
+    return wait->status;
+}
+
+void lks_wait_is_woken(struct lks_wait *wait, double since_ms)
+{
+    assert_int_equal(lks_wait_end(wait), LK_OK);
+    assert_true(wait->ended_at_ms - since_ms < SOON_MS);
+}
+
 /* ---- raw commands -------------------------------------------------------------------------------- */
 
 static lk_client *raw_client(struct lks_server *server)
@@ -334,6 +393,15 @@ long long lks_info(struct lks_server *server, const char *section, const char *n
     long long value = found ? strtoll(found + strlen(word), NULL, 10) : 0;
     lk_reply_free(reply);
     return value;
+}
+
+long long lks_subscribers(struct lks_server *server, const char *channel)
+{
+    lk_reply *reply = LKS_ASK(server, "PUBSUB", "NUMSUB", channel);
+    long long count = lk_reply_integer(lk_reply_at(reply, 1), -1);
+
+    lk_reply_free(reply);
+    return count;
 }
 
 /* ---- watching ---------------------------------------------------------------------------------------- */

@@ -6,6 +6,8 @@
 #ifndef LK_SUPPORT_H
 #define LK_SUPPORT_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "lockkit/lockkit.h"
@@ -69,6 +71,35 @@ lk_client *lks_client(const struct lks_server *server);
 lk_client *lks_client_with(const struct lks_server *server, struct lk_client_options options);
 lk_lock *lks_mutex(lk_client *client, const char *key);
 
+/* Acquire, after so long at the most, for so long; 0: at once, and the lease that it has by itself. */
+lk_status lks_acquire(lk_lock *lock, int64_t wait_ms, int64_t lease_ms);
+/* An on_lost: counts into the atomic_int that is its argument. */
+void lks_count_loss(lk_lock *lock, void *losses);
+
+/* ---- a wait on a thread of its own ------------------------------------------------------------ */
+
+struct lks_wait {
+    lk_lock *lock; /* is acquired with these options... */
+    struct lk_lock_options options;
+    lk_status (*run)(struct lks_wait *wait); /* ... unless this is done, to whatever */
+    void *what;
+    int64_t count;
+    struct lk_permit list[4];
+    pthread_t thread;
+    atomic_bool has_begun, has_ended;
+    lk_status status; /* below: written by the thread, read when it has ended */
+    struct lk_error err;
+    double began_at_ms, ended_at_ms;
+};
+
+/* Start what is filled in; or an acquire that waits for so long. */
+void lks_wait_begin(struct lks_wait *wait);
+void lks_wait_start(struct lks_wait *wait, lk_lock *lock, int64_t wait_ms);
+/* Join it, as often as one likes; how it ended. */
+lk_status lks_wait_end(struct lks_wait *wait);
+/* It was woken: it ended well, less than two and a half seconds after that. */
+void lks_wait_is_woken(struct lks_wait *wait, double since_ms);
+
 /* ---- raw commands, as redis-cli would send them ------------------------------------------------ */
 
 #define LKS_ASK(server, ...)     lks_ask_words((server), (const char *const[]){__VA_ARGS__, NULL})
@@ -83,6 +114,9 @@ long long lks_integer_of(lk_reply *reply);
 const char *lks_text_of(lk_reply *reply);
 /* The number after "name:" in INFO. */
 long long lks_info(struct lks_server *server, const char *section, const char *name);
+
+/* How many listen to a channel. */
+long long lks_subscribers(struct lks_server *server, const char *channel);
 
 /* ---- watching what a server does ---------------------------------------------------------------- */
 

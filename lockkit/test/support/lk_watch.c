@@ -7,12 +7,6 @@
 
 struct lks_server *lks_watch_servers[LKS_FLEET];
 
-static void count_loss(lk_lock *lock, void *arg)
-{
-    (void)lock;
-    atomic_fetch_add((atomic_int *)arg, 1);
-}
-
 static void count_event(const struct lk_event *event, void *arg)
 {
     struct lks_watch *f = arg;
@@ -106,7 +100,7 @@ lk_lock *lks_watch_take(struct lks_watch *f, lk_lock *lock, int64_t lease_ms)
 void lks_watch_add(struct lks_watch *f, lk_lock *lock, bool is_renewed)
 {
     lock->is_renewed = is_renewed;
-    lock->on_lost = count_loss;
+    lock->on_lost = lks_count_loss;
     lock->on_lost_arg = &f->losses;
     assert_int_equal(lki_watchdog_add(f->watchdog, lock, NULL), LK_OK);
 }

@@ -23,14 +23,6 @@ struct family {
     struct lk_eval eval;
 };
 
-static lk_status acquire(lk_lock *lock, int64_t wait_ms)
-{
-    return lk_lock_acquire(
-        lock,
-        &(struct lk_lock_options){.wait_ms = wait_ms, .lease_ms = LEASE_MS, .is_renewed = true},
-        NULL);
-}
-
 /* ---- the child ------------------------------------------------------------------------------------------ */
 
 /* 0 when all that takes a lock is refused; else the number of the first step that was not. */
@@ -41,13 +33,13 @@ static int try_locks(const struct family *family)
 
     if (lk_held(lock) || lk_held(family->multi)) return 1;
     if (lk_lock_remaining_ms(lock) != 0 || lk_lock_hold_count(lock) != 0) return 2;
-    if (acquire(lock, 5000) != LK_INVALID) return 3;
+    if (lks_acquire(lock, 5000, 0) != LK_INVALID) return 3;
     if (lk_lock_release(lock, NULL) != LK_INVALID) return 4;
     if (lk_lock_renew(lock, 0, NULL) != LK_INVALID) return 5;
     if (lk_lock_force_release(lock, NULL) != LK_INVALID) return 6;
     if (lk_guarded_eval(lock, &family->eval, 0, &reply, NULL) != LK_INVALID) return 7;
     if (lk_mutex_run(family->waited, NULL, &family->eval, &reply, NULL) != LK_INVALID) return 8;
-    if (acquire(family->multi, 0) != LK_INVALID) return 9;
+    if (lks_acquire(family->multi, 0, 0) != LK_INVALID) return 9;
     if (lk_lock_release(family->multi, NULL) != LK_INVALID) return 10;
     if (lk_multi_new(&family->held, 1, NULL, NULL)) return 11;
     lk_lock_cancel(family->waited);
@@ -85,7 +77,7 @@ static int use_own_client(void)
     lk_lock *lock = client ? lk_reentrant_new(client, "fork-own", NULL) : NULL;
 
     if (!lock) return 21;
-    if (acquire(lock, 10000) != LK_OK) return 22;
+    if (lks_acquire(lock, 10000, 0) != LK_OK) return 22;
     if (lk_lock_release(lock, NULL) != LK_OK) return 23;
     lk_lock_free(lock);
     lk_client_close(client);
@@ -131,8 +123,8 @@ SET_UP(struct family, family)
     assert_non_null(family->held);
     assert_non_null(family->multi);
     assert_non_null(family->session);
-    assert_int_equal(acquire(family->held, 0), LK_OK);
-    assert_int_equal(acquire(family->multi, 0), LK_OK);
+    assert_int_equal(lks_acquire(family->held, 0, 0), LK_OK);
+    assert_int_equal(lks_acquire(family->multi, 0, 0), LK_OK);
 }
 
 TEAR_DOWN(struct family, family)
@@ -145,28 +137,14 @@ TEAR_DOWN(struct family, family)
     assert_true(is_released);
 }
 
-struct wait {
-    lk_lock *lock;
-    pthread_t thread;
-    lk_status status; /* read after the join */
-};
-
-static void *acquire_main(void *arg)
-{
-    struct wait *wait = arg;
-
-    wait->status = acquire(wait->lock, 60000);
-    return NULL;
-}
-
 TEST(a_child_is_refused_and_its_parent_does_not_notice, struct family *family)
 {
     lk_client *other_client = lks_client(server);
     lk_lock *other = lks_mutex(other_client, lks_key(server, "waited"));
-    struct wait wait = {.lock = family->waited};
+    struct lks_wait wait;
 
     LKS_DO(server, "SET", lks_key(server, "waited"), "somebody", "PX", "60000");
-    assert_int_equal(pthread_create(&wait.thread, NULL, acquire_main, &wait), 0);
+    lks_wait_start(&wait, family->waited, 60000);
     LKS_EVENTUALLY(lks_info(server, "stats", "pubsub_channels") == 1, 5000);
     lks_nap(20); /* it sleeps */
     let_a_child_try(family);
@@ -177,8 +155,7 @@ TEST(a_child_is_refused_and_its_parent_does_not_notice, struct family *family)
         lks_nap(10);
     }
     assert_int_equal(lk_lock_force_release(other, NULL), LK_OK);
-    assert_int_equal(pthread_join(wait.thread, NULL), 0);
-    assert_int_equal(wait.status, LK_OK); /* nobody cancelled it */
+    assert_int_equal(lks_wait_end(&wait), LK_OK); /* nobody cancelled it */
     assert_int_equal(lk_lock_release(family->waited, NULL), LK_OK);
     lk_lock_free(other);
     lk_client_close(other_client);
@@ -201,7 +178,7 @@ static void *hammer_main(void *arg)
     while (!atomic_load(&hammer->is_over)) {
         lk_reply *reply = NULL;
 
-        if (acquire(lock, 20000) != LK_OK ||
+        if (lks_acquire(lock, 20000, 0) != LK_OK ||
             lk_guarded_eval(lock, &family->eval, 0, &reply, NULL) != LK_OK ||
             lk_lock_release(lock, NULL) != LK_OK) {
             atomic_fetch_add(&hammer->failures, 1);
