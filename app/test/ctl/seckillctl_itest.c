@@ -9,37 +9,14 @@
 #include <jansson.h>
 
 #include "base/clock.h"
-#include "test/support/app_support.h"
-#include "test/support/testing.h"
+#include "test/support/app_fixture.h"
 
-enum { OUT_SIZE = 8192, WORDS_MAX = 12 };
+enum { WORDS_MAX = 12 };
 
-struct fixture {
-    char dir[APP_PATH_SIZE];
-    char token[APP_PATH_SIZE + 16];
-    struct app_process service;
-    char out[OUT_SIZE];
-};
-
-SET_UP(struct fixture, fixture)
-{
-    static const char *const args[] = {"--connections", "8", NULL};
-
-    app_folder_make(fixture->dir);
-    (void)snprintf(fixture->token, sizeof fixture->token, "%s/admin.token", fixture->dir);
-    assert_true(app_start(&fixture->service, fixture->dir, args));
-}
-
-TEAR_DOWN(struct fixture, fixture)
-{
-    int status = app_stop(&fixture->service);
-
-    app_folder_remove(fixture->dir);
-    assert_int_equal(status, 0);
-}
+APP_SELLS(NULL, "--connections", "8", NULL);
 
 /* seckillctl with these words, and where the service and its token are. */
-static int ctl(struct fixture *self, const char *const *words)
+static int ctl(struct app_fixture *self, const char *const *words)
 {
     const char *args[WORDS_MAX + 5] = {"--admin", self->service.admin, "--admin-token",
                                        self->token};
@@ -52,10 +29,8 @@ static int ctl(struct fixture *self, const char *const *words)
 
 #define CTL(self, ...) ctl((self), (const char *const[]){__VA_ARGS__, NULL})
 
-TEST(a_sale_is_created_listed_shown_and_ended)
+TEST(a_sale_is_created_listed_shown_and_ended, struct app_fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_int_equal(CTL(self, "sale", "create", "tea", "--stock", "7", "--title", "Grün",
                          "--guard", "script", "--starts", "+3600", "--ends=2199-01-01T00:00:00Z"),
                      0);
@@ -70,10 +45,8 @@ TEST(a_sale_is_created_listed_shown_and_ended)
     assert_non_null(strstr(self->out, "state      ended\n"));
 }
 
-TEST(a_sale_is_edited_paused_resumed_and_restocked)
+TEST(a_sale_is_edited_paused_resumed_and_restocked, struct app_fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_int_equal(CTL(self, "sale", "create", "tea", "--stock", "7", "--starts", "+3600"), 0);
     assert_int_equal(CTL(self, "sale", "edit", "tea", "--title", "Gr\xc3\xbcn", "--starts",
                          "2020-01-01T00:00:00Z", "--ends", "2199-01-01T00:00:00Z"),
@@ -98,9 +71,8 @@ TEST(a_sale_is_edited_paused_resumed_and_restocked)
     assert_non_null(strstr(self->out, " of 14 left\n"));
 }
 
-TEST(orders_and_audits_are_printed)
+TEST(orders_and_audits_are_printed, struct app_fixture *self)
 {
-    struct fixture *self = *state;
     struct app_reply *reply = malloc(sizeof *reply);
     char path[APP_URL_SIZE];
 
@@ -128,7 +100,7 @@ TEST(orders_and_audits_are_printed)
     free(reply);
 }
 
-TEST(a_refusal_is_exit_1_and_says_why, struct fixture *self)
+TEST(a_refusal_is_exit_1_and_says_why, struct app_fixture *self)
 {
     assert_int_equal(CTL(self, "sale", "show", "nothing"), 1);
     assert_non_null(strstr(self->out, "(404)"));
@@ -150,7 +122,7 @@ static void assert_seen(const char *out)
         if (strstr(out, obeyed[i])) fail_msg("byte %02x in: %s", (unsigned char)obeyed[i][0], out);
 }
 
-TEST(titles_are_shown_not_obeyed, struct fixture *self)
+TEST(titles_are_shown_not_obeyed, struct app_fixture *self)
 {
     json_t *json = NULL;
 
@@ -201,7 +173,7 @@ static pid_t serve_once(const char *answer, char out[APP_URL_SIZE])
 
 #define HEAD "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
 
-TEST(another_server_is_not_obeyed_either, struct fixture *self)
+TEST(another_server_is_not_obeyed_either, struct app_fixture *self)
 {
     static const struct {
         const char *words[5];
@@ -237,7 +209,7 @@ TEST(another_server_is_not_obeyed_either, struct fixture *self)
     }
 }
 
-TEST(wrong_usage_is_exit_2, struct fixture *self)
+TEST(wrong_usage_is_exit_2, struct app_fixture *self)
 {
     assert_int_equal(CTL(self, "sale"), 2);
     assert_int_equal(CTL(self, "sale", "burn", "tea"), 2);
@@ -256,12 +228,12 @@ TEST(wrong_usage_is_exit_2, struct fixture *self)
     assert_int_equal(CTL(self, "sale", "list", "--admin-token", "/nothing"), 2);
 }
 
-TEST(a_service_that_is_not_there_is_exit_3, struct fixture *self)
+TEST(a_service_that_is_not_there_is_exit_3, struct app_fixture *self)
 {
     assert_int_equal(CTL(self, "sale", "list", "--admin", "http://127.0.0.1:1"), 3);
 }
 
-TEST(help_is_there_on_each_level, struct fixture *self)
+TEST(help_is_there_on_each_level, struct app_fixture *self)
 {
     assert_int_equal(CTL(self, "--help"), 0);
     assert_non_null(strstr(self->out, "sale create ID"));

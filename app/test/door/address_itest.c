@@ -4,38 +4,19 @@
  */
 #include <signal.h>
 
-#include "test/support/app_support.h"
-#include "test/support/testing.h"
+#include "test/support/app_fixture.h"
 
-enum { LOG_SIZE = 65536, LINE_SIZE = 64, LONG_LINE = 9000 };
+enum { LINE_SIZE = 64, LONG_LINE = 9000 };
 
 #define FROM "X-Forwarded-For: "
 
-struct fixture {
-    char dir[APP_PATH_SIZE];
-    struct app_process service;
-    struct app_reply reply;
-    char log[LOG_SIZE];
-};
-
-SET_UP(struct fixture, self)
-{
-    app_folder_make(self->dir);
-}
-
-TEAR_DOWN(struct fixture, self)
-{
-    int status = app_stop(&self->service);
-
-    app_folder_remove(self->dir);
-    assert_int_equal(status, 0);
-}
+APP_FOLDER();
 
 #define START(self, ...)                                                                           \
     assert_true(app_start(&(self)->service, (self)->dir, (const char *const[]){__VA_ARGS__, NULL}))
 
 /* GET with these header lines (NULL: none); the status. */
-static long get(struct fixture *self, const char *path, const char *first, const char *second)
+static long get(struct app_fixture *self, const char *path, const char *first, const char *second)
 {
     app_http(
         &(struct app_call){.base = self->service.buyers, .path = path, .headers = {first, second}},
@@ -43,13 +24,13 @@ static long get(struct fixture *self, const char *path, const char *first, const
     return self->reply.status;
 }
 
-static long get_sales(struct fixture *self, const char *header)
+static long get_sales(struct app_fixture *self, const char *header)
 {
     return get(self, "/api/v1/sales", header, NULL);
 }
 
 /* Ask until refused: a bucket of 3 is refilled by one a second. */
-static void assert_limited(struct fixture *self, const char *header)
+static void assert_limited(struct app_fixture *self, const char *header)
 {
     for (int i = 0; i < 10; i++) {
         if (get_sales(self, header) == 429) return;
@@ -57,7 +38,7 @@ static void assert_limited(struct fixture *self, const char *header)
     fail_msg("%s is not limited", header ? header : "the peer");
 }
 
-static long long count_of(struct fixture *self, const char *sample)
+static long long count_of(struct app_fixture *self, const char *sample)
 {
     const char *at = NULL;
 
@@ -66,7 +47,7 @@ static long long count_of(struct fixture *self, const char *sample)
     return at ? strtoll(at + strlen(sample), NULL, 10) : -1;
 }
 
-TEST(an_address_over_its_rate_is_refused_first_of_all, struct fixture *self)
+TEST(an_address_over_its_rate_is_refused_first_of_all, struct app_fixture *self)
 {
     long status = 0;
 
@@ -87,14 +68,14 @@ TEST(an_address_over_its_rate_is_refused_first_of_all, struct fixture *self)
     assert_int_equal(count_of(self, "\nseckill_rate_limited_total "), 0);
 }
 
-TEST(without_a_rate_nobody_is_limited, struct fixture *self)
+TEST(without_a_rate_nobody_is_limited, struct app_fixture *self)
 {
     START(self, "--rate", "0");
     for (int i = 0; i < 50; i++)
         assert_int_equal(get_sales(self, NULL), 200);
 }
 
-TEST(operators_are_not_limited, struct fixture *self)
+TEST(operators_are_not_limited, struct app_fixture *self)
 {
     START(self, "--address-rate", "1:1");
     for (int i = 0; i < 20; i++)
@@ -104,7 +85,7 @@ TEST(operators_are_not_limited, struct fixture *self)
                          200);
 }
 
-TEST(nobody_is_believed_unless_trusted, struct fixture *self)
+TEST(nobody_is_believed_unless_trusted, struct app_fixture *self)
 {
     char header[LINE_SIZE];
     int refused = 0;
@@ -117,7 +98,7 @@ TEST(nobody_is_believed_unless_trusted, struct fixture *self)
     assert_true(refused >= 10); /* all are one client */
 }
 
-TEST(behind_a_trusted_proxy_each_client_counts, struct fixture *self)
+TEST(behind_a_trusted_proxy_each_client_counts, struct app_fixture *self)
 {
     char header[LINE_SIZE];
 
@@ -133,7 +114,7 @@ TEST(behind_a_trusted_proxy_each_client_counts, struct fixture *self)
     assert_int_equal(get(self, "/api/v1/sales", FROM "1.2.3.4", FROM "4.4.4.4"), 200);
 }
 
-TEST(a_header_that_is_none_is_the_proxy, struct fixture *self)
+TEST(a_header_that_is_none_is_the_proxy, struct app_fixture *self)
 {
     static char header[LONG_LINE];
 
@@ -147,7 +128,7 @@ TEST(a_header_that_is_none_is_the_proxy, struct fixture *self)
     assert_int_equal(get_sales(self, header), 200);
 }
 
-TEST(an_ipv6_client_is_its_64, struct fixture *self)
+TEST(an_ipv6_client_is_its_64, struct app_fixture *self)
 {
     char header[LINE_SIZE];
     int refused = 0;
@@ -161,7 +142,7 @@ TEST(an_ipv6_client_is_its_64, struct fixture *self)
     assert_int_equal(get_sales(self, FROM "2001:db8:0:2::1"), 200);
 }
 
-static bool log_says(struct fixture *self, const char *words)
+static bool log_says(struct app_fixture *self, const char *words)
 {
     char path[APP_PATH_SIZE + 16];
     FILE *file = NULL;
@@ -169,12 +150,13 @@ static bool log_says(struct fixture *self, const char *words)
     (void)snprintf(path, sizeof path, "%s/seckilld.log", self->dir);
     file = fopen(path, "re");
     assert_non_null(file);
-    self->log[fread(self->log, 1, LOG_SIZE - 1, file)] = '\0';
+    self->out[fread(self->out, 1, sizeof self->out - 1, file)] = '\0';
     (void)fclose(file);
-    return strstr(self->log, words) != NULL;
+    return strstr(self->out, words) != NULL;
 }
 
-static void operate(struct fixture *self, const char *path, const char *body, const char *header)
+static void operate(struct app_fixture *self, const char *path, const char *body,
+                    const char *header)
 {
     app_http(&(struct app_call){.method = body ? "POST" : "GET",
                                 .base = self->service.admin,
@@ -185,7 +167,7 @@ static void operate(struct fixture *self, const char *path, const char *body, co
              &self->reply);
 }
 
-TEST(the_log_names_the_operators_address, struct fixture *self)
+TEST(the_log_names_the_operators_address, struct app_fixture *self)
 {
     START(self, "--trusted-proxy", "127.0.0.1");
     operate(self, "/api/v1/admin/sales", "{\"id\":\"cup\",\"stock\":5}", FROM "6.6.6.6, 1.2.3.4");

@@ -15,8 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "test/support/app_support.h"
-#include "test/support/testing.h"
+#include "test/support/app_fixture.h"
 
 enum {
     CROWD = 320, /* of --connections 32 */
@@ -60,11 +59,7 @@ static const struct row rows[] = {
     {.name = "buys all the time", .opening = BUY, .then = BUY, .answers_only = true},
 };
 
-struct fixture {
-    char dir[APP_PATH_SIZE];
-    struct app_process service;
-    char out[OUT_SIZE];
-};
+APP_SELLS("cup", "--connections", "32", "--streams", "4", NULL);
 
 /* From 127.0.1.1 + index; nonblocking if wanted. */
 static int connect_from(const char *base, unsigned index, int flags)
@@ -148,7 +143,7 @@ static void *run_crowd(void *arg)
 
 /* ---- the probe --------------------------------------------------------------------------------- */
 
-static int64_t ask(struct fixture *self, unsigned index)
+static int64_t ask(struct app_fixture *self, unsigned index)
 {
     static const char question[] = "GET /livez HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n";
     int64_t began_ms = clock_mono_ms();
@@ -168,7 +163,7 @@ static int by_size(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static void check_row(struct fixture *self, const struct row *row, unsigned addresses)
+static void check_row(struct app_fixture *self, const struct row *row, unsigned addresses)
 {
     static int64_t waits[PROBES_MAX];
     const char *seconds = secure_getenv("CROWD_SECONDS");
@@ -202,28 +197,6 @@ static void check_row(struct fixture *self, const struct row *row, unsigned addr
                  (long long)waits[(count - 1) * 99 / 100]);
 }
 
-static int set_up(void **state)
-{
-    static const char *const args[] = {"--connections", "32", "--streams", "4", NULL};
-    struct fixture *self = calloc(1, sizeof *self);
-
-    if (!self) return -1;
-    *state = self;
-    app_folder_make(self->dir);
-    if (!app_start(&self->service, self->dir, args)) return -1;
-    return app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}") ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *self = *state;
-    int status = app_stop(&self->service);
-
-    app_folder_remove(self->dir);
-    free(self);
-    return status;
-}
-
 TEST(a_crowd_from_one_address_keeps_nobody_else_out)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -239,7 +212,7 @@ TEST(a_crowd_from_fifty_addresses_keeps_nobody_else_out)
 /* ---- streams ------------------------------------------------------------------------------------ */
 
 /* The status of the answer. */
-static long open_stream(struct fixture *self, unsigned index, int *out_fd)
+static long open_stream(struct app_fixture *self, unsigned index, int *out_fd)
 {
     static const char question[] = "GET /api/v1/sales/cup/events HTTP/1.1\r\n" HOST "\r\n";
 
@@ -257,7 +230,7 @@ static bool has_ended(int fd)
     return recv(fd, bytes, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
 }
 
-TEST(one_client_that_has_all_streams_gives_some_to_others, struct fixture *self)
+TEST(one_client_that_has_all_streams_gives_some_to_others, struct app_fixture *self)
 {
     int first[4];
     int other[3];
@@ -279,21 +252,8 @@ TEST(one_client_that_has_all_streams_gives_some_to_others, struct fixture *self)
 
 /* ---- bounds ------------------------------------------------------------------------------------- */
 
-static int set_up_bounds(void **state)
-{
-    static const char *const args[] = {
-        "--connections", "32", "--address-connections", "2", "--address-streams", "1", NULL};
-    struct fixture *self = calloc(1, sizeof *self);
-
-    if (!self) return -1;
-    *state = self;
-    app_folder_make(self->dir);
-    if (!app_start(&self->service, self->dir, args)) return -1;
-    return app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}") ? 0 : -1;
-}
-
 /* Its body is read by a thread, so it holds a place until the body is there. */
-static int hold_place(struct fixture *self, unsigned index)
+static int hold_place(struct app_fixture *self, unsigned index)
 {
     static const char opening[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\n" HOST
                                   "X-User-Id: anna\r\nExpect: 100-continue\r\n"
@@ -304,12 +264,15 @@ static int hold_place(struct fixture *self, unsigned index)
     return fd;
 }
 
-TEST_WITH(an_address_holds_no_more_than_its_bound, set_up_bounds, tear_down)
+TEST(an_address_holds_no_more_than_its_bound, struct app_fixture *self)
 {
-    struct fixture *self = *state;
+    static const char *const args[] = {
+        "--connections", "32", "--address-connections", "2", "--address-streams", "1", NULL};
     int streams[2];
     int holders[3];
 
+    assert_int_equal(app_stop(&self->service), 0);
+    app_fixture_start(self, args, NULL);
     assert_int_equal(open_stream(self, 0, &streams[0]), 200);
     assert_int_equal(open_stream(self, 0, &streams[1]), 503);
     for (size_t i = 0; i < 2; i++) {
@@ -328,5 +291,3 @@ TEST_WITH(an_address_holds_no_more_than_its_bound, set_up_bounds, tear_down)
     for (size_t i = 0; i < 2; i++)
         (void)close(streams[i]);
 }
-
-FIXTURE(set_up, tear_down);

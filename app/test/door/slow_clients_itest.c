@@ -7,8 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "test/support/app_support.h"
-#include "test/support/testing.h"
+#include "test/support/app_fixture.h"
 
 enum {
     THREADS = 5, /* of --connections 4 --streams 0 */
@@ -24,28 +23,7 @@ enum {
     "POST /api/v1/sales/cup/orders HTTP/1.1\r\n" HOST                                              \
     "X-User-Id: anna\r\nContent-Type: application/json\r\nContent-Length: 4000\r\n\r\n{"
 
-struct fixture {
-    char dir[APP_PATH_SIZE];
-    struct app_process service;
-    struct app_reply reply;
-};
-
-SET_UP(struct fixture, fixture)
-{
-    static const char *const args[] = {"--connections", "4", "--streams", "0", NULL};
-
-    app_folder_make(fixture->dir);
-    assert_true(app_start(&fixture->service, fixture->dir, args));
-    assert_true(app_create_sale(&fixture->service, fixture->dir, "{\"id\":\"cup\",\"stock\":5}"));
-}
-
-TEAR_DOWN(struct fixture, fixture)
-{
-    int status = app_stop(&fixture->service);
-
-    app_folder_remove(fixture->dir);
-    assert_int_equal(status, 0);
-}
+APP_SELLS("cup", "--connections", "4", "--streams", "0", NULL);
 
 struct row {
     const char *name;
@@ -62,7 +40,7 @@ static bool begins_with(const char *text, const char *beginning)
     return *beginning ? strncmp(text, beginning, strlen(beginning)) == 0 : *text == '\0';
 }
 
-static void connect_clients(const struct fixture *self, const struct row *row, int fds[CLIENTS])
+static void connect_clients(const struct app_fixture *self, const struct row *row, int fds[CLIENTS])
 {
     char out[OUT_SIZE];
 
@@ -89,7 +67,7 @@ static void drip_until_answered(const struct row *row, const int fds[CLIENTS], i
     }
 }
 
-static void check_row(struct fixture *self, const struct row *row)
+static void check_row(struct app_fixture *self, const struct row *row)
 {
     static const char question[] = HEAD "Connection: close\r\n\r\n";
     char out[OUT_SIZE];
@@ -112,7 +90,7 @@ static void check_row(struct fixture *self, const struct row *row)
         (void)close(fds[i]);
 }
 
-TEST(whoever_is_slow_holds_nobody_up_for_long, struct fixture *self)
+TEST(whoever_is_slow_holds_nobody_up_for_long, struct app_fixture *self)
 {
     static const struct row rows[] = {
         {"silence", "", NULL, NULL, 0, ""},
@@ -134,7 +112,7 @@ TEST(whoever_is_slow_holds_nobody_up_for_long, struct fixture *self)
     assert_int_equal(app_number(&self->reply, "remaining"), 5);
 }
 
-TEST(a_body_that_drips_is_refused_though_nobody_waits, struct fixture *self)
+TEST(a_body_that_drips_is_refused_though_nobody_waits, struct app_fixture *self)
 {
     char out[OUT_SIZE] = "";
     int64_t begin_ms = clock_mono_ms();

@@ -205,12 +205,11 @@ static bool trim_ledger(const char *url)
 
 /* ---- what is told ------------------------------------------------------------------------------ */
 
-TEST(a_stream_begins_with_a_snapshot_and_tells_each_purchase)
+TEST(a_stream_begins_with_a_snapshot_and_tells_each_purchase, struct fixture *self)
 {
     static const char *const headers[] = {
         "Content-Type: text/event-stream\r\n", "Cache-Control: no-cache, no-transform\r\n",
         "X-Accel-Buffering: no\r\n", "X-Content-Type-Options: nosniff\r\n"};
-    struct fixture *self = *state;
     struct app_stream *stream = open_stream(self, NULL);
     char last_id[48];
 
@@ -269,9 +268,8 @@ TEST(other_requests_are_answered_at_once, struct fixture *self)
     assert_int_equal(metric(self, "\nseckill_sse_clients "), 0);
 }
 
-TEST(what_operators_do_and_the_clock_does_is_told)
+TEST(what_operators_do_and_the_clock_does_is_told, struct fixture *self)
 {
-    struct fixture *self = *state;
     char body[64];
 
     (void)open_stream(self, NULL);
@@ -291,9 +289,8 @@ TEST(what_operators_do_and_the_clock_does_is_told)
     expect_nothing(self);
 }
 
-TEST(the_last_unit_and_the_end_of_the_window_are_told)
+TEST(the_last_unit_and_the_end_of_the_window_are_told, struct fixture *self)
 {
-    struct fixture *self = *state;
     char body[128];
     time_t ends_s = (time_t)(clock_unix_ms() / 1000 + 2);
     struct tm ends;
@@ -423,9 +420,8 @@ TEST(a_burst_is_told_ten_times_a_second, struct fixture *self)
 
 /* ---- coming back ------------------------------------------------------------------------------- */
 
-TEST(who_comes_back_misses_nothing_and_hears_nothing_twice)
+TEST(who_comes_back_misses_nothing_and_hears_nothing_twice, struct fixture *self)
 {
-    struct fixture *self = *state;
     char last_id[48];
 
     (void)open_stream(self, NULL);

@@ -138,7 +138,7 @@ TEST(units_that_cool_stay_in_stock, struct sale_world *world)
     }
 }
 
-TEST(a_buyer_is_answered_by_his_order_then_by_the_state)
+TEST(a_buyer_is_answered_by_his_order_then_by_the_state, struct sale_world *world)
 {
     static const struct {
         const char *command; /* NULL: none; "cool": cooling(9) */
@@ -156,7 +156,6 @@ TEST(a_buyer_is_answered_by_his_order_then_by_the_state)
         {"DEL seckill:{s}:sale", OUTCOME_NO_SALE, OUTCOME_NO_SALE},
     };
     static const unsigned batches[] = {1, 8};
-    struct sale_world *world = *state;
 
     for (size_t i = 0; i < COUNT_OF(all) * COUNT_OF(batches) * COUNT_OF(rows); i++) {
         size_t r = i % COUNT_OF(rows);
@@ -187,9 +186,8 @@ TEST(a_buyer_is_answered_by_his_order_then_by_the_state)
     }
 }
 
-TEST(what_is_written_is_as_documented)
+TEST(what_is_written_is_as_documented, struct sale_world *world)
 {
-    struct sale_world *world = *state;
     struct sale sale;
     struct order order;
 

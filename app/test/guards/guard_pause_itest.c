@@ -290,7 +290,7 @@ static void run_command(struct sale_world *world)
     (void)sale_do(world->client, "%s", seam.command);
 }
 
-TEST(each_thing_that_is_read_is_watched)
+TEST(each_thing_that_is_read_is_watched, struct sale_world *world)
 {
     static const struct {
         const char *command;
@@ -305,7 +305,6 @@ TEST(each_thing_that_is_read_is_watched)
         {"DEL seckill:{s}:sale", OUTCOME_NO_SALE},
         {"RENAME seckill:{s}:stock seckill:{s}:ledger", OUTCOME_STORE_UNAVAILABLE},
     };
-    struct sale_world *world = *state;
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         open_sale(world, "watch", 5, 0);

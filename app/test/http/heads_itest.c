@@ -6,10 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "test/support/app_support.h"
-#include "test/support/testing.h"
-
-enum { OUT_SIZE = 8192 };
+#include "test/support/app_fixture.h"
 
 #define BUY                                                                                        \
     "POST /api/v1/sales/cup/orders HTTP/1.1\r\nX-User-Id: anna\r\nContent-Type: "                  \
@@ -17,29 +14,7 @@ enum { OUT_SIZE = 8192 };
 #define HOST "Host: here\r\n"
 #define NEXT "GET /livez HTTP/1.1\r\nHost: here\r\n\r\n"
 
-struct fixture {
-    char dir[APP_PATH_SIZE];
-    struct app_process service;
-    struct app_reply reply;
-    char out[OUT_SIZE];
-};
-
-SET_UP(struct fixture, fixture)
-{
-    static const char *const args[] = {"--connections", "4", NULL};
-
-    app_folder_make(fixture->dir);
-    assert_true(app_start(&fixture->service, fixture->dir, args));
-    assert_true(app_create_sale(&fixture->service, fixture->dir, "{\"id\":\"cup\",\"stock\":5}"));
-}
-
-TEAR_DOWN(struct fixture, fixture)
-{
-    int status = app_stop(&fixture->service);
-
-    app_folder_remove(fixture->dir);
-    assert_int_equal(status, 0);
-}
+APP_SELLS("cup", "--connections", "4", NULL);
 
 static size_t answers_in(const char *text)
 {
@@ -50,7 +25,7 @@ static size_t answers_in(const char *text)
     return count;
 }
 
-TEST(its_own_name_before_the_path_is_understood, struct fixture *self)
+TEST(its_own_name_before_the_path_is_understood, struct app_fixture *self)
 {
     char bytes[APP_URL_SIZE + 64];
 
@@ -61,7 +36,7 @@ TEST(its_own_name_before_the_path_is_understood, struct fixture *self)
     assert_true(strncmp(self->out, "HTTP/1.1 200 ", 13) == 0);
 }
 
-TEST(requests_in_one_packet_are_answered_in_order, struct fixture *self)
+TEST(requests_in_one_packet_are_answered_in_order, struct app_fixture *self)
 {
     assert_true(app_exchange(self->service.buyers,
                              BUY HOST "Content-Length: 9\r\n\r\n{\"qty\":1}" NEXT
@@ -75,7 +50,7 @@ TEST(requests_in_one_packet_are_answered_in_order, struct fixture *self)
 }
 
 /* The first leads a batch that waits for a lock a third party holds; the second will lead the next. */
-static void make_others_wait(struct fixture *self, int fds[2])
+static void make_others_wait(struct app_fixture *self, int fds[2])
 {
     static const char bytes[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\n" HOST
                                 "X-User-Id: other\r\nContent-Length: 0\r\n\r\n";
@@ -89,7 +64,7 @@ static void make_others_wait(struct fixture *self, int fds[2])
     }
 }
 
-TEST(what_follows_a_waiting_purchase_is_answered_after_it, struct fixture *self)
+TEST(what_follows_a_waiting_purchase_is_answered_after_it, struct app_fixture *self)
 {
     static const char *const followers[] = {"\x01\r\n\r\n", NEXT};
     char bytes[512];
@@ -107,7 +82,7 @@ TEST(what_follows_a_waiting_purchase_is_answered_after_it, struct fixture *self)
     }
 }
 
-TEST(the_largest_body_is_read_and_asked_for, struct fixture *self)
+TEST(the_largest_body_is_read_and_asked_for, struct app_fixture *self)
 {
     int fd = app_connect(self->service.buyers);
     char body[4097];
@@ -126,7 +101,7 @@ TEST(the_largest_body_is_read_and_asked_for, struct fixture *self)
     assert_true(strncmp(self->out, "HTTP/1.1 201 ", 13) == 0);
 }
 
-TEST(idle_connections_are_closed_after_seconds, struct fixture *self)
+TEST(idle_connections_are_closed_after_seconds, struct app_fixture *self)
 {
     int fd = app_connect(self->service.buyers);
     int64_t began_ms = 0;
@@ -141,7 +116,7 @@ TEST(idle_connections_are_closed_after_seconds, struct fixture *self)
 }
 
 /* A client may close its writing half after its last request; the answer is still due. */
-TEST(a_client_that_has_finished_writing_gets_its_answer, struct fixture *self)
+TEST(a_client_that_has_finished_writing_gets_its_answer, struct app_fixture *self)
 {
     static const char bytes[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\n" HOST
                                 "X-User-Id: half\r\nContent-Length: 0\r\n\r\n";
@@ -160,7 +135,7 @@ TEST(a_client_that_has_finished_writing_gets_its_answer, struct fixture *self)
 }
 
 /* A client that reads later than the service closes, and has sent what nobody will read. */
-TEST(an_answer_is_whole_whatever_comes_behind_it, struct fixture *self)
+TEST(an_answer_is_whole_whatever_comes_behind_it, struct app_fixture *self)
 {
     enum { BEHIND = 30000, ANSWER_MAX = 1024 * 1024, LATER_MS = 300 };
     static const char head[] = "GET /openapi.json HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n";

@@ -273,9 +273,8 @@ static bool has_reconnected(void *arg)
     return value_of(arg, "seckill_redis_reconnects_total") >= 1;
 }
 
-TEST(connections_to_redis_are_seen)
+TEST(connections_to_redis_are_seen, struct fixture *self)
 {
-    struct fixture *self = *state;
     double max = value_of(self, "seckill_redis_connections_max");
     double idle = app_promtext_value(self->reply.body, "seckill_redis_connections{state=\"idle\"}");
     double busy = app_promtext_value(self->reply.body, "seckill_redis_connections{state=\"busy\"}");

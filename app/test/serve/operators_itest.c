@@ -7,36 +7,14 @@
 
 #include <jansson.h>
 
-#include "test/support/app_support.h"
-#include "test/support/testing.h"
+#include "test/support/app_fixture.h"
 
 #define ADMIN_SALES "/api/v1/admin/sales"
 
-enum { LOG_SIZE = 65536 };
-
-struct fixture {
-    char dir[APP_PATH_SIZE];
-    struct app_process service;
-    struct app_reply reply;
-    char log[LOG_SIZE];
-};
-
-SET_UP(struct fixture, fixture)
-{
-    app_folder_make(fixture->dir);
-    assert_true(app_start(&fixture->service, fixture->dir, NULL));
-}
-
-TEAR_DOWN(struct fixture, fixture)
-{
-    int status = app_stop(&fixture->service);
-
-    app_folder_remove(fixture->dir);
-    assert_int_equal(status, 0);
-}
+APP_SELLS(NULL, NULL);
 
 /* method NULL: GET, or POST with a body. key NULL: none. path is behind the sales. */
-static void call(struct fixture *self, const char *method, const char *path, const char *body,
+static void call(struct app_fixture *self, const char *method, const char *path, const char *body,
                  const char *key)
 {
     char whole[128];
@@ -56,13 +34,13 @@ static void call(struct fixture *self, const char *method, const char *path, con
     app_http(&request, &self->reply);
 }
 
-static void create(struct fixture *self, const char *body)
+static void create(struct app_fixture *self, const char *body)
 {
     assert_true(app_create_sale(&self->service, self->dir, body));
 }
 
 /* The last answer was this sale in this state. */
-static void is_sale(struct fixture *self, const char *state)
+static void is_sale(struct app_fixture *self, const char *state)
 {
     if (self->reply.status != 200) fail_msg("%ld %s", self->reply.status, self->reply.body);
     assert_string_equal(app_member(&self->reply, "state"), state);
@@ -70,7 +48,8 @@ static void is_sale(struct fixture *self, const char *state)
 }
 
 /* field NULL: says none. */
-static void is_refused(struct fixture *self, long status, const char *problem, const char *field)
+static void is_refused(struct app_fixture *self, long status, const char *problem,
+                       const char *field)
 {
     if (!app_is_problem(&self->reply, status, problem))
         fail_msg("%ld %s", self->reply.status, self->reply.body);
@@ -78,7 +57,7 @@ static void is_refused(struct fixture *self, long status, const char *problem, c
     if (status == 409) assert_true(app_member(&self->reply, "detail")[0]);
 }
 
-static size_t log_lines(struct fixture *self, const char *words)
+static size_t log_lines(struct app_fixture *self, const char *words)
 {
     char path[APP_PATH_SIZE + 16];
     size_t count = 0;
@@ -87,14 +66,14 @@ static size_t log_lines(struct fixture *self, const char *words)
     (void)snprintf(path, sizeof path, "%s/seckilld.log", self->dir);
     file = fopen(path, "re");
     assert_non_null(file);
-    self->log[fread(self->log, 1, LOG_SIZE - 1, file)] = '\0';
+    self->out[fread(self->out, 1, sizeof self->out - 1, file)] = '\0';
     (void)fclose(file);
-    for (const char *at = self->log; (at = strstr(at, words)); at++)
+    for (const char *at = self->out; (at = strstr(at, words)); at++)
         count++;
     return count;
 }
 
-TEST(a_sale_is_paused_and_resumed, struct fixture *self)
+TEST(a_sale_is_paused_and_resumed, struct app_fixture *self)
 {
     create(self, "{\"id\":\"cup\",\"stock\":5}");
     call(self, NULL, "/cup/pause", "", NULL);
@@ -115,7 +94,7 @@ TEST(a_sale_is_paused_and_resumed, struct fixture *self)
     assert_int_equal(log_lines(self, "sale cup: resume: not-paused"), 1);
 }
 
-TEST(a_sale_is_patched, struct fixture *self)
+TEST(a_sale_is_patched, struct app_fixture *self)
 {
     create(self, "{\"id\":\"cup\",\"stock\":5,\"startsAt\":\"2198-01-01T00:00:00Z\"}");
     call(self, "PATCH", "/cup",
@@ -134,7 +113,7 @@ TEST(a_sale_is_patched, struct fixture *self)
     assert_int_equal(log_lines(self, "sale cup: patch: "), 3);
 }
 
-TEST(bad_patches_are_named_and_change_nothing)
+TEST(bad_patches_are_named_and_change_nothing, struct app_fixture *self)
 {
     static const struct {
         const char *body, *field;
@@ -163,7 +142,6 @@ TEST(bad_patches_are_named_and_change_nothing)
         {"{\"startsAt\":\"2199-01-01T00:00:00Z\"}", "startsAt"},
         {"{\"startsAt\":\"2199-01-01T00:00:00Z\",\"endsAt\":\"2198-06-01T00:00:00Z\"}", "endsAt"},
     };
-    struct fixture *self = *state;
     char before[512];
 
     create(self, "{\"id\":\"cup\",\"stock\":5,\"startsAt\":\"2198-01-01T00:00:00Z\","
@@ -183,13 +161,13 @@ TEST(bad_patches_are_named_and_change_nothing)
 
 static bool has_cooled(void *arg)
 {
-    struct fixture *self = arg;
+    struct app_fixture *self = arg;
 
     call(self, NULL, "/cup", NULL, NULL);
     return app_number(&self->reply, "remaining") == 2;
 }
 
-TEST(a_restock_sells_on, struct fixture *self)
+TEST(a_restock_sells_on, struct app_fixture *self)
 {
     char sellable_at[64];
 
@@ -235,14 +213,14 @@ TEST(a_restock_sells_on, struct fixture *self)
 
 static bool bert_gets_one(void *arg)
 {
-    struct fixture *self = arg;
+    struct app_fixture *self = arg;
 
     app_buy(self->service.buyers, "cup", "bert", "b", &self->reply);
     return self->reply.status == 201;
 }
 
 /* However an instance remembers "sold out": the new epoch ends that. */
-TEST(nobody_is_told_sold_out_long_after_a_restock, struct fixture *self)
+TEST(nobody_is_told_sold_out_long_after_a_restock, struct app_fixture *self)
 {
     create(self, "{\"id\":\"cup\",\"stock\":1}");
     app_buy(self->service.buyers, "cup", "anna", NULL, &self->reply);
@@ -257,7 +235,7 @@ TEST(nobody_is_told_sold_out_long_after_a_restock, struct fixture *self)
     assert_string_equal(app_member(&self->reply, "verdict"), "pass");
 }
 
-TEST(bad_bodies_of_steps_are_named, struct fixture *self)
+TEST(bad_bodies_of_steps_are_named, struct app_fixture *self)
 {
     static const struct {
         const char *path, *body, *field;
@@ -286,7 +264,7 @@ TEST(bad_bodies_of_steps_are_named, struct fixture *self)
     assert_int_equal(app_ask_redis(self->service.redis, "XLEN", "seckill:{cup}:ledger"), 1);
 }
 
-TEST(an_ended_sale_and_no_sale_are_told_apart, struct fixture *self)
+TEST(an_ended_sale_and_no_sale_are_told_apart, struct app_fixture *self)
 {
     static const struct {
         const char *method, *path, *body;
@@ -313,7 +291,7 @@ TEST(an_ended_sale_and_no_sale_are_told_apart, struct fixture *self)
     is_sale(self, "ended");
 }
 
-TEST(methods_and_tokens_are_checked_first, struct fixture *self)
+TEST(methods_and_tokens_are_checked_first, struct app_fixture *self)
 {
     static const struct {
         const char *method, *path, *allow;
@@ -346,7 +324,7 @@ TEST(methods_and_tokens_are_checked_first, struct fixture *self)
     }
 }
 
-TEST(the_audit_says_what_the_service_sees, struct fixture *self)
+TEST(the_audit_says_what_the_service_sees, struct app_fixture *self)
 {
     create(self, "{\"id\":\"cup\",\"stock\":3}");
     app_buy(self->service.buyers, "cup", "anna", NULL, &self->reply);
@@ -372,7 +350,7 @@ TEST(the_audit_says_what_the_service_sees, struct fixture *self)
 
 /* ---- the operators' log ---------------------------------------------------------------------------- */
 
-static void read_operators(struct fixture *self)
+static void read_operators(struct app_fixture *self)
 {
     char path[APP_PATH_SIZE + 32];
     FILE *file = NULL;
@@ -380,7 +358,7 @@ static void read_operators(struct fixture *self)
     (void)snprintf(path, sizeof path, "%s/operators.ndjson", self->dir);
     file = fopen(path, "re");
     assert_non_null(file);
-    self->log[fread(self->log, 1, LOG_SIZE - 1, file)] = '\0';
+    self->out[fread(self->out, 1, sizeof self->out - 1, file)] = '\0';
     (void)fclose(file);
 }
 
@@ -392,7 +370,7 @@ static const char *text_of(const json_t *line, const char *name)
 }
 
 /* Each step is in it twice: that it was asked for, and what became of it. */
-TEST(every_step_is_in_the_operators_log, struct fixture *self)
+TEST(every_step_is_in_the_operators_log, struct app_fixture *self)
 {
     static const struct {
         const char *method, *path, *body, *key;
@@ -417,7 +395,7 @@ TEST(every_step_is_in_the_operators_log, struct fixture *self)
 
         call(self, steps[i].method, steps[i].path, steps[i].body, steps[i].key);
         read_operators(self);
-        for (const char *at = self->log; *at; at = strchr(at, '\n') + 1, lines++) {
+        for (const char *at = self->out; *at; at = strchr(at, '\n') + 1, lines++) {
             json_decref(line);
             line = json_loadb(at, strcspn(at, "\n"), 0, NULL);
             assert_string_equal(text_of(line, "who"), "127.0.0.1");
@@ -433,7 +411,7 @@ TEST(every_step_is_in_the_operators_log, struct fixture *self)
     }
 }
 
-TEST(what_cannot_be_written_down_is_not_done, struct fixture *self)
+TEST(what_cannot_be_written_down_is_not_done, struct app_fixture *self)
 {
     static const struct {
         const char *method, *path, *body;

@@ -3,36 +3,18 @@
  * which methods there are.
  */
 #include "serve/pages.h"
-#include "test/support/app_support.h"
-#include "test/support/testing.h"
+#include "test/support/app_fixture.h"
 
-struct fixture {
-    char dir[APP_PATH_SIZE];
-    struct app_process service;
-    struct app_reply reply;
-};
-
-SET_UP(struct fixture, fixture)
-{
-    app_folder_make(fixture->dir);
-    assert_true(app_start(&fixture->service, fixture->dir, NULL));
-}
-
-TEAR_DOWN(struct fixture, fixture)
-{
-    int status = app_stop(&fixture->service);
-
-    app_folder_remove(fixture->dir);
-    assert_int_equal(status, 0);
-}
+APP_SELLS(NULL, NULL);
 
 /* The port that has this path. */
-static const char *base_of(const struct fixture *self, const char *path)
+static const char *base_of(const struct app_fixture *self, const char *path)
 {
     return strcmp(path, "/dashboard") == 0 ? self->service.admin : self->service.buyers;
 }
 
-static void ask(struct fixture *self, const char *method, const char *path, const char *none_match)
+static void ask(struct app_fixture *self, const char *method, const char *path,
+                const char *none_match)
 {
     char header[128] = "";
 
@@ -44,7 +26,7 @@ static void ask(struct fixture *self, const char *method, const char *path, cons
              &self->reply);
 }
 
-static void assert_header(const struct fixture *self, const char *name, const char *value)
+static void assert_header(const struct app_fixture *self, const char *name, const char *value)
 {
     char line[512];
 
@@ -52,7 +34,7 @@ static void assert_header(const struct fixture *self, const char *name, const ch
     if (!strstr(self->reply.headers, line)) fail_msg("no%sin\n%s", line, self->reply.headers);
 }
 
-TEST(every_page_comes_with_its_type_and_its_bytes, struct fixture *self)
+TEST(every_page_comes_with_its_type_and_its_bytes, struct app_fixture *self)
 {
     for (const struct page *page = pages; page->path; page++) {
         char len[24];
@@ -70,7 +52,7 @@ TEST(every_page_comes_with_its_type_and_its_bytes, struct fixture *self)
     }
 }
 
-TEST(a_page_may_load_from_here_alone, struct fixture *self)
+TEST(a_page_may_load_from_here_alone, struct app_fixture *self)
 {
     static const char *const addresses[] = {"/?sale=cup", "/dashboard"};
 
@@ -86,7 +68,7 @@ TEST(a_page_may_load_from_here_alone, struct fixture *self)
     }
 }
 
-TEST(what_a_browser_has_already_is_not_sent_again, struct fixture *self)
+TEST(what_a_browser_has_already_is_not_sent_again, struct app_fixture *self)
 {
     const char *etag = pages_find("/assets/shared/api.js")->etag;
 
@@ -100,7 +82,7 @@ TEST(what_a_browser_has_already_is_not_sent_again, struct fixture *self)
     assert_int_equal(self->reply.status, 200);
 }
 
-TEST(other_methods_get_nothing, struct fixture *self)
+TEST(other_methods_get_nothing, struct app_fixture *self)
 {
     ask(self, "HEAD", "/", NULL);
     assert_int_equal(self->reply.status, 200);

@@ -1,56 +1,19 @@
 /*
  * Every route and every problem of the service, on a real seckilld with its own Redis.
  */
-#include "test/support/app_support.h"
-#include "test/support/testing.h"
+#include "test/support/app_fixture.h"
 
 #define SALES       "/api/v1/sales"
 #define ADMIN_SALES "/api/v1/admin/sales"
 
-struct fixture {
-    char dir[APP_PATH_SIZE];
-    struct app_process service;
-    struct app_reply reply;
-};
+APP_SELLS(NULL, NULL);
 
-static int set_up_with(void **state, const char *const *args)
-{
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-
-    if (!fixture) return -1;
-    *state = fixture;
-    app_folder_make(fixture->dir);
-    return app_start(&fixture->service, fixture->dir, args) ? 0 : -1;
-}
-
-static int set_up(void **state)
-{
-    return set_up_with(state, NULL);
-}
-
-static int set_up_without_lab(void **state)
-{
-    static const char *const args[] = {"no-lab", NULL};
-
-    return set_up_with(state, args);
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-    int status = app_stop(&fixture->service);
-
-    app_folder_remove(fixture->dir);
-    free(fixture);
-    return status;
-}
-
-static void get(struct fixture *self, const char *base, const char *path)
+static void get(struct app_fixture *self, const char *base, const char *path)
 {
     app_http(&(struct app_call){.base = base, .path = path}, &self->reply);
 }
 
-static void as_operator(struct fixture *self, const char *path, const char *body)
+static void as_operator(struct app_fixture *self, const char *path, const char *body)
 {
     app_http(
         &(struct app_call){
@@ -58,18 +21,18 @@ static void as_operator(struct fixture *self, const char *path, const char *body
         &self->reply);
 }
 
-static void buy(struct fixture *self, const char *sale, const char *user, const char *key)
+static void buy(struct app_fixture *self, const char *sale, const char *user, const char *key)
 {
     app_buy(self->service.buyers, sale, user, key, &self->reply);
 }
 
-static long long left_of(struct fixture *self, const char *path)
+static long long left_of(struct app_fixture *self, const char *path)
 {
     get(self, self->service.buyers, path);
     return app_number(&self->reply, "remaining");
 }
 
-TEST(both_ports_answer_probes, struct fixture *self)
+TEST(both_ports_answer_probes, struct app_fixture *self)
 {
     const char *const bases[] = {self->service.buyers, self->service.admin};
 
@@ -91,7 +54,7 @@ TEST(both_ports_answer_probes, struct fixture *self)
     }
 }
 
-TEST(head_is_get_without_its_body, struct fixture *self)
+TEST(head_is_get_without_its_body, struct app_fixture *self)
 {
     app_http(&(struct app_call){.method = "HEAD", .base = self->service.buyers, .path = "/livez"},
              &self->reply);
@@ -101,10 +64,8 @@ TEST(head_is_get_without_its_body, struct fixture *self)
     assert_int_equal(self->reply.len, 0);
 }
 
-TEST(a_sale_is_created_shown_listed_and_ended)
+TEST(a_sale_is_created_shown_listed_and_ended, struct app_fixture *self)
 {
-    struct fixture *self = *state;
-
     as_operator(self, ADMIN_SALES,
                 "{\"id\":\"tea\",\"stock\":7,\"title\":\"Grün \\\"T\\\"\",\"guard\":\"script\","
                 "\"startsAt\":\"2020-01-01T00:00:00Z\",\"endsAt\":\"2099-12-31T23:59:59.5Z\"}");
@@ -137,7 +98,7 @@ TEST(a_sale_is_created_shown_listed_and_ended)
     assert_true(app_is_problem(&self->reply, 410, "sale-ended"));
 }
 
-TEST(the_time_is_told, struct fixture *self)
+TEST(the_time_is_told, struct app_fixture *self)
 {
     get(self, self->service.buyers, "/api/v1/time");
 
@@ -146,9 +107,8 @@ TEST(the_time_is_told, struct fixture *self)
     assert_true(app_number(&self->reply, "epochMs") > 1700000000000);
 }
 
-TEST(a_purchase_gets_the_answer_it_deserves)
+TEST(a_purchase_gets_the_answer_it_deserves, struct app_fixture *self)
 {
-    struct fixture *self = *state;
     char order[32];
 
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":1}"));
@@ -178,7 +138,7 @@ TEST(a_purchase_gets_the_answer_it_deserves)
     assert_true(app_is_problem(&self->reply, 409, "already-ordered"));
 }
 
-TEST(a_buyer_finds_the_own_order_only, struct fixture *self)
+TEST(a_buyer_finds_the_own_order_only, struct app_fixture *self)
 {
     struct app_call call = {
         .base = self->service.buyers, .path = SALES "/cup/orders/me", .user = "anna"};
@@ -199,10 +159,8 @@ TEST(a_buyer_finds_the_own_order_only, struct fixture *self)
     assert_true(app_is_problem(&self->reply, 401, "unauthenticated"));
 }
 
-TEST(a_sale_that_has_not_begun_says_when)
+TEST(a_sale_that_has_not_begun_says_when, struct app_fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_true(
         app_create_sale(&self->service, self->dir,
                         "{\"id\":\"far\",\"stock\":5,\"startsAt\":\"2199-01-01T00:00:00Z\"}"));
@@ -215,7 +173,7 @@ TEST(a_sale_that_has_not_begun_says_when)
     assert_string_equal(app_member(&self->reply, "state"), "upcoming");
 }
 
-TEST(other_paths_and_methods_are_told_apart, struct fixture *self)
+TEST(other_paths_and_methods_are_told_apart, struct app_fixture *self)
 {
     static const struct {
         const char *method, *path, *allow;
@@ -246,7 +204,7 @@ TEST(other_paths_and_methods_are_told_apart, struct fixture *self)
     }
 }
 
-TEST(request_ids_come_back_when_they_are_harmless, struct fixture *self)
+TEST(request_ids_come_back_when_they_are_harmless, struct app_fixture *self)
 {
     struct app_call call = {
         .base = self->service.buyers, .path = "/nothing", .headers = {"X-Request-Id: abc.DEF_1-2"}};
@@ -258,7 +216,7 @@ TEST(request_ids_come_back_when_they_are_harmless, struct fixture *self)
     assert_null(strstr(self->reply.headers, "X-Request-Id"));
 }
 
-TEST(the_admin_port_wants_its_token, struct fixture *self)
+TEST(the_admin_port_wants_its_token, struct app_fixture *self)
 {
     struct app_call call = {.base = self->service.admin, .path = ADMIN_SALES};
 
@@ -276,10 +234,9 @@ TEST(the_admin_port_wants_its_token, struct fixture *self)
     assert_int_equal(self->reply.status, 201);
 }
 
-TEST(operators_list_orders_line_by_line)
+TEST(operators_list_orders_line_by_line, struct app_fixture *self)
 {
     enum { ORDERS = 120 };
-    struct fixture *self = *state;
     char user[16];
     size_t lines = 0;
 
@@ -302,10 +259,10 @@ TEST(operators_list_orders_line_by_line)
     assert_true(app_is_problem(&self->reply, 404, "not-found"));
 }
 
-TEST_WITH(without_lab_user_ids_and_flawed_guards_are_refused, set_up_without_lab, tear_down)
+TEST(without_lab_user_ids_and_flawed_guards_are_refused, struct app_fixture *self)
 {
-    struct fixture *self = *state;
-
+    assert_int_equal(app_stop(&self->service), 0);
+    app_fixture_start(self, (const char *const[]){"no-lab", NULL}, NULL);
     as_operator(self, ADMIN_SALES, "{\"id\":\"cup\",\"stock\":5,\"guard\":\"none\"}");
     assert_true(app_is_problem(&self->reply, 403, "forbidden"));
     as_operator(self, ADMIN_SALES, "{\"id\":\"cup\",\"stock\":5}");
@@ -314,5 +271,3 @@ TEST_WITH(without_lab_user_ids_and_flawed_guards_are_refused, set_up_without_lab
     assert_true(app_is_problem(&self->reply, 401, "unauthenticated"));
     assert_int_equal(left_of(self, SALES "/cup"), 5);
 }
-
-FIXTURE(set_up, tear_down);

@@ -5,33 +5,12 @@
 
 #include "lockkit/lockkit.h"
 
-#include "test/support/app_support.h"
-#include "test/support/testing.h"
+#include "test/support/app_fixture.h"
 
-enum { OUT_SIZE = 8192 };
-
-struct fixture {
-    char dir[APP_PATH_SIZE];
-    struct app_process redis;
-    struct app_process service;
-    struct app_reply reply;
-    char out[OUT_SIZE];
-};
-
-SET_UP(struct fixture, fixture)
-{
-    app_folder_make(fixture->dir);
-}
-
-TEAR_DOWN(struct fixture, fixture)
-{
-    (void)app_stop(&fixture->service); /* tests that care have looked at its status */
-    (void)app_stop(&fixture->redis);
-    app_folder_remove(fixture->dir);
-}
+APP_FOLDER();
 
 /* Start seckilld on a Redis with these settings: exit 1, and one line that says so. */
-static void assert_refused(struct fixture *self, const char *const *settings, const char *says)
+static void assert_refused(struct app_fixture *self, const char *const *settings, const char *says)
 {
     const char *const args[] = {"--listen",    "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
                                 "--data",      self->dir,     "--redis",        self->redis.redis,
@@ -69,7 +48,7 @@ TEST(an_evicting_redis_is_found_out_without_config)
                    "be evicted; set maxmemory-policy noeviction");
 }
 
-TEST(a_password_is_never_shown, struct fixture *self)
+TEST(a_password_is_never_shown, struct app_fixture *self)
 {
     static const char *const urls[] = {
         "redis://me:geheim@127.0.0.1:1",
@@ -90,8 +69,8 @@ TEST(a_password_is_never_shown, struct fixture *self)
 }
 
 /* Start on a Redis with these settings; what /version and the log then say. */
-static void assert_durability(struct fixture *self, const char *const *settings, const char *name,
-                              const char *meaning)
+static void assert_durability(struct app_fixture *self, const char *const *settings,
+                              const char *name, const char *meaning)
 {
     const char *const args[] = {"--redis", self->redis.redis, NULL};
     char path[APP_PATH_SIZE + 16];
@@ -112,7 +91,7 @@ static void assert_durability(struct fixture *self, const char *const *settings,
 }
 
 /* Address space stands for whatever the system gives too little of. */
-TEST(a_start_with_fewer_threads_than_asked_for_fails, struct fixture *self)
+TEST(a_start_with_fewer_threads_than_asked_for_fails, struct app_fixture *self)
 {
     const char *const args[] = {"--data",      self->dir,        "--lab",       "--listen",
                                 "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", NULL};
@@ -130,7 +109,7 @@ TEST(a_start_with_fewer_threads_than_asked_for_fails, struct fixture *self)
     assert_non_null(strstr(self->out, "take fewer --connections"));
 }
 
-TEST(fsync_always_loses_nothing, struct fixture *self)
+TEST(fsync_always_loses_nothing, struct app_fixture *self)
 {
     assert_durability(self, NULL, "appendfsync-always",
                       "appendfsync-always: no accepted order is lost by a crash\n");
@@ -157,7 +136,7 @@ TEST(snapshots_are_told_apart)
                       "snapshots", "orders accepted since the last snapshot are lost");
 }
 
-TEST(a_redis_that_may_not_be_asked_is_unknown_and_serves, struct fixture *self)
+TEST(a_redis_that_may_not_be_asked_is_unknown_and_serves, struct app_fixture *self)
 {
     assert_durability(self,
                       (const char *const[]){"--user", "default", "on", "nopass", "~*", "&*",
@@ -170,7 +149,7 @@ TEST(a_redis_that_may_not_be_asked_is_unknown_and_serves, struct fixture *self)
 }
 
 /* Fill a Redis, then start it again with a pause at each key: it is loading for a second or two. */
-static void start_loading_redis(struct fixture *self)
+static void start_loading_redis(struct app_fixture *self)
 {
     static const char fill[] = "for i = 1, 2000 do redis.call('SET', 'k' .. i, i) end "
                                "redis.call('SADD', 'seckill:sales', 'x')";
@@ -200,7 +179,7 @@ static void start_loading_redis(struct fixture *self)
     assert_true(app_start_redis_with(&self->redis, self->dir, slowly));
 }
 
-TEST(a_redis_that_is_loading_is_waited_for, struct fixture *self)
+TEST(a_redis_that_is_loading_is_waited_for, struct app_fixture *self)
 {
     const char *const args[] = {"--redis", self->redis.redis, NULL};
     char path[APP_PATH_SIZE + 16];

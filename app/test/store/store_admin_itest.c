@@ -122,12 +122,11 @@ TEST(only_a_paused_sale_is_resumed, struct sale_world *world)
     changes_nothing(world, &steps[RESUME], SALE_STEP_NOT_PAUSED);
 }
 
-TEST(an_ended_sale_stays_as_it_is)
+TEST(an_ended_sale_stays_as_it_is, struct sale_world *world)
 {
     static const char *const ends[] = {"HSET seckill:{s}:sale state ended",
                                        "HSET seckill:{s}:sale ends_ms " PAST,
                                        "HSET seckill:{s}:sale state paused ends_ms " PAST};
-    struct sale_world *world = *state;
 
     for (size_t i = 0; i < COUNT_OF(ends); i++) {
         open_sale(world, 5);
@@ -270,10 +269,8 @@ TEST(a_restock_sells_on_in_a_new_epoch, struct sale_world *world)
     assert_int_equal(ask(world, "GET seckill:{s}:stock"), 5);
 }
 
-TEST(a_restock_under_one_key_happens_once)
+TEST(a_restock_under_one_key_happens_once, struct sale_world *world)
 {
-    struct sale_world *world = *state;
-
     open_sale(world, 1);
     ends_as(world, &(struct step){.kind = RESTOCK, .units = 2, .key = "k.1"}, SALE_STEP_DONE);
     ends_as(world, &(struct step){.kind = RESTOCK, .units = 2, .key = "k.2"}, SALE_STEP_DONE);

@@ -176,9 +176,8 @@ TEST(a_sale_ends_once_and_for_all, struct world *world)
 
 /* ---- orders ------------------------------------------------------------------------------------------- */
 
-TEST(an_order_is_found_by_its_buyer)
+TEST(an_order_is_found_by_its_buyer, struct world *world)
 {
-    struct world *world = *state;
     struct order order;
     struct lk_error err = {0};
 
@@ -363,7 +362,7 @@ TEST(a_key_of_a_wrong_type_fails_with_redis_own_words, struct world *world)
     }
 }
 
-TEST(a_sale_that_makes_no_sense_fails_with_words)
+TEST(a_sale_that_makes_no_sense_fails_with_words, struct world *world)
 {
     static const char *const spoils[] = {
         "SET seckill:{s}:stock abc",
@@ -380,7 +379,6 @@ TEST(a_sale_that_makes_no_sense_fails_with_words)
         "HSET seckill:{s}:sale state much-too-long-a-state",
         "HSET seckill:{s}:sale guard 123456789012345678901234567890123",
     };
-    struct world *world = *state;
 
     for (size_t i = 0; i < COUNT_OF(spoils); i++) {
         struct lk_error err = {0};

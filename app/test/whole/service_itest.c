@@ -8,68 +8,32 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "test/support/app_support.h"
-#include "test/support/testing.h"
+#include "test/support/app_fixture.h"
 
-enum { OUT_SIZE = 8192, SMALL = 8, BUSY_CLIENTS = 24 };
+enum { SMALL = 8, BUSY_CLIENTS = 24 };
 
-struct fixture {
-    char dir[APP_PATH_SIZE];
-    struct app_process service;
-    struct app_process other; /* a second service, or a Redis of our own */
-    struct app_reply reply;
-    char out[OUT_SIZE];
-};
+APP_FOLDER();
 
-static int set_up_folder(void **state)
-{
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-
-    if (!fixture) return -1;
-    *state = fixture;
-    app_folder_make(fixture->dir);
-    return 0;
-}
-
-static int set_up(void **state)
-{
-    static const char *const args[] = {"--connections", "8", NULL};
-    struct fixture *fixture = NULL;
-
-    if (set_up_folder(state) != 0) return -1;
-    fixture = *state;
-    return app_start(&fixture->service, fixture->dir, args) ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *fixture = *state;
-
-    (void)app_stop(&fixture->service); /* tests that care have looked at its status */
-    (void)app_stop(&fixture->other);
-    app_folder_remove(fixture->dir);
-    free(fixture);
-    return 0;
-}
+static const char *const few[] = {"--connections", "8", NULL};
 
 static long status_of(const char *base, const char *path)
 {
     return app_status(&(struct app_call){.base = base, .path = path, .limit_ms = 3000});
 }
 
-static void buy(struct fixture *self, const char *user, const char *key)
+static void buy(struct app_fixture *self, const char *user, const char *key)
 {
     app_buy(self->service.buyers, "cup", user, key, &self->reply);
 }
 
-static bool put_up_cups(struct fixture *self)
+static bool put_up_cups(struct app_fixture *self)
 {
     return app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":50}");
 }
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-TEST_WITH(a_bad_flag_is_one_line_and_exit_2, set_up_folder, tear_down)
+TEST(a_bad_flag_is_one_line_and_exit_2, struct app_fixture *self)
 {
     static const struct {
         const char *flag, *value, *says;
@@ -81,7 +45,6 @@ TEST_WITH(a_bad_flag_is_one_line_and_exit_2, set_up_folder, tear_down)
         {"--redis", "http://a", NULL},
         {"--colour", "red", "seckilld: \"--colour\" is no flag; --help lists them\n"},
     };
-    struct fixture *self = *state;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *const args[] = {"--data", self->dir, cases[i].flag, cases[i].value, NULL};
@@ -92,10 +55,8 @@ TEST_WITH(a_bad_flag_is_one_line_and_exit_2, set_up_folder, tear_down)
     }
 }
 
-TEST_WITH(help_names_flags_and_guards, set_up_folder, tear_down)
+TEST(help_names_flags_and_guards, struct app_fixture *self)
 {
-    struct fixture *self = *state;
-
     assert_int_equal(
         app_run("seckilld", (const char *const[]){"--help", NULL}, self->out, sizeof self->out), 0);
     assert_non_null(strstr(self->out, "--deadline-ms MS"));
@@ -106,8 +67,9 @@ TEST_WITH(help_names_flags_and_guards, set_up_folder, tear_down)
     assert_string_equal(self->out, "seckilld " SECKILL_VERSION "\n");
 }
 
-TEST(what_is_missing_or_taken_is_one_line_and_exit_1, struct fixture *self)
+TEST(what_is_missing_or_taken_is_one_line_and_exit_1, struct app_fixture *self)
 {
+    app_fixture_start(self, few, NULL);
     const char *buyers = strrchr(self->service.buyers, '/') + 1;
     const char *const taken[] = {"--data",  self->dir,           "--listen", buyers,
                                  "--redis", self->service.redis, NULL};
@@ -123,8 +85,9 @@ TEST(what_is_missing_or_taken_is_one_line_and_exit_1, struct fixture *self)
     assert_ptr_equal(strchr(self->out, '\n'), self->out + strlen(self->out) - 1);
 }
 
-TEST(a_folder_in_use_is_named, struct fixture *self)
+TEST(a_folder_in_use_is_named, struct app_fixture *self)
 {
+    app_fixture_start(self, few, NULL);
     const char *const args[] = {"--data", self->dir, "--listen", "127.0.0.1:0", NULL};
 
     assert_int_equal(app_run("seckilld", args, self->out, sizeof self->out), 1);
@@ -132,9 +95,8 @@ TEST(a_folder_in_use_is_named, struct fixture *self)
     assert_non_null(strstr(self->out, "in use"));
 }
 
-TEST_WITH(a_socket_path_that_is_too_long_is_said, set_up_folder, tear_down)
+TEST(a_socket_path_that_is_too_long_is_said, struct app_fixture *self)
 {
-    struct fixture *self = *state;
     char deep[APP_PATH_SIZE + 120];
     const char *const args[] = {"--data", deep, NULL};
 
@@ -152,15 +114,16 @@ static bool process_is_gone(void *arg)
 
 static bool nobody_is_accepted(void *arg)
 {
-    struct fixture *self = arg;
+    struct app_fixture *self = arg;
     int fd = app_connect(self->service.buyers);
 
     if (fd >= 0) (void)close(fd);
     return fd < 0;
 }
 
-TEST(a_stop_lets_requests_end_and_says_that_it_stops, struct fixture *self)
+TEST(a_stop_lets_requests_end_and_says_that_it_stops, struct app_fixture *self)
 {
+    app_fixture_start(self, few, NULL);
     static const char head[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\nHost: here\r\n"
                                "X-User-Id: anna\r\nContent-Type: application/json\r\n"
                                "Content-Length: 9\r\n\r\n{\"qty\"";
@@ -187,8 +150,9 @@ TEST(a_stop_lets_requests_end_and_says_that_it_stops, struct fixture *self)
     assert_true(app_eventually(process_is_gone, &child, 1000));
 }
 
-TEST(a_stop_ends_connections_with_their_next_answer, struct fixture *self)
+TEST(a_stop_ends_connections_with_their_next_answer, struct app_fixture *self)
 {
+    app_fixture_start(self, few, NULL);
     static const char get[] = "GET /livez HTTP/1.1\r\nHost: here\r\n\r\n";
     int fd = app_connect(self->service.buyers);
 
@@ -205,8 +169,9 @@ TEST(a_stop_ends_connections_with_their_next_answer, struct fixture *self)
     assert_int_equal(app_wait(&self->service, 6000), 0);
 }
 
-TEST(a_second_signal_ends_it_at_once_and_its_redis_too, struct fixture *self)
+TEST(a_second_signal_ends_it_at_once_and_its_redis_too, struct app_fixture *self)
 {
+    app_fixture_start(self, few, NULL);
     static const char head[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\nHost: here\r\n"
                                "X-User-Id: anna\r\nContent-Type: application/json\r\n"
                                "Content-Length: 9\r\n\r\n{";
@@ -223,10 +188,9 @@ TEST(a_second_signal_ends_it_at_once_and_its_redis_too, struct fixture *self)
     assert_true(app_eventually(process_is_gone, &child, 1000));
 }
 
-TEST_WITH(a_stopped_instance_leaves_no_lock_behind, set_up_folder, tear_down)
+TEST(a_stopped_instance_leaves_no_lock_behind, struct app_fixture *self)
 {
     static const char *const args[] = {"--redis", NULL, "--lease-ms", "60000", NULL};
-    struct fixture *self = *state;
     const char *with_redis[5];
 
     memcpy(with_redis, args, sizeof args);
@@ -246,13 +210,14 @@ TEST_WITH(a_stopped_instance_leaves_no_lock_behind, set_up_folder, tear_down)
 
 static bool is_ready(void *arg)
 {
-    const struct fixture *self = arg;
+    const struct app_fixture *self = arg;
 
     return status_of(self->service.buyers, "/readyz") == 200;
 }
 
-TEST(a_redis_that_died_is_started_again, struct fixture *self)
+TEST(a_redis_that_died_is_started_again, struct app_fixture *self)
 {
+    app_fixture_start(self, few, NULL);
     pid_t child = app_redis_child_of(&self->service);
 
     assert_true(put_up_cups(self));
@@ -269,9 +234,8 @@ TEST(a_redis_that_died_is_started_again, struct fixture *self)
     assert_int_equal(self->reply.status, 201);
 }
 
-TEST_WITH(without_redis_nothing_is_sold_and_afterwards_it_goes_on, set_up_folder, tear_down)
+TEST(without_redis_nothing_is_sold_and_afterwards_it_goes_on, struct app_fixture *self)
 {
-    struct fixture *self = *state;
     const char *args[] = {"--redis", NULL, "--deadline-ms", "300", NULL};
 
     assert_true(app_start_redis(&self->other, self->dir));
@@ -296,8 +260,9 @@ TEST_WITH(without_redis_nothing_is_sold_and_afterwards_it_goes_on, set_up_folder
     assert_int_equal(self->reply.status, 201);
 }
 
-TEST(a_restart_keeps_sales_and_orders, struct fixture *self)
+TEST(a_restart_keeps_sales_and_orders, struct app_fixture *self)
 {
+    app_fixture_start(self, few, NULL);
     static const char *const args[] = {"--connections", "8", NULL};
     char order[32];
 
@@ -317,10 +282,9 @@ TEST(a_restart_keeps_sales_and_orders, struct fixture *self)
 
 /* ---- slow answers ---------------------------------------------------------------------------- */
 
-TEST_WITH(an_answer_may_take_as_long_as_the_deadline, set_up_folder, tear_down)
+TEST(an_answer_may_take_as_long_as_the_deadline, struct app_fixture *self)
 {
     static const char *const args[] = {"--deadline-ms", "8000", NULL};
-    struct fixture *self = *state;
     int64_t began_ms = 0;
 
     assert_true(app_start(&self->service, self->dir, args));
@@ -334,10 +298,9 @@ TEST_WITH(an_answer_may_take_as_long_as_the_deadline, set_up_folder, tear_down)
     assert_true(clock_mono_ms() - began_ms > 3500);
 }
 
-TEST_WITH(a_lock_that_is_not_passed_is_said_in_time, set_up_folder, tear_down)
+TEST(a_lock_that_is_not_passed_is_said_in_time, struct app_fixture *self)
 {
     static const char *const args[] = {"--deadline-ms", "500", NULL};
-    struct fixture *self = *state;
     int64_t began_ms = 0;
 
     assert_true(app_start(&self->service, self->dir, args));
@@ -380,8 +343,9 @@ static void *be_busy(void *arg)
     return NULL;
 }
 
-TEST(busy_connections_take_turns, struct fixture *self)
+TEST(busy_connections_take_turns, struct app_fixture *self)
 {
+    app_fixture_start(self, few, NULL);
     struct busy_client clients[BUSY_CLIENTS];
     atomic_bool should_stop = false;
 
@@ -397,5 +361,3 @@ TEST(busy_connections_take_turns, struct fixture *self)
     for (size_t i = 0; i < BUSY_CLIENTS; i++)
         assert_true(clients[i].answers >= 20);
 }
-
-FIXTURE(set_up, tear_down);
