@@ -3,14 +3,7 @@
  * other's (55 of the checklist in redisson.md): all come through, and nobody meets anybody inside.
  * Processes are forked before any client exists; this one alone asserts.
  */
-#include <signal.h>
-#include <stdatomic.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "test/support/lk_support.h"
+#include "test/support/lk_crowd.h"
 
 enum { SERVERS = 3, KEYS = 3, PROCESSES = 4, WAIT_MS = 30000 };
 
@@ -21,7 +14,7 @@ struct board {
     atomic_int inside_any;   /* who believes to hold the lock made of them */
     atomic_int overlaps;
     atomic_int done; /* rounds */
-    char failure[256];
+    struct lks_blame blame;
 };
 
 /* What a process wants: some of the keys, each on its server, in this order. */
@@ -39,13 +32,6 @@ struct game {
     size_t process_count;
     struct wish wishes[PROCESSES];
 };
-
-static void note_failure(struct board *board, const char *what, const struct lk_error *err)
-{
-    if (board->failure[0]) return;
-    (void)snprintf(board->failure, sizeof board->failure, "%s: %s: %s", what,
-                   lk_status_name(err->code), err->text);
-}
 
 static void enter(struct board *board, const struct wish *wish)
 {
@@ -69,25 +55,26 @@ static bool play_round(struct board *board, const struct wish *wish, lk_lock *mu
     struct lk_lock_options options = {.wait_ms = WAIT_MS};
     struct lk_error err = {0};
 
-    if (lk_lock_acquire(multi, &options, &err) != LK_OK) {
-        note_failure(board, "acquire", &err);
+    if (!lks_is_ok(&board->blame, "acquire", lk_lock_acquire(multi, &options, &err), &err))
         return false;
-    }
     enter(board, wish);
     if (round % 16 == 0) lks_nap(1);
     atomic_fetch_add(&board->done, 1);
     leave(board, wish);
-    if (lk_lock_release(multi, &err) != LK_OK) {
-        note_failure(board, "release", &err);
-        return false;
-    }
-    return true;
+    return lks_is_ok(&board->blame, "release", lk_lock_release(multi, &err), &err);
 }
 
 /* A process: its own clients. Does not assert. */
-static int player_main(struct board *board, const struct game *game, const struct wish *wish,
-                       const char *const keys[KEYS])
+struct play {
+    struct board *board;
+    const struct game *game;
+    const char *keys[KEYS];
+};
+
+static int player_main(unsigned process, void *arg)
 {
+    const struct play *play = arg;
+    const struct wish *wish = &play->game->wishes[process];
     lk_client *clients[SERVERS];
     lk_lock *members[KEYS];
     bool goes_on = true;
@@ -99,12 +86,12 @@ static int player_main(struct board *board, const struct game *game, const struc
         if (!clients[i]) return 1;
     }
     for (size_t i = 0; i < wish->count; i++)
-        members[i] = lk_reentrant_new(clients[wish->servers[i]], keys[wish->keys[i]], NULL);
+        members[i] = lk_reentrant_new(clients[wish->servers[i]], play->keys[wish->keys[i]], NULL);
     lk_lock *multi =
         lk_multi_new(members, wish->count,
                      &(struct lk_multi_options){.failures_allowed = wish->failures_allowed}, NULL);
-    for (int round = 0; round < game->rounds && goes_on; round++)
-        goes_on = multi && play_round(board, wish, multi, round);
+    for (int round = 0; round < play->game->rounds && goes_on; round++)
+        goes_on = multi && play_round(play->board, wish, multi, round);
     lk_lock_free(multi);
     for (size_t i = 0; i < wish->count; i++)
         lk_lock_free(members[i]);
@@ -113,40 +100,22 @@ static int player_main(struct board *board, const struct game *game, const struc
     return goes_on ? 0 : 2;
 }
 
-static void play(const struct game *game)
+static void play_game(const struct game *game)
 {
     static const char *const names[KEYS] = {"a", "b", "c"};
-    pid_t pids[PROCESSES];
-    const char *keys[KEYS];
-    bool is_fine = true;
+    struct board *board = lks_shared(sizeof *board);
+    struct play play = {.board = board, .game = game};
     double begin = lks_now_ms();
-    struct board *board =
-        mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-    assert_ptr_not_equal(board, MAP_FAILED);
     for (size_t i = 0; i < KEYS; i++)
-        keys[i] = lks_key(servers[0], names[i]);
-    for (size_t i = 0; i < game->process_count; i++) {
-        pids[i] = fork(); /* no thread and no client exists here yet */
-        assert_true(pids[i] >= 0);
-        if (pids[i] > 0) continue;
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        _exit(player_main(board, game, &game->wishes[i], keys));
-    }
-    for (size_t i = 0; i < game->process_count; i++) {
-        int status = -1;
-
-        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
-        is_fine &= WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    }
+        play.keys[i] = lks_key(servers[0], names[i]);
+    lks_processes((unsigned)game->process_count, player_main, &play);
     print_message("# %s: %d rounds in %.0f ms\n", game->name, atomic_load(&board->done),
                   lks_now_ms() - begin);
 
-    assert_string_equal(board->failure, "");
-    assert_true(is_fine);
+    assert_string_equal(board->blame.first, "");
     assert_int_equal(atomic_load(&board->overlaps), 0);
     assert_int_equal(atomic_load(&board->done), game->rounds * (int)game->process_count);
-    assert_int_equal(munmap(board, sizeof *board), 0);
 }
 
 /* 55 */
@@ -160,7 +129,7 @@ TEST(opposite_orders_do_not_lock_each_other_out)
                    {.count = 2, .keys = {1, 0}, .servers = {1, 0}}},
     };
 
-    play(&game);
+    play_game(&game);
 }
 
 /* They do not know that it is the same server, so they cannot agree on an order. */
@@ -174,7 +143,7 @@ TEST(opposite_orders_of_taking_do_not_either)
                    {.count = 2, .keys = {0, 1}, .servers = {0, 1}, .is_by_tcp = {true, false}}},
     };
 
-    play(&game);
+    play_game(&game);
 }
 
 TEST(chains_of_wishes_do_not_lock_each_other_out)
@@ -189,7 +158,7 @@ TEST(chains_of_wishes_do_not_lock_each_other_out)
                    {.count = 3, .keys = {2, 0, 1}, .servers = {2, 0, 1}}},
     };
 
-    play(&game);
+    play_game(&game);
 }
 
 TEST(majorities_do_not_meet)
@@ -203,7 +172,7 @@ TEST(majorities_do_not_meet)
                    {.count = 3, .servers = {2, 1, 0}, .failures_allowed = 1}},
     };
 
-    play(&game);
+    play_game(&game);
 }
 
 BEFORE_ALL()

@@ -4,15 +4,11 @@
  * exists, so each test has its own server; what they count lies in shared memory, and this process
  * alone asserts. Numbers in brackets are cases of the Redisson checklist.
  */
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "test/support/lk_crowd.h"
 #include "test/support/lk_rw.h"
 
 enum { PROCESSES = 3, THREADS = 8, RUN_MS = 2500, LEAST_TURNS = 200 };
@@ -23,30 +19,11 @@ struct board {
     atomic_int overlaps;         /* a writer met somebody */
     atomic_int torn;             /* a reader saw half of a change */
     atomic_int most_readers;     /* at once */
-    atomic_int failures;         /* acquires and releases that ended badly */
     atomic_long left, right;     /* equal whenever no writer is inside */
     atomic_long reads, writes, downgrades;
     atomic_bool is_held; /* by the child of the kill tests */
-    char first_failure[256];
+    struct lks_blame blame;
 };
-
-static struct board *board_new(void)
-{
-    struct board *board =
-        mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-    assert_ptr_not_equal(board, MAP_FAILED);
-    return board;
-}
-
-static pid_t fork_child(void)
-{
-    pid_t pid = fork();
-
-    assert_true(pid >= 0);
-    if (pid == 0) (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    return pid;
-}
 
 static void every_key_has_an_end(struct lks_server *server, const char *key)
 {
@@ -68,42 +45,31 @@ struct member {
     struct board *board;
     lk_client *client;
     const char *key;
-    unsigned seed;
+    uint32_t seed;
     double until_ms;
-    pthread_t thread;
 };
-
-static bool note(struct board *board, const char *what, lk_status status,
-                 const struct lk_error *err)
-{
-    if (status == LK_OK) return true;
-    if (atomic_fetch_add(&board->failures, 1) == 0) {
-        (void)snprintf(board->first_failure, sizeof board->first_failure, "%s: %s: %s", what,
-                       lk_status_name(status), err->text);
-    }
-    return false;
-}
 
 static bool take(struct member *member, lk_lock *lock, const char *what)
 {
     struct lk_error err = {0};
-    struct lk_lock_options options = {.wait_ms = WAIT_MS, .is_renewed = rand_r(&member->seed) % 2};
+    struct lk_lock_options options = {.wait_ms = WAIT_MS,
+                                      .is_renewed = lks_random(&member->seed) % 2};
 
-    return note(member->board, what, lk_lock_acquire(lock, &options, &err), &err);
+    return lks_is_ok(&member->board->blame, what, lk_lock_acquire(lock, &options, &err), &err);
 }
 
 static void give_back(struct member *member, lk_lock *lock, const char *what)
 {
     struct lk_error err = {0};
 
-    (void)note(member->board, what, lk_lock_release(lock, &err), &err);
+    (void)lks_is_ok(&member->board->blame, what, lk_lock_release(lock, &err), &err);
 }
 
 static void linger(struct member *member)
 {
-    for (int i = rand_r(&member->seed) % 4; i > 0; i--)
+    for (uint32_t i = lks_random(&member->seed) % 4; i > 0; i--)
         (void)sched_yield();
-    if (rand_r(&member->seed) % 8 == 0) lks_nap(1);
+    if (lks_random(&member->seed) % 8 == 0) lks_nap(1);
 }
 
 static void look(struct member *member)
@@ -140,7 +106,7 @@ static void change(struct member *member)
 static void write_turn(struct member *member, lk_rwlock *rw)
 {
     lk_lock *write = lk_rwlock_write(rw);
-    bool is_downgrade = rand_r(&member->seed) % 4 == 0;
+    bool is_downgrade = lks_random(&member->seed) % 4 == 0;
 
     if (!take(member, write, "write")) return;
     change(member);
@@ -165,7 +131,7 @@ static void *member_main(void *arg)
     lk_rwlock *rw = lk_rwlock_new(member->client, member->key, NULL);
 
     while (rw && lks_now_ms() < member->until_ms) {
-        if (rand_r(&member->seed) % 2) {
+        if (lks_random(&member->seed) % 2) {
             write_turn(member, rw);
         } else {
             read_turn(member, rw);
@@ -176,22 +142,27 @@ static void *member_main(void *arg)
 }
 
 /* A process: its own client, its own threads. Does not assert. */
-static int crew_main(struct board *board, const char *url, const char *key, unsigned seed)
+struct crew {
+    struct board *board;
+    const char *url, *key;
+    uint32_t seed;
+};
+
+static int crew_main(unsigned process, void *arg)
 {
+    const struct crew *crew = arg;
     struct member members[THREADS];
-    lk_client *client = lk_client_open(&(struct lk_client_options){.url = url}, NULL);
+    lk_client *client = lk_client_open(&(struct lk_client_options){.url = crew->url}, NULL);
 
     if (!client) return 1;
     for (unsigned i = 0; i < THREADS; i++) {
-        members[i] = (struct member){.board = board,
+        members[i] = (struct member){.board = crew->board,
                                      .client = client,
-                                     .key = key,
-                                     .seed = seed + i,
+                                     .key = crew->key,
+                                     .seed = lks_seed_of(crew->seed, process, i),
                                      .until_ms = lks_now_ms() + RUN_MS};
-        if (pthread_create(&members[i].thread, NULL, member_main, &members[i]) != 0) return 1;
     }
-    for (unsigned i = 0; i < THREADS; i++)
-        (void)pthread_join(members[i].thread, NULL);
+    if (!lks_threads(THREADS, member_main, members, sizeof members[0])) return 1;
     lk_client_close(client);
     return 0;
 }
@@ -200,26 +171,15 @@ TEST(writers_are_alone_and_readers_together)
 {
     struct lks_server *server = lks_server_start(NULL);
     const char *key = lks_key(server, "shared");
-    struct board *board = board_new();
-    unsigned seed = (unsigned)(uint64_t)lks_now_ms();
-    pid_t pids[PROCESSES];
+    struct board *board = lks_shared(sizeof *board);
+    struct crew crew = {board, server->url, key, lks_seed()};
 
-    print_message("# seed %u\n", seed);
-    for (unsigned i = 0; i < PROCESSES; i++) {
-        pids[i] = fork_child();
-        if (pids[i] == 0) _exit(crew_main(board, server->url, key, seed + i * THREADS));
-    }
-    for (unsigned i = 0; i < PROCESSES; i++) {
-        int status = -1;
-
-        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
-        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail_msg("process %u: %d", i, status);
-    }
+    lks_processes(PROCESSES, crew_main, &crew);
     print_message("# %ld reads (at most %d at once), %ld writes, %ld downgrades in %d ms\n",
                   atomic_load(&board->reads), atomic_load(&board->most_readers),
                   atomic_load(&board->writes), atomic_load(&board->downgrades), RUN_MS);
 
-    assert_string_equal(board->first_failure, "");
+    assert_string_equal(board->blame.first, "");
     assert_int_equal(atomic_load(&board->overlaps), 0);
     assert_int_equal(atomic_load(&board->torn), 0);
     assert_int_equal(atomic_load(&board->left), atomic_load(&board->writes)); /* none was lost */
@@ -229,7 +189,6 @@ TEST(writers_are_alone_and_readers_together)
     assert_true(atomic_load(&board->downgrades) >= LEAST_TURNS / 10);
     assert_int_equal(lkr_keys(server, key), 0);
     lks_server_stop(server);
-    assert_int_equal(munmap(board, sizeof *board), 0);
 }
 
 /* ---- death ----------------------------------------------------------------------------------- */
@@ -252,17 +211,11 @@ static void hold_for_ever(struct board *board, const char *url, const char *key,
 
 static pid_t start_holder(struct board *board, const char *url, const char *key, side_of side)
 {
-    pid_t pid = fork_child();
+    pid_t pid = lks_fork();
 
     if (pid == 0) hold_for_ever(board, url, key, side);
     LKS_EVENTUALLY(atomic_load(&board->is_held), 10000);
     return pid;
-}
-
-static void kill_holder(pid_t pid)
-{
-    assert_int_equal(kill(pid, SIGKILL), 0);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 /* Killed on one side, wanted on the other. */
@@ -270,7 +223,7 @@ static void kill_one_and_take(side_of killed, side_of wanted)
 {
     struct lks_server *server = lks_server_start(NULL);
     const char *key = lks_key(server, "killed");
-    struct board *board = board_new();
+    struct board *board = lks_shared(sizeof *board);
     pid_t pid = start_holder(board, server->url, key, killed);
     lk_client *client = lks_client(server);
     lk_rwlock *rw = lkr_new(client, key);
@@ -280,7 +233,7 @@ static void kill_one_and_take(side_of killed, side_of wanted)
     assert_int_equal(lkr_take(wanted(rw), 1000), LK_BUSY);
     every_key_has_an_end(server, key);
     double killed_at_ms = lks_now_ms();
-    kill_holder(pid);
+    lks_kill(pid);
     assert_int_equal(lk_lock_acquire(wanted(rw), &patient, NULL), LK_OK);
     double took_ms = lks_now_ms() - killed_at_ms;
     print_message("# taken %.0f ms after the death of a holder with a lease of %d ms\n", took_ms,
@@ -293,7 +246,6 @@ static void kill_one_and_take(side_of killed, side_of wanted)
     lk_rwlock_free(rw);
     lk_client_close(client);
     lks_server_stop(server);
-    assert_int_equal(munmap(board, sizeof *board), 0);
 }
 
 TEST(a_killed_writer_is_waited_for_no_longer_than_its_lease)
@@ -311,7 +263,7 @@ TEST(a_killed_reader_keeps_nobody_out_beside_a_living_one)
 {
     struct lks_server *server = lks_server_start(NULL);
     const char *key = lks_key(server, "killed-beside");
-    struct board *board = board_new();
+    struct board *board = lks_shared(sizeof *board);
     pid_t pid = start_holder(board, server->url, key, lk_rwlock_read);
     lk_client *client = lks_client(server);
     lk_rwlock *rw = lkr_new(client, key);
@@ -319,7 +271,7 @@ TEST(a_killed_reader_keeps_nobody_out_beside_a_living_one)
 
     assert_int_equal(lkr_take(lk_rwlock_read(rw), 30000), LK_OK);
     assert_int_equal(lkr_keys(server, key), 3); /* the hash and two hold keys */
-    kill_holder(pid);
+    lks_kill(pid);
     LKS_EVENTUALLY(lkr_keys(server, key) == 2, LEASE_MS + SOON_MS);
     assert_int_equal(LKS_INTEGER(server, "HLEN", key), 3); /* its field is there still */
     assert_int_equal(lkr_take(lk_rwlock_write(other), 1000), LK_BUSY);
@@ -330,7 +282,6 @@ TEST(a_killed_reader_keeps_nobody_out_beside_a_living_one)
     lk_rwlock_free(other);
     lk_client_close(client);
     lks_server_stop(server);
-    assert_int_equal(munmap(board, sizeof *board), 0);
 }
 
 /* ---- starvation ------------------------------------------------------------------------------ */

@@ -5,14 +5,10 @@
  * redlock_break_itest.c's. Processes are forked before any client exists; this one alone asserts.
  */
 #include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "history/judge.h"
+#include "test/support/lk_crowd.h"
 #include "test/support/lk_redlock.h"
 
 enum { PROCESSES = 3, THREADS = 2, LEASE_MS = 400, WAIT_MS = 10000, PHASE_MS = 300 };
@@ -24,9 +20,8 @@ struct board {
     atomic_bool is_over;
     atomic_int inside; /* who believes in it by the clock, right now */
     atomic_int overlaps;
-    atomic_int failures;
     atomic_long turns[PROCESSES];
-    char first_failure[256];
+    struct lks_blame blame;
     char key[128];
     char path[128]; /* of the history */
 };
@@ -36,14 +31,6 @@ struct crew {
     struct lkr_clients clients;
     size_t process;
 };
-
-static void note_failure(struct board *board, const char *what, lk_status status, const char *text)
-{
-    if (atomic_fetch_add(&board->failures, 1) == 0) {
-        (void)snprintf(board->first_failure, sizeof board->first_failure, "%s: %s %s", what,
-                       lk_status_name(status), text);
-    }
-}
 
 /* While it is held by the clock nobody else may believe so; one who overslept no longer counts. */
 static void stay_inside(struct board *board, const lk_lock *lock)
@@ -64,14 +51,11 @@ static bool take_turn(struct crew *crew, lk_lock *lock, bool is_renewed)
     lk_status status = lk_lock_acquire(lock, &options, &err);
 
     if (status == LK_UNREACHABLE || status == LK_LOST) return true; /* too many are away just now */
-    if (status != LK_OK) {
-        note_failure(crew->board, "acquire", status, err.text);
-        return false;
-    }
+    if (!lks_is_ok(&crew->board->blame, "acquire", status, &err)) return false;
     stay_inside(crew->board, lock);
     status = lk_lock_release(lock, &err);
     if (status == LK_INVALID || status == LK_SERVER)
-        note_failure(crew->board, "release", status, err.text);
+        (void)lks_is_ok(&crew->board->blame, "release", status, &err);
     atomic_fetch_add(&crew->board->turns[crew->process], 1);
     return true;
 }
@@ -122,11 +106,8 @@ static int crew_main(struct board *board, size_t process)
 static void start_crews(struct board *board, pid_t pids[PROCESSES])
 {
     for (size_t i = 0; i < PROCESSES; i++) {
-        pids[i] = fork(); /* no thread and no client exists here yet */
-        assert_true(pids[i] >= 0);
-        if (pids[i] > 0) continue;
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        _exit(crew_main(board, i));
+        pids[i] = lks_fork();
+        if (pids[i] == 0) _exit(crew_main(board, i));
     }
     LKS_EVENTUALLY(atomic_load(&board->is_ready) == PROCESSES, 10000);
 }
@@ -189,34 +170,28 @@ static void check_history(const struct board *board)
 TEST(servers_that_fail_in_turn_never_let_two_in)
 {
     pid_t pids[PROCESSES];
-    struct board *board =
-        mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    int status = 0;
+    struct board *board = lks_shared(sizeof *board);
 
-    assert_ptr_not_equal(board, MAP_FAILED);
     (void)snprintf(board->key, sizeof board->key, "%s", lkr_key("crowd"));
     (void)snprintf(board->path, sizeof board->path, "%s/history", lkr_nodes[0]->dir);
     start_crews(board, pids);
     disturb_in_turn(board);
     atomic_store(&board->is_over, true);
     for (size_t i = 0; i < PROCESSES; i++) {
-        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
-        assert_int_equal(status, 0);
+        lks_expect_exit(pids[i]);
         assert_true(atomic_load(&board->turns[i]) > 0);
     }
 
-    if (atomic_load(&board->failures) > 0) fail_msg("%s", board->first_failure);
+    assert_string_equal(board->blame.first, "");
     assert_int_equal(atomic_load(&board->overlaps), 0);
     check_history(board);
     lks_nap(LEASE_MS);
     assert_int_equal(lkr_count(board->key), 0);
-    (void)munmap(board, sizeof *board);
 }
 
 /* ---- split votes --------------------------------------------------------------------------------- */
 
 struct contender {
-    pthread_t thread;
     struct lkr_clients clients;
     const char *key;
     int turns;
@@ -249,16 +224,14 @@ TEST_WITH(votes_that_are_split_do_not_stay_so, NULL, lkr_heal_servers)
     struct contender contenders[CONTENDERS] = {0};
     atomic_int inside = 0;
     double begin = lks_now_ms();
+    const char *key = lkr_key("split");
 
     for (size_t i = 0; i < CONTENDERS; i++) {
-        contenders[i].key = lkr_key("split");
+        contenders[i].key = key;
         contenders[i].inside = &inside;
         lkr_open(&contenders[i].clients, (struct lk_client_options){0});
     }
-    for (size_t i = 0; i < CONTENDERS; i++)
-        assert_int_equal(pthread_create(&contenders[i].thread, NULL, contend, &contenders[i]), 0);
-    for (size_t i = 0; i < CONTENDERS; i++)
-        assert_int_equal(pthread_join(contenders[i].thread, NULL), 0);
+    assert_true(lks_threads(CONTENDERS, contend, contenders, sizeof contenders[0]));
 
     print_message("# %d turns of three contenders in %.0f ms\n", CONTENDERS * TURNS,
                   lks_now_ms() - begin);
