@@ -143,9 +143,9 @@ unit: $(UNITS) ## unit tests alone: no network, seconds
 # whole machine themselves, come after, each alone. PAUSES=1: while processors stand still at random; then
 # none that is alone, as pauses are what it measures.
 REPEAT ?= 1
-ALONE := $(call tests_named,bench bench_topology cluster compare crowd deployed_load fair_fault fair_process hostile loadtest \
+ALONE := $(call tests_named,bench bench_topology cluster compare crowd deployed_load fair_process hostile loadtest \
   lockbench loss memory multi overload report restock sentinel_load)
-LONG := $(call tests_named,torture exercise mutation_gate faults)
+LONG := $(call tests_named,torture exercise mutation_gate faults fault)
 itest: $(ITESTS) $(PROGRAMS) $(LIBRARIES) sanitized ## integration tests alone, on real servers, REPEAT times [1]; PAUSES=1
 	@BUILD_DIR=$(O) REPEAT=$(REPEAT) PAUSES=$(PAUSES) .ci/itest $(LONG) $(filter-out $(LONG) $(ALONE),$(ITESTS)) -- $(ALONE)
 

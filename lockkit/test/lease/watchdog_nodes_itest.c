@@ -77,10 +77,8 @@ TEST(a_server_that_only_lets_connect_delays_none_either, struct lks_watch *f)
     see_that_only_here_they_hold(f);
 }
 
-TEST(removing_one_waits_for_no_other_server)
+TEST(removing_one_waits_for_no_other_server, struct lks_watch *f)
 {
-    struct lks_watch *f = *state;
-
     lks_watch_start(f, true);
     lk_lock *ours = lks_watch_mutex(f, 0, 30000, true);
     lks_server_pause(lks_watch_servers[1]);
