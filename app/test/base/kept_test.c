@@ -29,20 +29,15 @@ static struct {
     unsigned come_to_wait; /* making takes until so many have */
 } fake;
 
-/* NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): --wrap's names */
-int64_t __wrap_clock_mono_ms(void);
-
-int64_t __wrap_clock_mono_ms(void)
+FAKE(int64_t, clock_mono_ms, void)
 {
     return fake.now_ms;
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static void *make(void *arg)
 {
     struct thing *thing = calloc(1, sizeof *thing);
 
-    (void)arg;
     if (!thing) abort();
     atomic_fetch_add(&fake.made, 1);
     while (atomic_load(&fake.come) < fake.come_to_wait)

@@ -33,21 +33,11 @@ static void read_page_locked(struct ledger_page *page)
     }
 }
 
-/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-store_status __wrap_store_read_ledgers(struct store *self, struct ledger_page *pages, size_t count,
-                                       int64_t *out_now_ms, struct lk_error *err);
-store_status __wrap_store_load_moment(struct store *self, const char *id, struct sale_moment *out,
-                                      struct lk_error *err);
-store_status __wrap_store_find_entry(struct store *self, const char *id, struct ledger_id which,
-                                     struct ledger_entry *out, struct lk_error *err);
-
-store_status __wrap_store_read_ledgers(struct store *self, struct ledger_page *pages, size_t count,
-                                       int64_t *out_now_ms, struct lk_error *err)
+FAKE(store_status, store_read_ledgers, struct store *self, struct ledger_page *pages, size_t count,
+     int64_t *out_now_ms, struct lk_error *err)
 {
     store_status status = STORE_OK;
 
-    (void)self;
-    (void)err;
     (void)pthread_mutex_lock(&store.mutex);
     status = store.status;
     store.reads++;
@@ -61,14 +51,11 @@ store_status __wrap_store_read_ledgers(struct store *self, struct ledger_page *p
     return status;
 }
 
-store_status __wrap_store_load_moment(struct store *self, const char *id, struct sale_moment *out,
-                                      struct lk_error *err)
+FAKE(store_status, store_load_moment, struct store *self, const char *id, struct sale_moment *out,
+     struct lk_error *err)
 {
     store_status status = STORE_OK;
 
-    (void)self;
-    (void)id;
-    (void)err;
     (void)pthread_mutex_lock(&store.mutex);
     status = store.status;
     *out = store.moment;
@@ -76,23 +63,16 @@ store_status __wrap_store_load_moment(struct store *self, const char *id, struct
     return status;
 }
 
-store_status __wrap_store_find_entry(struct store *self, const char *id, struct ledger_id which,
-                                     struct ledger_entry *out, struct lk_error *err)
+FAKE(store_status, store_find_entry, struct store *self, const char *id, struct ledger_id which,
+     struct ledger_entry *out, struct lk_error *err)
 {
     store_status status = STORE_OK;
 
-    (void)self;
-    (void)id;
-    (void)which;
-    (void)out;
-    (void)err;
     (void)pthread_mutex_lock(&store.mutex);
     status = store.has_forgotten ? STORE_NOT_FOUND : store.status;
     (void)pthread_mutex_unlock(&store.mutex);
     return status;
 }
-
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static void set_status(store_status status)
 {

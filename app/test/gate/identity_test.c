@@ -23,29 +23,20 @@ static struct {
     char detail[128];
 } seen;
 
-/* NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): --wrap's names */
-int64_t __wrap_clock_unix_ms(void);
-token_status __wrap_token_check(const struct token_keys *keys, const char *text, int64_t now_s,
-                                struct token *out);
-token_status __real_token_check(const struct token_keys *keys, const char *text, int64_t now_s,
-                                struct token *out);
-void __wrap_http_send_problem(struct http_request *request, http_problem problem,
-                              const struct http_detail *detail);
-
-int64_t __wrap_clock_unix_ms(void)
+FAKE(int64_t, clock_unix_ms, void)
 {
     return seen.now_s * 1000;
 }
 
-token_status __wrap_token_check(const struct token_keys *keys, const char *text, int64_t now_s,
-                                struct token *out)
+FAKE(token_status, token_check, const struct token_keys *keys, const char *text, int64_t now_s,
+     struct token *out)
 {
     seen.checks++;
     return __real_token_check(keys, text, now_s, out);
 }
 
-void __wrap_http_send_problem(struct http_request *request, http_problem problem,
-                              const struct http_detail *detail)
+FAKE(void, http_send_problem, struct http_request *request, http_problem problem,
+     const struct http_detail *detail)
 {
     request->status = 1;
     seen.answers++;
@@ -53,7 +44,6 @@ void __wrap_http_send_problem(struct http_request *request, http_problem problem
     (void)snprintf(seen.headers, sizeof seen.headers, "%s", detail->headers ? detail->headers : "");
     (void)snprintf(seen.detail, sizeof seen.detail, "%s", detail->detail);
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 struct fixture {
     char file[PATH_SIZE];

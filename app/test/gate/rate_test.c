@@ -17,14 +17,10 @@ static struct {
     int64_t now_ns;
 } fake = {.now_ns = 5 * SECOND};
 
-/* NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): --wrap's names */
-int64_t __wrap_clock_mono_ns(void);
-
-int64_t __wrap_clock_mono_ns(void)
+FAKE(int64_t, clock_mono_ns, void)
 {
     return fake.now_ns;
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static struct rate *make(int64_t per_s, int64_t burst, size_t buyers)
 {

@@ -14,13 +14,11 @@ static int make_file(void **state)
 {
     int fd = mkstemp(path);
 
-    (void)state;
     return fd < 0 ? -1 : close(fd);
 }
 
 static int remove_file(void **state)
 {
-    (void)state;
     return unlink(path);
 }
 

@@ -12,26 +12,20 @@ static struct {
     int64_t pause_ms; /* the last; -1: none was made */
 } world;
 
-/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-int64_t __wrap_clock_mono_ms(void);
-int64_t __wrap_clock_mono_ns(void);
-void __wrap_clock_pause_ms(int64_t ms);
-
-int64_t __wrap_clock_mono_ms(void)
+FAKE(int64_t, clock_mono_ms, void)
 {
     return world.now_ms;
 }
 
-int64_t __wrap_clock_mono_ns(void)
+FAKE(int64_t, clock_mono_ns, void)
 {
     return world.now_ns;
 }
 
-void __wrap_clock_pause_ms(int64_t ms)
+FAKE(void, clock_pause_ms, int64_t ms)
 {
     world.pause_ms = ms;
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 /* The longest pause of many, after so many tries. */
 static int64_t longest(unsigned tries, int64_t left_ms)

@@ -31,14 +31,8 @@ static struct {
 } before;
 static struct sale_world *the_world;
 
-/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-lk_status __real_lk_client_call(lk_client *client, const struct lk_command *commands, size_t count,
-                                int64_t limit_ms, lk_reply **replies, struct lk_error *err);
-lk_status __wrap_lk_client_call(lk_client *client, const struct lk_command *commands, size_t count,
-                                int64_t limit_ms, lk_reply **replies, struct lk_error *err);
-
-lk_status __wrap_lk_client_call(lk_client *client, const struct lk_command *commands, size_t count,
-                                int64_t limit_ms, lk_reply **replies, struct lk_error *err)
+FAKE(lk_status, lk_client_call, lk_client *client, const struct lk_command *commands, size_t count,
+     int64_t limit_ms, lk_reply **replies, struct lk_error *err)
 {
     void (*meanwhile)(struct sale_world * world) = before.meanwhile;
 
@@ -51,7 +45,6 @@ lk_status __wrap_lk_client_call(lk_client *client, const struct lk_command *comm
     }
     return __real_lk_client_call(client, commands, count, limit_ms, replies, err);
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 /* ---- selling ------------------------------------------------------------------------------------- */
 
@@ -74,7 +67,6 @@ static struct {
 
 static void pause_first(const struct guard_ctx *ctx)
 {
-    (void)ctx;
     self.pauses++;
     if (self.meanwhile) self.meanwhile(the_world);
 }
@@ -143,7 +135,6 @@ static void books_are(int64_t orders, int64_t left, int64_t entries)
 
 static bool lock_is_free(void *arg)
 {
-    (void)arg;
     return ask("EXISTS " LOCK) == 0;
 }
 
@@ -151,7 +142,6 @@ static bool lock_is_free(void *arg)
 
 static void another_asks(struct sale_world *world)
 {
-    (void)world;
     self.other =
         sell(&(struct guard_ctx){.wait_ms = self.other_wait_ms, .dir = self.other_dir}, 1, "bob");
 }

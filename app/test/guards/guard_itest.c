@@ -34,21 +34,11 @@ static struct {
 
 static bool lease_is_over(void *arg)
 {
-    (void)arg;
     return sale_ask_number(pause_mode.client, "EXISTS %s", pause_mode.key) == 0;
 }
 
-/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-lk_status __real_lk_mutex_run(lk_lock *mutex, const struct lk_lock_options *options,
-                              const struct lk_eval *eval, lk_reply **out_reply,
-                              struct lk_error *err);
-lk_status __wrap_lk_mutex_run(lk_lock *mutex, const struct lk_lock_options *options,
-                              const struct lk_eval *eval, lk_reply **out_reply,
-                              struct lk_error *err);
-
-lk_status __wrap_lk_mutex_run(lk_lock *mutex, const struct lk_lock_options *options,
-                              const struct lk_eval *eval, lk_reply **out_reply,
-                              struct lk_error *err)
+FAKE(lk_status, lk_mutex_run, lk_lock *mutex, const struct lk_lock_options *options,
+     const struct lk_eval *eval, lk_reply **out_reply, struct lk_error *err)
 {
     if (!atomic_load(&pause_mode.is_on)) {
         return __real_lk_mutex_run(mutex, options, eval, out_reply, err);
@@ -61,7 +51,6 @@ lk_status __wrap_lk_mutex_run(lk_lock *mutex, const struct lk_lock_options *opti
     pause_mode.released = lk_lock_release(mutex, NULL);
     return pause_mode.status;
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static void buys(struct sale_world *world, const char *buyer, outcome expected)
 {

@@ -52,28 +52,14 @@ static void have_a_break(enum place place)
     if (meanwhile) meanwhile(seam.world);
 }
 
-/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-lk_status __real_lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,
-                                 lk_reply **out_reply, struct lk_error *err);
-lk_status __wrap_lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,
-                                 lk_reply **out_reply, struct lk_error *err);
-bool __real_lk_held(const lk_lock *lock);
-bool __wrap_lk_held(const lk_lock *lock);
-lk_status __real_lk_session_call(lk_session *session, const struct lk_command *commands,
-                                 size_t count, int64_t limit_ms, lk_reply **replies,
-                                 struct lk_error *err);
-lk_status __wrap_lk_session_call(lk_session *session, const struct lk_command *commands,
-                                 size_t count, int64_t limit_ms, lk_reply **replies,
-                                 struct lk_error *err);
-
-lk_status __wrap_lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,
-                                 lk_reply **out_reply, struct lk_error *err)
+FAKE(lk_status, lk_guarded_eval, lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,
+     lk_reply **out_reply, struct lk_error *err)
 {
     have_a_break(BEFORE_SCRIPT);
     return __real_lk_guarded_eval(lock, eval, limit_ms, out_reply, err);
 }
 
-bool __wrap_lk_held(const lk_lock *lock)
+FAKE(bool, lk_held, const lk_lock *lock)
 {
     bool is_held = __real_lk_held(lock);
 
@@ -82,9 +68,8 @@ bool __wrap_lk_held(const lk_lock *lock)
     return is_held;
 }
 
-lk_status __wrap_lk_session_call(lk_session *session, const struct lk_command *commands,
-                                 size_t count, int64_t limit_ms, lk_reply **replies,
-                                 struct lk_error *err)
+FAKE(lk_status, lk_session_call, lk_session *session, const struct lk_command *commands,
+     size_t count, int64_t limit_ms, lk_reply **replies, struct lk_error *err)
 {
     bool fails = ++seam.session_calls == seam.fail_at;
     bool is_reading = commands[0].args[0].data[0] == 'W';
@@ -100,7 +85,6 @@ lk_status __wrap_lk_session_call(lk_session *session, const struct lk_command *c
     }
     return LK_UNKNOWN;
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static void open_sale(struct sale_world *world, const char *guard, int64_t units,
                       int64_t deadline_ms)

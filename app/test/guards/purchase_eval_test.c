@@ -37,18 +37,6 @@ static struct {
     const lk_script *script;
 } server;
 
-/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-lk_reply_type __wrap_lk_reply_type_of(const lk_reply *reply);
-long long __wrap_lk_reply_integer(const lk_reply *reply, long long fallback);
-struct lk_bytes __wrap_lk_reply_bytes(const lk_reply *reply);
-size_t __wrap_lk_reply_count(const lk_reply *reply);
-const lk_reply *__wrap_lk_reply_at(const lk_reply *reply, size_t index);
-void __wrap_lk_reply_free(lk_reply *reply);
-lk_status __wrap_lk_client_eval(lk_client *client, const struct lk_eval *eval, int64_t limit_ms,
-                                lk_reply **out_reply, struct lk_error *err);
-int64_t __wrap_clock_mono_ms(void);
-void __wrap_clock_pause_ms(int64_t ms);
-
 static void see(const struct lk_bytes *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -57,14 +45,11 @@ static void see(const struct lk_bytes *words, size_t count)
     }
 }
 
-lk_status __wrap_lk_client_eval(lk_client *client, const struct lk_eval *eval, int64_t limit_ms,
-                                lk_reply **out_reply, struct lk_error *err)
+FAKE(lk_status, lk_client_eval, lk_client *client, const struct lk_eval *eval, int64_t limit_ms,
+     lk_reply **out_reply, struct lk_error *err)
 {
     size_t at = server.asked < server.answer_count ? server.asked : server.answer_count - 1;
 
-    (void)client;
-    (void)limit_ms;
-    (void)err;
     server.asked++;
     if (server.moves) atomic_fetch_add(&server.moves->changes, 1);
     server.now_ms += server.answer_ms;
@@ -76,48 +61,47 @@ lk_status __wrap_lk_client_eval(lk_client *client, const struct lk_eval *eval, i
     return server.answers[at];
 }
 
-int64_t __wrap_clock_mono_ms(void)
+FAKE(int64_t, clock_mono_ms, void)
 {
     return server.now_ms;
 }
 
-void __wrap_clock_pause_ms(int64_t ms)
+FAKE(void, clock_pause_ms, int64_t ms)
 {
     server.now_ms += ms;
 }
 
-lk_reply_type __wrap_lk_reply_type_of(const lk_reply *reply)
+FAKE(lk_reply_type, lk_reply_type_of, const lk_reply *reply)
 {
     return reply ? reply->type : LK_REPLY_NIL;
 }
 
-long long __wrap_lk_reply_integer(const lk_reply *reply, long long fallback)
+FAKE(long long, lk_reply_integer, const lk_reply *reply, long long fallback)
 {
     return reply && reply->type == LK_REPLY_INTEGER ? reply->integer : fallback;
 }
 
-struct lk_bytes __wrap_lk_reply_bytes(const lk_reply *reply)
+FAKE(struct lk_bytes, lk_reply_bytes, const lk_reply *reply)
 {
     bool has_bytes = reply && (reply->type == LK_REPLY_STRING || reply->type == LK_REPLY_ERROR);
 
     return has_bytes ? reply->bytes : (struct lk_bytes){0};
 }
 
-size_t __wrap_lk_reply_count(const lk_reply *reply)
+FAKE(size_t, lk_reply_count, const lk_reply *reply)
 {
     return reply && reply->type == LK_REPLY_ARRAY ? reply->count : 0;
 }
 
-const lk_reply *__wrap_lk_reply_at(const lk_reply *reply, size_t index)
+FAKE(const lk_reply *, lk_reply_at, const lk_reply *reply, size_t index)
 {
     return index < __wrap_lk_reply_count(reply) ? &reply->elements[index] : NULL;
 }
 
-void __wrap_lk_reply_free(lk_reply *reply)
+FAKE(void, lk_reply_free, lk_reply *reply)
 {
     if (reply) frees++;
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static struct lk_reply number(long long value)
 {

@@ -24,7 +24,6 @@ static struct lab_run run;
 
 static int set_up(void **state)
 {
-    (void)state;
     calls[0].server = 0;
     run = (struct lab_run){.scenario = &scenario,
                            .actor_count = 2,

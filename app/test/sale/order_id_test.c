@@ -16,13 +16,11 @@ static const int64_t span_ms = INT64_C(1) << 41;
 static _Atomic int64_t clock_ms;
 
 /* The linker's name: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-int64_t __wrap_clock_unix_ms(void);
 
-int64_t __wrap_clock_unix_ms(void)
+FAKE(int64_t, clock_unix_ms, void)
 {
     return atomic_load(&clock_ms);
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static uint64_t next_number(struct order_ids *ids, unsigned node)
 {

@@ -25,7 +25,6 @@ static struct {
 static struct guard_result shelf_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                       size_t count)
 {
-    (void)ctx;
     shelf.batches++;
     if (count > shelf.largest) shelf.largest = count;
     for (size_t i = 0; i < count; i++) {
@@ -42,34 +41,23 @@ static struct guard_result shelf_sell(const struct guard_ctx *ctx, struct purcha
 static const struct guard shelf_guard = {
     .name = "shelf", .expected = VERDICT_SOUND, .sell = shelf_sell};
 
-/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-const struct guard *__wrap_guard_find(const char *name);
-store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
-                                    struct lk_error *err);
-int __wrap_node_number(struct node *node);
-
-const struct guard *__wrap_guard_find(const char *name)
+FAKE(const struct guard *, guard_find, const char *name)
 {
-    (void)name;
     return &shelf_guard;
 }
 
-store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
-                                    struct lk_error *err)
+FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
+     struct lk_error *err)
 {
-    (void)store;
-    (void)err;
     *out_sale = (struct sale){.initial = UNITS, .stored_state = "open", .guard = "shelf"};
     (void)snprintf(out_sale->id, sizeof out_sale->id, "%s", id);
     return STORE_OK;
 }
 
-int __wrap_node_number(struct node *node)
+FAKE(int, node_number, struct node *node)
 {
-    (void)node;
     return 1;
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 /* ---- the crowd --------------------------------------------------------------------------------------- */
 

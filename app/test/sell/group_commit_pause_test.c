@@ -29,40 +29,28 @@ static struct guard_result pausing_sell(const struct guard_ctx *ctx, struct purc
 static const struct guard pausing_guard = {
     .name = "pausing", .expected = VERDICT_SOUND, .sell = pausing_sell};
 
-/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-const struct guard *__wrap_guard_find(const char *name);
-store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
-                                    struct lk_error *err);
-int __wrap_node_number(struct node *node);
-void __wrap_clock_pause_ms(int64_t ms);
-
-const struct guard *__wrap_guard_find(const char *name)
+FAKE(const struct guard *, guard_find, const char *name)
 {
-    (void)name;
     return &pausing_guard;
 }
 
-store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
-                                    struct lk_error *err)
+FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
+     struct lk_error *err)
 {
-    (void)store;
-    (void)err;
     *out_sale = (struct sale){.initial = 1000, .left = 1000, .epoch = 1, .stored_state = "open"};
     (void)snprintf(out_sale->id, sizeof out_sale->id, "%s", id);
     return STORE_OK;
 }
 
-int __wrap_node_number(struct node *node)
+FAKE(int, node_number, struct node *node)
 {
-    (void)node;
     return 1;
 }
 
-void __wrap_clock_pause_ms(int64_t ms)
+FAKE(void, clock_pause_ms, int64_t ms)
 {
     world.paused_ms += ms;
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static struct group_commit *start(unsigned batch, int64_t pause_ms, int64_t every)
 {

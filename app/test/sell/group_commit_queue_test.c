@@ -28,7 +28,6 @@ static struct {
 static struct guard_result slow_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                      size_t count)
 {
-    (void)ctx;
     while (atomic_load(&world.is_shut))
         clock_pause_ms(1);
     atomic_fetch_add(&world.now_ns, atomic_load(&world.batch_ms) * 1000000);
@@ -41,40 +40,28 @@ static struct guard_result slow_sell(const struct guard_ctx *ctx, struct purchas
 static const struct guard slow_guard = {
     .name = "slow", .expected = VERDICT_SOUND, .sell = slow_sell};
 
-/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-const struct guard *__wrap_guard_find(const char *name);
-store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
-                                    struct lk_error *err);
-int __wrap_node_number(struct node *node);
-int64_t __wrap_clock_mono_ns(void);
-
-const struct guard *__wrap_guard_find(const char *name)
+FAKE(const struct guard *, guard_find, const char *name)
 {
-    (void)name;
     return &slow_guard;
 }
 
-store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
-                                    struct lk_error *err)
+FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
+     struct lk_error *err)
 {
-    (void)store;
-    (void)err;
     *out_sale = (struct sale){.initial = 1000, .left = 1000, .epoch = 1, .stored_state = "open"};
     (void)snprintf(out_sale->id, sizeof out_sale->id, "%s", id);
     return STORE_OK;
 }
 
-int __wrap_node_number(struct node *node)
+FAKE(int, node_number, struct node *node)
 {
-    (void)node;
     return 1;
 }
 
-int64_t __wrap_clock_mono_ns(void)
+FAKE(int64_t, clock_mono_ns, void)
 {
     return atomic_load(&world.now_ns);
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static struct group_commit *start(const struct group_commit_options *options)
 {

@@ -50,14 +50,12 @@ static struct guard_result sell(unsigned which, struct purchase **batch, size_t 
 static struct guard_result sell_first(const struct guard_ctx *ctx, struct purchase **batch,
                                       size_t count)
 {
-    (void)ctx;
     return sell(0, batch, count);
 }
 
 static struct guard_result sell_second(const struct guard_ctx *ctx, struct purchase **batch,
                                        size_t count)
 {
-    (void)ctx;
     return sell(1, batch, count);
 }
 
@@ -67,23 +65,15 @@ static const struct guard second = {
 static const struct guard elsewhere = {
     .name = "elsewhere", .needs_redlock = true, .sell = sell_first};
 
-/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-const struct guard *__wrap_guard_find(const char *name);
-store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
-                                    struct lk_error *err);
-int __wrap_node_number(struct node *node);
-
-const struct guard *__wrap_guard_find(const char *name)
+FAKE(const struct guard *, guard_find, const char *name)
 {
     return strcmp(name, elsewhere.name) == 0 ? &elsewhere : &first;
 }
 
 /* The sale "far" has a guard that cannot run here. */
-store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
-                                    struct lk_error *err)
+FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
+     struct lk_error *err)
 {
-    (void)store;
-    (void)err;
     *out_sale = (struct sale){.initial = 1, .stored_state = "open"};
     (void)snprintf(out_sale->id, sizeof out_sale->id, "%s", id);
     (void)snprintf(out_sale->guard, sizeof out_sale->guard, "%s",
@@ -91,12 +81,10 @@ store_status __wrap_store_load_sale(struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-int __wrap_node_number(struct node *node)
+FAKE(int, node_number, struct node *node)
 {
-    (void)node;
     return 1;
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static struct group_commit *start(unsigned batch)
 {

@@ -102,15 +102,7 @@ static const struct guard guards[] = {
     {.name = "flawed", .flaw = "on purpose", .expected = VERDICT_OVERSELLS, .sell = gated_sell},
 };
 
-/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-const struct guard *__wrap_guard_find(const char *name);
-store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
-                                    struct lk_error *err);
-int __wrap_node_number(struct node *node);
-int64_t __real_clock_mono_ns(void);
-int64_t __wrap_clock_mono_ns(void);
-
-const struct guard *__wrap_guard_find(const char *name)
+FAKE(const struct guard *, guard_find, const char *name)
 {
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
         if (strcmp(guards[i].name, name) == 0) return &guards[i];
@@ -118,11 +110,9 @@ const struct guard *__wrap_guard_find(const char *name)
     return NULL;
 }
 
-store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
-                                    struct lk_error *err)
+FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
+     struct lk_error *err)
 {
-    (void)store;
-    (void)err;
     lock_world();
     store_status status = world.load_answer;
     world.loads++;
@@ -134,23 +124,19 @@ store_status __wrap_store_load_sale(struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-int __wrap_node_number(struct node *node)
+FAKE(int, node_number, struct node *node)
 {
-    (void)node;
     return atomic_load(&world.node);
 }
 
-int64_t __wrap_clock_mono_ns(void)
+FAKE(int64_t, clock_mono_ns, void)
 {
     return __real_clock_mono_ns() + atomic_load(&world.clock_ahead_ns);
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static void count_batch(const char *guard, size_t count, int64_t waited_ns, int64_t ran_ns,
                         void *arg)
 {
-    (void)guard;
-    (void)arg;
     lock_world();
     world.hooks += waited_ns >= 0 && ran_ns >= 0;
     world.hook_count += count;

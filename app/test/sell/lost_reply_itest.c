@@ -119,16 +119,30 @@ static size_t count_commands(const char *bytes, size_t len)
     return count;
 }
 
-/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-ssize_t __real_send(int fd, const void *bytes, size_t len, int flags);
-ssize_t __wrap_send(int fd, const void *bytes, size_t len, int flags);
-ssize_t __real_recv(int fd, void *buffer, size_t size, int flags);
-ssize_t __wrap_recv(int fd, void *buffer, size_t size, int flags);
-
 static ssize_t reset(void)
 {
     errno = ECONNRESET;
     return -1;
+}
+
+static ssize_t go_wrong(fault kind, int fd, const void *bytes, size_t len, int flags);
+
+FAKE(ssize_t, send, int fd, const void *bytes, size_t len, int flags)
+{
+    if (!faults.plans) return __real_send(fd, bytes, len, flags);
+    if (faults.is_cut) {
+        faults.is_cut = false;
+        return reset();
+    }
+    unsigned number = ++faults.exchanges;
+    for (size_t i = 0; i < faults.plan_count; i++) {
+        struct fault_plan *plan = &faults.plans[i];
+
+        if (number < plan->first || number - plan->first >= plan->count) continue;
+        plan->hits++;
+        return go_wrong(plan->kind, fd, bytes, len, flags);
+    }
+    return __real_send(fd, bytes, len, flags);
 }
 
 static ssize_t go_wrong(fault kind, int fd, const void *bytes, size_t len, int flags)
@@ -158,25 +172,7 @@ static ssize_t go_wrong(fault kind, int fd, const void *bytes, size_t len, int f
     abort();
 }
 
-ssize_t __wrap_send(int fd, const void *bytes, size_t len, int flags)
-{
-    if (!faults.plans) return __real_send(fd, bytes, len, flags);
-    if (faults.is_cut) {
-        faults.is_cut = false;
-        return reset();
-    }
-    unsigned number = ++faults.exchanges;
-    for (size_t i = 0; i < faults.plan_count; i++) {
-        struct fault_plan *plan = &faults.plans[i];
-
-        if (number < plan->first || number - plan->first >= plan->count) continue;
-        plan->hits++;
-        return go_wrong(plan->kind, fd, bytes, len, flags);
-    }
-    return __real_send(fd, bytes, len, flags);
-}
-
-ssize_t __wrap_recv(int fd, void *buffer, size_t size, int flags)
+FAKE(ssize_t, recv, int fd, void *buffer, size_t size, int flags)
 {
     ssize_t got = faults.ear == CUT ? 1 : __real_recv(fd, buffer, size, flags);
 
@@ -184,7 +180,6 @@ ssize_t __wrap_recv(int fd, void *buffer, size_t size, int flags)
     faults.ear = HEARS;
     return reset();
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 /* Let the i-th bytes arrive at last; the server's answers as one text. */
 static void deliver(size_t i, char *answers, size_t size)

@@ -36,24 +36,11 @@ static struct {
     struct lk_lock *held;
 } world = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-/* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-lk_lock *__wrap_lk_mutex_new(lk_client *client, const char *key, struct lk_error *err);
-lk_status __wrap_lk_lock_acquire(lk_lock *lock, const struct lk_lock_options *options,
-                                 struct lk_error *err);
-lk_status __wrap_lk_lock_release(lk_lock *lock, struct lk_error *err);
-void __wrap_lk_lock_free(lk_lock *lock);
-bool __wrap_lk_held(const lk_lock *lock);
-lk_status __wrap_lk_lock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err);
-lk_status __wrap_lk_client_call(lk_client *client, const struct lk_command *commands, size_t count,
-                                int64_t limit_ms, lk_reply **replies, struct lk_error *err);
-
-lk_lock *__wrap_lk_mutex_new(lk_client *client, const char *key, struct lk_error *err)
+FAKE(lk_lock *, lk_mutex_new, lk_client *client, const char *key, struct lk_error *err)
 {
     static const char prefix[] = "seckill:node:";
     lk_lock *lock = calloc(1, sizeof *lock);
 
-    (void)client;
-    (void)err;
     if (!lock || strncmp(key, prefix, sizeof prefix - 1) != 0) abort();
     lock->number = (int)strtol(key + sizeof prefix - 1, NULL, 10);
     (void)pthread_mutex_lock(&world.mutex);
@@ -62,10 +49,9 @@ lk_lock *__wrap_lk_mutex_new(lk_client *client, const char *key, struct lk_error
     return lock;
 }
 
-lk_status __wrap_lk_lock_acquire(lk_lock *lock, const struct lk_lock_options *options,
-                                 struct lk_error *err)
+FAKE(lk_status, lk_lock_acquire, lk_lock *lock, const struct lk_lock_options *options,
+     struct lk_error *err)
 {
-    (void)err;
     if (!options->is_renewed) abort(); /* a number must outlive its lease */
     (void)pthread_mutex_lock(&world.mutex);
     world.acquires++;
@@ -81,16 +67,15 @@ lk_status __wrap_lk_lock_acquire(lk_lock *lock, const struct lk_lock_options *op
     return status;
 }
 
-lk_status __wrap_lk_lock_release(lk_lock *lock, struct lk_error *err)
+FAKE(lk_status, lk_lock_release, lk_lock *lock, struct lk_error *err)
 {
-    (void)err;
     (void)pthread_mutex_lock(&world.mutex);
     if (lock) world.releases++;
     (void)pthread_mutex_unlock(&world.mutex);
     return LK_OK;
 }
 
-void __wrap_lk_lock_free(lk_lock *lock)
+FAKE(void, lk_lock_free, lk_lock *lock)
 {
     (void)pthread_mutex_lock(&world.mutex);
     if (lock) world.alive--;
@@ -98,7 +83,7 @@ void __wrap_lk_lock_free(lk_lock *lock)
     free(lock);
 }
 
-bool __wrap_lk_held(const lk_lock *lock)
+FAKE(bool, lk_held, const lk_lock *lock)
 {
     (void)pthread_mutex_lock(&world.mutex);
     bool is_held = lock && lock->is_held;
@@ -106,9 +91,8 @@ bool __wrap_lk_held(const lk_lock *lock)
     return is_held;
 }
 
-lk_status __wrap_lk_lock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err)
+FAKE(lk_status, lk_lock_renew, lk_lock *lock, int64_t lease_ms, struct lk_error *err)
 {
-    (void)err;
     if (lease_ms <= 0) abort();
     (void)pthread_mutex_lock(&world.mutex);
     world.renewals++;
@@ -118,20 +102,12 @@ lk_status __wrap_lk_lock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error 
     return status;
 }
 
-lk_status __wrap_lk_client_call(lk_client *client, const struct lk_command *commands, size_t count,
-                                int64_t limit_ms, lk_reply **replies, struct lk_error *err)
+FAKE(lk_status, lk_client_call, lk_client *client, const struct lk_command *commands, size_t count,
+     int64_t limit_ms, lk_reply **replies, struct lk_error *err)
 {
-    (void)client;
-    (void)commands;
-    (void)count;
-    (void)limit_ms;
-    (void)replies;
-    (void)err;
     world.waits++;
     return LK_UNREACHABLE;
 }
-
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static struct topology topology; /* a single server, unless a test says otherwise */
 

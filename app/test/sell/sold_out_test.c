@@ -19,26 +19,14 @@ static atomic_uint scans;         /* of all orders */
 static _Atomic int64_t answer_ms; /* that a look takes */
 static _Atomic int64_t ms_later;  /* than the clock says */
 
-/* NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names of the linker */
-store_status __wrap_store_load_moment(struct store *store, const char *id, struct sale_moment *out,
-                                      struct lk_error *err);
-store_status __wrap_store_scan_orders(struct store *store, const char *id,
-                                      bool (*each)(const struct order *order, void *arg), void *arg,
-                                      struct lk_error *err);
-int64_t __wrap_clock_awake_or_not_ms(void);
-int64_t __real_clock_awake_or_not_ms(void);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
-
-int64_t __wrap_clock_awake_or_not_ms(void)
+FAKE(int64_t, clock_awake_or_not_ms, void)
 {
     return __real_clock_awake_or_not_ms() + atomic_load(&ms_later);
 }
 
-store_status __wrap_store_load_moment(struct store *store, const char *id, struct sale_moment *out,
-                                      struct lk_error *err)
+FAKE(store_status, store_load_moment, struct store *store, const char *id, struct sale_moment *out,
+     struct lk_error *err)
 {
-    (void)store;
-    (void)err;
     *out = (struct sale_moment){.sale = {.initial = 1, .now_ms = 10, .epoch = 1}};
     out->sale.cooling = atomic_load(&cooling);
     out->orders = atomic_load(&orders);
@@ -49,15 +37,9 @@ store_status __wrap_store_load_moment(struct store *store, const char *id, struc
     return STORE_OK;
 }
 
-store_status __wrap_store_scan_orders(struct store *store, const char *id,
-                                      bool (*each)(const struct order *order, void *arg), void *arg,
-                                      struct lk_error *err)
+FAKE(store_status, store_scan_orders, struct store *store, const char *id,
+     bool (*each)(const struct order *order, void *arg), void *arg, struct lk_error *err)
 {
-    (void)store;
-    (void)id;
-    (void)each;
-    (void)arg;
-    (void)err;
     atomic_fetch_add(&scans, 1);
     return STORE_OK;
 }

@@ -144,7 +144,6 @@ TEST(after_a_full_disk_lines_are_whole)
 
 static void *ask_often(void *arg)
 {
-    (void)arg;
     for (int i = 0; i < STEPS; i++)
         (void)ask();
     return NULL;

@@ -10,7 +10,6 @@ enum { ARGS_MAX = 8, WORD_SIZE = 64 };
 /* What the environment of these tests holds. */
 static const char *no_env(const char *name)
 {
-    (void)name;
     return NULL;
 }
 

@@ -16,19 +16,13 @@ static struct {
     bool is_somebody_else;
 } world;
 
-/* NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): --wrap's names */
-uid_t __real_geteuid(void);
-uid_t __wrap_geteuid(void);
-
-uid_t __wrap_geteuid(void)
+FAKE(uid_t, geteuid, void)
 {
     return world.is_somebody_else ? ANYBODY : __real_geteuid();
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static int set_up(void **state)
 {
-    (void)state;
     log_set_level(LOG_ERROR); /* what is made private is said */
     (void)umask(022);
     (void)snprintf(world.base, sizeof world.base, "/tmp/seckill-folder-XXXXXX");
@@ -40,7 +34,6 @@ static int tear_down(void **state)
 {
     char command[PATH_SIZE + 16];
 
-    (void)state;
     (void)snprintf(command, sizeof command, "rm -rf %s", world.base);
     return system(command); /* NOLINT(concurrency-mt-unsafe,cert-env33-c): one thread, our name */
 }

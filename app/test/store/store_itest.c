@@ -534,7 +534,6 @@ static bool note_change(const struct order *order, void *arg)
 {
     struct topology *topology = arg;
 
-    (void)order;
     atomic_store(&topology->changes, 1);
     return true;
 }

@@ -77,8 +77,6 @@ static struct {
 /* Called under the tap's mutex, once; in the pause its thread sees both, and waits for the mutex. */
 static ssize_t happen(void *cookie, const char *text, size_t len)
 {
-    (void)cookie;
-    (void)text;
     if (meanwhile.client >= 0) return (ssize_t)len;
     meanwhile.client = knock(meanwhile.tap, meanwhile.wire);
     say(meanwhile.server, "+PONG\r\n");

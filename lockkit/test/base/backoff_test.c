@@ -7,12 +7,7 @@
 
 static bool is_lowest; /* what chance gives: its smallest or its largest number */
 
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-int64_t __wrap_lki_random_below(int64_t bound);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
-
-int64_t __wrap_lki_random_below(int64_t bound)
+FAKE(int64_t, lki_random_below, int64_t bound)
 {
     return is_lowest || bound < 1 ? 0 : bound - 1;
 }

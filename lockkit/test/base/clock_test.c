@@ -16,14 +16,7 @@ static struct {
     int64_t waited_until_ns; /* what the condition variable was given; 0: it was not asked */
 } fake;
 
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-int __wrap_clock_gettime(clockid_t clock, struct timespec *out);
-int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
-                                  const struct timespec *until);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
+FAKE(int, clock_gettime, clockid_t clock, struct timespec *out)
 {
     int64_t now = clock == CLOCK_BOOTTIME ? fake.boot_ns : fake.monotonic_ns;
 
@@ -31,11 +24,9 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
     return 0;
 }
 
-int __wrap_pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
-                                  const struct timespec *until)
+FAKE(int, pthread_cond_clockwait, pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+     const struct timespec *until)
 {
-    (void)cond;
-    (void)mutex;
     assert_int_equal(clock, CLOCK_MONOTONIC);
     assert_in_range(until->tv_nsec, 0, NS_PER_S - 1);
     fake.waited_until_ns = (int64_t)until->tv_sec * NS_PER_S + until->tv_nsec;

@@ -13,13 +13,7 @@ static struct {
     bool is_broken;
 } kernel;
 
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-ssize_t __real_getrandom(void *buffer, size_t len, unsigned flags);
-ssize_t __wrap_getrandom(void *buffer, size_t len, unsigned flags);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
-
-ssize_t __wrap_getrandom(void *buffer, size_t len, unsigned flags)
+FAKE(ssize_t, getrandom, void *buffer, size_t len, unsigned flags)
 {
     if (kernel.interrupted > 0) {
         kernel.interrupted--;

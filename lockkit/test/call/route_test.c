@@ -84,53 +84,33 @@ static struct world {
     char queue[256];
 } world;
 
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-lk_status __wrap_lki_client_exchange_at(lk_client *client, struct lki_node *node,
-                                        const struct lki_pipeline *pipeline, lk_reply **replies,
-                                        struct lk_error *err);
-struct lki_node *__wrap_lki_topology_node(struct lki_topology *topology, int slot,
-                                          struct lk_error *err);
-struct lki_node *__wrap_lki_topology_at(struct lki_topology *topology, struct lk_bytes address,
-                                        const struct lki_node *told_by, struct lk_error *err);
-void __wrap_lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes address,
-                               const struct lki_node *told_by);
-void __wrap_lki_topology_doubt(struct lki_topology *topology);
-void __wrap_lki_node_unref(struct lki_node *node);
-struct lk_bytes __wrap_lk_reply_bytes(const lk_reply *reply);
-lk_reply_type __wrap_lk_reply_type_of(const lk_reply *reply);
-void __wrap_lk_reply_free(lk_reply *reply);
-int __wrap_lki_clock_left_ms(int64_t deadline);
-void __wrap_lki_clock_sleep_ms(int64_t ms);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
-
-int __wrap_lki_clock_left_ms(int64_t deadline)
+FAKE(int, lki_clock_left_ms, int64_t deadline)
 {
     return deadline > world.now_ns ? (int)((deadline - world.now_ns) / NS_PER_MS) : 0;
 }
 
-void __wrap_lki_clock_sleep_ms(int64_t ms)
+FAKE(void, lki_clock_sleep_ms, int64_t ms)
 {
     world.now_ns += ms * NS_PER_MS;
 }
 
-struct lk_bytes __wrap_lk_reply_bytes(const lk_reply *reply)
+FAKE(struct lk_bytes, lk_reply_bytes, const lk_reply *reply)
 {
     return reply ? lk_bytes_of(reply->text) : (struct lk_bytes){0};
 }
 
-lk_reply_type __wrap_lk_reply_type_of(const lk_reply *reply)
+FAKE(lk_reply_type, lk_reply_type_of, const lk_reply *reply)
 {
     if (!reply) return LK_REPLY_NIL;
     return reply->is_error ? LK_REPLY_ERROR : LK_REPLY_STRING;
 }
 
-void __wrap_lk_reply_free(lk_reply *reply)
+FAKE(void, lk_reply_free, lk_reply *reply)
 {
     free(reply);
 }
 
-void __wrap_lki_node_unref(struct lki_node *node)
+FAKE(void, lki_node_unref, struct lki_node *node)
 {
     if (node) node->references--;
 }
@@ -141,27 +121,23 @@ static struct lki_node *refer_to(int server)
     return &world.nodes[server];
 }
 
-struct lki_node *__wrap_lki_topology_node(struct lki_topology *topology, int slot,
-                                          struct lk_error *err)
+FAKE(struct lki_node *, lki_topology_node, struct lki_topology *topology, int slot,
+     struct lk_error *err)
 {
-    (void)topology;
-    (void)err;
     return refer_to(slot == LKI_NO_SLOT ? 0 : world.known[slot]);
 }
 
-struct lki_node *__wrap_lki_topology_at(struct lki_topology *topology, struct lk_bytes address,
-                                        const struct lki_node *told_by, struct lk_error *err)
+FAKE(struct lki_node *, lki_topology_at, struct lki_topology *topology, struct lk_bytes address,
+     const struct lki_node *told_by, struct lk_error *err)
 {
-    (void)topology;
-    (void)told_by;
     if (address.len == 3 && (address.data[0] == 'A' || address.data[0] == 'B'))
         return refer_to(address.data[0] - 'A');
     (void)LKI_FAIL(err, LK_INVALID, "no address");
     return NULL;
 }
 
-void __wrap_lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes address,
-                               const struct lki_node *told_by)
+FAKE(void, lki_topology_moved, struct lki_topology *topology, int slot, struct lk_bytes address,
+     const struct lki_node *told_by)
 {
     struct lki_node *node = __wrap_lki_topology_at(topology, address, told_by, NULL);
 
@@ -169,9 +145,8 @@ void __wrap_lki_topology_moved(struct lki_topology *topology, int slot, struct l
     __wrap_lki_node_unref(node);
 }
 
-void __wrap_lki_topology_doubt(struct lki_topology *topology)
+FAKE(void, lki_topology_doubt, struct lki_topology *topology)
 {
-    (void)topology;
 }
 
 static void append(char *to, size_t room, int server, struct lk_bytes name)
@@ -251,13 +226,11 @@ static lk_reply *answer(int server, const struct lk_command *command)
     return reply;
 }
 
-lk_status __wrap_lki_client_exchange_at(lk_client *client, struct lki_node *node,
-                                        const struct lki_pipeline *pipeline, lk_reply **replies,
-                                        struct lk_error *err)
+FAKE(lk_status, lki_client_exchange_at, lk_client *client, struct lki_node *node,
+     const struct lki_pipeline *pipeline, lk_reply **replies, struct lk_error *err)
 {
     int server = (int)(node - world.nodes);
 
-    (void)client;
     world.exchanges++;
     world.now_ns += NS_PER_MS;
     if (world.is_down[server]) return LKI_FAIL(err, LK_UNREACHABLE, "down");
@@ -277,7 +250,6 @@ static struct lk_error error;
 
 static int start(void **state)
 {
-    (void)state;
     memset(&world, 0, sizeof world);
     is_synced = true;
     return 0;
@@ -286,7 +258,6 @@ static int start(void **state)
 /* No reference is left. */
 static int end(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COMMANDS_MAX; i++) {
         free(replies[i]);
         replies[i] = NULL;

@@ -135,7 +135,6 @@ static unsigned round_trips;
 
 static void count_round_trips(const struct lk_event *event, void *arg)
 {
-    (void)arg;
     if (event->type == LK_EVENT_ROUND_TRIP) round_trips++;
 }
 

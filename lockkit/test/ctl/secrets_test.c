@@ -39,14 +39,12 @@ static void write_file(const char *text, size_t len)
 
 static int make_file(void **state)
 {
-    (void)state;
     int fd = mkstemp(path);
     return fd < 0 ? -1 : close(fd);
 }
 
 static int remove_file(void **state)
 {
-    (void)state;
     return unlink(path);
 }
 

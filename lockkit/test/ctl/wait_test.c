@@ -23,8 +23,6 @@ static void nap(void)
 /* As lk_lock_acquire() does it: a cancel from before its begin is forgotten. */
 lk_status kinds_acquire(struct kinds_hold *hold, struct lk_error *err)
 {
-    (void)hold;
-    (void)err;
     for (int i = 0; i < TRIES && loses_first_cancel && atomic_load(&cancels) == 0; i++)
         nap();
     atomic_store(&is_cancelled, false);
@@ -35,7 +33,6 @@ lk_status kinds_acquire(struct kinds_hold *hold, struct lk_error *err)
 
 void kinds_cancel(struct kinds_hold *hold)
 {
-    (void)hold;
     atomic_store(&is_cancelled, true);
     atomic_fetch_add(&cancels, 1);
 }

@@ -143,13 +143,11 @@ static lk_status enter_lock(struct member *member, unsigned weight, struct lk_er
 {
     struct lk_lock_options options = {.wait_ms = WAIT_MS, .lease_ms = LEASE_MS, .is_renewed = true};
 
-    (void)weight;
     return lk_lock_acquire(member->handle.lock, &options, err);
 }
 
 static lk_status leave_lock(struct member *member, unsigned weight, struct lk_error *err)
 {
-    (void)weight;
     return lk_lock_release(member->handle.lock, err);
 }
 
@@ -169,7 +167,6 @@ static lk_status enter_mutex(struct member *member, unsigned weight, struct lk_e
     struct lk_lock_options options = {.wait_ms = WAIT_MS,
                                       .is_renewed = lks_random(&member->seed) % 2};
 
-    (void)weight;
     return lk_lock_acquire(member->handle.lock, &options, err);
 }
 
@@ -185,7 +182,7 @@ static const struct kind kinds[] = {
     {"permits", PERMITS, WEIGHT_MAX, 8, RUN_MS, open_permits, enter_permits, leave_permits,
      close_permits},
     {"permit locks", PERMITS, 1, 8, RUN_MS, open_lock, enter_lock, leave_lock, close_lock},
-    {"mutex", 1, 1, 32, 2 * RUN_MS, open_mutex, enter_mutex, leave_mutex, close_lock},
+    {"mutex", 1, 1, 32, (int64_t)2 * RUN_MS, open_mutex, enter_mutex, leave_mutex, close_lock},
 };
 
 enum { SEMAPHORE, LEASED, PERMIT_LOCK, MUTEX };
@@ -476,8 +473,6 @@ static int arrivals_main(unsigned process, void *arg)
     struct arrival arrivals[LATCH_THREADS];
     lk_client *client = lk_client_open(&(struct lk_client_options){.url = server->url}, NULL);
 
-    (void)process;
-    (void)arg;
     for (int round = 0; client && round < LATCH_ROUNDS; round++) {
         char key[128];
 

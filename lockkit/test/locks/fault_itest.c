@@ -367,35 +367,38 @@ static int64_t lease_of(const struct fixture *f, const struct step *step, bool g
     return f->mask == MUTEX && step->before > 0 ? 1000 : HASTY_MS;
 }
 
-/* Once, with the n-th call faulty; false when there was no n-th call. */
-static bool try_with_fault(struct fixture *f, const struct step *step, enum lks_fault_kind kind,
-                           int n, bool goes_on)
+/* How a step ended. */
+struct ending {
+    lk_status status;
+    struct lk_error err;
+    bool is_hit;   /* by a fault */
+    long long ran; /* times that the caller's script was */
+};
+
+static bool is_told(const struct ending *ending)
 {
-    struct lk_error err = {.code = LK_OK};
+    return ending->err.code == ending->status &&
+           (ending->status == LK_OK || ending->err.text[0] != '\0');
+}
 
-    if (f->mask == FAIR) { /* a new client has no scripts yet */
-        close_mine(f);
-        open_mine(f);
-    }
-    f->lease_ms = lease_of(f, step, goes_on);
-    prepare(f, step);
-    long long before = count_of(f);
-    (goes_on ? lks_fault_arm_for_good : lks_fault_arm)(kind, n);
-    lk_status status = step->run(f, &err);
-    bool is_hit = lks_fault_disarm();
-    long long ran = count_of(f) - before;
+static bool has_run_right(const struct step *step, const struct ending *ending)
+{
+    if (!is_eval(step)) return ending->ran == 0;
+    return ending->ran == (ending->status == LK_OK) ||
+           (ending->status == LK_UNKNOWN && ending->ran == 1);
+}
 
-    bool is_done =
-        is_eval(step) ? ran == (status == LK_OK) || (status == LK_UNKNOWN && ran == 1) : ran == 0;
-    bool is_queued = f->mask == FAIR && lk_lock_token(f->lock)[0] && !goes_on &&
-                     strstr(lkf_queue(&f->keys), lk_lock_token(f->lock));
-    if (!is_right(f, step, is_hit ? kind : LKS_REFUSED, status) || !is_done || is_queued ||
-        (!is_hit && status != LK_OK && status != LK_BUSY) || err.code != status ||
-        (status != LK_OK && !err.text[0])) {
-        fail_msg("%s, %s, call %d %s%s: %s (\"%s\"), ran %lld times%s", f->mine.name, step->name, n,
-                 lks_fault_name(kind), goes_on ? " and all later ones refused" : "",
-                 lk_status_name(status), err.text, ran, is_queued ? ", left behind" : "");
-    }
+static bool is_left_behind(struct fixture *f)
+{
+    const char *token = lk_lock_token(f->lock);
+
+    return f->mask == FAIR && token[0] && strstr(lkf_queue(&f->keys), token);
+}
+
+/* What is believed here is so there; afterwards nothing of ours is left. */
+static void settle(struct fixture *f, const struct step *step, enum lks_fault_kind kind,
+                   lk_status status, bool goes_on)
+{
     if (status == LK_OK && lk_held(f->lock))
         assert_int_equal(counted(f), lk_lock_hold_count(f->lock));
     if (status == LK_UNKNOWN && f->mask & (MUTEX | EXACT) && step->before == 0 && !goes_on)
@@ -408,9 +411,39 @@ static bool try_with_fault(struct fixture *f, const struct step *step, enum lks_
     if (f->mask == WRITE) give_back(f->lock);
     give_back(f->beside);
     give_back(f->lock);
-    if (kind == LKS_LATE && is_hit) lks_fault_deliver(f->other_client);
+}
+
+/* Once, with the n-th call faulty; false when there was no n-th call. */
+static bool try_with_fault(struct fixture *f, const struct step *step, enum lks_fault_kind kind,
+                           int n, bool goes_on)
+{
+    struct ending ending = {.status = LK_OK};
+
+    if (f->mask == FAIR) { /* a new client has no scripts yet */
+        close_mine(f);
+        open_mine(f);
+    }
+    f->lease_ms = lease_of(f, step, goes_on);
+    prepare(f, step);
+    long long before = count_of(f);
+    (goes_on ? lks_fault_arm_for_good : lks_fault_arm)(kind, n);
+    ending.status = step->run(f, &ending.err);
+    ending.is_hit = lks_fault_disarm();
+    ending.ran = count_of(f) - before;
+    if (!ending.is_hit) kind = LKS_REFUSED;
+
+    bool is_fine = ending.is_hit ? is_right(f, step, kind, ending.status)
+                                 : ending.status == LK_OK || ending.status == LK_BUSY;
+    if (!is_fine || !is_told(&ending) || !has_run_right(step, &ending) ||
+        (!goes_on && is_left_behind(f))) {
+        fail_msg("%s, %s, call %d %s%s: %s (\"%s\"), ran %lld times", f->mine.name, step->name, n,
+                 lks_fault_name(kind), goes_on ? " and all later ones refused" : "",
+                 lk_status_name(ending.status), ending.err.text, ending.ran);
+    }
+    settle(f, step, kind, ending.status, goes_on);
+    if (kind == LKS_LATE) lks_fault_deliver(f->other_client);
     somebody_else_gets_it(f);
-    return is_hit;
+    return ending.is_hit;
 }
 
 /* Until nothing is left to go wrong. */

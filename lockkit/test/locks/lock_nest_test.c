@@ -38,124 +38,83 @@ static struct {
 
 static lk_lock lock;
 
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-struct lki_hub *__wrap_lki_client_hub(lk_client *client);
-struct lki_watchdog *__wrap_lki_client_watchdog(lk_client *client);
-int64_t __wrap_lki_client_deadline(const lk_client *client, int64_t limit_ms);
-void __wrap_lki_client_emit(const lk_client *client, struct lk_event event);
-lk_status __wrap_lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *held,
-                                  struct lk_error *err);
-void __wrap_lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *held);
-bool __wrap_lki_watchdog_wants_all(const struct lki_watchdog *watchdog);
-void __wrap_lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *held);
-lk_client *__wrap_lki_client_ref(lk_client *client);
-void __wrap_lki_client_unref(lk_client *client);
-lk_status __wrap_lki_client_check(const lk_client *client, struct lk_error *err);
-bool __wrap_lki_client_is_foreign(const lk_client *client);
-lk_status __wrap_lki_client_check_name(lk_client *client, const char *key, struct lk_error *err);
-int64_t __wrap_lki_clock_now(void);
-int64_t __wrap_lki_clock_after_ms(int64_t ms);
-int __wrap_lki_clock_left_ms(int64_t deadline);
-lk_status __wrap_lki_call_integer(lk_client *client, const struct lki_call *call, int64_t deadline,
-                                  long long *out_answer, struct lk_error *err);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
-
-struct lki_hub *__wrap_lki_client_hub(lk_client *client)
+FAKE(struct lki_hub *, lki_client_hub, lk_client *client)
 {
-    (void)client;
     return NULL;
 }
 
-struct lki_watchdog *__wrap_lki_client_watchdog(lk_client *client)
+FAKE(struct lki_watchdog *, lki_client_watchdog, lk_client *client)
 {
-    (void)client;
     return NULL;
 }
 
-int64_t __wrap_lki_client_deadline(const lk_client *client, int64_t limit_ms)
+FAKE(int64_t, lki_client_deadline, const lk_client *client, int64_t limit_ms)
 {
-    (void)client;
     return world.now_ns + (limit_ms > 0 ? limit_ms : COMMAND_MS) * NS_PER_MS;
 }
 
-void __wrap_lki_client_emit(const lk_client *client, struct lk_event event)
+FAKE(void, lki_client_emit, const lk_client *client, struct lk_event event)
 {
-    (void)client;
     world.last_event = event;
 }
 
-lk_status __wrap_lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *held,
-                                  struct lk_error *err)
+FAKE(lk_status, lki_watchdog_add, struct lki_watchdog *watchdog, lk_lock *held,
+     struct lk_error *err)
 {
-    (void)watchdog;
-    (void)held;
-    (void)err;
     assert_false(world.is_watched);
     world.is_watched = true;
     return LK_OK;
 }
 
-bool __wrap_lki_watchdog_wants_all(const struct lki_watchdog *watchdog)
+FAKE(bool, lki_watchdog_wants_all, const struct lki_watchdog *watchdog)
 {
-    (void)watchdog;
     return false;
 }
 
-void __wrap_lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *held)
+FAKE(void, lki_watchdog_expect, struct lki_watchdog *watchdog, lk_lock *held)
 {
-    (void)watchdog;
-    (void)held;
 }
 
-void __wrap_lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *held)
+FAKE(void, lki_watchdog_remove, struct lki_watchdog *watchdog, lk_lock *held)
 {
-    (void)watchdog;
-    (void)held;
     world.is_watched = false;
 }
 
-lk_client *__wrap_lki_client_ref(lk_client *client)
+FAKE(lk_client *, lki_client_ref, lk_client *client)
 {
     return client;
 }
 
-void __wrap_lki_client_unref(lk_client *client)
+FAKE(void, lki_client_unref, lk_client *client)
 {
-    (void)client;
 }
 
-lk_status __wrap_lki_client_check(const lk_client *client, struct lk_error *err)
+FAKE(lk_status, lki_client_check, const lk_client *client, struct lk_error *err)
 {
-    (void)client;
     return world.is_foreign ? LKI_FAIL(err, LK_INVALID, "forked") : LK_OK;
 }
 
-lk_status __wrap_lki_client_check_name(lk_client *client, const char *key, struct lk_error *err)
+FAKE(lk_status, lki_client_check_name, lk_client *client, const char *key, struct lk_error *err)
 {
-    (void)client;
-    (void)key;
-    (void)err;
     return LK_OK;
 }
 
-bool __wrap_lki_client_is_foreign(const lk_client *client)
+FAKE(bool, lki_client_is_foreign, const lk_client *client)
 {
-    (void)client;
     return world.is_foreign;
 }
 
-int64_t __wrap_lki_clock_now(void)
+FAKE(int64_t, lki_clock_now, void)
 {
     return world.now_ns;
 }
 
-int64_t __wrap_lki_clock_after_ms(int64_t ms)
+FAKE(int64_t, lki_clock_after_ms, int64_t ms)
 {
     return world.now_ns + ms * NS_PER_MS;
 }
 
-int __wrap_lki_clock_left_ms(int64_t deadline)
+FAKE(int, lki_clock_left_ms, int64_t deadline)
 {
     return deadline > world.now_ns ? (int)((deadline - world.now_ns) / NS_PER_MS) : 0;
 }
@@ -172,10 +131,9 @@ static lk_status play(struct step step, struct lk_error *err)
 }
 
 /* The one script that lock.c itself runs: a renewal by hand. */
-lk_status __wrap_lki_call_integer(lk_client *client, const struct lki_call *call, int64_t deadline,
-                                  long long *out_answer, struct lk_error *err)
+FAKE(lk_status, lki_call_integer, lk_client *client, const struct lki_call *call, int64_t deadline,
+     long long *out_answer, struct lk_error *err)
 {
-    (void)client;
     assert_true(deadline > world.now_ns);
     assert_string_equal(call->script, "fake_renew");
     assert_false(world.is_watched); /* or two renewals would meet */
@@ -187,9 +145,6 @@ lk_status __wrap_lki_call_integer(lk_client *client, const struct lki_call *call
 static lk_status fake_try(lk_lock *self, int64_t *out_ttl_ms, int64_t deadline,
                           struct lk_error *err)
 {
-    (void)self;
-    (void)deadline;
-    (void)err;
     if (out_ttl_ms) *out_ttl_ms = -2;
     return LK_OK;
 }
@@ -197,7 +152,6 @@ static lk_status fake_try(lk_lock *self, int64_t *out_ttl_ms, int64_t deadline,
 static lk_status fake_reenter(lk_lock *self, int64_t lease_ms, int64_t deadline,
                               struct lk_error *err)
 {
-    (void)deadline;
     assert_in_range(world.reenter_count, 0, STEPS_MAX - 1);
     assert_false(world.is_watched);
     world.told = self->depth + 1;
@@ -207,7 +161,6 @@ static lk_status fake_reenter(lk_lock *self, int64_t lease_ms, int64_t deadline,
 
 static lk_status fake_leave(lk_lock *self, unsigned depth, int64_t deadline, struct lk_error *err)
 {
-    (void)deadline;
     assert_in_range(world.leave_count, 0, STEPS_MAX - 1);
     assert_false(world.is_watched);
     world.told = depth;
@@ -217,8 +170,6 @@ static lk_status fake_leave(lk_lock *self, unsigned depth, int64_t deadline, str
 
 static lk_status fake_release(lk_lock *self, int64_t deadline, struct lk_error *err)
 {
-    (void)self;
-    (void)deadline;
     assert_in_range(world.release_count, 0, STEPS_MAX - 1);
     assert_false(world.is_watched);
     return play(world.releases[world.release_count++], err);
@@ -235,7 +186,6 @@ static int make_lock(void **state)
 {
     static int somebody; /* stands for a client */
 
-    (void)state;
     memset(&world, 0, sizeof world);
     world.now_ns = 5000 * (int64_t)NS_PER_MS;
     world.renew_answer = 1;
@@ -247,7 +197,6 @@ static int make_lock(void **state)
 
 static int free_lock(void **state)
 {
-    (void)state;
     lki_lock_done(&lock);
     return 0;
 }

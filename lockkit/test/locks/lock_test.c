@@ -41,126 +41,77 @@ static struct {
 
 static lk_lock lock;
 
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-struct lki_hub *__wrap_lki_client_hub(lk_client *client);
-struct lki_watchdog *__wrap_lki_client_watchdog(lk_client *client);
-int64_t __wrap_lki_client_poll_ms(const lk_client *client);
-int64_t __wrap_lki_client_deadline(lk_client *client, int64_t limit_ms);
-void __wrap_lki_client_emit(const lk_client *client, struct lk_event event);
-lk_status __wrap_lki_hub_join(struct lki_hub *hub, struct lki_waiter *waiter, const char *channel,
-                              int64_t deadline, struct lk_error *err);
-lk_status __wrap_lki_hub_wait(struct lki_hub *hub, struct lki_waiter *waiter, int64_t until);
-void __wrap_lki_hub_unwake(struct lki_hub *hub, struct lki_waiter *waiter);
-void __wrap_lki_hub_leave(struct lki_hub *hub, struct lki_waiter *waiter);
-lk_status __wrap_lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *held,
-                                  struct lk_error *err);
-void __wrap_lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *held);
-bool __wrap_lki_watchdog_wants_all(const struct lki_watchdog *watchdog);
-void __wrap_lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *held);
-lk_client *__wrap_lki_client_ref(lk_client *client);
-void __wrap_lki_client_unref(lk_client *client);
-lk_status __wrap_lki_client_check(const lk_client *client, struct lk_error *err);
-bool __wrap_lki_client_is_foreign(const lk_client *client);
-bool __wrap_lki_client_may_move(const lk_client *client);
-bool __wrap_lki_client_is_in_reach(const lk_client *client);
-lk_status __wrap_lki_client_check_name(lk_client *client, const char *key, struct lk_error *err);
-int64_t __wrap_lki_clock_now(void);
-int64_t __wrap_lki_clock_after_ms(int64_t ms);
-int __wrap_lki_clock_left_ms(int64_t deadline);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
-
-struct lki_hub *__wrap_lki_client_hub(lk_client *client)
+FAKE(struct lki_hub *, lki_client_hub, lk_client *client)
 {
-    (void)client;
     return NULL;
 }
 
-struct lki_watchdog *__wrap_lki_client_watchdog(lk_client *client)
+FAKE(struct lki_watchdog *, lki_client_watchdog, lk_client *client)
 {
-    (void)client;
     return NULL;
 }
 
-lk_client *__wrap_lki_client_ref(lk_client *client)
+FAKE(lk_client *, lki_client_ref, lk_client *client)
 {
     return client;
 }
 
-void __wrap_lki_client_unref(lk_client *client)
+FAKE(void, lki_client_unref, lk_client *client)
 {
-    (void)client;
 }
 
-lk_status __wrap_lki_client_check(const lk_client *client, struct lk_error *err)
+FAKE(lk_status, lki_client_check, const lk_client *client, struct lk_error *err)
 {
-    (void)client;
-    (void)err;
     return LK_OK;
 }
 
-lk_status __wrap_lki_client_check_name(lk_client *client, const char *key, struct lk_error *err)
+FAKE(lk_status, lki_client_check_name, lk_client *client, const char *key, struct lk_error *err)
 {
-    (void)client;
-    (void)key;
-    (void)err;
     return LK_OK;
 }
 
-bool __wrap_lki_client_may_move(const lk_client *client)
+FAKE(bool, lki_client_may_move, const lk_client *client)
 {
-    (void)client;
     return false;
 }
 
-bool __wrap_lki_client_is_in_reach(const lk_client *client)
+FAKE(bool, lki_client_is_in_reach, const lk_client *client)
 {
-    (void)client;
     return world.is_in_reach;
 }
 
-bool __wrap_lki_client_is_foreign(const lk_client *client)
+FAKE(bool, lki_client_is_foreign, const lk_client *client)
 {
-    (void)client;
     return false;
 }
 
-int64_t __wrap_lki_client_poll_ms(const lk_client *client)
+FAKE(int64_t, lki_client_poll_ms, const lk_client *client)
 {
-    (void)client;
     return POLL_MS;
 }
 
-int64_t __wrap_lki_client_deadline(lk_client *client, int64_t limit_ms)
+FAKE(int64_t, lki_client_deadline, lk_client *client, int64_t limit_ms)
 {
-    (void)client;
     return world.now_ns + (limit_ms > 0 ? limit_ms : COMMAND_MS) * NS_PER_MS;
 }
 
-void __wrap_lki_client_emit(const lk_client *client, struct lk_event event)
+FAKE(void, lki_client_emit, const lk_client *client, struct lk_event event)
 {
-    (void)client;
     world.last_event = event;
 }
 
-lk_status __wrap_lki_hub_join(struct lki_hub *hub, struct lki_waiter *waiter, const char *channel,
-                              int64_t deadline, struct lk_error *err)
+FAKE(lk_status, lki_hub_join, struct lki_hub *hub, struct lki_waiter *waiter, const char *channel,
+     int64_t deadline, struct lk_error *err)
 {
-    (void)hub;
-    (void)waiter;
-    (void)deadline;
-    (void)err;
     assert_string_equal(channel, "lockkit_wake:{test}");
     world.joins++;
     return LK_OK;
 }
 
-lk_status __wrap_lki_hub_wait(struct lki_hub *hub, struct lki_waiter *waiter, int64_t until)
+FAKE(lk_status, lki_hub_wait, struct lki_hub *hub, struct lki_waiter *waiter, int64_t until)
 {
     struct step step = world.waits[world.wait_count];
 
-    (void)hub;
-    (void)waiter;
     assert_in_range(world.wait_count, 0, STEPS_MAX - 1);
     world.waited_ms[world.wait_count++] = (until - world.now_ns) / NS_PER_MS;
     if (step.status == LK_BUSY) {
@@ -171,62 +122,51 @@ lk_status __wrap_lki_hub_wait(struct lki_hub *hub, struct lki_waiter *waiter, in
     return step.status;
 }
 
-void __wrap_lki_hub_unwake(struct lki_hub *hub, struct lki_waiter *waiter)
+FAKE(void, lki_hub_unwake, struct lki_hub *hub, struct lki_waiter *waiter)
 {
-    (void)hub;
-    (void)waiter;
     assert_int_equal(world.leaves, 0);
     world.unwakes++;
 }
 
-void __wrap_lki_hub_leave(struct lki_hub *hub, struct lki_waiter *waiter)
+FAKE(void, lki_hub_leave, struct lki_hub *hub, struct lki_waiter *waiter)
 {
-    (void)hub;
-    (void)waiter;
     world.leaves++;
 }
 
-lk_status __wrap_lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *held,
-                                  struct lk_error *err)
+FAKE(lk_status, lki_watchdog_add, struct lki_watchdog *watchdog, lk_lock *held,
+     struct lk_error *err)
 {
-    (void)watchdog;
-    (void)held;
     if (world.watchdog_is_full) return LKI_FAIL(err, LK_NO_MEMORY, "watchdog");
     world.watched++;
     return LK_OK;
 }
 
-bool __wrap_lki_watchdog_wants_all(const struct lki_watchdog *watchdog)
+FAKE(bool, lki_watchdog_wants_all, const struct lki_watchdog *watchdog)
 {
-    (void)watchdog;
     return world.watchdog_wants_all;
 }
 
-void __wrap_lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *held)
+FAKE(void, lki_watchdog_expect, struct lki_watchdog *watchdog, lk_lock *held)
 {
-    (void)watchdog;
-    (void)held;
 }
 
-void __wrap_lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *held)
+FAKE(void, lki_watchdog_remove, struct lki_watchdog *watchdog, lk_lock *held)
 {
-    (void)watchdog;
-    (void)held;
     world.unwatched++;
     world.now_ns += world.unwatch_takes_ms * NS_PER_MS;
 }
 
-int64_t __wrap_lki_clock_now(void)
+FAKE(int64_t, lki_clock_now, void)
 {
     return world.now_ns;
 }
 
-int64_t __wrap_lki_clock_after_ms(int64_t ms)
+FAKE(int64_t, lki_clock_after_ms, int64_t ms)
 {
     return ms > (INT64_MAX - world.now_ns) / NS_PER_MS ? INT64_MAX : world.now_ns + ms * NS_PER_MS;
 }
 
-int __wrap_lki_clock_left_ms(int64_t deadline)
+FAKE(int, lki_clock_left_ms, int64_t deadline)
 {
     return deadline > world.now_ns ? (int)((deadline - world.now_ns + NS_PER_MS - 1) / NS_PER_MS)
                                    : 0;
@@ -243,8 +183,6 @@ static lk_status fake_try(lk_lock *self, int64_t *out_ttl_ms, int64_t deadline,
 {
     struct step step = world.tries[world.try_count];
 
-    (void)self;
-    (void)deadline;
     assert_in_range(world.try_count, 0, STEPS_MAX - 1);
     assert_int_equal(out_ttl_ms != NULL, world.joins > world.leaves);
     world.try_count++;
@@ -276,7 +214,6 @@ static lk_status init(lk_lock *any, const char *key)
 
 static int make_lock(void **state)
 {
-    (void)state;
     memset(&world, 0, sizeof world);
     world.now_ns = 5000 * (int64_t)NS_PER_MS;
     lock = (lk_lock){0};
@@ -285,7 +222,6 @@ static int make_lock(void **state)
 
 static int free_lock(void **state)
 {
-    (void)state;
     lki_lock_done(&lock);
     return world.joins == world.leaves ? 0 : -1;
 }

@@ -32,7 +32,6 @@ static void note_order(struct lkm_trio *f, const struct lk_event *event)
 
     if (event->type == LK_EVENT_ACQUIRE && strcmp(event->kind, "multi") != 0 && len < 6)
         taken[len] = event->key[key_len - 1];
-    (void)f;
 }
 
 /* So that those who want the same locks meet at the first. */

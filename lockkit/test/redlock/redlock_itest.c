@@ -259,7 +259,6 @@ TEST(a_release_hears_all_that_are_left_of_a_bare_majority, struct fixture *f)
 
 static void *resume_later(void *arg)
 {
-    (void)arg;
     lks_nap(300);
     lks_server_resume(lkr_nodes[4]);
     return NULL;

@@ -28,7 +28,6 @@ static atomic_int changes;
 
 static void count_changes(const struct lk_event *event, void *arg)
 {
-    (void)arg;
     if (event->type == LK_EVENT_TOPOLOGY) atomic_fetch_add(&changes, 1);
 }
 

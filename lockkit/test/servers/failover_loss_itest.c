@@ -13,7 +13,6 @@ static atomic_int lost;    /* LK_EVENT_LOST so far */
 
 static void count_event(const struct lk_event *event, void *arg)
 {
-    (void)arg;
     if (event->type == LK_EVENT_TOPOLOGY) atomic_fetch_add(&changes, 1);
     if (event->type == LK_EVENT_LOST) atomic_fetch_add(&lost, 1);
 }

@@ -14,7 +14,6 @@ static atomic_int changes; /* LK_EVENT_TOPOLOGY so far */
 
 static void count_changes(const struct lk_event *event, void *arg)
 {
-    (void)arg;
     if (event->type == LK_EVENT_TOPOLOGY) atomic_fetch_add(&changes, 1);
 }
 

@@ -29,16 +29,7 @@ static struct world {
     struct lki_topology *topology;
 } world;
 
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-lk_status __wrap_lki_sentinel_ask(const struct lki_endpoint *sentinel, const struct lki_url *url,
-                                  int64_t deadline, struct lki_view *out, struct lk_error *err);
-lk_status __wrap_lki_cluster_ask(const struct lki_endpoint *server, const struct lki_url *url,
-                                 int64_t deadline, struct lki_view *out, struct lk_error *err);
-int64_t __wrap_lki_clock_now(void);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
-
-int64_t __wrap_lki_clock_now(void)
+FAKE(int64_t, lki_clock_now, void)
 {
     return world.now_ns;
 }
@@ -67,19 +58,17 @@ static lk_status tell(const struct lki_endpoint *whom, const struct lki_url *url
     return LK_OK;
 }
 
-lk_status __wrap_lki_sentinel_ask(const struct lki_endpoint *sentinel, const struct lki_url *url,
-                                  int64_t deadline, struct lki_view *out, struct lk_error *err)
+FAKE(lk_status, lki_sentinel_ask, const struct lki_endpoint *sentinel, const struct lki_url *url,
+     int64_t deadline, struct lki_view *out, struct lk_error *err)
 {
-    (void)deadline;
     return tell(sentinel, url, out, err);
 }
 
-lk_status __wrap_lki_cluster_ask(const struct lki_endpoint *server, const struct lki_url *url,
-                                 int64_t deadline, struct lki_view *out, struct lk_error *err)
+FAKE(lk_status, lki_cluster_ask, const struct lki_endpoint *server, const struct lki_url *url,
+     int64_t deadline, struct lki_view *out, struct lk_error *err)
 {
     lk_status status = tell(server, url, out, err);
 
-    (void)deadline;
     if (status != LK_OK) return status;
     out->owners = calloc(LKI_SLOTS, sizeof *out->owners);
     assert_non_null(out->owners);
@@ -90,13 +79,10 @@ lk_status __wrap_lki_cluster_ask(const struct lki_endpoint *server, const struct
 
 static void ignore_event(const struct lk_event *event, void *arg)
 {
-    (void)event;
-    (void)arg;
 }
 
 static void count_change(void *arg)
 {
-    (void)arg;
     world.changes++;
 }
 
@@ -124,7 +110,6 @@ static void start(const char *url)
 
 static int start_sentinel(void **state)
 {
-    (void)state;
     start("redis+sentinel://localhost:1,localhost:2/main");
     for (size_t port = 1; port <= 2; port++)
         world.answers[port] = (struct answer){.version = 5, .primaries = {11}};
@@ -133,7 +118,6 @@ static int start_sentinel(void **state)
 
 static int start_cluster(void **state)
 {
-    (void)state;
     start("redis+cluster://localhost:1,localhost:2");
     for (size_t port = 1; port <= PORTS_MAX; port++)
         world.answers[port] = (struct answer){.primaries = {1, 2, 3}};
@@ -142,7 +126,6 @@ static int start_cluster(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     lki_topology_reap(world.topology);
     lki_topology_join(world.topology);
     lki_topology_free(world.topology);

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "base/error.h"
+#include "testing.h"
 #include "wire/redis.h"
 
 enum { COMMANDS_MAX = 8, WORDS_MAX = 32 };
@@ -29,22 +30,6 @@ static struct {
     size_t late_lens[WORDS_MAX];
     size_t late_count;
 } fault;
-
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-lk_status __real_lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
-                                    size_t count, int64_t deadline, lk_reply **replies,
-                                    struct lk_error *err);
-lk_status __wrap_lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
-                                    size_t count, int64_t deadline, lk_reply **replies,
-                                    struct lk_error *err);
-lk_status __real_lki_redis_send(struct lki_redis *redis, const struct lk_command *commands,
-                                size_t count, int64_t deadline, struct lk_error *err);
-lk_status __wrap_lki_redis_send(struct lki_redis *redis, const struct lk_command *commands,
-                                size_t count, int64_t deadline, struct lk_error *err);
-lk_status __real_lki_redis_receive(struct lki_redis *redis, lk_reply **out, struct lk_error *err);
-lk_status __wrap_lki_redis_receive(struct lki_redis *redis, lk_reply **out, struct lk_error *err);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static const struct lk_bytes nonsense = {.data = "NO-SUCH-COMMAND", .len = 15};
 
@@ -86,9 +71,8 @@ static bool is_faulty_call(void)
     return fault.left == 0 || (fault.left < 0 && fault.goes_on);
 }
 
-lk_status __wrap_lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
-                                    size_t count, int64_t deadline, lk_reply **replies,
-                                    struct lk_error *err)
+FAKE(lk_status, lki_redis_exchange, struct lki_redis *redis, const struct lk_command *commands,
+     size_t count, int64_t deadline, lk_reply **replies, struct lk_error *err)
 {
     struct lk_command errors[COMMANDS_MAX];
 
@@ -120,8 +104,8 @@ lk_status __wrap_lki_redis_exchange(struct lki_redis *redis, const struct lk_com
 }
 
 /* The watchdog's renewals, known by their script; the hub's subscriptions pass. */
-lk_status __wrap_lki_redis_send(struct lki_redis *redis, const struct lk_command *commands,
-                                size_t count, int64_t deadline, struct lk_error *err)
+FAKE(lk_status, lki_redis_send, struct lki_redis *redis, const struct lk_command *commands,
+     size_t count, int64_t deadline, struct lk_error *err)
 {
     struct lk_command errors[COMMANDS_MAX];
     bool is_renewal = strncmp(commands[0].args[0].data, "EVAL", 4) == 0;
@@ -139,7 +123,7 @@ lk_status __wrap_lki_redis_send(struct lki_redis *redis, const struct lk_command
     return __real_lki_redis_send(redis, commands, count, deadline, err);
 }
 
-lk_status __wrap_lki_redis_receive(struct lki_redis *redis, lk_reply **out, struct lk_error *err)
+FAKE(lk_status, lki_redis_receive, struct lki_redis *redis, lk_reply **out, struct lk_error *err)
 {
     struct pollfd poll_fd = {.fd = lki_redis_fd(redis), .events = POLLIN};
 

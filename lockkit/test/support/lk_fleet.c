@@ -26,38 +26,6 @@ static struct {
     char lie[160];
 } fleet;
 
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-struct lki_node *__real_lki_topology_node(struct lki_topology *topology, int slot,
-                                          struct lk_error *err);
-struct lki_node *__wrap_lki_topology_node(struct lki_topology *topology, int slot,
-                                          struct lk_error *err);
-struct lki_node *__real_lki_topology_primary(struct lki_topology *topology, size_t index);
-struct lki_node *__wrap_lki_topology_primary(struct lki_topology *topology, size_t index);
-struct lki_node *__real_lki_topology_at(struct lki_topology *topology, struct lk_bytes address,
-                                        const struct lki_node *told_by, struct lk_error *err);
-struct lki_node *__wrap_lki_topology_at(struct lki_topology *topology, struct lk_bytes address,
-                                        const struct lki_node *told_by, struct lk_error *err);
-void __real_lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes address,
-                               const struct lki_node *told_by);
-void __wrap_lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes address,
-                               const struct lki_node *told_by);
-void __real_lki_topology_doubt(struct lki_topology *topology);
-void __wrap_lki_topology_doubt(struct lki_topology *topology);
-unsigned long __real_lki_topology_epoch(const struct lki_topology *topology);
-unsigned long __wrap_lki_topology_epoch(const struct lki_topology *topology);
-bool __real_lki_topology_is_fixed(const struct lki_topology *topology);
-bool __wrap_lki_topology_is_fixed(const struct lki_topology *topology);
-bool __real_lki_topology_is_cluster(const struct lki_topology *topology);
-bool __wrap_lki_topology_is_cluster(const struct lki_topology *topology);
-void __real_lki_node_unref(struct lki_node *node);
-void __wrap_lki_node_unref(struct lki_node *node);
-lk_status __real_lki_redis_send(struct lki_redis *redis, const struct lk_command *commands,
-                                size_t count, int64_t deadline, struct lk_error *err);
-lk_status __wrap_lki_redis_send(struct lki_redis *redis, const struct lk_command *commands,
-                                size_t count, int64_t deadline, struct lk_error *err);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
-
 struct lki_topology *lks_fleet_topology(void)
 {
     return (struct lki_topology *)(void *)&fleet;
@@ -76,8 +44,8 @@ static struct lki_node *ref(size_t i)
 
 /* ---- the topology ---------------------------------------------------------------------------------- */
 
-struct lki_node *__wrap_lki_topology_node(struct lki_topology *topology, int slot,
-                                          struct lk_error *err)
+FAKE(struct lki_node *, lki_topology_node, struct lki_topology *topology, int slot,
+     struct lk_error *err)
 {
     if (!is_ours(topology)) return __real_lki_topology_node(topology, slot, err);
     atomic_fetch_add(&fleet.looks, 1);
@@ -88,7 +56,7 @@ struct lki_node *__wrap_lki_topology_node(struct lki_topology *topology, int slo
     return ref(atomic_load(&fleet.owners[fleet.is_cluster ? slot : 0]));
 }
 
-struct lki_node *__wrap_lki_topology_primary(struct lki_topology *topology, size_t index)
+FAKE(struct lki_node *, lki_topology_primary, struct lki_topology *topology, size_t index)
 {
     if (!is_ours(topology)) return __real_lki_topology_primary(topology, index);
     for (size_t i = 0; i < fleet.count; i++) {
@@ -108,16 +76,16 @@ static size_t node_at(struct lk_bytes address)
     return i;
 }
 
-struct lki_node *__wrap_lki_topology_at(struct lki_topology *topology, struct lk_bytes address,
-                                        const struct lki_node *told_by, struct lk_error *err)
+FAKE(struct lki_node *, lki_topology_at, struct lki_topology *topology, struct lk_bytes address,
+     const struct lki_node *told_by, struct lk_error *err)
 {
     if (!is_ours(topology)) return __real_lki_topology_at(topology, address, told_by, err);
     size_t i = node_at(address);
     return i < fleet.count ? ref(i) : NULL;
 }
 
-void __wrap_lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes address,
-                               const struct lki_node *told_by)
+FAKE(void, lki_topology_moved, struct lki_topology *topology, int slot, struct lk_bytes address,
+     const struct lki_node *told_by)
 {
     if (!is_ours(topology)) {
         __real_lki_topology_moved(topology, slot, address, told_by);
@@ -126,7 +94,7 @@ void __wrap_lki_topology_moved(struct lki_topology *topology, int slot, struct l
     }
 }
 
-void __wrap_lki_topology_doubt(struct lki_topology *topology)
+FAKE(void, lki_topology_doubt, struct lki_topology *topology)
 {
     if (is_ours(topology)) {
         atomic_fetch_add(&fleet.doubts, 1);
@@ -135,22 +103,22 @@ void __wrap_lki_topology_doubt(struct lki_topology *topology)
     }
 }
 
-unsigned long __wrap_lki_topology_epoch(const struct lki_topology *topology)
+FAKE(unsigned long, lki_topology_epoch, const struct lki_topology *topology)
 {
     return is_ours(topology) ? atomic_load(&fleet.epoch) : __real_lki_topology_epoch(topology);
 }
 
-bool __wrap_lki_topology_is_fixed(const struct lki_topology *topology)
+FAKE(bool, lki_topology_is_fixed, const struct lki_topology *topology)
 {
     return !is_ours(topology) && __real_lki_topology_is_fixed(topology);
 }
 
-bool __wrap_lki_topology_is_cluster(const struct lki_topology *topology)
+FAKE(bool, lki_topology_is_cluster, const struct lki_topology *topology)
 {
     return is_ours(topology) ? fleet.is_cluster : __real_lki_topology_is_cluster(topology);
 }
 
-void __wrap_lki_node_unref(struct lki_node *node)
+FAKE(void, lki_node_unref, struct lki_node *node)
 {
     if (node >= fleet.nodes && node < fleet.nodes + LKS_FLEET) {
         atomic_fetch_sub(&node->references, 1);
@@ -170,8 +138,8 @@ static bool is_to(struct lki_redis *redis, size_t node)
            strcmp(peer.sun_path, fleet.nodes[node].endpoint.path) == 0;
 }
 
-lk_status __wrap_lki_redis_send(struct lki_redis *redis, const struct lk_command *commands,
-                                size_t count, int64_t deadline, struct lk_error *err)
+FAKE(lk_status, lki_redis_send, struct lki_redis *redis, const struct lk_command *commands,
+     size_t count, int64_t deadline, struct lk_error *err)
 {
     for (size_t i = 0; i < count; i++)
         atomic_fetch_add(&fleet.askings, strncmp(commands[i].args[0].data, "ASKING", 6) == 0);

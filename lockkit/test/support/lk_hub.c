@@ -22,34 +22,22 @@ static struct {
 
 static _Atomic int64_t ahead_ns;
 
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-int64_t __real_lki_clock_now(void);
-int64_t __wrap_lki_clock_now(void);
-int64_t __real_lki_clock_after_ms(int64_t ms);
-int64_t __wrap_lki_clock_after_ms(int64_t ms);
-int __real_lki_clock_left_ms(int64_t deadline);
-int __wrap_lki_clock_left_ms(int64_t deadline);
-bool __real_lki_clock_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline);
-bool __wrap_lki_clock_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
-
-int64_t __wrap_lki_clock_now(void)
+FAKE(int64_t, lki_clock_now, void)
 {
     return __real_lki_clock_now() + atomic_load(&ahead_ns);
 }
 
-int64_t __wrap_lki_clock_after_ms(int64_t ms)
+FAKE(int64_t, lki_clock_after_ms, int64_t ms)
 {
     return __real_lki_clock_after_ms(ms) + atomic_load(&ahead_ns);
 }
 
-int __wrap_lki_clock_left_ms(int64_t deadline)
+FAKE(int, lki_clock_left_ms, int64_t deadline)
 {
     return __real_lki_clock_left_ms(deadline - atomic_load(&ahead_ns));
 }
 
-bool __wrap_lki_clock_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline)
+FAKE(bool, lki_clock_wait, pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline)
 {
     return __real_lki_clock_wait(cond, mutex, deadline - atomic_load(&ahead_ns));
 }

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "testing.h"
 
 enum { MESSAGES_MAX = 512, LONG_MS = 5000, FIRST_PORT = 7000 };
 
@@ -51,30 +52,6 @@ static struct {
 
 unsigned lks_pubsub_doubts;
 unsigned lks_pubsub_wrong_verbs;
-
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-struct lki_redis *__wrap_lki_redis_begin(const struct lki_endpoint *endpoint, struct lk_error *err);
-lk_status __wrap_lki_redis_go_on(struct lki_redis *redis, const struct lki_endpoint *endpoint,
-                                 short *out_events, struct lk_error *err);
-void __wrap_lki_redis_close(struct lki_redis *redis);
-lk_status __wrap_lki_redis_send(struct lki_redis *redis, const struct lk_command *commands,
-                                size_t count, int64_t deadline, struct lk_error *err);
-lk_status __wrap_lki_redis_receive(struct lki_redis *redis, lk_reply **out, struct lk_error *err);
-int __wrap_lki_redis_fd(const struct lki_redis *redis);
-const lk_reply *__wrap_lk_reply_at(const lk_reply *reply, size_t index);
-struct lk_bytes __wrap_lk_reply_bytes(const lk_reply *reply);
-void __wrap_lk_reply_free(lk_reply *reply);
-lk_reply_type __wrap_lk_reply_type_of(const lk_reply *reply);
-struct lki_node *__wrap_lki_topology_node(struct lki_topology *topology, int slot,
-                                          struct lk_error *err);
-struct lki_node *__wrap_lki_topology_primary(struct lki_topology *topology, size_t index);
-void __wrap_lki_node_unref(struct lki_node *node);
-void __wrap_lki_topology_doubt(struct lki_topology *topology);
-void __wrap_lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes address,
-                               const struct lki_node *told_by);
-bool __wrap_lki_topology_is_sharded(const struct lki_topology *topology);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static void ring_locked(struct server *server)
 {
@@ -117,7 +94,7 @@ static void complain_locked(struct server *server, const char *text)
 
 /* ---- connections ------------------------------------------------------------------------------------ */
 
-struct lki_redis *__wrap_lki_redis_begin(const struct lki_endpoint *endpoint, struct lk_error *err)
+FAKE(struct lki_redis *, lki_redis_begin, const struct lki_endpoint *endpoint, struct lk_error *err)
 {
     struct lki_redis *redis = calloc(1, sizeof *redis);
 
@@ -131,8 +108,8 @@ struct lki_redis *__wrap_lki_redis_begin(const struct lki_endpoint *endpoint, st
     return redis;
 }
 
-lk_status __wrap_lki_redis_go_on(struct lki_redis *redis, const struct lki_endpoint *endpoint,
-                                 short *out_events, struct lk_error *err)
+FAKE(lk_status, lki_redis_go_on, struct lki_redis *redis, const struct lki_endpoint *endpoint,
+     short *out_events, struct lk_error *err)
 {
     struct server *server = redis->server;
     lk_status status = LK_OK;
@@ -155,7 +132,7 @@ lk_status __wrap_lki_redis_go_on(struct lki_redis *redis, const struct lki_endpo
     return status;
 }
 
-void __wrap_lki_redis_close(struct lki_redis *redis)
+FAKE(void, lki_redis_close, struct lki_redis *redis)
 {
     if (!redis) return;
     (void)pthread_mutex_lock(&world.mutex);
@@ -216,8 +193,8 @@ static void answer_locked(struct server *server, const struct lk_command *comman
     }
 }
 
-lk_status __wrap_lki_redis_send(struct lki_redis *redis, const struct lk_command *commands,
-                                size_t count, int64_t deadline, struct lk_error *err)
+FAKE(lk_status, lki_redis_send, struct lki_redis *redis, const struct lk_command *commands,
+     size_t count, int64_t deadline, struct lk_error *err)
 {
     (void)deadline;
     (void)pthread_mutex_lock(&world.mutex);
@@ -229,7 +206,7 @@ lk_status __wrap_lki_redis_send(struct lki_redis *redis, const struct lk_command
     return is_cut ? LKI_FAIL(err, LK_UNREACHABLE, "cut") : LK_OK;
 }
 
-lk_status __wrap_lki_redis_receive(struct lki_redis *redis, lk_reply **out, struct lk_error *err)
+FAKE(lk_status, lki_redis_receive, struct lki_redis *redis, lk_reply **out, struct lk_error *err)
 {
     struct server *server = redis->server;
 
@@ -248,27 +225,27 @@ lk_status __wrap_lki_redis_receive(struct lki_redis *redis, lk_reply **out, stru
     return is_cut ? LKI_FAIL(err, LK_UNREACHABLE, "cut") : LK_OK;
 }
 
-int __wrap_lki_redis_fd(const struct lki_redis *redis)
+FAKE(int, lki_redis_fd, const struct lki_redis *redis)
 {
     return redis->server->fd;
 }
 
-const lk_reply *__wrap_lk_reply_at(const lk_reply *reply, size_t index)
+FAKE(const lk_reply *, lk_reply_at, const lk_reply *reply, size_t index)
 {
     return reply->parts[index];
 }
 
-struct lk_bytes __wrap_lk_reply_bytes(const lk_reply *reply)
+FAKE(struct lk_bytes, lk_reply_bytes, const lk_reply *reply)
 {
     return (struct lk_bytes){.data = reply->text, .len = strlen(reply->text)};
 }
 
-void __wrap_lk_reply_free(lk_reply *reply)
+FAKE(void, lk_reply_free, lk_reply *reply)
 {
     free(reply);
 }
 
-lk_reply_type __wrap_lk_reply_type_of(const lk_reply *reply)
+FAKE(lk_reply_type, lk_reply_type_of, const lk_reply *reply)
 {
     return reply->is_error ? LK_REPLY_ERROR : LK_REPLY_ARRAY;
 }
@@ -282,8 +259,8 @@ static struct lki_node *ref(int server)
     return &world.servers[server].node;
 }
 
-struct lki_node *__wrap_lki_topology_node(struct lki_topology *topology, int slot,
-                                          struct lk_error *err)
+FAKE(struct lki_node *, lki_topology_node, struct lki_topology *topology, int slot,
+     struct lk_error *err)
 {
     (void)topology;
     (void)pthread_mutex_lock(&world.mutex);
@@ -294,17 +271,17 @@ struct lki_node *__wrap_lki_topology_node(struct lki_topology *topology, int slo
 }
 
 /* Where nothing goes by slot there is one. */
-struct lki_node *__wrap_lki_topology_primary(struct lki_topology *topology, size_t index)
+FAKE(struct lki_node *, lki_topology_primary, struct lki_topology *topology, size_t index)
 {
     return index == 0 ? __wrap_lki_topology_node(topology, LKI_NO_SLOT, NULL) : NULL;
 }
 
-void __wrap_lki_node_unref(struct lki_node *node)
+FAKE(void, lki_node_unref, struct lki_node *node)
 {
     if (node) atomic_fetch_sub(&node->references, 1);
 }
 
-void __wrap_lki_topology_doubt(struct lki_topology *topology)
+FAKE(void, lki_topology_doubt, struct lki_topology *topology)
 {
     (void)topology;
     (void)pthread_mutex_lock(&world.mutex);
@@ -313,8 +290,8 @@ void __wrap_lki_topology_doubt(struct lki_topology *topology)
     (void)pthread_mutex_unlock(&world.mutex);
 }
 
-void __wrap_lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes address,
-                               const struct lki_node *told_by)
+FAKE(void, lki_topology_moved, struct lki_topology *topology, int slot, struct lk_bytes address,
+     const struct lki_node *told_by)
 {
     int port = atoi(strchr(address.data, ':') + 1); /* NOLINT(cert-err34-c): we wrote it */
 
@@ -325,7 +302,7 @@ void __wrap_lki_topology_moved(struct lki_topology *topology, int slot, struct l
     (void)pthread_mutex_unlock(&world.mutex);
 }
 
-bool __wrap_lki_topology_is_sharded(const struct lki_topology *topology)
+FAKE(bool, lki_topology_is_sharded, const struct lki_topology *topology)
 {
     (void)topology;
     return world.is_sharded;

@@ -16,12 +16,22 @@
 
 #include <cmocka.h>
 
+/* Fakes and callbacks do not need all that they are given. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* What the linker's --wrap puts in a function's place: FAKE(int, name, int a) { return __real_name(a); } */
+#define FAKE(type, name, ...)                                                                      \
+    type __real_##name(__VA_ARGS__); /* NOLINT(bugprone-reserved-identifier) */                    \
+    type __wrap_##name(__VA_ARGS__); /* NOLINT(bugprone-reserved-identifier) */                    \
+    type __wrap_##name(__VA_ARGS__)
+
 /* TEST(what_is_true), or TEST(what_is_true, struct fixture *f) with what SET_UP made. */
 #define TEST(...)                          TESTING_PICK(__VA_ARGS__, TESTING_OF, TESTING_PLAIN, )(__VA_ARGS__)
 /* With a fixture of its own instead of the file's (NULL: none). */
 #define TEST_WITH(name, set_up, tear_down) TESTING_ADD(name, set_up, tear_down, false)
 
 /* Once in a file, with a body each: around every TEST, with a zeroed object or without... */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type is no value */
 #define SET_UP(type, name)                                                                         \
     static void testing_fill(type *name);                                                          \
     TESTING_HOOK(set_up)                                                                           \
@@ -41,6 +51,7 @@
         return 0;                                                                                  \
     }                                                                                              \
     static void testing_empty(type *name)
+/* NOLINTEND(bugprone-macro-parentheses) */
 #define BEFORE_EACH() TESTING_STEP(set_up)
 #define AFTER_EACH()  TESTING_STEP(tear_down)
 /* ... and before the first and after the last. */

@@ -103,7 +103,6 @@ static void a_kind_that_is_none_is_refused(void **state)
 {
     char output[OUTPUT_MAX];
 
-    (void)state;
     assert_int_equal(torture("no-such-kind", output), WRONG_USAGE);
     assert_non_null(strstr(output, "no-such-kind"));
 }

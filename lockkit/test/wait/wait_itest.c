@@ -143,7 +143,6 @@ static lk_status wait_latch(struct lks_wait *wait)
 
 static lk_status leave_latch(struct lks_wait *wait)
 {
-    (void)wait;
     return LK_OK;
 }
 

@@ -24,7 +24,6 @@ static void publish(int server, const char *channel)
 /* Channel "a" is at server 0, channel "b" at 1, all others at 0. */
 static int start_cluster(void **state)
 {
-    (void)state;
     int failure = lks_hub_start(true);
     lks_pubsub_move("b", 1);
     lks_pubsub_learn();
@@ -33,13 +32,11 @@ static int start_cluster(void **state)
 
 static int start_primary(void **state)
 {
-    (void)state;
     return lks_hub_start(false);
 }
 
 static int stop_hub(void **state)
 {
-    (void)state;
     return lks_hub_stop();
 }
 

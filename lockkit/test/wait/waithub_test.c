@@ -28,8 +28,6 @@ static struct {
 
 static void ignore_event(const struct lk_event *event, void *arg)
 {
-    (void)event;
-    (void)arg;
 }
 
 static int start_hub(void **state)
@@ -40,7 +38,6 @@ static int start_hub(void **state)
                                       .backoff_ms = BACKOFF_MS,
                                       .on_event = ignore_event};
 
-    (void)state;
     lks_pubsub_start(false);
     world.counts = lks_pubsub_counts(0);
     for (size_t i = 0; i < 3; i++)
@@ -52,7 +49,6 @@ static int start_hub(void **state)
 
 static int stop_hub(void **state)
 {
-    (void)state;
     lki_hub_stop(world.hub);
     int failure = pthread_join(world.thread, NULL);
     lki_hub_free(world.hub);

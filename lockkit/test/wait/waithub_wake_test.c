@@ -20,13 +20,10 @@ static struct {
 
 static void ignore_event(const struct lk_event *event, void *arg)
 {
-    (void)event;
-    (void)arg;
 }
 
 static int make_hub(void **state)
 {
-    (void)state;
     world.hub = lki_hub_new(&(struct lki_hub_options){.on_event = ignore_event}, NULL);
     for (size_t i = 0; i < 2; i++)
         lki_waiter_init(&world.waiters[i], LKI_WAKE_ONE);
@@ -37,7 +34,6 @@ static int make_hub(void **state)
 
 static int free_hub(void **state)
 {
-    (void)state;
     lki_hub_free(world.hub);
     for (size_t i = 0; i < 2; i++)
         lki_waiter_done(&world.waiters[i]);

@@ -7,19 +7,12 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
+#include "test/support/testing.h"
 #include "wire/lookup.h"
 #include "wire/redis.h"
 
@@ -37,15 +30,8 @@ static struct resolver {
     const char *ipv6;
 } resolver = {.mutex = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
 
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-int __real_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
-                       struct addrinfo **out);
-int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
-                       struct addrinfo **out);
-
-int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
-                       struct addrinfo **out)
+FAKE(int, getaddrinfo, const char *host, const char *port, const struct addrinfo *hints,
+     struct addrinfo **out)
 {
     static const struct addrinfo numeric = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
 
@@ -60,7 +46,6 @@ int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo
     (void)pthread_mutex_unlock(&resolver.mutex);
     return address ? __real_getaddrinfo(address, NULL, &numeric, out) : EAI_NONAME;
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static void answer(bool is_open)
 {
@@ -79,12 +64,10 @@ static void has_addresses(const char *ipv4, const char *ipv6)
     (void)pthread_mutex_unlock(&resolver.mutex);
 }
 
-static int set_up(void **state)
+BEFORE_EACH()
 {
-    (void)state;
     has_addresses("127.0.0.1", NULL);
     answer(false);
-    return 0;
 }
 
 /* Until somebody waits for the resolver, or nobody does any more. */
@@ -124,21 +107,19 @@ static lk_status look_up(const char *name, char out_address[LKI_ADDRESS_SIZE], s
 
 /* ---- names --------------------------------------------------------------------------------------- */
 
-static void an_address_needs_none(void **state)
+TEST(an_address_needs_none)
 {
-    (void)state;
     assert_false(lki_lookup_is_needed("127.0.0.1"));
     assert_false(lki_lookup_is_needed("::1"));
     assert_true(lki_lookup_is_needed("redis-1"));
     assert_true(lki_lookup_is_needed("localhost"));
 }
 
-static void nobody_waits_for_a_resolver_that_does_not_answer(void **state)
+TEST(nobody_waits_for_a_resolver_that_does_not_answer)
 {
     struct lki_lookup *lookup = lki_lookup_begin("patient", NULL);
     char address[LKI_ADDRESS_SIZE];
 
-    (void)state;
     assert_non_null(lookup);
     assert_false(is_readable(lookup, 30));
     assert_int_equal(lki_lookup_end(lookup, address, NULL), LK_BUSY);
@@ -149,11 +130,10 @@ static void nobody_waits_for_a_resolver_that_does_not_answer(void **state)
     lki_lookup_free(lookup);
 }
 
-static void ipv6_is_taken_when_there_is_nothing_else(void **state)
+TEST(ipv6_is_taken_when_there_is_nothing_else)
 {
     char address[LKI_ADDRESS_SIZE];
 
-    (void)state;
     has_addresses("127.0.0.1", "fd00::7");
     assert_int_equal(look_up("both", address, NULL), LK_OK);
     assert_string_equal(address, "127.0.0.1");
@@ -162,12 +142,11 @@ static void ipv6_is_taken_when_there_is_nothing_else(void **state)
     assert_string_equal(address, "fd00::7");
 }
 
-static void a_name_without_address_is_told_with_the_reason(void **state)
+TEST(a_name_without_address_is_told_with_the_reason)
 {
     char address[LKI_ADDRESS_SIZE];
     struct lk_error err = {0};
 
-    (void)state;
     has_addresses(NULL, NULL);
     assert_int_equal(look_up("nowhere", address, &err), LK_UNREACHABLE);
     assert_non_null(strstr(err.text, "nowhere: "));
@@ -175,7 +154,7 @@ static void a_name_without_address_is_told_with_the_reason(void **state)
 }
 
 /* And whoever has lost patience leaves nothing behind. */
-static void only_so_many_names_are_looked_up_at_a_time(void **state)
+TEST(only_so_many_names_are_looked_up_at_a_time)
 {
     struct lki_lookup *lookups[MANY];
     struct lk_error err = {0};
@@ -183,7 +162,6 @@ static void only_so_many_names_are_looked_up_at_a_time(void **state)
     char name[16];
     int64_t deadline = lki_clock_after_ms(SOON_MS);
 
-    (void)state;
     for (int i = 0; i < MANY; i++) {
         (void)snprintf(name, sizeof name, "redis-%d", i);
         lookups[i] = lki_lookup_begin(name, NULL);
@@ -204,12 +182,11 @@ static void only_so_many_names_are_looked_up_at_a_time(void **state)
     lki_lookup_free(next);
 }
 
-static void who_wants_to_know_the_same_name_shares_the_look_up(void **state)
+TEST(who_wants_to_know_the_same_name_shares_the_look_up)
 {
     struct lki_lookup *lookups[SHARERS];
     char address[LKI_ADDRESS_SIZE];
 
-    (void)state;
     for (size_t i = 0; i < SHARERS; i++) {
         lookups[i] = lki_lookup_begin("shared", NULL);
         assert_non_null(lookups[i]);
@@ -226,12 +203,11 @@ static void who_wants_to_know_the_same_name_shares_the_look_up(void **state)
 
 #ifndef __SANITIZE_THREAD__ /* which ends a child of a process with threads that starts one */
 /* The thread that looks it up is the parent's. */
-static void a_forked_child_looks_names_up_itself(void **state)
+TEST(a_forked_child_looks_names_up_itself)
 {
     struct lki_lookup *lookup = lki_lookup_begin("forked", NULL);
     int status = 0;
 
-    (void)state;
     assert_non_null(lookup);
     await_resolver(true);
     pid_t child = fork();
@@ -251,14 +227,13 @@ static void a_forked_child_looks_names_up_itself(void **state)
 
 /* ---- connections --------------------------------------------------------------------------------- */
 
-static void a_connection_ends_at_its_deadline(void **state)
+TEST(a_connection_ends_at_its_deadline)
 {
     char host[] = "mute";
     struct lki_endpoint endpoint = {.host = host, .port = 1, .label = "mute:1"};
     struct lk_error err = {0};
     int64_t begin = lki_clock_now();
 
-    (void)state;
     assert_null(lki_redis_open(&endpoint, lki_clock_after_ms(50), &err));
     assert_in_range((lki_clock_now() - begin) / NS_PER_MS, 49, SOON_MS);
     assert_int_equal(err.code, LK_UNREACHABLE);
@@ -266,7 +241,7 @@ static void a_connection_ends_at_its_deadline(void **state)
     answer(true);
 }
 
-static void a_connection_goes_on_when_its_name_has_an_address(void **state)
+TEST(a_connection_goes_on_when_its_name_has_an_address)
 {
     struct sockaddr_in place = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t len = sizeof place;
@@ -276,7 +251,6 @@ static void a_connection_goes_on_when_its_name_has_an_address(void **state)
     short events = POLLOUT;
     lk_status status = LK_BUSY;
 
-    (void)state;
     assert_int_equal(bind(listener, (struct sockaddr *)&place, len), 0);
     assert_int_equal(listen(listener, 1), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&place, &len), 0);
@@ -297,13 +271,12 @@ static void a_connection_goes_on_when_its_name_has_an_address(void **state)
     (void)close(listener);
 }
 
-static void a_name_without_address_ends_the_connection(void **state)
+TEST(a_name_without_address_ends_the_connection)
 {
     char host[] = "absent";
     struct lki_endpoint endpoint = {.host = host, .port = 1, .label = "absent:1"};
     struct lk_error err = {0};
 
-    (void)state;
     has_addresses(NULL, NULL);
     answer(true);
     assert_null(lki_redis_open(&endpoint, lki_clock_after_ms(SOON_MS), &err));
@@ -312,31 +285,9 @@ static void a_name_without_address_ends_the_connection(void **state)
 }
 
 /* Their threads end after those that began them; memory is looked at then. */
-static int tear_down(void **state)
+AFTER_ALL()
 {
-    (void)state;
     answer(true);
     await_resolver(false);
     (void)poll(NULL, 0, 50); /* they have an answer, and end */
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(an_address_needs_none, set_up),
-        cmocka_unit_test_setup(nobody_waits_for_a_resolver_that_does_not_answer, set_up),
-        cmocka_unit_test_setup(ipv6_is_taken_when_there_is_nothing_else, set_up),
-        cmocka_unit_test_setup(a_name_without_address_is_told_with_the_reason, set_up),
-        cmocka_unit_test_setup(only_so_many_names_are_looked_up_at_a_time, set_up),
-        cmocka_unit_test_setup(who_wants_to_know_the_same_name_shares_the_look_up, set_up),
-#ifndef __SANITIZE_THREAD__
-        cmocka_unit_test_setup(a_forked_child_looks_names_up_itself, set_up),
-#endif
-        cmocka_unit_test_setup(a_connection_ends_at_its_deadline, set_up),
-        cmocka_unit_test_setup(a_connection_goes_on_when_its_name_has_an_address, set_up),
-        cmocka_unit_test_setup(a_name_without_address_ends_the_connection, set_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, tear_down);
 }

@@ -17,15 +17,8 @@ static struct lks_vip *vip;
 static const char *_Atomic address_of_name;
 static atomic_int changes; /* LK_EVENT_TOPOLOGY so far */
 
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-int __real_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
-                       struct addrinfo **out);
-int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
-                       struct addrinfo **out);
-
-int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
-                       struct addrinfo **out)
+FAKE(int, getaddrinfo, const char *host, const char *port, const struct addrinfo *hints,
+     struct addrinfo **out)
 {
     static const struct addrinfo numeric = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
 
@@ -33,11 +26,9 @@ int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo
         return __real_getaddrinfo(host, port, hints, out);
     return __real_getaddrinfo(atomic_load(&address_of_name), NULL, &numeric, out);
 }
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
 static void hear(const struct lk_event *event, void *arg)
 {
-    (void)arg;
     if (event->type == LK_EVENT_TOPOLOGY) atomic_fetch_add(&changes, 1);
 }
 

@@ -40,26 +40,8 @@ static struct world {
     bool stops_on_connect; /* ends lki_pool_main() once a connection stands */
 } world;
 
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-struct lki_redis *__wrap_lki_redis_open(const struct lki_endpoint *endpoint, int64_t deadline,
-                                        struct lk_error *err);
-void __wrap_lki_redis_close(struct lki_redis *redis);
-bool __wrap_lki_redis_is_usable(struct lki_redis *redis);
-bool __wrap_lki_redis_is_broken(const struct lki_redis *redis);
-const char *__wrap_lki_redis_address(const struct lki_redis *redis);
-lk_status __wrap_lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
-                                    size_t count, int64_t deadline, lk_reply **replies,
-                                    struct lk_error *err);
-int64_t __wrap_lki_clock_now(void);
-int64_t __wrap_lki_clock_after_ms(int64_t ms);
-int __wrap_lki_clock_left_ms(int64_t deadline);
-bool __wrap_lki_clock_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline);
-int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
-
-struct lki_redis *__wrap_lki_redis_open(const struct lki_endpoint *endpoint, int64_t deadline,
-                                        struct lk_error *err)
+FAKE(struct lki_redis *, lki_redis_open, const struct lki_endpoint *endpoint, int64_t deadline,
+     struct lk_error *err)
 {
     world.last_limit_ms = (deadline - world.now_ns) / NS_PER_MS;
     if (world.opens_refused > 0) {
@@ -81,31 +63,30 @@ struct lki_redis *__wrap_lki_redis_open(const struct lki_endpoint *endpoint, int
     return redis;
 }
 
-void __wrap_lki_redis_close(struct lki_redis *redis)
+FAKE(void, lki_redis_close, struct lki_redis *redis)
 {
     if (redis) world.closed++;
     free(redis);
 }
 
-bool __wrap_lki_redis_is_usable(struct lki_redis *redis)
+FAKE(bool, lki_redis_is_usable, struct lki_redis *redis)
 {
     if (redis->is_dead) redis->is_broken = true;
     return !redis->is_broken;
 }
 
-bool __wrap_lki_redis_is_broken(const struct lki_redis *redis)
+FAKE(bool, lki_redis_is_broken, const struct lki_redis *redis)
 {
     return redis->is_broken;
 }
 
-const char *__wrap_lki_redis_address(const struct lki_redis *redis)
+FAKE(const char *, lki_redis_address, const struct lki_redis *redis)
 {
     return redis->address;
 }
 
-lk_status __wrap_lki_redis_exchange(struct lki_redis *redis, const struct lk_command *commands,
-                                    size_t count, int64_t deadline, lk_reply **replies,
-                                    struct lk_error *err)
+FAKE(lk_status, lki_redis_exchange, struct lki_redis *redis, const struct lk_command *commands,
+     size_t count, int64_t deadline, lk_reply **replies, struct lk_error *err)
 {
     assert_int_equal(count, 1);
     assert_memory_equal(commands[0].args[0].data, "PING", 4);
@@ -118,28 +99,27 @@ lk_status __wrap_lki_redis_exchange(struct lki_redis *redis, const struct lk_com
     return LKI_FAIL(err, LK_UNKNOWN, "no answer");
 }
 
-int64_t __wrap_lki_clock_now(void)
+FAKE(int64_t, lki_clock_now, void)
 {
     return world.now_ns;
 }
 
-int64_t __wrap_lki_clock_after_ms(int64_t ms)
+FAKE(int64_t, lki_clock_after_ms, int64_t ms)
 {
     return world.now_ns + ms * NS_PER_MS;
 }
 
-int __wrap_lki_clock_left_ms(int64_t deadline)
+FAKE(int, lki_clock_left_ms, int64_t deadline)
 {
     return deadline > world.now_ns ? (int)((deadline - world.now_ns + NS_PER_MS - 1) / NS_PER_MS)
                                    : 0;
 }
 
 /* Waiting: either another thread returns a connection at once, or the time passes. */
-bool __wrap_lki_clock_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline)
+FAKE(bool, lki_clock_wait, pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline)
 {
     struct lki_redis *redis = world.returned_while_waiting;
 
-    (void)cond;
     if (deadline <= world.now_ns) return false;
     if (redis) {
         world.returned_while_waiting = NULL;
@@ -156,9 +136,8 @@ bool __wrap_lki_clock_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t
 }
 
 /* lki_pool_main() has nothing to do: end it. */
-int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+FAKE(int, pthread_cond_wait, pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
-    (void)cond;
     (void)pthread_mutex_unlock(mutex);
     lki_pool_stop(world.pool);
     (void)pthread_mutex_lock(mutex);
@@ -167,7 +146,6 @@ int __wrap_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 
 static void count_event(const struct lk_event *event, void *arg)
 {
-    (void)arg;
     world.event_count++;
     world.failed_count += event->status != LK_OK;
     if (world.stops_on_connect && event->status == LK_OK) lki_pool_stop(world.pool);
@@ -175,7 +153,6 @@ static void count_event(const struct lk_event *event, void *arg)
 
 static void count_renewed(void *arg)
 {
-    (void)arg;
     world.renewed++;
 }
 

@@ -15,13 +15,7 @@ enum { LIMIT_MS = 300 };
 
 static bool has_no_memory;
 
-/* The linker's names for what is replaced.
-   NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-/* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
-
-void *__wrap_malloc(size_t size)
+FAKE(void *, malloc, size_t size)
 {
     return has_no_memory ? NULL : __real_malloc(size);
 }

@@ -150,7 +150,6 @@ static void listen_as(server_id id)
 
 static int start_world(void **state)
 {
-    (void)state;
     world.servers[PLAIN] = lks_server_start(&(struct lks_server_options){.is_tcp = true});
     world.ports[PLAIN] = world.servers[PLAIN]->port;
     (void)snprintf(world.dir, sizeof world.dir, "%s/tls", world.servers[PLAIN]->dir);
@@ -164,7 +163,6 @@ static int start_world(void **state)
 
 static int end_world(void **state)
 {
-    (void)state;
     for (size_t id = PLAIN + 1; id < SERVERS; id++) {
         (void)shutdown(world.listeners[id], SHUT_RDWR);
         if (fakes[id].words) (void)pthread_join(world.threads[id], NULL);
@@ -268,7 +266,6 @@ static lk_client *open_row(const struct row *row, const char *url, struct lk_err
 
 static void a_server_is_trusted_or_refused_in_time_and_in_words(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct row *row = &rows[i];
         char url[80];
@@ -299,7 +296,6 @@ static void locks_are_renewed_and_waiters_woken(void **state)
     lk_lock *wanted = lks_mutex(waiter, lks_key(world.servers[GOOD], "m"));
     struct lk_error err = {0};
 
-    (void)state;
     const struct lk_lock_options renewed = {.lease_ms = LEASE_MS, .is_renewed = true};
     assert_int_equal(lk_lock_acquire(held, &renewed, &err), LK_OK);
     assert_int_equal(
@@ -338,7 +334,6 @@ static void a_release_wakes_who_waits(void **state)
     pthread_t thread;
     double begin = lks_now_ms();
 
-    (void)state;
     assert_int_equal(
         lk_lock_acquire(release.lock, &(struct lk_lock_options){.lease_ms = 60000}, NULL), LK_OK);
     assert_int_equal(pthread_create(&thread, NULL, release_soon, &release), 0);
@@ -368,7 +363,6 @@ static void a_big_pipeline_goes_both_ways(void **state)
     lk_client *client = open_good();
     struct lk_error err = {0};
 
-    (void)state;
     for (size_t i = 0; i < BIG; i++)
         value[i] = (char)(i * 7 + i / 256);
     for (size_t i = 0; i < BIG_COUNT; i++) {
@@ -424,7 +418,6 @@ static void a_server_that_dies_leaves_unknown_what_was_asked_only(void **state)
     struct call call = {.client = open_good()};
     pthread_t thread;
 
-    (void)state;
     assert_int_equal(pthread_create(&thread, NULL, call_blocking, &call), 0);
     LKS_EVENTUALLY(lks_info(server, "clients", "blocked_clients") == 1, 5000);
     lks_server_kill(server);
@@ -443,7 +436,6 @@ static void a_server_that_stands_still_is_unknown_in_time(void **state)
     struct lks_server *server = world.servers[GOOD];
     lk_client *client = open_good();
 
-    (void)state;
     assert_int_equal(ping(client, 0), LK_OK);
     lks_server_pause(server);
     double begin = lks_now_ms();
@@ -466,7 +458,6 @@ static void an_answer_that_drips_is_unknown_in_time(void **state)
     char url[64];
     lk_reply *reply = NULL;
 
-    (void)state;
     LKS_DO(server, "SETRANGE", "drips", "499", "x");
     (void)snprintf(url, sizeof url, "rediss://127.0.0.1:%d", lks_vip_port(vip));
     lk_client *client = lks_client_with(
@@ -493,7 +484,6 @@ static void a_reconnection_resumes_the_session(void **state)
     lk_client *client = open_good();
     const struct lki_tls *tls = lki_client_endpoint(client)->tls;
 
-    (void)state;
     assert_int_equal(ping(client, 0), LK_OK);
     assert_int_equal(lki_tls_resumed(tls), 0);
     for (int i = 1; i <= 3; i++) {
@@ -511,7 +501,6 @@ static void who_refuses_a_session_is_asked_without(void **state)
     char url[64];
     lk_session *sessions[COUNT];
 
-    (void)state;
     (void)snprintf(url, sizeof url, "rediss://127.0.0.1:%d", lks_vip_port(vip));
     lk_client *client = lk_client_open(
         &(struct lk_client_options){.url = url, .tls.ca_file = file("ca.crt")}, NULL);
@@ -594,7 +583,6 @@ static void sentinels_and_servers_have_users_of_their_own(void **state)
     struct lk_client_options wrong = options;
     struct lk_error err = {0};
 
-    (void)state;
     (void)snprintf(url, sizeof url, "rediss+sentinel://app@%s", hosts);
     wrong.sentinel_password = NULL;
     assert_null(lk_client_open(&wrong, &err));
@@ -622,7 +610,6 @@ static void a_cluster_is_used_over_tls(void **state)
     lk_client *client = lkt_client_with(
         topology, (struct lk_client_options){.tls.ca_file = file("ca.crt"), .poll_ms = POLL_MS});
 
-    (void)state;
     assert_int_equal(lk_client_primaries(client), 3);
     use_locks(client);
     lk_client_close(client);
@@ -633,7 +620,6 @@ static void without_openssl_a_url_of_tls_is_refused(void **state)
 {
     static const char *const urls[] = {"rediss://h", "rediss+sentinel://h", "rediss+cluster://h"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
         struct lk_error err = {0};
 
