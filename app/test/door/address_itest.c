@@ -144,15 +144,7 @@ TEST(an_ipv6_client_is_its_64, struct app_fixture *self)
 
 static bool log_says(struct app_fixture *self, const char *words)
 {
-    char path[APP_PATH_SIZE + 16];
-    FILE *file = NULL;
-
-    (void)snprintf(path, sizeof path, "%s/seckilld.log", self->dir);
-    file = fopen(path, "re");
-    assert_non_null(file);
-    self->out[fread(self->out, 1, sizeof self->out - 1, file)] = '\0';
-    (void)fclose(file);
-    return strstr(self->out, words) != NULL;
+    return strstr(app_file(self->dir, "seckilld.log"), words);
 }
 
 static void operate(struct app_fixture *self, const char *path, const char *body,

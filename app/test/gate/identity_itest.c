@@ -297,15 +297,12 @@ static size_t read_file(struct fixture *self, const char *path)
 
 TEST(a_key_open_to_others_is_worth_a_warning, struct fixture *self)
 {
-    char log[PATH_SIZE];
-
     assert_int_equal(chmod(self->key, 0644), 0);
     assert_true(START(self, "no-lab", "--token-key", self->key, "--token-key-2", self->old_key));
-    (void)snprintf(log, sizeof log, "%s/seckilld.log", self->dir);
-    assert_true(read_file(self, log) > 0);
-    assert_non_null(strstr(self->out, " warn "));
-    assert_non_null(strstr(self->out, "/key: others may read"));
-    assert_null(strstr(self->out, "old-key"));
+    const char *log = app_file(self->dir, "seckilld.log");
+    assert_non_null(strstr(log, " warn "));
+    assert_non_null(strstr(log, "/key: others may read"));
+    assert_null(strstr(log, "old-key"));
 }
 
 TEST_WITH(no_secret_is_written_anywhere, set_up, tear_down)

@@ -208,12 +208,10 @@ TEST(servers_that_make_no_redlock_are_refused_at_the_start)
 /* Neither in the ready line nor in the log; and with them it sells. */
 TEST(passwords_are_used_and_not_shown)
 {
-    static char log[65536];
     struct lks_server *locked =
         lks_server_start(&(struct lks_server_options){.is_tcp = true, .password = "geheim"});
     char url[APP_URL_SIZE];
     const char *const args[] = {"--redis", url, "--redlock", url, "--log-level", "debug", NULL};
-    char path[APP_PATH_SIZE + 16];
 
     (void)snprintf(url, sizeof url, "redis://:geheim@127.0.0.1:%d", locked->port);
     assert_true(app_start(&fixture.with.service, fixture.with.dir, args));
@@ -221,11 +219,7 @@ TEST(passwords_are_used_and_not_shown)
     assert_int_equal(app_many_create(&fixture.with, "cup", 1, "redlock"), 201);
     assert_int_equal(app_many_buy(&fixture.with, "cup", "ann", NULL), 201);
     (void)app_stop(&fixture.with.service);
-    (void)snprintf(path, sizeof path, "%s/seckilld.log", fixture.with.dir);
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    log[fread(log, 1, sizeof log - 1, file)] = '\0';
-    (void)fclose(file);
+    const char *log = app_file(fixture.with.dir, "seckilld.log");
     assert_non_null(strstr(log, "cup"));
     assert_null(strstr(log, "geheim"));
     lks_server_stop(locked);

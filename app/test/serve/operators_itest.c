@@ -59,16 +59,9 @@ static void is_refused(struct app_fixture *self, long status, const char *proble
 
 static size_t log_lines(struct app_fixture *self, const char *words)
 {
-    char path[APP_PATH_SIZE + 16];
     size_t count = 0;
-    FILE *file = NULL;
 
-    (void)snprintf(path, sizeof path, "%s/seckilld.log", self->dir);
-    file = fopen(path, "re");
-    assert_non_null(file);
-    self->out[fread(self->out, 1, sizeof self->out - 1, file)] = '\0';
-    (void)fclose(file);
-    for (const char *at = self->out; (at = strstr(at, words)); at++)
+    for (const char *at = app_file(self->dir, "seckilld.log"); (at = strstr(at, words)); at++)
         count++;
     return count;
 }
@@ -352,14 +345,7 @@ TEST(the_audit_says_what_the_service_sees, struct app_fixture *self)
 
 static void read_operators(struct app_fixture *self)
 {
-    char path[APP_PATH_SIZE + 32];
-    FILE *file = NULL;
-
-    (void)snprintf(path, sizeof path, "%s/operators.ndjson", self->dir);
-    file = fopen(path, "re");
-    assert_non_null(file);
-    self->out[fread(self->out, 1, sizeof self->out - 1, file)] = '\0';
-    (void)fclose(file);
+    (void)snprintf(self->out, sizeof self->out, "%s", app_file(self->dir, "operators.ndjson"));
 }
 
 static const char *text_of(const json_t *line, const char *name)

@@ -53,16 +53,7 @@ static int look_at(const char *path, const struct stat *info, int type, struct F
 
 static bool log_says(const char *what)
 {
-    char path[APP_PATH_SIZE + 16];
-    char text[LOG_SIZE];
-    FILE *file = NULL;
-
-    (void)snprintf(path, sizeof path, "%s/seckilld.log", world.dir);
-    file = fopen(path, "re");
-    assert_non_null(file);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    (void)fclose(file);
-    return strstr(text, what) != NULL;
+    return strstr(app_file(world.dir, "seckilld.log"), what);
 }
 
 TEST(an_open_folder_is_made_private_with_all_that_is_in_it)

@@ -73,21 +73,12 @@ static void assert_durability(struct app_fixture *self, const char *const *setti
                               const char *name, const char *meaning)
 {
     const char *const args[] = {"--redis", self->redis.redis, NULL};
-    char path[APP_PATH_SIZE + 16];
-    FILE *log = NULL;
-    size_t len = 0;
 
     assert_true(app_start_redis_with(&self->redis, self->dir, settings));
     assert_true(app_start(&self->service, self->dir, args));
     app_http(&(struct app_call){.base = self->service.buyers, .path = "/version"}, &self->reply);
     assert_string_equal(app_member(&self->reply, "durability"), name);
-    (void)snprintf(path, sizeof path, "%s/seckilld.log", self->dir);
-    log = fopen(path, "re");
-    assert_non_null(log);
-    len = fread(self->out, 1, sizeof self->out - 1, log);
-    self->out[len] = '\0';
-    (void)fclose(log);
-    assert_non_null(strstr(self->out, meaning));
+    assert_non_null(strstr(app_file(self->dir, "seckilld.log"), meaning));
 }
 
 /* Address space stands for whatever the system gives too little of. */
@@ -182,18 +173,10 @@ static void start_loading_redis(struct app_fixture *self)
 TEST(a_redis_that_is_loading_is_waited_for, struct app_fixture *self)
 {
     const char *const args[] = {"--redis", self->redis.redis, NULL};
-    char path[APP_PATH_SIZE + 16];
-    FILE *log = NULL;
-    size_t len = 0;
 
     start_loading_redis(self);
     assert_true(app_start(&self->service, self->dir, args));
     assert_int_equal(app_ask_redis(self->redis.redis, "SCARD", "seckill:sales"), 1);
-    (void)snprintf(path, sizeof path, "%s/seckilld.log", self->dir);
-    log = fopen(path, "re");
-    assert_non_null(log);
-    len = fread(self->out, 1, sizeof self->out - 1, log);
-    self->out[len] = '\0';
-    (void)fclose(log);
-    assert_non_null(strstr(self->out, "info redis: loading its data; waiting\n"));
+    assert_non_null(
+        strstr(app_file(self->dir, "seckilld.log"), "info redis: loading its data; waiting\n"));
 }

@@ -237,15 +237,7 @@ static void let_replicas_evict(void)
 
 static bool log_says(const char *words)
 {
-    static char log[65536];
-    char path[APP_PATH_SIZE + 16];
-
-    (void)snprintf(path, sizeof path, "%s/seckilld.log", many.dir);
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    log[fread(log, 1, sizeof log - 1, file)] = '\0';
-    (void)fclose(file);
-    return strstr(log, words) != NULL;
+    return strstr(app_file(many.dir, "seckilld.log"), words);
 }
 
 static void kill_the_primary_once_replicas_have_all(void)

@@ -45,6 +45,18 @@ void app_folder_remove(const char *path)
     if (strstr(path, "/seckill-")) (void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
+const char *app_file(const char *dir, const char *name)
+{
+    static _Thread_local char text[65536];
+    char path[APP_PATH_SIZE + 64];
+
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *file = fopen(path, "re");
+    text[file ? fread(text, 1, sizeof text - 1, file) : 0] = '\0';
+    if (file) (void)fclose(file);
+    return text;
+}
+
 static void program_path(const char *program, char out[APP_PATH_SIZE])
 {
     const char *folder = secure_getenv("BUILD_DIR"); /* of make itest */

@@ -21,6 +21,9 @@ enum { APP_PATH_SIZE = 128, APP_URL_SIZE = 192, APP_ARGS_MAX = 40, APP_REPLY_SIZ
 void app_folder_make(char out[APP_PATH_SIZE]);
 void app_folder_remove(const char *path);
 
+/* What a file of a folder holds, "" without one; static per thread. */
+const char *app_file(const char *dir, const char *name);
+
 struct app_process {
     pid_t pid;                 /* 0: not running */
     char buyers[APP_URL_SIZE]; /* "http://127.0.0.1:PORT"; of a seckilld */
