@@ -29,10 +29,7 @@ static struct {
     unsigned come_to_wait; /* making takes until so many have */
 } fake;
 
-FAKE(int64_t, clock_mono_ms, void)
-{
-    return fake.now_ms;
-}
+FAKE_RETURNS(int64_t, clock_mono_ms, (void), fake.now_ms);
 
 static void *make(void *arg)
 {

@@ -23,10 +23,7 @@ static struct {
     char detail[128];
 } seen;
 
-FAKE(int64_t, clock_unix_ms, void)
-{
-    return seen.now_s * 1000;
-}
+FAKE_RETURNS(int64_t, clock_unix_ms, (void), seen.now_s * 1000);
 
 FAKE(token_status, token_check, const struct token_keys *keys, const char *text, int64_t now_s,
      struct token *out)

@@ -17,10 +17,7 @@ static struct {
     int64_t now_ns;
 } fake = {.now_ns = 5 * SECOND};
 
-FAKE(int64_t, clock_mono_ns, void)
-{
-    return fake.now_ns;
-}
+FAKE_RETURNS(int64_t, clock_mono_ns, (void), fake.now_ns);
 
 static struct rate *make(int64_t per_s, int64_t burst, size_t buyers)
 {

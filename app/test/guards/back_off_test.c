@@ -12,15 +12,8 @@ static struct {
     int64_t pause_ms; /* the last; -1: none was made */
 } world;
 
-FAKE(int64_t, clock_mono_ms, void)
-{
-    return world.now_ms;
-}
-
-FAKE(int64_t, clock_mono_ns, void)
-{
-    return world.now_ns;
-}
+FAKE_RETURNS(int64_t, clock_mono_ms, (void), world.now_ms);
+FAKE_RETURNS(int64_t, clock_mono_ns, (void), world.now_ns);
 
 FAKE(void, clock_pause_ms, int64_t ms)
 {

@@ -61,25 +61,17 @@ FAKE(lk_status, lk_client_eval, lk_client *client, const struct lk_eval *eval, i
     return server.answers[at];
 }
 
-FAKE(int64_t, clock_mono_ms, void)
-{
-    return server.now_ms;
-}
+FAKE_RETURNS(int64_t, clock_mono_ms, (void), server.now_ms);
 
 FAKE(void, clock_pause_ms, int64_t ms)
 {
     server.now_ms += ms;
 }
 
-FAKE(lk_reply_type, lk_reply_type_of, const lk_reply *reply)
-{
-    return reply ? reply->type : LK_REPLY_NIL;
-}
-
-FAKE(long long, lk_reply_integer, const lk_reply *reply, long long fallback)
-{
-    return reply && reply->type == LK_REPLY_INTEGER ? reply->integer : fallback;
-}
+FAKE_RETURNS(lk_reply_type, lk_reply_type_of, (const lk_reply *reply),
+             reply ? reply->type : LK_REPLY_NIL);
+FAKE_RETURNS(long long, lk_reply_integer, (const lk_reply *reply, long long fallback),
+             reply && reply->type == LK_REPLY_INTEGER ? reply->integer : fallback);
 
 FAKE(struct lk_bytes, lk_reply_bytes, const lk_reply *reply)
 {
@@ -88,15 +80,10 @@ FAKE(struct lk_bytes, lk_reply_bytes, const lk_reply *reply)
     return has_bytes ? reply->bytes : (struct lk_bytes){0};
 }
 
-FAKE(size_t, lk_reply_count, const lk_reply *reply)
-{
-    return reply && reply->type == LK_REPLY_ARRAY ? reply->count : 0;
-}
-
-FAKE(const lk_reply *, lk_reply_at, const lk_reply *reply, size_t index)
-{
-    return index < __wrap_lk_reply_count(reply) ? &reply->elements[index] : NULL;
-}
+FAKE_RETURNS(size_t, lk_reply_count, (const lk_reply *reply),
+             reply && reply->type == LK_REPLY_ARRAY ? reply->count : 0);
+FAKE_RETURNS(const lk_reply *, lk_reply_at, (const lk_reply *reply, size_t index),
+             index < __wrap_lk_reply_count(reply) ? &reply->elements[index] : NULL);
 
 FAKE(void, lk_reply_free, lk_reply *reply)
 {

@@ -17,10 +17,7 @@ static _Atomic int64_t clock_ms;
 
 /* The linker's name: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
 
-FAKE(int64_t, clock_unix_ms, void)
-{
-    return atomic_load(&clock_ms);
-}
+FAKE_RETURNS(int64_t, clock_unix_ms, (void), atomic_load(&clock_ms));
 
 static uint64_t next_number(struct order_ids *ids, unsigned node)
 {

@@ -41,10 +41,7 @@ static struct guard_result shelf_sell(const struct guard_ctx *ctx, struct purcha
 static const struct guard shelf_guard = {
     .name = "shelf", .expected = VERDICT_SOUND, .sell = shelf_sell};
 
-FAKE(const struct guard *, guard_find, const char *name)
-{
-    return &shelf_guard;
-}
+FAKE_RETURNS(const struct guard *, guard_find, (const char *name), &shelf_guard);
 
 FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
      struct lk_error *err)
@@ -54,10 +51,7 @@ FAKE(store_status, store_load_sale, struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-FAKE(int, node_number, struct node *node)
-{
-    return 1;
-}
+FAKE_RETURNS(int, node_number, (struct node * node), 1);
 
 /* ---- the crowd --------------------------------------------------------------------------------------- */
 

@@ -29,10 +29,7 @@ static struct guard_result pausing_sell(const struct guard_ctx *ctx, struct purc
 static const struct guard pausing_guard = {
     .name = "pausing", .expected = VERDICT_SOUND, .sell = pausing_sell};
 
-FAKE(const struct guard *, guard_find, const char *name)
-{
-    return &pausing_guard;
-}
+FAKE_RETURNS(const struct guard *, guard_find, (const char *name), &pausing_guard);
 
 FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
      struct lk_error *err)
@@ -42,10 +39,7 @@ FAKE(store_status, store_load_sale, struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-FAKE(int, node_number, struct node *node)
-{
-    return 1;
-}
+FAKE_RETURNS(int, node_number, (struct node * node), 1);
 
 FAKE(void, clock_pause_ms, int64_t ms)
 {

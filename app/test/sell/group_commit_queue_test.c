@@ -40,10 +40,7 @@ static struct guard_result slow_sell(const struct guard_ctx *ctx, struct purchas
 static const struct guard slow_guard = {
     .name = "slow", .expected = VERDICT_SOUND, .sell = slow_sell};
 
-FAKE(const struct guard *, guard_find, const char *name)
-{
-    return &slow_guard;
-}
+FAKE_RETURNS(const struct guard *, guard_find, (const char *name), &slow_guard);
 
 FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
      struct lk_error *err)
@@ -53,15 +50,8 @@ FAKE(store_status, store_load_sale, struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-FAKE(int, node_number, struct node *node)
-{
-    return 1;
-}
-
-FAKE(int64_t, clock_mono_ns, void)
-{
-    return atomic_load(&world.now_ns);
-}
+FAKE_RETURNS(int, node_number, (struct node * node), 1);
+FAKE_RETURNS(int64_t, clock_mono_ns, (void), atomic_load(&world.now_ns));
 
 static struct group_commit *start(const struct group_commit_options *options)
 {

@@ -65,10 +65,8 @@ static const struct guard second = {
 static const struct guard elsewhere = {
     .name = "elsewhere", .needs_redlock = true, .sell = sell_first};
 
-FAKE(const struct guard *, guard_find, const char *name)
-{
-    return strcmp(name, elsewhere.name) == 0 ? &elsewhere : &first;
-}
+FAKE_RETURNS(const struct guard *, guard_find, (const char *name),
+             strcmp(name, elsewhere.name) == 0 ? &elsewhere : &first);
 
 /* The sale "far" has a guard that cannot run here. */
 FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
@@ -81,10 +79,7 @@ FAKE(store_status, store_load_sale, struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-FAKE(int, node_number, struct node *node)
-{
-    return 1;
-}
+FAKE_RETURNS(int, node_number, (struct node * node), 1);
 
 static struct group_commit *start(unsigned batch)
 {

@@ -124,10 +124,7 @@ FAKE(store_status, store_load_sale, struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-FAKE(int, node_number, struct node *node)
-{
-    return atomic_load(&world.node);
-}
+FAKE_RETURNS(int, node_number, (struct node * node), atomic_load(&world.node));
 
 FAKE(int64_t, clock_mono_ns, void)
 {

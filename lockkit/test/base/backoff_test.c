@@ -7,10 +7,7 @@
 
 static bool is_lowest; /* what chance gives: its smallest or its largest number */
 
-FAKE(int64_t, lki_random_below, int64_t bound)
-{
-    return is_lowest || bound < 1 ? 0 : bound - 1;
-}
+FAKE_RETURNS(int64_t, lki_random_below, (int64_t bound), is_lowest || bound < 1 ? 0 : bound - 1);
 
 TEST(pauses_double_up_to_the_longest)
 {

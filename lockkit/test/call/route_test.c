@@ -84,20 +84,16 @@ static struct world {
     char queue[256];
 } world;
 
-FAKE(int, lki_clock_left_ms, int64_t deadline)
-{
-    return deadline > world.now_ns ? (int)((deadline - world.now_ns) / NS_PER_MS) : 0;
-}
+FAKE_RETURNS(int, lki_clock_left_ms, (int64_t deadline),
+             deadline > world.now_ns ? (int)((deadline - world.now_ns) / NS_PER_MS) : 0);
 
 FAKE(void, lki_clock_sleep_ms, int64_t ms)
 {
     world.now_ns += ms * NS_PER_MS;
 }
 
-FAKE(struct lk_bytes, lk_reply_bytes, const lk_reply *reply)
-{
-    return reply ? lk_bytes_of(reply->text) : (struct lk_bytes){0};
-}
+FAKE_RETURNS(struct lk_bytes, lk_reply_bytes, (const lk_reply *reply),
+             reply ? lk_bytes_of(reply->text) : (struct lk_bytes){0});
 
 FAKE(lk_reply_type, lk_reply_type_of, const lk_reply *reply)
 {
@@ -121,11 +117,9 @@ static struct lki_node *refer_to(int server)
     return &world.nodes[server];
 }
 
-FAKE(struct lki_node *, lki_topology_node, struct lki_topology *topology, int slot,
-     struct lk_error *err)
-{
-    return refer_to(slot == LKI_NO_SLOT ? 0 : world.known[slot]);
-}
+FAKE_RETURNS(struct lki_node *, lki_topology_node,
+             (struct lki_topology * topology, int slot, struct lk_error *err),
+             refer_to(slot == LKI_NO_SLOT ? 0 : world.known[slot]));
 
 FAKE(struct lki_node *, lki_topology_at, struct lki_topology *topology, struct lk_bytes address,
      const struct lki_node *told_by, struct lk_error *err)

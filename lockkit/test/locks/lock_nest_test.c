@@ -38,20 +38,10 @@ static struct {
 
 static lk_lock lock;
 
-FAKE(struct lki_hub *, lki_client_hub, lk_client *client)
-{
-    return NULL;
-}
-
-FAKE(struct lki_watchdog *, lki_client_watchdog, lk_client *client)
-{
-    return NULL;
-}
-
-FAKE(int64_t, lki_client_deadline, const lk_client *client, int64_t limit_ms)
-{
-    return world.now_ns + (limit_ms > 0 ? limit_ms : COMMAND_MS) * NS_PER_MS;
-}
+FAKE_RETURNS(struct lki_hub *, lki_client_hub, (lk_client * client), NULL);
+FAKE_RETURNS(struct lki_watchdog *, lki_client_watchdog, (lk_client * client), NULL);
+FAKE_RETURNS(int64_t, lki_client_deadline, (const lk_client *client, int64_t limit_ms),
+             world.now_ns + (limit_ms > 0 ? limit_ms : COMMAND_MS) * NS_PER_MS);
 
 FAKE(void, lki_client_emit, const lk_client *client, struct lk_event event)
 {
@@ -66,10 +56,7 @@ FAKE(lk_status, lki_watchdog_add, struct lki_watchdog *watchdog, lk_lock *held,
     return LK_OK;
 }
 
-FAKE(bool, lki_watchdog_wants_all, const struct lki_watchdog *watchdog)
-{
-    return false;
-}
+FAKE_RETURNS(bool, lki_watchdog_wants_all, (const struct lki_watchdog *watchdog), false);
 
 FAKE(void, lki_watchdog_expect, struct lki_watchdog *watchdog, lk_lock *held)
 {
@@ -80,44 +67,21 @@ FAKE(void, lki_watchdog_remove, struct lki_watchdog *watchdog, lk_lock *held)
     world.is_watched = false;
 }
 
-FAKE(lk_client *, lki_client_ref, lk_client *client)
-{
-    return client;
-}
+FAKE_RETURNS(lk_client *, lki_client_ref, (lk_client * client), client);
 
 FAKE(void, lki_client_unref, lk_client *client)
 {
 }
 
-FAKE(lk_status, lki_client_check, const lk_client *client, struct lk_error *err)
-{
-    return world.is_foreign ? LKI_FAIL(err, LK_INVALID, "forked") : LK_OK;
-}
-
-FAKE(lk_status, lki_client_check_name, lk_client *client, const char *key, struct lk_error *err)
-{
-    return LK_OK;
-}
-
-FAKE(bool, lki_client_is_foreign, const lk_client *client)
-{
-    return world.is_foreign;
-}
-
-FAKE(int64_t, lki_clock_now, void)
-{
-    return world.now_ns;
-}
-
-FAKE(int64_t, lki_clock_after_ms, int64_t ms)
-{
-    return world.now_ns + ms * NS_PER_MS;
-}
-
-FAKE(int, lki_clock_left_ms, int64_t deadline)
-{
-    return deadline > world.now_ns ? (int)((deadline - world.now_ns) / NS_PER_MS) : 0;
-}
+FAKE_RETURNS(lk_status, lki_client_check, (const lk_client *client, struct lk_error *err),
+             world.is_foreign ? LKI_FAIL(err, LK_INVALID, "forked") : LK_OK);
+FAKE_RETURNS(lk_status, lki_client_check_name,
+             (lk_client * client, const char *key, struct lk_error *err), LK_OK);
+FAKE_RETURNS(bool, lki_client_is_foreign, (const lk_client *client), world.is_foreign);
+FAKE_RETURNS(int64_t, lki_clock_now, (void), world.now_ns);
+FAKE_RETURNS(int64_t, lki_clock_after_ms, (int64_t ms), world.now_ns + ms * NS_PER_MS);
+FAKE_RETURNS(int, lki_clock_left_ms, (int64_t deadline),
+             deadline > world.now_ns ? (int)((deadline - world.now_ns) / NS_PER_MS) : 0);
 
 static void pass_ms(int64_t ms)
 {

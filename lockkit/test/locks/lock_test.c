@@ -41,59 +41,23 @@ static struct {
 
 static lk_lock lock;
 
-FAKE(struct lki_hub *, lki_client_hub, lk_client *client)
-{
-    return NULL;
-}
-
-FAKE(struct lki_watchdog *, lki_client_watchdog, lk_client *client)
-{
-    return NULL;
-}
-
-FAKE(lk_client *, lki_client_ref, lk_client *client)
-{
-    return client;
-}
+FAKE_RETURNS(struct lki_hub *, lki_client_hub, (lk_client * client), NULL);
+FAKE_RETURNS(struct lki_watchdog *, lki_client_watchdog, (lk_client * client), NULL);
+FAKE_RETURNS(lk_client *, lki_client_ref, (lk_client * client), client);
 
 FAKE(void, lki_client_unref, lk_client *client)
 {
 }
 
-FAKE(lk_status, lki_client_check, const lk_client *client, struct lk_error *err)
-{
-    return LK_OK;
-}
-
-FAKE(lk_status, lki_client_check_name, lk_client *client, const char *key, struct lk_error *err)
-{
-    return LK_OK;
-}
-
-FAKE(bool, lki_client_may_move, const lk_client *client)
-{
-    return false;
-}
-
-FAKE(bool, lki_client_is_in_reach, const lk_client *client)
-{
-    return world.is_in_reach;
-}
-
-FAKE(bool, lki_client_is_foreign, const lk_client *client)
-{
-    return false;
-}
-
-FAKE(int64_t, lki_client_poll_ms, const lk_client *client)
-{
-    return POLL_MS;
-}
-
-FAKE(int64_t, lki_client_deadline, lk_client *client, int64_t limit_ms)
-{
-    return world.now_ns + (limit_ms > 0 ? limit_ms : COMMAND_MS) * NS_PER_MS;
-}
+FAKE_RETURNS(lk_status, lki_client_check, (const lk_client *client, struct lk_error *err), LK_OK);
+FAKE_RETURNS(lk_status, lki_client_check_name,
+             (lk_client * client, const char *key, struct lk_error *err), LK_OK);
+FAKE_RETURNS(bool, lki_client_may_move, (const lk_client *client), false);
+FAKE_RETURNS(bool, lki_client_is_in_reach, (const lk_client *client), world.is_in_reach);
+FAKE_RETURNS(bool, lki_client_is_foreign, (const lk_client *client), false);
+FAKE_RETURNS(int64_t, lki_client_poll_ms, (const lk_client *client), POLL_MS);
+FAKE_RETURNS(int64_t, lki_client_deadline, (lk_client * client, int64_t limit_ms),
+             world.now_ns + (limit_ms > 0 ? limit_ms : COMMAND_MS) * NS_PER_MS);
 
 FAKE(void, lki_client_emit, const lk_client *client, struct lk_event event)
 {
@@ -141,10 +105,8 @@ FAKE(lk_status, lki_watchdog_add, struct lki_watchdog *watchdog, lk_lock *held,
     return LK_OK;
 }
 
-FAKE(bool, lki_watchdog_wants_all, const struct lki_watchdog *watchdog)
-{
-    return world.watchdog_wants_all;
-}
+FAKE_RETURNS(bool, lki_watchdog_wants_all, (const struct lki_watchdog *watchdog),
+             world.watchdog_wants_all);
 
 FAKE(void, lki_watchdog_expect, struct lki_watchdog *watchdog, lk_lock *held)
 {
@@ -156,21 +118,13 @@ FAKE(void, lki_watchdog_remove, struct lki_watchdog *watchdog, lk_lock *held)
     world.now_ns += world.unwatch_takes_ms * NS_PER_MS;
 }
 
-FAKE(int64_t, lki_clock_now, void)
-{
-    return world.now_ns;
-}
-
-FAKE(int64_t, lki_clock_after_ms, int64_t ms)
-{
-    return ms > (INT64_MAX - world.now_ns) / NS_PER_MS ? INT64_MAX : world.now_ns + ms * NS_PER_MS;
-}
-
-FAKE(int, lki_clock_left_ms, int64_t deadline)
-{
-    return deadline > world.now_ns ? (int)((deadline - world.now_ns + NS_PER_MS - 1) / NS_PER_MS)
-                                   : 0;
-}
+FAKE_RETURNS(int64_t, lki_clock_now, (void), world.now_ns);
+FAKE_RETURNS(int64_t, lki_clock_after_ms, (int64_t ms),
+             ms > (INT64_MAX - world.now_ns) / NS_PER_MS ? INT64_MAX
+                                                         : world.now_ns + ms * NS_PER_MS);
+FAKE_RETURNS(int, lki_clock_left_ms, (int64_t deadline),
+             deadline > world.now_ns ? (int)((deadline - world.now_ns + NS_PER_MS - 1) / NS_PER_MS)
+                                     : 0);
 
 static lk_status play(struct step step, struct lk_error *err)
 {

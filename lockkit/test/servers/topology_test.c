@@ -29,10 +29,7 @@ static struct world {
     struct lki_topology *topology;
 } world;
 
-FAKE(int64_t, lki_clock_now, void)
-{
-    return world.now_ns;
-}
+FAKE_RETURNS(int64_t, lki_clock_now, (void), world.now_ns);
 
 /* Servers that are found have the address 127.0.0.1, whatever the one asked is called. */
 static lk_status tell(const struct lki_endpoint *whom, const struct lki_url *url,
@@ -58,11 +55,10 @@ static lk_status tell(const struct lki_endpoint *whom, const struct lki_url *url
     return LK_OK;
 }
 
-FAKE(lk_status, lki_sentinel_ask, const struct lki_endpoint *sentinel, const struct lki_url *url,
-     int64_t deadline, struct lki_view *out, struct lk_error *err)
-{
-    return tell(sentinel, url, out, err);
-}
+FAKE_RETURNS(lk_status, lki_sentinel_ask,
+             (const struct lki_endpoint *sentinel, const struct lki_url *url, int64_t deadline,
+              struct lki_view *out, struct lk_error *err),
+             tell(sentinel, url, out, err));
 
 FAKE(lk_status, lki_cluster_ask, const struct lki_endpoint *server, const struct lki_url *url,
      int64_t deadline, struct lki_view *out, struct lk_error *err)

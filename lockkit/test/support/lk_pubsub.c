@@ -225,30 +225,19 @@ FAKE(lk_status, lki_redis_receive, struct lki_redis *redis, lk_reply **out, stru
     return is_cut ? LKI_FAIL(err, LK_UNREACHABLE, "cut") : LK_OK;
 }
 
-FAKE(int, lki_redis_fd, const struct lki_redis *redis)
-{
-    return redis->server->fd;
-}
-
-FAKE(const lk_reply *, lk_reply_at, const lk_reply *reply, size_t index)
-{
-    return reply->parts[index];
-}
-
-FAKE(struct lk_bytes, lk_reply_bytes, const lk_reply *reply)
-{
-    return (struct lk_bytes){.data = reply->text, .len = strlen(reply->text)};
-}
+FAKE_RETURNS(int, lki_redis_fd, (const struct lki_redis *redis), redis->server->fd);
+FAKE_RETURNS(const lk_reply *, lk_reply_at, (const lk_reply *reply, size_t index),
+             reply->parts[index]);
+FAKE_RETURNS(struct lk_bytes, lk_reply_bytes, (const lk_reply *reply),
+             (struct lk_bytes){.data = reply->text, .len = strlen(reply->text)});
 
 FAKE(void, lk_reply_free, lk_reply *reply)
 {
     free(reply);
 }
 
-FAKE(lk_reply_type, lk_reply_type_of, const lk_reply *reply)
-{
-    return reply->is_error ? LK_REPLY_ERROR : LK_REPLY_ARRAY;
-}
+FAKE_RETURNS(lk_reply_type, lk_reply_type_of, (const lk_reply *reply),
+             reply->is_error ? LK_REPLY_ERROR : LK_REPLY_ARRAY);
 
 /* ---- the topology ----------------------------------------------------------------------------------------- */
 
@@ -271,10 +260,9 @@ FAKE(struct lki_node *, lki_topology_node, struct lki_topology *topology, int sl
 }
 
 /* Where nothing goes by slot there is one. */
-FAKE(struct lki_node *, lki_topology_primary, struct lki_topology *topology, size_t index)
-{
-    return index == 0 ? __wrap_lki_topology_node(topology, LKI_NO_SLOT, NULL) : NULL;
-}
+FAKE_RETURNS(struct lki_node *, lki_topology_primary,
+             (struct lki_topology * topology, size_t index),
+             index == 0 ? __wrap_lki_topology_node(topology, LKI_NO_SLOT, NULL) : NULL);
 
 FAKE(void, lki_node_unref, struct lki_node *node)
 {

@@ -25,6 +25,15 @@
     type __wrap_##name(__VA_ARGS__); /* NOLINT(bugprone-reserved-identifier) */                    \
     type __wrap_##name(__VA_ARGS__)
 
+/* One that is no more than an expression: FAKE_RETURNS(int, name, (int a), a + 7); */
+#define FAKE_RETURNS(type, name, parameters, ...)                                                  \
+    type __wrap_##name parameters; /* NOLINT(bugprone-reserved-identifier) */                      \
+    type __wrap_##name parameters                                                                  \
+    {                                                                                              \
+        return __VA_ARGS__;                                                                        \
+    }                                                                                              \
+    _Static_assert(true, "")
+
 /* TEST(what_is_true), or TEST(what_is_true, struct fixture *f) with what SET_UP made. */
 #define TEST(...)                          TESTING_PICK(__VA_ARGS__, TESTING_OF, TESTING_PLAIN, )(__VA_ARGS__)
 /* With a fixture of its own instead of the file's (NULL: none). */

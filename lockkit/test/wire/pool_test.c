@@ -75,15 +75,8 @@ FAKE(bool, lki_redis_is_usable, struct lki_redis *redis)
     return !redis->is_broken;
 }
 
-FAKE(bool, lki_redis_is_broken, const struct lki_redis *redis)
-{
-    return redis->is_broken;
-}
-
-FAKE(const char *, lki_redis_address, const struct lki_redis *redis)
-{
-    return redis->address;
-}
+FAKE_RETURNS(bool, lki_redis_is_broken, (const struct lki_redis *redis), redis->is_broken);
+FAKE_RETURNS(const char *, lki_redis_address, (const struct lki_redis *redis), redis->address);
 
 FAKE(lk_status, lki_redis_exchange, struct lki_redis *redis, const struct lk_command *commands,
      size_t count, int64_t deadline, lk_reply **replies, struct lk_error *err)
@@ -99,21 +92,11 @@ FAKE(lk_status, lki_redis_exchange, struct lki_redis *redis, const struct lk_com
     return LKI_FAIL(err, LK_UNKNOWN, "no answer");
 }
 
-FAKE(int64_t, lki_clock_now, void)
-{
-    return world.now_ns;
-}
-
-FAKE(int64_t, lki_clock_after_ms, int64_t ms)
-{
-    return world.now_ns + ms * NS_PER_MS;
-}
-
-FAKE(int, lki_clock_left_ms, int64_t deadline)
-{
-    return deadline > world.now_ns ? (int)((deadline - world.now_ns + NS_PER_MS - 1) / NS_PER_MS)
-                                   : 0;
-}
+FAKE_RETURNS(int64_t, lki_clock_now, (void), world.now_ns);
+FAKE_RETURNS(int64_t, lki_clock_after_ms, (int64_t ms), world.now_ns + ms * NS_PER_MS);
+FAKE_RETURNS(int, lki_clock_left_ms, (int64_t deadline),
+             deadline > world.now_ns ? (int)((deadline - world.now_ns + NS_PER_MS - 1) / NS_PER_MS)
+                                     : 0);
 
 /* Waiting: either another thread returns a connection at once, or the time passes. */
 FAKE(bool, lki_clock_wait, pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline)
