@@ -16,14 +16,7 @@ struct fixture {
     char channel[160];
 };
 
-static lk_latch *new_latch(lk_client *client, const char *key)
-{
-    struct lk_error err = {0};
-    lk_latch *latch = lk_latch_new(client, key, &err);
-
-    if (!latch) fail_msg("%s", err.text);
-    return latch;
-}
+LKS_NEW(lk_latch, new_latch, lk_latch_new);
 
 SET_UP(struct fixture, f)
 {

@@ -20,14 +20,7 @@ struct fixture {
     char timeouts[160], channel[160];
 };
 
-static lk_permits *new_permits(lk_client *client, const char *key)
-{
-    struct lk_error err = {0};
-    lk_permits *permits = lk_permits_new(client, key, &err);
-
-    if (!permits) fail_msg("%s", err.text);
-    return permits;
-}
+LKS_NEW(lk_permits, new_permits, lk_permits_new);
 
 SET_UP(struct fixture, f)
 {

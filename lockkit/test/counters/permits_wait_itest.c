@@ -19,23 +19,9 @@ struct fixture {
     char timeouts[160], channel[160];
 };
 
-static lk_permits *new_permits(lk_client *client, const char *key)
-{
-    struct lk_error err = {0};
-    lk_permits *permits = lk_permits_new(client, key, &err);
+LKS_NEW(lk_permits, new_permits, lk_permits_new);
 
-    if (!permits) fail_msg("%s", err.text);
-    return permits;
-}
-
-static lk_lock *new_lock(lk_client *client, const char *key)
-{
-    struct lk_error err = {0};
-    lk_lock *lock = lk_permit_lock_new(client, key, &err);
-
-    if (!lock) fail_msg("%s", err.text);
-    return lock;
-}
+LKS_NEW(lk_lock, new_lock, lk_permit_lock_new);
 
 SET_UP(struct fixture, f)
 {

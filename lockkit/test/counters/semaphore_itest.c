@@ -18,14 +18,7 @@ struct fixture {
     char channel[160];
 };
 
-static lk_semaphore *new_semaphore(lk_client *client, const char *key)
-{
-    struct lk_error err = {0};
-    lk_semaphore *semaphore = lk_semaphore_new(client, key, &err);
-
-    if (!semaphore) fail_msg("%s", err.text);
-    return semaphore;
-}
+LKS_NEW(lk_semaphore, new_semaphore, lk_semaphore_new);
 
 SET_UP(struct fixture, f)
 {

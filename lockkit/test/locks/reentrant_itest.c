@@ -20,14 +20,7 @@ struct fixture {
     atomic_uint round_trips; /* of other_client */
 };
 
-static lk_lock *new_lock(lk_client *client, const char *key)
-{
-    struct lk_error err = {0};
-    lk_lock *lock = lk_reentrant_new(client, key, &err);
-
-    if (!lock) fail_msg("%s", err.text);
-    return lock;
-}
+LKS_NEW(lk_lock, new_lock, lk_reentrant_new);
 
 static void count_round_trip(const struct lk_event *event, void *arg)
 {

@@ -70,6 +70,17 @@ const char *lks_new_key(struct lks_server *server, const char *name);
 lk_client *lks_client(const struct lks_server *server);
 lk_client *lks_client_with(const struct lks_server *server, struct lk_client_options options);
 lk_lock *lks_mutex(lk_client *client, const char *key);
+/* A function NAME(client, key) of a file: what MAKE makes, or the test fails. */
+#define LKS_NEW(type, name, make)                                                                  \
+    static type *name(lk_client *client, const char *key)                                        \
+    {                                                                                              \
+        struct lk_error err = {0};                                                                 \
+        type *made = make(client, key, &err);                                                      \
+                                                                                                   \
+        if (!made) fail_msg("%s", err.text);                                                       \
+        return made;                                                                               \
+    }                                                                                              \
+    _Static_assert(true, "")
 
 /* Acquire, after so long at the most, for so long; 0: at once, and the lease that it has by itself. */
 lk_status lks_acquire(lk_lock *lock, int64_t wait_ms, int64_t lease_ms);
