@@ -73,6 +73,7 @@ static volatile sig_atomic_t is_interrupted;
 
 static void interrupt(int signal)
 {
+    (void)signal;
     is_interrupted = 1;
 }
 
