@@ -72,10 +72,10 @@ lk_client *lks_client_with(const struct lks_server *server, struct lk_client_opt
 lk_lock *lks_mutex(lk_client *client, const char *key);
 /* A function NAME(client, key) of a file: what MAKE makes, or the test fails. */
 #define LKS_NEW(type, name, make)                                                                  \
-    static type *name(lk_client *client, const char *key)                                        \
+    static type *name(lk_client *client, const char *key)                                          \
     {                                                                                              \
         struct lk_error err = {0};                                                                 \
-        type *made = make(client, key, &err);                                                      \
+        type *made = make(client, key, &err); /* NOLINT(bugprone-macro-parentheses) */             \
                                                                                                    \
         if (!made) fail_msg("%s", err.text);                                                       \
         return made;                                                                               \
