@@ -122,7 +122,7 @@ docker-test: docker-deps promtool ## bring it up, load it, break it, audit it: e
 
 run: deps ## serve http://127.0.0.1:8080 with a sale ready to try
 	$(BUILD_ALL) all
-	@.ci/run-service $(O)
+	@app/install/try $(O)
 
 topology: deps ## a KIND=sentinel|cluster of Redis servers on this machine, until Ctrl-C
 	@lockkit/tools/redis_set $(KIND:single=sentinel)
@@ -301,8 +301,8 @@ docker-deps: ## install an engine and compose where there are none (apt)
 
 promtool: build/tools/promtool ## fetch the program that the tests have judge /metrics (apt)
 haproxy: build/tools/haproxy ## fetch the proxy that deployments have in front (apt)
-build/tools/promtool: file := usr/bin/promtool $@ promtool prometheus
-build/tools/haproxy: file := usr/sbin/haproxy $@ haproxy
+build/tools/promtool: file = usr/bin/promtool $@ promtool prometheus
+build/tools/haproxy: file = usr/sbin/haproxy $@ haproxy
 build/tools/%: | deps
 	@.ci/deps --file $(file)
 

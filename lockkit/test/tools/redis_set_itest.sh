@@ -1,7 +1,7 @@
 #!/bin/sh
 # lockkit/tools/redis_set: comes up, obeys, moves slots with whatever keys they have, and leaves nothing behind.
 set -u
-cd "$(dirname "$0")/../.." || exit 1
+cd "$(dirname "$0")/../../.." || exit 1
 work=$(mktemp -d /tmp/topology-itest-XXXXXX) || exit 1
 trap 'exec 8>&- ; rm -rf "$work"' EXIT
 number=0

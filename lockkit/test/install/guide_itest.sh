@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every example of lockkit/README.md is compiled, has at most ten lines, and does its work on a real Redis.
+# Every example of lockkit/GUIDE.md is compiled, has at most ten lines, and does its work on a real Redis.
 # Needs BUILD_DIR; runs at the root.
 set -u
 bin=${BUILD_DIR:-build/release}
@@ -24,7 +24,7 @@ awk -v dir="$work" '
     /^```c$/ { file = dir "/" name ".block"; next }
     /^```cpp$/ { file = dir "/" name ".cpp.block"; next }
     /^```$/ { file = "" }
-    file != "" { print > file }' lockkit/README.md
+    file != "" { print > file }' lockkit/GUIDE.md
 
 compile() { # NAME
     case $1 in *.cpp) compile_cpp "$1" ;; *) compile_c "$1" ;; esac
