@@ -149,14 +149,14 @@ weblint: build/webtest/npm.done ## the pages' scripts: prettier and eslint
 	@$(PRETTIER) --check . && $(CURDIR)/build/webtest/node_modules/.bin/eslint --max-warnings 0 .
 rooms: ; @.ci/rooms ## each dependency behind its one door, arrows one way
 house: built ; @.ci/house $(O)/obj ## how the house is kept, in figures: folders, circles, names, sizes
-lint: ; @CPPFLAGS='$(CPPFLAGS)' .ci/lint $(O) $(SRC) ## clang-tidy, cppcheck, shellcheck
+lint: ; @.ci/lint $(O) $(SRC) ## clang-tidy, cppcheck, shellcheck
 
 # ---- installing and packages -------------------------------------------------------------------------
 PREFIX ?= /usr/local
 LIBDIR ?= lib
-INSTALL = DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' REQUIRES='$(patsubst -l%,%,$(LIBS_lockkit))' app/install/install
-install: all ; @$(INSTALL) $(O) $(VERSION) ## under PREFIX [/usr/local], and all that below DESTDIR
-uninstall: ; @$(INSTALL) --remove $(O) $(VERSION) ## remove what install put there
+in_place = DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' REQUIRES='$(patsubst -l%,%,$(LIBS_lockkit))' app/install/install
+install: all ; @$(in_place) $(O) $(VERSION) ## under PREFIX [/usr/local], and all that below DESTDIR
+uninstall: ; @$(in_place) --remove $(O) $(VERSION) ## remove what install put there
 dist: $(UPLOT) ## a tarball of what is committed, the same bytes each time: build/dist/
 	@.ci/package dist seckill-$(VERSION) build/web/npm.done $(UPLOT)
 deb: deps dist ; @.ci/package deb seckill-$(VERSION) ## Debian packages of it, judged by lintian: build/deb/; the unit tests, too: DEB_BUILD_OPTIONS=
