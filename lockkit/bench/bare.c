@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "client.h"
+#include "call/context.h"
 #include "wire/endpoint.h"
 #include "wire/redis.h"
 

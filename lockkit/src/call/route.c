@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "wire/reply.h"
 
 enum { PAUSE_MS = 5, PAUSE_MAX_MS = 50, ADDRESS_MAX = 300 };
 
@@ -51,7 +52,7 @@ static size_t first_key(const struct lk_command *command)
     return command->count > 1 ? 1 : 0;
 }
 
-int lki_command_slot(const struct lk_command *command)
+int lki_route_slot(const struct lk_command *command)
 {
     size_t key = command->count > 0 ? first_key(command) : 0;
 
@@ -86,7 +87,7 @@ static void find_slots(const struct lki_pipeline *pipeline, int *slots)
 
         end = step_end(pipeline, begin);
         for (size_t i = begin; i < end && slot == LKI_NO_SLOT; i++)
-            slot = lki_command_slot(&pipeline->commands[i]);
+            slot = lki_route_slot(&pipeline->commands[i]);
         if (first == LKI_NO_SLOT) first = slot;
         if (slot == LKI_NO_SLOT) slot = before;
         for (size_t i = begin; i < end; i++)
@@ -160,7 +161,7 @@ static lk_status ask_there(lk_client *client, struct lki_topology *topology, int
     if (commands && answers && node) {
         commands[0] = (struct lk_command){&asking, 1};
         memcpy(commands + 1, step->commands, step->count * sizeof *commands);
-        status = lki_client_exchange_at(client, node, &pipeline, answers, err);
+        status = lki_one_server_exchange(client, node, &pipeline, answers, err);
         if (status == LK_OK) {
             lk_reply_free(answers[0]);
             memcpy(replies, answers + 1, step->count * sizeof(lk_reply *));
@@ -196,7 +197,7 @@ static lk_status send_to_owner(lk_client *client, struct lki_topology *topology,
     struct lki_node *node = lki_topology_node(topology, slot, err);
 
     if (!node) return LK_UNREACHABLE;
-    lk_status status = lki_client_exchange_at(client, node, pipeline, replies, err);
+    lk_status status = lki_one_server_exchange(client, node, pipeline, replies, err);
     for (size_t i = 0; i < pipeline->count && status == LK_OK; i++)
         (void)lki_route_learn(topology, replies[i], node);
     lki_node_unref(node);

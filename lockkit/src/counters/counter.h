@@ -12,7 +12,7 @@
 #include "lockkit/error.h"
 #include "lockkit/event.h"
 
-#include "client.h"
+#include "call/eval.h"
 #include "wait/wait.h"
 
 struct lki_counter {

@@ -38,13 +38,13 @@ static lk_status run(const struct lki_permit_list *list, const char *script, con
     const struct lk_bytes keys[] = {lk_bytes_of(list->key), lk_bytes_of(list->timeouts),
                                     lk_bytes_of(list->channel)};
     struct lk_bytes *args = calloc(list->count + 1, sizeof *args);
-    struct lk_eval eval = {.script = lki_client_script(list->client, script),
+    struct lk_eval eval = {.script = lki_context_script(list->client, script),
                            .keys = keys,
                            .key_count = sizeof keys / sizeof keys[0],
                            .args = args};
 
-    how.variant =
-        lki_script_variant(eval.script, lki_client_own_script(list->client, "permits_sweep")->text);
+    how.variant = lki_script_variant(eval.script,
+                                     lki_context_own_script(list->client, "permits_sweep")->text);
     if (!args || !how.variant) {
         free(args);
         return LKI_FAIL(err, LK_NO_MEMORY, "%s", list->key);
@@ -54,7 +54,7 @@ static lk_status run(const struct lki_permit_list *list, const char *script, con
         args[eval.arg_count++] = (struct lk_bytes){.data = (const char *)list->ids[i].bytes,
                                                    .len = sizeof list->ids[i].bytes};
     }
-    lk_status status = lki_client_eval_variant(list->client, &eval, &how, out_reply, err);
+    lk_status status = lki_eval_variant(list->client, &eval, &how, out_reply, err);
     free(args);
     return status;
 }

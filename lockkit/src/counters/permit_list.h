@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "client.h"
+#include "call/eval.h"
 
 struct lki_permit_id {
     unsigned char bytes[16];

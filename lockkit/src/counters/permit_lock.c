@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
-#include "locks/lock_ops.h"
+#include "locks/lock.h"
 #include "permit_list.h"
 
 static struct lki_permit_list list_of(const lk_lock *lock, struct lki_permit_id *out_id)

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "counter.h"
-#include "locks/lock_ops.h"
+#include "locks/lock.h"
 #include "permit_list.h"
 
 enum { UNDO_MAX_MS = 100 };
@@ -72,7 +72,7 @@ static lk_status run_integer(const struct lki_permit_list *list, const char *scr
 {
     lk_reply *reply = NULL;
     lk_status status =
-        lki_permits_run(list, script, number, lki_client_deadline(list->client, 0), &reply, err);
+        lki_permits_run(list, script, number, lki_context_deadline(list->client, 0), &reply, err);
 
     if (status != LK_OK) return status;
     *out = lk_reply_integer(reply, 0);
@@ -98,7 +98,7 @@ static void undo(const struct attempt *attempt)
 static int64_t lease_end(int64_t sent_at, int64_t lease_ms)
 {
     if (lease_ms < 0) return INT64_MAX;
-    return lki_lease_end(sent_at, lease_ms < longest_ms ? lease_ms : longest_ms);
+    return lki_hold_ends_at(sent_at, lease_ms < longest_ms ? lease_ms : longest_ms);
 }
 
 /* Asked again when the answer was lost: the ids are the same, so they are taken once. */
@@ -112,7 +112,7 @@ static lk_status try_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
     if (!attempt->is_open) attempt->ends = lease_end(lki_clock_now(), attempt->lease_ms);
     for (int i = 0; i < 2 && status == LK_UNKNOWN; i++) {
         status = lki_permits_take(&attempt->list, attempt->lease_ms,
-                                  lki_client_deadline(attempt->list.client, 0), out_ttl_ms, err);
+                                  lki_context_deadline(attempt->list.client, 0), out_ttl_ms, err);
         attempt->is_open = attempt->is_open || status == LK_UNKNOWN;
     }
     if (status == LK_OK) attempt->is_open = false;
@@ -124,7 +124,7 @@ static lk_status try_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
         status = LK_UNKNOWN;
     }
     attempt->list.out_is_synced = NULL;
-    if (status == LK_OK) status = lki_client_check_synced(attempt->list.client, is_synced, err);
+    if (status == LK_OK) status = lki_exchange_check_synced(attempt->list.client, is_synced, err);
     return status;
 }
 
@@ -230,10 +230,10 @@ lk_status lk_permits_acquire(lk_permits *permits, const struct lk_permit_options
 static lk_status give_surely(const struct lki_permit_list *list, struct lk_error *err)
 {
     bool is_none = false;
-    lk_status status = lki_permits_give(list, lki_client_deadline(list->client, 0), NULL, err);
+    lk_status status = lki_permits_give(list, lki_context_deadline(list->client, 0), NULL, err);
 
     if (status != LK_UNKNOWN) return status;
-    status = lki_permits_give(list, lki_client_deadline(list->client, 0), &is_none, err);
+    status = lki_permits_give(list, lki_context_deadline(list->client, 0), &is_none, err);
     if (status == LK_OK || (status == LK_NOT_OWNER && is_none)) return LK_OK;
     if (status == LK_NOT_OWNER) return status;
     if (err) err->code = LK_UNKNOWN; /* the first time may have done it */
@@ -275,8 +275,8 @@ static lk_status renew(const lk_permits *permits, const struct lk_permit *permit
         .args = {lk_bytes_of(permit->id), lki_number(lease, lease_ms), LK_BYTES("sooner")},
         .arg_count = 3};
     long long is_out = 0;
-    lk_status status = lki_call_integer(permits->base.client, &call,
-                                        lki_client_deadline(permits->base.client, 0), &is_out, err);
+    lk_status status = lki_call_integer(
+        permits->base.client, &call, lki_context_deadline(permits->base.client, 0), &is_out, err);
 
     if (status != LK_OK || is_out == 1) return status;
     return LKI_FAIL(err, LK_LOST, "%s: the permit has ended", permits->base.key);
@@ -367,7 +367,7 @@ lk_status lk_permits_usage(lk_permits *permits, struct lk_permits_usage *out, st
     if (status != LK_OK) return status;
     if (!out) return LKI_FAIL(err, LK_INVALID, "no result (NULL)");
     struct lki_permit_list none = list_of(permits, NULL, 0);
-    status = lki_permits_run(&none, "permits_usage", NULL, lki_client_deadline(none.client, 0),
+    status = lki_permits_run(&none, "permits_usage", NULL, lki_context_deadline(none.client, 0),
                              &reply, err);
     if (status != LK_OK) return status;
     out->available = lk_reply_integer(lk_reply_at(reply, 0), 0);

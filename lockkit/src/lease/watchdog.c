@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "call/context.h"
 #include "watchdog_leases.h"
 #include "watchdog_routes.h"
 
@@ -148,16 +149,16 @@ static struct lk_event event_of(const lk_lock *lock, lk_event_type type, lk_stat
                              .kind = lock->ops->kind,
                              .key = lock->key,
                              .token = lock->token,
-                             .ends_ns = lki_lease_end(sent_at, lock->lease_ms),
+                             .ends_ns = lki_hold_ends_at(sent_at, lock->lease_ms),
                              .fence = lock->fence};
 }
 
 /* No mutex held, and the lease is_taken. */
 static void tell_lost(const struct lki_watchdog *watchdog, lk_lock *lock, int64_t since)
 {
-    if (!lki_lock_mark_lost(lock)) return;
+    if (!lki_hold_lose(lock)) return;
     if (!lock->ops->renewed)
-        lki_client_emit(watchdog->options.client, event_of(lock, LK_EVENT_LOST, LK_LOST, since));
+        lki_context_emit(watchdog->options.client, event_of(lock, LK_EVENT_LOST, LK_LOST, since));
     if (lock->on_lost) lock->on_lost(lock, lock->on_lost_arg);
 }
 
@@ -253,7 +254,7 @@ static void tell_renewal(const struct lki_watchdog *watchdog, lk_lock *lock, lk_
     if (lock->ops->renewed) {
         lock->ops->renewed(lock, status, sent_at, event.ends_ns);
     } else {
-        lki_client_emit(watchdog->options.client, event);
+        lki_context_emit(watchdog->options.client, event);
     }
 }
 
@@ -286,7 +287,7 @@ static void settle_query_locked(struct lki_watchdog *watchdog, const struct lki_
     lk_lock *lock = query->lock;
     struct lki_lease *lease = &lock->lease;
     enum lki_verdict verdict = lki_query_verdict(query);
-    int64_t ends = lki_lease_end(sent_at, lock->lease_ms);
+    int64_t ends = lki_hold_ends_at(sent_at, lock->lease_ms);
     int64_t next = lki_never;
 
     if (lease->is_leaving) verdict = LKI_GONE;

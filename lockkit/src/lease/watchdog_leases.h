@@ -4,7 +4,7 @@
 #ifndef LKI_WATCHDOG_LEASES_H
 #define LKI_WATCHDOG_LEASES_H
 
-#include "locks/lock_ops.h"
+#include "hold.h"
 #include "watchdog_line.h"
 
 struct lki_leases {

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "call/context.h"
+#include "wire/reply.h"
 
 /* What a socket that poll() calls writable takes at once: a third of the smallest buffer in use. */
 enum { SLICE_BYTES = 8192, ANSWERS_MAX = 2 * LKI_ROUND_MAX };
@@ -22,7 +24,7 @@ static const size_t nobody = SIZE_MAX;
 
 struct wording {
     const struct lki_variant *variant; /* borrowed */
-    struct lki_eval_words words;
+    struct lki_script_words words;
     struct lk_bytes keys[2];
     struct lk_bytes args[2];
     char lease[LKI_NUMBER_MAX];
@@ -79,28 +81,27 @@ static bool word_renewal(lk_client *client, const lk_lock *lock, bool by_text, s
 {
     struct lk_eval eval = {.keys = out->keys, .key_count = 1, .args = out->args, .arg_count = 2};
 
-    out->variant = lki_client_own_script(client, lock->ops->renew_script);
+    out->variant = lki_context_own_script(client, lock->ops->renew_script);
     out->keys[0] = lk_bytes_of(lock->key);
     if (lock->renew_key) out->keys[eval.key_count++] = lk_bytes_of(lock->renew_key);
     out->args[0] = lk_bytes_of(lock->token);
     out->args[1] = lki_number(out->lease, lock->lease_ms);
-    by_text = by_text && !lki_client_has_loader(client);
-    return lki_eval_words_make(out->variant, &eval, NULL, NULL, by_text, &out->words, NULL) ==
-           LK_OK;
+    by_text = by_text && !lki_context_has_loader(client);
+    return lki_script_words(out->variant, &eval, NULL, NULL, by_text, &out->words, NULL) == LK_OK;
 }
 
 /* By text: the new server has not seen it, and the old one does not see it again. */
 static bool word_check(lk_client *client, const lk_lock *lock, struct wording *out)
 {
     const struct lk_eval eval = {0};
-    lk_script *script = lki_client_script(client, "check");
-    bool by_text = !lki_client_has_loader(client);
+    lk_script *script = lki_context_script(client, "check");
+    bool by_text = !lki_context_has_loader(client);
 
     out->variant = lki_script_variant(script, lki_script_named(lock->ops->guard_script)->source);
     if (!out->variant) return false;
     if (!by_text) lki_script_digest(script, out->variant);
-    return lki_eval_words_make(out->variant, &eval, lock->key, lock->token, by_text, &out->words,
-                               NULL) == LK_OK;
+    return lki_script_words(out->variant, &eval, lock->key, lock->token, by_text, &out->words,
+                            NULL) == LK_OK;
 }
 
 static void add_introduction(struct lki_exchange *exchange, const struct lki_variant *variant)
@@ -131,7 +132,7 @@ static bool add_query(struct lki_line *line, size_t i)
                          : word_renewal(line->client, query->lock, exchange->by_text, wording);
 
     if (!is_worded) return false;
-    if (exchange->by_text && lki_client_has_loader(line->client))
+    if (exchange->by_text && lki_context_has_loader(line->client))
         add_introduction(exchange, wording->variant);
     if (query->is_asking) add_command(exchange, &asking, 1, nobody);
     add_command(exchange, wording->words.words, wording->words.count, i);
@@ -181,11 +182,11 @@ static void emit(const struct lki_line *line, lk_event_type type, lk_status stat
 {
     int64_t now = lki_clock_now();
 
-    lki_client_emit(line->client, (struct lk_event){.type = type,
-                                                    .status = status,
-                                                    .at_ns = now,
-                                                    .duration_ns = now - line->began_at,
-                                                    .attempts = (unsigned)attempts});
+    lki_context_emit(line->client, (struct lk_event){.type = type,
+                                                     .status = status,
+                                                     .at_ns = now,
+                                                     .duration_ns = now - line->began_at,
+                                                     .attempts = (unsigned)attempts});
 }
 
 /* OK, BUSY: not yet, or why not. */
@@ -334,7 +335,7 @@ void lki_line_go_on(struct lki_line *line)
 /* What was idle for long may be cut: a round must not wait for what nobody hears. */
 static bool is_of_use(const struct lki_line *line)
 {
-    int64_t idle_ms = lki_client_options(line->client)->idle_ms;
+    int64_t idle_ms = lki_context_options(line->client)->idle_ms;
 
     return lki_clock_now() - line->began_at <= idle_ms * NS_PER_MS &&
            !lki_pool_is_outdated(line->node->pool, line->connected_at) &&

@@ -7,7 +7,7 @@
 
 #include <poll.h>
 
-#include "locks/lock_ops.h"
+#include "hold.h"
 #include "servers/topology.h"
 
 enum { LKI_ROUND_MAX = 256 }; /* queries per pipeline */

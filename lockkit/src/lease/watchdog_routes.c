@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "call/route.h"
+#include "wire/reply.h"
 
 enum { NS_PER_S = 1000000000 };
 

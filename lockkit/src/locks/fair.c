@@ -58,13 +58,13 @@ static lk_status run(lk_lock *lock, struct lki_call call, int64_t deadline, lk_r
     call.key_count = 4;
     struct lk_eval eval = lki_eval_of(lock->client, &call);
     const struct lki_variant *variant =
-        lki_script_variant(eval.script, lki_client_own_script(lock->client, "fair_queue")->text);
+        lki_script_variant(eval.script, lki_context_own_script(lock->client, "fair_queue")->text);
     if (!variant) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
-    return lki_client_eval_variant(lock->client, &eval,
-                                   &(struct lki_run){.variant = variant,
-                                                     .deadline = deadline,
-                                                     .out_is_synced = call.out_is_synced},
-                                   out_reply, err);
+    return lki_eval_variant(lock->client, &eval,
+                            &(struct lki_run){.variant = variant,
+                                              .deadline = deadline,
+                                              .out_is_synced = call.out_is_synced},
+                            out_reply, err);
 }
 
 static lk_status fair_prepare(lk_lock *lock, struct lk_error *err)
@@ -142,7 +142,7 @@ static void fair_abandon(lk_lock *lock, int64_t deadline)
         if (status != LK_BUSY) {
             (void)nanosleep(&pause, NULL);
         } else if (++crowds < ABANDON_CROWDS) {
-            deadline = lki_client_deadline(lock->client, 0);
+            deadline = lki_context_deadline(lock->client, 0);
         }
     }
 }

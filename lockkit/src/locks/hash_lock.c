@@ -40,7 +40,7 @@ void lki_hash_free(lk_lock *lock)
 lk_status lki_hash_prepare(lk_lock *lock, struct lk_error *err)
 {
     (void)err;
-    lki_client_owner(lock->client, lock->token);
+    lki_context_owner(lock->client, lock->token);
     return LK_OK;
 }
 

@@ -1,12 +1,12 @@
 /*
  * The hash that Redisson's RLock and its kin share: one field, owner -> holds, with a TTL. What the
  * kinds made of it (reentrant, spin, fenced) do in the same way; each of these is an operation of
- * lock_ops.h.
+ * lease/hold.h.
  */
 #ifndef LKI_HASH_LOCK_H
 #define LKI_HASH_LOCK_H
 
-#include "lock_ops.h"
+#include "lock.h"
 
 struct hash_lock {
     lk_lock base;

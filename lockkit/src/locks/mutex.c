@@ -11,8 +11,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/names.h"
-#include "lock_ops.h"
+#include "lock.h"
 #include "wire/native.h"
+#include "wire/reply.h"
 
 struct mutex {
     lk_lock base;
@@ -50,7 +51,7 @@ static lk_status set_status(const lk_lock *lock, const lk_reply *reply, struct l
     case LK_REPLY_ARRAY:
         break;
     }
-    return lki_client_fail_reply(lock->client, reply, err);
+    return lki_exchange_fail(lock->client, reply, err);
 }
 
 static lk_status mutex_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadline,
@@ -62,12 +63,12 @@ static lk_status mutex_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t d
     make_words(lock, &words);
     struct lk_command commands[] = {{words.set, 6}, {words.ttl, 2}};
     if (out_ttl_ms) *out_ttl_ms = -2; /* no answer, no holder known */
-    lk_status status = lki_client_send(lock->client,
-                                       &(struct lki_pipeline){.commands = commands,
-                                                              .count = out_ttl_ms ? 2 : 1,
-                                                              .deadline = deadline,
-                                                              .out_is_synced = &lock->is_synced},
-                                       replies, err);
+    lk_status status = lki_exchange_send(lock->client,
+                                         &(struct lki_pipeline){.commands = commands,
+                                                                .count = out_ttl_ms ? 2 : 1,
+                                                                .deadline = deadline,
+                                                                .out_is_synced = &lock->is_synced},
+                                         replies, err);
     if (status != LK_OK) return status;
     status = set_status(lock, replies[0], err);
     if (out_ttl_ms) *out_ttl_ms = lk_reply_integer(replies[1], -2);
@@ -104,7 +105,7 @@ static lk_status mutex_release(lk_lock *lock, int64_t deadline, struct lk_error 
 {
     const struct lki_compare native = {.key = lock->key,
                                        .value = lock->token,
-                                       .publish = lki_client_publish_verb(lock->client),
+                                       .publish = lki_context_publish_verb(lock->client),
                                        .channel = lock->wake_channel};
 
     return release_by(lock, &native, deadline, err);
@@ -172,9 +173,9 @@ static lk_status read_run(lk_lock *lock, struct run *run, lk_reply **replies, in
     if (status == LK_OK && is_too_late) {
         status = LKI_FAIL(err, LK_NOT_OWNER, "%s: the lease ended before the script", lock->key);
     } else if (status == LK_OK && lk_reply_type_of(script) == LK_REPLY_ERROR) {
-        status = lki_fail_script(err, script, &run->refusal);
+        status = lki_script_fail(err, script, &run->refusal);
     } else if (status == LK_OK) {
-        status = lki_client_check_synced(lock->client, lock->is_synced, err);
+        status = lki_exchange_check_synced(lock->client, lock->is_synced, err);
         run->reply = status == LK_OK ? script : NULL;
         if (status == LK_OK) replies[RUN_SCRIPT] = NULL;
     }
@@ -190,18 +191,18 @@ static lk_status send_run(lk_lock *lock, struct run *run, lk_reply **replies, bo
     struct mutex_words words = {0};
     struct lki_call giving_back = release_call(lock);
     struct lk_eval eval = lki_eval_of(lock->client, &giving_back);
-    struct lki_eval_words script = {0};
-    struct lki_eval_words release = {0};
-    const struct lki_variant *releaser = lki_client_own_script(lock->client, "mutex_release");
-    bool is_introduced = run->by_text && lki_client_has_loader(lock->client);
+    struct lki_script_words script = {0};
+    struct lki_script_words release = {0};
+    const struct lki_variant *releaser = lki_context_own_script(lock->client, "mutex_release");
+    bool is_introduced = run->by_text && lki_context_has_loader(lock->client);
     bool by_text = run->by_text && !is_introduced;
 
     make_words(lock, &words);
     run->refusal = (struct lk_error){0};
     lk_status status =
-        lki_eval_words_make(run->guarded, run->eval, lock->key, lock->token, by_text, &script, err);
+        lki_script_words(run->guarded, run->eval, lock->key, lock->token, by_text, &script, err);
     if (status == LK_OK) {
-        status = lki_eval_words_make(releaser, &eval, NULL, NULL, by_text, &release, err);
+        status = lki_script_words(releaser, &eval, NULL, NULL, by_text, &release, err);
     }
     if (status == LK_OK) {
         struct lk_command commands[RUN_COMMANDS] = {[RUN_SET] = {words.set, 6},
@@ -217,7 +218,7 @@ static lk_status send_run(lk_lock *lock, struct run *run, lk_reply **replies, bo
         if (is_introduced) pipeline.introduce[0] = run->guarded;
         if (is_introduced) pipeline.introduce[1] = releaser;
         lock->is_synced = true;
-        status = lki_client_send(lock->client, &pipeline, replies, err);
+        status = lki_exchange_send(lock->client, &pipeline, replies, err);
     }
     free(script.words);
     free(release.words);
@@ -248,7 +249,7 @@ static lk_status run_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
     lk_reply *replies[RUN_COMMANDS] = {0};
     bool forgot = false;
 
-    run->deadline = lki_client_deadline(lock->client, 0);
+    run->deadline = lki_context_deadline(lock->client, 0);
     if (out_ttl_ms) *out_ttl_ms = -2; /* no answer, no holder known */
     lk_status status = send_run(lock, run, replies, out_ttl_ms != NULL, &forgot, err);
 
@@ -282,14 +283,14 @@ lk_status lk_mutex_run(lk_lock *lock, const struct lk_lock_options *options,
         return LKI_FAIL(err, LK_INVALID, "a run without mutex, script or answer (NULL)");
     }
     if (!options) options = &defaults;
-    lk_status status = lki_client_check(lock->client, err);
+    lk_status status = lki_context_check(lock->client, err);
     if (status == LK_OK) status = lki_lock_begin(lock, options, err);
     if (status != LK_OK) return status;
     run.guarded =
         lki_script_variant(eval->script, lki_script_named(lock->ops->guard_script)->source);
     if (!run.guarded) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
-    status = lki_script_learn(eval->script, run.guarded, lock->client,
-                              lki_client_deadline(lock->client, 0), err);
+    status = lki_eval_learn(lock->client, eval->script, run.guarded,
+                            lki_context_deadline(lock->client, 0), err);
     if (status == LK_OK) {
         status = lki_lock_pursue(lock, lki_clock_after_ms(options->wait_ms), run_once, &run,
                                  &attempts, err);

@@ -118,7 +118,7 @@ static lk_status read_prepare(lk_lock *lock, struct lk_error *err)
     if (lk_held(&rw->write)) {
         memcpy(owner, rw->write.token, writing_owner(rw).len);
     } else {
-        lki_client_owner(lock->client, owner);
+        lki_context_owner(lock->client, owner);
     }
     rw->reads = strcmp(owner, lock->token) == 0 ? rw->reads + 1 : 1;
     memcpy(lock->token, owner, sizeof owner);
@@ -187,7 +187,7 @@ static lk_status write_prepare(lk_lock *lock, struct lk_error *err)
     if (lk_held(&rw_of_write(lock)->read)) {
         return LKI_FAIL(err, LK_DEADLOCK, "%s: it is held for reading by this handle", lock->key);
     }
-    lki_client_owner(lock->client, lock->token);
+    lki_context_owner(lock->client, lock->token);
     memcpy(lock->token + strlen(lock->token), write_mark, sizeof write_mark);
     return LK_OK;
 }

@@ -20,6 +20,7 @@
 #include "call/route.h"
 #include "wire/endpoint.h"
 #include "wire/pool.h"
+#include "wire/reply.h"
 
 enum { CHECK_ANSWERS = 2, WAITING_MS = 1 };
 
@@ -83,25 +84,25 @@ const lk_reply *lki_seat_answer(const struct lki_seat *seat)
 
 lk_status lki_seat_fail_reply(const struct lki_seat *seat, struct lk_error *err)
 {
-    struct lki_topology *topology = lki_client_topology(seat->client);
+    struct lki_topology *topology = lki_context_topology(seat->client);
     struct lki_node *node = lki_topology_node(topology, LKI_NO_SLOT, NULL);
 
     (void)lki_route_learn(topology, seat->reply, node);
     lki_node_unref(node);
     if (seat->redis && lki_reply_is_error(seat->reply, "NOSCRIPT"))
-        return lki_fail_script(err, seat->reply, lki_redis_refusal(seat->redis));
-    return lki_client_fail_reply(seat->client, seat->reply, err);
+        return lki_script_fail(err, seat->reply, lki_redis_refusal(seat->redis));
+    return lki_exchange_fail(seat->client, seat->reply, err);
 }
 
 static void tell_round_trip(const struct lki_seat *seat, lk_status status)
 {
     int64_t now = lki_clock_now();
 
-    lki_client_emit(seat->client, (struct lk_event){.type = LK_EVENT_ROUND_TRIP,
-                                                    .status = status,
-                                                    .at_ns = now,
-                                                    .duration_ns = now - seat->sent_at,
-                                                    .attempts = 1});
+    lki_context_emit(seat->client, (struct lk_event){.type = LK_EVENT_ROUND_TRIP,
+                                                     .status = status,
+                                                     .at_ns = now,
+                                                     .duration_ns = now - seat->sent_at,
+                                                     .attempts = 1});
 }
 
 /* Its connection is of no use any more. What was asked on it stays open. */
@@ -130,7 +131,7 @@ static enum lki_ballot_turn fail_seat(struct lki_ballot *ballot, size_t i)
 static lk_status introduce(struct lki_seat *seat, const struct lki_question *question, int64_t now)
 {
     if (!question->introduce) return LK_OK;
-    lk_status status = lki_redis_introduce(seat->redis, lki_client_endpoint(seat->client),
+    lk_status status = lki_redis_introduce(seat->redis, lki_context_endpoint(seat->client),
                                            question->introduce, now, &seat->why);
     if (status != LK_UNKNOWN) return status;
     seat->why.code = LK_UNREACHABLE;
@@ -200,7 +201,7 @@ static enum lki_ballot_turn connect_on(struct lki_ballot *ballot, size_t i)
 {
     struct lki_seat *seat = &ballot->seats[i];
     lk_status status =
-        lki_redis_go_on(seat->redis, lki_client_endpoint(seat->client), &seat->events, &seat->why);
+        lki_redis_go_on(seat->redis, lki_context_endpoint(seat->client), &seat->events, &seat->why);
 
     if (status == LK_BUSY) return LKI_BALLOT_GOES_ON;
     if (status != LK_OK) return fail_seat(ballot, i);
@@ -216,7 +217,7 @@ static enum lki_ballot_turn begin_connect(struct lki_ballot *ballot, size_t i)
     struct lki_seat *seat = &ballot->seats[i];
 
     seat->phase = LKI_SEAT_CONNECTING;
-    seat->redis = lki_redis_begin(lki_client_endpoint(seat->client), &seat->why);
+    seat->redis = lki_redis_begin(lki_context_endpoint(seat->client), &seat->why);
     return seat->redis ? connect_on(ballot, i) : fail_seat(ballot, i);
 }
 
@@ -228,7 +229,7 @@ static void unpark(const struct lki_ballot *ballot, struct lki_seat *seat)
     seat->redis = lki_pool_unpark(seat->pool, seat->ticket, most, &seat->owed, &seat->debt);
     if (!seat->redis || !ballot->check || lki_redis_identity(seat->redis)->is_asked) return;
     (void)lki_pool_park(seat->pool, seat->redis, seat->owed, seat->debt,
-                        lki_client_deadline(seat->client, 0));
+                        lki_context_deadline(seat->client, 0));
     seat->redis = NULL;
     seat->debt = NULL;
     seat->owed = 0;
@@ -421,7 +422,7 @@ void lki_ballot_run(struct lki_ballot *ballot)
         if (seat->phase == LKI_SEAT_IDLE || seat->why.code != LK_OK) continue;
         (void)lki_fail(&seat->why, seat->phase == LKI_SEAT_ASKED ? LK_UNKNOWN : LK_UNREACHABLE,
                        ETIMEDOUT, __func__, "%s: no answer so far",
-                       lki_client_endpoint(seat->client)->label);
+                       lki_context_endpoint(seat->client)->label);
     }
 }
 

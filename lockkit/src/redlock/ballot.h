@@ -4,7 +4,7 @@
 #ifndef LKI_BALLOT_H
 #define LKI_BALLOT_H
 
-#include "client.h"
+#include "call/exchange.h"
 #include "wire/redis.h"
 
 struct lki_debt;
@@ -87,7 +87,7 @@ bool lki_seat_is_open(const struct lki_seat *seat);
 /* The answer of the last ballot; NULL: none. Borrowed. */
 const lk_reply *lki_seat_answer(const struct lki_seat *seat);
 
-/* What an error answer says: as lki_client_fail_reply(), or why its script was not taken there; its client
+/* What an error answer says: as lki_exchange_fail(), or why its script was not taken there; its client
    learns of it too. For settle(), while the connection is still the seat's. */
 lk_status lki_seat_fail_reply(const struct lki_seat *seat, struct lk_error *err);
 

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "wire/endpoint.h"
+#include "wire/reply.h"
 #include "wire/script.h"
 
 enum {
@@ -47,11 +48,11 @@ void lki_redlock_words(const struct redlock_member *member, const struct redlock
                        struct lki_question *out)
 {
     const lk_lock *whole = &member->redlock->base;
-    const struct lki_variant *variant = lki_client_own_script(member->base.client, what->script);
+    const struct lki_variant *variant = lki_context_own_script(member->base.client, what->script);
     const char *token = what->instead_of_token ? what->instead_of_token : whole->token;
     size_t n = 0;
 
-    bool has_loader = lki_client_has_loader(member->base.client);
+    bool has_loader = lki_context_has_loader(member->base.client);
     bool by_text = member->by_text && !has_loader;
 
     if (member->by_text && has_loader) out->introduce = variant->text;
@@ -81,7 +82,7 @@ lk_status lki_redlock_check(void *arg, size_t seat, const struct lki_identity *i
 {
     struct redlock *self = *(struct redlock **)arg;
     struct redlock_member *member = &self->members[seat];
-    const char *label = lki_client_endpoint(member->base.client)->label;
+    const char *label = lki_context_endpoint(member->base.client)->label;
 
     member->is_checked = identity->run_id[0] != '\0';
     if (identity->is_replica)
@@ -89,7 +90,7 @@ lk_status lki_redlock_check(void *arg, size_t seat, const struct lki_identity *i
     for (size_t i = 0; i < self->count && member->is_checked; i++) {
         if (i == seat || strcmp(self->members[i].run_id, identity->run_id) != 0) continue;
         return LKI_FAIL(err, LK_INVALID, "%s: the same server as %s", label,
-                        lki_client_endpoint(self->seats[i].client)->label);
+                        lki_context_endpoint(self->seats[i].client)->label);
     }
     (void)snprintf(member->run_id, sizeof member->run_id, "%s", identity->run_id);
     return LK_OK;
@@ -133,8 +134,8 @@ static lk_status look_at_servers(struct redlock *self, struct lk_error *err)
 /* Host, port and database: what the operators of all clients write, and what a restart keeps. */
 static int compare_servers(const lk_client *one, const lk_client *other)
 {
-    const struct lki_endpoint *here = lki_client_endpoint(one);
-    const struct lki_endpoint *there = lki_client_endpoint(other);
+    const struct lki_endpoint *here = lki_context_endpoint(one);
+    const struct lki_endpoint *there = lki_context_endpoint(other);
     int order = strcmp(here->label, there->label);
 
     return order != 0 ? order : (here->db > there->db) - (here->db < there->db);
@@ -156,18 +157,18 @@ static lk_status check_clients(lk_client *const *clients, size_t count,
                         OPTION_MAX_MS);
     }
     for (size_t i = 0; i < count; i++) {
-        lk_status status = lki_client_check(clients[i], err);
+        lk_status status = lki_context_check(clients[i], err);
 
         if (status != LK_OK) return status;
-        if (!lki_client_pool(clients[i])) {
+        if (!lki_context_pool(clients[i])) {
             return LKI_FAIL(err, LK_INVALID, "%s: not one server, but a deployment of several",
-                            lki_client_endpoint(clients[i])->label);
+                            lki_context_endpoint(clients[i])->label);
         }
         for (size_t k = 0; k < i; k++) {
-            if (strcmp(lki_client_endpoint(clients[i])->label,
-                       lki_client_endpoint(clients[k])->label) == 0) {
+            if (strcmp(lki_context_endpoint(clients[i])->label,
+                       lki_context_endpoint(clients[k])->label) == 0) {
                 return LKI_FAIL(err, LK_INVALID, "%s: twice in a redlock",
-                                lki_client_endpoint(clients[i])->label);
+                                lki_context_endpoint(clients[i])->label);
             }
         }
     }
@@ -214,7 +215,7 @@ static void hash_members(struct redlock *self)
     char db[LKI_NUMBER_MAX + 2];
 
     for (size_t i = 0; i < self->count; i++) {
-        const struct lki_endpoint *endpoint = lki_client_endpoint(self->seats[i].client);
+        const struct lki_endpoint *endpoint = lki_context_endpoint(self->seats[i].client);
 
         (void)snprintf(db, sizeof db, "/%d\n", endpoint->db);
         hash = add_to_hash(add_to_hash(hash, endpoint->label), db);
@@ -243,8 +244,9 @@ static void seat_clients(struct redlock *self, lk_client *const *clients)
             self->members[at].place = self->members[at - 1].place;
             at--;
         }
-        self->seats[at] = (struct lki_seat){
-            .client = clients[place], .pool = lki_client_pool(clients[place]), .round_trip_ns = -1};
+        self->seats[at] = (struct lki_seat){.client = clients[place],
+                                            .pool = lki_context_pool(clients[place]),
+                                            .round_trip_ns = -1};
         self->members[at].place = place;
     }
 }
@@ -310,7 +312,7 @@ static struct lk_redlock_vote vote_of(const struct redlock *self, size_t i)
     int64_t round_trip = self->seats[i].round_trip_ns;
 
     return (struct lk_redlock_vote){
-        .server = lki_client_endpoint(self->seats[i].client)->label,
+        .server = lki_context_endpoint(self->seats[i].client)->label,
         .status = member->status,
         .sys_errno = member->sys_errno,
         .round_trip_us = round_trip < 0 ? -1 : round_trip / 1000,

@@ -8,7 +8,7 @@
 #include "lockkit/locks.h"
 
 #include "ballot.h"
-#include "locks/lock_ops.h"
+#include "locks/lock.h"
 
 /* What is known of one server's part in the hold. */
 enum lki_vote {

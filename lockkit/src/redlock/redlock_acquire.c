@@ -72,7 +72,7 @@ static lk_status read_vote(const struct redlock *self, size_t i, const lk_reply 
                            struct lk_error *err)
 {
     const struct lki_seat *seat = &self->seats[i];
-    const char *label = lki_client_endpoint(self->seats[i].client)->label;
+    const char *label = lki_context_endpoint(self->seats[i].client)->label;
     struct lk_bytes text = lk_reply_bytes(reply);
 
     switch (lk_reply_type_of(reply)) {
@@ -176,7 +176,7 @@ static void count_silent(struct attempt *attempt)
 
         if (member->is_watched) {
             (void)LKI_FAIL(&why, LK_UNREACHABLE, "%s: the last renewal is under way",
-                           lki_client_endpoint(seat->client)->label);
+                           lki_context_endpoint(seat->client)->label);
         } else if (seat->phase == LKI_SEAT_IDLE) {
             continue;
         } else {
@@ -306,7 +306,7 @@ static lk_status try_once(struct attempt *attempt, bool *out_goes_on, struct lk_
     count_silent(attempt);
     self->agreed = attempt->yes;
     bool is_won = attempt->yes >= self->quorum && attempt->why_invalid.code == LK_OK;
-    int64_t ends = lki_lease_end(attempt->begin, lock->lease_ms);
+    int64_t ends = lki_hold_ends_at(attempt->begin, lock->lease_ms);
     if (is_won && lki_clock_now() < ends) {
         atomic_store(&lock->expires_at, ends);
         return LK_OK;
@@ -387,7 +387,7 @@ lk_status lki_redlock_acquire(lk_lock *lock, const struct lk_lock_options *optio
     lk_status status = lki_lock_begin(lock, options, &why);
 
     for (size_t i = 0; i < self->count && status == LK_OK; i++)
-        status = lki_client_check(self->seats[i].client, &why);
+        status = lki_context_check(self->seats[i].client, &why);
     if (status == LK_OK) {
         self->attempts = 0;
         self->validity_ms = 0;

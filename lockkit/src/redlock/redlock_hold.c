@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "redlock.h"
+#include "wire/reply.h"
 
 /* ---- the local view ------------------------------------------------------------------------------ */
 
@@ -77,7 +78,7 @@ void lki_redlock_member_lost(lk_lock *lock, void *arg)
     lk_lock *whole = &self->base;
 
     lose_member((struct redlock_member *)(void *)lock);
-    if (lki_redlock_remaining_ms(whole) > 0 || !lki_lock_mark_lost(whole)) return;
+    if (lki_redlock_remaining_ms(whole) > 0 || !lki_hold_lose(whole)) return;
     lki_lock_emit(whole, LK_EVENT_LOST, LK_LOST, lki_clock_now(), 0);
     if (whole->on_lost) whole->on_lost(whole, whole->on_lost_arg);
 }
@@ -136,7 +137,7 @@ lk_status lki_redlock_watch(struct redlock *self, struct lk_error *err)
 
     if (!whole->is_renewed) {
         bool is_watched = whole->on_lost || atomic_load(&whole->lost_fd) >= 0;
-        struct lki_watchdog *watchdog = lki_client_watchdog(whole->client);
+        struct lki_watchdog *watchdog = lki_context_watchdog(whole->client);
 
         return is_watched ? lki_watchdog_add(watchdog, whole, err) : LK_OK;
     }
@@ -145,7 +146,7 @@ lk_status lki_redlock_watch(struct redlock *self, struct lk_error *err)
 
         if (!is_in(member)) continue;
         member->is_watched = true;
-        status = lki_watchdog_add(lki_client_watchdog(member->base.client), &member->base, err);
+        status = lki_watchdog_add(lki_context_watchdog(member->base.client), &member->base, err);
     }
     return status;
 }
@@ -156,7 +157,7 @@ size_t lki_redlock_unwatch(struct redlock *self, int64_t deadline)
 
     for (size_t i = 0; i < self->count; i++) {
         struct redlock_member *member = &self->members[i];
-        struct lki_watchdog *watchdog = lki_client_watchdog(member->base.client);
+        struct lki_watchdog *watchdog = lki_context_watchdog(member->base.client);
 
         if (member->is_watched)
             member->is_watched = !lki_watchdog_remove_by(watchdog, &member->base, deadline);
@@ -217,7 +218,7 @@ static enum lki_ballot_turn count_renewed(void *arg, size_t i)
     member->status = status;
     member->sys_errno = reply ? 0 : why.sys_errno;
     if (status == LK_OK) {
-        prolong(&member->base, lki_lease_end(seat->sent_at, renewal->lease_ms));
+        prolong(&member->base, lki_hold_ends_at(seat->sent_at, renewal->lease_ms));
         atomic_store(&member->vote, LKI_VOTE_COUNTED);
         renewal->renewed++;
     } else {
@@ -245,7 +246,7 @@ static void run_renewal(struct renewal *renewal)
 {
     struct redlock *self = renewal->self;
     int64_t until = lki_clock_after_ms(renewal->lease_ms);
-    int64_t deadline = lki_client_deadline(self->base.client, 0);
+    int64_t deadline = lki_context_deadline(self->base.client, 0);
     int64_t ends = lki_redlock_ends_at(self);
     struct lki_ballot ballot = {.seats = self->seats,
                                 .count = self->count,
@@ -272,7 +273,7 @@ lk_status lki_redlock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *er
     struct renewal renewal = {.self = self, .lease_ms = lease_ms};
 
     (void)lki_redlock_unwatch(self, 0);
-    if (!lock->is_renewed) lki_watchdog_remove(lki_client_watchdog(lock->client), lock);
+    if (!lock->is_renewed) lki_watchdog_remove(lki_context_watchdog(lock->client), lock);
     run_renewal(&renewal);
     bool is_renewed = renewal.renewed >= self->quorum;
     bool is_held = lki_redlock_remaining_ms(lock) > 0;
@@ -284,7 +285,7 @@ lk_status lki_redlock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *er
         prolong(lock, lki_redlock_ends_at(self));
         atomic_store(&self->told_ends_at, atomic_load(&lock->expires_at));
     }
-    if (!is_held || lki_redlock_watch(self, NULL) != LK_OK) (void)lki_lock_mark_lost(lock);
+    if (!is_held || lki_redlock_watch(self, NULL) != LK_OK) (void)lki_hold_lose(lock);
     if (is_renewed && is_held) return LK_OK;
     if (err) *err = renewal.why;
     if (err && !is_held) err->code = LK_LOST;

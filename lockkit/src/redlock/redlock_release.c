@@ -112,7 +112,7 @@ static void run_release(struct release *release)
     struct redlock *self = release->self;
     struct lki_ballot ballot = {.seats = self->seats,
                                 .count = self->count,
-                                .deadline = lki_client_deadline(self->base.client, 0),
+                                .deadline = lki_context_deadline(self->base.client, 0),
                                 .arg = release,
                                 .ask = ask_to_release,
                                 .settle = count_released,
@@ -143,7 +143,7 @@ static bool end_watch(struct redlock *self)
     int before = atomic_exchange(&self->base.state, LOCK_UNCERTAIN);
 
     if (!self->base.is_renewed)
-        lki_watchdog_remove(lki_client_watchdog(self->base.client), &self->base);
+        lki_watchdog_remove(lki_context_watchdog(self->base.client), &self->base);
     (void)lki_redlock_unwatch(self, before == LOCK_LOST ? INT64_MAX : 0);
     for (size_t i = 0; i < self->count; i++)
         atomic_store(&self->members[i].base.state, LOCK_IDLE);

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "discovery.h"
 #include "wire/redis.h"
-#include "wire/script.h"
+#include "wire/reply.h"
 
 enum { ASK_SLOTS, ASK_SHARDS, ASKS };
 

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "discovery.h"
 #include "wire/redis.h"
-#include "wire/script.h"
+#include "wire/reply.h"
 
 enum { ASK_ADDRESS, ASK_MASTER, ASKS };
 
@@ -33,7 +33,7 @@ static lk_status take_address(const lk_reply *answer, const struct lki_endpoint 
     struct lk_bytes port = lk_reply_bytes(lk_reply_at(answer, 1));
     char address[300];
 
-    if (lk_reply_type_of(answer) == LK_REPLY_ERROR) return lki_fail_reply(err, answer);
+    if (lk_reply_type_of(answer) == LK_REPLY_ERROR) return lki_reply_fail(err, answer);
     if (!host.data || !port.data || host.len + port.len + 2 > sizeof address)
         return LKI_FAIL(err, LK_SERVER, "Sentinel %s knows no primary called \"%s\"",
                         sentinel->label, url->name);

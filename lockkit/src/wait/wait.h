@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "client.h"
+#include "call/context.h"
 #include "waithub.h"
 
 struct lki_pursuit {

@@ -6,7 +6,7 @@
 #include "native.h"
 
 #include "base/number.h"
-#include "script.h"
+#include "reply.h"
 
 enum { STEP, TELL, STEPS };
 

@@ -1,5 +1,5 @@
 /*
- * One connection to a server. The only door to hiredis.
+ * One connection to a server. With reply.c the only door to hiredis.
  */
 #ifndef LKI_REDIS_H
 #define LKI_REDIS_H

@@ -36,8 +36,6 @@ struct lki_redis {
     char address[LKI_ADDRESS_SIZE];
 };
 
-/* True when fd is ready before the deadline; false with errno set (ETIMEDOUT). */
-bool lki_redis_wait(int fd, short events, int64_t deadline);
 /* It is of no use any more, because of errno. Returns status. */
 lk_status lki_redis_broken(struct lki_redis *redis, lk_status status, struct lk_error *err);
 /* How much of a refused log-in may be told: a server that knows no AUTH repeats its words behind that. */

@@ -87,7 +87,7 @@ static lk_status end_connect(struct lki_redis *redis, const struct lki_endpoint 
                              short *out_events, struct lk_error *err)
 {
     *out_events = POLLOUT;
-    if (lki_redis_wait(redis->context->fd, POLLOUT, 0)) return finish_connect(redis, endpoint, err);
+    if (lki_clock_poll(redis->context->fd, POLLOUT, 0)) return finish_connect(redis, endpoint, err);
     return errno == ETIMEDOUT ? LK_BUSY : lki_redis_broken(redis, LK_UNREACHABLE, err);
 }
 
@@ -280,7 +280,7 @@ struct lki_redis *lki_redis_open(const struct lki_endpoint *endpoint, int64_t de
     lk_status status = redis ? LK_BUSY : LK_UNREACHABLE;
 
     while (status == LK_BUSY) {
-        status = lki_redis_wait(lki_redis_fd(redis), events, deadline)
+        status = lki_clock_poll(lki_redis_fd(redis), events, deadline)
                      ? lki_redis_go_on(redis, endpoint, &events, err)
                      : lki_redis_broken(redis, LK_UNREACHABLE, err);
     }

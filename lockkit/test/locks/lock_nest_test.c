@@ -1,18 +1,18 @@
 /*
  * Holds within holds, renewal by hand and repeated releases, on a made-up reentrant kind and clock;
  * one thread. What a single hold does is in lock_test.c.
- * link: -Wl,--wrap=lki_client_hub -Wl,--wrap=lki_client_watchdog -Wl,--wrap=lki_client_deadline
- * link: -Wl,--wrap=lki_client_emit -Wl,--wrap=lki_watchdog_add -Wl,--wrap=lki_watchdog_remove
+ * link: -Wl,--wrap=lki_context_hub -Wl,--wrap=lki_context_watchdog -Wl,--wrap=lki_context_deadline
+ * link: -Wl,--wrap=lki_context_emit -Wl,--wrap=lki_watchdog_add -Wl,--wrap=lki_watchdog_remove
  * link: -Wl,--wrap=lki_clock_now -Wl,--wrap=lki_clock_after_ms -Wl,--wrap=lki_clock_left_ms
- * link: -Wl,--wrap=lki_client_ref -Wl,--wrap=lki_client_unref -Wl,--wrap=lki_client_check
- * link: -Wl,--wrap=lki_client_is_foreign -Wl,--wrap=lki_call_integer
- * link: -Wl,--wrap=lki_client_check_name -Wl,--wrap=lki_watchdog_wants_all
+ * link: -Wl,--wrap=lki_context_ref -Wl,--wrap=lki_context_unref -Wl,--wrap=lki_context_check
+ * link: -Wl,--wrap=lki_context_is_foreign -Wl,--wrap=lki_call_integer
+ * link: -Wl,--wrap=lki_context_check_name -Wl,--wrap=lki_watchdog_wants_all
  * link: -Wl,--wrap=lki_watchdog_expect
  */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/names.h"
-#include "locks/lock_ops.h"
+#include "locks/lock.h"
 #include "test/support/testing.h"
 
 enum { STEPS_MAX = 8, COMMAND_MS = 500, LEASE_MS = 1000, GOOD_MS = 988 };
@@ -40,20 +40,20 @@ static lk_lock lock;
 
 /* The linker's names for what is replaced.
    NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-struct lki_hub *__wrap_lki_client_hub(lk_client *client);
-struct lki_watchdog *__wrap_lki_client_watchdog(lk_client *client);
-int64_t __wrap_lki_client_deadline(const lk_client *client, int64_t limit_ms);
-void __wrap_lki_client_emit(const lk_client *client, struct lk_event event);
+struct lki_hub *__wrap_lki_context_hub(lk_client *client);
+struct lki_watchdog *__wrap_lki_context_watchdog(lk_client *client);
+int64_t __wrap_lki_context_deadline(const lk_client *client, int64_t limit_ms);
+void __wrap_lki_context_emit(const lk_client *client, struct lk_event event);
 lk_status __wrap_lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *held,
                                   struct lk_error *err);
 void __wrap_lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *held);
 bool __wrap_lki_watchdog_wants_all(const struct lki_watchdog *watchdog);
 void __wrap_lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *held);
-lk_client *__wrap_lki_client_ref(lk_client *client);
-void __wrap_lki_client_unref(lk_client *client);
-lk_status __wrap_lki_client_check(const lk_client *client, struct lk_error *err);
-bool __wrap_lki_client_is_foreign(const lk_client *client);
-lk_status __wrap_lki_client_check_name(lk_client *client, const char *key, struct lk_error *err);
+lk_client *__wrap_lki_context_ref(lk_client *client);
+void __wrap_lki_context_unref(lk_client *client);
+lk_status __wrap_lki_context_check(const lk_client *client, struct lk_error *err);
+bool __wrap_lki_context_is_foreign(const lk_client *client);
+lk_status __wrap_lki_context_check_name(lk_client *client, const char *key, struct lk_error *err);
 int64_t __wrap_lki_clock_now(void);
 int64_t __wrap_lki_clock_after_ms(int64_t ms);
 int __wrap_lki_clock_left_ms(int64_t deadline);
@@ -61,25 +61,25 @@ lk_status __wrap_lki_call_integer(lk_client *client, const struct lki_call *call
                                   long long *out_answer, struct lk_error *err);
 /* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
-struct lki_hub *__wrap_lki_client_hub(lk_client *client)
+struct lki_hub *__wrap_lki_context_hub(lk_client *client)
 {
     (void)client;
     return NULL;
 }
 
-struct lki_watchdog *__wrap_lki_client_watchdog(lk_client *client)
+struct lki_watchdog *__wrap_lki_context_watchdog(lk_client *client)
 {
     (void)client;
     return NULL;
 }
 
-int64_t __wrap_lki_client_deadline(const lk_client *client, int64_t limit_ms)
+int64_t __wrap_lki_context_deadline(const lk_client *client, int64_t limit_ms)
 {
     (void)client;
     return world.now_ns + (limit_ms > 0 ? limit_ms : COMMAND_MS) * NS_PER_MS;
 }
 
-void __wrap_lki_client_emit(const lk_client *client, struct lk_event event)
+void __wrap_lki_context_emit(const lk_client *client, struct lk_event event)
 {
     (void)client;
     world.last_event = event;
@@ -115,23 +115,23 @@ void __wrap_lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *held)
     world.is_watched = false;
 }
 
-lk_client *__wrap_lki_client_ref(lk_client *client)
+lk_client *__wrap_lki_context_ref(lk_client *client)
 {
     return client;
 }
 
-void __wrap_lki_client_unref(lk_client *client)
+void __wrap_lki_context_unref(lk_client *client)
 {
     (void)client;
 }
 
-lk_status __wrap_lki_client_check(const lk_client *client, struct lk_error *err)
+lk_status __wrap_lki_context_check(const lk_client *client, struct lk_error *err)
 {
     (void)client;
     return world.is_foreign ? LKI_FAIL(err, LK_INVALID, "forked") : LK_OK;
 }
 
-lk_status __wrap_lki_client_check_name(lk_client *client, const char *key, struct lk_error *err)
+lk_status __wrap_lki_context_check_name(lk_client *client, const char *key, struct lk_error *err)
 {
     (void)client;
     (void)key;
@@ -139,7 +139,7 @@ lk_status __wrap_lki_client_check_name(lk_client *client, const char *key, struc
     return LK_OK;
 }
 
-bool __wrap_lki_client_is_foreign(const lk_client *client)
+bool __wrap_lki_context_is_foreign(const lk_client *client)
 {
     (void)client;
     return world.is_foreign;
@@ -605,7 +605,7 @@ TEST(a_repeated_release_knows_what_the_first_may_have_done)
 TEST(a_lock_known_lost_is_not_released_by_repeating)
 {
     assert_int_equal(acquire(LEASE_MS), LK_OK);
-    assert_true(lki_lock_mark_lost(&lock));
+    assert_true(lki_hold_lose(&lock));
     world.releases[0].status = LK_UNKNOWN;
     world.releases[1].status = LK_NOT_OWNER;
     assert_int_equal(release(), LK_UNKNOWN);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "servers/scout.h"
 #include "servers/topology_inside.h"
 #include "test/support/testing.h"
 
@@ -154,7 +155,7 @@ static int end(void **state)
 static lk_status look(void)
 {
     world.asked[0] = '\0';
-    return lki_topology_look(world.topology, NULL);
+    return lki_scout_look(world.topology, NULL);
 }
 
 static void assert_owner(int port)

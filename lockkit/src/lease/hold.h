@@ -1,17 +1,16 @@
 /*
- * What all kinds of lock share, and what each kind provides.
+ * A lock as those see it who look after its lease, and the end of its hold.
  */
-#ifndef LKI_LOCK_OPS_H
-#define LKI_LOCK_OPS_H
+#ifndef LKI_HOLD_H
+#define LKI_HOLD_H
 
 #include <stdatomic.h>
 
 #include "lockkit/lock.h"
 
 #include "base/token.h"
-#include "client.h"
-#include "lease/watchdog.h"
 #include "wait/waithub.h"
+#include "watchdog.h"
 
 /*
  * A kind. Those that are made of other locks (multi, and whatever speaks to several servers) fill
@@ -91,51 +90,11 @@ struct lk_lock {
     struct lki_lease lease;
 };
 
-/*
- * Fill the shared part. wake_channel: taken; NULL: silent, or prepare() makes it.
- *
- * Returns  OK; INVALID (NULL, or a key of a wrong length); NO_MEMORY. Undone by lki_lock_done(),
- *          also half-way.
- */
-LK_MUST_CHECK lk_status lki_lock_init(lk_lock *lock, const struct lki_lock_ops *ops,
-                                      lk_client *client, const char *key, char *wake_channel,
-                                      struct lk_error *err);
-void lki_lock_done(lk_lock *lock);
-
-/* Try, wait, try, until the deadline: lki_pursue() for a lock. The first try passes NULL for
-   out_ttl_ms. */
-LK_MUST_CHECK lk_status lki_lock_pursue(lk_lock *lock, int64_t deadline,
-                                        lk_status (*try_once)(void *arg, int64_t *out_ttl_ms,
-                                                              struct lk_error *err),
-                                        void *arg, unsigned *out_attempts, struct lk_error *err);
-
 /* How long a lease that was asked for at sent_at is good by the local clock: less what clocks of two
    machines may drift apart, 1 % and 2 ms (redis.io, "Distributed locks"). */
-int64_t lki_lease_end(int64_t sent_at, int64_t lease_ms);
+int64_t lki_hold_ends_at(int64_t sent_at, int64_t lease_ms);
 
 /* The watchdog says: the hold has ended. Calls nothing; true if it was held until now. */
-bool lki_lock_mark_lost(lk_lock *lock);
-
-/* After a lost reply the server may have granted lock->token: take it back on another connection,
-   within a small budget; what fails is left to the lease. */
-void lki_lock_undo(lk_lock *lock);
-
-/* Make the handle ready to acquire: check that it is free, draw a token, note the lease. INVALID
-   when it holds or an option is out of range. */
-LK_MUST_CHECK lk_status lki_lock_begin(lk_lock *lock, const struct lk_lock_options *options,
-                                       struct lk_error *err);
-
-/* It is held from now on, as the options say; nobody watches it yet. */
-void lki_lock_hold(lk_lock *lock, const struct lk_lock_options *options);
-
-/* INVALID unless every option is in range. */
-LK_MUST_CHECK lk_status lki_lock_check_options(const struct lk_lock_options *options,
-                                               struct lk_error *err);
-
-/* Tell the hook of a step of this lock. */
-void lki_lock_emit(const lk_lock *lock, lk_event_type type, lk_status status, int64_t begin,
-                   unsigned attempts);
-
-enum { LKI_DEFAULT_LEASE_MS = 30000, LKI_KEY_MAX = 512 };
+bool lki_hold_lose(lk_lock *lock);
 
 #endif

@@ -4,6 +4,8 @@
  * did is asked before the others, and an older configuration is not believed. A cluster's servers are
  * asked before those of the URL, which may call the same servers by other names.
  */
+#include "scout.h"
+
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "topology_inside.h"
+#include "wire/script.h"
 
 enum {
     SENTINEL_TICK_MS = 1000,
@@ -44,22 +47,7 @@ static void forget_version(struct lki_topology *topology, size_t behind)
         topology->version = LLONG_MIN;
 }
 
-void lki_topology_tell_change(void *arg)
-{
-    struct lki_topology *topology = arg;
-    const struct lki_topology_options *options = &topology->options;
-    struct lki_node *node = lki_topology_primary(topology, 0);
-
-    atomic_fetch_add(&topology->epoch, 1);
-    options->on_event(&(struct lk_event){.type = LK_EVENT_TOPOLOGY,
-                                         .at_ns = lki_clock_now(),
-                                         .key = node ? node->endpoint.label : NULL},
-                      options->on_event_arg);
-    lki_node_unref(node);
-    options->on_change(options->on_change_arg);
-}
-
-lk_status lki_topology_look(struct lki_topology *topology, struct lk_error *err)
+lk_status lki_scout_look(struct lki_topology *topology, struct lk_error *err)
 {
     struct lki_endpoint whom = {0};
     lk_status status = LKI_FAIL(err, LK_UNREACHABLE, "nobody to ask");
@@ -153,17 +141,73 @@ static void sleep_until_next(struct lki_topology *topology, int64_t looked_at)
     }
 }
 
-void *lki_topology_main(void *arg)
+void *lki_scout_main(void *arg)
 {
     struct lki_topology *topology = arg;
 
     while (!atomic_load(&topology->is_stopping)) {
         int64_t looked_at = lki_clock_now();
 
-        (void)lki_topology_look(topology, NULL);
+        (void)lki_scout_look(topology, NULL);
         lki_topology_reap(topology);
         listen_to_sentinel(topology);
         sleep_until_next(topology, looked_at);
     }
     return NULL;
+}
+
+/* ---- the first time ----------------------------------------------------------------------------- */
+
+static lk_status find_servers(struct lki_topology *topology, struct lk_error *err)
+{
+    if (!lki_topology_is_fixed(topology)) return lki_scout_look(topology, err);
+    if (lki_topology_take_seed(topology) == LK_OK) return LK_OK;
+    return LKI_FAIL(err, LK_NO_MEMORY, "a server, or its thread");
+}
+
+/*
+ * See that the loader is let in and may load, which nobody would notice before a script is missing.
+ * PING only makes the answers come: an error is one too.
+ */
+static lk_status try_loader(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                            int64_t deadline, struct lk_error *err)
+{
+    const struct lk_bytes ping = LK_BYTES("PING");
+    const char *text = lki_script_named("mutex_release")->source;
+    const struct lk_error *refusal = lki_redis_refusal(redis);
+    lk_reply *reply = NULL;
+
+    if (!endpoint->loader) return LK_OK;
+    lk_status status = lki_redis_introduce(redis, endpoint, text, deadline, err);
+    if (status == LK_OK)
+        status =
+            lki_redis_exchange(redis, &(struct lk_command){&ping, 1}, 1, deadline, &reply, err);
+    lk_reply_free(reply);
+    if (status == LK_OK && refusal->code == LK_SERVER) {
+        if (err) *err = *refusal;
+        return LK_SERVER;
+    }
+    if (status == LK_UNKNOWN) { /* nothing has happened that matters */
+        status = LK_UNREACHABLE;
+        if (err) err->code = status;
+    }
+    return status;
+}
+
+lk_status lki_scout_open(struct lki_topology *topology, struct lk_error *err)
+{
+    struct lki_redis *first = NULL;
+    lk_status status = find_servers(topology, err);
+
+    if (status != LK_OK) return status;
+    struct lki_node *node = lki_topology_node(topology, LKI_NO_SLOT, err);
+    if (!node) return LK_UNREACHABLE;
+    int64_t deadline = lki_clock_after_ms(topology->options.connect_ms);
+    status = lki_pool_borrow(node->pool, deadline, &first, err);
+    if (status == LK_OK) {
+        status = try_loader(first, &node->endpoint, deadline, err);
+        lki_pool_return(node->pool, first);
+    }
+    lki_node_unref(node);
+    return status;
 }
