@@ -1,8 +1,6 @@
 /*
- * A lock over several independent servers (redis.io, "Distributed locks"): what it is made of, which
- * servers it accepts, and its report. Who would vote twice, or for somebody else, has no vote: two
- * clients of one server, a replica. That is looked at on every new connection, as another server may
- * be at the other end of it. How it is taken: redlock_acquire.c; how it is kept: redlock_hold.c.
+ * A lock over several independent servers (redis.io, "Distributed locks"): how it is made, and its
+ * report. How it is taken: redlock_acquire.c; how it is kept: redlock_hold.c.
  *
  * Threads: as lock.h says. Locks: none of its own.
  */
@@ -16,85 +14,14 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "wire/endpoint.h"
-#include "wire/reply.h"
-#include "wire/script.h"
 
 enum {
     RETRY_MS = 200,      /* as node-redlock; redsync pauses 150 on average */
-    NODE_FLOOR_MS = 50,  /* redis.io: 5 to 50 ms, for a lease of 10 s */
-    NODE_PART = 100,     /* of the lease... */
-    NODE_MOST_PART = 3,  /* ...and never more than this part of it */
     FIRST_LOOK_MS = 200, /* at the servers, by the constructor: who is late is looked at later */
     OPTION_MAX_MS = 60000,
 };
 
-struct redlock *lki_redlock_of(lk_lock *lock)
-{
-    return (struct redlock *)(void *)lock;
-}
-
-int64_t lki_redlock_node_ms(const struct redlock *self, int64_t lease_ms)
-{
-    int64_t most_ms = lease_ms / NODE_MOST_PART;
-    int64_t node_ms = lease_ms / NODE_PART > NODE_FLOOR_MS ? lease_ms / NODE_PART : NODE_FLOOR_MS;
-
-    if (self->options.node_ms > 0) node_ms = self->options.node_ms;
-    return node_ms < most_ms ? node_ms : most_ms;
-}
-
-/* ---- what is asked ------------------------------------------------------------------------------- */
-
-void lki_redlock_words(const struct redlock_member *member, const struct redlock_words *what,
-                       struct lki_question *out)
-{
-    const lk_lock *whole = &member->redlock->base;
-    const struct lki_variant *variant = lki_context_own_script(member->base.client, what->script);
-    const char *token = what->instead_of_token ? what->instead_of_token : whole->token;
-    size_t n = 0;
-
-    bool has_loader = lki_context_has_loader(member->base.client);
-    bool by_text = member->by_text && !has_loader;
-
-    if (member->by_text && has_loader) out->introduce = variant->text;
-    out->words[n++] = by_text ? LK_BYTES("EVAL") : LK_BYTES("EVALSHA");
-    out->words[n++] = lk_bytes_of(by_text ? variant->text : variant->sha1);
-    out->words[n++] = what->other_key ? LK_BYTES("2") : LK_BYTES("1");
-    out->words[n++] = lk_bytes_of(whole->key);
-    if (what->other_key) out->words[n++] = lk_bytes_of(what->other_key);
-    out->words[n++] = lk_bytes_of(token);
-    if (what->lease_ms > 0) out->words[n++] = lki_number(out->number, what->lease_ms);
-    if (what->word) out->words[n++] = lk_bytes_of(what->word);
-    out->count = n;
-}
-
-bool lki_redlock_is_unknown_script(struct redlock_member *member, const lk_reply *reply)
-{
-    bool is_unknown = !member->by_text && lki_reply_is_error(reply, "NOSCRIPT");
-
-    member->by_text |= is_unknown;
-    return is_unknown;
-}
-
 /* ---- which servers ------------------------------------------------------------------------------- */
-
-lk_status lki_redlock_check(void *arg, size_t seat, const struct lki_identity *identity,
-                            struct lk_error *err)
-{
-    struct redlock *self = *(struct redlock **)arg;
-    struct redlock_member *member = &self->members[seat];
-    const char *label = lki_context_endpoint(member->base.client)->label;
-
-    member->is_checked = identity->run_id[0] != '\0';
-    if (identity->is_replica)
-        return LKI_FAIL(err, LK_INVALID, "%s: a replica, which votes for its primary", label);
-    for (size_t i = 0; i < self->count && member->is_checked; i++) {
-        if (i == seat || strcmp(self->members[i].run_id, identity->run_id) != 0) continue;
-        return LKI_FAIL(err, LK_INVALID, "%s: the same server as %s", label,
-                        lki_context_endpoint(self->seats[i].client)->label);
-    }
-    (void)snprintf(member->run_id, sizeof member->run_id, "%s", identity->run_id);
-    return LK_OK;
-}
 
 /* The constructor's look at those that are there. */
 struct look {

@@ -1,6 +1,7 @@
 /*
  * The inside of a redlock, for the files that make it: redlock.c (life, report), redlock_acquire.c,
- * redlock_wait.c (its pauses), redlock_hold.c (renewal), redlock_release.c.
+ * redlock_wait.c (its pauses), redlock_hold.c (renewal), redlock_release.c; and redlock_parts.c, what
+ * these ask of it.
  */
 #ifndef LKI_REDLOCK_H
 #define LKI_REDLOCK_H
@@ -61,6 +62,7 @@ size_t lki_redlock_count(const struct redlock *self, enum lki_vote vote);
 int64_t lki_redlock_member_ends_at(const struct redlock_member *member);
 /* The moment when fewer than a majority of leases are left. */
 int64_t lki_redlock_ends_at(const struct redlock *self);
+int64_t lki_redlock_remaining_ms(const lk_lock *lock);
 
 /* How long a try waits for a server. */
 int64_t lki_redlock_node_ms(const struct redlock *self, int64_t lease_ms);
@@ -113,7 +115,6 @@ size_t lki_redlock_unwatch(struct redlock *self, int64_t deadline);
 lk_status lki_redlock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err);
 void lki_redlock_member_lost(lk_lock *lock,
                              void *arg); /* on_lost of the members; arg: the redlock */
-int64_t lki_redlock_remaining_ms(const lk_lock *lock);
 /* Note in the report who has not answered by the end of a ballot, and in *why the first of them. */
 void lki_redlock_note_silent(struct redlock *self, struct lk_error *why);
 extern const struct lki_lock_ops lki_redlock_member_ops;

@@ -14,50 +14,6 @@
 #include "redlock.h"
 #include "wire/reply.h"
 
-/* ---- the local view ------------------------------------------------------------------------------ */
-
-int64_t lki_redlock_member_ends_at(const struct redlock_member *member)
-{
-    bool counts = atomic_load(&member->vote) == LKI_VOTE_COUNTED &&
-                  atomic_load(&member->base.state) == LOCK_HELD;
-
-    return counts ? atomic_load(&member->base.expires_at) : 0;
-}
-
-int64_t lki_redlock_ends_at(const struct redlock *self)
-{
-    int64_t ends[LKI_SEATS_MAX];
-    int64_t latest = 0;
-
-    for (size_t i = 0; i < self->count; i++)
-        ends[i] = lki_redlock_member_ends_at(&self->members[i]);
-    for (size_t i = 0; i < self->count; i++) {
-        size_t as_long = 0;
-
-        for (size_t k = 0; k < self->count; k++)
-            as_long += ends[k] >= ends[i];
-        if (as_long >= self->quorum && ends[i] > latest) latest = ends[i];
-    }
-    return latest;
-}
-
-int64_t lki_redlock_remaining_ms(const lk_lock *lock)
-{
-    int64_t left =
-        lki_redlock_ends_at((const struct redlock *)(const void *)lock) - lki_clock_now();
-
-    return left > 0 ? (left + NS_PER_MS - 1) / NS_PER_MS : 0;
-}
-
-size_t lki_redlock_count(const struct redlock *self, enum lki_vote vote)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < self->count; i++)
-        count += atomic_load(&self->members[i].vote) == (int)vote;
-    return count;
-}
-
 static void prolong(lk_lock *lock, int64_t ends)
 {
     if (ends > atomic_load(&lock->expires_at)) atomic_store(&lock->expires_at, ends);
