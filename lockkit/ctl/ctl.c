@@ -1,11 +1,12 @@
 /*
  * What lockctl says: on stderr, one line each, and never a password. One thread.
  */
+#include "ctl.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "ctl.h"
 #include "utf8.h"
 
 static void say(const char *format, va_list args) __attribute__((format(printf, 1, 0)));

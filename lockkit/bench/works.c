@@ -1,19 +1,18 @@
 /*
  * Progress goes to standard error, on one line if that is a terminal. One thread.
  */
-#include "rounds.h"
+#include "works.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
 #include "moment.h"
-#include "works.h"
 
 enum { WARM_UP_MS = 500 };
 
-work_function *const works[WORK_COUNT] = {
-    [WORK_PAIR] = work_pair, [WORK_RATE] = work_rate,     [WORK_HANDOVER] = work_handover,
-    [WORK_PASS] = work_pass, [WORK_UPKEEP] = work_upkeep, [WORK_QUORUM] = work_quorum,
+static work_function *const works[WORK_COUNT] = {
+    [WORK_PAIR] = pair_work,    [WORK_RATE] = crowd_rate,       [WORK_HANDOVER] = crowd_handover,
+    [WORK_PASS] = renewal_pass, [WORK_UPKEEP] = renewal_upkeep, [WORK_QUORUM] = quorum_work,
 };
 
 struct progress {
@@ -24,7 +23,7 @@ static void show(const struct progress *progress, const struct task *task)
 {
     char name[64] = "";
 
-    task_name(task, name, sizeof name);
+    plan_task_name(task, name, sizeof name);
     (void)fprintf(stderr,
                   isatty(STDERR_FILENO) ? "\r\x1b[Kround %zu/%zu, %zu/%zu: %s"
                                         : "round %zu/%zu, %zu/%zu: %s\n",
@@ -86,7 +85,7 @@ static lk_status run_round(struct plan *plan, struct stage *stage, struct progre
     return status;
 }
 
-lk_status rounds_run(struct plan *plan, struct stage *stage, size_t repeat, struct lk_error *err)
+lk_status works_run(struct plan *plan, struct stage *stage, size_t repeat, struct lk_error *err)
 {
     struct progress progress = {.rounds = repeat};
     int64_t duration_ms = stage->duration_ms;
