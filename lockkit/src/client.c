@@ -4,7 +4,7 @@
  * one renews, and one looks for other servers where there may be some. They take no signals.
  *
  * Mutexes, each guarding only its own module; none is ever taken while another is held, but that of
- * pool.c under that of topology.c:  topology.c, pool.c, waithub.c, watchdog.c, script.c
+ * pool.c under that of topology.c:  topology.c, pool.c, hub.c, watchdog.c, script.c
  */
 #include <assert.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #include "call/context.h"
 #include "lease/watchdog.h"
 #include "servers/scout.h"
-#include "wait/waithub.h"
+#include "wait/hub.h"
 #include "wire/tls.h"
 #include "wire/url.h"
 
@@ -192,7 +192,7 @@ static lk_status start_threads(lk_client *client, struct lk_error *err)
     const struct {
         void *(*main)(void *);
         void *arg;
-    } bodies[] = {{lki_hub_main, client->hub},
+    } bodies[] = {{lki_hub_thread, client->hub},
                   {lki_watchdog_main, client->watchdog},
                   {lki_scout_main, client->topology}};
     size_t count = lki_topology_is_fixed(client->topology) ? 2 : 3;
@@ -244,7 +244,7 @@ lk_client *lk_client_open(const struct lk_client_options *options, struct lk_err
     client->pid = lki_pid();
     client->references = 1;
     client->destroy = destroy;
-    if (lki_uuid_make(client->uuid, err) != LK_OK) goto fail;
+    if (lki_random_uuid(client->uuid, err) != LK_OK) goto fail;
     if (take_options(client, options ? options : &defaults, err) != LK_OK) goto fail;
     if (build_parts(client, err) != LK_OK) goto fail;
     if (open_topology(client, err) != LK_OK) goto fail;

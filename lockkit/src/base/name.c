@@ -2,7 +2,7 @@
  * A name with a brace is taken to bring its own hash tag; whether it does is not looked at, because
  * Redisson does not either. Any thread.
  */
-#include "names.h"
+#include "name.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
  * Names of the keys and channels that belong to a lock, in the lock's own cluster slot.
  */
-#ifndef LKI_NAMES_H
-#define LKI_NAMES_H
+#ifndef LKI_NAME_H
+#define LKI_NAME_H
 
 /*
  * "PREFIX:NAME" when the name has a brace anywhere, else "PREFIX:{NAME}".

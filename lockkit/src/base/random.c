@@ -2,7 +2,7 @@
  * 128 bits from the kernel per acquisition: two holders never share a token, whatever their
  * process, thread or fork. Any thread.
  */
-#include "token.h"
+#include "random.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -27,7 +27,7 @@ lk_status lki_random_bytes(void *out, size_t len, struct lk_error *err)
     return fill_random(out, len) ? LK_OK : LKI_FAIL_ERRNO(err, LK_INVALID, "getrandom");
 }
 
-lk_status lki_uuid_make(char out_uuid[LKI_UUID_LEN + 1], struct lk_error *err)
+lk_status lki_random_uuid(char out_uuid[LKI_UUID_LEN + 1], struct lk_error *err)
 {
     uint8_t bytes[16];
     size_t used = 0;
@@ -43,7 +43,7 @@ lk_status lki_uuid_make(char out_uuid[LKI_UUID_LEN + 1], struct lk_error *err)
     return LK_OK;
 }
 
-lk_status lki_token_make(char out_token[LKI_TOKEN_LEN + 1], struct lk_error *err)
+lk_status lki_random_token(char out_token[LKI_TOKEN_LEN + 1], struct lk_error *err)
 {
     static const char digits[] = "0123456789abcdef";
     uint8_t bytes[LKI_TOKEN_LEN / 2];

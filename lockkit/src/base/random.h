@@ -1,8 +1,8 @@
 /*
  * Owner ids and all other chance.
  */
-#ifndef LKI_TOKEN_H
-#define LKI_TOKEN_H
+#ifndef LKI_RANDOM_H
+#define LKI_RANDOM_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,10 +16,10 @@ enum {
 };
 
 /* A fresh token, NUL-terminated. SERVER never; INVALID when the system has no randomness. */
-LK_MUST_CHECK lk_status lki_token_make(char out_token[LKI_TOKEN_LEN + 1], struct lk_error *err);
+LK_MUST_CHECK lk_status lki_random_token(char out_token[LKI_TOKEN_LEN + 1], struct lk_error *err);
 
 /* A random UUID (RFC 9562, version 4) in lower case; statuses as above. */
-LK_MUST_CHECK lk_status lki_uuid_make(char out_uuid[LKI_UUID_LEN + 1], struct lk_error *err);
+LK_MUST_CHECK lk_status lki_random_uuid(char out_uuid[LKI_UUID_LEN + 1], struct lk_error *err);
 
 /* len random bytes, at most 256; statuses as above. */
 LK_MUST_CHECK lk_status lki_random_bytes(void *out, size_t len, struct lk_error *err);

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "base/pid.h"
 #include "servers/topology.h"
 
@@ -82,6 +82,19 @@ struct lki_pool *lki_context_pool(lk_client *client)
     struct lki_pool *pool = node->pool;
     lki_node_unref(node); /* it lives as long as the client */
     return pool;
+}
+
+size_t lk_client_primaries(lk_client *client)
+{
+    size_t count = 0;
+    struct lki_node *node = NULL;
+
+    if (lki_context_check(client, NULL) != LK_OK) return 0;
+    while ((node = lki_topology_primary(lki_context_topology(client), count))) {
+        lki_node_unref(node);
+        count++;
+    }
+    return count;
 }
 
 const struct lk_client_options *lki_context_options(const lk_client *client)

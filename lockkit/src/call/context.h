@@ -10,7 +10,7 @@
 
 #include "lockkit/client.h"
 
-#include "base/token.h"
+#include "base/random.h"
 #include "wire/script.h"
 #include "wire/url.h"
 

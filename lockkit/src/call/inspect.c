@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "base/slot.h"
 #include "eval.h"
 #include "layout.h"
@@ -31,26 +31,6 @@ enum fact {
     FACT_PERMITS,
     FACT_ENDED,
 };
-
-/* ---- names ----------------------------------------------------------------------------------- */
-
-static const struct {
-    const char *name, *meaning;
-} layouts[LK_LAYOUT_COUNT] = {
-#define LAYOUT_ROW(value, name, meaning) [value] = {name, meaning},
-    LK_LAYOUT_LIST(LAYOUT_ROW)
-#undef LAYOUT_ROW
-};
-
-const char *lk_layout_name(lk_layout layout)
-{
-    return layout < LK_LAYOUT_COUNT ? layouts[layout].name : "?";
-}
-
-const char *lk_layout_meaning(lk_layout layout)
-{
-    return layout < LK_LAYOUT_COUNT ? layouts[layout].meaning : "?";
-}
 
 /* ---- from facts to a lock -------------------------------------------------------------------- */
 

@@ -47,19 +47,6 @@ lk_session *lk_session_open(lk_client *client, const char *key, int64_t limit_ms
     return open_to(client, lki_topology_node(topology, slot, err), limit_ms, err);
 }
 
-size_t lk_client_primaries(lk_client *client)
-{
-    size_t count = 0;
-    struct lki_node *node = NULL;
-
-    if (lki_context_check(client, NULL) != LK_OK) return 0;
-    while ((node = lki_topology_primary(lki_context_topology(client), count))) {
-        lki_node_unref(node);
-        count++;
-    }
-    return count;
-}
-
 lk_session *lk_session_open_at(lk_client *client, size_t primary, int64_t limit_ms,
                                struct lk_error *err)
 {

@@ -20,7 +20,7 @@ static int hex_value(char digit)
     return found ? (int)((found - digits) % 16) : -1;
 }
 
-bool lki_permit_parse(const char *text, struct lki_permit_id *out)
+bool lki_permit_list_parse(const char *text, struct lki_permit_id *out)
 {
     if (strnlen(text, LK_PERMIT_ID_MAX) != 2 * sizeof out->bytes) return false;
     for (size_t i = 0; i < sizeof out->bytes; i++) {
@@ -59,15 +59,15 @@ static lk_status run(const struct lki_permit_list *list, const char *script, con
     return status;
 }
 
-lk_status lki_permits_run(const struct lki_permit_list *list, const char *script,
-                          const char *number, int64_t deadline, lk_reply **out_reply,
-                          struct lk_error *err)
+lk_status lki_permit_list_run(const struct lki_permit_list *list, const char *script,
+                              const char *number, int64_t deadline, lk_reply **out_reply,
+                              struct lk_error *err)
 {
     return run(list, script, number, (struct lki_run){.deadline = deadline}, out_reply, err);
 }
 
-lk_status lki_permits_take(const struct lki_permit_list *list, int64_t lease_ms, int64_t deadline,
-                           int64_t *out_ttl_ms, struct lk_error *err)
+lk_status lki_permit_list_take(const struct lki_permit_list *list, int64_t lease_ms,
+                               int64_t deadline, int64_t *out_ttl_ms, struct lk_error *err)
 {
     char lease[LKI_NUMBER_MAX];
     lk_reply *reply = NULL;
@@ -84,12 +84,12 @@ lk_status lki_permits_take(const struct lki_permit_list *list, int64_t lease_ms,
                     list->count);
 }
 
-lk_status lki_permits_give(const struct lki_permit_list *list, int64_t deadline, bool *out_is_none,
-                           struct lk_error *err)
+lk_status lki_permit_list_give(const struct lki_permit_list *list, int64_t deadline,
+                               bool *out_is_none, struct lk_error *err)
 {
     enum { SOME_ARE_OUT, GIVEN, NONE_IS_OUT };
     lk_reply *reply = NULL;
-    lk_status status = lki_permits_run(list, "permits_release", NULL, deadline, &reply, err);
+    lk_status status = lki_permit_list_run(list, "permits_release", NULL, deadline, &reply, err);
 
     if (status != LK_OK) return status;
     long long answer = lk_reply_integer(reply, SOME_ARE_OUT);

@@ -7,13 +7,13 @@
 #include "lockkit/semaphore.h"
 
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "locks/lock.h"
 #include "permit_list.h"
 
 static struct lki_permit_list list_of(const lk_lock *lock, struct lki_permit_id *out_id)
 {
-    (void)lki_permit_parse(lock->token, out_id); /* lock.c has made it */
+    (void)lki_permit_list_parse(lock->token, out_id); /* lock.c has made it */
     return (struct lki_permit_list){.client = lock->client,
                                     .key = lock->key,
                                     .timeouts = lock->renew_key,
@@ -29,7 +29,7 @@ static lk_status permit_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t 
     struct lki_permit_list list = list_of(lock, &id);
 
     list.out_is_synced = &lock->is_synced;
-    return lki_permits_take(&list, lock->lease_ms, deadline, out_ttl_ms, err);
+    return lki_permit_list_take(&list, lock->lease_ms, deadline, out_ttl_ms, err);
 }
 
 static lk_status permit_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
@@ -37,7 +37,7 @@ static lk_status permit_release(lk_lock *lock, int64_t deadline, struct lk_error
     struct lki_permit_id id;
     struct lki_permit_list list = list_of(lock, &id);
 
-    return lki_permits_give(&list, deadline, NULL, err);
+    return lki_permit_list_give(&list, deadline, NULL, err);
 }
 
 static void permit_free(lk_lock *lock)

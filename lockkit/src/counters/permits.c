@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "counter.h"
 #include "locks/lock.h"
 #include "permit_list.h"
@@ -71,8 +71,8 @@ static lk_status run_integer(const struct lki_permit_list *list, const char *scr
                              const char *number, long long *out, struct lk_error *err)
 {
     lk_reply *reply = NULL;
-    lk_status status =
-        lki_permits_run(list, script, number, lki_context_deadline(list->client, 0), &reply, err);
+    lk_status status = lki_permit_list_run(list, script, number,
+                                           lki_context_deadline(list->client, 0), &reply, err);
 
     if (status != LK_OK) return status;
     *out = lk_reply_integer(reply, 0);
@@ -92,7 +92,7 @@ struct attempt {
 /* What may have been taken goes back within a small budget; what fails is left to the lease. */
 static void undo(const struct attempt *attempt)
 {
-    (void)lki_permits_give(&attempt->list, lki_clock_after_ms(UNDO_MAX_MS), NULL, NULL);
+    (void)lki_permit_list_give(&attempt->list, lki_clock_after_ms(UNDO_MAX_MS), NULL, NULL);
 }
 
 static int64_t lease_end(int64_t sent_at, int64_t lease_ms)
@@ -111,8 +111,9 @@ static lk_status try_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
     attempt->list.out_is_synced = &is_synced;
     if (!attempt->is_open) attempt->ends = lease_end(lki_clock_now(), attempt->lease_ms);
     for (int i = 0; i < 2 && status == LK_UNKNOWN; i++) {
-        status = lki_permits_take(&attempt->list, attempt->lease_ms,
-                                  lki_context_deadline(attempt->list.client, 0), out_ttl_ms, err);
+        status =
+            lki_permit_list_take(&attempt->list, attempt->lease_ms,
+                                 lki_context_deadline(attempt->list.client, 0), out_ttl_ms, err);
         attempt->is_open = attempt->is_open || status == LK_UNKNOWN;
     }
     if (status == LK_OK) attempt->is_open = false;
@@ -156,8 +157,8 @@ static lk_status draw_ids(struct lk_permit *out, struct lki_permit_id *out_ids, 
     lk_status status = LK_OK;
 
     for (size_t i = 0; i < count && status == LK_OK; i++) {
-        status = lki_token_make(out[i].id, err);
-        if (status == LK_OK) (void)lki_permit_parse(out[i].id, &out_ids[i]);
+        status = lki_random_token(out[i].id, err);
+        if (status == LK_OK) (void)lki_permit_list_parse(out[i].id, &out_ids[i]);
     }
     return status;
 }
@@ -177,7 +178,7 @@ static lk_status acquire(lk_permits *permits, const struct lk_permit_options *op
     pursuit.try_once = try_once;
     pursuit.arg = &attempt;
     pursuit.is_repeatable = true; /* the ids stay the same */
-    lk_status status = lki_pursue(&pursuit, err);
+    lk_status status = lki_wait_pursue(&pursuit, err);
     if (status == LK_LOST || status == LK_UNSYNCED || attempt.is_open) undo(&attempt);
     for (size_t i = 0; i < count; i++)
         list[i].ends_ns = attempt.ends;
@@ -230,10 +231,10 @@ lk_status lk_permits_acquire(lk_permits *permits, const struct lk_permit_options
 static lk_status give_surely(const struct lki_permit_list *list, struct lk_error *err)
 {
     bool is_none = false;
-    lk_status status = lki_permits_give(list, lki_context_deadline(list->client, 0), NULL, err);
+    lk_status status = lki_permit_list_give(list, lki_context_deadline(list->client, 0), NULL, err);
 
     if (status != LK_UNKNOWN) return status;
-    status = lki_permits_give(list, lki_context_deadline(list->client, 0), &is_none, err);
+    status = lki_permit_list_give(list, lki_context_deadline(list->client, 0), &is_none, err);
     if (status == LK_OK || (status == LK_NOT_OWNER && is_none)) return LK_OK;
     if (status == LK_NOT_OWNER) return status;
     if (err) err->code = LK_UNKNOWN; /* the first time may have done it */
@@ -250,7 +251,7 @@ lk_status lk_permits_release(lk_permits *permits, const struct lk_permit *list, 
     struct lki_permit_id *ids = calloc(count, sizeof *ids);
     if (!ids) return LKI_FAIL(err, LK_NO_MEMORY, "%zu permits", count);
     for (size_t i = 0; i < count && status == LK_OK; i++) {
-        if (!lki_permit_parse(list[i].id, &ids[i]))
+        if (!lki_permit_list_parse(list[i].id, &ids[i]))
             status = LKI_FAIL(err, LK_INVALID, "an id is not %d hex digits", LK_PERMIT_ID_MAX - 1);
     }
     if (status == LK_OK) {
@@ -290,7 +291,7 @@ lk_status lk_permits_renew(lk_permits *permits, struct lk_permit *permit, int64_
     lk_status status = check_list(permits, permit, 1, err);
 
     if (status == LK_OK) status = check_lease(0, lease_ms, err);
-    if (status == LK_OK && !lki_permit_parse(permit->id, &id))
+    if (status == LK_OK && !lki_permit_list_parse(permit->id, &id))
         status = LKI_FAIL(err, LK_INVALID, "an id is not %d hex digits", LK_PERMIT_ID_MAX - 1);
     if (status != LK_OK) return status;
     if (lease_ms == 0) lease_ms = LKI_DEFAULT_LEASE_MS;
@@ -313,7 +314,7 @@ lk_status lk_permits_ask(lk_permits *permits, struct lk_permit *permit, struct l
     long long left_ms = 0;
     lk_status status = check_list(permits, permit, 1, err);
 
-    if (status == LK_OK && !lki_permit_parse(permit->id, &id))
+    if (status == LK_OK && !lki_permit_list_parse(permit->id, &id))
         status = LKI_FAIL(err, LK_INVALID, "an id is not %d hex digits", LK_PERMIT_ID_MAX - 1);
     if (status != LK_OK) return status;
     struct lki_permit_list list = list_of(permits, &id, 1);
@@ -367,8 +368,8 @@ lk_status lk_permits_usage(lk_permits *permits, struct lk_permits_usage *out, st
     if (status != LK_OK) return status;
     if (!out) return LKI_FAIL(err, LK_INVALID, "no result (NULL)");
     struct lki_permit_list none = list_of(permits, NULL, 0);
-    status = lki_permits_run(&none, "permits_usage", NULL, lki_context_deadline(none.client, 0),
-                             &reply, err);
+    status = lki_permit_list_run(&none, "permits_usage", NULL, lki_context_deadline(none.client, 0),
+                                 &reply, err);
     if (status != LK_OK) return status;
     out->available = lk_reply_integer(lk_reply_at(reply, 0), 0);
     out->acquired = lk_reply_integer(lk_reply_at(reply, 1), 0);

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "counter.h"
 
 enum { UNDO_MAX_MS = 100 };
@@ -174,7 +174,7 @@ static lk_status take(struct attempt *attempt, int64_t wait_ms, struct lk_error 
     pursuit.try_once = try_once;
     pursuit.arg = attempt;
     pursuit.is_repeatable = true; /* steps are numbered */
-    if (status == LK_OK) status = lki_pursue(&pursuit, err);
+    if (status == LK_OK) status = lki_wait_pursue(&pursuit, err);
     if (status != LK_OK && semaphore->base.is_unsettled && semaphore->unfinished == 0 &&
         undo(semaphore, UNDO_MAX_MS, NULL) != LK_OK) {
         status = LKI_FAIL(err, LK_UNKNOWN, "%s: no answer came", semaphore->base.key);

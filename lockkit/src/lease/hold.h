@@ -8,8 +8,8 @@
 
 #include "lockkit/lock.h"
 
-#include "base/token.h"
-#include "wait/waithub.h"
+#include "base/random.h"
+#include "wait/hub.h"
 #include "watchdog.h"
 
 /*

@@ -2,7 +2,7 @@
  * Two heaps: by the next question, always an absolute moment, and by the end; and per line a queue
  * of what is due while a round is under way there. No threads, no network.
  */
-#include "watchdog_leases.h"
+#include "leases.h"
 
 #include <stddef.h>
 

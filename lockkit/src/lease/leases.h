@@ -1,11 +1,11 @@
 /*
  * The leases that the watchdog looks after, by what comes next for each. Guarded by its mutex.
  */
-#ifndef LKI_WATCHDOG_LEASES_H
-#define LKI_WATCHDOG_LEASES_H
+#ifndef LKI_LEASES_H
+#define LKI_LEASES_H
 
 #include "hold.h"
-#include "watchdog_line.h"
+#include "line.h"
 
 struct lki_leases {
     struct lki_heap renewals; /* every lease is in both, so that there is room for it later */

@@ -7,7 +7,7 @@
  * server does not know it. A check is the kind's owner check, which writes nothing: none of the
  * renewals could be made to.
  */
-#include "watchdog_line.h"
+#include "line.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ struct lki_exchange {
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-enum lki_verdict lki_query_verdict(const struct lki_query *query)
+enum lki_verdict lki_line_verdict(const struct lki_query *query)
 {
     static const char *const gone[] = {"NOTOWNER", "WRONGTYPE",
                                        NULL}; /* or something else by now */
@@ -58,7 +58,7 @@ enum lki_verdict lki_query_verdict(const struct lki_query *query)
     return lk_reply_integer(reply, 0) == 1 ? LKI_OURS : LKI_GONE;
 }
 
-lk_status lki_verdict_status(enum lki_verdict verdict)
+lk_status lki_line_status(enum lki_verdict verdict)
 {
     switch (verdict) {
     case LKI_OURS:
@@ -197,11 +197,11 @@ static lk_status connect_on(struct lki_line *line)
 
     if (!line->redis) {
         line->began_at = line->connected_at = lki_clock_now();
-        line->redis = lki_redis_begin(&line->node->endpoint, &why);
+        line->redis = lki_redis_open_begin(&line->node->endpoint, &why);
         if (!line->redis) status = why.code;
     }
     if (line->redis)
-        status = lki_redis_go_on(line->redis, &line->node->endpoint, &line->events, &why);
+        status = lki_redis_open_go_on(line->redis, &line->node->endpoint, &line->events, &why);
     if (status != LK_BUSY) emit(line, LK_EVENT_CONNECT, status, 1);
     line->is_open = status == LK_OK;
     return status;

@@ -2,8 +2,8 @@
  * The watchdog's connection to one server, and the round of queries under way on it. Nothing here
  * waits. The watchdog's thread only.
  */
-#ifndef LKI_WATCHDOG_LINE_H
-#define LKI_WATCHDOG_LINE_H
+#ifndef LKI_LINE_H
+#define LKI_LINE_H
 
 #include <poll.h>
 
@@ -79,8 +79,8 @@ static inline bool lki_line_is_done(const struct lki_line *line)
     return line->round.count > 0 && line->events == 0;
 }
 
-enum lki_verdict lki_query_verdict(const struct lki_query *query);
+enum lki_verdict lki_line_verdict(const struct lki_query *query);
 /* As the hook is told. */
-lk_status lki_verdict_status(enum lki_verdict verdict);
+lk_status lki_line_status(enum lki_verdict verdict);
 
 #endif

@@ -23,8 +23,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "call/context.h"
-#include "watchdog_leases.h"
-#include "watchdog_routes.h"
+#include "leases.h"
+#include "lines.h"
 
 enum {
     NOT_NOW_MAX_MS = 200,  /* before it is tried again, when the server will be able to */
@@ -34,7 +34,7 @@ enum {
 
 struct lki_watchdog {
     struct lki_watchdog_options options;
-    struct lki_watch_routes routes; /* the watchdog thread's alone, but for who waits there */
+    struct lki_lines lines; /* the watchdog thread's alone, but for who waits there */
     bool wants_all;
     int wake_fd;           /* eventfd: look at the heaps again */
     pthread_mutex_t mutex; /* guards all below, and every lease */
@@ -73,7 +73,7 @@ static void prepare_locked(const struct lki_watchdog *watchdog, lk_lock *lock)
     struct lki_lease *lease = &lock->lease;
     int64_t now = lki_clock_now();
 
-    lease->slot = lki_watch_routes_slot_of(&watchdog->routes, lock->key);
+    lease->slot = lki_lines_slot_of(&watchdog->lines, lock->key);
     lease->is_asking = lease->is_exact = false;
     lease->is_doubted |= lease->epoch != watchdog->epoch;
     lease->end.key = atomic_load(&lock->expires_at);
@@ -190,7 +190,7 @@ static void sort_due_locked(struct lki_watchdog *watchdog)
     if (!lock || lock->lease.renewal.key > now) return;
     for (int i = 0; i < SORT_MAX && lock && lki_leases_is_due(lock, now); i++) {
         int slot = lock->lease.slot;
-        struct lki_line *line = lki_watch_routes_known(&watchdog->routes, slot);
+        struct lki_line *line = lki_lines_known(&watchdog->lines, slot);
 
         if (line) {
             lki_leases_enqueue(&watchdog->leases, lock, line);
@@ -199,7 +199,7 @@ static void sort_due_locked(struct lki_watchdog *watchdog)
             lki_leases_ask_at(&watchdog->leases, lock, lki_lease_retry(lock, NOT_NOW_MAX_MS));
         } else {
             (void)pthread_mutex_unlock(&watchdog->mutex);
-            if (!lki_watch_routes_find(&watchdog->routes, slot)) nowhere = slot;
+            if (!lki_lines_find(&watchdog->lines, slot)) nowhere = slot;
             (void)pthread_mutex_lock(&watchdog->mutex);
         }
         lock = lki_leases_first(&watchdog->leases);
@@ -236,7 +236,7 @@ static void fill_round_locked(struct lki_watchdog *watchdog, struct lki_line *li
 
 static void start_rounds_locked(struct lki_watchdog *watchdog)
 {
-    for (struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
         if (!line->first || line->round.count > 0) continue;
         fill_round_locked(watchdog, line);
         if (line->round.count == 0) continue; /* all were over */
@@ -268,14 +268,13 @@ static void tell_round(struct lki_watchdog *watchdog, struct lki_line *line)
     for (size_t i = 0; i < line->round.count; i++) {
         struct lki_query *query = &line->round.queries[i];
         lk_lock *lock = query->lock;
-        enum lki_verdict verdict = lki_query_verdict(query);
+        enum lki_verdict verdict = lki_line_verdict(query);
 
         is_doubtful |= verdict == LKI_SILENT || verdict == LKI_NOT_NOW;
         if (verdict == LKI_NOT_NOW || verdict == LKI_ELSEWHERE)
-            query->next =
-                lki_watch_routes_learn(&watchdog->routes, lock->lease.slot, query->reply, line);
+            query->next = lki_lines_learn(&watchdog->lines, lock->lease.slot, query->reply, line);
         if (!query->is_check && verdict != LKI_ELSEWHERE)
-            tell_renewal(watchdog, lock, lki_verdict_status(verdict), sent_at);
+            tell_renewal(watchdog, lock, lki_line_status(verdict), sent_at);
         if (verdict == LKI_GONE) tell_lost(watchdog, lock, sent_at);
     }
     if (is_doubtful) lki_topology_doubt(watchdog->options.topology);
@@ -286,7 +285,7 @@ static void settle_query_locked(struct lki_watchdog *watchdog, const struct lki_
 {
     lk_lock *lock = query->lock;
     struct lki_lease *lease = &lock->lease;
-    enum lki_verdict verdict = lki_query_verdict(query);
+    enum lki_verdict verdict = lki_line_verdict(query);
     int64_t ends = lki_hold_ends_at(sent_at, lock->lease_ms);
     int64_t next = lki_never;
 
@@ -327,7 +326,7 @@ static void settle_query_locked(struct lki_watchdog *watchdog, const struct lki_
 
 static void finish_rounds_locked(struct lki_watchdog *watchdog)
 {
-    for (struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
         if (!lki_line_is_done(line)) continue;
         (void)pthread_mutex_unlock(&watchdog->mutex);
         tell_round(watchdog, line);
@@ -346,7 +345,7 @@ static void close_gone_locked(struct lki_watchdog *watchdog)
 {
     struct lki_line *gone = NULL;
 
-    while ((gone = lki_watch_routes_take_gone(&watchdog->routes))) {
+    while ((gone = lki_lines_take_gone(&watchdog->lines))) {
         assert(gone->round.count == 0);
         while (gone->first)
             lki_leases_ask_at(&watchdog->leases, lki_leases_waiting(gone), lki_clock_now());
@@ -361,7 +360,7 @@ static void doubt_leases_locked(struct lki_watchdog *watchdog)
     lk_lock *lock = NULL;
 
     for (size_t i = 0; (lock = lki_leases_at(&watchdog->leases, i)); i++) {
-        if (lki_watch_routes_known(&watchdog->routes, lock->lease.slot)) continue;
+        if (lki_lines_known(&watchdog->lines, lock->lease.slot)) continue;
         lock->lease.is_doubted = true;
         if (lock->lease.is_taken) continue; /* it is asked for again when it is put back */
         lki_leases_ask_at(&watchdog->leases, lock, now);
@@ -375,8 +374,8 @@ static void look_again_locked(struct lki_watchdog *watchdog)
     if (!watchdog->is_to_look && watchdog->epoch == epoch) return;
     watchdog->is_to_look = false;
     (void)pthread_mutex_unlock(&watchdog->mutex);
-    lki_watch_routes_look_again(&watchdog->routes);
-    for (struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+    lki_lines_look_again(&watchdog->lines);
+    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
         if (line->is_gone && lki_line_is_under_way(line)) lki_line_abort(line);
     }
     (void)pthread_mutex_lock(&watchdog->mutex);
@@ -403,7 +402,7 @@ static int64_t next_moment_locked(const struct lki_watchdog *watchdog)
     int64_t next = lki_leases_next(&watchdog->leases);
 
     if (watchdog->is_to_look || watchdog->is_stopping) next = 0;
-    for (const struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+    for (const struct lki_line *line = watchdog->lines.first; line; line = line->next) {
         if (lki_line_is_done(line)) next = 0;
         if (lki_line_is_under_way(line) && lki_line_until(line) < next) next = lki_line_until(line);
     }
@@ -416,8 +415,8 @@ static void sleep_locked(struct lki_watchdog *watchdog)
 
     watchdog->wakes_at = until;
     (void)pthread_mutex_unlock(&watchdog->mutex);
-    if (until > 0) lki_watch_routes_wait(&watchdog->routes, watchdog->wake_fd, until);
-    for (struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+    if (until > 0) lki_lines_wait(&watchdog->lines, watchdog->wake_fd, until);
+    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
         if (lki_line_is_under_way(line)) lki_line_go_on(line);
     }
     (void)pthread_mutex_lock(&watchdog->mutex);
@@ -437,7 +436,7 @@ void *lki_watchdog_main(void *arg)
         start_rounds_locked(watchdog);
         sleep_locked(watchdog);
     }
-    for (struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
         if (lki_line_is_under_way(line)) lki_line_abort(line);
     }
     finish_rounds_locked(watchdog); /* so that nobody waits for a lease that is taken */
@@ -465,16 +464,16 @@ struct lki_watchdog *lki_watchdog_new(const struct lki_watchdog_options *options
         return NULL;
     }
     watchdog->options = *options;
-    watchdog->routes = (struct lki_watch_routes){.client = options->client,
-                                                 .topology = options->topology,
-                                                 .connect_ms = options->connect_ms};
+    watchdog->lines = (struct lki_lines){.client = options->client,
+                                         .topology = options->topology,
+                                         .connect_ms = options->connect_ms};
     watchdog->wants_all = !lki_topology_is_fixed(options->topology);
     (void)pthread_mutex_init(&watchdog->mutex, NULL);
     (void)pthread_cond_init(&watchdog->idle, NULL);
     watchdog->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (watchdog->wake_fd < 0) {
         (void)LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "eventfd");
-    } else if (lki_watch_routes_init(&watchdog->routes, err) == LK_OK) {
+    } else if (lki_lines_init(&watchdog->lines, err) == LK_OK) {
         return watchdog;
     }
     lki_watchdog_free(watchdog);
@@ -485,7 +484,7 @@ void lki_watchdog_free(struct lki_watchdog *watchdog)
 {
     if (!watchdog) return;
     lki_leases_done(&watchdog->leases);
-    lki_watch_routes_done(&watchdog->routes);
+    lki_lines_done(&watchdog->lines);
     if (watchdog->wake_fd >= 0) (void)close(watchdog->wake_fd);
     (void)pthread_cond_destroy(&watchdog->idle);
     (void)pthread_mutex_destroy(&watchdog->mutex);

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "hash_lock.h"
 
 enum {
@@ -70,7 +70,7 @@ static lk_status run(lk_lock *lock, struct lki_call call, int64_t deadline, lk_r
 static lk_status fair_prepare(lk_lock *lock, struct lk_error *err)
 {
     char *channel = NULL;
-    lk_status status = lki_hash_prepare(lock, err);
+    lk_status status = lki_hash_lock_prepare(lock, err);
 
     if (status != LK_OK) return status;
     if (asprintf(&channel, "%s:%s", fair_of(lock)->channel, lock->token) < 0) {
@@ -179,7 +179,7 @@ static void fair_free(lk_lock *lock)
     free(self->queue_key);
     free(self->timeout_key);
     free(self->channel);
-    lki_hash_free(lock);
+    lki_hash_lock_free(lock);
 }
 
 static const struct lki_lock_ops fair_ops = {
@@ -189,8 +189,8 @@ static const struct lki_lock_ops fair_ops = {
     .prepare = fair_prepare,
     .try_acquire = fair_try_acquire,
     .abandon = fair_abandon,
-    .reenter = lki_hash_reenter,
-    .leave = lki_hash_leave,
+    .reenter = lki_hash_lock_reenter,
+    .leave = lki_hash_lock_leave,
     .release = fair_release,
     .force = fair_force,
     .free = fair_free,

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 
 lk_lock *lki_hash_lock_new(const struct lki_lock_ops *ops, lk_client *client, const char *key,
                            char *fence_key, struct lk_error *err)
@@ -26,18 +26,18 @@ lk_lock *lki_hash_lock_new(const struct lki_lock_ops *ops, lk_client *client, co
     lk_status status = lki_lock_init(&self->base, ops, client, key, channel, err);
     if (status == LK_OK && (channel || ops->is_silent)) return &self->base;
     if (status == LK_OK) (void)LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
-    lki_hash_free(&self->base);
+    lki_hash_lock_free(&self->base);
     return NULL;
 }
 
-void lki_hash_free(lk_lock *lock)
+void lki_hash_lock_free(lk_lock *lock)
 {
     free(((struct hash_lock *)(void *)lock)->fence_key);
     lki_lock_done(lock);
     free(lock);
 }
 
-lk_status lki_hash_prepare(lk_lock *lock, struct lk_error *err)
+lk_status lki_hash_lock_prepare(lk_lock *lock, struct lk_error *err)
 {
     (void)err;
     lki_context_owner(lock->client, lock->token);
@@ -70,8 +70,8 @@ static lk_status acquire(lk_lock *lock, int64_t lease_ms, unsigned holds, int64_
     return LK_OK;
 }
 
-lk_status lki_hash_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadline,
-                               struct lk_error *err)
+lk_status lki_hash_lock_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadline,
+                                    struct lk_error *err)
 {
     long long answer[2] = {0};
     lk_status status = acquire(lock, lock->lease_ms, 1, deadline, answer, err);
@@ -85,7 +85,8 @@ lk_status lki_hash_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadl
     return LKI_FAIL(err, LK_BUSY, "%s: held by somebody else", lock->key);
 }
 
-lk_status lki_hash_reenter(lk_lock *lock, int64_t lease_ms, int64_t deadline, struct lk_error *err)
+lk_status lki_hash_lock_reenter(lk_lock *lock, int64_t lease_ms, int64_t deadline,
+                                struct lk_error *err)
 {
     long long answer[2] = {0};
     lk_status status = acquire(lock, lease_ms, lock->depth + 1, deadline, answer, err);
@@ -94,7 +95,7 @@ lk_status lki_hash_reenter(lk_lock *lock, int64_t lease_ms, int64_t deadline, st
     return LKI_FAIL(err, LK_LOST, "%s: the outer hold has ended", lock->key);
 }
 
-lk_status lki_hash_leave(lk_lock *lock, unsigned depth, int64_t deadline, struct lk_error *err)
+lk_status lki_hash_lock_leave(lk_lock *lock, unsigned depth, int64_t deadline, struct lk_error *err)
 {
     char lease[LKI_NUMBER_MAX];
     char count[LKI_NUMBER_MAX];
@@ -129,13 +130,13 @@ static lk_status end_by(const lk_lock *lock, const char *script, const char *arg
     return LKI_FAIL(err, LK_NOT_OWNER, "%s: %s", lock->key, otherwise);
 }
 
-lk_status lki_hash_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
+lk_status lki_hash_lock_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
     return end_by(lock, "reentrant_release", lock->token, "the lease had ended before the release",
                   deadline, err);
 }
 
-lk_status lki_hash_force(lk_lock *lock, int64_t deadline, struct lk_error *err)
+lk_status lki_hash_lock_force(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
     return end_by(lock, "force_release", "hash", "nobody held it", deadline, err);
 }

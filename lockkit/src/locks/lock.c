@@ -162,7 +162,7 @@ lk_status lki_lock_pursue(lk_lock *lock, int64_t deadline,
                                   .try_once = try_once,
                                   .arg = arg,
                                   .deadline = deadline};
-    lk_status status = lki_pursue(&pursuit, err);
+    lk_status status = lki_wait_pursue(&pursuit, err);
 
     *out_attempts = pursuit.attempts;
     return status;
@@ -220,7 +220,8 @@ lk_status lki_lock_begin(lk_lock *lock, const struct lk_lock_options *options, s
         return LKI_FAIL(err, LK_INVALID, "%s: this handle holds it already: release it first",
                         lock->key);
     }
-    status = lock->ops->prepare ? lock->ops->prepare(lock, err) : lki_token_make(lock->token, err);
+    status =
+        lock->ops->prepare ? lock->ops->prepare(lock, err) : lki_random_token(lock->token, err);
     if (status != LK_OK) return status;
     lock->lease_ms = options->lease_ms ? options->lease_ms : LKI_DEFAULT_LEASE_MS;
     lock->wait_ms = options->wait_ms;
@@ -316,13 +317,13 @@ static lk_status begin_anew(lk_lock *lock, int64_t deadline, struct lk_error *er
                                .try_once = undo_once,
                                .arg = lock,
                                .deadline = deadline};
-    lk_status status = lki_pursue(&undo, err);
+    lk_status status = lki_wait_pursue(&undo, err);
 
     if (status == LK_UNREACHABLE || status == LK_BUSY)
         return LKI_FAIL(err, LK_UNKNOWN, "%s: a try was not answered, nor could it be undone",
                         lock->key);
     if (status != LK_OK) return status;
-    return lock->ops->prepare ? lock->ops->prepare(lock, err) : lki_token_make(lock->token, err);
+    return lock->ops->prepare ? lock->ops->prepare(lock, err) : lki_random_token(lock->token, err);
 }
 
 static lk_status acquire_first(lk_lock *lock, const struct lk_lock_options *options,

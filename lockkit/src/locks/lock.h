@@ -18,7 +18,7 @@ LK_MUST_CHECK lk_status lki_lock_init(lk_lock *lock, const struct lki_lock_ops *
                                       struct lk_error *err);
 void lki_lock_done(lk_lock *lock);
 
-/* Try, wait, try, until the deadline: lki_pursue() for a lock. The first try passes NULL for
+/* Try, wait, try, until the deadline: lki_wait_pursue() for a lock. The first try passes NULL for
    out_ttl_ms. */
 LK_MUST_CHECK lk_status lki_lock_pursue(lk_lock *lock, int64_t deadline,
                                         lk_status (*try_once)(void *arg, int64_t *out_ttl_ms,

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "lock.h"
 #include "wire/native.h"
 #include "wire/reply.h"

@@ -15,7 +15,7 @@
 #include "lockkit/locks.h"
 
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "hash_lock.h"
 
 struct lk_rwlock {
@@ -265,7 +265,7 @@ static const struct lki_lock_ops write_ops = {
     .prepare = write_prepare,
     .try_acquire = write_try_acquire,
     .reenter = write_reenter,
-    .leave = lki_hash_leave,
+    .leave = lki_hash_lock_leave,
     .release = write_release,
     .force = write_force,
     .free = keep,

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "wire/endpoint.h"
 
 enum {
@@ -29,27 +29,27 @@ struct look {
     struct lk_error why;
 };
 
-static enum lki_ballot_turn note_look(void *arg, size_t seat)
+static enum lki_ask_turn note_look(void *arg, size_t seat)
 {
     struct look *look = arg;
     const struct lki_seat *looked = &look->self->seats[seat];
 
-    if (looked->why.code != LK_INVALID) return LKI_BALLOT_GOES_ON;
+    if (looked->why.code != LK_INVALID) return LKI_ASK_GOES_ON;
     look->why = looked->why;
-    return LKI_BALLOT_IS_OVER;
+    return LKI_ASK_IS_OVER;
 }
 
 static lk_status look_at_servers(struct redlock *self, struct lk_error *err)
 {
     struct look look = {.self = self};
-    struct lki_ballot ballot = {.seats = self->seats,
-                                .count = self->count,
-                                .deadline = lki_clock_after_ms(FIRST_LOOK_MS),
-                                .arg = &look,
-                                .check = lki_redlock_check,
-                                .settle = note_look};
+    struct lki_ask_all all = {.seats = self->seats,
+                              .count = self->count,
+                              .deadline = lki_clock_after_ms(FIRST_LOOK_MS),
+                              .arg = &look,
+                              .check = lki_redlock_check,
+                              .settle = note_look};
 
-    lki_ballot_run(&ballot);
+    lki_ask_all(&all);
     for (size_t i = 0; i < self->count; i++) {
         lki_seat_dismiss(&self->seats[i], NULL, lki_clock_after_ms(FIRST_LOOK_MS));
         self->seats[i].ticket = 0;

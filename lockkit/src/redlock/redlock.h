@@ -8,7 +8,7 @@
 
 #include "lockkit/locks.h"
 
-#include "ballot.h"
+#include "ask_all.h"
 #include "locks/lock.h"
 
 /* What is known of one server's part in the hold. */
@@ -81,7 +81,7 @@ void lki_redlock_words(const struct redlock_member *member, const struct redlock
 /* Whether the answer was that the digest is not known; it is asked by text from now on. */
 bool lki_redlock_is_unknown_script(struct redlock_member *member, const lk_reply *reply);
 
-/* A server may vote: it is known by no other name, and takes writes. For lki_ballot; what arg points to
+/* A server may vote: it is known by no other name, and takes writes. For lki_ask_all; what arg points to
    begins with the redlock. */
 lk_status lki_redlock_check(void *arg, size_t seat, const struct lki_identity *identity,
                             struct lk_error *err);
@@ -115,7 +115,7 @@ size_t lki_redlock_unwatch(struct redlock *self, int64_t deadline);
 lk_status lki_redlock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err);
 void lki_redlock_member_lost(lk_lock *lock,
                              void *arg); /* on_lost of the members; arg: the redlock */
-/* Note in the report who has not answered by the end of a ballot, and in *why the first of them. */
+/* Note in the report who has not answered by the end of a round, and in *why the first of them. */
 void lki_redlock_note_silent(struct redlock *self, struct lk_error *why);
 extern const struct lki_lock_ops lki_redlock_member_ops;
 extern const struct lki_lock_ops lki_redlock_bound_member_ops;

@@ -160,7 +160,7 @@ static lk_status read_renewal(const struct redlock *self, const struct lki_seat 
     return LKI_FAIL(err, LK_LOST, "%s: not held by this handle any more", self->base.key);
 }
 
-static enum lki_ballot_turn count_renewed(void *arg, size_t i)
+static enum lki_ask_turn count_renewed(void *arg, size_t i)
 {
     struct renewal *renewal = arg;
     struct redlock *self = renewal->self;
@@ -169,7 +169,7 @@ static enum lki_ballot_turn count_renewed(void *arg, size_t i)
     const lk_reply *reply = lki_seat_answer(seat);
     struct lk_error why = seat->why;
 
-    if (reply && lki_redlock_is_unknown_script(member, reply)) return LKI_BALLOT_ASKS_AGAIN;
+    if (reply && lki_redlock_is_unknown_script(member, reply)) return LKI_ASK_AGAIN;
     lk_status status = reply ? read_renewal(self, seat, &why) : why.code;
     member->status = status;
     member->sys_errno = reply ? 0 : why.sys_errno;
@@ -183,7 +183,7 @@ static enum lki_ballot_turn count_renewed(void *arg, size_t i)
     }
     bool is_decided =
         renewal->renewed >= self->quorum || renewal->asked - renewal->failed < self->quorum;
-    return is_decided ? LKI_BALLOT_IS_OVER : LKI_BALLOT_GOES_ON;
+    return is_decided ? LKI_ASK_IS_OVER : LKI_ASK_GOES_ON;
 }
 
 void lki_redlock_note_silent(struct redlock *self, struct lk_error *why)
@@ -204,18 +204,18 @@ static void run_renewal(struct renewal *renewal)
     int64_t until = lki_clock_after_ms(renewal->lease_ms);
     int64_t deadline = lki_context_deadline(self->base.client, 0);
     int64_t ends = lki_redlock_ends_at(self);
-    struct lki_ballot ballot = {.seats = self->seats,
-                                .count = self->count,
-                                .deadline = deadline < ends ? deadline : ends,
-                                .arg = renewal,
-                                .ask = ask_to_renew,
-                                .settle = count_renewed};
+    struct lki_ask_all all = {.seats = self->seats,
+                              .count = self->count,
+                              .deadline = deadline < ends ? deadline : ends,
+                              .arg = renewal,
+                              .ask = ask_to_renew,
+                              .settle = count_renewed};
 
     for (size_t i = 0; i < self->count; i++) {
         self->members[i].by_text = false;
         renewal->asked += is_in(&self->members[i]);
     }
-    lki_ballot_run(&ballot);
+    lki_ask_all(&all);
     lki_redlock_note_silent(self, &renewal->why);
     for (size_t i = 0; i < self->count; i++)
         lki_seat_dismiss(&self->seats[i], NULL, until);

@@ -1,15 +1,13 @@
 /*
- * Every server has a seat, and every seat goes its own way: a connection (an idle one, one that is
- * made here without waiting, or the parked one that still owes an answer), who is at the other end,
- * the question, the answer. One poll() loop drives them all, so the slowest costs the others nothing.
+ * A seat goes its own way: a connection (an idle one, one that is made here without waiting, or the
+ * parked one that still owes an answer), who is at the other end, the question, the answer.
  * Answers come in the order of the questions on a connection, so one that is asked behind another
  * cannot overtake it.
  *
  * Threads: the caller's. Locks: none of its own.
  */
-#include "ballot.h"
+#include "seat.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -22,7 +20,7 @@
 #include "wire/pool.h"
 #include "wire/reply.h"
 
-enum { CHECK_ANSWERS = 2, WAITING_MS = 1 };
+enum { CHECK_ANSWERS = 2 };
 
 /* ---- who a server is ----------------------------------------------------------------------------- */
 
@@ -52,8 +50,8 @@ static struct lk_bytes text_of(const lk_reply *reply)
                                                       : (struct lk_bytes){0};
 }
 
-void lki_identity_read(struct lki_identity *out, struct lk_bytes server,
-                       struct lk_bytes replication)
+void lki_seat_read_identity(struct lki_identity *out, struct lk_bytes server,
+                            struct lk_bytes replication)
 {
     struct lk_bytes run_id = info_value(server, "run_id");
     struct lk_bytes role = info_value(replication, "role");
@@ -67,9 +65,9 @@ void lki_identity_read(struct lki_identity *out, struct lk_bytes server,
 
 /* ---- a seat -------------------------------------------------------------------------------------- */
 
-static enum lki_ballot_turn settle(struct lki_ballot *ballot, size_t i)
+static enum lki_ask_turn settle(struct lki_ask_all *all, size_t i)
 {
-    return ballot->settle ? ballot->settle(ballot->arg, i) : LKI_BALLOT_GOES_ON;
+    return all->settle ? all->settle(all->arg, i) : LKI_ASK_GOES_ON;
 }
 
 bool lki_seat_is_open(const struct lki_seat *seat)
@@ -106,9 +104,9 @@ static void tell_round_trip(const struct lki_seat *seat, lk_status status)
 }
 
 /* Its connection is of no use any more. What was asked on it stays open. */
-static enum lki_ballot_turn fail_seat(struct lki_ballot *ballot, size_t i)
+static enum lki_ask_turn fail_seat(struct lki_ask_all *all, size_t i)
 {
-    struct lki_seat *seat = &ballot->seats[i];
+    struct lki_seat *seat = &all->seats[i];
 
     if (seat->phase == LKI_SEAT_CONNECTING) {
         (void)lki_pool_fill(seat->pool, seat->redis, seat->begun_at, &seat->why);
@@ -124,7 +122,7 @@ static enum lki_ballot_turn fail_seat(struct lki_ballot *ballot, size_t i)
     seat->redis = NULL;
     seat->owed = 0;
     seat->phase = LKI_SEAT_IDLE;
-    return settle(ballot, i);
+    return settle(all, i);
 }
 
 /* Nothing is asked yet: what fails here is a connection of no use. */
@@ -138,14 +136,14 @@ static lk_status introduce(struct lki_seat *seat, const struct lki_question *que
     return LK_UNREACHABLE;
 }
 
-static enum lki_ballot_turn ask_seat(struct lki_ballot *ballot, size_t i)
+static enum lki_ask_turn ask_seat(struct lki_ask_all *all, size_t i)
 {
-    struct lki_seat *seat = &ballot->seats[i];
+    struct lki_seat *seat = &all->seats[i];
     struct lki_question question = {0};
 
     seat->phase = LKI_SEAT_IDLE;
-    if (!ballot->ask) return settle(ballot, i);
-    if (!ballot->ask(ballot->arg, i, &question)) return LKI_BALLOT_GOES_ON;
+    if (!all->ask) return settle(all, i);
+    if (!all->ask(all->arg, i, &question)) return LKI_ASK_GOES_ON;
     int64_t now = lki_clock_now();
     lk_status status = introduce(seat, &question, now);
     if (status == LK_OK)
@@ -157,25 +155,25 @@ static enum lki_ballot_turn ask_seat(struct lki_ballot *ballot, size_t i)
         seat->owed++;
         seat->events = POLLIN;
     }
-    return status == LK_OK ? LKI_BALLOT_GOES_ON : fail_seat(ballot, i);
+    return status == LK_OK ? LKI_ASK_GOES_ON : fail_seat(all, i);
 }
 
 /* It is known who it is: ask, or not. */
-static enum lki_ballot_turn admit_seat(struct lki_ballot *ballot, size_t i)
+static enum lki_ask_turn admit_seat(struct lki_ask_all *all, size_t i)
 {
-    struct lki_seat *seat = &ballot->seats[i];
+    struct lki_seat *seat = &all->seats[i];
     const struct lki_identity *identity = lki_redis_identity(seat->redis);
 
-    if (ballot->check && ballot->check(ballot->arg, i, identity, &seat->why) != LK_OK) {
+    if (all->check && all->check(all->arg, i, identity, &seat->why) != LK_OK) {
         seat->phase = LKI_SEAT_IDLE;
-        return settle(ballot, i);
+        return settle(all, i);
     }
-    return ask_seat(ballot, i);
+    return ask_seat(all, i);
 }
 
-static enum lki_ballot_turn begin_check(struct lki_ballot *ballot, size_t i)
+static enum lki_ask_turn begin_check(struct lki_ask_all *all, size_t i)
 {
-    struct lki_seat *seat = &ballot->seats[i];
+    struct lki_seat *seat = &all->seats[i];
     struct lk_bytes server[] = {LK_BYTES("INFO"), LK_BYTES("server")};
     struct lk_bytes replication[] = {LK_BYTES("INFO"), LK_BYTES("replication")};
     struct lk_command commands[CHECK_ANSWERS] = {{server, 2}, {replication, 2}};
@@ -184,50 +182,50 @@ static enum lki_ballot_turn begin_check(struct lki_ballot *ballot, size_t i)
     seat->events = POLLIN;
     seat->owed = CHECK_ANSWERS;
     if (lki_redis_send(seat->redis, commands, CHECK_ANSWERS, lki_clock_now(), &seat->why) == LK_OK)
-        return LKI_BALLOT_GOES_ON;
+        return LKI_ASK_GOES_ON;
     seat->why.code = LK_UNREACHABLE; /* nothing was asked that matters */
-    return fail_seat(ballot, i);
+    return fail_seat(all, i);
 }
 
-static enum lki_ballot_turn use_connection(struct lki_ballot *ballot, size_t i)
+static enum lki_ask_turn use_connection(struct lki_ask_all *all, size_t i)
 {
-    struct lki_seat *seat = &ballot->seats[i];
-    bool must_check = ballot->check && !lki_redis_identity(seat->redis)->is_asked;
+    struct lki_seat *seat = &all->seats[i];
+    bool must_check = all->check && !lki_redis_identity(seat->redis)->is_asked;
 
-    return must_check ? begin_check(ballot, i) : admit_seat(ballot, i);
+    return must_check ? begin_check(all, i) : admit_seat(all, i);
 }
 
-static enum lki_ballot_turn connect_on(struct lki_ballot *ballot, size_t i)
+static enum lki_ask_turn connect_on(struct lki_ask_all *all, size_t i)
 {
-    struct lki_seat *seat = &ballot->seats[i];
-    lk_status status =
-        lki_redis_go_on(seat->redis, lki_context_endpoint(seat->client), &seat->events, &seat->why);
+    struct lki_seat *seat = &all->seats[i];
+    lk_status status = lki_redis_open_go_on(seat->redis, lki_context_endpoint(seat->client),
+                                            &seat->events, &seat->why);
 
-    if (status == LK_BUSY) return LKI_BALLOT_GOES_ON;
-    if (status != LK_OK) return fail_seat(ballot, i);
+    if (status == LK_BUSY) return LKI_ASK_GOES_ON;
+    if (status != LK_OK) return fail_seat(all, i);
     seat->redis = lki_pool_fill(seat->pool, seat->redis, seat->begun_at, NULL);
     seat->phase = LKI_SEAT_IDLE;
-    if (seat->redis) return use_connection(ballot, i);
+    if (seat->redis) return use_connection(all, i);
     (void)LKI_FAIL(&seat->why, LK_UNREACHABLE, "the client is being closed");
-    return fail_seat(ballot, i);
+    return fail_seat(all, i);
 }
 
-static enum lki_ballot_turn begin_connect(struct lki_ballot *ballot, size_t i)
+static enum lki_ask_turn begin_connect(struct lki_ask_all *all, size_t i)
 {
-    struct lki_seat *seat = &ballot->seats[i];
+    struct lki_seat *seat = &all->seats[i];
 
     seat->phase = LKI_SEAT_CONNECTING;
-    seat->redis = lki_redis_begin(lki_context_endpoint(seat->client), &seat->why);
-    return seat->redis ? connect_on(ballot, i) : fail_seat(ballot, i);
+    seat->redis = lki_redis_open_begin(lki_context_endpoint(seat->client), &seat->why);
+    return seat->redis ? connect_on(all, i) : fail_seat(all, i);
 }
 
 /* Its own, with the answers that are out; but not one of which it is not known who is there. */
-static void unpark(const struct lki_ballot *ballot, struct lki_seat *seat)
+static void unpark(const struct lki_ask_all *all, struct lki_seat *seat)
 {
-    unsigned most = ballot->pile_most > 0 ? ballot->pile_most : UINT_MAX;
+    unsigned most = all->pile_most > 0 ? all->pile_most : UINT_MAX;
 
     seat->redis = lki_pool_unpark(seat->pool, seat->ticket, most, &seat->owed, &seat->debt);
-    if (!seat->redis || !ballot->check || lki_redis_identity(seat->redis)->is_asked) return;
+    if (!seat->redis || !all->check || lki_redis_identity(seat->redis)->is_asked) return;
     (void)lki_pool_park(seat->pool, seat->redis, seat->owed, seat->debt,
                         lki_context_deadline(seat->client, 0));
     seat->redis = NULL;
@@ -235,41 +233,41 @@ static void unpark(const struct lki_ballot *ballot, struct lki_seat *seat)
     seat->owed = 0;
 }
 
-/* A new ballot: with the connection it kept or parked, or another one. */
-static enum lki_ballot_turn begin_seat(struct lki_ballot *ballot, size_t i)
+/* With the connection it kept or parked, or another one. */
+enum lki_ask_turn lki_seat_begin(struct lki_ask_all *all, size_t i)
 {
-    struct lki_seat *seat = &ballot->seats[i];
+    struct lki_seat *seat = &all->seats[i];
 
-    if (!seat->redis && seat->ticket) unpark(ballot, seat);
+    if (!seat->redis && seat->ticket) unpark(all, seat);
     seat->ticket = 0;
     seat->phase = LKI_SEAT_IDLE;
     seat->begun_at = lki_clock_now();
-    if (seat->redis) return use_connection(ballot, i);
+    if (seat->redis) return use_connection(all, i);
     lk_status status = lki_pool_try_borrow(seat->pool, &seat->redis, &seat->why);
     if (status == LK_BUSY) {
         seat->why.code = LK_UNREACHABLE;
         seat->phase = LKI_SEAT_WAITING;
-        return LKI_BALLOT_GOES_ON;
+        return LKI_ASK_GOES_ON;
     }
-    if (status != LK_OK) return fail_seat(ballot, i);
+    if (status != LK_OK) return fail_seat(all, i);
     seat->why = (struct lk_error){0};
-    return seat->redis ? use_connection(ballot, i) : begin_connect(ballot, i);
+    return seat->redis ? use_connection(all, i) : begin_connect(all, i);
 }
 
 /* The two answers of the check come one after the other: the first is kept meanwhile. */
-static enum lki_ballot_turn hear_check(struct lki_ballot *ballot, size_t i, lk_reply *reply)
+static enum lki_ask_turn hear_check(struct lki_ask_all *all, size_t i, lk_reply *reply)
 {
-    struct lki_seat *seat = &ballot->seats[i];
+    struct lki_seat *seat = &all->seats[i];
 
     if (seat->owed == 1) {
         seat->reply = reply;
-        return LKI_BALLOT_GOES_ON;
+        return LKI_ASK_GOES_ON;
     }
-    lki_identity_read(lki_redis_identity(seat->redis), text_of(seat->reply), text_of(reply));
+    lki_seat_read_identity(lki_redis_identity(seat->redis), text_of(seat->reply), text_of(reply));
     lk_reply_free(seat->reply);
     lk_reply_free(reply);
     seat->reply = NULL;
-    return admit_seat(ballot, i);
+    return admit_seat(all, i);
 }
 
 /* It is the one to what was undone before: done, or to be done again. */
@@ -284,145 +282,43 @@ static void settle_debt(struct lki_seat *seat, const lk_reply *reply)
 }
 
 /* One answer. */
-static enum lki_ballot_turn hear(struct lki_ballot *ballot, size_t i, lk_reply *reply)
+static enum lki_ask_turn hear(struct lki_ask_all *all, size_t i, lk_reply *reply)
 {
-    struct lki_seat *seat = &ballot->seats[i];
+    struct lki_seat *seat = &all->seats[i];
 
     seat->owed--;
     if (seat->debt && (seat->phase != LKI_SEAT_ASKED || seat->owed == 1)) settle_debt(seat, reply);
-    if (seat->phase == LKI_SEAT_CHECKING) return hear_check(ballot, i, reply);
+    if (seat->phase == LKI_SEAT_CHECKING) return hear_check(all, i, reply);
     if (seat->owed > 0) { /* to what was asked before */
         lk_reply_free(reply);
-        return LKI_BALLOT_GOES_ON;
+        return LKI_ASK_GOES_ON;
     }
     seat->reply = reply;
     seat->round_trip_ns = lki_clock_now() - seat->sent_at;
     seat->phase = LKI_SEAT_IDLE;
     tell_round_trip(seat, LK_OK);
-    enum lki_ballot_turn turn = settle(ballot, i);
-    if (turn != LKI_BALLOT_ASKS_AGAIN) return turn;
+    enum lki_ask_turn turn = settle(all, i);
+    if (turn != LKI_ASK_AGAIN) return turn;
     lk_reply_free(seat->reply);
     seat->reply = NULL;
-    return ask_seat(ballot, i);
+    return ask_seat(all, i);
 }
 
 /* The socket is ready. */
-static enum lki_ballot_turn move_seat(struct lki_ballot *ballot, size_t i)
+enum lki_ask_turn lki_seat_move(struct lki_ask_all *all, size_t i)
 {
-    struct lki_seat *seat = &ballot->seats[i];
+    struct lki_seat *seat = &all->seats[i];
 
-    if (seat->phase == LKI_SEAT_WAITING) return begin_seat(ballot, i);
-    if (seat->phase == LKI_SEAT_CONNECTING) return connect_on(ballot, i);
+    if (seat->phase == LKI_SEAT_WAITING) return lki_seat_begin(all, i);
+    if (seat->phase == LKI_SEAT_CONNECTING) return connect_on(all, i);
     for (;;) {
         lk_reply *reply = NULL;
         lk_status status = lki_redis_receive(seat->redis, &reply, &seat->why);
 
-        if (status != LK_OK) return fail_seat(ballot, i);
-        if (!reply) return LKI_BALLOT_GOES_ON;
-        enum lki_ballot_turn turn = hear(ballot, i, reply);
-        if (turn == LKI_BALLOT_IS_OVER || seat->phase == LKI_SEAT_IDLE) return turn;
-    }
-}
-
-/* ---- the loop ------------------------------------------------------------------------------------ */
-
-static bool begin_all(struct lki_ballot *ballot)
-{
-    bool is_over = false;
-
-    for (size_t i = 0; i < ballot->count; i++) {
-        struct lki_seat *seat = &ballot->seats[i];
-        struct lki_question unused;
-
-        lk_reply_free(seat->reply);
-        seat->reply = NULL;
-        seat->why = (struct lk_error){0};
-        seat->sent_at = 0;
-        seat->round_trip_ns = -1;
-        seat->phase = LKI_SEAT_IDLE;
-        if (ballot->ask && !ballot->ask(ballot->arg, i, &unused)) {
-            seat->why.code = LK_CANCELLED;
-        } else {
-            is_over |= begin_seat(ballot, i) == LKI_BALLOT_IS_OVER;
-        }
-    }
-    return is_over;
-}
-
-/* More answers than that will not come, however many are missing. */
-static size_t count_asked(const struct lki_ballot *ballot)
-{
-    size_t asked = 0;
-
-    for (size_t i = 0; i < ballot->count; i++)
-        asked += ballot->seats[i].phase == LKI_SEAT_ASKED;
-    return asked;
-}
-
-/*
- * Whom to wait for. While so many answers are missing that some of the others must come too, the first
- * of those asked need not wake us: they are looked at when one of the others does. On two processors
- * that saved a third of the switches between us and the servers.
- */
-static nfds_t choose(const struct lki_ballot *ballot, struct pollfd *fds, int *in_out_wait_ms)
-{
-    size_t missing = ballot->missing ? ballot->missing(ballot->arg) : 1;
-    size_t asked = count_asked(ballot);
-    nfds_t count = 0;
-
-    if (missing > asked) missing = asked;
-
-    for (size_t i = 0; i < ballot->count; i++) {
-        const struct lki_seat *seat = &ballot->seats[i];
-        bool may_wait = seat->phase == LKI_SEAT_ASKED && missing > 1;
-
-        fds[i] = (struct pollfd){.fd = -1, .events = seat->events};
-        if (seat->phase == LKI_SEAT_IDLE) continue;
-        count++;
-        if (seat->phase == LKI_SEAT_WAITING) {
-            if (*in_out_wait_ms > WAITING_MS) *in_out_wait_ms = WAITING_MS;
-        } else if (may_wait) {
-            missing--;
-        } else {
-            fds[i].fd = lki_redis_fd(seat->redis);
-        }
-    }
-    return count;
-}
-
-/* Wait once, and move those that are ready. False: it is over, or nobody is left to hear. */
-static bool poll_once(struct lki_ballot *ballot)
-{
-    struct pollfd fds[LKI_SEATS_MAX];
-    bool is_over = false;
-    int left_ms = lki_clock_left_ms(ballot->deadline);
-    int wait_ms = left_ms;
-
-    if (choose(ballot, fds, &wait_ms) == 0) return false;
-    int ready = poll(fds, ballot->count, wait_ms);
-    if (ready < 0 && errno == EINTR) return true;
-    for (size_t i = 0; i < ballot->count; i++) {
-        bool was_left_out = fds[i].fd < 0 && ballot->seats[i].phase != LKI_SEAT_IDLE;
-
-        if (was_left_out || fds[i].revents != 0)
-            is_over |= move_seat(ballot, i) == LKI_BALLOT_IS_OVER;
-    }
-    return !is_over && left_ms > 0;
-}
-
-void lki_ballot_run(struct lki_ballot *ballot)
-{
-    bool goes_on = !begin_all(ballot);
-
-    while (goes_on)
-        goes_on = poll_once(ballot);
-    for (size_t i = 0; i < ballot->count; i++) {
-        struct lki_seat *seat = &ballot->seats[i];
-
-        if (seat->phase == LKI_SEAT_IDLE || seat->why.code != LK_OK) continue;
-        (void)lki_fail(&seat->why, seat->phase == LKI_SEAT_ASKED ? LK_UNKNOWN : LK_UNREACHABLE,
-                       ETIMEDOUT, __func__, "%s: no answer so far",
-                       lki_context_endpoint(seat->client)->label);
+        if (status != LK_OK) return fail_seat(all, i);
+        if (!reply) return LKI_ASK_GOES_ON;
+        enum lki_ask_turn turn = hear(all, i, reply);
+        if (turn == LKI_ASK_IS_OVER || seat->phase == LKI_SEAT_IDLE) return turn;
     }
 }
 

@@ -1,8 +1,8 @@
 /*
- * One question to several servers at the same time, in the thread of the caller.
+ * One of several servers that are asked at the same time.
  */
-#ifndef LKI_BALLOT_H
-#define LKI_BALLOT_H
+#ifndef LKI_SEAT_H
+#define LKI_SEAT_H
 
 #include "call/exchange.h"
 #include "wire/redis.h"
@@ -22,7 +22,7 @@ enum lki_seat_phase {
 };
 
 /* One server. Zero but for client and pool to begin with; it may keep a connection between two
-   ballots. */
+   rounds. */
 struct lki_seat {
     lk_client *client;     /* borrowed */
     struct lki_pool *pool; /* the client's */
@@ -35,15 +35,15 @@ struct lki_seat {
     int64_t begun_at;
     int64_t sent_at;       /* the question; 0: not sent */
     int64_t round_trip_ns; /* -1: no answer */
-    lk_reply *reply;       /* the answer; owned until the next ballot */
+    lk_reply *reply;       /* the answer; owned until the next round */
     struct lk_error why;   /* OK: answered, or (no reply) asked and not answered yet */
 };
 
-/* What an answer, or the news that none will come, is to the ballot. */
-enum lki_ballot_turn {
-    LKI_BALLOT_GOES_ON,
-    LKI_BALLOT_ASKS_AGAIN, /* this seat, the same question: as ask() words it now */
-    LKI_BALLOT_IS_OVER,    /* the others need not answer */
+/* What an answer, or the news that none will come, is to the round. */
+enum lki_ask_turn {
+    LKI_ASK_GOES_ON,
+    LKI_ASK_AGAIN,   /* this seat, the same question: as ask() words it now */
+    LKI_ASK_IS_OVER, /* the others need not answer */
 };
 
 /* The words of one command, with room for a number; and a script that the server may not know. */
@@ -54,7 +54,7 @@ struct lki_question {
     const char *introduce; /* borrowed: lki_redis_introduce(); NULL: none */
 };
 
-struct lki_ballot {
+struct lki_ask_all {
     struct lki_seat *seats;
     size_t count;
     int64_t deadline;
@@ -65,26 +65,27 @@ struct lki_ballot {
     /* Whether a server may be asked at all, from what it says of itself. NULL: any may. */
     lk_status (*check)(void *arg, size_t seat, const struct lki_identity *identity,
                        struct lk_error *err);
-    enum lki_ballot_turn (*settle)(void *arg, size_t seat);
-    /* How many more answers it takes at least, before the ballot can be over. NULL: 1. */
+    enum lki_ask_turn (*settle)(void *arg, size_t seat);
+    /* How many more answers it takes at least, before the round can be over. NULL: 1. */
     size_t (*missing)(void *arg);
 };
 
-/* Ask, and hear the answers until the deadline, until the ballot is over, or until there is nobody left to
-   hear. Never waits for a connection longer than that. */
-void lki_ballot_run(struct lki_ballot *ballot);
+/* It is asked anew: with the connection that it kept or parked, or another one. */
+enum lki_ask_turn lki_seat_begin(struct lki_ask_all *all, size_t i);
+/* Its socket is ready. */
+enum lki_ask_turn lki_seat_move(struct lki_ask_all *all, size_t i);
 
 /*
  * Let go of a seat's connection: to the pool when it has answered; else it is parked until the moment
  * given, and the seat keeps the ticket.
  *
- * Owns     takes the debt (parking.h), which is about the last request; NULL: none.
+ * Owns     takes the debt (pending.h), which is about the last request; NULL: none.
  */
 void lki_seat_dismiss(struct lki_seat *seat, struct lki_debt *debt, int64_t until);
 
 /* Whether a question was sent and not answered (yet). */
 bool lki_seat_is_open(const struct lki_seat *seat);
-/* The answer of the last ballot; NULL: none. Borrowed. */
+/* The answer of the last round; NULL: none. Borrowed. */
 const lk_reply *lki_seat_answer(const struct lki_seat *seat);
 
 /* What an error answer says: as lki_exchange_fail(), or why its script was not taken there; its client
@@ -92,7 +93,7 @@ const lk_reply *lki_seat_answer(const struct lki_seat *seat);
 lk_status lki_seat_fail_reply(const struct lki_seat *seat, struct lk_error *err);
 
 /* From what INFO server and INFO replication tell; empty texts: it does not tell. */
-void lki_identity_read(struct lki_identity *out, struct lk_bytes server,
-                       struct lk_bytes replication);
+void lki_seat_read_identity(struct lki_identity *out, struct lk_bytes server,
+                            struct lk_bytes replication);
 
 #endif

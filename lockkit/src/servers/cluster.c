@@ -6,20 +6,11 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "discovery.h"
+#include "view.h"
 #include "wire/redis.h"
 #include "wire/reply.h"
 
 enum { ASK_SLOTS, ASK_SHARDS, ASKS };
-
-void lki_view_done(struct lki_view *view)
-{
-    for (size_t i = 0; i < view->count; i++)
-        lki_endpoint_done(&view->servers[i]);
-    free(view->servers);
-    free(view->owners);
-    *view = (struct lki_view){0};
-}
 
 /* The index of a server in the view, which gets it if it is new. */
 static lk_status place_of(struct lki_view *view, const char *address,

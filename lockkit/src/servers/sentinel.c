@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "discovery.h"
+#include "view.h"
 #include "wire/redis.h"
 #include "wire/reply.h"
 

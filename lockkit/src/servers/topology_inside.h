@@ -4,8 +4,8 @@
 #ifndef LKI_TOPOLOGY_INSIDE_H
 #define LKI_TOPOLOGY_INSIDE_H
 
-#include "discovery.h"
 #include "topology.h"
+#include "view.h"
 
 struct lki_topology {
     struct lki_topology_options options;

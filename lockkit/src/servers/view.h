@@ -1,8 +1,8 @@
 /*
  * Asking one server which servers there are. Each call makes a connection and closes it.
  */
-#ifndef LKI_DISCOVERY_H
-#define LKI_DISCOVERY_H
+#ifndef LKI_VIEW_H
+#define LKI_VIEW_H
 
 #include <stdbool.h>
 #include <stdint.h>

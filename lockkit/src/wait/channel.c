@@ -1,7 +1,7 @@
 /*
- * See waithub_channels.h. Any thread of a call, and the hub's; all with the hub's mutex held.
+ * See channel.h. Any thread of a call, and the hub's; all with the hub's mutex held.
  */
-#include "waithub_channels.h"
+#include "channel.h"
 
 #include <stdlib.h>
 #include <string.h>

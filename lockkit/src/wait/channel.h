@@ -1,11 +1,11 @@
 /*
  * The hub's channels, by name, and who waits on them. The hub's mutex guards them.
  */
-#ifndef LKI_WAITHUB_CHANNELS_H
-#define LKI_WAITHUB_CHANNELS_H
+#ifndef LKI_CHANNEL_H
+#define LKI_CHANNEL_H
 
 #include "base/backoff.h"
-#include "waithub.h"
+#include "hub.h"
 
 struct lki_link;
 

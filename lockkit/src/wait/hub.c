@@ -6,9 +6,9 @@
  * waiters is kept for a moment, because the next waiter of a contended lock is near.
  *
  * Any thread of a call; one mutex, and nothing that waits is done with it held. What the hub's thread
- * does is in waithub_thread.c.
+ * does is in hub_thread.c.
  */
-#include "waithub.h"
+#include "hub.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "waithub_inner.h"
+#include "hub_inner.h"
 
 void lki_hub_poke(struct lki_hub *hub)
 {

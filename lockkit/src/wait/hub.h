@@ -2,8 +2,8 @@
  * Where waiters sleep until a release is published: one subscriber connection for all channels, or,
  * where messages go by slot (a cluster of Redis 7 or later), one to each server that has some of them.
  */
-#ifndef LKI_WAITHUB_H
-#define LKI_WAITHUB_H
+#ifndef LKI_HUB_H
+#define LKI_HUB_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -50,11 +50,11 @@ struct lki_hub_options {
 };
 
 struct lki_hub *lki_hub_new(const struct lki_hub_options *options, struct lk_error *err);
-/* No waiter is joined any more; lki_hub_main() has returned. */
+/* No waiter is joined any more; lki_hub_thread() has returned. */
 void lki_hub_free(struct lki_hub *hub);
 
 /* The hub thread's body (arg: the hub): returns after lki_hub_stop(). */
-void *lki_hub_main(void *arg);
+void *lki_hub_thread(void *arg);
 /* Also ends all waits, those to come as well, as INVALID: the client is being closed. */
 void lki_hub_stop(struct lki_hub *hub);
 /* The topology has changed: subscriptions go where their channels are now. Any thread, no mutex held;

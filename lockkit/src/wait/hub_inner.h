@@ -1,11 +1,11 @@
 /*
- * What the two sides of the hub share: the waiters' (waithub.c) and its thread's (waithub_thread.c).
+ * What the two sides of the hub share: the waiters' (hub.c) and its thread's (hub_thread.c).
  */
-#ifndef LKI_WAITHUB_INNER_H
-#define LKI_WAITHUB_INNER_H
+#ifndef LKI_HUB_INNER_H
+#define LKI_HUB_INNER_H
 
-#include "waithub_channels.h"
-#include "waithub_links.h"
+#include "channel.h"
+#include "link.h"
 
 struct lki_hub {
     struct lki_hub_options options;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "waithub_routes.h"
+#include "routes.h"
 
 enum { LINGER_MS = 1000 }; /* an unused subscription is kept this long */
 
@@ -250,7 +250,7 @@ static void sleep_and_hear(struct lki_hub *hub)
     }
 }
 
-void *lki_hub_main(void *arg)
+void *lki_hub_thread(void *arg)
 {
     struct lki_hub *hub = arg;
     bool looks_again = false;

@@ -1,9 +1,9 @@
 /*
- * See waithub_links.h. Each link has its own pauses and pings, so a server that is dead or silent
+ * See link.h. Each link has its own pauses and pings, so a server that is dead or silent
  * delays nobody but those who wait for it. What is not answered yet is bounded, so that what is sent
  * fits into a socket's buffers whether the server reads or not.
  */
-#include "waithub_links.h"
+#include "link.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -142,7 +142,8 @@ static enum lki_link_news end_attempt(struct lki_link *link, lk_status status)
 
 static enum lki_link_news go_on(struct lki_link *link)
 {
-    lk_status status = lki_redis_go_on(link->redis, &link->node->endpoint, &link->events, NULL);
+    lk_status status =
+        lki_redis_open_go_on(link->redis, &link->node->endpoint, &link->events, NULL);
 
     return status == LK_BUSY ? LINK_SAME : end_attempt(link, status);
 }
@@ -153,7 +154,7 @@ static enum lki_link_news begin_attempt(struct lki_link *link)
 
     link->began_at = lki_clock_now();
     link->connect_by = lki_clock_after_ms(link->options->connect_ms);
-    link->redis = lki_redis_begin(&link->node->endpoint, &why);
+    link->redis = lki_redis_open_begin(&link->node->endpoint, &why);
     return link->redis ? go_on(link) : end_attempt(link, why.code);
 }
 

@@ -2,12 +2,12 @@
  * The hub's subscriber connections, one to each server that has channels for it. The hub thread's
  * alone; nothing here waits, but for a host's name to be found.
  */
-#ifndef LKI_WAITHUB_LINKS_H
-#define LKI_WAITHUB_LINKS_H
+#ifndef LKI_LINK_H
+#define LKI_LINK_H
 
 #include "base/backoff.h"
+#include "channel.h"
 #include "servers/topology.h"
-#include "waithub_channels.h"
 
 enum { LKI_ASKS_MAX = 64 }; /* not answered yet, by one server */
 

@@ -1,7 +1,7 @@
 /*
- * See waithub_routes.h. The mutex is never held when the topology is asked.
+ * See routes.h. The mutex is never held when the topology is asked.
  */
-#include "waithub_routes.h"
+#include "routes.h"
 
 #include <poll.h>
 #include <stdlib.h>

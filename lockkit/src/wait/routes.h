@@ -1,10 +1,10 @@
 /*
  * Which of the hub's links each channel is asked for on. The hub thread's alone.
  */
-#ifndef LKI_WAITHUB_ROUTES_H
-#define LKI_WAITHUB_ROUTES_H
+#ifndef LKI_ROUTES_H
+#define LKI_ROUTES_H
 
-#include "waithub_inner.h"
+#include "hub_inner.h"
 
 /* NULL: nowhere; then it is WANTED. */
 void lki_routes_set(struct lki_channel *channel, struct lki_link *link);

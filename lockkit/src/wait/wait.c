@@ -12,7 +12,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/token.h"
+#include "base/random.h"
 
 enum {
     SLEEP_FLOOR_MS = 2, /* a waiter never asks the server more often than this by its timer */
@@ -107,7 +107,7 @@ static lk_status pursue(struct lki_pursuit *pursuit, struct lk_error *err)
     return status;
 }
 
-lk_status lki_pursue(struct lki_pursuit *pursuit, struct lk_error *err)
+lk_status lki_wait_pursue(struct lki_pursuit *pursuit, struct lk_error *err)
 {
     struct lk_error why = {0};
     lk_status status = pursue(pursuit, &why);

@@ -8,7 +8,7 @@
  *
  * Threads: any. Locks: one mutex for all look-ups, a leaf; nothing waits under it.
  */
-#include "lookup.h"
+#include "dns.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -25,9 +25,9 @@
 
 enum { MOST = 64 };
 
-struct lki_lookup {
-    struct lki_lookup *next; /* of those that are running */
-    unsigned users;          /* who wants to know, and its thread until it is over */
+struct lki_dns {
+    struct lki_dns *next; /* of those that are running */
+    unsigned users;       /* who wants to know, and its thread until it is over */
     bool is_over;
     int over_fd; /* an eventfd */
     int failure; /* of getaddrinfo() */
@@ -37,12 +37,12 @@ struct lki_lookup {
 };
 
 static struct {
-    pthread_mutex_t mutex;      /* guards all below, and the look-ups */
-    struct lki_lookup *running; /* each is its thread's */
+    pthread_mutex_t mutex;   /* guards all below, and the look-ups */
+    struct lki_dns *running; /* each is its thread's */
     unsigned count;
 } lookups = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-bool lki_lookup_is_needed(const char *host)
+bool lki_dns_is_needed(const char *host)
 {
     const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
@@ -78,16 +78,16 @@ static void watch_forks(void)
 
 /* ---- its thread ---------------------------------------------------------------------------------- */
 
-static void let_go_locked(struct lki_lookup *lookup)
+static void let_go_locked(struct lki_dns *lookup)
 {
     if (--lookup->users > 0) return;
     if (lookup->over_fd >= 0) (void)close(lookup->over_fd);
     free(lookup);
 }
 
-static void end_locked(struct lki_lookup *self)
+static void end_locked(struct lki_dns *self)
 {
-    struct lki_lookup **at = &lookups.running;
+    struct lki_dns **at = &lookups.running;
 
     while (*at != self)
         at = &(*at)->next;
@@ -98,7 +98,7 @@ static void end_locked(struct lki_lookup *self)
     let_go_locked(self);
 }
 
-static int look_up(struct lki_lookup *self, int family)
+static int look_up(struct lki_dns *self, int family)
 {
     const struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
@@ -114,7 +114,7 @@ static int look_up(struct lki_lookup *self, int family)
 
 static void *lookup_main(void *arg)
 {
-    struct lki_lookup *self = arg;
+    struct lki_dns *self = arg;
 
     (void)pthread_detach(pthread_self());
     self->failure = look_up(self, AF_INET); /* nobody looks before it is over */
@@ -127,9 +127,9 @@ static void *lookup_main(void *arg)
 
 /* ---- who wants to know --------------------------------------------------------------------------- */
 
-static struct lki_lookup *join_locked(const char *host)
+static struct lki_dns *join_locked(const char *host)
 {
-    struct lki_lookup *lookup = lookups.running;
+    struct lki_dns *lookup = lookups.running;
 
     while (lookup && strcmp(lookup->host, host) != 0)
         lookup = lookup->next;
@@ -137,10 +137,10 @@ static struct lki_lookup *join_locked(const char *host)
     return lookup;
 }
 
-static struct lki_lookup *start_locked(const char *host, struct lk_error *err)
+static struct lki_dns *start_locked(const char *host, struct lk_error *err)
 {
     size_t size = strlen(host) + 1;
-    struct lki_lookup *self = NULL;
+    struct lki_dns *self = NULL;
     pthread_t thread;
 
     if (lookups.count >= MOST) {
@@ -168,39 +168,39 @@ static struct lki_lookup *start_locked(const char *host, struct lk_error *err)
     return self;
 }
 
-struct lki_lookup *lki_lookup_begin(const char *host, struct lk_error *err)
+struct lki_dns *lki_dns_begin(const char *host, struct lk_error *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     (void)pthread_once(&once, watch_forks);
     lock_all();
-    struct lki_lookup *lookup = join_locked(host);
+    struct lki_dns *lookup = join_locked(host);
     if (!lookup) lookup = start_locked(host, err);
     unlock_all();
     return lookup;
 }
 
-int lki_lookup_fd(const struct lki_lookup *lookup)
+int lki_dns_fd(const struct lki_dns *lookup)
 {
     return lookup->over_fd;
 }
 
-lk_status lki_lookup_end(const struct lki_lookup *lookup, char out_address[LKI_ADDRESS_SIZE],
-                         struct lk_error *err)
+lk_status lki_dns_end(const struct lki_dns *lookup, char out_address[LKI_ADDRESS_SIZE],
+                      struct lk_error *err)
 {
     lock_all();
     bool is_over = lookup->is_over;
     unlock_all();
     if (!is_over) return LK_BUSY;
     if (lookup->failure != 0) {
-        return lki_fail(err, LK_UNREACHABLE, lookup->sys_errno, __func__, "%s: %s", lookup->host,
-                        gai_strerror(lookup->failure));
+        return lki_error_fill(err, LK_UNREACHABLE, lookup->sys_errno, __func__, "%s: %s",
+                              lookup->host, gai_strerror(lookup->failure));
     }
     (void)snprintf(out_address, LKI_ADDRESS_SIZE, "%s", lookup->address);
     return LK_OK;
 }
 
-void lki_lookup_free(struct lki_lookup *lookup)
+void lki_dns_free(struct lki_dns *lookup)
 {
     if (!lookup) return;
     lock_all();

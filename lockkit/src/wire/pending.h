@@ -2,31 +2,17 @@
  * Connections whose answers are still to come, kept aside until they have; and what a server still
  * has to undo.
  */
-#ifndef LKI_PARKING_H
-#define LKI_PARKING_H
+#ifndef LKI_PENDING_H
+#define LKI_PENDING_H
 
-#include "redis.h"
+#include "debt.h"
 
-/* A compare-and-delete that no server has confirmed. */
-struct lki_debt;
-
-/* wake_channel: of a release, which is told there; NULL: nobody waits for it. until: the lease has ended
-   by then. NULL when out of memory: then the lease pays. */
-struct lki_debt *lki_debt_new(const char *key, const char *token, const char *wake_channel,
-                              int64_t until);
-void lki_debt_free(struct lki_debt *debt); /* NULL is fine */
-int64_t lki_debt_until(const struct lki_debt *debt);
-
-/* Send it; one answer follows. Statuses of lki_redis_send(). */
-LK_MUST_CHECK lk_status lki_debt_send(const struct lki_debt *debt, struct lki_redis *redis,
-                                      const struct lki_endpoint *endpoint, struct lk_error *err);
-
-struct lki_parking;
+struct lki_pending;
 
 /* Room for so many connections. NULL: out of memory. */
-struct lki_parking *lki_parking_new(unsigned size);
+struct lki_pending *lki_pending_new(unsigned size);
 /* Closes what stands there. NULL is fine. */
-void lki_parking_free(struct lki_parking *parking);
+void lki_pending_free(struct lki_pending *pending);
 
 /*
  * Park a connection that owes answers. With a debt, the last of them is the answer to it; when that
@@ -35,7 +21,7 @@ void lki_parking_free(struct lki_parking *parking);
  * Owns     takes the debt (may be NULL); the connection stays counted as lent.
  * Returns  a ticket, never 0.
  */
-uint64_t lki_parking_enter(struct lki_parking *parking, struct lki_redis *redis, unsigned owed,
+uint64_t lki_pending_enter(struct lki_pending *pending, struct lki_redis *redis, unsigned owed,
                            struct lki_debt *debt, int64_t until);
 
 /*
@@ -43,19 +29,19 @@ uint64_t lki_parking_enter(struct lki_parking *parking, struct lki_redis *redis,
  *
  * Returns  NULL: it has answered, or ended, and has left; or it stays, as it owes more than most_owed.
  */
-struct lki_redis *lki_parking_leave(struct lki_parking *parking, uint64_t ticket,
+struct lki_redis *lki_pending_leave(struct lki_pending *pending, uint64_t ticket,
                                     unsigned most_owed, unsigned *out_owed,
                                     struct lki_debt **out_debt);
 
 /* One that has answered everything, or is broken: for lki_pool_return(). NULL: none. */
-struct lki_redis *lki_parking_collect(struct lki_parking *parking);
+struct lki_redis *lki_pending_collect(struct lki_pending *pending);
 
 /* A debt without a connection: some, at least; a flood is left to the leases. Takes it. */
-void lki_parking_owe(struct lki_parking *parking, struct lki_debt *debt);
+void lki_pending_owe(struct lki_pending *pending, struct lki_debt *debt);
 /* One that is due, yours. NULL: none. */
-struct lki_debt *lki_parking_take_debt(struct lki_parking *parking);
+struct lki_debt *lki_pending_take_debt(struct lki_pending *pending);
 
 /* Neither connection nor debt. */
-bool lki_parking_is_empty(struct lki_parking *parking);
+bool lki_pending_is_empty(struct lki_pending *pending);
 
 #endif

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/number.h"
-#include "lookup.h"
+#include "dns.h"
 #include "redis_inside.h"
 #include "reply.h"
 #include "tls.h"
@@ -327,7 +327,7 @@ const struct lk_error *lki_redis_refusal(const struct lki_redis *redis)
 void lki_redis_close(struct lki_redis *redis)
 {
     if (!redis) return;
-    lki_lookup_free(redis->lookup);
+    lki_dns_free(redis->lookup);
     lki_tls_end(redis->link);
     if (redis->context) redisFree(redis->context);
     free(redis->functions);
@@ -375,5 +375,10 @@ void lki_redis_set_native(struct lki_redis *redis, int native)
 
 int lki_redis_fd(const struct lki_redis *redis)
 {
-    return redis->lookup ? lki_lookup_fd(redis->lookup) : redis->context->fd;
+    return redis->lookup ? lki_dns_fd(redis->lookup) : redis->context->fd;
+}
+
+const char *lki_redis_address(const struct lki_redis *redis)
+{
+    return redis->address;
 }

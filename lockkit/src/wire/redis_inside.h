@@ -4,7 +4,7 @@
 #ifndef LKI_REDIS_INSIDE_H
 #define LKI_REDIS_INSIDE_H
 
-#include "lookup.h"
+#include "dns.h"
 #include "redis.h"
 
 enum {
@@ -17,7 +17,7 @@ struct lki_tls_link;
 struct introduction;
 
 struct lki_redis {
-    struct lki_lookup *lookup;    /* owned; of the host's name, while there is no context yet */
+    struct lki_dns *lookup;       /* owned; of the host's name, while there is no context yet */
     struct redisContext *context; /* owned */
     struct lki_tls_link *link;    /* owned; NULL: plain, or not connected yet */
     void *functions;              /* owned; hiredis makes replies by them */

@@ -1,5 +1,5 @@
 /* Derived names, byte for byte as Redisson's. */
-#include "base/names.h"
+#include "base/name.h"
 #include "test/support/testing.h"
 
 TEST(a_name_with_a_brace_gets_none)

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/random.h>
 
-#include "base/token.h"
+#include "base/random.h"
 #include "test/support/testing.h"
 
 static struct {
@@ -41,7 +41,7 @@ TEST(a_token_is_32_lower_case_hex_digits)
     char token[LKI_TOKEN_LEN + 1];
 
     memset(token, 'x', sizeof token);
-    assert_int_equal(lki_token_make(token, NULL), LK_OK);
+    assert_int_equal(lki_random_token(token, NULL), LK_OK);
 
     assert_int_equal(strlen(token), 32);
     assert_int_equal(strspn(token, "0123456789abcdef"), 32);
@@ -54,7 +54,7 @@ TEST(ten_thousand_tokens_all_differ)
 
     assert_non_null(tokens);
     for (size_t i = 0; i < COUNT; i++)
-        assert_int_equal(lki_token_make(tokens[i], NULL), LK_OK);
+        assert_int_equal(lki_random_token(tokens[i], NULL), LK_OK);
     qsort(tokens, COUNT, sizeof *tokens, by_text);
     for (size_t i = 1; i < COUNT; i++)
         assert_string_not_equal(tokens[i - 1], tokens[i]);
@@ -67,7 +67,7 @@ TEST(every_digit_is_drawn_at_every_place)
     char token[LKI_TOKEN_LEN + 1];
 
     for (int i = 0; i < 1000; i++) { /* a digit stays unseen once in 10^26 runs */
-        assert_int_equal(lki_token_make(token, NULL), LK_OK);
+        assert_int_equal(lki_random_token(token, NULL), LK_OK);
         for (size_t k = 0; k < LKI_TOKEN_LEN; k++)
             is_seen[k][strchr("0123456789abcdef", token[k]) - "0123456789abcdef"] = true;
     }
@@ -82,7 +82,7 @@ TEST(an_interrupted_draw_is_repeated)
     char token[LKI_TOKEN_LEN + 1];
 
     kernel.interrupted = 3;
-    assert_int_equal(lki_token_make(token, NULL), LK_OK);
+    assert_int_equal(lki_random_token(token, NULL), LK_OK);
 
     assert_int_equal(kernel.interrupted, 0);
 }
@@ -93,7 +93,7 @@ TEST(without_randomness_there_is_no_token)
     struct lk_error err = {0};
 
     kernel.is_broken = true;
-    assert_int_equal(lki_token_make(token, &err), LK_INVALID);
+    assert_int_equal(lki_random_token(token, &err), LK_INVALID);
     assert_int_equal(lki_random_below(1000), 0);
     kernel.is_broken = false;
 

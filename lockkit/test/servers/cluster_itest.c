@@ -6,7 +6,7 @@
  */
 #include <pthread.h>
 
-#include "base/names.h"
+#include "base/name.h"
 #include "base/slot.h"
 #include "test/support/lk_any.h"
 #include "test/support/lk_topology.h"

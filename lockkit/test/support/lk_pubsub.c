@@ -54,9 +54,10 @@ unsigned lks_pubsub_wrong_verbs;
 
 /* The linker's names for what is replaced.
    NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-struct lki_redis *__wrap_lki_redis_begin(const struct lki_endpoint *endpoint, struct lk_error *err);
-lk_status __wrap_lki_redis_go_on(struct lki_redis *redis, const struct lki_endpoint *endpoint,
-                                 short *out_events, struct lk_error *err);
+struct lki_redis *__wrap_lki_redis_open_begin(const struct lki_endpoint *endpoint,
+                                              struct lk_error *err);
+lk_status __wrap_lki_redis_open_go_on(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                                      short *out_events, struct lk_error *err);
 void __wrap_lki_redis_close(struct lki_redis *redis);
 lk_status __wrap_lki_redis_send(struct lki_redis *redis, const struct lk_command *commands,
                                 size_t count, int64_t deadline, struct lk_error *err);
@@ -117,7 +118,8 @@ static void complain_locked(struct server *server, const char *text)
 
 /* ---- connections ------------------------------------------------------------------------------------ */
 
-struct lki_redis *__wrap_lki_redis_begin(const struct lki_endpoint *endpoint, struct lk_error *err)
+struct lki_redis *__wrap_lki_redis_open_begin(const struct lki_endpoint *endpoint,
+                                              struct lk_error *err)
 {
     struct lki_redis *redis = calloc(1, sizeof *redis);
 
@@ -131,8 +133,8 @@ struct lki_redis *__wrap_lki_redis_begin(const struct lki_endpoint *endpoint, st
     return redis;
 }
 
-lk_status __wrap_lki_redis_go_on(struct lki_redis *redis, const struct lki_endpoint *endpoint,
-                                 short *out_events, struct lk_error *err)
+lk_status __wrap_lki_redis_open_go_on(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                                      short *out_events, struct lk_error *err)
 {
     struct server *server = redis->server;
     lk_status status = LK_OK;

@@ -1,6 +1,6 @@
 /*
  * The hub's thread among several made-up servers that are away, silent, or replaced.
- * link: -Wl,--wrap=lki_redis_begin -Wl,--wrap=lki_redis_go_on -Wl,--wrap=lki_redis_close
+ * link: -Wl,--wrap=lki_redis_open_begin -Wl,--wrap=lki_redis_open_go_on -Wl,--wrap=lki_redis_close
  * link: -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive -Wl,--wrap=lki_redis_fd
  * link: -Wl,--wrap=lk_reply_at -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lk_reply_free
  * link: -Wl,--wrap=lk_reply_type_of -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_primary
@@ -12,7 +12,7 @@
 #include "test/support/lk_hub.h"
 #include "test/support/lk_pubsub.h"
 #include "test/support/testing.h"
-#include "wait/waithub.h"
+#include "wait/hub.h"
 
 enum { LONG_MS = 5000 };
 

@@ -1,7 +1,7 @@
 /*
  * The hub's thread on a made-up server: what it is asked, what it says, when it goes away. Several
- * servers are in waithub_servers_test.c.
- * link: -Wl,--wrap=lki_redis_begin -Wl,--wrap=lki_redis_go_on -Wl,--wrap=lki_redis_close
+ * servers are in hub_servers_test.c.
+ * link: -Wl,--wrap=lki_redis_open_begin -Wl,--wrap=lki_redis_open_go_on -Wl,--wrap=lki_redis_close
  * link: -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive -Wl,--wrap=lki_redis_fd
  * link: -Wl,--wrap=lk_reply_at -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lk_reply_free
  * link: -Wl,--wrap=lk_reply_type_of -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_primary
@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "test/support/lk_pubsub.h"
 #include "test/support/testing.h"
-#include "wait/waithub.h"
+#include "wait/hub.h"
 
 enum { LONG_MS = 5000, BACKOFF_MS = 40 };
 
@@ -47,7 +47,7 @@ static int start_hub(void **state)
         lki_waiter_init(&world.waiters[i], LKI_WAKE_ONE);
     world.hub = lki_hub_new(&options, NULL);
     if (!world.hub) return -1;
-    return pthread_create(&world.thread, NULL, lki_hub_main, world.hub);
+    return pthread_create(&world.thread, NULL, lki_hub_thread, world.hub);
 }
 
 static int stop_hub(void **state)

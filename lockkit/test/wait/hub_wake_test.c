@@ -1,13 +1,13 @@
 /*
  * How waits end without a message: by a cancel, by the flag above the waiter, by the closing of the
  * client. The hub has no thread here, so no subscription is ever confirmed; what messages do is in
- * waithub_test.c.
+ * hub_test.c.
  */
 #include <pthread.h>
 
 #include "base/clock.h"
 #include "test/support/testing.h"
-#include "wait/waithub.h"
+#include "wait/hub.h"
 
 enum { LONG_MS = 20000, CROWD = 200 };
 

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "wire/lookup.h"
+#include "wire/dns.h"
 #include "wire/redis.h"
 
 enum { SOON_MS = 5000, MANY = 64, SHARERS = 256 };
@@ -102,9 +102,9 @@ static void await_resolver(bool is_awaited)
     }
 }
 
-static bool is_readable(const struct lki_lookup *lookup, int within_ms)
+static bool is_readable(const struct lki_dns *lookup, int within_ms)
 {
-    struct pollfd poll_fd = {.fd = lki_lookup_fd(lookup), .events = POLLIN};
+    struct pollfd poll_fd = {.fd = lki_dns_fd(lookup), .events = POLLIN};
 
     return poll(&poll_fd, 1, within_ms) == 1;
 }
@@ -112,13 +112,13 @@ static bool is_readable(const struct lki_lookup *lookup, int within_ms)
 /* Names differ from test to test: who asks for one that is still being looked up shares that. */
 static lk_status look_up(const char *name, char out_address[LKI_ADDRESS_SIZE], struct lk_error *err)
 {
-    struct lki_lookup *lookup = lki_lookup_begin(name, err);
+    struct lki_dns *lookup = lki_dns_begin(name, err);
 
     assert_non_null(lookup);
     answer(true);
     assert_true(is_readable(lookup, SOON_MS));
-    lk_status status = lki_lookup_end(lookup, out_address, err);
-    lki_lookup_free(lookup);
+    lk_status status = lki_dns_end(lookup, out_address, err);
+    lki_dns_free(lookup);
     return status;
 }
 
@@ -127,26 +127,26 @@ static lk_status look_up(const char *name, char out_address[LKI_ADDRESS_SIZE], s
 static void an_address_needs_none(void **state)
 {
     (void)state;
-    assert_false(lki_lookup_is_needed("127.0.0.1"));
-    assert_false(lki_lookup_is_needed("::1"));
-    assert_true(lki_lookup_is_needed("redis-1"));
-    assert_true(lki_lookup_is_needed("localhost"));
+    assert_false(lki_dns_is_needed("127.0.0.1"));
+    assert_false(lki_dns_is_needed("::1"));
+    assert_true(lki_dns_is_needed("redis-1"));
+    assert_true(lki_dns_is_needed("localhost"));
 }
 
 static void nobody_waits_for_a_resolver_that_does_not_answer(void **state)
 {
-    struct lki_lookup *lookup = lki_lookup_begin("patient", NULL);
+    struct lki_dns *lookup = lki_dns_begin("patient", NULL);
     char address[LKI_ADDRESS_SIZE];
 
     (void)state;
     assert_non_null(lookup);
     assert_false(is_readable(lookup, 30));
-    assert_int_equal(lki_lookup_end(lookup, address, NULL), LK_BUSY);
+    assert_int_equal(lki_dns_end(lookup, address, NULL), LK_BUSY);
     answer(true);
     assert_true(is_readable(lookup, SOON_MS));
-    assert_int_equal(lki_lookup_end(lookup, address, NULL), LK_OK);
+    assert_int_equal(lki_dns_end(lookup, address, NULL), LK_OK);
     assert_string_equal(address, "127.0.0.1");
-    lki_lookup_free(lookup);
+    lki_dns_free(lookup);
 }
 
 static void ipv6_is_taken_when_there_is_nothing_else(void **state)
@@ -177,7 +177,7 @@ static void a_name_without_address_is_told_with_the_reason(void **state)
 /* And whoever has lost patience leaves nothing behind. */
 static void only_so_many_names_are_looked_up_at_a_time(void **state)
 {
-    struct lki_lookup *lookups[MANY];
+    struct lki_dns *lookups[MANY];
     struct lk_error err = {0};
     char address[LKI_ADDRESS_SIZE];
     char name[16];
@@ -186,40 +186,40 @@ static void only_so_many_names_are_looked_up_at_a_time(void **state)
     (void)state;
     for (int i = 0; i < MANY; i++) {
         (void)snprintf(name, sizeof name, "redis-%d", i);
-        lookups[i] = lki_lookup_begin(name, NULL);
+        lookups[i] = lki_dns_begin(name, NULL);
         assert_non_null(lookups[i]);
     }
-    assert_null(lki_lookup_begin("redis-64", &err));
+    assert_null(lki_dns_begin("redis-64", &err));
     assert_int_equal(err.code, LK_UNREACHABLE);
     assert_non_null(strstr(err.text, "redis-64: 64 names"));
     for (size_t i = 0; i < MANY; i++)
-        lki_lookup_free(lookups[i]);
+        lki_dns_free(lookups[i]);
     answer(true);
-    struct lki_lookup *next = NULL;
+    struct lki_dns *next = NULL;
     while (!next && lki_clock_left_ms(deadline) > 0)
-        next = lki_lookup_begin("redis-64", NULL);
+        next = lki_dns_begin("redis-64", NULL);
     assert_non_null(next);
     assert_true(is_readable(next, SOON_MS));
-    assert_int_equal(lki_lookup_end(next, address, NULL), LK_OK);
-    lki_lookup_free(next);
+    assert_int_equal(lki_dns_end(next, address, NULL), LK_OK);
+    lki_dns_free(next);
 }
 
 static void who_wants_to_know_the_same_name_shares_the_look_up(void **state)
 {
-    struct lki_lookup *lookups[SHARERS];
+    struct lki_dns *lookups[SHARERS];
     char address[LKI_ADDRESS_SIZE];
 
     (void)state;
     for (size_t i = 0; i < SHARERS; i++) {
-        lookups[i] = lki_lookup_begin("shared", NULL);
+        lookups[i] = lki_dns_begin("shared", NULL);
         assert_non_null(lookups[i]);
     }
-    lki_lookup_free(lookups[0]); /* one is not interested any more */
+    lki_dns_free(lookups[0]); /* one is not interested any more */
     answer(true);
     for (size_t i = 1; i < SHARERS; i++) {
         assert_true(is_readable(lookups[i], SOON_MS));
-        assert_int_equal(lki_lookup_end(lookups[i], address, NULL), LK_OK);
-        lki_lookup_free(lookups[i]);
+        assert_int_equal(lki_dns_end(lookups[i], address, NULL), LK_OK);
+        lki_dns_free(lookups[i]);
     }
     assert_int_equal(resolver.asked_shared, 1); /* they all have ended */
 }
@@ -228,7 +228,7 @@ static void who_wants_to_know_the_same_name_shares_the_look_up(void **state)
 /* The thread that looks it up is the parent's. */
 static void a_forked_child_looks_names_up_itself(void **state)
 {
-    struct lki_lookup *lookup = lki_lookup_begin("forked", NULL);
+    struct lki_dns *lookup = lki_dns_begin("forked", NULL);
     int status = 0;
 
     (void)state;
@@ -236,7 +236,7 @@ static void a_forked_child_looks_names_up_itself(void **state)
     await_resolver(true);
     pid_t child = fork();
     if (child == 0) {
-        struct lki_lookup *own = lki_lookup_begin("forked", NULL);
+        struct lki_dns *own = lki_dns_begin("forked", NULL);
 
         answer(true);
         _exit(own && is_readable(own, SOON_MS) ? 0 : 1);
@@ -245,7 +245,7 @@ static void a_forked_child_looks_names_up_itself(void **state)
     assert_int_equal(status, 0);
     answer(true);
     assert_true(is_readable(lookup, SOON_MS));
-    lki_lookup_free(lookup);
+    lki_dns_free(lookup);
 }
 #endif
 
@@ -281,16 +281,16 @@ static void a_connection_goes_on_when_its_name_has_an_address(void **state)
     assert_int_equal(listen(listener, 1), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&place, &len), 0);
     endpoint.port = ntohs(place.sin_port);
-    struct lki_redis *redis = lki_redis_begin(&endpoint, NULL);
+    struct lki_redis *redis = lki_redis_open_begin(&endpoint, NULL);
     assert_non_null(redis);
-    assert_int_equal(lki_redis_go_on(redis, &endpoint, &events, NULL), LK_BUSY);
+    assert_int_equal(lki_redis_open_go_on(redis, &endpoint, &events, NULL), LK_BUSY);
     assert_int_equal(events, POLLIN);
     answer(true);
     while (status == LK_BUSY) {
         struct pollfd poll_fd = {.fd = lki_redis_fd(redis), .events = events};
 
         assert_int_equal(poll(&poll_fd, 1, SOON_MS), 1);
-        status = lki_redis_go_on(redis, &endpoint, &events, NULL);
+        status = lki_redis_open_go_on(redis, &endpoint, &events, NULL);
     }
     assert_int_equal(status, LK_OK);
     lki_redis_close(redis);
