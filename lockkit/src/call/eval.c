@@ -17,8 +17,9 @@ lk_status lki_eval_learn(lk_client *client, struct lk_script *script,
 
     if (lki_context_has_loader(client)) lki_script_digest(script, variant);
     if (lki_script_is_known(script, variant)) return LK_OK;
-    lk_status status =
-        lki_exchange(client, &(struct lk_command){words, 3}, 1, deadline, &reply, err);
+    struct lki_pipeline pipeline = {
+        .commands = &(struct lk_command){words, 3}, .count = 1, .deadline = deadline};
+    lk_status status = lki_exchange_send(client, &pipeline, &reply, err);
     if (status == LK_UNKNOWN) { /* harmless if it happened, and nothing of the caller's ran */
         if (err) err->code = LK_UNREACHABLE;
         return LK_UNREACHABLE;
@@ -34,18 +35,30 @@ lk_status lki_eval_learn(lk_client *client, struct lk_script *script,
     return status;
 }
 
+/* What an error answer says. refusal: why the script was not taken there. */
+static lk_status fail(lk_client *client, const struct lki_run *run, const lk_reply *reply,
+                      const struct lk_error *refusal, struct lk_error *err)
+{
+    if (run->lock_key && lki_reply_is_error(reply, "NOTOWNER"))
+        return LKI_FAIL(err, LK_NOT_OWNER, "%s: not held by this handle any more", run->lock_key);
+    if (refusal->code != LK_OK && lki_reply_is_error(reply, "NOSCRIPT"))
+        return lki_script_fail(err, reply, refusal);
+    return lki_exchange_fail(client, reply, err);
+}
+
 lk_status lki_eval_variant(lk_client *client, const struct lk_eval *eval, const struct lki_run *run,
                            lk_reply **out_reply, struct lk_error *err)
 {
-    struct lki_script_words words = {0};
+    struct lki_script_words words = {
+        .variant = run->variant, .lock_key = run->lock_key, .token = run->token};
     struct lk_error refusal = {0};
     bool has_loader = lki_context_has_loader(client);
     lk_reply *reply = NULL;
     lk_status status = lki_eval_learn(client, eval->script, run->variant, run->deadline, err);
 
     for (int by_text = 0; by_text < 2 && status == LK_OK; by_text++) {
-        status = lki_script_words(run->variant, eval, run->lock_key, run->token,
-                                  by_text && !has_loader, &words, err);
+        words.by_text = by_text && !has_loader;
+        status = lki_script_words(&words, eval, err);
         if (status != LK_OK) break;
         struct lk_command command = {words.words, words.count};
         struct lki_pipeline pipeline = {.commands = &command,
@@ -68,14 +81,7 @@ lk_status lki_eval_variant(lk_client *client, const struct lk_eval *eval, const 
         *out_reply = reply;
         return LK_OK;
     }
-    if (run->lock_key && lki_reply_is_error(reply, "NOTOWNER")) {
-        status = LKI_FAIL(err, LK_NOT_OWNER, "%s: not held by this handle any more", run->lock_key);
-    } else if (refusal.code != LK_OK && lki_reply_is_error(reply, "NOSCRIPT")) {
-        if (err) *err = refusal;
-        status = refusal.code;
-    } else {
-        status = lki_exchange_fail(client, reply, err);
-    }
+    status = fail(client, run, reply, &refusal, err);
     lk_reply_free(reply);
     return status;
 }

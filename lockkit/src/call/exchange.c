@@ -24,14 +24,6 @@ lk_status lki_exchange_send(lk_client *client, const struct lki_pipeline *pipeli
     return status;
 }
 
-lk_status lki_exchange(lk_client *client, const struct lk_command *commands, size_t count,
-                       int64_t deadline, lk_reply **replies, struct lk_error *err)
-{
-    return lki_exchange_send(
-        client, &(struct lki_pipeline){.commands = commands, .count = count, .deadline = deadline},
-        replies, err);
-}
-
 lk_status lki_exchange_fail(const lk_client *client, const lk_reply *reply, struct lk_error *err)
 {
     static const char *const elsewhere[] = {"MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN ", NULL};
@@ -58,6 +50,7 @@ lk_status lk_client_call(lk_client *client, const struct lk_command *commands, s
     lk_status status = lki_context_check(client, err);
 
     if (status != LK_OK) return status;
-    return lki_exchange(client, commands, count, lki_context_deadline(client, limit_ms), replies,
-                        err);
+    struct lki_pipeline pipeline = {
+        .commands = commands, .count = count, .deadline = lki_context_deadline(client, limit_ms)};
+    return lki_exchange_send(client, &pipeline, replies, err);
 }

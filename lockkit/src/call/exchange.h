@@ -6,11 +6,6 @@
 
 #include "one_server.h"
 
-/* lk_client_call() with a deadline. */
-LK_MUST_CHECK lk_status lki_exchange(lk_client *client, const struct lk_command *commands,
-                                     size_t count, int64_t deadline, lk_reply **replies,
-                                     struct lk_error *err);
-
 /* To whom its keys are, and in a cluster perhaps to several. */
 LK_MUST_CHECK lk_status lki_exchange_send(lk_client *client, const struct lki_pipeline *pipeline,
                                           lk_reply **replies, struct lk_error *err);

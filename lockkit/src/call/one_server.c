@@ -77,8 +77,10 @@ static lk_status exchange_on(const lk_client *client, struct lki_redis *redis,
                              struct lk_error *err)
 {
     if (pipeline->native)
-        return lki_native_exchange(redis, pipeline->native, pipeline->commands, pipeline->deadline,
-                                   replies, err);
+        return lki_native_exchange(
+            redis,
+            &(struct lki_native_step){pipeline->native, pipeline->commands, pipeline->deadline},
+            replies, err);
     if (pipeline->out_is_synced && lki_context_options(client)->sync_replicas > 0)
         return exchange_synced(client, redis, pipeline, replies, err);
     return lki_redis_exchange(redis, pipeline->commands, pipeline->count, pipeline->deadline,

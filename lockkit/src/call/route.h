@@ -15,7 +15,7 @@ int lki_route_slot(const struct lk_command *command);
  *          behind); MULTI to EXEC where its first key is. Those of one server are one pipeline; the
  *          servers follow one another. What a server answers with MOVED or ASK is asked where it says;
  *          TRYAGAIN and CLUSTERDOWN are repeated until the deadline, and then they are the answer.
- * Returns  as lki_exchange(); UNKNOWN when some server had answered and another did not.
+ * Returns  as lki_exchange_send(); UNKNOWN when some server had answered and another did not.
  * Source   Redis Cluster specification, "MOVED redirection", "ASK redirection"
  */
 LK_MUST_CHECK lk_status lki_route(lk_client *client, struct lki_topology *topology,

@@ -22,24 +22,22 @@ enum { CLAIM_MS = 60000, CLAIM_COMMANDS = 4, STEP_TRIES = 2 };
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-lk_status lki_counter_init(struct lki_counter *counter, const char *kind, enum lki_wake_rule rule,
-                           lk_client *client, const char *key, char *channel, struct lk_error *err)
+lk_status lki_counter_init(struct lki_counter *counter, lk_client *client, const char *key,
+                           struct lk_error *err)
 {
     size_t len = key ? strlen(key) : 0;
 
-    counter->kind = kind;
-    counter->channel = channel;
     counter->step = 1;
-    lki_waiter_init(&counter->waiter, rule);
+    lki_waiter_init(&counter->waiter, counter->waiter.rule);
     counter->waiter.cancelled_by = &counter->is_cancelled;
     if (!client) return LKI_FAIL(err, LK_INVALID, "no client (NULL)");
     if (len < 1 || len > LKI_KEY_MAX)
         return LKI_FAIL(err, LK_INVALID, "a key has 1 to %d bytes", LKI_KEY_MAX);
     counter->client = lki_context_ref(client);
     counter->key = strdup(key);
-    if (!counter->key || !channel) return LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
+    if (!counter->key || !counter->channel) return LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
     lk_status status = lki_context_check_name(client, key, err);
-    return status == LK_OK ? lki_context_check_helper(client, key, channel, err) : status;
+    return status == LK_OK ? lki_context_check_helper(client, key, counter->channel, err) : status;
 }
 
 lk_status lki_counter_name_claim(struct lki_counter *counter, struct lk_error *err)
@@ -140,8 +138,8 @@ lk_status lki_counter_get(const struct lki_counter *counter, int64_t *out_number
     struct lk_bytes words[] = {LK_BYTES("GET"), lk_bytes_of(counter->key)};
     lk_reply *reply = NULL;
     char *end = NULL;
-    lk_status status = lki_exchange(counter->client, &(struct lk_command){words, 2}, 1,
-                                    lki_context_deadline(counter->client, 0), &reply, err);
+    lk_status status =
+        lk_client_call(counter->client, &(struct lk_command){words, 2}, 1, 0, &reply, err);
 
     if (status == LK_UNKNOWN) { /* it was only a question */
         if (err) err->code = LK_UNREACHABLE;

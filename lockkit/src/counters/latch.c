@@ -26,14 +26,14 @@ static char *channel_of(const char *key)
 lk_latch *lk_latch_new(lk_client *client, const char *key, struct lk_error *err)
 {
     lk_latch *latch = calloc(1, sizeof *latch);
-    char *channel = key ? channel_of(key) : NULL;
 
     if (!latch) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a latch");
-        free(channel);
         return NULL;
     }
-    if (lki_counter_init(&latch->base, "latch", LKI_WAKE_ALL, client, key, channel, err) == LK_OK &&
+    latch->base = (struct lki_counter){
+        .kind = "latch", .channel = key ? channel_of(key) : NULL, .waiter.rule = LKI_WAKE_ALL};
+    if (lki_counter_init(&latch->base, client, key, err) == LK_OK &&
         lki_counter_name_claim(&latch->base, err) == LK_OK)
         return latch;
     lk_latch_free(latch);

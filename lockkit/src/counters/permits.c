@@ -27,16 +27,17 @@ struct lk_permits {
 lk_permits *lk_permits_new(lk_client *client, const char *key, struct lk_error *err)
 {
     lk_permits *permits = calloc(1, sizeof *permits);
-    char *channel = key ? lki_name_prefix("redisson_sc", key) : NULL;
 
     if (!permits) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "permits");
-        free(channel);
         return NULL;
     }
+    permits->base =
+        (struct lki_counter){.kind = "permits",
+                             .channel = key ? lki_name_prefix("redisson_sc", key) : NULL,
+                             .waiter.rule = LKI_WAKE_COUNT};
     permits->timeouts = key ? lki_name_suffix(key, "timeout") : NULL;
-    lk_status status =
-        lki_counter_init(&permits->base, "permits", LKI_WAKE_COUNT, client, key, channel, err);
+    lk_status status = lki_counter_init(&permits->base, client, key, err);
     if (status == LK_OK && permits->timeouts) return permits;
     if (status == LK_OK) (void)LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
     lk_permits_free(permits);
@@ -64,15 +65,15 @@ static struct lki_permit_list list_of(const lk_permits *permits, const struct lk
                                     .timeouts = permits->timeouts,
                                     .channel = permits->base.channel,
                                     .ids = ids,
-                                    .count = count};
+                                    .count = count,
+                                    .deadline = lki_context_deadline(permits->base.client, 0)};
 }
 
 static lk_status run_integer(const struct lki_permit_list *list, const char *script,
                              const char *number, long long *out, struct lk_error *err)
 {
     lk_reply *reply = NULL;
-    lk_status status = lki_permit_list_run(list, script, number,
-                                           lki_context_deadline(list->client, 0), &reply, err);
+    lk_status status = lki_permit_list_run(list, script, number, &reply, err);
 
     if (status != LK_OK) return status;
     *out = lk_reply_integer(reply, 0);
@@ -90,9 +91,10 @@ struct attempt {
 };
 
 /* What may have been taken goes back within a small budget; what fails is left to the lease. */
-static void undo(const struct attempt *attempt)
+static void undo(struct attempt *attempt)
 {
-    (void)lki_permit_list_give(&attempt->list, lki_clock_after_ms(UNDO_MAX_MS), NULL, NULL);
+    attempt->list.deadline = lki_clock_after_ms(UNDO_MAX_MS);
+    (void)lki_permit_list_give(&attempt->list, NULL, NULL);
 }
 
 static int64_t lease_end(int64_t sent_at, int64_t lease_ms)
@@ -111,9 +113,8 @@ static lk_status try_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
     attempt->list.out_is_synced = &is_synced;
     if (!attempt->is_open) attempt->ends = lease_end(lki_clock_now(), attempt->lease_ms);
     for (int i = 0; i < 2 && status == LK_UNKNOWN; i++) {
-        status =
-            lki_permit_list_take(&attempt->list, attempt->lease_ms,
-                                 lki_context_deadline(attempt->list.client, 0), out_ttl_ms, err);
+        attempt->list.deadline = lki_context_deadline(attempt->list.client, 0);
+        status = lki_permit_list_take(&attempt->list, attempt->lease_ms, out_ttl_ms, err);
         attempt->is_open = attempt->is_open || status == LK_UNKNOWN;
     }
     if (status == LK_OK) attempt->is_open = false;
@@ -165,13 +166,13 @@ static lk_status draw_ids(struct lk_permit *out, struct lki_permit_id *out_ids, 
 
 /* With ids drawn. */
 static lk_status acquire(lk_permits *permits, const struct lk_permit_options *options,
-                         struct lk_permit *list, const struct lki_permit_id *ids, size_t count,
+                         struct lk_permit *list, const struct lki_permit_list *ids,
                          struct lk_error *err)
 {
     int64_t begin = lki_clock_now();
-    struct attempt attempt = {.list = list_of(permits, ids, count),
-                              .lease_ms =
-                                  options->lease_ms ? options->lease_ms : LKI_DEFAULT_LEASE_MS};
+    size_t count = ids->count;
+    struct attempt attempt = {
+        .list = *ids, .lease_ms = options->lease_ms ? options->lease_ms : LKI_DEFAULT_LEASE_MS};
     struct lki_pursuit pursuit =
         lki_counter_pursuit(&permits->base, (int64_t)count, options->wait_ms);
 
@@ -215,7 +216,8 @@ lk_status lk_permits_acquire(lk_permits *permits, const struct lk_permit_options
     struct lki_permit_id *ids = calloc(count, sizeof *ids);
     if (list && ids) {
         status = draw_ids(list, ids, count, err);
-        if (status == LK_OK) status = acquire(permits, options, list, ids, count, err);
+        struct lki_permit_list drawn = list_of(permits, ids, count);
+        if (status == LK_OK) status = acquire(permits, options, list, &drawn, err);
         if (status == LK_OK) memcpy(out, list, count * sizeof *out);
     } else {
         status = LKI_FAIL(err, LK_NO_MEMORY, "%zu permits", count);
@@ -228,13 +230,14 @@ lk_status lk_permits_acquire(lk_permits *permits, const struct lk_permit_options
 /* ---- what is done with a permit -------------------------------------------------------------- */
 
 /* Asked again when the answer was lost: if none is out then, the first time did it. */
-static lk_status give_surely(const struct lki_permit_list *list, struct lk_error *err)
+static lk_status give_surely(struct lki_permit_list *list, struct lk_error *err)
 {
     bool is_none = false;
-    lk_status status = lki_permit_list_give(list, lki_context_deadline(list->client, 0), NULL, err);
+    lk_status status = lki_permit_list_give(list, NULL, err);
 
     if (status != LK_UNKNOWN) return status;
-    status = lki_permit_list_give(list, lki_context_deadline(list->client, 0), &is_none, err);
+    list->deadline = lki_context_deadline(list->client, 0);
+    status = lki_permit_list_give(list, &is_none, err);
     if (status == LK_OK || (status == LK_NOT_OWNER && is_none)) return LK_OK;
     if (status == LK_NOT_OWNER) return status;
     if (err) err->code = LK_UNKNOWN; /* the first time may have done it */
@@ -368,8 +371,7 @@ lk_status lk_permits_usage(lk_permits *permits, struct lk_permits_usage *out, st
     if (status != LK_OK) return status;
     if (!out) return LKI_FAIL(err, LK_INVALID, "no result (NULL)");
     struct lki_permit_list none = list_of(permits, NULL, 0);
-    status = lki_permit_list_run(&none, "permits_usage", NULL, lki_context_deadline(none.client, 0),
-                                 &reply, err);
+    status = lki_permit_list_run(&none, "permits_usage", NULL, &reply, err);
     if (status != LK_OK) return status;
     out->available = lk_reply_integer(lk_reply_at(reply, 0), 0);
     out->acquired = lk_reply_integer(lk_reply_at(reply, 1), 0);

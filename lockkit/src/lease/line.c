@@ -23,7 +23,6 @@ enum { SLICE_BYTES = 8192, ANSWERS_MAX = 2 * LKI_ROUND_MAX };
 static const size_t nobody = SIZE_MAX;
 
 struct wording {
-    const struct lki_variant *variant; /* borrowed */
     struct lki_script_words words;
     struct lk_bytes keys[2];
     struct lk_bytes args[2];
@@ -81,13 +80,13 @@ static bool word_renewal(lk_client *client, const lk_lock *lock, bool by_text, s
 {
     struct lk_eval eval = {.keys = out->keys, .key_count = 1, .args = out->args, .arg_count = 2};
 
-    out->variant = lki_context_own_script(client, lock->ops->renew_script);
+    out->words.variant = lki_context_own_script(client, lock->ops->renew_script);
+    out->words.by_text = by_text && !lki_context_has_loader(client);
     out->keys[0] = lk_bytes_of(lock->key);
     if (lock->renew_key) out->keys[eval.key_count++] = lk_bytes_of(lock->renew_key);
     out->args[0] = lk_bytes_of(lock->token);
     out->args[1] = lki_number(out->lease, lock->lease_ms);
-    by_text = by_text && !lki_context_has_loader(client);
-    return lki_script_words(out->variant, &eval, NULL, NULL, by_text, &out->words, NULL) == LK_OK;
+    return lki_script_words(&out->words, &eval, NULL) == LK_OK;
 }
 
 /* By text: the new server has not seen it, and the old one does not see it again. */
@@ -95,13 +94,15 @@ static bool word_check(lk_client *client, const lk_lock *lock, struct wording *o
 {
     const struct lk_eval eval = {0};
     lk_script *script = lki_context_script(client, "check");
-    bool by_text = !lki_context_has_loader(client);
+    const char *guard = lki_script_named(lock->ops->guard_script)->source;
 
-    out->variant = lki_script_variant(script, lki_script_named(lock->ops->guard_script)->source);
-    if (!out->variant) return false;
-    if (!by_text) lki_script_digest(script, out->variant);
-    return lki_script_words(out->variant, &eval, lock->key, lock->token, by_text, &out->words,
-                            NULL) == LK_OK;
+    out->words.variant = lki_script_variant(script, guard);
+    out->words.lock_key = lock->key;
+    out->words.token = lock->token;
+    out->words.by_text = !lki_context_has_loader(client);
+    if (!out->words.variant) return false;
+    if (!out->words.by_text) lki_script_digest(script, out->words.variant);
+    return lki_script_words(&out->words, &eval, NULL) == LK_OK;
 }
 
 static void add_introduction(struct lki_exchange *exchange, const struct lki_variant *variant)
@@ -133,7 +134,7 @@ static bool add_query(struct lki_line *line, size_t i)
 
     if (!is_worded) return false;
     if (exchange->by_text && lki_context_has_loader(line->client))
-        add_introduction(exchange, wording->variant);
+        add_introduction(exchange, wording->words.variant);
     if (query->is_asking) add_command(exchange, &asking, 1, nobody);
     add_command(exchange, wording->words.words, wording->words.count, i);
     exchange->queries++;

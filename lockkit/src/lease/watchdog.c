@@ -280,38 +280,45 @@ static void tell_round(struct lki_watchdog *watchdog, struct lki_line *line)
     if (is_doubtful) lki_topology_doubt(watchdog->options.topology);
 }
 
+/* When it is asked for again, as far as the answer goes; GONE: never. */
+static int64_t next_after(const struct lki_query *query, enum lki_verdict verdict, int64_t sent_at)
+{
+    const lk_lock *lock = query->lock;
+
+    switch (verdict) {
+    case LKI_GONE:
+        break;
+    case LKI_OURS:
+        if (!query->is_check) return sent_at + lock->lease_ms * NS_PER_MS / 3;
+        break;
+    case LKI_SILENT:
+    case LKI_REFUSED:
+        return lki_lease_retry(lock, lock->lease_ms);
+    case LKI_NOT_NOW:
+        return lki_lease_retry(lock, NOT_NOW_MAX_MS);
+    case LKI_ELSEWHERE:
+        return lki_lease_retry(lock, ELSEWHERE_MAX_MS);
+    }
+    return lki_never;
+}
+
 static void settle_query_locked(struct lki_watchdog *watchdog, const struct lki_query *query,
                                 int64_t sent_at)
 {
     lk_lock *lock = query->lock;
     struct lki_lease *lease = &lock->lease;
-    enum lki_verdict verdict = lki_line_verdict(query);
+    enum lki_verdict verdict = lease->is_leaving ? LKI_GONE : lki_line_verdict(query);
     int64_t ends = lki_hold_ends_at(sent_at, lock->lease_ms);
-    int64_t next = lki_never;
+    int64_t next = next_after(query, verdict, sent_at);
 
-    if (lease->is_leaving) verdict = LKI_GONE;
     lease->is_taken = false;
     lease->is_exact = verdict != LKI_OURS;
-    switch (verdict) {
-    case LKI_GONE:
+    if (verdict == LKI_GONE) {
         lki_leases_drop(&watchdog->leases, lock);
         return;
-    case LKI_OURS:
-        if (query->is_check) break;
-        if (ends > atomic_load(&lock->expires_at)) atomic_store(&lock->expires_at, ends);
-        next = sent_at + lock->lease_ms * NS_PER_MS / 3;
-        break;
-    case LKI_SILENT:
-    case LKI_REFUSED:
-        next = lki_lease_retry(lock, lock->lease_ms);
-        break;
-    case LKI_NOT_NOW:
-        next = lki_lease_retry(lock, NOT_NOW_MAX_MS);
-        break;
-    case LKI_ELSEWHERE:
-        next = lki_lease_retry(lock, ELSEWHERE_MAX_MS);
-        break;
     }
+    if (verdict == LKI_OURS && !query->is_check && ends > atomic_load(&lock->expires_at))
+        atomic_store(&lock->expires_at, ends);
     struct lki_line *asked_next = lease->is_doubted ? NULL : query->next;
     if (lease->is_doubted) next = lki_clock_now(); /* since the query was sent */
     lease->is_doubted |= query->is_check && verdict != LKI_OURS;

@@ -199,7 +199,7 @@ static const struct lki_lock_ops fair_ops = {
 static lk_status make(struct fair_lock *self, lk_client *client, const char *key, int64_t waiter_ms,
                       struct lk_error *err)
 {
-    lk_status status = lki_lock_init(&self->hash.base, &fair_ops, client, key, NULL, err);
+    lk_status status = lki_lock_init(&self->hash.base, &fair_ops, client, key, err);
 
     if (status != LK_OK) return status;
     if (waiter_ms != 0 && (waiter_ms < WAITER_LEAST_MS || waiter_ms > INT32_MAX)) {

@@ -26,12 +26,11 @@ enum {
 /* ---- life --------------------------------------------------------------------------------------- */
 
 lk_status lki_lock_init(lk_lock *lock, const struct lki_lock_ops *ops, lk_client *client,
-                        const char *key, char *wake_channel, struct lk_error *err)
+                        const char *key, struct lk_error *err)
 {
     size_t len = key ? strlen(key) : 0;
 
     lock->ops = ops;
-    lock->wake_channel = wake_channel;
     atomic_init(&lock->state, LOCK_IDLE);
     atomic_init(&lock->expires_at, 0);
     atomic_init(&lock->lost_fd, -1);
@@ -150,22 +149,13 @@ void lki_lock_emit(const lk_lock *lock, lk_event_type type, lk_status status, in
 
 /* ---- waiting ----------------------------------------------------------------------------------------- */
 
-lk_status lki_lock_pursue(lk_lock *lock, int64_t deadline,
-                          lk_status (*try_once)(void *arg, int64_t *out_ttl_ms,
-                                                struct lk_error *err),
-                          void *arg, unsigned *out_attempts, struct lk_error *err)
+struct lki_pursuit lki_lock_pursuit(lk_lock *lock, int64_t deadline)
 {
-    struct lki_pursuit pursuit = {.client = lock->client,
-                                  .waiter = &lock->waiter,
-                                  .what = lock->key,
-                                  .channel = lock->ops->is_silent ? NULL : lock->wake_channel,
-                                  .try_once = try_once,
-                                  .arg = arg,
-                                  .deadline = deadline};
-    lk_status status = lki_wait_pursue(&pursuit, err);
-
-    *out_attempts = pursuit.attempts;
-    return status;
+    return (struct lki_pursuit){.client = lock->client,
+                                .waiter = &lock->waiter,
+                                .what = lock->key,
+                                .channel = lock->ops->is_silent ? NULL : lock->wake_channel,
+                                .deadline = deadline};
 }
 
 void lk_lock_cancel(lk_lock *lock)
@@ -311,12 +301,11 @@ static lk_status undo_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
    name: should the try arrive late, its hold is nobody's and ends with its lease. */
 static lk_status begin_anew(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
-    struct lki_pursuit undo = {.client = lock->client,
-                               .waiter = &lock->waiter,
-                               .what = lock->key,
-                               .try_once = undo_once,
-                               .arg = lock,
-                               .deadline = deadline};
+    struct lki_pursuit undo = lki_lock_pursuit(lock, deadline);
+
+    undo.channel = NULL;
+    undo.try_once = undo_once;
+    undo.arg = lock;
     lk_status status = lki_wait_pursue(&undo, err);
 
     if (status == LK_UNREACHABLE || status == LK_BUSY)
@@ -331,11 +320,14 @@ static lk_status acquire_first(lk_lock *lock, const struct lk_lock_options *opti
 {
     int64_t deadline = lki_clock_after_ms(options->wait_ms);
     lk_status status = lki_lock_begin(lock, options, err);
-    unsigned attempts = 0;
 
     while (status == LK_OK) {
-        status = lki_lock_pursue(lock, deadline, acquire_once, lock, &attempts, err);
-        *out_attempts += attempts;
+        struct lki_pursuit pursuit = lki_lock_pursuit(lock, deadline);
+
+        pursuit.try_once = acquire_once;
+        pursuit.arg = lock;
+        status = lki_wait_pursue(&pursuit, err);
+        *out_attempts += pursuit.attempts;
         if (status != LK_UNKNOWN || !lki_context_may_move(lock->client)) break;
         if (lki_clock_left_ms(deadline) == 0) break;
         status = begin_anew(lock, deadline, err);

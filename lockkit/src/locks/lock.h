@@ -6,24 +6,21 @@
 
 #include "call/eval.h"
 #include "lease/hold.h"
+#include "wait/wait.h"
 
 /*
- * Fill the shared part. wake_channel: taken; NULL: silent, or prepare() makes it.
+ * Fill the shared part of a lock that is all zeroes, but for wake_channel; NULL there: silent, or
+ * prepare() makes it.
  *
  * Returns  OK; INVALID (NULL, or a key of a wrong length); NO_MEMORY. Undone by lki_lock_done(),
  *          also half-way.
  */
 LK_MUST_CHECK lk_status lki_lock_init(lk_lock *lock, const struct lki_lock_ops *ops,
-                                      lk_client *client, const char *key, char *wake_channel,
-                                      struct lk_error *err);
+                                      lk_client *client, const char *key, struct lk_error *err);
 void lki_lock_done(lk_lock *lock);
 
-/* Try, wait, try, until the deadline: lki_wait_pursue() for a lock. The first try passes NULL for
-   out_ttl_ms. */
-LK_MUST_CHECK lk_status lki_lock_pursue(lk_lock *lock, int64_t deadline,
-                                        lk_status (*try_once)(void *arg, int64_t *out_ttl_ms,
-                                                              struct lk_error *err),
-                                        void *arg, unsigned *out_attempts, struct lk_error *err);
+/* Begin a pursuit of a lock; the caller adds what it tries. */
+struct lki_pursuit lki_lock_pursuit(lk_lock *lock, int64_t deadline);
 
 /* After a lost reply the server may have granted lock->token: take it back on another connection,
    within a small budget; what fails is left to the lease. */

@@ -478,7 +478,7 @@ lk_lock *lk_multi_new(lk_lock *const *locks, size_t count, const struct lk_multi
     self->count = count;
     self->needed = count - allowed;
     make_name(locks, count, name);
-    lk_status status = lki_lock_init(&self->base, &multi_ops, locks[0]->client, name, NULL, err);
+    lk_status status = lki_lock_init(&self->base, &multi_ops, locks[0]->client, name, err);
     if (status == LK_OK) status = take_members(self, locks, err);
     if (status == LK_OK) return &self->base;
     self->count = 0;

@@ -274,10 +274,9 @@ static const struct lki_lock_ops write_ops = {
 static lk_status init_side(lk_lock *side, const struct lki_lock_ops *ops, lk_client *client,
                            const char *key, struct lk_error *err)
 {
-    char *channel = key ? lki_name_prefix("redisson_rwlock", key) : NULL;
-    lk_status status = lki_lock_init(side, ops, client, key, channel, err);
-
-    return status == LK_OK && !channel ? LKI_FAIL(err, LK_NO_MEMORY, "%s", key) : status;
+    if (key) side->wake_channel = lki_name_prefix("redisson_rwlock", key);
+    lk_status status = lki_lock_init(side, ops, client, key, err);
+    return status == LK_OK && !side->wake_channel ? LKI_FAIL(err, LK_NO_MEMORY, "%s", key) : status;
 }
 
 lk_rwlock *lk_rwlock_new(lk_client *client, const char *key, struct lk_error *err)

@@ -186,12 +186,12 @@ static lk_status make_members(struct redlock *self, const char *key, struct lk_e
 
     for (size_t i = 0; i < self->count && status == LK_OK; i++) {
         struct redlock_member *member = &self->members[i];
-        char *channel = lki_name_prefix("lockkit_wake", key);
 
         member->redlock = self;
         member->status = LK_CANCELLED;
-        if (!channel) return LKI_FAIL(err, LK_NO_MEMORY, "a lock");
-        status = lki_lock_init(&member->base, ops, self->seats[i].client, key, channel, err);
+        member->base.wake_channel = lki_name_prefix("lockkit_wake", key);
+        if (!member->base.wake_channel) return LKI_FAIL(err, LK_NO_MEMORY, "a lock");
+        status = lki_lock_init(&member->base, ops, self->seats[i].client, key, err);
         if (status == LK_OK && self->members_key) {
             member->base.renew_key = strdup(self->members_key);
             if (!member->base.renew_key) status = LKI_FAIL(err, LK_NO_MEMORY, "a lock");
@@ -221,7 +221,7 @@ lk_lock *lk_redlock_new(lk_client *const *clients, size_t count, const char *key
     self->count = count;
     self->quorum = count / 2 + 1;
     seat_clients(self, clients);
-    lk_status status = lki_lock_init(&self->base, &redlock_ops, clients[0], key, NULL, err);
+    lk_status status = lki_lock_init(&self->base, &redlock_ops, clients[0], key, err);
     if (status == LK_OK && options->is_bound_to_members) status = bind_to_members(self, err);
     if (status == LK_OK) status = make_members(self, key, err);
     if (status == LK_OK) status = look_at_servers(self, err);

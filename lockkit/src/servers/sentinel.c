@@ -41,7 +41,7 @@ static lk_status take_address(const lk_reply *answer, const struct lki_endpoint 
     out->servers = calloc(1, sizeof *out->servers);
     if (!out->servers) return LKI_FAIL(err, LK_NO_MEMORY, "a server");
     out->count = 1;
-    return lki_endpoint_at(address, strlen(address), &url->like, sentinel, &out->servers[0], err);
+    return lki_endpoint_at(lk_bytes_of(address), &url->like, sentinel, &out->servers[0], err);
 }
 
 lk_status lki_sentinel_ask(const struct lki_endpoint *sentinel, const struct lki_url *url,

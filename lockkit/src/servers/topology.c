@@ -176,8 +176,8 @@ struct lki_node *lki_topology_at(struct lki_topology *topology, struct lk_bytes 
     struct lki_endpoint endpoint;
     struct lki_node *node = NULL;
 
-    if (lki_endpoint_at(address.data, address.len, &topology->options.url->like, &told_by->endpoint,
-                        &endpoint, err) != LK_OK) {
+    if (lki_endpoint_at(address, &topology->options.url->like, &told_by->endpoint, &endpoint,
+                        err) != LK_OK) {
         lki_endpoint_done(&endpoint);
         return NULL;
     }

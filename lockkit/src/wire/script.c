@@ -137,26 +137,27 @@ void lki_script_digest(struct lk_script *script, const struct lki_variant *varia
 
 /* ---- commands --------------------------------------------------------------------------------- */
 
-lk_status lki_script_words(const struct lki_variant *variant, const struct lk_eval *eval,
-                           const char *lock_key, const char *token, bool by_text,
-                           struct lki_script_words *out, struct lk_error *err)
+lk_status lki_script_words(struct lki_script_words *script, const struct lk_eval *eval,
+                           struct lk_error *err)
 {
-    size_t extra = lock_key ? 1 : 0;
+    size_t extra = script->lock_key ? 1 : 0;
     size_t key_count = eval->key_count + extra;
     size_t n = 0;
 
-    out->words = calloc(3 + eval->key_count + eval->arg_count + 2 * extra, sizeof *out->words);
-    if (!out->words) return LKI_FAIL(err, LK_NO_MEMORY, "a script's arguments");
-    out->words[n++] = by_text ? LK_BYTES("EVAL") : LK_BYTES("EVALSHA");
-    out->words[n++] = lk_bytes_of(by_text ? variant->text : variant->sha1);
-    out->words[n++] = lki_number(out->key_count, (long long)key_count);
+    script->words =
+        calloc(3 + eval->key_count + eval->arg_count + 2 * extra, sizeof *script->words);
+    if (!script->words) return LKI_FAIL(err, LK_NO_MEMORY, "a script's arguments");
+    script->words[n++] = script->by_text ? LK_BYTES("EVAL") : LK_BYTES("EVALSHA");
+    script->words[n++] =
+        lk_bytes_of(script->by_text ? script->variant->text : script->variant->sha1);
+    script->words[n++] = lki_number(script->key_count, (long long)key_count);
     for (size_t i = 0; i < eval->key_count; i++)
-        out->words[n++] = eval->keys[i];
-    if (lock_key) out->words[n++] = lk_bytes_of(lock_key);
+        script->words[n++] = eval->keys[i];
+    if (script->lock_key) script->words[n++] = lk_bytes_of(script->lock_key);
     for (size_t i = 0; i < eval->arg_count; i++)
-        out->words[n++] = eval->args[i];
-    if (lock_key) out->words[n++] = lk_bytes_of(token);
-    out->count = n;
+        script->words[n++] = eval->args[i];
+    if (script->lock_key) script->words[n++] = lk_bytes_of(script->token);
+    script->count = n;
     return LK_OK;
 }
 

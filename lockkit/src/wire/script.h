@@ -34,23 +34,20 @@ bool lki_script_is_known(struct lk_script *script, const struct lki_variant *var
 void lki_script_set_digest(struct lk_script *script, const struct lki_variant *variant,
                            struct lk_bytes sha1);
 
-/* The words of one EVALSHA or EVAL command. */
+/* One EVALSHA (or EVAL when by_text) of a variant. */
 struct lki_script_words {
-    struct lk_bytes *words; /* owned */
+    const struct lki_variant *variant;
+    const char *lock_key; /* not NULL: that and the token are appended to keys and arguments */
+    const char *token;
+    bool by_text;
+    struct lk_bytes *words; /* out, as the rest; owned */
     size_t count;
     char key_count[LKI_NUMBER_MAX];
 };
 
-/*
- * EVALSHA (or EVAL when by_text) of a variant. lock_key and token are appended to keys and
- * arguments when lock_key is not NULL.
- *
- * Owns     *out borrows everything it names; free its words.
- */
-LK_MUST_CHECK lk_status lki_script_words(const struct lki_variant *variant,
-                                         const struct lk_eval *eval, const char *lock_key,
-                                         const char *token, bool by_text,
-                                         struct lki_script_words *out, struct lk_error *err);
+/* Owns: the words are yours to free; they borrow everything they name. */
+LK_MUST_CHECK lk_status lki_script_words(struct lki_script_words *script,
+                                         const struct lk_eval *eval, struct lk_error *err);
 
 /* lki_reply_fail(); or, if the script is not known there because it was not taken there, why:
    lki_redis_refusal(). */

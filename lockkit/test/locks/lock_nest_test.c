@@ -239,9 +239,9 @@ static int make_lock(void **state)
     memset(&world, 0, sizeof world);
     world.now_ns = 5000 * (int64_t)NS_PER_MS;
     world.renew_answer = 1;
-    lock = (lk_lock){0};
-    lk_status status = lki_lock_init(&lock, &fake_ops, (lk_client *)(void *)&somebody, "test",
-                                     lki_name_prefix("any", "test"), NULL);
+    lock = (lk_lock){.wake_channel = lki_name_prefix("any", "test")};
+    lk_status status =
+        lki_lock_init(&lock, &fake_ops, (lk_client *)(void *)&somebody, "test", NULL);
     return status == LK_OK ? 0 : -1;
 }
 

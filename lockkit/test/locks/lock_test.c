@@ -270,8 +270,8 @@ static lk_status init(lk_lock *any, const char *key)
 {
     static int somebody; /* stands for a client */
 
-    return lki_lock_init(any, &fake_ops, (lk_client *)(void *)&somebody, key,
-                         lki_name_prefix("lockkit_wake", key), NULL);
+    any->wake_channel = lki_name_prefix("lockkit_wake", key);
+    return lki_lock_init(any, &fake_ops, (lk_client *)(void *)&somebody, key, NULL);
 }
 
 static int make_lock(void **state)

@@ -60,9 +60,9 @@ static lk_status tell(const struct lki_endpoint *whom, const struct lki_url *url
         char address[32];
 
         (void)snprintf(address, sizeof address, "127.0.0.1:%d", answer->primaries[out->count]);
-        assert_int_equal(lki_endpoint_at(address, strlen(address), &url->like, whom,
-                                         &out->servers[out->count], err),
-                         LK_OK);
+        assert_int_equal(
+            lki_endpoint_at(lk_bytes_of(address), &url->like, whom, &out->servers[out->count], err),
+            LK_OK);
         out->count++;
     }
     return LK_OK;
