@@ -21,8 +21,8 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "events/broadcast.h"
-#include "lab/lab_runner.h"
-#include "sell/redlock_servers.h"
+#include "guards/base/redlock_servers.h"
+#include "lab/served/lab_runner.h"
 #include "serve/operators_log.h"
 #include "serve/server.h"
 #include "start/check.h"
@@ -44,22 +44,11 @@ enum {
     PATH_SIZE = 4096,
 };
 
-/* All parts, in the order in which they start; each NULL until then. */
+/* All parts; each NULL until it was started. */
 struct parts {
     struct redis_child *redis;
-    struct identity *identity;
-    struct rate *rate;
-    struct rate *address_rate;
-    struct metrics *metrics;
-    lk_client *client;
     struct redlock_servers redlock;
-    struct store *store;
-    struct group_commit *commit;
-    struct broadcast *broadcast;
-    struct metrics_page *metrics_page;
-    struct sale_list *sales[JSON_VIEWS];
-    struct readiness_probe *readiness;
-    struct lab_runner *lab; /* with --lab */
+    struct service service; /* those that handlers work with */
     struct server *server;
     struct topology topology;
     struct startup_report report;  /* of Redis */
@@ -68,7 +57,6 @@ struct parts {
     char operators_log[PATH_SIZE]; /* file */
     const sigset_t *signals;       /* borrowed */
     struct stop_watch *watch;
-    struct service service;
 };
 
 /* Say in one line why it does not start. */
@@ -132,7 +120,7 @@ static void on_event(const struct lk_event *event, void *arg)
     struct parts *parts = arg;
 
     if (event->type == LK_EVENT_TOPOLOGY) atomic_fetch_add(&parts->topology.changes, 1);
-    metrics_on_event(event, parts->metrics);
+    metrics_on_event(event, parts->service.metrics);
 }
 
 static void set_topology(const struct config *config, const char *url, struct topology *out)
@@ -176,7 +164,7 @@ static int open_client(const char *url, const struct config *config,
     struct refusal why = {0};
     struct lk_error err = {0};
 
-    parts->client = lk_client_open(
+    parts->service.client = lk_client_open(
         &(struct lk_client_options){.url = url,
                                     .pool_size = config->batch == 1 ? ALONE_POOL_SIZE : 0,
                                     .command_ms = COMMAND_MS + sync_ms,
@@ -189,7 +177,7 @@ static int open_client(const char *url, const struct config *config,
                                     .on_event = on_event,
                                     .on_event_arg = parts},
         &err);
-    if (parts->client) return 0;
+    if (parts->service.client) return 0;
     (void)refusal_say(&why, "%s%s%s", err.code == LK_INVALID ? "--redis: " : "redis: ",
                       err.text[0] ? err.text : lk_status_meaning(err.code), way_out(err.text));
     return fail(err.code == LK_INVALID ? EXIT_USAGE : EXIT_FAILED, &why);
@@ -205,7 +193,7 @@ static int open_redlock(const struct config *config, const struct redis_login *l
                                            .tls = config->redis_tls,
                                            .loader = said(login->loader),
                                            .on_event = metrics_on_event,
-                                           .on_event_arg = parts->metrics};
+                                           .on_event_arg = parts->service.metrics};
 
     if (!config->redlock || redlock_servers_open(config->redlock, &like, &parts->redlock, &why))
         return 0;
@@ -229,7 +217,7 @@ static void report_redis(struct parts *parts, const struct startup_facts *facts)
                  durability_meaning(facts->durability));
     } else {
         log_line(LOG_INFO, "redis %s, %s, each of %zu primaries %s at least", facts->version,
-                 topology_name(topology->kind), lk_client_primaries(parts->client),
+                 topology_name(topology->kind), lk_client_primaries(parts->service.client),
                  durability_name(facts->durability));
     }
     if (topology->kind != TOPOLOGY_SINGLE || topology->sync_replicas > 0)
@@ -247,7 +235,8 @@ static int check_redis(struct parts *parts)
     struct startup_facts facts;
 
     parts->reported = topology_changes(&parts->topology);
-    if (startup_check(parts->client, &parts->topology, start_is_given_up, parts, &facts, &why)) {
+    if (startup_check(parts->service.client, &parts->topology, start_is_given_up, parts, &facts,
+                      &why)) {
         report_redis(parts, &facts);
         return 0;
     }
@@ -264,7 +253,7 @@ static void look_again(struct parts *parts)
     bool is_answered = false;
 
     if (changes == parts->reported || clock_mono_ms() < parts->report_at_ms) return;
-    if (startup_look(parts->client, &parts->topology, &facts, &is_answered, &why)) {
+    if (startup_look(parts->service.client, &parts->topology, &facts, &is_answered, &why)) {
         log_line(LOG_WARN, "redis: another server is the primary, or slots have moved");
         report_redis(parts, &facts);
     } else if (is_answered) {
@@ -301,10 +290,10 @@ static int start_store(const struct config *config, struct parts *parts)
     int failed = start_redis(config, parts);
 
     if (failed) return failed;
-    parts->store = store_new(parts->client, config->instance, &parts->topology);
-    parts->commit = group_commit_new(&(struct group_commit_options){
-        .client = parts->client,
-        .store = parts->store,
+    parts->service.store = store_new(parts->service.client, config->instance, &parts->topology);
+    parts->service.commit = group_commit_new(&(struct group_commit_options){
+        .client = parts->service.client,
+        .store = parts->service.store,
         .instance = config->instance,
         .topology = &parts->topology,
         .redlock = parts->redlock.count > 0 ? &parts->redlock : NULL,
@@ -318,17 +307,18 @@ static int start_store(const struct config *config, struct parts *parts)
         .pause_ms = config->lab_pause.ms,
         .pause_every = config->lab_pause.every,
         .on_batch = metrics_on_batch,
-        .on_batch_arg = parts->metrics,
+        .on_batch_arg = parts->service.metrics,
     });
-    if (!parts->store || !parts->commit) return fail_for_memory();
-    parts->broadcast = broadcast_new(parts->store, &parts->topology);
-    parts->metrics_page = metrics_page_new(&parts->service, parts->client);
+    if (!parts->service.store || !parts->service.commit) return fail_for_memory();
+    parts->service.broadcast = broadcast_new(parts->service.store, &parts->topology);
+    parts->service.metrics_page = metrics_page_new(&parts->service, parts->service.client);
     for (int view = 0; view < JSON_VIEWS; view++)
-        parts->sales[view] = sale_list_new(&parts->service, (enum json_view)view);
-    parts->readiness =
-        readiness_new(parts->client, parts->topology.sync_replicas, parts->topology.sync_ms);
-    return parts->broadcast && parts->metrics_page && parts->sales[JSON_FOR_BUYERS] &&
-                   parts->sales[JSON_FOR_OPERATORS] && parts->readiness
+        parts->service.sales[view] = sale_list_new(&parts->service, (enum json_view)view);
+    parts->service.readiness = readiness_new(parts->service.client, parts->topology.sync_replicas,
+                                             parts->topology.sync_ms);
+    return parts->service.broadcast && parts->service.metrics_page &&
+                   parts->service.sales[JSON_FOR_BUYERS] &&
+                   parts->service.sales[JSON_FOR_OPERATORS] && parts->service.readiness
                ? 0
                : fail_for_memory();
 }
@@ -364,12 +354,12 @@ static int start_identity(const struct config *config, struct parts *parts)
     if (!add_key(&keys, "--token-key", config->token_key, &why) ||
         !add_key(&keys, "--token-key-2", config->token_key_2, &why))
         return fail(EXIT_USAGE, &why);
-    parts->identity = identity_new(&(struct identity_options){.trusts_user_id = config->lab,
-                                                              .operator_file = token_file,
-                                                              .keys = &keys},
-                                   &why);
+    parts->service.identity = identity_new(&(struct identity_options){.trusts_user_id = config->lab,
+                                                                      .operator_file = token_file,
+                                                                      .keys = &keys},
+                                           &why);
     explicit_bzero(&keys, sizeof keys);
-    return parts->identity ? 0 : fail(EXIT_FAILED, &why);
+    return parts->service.identity ? 0 : fail(EXIT_FAILED, &why);
 }
 
 /* NULL where there is no limit. */
@@ -413,32 +403,16 @@ static int start_all(const struct config *config, struct parts *parts)
     if (!parts->watch) return fail_for_memory();
     failed = start_identity(config, parts);
     if (failed) return failed;
-    parts->metrics = metrics_new(routes_label);
-    if (!parts->metrics || !start_rate(&config->rate, &parts->rate) ||
-        !start_rate(&config->address_rate, &parts->address_rate))
+    parts->service.metrics = metrics_new(routes_label);
+    if (!parts->service.metrics || !start_rate(&config->rate, &parts->service.rate) ||
+        !start_rate(&config->address_rate, &parts->service.address_rate))
         return fail_for_memory();
     failed = start_store(config, parts);
     if (failed) return failed;
     if (config->lab) {
-        parts->lab = lab_runner_new(&(struct lab_runner_options){0});
-        if (!parts->lab) return fail_for_memory();
+        parts->service.lab = lab_runner_new(&(struct lab_runner_options){0});
+        if (!parts->service.lab) return fail_for_memory();
     }
-    parts->service.config = config;
-    parts->service.identity = parts->identity;
-    parts->service.rate = parts->rate;
-    parts->service.address_rate = parts->address_rate;
-    parts->service.topology = &parts->topology;
-    parts->service.report = &parts->report;
-    parts->service.operators_log = parts->operators_log;
-    parts->service.client = parts->client;
-    parts->service.store = parts->store;
-    parts->service.commit = parts->commit;
-    parts->service.metrics = parts->metrics;
-    parts->service.broadcast = parts->broadcast;
-    parts->service.metrics_page = parts->metrics_page;
-    memcpy(parts->service.sales, parts->sales, sizeof parts->sales);
-    parts->service.readiness = parts->readiness;
-    parts->service.lab = parts->lab;
     parts->server = server_start(&parts->service, &why);
     return parts->server ? 0 : fail(EXIT_FAILED, &why);
 }
@@ -478,12 +452,12 @@ static bool drain(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
     int64_t closes_at_ms = clock_mono_ms() + drain_ms;
 
     atomic_store(&parts->service.is_draining, true);
-    lab_runner_stop(parts->lab);
+    lab_runner_stop(parts->service.lab);
     while (clock_mono_ms() < closes_at_ms) {
         if (signal_came(ours)) return false;
         redis_child_tend(parts->redis);
     }
-    broadcast_end(parts->broadcast);
+    broadcast_end(parts->service.broadcast);
     server_shut(parts->server);
     while (server_connections(parts->server) > 0 && clock_mono_ms() < closes_at_ms + FINISH_MS) {
         if (signal_came(ours)) return false;
@@ -498,21 +472,21 @@ static void stop_all(struct parts *parts)
     stop_watch_step(parts->watch, "connections");
     server_stop(parts->server);
     stop_watch_step(parts->watch, "the lab");
-    lab_runner_free(parts->lab);
+    lab_runner_free(parts->service.lab);
     stop_watch_step(parts->watch, "what asks Redis");
-    readiness_free(parts->readiness);
+    readiness_free(parts->service.readiness);
     for (int view = 0; view < JSON_VIEWS; view++)
-        sale_list_free(parts->sales[view]);
-    metrics_page_free(parts->metrics_page);
-    broadcast_free(parts->broadcast);
-    group_commit_free(parts->commit);
-    store_free(parts->store);
+        sale_list_free(parts->service.sales[view]);
+    metrics_page_free(parts->service.metrics_page);
+    broadcast_free(parts->service.broadcast);
+    group_commit_free(parts->service.commit);
+    store_free(parts->service.store);
     redlock_servers_close(&parts->redlock);
-    lk_client_close(parts->client);
-    metrics_free(parts->metrics);
-    rate_free(parts->address_rate);
-    rate_free(parts->rate);
-    identity_free(parts->identity);
+    lk_client_close(parts->service.client);
+    metrics_free(parts->service.metrics);
+    rate_free(parts->service.address_rate);
+    rate_free(parts->service.rate);
+    identity_free(parts->service.identity);
     stop_watch_free(parts->watch);
     redis_child_stop(parts->redis); /* which it kills, should it hang */
 }
@@ -533,7 +507,11 @@ static void serve(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
 int main(int argc, char **argv)
 {
     struct config config;
-    struct parts parts = {.report.mutex = PTHREAD_MUTEX_INITIALIZER};
+    struct parts parts = {.report.mutex = PTHREAD_MUTEX_INITIALIZER,
+                          .service = {.config = &config,
+                                      .topology = &parts.topology,
+                                      .report = &parts.report,
+                                      .operators_log = parts.operators_log}};
     struct refusal why = {0};
     sigset_t ours;
     int failed = 0;

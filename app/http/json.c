@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/rfc3339.h"
 #include "base/utf8.h"
-#include "sell/guard.h"
+#include "guards/guards.h"
 #include "strict_json.h"
 
 /* Reads one member into `out`; gives NULL, or why not (static). */
@@ -184,7 +184,7 @@ static const char *read_guard(const json_t *value, void *out)
     struct sale *sale = out;
 
     if (!json_is_string(value) || json_string_length(value) > SALE_GUARD_MAX ||
-        !guard_find(json_string_value(value)))
+        !guards_find(json_string_value(value)))
         return "There is no guard of this name.";
     (void)stpcpy(sale->guard, json_string_value(value));
     return NULL;

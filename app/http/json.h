@@ -1,5 +1,5 @@
 /*
- * JSON of the API: strict bodies in, sales out. (Orders go out by http.c, without a library.)
+ * JSON of the API: strict bodies in, sales out. (Orders go out by http_answers.c, without a library.)
  */
 #ifndef SECKILL_JSON_H
 #define SECKILL_JSON_H

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "guards/guards.h"
 #include "metrics_state.h"
-#include "sell/guard.h"
 
 const int metrics_statuses[METRICS_STATUSES] = {200, 201, 400, 401, 403, 404, 405, 408, 409,
                                                 410, 411, 413, 415, 429, 500, 503, 0};
@@ -89,7 +89,7 @@ struct metrics *metrics_new(metrics_route_at route_at)
     while (route_at && self->route_count < METRICS_ROUTES_MAX &&
            route_at(self->route_count, &ignored, &ignored))
         self->route_count++;
-    while (self->guard_count < METRICS_GUARDS_MAX && guard_at(self->guard_count))
+    while (self->guard_count < METRICS_GUARDS_MAX && guards_at(self->guard_count))
         self->guard_count++;
     return self;
 }
@@ -147,7 +147,7 @@ static struct metrics_of_guard *of_guard(struct metrics *self, const char *guard
 {
     size_t i = 0;
 
-    while (i < self->guard_count && strcmp(guard_at(i)->name, guard) != 0)
+    while (i < self->guard_count && strcmp(guards_at(i)->name, guard) != 0)
         i++;
     return &self->guards[i];
 }

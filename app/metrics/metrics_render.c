@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 #include "base/stack.h"
+#include "guards/guards.h"
 #include "metrics_state.h"
 #include "process_usage.h"
-#include "sell/guard.h"
 
 static void print_head(FILE *out, const char *name, const char *type, const char *help)
 {
@@ -20,7 +20,7 @@ static void print_head(FILE *out, const char *name, const char *type, const char
 
 static const char *guard_name(const struct metrics *self, size_t i)
 {
-    return i < self->guard_count ? guard_at(i)->name : "unknown";
+    return i < self->guard_count ? guards_at(i)->name : "unknown";
 }
 
 /* ---- HTTP ------------------------------------------------------------------------------------ */

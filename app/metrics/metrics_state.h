@@ -75,7 +75,7 @@ struct metrics {
     metrics_route_at route_at;
     size_t guard_count;
     size_t route_count;
-    struct metrics_of_guard guards[METRICS_GUARDS_MAX + 1]; /* as guard_at(); last: not known */
+    struct metrics_of_guard guards[METRICS_GUARDS_MAX + 1]; /* as guards_at(); last: not known */
     struct metrics_histogram round_trip_time;
     struct metrics_by_status acquires;
     struct metrics_by_status releases;

@@ -33,7 +33,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "guard.h"
+#include "guards/guards.h"
 #include "node.h"
 #include "sale/order_id.h"
 #include "sold_out.h"
@@ -209,11 +209,11 @@ static struct lane *open_lane(struct group_commit *self, const char *sale_id, ou
         *out_outcome = OUTCOME_STORE_UNAVAILABLE;
         return NULL;
     }
-    if (!may_run(self, guard_find(sale.guard))) {
+    if (!may_run(self, guards_find(sale.guard))) {
         *out_outcome = OUTCOME_NO_GUARD;
         return NULL;
     }
-    lane = add_lane(self, sale.id, guard_find(sale.guard));
+    lane = add_lane(self, sale.id, guards_find(sale.guard));
     if (!lane) *out_outcome = OUTCOME_STORE_UNAVAILABLE; /* no memory */
     return lane;
 }

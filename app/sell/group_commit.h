@@ -5,7 +5,7 @@
 #ifndef SECKILL_GROUP_COMMIT_H
 #define SECKILL_GROUP_COMMIT_H
 
-#include "redlock_servers.h"
+#include "guards/base/redlock_servers.h"
 #include "sale/purchase.h"
 #include "store/store.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "sell/guard.h"
+#include "guards/base/guard.h"
 
 enum { LOG_EVERY_MS = 1000 };
 

@@ -7,11 +7,16 @@
 
 #include "http/json.h"
 #include "operators_log.h"
-#include "routes.h"
+#include "service.h"
 
 /* id: the {id} of the path, a valid sale id; "" when the path has none. */
 typedef void (*route_handler)(struct service *service, struct http_request *request,
                               const char *id);
+
+/* status.c */
+void status_livez(struct service *service, struct http_request *request, const char *id);
+void status_readyz(struct service *service, struct http_request *request, const char *id);
+void status_version(struct service *service, struct http_request *request, const char *id);
 
 void buyers_time(struct service *service, struct http_request *request, const char *id);
 void buyers_list_sales(struct service *service, struct http_request *request, const char *id);

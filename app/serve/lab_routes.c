@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guard_sources.h"
+#include "guards/guards.h"
 #include "handlers.h"
-#include "lab/lab_runner.h"
-#include "lab_documents.h"
-#include "sell/guard.h"
+#include "lab/served/guard_sources.h"
+#include "lab/served/lab_documents.h"
+#include "lab/served/lab_runner.h"
 
 enum { WHY_SIZE = 256 };
 
@@ -174,7 +174,7 @@ static const struct guard *read_guard(struct service *service, struct http_reque
         refuse_body(request, &error);
         return NULL;
     }
-    const struct guard *guard = guard_find(name);
+    const struct guard *guard = guards_find(name);
     if (!guard->needs_redlock || service->config->redlock) return guard;
     http_send_problem(
         request, PROBLEM_FORBIDDEN,

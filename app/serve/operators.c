@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
+#include "guards/guards.h"
 #include "handlers.h"
-#include "sell/guard.h"
 
 static bool body_is_sale(struct http_request *request, struct sale *out)
 {
@@ -22,7 +22,7 @@ static bool body_is_sale(struct http_request *request, struct sale *out)
 static bool guard_is_allowed(const struct service *service, struct http_request *request,
                              const char *name)
 {
-    const struct guard *guard = guard_find(name);
+    const struct guard *guard = guards_find(name);
     bool lacks_servers = guard && guard->needs_redlock && !service->config->redlock;
 
     if (guard && !lacks_servers && (!guard->flaw || service->config->lab)) return true;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "sell/guard.h"
+#include "guards/guards.h"
 #include "store/topology.h"
 
 typedef enum kind {
@@ -395,7 +395,7 @@ static void make_instance_name(struct config *out)
 
 static bool check_guard(const struct config *config, struct refusal *why)
 {
-    const struct guard *guard = guard_find(config->guard);
+    const struct guard *guard = guards_find(config->guard);
     char shown[64];
 
     log_escape(config->guard, shown, sizeof shown);
@@ -513,10 +513,10 @@ void config_print_help(FILE *out)
                   "name and version");
     (void)fprintf(out, "Each flag above --check is also an environment variable: --admin-listen is "
                        "SECKILL_ADMIN_LISTEN.\nA flag wins over the variable.\n\nGuards:\n");
-    for (size_t i = 0; guard_at(i); i++) {
-        (void)fprintf(out, "  %-18s %s\n", guard_at(i)->name, guard_at(i)->idea);
-        if (guard_at(i)->flaw)
+    for (size_t i = 0; guards_at(i); i++) {
+        (void)fprintf(out, "  %-18s %s\n", guards_at(i)->name, guards_at(i)->idea);
+        if (guards_at(i)->flaw)
             (void)fprintf(out, "  %-18s FLAWED, needs --lab, %s: %s\n", "",
-                          verdict_name(guard_at(i)->expected), guard_at(i)->flaw);
+                          guard_verdict_name(guards_at(i)->expected), guards_at(i)->flaw);
     }
 }

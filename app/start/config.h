@@ -34,7 +34,7 @@ struct config {
     const char *redis_loader;             /* file; NULL: scripts go by EVAL */
     const char *redlock;                  /* URLs, commas between; NULL: no guard "redlock" */
     const char *data;                     /* folder */
-    const char *guard;                    /* of new sales; guard_find() knows it */
+    const char *guard;                    /* of new sales; guards_find() knows it */
     const char *admin_token;              /* file; NULL: DATA/admin.token */
     const char *operators_log;            /* file; NULL: DATA/operators.ndjson */
     const char *token_key;                /* file; NULL: buyers have no tokens */

@@ -15,10 +15,10 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "guards/base/guard.h"
 #include "guards/hand/back_off.h"
 #include "guards/hand/by_hand.h"
 #include "guards/hand/purchase_eval.h"
-#include "sell/guard.h"
 
 static void free_replies(lk_reply **replies, size_t count)
 {

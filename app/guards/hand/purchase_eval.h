@@ -4,8 +4,8 @@
 #ifndef SECKILL_PURCHASE_EVAL_H
 #define SECKILL_PURCHASE_EVAL_H
 
+#include "guards/base/guard.h"
 #include "sale/sale_keys.h"
-#include "sell/guard.h"
 
 struct purchase_eval {
     struct sale_keys keys;

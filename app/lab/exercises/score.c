@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "guards/guards.h"
 #include "lab/show/columns.h"
 #include "load.h"
 #include "start/redis_child.h"
@@ -178,7 +179,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "exercise: %s\n", why.text);
         return EXIT_NOT_STARTED;
     }
-    score.is_over = trial_run(lab, guard_find("exercise"), show_progress, &score.trial);
+    score.is_over = trial_run(lab, guards_find("exercise"), show_progress, &score.trial);
     lab_close(lab);
     if (!tap_is_interrupted()) sell_to_a_crowd(&score);
     if (tap_is_interrupted()) {

@@ -4,8 +4,8 @@
 #ifndef SECKILL_LAB_SCENARIOS_H
 #define SECKILL_LAB_SCENARIOS_H
 
+#include "guards/guards.h"
 #include "lab/lab.h"
-#include "sell/guard.h"
 
 /* A guard that the service has not: it trusts a lost answer (unmarked.c). */
 extern const struct guard scenario_guard_unmarked;

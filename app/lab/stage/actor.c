@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "guards/guards.h"
 #include "stage_inside.h"
 #include "store/app_scripts.h"
 
@@ -91,7 +92,7 @@ static const struct lk_client_options like_all = {.pool_size = 4,
 static int buy_in_process(char **argv)
 {
     const struct stage_cast cast = {.name = argv[ARG_NAME],
-                                    .guard = guard_find(argv[ARG_WAY]),
+                                    .guard = guards_find(argv[ARG_WAY]),
                                     .buyer = argv[ARG_BUYER],
                                     .lease_ms = strtoll(argv[ARG_LEASE], NULL, 10),
                                     .wait_ms = strtoll(argv[ARG_WAIT], NULL, 10),

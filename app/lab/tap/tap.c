@@ -114,13 +114,6 @@ static void *tap_main(void *arg)
     return NULL;
 }
 
-void tap_nudge(struct tap *tap)
-{
-    const uint64_t one = 1;
-
-    (void)!write(tap->wake, &one, sizeof one); /* it can only be full, and so awake */
-}
-
 /* ---- open, close ------------------------------------------------------------------------ */
 
 struct tap *tap_open(const char *dir, const char *server, struct labels *labels,

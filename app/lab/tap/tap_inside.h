@@ -82,11 +82,10 @@ struct tap {
     struct tap_calls calls;
 };
 
-/* The list of sockets has changed: the thread looks at it anew. */
-void tap_nudge(struct tap *tap);
-
 /* ---- tap_wires.c ----------------------------------------------------------------------------------- */
 
+/* The list of sockets has changed: the thread looks at it anew. */
+void tap_nudge(struct tap *tap);
 /* Whether it is that wire, or one of its branches. */
 bool tap_is_part(const struct tap *tap, int part, int wire);
 /* Nobody answers there any more; its connections break. */

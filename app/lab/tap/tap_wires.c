@@ -10,6 +10,13 @@
 
 #include "tap_inside.h"
 
+void tap_nudge(struct tap *tap)
+{
+    const uint64_t one = 1;
+
+    (void)!write(tap->wake, &one, sizeof one); /* it can only be full, and so awake */
+}
+
 bool tap_is_part(const struct tap *tap, int part, int wire)
 {
     return part == wire || tap->wires[part].lead == wire;

@@ -9,8 +9,8 @@
 #ifndef SECKILL_LAB_TRIAL_H
 #define SECKILL_LAB_TRIAL_H
 
+#include "guards/base/guard.h"
 #include "lab/lab.h"
-#include "sell/guard.h"
 
 /* X(value, name, what a guard on trial claims) */
 #define TRIAL_CLAIM_LIST(X)                                                                        \

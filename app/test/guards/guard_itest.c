@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "guards/guards.h"
 #include "sale/order_id.h"
-#include "sell/guard.h"
 #include "sell/node.h"
 #include "test/support/sale_shops.h"
 #include "test/support/testing.h"

@@ -9,9 +9,9 @@
 #include <jansson.h>
 
 #include "base/clock.h"
+#include "guards/guards.h"
 #include "lab/lab.h"
-#include "sell/guard.h"
-#include "serve/guard_sources.h"
+#include "lab/served/guard_sources.h"
 #include "test/support/app_lab.h"
 #include "test/support/testing.h"
 
@@ -90,7 +90,7 @@ TEST(guards_are_listed_with_the_one_in_use)
     json_t *root = body_of(&self->reply);
     size_t count = 0;
 
-    while (guard_at(count))
+    while (guards_at(count))
         count++;
     assert_string_equal(member(root, "default"), "mutex");
     assert_int_equal(json_array_size(json_object_get(root, "guards")), count);
@@ -103,11 +103,11 @@ TEST(the_source_of_a_guard_is_the_one_that_was_built)
     bool is_known = false;
     char *text = NULL;
 
-    for (size_t i = 0; guard_at(i); i++) {
+    for (size_t i = 0; guards_at(i); i++) {
         char path[96];
 
-        (void)snprintf(path, sizeof path, LAB "/guards/%s/source", guard_at(i)->name);
-        text = guard_sources_text(guard_at(i)->name, &is_known);
+        (void)snprintf(path, sizeof path, LAB "/guards/%s/source", guards_at(i)->name);
+        text = guard_sources_text(guards_at(i)->name, &is_known);
         assert_non_null(text);
         assert_int_equal(app_lab_ask(self, NULL, path, NULL), 200);
         assert_non_null(

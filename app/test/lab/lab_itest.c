@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "guards/guards.h"
 #include "lab/lab.h"
 #include "lab/stage/stage_inside.h"
 #include "start/redis_child.h"

@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "lab/lab_runner.h"
+#include "guards/guards.h"
+#include "lab/served/lab_runner.h"
 #include "lab/stage/stage.h"
 #include "start/redis_child.h"
 #include "test/support/app_lab.h"
@@ -106,7 +107,7 @@ static void play_a_wait(struct stage *stage)
 static void play_a_pause(struct stage *stage)
 {
     int a = stage_add(stage, &(struct stage_cast){.name = "A",
-                                                  .guard = guard_find("mutex-unchecked"),
+                                                  .guard = guards_find("mutex-unchecked"),
                                                   .is_process = true});
     int b = stage_add(stage, &(struct stage_cast){.name = "B", .body = wait_in_vain});
 

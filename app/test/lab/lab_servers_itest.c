@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guards/guards.h"
 #include "lab/lab.h"
 #include "lab/stage/stage.h"
 #include "start/redis_child.h"

@@ -1,12 +1,12 @@
 /*
  * group_commit.c under a crowd of threads: the guard is a plain counter, so two batches at once would
  * be a race that the thread sanitizer sees, and everybody must learn his own fate.
- * link: -Wl,--wrap=guard_find,--wrap=store_load_sale,--wrap=node_number
+ * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=node_number
  */
 #include <pthread.h>
 
+#include "guards/guards.h"
 #include "sell/group_commit.h"
-#include "sell/guard.h"
 #include "sell/node.h"
 #include "test/support/testing.h"
 
@@ -43,12 +43,12 @@ static const struct guard shelf_guard = {
     .name = "shelf", .expected = VERDICT_SOUND, .sell = shelf_sell};
 
 /* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-const struct guard *__wrap_guard_find(const char *name);
+const struct guard *__wrap_guards_find(const char *name);
 store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
                                     struct lk_error *err);
 int __wrap_node_number(struct node *node);
 
-const struct guard *__wrap_guard_find(const char *name)
+const struct guard *__wrap_guards_find(const char *name)
 {
     (void)name;
     return &shelf_guard;

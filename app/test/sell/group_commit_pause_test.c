@@ -1,11 +1,11 @@
 /*
  * The fault of group commit: of so many sells one pauses, where its guard says, and no other call
  * pauses anything.
- * link: -Wl,--wrap=guard_find,--wrap=store_load_sale,--wrap=node_number,--wrap=clock_pause_ms
+ * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=node_number,--wrap=clock_pause_ms
  */
 #include "base/clock.h"
+#include "guards/guards.h"
 #include "sell/group_commit.h"
-#include "sell/guard.h"
 #include "sell/node.h"
 #include "test/support/testing.h"
 
@@ -30,13 +30,13 @@ static const struct guard pausing_guard = {
     .name = "pausing", .expected = VERDICT_SOUND, .sell = pausing_sell};
 
 /* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-const struct guard *__wrap_guard_find(const char *name);
+const struct guard *__wrap_guards_find(const char *name);
 store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
                                     struct lk_error *err);
 int __wrap_node_number(struct node *node);
 void __wrap_clock_pause_ms(int64_t ms);
 
-const struct guard *__wrap_guard_find(const char *name)
+const struct guard *__wrap_guards_find(const char *name)
 {
     (void)name;
     return &pausing_guard;

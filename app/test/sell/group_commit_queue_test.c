@@ -1,15 +1,15 @@
 /*
  * The bound of group commit's queue, on a clock of its own that only the guard moves: a batch takes
  * exactly as long as the test says, and waits at a gate while the queue is filled behind it.
- * link: -Wl,--wrap=guard_find,--wrap=store_load_sale,--wrap=node_number,--wrap=clock_mono_ns
+ * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=node_number,--wrap=clock_mono_ns
  */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "guards/guards.h"
 #include "sell/group_commit.h"
-#include "sell/guard.h"
 #include "sell/node.h"
 #include "test/support/sale_support.h"
 #include "test/support/testing.h"
@@ -42,13 +42,13 @@ static const struct guard slow_guard = {
     .name = "slow", .expected = VERDICT_SOUND, .sell = slow_sell};
 
 /* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-const struct guard *__wrap_guard_find(const char *name);
+const struct guard *__wrap_guards_find(const char *name);
 store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
                                     struct lk_error *err);
 int __wrap_node_number(struct node *node);
 int64_t __wrap_clock_mono_ns(void);
 
-const struct guard *__wrap_guard_find(const char *name)
+const struct guard *__wrap_guards_find(const char *name)
 {
     (void)name;
     return &slow_guard;

@@ -2,7 +2,7 @@
  * A sale's guard is switched while purchases are under way: no run of the old guard and one of the new
  * ever meet, whoever waits is sold by the new one, everybody is told by which, and other sales keep
  * theirs.
- * link: -Wl,--wrap=guard_find,--wrap=store_load_sale,--wrap=node_number
+ * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=node_number
  */
 #include <pthread.h>
 #include <sched.h>
@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "guards/guards.h"
 #include "sell/group_commit.h"
-#include "sell/guard.h"
 #include "sell/node.h"
 #include "test/support/sale_support.h"
 #include "test/support/testing.h"
@@ -68,12 +68,12 @@ static const struct guard elsewhere = {
     .name = "elsewhere", .needs_redlock = true, .sell = sell_first};
 
 /* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-const struct guard *__wrap_guard_find(const char *name);
+const struct guard *__wrap_guards_find(const char *name);
 store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
                                     struct lk_error *err);
 int __wrap_node_number(struct node *node);
 
-const struct guard *__wrap_guard_find(const char *name)
+const struct guard *__wrap_guards_find(const char *name)
 {
     return strcmp(name, elsewhere.name) == 0 ? &elsewhere : &first;
 }

@@ -1,7 +1,7 @@
 /*
  * group_commit.c with a guard, a store and a clock made up here: the guard stops at a gate that the
  * test opens, so who waits for whom is known without a sleep.
- * link: -Wl,--wrap=guard_find,--wrap=store_load_sale,--wrap=node_number,--wrap=clock_mono_ns
+ * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=node_number,--wrap=clock_mono_ns
  */
 #include <limits.h>
 #include <pthread.h>
@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "guards/guards.h"
 #include "sale/order_id.h"
 #include "sell/group_commit.h"
-#include "sell/guard.h"
 #include "sell/node.h"
 #include "test/support/sale_support.h"
 #include "test/support/testing.h"
@@ -103,14 +103,14 @@ static const struct guard guards[] = {
 };
 
 /* The linker's names: NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming) */
-const struct guard *__wrap_guard_find(const char *name);
+const struct guard *__wrap_guards_find(const char *name);
 store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
                                     struct lk_error *err);
 int __wrap_node_number(struct node *node);
 int64_t __real_clock_mono_ns(void);
 int64_t __wrap_clock_mono_ns(void);
 
-const struct guard *__wrap_guard_find(const char *name)
+const struct guard *__wrap_guards_find(const char *name)
 {
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
         if (strcmp(guards[i].name, name) == 0) return &guards[i];

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "sell/guard.h"
+#include "guards/guards.h"
 #include "store/app_scripts.h"
 #include "test/support/sale_shops.h"
 #include "test/support/testing.h"
@@ -276,7 +276,7 @@ static void begin(struct sale_world *world, struct sell *sell, const char *guard
 {
     forget_late();
     assert_true(sale_shops_open(world, guard, UNITS, &(struct group_commit_options){.batch = 8}));
-    *sell = (struct sell){.guard = guard_find(guard),
+    *sell = (struct sell){.guard = guards_find(guard),
                           .purchase = lk_script_new(app_script_named("purchase")),
                           .resolve = lk_script_new(app_script_named("resolve")),
                           .fenced = app_script_join("fence_check", "purchase"),

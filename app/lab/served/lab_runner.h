@@ -6,7 +6,7 @@
 #ifndef SECKILL_LAB_RUNNER_H
 #define SECKILL_LAB_RUNNER_H
 
-#include "lab.h"
+#include "lab/lab.h"
 
 enum {
     LAB_RUNNER_LIMIT_MS = 120000,

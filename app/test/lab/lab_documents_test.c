@@ -3,7 +3,8 @@
  */
 #include <jansson.h>
 
-#include "serve/lab_documents.h"
+#include "guards/guards.h"
+#include "lab/served/lab_documents.h"
 #include "test/support/testing.h"
 
 static json_t *parse(char *text)
@@ -99,8 +100,8 @@ TEST(every_guard_is_listed_with_its_flaw)
 
     assert_string_equal(member(root, "default"), "mutex");
     assert_true(json_is_true(json_object_get(root, "hasRedlock")));
-    for (; guard_at(count); count++) {
-        const struct guard *guard = guard_at(count);
+    for (; guards_at(count); count++) {
+        const struct guard *guard = guards_at(count);
         const json_t *one = json_array_get(list, count);
 
         assert_string_equal(member(one, "name"), guard->name);
@@ -117,13 +118,13 @@ TEST(every_guard_is_listed_with_its_flaw)
 TEST(a_sale_tells_both_its_guards)
 {
     const struct lab_sale sale = {
-        .id = "cup", .instance = "here", .stored = "mutex", .guard = guard_find("none")};
+        .id = "cup", .instance = "here", .stored = "mutex", .guard = guards_find("none")};
     json_t *root = parse(lab_json_of_sale(&sale));
 
     assert_string_equal(member(root, "saleId"), "cup");
     assert_string_equal(member(root, "instance"), "here");
     assert_string_equal(member(root, "storedGuard"), "mutex");
     assert_string_equal(member(json_object_get(root, "guard"), "name"), "none");
-    assert_string_equal(member(json_object_get(root, "guard"), "flaw"), guard_find("none")->flaw);
+    assert_string_equal(member(json_object_get(root, "guard"), "flaw"), guards_find("none")->flaw);
     json_decref(root);
 }

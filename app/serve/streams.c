@@ -12,10 +12,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "broadcast.h"
 #include "door/acceptor.h"
 #include "door/connection.h"
-#include "serve/handlers.h"
+#include "events/broadcast.h"
+#include "handlers.h"
 #include "store/store_ledger.h"
 
 enum {

@@ -1,9 +1,6 @@
 /*
  * A guard is one way to protect the decrement: the experiment variable of the project.
- *
- * To add one: write app/guards/NAME.c with a sell function and, at its bottom,
- * `const struct guard guard_NAME`, and add NAME to GUARD_LIST. Nothing else knows guards by name.
- * Its .name is what users write: "mutex-watchdog" for guard_mutex_watchdog.
+ * guards/guards.h tells how to add one.
  */
 #ifndef SECKILL_GUARD_H
 #define SECKILL_GUARD_H
@@ -13,27 +10,6 @@
 #include "redlock_servers.h"
 #include "sale/purchase.h"
 #include "store/topology.h"
-
-/* The sound ones; then the flawed ones, in the order of teaching. */
-#define GUARD_LIST(X)                                                                              \
-    X(mutex)                                                                                       \
-    X(mutex_watchdog)                                                                              \
-    X(reentrant)                                                                                   \
-    X(fair)                                                                                        \
-    X(spin)                                                                                        \
-    X(redlock)                                                                                     \
-    X(fenced)                                                                                      \
-    X(script)                                                                                      \
-    X(watch)                                                                                       \
-    X(none)                                                                                        \
-    X(thread)                                                                                      \
-    X(file)                                                                                        \
-    X(setnx)                                                                                       \
-    X(setnx_expire)                                                                                \
-    X(set_del)                                                                                     \
-    X(get_del)                                                                                     \
-    X(mutex_unchecked)                                                                             \
-    X(watchdog_unchecked)
 
 /* What the lab and the audit must find once the fault is there that the flaw waits for. */
 #define VERDICT_LIST(X)                                                                            \
@@ -47,7 +23,7 @@ enum verdict {
 #undef VERDICT_VALUE
 };
 
-const char *verdict_name(enum verdict which);
+const char *guard_verdict_name(enum verdict which);
 
 /* How a whole batch ended. Only with GUARD_DONE do the purchases carry outcomes. */
 typedef enum guard_status {
@@ -95,14 +71,6 @@ struct guard {
     /* Threads: several at once with different batches. The array holds pointers, none NULL. */
     struct guard_result (*sell)(const struct guard_ctx *ctx, struct purchase **batch, size_t count);
 };
-
-#define GUARD_DECLARE(name) extern const struct guard guard_##name;
-GUARD_LIST(GUARD_DECLARE)
-#undef GUARD_DECLARE
-
-/* The guard of that name, or NULL; guards in table order, NULL past the end. */
-const struct guard *guard_find(const char *name);
-const struct guard *guard_at(size_t index);
 
 /* For guards: the moment of ctx->pause. */
 void guard_pause(const struct guard_ctx *ctx);

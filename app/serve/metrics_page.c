@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/kept.h"
-#include "serve/handlers.h"
+#include "handlers.h"
 
 enum {
     TEXT_AGE_MS = 100,

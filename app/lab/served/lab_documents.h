@@ -4,8 +4,8 @@
 #ifndef SECKILL_LAB_DOCUMENTS_H
 #define SECKILL_LAB_DOCUMENTS_H
 
+#include "guards/base/guard.h"
 #include "lab/lab.h"
-#include "sell/guard.h"
 
 /* "lang=en" or "lang=zh", and English for "" and NULL; false for anything else. */
 bool lab_language_is_read(const char *query, enum lab_language *out);

@@ -7,6 +7,8 @@
 
 #include <jansson.h>
 
+#include "guards/guards.h"
+
 bool lab_language_is_read(const char *query, enum lab_language *out)
 {
     *out = query && strcmp(query, "lang=zh") == 0 ? LAB_CHINESE : LAB_ENGLISH;
@@ -70,7 +72,7 @@ char *lab_json_of_scenarios(enum lab_language language)
 static json_t *object_of(const struct guard *guard)
 {
     return json_pack("{s:s, s:s, s:s?, s:s, s:b}", "name", guard->name, "idea", guard->idea, "flaw",
-                     guard->flaw, "expected", verdict_name(guard->expected), "needsRedlock",
+                     guard->flaw, "expected", guard_verdict_name(guard->expected), "needsRedlock",
                      guard->needs_redlock);
 }
 
@@ -78,8 +80,8 @@ char *lab_json_of_guards(const char *fallback, bool has_redlock)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0; guard_at(i); i++) {
-        if (!append(&list, object_of(guard_at(i)))) break;
+    for (size_t i = 0; guards_at(i); i++) {
+        if (!append(&list, object_of(guards_at(i)))) break;
     }
     return dump(json_pack("{s:s, s:b, s:o}", "default", fallback, "hasRedlock", has_redlock,
                           "guards", list));

@@ -1,20 +1,20 @@
 /*
  * Which files a guard is made of.
  */
-#include "sell/guard.h"
-#include "serve/guard_sources.h"
+#include "guards/guards.h"
+#include "lab/served/guard_sources.h"
 #include "test/support/testing.h"
 
 TEST(every_guard_has_its_own_file_first)
 {
-    for (size_t i = 0; guard_at(i); i++) {
+    for (size_t i = 0; guards_at(i); i++) {
         char line[96];
         bool is_known = false;
-        char *text = guard_sources_text(guard_at(i)->name, &is_known);
+        char *text = guard_sources_text(guards_at(i)->name, &is_known);
 
-        (void)snprintf(line, sizeof line, ".name = \"%s\"", guard_at(i)->name);
+        (void)snprintf(line, sizeof line, ".name = \"%s\"", guards_at(i)->name);
         if (!text || strncmp(text, "==> ", 4) != 0) {
-            fail_msg("no source: %s", guard_at(i)->name);
+            fail_msg("no source: %s", guards_at(i)->name);
             return;
         }
         assert_true(is_known);
