@@ -398,6 +398,8 @@ static int start_all(const struct config *config, struct parts *parts)
     struct refusal why = {0};
     int failed = 0;
 
+    parts->service.report = &parts->report;
+    parts->service.operators_log = parts->operators_log;
     parts->watch = stop_watch_new(&(struct stop_watch_options){
         .signals = parts->signals, .untaken_ms = LAST_MS, .leave = leave, .arg = parts});
     if (!parts->watch) return fail_for_memory();
@@ -508,10 +510,7 @@ int main(int argc, char **argv)
 {
     struct config config;
     struct parts parts = {.report.mutex = PTHREAD_MUTEX_INITIALIZER,
-                          .service = {.config = &config,
-                                      .topology = &parts.topology,
-                                      .report = &parts.report,
-                                      .operators_log = parts.operators_log}};
+                          .service = {.config = &config, .topology = &parts.topology}};
     struct refusal why = {0};
     sigset_t ours;
     int failed = 0;

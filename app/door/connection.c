@@ -21,8 +21,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "acceptor.h"
 #include "base/clock.h"
+#include "inside.h"
 
 enum connection_use { FREE, LENT, WATCHED = 16 };
 
@@ -63,7 +63,7 @@ void connection_take_leave(const struct connection *self)
     if (recv(self->fd, waste, sizeof waste, MSG_DONTWAIT) <= 0 &&
         (ioctl(self->fd, SIOCOUTQ, &unsent) != 0 || unsent == 0))
         return;
-    acceptor_set_turn(self->fd, ACCEPTOR_CLIENT_SPEAKS); /* in a crowd, less long */
+    inside_set_turn(self->fd, INSIDE_CLIENT_SPEAKS); /* in a crowd, less long */
     (void)shutdown(self->fd, SHUT_WR);
     while (left_ms > 0 && poll(&more, 1, (int)left_ms) == 1 &&
            recv(self->fd, waste, sizeof waste, MSG_DONTWAIT) > 0)
@@ -153,7 +153,7 @@ void connection_answered(struct connection *self)
 {
     uint32_t use = 0;
 
-    acceptor_set_turn(self->fd, ACCEPTOR_CLIENT_IDLE);
+    inside_set_turn(self->fd, INSIDE_CLIENT_IDLE);
     use = atomic_exchange(&self->use, FREE);
     /* From here the connection may be gone; waking at its address harms nobody. */
     if (use & WATCHED) {

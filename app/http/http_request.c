@@ -13,7 +13,7 @@
 #include <civetweb.h>
 
 #include "base/clock.h"
-#include "door/acceptor.h"
+#include "door/inside.h"
 #include "door/connection.h"
 #include "http.h"
 
@@ -328,9 +328,9 @@ static bool body_arrives_in_time(struct http_request *request, char *out)
 {
     bool has_arrived = false;
 
-    if (request->connection) acceptor_set_turn(request->connection->fd, ACCEPTOR_CLIENT_SPEAKS);
+    if (request->connection) inside_set_turn(request->connection->fd, INSIDE_CLIENT_SPEAKS);
     has_arrived = body_arrives(request, out);
-    if (request->connection) acceptor_set_turn(request->connection->fd, ACCEPTOR_OURS);
+    if (request->connection) inside_set_turn(request->connection->fd, INSIDE_OURS);
     return has_arrived;
 }
 

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/rfc3339.h"
-#include "door/acceptor.h"
+#include "door/inside.h"
 #include "door/connection.h"
 #include "http.h"
 
@@ -115,9 +115,9 @@ static bool write_out(const struct http_request *request, const char *data, size
     int fd = request->connection ? request->connection->fd : -1;
     int written = 0;
 
-    acceptor_set_turn(fd, ACCEPTOR_CLIENT_READS);
+    inside_set_turn(fd, INSIDE_CLIENT_READS);
     written = mg_write(request->conn, data, len);
-    acceptor_set_turn(fd, ACCEPTOR_OURS);
+    inside_set_turn(fd, INSIDE_OURS);
     return written == (int)len;
 }
 

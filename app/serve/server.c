@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "base/stack.h"
-#include "door/acceptor.h"
+#include "door/inside.h"
 #include "door/connection.h"
 
 enum {
@@ -92,7 +92,7 @@ static void *on_thread(const struct mg_context *context, int kind)
 
     if (kind == MASTER) { /* it will look at its socket next */
         bool good = mg_get_server_ports(context, 1, &port) == 1 &&
-                    acceptor_take_over(listener->acceptor, port.port);
+                    inside_take_over(listener->acceptor, port.port);
 
         atomic_store(&listener->is_taken_over, good);
     }
@@ -127,7 +127,7 @@ static void on_connection_closing(const struct mg_connection *conn)
     if (status != 0) metrics_count_request(listener->service->metrics, 0, status);
     if (connection && connection->fd >= 0) connection_take_leave(connection);
     connection_close(connection);
-    if (served.fd >= 0) acceptor_note_left(listener->acceptor, served.fd);
+    if (served.fd >= 0) inside_note_left(listener->acceptor, served.fd);
     trim_stack();
 }
 
@@ -137,7 +137,7 @@ static void on_connection_closed(const struct mg_connection *conn)
     struct listener *listener = mg_get_user_context_data(conn);
 
     atomic_fetch_sub_explicit(listener->connections, 1, memory_order_relaxed);
-    if (served.fd < 0) acceptor_note_left(listener->acceptor, -1);
+    if (served.fd < 0) inside_note_left(listener->acceptor, -1);
 }
 
 /* The longer the queue, the shorter the turns: it is through in ROUND_MS. */
@@ -151,14 +151,14 @@ static bool has_had_its_share(const struct listener *listener)
         share_ms = ROUND_MS * listener->places / waiting;
     return (served.requests >= FAIR_SHARE_REQUESTS ||
             clock_mono_ms() - served.since_ms >= share_ms) &&
-           acceptor_is_wanted(listener->acceptor, served.fd);
+           inside_is_wanted(listener->acceptor, served.fd);
 }
 
-/* Its first request: acceptor.c has put the descriptor where civetweb shows it. */
+/* Its first request: inside.c has put the descriptor where civetweb shows it. */
 static void note_socket(const struct mg_connection *conn, struct connection *connection)
 {
     served.fd = mg_get_request_info(conn)->remote_port;
-    acceptor_note_served(served.fd);
+    inside_note_served(served.fd);
     if (connection) connection->fd = served.fd;
 }
 
@@ -171,7 +171,7 @@ static int on_request(struct mg_connection *conn)
 
     if (served.fd < 0) note_socket(conn, connection);
     if (connection) connection_settle(connection); /* a pipelined request comes after its answer */
-    acceptor_set_turn(served.fd, ACCEPTOR_OURS);
+    inside_set_turn(served.fd, INSIDE_OURS);
     atomic_fetch_add(&service->requests, 1);
     served.requests++;
     request.must_close = atomic_load(&service->is_draining) || has_had_its_share(listener);
@@ -180,7 +180,7 @@ static int on_request(struct mg_connection *conn)
     assert(request.status != 0);
     service_request_ends(service, &request);
     served.is_last_answered = request.must_close;
-    acceptor_set_turn(served.fd, ACCEPTOR_CLIENT_IDLE);
+    inside_set_turn(served.fd, INSIDE_CLIENT_IDLE);
     return request.status;
 }
 
@@ -237,7 +237,7 @@ static unsigned threads_of(const struct listener *self)
     return self->places + self->streams;
 }
 
-/* On a port that nobody is told; acceptor.c takes it over. */
+/* On a port that nobody is told; inside.c takes it over. */
 static struct mg_context *start_library(struct listener *self, struct mg_error_data *failure)
 {
     char threads[16];
@@ -429,7 +429,7 @@ void server_stop(struct server *self)
     }
     clock_pause_ms(WAKE_AFTER_MS);
     for (size_t i = 0; i < 2; i++) {
-        if (is_thread[i]) acceptor_nudge(listeners[i]->acceptor); /* or it takes 2 s */
+        if (is_thread[i]) inside_nudge(listeners[i]->acceptor); /* or it takes 2 s */
     }
     for (size_t i = 0; i < 2; i++) {
         if (is_thread[i]) (void)pthread_join(threads[i], NULL);

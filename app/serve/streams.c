@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "door/acceptor.h"
+#include "door/inside.h"
 #include "door/connection.h"
 #include "events/broadcast.h"
 #include "handlers.h"
@@ -287,7 +287,7 @@ static bool take_place(struct service *service, struct http_request *request)
 
     if (!http_has_socket(request)) return false;
     http_find_client(request, &service->config->trusted_proxies, &client);
-    return acceptor_begin_stream(request->connection->fd, &client);
+    return inside_begin_stream(request->connection->fd, &client);
 }
 
 void streams_watch_sale(struct service *service, struct http_request *request, const char *id)
