@@ -94,7 +94,7 @@ void rfc3339_format(int64_t at_ms, char out[RFC3339_SIZE])
     *at = '\0';
 }
 
-void http_date_format(int64_t at_s, char out[HTTP_DATE_SIZE])
+void rfc3339_format_http_date(int64_t at_s, char out[HTTP_DATE_SIZE])
 {
     static const char weekdays[] = "SunMonTueWedThuFriSat";
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";

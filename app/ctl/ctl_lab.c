@@ -9,7 +9,9 @@
 
 #include "ctl.h"
 #include "lab/lab.h"
+#include "lab/plays/scenarios.h"
 #include "lab/show/columns.h"
+#include "lab/show/render.h"
 
 static bool read_language(const char *text, enum lab_language *out)
 {
@@ -67,9 +69,9 @@ int ctl_lab_list(const struct ctl_request *request)
     if (!read_language(request->lang, &language))
         return ctl_complain("--lang %s: en or zh", request->lang);
     if (request->is_json) (void)putchar('[');
-    for (size_t i = 0; lab_scenario_at(i); i++) {
+    for (size_t i = 0; scenarios_at(i); i++) {
         if (request->is_json && i > 0) (void)putchar(',');
-        list_one(lab_scenario_at(i), language, request->is_json);
+        list_one(scenarios_at(i), language, request->is_json);
     }
     if (request->is_json) (void)puts("]");
     return CTL_OK;
@@ -102,11 +104,11 @@ static int play(struct lab *lab, const struct lab_scenario *scenario, enum lab_l
     char *json = NULL;
 
     if (run && is_json) {
-        json = lab_json(run, language);
+        json = render_json(run, language);
         if (json) (void)fputs(json, stdout);
         free(json);
     } else if (run) {
-        lab_print(run, language, stdout);
+        render_text(run, language, stdout);
     }
     if (!is_expected)
         (void)ctl_complain("scenario %s: %s", scenario->name,
@@ -122,23 +124,23 @@ static int play_all(struct lab *lab, enum lab_language language, bool is_json)
     size_t i = 0;
 
     if (is_json) (void)putchar('[');
-    for (; lab_scenario_at(i) && !tap_is_interrupted(); i++) {
+    for (; scenarios_at(i) && !tap_is_interrupted(); i++) {
         if (i > 0) (void)fputs(is_json ? "," : "\n\n", stdout);
-        if (play(lab, lab_scenario_at(i), language, is_json) != CTL_OK) status = CTL_REFUSED;
+        if (play(lab, scenarios_at(i), language, is_json) != CTL_OK) status = CTL_REFUSED;
     }
     if (is_json) (void)puts("]");
     if (!is_json) (void)printf("\n%zu scenarios\n", i);
-    if (!lab_scenario_at(i)) return status;
+    if (!scenarios_at(i)) return status;
     (void)ctl_complain("interrupted");
     return CTL_REFUSED;
 }
 
 int ctl_lab_run(const struct ctl_request *request)
 {
-    const struct lab_scenario *scenario = lab_scenario_named(request->id);
+    const struct lab_scenario *scenario = scenarios_named(request->id);
     bool is_all = strcmp(request->id, "all") == 0;
     enum lab_language language = LAB_ENGLISH;
-    struct refusal why = {0};
+    struct start_error why = {0};
 
     if (!read_language(request->lang, &language))
         return ctl_complain("--lang %s: en or zh", request->lang);

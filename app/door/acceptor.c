@@ -193,12 +193,12 @@ static bool is_watched(const struct acceptor *self, int fd)
     return fd >= 0 && epoll_ctl(self->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-struct acceptor *acceptor_open(const struct acceptor_options *options, struct refusal *why)
+struct acceptor *acceptor_open(const struct acceptor_options *options, struct start_error *why)
 {
     struct acceptor *self = calloc(1, sizeof *self);
 
     if (!self) {
-        (void)refusal_say(why, "out of memory");
+        (void)start_error_say(why, "out of memory");
         return NULL;
     }
     self->options = *options;
@@ -213,7 +213,7 @@ struct acceptor *acceptor_open(const struct acceptor_options *options, struct re
     if (starts_to_listen(self) && self->hand_fd >= 0 && is_watched(self, self->wake_fd) &&
         is_watched(self, self->listen_fd))
         return self;
-    (void)refusal_say(why, "cannot listen on %s: %s", options->address, strerrordesc_np(errno));
+    (void)start_error_say(why, "cannot listen on %s: %s", options->address, strerrordesc_np(errno));
     acceptor_close(self);
     return NULL;
 }

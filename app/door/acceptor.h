@@ -7,7 +7,7 @@
 #ifndef SECKILL_ACCEPTOR_H
 #define SECKILL_ACCEPTOR_H
 
-#include "base/refusal.h"
+#include "base/start_error.h"
 #include "client_address.h"
 
 struct acceptor; /* opaque */
@@ -37,7 +37,7 @@ enum { ACCEPTOR_ROOM = 1024 }; /* outside, besides those for whom there is a pla
  * Owns     options are copied, but what they point to.
  * Returns  NULL and one line in *why: address in use, no memory.
  */
-struct acceptor *acceptor_open(const struct acceptor_options *options, struct refusal *why);
+struct acceptor *acceptor_open(const struct acceptor_options *options, struct start_error *why);
 
 /* The address with the port that was taken. Lives as long as the acceptor. */
 const char *acceptor_address(const struct acceptor *self);

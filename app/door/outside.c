@@ -114,7 +114,7 @@ static void admit(struct acceptor *self, int fd, const struct sockaddr_in *peer)
 
     (void)fstat(fd, &info); /* of a socket of ours */
     (void)inet_ntop(AF_INET, &peer->sin_addr, text, sizeof text);
-    client_walk_begin(&walk, self->options.trusted, text);
+    client_address_walk_begin(&walk, self->options.trusted, text);
     guests_lock();
     /* Its descriptor is free again, so that one was closed, whatever was told of it. */
     if (guest->stage != NOWHERE) guests_move_locked(guest, NOWHERE);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-const char *event_kind_name(event_kind kind)
+const char *events_kind_name(event_kind kind)
 {
     static const char *const names[] = {
 #define EVENT_KIND_NAME(value, name) [value] = (name),
@@ -108,7 +108,7 @@ void events_add(struct events_group *group, event_kind kind, const struct ledger
         TEXT_ADD(out, "\n");
     }
     TEXT_ADD(out, "event: ");
-    text_add_string(out, event_kind_name(kind));
+    text_add_string(out, events_kind_name(kind));
     for (;;) { /* CR, LF and CRLF end a line */
         const char *stop = data;
 

@@ -36,7 +36,7 @@ typedef enum event_kind {
         EVENT_KIND_COUNT
 } event_kind;
 
-const char *event_kind_name(event_kind kind);
+const char *events_kind_name(event_kind kind);
 
 /* ---- following a ledger ---------------------------------------------------------------------- */
 

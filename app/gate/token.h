@@ -15,7 +15,7 @@
 #ifndef SECKILL_TOKEN_H
 #define SECKILL_TOKEN_H
 
-#include "base/refusal.h"
+#include "base/start_error.h"
 #include "sale/sale.h"
 
 enum {
@@ -63,7 +63,7 @@ typedef enum token_status {
 const char *token_status_text(token_status status);
 
 /* Read a key: all bytes of the file but one newline at its end. */
-bool token_key_read(const char *path, struct token_key *out, struct refusal *why);
+bool token_key_read(const char *path, struct token_key *out, struct start_error *why);
 
 /*
  * Check a token, whoever sent it.

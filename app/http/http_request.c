@@ -13,8 +13,8 @@
 #include <civetweb.h>
 
 #include "base/clock.h"
-#include "door/inside.h"
 #include "door/connection.h"
+#include "door/inside.h"
 #include "http.h"
 
 enum { REQUEST_TARGET_MAX = 8000 };
@@ -274,10 +274,10 @@ void http_find_client(const struct http_request *request, const struct networks 
     const struct mg_request_info *info = mg_get_request_info(request->conn);
     struct client_walk walk;
 
-    client_walk_begin(&walk, trusted, info->remote_addr);
+    client_address_walk_begin(&walk, trusted, info->remote_addr);
     for (int i = info->num_headers - 1; i >= 0 && !walk.is_over; i--) {
         if (strcasecmp(info->http_headers[i].name, "X-Forwarded-For") == 0)
-            client_walk_list(&walk, info->http_headers[i].value);
+            client_address_walk_list(&walk, info->http_headers[i].value);
     }
     *out = walk.found;
 }

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "base/rfc3339.h"
-#include "door/inside.h"
 #include "door/connection.h"
+#include "door/inside.h"
 #include "http.h"
 
 enum { HEAD_SIZE = 704, ANSWER_SIZE = 2048 };
@@ -69,7 +69,7 @@ static void add_date(struct text *out)
     int64_t now_s = clock_unix_ms() / 1000;
 
     if (now_s != cached.at_s) {
-        http_date_format(now_s, cached.text);
+        rfc3339_format_http_date(now_s, cached.text);
         cached.at_s = now_s;
     }
     TEXT_ADD(out, "Date: ");

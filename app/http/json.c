@@ -357,9 +357,9 @@ static json_t *checks_array(const struct sale_audit *audit)
     json_t *list = json_array();
 
     for (int i = 0; i < AUDIT_CHECK_COUNT; i++) {
-        json_t *check = json_pack("{s:s, s:s, s:s}", "name", audit_check_name((enum audit_check)i),
-                                  "verdict", audit_verdict_name(audit->checks[i].verdict), "detail",
-                                  audit->checks[i].words);
+        json_t *check = json_pack(
+            "{s:s, s:s, s:s}", "name", sale_audit_check_name((enum audit_check)i), "verdict",
+            sale_audit_verdict_name(audit->checks[i].verdict), "detail", audit->checks[i].words);
 
         if (json_array_append_new(list, check) == 0) continue;
         json_decref(list);
@@ -377,7 +377,7 @@ char *json_of_audit(const struct sale_audit *audit, const char *id, const char *
     return dump(json_pack(
         "{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o}",
         "saleId", id, "view", "service", "instance", instance, "note", note, "at",
-        moment_or_null(is->now_ms), "verdict", audit_verdict_name(audit->verdict), "orders",
+        moment_or_null(is->now_ms), "verdict", sale_audit_verdict_name(audit->verdict), "orders",
         number_or_null(is->orders), "remaining", number_or_null(is->left), "initialStock",
         number_or_null(is->initial), "restocked", number_or_null(is->restocked), "oversoldUnits",
         number_or_null(audit->oversold), "epoch", number_or_null(is->epoch), "ledger", "entries",

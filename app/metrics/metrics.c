@@ -254,7 +254,7 @@ void metrics_on_event(const struct lk_event *event, void *arg)
         of_event = &self->connects;
         break;
     case LK_EVENT_TOPOLOGY:
-        add(&self->topology_changes, 1);
+        add(&self->deployment_changes, 1);
         return;
     case LK_EVENT_QUEUED:
     case LK_EVENT_LOST: /* its renewal or release has said so */

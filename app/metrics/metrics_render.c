@@ -79,7 +79,7 @@ static void print_orders(FILE *out, const struct metrics *self)
     for (size_t i = 0; i <= self->guard_count; i++) {
         for (int o = 0; o < OUTCOME_COUNT; o++) {
             (void)fprintf(out, "seckill_orders_total{guard=\"%s\",outcome=\"%s\"} %llu\n",
-                          guard_name(self, i), outcome_name((outcome)o),
+                          guard_name(self, i), sale_outcome_name((outcome)o),
                           metrics_read(&self->guards[i].orders[o]));
         }
     }
@@ -166,7 +166,7 @@ static void print_streams(FILE *out, const struct metrics *self, const struct me
     print_head(out, "seckill_sse_events_total", "counter", "Events written to streams.");
     for (int i = 0; i < EVENT_KIND_COUNT; i++)
         (void)fprintf(out, "seckill_sse_events_total{event=\"%s\"} %llu\n",
-                      event_kind_name((event_kind)i), metrics_read(&self->events[i]));
+                      events_kind_name((event_kind)i), metrics_read(&self->events[i]));
     print_head(out, "seckill_sse_dropped_total", "counter",
                "Streams that were refused, or ended by the service.");
     for (int i = 0; i < METRICS_DROP_COUNT; i++)
@@ -276,7 +276,7 @@ static void print_redis(FILE *out, const struct metrics *self, const struct metr
     print_head(out, "seckill_topology_changes_total", "counter",
                "Times that another server became the primary, or slots moved.");
     (void)fprintf(out, "seckill_topology_changes_total %llu\n",
-                  metrics_read(&self->topology_changes));
+                  metrics_read(&self->deployment_changes));
     print_connections(out, &now->redis);
 }
 

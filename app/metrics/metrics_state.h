@@ -82,7 +82,7 @@ struct metrics {
     struct metrics_by_status renewals;
     struct metrics_by_status round_trips;
     struct metrics_by_status connects;
-    atomic_ullong topology_changes;
+    atomic_ullong deployment_changes;
     atomic_ullong address_limited;
     struct metrics_histogram purchase_time;
 };

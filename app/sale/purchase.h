@@ -30,7 +30,7 @@ typedef enum outcome {
         OUTCOME_COUNT
 } outcome;
 
-const char *outcome_name(enum outcome which);
+const char *sale_outcome_name(enum outcome which);
 
 struct purchase {
     const char *buyer;           /* borrowed, validated */

@@ -84,7 +84,7 @@ const char *sale_state_name(sale_state state);
 
 /* [a-z0-9-]{1,40}; [A-Za-z0-9_-]{1,64}; [A-Za-z0-9_.-]{1,64} */
 bool sale_id_is_valid(const char *id);
-bool buyer_id_is_valid(const char *buyer);
-bool idempotency_key_is_valid(const char *key);
+bool sale_buyer_id_is_valid(const char *buyer);
+bool sale_key_is_valid(const char *key);
 
 #endif

@@ -73,12 +73,12 @@ struct audit_entry {
     int64_t left, initial, units; /* AUDIT_NONE: no such field */
     int64_t orders;
 };
-void audit_walk(struct audit_ledger *ledger, const struct audit_entry *entry);
+void sale_audit_walk(struct audit_ledger *ledger, const struct audit_entry *entry);
 
 /* Judge out->reading; fills the rest. */
 void sale_audit_judge(struct sale_audit *out);
 
-const char *audit_check_name(enum audit_check check);
-const char *audit_verdict_name(enum audit_verdict verdict);
+const char *sale_audit_check_name(enum audit_check check);
+const char *sale_audit_verdict_name(enum audit_verdict verdict);
 
 #endif

@@ -34,7 +34,7 @@
 
 #include "base/clock.h"
 #include "guards/guards.h"
-#include "node.h"
+#include "order_node.h"
 #include "sale/order_id.h"
 #include "sold_out.h"
 #include "store/app_scripts.h"
@@ -93,7 +93,7 @@ struct group_commit {
     _Atomic(struct lane *) lanes[LANE_BUCKETS]; /* grow only */
     pthread_mutex_t map_mutex;                  /* guards additions to the lanes */
     struct sold_out *sold_out;                  /* owned */
-    struct node *node;                          /* owned */
+    struct order_node *node;                    /* owned */
 };
 
 /* ---- futex ------------------------------------------------------------------------------------- */
@@ -267,7 +267,7 @@ static void run_guard_locked(struct group_commit *self, struct lane *lane, struc
                             .resolve = self->resolve,
                             .confirm = self->confirm,
                             .fenced = self->fenced,
-                            .topology = self->options.topology,
+                            .deployment = self->options.deployment,
                             .redlock = self->options.redlock,
                             .sale_id = lane->sale_id,
                             .instance = self->options.instance,
@@ -279,7 +279,7 @@ static void run_guard_locked(struct group_commit *self, struct lane *lane, struc
                             .dir = self->options.dir,
                             .pause_ms = self->options.pause_ms};
     int64_t begin = clock_mono_ns();
-    int node = node_number(self->node);
+    int node = order_node_number(self->node);
 
     if (node < 0) {
         set_all(list, count, OUTCOME_STORE_UNAVAILABLE);
@@ -578,14 +578,14 @@ struct group_commit *group_commit_new(const struct group_commit_options *options
     if (self->options.queue_ms > self->options.deadline_ms) /* whoever is out of time is refused */
         self->options.queue_ms = self->options.deadline_ms;
     (void)pthread_mutex_init(&self->map_mutex, NULL);
-    self->node = node_new(options->client, options->topology);
-    self->purchase = lk_script_new(app_script_named("purchase"));
-    self->resolve = lk_script_new(app_script_named("resolve"));
-    self->confirm = lk_script_new(app_script_named("confirm"));
-    self->fenced = app_script_join("fence_check", "purchase");
+    self->node = order_node_new(options->client, options->deployment);
+    self->purchase = lk_script_new(app_scripts_named("purchase"));
+    self->resolve = lk_script_new(app_scripts_named("resolve"));
+    self->confirm = lk_script_new(app_scripts_named("confirm"));
+    self->fenced = app_scripts_join("fence_check", "purchase");
     (void)snprintf(self->process, sizeof self->process, "%.60s.%llx.%x", options->instance,
                    (unsigned long long)clock_unix_ms(), (unsigned)getpid());
-    self->sold_out = sold_out_new(options->store, options->topology);
+    self->sold_out = sold_out_new(options->store, options->deployment);
     if (self->node && self->purchase && self->resolve && self->confirm && self->fenced &&
         self->sold_out)
         return self;
@@ -596,7 +596,7 @@ struct group_commit *group_commit_new(const struct group_commit_options *options
 void group_commit_free(struct group_commit *self)
 {
     if (!self) return;
-    node_free(self->node);
+    order_node_free(self->node);
     for (size_t i = 0; i < LANE_BUCKETS; i++) {
         struct lane *next = NULL;
 

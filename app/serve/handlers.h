@@ -33,26 +33,28 @@ void operators_list_orders(struct service *service, struct http_request *request
 void streams_watch_sale(struct service *service, struct http_request *request, const char *id);
 
 /* lab_routes.c */
-void lab_list_scenarios(struct service *service, struct http_request *request, const char *id);
-void lab_run_scenario(struct service *service, struct http_request *request, const char *id);
-void lab_list_guards(struct service *service, struct http_request *request, const char *id);
-void lab_show_guard_source(struct service *service, struct http_request *request, const char *id);
-void lab_switch_guard(struct service *service, struct http_request *request, const char *id);
+void lab_routes_list_scenarios(struct service *service, struct http_request *request,
+                               const char *id);
+void lab_routes_run_scenario(struct service *service, struct http_request *request, const char *id);
+void lab_routes_list_guards(struct service *service, struct http_request *request, const char *id);
+void lab_routes_show_guard_source(struct service *service, struct http_request *request,
+                                  const char *id);
+void lab_routes_switch_guard(struct service *service, struct http_request *request, const char *id);
 
 /* operator_steps.c */
-void operators_end_sale(struct service *service, struct http_request *request, const char *id);
-void operators_pause_sale(struct service *service, struct http_request *request, const char *id);
-void operators_resume_sale(struct service *service, struct http_request *request, const char *id);
-void operators_patch_sale(struct service *service, struct http_request *request, const char *id);
-void operators_restock_sale(struct service *service, struct http_request *request, const char *id);
-void operators_audit_sale(struct service *service, struct http_request *request, const char *id);
+void operator_steps_end(struct service *service, struct http_request *request, const char *id);
+void operator_steps_pause(struct service *service, struct http_request *request, const char *id);
+void operator_steps_resume(struct service *service, struct http_request *request, const char *id);
+void operator_steps_patch(struct service *service, struct http_request *request, const char *id);
+void operator_steps_restock(struct service *service, struct http_request *request, const char *id);
+void operator_steps_audit(struct service *service, struct http_request *request, const char *id);
 
 /* The operators' log, around each step: what is not written down is not done (503, already sent), and
    nobody is told what is not written down, if it can be. */
-bool operators_begin(struct service *service, struct http_request *request,
-                     struct operator_step *step);
-void operators_note_end(struct service *service, struct operator_step *step, store_status status,
-                        const struct sale_step_end *taken);
+bool operator_steps_begin(struct service *service, struct http_request *request,
+                          struct operator_step *step);
+void operator_steps_note_end(struct service *service, struct operator_step *step,
+                             store_status status, const struct sale_step_end *taken);
 
 /* documents.c: what does not depend on any sale. */
 void documents_show_api(struct service *service, struct http_request *request, const char *id);

@@ -7,6 +7,7 @@
 
 #include "guards/guards.h"
 #include "handlers.h"
+#include "lab/plays/scenarios.h"
 #include "lab/served/guard_sources.h"
 #include "lab/served/lab_documents.h"
 #include "lab/served/lab_runner.h"
@@ -15,14 +16,15 @@ enum { WHY_SIZE = 256 };
 
 static bool language_is_read(struct http_request *request, enum lab_language *out)
 {
-    if (lab_language_is_read(request->query, out)) return true;
+    if (lab_documents_language_is_read(request->query, out)) return true;
     http_send_problem(
         request, PROBLEM_INVALID_REQUEST,
         &(struct http_detail){.detail = "The query may be lang=en or lang=zh.", .field = "lang"});
     return false;
 }
 
-void lab_list_scenarios(struct service *service, struct http_request *request, const char *id)
+void lab_routes_list_scenarios(struct service *service, struct http_request *request,
+                               const char *id)
 {
     enum lab_language language = LAB_ENGLISH;
 
@@ -30,18 +32,19 @@ void lab_list_scenarios(struct service *service, struct http_request *request, c
     (void)id;
     if (!language_is_read(request, &language)) return;
     handlers_send_made(request, &(struct http_answer){.status = 200},
-                       lab_json_of_scenarios(language));
+                       lab_documents_scenarios(language));
 }
 
-void lab_list_guards(struct service *service, struct http_request *request, const char *id)
+void lab_routes_list_guards(struct service *service, struct http_request *request, const char *id)
 {
     (void)id;
     handlers_send_made(
         request, &(struct http_answer){.status = 200},
-        lab_json_of_guards(service->config->guard, service->config->redlock != NULL));
+        lab_documents_guards(service->config->guard, service->config->redlock != NULL));
 }
 
-void lab_show_guard_source(struct service *service, struct http_request *request, const char *id)
+void lab_routes_show_guard_source(struct service *service, struct http_request *request,
+                                  const char *id)
 {
     bool is_known = false;
     char *text = guard_sources_text(id, &is_known);
@@ -127,7 +130,7 @@ static void send_run(struct http_request *request, lab_runner_status status,
     http_send_problem(request, refusals[status].problem, &detail);
 }
 
-static void log_run(const char *name, lab_runner_status status, const struct refusal *why)
+static void log_run(const char *name, lab_runner_status status, const struct start_error *why)
 {
     static const char *const words[] = {
         [LAB_RUNNER_PLAYED] = "played",
@@ -141,9 +144,9 @@ static void log_run(const char *name, lab_runner_status status, const struct ref
              why->text[0] ? ": " : "", why->text);
 }
 
-void lab_run_scenario(struct service *service, struct http_request *request, const char *id)
+void lab_routes_run_scenario(struct service *service, struct http_request *request, const char *id)
 {
-    const struct lab_scenario *scenario = lab_scenario_named(id);
+    const struct lab_scenario *scenario = scenarios_named(id);
     enum lab_language language = LAB_ENGLISH;
     struct lab_runner_answer answer;
 
@@ -183,7 +186,7 @@ static const struct guard *read_guard(struct service *service, struct http_reque
     return NULL;
 }
 
-void lab_switch_guard(struct service *service, struct http_request *request, const char *id)
+void lab_routes_switch_guard(struct service *service, struct http_request *request, const char *id)
 {
     const struct guard *guard = read_guard(service, request);
     struct sale sale = {0};
@@ -202,8 +205,8 @@ void lab_switch_guard(struct service *service, struct http_request *request, con
     log_line(LOG_WARN, "sale %s: sold here by guard %s from now on; its own is %s", id, guard->name,
              sale.guard);
     handlers_send_made(request, &(struct http_answer){.status = 200},
-                       lab_json_of_sale(&(struct lab_sale){.id = id,
-                                                           .instance = service->config->instance,
-                                                           .stored = sale.guard,
-                                                           .guard = guard}));
+                       lab_documents_sale(&(struct lab_sale){.id = id,
+                                                             .instance = service->config->instance,
+                                                             .stored = sale.guard,
+                                                             .guard = guard}));
 }

@@ -66,9 +66,9 @@ void operators_create_sale(struct service *service, struct http_request *request
     if (!sale.guard[0]) (void)stpncpy(sale.guard, service->config->guard, SALE_GUARD_MAX);
     if (!guard_is_allowed(service, request, sale.guard)) return;
     step.units = sale.initial;
-    if (!operators_begin(service, request, &step)) return;
+    if (!operator_steps_begin(service, request, &step)) return;
     store_status status = store_create_sale(service->store, &sale, &err);
-    operators_note_end(service, &step, status, &(struct sale_step_end){.epoch = 1});
+    operator_steps_note_end(service, &step, status, &(struct sale_step_end){.epoch = 1});
     if (status != STORE_OK) {
         handlers_send_store_failure(request, status, &err);
         return;

@@ -55,7 +55,7 @@ static void write_down(struct text *line, const char *instance, const struct ope
 }
 
 bool operators_log_add(const char *path, const char *instance, struct operator_step *step,
-                       struct refusal *why)
+                       struct start_error *why)
 {
     static atomic_uint count;
     char buffer[LINE_SIZE];
@@ -71,7 +71,8 @@ bool operators_log_add(const char *path, const char *instance, struct operator_s
     if (fd >= 0) errno = EIO; /* of a write that comes short */
     bool is_kept = fd >= 0 && flock(fd, LOCK_EX) == 0 && drop_cut_line(fd) &&
                    write(fd, buffer, line.len) == (ssize_t)line.len && fsync(fd) == 0;
-    if (!is_kept) (void)refusal_say(why, "--operators-log: %s: %s", path, strerrordesc_np(errno));
+    if (!is_kept)
+        (void)start_error_say(why, "--operators-log: %s: %s", path, strerrordesc_np(errno));
     if (fd >= 0) (void)close(fd); /* synced above */
     return is_kept;
 }

@@ -22,8 +22,8 @@
 
 #include "base/clock.h"
 #include "base/stack.h"
-#include "door/inside.h"
 #include "door/connection.h"
+#include "door/inside.h"
 
 enum {
     OPERATOR_CONNECTIONS = 32, /* a page takes six while it loads, then two */
@@ -212,24 +212,24 @@ static unsigned spare_threads(unsigned limit)
 }
 
 /* A stream has a socket and a descriptor that wakes it. */
-static bool raise_file_limit(unsigned connections, unsigned streams, struct refusal *why)
+static bool raise_file_limit(unsigned connections, unsigned streams, struct start_error *why)
 {
     struct rlimit limit = {0};
     rlim_t need = connections + spare_threads(connections) + 2 * streams + 2 * (ACCEPTOR_ROOM + 1) +
                   OTHER_FILES;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return refusal_say(why, "RLIMIT_NOFILE: %s", strerrordesc_np(errno));
+        return start_error_say(why, "RLIMIT_NOFILE: %s", strerrordesc_np(errno));
     if (limit.rlim_cur >= need) return true;
     if (limit.rlim_max < need)
-        return refusal_say(why,
-                           "--connections %u needs %llu open files, this process may have %llu "
-                           "(ulimit -n)",
-                           connections, (unsigned long long)need,
-                           (unsigned long long)limit.rlim_max);
+        return start_error_say(why,
+                               "--connections %u needs %llu open files, this process may have %llu "
+                               "(ulimit -n)",
+                               connections, (unsigned long long)need,
+                               (unsigned long long)limit.rlim_max);
     limit.rlim_cur = need;
     if (setrlimit(RLIMIT_NOFILE, &limit) == 0) return true;
-    return refusal_say(why, "RLIMIT_NOFILE: %s", strerrordesc_np(errno));
+    return start_error_say(why, "RLIMIT_NOFILE: %s", strerrordesc_np(errno));
 }
 
 static unsigned threads_of(const struct listener *self)
@@ -289,7 +289,7 @@ static struct mg_context *start_library(struct listener *self, struct mg_error_d
 }
 
 /* civetweb goes on with the threads that it got; each has to begin within a second of the one before. */
-static bool threads_begin(struct listener *self, struct refusal *why)
+static bool threads_begin(struct listener *self, struct start_error *why)
 {
     enum { STEP_MS = 1, PATIENCE_MS = 1000 };
     unsigned wanted = threads_of(self) + 1; /* the master */
@@ -303,10 +303,10 @@ static bool threads_begin(struct listener *self, struct refusal *why)
         before = begun;
         clock_pause_ms(STEP_MS);
     }
-    return refusal_say(why,
-                       "%s needs %u threads, the system gave %u: take fewer --connections or "
-                       "--streams, or allow it more memory and tasks (ulimit -v, TasksMax)",
-                       self->address, wanted, begun);
+    return start_error_say(why,
+                           "%s needs %u threads, the system gave %u: take fewer --connections or "
+                           "--streams, or allow it more memory and tasks (ulimit -v, TasksMax)",
+                           self->address, wanted, begun);
 }
 
 static void refuse_client(int fd, acceptor_refusal why)
@@ -314,7 +314,7 @@ static void refuse_client(int fd, acceptor_refusal why)
     http_refuse_socket(fd, why == ACCEPTOR_TOO_SLOW ? PROBLEM_REQUEST_TIMEOUT : PROBLEM_OVERLOADED);
 }
 
-static bool start_listener(struct listener *self, const char *address, struct refusal *why)
+static bool start_listener(struct listener *self, const char *address, struct start_error *why)
 {
     const struct config *config = self->service->config;
     char reason[128] = "";
@@ -333,21 +333,22 @@ static bool start_listener(struct listener *self, const char *address, struct re
     if (!self->acceptor) return false;
     self->address = acceptor_address(self->acceptor);
     self->context = start_library(self, &failure);
-    if (!self->context) return refusal_say(why, "cannot serve %s: %s", address, reason);
+    if (!self->context) return start_error_say(why, "cannot serve %s: %s", address, reason);
     if (!threads_begin(self, why)) return false;
     if (atomic_load(&self->is_taken_over)) return true;
-    return refusal_say(why, "cannot serve %s: civetweb's socket is not to be found", address);
+    return start_error_say(why, "cannot serve %s: civetweb's socket is not to be found", address);
 }
 
 /* Thousands of threads: small stacks, also where civetweb was built to ask for none (see stack.c). */
-static bool start_listeners(struct server *self, const struct config *config, struct refusal *why)
+static bool start_listeners(struct server *self, const struct config *config,
+                            struct start_error *why)
 {
     pthread_attr_t usual;
     pthread_attr_t small;
     bool good = false;
 
     if (pthread_getattr_default_np(&usual) != 0 || pthread_attr_init(&small) != 0)
-        return refusal_say(why, "out of memory");
+        return start_error_say(why, "out of memory");
     (void)pthread_attr_setstacksize(&small, STACK_BYTES); /* a valid size */
     if (pthread_setattr_default_np(&small) == 0)
         good = start_listener(&self->buyers, config->listen, why) &&
@@ -358,14 +359,14 @@ static bool start_listeners(struct server *self, const struct config *config, st
     return good;
 }
 
-struct server *server_start(struct service *service, struct refusal *why)
+struct server *server_start(struct service *service, struct start_error *why)
 {
     struct server *self = calloc(1, sizeof *self);
     unsigned connections = (unsigned)service->config->connections;
     bool good = false;
 
     if (!self) {
-        (void)refusal_say(why, "out of memory");
+        (void)start_error_say(why, "out of memory");
         return NULL;
     }
     self->buyers.service = service;
@@ -382,7 +383,7 @@ struct server *server_start(struct service *service, struct refusal *why)
            start_listeners(self, service->config, why);
     if (good &&
         !(acceptor_start(self->buyers.acceptor) && acceptor_start(self->operators.acceptor)))
-        good = refusal_say(why, "no thread to accept connections");
+        good = start_error_say(why, "no thread to accept connections");
     (void)signal(SIGCHLD, SIG_DFL); /* civetweb ignores it, and then nobody can wait for a child */
     if (good) return self;
     server_stop(self);

@@ -26,7 +26,7 @@ struct service {
     struct identity *identity;
     struct rate *rate;         /* of each buyer; NULL: no limit */
     struct rate *address_rate; /* of each client's address; likewise */
-    const struct topology *topology;
+    const struct deployment *deployment;
     struct startup_report *report; /* of Redis, when it was asked last */
     const char *operators_log;     /* file */
     lk_client *client;

@@ -9,8 +9,8 @@
 
 #include "lockkit/lockkit.h"
 
-#include "base/refusal.h"
-#include "store/topology.h"
+#include "base/start_error.h"
+#include "store/deployment.h"
 
 /* X(value, name in /version, what a crash of Redis costs, for the log) */
 #define DURABILITY_LIST(X)                                                                         \
@@ -33,8 +33,8 @@ typedef enum durability {
         DURABILITY_COUNT
 } durability;
 
-const char *durability_name(durability which);
-const char *durability_meaning(durability which);
+const char *startup_durability_name(durability which);
+const char *startup_durability_meaning(durability which);
 
 /* What a Redis says of itself; strings are "" and numbers negative when it does not say. */
 struct startup_facts {
@@ -63,14 +63,14 @@ struct startup_facts {
  * Returns  false with *why: one evicts, is a replica, is older than 6.2, is of a cluster that was not
  *          said to be one, or went away; and with an empty *why when should_stop said so.
  */
-bool startup_check(lk_client *client, const struct topology *topology,
+bool startup_check(lk_client *client, const struct deployment *deployment,
                    bool (*should_stop)(void *arg), void *arg, struct startup_facts *out,
-                   struct refusal *why);
+                   struct start_error *why);
 
 /* The same without waiting: a server that does not answer soon, or loads, is a refusal too; then
    *out_is_answered is false. */
-bool startup_look(lk_client *client, const struct topology *topology, struct startup_facts *out,
-                  bool *out_is_answered, struct refusal *why);
+bool startup_look(lk_client *client, const struct deployment *deployment, struct startup_facts *out,
+                  bool *out_is_answered, struct start_error *why);
 
 /* What was found last, for any thread. */
 struct startup_report {
@@ -84,7 +84,7 @@ struct startup_facts startup_report_get(struct startup_report *report);
 void startup_take_info(const char *info, struct startup_facts *facts);
 void startup_take_setting(const char *name, const char *value, struct startup_facts *facts);
 /* Work out the durability, and judge. */
-bool startup_judge(struct startup_facts *facts, topology_kind kind, struct refusal *why);
+bool startup_judge(struct startup_facts *facts, deployment_kind kind, struct start_error *why);
 /* What the worst of two servers is; facts with server "" and version "" are nobody's. */
 void startup_take_worst(const struct startup_facts *one, struct startup_facts *worst);
 

@@ -21,8 +21,8 @@
 
 #include "lockkit/lockkit.h"
 
+#include "deployment.h"
 #include "sale/purchase.h"
-#include "topology.h"
 
 struct store; /* opaque; safe for any number of threads */
 
@@ -42,8 +42,9 @@ typedef enum store_status {
     STORE_FAILED,      /* Redis answered with an error (err->text) */
 } store_status;
 
-/* All are borrowed and must outlive the store; topology may be NULL. NULL when out of memory. */
-struct store *store_new(lk_client *client, const char *instance, const struct topology *topology);
+/* All are borrowed and must outlive the store; deployment may be NULL. NULL when out of memory. */
+struct store *store_new(lk_client *client, const char *instance,
+                        const struct deployment *deployment);
 void store_free(struct store *store);
 /* Give up reads after so long, instead of what the client waits. Before other threads know it. */
 void store_set_wait(struct store *store, int64_t wait_ms);
@@ -76,6 +77,6 @@ store_status store_scan_orders(struct store *store, const char *id,
 store_status store_time_ms(struct store *store, int64_t *out_ms, struct lk_error *err);
 
 /* "ORDER_ID:STATE:KEY" -> *out_order (buyer is not touched); false when it is not that. */
-bool order_parse(struct lk_bytes value, struct order *out_order);
+bool store_parse_order(struct lk_bytes value, struct order *out_order);
 
 #endif

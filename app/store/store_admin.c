@@ -10,7 +10,7 @@
 
 enum { NUMBER_SIZE = 24 };
 
-const char *sale_step_name(sale_step step)
+const char *store_step_name(sale_step step)
 {
     static const char *const names[] = {
 #define STEP_NAME(value, answer, name) [value] = (name),

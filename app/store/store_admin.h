@@ -27,7 +27,7 @@ typedef enum sale_step {
         SALE_STEP_COUNT
 } sale_step;
 
-const char *sale_step_name(sale_step step);
+const char *store_step_name(sale_step step);
 
 /* What became of a step, and of the sale. */
 struct sale_step_end {

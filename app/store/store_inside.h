@@ -28,7 +28,7 @@ enum store_script {
 struct store {
     lk_client *client;                      /* borrowed */
     const char *instance;                   /* borrowed */
-    const struct topology *topology;        /* borrowed; may be NULL */
+    const struct deployment *deployment;    /* borrowed; may be NULL */
     int64_t wait_ms;                        /* for reads; 0: as the client does */
     lk_script *scripts[STORE_SCRIPT_COUNT]; /* owned */
 };

@@ -9,7 +9,7 @@
 
 #include "redlock_servers.h"
 #include "sale/purchase.h"
-#include "store/topology.h"
+#include "store/deployment.h"
 
 /* What the lab and the audit must find once the fault is there that the flaw waits for. */
 #define VERDICT_LIST(X)                                                                            \
@@ -41,13 +41,13 @@ struct guard_result {
 };
 
 struct guard_ctx {
-    lk_client *client;               /* borrowed */
-    lk_script *purchase;             /* borrowed: store/scripts/purchase.lua */
-    lk_script *resolve;              /* borrowed: store/scripts/resolve.lua */
-    lk_script *confirm;              /* borrowed: store/scripts/confirm.lua */
-    lk_script *fenced;               /* borrowed: store/scripts/fence_check.lua and purchase.lua */
-    const struct topology *topology; /* borrowed; NULL: one server, no replicas waited for */
-    struct redlock_servers *redlock; /* borrowed: those of --redlock; NULL: there are none */
+    lk_client *client;   /* borrowed */
+    lk_script *purchase; /* borrowed: store/scripts/purchase.lua */
+    lk_script *resolve;  /* borrowed: store/scripts/resolve.lua */
+    lk_script *confirm;  /* borrowed: store/scripts/confirm.lua */
+    lk_script *fenced;   /* borrowed: store/scripts/fence_check.lua and purchase.lua */
+    const struct deployment *deployment; /* borrowed; NULL: one server, no replicas waited for */
+    struct redlock_servers *redlock;     /* borrowed: those of --redlock; NULL: there are none */
     const char *sale_id;
     const char *instance; /* goes into the ledger */
     const char *process;  /* whose attempts these are: unlike any other process before or after */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/topology.h"
+#include "store/deployment.h"
 
 struct redlock_handle {
     struct redlock_handle *next;
@@ -34,10 +34,10 @@ static size_t url_len(const char *urls)
     return len;
 }
 
-static bool refuse(const struct lk_error *err, struct refusal *why)
+static bool refuse(const struct lk_error *err, struct start_error *why)
 {
-    return refusal_say(why, "--redlock: %s",
-                       err->text[0] ? err->text : lk_status_meaning(err->code));
+    return start_error_say(why, "--redlock: %s",
+                           err->text[0] ? err->text : lk_status_meaning(err->code));
 }
 
 /* user:password@ or :password@ before the host. */
@@ -51,16 +51,16 @@ static bool has_password(const char *url)
 }
 
 static bool open_one(const char *url, size_t len, const struct lk_client_options *like,
-                     struct redlock_servers *out, struct refusal *why)
+                     struct redlock_servers *out, struct start_error *why)
 {
     struct lk_client_options options = *like;
     struct lk_error err = {0};
     char *copy = strndup(url, len);
 
-    if (!copy) return refusal_say(why, "out of memory");
+    if (!copy) return start_error_say(why, "out of memory");
     options.url = copy;
     if (has_password(copy)) options.password = NULL; /* that one is for who has none */
-    if (!topology_uses_tls(copy)) options.tls = (struct lk_tls_options){0};
+    if (!deployment_uses_tls(copy)) options.tls = (struct lk_tls_options){0};
     options.may_be_down = true;
     out->clients[out->count] = lk_client_open(&options, &err);
     explicit_bzero(copy, len);
@@ -70,7 +70,7 @@ static bool open_one(const char *url, size_t len, const struct lk_client_options
     return true;
 }
 
-static bool check(const struct redlock_servers *servers, struct refusal *why)
+static bool check(const struct redlock_servers *servers, struct start_error *why)
 {
     struct lk_error err = {0};
     lk_lock *lock = lk_redlock_new(servers->clients, servers->count, "seckill:redlock", NULL, &err);
@@ -81,14 +81,14 @@ static bool check(const struct redlock_servers *servers, struct refusal *why)
 }
 
 bool redlock_servers_open(const char *urls, const struct lk_client_options *like,
-                          struct redlock_servers *out, struct refusal *why)
+                          struct redlock_servers *out, struct start_error *why)
 {
     *out = (struct redlock_servers){.mutex = PTHREAD_MUTEX_INITIALIZER};
     for (;;) {
         size_t len = url_len(urls);
 
         if (out->count == REDLOCK_SERVERS_MAX)
-            return refusal_say(why, "--redlock: more than %d servers", REDLOCK_SERVERS_MAX);
+            return start_error_say(why, "--redlock: more than %d servers", REDLOCK_SERVERS_MAX);
         if (!open_one(urls, len, like, out, why)) return false;
         if (!urls[len]) return check(out, why);
         urls += len + 1;

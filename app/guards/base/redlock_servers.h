@@ -10,7 +10,7 @@
 
 #include "lockkit/lockkit.h"
 
-#include "base/refusal.h"
+#include "base/start_error.h"
 
 enum { REDLOCK_SERVERS_MAX = 15 };
 
@@ -34,7 +34,7 @@ struct redlock_servers {
  *          a replica, too many. Servers that are down are no reason.
  */
 bool redlock_servers_open(const char *urls, const struct lk_client_options *like,
-                          struct redlock_servers *out, struct refusal *why);
+                          struct redlock_servers *out, struct start_error *why);
 /* All locks were given back. Fine, and needless, when it was never opened and is zeroed. */
 void redlock_servers_close(struct redlock_servers *servers);
 

@@ -17,7 +17,7 @@ struct purchase_eval {
     struct purchase **batch;
     size_t batch_count;
     int64_t begin_ms;    /* of the sell */
-    unsigned changes;    /* of the servers by then: topology_changes() */
+    unsigned changes;    /* of the servers by then: deployment_changes() */
     struct lk_eval eval; /* ready for lk_client_eval() or lk_mutex_run() */
 };
 

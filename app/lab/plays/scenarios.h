@@ -7,6 +7,10 @@
 #include "guards/guards.h"
 #include "lab/lab.h"
 
+/* The n-th scenario, in the order of teaching; NULL past the end. By its name; NULL: there is none. */
+const struct lab_scenario *scenarios_at(size_t index);
+const struct lab_scenario *scenarios_named(const char *name);
+
 /* A guard that the service has not: it trusts a lost answer (unmarked.c). */
 extern const struct guard scenario_guard_unmarked;
 /* And two that have their lock on other servers than the stock (lock_elsewhere.c). */

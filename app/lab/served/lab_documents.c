@@ -8,8 +8,9 @@
 #include <jansson.h>
 
 #include "guards/guards.h"
+#include "lab/plays/scenarios.h"
 
-bool lab_language_is_read(const char *query, enum lab_language *out)
+bool lab_documents_language_is_read(const char *query, enum lab_language *out)
 {
     *out = query && strcmp(query, "lang=zh") == 0 ? LAB_CHINESE : LAB_ENGLISH;
     return !query || !*query || *out == LAB_CHINESE || strcmp(query, "lang=en") == 0;
@@ -50,12 +51,12 @@ static json_t *expected_of(const struct lab_scenario *scenario, enum lab_languag
     return list;
 }
 
-char *lab_json_of_scenarios(enum lab_language language)
+char *lab_documents_scenarios(enum lab_language language)
 {
     json_t *list = json_array();
 
-    for (size_t i = 0; lab_scenario_at(i); i++) {
-        const struct lab_scenario *scenario = lab_scenario_at(i);
+    for (size_t i = 0; scenarios_at(i); i++) {
+        const struct lab_scenario *scenario = scenarios_at(i);
 
         if (!append(&list,
                     json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?}", "number", scenario->number, "name",
@@ -76,7 +77,7 @@ static json_t *object_of(const struct guard *guard)
                      guard->needs_redlock);
 }
 
-char *lab_json_of_guards(const char *fallback, bool has_redlock)
+char *lab_documents_guards(const char *fallback, bool has_redlock)
 {
     json_t *list = json_array();
 
@@ -87,7 +88,7 @@ char *lab_json_of_guards(const char *fallback, bool has_redlock)
                           "guards", list));
 }
 
-char *lab_json_of_sale(const struct lab_sale *sale)
+char *lab_documents_sale(const struct lab_sale *sale)
 {
     return dump(json_pack("{s:s, s:s, s:s, s:o}", "saleId", sale->id, "instance", sale->instance,
                           "storedGuard", sale->stored, "guard", object_of(sale->guard)));

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "lab/show/render.h"
 
 struct lab_runner {
     struct lab_runner_options options;
@@ -39,13 +40,13 @@ static bool wait_locked(struct lab_runner *self, int64_t until_ms)
 static lab_runner_status take_json(const struct lab_run *run, enum lab_language language,
                                    struct lab_runner_answer *out)
 {
-    char *json = lab_json(run, language);
+    char *json = render_json(run, language);
 
     if (json && strlen(json) <= LAB_RUNNER_JSON_MAX) {
         out->json = json;
         return LAB_RUNNER_PLAYED;
     }
-    (void)refusal_say(&out->why, json ? "its answer would be too large" : "out of memory");
+    (void)start_error_say(&out->why, json ? "its answer would be too large" : "out of memory");
     free(json);
     return LAB_RUNNER_FAILED;
 }
@@ -61,7 +62,7 @@ static lab_runner_status play(struct lab **lab, const struct lab_scenario *scena
     if (!*lab) return LAB_RUNNER_UNAVAILABLE;
     run = lab_play(*lab, scenario);
     if (!run) {
-        (void)refusal_say(&out->why, "out of memory");
+        (void)start_error_say(&out->why, "out of memory");
     } else if (run->failure.text[0]) {
         out->why = run->failure;
     } else {
@@ -82,8 +83,8 @@ static void answer_locked(struct lab_runner *self, lab_runner_status status,
     if (status != LAB_RUNNER_PLAYED && self->is_stopping) {
         self->status = LAB_RUNNER_STOPPED;
     } else if (status == LAB_RUNNER_FAILED && self->is_late) {
-        (void)refusal_say(&self->answer.why, "it took longer than %lld ms and was interrupted",
-                          (long long)self->options.limit_ms);
+        (void)start_error_say(&self->answer.why, "it took longer than %lld ms and was interrupted",
+                              (long long)self->options.limit_ms);
     }
     self->is_done = true;
     (void)pthread_cond_broadcast(&self->changed);

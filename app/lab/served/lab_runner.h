@@ -39,8 +39,8 @@ typedef enum lab_runner_status {
 } lab_runner_status;
 
 struct lab_runner_answer {
-    char *json; /* PLAYED: as of lab_json(); yours to free() */
-    struct refusal why;
+    char *json; /* PLAYED: as of render_json(); yours to free() */
+    struct start_error why;
 };
 
 /*

@@ -29,15 +29,15 @@ const char *actor_answer(guard_status status, outcome which)
 {
     switch (status) {
     case GUARD_DONE:
-        return outcome_name(which);
+        return sale_outcome_name(which);
     case GUARD_BUSY:
-        return outcome_name(OUTCOME_LOCK_TIMEOUT);
+        return sale_outcome_name(OUTCOME_LOCK_TIMEOUT);
     case GUARD_UNAVAILABLE:
-        return outcome_name(OUTCOME_STORE_UNAVAILABLE);
+        return sale_outcome_name(OUTCOME_STORE_UNAVAILABLE);
     case GUARD_UNKNOWN:
-        return outcome_name(OUTCOME_UNKNOWN);
+        return sale_outcome_name(OUTCOME_UNKNOWN);
     case GUARD_UNSYNCED:
-        return outcome_name(OUTCOME_UNSYNCED);
+        return sale_outcome_name(OUTCOME_UNSYNCED);
     }
     return NULL;
 }
@@ -56,10 +56,10 @@ struct guard_result actor_buy(lk_client *client, struct redlock_servers *locks,
     struct guard_ctx ctx = {
         .client = client,
         .redlock = locks,
-        .purchase = lk_script_new(app_script_named("purchase")),
-        .resolve = lk_script_new(app_script_named("resolve")),
-        .confirm = lk_script_new(app_script_named("confirm")),
-        .fenced = app_script_join("fence_check", "purchase"),
+        .purchase = lk_script_new(app_scripts_named("purchase")),
+        .resolve = lk_script_new(app_scripts_named("resolve")),
+        .confirm = lk_script_new(app_scripts_named("confirm")),
+        .fenced = app_scripts_join("fence_check", "purchase"),
         .sale_id = STAGE_SALE,
         .instance = cast->name,
         .process = cast->name,
@@ -109,7 +109,7 @@ static int buy_in_process(char **argv)
                                        : STAGE_CODE_NOT + (int)result.status;
 }
 
-bool lab_actor_is_this(int argc, char **argv)
+bool actor_is_this(int argc, char **argv)
 {
     if (argc != ARG_COUNT || strcmp(argv[0], becomes_actor) != 0) return false;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) _exit(126);
@@ -215,10 +215,10 @@ static void on_event(const struct lk_event *event, void *arg)
         is_exclusive |= strcmp(event->kind, exclusive[i]) == 0;
     if (!is_exclusive) return;
     if (event->type == LK_EVENT_ACQUIRE && event->status == LK_OK)
-        promise_note_hold(arg, event->key);
+        promises_note_hold(arg, event->key);
     if (event->type == LK_EVENT_LOST ||
         (event->type == LK_EVENT_RELEASE && (event->status != LK_OK || event->count == 0)))
-        promise_note_end(arg, event->key);
+        promises_note_end(arg, event->key);
 }
 
 /* "unix:///...,unix:///..." of its lock's servers. NULL: no memory. */
@@ -266,7 +266,7 @@ static bool open_locks(const struct stage_actor *self, const struct lk_client_op
                        struct redlock_servers *out)
 {
     struct lk_client_options options = *like;
-    struct refusal why = {0};
+    struct start_error why = {0};
     char *urls = urls_of(self);
     unsigned looks = 0;
 
@@ -326,11 +326,11 @@ static void *actor_main(void *arg)
     return NULL;
 }
 
-bool actor_start(struct stage_actor *self, struct refusal *why)
+bool actor_start(struct stage_actor *self, struct start_error *why)
 {
     if (self->has_started) return true;
     if (pthread_create(&self->thread, NULL, actor_main, self) != 0)
-        return refusal_say(why, "no thread for actor %s", self->cast.name);
+        return start_error_say(why, "no thread for actor %s", self->cast.name);
     self->has_started = true;
     return true;
 }

@@ -95,14 +95,14 @@ static bool make_ready(lk_client *client)
            is_done(ASK(client, "CONFIG", "SET", "repl-diskless-sync-delay", "0"));
 }
 
-bool servers_start(struct servers *self, unsigned server, struct refusal *why)
+bool servers_start(struct servers *self, unsigned server, struct start_error *why)
 {
     struct server *started = at(self, server);
     char dir[PATH_MAX];
 
     if (snprintf(dir, sizeof dir, "%s/redis-%u", self->dir, server) >= (int)sizeof dir ||
         (mkdir(dir, 0700) != 0 && errno != EEXIST))
-        return refusal_say(why, "%s: %s", dir, strerrordesc_np(errno));
+        return start_error_say(why, "%s: %s", dir, strerrordesc_np(errno));
     started->child = redis_child_start_in_memory(dir, why);
     if (!started->child) return false;
     started->client = lk_client_open(
@@ -114,10 +114,10 @@ bool servers_start(struct servers *self, unsigned server, struct refusal *why)
         return true;
     }
     servers_kill(self, server);
-    return refusal_say(why, "redis-%u does not do what a lock needs", server);
+    return start_error_say(why, "redis-%u does not do what a lock needs", server);
 }
 
-bool servers_prepare(struct servers *self, unsigned count, struct refusal *why)
+bool servers_prepare(struct servers *self, unsigned count, struct start_error *why)
 {
     for (unsigned server = 1; server <= count; server++) {
         lk_client *client = servers_client(self, server);
@@ -125,7 +125,7 @@ bool servers_prepare(struct servers *self, unsigned count, struct refusal *why)
         if (!client) {
             if (!servers_start(self, server, why)) return false;
         } else if (!servers_promote(self, server, why) || !is_done(ASK(client, "FLUSHALL"))) {
-            return refusal_say(why, "redis-%u cannot be made empty", server);
+            return start_error_say(why, "redis-%u cannot be made empty", server);
         }
     }
     return true;
@@ -143,19 +143,19 @@ const char *servers_socket(const struct servers *self, unsigned server)
 
 /* ---- replicas -------------------------------------------------------------------------------------- */
 
-bool servers_follow(struct servers *self, unsigned server, int port, struct refusal *why)
+bool servers_follow(struct servers *self, unsigned server, int port, struct start_error *why)
 {
     char number[16];
 
     (void)snprintf(number, sizeof number, "%d", port);
     return is_done(ASK(servers_client(self, server), "REPLICAOF", "127.0.0.1", number)) ||
-           refusal_say(why, "redis-%u does not want to be a replica", server);
+           start_error_say(why, "redis-%u does not want to be a replica", server);
 }
 
-bool servers_promote(struct servers *self, unsigned server, struct refusal *why)
+bool servers_promote(struct servers *self, unsigned server, struct start_error *why)
 {
     return is_done(ASK(servers_client(self, server), "REPLICAOF", "NO", "ONE")) ||
-           refusal_say(why, "redis-%u does not want to be the primary", server);
+           start_error_say(why, "redis-%u does not want to be the primary", server);
 }
 
 /* ROLE of the one: "slave", host, port, "connected", offset; of the other: "master", offset, those who are
@@ -174,13 +174,13 @@ static bool is_in_step(struct servers *self, unsigned primary, unsigned replica)
 }
 
 bool servers_await_replica(struct servers *self, unsigned primary, unsigned replica,
-                           struct refusal *why)
+                           struct start_error *why)
 {
     int64_t deadline_ms = clock_mono_ms() + LIMIT_MS;
 
     while (!is_in_step(self, primary, replica)) {
         if (tap_is_interrupted() || clock_mono_ms() >= deadline_ms)
-            return refusal_say(why, "redis-%u does not follow redis-%u", replica, primary);
+            return start_error_say(why, "redis-%u does not follow redis-%u", replica, primary);
         clock_pause_ms(LOOK_MS);
     }
     return true;

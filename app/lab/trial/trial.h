@@ -69,7 +69,7 @@ struct trial {
     struct trial_finding findings[TRIAL_CLAIM_COUNT];
     struct trial_habits habits;
     size_t play_count;
-    struct refusal trouble;      /* "": it came to its end */
+    struct start_error trouble;  /* "": it came to its end */
     struct lab_run *trouble_run; /* owned; NULL: none */
 };
 

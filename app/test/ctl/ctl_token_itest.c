@@ -30,7 +30,7 @@ static int ctl(struct fixture *self, const char *const *words)
 static int set_up(void **state)
 {
     struct fixture *self = calloc(1, sizeof *self);
-    struct refusal why = {0};
+    struct start_error why = {0};
 
     if (!self) return -1;
     *state = self;
@@ -57,7 +57,7 @@ TEST(a_key_is_random_ours_alone_and_never_overwritten)
     struct fixture *self = *state;
     char other[PATH_SIZE];
     struct token_key key = {0};
-    struct refusal why = {0};
+    struct start_error why = {0};
     struct stat info;
 
     assert_int_equal(stat(self->key, &info), 0);

@@ -76,7 +76,7 @@ static void make_bearer(const struct fixture *self, const struct token *claims, 
 static int set_up(void **state)
 {
     struct fixture *self = calloc(1, sizeof *self);
-    struct refusal why = {0};
+    struct start_error why = {0};
     struct identity_options options = {.trusts_user_id = false};
 
     if (!self) return -1;
@@ -224,7 +224,7 @@ TEST(what_is_remembered_is_that_token_alone)
 TEST(what_one_identity_found_good_another_checks_itself)
 {
     struct fixture *self = *state;
-    struct refusal why = {0};
+    struct start_error why = {0};
     struct identity *keyless =
         identity_new(&(struct identity_options){.operator_file = self->file}, &why);
 

@@ -129,7 +129,7 @@ static void is_told(struct told told, guard_status status, outcome which)
 {
     if (told.status != status || told.outcome != which) {
         fail_msg("%s: status %d, %s", self.guard->name, (int)told.status,
-                 told.outcome < OUTCOME_COUNT ? outcome_name(told.outcome) : "no outcome");
+                 told.outcome < OUTCOME_COUNT ? sale_outcome_name(told.outcome) : "no outcome");
     }
 }
 
@@ -522,10 +522,10 @@ TEST(a_fence_that_is_no_number_sells_nothing)
 
 static int open_all(void **state)
 {
-    self.purchase = lk_script_new(app_script_named("purchase"));
-    self.resolve = lk_script_new(app_script_named("resolve"));
-    self.confirm = lk_script_new(app_script_named("confirm"));
-    self.fenced = app_script_join("fence_check", "purchase");
+    self.purchase = lk_script_new(app_scripts_named("purchase"));
+    self.resolve = lk_script_new(app_scripts_named("resolve"));
+    self.confirm = lk_script_new(app_scripts_named("confirm"));
+    self.fenced = app_scripts_join("fence_check", "purchase");
     return self.purchase && self.resolve && self.confirm && self.fenced ? sale_world_open(state)
                                                                         : -1;
 }

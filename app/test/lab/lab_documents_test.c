@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "guards/guards.h"
+#include "lab/plays/scenarios.h"
 #include "lab/served/lab_documents.h"
 #include "test/support/testing.h"
 
@@ -38,19 +39,20 @@ TEST(a_language_is_read_from_nothing_else_than_its_query)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         enum lab_language language = LAB_ENGLISH;
 
-        assert_int_equal(lab_language_is_read(cases[i].query, &language), cases[i].is_valid);
+        assert_int_equal(lab_documents_language_is_read(cases[i].query, &language),
+                         cases[i].is_valid);
         if (cases[i].is_valid) assert_int_equal(language, cases[i].language);
     }
 }
 
 TEST(every_scenario_is_listed_in_its_order)
 {
-    json_t *root = parse(lab_json_of_scenarios(LAB_ENGLISH));
+    json_t *root = parse(lab_documents_scenarios(LAB_ENGLISH));
     const json_t *list = json_object_get(root, "scenarios");
     size_t count = 0;
 
-    for (; lab_scenario_at(count); count++) {
-        const struct lab_scenario *scenario = lab_scenario_at(count);
+    for (; scenarios_at(count); count++) {
+        const struct lab_scenario *scenario = scenarios_at(count);
         const json_t *one = json_array_get(list, count);
 
         assert_string_equal(member(one, "number"), scenario->number);
@@ -78,7 +80,7 @@ static const json_t *named(const json_t *list, const char *name)
 
 TEST(what_a_scenario_must_come_to_is_told)
 {
-    json_t *root = parse(lab_json_of_scenarios(LAB_CHINESE));
+    json_t *root = parse(lab_documents_scenarios(LAB_CHINESE));
     const json_t *list = json_object_get(root, "scenarios");
     const json_t *oversold = json_object_get(named(list, "thread-lock"), "expected");
     const json_t *first = json_array_get(oversold, 0);
@@ -94,7 +96,7 @@ TEST(what_a_scenario_must_come_to_is_told)
 
 TEST(every_guard_is_listed_with_its_flaw)
 {
-    json_t *root = parse(lab_json_of_guards("mutex", true));
+    json_t *root = parse(lab_documents_guards("mutex", true));
     const json_t *list = json_object_get(root, "guards");
     size_t count = 0;
 
@@ -119,7 +121,7 @@ TEST(a_sale_tells_both_its_guards)
 {
     const struct lab_sale sale = {
         .id = "cup", .instance = "here", .stored = "mutex", .guard = guards_find("none")};
-    json_t *root = parse(lab_json_of_sale(&sale));
+    json_t *root = parse(lab_documents_sale(&sale));
 
     assert_string_equal(member(root, "saleId"), "cup");
     assert_string_equal(member(root, "instance"), "here");

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "guards/guards.h"
 #include "lab/lab.h"
+#include "lab/plays/scenarios.h"
 #include "lab/served/guard_sources.h"
 #include "test/support/app_lab.h"
 #include "test/support/testing.h"
@@ -54,8 +55,8 @@ static void assert_listed(struct app_lab *self, const char *path, enum lab_langu
     json_t *root = body_of(&self->reply);
     const json_t *list = json_object_get(root, "scenarios");
 
-    for (; lab_scenario_at(count); count++) {
-        const struct lab_scenario *scenario = lab_scenario_at(count);
+    for (; scenarios_at(count); count++) {
+        const struct lab_scenario *scenario = scenarios_at(count);
         const json_t *one = json_array_get(list, count);
 
         assert_string_equal(member(one, "name"), scenario->name);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "guards/guards.h"
+#include "lab/plays/scenarios.h"
 #include "lab/served/lab_runner.h"
 #include "lab/stage/stage.h"
 #include "start/redis_child.h"
@@ -207,8 +208,7 @@ static lab_runner_status end_of(struct visitor *visitor)
 static lab_runner_status play_named(struct lab_runner *runner, const char *name)
 {
     struct lab_runner_answer answer;
-    lab_runner_status status =
-        lab_runner_play(runner, lab_scenario_named(name), LAB_ENGLISH, &answer);
+    lab_runner_status status = lab_runner_play(runner, scenarios_named(name), LAB_ENGLISH, &answer);
 
     assert_int_equal(answer.json != NULL, status == LAB_RUNNER_PLAYED);
     if (answer.json) assert_non_null(strstr(answer.json, "\"isExpected\":true"));
@@ -370,6 +370,6 @@ FIXTURE(set_up, tear_down);
 
 int main(int argc, char **argv)
 {
-    if (redis_child_is_this(argc, argv) || lab_actor_is_this(argc, argv)) return 2;
+    if (redis_child_is_this(argc, argv) || actor_is_this(argc, argv)) return 2;
     return testing_run(argc, argv);
 }

@@ -1,13 +1,13 @@
 /*
  * group_commit.c under a crowd of threads: the guard is a plain counter, so two batches at once would
  * be a race that the thread sanitizer sees, and everybody must learn his own fate.
- * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=node_number
+ * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=order_node_number
  */
 #include <pthread.h>
 
 #include "guards/guards.h"
 #include "sell/group_commit.h"
-#include "sell/node.h"
+#include "sell/order_node.h"
 #include "test/support/testing.h"
 
 enum { CROWD = 64, EACH = 40, UNITS = 1500, NAME_SIZE = 16 };
@@ -46,7 +46,7 @@ static const struct guard shelf_guard = {
 const struct guard *__wrap_guards_find(const char *name);
 store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
                                     struct lk_error *err);
-int __wrap_node_number(struct node *node);
+int __wrap_order_node_number(struct order_node *node);
 
 const struct guard *__wrap_guards_find(const char *name)
 {
@@ -64,7 +64,7 @@ store_status __wrap_store_load_sale(struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-int __wrap_node_number(struct node *node)
+int __wrap_order_node_number(struct order_node *node)
 {
     (void)node;
     return 1;

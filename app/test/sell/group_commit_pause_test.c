@@ -1,12 +1,12 @@
 /*
  * The fault of group commit: of so many sells one pauses, where its guard says, and no other call
  * pauses anything.
- * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=node_number,--wrap=clock_pause_ms
+ * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=order_node_number,--wrap=clock_pause_ms
  */
 #include "base/clock.h"
 #include "guards/guards.h"
 #include "sell/group_commit.h"
-#include "sell/node.h"
+#include "sell/order_node.h"
 #include "test/support/testing.h"
 
 enum { LIMIT_MS = 20000 };
@@ -33,7 +33,7 @@ static const struct guard pausing_guard = {
 const struct guard *__wrap_guards_find(const char *name);
 store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
                                     struct lk_error *err);
-int __wrap_node_number(struct node *node);
+int __wrap_order_node_number(struct order_node *node);
 void __wrap_clock_pause_ms(int64_t ms);
 
 const struct guard *__wrap_guards_find(const char *name)
@@ -52,7 +52,7 @@ store_status __wrap_store_load_sale(struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-int __wrap_node_number(struct node *node)
+int __wrap_order_node_number(struct order_node *node)
 {
     (void)node;
     return 1;

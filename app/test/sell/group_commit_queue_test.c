@@ -1,7 +1,7 @@
 /*
  * The bound of group commit's queue, on a clock of its own that only the guard moves: a batch takes
  * exactly as long as the test says, and waits at a gate while the queue is filled behind it.
- * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=node_number,--wrap=clock_mono_ns
+ * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=order_node_number,--wrap=clock_mono_ns
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "guards/guards.h"
 #include "sell/group_commit.h"
-#include "sell/node.h"
+#include "sell/order_node.h"
 #include "test/support/sale_support.h"
 #include "test/support/testing.h"
 
@@ -45,7 +45,7 @@ static const struct guard slow_guard = {
 const struct guard *__wrap_guards_find(const char *name);
 store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
                                     struct lk_error *err);
-int __wrap_node_number(struct node *node);
+int __wrap_order_node_number(struct order_node *node);
 int64_t __wrap_clock_mono_ns(void);
 
 const struct guard *__wrap_guards_find(const char *name)
@@ -64,7 +64,7 @@ store_status __wrap_store_load_sale(struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-int __wrap_node_number(struct node *node)
+int __wrap_order_node_number(struct order_node *node)
 {
     (void)node;
     return 1;

@@ -2,7 +2,7 @@
  * A sale's guard is switched while purchases are under way: no run of the old guard and one of the new
  * ever meet, whoever waits is sold by the new one, everybody is told by which, and other sales keep
  * theirs.
- * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=node_number
+ * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=order_node_number
  */
 #include <pthread.h>
 #include <sched.h>
@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "guards/guards.h"
 #include "sell/group_commit.h"
-#include "sell/node.h"
+#include "sell/order_node.h"
 #include "test/support/sale_support.h"
 #include "test/support/testing.h"
 
@@ -71,7 +71,7 @@ static const struct guard elsewhere = {
 const struct guard *__wrap_guards_find(const char *name);
 store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
                                     struct lk_error *err);
-int __wrap_node_number(struct node *node);
+int __wrap_order_node_number(struct order_node *node);
 
 const struct guard *__wrap_guards_find(const char *name)
 {
@@ -91,7 +91,7 @@ store_status __wrap_store_load_sale(struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-int __wrap_node_number(struct node *node)
+int __wrap_order_node_number(struct order_node *node)
 {
     (void)node;
     return 1;

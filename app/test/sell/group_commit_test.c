@@ -1,7 +1,7 @@
 /*
  * group_commit.c with a guard, a store and a clock made up here: the guard stops at a gate that the
  * test opens, so who waits for whom is known without a sleep.
- * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=node_number,--wrap=clock_mono_ns
+ * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=order_node_number,--wrap=clock_mono_ns
  */
 #include <limits.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include "guards/guards.h"
 #include "sale/order_id.h"
 #include "sell/group_commit.h"
-#include "sell/node.h"
+#include "sell/order_node.h"
 #include "test/support/sale_support.h"
 #include "test/support/testing.h"
 
@@ -106,7 +106,7 @@ static const struct guard guards[] = {
 const struct guard *__wrap_guards_find(const char *name);
 store_status __wrap_store_load_sale(struct store *store, const char *id, struct sale *out_sale,
                                     struct lk_error *err);
-int __wrap_node_number(struct node *node);
+int __wrap_order_node_number(struct order_node *node);
 int64_t __real_clock_mono_ns(void);
 int64_t __wrap_clock_mono_ns(void);
 
@@ -134,7 +134,7 @@ store_status __wrap_store_load_sale(struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-int __wrap_node_number(struct node *node)
+int __wrap_order_node_number(struct order_node *node)
 {
     (void)node;
     return atomic_load(&world.node);

@@ -192,10 +192,10 @@ TEST(a_book_of_the_same_epoch_may_be_another)
 /* Memory does not know which replicas have an order. */
 TEST(where_replicas_are_waited_for_no_replay_comes_from_memory)
 {
-    static const struct topology synced = {.sync_replicas = 1, .sync_ms = 100};
+    static const struct deployment synced = {.sync_replicas = 1, .sync_ms = 100};
     struct sale_world *world = *state;
 
-    sell_out(world, "mutex", &(struct group_commit_options){.batch = 8, .topology = &synced});
+    sell_out(world, "mutex", &(struct group_commit_options){.batch = 8, .deployment = &synced});
     assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
     int64_t before = scripts_run(world);
     assert_int_equal(buy_in(world, 0, "ann", "other").outcome, OUTCOME_ALREADY_ORDERED);

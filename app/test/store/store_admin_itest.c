@@ -77,7 +77,7 @@ static void ends_as(struct sale_world *world, const struct step *step, sale_step
     struct lk_error err = {0};
 
     if (take(world, step, &got, &err) != STORE_OK) fail_msg("kind %d: %s", step->kind, err.text);
-    assert_string_equal(sale_step_name(got.step), sale_step_name(expected));
+    assert_string_equal(store_step_name(got.step), store_step_name(expected));
     assert_int_equal(got.epoch, ask(world, "HGET seckill:{s}:sale epoch"));
 }
 
@@ -389,7 +389,7 @@ TEST(hostile_arguments_are_refused_and_change_nothing)
         struct lk_bytes args[8];
         size_t count = 0;
         lk_reply *reply = NULL;
-        lk_script *script = lk_script_new(app_script_named(rows[i].script));
+        lk_script *script = lk_script_new(app_scripts_named(rows[i].script));
 
         (void)snprintf(copy, sizeof copy, "%s", rows[i].args ? rows[i].args : "");
         while (rest && count < COUNT_OF(args))
@@ -529,8 +529,8 @@ static void audit_of(struct sale_world *world, struct sale_audit *out)
 static void print_checks(const struct sale_audit *audit)
 {
     for (int i = 0; i < AUDIT_CHECK_COUNT; i++)
-        print_message("%-20s %-8s %s\n", audit_check_name((enum audit_check)i),
-                      audit_verdict_name(audit->checks[i].verdict), audit->checks[i].words);
+        print_message("%-20s %-8s %s\n", sale_audit_check_name((enum audit_check)i),
+                      sale_audit_verdict_name(audit->checks[i].verdict), audit->checks[i].words);
 }
 
 /* Five units, two of them sold, two more put up later. */

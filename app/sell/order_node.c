@@ -1,5 +1,5 @@
 /*
- * See node.h. One thread takes a number, without the mutex; others wait for it, and share its
+ * See order_node.h. One thread takes a number, without the mutex; others wait for it, and share its
  * failure too: with a server that hangs, each waits for one answer, not for one after the other.
  *
  * A failover can forget the lease, and then it may be somebody else's: whenever the servers have
@@ -8,7 +8,7 @@
  * takes the very number: so a number that is new is not used before a replica has it, if one has it
  * soon.
  */
-#include "node.h"
+#include "order_node.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -19,24 +19,24 @@
 
 enum { LEASE_MS = 30000, REPLICA_MS = 200 };
 
-struct node {
-    lk_client *client;               /* borrowed */
-    const struct topology *topology; /* borrowed; may be NULL */
-    pthread_mutex_t mutex;           /* guards all below */
-    pthread_cond_t taken;            /* is_taking has become false */
+struct order_node {
+    lk_client *client;                   /* borrowed */
+    const struct deployment *deployment; /* borrowed; may be NULL */
+    pthread_mutex_t mutex;               /* guards all below */
+    pthread_cond_t taken;                /* is_taking has become false */
     bool is_taking;
     lk_lock *lock; /* owned; NULL: none held */
     int number;
-    unsigned changes; /* of the topology, when the lock was last known to be there */
+    unsigned changes; /* of the deployment, when the lock was last known to be there */
 };
 
-struct node *node_new(lk_client *client, const struct topology *topology)
+struct order_node *order_node_new(lk_client *client, const struct deployment *deployment)
 {
-    struct node *node = calloc(1, sizeof *node);
+    struct order_node *node = calloc(1, sizeof *node);
 
     if (!node) return NULL;
     node->client = client;
-    node->topology = topology;
+    node->deployment = deployment;
     (void)pthread_mutex_init(&node->mutex, NULL);
     (void)pthread_cond_init(&node->taken, NULL);
     return node;
@@ -48,7 +48,7 @@ static void give_back(lk_lock *lock)
     lk_lock_free(lock);
 }
 
-void node_free(struct node *node)
+void order_node_free(struct order_node *node)
 {
     if (!node) return;
     give_back(node->lock);
@@ -72,7 +72,7 @@ static void wait_for_a_replica(lk_client *client, const char *key)
 }
 
 /* OK with a lock held, BUSY when the number is somebody else's. */
-static lk_status try_number(const struct node *node, int number, lk_lock **out_lock)
+static lk_status try_number(const struct order_node *node, int number, lk_lock **out_lock)
 {
     char key[32];
 
@@ -85,13 +85,13 @@ static lk_status try_number(const struct node *node, int number, lk_lock **out_l
         lk_lock_free(lock);
         return status;
     }
-    if (topology_may_go_back(node->topology)) wait_for_a_replica(node->client, key);
+    if (deployment_may_go_back(node->deployment)) wait_for_a_replica(node->client, key);
     *out_lock = lock;
     return LK_OK;
 }
 
 /* Any free number, with its lock; -1 when there is none to be had. */
-static int take(const struct node *node, lk_lock **out_lock)
+static int take(const struct order_node *node, lk_lock **out_lock)
 {
     /* Start somewhere of our own, so that processes starting together do not all ask for 0. */
     unsigned first = (unsigned)getpid();
@@ -111,7 +111,7 @@ static int take(const struct node *node, lk_lock **out_lock)
  *
  * Returns  the number, or -1: then a lock that is left could not be asked for, and is to be again.
  */
-static int look_after(const struct node *node, lk_lock **lock)
+static int look_after(const struct order_node *node, lk_lock **lock)
 {
     lk_status status = lk_held(*lock) ? lk_lock_renew(*lock, LEASE_MS, NULL) : LK_LOST;
 
@@ -122,12 +122,12 @@ static int look_after(const struct node *node, lk_lock **lock)
     return take(node, lock);
 }
 
-static bool is_good_locked(const struct node *node)
+static bool is_good_locked(const struct order_node *node)
 {
-    return lk_held(node->lock) && node->changes == topology_changes(node->topology);
+    return lk_held(node->lock) && node->changes == deployment_changes(node->deployment);
 }
 
-int node_number(struct node *node)
+int order_node_number(struct order_node *node)
 {
     bool has_waited = false;
 
@@ -135,7 +135,7 @@ int node_number(struct node *node)
     for (; node->is_taking; has_waited = true)
         (void)pthread_cond_wait(&node->taken, &node->mutex);
     if (!is_good_locked(node) && !has_waited) {
-        unsigned changes = topology_changes(node->topology); /* before asking */
+        unsigned changes = deployment_changes(node->deployment); /* before asking */
         lk_lock *lock = node->lock;
 
         node->is_taking = true;

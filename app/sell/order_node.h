@@ -1,19 +1,19 @@
 /*
  * The number of this process in order ids, leased through lockkit: two live processes never share one.
  */
-#ifndef SECKILL_NODE_H
-#define SECKILL_NODE_H
+#ifndef SECKILL_ORDER_NODE_H
+#define SECKILL_ORDER_NODE_H
 
 #include "lockkit/lockkit.h"
 
-#include "store/topology.h"
+#include "store/deployment.h"
 
-struct node; /* opaque */
+struct order_node; /* opaque */
 
-/* Asks for nothing yet. NULL when out of memory. Both are borrowed; topology NULL: it never changes. */
-struct node *node_new(lk_client *client, const struct topology *topology);
+/* Asks for nothing yet. NULL when out of memory. Both are borrowed; deployment NULL: it never changes. */
+struct order_node *order_node_new(lk_client *client, const struct deployment *deployment);
 /* Gives the number back; NULL is fine. */
-void node_free(struct node *node);
+void order_node_free(struct order_node *node);
 
 /*
  * The number, 0 to 1023; taken at first use, and anew after the lease was lost (a pause longer
@@ -23,6 +23,6 @@ void node_free(struct node *node);
  * Shape    a mutex on seckill:node:N, renewed by the watchdog.
  * Threads  any.
  */
-int node_number(struct node *node);
+int order_node_number(struct order_node *node);
 
 #endif

@@ -1,12 +1,12 @@
 /*
  * Why a start was refused. Runs on the main thread.
  */
-#include "refusal.h"
+#include "start_error.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-bool refusal_say(struct refusal *out, const char *format, ...)
+bool start_error_say(struct start_error *out, const char *format, ...)
 {
     va_list args;
 

@@ -1,5 +1,5 @@
 /*
- * node.c with locks made up here: who takes a number, and who waits for whom. Against a real server:
+ * order_node.c with locks made up here: who takes a number, and who waits for whom. Against a real server:
  * guard_itest.c.
  * link: -Wl,--wrap=lk_mutex_new,--wrap=lk_lock_acquire,--wrap=lk_lock_release,--wrap=lk_lock_free
  * link: -Wl,--wrap=lk_held,--wrap=lk_lock_renew,--wrap=lk_client_call
@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "sale/order_id.h"
-#include "sell/node.h"
+#include "sell/order_node.h"
 #include "test/support/sale_support.h"
 #include "test/support/testing.h"
 
@@ -133,11 +133,11 @@ lk_status __wrap_lk_client_call(lk_client *client, const struct lk_command *comm
 
 /* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
 
-static struct topology topology; /* a single server, unless a test says otherwise */
+static struct deployment deployment; /* a single server, unless a test says otherwise */
 
-static struct node *start(lk_status failure)
+static struct order_node *start(lk_status failure)
 {
-    struct node *node = node_new(NULL, &topology);
+    struct order_node *node = order_node_new(NULL, &deployment);
 
     assert_non_null(node);
     assert_int_equal(world.alive, 0);
@@ -149,7 +149,7 @@ static struct node *start(lk_status failure)
     world.renewal = LK_OK;
     world.renewals = 0;
     world.waits = 0;
-    atomic_store(&topology.changes, 0);
+    atomic_store(&deployment.changes, 0);
     return node;
 }
 
@@ -165,137 +165,137 @@ static void shut(bool is_shut)
 
 TEST(a_number_is_taken_once_and_kept)
 {
-    struct node *node = start(LK_OK);
-    int number = node_number(node);
+    struct order_node *node = start(LK_OK);
+    int number = order_node_number(node);
 
     assert_true(number >= 0 && number < ORDER_NODES);
-    assert_int_equal(node_number(node), number);
+    assert_int_equal(order_node_number(node), number);
     assert_int_equal(world.acquires, 1);
-    node_free(node);
+    order_node_free(node);
     assert_int_equal(world.releases, 1);
     assert_int_equal(world.alive, 0);
 }
 
 TEST(the_one_free_number_is_found)
 {
-    struct node *node = start(LK_OK);
+    struct order_node *node = start(LK_OK);
 
     memset(world.is_taken, 1, sizeof world.is_taken);
     world.is_taken[321] = false;
-    assert_int_equal(node_number(node), 321);
-    node_free(node);
+    assert_int_equal(order_node_number(node), 321);
+    order_node_free(node);
 }
 
 TEST(there_is_none_when_all_are_taken)
 {
-    struct node *node = start(LK_OK);
+    struct order_node *node = start(LK_OK);
 
     memset(world.is_taken, 1, sizeof world.is_taken);
-    assert_int_equal(node_number(node), -1);
+    assert_int_equal(order_node_number(node), -1);
     assert_int_equal(world.acquires, ORDER_NODES);
-    node_free(node);
+    order_node_free(node);
     assert_int_equal(world.alive, 0);
 }
 
 TEST(a_server_out_of_reach_is_asked_once_and_again_next_time)
 {
-    struct node *node = start(LK_UNREACHABLE);
+    struct order_node *node = start(LK_UNREACHABLE);
 
-    assert_int_equal(node_number(node), -1);
+    assert_int_equal(order_node_number(node), -1);
     assert_int_equal(world.acquires, 1);
     world.failure = LK_OK;
-    assert_true(node_number(node) >= 0);
-    node_free(node);
+    assert_true(order_node_number(node) >= 0);
+    order_node_free(node);
 }
 
 TEST(a_lost_number_is_given_back_and_another_taken)
 {
-    struct node *node = start(LK_OK);
-    int first = node_number(node);
+    struct order_node *node = start(LK_OK);
+    int first = order_node_number(node);
 
     world.held->is_held = false;
     world.is_taken[first] = true; /* somebody took it over */
-    int second = node_number(node);
+    int second = order_node_number(node);
     assert_true(second >= 0 && second != first);
     assert_int_equal(world.releases, 1);
-    node_free(node);
+    order_node_free(node);
     assert_int_equal(world.alive, 0);
 }
 
 /* Another server is the primary: it may not have got the lease. */
 TEST(after_a_change_of_servers_the_lease_is_renewed_once)
 {
-    struct node *node = start(LK_OK);
-    int number = node_number(node);
+    struct order_node *node = start(LK_OK);
+    int number = order_node_number(node);
 
     assert_int_equal(world.renewals, 0);
-    atomic_fetch_add(&topology.changes, 1);
-    assert_int_equal(node_number(node), number);
-    assert_int_equal(node_number(node), number);
+    atomic_fetch_add(&deployment.changes, 1);
+    assert_int_equal(order_node_number(node), number);
+    assert_int_equal(order_node_number(node), number);
     assert_int_equal(world.renewals, 1);
     assert_int_equal(world.acquires, 1);
-    node_free(node);
+    order_node_free(node);
     assert_int_equal(world.alive, 0);
 }
 
 TEST(a_number_that_a_failover_forgot_is_not_used_any_more)
 {
-    struct node *node = start(LK_OK);
-    int first = node_number(node);
+    struct order_node *node = start(LK_OK);
+    int first = order_node_number(node);
 
     world.is_taken[first] = true; /* somebody took it from the new server */
     world.renewal = LK_LOST;
-    atomic_fetch_add(&topology.changes, 1);
-    int second = node_number(node);
+    atomic_fetch_add(&deployment.changes, 1);
+    int second = order_node_number(node);
     assert_true(second >= 0 && second != first);
     assert_int_equal(world.acquires, 3);
-    node_free(node);
+    order_node_free(node);
     assert_int_equal(world.alive, 0);
 }
 
 /* No answer to the renewal: it may be ours, or not. No id until that is known. */
 TEST(a_number_that_cannot_be_asked_for_is_not_used_meanwhile)
 {
-    struct node *node = start(LK_OK);
-    int number = node_number(node);
+    struct order_node *node = start(LK_OK);
+    int number = order_node_number(node);
 
-    atomic_fetch_add(&topology.changes, 1);
+    atomic_fetch_add(&deployment.changes, 1);
     world.renewal = LK_UNREACHABLE;
-    assert_int_equal(node_number(node), -1);
-    assert_int_equal(node_number(node), -1);
+    assert_int_equal(order_node_number(node), -1);
+    assert_int_equal(order_node_number(node), -1);
     assert_int_equal(world.renewals, 2);
     world.renewal = LK_OK;
-    assert_int_equal(node_number(node), number);
+    assert_int_equal(order_node_number(node), number);
     assert_int_equal(world.acquires, 1);
     assert_int_equal(world.releases, 0);
-    node_free(node);
+    order_node_free(node);
 }
 
 TEST(where_servers_may_change_a_replica_gets_the_number_first)
 {
-    struct node *node = start(LK_OK);
+    struct order_node *node = start(LK_OK);
 
-    assert_true(node_number(node) >= 0);
+    assert_true(order_node_number(node) >= 0);
     assert_int_equal(world.waits, 0);
-    node_free(node);
-    topology.kind = TOPOLOGY_SENTINEL;
+    order_node_free(node);
+    deployment.kind = DEPLOYMENT_SENTINEL;
     node = start(LK_OK);
-    assert_true(node_number(node) >= 0);
+    assert_true(order_node_number(node) >= 0);
     assert_int_equal(world.waits, 1);
-    node_free(node);
-    topology.kind = TOPOLOGY_SINGLE;
+    order_node_free(node);
+    deployment.kind = DEPLOYMENT_SINGLE;
     node = start(LK_OK);
-    atomic_fetch_add(&topology.changes, 1); /* another server behind its one name */
-    assert_true(node_number(node) >= 0);
+    atomic_fetch_add(&deployment.changes, 1); /* another server behind its one name */
+    assert_true(order_node_number(node) >= 0);
     assert_int_equal(world.waits, 1);
-    node_free(node);
+    order_node_free(node);
 }
 
 enum { ASKERS = 6 };
 
 struct asker {
     pthread_t thread;
-    struct node *node;
+    struct order_node *node;
     atomic_int thread_id;
     int number;
 };
@@ -305,12 +305,12 @@ static void *ask(void *arg)
     struct asker *asker = arg;
 
     atomic_store(&asker->thread_id, gettid());
-    asker->number = node_number(asker->node);
+    asker->number = order_node_number(asker->node);
     return NULL;
 }
 
 /* All ask while the first one's question is on its way; come back when all have their answer. */
-static void ask_together(struct asker *askers, struct node *node)
+static void ask_together(struct asker *askers, struct order_node *node)
 {
     shut(true);
     for (size_t i = 0; i < ASKERS; i++) {
@@ -327,29 +327,29 @@ static void ask_together(struct asker *askers, struct node *node)
 TEST(those_who_ask_together_share_one_number)
 {
     struct asker askers[ASKERS];
-    struct node *node = start(LK_OK);
+    struct order_node *node = start(LK_OK);
 
     ask_together(askers, node);
     assert_int_equal(world.acquires, 1);
     for (size_t i = 0; i < ASKERS; i++)
-        assert_int_equal(askers[i].number, node_number(node));
-    node_free(node);
+        assert_int_equal(askers[i].number, order_node_number(node));
+    order_node_free(node);
 }
 
 /* A server that hangs costs each of them one limit, not one after the other. */
 TEST(those_who_ask_together_share_a_failure)
 {
     struct asker askers[ASKERS];
-    struct node *node = start(LK_UNKNOWN);
+    struct order_node *node = start(LK_UNKNOWN);
 
     ask_together(askers, node);
     assert_int_equal(world.acquires, 1);
     for (size_t i = 0; i < ASKERS; i++)
         assert_int_equal(askers[i].number, -1);
-    node_free(node);
+    order_node_free(node);
 }
 
 TEST(freeing_nothing_is_fine)
 {
-    node_free(NULL);
+    order_node_free(NULL);
 }
