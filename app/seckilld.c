@@ -236,8 +236,11 @@ static int check_redis(struct parts *parts)
     struct startup_facts facts;
 
     parts->reported = deployment_changes(&parts->deployment);
-    if (startup_check(parts->service.client, &parts->deployment, start_is_given_up, parts, &facts,
-                      &why)) {
+    if (startup_check((struct startup_inquiry){.client = parts->service.client,
+                                               .deployment = &parts->deployment,
+                                               .should_stop = start_is_given_up,
+                                               .arg = parts},
+                      &facts, &why)) {
         report_redis(parts, &facts);
         return 0;
     }
@@ -254,7 +257,9 @@ static void look_again(struct parts *parts)
     bool is_answered = false;
 
     if (changes == parts->reported || clock_mono_ms() < parts->report_at_ms) return;
-    if (startup_look(parts->service.client, &parts->deployment, &facts, &is_answered, &why)) {
+    if (startup_look((struct startup_inquiry){.client = parts->service.client,
+                                              .deployment = &parts->deployment},
+                     &facts, &is_answered, &why)) {
         log_line(LOG_WARN, "redis: another server is the primary, or slots have moved");
         report_redis(parts, &facts);
     } else if (is_answered) {

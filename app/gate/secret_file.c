@@ -74,9 +74,15 @@ static ssize_t read_fully(int fd, char *out, size_t size)
     return (ssize_t)len;
 }
 
-/* Up to `size` bytes of a file; *out_next: the byte behind them, or negative. */
-static bool read_start(const char *path, char *out, size_t size, size_t *out_len, int *out_next,
-                       struct start_error *why)
+/* The beginning of a file. */
+struct start {
+    char *bytes;
+    size_t size; /* of the room for them */
+    size_t len;
+    int next; /* the byte behind them, or negative */
+};
+
+static bool read_start(const char *path, struct start *out, struct start_error *why)
 {
     char next = '\0';
     ssize_t len = 0;
@@ -85,13 +91,13 @@ static bool read_start(const char *path, char *out, size_t size, size_t *out_len
 
     if (fd < 0) return start_error_say(why, "%s: %s", path, strerrordesc_np(errno));
     warn_if_open_to_others(fd, path);
-    len = read_fully(fd, out, size);
-    if (len == (ssize_t)size) more = read_fully(fd, &next, 1);
+    len = read_fully(fd, out->bytes, out->size);
+    if (len == (ssize_t)out->size) more = read_fully(fd, &next, 1);
     if (len < 0 || more < 0) (void)start_error_say(why, "%s: %s", path, strerrordesc_np(errno));
     (void)close(fd); /* it was only read */
     if (len < 0 || more < 0) return false;
-    *out_len = (size_t)len;
-    *out_next = more > 0 ? (unsigned char)next : -1;
+    out->len = (size_t)len;
+    out->next = more > 0 ? (unsigned char)next : -1;
     return true;
 }
 
@@ -103,13 +109,12 @@ static bool refuse_length(const char *path, size_t max, struct start_error *why)
 bool secret_file_read(const char *path, char *out, size_t size, size_t *out_len,
                       struct start_error *why)
 {
-    size_t len = 0;
-    int next = -1;
+    struct start file = {.bytes = out, .size = size};
 
-    if (!read_start(path, out, size, &len, &next, why)) return false;
-    if (next >= 0 && next != '\n') return refuse_length(path, size, why);
-    if (next < 0 && len > 0 && out[len - 1] == '\n') len--;
-    *out_len = len;
+    if (!read_start(path, &file, why)) return false;
+    if (file.next >= 0 && file.next != '\n') return refuse_length(path, size, why);
+    if (file.next < 0 && file.len > 0 && out[file.len - 1] == '\n') file.len--;
+    *out_len = file.len;
     return true;
 }
 
@@ -123,13 +128,14 @@ static bool has_control_bytes(const char *text, size_t len)
 
 bool secret_file_read_line(const char *path, char *out, size_t size, struct start_error *why)
 {
+    struct start file = {.bytes = out, .size = size - 1};
     const char *end = NULL;
     size_t len = 0;
-    int next = -1;
 
-    if (!read_start(path, out, size - 1, &len, &next, why)) return false;
+    if (!read_start(path, &file, why)) return false;
+    len = file.len;
     end = memchr(out, '\n', len);
-    if (!end && next >= 0 && next != '\n') return refuse_length(path, size - 1, why);
+    if (!end && file.next >= 0 && file.next != '\n') return refuse_length(path, size - 1, why);
     if (end) len = (size_t)(end - out);
     if (len > 0 && out[len - 1] == '\r') len--;
     if (len == 0) return start_error_say(why, "%s: its first line is empty", path);

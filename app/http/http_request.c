@@ -65,6 +65,7 @@ static void note_named(const struct mg_header *header, const char *name, const c
     *slot = header->value;
 }
 
+/* whole: a flat switch */
 static void note_header(const struct mg_header *header, struct http_request *out,
                         struct framing *framing)
 {

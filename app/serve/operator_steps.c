@@ -203,7 +203,8 @@ void operator_steps_restock(struct service *service, struct http_request *reques
         return;
     }
     if (!operator_steps_begin(service, request, &end.asked)) return;
-    end.status = store_restock_sale(service->store, id, end.asked.units, key, &end.taken, &end.err);
+    end.status = store_restock_sale(
+        service->store, id, &(struct sale_restock){end.asked.units, key}, &end.taken, &end.err);
     end_step(service, request, &end);
 }
 

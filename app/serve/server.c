@@ -238,6 +238,7 @@ static unsigned threads_of(const struct listener *self)
 }
 
 /* On a port that nobody is told; inside.c takes it over. */
+/* whole: civetweb's options and callbacks as two tables */
 static struct mg_context *start_library(struct listener *self, struct mg_error_data *failure)
 {
     char threads[16];

@@ -250,28 +250,27 @@ static bool has_control_bytes(const char *text)
     return false;
 }
 
-static bool text_is_usable(const char *text)
+/* Why this text cannot be its value; NULL: it can. */
+static const char *fault_of(const struct flag *flag, const char *text)
 {
-    return *text && !has_control_bytes(text);
+    if (flag->kind == KIND_ADDRESS)
+        return address_is_valid(text) ? NULL : "is not an address like 127.0.0.1:8080";
+    if (flag->kind == KIND_NAME)
+        return sale_key_is_valid(text) ? NULL : "is not 1 to 64 of A-Z a-z 0-9 _ . -";
+    return *text && !has_control_bytes(text) ? NULL : "is not usable";
 }
 
-static bool refuse_text(const struct flag *flag, const char *name, const char *shown,
-                        struct start_error *why)
-{
-    if (flag->kind == KIND_URL)
-        return start_error_say(why, "%s: this is not usable as a URL", name);
-    return start_error_say(why, "%s: \"%s\" is not usable", name, shown);
-}
-
-static bool set_networks(const char *name, const char *value, struct networks *out,
-                         struct start_error *why)
+static bool refuse(const struct flag *flag, const char *name, const char *value, const char *fault,
+                   struct start_error *why)
 {
     char shown[64];
 
-    if (client_address_networks_are_read(value, out)) return true;
     log_escape(value, shown, sizeof shown);
-    return start_error_say(why, "%s: \"%s\" is no list of networks like 10.0.0.0/8,fd00::1", name,
-                           shown);
+    if (flag->kind == KIND_URL)
+        return start_error_say(why, "%s: this is not usable as a URL", name);
+    if (flag->kind != KIND_NUMBER) return start_error_say(why, "%s: \"%s\" %s", name, shown, fault);
+    return start_error_say(why, "%s: \"%s\" is not a number from %lld to %lld", name, shown,
+                           (long long)flag->min, (long long)flag->max);
 }
 
 /* Check one value and put it into its field; `name` is the flag or variable it came from. */
@@ -279,58 +278,40 @@ static bool set_field(const struct flag *flag, const char *name, const char *val
                       struct config *out, struct start_error *why)
 {
     void *field = (char *)out + flag->offset;
-    char shown[64];
+    const char *fault = NULL;
 
-    log_escape(value, shown, sizeof shown);
     switch (flag->kind) {
     case KIND_TEXT:
     case KIND_URL:
-        if (!text_is_usable(value)) return refuse_text(flag, name, shown, why);
-        *(const char **)field = value;
-        break;
     case KIND_ADDRESS:
-        if (!address_is_valid(value))
-            return start_error_say(why, "%s: \"%s\" is not an address like 127.0.0.1:8080", name,
-                                   shown);
+    case KIND_NAME:
+        fault = fault_of(flag, value);
         *(const char **)field = value;
         break;
     case KIND_NUMBER:
-        if (!number_is_read(value, flag, field))
-            return start_error_say(why, "%s: \"%s\" is not a number from %lld to %lld", name, shown,
-                                   (long long)flag->min, (long long)flag->max);
+        if (!number_is_read(value, flag, field)) fault = "is no number";
         break;
     case KIND_SWITCH:
-        if (!switch_is_read(value, field))
-            return start_error_say(why, "%s: \"%s\" is neither true nor false", name, shown);
+        if (!switch_is_read(value, field)) fault = "is neither true nor false";
         break;
     case KIND_LEVEL:
-        if (!level_is_read(value, field))
-            return start_error_say(why, "%s: \"%s\" is not error, warn, info or debug", name,
-                                   shown);
+        if (!level_is_read(value, field)) fault = "is not error, warn, info or debug";
         break;
     case KIND_FORMAT:
-        if (!format_is_read(value, field))
-            return start_error_say(why, "%s: \"%s\" is neither text nor json", name, shown);
-        break;
-    case KIND_NAME:
-        if (!sale_key_is_valid(value))
-            return start_error_say(why, "%s: \"%s\" is not 1 to 64 of A-Z a-z 0-9 _ . -", name,
-                                   shown);
-        *(const char **)field = value;
+        if (!format_is_read(value, field)) fault = "is neither text nor json";
         break;
     case KIND_RATE:
-        if (!rate_limit_is_read(value, field))
-            return start_error_say(why, "%s: \"%s\" is not a rate like 5 or 5/s:20", name, shown);
+        if (!rate_limit_is_read(value, field)) fault = "is not a rate like 5 or 5/s:20";
         break;
     case KIND_NETWORKS:
-        return set_networks(name, value, field, why);
+        if (!client_address_networks_are_read(value, field))
+            fault = "is no list of networks like 10.0.0.0/8,fd00::1";
+        break;
     case KIND_PAUSE:
-        if (!pause_is_read(value, field))
-            return start_error_say(why, "%s: \"%s\" is not a pause in ms like 200 or 200:10", name,
-                                   shown);
+        if (!pause_is_read(value, field)) fault = "is not a pause in ms like 200 or 200:10";
         break;
     }
-    return true;
+    return !fault || refuse(flag, name, value, fault, why);
 }
 
 static const struct flag *find_flag(const char *name, size_t len)

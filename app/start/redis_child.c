@@ -138,6 +138,7 @@ static char *writable(const char *text)
     return copy;
 }
 
+/* whole: a table of arguments, and one straight sequence */
 static bool start_process(struct redis_child *self, struct start_error *why)
 {
     char parent[16];

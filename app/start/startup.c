@@ -192,16 +192,6 @@ enum {
 };
 
 /* How the servers are asked, one after the other. */
-struct inquiry {
-    lk_client *client;
-    const struct deployment *deployment;
-    bool (*should_stop)(void *arg); /* may be NULL */
-    void *arg;
-    int64_t answer_ms;
-    bool waits; /* while one is loading */
-    bool is_answered;
-};
-
 static bool is_loading(const lk_reply *reply)
 {
     struct lk_bytes words = lk_reply_bytes(reply);
@@ -216,7 +206,7 @@ static bool no_answer(lk_status status, const struct lk_error *err, struct start
 }
 
 /* Returns  false when no answer came: *why says so. A refusal of Redis is an answer. */
-static bool ask(const struct inquiry *inquiry, size_t primary, lk_reply *replies[COMMANDS],
+static bool ask(const struct startup_inquiry *inquiry, size_t primary, lk_reply *replies[COMMANDS],
                 char server[128], struct start_error *why)
 {
     const struct lk_bytes exists[] = {LK_BYTES("EXISTS"), LK_BYTES("seckill:sales")};
@@ -254,8 +244,8 @@ static void take_replies(lk_reply *const replies[COMMANDS], struct startup_facts
 }
 
 /* Once. *out_is_loading: it has to be asked again. */
-static bool ask_once(const struct inquiry *inquiry, size_t primary, struct startup_facts *out,
-                     bool *out_is_loading, struct start_error *why)
+static bool ask_once(const struct startup_inquiry *inquiry, size_t primary,
+                     struct startup_facts *out, bool *out_is_loading, struct start_error *why)
 {
     lk_reply *replies[COMMANDS] = {0};
 
@@ -269,7 +259,7 @@ static bool ask_once(const struct inquiry *inquiry, size_t primary, struct start
 }
 
 /* Until it has loaded its data. */
-static bool ask_until_loaded(const struct inquiry *inquiry, size_t primary,
+static bool ask_until_loaded(const struct startup_inquiry *inquiry, size_t primary,
                              struct startup_facts *out, struct start_error *why)
 {
     int64_t say_at_ms = 0;
@@ -288,7 +278,8 @@ static bool ask_until_loaded(const struct inquiry *inquiry, size_t primary,
     return false;
 }
 
-static bool ask_all(struct inquiry *inquiry, struct startup_facts *out, struct start_error *why)
+static bool ask_all(struct startup_inquiry *inquiry, struct startup_facts *out,
+                    struct start_error *why)
 {
     struct startup_facts worst = {.max_memory = -1, .replicas = -1};
     size_t count = lk_client_primaries(inquiry->client);
@@ -312,26 +303,21 @@ static bool ask_all(struct inquiry *inquiry, struct startup_facts *out, struct s
     return true;
 }
 
-bool startup_check(lk_client *client, const struct deployment *deployment,
-                   bool (*should_stop)(void *arg), void *arg, struct startup_facts *out,
+bool startup_check(struct startup_inquiry inquiry, struct startup_facts *out,
                    struct start_error *why)
 {
-    return ask_all(&(struct inquiry){.client = client,
-                                     .deployment = deployment,
-                                     .should_stop = should_stop,
-                                     .arg = arg,
-                                     .answer_ms = ANSWER_MS,
-                                     .waits = true},
-                   out, why);
+    inquiry.answer_ms = ANSWER_MS;
+    inquiry.waits = true;
+    return ask_all(&inquiry, out, why);
 }
 
-bool startup_look(lk_client *client, const struct deployment *deployment, struct startup_facts *out,
-                  bool *out_is_answered, struct start_error *why)
+bool startup_look(struct startup_inquiry inquiry, struct startup_facts *out, bool *out_is_answered,
+                  struct start_error *why)
 {
-    struct inquiry inquiry = {
-        .client = client, .deployment = deployment, .answer_ms = LOOK_AGAIN_MS};
-    bool is_fit = ask_all(&inquiry, out, why);
+    bool is_fit = false;
 
+    inquiry.answer_ms = LOOK_AGAIN_MS;
+    is_fit = ask_all(&inquiry, out, why);
     *out_is_answered = inquiry.is_answered;
     return is_fit;
 }

@@ -52,6 +52,16 @@ struct startup_facts {
     durability durability;
 };
 
+struct startup_inquiry {
+    lk_client *client;
+    const struct deployment *deployment;
+    bool (*should_stop)(void *arg); /* may be NULL */
+    void *arg;
+    int64_t answer_ms; /* these three are startup.c's own */
+    bool waits;        /* while one is loading */
+    bool is_answered;
+};
+
 /*
  * Wait while Redis reads its data, ask what it is, and refuse one that would lose what is sold. All
  * servers that take writes are asked.
@@ -63,14 +73,13 @@ struct startup_facts {
  * Returns  false with *why: one evicts, is a replica, is older than 6.2, is of a cluster that was not
  *          said to be one, or went away; and with an empty *why when should_stop said so.
  */
-bool startup_check(lk_client *client, const struct deployment *deployment,
-                   bool (*should_stop)(void *arg), void *arg, struct startup_facts *out,
+bool startup_check(struct startup_inquiry inquiry, struct startup_facts *out,
                    struct start_error *why);
 
 /* The same without waiting: a server that does not answer soon, or loads, is a refusal too; then
    *out_is_answered is false. */
-bool startup_look(lk_client *client, const struct deployment *deployment, struct startup_facts *out,
-                  bool *out_is_answered, struct start_error *why);
+bool startup_look(struct startup_inquiry inquiry, struct startup_facts *out, bool *out_is_answered,
+                  struct start_error *why);
 
 /* What was found last, for any thread. */
 struct startup_report {

@@ -479,8 +479,7 @@ store_status store_find_order(struct store *store, const char *id, const char *b
 }
 
 /* Hand out one page of HSCAN; false when `each` has had enough. */
-static bool hand_out(const lk_reply *page, bool (*each)(const struct order *order, void *arg),
-                     void *arg)
+static bool hand_out(const lk_reply *page, store_each *each, void *arg)
 {
     for (size_t i = 0; i + 1 < lk_reply_count(page); i += 2) {
         struct order order = {0};
@@ -502,8 +501,7 @@ static store_status server_changed(struct lk_error *err)
     return STORE_UNKNOWN;
 }
 
-store_status store_scan_orders(struct store *store, const char *id,
-                               bool (*each)(const struct order *order, void *arg), void *arg,
+store_status store_scan_orders(struct store *store, const char *id, store_each *each, void *arg,
                                struct lk_error *err)
 {
     unsigned changes = deployment_changes(store->deployment);

@@ -70,8 +70,8 @@ store_status store_find_order(struct store *store, const char *id, const char *b
  * Stops early when `each` returns false. When the servers change meanwhile, what was found is perhaps
  * not all, and that is STORE_UNKNOWN: each server has an order of its own.
  */
-store_status store_scan_orders(struct store *store, const char *id,
-                               bool (*each)(const struct order *order, void *arg), void *arg,
+typedef bool store_each(const struct order *order, void *arg);
+store_status store_scan_orders(struct store *store, const char *id, store_each *each, void *arg,
                                struct lk_error *err);
 /* Redis' clock. */
 store_status store_time_ms(struct store *store, int64_t *out_ms, struct lk_error *err);

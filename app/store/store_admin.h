@@ -43,10 +43,15 @@ struct sale_patch {
     int64_t ends_ms; /* 0: open end */
 };
 
+struct sale_restock {
+    int64_t units;
+    const char *key; /* borrowed; a valid idempotency key */
+};
+
 /*
  * One step each.
  *
- * Shape    key: a valid idempotency key. patch: changes something.
+ * Shape    patch: changes something.
  * Returns  STORE_OK  and *out_end. Only with DONE was anything written; ending an ended sale, or
  *                    pausing a paused one, is DONE too, and writes nothing.
  *          STORE_NOT_FOUND, STORE_UNAVAILABLE, STORE_FAILED: nothing was.
@@ -60,8 +65,9 @@ store_status store_resume_sale(struct store *store, const char *id, struct sale_
                                struct lk_error *err);
 store_status store_patch_sale(struct store *store, const char *id, const struct sale_patch *patch,
                               struct sale_step_end *out_end, struct lk_error *err);
-store_status store_restock_sale(struct store *store, const char *id, int64_t units, const char *key,
-                                struct sale_step_end *out_end, struct lk_error *err);
+store_status store_restock_sale(struct store *store, const char *id,
+                                const struct sale_restock *restock, struct sale_step_end *out_end,
+                                struct lk_error *err);
 
 /*
  * What the service itself can say of a sale's books (sale_audit.h). Sales may go on meanwhile.

@@ -118,10 +118,8 @@ bool actor_is_this(int argc, char **argv)
     _exit(buy_in_process(argv));
 }
 
-/* Held until the pid of a process that was made is known: it may reach its first stop before. */
-static pthread_mutex_t spawning = PTHREAD_MUTEX_INITIALIZER;
-
-static bool spawn(struct stage_actor *self)
+/* Each is owned, or NULL; false: no memory. */
+static bool make_args(const struct stage_actor *self, char *argv[ARG_COUNT])
 {
     char parent[24];
     char lease[24];
@@ -138,33 +136,41 @@ static bool spawn(struct stage_actor *self)
         [ARG_STANDS_STILL] = self->cast.stands_still ? "1" : "0",
         [ARG_WAIT] = wait,
     };
-    char *argv[ARG_COUNT + 1] = {NULL};
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    pid_t pid = 0;
-    int error = 0;
+    bool good = true;
 
     (void)snprintf(parent, sizeof parent, "%ld", (long)getpid());
     (void)snprintf(lease, sizeof lease, "%lld", (long long)self->cast.lease_ms);
     (void)snprintf(wait, sizeof wait, "%lld", (long long)self->cast.wait_ms);
-    for (size_t i = 0; i < ARG_COUNT && !error; i++) {
-        argv[i] = strdup(args[i]);
-        error = argv[i] ? 0 : ENOMEM;
-    }
+    for (size_t i = 0; i < ARG_COUNT; i++)
+        good &= (argv[i] = strdup(args[i])) != NULL;
+    return good;
+}
+
+/* Held until the pid of a process that was made is known: it may reach its first stop before. */
+static pthread_mutex_t spawning = PTHREAD_MUTEX_INITIALIZER;
+
+static bool spawn(struct stage_actor *self)
+{
+    char *argv[ARG_COUNT + 1] = {NULL};
+    bool good = make_args(self, argv);
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    pid_t pid = 0;
+
     (void)posix_spawnattr_init(&attributes); /* a group of its own: Ctrl-C is ours to handle */
     (void)posix_spawnattr_setpgroup(&attributes, 0);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     (void)posix_spawn_file_actions_init(&files); /* no socket that another thread has just made */
     (void)posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     (void)pthread_mutex_lock(&spawning);
-    if (!error) error = posix_spawn(&pid, "/proc/self/exe", &files, &attributes, argv, environ);
-    if (!error) atomic_store(&self->pid, pid);
+    good = good && posix_spawn(&pid, "/proc/self/exe", &files, &attributes, argv, environ) == 0;
+    if (good) atomic_store(&self->pid, pid);
     (void)pthread_mutex_unlock(&spawning);
     (void)posix_spawn_file_actions_destroy(&files);
     (void)posix_spawnattr_destroy(&attributes);
     for (size_t i = 0; i < ARG_COUNT; i++)
         free(argv[i]);
-    return !error;
+    return good;
 }
 
 /* Until the process has ended; tell the stage whenever it stands still. */

@@ -20,10 +20,12 @@ static struct guard_result sell_holding(lk_lock *lock, const struct lk_lock_opti
     return result;
 }
 
-/* make: the lock of the sale, on ctx->redlock's servers. */
+/* The lock of the sale, on ctx->redlock's servers. */
+typedef lk_lock *lock_maker(const struct redlock_servers *servers, const char *key,
+                            struct lk_error *err);
+
 static struct guard_result sell(const struct guard_ctx *ctx, struct purchase **batch, size_t count,
-                                lk_lock *(*make)(const struct redlock_servers *servers,
-                                                 const char *key, struct lk_error *err))
+                                lock_maker *make)
 {
     const struct lk_lock_options options = {.wait_ms = ctx->wait_ms, .lease_ms = ctx->lease_ms};
     struct guard_result result = {.status = GUARD_UNAVAILABLE};

@@ -226,9 +226,10 @@ void stage_end_time(struct stage *stage, struct tap_calls *calls, struct lab_tex
     step->calls = *calls;
 }
 
-/* Time passes: the observer makes it so, by calls that are shown. */
-static void lapse(struct stage *stage, const char *key, struct lab_text did,
-                  bool (*run_out)(struct stage *stage, const char *key, struct tap_calls *out))
+/* How the observer makes time pass, by calls that are shown. */
+typedef bool running_out(struct stage *stage, const char *key, struct tap_calls *out);
+
+static void lapse(struct stage *stage, const char *key, struct lab_text did, running_out *run_out)
 {
     struct tap_calls calls = {0};
 

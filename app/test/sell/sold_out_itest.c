@@ -75,7 +75,8 @@ static void restock(struct sale_world *world, int units)
 {
     struct sale_step_end end;
 
-    assert_int_equal(store_restock_sale(world->shops[0].store, "s", units, "k", &end, NULL),
+    assert_int_equal(store_restock_sale(world->shops[0].store, "s",
+                                        &(struct sale_restock){units, "k"}, &end, NULL),
                      STORE_OK);
     assert_int_equal(end.step, SALE_STEP_DONE);
     assert_int_equal(end.epoch, 2);

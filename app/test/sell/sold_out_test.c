@@ -22,9 +22,8 @@ static _Atomic int64_t ms_later;  /* than the clock says */
 /* NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names of the linker */
 store_status __wrap_store_load_moment(struct store *store, const char *id, struct sale_moment *out,
                                       struct lk_error *err);
-store_status __wrap_store_scan_orders(struct store *store, const char *id,
-                                      bool (*each)(const struct order *order, void *arg), void *arg,
-                                      struct lk_error *err);
+store_status __wrap_store_scan_orders(struct store *store, const char *id, store_each *each,
+                                      void *arg, struct lk_error *err);
 int64_t __wrap_clock_awake_or_not_ms(void);
 int64_t __real_clock_awake_or_not_ms(void);
 /* NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming) */
@@ -49,9 +48,8 @@ store_status __wrap_store_load_moment(struct store *store, const char *id, struc
     return STORE_OK;
 }
 
-store_status __wrap_store_scan_orders(struct store *store, const char *id,
-                                      bool (*each)(const struct order *order, void *arg), void *arg,
-                                      struct lk_error *err)
+store_status __wrap_store_scan_orders(struct store *store, const char *id, store_each *each,
+                                      void *arg, struct lk_error *err)
 {
     (void)store;
     (void)id;

@@ -44,7 +44,8 @@ static store_status take(struct sale_world *world, const struct step *step,
     case PATCH:
         return store_patch_sale(store, "s", &step->patch, out_end, err);
     case RESTOCK:
-        return store_restock_sale(store, "s", step->units, step->key, out_end, err);
+        return store_restock_sale(store, "s", &(struct sale_restock){step->units, step->key},
+                                  out_end, err);
     case END:
         return store_end_sale(store, "s", out_end, err);
     case STEP_KINDS:
@@ -685,8 +686,8 @@ TEST(steps_and_purchases_at_once_add_up)
         struct sale_step_end end;
 
         (void)snprintf(key, sizeof key, "k%u", i / 2); /* each twice */
-        if (store_restock_sale(world->shops[i % SALE_SHOPS].store, "s", 3, key, &end, NULL) !=
-                STORE_OK ||
+        if (store_restock_sale(world->shops[i % SALE_SHOPS].store, "s",
+                               &(struct sale_restock){3, key}, &end, NULL) != STORE_OK ||
             end.step != (i % 2 ? SALE_STEP_REPEATED : SALE_STEP_DONE))
             break;
         if (store_audit_sale(world->shops[0].store, "s", &audit, NULL) != STORE_OK) break;
