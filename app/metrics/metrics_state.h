@@ -35,10 +35,7 @@ typedef enum metrics_class {
 struct metrics_scale {
     size_t count;
     double unit; /* how many of our units make one of what is shown */
-    struct {
-        int64_t bound;
-        const char *text;
-    } at[METRICS_BUCKETS_MAX];
+    int64_t bound[METRICS_BUCKETS_MAX];
 };
 
 extern const struct metrics_scale metrics_seconds; /* our units: ns */
@@ -71,7 +68,7 @@ struct metrics {
     /* As metrics_new() was told, from 1 on; [0]: requests that fit no route. */
     atomic_ullong requests[METRICS_ROUTES_MAX + 1][METRICS_CLASS_COUNT]
         __attribute__((aligned(METRICS_CACHE_LINE)));
-    atomic_ullong rate_limited;
+    atomic_ullong counters[METRICS_COUNTER_COUNT];
     metrics_route_at route_at;
     size_t guard_count;
     size_t route_count;
@@ -82,8 +79,6 @@ struct metrics {
     struct metrics_by_status renewals;
     struct metrics_by_status round_trips;
     struct metrics_by_status connects;
-    atomic_ullong deployment_changes;
-    atomic_ullong address_limited;
     struct metrics_histogram purchase_time;
 };
 

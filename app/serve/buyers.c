@@ -56,7 +56,7 @@ static bool let_buyer_in(struct service *service, struct http_request *request,
     if (!identity_read_buyer(service->identity, request, out)) return false;
     if (service->rate) verdict = rate_take(service->rate, out);
     if (!verdict.is_over) return true;
-    metrics_count_rate_limited(service->metrics);
+    metrics_count(service->metrics, METRICS_RATE_LIMITED);
     handlers_send_over_rate(request, &verdict, "Nothing was executed. Ask again later.");
     return false;
 }

@@ -117,7 +117,7 @@ static bool let_address_in(struct service *service, struct http_request *request
     http_find_client(request, &service->config->trusted_proxies, &client);
     verdict = rate_take(service->address_rate, client_address_group(&client, group));
     if (!verdict.is_over) return true;
-    metrics_count_address_limited(service->metrics);
+    metrics_count(service->metrics, METRICS_ADDRESS_LIMITED);
     handlers_send_over_rate(request, &verdict,
                             "Too many from your address. Nothing was executed. Ask again later.");
     return false;
