@@ -102,14 +102,14 @@ static const char *read_qty(const json_t *value, void *out)
     return json_is_integer(value) && json_integer_value(value) == 1 ? NULL : "It has to be 1.";
 }
 
-bool json_read_purchase(const char *body, size_t len, struct json_error *error)
+bool json_read_purchase(const char *body, size_t len, void *out, struct json_error *error)
 {
     static const char usual[] = "{\"qty\":1}";
     static const struct member members[] = {{"qty", read_qty, false}, {0}};
 
     if (len == 0 || (len == 2 && memcmp(body, "{}", 2) == 0)) return true;
     if (len == sizeof usual - 1 && memcmp(body, usual, len) == 0) return true;
-    return read_object(body, len, members, NULL, error);
+    return read_object(body, len, members, out, error);
 }
 
 /* ---- sales in -------------------------------------------------------------------------------- */
@@ -190,7 +190,7 @@ static const char *read_guard(const json_t *value, void *out)
     return NULL;
 }
 
-bool json_read_sale(const char *body, size_t len, struct sale *out, struct json_error *error)
+bool json_read_sale(const char *body, size_t len, void *out, struct json_error *error)
 {
     static const struct member members[] = {
         {"id", read_id, true},
@@ -207,17 +207,17 @@ bool json_read_sale(const char *body, size_t len, struct sale *out, struct json_
     if (sale.ends_ms && sale.ends_ms <= sale.starts_ms)
         return refuse(error, "endsAt", "It has to come after startsAt.");
     if (!sale.title[0]) (void)stpcpy(sale.title, sale.id);
-    *out = sale;
+    *(struct sale *)out = sale;
     return true;
 }
 
 /* ---- operators' steps in ---------------------------------------------------------------------- */
 
-bool json_read_nothing(const char *body, size_t len, struct json_error *error)
+bool json_read_nothing(const char *body, size_t len, void *out, struct json_error *error)
 {
     static const struct member members[] = {{0}};
 
-    return len == 0 || read_object(body, len, members, NULL, error);
+    return len == 0 || read_object(body, len, members, out, error);
 }
 
 static const char *read_units(const json_t *value, void *out)
@@ -231,15 +231,14 @@ static const char *read_units(const json_t *value, void *out)
     return NULL;
 }
 
-bool json_read_restock(const char *body, size_t len, int64_t *out_units, struct json_error *error)
+bool json_read_restock(const char *body, size_t len, void *out, struct json_error *error)
 {
     static const struct member members[] = {{"units", read_units, true}, {0}};
 
-    return read_object(body, len, members, out_units, error);
+    return read_object(body, len, members, out, error);
 }
 
-bool json_read_guard(const char *body, size_t len, char out[SALE_GUARD_MAX + 1],
-                     struct json_error *error)
+bool json_read_guard(const char *body, size_t len, void *out, struct json_error *error)
 {
     static const struct member members[] = {{"guard", read_guard, true}, {0}};
     struct sale sale = {0};
@@ -284,7 +283,7 @@ static const char *refuse_stock(const json_t *value, void *out)
     return "It cannot be changed; a restock adds units.";
 }
 
-bool json_read_patch(const char *body, size_t len, struct json_patch *out, struct json_error *error)
+bool json_read_patch(const char *body, size_t len, void *out, struct json_error *error)
 {
     static const struct member members[] = {
         {"title", read_new_title, false},
@@ -294,9 +293,11 @@ bool json_read_patch(const char *body, size_t len, struct json_patch *out, struc
         {0},
     };
 
-    *out = (struct json_patch){.patch = {.starts_ms = -1, .ends_ms = -1}};
+    struct json_patch *patch = out;
+
+    *patch = (struct json_patch){.patch = {.starts_ms = -1, .ends_ms = -1}};
     if (!read_object(body, len, members, out, error)) return false;
-    if (!out->patch.title && out->patch.starts_ms < 0 && out->patch.ends_ms < 0)
+    if (!patch->patch.title && patch->patch.starts_ms < 0 && patch->patch.ends_ms < 0)
         return refuse(error, "body", "There is nothing to change in it.");
     return true;
 }

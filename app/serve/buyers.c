@@ -66,19 +66,6 @@ static bool has_body(const struct http_request *request)
     return request->content_type || request->body_len > 0;
 }
 
-/* Its own function: its 4 KiB are on the stack of those alone whose clients send something. */
-static __attribute__((noinline)) bool body_is_purchase(struct http_request *request)
-{
-    struct http_body body;
-    struct json_error error = {0};
-
-    if (!http_read_body(request, &body)) return false;
-    if (json_read_purchase(body.data, body.len, &error)) return true;
-    http_send_problem(request, PROBLEM_INVALID_REQUEST,
-                      &(struct http_detail){.detail = error.detail, .field = error.field});
-    return false;
-}
-
 static void send_outcome(struct service *service, struct http_request *request, const char *id,
                          const struct purchase *purchase)
 {
@@ -131,7 +118,7 @@ void buyers_buy(struct service *service, struct http_request *request, const cha
     request->began_ns = clock_mono_ns();
     if (!let_buyer_in(service, request, buyer)) return;
     if (!http_read_idempotency_key(request, key)) return;
-    if (has_body(request) && !body_is_purchase(request)) return;
+    if (has_body(request) && !handlers_read_body(request, json_read_purchase, NULL)) return;
     if (http_can_detach(request)) {
         memcpy(connection->buyer, buyer, sizeof buyer);
         memcpy(connection->key, key, sizeof key);

@@ -65,6 +65,20 @@ void handlers_send_made(struct http_request *request, const struct http_answer *
     free(body);
 }
 
+/* Its own function: its 4 KiB are on the stack of those alone whose clients send something. */
+__attribute__((noinline)) bool handlers_read_body(struct http_request *request, json_reader *read,
+                                                  void *out)
+{
+    struct http_body body;
+    struct json_error error = {0};
+
+    if (!http_read_body(request, &body)) return false;
+    if (read(body.data, body.len, out, &error)) return true;
+    http_send_problem(request, PROBLEM_INVALID_REQUEST,
+                      &(struct http_detail){.detail = error.detail, .field = error.field});
+    return false;
+}
+
 const char *handlers_client(const struct service *service, const struct http_request *request,
                             char out[CLIENT_TEXT_SIZE])
 {

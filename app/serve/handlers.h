@@ -66,6 +66,8 @@ void metrics_page_show(struct service *service, struct http_request *request, co
 /* pages.c: the files of web/. */
 void pages_show(struct service *service, struct http_request *request, const char *id);
 
+/* Read and judge the body. Returns  false when that was answered: 400, 408, 415. */
+bool handlers_read_body(struct http_request *request, json_reader *read, void *out);
 /* The client's address, for logs. Returns out. */
 const char *handlers_client(const struct service *service, const struct http_request *request,
                             char out[CLIENT_TEXT_SIZE]);

@@ -70,21 +70,12 @@ void lab_routes_show_guard_source(struct service *service, struct http_request *
 
 /* ---- a run --------------------------------------------------------------------------------------- */
 
-static void refuse_body(struct http_request *request, const struct json_error *error)
-{
-    http_send_problem(request, PROBLEM_INVALID_REQUEST,
-                      &(struct http_detail){.detail = error->detail, .field = error->field});
-}
-
 /*
  * Nothing to say, but it has to be said as JSON: there is no token here, and what a foreign page sends
  * without asking first is of another type.
  */
 static bool body_is_empty_json(struct http_request *request)
 {
-    struct http_body body;
-    struct json_error error = {0};
-
     if (!request->content_type) {
         http_send_problem(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
                           &(struct http_detail){.detail = "Send Content-Type: application/json; "
@@ -92,10 +83,7 @@ static bool body_is_empty_json(struct http_request *request)
                                                 .field = "Content-Type"});
         return false;
     }
-    if (!http_read_body(request, &body)) return false;
-    if (json_read_nothing(body.data, body.len, &error)) return true;
-    refuse_body(request, &error);
-    return false;
+    return handlers_read_body(request, json_read_nothing, NULL);
 }
 
 static void send_run(struct http_request *request, lab_runner_status status,
@@ -169,14 +157,8 @@ void lab_routes_run_scenario(struct service *service, struct http_request *reque
 static const struct guard *read_guard(struct service *service, struct http_request *request)
 {
     char name[SALE_GUARD_MAX + 1] = "";
-    struct http_body body;
-    struct json_error error = {0};
 
-    if (!http_read_body(request, &body)) return NULL;
-    if (!json_read_guard(body.data, body.len, name, &error)) {
-        refuse_body(request, &error);
-        return NULL;
-    }
+    if (!handlers_read_body(request, json_read_guard, name)) return NULL;
     const struct guard *guard = guards_find(name);
     if (!guard->needs_redlock || service->config->redlock) return guard;
     http_send_problem(

@@ -112,68 +112,50 @@ static void end_step(struct service *service, struct http_request *request, stru
     }
 }
 
-static void refuse_body(struct http_request *request, const struct json_error *error)
+/* A step that needs no words. */
+static void take_plain(struct service *service, struct http_request *request,
+                       struct operator_step asked,
+                       store_status (*take)(struct store *store, const char *id,
+                                            struct sale_step_end *out_end, struct lk_error *err))
 {
-    http_send_problem(request, PROBLEM_INVALID_REQUEST,
-                      &(struct http_detail){.detail = error->detail, .field = error->field});
-}
+    struct step_end end = {.asked = asked};
 
-static bool body_is_nothing(struct http_request *request)
-{
-    struct http_body body;
-    struct json_error error = {0};
-
-    if (!http_read_body(request, &body)) return false;
-    if (json_read_nothing(body.data, body.len, &error)) return true;
-    refuse_body(request, &error);
-    return false;
+    if (!handlers_read_body(request, json_read_nothing, NULL) ||
+        !operator_steps_begin(service, request, &end.asked))
+        return;
+    end.status = take(service->store, asked.sale, &end.taken, &end.err);
+    end_step(service, request, &end);
 }
 
 void operator_steps_end(struct service *service, struct http_request *request, const char *id)
 {
-    struct step_end end = {.asked = {.sale = id, .what = "end"}};
-
-    if (!body_is_nothing(request) || !operator_steps_begin(service, request, &end.asked)) return;
-    end.status = store_end_sale(service->store, id, &end.taken, &end.err);
-    end_step(service, request, &end);
+    take_plain(service, request, (struct operator_step){.sale = id, .what = "end"}, store_end_sale);
 }
 
 void operator_steps_pause(struct service *service, struct http_request *request, const char *id)
 {
-    struct step_end end = {.asked = {.sale = id, .what = "pause"}};
-
-    if (!body_is_nothing(request) || !operator_steps_begin(service, request, &end.asked)) return;
-    end.status = store_pause_sale(service->store, id, &end.taken, &end.err);
-    end_step(service, request, &end);
+    take_plain(service, request, (struct operator_step){.sale = id, .what = "pause"},
+               store_pause_sale);
 }
 
 void operator_steps_resume(struct service *service, struct http_request *request, const char *id)
 {
-    struct step_end end = {.asked = {.sale = id, .what = "resume"}};
-
-    if (!body_is_nothing(request) || !operator_steps_begin(service, request, &end.asked)) return;
-    end.status = store_resume_sale(service->store, id, &end.taken, &end.err);
-    end_step(service, request, &end);
+    take_plain(service, request, (struct operator_step){.sale = id, .what = "resume"},
+               store_resume_sale);
 }
 
 void operator_steps_patch(struct service *service, struct http_request *request, const char *id)
 {
     struct step_end end = {.asked = {.sale = id, .what = "patch"}};
-    struct http_body body;
     struct json_patch patch;
-    struct json_error error = {0};
 
-    if (!http_read_body(request, &body)) return;
-    if (!json_read_patch(body.data, body.len, &patch, &error)) {
-        refuse_body(request, &error);
+    if (!handlers_read_body(request, json_read_patch, &patch) ||
+        !operator_steps_begin(service, request, &end.asked))
         return;
-    }
-    if (!operator_steps_begin(service, request, &end.asked)) return;
     end.status = store_patch_sale(service->store, id, &patch.patch, &end.taken, &end.err);
     if (end.status == STORE_OK && end.taken.step == SALE_STEP_ENDS_TOO_EARLY &&
         patch.patch.ends_ms < 0) {
-        note_step(service,
-                  &end); /* the end is the old one: it is the new start that comes too late */
+        note_step(service, &end); /* the end is the old one: it is the new start that is late */
         http_send_problem(
             request, PROBLEM_INVALID_REQUEST,
             &(struct http_detail){.detail = "It has to come before endsAt.", .field = "startsAt"});
@@ -186,14 +168,10 @@ void operator_steps_restock(struct service *service, struct http_request *reques
 {
     char key[IDEMPOTENCY_KEY_MAX + 1];
     struct step_end end = {.asked = {.sale = id, .what = "restock", .key = key}};
-    struct http_body body;
-    struct json_error error = {0};
 
-    if (!http_read_idempotency_key(request, key) || !http_read_body(request, &body)) return;
-    if (!json_read_restock(body.data, body.len, &end.asked.units, &error)) {
-        refuse_body(request, &error);
+    if (!http_read_idempotency_key(request, key) ||
+        !handlers_read_body(request, json_read_restock, &end.asked.units))
         return;
-    }
     if (!key[0]) { /* what was lost on its way could come late, behind the one that was asked again */
         http_send_problem(request, PROBLEM_INVALID_REQUEST,
                           &(struct http_detail){.detail =

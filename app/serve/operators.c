@@ -7,18 +7,6 @@
 #include "guards/guards.h"
 #include "handlers.h"
 
-static bool body_is_sale(struct http_request *request, struct sale *out)
-{
-    struct http_body body;
-    struct json_error error = {0};
-
-    if (!http_read_body(request, &body)) return false;
-    if (json_read_sale(body.data, body.len, out, &error)) return true;
-    http_send_problem(request, PROBLEM_INVALID_REQUEST,
-                      &(struct http_detail){.detail = error.detail, .field = error.field});
-    return false;
-}
-
 static bool guard_is_allowed(const struct service *service, struct http_request *request,
                              const char *name)
 {
@@ -62,7 +50,7 @@ void operators_create_sale(struct service *service, struct http_request *request
     struct operator_step step = {.sale = sale.id, .what = "create"};
 
     (void)id;
-    if (!body_is_sale(request, &sale)) return;
+    if (!handlers_read_body(request, json_read_sale, &sale)) return;
     if (!sale.guard[0]) (void)stpncpy(sale.guard, service->config->guard, SALE_GUARD_MAX);
     if (!guard_is_allowed(service, request, sale.guard)) return;
     step.units = sale.initial;
