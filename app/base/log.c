@@ -100,12 +100,10 @@ static void add_as_text(struct text *out, const char *stamp, log_level level, co
 
 static void add_as_json(struct text *out, const char *stamp, log_level level, const char *words)
 {
-    TEXT_ADD(out, "{\"t\":");
-    text_add_json(out, stamp);
-    TEXT_ADD(out, ",\"level\":");
-    text_add_json(out, log_level_name(level));
-    TEXT_ADD(out, ",\"msg\":");
-    text_add_json(out, words);
+    TEXT_ADD(out, "{");
+    text_add_member(out, "t", stamp);
+    text_add_member(out, "level", log_level_name(level));
+    text_add_member(out, "msg", words);
     TEXT_ADD(out, "}\n");
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "ctl.h"
 #include "lab/lab.h"
 #include "lab/plays/scenarios.h"
@@ -20,23 +22,6 @@ static bool read_language(const char *text, enum lab_language *out)
 }
 
 /* ---- list ------------------------------------------------------------------------------------------ */
-
-static void print_in_json(const char *text)
-{
-    (void)putchar('"');
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\') (void)putchar('\\');
-        (void)putchar(*text);
-    }
-    (void)putchar('"');
-}
-
-static void print_member(const char *name, const char *value, const char *behind)
-{
-    (void)printf("\"%s\":", name);
-    print_in_json(value);
-    (void)fputs(behind, stdout);
-}
 
 static const char *verdict_of(const struct lab_scenario *scenario)
 {
@@ -54,12 +39,12 @@ static void list_one(const struct lab_scenario *scenario, enum lab_language lang
                      verdict_of(scenario), title);
         return;
     }
-    (void)putchar('{');
-    print_member("number", scenario->number, ",");
-    print_member("name", scenario->name, ",");
-    print_member("title", title, ",");
-    print_member("lesson", lab_text_in(scenario->lesson, language), ",");
-    print_member("expected", verdict_of(scenario), "}");
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s}", "number", scenario->number, "name", scenario->name, "title",
+        title, "lesson", lab_text_in(scenario->lesson, language), "expected", verdict_of(scenario));
+
+    (void)json_dumpf(object, stdout, JSON_COMPACT);
+    json_decref(object);
 }
 
 int ctl_lab_list(const struct ctl_request *request)

@@ -153,9 +153,7 @@ static void add_number(struct events_group *group, event_kind kind, const char *
     struct text data = TEXT_OVER(buffer);
 
     TEXT_ADD(&data, "{");
-    text_add_json(&data, name);
-    TEXT_ADD(&data, ":");
-    text_add_number(&data, number);
+    text_add_count(&data, name, number);
     TEXT_ADD(&data, "}");
     events_add(group, kind, id, data.data, data.len);
 }
@@ -166,10 +164,9 @@ static void add_state(struct events_group *group, sale_state state, const char *
     char buffer[160];
     struct text data = TEXT_OVER(buffer);
 
-    TEXT_ADD(&data, "{\"state\":");
-    text_add_json(&data, sale_state_name(state));
-    TEXT_ADD(&data, ",\"because\":");
-    text_add_json(&data, because);
+    TEXT_ADD(&data, "{");
+    text_add_member(&data, "state", sale_state_name(state));
+    text_add_member(&data, "because", because);
     TEXT_ADD(&data, "}");
     events_add(group, EVENT_STATE, id, data.data, data.len);
 }

@@ -55,19 +55,12 @@ struct lab_text lab_promise_text(enum lab_promise promise)
 
 /* ---- open, close ----------------------------------------------------------------------------------- */
 
-static bool ask_once(lk_client *client, const char *first, const char *second, const char *third)
+static bool is_good(lk_reply *reply)
 {
-    struct lk_bytes words[3] = {lk_bytes_of(first)};
-    size_t count = 1;
-    lk_reply *reply = NULL;
+    bool is_answer = reply && lk_reply_type_of(reply) != LK_REPLY_ERROR;
 
-    if (second) words[count++] = lk_bytes_of(second);
-    if (third) words[count++] = lk_bytes_of(third);
-    lk_status status =
-        lk_client_call(client, &(struct lk_command){words, count}, 1, STAGE_LIMIT_MS, &reply, NULL);
-    bool is_done = status == LK_OK && lk_reply_type_of(reply) != LK_REPLY_ERROR;
     lk_reply_free(reply);
-    return is_done;
+    return is_answer;
 }
 
 /* All that a lock can do, once, so that the server knows its scripts and the tap their names. */
@@ -123,7 +116,8 @@ static bool rehearse(struct lab *lab, struct start_error *why)
               rehearse_rwlock(lk_rwlock_new(client, "{rehearsal}:rwlock", NULL)) &&
               rehearse_counters(client);
     for (size_t i = 0; is_done && i < sizeof scripts / sizeof scripts[0]; i++)
-        is_done = ask_once(client, "SCRIPT", "LOAD", app_scripts_named(scripts[i])->source);
+        is_done =
+            is_good(SERVERS_ASK(client, "SCRIPT", "LOAD", app_scripts_named(scripts[i])->source));
     lk_client_close(client);
     tap_forget(lab->tap);
     return is_done || start_error_say(why, "the lab's Redis cannot do what a lock needs");
@@ -212,11 +206,11 @@ static void hurry(struct stage *stage)
     size_t i = 0;
 
     while (i < stage->run->actor_count && clock_mono_ms() < until_ms) {
-        (void)ask_once(stage->observer, "FLUSHALL", NULL, NULL);
+        (void)is_good(SERVERS_ASK(stage->observer, "FLUSHALL"));
         for (unsigned server = 1; server <= SERVERS_MAX; server++) {
             lk_client *client = servers_client(stage->servers, server);
 
-            if (client) (void)ask_once(client, "FLUSHALL", NULL, NULL);
+            if (client) (void)is_good(SERVERS_ASK(client, "FLUSHALL"));
         }
         tap_disturb(stage->tap);
         i += actor_ends(&stage->actors[i], clock_mono_ms() + ROUND_MS);
@@ -263,7 +257,7 @@ struct lab_run *lab_play(struct lab *lab, const struct lab_scenario *scenario)
     run->scenario = scenario;
     stage_show_locks(stage, STAGE_KEY("lock"), NULL);
     labels_forget_tokens(&lab->labels); /* no actor runs: nobody else is at them */
-    if (ask_once(lab->observer, "FLUSHALL", NULL, NULL)) {
+    if (is_good(SERVERS_ASK(lab->observer, "FLUSHALL"))) {
         scenario->play(stage);
     } else {
         (void)start_error_say(&run->failure, "the lab's Redis does not answer");

@@ -18,15 +18,11 @@ void buyers_time(struct service *service, struct http_request *request, const ch
     store_status status = store_time_ms(service->store, &now_ms, &err);
 
     (void)id;
-    if (status != STORE_OK) {
-        handlers_send_store_failure(request, status, &err);
-        return;
-    }
+    if (handlers_has_failed(request, status, &err)) return;
     rfc3339_format(now_ms, moment);
-    TEXT_ADD(&body, "{\"serverTime\":");
-    text_add_json(&body, moment);
-    TEXT_ADD(&body, ",\"epochMs\":");
-    text_add_number(&body, now_ms);
+    TEXT_ADD(&body, "{");
+    text_add_member(&body, "serverTime", moment);
+    text_add_count(&body, "epochMs", now_ms);
     TEXT_ADD(&body, "}\n");
     http_send_json(request, 200, &body);
 }
@@ -139,10 +135,7 @@ void buyers_show_order(struct service *service, struct http_request *request, co
 
     if (!let_buyer_in(service, request, buyer)) return;
     status = store_find_order(service->store, id, buyer, &order, &err);
-    if (status != STORE_OK) {
-        handlers_send_store_failure(request, status, &err);
-        return;
-    }
+    if (handlers_has_failed(request, status, &err)) return;
     http_add_order(&body, &(struct order_view){
                               .id = order.id, .sale_id = id, .buyer = buyer, .state = order.state});
     http_send_json(request, 200, &body);

@@ -51,6 +51,13 @@ void handlers_send_store_failure(struct http_request *request, store_status stat
                       is_unsynced ? &unsynced : &answers[status].detail);
 }
 
+bool handlers_has_failed(struct http_request *request, store_status status,
+                         const struct lk_error *err)
+{
+    if (status != STORE_OK) handlers_send_store_failure(request, status, err);
+    return status != STORE_OK;
+}
+
 void handlers_send_made(struct http_request *request, const struct http_answer *answer, char *body)
 {
     if (!body) {
@@ -117,10 +124,7 @@ void handlers_send_sale(struct service *service, struct http_request *request, c
     struct sale sale = {0};
     store_status status = store_load_sale(service->store, id, &sale, &err);
 
-    if (status != STORE_OK) {
-        handlers_send_store_failure(request, status, &err);
-        return;
-    }
+    if (handlers_has_failed(request, status, &err)) return;
     handlers_note_guard(service, &sale);
     if (taken && sale.sellable_ms == 0) sale.sellable_ms = taken->sellable_ms;
     if (taken && taken->step == SALE_STEP_REPEATED)

@@ -79,6 +79,9 @@ void handlers_note_guard(struct service *service, struct sale *sale);
 /* For both: answer with what the store said, when that was not OK, and log it. */
 void handlers_send_store_failure(struct http_request *request, store_status status,
                                  const struct lk_error *err);
+/* Whether it was not OK; then that is answered. */
+bool handlers_has_failed(struct http_request *request, store_status status,
+                         const struct lk_error *err);
 /* Send a body made by json.h, and free it; NULL is answered as an internal error. */
 void handlers_send_made(struct http_request *request, const struct http_answer *answer, char *body);
 /* The sale as it is now. taken: the step that led here, and what a restock has said about its units;

@@ -176,10 +176,7 @@ void lab_routes_switch_guard(struct service *service, struct http_request *reque
 
     if (!guard) return;
     store_status status = store_load_sale(service->store, id, &sale, &err);
-    if (status != STORE_OK) {
-        handlers_send_store_failure(request, status, &err);
-        return;
-    }
+    if (handlers_has_failed(request, status, &err)) return;
     if (!group_commit_switch_guard(service->commit, id, guard)) {
         http_send_problem(request, PROBLEM_INTERNAL, NULL);
         return;

@@ -193,10 +193,7 @@ void operator_steps_audit(struct service *service, struct http_request *request,
     char client[CLIENT_TEXT_SIZE];
     store_status status = store_audit_sale(service->store, id, &audit, &err);
 
-    if (status != STORE_OK) {
-        handlers_send_store_failure(request, status, &err);
-        return;
-    }
+    if (handlers_has_failed(request, status, &err)) return;
     log_line(LOG_INFO, "sale %s: audit: %s, by %s", id, sale_audit_verdict_name(audit.verdict),
              handlers_client(service, request, client));
     handlers_send_made(request, &(struct http_answer){.status = 200},

@@ -31,10 +31,7 @@ static void send_created(struct service *service, struct http_request *request, 
     struct lk_error err = {0};
     store_status status = store_load_sale(service->store, id, &sale, &err);
 
-    if (status != STORE_OK) {
-        handlers_send_store_failure(request, status, &err);
-        return;
-    }
+    if (handlers_has_failed(request, status, &err)) return;
     TEXT_ADD(&headers, "Location: /api/v1/admin/sales/");
     text_add_string(&headers, id);
     TEXT_ADD(&headers, "\r\n");
@@ -57,10 +54,7 @@ void operators_create_sale(struct service *service, struct http_request *request
     if (!operator_steps_begin(service, request, &step)) return;
     store_status status = store_create_sale(service->store, &sale, &err);
     operator_steps_note_end(service, &step, status, &(struct sale_step_end){.epoch = 1});
-    if (status != STORE_OK) {
-        handlers_send_store_failure(request, status, &err);
-        return;
-    }
+    if (handlers_has_failed(request, status, &err)) return;
     log_line(LOG_INFO, "sale %s: created, %lld units, guard %s, by %s", sale.id,
              (long long)sale.initial, sale.guard, step.client);
     send_created(service, request, sale.id);
@@ -109,14 +103,11 @@ static bool list_order(const struct order *order, void *arg)
 
     begin_listing(listing);
     if (page->size - page->len < LINE_MAX_LEN && !flush_page(listing)) return false;
-    TEXT_ADD(page, "{\"id\":");
-    text_add_json(page, order->id);
-    TEXT_ADD(page, ",\"buyer\":");
-    text_add_json(page, order->buyer);
-    TEXT_ADD(page, ",\"state\":");
-    text_add_json(page, order->state);
-    TEXT_ADD(page, ",\"key\":");
-    text_add_json(page, order->key);
+    TEXT_ADD(page, "{");
+    text_add_member(page, "id", order->id);
+    text_add_member(page, "buyer", order->buyer);
+    text_add_member(page, "state", order->state);
+    text_add_member(page, "key", order->key);
     TEXT_ADD(page, "}\n");
     return true;
 }

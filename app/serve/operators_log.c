@@ -35,21 +35,16 @@ static bool drop_cut_line(int fd)
 
 static void write_down(struct text *line, const char *instance, const struct operator_step *step)
 {
-    const char *const members[] = {",\"step\":",   step->id,     ",\"instance\":", instance,
-                                   ",\"who\":",    step->client, ",\"what\":",     step->what,
-                                   ",\"sale\":",   step->sale,   ",\"key\":",      step->key,
-                                   ",\"result\":", step->result};
+    const char *const members[] = {"step",       step->id,  "instance", instance,    "who",
+                                   step->client, "what",    step->what, "sale",      step->sale,
+                                   "key",        step->key, "result",   step->result};
 
-    TEXT_ADD(line, "{\"t\":");
-    text_add_number(line, clock_unix_ms());
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i += 2) {
-        text_add_string(line, members[i]);
-        text_add_json(line, members[i + 1] ? members[i + 1] : "");
-    }
-    TEXT_ADD(line, ",\"units\":");
-    text_add_number(line, step->units);
-    TEXT_ADD(line, ",\"epoch\":");
-    text_add_number(line, step->epoch);
+    TEXT_ADD(line, "{");
+    text_add_count(line, "t", clock_unix_ms());
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i += 2)
+        text_add_member(line, members[i], members[i + 1] ? members[i + 1] : "");
+    text_add_count(line, "units", step->units);
+    text_add_count(line, "epoch", step->epoch);
     TEXT_ADD(line, "}\n");
     assert(!line->is_cut);
 }

@@ -191,7 +191,6 @@ enum {
     COMMANDS = ASK_SETTINGS + SETTINGS,
 };
 
-/* How the servers are asked, one after the other. */
 static bool is_loading(const lk_reply *reply)
 {
     struct lk_bytes words = lk_reply_bytes(reply);

@@ -52,6 +52,7 @@ struct startup_facts {
     durability durability;
 };
 
+/* How the servers are asked, one after the other. */
 struct startup_inquiry {
     lk_client *client;
     const struct deployment *deployment;

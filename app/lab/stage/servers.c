@@ -14,7 +14,7 @@
 #include "lab/tap/tap.h"
 #include "start/redis_child.h"
 
-enum { LIMIT_MS = 30000, LOOK_MS = 2, WORDS = 4 };
+enum { LIMIT_MS = 30000, LOOK_MS = 2 };
 
 struct server {
     struct redis_child *child; /* owned; NULL: it is down */
@@ -31,23 +31,6 @@ static struct server *at(struct servers *self, unsigned server)
 {
     return &self->list[server - 1];
 }
-
-/* One command of up to four words, NULL behind the last; NULL when there is no answer. */
-static lk_reply *ask(lk_client *client, const char *const words[WORDS + 1])
-{
-    struct lk_bytes args[WORDS];
-    struct lk_command command = {.args = args};
-    lk_reply *reply = NULL;
-
-    while (words[command.count]) {
-        args[command.count] = lk_bytes_of(words[command.count]);
-        command.count++;
-    }
-    if (lk_client_call(client, &command, 1, LIMIT_MS, &reply, NULL) != LK_OK) return NULL;
-    return reply;
-}
-
-#define ASK(client, ...) ask((client), (const char *const[WORDS + 1]){__VA_ARGS__})
 
 static bool is_done(lk_reply *reply)
 {
@@ -91,8 +74,8 @@ static bool make_ready(lk_client *client)
         lock && lk_lock_acquire(lock, NULL, NULL) == LK_OK && lk_lock_release(lock, NULL) == LK_OK;
 
     lk_lock_free(lock);
-    return is_ready && is_done(ASK(client, "CONFIG", "SET", "repl-diskless-sync", "yes")) &&
-           is_done(ASK(client, "CONFIG", "SET", "repl-diskless-sync-delay", "0"));
+    return is_ready && is_done(SERVERS_ASK(client, "CONFIG", "SET", "repl-diskless-sync", "yes")) &&
+           is_done(SERVERS_ASK(client, "CONFIG", "SET", "repl-diskless-sync-delay", "0"));
 }
 
 bool servers_start(struct servers *self, unsigned server, struct start_error *why)
@@ -124,7 +107,8 @@ bool servers_prepare(struct servers *self, unsigned count, struct start_error *w
 
         if (!client) {
             if (!servers_start(self, server, why)) return false;
-        } else if (!servers_promote(self, server, why) || !is_done(ASK(client, "FLUSHALL"))) {
+        } else if (!servers_promote(self, server, why) ||
+                   !is_done(SERVERS_ASK(client, "FLUSHALL"))) {
             return start_error_say(why, "redis-%u cannot be made empty", server);
         }
     }
@@ -148,13 +132,13 @@ bool servers_follow(struct servers *self, unsigned server, int port, struct star
     char number[16];
 
     (void)snprintf(number, sizeof number, "%d", port);
-    return is_done(ASK(servers_client(self, server), "REPLICAOF", "127.0.0.1", number)) ||
+    return is_done(SERVERS_ASK(servers_client(self, server), "REPLICAOF", "127.0.0.1", number)) ||
            start_error_say(why, "redis-%u does not want to be a replica", server);
 }
 
 bool servers_promote(struct servers *self, unsigned server, struct start_error *why)
 {
-    return is_done(ASK(servers_client(self, server), "REPLICAOF", "NO", "ONE")) ||
+    return is_done(SERVERS_ASK(servers_client(self, server), "REPLICAOF", "NO", "ONE")) ||
            start_error_say(why, "redis-%u does not want to be the primary", server);
 }
 
@@ -162,8 +146,8 @@ bool servers_promote(struct servers *self, unsigned server, struct start_error *
    in step. */
 static bool is_in_step(struct servers *self, unsigned primary, unsigned replica)
 {
-    lk_reply *there = ASK(servers_client(self, replica), "ROLE");
-    lk_reply *here = ASK(servers_client(self, primary), "ROLE");
+    lk_reply *there = SERVERS_ASK(servers_client(self, replica), "ROLE");
+    lk_reply *here = SERVERS_ASK(servers_client(self, primary), "ROLE");
     struct lk_bytes state = lk_reply_bytes(lk_reply_at(there, 3));
     bool is_there = state.data && strcmp(state.data, "connected") == 0 &&
                     lk_reply_count(lk_reply_at(here, 2)) > 0;
@@ -184,4 +168,20 @@ bool servers_await_replica(struct servers *self, unsigned primary, unsigned repl
         clock_pause_ms(LOOK_MS);
     }
     return true;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------------- */
+
+lk_reply *servers_ask(lk_client *client, const char *const words[SERVERS_WORDS + 1])
+{
+    struct lk_bytes args[SERVERS_WORDS];
+    struct lk_command command = {.args = args};
+    lk_reply *reply = NULL;
+
+    while (words[command.count]) {
+        args[command.count] = lk_bytes_of(words[command.count]);
+        command.count++;
+    }
+    if (lk_client_call(client, &command, 1, LIMIT_MS, &reply, NULL) != LK_OK) return NULL;
+    return reply;
 }

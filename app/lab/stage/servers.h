@@ -15,7 +15,7 @@
 
 struct servers; /* opaque */
 
-enum { SERVERS_MAX = 3 };
+enum { SERVERS_MAX = 3, SERVERS_WORDS = 4 };
 
 /*
  * None is started yet: that is done for the first scenario that wants them.
@@ -44,5 +44,10 @@ bool servers_promote(struct servers *self, unsigned server, struct start_error *
 /* Wait until the replica has all that the primary has, and the primary knows. */
 bool servers_await_replica(struct servers *self, unsigned primary, unsigned replica,
                            struct start_error *why);
+
+/* One command of up to four words, NULL behind the last; NULL when there is no answer. Any server. */
+lk_reply *servers_ask(lk_client *client, const char *const words[SERVERS_WORDS + 1]);
+#define SERVERS_ASK(client, ...)                                                                   \
+    servers_ask((client), (const char *const[SERVERS_WORDS + 1]){__VA_ARGS__})
 
 #endif
