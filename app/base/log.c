@@ -22,11 +22,7 @@ static struct {
 
 const char *log_level_name(log_level level)
 {
-    static const char *const names[] = {
-#define LOG_LEVEL_NAME(value, name) [value] = (name),
-        LOG_LEVEL_LIST(LOG_LEVEL_NAME)
-#undef LOG_LEVEL_NAME
-    };
+    static const char *const names[] = {LOG_LEVEL_LIST(LIST_NAME)};
 
     assert(level < LOG_LEVEL_COUNT);
     return names[level];
@@ -39,11 +35,7 @@ void log_set_level(log_level level)
 
 const char *log_format_name(log_format format)
 {
-    static const char *const names[] = {
-#define LOG_FORMAT_NAME(value, name) [value] = (name),
-        LOG_FORMAT_LIST(LOG_FORMAT_NAME)
-#undef LOG_FORMAT_NAME
-    };
+    static const char *const names[] = {LOG_FORMAT_LIST(LIST_NAME)};
 
     assert(format < LOG_FORMAT_COUNT);
     return names[format];

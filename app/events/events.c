@@ -7,11 +7,7 @@
 
 const char *events_kind_name(event_kind kind)
 {
-    static const char *const names[] = {
-#define EVENT_KIND_NAME(value, name) [value] = (name),
-        EVENT_KIND_LIST(EVENT_KIND_NAME)
-#undef EVENT_KIND_NAME
-    };
+    static const char *const names[] = {EVENT_KIND_LIST(LIST_NAME)};
 
     return (unsigned)kind < EVENT_KIND_COUNT ? names[kind] : "?";
 }

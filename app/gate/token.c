@@ -34,11 +34,7 @@ static const char audience[] = "seckill";
 
 const char *token_status_text(token_status status)
 {
-    static const char *const texts[] = {
-#define TOKEN_STATUS_TEXT(value, text) [value] = (text),
-        TOKEN_STATUS_LIST(TOKEN_STATUS_TEXT)
-#undef TOKEN_STATUS_TEXT
-    };
+    static const char *const texts[] = {TOKEN_STATUS_LIST(LIST_NAME)};
 
     assert(status < TOKEN_STATUS_COUNT);
     return texts[status];

@@ -15,6 +15,7 @@
 #ifndef SECKILL_TOKEN_H
 #define SECKILL_TOKEN_H
 
+#include "base/list.h"
 #include "base/start_error.h"
 #include "sale/sale.h"
 
@@ -53,12 +54,7 @@ struct token {
     X(TOKEN_EARLY, "The token is not valid yet.")                                                  \
     X(TOKEN_EXPIRED, "The token has expired.")
 
-typedef enum token_status {
-#define TOKEN_STATUS_VALUE(value, text) value,
-    TOKEN_STATUS_LIST(TOKEN_STATUS_VALUE)
-#undef TOKEN_STATUS_VALUE
-        TOKEN_STATUS_COUNT
-} token_status;
+typedef enum token_status { TOKEN_STATUS_LIST(LIST_VALUE) TOKEN_STATUS_COUNT } token_status;
 
 const char *token_status_text(token_status status);
 

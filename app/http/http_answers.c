@@ -11,11 +11,7 @@
 
 enum { PROBLEM_SIZE = 1024, RETRY_AFTER_S = 1 };
 
-static const struct http_problem_text problems[PROBLEM_COUNT] = {
-#define PROBLEM_ROW(value, status, name, title) [value] = {(status), (name), (title)},
-    PROBLEM_LIST(PROBLEM_ROW)
-#undef PROBLEM_ROW
-};
+static const struct http_problem_text problems[PROBLEM_COUNT] = {PROBLEM_LIST(LIST_ROW)};
 
 struct outcome_row {
     struct http_problem_text problem; /* name NULL: no problem, but an order */

@@ -9,6 +9,7 @@
 #ifndef SECKILL_LAB_H
 #define SECKILL_LAB_H
 
+#include "base/list.h"
 #include "lab/tap/tap.h"
 
 struct stage; /* stage.h: what scenarios see */
@@ -48,12 +49,7 @@ const char *lab_text_in(struct lab_text text, enum lab_language language);
     X(LAB_TWO_HOLDERS, "two-holders", "two hold the same lock at once",                            \
       "两个参与者同时持有同一把锁")
 
-enum lab_promise {
-#define LAB_PROMISE_VALUE(value, name, en, zh) value,
-    LAB_PROMISE_LIST(LAB_PROMISE_VALUE)
-#undef LAB_PROMISE_VALUE
-        LAB_PROMISE_COUNT
-};
+enum lab_promise { LAB_PROMISE_LIST(LIST_VALUE) LAB_PROMISE_COUNT };
 
 const char *lab_promise_name(enum lab_promise promise);
 struct lab_text lab_promise_text(enum lab_promise promise);

@@ -7,6 +7,7 @@
 #include "lockkit/client.h"
 #include "lockkit/event.h"
 
+#include "base/list.h"
 #include "events/events.h"
 #include "sale/purchase.h"
 
@@ -30,10 +31,7 @@ void metrics_count_request(struct metrics *self, unsigned route, int status);
       "Times that another server became the primary, or slots moved.")
 
 typedef enum metrics_counter {
-#define METRICS_COUNTER_VALUE(value, name, help) value,
-    METRICS_COUNTER_LIST(METRICS_COUNTER_VALUE)
-#undef METRICS_COUNTER_VALUE
-        METRICS_COUNTER_COUNT
+    METRICS_COUNTER_LIST(LIST_VALUE) METRICS_COUNTER_COUNT
 } metrics_counter;
 
 void metrics_count(struct metrics *self, metrics_counter which);
@@ -80,12 +78,7 @@ struct metrics_now {
     X(METRICS_DROP_SLOW, "slow")         /* the client does not read */                            \
     X(METRICS_DROP_STOPPING, "stopping") /* the service stops */
 
-typedef enum metrics_drop {
-#define METRICS_DROP_VALUE(value, label) value,
-    METRICS_DROP_LIST(METRICS_DROP_VALUE)
-#undef METRICS_DROP_VALUE
-        METRICS_DROP_COUNT
-} metrics_drop;
+typedef enum metrics_drop { METRICS_DROP_LIST(LIST_VALUE) METRICS_DROP_COUNT } metrics_drop;
 
 void metrics_count_events(struct metrics *self, event_kind kind, unsigned count);
 void metrics_count_drop(struct metrics *self, metrics_drop reason);

@@ -54,11 +54,7 @@ static void print_gauge(const struct page *page, const struct metric *metric)
 
 static void print_route(const struct page *page, const char *name, size_t route)
 {
-    static const char *const labels[] = {
-#define CLASS_LABEL(value, label) [value] = (label),
-        METRICS_CLASS_LIST(CLASS_LABEL)
-#undef CLASS_LABEL
-    };
+    static const char *const labels[] = {METRICS_CLASS_LIST(LIST_NAME)};
     const char *method = "other";
     const char *path = "other";
 
@@ -167,11 +163,7 @@ static void print_events(const struct page *page, const struct metric *metric)
 
 static void print_drops(const struct page *page, const struct metric *metric)
 {
-    static const char *const reasons[] = {
-#define DROP_LABEL(value, label) [value] = (label),
-        METRICS_DROP_LIST(DROP_LABEL)
-#undef DROP_LABEL
-    };
+    static const char *const reasons[] = {METRICS_DROP_LIST(LIST_NAME)};
 
     for (int i = 0; i < METRICS_DROP_COUNT; i++)
         (void)fprintf(page->out, "%s{reason=\"%s\"} %llu\n", metric->name, reasons[i],

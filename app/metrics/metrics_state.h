@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "base/list.h"
 #include "metrics.h"
 
 enum {
@@ -24,12 +25,7 @@ extern const int metrics_statuses[METRICS_STATUSES]; /* 0 at the end */
 #define METRICS_CLASS_LIST(X)                                                                      \
     X(METRICS_2XX, "2xx") X(METRICS_4XX, "4xx") X(METRICS_5XX, "5xx") X(METRICS_OTHER, "other")
 
-typedef enum metrics_class {
-#define METRICS_CLASS_VALUE(value, label) value,
-    METRICS_CLASS_LIST(METRICS_CLASS_VALUE)
-#undef METRICS_CLASS_VALUE
-        METRICS_CLASS_COUNT
-} metrics_class;
+typedef enum metrics_class { METRICS_CLASS_LIST(LIST_VALUE) METRICS_CLASS_COUNT } metrics_class;
 
 /* The upper bounds of a histogram; the bucket after them is +Inf. */
 struct metrics_scale {

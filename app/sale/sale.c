@@ -96,22 +96,14 @@ sale_state sale_state_of(const struct sale *sale)
 
 const char *sale_state_name(sale_state state)
 {
-    static const char *const names[] = {
-#define STATE_NAME(value, name) [value] = (name),
-        SALE_STATE_LIST(STATE_NAME)
-#undef STATE_NAME
-    };
+    static const char *const names[] = {SALE_STATE_LIST(LIST_NAME)};
 
     return (unsigned)state < SALE_STATE_COUNT ? names[state] : "?";
 }
 
 const char *sale_outcome_name(enum outcome which)
 {
-    static const char *const names[] = {
-#define OUTCOME_NAME(value, name) [value] = (name),
-        OUTCOME_LIST(OUTCOME_NAME)
-#undef OUTCOME_NAME
-    };
+    static const char *const names[] = { OUTCOME_LIST(LIST_NAME) };
 
     return (unsigned)which < OUTCOME_COUNT ? names[which] : "?";
 }

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
+
 enum {
     SALE_ID_MAX = 40,
     SALE_TITLE_MAX = 200, /* bytes of UTF-8 */
@@ -26,12 +28,7 @@ enum {
     X(SALE_PAUSED, "paused")     /* stored state "paused" */                                       \
     X(SALE_ENDED, "ended")       /* stored state "ended", or past ends_ms */
 
-typedef enum sale_state {
-#define SALE_STATE_VALUE(value, name) value,
-    SALE_STATE_LIST(SALE_STATE_VALUE)
-#undef SALE_STATE_VALUE
-        SALE_STATE_COUNT
-} sale_state;
+typedef enum sale_state { SALE_STATE_LIST(LIST_VALUE) SALE_STATE_COUNT } sale_state;
 
 /* How long an instance believes that a sale is sold out, since it last asked; and how long units that
    come back are not for sale: until nobody can believe it any more (twice that, for clocks and stops

@@ -10,11 +10,7 @@
 
 const char *sale_audit_check_name(enum audit_check check)
 {
-    static const char *const names[] = {
-#define CHECK_NAME(value, name) [value] = (name),
-        AUDIT_CHECK_LIST(CHECK_NAME)
-#undef CHECK_NAME
-    };
+    static const char *const names[] = {AUDIT_CHECK_LIST(LIST_NAME)};
 
     return (unsigned)check < AUDIT_CHECK_COUNT ? names[check] : "?";
 }

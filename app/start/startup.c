@@ -24,11 +24,7 @@ enum {
 static const struct {
     const char *name;
     const char *meaning;
-} durabilities[] = {
-#define DURABILITY_ROW(value, name, meaning) [value] = {(name), (meaning)},
-    DURABILITY_LIST(DURABILITY_ROW)
-#undef DURABILITY_ROW
-};
+} durabilities[] = {DURABILITY_LIST(LIST_ROW)};
 
 const char *startup_durability_name(durability which)
 {

@@ -9,6 +9,7 @@
 
 #include "lockkit/lockkit.h"
 
+#include "base/list.h"
 #include "base/start_error.h"
 #include "store/deployment.h"
 
@@ -26,12 +27,7 @@
       "up to about a second of accepted orders can be lost on a Redis crash")                      \
     X(DURABILITY_ALWAYS, "appendfsync-always", "no accepted order is lost by a crash")
 
-typedef enum durability {
-#define DURABILITY_VALUE(value, name, meaning) value,
-    DURABILITY_LIST(DURABILITY_VALUE)
-#undef DURABILITY_VALUE
-        DURABILITY_COUNT
-} durability;
+typedef enum durability { DURABILITY_LIST(LIST_VALUE) DURABILITY_COUNT } durability;
 
 const char *startup_durability_name(durability which);
 const char *startup_durability_meaning(durability which);

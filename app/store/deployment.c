@@ -9,11 +9,7 @@
 static const struct {
     const char *scheme;
     const char *name;
-} kinds[] = {
-#define DEPLOYMENT_ROW(value, scheme, name) [value] = {(scheme), (name)},
-    DEPLOYMENT_LIST(DEPLOYMENT_ROW)
-#undef DEPLOYMENT_ROW
-};
+} kinds[] = {DEPLOYMENT_LIST(LIST_ROW)};
 
 deployment_kind deployment_kind_of(const char *url)
 {

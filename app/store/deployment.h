@@ -10,18 +10,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/list.h"
+
 /* X(value, what its URLs have behind "redis" or "rediss", name in /version) */
 #define DEPLOYMENT_LIST(X)                                                                         \
     X(DEPLOYMENT_SINGLE, "", "single") /* redis://, unix:// and what lockkit will refuse */        \
     X(DEPLOYMENT_SENTINEL, "+sentinel://", "sentinel")                                             \
     X(DEPLOYMENT_CLUSTER, "+cluster://", "cluster")
 
-typedef enum deployment_kind {
-#define DEPLOYMENT_VALUE(value, scheme, name) value,
-    DEPLOYMENT_LIST(DEPLOYMENT_VALUE)
-#undef DEPLOYMENT_VALUE
-        DEPLOYMENT_COUNT
-} deployment_kind;
+typedef enum deployment_kind { DEPLOYMENT_LIST(LIST_VALUE) DEPLOYMENT_COUNT } deployment_kind;
 
 struct deployment {
     deployment_kind kind;

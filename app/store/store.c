@@ -15,11 +15,7 @@
 
 enum { SCAN_COUNT = 1000 }; /* orders per page */
 
-static const char *const script_names[] = {
-#define SCRIPT_NAME(value, name) [value] = (name),
-    STORE_SCRIPT_LIST(SCRIPT_NAME)
-#undef SCRIPT_NAME
-};
+static const char *const script_names[] = {STORE_SCRIPT_LIST(LIST_NAME)};
 
 /* The fields of a sale, in the order in which they are read. */
 static const char *const sale_fields[STORE_SALE_FIELDS] = {

@@ -24,11 +24,7 @@ const char *store_step_name(sale_step step)
 /* What a script answers, { 0, 0 } (no such sale) aside; false for anything else. */
 static bool read_end(const lk_reply *reply, struct sale_step_end *out_end)
 {
-    static const int answers[] = {
-#define STEP_ANSWER(value, answer, name) [value] = (answer),
-        SALE_STEP_LIST(STEP_ANSWER)
-#undef STEP_ANSWER
-    };
+    static const int answers[] = {SALE_STEP_LIST(LIST_NAME)};
     long long answer = lk_reply_integer(lk_reply_at(reply, 0), 0);
     int64_t epoch = lk_reply_integer(lk_reply_at(reply, 1), -1);
     size_t i = 0;

@@ -5,6 +5,7 @@
 #ifndef SECKILL_STORE_ADMIN_H
 #define SECKILL_STORE_ADMIN_H
 
+#include "base/list.h"
 #include "sale/sale_audit.h"
 #include "store.h"
 
@@ -20,12 +21,7 @@
     X(SALE_STEP_KEY_REUSED, -6, "key-reused")         /* the key stands for other units */         \
     X(SALE_STEP_TOO_MANY, -7, "too-many-units")       /* more than SALE_STOCK_MAX would be left */
 
-typedef enum sale_step {
-#define SALE_STEP_VALUE(value, answer, name) value,
-    SALE_STEP_LIST(SALE_STEP_VALUE)
-#undef SALE_STEP_VALUE
-        SALE_STEP_COUNT
-} sale_step;
+typedef enum sale_step { SALE_STEP_LIST(LIST_VALUE) SALE_STEP_COUNT } sale_step;
 
 const char *store_step_name(sale_step step);
 

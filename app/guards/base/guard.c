@@ -5,11 +5,7 @@
 
 const char *guard_verdict_name(enum verdict which)
 {
-    static const char *const names[] = {
-#define VERDICT_NAME(value, name) [value] = (name),
-        VERDICT_LIST(VERDICT_NAME)
-#undef VERDICT_NAME
-    };
+    static const char *const names[] = {VERDICT_LIST(LIST_NAME)};
 
     return names[which];
 }

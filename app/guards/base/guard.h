@@ -7,6 +7,7 @@
 
 #include "lockkit/lockkit.h"
 
+#include "base/list.h"
 #include "redlock_servers.h"
 #include "sale/purchase.h"
 #include "store/deployment.h"
@@ -17,11 +18,7 @@
     X(VERDICT_OVERSELLS, "oversells")                                                              \
     X(VERDICT_STUCK, "stuck") /* a crash leaves a lock for ever */
 
-enum verdict {
-#define VERDICT_VALUE(value, name) value,
-    VERDICT_LIST(VERDICT_VALUE)
-#undef VERDICT_VALUE
-};
+enum verdict { VERDICT_LIST(LIST_VALUE) };
 
 const char *guard_verdict_name(enum verdict which);
 
