@@ -208,7 +208,7 @@ $(O)/gen/lockkit_scripts.c: $(wildcard lockkit/scripts/*.lua)
 $(O)/gen/app_scripts.c: $(wildcard app/store/scripts/*.lua)
 $(O)/gen/app_documents.c: app/serve/openapi.json
 $(O)/gen/guard_sources.c: $(wildcard $(foreach d,app/guards app/guards/hand app/guards/flawed,$d/*.[ch])) \
-  app/lab/stage/unmarked.c app/lab/stage/lock_elsewhere.c
+  app/lab/plays/unmarked.c app/lab/plays/lock_elsewhere.c
 $(O)/gen/%.c: lockkit/scripts/embed.awk Makefile
 	@mkdir -p $(@D) && echo "  EMBED $@"
 	@sha1sum $(filter %.lua %.json %.c %.h,$^) > $@.sha1

@@ -109,8 +109,9 @@ static bool refuse_length(const char *path, size_t max, struct start_error *why)
 bool secret_file_read(const char *path, char *out, size_t size, size_t *out_len,
                       struct start_error *why)
 {
-    struct start file = {.bytes = out, .size = size};
+    struct start file = {.size = size};
 
+    file.bytes = out;
     if (!read_start(path, &file, why)) return false;
     if (file.next >= 0 && file.next != '\n') return refuse_length(path, size, why);
     if (file.next < 0 && file.len > 0 && out[file.len - 1] == '\n') file.len--;

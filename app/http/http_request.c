@@ -13,7 +13,7 @@
 #include <civetweb.h>
 
 #include "base/clock.h"
-#include "door/connection.h"
+#include "connection.h"
 #include "door/inside.h"
 #include "http.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/rfc3339.h"
-#include "door/connection.h"
+#include "connection.h"
 #include "door/inside.h"
 #include "http.h"
 

@@ -43,4 +43,12 @@ struct purchase {
     int64_t deadline_ns;
 };
 
+/* What was bought. */
+struct order {
+    char id[ORDER_ID_MAX];
+    char buyer[BUYER_ID_MAX + 1];
+    char key[IDEMPOTENCY_KEY_MAX + 1]; /* "" for none */
+    char state[16];                    /* "held" */
+};
+
 #endif

@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "base/rfc3339.h"
-#include "door/connection.h"
 #include "handlers.h"
+#include "http/connection.h"
 
 void buyers_time(struct service *service, struct http_request *request, const char *id)
 {

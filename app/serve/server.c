@@ -22,8 +22,8 @@
 
 #include "base/clock.h"
 #include "base/stack.h"
-#include "door/connection.h"
 #include "door/inside.h"
+#include "http/connection.h"
 
 enum {
     OPERATOR_CONNECTIONS = 32, /* a page takes six while it loads, then two */

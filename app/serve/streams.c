@@ -13,9 +13,9 @@
 
 #include "base/clock.h"
 #include "door/inside.h"
-#include "door/connection.h"
 #include "events/broadcast.h"
 #include "handlers.h"
+#include "http/connection.h"
 #include "store/store_ledger.h"
 
 enum {

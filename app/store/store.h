@@ -26,13 +26,6 @@
 
 struct store; /* opaque; safe for any number of threads */
 
-struct order {
-    char id[ORDER_ID_MAX];
-    char buyer[BUYER_ID_MAX + 1];
-    char key[IDEMPOTENCY_KEY_MAX + 1]; /* "" for none */
-    char state[16];                    /* "held" */
-};
-
 typedef enum store_status {
     STORE_OK,
     STORE_NOT_FOUND,   /* no such sale, or no such order */

@@ -3,7 +3,7 @@
  * order instead of the void mark. Any thread.
  */
 #include "guards/hand/purchase_eval.h"
-#include "lab/plays/scenarios.h"
+#include "scenarios.h"
 
 static bool has_order(const struct purchase_eval *purchase, const char *buyer)
 {

@@ -4,7 +4,7 @@
  */
 #include "base/clock.h"
 #include "guards/hand/by_hand.h"
-#include "lab/plays/scenarios.h"
+#include "scenarios.h"
 
 static struct guard_result sell_holding(lk_lock *lock, const struct lk_lock_options *options,
                                         struct by_hand *hand)

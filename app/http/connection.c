@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "inside.h"
+#include "door/inside.h"
 
 enum connection_use { FREE, LENT, WATCHED = 16 };
 

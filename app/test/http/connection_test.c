@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "door/connection.h"
+#include "http/connection.h"
 #include "test/support/testing.h"
 
 static struct connection *waiting_connection(int fd)

@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "http/http.h"
+#include "http.h"
 
 struct service;
 
