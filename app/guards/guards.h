@@ -2,8 +2,8 @@
  * All guards there are.
  *
  * To add one: write app/guards/NAME.c with a sell function and, at its bottom,
- * `const struct guard guard_NAME`, and add NAME to GUARD_LIST. Nothing else knows guards
- * by name. Its .name is what users write: "mutex-watchdog" for guard_mutex_watchdog.
+ * `const struct guard guard_NAME`, and add NAME to GUARD_LIST. Nothing else knows guards by name.
+ * Its .name is what users write: "mutex-watchdog" for guard_mutex_watchdog.
  */
 #ifndef SECKILL_GUARDS_H
 #define SECKILL_GUARDS_H

@@ -113,10 +113,11 @@ static void end_step(struct service *service, struct http_request *request, stru
 }
 
 /* A step that needs no words. */
+typedef store_status plain_step(struct store *store, const char *id, struct sale_step_end *out_end,
+                                struct lk_error *err);
+
 static void take_plain(struct service *service, struct http_request *request,
-                       struct operator_step asked,
-                       store_status (*take)(struct store *store, const char *id,
-                                            struct sale_step_end *out_end, struct lk_error *err))
+                       struct operator_step asked, plain_step *take)
 {
     struct step_end end = {.asked = asked};
 

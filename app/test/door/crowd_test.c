@@ -1,8 +1,8 @@
 /*
  * The books alone: guests without descriptors, by address, and who is next.
  */
-#include "door/inside.h"
 #include "door/crowd.h"
+#include "door/inside.h"
 #include "test/support/testing.h"
 
 enum { GUESTS = 16 };
