@@ -119,7 +119,7 @@ portability: ; @.ci/portability ## `make demo` and `make test` on bare systems, 
 lab: deps ## play every scenario of the lock lab, REPEAT times [1]: same verdicts, same events
 	$(BUILD_ALL) $(O)/seckillctl
 	@app/lab/replay $(O)/seckillctl $(REPEAT)
-EXERCISE := $(call obj,app/seckilld.c $(addprefix app/lab/exercises/,exercise.c load.c score.c)) $(O)/libapp.a $(O)/liblockkit.a
+EXERCISE := $(call obj,app/seckilld.c $(addprefix app/lab/exercises/,shop.c load.c score.c)) $(O)/libapp.a $(O)/liblockkit.a
 exercise: deps ## judge a guard of your own, FILE=mine.c: faults at every point, a load, a score card
 	@app/lab/exercises/run --check '$(FILE)'
 	$(BUILD_ALL) $(EXERCISE) $(O)/loadtest $(O)/seckillctl
