@@ -100,7 +100,7 @@ static void print_tally(const struct verify_run *runs, int count)
     int passed = 0;
 
     for (int i = 0; i < count; i++)
-        if (report_verdict(&runs[i]) == AUDIT_PASS) passed++;
+        if (verify_verdict(&runs[i]) == AUDIT_PASS) passed++;
     (void)printf("\n%d of %d sales passed\n", passed, count);
 }
 
@@ -121,7 +121,7 @@ static int verify_all(const struct options *options, const struct folders *folde
         is_good = report_write(folders->result, options, service, runs, count, failure);
     }
     if (is_good && count > 1 && !options->is_quiet) print_tally(runs, count);
-    audit_verdict verdict = is_good ? report_verdict(report_worst(runs, count)) : AUDIT_VOID;
+    audit_verdict verdict = is_good ? verify_verdict(report_worst(runs, count)) : AUDIT_VOID;
     bool has_trouble = is_good && report_worst(runs, count)->trouble[0];
     free(runs);
     if (!is_good) return -1;

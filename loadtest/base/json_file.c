@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "programs.h"
+
 void json_file_put(json_t *object, const char *name, json_t *value)
 {
     (void)json_object_set_new(object, name, value); /* NULL is refused: the member is missing */

@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "base/moment.h"
-#include "measure/speed.h"
+#include "base/process.h"
+#include "base/programs.h"
+#include "base/spread.h"
 
 enum {
     PROGRAM_LIMIT_MS = 5000,

@@ -4,7 +4,7 @@
 #ifndef LOADTEST_BENCH_MACHINE_H
 #define LOADTEST_BENCH_MACHINE_H
 
-#include "run/service.h"
+#include "under_test.h"
 
 enum { MACHINE_TEXT_MAX = 128 };
 

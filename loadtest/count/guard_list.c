@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/programs.h"
 #include "bench_machine.h"
-#include "run/service.h"
 
 static bool starts_with(const char *text, const char *start)
 {
@@ -17,10 +17,10 @@ static bool starts_with(const char *text, const char *start)
 
 bool guard_list_ask_help(const char *run_dir, char *out, size_t size, struct failure *failure)
 {
-    char program[RUN_PATH_MAX + 64];
+    char program[RUN_PATH_MAX];
     const char *const argv[] = {program, "--help", NULL};
 
-    return service_find_seckilld(program, sizeof program, failure) &&
+    return programs_seckilld(program, failure) &&
            (bench_output_of(argv, run_dir, out, size) ||
             failure_set(failure, "%s --help does not end well", program));
 }

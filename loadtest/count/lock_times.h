@@ -7,7 +7,8 @@
 
 #include <jansson.h>
 
-#include "run/service.h"
+#include "base/http_client.h"
+#include "under_test.h"
 
 enum { HISTOGRAM_BOUNDS_MAX = 24 };
 

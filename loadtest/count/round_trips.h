@@ -7,7 +7,7 @@
 #define LOADTEST_ROUND_TRIPS_H
 
 #include "base/http_client.h"
-#include "run/service.h"
+#include "under_test.h"
 
 struct round_trips {
     double before;

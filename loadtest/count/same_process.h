@@ -6,7 +6,7 @@
 #define LOADTEST_SAME_PROCESS_H
 
 #include "base/http_client.h"
-#include "run/service.h"
+#include "under_test.h"
 
 /*
  * Ask each instance several times when it was started, and add that up.

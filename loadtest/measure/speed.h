@@ -7,15 +7,12 @@
 #define LOADTEST_SPEED_H
 
 #include "base/http_client.h"
+#include "base/spread.h"
 #include "run/drive.h"
 
 struct speed_pair {
     struct speed_count purchase, page;
     double ratio;
-};
-
-struct spread {
-    double median, least, most;
 };
 
 struct speed_step {
@@ -45,8 +42,5 @@ void speed_free(struct speed_run *run);
 bool speed_run_round(const struct drive_target *target, struct service *service,
                      const struct speed_round *round, struct speed_count *out_count,
                      struct failure *failure);
-
-/* Median, least and most of `count` > 0 numbers; sorts them. */
-struct spread spread_of(double *numbers, int count);
 
 #endif

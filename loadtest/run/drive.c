@@ -21,27 +21,26 @@ enum {
     MORE_WORDS = 12,
 };
 
-bool drive_find_scripts(const struct options *options, char *out_dir, size_t size,
-                        struct failure *failure)
+/* The folder with purchase.lua and speed.lua: --wrk-dir, or near the executable. */
+static bool find_scripts(const struct options *options, char out_dir[RUN_PATH_MAX],
+                         struct failure *failure)
 {
-    /* in the build tree, where it may be installed, and where make runs */
-    static const char *const places[] = {"/../../loadtest/wrk", "/../share/seckill/wrk", "/wrk"};
-    char programs[RUN_PATH_MAX];
+    static const char *const places[] = {"../../loadtest/wrk/purchase.lua",
+                                         "../share/seckill/wrk/purchase.lua", "wrk/purchase.lua",
+                                         NULL};
     char probe[WORD_MAX];
 
     if (options->wrk_dir) {
-        (void)snprintf(out_dir, size, "%s", options->wrk_dir);
+        (void)snprintf(out_dir, RUN_PATH_MAX, "%s", options->wrk_dir);
         (void)snprintf(probe, sizeof probe, "%s/purchase.lua", options->wrk_dir);
         return access(probe, R_OK) == 0 ||
                failure_set(failure, "--wrk-dir: %s: %s", probe, errno_text());
     }
-    if (!service_find_programs(programs, sizeof programs, failure)) return false;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        (void)snprintf(out_dir, size, "%.*s%s", (int)(size - 32), programs, places[i]);
-        (void)snprintf(probe, sizeof probe, "%s/purchase.lua", out_dir);
-        if (access(probe, R_OK) == 0) return true;
-    }
-    return failure_set(failure, "no purchase.lua near %s: give --wrk-dir", programs);
+    if (!programs_find(places, R_OK, out_dir, NULL))
+        return programs_dir(out_dir, failure) &&
+               failure_set(failure, "no purchase.lua near %s: give --wrk-dir", out_dir);
+    *strrchr(out_dir, '/') = '\0';
+    return true;
 }
 
 /* One wrk: what it is told. */
@@ -131,7 +130,7 @@ bool drive_purchases(struct drive *drive, const struct drive_target *target, con
 {
     char script[RUN_PATH_MAX + 16];
     char dir[RUN_PATH_MAX];
-    bool is_good = drive_find_scripts(target->options, dir, sizeof dir, failure);
+    bool is_good = find_scripts(target->options, dir, failure);
 
     *drive = (struct drive){.count = 0};
     (void)snprintf(script, sizeof script, "%s/purchase.lua", dir);
@@ -170,7 +169,7 @@ bool drive_speed(struct drive *drive, const struct drive_target *target,
 {
     char script[RUN_PATH_MAX + 16];
     char dir[RUN_PATH_MAX];
-    bool is_good = drive_find_scripts(target->options, dir, sizeof dir, failure);
+    bool is_good = find_scripts(target->options, dir, failure);
 
     *drive = (struct drive){.count = 0};
     (void)snprintf(script, sizeof script, "%s/speed.lua", dir);

@@ -41,10 +41,6 @@ struct speed_count {
     long p50_us, p99_us; /* of the slowest wrk */
 };
 
-/* The folder with purchase.lua and speed.lua: --wrk-dir, or beside the executable. */
-bool drive_find_scripts(const struct options *options, char *out_dir, size_t size,
-                        struct failure *failure);
-
 /* Start the plan of purchase.lua on every instance. `tag` makes buyers and files unique.
  * Returns  false   not all started; what did is stopped again. */
 bool drive_purchases(struct drive *drive, const struct drive_target *target, const char *sale,

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "count/bench_figures.h"
 #include "drive.h"
 #include "evidence/redis_url.h"
 #include "evidence/tokens.h"
-#include "measure/bench.h"
 
 enum { STOCK_MAX = 100000000 };
 
@@ -173,7 +173,7 @@ static bool read_url(const struct flag *flag, const char *text, struct options *
 static bool read_only(const struct flag *flag, const char *text, struct options *options,
                       struct failure *failure)
 {
-    if (!bench_has_figure(text))
+    if (!bench_figures_have(text))
         return failure_set(failure, "--%s: no figure's name starts with \"%s\"", flag->name, text);
     if (options->only_count == ONLY_MAX)
         return failure_set(failure, "--%s: more than %d", flag->name, ONLY_MAX);
@@ -227,7 +227,8 @@ static void fill_in_bench(struct options *options)
     if (!options->out) options->out = "build/bench";
     options->instances = 1;
     options->stock = STOCK_MAX;
-    options->connection_steps = bench_connections(options->connections);
+    options->connection_steps =
+        bench_figures_connections(options->connections, CONNECTION_STEPS_MAX);
 }
 
 static void fill_in_sweep(struct options *options)

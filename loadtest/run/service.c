@@ -57,16 +57,6 @@ static void last_line(const char *path, char *out, size_t size)
     if (line) memmove(out, line + 1, strlen(line + 1) + 1);
 }
 
-bool service_find_programs(char *out_dir, size_t size, struct failure *failure)
-{
-    ssize_t length = readlink("/proc/self/exe", out_dir, size - 1);
-    if (length <= 0) return failure_set(failure, "/proc/self/exe: %s", errno_text());
-    out_dir[length] = '\0';
-    char *slash = strrchr(out_dir, '/');
-    if (slash) *slash = '\0';
-    return true;
-}
-
 /* ---- Redis ---- */
 
 static bool choose_socket(struct service *service, const char *run_dir, char *out, size_t size,
@@ -200,19 +190,6 @@ static bool await_instance(struct service *service, struct instance *instance, c
     return failure_set(failure, "%s is not ready (%s): %.200s", instance->name, ending, said);
 }
 
-bool service_find_seckilld(char *out, size_t size, struct failure *failure)
-{
-    static const char *const places[] = {"/seckilld", "/../sbin/seckilld"};
-    char programs[RUN_PATH_MAX];
-
-    if (!service_find_programs(programs, sizeof programs, failure)) return false;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        (void)snprintf(out, size, "%s%s", programs, places[i]);
-        if (access(out, X_OK) == 0) return true;
-    }
-    return failure_set(failure, "no seckilld beside %s, nor in ../sbin", programs);
-}
-
 /* Append a flag, and its value unless NULL. */
 static void add_words(const char *argv[WORDS_MAX], const char *flag, const char *value)
 {
@@ -255,10 +232,10 @@ static bool start_instance(struct service *service, const struct options *option
                            const char *run_dir, struct failure *failure)
 {
     struct instance *instance = &service->instances[service->count];
-    char program[PATH_ROOM], data[PATH_ROOM], out_path[PATH_ROOM], log_path[PATH_ROOM];
+    char program[RUN_PATH_MAX], data[PATH_ROOM], out_path[PATH_ROOM], log_path[PATH_ROOM];
     char token_path[PATH_ROOM], numbers[4][NUMBER_MAX];
 
-    if (!service_find_seckilld(program, sizeof program, failure)) return false;
+    if (!programs_seckilld(program, failure)) return false;
     (void)snprintf(instance->name, sizeof instance->name, "seckilld-%d", ++service->started);
     (void)snprintf(data, sizeof data, "%s/%s", run_dir, instance->name);
     (void)snprintf(out_path, sizeof out_path, "%s/%s.out", run_dir, instance->name);
@@ -324,7 +301,7 @@ static bool make_buyers(struct service *service, const struct options *options, 
     char programs[RUN_PATH_MAX];
     char program[PATH_ROOM];
 
-    if (!service_find_programs(programs, sizeof programs, failure)) return false;
+    if (!programs_dir(programs, failure)) return false;
     (void)snprintf(program, sizeof program, "%s/seckillctl", programs);
     service->tokens = tokens_make(program, run_dir, options->token_key, options->buyers, failure);
     return service->tokens != NULL;

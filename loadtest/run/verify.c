@@ -226,3 +226,9 @@ bool verify_sale(const struct drive_target *target, struct service *service,
     (void)snprintf(out_run->trouble, sizeof out_run->trouble, "%s", run.trouble.text);
     return is_done;
 }
+
+audit_verdict verify_verdict(const struct verify_run *run)
+{
+    if (run->audit.verdict == AUDIT_PASS && run->trouble[0]) return AUDIT_VOID;
+    return run->audit.verdict;
+}

@@ -37,4 +37,7 @@ bool verify_sale(const struct drive_target *target, struct service *service,
                  struct http_client *http, int number, struct verify_run *out_run,
                  struct failure *failure);
 
+/* A run in which something died is no pass, whatever the audit says. */
+audit_verdict verify_verdict(const struct verify_run *run);
+
 #endif

@@ -9,18 +9,12 @@
 
 #include "audit/promise.h"
 
-audit_verdict report_verdict(const struct verify_run *run)
-{
-    if (run->audit.verdict == AUDIT_PASS && run->trouble[0]) return AUDIT_VOID;
-    return run->audit.verdict;
-}
-
 const struct verify_run *report_worst(const struct verify_run *runs, int count)
 {
     for (int i = 0; i < count; i++)
-        if (report_verdict(&runs[i]) == AUDIT_FAIL) return &runs[i];
+        if (verify_verdict(&runs[i]) == AUDIT_FAIL) return &runs[i];
     for (int i = 0; i < count; i++)
-        if (report_verdict(&runs[i]) == AUDIT_VOID) return &runs[i];
+        if (verify_verdict(&runs[i]) == AUDIT_VOID) return &runs[i];
     return &runs[count - 1];
 }
 
@@ -110,7 +104,7 @@ void report_screen(FILE *to, const struct options *options, const struct service
     if (options->allow_lost || run->audit.lost) print_lost(to, run);
     print_promises(to, &run->audit);
     if (run->trouble[0]) (void)fprintf(to, "    %s\n", run->trouble);
-    (void)fprintf(to, "\n%s\n", words[report_verdict(run)]);
+    (void)fprintf(to, "\n%s\n", words[verify_verdict(run)]);
 }
 
 void report_speed_screen(FILE *to, const struct options *options, const struct service *service,

@@ -11,9 +11,6 @@
 #include "run/service.h"
 #include "run/verify.h"
 
-/* A run in which something died is no pass, whatever the audit says. */
-audit_verdict report_verdict(const struct verify_run *run);
-
 /* The run a reader must look at: the first that failed, else the first void one, else the last. */
 const struct verify_run *report_worst(const struct verify_run *runs, int count);
 

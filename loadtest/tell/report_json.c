@@ -131,7 +131,7 @@ void report_put_run(json_t *object, const struct verify_run *run)
     json_file_put(object, "locks", run->has_locks ? lock_times_json(&run->locks) : json_null());
     put_audit(object, &run->audit);
     if (run->trouble[0]) json_file_put(object, "trouble", text(run->trouble));
-    json_file_put(object, "verdict", text(audit_verdict_name(report_verdict(run))));
+    json_file_put(object, "verdict", text(audit_verdict_name(verify_verdict(run))));
 }
 
 static json_t *settings(const struct options *options, const struct service *service)

@@ -155,11 +155,11 @@ TEST(only_takes_starts_of_names)
     const struct options all = {.only_count = 0};
     const struct options some = {.only = {"purchase-l", "cost-mutex"}, .only_count = 2};
 
-    assert_true(bench_has_figure("refusal"));
-    assert_true(bench_has_figure("redis-memory"));
-    assert_true(bench_has_figure("cost"));
-    assert_true(bench_has_figure("cost-any-guard"));
-    assert_false(bench_has_figure("memory"));
+    assert_true(bench_figures_have("refusal"));
+    assert_true(bench_figures_have("redis-memory"));
+    assert_true(bench_figures_have("cost"));
+    assert_true(bench_figures_have("cost-any-guard"));
+    assert_false(bench_figures_have("memory"));
     assert_true(bench_wants(&all, "service-memory"));
     assert_true(bench_wants(&some, "purchase-livez-1024"));
     assert_true(bench_wants(&some, "cost-mutex-watchdog"));
@@ -170,7 +170,7 @@ TEST(connections_are_listed_once)
 {
     long connections[CONNECTION_STEPS_MAX];
 
-    assert_int_equal(3, bench_connections(connections));
+    assert_int_equal(3, bench_figures_connections(connections, CONNECTION_STEPS_MAX));
     assert_int_equal(64, connections[0]);
     assert_int_equal(1024, connections[1]);
     assert_int_equal(2048, connections[2]);
