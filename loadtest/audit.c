@@ -209,7 +209,7 @@ static bool gather(const struct arguments *arguments, struct facts *facts, struc
             return false;
     struct ledger *ledger = open_ledger(arguments, failure);
     if (!ledger) return false;
-    bool is_read = ledger_read_sale(ledger, arguments->sale, facts, failure);
+    bool is_read = ledger_sale_read(ledger, arguments->sale, facts, failure);
     ledger_close(ledger);
     return is_read;
 }

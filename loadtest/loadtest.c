@@ -45,7 +45,7 @@ static bool make_folders(const char *path, struct failure *failure)
         size_t length = next ? (size_t)(next - path) : strlen(path);
         (void)snprintf(part, sizeof part, "%.*s", (int)length, path);
         if (mkdir(part, 0755) != 0 && errno != EEXIST)
-            return failure_set(failure, "--out: %s: %s", part, errno_text());
+            return failure_set(failure, "--out: %s: %s", part, failure_errno_text());
         if (!next) break;
     }
     return true;
@@ -59,14 +59,14 @@ static bool make_run_folder(const struct options *options, struct folders *folde
 
     if (!make_folders(options->out, failure)) return false;
     if (!realpath(options->out, absolute) || strlen(absolute) >= RUN_PATH_MAX - 128)
-        return failure_set(failure, "--out: %s: %s", options->out, errno_text());
+        return failure_set(failure, "--out: %s: %s", options->out, failure_errno_text());
     moment_stamp(stamp, sizeof stamp);
     (void)snprintf(folders->out, sizeof folders->out, "%.896s", absolute);
     (void)snprintf(folders->result, sizeof folders->result, "%.896s/result.json", absolute);
     (void)snprintf(folders->run, sizeof folders->run, "%.896s/run-%s-%ld", absolute, stamp,
                    (long)getpid());
     return mkdir(folders->run, 0755) == 0 ||
-           failure_set(failure, "%s: %s", folders->run, errno_text());
+           failure_set(failure, "%s: %s", folders->run, failure_errno_text());
 }
 
 /* A connection is a file here, in wrk and in the service; children inherit the limit. */
@@ -78,7 +78,7 @@ static bool raise_file_limit(const struct options *options, struct failure *fail
     for (int i = 0; i < options->connection_steps; i++)
         if (options->connections[i] > most) most = options->connections[i];
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return failure_set(failure, "open files: %s", errno_text());
+        return failure_set(failure, "open files: %s", failure_errno_text());
     limit.rlim_cur = limit.rlim_max;
     (void)setrlimit(RLIMIT_NOFILE, &limit); /* what counts is checked below */
     rlim_t needed = (rlim_t)(most + SPARE_FILES);
@@ -118,7 +118,7 @@ static int verify_all(const struct options *options, const struct folders *folde
         if (!is_good) break;
         count++;
         if (!options->is_quiet) report_screen(stdout, options, service, &runs[count - 1]);
-        is_good = report_write(folders->result, options, service, runs, count, failure);
+        is_good = report_json_write(folders->result, options, service, runs, count, failure);
     }
     if (is_good && count > 1 && !options->is_quiet) print_tally(runs, count);
     audit_verdict verdict = is_good ? verify_verdict(report_worst(runs, count)) : AUDIT_VOID;
@@ -138,7 +138,7 @@ static int measure_all(const struct options *options, const struct folders *fold
     bool is_good = speed_measure(&target, service, http, &run, failure);
 
     if (is_good && !options->is_quiet) report_speed_screen(stdout, options, service, &run);
-    is_good = is_good && report_write_speed(folders->result, options, service, &run, failure);
+    is_good = is_good && report_json_write_speed(folders->result, options, service, &run, failure);
     bool is_doubtful = run.doubt[0] != '\0';
     speed_free(&run);
     if (!is_good) return -1;
@@ -154,7 +154,7 @@ static int run_bench(const struct options *options, const struct folders *folder
     is_good = is_good && bench_run(bench, options, folders->run, http, failure);
     if (is_good && !options->is_quiet) bench_report_screen(stdout, bench);
     is_good = is_good && bench_report_write(folders->result, options, bench, failure);
-    bool is_void = is_good && bench_is_void(bench);
+    bool is_void = is_good && bench_run_is_void(bench);
     free(bench);
     if (!is_good) return -1;
     return is_void ? EXIT_COULD_NOT_RUN : EXIT_PASS;
@@ -189,10 +189,10 @@ static int run_compare(const struct options *options, const struct folders *fold
         return -1;
     }
     bool is_good = compare_run(compare, options, folders->run, http, failure);
-    if (is_good && !options->is_quiet) compare_screen(stdout, options, compare);
-    is_good = is_good && compare_write(folders->result, options, compare, failure);
-    int status = is_good ? statuses[compare_overall(compare)] : -1;
-    compare_free(compare);
+    if (is_good && !options->is_quiet) compare_report_screen(stdout, options, compare);
+    is_good = is_good && compare_report_write(folders->result, options, compare, failure);
+    int status = is_good ? statuses[compare_run_verdict(compare)] : -1;
+    compare_run_free(compare);
     free(compare);
     return status;
 }

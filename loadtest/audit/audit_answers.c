@@ -77,7 +77,7 @@ static size_t count_replays(struct ask_run run, struct offenders *bad)
     }
     if (!are_due)
         audit_blame(bad, "%s got a replay, its first answer was %s", run.asks[0]->rid,
-                    answer_name(run.asks[0]->answer));
+                    facts_answer_name(run.asks[0]->answer));
     return replays;
 }
 
@@ -96,7 +96,7 @@ void audit_refused_not_executed(const struct audit_view *view, struct audit_chec
         const struct audit_row *const *row = audit_row_of_rid(view, run.asks[0]->rid);
         if (row)
             audit_blame(&bad, "%s was told %s and has order %s", (*row)->rid,
-                        answer_name(run.asks[0]->answer), (*row)->order);
+                        facts_answer_name(run.asks[0]->answer), (*row)->order);
     }
     if (!audit_is_settled(view, check, &bad, "refusals were executed"))
         audit_say(check, AUDIT_PASS, "%zu refused purchases, no order of theirs; %zu replays due",
@@ -182,7 +182,7 @@ static void denied_winners(const struct audit_view *view, struct ask_run run, st
     for (size_t i = 0; won_at_ns && i < run.count; i++) {
         const struct ask *ask = run.asks[i];
         if (denies(ask) && ask->invoked_ns > won_at_ns)
-            audit_blame(bad, "winner %s was told %s by %s", ask->buyer, answer_name(ask->answer),
+            audit_blame(bad, "winner %s was told %s by %s", ask->buyer, facts_answer_name(ask->answer),
                         ask->rid);
     }
 }

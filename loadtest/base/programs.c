@@ -11,7 +11,7 @@
 bool programs_dir(char out_dir[RUN_PATH_MAX], struct failure *failure)
 {
     ssize_t length = readlink("/proc/self/exe", out_dir, RUN_PATH_MAX - 1);
-    if (length <= 0) return failure_set(failure, "/proc/self/exe: %s", errno_text());
+    if (length <= 0) return failure_set(failure, "/proc/self/exe: %s", failure_errno_text());
     out_dir[length] = '\0';
     char *slash = strrchr(out_dir, '/');
     if (slash) *slash = '\0';

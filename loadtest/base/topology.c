@@ -68,11 +68,11 @@ bool topology_open(struct topology *topology, const char *const words[], struct 
     int from[2];
 
     *topology = (struct topology){.pid = 0};
-    if (pipe2(to, O_CLOEXEC) != 0) return failure_set(failure, "pipe: %s", errno_text());
+    if (pipe2(to, O_CLOEXEC) != 0) return failure_set(failure, "pipe: %s", failure_errno_text());
     if (pipe2(from, O_CLOEXEC) != 0) {
         (void)close(to[0]);
         (void)close(to[1]);
-        return failure_set(failure, "pipe: %s", errno_text());
+        return failure_set(failure, "pipe: %s", failure_errno_text());
     }
     topology->pid = fork();
     if (topology->pid == 0) become_script(words, to[0], from[1]);
@@ -80,7 +80,7 @@ bool topology_open(struct topology *topology, const char *const words[], struct 
     (void)close(from[1]);
     topology->to_fd = to[1];
     topology->from_fd = from[0];
-    if (topology->pid < 0) return failure_set(failure, "fork: %s", errno_text());
+    if (topology->pid < 0) return failure_set(failure, "fork: %s", failure_errno_text());
     while (read_line(topology, line, failure)) {
         if (strcmp(line, "ready") == 0) return true;
         take_description(topology, line);

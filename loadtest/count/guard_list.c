@@ -21,7 +21,7 @@ bool guard_list_ask_help(const char *run_dir, char *out, size_t size, struct fai
     const char *const argv[] = {program, "--help", NULL};
 
     return programs_seckilld(program, failure) &&
-           (bench_output_of(argv, run_dir, out, size) ||
+           (bench_machine_output_of(argv, run_dir, out, size) ||
             failure_set(failure, "%s --help does not end well", program));
 }
 

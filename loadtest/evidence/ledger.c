@@ -328,7 +328,7 @@ static verdict read_error(const redisReply *reply, struct redis_address *out_at)
     if (reply->type != REDIS_REPLY_ERROR) return FINAL;
     if (strncmp(reply->str, "TRYAGAIN", 8) == 0) return AGAIN;
     const char *address = strrchr(reply->str, ' ');
-    if (!address || !redis_address_read(address + 1, out_at)) return FINAL;
+    if (!address || !redis_url_read_address(address + 1, out_at)) return FINAL;
     if (strncmp(reply->str, "MOVED ", 6) == 0) return MOVED;
     return strncmp(reply->str, "ASK ", 4) == 0 ? ASK : FINAL;
 }

@@ -45,7 +45,7 @@ bool bench_guards_ask(const char *run_dir, struct bench_guards *out_guards, stru
             failure_set(failure, "seckilld --help names no guards"));
 }
 
-void bench_cost_add(struct bench_cost *cost, const struct bench_count *count)
+void bench_guards_add_cost(struct bench_cost *cost, const struct bench_count *count)
 {
     static const struct tally none;
 

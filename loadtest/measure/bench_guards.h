@@ -32,6 +32,6 @@ bool bench_guards_parse(const char *help, struct bench_guards *out_guards);
 bool bench_guards_ask(const char *run_dir, struct bench_guards *out_guards,
                       struct failure *failure);
 
-void bench_cost_add(struct bench_cost *cost, const struct bench_count *count);
+void bench_guards_add_cost(struct bench_cost *cost, const struct bench_count *count);
 
 #endif

@@ -109,7 +109,7 @@ static void name_others(const struct tally *outcomes, const char *expected, char
 
 /* ---- purchases ---- */
 
-bool bench_await_rewrite(struct ledger *ledger, struct failure *failure)
+bool bench_round_await_rewrite(struct ledger *ledger, struct failure *failure)
 {
     int64_t deadline_ms = moment_ms() + SETTLE_LIMIT_MS;
 
@@ -148,7 +148,7 @@ static bool sum_stock(const struct bench_field *field, const struct bench_task *
         char sale[SALE_ID_MAX + 1];
         int64_t left = 0;
         name_sale(task, stem, i, sale);
-        if (!ledger_stock(field->ledger, sale, &left, failure)) return false;
+        if (!ledger_sale_stock(field->ledger, sale, &left, failure)) return false;
         sum += left;
     }
     *out_left = sum;
@@ -279,7 +279,7 @@ static bool measure_purchases(const struct bench_field *field, const struct benc
     count->accepted = left_before - left;
     take_speed(&speed, speed.requests - speed.status_errors, count);
     check_sold(task, &speed, count);
-    return bench_await_rewrite(field->ledger, failure);
+    return bench_round_await_rewrite(field->ledger, failure);
 }
 
 /* ---- refusals ---- */
@@ -320,7 +320,7 @@ static bool measure_refusals(const struct bench_field *field, const struct bench
     return true;
 }
 
-bool bench_measure(const struct bench_field *field, const struct bench_task *task,
+bool bench_round_measure(const struct bench_field *field, const struct bench_task *task,
                    struct bench_count *out_count, struct failure *failure)
 {
     char sale[SALE_ID_MAX + 1];

@@ -49,10 +49,10 @@ struct bench_count {
  *
  * Returns  false   could not be measured. Unexpected answers are no failure: see `doubt`.
  */
-bool bench_measure(const struct bench_field *field, const struct bench_task *task,
+bool bench_round_measure(const struct bench_field *field, const struct bench_task *task,
                    struct bench_count *out_count, struct failure *failure);
 
 /* Wait until Redis does not rewrite its append-only file, at most a few seconds. */
-bool bench_await_rewrite(struct ledger *ledger, struct failure *failure);
+bool bench_round_await_rewrite(struct ledger *ledger, struct failure *failure);
 
 #endif

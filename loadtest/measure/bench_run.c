@@ -65,8 +65,8 @@ static bool measure_cost(struct bench_stage *stage, long round, int which)
     };
 
     (void)snprintf(tag, sizeof tag, "k%ld-%d", round, which);
-    if (!bench_measure(&field, &task, &count, stage->failure)) return false;
-    bench_cost_add(cost, &count);
+    if (!bench_round_measure(&field, &task, &count, stage->failure)) return false;
+    bench_guards_add_cost(cost, &count);
     bench_stage_say(stage,
                     "  cost %ld/%ld  %-16s batch %-4ld %8lld orders %8.3f round trips each%s%s\n",
                     round, stage->bench->cost_repeat, cost->guard, cost->batch, count.accepted,
@@ -119,7 +119,7 @@ static bool read_used_memory(struct bench_stage *stage, long long *out_bytes, lo
     int64_t deadline_ms = moment_ms() + CLIENTS_LIMIT_MS;
     long long most = *clients;
 
-    if (!bench_await_rewrite(stage->sites[0].ledger, stage->failure)) return false;
+    if (!bench_round_await_rewrite(stage->sites[0].ledger, stage->failure)) return false;
     do {
         char *info = ledger_info(stage->sites[0].ledger, "clients", stage->failure);
         if (!info) return false;
@@ -154,7 +154,7 @@ static bool fill_sale(struct bench_stage *stage, long repeat, const char *sale, 
 
     for (long round = 1; (round <= MEMORY_ROUNDS || goal > 0) && count.accepted > 0; round++) {
         (void)snprintf(tag, sizeof tag, "m%ld-%ld", repeat, round);
-        if (!bench_measure(&field, &task, &count, stage->failure)) return false;
+        if (!bench_round_measure(&field, &task, &count, stage->failure)) return false;
         bench_stage_count_in(&rows[BENCH_SERVICE_MEMORY], &count);
         bench_stage_count_in(&rows[BENCH_REDIS_MEMORY], &count);
         goal -= count.accepted;
@@ -198,7 +198,7 @@ static bool measure_memory(struct bench_stage *stage, long repeat)
         return false;
     if (!fill_once(stage, repeat, sale, goal)) return false;
     if (!read_used_memory(stage, &bytes[1], &clients)) return false;
-    if (!ledger_order_count(stage->sites[0].ledger, sale, &orders, stage->failure)) return false;
+    if (!ledger_sale_order_count(stage->sites[0].ledger, sale, &orders, stage->failure)) return false;
     if (repeat == 1) bench->used_before = bytes[0];
     bench->used_after = bytes[1];
     bench->orders += orders;
@@ -286,9 +286,9 @@ static bool run_stages(const struct bench_stage *blank, const char *run_dir)
         stage_run *run;
     } stages[] = {
         {BENCH_STAGE_ONE, run_speed},
-        {BENCH_STAGE_REPLICA, bench_run_replica},
-        {BENCH_STAGE_CLUSTER, bench_run_cluster},
-        {BENCH_STAGE_TLS, bench_run_tls},
+        {BENCH_STAGE_REPLICA, bench_topology_run_replica},
+        {BENCH_STAGE_CLUSTER, bench_topology_run_cluster},
+        {BENCH_STAGE_TLS, bench_topology_run_tls},
     };
 
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
@@ -325,7 +325,7 @@ bool bench_run(struct bench *bench, const struct options *options, const char *r
     return true;
 }
 
-bool bench_is_void(const struct bench *bench)
+bool bench_run_is_void(const struct bench *bench)
 {
     for (int i = 0; i < BENCH_FIGURE_COUNT; i++)
         if (bench->rows[i].doubt[0]) return true;

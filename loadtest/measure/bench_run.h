@@ -33,6 +33,6 @@ bool bench_run(struct bench *bench, const struct options *options, const char *r
                struct http_client *http, struct failure *failure);
 
 /* Is anything void? */
-bool bench_is_void(const struct bench *bench);
+bool bench_run_is_void(const struct bench *bench);
 
 #endif

@@ -85,7 +85,7 @@ bool bench_servers_add(struct bench_servers *servers, const char *dir, const cha
 
     (void)snprintf(server->dir, sizeof server->dir, "%.1000s/server-%d", dir, which + 1);
     if (mkdir(server->dir, 0755) != 0)
-        return failure_set(failure, "%s: %s", server->dir, errno_text());
+        return failure_set(failure, "%s: %s", server->dir, failure_errno_text());
     for (int tries = 0; tries < TRIES && !interrupt_came(); tries++) {
         server->port = bench_servers_free_port();
         if (!start(server, more, failure)) return false;

@@ -29,7 +29,7 @@ static bool make_folder(char out[RUN_PATH_MAX], const char *parent, const char *
                         struct failure *failure)
 {
     (void)snprintf(out, RUN_PATH_MAX, "%.900s/%.100s", parent, name);
-    return mkdir(out, 0755) == 0 || failure_set(failure, "%s: %s", out, errno_text());
+    return mkdir(out, 0755) == 0 || failure_set(failure, "%s: %s", out, failure_errno_text());
 }
 
 bool bench_stage_open(struct bench_stage *stage, const char *run_dir, const char *name)
@@ -120,7 +120,7 @@ static bool measure_side(struct bench_stage *stage, const struct bench_figure *f
     struct bench_field field =
         bench_stage_field(stage, bench_stage_site(stage, side->at, &task.instance));
 
-    return bench_measure(&field, &task, out_count, stage->failure);
+    return bench_round_measure(&field, &task, out_count, stage->failure);
 }
 
 void bench_stage_count_in(struct bench_row *row, const struct bench_count *count)
@@ -182,7 +182,7 @@ static bool warm_up(struct bench_stage *stage, bench_at at)
         bench_stage_field(stage, bench_stage_site(stage, at, &task.instance));
 
     (void)snprintf(tag, sizeof tag, "w%d", (int)at);
-    return bench_measure(&field, &task, &ignored, stage->failure);
+    return bench_round_measure(&field, &task, &ignored, stage->failure);
 }
 
 bool bench_stage_measure(struct bench_stage *stage, bench_kind_of_stage kind)

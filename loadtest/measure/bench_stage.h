@@ -57,9 +57,9 @@ struct bench_site *bench_stage_site(struct bench_stage *stage, bench_at at, int 
 bool bench_stage_measure(struct bench_stage *stage, bench_kind_of_stage kind);
 
 /* The kinds besides one Redis: bench_topology.c. The stage is blank. */
-bool bench_run_replica(struct bench_stage *stage, const char *run_dir);
-bool bench_run_cluster(struct bench_stage *stage, const char *run_dir);
-bool bench_run_tls(struct bench_stage *stage, const char *run_dir);
+bool bench_topology_run_replica(struct bench_stage *stage, const char *run_dir);
+bool bench_topology_run_cluster(struct bench_stage *stage, const char *run_dir);
+bool bench_topology_run_tls(struct bench_stage *stage, const char *run_dir);
 
 /* Take over the counts of a measurement. */
 void bench_stage_count_in(struct bench_row *row, const struct bench_count *count);

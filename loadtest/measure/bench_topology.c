@@ -40,7 +40,7 @@ static bool await_replica(struct bench_stage *stage)
     return is_online || failure_set(stage->failure, "the replica does not follow its primary");
 }
 
-bool bench_run_replica(struct bench_stage *stage, const char *run_dir)
+bool bench_topology_run_replica(struct bench_stage *stage, const char *run_dir)
 {
     static const char *const primary[] = {AOF, "--repl-diskless-sync-delay", "0", NULL};
     struct bench_site *site = &stage->sites[0];
@@ -94,7 +94,7 @@ static bool measure_cluster(struct bench_stage *stage, const char *nodes_dir)
     return bench_stage_measure(stage, BENCH_STAGE_CLUSTER);
 }
 
-bool bench_run_cluster(struct bench_stage *stage, const char *run_dir)
+bool bench_topology_run_cluster(struct bench_stage *stage, const char *run_dir)
 {
     char nodes_dir[RUN_PATH_MAX + 16];
 
@@ -154,7 +154,7 @@ static bool measure_tls(struct bench_stage *stage, const char *dir)
     return bench_stage_measure(stage, BENCH_STAGE_TLS);
 }
 
-bool bench_run_tls(struct bench_stage *stage, const char *run_dir)
+bool bench_topology_run_tls(struct bench_stage *stage, const char *run_dir)
 {
     char dir[RUN_PATH_MAX + 16];
 

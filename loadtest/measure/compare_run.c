@@ -62,7 +62,7 @@ static bool make_folder(struct cell_place *place, const char *run_dir, const cha
 
     if (length < 0 || length > CELL_PATH_MAX)
         return failure_set(failure, "--out: the path is too long");
-    return mkdir(place->dir, 0755) == 0 || failure_set(failure, "%s: %s", place->dir, errno_text());
+    return mkdir(place->dir, 0755) == 0 || failure_set(failure, "%s: %s", place->dir, failure_errno_text());
 }
 
 /* The guard redlock needs servers for its locks, and nobody else does. */
@@ -166,13 +166,13 @@ bool compare_run(struct compare *compare, const struct options *options, const c
     return is_done;
 }
 
-void compare_free(struct compare *compare)
+void compare_run_free(struct compare *compare)
 {
     free(compare->cells);
     compare->cells = NULL;
 }
 
-compare_verdict compare_overall(const struct compare *compare)
+compare_verdict compare_run_verdict(const struct compare *compare)
 {
     compare_verdict worst = COMPARE_HELD;
 

@@ -65,7 +65,7 @@ static bool check_sold(const struct measuring *measuring, const struct speed_rou
     int64_t left = 0;
 
     if (!ledger) return false;
-    bool is_read = ledger_stock(ledger, sale, &left, measuring->failure);
+    bool is_read = ledger_sale_stock(ledger, sale, &left, measuring->failure);
     ledger_close(ledger);
     long long sold = measuring->options->stock - (long long)left;
     if (is_read && sold < count->requests - count->status_errors)

@@ -105,7 +105,7 @@ static bool measure_point(struct bench_stage *stage, struct sweep_point *point, 
                               .may_refuse = true};
 
     (void)snprintf(tag, sizeof tag, "s%ld-%d", round, which);
-    if (!bench_measure(&field, &task, &count, stage->failure)) return false;
+    if (!bench_round_measure(&field, &task, &count, stage->failure)) return false;
     add_round(point, &count);
     bench_stage_say(stage, "  round %ld/%ld  %-16s %5ld connections  batch %-4ld %8.0f/s%s%s\n",
                     round, stage->options->repeat, point->guard, point->connections, point->batch,
@@ -140,7 +140,7 @@ static bool warm_up(struct bench_stage *stage, const struct sweep *sweep)
                                   .instance = i,
                                   .may_refuse = true};
         (void)snprintf(tag, sizeof tag, "w%d", i);
-        if (!bench_measure(&field, &task, &ignored, stage->failure)) return false;
+        if (!bench_round_measure(&field, &task, &ignored, stage->failure)) return false;
     }
     return true;
 }

@@ -113,7 +113,7 @@ static bool make_folder(const char *path, struct failure *failure)
         if (path[i] != '/' && path[i] != '\0') continue;
         (void)snprintf(part, sizeof part, "%.*s", (int)i, path);
         if (mkdir(part, 0755) != 0 && errno != EEXIST)
-            return failure_set(failure, "%s: %s", part, errno_text());
+            return failure_set(failure, "%s: %s", part, failure_errno_text());
         if (path[i] == '\0') return true;
     }
 }
@@ -129,12 +129,12 @@ bool page_write(const char *dir, const struct page_results *results, struct fail
     (void)snprintf(path, sizeof path, "%s/index.html", dir);
     (void)snprintf(part, sizeof part, "%s.part", path);
     page.to = fopen(part, "we");
-    if (!page.to) return failure_set(failure, "%s: %s", part, errno_text());
+    if (!page.to) return failure_set(failure, "%s: %s", part, failure_errno_text());
     bool is_good = write_page(page.to, &page);
     if (fclose(page.to) != 0 && is_good)
-        is_good = failure_set(failure, "%s: %s", part, errno_text());
+        is_good = failure_set(failure, "%s: %s", part, failure_errno_text());
     if (is_good && rename(part, path) != 0)
-        is_good = failure_set(failure, "%s: %s", path, errno_text());
+        is_good = failure_set(failure, "%s: %s", path, failure_errno_text());
     if (!is_good) (void)unlink(part);
     return is_good;
 }

@@ -26,7 +26,7 @@ FILE *page_plot_open(const struct page_plot *plot, const char *dir, struct failu
     name_file(path, dir, plot, ".gp");
     FILE *script = fopen(path, "we");
     if (!script) {
-        (void)failure_set(failure, "%s: %s", path, errno_text());
+        (void)failure_set(failure, "%s: %s", path, failure_errno_text());
         return NULL;
     }
     (void)fprintf(script,

@@ -126,7 +126,7 @@ struct proxy_schedule *proxy_schedule_read(const char *path, uint64_t seed, stru
     FILE *file = fopen(path, "re");
 
     if (!text || !file) {
-        (void)failure_set(failure, "%s: %s", path, errno_text());
+        (void)failure_set(failure, "%s: %s", path, failure_errno_text());
         goto out;
     }
     length = fread(text, 1, TEXT_MAX - 1, file);

@@ -34,7 +34,7 @@ static bool find_scripts(const struct options *options, char out_dir[RUN_PATH_MA
         (void)snprintf(out_dir, RUN_PATH_MAX, "%s", options->wrk_dir);
         (void)snprintf(probe, sizeof probe, "%s/purchase.lua", options->wrk_dir);
         return access(probe, R_OK) == 0 ||
-               failure_set(failure, "--wrk-dir: %s: %s", probe, errno_text());
+               failure_set(failure, "--wrk-dir: %s: %s", probe, failure_errno_text());
     }
     if (!programs_find(places, R_OK, out_dir, NULL))
         return programs_dir(out_dir, failure) &&

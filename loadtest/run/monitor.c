@@ -31,7 +31,7 @@ bool monitor_open(struct monitor *monitor, const struct options *options,
         .is_tty = isatty(STDOUT_FILENO) == 1,
     };
     monitor->samples = fopen(samples_path, "ae");
-    return monitor->samples || failure_set(failure, "%s: %s", samples_path, errno_text());
+    return monitor->samples || failure_set(failure, "%s: %s", samples_path, failure_errno_text());
 }
 
 static void sample_stock(struct monitor *monitor)
@@ -41,7 +41,7 @@ static void sample_stock(struct monitor *monitor)
 
     if (!monitor->ledger) monitor->ledger = service_open_ledger(monitor->service, &ignored);
     if (!monitor->ledger) return;
-    if (!ledger_stock(monitor->ledger, monitor->sale, &left, &ignored)) {
+    if (!ledger_sale_stock(monitor->ledger, monitor->sale, &left, &ignored)) {
         ledger_close(monitor->ledger);
         monitor->ledger = NULL;
         return;

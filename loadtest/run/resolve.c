@@ -102,7 +102,7 @@ bool resolve_unknowns(const struct service *service, struct http_client *http, c
         .service = service, .http = http, .sale = sale, .patience_ms = PATIENCE_MS};
 
     asker.file = fopen(path, "ae");
-    if (!asker.file) return failure_set(failure, "%s: %s", path, errno_text());
+    if (!asker.file) return failure_set(failure, "%s: %s", path, failure_errno_text());
     bool is_asked = audit_each_unknown(facts, ask_again, &asker, failure);
     bool is_written = !ferror(asker.file);
     is_written = fclose(asker.file) == 0 && is_written;

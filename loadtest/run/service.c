@@ -67,7 +67,7 @@ static bool choose_socket(struct service *service, const char *run_dir, char *ou
     (void)snprintf(service->socket_dir, sizeof service->socket_dir, "/tmp/loadtest-XXXXXX");
     if (!mkdtemp(service->socket_dir)) {
         service->socket_dir[0] = '\0';
-        return failure_set(failure, "/tmp: %s", errno_text());
+        return failure_set(failure, "/tmp: %s", failure_errno_text());
     }
     (void)snprintf(out, size, "%s/redis.sock", service->socket_dir);
     return true;
@@ -268,20 +268,20 @@ static bool make_token(struct service *service, const char *run_dir, struct fail
     char path[PATH_ROOM];
 
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return failure_set(failure, "getrandom: %s", errno_text());
+        return failure_set(failure, "getrandom: %s", failure_errno_text());
     for (size_t i = 0; i < sizeof bytes; i++)
         (void)snprintf(service->token + 2 * i, 3, "%02x", bytes[i]);
     (void)snprintf(path, sizeof path, "%s/admin.token", run_dir);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) return failure_set(failure, "%s: %s", path, errno_text());
+    if (fd < 0) return failure_set(failure, "%s: %s", path, failure_errno_text());
     bool is_written = dprintf(fd, "%s\n", service->token) > 0;
-    return (close(fd) == 0 && is_written) || failure_set(failure, "%s: %s", path, errno_text());
+    return (close(fd) == 0 && is_written) || failure_set(failure, "%s: %s", path, failure_errno_text());
 }
 
 static bool read_token(struct service *service, const char *path, struct failure *failure)
 {
     FILE *file = fopen(path, "re");
-    if (!file) return failure_set(failure, "--admin-token: %s: %s", path, errno_text());
+    if (!file) return failure_set(failure, "--admin-token: %s: %s", path, failure_errno_text());
     if (!fgets(service->token, sizeof service->token, file)) service->token[0] = '\0';
     (void)fclose(file); /* read only */
     service->token[strcspn(service->token, " \r\n")] = '\0';

@@ -129,7 +129,7 @@ static struct ledger *try_redis(struct verifying *run)
     struct ledger *ledger = service_open_ledger(run->service, run->failure);
     int64_t orders = 0;
 
-    if (!ledger || ledger_order_count(ledger, run->sale, &orders, run->failure)) return ledger;
+    if (!ledger || ledger_sale_order_count(ledger, run->sale, &orders, run->failure)) return ledger;
     ledger_close(ledger);
     return NULL;
 }
@@ -150,7 +150,7 @@ static bool read_redis(struct verifying *run)
 {
     struct ledger *ledger = find_redis(run);
     if (!ledger) return false;
-    bool is_read = ledger_read_sale(ledger, run->sale, &run->facts, run->failure);
+    bool is_read = ledger_sale_read(ledger, run->sale, &run->facts, run->failure);
     ledger_close(ledger);
     return is_read;
 }

@@ -218,7 +218,7 @@ bool bench_report_write(const char *path, const struct options *options, const s
     for (int i = 0; i < bench->cost_count; i++)
         (void)json_array_append_new(costs, cost_json(&bench->costs[i]));
     json_file_put(object, "mode", json_string("bench"));
-    json_file_put(object, "void", json_boolean(bench_is_void(bench)));
+    json_file_put(object, "void", json_boolean(bench_run_is_void(bench)));
     json_file_put(object, "rows", rows);
     json_file_put(object, "costs", costs);
     json_file_put(object, "redis_memory",

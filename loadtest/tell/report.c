@@ -24,7 +24,7 @@ static void print_outcomes(FILE *to, const struct summary *summary)
     for (int kind = 0; kind < ANSWER_COUNT; kind++) {
         const struct latency *latency = &summary->latency[kind];
         if (latency->count == 0) continue;
-        (void)fprintf(to, "  %-20s %9zu %10.1f %10.1f\n", answer_name((answer_kind)kind),
+        (void)fprintf(to, "  %-20s %9zu %10.1f %10.1f\n", facts_answer_name((answer_kind)kind),
                       latency->count, latency->p50_ms, latency->p99_ms);
     }
     if (summary->unanswered) (void)fprintf(to, "  %-20s %9zu\n", "no answer", summary->unanswered);

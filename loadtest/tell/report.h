@@ -20,9 +20,9 @@ void report_speed_screen(FILE *to, const struct options *options, const struct s
                          const struct speed_run *run);
 
 /* Write `path` whole or not at all. */
-bool report_write(const char *path, const struct options *options, const struct service *service,
+bool report_json_write(const char *path, const struct options *options, const struct service *service,
                   const struct verify_run *runs, int count, struct failure *failure);
-bool report_write_speed(const char *path, const struct options *options,
+bool report_json_write_speed(const char *path, const struct options *options,
                         const struct service *service, const struct speed_run *run,
                         struct failure *failure);
 

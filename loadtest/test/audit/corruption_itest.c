@@ -145,7 +145,7 @@ static bool is_free(void *arg)
     (void)arg;
     if (!ledger) ledger = ledger_open(world.rig.place.url, NULL);
     facts_init(&facts);
-    bool is_read = ledger && ledger_read_sale(ledger, "s", &facts, NULL);
+    bool is_read = ledger && ledger_sale_read(ledger, "s", &facts, NULL);
     bool is_gone = is_read && facts.lock == LOCK_NONE;
     facts_done(&facts);
     if (is_gone) ledger_close(ledger);

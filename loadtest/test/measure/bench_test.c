@@ -250,10 +250,10 @@ TEST(a_guard_costs_per_accepted_order)
     struct bench_cost cost = {.guard = "mutex"};
 
     count.sum = (struct tally){.list = {{"evalsha", 50}}, .count = 1};
-    bench_cost_add(&cost, &count);
-    bench_cost_add(&cost, &count);
+    bench_guards_add_cost(&cost, &count);
+    bench_guards_add_cost(&cost, &count);
     assert_string_equal("", cost.doubt);
-    bench_cost_add(&cost, &nothing);
+    bench_guards_add_cost(&cost, &nothing);
 
     assert_int_equal(2, cost.count);
     assert_true(is_near(0.25, cost.round_trips[1]));

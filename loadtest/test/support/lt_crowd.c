@@ -314,7 +314,7 @@ static void *sample(void *arg)
     if (!file) abort();
     while (atomic_load(&crowd->busy) > 0) {
         if (!ledger) ledger = ledger_open(crowd->options.service->redis_url, NULL);
-        if (ledger && ledger_stock(ledger, crowd->options.sale, &left, NULL)) {
+        if (ledger && ledger_sale_stock(ledger, crowd->options.sale, &left, NULL)) {
             (void)fprintf(file, "{\"t\":%" PRId64 ",\"e\":\"sample\",\"left\":%" PRId64 "}\n",
                           moment_ns(), left);
         } else {
@@ -415,7 +415,7 @@ static bool read_redis(const struct lt_crowd *crowd, struct facts *facts, struct
     struct ledger *ledger = sought.ledger;
 
     if (!is_there) return failure_set(failure, "%s", sought.failure.text);
-    bool is_read = ledger && ledger_read_sale(ledger, crowd->options.sale, facts, failure);
+    bool is_read = ledger && ledger_sale_read(ledger, crowd->options.sale, facts, failure);
 
     ledger_close(ledger);
     return is_read;

@@ -112,7 +112,7 @@ bool lt_rig_free_disk(struct lt_rig *rig)
 
 bool lt_rig_start_redis(struct lt_rig *rig)
 {
-    if (!lt_rig_free_disk(rig)) return failure_set(&rig->failure, "remount: %s", errno_text());
+    if (!lt_rig_free_disk(rig)) return failure_set(&rig->failure, "remount: %s", failure_errno_text());
     return start_redis(rig);
 }
 
@@ -126,7 +126,7 @@ static bool start_first_redis(struct lt_rig *rig)
 {
     void (*before)(int) = SIG_DFL;
 
-    if (mkdir(rig->data, 0700) != 0) return failure_set(&rig->failure, "%s", errno_text());
+    if (mkdir(rig->data, 0700) != 0) return failure_set(&rig->failure, "%s", failure_errno_text());
     make_disk(rig);
     if (rig->disk != LT_DISK_LIMIT) return start_redis(rig);
     before = signal(SIGXFSZ, SIG_IGN); /* write() shall fail instead; inherited through exec */
