@@ -106,7 +106,7 @@ static void print_tally(const struct verify_run *runs, int count)
 
 /* -1: could not run. */
 static int verify_all(const struct options *options, const struct folders *folders,
-                      struct service *service, struct http_client *http, struct failure *failure)
+                      struct service *service, struct failure *failure)
 {
     struct drive_target target = {service, options, folders->run};
     struct verify_run *runs = calloc((size_t)options->repeat, sizeof *runs);
@@ -114,11 +114,11 @@ static int verify_all(const struct options *options, const struct folders *folde
     bool is_good = runs || failure_set(failure, "out of memory");
 
     while (is_good && count < options->repeat) {
-        is_good = verify_sale(&target, service, http, count + 1, &runs[count], failure);
+        is_good = verify_sale(&target, count + 1, &runs[count], failure);
         if (!is_good) break;
         count++;
-        if (!options->is_quiet) report_screen(stdout, options, service, &runs[count - 1]);
-        is_good = report_json_write(folders->result, options, service, runs, count, failure);
+        if (!options->is_quiet) report_screen(stdout, &target, &runs[count - 1]);
+        is_good = report_json_write(folders->result, &target, runs, count, failure);
     }
     if (is_good && count > 1 && !options->is_quiet) print_tally(runs, count);
     audit_verdict verdict = is_good ? verify_verdict(report_worst(runs, count)) : AUDIT_VOID;
@@ -131,14 +131,14 @@ static int verify_all(const struct options *options, const struct folders *folde
 }
 
 static int measure_all(const struct options *options, const struct folders *folders,
-                       struct service *service, struct http_client *http, struct failure *failure)
+                       struct service *service, struct failure *failure)
 {
     struct drive_target target = {service, options, folders->run};
     struct speed_run run;
-    bool is_good = speed_measure(&target, service, http, &run, failure);
+    bool is_good = speed_measure(&target, &run, failure);
 
-    if (is_good && !options->is_quiet) report_speed_screen(stdout, options, service, &run);
-    is_good = is_good && report_json_write_speed(folders->result, options, service, &run, failure);
+    if (is_good && !options->is_quiet) report_speed_screen(stdout, &target, &run);
+    is_good = is_good && report_json_write_speed(folders->result, &target, &run, failure);
     bool is_doubtful = run.doubt[0] != '\0';
     speed_free(&run);
     if (!is_good) return -1;
@@ -146,37 +146,27 @@ static int measure_all(const struct options *options, const struct folders *fold
 }
 
 static int run_bench(const struct options *options, const struct folders *folders,
-                     struct http_client *http, struct failure *failure)
+                     struct failure *failure)
 {
     struct bench *bench = calloc(1, sizeof *bench);
-    bool is_good = bench || failure_set(failure, "out of memory");
+    bool is_sweep = options->sweep != NULL;
 
-    is_good = is_good && bench_run(bench, options, folders->run, http, failure);
-    if (is_good && !options->is_quiet) bench_report_screen(stdout, bench);
-    is_good = is_good && bench_report_write(folders->result, options, bench, failure);
-    bool is_void = is_good && bench_run_is_void(bench);
+    if (!bench) {
+        (void)failure_set(failure, "out of memory");
+        return -1;
+    }
+    bool is_good = (is_sweep ? sweep_run : bench_run)(bench, options, folders->run, failure);
+    if (is_good && !options->is_quiet && is_sweep) sweep_report_screen(stdout, options, bench);
+    if (is_good && !options->is_quiet && !is_sweep) bench_report_screen(stdout, bench);
+    is_good = is_good && (is_sweep ? sweep_report_write
+                                   : bench_report_write)(folders->result, options, bench, failure);
+    int status = !is_good ? -1 : bench_run_is_void(bench) ? EXIT_COULD_NOT_RUN : EXIT_PASS;
     free(bench);
-    if (!is_good) return -1;
-    return is_void ? EXIT_COULD_NOT_RUN : EXIT_PASS;
-}
-
-static int run_sweep(const struct options *options, const struct folders *folders,
-                     struct http_client *http, struct failure *failure)
-{
-    struct sweep *sweep = calloc(1, sizeof *sweep);
-    bool is_good = sweep || failure_set(failure, "out of memory");
-
-    is_good = is_good && sweep_run(sweep, options, folders->run, http, failure);
-    if (is_good && !options->is_quiet) sweep_report_screen(stdout, options, sweep);
-    is_good = is_good && sweep_report_write(folders->result, options, sweep, failure);
-    bool is_void = is_good && sweep_is_void(sweep);
-    free(sweep);
-    if (!is_good) return -1;
-    return is_void ? EXIT_COULD_NOT_RUN : EXIT_PASS;
+    return status;
 }
 
 static int run_compare(const struct options *options, const struct folders *folders,
-                       struct http_client *http, struct failure *failure)
+                       struct failure *failure)
 {
     static const int statuses[] = {[COMPARE_HELD] = EXIT_PASS,
                                    [COMPARE_SHOWED] = EXIT_PASS,
@@ -188,7 +178,7 @@ static int run_compare(const struct options *options, const struct folders *fold
         (void)failure_set(failure, "out of memory");
         return -1;
     }
-    bool is_good = compare_run(compare, options, folders->run, http, failure);
+    bool is_good = compare_run(compare, options, folders->run, failure);
     if (is_good && !options->is_quiet) compare_report_screen(stdout, options, compare);
     is_good = is_good && compare_report_write(folders->result, options, compare, failure);
     int status = is_good ? statuses[compare_run_verdict(compare)] : -1;
@@ -198,14 +188,14 @@ static int run_compare(const struct options *options, const struct folders *fold
 }
 
 static int run_service(const struct options *options, const struct folders *folders,
-                       struct http_client *http, struct failure *failure)
+                       struct failure *failure)
 {
     struct service service;
 
     if (!service_start(&service, options, most_connections(options), folders->run, failure))
         return -1;
-    int status = options->against ? measure_all(options, folders, &service, http, failure)
-                                  : verify_all(options, folders, &service, http, failure);
+    int status = options->against ? measure_all(options, folders, &service, failure)
+                                  : verify_all(options, folders, &service, failure);
     service_stop(&service);
     if (options->against) service_discard_data(folders->run);
     return status;
@@ -217,18 +207,10 @@ static int run_all(const struct options *options, struct failure *failure)
 
     if (!raise_file_limit(options, failure)) return -1;
     if (!make_run_folder(options, &folders, failure)) return -1;
-    struct http_client *http = http_client_new();
-    if (!http) {
-        (void)failure_set(failure, "libcurl does not start");
-        return -1;
-    }
     if (!options->is_quiet) (void)printf("results in %s\n", folders.run);
-    int status = options->is_bench     ? run_bench(options, &folders, http, failure)
-                 : options->sweep      ? run_sweep(options, &folders, http, failure)
-                 : options->is_compare ? run_compare(options, &folders, http, failure)
-                                       : run_service(options, &folders, http, failure);
-    http_client_free(http);
-    return status;
+    if (options->is_bench || options->sweep) return run_bench(options, &folders, failure);
+    return options->is_compare ? run_compare(options, &folders, failure)
+                               : run_service(options, &folders, failure);
 }
 
 int main(int argc, char **argv)

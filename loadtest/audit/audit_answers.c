@@ -182,8 +182,8 @@ static void denied_winners(const struct audit_view *view, struct ask_run run, st
     for (size_t i = 0; won_at_ns && i < run.count; i++) {
         const struct ask *ask = run.asks[i];
         if (denies(ask) && ask->invoked_ns > won_at_ns)
-            audit_blame(bad, "winner %s was told %s by %s", ask->buyer, facts_answer_name(ask->answer),
-                        ask->rid);
+            audit_blame(bad, "winner %s was told %s by %s", ask->buyer,
+                        facts_answer_name(ask->answer), ask->rid);
     }
 }
 

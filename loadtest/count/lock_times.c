@@ -24,13 +24,12 @@ void lock_times_subtract(struct lock_times *after, const struct lock_times *befo
     histogram_subtract(&after->hold, &before->hold);
 }
 
-bool lock_times_ask(const struct service *service, struct http_client *http, const char *guard,
-                    struct lock_times *out_times)
+bool lock_times_ask(const struct service *service, const char *guard, struct lock_times *out_times)
 {
     *out_times = (struct lock_times){.wait = {.count = 0}};
     for (int i = 0; i < service->count; i++) {
         struct lock_times one;
-        char *metrics = counters_fetch(http, service->instances[i].url, NULL);
+        char *metrics = counters_fetch(service->http, service->instances[i].url, NULL);
         if (!metrics) return false;
         lock_times_read(metrics, guard, &one);
         free(metrics);

@@ -7,7 +7,6 @@
 
 #include <jansson.h>
 
-#include "base/http_client.h"
 #include "histogram.h"
 #include "under_test.h"
 
@@ -19,8 +18,7 @@ void lock_times_read(const char *metrics, const char *guard, struct lock_times *
 void lock_times_subtract(struct lock_times *after, const struct lock_times *before);
 
 /* Of all instances together. false: one did not answer. */
-bool lock_times_ask(const struct service *service, struct http_client *http, const char *guard,
-                    struct lock_times *out_times);
+bool lock_times_ask(const struct service *service, const char *guard, struct lock_times *out_times);
 
 /* {"wait":{"count","mean_ms","p50_ms","p90_ms","p99_ms","buckets":{"0.001":N,...}},"hold":...} */
 json_t *lock_times_json(const struct lock_times *times);

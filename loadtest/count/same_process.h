@@ -5,7 +5,6 @@
 #ifndef LOADTEST_SAME_PROCESS_H
 #define LOADTEST_SAME_PROCESS_H
 
-#include "base/http_client.h"
 #include "under_test.h"
 
 /*
@@ -14,6 +13,6 @@
  * Returns  -1   one does not say, or does not always say the same. Two equal answers, before and
  *               after, mean that the same processes were there.
  */
-double same_process_stamp(const struct service *service, struct http_client *http);
+double same_process_stamp(const struct service *service);
 
 #endif

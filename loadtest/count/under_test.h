@@ -37,7 +37,8 @@ struct service {
     int started; /* instances so far, so that each has a name and a log of its own */
     char admin_url[URL_MAX];
     char token[TOKEN_MAX];
-    struct tokens *tokens; /* owned: of buyers; NULL: they are known by X-User-Id */
+    struct http_client *http; /* owned */
+    struct tokens *tokens;    /* owned: of buyers; NULL: they are known by X-User-Id */
 };
 
 #endif

@@ -54,11 +54,11 @@ bool ledger_sale_read(struct ledger *ledger, const char *sale, struct facts *fac
 
 /* The units left now; false when Redis does not answer or holds no number. */
 bool ledger_sale_stock(struct ledger *ledger, const char *sale, int64_t *out_left,
-                  struct failure *failure);
+                       struct failure *failure);
 
 /* The orders of a sale, as its hash counts them. */
 bool ledger_sale_order_count(struct ledger *ledger, const char *sale, int64_t *out_count,
-                        struct failure *failure);
+                             struct failure *failure);
 
 /* A section of INFO as text; yours to free. NULL: no answer. */
 char *ledger_info(struct ledger *ledger, const char *section, struct failure *failure);

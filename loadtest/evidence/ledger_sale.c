@@ -91,7 +91,7 @@ static bool read_sale_hash(struct ledger *ledger, const char *sale, struct facts
 }
 
 bool ledger_sale_stock(struct ledger *ledger, const char *sale, int64_t *out_left,
-                  struct failure *failure)
+                       struct failure *failure)
 {
     char key[LEDGER_KEY_MAX];
 
@@ -299,7 +299,7 @@ bool ledger_sale_read(struct ledger *ledger, const char *sale, struct facts *fac
 }
 
 bool ledger_sale_order_count(struct ledger *ledger, const char *sale, int64_t *out_count,
-                        struct failure *failure)
+                             struct failure *failure)
 {
     char key[LEDGER_KEY_MAX];
 

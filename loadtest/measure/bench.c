@@ -1,13 +1,15 @@
 /*
- * Sums, and the order of rounds. Pure.
+ * Sums, and the order of rounds. One thread.
  */
 #include "bench.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
-#include "proxy/proxy_random.h"
+#include "base/chance.h"
+#include "base/moment.h"
 
 bool bench_wants(const struct options *options, const char *name)
 {
@@ -16,15 +18,36 @@ bool bench_wants(const struct options *options, const char *name)
     return options->only_count == 0;
 }
 
+uint64_t bench_seed(const struct options *options)
+{
+    uint32_t drawn = 0;
+
+    if (options->seed) return (uint64_t)options->seed;
+    if (getrandom(&drawn, sizeof drawn, 0) < 0) drawn = (uint32_t)moment_ns();
+    return drawn % 2147483647U + 1; /* any will do, as long as it is told */
+}
+
 void bench_shuffle(int *out_order, int count, uint64_t seed, uint64_t round)
 {
-    struct proxy_random random = proxy_random_stream(seed, round);
+    struct chance random = chance_stream(seed, round);
 
     for (int i = 0; i < count; i++) { /* Fisher-Yates, inside out */
-        int at = (int)proxy_random_between(&random, 0, i);
+        int at = (int)chance_between(&random, 0, i);
         out_order[i] = out_order[at];
         out_order[at] = i;
     }
+}
+
+bool bench_run_rounds(const struct bench_rounds *rounds)
+{
+    int order[BENCH_THINGS_MAX];
+
+    for (long round = 1; round <= rounds->rounds; round++) {
+        bench_shuffle(order, rounds->count, rounds->seed, (uint64_t)round);
+        for (int i = 0; i < rounds->count; i++)
+            if (!rounds->measure(rounds->arg, round, order[i])) return false;
+    }
+    return true;
 }
 
 void bench_doubt(struct bench_row *row, const char *words)

@@ -6,11 +6,15 @@
 
 #include <stdint.h>
 
+#include "base/spread.h"
 #include "count/bench_figures.h"
+#include "count/guard_list.h"
 #include "run/options.h"
-#include "speed.h"
 
-enum { BENCH_DOUBT_MAX = 200 };
+enum {
+    BENCH_DOUBT_MAX = 200,
+    BENCH_THINGS_MAX = GUARDS_MAX * CONNECTION_STEPS_MAX + INSTANCES_MAX
+};
 
 /* What was measured of a figure. `over` and `under` are the rates behind the ratios. */
 struct bench_row {
@@ -28,8 +32,22 @@ struct bench_row {
 /* Does --only want it? */
 bool bench_wants(const struct options *options, const char *name);
 
+/* --seed, or a random one. */
+uint64_t bench_seed(const struct options *options);
 /* 0 .. count - 1 in an order that depends on seed and round alone. */
 void bench_shuffle(int *out_order, int count, uint64_t seed, uint64_t round);
+
+/* Things to measure in rounds: each once a round, in an order that is shuffled each time, so that none
+ * always comes first. */
+struct bench_rounds {
+    long rounds;
+    int count; /* of things, at most BENCH_THINGS_MAX */
+    uint64_t seed;
+    bool (*measure)(void *arg, long round, int which); /* round: from 1. false: that was all */
+    void *arg;
+};
+
+bool bench_run_rounds(const struct bench_rounds *rounds);
 
 /* over / under of one round; a rate of 0 below makes the row doubtful. */
 void bench_add_ratio(struct bench_row *row, double over_per_s, double under_per_s);

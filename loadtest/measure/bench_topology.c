@@ -40,14 +40,14 @@ static bool await_replica(struct bench_stage *stage)
     return is_online || failure_set(stage->failure, "the replica does not follow its primary");
 }
 
-bool bench_topology_run_replica(struct bench_stage *stage, const char *run_dir)
+bool bench_topology_run_replica(struct bench_stage *stage)
 {
     static const char *const primary[] = {AOF, "--repl-diskless-sync-delay", "0", NULL};
     struct bench_site *site = &stage->sites[0];
     char replica_of[32];
     const char *const replica[] = {AOF, "--replicaof", replica_of, NULL};
 
-    if (!bench_stage_open(stage, run_dir, "replica")) return false;
+    if (!bench_stage_open(stage, "replica")) return false;
     if (!bench_servers_add(&stage->servers, stage->dir, primary, stage->failure)) return false;
     (void)snprintf(replica_of, sizeof replica_of, "127.0.0.1 %d", stage->servers.list[0].port);
     if (!bench_servers_add(&stage->servers, stage->dir, replica, stage->failure)) return false;
@@ -94,7 +94,7 @@ static bool measure_cluster(struct bench_stage *stage, const char *nodes_dir)
     return bench_stage_measure(stage, BENCH_STAGE_CLUSTER);
 }
 
-bool bench_topology_run_cluster(struct bench_stage *stage, const char *run_dir)
+bool bench_topology_run_cluster(struct bench_stage *stage)
 {
     char nodes_dir[RUN_PATH_MAX + 16];
 
@@ -103,7 +103,7 @@ bool bench_topology_run_cluster(struct bench_stage *stage, const char *run_dir)
                     "a cluster needs lockkit/tools/redis_set, in the project's folder");
         return true;
     }
-    if (!bench_stage_open(stage, run_dir, "cluster")) return false;
+    if (!bench_stage_open(stage, "cluster")) return false;
     (void)snprintf(nodes_dir, sizeof nodes_dir, "%.1000s/nodes", stage->dir);
     bool is_good = measure_cluster(stage, nodes_dir);
     topology_close(&stage->topology);
@@ -154,7 +154,7 @@ static bool measure_tls(struct bench_stage *stage, const char *dir)
     return bench_stage_measure(stage, BENCH_STAGE_TLS);
 }
 
-bool bench_topology_run_tls(struct bench_stage *stage, const char *run_dir)
+bool bench_topology_run_tls(struct bench_stage *stage)
 {
     char dir[RUN_PATH_MAX + 16];
 
@@ -164,7 +164,7 @@ bool bench_topology_run_tls(struct bench_stage *stage, const char *run_dir)
                         "certificates need .ci/certificates, in the project's folder");
         return true;
     }
-    if (!bench_stage_open(stage, run_dir, "tls")) return false;
+    if (!bench_stage_open(stage, "tls")) return false;
     (void)snprintf(dir, sizeof dir, "%.1000s/certificates", stage->dir);
     return make_certificates(dir, stage->failure) && measure_tls(stage, dir);
 }

@@ -45,7 +45,8 @@ static bool draw(struct page *page, const struct page_plot *plot,
 
     if (!script) return false;
     write(script, arg);
-    if (fclose(script) != 0) return failure_set(page->failure, "%s: %s", page->plots, failure_errno_text());
+    if (fclose(script) != 0)
+        return failure_set(page->failure, "%s: %s", page->plots, failure_errno_text());
     return page_plot_draw(page->to, plot, page->plots, page->failure);
 }
 

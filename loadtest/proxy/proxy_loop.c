@@ -177,7 +177,8 @@ bool proxy_loop_run(struct proxy_loop *loop, struct failure *failure)
     (void)pthread_sigmask(SIG_BLOCK, &held, &outside); /* fails for a bad first word only */
     while (!interrupt_came()) {
         int count = epoll_pwait(loop->epoll_fd, events, EVENTS_MAX, wait_ms(loop), &outside);
-        if (count < 0 && errno != EINTR) return failure_set(failure, "epoll: %s", failure_errno_text());
+        if (count < 0 && errno != EINTR)
+            return failure_set(failure, "epoll: %s", failure_errno_text());
         loop->now_ns = moment_ns();
         for (int i = 0; i < count; i++)
             deliver(&events[i]);

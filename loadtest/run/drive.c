@@ -21,31 +21,31 @@ enum {
     MORE_WORDS = 12,
 };
 
-/* The folder with purchase.lua and speed.lua: --wrk-dir, or near the executable. */
-static bool find_scripts(const struct options *options, char out_dir[RUN_PATH_MAX],
-                         struct failure *failure)
+/* The script of that name: of --wrk-dir, or near the executable. */
+static bool find_script(struct drive *drive, const struct options *options, const char *name,
+                        struct failure *failure)
 {
     static const char *const places[] = {"../../loadtest/wrk/purchase.lua",
                                          "../share/seckill/wrk/purchase.lua", "wrk/purchase.lua",
                                          NULL};
-    char probe[WORD_MAX];
+    char dir[RUN_PATH_MAX];
 
+    *drive = (struct drive){.count = 0};
     if (options->wrk_dir) {
-        (void)snprintf(out_dir, RUN_PATH_MAX, "%s", options->wrk_dir);
-        (void)snprintf(probe, sizeof probe, "%s/purchase.lua", options->wrk_dir);
-        return access(probe, R_OK) == 0 ||
-               failure_set(failure, "--wrk-dir: %s: %s", probe, failure_errno_text());
+        (void)snprintf(drive->script, sizeof drive->script, "%s/purchase.lua", options->wrk_dir);
+        if (access(drive->script, R_OK) != 0)
+            return failure_set(failure, "--wrk-dir: %s: %s", drive->script, failure_errno_text());
+    } else if (!programs_find(places, R_OK, drive->script, NULL)) {
+        return programs_dir(dir, failure) &&
+               failure_set(failure, "no purchase.lua near %s: give --wrk-dir", dir);
     }
-    if (!programs_find(places, R_OK, out_dir, NULL))
-        return programs_dir(out_dir, failure) &&
-               failure_set(failure, "no purchase.lua near %s: give --wrk-dir", out_dir);
-    *strrchr(out_dir, '/') = '\0';
+    char *file = strrchr(drive->script, '/') + 1;
+    (void)snprintf(file, sizeof drive->script - (size_t)(file - drive->script), "%s", name);
     return true;
 }
 
 /* One wrk: what it is told. */
 struct wrk_words {
-    const char *script;
     const char *url;
     long connections;
     long duration_s;
@@ -58,7 +58,7 @@ static bool start_wrk(struct drive *drive, const struct wrk_words *words, struct
     char duration[32];
     char timeout[32];
     const char *argv[12 + MORE_WORDS] = {"wrk",   "-t1", connections,   duration,   "--timeout",
-                                         timeout, "-s",  words->script, words->url, "--"};
+                                         timeout, "-s",  drive->script, words->url, "--"};
     size_t count = 10;
 
     (void)snprintf(connections, sizeof connections, "-c%ld", words->connections);
@@ -85,8 +85,8 @@ static void name_files(struct drive *drive, const char *run_dir, const char *tag
                    next + 1);
 }
 
-static bool start_buyers(struct drive *drive, const struct drive_target *target, const char *script,
-                         const char *sale, const char *tag, struct failure *failure)
+static bool start_buyers(struct drive *drive, const struct drive_target *target, const char *sale,
+                         const char *tag, struct failure *failure)
 {
     enum { WORDS = 8 };
     const struct options *options = target->options;
@@ -97,7 +97,6 @@ static bool start_buyers(struct drive *drive, const struct drive_target *target,
     char tokens[WORD_MAX];
     size_t count = 0;
     struct wrk_words words = {
-        .script = script,
         .url = service->instances[me].url,
         .connections = share_of(options->connections[0], me, service->count),
         .duration_s = LONGEST_RUN_S,
@@ -128,19 +127,15 @@ static bool start_buyers(struct drive *drive, const struct drive_target *target,
 bool drive_purchases(struct drive *drive, const struct drive_target *target, const char *sale,
                      const char *tag, struct failure *failure)
 {
-    char script[RUN_PATH_MAX + 16];
-    char dir[RUN_PATH_MAX];
-    bool is_good = find_scripts(target->options, dir, failure);
+    bool is_good = find_script(drive, target->options, "purchase.lua", failure);
 
-    *drive = (struct drive){.count = 0};
-    (void)snprintf(script, sizeof script, "%s/purchase.lua", dir);
     while (is_good && drive->count < target->service->count)
-        is_good = start_buyers(drive, target, script, sale, tag, failure);
+        is_good = start_buyers(drive, target, sale, tag, failure);
     if (!is_good) drive_stop(drive);
     return is_good;
 }
 
-static bool start_round(struct drive *drive, const struct drive_target *target, const char *script,
+static bool start_round(struct drive *drive, const struct drive_target *target,
                         const struct speed_round *round, struct failure *failure)
 {
     int me = drive->count;
@@ -149,7 +144,6 @@ static bool start_round(struct drive *drive, const struct drive_target *target, 
     char tag[64];
     char sales[32];
     struct wrk_words words = {
-        .script = script,
         .url = target->service->instances[me].url,
         .connections = share_of(round->connections, me, target->service->count),
         .duration_s = round->duration_s,
@@ -167,14 +161,10 @@ static bool start_round(struct drive *drive, const struct drive_target *target, 
 bool drive_speed(struct drive *drive, const struct drive_target *target,
                  const struct speed_round *round, struct failure *failure)
 {
-    char script[RUN_PATH_MAX + 16];
-    char dir[RUN_PATH_MAX];
-    bool is_good = find_scripts(target->options, dir, failure);
+    bool is_good = find_script(drive, target->options, "speed.lua", failure);
 
-    *drive = (struct drive){.count = 0};
-    (void)snprintf(script, sizeof script, "%s/speed.lua", dir);
     while (is_good && drive->count < target->service->count)
-        is_good = start_round(drive, target, script, round, failure);
+        is_good = start_round(drive, target, round, failure);
     if (!is_good) drive_stop(drive);
     return is_good;
 }

@@ -12,22 +12,21 @@
 
 enum { TTY_EVERY_MS = 200, PLAIN_EVERY_MS = 1000 };
 
-bool monitor_open(struct monitor *monitor, const struct options *options,
-                  const struct service *service, const char *sale, const char *samples_path,
-                  struct failure *failure)
+bool monitor_open(struct monitor *monitor, const struct drive_target *target, const char *sale,
+                  const char *samples_path, struct failure *failure)
 {
     int64_t now_ms = moment_ms();
 
     *monitor = (struct monitor){
         .sale = sale,
-        .service = service,
-        .initial = options->stock,
-        .left = options->stock,
+        .service = target->service,
+        .initial = target->options->stock,
+        .left = target->options->stock,
         .started_ms = now_ms,
         .changed_ms = now_ms,
         .stray_ms = now_ms,
         .shown_ms = now_ms,
-        .is_quiet = options->is_quiet,
+        .is_quiet = target->options->is_quiet,
         .is_tty = isatty(STDOUT_FILENO) == 1,
     };
     monitor->samples = fopen(samples_path, "ae");

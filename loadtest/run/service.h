@@ -29,8 +29,8 @@ void service_discard_data(const char *run_dir);
 struct ledger *service_open_ledger(const struct service *service, struct failure *failure);
 
 /* Put `stock` units on sale under that id. */
-bool service_create_sale(const struct service *service, struct http_client *http, const char *sale,
-                         const char *guard, long stock, struct failure *failure);
+bool service_create_sale(const struct service *service, const char *sale, const char *guard,
+                         long stock, struct failure *failure);
 
 /* Did an instance or the Redis of ours end by itself? Words about the first one that did. */
 bool service_has_died(struct service *service, struct failure *failure);

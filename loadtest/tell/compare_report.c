@@ -160,8 +160,8 @@ static json_t *comparison_json(const struct options *options, const struct compa
                      guards);
 }
 
-bool compare_report_write(const char *path, const struct options *options, const struct compare *compare,
-                   struct failure *failure)
+bool compare_report_write(const char *path, const struct options *options,
+                          const struct compare *compare, struct failure *failure)
 {
     static const char *const verdicts[] = {[COMPARE_HELD] = "pass",
                                            [COMPARE_SHOWED] = "pass",

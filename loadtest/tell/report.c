@@ -83,9 +83,10 @@ static void print_promises(FILE *to, const struct audit_result *audit)
     }
 }
 
-void report_screen(FILE *to, const struct options *options, const struct service *service,
-                   const struct verify_run *run)
+void report_screen(FILE *to, const struct drive_target *target, const struct verify_run *run)
 {
+    const struct options *options = target->options;
+    const struct service *service = target->service;
     static const char *const words[] = {
         [AUDIT_PASS] = "PASS", [AUDIT_FAIL] = "FAIL", [AUDIT_VOID] = "VOID"};
     const struct summary *summary = &run->summary;
@@ -107,9 +108,11 @@ void report_screen(FILE *to, const struct options *options, const struct service
     (void)fprintf(to, "\n%s\n", words[verify_verdict(run)]);
 }
 
-void report_speed_screen(FILE *to, const struct options *options, const struct service *service,
-                         const struct speed_run *run)
+void report_speed_screen(FILE *to, const struct drive_target *target, const struct speed_run *run)
 {
+    const struct options *options = target->options;
+    const struct service *service = target->service;
+
     (void)fprintf(to, "\nguard %s, %d instance%s, %ld s per round; median (least .. most)\n\n",
                   options->guard, service->count, service->count == 1 ? "" : "s",
                   options->duration_s);

@@ -14,16 +14,13 @@
 /* The run a reader must look at: the first that failed, else the first void one, else the last. */
 const struct verify_run *report_worst(const struct verify_run *runs, int count);
 
-void report_screen(FILE *to, const struct options *options, const struct service *service,
-                   const struct verify_run *run);
-void report_speed_screen(FILE *to, const struct options *options, const struct service *service,
-                         const struct speed_run *run);
+void report_screen(FILE *to, const struct drive_target *target, const struct verify_run *run);
+void report_speed_screen(FILE *to, const struct drive_target *target, const struct speed_run *run);
 
 /* Write `path` whole or not at all. */
-bool report_json_write(const char *path, const struct options *options, const struct service *service,
-                  const struct verify_run *runs, int count, struct failure *failure);
-bool report_json_write_speed(const char *path, const struct options *options,
-                        const struct service *service, const struct speed_run *run,
-                        struct failure *failure);
+bool report_json_write(const char *path, const struct drive_target *target,
+                       const struct verify_run *runs, int count, struct failure *failure);
+bool report_json_write_speed(const char *path, const struct drive_target *target,
+                             const struct speed_run *run, struct failure *failure);
 
 #endif

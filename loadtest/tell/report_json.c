@@ -183,8 +183,8 @@ static json_t *host_json(const struct bench_machine *machine)
                      "kernel", machine->kernel, "wrk", machine->wrk, "commit", machine->commit);
 }
 
-void report_json_put_place(json_t *object, const struct options *options, const struct service *service,
-                      const struct verify_run *run)
+void report_json_put_place(json_t *object, const struct options *options,
+                           const struct service *service, const struct verify_run *run)
 {
     json_file_put(object, "settings", settings(options, service));
     json_file_put(object, "versions", environment(service));
@@ -202,16 +202,16 @@ static json_t *memory(const struct service *service)
     return object;
 }
 
-bool report_json_write(const char *path, const struct options *options, const struct service *service,
-                  const struct verify_run *runs, int count, struct failure *failure)
+bool report_json_write(const char *path, const struct drive_target *target,
+                       const struct verify_run *runs, int count, struct failure *failure)
 {
     json_t *object = json_object();
     json_t *all = json_array();
 
     json_file_put(object, "mode", text("verify"));
     report_json_put_run(object, report_worst(runs, count));
-    report_json_put_place(object, options, service, report_worst(runs, count));
-    json_file_put(object, "peak_memory_kib", memory(service));
+    report_json_put_place(object, target->options, target->service, report_worst(runs, count));
+    json_file_put(object, "peak_memory_kib", memory(target->service));
     for (int i = 0; i < count; i++) {
         json_t *run = json_object();
         report_json_put_run(run, &runs[i]);
@@ -247,9 +247,8 @@ static json_t *step_json(const struct speed_step *step)
     return object;
 }
 
-bool report_json_write_speed(const char *path, const struct options *options,
-                        const struct service *service, const struct speed_run *run,
-                        struct failure *failure)
+bool report_json_write_speed(const char *path, const struct drive_target *target,
+                             const struct speed_run *run, struct failure *failure)
 {
     json_t *object = json_object();
     json_t *steps = json_array();
@@ -259,8 +258,8 @@ bool report_json_write_speed(const char *path, const struct options *options,
         (void)json_array_append_new(steps, step_json(&run->steps[i]));
     json_file_put(object, "steps", steps);
     json_file_put(object, "doubt", run->doubt[0] ? text(run->doubt) : json_null());
-    json_file_put(object, "settings", settings(options, service));
-    json_file_put(object, "versions", environment(service));
-    json_file_put(object, "peak_memory_kib", memory(service));
+    json_file_put(object, "settings", settings(target->options, target->service));
+    json_file_put(object, "versions", environment(target->service));
+    json_file_put(object, "peak_memory_kib", memory(target->service));
     return json_file_write(path, object, failure);
 }

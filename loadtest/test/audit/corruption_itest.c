@@ -39,7 +39,7 @@ static json_t *post(const char *path, const char *json, const char *key, const c
 
     (void)snprintf(url, sizeof url, "%s/api/v1/%s",
                    buyer ? service->instances[strlen(buyer) % 2].url : service->admin_url, path);
-    assert_true(http_client_send(world.rig.http, &request, &reply, &world.rig.failure));
+    assert_true(http_client_send(service->http, &request, &reply, &world.rig.failure));
     if (status && reply.status != status)
         fail_msg("%s: %s %s: %ld %s", buyer ? buyer : "operator", path, json, reply.status,
                  reply.body);

@@ -435,7 +435,6 @@ static bool judge(const struct lt_crowd *crowd, const struct facts *facts,
 bool lt_crowd_judge(struct lt_crowd *crowd, struct audit_result *out_result,
                     struct failure *failure)
 {
-    struct http_client *http = http_client_new();
     char path[FILE_MAX];
     struct facts facts;
 
@@ -443,13 +442,11 @@ bool lt_crowd_judge(struct lt_crowd *crowd, struct audit_result *out_result,
     (void)unlink(path);
     facts_init(&facts);
     bool is_judged =
-        http && read_clients(crowd, &facts, failure) &&
+        read_clients(crowd, &facts, failure) &&
         lt_place_read_operators(crowd->options.place, crowd->options.sale, &facts, failure) &&
-        resolve_unknowns(crowd->options.service, http, crowd->options.sale, path, &facts,
-                         failure) &&
+        resolve_unknowns(crowd->options.service, crowd->options.sale, path, &facts, failure) &&
         read_redis(crowd, &facts, failure) && judge(crowd, &facts, out_result, failure);
     facts_done(&facts);
-    http_client_free(http);
     return is_judged;
 }
 

@@ -3,7 +3,7 @@
  *
  * Source   Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014.
  */
-#include "proxy_random.h"
+#include "chance.h"
 
 #include <assert.h>
 
@@ -16,12 +16,12 @@ static uint64_t stir(uint64_t value)
     return value ^ (value >> 31);
 }
 
-struct proxy_random proxy_random_stream(uint64_t seed, uint64_t stream)
+struct chance chance_stream(uint64_t seed, uint64_t stream)
 {
-    return (struct proxy_random){.state = stir(stir(seed + golden_gamma) + stream)};
+    return (struct chance){.state = stir(stir(seed + golden_gamma) + stream)};
 }
 
-int64_t proxy_random_between(struct proxy_random *random, int64_t least, int64_t most)
+int64_t chance_between(struct chance *random, int64_t least, int64_t most)
 {
     assert(least <= most);
     uint64_t choices = (uint64_t)most - (uint64_t)least + 1;
