@@ -48,6 +48,7 @@ static bool run_wrk(const struct bench_field *field, const struct bench_task *ta
     struct drive_target target = {&view, field->options, field->run_dir};
     struct drive drive;
 
+    *out_speed = (struct speed_count){.per_s = 0};
     round->tag = task->tag;
     round->connections = task->connections;
     round->duration_s = task->duration_s;

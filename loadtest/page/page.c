@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -123,9 +124,9 @@ bool page_write(const char *dir, const struct page_results *results, struct fail
     struct page page = {.results = results, .failure = failure};
     char path[PATH_ROOM], part[PATH_ROOM + 8];
 
-    if (snprintf(page.plots, sizeof page.plots, "%s/plots", dir) >= PAGE_PATH_MAX - 80)
+    if (strlen(dir) >= PAGE_PATH_MAX - 80)
         return failure_set(failure, "--out: the path is too long");
-    if (!make_folder(page.plots, failure)) return false;
+    if (!make_folder(dir, failure)) return false;
     (void)snprintf(path, sizeof path, "%s/index.html", dir);
     (void)snprintf(part, sizeof part, "%s.part", path);
     page.to = fopen(part, "we");

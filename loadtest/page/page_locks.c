@@ -78,7 +78,7 @@ static void write_rates(struct page *page, const json_t *list, struct page_row *
                              .text = "A row for each kind of lock that 8 owners contend for: dots "
                                      "for the repeats, a bar for their median, a line from the "
                                      "least to the most.",
-                             .height = page_rows_height(count)};
+                             .height = page_plot_rows_height(count)};
     struct page_rows figure = {rows, count, "acquisitions per second", false};
 
     if (count == 0) return;
@@ -129,7 +129,7 @@ static void write_handovers(struct page *page, const json_t *list, struct page_r
                                      "release until the next owner has the lock that half of the "
                                      "hand-overs did not exceed, and 99 of 100; a row for each "
                                      "number of waiters, a dot for each repeat.",
-                             .height = page_rows_height(count)};
+                             .height = page_plot_rows_height(count)};
     struct page_rows figure = {rows, count, "microseconds, logarithmic scale", true};
     page_figure_of_rows(
         page, &plot, "How long a waiter in another process waits once the lock is free.", &figure);

@@ -323,13 +323,6 @@ static void read_course(const json_t *run, struct course *course)
                    course->mark_ms / 1000);
 }
 
-static void write_course(FILE *script, const void *arg)
-{
-    const struct course *course = arg;
-    page_strips_script(script, course->strips, course->count, course->slices, course->slice_ms,
-                       course->mark_ms, course->mark);
-}
-
 static void write_course_table(struct page *page, const struct course *course)
 {
     const char *heads[STRIPS_MAX + 2] = {"from, s"};
@@ -382,7 +375,7 @@ static void write_course_figure(struct page *page, const json_t *root, const str
     struct page_plot plot = {.name = "throughput-over-time",
                              .title = "Answers per second over the time of one sale, by outcome",
                              .text = text,
-                             .height = page_strips_height(course->count)};
+                             .height = page_plot_strips_height(course->count)};
 
     page_number(units, page_real(settings, "stock"));
     page_number(buyers, page_real(settings, "buyers"));
@@ -397,7 +390,9 @@ static void write_course_figure(struct page *page, const json_t *root, const str
     (void)snprintf(text, sizeof text, "%zu strips, one for each outcome, over %.2f seconds. %s.",
                    course->count, (double)course->slices * course->slice_ms / 1000,
                    course->mark_ms < 0 ? "Units are left" : course->mark);
-    page_figure(page, &plot, caption, write_course, course);
+    page_figure(page, &plot, caption, page_plot_strips,
+                &(struct page_strips){course->strips, course->count, course->slices,
+                                      course->slice_ms, course->mark_ms, course->mark});
     write_course_table(page, course);
 }
 
@@ -473,7 +468,7 @@ void page_section_latency(struct page *page)
                                  .text = "For each outcome: the time that half, 9 of 10, 99 of "
                                          "100, 999 of 1,000 and all answers did not exceed, in "
                                          "milliseconds on a logarithmic scale, a dot per sale.",
-                                 .height = page_rows_height(count)};
+                                 .height = page_plot_rows_height(count)};
         struct page_rows figure = {rows, count, "milliseconds, logarithmic scale", true};
         if (count)
             page_figure_of_rows(page, &plot,
