@@ -18,22 +18,31 @@ bool programs_dir(char out_dir[RUN_PATH_MAX], struct failure *failure)
     return true;
 }
 
-bool programs_find(const char *const places[], int access_mode, char out[RUN_PATH_MAX],
+bool programs_find(const char *const folders[], const char *name, char out[RUN_PATH_MAX],
                    struct failure *failure)
 {
     char dir[RUN_PATH_MAX];
 
     if (!programs_dir(dir, failure)) return false;
-    for (size_t i = 0; places[i]; i++) {
-        (void)snprintf(out, RUN_PATH_MAX, "%.900s/%.100s", dir, places[i]);
-        if (access(out, access_mode) == 0) return true;
+    for (size_t i = 0; folders[i]; i++) {
+        (void)snprintf(out, RUN_PATH_MAX, "%.900s/%.60s/%.40s", dir, folders[i], name);
+        if (access(out, R_OK) == 0) return true;
     }
-    return failure_set(failure, "no %s near %s", places[0], dir);
+    return failure_set(failure, "no %s near %s", name, dir);
 }
 
 bool programs_seckilld(char out[RUN_PATH_MAX], struct failure *failure)
 {
-    static const char *const places[] = {"seckilld", "../sbin/seckilld", NULL};
+    static const char *const folders[] = {".", "../sbin", NULL};
 
-    return programs_find(places, X_OK, out, failure);
+    return programs_find(folders, "seckilld", out, failure);
+}
+
+bool programs_tool(const char *name, char out[RUN_PATH_MAX], struct failure *failure)
+{
+    static const char *const folders[] = {"../share/seckill", "../../lockkit/tools",
+                                          "../../../../../../lockkit/tools", /* of a test */
+                                          NULL};
+
+    return programs_find(folders, name, out, failure);
 }

@@ -12,12 +12,13 @@ enum { RUN_PATH_MAX = 1024 };
 /* The folder of our own executable; false when /proc does not say. */
 bool programs_dir(char out_dir[RUN_PATH_MAX], struct failure *failure);
 
-/* The first of `places`, which are seen from there and end with NULL, that may be accessed so (R_OK, X_OK).
- * false: none may; `failure` then names the first one. */
-bool programs_find(const char *const places[], int access_mode, char out[RUN_PATH_MAX],
+/* The file of that name in the first of `folders`, which are seen from there and end with NULL, that has it.
+ * false: none has. */
+bool programs_find(const char *const folders[], const char *name, char out[RUN_PATH_MAX],
                    struct failure *failure);
 
-/* The service. */
+/* The service; and a script of lockkit/tools. */
 bool programs_seckilld(char out[RUN_PATH_MAX], struct failure *failure);
+bool programs_tool(const char *name, char out[RUN_PATH_MAX], struct failure *failure);
 
 #endif

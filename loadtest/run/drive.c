@@ -25,23 +25,18 @@ enum {
 static bool find_script(struct drive *drive, const struct options *options, const char *name,
                         struct failure *failure)
 {
-    static const char *const places[] = {"../../loadtest/wrk/purchase.lua",
-                                         "../share/seckill/wrk/purchase.lua", "wrk/purchase.lua",
-                                         NULL};
+    static const char *const folders[] = {"../../loadtest/wrk", "../share/seckill/wrk", "wrk",
+                                          NULL};
     char dir[RUN_PATH_MAX];
 
     *drive = (struct drive){.count = 0};
-    if (options->wrk_dir) {
-        (void)snprintf(drive->script, sizeof drive->script, "%s/purchase.lua", options->wrk_dir);
-        if (access(drive->script, R_OK) != 0)
-            return failure_set(failure, "--wrk-dir: %s: %s", drive->script, failure_errno_text());
-    } else if (!programs_find(places, R_OK, drive->script, NULL)) {
-        return programs_dir(dir, failure) &&
-               failure_set(failure, "no purchase.lua near %s: give --wrk-dir", dir);
-    }
-    char *file = strrchr(drive->script, '/') + 1;
-    (void)snprintf(file, sizeof drive->script - (size_t)(file - drive->script), "%s", name);
-    return true;
+    if (!options->wrk_dir)
+        return programs_find(folders, name, drive->script, NULL) ||
+               (programs_dir(dir, failure) &&
+                failure_set(failure, "no %s near %s: give --wrk-dir", name, dir));
+    (void)snprintf(drive->script, sizeof drive->script, "%s/%s", options->wrk_dir, name);
+    return access(drive->script, R_OK) == 0 ||
+           failure_set(failure, "--wrk-dir: %s: %s", drive->script, failure_errno_text());
 }
 
 /* One wrk: what it is told. */

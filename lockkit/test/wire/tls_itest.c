@@ -84,7 +84,7 @@ static const char *file(const char *name)
 
 static void make_certificates(void)
 {
-    char program[] = ".ci/certificates";
+    char program[] = "lockkit/tools/certificates";
     char *argv[] = {program, world.dir, NULL};
     pid_t pid = 0;
     int status = -1;
