@@ -95,14 +95,13 @@ static void write_reading(FILE *to)
         to);
 }
 
-static bool write_page(FILE *to, struct page *page)
+static void write_page(FILE *to, struct page *page)
 {
     write_head(to);
     write_reading(to);
-    for (size_t i = 0; i < SECTION_COUNT && !page->is_broken; i++)
+    for (size_t i = 0; i < SECTION_COUNT; i++)
         sections[i].write(page);
     (void)fputs("</main>\n</body>\n</html>\n", to);
-    return !page->is_broken;
 }
 
 /* mkdir -p */
@@ -121,7 +120,7 @@ static bool make_folder(const char *path, struct failure *failure)
 
 bool page_write(const char *dir, const struct page_results *results, struct failure *failure)
 {
-    struct page page = {.results = results, .failure = failure};
+    struct page page = {.results = results};
     char path[PATH_ROOM], part[PATH_ROOM + 8];
 
     if (strlen(dir) >= PAGE_PATH_MAX - 80)
@@ -131,8 +130,9 @@ bool page_write(const char *dir, const struct page_results *results, struct fail
     (void)snprintf(part, sizeof part, "%s.part", path);
     page.to = fopen(part, "we");
     if (!page.to) return failure_set(failure, "%s: %s", part, failure_errno_text());
-    bool is_good = write_page(page.to, &page);
-    if (fclose(page.to) != 0 && is_good)
+    write_page(page.to, &page);
+    bool is_good = !ferror(page.to);
+    if (fclose(page.to) != 0 || !is_good)
         is_good = failure_set(failure, "%s: %s", part, failure_errno_text());
     if (is_good && rename(part, path) != 0)
         is_good = failure_set(failure, "%s: %s", path, failure_errno_text());

@@ -10,7 +10,7 @@
 /*
  * Write DIR/index.html, whole or not at all.
  *
- * Returns  false   DIR cannot be written, or there is no memory.
+ * Returns  false   DIR cannot be written.
  */
 bool page_write(const char *dir, const struct page_results *results, struct failure *failure);
 

@@ -59,15 +59,13 @@ static size_t read_rates(const json_t *list, struct page_row rows[ROWS_MAX])
 
 static void compare_rates(struct page *page, const struct page_row *rows, size_t count)
 {
-    struct page_entry *entries = calloc(count + 1, sizeof *entries);
+    struct page_entry entries[ROWS_MAX];
 
-    if (!entries) return;
     for (size_t i = 0; i < count; i++)
         entries[i] = rows[i].entry;
     (void)fputs("<p>", page->to);
     page_write_comparison(page->to, entries, count, "faster", "slower");
     (void)fputs("</p>\n", page->to);
-    free(entries);
 }
 
 static void write_rates(struct page *page, const json_t *list, struct page_row *rows)
@@ -187,16 +185,14 @@ void page_section_locks(struct page *page)
 {
     page_section_begin(page, "locks", "The locks by themselves");
     const json_t *root = page_need(page, PAGE_LOCKS);
-    struct page_row *rows = root ? calloc(ROWS_MAX, sizeof *rows) : NULL;
-    if (root && !rows) page->is_broken = !failure_set(page->failure, "out of memory");
-    if (rows) {
+    if (root) {
+        struct page_row rows[ROWS_MAX] = {{.is_heading = false}};
         const json_t *list = json_object_get(root, "rows");
         write_rates(page, list, rows);
-        memset(rows, 0, ROWS_MAX * sizeof *rows);
+        memset(rows, 0, sizeof rows);
         write_handovers(page, list, rows);
         write_figures(page, list, "every figure of lockbench");
     }
-    free(rows);
     page_section_end(page);
 }
 

@@ -2,7 +2,6 @@
  * The sections about sales: what the auditor found, what guards did under the same load, the course
  * of a run and how long answers took. One thread.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "page_section.h"
@@ -401,14 +400,12 @@ void page_section_course(struct page *page)
     page_section_begin(page, "throughput", "Throughput over time");
     const json_t *root = page_need(page, PAGE_VERIFY);
     const json_t *runs = json_object_get(root, "runs");
-    struct course *course = root ? calloc(1, sizeof *course) : NULL;
-    if (root && !course) page->is_broken = !failure_set(page->failure, "out of memory");
-    if (course) {
-        read_course(json_array_get(runs, 0), course);
+    if (root) {
+        struct course course = {.count = 0};
+        read_course(json_array_get(runs, 0), &course);
         write_sell_outs(page, runs);
-        if (course->slices > 0) write_course_figure(page, root, course);
+        if (course.slices > 0) write_course_figure(page, root, &course);
     }
-    free(course);
     page_section_end(page);
 }
 
@@ -459,9 +456,8 @@ void page_section_latency(struct page *page)
 {
     page_section_begin(page, "latency", "Latency by outcome");
     const json_t *root = page_need(page, PAGE_VERIFY);
-    struct page_row *rows = root ? calloc(LATENCY_ROWS_MAX, sizeof *rows) : NULL;
-    if (root && !rows) page->is_broken = !failure_set(page->failure, "out of memory");
-    if (rows) {
+    if (root) {
+        struct page_row rows[LATENCY_ROWS_MAX] = {{.is_heading = false}};
         size_t count = read_latencies(json_object_get(root, "runs"), rows);
         struct page_plot plot = {.name = "latency-by-outcome",
                                  .title = "How long answers took, by outcome",
@@ -478,6 +474,5 @@ void page_section_latency(struct page *page)
                                 "delays few requests: the tail is the least it may be.",
                                 &figure);
     }
-    free(rows);
     page_section_end(page);
 }

@@ -1,6 +1,5 @@
 /*
- * What the sections of the report share. Each section_*() writes one <section>; without memory it
- * says so in page->failure, and the page is not finished then.
+ * What the sections of the report share. Each section_*() writes one <section>.
  */
 #ifndef LOADTEST_PAGE_SECTION_H
 #define LOADTEST_PAGE_SECTION_H
@@ -11,8 +10,6 @@
 struct page {
     FILE *to;
     const struct page_results *results;
-    bool is_broken;
-    struct failure *failure;
 };
 
 /* <section id><h2>; page_section_end() closes it. */

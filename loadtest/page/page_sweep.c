@@ -153,9 +153,10 @@ static size_t add_step_rows(struct page_row *rows, size_t used, double connectio
     return used;
 }
 
-static void write_connections(struct page *page, const struct sweep_view *view,
-                              struct page_entry *entries, struct page_row *rows)
+static void write_connections(struct page *page, const struct sweep_view *view)
 {
+    struct page_entry entries[ROWS_MAX];
+    struct page_row rows[ROWS_MAX];
     char caption[300];
     size_t used = 0;
 
@@ -187,15 +188,10 @@ void page_section_connections(struct page *page)
 {
     page_section_begin(page, "connections", "Guards × connections");
     const json_t *root = page_need(page, PAGE_SWEEP);
-    struct page_entry *entries = root ? calloc(ROWS_MAX, sizeof *entries) : NULL;
-    struct page_row *rows = root ? calloc(ROWS_MAX, sizeof *rows) : NULL;
-    if (root && (!entries || !rows)) page->is_broken = !failure_set(page->failure, "out of memory");
-    if (entries && rows) {
+    if (root) {
         struct sweep_view view = view_of(root);
-        write_connections(page, &view, entries, rows);
+        write_connections(page, &view);
     }
-    free(entries);
-    free(rows);
     page_section_end(page);
 }
 
@@ -299,13 +295,11 @@ void page_section_batches(struct page *page)
 {
     page_section_begin(page, "batches", "Batch size against throughput");
     const json_t *root = page_need(page, PAGE_SWEEP);
-    struct curve *curve = root ? calloc(1, sizeof *curve) : NULL;
-    if (root && !curve) page->is_broken = !failure_set(page->failure, "out of memory");
-    if (curve) {
+    if (root) {
         struct sweep_view view = view_of(root);
-        write_batches(page, &view, curve);
+        struct curve curve = {.count = 0};
+        write_batches(page, &view, &curve);
     }
-    free(curve);
     page_section_end(page);
 }
 
@@ -401,13 +395,11 @@ void page_section_lock_times(struct page *page)
 
     page_section_begin(page, "lock-times-of-guards", "Waiting for locks, and holding them");
     const json_t *root = page_need(page, PAGE_SWEEP);
-    struct page_row *rows = root ? calloc(ROWS_MAX, sizeof *rows) : NULL;
-    if (root && !rows) page->is_broken = !failure_set(page->failure, "out of memory");
-    if (rows) {
+    if (root) {
         struct sweep_view view = view_of(root);
+        struct page_row rows[ROWS_MAX] = {{.is_heading = false}};
         write_lock_times(page, &view, rows);
     }
     if (verify) write_sale_times(page, json_object_get(verify, "runs"));
-    free(rows);
     page_section_end(page);
 }
