@@ -73,10 +73,8 @@ static bool make_run_folder(const struct options *options, struct folders *folde
 static bool raise_file_limit(const struct options *options, struct failure *failure)
 {
     struct rlimit limit;
-    long most = 0;
+    long most = options_most_connections(options);
 
-    for (int i = 0; i < options->connection_steps; i++)
-        if (options->connections[i] > most) most = options->connections[i];
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return failure_set(failure, "open files: %s", failure_errno_text());
     limit.rlim_cur = limit.rlim_max;
@@ -85,14 +83,6 @@ static bool raise_file_limit(const struct options *options, struct failure *fail
     return limit.rlim_cur >= needed ||
            failure_set(failure, "--connections: %ld need %ld open files, the limit is %ld", most,
                        most + SPARE_FILES, (long)limit.rlim_cur);
-}
-
-static long most_connections(const struct options *options)
-{
-    long most = 0;
-    for (int i = 0; i < options->connection_steps; i++)
-        if (options->connections[i] > most) most = options->connections[i];
-    return most;
 }
 
 static void print_tally(const struct verify_run *runs, int count)
@@ -192,7 +182,7 @@ static int run_service(const struct options *options, const struct folders *fold
 {
     struct service service;
 
-    if (!service_start(&service, options, most_connections(options), folders->run, failure))
+    if (!service_start(&service, options, options_most_connections(options), folders->run, failure))
         return -1;
     int status = options->against ? measure_all(options, folders, &service, failure)
                                   : verify_all(options, folders, &service, failure);

@@ -8,11 +8,16 @@
 
 /* ---- sorting ---- */
 
+/* By the first two; where they are the same, by what else was found. */
+static int by_name(const char *a, const char *b, int otherwise)
+{
+    int order = strcmp(a, b);
+    return order ? order : otherwise;
+}
+
 static int compare_rows(const struct row *a, const struct row *b)
 {
-    int order = strcmp(a->order, b->order);
-    if (order == 0) order = strcmp(a->buyer, b->buyer);
-    return order ? order : strcmp(a->rid, b->rid);
+    return by_name(a->order, b->order, by_name(a->buyer, b->buyer, strcmp(a->rid, b->rid)));
 }
 
 static int row_by_all(const void *left, const void *right)
@@ -24,16 +29,14 @@ static int view_row_by_buyer(const void *left, const void *right)
 {
     const struct audit_row *const *a = left;
     const struct audit_row *const *b = right;
-    int order = strcmp((*a)->buyer, (*b)->buyer);
-    return order ? order : strcmp((*a)->order, (*b)->order);
+    return by_name((*a)->buyer, (*b)->buyer, strcmp((*a)->order, (*b)->order));
 }
 
 static int view_row_by_rid(const void *left, const void *right)
 {
     const struct audit_row *const *a = left;
     const struct audit_row *const *b = right;
-    int order = strcmp((*a)->rid, (*b)->rid);
-    return order ? order : strcmp((*a)->order, (*b)->order);
+    return by_name((*a)->rid, (*b)->rid, strcmp((*a)->order, (*b)->order));
 }
 
 static int by_time(const struct ask *a, const struct ask *b)
@@ -45,16 +48,14 @@ static int ask_by_rid(const void *left, const void *right)
 {
     const struct ask *const *a = left;
     const struct ask *const *b = right;
-    int order = strcmp((*a)->rid, (*b)->rid);
-    return order ? order : by_time(*a, *b);
+    return by_name((*a)->rid, (*b)->rid, by_time(*a, *b));
 }
 
 static int ask_by_buyer(const void *left, const void *right)
 {
     const struct ask *const *a = left;
     const struct ask *const *b = right;
-    int order = strcmp((*a)->buyer, (*b)->buyer);
-    return order ? order : by_time(*a, *b);
+    return by_name((*a)->buyer, (*b)->buyer, by_time(*a, *b));
 }
 
 static int resolution_by_rid(const void *left, const void *right)
@@ -175,8 +176,7 @@ static int ask_by_order(const void *left, const void *right)
 {
     const struct ask *const *a = left;
     const struct ask *const *b = right;
-    int order = strcmp((*a)->order, (*b)->order);
-    return order ? order : by_time(*a, *b);
+    return by_name((*a)->order, (*b)->order, by_time(*a, *b));
 }
 
 /* Of the answers 201, by order id, keep the first of each order that is in L no more. */

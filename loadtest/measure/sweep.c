@@ -29,13 +29,8 @@ bool sweep_plan(struct bench *bench, const struct options *options, struct failu
             point.connections = options->connections[step];
             bench->points[bench->point_count++] = point;
         }
-    if (guard_list_has(guards, favourite))
-        point.guard = favourite;
-    else
-        point.guard = guards->list[0].name;
-    for (int step = 0; step < options->connection_steps; step++)
-        if (options->connections[step] > point.connections)
-            point.connections = options->connections[step];
+    point.guard = guard_list_has(guards, favourite) ? favourite : guards->list[0].name;
+    point.connections = options_most_connections(options);
     for (int i = 0; i < BATCH_COUNT; i++) {
         point.batch = batches[i];
         point.instance = i + 1;

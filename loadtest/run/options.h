@@ -67,6 +67,8 @@ struct options {
  */
 bool options_parse(int argc, char **argv, struct options *out_options, struct failure *failure);
 
+long options_most_connections(const struct options *options);
+
 void options_help(FILE *to);
 
 #endif
