@@ -21,8 +21,8 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "events/broadcast.h"
-#include "lab/lab_runner.h"
-#include "sell/redlock_servers.h"
+#include "guards/base/redlock_servers.h"
+#include "lab/served/lab_runner.h"
 #include "serve/operators_log.h"
 #include "serve/server.h"
 #include "start/check.h"
@@ -44,35 +44,23 @@ enum {
     PATH_SIZE = 4096,
 };
 
-/* All parts, in the order in which they start; each NULL until then. */
+/* All parts; each NULL until it was started. */
 struct parts {
     struct redis_child *redis;
-    struct identity *identity;
-    struct rate *rate;
-    struct rate *address_rate;
-    struct metrics *metrics;
-    lk_client *client;
     struct redlock_servers redlock;
-    struct store *store;
-    struct group_commit *commit;
-    struct broadcast *broadcast;
-    struct metrics_page *metrics_page;
-    struct sale_list *sales[JSON_VIEWS];
-    struct readiness_probe *readiness;
-    struct lab_runner *lab; /* with --lab */
+    struct service service; /* those that handlers work with */
     struct server *server;
-    struct topology topology;
+    struct deployment deployment;
     struct startup_report report;  /* of Redis */
-    unsigned reported;             /* changes of the topology by then */
+    unsigned reported;             /* changes of the deployment by then */
     int64_t report_at_ms;          /* monotonic: not before */
     char operators_log[PATH_SIZE]; /* file */
     const sigset_t *signals;       /* borrowed */
     struct stop_watch *watch;
-    struct service service;
 };
 
 /* Say in one line why it does not start. */
-static int fail(int exit_status, const struct refusal *why)
+static int fail(int exit_status, const struct start_error *why)
 {
     char *shown = utf8_show(why->text, "");
 
@@ -83,7 +71,7 @@ static int fail(int exit_status, const struct refusal *why)
 
 static int fail_for_memory(void)
 {
-    return fail(EXIT_FAILED, &(struct refusal){"out of memory"});
+    return fail(EXIT_FAILED, &(struct start_error){"out of memory"});
 }
 
 static void block_signals(sigset_t *out)
@@ -131,13 +119,13 @@ static void on_event(const struct lk_event *event, void *arg)
 {
     struct parts *parts = arg;
 
-    if (event->type == LK_EVENT_TOPOLOGY) atomic_fetch_add(&parts->topology.changes, 1);
-    metrics_on_event(event, parts->metrics);
+    if (event->type == LK_EVENT_TOPOLOGY) atomic_fetch_add(&parts->deployment.changes, 1);
+    metrics_on_event(event, parts->service.metrics);
 }
 
-static void set_topology(const struct config *config, const char *url, struct topology *out)
+static void set_deployment(const struct config *config, const char *url, struct deployment *out)
 {
-    out->kind = topology_kind_of(url);
+    out->kind = deployment_kind_of(url);
     out->sync_replicas = (unsigned)config->sync_replicas;
     out->sync_ms = config->sync_ms;
 }
@@ -171,41 +159,41 @@ static int open_client(const char *url, const struct config *config,
                        const struct redis_login *login, struct parts *parts)
 {
     static const struct lk_tls_options none = {0};
-    const struct topology *topology = &parts->topology;
-    int64_t sync_ms = topology_is_synced(topology) ? topology->sync_ms : 0;
-    struct refusal why = {0};
+    const struct deployment *deployment = &parts->deployment;
+    int64_t sync_ms = deployment_is_synced(deployment) ? deployment->sync_ms : 0;
+    struct start_error why = {0};
     struct lk_error err = {0};
 
-    parts->client = lk_client_open(
+    parts->service.client = lk_client_open(
         &(struct lk_client_options){.url = url,
                                     .pool_size = config->batch == 1 ? ALONE_POOL_SIZE : 0,
                                     .command_ms = COMMAND_MS + sync_ms,
                                     .password = said(login->password),
                                     .sentinel_password = said(login->sentinel),
-                                    .tls = topology_uses_tls(url) ? config->redis_tls : none,
+                                    .tls = deployment_uses_tls(url) ? config->redis_tls : none,
                                     .loader = said(login->loader),
-                                    .sync_replicas = topology->sync_replicas,
+                                    .sync_replicas = deployment->sync_replicas,
                                     .sync_ms = sync_ms,
                                     .on_event = on_event,
                                     .on_event_arg = parts},
         &err);
-    if (parts->client) return 0;
-    (void)refusal_say(&why, "%s%s%s", err.code == LK_INVALID ? "--redis: " : "redis: ",
-                      err.text[0] ? err.text : lk_status_meaning(err.code), way_out(err.text));
+    if (parts->service.client) return 0;
+    (void)start_error_say(&why, "%s%s%s", err.code == LK_INVALID ? "--redis: " : "redis: ",
+                          err.text[0] ? err.text : lk_status_meaning(err.code), way_out(err.text));
     return fail(err.code == LK_INVALID ? EXIT_USAGE : EXIT_FAILED, &why);
 }
 
 static int open_redlock(const struct config *config, const struct redis_login *login,
                         struct parts *parts)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
     const struct lk_client_options like = {.pool_size = config->batch == 1 ? ALONE_POOL_SIZE : 0,
                                            .password = said(login->password),
                                            .sentinel_password = said(login->sentinel),
                                            .tls = config->redis_tls,
                                            .loader = said(login->loader),
                                            .on_event = metrics_on_event,
-                                           .on_event_arg = parts->metrics};
+                                           .on_event_arg = parts->service.metrics};
 
     if (!config->redlock || redlock_servers_open(config->redlock, &like, &parts->redlock, &why))
         return 0;
@@ -221,50 +209,57 @@ static bool start_is_given_up(void *arg)
 
 static void report_redis(struct parts *parts, const struct startup_facts *facts)
 {
-    const struct topology *topology = &parts->topology;
+    const struct deployment *deployment = &parts->deployment;
 
     startup_report_set(&parts->report, facts);
-    if (topology->kind == TOPOLOGY_SINGLE) {
-        log_line(LOG_INFO, "redis %s, %s: %s", facts->version, durability_name(facts->durability),
-                 durability_meaning(facts->durability));
+    if (deployment->kind == DEPLOYMENT_SINGLE) {
+        log_line(LOG_INFO, "redis %s, %s: %s", facts->version,
+                 startup_durability_name(facts->durability),
+                 startup_durability_meaning(facts->durability));
     } else {
         log_line(LOG_INFO, "redis %s, %s, each of %zu primaries %s at least", facts->version,
-                 topology_name(topology->kind), lk_client_primaries(parts->client),
-                 durability_name(facts->durability));
+                 deployment_name(deployment->kind), lk_client_primaries(parts->service.client),
+                 startup_durability_name(facts->durability));
     }
-    if (topology->kind != TOPOLOGY_SINGLE || topology->sync_replicas > 0)
-        log_line(LOG_INFO, "redis: %s", topology_promise(topology));
-    if (facts->replicas >= 0 && facts->replicas < (long long)topology->sync_replicas)
+    if (deployment->kind != DEPLOYMENT_SINGLE || deployment->sync_replicas > 0)
+        log_line(LOG_INFO, "redis: %s", deployment_promise(deployment));
+    if (facts->replicas >= 0 && facts->replicas < (long long)deployment->sync_replicas)
         log_line(LOG_WARN,
                  "redis: --sync-replicas %u, but only %lld are connected: no order can be "
                  "accepted",
-                 topology->sync_replicas, facts->replicas);
+                 deployment->sync_replicas, facts->replicas);
 }
 
 static int check_redis(struct parts *parts)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
     struct startup_facts facts;
 
-    parts->reported = topology_changes(&parts->topology);
-    if (startup_check(parts->client, &parts->topology, start_is_given_up, parts, &facts, &why)) {
+    parts->reported = deployment_changes(&parts->deployment);
+    if (startup_check((struct startup_inquiry){.client = parts->service.client,
+                                               .deployment = &parts->deployment,
+                                               .should_stop = start_is_given_up,
+                                               .arg = parts},
+                      &facts, &why)) {
         report_redis(parts, &facts);
         return 0;
     }
-    if (!why.text[0]) (void)refusal_say(&why, "stopped while Redis was loading its data");
+    if (!why.text[0]) (void)start_error_say(&why, "stopped while Redis was loading its data");
     return fail(EXIT_FAILED, &why);
 }
 
 /* Other servers take the writes now: are they fit? It is too late to refuse: say it. */
 static void look_again(struct parts *parts)
 {
-    unsigned changes = topology_changes(&parts->topology);
+    unsigned changes = deployment_changes(&parts->deployment);
     struct startup_facts facts;
-    struct refusal why = {0};
+    struct start_error why = {0};
     bool is_answered = false;
 
     if (changes == parts->reported || clock_mono_ms() < parts->report_at_ms) return;
-    if (startup_look(parts->client, &parts->topology, &facts, &is_answered, &why)) {
+    if (startup_look((struct startup_inquiry){.client = parts->service.client,
+                                              .deployment = &parts->deployment},
+                     &facts, &is_answered, &why)) {
         log_line(LOG_WARN, "redis: another server is the primary, or slots have moved");
         report_redis(parts, &facts);
     } else if (is_answered) {
@@ -279,7 +274,7 @@ static int start_redis(const struct config *config, struct parts *parts)
 {
     const char *url = config->redis;
     struct redis_login login;
-    struct refusal why = {0};
+    struct start_error why = {0};
     int failed = 0;
 
     if (!redis_login_read(config, &login, &why)) return fail(EXIT_USAGE, &why);
@@ -288,7 +283,7 @@ static int start_redis(const struct config *config, struct parts *parts)
         if (!parts->redis) return fail(EXIT_FAILED, &why);
         url = redis_child_url(parts->redis);
     }
-    set_topology(config, url, &parts->topology);
+    set_deployment(config, url, &parts->deployment);
     failed = open_client(url, config, &login, parts);
     if (!failed) failed = check_redis(parts);
     if (!failed) failed = open_redlock(config, &login, parts);
@@ -301,12 +296,12 @@ static int start_store(const struct config *config, struct parts *parts)
     int failed = start_redis(config, parts);
 
     if (failed) return failed;
-    parts->store = store_new(parts->client, config->instance, &parts->topology);
-    parts->commit = group_commit_new(&(struct group_commit_options){
-        .client = parts->client,
-        .store = parts->store,
+    parts->service.store = store_new(parts->service.client, config->instance, &parts->deployment);
+    parts->service.commit = group_commit_new(&(struct group_commit_options){
+        .client = parts->service.client,
+        .store = parts->service.store,
         .instance = config->instance,
-        .topology = &parts->topology,
+        .deployment = &parts->deployment,
         .redlock = parts->redlock.count > 0 ? &parts->redlock : NULL,
         .batch = (unsigned)config->batch,
         .queue_max = (unsigned)config->connections * 2,
@@ -318,37 +313,38 @@ static int start_store(const struct config *config, struct parts *parts)
         .pause_ms = config->lab_pause.ms,
         .pause_every = config->lab_pause.every,
         .on_batch = metrics_on_batch,
-        .on_batch_arg = parts->metrics,
+        .on_batch_arg = parts->service.metrics,
     });
-    if (!parts->store || !parts->commit) return fail_for_memory();
-    parts->broadcast = broadcast_new(parts->store, &parts->topology);
-    parts->metrics_page = metrics_page_new(&parts->service, parts->client);
+    if (!parts->service.store || !parts->service.commit) return fail_for_memory();
+    parts->service.broadcast = broadcast_new(parts->service.store, &parts->deployment);
+    parts->service.metrics_page = metrics_page_new(&parts->service, parts->service.client);
     for (int view = 0; view < JSON_VIEWS; view++)
-        parts->sales[view] = sale_list_new(&parts->service, (enum json_view)view);
-    parts->readiness =
-        readiness_new(parts->client, parts->topology.sync_replicas, parts->topology.sync_ms);
-    return parts->broadcast && parts->metrics_page && parts->sales[JSON_FOR_BUYERS] &&
-                   parts->sales[JSON_FOR_OPERATORS] && parts->readiness
+        parts->service.sales[view] = sale_list_new(&parts->service, (enum json_view)view);
+    parts->service.readiness = readiness_new(parts->service.client, parts->deployment.sync_replicas,
+                                             parts->deployment.sync_ms);
+    return parts->service.broadcast && parts->service.metrics_page &&
+                   parts->service.sales[JSON_FOR_BUYERS] &&
+                   parts->service.sales[JSON_FOR_OPERATORS] && parts->service.readiness
                ? 0
                : fail_for_memory();
 }
 
 /* Add the key of a file, if there is one; its flag is named in what is said. */
 static bool add_key(struct token_keys *keys, const char *flag, const char *path,
-                    struct refusal *why)
+                    struct start_error *why)
 {
-    struct refusal of_file = {0};
+    struct start_error of_file = {0};
 
     if (!path) return true;
     if (!token_key_read(path, &keys->key[keys->count], &of_file))
-        return refusal_say(why, "%s: %s", flag, of_file.text);
+        return start_error_say(why, "%s: %s", flag, of_file.text);
     keys->count++;
     return true;
 }
 
 static int start_identity(const struct config *config, struct parts *parts)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
     struct token_keys keys = {0};
     char token_file[PATH_SIZE];
 
@@ -364,12 +360,12 @@ static int start_identity(const struct config *config, struct parts *parts)
     if (!add_key(&keys, "--token-key", config->token_key, &why) ||
         !add_key(&keys, "--token-key-2", config->token_key_2, &why))
         return fail(EXIT_USAGE, &why);
-    parts->identity = identity_new(&(struct identity_options){.trusts_user_id = config->lab,
-                                                              .operator_file = token_file,
-                                                              .keys = &keys},
-                                   &why);
+    parts->service.identity = identity_new(&(struct identity_options){.trusts_user_id = config->lab,
+                                                                      .operator_file = token_file,
+                                                                      .keys = &keys},
+                                           &why);
     explicit_bzero(&keys, sizeof keys);
-    return parts->identity ? 0 : fail(EXIT_FAILED, &why);
+    return parts->service.identity ? 0 : fail(EXIT_FAILED, &why);
 }
 
 /* NULL where there is no limit. */
@@ -405,40 +401,26 @@ static void leave(const char *step, void *arg)
 
 static int start_all(const struct config *config, struct parts *parts)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
     int failed = 0;
 
+    parts->service.report = &parts->report;
+    parts->service.operators_log = parts->operators_log;
     parts->watch = stop_watch_new(&(struct stop_watch_options){
         .signals = parts->signals, .untaken_ms = LAST_MS, .leave = leave, .arg = parts});
     if (!parts->watch) return fail_for_memory();
     failed = start_identity(config, parts);
     if (failed) return failed;
-    parts->metrics = metrics_new(routes_label);
-    if (!parts->metrics || !start_rate(&config->rate, &parts->rate) ||
-        !start_rate(&config->address_rate, &parts->address_rate))
+    parts->service.metrics = metrics_new(routes_label);
+    if (!parts->service.metrics || !start_rate(&config->rate, &parts->service.rate) ||
+        !start_rate(&config->address_rate, &parts->service.address_rate))
         return fail_for_memory();
     failed = start_store(config, parts);
     if (failed) return failed;
     if (config->lab) {
-        parts->lab = lab_runner_new(&(struct lab_runner_options){0});
-        if (!parts->lab) return fail_for_memory();
+        parts->service.lab = lab_runner_new(&(struct lab_runner_options){0});
+        if (!parts->service.lab) return fail_for_memory();
     }
-    parts->service.config = config;
-    parts->service.identity = parts->identity;
-    parts->service.rate = parts->rate;
-    parts->service.address_rate = parts->address_rate;
-    parts->service.topology = &parts->topology;
-    parts->service.report = &parts->report;
-    parts->service.operators_log = parts->operators_log;
-    parts->service.client = parts->client;
-    parts->service.store = parts->store;
-    parts->service.commit = parts->commit;
-    parts->service.metrics = parts->metrics;
-    parts->service.broadcast = parts->broadcast;
-    parts->service.metrics_page = parts->metrics_page;
-    memcpy(parts->service.sales, parts->sales, sizeof parts->sales);
-    parts->service.readiness = parts->readiness;
-    parts->service.lab = parts->lab;
     parts->server = server_start(&parts->service, &why);
     return parts->server ? 0 : fail(EXIT_FAILED, &why);
 }
@@ -478,12 +460,12 @@ static bool drain(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
     int64_t closes_at_ms = clock_mono_ms() + drain_ms;
 
     atomic_store(&parts->service.is_draining, true);
-    lab_runner_stop(parts->lab);
+    lab_runner_stop(parts->service.lab);
     while (clock_mono_ms() < closes_at_ms) {
         if (signal_came(ours)) return false;
         redis_child_tend(parts->redis);
     }
-    broadcast_end(parts->broadcast);
+    broadcast_end(parts->service.broadcast);
     server_shut(parts->server);
     while (server_connections(parts->server) > 0 && clock_mono_ms() < closes_at_ms + FINISH_MS) {
         if (signal_came(ours)) return false;
@@ -498,21 +480,21 @@ static void stop_all(struct parts *parts)
     stop_watch_step(parts->watch, "connections");
     server_stop(parts->server);
     stop_watch_step(parts->watch, "the lab");
-    lab_runner_free(parts->lab);
+    lab_runner_free(parts->service.lab);
     stop_watch_step(parts->watch, "what asks Redis");
-    readiness_free(parts->readiness);
+    readiness_free(parts->service.readiness);
     for (int view = 0; view < JSON_VIEWS; view++)
-        sale_list_free(parts->sales[view]);
-    metrics_page_free(parts->metrics_page);
-    broadcast_free(parts->broadcast);
-    group_commit_free(parts->commit);
-    store_free(parts->store);
+        sale_list_free(parts->service.sales[view]);
+    metrics_page_free(parts->service.metrics_page);
+    broadcast_free(parts->service.broadcast);
+    group_commit_free(parts->service.commit);
+    store_free(parts->service.store);
     redlock_servers_close(&parts->redlock);
-    lk_client_close(parts->client);
-    metrics_free(parts->metrics);
-    rate_free(parts->address_rate);
-    rate_free(parts->rate);
-    identity_free(parts->identity);
+    lk_client_close(parts->service.client);
+    metrics_free(parts->service.metrics);
+    rate_free(parts->service.address_rate);
+    rate_free(parts->service.rate);
+    identity_free(parts->service.identity);
     stop_watch_free(parts->watch);
     redis_child_stop(parts->redis); /* which it kills, should it hang */
 }
@@ -533,12 +515,13 @@ static void serve(struct parts *parts, int64_t drain_ms, const sigset_t *ours)
 int main(int argc, char **argv)
 {
     struct config config;
-    struct parts parts = {.report.mutex = PTHREAD_MUTEX_INITIALIZER};
-    struct refusal why = {0};
+    struct parts parts = {.report.mutex = PTHREAD_MUTEX_INITIALIZER,
+                          .service = {.config = &config, .deployment = &parts.deployment}};
+    struct start_error why = {0};
     sigset_t ours;
     int failed = 0;
 
-    if (redis_child_is_this(argc, argv) || lab_actor_is_this(argc, argv)) return EXIT_FAILED;
+    if (redis_child_is_this(argc, argv) || actor_is_this(argc, argv)) return EXIT_FAILED;
     switch (config_read(&(struct config_source){.argc = argc, .argv = argv}, &config, &why)) {
     case CONFIG_HELP:
         config_print_help(stdout);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the deployment that is up needs, for the sizing table of docker/README.md: memory by connections, and
+# What the deployment that is up needs, for the sizing table of docker/GUIDE.md: memory by connections, and
 # what an order costs Redis. Sells some 100,000 orders; takes two minutes; the deployment should be fresh.
 #   docker/measure.sh             PROJECT as in deploy.sh
 set -eu

@@ -6,6 +6,7 @@
 
 #include <getopt.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,9 +79,36 @@ static int usage(const char *words, const char *what)
     return EXIT_UNUSABLE;
 }
 
+/* Above all letters: a text, or a switch, that goes to the arguments at what is more. */
+enum { TEXT = 1000, SWITCH = 2000 };
+
+#define TEXT_AT(field)   (TEXT + (int)offsetof(struct arguments, field))
+#define SWITCH_AT(field) (SWITCH + (int)offsetof(struct arguments, field))
+
+_Static_assert(sizeof(struct arguments) < SWITCH - TEXT, "places of texts and switches overlap");
+
+static const struct option options[] = {
+    {"redis-password", required_argument, NULL, TEXT_AT(redis_password)},
+    {"sentinel-password", required_argument, NULL, TEXT_AT(sentinel_password)},
+    {"redis-ca", required_argument, NULL, TEXT_AT(tls.ca_file)},
+    {"redis-cert", required_argument, NULL, TEXT_AT(tls.cert_file)},
+    {"redis-key", required_argument, NULL, TEXT_AT(tls.key_file)},
+    {"redis-server-name", required_argument, NULL, TEXT_AT(tls.server_name)},
+    {"redis-insecure", no_argument, NULL, SWITCH_AT(tls.is_unverified)},
+    {"redis", required_argument, NULL, TEXT_AT(redis)},
+    {"sale", required_argument, NULL, TEXT_AT(sale)},
+    {"clients", required_argument, NULL, 'c'},
+    {"operators", required_argument, NULL, 'o'},
+    {"allow-lost", no_argument, NULL, SWITCH_AT(strictness.allow_lost)},
+    {"json", no_argument, NULL, SWITCH_AT(is_json)},
+    {"version", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0}};
+
 /* --clients takes every word up to the next option. */
-static void take_clients(int argc, char **argv, struct arguments *arguments)
+static int take_clients(int argc, char **argv, struct arguments *arguments)
 {
+    if (arguments->has_clients) return usage("--clients: give all files at once", NULL);
     arguments->has_clients = true;
     arguments->clients = argv + optind - 1;
     arguments->client_count = 1;
@@ -88,88 +116,43 @@ static void take_clients(int argc, char **argv, struct arguments *arguments)
         optind++;
         arguments->client_count++;
     }
+    return -1;
 }
 
-static void take_operators(struct arguments *arguments)
+/* -1: go on; else the exit status. */
+static int take_option(int option, int argc, char **argv, struct arguments *arguments)
 {
-    if (arguments->operator_count < OPERATORS_MAX)
-        arguments->operators[arguments->operator_count] = optarg;
-    arguments->operator_count++; /* one too many is told in gather() */
+    char *fields = (char *)arguments;
+
+    if (option >= SWITCH)
+        *(bool *)(fields + option - SWITCH) = true;
+    else if (option >= TEXT)
+        *(const char **)(void *)(fields + option - TEXT) = optarg;
+    else if (option == 'v')
+        return printf("audit %s\n", SECKILL_VERSION) < 0 ? EXIT_UNUSABLE : EXIT_PASS;
+    else if (option == 'h')
+        return fputs(help_text, stdout) < 0 ? EXIT_UNUSABLE : EXIT_PASS;
+    else if (option == 'c')
+        return take_clients(argc, argv, arguments);
+    else if (option != 'o')
+        return usage("try --help", NULL);
+    else if (arguments->operator_count++ < OPERATORS_MAX) /* one too many is told in gather() */
+        arguments->operators[arguments->operator_count - 1] = optarg;
+    return -1;
 }
 
 /* -1: go on; else the exit status. */
 static int parse(int argc, char **argv, struct arguments *arguments)
 {
-    static const struct option options[] = {{"redis-password", required_argument, NULL, 'p'},
-                                            {"sentinel-password", required_argument, NULL, 'S'},
-                                            {"redis-ca", required_argument, NULL, 'A'},
-                                            {"redis-cert", required_argument, NULL, 'C'},
-                                            {"redis-key", required_argument, NULL, 'K'},
-                                            {"redis-server-name", required_argument, NULL, 'N'},
-                                            {"redis-insecure", no_argument, NULL, 'I'},
-                                            {"redis", required_argument, NULL, 'r'},
-                                            {"sale", required_argument, NULL, 's'},
-                                            {"clients", required_argument, NULL, 'c'},
-                                            {"operators", required_argument, NULL, 'o'},
-                                            {"allow-lost", no_argument, NULL, 'l'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"version", no_argument, NULL, 'v'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    int status = -1;
 
-    for (;;) {
+    while (status < 0) {
         /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
         int option = getopt_long(argc, argv, "+", options, NULL);
         if (option == -1) break;
-        switch (option) {
-        case 'r':
-            arguments->redis = optarg;
-            break;
-        case 'p':
-            arguments->redis_password = optarg;
-            break;
-        case 'S':
-            arguments->sentinel_password = optarg;
-            break;
-        case 'A':
-            arguments->tls.ca_file = optarg;
-            break;
-        case 'C':
-            arguments->tls.cert_file = optarg;
-            break;
-        case 'K':
-            arguments->tls.key_file = optarg;
-            break;
-        case 'N':
-            arguments->tls.server_name = optarg;
-            break;
-        case 'I':
-            arguments->tls.is_unverified = true;
-            break;
-        case 's':
-            arguments->sale = optarg;
-            break;
-        case 'o':
-            take_operators(arguments);
-            break;
-        case 'l':
-            arguments->strictness.allow_lost = true;
-            break;
-        case 'j':
-            arguments->is_json = true;
-            break;
-        case 'v':
-            return printf("audit %s\n", SECKILL_VERSION) < 0 ? EXIT_UNUSABLE : EXIT_PASS;
-        case 'h':
-            return fputs(help_text, stdout) < 0 ? EXIT_UNUSABLE : EXIT_PASS;
-        case 'c':
-            if (arguments->has_clients) return usage("--clients: give all files at once", NULL);
-            take_clients(argc, argv, arguments);
-            break;
-        default:
-            return usage("try --help", NULL);
-        }
+        status = take_option(option, argc, argv, arguments);
     }
+    if (status >= 0) return status;
     if (optind < argc) return usage("do not know what to do with", argv[optind]);
     if (!arguments->redis) return usage("--redis is missing (try --help)", NULL);
     if (!arguments->sale) return usage("--sale is missing (try --help)", NULL);
@@ -209,7 +192,7 @@ static bool gather(const struct arguments *arguments, struct facts *facts, struc
             return false;
     struct ledger *ledger = open_ledger(arguments, failure);
     if (!ledger) return false;
-    bool is_read = ledger_read_sale(ledger, arguments->sale, facts, failure);
+    bool is_read = ledger_sale_read(ledger, arguments->sale, facts, failure);
     ledger_close(ledger);
     return is_read;
 }

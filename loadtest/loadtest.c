@@ -45,7 +45,7 @@ static bool make_folders(const char *path, struct failure *failure)
         size_t length = next ? (size_t)(next - path) : strlen(path);
         (void)snprintf(part, sizeof part, "%.*s", (int)length, path);
         if (mkdir(part, 0755) != 0 && errno != EEXIST)
-            return failure_set(failure, "--out: %s: %s", part, errno_text());
+            return failure_set(failure, "--out: %s: %s", part, failure_errno_text());
         if (!next) break;
     }
     return true;
@@ -59,26 +59,24 @@ static bool make_run_folder(const struct options *options, struct folders *folde
 
     if (!make_folders(options->out, failure)) return false;
     if (!realpath(options->out, absolute) || strlen(absolute) >= RUN_PATH_MAX - 128)
-        return failure_set(failure, "--out: %s: %s", options->out, errno_text());
+        return failure_set(failure, "--out: %s: %s", options->out, failure_errno_text());
     moment_stamp(stamp, sizeof stamp);
     (void)snprintf(folders->out, sizeof folders->out, "%.896s", absolute);
     (void)snprintf(folders->result, sizeof folders->result, "%.896s/result.json", absolute);
     (void)snprintf(folders->run, sizeof folders->run, "%.896s/run-%s-%ld", absolute, stamp,
                    (long)getpid());
     return mkdir(folders->run, 0755) == 0 ||
-           failure_set(failure, "%s: %s", folders->run, errno_text());
+           failure_set(failure, "%s: %s", folders->run, failure_errno_text());
 }
 
 /* A connection is a file here, in wrk and in the service; children inherit the limit. */
 static bool raise_file_limit(const struct options *options, struct failure *failure)
 {
     struct rlimit limit;
-    long most = 0;
+    long most = options_most_connections(options);
 
-    for (int i = 0; i < options->connection_steps; i++)
-        if (options->connections[i] > most) most = options->connections[i];
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return failure_set(failure, "open files: %s", errno_text());
+        return failure_set(failure, "open files: %s", failure_errno_text());
     limit.rlim_cur = limit.rlim_max;
     (void)setrlimit(RLIMIT_NOFILE, &limit); /* what counts is checked below */
     rlim_t needed = (rlim_t)(most + SPARE_FILES);
@@ -87,26 +85,18 @@ static bool raise_file_limit(const struct options *options, struct failure *fail
                        most + SPARE_FILES, (long)limit.rlim_cur);
 }
 
-static long most_connections(const struct options *options)
-{
-    long most = 0;
-    for (int i = 0; i < options->connection_steps; i++)
-        if (options->connections[i] > most) most = options->connections[i];
-    return most;
-}
-
 static void print_tally(const struct verify_run *runs, int count)
 {
     int passed = 0;
 
     for (int i = 0; i < count; i++)
-        if (report_verdict(&runs[i]) == AUDIT_PASS) passed++;
+        if (verify_verdict(&runs[i]) == AUDIT_PASS) passed++;
     (void)printf("\n%d of %d sales passed\n", passed, count);
 }
 
 /* -1: could not run. */
 static int verify_all(const struct options *options, const struct folders *folders,
-                      struct service *service, struct http_client *http, struct failure *failure)
+                      struct service *service, struct failure *failure)
 {
     struct drive_target target = {service, options, folders->run};
     struct verify_run *runs = calloc((size_t)options->repeat, sizeof *runs);
@@ -114,14 +104,14 @@ static int verify_all(const struct options *options, const struct folders *folde
     bool is_good = runs || failure_set(failure, "out of memory");
 
     while (is_good && count < options->repeat) {
-        is_good = verify_sale(&target, service, http, count + 1, &runs[count], failure);
+        is_good = verify_sale(&target, count + 1, &runs[count], failure);
         if (!is_good) break;
         count++;
-        if (!options->is_quiet) report_screen(stdout, options, service, &runs[count - 1]);
-        is_good = report_write(folders->result, options, service, runs, count, failure);
+        if (!options->is_quiet) report_screen(stdout, &target, &runs[count - 1]);
+        is_good = report_json_write(folders->result, &target, runs, count, failure);
     }
     if (is_good && count > 1 && !options->is_quiet) print_tally(runs, count);
-    audit_verdict verdict = is_good ? report_verdict(report_worst(runs, count)) : AUDIT_VOID;
+    audit_verdict verdict = is_good ? verify_verdict(report_worst(runs, count)) : AUDIT_VOID;
     bool has_trouble = is_good && report_worst(runs, count)->trouble[0];
     free(runs);
     if (!is_good) return -1;
@@ -131,14 +121,14 @@ static int verify_all(const struct options *options, const struct folders *folde
 }
 
 static int measure_all(const struct options *options, const struct folders *folders,
-                       struct service *service, struct http_client *http, struct failure *failure)
+                       struct service *service, struct failure *failure)
 {
     struct drive_target target = {service, options, folders->run};
     struct speed_run run;
-    bool is_good = speed_measure(&target, service, http, &run, failure);
+    bool is_good = speed_measure(&target, &run, failure);
 
-    if (is_good && !options->is_quiet) report_speed_screen(stdout, options, service, &run);
-    is_good = is_good && report_write_speed(folders->result, options, service, &run, failure);
+    if (is_good && !options->is_quiet) report_speed_screen(stdout, &target, &run);
+    is_good = is_good && report_json_write_speed(folders->result, &target, &run, failure);
     bool is_doubtful = run.doubt[0] != '\0';
     speed_free(&run);
     if (!is_good) return -1;
@@ -146,37 +136,27 @@ static int measure_all(const struct options *options, const struct folders *fold
 }
 
 static int run_bench(const struct options *options, const struct folders *folders,
-                     struct http_client *http, struct failure *failure)
+                     struct failure *failure)
 {
     struct bench *bench = calloc(1, sizeof *bench);
-    bool is_good = bench || failure_set(failure, "out of memory");
+    bool is_sweep = options->sweep != NULL;
 
-    is_good = is_good && bench_run(bench, options, folders->run, http, failure);
-    if (is_good && !options->is_quiet) bench_report_screen(stdout, bench);
-    is_good = is_good && bench_report_write(folders->result, options, bench, failure);
-    bool is_void = is_good && bench_is_void(bench);
+    if (!bench) {
+        (void)failure_set(failure, "out of memory");
+        return -1;
+    }
+    bool is_good = (is_sweep ? sweep_run : bench_run)(bench, options, folders->run, failure);
+    if (is_good && !options->is_quiet && is_sweep) sweep_report_screen(stdout, options, bench);
+    if (is_good && !options->is_quiet && !is_sweep) bench_report_screen(stdout, bench);
+    is_good = is_good && (is_sweep ? sweep_report_write
+                                   : bench_report_write)(folders->result, options, bench, failure);
+    int status = !is_good ? -1 : bench_run_is_void(bench) ? EXIT_COULD_NOT_RUN : EXIT_PASS;
     free(bench);
-    if (!is_good) return -1;
-    return is_void ? EXIT_COULD_NOT_RUN : EXIT_PASS;
-}
-
-static int run_sweep(const struct options *options, const struct folders *folders,
-                     struct http_client *http, struct failure *failure)
-{
-    struct sweep *sweep = calloc(1, sizeof *sweep);
-    bool is_good = sweep || failure_set(failure, "out of memory");
-
-    is_good = is_good && sweep_run(sweep, options, folders->run, http, failure);
-    if (is_good && !options->is_quiet) sweep_report_screen(stdout, options, sweep);
-    is_good = is_good && sweep_report_write(folders->result, options, sweep, failure);
-    bool is_void = is_good && sweep_is_void(sweep);
-    free(sweep);
-    if (!is_good) return -1;
-    return is_void ? EXIT_COULD_NOT_RUN : EXIT_PASS;
+    return status;
 }
 
 static int run_compare(const struct options *options, const struct folders *folders,
-                       struct http_client *http, struct failure *failure)
+                       struct failure *failure)
 {
     static const int statuses[] = {[COMPARE_HELD] = EXIT_PASS,
                                    [COMPARE_SHOWED] = EXIT_PASS,
@@ -188,24 +168,24 @@ static int run_compare(const struct options *options, const struct folders *fold
         (void)failure_set(failure, "out of memory");
         return -1;
     }
-    bool is_good = compare_run(compare, options, folders->run, http, failure);
-    if (is_good && !options->is_quiet) compare_screen(stdout, options, compare);
-    is_good = is_good && compare_write(folders->result, options, compare, failure);
-    int status = is_good ? statuses[compare_overall(compare)] : -1;
-    compare_free(compare);
+    bool is_good = compare_run(compare, options, folders->run, failure);
+    if (is_good && !options->is_quiet) compare_report_screen(stdout, options, compare);
+    is_good = is_good && compare_report_write(folders->result, options, compare, failure);
+    int status = is_good ? statuses[compare_run_verdict(compare)] : -1;
+    compare_run_free(compare);
     free(compare);
     return status;
 }
 
 static int run_service(const struct options *options, const struct folders *folders,
-                       struct http_client *http, struct failure *failure)
+                       struct failure *failure)
 {
     struct service service;
 
-    if (!service_start(&service, options, most_connections(options), folders->run, failure))
+    if (!service_start(&service, options, options_most_connections(options), folders->run, failure))
         return -1;
-    int status = options->against ? measure_all(options, folders, &service, http, failure)
-                                  : verify_all(options, folders, &service, http, failure);
+    int status = options->against ? measure_all(options, folders, &service, failure)
+                                  : verify_all(options, folders, &service, failure);
     service_stop(&service);
     if (options->against) service_discard_data(folders->run);
     return status;
@@ -217,18 +197,10 @@ static int run_all(const struct options *options, struct failure *failure)
 
     if (!raise_file_limit(options, failure)) return -1;
     if (!make_run_folder(options, &folders, failure)) return -1;
-    struct http_client *http = http_client_new();
-    if (!http) {
-        (void)failure_set(failure, "libcurl does not start");
-        return -1;
-    }
     if (!options->is_quiet) (void)printf("results in %s\n", folders.run);
-    int status = options->is_bench     ? run_bench(options, &folders, http, failure)
-                 : options->sweep      ? run_sweep(options, &folders, http, failure)
-                 : options->is_compare ? run_compare(options, &folders, http, failure)
-                                       : run_service(options, &folders, http, failure);
-    http_client_free(http);
-    return status;
+    if (options->is_bench || options->sweep) return run_bench(options, &folders, failure);
+    return options->is_compare ? run_compare(options, &folders, failure)
+                               : run_service(options, &folders, failure);
 }
 
 int main(int argc, char **argv)

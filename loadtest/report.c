@@ -15,7 +15,7 @@ static const char help[] =
     "tables,\n"
     "verdicts; it loads nothing from anywhere. At most one file of each kind; a section without "
     "its\n"
-    "file says how to get it. gnuplot draws; its scripts stay in DIR/plots.\n"
+    "file says how to get it.\n"
     "\n"
     "  --out DIR     where the page goes (build/report)\n"
     "  --help        this text\n"
@@ -24,8 +24,8 @@ static const char help[] =
     "Files, by the command that makes them:\n";
 
 static const char help_tail[] =
-    "\nExit status: 0 the page is written; 2 bad flag, or a file cannot be used; 3 gnuplot is not\n"
-    "there or did not draw, or the page cannot be written.\n";
+    "\nExit status: 0 the page is written; 2 bad flag, or a file cannot be used; 3 the page\n"
+    "cannot be written.\n";
 
 struct arguments {
     const char *out;

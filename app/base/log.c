@@ -22,11 +22,7 @@ static struct {
 
 const char *log_level_name(log_level level)
 {
-    static const char *const names[] = {
-#define LOG_LEVEL_NAME(value, name) [value] = (name),
-        LOG_LEVEL_LIST(LOG_LEVEL_NAME)
-#undef LOG_LEVEL_NAME
-    };
+    static const char *const names[] = {LOG_LEVEL_LIST(LIST_NAME)};
 
     assert(level < LOG_LEVEL_COUNT);
     return names[level];
@@ -39,11 +35,7 @@ void log_set_level(log_level level)
 
 const char *log_format_name(log_format format)
 {
-    static const char *const names[] = {
-#define LOG_FORMAT_NAME(value, name) [value] = (name),
-        LOG_FORMAT_LIST(LOG_FORMAT_NAME)
-#undef LOG_FORMAT_NAME
-    };
+    static const char *const names[] = {LOG_FORMAT_LIST(LIST_NAME)};
 
     assert(format < LOG_FORMAT_COUNT);
     return names[format];
@@ -100,12 +92,10 @@ static void add_as_text(struct text *out, const char *stamp, log_level level, co
 
 static void add_as_json(struct text *out, const char *stamp, log_level level, const char *words)
 {
-    TEXT_ADD(out, "{\"t\":");
-    text_add_json(out, stamp);
-    TEXT_ADD(out, ",\"level\":");
-    text_add_json(out, log_level_name(level));
-    TEXT_ADD(out, ",\"msg\":");
-    text_add_json(out, words);
+    TEXT_ADD(out, "{");
+    text_add_member(out, "t", stamp);
+    text_add_member(out, "level", log_level_name(level));
+    text_add_member(out, "msg", words);
     TEXT_ADD(out, "}\n");
 }
 

@@ -8,26 +8,18 @@
 
 #include <stddef.h>
 
+#include "list.h"
+
 /* X(value, name in flags and lines) */
 #define LOG_LEVEL_LIST(X)                                                                          \
     X(LOG_ERROR, "error") X(LOG_WARN, "warn") X(LOG_INFO, "info") X(LOG_DEBUG, "debug")
 
-typedef enum log_level {
-#define LOG_LEVEL_VALUE(value, name) value,
-    LOG_LEVEL_LIST(LOG_LEVEL_VALUE)
-#undef LOG_LEVEL_VALUE
-        LOG_LEVEL_COUNT
-} log_level;
+typedef enum log_level { LOG_LEVEL_LIST(LIST_VALUE) LOG_LEVEL_COUNT } log_level;
 
 /* X(value, name in flags) */
 #define LOG_FORMAT_LIST(X) X(LOG_AS_TEXT, "text") X(LOG_AS_JSON, "json")
 
-typedef enum log_format {
-#define LOG_FORMAT_VALUE(value, name) value,
-    LOG_FORMAT_LIST(LOG_FORMAT_VALUE)
-#undef LOG_FORMAT_VALUE
-        LOG_FORMAT_COUNT
-} log_format;
+typedef enum log_format { LOG_FORMAT_LIST(LIST_VALUE) LOG_FORMAT_COUNT } log_format;
 
 enum { LOG_TEXT_MAX = 256 }; /* bytes of a line's text, escapes included */
 

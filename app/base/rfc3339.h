@@ -22,6 +22,6 @@ void rfc3339_format(int64_t at_ms, char out[RFC3339_SIZE]);
 bool rfc3339_parse(const char *text, int64_t *out_ms);
 
 /* The form of HTTP's Date header (RFC 9110 5.6.7). */
-void http_date_format(int64_t at_s, char out[HTTP_DATE_SIZE]);
+void rfc3339_format_http_date(int64_t at_s, char out[HTTP_DATE_SIZE]);
 
 #endif

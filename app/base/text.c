@@ -76,3 +76,23 @@ void text_add_json(struct text *text, const char *string)
     text_add(text, plain, (size_t)(at - plain));
     text_add(text, "\"", 1);
 }
+
+void text_add_name(struct text *text, const char *name)
+{
+    if (text->len > 0 && text->data[text->len - 1] != '{') TEXT_ADD(text, ",");
+    TEXT_ADD(text, "\"");
+    text_add_string(text, name);
+    TEXT_ADD(text, "\":");
+}
+
+void text_add_member(struct text *text, const char *name, const char *value)
+{
+    text_add_name(text, name);
+    text_add_json(text, value);
+}
+
+void text_add_count(struct text *text, const char *name, long long value)
+{
+    text_add_name(text, name);
+    text_add_number(text, value);
+}

@@ -24,5 +24,9 @@ void text_add_string(struct text *text, const char *string);
 void text_add_number(struct text *text, long long number);
 /* In double quotes, escaped as JSON wants it and as utf8_show() does; what is no UTF-8 is U+FFFD. */
 void text_add_json(struct text *text, const char *string);
+/* "name": of a JSON object; behind what is no "{", after a comma. */
+void text_add_name(struct text *text, const char *name);
+void text_add_member(struct text *text, const char *name, const char *value);
+void text_add_count(struct text *text, const char *name, long long value);
 
 #endif

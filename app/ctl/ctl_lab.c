@@ -7,9 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "ctl.h"
 #include "lab/lab.h"
+#include "lab/plays/scenarios.h"
 #include "lab/show/columns.h"
+#include "lab/show/render.h"
 
 static bool read_language(const char *text, enum lab_language *out)
 {
@@ -18,23 +22,6 @@ static bool read_language(const char *text, enum lab_language *out)
 }
 
 /* ---- list ------------------------------------------------------------------------------------------ */
-
-static void print_in_json(const char *text)
-{
-    (void)putchar('"');
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\') (void)putchar('\\');
-        (void)putchar(*text);
-    }
-    (void)putchar('"');
-}
-
-static void print_member(const char *name, const char *value, const char *behind)
-{
-    (void)printf("\"%s\":", name);
-    print_in_json(value);
-    (void)fputs(behind, stdout);
-}
 
 static const char *verdict_of(const struct lab_scenario *scenario)
 {
@@ -52,12 +39,12 @@ static void list_one(const struct lab_scenario *scenario, enum lab_language lang
                      verdict_of(scenario), title);
         return;
     }
-    (void)putchar('{');
-    print_member("number", scenario->number, ",");
-    print_member("name", scenario->name, ",");
-    print_member("title", title, ",");
-    print_member("lesson", lab_text_in(scenario->lesson, language), ",");
-    print_member("expected", verdict_of(scenario), "}");
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s}", "number", scenario->number, "name", scenario->name, "title",
+        title, "lesson", lab_text_in(scenario->lesson, language), "expected", verdict_of(scenario));
+
+    (void)json_dumpf(object, stdout, JSON_COMPACT);
+    json_decref(object);
 }
 
 int ctl_lab_list(const struct ctl_request *request)
@@ -67,9 +54,9 @@ int ctl_lab_list(const struct ctl_request *request)
     if (!read_language(request->lang, &language))
         return ctl_complain("--lang %s: en or zh", request->lang);
     if (request->is_json) (void)putchar('[');
-    for (size_t i = 0; lab_scenario_at(i); i++) {
+    for (size_t i = 0; scenarios_at(i); i++) {
         if (request->is_json && i > 0) (void)putchar(',');
-        list_one(lab_scenario_at(i), language, request->is_json);
+        list_one(scenarios_at(i), language, request->is_json);
     }
     if (request->is_json) (void)puts("]");
     return CTL_OK;
@@ -102,11 +89,11 @@ static int play(struct lab *lab, const struct lab_scenario *scenario, enum lab_l
     char *json = NULL;
 
     if (run && is_json) {
-        json = lab_json(run, language);
+        json = render_json(run, language);
         if (json) (void)fputs(json, stdout);
         free(json);
     } else if (run) {
-        lab_print(run, language, stdout);
+        render_text(run, language, stdout);
     }
     if (!is_expected)
         (void)ctl_complain("scenario %s: %s", scenario->name,
@@ -122,23 +109,23 @@ static int play_all(struct lab *lab, enum lab_language language, bool is_json)
     size_t i = 0;
 
     if (is_json) (void)putchar('[');
-    for (; lab_scenario_at(i) && !tap_is_interrupted(); i++) {
+    for (; scenarios_at(i) && !tap_is_interrupted(); i++) {
         if (i > 0) (void)fputs(is_json ? "," : "\n\n", stdout);
-        if (play(lab, lab_scenario_at(i), language, is_json) != CTL_OK) status = CTL_REFUSED;
+        if (play(lab, scenarios_at(i), language, is_json) != CTL_OK) status = CTL_REFUSED;
     }
     if (is_json) (void)puts("]");
     if (!is_json) (void)printf("\n%zu scenarios\n", i);
-    if (!lab_scenario_at(i)) return status;
+    if (!scenarios_at(i)) return status;
     (void)ctl_complain("interrupted");
     return CTL_REFUSED;
 }
 
 int ctl_lab_run(const struct ctl_request *request)
 {
-    const struct lab_scenario *scenario = lab_scenario_named(request->id);
+    const struct lab_scenario *scenario = scenarios_named(request->id);
     bool is_all = strcmp(request->id, "all") == 0;
     enum lab_language language = LAB_ENGLISH;
-    struct refusal why = {0};
+    struct start_error why = {0};
 
     if (!read_language(request->lang, &language))
         return ctl_complain("--lang %s: en or zh", request->lang);

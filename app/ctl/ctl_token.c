@@ -75,7 +75,7 @@ static int read_many(const struct ctl_request *request, struct order *out)
         return ctl_complain("--from-seed: \"%s\" is no number", request->seed);
     out->prefix = request->prefix ? request->prefix : "buyer";
     (void)snprintf(name, sizeof name, "%s", out->prefix);
-    if (strlen(out->prefix) > PREFIX_MAX || !buyer_id_is_valid(name))
+    if (strlen(out->prefix) > PREFIX_MAX || !sale_buyer_id_is_valid(name))
         return ctl_complain("--prefix: \"%s\" is not 1 to %d of A-Z a-z 0-9 _ -", out->prefix,
                             PREFIX_MAX);
     return CTL_OK;
@@ -85,7 +85,7 @@ static int read_one(const struct ctl_request *request, struct order *out)
 {
     if (request->seed || request->prefix)
         return ctl_complain("--from-seed and --prefix go with --count");
-    if (!buyer_id_is_valid(request->sub))
+    if (!sale_buyer_id_is_valid(request->sub))
         return ctl_complain("--sub: \"%s\" is not 1 to %d of A-Z a-z 0-9 _ -", request->sub,
                             BUYER_ID_MAX);
     out->sub = request->sub;
@@ -95,7 +95,7 @@ static int read_one(const struct ctl_request *request, struct order *out)
 
 static int read_order(const struct ctl_request *request, struct order *out)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
     int status = CTL_OK;
 
     if (!request->key) return ctl_complain("token: %s is missing", "--key FILE");
@@ -188,7 +188,7 @@ int ctl_token(const struct ctl_request *request)
 
 int ctl_key(const struct ctl_request *request)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
 
     if (!request->out) return ctl_complain("key: %s is missing", "--out FILE");
     if (secret_file_make(request->out, &why)) return CTL_OK;

@@ -195,7 +195,7 @@ int main(int argc, char **argv)
     const char *words[3] = {NULL};
     const struct command *command = NULL;
 
-    if (redis_child_is_this(argc, argv) || lab_actor_is_this(argc, argv)) return CTL_USAGE;
+    if (redis_child_is_this(argc, argv) || actor_is_this(argc, argv)) return CTL_USAGE;
     if (asks_for_help(argc, argv)) return print_asked_help(argc, argv);
     if (read_arguments(argc, argv, words, &request) != CTL_OK) return CTL_USAGE;
     if (!words[0]) return print_help(stderr, NULL, NULL);

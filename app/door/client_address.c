@@ -83,7 +83,7 @@ static bool network_is_read(const char *text, size_t len, struct network *out)
     return !has_bits_behind(out);
 }
 
-bool networks_are_read(const char *text, struct networks *out)
+bool client_address_networks_are_read(const char *text, struct networks *out)
 {
     struct networks networks = {.count = 0};
 
@@ -168,7 +168,8 @@ static void take_element(struct client_walk *walk, const char *text, size_t len)
     }
 }
 
-void client_walk_begin(struct client_walk *walk, const struct networks *trusted, const char *peer)
+void client_address_walk_begin(struct client_walk *walk, const struct networks *trusted,
+                               const char *peer)
 {
     *walk = (struct client_walk){.trusted = trusted};
     if (!peer || !address_is_read(peer, &walk->peer)) (void)address_is_read("0.0.0.0", &walk->peer);
@@ -176,7 +177,7 @@ void client_walk_begin(struct client_walk *walk, const struct networks *trusted,
     walk->is_over = !is_among(trusted, &walk->peer);
 }
 
-void client_walk_list(struct client_walk *walk, const char *list)
+void client_address_walk_list(struct client_walk *walk, const char *list)
 {
     size_t end = strlen(list);
 

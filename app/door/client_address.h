@@ -33,7 +33,7 @@ struct networks {
  * Returns  false when one is malformed, or has bits behind its prefix, or there are too many: *out is
  *          not touched.
  */
-bool networks_are_read(const char *text, struct networks *out);
+bool client_address_networks_are_read(const char *text, struct networks *out);
 
 /* A way from the connection's other end to the client, one proxy after the other. */
 struct client_walk {
@@ -44,7 +44,8 @@ struct client_walk {
 };
 
 /* peer: as text; NULL or no address: 0.0.0.0. */
-void client_walk_begin(struct client_walk *walk, const struct networks *trusted, const char *peer);
+void client_address_walk_begin(struct client_walk *walk, const struct networks *trusted,
+                               const char *peer);
 
 /*
  * Go on through one X-Forwarded-For, from its right end; of several headers, the last comes first.
@@ -53,7 +54,7 @@ void client_walk_begin(struct client_walk *walk, const struct networks *trusted,
  * trusted proxy: what stands left of it, anybody may have written. If all are trusted, the leftmost is
  * the client. An element on the way that is no address (it may have a port) makes it the peer.
  */
-void client_walk_list(struct client_walk *walk, const char *list);
+void client_address_walk_list(struct client_walk *walk, const char *list);
 
 /* For logs: "10.0.0.7", "2001:db8::1". Returns out. */
 const char *client_address_show(const struct client_address *address, char out[CLIENT_TEXT_SIZE]);

@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "acceptor.h"
+#include "inside.h"
 
 /* ---- groups --------------------------------------------------------------------------------------- */
 
@@ -152,7 +152,7 @@ struct guest *crowd_idle(const struct crowd *self, int64_t now_ms, int64_t proxy
 
     for (struct guest *each = self->list[INSIDE].first; each; each = each->next) {
         int64_t until_ms = atomic_load_explicit(&each->spared_until_ms, memory_order_relaxed);
-        bool is_idle_proxy = each->group->is_proxy && each->turn == ACCEPTOR_CLIENT_IDLE;
+        bool is_idle_proxy = each->group->is_proxy && each->turn == INSIDE_CLIENT_IDLE;
 
         if (until_ms == 0 || each->is_given_up) continue;
         if (now_ms < until_ms + (is_idle_proxy ? proxy_ms : 0)) continue;

@@ -44,7 +44,7 @@ struct guest {
     int64_t since_ms;                /* it is outside */
     _Atomic int64_t spared_until_ms; /* it is its client's turn, in a crowd until then; 0: ours */
     crowd_stage stage;
-    atomic_int turn;  /* acceptor_turn */
+    atomic_int turn;  /* inside_turn */
     bool has_begun;   /* to speak */
     bool is_watched;  /* by the acceptor's epoll set, while it is outside */
     bool is_served;   /* its thread knows its descriptor */
@@ -93,7 +93,7 @@ bool crowd_wants_place_of(const struct crowd *self, const struct crowd_group *gr
 
 /*
  * Who is to leave, so that somebody can enter: a client that lets others wait for longer than it may,
- * of the address that has most inside; NULL: none. Proxies may be idle (ACCEPTOR_CLIENT_IDLE) for
+ * of the address that has most inside; NULL: none. Proxies may be idle (INSIDE_CLIENT_IDLE) for
  * `proxy_ms` longer.
  */
 struct guest *crowd_idle(const struct crowd *self, int64_t now_ms, int64_t proxy_ms);

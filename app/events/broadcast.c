@@ -39,7 +39,7 @@ struct channel {
     uint64_t change_count;
     unsigned snapshots;    /* times that its watchers lost the thread */
     bool is_lost;          /* the store is out of reach */
-    unsigned compared;     /* the thread's: changes of the topology when it was compared */
+    unsigned compared;     /* the thread's: changes of the deployment when it was compared */
     int64_t compare_at_ms; /* the thread's: monotonic */
 };
 
@@ -59,11 +59,11 @@ struct reading {
 };
 
 struct broadcast {
-    struct store *store;             /* borrowed */
-    const struct topology *topology; /* borrowed; may be NULL */
-    struct reading *reading;         /* owned; the thread's */
-    uint64_t round;                  /* the thread's */
-    bool was_lost;                   /* the thread's */
+    struct store *store;                 /* borrowed */
+    const struct deployment *deployment; /* borrowed; may be NULL */
+    struct reading *reading;             /* owned; the thread's */
+    uint64_t round;                      /* the thread's */
+    bool was_lost;                       /* the thread's */
     pthread_t thread;
     bool has_thread;
     pthread_cond_t wake;   /* the thread: there is a channel, or it stops */
@@ -214,7 +214,7 @@ void broadcast_end(struct broadcast *self)
 
 static bool is_cluster(const struct broadcast *self)
 {
-    return self->topology && self->topology->kind == TOPOLOGY_CLUSTER;
+    return self->deployment && self->deployment->kind == DEPLOYMENT_CLUSTER;
 }
 
 static void collect_one_locked(struct broadcast *self, struct channel *channel)
@@ -300,7 +300,7 @@ static void find_thread_again(struct broadcast *self, struct channel *channel)
     struct ledger_entry ignored;
     struct sale_moment moment;
     bool has_forgotten = false;
-    unsigned changes = topology_changes(self->topology); /* before asking */
+    unsigned changes = deployment_changes(self->deployment); /* before asking */
     store_status status = store_load_moment(self->store, id, &moment, NULL);
 
     if (status == STORE_OK && ledger_id_compare(moment.last, channel->moment.last) == 0) {
@@ -343,8 +343,8 @@ static void note_failure(struct broadcast *self, const struct lk_error *err)
 static bool is_doubtful(const struct broadcast *self, const struct channel *channel)
 {
     if (channel->is_lost) return true;
-    if (!topology_may_go_back(self->topology)) return false;
-    return channel->compared != topology_changes(self->topology) ||
+    if (!deployment_may_go_back(self->deployment)) return false;
+    return channel->compared != deployment_changes(self->deployment) ||
            clock_mono_ms() >= channel->compare_at_ms;
 }
 
@@ -438,14 +438,14 @@ static bool start_thread(struct broadcast *self)
     return self->has_thread;
 }
 
-struct broadcast *broadcast_new(struct store *store, const struct topology *topology)
+struct broadcast *broadcast_new(struct store *store, const struct deployment *deployment)
 {
     struct broadcast *self = calloc(1, sizeof *self);
     pthread_condattr_t attr;
 
     if (!self) return NULL;
     self->store = store;
-    self->topology = topology;
+    self->deployment = deployment;
     self->reading = calloc(1, sizeof *self->reading);
     (void)pthread_mutex_init(&self->mutex, NULL);
     (void)pthread_condattr_init(&attr);

@@ -12,8 +12,8 @@
 struct broadcast; /* opaque; safe for any number of threads */
 struct watcher;   /* opaque; one thread each */
 
-/* Both are borrowed; topology may be NULL. NULL when out of memory. */
-struct broadcast *broadcast_new(struct store *store, const struct topology *topology);
+/* Both are borrowed; deployment may be NULL. NULL when out of memory. */
+struct broadcast *broadcast_new(struct store *store, const struct deployment *deployment);
 
 /*
  * Watch a sale from a moment on that was read from the store.

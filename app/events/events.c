@@ -5,13 +5,9 @@
 
 #include <string.h>
 
-const char *event_kind_name(event_kind kind)
+const char *events_kind_name(event_kind kind)
 {
-    static const char *const names[] = {
-#define EVENT_KIND_NAME(value, name) [value] = (name),
-        EVENT_KIND_LIST(EVENT_KIND_NAME)
-#undef EVENT_KIND_NAME
-    };
+    static const char *const names[] = {EVENT_KIND_LIST(LIST_NAME)};
 
     return (unsigned)kind < EVENT_KIND_COUNT ? names[kind] : "?";
 }
@@ -108,7 +104,7 @@ void events_add(struct events_group *group, event_kind kind, const struct ledger
         TEXT_ADD(out, "\n");
     }
     TEXT_ADD(out, "event: ");
-    text_add_string(out, event_kind_name(kind));
+    text_add_string(out, events_kind_name(kind));
     for (;;) { /* CR, LF and CRLF end a line */
         const char *stop = data;
 
@@ -153,9 +149,7 @@ static void add_number(struct events_group *group, event_kind kind, const char *
     struct text data = TEXT_OVER(buffer);
 
     TEXT_ADD(&data, "{");
-    text_add_json(&data, name);
-    TEXT_ADD(&data, ":");
-    text_add_number(&data, number);
+    text_add_count(&data, name, number);
     TEXT_ADD(&data, "}");
     events_add(group, kind, id, data.data, data.len);
 }
@@ -166,10 +160,9 @@ static void add_state(struct events_group *group, sale_state state, const char *
     char buffer[160];
     struct text data = TEXT_OVER(buffer);
 
-    TEXT_ADD(&data, "{\"state\":");
-    text_add_json(&data, sale_state_name(state));
-    TEXT_ADD(&data, ",\"because\":");
-    text_add_json(&data, because);
+    TEXT_ADD(&data, "{");
+    text_add_member(&data, "state", sale_state_name(state));
+    text_add_member(&data, "because", because);
     TEXT_ADD(&data, "}");
     events_add(group, EVENT_STATE, id, data.data, data.len);
 }

@@ -14,6 +14,7 @@
 #ifndef SECKILL_EVENTS_H
 #define SECKILL_EVENTS_H
 
+#include "base/list.h"
 #include "base/text.h"
 #include "sale/ledger.h"
 
@@ -29,14 +30,9 @@ enum {
     X(EVENT_SNAPSHOT, "snapshot")                                                                  \
     X(EVENT_STOCK, "stock") X(EVENT_ORDERS, "orders") X(EVENT_STATE, "state")
 
-typedef enum event_kind {
-#define EVENT_KIND_VALUE(value, name) value,
-    EVENT_KIND_LIST(EVENT_KIND_VALUE)
-#undef EVENT_KIND_VALUE
-        EVENT_KIND_COUNT
-} event_kind;
+typedef enum event_kind { EVENT_KIND_LIST(LIST_VALUE) EVENT_KIND_COUNT } event_kind;
 
-const char *event_kind_name(event_kind kind);
+const char *events_kind_name(event_kind kind);
 
 /* ---- following a ledger ---------------------------------------------------------------------- */
 

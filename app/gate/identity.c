@@ -40,7 +40,7 @@ static bool operator_token_is_good(const char *token, size_t len)
     return true;
 }
 
-static bool read_operator_token(struct identity *self, const char *path, struct refusal *why)
+static bool read_operator_token(struct identity *self, const char *path, struct start_error *why)
 {
     char text[OPERATOR_MAX + 2];
     size_t len = 0;
@@ -49,26 +49,26 @@ static bool read_operator_token(struct identity *self, const char *path, struct 
     while (len > 0 && strchr(" \t\r\n", text[len - 1]))
         len--;
     if (!operator_token_is_good(text, len))
-        return refusal_say(why, "%s: a token has %d to %d visible ASCII characters", path,
-                           OPERATOR_MIN, OPERATOR_MAX);
+        return start_error_say(why, "%s: a token has %d to %d visible ASCII characters", path,
+                               OPERATOR_MIN, OPERATOR_MAX);
     memcpy(self->operator_token, text, len);
     self->operator_len = len;
     return true;
 }
 
 /* There, or made by us, or by another instance at the same moment. */
-static bool operator_file_is_there(const char *path, struct refusal *why)
+static bool operator_file_is_there(const char *path, struct start_error *why)
 {
     return access(path, F_OK) == 0 || secret_file_make(path, why) || access(path, F_OK) == 0;
 }
 
-struct identity *identity_new(const struct identity_options *options, struct refusal *why)
+struct identity *identity_new(const struct identity_options *options, struct start_error *why)
 {
     static atomic_uint count;
     struct identity *self = calloc(1, sizeof *self);
 
     if (!self) {
-        (void)refusal_say(why, "out of memory");
+        (void)start_error_say(why, "out of memory");
         return NULL;
     }
     self->trusts_user_id = options->trusts_user_id;
@@ -175,7 +175,7 @@ bool identity_read_buyer(const struct identity *self, struct http_request *reque
         return refuse_buyer(request, request->user_id ? "This server does not trust X-User-Id."
                                                       : "A bearer token is needed.");
     }
-    if (!request->user_id || !buyer_id_is_valid(request->user_id))
+    if (!request->user_id || !sale_buyer_id_is_valid(request->user_id))
         return refuse_buyer(request, "X-User-Id is missing or malformed.");
     (void)stpcpy(out, request->user_id);
     return true;

@@ -4,7 +4,7 @@
 #ifndef SECKILL_IDENTITY_H
 #define SECKILL_IDENTITY_H
 
-#include "base/refusal.h"
+#include "base/start_error.h"
 #include "http/http.h"
 #include "token.h"
 
@@ -17,7 +17,7 @@ struct identity_options {
 };
 
 /* NULL and one line in *why: the file cannot be read or made, or holds no good token. */
-struct identity *identity_new(const struct identity_options *options, struct refusal *why);
+struct identity *identity_new(const struct identity_options *options, struct start_error *why);
 void identity_free(struct identity *self);
 
 /*

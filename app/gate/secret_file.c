@@ -31,18 +31,18 @@ static bool write_chance(int fd)
 }
 
 /* Written beside its place and linked into it, so that nobody ever reads half of it. */
-bool secret_file_make(const char *path, struct refusal *why)
+bool secret_file_make(const char *path, struct start_error *why)
 {
     char part[PATH_SIZE];
     bool made = false;
     int fd = -1;
 
     if (snprintf(part, sizeof part, "%s.%ld", path, (long)getpid()) >= (int)sizeof part)
-        return refusal_say(why, "%.64s...: the path is too long", path);
+        return start_error_say(why, "%.64s...: the path is too long", path);
     fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) return refusal_say(why, "%s: %s", part, strerrordesc_np(errno));
+    if (fd < 0) return start_error_say(why, "%s: %s", part, strerrordesc_np(errno));
     made = write_chance(fd) && fsync(fd) == 0 && link(part, path) == 0;
-    if (!made) (void)refusal_say(why, "%s: %s", path, strerrordesc_np(errno));
+    if (!made) (void)start_error_say(why, "%s: %s", path, strerrordesc_np(errno));
     (void)close(fd); /* synced above */
     (void)unlink(part);
     return made;
@@ -74,42 +74,48 @@ static ssize_t read_fully(int fd, char *out, size_t size)
     return (ssize_t)len;
 }
 
-/* Up to `size` bytes of a file; *out_next: the byte behind them, or negative. */
-static bool read_start(const char *path, char *out, size_t size, size_t *out_len, int *out_next,
-                       struct refusal *why)
+/* The beginning of a file. */
+struct start {
+    char *bytes;
+    size_t size; /* of the room for them */
+    size_t len;
+    int next; /* the byte behind them, or negative */
+};
+
+static bool read_start(const char *path, struct start *out, struct start_error *why)
 {
     char next = '\0';
     ssize_t len = 0;
     ssize_t more = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-    if (fd < 0) return refusal_say(why, "%s: %s", path, strerrordesc_np(errno));
+    if (fd < 0) return start_error_say(why, "%s: %s", path, strerrordesc_np(errno));
     warn_if_open_to_others(fd, path);
-    len = read_fully(fd, out, size);
-    if (len == (ssize_t)size) more = read_fully(fd, &next, 1);
-    if (len < 0 || more < 0) (void)refusal_say(why, "%s: %s", path, strerrordesc_np(errno));
+    len = read_fully(fd, out->bytes, out->size);
+    if (len == (ssize_t)out->size) more = read_fully(fd, &next, 1);
+    if (len < 0 || more < 0) (void)start_error_say(why, "%s: %s", path, strerrordesc_np(errno));
     (void)close(fd); /* it was only read */
     if (len < 0 || more < 0) return false;
-    *out_len = (size_t)len;
-    *out_next = more > 0 ? (unsigned char)next : -1;
+    out->len = (size_t)len;
+    out->next = more > 0 ? (unsigned char)next : -1;
     return true;
 }
 
-static bool refuse_length(const char *path, size_t max, struct refusal *why)
+static bool refuse_length(const char *path, size_t max, struct start_error *why)
 {
-    return refusal_say(why, "%s: a secret has at most %zu bytes", path, max);
+    return start_error_say(why, "%s: a secret has at most %zu bytes", path, max);
 }
 
 bool secret_file_read(const char *path, char *out, size_t size, size_t *out_len,
-                      struct refusal *why)
+                      struct start_error *why)
 {
-    size_t len = 0;
-    int next = -1;
+    struct start file = {.size = size};
 
-    if (!read_start(path, out, size, &len, &next, why)) return false;
-    if (next >= 0 && next != '\n') return refuse_length(path, size, why);
-    if (next < 0 && len > 0 && out[len - 1] == '\n') len--;
-    *out_len = len;
+    file.bytes = out;
+    if (!read_start(path, &file, why)) return false;
+    if (file.next >= 0 && file.next != '\n') return refuse_length(path, size, why);
+    if (file.next < 0 && file.len > 0 && out[file.len - 1] == '\n') file.len--;
+    *out_len = file.len;
     return true;
 }
 
@@ -121,19 +127,21 @@ static bool has_control_bytes(const char *text, size_t len)
     return false;
 }
 
-bool secret_file_read_line(const char *path, char *out, size_t size, struct refusal *why)
+bool secret_file_read_line(const char *path, char *out, size_t size, struct start_error *why)
 {
+    struct start file = {.bytes = out, .size = size - 1};
     const char *end = NULL;
     size_t len = 0;
-    int next = -1;
 
-    if (!read_start(path, out, size - 1, &len, &next, why)) return false;
+    if (!read_start(path, &file, why)) return false;
+    len = file.len;
     end = memchr(out, '\n', len);
-    if (!end && next >= 0 && next != '\n') return refuse_length(path, size - 1, why);
+    if (!end && file.next >= 0 && file.next != '\n') return refuse_length(path, size - 1, why);
     if (end) len = (size_t)(end - out);
     if (len > 0 && out[len - 1] == '\r') len--;
-    if (len == 0) return refusal_say(why, "%s: its first line is empty", path);
-    if (has_control_bytes(out, len)) return refusal_say(why, "%s: its first line is no text", path);
+    if (len == 0) return start_error_say(why, "%s: its first line is empty", path);
+    if (has_control_bytes(out, len))
+        return start_error_say(why, "%s: its first line is no text", path);
     out[len] = '\0';
     return true;
 }

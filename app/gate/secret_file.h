@@ -6,14 +6,14 @@
 
 #include <stddef.h>
 
-#include "base/refusal.h"
+#include "base/start_error.h"
 
 /*
  * Make a file that only we may read: 64 hex digits by chance (256 bits) and a newline.
  *
  * Returns  false   it is there already (it is left alone), or it cannot be written.
  */
-bool secret_file_make(const char *path, struct refusal *why);
+bool secret_file_make(const char *path, struct start_error *why);
 
 /*
  * Read a secret, any bytes, without the one newline at its end. A file that others may read or
@@ -23,7 +23,7 @@ bool secret_file_make(const char *path, struct refusal *why);
  * Returns  false   it cannot be read, or it is larger than that.
  */
 bool secret_file_read(const char *path, char *out, size_t size, size_t *out_len,
-                      struct refusal *why);
+                      struct start_error *why);
 
 /*
  * Read a secret that is a text: the first line of a file, whatever follows it.
@@ -31,6 +31,6 @@ bool secret_file_read(const char *path, char *out, size_t size, size_t *out_len,
  * Shape    out: at most size - 1 bytes and a NUL; no control bytes, and not empty.
  * Returns  false   it cannot be read, or its first line is not like that.
  */
-bool secret_file_read_line(const char *path, char *out, size_t size, struct refusal *why);
+bool secret_file_read_line(const char *path, char *out, size_t size, struct start_error *why);
 
 #endif

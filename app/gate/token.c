@@ -34,24 +34,20 @@ static const char audience[] = "seckill";
 
 const char *token_status_text(token_status status)
 {
-    static const char *const texts[] = {
-#define TOKEN_STATUS_TEXT(value, text) [value] = (text),
-        TOKEN_STATUS_LIST(TOKEN_STATUS_TEXT)
-#undef TOKEN_STATUS_TEXT
-    };
+    static const char *const texts[] = {TOKEN_STATUS_LIST(LIST_NAME)};
 
     assert(status < TOKEN_STATUS_COUNT);
     return texts[status];
 }
 
-bool token_key_read(const char *path, struct token_key *out, struct refusal *why)
+bool token_key_read(const char *path, struct token_key *out, struct start_error *why)
 {
     char bytes[TOKEN_KEY_MAX];
     size_t len = 0;
     bool is_good = secret_file_read(path, bytes, sizeof bytes, &len, why);
 
     if (is_good && len < TOKEN_KEY_MIN)
-        is_good = refusal_say(why, "%s: a key has at least %d bytes", path, TOKEN_KEY_MIN);
+        is_good = start_error_say(why, "%s: a key has at least %d bytes", path, TOKEN_KEY_MIN);
     if (is_good) {
         memcpy(out->bytes, bytes, len);
         out->len = len;
@@ -167,7 +163,7 @@ static token_status read_claims(const json_t *claims, int64_t now_s, struct toke
     struct token token = {.expires_at_s = -1};
     const char *buyer = json_string_value(json_object_get(claims, "sub"));
 
-    if (!buyer || !buyer_id_is_valid(buyer)) return TOKEN_UNFIT;
+    if (!buyer || !sale_buyer_id_is_valid(buyer)) return TOKEN_UNFIT;
     if (!read_moment(claims, "exp", &token.expires_at_s) || token.expires_at_s < 0)
         return TOKEN_UNFIT;
     if (!read_moment(claims, "nbf", &token.not_before_at_s)) return TOKEN_UNFIT;

@@ -15,7 +15,8 @@
 #ifndef SECKILL_TOKEN_H
 #define SECKILL_TOKEN_H
 
-#include "base/refusal.h"
+#include "base/list.h"
+#include "base/start_error.h"
 #include "sale/sale.h"
 
 enum {
@@ -53,17 +54,12 @@ struct token {
     X(TOKEN_EARLY, "The token is not valid yet.")                                                  \
     X(TOKEN_EXPIRED, "The token has expired.")
 
-typedef enum token_status {
-#define TOKEN_STATUS_VALUE(value, text) value,
-    TOKEN_STATUS_LIST(TOKEN_STATUS_VALUE)
-#undef TOKEN_STATUS_VALUE
-        TOKEN_STATUS_COUNT
-} token_status;
+typedef enum token_status { TOKEN_STATUS_LIST(LIST_VALUE) TOKEN_STATUS_COUNT } token_status;
 
 const char *token_status_text(token_status status);
 
 /* Read a key: all bytes of the file but one newline at its end. */
-bool token_key_read(const char *path, struct token_key *out, struct refusal *why);
+bool token_key_read(const char *path, struct token_key *out, struct start_error *why);
 
 /*
  * Check a token, whoever sent it.

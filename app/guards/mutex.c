@@ -2,8 +2,8 @@
  * The default guard, and the project's main lesson: SET NX PX, the purchase under an owner check,
  * compare-and-delete; all three in one round trip for the whole batch.
  */
+#include "guards/base/guard.h"
 #include "guards/hand/purchase_eval.h"
-#include "sell/guard.h"
 
 static struct guard_result mutex_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                       size_t count)

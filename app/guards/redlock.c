@@ -6,8 +6,8 @@
  * adds is that instances take turns.
  */
 #include "base/clock.h"
+#include "guards/base/guard.h"
 #include "guards/hand/purchase_eval.h"
-#include "sell/guard.h"
 
 /* *out_is_free: the lock is not held afterwards, as far as is known. */
 static lk_status sell_holding(lk_lock *lock, const struct purchase_eval *purchase,

@@ -2,8 +2,8 @@
  * No lock at all: the stock lives in the same Redis, so one atomic script is enough. The honest
  * baseline that every lock has to be compared with.
  */
+#include "guards/base/guard.h"
 #include "guards/hand/purchase_eval.h"
-#include "sell/guard.h"
 
 static struct guard_result script_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                        size_t count)

@@ -5,6 +5,7 @@
 #ifndef SECKILL_HTTP_H
 #define SECKILL_HTTP_H
 
+#include "base/list.h"
 #include "base/text.h"
 #include "door/client_address.h"
 #include "sale/purchase.h"
@@ -39,12 +40,7 @@ enum {
     X(PROBLEM_STORE_UNAVAILABLE, 503, "store-unavailable", "The store is out of reach")            \
     X(PROBLEM_OUTCOME_UNKNOWN, 503, "outcome-unknown", "Whether it was executed is not known")
 
-typedef enum http_problem {
-#define PROBLEM_VALUE(value, status, name, title) value,
-    PROBLEM_LIST(PROBLEM_VALUE)
-#undef PROBLEM_VALUE
-        PROBLEM_COUNT
-} http_problem;
+typedef enum http_problem { PROBLEM_LIST(LIST_VALUE) PROBLEM_COUNT } http_problem;
 
 /* A problem as it is told: its name in /problems/NAME, its title, and what the rest follows from. */
 struct http_problem_text {

@@ -11,11 +11,7 @@
 
 enum { PROBLEM_SIZE = 1024, RETRY_AFTER_S = 1 };
 
-static const struct http_problem_text problems[PROBLEM_COUNT] = {
-#define PROBLEM_ROW(value, status, name, title) [value] = {(status), (name), (title)},
-    PROBLEM_LIST(PROBLEM_ROW)
-#undef PROBLEM_ROW
-};
+static const struct http_problem_text problems[PROBLEM_COUNT] = {PROBLEM_LIST(LIST_ROW)};
 
 struct outcome_row {
     struct http_problem_text problem; /* name NULL: no problem, but an order */
@@ -86,24 +82,15 @@ bool http_problem_at(size_t index, struct http_problem_text *out)
     return false;
 }
 
-static void add_member(struct text *out, const char *name, const char *value)
-{
-    TEXT_ADD(out, ",\"");
-    text_add_string(out, name);
-    TEXT_ADD(out, "\":");
-    text_add_json(out, value);
-}
-
 /* Everything but the closing brace. */
 static void add_problem(struct text *out, const struct http_problem_text *row, const char *detail)
 {
     TEXT_ADD(out, "{\"type\":\"/problems/");
     text_add_string(out, row->name);
-    TEXT_ADD(out, "\",\"title\":");
-    text_add_json(out, row->title);
-    TEXT_ADD(out, ",\"status\":");
-    text_add_number(out, row->status);
-    if (detail) add_member(out, "detail", detail);
+    TEXT_ADD(out, "\"");
+    text_add_member(out, "title", row->title);
+    text_add_count(out, "status", row->status);
+    if (detail) text_add_member(out, "detail", detail);
 }
 
 static void send_problem_body(struct http_request *request, int status, struct text *body,
@@ -125,7 +112,7 @@ void http_send_problem(struct http_request *request, http_problem problem,
     struct text body = TEXT_OVER(buffer);
 
     add_problem(&body, &problems[problem], detail ? detail->detail : NULL);
-    if (detail && detail->field) add_member(&body, "field", detail->field);
+    if (detail && detail->field) text_add_member(&body, "field", detail->field);
     send_problem_body(request, problems[problem].status, &body, detail ? detail->headers : NULL);
 }
 
@@ -147,17 +134,13 @@ void http_add_order(struct text *out, const struct order_view *order)
     char created[RFC3339_SIZE];
 
     rfc3339_format(order_id_ms(order->id), created);
-    TEXT_ADD(out, "{\"id\":\"");
-    text_add_string(out, order->id);
-    TEXT_ADD(out, "\",\"saleId\":\"");
-    text_add_string(out, order->sale_id);
-    TEXT_ADD(out, "\",\"buyer\":\"");
-    text_add_string(out, order->buyer);
-    TEXT_ADD(out, "\",\"state\":\"");
-    text_add_string(out, order->state);
-    TEXT_ADD(out, "\",\"createdAt\":\"");
-    text_add_string(out, created);
-    TEXT_ADD(out, "\"}\n");
+    TEXT_ADD(out, "{");
+    text_add_member(out, "id", order->id);
+    text_add_member(out, "saleId", order->sale_id);
+    text_add_member(out, "buyer", order->buyer);
+    text_add_member(out, "state", order->state);
+    text_add_member(out, "createdAt", created);
+    TEXT_ADD(out, "}\n");
 }
 
 static void add_link(struct text *out, const char *sale_id)
@@ -199,10 +182,9 @@ static void add_extension(struct text *body, const char *sale_id, const struct p
         TEXT_ADD(body, ",\"order\":\"");
         add_link(body, sale_id);
         TEXT_ADD(body, "\"");
-        add_member(body, "orderId", purchase->order_id);
+        text_add_member(body, "orderId", purchase->order_id);
     } else if (purchase->outcome == OUTCOME_NOT_STARTED) {
-        TEXT_ADD(body, ",\"retryAfterMs\":");
-        text_add_number(body, purchase->retry_ms);
+        text_add_count(body, "retryAfterMs", purchase->retry_ms);
     } else if (purchase->outcome == OUTCOME_UNKNOWN || purchase->outcome == OUTCOME_UNSYNCED) {
         TEXT_ADD(body, ",\"lookup\":\"");
         add_link(body, sale_id);

@@ -36,7 +36,7 @@ bool http_unquote_key(const char *value, char out[IDEMPOTENCY_KEY_MAX + 1])
     if (len > IDEMPOTENCY_KEY_MAX) return false;
     memcpy(out, value, len);
     out[len] = '\0';
-    return idempotency_key_is_valid(out);
+    return sale_key_is_valid(out);
 }
 
 bool http_type_is_json(const char *content_type)

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/rfc3339.h"
 #include "base/utf8.h"
-#include "sell/guard.h"
+#include "guards/guards.h"
 #include "strict_json.h"
 
 /* Reads one member into `out`; gives NULL, or why not (static). */
@@ -102,14 +102,14 @@ static const char *read_qty(const json_t *value, void *out)
     return json_is_integer(value) && json_integer_value(value) == 1 ? NULL : "It has to be 1.";
 }
 
-bool json_read_purchase(const char *body, size_t len, struct json_error *error)
+bool json_read_purchase(const char *body, size_t len, void *out, struct json_error *error)
 {
     static const char usual[] = "{\"qty\":1}";
     static const struct member members[] = {{"qty", read_qty, false}, {0}};
 
     if (len == 0 || (len == 2 && memcmp(body, "{}", 2) == 0)) return true;
     if (len == sizeof usual - 1 && memcmp(body, usual, len) == 0) return true;
-    return read_object(body, len, members, NULL, error);
+    return read_object(body, len, members, out, error);
 }
 
 /* ---- sales in -------------------------------------------------------------------------------- */
@@ -184,13 +184,13 @@ static const char *read_guard(const json_t *value, void *out)
     struct sale *sale = out;
 
     if (!json_is_string(value) || json_string_length(value) > SALE_GUARD_MAX ||
-        !guard_find(json_string_value(value)))
+        !guards_find(json_string_value(value)))
         return "There is no guard of this name.";
     (void)stpcpy(sale->guard, json_string_value(value));
     return NULL;
 }
 
-bool json_read_sale(const char *body, size_t len, struct sale *out, struct json_error *error)
+bool json_read_sale(const char *body, size_t len, void *out, struct json_error *error)
 {
     static const struct member members[] = {
         {"id", read_id, true},
@@ -207,17 +207,17 @@ bool json_read_sale(const char *body, size_t len, struct sale *out, struct json_
     if (sale.ends_ms && sale.ends_ms <= sale.starts_ms)
         return refuse(error, "endsAt", "It has to come after startsAt.");
     if (!sale.title[0]) (void)stpcpy(sale.title, sale.id);
-    *out = sale;
+    *(struct sale *)out = sale;
     return true;
 }
 
 /* ---- operators' steps in ---------------------------------------------------------------------- */
 
-bool json_read_nothing(const char *body, size_t len, struct json_error *error)
+bool json_read_nothing(const char *body, size_t len, void *out, struct json_error *error)
 {
     static const struct member members[] = {{0}};
 
-    return len == 0 || read_object(body, len, members, NULL, error);
+    return len == 0 || read_object(body, len, members, out, error);
 }
 
 static const char *read_units(const json_t *value, void *out)
@@ -231,15 +231,14 @@ static const char *read_units(const json_t *value, void *out)
     return NULL;
 }
 
-bool json_read_restock(const char *body, size_t len, int64_t *out_units, struct json_error *error)
+bool json_read_restock(const char *body, size_t len, void *out, struct json_error *error)
 {
     static const struct member members[] = {{"units", read_units, true}, {0}};
 
-    return read_object(body, len, members, out_units, error);
+    return read_object(body, len, members, out, error);
 }
 
-bool json_read_guard(const char *body, size_t len, char out[SALE_GUARD_MAX + 1],
-                     struct json_error *error)
+bool json_read_guard(const char *body, size_t len, void *out, struct json_error *error)
 {
     static const struct member members[] = {{"guard", read_guard, true}, {0}};
     struct sale sale = {0};
@@ -284,7 +283,7 @@ static const char *refuse_stock(const json_t *value, void *out)
     return "It cannot be changed; a restock adds units.";
 }
 
-bool json_read_patch(const char *body, size_t len, struct json_patch *out, struct json_error *error)
+bool json_read_patch(const char *body, size_t len, void *out, struct json_error *error)
 {
     static const struct member members[] = {
         {"title", read_new_title, false},
@@ -294,9 +293,11 @@ bool json_read_patch(const char *body, size_t len, struct json_patch *out, struc
         {0},
     };
 
-    *out = (struct json_patch){.patch = {.starts_ms = -1, .ends_ms = -1}};
+    struct json_patch *patch = out;
+
+    *patch = (struct json_patch){.patch = {.starts_ms = -1, .ends_ms = -1}};
     if (!read_object(body, len, members, out, error)) return false;
-    if (!out->patch.title && out->patch.starts_ms < 0 && out->patch.ends_ms < 0)
+    if (!patch->patch.title && patch->patch.starts_ms < 0 && patch->patch.ends_ms < 0)
         return refuse(error, "body", "There is nothing to change in it.");
     return true;
 }
@@ -357,9 +358,9 @@ static json_t *checks_array(const struct sale_audit *audit)
     json_t *list = json_array();
 
     for (int i = 0; i < AUDIT_CHECK_COUNT; i++) {
-        json_t *check = json_pack("{s:s, s:s, s:s}", "name", audit_check_name((enum audit_check)i),
-                                  "verdict", audit_verdict_name(audit->checks[i].verdict), "detail",
-                                  audit->checks[i].words);
+        json_t *check = json_pack(
+            "{s:s, s:s, s:s}", "name", sale_audit_check_name((enum audit_check)i), "verdict",
+            sale_audit_verdict_name(audit->checks[i].verdict), "detail", audit->checks[i].words);
 
         if (json_array_append_new(list, check) == 0) continue;
         json_decref(list);
@@ -377,7 +378,7 @@ char *json_of_audit(const struct sale_audit *audit, const char *id, const char *
     return dump(json_pack(
         "{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o}",
         "saleId", id, "view", "service", "instance", instance, "note", note, "at",
-        moment_or_null(is->now_ms), "verdict", audit_verdict_name(audit->verdict), "orders",
+        moment_or_null(is->now_ms), "verdict", sale_audit_verdict_name(audit->verdict), "orders",
         number_or_null(is->orders), "remaining", number_or_null(is->left), "initialStock",
         number_or_null(is->initial), "restocked", number_or_null(is->restocked), "oversoldUnits",
         number_or_null(audit->oversold), "epoch", number_or_null(is->epoch), "ledger", "entries",

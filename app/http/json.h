@@ -1,5 +1,5 @@
 /*
- * JSON of the API: strict bodies in, sales out. (Orders go out by http.c, without a library.)
+ * JSON of the API: strict bodies in, sales out. (Orders go out by http_answers.c, without a library.)
  */
 #ifndef SECKILL_JSON_H
 #define SECKILL_JSON_H
@@ -12,30 +12,28 @@ struct json_error {
     const char *detail; /* static */
 };
 
-/*
- * Whether this is the body of a purchase: nothing, {} or {"qty":1}.
- *
- * Returns  false with *error filled; the usual three are told without parsing.
- */
-bool json_read_purchase(const char *body, size_t len, struct json_error *error);
+/* Of a body, into what each says. Returns  false with *error filled. */
+typedef bool json_reader(const char *body, size_t len, void *out, struct json_error *error);
+
+/* A purchase: nothing, {} or {"qty":1}; the usual three are told without parsing. *out: not used. */
+json_reader json_read_purchase;
 
 /*
- * The body of a new sale: id, stock, and as they like title, startsAt, endsAt, guard.
+ * A new sale: id, stock, and as they like title, startsAt, endsAt, guard.
  *
- * Shape    of *out: id, title (the id when none was given), guard ("" when none), initial, starts_ms
+ * Shape    of *out, a struct sale: id, title (the id when none was given), guard ("" when none), initial, starts_ms
  *          and ends_ms (0 when none); the rest is zero.
  */
-bool json_read_sale(const char *body, size_t len, struct sale *out, struct json_error *error);
+json_reader json_read_sale;
 
-/* The body of a step that needs none: nothing, or {}. */
-bool json_read_nothing(const char *body, size_t len, struct json_error *error);
+/* A step that needs no words: nothing, or {}. *out: not used. */
+json_reader json_read_nothing;
 
-/* The body of a restock: units, from 1 to SALE_STOCK_MAX. */
-bool json_read_restock(const char *body, size_t len, int64_t *out_units, struct json_error *error);
+/* A restock: units, from 1 to SALE_STOCK_MAX; an int64_t. */
+json_reader json_read_restock;
 
-/* The body of a switch: guard, which is the name of one. */
-bool json_read_guard(const char *body, size_t len, char out[SALE_GUARD_MAX + 1],
-                     struct json_error *error);
+/* A switch: guard, which is the name of one; a char[SALE_GUARD_MAX + 1]. */
+json_reader json_read_guard;
 
 /* A title that lives beside the patch that borrows it. */
 struct json_patch {
@@ -43,9 +41,8 @@ struct json_patch {
     char title[SALE_TITLE_MAX + 1];
 };
 
-/* The body of a patch: at least one of title, startsAt and endsAt (null: open end). */
-bool json_read_patch(const char *body, size_t len, struct json_patch *out,
-                     struct json_error *error);
+/* A patch: at least one of title, startsAt and endsAt (null: open end); a struct json_patch. */
+json_reader json_read_patch;
 
 enum json_view { JSON_FOR_BUYERS, JSON_FOR_OPERATORS, JSON_VIEWS };
 

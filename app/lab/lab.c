@@ -55,19 +55,12 @@ struct lab_text lab_promise_text(enum lab_promise promise)
 
 /* ---- open, close ----------------------------------------------------------------------------------- */
 
-static bool ask_once(lk_client *client, const char *first, const char *second, const char *third)
+static bool is_good(lk_reply *reply)
 {
-    struct lk_bytes words[3] = {lk_bytes_of(first)};
-    size_t count = 1;
-    lk_reply *reply = NULL;
+    bool is_answer = reply && lk_reply_type_of(reply) != LK_REPLY_ERROR;
 
-    if (second) words[count++] = lk_bytes_of(second);
-    if (third) words[count++] = lk_bytes_of(third);
-    lk_status status =
-        lk_client_call(client, &(struct lk_command){words, count}, 1, STAGE_LIMIT_MS, &reply, NULL);
-    bool is_done = status == LK_OK && lk_reply_type_of(reply) != LK_REPLY_ERROR;
     lk_reply_free(reply);
-    return is_done;
+    return is_answer;
 }
 
 /* All that a lock can do, once, so that the server knows its scripts and the tap their names. */
@@ -107,7 +100,7 @@ static bool rehearse_counters(lk_client *client)
     return is_done;
 }
 
-static bool rehearse(struct lab *lab, struct refusal *why)
+static bool rehearse(struct lab *lab, struct start_error *why)
 {
     static const char *const scripts[] = {"purchase", "resolve", "confirm"};
     int wire = tap_add_wire(lab->tap, "rehearsal", why);
@@ -123,10 +116,11 @@ static bool rehearse(struct lab *lab, struct refusal *why)
               rehearse_rwlock(lk_rwlock_new(client, "{rehearsal}:rwlock", NULL)) &&
               rehearse_counters(client);
     for (size_t i = 0; is_done && i < sizeof scripts / sizeof scripts[0]; i++)
-        is_done = ask_once(client, "SCRIPT", "LOAD", app_script_named(scripts[i])->source);
+        is_done =
+            is_good(SERVERS_ASK(client, "SCRIPT", "LOAD", app_scripts_named(scripts[i])->source));
     lk_client_close(client);
     tap_forget(lab->tap);
-    return is_done || refusal_say(why, "the lab's Redis cannot do what a lock needs");
+    return is_done || start_error_say(why, "the lab's Redis cannot do what a lock needs");
 }
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where)
@@ -151,32 +145,32 @@ void lab_close(struct lab *lab)
     free(lab);
 }
 
-static bool make_folder(struct lab *lab, struct refusal *why)
+static bool make_folder(struct lab *lab, struct start_error *why)
 {
     const char *parent = secure_getenv("TMPDIR");
 
     (void)snprintf(lab->dir, sizeof lab->dir, "%s/seckill-lab-XXXXXX",
                    parent && *parent ? parent : "/tmp");
     if (mkdtemp(lab->dir)) return true;
-    (void)refusal_say(why, "%s: %s", lab->dir, strerrordesc_np(errno));
+    (void)start_error_say(why, "%s: %s", lab->dir, strerrordesc_np(errno));
     lab->dir[0] = '\0';
     return false;
 }
 
-struct lab *lab_open(struct refusal *why)
+struct lab *lab_open(struct start_error *why)
 {
     struct lab *lab = calloc(1, sizeof *lab);
     struct lk_error err = {0};
     const char *socket = NULL;
 
     if (!lab) {
-        (void)refusal_say(why, "out of memory");
+        (void)start_error_say(why, "out of memory");
         return NULL;
     }
     if (!make_folder(lab, why)) goto fail;
     lab->servers = servers_new(lab->dir);
     if (!lab->servers) {
-        (void)refusal_say(why, "out of memory");
+        (void)start_error_say(why, "out of memory");
         goto fail;
     }
     lab->redis = redis_child_start(lab->dir, why);
@@ -185,7 +179,7 @@ struct lab *lab_open(struct refusal *why)
                                                                .command_ms = STAGE_LIMIT_MS},
                                    &err);
     if (!lab->observer) {
-        (void)refusal_say(why, "%s", err.text);
+        (void)start_error_say(why, "%s", err.text);
         goto fail;
     }
     socket = strstr(redis_child_url(lab->redis), "://");
@@ -212,11 +206,11 @@ static void hurry(struct stage *stage)
     size_t i = 0;
 
     while (i < stage->run->actor_count && clock_mono_ms() < until_ms) {
-        (void)ask_once(stage->observer, "FLUSHALL", NULL, NULL);
+        (void)is_good(SERVERS_ASK(stage->observer, "FLUSHALL"));
         for (unsigned server = 1; server <= SERVERS_MAX; server++) {
             lk_client *client = servers_client(stage->servers, server);
 
-            if (client) (void)ask_once(client, "FLUSHALL", NULL, NULL);
+            if (client) (void)is_good(SERVERS_ASK(client, "FLUSHALL"));
         }
         tap_disturb(stage->tap);
         i += actor_ends(&stage->actors[i], clock_mono_ms() + ROUND_MS);
@@ -263,10 +257,10 @@ struct lab_run *lab_play(struct lab *lab, const struct lab_scenario *scenario)
     run->scenario = scenario;
     stage_show_locks(stage, STAGE_KEY("lock"), NULL);
     labels_forget_tokens(&lab->labels); /* no actor runs: nobody else is at them */
-    if (ask_once(lab->observer, "FLUSHALL", NULL, NULL)) {
+    if (is_good(SERVERS_ASK(lab->observer, "FLUSHALL"))) {
         scenario->play(stage);
     } else {
-        (void)refusal_say(&run->failure, "the lab's Redis does not answer");
+        (void)start_error_say(&run->failure, "the lab's Redis does not answer");
     }
     clear_stage(stage);
     free(stage);

@@ -9,6 +9,7 @@
 #ifndef SECKILL_LAB_H
 #define SECKILL_LAB_H
 
+#include "base/list.h"
 #include "lab/tap/tap.h"
 
 struct stage; /* stage.h: what scenarios see */
@@ -48,12 +49,7 @@ const char *lab_text_in(struct lab_text text, enum lab_language language);
     X(LAB_TWO_HOLDERS, "two-holders", "two hold the same lock at once",                            \
       "两个参与者同时持有同一把锁")
 
-enum lab_promise {
-#define LAB_PROMISE_VALUE(value, name, en, zh) value,
-    LAB_PROMISE_LIST(LAB_PROMISE_VALUE)
-#undef LAB_PROMISE_VALUE
-        LAB_PROMISE_COUNT
-};
+enum lab_promise { LAB_PROMISE_LIST(LIST_VALUE) LAB_PROMISE_COUNT };
 
 const char *lab_promise_name(enum lab_promise promise);
 struct lab_text lab_promise_text(enum lab_promise promise);
@@ -73,10 +69,6 @@ struct lab_scenario {
     const char *leads_to;                      /* name of the scenario to read next; NULL */
     void (*play)(struct stage *stage);
 };
-
-/* The n-th scenario, in the order of teaching; NULL past the end. By its name; NULL: there is none. */
-const struct lab_scenario *lab_scenario_at(size_t index);
-const struct lab_scenario *lab_scenario_named(const char *name);
 
 /* ---- a run ------------------------------------------------------------------------------------- */
 
@@ -122,7 +114,7 @@ struct lab_run {
     struct lab_step steps[LAB_STEPS_MAX];
     size_t break_count;
     struct lab_break breaks[LAB_PROMISE_COUNT];
-    struct refusal failure; /* "": the scenario came to its end */
+    struct start_error failure; /* "": the scenario came to its end */
 };
 
 /* Opaque: a private Redis in a folder of its own, further ones once they are wanted, and what is between
@@ -136,7 +128,7 @@ struct lab;
  * Returns  NULL with *why.
  * Threads  one at a time, the one that opened it: the kernel ends the redis-server with that thread.
  */
-struct lab *lab_open(struct refusal *why);
+struct lab *lab_open(struct start_error *why);
 void lab_close(struct lab *lab);
 
 /* Run one; the result is yours: lab_run_free(). NULL when out of memory. */
@@ -146,18 +138,12 @@ void lab_run_free(struct lab_run *run);
 /* Whether it came to its end, and broke exactly what it is expected to break, where it is. */
 bool lab_run_is_expected(const struct lab_run *run);
 
-/* A run as text for a terminal, a column per actor; as JSON (jansson's; owned, NULL: no memory). */
-void lab_print(const struct lab_run *run, enum lab_language language, FILE *out);
-/* Its steps alone, which need no scenario. */
-void lab_print_steps(const struct lab_run *run, enum lab_language language, FILE *out);
-char *lab_json(const struct lab_run *run, enum lab_language language);
-
 /*
  * Actors that are processes: this program, started again under a second name. To be called first of
  * all in main(), with redis_child_is_this().
  *
  * Returns  false when these arguments are not that call; else it does not return.
  */
-bool lab_actor_is_this(int argc, char **argv);
+bool actor_is_this(int argc, char **argv);
 
 #endif

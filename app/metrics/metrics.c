@@ -7,61 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "guards/guards.h"
 #include "metrics_state.h"
-#include "sell/guard.h"
 
 const int metrics_statuses[METRICS_STATUSES] = {200, 201, 400, 401, 403, 404, 405, 408, 409,
                                                 410, 411, 413, 415, 429, 500, 503, 0};
 
-const struct metrics_scale metrics_seconds = {
-    .count = 12,
-    .unit = 1e9,
-    .at = {{100000, "0.0001"},
-           {250000, "0.00025"},
-           {500000, "0.0005"},
-           {1000000, "0.001"},
-           {2500000, "0.0025"},
-           {5000000, "0.005"},
-           {10000000, "0.01"},
-           {25000000, "0.025"},
-           {50000000, "0.05"},
-           {100000000, "0.1"},
-           {1000000000, "1"},
-           {10000000000, "10"}},
-};
-
-const struct metrics_scale metrics_waits = {
-    .count = 12,
-    .unit = 1e9,
-    .at = {{1000000, "0.001"},
-           {2500000, "0.0025"},
-           {5000000, "0.005"},
-           {10000000, "0.01"},
-           {25000000, "0.025"},
-           {50000000, "0.05"},
-           {100000000, "0.1"},
-           {250000000, "0.25"},
-           {500000000, "0.5"},
-           {1000000000, "1"},
-           {2500000000, "2.5"},
-           {10000000000, "10"}},
-};
-
-const struct metrics_scale metrics_sizes = {
-    .count = 11,
-    .unit = 1,
-    .at = {{1, "1"},
-           {2, "2"},
-           {4, "4"},
-           {8, "8"},
-           {16, "16"},
-           {32, "32"},
-           {64, "64"},
-           {128, "128"},
-           {256, "256"},
-           {512, "512"},
-           {1024, "1024"}},
-};
+const struct metrics_scale metrics_seconds = {12,
+                                              1e9,
+                                              {100000, 250000, 500000, 1000000, 2500000, 5000000,
+                                               10000000, 25000000, 50000000, 100000000, 1000000000,
+                                               10000000000}};
+const struct metrics_scale metrics_waits = {12,
+                                            1e9,
+                                            {1000000, 2500000, 5000000, 10000000, 25000000,
+                                             50000000, 100000000, 250000000, 500000000, 1000000000,
+                                             2500000000, 10000000000}};
+const struct metrics_scale metrics_sizes = {11, 1, {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}};
 
 /* What this thread's locks have told since its last batch. */
 static _Thread_local struct {
@@ -89,7 +51,7 @@ struct metrics *metrics_new(metrics_route_at route_at)
     while (route_at && self->route_count < METRICS_ROUTES_MAX &&
            route_at(self->route_count, &ignored, &ignored))
         self->route_count++;
-    while (self->guard_count < METRICS_GUARDS_MAX && guard_at(self->guard_count))
+    while (self->guard_count < METRICS_GUARDS_MAX && guards_at(self->guard_count))
         self->guard_count++;
     return self;
 }
@@ -123,14 +85,9 @@ void metrics_count_request(struct metrics *self, unsigned route, int status)
     add(&self->requests[route <= self->route_count ? route : 0][class_of(status)], 1);
 }
 
-void metrics_count_rate_limited(struct metrics *self)
+void metrics_count(struct metrics *self, metrics_counter which)
 {
-    add(&self->rate_limited, 1);
-}
-
-void metrics_count_address_limited(struct metrics *self)
-{
-    add(&self->address_limited, 1);
+    add(&self->counters[which], 1);
 }
 
 void metrics_count_events(struct metrics *self, event_kind kind, unsigned count)
@@ -147,7 +104,7 @@ static struct metrics_of_guard *of_guard(struct metrics *self, const char *guard
 {
     size_t i = 0;
 
-    while (i < self->guard_count && strcmp(guard_at(i)->name, guard) != 0)
+    while (i < self->guard_count && strcmp(guards_at(i)->name, guard) != 0)
         i++;
     return &self->guards[i];
 }
@@ -162,7 +119,7 @@ static void observe(struct metrics_histogram *histogram, const struct metrics_sc
 {
     size_t i = 0;
 
-    while (i < scale->count && value > scale->at[i].bound)
+    while (i < scale->count && value > scale->bound[i])
         i++;
     add(&histogram->bucket[i], 1);
     if (value > 0) add(&histogram->sum, (unsigned long long)value);
@@ -254,7 +211,7 @@ void metrics_on_event(const struct lk_event *event, void *arg)
         of_event = &self->connects;
         break;
     case LK_EVENT_TOPOLOGY:
-        add(&self->topology_changes, 1);
+        metrics_count(self, METRICS_TOPOLOGY_CHANGES);
         return;
     case LK_EVENT_QUEUED:
     case LK_EVENT_LOST: /* its renewal or release has said so */

@@ -7,6 +7,7 @@
 #include "lockkit/client.h"
 #include "lockkit/event.h"
 
+#include "base/list.h"
 #include "events/events.h"
 #include "sale/purchase.h"
 
@@ -21,10 +22,19 @@ void metrics_free(struct metrics *self);
 
 /* A request was answered with this status. route: 1 + its index; 0: it fitted none. */
 void metrics_count_request(struct metrics *self, unsigned route, int status);
-/* A buyer was over the rate (429). */
-void metrics_count_rate_limited(struct metrics *self);
-/* A client's address was (429). */
-void metrics_count_address_limited(struct metrics *self);
+/* X(value, name, help): what is counted, and nothing more. */
+#define METRICS_COUNTER_LIST(X)                                                                    \
+    X(METRICS_RATE_LIMITED, "seckill_rate_limited_total", "Requests of buyers over --rate.")       \
+    X(METRICS_ADDRESS_LIMITED, "seckill_address_limited_total",                                    \
+      "Requests of addresses over --address-rate.")                                                \
+    X(METRICS_TOPOLOGY_CHANGES, "seckill_topology_changes_total",                                  \
+      "Times that another server became the primary, or slots moved.")
+
+typedef enum metrics_counter {
+    METRICS_COUNTER_LIST(LIST_VALUE) METRICS_COUNTER_COUNT
+} metrics_counter;
+
+void metrics_count(struct metrics *self, metrics_counter which);
 /* A purchase ended; guard "" when the sale was not known. */
 void metrics_count_order(struct metrics *self, const char *guard, outcome result);
 /* It was answered so long after its request had been read. */
@@ -68,12 +78,7 @@ struct metrics_now {
     X(METRICS_DROP_SLOW, "slow")         /* the client does not read */                            \
     X(METRICS_DROP_STOPPING, "stopping") /* the service stops */
 
-typedef enum metrics_drop {
-#define METRICS_DROP_VALUE(value, label) value,
-    METRICS_DROP_LIST(METRICS_DROP_VALUE)
-#undef METRICS_DROP_VALUE
-        METRICS_DROP_COUNT
-} metrics_drop;
+typedef enum metrics_drop { METRICS_DROP_LIST(LIST_VALUE) METRICS_DROP_COUNT } metrics_drop;
 
 void metrics_count_events(struct metrics *self, event_kind kind, unsigned count);
 void metrics_count_drop(struct metrics *self, metrics_drop reason);

@@ -9,80 +9,116 @@
 #include <stdlib.h>
 
 #include "base/stack.h"
+#include "guards/guards.h"
 #include "metrics_state.h"
 #include "process_usage.h"
-#include "sell/guard.h"
 
-static void print_head(FILE *out, const char *name, const char *type, const char *help)
-{
-    (void)fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
+struct page {
+    FILE *out;
+    const struct metrics *self;
+    const struct metrics_now *now;
+};
+
+/* A metric: its head, and who prints its samples, from what. */
+struct metric {
+    const char *name;
+    const char *type;
+    const char *help;
+    void (*print)(const struct page *page, const struct metric *metric);
+    size_t at;                         /* of its field, where one printer is for many */
+    const struct metrics_scale *scale; /* of a histogram */
+    int64_t (*of_sale)(const struct metrics_stock *stock);
+};
 
 static const char *guard_name(const struct metrics *self, size_t i)
 {
-    return i < self->guard_count ? guard_at(i)->name : "unknown";
+    return i < self->guard_count ? guards_at(i)->name : "unknown";
+}
+
+/* ---- one number ------------------------------------------------------------------------------ */
+
+static void print_counter(const struct page *page, const struct metric *metric)
+{
+    (void)fprintf(page->out, "%s %llu\n", metric->name,
+                  metrics_read(&page->self->counters[metric->at]));
+}
+
+static void print_gauge(const struct page *page, const struct metric *metric)
+{
+    const void *field = (const char *)page->now + metric->at;
+
+    (void)fprintf(page->out, "%s %u\n", metric->name, *(const unsigned *)field);
 }
 
 /* ---- HTTP ------------------------------------------------------------------------------------ */
 
-static void print_route(FILE *out, const struct metrics *self, size_t route)
+static void print_route(const struct page *page, const char *name, size_t route)
 {
-    static const char *const labels[] = {
-#define CLASS_LABEL(value, label) [value] = (label),
-        METRICS_CLASS_LIST(CLASS_LABEL)
-#undef CLASS_LABEL
-    };
+    static const char *const labels[] = {METRICS_CLASS_LIST(LIST_NAME)};
     const char *method = "other";
     const char *path = "other";
 
-    if (route > 0) (void)self->route_at(route - 1, &method, &path); /* it was there at the start */
-    for (int i = 0; i < METRICS_CLASS_COUNT; i++) {
-        (void)fprintf(out,
-                      "seckill_http_requests_total{method=\"%s\",route=\"%s\",code=\"%s\"} %llu\n",
-                      method, path, labels[i], metrics_read(&self->requests[route][i]));
-    }
+    if (route > 0)
+        (void)page->self->route_at(route - 1, &method, &path); /* it was there at the start */
+    for (int i = 0; i < METRICS_CLASS_COUNT; i++)
+        (void)fprintf(page->out, "%s{method=\"%s\",route=\"%s\",code=\"%s\"} %llu\n", name, method,
+                      path, labels[i], metrics_read(&page->self->requests[route][i]));
 }
 
-static void print_requests(FILE *out, const struct metrics *self, const struct metrics_now *now)
+static void print_requests(const struct page *page, const struct metric *metric)
 {
-    print_head(out, "seckill_http_requests_total", "counter",
-               "Requests answered, by route and class of status; HEAD counts as GET.");
-    for (size_t route = 0; route <= self->route_count; route++)
-        print_route(out, self, route);
-    print_head(out, "seckill_http_answers_total", "counter", "Requests answered, by status.");
+    for (size_t route = 0; route <= page->self->route_count; route++)
+        print_route(page, metric->name, route);
+}
+
+static void print_answers(const struct page *page, const struct metric *metric)
+{
     for (size_t i = 0; i < METRICS_STATUSES; i++) {
         char code[12] = "other";
 
         if (metrics_statuses[i]) (void)snprintf(code, sizeof code, "%d", metrics_statuses[i]);
-        (void)fprintf(out, "seckill_http_answers_total{code=\"%s\"} %llu\n", code,
-                      metrics_read(&self->answers[i]));
+        (void)fprintf(page->out, "%s{code=\"%s\"} %llu\n", metric->name, code,
+                      metrics_read(&page->self->answers[i]));
     }
-    print_head(out, "seckill_http_requests_in_flight", "gauge", "Requests being answered now.");
-    (void)fprintf(out, "seckill_http_requests_in_flight %u\n", now->requests);
-    print_head(out, "seckill_http_connections", "gauge", "Connections open now.");
-    (void)fprintf(out, "seckill_http_connections{port=\"buyers\"} %u\n", now->buyer_connections);
-    (void)fprintf(out, "seckill_http_connections{port=\"operators\"} %u\n",
-                  now->operator_connections);
-    print_head(out, "seckill_rate_limited_total", "counter", "Requests of buyers over --rate.");
-    (void)fprintf(out, "seckill_rate_limited_total %llu\n", metrics_read(&self->rate_limited));
-    print_head(out, "seckill_address_limited_total", "counter",
-               "Requests of addresses over --address-rate.");
-    (void)fprintf(out, "seckill_address_limited_total %llu\n",
-                  metrics_read(&self->address_limited));
+}
+
+static void print_connections(const struct page *page, const struct metric *metric)
+{
+    (void)fprintf(page->out, "%s{port=\"buyers\"} %u\n", metric->name,
+                  page->now->buyer_connections);
+    (void)fprintf(page->out, "%s{port=\"operators\"} %u\n", metric->name,
+                  page->now->operator_connections);
 }
 
 /* ---- sales ----------------------------------------------------------------------------------- */
 
-static void print_orders(FILE *out, const struct metrics *self)
+static void print_orders(const struct page *page, const struct metric *metric)
 {
-    print_head(out, "seckill_orders_total", "counter", "Purchases by guard and outcome.");
-    for (size_t i = 0; i <= self->guard_count; i++) {
-        for (int o = 0; o < OUTCOME_COUNT; o++) {
-            (void)fprintf(out, "seckill_orders_total{guard=\"%s\",outcome=\"%s\"} %llu\n",
-                          guard_name(self, i), outcome_name((outcome)o),
-                          metrics_read(&self->guards[i].orders[o]));
-        }
+    for (size_t i = 0; i <= page->self->guard_count; i++) {
+        for (int o = 0; o < OUTCOME_COUNT; o++)
+            (void)fprintf(page->out, "%s{guard=\"%s\",outcome=\"%s\"} %llu\n", metric->name,
+                          guard_name(page->self, i), sale_outcome_name((outcome)o),
+                          metrics_read(&page->self->guards[i].orders[o]));
     }
+}
+
+static void print_ready(const struct page *page, const struct metric *metric)
+{
+    if (page->now->is_readiness_known)
+        (void)fprintf(page->out, "%s %d\n", metric->name, page->now->is_ready ? 1 : 0);
+}
+
+static void print_store_up(const struct page *page, const struct metric *metric)
+{
+    (void)fprintf(page->out, "%s %d\n", metric->name, page->now->is_store_up ? 1 : 0);
+}
+
+static void print_stock(const struct page *page, const struct metric *metric)
+{
+    for (size_t i = 0; i < page->now->stock_count; i++)
+        (void)fprintf(page->out, "%s{sale=\"%s\"} %lld\n", metric->name,
+                      page->now->stock[i].sale_id,
+                      (long long)metric->of_sale(&page->now->stock[i]));
 }
 
 /* Units sold beyond what was put up, by whichever of the two accounts says more. */
@@ -93,15 +129,6 @@ static int64_t oversold(const struct metrics_stock *stock)
     int64_t more = by_orders > by_stock ? by_orders : by_stock;
 
     return more > 0 ? more : 0;
-}
-
-static void print_stock_gauge(FILE *out, const struct metrics_now *now, const char *name,
-                              const char *help, int64_t (*value)(const struct metrics_stock *stock))
-{
-    print_head(out, name, "gauge", help);
-    for (size_t i = 0; i < now->stock_count; i++)
-        (void)fprintf(out, "%s{sale=\"%s\"} %lld\n", name, now->stock[i].sale_id,
-                      (long long)value(&now->stock[i]));
 }
 
 static int64_t left_of(const struct metrics_stock *stock)
@@ -125,53 +152,22 @@ static int64_t drift_of(const struct metrics_stock *stock)
     return stock->initial - stock->orders - stock->left;
 }
 
-static void print_readiness(FILE *out, const struct metrics_now *now)
-{
-    print_head(out, "seckill_ready", "gauge",
-               "What /readyz says; left out when nobody has asked it for 15 s.");
-    if (now->is_readiness_known) (void)fprintf(out, "seckill_ready %d\n", now->is_ready ? 1 : 0);
-}
-
-static void print_stock(FILE *out, const struct metrics_now *now)
-{
-    print_head(out, "seckill_store_up", "gauge",
-               "Whether Redis told the stock, a second ago at most; 0: it is left out below.");
-    (void)fprintf(out, "seckill_store_up %d\n", now->is_store_up ? 1 : 0);
-    if (!now->is_store_up) return;
-    print_stock_gauge(out, now, "seckill_stock_remaining_units",
-                      "Units left, of the first 50 sales by id.", left_of);
-    print_stock_gauge(out, now, "seckill_stock_cooling_units",
-                      "Units of a restock that are for sale a moment later.", cooling_of);
-    print_stock_gauge(out, now, "seckill_stock_initial_units",
-                      "Units put up for sale, restocks included.", initial_of);
-    print_stock_gauge(out, now, "seckill_oversold_units",
-                      "Units sold beyond those put up; anything but 0 is a fault.", oversold);
-    print_stock_gauge(out, now, "seckill_stock_drift_units",
-                      "Units put up less orders less units in stock; anything but 0 is a fault.",
-                      drift_of);
-}
-
 /* ---- streams of events ----------------------------------------------------------------------- */
 
-static void print_streams(FILE *out, const struct metrics *self, const struct metrics_now *now)
+static void print_events(const struct page *page, const struct metric *metric)
 {
-    static const char *const reasons[] = {
-#define DROP_LABEL(value, label) [value] = (label),
-        METRICS_DROP_LIST(DROP_LABEL)
-#undef DROP_LABEL
-    };
-
-    print_head(out, "seckill_sse_clients", "gauge", "Streams of events open now.");
-    (void)fprintf(out, "seckill_sse_clients %u\n", now->streams);
-    print_head(out, "seckill_sse_events_total", "counter", "Events written to streams.");
     for (int i = 0; i < EVENT_KIND_COUNT; i++)
-        (void)fprintf(out, "seckill_sse_events_total{event=\"%s\"} %llu\n",
-                      event_kind_name((event_kind)i), metrics_read(&self->events[i]));
-    print_head(out, "seckill_sse_dropped_total", "counter",
-               "Streams that were refused, or ended by the service.");
+        (void)fprintf(page->out, "%s{event=\"%s\"} %llu\n", metric->name,
+                      events_kind_name((event_kind)i), metrics_read(&page->self->events[i]));
+}
+
+static void print_drops(const struct page *page, const struct metric *metric)
+{
+    static const char *const reasons[] = {METRICS_DROP_LIST(LIST_NAME)};
+
     for (int i = 0; i < METRICS_DROP_COUNT; i++)
-        (void)fprintf(out, "seckill_sse_dropped_total{reason=\"%s\"} %llu\n", reasons[i],
-                      metrics_read(&self->drops[i]));
+        (void)fprintf(page->out, "%s{reason=\"%s\"} %llu\n", metric->name, reasons[i],
+                      metrics_read(&page->self->drops[i]));
 }
 
 /* ---- histograms ------------------------------------------------------------------------------ */
@@ -188,8 +184,8 @@ static void print_samples(FILE *out, const char *name, const char *label,
 
     for (size_t i = 0; i < scale->count; i++) {
         count += metrics_read(&histogram->bucket[i]);
-        (void)fprintf(out, "%s_bucket{%s%sle=\"%s\"} %llu\n", name, label, comma, scale->at[i].text,
-                      count);
+        (void)fprintf(out, "%s_bucket{%s%sle=\"%g\"} %llu\n", name, label, comma,
+                      (double)scale->bound[i] / scale->unit, count);
     }
     count += metrics_read(&histogram->bucket[scale->count]);
     (void)fprintf(out, "%s_bucket{%s%sle=\"+Inf\"} %llu\n", name, label, comma, count);
@@ -198,112 +194,161 @@ static void print_samples(FILE *out, const char *name, const char *label,
     (void)fprintf(out, "%s_count%s%s%s %llu\n", name, open, label, close, count);
 }
 
-struct guard_histogram {
-    const char *name;
-    const char *help;
-    size_t offset; /* in struct metrics_of_guard */
-    const struct metrics_scale *scale;
-};
+static void print_histogram(const struct page *page, const struct metric *metric)
+{
+    const void *histogram = (const char *)page->self + metric->at;
 
-#define OF_GUARD(member) offsetof(struct metrics_of_guard, member)
+    print_samples(page->out, metric->name, "", histogram, metric->scale);
+}
 
-static const struct guard_histogram guard_histograms[] = {
-    {"seckill_queue_wait_seconds", "How long a batch's first purchase waited until its batch ran.",
-     OF_GUARD(queue_wait), &metrics_seconds},
-    {"seckill_lock_wait_seconds", "How long a batch waited for its lock.", OF_GUARD(lock_wait),
-     &metrics_seconds},
-    {"seckill_lock_hold_seconds", "How long a batch held its lock, at most.", OF_GUARD(lock_hold),
-     &metrics_seconds},
-    {"seckill_batch_seconds", "How long a guard ran.", OF_GUARD(batch_time), &metrics_seconds},
-    {"seckill_batch_size", "Purchases served together by one run of a guard.", OF_GUARD(batch_size),
-     &metrics_sizes},
-};
-
-static void print_guard_histogram(FILE *out, const struct metrics *self,
-                                  const struct guard_histogram *row)
+static void print_by_guard(const struct page *page, const struct metric *metric)
 {
     char label[SALE_GUARD_MAX + 16];
 
-    print_head(out, row->name, "histogram", row->help);
-    for (size_t i = 0; i < self->guard_count; i++) {
-        const char *of_guard = (const char *)&self->guards[i];
+    for (size_t i = 0; i < page->self->guard_count; i++) {
+        const void *histogram = (const char *)&page->self->guards[i] + metric->at;
 
-        (void)snprintf(label, sizeof label, "guard=\"%s\"", guard_name(self, i));
-        print_samples(out, row->name, label,
-                      (const struct metrics_histogram *)(const void *)(of_guard + row->offset),
-                      row->scale);
+        (void)snprintf(label, sizeof label, "guard=\"%s\"", guard_name(page->self, i));
+        print_samples(page->out, metric->name, label, histogram, metric->scale);
     }
 }
 
-/* ---- Redis ----------------------------------------------------------------------------------- */
+/* ---- Redis, and this process ------------------------------------------------------------------- */
 
-static void print_by_status(FILE *out, const char *name, const char *help,
-                            const struct metrics_by_status *counters)
+static void print_by_status(const struct page *page, const struct metric *metric)
 {
-    print_head(out, name, "counter", help);
+    const void *field = (const char *)page->self + metric->at;
+    const struct metrics_by_status *counters = field;
+
     for (int status = 0; status < LK_STATUS_COUNT; status++)
-        (void)fprintf(out, "%s{result=\"%s\"} %llu\n", name, lk_status_name((lk_status)status),
-                      metrics_read(&counters->count[status]));
+        (void)fprintf(page->out, "%s{result=\"%s\"} %llu\n", metric->name,
+                      lk_status_name((lk_status)status), metrics_read(&counters->count[status]));
 }
 
-static void print_connections(FILE *out, const struct lk_pool_usage *usage)
+static void print_pool(const struct page *page, const struct metric *metric)
 {
-    print_head(out, "seckill_redis_connections", "gauge", "Connections to Redis in the pool now.");
-    (void)fprintf(out, "seckill_redis_connections{state=\"idle\"} %u\n", usage->open - usage->busy);
-    (void)fprintf(out, "seckill_redis_connections{state=\"busy\"} %u\n", usage->busy);
-    print_head(out, "seckill_redis_connections_max", "gauge",
-               "Connections in the pool at most; with as many busy, calls wait.");
-    (void)fprintf(out, "seckill_redis_connections_max %u\n", usage->max);
-    print_head(out, "seckill_redis_reconnects_total", "counter",
-               "Connections of the pool made in place of one that broke.");
-    (void)fprintf(out, "seckill_redis_reconnects_total %" PRIu64 "\n", usage->reconnects);
+    (void)fprintf(page->out, "%s{state=\"idle\"} %u\n", metric->name,
+                  page->now->redis.open - page->now->redis.busy);
+    (void)fprintf(page->out, "%s{state=\"busy\"} %u\n", metric->name, page->now->redis.busy);
 }
 
-static void print_redis(FILE *out, const struct metrics *self, const struct metrics_now *now)
+static void print_reconnects(const struct page *page, const struct metric *metric)
 {
-    print_by_status(out, "seckill_lock_acquire_total", "Acquires of locks.", &self->acquires);
-    print_by_status(out, "seckill_lock_release_total",
-                    "Releases; not-owner: a lease was too short.", &self->releases);
-    print_by_status(out, "seckill_lock_renewals_total", "Renewals of leases.", &self->renewals);
-    print_by_status(out, "seckill_redis_round_trips_total", "Pipelines sent to Redis.",
-                    &self->round_trips);
-    print_head(out, "seckill_redis_round_trip_seconds", "histogram",
-               "How long Redis took to answer a pipeline.");
-    print_samples(out, "seckill_redis_round_trip_seconds", "", &self->round_trip_time,
-                  &metrics_seconds);
-    print_by_status(out, "seckill_redis_connects_total", "Connections made to Redis, or tried.",
-                    &self->connects);
-    print_head(out, "seckill_topology_changes_total", "counter",
-               "Times that another server became the primary, or slots moved.");
-    (void)fprintf(out, "seckill_topology_changes_total %llu\n",
-                  metrics_read(&self->topology_changes));
-    print_connections(out, &now->redis);
+    (void)fprintf(page->out, "%s %" PRIu64 "\n", metric->name, page->now->redis.reconnects);
 }
 
-static void print_all(FILE *out, const struct metrics *self, const struct metrics_now *now)
+static void print_build(const struct page *page, const struct metric *metric)
 {
-    print_requests(out, self, now);
-    print_orders(out, self);
-    print_readiness(out, now);
-    print_stock(out, now);
-    print_streams(out, self, now);
-    print_head(out, "seckill_purchase_seconds", "histogram",
-               "How long a purchase took, from its request to its answer, whatever that was.");
-    print_samples(out, "seckill_purchase_seconds", "", &self->purchase_time, &metrics_waits);
-    print_head(out, "seckill_queue_depth", "gauge", "Purchases waiting or running now.");
-    (void)fprintf(out, "seckill_queue_depth %u\n", now->queue_depth);
-    for (size_t i = 0; i < sizeof guard_histograms / sizeof guard_histograms[0]; i++)
-        print_guard_histogram(out, self, &guard_histograms[i]);
-    print_redis(out, self, now);
-    print_head(out, "seckill_build_info", "gauge", "The version that runs.");
-    (void)fprintf(out, "seckill_build_info{version=\"%s\",compiler=\"%s\"} 1\n", SECKILL_VERSION,
-                  __VERSION__);
-    print_head(out, "seckill_thread_stack_bytes", "gauge", "Stack of a thread that serves HTTP.");
-    (void)fprintf(out, "seckill_thread_stack_bytes %d\n", STACK_BYTES);
-    print_head(out, "seckill_thread_stack_deepest_bytes", "gauge",
-               "The most that one of them has used, told when its connection ends.");
-    (void)fprintf(out, "seckill_thread_stack_deepest_bytes %zu\n", stack_deepest());
-    process_usage_print(out);
+    (void)fprintf(page->out, "%s{version=\"%s\",compiler=\"%s\"} 1\n", metric->name,
+                  SECKILL_VERSION, __VERSION__);
+}
+
+static void print_stack(const struct page *page, const struct metric *metric)
+{
+    (void)fprintf(page->out, "%s %d\n", metric->name, STACK_BYTES);
+}
+
+static void print_deepest(const struct page *page, const struct metric *metric)
+{
+    (void)fprintf(page->out, "%s %zu\n", metric->name, stack_deepest());
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+#define OURS(member)     .at = offsetof(struct metrics, member)
+#define OF_GUARD(member) .at = offsetof(struct metrics_of_guard, member)
+#define OF_NOW(member)   .at = offsetof(struct metrics_now, member)
+
+static const struct metric metrics[] = {
+    {"seckill_http_requests_total", "counter",
+     "Requests answered, by route and class of status; HEAD counts as GET.",
+     .print = print_requests},
+    {"seckill_http_answers_total", "counter", "Requests answered, by status.",
+     .print = print_answers},
+    {"seckill_http_requests_in_flight", "gauge", "Requests being answered now.",
+     .print = print_gauge, OF_NOW(requests)},
+    {"seckill_http_connections", "gauge", "Connections open now.", .print = print_connections},
+#define COUNTER_ROW(value, name, help)                                                             \
+    {name, "counter", help, .print = print_counter, .at = (value)},
+    METRICS_COUNTER_LIST(COUNTER_ROW)
+#undef COUNTER_ROW
+        {"seckill_orders_total", "counter", "Purchases by guard and outcome.",
+         .print = print_orders},
+    {"seckill_ready", "gauge", "What /readyz says; left out when nobody has asked it for 15 s.",
+     .print = print_ready},
+    {"seckill_store_up", "gauge",
+     "Whether Redis told the stock, a second ago at most; 0: it is left out below.",
+     .print = print_store_up},
+    {"seckill_stock_remaining_units", "gauge", "Units left, of the first 50 sales by id.",
+     .print = print_stock, .of_sale = left_of},
+    {"seckill_stock_cooling_units", "gauge", "Units of a restock that are for sale a moment later.",
+     .print = print_stock, .of_sale = cooling_of},
+    {"seckill_stock_initial_units", "gauge", "Units put up for sale, restocks included.",
+     .print = print_stock, .of_sale = initial_of},
+    {"seckill_oversold_units", "gauge",
+     "Units sold beyond those put up; anything but 0 is a fault.", .print = print_stock,
+     .of_sale = oversold},
+    {"seckill_stock_drift_units", "gauge",
+     "Units put up less orders less units in stock; anything but 0 is a fault.",
+     .print = print_stock, .of_sale = drift_of},
+    {"seckill_sse_clients", "gauge", "Streams of events open now.", .print = print_gauge,
+     OF_NOW(streams)},
+    {"seckill_sse_events_total", "counter", "Events written to streams.", .print = print_events},
+    {"seckill_sse_dropped_total", "counter", "Streams that were refused, or ended by the service.",
+     .print = print_drops},
+    {"seckill_purchase_seconds", "histogram",
+     "How long a purchase took, from its request to its answer, whatever that was.",
+     .print = print_histogram, OURS(purchase_time), .scale = &metrics_waits},
+    {"seckill_queue_depth", "gauge", "Purchases waiting or running now.", .print = print_gauge,
+     OF_NOW(queue_depth)},
+    {"seckill_queue_wait_seconds", "histogram",
+     "How long a batch's first purchase waited until its batch ran.", .print = print_by_guard,
+     OF_GUARD(queue_wait), .scale = &metrics_seconds},
+    {"seckill_lock_wait_seconds", "histogram", "How long a batch waited for its lock.",
+     .print = print_by_guard, OF_GUARD(lock_wait), .scale = &metrics_seconds},
+    {"seckill_lock_hold_seconds", "histogram", "How long a batch held its lock, at most.",
+     .print = print_by_guard, OF_GUARD(lock_hold), .scale = &metrics_seconds},
+    {"seckill_batch_seconds", "histogram", "How long a guard ran.", .print = print_by_guard,
+     OF_GUARD(batch_time), .scale = &metrics_seconds},
+    {"seckill_batch_size", "histogram", "Purchases served together by one run of a guard.",
+     .print = print_by_guard, OF_GUARD(batch_size), .scale = &metrics_sizes},
+    {"seckill_lock_acquire_total", "counter", "Acquires of locks.", .print = print_by_status,
+     OURS(acquires)},
+    {"seckill_lock_release_total", "counter", "Releases; not-owner: a lease was too short.",
+     .print = print_by_status, OURS(releases)},
+    {"seckill_lock_renewals_total", "counter", "Renewals of leases.", .print = print_by_status,
+     OURS(renewals)},
+    {"seckill_redis_round_trips_total", "counter", "Pipelines sent to Redis.",
+     .print = print_by_status, OURS(round_trips)},
+    {"seckill_redis_round_trip_seconds", "histogram", "How long Redis took to answer a pipeline.",
+     .print = print_histogram, OURS(round_trip_time), .scale = &metrics_seconds},
+    {"seckill_redis_connects_total", "counter", "Connections made to Redis, or tried.",
+     .print = print_by_status, OURS(connects)},
+    {"seckill_redis_connections", "gauge", "Connections to Redis in the pool now.",
+     .print = print_pool},
+    {"seckill_redis_connections_max", "gauge",
+     "Connections in the pool at most; with as many busy, calls wait.", .print = print_gauge,
+     OF_NOW(redis.max)},
+    {"seckill_redis_reconnects_total", "counter",
+     "Connections of the pool made in place of one that broke.", .print = print_reconnects},
+    {"seckill_build_info", "gauge", "The version that runs.", .print = print_build},
+    {"seckill_thread_stack_bytes", "gauge", "Stack of a thread that serves HTTP.",
+     .print = print_stack},
+    {"seckill_thread_stack_deepest_bytes", "gauge",
+     "The most that one of them has used, told when its connection ends.", .print = print_deepest},
+};
+
+static void print_all(const struct page *page)
+{
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++) {
+        const struct metric *metric = &metrics[i];
+
+        if (metric->of_sale && !page->now->is_store_up) continue;
+        (void)fprintf(page->out, "# HELP %s %s\n# TYPE %s %s\n", metric->name, metric->help,
+                      metric->name, metric->type);
+        metric->print(page, metric);
+    }
+    process_usage_print(page->out);
 }
 
 char *metrics_render(const struct metrics *self, const struct metrics_now *now, size_t *out_len)
@@ -312,7 +357,7 @@ char *metrics_render(const struct metrics *self, const struct metrics_now *now, 
     FILE *out = open_memstream(&text, out_len);
 
     if (!out) return NULL;
-    print_all(out, self, now);
+    print_all(&(struct page){out, self, now});
     if (fclose(out) == 0) return text;
     free(text);
     return NULL;

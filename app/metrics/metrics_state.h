@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "base/list.h"
 #include "metrics.h"
 
 enum {
@@ -24,21 +25,13 @@ extern const int metrics_statuses[METRICS_STATUSES]; /* 0 at the end */
 #define METRICS_CLASS_LIST(X)                                                                      \
     X(METRICS_2XX, "2xx") X(METRICS_4XX, "4xx") X(METRICS_5XX, "5xx") X(METRICS_OTHER, "other")
 
-typedef enum metrics_class {
-#define METRICS_CLASS_VALUE(value, label) value,
-    METRICS_CLASS_LIST(METRICS_CLASS_VALUE)
-#undef METRICS_CLASS_VALUE
-        METRICS_CLASS_COUNT
-} metrics_class;
+typedef enum metrics_class { METRICS_CLASS_LIST(LIST_VALUE) METRICS_CLASS_COUNT } metrics_class;
 
 /* The upper bounds of a histogram; the bucket after them is +Inf. */
 struct metrics_scale {
     size_t count;
     double unit; /* how many of our units make one of what is shown */
-    struct {
-        int64_t bound;
-        const char *text;
-    } at[METRICS_BUCKETS_MAX];
+    int64_t bound[METRICS_BUCKETS_MAX];
 };
 
 extern const struct metrics_scale metrics_seconds; /* our units: ns */
@@ -71,19 +64,17 @@ struct metrics {
     /* As metrics_new() was told, from 1 on; [0]: requests that fit no route. */
     atomic_ullong requests[METRICS_ROUTES_MAX + 1][METRICS_CLASS_COUNT]
         __attribute__((aligned(METRICS_CACHE_LINE)));
-    atomic_ullong rate_limited;
+    atomic_ullong counters[METRICS_COUNTER_COUNT];
     metrics_route_at route_at;
     size_t guard_count;
     size_t route_count;
-    struct metrics_of_guard guards[METRICS_GUARDS_MAX + 1]; /* as guard_at(); last: not known */
+    struct metrics_of_guard guards[METRICS_GUARDS_MAX + 1]; /* as guards_at(); last: not known */
     struct metrics_histogram round_trip_time;
     struct metrics_by_status acquires;
     struct metrics_by_status releases;
     struct metrics_by_status renewals;
     struct metrics_by_status round_trips;
     struct metrics_by_status connects;
-    atomic_ullong topology_changes;
-    atomic_ullong address_limited;
     struct metrics_histogram purchase_time;
 };
 

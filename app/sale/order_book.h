@@ -4,7 +4,7 @@
 #ifndef SECKILL_ORDER_BOOK_H
 #define SECKILL_ORDER_BOOK_H
 
-#include "store/store.h"
+#include "purchase.h"
 
 struct order_book; /* opaque */
 

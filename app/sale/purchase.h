@@ -4,6 +4,7 @@
 #ifndef SECKILL_PURCHASE_H
 #define SECKILL_PURCHASE_H
 
+#include "base/list.h"
 #include "sale.h"
 
 /* X(value, name in metrics and problems, did Redis surely not execute it?) */
@@ -23,14 +24,9 @@
     X(OUTCOME_UNKNOWN, "outcome-unknown")             /* sent, no answer within the deadline */    \
     X(OUTCOME_UNSYNCED, "unsynced") /* decided, but too few replicas have it: it may be lost */
 
-typedef enum outcome {
-#define OUTCOME_VALUE(value, name) value,
-    OUTCOME_LIST(OUTCOME_VALUE)
-#undef OUTCOME_VALUE
-        OUTCOME_COUNT
-} outcome;
+typedef enum outcome { OUTCOME_LIST(LIST_VALUE) OUTCOME_COUNT } outcome;
 
-const char *outcome_name(enum outcome which);
+const char *sale_outcome_name(enum outcome which);
 
 struct purchase {
     const char *buyer;           /* borrowed, validated */
@@ -45,6 +41,14 @@ struct purchase {
     /* Group commit's own. */
     struct purchase *next;
     int64_t deadline_ns;
+};
+
+/* What was bought. */
+struct order {
+    char id[ORDER_ID_MAX];
+    char buyer[BUYER_ID_MAX + 1];
+    char key[IDEMPOTENCY_KEY_MAX + 1]; /* "" for none */
+    char state[16];                    /* "held" */
 };
 
 #endif

@@ -30,12 +30,12 @@ bool sale_id_is_valid(const char *id)
     return is_word(id, SALE_ID_MAX, false, "-");
 }
 
-bool buyer_id_is_valid(const char *buyer)
+bool sale_buyer_id_is_valid(const char *buyer)
 {
     return is_word(buyer, BUYER_ID_MAX, true, "_-");
 }
 
-bool idempotency_key_is_valid(const char *key)
+bool sale_key_is_valid(const char *key)
 {
     return is_word(key, IDEMPOTENCY_KEY_MAX, true, "_.-");
 }
@@ -96,22 +96,14 @@ sale_state sale_state_of(const struct sale *sale)
 
 const char *sale_state_name(sale_state state)
 {
-    static const char *const names[] = {
-#define STATE_NAME(value, name) [value] = (name),
-        SALE_STATE_LIST(STATE_NAME)
-#undef STATE_NAME
-    };
+    static const char *const names[] = {SALE_STATE_LIST(LIST_NAME)};
 
     return (unsigned)state < SALE_STATE_COUNT ? names[state] : "?";
 }
 
-const char *outcome_name(enum outcome which)
+const char *sale_outcome_name(enum outcome which)
 {
-    static const char *const names[] = {
-#define OUTCOME_NAME(value, name) [value] = (name),
-        OUTCOME_LIST(OUTCOME_NAME)
-#undef OUTCOME_NAME
-    };
+    static const char *const names[] = { OUTCOME_LIST(LIST_NAME) };
 
     return (unsigned)which < OUTCOME_COUNT ? names[which] : "?";
 }

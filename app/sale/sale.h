@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
+
 enum {
     SALE_ID_MAX = 40,
     SALE_TITLE_MAX = 200, /* bytes of UTF-8 */
@@ -26,12 +28,7 @@ enum {
     X(SALE_PAUSED, "paused")     /* stored state "paused" */                                       \
     X(SALE_ENDED, "ended")       /* stored state "ended", or past ends_ms */
 
-typedef enum sale_state {
-#define SALE_STATE_VALUE(value, name) value,
-    SALE_STATE_LIST(SALE_STATE_VALUE)
-#undef SALE_STATE_VALUE
-        SALE_STATE_COUNT
-} sale_state;
+typedef enum sale_state { SALE_STATE_LIST(LIST_VALUE) SALE_STATE_COUNT } sale_state;
 
 /* How long an instance believes that a sale is sold out, since it last asked; and how long units that
    come back are not for sale: until nobody can believe it any more (twice that, for clocks and stops
@@ -84,7 +81,7 @@ const char *sale_state_name(sale_state state);
 
 /* [a-z0-9-]{1,40}; [A-Za-z0-9_-]{1,64}; [A-Za-z0-9_.-]{1,64} */
 bool sale_id_is_valid(const char *id);
-bool buyer_id_is_valid(const char *buyer);
-bool idempotency_key_is_valid(const char *key);
+bool sale_buyer_id_is_valid(const char *buyer);
+bool sale_key_is_valid(const char *key);
 
 #endif

@@ -8,18 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *audit_check_name(enum audit_check check)
+const char *sale_audit_check_name(enum audit_check check)
 {
-    static const char *const names[] = {
-#define CHECK_NAME(value, name) [value] = (name),
-        AUDIT_CHECK_LIST(CHECK_NAME)
-#undef CHECK_NAME
-    };
+    static const char *const names[] = {AUDIT_CHECK_LIST(LIST_NAME)};
 
     return (unsigned)check < AUDIT_CHECK_COUNT ? names[check] : "?";
 }
 
-const char *audit_verdict_name(enum audit_verdict verdict)
+const char *sale_audit_verdict_name(enum audit_verdict verdict)
 {
     static const char *const names[] = {
         [AUDIT_PASS] = "pass", [AUDIT_FAIL] = "fail", [AUDIT_UNKNOWN] = "unknown"};
@@ -40,7 +36,7 @@ static bool follows(const struct audit_ledger *ledger, const struct audit_entry 
     return entry->left == ledger->left + (is_restock ? entry->units : 0) - entry->orders;
 }
 
-void audit_walk(struct audit_ledger *ledger, const struct audit_entry *entry)
+void sale_audit_walk(struct audit_ledger *ledger, const struct audit_entry *entry)
 {
     if (!follows(ledger, entry) && ledger->breaks++ == 0)
         (void)snprintf(ledger->first_break, sizeof ledger->first_break, "%s", entry->id);

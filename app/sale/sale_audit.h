@@ -6,6 +6,7 @@
 #ifndef SECKILL_SALE_AUDIT_H
 #define SECKILL_SALE_AUDIT_H
 
+#include "base/list.h"
 #include "sale.h"
 
 /* X(value, name) */
@@ -17,12 +18,7 @@
     X(AUDIT_LEDGER_CHAIN, "ledger-adds-up")  /* each entry follows from the one before it */       \
     X(AUDIT_LEDGER_ORDERS, "ledger-has-all") /* as many orders and units as the sale says */
 
-enum audit_check {
-#define AUDIT_CHECK_VALUE(value, name) value,
-    AUDIT_CHECK_LIST(AUDIT_CHECK_VALUE)
-#undef AUDIT_CHECK_VALUE
-        AUDIT_CHECK_COUNT
-};
+enum audit_check { AUDIT_CHECK_LIST(LIST_VALUE) AUDIT_CHECK_COUNT };
 
 /* What was read. A number that is not there, or is none, is AUDIT_NONE. */
 #define AUDIT_NONE INT64_MIN
@@ -73,12 +69,12 @@ struct audit_entry {
     int64_t left, initial, units; /* AUDIT_NONE: no such field */
     int64_t orders;
 };
-void audit_walk(struct audit_ledger *ledger, const struct audit_entry *entry);
+void sale_audit_walk(struct audit_ledger *ledger, const struct audit_entry *entry);
 
 /* Judge out->reading; fills the rest. */
 void sale_audit_judge(struct sale_audit *out);
 
-const char *audit_check_name(enum audit_check check);
-const char *audit_verdict_name(enum audit_verdict verdict);
+const char *sale_audit_check_name(enum audit_check check);
+const char *sale_audit_verdict_name(enum audit_verdict verdict);
 
 #endif

@@ -33,8 +33,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "guard.h"
-#include "node.h"
+#include "guards/guards.h"
+#include "order_node.h"
 #include "sale/order_id.h"
 #include "sold_out.h"
 #include "store/app_scripts.h"
@@ -93,7 +93,7 @@ struct group_commit {
     _Atomic(struct lane *) lanes[LANE_BUCKETS]; /* grow only */
     pthread_mutex_t map_mutex;                  /* guards additions to the lanes */
     struct sold_out *sold_out;                  /* owned */
-    struct node *node;                          /* owned */
+    struct order_node *node;                    /* owned */
 };
 
 /* ---- futex ------------------------------------------------------------------------------------- */
@@ -209,11 +209,11 @@ static struct lane *open_lane(struct group_commit *self, const char *sale_id, ou
         *out_outcome = OUTCOME_STORE_UNAVAILABLE;
         return NULL;
     }
-    if (!may_run(self, guard_find(sale.guard))) {
+    if (!may_run(self, guards_find(sale.guard))) {
         *out_outcome = OUTCOME_NO_GUARD;
         return NULL;
     }
-    lane = add_lane(self, sale.id, guard_find(sale.guard));
+    lane = add_lane(self, sale.id, guards_find(sale.guard));
     if (!lane) *out_outcome = OUTCOME_STORE_UNAVAILABLE; /* no memory */
     return lane;
 }
@@ -236,20 +236,27 @@ static outcome outcome_of(guard_status status)
     return OUTCOME_STORE_UNAVAILABLE;
 }
 
-static void set_all(struct purchase **list, size_t count, outcome same)
+/* Purchases that a guard serves together. */
+struct run {
+    struct purchase **list;
+    size_t count;
+    int64_t limit_ms;
+    int64_t waited_ns; /* the first of them, until now */
+};
+
+static void set_all(const struct run *run, outcome same)
 {
-    for (size_t i = 0; i < count; i++)
-        list[i]->outcome = same;
+    for (size_t i = 0; i < run->count; i++)
+        run->list[i]->outcome = same;
 }
 
-static bool is_any_created(const struct guard_result *result, struct purchase *const *list,
-                           size_t count)
+static bool is_any_created(const struct guard_result *result, const struct run *run)
 {
     size_t i = 0;
 
-    while (i < count && list[i]->outcome != OUTCOME_CREATED)
+    while (i < run->count && run->list[i]->outcome != OUTCOME_CREATED)
         i++;
-    return result->status == GUARD_DONE && i < count;
+    return result->status == GUARD_DONE && i < run->count;
 }
 
 static void pause_sell(const struct guard_ctx *ctx)
@@ -258,8 +265,7 @@ static void pause_sell(const struct guard_ctx *ctx)
 }
 
 /* Serve purchases by the lane's guard: every one has its outcome afterwards. */
-static void run_guard_locked(struct group_commit *self, struct lane *lane, struct purchase **list,
-                             size_t count, int64_t limit_ms, int64_t waited_ns)
+static void run_guard_locked(struct group_commit *self, struct lane *lane, const struct run *run)
 {
     const struct guard *guard = lane->guard;
     struct guard_ctx ctx = {.client = self->options.client,
@@ -267,51 +273,50 @@ static void run_guard_locked(struct group_commit *self, struct lane *lane, struc
                             .resolve = self->resolve,
                             .confirm = self->confirm,
                             .fenced = self->fenced,
-                            .topology = self->options.topology,
+                            .deployment = self->options.deployment,
                             .redlock = self->options.redlock,
                             .sale_id = lane->sale_id,
                             .instance = self->options.instance,
                             .process = self->process,
                             .attempt = atomic_fetch_add(&self->attempts, 1) + 1,
                             .lease_ms = self->options.lease_ms,
-                            .limit_ms = limit_ms,
-                            .wait_ms = limit_ms,
+                            .limit_ms = run->limit_ms,
+                            .wait_ms = run->limit_ms,
                             .dir = self->options.dir,
                             .pause_ms = self->options.pause_ms};
     int64_t begin = clock_mono_ns();
-    int node = node_number(self->node);
+    int node = order_node_number(self->node);
 
     if (node < 0) {
-        set_all(list, count, OUTCOME_STORE_UNAVAILABLE);
+        set_all(run, OUTCOME_STORE_UNAVAILABLE);
         return;
     }
     if (ctx.pause_ms > 0 && ctx.attempt % self->options.pause_every == 0) ctx.pause = pause_sell;
-    for (size_t i = 0; i < count; i++)
-        order_id_next(&self->ids, (unsigned)node, list[i]->order_id);
-    struct guard_result result = guard->sell(&ctx, list, count);
-    if (result.status != GUARD_DONE) set_all(list, count, outcome_of(result.status));
-    if (is_any_created(&result, list, count)) sold_out_contradict(lane->sold_out);
+    for (size_t i = 0; i < run->count; i++)
+        order_id_next(&self->ids, (unsigned)node, run->list[i]->order_id);
+    struct guard_result result = guard->sell(&ctx, run->list, run->count);
+    if (result.status != GUARD_DONE) set_all(run, outcome_of(result.status));
+    if (is_any_created(&result, run)) sold_out_contradict(lane->sold_out);
     if (result.is_sold_out) sold_out_note(lane->sold_out);
     if (self->options.on_batch) {
-        self->options.on_batch(guard->name, count, waited_ns, clock_mono_ns() - begin,
+        self->options.on_batch(guard->name, run->count, run->waited_ns, clock_mono_ns() - begin,
                                self->options.on_batch_arg);
     }
 }
 
 /* The same, and its guard is not switched meanwhile. */
-static void run_guard(struct group_commit *self, struct lane *lane, struct purchase **list,
-                      size_t count, int64_t limit_ms, int64_t waited_ns)
+static void run_guard(struct group_commit *self, struct lane *lane, struct run run)
 {
     int64_t asked_ns = clock_mono_ns();
 
     (void)pthread_rwlock_rdlock(&lane->runs);
-    limit_ms -= (clock_mono_ns() - asked_ns) / NS_PER_MS; /* a switch was waiting for others */
-    for (size_t i = 0; i < count; i++)
-        list[i]->guard = lane->guard->name;
-    if (limit_ms > 0) {
-        run_guard_locked(self, lane, list, count, limit_ms, waited_ns);
+    run.limit_ms -= (clock_mono_ns() - asked_ns) / NS_PER_MS; /* a switch was waiting for others */
+    for (size_t i = 0; i < run.count; i++)
+        run.list[i]->guard = lane->guard->name;
+    if (run.limit_ms > 0) {
+        run_guard_locked(self, lane, &run);
     } else {
-        set_all(list, count, OUTCOME_LOCK_TIMEOUT);
+        set_all(&run, OUTCOME_LOCK_TIMEOUT);
     }
     (void)pthread_rwlock_unlock(&lane->runs);
 }
@@ -385,7 +390,7 @@ static void serve(struct group_commit *self, struct lane *lane, struct purchase 
     count = list_unserved(lane, first, &limit_ms);
     while (count > 0) {
         begin_ns = clock_mono_ns();
-        run_guard(self, lane, lane->list, count, limit_ms, begin_ns - joined_ns);
+        run_guard(self, lane, (struct run){lane->list, count, limit_ms, begin_ns - joined_ns});
         ran_ns = clock_mono_ns() - begin_ns;
         note_run(lane, ran_ns);
         if (ran_ns < limit_ms * NS_PER_MS) break; /* it was not for time */
@@ -485,7 +490,7 @@ static void sell_in_batch(struct group_commit *self, struct lane *lane, struct p
 /* --batch 1: the textbook, where every purchase takes the lock itself. */
 static void sell_alone(struct group_commit *self, struct lane *lane, struct purchase *purchase)
 {
-    run_guard(self, lane, &purchase, 1, self->options.deadline_ms, 0);
+    run_guard(self, lane, (struct run){&purchase, 1, self->options.deadline_ms, 0});
     finish(lane, purchase);
 }
 
@@ -578,14 +583,14 @@ struct group_commit *group_commit_new(const struct group_commit_options *options
     if (self->options.queue_ms > self->options.deadline_ms) /* whoever is out of time is refused */
         self->options.queue_ms = self->options.deadline_ms;
     (void)pthread_mutex_init(&self->map_mutex, NULL);
-    self->node = node_new(options->client, options->topology);
-    self->purchase = lk_script_new(app_script_named("purchase"));
-    self->resolve = lk_script_new(app_script_named("resolve"));
-    self->confirm = lk_script_new(app_script_named("confirm"));
-    self->fenced = app_script_join("fence_check", "purchase");
+    self->node = order_node_new(options->client, options->deployment);
+    self->purchase = lk_script_new(app_scripts_named("purchase"));
+    self->resolve = lk_script_new(app_scripts_named("resolve"));
+    self->confirm = lk_script_new(app_scripts_named("confirm"));
+    self->fenced = app_scripts_join("fence_check", "purchase");
     (void)snprintf(self->process, sizeof self->process, "%.60s.%llx.%x", options->instance,
                    (unsigned long long)clock_unix_ms(), (unsigned)getpid());
-    self->sold_out = sold_out_new(options->store, options->topology);
+    self->sold_out = sold_out_new(options->store, options->deployment);
     if (self->node && self->purchase && self->resolve && self->confirm && self->fenced &&
         self->sold_out)
         return self;
@@ -596,7 +601,7 @@ struct group_commit *group_commit_new(const struct group_commit_options *options
 void group_commit_free(struct group_commit *self)
 {
     if (!self) return;
-    node_free(self->node);
+    order_node_free(self->node);
     for (size_t i = 0; i < LANE_BUCKETS; i++) {
         struct lane *next = NULL;
 

@@ -5,7 +5,7 @@
 #ifndef SECKILL_GROUP_COMMIT_H
 #define SECKILL_GROUP_COMMIT_H
 
-#include "redlock_servers.h"
+#include "guards/base/redlock_servers.h"
 #include "sale/purchase.h"
 #include "store/store.h"
 
@@ -13,11 +13,11 @@ struct group_commit; /* opaque */
 struct guard;
 
 struct group_commit_options {
-    lk_client *client;               /* borrowed */
-    struct store *store;             /* borrowed */
-    const char *instance;            /* borrowed */
-    const struct topology *topology; /* borrowed; NULL: one server, no replicas waited for */
-    struct redlock_servers *redlock; /* borrowed; NULL: the guard of that name cannot run */
+    lk_client *client;                   /* borrowed */
+    struct store *store;                 /* borrowed */
+    const char *instance;                /* borrowed */
+    const struct deployment *deployment; /* borrowed; NULL: one server, no replicas waited for */
+    struct redlock_servers *redlock;     /* borrowed; NULL: the guard of that name cannot run */
     unsigned batch;     /* purchases per batch; 1: every purchase takes the lock itself */
     unsigned queue_max; /* purchases waiting or running per sale; more are OVERLOADED */
     int64_t queue_ms;   /* one that would wait longer for its turn is too; 0: however long */

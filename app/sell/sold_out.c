@@ -46,8 +46,8 @@ struct sold_out_sale {
 };
 
 struct sold_out {
-    struct store *store;             /* borrowed */
-    const struct topology *topology; /* borrowed; may be NULL */
+    struct store *store;                 /* borrowed */
+    const struct deployment *deployment; /* borrowed; may be NULL */
     pthread_t thread;
     pthread_mutex_t mutex; /* guards all below */
     pthread_cond_t changed;
@@ -83,8 +83,8 @@ bool sold_out_answer(struct sold_out_sale *sale, struct purchase *purchase)
     (void)pthread_rwlock_rdlock(&sale->lock);
     int64_t now_ms = clock_awake_or_not_ms();
     is_known = sale->book && now_ms < sale->fresh_until_ms &&
-               sale->changes == topology_changes(sale->owner->topology) &&
-               answer_from(sale->book, !topology_is_synced(sale->owner->topology), purchase);
+               sale->changes == deployment_changes(sale->owner->deployment) &&
+               answer_from(sale->book, !deployment_is_synced(sale->owner->deployment), purchase);
     (void)pthread_rwlock_unlock(&sale->lock);
     if (is_known &&
         now_ms - atomic_load_explicit(&sale->asked_ms, memory_order_relaxed) > SALE_BELIEVED_MS)
@@ -150,7 +150,7 @@ static bool is_sold_out(const struct sold_out_sale *sale, struct end *out)
 {
     struct sale_moment moment;
 
-    out->changes = topology_changes(sale->owner->topology);
+    out->changes = deployment_changes(sale->owner->deployment);
     out->sent_ms = clock_awake_or_not_ms();
     if (store_load_moment(sale->owner->store, sale->id, &moment, NULL) != STORE_OK) return false;
     out->epoch = moment.sale.epoch;
@@ -255,13 +255,13 @@ static void *look_after(void *arg)
 
 /* ---- life ------------------------------------------------------------------------------------------ */
 
-struct sold_out *sold_out_new(struct store *store, const struct topology *topology)
+struct sold_out *sold_out_new(struct store *store, const struct deployment *deployment)
 {
     struct sold_out *self = calloc(1, sizeof *self);
 
     if (!self) return NULL;
     self->store = store;
-    self->topology = topology;
+    self->deployment = deployment;
     (void)pthread_mutex_init(&self->mutex, NULL);
     (void)pthread_cond_init(&self->changed, NULL);
     if (pthread_create(&self->thread, NULL, look_after, self) == 0) return self;

@@ -21,8 +21,8 @@
 struct sold_out;      /* opaque: all sales of this process */
 struct sold_out_sale; /* opaque: one of them; lives as long as sold_out */
 
-/* Starts a thread. Both are borrowed; topology may be NULL. NULL when out of memory. */
-struct sold_out *sold_out_new(struct store *store, const struct topology *topology);
+/* Starts a thread. Both are borrowed; deployment may be NULL. NULL when out of memory. */
+struct sold_out *sold_out_new(struct store *store, const struct deployment *deployment);
 /* Nobody may ask any more. NULL is fine. */
 void sold_out_free(struct sold_out *self);
 

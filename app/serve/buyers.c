@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "base/rfc3339.h"
-#include "door/connection.h"
 #include "handlers.h"
+#include "http/connection.h"
 
 void buyers_time(struct service *service, struct http_request *request, const char *id)
 {
@@ -18,15 +18,11 @@ void buyers_time(struct service *service, struct http_request *request, const ch
     store_status status = store_time_ms(service->store, &now_ms, &err);
 
     (void)id;
-    if (status != STORE_OK) {
-        handlers_send_store_failure(request, status, &err);
-        return;
-    }
+    if (handlers_has_failed(request, status, &err)) return;
     rfc3339_format(now_ms, moment);
-    TEXT_ADD(&body, "{\"serverTime\":");
-    text_add_json(&body, moment);
-    TEXT_ADD(&body, ",\"epochMs\":");
-    text_add_number(&body, now_ms);
+    TEXT_ADD(&body, "{");
+    text_add_member(&body, "serverTime", moment);
+    text_add_count(&body, "epochMs", now_ms);
     TEXT_ADD(&body, "}\n");
     http_send_json(request, 200, &body);
 }
@@ -56,7 +52,7 @@ static bool let_buyer_in(struct service *service, struct http_request *request,
     if (!identity_read_buyer(service->identity, request, out)) return false;
     if (service->rate) verdict = rate_take(service->rate, out);
     if (!verdict.is_over) return true;
-    metrics_count_rate_limited(service->metrics);
+    metrics_count(service->metrics, METRICS_RATE_LIMITED);
     handlers_send_over_rate(request, &verdict, "Nothing was executed. Ask again later.");
     return false;
 }
@@ -64,19 +60,6 @@ static bool let_buyer_in(struct service *service, struct http_request *request,
 static bool has_body(const struct http_request *request)
 {
     return request->content_type || request->body_len > 0;
-}
-
-/* Its own function: its 4 KiB are on the stack of those alone whose clients send something. */
-static __attribute__((noinline)) bool body_is_purchase(struct http_request *request)
-{
-    struct http_body body;
-    struct json_error error = {0};
-
-    if (!http_read_body(request, &body)) return false;
-    if (json_read_purchase(body.data, body.len, &error)) return true;
-    http_send_problem(request, PROBLEM_INVALID_REQUEST,
-                      &(struct http_detail){.detail = error.detail, .field = error.field});
-    return false;
 }
 
 static void send_outcome(struct service *service, struct http_request *request, const char *id,
@@ -131,7 +114,7 @@ void buyers_buy(struct service *service, struct http_request *request, const cha
     request->began_ns = clock_mono_ns();
     if (!let_buyer_in(service, request, buyer)) return;
     if (!http_read_idempotency_key(request, key)) return;
-    if (has_body(request) && !body_is_purchase(request)) return;
+    if (has_body(request) && !handlers_read_body(request, json_read_purchase, NULL)) return;
     if (http_can_detach(request)) {
         memcpy(connection->buyer, buyer, sizeof buyer);
         memcpy(connection->key, key, sizeof key);
@@ -152,10 +135,7 @@ void buyers_show_order(struct service *service, struct http_request *request, co
 
     if (!let_buyer_in(service, request, buyer)) return;
     status = store_find_order(service->store, id, buyer, &order, &err);
-    if (status != STORE_OK) {
-        handlers_send_store_failure(request, status, &err);
-        return;
-    }
+    if (handlers_has_failed(request, status, &err)) return;
     http_add_order(&body, &(struct order_view){
                               .id = order.id, .sale_id = id, .buyer = buyer, .state = order.state});
     http_send_json(request, 200, &body);

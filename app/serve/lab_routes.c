@@ -5,24 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guard_sources.h"
+#include "guards/guards.h"
 #include "handlers.h"
-#include "lab/lab_runner.h"
-#include "lab_documents.h"
-#include "sell/guard.h"
+#include "lab/plays/scenarios.h"
+#include "lab/served/guard_sources.h"
+#include "lab/served/lab_documents.h"
+#include "lab/served/lab_runner.h"
 
 enum { WHY_SIZE = 256 };
 
 static bool language_is_read(struct http_request *request, enum lab_language *out)
 {
-    if (lab_language_is_read(request->query, out)) return true;
+    if (lab_documents_language_is_read(request->query, out)) return true;
     http_send_problem(
         request, PROBLEM_INVALID_REQUEST,
         &(struct http_detail){.detail = "The query may be lang=en or lang=zh.", .field = "lang"});
     return false;
 }
 
-void lab_list_scenarios(struct service *service, struct http_request *request, const char *id)
+void lab_routes_list_scenarios(struct service *service, struct http_request *request,
+                               const char *id)
 {
     enum lab_language language = LAB_ENGLISH;
 
@@ -30,18 +32,19 @@ void lab_list_scenarios(struct service *service, struct http_request *request, c
     (void)id;
     if (!language_is_read(request, &language)) return;
     handlers_send_made(request, &(struct http_answer){.status = 200},
-                       lab_json_of_scenarios(language));
+                       lab_documents_scenarios(language));
 }
 
-void lab_list_guards(struct service *service, struct http_request *request, const char *id)
+void lab_routes_list_guards(struct service *service, struct http_request *request, const char *id)
 {
     (void)id;
     handlers_send_made(
         request, &(struct http_answer){.status = 200},
-        lab_json_of_guards(service->config->guard, service->config->redlock != NULL));
+        lab_documents_guards(service->config->guard, service->config->redlock != NULL));
 }
 
-void lab_show_guard_source(struct service *service, struct http_request *request, const char *id)
+void lab_routes_show_guard_source(struct service *service, struct http_request *request,
+                                  const char *id)
 {
     bool is_known = false;
     char *text = guard_sources_text(id, &is_known);
@@ -67,21 +70,12 @@ void lab_show_guard_source(struct service *service, struct http_request *request
 
 /* ---- a run --------------------------------------------------------------------------------------- */
 
-static void refuse_body(struct http_request *request, const struct json_error *error)
-{
-    http_send_problem(request, PROBLEM_INVALID_REQUEST,
-                      &(struct http_detail){.detail = error->detail, .field = error->field});
-}
-
 /*
  * Nothing to say, but it has to be said as JSON: there is no token here, and what a foreign page sends
  * without asking first is of another type.
  */
 static bool body_is_empty_json(struct http_request *request)
 {
-    struct http_body body;
-    struct json_error error = {0};
-
     if (!request->content_type) {
         http_send_problem(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
                           &(struct http_detail){.detail = "Send Content-Type: application/json; "
@@ -89,10 +83,7 @@ static bool body_is_empty_json(struct http_request *request)
                                                 .field = "Content-Type"});
         return false;
     }
-    if (!http_read_body(request, &body)) return false;
-    if (json_read_nothing(body.data, body.len, &error)) return true;
-    refuse_body(request, &error);
-    return false;
+    return handlers_read_body(request, json_read_nothing, NULL);
 }
 
 static void send_run(struct http_request *request, lab_runner_status status,
@@ -127,7 +118,7 @@ static void send_run(struct http_request *request, lab_runner_status status,
     http_send_problem(request, refusals[status].problem, &detail);
 }
 
-static void log_run(const char *name, lab_runner_status status, const struct refusal *why)
+static void log_run(const char *name, lab_runner_status status, const struct start_error *why)
 {
     static const char *const words[] = {
         [LAB_RUNNER_PLAYED] = "played",
@@ -141,9 +132,9 @@ static void log_run(const char *name, lab_runner_status status, const struct ref
              why->text[0] ? ": " : "", why->text);
 }
 
-void lab_run_scenario(struct service *service, struct http_request *request, const char *id)
+void lab_routes_run_scenario(struct service *service, struct http_request *request, const char *id)
 {
-    const struct lab_scenario *scenario = lab_scenario_named(id);
+    const struct lab_scenario *scenario = scenarios_named(id);
     enum lab_language language = LAB_ENGLISH;
     struct lab_runner_answer answer;
 
@@ -166,15 +157,9 @@ void lab_run_scenario(struct service *service, struct http_request *request, con
 static const struct guard *read_guard(struct service *service, struct http_request *request)
 {
     char name[SALE_GUARD_MAX + 1] = "";
-    struct http_body body;
-    struct json_error error = {0};
 
-    if (!http_read_body(request, &body)) return NULL;
-    if (!json_read_guard(body.data, body.len, name, &error)) {
-        refuse_body(request, &error);
-        return NULL;
-    }
-    const struct guard *guard = guard_find(name);
+    if (!handlers_read_body(request, json_read_guard, name)) return NULL;
+    const struct guard *guard = guards_find(name);
     if (!guard->needs_redlock || service->config->redlock) return guard;
     http_send_problem(
         request, PROBLEM_FORBIDDEN,
@@ -183,7 +168,7 @@ static const struct guard *read_guard(struct service *service, struct http_reque
     return NULL;
 }
 
-void lab_switch_guard(struct service *service, struct http_request *request, const char *id)
+void lab_routes_switch_guard(struct service *service, struct http_request *request, const char *id)
 {
     const struct guard *guard = read_guard(service, request);
     struct sale sale = {0};
@@ -191,10 +176,7 @@ void lab_switch_guard(struct service *service, struct http_request *request, con
 
     if (!guard) return;
     store_status status = store_load_sale(service->store, id, &sale, &err);
-    if (status != STORE_OK) {
-        handlers_send_store_failure(request, status, &err);
-        return;
-    }
+    if (handlers_has_failed(request, status, &err)) return;
     if (!group_commit_switch_guard(service->commit, id, guard)) {
         http_send_problem(request, PROBLEM_INTERNAL, NULL);
         return;
@@ -202,8 +184,8 @@ void lab_switch_guard(struct service *service, struct http_request *request, con
     log_line(LOG_WARN, "sale %s: sold here by guard %s from now on; its own is %s", id, guard->name,
              sale.guard);
     handlers_send_made(request, &(struct http_answer){.status = 200},
-                       lab_json_of_sale(&(struct lab_sale){.id = id,
-                                                           .instance = service->config->instance,
-                                                           .stored = sale.guard,
-                                                           .guard = guard}));
+                       lab_documents_sale(&(struct lab_sale){.id = id,
+                                                             .instance = service->config->instance,
+                                                             .stored = sale.guard,
+                                                             .guard = guard}));
 }

@@ -48,7 +48,7 @@ static void log_step(const struct step_end *end)
 
     if (end->status == STORE_OK || end->status == STORE_NOT_FOUND) {
         level = LOG_INFO;
-        came_to = end->status == STORE_OK ? sale_step_name(end->taken.step) : "no such sale";
+        came_to = end->status == STORE_OK ? store_step_name(end->taken.step) : "no such sale";
     } else if (end->status == STORE_UNKNOWN) {
         came_to = "sent, no answer";
     }
@@ -59,10 +59,10 @@ static void log_step(const struct step_end *end)
              asked->client);
 }
 
-bool operators_begin(struct service *service, struct http_request *request,
-                     struct operator_step *step)
+bool operator_steps_begin(struct service *service, struct http_request *request,
+                          struct operator_step *step)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
 
     (void)handlers_client(service, request, step->client);
     if (operators_log_add(service->operators_log, service->config->instance, step, &why))
@@ -75,17 +75,17 @@ bool operators_begin(struct service *service, struct http_request *request,
     return false;
 }
 
-void operators_note_end(struct service *service, struct operator_step *step, store_status status,
-                        const struct sale_step_end *taken)
+void operator_steps_note_end(struct service *service, struct operator_step *step,
+                             store_status status, const struct sale_step_end *taken)
 {
     static const char *const results[] = {[STORE_NOT_FOUND] = "no-such-sale",
                                           [STORE_EXISTS] = "exists",
                                           [STORE_UNAVAILABLE] = "unavailable",
                                           [STORE_UNKNOWN] = "unknown",
                                           [STORE_FAILED] = "failed"};
-    struct refusal why = {0};
+    struct start_error why = {0};
 
-    step->result = status == STORE_OK ? sale_step_name(taken->step) : results[status];
+    step->result = status == STORE_OK ? store_step_name(taken->step) : results[status];
     if (status == STORE_OK) step->epoch = taken->epoch;
     if (!operators_log_add(service->operators_log, service->config->instance, step, &why))
         log_line(LOG_ERROR, "sale %s: %s: its end is in no log: %s", step->sale, step->what,
@@ -94,7 +94,7 @@ void operators_note_end(struct service *service, struct operator_step *step, sto
 
 static void note_step(struct service *service, struct step_end *end)
 {
-    operators_note_end(service, &end->asked, end->status, &end->taken);
+    operator_steps_note_end(service, &end->asked, end->status, &end->taken);
     log_step(end);
 }
 
@@ -112,68 +112,51 @@ static void end_step(struct service *service, struct http_request *request, stru
     }
 }
 
-static void refuse_body(struct http_request *request, const struct json_error *error)
+/* A step that needs no words. */
+typedef store_status plain_step(struct store *store, const char *id, struct sale_step_end *out_end,
+                                struct lk_error *err);
+
+static void take_plain(struct service *service, struct http_request *request,
+                       struct operator_step asked, plain_step *take)
 {
-    http_send_problem(request, PROBLEM_INVALID_REQUEST,
-                      &(struct http_detail){.detail = error->detail, .field = error->field});
-}
+    struct step_end end = {.asked = asked};
 
-static bool body_is_nothing(struct http_request *request)
-{
-    struct http_body body;
-    struct json_error error = {0};
-
-    if (!http_read_body(request, &body)) return false;
-    if (json_read_nothing(body.data, body.len, &error)) return true;
-    refuse_body(request, &error);
-    return false;
-}
-
-void operators_end_sale(struct service *service, struct http_request *request, const char *id)
-{
-    struct step_end end = {.asked = {.sale = id, .what = "end"}};
-
-    if (!body_is_nothing(request) || !operators_begin(service, request, &end.asked)) return;
-    end.status = store_end_sale(service->store, id, &end.taken, &end.err);
+    if (!handlers_read_body(request, json_read_nothing, NULL) ||
+        !operator_steps_begin(service, request, &end.asked))
+        return;
+    end.status = take(service->store, asked.sale, &end.taken, &end.err);
     end_step(service, request, &end);
 }
 
-void operators_pause_sale(struct service *service, struct http_request *request, const char *id)
+void operator_steps_end(struct service *service, struct http_request *request, const char *id)
 {
-    struct step_end end = {.asked = {.sale = id, .what = "pause"}};
-
-    if (!body_is_nothing(request) || !operators_begin(service, request, &end.asked)) return;
-    end.status = store_pause_sale(service->store, id, &end.taken, &end.err);
-    end_step(service, request, &end);
+    take_plain(service, request, (struct operator_step){.sale = id, .what = "end"}, store_end_sale);
 }
 
-void operators_resume_sale(struct service *service, struct http_request *request, const char *id)
+void operator_steps_pause(struct service *service, struct http_request *request, const char *id)
 {
-    struct step_end end = {.asked = {.sale = id, .what = "resume"}};
-
-    if (!body_is_nothing(request) || !operators_begin(service, request, &end.asked)) return;
-    end.status = store_resume_sale(service->store, id, &end.taken, &end.err);
-    end_step(service, request, &end);
+    take_plain(service, request, (struct operator_step){.sale = id, .what = "pause"},
+               store_pause_sale);
 }
 
-void operators_patch_sale(struct service *service, struct http_request *request, const char *id)
+void operator_steps_resume(struct service *service, struct http_request *request, const char *id)
+{
+    take_plain(service, request, (struct operator_step){.sale = id, .what = "resume"},
+               store_resume_sale);
+}
+
+void operator_steps_patch(struct service *service, struct http_request *request, const char *id)
 {
     struct step_end end = {.asked = {.sale = id, .what = "patch"}};
-    struct http_body body;
     struct json_patch patch;
-    struct json_error error = {0};
 
-    if (!http_read_body(request, &body)) return;
-    if (!json_read_patch(body.data, body.len, &patch, &error)) {
-        refuse_body(request, &error);
+    if (!handlers_read_body(request, json_read_patch, &patch) ||
+        !operator_steps_begin(service, request, &end.asked))
         return;
-    }
-    if (!operators_begin(service, request, &end.asked)) return;
     end.status = store_patch_sale(service->store, id, &patch.patch, &end.taken, &end.err);
     if (end.status == STORE_OK && end.taken.step == SALE_STEP_ENDS_TOO_EARLY &&
         patch.patch.ends_ms < 0) {
-        note_step(service,
-                  &end); /* the end is the old one: it is the new start that comes too late */
+        note_step(service, &end); /* the end is the old one: it is the new start that is late */
         http_send_problem(
             request, PROBLEM_INVALID_REQUEST,
             &(struct http_detail){.detail = "It has to come before endsAt.", .field = "startsAt"});
@@ -182,18 +165,14 @@ void operators_patch_sale(struct service *service, struct http_request *request,
     end_step(service, request, &end);
 }
 
-void operators_restock_sale(struct service *service, struct http_request *request, const char *id)
+void operator_steps_restock(struct service *service, struct http_request *request, const char *id)
 {
     char key[IDEMPOTENCY_KEY_MAX + 1];
     struct step_end end = {.asked = {.sale = id, .what = "restock", .key = key}};
-    struct http_body body;
-    struct json_error error = {0};
 
-    if (!http_read_idempotency_key(request, key) || !http_read_body(request, &body)) return;
-    if (!json_read_restock(body.data, body.len, &end.asked.units, &error)) {
-        refuse_body(request, &error);
+    if (!http_read_idempotency_key(request, key) ||
+        !handlers_read_body(request, json_read_restock, &end.asked.units))
         return;
-    }
     if (!key[0]) { /* what was lost on its way could come late, behind the one that was asked again */
         http_send_problem(request, PROBLEM_INVALID_REQUEST,
                           &(struct http_detail){.detail =
@@ -202,23 +181,21 @@ void operators_restock_sale(struct service *service, struct http_request *reques
                                                 .field = "Idempotency-Key"});
         return;
     }
-    if (!operators_begin(service, request, &end.asked)) return;
-    end.status = store_restock_sale(service->store, id, end.asked.units, key, &end.taken, &end.err);
+    if (!operator_steps_begin(service, request, &end.asked)) return;
+    end.status = store_restock_sale(
+        service->store, id, &(struct sale_restock){end.asked.units, key}, &end.taken, &end.err);
     end_step(service, request, &end);
 }
 
-void operators_audit_sale(struct service *service, struct http_request *request, const char *id)
+void operator_steps_audit(struct service *service, struct http_request *request, const char *id)
 {
     struct sale_audit audit;
     struct lk_error err = {0};
     char client[CLIENT_TEXT_SIZE];
     store_status status = store_audit_sale(service->store, id, &audit, &err);
 
-    if (status != STORE_OK) {
-        handlers_send_store_failure(request, status, &err);
-        return;
-    }
-    log_line(LOG_INFO, "sale %s: audit: %s, by %s", id, audit_verdict_name(audit.verdict),
+    if (handlers_has_failed(request, status, &err)) return;
+    log_line(LOG_INFO, "sale %s: audit: %s, by %s", id, sale_audit_verdict_name(audit.verdict),
              handlers_client(service, request, client));
     handlers_send_made(request, &(struct http_answer){.status = 200},
                        json_of_audit(&audit, id, service->config->instance));

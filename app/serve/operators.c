@@ -4,25 +4,13 @@
  */
 #include <string.h>
 
+#include "guards/guards.h"
 #include "handlers.h"
-#include "sell/guard.h"
-
-static bool body_is_sale(struct http_request *request, struct sale *out)
-{
-    struct http_body body;
-    struct json_error error = {0};
-
-    if (!http_read_body(request, &body)) return false;
-    if (json_read_sale(body.data, body.len, out, &error)) return true;
-    http_send_problem(request, PROBLEM_INVALID_REQUEST,
-                      &(struct http_detail){.detail = error.detail, .field = error.field});
-    return false;
-}
 
 static bool guard_is_allowed(const struct service *service, struct http_request *request,
                              const char *name)
 {
-    const struct guard *guard = guard_find(name);
+    const struct guard *guard = guards_find(name);
     bool lacks_servers = guard && guard->needs_redlock && !service->config->redlock;
 
     if (guard && !lacks_servers && (!guard->flaw || service->config->lab)) return true;
@@ -43,10 +31,7 @@ static void send_created(struct service *service, struct http_request *request, 
     struct lk_error err = {0};
     store_status status = store_load_sale(service->store, id, &sale, &err);
 
-    if (status != STORE_OK) {
-        handlers_send_store_failure(request, status, &err);
-        return;
-    }
+    if (handlers_has_failed(request, status, &err)) return;
     TEXT_ADD(&headers, "Location: /api/v1/admin/sales/");
     text_add_string(&headers, id);
     TEXT_ADD(&headers, "\r\n");
@@ -62,17 +47,14 @@ void operators_create_sale(struct service *service, struct http_request *request
     struct operator_step step = {.sale = sale.id, .what = "create"};
 
     (void)id;
-    if (!body_is_sale(request, &sale)) return;
+    if (!handlers_read_body(request, json_read_sale, &sale)) return;
     if (!sale.guard[0]) (void)stpncpy(sale.guard, service->config->guard, SALE_GUARD_MAX);
     if (!guard_is_allowed(service, request, sale.guard)) return;
     step.units = sale.initial;
-    if (!operators_begin(service, request, &step)) return;
+    if (!operator_steps_begin(service, request, &step)) return;
     store_status status = store_create_sale(service->store, &sale, &err);
-    operators_note_end(service, &step, status, &(struct sale_step_end){.epoch = 1});
-    if (status != STORE_OK) {
-        handlers_send_store_failure(request, status, &err);
-        return;
-    }
+    operator_steps_note_end(service, &step, status, &(struct sale_step_end){.epoch = 1});
+    if (handlers_has_failed(request, status, &err)) return;
     log_line(LOG_INFO, "sale %s: created, %lld units, guard %s, by %s", sale.id,
              (long long)sale.initial, sale.guard, step.client);
     send_created(service, request, sale.id);
@@ -121,14 +103,11 @@ static bool list_order(const struct order *order, void *arg)
 
     begin_listing(listing);
     if (page->size - page->len < LINE_MAX_LEN && !flush_page(listing)) return false;
-    TEXT_ADD(page, "{\"id\":");
-    text_add_json(page, order->id);
-    TEXT_ADD(page, ",\"buyer\":");
-    text_add_json(page, order->buyer);
-    TEXT_ADD(page, ",\"state\":");
-    text_add_json(page, order->state);
-    TEXT_ADD(page, ",\"key\":");
-    text_add_json(page, order->key);
+    TEXT_ADD(page, "{");
+    text_add_member(page, "id", order->id);
+    text_add_member(page, "buyer", order->buyer);
+    text_add_member(page, "state", order->state);
+    text_add_member(page, "key", order->key);
     TEXT_ADD(page, "}\n");
     return true;
 }

@@ -35,27 +35,22 @@ static bool drop_cut_line(int fd)
 
 static void write_down(struct text *line, const char *instance, const struct operator_step *step)
 {
-    const char *const members[] = {",\"step\":",   step->id,     ",\"instance\":", instance,
-                                   ",\"who\":",    step->client, ",\"what\":",     step->what,
-                                   ",\"sale\":",   step->sale,   ",\"key\":",      step->key,
-                                   ",\"result\":", step->result};
+    const char *const members[] = {"step",       step->id,  "instance", instance,    "who",
+                                   step->client, "what",    step->what, "sale",      step->sale,
+                                   "key",        step->key, "result",   step->result};
 
-    TEXT_ADD(line, "{\"t\":");
-    text_add_number(line, clock_unix_ms());
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i += 2) {
-        text_add_string(line, members[i]);
-        text_add_json(line, members[i + 1] ? members[i + 1] : "");
-    }
-    TEXT_ADD(line, ",\"units\":");
-    text_add_number(line, step->units);
-    TEXT_ADD(line, ",\"epoch\":");
-    text_add_number(line, step->epoch);
+    TEXT_ADD(line, "{");
+    text_add_count(line, "t", clock_unix_ms());
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i += 2)
+        text_add_member(line, members[i], members[i + 1] ? members[i + 1] : "");
+    text_add_count(line, "units", step->units);
+    text_add_count(line, "epoch", step->epoch);
     TEXT_ADD(line, "}\n");
     assert(!line->is_cut);
 }
 
 bool operators_log_add(const char *path, const char *instance, struct operator_step *step,
-                       struct refusal *why)
+                       struct start_error *why)
 {
     static atomic_uint count;
     char buffer[LINE_SIZE];
@@ -71,7 +66,8 @@ bool operators_log_add(const char *path, const char *instance, struct operator_s
     if (fd >= 0) errno = EIO; /* of a write that comes short */
     bool is_kept = fd >= 0 && flock(fd, LOCK_EX) == 0 && drop_cut_line(fd) &&
                    write(fd, buffer, line.len) == (ssize_t)line.len && fsync(fd) == 0;
-    if (!is_kept) (void)refusal_say(why, "--operators-log: %s: %s", path, strerrordesc_np(errno));
+    if (!is_kept)
+        (void)start_error_say(why, "--operators-log: %s: %s", path, strerrordesc_np(errno));
     if (fd >= 0) (void)close(fd); /* synced above */
     return is_kept;
 }

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/refusal.h"
+#include "base/start_error.h"
 #include "door/client_address.h"
 
 struct operator_step {
@@ -30,6 +30,6 @@ struct operator_step {
    false: *why names the file, and a step whose first line it is must not be taken; where it is the
    second, the step stands, and the auditor takes it as done or not. */
 bool operators_log_add(const char *path, const char *instance, struct operator_step *step,
-                       struct refusal *why);
+                       struct start_error *why);
 
 #endif

@@ -3,16 +3,9 @@
  */
 #include "routes.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "handlers.h"
-
-void service_request_ends(struct service *service, const struct http_request *request)
-{
-    metrics_count_request(service->metrics, request->route, request->status);
-    atomic_fetch_sub(&service->requests, 1);
-}
 
 struct route {
     const char *method;
@@ -22,89 +15,12 @@ struct route {
     route_handler handler;
 };
 
-static void send_text(struct http_request *request, int status, const char *text)
-{
-    http_send(request, &(struct http_answer){.status = status,
-                                             .type = "text/plain; charset=utf-8",
-                                             .body = text,
-                                             .body_len = strlen(text)});
-}
-
-static void serve_livez(struct service *service, struct http_request *request, const char *id)
-{
-    (void)service;
-    (void)id;
-    send_text(request, 200, "ok\n");
-}
-
-/* In a cluster the sales of the other servers go on. */
-static void send_readiness(struct http_request *request, const struct readiness *now)
-{
-    bool is_any = now->serving > 0;
-    char line[96] = "ready\n";
-
-    if (now->serving < now->servers || !is_any) {
-        if (now->refusal[0]) {
-            (void)snprintf(line, sizeof line, "%s takes no writes: %s\n",
-                           is_any ? "ready, but for the sales of a server that" : "store",
-                           now->refusal);
-        } else {
-            (void)snprintf(line, sizeof line, "%s\n",
-                           is_any ? "ready, but for the sales of a server that is away"
-                                  : "store unavailable");
-        }
-    }
-    send_text(request, is_any ? 200 : 503, line);
-}
-
-static void serve_readyz(struct service *service, struct http_request *request, const char *id)
-{
-    struct readiness now;
-
-    (void)id;
-    if (atomic_load_explicit(&service->is_draining, memory_order_relaxed)) {
-        send_text(request, 503, "stopping\n");
-        return;
-    }
-    now = readiness_look(service->readiness);
-    send_readiness(request, &now);
-}
-
-static void serve_version(struct service *service, struct http_request *request, const char *id)
-{
-    char buffer[768];
-    struct text body = TEXT_OVER(buffer);
-    struct startup_facts facts = startup_report_get(service->report);
-
-    (void)id;
-    TEXT_ADD(&body, "{\"name\":\"seckilld\",\"version\":");
-    text_add_json(&body, SECKILL_VERSION);
-    TEXT_ADD(&body, ",\"instance\":");
-    text_add_json(&body, service->config->instance);
-    TEXT_ADD(&body, ",\"redis\":");
-    text_add_json(&body, facts.version);
-    TEXT_ADD(&body, ",\"durability\":");
-    text_add_json(&body, durability_name(facts.durability));
-    TEXT_ADD(&body, ",\"topology\":");
-    text_add_json(&body, topology_name(service->topology->kind));
-    TEXT_ADD(&body, ",\"primaries\":");
-    text_add_number(&body, (long long)lk_client_primaries(service->client));
-    TEXT_ADD(&body, ",\"syncReplicas\":");
-    text_add_number(&body, service->topology->sync_replicas);
-    TEXT_ADD(&body, ",\"promise\":");
-    text_add_json(&body, topology_promise(service->topology));
-    TEXT_ADD(&body, ",\"lab\":");
-    text_add_string(&body, service->config->lab ? "true" : "false");
-    TEXT_ADD(&body, "}\n");
-    http_send_json(request, 200, &body);
-}
-
 #define SALES       "/api/v1/sales"
 #define ADMIN_SALES "/api/v1/admin/sales"
 #define LAB         "/api/v1/lab"
 
 static const struct route routes[] = {
-    {"GET", "/livez", PORT_BOTH, FOR_ANYBODY, serve_livez},
+    {"GET", "/livez", PORT_BOTH, FOR_ANYBODY, status_livez},
     {"POST", SALES "/{id}/orders", PORT_BUYERS, FOR_ANYBODY, buyers_buy},
     {"GET", SALES "/{id}/orders/me", PORT_BUYERS, FOR_ANYBODY, buyers_show_order},
     {"GET", SALES "/{id}", PORT_BUYERS, FOR_ANYBODY, buyers_show_sale},
@@ -114,20 +30,20 @@ static const struct route routes[] = {
     {"POST", ADMIN_SALES, PORT_OPERATORS, FOR_THE_OPERATOR, operators_create_sale},
     {"GET", ADMIN_SALES, PORT_OPERATORS, FOR_THE_OPERATOR, operators_list_sales},
     {"GET", ADMIN_SALES "/{id}", PORT_OPERATORS, FOR_THE_OPERATOR, operators_show_sale},
-    {"PATCH", ADMIN_SALES "/{id}", PORT_OPERATORS, FOR_THE_OPERATOR, operators_patch_sale},
-    {"POST", ADMIN_SALES "/{id}/pause", PORT_OPERATORS, FOR_THE_OPERATOR, operators_pause_sale},
-    {"POST", ADMIN_SALES "/{id}/resume", PORT_OPERATORS, FOR_THE_OPERATOR, operators_resume_sale},
-    {"POST", ADMIN_SALES "/{id}/restock", PORT_OPERATORS, FOR_THE_OPERATOR, operators_restock_sale},
-    {"POST", ADMIN_SALES "/{id}/end", PORT_OPERATORS, FOR_THE_OPERATOR, operators_end_sale},
-    {"GET", ADMIN_SALES "/{id}/audit", PORT_OPERATORS, FOR_THE_OPERATOR, operators_audit_sale},
+    {"PATCH", ADMIN_SALES "/{id}", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_patch},
+    {"POST", ADMIN_SALES "/{id}/pause", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_pause},
+    {"POST", ADMIN_SALES "/{id}/resume", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_resume},
+    {"POST", ADMIN_SALES "/{id}/restock", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_restock},
+    {"POST", ADMIN_SALES "/{id}/end", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_end},
+    {"GET", ADMIN_SALES "/{id}/audit", PORT_OPERATORS, FOR_THE_OPERATOR, operator_steps_audit},
     {"GET", ADMIN_SALES "/{id}/orders", PORT_OPERATORS, FOR_THE_OPERATOR, operators_list_orders},
-    {"GET", LAB "/scenarios", PORT_BUYERS, FOR_THE_LAB, lab_list_scenarios},
-    {"POST", LAB "/scenarios/{name}/runs", PORT_BUYERS, FOR_THE_LAB, lab_run_scenario},
-    {"GET", LAB "/guards", PORT_BUYERS, FOR_THE_LAB, lab_list_guards},
-    {"GET", LAB "/guards/{name}/source", PORT_BUYERS, FOR_THE_LAB, lab_show_guard_source},
-    {"PUT", LAB "/sales/{id}/guard", PORT_BUYERS, FOR_THE_LAB, lab_switch_guard},
-    {"GET", "/readyz", PORT_BOTH, FOR_ANYBODY, serve_readyz},
-    {"GET", "/version", PORT_BOTH, FOR_ANYBODY, serve_version},
+    {"GET", LAB "/scenarios", PORT_BUYERS, FOR_THE_LAB, lab_routes_list_scenarios},
+    {"POST", LAB "/scenarios/{name}/runs", PORT_BUYERS, FOR_THE_LAB, lab_routes_run_scenario},
+    {"GET", LAB "/guards", PORT_BUYERS, FOR_THE_LAB, lab_routes_list_guards},
+    {"GET", LAB "/guards/{name}/source", PORT_BUYERS, FOR_THE_LAB, lab_routes_show_guard_source},
+    {"PUT", LAB "/sales/{id}/guard", PORT_BUYERS, FOR_THE_LAB, lab_routes_switch_guard},
+    {"GET", "/readyz", PORT_BOTH, FOR_ANYBODY, status_readyz},
+    {"GET", "/version", PORT_BOTH, FOR_ANYBODY, status_version},
     {"GET", "/metrics", PORT_BOTH, FOR_ANYBODY, metrics_page_show},
     {"GET", "/openapi.json", PORT_BOTH, FOR_ANYBODY, documents_show_api},
     {"GET", "/problems/{name}", PORT_BOTH, FOR_ANYBODY, documents_show_problem},
@@ -201,7 +117,7 @@ static bool let_address_in(struct service *service, struct http_request *request
     http_find_client(request, &service->config->trusted_proxies, &client);
     verdict = rate_take(service->address_rate, client_address_group(&client, group));
     if (!verdict.is_over) return true;
-    metrics_count_address_limited(service->metrics);
+    metrics_count(service->metrics, METRICS_ADDRESS_LIMITED);
     handlers_send_over_rate(request, &verdict,
                             "Too many from your address. Nothing was executed. Ask again later.");
     return false;

@@ -4,49 +4,7 @@
 #ifndef SECKILL_ROUTES_H
 #define SECKILL_ROUTES_H
 
-#include <stdatomic.h>
-
-#include "gate/identity.h"
-#include "gate/rate.h"
-#include "http/http.h"
-#include "metrics/metrics.h"
-#include "metrics/metrics_page.h"
-#include "metrics/readiness.h"
-#include "sale_list.h"
-#include "sell/group_commit.h"
-#include "start/config.h"
-#include "start/startup.h"
-#include "store/store.h"
-
-struct lab_runner; /* lab_runner.h */
-
-/* What handlers work with; everything is borrowed and safe for any number of threads. */
-struct service {
-    const struct config *config;
-    const struct identity *identity;
-    struct rate *rate;         /* of each buyer; NULL: no limit */
-    struct rate *address_rate; /* of each client's address; likewise */
-    const struct topology *topology;
-    struct startup_report *report; /* of Redis, when it was asked last */
-    const char *operators_log;     /* file */
-    lk_client *client;
-    struct store *store;
-    struct group_commit *commit;
-    struct metrics *metrics;
-    struct metrics_page *metrics_page;
-    struct sale_list *sales[JSON_VIEWS];
-    struct readiness_probe *readiness;
-    atomic_uint requests;             /* read and not answered yet */
-    atomic_uint buyer_connections;    /* open */
-    atomic_uint operator_connections; /* open */
-    struct broadcast *broadcast;      /* events of sales */
-    atomic_uint streams;              /* of events, open; each is a buyer's connection too */
-    struct lab_runner *lab;           /* NULL: no --lab */
-    atomic_bool is_draining; /* stopping: readyz says so, connections end with their answer */
-};
-
-/* A request has been answered. */
-void service_request_ends(struct service *service, const struct http_request *request);
+#include "service.h"
 
 /* One row of the table. Everything is static. */
 struct route_text {

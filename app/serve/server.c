@@ -22,8 +22,8 @@
 
 #include "base/clock.h"
 #include "base/stack.h"
-#include "door/acceptor.h"
-#include "door/connection.h"
+#include "door/inside.h"
+#include "http/connection.h"
 
 enum {
     OPERATOR_CONNECTIONS = 32, /* a page takes six while it loads, then two */
@@ -92,7 +92,7 @@ static void *on_thread(const struct mg_context *context, int kind)
 
     if (kind == MASTER) { /* it will look at its socket next */
         bool good = mg_get_server_ports(context, 1, &port) == 1 &&
-                    acceptor_take_over(listener->acceptor, port.port);
+                    inside_take_over(listener->acceptor, port.port);
 
         atomic_store(&listener->is_taken_over, good);
     }
@@ -127,7 +127,7 @@ static void on_connection_closing(const struct mg_connection *conn)
     if (status != 0) metrics_count_request(listener->service->metrics, 0, status);
     if (connection && connection->fd >= 0) connection_take_leave(connection);
     connection_close(connection);
-    if (served.fd >= 0) acceptor_note_left(listener->acceptor, served.fd);
+    if (served.fd >= 0) inside_note_left(listener->acceptor, served.fd);
     trim_stack();
 }
 
@@ -137,7 +137,7 @@ static void on_connection_closed(const struct mg_connection *conn)
     struct listener *listener = mg_get_user_context_data(conn);
 
     atomic_fetch_sub_explicit(listener->connections, 1, memory_order_relaxed);
-    if (served.fd < 0) acceptor_note_left(listener->acceptor, -1);
+    if (served.fd < 0) inside_note_left(listener->acceptor, -1);
 }
 
 /* The longer the queue, the shorter the turns: it is through in ROUND_MS. */
@@ -151,14 +151,14 @@ static bool has_had_its_share(const struct listener *listener)
         share_ms = ROUND_MS * listener->places / waiting;
     return (served.requests >= FAIR_SHARE_REQUESTS ||
             clock_mono_ms() - served.since_ms >= share_ms) &&
-           acceptor_is_wanted(listener->acceptor, served.fd);
+           inside_is_wanted(listener->acceptor, served.fd);
 }
 
-/* Its first request: acceptor.c has put the descriptor where civetweb shows it. */
+/* Its first request: inside.c has put the descriptor where civetweb shows it. */
 static void note_socket(const struct mg_connection *conn, struct connection *connection)
 {
     served.fd = mg_get_request_info(conn)->remote_port;
-    acceptor_note_served(served.fd);
+    inside_note_served(served.fd);
     if (connection) connection->fd = served.fd;
 }
 
@@ -171,7 +171,7 @@ static int on_request(struct mg_connection *conn)
 
     if (served.fd < 0) note_socket(conn, connection);
     if (connection) connection_settle(connection); /* a pipelined request comes after its answer */
-    acceptor_set_turn(served.fd, ACCEPTOR_OURS);
+    inside_set_turn(served.fd, INSIDE_OURS);
     atomic_fetch_add(&service->requests, 1);
     served.requests++;
     request.must_close = atomic_load(&service->is_draining) || has_had_its_share(listener);
@@ -180,7 +180,7 @@ static int on_request(struct mg_connection *conn)
     assert(request.status != 0);
     service_request_ends(service, &request);
     served.is_last_answered = request.must_close;
-    acceptor_set_turn(served.fd, ACCEPTOR_CLIENT_IDLE);
+    inside_set_turn(served.fd, INSIDE_CLIENT_IDLE);
     return request.status;
 }
 
@@ -212,24 +212,24 @@ static unsigned spare_threads(unsigned limit)
 }
 
 /* A stream has a socket and a descriptor that wakes it. */
-static bool raise_file_limit(unsigned connections, unsigned streams, struct refusal *why)
+static bool raise_file_limit(unsigned connections, unsigned streams, struct start_error *why)
 {
     struct rlimit limit = {0};
     rlim_t need = connections + spare_threads(connections) + 2 * streams + 2 * (ACCEPTOR_ROOM + 1) +
                   OTHER_FILES;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return refusal_say(why, "RLIMIT_NOFILE: %s", strerrordesc_np(errno));
+        return start_error_say(why, "RLIMIT_NOFILE: %s", strerrordesc_np(errno));
     if (limit.rlim_cur >= need) return true;
     if (limit.rlim_max < need)
-        return refusal_say(why,
-                           "--connections %u needs %llu open files, this process may have %llu "
-                           "(ulimit -n)",
-                           connections, (unsigned long long)need,
-                           (unsigned long long)limit.rlim_max);
+        return start_error_say(why,
+                               "--connections %u needs %llu open files, this process may have %llu "
+                               "(ulimit -n)",
+                               connections, (unsigned long long)need,
+                               (unsigned long long)limit.rlim_max);
     limit.rlim_cur = need;
     if (setrlimit(RLIMIT_NOFILE, &limit) == 0) return true;
-    return refusal_say(why, "RLIMIT_NOFILE: %s", strerrordesc_np(errno));
+    return start_error_say(why, "RLIMIT_NOFILE: %s", strerrordesc_np(errno));
 }
 
 static unsigned threads_of(const struct listener *self)
@@ -237,7 +237,8 @@ static unsigned threads_of(const struct listener *self)
     return self->places + self->streams;
 }
 
-/* On a port that nobody is told; acceptor.c takes it over. */
+/* On a port that nobody is told; inside.c takes it over. */
+/* whole: civetweb's options and callbacks as two tables */
 static struct mg_context *start_library(struct listener *self, struct mg_error_data *failure)
 {
     char threads[16];
@@ -289,7 +290,7 @@ static struct mg_context *start_library(struct listener *self, struct mg_error_d
 }
 
 /* civetweb goes on with the threads that it got; each has to begin within a second of the one before. */
-static bool threads_begin(struct listener *self, struct refusal *why)
+static bool threads_begin(struct listener *self, struct start_error *why)
 {
     enum { STEP_MS = 1, PATIENCE_MS = 1000 };
     unsigned wanted = threads_of(self) + 1; /* the master */
@@ -303,10 +304,10 @@ static bool threads_begin(struct listener *self, struct refusal *why)
         before = begun;
         clock_pause_ms(STEP_MS);
     }
-    return refusal_say(why,
-                       "%s needs %u threads, the system gave %u: take fewer --connections or "
-                       "--streams, or allow it more memory and tasks (ulimit -v, TasksMax)",
-                       self->address, wanted, begun);
+    return start_error_say(why,
+                           "%s needs %u threads, the system gave %u: take fewer --connections or "
+                           "--streams, or allow it more memory and tasks (ulimit -v, TasksMax)",
+                           self->address, wanted, begun);
 }
 
 static void refuse_client(int fd, acceptor_refusal why)
@@ -314,7 +315,7 @@ static void refuse_client(int fd, acceptor_refusal why)
     http_refuse_socket(fd, why == ACCEPTOR_TOO_SLOW ? PROBLEM_REQUEST_TIMEOUT : PROBLEM_OVERLOADED);
 }
 
-static bool start_listener(struct listener *self, const char *address, struct refusal *why)
+static bool start_listener(struct listener *self, const char *address, struct start_error *why)
 {
     const struct config *config = self->service->config;
     char reason[128] = "";
@@ -333,21 +334,22 @@ static bool start_listener(struct listener *self, const char *address, struct re
     if (!self->acceptor) return false;
     self->address = acceptor_address(self->acceptor);
     self->context = start_library(self, &failure);
-    if (!self->context) return refusal_say(why, "cannot serve %s: %s", address, reason);
+    if (!self->context) return start_error_say(why, "cannot serve %s: %s", address, reason);
     if (!threads_begin(self, why)) return false;
     if (atomic_load(&self->is_taken_over)) return true;
-    return refusal_say(why, "cannot serve %s: civetweb's socket is not to be found", address);
+    return start_error_say(why, "cannot serve %s: civetweb's socket is not to be found", address);
 }
 
 /* Thousands of threads: small stacks, also where civetweb was built to ask for none (see stack.c). */
-static bool start_listeners(struct server *self, const struct config *config, struct refusal *why)
+static bool start_listeners(struct server *self, const struct config *config,
+                            struct start_error *why)
 {
     pthread_attr_t usual;
     pthread_attr_t small;
     bool good = false;
 
     if (pthread_getattr_default_np(&usual) != 0 || pthread_attr_init(&small) != 0)
-        return refusal_say(why, "out of memory");
+        return start_error_say(why, "out of memory");
     (void)pthread_attr_setstacksize(&small, STACK_BYTES); /* a valid size */
     if (pthread_setattr_default_np(&small) == 0)
         good = start_listener(&self->buyers, config->listen, why) &&
@@ -358,14 +360,14 @@ static bool start_listeners(struct server *self, const struct config *config, st
     return good;
 }
 
-struct server *server_start(struct service *service, struct refusal *why)
+struct server *server_start(struct service *service, struct start_error *why)
 {
     struct server *self = calloc(1, sizeof *self);
     unsigned connections = (unsigned)service->config->connections;
     bool good = false;
 
     if (!self) {
-        (void)refusal_say(why, "out of memory");
+        (void)start_error_say(why, "out of memory");
         return NULL;
     }
     self->buyers.service = service;
@@ -382,7 +384,7 @@ struct server *server_start(struct service *service, struct refusal *why)
            start_listeners(self, service->config, why);
     if (good &&
         !(acceptor_start(self->buyers.acceptor) && acceptor_start(self->operators.acceptor)))
-        good = refusal_say(why, "no thread to accept connections");
+        good = start_error_say(why, "no thread to accept connections");
     (void)signal(SIGCHLD, SIG_DFL); /* civetweb ignores it, and then nobody can wait for a child */
     if (good) return self;
     server_stop(self);
@@ -429,7 +431,7 @@ void server_stop(struct server *self)
     }
     clock_pause_ms(WAKE_AFTER_MS);
     for (size_t i = 0; i < 2; i++) {
-        if (is_thread[i]) acceptor_nudge(listeners[i]->acceptor); /* or it takes 2 s */
+        if (is_thread[i]) inside_nudge(listeners[i]->acceptor); /* or it takes 2 s */
     }
     for (size_t i = 0; i < 2; i++) {
         if (is_thread[i]) (void)pthread_join(threads[i], NULL);

@@ -4,7 +4,7 @@
 #ifndef SECKILL_SERVER_H
 #define SECKILL_SERVER_H
 
-#include "base/refusal.h"
+#include "base/start_error.h"
 #include "routes.h"
 
 struct server; /* opaque */
@@ -15,7 +15,7 @@ struct server; /* opaque */
  * Owns     the service is borrowed and must outlive the server.
  * Returns  NULL and one line in *why: address in use, too few file descriptors, no memory.
  */
-struct server *server_start(struct service *service, struct refusal *why);
+struct server *server_start(struct service *service, struct start_error *why);
 
 /* The address of PORT_BUYERS or PORT_OPERATORS, with the port that was taken when 0 was asked for. */
 const char *server_address(const struct server *self, enum route_port port);

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "sell/guard.h"
-#include "store/topology.h"
+#include "guards/guards.h"
+#include "store/deployment.h"
 
 typedef enum kind {
     KIND_TEXT,
@@ -250,84 +250,68 @@ static bool has_control_bytes(const char *text)
     return false;
 }
 
-static bool text_is_usable(const char *text)
+/* Why this text cannot be its value; NULL: it can. */
+static const char *fault_of(const struct flag *flag, const char *text)
 {
-    return *text && !has_control_bytes(text);
+    if (flag->kind == KIND_ADDRESS)
+        return address_is_valid(text) ? NULL : "is not an address like 127.0.0.1:8080";
+    if (flag->kind == KIND_NAME)
+        return sale_key_is_valid(text) ? NULL : "is not 1 to 64 of A-Z a-z 0-9 _ . -";
+    return *text && !has_control_bytes(text) ? NULL : "is not usable";
 }
 
-static bool refuse_text(const struct flag *flag, const char *name, const char *shown,
-                        struct refusal *why)
-{
-    if (flag->kind == KIND_URL) return refusal_say(why, "%s: this is not usable as a URL", name);
-    return refusal_say(why, "%s: \"%s\" is not usable", name, shown);
-}
-
-static bool set_networks(const char *name, const char *value, struct networks *out,
-                         struct refusal *why)
+static bool refuse(const struct flag *flag, const char *name, const char *value, const char *fault,
+                   struct start_error *why)
 {
     char shown[64];
 
-    if (networks_are_read(value, out)) return true;
     log_escape(value, shown, sizeof shown);
-    return refusal_say(why, "%s: \"%s\" is no list of networks like 10.0.0.0/8,fd00::1", name,
-                       shown);
+    if (flag->kind == KIND_URL)
+        return start_error_say(why, "%s: this is not usable as a URL", name);
+    if (flag->kind != KIND_NUMBER) return start_error_say(why, "%s: \"%s\" %s", name, shown, fault);
+    return start_error_say(why, "%s: \"%s\" is not a number from %lld to %lld", name, shown,
+                           (long long)flag->min, (long long)flag->max);
 }
 
 /* Check one value and put it into its field; `name` is the flag or variable it came from. */
 static bool set_field(const struct flag *flag, const char *name, const char *value,
-                      struct config *out, struct refusal *why)
+                      struct config *out, struct start_error *why)
 {
     void *field = (char *)out + flag->offset;
-    char shown[64];
+    const char *fault = NULL;
 
-    log_escape(value, shown, sizeof shown);
     switch (flag->kind) {
     case KIND_TEXT:
     case KIND_URL:
-        if (!text_is_usable(value)) return refuse_text(flag, name, shown, why);
-        *(const char **)field = value;
-        break;
     case KIND_ADDRESS:
-        if (!address_is_valid(value))
-            return refusal_say(why, "%s: \"%s\" is not an address like 127.0.0.1:8080", name,
-                               shown);
+    case KIND_NAME:
+        fault = fault_of(flag, value);
         *(const char **)field = value;
         break;
     case KIND_NUMBER:
-        if (!number_is_read(value, flag, field))
-            return refusal_say(why, "%s: \"%s\" is not a number from %lld to %lld", name, shown,
-                               (long long)flag->min, (long long)flag->max);
+        if (!number_is_read(value, flag, field)) fault = "is no number";
         break;
     case KIND_SWITCH:
-        if (!switch_is_read(value, field))
-            return refusal_say(why, "%s: \"%s\" is neither true nor false", name, shown);
+        if (!switch_is_read(value, field)) fault = "is neither true nor false";
         break;
     case KIND_LEVEL:
-        if (!level_is_read(value, field))
-            return refusal_say(why, "%s: \"%s\" is not error, warn, info or debug", name, shown);
+        if (!level_is_read(value, field)) fault = "is not error, warn, info or debug";
         break;
     case KIND_FORMAT:
-        if (!format_is_read(value, field))
-            return refusal_say(why, "%s: \"%s\" is neither text nor json", name, shown);
-        break;
-    case KIND_NAME:
-        if (!idempotency_key_is_valid(value))
-            return refusal_say(why, "%s: \"%s\" is not 1 to 64 of A-Z a-z 0-9 _ . -", name, shown);
-        *(const char **)field = value;
+        if (!format_is_read(value, field)) fault = "is neither text nor json";
         break;
     case KIND_RATE:
-        if (!rate_limit_is_read(value, field))
-            return refusal_say(why, "%s: \"%s\" is not a rate like 5 or 5/s:20", name, shown);
+        if (!rate_limit_is_read(value, field)) fault = "is not a rate like 5 or 5/s:20";
         break;
     case KIND_NETWORKS:
-        return set_networks(name, value, field, why);
+        if (!client_address_networks_are_read(value, field))
+            fault = "is no list of networks like 10.0.0.0/8,fd00::1";
+        break;
     case KIND_PAUSE:
-        if (!pause_is_read(value, field))
-            return refusal_say(why, "%s: \"%s\" is not a pause in ms like 200 or 200:10", name,
-                               shown);
+        if (!pause_is_read(value, field)) fault = "is not a pause in ms like 200 or 200:10";
         break;
     }
-    return true;
+    return !fault || refuse(flag, name, value, fault, why);
 }
 
 static const struct flag *find_flag(const char *name, size_t len)
@@ -339,7 +323,7 @@ static const struct flag *find_flag(const char *name, size_t len)
 }
 
 static bool read_defaults(const struct config_source *source, struct config *out,
-                          struct refusal *why)
+                          struct start_error *why)
 {
     const char *(*env)(const char *) = source->env ? source->env : read_env;
     bool good = true;
@@ -357,7 +341,7 @@ static bool read_defaults(const struct config_source *source, struct config *out
 }
 
 static bool read_flag(const struct config_source *source, int *at, struct config *out,
-                      struct refusal *why)
+                      struct start_error *why)
 {
     const char *arg = source->argv[*at];
     const char *equals = strchr(arg, '=');
@@ -367,11 +351,11 @@ static bool read_flag(const struct config_source *source, int *at, struct config
 
     if (!flag) {
         log_escape(arg, shown, sizeof shown);
-        return refusal_say(why, "\"%s\" is no flag; --help lists them", shown);
+        return start_error_say(why, "\"%s\" is no flag; --help lists them", shown);
     }
     if (!value && flag->kind == KIND_SWITCH) value = "true";
     if (!value && *at + 1 < source->argc) value = source->argv[++*at];
-    if (!value) return refusal_say(why, "%s: a value is missing", flag->name);
+    if (!value) return start_error_say(why, "%s: a value is missing", flag->name);
     return set_field(flag, flag->name, value, out, why);
 }
 
@@ -384,7 +368,7 @@ static void make_instance_name(struct config *out)
     for (char *at = host; *at; at++) {
         char one[2] = {*at, '\0'};
 
-        if (!idempotency_key_is_valid(one)) *at = '-';
+        if (!sale_key_is_valid(one)) *at = '-';
     }
     text_add_string(&name, host);
     TEXT_ADD(&name, "-");
@@ -393,18 +377,19 @@ static void make_instance_name(struct config *out)
     out->instance = out->instance_made;
 }
 
-static bool check_guard(const struct config *config, struct refusal *why)
+static bool check_guard(const struct config *config, struct start_error *why)
 {
-    const struct guard *guard = guard_find(config->guard);
+    const struct guard *guard = guards_find(config->guard);
     char shown[64];
 
     log_escape(config->guard, shown, sizeof shown);
-    if (!guard) return refusal_say(why, "--guard: \"%s\" is no guard; --help lists them", shown);
+    if (!guard)
+        return start_error_say(why, "--guard: \"%s\" is no guard; --help lists them", shown);
     if (guard->needs_redlock && !config->redlock)
-        return refusal_say(why, "--guard: \"%s\" needs the servers of --redlock", shown);
+        return start_error_say(why, "--guard: \"%s\" needs the servers of --redlock", shown);
     if (!guard->flaw || config->lab) return true;
-    return refusal_say(why, "--guard: \"%s\" is flawed (%s): it runs only with --lab", shown,
-                       guard->flaw);
+    return start_error_say(why, "--guard: \"%s\" is flawed (%s): it runs only with --lab", shown,
+                           guard->flaw);
 }
 
 static const char *tls_flag_given(const struct lk_tls_options *tls)
@@ -418,62 +403,63 @@ static const char *tls_flag_given(const struct lk_tls_options *tls)
 }
 
 /* Whoever names a CA believes that nobody can listen. */
-static bool check_tls(const struct config *config, struct refusal *why)
+static bool check_tls(const struct config *config, struct start_error *why)
 {
     const struct lk_tls_options *tls = &config->redis_tls;
     const char *flag = tls_flag_given(tls);
 
     if (tls->key_file && !tls->cert_file)
-        return refusal_say(why, "--redis-key: goes with --redis-cert");
-    if (!flag || (config->redis && topology_uses_tls(config->redis)) ||
-        (config->redlock && topology_uses_tls(config->redlock)))
+        return start_error_say(why, "--redis-key: goes with --redis-cert");
+    if (!flag || (config->redis && deployment_uses_tls(config->redis)) ||
+        (config->redlock && deployment_uses_tls(config->redlock)))
         return true;
-    return refusal_say(why, "%s: no URL of --redis or --redlock is rediss://", flag);
+    return start_error_say(why, "%s: no URL of --redis or --redlock is rediss://", flag);
 }
 
-static bool check_redis(const struct config *config, struct refusal *why)
+static bool check_redis(const struct config *config, struct start_error *why)
 {
     if (config->sentinel_password &&
-        (!config->redis || topology_kind_of(config->redis) != TOPOLOGY_SENTINEL))
-        return refusal_say(why, "--sentinel-password: goes with --redis redis+sentinel://");
+        (!config->redis || deployment_kind_of(config->redis) != DEPLOYMENT_SENTINEL))
+        return start_error_say(why, "--sentinel-password: goes with --redis redis+sentinel://");
     if (!check_tls(config, why)) return false;
     if (config->redis || !(config->redis_password || config->redis_loader)) return true;
-    return refusal_say(why, "%s: the private Redis has no users; give --redis",
-                       config->redis_password ? "--redis-password" : "--redis-loader");
+    return start_error_say(why, "%s: the private Redis has no users; give --redis",
+                           config->redis_password ? "--redis-password" : "--redis-loader");
 }
 
-static bool check_sync(const struct config *config, struct refusal *why)
+static bool check_sync(const struct config *config, struct start_error *why)
 {
     if (config->sync_replicas == 0) return true;
     if (!config->redis)
-        return refusal_say(why, "--sync-replicas: the private Redis has no replicas; give --redis");
+        return start_error_say(why,
+                               "--sync-replicas: the private Redis has no replicas; give --redis");
     if (config->sync_ms < config->deadline_ms) return true;
-    return refusal_say(why, "--sync-ms: %lld is not less than --deadline-ms %lld",
-                       (long long)config->sync_ms, (long long)config->deadline_ms);
+    return start_error_say(why, "--sync-ms: %lld is not less than --deadline-ms %lld",
+                           (long long)config->sync_ms, (long long)config->deadline_ms);
 }
 
-static bool check_pause(const struct config *config, struct refusal *why)
+static bool check_pause(const struct config *config, struct start_error *why)
 {
     if (config->lab_pause.ms == 0 || config->lab) return true;
-    return refusal_say(why, "--lab-pause is a fault for experiments: it needs --lab");
+    return start_error_say(why, "--lab-pause is a fault for experiments: it needs --lab");
 }
 
-static bool check_keys(const struct config *config, struct refusal *why)
+static bool check_keys(const struct config *config, struct start_error *why)
 {
     if (config->token_key || !config->token_key_2) return true;
-    return refusal_say(why, "--token-key-2 goes with --token-key");
+    return start_error_say(why, "--token-key-2 goes with --token-key");
 }
 
-static bool check_check(const struct config *config, struct refusal *why)
+static bool check_check(const struct config *config, struct start_error *why)
 {
     const char *colon = strrchr(config->listen, ':');
 
     if (!config->check || strtol(colon + 1, NULL, 10) > 0) return true;
-    return refusal_say(why, "--check: port 0 of --listen is any; name the one to ask");
+    return start_error_say(why, "--check: port 0 of --listen is any; name the one to ask");
 }
 
 config_status config_read(const struct config_source *source, struct config *out,
-                          struct refusal *why)
+                          struct start_error *why)
 {
     bool good = false;
 
@@ -513,10 +499,10 @@ void config_print_help(FILE *out)
                   "name and version");
     (void)fprintf(out, "Each flag above --check is also an environment variable: --admin-listen is "
                        "SECKILL_ADMIN_LISTEN.\nA flag wins over the variable.\n\nGuards:\n");
-    for (size_t i = 0; guard_at(i); i++) {
-        (void)fprintf(out, "  %-18s %s\n", guard_at(i)->name, guard_at(i)->idea);
-        if (guard_at(i)->flaw)
+    for (size_t i = 0; guards_at(i); i++) {
+        (void)fprintf(out, "  %-18s %s\n", guards_at(i)->name, guards_at(i)->idea);
+        if (guards_at(i)->flaw)
             (void)fprintf(out, "  %-18s FLAWED, needs --lab, %s: %s\n", "",
-                          verdict_name(guard_at(i)->expected), guard_at(i)->flaw);
+                          guard_verdict_name(guards_at(i)->expected), guards_at(i)->flaw);
     }
 }

@@ -12,7 +12,7 @@
 #include "lockkit/client.h"
 
 #include "base/log.h"
-#include "base/refusal.h"
+#include "base/start_error.h"
 #include "door/client_address.h"
 #include "gate/rate.h"
 
@@ -34,7 +34,7 @@ struct config {
     const char *redis_loader;             /* file; NULL: scripts go by EVAL */
     const char *redlock;                  /* URLs, commas between; NULL: no guard "redlock" */
     const char *data;                     /* folder */
-    const char *guard;                    /* of new sales; guard_find() knows it */
+    const char *guard;                    /* of new sales; guards_find() knows it */
     const char *admin_token;              /* file; NULL: DATA/admin.token */
     const char *operators_log;            /* file; NULL: DATA/operators.ndjson */
     const char *token_key;                /* file; NULL: buyers have no tokens */
@@ -82,7 +82,7 @@ struct config_source {
  * Owns     strings of *out are borrowed from the source, or static, or inside *out: do not copy it.
  */
 config_status config_read(const struct config_source *source, struct config *out,
-                          struct refusal *why);
+                          struct start_error *why);
 
 /* The text of --help, made from the table of flags and the table of guards. */
 void config_print_help(FILE *out);

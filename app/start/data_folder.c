@@ -17,38 +17,40 @@
 enum { OPEN_TO_OTHERS = S_IRWXG | S_IRWXO, NO_MORE_FILES = 4 };
 
 /* Links by root are the machine's; by anybody else but us they may lead anywhere. */
-static bool link_is_harmless(const char *path, struct refusal *why)
+static bool link_is_harmless(const char *path, struct start_error *why)
 {
     struct stat info;
 
     if (lstat(path, &info) != 0)
-        return refusal_say(why, "--data: %s: %s", path, strerrordesc_np(errno));
+        return start_error_say(why, "--data: %s: %s", path, strerrordesc_np(errno));
     if (!S_ISLNK(info.st_mode) || info.st_uid == 0 || info.st_uid == geteuid()) return true;
-    return refusal_say(why, "--data: %s is a link made by another user (uid %u): name a folder",
-                       path, info.st_uid);
+    return start_error_say(why, "--data: %s is a link made by another user (uid %u): name a folder",
+                           path, info.st_uid);
 }
 
-static bool make_private(int fd, const char *path, struct refusal *why)
+static bool make_private(int fd, const char *path, struct start_error *why)
 {
     struct stat info;
     struct stat root = {0};
 
     if (fstat(fd, &info) != 0 || stat("/", &root) != 0)
-        return refusal_say(why, "--data: %s: %s", path, strerrordesc_np(errno));
+        return start_error_say(why, "--data: %s: %s", path, strerrordesc_np(errno));
     if (info.st_uid != geteuid())
-        return refusal_say(why,
-                           "--data: %s belongs to another user (uid %u, this is uid %u): chown it, "
-                           "or name another folder",
-                           path, info.st_uid, geteuid());
+        return start_error_say(
+            why,
+            "--data: %s belongs to another user (uid %u, this is uid %u): chown it, "
+            "or name another folder",
+            path, info.st_uid, geteuid());
     if (!(info.st_mode & OPEN_TO_OTHERS)) return true;
     if (info.st_mode & S_IWOTH || (info.st_ino == root.st_ino && info.st_dev == root.st_dev))
-        return refusal_say(why,
-                           "--data: %s is everybody's (mode %04o), and so may be what is in it: "
-                           "name a folder of its own",
-                           path, info.st_mode & 07777);
+        return start_error_say(
+            why,
+            "--data: %s is everybody's (mode %04o), and so may be what is in it: "
+            "name a folder of its own",
+            path, info.st_mode & 07777);
     if (fchmod(fd, info.st_mode & S_IRWXU) != 0)
-        return refusal_say(why, "--data: %s: others can read it, and chmod 700: %s", path,
-                           strerrordesc_np(errno));
+        return start_error_say(why, "--data: %s: others can read it, and chmod 700: %s", path,
+                               strerrordesc_np(errno));
     log_line(LOG_WARN, "--data: others could look into %s (mode %04o): it is private now", path,
              info.st_mode & 07777);
     return true;
@@ -75,7 +77,7 @@ static void close_files(const char *path)
     }
 }
 
-bool data_folder_take(const char *path, struct refusal *why)
+bool data_folder_take(const char *path, struct start_error *why)
 {
     char name[PATH_MAX];
     size_t len = strlen(path);
@@ -85,12 +87,12 @@ bool data_folder_take(const char *path, struct refusal *why)
     while (len > 1 && path[len - 1] == '/') /* behind a link it would hide the link */
         len--;
     if (snprintf(name, sizeof name, "%.*s", (int)len, path) >= (int)sizeof name)
-        return refusal_say(why, "--data: %.64s...: the path is too long", path);
+        return start_error_say(why, "--data: %.64s...: the path is too long", path);
     if (mkdir(name, S_IRWXU) != 0 && errno != EEXIST)
-        return refusal_say(why, "--data: %s: %s", name, strerrordesc_np(errno));
+        return start_error_say(why, "--data: %s: %s", name, strerrordesc_np(errno));
     if (!link_is_harmless(name, why)) return false;
     fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return refusal_say(why, "--data: %s: %s", name, strerrordesc_np(errno));
+    if (fd < 0) return start_error_say(why, "--data: %s: %s", name, strerrordesc_np(errno));
     is_good = make_private(fd, name, why);
     (void)close(fd); /* nothing was written */
     if (!is_good) return false;

@@ -4,7 +4,7 @@
 #ifndef SECKILL_DATA_FOLDER_H
 #define SECKILL_DATA_FOLDER_H
 
-#include "base/refusal.h"
+#include "base/start_error.h"
 
 /*
  * Make the folder, or take one that is there: ours, it is made private, and the log says so; the
@@ -13,6 +13,6 @@
  *
  * Returns  false: it is another user's, or a link is; or what is in it may be anybody's.
  */
-bool data_folder_take(const char *path, struct refusal *why);
+bool data_folder_take(const char *path, struct start_error *why);
 
 #endif

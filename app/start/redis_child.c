@@ -52,33 +52,35 @@ struct redis_child {
     int64_t pause_ms;      /* before the next start */
 };
 
-static bool set_paths(struct redis_child *self, const char *dir, struct refusal *why)
+static bool set_paths(struct redis_child *self, const char *dir, struct start_error *why)
 {
     struct sockaddr_un limit;
 
-    if (!realpath(dir, self->dir)) return refusal_say(why, "%s: %s", dir, strerrordesc_np(errno));
+    if (!realpath(dir, self->dir))
+        return start_error_say(why, "%s: %s", dir, strerrordesc_np(errno));
     if (strlen(self->dir) + strlen("/redis.sock") >= sizeof limit.sun_path)
-        return refusal_say(why, "%s/redis.sock: longer than the %zu bytes a socket's path may have",
-                           self->dir, sizeof limit.sun_path - 1);
+        return start_error_say(why,
+                               "%s/redis.sock: longer than the %zu bytes a socket's path may have",
+                               self->dir, sizeof limit.sun_path - 1);
     (void)stpcpy(stpcpy(self->socket, self->dir), "/redis.sock");
     (void)stpcpy(stpcpy(self->url, "unix://"), self->socket);
     return true;
 }
 
-static bool lock_folder(struct redis_child *self, struct refusal *why)
+static bool lock_folder(struct redis_child *self, struct start_error *why)
 {
     char path[PATH_MAX + 16];
     int64_t deadline = clock_mono_ms() + LOCK_WAIT_MS;
 
     (void)stpcpy(stpcpy(path, self->dir), "/seckilld.lock");
     self->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (self->lock_fd < 0) return refusal_say(why, "%s: %s", path, strerrordesc_np(errno));
+    if (self->lock_fd < 0) return start_error_say(why, "%s: %s", path, strerrordesc_np(errno));
     while (flock(self->lock_fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK && errno != EINTR)
-            return refusal_say(why, "%s: %s", path, strerrordesc_np(errno));
+            return start_error_say(why, "%s: %s", path, strerrordesc_np(errno));
         if (clock_mono_ms() >= deadline)
-            return refusal_say(why, "%s is in use by another seckilld or its redis-server",
-                               self->dir);
+            return start_error_say(why, "%s is in use by another seckilld or its redis-server",
+                                   self->dir);
         clock_pause_ms(LOOK_MS);
     }
     return true;
@@ -136,7 +138,8 @@ static char *writable(const char *text)
     return copy;
 }
 
-static bool start_process(struct redis_child *self, struct refusal *why)
+/* whole: a table of arguments, and one straight sequence */
+static bool start_process(struct redis_child *self, struct start_error *why)
 {
     char parent[16];
     char log[PATH_MAX + 16];
@@ -180,7 +183,7 @@ static bool start_process(struct redis_child *self, struct refusal *why)
     self->started_at_ms = clock_mono_ms();
     if (!failure) return true;
     self->pid = 0;
-    return refusal_say(why, "redis-server: %s", strerrordesc_np(failure));
+    return start_error_say(why, "redis-server: %s", strerrordesc_np(failure));
 }
 
 /* Whether the server answers PING; while it reads its file it answers LOADING. */
@@ -231,7 +234,7 @@ static bool has_ended(struct redis_child *self)
     return true;
 }
 
-static bool wait_until_ready(struct redis_child *self, struct refusal *why)
+static bool wait_until_ready(struct redis_child *self, struct start_error *why)
 {
     int64_t deadline = clock_mono_ms() + READY_WAIT_MS;
     char words[160];
@@ -239,22 +242,22 @@ static bool wait_until_ready(struct redis_child *self, struct refusal *why)
     while (!is_ready(self)) {
         if (has_ended(self)) {
             read_last_words(self, words, sizeof words);
-            return refusal_say(why, "redis-server ended at once; %s/redis.log ends: %s", self->dir,
-                               words);
+            return start_error_say(why, "redis-server ended at once; %s/redis.log ends: %s",
+                                   self->dir, words);
         }
         if (clock_mono_ms() >= deadline)
-            return refusal_say(why, "redis-server does not answer on %s", self->socket);
+            return start_error_say(why, "redis-server does not answer on %s", self->socket);
         clock_pause_ms(LOOK_MS);
     }
     return true;
 }
 
-static struct redis_child *start(const char *dir, bool is_in_memory, struct refusal *why)
+static struct redis_child *start(const char *dir, bool is_in_memory, struct start_error *why)
 {
     struct redis_child *self = calloc(1, sizeof *self);
 
     if (!self) {
-        (void)refusal_say(why, "out of memory");
+        (void)start_error_say(why, "out of memory");
         return NULL;
     }
     self->is_in_memory = is_in_memory;
@@ -267,12 +270,12 @@ static struct redis_child *start(const char *dir, bool is_in_memory, struct refu
     return NULL;
 }
 
-struct redis_child *redis_child_start(const char *dir, struct refusal *why)
+struct redis_child *redis_child_start(const char *dir, struct start_error *why)
 {
     return start(dir, false, why);
 }
 
-struct redis_child *redis_child_start_in_memory(const char *dir, struct refusal *why)
+struct redis_child *redis_child_start_in_memory(const char *dir, struct start_error *why)
 {
     return start(dir, true, why);
 }
@@ -297,7 +300,7 @@ static void plan_restart(struct redis_child *self)
 
 void redis_child_tend(struct redis_child *self)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
 
     if (!self) return;
     if (self->pid && has_ended(self)) plan_restart(self);

@@ -5,7 +5,7 @@
 #ifndef SECKILL_REDIS_CHILD_H
 #define SECKILL_REDIS_CHILD_H
 
-#include "base/refusal.h"
+#include "base/start_error.h"
 
 struct redis_child; /* opaque */
 
@@ -18,10 +18,10 @@ struct redis_child; /* opaque */
  * Threads  this and all below: one thread, which must live as long as the child, because the kernel
  *          ends the child with the thread that started it.
  */
-struct redis_child *redis_child_start(const char *dir, struct refusal *why);
+struct redis_child *redis_child_start(const char *dir, struct start_error *why);
 
 /* Likewise, but it writes nothing to disk: who starts it in this folder again starts it empty. */
-struct redis_child *redis_child_start_in_memory(const char *dir, struct refusal *why);
+struct redis_child *redis_child_start_in_memory(const char *dir, struct start_error *why);
 
 /* "unix:///.../redis.sock"; lives as long as the child. */
 const char *redis_child_url(const struct redis_child *self);

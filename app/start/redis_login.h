@@ -20,6 +20,7 @@ struct redis_login {
  * Owns     wipe *out (explicit_bzero) once the clients are open: they have copies.
  * Returns  false with *why, which names flag and file and shows nothing of what is in it.
  */
-bool redis_login_read(const struct config *config, struct redis_login *out, struct refusal *why);
+bool redis_login_read(const struct config *config, struct redis_login *out,
+                      struct start_error *why);
 
 #endif

@@ -24,19 +24,15 @@ enum {
 static const struct {
     const char *name;
     const char *meaning;
-} durabilities[] = {
-#define DURABILITY_ROW(value, name, meaning) [value] = {(name), (meaning)},
-    DURABILITY_LIST(DURABILITY_ROW)
-#undef DURABILITY_ROW
-};
+} durabilities[] = {DURABILITY_LIST(LIST_ROW)};
 
-const char *durability_name(durability which)
+const char *startup_durability_name(durability which)
 {
     assert(which < DURABILITY_COUNT);
     return durabilities[which].name;
 }
 
-const char *durability_meaning(durability which)
+const char *startup_durability_meaning(durability which)
 {
     assert(which < DURABILITY_COUNT);
     return durabilities[which].meaning;
@@ -135,7 +131,7 @@ static bool is_too_old(const char *version)
     return number >= 0 && number < VERSION_MAJOR * 1000L + VERSION_MINOR;
 }
 
-bool startup_judge(struct startup_facts *facts, topology_kind kind, struct refusal *why)
+bool startup_judge(struct startup_facts *facts, deployment_kind kind, struct start_error *why)
 {
     bool evicts = facts->policy[0] && strcmp(facts->policy, "noeviction") != 0;
     const char *at = facts->server;
@@ -143,23 +139,25 @@ bool startup_judge(struct startup_facts *facts, topology_kind kind, struct refus
 
     facts->durability = durability_of(facts);
     if (is_too_old(facts->version))
-        return refusal_say(why, "redis%s%s: version %s is too old; use 6.2 or later", blank, at,
-                           facts->version);
+        return start_error_say(why, "redis%s%s: version %s is too old; use 6.2 or later", blank, at,
+                               facts->version);
     if (strcmp(facts->role, "slave") == 0)
-        return refusal_say(why,
-                           "redis%s%s: role slave: a replica cannot sell; give --redis the "
-                           "address of its master",
-                           blank, at);
-    if (kind == TOPOLOGY_SINGLE && strcmp(facts->mode, "cluster") == 0)
-        return refusal_say(why,
-                           "redis%s%s: it is one of a cluster; give --redis redis+cluster:// and "
-                           "some of its addresses",
-                           blank, at);
+        return start_error_say(why,
+                               "redis%s%s: role slave: a replica cannot sell; give --redis the "
+                               "address of its master",
+                               blank, at);
+    if (kind == DEPLOYMENT_SINGLE && strcmp(facts->mode, "cluster") == 0)
+        return start_error_say(
+            why,
+            "redis%s%s: it is one of a cluster; give --redis redis+cluster:// and "
+            "some of its addresses",
+            blank, at);
     if (evicts && facts->max_memory > 0)
-        return refusal_say(why,
-                           "redis%s%s: maxmemory %lld with maxmemory-policy %s: orders and locks "
-                           "could be evicted; set maxmemory-policy noeviction",
-                           blank, at, facts->max_memory, facts->policy);
+        return start_error_say(
+            why,
+            "redis%s%s: maxmemory %lld with maxmemory-policy %s: orders and locks "
+            "could be evicted; set maxmemory-policy noeviction",
+            blank, at, facts->max_memory, facts->policy);
     return true;
 }
 
@@ -189,17 +187,6 @@ enum {
     COMMANDS = ASK_SETTINGS + SETTINGS,
 };
 
-/* How the servers are asked, one after the other. */
-struct inquiry {
-    lk_client *client;
-    const struct topology *topology;
-    bool (*should_stop)(void *arg); /* may be NULL */
-    void *arg;
-    int64_t answer_ms;
-    bool waits; /* while one is loading */
-    bool is_answered;
-};
-
 static bool is_loading(const lk_reply *reply)
 {
     struct lk_bytes words = lk_reply_bytes(reply);
@@ -208,14 +195,14 @@ static bool is_loading(const lk_reply *reply)
            memcmp(words.data, "LOADING", 7) == 0;
 }
 
-static bool no_answer(lk_status status, const struct lk_error *err, struct refusal *why)
+static bool no_answer(lk_status status, const struct lk_error *err, struct start_error *why)
 {
-    return refusal_say(why, "redis: %s", err->text[0] ? err->text : lk_status_meaning(status));
+    return start_error_say(why, "redis: %s", err->text[0] ? err->text : lk_status_meaning(status));
 }
 
 /* Returns  false when no answer came: *why says so. A refusal of Redis is an answer. */
-static bool ask(const struct inquiry *inquiry, size_t primary, lk_reply *replies[COMMANDS],
-                char server[128], struct refusal *why)
+static bool ask(const struct startup_inquiry *inquiry, size_t primary, lk_reply *replies[COMMANDS],
+                char server[128], struct start_error *why)
 {
     const struct lk_bytes exists[] = {LK_BYTES("EXISTS"), LK_BYTES("seckill:sales")};
     const struct lk_bytes info[] = {LK_BYTES("INFO")};
@@ -252,8 +239,8 @@ static void take_replies(lk_reply *const replies[COMMANDS], struct startup_facts
 }
 
 /* Once. *out_is_loading: it has to be asked again. */
-static bool ask_once(const struct inquiry *inquiry, size_t primary, struct startup_facts *out,
-                     bool *out_is_loading, struct refusal *why)
+static bool ask_once(const struct startup_inquiry *inquiry, size_t primary,
+                     struct startup_facts *out, bool *out_is_loading, struct start_error *why)
 {
     lk_reply *replies[COMMANDS] = {0};
 
@@ -267,15 +254,15 @@ static bool ask_once(const struct inquiry *inquiry, size_t primary, struct start
 }
 
 /* Until it has loaded its data. */
-static bool ask_until_loaded(const struct inquiry *inquiry, size_t primary,
-                             struct startup_facts *out, struct refusal *why)
+static bool ask_until_loaded(const struct startup_inquiry *inquiry, size_t primary,
+                             struct startup_facts *out, struct start_error *why)
 {
     int64_t say_at_ms = 0;
     bool loads = false;
 
     while (ask_once(inquiry, primary, out, &loads, why)) {
         if (!loads) return true;
-        if (!inquiry->waits) return refusal_say(why, "redis: loading its data");
+        if (!inquiry->waits) return start_error_say(why, "redis: loading its data");
         if (clock_mono_ms() >= say_at_ms) {
             log_line(LOG_INFO, "redis: loading its data; waiting");
             say_at_ms = clock_mono_ms() + SAY_EVERY_MS;
@@ -286,20 +273,21 @@ static bool ask_until_loaded(const struct inquiry *inquiry, size_t primary,
     return false;
 }
 
-static bool ask_all(struct inquiry *inquiry, struct startup_facts *out, struct refusal *why)
+static bool ask_all(struct startup_inquiry *inquiry, struct startup_facts *out,
+                    struct start_error *why)
 {
     struct startup_facts worst = {.max_memory = -1, .replicas = -1};
     size_t count = lk_client_primaries(inquiry->client);
 
     why->text[0] = '\0';
     inquiry->is_answered = false;
-    if (count == 0) return refusal_say(why, "redis: no server takes writes");
+    if (count == 0) return start_error_say(why, "redis: no server takes writes");
     for (size_t i = 0; i < count; i++) {
         struct startup_facts one;
 
         if (!ask_until_loaded(inquiry, i, &one, why)) return false;
-        if (inquiry->topology->kind == TOPOLOGY_SINGLE) one.server[0] = '\0';
-        if (!startup_judge(&one, inquiry->topology->kind, why)) {
+        if (inquiry->deployment->kind == DEPLOYMENT_SINGLE) one.server[0] = '\0';
+        if (!startup_judge(&one, inquiry->deployment->kind, why)) {
             inquiry->is_answered = true;
             return false;
         }
@@ -310,25 +298,21 @@ static bool ask_all(struct inquiry *inquiry, struct startup_facts *out, struct r
     return true;
 }
 
-bool startup_check(lk_client *client, const struct topology *topology,
-                   bool (*should_stop)(void *arg), void *arg, struct startup_facts *out,
-                   struct refusal *why)
+bool startup_check(struct startup_inquiry inquiry, struct startup_facts *out,
+                   struct start_error *why)
 {
-    return ask_all(&(struct inquiry){.client = client,
-                                     .topology = topology,
-                                     .should_stop = should_stop,
-                                     .arg = arg,
-                                     .answer_ms = ANSWER_MS,
-                                     .waits = true},
-                   out, why);
+    inquiry.answer_ms = ANSWER_MS;
+    inquiry.waits = true;
+    return ask_all(&inquiry, out, why);
 }
 
-bool startup_look(lk_client *client, const struct topology *topology, struct startup_facts *out,
-                  bool *out_is_answered, struct refusal *why)
+bool startup_look(struct startup_inquiry inquiry, struct startup_facts *out, bool *out_is_answered,
+                  struct start_error *why)
 {
-    struct inquiry inquiry = {.client = client, .topology = topology, .answer_ms = LOOK_AGAIN_MS};
-    bool is_fit = ask_all(&inquiry, out, why);
+    bool is_fit = false;
 
+    inquiry.answer_ms = LOOK_AGAIN_MS;
+    is_fit = ask_all(&inquiry, out, why);
     *out_is_answered = inquiry.is_answered;
     return is_fit;
 }

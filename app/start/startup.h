@@ -9,8 +9,9 @@
 
 #include "lockkit/lockkit.h"
 
-#include "base/refusal.h"
-#include "store/topology.h"
+#include "base/list.h"
+#include "base/start_error.h"
+#include "store/deployment.h"
 
 /* X(value, name in /version, what a crash of Redis costs, for the log) */
 #define DURABILITY_LIST(X)                                                                         \
@@ -26,15 +27,10 @@
       "up to about a second of accepted orders can be lost on a Redis crash")                      \
     X(DURABILITY_ALWAYS, "appendfsync-always", "no accepted order is lost by a crash")
 
-typedef enum durability {
-#define DURABILITY_VALUE(value, name, meaning) value,
-    DURABILITY_LIST(DURABILITY_VALUE)
-#undef DURABILITY_VALUE
-        DURABILITY_COUNT
-} durability;
+typedef enum durability { DURABILITY_LIST(LIST_VALUE) DURABILITY_COUNT } durability;
 
-const char *durability_name(durability which);
-const char *durability_meaning(durability which);
+const char *startup_durability_name(durability which);
+const char *startup_durability_meaning(durability which);
 
 /* What a Redis says of itself; strings are "" and numbers negative when it does not say. */
 struct startup_facts {
@@ -52,6 +48,17 @@ struct startup_facts {
     durability durability;
 };
 
+/* How the servers are asked, one after the other. */
+struct startup_inquiry {
+    lk_client *client;
+    const struct deployment *deployment;
+    bool (*should_stop)(void *arg); /* may be NULL */
+    void *arg;
+    int64_t answer_ms; /* these three are startup.c's own */
+    bool waits;        /* while one is loading */
+    bool is_answered;
+};
+
 /*
  * Wait while Redis reads its data, ask what it is, and refuse one that would lose what is sold. All
  * servers that take writes are asked.
@@ -63,14 +70,13 @@ struct startup_facts {
  * Returns  false with *why: one evicts, is a replica, is older than 6.2, is of a cluster that was not
  *          said to be one, or went away; and with an empty *why when should_stop said so.
  */
-bool startup_check(lk_client *client, const struct topology *topology,
-                   bool (*should_stop)(void *arg), void *arg, struct startup_facts *out,
-                   struct refusal *why);
+bool startup_check(struct startup_inquiry inquiry, struct startup_facts *out,
+                   struct start_error *why);
 
 /* The same without waiting: a server that does not answer soon, or loads, is a refusal too; then
    *out_is_answered is false. */
-bool startup_look(lk_client *client, const struct topology *topology, struct startup_facts *out,
-                  bool *out_is_answered, struct refusal *why);
+bool startup_look(struct startup_inquiry inquiry, struct startup_facts *out, bool *out_is_answered,
+                  struct start_error *why);
 
 /* What was found last, for any thread. */
 struct startup_report {
@@ -84,7 +90,7 @@ struct startup_facts startup_report_get(struct startup_report *report);
 void startup_take_info(const char *info, struct startup_facts *facts);
 void startup_take_setting(const char *name, const char *value, struct startup_facts *facts);
 /* Work out the durability, and judge. */
-bool startup_judge(struct startup_facts *facts, topology_kind kind, struct refusal *why);
+bool startup_judge(struct startup_facts *facts, deployment_kind kind, struct start_error *why);
 /* What the worst of two servers is; facts with server "" and version "" are nobody's. */
 void startup_take_worst(const struct startup_facts *one, struct startup_facts *worst);
 

@@ -10,7 +10,7 @@
 
 extern const struct lk_script_source app_scripts[];
 
-const struct lk_script_source *app_script_named(const char *name)
+const struct lk_script_source *app_scripts_named(const char *name)
 {
     const struct lk_script_source *source = app_scripts;
 
@@ -20,12 +20,12 @@ const struct lk_script_source *app_script_named(const char *name)
     return source;
 }
 
-lk_script *app_script_join(const char *first, const char *second)
+lk_script *app_scripts_join(const char *first, const char *second)
 {
     char *text = NULL;
 
-    if (asprintf(&text, "%s%s", app_script_named(first)->source, app_script_named(second)->source) <
-        0)
+    if (asprintf(&text, "%s%s", app_scripts_named(first)->source,
+                 app_scripts_named(second)->source) < 0)
         return NULL;
     lk_script *script = lk_script_new(&(struct lk_script_source){.name = first, .source = text});
     free(text);

@@ -15,11 +15,7 @@
 
 enum { SCAN_COUNT = 1000 }; /* orders per page */
 
-static const char *const script_names[] = {
-#define SCRIPT_NAME(value, name) [value] = (name),
-    STORE_SCRIPT_LIST(SCRIPT_NAME)
-#undef SCRIPT_NAME
-};
+static const char *const script_names[] = {STORE_SCRIPT_LIST(LIST_NAME)};
 
 /* The fields of a sale, in the order in which they are read. */
 static const char *const sale_fields[STORE_SALE_FIELDS] = {
@@ -28,16 +24,17 @@ static const char *const sale_fields[STORE_SALE_FIELDS] = {
 static const struct lk_bytes all_sales = {.data = "seckill:sales",
                                           .len = sizeof "seckill:sales" - 1};
 
-struct store *store_new(lk_client *client, const char *instance, const struct topology *topology)
+struct store *store_new(lk_client *client, const char *instance,
+                        const struct deployment *deployment)
 {
     struct store *store = calloc(1, sizeof *store);
 
     if (!store) return NULL;
     store->client = client;
     store->instance = instance;
-    store->topology = topology;
+    store->deployment = deployment;
     for (size_t i = 0; i < STORE_SCRIPT_COUNT; i++) {
-        store->scripts[i] = lk_script_new(app_script_named(script_names[i]));
+        store->scripts[i] = lk_script_new(app_scripts_named(script_names[i]));
         if (store->scripts[i]) continue;
         store_free(store);
         return NULL;
@@ -420,7 +417,7 @@ static bool take_part(struct lk_bytes *rest, bool is_last, char *out, size_t siz
     return true;
 }
 
-bool order_parse(struct lk_bytes value, struct order *out_order)
+bool store_parse_order(struct lk_bytes value, struct order *out_order)
 {
     if (!value.data) return false;
     return take_part(&value, false, out_order->id, sizeof out_order->id) &&
@@ -457,7 +454,7 @@ store_status store_find_order(struct store *store, const char *id, const char *b
     sale_keys_make(id, &keys);
     store_status status = ask_order(store, &keys, buyer, &reply, err);
     const lk_reply *held = reply;
-    if (status == STORE_OK && topology_is_synced(store->topology) &&
+    if (status == STORE_OK && deployment_is_synced(store->deployment) &&
         lk_reply_type_of(held) != LK_REPLY_NIL) {
         lk_reply_free(reply);
         reply = NULL;
@@ -467,7 +464,7 @@ store_status store_find_order(struct store *store, const char *id, const char *b
     if (status != STORE_OK) return status;
     if (lk_reply_type_of(held) == LK_REPLY_NIL) {
         status = STORE_NOT_FOUND;
-    } else if (order_parse(lk_reply_bytes(held), &order)) {
+    } else if (store_parse_order(lk_reply_bytes(held), &order)) {
         (void)snprintf(order.buyer, sizeof order.buyer, "%s", buyer);
         *out_order = order;
     } else {
@@ -478,14 +475,13 @@ store_status store_find_order(struct store *store, const char *id, const char *b
 }
 
 /* Hand out one page of HSCAN; false when `each` has had enough. */
-static bool hand_out(const lk_reply *page, bool (*each)(const struct order *order, void *arg),
-                     void *arg)
+static bool hand_out(const lk_reply *page, store_each *each, void *arg)
 {
     for (size_t i = 0; i + 1 < lk_reply_count(page); i += 2) {
         struct order order = {0};
 
         if (!store_to_text(lk_reply_at(page, i), order.buyer, sizeof order.buyer)) continue;
-        if (!order_parse(lk_reply_bytes(lk_reply_at(page, i + 1)), &order)) continue;
+        if (!store_parse_order(lk_reply_bytes(lk_reply_at(page, i + 1)), &order)) continue;
         if (!each(&order, arg)) return false;
     }
     return true;
@@ -501,11 +497,10 @@ static store_status server_changed(struct lk_error *err)
     return STORE_UNKNOWN;
 }
 
-store_status store_scan_orders(struct store *store, const char *id,
-                               bool (*each)(const struct order *order, void *arg), void *arg,
+store_status store_scan_orders(struct store *store, const char *id, store_each *each, void *arg,
                                struct lk_error *err)
 {
-    unsigned changes = topology_changes(store->topology);
+    unsigned changes = deployment_changes(store->deployment);
     struct sale_keys keys;
     char cursor[24] = "0";
     char page_size[8];
@@ -526,5 +521,5 @@ store_status store_scan_orders(struct store *store, const char *id,
         lk_reply_free(reply);
         if (status != STORE_OK) return status;
     } while (goes_on && strcmp(cursor, "0") != 0);
-    return topology_changes(store->topology) == changes ? STORE_OK : server_changed(err);
+    return deployment_changes(store->deployment) == changes ? STORE_OK : server_changed(err);
 }

@@ -21,17 +21,10 @@
 
 #include "lockkit/lockkit.h"
 
+#include "deployment.h"
 #include "sale/purchase.h"
-#include "topology.h"
 
 struct store; /* opaque; safe for any number of threads */
-
-struct order {
-    char id[ORDER_ID_MAX];
-    char buyer[BUYER_ID_MAX + 1];
-    char key[IDEMPOTENCY_KEY_MAX + 1]; /* "" for none */
-    char state[16];                    /* "held" */
-};
 
 typedef enum store_status {
     STORE_OK,
@@ -42,8 +35,9 @@ typedef enum store_status {
     STORE_FAILED,      /* Redis answered with an error (err->text) */
 } store_status;
 
-/* All are borrowed and must outlive the store; topology may be NULL. NULL when out of memory. */
-struct store *store_new(lk_client *client, const char *instance, const struct topology *topology);
+/* All are borrowed and must outlive the store; deployment may be NULL. NULL when out of memory. */
+struct store *store_new(lk_client *client, const char *instance,
+                        const struct deployment *deployment);
 void store_free(struct store *store);
 /* Give up reads after so long, instead of what the client waits. Before other threads know it. */
 void store_set_wait(struct store *store, int64_t wait_ms);
@@ -69,13 +63,13 @@ store_status store_find_order(struct store *store, const char *id, const char *b
  * Stops early when `each` returns false. When the servers change meanwhile, what was found is perhaps
  * not all, and that is STORE_UNKNOWN: each server has an order of its own.
  */
-store_status store_scan_orders(struct store *store, const char *id,
-                               bool (*each)(const struct order *order, void *arg), void *arg,
+typedef bool store_each(const struct order *order, void *arg);
+store_status store_scan_orders(struct store *store, const char *id, store_each *each, void *arg,
                                struct lk_error *err);
 /* Redis' clock. */
 store_status store_time_ms(struct store *store, int64_t *out_ms, struct lk_error *err);
 
 /* "ORDER_ID:STATE:KEY" -> *out_order (buyer is not touched); false when it is not that. */
-bool order_parse(struct lk_bytes value, struct order *out_order);
+bool store_parse_order(struct lk_bytes value, struct order *out_order);
 
 #endif

@@ -10,7 +10,7 @@
 
 enum { NUMBER_SIZE = 24 };
 
-const char *sale_step_name(sale_step step)
+const char *store_step_name(sale_step step)
 {
     static const char *const names[] = {
 #define STEP_NAME(value, answer, name) [value] = (name),
@@ -24,11 +24,7 @@ const char *sale_step_name(sale_step step)
 /* What a script answers, { 0, 0 } (no such sale) aside; false for anything else. */
 static bool read_end(const lk_reply *reply, struct sale_step_end *out_end)
 {
-    static const int answers[] = {
-#define STEP_ANSWER(value, answer, name) [value] = (answer),
-        SALE_STEP_LIST(STEP_ANSWER)
-#undef STEP_ANSWER
-    };
+    static const int answers[] = {SALE_STEP_LIST(LIST_NAME)};
     long long answer = lk_reply_integer(lk_reply_at(reply, 0), 0);
     int64_t epoch = lk_reply_integer(lk_reply_at(reply, 1), -1);
     size_t i = 0;
@@ -42,21 +38,26 @@ static bool read_end(const lk_reply *reply, struct sale_step_end *out_end)
     return true;
 }
 
-/* args[0] is filled in: who does it. */
-static store_status take_step(struct store *store, enum store_script script, const char *id,
-                              struct lk_bytes *args, size_t count, struct sale_step_end *out_end,
+struct step {
+    enum store_script script;
+    const char *id;
+    size_t count;
+    struct lk_bytes args[4]; /* the first is filled in: who does it */
+};
+
+static store_status take_step(struct store *store, struct step step, struct sale_step_end *out_end,
                               struct lk_error *err)
 {
     struct sale_keys keys;
     lk_reply *reply = NULL;
 
-    sale_keys_make(id, &keys);
+    sale_keys_make(step.id, &keys);
     const struct lk_bytes used[] = {keys.key[KEY_SALE], keys.key[KEY_STOCK], keys.key[KEY_LEDGER]};
-    args[0] = lk_bytes_of(store->instance);
-    store_status status =
-        store_run(store, script,
-                  (struct lk_eval){.keys = used, .key_count = 3, .args = args, .arg_count = count},
-                  &reply, err);
+    step.args[0] = lk_bytes_of(store->instance);
+    store_status status = store_run(
+        store, step.script,
+        (struct lk_eval){.keys = used, .key_count = 3, .args = step.args, .arg_count = step.count},
+        &reply, err);
     if (status != STORE_OK) return status;
     if (lk_reply_integer(lk_reply_at(reply, 0), -1000) == 0) {
         status = STORE_NOT_FOUND;
@@ -70,25 +71,19 @@ static store_status take_step(struct store *store, enum store_script script, con
 store_status store_end_sale(struct store *store, const char *id, struct sale_step_end *out_end,
                             struct lk_error *err)
 {
-    struct lk_bytes args[1];
-
-    return take_step(store, STORE_END, id, args, 1, out_end, err);
+    return take_step(store, (struct step){STORE_END, id, 1, {{0}}}, out_end, err);
 }
 
 store_status store_pause_sale(struct store *store, const char *id, struct sale_step_end *out_end,
                               struct lk_error *err)
 {
-    struct lk_bytes args[1];
-
-    return take_step(store, STORE_PAUSE, id, args, 1, out_end, err);
+    return take_step(store, (struct step){STORE_PAUSE, id, 1, {{0}}}, out_end, err);
 }
 
 store_status store_resume_sale(struct store *store, const char *id, struct sale_step_end *out_end,
                                struct lk_error *err)
 {
-    struct lk_bytes args[1];
-
-    return take_step(store, STORE_RESUME, id, args, 1, out_end, err);
+    return take_step(store, (struct step){STORE_RESUME, id, 1, {{0}}}, out_end, err);
 }
 
 /* "" for a moment that stays. */
@@ -104,20 +99,30 @@ store_status store_patch_sale(struct store *store, const char *id, const struct 
 {
     char starts[NUMBER_SIZE];
     char ends[NUMBER_SIZE];
-    struct lk_bytes args[] = {{NULL, 0},
-                              lk_bytes_of(patch->title ? patch->title : ""),
-                              moment(patch->starts_ms, starts),
-                              moment(patch->ends_ms, ends)};
+    struct step step = {STORE_PATCH,
+                        id,
+                        4,
+                        {{0},
+                         lk_bytes_of(patch->title ? patch->title : ""),
+                         moment(patch->starts_ms, starts),
+                         moment(patch->ends_ms, ends)}};
 
-    return take_step(store, STORE_PATCH, id, args, 4, out_end, err);
+    return take_step(store, step, out_end, err);
 }
 
-store_status store_restock_sale(struct store *store, const char *id, int64_t units, const char *key,
-                                struct sale_step_end *out_end, struct lk_error *err)
+store_status store_restock_sale(struct store *store, const char *id,
+                                const struct sale_restock *restock, struct sale_step_end *out_end,
+                                struct lk_error *err)
 {
-    char texts[2][NUMBER_SIZE];
-    struct lk_bytes args[] = {
-        {NULL, 0}, moment(units, texts[0]), lk_bytes_of(key), moment(SALE_COOL_MS, texts[1])};
+    char units[NUMBER_SIZE];
+    char cool[NUMBER_SIZE];
+    struct step step = {STORE_RESTOCK,
+                        id,
+                        4,
+                        {{0},
+                         moment(restock->units, units),
+                         lk_bytes_of(restock->key),
+                         moment(SALE_COOL_MS, cool)}};
 
-    return take_step(store, STORE_RESTOCK, id, args, 4, out_end, err);
+    return take_step(store, step, out_end, err);
 }

@@ -5,6 +5,7 @@
 #ifndef SECKILL_STORE_ADMIN_H
 #define SECKILL_STORE_ADMIN_H
 
+#include "base/list.h"
 #include "sale/sale_audit.h"
 #include "store.h"
 
@@ -20,14 +21,9 @@
     X(SALE_STEP_KEY_REUSED, -6, "key-reused")         /* the key stands for other units */         \
     X(SALE_STEP_TOO_MANY, -7, "too-many-units")       /* more than SALE_STOCK_MAX would be left */
 
-typedef enum sale_step {
-#define SALE_STEP_VALUE(value, answer, name) value,
-    SALE_STEP_LIST(SALE_STEP_VALUE)
-#undef SALE_STEP_VALUE
-        SALE_STEP_COUNT
-} sale_step;
+typedef enum sale_step { SALE_STEP_LIST(LIST_VALUE) SALE_STEP_COUNT } sale_step;
 
-const char *sale_step_name(sale_step step);
+const char *store_step_name(sale_step step);
 
 /* What became of a step, and of the sale. */
 struct sale_step_end {
@@ -43,10 +39,15 @@ struct sale_patch {
     int64_t ends_ms; /* 0: open end */
 };
 
+struct sale_restock {
+    int64_t units;
+    const char *key; /* borrowed; a valid idempotency key */
+};
+
 /*
  * One step each.
  *
- * Shape    key: a valid idempotency key. patch: changes something.
+ * Shape    patch: changes something.
  * Returns  STORE_OK  and *out_end. Only with DONE was anything written; ending an ended sale, or
  *                    pausing a paused one, is DONE too, and writes nothing.
  *          STORE_NOT_FOUND, STORE_UNAVAILABLE, STORE_FAILED: nothing was.
@@ -60,8 +61,9 @@ store_status store_resume_sale(struct store *store, const char *id, struct sale_
                                struct lk_error *err);
 store_status store_patch_sale(struct store *store, const char *id, const struct sale_patch *patch,
                               struct sale_step_end *out_end, struct lk_error *err);
-store_status store_restock_sale(struct store *store, const char *id, int64_t units, const char *key,
-                                struct sale_step_end *out_end, struct lk_error *err);
+store_status store_restock_sale(struct store *store, const char *id,
+                                const struct sale_restock *restock, struct sale_step_end *out_end,
+                                struct lk_error *err);
 
 /*
  * What the service itself can say of a sale's books (sale_audit.h). Sales may go on meanwhile.

@@ -123,7 +123,7 @@ static store_status walk_page(struct store *store, const struct sale_keys *keys,
     for (size_t i = 0; i < lk_reply_count(page); i++) {
         const struct audit_entry entry = read_entry(lk_reply_at(page, i), &epoch);
 
-        audit_walk(&out->ledger, &entry);
+        sale_audit_walk(&out->ledger, &entry);
         if (i == PAGE_SIZE - 1) (void)snprintf(start, 56, "(%s", entry.id);
     }
     lk_reply_free(page);

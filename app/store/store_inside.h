@@ -5,6 +5,7 @@
 #ifndef SECKILL_STORE_INSIDE_H
 #define SECKILL_STORE_INSIDE_H
 
+#include "base/list.h"
 #include "sale/sale_keys.h"
 #include "store.h"
 
@@ -18,17 +19,12 @@
     X(STORE_RESTOCK, "restock_sale")                                                               \
     X(STORE_CONFIRM, "confirm")
 
-enum store_script {
-#define STORE_SCRIPT_VALUE(value, name) value,
-    STORE_SCRIPT_LIST(STORE_SCRIPT_VALUE)
-#undef STORE_SCRIPT_VALUE
-        STORE_SCRIPT_COUNT
-};
+enum store_script { STORE_SCRIPT_LIST(LIST_VALUE) STORE_SCRIPT_COUNT };
 
 struct store {
     lk_client *client;                      /* borrowed */
     const char *instance;                   /* borrowed */
-    const struct topology *topology;        /* borrowed; may be NULL */
+    const struct deployment *deployment;    /* borrowed; may be NULL */
     int64_t wait_ms;                        /* for reads; 0: as the client does */
     lk_script *scripts[STORE_SCRIPT_COUNT]; /* owned */
 };

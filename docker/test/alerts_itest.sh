@@ -10,7 +10,7 @@ rules=docker/prometheus/alerts.yml
 names() { sed -n 's/^ *- alert: //p' "$rules"; }
 has_entries() {
     for name in $(names); do
-        grep -q "^### $name" docker/README.md || { echo "$name has no entry in docker/README.md"; return 1; }
+        grep -q "^### $name" docker/GUIDE.md || { echo "$name has no entry in docker/GUIDE.md"; return 1; }
     done
 }
 has_metrics() {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# TLS at the proxy, as docker/README.md tells: HTTPS serves, HTTP is sent on.
+# TLS at the proxy, as docker/GUIDE.md tells: HTTPS serves, HTTP is sent on.
 . "$(dirname "$0")/lib.sh"
 
 make_certificate() {

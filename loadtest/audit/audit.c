@@ -5,43 +5,10 @@
  */
 #include "audit.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "audit_view.h"
-
-/* ---- verdicts ---- */
-
-void offenders_add(struct offenders *offenders, const char *format, ...)
-{
-    if (offenders->count++ > 0) return;
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(offenders->first, sizeof offenders->first, format, arguments);
-    va_end(arguments);
-}
-
-void audit_say(struct audit_check *check, audit_verdict verdict, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(check->words, sizeof check->words, format, arguments);
-    va_end(arguments);
-    for (char *at = check->words; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 127) *at = '?'; /* what Redis holds may be hostile */
-    check->verdict = verdict;
-}
-
-bool audit_is_settled(const struct audit_view *view, struct audit_check *check,
-                      const struct offenders *offenders, const char *what)
-{
-    if (offenders->count)
-        audit_say(check, AUDIT_FAIL, "%zu %s; first: %s", offenders->count, what, offenders->first);
-    else if (view->row_count == 0)
-        audit_say(check, AUDIT_VOID, "nothing was sold");
-    return offenders->count || view->row_count == 0;
-}
+#include "verdict.h"
 
 const char *audit_verdict_name(audit_verdict verdict)
 {
@@ -49,8 +16,6 @@ const char *audit_verdict_name(audit_verdict verdict)
         [AUDIT_PASS] = "pass", [AUDIT_FAIL] = "fail", [AUDIT_VOID] = "void"};
     return names[verdict];
 }
-
-/* ---- all checks ---- */
 
 static const struct {
     bool needs_clients;
@@ -123,7 +88,7 @@ bool audit_run_with(const struct facts *facts, const struct audit_options *optio
     struct audit_view view;
     struct audit_result result = {.verdict = AUDIT_PASS};
 
-    bool is_ready = audit_view_init(&view, facts);
+    bool is_ready = audit_view_init(&view, facts) && audit_match_steps(&view);
     view.allow_lost = options && options->allow_lost;
     if (!is_ready) (void)failure_set(failure, "audit: out of memory");
     for (audit_check_id id = 0; is_ready && id < AUDIT_CHECK_COUNT; id++) {

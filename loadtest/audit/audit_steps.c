@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit_view.h"
+#include "verdict.h"
 
 enum { CLOCKS_APART_MS = 10000, ORDER_MS_SHIFT = 22 };
 static const int64_t order_epoch_ms = 1704067200000; /* 2024-01-01, of order ids */
@@ -112,8 +112,8 @@ void audit_operators_agree(const struct audit_view *view, struct audit_check *ch
     for (size_t i = 0; i < view->act_count; i++) {
         const struct ledger_entry *entry = view->acts[i].entry;
         if (!view->acts[i].is_asked)
-            offenders_add(&bad, "ledger %s: %s in epoch %" PRId64 ", asked for by no operator then",
-                          entry->id, entry->event, entry->epoch);
+            audit_blame(&bad, "ledger %s: %s in epoch %" PRId64 ", asked for by no operator then",
+                        entry->id, entry->event, entry->epoch);
     }
     for (size_t i = 0; i < facts->step_count; i++) {
         const struct operator_step *step = &facts->steps[i];
@@ -122,8 +122,8 @@ void audit_operators_agree(const struct audit_view *view, struct audit_check *ch
         if (view->allow_lost)
             lost++;
         else
-            offenders_add(&bad, "%s of %" PRId64 " units, key \"%s\", is not in the ledger",
-                          step->what, step->units, step->key);
+            audit_blame(&bad, "%s of %" PRId64 " units, key \"%s\", is not in the ledger",
+                        step->what, step->units, step->key);
     }
     if (!audit_is_settled(view, check, &bad, "steps of one side alone"))
         audit_say(check, AUDIT_PASS, "%zu steps asked for, %zu in the ledger, %zu lost",
@@ -153,20 +153,20 @@ void audit_restocks_add_up(const struct audit_view *view, struct audit_check *ch
         const struct ledger_entry *entry = &facts->log[i];
         if (strcmp(entry->event, "restocked") == 0) epoch++;
         if (entry->epoch != epoch)
-            offenders_add(&bad, "ledger %s: %s in epoch %" PRId64 ", not in %" PRId64, entry->id,
-                          entry->event, entry->epoch, epoch);
+            audit_blame(&bad, "ledger %s: %s in epoch %" PRId64 ", not in %" PRId64, entry->id,
+                        entry->event, entry->epoch, epoch);
         units += entry->units;
     }
     for (size_t i = 0; i < view->act_count; i++)
         if (is_key_used(view, &view->acts[i]))
-            offenders_add(&bad, "ledger %s: a second restock under key \"%s\"",
-                          view->acts[i].entry->id, view->acts[i].entry->key);
+            audit_blame(&bad, "ledger %s: a second restock under key \"%s\"",
+                        view->acts[i].entry->id, view->acts[i].entry->key);
     if (facts->epoch != epoch)
-        offenders_add(&bad, "the sale is in epoch %" PRId64 ", its ledger in %" PRId64,
-                      facts->epoch, epoch);
+        audit_blame(&bad, "the sale is in epoch %" PRId64 ", its ledger in %" PRId64, facts->epoch,
+                    epoch);
     if (facts->restocked != units)
-        offenders_add(&bad, "%" PRId64 " units restocked, %" PRId64 " in the ledger",
-                      facts->restocked, units);
+        audit_blame(&bad, "%" PRId64 " units restocked, %" PRId64 " in the ledger",
+                    facts->restocked, units);
     if (!audit_is_settled(view, check, &bad, "contradictions"))
         audit_say(check, AUDIT_PASS, "%" PRId64 " units restocked, epoch %" PRId64, units, epoch);
 }
@@ -185,14 +185,13 @@ static void state_offenders(const struct audit_view *view, struct offenders *bad
     for (size_t i = 0; i < facts->log_count; i++) {
         const struct ledger_entry *entry = &facts->log[i];
         if (strcmp(state, "ended") == 0 || (entry->sold && strcmp(state, "open") != 0))
-            offenders_add(bad, "ledger %s: %s while the sale was %s", entry->id, entry->event,
-                          state);
+            audit_blame(bad, "ledger %s: %s while the sale was %s", entry->id, entry->event, state);
         for (size_t m = 0; m < sizeof moves / sizeof *moves; m++)
             if (strcmp(entry->event, moves[m].event) == 0) state = moves[m].state;
     }
     if (!facts->state || strcmp(facts->state, state) != 0)
-        offenders_add(bad, "the sale's state is %s, by its ledger %s",
-                      facts->state ? facts->state : "(none)", state);
+        audit_blame(bad, "the sale's state is %s, by its ledger %s",
+                    facts->state ? facts->state : "(none)", state);
 }
 
 /* Sold outside of the sale's times, by Redis' clock; an end holds since it was last changed. */
@@ -206,11 +205,11 @@ static void window_offenders(const struct facts *facts, struct offenders *bad)
         bool is_late =
             is_end_known && facts->ends_ms > 0 && at_ms > facts->ends_ms + CLOCKS_APART_MS;
         if (entry->sold && (is_late || at_ms < facts->starts_ms - CLOCKS_APART_MS))
-            offenders_add(bad, "ledger %s: sold outside of %" PRId64 " to %" PRId64, entry->id,
-                          facts->starts_ms, facts->ends_ms);
+            audit_blame(bad, "ledger %s: sold outside of %" PRId64 " to %" PRId64, entry->id,
+                        facts->starts_ms, facts->ends_ms);
         if (is_end_known && entry->ends_ms >= 0 && entry->ends_ms != facts->ends_ms)
-            offenders_add(bad, "the sale ends at %" PRId64 ", by its ledger at %" PRId64,
-                          facts->ends_ms, entry->ends_ms);
+            audit_blame(bad, "the sale ends at %" PRId64 ", by its ledger at %" PRId64,
+                        facts->ends_ms, entry->ends_ms);
         is_end_known = is_end_known && entry->ends_ms < 0;
     }
 }
@@ -225,8 +224,8 @@ static void made_late(const struct facts *facts, struct offenders *bad)
         int64_t made_ms =
             (strtoll(facts->sold[i].order, NULL, 10) >> ORDER_MS_SHIFT) + order_epoch_ms;
         if (made_ms > moment_of(last) + CLOCKS_APART_MS)
-            offenders_add(bad, "order %s was made %" PRId64 " ms after the end",
-                          facts->sold[i].order, made_ms - moment_of(last));
+            audit_blame(bad, "order %s was made %" PRId64 " ms after the end", facts->sold[i].order,
+                        made_ms - moment_of(last));
     }
 }
 
@@ -244,8 +243,8 @@ static void asked_late(const struct audit_view *view, struct offenders *bad)
         struct ask_run run = audit_rid_run(view, i);
         i += run.count;
         if (run.asks[0]->invoked_ns > told->answered_ns && audit_run_has(run, ASK_OK))
-            offenders_add(bad, "%s got a unit asked for after %s was told that it has ended",
-                          run.asks[0]->buyer, told->buyer);
+            audit_blame(bad, "%s got a unit asked for after %s was told that it has ended",
+                        run.asks[0]->buyer, told->buyer);
     }
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit_view.h"
+#include "verdict.h"
 
 static bool is_restock(const struct ledger_entry *entry)
 {
@@ -30,40 +30,40 @@ static void stock_offenders(const struct audit_view *view, struct offenders *bad
     int64_t orders = (int64_t)facts->order_count;
     int64_t put_up = units_put_up(view);
 
-    if (facts->malformed) offenders_add(bad, "unreadable entry in Redis: %s", facts->malformed);
-    if (!facts->has_stock) offenders_add(bad, "the stock key holds no number");
-    if (facts->initial < 0) offenders_add(bad, "the sale has no initial stock");
+    if (facts->malformed) audit_blame(bad, "unreadable entry in Redis: %s", facts->malformed);
+    if (!facts->has_stock) audit_blame(bad, "the stock key holds no number");
+    if (facts->initial < 0) audit_blame(bad, "the sale has no initial stock");
     if (!facts->has_stock || facts->initial < 0) return;
-    if (facts->left < 0) offenders_add(bad, "%" PRId64 " units left", facts->left);
+    if (facts->left < 0) audit_blame(bad, "%" PRId64 " units left", facts->left);
     if (orders + facts->left != put_up)
-        offenders_add(bad, "%" PRId64 " orders + %" PRId64 " left is not %" PRId64 " put up",
-                      orders, facts->left, put_up);
+        audit_blame(bad, "%" PRId64 " orders + %" PRId64 " left is not %" PRId64 " put up", orders,
+                    facts->left, put_up);
 }
 
 /* The ledger stream: does each entry follow from the one before it? */
 static void stream_offenders(const struct facts *facts, struct offenders *bad)
 {
     if (facts->log_count == 0) {
-        offenders_add(bad, "the ledger stream is empty");
+        audit_blame(bad, "the ledger stream is empty");
         return;
     }
     const struct ledger_entry *first = &facts->log[0];
     const struct ledger_entry *last = &facts->log[facts->log_count - 1];
     if (strcmp(first->event, "created") != 0 || first->initial != facts->initial)
-        offenders_add(bad, "the ledger does not start with created, initial %" PRId64,
-                      facts->initial);
+        audit_blame(bad, "the ledger does not start with created, initial %" PRId64,
+                    facts->initial);
     if (first->left != first->initial)
-        offenders_add(bad, "created with %" PRId64 " left", first->left);
+        audit_blame(bad, "created with %" PRId64 " left", first->left);
     for (const struct ledger_entry *entry = first + 1; entry <= last; entry++) {
         int64_t due = entry[-1].left - (int64_t)entry->sold;
         if (entry->left != due + (is_restock(entry) ? entry->units : 0) ||
             (is_restock(entry) && entry->units < 1))
-            offenders_add(bad, "ledger %s: %s %zu left %" PRId64 " after %" PRId64, entry->id,
-                          entry->event, entry->sold, entry->left, entry[-1].left);
+            audit_blame(bad, "ledger %s: %s %zu left %" PRId64 " after %" PRId64, entry->id,
+                        entry->event, entry->sold, entry->left, entry[-1].left);
     }
     if (facts->has_stock && last->left != facts->left)
-        offenders_add(bad, "the ledger ends with %" PRId64 " left, the stock says %" PRId64,
-                      last->left, facts->left);
+        audit_blame(bad, "the ledger ends with %" PRId64 " left, the stock says %" PRId64,
+                    last->left, facts->left);
 }
 
 /* Whether its id is the time: after the first of a millisecond ids are counted, also while a clock that
@@ -86,8 +86,8 @@ static void cool_offenders(const struct facts *facts, struct offenders *bad)
         if (restock->sellable_ms == 0) continue;
         for (; entry < end && strtoll(entry->id, NULL, 10) < restock->sellable_ms; entry++)
             if (entry->left < restock->units && is_timed(entry))
-                offenders_add(bad, "ledger %s: units of the restock %s sold before %" PRId64,
-                              entry->id, restock->id, restock->sellable_ms);
+                audit_blame(bad, "ledger %s: units of the restock %s sold before %" PRId64,
+                            entry->id, restock->id, restock->sellable_ms);
     }
 }
 
@@ -96,9 +96,9 @@ static void row_offenders(const struct audit_view *view, struct offenders *bad)
     for (size_t i = 0; i < view->row_count; i++) {
         const struct audit_row *row = &view->rows[i];
         if (!row->in_ledger)
-            offenders_add(bad, "order %s of %s is not in the ledger", row->order, row->buyer);
+            audit_blame(bad, "order %s of %s is not in the ledger", row->order, row->buyer);
         if (!row->in_orders)
-            offenders_add(bad, "order %s of %s is in the ledger only", row->order, row->buyer);
+            audit_blame(bad, "order %s of %s is in the ledger only", row->order, row->buyer);
     }
 }
 
@@ -126,10 +126,10 @@ static void sample_offenders(const struct audit_view *view, struct offenders *ba
     for (size_t i = 0; i < facts->sample_count; i++) {
         int64_t left = view->samples[i].left;
         int64_t before = i ? view->samples[i - 1].left : facts->initial;
-        if (left < 0) offenders_add(bad, "the stock was seen at %" PRId64, left);
+        if (left < 0) audit_blame(bad, "the stock was seen at %" PRId64, left);
         if (left - before > given_back && !may_rise)
-            offenders_add(bad, "the stock was seen rising from %" PRId64 " to %" PRId64, before,
-                          left);
+            audit_blame(bad, "the stock was seen rising from %" PRId64 " to %" PRId64, before,
+                        left);
     }
 }
 
@@ -156,8 +156,8 @@ void audit_one_per_buyer(const struct audit_view *view, struct audit_check *chec
     for (size_t i = 1; i < view->row_count; i++) {
         const struct audit_row *row = view->by_buyer[i];
         if (strcmp(row->buyer, view->by_buyer[i - 1]->buyer) == 0)
-            offenders_add(&bad, "%s has orders %s and %s", row->buyer, view->by_buyer[i - 1]->order,
-                          row->order);
+            audit_blame(&bad, "%s has orders %s and %s", row->buyer, view->by_buyer[i - 1]->order,
+                        row->order);
     }
     if (!audit_is_settled(view, check, &bad, "orders too many"))
         audit_say(check, AUDIT_PASS, "%zu orders of as many buyers", view->row_count);
@@ -170,12 +170,12 @@ void audit_one_per_request(const struct audit_view *view, struct audit_check *ch
     for (size_t i = 1; i < view->row_count; i++) {
         const struct audit_row *row = view->by_rid[i];
         if (strcmp(row->rid, view->by_rid[i - 1]->rid) == 0)
-            offenders_add(&bad, "%s has orders %s and %s", row->rid, view->by_rid[i - 1]->order,
-                          row->order);
+            audit_blame(&bad, "%s has orders %s and %s", row->rid, view->by_rid[i - 1]->order,
+                        row->order);
     }
     for (size_t i = 1; i < view->row_count; i++)
         if (strcmp(view->rows[i].order, view->rows[i - 1].order) == 0)
-            offenders_add(&bad, "order id %s is used twice", view->rows[i].order);
+            audit_blame(&bad, "order id %s is used twice", view->rows[i].order);
     if (!audit_is_settled(view, check, &bad, "repetitions"))
         audit_say(check, AUDIT_PASS, "%zu orders of as many purchases", view->row_count);
 }
@@ -239,8 +239,8 @@ static void late_winners(const struct audit_view *view, const struct demand *dem
         struct ask_run run = audit_rid_run(view, i);
         if (audit_run_has(run, ASK_OK) && run.asks[0]->invoked_ns > demand->sold_out_at_ns &&
             (!view->allow_lost || audit_row_of_rid(view, run.asks[0]->rid)))
-            offenders_add(bad, "%s got a unit asked for after %s was told sold-out",
-                          run.asks[0]->buyer, demand->told_buyer);
+            audit_blame(bad, "%s got a unit asked for after %s was told sold-out",
+                        run.asks[0]->buyer, demand->told_buyer);
         i += run.count;
     }
 }
@@ -260,14 +260,14 @@ void audit_no_undersell(const struct audit_view *view, struct audit_check *check
     if (is_given_back)
         bad.count = 0;
     else if (left > 0 && demand.told_buyer)
-        offenders_add(&bad, "%s was told sold-out, and %" PRId64 " units are left",
-                      demand.told_buyer, left);
+        audit_blame(&bad, "%s was told sold-out, and %" PRId64 " units are left", demand.told_buyer,
+                    left);
     else if (left > 0 && demand.left_buyer)
-        offenders_add(&bad, "%s got nothing, and %" PRId64 " units are left", demand.left_buyer,
-                      left);
+        audit_blame(&bad, "%s got nothing, and %" PRId64 " units are left", demand.left_buyer,
+                    left);
     else if (left > 0 && demand.kept_out && audit_has_stuck_lock(view))
-        offenders_add(&bad, "%zu buyers got nothing, and %" PRId64 " units are left behind a lock",
-                      demand.kept_out, left);
+        audit_blame(&bad, "%zu buyers got nothing, and %" PRId64 " units are left behind a lock",
+                    demand.kept_out, left);
     if (audit_is_settled(view, check, &bad, "units kept from buyers")) return;
     if (left > 0 && demand.kept_out && !is_given_back)
         audit_say(check, AUDIT_VOID, "%" PRId64 " left; %zu buyers were kept out otherwise", left,

@@ -8,11 +8,16 @@
 
 /* ---- sorting ---- */
 
+/* By the first two; where they are the same, by what else was found. */
+static int by_name(const char *a, const char *b, int otherwise)
+{
+    int order = strcmp(a, b);
+    return order ? order : otherwise;
+}
+
 static int compare_rows(const struct row *a, const struct row *b)
 {
-    int order = strcmp(a->order, b->order);
-    if (order == 0) order = strcmp(a->buyer, b->buyer);
-    return order ? order : strcmp(a->rid, b->rid);
+    return by_name(a->order, b->order, by_name(a->buyer, b->buyer, strcmp(a->rid, b->rid)));
 }
 
 static int row_by_all(const void *left, const void *right)
@@ -24,16 +29,14 @@ static int view_row_by_buyer(const void *left, const void *right)
 {
     const struct audit_row *const *a = left;
     const struct audit_row *const *b = right;
-    int order = strcmp((*a)->buyer, (*b)->buyer);
-    return order ? order : strcmp((*a)->order, (*b)->order);
+    return by_name((*a)->buyer, (*b)->buyer, strcmp((*a)->order, (*b)->order));
 }
 
 static int view_row_by_rid(const void *left, const void *right)
 {
     const struct audit_row *const *a = left;
     const struct audit_row *const *b = right;
-    int order = strcmp((*a)->rid, (*b)->rid);
-    return order ? order : strcmp((*a)->order, (*b)->order);
+    return by_name((*a)->rid, (*b)->rid, strcmp((*a)->order, (*b)->order));
 }
 
 static int by_time(const struct ask *a, const struct ask *b)
@@ -45,16 +48,14 @@ static int ask_by_rid(const void *left, const void *right)
 {
     const struct ask *const *a = left;
     const struct ask *const *b = right;
-    int order = strcmp((*a)->rid, (*b)->rid);
-    return order ? order : by_time(*a, *b);
+    return by_name((*a)->rid, (*b)->rid, by_time(*a, *b));
 }
 
 static int ask_by_buyer(const void *left, const void *right)
 {
     const struct ask *const *a = left;
     const struct ask *const *b = right;
-    int order = strcmp((*a)->buyer, (*b)->buyer);
-    return order ? order : by_time(*a, *b);
+    return by_name((*a)->buyer, (*b)->buyer, by_time(*a, *b));
 }
 
 static int resolution_by_rid(const void *left, const void *right)
@@ -175,8 +176,7 @@ static int ask_by_order(const void *left, const void *right)
 {
     const struct ask *const *a = left;
     const struct ask *const *b = right;
-    int order = strcmp((*a)->order, (*b)->order);
-    return order ? order : by_time(*a, *b);
+    return by_name((*a)->order, (*b)->order, by_time(*a, *b));
 }
 
 /* Of the answers 201, by order id, keep the first of each order that is in L no more. */
@@ -219,7 +219,7 @@ bool audit_view_init(struct audit_view *view, const struct facts *facts)
 {
     *view = (struct audit_view){.facts = facts};
     return view_rows(view) && view_asks(view) && view_resolutions(view) && view_samples(view) &&
-           view_lost(view) && audit_match_steps(view);
+           view_lost(view);
 }
 
 /* ---- finding ---- */
@@ -242,49 +242,59 @@ struct ask_run audit_buyer_run(const struct audit_view *view, size_t from)
     return (struct ask_run){.asks = asks + from, .count = end - from};
 }
 
-struct ask_run audit_find_rid(const struct audit_view *view, const char *rid)
+static const char *rid_of_ask(const struct audit_view *view, size_t at)
+{
+    return view->asks_by_rid[at]->rid;
+}
+
+static const char *rid_of_row(const struct audit_view *view, size_t at)
+{
+    return view->by_rid[at]->rid;
+}
+
+static const char *buyer_of_row(const struct audit_view *view, size_t at)
+{
+    return view->by_buyer[at]->buyer;
+}
+
+static const char *order_of_row(const struct audit_view *view, size_t at)
+{
+    return view->rows[at].order;
+}
+
+/* The first of `count` sorted ones that is called so; count when none is. */
+static size_t find_first(const struct audit_view *view, size_t count, const char *name,
+                         const char *(*name_of)(const struct audit_view *view, size_t at))
 {
     size_t low = 0;
-    size_t high = view->facts->ask_count;
+    size_t high = count;
+
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (strcmp(view->asks_by_rid[middle]->rid, rid) < 0)
+        if (strcmp(name_of(view, middle), name) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    bool is_there = low < view->facts->ask_count && strcmp(view->asks_by_rid[low]->rid, rid) == 0;
-    return is_there ? audit_rid_run(view, low) : (struct ask_run){.count = 0};
+    return low < count && strcmp(name_of(view, low), name) == 0 ? low : count;
+}
+
+struct ask_run audit_find_rid(const struct audit_view *view, const char *rid)
+{
+    size_t at = find_first(view, view->facts->ask_count, rid, rid_of_ask);
+    return at < view->facts->ask_count ? audit_rid_run(view, at) : (struct ask_run){.count = 0};
 }
 
 const struct audit_row *const *audit_row_of_rid(const struct audit_view *view, const char *rid)
 {
-    size_t low = 0;
-    size_t high = view->row_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(view->by_rid[middle]->rid, rid) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool is_there = low < view->row_count && strcmp(view->by_rid[low]->rid, rid) == 0;
-    return is_there ? &view->by_rid[low] : NULL;
+    size_t at = find_first(view, view->row_count, rid, rid_of_row);
+    return at < view->row_count ? &view->by_rid[at] : NULL;
 }
 
 const struct audit_row *const *audit_row_of_buyer(const struct audit_view *view, const char *buyer)
 {
-    size_t low = 0;
-    size_t high = view->row_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(view->by_buyer[middle]->buyer, buyer) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool is_there = low < view->row_count && strcmp(view->by_buyer[low]->buyer, buyer) == 0;
-    return is_there ? &view->by_buyer[low] : NULL;
+    size_t at = find_first(view, view->row_count, buyer, buyer_of_row);
+    return at < view->row_count ? &view->by_buyer[at] : NULL;
 }
 
 bool audit_has_resolution(const struct audit_view *view, const char *rid)
@@ -297,16 +307,7 @@ bool audit_has_resolution(const struct audit_view *view, const char *rid)
 
 bool audit_has_order(const struct audit_view *view, const char *order)
 {
-    size_t low = 0;
-    size_t high = view->row_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(view->rows[middle].order, order) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < view->row_count && strcmp(view->rows[low].order, order) == 0;
+    return find_first(view, view->row_count, order, order_of_row) < view->row_count;
 }
 
 static int lost_by_order(const void *left, const void *right)

@@ -25,7 +25,7 @@ bool lost_write(const struct facts *facts, const char *path, struct failure *fai
 {
     FILE *file = fopen(path, "we");
 
-    if (!file) return failure_set(failure, "%s: %s", path, errno_text());
+    if (!file) return failure_set(failure, "%s: %s", path, failure_errno_text());
     bool is_listed = audit_each_lost(facts, write_line, file, failure);
     bool is_written = !ferror(file);
     is_written = fclose(file) == 0 && is_written;

@@ -18,7 +18,7 @@ bool failure_set(struct failure *failure, const char *format, ...)
     return false;
 }
 
-const char *errno_text(void)
+const char *failure_errno_text(void)
 {
     const char *text = strerrordesc_np(errno);
     return text ? text : "unknown error";

@@ -16,6 +16,6 @@ bool failure_set(struct failure *failure, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* errno in words; a constant string. */
-const char *errno_text(void);
+const char *failure_errno_text(void);
 
 #endif

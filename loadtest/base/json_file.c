@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "programs.h"
+
 void json_file_put(json_t *object, const char *name, json_t *value)
 {
     (void)json_object_set_new(object, name, value); /* NULL is refused: the member is missing */
@@ -25,6 +27,6 @@ bool json_file_write(const char *path, json_t *object, struct failure *failure)
     int failed = json_dump_file(object, part, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     json_decref(object);
     if (failed || rename(part, path) != 0)
-        return failure_set(failure, "%s: %s", path, errno_text());
+        return failure_set(failure, "%s: %s", path, failure_errno_text());
     return true;
 }

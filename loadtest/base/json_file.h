@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "failure.h"
-#include "measure/speed.h"
+#include "spread.h"
 
 /* Takes `value`; NULL leaves the member out. */
 void json_file_put(json_t *object, const char *name, json_t *value);

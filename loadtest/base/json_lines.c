@@ -9,14 +9,13 @@
 
 enum { LINE_TOO_LONG = 4096 };
 
-const char *json_line_text(const json_t *line, const char *name)
+const char *json_lines_text(const json_t *line, const char *name)
 {
     const char *text = json_string_value(json_object_get(line, name));
     return text && *text ? text : NULL;
 }
 
-static bool take_line(const char *text, size_t length,
-                      bool (*take)(void *arg, json_t *line, struct failure *why), void *arg,
+static bool take_line(const char *text, size_t length, json_lines_take *take, void *arg,
                       struct failure *why)
 {
     if (length > LINE_TOO_LONG) return failure_set(why, "longer than any line of this file");
@@ -27,8 +26,7 @@ static bool take_line(const char *text, size_t length,
     return is_good;
 }
 
-bool json_lines_read(const char *path, bool (*take)(void *arg, json_t *line, struct failure *why),
-                     void *arg, struct failure *failure)
+bool json_lines_read(const char *path, json_lines_take *take, void *arg, struct failure *failure)
 {
     struct failure why = {.text = ""};
     char *text = NULL;
@@ -37,12 +35,12 @@ bool json_lines_read(const char *path, bool (*take)(void *arg, json_t *line, str
     bool is_good = true;
 
     FILE *file = fopen(path, "re");
-    if (!file) return failure_set(failure, "%s: %s", path, errno_text());
+    if (!file) return failure_set(failure, "%s: %s", path, failure_errno_text());
     while (is_good) {
         errno = 0;
         ssize_t length = getline(&text, &size, file);
         if (length < 0 && (ferror(file) || errno == ENOMEM))
-            is_good = failure_set(failure, "%s: %s", path, errno_text());
+            is_good = failure_set(failure, "%s: %s", path, failure_errno_text());
         if (length < 0 || text[length - 1] != '\n') break; /* the end, or a line cut short */
         number++;
         if (take_line(text, (size_t)length, take, arg, &why)) continue;

@@ -59,7 +59,7 @@ bool process_start(struct process *process, const char *const argv[], const char
         memcpy(&words[i], &argv[i], sizeof words[i]);
     *process = (struct process){.pid = 0};
     pid_t pid = fork();
-    if (pid < 0) return failure_set(failure, "fork: %s", errno_text());
+    if (pid < 0) return failure_set(failure, "fork: %s", failure_errno_text());
     if (pid == 0) become(words, stdout_path, stderr_path, parent);
     process->pid = pid;
     return true;

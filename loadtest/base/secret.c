@@ -12,7 +12,7 @@ bool secret_read(const char *flag, const char *path, char out_secret[SECRET_MAX]
     char line[SECRET_MAX + 2] = ""; /* and "\r\n" */
     FILE *file = fopen(path, "re");
 
-    if (!file) return failure_set(failure, "%s: %s: %s", flag, path, errno_text());
+    if (!file) return failure_set(failure, "%s: %s: %s", flag, path, failure_errno_text());
     if (!fgets(line, sizeof line, file)) line[0] = '\0';
     (void)fclose(file); /* read only */
     size_t length = strcspn(line, "\r\n");

@@ -60,7 +60,7 @@ static const char *complaint(void)
     if (!words && code && ERR_GET_LIB(code) == ERR_LIB_SYS) errno = ERR_GET_REASON(code);
     if (words) return words;
     if (errno == EAGAIN) return "no answer in time";
-    return errno ? errno_text() : "the server closed the connection";
+    return errno ? failure_errno_text() : "the server closed the connection";
 }
 
 /* ---- opening ---- */

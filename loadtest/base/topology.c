@@ -12,12 +12,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "programs.h"
+
 enum { ANSWER_MS = 60000, WORDS_MAX = 16 };
 
-static void become_script(const char *const words[], int input, int output)
+static void become_script(const char *script, const char *const words[], int input, int output)
 {
     char *argv[WORDS_MAX + 2] = {NULL}; /* execv wants them without const */
-    const char *script = "lockkit/tools/redis_set";
 
     memcpy(&argv[0], &script, sizeof script);
     for (size_t i = 0; i < WORDS_MAX && words[i]; i++)
@@ -63,24 +64,25 @@ static void take_description(struct topology *topology, char *line)
 
 bool topology_open(struct topology *topology, const char *const words[], struct failure *failure)
 {
-    char line[TOPOLOGY_LINE_MAX];
+    char line[TOPOLOGY_LINE_MAX], script[RUN_PATH_MAX];
     int to[2];
     int from[2];
 
     *topology = (struct topology){.pid = 0};
-    if (pipe2(to, O_CLOEXEC) != 0) return failure_set(failure, "pipe: %s", errno_text());
+    if (!programs_tool("redis_set", script, failure)) return false;
+    if (pipe2(to, O_CLOEXEC) != 0) return failure_set(failure, "pipe: %s", failure_errno_text());
     if (pipe2(from, O_CLOEXEC) != 0) {
         (void)close(to[0]);
         (void)close(to[1]);
-        return failure_set(failure, "pipe: %s", errno_text());
+        return failure_set(failure, "pipe: %s", failure_errno_text());
     }
     topology->pid = fork();
-    if (topology->pid == 0) become_script(words, to[0], from[1]);
+    if (topology->pid == 0) become_script(script, words, to[0], from[1]);
     (void)close(to[0]);
     (void)close(from[1]);
     topology->to_fd = to[1];
     topology->from_fd = from[0];
-    if (topology->pid < 0) return failure_set(failure, "fork: %s", errno_text());
+    if (topology->pid < 0) return failure_set(failure, "fork: %s", failure_errno_text());
     while (read_line(topology, line, failure)) {
         if (strcmp(line, "ready") == 0) return true;
         take_description(topology, line);

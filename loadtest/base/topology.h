@@ -1,6 +1,6 @@
 /*
- * A Sentinel set or a cluster of real servers: `lockkit/tools/redis_set`, from the project's folder, at the other
- * end of two pipes. It ends with us, however we end.
+ * A Sentinel set or a cluster of real servers: lockkit/tools/redis_set at the other end of two
+ * pipes. It ends with us, however we end.
  *
  * Threads  one at a time.
  */

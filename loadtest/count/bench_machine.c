@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "base/moment.h"
-#include "measure/speed.h"
+#include "base/process.h"
+#include "base/programs.h"
+#include "base/spread.h"
 
 enum {
     PROGRAM_LIMIT_MS = 5000,
@@ -20,7 +22,7 @@ enum {
     APPENDS_LIMIT_NS = 1000000000,
 };
 
-bool bench_output_of(const char *const argv[], const char *run_dir, char *out, size_t size)
+bool bench_machine_output_of(const char *const argv[], const char *run_dir, char *out, size_t size)
 {
     char path[RUN_PATH_MAX + 32];
     struct process process;
@@ -81,7 +83,7 @@ static void read_wrk(char *out, size_t size, const char *run_dir)
     static const char *const argv[] = {"wrk", "-v", NULL};
     char said[512];
 
-    bool is_said = bench_output_of(argv, run_dir, said, sizeof said);
+    bool is_said = bench_machine_output_of(argv, run_dir, said, sizeof said);
     take_word(out, size, is_said && strncmp(said, "wrk ", 4) == 0 ? said + 4 : NULL, " \n");
 }
 
@@ -93,7 +95,7 @@ static void read_commit(char *out, size_t size, const char *run_dir)
         "--dirty", "--exclude=*",         NULL};
     char said[512];
 
-    bool is_said = bench_output_of(argv, run_dir, said, sizeof said);
+    bool is_said = bench_machine_output_of(argv, run_dir, said, sizeof said);
     bool is_commit = is_said && strspn(said, "0123456789abcdef") >= 40;
     take_word(out, size, is_commit ? said : NULL, "\n");
 }

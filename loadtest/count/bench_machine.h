@@ -4,7 +4,7 @@
 #ifndef LOADTEST_BENCH_MACHINE_H
 #define LOADTEST_BENCH_MACHINE_H
 
-#include "run/service.h"
+#include "under_test.h"
 
 enum { MACHINE_TEXT_MAX = 128 };
 
@@ -39,6 +39,6 @@ double bench_machine_append_ms(const char *dir);
 
 /* Run a program to its end and take its first `size - 1` bytes of output, stdout and stderr.
  * Returns  false   it did not start, or runs for too long. */
-bool bench_output_of(const char *const argv[], const char *run_dir, char *out, size_t size);
+bool bench_machine_output_of(const char *const argv[], const char *run_dir, char *out, size_t size);
 
 #endif

@@ -5,10 +5,11 @@
 #include "guard_list.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/programs.h"
 #include "bench_machine.h"
-#include "run/service.h"
 
 static bool starts_with(const char *text, const char *start)
 {
@@ -17,11 +18,11 @@ static bool starts_with(const char *text, const char *start)
 
 bool guard_list_ask_help(const char *run_dir, char *out, size_t size, struct failure *failure)
 {
-    char program[RUN_PATH_MAX + 64];
+    char program[RUN_PATH_MAX];
     const char *const argv[] = {program, "--help", NULL};
 
-    return service_find_seckilld(program, sizeof program, failure) &&
-           (bench_output_of(argv, run_dir, out, size) ||
+    return programs_seckilld(program, failure) &&
+           (bench_machine_output_of(argv, run_dir, out, size) ||
             failure_set(failure, "%s --help does not end well", program));
 }
 
@@ -59,13 +60,28 @@ static bool take_line(const char *line, size_t length, struct guard_list *guards
     return true;
 }
 
+static const char *after(const char *text, const char *words)
+{
+    const char *found = text ? strstr(text, words) : NULL;
+    return found ? found + strlen(words) : NULL;
+}
+
+static long default_batch(const char *help)
+{
+    const char *flag = after(help, "--batch ");
+    const char *value = after(flag, "[");
+    const char *end = flag ? strchr(flag, '\n') : NULL;
+
+    return value && end && value < end ? strtol(value, NULL, 10) : 0;
+}
+
 bool guard_list_parse(const char *help, struct guard_list *out_guards)
 {
     static const char head[] = "\nGuards:\n";
     const char *line = strstr(help, head);
     bool is_good = line != NULL;
 
-    *out_guards = (struct guard_list){.count = 0};
+    *out_guards = (struct guard_list){.batch = default_batch(help)};
     if (line) line += strlen(head);
     while (is_good && *line == ' ') {
         size_t length = strcspn(line, "\n");
@@ -103,8 +119,22 @@ bool guard_list_choose(const struct guard_list *all, const char *wish,
         is_wanted[guard - all->list] = true;
         name = name[length] == ',' ? name + length + 1 : NULL;
     }
-    *out_chosen = (struct guard_list){.count = 0};
+    *out_chosen = (struct guard_list){.batch = all->batch};
     for (int i = 0; i < all->count; i++)
         if (is_all || is_wanted[i]) out_chosen->list[out_chosen->count++] = all->list[i];
     return true;
+}
+
+void guard_list_keep_sound(struct guard_list *guards)
+{
+    int kept = 0;
+
+    for (int i = 0; i < guards->count; i++)
+        if (guards->list[i].finding == GUARD_SOUND) guards->list[kept++] = guards->list[i];
+    guards->count = kept;
+}
+
+bool guard_list_has(const struct guard_list *guards, const char *name)
+{
+    return find(guards, name, strlen(name)) != NULL;
 }

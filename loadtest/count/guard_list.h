@@ -32,12 +32,13 @@ struct guard_entry {
 struct guard_list {
     struct guard_entry list[GUARDS_MAX];
     int count;
+    long batch; /* the service's default; 0: it does not say */
 };
 
 /* What `seckilld --help` prints. */
 bool guard_list_ask_help(const char *run_dir, char *out, size_t size, struct failure *failure);
 
-/* Read its section "Guards:". false: it is not there, or says something we do not know. */
+/* Read its section "Guards:", and the default of --batch. false: it is not there, or says something we do not know. */
 bool guard_list_parse(const char *help, struct guard_list *out_guards);
 
 /*
@@ -47,5 +48,11 @@ bool guard_list_parse(const char *help, struct guard_list *out_guards);
  */
 bool guard_list_choose(const struct guard_list *all, const char *wish,
                        struct guard_list *out_chosen, struct failure *failure);
+
+/* Drop the flawed ones. */
+void guard_list_keep_sound(struct guard_list *guards);
+
+/* Is there one of that name? */
+bool guard_list_has(const struct guard_list *guards, const char *name);
 
 #endif

@@ -7,42 +7,18 @@
 
 #include <jansson.h>
 
-#include "run/service.h"
-
-enum { HISTOGRAM_BOUNDS_MAX = 24 };
-
-/* As Prometheus has it: `counts[i]` samples took at most `bounds_s[i]` seconds. */
-struct histogram {
-    int bound_count;
-    double bounds_s[HISTOGRAM_BOUNDS_MAX];
-    long long counts[HISTOGRAM_BOUNDS_MAX];
-    long long count; /* all samples */
-    double sum_s;
-};
+#include "histogram.h"
+#include "under_test.h"
 
 struct lock_times {
     struct histogram wait, hold;
 };
 
-/* The histogram NAME of a guard: "seckill_lock_wait_seconds". All zero when it is not there. */
-void histogram_read(const char *metrics, const char *name, const char *guard,
-                    struct histogram *out_histogram);
-/* To and from histograms with the same bounds; one that is empty takes over the other's. */
-void histogram_add(struct histogram *sum, const struct histogram *more);
-void histogram_subtract(struct histogram *after, const struct histogram *before);
-/*
- * The time that this share of the samples did not exceed, between two bounds in proportion.
- *
- * Units    share 0 .. 1; the result: ms. Beyond the last bound: that bound. No samples: 0.
- */
-double histogram_quantile_ms(const struct histogram *histogram, double share);
-
 void lock_times_read(const char *metrics, const char *guard, struct lock_times *out_times);
 void lock_times_subtract(struct lock_times *after, const struct lock_times *before);
 
 /* Of all instances together. false: one did not answer. */
-bool lock_times_ask(const struct service *service, struct http_client *http, const char *guard,
-                    struct lock_times *out_times);
+bool lock_times_ask(const struct service *service, const char *guard, struct lock_times *out_times);
 
 /* {"wait":{"count","mean_ms","p50_ms","p90_ms","p99_ms","buckets":{"0.001":N,...}},"hold":...} */
 json_t *lock_times_json(const struct lock_times *times);

@@ -6,8 +6,7 @@
 #ifndef LOADTEST_ROUND_TRIPS_H
 #define LOADTEST_ROUND_TRIPS_H
 
-#include "base/http_client.h"
-#include "run/service.h"
+#include "under_test.h"
 
 struct round_trips {
     double before;
@@ -15,10 +14,8 @@ struct round_trips {
     bool is_known;
 };
 
-void round_trips_begin(struct round_trips *trips, const struct service *service,
-                       struct http_client *http);
+void round_trips_begin(struct round_trips *trips, const struct service *service);
 /* Those since then, over all instances; -1: one did not answer. */
-double round_trips_end(const struct round_trips *trips, const struct service *service,
-                       struct http_client *http);
+double round_trips_end(const struct round_trips *trips, const struct service *service);
 
 #endif

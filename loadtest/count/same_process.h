@@ -5,8 +5,7 @@
 #ifndef LOADTEST_SAME_PROCESS_H
 #define LOADTEST_SAME_PROCESS_H
 
-#include "base/http_client.h"
-#include "run/service.h"
+#include "under_test.h"
 
 /*
  * Ask each instance several times when it was started, and add that up.
@@ -14,6 +13,6 @@
  * Returns  -1   one does not say, or does not always say the same. Two equal answers, before and
  *               after, mean that the same processes were there.
  */
-double same_process_stamp(const struct service *service, struct http_client *http);
+double same_process_stamp(const struct service *service);
 
 #endif

@@ -91,10 +91,10 @@ static const char *keep(struct reader *reader, const char *text)
 
 static bool take_invoke(struct reader *reader, const json_t *line, int64_t at_ns)
 {
-    const char *rid = json_line_text(line, "rid");
-    const char *buyer = json_line_text(line, "buyer");
-    const char *key = json_line_text(line, "key");
-    const char *req = json_line_text(line, "req");
+    const char *rid = json_lines_text(line, "rid");
+    const char *buyer = json_lines_text(line, "buyer");
+    const char *key = json_lines_text(line, "key");
+    const char *req = json_lines_text(line, "req");
 
     if (!rid) return malformed(reader, "invoke without \"rid\"");
     if (!buyer) return malformed(reader, "invoke without \"buyer\"");
@@ -132,19 +132,19 @@ static bool fits(ask_outcome outcome, json_int_t status, answer_kind answer)
 
 static answer_kind answer_of(ask_outcome outcome, const json_t *line)
 {
-    const char *type = json_line_text(line, "type");
+    const char *type = json_lines_text(line, "type");
 
     if (outcome == ASK_OK)
         return json_is_true(json_object_get(line, "replayed")) ? ANSWER_REPLAYED : ANSWER_CREATED;
-    return type ? answer_from_name(type) : ANSWER_OTHER;
+    return type ? facts_answer_from_name(type) : ANSWER_OTHER;
 }
 
 static bool take_answer(struct reader *reader, const json_t *line, int64_t at_ns,
                         ask_outcome outcome)
 {
-    const char *rid = json_line_text(line, "rid");
-    const char *req = json_line_text(line, "req");
-    const char *order = json_line_text(line, "order");
+    const char *rid = json_lines_text(line, "rid");
+    const char *req = json_lines_text(line, "req");
+    const char *order = json_lines_text(line, "order");
 
     if (!rid) return malformed(reader, "answer without \"rid\"");
     if (!grow_slots(reader)) return no_memory(reader);
@@ -168,9 +168,9 @@ static bool take_answer(struct reader *reader, const json_t *line, int64_t at_ns
 
 static bool take_resolve(struct reader *reader, const json_t *line)
 {
-    const char *rid = json_line_text(line, "rid");
-    const char *buyer = json_line_text(line, "buyer");
-    const char *order = json_line_text(line, "order");
+    const char *rid = json_lines_text(line, "rid");
+    const char *buyer = json_lines_text(line, "buyer");
+    const char *order = json_lines_text(line, "order");
     struct resolution resolution = {.order = NULL};
 
     if (!rid || !buyer) return malformed(reader, "resolve without \"rid\" or \"buyer\"");
@@ -208,7 +208,7 @@ static bool take_stray(struct reader *reader, const json_t *line)
 static bool take_event(void *arg, json_t *line, struct failure *why)
 {
     struct reader *reader = arg;
-    const char *event = json_line_text(line, "e");
+    const char *event = json_lines_text(line, "e");
     const json_t *at = json_object_get(line, "t");
 
     reader->why = why;

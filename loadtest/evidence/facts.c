@@ -160,13 +160,13 @@ static const char *const answer_names[ANSWER_COUNT] = {
 #undef ANSWER_NAME
 };
 
-const char *answer_name(answer_kind kind)
+const char *facts_answer_name(answer_kind kind)
 {
     assert(kind < ANSWER_COUNT);
     return answer_names[kind];
 }
 
-answer_kind answer_from_name(const char *name)
+answer_kind facts_answer_from_name(const char *name)
 {
     for (answer_kind found = ANSWER_NONE; found < ANSWER_COUNT; found++)
         if (strcmp(answer_names[found], name) == 0) return found;

@@ -174,8 +174,8 @@ bool facts_add_step(struct facts *facts, struct operator_step step);
 /* Forget orders that were read twice (HSCAN may repeat one while a hash is rehashed). */
 void facts_drop_repeated_orders(struct facts *facts);
 
-const char *answer_name(answer_kind kind);
+const char *facts_answer_name(answer_kind kind);
 /* ANSWER_OTHER for a name that is not in the list. */
-answer_kind answer_from_name(const char *name);
+answer_kind facts_answer_from_name(const char *name);
 
 #endif

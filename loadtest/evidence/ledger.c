@@ -57,15 +57,17 @@ static void show_address(const struct redis_address *at, char out[SHOWN_MAX])
         (void)snprintf(out, SHOWN_MAX, "%s", at->host);
 }
 
-static bool connect_link(struct link *link, const struct redis_address *at,
-                         const struct tls_options *tls, long limit_s, struct failure *failure)
+/* To link->at. */
+static bool connect_link(struct link *link, const struct tls_options *tls, long limit_s,
+                         struct failure *failure)
 {
+    const struct redis_address *at = &link->at;
     struct timeval limit = {.tv_sec = limit_s};
     struct failure of_tls = {.text = ""};
     char shown[SHOWN_MAX];
 
     show_address(at, shown);
-    *link = (struct link){.at = *at};
+    link->tls = NULL;
     link->redis = at->port ? redisConnectWithTimeout(at->host, at->port, limit)
                            : redisConnectUnixWithTimeout(at->host, limit);
     if (!link->redis) return failure_set(failure, "Redis: out of memory");
@@ -167,15 +169,14 @@ static bool log_in(const struct link *link, const struct redis_url *url, struct 
     return command(link, 1, ping, failure);
 }
 
-/* `login`: the URL, or one that has the login of Sentinels. */
-static bool open_link(const struct ledger *ledger, struct link *link,
-                      const struct redis_address *at, const struct redis_url *login, long limit_s,
-                      struct failure *failure)
+/* To link->at. `login`: the URL, or one that has the login of Sentinels. */
+static bool open_link(const struct ledger *ledger, struct link *link, const struct redis_url *login,
+                      long limit_s, struct failure *failure)
 {
     const struct tls_options *tls = ledger->url.is_tls ? &ledger->tls : NULL;
     struct failure why = {.text = ""};
 
-    if (connect_link(link, at, tls, limit_s, &why) && log_in(link, login, &why)) return true;
+    if (connect_link(link, tls, limit_s, &why) && log_in(link, login, &why)) return true;
     /* TLS 1.3 shakes hands first, and hangs up then on who has no certificate */
     bool wants_ours = link->tls && link->redis->err && !ledger->tls.cert_file;
     close_link(link);
@@ -207,18 +208,17 @@ static bool read_primary(const redisReply *reply, struct redis_address *out_at)
 }
 
 /* Sentinels may have no password, or the same, unless one is theirs. */
-static bool open_sentinel(const struct ledger *ledger, struct link *link,
-                          const struct redis_address *sentinel, struct failure *failure)
+static bool open_sentinel(const struct ledger *ledger, struct link *link, struct failure *failure)
 {
     const struct redis_url nobody = {.count = 0};
     struct redis_url login = ledger->url;
 
     login.db = 0; /* a Sentinel has none */
     if (ledger->sentinels.pass[0])
-        return open_link(ledger, link, sentinel, &ledger->sentinels, FIND_S, failure);
-    if (!login.pass[0]) return open_link(ledger, link, sentinel, &nobody, FIND_S, failure);
-    return open_link(ledger, link, sentinel, &nobody, FIND_S, NULL) ||
-           open_link(ledger, link, sentinel, &login, FIND_S, failure);
+        return open_link(ledger, link, &ledger->sentinels, FIND_S, failure);
+    if (!login.pass[0]) return open_link(ledger, link, &nobody, FIND_S, failure);
+    return open_link(ledger, link, &nobody, FIND_S, NULL) ||
+           open_link(ledger, link, &login, FIND_S, failure);
 }
 
 static bool ask_sentinel(const struct ledger *ledger, const struct redis_address *sentinel,
@@ -226,10 +226,10 @@ static bool ask_sentinel(const struct ledger *ledger, const struct redis_address
 {
     const struct redis_url *url = &ledger->url;
     const char *argv[] = {"SENTINEL", "get-master-addr-by-name", url->name};
-    struct link link;
+    struct link link = {.at = *sentinel};
     char shown[SHOWN_MAX];
 
-    if (!open_sentinel(ledger, &link, sentinel, failure)) return false;
+    if (!open_sentinel(ledger, &link, failure)) return false;
     redisReply *reply = good_reply(send_command(&link, 3, argv, failure), "SENTINEL", failure);
     close_link(&link);
     if (!reply) return false;
@@ -257,10 +257,9 @@ static bool is_primary(const struct link *link, struct failure *failure)
 static bool open_primary(struct ledger *ledger, int sentinel, struct failure *failure)
 {
     struct link *link = &ledger->links[0];
-    struct redis_address at = {.port = 0};
 
-    if (!ask_sentinel(ledger, &ledger->url.nodes[sentinel], &at, failure)) return false;
-    if (!open_link(ledger, link, &at, &ledger->url, FIND_S, failure)) return false;
+    if (!ask_sentinel(ledger, &ledger->url.nodes[sentinel], &link->at, failure)) return false;
+    if (!open_link(ledger, link, &ledger->url, FIND_S, failure)) return false;
     if (is_primary(link, failure)) return true;
     close_link(link);
     return false;
@@ -285,8 +284,8 @@ static bool open_node(struct ledger *ledger, int node, struct failure *failure)
 {
     struct link *link = &ledger->links[0];
 
-    if (!open_link(ledger, link, &ledger->url.nodes[node], &ledger->url, FIND_S, failure))
-        return false;
+    link->at = ledger->url.nodes[node];
+    if (!open_link(ledger, link, &ledger->url, FIND_S, failure)) return false;
     if (is_cluster(link, failure)) return true;
     close_link(link);
     return false;
@@ -315,7 +314,8 @@ static int link_to(struct ledger *ledger, const struct redis_address *at, struct
     struct link *link = &ledger->links[i];
     if (link->redis && !link->redis->err) return i;
     close_link(link);
-    if (!open_link(ledger, link, at, &ledger->url, SEVERAL_COMMAND_S, failure)) return -1;
+    link->at = *at;
+    if (!open_link(ledger, link, &ledger->url, SEVERAL_COMMAND_S, failure)) return -1;
     if (i == ledger->count) ledger->count++;
     return i;
 }
@@ -328,7 +328,7 @@ static verdict read_error(const redisReply *reply, struct redis_address *out_at)
     if (reply->type != REDIS_REPLY_ERROR) return FINAL;
     if (strncmp(reply->str, "TRYAGAIN", 8) == 0) return AGAIN;
     const char *address = strrchr(reply->str, ' ');
-    if (!address || !redis_address_read(address + 1, out_at)) return FINAL;
+    if (!address || !redis_url_read_address(address + 1, out_at)) return FINAL;
     if (strncmp(reply->str, "MOVED ", 6) == 0) return MOVED;
     return strncmp(reply->str, "ASK ", 4) == 0 ? ASK : FINAL;
 }
@@ -379,7 +379,8 @@ static bool open_any(struct ledger *ledger, struct failure *failure)
         last.text[0] = '\0';
         switch (url->topology) {
         case REDIS_ONE:
-            is_open = open_link(ledger, &ledger->links[0], &url->nodes[i], url, CONNECT_S, &last);
+            ledger->links[0].at = url->nodes[i];
+            is_open = open_link(ledger, &ledger->links[0], url, CONNECT_S, &last);
             break;
         case REDIS_SENTINEL:
             is_open = open_primary(ledger, i, &last);

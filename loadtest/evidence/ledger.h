@@ -49,16 +49,16 @@ void ledger_close(struct ledger *ledger);
  * Returns  false   no such sale, Redis unreachable, or out of memory. An entry that makes no sense
  *                  is no failure: facts->malformed keeps the first one for the auditor.
  */
-bool ledger_read_sale(struct ledger *ledger, const char *sale, struct facts *facts,
+bool ledger_sale_read(struct ledger *ledger, const char *sale, struct facts *facts,
                       struct failure *failure);
 
 /* The units left now; false when Redis does not answer or holds no number. */
-bool ledger_stock(struct ledger *ledger, const char *sale, int64_t *out_left,
-                  struct failure *failure);
+bool ledger_sale_stock(struct ledger *ledger, const char *sale, int64_t *out_left,
+                       struct failure *failure);
 
 /* The orders of a sale, as its hash counts them. */
-bool ledger_order_count(struct ledger *ledger, const char *sale, int64_t *out_count,
-                        struct failure *failure);
+bool ledger_sale_order_count(struct ledger *ledger, const char *sale, int64_t *out_count,
+                             struct failure *failure);
 
 /* A section of INFO as text; yours to free. NULL: no answer. */
 char *ledger_info(struct ledger *ledger, const char *section, struct failure *failure);

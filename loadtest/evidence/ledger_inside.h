@@ -33,6 +33,6 @@ size_t ledger_reply_count(const struct redisReply *reply);
 const struct redisReply *ledger_reply_at(const struct redisReply *reply, size_t at);
 
 /* "seckill:{SALE}:PART" */
-void ledger_key(char out[LEDGER_KEY_MAX], const char *sale, const char *part);
+void ledger_sale_key(char out[LEDGER_KEY_MAX], const char *sale, const char *part);
 
 #endif

@@ -18,7 +18,7 @@ enum {
     LOOK_EVERY_MS = 10,
 };
 
-void ledger_key(char out[LEDGER_KEY_MAX], const char *sale, const char *part)
+void ledger_sale_key(char out[LEDGER_KEY_MAX], const char *sale, const char *part)
 {
     (void)snprintf(out, LEDGER_KEY_MAX, "seckill:{%s}:%s", sale, part);
 }
@@ -58,7 +58,7 @@ static bool read_sale_hash(struct ledger *ledger, const char *sale, struct facts
 {
     char key[LEDGER_KEY_MAX];
 
-    ledger_key(key, sale, "sale");
+    ledger_sale_key(key, sale, "sale");
     const char *exists[] = {"EXISTS", key};
     struct redisReply *reply = ledger_ask(ledger, 2, exists, failure);
     if (!reply) return false;
@@ -90,12 +90,12 @@ static bool read_sale_hash(struct ledger *ledger, const char *sale, struct facts
     return true;
 }
 
-bool ledger_stock(struct ledger *ledger, const char *sale, int64_t *out_left,
-                  struct failure *failure)
+bool ledger_sale_stock(struct ledger *ledger, const char *sale, int64_t *out_left,
+                       struct failure *failure)
 {
     char key[LEDGER_KEY_MAX];
 
-    ledger_key(key, sale, "stock");
+    ledger_sale_key(key, sale, "stock");
     const char *get[] = {"GET", key};
     struct redisReply *reply = ledger_ask(ledger, 2, get, failure);
     if (!reply) return false;
@@ -149,7 +149,7 @@ static bool read_orders(struct ledger *ledger, const char *sale, struct facts *f
     char key[LEDGER_KEY_MAX];
     char cursor[CURSOR_MAX] = "0";
 
-    ledger_key(key, sale, "orders");
+    ledger_sale_key(key, sale, "orders");
     do {
         if (!read_orders_page(ledger, key, cursor, facts, failure)) return false;
     } while (strcmp(cursor, "0") != 0);
@@ -243,7 +243,7 @@ static bool read_log(struct ledger *ledger, const char *sale, struct facts *fact
     char key[LEDGER_KEY_MAX];
     char start[ENTRY_ID_MAX] = "-";
 
-    ledger_key(key, sale, "ledger");
+    ledger_sale_key(key, sale, "ledger");
     while (start[0])
         if (!read_log_page(ledger, key, start, facts, failure)) return false;
     return true;
@@ -255,7 +255,7 @@ static bool ask_lock(struct ledger *ledger, const char *sale, int64_t *out_ms,
 {
     char key[LEDGER_KEY_MAX];
 
-    ledger_key(key, sale, "lock");
+    ledger_sale_key(key, sale, "lock");
     const char *pttl[] = {"PTTL", key};
     struct redisReply *reply = ledger_ask(ledger, 2, pttl, failure);
     if (!reply) return false;
@@ -285,7 +285,7 @@ static bool read_lock(struct ledger *ledger, const char *sale, struct facts *fac
     return true;
 }
 
-bool ledger_read_sale(struct ledger *ledger, const char *sale, struct facts *facts,
+bool ledger_sale_read(struct ledger *ledger, const char *sale, struct facts *facts,
                       struct failure *failure)
 {
     struct failure about_stock; /* a stock that is no number is a finding, not a failure */
@@ -294,16 +294,16 @@ bool ledger_read_sale(struct ledger *ledger, const char *sale, struct facts *fac
     if (!read_orders(ledger, sale, facts, failure)) return false;
     if (!read_log(ledger, sale, facts, failure)) return false;
     if (!read_lock(ledger, sale, facts, failure)) return false;
-    facts->has_stock = ledger_stock(ledger, sale, &facts->left, &about_stock);
+    facts->has_stock = ledger_sale_stock(ledger, sale, &facts->left, &about_stock);
     return ledger_is_connected(ledger) || failure_set(failure, "%s", about_stock.text);
 }
 
-bool ledger_order_count(struct ledger *ledger, const char *sale, int64_t *out_count,
-                        struct failure *failure)
+bool ledger_sale_order_count(struct ledger *ledger, const char *sale, int64_t *out_count,
+                             struct failure *failure)
 {
     char key[LEDGER_KEY_MAX];
 
-    ledger_key(key, sale, "orders");
+    ledger_sale_key(key, sale, "orders");
     const char *count[] = {"HLEN", key};
     struct redisReply *reply = ledger_ask(ledger, 2, count, failure);
     if (!reply) return false;

@@ -67,7 +67,7 @@ static bool read_address(const char *text, size_t length, int port, struct redis
            copy_part(address->host, sizeof address->host, text, host);
 }
 
-bool redis_address_read(const char *text, struct redis_address *out_address)
+bool redis_url_read_address(const char *text, struct redis_address *out_address)
 {
     return read_address(text, strlen(text), 0, out_address);
 }

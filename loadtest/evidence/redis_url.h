@@ -38,7 +38,7 @@ struct redis_url {
 bool redis_url_read(const char *url, struct redis_url *out_url, struct failure *failure);
 
 /* "HOST:PORT", as a cluster redirects; false when it is none. */
-bool redis_address_read(const char *text, struct redis_address *out_address);
+bool redis_url_read_address(const char *text, struct redis_address *out_address);
 
 /* The URL for people to read: USER[:PASS]@ is left out. */
 void redis_url_show(const char *url, char *out, size_t size);

@@ -1,123 +1,53 @@
 /*
- * The table of figures, as the design asks for them, and the sums. One thread.
+ * Sums, and the order of rounds. One thread.
  */
 #include "bench.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
-#include "proxy/proxy_random.h"
-
-#define PAGE                                                                                       \
-    {                                                                                              \
-        .kind = BENCH_PAGE                                                                         \
-    }
-#define REFUSAL                                                                                    \
-    {                                                                                              \
-        .kind = BENCH_REFUSAL                                                                      \
-    }
-#define MUTEX                                                                                      \
-    {                                                                                              \
-        .kind = BENCH_PURCHASE, .guard = "mutex"                                                   \
-    }
-#define MUTEX_SINGLE                                                                               \
-    {                                                                                              \
-        .kind = BENCH_PURCHASE, .guard = "mutex", .at = BENCH_AT_SINGLE                            \
-    }
-#define SCRIPT_SINGLE                                                                              \
-    {                                                                                              \
-        .kind = BENCH_PURCHASE, .guard = "script", .at = BENCH_AT_SINGLE                           \
-    }
-#define MUTEX_SECOND                                                                               \
-    {                                                                                              \
-        .kind = BENCH_PURCHASE, .guard = "mutex", .at = BENCH_AT_SECOND                            \
-    }
-
-const struct bench_figure bench_figures[BENCH_FIGURE_COUNT] = {
-    [BENCH_PURCHASE_LIVEZ_64] = {"purchase-livez-64",
-                                 "guarded purchases/s ÷ /livez, 64 connections", "", 0.50, 0.70,
-                                 BENCH_HIGHER, BENCH_STAGE_ONE, 64, 0, MUTEX, PAGE},
-    [BENCH_PURCHASE_LIVEZ_1024] = {"purchase-livez-1024",
-                                   "guarded purchases/s ÷ /livez, 1024 connections", "", 0.50, 0.70,
-                                   BENCH_HIGHER, BENCH_STAGE_ONE, 1024, 0, MUTEX, PAGE},
-    [BENCH_PURCHASE_SCRIPT] = {"purchase-script",
-                               "guarded purchases/s ÷ script, one call each, 1024 connections", "",
-                               1.5, 3, BENCH_HIGHER, BENCH_STAGE_ONE, 1024, 0, MUTEX,
-                               SCRIPT_SINGLE},
-    [BENCH_PURCHASE_SINGLE] = {"purchase-single",
-                               "mutex batching ÷ mutex --batch 1, 1024 connections", "", 2, 4,
-                               BENCH_HIGHER, BENCH_STAGE_ONE, 1024, 0, MUTEX, MUTEX_SINGLE},
-    [BENCH_REFUSAL_LIVEZ_64] = {"refusal-livez-64", "sold-out refusals/s ÷ /livez, 64 connections",
-                                "", 0.85, 0.95, BENCH_HIGHER, BENCH_STAGE_ONE, 64, 0, REFUSAL,
-                                PAGE},
-    [BENCH_REFUSAL_LIVEZ_1024] = {"refusal-livez-1024",
-                                  "sold-out refusals/s ÷ /livez, 1024 connections", "", 0.85, 0.95,
-                                  BENCH_HIGHER, BENCH_STAGE_ONE, 1024, 0, REFUSAL, PAGE},
-    [BENCH_PURCHASE_SYNC] = {"purchase-sync",
-                             "purchases/s with --sync-replicas 1 ÷ without, 1024 connections", "",
-                             0.50, 0.80, BENCH_HIGHER, BENCH_STAGE_REPLICA, 1024, 0, MUTEX_SECOND,
-                             MUTEX},
-    [BENCH_CLUSTER_SALES] = {"cluster-sales",
-                             "30 sales on 3 masters ÷ on one Redis, 1024 connections", "", 0.50, 1,
-                             BENCH_HIGHER, BENCH_STAGE_CLUSTER, 1024, 30, MUTEX_SECOND, MUTEX},
-    [BENCH_PURCHASE_TLS_64] = {"purchase-tls-64",
-                               "purchases/s with TLS to Redis ÷ without, 64 connections", "", 0.90,
-                               1, BENCH_HIGHER, BENCH_STAGE_TLS, 64, 0, MUTEX_SECOND, MUTEX},
-    [BENCH_PURCHASE_TLS_1024] = {"purchase-tls-1024",
-                                 "purchases/s with TLS to Redis ÷ without, 1024 connections", "",
-                                 0.90, 1, BENCH_HIGHER, BENCH_STAGE_TLS, 1024, 0, MUTEX_SECOND,
-                                 MUTEX},
-    [BENCH_SERVICE_MEMORY] = {"service-memory", "service memory, 2048 busy connections", "MiB", 150,
-                              100, BENCH_LOWER, BENCH_STAGE_ONE, 2048, 0, PAGE, PAGE},
-    [BENCH_REDIS_MEMORY] = {"redis-memory", "Redis memory per order", "B", 250, 150, BENCH_LOWER,
-                            BENCH_STAGE_ONE, 2048, 0, PAGE, PAGE},
-};
-
-static bool starts_with(const char *text, const char *start)
-{
-    return strncmp(text, start, strlen(start)) == 0;
-}
-
-bool bench_has_figure(const char *start)
-{
-    static const char of_guards[] = "cost-"; /* the service knows which there are */
-
-    for (int i = 0; i < BENCH_FIGURE_COUNT; i++)
-        if (starts_with(bench_figures[i].name, start)) return true;
-    size_t length = strlen(start) < strlen(of_guards) ? strlen(start) : strlen(of_guards);
-    return strncmp(of_guards, start, length) == 0;
-}
+#include "base/chance.h"
+#include "base/moment.h"
 
 bool bench_wants(const struct options *options, const char *name)
 {
     for (int i = 0; i < options->only_count; i++)
-        if (starts_with(name, options->only[i])) return true;
+        if (strncmp(name, options->only[i], strlen(options->only[i])) == 0) return true;
     return options->only_count == 0;
 }
 
-int bench_connections(long out_connections[CONNECTION_STEPS_MAX])
+uint64_t bench_seed(const struct options *options)
 {
-    int count = 0;
+    uint32_t drawn = 0;
 
-    for (int i = 0; i < BENCH_FIGURE_COUNT && count < CONNECTION_STEPS_MAX; i++) {
-        int known = 0;
-        while (known < count && out_connections[known] != bench_figures[i].connections)
-            known++;
-        if (known == count) out_connections[count++] = bench_figures[i].connections;
-    }
-    return count;
+    if (options->seed) return (uint64_t)options->seed;
+    if (getrandom(&drawn, sizeof drawn, 0) < 0) drawn = (uint32_t)moment_ns();
+    return drawn % 2147483647U + 1; /* any will do, as long as it is told */
 }
 
 void bench_shuffle(int *out_order, int count, uint64_t seed, uint64_t round)
 {
-    struct proxy_random random = proxy_random_stream(seed, round);
+    struct chance random = chance_stream(seed, round);
 
     for (int i = 0; i < count; i++) { /* Fisher-Yates, inside out */
-        int at = (int)proxy_random_between(&random, 0, i);
+        int at = (int)chance_between(&random, 0, i);
         out_order[i] = out_order[at];
         out_order[at] = i;
     }
+}
+
+bool bench_run_rounds(const struct bench_rounds *rounds)
+{
+    int order[BENCH_THINGS_MAX];
+
+    for (long round = 1; round <= rounds->rounds; round++) {
+        bench_shuffle(order, rounds->count, rounds->seed, (uint64_t)round);
+        for (int i = 0; i < rounds->count; i++)
+            if (!rounds->measure(rounds->arg, round, order[i])) return false;
+    }
+    return true;
 }
 
 void bench_doubt(struct bench_row *row, const char *words)

@@ -14,7 +14,13 @@
 #include "base/interrupt.h"
 #include "base/moment.h"
 
-enum { LOOK_EVERY_MS = 100, SETTLE_LIMIT_MS = 10000, SALE_PATH_MAX = SALE_ID_MAX + 40 };
+enum {
+    LOOK_EVERY_MS = 100,
+    WRK_EVERY_MS = 20,
+    WRK_MARGIN_S = 10,
+    SETTLE_LIMIT_MS = 10000,
+    SALE_PATH_MAX = SALE_ID_MAX + 40
+};
 
 static const char orders_metric[] = "seckill_orders_total";
 static const char trips_metric[] = "seckill_redis_round_trips_total";
@@ -32,17 +38,31 @@ __attribute__((format(printf, 2, 3))) static void doubt(struct bench_count *coun
 
 /* ---- wrk ---- */
 
-/* The task's instance alone, for wrk. */
+/* wrk at the task's instance alone, or at all: from its start to its counts. All is watched. */
 static bool run_wrk(const struct bench_field *field, const struct bench_task *task,
-                    const struct speed_round *round, struct speed_count *out_speed,
+                    struct speed_round *round, struct speed_count *out_speed,
                     struct failure *failure)
 {
+    int64_t deadline_ms = moment_ms() + (task->duration_s + WRK_MARGIN_S) * 1000;
     struct service view = *field->service;
     struct drive_target target = {&view, field->options, field->run_dir};
+    struct drive drive;
 
-    view.instances[0] = field->service->instances[task->instance];
-    view.count = 1;
-    return speed_run_round(&target, field->service, round, out_speed, failure);
+    *out_speed = (struct speed_count){.per_s = 0};
+    round->tag = task->tag;
+    round->connections = task->connections;
+    round->duration_s = task->duration_s;
+    if (!task->at_all) {
+        view.instances[0] = field->service->instances[task->instance];
+        view.count = 1;
+    }
+    if (!drive_speed(&drive, &target, round, failure)) return false;
+    while (drive_is_running(&drive) && !interrupt_came() && moment_ms() < deadline_ms)
+        moment_sleep_ms(WRK_EVERY_MS);
+    drive_stop(&drive);
+    if (interrupt_came()) return failure_set(failure, "interrupted");
+    if (service_has_died(field->service, failure)) return false;
+    return drive_went_well(&drive, failure) && drive_read_speed(&drive, out_speed, failure);
 }
 
 static void take_speed(const struct speed_count *speed, long long as_expected,
@@ -50,6 +70,7 @@ static void take_speed(const struct speed_count *speed, long long as_expected,
 {
     double share = speed->requests > 0 ? (double)as_expected / (double)speed->requests : 0;
 
+    count->speed = *speed;
     count->answered = as_expected;
     count->refused = speed->status_errors;
     count->per_s = speed->per_s * share;
@@ -60,7 +81,7 @@ static void take_speed(const struct speed_count *speed, long long as_expected,
 static bool measure_page(const struct bench_field *field, const struct bench_task *task,
                          struct bench_count *count, struct failure *failure)
 {
-    struct speed_round round = {"/livez", "GET", task->tag, task->connections, task->duration_s, 0};
+    struct speed_round round = {.path = task->page ? task->page : "/livez", .method = "GET"};
     struct speed_count speed;
 
     if (!run_wrk(field, task, &round, &speed, failure)) return false;
@@ -82,7 +103,7 @@ static bool read_instance(const struct bench_field *field, const struct bench_ta
                           struct instance_counts *out_counts, struct failure *failure)
 {
     const char *url = field->service->instances[task->instance].url;
-    char *metrics = counters_fetch(field->http, url, failure);
+    char *metrics = counters_fetch(field->service->http, url, failure);
 
     if (!metrics) return false;
     out_counts->round_trips = counters_sum(metrics, trips_metric, NULL);
@@ -109,7 +130,7 @@ static void name_others(const struct tally *outcomes, const char *expected, char
 
 /* ---- purchases ---- */
 
-bool bench_await_rewrite(struct ledger *ledger, struct failure *failure)
+bool bench_round_await_rewrite(struct ledger *ledger, struct failure *failure)
 {
     int64_t deadline_ms = moment_ms() + SETTLE_LIMIT_MS;
 
@@ -148,7 +169,7 @@ static bool sum_stock(const struct bench_field *field, const struct bench_task *
         char sale[SALE_ID_MAX + 1];
         int64_t left = 0;
         name_sale(task, stem, i, sale);
-        if (!ledger_stock(field->ledger, sale, &left, failure)) return false;
+        if (!ledger_sale_stock(field->ledger, sale, &left, failure)) return false;
         sum += left;
     }
     *out_left = sum;
@@ -178,6 +199,7 @@ struct tolls {
     struct instance_counts instance;
     double of_asking; /* round trips that answering /metrics itself takes */
     struct tally commands;
+    int asked; /* how often we asked for the stock since: no cost of the guard */
 };
 
 /* Answering /metrics costs the instance round trips: outside the two INFOs, and subtracted. */
@@ -193,7 +215,7 @@ static bool read_before(const struct bench_field *field, const struct bench_task
 }
 
 static bool add_tolls(const struct bench_field *field, const struct bench_task *task,
-                      const struct tolls *before, int asked, struct bench_count *count,
+                      const struct tolls *before, struct bench_count *count,
                       struct failure *failure)
 {
     struct tolls after;
@@ -206,9 +228,10 @@ static bool add_tolls(const struct bench_field *field, const struct bench_task *
                              &count->outcomes);
     count->locks = after.instance.locks;
     lock_times_subtract(&count->locks, &before->instance.locks);
-    count->commands = counters_add_calls(&before->commands, &after.commands, &count->sum) - asked;
+    count->commands =
+        counters_add_calls(&before->commands, &after.commands, &count->sum) - before->asked;
     for (int i = 0; i < count->sum.count; i++)
-        if (strcmp(count->sum.list[i].name, "get") == 0) count->sum.list[i].times -= asked;
+        if (strcmp(count->sum.list[i].name, "get") == 0) count->sum.list[i].times -= before->asked;
     return true;
 }
 
@@ -224,7 +247,7 @@ static bool buy_one(const struct bench_field *field, const struct bench_task *ta
                    field->service->instances[task->instance].url, sale);
     (void)snprintf(buyer, sizeof buyer, "%.40s-first", task->tag);
     struct http_request request = {.url = url, .json = "{}", .buyer = buyer};
-    if (!http_client_send(field->http, &request, &reply, failure)) return false;
+    if (!http_client_send(field->service->http, &request, &reply, failure)) return false;
     return reply.status == 201 ||
            failure_set(failure, "nothing was sold: %ld %.200s", reply.status, reply.body);
 }
@@ -249,8 +272,8 @@ static bool open_sales(const struct bench_field *field, const struct bench_task 
     for (long i = 1; i <= count_sales(task); i++) {
         char sale[SALE_ID_MAX + 1];
         name_sale(task, stem, i, sale);
-        if (!task->sale && !service_create_sale(field->service, field->http, sale, task->guard,
-                                                field->options->stock, failure))
+        if (!task->sale &&
+            !service_create_sale(field->service, sale, task->guard, field->options->stock, failure))
             return false;
         if (!buy_one(field, task, sale, failure)) return false;
     }
@@ -261,8 +284,7 @@ static bool measure_purchases(const struct bench_field *field, const struct benc
                               const char *stem, struct bench_count *count, struct failure *failure)
 {
     char path[SALE_PATH_MAX];
-    struct speed_round round = {path,       "POST", task->tag, task->connections, task->duration_s,
-                                task->sales};
+    struct speed_round round = {.path = path, .method = "POST", .sales = task->sales};
     struct speed_count speed;
     struct tolls before;
     int64_t left_before = 0;
@@ -272,14 +294,15 @@ static bool measure_purchases(const struct bench_field *field, const struct benc
                    task->sales ? "-*" : "");
     if (!open_sales(field, task, stem, failure)) return false;
     if (!sum_stock(field, task, stem, &left_before, failure)) return false;
-    if (!read_before(field, task, &before, failure)) return false;
+    if (!task->at_all && !read_before(field, task, &before, failure)) return false;
     if (!run_wrk(field, task, &round, &speed, failure)) return false;
-    int asked = settle(field, task, stem, &left, failure);
-    if (asked < 0 || !add_tolls(field, task, &before, asked, count, failure)) return false;
+    before.asked = settle(field, task, stem, &left, failure);
+    if (before.asked < 0) return false;
+    if (!task->at_all && !add_tolls(field, task, &before, count, failure)) return false;
     count->accepted = left_before - left;
     take_speed(&speed, speed.requests - speed.status_errors, count);
     check_sold(task, &speed, count);
-    return bench_await_rewrite(field->ledger, failure);
+    return task->at_all || bench_round_await_rewrite(field->ledger, failure);
 }
 
 /* ---- refusals ---- */
@@ -304,12 +327,12 @@ static bool measure_refusals(const struct bench_field *field, const struct bench
                              const char *sale, struct bench_count *count, struct failure *failure)
 {
     char path[SALE_PATH_MAX];
-    struct speed_round round = {path, "POST", task->tag, task->connections, task->duration_s, 0};
+    struct speed_round round = {.path = path, .method = "POST"};
     struct speed_count speed;
     struct instance_counts before, after;
 
     (void)snprintf(path, sizeof path, "/api/v1/sales/%s/orders", sale);
-    if (!service_create_sale(field->service, field->http, sale, "mutex", 1, failure)) return false;
+    if (!service_create_sale(field->service, sale, "mutex", 1, failure)) return false;
     if (!buy_one(field, task, sale, failure)) return false;
     if (!read_instance(field, task, &before, failure)) return false;
     if (!run_wrk(field, task, &round, &speed, failure)) return false;
@@ -320,8 +343,8 @@ static bool measure_refusals(const struct bench_field *field, const struct bench
     return true;
 }
 
-bool bench_measure(const struct bench_field *field, const struct bench_task *task,
-                   struct bench_count *out_count, struct failure *failure)
+bool bench_round_measure(const struct bench_field *field, const struct bench_task *task,
+                         struct bench_count *out_count, struct failure *failure)
 {
     char sale[SALE_ID_MAX + 1];
 

@@ -8,29 +8,33 @@
 #include "bench.h"
 #include "count/bench_counters.h"
 #include "count/lock_times.h"
+#include "run/drive.h"
 
 /* Where measuring goes on. All borrowed. */
 struct bench_field {
     const struct options *options;
     const char *run_dir;
     struct service *service; /* all that runs, on one Redis */
-    struct http_client *http;
-    struct ledger *ledger; /* of that Redis */
+    struct ledger *ledger;   /* of that Redis */
 };
 
 struct bench_task {
     bench_kind kind;
+    const char *page;  /* NULL: /livez */
     const char *guard; /* of a purchase */
     const char *tag;   /* [a-z0-9-], short, unique in the run: buyers, files and the sale have it */
     const char *sale;  /* NULL: one of its own, named after the tag */
     long sales;        /* so many of its own, asked for in turn; 0: one */
     long connections;
     long duration_s;
-    int instance;    /* of the service */
+    int instance; /* of the service */
+    bool
+        at_all; /* at every instance; then nothing is counted but by wrk and by the stock in Redis */
     bool may_refuse; /* a purchase: refusals are counted, not unexpected */
 };
 
 struct bench_count {
+    struct speed_count speed;    /* what wrk counted */
     double per_s;                /* answers as expected, wrk's count over wrk's time */
     long long answered;          /* of these */
     long long accepted;          /* purchases: units that left the stock in Redis */
@@ -49,10 +53,10 @@ struct bench_count {
  *
  * Returns  false   could not be measured. Unexpected answers are no failure: see `doubt`.
  */
-bool bench_measure(const struct bench_field *field, const struct bench_task *task,
-                   struct bench_count *out_count, struct failure *failure);
+bool bench_round_measure(const struct bench_field *field, const struct bench_task *task,
+                         struct bench_count *out_count, struct failure *failure);
 
 /* Wait until Redis does not rewrite its append-only file, at most a few seconds. */
-bool bench_await_rewrite(struct ledger *ledger, struct failure *failure);
+bool bench_round_await_rewrite(struct ledger *ledger, struct failure *failure);
 
 #endif

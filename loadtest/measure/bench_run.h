@@ -9,17 +9,18 @@
 #ifndef LOADTEST_BENCH_RUN_H
 #define LOADTEST_BENCH_RUN_H
 
-#include "bench_guards.h"
+#include "bench_point.h"
 #include "count/bench_machine.h"
 
-enum { BENCH_COSTS_MAX = 2 * GUARDS_MAX, BENCH_COST_CONNECTIONS = 1024 };
+enum { BENCH_COST_CONNECTIONS = 1024 };
 
+/* What was measured, also by a sweep, which has points alone. Large: keep it off the stack. */
 struct bench {
     uint64_t seed;
     struct bench_row rows[BENCH_FIGURE_COUNT];
-    struct bench_guards guards;
-    struct bench_cost costs[BENCH_COSTS_MAX];
-    int cost_count;
+    struct guard_list guards;                    /* those that are measured */
+    struct bench_point points[BENCH_THINGS_MAX]; /* of the bench: what guards cost */
+    int point_count;
     long cost_repeat, cost_duration_s;
     int64_t orders;                    /* in Redis when its memory was read last */
     long long used_before, used_after; /* bytes: before the first of them, and then */
@@ -27,12 +28,22 @@ struct bench {
     double seconds; /* the whole run */
 };
 
-/* Measure what --only wants. Returns false when it could not be measured; a row with a `doubt` was
- * measured and is void. The struct is large: keep it off the stack. */
+/* Measure what --only wants into a blank one. Returns false when it could not be measured; a row with a
+ * `doubt` was measured and is void. */
 bool bench_run(struct bench *bench, const struct options *options, const char *run_dir,
-               struct http_client *http, struct failure *failure);
+               struct failure *failure);
+
+struct bench_stage;
+typedef bool bench_run_on(struct bench_stage *stage);
+
+/* Do it on a stage of its own, which is blank, and close that. */
+bool bench_run_stage(const struct bench_stage *blank, bench_run_on *run);
+/* Seed, guards and machine: what a bench begins with, and how it ends. */
+bool bench_run_begin(struct bench *bench, const struct options *options, const char *run_dir,
+                     struct failure *failure);
+void bench_run_end(struct bench *bench);
 
 /* Is anything void? */
-bool bench_is_void(const struct bench *bench);
+bool bench_run_is_void(const struct bench *bench);
 
 #endif

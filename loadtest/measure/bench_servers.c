@@ -19,6 +19,7 @@
 
 enum {
     TRIES = 3,
+    LOCK_SERVERS = 5,
     READY_LIMIT_MS = 20000,
     STOP_GRACE_MS = 8000,
     LOOK_EVERY_MS = 10,
@@ -85,7 +86,7 @@ bool bench_servers_add(struct bench_servers *servers, const char *dir, const cha
 
     (void)snprintf(server->dir, sizeof server->dir, "%.1000s/server-%d", dir, which + 1);
     if (mkdir(server->dir, 0755) != 0)
-        return failure_set(failure, "%s: %s", server->dir, errno_text());
+        return failure_set(failure, "%s: %s", server->dir, failure_errno_text());
     for (int tries = 0; tries < TRIES && !interrupt_came(); tries++) {
         server->port = bench_servers_free_port();
         if (!start(server, more, failure)) return false;
@@ -98,6 +99,22 @@ void bench_servers_url(const struct bench_servers *servers, int which,
                        char out[BENCH_SERVER_URL_MAX])
 {
     (void)snprintf(out, BENCH_SERVER_URL_MAX, "redis://127.0.0.1:%d", servers->list[which].port);
+}
+
+bool bench_servers_add_locks(struct bench_servers *servers, const char *dir,
+                             char urls[BENCH_URLS_MAX], struct failure *failure)
+{
+    static const char *const plain[] = {NULL};
+    size_t length = 0;
+
+    for (int i = 0; i < LOCK_SERVERS; i++) {
+        char url[BENCH_SERVER_URL_MAX];
+        if (!bench_servers_add(servers, dir, plain, failure)) return false;
+        bench_servers_url(servers, servers->count - 1, url);
+        length +=
+            (size_t)snprintf(urls + length, BENCH_URLS_MAX - length, "%s%s", i ? "," : "", url);
+    }
+    return true;
 }
 
 void bench_servers_stop(struct bench_servers *servers)

@@ -8,7 +8,7 @@
 #include "base/process.h"
 #include "run/service.h"
 
-enum { BENCH_SERVERS_MAX = 8, BENCH_SERVER_URL_MAX = 40 };
+enum { BENCH_SERVERS_MAX = 8, BENCH_SERVER_URL_MAX = 40, BENCH_URLS_MAX = 8 * 40 };
 
 struct bench_server {
     struct process process;
@@ -31,6 +31,10 @@ bool bench_servers_add(struct bench_servers *servers, const char *dir, const cha
 
 void bench_servers_url(const struct bench_servers *servers, int which,
                        char out[BENCH_SERVER_URL_MAX]);
+
+/* Five that nobody else uses, for the locks of guard redlock; `urls` names them, commas between. */
+bool bench_servers_add_locks(struct bench_servers *servers, const char *dir,
+                             char urls[BENCH_URLS_MAX], struct failure *failure);
 
 /* Stop all, and delete what they wrote. */
 void bench_servers_stop(struct bench_servers *servers);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { WARM_UP_S = 1, LOCK_SERVERS = 5 };
+enum { WARM_UP_S = 1 };
 
 void bench_stage_say(const struct bench_stage *stage, const char *format, ...)
 {
@@ -29,14 +29,14 @@ static bool make_folder(char out[RUN_PATH_MAX], const char *parent, const char *
                         struct failure *failure)
 {
     (void)snprintf(out, RUN_PATH_MAX, "%.900s/%.100s", parent, name);
-    return mkdir(out, 0755) == 0 || failure_set(failure, "%s: %s", out, errno_text());
+    return mkdir(out, 0755) == 0 || failure_set(failure, "%s: %s", out, failure_errno_text());
 }
 
-bool bench_stage_open(struct bench_stage *stage, const char *run_dir, const char *name)
+bool bench_stage_open(struct bench_stage *stage, const char *name)
 {
     for (int i = 0; i < 2; i++)
         stage->sites[i].options = *stage->options;
-    return make_folder(stage->dir, run_dir, name, stage->failure);
+    return make_folder(stage->dir, stage->run_dir, name, stage->failure);
 }
 
 bool bench_stage_open_site(struct bench_stage *stage, struct bench_site *site, const char *name)
@@ -52,18 +52,8 @@ bool bench_stage_open_site(struct bench_stage *stage, struct bench_site *site, c
 
 bool bench_stage_add_lock_servers(struct bench_stage *stage)
 {
-    static const char *const plain[] = {NULL};
-    size_t length = 0;
-
-    for (int i = 0; i < LOCK_SERVERS; i++) {
-        char url[BENCH_SERVER_URL_MAX];
-        if (!bench_servers_add(&stage->servers, stage->dir, plain, stage->failure)) return false;
-        bench_servers_url(&stage->servers, i, url);
-        length += (size_t)snprintf(stage->urls + length, sizeof stage->urls - length, "%s%s",
-                                   i ? "," : "", url);
-    }
     stage->sites[0].options.redlock = stage->urls;
-    return true;
+    return bench_servers_add_locks(&stage->servers, stage->dir, stage->urls, stage->failure);
 }
 
 bool bench_stage_add_instance(struct bench_stage *stage, long batch)
@@ -94,7 +84,7 @@ struct bench_field bench_stage_field(struct bench_stage *stage, const struct ben
 {
     struct bench_site *own = site == &stage->sites[0] ? &stage->sites[0] : &stage->sites[1];
 
-    return (struct bench_field){stage->options, own->dir, &own->service, stage->http, own->ledger};
+    return (struct bench_field){stage->options, own->dir, &own->service, own->ledger};
 }
 
 struct bench_site *bench_stage_site(struct bench_stage *stage, bench_at at, int *out_instance)
@@ -120,7 +110,7 @@ static bool measure_side(struct bench_stage *stage, const struct bench_figure *f
     struct bench_field field =
         bench_stage_field(stage, bench_stage_site(stage, side->at, &task.instance));
 
-    return bench_measure(&field, &task, out_count, stage->failure);
+    return bench_round_measure(&field, &task, out_count, stage->failure);
 }
 
 void bench_stage_count_in(struct bench_row *row, const struct bench_count *count)
@@ -130,13 +120,15 @@ void bench_stage_count_in(struct bench_row *row, const struct bench_count *count
     bench_doubt(row, count->doubt);
 }
 
-static bool measure_ratio(struct bench_stage *stage, long round, int id)
+static bool measure_ratio(void *arg, long round, int id)
 {
+    struct bench_stage *stage = arg;
     struct bench_row *row = &stage->bench->rows[id];
     struct bench_count counts[2];
     uint64_t stream = ((uint64_t)round << 8) + (uint64_t)id + 1;
     int sides[2];
 
+    if (!row->is_wanted || row->figure->stage != stage->kind) return true;
     bench_shuffle(sides, 2, stage->bench->seed, stream);
     for (int turn = 0; turn < 2; turn++) {
         char tag[BENCH_TAG_MAX];
@@ -153,40 +145,71 @@ static bool measure_ratio(struct bench_stage *stage, long round, int id)
     return true;
 }
 
-static bool measure_ratios(struct bench_stage *stage, bench_kind_of_stage kind)
-{
-    int order[BENCH_RATIO_COUNT];
-
-    for (long round = 1; round <= stage->options->repeat; round++) {
-        bench_shuffle(order, BENCH_RATIO_COUNT, stage->bench->seed, (uint64_t)round);
-        for (int i = 0; i < BENCH_RATIO_COUNT; i++) {
-            const struct bench_row *row = &stage->bench->rows[order[i]];
-            if (row->is_wanted && row->figure->stage == kind &&
-                !measure_ratio(stage, round, order[i]))
-                return false;
-        }
-    }
-    return true;
-}
-
-static bool warm_up(struct bench_stage *stage, bench_at at)
+bool bench_stage_warm_up(struct bench_stage *stage, bench_at at, const char *guard,
+                         long connections)
 {
     struct bench_count ignored;
     char tag[BENCH_TAG_MAX];
     struct bench_task task = {.kind = BENCH_PURCHASE,
-                              .guard = "mutex",
+                              .guard = guard,
                               .tag = tag,
-                              .connections = BENCH_COST_CONNECTIONS,
+                              .connections = connections,
                               .duration_s = WARM_UP_S};
     struct bench_field field =
         bench_stage_field(stage, bench_stage_site(stage, at, &task.instance));
 
     (void)snprintf(tag, sizeof tag, "w%d", (int)at);
-    return bench_measure(&field, &task, &ignored, stage->failure);
+    return bench_round_measure(&field, &task, &ignored, stage->failure);
 }
 
 bool bench_stage_measure(struct bench_stage *stage, bench_kind_of_stage kind)
 {
-    return warm_up(stage, BENCH_AT_FIRST) && warm_up(stage, BENCH_AT_SECOND) &&
-           measure_ratios(stage, kind);
+    const struct bench_rounds rounds = {stage->options->repeat, BENCH_RATIO_COUNT,
+                                        stage->bench->seed, measure_ratio, stage};
+
+    stage->kind = kind;
+    return bench_stage_warm_up(stage, BENCH_AT_FIRST, "mutex", BENCH_COST_CONNECTIONS) &&
+           bench_stage_warm_up(stage, BENCH_AT_SECOND, "mutex", BENCH_COST_CONNECTIONS) &&
+           bench_run_rounds(&rounds);
+}
+
+/* ---- points ---- */
+
+static bool measure_point(void *arg, long round, int which)
+{
+    struct bench_stage *stage = arg;
+    struct bench_point *point = &stage->bench->points[which];
+    struct bench_field field = bench_stage_field(stage, &stage->sites[0]);
+    struct bench_count count;
+    char tag[BENCH_TAG_MAX];
+    struct bench_task task = {
+        .kind = BENCH_PURCHASE,
+        .guard = point->guard,
+        .tag = tag,
+        .connections = point->connections,
+        .duration_s = point->duration_s,
+        .instance = point->instance,
+        .may_refuse = true,
+    };
+
+    (void)snprintf(tag, sizeof tag, "k%ld-%d", round, which);
+    if (!bench_round_measure(&field, &task, &count, stage->failure)) return false;
+    bench_point_add(point, &count);
+    bench_stage_say(stage,
+                    "  round %ld/%ld  %-16s %5ld connections  batch %-4ld %8.0f/s  %8.3f round "
+                    "trips each%s%s\n",
+                    round, stage->rounds, point->guard, point->connections, point->batch,
+                    count.per_s,
+                    count.accepted > 0 ? count.round_trips / (double)count.accepted : 0.0,
+                    count.doubt[0] ? "  VOID: " : "", count.doubt);
+    return true;
+}
+
+bool bench_stage_measure_points(struct bench_stage *stage, long rounds)
+{
+    struct bench *bench = stage->bench;
+
+    stage->rounds = rounds;
+    return bench_run_rounds(
+        &(struct bench_rounds){rounds, bench->point_count, bench->seed, measure_point, stage});
 }

@@ -22,15 +22,17 @@ struct bench_site {
 struct bench_stage {
     struct bench *bench;           /* borrowed */
     const struct options *options; /* borrowed: of the run */
-    struct http_client *http;      /* borrowed */
+    const char *run_dir;           /* borrowed */
     char dir[RUN_PATH_MAX];
     struct bench_site
         sites[2]; /* the second one: only where the other instance needs another Redis */
     bool has_two_sites;
     struct bench_servers servers;
-    char urls[BENCH_SERVERS_MAX * BENCH_SERVER_URL_MAX]; /* for the instances' flags */
+    char urls[BENCH_URLS_MAX]; /* for the instances' flags */
     struct topology topology;
-    struct failure *failure; /* borrowed */
+    bench_kind_of_stage kind; /* whose ratios are measured */
+    long rounds;              /* of points */
+    struct failure *failure;  /* borrowed */
 };
 
 /* What --quiet keeps from the screen. */
@@ -38,7 +40,7 @@ void bench_stage_say(const struct bench_stage *stage, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Make the stage's folder; then its sites may be opened. */
-bool bench_stage_open(struct bench_stage *stage, const char *run_dir, const char *name);
+bool bench_stage_open(struct bench_stage *stage, const char *name);
 /* Start a service with site->options in a folder of that name, and read what the machine is. */
 bool bench_stage_open_site(struct bench_stage *stage, struct bench_site *site, const char *name);
 /* Servers for the locks of guard redlock, before the first site is opened; nobody else needs them. */
@@ -52,14 +54,18 @@ struct bench_field bench_stage_field(struct bench_stage *stage, const struct ben
 /* The site of the first or second of two instances, and its number there. */
 struct bench_site *bench_stage_site(struct bench_stage *stage, bench_at at, int *out_instance);
 
-/* A second of purchases at either instance, then all ratios of this kind of stage that are wanted,
- * in shuffled rounds. */
+/* A second of purchases, of which nothing is kept. */
+bool bench_stage_warm_up(struct bench_stage *stage, bench_at at, const char *guard,
+                         long connections);
+/* Warm up either instance, then all ratios of this kind of stage that are wanted, in shuffled rounds. */
 bool bench_stage_measure(struct bench_stage *stage, bench_kind_of_stage kind);
+/* All points of the bench, in so many shuffled rounds. */
+bool bench_stage_measure_points(struct bench_stage *stage, long rounds);
 
 /* The kinds besides one Redis: bench_topology.c. The stage is blank. */
-bool bench_run_replica(struct bench_stage *stage, const char *run_dir);
-bool bench_run_cluster(struct bench_stage *stage, const char *run_dir);
-bool bench_run_tls(struct bench_stage *stage, const char *run_dir);
+bool bench_topology_run_replica(struct bench_stage *stage);
+bool bench_topology_run_cluster(struct bench_stage *stage);
+bool bench_topology_run_tls(struct bench_stage *stage);
 
 /* Take over the counts of a measurement. */
 void bench_stage_count_in(struct bench_row *row, const struct bench_count *count);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/interrupt.h"
 #include "base/moment.h"
@@ -40,14 +39,14 @@ static bool await_replica(struct bench_stage *stage)
     return is_online || failure_set(stage->failure, "the replica does not follow its primary");
 }
 
-bool bench_run_replica(struct bench_stage *stage, const char *run_dir)
+bool bench_topology_run_replica(struct bench_stage *stage)
 {
     static const char *const primary[] = {AOF, "--repl-diskless-sync-delay", "0", NULL};
     struct bench_site *site = &stage->sites[0];
     char replica_of[32];
     const char *const replica[] = {AOF, "--replicaof", replica_of, NULL};
 
-    if (!bench_stage_open(stage, run_dir, "replica")) return false;
+    if (!bench_stage_open(stage, "replica")) return false;
     if (!bench_servers_add(&stage->servers, stage->dir, primary, stage->failure)) return false;
     (void)snprintf(replica_of, sizeof replica_of, "127.0.0.1 %d", stage->servers.list[0].port);
     if (!bench_servers_add(&stage->servers, stage->dir, replica, stage->failure)) return false;
@@ -94,16 +93,11 @@ static bool measure_cluster(struct bench_stage *stage, const char *nodes_dir)
     return bench_stage_measure(stage, BENCH_STAGE_CLUSTER);
 }
 
-bool bench_run_cluster(struct bench_stage *stage, const char *run_dir)
+bool bench_topology_run_cluster(struct bench_stage *stage)
 {
     char nodes_dir[RUN_PATH_MAX + 16];
 
-    if (access("lockkit/tools/redis_set", X_OK) != 0) {
-        bench_doubt(&stage->bench->rows[BENCH_CLUSTER_SALES],
-                    "a cluster needs lockkit/tools/redis_set, in the project's folder");
-        return true;
-    }
-    if (!bench_stage_open(stage, run_dir, "cluster")) return false;
+    if (!bench_stage_open(stage, "cluster")) return false;
     (void)snprintf(nodes_dir, sizeof nodes_dir, "%.1000s/nodes", stage->dir);
     bool is_good = measure_cluster(stage, nodes_dir);
     topology_close(&stage->topology);
@@ -117,13 +111,16 @@ enum { MAKE_LIMIT_MS = 20000, FILE_ROOM = RUN_PATH_MAX + 32 };
 
 static bool make_certificates(const char *dir, struct failure *failure)
 {
-    const char *const argv[] = {".ci/certificates", dir, NULL};
+    char program[RUN_PATH_MAX];
+    const char *const argv[] = {program, dir, NULL};
     struct process maker;
 
+    if (!programs_tool("certificates", program, failure)) return false;
     if (!process_start(&maker, argv, "/dev/null", "/dev/null", failure)) return false;
     bool is_made = process_wait(&maker, MAKE_LIMIT_MS) && maker.wait_status == 0;
     process_stop(&maker, 0);
-    return is_made || failure_set(failure, ".ci/certificates made none in %.300s", dir);
+    return is_made ||
+           failure_set(failure, "%.100s made none, it needs the program openssl", program);
 }
 
 /* The same Redis: one instance by its plain port, one by the other. */
@@ -154,17 +151,14 @@ static bool measure_tls(struct bench_stage *stage, const char *dir)
     return bench_stage_measure(stage, BENCH_STAGE_TLS);
 }
 
-bool bench_run_tls(struct bench_stage *stage, const char *run_dir)
+bool bench_topology_run_tls(struct bench_stage *stage)
 {
     char dir[RUN_PATH_MAX + 16];
 
-    if (access(".ci/certificates", X_OK) != 0) {
-        for (int id = BENCH_PURCHASE_TLS_64; id <= BENCH_PURCHASE_TLS_1024; id++)
-            bench_doubt(&stage->bench->rows[id],
-                        "certificates need .ci/certificates, in the project's folder");
-        return true;
-    }
-    if (!bench_stage_open(stage, run_dir, "tls")) return false;
+    if (!bench_stage_open(stage, "tls")) return false;
     (void)snprintf(dir, sizeof dir, "%.1000s/certificates", stage->dir);
-    return make_certificates(dir, stage->failure) && measure_tls(stage, dir);
+    if (make_certificates(dir, stage->failure)) return measure_tls(stage, dir);
+    for (int id = BENCH_PURCHASE_TLS_64; id <= BENCH_PURCHASE_TLS_1024; id++)
+        bench_doubt(&stage->bench->rows[id], stage->failure->text);
+    return true;
 }

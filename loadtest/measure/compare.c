@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-#include "tell/report.h"
-
 const struct compare_measure_text compare_measures[COMPARE_MEASURE_COUNT] = {
 #define COMPARE_TEXT(value, measure_name, column, digits)                                          \
     [value] = {.name = (measure_name), .head = (column), .decimals = (digits)},
@@ -46,7 +44,7 @@ compare_verdict compare_judge(const struct guard_entry *guard, const struct veri
         verdict = COMPARE_SHOWED;
     }
     if (run->trouble[0]) return COMPARE_VOID;
-    return verdict == COMPARE_HELD && report_verdict(run) == AUDIT_VOID ? COMPARE_VOID : verdict;
+    return verdict == COMPARE_HELD && verify_verdict(run) == AUDIT_VOID ? COMPARE_VOID : verdict;
 }
 
 void compare_row_add(struct compare_row *row, const struct verify_run *run)

@@ -8,9 +8,9 @@
 #ifndef LOADTEST_COMPARE_H
 #define LOADTEST_COMPARE_H
 
+#include "base/spread.h"
 #include "count/guard_list.h"
 #include "run/verify.h"
-#include "speed.h"
 
 /* Name in result.json, head of its column, decimals on the screen. */
 #define COMPARE_MEASURE_LIST(X)                                                                    \

@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "base/interrupt.h"
@@ -16,24 +15,15 @@
 #include "bench.h"
 #include "bench_servers.h"
 
-enum { LOCK_SERVERS = 5, CELL_PATH_MAX = 860 };
+enum { CELL_PATH_MAX = 860 };
 
 /* One guard in one round: its own folder, servers and instances. */
 struct cell_place {
     char dir[RUN_PATH_MAX];
     struct options options; /* of the run, but for guard and lock servers */
     struct bench_servers servers;
-    char urls[LOCK_SERVERS * BENCH_SERVER_URL_MAX];
+    char urls[BENCH_URLS_MAX];
 };
-
-static uint64_t draw_seed(const struct options *options)
-{
-    uint32_t drawn = 0;
-
-    if (options->seed) return (uint64_t)options->seed;
-    if (getrandom(&drawn, sizeof drawn, 0) < 0) drawn = (uint32_t)moment_ns();
-    return drawn % 2147483647U + 1; /* any will do, as long as it is told */
-}
 
 static bool prepare(struct compare *compare, const struct options *options, const char *run_dir,
                     struct failure *failure)
@@ -41,7 +31,7 @@ static bool prepare(struct compare *compare, const struct options *options, cons
     char help[GUARD_HELP_MAX];
     struct guard_list all;
 
-    *compare = (struct compare){.seed = draw_seed(options)};
+    *compare = (struct compare){.seed = bench_seed(options)};
     if (!guard_list_ask_help(run_dir, help, sizeof help, failure)) return false;
     if (!guard_list_parse(help, &all))
         return failure_set(failure, "the guards in seckilld --help are not understood");
@@ -62,29 +52,20 @@ static bool make_folder(struct cell_place *place, const char *run_dir, const cha
 
     if (length < 0 || length > CELL_PATH_MAX)
         return failure_set(failure, "--out: the path is too long");
-    return mkdir(place->dir, 0755) == 0 || failure_set(failure, "%s: %s", place->dir, errno_text());
+    return mkdir(place->dir, 0755) == 0 ||
+           failure_set(failure, "%s: %s", place->dir, failure_errno_text());
 }
 
 /* The guard redlock needs servers for its locks, and nobody else does. */
 static bool add_lock_servers(struct cell_place *place, struct failure *failure)
 {
-    static const char *const plain[] = {NULL};
-    size_t length = 0;
-
     if (place->options.redlock || strcmp(place->options.guard, "redlock") != 0) return true;
-    for (int i = 0; i < LOCK_SERVERS; i++) {
-        char url[BENCH_SERVER_URL_MAX];
-        if (!bench_servers_add(&place->servers, place->dir, plain, failure)) return false;
-        bench_servers_url(&place->servers, i, url);
-        length += (size_t)snprintf(place->urls + length, sizeof place->urls - length, "%s%s",
-                                   i ? "," : "", url);
-    }
     place->options.redlock = place->urls;
-    return true;
+    return bench_servers_add_locks(&place->servers, place->dir, place->urls, failure);
 }
 
-static bool sell(struct compare *compare, const struct cell_place *place, struct http_client *http,
-                 struct compare_cell *cell, struct failure *failure)
+static bool sell(struct compare *compare, const struct cell_place *place, struct compare_cell *cell,
+                 struct failure *failure)
 {
     struct service *service = &compare->service;
     struct drive_target target = {service, &place->options, place->dir};
@@ -92,8 +73,7 @@ static bool sell(struct compare *compare, const struct cell_place *place, struct
     if (!service_start(service, &place->options, place->options.connections[0], place->dir,
                        failure))
         return false;
-    bool is_done =
-        verify_sale(&target, service, http, compare->cell_count + 1, &cell->run, failure);
+    bool is_done = verify_sale(&target, compare->cell_count + 1, &cell->run, failure);
     service_stop(service);
     return is_done;
 }
@@ -113,66 +93,63 @@ static void say(const struct options *options, const struct compare *compare,
     (void)fflush(stdout);
 }
 
-static bool run_cell(struct compare *compare, const struct options *options, const char *run_dir,
-                     struct http_client *http, int guard, long round, struct failure *failure)
+struct comparing {
+    struct compare *compare;
+    const struct options *options;
+    const char *run_dir;
+    struct failure *failure;
+};
+
+static bool run_cell(void *arg, long round, int guard)
 {
+    const struct comparing *all = arg;
+    struct compare *compare = all->compare;
     struct compare_cell *cell = &compare->cells[compare->cell_count];
-    struct cell_place *place = calloc(1, sizeof *place);
     const char *name = compare->guards.list[guard].name;
 
-    if (!place) return failure_set(failure, "out of memory");
-    place->options = *options;
+    if (interrupt_came()) return failure_set(all->failure, "interrupted");
+    struct cell_place *place = calloc(1, sizeof *place);
+    if (!place) return failure_set(all->failure, "out of memory");
+    place->options = *all->options;
     place->options.guard = name;
     *cell = (struct compare_cell){.guard = guard, .round = round};
-    bool is_done = make_folder(place, run_dir, name, round, failure) &&
-                   add_lock_servers(place, failure) && sell(compare, place, http, cell, failure);
+    bool is_done = make_folder(place, all->run_dir, name, round, all->failure) &&
+                   add_lock_servers(place, all->failure) &&
+                   sell(compare, place, cell, all->failure);
     bench_servers_stop(&place->servers);
     free(place);
     if (!is_done) return false;
     compare->cell_count++;
     compare_row_add(&compare->rows[guard], &cell->run);
-    say(options, compare, cell);
+    say(all->options, compare, cell);
     return true;
 }
 
 /* ---- all ---- */
 
-static bool run_rounds(struct compare *compare, const struct options *options, const char *run_dir,
-                       struct http_client *http, struct failure *failure)
-{
-    int order[GUARDS_MAX];
-
-    for (long round = 1; round <= options->repeat; round++) {
-        bench_shuffle(order, compare->guards.count, compare->seed, (uint64_t)round);
-        for (int i = 0; i < compare->guards.count; i++) {
-            if (interrupt_came()) return failure_set(failure, "interrupted");
-            if (!run_cell(compare, options, run_dir, http, order[i], round, failure)) return false;
-        }
-    }
-    return true;
-}
-
 bool compare_run(struct compare *compare, const struct options *options, const char *run_dir,
-                 struct http_client *http, struct failure *failure)
+                 struct failure *failure)
 {
+    struct comparing all = {compare, options, run_dir, failure};
     int64_t started_ms = moment_ms();
 
     if (!prepare(compare, options, run_dir, failure)) return false;
     if (!options->is_quiet)
         (void)printf("%d guards, %ld round%s, seed %" PRIu64 "\n", compare->guards.count,
                      options->repeat, options->repeat == 1 ? "" : "s", compare->seed);
-    bool is_done = run_rounds(compare, options, run_dir, http, failure);
+    bool is_done = bench_run_rounds(&(struct bench_rounds){options->repeat, compare->guards.count,
+                                                           compare->seed, run_cell, &all});
     compare->seconds = (double)(moment_ms() - started_ms) / 1000;
     return is_done;
 }
 
-void compare_free(struct compare *compare)
+void compare_run_free(struct compare *compare)
 {
     free(compare->cells);
     compare->cells = NULL;
 }
 
-compare_verdict compare_overall(const struct compare *compare)
+compare_verdict compare_run_verdict(const struct compare *compare)
 {
     compare_verdict worst = COMPARE_HELD;
 

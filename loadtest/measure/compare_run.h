@@ -33,16 +33,16 @@ struct compare {
  * Returns  false   it could not be done, or was interrupted. Free it either way.
  */
 bool compare_run(struct compare *compare, const struct options *options, const char *run_dir,
-                 struct http_client *http, struct failure *failure);
-void compare_free(struct compare *compare);
+                 struct failure *failure);
+void compare_run_free(struct compare *compare);
 
 /* Of all guards, the worst. */
-compare_verdict compare_overall(const struct compare *compare);
+compare_verdict compare_run_verdict(const struct compare *compare);
 
-void compare_screen(FILE *to, const struct options *options, const struct compare *compare);
+void compare_report_screen(FILE *to, const struct options *options, const struct compare *compare);
 
 /* Write `path` whole or not at all. */
-bool compare_write(const char *path, const struct options *options, const struct compare *compare,
-                   struct failure *failure);
+bool compare_report_write(const char *path, const struct options *options,
+                          const struct compare *compare, struct failure *failure);
 
 #endif

@@ -4,88 +4,41 @@
  */
 #include "speed.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/interrupt.h"
 #include "base/moment.h"
-#include "evidence/ledger.h"
+#include "base/spread.h"
+#include "bench_round.h"
 
-enum { LOOK_EVERY_MS = 20, WARM_UP_S = 1, WRK_MARGIN_S = 10 };
+enum { WARM_UP_S = 1 };
 
 struct measuring {
     const struct drive_target *target;
     const struct options *options; /* of the target */
-    struct service *service;
-    struct http_client *http;
     struct speed_run *run;
     struct failure *failure;
 };
 
-static int by_value(const void *left, const void *right)
+/* At all instances; what is doubtful makes the run so. */
+static bool measure(const struct measuring *measuring, struct bench_task *task,
+                    struct speed_count *out_count)
 {
-    const double *a = left;
-    const double *b = right;
-    return (*a > *b) - (*a < *b);
-}
+    struct service *service = measuring->target->service;
+    struct bench_field field = {measuring->options, measuring->target->run_dir, service,
+                                service_open_ledger(service, measuring->failure)};
+    char *doubt = measuring->run->doubt;
+    struct bench_count count = {.doubt = ""};
 
-struct spread spread_of(double *numbers, int count)
-{
-    size_t size = (size_t)count;
-    qsort(numbers, size, sizeof *numbers, by_value);
-    double middle = size % 2 ? numbers[size / 2] : (numbers[size / 2 - 1] + numbers[size / 2]) / 2;
-    return (struct spread){.median = middle, .least = numbers[0], .most = numbers[size - 1]};
-}
-
-bool speed_run_round(const struct drive_target *target, struct service *service,
-                     const struct speed_round *round, struct speed_count *out_count,
-                     struct failure *failure)
-{
-    int64_t deadline_ms = moment_ms() + (round->duration_s + WRK_MARGIN_S) * 1000;
-    struct drive drive;
-
-    *out_count = (struct speed_count){.per_s = 0};
-    if (!drive_speed(&drive, target, round, failure)) return false;
-    while (drive_is_running(&drive) && !interrupt_came() && moment_ms() < deadline_ms)
-        moment_sleep_ms(LOOK_EVERY_MS);
-    drive_stop(&drive);
-    if (interrupt_came()) return failure_set(failure, "interrupted");
-    if (service_has_died(service, failure)) return false;
-    return drive_went_well(&drive, failure) && drive_read_speed(&drive, out_count, failure);
-}
-
-static bool run_round(const struct measuring *measuring, const struct speed_round *round,
-                      struct speed_count *out_count)
-{
-    return speed_run_round(measuring->target, measuring->service, round, out_count,
-                           measuring->failure);
-}
-
-static void doubt(const struct measuring *measuring, const char *what, long long count,
-                  const struct speed_round *round)
-{
-    char *words = measuring->run->doubt;
-    if (words[0]) return;
-    (void)snprintf(words, sizeof measuring->run->doubt, "%s round at %ld connections: %lld %s",
-                   round->method, round->connections, count, what);
-}
-
-/* A purchase counts when it was answered below 400 and Redis sold as many. */
-static bool check_sold(const struct measuring *measuring, const struct speed_round *round,
-                       const char *sale, const struct speed_count *count)
-{
-    struct ledger *ledger = service_open_ledger(measuring->service, measuring->failure);
-    int64_t left = 0;
-
-    if (!ledger) return false;
-    bool is_read = ledger_stock(ledger, sale, &left, measuring->failure);
-    ledger_close(ledger);
-    long long sold = measuring->options->stock - (long long)left;
-    if (is_read && sold < count->requests - count->status_errors)
-        doubt(measuring, "units sold in Redis, fewer than wrk counted", sold, round);
-    return is_read;
+    task->at_all = true;
+    bool is_good = field.ledger && bench_round_measure(&field, task, &count, measuring->failure);
+    ledger_close(field.ledger);
+    *out_count = count.speed;
+    if (count.doubt[0] && !doubt[0])
+        (void)snprintf(doubt, sizeof measuring->run->doubt, "%s round at %ld connections: %s",
+                       task->kind == BENCH_PAGE ? "GET" : "POST", task->connections, count.doubt);
+    return is_good;
 }
 
 static bool purchase_round(const struct measuring *measuring, long connections, long duration_s,
@@ -93,36 +46,30 @@ static bool purchase_round(const struct measuring *measuring, long connections, 
 {
     const struct options *options = measuring->options;
     char sale[SALE_ID_MAX + 1];
-    char path[80];
     char stamp[32];
+    struct bench_task task = {.kind = BENCH_PURCHASE,
+                              .sale = sale,
+                              .tag = tag,
+                              .connections = connections,
+                              .duration_s = duration_s};
 
     moment_stamp(stamp, sizeof stamp);
     (void)snprintf(sale, sizeof sale, "speed-%.8s-%ld-%.12s", stamp, (long)getpid(), tag);
-    (void)snprintf(path, sizeof path, "/api/v1/sales/%s/orders", sale);
-    if (!service_create_sale(measuring->service, measuring->http, sale, options->guard,
-                             options->stock, measuring->failure))
-        return false;
-    struct speed_round round = {path, "POST", tag, connections, duration_s, 0};
-    if (!run_round(measuring, &round, out_count)) return false;
-    if (out_count->status_errors)
-        doubt(measuring, "answers of 400 and above", out_count->status_errors, &round);
-    if (out_count->socket_errors)
-        doubt(measuring, "socket errors", out_count->socket_errors, &round);
-    return check_sold(measuring, &round, sale, out_count);
+    return service_create_sale(measuring->target->service, sale, options->guard, options->stock,
+                               measuring->failure) &&
+           measure(measuring, &task, out_count);
 }
 
 static bool page_round(const struct measuring *measuring, long connections, long duration_s,
                        const char *tag, struct speed_count *out_count)
 {
-    struct speed_round round = {
-        measuring->options->against, "GET", tag, connections, duration_s, 0};
+    struct bench_task task = {.kind = BENCH_PAGE,
+                              .page = measuring->options->against,
+                              .tag = tag,
+                              .connections = connections,
+                              .duration_s = duration_s};
 
-    if (!run_round(measuring, &round, out_count)) return false;
-    if (out_count->status_errors)
-        doubt(measuring, "answers of 400 and above", out_count->status_errors, &round);
-    if (out_count->socket_errors)
-        doubt(measuring, "socket errors", out_count->socket_errors, &round);
-    return true;
+    return measure(measuring, &task, out_count);
 }
 
 static void show_pair(const struct options *options, const struct speed_step *step)
@@ -190,16 +137,11 @@ static bool measure_step(const struct measuring *measuring, struct speed_step *s
     return true;
 }
 
-bool speed_measure(const struct drive_target *target, struct service *service,
-                   struct http_client *http, struct speed_run *out_run, struct failure *failure)
+bool speed_measure(const struct drive_target *target, struct speed_run *out_run,
+                   struct failure *failure)
 {
     const struct options *options = target->options;
-    struct measuring measuring = {.target = target,
-                                  .options = options,
-                                  .service = service,
-                                  .http = http,
-                                  .run = out_run,
-                                  .failure = failure};
+    struct measuring measuring = {target, options, out_run, failure};
 
     *out_run = (struct speed_run){.step_count = options->connection_steps};
     out_run->steps = calloc((size_t)options->connection_steps, sizeof *out_run->steps);
@@ -208,7 +150,7 @@ bool speed_measure(const struct drive_target *target, struct service *service,
         out_run->steps[i].connections = options->connections[i];
         if (!measure_step(&measuring, &out_run->steps[i])) return false;
     }
-    service_measure_memory(service);
+    service_measure_memory(target->service);
     return true;
 }
 

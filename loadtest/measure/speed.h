@@ -6,16 +6,12 @@
 #ifndef LOADTEST_SPEED_H
 #define LOADTEST_SPEED_H
 
-#include "base/http_client.h"
+#include "base/spread.h"
 #include "run/drive.h"
 
 struct speed_pair {
     struct speed_count purchase, page;
     double ratio;
-};
-
-struct spread {
-    double median, least, most;
 };
 
 struct speed_step {
@@ -32,21 +28,8 @@ struct speed_run {
 };
 
 /* false: could not be done, or was interrupted; free it either way. */
-bool speed_measure(const struct drive_target *target, struct service *service,
-                   struct http_client *http, struct speed_run *out_run, struct failure *failure);
+bool speed_measure(const struct drive_target *target, struct speed_run *out_run,
+                   struct failure *failure);
 void speed_free(struct speed_run *run);
-
-/*
- * One round of wrk, from its start to its counts. `target` may show only some instances of
- * `service`; all of it is watched.
- *
- * Returns  false   wrk failed, Ctrl-C came, or something of ours ended by itself.
- */
-bool speed_run_round(const struct drive_target *target, struct service *service,
-                     const struct speed_round *round, struct speed_count *out_count,
-                     struct failure *failure);
-
-/* Median, least and most of `count` > 0 numbers; sorts them. */
-struct spread spread_of(double *numbers, int count);
 
 #endif

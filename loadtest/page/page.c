@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -94,14 +95,13 @@ static void write_reading(FILE *to)
         to);
 }
 
-static bool write_page(FILE *to, struct page *page)
+static void write_page(FILE *to, struct page *page)
 {
     write_head(to);
     write_reading(to);
-    for (size_t i = 0; i < SECTION_COUNT && !page->is_broken; i++)
+    for (size_t i = 0; i < SECTION_COUNT; i++)
         sections[i].write(page);
     (void)fputs("</main>\n</body>\n</html>\n", to);
-    return !page->is_broken;
 }
 
 /* mkdir -p */
@@ -113,28 +113,29 @@ static bool make_folder(const char *path, struct failure *failure)
         if (path[i] != '/' && path[i] != '\0') continue;
         (void)snprintf(part, sizeof part, "%.*s", (int)i, path);
         if (mkdir(part, 0755) != 0 && errno != EEXIST)
-            return failure_set(failure, "%s: %s", part, errno_text());
+            return failure_set(failure, "%s: %s", part, failure_errno_text());
         if (path[i] == '\0') return true;
     }
 }
 
 bool page_write(const char *dir, const struct page_results *results, struct failure *failure)
 {
-    struct page page = {.results = results, .failure = failure};
+    struct page page = {.results = results};
     char path[PATH_ROOM], part[PATH_ROOM + 8];
 
-    if (snprintf(page.plots, sizeof page.plots, "%s/plots", dir) >= PAGE_PATH_MAX - 80)
+    if (strlen(dir) >= PAGE_PATH_MAX - 80)
         return failure_set(failure, "--out: the path is too long");
-    if (!make_folder(page.plots, failure)) return false;
+    if (!make_folder(dir, failure)) return false;
     (void)snprintf(path, sizeof path, "%s/index.html", dir);
     (void)snprintf(part, sizeof part, "%s.part", path);
     page.to = fopen(part, "we");
-    if (!page.to) return failure_set(failure, "%s: %s", part, errno_text());
-    bool is_good = write_page(page.to, &page);
-    if (fclose(page.to) != 0 && is_good)
-        is_good = failure_set(failure, "%s: %s", part, errno_text());
+    if (!page.to) return failure_set(failure, "%s: %s", part, failure_errno_text());
+    write_page(page.to, &page);
+    bool is_good = !ferror(page.to);
+    if (fclose(page.to) != 0 || !is_good)
+        is_good = failure_set(failure, "%s: %s", part, failure_errno_text());
     if (is_good && rename(part, path) != 0)
-        is_good = failure_set(failure, "%s: %s", path, errno_text());
+        is_good = failure_set(failure, "%s: %s", path, failure_errno_text());
     if (!is_good) (void)unlink(part);
     return is_good;
 }

@@ -8,9 +8,9 @@
 #include "page_load.h"
 
 /*
- * Write DIR/index.html (whole or not at all) and DIR/plots/, where the pictures' scripts stay.
+ * Write DIR/index.html, whole or not at all.
  *
- * Returns  false   DIR cannot be written, or gnuplot did not draw.
+ * Returns  false   DIR cannot be written.
  */
 bool page_write(const char *dir, const struct page_results *results, struct failure *failure);
 

@@ -59,15 +59,13 @@ static size_t read_rates(const json_t *list, struct page_row rows[ROWS_MAX])
 
 static void compare_rates(struct page *page, const struct page_row *rows, size_t count)
 {
-    struct page_entry *entries = calloc(count + 1, sizeof *entries);
+    struct page_entry entries[ROWS_MAX];
 
-    if (!entries) return;
     for (size_t i = 0; i < count; i++)
         entries[i] = rows[i].entry;
     (void)fputs("<p>", page->to);
     page_write_comparison(page->to, entries, count, "faster", "slower");
     (void)fputs("</p>\n", page->to);
-    free(entries);
 }
 
 static void write_rates(struct page *page, const json_t *list, struct page_row *rows)
@@ -78,7 +76,7 @@ static void write_rates(struct page *page, const json_t *list, struct page_row *
                              .text = "A row for each kind of lock that 8 owners contend for: dots "
                                      "for the repeats, a bar for their median, a line from the "
                                      "least to the most.",
-                             .height = page_rows_height(count)};
+                             .height = page_plot_rows_height(count)};
     struct page_rows figure = {rows, count, "acquisitions per second", false};
 
     if (count == 0) return;
@@ -129,7 +127,7 @@ static void write_handovers(struct page *page, const json_t *list, struct page_r
                                      "release until the next owner has the lock that half of the "
                                      "hand-overs did not exceed, and 99 of 100; a row for each "
                                      "number of waiters, a dot for each repeat.",
-                             .height = page_rows_height(count)};
+                             .height = page_plot_rows_height(count)};
     struct page_rows figure = {rows, count, "microseconds, logarithmic scale", true};
     page_figure_of_rows(
         page, &plot, "How long a waiter in another process waits once the lock is free.", &figure);
@@ -187,16 +185,14 @@ void page_section_locks(struct page *page)
 {
     page_section_begin(page, "locks", "The locks by themselves");
     const json_t *root = page_need(page, PAGE_LOCKS);
-    struct page_row *rows = root ? calloc(ROWS_MAX, sizeof *rows) : NULL;
-    if (root && !rows) page->is_broken = !failure_set(page->failure, "out of memory");
-    if (rows) {
+    if (root) {
+        struct page_row rows[ROWS_MAX] = {{.is_heading = false}};
         const json_t *list = json_object_get(root, "rows");
         write_rates(page, list, rows);
-        memset(rows, 0, ROWS_MAX * sizeof *rows);
+        memset(rows, 0, sizeof rows);
         write_handovers(page, list, rows);
         write_figures(page, list, "every figure of lockbench");
     }
-    free(rows);
     page_section_end(page);
 }
 

@@ -1,119 +1,421 @@
 /*
- * Running gnuplot. The scripts stay beside the page, so that a picture can be drawn again by hand.
- * One thread.
+ * The three kinds of picture. Pure but for the stream.
  */
 #include "page_plot.h"
 
-#include <errno.h>
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/process.h"
+enum {
+    ROW_PX = 22,
+    ROWS_MARGIN_PX = 66,
+    STRIP_PX = 92,
+    STRIPS_MARGIN_PX = 88,
+    MARK_PX = 18, /* for the words of the mark, above all strips */
+    TICK_PX = 4,
+    LETTER_PX = 8, /* of a wide letter */
+    TICKS = 4,
+};
 
-enum { DRAW_LIMIT_MS = 60000, PATH_ROOM = PAGE_PATH_MAX + 80, WORDS_MAX = 200 };
+/* ---- axes ---- */
 
-static void name_file(char out[PATH_ROOM], const char *dir, const struct page_plot *plot,
-                      const char *ending)
+/* Values, and the pixels where they are. */
+struct axis {
+    double least, most, from, to;
+    bool is_log;
+};
+
+struct frame {
+    struct axis x, y; /* y goes up: from is below to */
+};
+
+static double place(const struct axis *axis, double value)
 {
-    (void)snprintf(out, PATH_ROOM, "%.1000s/%.60s%s", dir, plot->name, ending);
+    double share = axis->is_log ? log(value / axis->least) / log(axis->most / axis->least)
+                                : (value - axis->least) / (axis->most - axis->least);
+
+    return axis->from + share * (axis->to - axis->from);
 }
 
-FILE *page_plot_open(const struct page_plot *plot, const char *dir, struct failure *failure)
+/* The least of 1, 2, 5 times a power of ten that is not less. */
+static double round_up(double value)
 {
-    char path[PATH_ROOM];
+    double decade = pow(10, floor(log10(value)));
 
-    name_file(path, dir, plot, ".gp");
-    FILE *script = fopen(path, "we");
-    if (!script) {
-        (void)failure_set(failure, "%s: %s", path, errno_text());
-        return NULL;
+    for (int i = 0; i < 3; i++) {
+        double step = decade * (double[]){1, 2, 5}[i];
+        if (step >= value * (1 - 1e-9)) return step;
     }
-    (void)fprintf(script,
-                  "# gnuplot -e 'width=%d; height=%d' %s.gp > %s.svg\n"
-                  "set terminal svg size width,height font 'sans-serif,13' noenhanced\n"
-                  "set encoding utf8\n"
-                  "unset key\n"
-                  "set tics nomirror out scale 0.6 textcolor rgb '#010202'\n",
-                  PAGE_WIDE, plot->height, plot->name, plot->name);
-    return script;
+    return decade * 10;
 }
 
-/* The whole file; NULL when it cannot be read. */
-static char *read_file(const char *path)
+static void write_text(FILE *to, double x, double y, const char *attributes, const char *text)
 {
-    FILE *file = fopen(path, "re");
-    char *text = NULL;
-    size_t size = 0;
-    char part[8192];
-    size_t length = 0;
-
-    if (!file) return NULL;
-    FILE *copy = open_memstream(&text, &size);
-    while (copy && (length = fread(part, 1, sizeof part, file)) > 0)
-        (void)fwrite(part, 1, length, copy);
-    (void)fclose(file); /* read only */
-    if (copy && fclose(copy) == 0) return text;
-    free(text);
-    return NULL;
+    (void)fprintf(to, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attributes);
+    page_escape(to, text);
+    (void)fputs("</text>\n", to);
 }
 
-/* What gnuplot said, on one line. */
-static bool fail_with_words(const char *log_path, const char *script, const struct process *process,
-                            struct failure *failure)
+static void write_number(FILE *to, double x, double y, const char *attributes, double number)
 {
-    char *said = read_file(log_path);
-    char ending[40];
+    char text[PAGE_NUMBER_MAX];
 
-    process_ending(process, ending, sizeof ending);
-    for (char *at = said; at && *at; at++)
-        if (*at == '\n' || *at == '\t') *at = ' ';
-    if (strcmp(ending, "could not be started") == 0)
-        (void)failure_set(failure, "gnuplot cannot be started: please install it "
-                                   "(Debian's package: gnuplot-nox)");
+    if (number >= 1000)
+        page_number(text, number);
     else
-        (void)failure_set(failure, "gnuplot %s: %s: %.200s", script, ending, said ? said : "");
-    free(said);
-    return false;
+        (void)snprintf(text, sizeof text, "%g", number);
+    write_text(to, x, y, attributes, text);
 }
 
-static bool run_gnuplot(const char *script, const char *svg, const char *log_path, int width,
-                        int height, struct failure *failure)
+static void write_line(FILE *to, const char *path, page_colour colour, const char *more)
 {
-    struct process process;
-    char settings[WORDS_MAX];
-    const char *const argv[] = {"gnuplot", "-e", settings, script, NULL};
-
-    (void)snprintf(settings, sizeof settings, "width=%d; height=%d", width, height);
-    (void)unlink(log_path); /* of the picture before */
-    (void)unlink(svg);
-    if (!process_start(&process, argv, svg, log_path, failure)) return false;
-    bool has_ended = process_wait(&process, DRAW_LIMIT_MS);
-    process_stop(&process, 0);
-    if (!has_ended) return failure_set(failure, "gnuplot %s: took too long", script);
-    return process.wait_status == 0 || fail_with_words(log_path, script, &process, failure);
+    (void)fprintf(to, "<path d=\"%s\" stroke=\"var(--c%d)\" fill=\"none\" %s/>\n", path,
+                  (int)colour, more);
 }
 
-static bool draw_one(FILE *to, const struct page_plot *plot, const char *dir, int width,
-                     struct failure *failure)
+static void write_dot(FILE *to, double x, double y, page_colour colour)
+{
+    (void)fprintf(to, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.4\" fill=\"var(--c%d)\"/>\n", x, y,
+                  (int)colour);
+}
+
+static const char middle[] = "text-anchor=\"middle\" fill=\"var(--c2)\"";
+static const char at_end[] = "text-anchor=\"end\" fill=\"var(--c2)\"";
+static const char value_style[] = "font-size=\"12\" fill=\"var(--c1)\"";
+
+static void write_x_tick(FILE *to, const struct frame *frame, double value)
+{
+    char path[80];
+    double x = place(&frame->x, value);
+
+    (void)snprintf(path, sizeof path, "M%.1f %.1fv%d", x, frame->y.from, TICK_PX);
+    write_line(to, path, PAGE_AXIS, "");
+    write_number(to, x, frame->y.from + 18, middle, value);
+}
+
+static void write_x_grid(FILE *to, const struct frame *frame, double value)
+{
+    char path[80];
+
+    (void)snprintf(path, sizeof path, "M%.1f %.1fV%.1f", place(&frame->x, value), frame->y.from,
+                   frame->y.to);
+    write_line(to, path, PAGE_GRID, "stroke-width=\"0.7\"");
+}
+
+/* With their grid, from 0 on. */
+static void write_y_ticks(FILE *to, const struct frame *frame, double step)
+{
+    for (int i = 0; i * step <= frame->y.most * 1.0001; i++) {
+        char path[80];
+        double y = place(&frame->y, i * step);
+        (void)snprintf(path, sizeof path, "M%.1f %.1fH%.1f", frame->x.from, y, frame->x.to);
+        write_line(to, path, PAGE_GRID, "stroke-width=\"0.7\"");
+        (void)snprintf(path, sizeof path, "M%.1f %.1fh%d", frame->x.from, y, -TICK_PX);
+        write_line(to, path, PAGE_AXIS, "");
+        write_number(to, frame->x.from - TICK_PX - 4, y + 4, at_end, i * step);
+    }
+}
+
+/* The axes themselves. */
+static void write_frame(FILE *to, const struct frame *frame, bool has_y)
+{
+    char path[120];
+
+    (void)snprintf(path, sizeof path, "M%.1f %.1fV%.1fH%.1f", frame->x.from,
+                   has_y ? frame->y.to : frame->y.from, frame->y.from, frame->x.to);
+    write_line(to, path, PAGE_AXIS, "");
+}
+
+static void write_x_name(FILE *to, const struct frame *frame, const char *name)
+{
+    write_text(to, (frame->x.from + frame->x.to) / 2, frame->y.from + 38, middle, name);
+}
+
+static void write_heading(FILE *to, double x, double y, page_colour colour, const char *text)
+{
+    char attributes[60];
+
+    (void)snprintf(attributes, sizeof attributes, "font-weight=\"600\" fill=\"var(--c%d)\"",
+                   (int)colour);
+    write_text(to, x, y, attributes, text);
+}
+
+/* ---- a picture ---- */
+
+static void draw_one(FILE *to, const struct page_plot *plot, int width, page_plot_inside *inside,
+                     const void *what)
 {
     const char *variant = width == PAGE_WIDE ? "wide" : "narrow";
-    char script[PATH_ROOM], svg_path[PATH_ROOM], log_path[PATH_ROOM];
 
-    name_file(script, dir, plot, ".gp");
-    name_file(svg_path, dir, plot, width == PAGE_WIDE ? ".svg" : "-narrow.svg");
-    name_file(log_path, dir, plot, ".log");
-    if (!run_gnuplot(script, svg_path, log_path, width, plot->height, failure)) return false;
-    (void)unlink(log_path);
-    char *svg = read_file(svg_path);
-    bool is_good = svg && page_svg_write(to, svg, plot, variant);
-    free(svg);
-    return is_good || failure_set(failure, "gnuplot %s: wrote no picture", script);
+    (void)fprintf(to,
+                  "<svg class=\"%s\" viewBox=\"0 0 %d %d\" font-size=\"13\" role=\"img\" "
+                  "aria-labelledby=\"%s-%s-title %s-%s-text\">\n<title id=\"%s-%s-title\">",
+                  variant, width, plot->height, plot->name, variant, plot->name, variant,
+                  plot->name, variant);
+    page_escape(to, plot->title);
+    (void)fprintf(to, "</title>\n<desc id=\"%s-%s-text\">", plot->name, variant);
+    page_escape(to, plot->text);
+    (void)fputs("</desc>\n", to);
+    inside(to, plot, width, what);
+    (void)fputs("</svg>\n", to);
 }
 
-bool page_plot_draw(FILE *to, const struct page_plot *plot, const char *dir,
-                    struct failure *failure)
+void page_plot_draw(FILE *to, const struct page_plot *plot, page_plot_inside *inside,
+                    const void *what)
 {
-    return draw_one(to, plot, dir, PAGE_WIDE, failure) &&
-           draw_one(to, plot, dir, PAGE_NARROW, failure);
+    draw_one(to, plot, PAGE_WIDE, inside, what);
+    draw_one(to, plot, PAGE_NARROW, inside, what);
+}
+
+/* ---- rows ---- */
+
+int page_plot_rows_height(size_t count)
+{
+    return (int)count * ROW_PX + ROWS_MARGIN_PX;
+}
+
+static bool is_shown(const struct page_row *row, bool is_log)
+{
+    return !row->is_heading && row->entry.sample.count > 0 &&
+           (!is_log || row->entry.sample.least > 0);
+}
+
+/* Room for the longest name, unless that takes too much. */
+static double names_px(const struct page_rows *rows, int width)
+{
+    size_t longest = 0;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        size_t length = strlen(rows->rows[i].entry.label);
+        if (!rows->rows[i].is_heading && length > longest) longest = length;
+    }
+    return fmin((double)longest * LETTER_PX + 18, width * 0.45);
+}
+
+/* Of all that is shown, with room for the number behind it. */
+static struct axis axis_of_rows(const struct page_rows *rows, int width)
+{
+    struct axis axis = {HUGE_VAL, 0, names_px(rows, width), width - 10, rows->is_log};
+    double room = width < PAGE_WIDE ? 0.4 : 0.16;
+
+    for (size_t i = 0; i < rows->count; i++) {
+        if (!is_shown(&rows->rows[i], rows->is_log)) continue;
+        axis.least = fmin(axis.least, rows->rows[i].entry.sample.least);
+        axis.most = fmax(axis.most, rows->rows[i].entry.sample.most);
+    }
+    if (!isfinite(axis.least)) axis.least = 1;
+    if (axis.most <= 0) axis.most = 10;
+    double span = axis.most / axis.least;
+    if (rows->is_log) {
+        axis.least /= 1.3;
+        axis.most *= 1.2 * pow(fmax(span, 5), room);
+    } else {
+        axis.least = 0;
+        axis.most *= 1 + fmin(room, 0.32);
+    }
+    return axis;
+}
+
+/* Powers of ten, and what lies between them when there are few; or from 0 on, some four. */
+static size_t list_ticks(const struct axis *axis, double ticks[], size_t most)
+{
+    static const struct {
+        double span;
+        double steps[3]; /* 0 ends */
+    } densities[] = {{30, {1, 2, 5}}, {300, {1, 3, 0}}, {HUGE_VAL, {1, 0, 0}}};
+    double step = round_up(axis->most / (TICKS + 1)); /* behind the last there is room */
+    size_t density = 0;
+    size_t count = 0;
+
+    for (int i = 0; !axis->is_log && i * step <= axis->most && count < most; i++)
+        ticks[count++] = i * step;
+    if (!axis->is_log) return count;
+    while (axis->most / axis->least > densities[density].span)
+        density++;
+    for (int power = (int)floor(log10(axis->least)); power <= (int)floor(log10(axis->most));
+         power++)
+        for (int i = 0; i < 3; i++) {
+            double at = pow(10, power) * densities[density].steps[i];
+            if (at >= axis->least && at <= axis->most && count < most) ticks[count++] = at;
+        }
+    return count;
+}
+
+/* A repeat is a dot; those of a row lie a little above each other, in their order. */
+static void write_row(FILE *to, const struct frame *frame, const struct page_row *row, double y)
+{
+    const struct page_sample *sample = &row->entry.sample;
+    double most = place(&frame->x, sample->most);
+    char path[80], number[PAGE_NUMBER_MAX];
+
+    (void)snprintf(path, sizeof path, "M%.1f %.1fH%.1f", place(&frame->x, sample->least), y, most);
+    write_line(to, path, row->colour, "stroke-width=\"1.2\"");
+    for (int n = 0; n < sample->count; n++)
+        write_dot(to, place(&frame->x, sample->values[n]),
+                  y - ROW_PX * 0.36 * ((n + 0.5) / sample->count - 0.5), row->colour);
+    (void)snprintf(path, sizeof path, "M%.1f %.1fv%.1f", place(&frame->x, sample->median),
+                   y - ROW_PX * 0.36, ROW_PX * 0.72);
+    write_line(to, path, PAGE_INK, "stroke-width=\"2.5\"");
+    page_number(number, sample->median);
+    write_text(to, most + 7, y + 4, value_style, number);
+}
+
+void page_plot_rows(FILE *to, const struct page_plot *plot, int width, const void *what)
+{
+    const struct page_rows *rows = what;
+    struct frame frame = {.x = axis_of_rows(rows, width), .y = {0, 1, plot->height - 50, 8, false}};
+    double ticks[64];
+    size_t count = list_ticks(&frame.x, ticks, sizeof ticks / sizeof *ticks);
+
+    for (size_t i = 0; i < count; i++) {
+        write_x_grid(to, &frame, ticks[i]);
+        write_x_tick(to, &frame, ticks[i]);
+    }
+    write_frame(to, &frame, false);
+    write_x_name(to, &frame, rows->axis);
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct page_row *row = &rows->rows[i];
+        double y = frame.y.to + ((double)i + 0.5) * ROW_PX;
+        if (row->is_heading)
+            write_heading(to, frame.x.from + 5, y + 4, row->colour, row->entry.label);
+        else
+            write_text(to, frame.x.from - 8, y + 4, at_end, row->entry.label);
+        if (is_shown(row, rows->is_log)) write_row(to, &frame, row, y);
+    }
+}
+
+/* ---- a curve ---- */
+
+/* Its medians are joined by a thin line. */
+static void write_medians(FILE *to, const struct frame *frame, const struct page_curve *curve)
+{
+    (void)fputs("<polyline points=\"", to);
+    for (size_t i = 0; i < curve->count; i++)
+        (void)fprintf(to, "%.1f,%.1f ", place(&frame->x, curve->at[i]),
+                      place(&frame->y, curve->entries[i].sample.median));
+    (void)fprintf(to, "\" stroke=\"var(--c%d)\" fill=\"none\"/>\n", PAGE_GRID);
+}
+
+static void write_sample(FILE *to, const struct frame *frame, double at,
+                         const struct page_sample *sample)
+{
+    double x = place(&frame->x, at);
+    double half = place(&frame->x, at * 1.16) - x;
+    char path[80], number[PAGE_NUMBER_MAX];
+
+    (void)snprintf(path, sizeof path, "M%.1f %.1fV%.1f", x, place(&frame->y, sample->least),
+                   place(&frame->y, sample->most));
+    write_line(to, path, PAGE_BLUE, "stroke-width=\"1.2\"");
+    for (int n = 0; n < sample->count; n++)
+        write_dot(to, x + half * 1.5 * ((n + 0.5) / sample->count - 0.5),
+                  place(&frame->y, sample->values[n]), PAGE_BLUE);
+    (void)snprintf(path, sizeof path, "M%.1f %.1fh%.1f", x - half, place(&frame->y, sample->median),
+                   2 * half);
+    write_line(to, path, PAGE_INK, "stroke-width=\"2.5\"");
+    page_number(number, sample->median);
+    write_text(to, x, place(&frame->y, sample->most) - 9,
+               "text-anchor=\"middle\" font-size=\"12\" fill=\"var(--c1)\"", number);
+}
+
+void page_plot_curve(FILE *to, const struct page_plot *plot, int width, const void *what)
+{
+    const struct page_curve *curve = what;
+    struct frame frame = {
+        .x = {curve->at[0] / 1.8, curve->at[curve->count - 1] * 1.8, 78, width - 12, true},
+        .y = {0, 0, plot->height - 50, 12, false}};
+    char turned[80];
+
+    for (size_t i = 0; i < curve->count; i++)
+        frame.y.most = fmax(frame.y.most, curve->entries[i].sample.most);
+    if (frame.y.most <= 0) frame.y.most = 1; /* nothing was sold anywhere */
+    frame.y.most *= 1.15;
+    write_y_ticks(to, &frame, round_up(frame.y.most / TICKS));
+    for (size_t i = 0; i < curve->count; i++)
+        write_x_tick(to, &frame, curve->at[i]);
+    write_frame(to, &frame, true);
+    write_x_name(to, &frame, curve->x_axis);
+    (void)snprintf(turned, sizeof turned, "transform=\"rotate(-90)\" %s", middle);
+    write_text(to, -(frame.y.from + frame.y.to) / 2, 14, turned, curve->y_axis);
+    write_medians(to, &frame, curve);
+    for (size_t i = 0; i < curve->count; i++)
+        write_sample(to, &frame, curve->at[i], &curve->entries[i].sample);
+}
+
+/* ---- strips ---- */
+
+int page_plot_strips_height(size_t count)
+{
+    return (int)count * STRIP_PX + STRIPS_MARGIN_PX;
+}
+
+static double most_of(const struct page_strip *strip, size_t slices)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < slices; i++)
+        most = fmax(most, strip->per_s[i]);
+    return most > 0 ? most : 1;
+}
+
+/* A line that goes in steps; `end` closes it to an area, or not. */
+static void write_steps(FILE *to, const struct frame *frame, const struct page_strips *all,
+                        const struct page_strip *strip, bool is_area)
+{
+    (void)fprintf(to, "<path d=\"M%.1f %.1f", frame->x.from, frame->y.from);
+    for (size_t i = 0; i < all->slices; i++)
+        (void)fprintf(to, "V%.1fH%.1f", place(&frame->y, strip->per_s[i]),
+                      place(&frame->x, (double)(i + 1) * all->slice_ms / 1000));
+    if (is_area)
+        (void)fprintf(to, "V%.1fZ\" fill=\"var(--c%d)\" fill-opacity=\"0.35\"/>\n", frame->y.from,
+                      (int)strip->colour);
+    else
+        (void)fprintf(to, "\" fill=\"none\" stroke=\"var(--c%d)\" stroke-width=\"1.4\"/>\n",
+                      (int)strip->colour);
+}
+
+static void write_mark(FILE *to, const struct frame *frame, const struct page_strips *all,
+                       bool has_words)
+{
+    double x = place(&frame->x, all->mark_ms / 1000);
+    bool is_late = all->mark_ms / 1000 > frame->x.most * 0.55;
+    char text[80];
+
+    if (all->mark_ms < 0) return;
+    (void)snprintf(text, sizeof text, "M%.1f %.1fV%.1f", x, frame->y.from, frame->y.to);
+    write_line(to, text, PAGE_INK, "stroke-width=\"1.2\" stroke-dasharray=\"6,4\"");
+    if (!has_words) return;
+    (void)snprintf(text, sizeof text, "text-anchor=\"%s\" %s", is_late ? "end" : "start",
+                   value_style);
+    write_text(to, x + (is_late ? -2 : 2), frame->y.to - 26, text, all->mark);
+}
+
+static void write_strip(FILE *to, struct frame *frame, const struct page_strips *all, size_t which)
+{
+    const struct page_strip *strip = &all->strips[which];
+    double step = round_up(most_of(strip, all->slices) / 2);
+
+    frame->y.most = ceil(most_of(strip, all->slices) / step) * step;
+    frame->y.to = MARK_PX + (double)which * STRIP_PX + 32;
+    frame->y.from = MARK_PX + (double)(which + 1) * STRIP_PX + 4;
+    write_y_ticks(to, frame, step);
+    write_heading(to, frame->x.from, frame->y.to - 8, strip->colour, strip->label);
+    write_steps(to, frame, all, strip, true);
+    write_steps(to, frame, all, strip, false);
+    write_mark(to, frame, all, which == 0);
+    write_frame(to, frame, true);
+}
+
+void page_plot_strips(FILE *to, const struct page_plot *plot, int width, const void *what)
+{
+    const struct page_strips *all = what;
+    double span_s = (double)all->slices * all->slice_ms / 1000;
+    double step = round_up(span_s / 5);
+    struct frame frame = {.x = {0, span_s, 62, width - 14, false}};
+
+    (void)plot;
+    for (size_t i = 0; i < all->count; i++)
+        write_strip(to, &frame, all, i);
+    for (int i = 0; i * step <= span_s * 1.0001; i++)
+        write_x_tick(to, &frame, i * step);
+    write_x_name(to, &frame, "seconds since the first request");
 }

@@ -2,7 +2,6 @@
  * The sections about sales: what the auditor found, what guards did under the same load, the course
  * of a run and how long answers took. One thread.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "page_section.h"
@@ -323,13 +322,6 @@ static void read_course(const json_t *run, struct course *course)
                    course->mark_ms / 1000);
 }
 
-static void write_course(FILE *script, const void *arg)
-{
-    const struct course *course = arg;
-    page_strips_script(script, course->strips, course->count, course->slices, course->slice_ms,
-                       course->mark_ms, course->mark);
-}
-
 static void write_course_table(struct page *page, const struct course *course)
 {
     const char *heads[STRIPS_MAX + 2] = {"from, s"};
@@ -382,7 +374,7 @@ static void write_course_figure(struct page *page, const json_t *root, const str
     struct page_plot plot = {.name = "throughput-over-time",
                              .title = "Answers per second over the time of one sale, by outcome",
                              .text = text,
-                             .height = page_strips_height(course->count)};
+                             .height = page_plot_strips_height(course->count)};
 
     page_number(units, page_real(settings, "stock"));
     page_number(buyers, page_real(settings, "buyers"));
@@ -397,7 +389,9 @@ static void write_course_figure(struct page *page, const json_t *root, const str
     (void)snprintf(text, sizeof text, "%zu strips, one for each outcome, over %.2f seconds. %s.",
                    course->count, (double)course->slices * course->slice_ms / 1000,
                    course->mark_ms < 0 ? "Units are left" : course->mark);
-    page_figure(page, &plot, caption, write_course, course);
+    page_figure(page, &plot, caption, page_plot_strips,
+                &(struct page_strips){course->strips, course->count, course->slices,
+                                      course->slice_ms, course->mark_ms, course->mark});
     write_course_table(page, course);
 }
 
@@ -406,14 +400,12 @@ void page_section_course(struct page *page)
     page_section_begin(page, "throughput", "Throughput over time");
     const json_t *root = page_need(page, PAGE_VERIFY);
     const json_t *runs = json_object_get(root, "runs");
-    struct course *course = root ? calloc(1, sizeof *course) : NULL;
-    if (root && !course) page->is_broken = !failure_set(page->failure, "out of memory");
-    if (course) {
-        read_course(json_array_get(runs, 0), course);
+    if (root) {
+        struct course course = {.count = 0};
+        read_course(json_array_get(runs, 0), &course);
         write_sell_outs(page, runs);
-        if (course->slices > 0) write_course_figure(page, root, course);
+        if (course.slices > 0) write_course_figure(page, root, &course);
     }
-    free(course);
     page_section_end(page);
 }
 
@@ -464,16 +456,15 @@ void page_section_latency(struct page *page)
 {
     page_section_begin(page, "latency", "Latency by outcome");
     const json_t *root = page_need(page, PAGE_VERIFY);
-    struct page_row *rows = root ? calloc(LATENCY_ROWS_MAX, sizeof *rows) : NULL;
-    if (root && !rows) page->is_broken = !failure_set(page->failure, "out of memory");
-    if (rows) {
+    if (root) {
+        struct page_row rows[LATENCY_ROWS_MAX] = {{.is_heading = false}};
         size_t count = read_latencies(json_object_get(root, "runs"), rows);
         struct page_plot plot = {.name = "latency-by-outcome",
                                  .title = "How long answers took, by outcome",
                                  .text = "For each outcome: the time that half, 9 of 10, 99 of "
                                          "100, 999 of 1,000 and all answers did not exceed, in "
                                          "milliseconds on a logarithmic scale, a dot per sale.",
-                                 .height = page_rows_height(count)};
+                                 .height = page_plot_rows_height(count)};
         struct page_rows figure = {rows, count, "milliseconds, logarithmic scale", true};
         if (count)
             page_figure_of_rows(page, &plot,
@@ -483,6 +474,5 @@ void page_section_latency(struct page *page)
                                 "delays few requests: the tail is the least it may be.",
                                 &figure);
     }
-    free(rows);
     page_section_end(page);
 }

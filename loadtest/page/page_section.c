@@ -38,32 +38,14 @@ const json_t *page_need(struct page *page, page_kind kind)
 
 /* ---- pictures ---- */
 
-static bool draw(struct page *page, const struct page_plot *plot,
-                 void (*write)(FILE *script, const void *arg), const void *arg)
-{
-    FILE *script = page_plot_open(plot, page->plots, page->failure);
-
-    if (!script) return false;
-    write(script, arg);
-    if (fclose(script) != 0) return failure_set(page->failure, "%s: %s", page->plots, errno_text());
-    return page_plot_draw(page->to, plot, page->plots, page->failure);
-}
-
 void page_figure(struct page *page, const struct page_plot *plot, const char *caption,
-                 void (*write)(FILE *script, const void *arg), const void *arg)
+                 page_plot_inside *inside, const void *what)
 {
-    if (page->is_broken) return; /* the page will not be finished: the first failure counts */
     (void)fprintf(page->to, "<figure id=\"%s\">\n", plot->name);
-    page->is_broken = !draw(page, plot, write, arg);
+    page_plot_draw(page->to, plot, inside, what);
     (void)fputs("<figcaption>", page->to);
     page_escape(page->to, caption);
     (void)fputs("</figcaption>\n</figure>\n", page->to);
-}
-
-static void write_rows(FILE *script, const void *arg)
-{
-    const struct page_rows *rows = arg;
-    page_rows_script(script, rows->rows, rows->count, rows->axis, rows->is_log);
 }
 
 static void list_repeats(char *out, size_t size, const struct page_sample *sample)
@@ -98,7 +80,7 @@ void page_figure_of_rows(struct page *page, const struct page_plot *plot, const 
     static const char *const heads[] = {"row", "of", "median (least .. most)", "each repeat", NULL};
     const char *heading = "";
 
-    page_figure(page, plot, caption, write_rows, rows);
+    page_figure(page, plot, caption, page_plot_rows, rows);
     page_table_begin(page, plot->title, heads);
     for (size_t i = 0; i < rows->count; i++) {
         const struct page_row *row = &rows->rows[i];

@@ -1,6 +1,5 @@
 /*
- * What the sections of the report share. Each section_*() writes one <section>; a failure of its
- * picture is kept in page->failure, and the page is not finished then.
+ * What the sections of the report share. Each section_*() writes one <section>.
  */
 #ifndef LOADTEST_PAGE_SECTION_H
 #define LOADTEST_PAGE_SECTION_H
@@ -11,9 +10,6 @@
 struct page {
     FILE *to;
     const struct page_results *results;
-    char plots[PAGE_PATH_MAX]; /* folder of the pictures' scripts */
-    bool is_broken;
-    struct failure *failure;
 };
 
 /* <section id><h2>; page_section_end() closes it. */
@@ -23,16 +19,10 @@ void page_section_end(struct page *page);
 /* The file of this kind, or NULL; then it has written that there is none, and how to get it. */
 const json_t *page_need(struct page *page, page_kind kind);
 
-/* A picture whose script `write` writes, in a <figure> with this caption; `arg` is handed on. */
+/* A picture, in a <figure> with this caption. */
 void page_figure(struct page *page, const struct page_plot *plot, const char *caption,
-                 void (*write)(FILE *script, const void *arg), const void *arg);
+                 page_plot_inside *inside, const void *what);
 /* Rows of dots, and a table of their numbers. */
-struct page_rows {
-    const struct page_row *rows;
-    size_t count;
-    const char *axis;
-    bool is_log;
-};
 void page_figure_of_rows(struct page *page, const struct page_plot *plot, const char *caption,
                          const struct page_rows *rows);
 

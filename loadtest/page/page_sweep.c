@@ -153,9 +153,10 @@ static size_t add_step_rows(struct page_row *rows, size_t used, double connectio
     return used;
 }
 
-static void write_connections(struct page *page, const struct sweep_view *view,
-                              struct page_entry *entries, struct page_row *rows)
+static void write_connections(struct page *page, const struct sweep_view *view)
 {
+    struct page_entry entries[ROWS_MAX];
+    struct page_row rows[ROWS_MAX];
     char caption[300];
     size_t used = 0;
 
@@ -171,7 +172,7 @@ static void write_connections(struct page *page, const struct sweep_view *view,
                              .text = "A group of rows for each number of connections, a row for "
                                      "each guard: dots for the repeats, a bar for their median, a "
                                      "line from the least to the most.",
-                             .height = page_rows_height(used)};
+                             .height = page_plot_rows_height(used)};
     struct page_rows figure = {rows, used, "accepted purchases per second", false};
     (void)snprintf(caption, sizeof caption,
                    "Every request buys, each by a new buyer; one instance on one Redis, synced "
@@ -187,15 +188,10 @@ void page_section_connections(struct page *page)
 {
     page_section_begin(page, "connections", "Guards × connections");
     const json_t *root = page_need(page, PAGE_SWEEP);
-    struct page_entry *entries = root ? calloc(ROWS_MAX, sizeof *entries) : NULL;
-    struct page_row *rows = root ? calloc(ROWS_MAX, sizeof *rows) : NULL;
-    if (root && (!entries || !rows)) page->is_broken = !failure_set(page->failure, "out of memory");
-    if (entries && rows) {
+    if (root) {
         struct sweep_view view = view_of(root);
-        write_connections(page, &view, entries, rows);
+        write_connections(page, &view);
     }
-    free(entries);
-    free(rows);
     page_section_end(page);
 }
 
@@ -205,15 +201,7 @@ struct curve {
     struct page_entry entries[ROWS_MAX];
     double batches[ROWS_MAX];
     size_t count;
-    char axis[PAGE_LABEL_MAX];
 };
-
-static void write_curve(FILE *script, const void *arg)
-{
-    const struct curve *curve = arg;
-    page_curve_script(script, curve->entries, curve->batches, curve->count, curve->axis,
-                      "accepted purchases per second");
-}
 
 /* The guard that was measured with other batches than the default. */
 static const char *guard_of_batches(const struct sweep_view *view)
@@ -252,7 +240,6 @@ static void read_curve(const struct sweep_view *view, const char *guard, struct 
         if (page_real(point, "connections") != most || page_real(point, "batch") <= 0) continue;
         if (read_rate(point, &sample)) add_batch(curve, guard, page_real(point, "batch"), &sample);
     }
-    (void)snprintf(curve->axis, sizeof curve->axis, "purchases per lock, at most (--batch)");
 }
 
 static void write_curve_table(struct page *page, const struct curve *curve)
@@ -295,7 +282,10 @@ static void write_batches(struct page *page, const struct sweep_view *view, stru
     (void)fputs("<p>", page->to);
     page_write_comparison(page->to, curve->entries, curve->count, "faster", "slower");
     (void)fputs("</p>\n", page->to);
-    page_figure(page, &plot, caption, write_curve, curve);
+    page_figure(page, &plot, caption, page_plot_curve,
+                &(struct page_curve){curve->entries, curve->batches, curve->count,
+                                     "purchases per lock, at most (--batch)",
+                                     "accepted purchases per second"});
     write_curve_table(page, curve);
     write_refusals(page, view, ABOUT_BATCHES);
     write_voids(page, view, ABOUT_BATCHES);
@@ -305,13 +295,11 @@ void page_section_batches(struct page *page)
 {
     page_section_begin(page, "batches", "Batch size against throughput");
     const json_t *root = page_need(page, PAGE_SWEEP);
-    struct curve *curve = root ? calloc(1, sizeof *curve) : NULL;
-    if (root && !curve) page->is_broken = !failure_set(page->failure, "out of memory");
-    if (curve) {
+    if (root) {
         struct sweep_view view = view_of(root);
-        write_batches(page, &view, curve);
+        struct curve curve = {.count = 0};
+        write_batches(page, &view, &curve);
     }
-    free(curve);
     page_section_end(page);
 }
 
@@ -365,7 +353,7 @@ static void write_lock_times(struct page *page, const struct sweep_view *view,
                              .text = "Four groups of rows: waiting and holding, the time that half "
                                      "of the batches did not exceed and that of 99 of 100; a row "
                                      "for each guard, a dot for each repeat.",
-                             .height = page_rows_height(used)};
+                             .height = page_plot_rows_height(used)};
     struct page_rows figure = {rows, used, "milliseconds, logarithmic scale", true};
     (void)snprintf(
         caption, sizeof caption,
@@ -407,13 +395,11 @@ void page_section_lock_times(struct page *page)
 
     page_section_begin(page, "lock-times-of-guards", "Waiting for locks, and holding them");
     const json_t *root = page_need(page, PAGE_SWEEP);
-    struct page_row *rows = root ? calloc(ROWS_MAX, sizeof *rows) : NULL;
-    if (root && !rows) page->is_broken = !failure_set(page->failure, "out of memory");
-    if (rows) {
+    if (root) {
         struct sweep_view view = view_of(root);
+        struct page_row rows[ROWS_MAX] = {{.is_heading = false}};
         write_lock_times(page, &view, rows);
     }
     if (verify) write_sale_times(page, json_object_get(verify, "runs"));
-    free(rows);
     page_section_end(page);
 }

@@ -133,7 +133,7 @@ int proxy_address_listen(struct proxy_address *address, struct failure *failure)
         if (!proxy_address_is_unix(address)) note_real_port(address, fd);
         return fd;
     }
-    (void)failure_set(failure, "cannot listen on %s: %s", address->text, errno_text());
+    (void)failure_set(failure, "cannot listen on %s: %s", address->text, failure_errno_text());
     if (fd >= 0) (void)close(fd);
     return -1;
 }

@@ -38,7 +38,7 @@ static int connect_to(const char *path, struct failure *failure)
     int fd = proxy_address_connect(&address);
     if (fd < 0 || fcntl(fd, F_SETFL, 0) != 0 ||
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0) {
-        (void)failure_set(failure, "%s: %s", path, errno_text());
+        (void)failure_set(failure, "%s: %s", path, failure_errno_text());
         if (fd >= 0) (void)close(fd);
         return -1;
     }
@@ -54,7 +54,7 @@ static bool read_line(int fd, char *text, size_t size, struct failure *failure)
         ssize_t count = read(fd, text + length, size - 1 - length);
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0)
-            return failure_set(failure, "no answer: %s", count ? errno_text() : "closed");
+            return failure_set(failure, "no answer: %s", count ? failure_errno_text() : "closed");
         length += (size_t)count;
         if (text[length - 1] != '\n') continue;
         text[length - 1] = '\0';
@@ -72,7 +72,7 @@ static bool ask(const char *path, const char *line, char answer[ANSWER_MAX],
     if (fd < 0) return false;
     int length = snprintf(request, sizeof request, "%s\n", line);
     bool is_sent = send(fd, request, (size_t)length, MSG_NOSIGNAL) == length ||
-                   failure_set(failure, "%s: %s", path, errno_text());
+                   failure_set(failure, "%s: %s", path, failure_errno_text());
     bool is_answered = is_sent && read_line(fd, answer, ANSWER_MAX, failure);
     (void)close(fd);
     return is_answered;

@@ -19,7 +19,7 @@ bool proxy_history_open(struct proxy_history *history, const char *path, struct 
     history->fd = -1;
     if (!path) return true;
     history->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    return history->fd >= 0 || failure_set(failure, "%s: %s", path, errno_text());
+    return history->fd >= 0 || failure_set(failure, "%s: %s", path, failure_errno_text());
 }
 
 void proxy_history_close(struct proxy_history *history)

@@ -64,7 +64,7 @@ bool proxy_link_open(struct proxy_link *link, const struct proxy_link_plan *plan
                                      .loop = around->loop,
                                      .history = around->history,
                                      .server = &link->plan.server,
-                                     .random = proxy_random_stream(around->seed, stream)};
+                                     .random = chance_stream(around->seed, stream)};
     if (!proxy_loop_reserve_timer(around->loop)) return failure_set(failure, "out of memory");
     return listen_again(link, failure);
 }

@@ -18,7 +18,7 @@ enum { EVENTS_MAX = 256, NS_PER_MS = 1000000, WAIT_MAX_MS = 60000, FIRST_TIMERS 
 bool proxy_loop_init(struct proxy_loop *loop, struct failure *failure)
 {
     *loop = (struct proxy_loop){.epoll_fd = epoll_create1(EPOLL_CLOEXEC), .now_ns = moment_ns()};
-    return loop->epoll_fd >= 0 || failure_set(failure, "epoll: %s", errno_text());
+    return loop->epoll_fd >= 0 || failure_set(failure, "epoll: %s", failure_errno_text());
 }
 
 static void bury_all(struct proxy_loop *loop)
@@ -177,7 +177,8 @@ bool proxy_loop_run(struct proxy_loop *loop, struct failure *failure)
     (void)pthread_sigmask(SIG_BLOCK, &held, &outside); /* fails for a bad first word only */
     while (!interrupt_came()) {
         int count = epoll_pwait(loop->epoll_fd, events, EVENTS_MAX, wait_ms(loop), &outside);
-        if (count < 0 && errno != EINTR) return failure_set(failure, "epoll: %s", errno_text());
+        if (count < 0 && errno != EINTR)
+            return failure_set(failure, "epoll: %s", failure_errno_text());
         loop->now_ns = moment_ns();
         for (int i = 0; i < count; i++)
             deliver(&events[i]);

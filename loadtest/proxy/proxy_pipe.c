@@ -22,8 +22,8 @@ static int64_t due_ns(const struct proxy_conditions *now)
 
     if (delay_ms == 0 && jitter_ms == 0) return now->now_ns;
     int64_t least_ms = delay_ms > jitter_ms ? delay_ms - jitter_ms : 0;
-    return now->now_ns + proxy_random_between(now->random, least_ms * NS_PER_MS,
-                                              (delay_ms + jitter_ms) * NS_PER_MS);
+    return now->now_ns +
+           chance_between(now->random, least_ms * NS_PER_MS, (delay_ms + jitter_ms) * NS_PER_MS);
 }
 
 proxy_flow proxy_pipe_read(struct proxy_pipe *pipe, int fd, const struct proxy_conditions *now,

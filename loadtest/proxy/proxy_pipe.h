@@ -5,8 +5,8 @@
 #ifndef LOADTEST_PROXY_PIPE_H
 #define LOADTEST_PROXY_PIPE_H
 
+#include "base/chance.h"
 #include "proxy_queue.h"
-#include "proxy_random.h"
 
 /* How bytes of a link travel; all its pipes share one. */
 struct proxy_shape {
@@ -17,7 +17,7 @@ struct proxy_shape {
 /* Under which bytes are moved just now; all of it borrowed. */
 struct proxy_conditions {
     const struct proxy_shape *shape;
-    struct proxy_random *random; /* of the jitter; reading draws from it, writing does not */
+    struct chance *random; /* of the jitter; reading draws from it, writing does not */
     int64_t now_ns;
 };
 

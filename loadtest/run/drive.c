@@ -21,32 +21,26 @@ enum {
     MORE_WORDS = 12,
 };
 
-bool drive_find_scripts(const struct options *options, char *out_dir, size_t size,
+/* The script of that name: of --wrk-dir, or near the executable. */
+static bool find_script(struct drive *drive, const struct options *options, const char *name,
                         struct failure *failure)
 {
-    /* in the build tree, where it may be installed, and where make runs */
-    static const char *const places[] = {"/../../loadtest/wrk", "/../share/seckill/wrk", "/wrk"};
-    char programs[RUN_PATH_MAX];
-    char probe[WORD_MAX];
+    static const char *const folders[] = {"../../loadtest/wrk", "../share/seckill/wrk", "wrk",
+                                          NULL};
+    char dir[RUN_PATH_MAX];
 
-    if (options->wrk_dir) {
-        (void)snprintf(out_dir, size, "%s", options->wrk_dir);
-        (void)snprintf(probe, sizeof probe, "%s/purchase.lua", options->wrk_dir);
-        return access(probe, R_OK) == 0 ||
-               failure_set(failure, "--wrk-dir: %s: %s", probe, errno_text());
-    }
-    if (!service_find_programs(programs, sizeof programs, failure)) return false;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        (void)snprintf(out_dir, size, "%.*s%s", (int)(size - 32), programs, places[i]);
-        (void)snprintf(probe, sizeof probe, "%s/purchase.lua", out_dir);
-        if (access(probe, R_OK) == 0) return true;
-    }
-    return failure_set(failure, "no purchase.lua near %s: give --wrk-dir", programs);
+    *drive = (struct drive){.count = 0};
+    if (!options->wrk_dir)
+        return programs_find(folders, name, drive->script, NULL) ||
+               (programs_dir(dir, failure) &&
+                failure_set(failure, "no %s near %s: give --wrk-dir", name, dir));
+    (void)snprintf(drive->script, sizeof drive->script, "%s/%s", options->wrk_dir, name);
+    return access(drive->script, R_OK) == 0 ||
+           failure_set(failure, "--wrk-dir: %s: %s", drive->script, failure_errno_text());
 }
 
 /* One wrk: what it is told. */
 struct wrk_words {
-    const char *script;
     const char *url;
     long connections;
     long duration_s;
@@ -59,7 +53,7 @@ static bool start_wrk(struct drive *drive, const struct wrk_words *words, struct
     char duration[32];
     char timeout[32];
     const char *argv[12 + MORE_WORDS] = {"wrk",   "-t1", connections,   duration,   "--timeout",
-                                         timeout, "-s",  words->script, words->url, "--"};
+                                         timeout, "-s",  drive->script, words->url, "--"};
     size_t count = 10;
 
     (void)snprintf(connections, sizeof connections, "-c%ld", words->connections);
@@ -86,8 +80,8 @@ static void name_files(struct drive *drive, const char *run_dir, const char *tag
                    next + 1);
 }
 
-static bool start_buyers(struct drive *drive, const struct drive_target *target, const char *script,
-                         const char *sale, const char *tag, struct failure *failure)
+static bool start_buyers(struct drive *drive, const struct drive_target *target, const char *sale,
+                         const char *tag, struct failure *failure)
 {
     enum { WORDS = 8 };
     const struct options *options = target->options;
@@ -98,7 +92,6 @@ static bool start_buyers(struct drive *drive, const struct drive_target *target,
     char tokens[WORD_MAX];
     size_t count = 0;
     struct wrk_words words = {
-        .script = script,
         .url = service->instances[me].url,
         .connections = share_of(options->connections[0], me, service->count),
         .duration_s = LONGEST_RUN_S,
@@ -129,19 +122,15 @@ static bool start_buyers(struct drive *drive, const struct drive_target *target,
 bool drive_purchases(struct drive *drive, const struct drive_target *target, const char *sale,
                      const char *tag, struct failure *failure)
 {
-    char script[RUN_PATH_MAX + 16];
-    char dir[RUN_PATH_MAX];
-    bool is_good = drive_find_scripts(target->options, dir, sizeof dir, failure);
+    bool is_good = find_script(drive, target->options, "purchase.lua", failure);
 
-    *drive = (struct drive){.count = 0};
-    (void)snprintf(script, sizeof script, "%s/purchase.lua", dir);
     while (is_good && drive->count < target->service->count)
-        is_good = start_buyers(drive, target, script, sale, tag, failure);
+        is_good = start_buyers(drive, target, sale, tag, failure);
     if (!is_good) drive_stop(drive);
     return is_good;
 }
 
-static bool start_round(struct drive *drive, const struct drive_target *target, const char *script,
+static bool start_round(struct drive *drive, const struct drive_target *target,
                         const struct speed_round *round, struct failure *failure)
 {
     int me = drive->count;
@@ -150,7 +139,6 @@ static bool start_round(struct drive *drive, const struct drive_target *target, 
     char tag[64];
     char sales[32];
     struct wrk_words words = {
-        .script = script,
         .url = target->service->instances[me].url,
         .connections = share_of(round->connections, me, target->service->count),
         .duration_s = round->duration_s,
@@ -168,14 +156,10 @@ static bool start_round(struct drive *drive, const struct drive_target *target, 
 bool drive_speed(struct drive *drive, const struct drive_target *target,
                  const struct speed_round *round, struct failure *failure)
 {
-    char script[RUN_PATH_MAX + 16];
-    char dir[RUN_PATH_MAX];
-    bool is_good = drive_find_scripts(target->options, dir, sizeof dir, failure);
+    bool is_good = find_script(drive, target->options, "speed.lua", failure);
 
-    *drive = (struct drive){.count = 0};
-    (void)snprintf(script, sizeof script, "%s/speed.lua", dir);
     while (is_good && drive->count < target->service->count)
-        is_good = start_round(drive, target, script, round, failure);
+        is_good = start_round(drive, target, round, failure);
     if (!is_good) drive_stop(drive);
     return is_good;
 }

@@ -11,6 +11,7 @@
 enum { LONGEST_RUN_S = 3600 };
 
 struct drive {
+    char script[RUN_PATH_MAX]; /* what wrk runs */
     struct process wrks[INSTANCES_MAX];
     char ledgers[INSTANCES_MAX][RUN_PATH_MAX]; /* of a verification run */
     char reports[INSTANCES_MAX][RUN_PATH_MAX]; /* what each wrk printed */
@@ -19,7 +20,7 @@ struct drive {
 
 /* Where the buyers go, and where what they write goes. All borrowed. */
 struct drive_target {
-    const struct service *service;
+    struct service *service;
     const struct options *options;
     const char *run_dir;
 };
@@ -40,10 +41,6 @@ struct speed_count {
     long long requests, status_errors, socket_errors;
     long p50_us, p99_us; /* of the slowest wrk */
 };
-
-/* The folder with purchase.lua and speed.lua: --wrk-dir, or beside the executable. */
-bool drive_find_scripts(const struct options *options, char *out_dir, size_t size,
-                        struct failure *failure);
 
 /* Start the plan of purchase.lua on every instance. `tag` makes buyers and files unique.
  * Returns  false   not all started; what did is stopped again. */

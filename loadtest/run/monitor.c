@@ -12,26 +12,25 @@
 
 enum { TTY_EVERY_MS = 200, PLAIN_EVERY_MS = 1000 };
 
-bool monitor_open(struct monitor *monitor, const struct options *options,
-                  const struct service *service, const char *sale, const char *samples_path,
-                  struct failure *failure)
+bool monitor_open(struct monitor *monitor, const struct drive_target *target, const char *sale,
+                  const char *samples_path, struct failure *failure)
 {
     int64_t now_ms = moment_ms();
 
     *monitor = (struct monitor){
         .sale = sale,
-        .service = service,
-        .initial = options->stock,
-        .left = options->stock,
+        .service = target->service,
+        .initial = target->options->stock,
+        .left = target->options->stock,
         .started_ms = now_ms,
         .changed_ms = now_ms,
         .stray_ms = now_ms,
         .shown_ms = now_ms,
-        .is_quiet = options->is_quiet,
+        .is_quiet = target->options->is_quiet,
         .is_tty = isatty(STDOUT_FILENO) == 1,
     };
     monitor->samples = fopen(samples_path, "ae");
-    return monitor->samples || failure_set(failure, "%s: %s", samples_path, errno_text());
+    return monitor->samples || failure_set(failure, "%s: %s", samples_path, failure_errno_text());
 }
 
 static void sample_stock(struct monitor *monitor)
@@ -41,7 +40,7 @@ static void sample_stock(struct monitor *monitor)
 
     if (!monitor->ledger) monitor->ledger = service_open_ledger(monitor->service, &ignored);
     if (!monitor->ledger) return;
-    if (!ledger_stock(monitor->ledger, monitor->sale, &left, &ignored)) {
+    if (!ledger_sale_stock(monitor->ledger, monitor->sale, &left, &ignored)) {
         ledger_close(monitor->ledger);
         monitor->ledger = NULL;
         return;

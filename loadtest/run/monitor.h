@@ -27,9 +27,8 @@ struct monitor {
 };
 
 /* Start watching; `samples_path` gets the "sample" lines. */
-bool monitor_open(struct monitor *monitor, const struct options *options,
-                  const struct service *service, const char *sale, const char *samples_path,
-                  struct failure *failure);
+bool monitor_open(struct monitor *monitor, const struct drive_target *target, const char *sale,
+                  const char *samples_path, struct failure *failure);
 
 /* One look: sample, count, show. */
 void monitor_tick(struct monitor *monitor, const struct drive *drive);

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "count/bench_figures.h"
 #include "drive.h"
 #include "evidence/redis_url.h"
 #include "evidence/tokens.h"
-#include "measure/bench.h"
 
 enum { STOCK_MAX = 100000000 };
 
@@ -173,7 +173,7 @@ static bool read_url(const struct flag *flag, const char *text, struct options *
 static bool read_only(const struct flag *flag, const char *text, struct options *options,
                       struct failure *failure)
 {
-    if (!bench_has_figure(text))
+    if (!bench_figures_have(text))
         return failure_set(failure, "--%s: no figure's name starts with \"%s\"", flag->name, text);
     if (options->only_count == ONLY_MAX)
         return failure_set(failure, "--%s: more than %d", flag->name, ONLY_MAX);
@@ -227,7 +227,8 @@ static void fill_in_bench(struct options *options)
     if (!options->out) options->out = "build/bench";
     options->instances = 1;
     options->stock = STOCK_MAX;
-    options->connection_steps = bench_connections(options->connections);
+    options->connection_steps =
+        bench_figures_connections(options->connections, CONNECTION_STEPS_MAX);
 }
 
 static void fill_in_sweep(struct options *options)
@@ -270,23 +271,17 @@ static void fill_in(struct options *options)
     if (is_speed) options->connections[options->connection_steps++] = 1024;
 }
 
-/* The bench knows its guards, batches and connections itself. */
-static bool goes_with_bench(const char *name)
+/* They know guards, batches and connections themselves: what may be said besides. */
+static const char *const with_bench[] = {"bench",  "seed",     "orders",  "only",
+                                         "repeat", "duration", "quiet",   "wrk-dir",
+                                         "out",    "help",     "version", NULL};
+static const char *const with_sweep[] = {"sweep",    "connections", "seed",    "repeat",
+                                         "duration", "quiet",       "wrk-dir", "out",
+                                         "help",     "version",     NULL};
+
+static bool is_one_of(const char *const names[], const char *name)
 {
-    static const char *const names[] = {"bench", "seed",    "orders", "only", "repeat", "duration",
-                                        "quiet", "wrk-dir", "out",    "help", "version"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0) return true;
-    return false;
-}
-
-static bool goes_with_sweep(const char *name)
-{
-    static const char *const names[] = {"sweep", "connections", "seed", "repeat", "duration",
-                                        "quiet", "wrk-dir",     "out",  "help",   "version"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; names[i]; i++)
         if (strcmp(names[i], name) == 0) return true;
     return false;
 }
@@ -428,8 +423,8 @@ static bool take_word(int argc, char **argv, int *at, struct options *options,
     size_t length = strcspn(word + 2, "=");
     const struct flag *flag = find_flag(word + 2, length);
     if (!flag) return failure_set(failure, "no flag \"%s\" (try --help)", word);
-    if (!goes_with_bench(flag->name)) options->not_for_bench = flag->name;
-    if (!goes_with_sweep(flag->name)) options->not_for_sweep = flag->name;
+    if (!is_one_of(with_bench, flag->name)) options->not_for_bench = flag->name;
+    if (!is_one_of(with_sweep, flag->name)) options->not_for_sweep = flag->name;
     const char *value = word[2 + length] == '=' ? word + 3 + length : NULL;
     if (flag->kind == FLAG_SWITCH)
         return value ? failure_set(failure, "--%s: takes no value", flag->name)
@@ -449,6 +444,15 @@ bool options_parse(int argc, char **argv, struct options *out_options, struct fa
     if (!check_together(&options, failure)) return false;
     *out_options = options;
     return true;
+}
+
+long options_most_connections(const struct options *options)
+{
+    long most = 0;
+
+    for (int i = 0; i < options->connection_steps; i++)
+        if (options->connections[i] > most) most = options->connections[i];
+    return most;
 }
 
 static const char help_head[] =

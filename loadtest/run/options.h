@@ -8,8 +8,9 @@
 
 #include "base/failure.h"
 #include "base/tls.h"
+#include "count/under_test.h"
 
-enum { INSTANCES_MAX = 8, CONNECTION_STEPS_MAX = 8, ROUNDS_MAX = 100, ONLY_MAX = 16 };
+enum { CONNECTION_STEPS_MAX = 8, ROUNDS_MAX = 100, ONLY_MAX = 16 };
 
 struct options {
     const char *guard; /* "all", or several with commas between: compare them */
@@ -65,6 +66,8 @@ struct options {
  * Returns  false   a word that cannot be used; `failure` names flag and value.
  */
 bool options_parse(int argc, char **argv, struct options *out_options, struct failure *failure);
+
+long options_most_connections(const struct options *options);
 
 void options_help(FILE *to);
 

@@ -24,7 +24,6 @@ enum {
 
 struct asker {
     const struct service *service;
-    struct http_client *http;
     const char *sale;
     FILE *file;
     int next;            /* instance to ask first */
@@ -72,7 +71,7 @@ static bool ask_each(const struct asker *asker, const struct ask *ask)
             request.token = tokens_find(service->tokens, ask->buyer);
         else
             request.buyer = ask->buyer;
-        if (http_client_send(asker->http, &request, &reply, NULL) &&
+        if (http_client_send(service->http, &request, &reply, NULL) &&
             take_answer(asker, ask, &reply))
             return true;
     }
@@ -95,14 +94,13 @@ static bool ask_again(const struct ask *ask, void *arg)
     return !interrupt_came() && asker->futile < FUTILE_MAX;
 }
 
-bool resolve_unknowns(const struct service *service, struct http_client *http, const char *sale,
-                      const char *path, struct facts *facts, struct failure *failure)
+bool resolve_unknowns(const struct service *service, const char *sale, const char *path,
+                      struct facts *facts, struct failure *failure)
 {
-    struct asker asker = {
-        .service = service, .http = http, .sale = sale, .patience_ms = PATIENCE_MS};
+    struct asker asker = {.service = service, .sale = sale, .patience_ms = PATIENCE_MS};
 
     asker.file = fopen(path, "ae");
-    if (!asker.file) return failure_set(failure, "%s: %s", path, errno_text());
+    if (!asker.file) return failure_set(failure, "%s: %s", path, failure_errno_text());
     bool is_asked = audit_each_unknown(facts, ask_again, &asker, failure);
     bool is_written = !ferror(asker.file);
     is_written = fclose(asker.file) == 0 && is_written;

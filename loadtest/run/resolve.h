@@ -5,7 +5,6 @@
 #ifndef LOADTEST_RESOLVE_H
 #define LOADTEST_RESOLVE_H
 
-#include "base/http_client.h"
 #include "evidence/facts.h"
 #include "service.h"
 
@@ -16,7 +15,7 @@
  *
  * Returns  false   out of memory, or the file could not be written.
  */
-bool resolve_unknowns(const struct service *service, struct http_client *http, const char *sale,
-                      const char *path, struct facts *facts, struct failure *failure);
+bool resolve_unknowns(const struct service *service, const char *sale, const char *path,
+                      struct facts *facts, struct failure *failure);
 
 #endif

@@ -57,16 +57,6 @@ static void last_line(const char *path, char *out, size_t size)
     if (line) memmove(out, line + 1, strlen(line + 1) + 1);
 }
 
-bool service_find_programs(char *out_dir, size_t size, struct failure *failure)
-{
-    ssize_t length = readlink("/proc/self/exe", out_dir, size - 1);
-    if (length <= 0) return failure_set(failure, "/proc/self/exe: %s", errno_text());
-    out_dir[length] = '\0';
-    char *slash = strrchr(out_dir, '/');
-    if (slash) *slash = '\0';
-    return true;
-}
-
 /* ---- Redis ---- */
 
 static bool choose_socket(struct service *service, const char *run_dir, char *out, size_t size,
@@ -77,7 +67,7 @@ static bool choose_socket(struct service *service, const char *run_dir, char *ou
     (void)snprintf(service->socket_dir, sizeof service->socket_dir, "/tmp/loadtest-XXXXXX");
     if (!mkdtemp(service->socket_dir)) {
         service->socket_dir[0] = '\0';
-        return failure_set(failure, "/tmp: %s", errno_text());
+        return failure_set(failure, "/tmp: %s", failure_errno_text());
     }
     (void)snprintf(out, size, "%s/redis.sock", service->socket_dir);
     return true;
@@ -103,39 +93,11 @@ static bool redis_is_ready(struct service *service, struct failure *failure)
     return true;
 }
 
-static bool start_redis(struct service *service, const char *run_dir, struct failure *failure)
+static bool await_redis(struct service *service, const char *log_path, struct failure *failure)
 {
-    char socket_path[PATH_ROOM];
-    char log_path[PATH_ROOM];
-    char dir[RUN_PATH_MAX];
+    int64_t deadline_ms = moment_ms() + READY_LIMIT_MS;
     char line[200];
 
-    if (!choose_socket(service, run_dir, socket_path, sizeof socket_path, failure)) return false;
-    (void)snprintf(log_path, sizeof log_path, "%s/redis.log", run_dir);
-    (void)snprintf(dir, sizeof dir, "%s", run_dir);
-    (void)snprintf(service->redis_url, sizeof service->redis_url, "unix://%.*s", SOCKET_PATH_MAX,
-                   socket_path);
-    const char *argv[] = {"redis-server",
-                          "--port",
-                          "0",
-                          "--unixsocket",
-                          socket_path,
-                          "--appendonly",
-                          "yes",
-                          "--appendfsync",
-                          "always",
-                          "--auto-aof-rewrite-min-size",
-                          "512mb",
-                          "--save",
-                          "",
-                          "--daemonize",
-                          "no",
-                          "--dir",
-                          dir,
-                          NULL};
-    service->has_redis = true;
-    if (!process_start(&service->redis, argv, log_path, log_path, failure)) return false;
-    int64_t deadline_ms = moment_ms() + READY_LIMIT_MS;
     while (!redis_is_ready(service, NULL)) {
         if (interrupt_came()) return failure_set(failure, "interrupted");
         if (!process_is_running(&service->redis) || moment_ms() > deadline_ms) {
@@ -145,6 +107,38 @@ static bool start_redis(struct service *service, const char *run_dir, struct fai
         moment_sleep_ms(LOOK_EVERY_MS);
     }
     return true;
+}
+
+static bool start_redis(struct service *service, const char *run_dir, struct failure *failure)
+{
+    char socket_path[PATH_ROOM];
+    char log_path[PATH_ROOM];
+    const char *const argv[] = {"redis-server",
+                                "--port",
+                                "0",
+                                "--unixsocket",
+                                socket_path,
+                                "--appendonly",
+                                "yes",
+                                "--appendfsync",
+                                "always",
+                                "--auto-aof-rewrite-min-size",
+                                "512mb",
+                                "--save",
+                                "",
+                                "--daemonize",
+                                "no",
+                                "--dir",
+                                run_dir,
+                                NULL};
+
+    if (!choose_socket(service, run_dir, socket_path, sizeof socket_path, failure)) return false;
+    (void)snprintf(log_path, sizeof log_path, "%s/redis.log", run_dir);
+    (void)snprintf(service->redis_url, sizeof service->redis_url, "unix://%.*s", SOCKET_PATH_MAX,
+                   socket_path);
+    service->has_redis = true;
+    return process_start(&service->redis, argv, log_path, log_path, failure) &&
+           await_redis(service, log_path, failure);
 }
 
 /* One that runs already. */
@@ -200,19 +194,6 @@ static bool await_instance(struct service *service, struct instance *instance, c
     return failure_set(failure, "%s is not ready (%s): %.200s", instance->name, ending, said);
 }
 
-bool service_find_seckilld(char *out, size_t size, struct failure *failure)
-{
-    static const char *const places[] = {"/seckilld", "/../sbin/seckilld"};
-    char programs[RUN_PATH_MAX];
-
-    if (!service_find_programs(programs, sizeof programs, failure)) return false;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        (void)snprintf(out, size, "%s%s", programs, places[i]);
-        if (access(out, X_OK) == 0) return true;
-    }
-    return failure_set(failure, "no seckilld beside %s, nor in ../sbin", programs);
-}
-
 /* Append a flag, and its value unless NULL. */
 static void add_words(const char *argv[WORDS_MAX], const char *flag, const char *value)
 {
@@ -251,14 +232,14 @@ static void add_access(const char *argv[WORDS_MAX], const struct options *option
     if (options->tls.is_unverified) add_words(argv, "--redis-insecure", NULL);
 }
 
-static bool start_instance(struct service *service, const struct options *options, long connections,
-                           const char *run_dir, struct failure *failure)
+bool service_add_instance(struct service *service, const struct options *options, long connections,
+                          const char *run_dir, struct failure *failure)
 {
     struct instance *instance = &service->instances[service->count];
-    char program[PATH_ROOM], data[PATH_ROOM], out_path[PATH_ROOM], log_path[PATH_ROOM];
+    char program[RUN_PATH_MAX], data[PATH_ROOM], out_path[PATH_ROOM], log_path[PATH_ROOM];
     char token_path[PATH_ROOM], numbers[4][NUMBER_MAX];
 
-    if (!service_find_seckilld(program, sizeof program, failure)) return false;
+    if (!programs_seckilld(program, failure)) return false;
     (void)snprintf(instance->name, sizeof instance->name, "seckilld-%d", ++service->started);
     (void)snprintf(data, sizeof data, "%s/%s", run_dir, instance->name);
     (void)snprintf(out_path, sizeof out_path, "%s/%s.out", run_dir, instance->name);
@@ -291,20 +272,21 @@ static bool make_token(struct service *service, const char *run_dir, struct fail
     char path[PATH_ROOM];
 
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
-        return failure_set(failure, "getrandom: %s", errno_text());
+        return failure_set(failure, "getrandom: %s", failure_errno_text());
     for (size_t i = 0; i < sizeof bytes; i++)
         (void)snprintf(service->token + 2 * i, 3, "%02x", bytes[i]);
     (void)snprintf(path, sizeof path, "%s/admin.token", run_dir);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) return failure_set(failure, "%s: %s", path, errno_text());
+    if (fd < 0) return failure_set(failure, "%s: %s", path, failure_errno_text());
     bool is_written = dprintf(fd, "%s\n", service->token) > 0;
-    return (close(fd) == 0 && is_written) || failure_set(failure, "%s: %s", path, errno_text());
+    return (close(fd) == 0 && is_written) ||
+           failure_set(failure, "%s: %s", path, failure_errno_text());
 }
 
 static bool read_token(struct service *service, const char *path, struct failure *failure)
 {
     FILE *file = fopen(path, "re");
-    if (!file) return failure_set(failure, "--admin-token: %s: %s", path, errno_text());
+    if (!file) return failure_set(failure, "--admin-token: %s: %s", path, failure_errno_text());
     if (!fgets(service->token, sizeof service->token, file)) service->token[0] = '\0';
     (void)fclose(file); /* read only */
     service->token[strcspn(service->token, " \r\n")] = '\0';
@@ -324,7 +306,7 @@ static bool make_buyers(struct service *service, const struct options *options, 
     char programs[RUN_PATH_MAX];
     char program[PATH_ROOM];
 
-    if (!service_find_programs(programs, sizeof programs, failure)) return false;
+    if (!programs_dir(programs, failure)) return false;
     (void)snprintf(program, sizeof program, "%s/seckillctl", programs);
     service->tokens = tokens_make(program, run_dir, options->token_key, options->buyers, failure);
     return service->tokens != NULL;
@@ -347,19 +329,17 @@ static bool use_running(struct service *service, const struct options *options, 
 /* What runs, by its own word; "?" when it does not say. */
 static void ask_version(struct service *service)
 {
-    struct http_client *http = http_client_new();
     struct http_reply reply = {.status = 0};
     char url[URL_MAX + 16];
 
     (void)snprintf(url, sizeof url, "%s/version", service->instances[0].url);
     (void)snprintf(service->version, sizeof service->version, "?");
-    if (http && http_client_send(http, &(struct http_request){.url = url}, &reply, NULL)) {
+    if (http_client_send(service->http, &(struct http_request){.url = url}, &reply, NULL)) {
         json_t *said = json_loads(reply.body, 0, NULL);
         const char *version = json_string_value(json_object_get(said, "version"));
         if (version) (void)snprintf(service->version, sizeof service->version, "%.60s", version);
         json_decref(said);
     }
-    http_client_free(http);
 }
 
 static bool start_ours(struct service *service, const struct options *options, long connections,
@@ -371,14 +351,15 @@ static bool start_ours(struct service *service, const struct options *options, l
                        : !start_redis(service, run_dir, failure))
         return false;
     while (service->count < options->instances)
-        if (!start_instance(service, options, connections, run_dir, failure)) return false;
+        if (!service_add_instance(service, options, connections, run_dir, failure)) return false;
     return true;
 }
 
 bool service_start(struct service *service, const struct options *options, long connections,
                    const char *run_dir, struct failure *failure)
 {
-    *service = (struct service){.is_ours = options->url_count == 0};
+    *service = (struct service){.is_ours = options->url_count == 0, .http = http_client_new()};
+    if (!service->http) return failure_set(failure, "libcurl does not start");
     bool is_up = service->is_ours ? start_ours(service, options, connections, run_dir, failure)
                                   : use_running(service, options, run_dir, failure);
     if (is_up)
@@ -392,6 +373,8 @@ void service_stop(struct service *service)
 {
     tokens_free(service->tokens);
     service->tokens = NULL;
+    http_client_free(service->http);
+    service->http = NULL;
     if (!service->is_ours) return;
     for (int i = 0; i < service->count; i++)
         process_ask(&service->instances[i].process);
@@ -400,12 +383,6 @@ void service_stop(struct service *service)
     process_stop(&service->redis, STOP_GRACE_MS);
     if (service->socket_dir[0]) (void)rmdir(service->socket_dir); /* Redis removed its socket */
     service->socket_dir[0] = '\0';
-}
-
-bool service_add_instance(struct service *service, const struct options *options, long connections,
-                          const char *run_dir, struct failure *failure)
-{
-    return start_instance(service, options, connections, run_dir, failure);
 }
 
 void service_drop_instance(struct service *service)
@@ -431,8 +408,8 @@ void service_discard_data(const char *run_dir)
     (void)rmdir(folder);
 }
 
-bool service_create_sale(const struct service *service, struct http_client *http, const char *sale,
-                         const char *guard, long stock, struct failure *failure)
+bool service_create_sale(const struct service *service, const char *sale, const char *guard,
+                         long stock, struct failure *failure)
 {
     struct http_reply reply = {.status = 0};
     char url[URL_MAX + 64];
@@ -444,7 +421,7 @@ bool service_create_sale(const struct service *service, struct http_client *http
     json_decref(wish);
     if (!json) return failure_set(failure, "out of memory");
     struct http_request request = {.url = url, .json = json, .token = service->token};
-    bool is_answered = http_client_send(http, &request, &reply, failure);
+    bool is_answered = http_client_send(service->http, &request, &reply, failure);
     free(json);
     if (!is_answered) return false;
     return reply.status == 201 ||

@@ -31,8 +31,6 @@ enum {
 /* One run: what it uses and what it has so far. */
 struct verifying {
     const struct drive_target *target; /* borrowed */
-    struct service *service;           /* borrowed */
-    struct http_client *http;          /* borrowed */
     const char *sale;                  /* borrowed */
     char tag[24];
     char samples[RUN_PATH_MAX];
@@ -64,7 +62,7 @@ static bool put_up(const struct verifying *run)
         .id = "1", .what = "create", .key = "", .units = options->stock, .epoch = 1};
 
     if (!operators_log_write(run->operators, run->sale, &step, run->failure) ||
-        !service_create_sale(run->service, run->http, run->sale, options->guard, options->stock,
+        !service_create_sale(run->target->service, run->sale, options->guard, options->stock,
                              run->failure))
         return false;
     step.result = STEP_DONE;
@@ -85,7 +83,7 @@ static void watch(struct verifying *run, struct monitor *monitor)
     while (drive_is_running(&run->drive) && !interrupt_came()) {
         monitor_tick(monitor, &run->drive);
         if (has_stalled(monitor)) break;
-        if (!run->trouble.text[0]) (void)service_has_died(run->service, &run->trouble);
+        if (!run->trouble.text[0]) (void)service_has_died(run->target->service, &run->trouble);
         moment_sleep_ms(LOOK_EVERY_MS);
     }
     drive_stop(&run->drive);
@@ -95,9 +93,7 @@ static bool run_buyers(struct verifying *run)
 {
     struct monitor monitor;
 
-    if (!monitor_open(&monitor, run->target->options, run->service, run->sale, run->samples,
-                      run->failure))
-        return false;
+    if (!monitor_open(&monitor, run->target, run->sale, run->samples, run->failure)) return false;
     bool is_good = drive_purchases(&run->drive, run->target, run->sale, run->tag, run->failure);
     if (is_good) watch(run, &monitor);
     is_good = monitor_close(&monitor, &run->drive, is_good ? run->failure : NULL) && is_good;
@@ -126,10 +122,10 @@ static bool has_unanswered(const struct facts *facts)
 /* A connection that answers about this sale: in a cluster its node may be the one that is down. */
 static struct ledger *try_redis(struct verifying *run)
 {
-    struct ledger *ledger = service_open_ledger(run->service, run->failure);
+    struct ledger *ledger = service_open_ledger(run->target->service, run->failure);
     int64_t orders = 0;
 
-    if (!ledger || ledger_order_count(ledger, run->sale, &orders, run->failure)) return ledger;
+    if (!ledger || ledger_sale_order_count(ledger, run->sale, &orders, run->failure)) return ledger;
     ledger_close(ledger);
     return NULL;
 }
@@ -150,7 +146,7 @@ static bool read_redis(struct verifying *run)
 {
     struct ledger *ledger = find_redis(run);
     if (!ledger) return false;
-    bool is_read = ledger_read_sale(ledger, run->sale, &run->facts, run->failure);
+    bool is_read = ledger_sale_read(ledger, run->sale, &run->facts, run->failure);
     ledger_close(ledger);
     return is_read;
 }
@@ -159,7 +155,7 @@ static bool gather(struct verifying *run)
 {
     if (!read_clients(run)) return false;
     if (has_unanswered(&run->facts)) moment_sleep_ms(SETTLE_MS);
-    if (!resolve_unknowns(run->service, run->http, run->sale, run->resolutions, &run->facts,
+    if (!resolve_unknowns(run->target->service, run->sale, run->resolutions, &run->facts,
                           run->failure))
         return false;
     if (interrupt_came()) return failure_set(run->failure, "interrupted");
@@ -182,24 +178,20 @@ static bool judge(const struct verifying *run, struct verify_run *out_run)
 
 /* The same processes before and after, or what they counted is of no use. */
 static void forget_counts_of_others(struct verify_run *run, double stamp_before,
-                                    const struct service *service, struct http_client *http)
+                                    const struct service *service)
 {
     if (service->is_ours) return;
-    if (stamp_before > 0 && stamp_before == same_process_stamp(service, http)) return;
+    if (stamp_before > 0 && stamp_before == same_process_stamp(service)) return;
     run->round_trips = -1;
     run->has_locks = false;
 }
 
-bool verify_sale(const struct drive_target *target, struct service *service,
-                 struct http_client *http, int number, struct verify_run *out_run,
+bool verify_sale(const struct drive_target *target, int number, struct verify_run *out_run,
                  struct failure *failure)
 {
-    struct verifying run = {.target = target,
-                            .service = service,
-                            .http = http,
-                            .sale = out_run->sale,
-                            .failure = failure};
+    struct verifying run = {.target = target, .sale = out_run->sale, .failure = failure};
     const char *guard = target->options->guard;
+    struct service *service = target->service;
     struct round_trips trips;
     struct lock_times before;
     char stamp[32];
@@ -211,18 +203,24 @@ bool verify_sale(const struct drive_target *target, struct service *service,
                    number);
     name_files(&run, number);
     if (!put_up(&run)) return false;
-    double stamp_before = service->is_ours ? 0 : same_process_stamp(service, http);
-    bool has_before = lock_times_ask(service, http, guard, &before);
-    round_trips_begin(&trips, service, http);
+    double stamp_before = service->is_ours ? 0 : same_process_stamp(service);
+    bool has_before = lock_times_ask(service, guard, &before);
+    round_trips_begin(&trips, service);
     if (!run_buyers(&run)) return false;
-    out_run->round_trips = round_trips_end(&trips, service, http);
+    out_run->round_trips = round_trips_end(&trips, service);
     service_measure_memory(service);
-    out_run->has_locks = has_before && lock_times_ask(service, http, guard, &out_run->locks);
+    out_run->has_locks = has_before && lock_times_ask(service, guard, &out_run->locks);
     if (out_run->has_locks) lock_times_subtract(&out_run->locks, &before);
-    forget_counts_of_others(out_run, stamp_before, service, http);
+    forget_counts_of_others(out_run, stamp_before, service);
     facts_init(&run.facts);
     bool is_done = gather(&run) && judge(&run, out_run);
     facts_done(&run.facts);
     (void)snprintf(out_run->trouble, sizeof out_run->trouble, "%s", run.trouble.text);
     return is_done;
+}
+
+audit_verdict verify_verdict(const struct verify_run *run)
+{
+    if (run->audit.verdict == AUDIT_PASS && run->trouble[0]) return AUDIT_VOID;
+    return run->audit.verdict;
 }

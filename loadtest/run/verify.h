@@ -6,7 +6,6 @@
 
 #include "audit/audit.h"
 #include "audit/fairness.h"
-#include "base/http_client.h"
 #include "count/bench_machine.h"
 #include "count/lock_times.h"
 #include "count/series.h"
@@ -33,8 +32,10 @@ struct verify_run {
  *
  * Returns  false   it could not be done, or was interrupted; the wrks are gone either way.
  */
-bool verify_sale(const struct drive_target *target, struct service *service,
-                 struct http_client *http, int number, struct verify_run *out_run,
+bool verify_sale(const struct drive_target *target, int number, struct verify_run *out_run,
                  struct failure *failure);
+
+/* A run in which something died is no pass, whatever the audit says. */
+audit_verdict verify_verdict(const struct verify_run *run);
 
 #endif

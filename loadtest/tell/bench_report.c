@@ -10,6 +10,14 @@
 
 #include "base/json_file.h"
 
+struct spread bench_report_spread(const double values[ROUNDS_MAX], int count)
+{
+    double sorted[ROUNDS_MAX];
+
+    memcpy(sorted, values, sizeof sorted);
+    return spread_of(sorted, count);
+}
+
 /* ---- screen ---- */
 
 /* printf counts bytes, and "÷" has two. */
@@ -38,20 +46,15 @@ static void print_row(FILE *to, const struct bench_row *row)
                   row->doubt[0] ? "VOID" : (row->is_ok ? "ok" : "NOT REACHED"));
 }
 
-static void print_cost(FILE *to, const struct bench_cost *cost)
+static void print_cost(FILE *to, const struct bench_point *cost)
 {
-    double trips[ROUNDS_MAX], commands[ROUNDS_MAX], rates[ROUNDS_MAX];
-
     if (cost->count == 0) {
         (void)fprintf(to, "  %-16s %5ld  not measured\n", cost->guard, cost->batch);
         return;
     }
-    memcpy(trips, cost->round_trips, sizeof trips);
-    memcpy(commands, cost->commands, sizeof commands);
-    memcpy(rates, cost->per_s, sizeof rates);
-    struct spread trip = spread_of(trips, cost->count);
-    struct spread command = spread_of(commands, cost->count);
-    struct spread rate = spread_of(rates, cost->count);
+    struct spread trip = bench_report_spread(cost->round_trips, cost->count);
+    struct spread command = bench_report_spread(cost->commands, cost->count);
+    struct spread rate = bench_report_spread(cost->per_s, cost->count);
     (void)fprintf(to, "  %-16s %5ld  %7.3f (%.3f .. %.3f)  %8.3f (%.3f .. %.3f)  %8.0f  %8lld%s\n",
                   cost->guard, cost->batch, trip.median, trip.least, trip.most, command.median,
                   command.least, command.most, rate.median, cost->refused,
@@ -63,8 +66,8 @@ static void print_void(FILE *to, const struct bench *bench)
     for (int i = 0; i < BENCH_FIGURE_COUNT; i++)
         if (bench->rows[i].doubt[0])
             (void)fprintf(to, "VOID %s: %s\n", bench->rows[i].figure->name, bench->rows[i].doubt);
-    for (int i = 0; i < bench->cost_count; i++) {
-        const struct bench_cost *cost = &bench->costs[i];
+    for (int i = 0; i < bench->point_count; i++) {
+        const struct bench_point *cost = &bench->points[i];
         if (cost->doubt[0] || cost->count == 0)
             (void)fprintf(to, "VOID cost-%s batch %ld: %s\n", cost->guard, cost->batch,
                           cost->doubt[0] ? cost->doubt : "no order was accepted");
@@ -90,11 +93,11 @@ void bench_report_screen(FILE *to, const struct bench *bench)
         (void)fprintf(to, "  (Redis: %" PRId64 " orders in %.1f MiB more than before)\n",
                       bench->orders,
                       (double)(bench->used_after - bench->used_before) / (1024 * 1024));
-    if (bench->cost_count)
+    if (bench->point_count)
         (void)fprintf(to, "\n  %-16s %5s  %-25s  %-26s  %8s  %8s\n", "guard", "batch",
                       "round trips per order", "Redis commands per order", "orders/s", "refused");
-    for (int i = 0; i < bench->cost_count; i++)
-        print_cost(to, &bench->costs[i]);
+    for (int i = 0; i < bench->point_count; i++)
+        print_cost(to, &bench->points[i]);
     (void)fputc('\n', to);
     print_void(to, bench);
 }
@@ -138,34 +141,31 @@ static json_t *row_json(const struct bench_row *row)
     return object;
 }
 
-static json_t *calls_json(const struct bench_cost *cost)
+static json_t *calls_json(const struct bench_point *cost)
 {
     json_t *object = json_object();
 
-    for (int i = 0; i < cost->sum.count && cost->orders > 0; i++)
+    for (int i = 0; i < cost->sum.count && cost->accepted > 0; i++)
         json_file_put(object, cost->sum.list[i].name,
-                      json_real((double)cost->sum.list[i].times / (double)cost->orders));
+                      json_real((double)cost->sum.list[i].times / (double)cost->accepted));
     return object;
 }
 
 json_t *bench_report_repeats(const double *values, int count)
 {
-    double sorted[ROUNDS_MAX];
-
     if (count == 0) return json_null();
-    memcpy(sorted, values, sizeof sorted);
-    struct spread spread = spread_of(sorted, count);
+    struct spread spread = bench_report_spread(values, count);
     json_t *object = json_file_spread(&spread);
     json_file_put(object, "repeats", numbers(values, count));
     return object;
 }
 
-static json_t *cost_json(const struct bench_cost *cost)
+static json_t *cost_json(const struct bench_point *cost)
 {
     json_t *object =
         json_pack("{s:s,s:I,s:I,s:I,s:I}", "guard", cost->guard, "batch", (json_int_t)cost->batch,
                   "connections", (json_int_t)BENCH_COST_CONNECTIONS, "accepted",
-                  (json_int_t)cost->orders, "refused", (json_int_t)cost->refused);
+                  (json_int_t)cost->accepted, "refused", (json_int_t)cost->refused);
 
     json_file_put(object, "round_trips_per_order",
                   bench_report_repeats(cost->round_trips, cost->count));
@@ -215,10 +215,10 @@ bool bench_report_write(const char *path, const struct options *options, const s
 
     for (int i = 0; i < BENCH_FIGURE_COUNT; i++)
         if (bench->rows[i].is_wanted) (void)json_array_append_new(rows, row_json(&bench->rows[i]));
-    for (int i = 0; i < bench->cost_count; i++)
-        (void)json_array_append_new(costs, cost_json(&bench->costs[i]));
+    for (int i = 0; i < bench->point_count; i++)
+        (void)json_array_append_new(costs, cost_json(&bench->points[i]));
     json_file_put(object, "mode", json_string("bench"));
-    json_file_put(object, "void", json_boolean(bench_is_void(bench)));
+    json_file_put(object, "void", json_boolean(bench_run_is_void(bench)));
     json_file_put(object, "rows", rows);
     json_file_put(object, "costs", costs);
     json_file_put(object, "redis_memory",

@@ -87,7 +87,7 @@ static void print_broken(FILE *to, const struct compare *compare)
     }
 }
 
-void compare_screen(FILE *to, const struct options *options, const struct compare *compare)
+void compare_report_screen(FILE *to, const struct options *options, const struct compare *compare)
 {
     static const char *const words[] = {[COMPARE_HELD] = "PASS",
                                         [COMPARE_SHOWED] = "PASS",
@@ -107,7 +107,7 @@ void compare_screen(FILE *to, const struct options *options, const struct compar
     }
     print_legend(to, compare);
     print_broken(to, compare);
-    (void)fprintf(to, "\n%s\n", words[compare_overall(compare)]);
+    (void)fprintf(to, "\n%s\n", words[compare_run_verdict(compare)]);
 }
 
 /* ---- result.json ---- */
@@ -160,8 +160,8 @@ static json_t *comparison_json(const struct options *options, const struct compa
                      guards);
 }
 
-bool compare_write(const char *path, const struct options *options, const struct compare *compare,
-                   struct failure *failure)
+bool compare_report_write(const char *path, const struct options *options,
+                          const struct compare *compare, struct failure *failure)
 {
     static const char *const verdicts[] = {[COMPARE_HELD] = "pass",
                                            [COMPARE_SHOWED] = "pass",
@@ -171,15 +171,15 @@ bool compare_write(const char *path, const struct options *options, const struct
     json_t *runs = json_array();
 
     json_file_put(object, "mode", json_string("compare"));
-    json_file_put(object, "verdict", json_string(verdicts[compare_overall(compare)]));
+    json_file_put(object, "verdict", json_string(verdicts[compare_run_verdict(compare)]));
     json_file_put(object, "comparison", comparison_json(options, compare));
-    report_put_place(object, options, &compare->service, &compare->cells[0].run);
+    report_json_put_place(object, options, &compare->service, &compare->cells[0].run);
     for (int i = 0; i < compare->cell_count; i++) {
         const struct compare_cell *cell = &compare->cells[i];
         json_t *run = json_object();
         json_file_put(run, "guard", json_string(compare->guards.list[cell->guard].name));
         json_file_put(run, "round", json_integer(cell->round));
-        report_put_run(run, &cell->run);
+        report_json_put_run(run, &cell->run);
         (void)json_array_append_new(runs, run);
     }
     json_file_put(object, "runs", runs);

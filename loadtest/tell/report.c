@@ -9,18 +9,12 @@
 
 #include "audit/promise.h"
 
-audit_verdict report_verdict(const struct verify_run *run)
-{
-    if (run->audit.verdict == AUDIT_PASS && run->trouble[0]) return AUDIT_VOID;
-    return run->audit.verdict;
-}
-
 const struct verify_run *report_worst(const struct verify_run *runs, int count)
 {
     for (int i = 0; i < count; i++)
-        if (report_verdict(&runs[i]) == AUDIT_FAIL) return &runs[i];
+        if (verify_verdict(&runs[i]) == AUDIT_FAIL) return &runs[i];
     for (int i = 0; i < count; i++)
-        if (report_verdict(&runs[i]) == AUDIT_VOID) return &runs[i];
+        if (verify_verdict(&runs[i]) == AUDIT_VOID) return &runs[i];
     return &runs[count - 1];
 }
 
@@ -30,7 +24,7 @@ static void print_outcomes(FILE *to, const struct summary *summary)
     for (int kind = 0; kind < ANSWER_COUNT; kind++) {
         const struct latency *latency = &summary->latency[kind];
         if (latency->count == 0) continue;
-        (void)fprintf(to, "  %-20s %9zu %10.1f %10.1f\n", answer_name((answer_kind)kind),
+        (void)fprintf(to, "  %-20s %9zu %10.1f %10.1f\n", facts_answer_name((answer_kind)kind),
                       latency->count, latency->p50_ms, latency->p99_ms);
     }
     if (summary->unanswered) (void)fprintf(to, "  %-20s %9zu\n", "no answer", summary->unanswered);
@@ -89,9 +83,10 @@ static void print_promises(FILE *to, const struct audit_result *audit)
     }
 }
 
-void report_screen(FILE *to, const struct options *options, const struct service *service,
-                   const struct verify_run *run)
+void report_screen(FILE *to, const struct drive_target *target, const struct verify_run *run)
 {
+    const struct options *options = target->options;
+    const struct service *service = target->service;
     static const char *const words[] = {
         [AUDIT_PASS] = "PASS", [AUDIT_FAIL] = "FAIL", [AUDIT_VOID] = "VOID"};
     const struct summary *summary = &run->summary;
@@ -110,12 +105,14 @@ void report_screen(FILE *to, const struct options *options, const struct service
     if (options->allow_lost || run->audit.lost) print_lost(to, run);
     print_promises(to, &run->audit);
     if (run->trouble[0]) (void)fprintf(to, "    %s\n", run->trouble);
-    (void)fprintf(to, "\n%s\n", words[report_verdict(run)]);
+    (void)fprintf(to, "\n%s\n", words[verify_verdict(run)]);
 }
 
-void report_speed_screen(FILE *to, const struct options *options, const struct service *service,
-                         const struct speed_run *run)
+void report_speed_screen(FILE *to, const struct drive_target *target, const struct speed_run *run)
 {
+    const struct options *options = target->options;
+    const struct service *service = target->service;
+
     (void)fprintf(to, "\nguard %s, %d instance%s, %ld s per round; median (least .. most)\n\n",
                   options->guard, service->count, service->count == 1 ? "" : "s",
                   options->duration_s);

@@ -11,22 +11,16 @@
 #include "run/service.h"
 #include "run/verify.h"
 
-/* A run in which something died is no pass, whatever the audit says. */
-audit_verdict report_verdict(const struct verify_run *run);
-
 /* The run a reader must look at: the first that failed, else the first void one, else the last. */
 const struct verify_run *report_worst(const struct verify_run *runs, int count);
 
-void report_screen(FILE *to, const struct options *options, const struct service *service,
-                   const struct verify_run *run);
-void report_speed_screen(FILE *to, const struct options *options, const struct service *service,
-                         const struct speed_run *run);
+void report_screen(FILE *to, const struct drive_target *target, const struct verify_run *run);
+void report_speed_screen(FILE *to, const struct drive_target *target, const struct speed_run *run);
 
 /* Write `path` whole or not at all. */
-bool report_write(const char *path, const struct options *options, const struct service *service,
-                  const struct verify_run *runs, int count, struct failure *failure);
-bool report_write_speed(const char *path, const struct options *options,
-                        const struct service *service, const struct speed_run *run,
-                        struct failure *failure);
+bool report_json_write(const char *path, const struct drive_target *target,
+                       const struct verify_run *runs, int count, struct failure *failure);
+bool report_json_write_speed(const char *path, const struct drive_target *target,
+                             const struct speed_run *run, struct failure *failure);
 
 #endif

@@ -10,10 +10,10 @@
 #include "report.h"
 
 /* Everything about one run, into `object`. */
-void report_put_run(json_t *object, const struct verify_run *run);
+void report_json_put_run(json_t *object, const struct verify_run *run);
 
 /* "settings", "versions" and "machine". */
-void report_put_place(json_t *object, const struct options *options, const struct service *service,
-                      const struct verify_run *run);
+void report_json_put_place(json_t *object, const struct options *options,
+                           const struct service *service, const struct verify_run *run);
 
 #endif

@@ -35,7 +35,7 @@ static json_t *counts_by_answer(const size_t counts[ANSWER_COUNT])
     json_t *object = json_object();
     for (int kind = 0; kind < ANSWER_COUNT; kind++)
         if (counts[kind])
-            json_file_put(object, answer_name((answer_kind)kind), count_of(counts[kind]));
+            json_file_put(object, facts_answer_name((answer_kind)kind), count_of(counts[kind]));
     return object;
 }
 
@@ -45,7 +45,7 @@ static json_t *latencies(const struct summary *summary)
     for (int kind = 0; kind < ANSWER_COUNT; kind++) {
         const struct latency *latency = &summary->latency[kind];
         if (latency->count == 0) continue;
-        json_file_put(object, answer_name((answer_kind)kind),
+        json_file_put(object, facts_answer_name((answer_kind)kind),
                       json_pack("{s:I,s:f,s:f,s:f,s:f,s:f}", "count", (json_int_t)latency->count,
                                 "p50_ms", latency->p50_ms, "p90_ms", latency->p90_ms, "p99_ms",
                                 latency->p99_ms, "p999_ms", latency->p999_ms, "most_ms",
@@ -66,7 +66,7 @@ static json_t *series_json(const struct series *series)
             (void)json_array_append_new(counts, json_integer(series->replies[kind][i]));
         }
         if (sum)
-            json_file_put(replies, answer_name((answer_kind)kind), counts);
+            json_file_put(replies, facts_answer_name((answer_kind)kind), counts);
         else
             json_decref(counts);
     }
@@ -95,7 +95,7 @@ static void put_audit(json_t *object, const struct audit_result *audit)
     json_file_put(object, "promises", kept);
 }
 
-void report_put_run(json_t *object, const struct verify_run *run)
+void report_json_put_run(json_t *object, const struct verify_run *run)
 {
     const struct summary *summary = &run->summary;
 
@@ -131,7 +131,7 @@ void report_put_run(json_t *object, const struct verify_run *run)
     json_file_put(object, "locks", run->has_locks ? lock_times_json(&run->locks) : json_null());
     put_audit(object, &run->audit);
     if (run->trouble[0]) json_file_put(object, "trouble", text(run->trouble));
-    json_file_put(object, "verdict", text(audit_verdict_name(report_verdict(run))));
+    json_file_put(object, "verdict", text(audit_verdict_name(verify_verdict(run))));
 }
 
 static json_t *settings(const struct options *options, const struct service *service)
@@ -183,8 +183,8 @@ static json_t *host_json(const struct bench_machine *machine)
                      "kernel", machine->kernel, "wrk", machine->wrk, "commit", machine->commit);
 }
 
-void report_put_place(json_t *object, const struct options *options, const struct service *service,
-                      const struct verify_run *run)
+void report_json_put_place(json_t *object, const struct options *options,
+                           const struct service *service, const struct verify_run *run)
 {
     json_file_put(object, "settings", settings(options, service));
     json_file_put(object, "versions", environment(service));
@@ -202,19 +202,19 @@ static json_t *memory(const struct service *service)
     return object;
 }
 
-bool report_write(const char *path, const struct options *options, const struct service *service,
-                  const struct verify_run *runs, int count, struct failure *failure)
+bool report_json_write(const char *path, const struct drive_target *target,
+                       const struct verify_run *runs, int count, struct failure *failure)
 {
     json_t *object = json_object();
     json_t *all = json_array();
 
     json_file_put(object, "mode", text("verify"));
-    report_put_run(object, report_worst(runs, count));
-    report_put_place(object, options, service, report_worst(runs, count));
-    json_file_put(object, "peak_memory_kib", memory(service));
+    report_json_put_run(object, report_worst(runs, count));
+    report_json_put_place(object, target->options, target->service, report_worst(runs, count));
+    json_file_put(object, "peak_memory_kib", memory(target->service));
     for (int i = 0; i < count; i++) {
         json_t *run = json_object();
-        report_put_run(run, &runs[i]);
+        report_json_put_run(run, &runs[i]);
         (void)json_array_append_new(all, run);
     }
     json_file_put(object, "runs", all);
@@ -247,9 +247,8 @@ static json_t *step_json(const struct speed_step *step)
     return object;
 }
 
-bool report_write_speed(const char *path, const struct options *options,
-                        const struct service *service, const struct speed_run *run,
-                        struct failure *failure)
+bool report_json_write_speed(const char *path, const struct drive_target *target,
+                             const struct speed_run *run, struct failure *failure)
 {
     json_t *object = json_object();
     json_t *steps = json_array();
@@ -259,8 +258,8 @@ bool report_write_speed(const char *path, const struct options *options,
         (void)json_array_append_new(steps, step_json(&run->steps[i]));
     json_file_put(object, "steps", steps);
     json_file_put(object, "doubt", run->doubt[0] ? text(run->doubt) : json_null());
-    json_file_put(object, "settings", settings(options, service));
-    json_file_put(object, "versions", environment(service));
-    json_file_put(object, "peak_memory_kib", memory(service));
+    json_file_put(object, "settings", settings(target->options, target->service));
+    json_file_put(object, "versions", environment(target->service));
+    json_file_put(object, "peak_memory_kib", memory(target->service));
     return json_file_write(path, object, failure);
 }

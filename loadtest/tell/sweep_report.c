@@ -2,39 +2,35 @@
  * What a sweep found: a table, and result.json. One thread.
  */
 #include <inttypes.h>
-#include <string.h>
 
 #include <jansson.h>
 
 #include "base/json_file.h"
 #include "bench_report.h"
-#include "measure/sweep.h"
 
-void sweep_report_screen(FILE *to, const struct options *options, const struct sweep *sweep)
+void sweep_report_screen(FILE *to, const struct options *options, const struct bench *sweep)
 {
     (void)fprintf(to, "\n%ld rounds of %ld s; median (least .. most)\n\n", options->repeat,
                   options->duration_s);
     (void)fprintf(to, "  %-16s %11s %6s  %-32s %s\n", "guard", "connections", "batch",
                   "purchases/s", "round trips per order");
     for (int i = 0; i < sweep->point_count; i++) {
-        const struct sweep_point *point = &sweep->points[i];
-        double rates[ROUNDS_MAX], trips[ROUNDS_MAX];
+        const struct bench_point *point = &sweep->points[i];
         char rate_text[64];
 
         if (point->count == 0) continue;
-        memcpy(rates, point->per_s, sizeof rates);
-        memcpy(trips, point->round_trips, sizeof trips);
-        struct spread rate = spread_of(rates, point->count);
+        struct spread rate = bench_report_spread(point->per_s, point->count);
         (void)snprintf(rate_text, sizeof rate_text, "%.0f (%.0f .. %.0f)", rate.median, rate.least,
                        rate.most);
         (void)fprintf(to, "  %-16s %11ld %6ld  %-32s %.3f%s%s\n", point->guard, point->connections,
-                      point->batch, rate_text, spread_of(trips, point->count).median,
+                      point->batch, rate_text,
+                      bench_report_spread(point->round_trips, point->count).median,
                       point->doubt[0] ? "  VOID: " : "", point->doubt);
     }
 }
 
 /* A number of each round's histogram. */
-static json_t *quantiles(const struct sweep_point *point, bool is_wait, double share)
+static json_t *quantiles(const struct bench_point *point, bool is_wait, double share)
 {
     json_t *array = json_array();
 
@@ -46,7 +42,7 @@ static json_t *quantiles(const struct sweep_point *point, bool is_wait, double s
     return array;
 }
 
-static json_t *lock_json(const struct sweep_point *point, bool is_wait)
+static json_t *lock_json(const struct bench_point *point, bool is_wait)
 {
     json_t *counts = json_array();
     long long sum = 0;
@@ -66,7 +62,7 @@ static json_t *lock_json(const struct sweep_point *point, bool is_wait)
                      quantiles(point, is_wait, 0.99));
 }
 
-static json_t *point_json(const struct sweep_point *point)
+static json_t *point_json(const struct bench_point *point)
 {
     json_t *object =
         json_pack("{s:s,s:I,s:I}", "guard", point->guard, "batch", (json_int_t)point->batch,
@@ -83,7 +79,7 @@ static json_t *point_json(const struct sweep_point *point)
     return object;
 }
 
-bool sweep_report_write(const char *path, const struct options *options, const struct sweep *sweep,
+bool sweep_report_write(const char *path, const struct options *options, const struct bench *sweep,
                         struct failure *failure)
 {
     json_t *object = json_object();
@@ -92,14 +88,14 @@ bool sweep_report_write(const char *path, const struct options *options, const s
     for (int i = 0; i < sweep->point_count; i++)
         (void)json_array_append_new(points, point_json(&sweep->points[i]));
     json_file_put(object, "mode", json_string("sweep"));
-    json_file_put(object, "void", json_boolean(sweep_is_void(sweep)));
+    json_file_put(object, "void", json_boolean(bench_run_is_void(sweep)));
     json_file_put(object, "points", points);
-    json_file_put(object, "machine", bench_report_machine(&sweep->bench.machine));
+    json_file_put(object, "machine", bench_report_machine(&sweep->machine));
     json_file_put(object, "settings",
                   json_pack("{s:s,s:I,s:I,s:I,s:I}", "guards", options->sweep, "batch",
-                            (json_int_t)sweep->batch, "repeat", (json_int_t)options->repeat,
+                            (json_int_t)sweep->guards.batch, "repeat", (json_int_t)options->repeat,
                             "duration_s", (json_int_t)options->duration_s, "seed",
-                            (json_int_t)sweep->bench.seed));
+                            (json_int_t)sweep->seed));
     json_file_put(object, "seconds", json_real(sweep->seconds));
     return json_file_write(path, object, failure);
 }

@@ -42,28 +42,27 @@ static const struct option options[] = {
     {"redis", required_argument, NULL, 'u'},  {"interop", required_argument, NULL, 'i'},
     {"help", no_argument, NULL, 'h'},         {0}};
 
-static lk_status read_number(const char *name, const char *text, double least, double most,
-                             double *out, struct lk_error *err)
+static lk_status read_number(const char *name, double least, double most, double *out,
+                             struct lk_error *err)
 {
     char *end = NULL;
 
     errno = 0;
-    double number = strtod(text, &end);
-    if (errno || end == text || *end || !isfinite(number) || number < least || number > most)
-        return LKI_FAIL(err, LK_INVALID, "--%s: \"%s\" is not a number from %g to %g", name, text,
+    double number = strtod(optarg, &end);
+    if (errno || end == optarg || *end || !isfinite(number) || number < least || number > most)
+        return LKI_FAIL(err, LK_INVALID, "--%s: \"%s\" is not a number from %g to %g", name, optarg,
                         least, most);
     *out = number;
     return LK_OK;
 }
 
-static lk_status read_whole(const char *name, const char *text, double most, uint64_t *out,
-                            struct lk_error *err)
+static lk_status read_whole(const char *name, double most, uint64_t *out, struct lk_error *err)
 {
     double number = 0;
-    lk_status status = read_number(name, text, 1, most, &number, err);
+    lk_status status = read_number(name, 1, most, &number, err);
 
     if (status != LK_OK) return status;
-    if (number != floor(number)) return LKI_FAIL(err, LK_INVALID, "--%s: \"%s\"", name, text);
+    if (number != floor(number)) return LKI_FAIL(err, LK_INVALID, "--%s: \"%s\"", name, optarg);
     *out = (uint64_t)number;
     return LK_OK;
 }
@@ -75,13 +74,13 @@ static lk_status take(int option, struct arguments *out, struct lk_error *err)
 
     switch (option) {
     case 'r':
-        return read_whole("repeat", optarg, ROUNDS_MAX, &out->repeat, err);
+        return read_whole("repeat", ROUNDS_MAX, &out->repeat, err);
     case 'd':
-        status = read_number("duration", optarg, 0.05, DURATION_MOST_S, &seconds, err);
+        status = read_number("duration", 0.05, DURATION_MOST_S, &seconds, err);
         out->duration_ms = (int64_t)(seconds * 1000);
         return status;
     case 's':
-        return read_whole("seed", optarg, SEED_MOST, &out->seed, err);
+        return read_whole("seed", SEED_MOST, &out->seed, err);
     case 'o':
         if (out->only_count == ONLY_MAX) return LKI_FAIL(err, LK_INVALID, "--only: too many");
         out->only[out->only_count++] = optarg;

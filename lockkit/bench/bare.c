@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "client.h"
+#include "call/context.h"
 #include "wire/endpoint.h"
 #include "wire/redis.h"
 
@@ -38,7 +38,7 @@ void bare_close(struct bare *bare)
     *bare = (struct bare){.fd = -1};
 }
 
-void wire_write(struct wire *out, const char *const *words)
+void bare_write(struct wire *out, const char *const *words)
 {
     size_t count = 0;
 

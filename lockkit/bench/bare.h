@@ -26,7 +26,7 @@ struct wire {
     size_t len;
 };
 /* words end with NULL. */
-void wire_write(struct wire *out, const char *const *words);
+void bare_write(struct wire *out, const char *const *words);
 
 /* One round trip; the answer must be these very bytes. */
 bool bare_trip(const struct bare *bare, const struct wire *request, const char *answer);

@@ -82,8 +82,8 @@ static lk_status gather(struct crowd *crowd, struct stage *stage, const struct t
 
 /* ---- rate ----------------------------------------------------------------------------------- */
 
-lk_status work_rate(struct stage *stage, const struct task *task, double *out_values,
-                    struct lk_error *err)
+lk_status crowd_rate(struct stage *stage, const struct task *task, double *out_values,
+                     struct lk_error *err)
 {
     struct crowd crowd;
     struct answer answer = {.value = ""};
@@ -176,8 +176,8 @@ static lk_status play(const struct crowd *crowd, struct handovers *handovers, in
     return status == LK_OK ? have(crowd, handovers->holder, "unlock", "", err) : status;
 }
 
-lk_status work_handover(struct stage *stage, const struct task *task, double *out_values,
-                        struct lk_error *err)
+lk_status crowd_handover(struct stage *stage, const struct task *task, double *out_values,
+                         struct lk_error *err)
 {
     static struct handovers handovers;
     struct crowd crowd;
@@ -192,7 +192,7 @@ lk_status work_handover(struct stage *stage, const struct task *task, double *ou
         status = join(&crowd, &handovers, i, err);
     if (status == LK_OK) status = play(&crowd, &handovers, stage->duration_ms, err);
     if (status != LK_OK) return status;
-    out_values[0] = quantile_of(handovers.us, handovers.count, 0.50);
-    out_values[1] = quantile_of(handovers.us, handovers.count, 0.99);
+    out_values[0] = plan_quantile(handovers.us, handovers.count, 0.50);
+    out_values[1] = plan_quantile(handovers.us, handovers.count, 0.99);
     return LK_OK;
 }

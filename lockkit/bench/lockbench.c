@@ -1,10 +1,10 @@
 /*
  * lockbench: how fast the locks are, in figures that can be compared: with the server's bare round
  * trips, and with other libraries doing the same work in the same run. Figures and what they must
- * reach are the tables of plan.c; how each is measured stands in pair.c, crowd.c, pass.c and
- * upkeep.c.
+ * reach are the tables of plan.c; how each is measured stands in pair.c, crowd.c, renewal.c
+ * and quorum.c.
  *
- * One thread, always: so it can fork. lockkit itself runs in children (pair.c, pass.c) and players.
+ * One thread, always: so it can fork. lockkit itself runs in children (pair.c, renewal.c, quorum.c) and players.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "moment.h"
 #include "report.h"
-#include "rounds.h"
+#include "works.h"
 
 enum { EXIT_USAGE = 2, EXIT_VOID = 3, EXIT_INTERRUPTED = 130 };
 
@@ -48,7 +48,7 @@ static lk_status measure(struct plan *plan, struct stage *stage, struct report *
     if (status != LK_OK) return status;
     report->machine.load_before = machine_load();
     machine_read(&report->machine, &stage->bare);
-    status = rounds_run(plan, stage, arguments->repeat, err);
+    status = works_run(plan, stage, arguments->repeat, err);
     if (status != LK_OK) return status;
     report->machine.load_after = machine_load();
     report->seconds = (double)(moment_ns() - begin_ns) / 1e9;
@@ -65,11 +65,11 @@ static int run(const struct arguments *arguments, struct plan *plan)
     struct report report = {.arguments = arguments, .plan = plan, .stage = &stage};
 
     if (stage.seed == 0) stage.seed = plan_chance((uint64_t)time(NULL), (uint64_t)getpid()) >> 33;
-    interrupt_watch();
+    moment_interrupt_watch();
     lk_status status = measure(plan, &stage, &report, &err);
     stage_close(&stage);
     if (status != LK_OK) (void)fprintf(stderr, "lockbench: %s\n", err.text);
-    if (interrupt_came()) return EXIT_INTERRUPTED;
+    if (moment_interrupt_came()) return EXIT_INTERRUPTED;
     return status == LK_OK && !report_is_void(plan) ? EXIT_SUCCESS : EXIT_VOID;
 }
 

@@ -41,17 +41,17 @@ static void handle(void (*stopping)(int), void (*broken_pipe)(int))
     (void)sigaction(SIGPIPE, &action, NULL);
 }
 
-void interrupt_watch(void)
+void moment_interrupt_watch(void)
 {
     handle(note_signal, SIG_IGN); /* a player that died shows by its silence */
 }
 
-bool interrupt_came(void)
+bool moment_interrupt_came(void)
 {
     return has_come != 0;
 }
 
-void interrupt_forget(void)
+void moment_interrupt_forget(void)
 {
     handle(SIG_DFL, SIG_DFL);
 }

@@ -15,9 +15,9 @@ int64_t moment_ns(void);
 void moment_nap_us(int64_t us);
 
 /* From now on SIGINT and SIGTERM only set a flag, and end naps and polls. */
-void interrupt_watch(void);
-bool interrupt_came(void);
+void moment_interrupt_watch(void);
+bool moment_interrupt_came(void);
 /* In a child: as it was. */
-void interrupt_forget(void);
+void moment_interrupt_forget(void);
 
 #endif

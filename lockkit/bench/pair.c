@@ -7,9 +7,10 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "child.h"
 #include "holder.h"
 #include "moment.h"
+#include "process.h"
+#include "works.h"
 
 enum { SLICE = 32, SLICES_MAX = 20000 };
 
@@ -33,9 +34,9 @@ static void write_trips(struct contest *contest, const char *key)
     char channel[80];
 
     (void)snprintf(channel, sizeof channel, "lockkit_wake:{%s}", key);
-    wire_write(&contest->set, (const char *const[]){"SET", key, token, "NX", "PX", "30000", NULL});
+    bare_write(&contest->set, (const char *const[]){"SET", key, token, "NX", "PX", "30000", NULL});
     /* As long as EVALSHA digest 2 key channel token. */
-    wire_write(&contest->unlink,
+    bare_write(&contest->unlink,
                (const char *const[]){"UNLINK", digest, "22", key, channel, token, NULL});
 }
 
@@ -99,13 +100,13 @@ static lk_status run_pair(struct stage *stage, const struct task *task, double *
     write_trips(&contest, stage_key(stage));
     status = take_turns(&contest, stage->duration_ms, err);
     if (status != LK_OK) return status;
-    out_values[0] = spread_of(contest.locks.spans_us, contest.locks.count).median;
-    out_values[1] = spread_of(contest.trips.spans_us, contest.trips.count).median;
+    out_values[0] = plan_spread(contest.locks.spans_us, contest.locks.count).median;
+    out_values[1] = plan_spread(contest.trips.spans_us, contest.trips.count).median;
     return LK_OK;
 }
 
-lk_status work_pair(struct stage *stage, const struct task *task, double *out_values,
+lk_status pair_work(struct stage *stage, const struct task *task, double *out_values,
                     struct lk_error *err)
 {
-    return child_run(run_pair, stage, task, out_values, err);
+    return process_measure(run_pair, stage, task, out_values, err);
 }

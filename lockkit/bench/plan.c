@@ -30,7 +30,7 @@ enum { KIND_COUNT = sizeof kinds / sizeof kinds[0], SIMPLE_KINDS = 2 };
 static const unsigned crowds[] = {1, 8, 64}; /* waiters in a hand-over */
 enum { CROWD_COUNT = sizeof crowds / sizeof crowds[0] };
 
-const char *library_name(library_id library)
+const char *plan_library_name(library_id library)
 {
     static const char *const names[] = {
         [LOCKKIT] = "lockkit", [REDISSON] = "redisson", [REDIS_PY] = "redis-py"};
@@ -38,7 +38,7 @@ const char *library_name(library_id library)
     return names[library];
 }
 
-void task_name(const struct task *task, char *out, size_t size)
+void plan_task_name(const struct task *task, char *out, size_t size)
 {
     static const char *const works[] = {
 #define WORK_NAME(value, name) [value] = (name),
@@ -46,7 +46,7 @@ void task_name(const struct task *task, char *out, size_t size)
 #undef WORK_NAME
     };
 
-    (void)snprintf(out, size, "%s %s %s %u%s", works[task->work], library_name(task->library),
+    (void)snprintf(out, size, "%s %s %s %u%s", works[task->work], plan_library_name(task->library),
                    task->kind, task->size, task->is_tcp ? " tcp" : "");
 }
 
@@ -204,7 +204,7 @@ static void add_rival_handover(struct plan *plan, const char *kind, library_id r
     struct row *row =
         add_rival(plan, (struct task){.work = WORK_HANDOVER, .kind = kind, .size = waiters}, rival);
 
-    NAME(row, "%s-handover-%u-p50", library_name(rival), waiters);
+    NAME(row, "%s-handover-%u-p50", plan_library_name(rival), waiters);
     FIGURE(row, "%s hand-over, %u waiting, p50: %s ÷ ours", kind, waiters, rival_names[rival]);
 }
 
@@ -214,10 +214,10 @@ static void add_rival_rate(struct plan *plan, const char *kind, library_id rival
         add_rival(plan, (struct task){.work = WORK_RATE, .kind = kind, .size = owners}, rival);
 
     if (owners == 1) {
-        NAME(row, "%s-pair", library_name(rival));
+        NAME(row, "%s-pair", plan_library_name(rival));
         FIGURE(row, "%s, uncontended pairs per second: ours ÷ %s", kind, rival_names[rival]);
     } else {
-        NAME(row, "%s-rate-%s", library_name(rival), kind);
+        NAME(row, "%s-rate-%s", plan_library_name(rival), kind);
         FIGURE(row, "%s acquisitions by %d owners: ours ÷ %s", kind, CROWD, rival_names[rival]);
     }
 }
@@ -325,7 +325,7 @@ static int by_size(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-struct spread spread_of(double *numbers, size_t count)
+struct spread plan_spread(double *numbers, size_t count)
 {
     qsort(numbers, count, sizeof *numbers, by_size);
     double middle =
@@ -333,7 +333,7 @@ struct spread spread_of(double *numbers, size_t count)
     return (struct spread){.median = middle, .least = numbers[0], .most = numbers[count - 1]};
 }
 
-double quantile_of(double *numbers, size_t count, double share)
+double plan_quantile(double *numbers, size_t count, double share)
 {
     qsort(numbers, count, sizeof *numbers, by_size);
     size_t at = (size_t)ceil(share * (double)count);
@@ -359,10 +359,10 @@ static struct spread spread_of_copy(const double *numbers, size_t count)
 
     memcpy(sorted, numbers,
            count * sizeof *sorted); /* the repeats stay in the order of the rounds */
-    return spread_of(sorted, count);
+    return plan_spread(sorted, count);
 }
 
-void row_result(const struct row *row, struct result *out)
+void plan_result(const struct row *row, struct result *out)
 {
     const struct task *doubtful = in_doubt(row);
 

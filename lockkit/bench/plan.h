@@ -13,7 +13,7 @@
 enum { TASKS_MAX = 64, ROWS_MAX = 80, ROUNDS_MAX = 50, VALUES_MAX = 2, NAME_MAX_LEN = 48 };
 
 typedef enum library_id { LOCKKIT, REDISSON, REDIS_PY, LIBRARY_COUNT } library_id;
-const char *library_name(library_id library);
+const char *plan_library_name(library_id library);
 
 /* The two values that each kind of work yields. */
 #define WORK_LIST(X)                                                                               \
@@ -44,7 +44,7 @@ struct task {
     char doubt[200]; /* why it was not measured; or "" */
 };
 /* "handover redisson reentrant 8" */
-void task_name(const struct task *task, char *out, size_t size);
+void plan_task_name(const struct task *task, char *out, size_t size);
 
 /* One of the values of a task, times a factor. No task: 1. */
 struct quantity {
@@ -88,9 +88,9 @@ struct spread {
     double median, least, most;
 };
 /* Sorts the numbers; there is at least one. */
-struct spread spread_of(double *numbers, size_t count);
+struct spread plan_spread(double *numbers, size_t count);
 /* The number that `share` (0 to 1) of them do not exceed. As above. */
-double quantile_of(double *numbers, size_t count, double share);
+double plan_quantile(double *numbers, size_t count, double share);
 
 /* What became of a row. */
 struct result {
@@ -101,6 +101,6 @@ struct result {
     bool is_absent;    /* not measured because a library is not there; else a doubt is a fault */
     const char *doubt; /* why it was not measured; or NULL. Borrowed from a task */
 };
-void row_result(const struct row *row, struct result *out);
+void plan_result(const struct row *row, struct result *out);
 
 #endif

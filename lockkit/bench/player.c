@@ -105,7 +105,7 @@ static lk_status await_input(struct player *const *players, size_t count, int64_
     for (size_t i = 0; i < count; i++)
         fds[i] = (struct pollfd){.fd = players[i]->out, .events = POLLIN};
     int ready = poll(fds, count, left_ms > 0 ? (int)left_ms : 0);
-    if (interrupt_came()) return LKI_FAIL(err, LK_CANCELLED, "interrupted");
+    if (moment_interrupt_came()) return LKI_FAIL(err, LK_CANCELLED, "interrupted");
     if (ready == 0) return LKI_FAIL(err, LK_UNKNOWN, "%s does not answer", players[0]->version);
     for (size_t i = 0; i < count && ready > 0; i++) {
         if (fds[i].revents != 0 && !feed(players[i]))

@@ -1,5 +1,6 @@
 /*
- * fork, exec, kill. Between fork and exec stand only system calls. One thread.
+ * fork, exec, kill. Between fork and exec stand only system calls. A child of our own writes one record
+ * into a pipe and ends. One thread.
  */
 #include "process.h"
 
@@ -13,6 +14,7 @@
 
 #include "base/error.h"
 #include "moment.h"
+#include "works.h"
 
 enum { WORDS_MAX = 24 };
 
@@ -34,7 +36,7 @@ pid_t process_start(const char *const *argv, int in, int out, int errors, struct
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1); /* it ended before we asked */
     (void)setsid();                    /* Ctrl-C in the terminal is for the parent */
-    interrupt_forget();
+    moment_interrupt_forget();
     (void)dup2(in < 0 ? nowhere : in, 0);
     (void)dup2(out < 0 ? nowhere : out, 1);
     (void)dup2(errors < 0 ? nowhere : errors, 2);
@@ -47,4 +49,50 @@ void process_kill(pid_t pid)
     if (pid <= 0) return;
     (void)kill(pid, SIGKILL);
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
+}
+
+/* ---- children of our own -------------------------------------------------------------------------- */
+
+struct record {
+    lk_status status;
+    double values[VALUES_MAX];
+    struct lk_error err; /* where: good in the parent too, it is the same program */
+};
+_Static_assert(sizeof(struct record) <= 4096, "a pipe takes it in one piece");
+
+static void be_child(work_function *body, struct stage *stage, const struct task *task, int to,
+                     pid_t parent)
+{
+    struct record record = {.status = LK_OK};
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1); /* it ended before we asked */
+    moment_interrupt_forget();
+    record.status = body(stage, task, record.values, &record.err);
+    _exit(write(to, &record, sizeof record) == (ssize_t)sizeof record ? 0 : 1);
+}
+
+lk_status process_measure(work_function *body, struct stage *stage, const struct task *task,
+                          double *out_values, struct lk_error *err)
+{
+    struct record record = {.status = LK_OK};
+    pid_t parent = getpid();
+    ssize_t got = -1;
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0) return LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "pipe");
+    pid_t pid = fork();
+    if (pid == 0) be_child(body, stage, task, ends[1], parent);
+    (void)close(ends[1]);
+    while (pid > 0 && (got = read(ends[0], &record, sizeof record)) < 0 && errno == EINTR &&
+           !moment_interrupt_came()) {}
+    (void)close(ends[0]);
+    process_kill(pid);
+    if (moment_interrupt_came()) return LKI_FAIL(err, LK_CANCELLED, "interrupted");
+    if (got != (ssize_t)sizeof record)
+        return LKI_FAIL(err, LK_SERVER, "the measuring process died");
+    for (size_t i = 0; i < VALUES_MAX; i++)
+        out_values[i] = record.values[i];
+    if (err && record.status != LK_OK) *err = record.err;
+    return record.status;
 }

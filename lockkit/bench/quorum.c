@@ -13,9 +13,9 @@
 #include "lockkit/lockkit.h"
 
 #include "base/error.h"
-#include "child.h"
 #include "moment.h"
 #include "process.h"
+#include "works.h"
 
 enum {
     NODES = 5,
@@ -220,13 +220,13 @@ static lk_status run_quorum(struct stage *stage, const struct task *task, double
     scene.count = 0;
     if (status == LK_OK) status = take_turns(&scene, stage->duration_ms, err);
     if (status != LK_OK) return status;
-    out_values[0] = spread_of(scene.over_us, scene.count).median;
-    out_values[1] = spread_of(scene.under_us, scene.count).median;
+    out_values[0] = plan_spread(scene.over_us, scene.count).median;
+    out_values[1] = plan_spread(scene.under_us, scene.count).median;
     return LK_OK;
 }
 
-lk_status work_quorum(struct stage *stage, const struct task *task, double *out_values,
+lk_status quorum_work(struct stage *stage, const struct task *task, double *out_values,
                       struct lk_error *err)
 {
-    return child_run(run_quorum, stage, task, out_values, err);
+    return process_measure(run_quorum, stage, task, out_values, err);
 }

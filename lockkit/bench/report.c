@@ -17,7 +17,7 @@ bool report_is_void(const struct plan *plan)
 
     for (size_t i = 0; i < plan->row_count; i++) {
         if (!plan->rows[i].is_wanted) continue;
-        row_result(&plan->rows[i], &result);
+        plan_result(&plan->rows[i], &result);
         if (result.doubt && !result.is_absent) return true;
     }
     return false;
@@ -84,7 +84,7 @@ void report_print(FILE *to, const struct report *report)
                   "aim");
     for (size_t i = 0; i < report->plan->row_count; i++) {
         if (!report->plan->rows[i].is_wanted) continue;
-        row_result(&report->plan->rows[i], &result);
+        plan_result(&report->plan->rows[i], &result);
         print_row(to, &report->plan->rows[i], &result);
     }
 }
@@ -139,7 +139,7 @@ static json_t *rows_json(const struct plan *plan)
 
     for (size_t i = 0; i < plan->row_count; i++) {
         if (!plan->rows[i].is_wanted) continue;
-        row_result(&plan->rows[i], &result);
+        plan_result(&plan->rows[i], &result);
         (void)json_array_append_new(rows, row_json(&plan->rows[i], &result));
     }
     return rows;
@@ -152,7 +152,7 @@ static json_t *machine_json(const struct report *report)
                                  machine->redis, "hiredis", machine->hiredis);
 
     for (int i = LOCKKIT + 1; i < LIBRARY_COUNT; i++)
-        put(versions, library_name((library_id)i),
+        put(versions, plan_library_name((library_id)i),
             *report->stage->versions[i] ? json_string(report->stage->versions[i]) : json_null());
     return json_pack("{s:s,s:I,s:I,s:s,s:f,s:f,s:o,s:s}", "cpu", machine->cpu, "cores",
                      (json_int_t)machine->cores, "memory_mib", (json_int_t)machine->memory_mib,

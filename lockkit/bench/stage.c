@@ -40,7 +40,7 @@ static lk_status await_server(struct stage *stage, struct lk_error *err)
 
     while (bare_open(&stage->bare, stage->url, err) != LK_OK) {
         bare_close(&stage->bare);
-        if (interrupt_came()) return LKI_FAIL(err, LK_CANCELLED, "interrupted");
+        if (moment_interrupt_came()) return LKI_FAIL(err, LK_CANCELLED, "interrupted");
         if (moment_ns() > until_ns) return LKI_FAIL(err, LK_UNREACHABLE, "redis-server: no start");
         moment_nap_us(10000);
     }

@@ -14,9 +14,17 @@
 typedef lk_status work_function(struct stage *stage, const struct task *task, double *out_values,
                                 struct lk_error *err);
 
-work_function work_pair, work_pass, work_quorum;     /* lockkit's own, in a child of ours */
-work_function work_rate, work_handover, work_upkeep; /* by players */
+work_function pair_work, renewal_pass, quorum_work;       /* lockkit's own, in a child of ours */
+work_function crowd_rate, crowd_handover, renewal_upkeep; /* by players */
 
-extern work_function *const works[WORK_COUNT];
+/*
+ * Do every wanted task `repeat` times, in an order that is new in each round; and what players do
+ * once before, shortly, for nothing: their compilers and caches get warm.
+ *
+ * Returns  OK         done; a task that failed says so in its doubt.
+ *          CANCELLED  interrupted.
+ */
+LK_MUST_CHECK lk_status works_run(struct plan *plan, struct stage *stage, size_t repeat,
+                                  struct lk_error *err);
 
 #endif

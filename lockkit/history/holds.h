@@ -4,7 +4,7 @@
 #ifndef LK_HISTORY_HOLDS_H
 #define LK_HISTORY_HOLDS_H
 
-#include "judge.h"
+#include "finding.h"
 
 /* From an acquire to the last release of its token. */
 struct hold {
@@ -33,22 +33,6 @@ struct trouble {
     bool is_death;
 };
 
-struct checking {
-    const struct history *history;
-    const struct history_check_options *options;
-    struct history_report *report;
-    struct hold *holds; /* owned; by key, then begin */
-    size_t hold_count;
-    struct trouble *troubles; /* owned; by process, then begin */
-    size_t trouble_count;
-};
-
-/* A finding, told where the options say. */
-__attribute__((format(printf, 4, 5))) void history_finding(struct checking *checking,
-                                                           enum history_check_id id,
-                                                           unsigned long line, const char *format,
-                                                           ...);
-
 /* Fill holds and troubles (and check the depth on the way). False when out of memory. */
 bool history_make_holds(struct checking *checking);
 bool history_make_troubles(struct checking *checking);
@@ -66,11 +50,5 @@ bool history_was_anybody_killed(const struct checking *checking, int64_t from_ns
 /* Whether a line is this step, ended so (status NULL: however). */
 bool history_is(const struct history_line *line, const char *step, const char *status);
 bool history_is_kind(const struct history_line *line, const char *kind);
-
-/* The checks of history_order.c. */
-bool history_check_fences(struct checking *checking);
-bool history_check_fairness(struct checking *checking);
-void history_check_liveness(struct checking *checking);
-void history_check_latches(struct checking *checking);
 
 #endif

@@ -5,55 +5,13 @@
  * renewal, for it may have been given back untold. So a finding is a fault of the lock, never of the
  * scheduling; what a paused holder wrongly believed is only counted.
  */
-#ifndef LK_HISTORY_CHECK_H
-#define LK_HISTORY_CHECK_H
+#ifndef LK_HISTORY_JUDGE_H
+#define LK_HISTORY_JUDGE_H
 
-#include "history.h"
-
-#define HISTORY_CHECK_LIST(X)                                                                      \
-    X(CHECK_EXCLUSION, "exclusion", "certain holds of one key overlap only where kinds allow it")  \
-    X(CHECK_PERMITS, "permits", "never more permits out than the limit")                           \
-    X(CHECK_FENCE, "fence", "a later holder has a greater fencing token")                          \
-    X(CHECK_DEPTH, "depth", "re-entry counts up and down by one")                                  \
-    X(CHECK_FAIRNESS, "fairness", "who was queued first is served first")                          \
-    X(CHECK_RENEWAL, "renewal", "no renewed hold is lost without a disturbance")                   \
-    X(CHECK_LIVENESS, "liveness", "nobody waits in vain beside a free lock")                       \
-    X(CHECK_LATCH, "latch", "nobody passes a latch before its last count-down began")              \
-    X(CHECK_LEFTOVERS, "leftovers", "no key without TTL and no subscription is left")
-
-enum history_check_id {
-#define HISTORY_CHECK_VALUE(id, name, claim) id,
-    HISTORY_CHECK_LIST(HISTORY_CHECK_VALUE)
-#undef HISTORY_CHECK_VALUE
-        CHECK_COUNT
-};
-
-struct history_check_options {
-    int64_t stuck_ms; /* a lock must be taken by a waiter within this time */
-    FILE *findings;   /* one line each; NULL: none */
-};
-
-struct history_report {
-    size_t examined[CHECK_COUNT]; /* 0: there was nothing of that kind in the history */
-    size_t found[CHECK_COUNT];
-    size_t lines;
-    size_t holds;
-    size_t keys;
-    size_t owners;  /* different holders */
-    size_t unknown; /* acquires without an answer */
-    size_t lost;    /* holds that ended before their release, excused or not */
-    size_t beliefs; /* pairs of holders who both believed, for want of a look at the clock */
-};
+#include "finding.h"
 
 /* All checks, in O(n log n). False when out of memory. One thread. */
 bool history_check(const struct history *history, const struct history_check_options *options,
                    struct history_report *out);
-
-/* Findings of all checks together. */
-size_t history_found(const struct history_report *report);
-
-/* A name ("exclusion") and what is claimed; static. */
-const char *history_check_name(enum history_check_id id);
-const char *history_check_claim(enum history_check_id id);
 
 #endif

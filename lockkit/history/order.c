@@ -1,10 +1,10 @@
 /*
  * The checks that look at orders: fences, queues, waiting in vain, latches.
  */
+#include "order.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "holds.h"
 
 /* ---- fences --------------------------------------------------------------------------------------- */
 

@@ -4,25 +4,21 @@
  * one renews, and one looks for other servers where there may be some. They take no signals.
  *
  * Mutexes, each guarding only its own module; none is ever taken while another is held, but that of
- * pool.c under that of topology.c:  topology.c, pool.c, waithub.c, watchdog.c, script.c
+ * pool.c under that of topology.c:  topology.c, pool.c, hub.c, watchdog.c, script.c
  */
-#include "client.h"
-
 #include <assert.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/names.h"
 #include "base/pid.h"
 #include "base/thread.h"
+#include "call/context.h"
 #include "lease/watchdog.h"
-#include "servers/topology.h"
-#include "wait/waithub.h"
+#include "servers/scout.h"
+#include "wait/hub.h"
 #include "wire/tls.h"
 #include "wire/url.h"
 
@@ -35,29 +31,7 @@ enum {
     IDLE_MS = 15000,
 };
 enum { SYNC_MS = 100, LOOK_AGAIN_MS = 100 };
-enum { SPAN_MAX_MS = 24 * 60 * 60 * 1000, POOL_SIZE_MAX = 10000, SCRIPTS_MAX = 64 };
-
-struct lk_client {
-    struct lk_client_options options;
-    pid_t pid;                    /* who opened it: a fork has the memory, not the threads */
-    char uuid[LKI_UUID_LEN + 1];  /* of its owners */
-    _Atomic unsigned long owners; /* named so far */
-    _Atomic unsigned long references;
-    _Atomic bool is_closed;
-    struct lki_url url;
-    bool has_loader;
-    struct lki_topology *topology; /* owned */
-    struct lki_hub *hub;           /* owned */
-    struct lki_watchdog *watchdog; /* owned */
-    struct {
-        const char *name;  /* borrowed, static */
-        lk_script *script; /* owned */
-    } scripts[SCRIPTS_MAX];
-    struct {
-        pthread_t id;
-        bool is_started;
-    } threads[3];
-};
+enum { SPAN_MAX_MS = 24 * 60 * 60 * 1000, POOL_SIZE_MAX = 10000 };
 
 /* ---- opening and closing ------------------------------------------------------------------------- */
 
@@ -160,7 +134,7 @@ static lk_status prepare_scripts(lk_client *client, struct lk_error *err)
     bool is_sharded = lki_topology_is_sharded(client->topology);
 
     for (size_t i = 0; source[i].name; i++) {
-        assert(i < SCRIPTS_MAX);
+        assert(i < LKI_SCRIPTS_MAX);
         client->scripts[i].name = source[i].name;
         client->scripts[i].script =
             is_sharded ? new_sharded(&source[i]) : lk_script_new(&source[i]);
@@ -218,9 +192,9 @@ static lk_status start_threads(lk_client *client, struct lk_error *err)
     const struct {
         void *(*main)(void *);
         void *arg;
-    } bodies[] = {{lki_hub_main, client->hub},
+    } bodies[] = {{lki_hub_thread, client->hub},
                   {lki_watchdog_main, client->watchdog},
-                  {lki_topology_main, client->topology}};
+                  {lki_scout_main, client->topology}};
     size_t count = lki_topology_is_fixed(client->topology) ? 2 : 3;
 
     for (size_t i = 0; i < count; i++) {
@@ -235,15 +209,27 @@ static lk_status start_threads(lk_client *client, struct lk_error *err)
 static lk_status open_topology(lk_client *client, struct lk_error *err)
 {
     bool may_be_down = client->options.may_be_down && !lki_topology_is_cluster(client->topology);
-    bool may_wait = lki_client_may_move(client) && !may_be_down; /* for a failover to end */
+    bool may_wait = lki_context_may_move(client) && !may_be_down; /* for a failover to end */
     int64_t deadline = lki_clock_after_ms(client->options.connect_ms);
-    lk_status status = lki_topology_open(client->topology, err);
+    lk_status status = lki_scout_open(client->topology, err);
 
     while (status == LK_UNREACHABLE && may_wait && lki_clock_left_ms(deadline) > LOOK_AGAIN_MS) {
         lki_clock_sleep_ms(LOOK_AGAIN_MS);
-        status = lki_topology_open(client->topology, err);
+        status = lki_scout_open(client->topology, err);
     }
     return status == LK_UNREACHABLE && may_be_down ? LK_OK : status;
+}
+
+/* The last one who knew it has let go. */
+static void destroy(lk_client *client)
+{
+    lki_watchdog_free(client->watchdog);
+    lki_hub_free(client->hub);
+    lki_topology_free(client->topology);
+    for (size_t i = 0; i < LKI_SCRIPTS_MAX; i++)
+        lk_script_free(client->scripts[i].script);
+    lki_url_done(&client->url);
+    free(client);
 }
 
 lk_client *lk_client_open(const struct lk_client_options *options, struct lk_error *err)
@@ -257,7 +243,8 @@ lk_client *lk_client_open(const struct lk_client_options *options, struct lk_err
     }
     client->pid = lki_pid();
     client->references = 1;
-    if (lki_uuid_make(client->uuid, err) != LK_OK) goto fail;
+    client->destroy = destroy;
+    if (lki_random_uuid(client->uuid, err) != LK_OK) goto fail;
     if (take_options(client, options ? options : &defaults, err) != LK_OK) goto fail;
     if (build_parts(client, err) != LK_OK) goto fail;
     if (open_topology(client, err) != LK_OK) goto fail;
@@ -268,18 +255,6 @@ lk_client *lk_client_open(const struct lk_client_options *options, struct lk_err
 fail:
     lk_client_close(client);
     return NULL;
-}
-
-/* The last one who knew it has let go. */
-static void client_free(lk_client *client)
-{
-    lki_watchdog_free(client->watchdog);
-    lki_hub_free(client->hub);
-    lki_topology_free(client->topology);
-    for (size_t i = 0; i < SCRIPTS_MAX; i++)
-        lk_script_free(client->scripts[i].script);
-    lki_url_done(&client->url);
-    free(client);
 }
 
 void lk_client_close(lk_client *client)
@@ -293,162 +268,11 @@ void lk_client_close(lk_client *client)
         if (client->threads[i].is_started) (void)pthread_join(client->threads[i].id, NULL);
     }
     if (client->topology) lki_topology_join(client->topology);
-    lki_client_unref(client);
+    lki_context_unref(client);
 }
 
 void lk_client_pool_usage(const lk_client *client, struct lk_pool_usage *out)
 {
     *out = (struct lk_pool_usage){0};
-    if (lki_client_check(client, NULL) == LK_OK) lki_topology_usage(client->topology, out);
-}
-
-lk_client *lki_client_ref(lk_client *client)
-{
-    atomic_fetch_add(&client->references, 1);
-    return client;
-}
-
-void lki_client_unref(lk_client *client)
-{
-    if (!client || client->pid != lki_pid()) return; /* a child's copies end with the child */
-    if (atomic_fetch_sub(&client->references, 1) == 1) client_free(client);
-}
-
-/* ---- what the other files ask -------------------------------------------------------------------- */
-
-bool lki_client_is_foreign(const lk_client *client)
-{
-    return client->pid != lki_pid();
-}
-
-lk_status lki_client_check(const lk_client *client, struct lk_error *err)
-{
-    if (!client) return LKI_FAIL(err, LK_INVALID, "no client (NULL)");
-    if (client->pid != lki_pid()) {
-        return LKI_FAIL(err, LK_INVALID,
-                        "the client belongs to process %ld: open another after fork()",
-                        (long)client->pid);
-    }
-    if (atomic_load(&client->is_closed)) return LKI_FAIL(err, LK_INVALID, "the client is closed");
-    return LK_OK;
-}
-
-void lki_client_owner(lk_client *client, char out_owner[LKI_OWNER_MAX])
-{
-    (void)snprintf(out_owner, LKI_OWNER_MAX, "%s:%lu", client->uuid,
-                   atomic_fetch_add(&client->owners, 1) + 1);
-}
-
-struct lki_hub *lki_client_hub(lk_client *client)
-{
-    return client->hub;
-}
-
-struct lki_watchdog *lki_client_watchdog(lk_client *client)
-{
-    return client->watchdog;
-}
-
-struct lki_topology *lki_client_topology(lk_client *client)
-{
-    return client->topology;
-}
-
-bool lki_client_may_move(const lk_client *client)
-{
-    return !lki_topology_is_fixed(client->topology);
-}
-
-bool lki_client_is_in_reach(const lk_client *client)
-{
-    return !lki_topology_is_troubled(client->topology);
-}
-
-struct lki_pool *lki_client_pool(lk_client *client)
-{
-    if (!lki_topology_is_fixed(client->topology)) return NULL;
-    struct lki_node *node = lki_topology_node(client->topology, LKI_NO_SLOT, NULL);
-    struct lki_pool *pool = node->pool;
-    lki_node_unref(node); /* it lives as long as the client */
-    return pool;
-}
-
-const struct lk_client_options *lki_client_options(const lk_client *client)
-{
-    return &client->options;
-}
-
-bool lki_client_has_loader(const lk_client *client)
-{
-    return client->has_loader;
-}
-
-int64_t lki_client_poll_ms(const lk_client *client)
-{
-    return client->options.poll_ms;
-}
-
-const struct lki_endpoint *lki_client_endpoint(const lk_client *client)
-{
-    return &client->url.seeds[0];
-}
-
-int64_t lki_client_deadline(const lk_client *client, int64_t limit_ms)
-{
-    return lki_clock_after_ms(limit_ms > 0 ? limit_ms : client->options.command_ms);
-}
-
-lk_script *lki_client_script(lk_client *client, const char *name)
-{
-    size_t i = 0;
-
-    while (i < SCRIPTS_MAX && client->scripts[i].name && strcmp(client->scripts[i].name, name) != 0)
-        i++;
-    assert(i < SCRIPTS_MAX && client->scripts[i].name);
-    return client->scripts[i].script;
-}
-
-const struct lki_variant *lki_client_own_script(lk_client *client, const char *name)
-{
-    return lki_script_variant(lki_client_script(client, name), "");
-}
-
-void lki_client_emit(const lk_client *client, struct lk_event event)
-{
-    if (event.at_ns == 0) event.at_ns = lki_clock_now();
-    client->options.on_event(&event, client->options.on_event_arg);
-}
-
-/* ---- names -------------------------------------------------------------------------------------------- */
-
-const char *lki_client_publish_verb(lk_client *client)
-{
-    return lki_topology_is_sharded(client->topology) ? "SPUBLISH" : "PUBLISH";
-}
-
-lk_status lki_client_check_helper(lk_client *client, const char *key, const char *helper,
-                                  struct lk_error *err)
-{
-    if (!lki_topology_is_cluster(client->topology)) return LK_OK;
-    if (lki_slot_of(helper, strlen(helper)) == lki_slot_of(key, strlen(key))) return LK_OK;
-    return LKI_FAIL(err, LK_INVALID,
-                    "%s: in a cluster its helper keys would be in another slot: use no brace, or "
-                    "a whole {tag} (but of latches)",
-                    key);
-}
-
-lk_status lki_client_check_name(lk_client *client, const char *key, struct lk_error *err)
-{
-    char *names[] = {lki_name_prefix("lockkit", key), lki_name_suffix(key, "lockkit")};
-    lk_status status = LK_OK;
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (!names[i]) {
-            status = LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
-        } else if (status == LK_OK) {
-            status = lki_client_check_helper(client, key, names[i], err);
-        }
-        free(names[i]);
-    }
-    return status;
+    if (lki_context_check(client, NULL) == LK_OK) lki_topology_usage(client->topology, out);
 }

@@ -12,6 +12,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "torture_kinds.h"
 #include "torture_round.h"
 
 enum { ROUND_LEAST_S = 5, ROUND_MOST_S = 20, KINDS_MAX = 32, EXIT_USAGE = 2 };

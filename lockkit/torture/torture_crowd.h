@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "torture_kinds.h"
+#include "torture_seat.h"
 
 struct torture_worker_place {
     pid_t pid;      /* 0: nobody is there */

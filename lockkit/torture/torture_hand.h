@@ -6,7 +6,7 @@
 #ifndef LK_TORTURE_HAND_H
 #define LK_TORTURE_HAND_H
 
-#include "torture_kinds.h"
+#include "torture_seat.h"
 
 /*
  * Call it in a new process that has no threads yet; it goes by the board's phases, and sets PHASE_RUN

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "torture_kinds.h"
+#include "torture_seat.h"
 
 enum {
     TORTURE_SEATS = 32, /* key numbers that are drawn are below */

@@ -4,7 +4,7 @@
 #ifndef LK_TORTURE_VERDICT_H
 #define LK_TORTURE_VERDICT_H
 
-#include "torture_kinds.h"
+#include "torture_seat.h"
 
 enum torture_verdict { /* the worse, the greater */
                        TORTURE_CLEAN,

@@ -4,7 +4,7 @@
 #ifndef LK_TORTURE_WORKER_H
 #define LK_TORTURE_WORKER_H
 
-#include "torture_kinds.h"
+#include "torture_seat.h"
 
 /*
  * Work until the board says stop. Call it in a new process that has no threads yet.

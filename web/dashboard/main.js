@@ -7,9 +7,9 @@ import { frameMessages, mountFrame } from '../shared/frame.js';
 import { createI18n } from '../shared/i18n.js';
 import { createActions } from './actions.js';
 import { createAuditView } from './audit-view.js';
-import { createCharts } from './charts.js';
-import { createBatches, createInstance, createInstanceFigures, createReasons, createSaleFigures } from './figures.js';
-import { createHealth } from './health.js';
+import { createCharts } from '../watch/charts.js';
+import { createBatches, createInstance, createInstanceFigures, createReasons, createSaleFigures } from '../watch/figures.js';
+import { createHealth } from '../watch/health.js';
 import { createJournal } from './journal.js';
 import { createJournalView } from './journal-view.js';
 import { dashboardMessages } from './messages.js';
@@ -17,8 +17,8 @@ import { observe } from './observer.js';
 import { createOperator } from './operator.js';
 import { createSaleHead, createSalesList } from './sales-list.js';
 import { createSignIn } from './sign-in.js';
-import { createWatch } from './watch.js';
-import { createLabels, createWords } from './words.js';
+import { createWatch } from '../watch/watch.js';
+import { createLabels, createWords } from '../watch/words.js';
 
 const TICK_MS = 500; /* ages grow, and lights go out, without any answer */
 const MARKS = { good: '✓', bad: '✗', unknown: '?' };

@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { OUTCOME_GROUPS, REFUSALS, createHistory } from '../dashboard/history.js';
+import { OUTCOME_GROUPS, REFUSALS, createHistory } from '../watch/history.js';
 import { createJournal, exportEntries, filterEntries } from '../dashboard/journal.js';
-import { FRESH_MS, lightOf } from '../dashboard/light.js';
+import { FRESH_MS, lightOf } from '../watch/light.js';
 import { dashboardMessages } from '../dashboard/messages.js';
-import { between, parseMetrics, quantile, readMetrics } from '../dashboard/metrics.js';
+import { between, parseMetrics, quantile, readMetrics } from '../watch/metrics.js';
 import { observe } from '../dashboard/observer.js';
 
 /* ---- texts ------------------------------------------------------------------------------------- */

@@ -50,8 +50,8 @@ static const char *lock_key(const struct by_hand *hand)
     return hand->keys.text[KEY_LOCK];
 }
 
-lk_status crude_ask(const struct guard_ctx *ctx, const char *const words[CRUDE_WORDS_MAX],
-                    lk_reply **out_reply, struct lk_error *err)
+lk_status crude_lock_ask(const struct guard_ctx *ctx, const char *const words[CRUDE_WORDS_MAX],
+                         lk_reply **out_reply, struct lk_error *err)
 {
     struct lk_bytes args[CRUDE_WORDS_MAX];
     struct lk_command command = {.args = args};
@@ -73,37 +73,37 @@ lk_status crude_ask(const struct guard_ctx *ctx, const char *const words[CRUDE_W
     return LK_OK;
 }
 
-lk_status crude_setnx(const struct by_hand *hand, struct lk_error *err)
+lk_status crude_lock_setnx(const struct by_hand *hand, struct lk_error *err)
 {
     const char *const words[CRUDE_WORDS_MAX] = {"SETNX", lock_key(hand), hand->ctx->instance};
     lk_reply *reply = NULL;
-    lk_status status = crude_ask(hand->ctx, words, &reply, err);
+    lk_status status = crude_lock_ask(hand->ctx, words, &reply, err);
 
     if (status == LK_OK && lk_reply_integer(reply, 0) != 1) status = LK_BUSY;
     lk_reply_free(reply);
     return status;
 }
 
-lk_status crude_set_nx_px(const struct by_hand *hand, const char *value, struct lk_error *err)
+lk_status crude_lock_set_nx_px(const struct by_hand *hand, const char *value, struct lk_error *err)
 {
     char lease[24];
     const char *const words[CRUDE_WORDS_MAX] = {"SET", lock_key(hand), value, "NX", "PX", lease};
     lk_reply *reply = NULL;
 
     (void)snprintf(lease, sizeof lease, "%" PRId64, hand->ctx->lease_ms);
-    lk_status status = crude_ask(hand->ctx, words, &reply, err);
+    lk_status status = crude_lock_ask(hand->ctx, words, &reply, err);
     if (status == LK_OK && lk_reply_type_of(reply) == LK_REPLY_NIL) status = LK_BUSY;
     lk_reply_free(reply);
     return status;
 }
 
-void crude_del(const struct crude_lock *lock, struct by_hand *hand)
+void crude_lock_del(const struct crude_lock *lock, struct by_hand *hand)
 {
     const char *const words[CRUDE_WORDS_MAX] = {"DEL", lock_key(hand)};
     lk_reply *reply = NULL;
     struct lk_error err;
 
     (void)lock;
-    (void)crude_ask(hand->ctx, words, &reply, &err); /* if it fails, nobody here can do more */
+    (void)crude_lock_ask(hand->ctx, words, &reply, &err); /* if it fails, nobody here can do more */
     lk_reply_free(reply);
 }

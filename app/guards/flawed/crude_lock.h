@@ -23,15 +23,15 @@ struct guard_result crude_lock_sell(const struct crude_lock *lock, const struct 
 enum { CRUDE_WORDS_MAX = 7 };
 
 /* One command, its words up to a NULL. OK: *out_reply is yours, and no error. */
-lk_status crude_ask(const struct guard_ctx *ctx, const char *const words[CRUDE_WORDS_MAX],
-                    lk_reply **out_reply, struct lk_error *err);
+lk_status crude_lock_ask(const struct guard_ctx *ctx, const char *const words[CRUDE_WORDS_MAX],
+                         lk_reply **out_reply, struct lk_error *err);
 
 /* SETNX with the instance's name as the value. */
-LK_MUST_CHECK lk_status crude_setnx(const struct by_hand *hand, struct lk_error *err);
+LK_MUST_CHECK lk_status crude_lock_setnx(const struct by_hand *hand, struct lk_error *err);
 /* SET NX PX with the lease of the guards. */
-LK_MUST_CHECK lk_status crude_set_nx_px(const struct by_hand *hand, const char *value,
-                                        struct lk_error *err);
+LK_MUST_CHECK lk_status crude_lock_set_nx_px(const struct by_hand *hand, const char *value,
+                                             struct lk_error *err);
 /* DEL, whoever's it is; a give() of crude_lock. */
-void crude_del(const struct crude_lock *lock, struct by_hand *hand);
+void crude_lock_del(const struct crude_lock *lock, struct by_hand *hand);
 
 #endif

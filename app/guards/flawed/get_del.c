@@ -19,7 +19,7 @@ static void make_value(const struct guard_ctx *ctx, char out[VALUE_SIZE])
 
 static lk_status take(const struct crude_lock *lock, struct by_hand *hand, struct lk_error *err)
 {
-    return crude_set_nx_px(hand, lock->arg, err);
+    return crude_lock_set_nx_px(hand, lock->arg, err);
 }
 
 static void get_then_del(const struct crude_lock *lock, struct by_hand *hand)
@@ -29,11 +29,11 @@ static void get_then_del(const struct crude_lock *lock, struct by_hand *hand)
     struct lk_error err;
     bool is_ours = false;
 
-    if (crude_ask(hand->ctx, words, &reply, &err) == LK_OK)
+    if (crude_lock_ask(hand->ctx, words, &reply, &err) == LK_OK)
         is_ours = lk_reply_type_of(reply) == LK_REPLY_STRING &&
                   strcmp(lk_reply_bytes(reply).data, lock->arg) == 0;
     lk_reply_free(reply);
-    if (is_ours) crude_del(lock, hand);
+    if (is_ours) crude_lock_del(lock, hand);
 }
 
 static struct guard_result get_del_sell(const struct guard_ctx *ctx, struct purchase **batch,

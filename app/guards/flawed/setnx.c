@@ -7,13 +7,13 @@
 static lk_status take(const struct crude_lock *lock, struct by_hand *hand, struct lk_error *err)
 {
     (void)lock;
-    return crude_setnx(hand, err);
+    return crude_lock_setnx(hand, err);
 }
 
 static struct guard_result setnx_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                       size_t count)
 {
-    return crude_lock_sell(&(struct crude_lock){.take = take, .give = crude_del}, ctx, batch,
+    return crude_lock_sell(&(struct crude_lock){.take = take, .give = crude_lock_del}, ctx, batch,
                            count);
 }
 

@@ -15,14 +15,14 @@ static lk_status take(const struct crude_lock *lock, struct by_hand *hand, struc
     char seconds[24];
     const char *const words[CRUDE_WORDS_MAX] = {"EXPIRE", hand->keys.text[KEY_LOCK], seconds};
     lk_reply *reply = NULL;
-    lk_status status = crude_setnx(hand, err);
+    lk_status status = crude_lock_setnx(hand, err);
 
     (void)lock;
     if (status != LK_OK) return status;
     by_hand_pause(hand);
     (void)snprintf(seconds, sizeof seconds, "%" PRId64,
                    (hand->ctx->lease_ms + MS_PER_S - 1) / MS_PER_S);
-    status = crude_ask(hand->ctx, words, &reply, err);
+    status = crude_lock_ask(hand->ctx, words, &reply, err);
     lk_reply_free(reply);
     return status == LK_BUSY ? LK_UNREACHABLE : status; /* it is taken: do not try again */
 }
@@ -30,7 +30,7 @@ static lk_status take(const struct crude_lock *lock, struct by_hand *hand, struc
 static struct guard_result setnx_expire_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                              size_t count)
 {
-    return crude_lock_sell(&(struct crude_lock){.take = take, .give = crude_del}, ctx, batch,
+    return crude_lock_sell(&(struct crude_lock){.take = take, .give = crude_lock_del}, ctx, batch,
                            count);
 }
 

@@ -5,7 +5,7 @@
 #ifndef SECKILL_GUARDS_UNCHECKED_LOCK_H
 #define SECKILL_GUARDS_UNCHECKED_LOCK_H
 
-#include "sell/guard.h"
+#include "guards/base/guard.h"
 
 /* guard.sell() under a mutex of the sale's lock key, taken with these options. */
 struct guard_result unchecked_lock_sell(const struct lk_lock_options *options,

@@ -15,10 +15,10 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "guards/base/guard.h"
 #include "guards/hand/back_off.h"
 #include "guards/hand/by_hand.h"
 #include "guards/hand/purchase_eval.h"
-#include "sell/guard.h"
 
 static void free_replies(lk_reply **replies, size_t count)
 {
@@ -70,12 +70,12 @@ struct wait_words {
     struct lk_bytes words[3];
 };
 
-static struct lk_command wait_command(const struct topology *topology, int64_t limit_ms,
+static struct lk_command wait_command(const struct deployment *deployment, int64_t limit_ms,
                                       struct wait_words *room)
 {
-    int64_t wait_ms = topology->sync_ms < limit_ms ? topology->sync_ms : limit_ms;
+    int64_t wait_ms = deployment->sync_ms < limit_ms ? deployment->sync_ms : limit_ms;
 
-    (void)snprintf(room->replicas, sizeof room->replicas, "%u", topology->sync_replicas);
+    (void)snprintf(room->replicas, sizeof room->replicas, "%u", deployment->sync_replicas);
     (void)snprintf(room->ms, sizeof room->ms, "%" PRId64, wait_ms);
     room->words[0] = LK_BYTES("WAIT");
     room->words[1] = lk_bytes_of(room->replicas);
@@ -86,7 +86,7 @@ static struct lk_command wait_command(const struct topology *topology, int64_t l
 static lk_status write_unless_changed(lk_session *session, struct by_hand *hand, int64_t limit_ms,
                                       struct lk_error *err)
 {
-    const struct topology *topology = hand->ctx->topology;
+    const struct deployment *deployment = hand->ctx->deployment;
     const struct lk_bytes multi = LK_BYTES("MULTI");
     const struct lk_bytes exec = LK_BYTES("EXEC");
     struct lk_command commands[3 + BY_HAND_WRITES] = {{&multi, 1}};
@@ -100,13 +100,13 @@ static lk_status write_unless_changed(lk_session *session, struct by_hand *hand,
     }
     size_t exec_at = count;
     commands[count++] = (struct lk_command){&exec, 1};
-    if (topology_is_synced(topology))
-        commands[count++] = wait_command(topology, limit_ms, &wait_words);
+    if (deployment_is_synced(deployment))
+        commands[count++] = wait_command(deployment, limit_ms, &wait_words);
     lk_status status = lk_session_call(session, commands, count, limit_ms, replies, err);
     if (status != LK_OK) return status;
     status = read_exec(replies[exec_at]);
     if (status == LK_OK && count > exec_at + 1 &&
-        lk_reply_integer(replies[exec_at + 1], -1) < (long long)topology->sync_replicas)
+        lk_reply_integer(replies[exec_at + 1], -1) < (long long)deployment->sync_replicas)
         status = LK_UNSYNCED;
     free_replies(replies, count);
     return status;

@@ -180,7 +180,7 @@ static void decide(struct by_hand *self, size_t i, const lk_reply *held)
         answer_held(self->batch[i], sold->order_id, sold->key, answer);
     } else if (lk_reply_type_of(held) != LK_REPLY_NIL) {
         /* An order that is none stops a second one all the same. */
-        if (!order_parse(lk_reply_bytes(held), &order)) order = (struct order){0};
+        if (!store_parse_order(lk_reply_bytes(held), &order)) order = (struct order){0};
         answer_held(self->batch[i], order.id, order.key, answer);
     } else {
         answer->outcome = outcomes[sale_state_of(&self->sale)];

@@ -6,8 +6,8 @@
 #ifndef SECKILL_BY_HAND_H
 #define SECKILL_BY_HAND_H
 
+#include "guards/base/guard.h"
 #include "sale/sale_keys.h"
-#include "sell/guard.h"
 
 enum { BY_HAND_READS = 6, BY_HAND_WRITES = 3, BY_HAND_WORD = 24 };
 

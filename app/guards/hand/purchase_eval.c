@@ -32,7 +32,7 @@ bool purchase_eval_make(const struct guard_ctx *ctx, struct purchase **batch, si
                                   .batch = batch,
                                   .batch_count = count,
                                   .begin_ms = clock_mono_ms(),
-                                  .changes = topology_changes(ctx->topology)};
+                                  .changes = deployment_changes(ctx->deployment)};
     if (!next) return false;
     sale_keys_make(ctx->sale_id, &out->keys);
     (void)snprintf(out->attempt, sizeof out->attempt, "%" PRId64, ctx->attempt);
@@ -167,7 +167,7 @@ static void settle(const lk_reply *held, bool is_same_server, struct purchase *p
 {
     struct order order = {0};
 
-    if (!order_parse(lk_reply_bytes(held), &order)) {
+    if (!store_parse_order(lk_reply_bytes(held), &order)) {
         purchase->outcome = is_same_server ? OUTCOME_STORE_UNAVAILABLE : OUTCOME_UNKNOWN;
         return;
     }
@@ -184,9 +184,9 @@ static void settle(const lk_reply *held, bool is_same_server, struct purchase *p
 /* At least so long for one step past the limit of the sell, the wait for replicas included. */
 static int64_t least_ms(const struct purchase_eval *self)
 {
-    const struct topology *topology = self->ctx->topology;
+    const struct deployment *deployment = self->ctx->deployment;
 
-    return RESOLVE_MIN_MS + (topology_is_synced(topology) ? topology->sync_ms : 0);
+    return RESOLVE_MIN_MS + (deployment_is_synced(deployment) ? deployment->sync_ms : 0);
 }
 
 /*
@@ -226,7 +226,7 @@ static bool resolve(const struct purchase_eval *self)
         clock_pause_ms(RESOLVE_PAUSE_MS);
     }
     bool is_whole = lk_reply_count(reply) == self->batch_count;
-    bool is_same_server = topology_changes(self->ctx->topology) == self->changes;
+    bool is_same_server = deployment_changes(self->ctx->deployment) == self->changes;
     for (size_t i = 0; is_whole && i < self->batch_count; i++)
         settle(lk_reply_at(reply, i), is_same_server, self->batch[i]);
     lk_reply_free(reply);
@@ -254,7 +254,8 @@ static bool is_still_held(const lk_reply *held, const struct purchase *purchase)
 {
     struct order order = {0};
 
-    return order_parse(lk_reply_bytes(held), &order) && strcmp(order.id, purchase->order_id) == 0;
+    return store_parse_order(lk_reply_bytes(held), &order) &&
+           strcmp(order.id, purchase->order_id) == 0;
 }
 
 static void confirm(const struct purchase_eval *self, struct lk_bytes *args, struct purchase **list)
@@ -286,7 +287,7 @@ void purchase_eval_confirm(const struct purchase_eval *self)
     struct lk_bytes *args = NULL;
     struct purchase **list = NULL;
 
-    if (!topology_is_synced(self->ctx->topology)) return;
+    if (!deployment_is_synced(self->ctx->deployment)) return;
     args = calloc(self->batch_count, sizeof *args);
     list = calloc(self->batch_count, sizeof(struct purchase *));
     if (args && list) {

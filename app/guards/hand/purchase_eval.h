@@ -4,8 +4,8 @@
 #ifndef SECKILL_PURCHASE_EVAL_H
 #define SECKILL_PURCHASE_EVAL_H
 
+#include "guards/base/guard.h"
 #include "sale/sale_keys.h"
-#include "sell/guard.h"
 
 struct purchase_eval {
     struct sale_keys keys;
@@ -17,7 +17,7 @@ struct purchase_eval {
     struct purchase **batch;
     size_t batch_count;
     int64_t begin_ms;    /* of the sell */
-    unsigned changes;    /* of the servers by then: topology_changes() */
+    unsigned changes;    /* of the servers by then: deployment_changes() */
     struct lk_eval eval; /* ready for lk_client_eval() or lk_mutex_run() */
 };
 

@@ -12,7 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "guards/guards.h"
+#include "lab/plays/scenarios.h"
 #include "lab/show/columns.h"
+#include "lab/show/render.h"
 #include "load.h"
 #include "start/redis_child.h"
 
@@ -58,13 +61,13 @@ static void write_timeline(const struct score *score, const char *name, const st
     out = run ? fopen(path, "we") : NULL;
     if (!out) return;
     (void)fprintf(out, "%s: %s\n\n", score->name, words);
-    lab_print_steps(run, LAB_ENGLISH, out);
+    render_text_steps(run, LAB_ENGLISH, out);
     if (fclose(out) == 0) (void)printf("%ssteps: %s\n", margin, path);
 }
 
 static void print_lesson(const struct score *score, const char *lesson)
 {
-    const struct lab_scenario *scenario = lesson ? lab_scenario_named(lesson) : NULL;
+    const struct lab_scenario *scenario = lesson ? scenarios_named(lesson) : NULL;
 
     if (scenario)
         (void)printf("%swhy:   %s lab run %s   (%s)\n", margin, score->ctl, lesson,
@@ -163,9 +166,9 @@ int main(int argc, char **argv)
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     static struct score score;
     struct sigaction action = {.sa_handler = on_signal};
-    struct refusal why = {0};
+    struct start_error why = {0};
 
-    if (redis_child_is_this(argc, argv) || lab_actor_is_this(argc, argv)) return EXIT_USAGE;
+    if (redis_child_is_this(argc, argv) || actor_is_this(argc, argv)) return EXIT_USAGE;
     if (argc != 4) {
         (void)fputs("usage: score NAME DIR CTL (make exercise FILE=NAME starts it)\n", stderr);
         return EXIT_USAGE;
@@ -178,7 +181,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "exercise: %s\n", why.text);
         return EXIT_NOT_STARTED;
     }
-    score.is_over = trial_run(lab, guard_find("exercise"), show_progress, &score.trial);
+    score.is_over = trial_run(lab, guards_find("exercise"), show_progress, &score.trial);
     lab_close(lab);
     if (!tap_is_interrupted()) sell_to_a_crowd(&score);
     if (tap_is_interrupted()) {

@@ -11,7 +11,7 @@ static const struct lab_scenario *const themes[] = {
     scenarios_counting,    scenarios_waking,  scenarios_buyers,  scenarios_incident,
 };
 
-const struct lab_scenario *lab_scenario_at(size_t index)
+const struct lab_scenario *scenarios_at(size_t index)
 {
     for (size_t i = 0; i < sizeof themes / sizeof themes[0]; i++) {
         for (const struct lab_scenario *row = themes[i]; row->name; row++) {
@@ -21,10 +21,10 @@ const struct lab_scenario *lab_scenario_at(size_t index)
     return NULL;
 }
 
-const struct lab_scenario *lab_scenario_named(const char *name)
+const struct lab_scenario *scenarios_named(const char *name)
 {
-    for (size_t i = 0; lab_scenario_at(i); i++) {
-        if (strcmp(lab_scenario_at(i)->name, name) == 0) return lab_scenario_at(i);
+    for (size_t i = 0; scenarios_at(i); i++) {
+        if (strcmp(scenarios_at(i)->name, name) == 0) return scenarios_at(i);
     }
     return NULL;
 }

@@ -3,7 +3,7 @@
  */
 #include <jansson.h>
 
-#include "lab/lab.h"
+#include "render.h"
 
 static const char *lease_name(enum lab_lease lease)
 {
@@ -94,7 +94,7 @@ static json_t *verdict_of(const struct lab_run *run)
                      run->failure.text[0] ? run->failure.text : NULL);
 }
 
-char *lab_json(const struct lab_run *run, enum lab_language language)
+char *render_json(const struct lab_run *run, enum lab_language language)
 {
     const struct lab_scenario *scenario = run->scenario;
     json_t *steps = json_array();

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "columns.h"
-#include "lab/lab.h"
 #include "lab/stage/stage.h"
+#include "render.h"
 
 enum {
     PAGE = 118,  /* columns in all */
@@ -269,12 +269,12 @@ static void print_steps(struct page *page)
         print_row(page, i);
 }
 
-void lab_print_steps(const struct lab_run *run, enum lab_language language, FILE *out)
+void render_text_steps(const struct lab_run *run, enum lab_language language, FILE *out)
 {
     print_steps(&(struct page){.run = run, .language = language, .out = out});
 }
 
-void lab_print(const struct lab_run *run, enum lab_language language, FILE *out)
+void render_text(const struct lab_run *run, enum lab_language language, FILE *out)
 {
     struct page page = {.run = run, .language = language, .out = out};
 

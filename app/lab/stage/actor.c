@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "guards/guards.h"
 #include "stage_inside.h"
 #include "store/app_scripts.h"
 
@@ -28,15 +29,15 @@ const char *actor_answer(guard_status status, outcome which)
 {
     switch (status) {
     case GUARD_DONE:
-        return outcome_name(which);
+        return sale_outcome_name(which);
     case GUARD_BUSY:
-        return outcome_name(OUTCOME_LOCK_TIMEOUT);
+        return sale_outcome_name(OUTCOME_LOCK_TIMEOUT);
     case GUARD_UNAVAILABLE:
-        return outcome_name(OUTCOME_STORE_UNAVAILABLE);
+        return sale_outcome_name(OUTCOME_STORE_UNAVAILABLE);
     case GUARD_UNKNOWN:
-        return outcome_name(OUTCOME_UNKNOWN);
+        return sale_outcome_name(OUTCOME_UNKNOWN);
     case GUARD_UNSYNCED:
-        return outcome_name(OUTCOME_UNSYNCED);
+        return sale_outcome_name(OUTCOME_UNSYNCED);
     }
     return NULL;
 }
@@ -55,10 +56,10 @@ struct guard_result actor_buy(lk_client *client, struct redlock_servers *locks,
     struct guard_ctx ctx = {
         .client = client,
         .redlock = locks,
-        .purchase = lk_script_new(app_script_named("purchase")),
-        .resolve = lk_script_new(app_script_named("resolve")),
-        .confirm = lk_script_new(app_script_named("confirm")),
-        .fenced = app_script_join("fence_check", "purchase"),
+        .purchase = lk_script_new(app_scripts_named("purchase")),
+        .resolve = lk_script_new(app_scripts_named("resolve")),
+        .confirm = lk_script_new(app_scripts_named("confirm")),
+        .fenced = app_scripts_join("fence_check", "purchase"),
         .sale_id = STAGE_SALE,
         .instance = cast->name,
         .process = cast->name,
@@ -91,7 +92,7 @@ static const struct lk_client_options like_all = {.pool_size = 4,
 static int buy_in_process(char **argv)
 {
     const struct stage_cast cast = {.name = argv[ARG_NAME],
-                                    .guard = guard_find(argv[ARG_WAY]),
+                                    .guard = guards_find(argv[ARG_WAY]),
                                     .buyer = argv[ARG_BUYER],
                                     .lease_ms = strtoll(argv[ARG_LEASE], NULL, 10),
                                     .wait_ms = strtoll(argv[ARG_WAIT], NULL, 10),
@@ -108,7 +109,7 @@ static int buy_in_process(char **argv)
                                        : STAGE_CODE_NOT + (int)result.status;
 }
 
-bool lab_actor_is_this(int argc, char **argv)
+bool actor_is_this(int argc, char **argv)
 {
     if (argc != ARG_COUNT || strcmp(argv[0], becomes_actor) != 0) return false;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) _exit(126);
@@ -117,10 +118,8 @@ bool lab_actor_is_this(int argc, char **argv)
     _exit(buy_in_process(argv));
 }
 
-/* Held until the pid of a process that was made is known: it may reach its first stop before. */
-static pthread_mutex_t spawning = PTHREAD_MUTEX_INITIALIZER;
-
-static bool spawn(struct stage_actor *self)
+/* Each is owned, or NULL; false: no memory. */
+static bool make_args(const struct stage_actor *self, char *argv[ARG_COUNT])
 {
     char parent[24];
     char lease[24];
@@ -137,33 +136,41 @@ static bool spawn(struct stage_actor *self)
         [ARG_STANDS_STILL] = self->cast.stands_still ? "1" : "0",
         [ARG_WAIT] = wait,
     };
-    char *argv[ARG_COUNT + 1] = {NULL};
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    pid_t pid = 0;
-    int error = 0;
+    bool good = true;
 
     (void)snprintf(parent, sizeof parent, "%ld", (long)getpid());
     (void)snprintf(lease, sizeof lease, "%lld", (long long)self->cast.lease_ms);
     (void)snprintf(wait, sizeof wait, "%lld", (long long)self->cast.wait_ms);
-    for (size_t i = 0; i < ARG_COUNT && !error; i++) {
-        argv[i] = strdup(args[i]);
-        error = argv[i] ? 0 : ENOMEM;
-    }
+    for (size_t i = 0; i < ARG_COUNT; i++)
+        good &= (argv[i] = strdup(args[i])) != NULL;
+    return good;
+}
+
+/* Held until the pid of a process that was made is known: it may reach its first stop before. */
+static pthread_mutex_t spawning = PTHREAD_MUTEX_INITIALIZER;
+
+static bool spawn(struct stage_actor *self)
+{
+    char *argv[ARG_COUNT + 1] = {NULL};
+    bool good = make_args(self, argv);
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    pid_t pid = 0;
+
     (void)posix_spawnattr_init(&attributes); /* a group of its own: Ctrl-C is ours to handle */
     (void)posix_spawnattr_setpgroup(&attributes, 0);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     (void)posix_spawn_file_actions_init(&files); /* no socket that another thread has just made */
     (void)posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     (void)pthread_mutex_lock(&spawning);
-    if (!error) error = posix_spawn(&pid, "/proc/self/exe", &files, &attributes, argv, environ);
-    if (!error) atomic_store(&self->pid, pid);
+    good = good && posix_spawn(&pid, "/proc/self/exe", &files, &attributes, argv, environ) == 0;
+    if (good) atomic_store(&self->pid, pid);
     (void)pthread_mutex_unlock(&spawning);
     (void)posix_spawn_file_actions_destroy(&files);
     (void)posix_spawnattr_destroy(&attributes);
     for (size_t i = 0; i < ARG_COUNT; i++)
         free(argv[i]);
-    return !error;
+    return good;
 }
 
 /* Until the process has ended; tell the stage whenever it stands still. */
@@ -214,10 +221,10 @@ static void on_event(const struct lk_event *event, void *arg)
         is_exclusive |= strcmp(event->kind, exclusive[i]) == 0;
     if (!is_exclusive) return;
     if (event->type == LK_EVENT_ACQUIRE && event->status == LK_OK)
-        promise_note_hold(arg, event->key);
+        promises_note_hold(arg, event->key);
     if (event->type == LK_EVENT_LOST ||
         (event->type == LK_EVENT_RELEASE && (event->status != LK_OK || event->count == 0)))
-        promise_note_end(arg, event->key);
+        promises_note_end(arg, event->key);
 }
 
 /* "unix:///...,unix:///..." of its lock's servers. NULL: no memory. */
@@ -265,7 +272,7 @@ static bool open_locks(const struct stage_actor *self, const struct lk_client_op
                        struct redlock_servers *out)
 {
     struct lk_client_options options = *like;
-    struct refusal why = {0};
+    struct start_error why = {0};
     char *urls = urls_of(self);
     unsigned looks = 0;
 
@@ -325,11 +332,11 @@ static void *actor_main(void *arg)
     return NULL;
 }
 
-bool actor_start(struct stage_actor *self, struct refusal *why)
+bool actor_start(struct stage_actor *self, struct start_error *why)
 {
     if (self->has_started) return true;
     if (pthread_create(&self->thread, NULL, actor_main, self) != 0)
-        return refusal_say(why, "no thread for actor %s", self->cast.name);
+        return start_error_say(why, "no thread for actor %s", self->cast.name);
     self->has_started = true;
     return true;
 }

@@ -9,30 +9,13 @@
 #include "base/clock.h"
 #include "stage_inside.h"
 
-enum { WORDS = 4, LOOK_MS = 1 };
+enum { LOOK_MS = 1 };
 
 /* NULL: it is down. */
 static lk_client *client_of(const struct stage *stage, unsigned server)
 {
     return server == 0 ? stage->observer : servers_client(stage->servers, server);
 }
-
-/* One command of up to four words, NULL behind the last; NULL when there is no answer. */
-static lk_reply *ask(lk_client *client, const char *const words[WORDS + 1])
-{
-    struct lk_bytes args[WORDS];
-    struct lk_command command = {.args = args};
-    lk_reply *reply = NULL;
-
-    while (words[command.count]) {
-        args[command.count] = lk_bytes_of(words[command.count]);
-        command.count++;
-    }
-    if (lk_client_call(client, &command, 1, STAGE_LIMIT_MS, &reply, NULL) != LK_OK) return NULL;
-    return reply;
-}
-
-#define ASK(client, ...) ask((client), (const char *const[WORDS + 1]){__VA_ARGS__})
 
 static void print_label(struct stage *stage, struct lk_bytes value, char *out, size_t size)
 {
@@ -67,9 +50,9 @@ static bool observe_lock(struct stage *stage, size_t i, struct lab_state *out)
 
     out->lock[i].lease = LAB_DOWN;
     if (!client) return true;
-    lk_reply *ttl = ASK(client, "PTTL", key);
-    lk_reply *string = ASK(client, "GET", key);
-    lk_reply *fields = ASK(client, "HKEYS", key);
+    lk_reply *ttl = SERVERS_ASK(client, "PTTL", key);
+    lk_reply *string = SERVERS_ASK(client, "GET", key);
+    lk_reply *fields = SERVERS_ASK(client, "HKEYS", key);
     bool is_string = lk_reply_type_of(string) == LK_REPLY_STRING;
     long long left_ms = lk_reply_integer(ttl, -3);
 
@@ -102,7 +85,7 @@ static void read_row(const char *row, struct lab_state *out)
 
 static void observe_orders(struct stage *stage, struct lab_state *out)
 {
-    lk_reply *entries = ASK(stage->observer, "XRANGE", STAGE_KEY("ledger"), "-", "+");
+    lk_reply *entries = SERVERS_ASK(stage->observer, "XRANGE", STAGE_KEY("ledger"), "-", "+");
 
     for (size_t i = 0; i < lk_reply_count(entries); i++) {
         const lk_reply *fields = lk_reply_at(lk_reply_at(entries, i), 1);
@@ -117,7 +100,7 @@ static void observe_orders(struct stage *stage, struct lab_state *out)
 
 bool observe(struct stage *stage, struct lab_state *out)
 {
-    lk_reply *stock = ASK(stage->observer, "GET", STAGE_KEY("stock"));
+    lk_reply *stock = SERVERS_ASK(stage->observer, "GET", STAGE_KEY("stock"));
     struct lk_bytes text = lk_reply_bytes(stock);
     bool is_there = stock != NULL;
 
@@ -135,7 +118,7 @@ static bool has_lapsed(lk_client *client, const char *key)
     long long left_ms = 0;
 
     while (left_ms != -2) {
-        lk_reply *reply = ASK(client, "PTTL", key);
+        lk_reply *reply = SERVERS_ASK(client, "PTTL", key);
 
         left_ms = lk_reply_integer(reply, 0);
         lk_reply_free(reply);
@@ -149,7 +132,7 @@ static bool has_lapsed(lk_client *client, const char *key)
 static bool lapse_on(struct stage *stage, unsigned server, const char *key, struct tap_calls *out)
 {
     lk_client *client = client_of(stage, server);
-    lk_reply *reply = client ? ASK(client, "PEXPIRE", key, "1") : NULL;
+    lk_reply *reply = client ? SERVERS_ASK(client, "PEXPIRE", key, "1") : NULL;
     bool was_there = lk_reply_integer(reply, 0) == 1;
     char *command = NULL;
 
@@ -173,14 +156,14 @@ bool observe_lapse(struct stage *stage, const char *key, struct tap_calls *out)
 
 bool observe_lapse_first(struct stage *stage, const char *key, struct tap_calls *out)
 {
-    lk_reply *members = ASK(stage->observer, "ZRANGE", key, "0", "0");
+    lk_reply *members = SERVERS_ASK(stage->observer, "ZRANGE", key, "0", "0");
     struct lk_bytes first = lk_reply_bytes(lk_reply_at(members, 0));
     char label[LABEL_SIZE];
     char *command = NULL;
     bool was_there = first.data != NULL;
 
     if (was_there) {
-        lk_reply *reply = ASK(stage->observer, "ZADD", key, "1", first.data);
+        lk_reply *reply = SERVERS_ASK(stage->observer, "ZADD", key, "1", first.data);
 
         was_there = lk_reply_integer(reply, -1) == 0;
         lk_reply_free(reply);

@@ -7,7 +7,7 @@
 
 enum { LIVELOCK_ROUNDS = 3 };
 
-int promise_owner(const struct stage *stage, const char *label)
+int promises_owner(const struct stage *stage, const char *label)
 {
     size_t len = strcspn(label, "#,");
 
@@ -53,7 +53,7 @@ static bool is_foreign_release(const struct stage *stage, const struct lab_state
         const char *label = before->lock[i].owner;
 
         for (; *label; label += strcspn(label, ","), label += *label == ',') {
-            int owner = promise_owner(stage, label);
+            int owner = promises_owner(stage, label);
 
             if (owner < 0 || owner == step->actor) continue;
             if (!is_among(label, step->state.lock[i].owner)) return true;
@@ -65,7 +65,7 @@ static bool is_foreign_release(const struct stage *stage, const struct lab_state
 static bool is_stuck(const struct stage *stage, const struct lab_state *now)
 {
     for (size_t i = 0; i < stage->run->lock_count; i++) {
-        int owner = promise_owner(stage, now->lock[i].owner);
+        int owner = promises_owner(stage, now->lock[i].owner);
 
         if (owner < 0 || now->lock[i].lease != LAB_FOR_EVER) continue;
         if (stage->actors[owner].is_joined && stage->actors[owner].is_dead) return true;
@@ -82,7 +82,7 @@ static bool is_deadlock(const struct stage *stage, const struct lab_state *now)
         for (size_t hops = 0; hops < stage->run->actor_count && at >= 0; hops++) {
             int wanted = atomic_load(&stage->actors[at].wants);
 
-            at = wanted < 0 ? -1 : promise_owner(stage, now->lock[wanted].owner);
+            at = wanted < 0 ? -1 : promises_owner(stage, now->lock[wanted].owner);
             if (at == (int)i) return true;
         }
     }
@@ -151,7 +151,7 @@ static unsigned bit_of(const struct lab_run *run, const char *key)
     return 0;
 }
 
-void promise_note_hold(struct stage_actor *actor, const char *key)
+void promises_note_hold(struct stage_actor *actor, const char *key)
 {
     struct stage *stage = actor->stage;
     unsigned bit = bit_of(stage->run, key);
@@ -163,15 +163,15 @@ void promise_note_hold(struct stage_actor *actor, const char *key)
     (void)atomic_fetch_or(&actor->holds, bit);
 }
 
-void promise_note_end(struct stage_actor *actor, const char *key)
+void promises_note_end(struct stage_actor *actor, const char *key)
 {
     (void)atomic_fetch_and(&actor->holds, ~bit_of(actor->stage->run, key));
 }
 
-void promise_note_lapse(struct stage *stage, const char *key)
+void promises_note_lapse(struct stage *stage, const char *key)
 {
     for (size_t i = 0; i < stage->run->actor_count; i++)
-        promise_note_end(&stage->actors[i], key);
+        promises_note_end(&stage->actors[i], key);
 }
 
 static bool is_broken(enum lab_promise promise, const struct stage *stage,
@@ -211,7 +211,7 @@ static bool was_broken(const struct lab_run *run, enum lab_promise promise)
     return false;
 }
 
-void promise_judge(struct stage *stage)
+void promises_judge(struct stage *stage)
 {
     static const struct lab_state nothing;
     struct lab_run *run = stage->run;

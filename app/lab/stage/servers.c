@@ -14,7 +14,7 @@
 #include "lab/tap/tap.h"
 #include "start/redis_child.h"
 
-enum { LIMIT_MS = 30000, LOOK_MS = 2, WORDS = 4 };
+enum { LIMIT_MS = 30000, LOOK_MS = 2 };
 
 struct server {
     struct redis_child *child; /* owned; NULL: it is down */
@@ -31,23 +31,6 @@ static struct server *at(struct servers *self, unsigned server)
 {
     return &self->list[server - 1];
 }
-
-/* One command of up to four words, NULL behind the last; NULL when there is no answer. */
-static lk_reply *ask(lk_client *client, const char *const words[WORDS + 1])
-{
-    struct lk_bytes args[WORDS];
-    struct lk_command command = {.args = args};
-    lk_reply *reply = NULL;
-
-    while (words[command.count]) {
-        args[command.count] = lk_bytes_of(words[command.count]);
-        command.count++;
-    }
-    if (lk_client_call(client, &command, 1, LIMIT_MS, &reply, NULL) != LK_OK) return NULL;
-    return reply;
-}
-
-#define ASK(client, ...) ask((client), (const char *const[WORDS + 1]){__VA_ARGS__})
 
 static bool is_done(lk_reply *reply)
 {
@@ -91,18 +74,18 @@ static bool make_ready(lk_client *client)
         lock && lk_lock_acquire(lock, NULL, NULL) == LK_OK && lk_lock_release(lock, NULL) == LK_OK;
 
     lk_lock_free(lock);
-    return is_ready && is_done(ASK(client, "CONFIG", "SET", "repl-diskless-sync", "yes")) &&
-           is_done(ASK(client, "CONFIG", "SET", "repl-diskless-sync-delay", "0"));
+    return is_ready && is_done(SERVERS_ASK(client, "CONFIG", "SET", "repl-diskless-sync", "yes")) &&
+           is_done(SERVERS_ASK(client, "CONFIG", "SET", "repl-diskless-sync-delay", "0"));
 }
 
-bool servers_start(struct servers *self, unsigned server, struct refusal *why)
+bool servers_start(struct servers *self, unsigned server, struct start_error *why)
 {
     struct server *started = at(self, server);
     char dir[PATH_MAX];
 
     if (snprintf(dir, sizeof dir, "%s/redis-%u", self->dir, server) >= (int)sizeof dir ||
         (mkdir(dir, 0700) != 0 && errno != EEXIST))
-        return refusal_say(why, "%s: %s", dir, strerrordesc_np(errno));
+        return start_error_say(why, "%s: %s", dir, strerrordesc_np(errno));
     started->child = redis_child_start_in_memory(dir, why);
     if (!started->child) return false;
     started->client = lk_client_open(
@@ -114,18 +97,19 @@ bool servers_start(struct servers *self, unsigned server, struct refusal *why)
         return true;
     }
     servers_kill(self, server);
-    return refusal_say(why, "redis-%u does not do what a lock needs", server);
+    return start_error_say(why, "redis-%u does not do what a lock needs", server);
 }
 
-bool servers_prepare(struct servers *self, unsigned count, struct refusal *why)
+bool servers_prepare(struct servers *self, unsigned count, struct start_error *why)
 {
     for (unsigned server = 1; server <= count; server++) {
         lk_client *client = servers_client(self, server);
 
         if (!client) {
             if (!servers_start(self, server, why)) return false;
-        } else if (!servers_promote(self, server, why) || !is_done(ASK(client, "FLUSHALL"))) {
-            return refusal_say(why, "redis-%u cannot be made empty", server);
+        } else if (!servers_promote(self, server, why) ||
+                   !is_done(SERVERS_ASK(client, "FLUSHALL"))) {
+            return start_error_say(why, "redis-%u cannot be made empty", server);
         }
     }
     return true;
@@ -143,27 +127,27 @@ const char *servers_socket(const struct servers *self, unsigned server)
 
 /* ---- replicas -------------------------------------------------------------------------------------- */
 
-bool servers_follow(struct servers *self, unsigned server, int port, struct refusal *why)
+bool servers_follow(struct servers *self, unsigned server, int port, struct start_error *why)
 {
     char number[16];
 
     (void)snprintf(number, sizeof number, "%d", port);
-    return is_done(ASK(servers_client(self, server), "REPLICAOF", "127.0.0.1", number)) ||
-           refusal_say(why, "redis-%u does not want to be a replica", server);
+    return is_done(SERVERS_ASK(servers_client(self, server), "REPLICAOF", "127.0.0.1", number)) ||
+           start_error_say(why, "redis-%u does not want to be a replica", server);
 }
 
-bool servers_promote(struct servers *self, unsigned server, struct refusal *why)
+bool servers_promote(struct servers *self, unsigned server, struct start_error *why)
 {
-    return is_done(ASK(servers_client(self, server), "REPLICAOF", "NO", "ONE")) ||
-           refusal_say(why, "redis-%u does not want to be the primary", server);
+    return is_done(SERVERS_ASK(servers_client(self, server), "REPLICAOF", "NO", "ONE")) ||
+           start_error_say(why, "redis-%u does not want to be the primary", server);
 }
 
 /* ROLE of the one: "slave", host, port, "connected", offset; of the other: "master", offset, those who are
    in step. */
 static bool is_in_step(struct servers *self, unsigned primary, unsigned replica)
 {
-    lk_reply *there = ASK(servers_client(self, replica), "ROLE");
-    lk_reply *here = ASK(servers_client(self, primary), "ROLE");
+    lk_reply *there = SERVERS_ASK(servers_client(self, replica), "ROLE");
+    lk_reply *here = SERVERS_ASK(servers_client(self, primary), "ROLE");
     struct lk_bytes state = lk_reply_bytes(lk_reply_at(there, 3));
     bool is_there = state.data && strcmp(state.data, "connected") == 0 &&
                     lk_reply_count(lk_reply_at(here, 2)) > 0;
@@ -174,14 +158,30 @@ static bool is_in_step(struct servers *self, unsigned primary, unsigned replica)
 }
 
 bool servers_await_replica(struct servers *self, unsigned primary, unsigned replica,
-                           struct refusal *why)
+                           struct start_error *why)
 {
     int64_t deadline_ms = clock_mono_ms() + LIMIT_MS;
 
     while (!is_in_step(self, primary, replica)) {
         if (tap_is_interrupted() || clock_mono_ms() >= deadline_ms)
-            return refusal_say(why, "redis-%u does not follow redis-%u", replica, primary);
+            return start_error_say(why, "redis-%u does not follow redis-%u", replica, primary);
         clock_pause_ms(LOOK_MS);
     }
     return true;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------------- */
+
+lk_reply *servers_ask(lk_client *client, const char *const words[SERVERS_WORDS + 1])
+{
+    struct lk_bytes args[SERVERS_WORDS];
+    struct lk_command command = {.args = args};
+    lk_reply *reply = NULL;
+
+    while (words[command.count]) {
+        args[command.count] = lk_bytes_of(words[command.count]);
+        command.count++;
+    }
+    if (lk_client_call(client, &command, 1, LIMIT_MS, &reply, NULL) != LK_OK) return NULL;
+    return reply;
 }

@@ -21,10 +21,10 @@ void stage_fail(struct stage *stage, const char *what, const char *whom)
 {
     if (stage_has_failed(stage)) return;
     if (tap_is_interrupted()) {
-        (void)refusal_say(&stage->run->failure, "interrupted");
+        (void)start_error_say(&stage->run->failure, "interrupted");
     } else {
-        (void)refusal_say(&stage->run->failure, "step %zu: %s: %s", stage->run->step_count + 1,
-                          whom, what);
+        (void)start_error_say(&stage->run->failure, "step %zu: %s: %s", stage->run->step_count + 1,
+                              whom, what);
     }
 }
 
@@ -109,7 +109,7 @@ void stage_end_step(struct stage *stage, int actor, struct lab_text did)
     *step = (struct lab_step){.actor = actor, .did = did, .calls = tap_take_calls(stage->tap)};
     run->step_count++;
     if (!observe(stage, &step->state)) stage_fail(stage, "Redis does not answer", "the observer");
-    promise_judge(stage);
+    promises_judge(stage);
 }
 
 /* Tell what the buyer was told, when the actor has just ended. */
@@ -226,9 +226,10 @@ void stage_end_time(struct stage *stage, struct tap_calls *calls, struct lab_tex
     step->calls = *calls;
 }
 
-/* Time passes: the observer makes it so, by calls that are shown. */
-static void lapse(struct stage *stage, const char *key, struct lab_text did,
-                  bool (*run_out)(struct stage *stage, const char *key, struct tap_calls *out))
+/* How the observer makes time pass, by calls that are shown. */
+typedef bool running_out(struct stage *stage, const char *key, struct tap_calls *out);
+
+static void lapse(struct stage *stage, const char *key, struct lab_text did, running_out *run_out)
 {
     struct tap_calls calls = {0};
 
@@ -240,7 +241,7 @@ static void lapse(struct stage *stage, const char *key, struct lab_text did,
 
 void stage_lapse(struct stage *stage, const char *key, struct lab_text did)
 {
-    promise_note_lapse(stage, key);
+    promises_note_lapse(stage, key);
     lapse(stage, key, did, observe_lapse);
 }
 

@@ -8,8 +8,8 @@
 #ifndef SECKILL_LAB_STAGE_H
 #define SECKILL_LAB_STAGE_H
 
+#include "guards/base/guard.h"
 #include "lab/lab.h"
-#include "sell/guard.h"
 
 #define STAGE_SALE           "lamp"
 #define STAGE_KEY(name)      "seckill:{" STAGE_SALE "}:" name

@@ -68,7 +68,7 @@ void stage_end_time(struct stage *stage, struct tap_calls *calls, struct lab_tex
 
 /* ---- actor.c ----------------------------------------------------------------------------------- */
 
-bool actor_start(struct stage_actor *self, struct refusal *why);
+bool actor_start(struct stage_actor *self, struct start_error *why);
 /* Kill its process; its thread ends soon. */
 void actor_kill(struct stage_actor *self);
 void actor_join(struct stage_actor *self);
@@ -94,13 +94,13 @@ bool observe_lapse_first(struct stage *stage, const char *key, struct tap_calls 
 /* ---- promises.c -------------------------------------------------------------------------------- */
 
 /* The actor of an owner's label ("A#1", or "A"; of "A#1,B#1" the first); -1: none of them. */
-int promise_owner(const struct stage *stage, const char *label);
+int promises_owner(const struct stage *stage, const char *label);
 /* An actor, no process, was told that it holds a lock now; that it does so no more. Any thread. */
-void promise_note_hold(struct stage_actor *actor, const char *key);
-void promise_note_end(struct stage_actor *actor, const char *key);
+void promises_note_hold(struct stage_actor *actor, const char *key);
+void promises_note_end(struct stage_actor *actor, const char *key);
 /* The leases of this key have run out: nobody can believe any more that it is his. */
-void promise_note_lapse(struct stage *stage, const char *key);
+void promises_note_lapse(struct stage *stage, const char *key);
 /* What the last step of the run has broken that held before; into the step and into run->breaks. */
-void promise_judge(struct stage *stage);
+void promises_judge(struct stage *stage);
 
 #endif

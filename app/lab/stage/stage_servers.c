@@ -31,7 +31,7 @@ void stage_servers(struct stage *stage, unsigned count)
 
 void stage_replicate(struct stage *stage, unsigned primary, unsigned replica)
 {
-    struct refusal *why = &stage->run->failure;
+    struct start_error *why = &stage->run->failure;
     int port = 0;
 
     if (stage_has_failed(stage)) return;

@@ -114,17 +114,10 @@ static void *tap_main(void *arg)
     return NULL;
 }
 
-void tap_nudge(struct tap *tap)
-{
-    const uint64_t one = 1;
-
-    (void)!write(tap->wake, &one, sizeof one); /* it can only be full, and so awake */
-}
-
 /* ---- open, close ------------------------------------------------------------------------ */
 
 struct tap *tap_open(const char *dir, const char *server, struct labels *labels,
-                     struct refusal *why)
+                     struct start_error *why)
 {
     struct tap *tap = calloc(1, sizeof *tap);
     pthread_condattr_t attributes;
@@ -148,7 +141,7 @@ struct tap *tap_open(const char *dir, const char *server, struct labels *labels,
 
 fail:
     free(tap);
-    (void)refusal_say(why, "the lab has no memory, thread or file left");
+    (void)start_error_say(why, "the lab has no memory, thread or file left");
     return NULL;
 }
 

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#include "base/refusal.h"
+#include "base/start_error.h"
 #include "labels.h"
 
 struct tap; /* opaque */
@@ -56,7 +56,7 @@ enum tap_fate {
  * Threads  starts one, which ends with tap_close(); all below may be called from any thread.
  */
 struct tap *tap_open(const char *dir, const char *server, struct labels *labels,
-                     struct refusal *why);
+                     struct start_error *why);
 /* NULL is fine. All actors must have ended. */
 void tap_close(struct tap *tap);
 
@@ -64,7 +64,7 @@ void tap_close(struct tap *tap);
  * A wire for an actor: it connects to tap_url(). Its name is borrowed. -1 with *why filled.
  * A wire is there until the tap is closed or tap_forget() forgets all.
  */
-int tap_add_wire(struct tap *tap, const char *name, struct refusal *why);
+int tap_add_wire(struct tap *tap, const char *name, struct start_error *why);
 const char *tap_url(const struct tap *tap, int wire);
 void tap_forget(struct tap *tap);
 
@@ -72,13 +72,13 @@ void tap_forget(struct tap *tap);
 void tap_set_server(struct tap *tap, unsigned server, const char *socket);
 
 /* One more wire of the actor with that wire, to another server. Otherwise as tap_add_wire(). */
-int tap_add_branch(struct tap *tap, int wire, unsigned server, struct refusal *why);
+int tap_add_branch(struct tap *tap, int wire, unsigned server, struct start_error *why);
 
 /*
  * A port of 127.0.0.1 for somebody who is no actor, a replica: it is passed on to that server unread.
  * tap_cut() breaks it, tap_mend() mends it. The relay, a wire; -1 with *why filled.
  */
-int tap_add_relay(struct tap *tap, unsigned server, int *out_port, struct refusal *why);
+int tap_add_relay(struct tap *tap, unsigned server, int *out_port, struct start_error *why);
 void tap_mend(struct tap *tap, int relay);
 
 /*

@@ -1,6 +1,6 @@
 /*
  * The tap from behind: tap.c has the thread and the waits, tap_wires.c the sockets at which actors knock,
- * tap_links.c the connections and what passes through, tap_calls.c what is shown of it.
+ * link.c the connections and what passes through, tap_calls.c what is shown of it.
  * Everything here is called with the tap's mutex held.
  */
 #ifndef SECKILL_LAB_TAP_INSIDE_H
@@ -82,17 +82,16 @@ struct tap {
     struct tap_calls calls;
 };
 
-/* The list of sockets has changed: the thread looks at it anew. */
-void tap_nudge(struct tap *tap);
-
 /* ---- tap_wires.c ----------------------------------------------------------------------------------- */
 
+/* The list of sockets has changed: the thread looks at it anew. */
+void tap_nudge(struct tap *tap);
 /* Whether it is that wire, or one of its branches. */
 bool tap_is_part(const struct tap *tap, int part, int wire);
 /* Nobody answers there any more; its connections break. */
 void tap_wire_close(struct tap *tap, int wire);
 
-/* ---- tap_links.c ----------------------------------------------------------------------------------- */
+/* ---- link.c ----------------------------------------------------------------------------------- */
 
 /* Somebody knocks at the wire there. */
 void link_accept(struct tap *tap, int at);

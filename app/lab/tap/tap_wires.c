@@ -10,6 +10,13 @@
 
 #include "tap_inside.h"
 
+void tap_nudge(struct tap *tap)
+{
+    const uint64_t one = 1;
+
+    (void)!write(tap->wake, &one, sizeof one); /* it can only be full, and so awake */
+}
+
 bool tap_is_part(const struct tap *tap, int part, int wire)
 {
     return part == wire || tap->wires[part].lead == wire;
@@ -59,30 +66,30 @@ static int add_wire(struct tap *tap, const char *name, int lead, unsigned server
 }
 
 /* Ends what those below begin: the mutex is free again. The wire, or -1 with *why. */
-static int say_added(struct tap *tap, int wire, const char *name, struct refusal *why)
+static int say_added(struct tap *tap, int wire, const char *name, struct start_error *why)
 {
     int error = errno;
 
     (void)pthread_mutex_unlock(&tap->mutex);
     tap_nudge(tap);
-    if (wire < 0) (void)refusal_say(why, "no socket for %s: %s", name, strerrordesc_np(error));
+    if (wire < 0) (void)start_error_say(why, "no socket for %s: %s", name, strerrordesc_np(error));
     return wire;
 }
 
-int tap_add_wire(struct tap *tap, const char *name, struct refusal *why)
+int tap_add_wire(struct tap *tap, const char *name, struct start_error *why)
 {
     (void)pthread_mutex_lock(&tap->mutex);
     return say_added(tap, add_wire(tap, name, -1, 0), name, why);
 }
 
-int tap_add_branch(struct tap *tap, int wire, unsigned server, struct refusal *why)
+int tap_add_branch(struct tap *tap, int wire, unsigned server, struct start_error *why)
 {
     (void)pthread_mutex_lock(&tap->mutex);
     const char *name = tap->wires[wire].name;
     return say_added(tap, add_wire(tap, name, wire, server), name, why);
 }
 
-int tap_add_relay(struct tap *tap, unsigned server, int *out_port, struct refusal *why)
+int tap_add_relay(struct tap *tap, unsigned server, int *out_port, struct start_error *why)
 {
     int wire = -1;
 

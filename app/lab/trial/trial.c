@@ -22,10 +22,10 @@ static bool has_failed(const struct stage *stage)
 static bool step(const struct trial_play *play, struct stage *stage, int actor)
 {
     if (play->marks->steps[actor] > TRIAL_EXCHANGES_MAX) {
-        (void)refusal_say(&stage->run->failure,
-                          "it asks Redis again and again (%d times, and no end): who must wait "
-                          "says so instead, and is called again",
-                          TRIAL_EXCHANGES_MAX);
+        (void)start_error_say(&stage->run->failure,
+                              "it asks Redis again and again (%d times, and no end): who must wait "
+                              "says so instead, and is called again",
+                              TRIAL_EXCHANGES_MAX);
         return false;
     }
     play->marks->steps[actor]++;
@@ -160,7 +160,7 @@ static bool play_one(struct trying *self, enum trial_kind kind, size_t first, si
     struct lab_run *run = lab_play(self->lab, &play.scenario);
 
     trial->play_count++;
-    if (!run) return refusal_say(&trial->trouble, "out of memory");
+    if (!run) return start_error_say(&trial->trouble, "out of memory");
     run->scenario = NULL; /* it is on our stack */
     if (run->failure.text[0]) {
         trial->trouble = run->failure;

@@ -9,8 +9,9 @@
 #ifndef SECKILL_LAB_TRIAL_H
 #define SECKILL_LAB_TRIAL_H
 
+#include "base/list.h"
+#include "guards/base/guard.h"
 #include "lab/lab.h"
-#include "sell/guard.h"
 
 /* X(value, name, what a guard on trial claims) */
 #define TRIAL_CLAIM_LIST(X)                                                                        \
@@ -21,12 +22,7 @@
     X(TRIAL_WRITE, "write", "it comes late: it writes over nobody's sale")                         \
     X(TRIAL_ANSWERS, "answers", "the buyers are told what is so")
 
-enum trial_claim {
-#define TRIAL_CLAIM_VALUE(value, name, text) value,
-    TRIAL_CLAIM_LIST(TRIAL_CLAIM_VALUE)
-#undef TRIAL_CLAIM_VALUE
-        TRIAL_CLAIM_COUNT
-};
+enum trial_claim { TRIAL_CLAIM_LIST(LIST_VALUE) TRIAL_CLAIM_COUNT };
 
 const char *trial_claim_name(enum trial_claim claim);
 const char *trial_claim_text(enum trial_claim claim);
@@ -38,12 +34,7 @@ const char *trial_claim_text(enum trial_claim claim);
     X(TRIAL_DEATH, "a crash at every point")                                                       \
     X(TRIAL_LATE, "the lease ends at every point")
 
-enum trial_kind {
-#define TRIAL_KIND_VALUE(value, name) value,
-    TRIAL_KIND_LIST(TRIAL_KIND_VALUE)
-#undef TRIAL_KIND_VALUE
-        TRIAL_KIND_COUNT
-};
+enum trial_kind { TRIAL_KIND_LIST(LIST_VALUE) TRIAL_KIND_COUNT };
 
 const char *trial_kind_name(enum trial_kind kind);
 
@@ -69,7 +60,7 @@ struct trial {
     struct trial_finding findings[TRIAL_CLAIM_COUNT];
     struct trial_habits habits;
     size_t play_count;
-    struct refusal trouble;      /* "": it came to its end */
+    struct start_error trouble;  /* "": it came to its end */
     struct lab_run *trouble_run; /* owned; NULL: none */
 };
 

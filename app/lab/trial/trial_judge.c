@@ -13,17 +13,9 @@ enum { A = 0, B = 1, NOBODY = -1, UNITS = 2, SHORT = 32 };
 static const struct {
     const char *name;
     const char *text;
-} claims[] = {
-#define TRIAL_CLAIM_ENTRY(value, name, text) [value] = {(name), (text)},
-    TRIAL_CLAIM_LIST(TRIAL_CLAIM_ENTRY)
-#undef TRIAL_CLAIM_ENTRY
-};
+} claims[] = {TRIAL_CLAIM_LIST(LIST_ROW)};
 
-static const char *const kinds[] = {
-#define TRIAL_KIND_ENTRY(value, name) [value] = (name),
-    TRIAL_KIND_LIST(TRIAL_KIND_ENTRY)
-#undef TRIAL_KIND_ENTRY
-};
+static const char *const kinds[] = {TRIAL_KIND_LIST(LIST_NAME)};
 
 const char *trial_claim_name(enum trial_claim claim)
 {

@@ -46,7 +46,7 @@ TEST(every_day_agrees_with_the_c_library)
         (void)strftime(theirs, sizeof theirs, "%Y-%m-%dT%H:%M:%S.000Z", &broken_down);
         (void)strftime(their_date, sizeof their_date, "%a, %d %b %Y %H:%M:%S GMT", &broken_down);
         rfc3339_format(at_s * 1000, ours);
-        http_date_format(at_s, our_date);
+        rfc3339_format_http_date(at_s, our_date);
         assert_string_equal(ours, theirs);
         assert_string_equal(our_date, their_date);
         assert_true(rfc3339_parse(ours, &back_ms));

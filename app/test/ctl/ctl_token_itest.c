@@ -29,7 +29,7 @@ static int ctl(struct fixture *self, const char *const *words)
 
 SET_UP(struct fixture, self)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
 
     app_folder_make(self->dir);
     (void)snprintf(self->key, sizeof self->key, "%s/key", self->dir);
@@ -47,7 +47,7 @@ TEST(a_key_is_random_ours_alone_and_never_overwritten, struct fixture *self)
 {
     char other[PATH_SIZE];
     struct token_key key = {0};
-    struct refusal why = {0};
+    struct start_error why = {0};
     struct stat info;
 
     assert_int_equal(stat(self->key, &info), 0);

@@ -12,7 +12,7 @@ static struct networks networks_of(const char *text)
 {
     struct networks networks;
 
-    assert_true(networks_are_read(text, &networks));
+    assert_true(client_address_networks_are_read(text, &networks));
     return networks;
 }
 
@@ -26,11 +26,11 @@ static void assert_client(const char *trusted, const char *peer, const char *con
     size_t count = 0;
 
     if (trusted) networks = networks_of(trusted);
-    client_walk_begin(&walk, &networks, peer);
+    client_address_walk_begin(&walk, &networks, peer);
     while (count < LISTS_MAX && lists[count])
         count++;
     while (count > 0)
-        client_walk_list(&walk, lists[--count]);
+        client_address_walk_list(&walk, lists[--count]);
     assert_string_equal(client_address_show(&walk.found, shown), client);
 }
 
@@ -135,7 +135,7 @@ TEST(networks_that_are_none_are_refused)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct networks networks = {.count = 7};
 
-        assert_false(networks_are_read(rows[i], &networks));
+        assert_false(client_address_networks_are_read(rows[i], &networks));
         assert_int_equal(networks.count, 7);
     }
 }
@@ -150,7 +150,7 @@ TEST(networks_are_as_many_as_there_is_room_for)
         end = stpcpy(end, i ? ",1.2.3.4" : "1.2.3.4");
     assert_int_equal(networks_of(text).count, NETWORKS_MAX);
     (void)stpcpy(end, ",1.2.3.4");
-    assert_false(networks_are_read(text, &networks));
+    assert_false(client_address_networks_are_read(text, &networks));
 }
 
 TEST(prefixes_count_bits)
@@ -197,7 +197,7 @@ TEST(a_subscriber_is_one_client)
         struct client_walk walk;
         char text[CLIENT_TEXT_SIZE];
 
-        client_walk_begin(&walk, &nobody, rows[i].address);
+        client_address_walk_begin(&walk, &nobody, rows[i].address);
         assert_string_equal(client_address_group(&walk.found, text), rows[i].group);
     }
 }

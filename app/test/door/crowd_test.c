@@ -1,8 +1,8 @@
 /*
  * The books alone: guests without descriptors, by address, and who is next.
  */
-#include "door/acceptor.h"
 #include "door/crowd.h"
+#include "door/inside.h"
 #include "test/support/testing.h"
 
 enum { GUESTS = 16 };
@@ -64,7 +64,7 @@ TEST(a_proxy_waits_behind_nobody_and_may_be_idle_for_longer)
     client = add(&self, 1, INSIDE);
     (void)add(&self, 1, READY);
     atomic_store(&proxy->spared_until_ms, 100);
-    atomic_store(&proxy->turn, ACCEPTOR_CLIENT_IDLE);
+    atomic_store(&proxy->turn, INSIDE_CLIENT_IDLE);
     atomic_store(&client->spared_until_ms, 200);
     assert_null(crowd_idle(&self.crowd, 199, 1000));
     assert_ptr_equal(crowd_idle(&self.crowd, 200, 1000), client);

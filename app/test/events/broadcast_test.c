@@ -315,13 +315,13 @@ static void go_back_to(size_t count)
     (void)pthread_mutex_unlock(&store.mutex);
 }
 
-/* Watch on a topology of its own until five orders are told. */
-static struct watcher *watch_five(struct broadcast **broadcast, const struct topology *topology)
+/* Watch on a deployment of its own until five orders are told. */
+static struct watcher *watch_five(struct broadcast **broadcast, const struct deployment *deployment)
 {
     struct watcher *watcher = NULL;
 
     broadcast_free(*broadcast);
-    *broadcast = broadcast_new(NULL, topology);
+    *broadcast = broadcast_new(NULL, deployment);
     watcher = watch(*broadcast, "cup");
     write_entries("sold", 5);
     while (next_news(*broadcast, watcher).orders < 5) {}
@@ -331,14 +331,14 @@ static struct watcher *watch_five(struct broadcast **broadcast, const struct top
 /* No call has failed: the new server answered the next one. */
 TEST(a_failover_that_nobody_felt_is_found_out)
 {
-    struct topology topology = {.kind = TOPOLOGY_SENTINEL};
+    struct deployment deployment = {.kind = DEPLOYMENT_SENTINEL};
     struct broadcast *broadcast = *state;
-    struct watcher *watcher = watch_five(&broadcast, &topology);
+    struct watcher *watcher = watch_five(&broadcast, &deployment);
     struct events_news news;
 
     *state = broadcast;
     go_back_to(3);
-    atomic_fetch_add(&topology.changes, 1);
+    atomic_fetch_add(&deployment.changes, 1);
     do
         news = next_news(broadcast, watcher);
     while (!news.is_gap);
@@ -351,9 +351,9 @@ TEST(a_failover_that_nobody_felt_is_found_out)
 /* Two of five are gone, and a sixth came before anybody heard of the change. */
 TEST(a_failover_heard_of_too_late_is_found_out)
 {
-    struct topology topology = {.kind = TOPOLOGY_SENTINEL};
+    struct deployment deployment = {.kind = DEPLOYMENT_SENTINEL};
     struct broadcast *broadcast = *state;
-    struct watcher *watcher = watch_five(&broadcast, &topology);
+    struct watcher *watcher = watch_five(&broadcast, &deployment);
     struct events_news news;
     bool was_gap = false;
 
@@ -373,14 +373,14 @@ TEST(a_failover_heard_of_too_late_is_found_out)
 /* "cup" is on a server of the cluster that is away; "pot" is not. */
 TEST(one_server_of_a_cluster_does_not_take_the_others_along)
 {
-    struct topology topology = {.kind = TOPOLOGY_CLUSTER};
+    struct deployment deployment = {.kind = DEPLOYMENT_CLUSTER};
     struct watcher *cup = NULL;
     struct watcher *pot = NULL;
     struct events_news news;
 
     broadcast_free(*state);
     store.dead = "cup";
-    *state = broadcast_new(NULL, &topology);
+    *state = broadcast_new(NULL, &deployment);
     cup = watch(*state, "cup");
     pot = watch(*state, "pot");
     assert_true(next_news(*state, cup).is_lost);

@@ -109,7 +109,7 @@ TEST(names_are_those_of_the_interface)
     static const char *const names[] = {"snapshot", "stock", "orders", "state"};
 
     for (int i = 0; i < EVENT_KIND_COUNT; i++)
-        assert_string_equal(event_kind_name((event_kind)i), names[i]);
+        assert_string_equal(events_kind_name((event_kind)i), names[i]);
 }
 
 /* ---- following a ledger ------------------------------------------------------------------------ */

@@ -62,7 +62,7 @@ static void make_bearer(const struct fixture *self, const struct token *claims, 
 
 SET_UP(struct fixture, self)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
     struct identity_options options = {.trusts_user_id = false};
 
     options.operator_file = self->file;
@@ -191,7 +191,7 @@ TEST(what_is_remembered_is_that_token_alone, struct fixture *self)
 
 TEST(what_one_identity_found_good_another_checks_itself, struct fixture *self)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
     struct identity *keyless =
         identity_new(&(struct identity_options){.operator_file = self->file}, &why);
 

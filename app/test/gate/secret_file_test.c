@@ -44,7 +44,7 @@ TEST(the_first_line_is_the_secret)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char line[SIZE];
-        struct refusal why = {0};
+        struct start_error why = {0};
 
         write_file(rows[i].file, strlen(rows[i].file));
         assert_true(secret_file_read_line(path, line, sizeof line, &why));
@@ -73,7 +73,7 @@ TEST(what_is_no_line_is_named_and_not_shown)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char line[SIZE];
         char says[128];
-        struct refusal why = {0};
+        struct start_error why = {0};
 
         write_file(rows[i].file, rows[i].len);
         assert_false(secret_file_read_line(path, line, sizeof line, &why));
@@ -85,7 +85,7 @@ TEST(what_is_no_line_is_named_and_not_shown)
 TEST(a_file_that_is_not_there_is_named)
 {
     char line[SIZE];
-    struct refusal why = {0};
+    struct start_error why = {0};
 
     assert_false(secret_file_read_line("/nowhere/secret", line, sizeof line, &why));
     assert_string_equal(why.text, "/nowhere/secret: No such file or directory");

@@ -412,7 +412,7 @@ TEST(keys_are_long_enough_or_refused)
     (void)close(fd);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct token_key key = {0};
-        struct refusal why = {0};
+        struct start_error why = {0};
 
         assert_true(write_file(path, cases[i].bytes, cases[i].len));
         assert_int_equal(token_key_read(path, &key, &why), cases[i].key_len > 0);
@@ -428,7 +428,7 @@ TEST(a_key_that_is_too_large_or_missing_is_refused)
     char path[PATH_SIZE] = "/tmp/seckill-key-XXXXXX";
     char bytes[TOKEN_KEY_MAX + 2];
     struct token_key key = {0};
-    struct refusal why = {0};
+    struct start_error why = {0};
     int fd = mkstemp(path);
 
     assert_true(fd >= 0);

@@ -104,7 +104,7 @@ static void read_orders(struct sale_world *world, struct books *books)
         struct order order = {0};
 
         books->orders++;
-        if (!order_parse(value, &order)) books->misfits++;
+        if (!store_parse_order(value, &order)) books->misfits++;
         memcpy(books->order_ids[buyer], order.id, sizeof order.id);
         (void)snprintf(books->values[buyer], sizeof books->values[buyer], "%s:b%lu:%s", order.id,
                        buyer, order.key);

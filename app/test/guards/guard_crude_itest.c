@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "sell/guard.h"
+#include "guards/guards.h"
 #include "store/app_scripts.h"
 #include "test/support/app_support.h"
 #include "test/support/sale_shops.h"
@@ -103,7 +103,7 @@ static void begin(struct sale_world *world, const char *guard, int64_t units,
     the_world = world;
     before.meanwhile = NULL;
     assert_true(sale_shops_open(world, guard, units, &(struct group_commit_options){.batch = 8}));
-    self.guard = guard_find(guard);
+    self.guard = guards_find(guard);
     assert_non_null(self.guard);
     self.meanwhile = meanwhile;
     self.pauses = 0;
@@ -121,7 +121,7 @@ static void is_told(struct told told, guard_status status, outcome which)
 {
     if (told.status != status || told.outcome != which) {
         fail_msg("%s: status %d, %s", self.guard->name, (int)told.status,
-                 told.outcome < OUTCOME_COUNT ? outcome_name(told.outcome) : "no outcome");
+                 told.outcome < OUTCOME_COUNT ? sale_outcome_name(told.outcome) : "no outcome");
     }
 }
 
@@ -197,11 +197,11 @@ TEST(while_one_is_inside_the_other_is_not)
 
 TEST(each_guard_has_one_moment_to_pause_in)
 {
-    for (size_t i = 0; guard_at(i); i++) {
-        const char *name = guard_at(i)->name;
+    for (size_t i = 0; guards_at(i); i++) {
+        const char *name = guards_at(i)->name;
         bool is_one_step = strcmp(name, "mutex") == 0 || strcmp(name, "script") == 0;
 
-        if (guard_at(i)->needs_redlock) continue; /* redlock_guard_itest.c has the servers */
+        if (guards_at(i)->needs_redlock) continue; /* redlock_guard_itest.c has the servers */
         begin(*state, name, 5, NULL);
         is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE, OUTCOME_CREATED);
         assert_int_equal(self.pauses, is_one_step ? 0 : 1);
@@ -512,10 +512,10 @@ TEST(a_fence_that_is_no_number_sells_nothing)
 
 static int open_all(void **state)
 {
-    self.purchase = lk_script_new(app_script_named("purchase"));
-    self.resolve = lk_script_new(app_script_named("resolve"));
-    self.confirm = lk_script_new(app_script_named("confirm"));
-    self.fenced = app_script_join("fence_check", "purchase");
+    self.purchase = lk_script_new(app_scripts_named("purchase"));
+    self.resolve = lk_script_new(app_scripts_named("resolve"));
+    self.confirm = lk_script_new(app_scripts_named("confirm"));
+    self.fenced = app_scripts_join("fence_check", "purchase");
     return self.purchase && self.resolve && self.confirm && self.fenced ? sale_world_open(state)
                                                                         : -1;
 }

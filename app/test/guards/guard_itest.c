@@ -9,9 +9,9 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "guards/guards.h"
 #include "sale/order_id.h"
-#include "sell/guard.h"
-#include "sell/node.h"
+#include "sell/order_node.h"
 #include "test/support/sale_shops.h"
 #include "test/support/testing.h"
 
@@ -57,7 +57,8 @@ static void buys(struct sale_world *world, const char *buyer, outcome expected)
     struct purchase purchase = sale_shops_buy(world, buyer, "");
 
     if (purchase.outcome != expected) {
-        fail_msg("%s: %s, not %s", buyer, outcome_name(purchase.outcome), outcome_name(expected));
+        fail_msg("%s: %s, not %s", buyer, sale_outcome_name(purchase.outcome),
+                 sale_outcome_name(expected));
     }
 }
 
@@ -85,7 +86,7 @@ static void is_refused(struct sale_world *world, const char *buyer, outcome expe
     if (!is_same) print_message("before:\n%safter:\n%s", before, after);
     free(before);
     free(after);
-    assert_string_equal(outcome_name(purchase.outcome), outcome_name(expected));
+    assert_string_equal(sale_outcome_name(purchase.outcome), sale_outcome_name(expected));
     assert_true(is_same);
 }
 
@@ -166,8 +167,9 @@ TEST(a_buyer_is_answered_by_his_order_then_by_the_state, struct sale_world *worl
             assert_string_equal(again.order_id, first.order_id);
             assert_string_equal(other.order_id, first.order_id);
         }
-        assert_string_equal(outcome_name(other.outcome), outcome_name(rows[r].winner));
-        assert_string_equal(outcome_name(newcomer.outcome), outcome_name(rows[r].newcomer));
+        assert_string_equal(sale_outcome_name(other.outcome), sale_outcome_name(rows[r].winner));
+        assert_string_equal(sale_outcome_name(newcomer.outcome),
+                            sale_outcome_name(rows[r].newcomer));
         if (newcomer.outcome == OUTCOME_NOT_STARTED) {
             int64_t left_ms = 95617584000000 - clock_unix_ms();
             assert_in_range(newcomer.retry_ms, left_ms - 60000, left_ms + 60000);
@@ -217,7 +219,7 @@ TEST(a_holder_that_overslept_sells_nothing, struct sale_world *world)
     struct purchase late = sale_shops_buy(world, "bob", "");
     atomic_store(&pause_mode.is_on, false);
 
-    assert_string_equal(outcome_name(late.outcome), outcome_name(OUTCOME_LOCK_TIMEOUT));
+    assert_string_equal(sale_outcome_name(late.outcome), sale_outcome_name(OUTCOME_LOCK_TIMEOUT));
     assert_int_equal(pause_mode.status, LK_NOT_OWNER);
     assert_int_equal(pause_mode.released, LK_NOT_OWNER);
     lk_reply *lock = sale_ask(world->client, "GET %s", world->keys.text[KEY_LOCK]);
@@ -361,7 +363,7 @@ TEST(a_server_that_hangs_costs_the_deadline_and_a_round_trip, struct sale_world 
         bool is_known = strcmp(sound[i], "mutex") != 0 && strcmp(sound[i], "script") != 0;
         if (lost.outcome != OUTCOME_LOCK_TIMEOUT &&
             lost.outcome != (is_known ? OUTCOME_STORE_UNAVAILABLE : OUTCOME_UNKNOWN))
-            fail_msg("%s: %s", sound[i], outcome_name(lost.outcome));
+            fail_msg("%s: %s", sound[i], sale_outcome_name(lost.outcome));
         assert_in_range(took_ms, ANSWER_MS - 10, DEADLINE_MS + ANSWER_MS + SLACK_MS);
         /* Asking again resolves it: one order, whether or not the lost one was made. */
         assert_true(sale_eventually(gets_an_order, &bob, 5000));
@@ -378,14 +380,14 @@ TEST(a_server_that_hangs_costs_the_deadline_and_a_round_trip, struct sale_world 
 TEST(node_numbers_differ_and_are_given_back, struct sale_world *world)
 {
     enum { NODES = 5 };
-    struct node *nodes[NODES];
+    struct order_node *nodes[NODES];
     int numbers[NODES];
 
     assert_true(sale_shops_open(world, "mutex", 1, &(struct group_commit_options){.batch = 8}));
     for (size_t i = 0; i < NODES; i++) {
-        nodes[i] = node_new(i % 2 == 0 ? world->client : world->shops[0].client, NULL);
+        nodes[i] = order_node_new(i % 2 == 0 ? world->client : world->shops[0].client, NULL);
         assert_non_null(nodes[i]);
-        numbers[i] = node_number(nodes[i]);
+        numbers[i] = order_node_number(nodes[i]);
         assert_in_range(numbers[i], 0, ORDER_NODES - 1);
         for (size_t k = 0; k < i; k++)
             assert_int_not_equal(numbers[i], numbers[k]);
@@ -393,7 +395,7 @@ TEST(node_numbers_differ_and_are_given_back, struct sale_world *world)
         assert_true(sale_ask_number(world->client, "PTTL seckill:node:%d", numbers[i]) > 0);
     }
     for (size_t i = 0; i < NODES; i++) {
-        node_free(nodes[i]);
+        order_node_free(nodes[i]);
         assert_int_equal(sale_ask_number(world->client, "EXISTS seckill:node:%d", numbers[i]), 0);
     }
 }

@@ -109,7 +109,7 @@ static outcome buy_in(struct sale_world *world, size_t shop, const char *buyer)
 
 static void ends_as(struct sale_world *world, const char *buyer, outcome expected)
 {
-    assert_string_equal(outcome_name(buy_in(world, 0, buyer)), outcome_name(expected));
+    assert_string_equal(sale_outcome_name(buy_in(world, 0, buyer)), sale_outcome_name(expected));
 }
 
 /* Orders, stock and ledger agree. */

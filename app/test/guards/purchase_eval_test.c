@@ -31,7 +31,7 @@ static struct {
     struct lk_reply *reply; /* of an OK */
     int64_t answer_ms;
     int64_t now_ms;
-    struct topology *moves; /* NULL: the servers stay the same when it is asked */
+    struct deployment *moves; /* NULL: the servers stay the same when it is asked */
     unsigned asked;
     char seen[256]; /* the last keys and arguments, blanks between */
     const lk_script *script;
@@ -133,7 +133,7 @@ static void fill(struct batch *batch)
     }
 }
 
-static const struct topology *topology; /* of the next sell; NULL: no replicas are waited for */
+static const struct deployment *deployment; /* of the next sell; NULL: no replicas are waited for */
 
 /* A sell that ended with that status and that reply of purchase.lua. */
 static struct guard_result sell(struct batch *batch, size_t count, lk_status status,
@@ -144,8 +144,8 @@ static struct guard_result sell(struct batch *batch, size_t count, lk_status sta
                             .process = "here.1",
                             .attempt = 42,
                             .limit_ms = 2000,
-                            .topology = topology,
-                            .confirm = (lk_script *)&topology, /* any address, to know it again */
+                            .deployment = deployment,
+                            .confirm = (lk_script *)&deployment, /* any address, to know it again */
                             .resolve = (lk_script *)&server};
     struct lk_error why = {.code = status, .text = "because"};
     struct purchase_eval eval;
@@ -207,7 +207,7 @@ TEST(a_fencing_token_comes_last_with_its_key_and_its_script)
                             .instance = "here",
                             .process = "here.1",
                             .fenced = (lk_script *)&server, /* any address, to know it again */
-                            .purchase = (lk_script *)&topology};
+                            .purchase = (lk_script *)&deployment};
     struct purchase_eval eval;
     struct batch batch;
 
@@ -433,7 +433,7 @@ TEST(what_the_buyer_holds_says_what_became_of_his_purchase)
         assert_int_equal(sell(&batch, 2, LK_UNKNOWN, NULL).status, GUARD_DONE);
         const struct purchase *purchase = &batch.purchases[settled[i].buyer];
         if (purchase->outcome != settled[i].outcome) {
-            fail_msg("row %zu: %s", i, outcome_name(purchase->outcome));
+            fail_msg("row %zu: %s", i, sale_outcome_name(purchase->outcome));
         }
         assert_string_equal(purchase->order_id, settled[i].order_id);
     }
@@ -442,13 +442,13 @@ TEST(what_the_buyer_holds_says_what_became_of_his_purchase)
 TEST(no_order_by_another_servers_word_stays_unknown)
 {
     static const lk_status ok = LK_OK;
-    struct topology sentinel = {.kind = TOPOLOGY_SENTINEL};
+    struct deployment sentinel = {.kind = DEPLOYMENT_SENTINEL};
     struct lk_reply held[] = {text("101:held:k1"), {.type = LK_REPLY_NIL}};
     struct lk_reply reply = list(held, 2);
     struct batch batch;
 
     let_server_answer(&ok, 1, &reply);
-    topology = &sentinel;
+    deployment = &sentinel;
     server.moves = &sentinel;
     assert_int_equal(sell(&batch, 2, LK_UNKNOWN, NULL).status, GUARD_DONE);
     assert_int_equal(batch.purchases[0].outcome, OUTCOME_CREATED);
@@ -456,7 +456,7 @@ TEST(no_order_by_another_servers_word_stays_unknown)
     server.moves = NULL;
     assert_int_equal(sell(&batch, 2, LK_UNKNOWN, NULL).status, GUARD_DONE);
     assert_int_equal(batch.purchases[1].outcome, OUTCOME_STORE_UNAVAILABLE);
-    topology = NULL;
+    deployment = NULL;
 }
 
 TEST(it_is_asked_again_until_an_answer_comes)
@@ -510,7 +510,7 @@ TEST(an_answer_that_fits_no_batch_settles_nothing)
 
 /* ---- replays where replicas are waited for ------------------------------------------------------- */
 
-static const struct topology synced = {.sync_replicas = 1, .sync_ms = 50};
+static const struct deployment synced = {.sync_replicas = 1, .sync_ms = 50};
 
 /* Ann's order of before, Bob's new one, Cid's of before; and what confirm.lua says to it. */
 static struct guard_result sell_to_three(struct batch *batch, const lk_status *said, size_t count,
@@ -519,10 +519,10 @@ static struct guard_result sell_to_three(struct batch *batch, const lk_status *s
     struct lk_reply parts[] = {number(1), number(0), number(1), text("R7"), text("C"), text("R9")};
     struct lk_reply reply = list(parts, 6);
 
-    topology = &synced;
+    deployment = &synced;
     let_server_answer(said, count, confirmed);
     struct guard_result result = read_reply(batch, BATCH, &reply);
-    topology = NULL;
+    deployment = NULL;
     assert_int_equal(result.status, GUARD_DONE);
     assert_int_equal(batch->purchases[1].outcome, OUTCOME_CREATED);
     return result;
@@ -537,7 +537,7 @@ TEST(replays_alone_are_confirmed_once)
 
     (void)sell_to_three(&batch, &ok, 1, &reply);
     assert_int_equal(server.asked, 1);
-    assert_ptr_equal(server.script, &topology);
+    assert_ptr_equal(server.script, &deployment);
     assert_string_equal(server.seen, "seckill:{s}:orders ann cid ");
     assert_int_equal(batch.purchases[0].outcome, OUTCOME_REPLAYED);
     assert_int_equal(batch.purchases[2].outcome, OUTCOME_REPLAYED);
@@ -591,10 +591,10 @@ TEST(what_was_settled_needs_no_confirming)
     struct lk_reply reply = list(held, 1);
     struct batch batch;
 
-    topology = &synced;
+    deployment = &synced;
     let_server_answer(said, 2, &reply);
     assert_int_equal(sell(&batch, 1, LK_UNKNOWN, NULL).status, GUARD_DONE);
-    topology = NULL;
+    deployment = NULL;
     assert_int_equal(server.asked, 2);
     assert_int_equal(batch.purchases[0].outcome, OUTCOME_REPLAYED);
 }

@@ -33,7 +33,7 @@ TEST(a_purchase_is_one_unit)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct json_error error = {0};
 
-        assert_int_equal(json_read_purchase(cases[i].body, strlen(cases[i].body), &error),
+        assert_int_equal(json_read_purchase(cases[i].body, strlen(cases[i].body), NULL, &error),
                          cases[i].field == NULL);
         if (cases[i].field) assert_string_equal(error.field, cases[i].field);
         if (cases[i].field) assert_non_null(error.detail);
@@ -52,7 +52,7 @@ static void read_nested(void *arg)
     char body[5000];
 
     memset(body, '[', nested->depth);
-    nested->is_taken = json_read_purchase(body, nested->depth, &nested->error);
+    nested->is_taken = json_read_purchase(body, nested->depth, NULL, &nested->error);
 }
 
 TEST(nesting_is_refused_and_takes_no_stack)
@@ -83,7 +83,7 @@ TEST(a_name_is_cut_between_characters)
         for (size_t k = 0; k + 1 < sizeof name; k++)
             name[k] = "\xc3\xbc"[k % 2];
         (void)snprintf(body, sizeof body, "{\"%s%s\":1}", starts[i], name);
-        assert_false(json_read_purchase(body, strlen(body), &error));
+        assert_false(json_read_purchase(body, strlen(body), NULL, &error));
         assert_int_equal(strlen(error.field), sizeof error.field - 1 - i);
         assert_string_equal(error.field + strlen(error.field) - 2, "\xc3\xbc");
     }
@@ -94,7 +94,7 @@ TEST(a_raw_nul_is_refused)
     static const char body[] = "{\"qty\":1}\0";
     struct json_error error = {0};
 
-    assert_false(json_read_purchase(body, sizeof body - 1, &error));
+    assert_false(json_read_purchase(body, sizeof body - 1, NULL, &error));
 }
 
 TEST(a_sale_is_read_whole)
@@ -185,7 +185,7 @@ TEST(a_patch_says_what_changes)
 TEST(bad_steps_are_named)
 {
     static const struct {
-        bool (*read)(const char *body, size_t len, struct json_error *error);
+        json_reader *read;
         const char *body, *field; /* field NULL: taken */
     } cases[] = {
         {json_read_nothing, "", NULL},       {json_read_nothing, "{}", NULL},
@@ -206,7 +206,7 @@ TEST(bad_steps_are_named)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct json_error error = {0};
 
-        assert_int_equal(cases[i].read(cases[i].body, strlen(cases[i].body), &error),
+        assert_int_equal(cases[i].read(cases[i].body, strlen(cases[i].body), NULL, &error),
                          cases[i].field == NULL);
         if (cases[i].field) assert_string_equal(error.field, cases[i].field);
     }

@@ -47,6 +47,8 @@ share/man/man1/lockctl.1
 share/man/man1/seckillctl.1
 share/man/man3/lockkit.3
 share/man/man8/seckilld.8
+share/seckill/certificates
+share/seckill/redis_set
 EOF
 }
 

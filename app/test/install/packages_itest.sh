@@ -59,7 +59,7 @@ change_type() {
     sed 's/^struct lk_fair_options {/&\n    int64_t new_ms;/' lockkit/include/lockkit/locks.h >"$work/locks.h" &&
         mkdir -p "$work/changed/lockkit" && cp lockkit/include/lockkit/*.h "$work/changed/lockkit" &&
         mv "$work/locks.h" "$work/changed/lockkit" &&
-        gcc -std=gnu17 -D_GNU_SOURCE -g -O1 -fPIC -I"$work/changed" -c -o "$work/fair.o" lockkit/src/locks/fair.c &&
+        gcc -std=gnu17 -D_GNU_SOURCE -g -O1 -fPIC -I"$work/changed" -Ilockkit/src -c -o "$work/fair.o" lockkit/src/locks/fair.c &&
         cp "$bin/liblockkit.a" "$work/changed.a" && ar r "$work/changed.a" "$work/fair.o" &&
         gcc -shared -o "$work/changed.so" -Wl,-soname,liblockkit.so.0 -Wl,--version-script=lockkit/install/lockkit.map \
             -Wl,--whole-archive "$work/changed.a" -Wl,--no-whole-archive

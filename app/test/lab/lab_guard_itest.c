@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "base/clock.h"
-#include "sell/guard.h"
+#include "guards/guards.h"
 #include "test/support/app_lab.h"
 #include "test/support/app_promtext.h"
 #include "test/support/testing.h"
@@ -66,7 +66,7 @@ static double sample(const struct app_process *service, const char *name)
 
 TEST(a_switch_tells_what_the_sale_is_sold_by_now, struct app_lab *self)
 {
-    const struct guard *none = guard_find("none");
+    const struct guard *none = guards_find("none");
 
     put_up(self, "cup", 5);
     switch_guard(self, "cup", "none");

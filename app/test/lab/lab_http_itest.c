@@ -9,9 +9,10 @@
 #include <jansson.h>
 
 #include "base/clock.h"
+#include "guards/guards.h"
 #include "lab/lab.h"
-#include "sell/guard.h"
-#include "serve/guard_sources.h"
+#include "lab/plays/scenarios.h"
+#include "lab/served/guard_sources.h"
 #include "test/support/app_lab.h"
 #include "test/support/testing.h"
 
@@ -54,8 +55,8 @@ static void assert_listed(struct app_lab *self, const char *path, enum lab_langu
     json_t *root = body_of(&self->reply);
     const json_t *list = json_object_get(root, "scenarios");
 
-    for (; lab_scenario_at(count); count++) {
-        const struct lab_scenario *scenario = lab_scenario_at(count);
+    for (; scenarios_at(count); count++) {
+        const struct lab_scenario *scenario = scenarios_at(count);
         const json_t *one = json_array_get(list, count);
 
         assert_string_equal(member(one, "name"), scenario->name);
@@ -86,7 +87,7 @@ TEST(guards_are_listed_with_the_one_in_use, struct app_lab *self)
     json_t *root = body_of(&self->reply);
     size_t count = 0;
 
-    while (guard_at(count))
+    while (guards_at(count))
         count++;
     assert_string_equal(member(root, "default"), "mutex");
     assert_int_equal(json_array_size(json_object_get(root, "guards")), count);
@@ -98,11 +99,11 @@ TEST(the_source_of_a_guard_is_the_one_that_was_built, struct app_lab *self)
     bool is_known = false;
     char *text = NULL;
 
-    for (size_t i = 0; guard_at(i); i++) {
+    for (size_t i = 0; guards_at(i); i++) {
         char path[96];
 
-        (void)snprintf(path, sizeof path, LAB "/guards/%s/source", guard_at(i)->name);
-        text = guard_sources_text(guard_at(i)->name, &is_known);
+        (void)snprintf(path, sizeof path, LAB "/guards/%s/source", guards_at(i)->name);
+        text = guard_sources_text(guards_at(i)->name, &is_known);
         assert_non_null(text);
         assert_int_equal(app_lab_ask(self, NULL, path, NULL), 200);
         assert_non_null(

@@ -10,7 +10,10 @@
 
 #include <jansson.h>
 
+#include "guards/guards.h"
 #include "lab/lab.h"
+#include "lab/plays/scenarios.h"
+#include "lab/show/render.h"
 #include "lab/stage/stage_inside.h"
 #include "start/redis_child.h"
 #include "test/support/app_support.h"
@@ -20,7 +23,7 @@ enum { OUT_SIZE = 1 << 18, PATIENCE_MS = 20000 };
 
 static int open_lab(void **state)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
 
     *state = lab_open(&why);
     if (!*state) print_error("%s\n", why.text);
@@ -63,11 +66,11 @@ static char *play_as_json(struct lab *lab, const struct lab_scenario *scenario)
 
     assert_non_null(run);
     if (!lab_run_is_expected(run)) {
-        lab_print(run, LAB_ENGLISH, stderr);
+        render_text(run, LAB_ENGLISH, stderr);
         fail_msg("%s: not the expected verdict", scenario->name);
     }
     assert_texts(run);
-    char *json = lab_json(run, LAB_ENGLISH);
+    char *json = render_json(run, LAB_ENGLISH);
     assert_non_null(json);
     lab_run_free(run);
     return json;
@@ -77,9 +80,9 @@ TEST(every_scenario_comes_to_its_verdict_twice_by_the_same_events)
 {
     size_t count = 0;
 
-    for (; lab_scenario_at(count); count++) {
-        char *first = play_as_json(*state, lab_scenario_at(count));
-        char *second = play_as_json(*state, lab_scenario_at(count));
+    for (; scenarios_at(count); count++) {
+        char *first = play_as_json(*state, scenarios_at(count));
+        char *second = play_as_json(*state, scenarios_at(count));
 
         assert_string_equal(first, second);
         free(first);
@@ -90,13 +93,13 @@ TEST(every_scenario_comes_to_its_verdict_twice_by_the_same_events)
 
 TEST(names_are_unique_and_lead_to_each_other)
 {
-    for (size_t i = 0; lab_scenario_at(i); i++) {
-        const struct lab_scenario *scenario = lab_scenario_at(i);
+    for (size_t i = 0; scenarios_at(i); i++) {
+        const struct lab_scenario *scenario = scenarios_at(i);
 
-        assert_ptr_equal(lab_scenario_named(scenario->name), scenario);
-        if (scenario->leads_to) assert_non_null(lab_scenario_named(scenario->leads_to));
+        assert_ptr_equal(scenarios_named(scenario->name), scenario);
+        if (scenario->leads_to) assert_non_null(scenarios_named(scenario->leads_to));
     }
-    assert_null(lab_scenario_named("nonsense"));
+    assert_null(scenarios_named("nonsense"));
 }
 
 TEST(the_list_is_in_the_order_of_teaching)
@@ -104,8 +107,8 @@ TEST(the_list_is_in_the_order_of_teaching)
     char *part = NULL;
     long before = 0;
 
-    for (size_t i = 0; lab_scenario_at(i); i++) { /* "9", "10", "13a", "13b" */
-        long number = strtol(lab_scenario_at(i)->number, &part, 10) * 256 + part[0];
+    for (size_t i = 0; scenarios_at(i); i++) { /* "9", "10", "13a", "13b" */
+        long number = strtol(scenarios_at(i)->number, &part, 10) * 256 + part[0];
 
         assert_true(number > before);
         before = number;
@@ -124,7 +127,7 @@ TEST(the_stale_write_is_refused_by_redis_itself)
                  {"one-per-buyer", "A1002"}};
 
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        char *json = play_as_json(*state, lab_scenario_named(table[i].scenario));
+        char *json = play_as_json(*state, scenarios_named(table[i].scenario));
 
         assert_non_null(strstr(json, table[i].reply));
         free(json);
@@ -147,8 +150,8 @@ static size_t calls_of(const struct lab_run *run, int actor, const char *reply)
 
 TEST(a_sleeper_asks_twice_and_is_told_a_poller_asks_on)
 {
-    struct lab_run *sleeper = lab_play(*state, lab_scenario_named("woken-by-message"));
-    struct lab_run *poller = lab_play(*state, lab_scenario_named("polling"));
+    struct lab_run *sleeper = lab_play(*state, scenarios_named("woken-by-message"));
+    struct lab_run *poller = lab_play(*state, scenarios_named("polling"));
 
     assert_true(lab_run_is_expected(sleeper));
     assert_int_equal(calls_of(sleeper, 1, "[0, <ms>]"), 2);
@@ -164,7 +167,7 @@ TEST(a_sleeper_asks_twice_and_is_told_a_poller_asks_on)
 /* By whom the lamps were sold, one after the other. */
 static void assert_served(struct lab *lab, const char *scenario, const char *buyers)
 {
-    struct lab_run *run = lab_play(lab, lab_scenario_named(scenario));
+    struct lab_run *run = lab_play(lab, scenarios_named(scenario));
 
     assert_non_null(run);
     assert_true(lab_run_is_expected(run));
@@ -201,7 +204,7 @@ static size_t most_owners(const struct lab_run *run)
 
 TEST(two_readers_are_inside_and_the_writer_is_alone)
 {
-    struct lab_run *run = lab_play(*state, lab_scenario_named("readers-writer"));
+    struct lab_run *run = lab_play(*state, scenarios_named("readers-writer"));
 
     assert_non_null(run);
     assert_true(lab_run_is_expected(run));
@@ -409,6 +412,6 @@ GROUP(open_lab, close_lab);
 
 int main(int argc, char **argv)
 {
-    if (redis_child_is_this(argc, argv) || lab_actor_is_this(argc, argv)) return 2;
+    if (redis_child_is_this(argc, argv) || actor_is_this(argc, argv)) return 2;
     return testing_run(argc, argv);
 }

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "lab/lab_runner.h"
+#include "guards/guards.h"
+#include "lab/plays/scenarios.h"
+#include "lab/served/lab_runner.h"
 #include "lab/stage/stage.h"
 #include "start/redis_child.h"
 #include "test/support/app_lab.h"
@@ -106,7 +108,7 @@ static void play_a_wait(struct stage *stage)
 static void play_a_pause(struct stage *stage)
 {
     int a = stage_add(stage, &(struct stage_cast){.name = "A",
-                                                  .guard = guard_find("mutex-unchecked"),
+                                                  .guard = guards_find("mutex-unchecked"),
                                                   .is_process = true});
     int b = stage_add(stage, &(struct stage_cast){.name = "B", .body = wait_in_vain});
 
@@ -200,8 +202,7 @@ static lab_runner_status end_of(struct visitor *visitor)
 static lab_runner_status play_named(struct lab_runner *runner, const char *name)
 {
     struct lab_runner_answer answer;
-    lab_runner_status status =
-        lab_runner_play(runner, lab_scenario_named(name), LAB_ENGLISH, &answer);
+    lab_runner_status status = lab_runner_play(runner, scenarios_named(name), LAB_ENGLISH, &answer);
 
     assert_int_equal(answer.json != NULL, status == LAB_RUNNER_PLAYED);
     if (answer.json) assert_non_null(strstr(answer.json, "\"isExpected\":true"));
@@ -357,6 +358,6 @@ TEST(freeing_nothing_is_fine)
 
 int main(int argc, char **argv)
 {
-    if (redis_child_is_this(argc, argv) || lab_actor_is_this(argc, argv)) return 2;
+    if (redis_child_is_this(argc, argv) || actor_is_this(argc, argv)) return 2;
     return testing_run(argc, argv);
 }

@@ -7,7 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guards/guards.h"
 #include "lab/lab.h"
+#include "lab/plays/scenarios.h"
+#include "lab/show/render.h"
 #include "lab/stage/stage.h"
 #include "start/redis_child.h"
 #include "test/support/app_support.h"
@@ -17,7 +20,7 @@ enum { PATIENCE_MS = 60000, AGAIN = 4, SERVERS = 4 /* the shop's, and three */ }
 
 static int open_lab(void **state)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
 
     *state = lab_open(&why);
     if (!*state) print_error("%s\n", why.text);
@@ -34,14 +37,14 @@ static int close_lab(void **state)
 
 static char *play(struct lab *lab, const char *name)
 {
-    struct lab_run *run = lab_play(lab, lab_scenario_named(name));
+    struct lab_run *run = lab_play(lab, scenarios_named(name));
 
     assert_non_null(run);
     if (!lab_run_is_expected(run)) {
-        lab_print(run, LAB_ENGLISH, stderr);
+        render_text(run, LAB_ENGLISH, stderr);
         fail_msg("%s: not the expected verdict", name);
     }
-    char *json = lab_json(run, LAB_ENGLISH);
+    char *json = render_json(run, LAB_ENGLISH);
     assert_non_null(json);
     lab_run_free(run);
     return json;
@@ -82,8 +85,8 @@ TEST(whoever_answers_first_the_events_have_one_order)
 {
     size_t scenarios = 0;
 
-    for (size_t i = 0; lab_scenario_at(i); i++) {
-        const char *name = lab_scenario_at(i)->name;
+    for (size_t i = 0; scenarios_at(i); i++) {
+        const char *name = scenarios_at(i)->name;
         char *first = play(*state, name);
         bool has_servers = strstr(first, "\"server\":\"redis-1\"") != NULL;
 
@@ -236,6 +239,6 @@ GROUP(open_lab, close_lab);
 
 int main(int argc, char **argv)
 {
-    if (redis_child_is_this(argc, argv) || lab_actor_is_this(argc, argv)) return 2;
+    if (redis_child_is_this(argc, argv) || actor_is_this(argc, argv)) return 2;
     return testing_run(argc, argv);
 }

@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "lab/lab.h"
+#include "lab/show/render.h"
 #include "test/support/testing.h"
 
 static char set_command[] = "SET seckill:{lamp}:lock A#1";
@@ -57,7 +58,7 @@ static char *text_in(enum lab_language language)
     FILE *out = open_memstream(&text, &size);
 
     assert_non_null(out);
-    lab_print(&run, language, out);
+    render_text(&run, language, out);
     assert_int_equal(fclose(out), 0);
     return text;
 }
@@ -109,12 +110,12 @@ TEST(text_names_the_server_where_there_are_several)
 
 TEST(json_names_the_server_where_there_are_several)
 {
-    char *text = lab_json(&run, LAB_ENGLISH);
+    char *text = render_json(&run, LAB_ENGLISH);
     assert_non_null(text);
     assert_null(strstr(text, "\"server\""));
     free(text);
     spread_over_servers();
-    text = lab_json(&run, LAB_ENGLISH);
+    text = render_json(&run, LAB_ENGLISH);
     assert_non_null(text);
     assert_has(text, "\"reply\":\"OK\",\"server\":\"redis-1\"}");
     assert_has(text, "\"reply\":null,\"server\":\"shop\"}");
@@ -174,7 +175,7 @@ TEST(another_verdict_is_called_unexpected)
 
 TEST(a_run_without_an_end_is_never_expected)
 {
-    (void)refusal_say(&run.failure, "step 3: A: it does not get on");
+    (void)start_error_say(&run.failure, "step 3: A: it does not get on");
     assert_false(lab_run_is_expected(&run));
     char *text = text_in(LAB_ENGLISH);
     assert_has(text, "it did not come to its end (step 3: A: it does not get on)\n");
@@ -183,7 +184,7 @@ TEST(a_run_without_an_end_is_never_expected)
 
 TEST(json_has_it_all)
 {
-    char *text = lab_json(&run, LAB_CHINESE);
+    char *text = render_json(&run, LAB_CHINESE);
     json_t *whole = text ? json_loads(text, 0, NULL) : NULL;
     json_t *steps = json_object_get(whole, "steps");
     json_t *first = json_array_get(steps, 0);

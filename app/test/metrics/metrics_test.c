@@ -126,9 +126,9 @@ TEST(each_thing_is_counted_in_its_place, struct metrics *metrics)
     metrics_count_request(metrics, 2, 201);
     metrics_count_request(metrics, 0, 418);
     metrics_count_request(metrics, 99, 302);
-    metrics_count_rate_limited(metrics);
-    metrics_count_address_limited(metrics);
-    metrics_count_address_limited(metrics);
+    metrics_count(metrics, METRICS_RATE_LIMITED);
+    metrics_count(metrics, METRICS_ADDRESS_LIMITED);
+    metrics_count(metrics, METRICS_ADDRESS_LIMITED);
     metrics_count_events(metrics, EVENT_ORDERS, 3);
     metrics_count_drop(metrics, METRICS_DROP_SLOW);
     metrics_count_order(metrics, "mutex", OUTCOME_CREATED);

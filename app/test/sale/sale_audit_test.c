@@ -98,14 +98,14 @@ TEST(the_walk_notes_where_the_ledger_breaks)
         struct audit_entry entry = {
             .id = "1-0", .event = "created", .left = 5, .initial = 5, .units = AUDIT_NONE};
 
-        audit_walk(&ledger, &entry);
+        sale_audit_walk(&ledger, &entry);
         entry = (struct audit_entry){.id = "2-0",
                                      .event = "sold",
                                      .left = 4,
                                      .initial = AUDIT_NONE,
                                      .units = AUDIT_NONE,
                                      .orders = 1};
-        audit_walk(&ledger, &entry);
+        sale_audit_walk(&ledger, &entry);
         assert_int_equal(ledger.breaks, 0);
         entry = (struct audit_entry){.id = "3-0",
                                      .event = cases[i].event,
@@ -114,7 +114,7 @@ TEST(the_walk_notes_where_the_ledger_breaks)
                                          cases[i].initial == NONE ? AUDIT_NONE : cases[i].initial,
                                      .units = cases[i].units == NONE ? AUDIT_NONE : cases[i].units,
                                      .orders = cases[i].orders};
-        audit_walk(&ledger, &entry);
+        sale_audit_walk(&ledger, &entry);
         if ((ledger.breaks == 0) != cases[i].follows) fail_msg("case %zu", i);
         if (!cases[i].follows) assert_string_equal(ledger.first_break, "3-0");
         assert_int_equal(ledger.entries, 3);
@@ -129,12 +129,12 @@ TEST(nothing_follows_the_end)
         struct audit_ledger ledger = {.initial = AUDIT_NONE, .left = AUDIT_NONE};
         struct audit_entry entry = {.id = "1-0", .event = "created", .left = 5, .initial = 5};
 
-        audit_walk(&ledger, &entry);
+        sale_audit_walk(&ledger, &entry);
         entry.event = "ended";
-        audit_walk(&ledger, &entry);
+        sale_audit_walk(&ledger, &entry);
         assert_int_equal(ledger.breaks, 0);
         entry.event = events[i];
-        audit_walk(&ledger, &entry);
+        sale_audit_walk(&ledger, &entry);
         assert_int_equal(ledger.breaks, 1);
     }
 }
@@ -149,7 +149,7 @@ TEST(a_ledger_begins_with_its_creation)
                                       .units = AUDIT_NONE,
                                       .orders = 1};
 
-    audit_walk(&ledger, &entry);
+    sale_audit_walk(&ledger, &entry);
     assert_int_equal(ledger.breaks, 1);
     assert_string_equal(ledger.first_break, "7-0");
 }

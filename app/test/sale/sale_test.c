@@ -72,8 +72,8 @@ TEST(names_are_valid_as_the_table_says)
         const struct name_case *row = &names[i];
 
         if (sale_id_is_valid(row->text) != row->as_sale ||
-            buyer_id_is_valid(row->text) != row->as_buyer ||
-            idempotency_key_is_valid(row->text) != row->as_key) {
+            sale_buyer_id_is_valid(row->text) != row->as_buyer ||
+            sale_key_is_valid(row->text) != row->as_key) {
             fail_msg("row %zu: \"%s\"", i, row->text);
         }
     }
@@ -91,8 +91,9 @@ TEST(exactly_the_listed_bytes_are_in_the_alphabets)
         bool is_up = byte > 0 && strchr(upper, byte);
 
         assert_int_equal(sale_id_is_valid(text), is_low || byte == '-');
-        assert_int_equal(buyer_id_is_valid(text), is_low || is_up || byte == '-' || byte == '_');
-        assert_int_equal(idempotency_key_is_valid(text),
+        assert_int_equal(sale_buyer_id_is_valid(text),
+                         is_low || is_up || byte == '-' || byte == '_');
+        assert_int_equal(sale_key_is_valid(text),
                          is_low || is_up || byte == '-' || byte == '_' || byte == '.');
     }
 }
@@ -103,10 +104,10 @@ TEST(a_name_ends_at_its_nul)
     static const char good[] = "a\0{}";
     static const char bad[] = "{\0aa";
 
-    assert_true(sale_id_is_valid(good) && buyer_id_is_valid(good));
-    assert_true(idempotency_key_is_valid(good));
-    assert_false(sale_id_is_valid(bad) || buyer_id_is_valid(bad));
-    assert_false(idempotency_key_is_valid(bad));
+    assert_true(sale_id_is_valid(good) && sale_buyer_id_is_valid(good));
+    assert_true(sale_key_is_valid(good));
+    assert_false(sale_id_is_valid(bad) || sale_buyer_id_is_valid(bad));
+    assert_false(sale_key_is_valid(bad));
 }
 
 struct state_case {
@@ -207,14 +208,14 @@ TEST(every_state_and_outcome_has_a_name_of_its_own)
     }
     for (unsigned i = 0; i < OUTCOME_COUNT; i++) {
         for (unsigned k = 0; k < i; k++)
-            assert_string_not_equal(outcome_name(i), outcome_name(k));
+            assert_string_not_equal(sale_outcome_name(i), sale_outcome_name(k));
     }
     assert_string_equal(sale_state_name(SALE_SOLD_OUT), "sold_out");
-    assert_string_equal(outcome_name(OUTCOME_LOCK_TIMEOUT), "lock-timeout");
+    assert_string_equal(sale_outcome_name(OUTCOME_LOCK_TIMEOUT), "lock-timeout");
 }
 
 TEST(a_value_out_of_the_list_has_a_name_too)
 {
     assert_string_equal(sale_state_name(SALE_STATE_COUNT), "?");
-    assert_string_equal(outcome_name(OUTCOME_COUNT), "?");
+    assert_string_equal(sale_outcome_name(OUTCOME_COUNT), "?");
 }

@@ -1,13 +1,13 @@
 /*
  * group_commit.c under a crowd of threads: the guard is a plain counter, so two batches at once would
  * be a race that the thread sanitizer sees, and everybody must learn his own fate.
- * link: -Wl,--wrap=guard_find,--wrap=store_load_sale,--wrap=node_number
+ * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=order_node_number
  */
 #include <pthread.h>
 
+#include "guards/guards.h"
 #include "sell/group_commit.h"
-#include "sell/guard.h"
-#include "sell/node.h"
+#include "sell/order_node.h"
 #include "test/support/testing.h"
 
 enum { CROWD = 64, EACH = 40, UNITS = 1500, NAME_SIZE = 16 };
@@ -41,7 +41,7 @@ static struct guard_result shelf_sell(const struct guard_ctx *ctx, struct purcha
 static const struct guard shelf_guard = {
     .name = "shelf", .expected = VERDICT_SOUND, .sell = shelf_sell};
 
-FAKE_RETURNS(const struct guard *, guard_find, (const char *name), &shelf_guard);
+FAKE_RETURNS(const struct guard *, guards_find, (const char *name), &shelf_guard);
 
 FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
      struct lk_error *err)
@@ -51,7 +51,7 @@ FAKE(store_status, store_load_sale, struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-FAKE_RETURNS(int, node_number, (struct node * node), 1);
+FAKE_RETURNS(int, order_node_number, (struct order_node * node), 1);
 
 /* ---- the crowd --------------------------------------------------------------------------------------- */
 

@@ -1,12 +1,12 @@
 /*
  * The fault of group commit: of so many sells one pauses, where its guard says, and no other call
  * pauses anything.
- * link: -Wl,--wrap=guard_find,--wrap=store_load_sale,--wrap=node_number,--wrap=clock_pause_ms
+ * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=order_node_number,--wrap=clock_pause_ms
  */
 #include "base/clock.h"
+#include "guards/guards.h"
 #include "sell/group_commit.h"
-#include "sell/guard.h"
-#include "sell/node.h"
+#include "sell/order_node.h"
 #include "test/support/testing.h"
 
 enum { LIMIT_MS = 20000 };
@@ -29,7 +29,7 @@ static struct guard_result pausing_sell(const struct guard_ctx *ctx, struct purc
 static const struct guard pausing_guard = {
     .name = "pausing", .expected = VERDICT_SOUND, .sell = pausing_sell};
 
-FAKE_RETURNS(const struct guard *, guard_find, (const char *name), &pausing_guard);
+FAKE_RETURNS(const struct guard *, guards_find, (const char *name), &pausing_guard);
 
 FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
      struct lk_error *err)
@@ -39,7 +39,7 @@ FAKE(store_status, store_load_sale, struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-FAKE_RETURNS(int, node_number, (struct node * node), 1);
+FAKE_RETURNS(int, order_node_number, (struct order_node * node), 1);
 
 FAKE(void, clock_pause_ms, int64_t ms)
 {

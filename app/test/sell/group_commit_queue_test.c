@@ -1,16 +1,16 @@
 /*
  * The bound of group commit's queue, on a clock of its own that only the guard moves: a batch takes
  * exactly as long as the test says, and waits at a gate while the queue is filled behind it.
- * link: -Wl,--wrap=guard_find,--wrap=store_load_sale,--wrap=node_number,--wrap=clock_mono_ns
+ * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=order_node_number,--wrap=clock_mono_ns
  */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "guards/guards.h"
 #include "sell/group_commit.h"
-#include "sell/guard.h"
-#include "sell/node.h"
+#include "sell/order_node.h"
 #include "test/support/sale_support.h"
 #include "test/support/testing.h"
 
@@ -40,7 +40,7 @@ static struct guard_result slow_sell(const struct guard_ctx *ctx, struct purchas
 static const struct guard slow_guard = {
     .name = "slow", .expected = VERDICT_SOUND, .sell = slow_sell};
 
-FAKE_RETURNS(const struct guard *, guard_find, (const char *name), &slow_guard);
+FAKE_RETURNS(const struct guard *, guards_find, (const char *name), &slow_guard);
 
 FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
      struct lk_error *err)
@@ -50,7 +50,7 @@ FAKE(store_status, store_load_sale, struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-FAKE_RETURNS(int, node_number, (struct node * node), 1);
+FAKE_RETURNS(int, order_node_number, (struct order_node * node), 1);
 FAKE_RETURNS(int64_t, clock_mono_ns, (void), atomic_load(&world.now_ns));
 
 static struct group_commit *start(const struct group_commit_options *options)

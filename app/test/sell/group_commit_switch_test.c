@@ -2,7 +2,7 @@
  * A sale's guard is switched while purchases are under way: no run of the old guard and one of the new
  * ever meet, whoever waits is sold by the new one, everybody is told by which, and other sales keep
  * theirs.
- * link: -Wl,--wrap=guard_find,--wrap=store_load_sale,--wrap=node_number
+ * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=order_node_number
  */
 #include <pthread.h>
 #include <sched.h>
@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "guards/guards.h"
 #include "sell/group_commit.h"
-#include "sell/guard.h"
-#include "sell/node.h"
+#include "sell/order_node.h"
 #include "test/support/sale_support.h"
 #include "test/support/testing.h"
 
@@ -65,7 +65,7 @@ static const struct guard second = {
 static const struct guard elsewhere = {
     .name = "elsewhere", .needs_redlock = true, .sell = sell_first};
 
-FAKE_RETURNS(const struct guard *, guard_find, (const char *name),
+FAKE_RETURNS(const struct guard *, guards_find, (const char *name),
              strcmp(name, elsewhere.name) == 0 ? &elsewhere : &first);
 
 /* The sale "far" has a guard that cannot run here. */
@@ -79,7 +79,7 @@ FAKE(store_status, store_load_sale, struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-FAKE_RETURNS(int, node_number, (struct node * node), 1);
+FAKE_RETURNS(int, order_node_number, (struct order_node * node), 1);
 
 static struct group_commit *start(unsigned batch)
 {

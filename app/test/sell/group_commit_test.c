@@ -1,7 +1,7 @@
 /*
  * group_commit.c with a guard, a store and a clock made up here: the guard stops at a gate that the
  * test opens, so who waits for whom is known without a sleep.
- * link: -Wl,--wrap=guard_find,--wrap=store_load_sale,--wrap=node_number,--wrap=clock_mono_ns
+ * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=order_node_number,--wrap=clock_mono_ns
  */
 #include <limits.h>
 #include <pthread.h>
@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "guards/guards.h"
 #include "sale/order_id.h"
 #include "sell/group_commit.h"
-#include "sell/guard.h"
-#include "sell/node.h"
+#include "sell/order_node.h"
 #include "test/support/sale_support.h"
 #include "test/support/testing.h"
 
@@ -102,7 +102,7 @@ static const struct guard guards[] = {
     {.name = "flawed", .flaw = "on purpose", .expected = VERDICT_OVERSELLS, .sell = gated_sell},
 };
 
-FAKE(const struct guard *, guard_find, const char *name)
+FAKE(const struct guard *, guards_find, const char *name)
 {
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
         if (strcmp(guards[i].name, name) == 0) return &guards[i];
@@ -124,7 +124,7 @@ FAKE(store_status, store_load_sale, struct store *store, const char *id, struct 
     return STORE_OK;
 }
 
-FAKE_RETURNS(int, node_number, (struct node * node), atomic_load(&world.node));
+FAKE_RETURNS(int, order_node_number, (struct order_node * node), atomic_load(&world.node));
 
 FAKE(int64_t, clock_mono_ns, void)
 {

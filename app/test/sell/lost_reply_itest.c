@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "sell/guard.h"
+#include "guards/guards.h"
 #include "store/app_scripts.h"
 #include "test/support/sale_shops.h"
 #include "test/support/testing.h"
@@ -271,10 +271,10 @@ static void begin(struct sale_world *world, struct sell *sell, const char *guard
 {
     forget_late();
     assert_true(sale_shops_open(world, guard, UNITS, &(struct group_commit_options){.batch = 8}));
-    *sell = (struct sell){.guard = guard_find(guard),
-                          .purchase = lk_script_new(app_script_named("purchase")),
-                          .resolve = lk_script_new(app_script_named("resolve")),
-                          .fenced = app_script_join("fence_check", "purchase"),
+    *sell = (struct sell){.guard = guards_find(guard),
+                          .purchase = lk_script_new(app_scripts_named("purchase")),
+                          .resolve = lk_script_new(app_scripts_named("resolve")),
+                          .fenced = app_scripts_join("fence_check", "purchase"),
                           .limit_ms = 20000};
     assert_true(sell->guard && sell->purchase && sell->resolve && sell->fenced);
     assert_int_equal(sale_shops_buy(world, "ann", "").outcome, OUTCOME_CREATED);
@@ -344,7 +344,7 @@ static void all_is_well(struct sale_world *world, struct sell *sell)
     struct purchase other = {.buyer = "dan", .key = "", .outcome = OUTCOME_COUNT};
 
     (void)group_commit_sell(world->shops[1].group, "s", &other);
-    assert_string_equal(outcome_name(other.outcome), outcome_name(OUTCOME_CREATED));
+    assert_string_equal(sale_outcome_name(other.outcome), sale_outcome_name(OUTCOME_CREATED));
     sell->limit_ms = 20000;
     assert_int_equal(sell_batch(world, sell, NULL, 0).status, GUARD_DONE);
     for (size_t i = 0; i < BATCH; i++) {
@@ -407,7 +407,7 @@ static void sell_through(struct sale_world *world, struct sell *sell, struct fau
     if (!was_true || !is_final) {
         fail_msg("%s, %s at exchange %u: status %d, bob %s%s", sell->guard->name,
                  fault_name(plans[0].kind), plans[0].first, (int)result.status,
-                 outcome_name(sell->purchases[1].outcome),
+                 sale_outcome_name(sell->purchases[1].outcome),
                  is_final ? "" : "; late bytes changed the sale");
     }
     tally->leases += end_lease(world);

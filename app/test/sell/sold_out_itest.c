@@ -73,7 +73,8 @@ static void restock(struct sale_world *world, int units)
 {
     struct sale_step_end end;
 
-    assert_int_equal(store_restock_sale(world->shops[0].store, "s", units, "k", &end, NULL),
+    assert_int_equal(store_restock_sale(world->shops[0].store, "s",
+                                        &(struct sale_restock){units, "k"}, &end, NULL),
                      STORE_OK);
     assert_int_equal(end.step, SALE_STEP_DONE);
     assert_int_equal(end.epoch, 2);
@@ -181,9 +182,9 @@ TEST(a_book_of_the_same_epoch_may_be_another, struct sale_world *world)
 /* Memory does not know which replicas have an order. */
 TEST(where_replicas_are_waited_for_no_replay_comes_from_memory, struct sale_world *world)
 {
-    static const struct topology synced = {.sync_replicas = 1, .sync_ms = 100};
+    static const struct deployment synced = {.sync_replicas = 1, .sync_ms = 100};
 
-    sell_out(world, "mutex", &(struct group_commit_options){.batch = 8, .topology = &synced});
+    sell_out(world, "mutex", &(struct group_commit_options){.batch = 8, .deployment = &synced});
     assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
     int64_t before = scripts_run(world);
     assert_int_equal(buy_in(world, 0, "ann", "other").outcome, OUTCOME_ALREADY_ORDERED);

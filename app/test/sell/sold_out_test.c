@@ -5,13 +5,13 @@
 #include <time.h>
 
 #include "sell/sold_out.h"
+#include "store/deployment.h"
 #include "store/store_ledger.h"
-#include "store/topology.h"
 #include "test/support/testing.h"
 
 enum { WITHIN_MS = 5000 };
 
-static struct topology topology = {.kind = TOPOLOGY_SENTINEL};
+static struct deployment deployment = {.kind = DEPLOYMENT_SENTINEL};
 static atomic_uint looks;         /* that were answered */
 static atomic_llong cooling;      /* units */
 static atomic_llong orders;       /* that there are, and are not found */
@@ -37,8 +37,8 @@ FAKE(store_status, store_load_moment, struct store *store, const char *id, struc
     return STORE_OK;
 }
 
-FAKE(store_status, store_scan_orders, struct store *store, const char *id,
-     bool (*each)(const struct order *order, void *arg), void *arg, struct lk_error *err)
+FAKE(store_status, store_scan_orders, struct store *store, const char *id, store_each *each,
+     void *arg, struct lk_error *err)
 {
     atomic_fetch_add(&scans, 1);
     return STORE_OK;
@@ -67,7 +67,7 @@ static int open_memory(void **state)
 {
     static struct store *const nobody = NULL;
 
-    *state = sold_out_new(nobody, &topology);
+    *state = sold_out_new(nobody, &deployment);
     return *state ? 0 : -1;
 }
 
@@ -94,7 +94,7 @@ TEST(a_change_of_servers_silences_memory_until_the_next_look)
     struct sold_out_sale *sale = sold_out_watch(*state, "two");
 
     assert_true(comes_to_answer(sale));
-    atomic_fetch_add(&topology.changes, 1);
+    atomic_fetch_add(&deployment.changes, 1);
     unsigned before = atomic_load(&looks);
     bool is_silent = !is_answered(sale) || atomic_load(&looks) > before;
     assert_true(is_silent);

@@ -59,7 +59,7 @@ static struct operator_step a_restock(void)
 static bool ask(void)
 {
     struct operator_step step = a_restock();
-    struct refusal why = {""};
+    struct start_error why = {""};
 
     return operators_log_add(world.path, "i1", &step, &why);
 }
@@ -67,7 +67,7 @@ static bool ask(void)
 TEST(a_step_is_two_lines)
 {
     struct operator_step step = a_restock();
-    struct refusal why = {""};
+    struct start_error why = {""};
     char about_it[160];
     char first[240];
     char second[240];
@@ -107,7 +107,7 @@ TEST(a_line_that_was_cut_short_is_taken_off)
 
 TEST(what_cannot_be_written_says_so)
 {
-    struct refusal why = {""};
+    struct start_error why = {""};
     struct operator_step step = a_restock();
     char other[PATH_SIZE + 16];
 

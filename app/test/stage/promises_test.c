@@ -44,7 +44,7 @@ static void order_for(struct lab_step *step, const char *order, const char *buye
 
 static void assert_breaks(enum lab_promise promise)
 {
-    promise_judge(&stage);
+    promises_judge(&stage);
     if (promise == LAB_KEPT) {
         assert_int_equal(run.break_count, 0);
         return;
@@ -54,7 +54,7 @@ static void assert_breaks(enum lab_promise promise)
     assert_int_equal(run.breaks[0].step, run.step_count);
     assert_int_equal(run.steps[run.step_count - 1].broken, promise);
     (void)step_by(LAB_TIME);
-    promise_judge(&stage); /* told once */
+    promises_judge(&stage); /* told once */
     assert_int_equal(run.break_count, 1);
 }
 
@@ -90,7 +90,7 @@ TEST(only_the_owner_and_time_free_a_lock)
     own_lock(step_by(LAB_TIME), 0, "", LAB_FREE);
     assert_breaks(LAB_KEPT);
     own_lock(step_by(0), 1, "A#3", LAB_LEASED);
-    promise_judge(&stage);
+    promises_judge(&stage);
     own_lock(step_by(1), 1, "B#1", LAB_LEASED);
     assert_breaks(LAB_FOREIGN_RELEASE);
 }
@@ -237,13 +237,13 @@ TEST(one_lock_has_one_holder)
     run.locks[1] = "case";
     stage.actors[0].stage = &stage;
     stage.actors[1].stage = &stage;
-    promise_note_hold(&stage.actors[0], "lamp");
-    promise_note_hold(&stage.actors[1], "case");
-    promise_note_hold(&stage.actors[1], "hat"); /* which is not shown */
+    promises_note_hold(&stage.actors[0], "lamp");
+    promises_note_hold(&stage.actors[1], "case");
+    promises_note_hold(&stage.actors[1], "hat"); /* which is not shown */
     (void)step_by(0);
     assert_breaks(LAB_KEPT);
-    promise_note_hold(&stage.actors[1], "lamp");
-    promise_note_end(&stage.actors[1], "lamp"); /* in the same step */
+    promises_note_hold(&stage.actors[1], "lamp");
+    promises_note_end(&stage.actors[1], "lamp"); /* in the same step */
     (void)step_by(1);
     assert_breaks(LAB_TWO_HOLDERS);
 }
@@ -254,13 +254,13 @@ TEST(who_gave_it_back_or_overslept_is_no_holder)
     run.locks[1] = "lamp"; /* of another server */
     stage.actors[0].stage = &stage;
     stage.actors[1].stage = &stage;
-    promise_note_hold(&stage.actors[0], "lamp");
-    promise_note_end(&stage.actors[0], "lamp");
-    promise_note_hold(&stage.actors[1], "lamp");
+    promises_note_hold(&stage.actors[0], "lamp");
+    promises_note_end(&stage.actors[0], "lamp");
+    promises_note_hold(&stage.actors[1], "lamp");
     (void)step_by(1);
     assert_breaks(LAB_KEPT);
-    promise_note_lapse(&stage, "lamp");
-    promise_note_hold(&stage.actors[0], "lamp");
+    promises_note_lapse(&stage, "lamp");
+    promises_note_hold(&stage.actors[0], "lamp");
     (void)step_by(0);
     assert_breaks(LAB_KEPT);
 }

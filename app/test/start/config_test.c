@@ -35,7 +35,7 @@ static const char *bad_env(const char *name)
 static char words_of_argv[ARGS_MAX][WORD_SIZE];
 
 static config_status read_words(const char *const *words, const char *(*env)(const char *),
-                                struct config *out, struct refusal *why)
+                                struct config *out, struct start_error *why)
 {
     char *argv[ARGS_MAX] = {words_of_argv[0]};
     int argc = 1;
@@ -52,7 +52,7 @@ static config_status read_words(const char *const *words, const char *(*env)(con
 TEST(without_flags_it_has_its_defaults)
 {
     struct config config;
-    struct refusal why;
+    struct start_error why;
 
     assert_int_equal(read_words((const char *const[]){NULL}, no_env, &config, &why), CONFIG_RUN);
     assert_string_equal(config.listen, "127.0.0.1:8080");
@@ -83,13 +83,13 @@ TEST(without_flags_it_has_its_defaults)
     assert_int_equal(config.trusted_proxies.count, 0);
     assert_false(config.lab);
     assert_int_equal(config.lab_pause.ms, 0);
-    assert_true(idempotency_key_is_valid(config.instance));
+    assert_true(sale_key_is_valid(config.instance));
 }
 
 TEST(flags_win_over_the_environment)
 {
     struct config config;
-    struct refusal why;
+    struct start_error why;
 
     assert_int_equal(READ(some_env, &config, &why, "--batch=9", "--log-level", "debug"),
                      CONFIG_RUN);
@@ -177,7 +177,7 @@ TEST(bad_values_are_named)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct config config;
-        struct refusal why = {0};
+        struct start_error why = {0};
 
         assert_int_equal(read_words(cases[i].words, no_env, &config, &why), CONFIG_BAD);
         assert_string_equal(why.text, cases[i].says);
@@ -187,7 +187,7 @@ TEST(bad_values_are_named)
 TEST(keys_and_rate_are_taken)
 {
     struct config config;
-    struct refusal why;
+    struct start_error why;
 
     assert_int_equal(
         READ(no_env, &config, &why, "--token-key", "a", "--token-key-2=b", "--rate=5/s:20"),
@@ -201,7 +201,7 @@ TEST(keys_and_rate_are_taken)
 TEST(addresses_and_proxies_are_taken)
 {
     struct config config;
-    struct refusal why;
+    struct start_error why;
 
     assert_int_equal(
         READ(no_env, &config, &why, "--address-rate=50:100", "--trusted-proxy", "10.0.0.0/8,::1"),
@@ -215,7 +215,7 @@ TEST(addresses_and_proxies_are_taken)
 TEST(replicas_and_servers_of_a_redlock_are_taken)
 {
     struct config config;
-    struct refusal why;
+    struct start_error why;
 
     assert_int_equal(READ(no_env, &config, &why, "--redis=redis+sentinel://a,b/main",
                           "--sync-replicas=2", "--sync-ms", "250", "--guard=redlock",
@@ -230,7 +230,7 @@ TEST(replicas_and_servers_of_a_redlock_are_taken)
 TEST(the_wait_for_replicas_must_end_before_the_deadline)
 {
     struct config config;
-    struct refusal why;
+    struct start_error why;
 
     assert_int_equal(READ(no_env, &config, &why, "--redis=redis://a", "--sync-replicas=1",
                           "--sync-ms=500", "--deadline-ms=500"),
@@ -251,7 +251,7 @@ TEST(a_pause_is_taken_with_lab)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct config config;
-        struct refusal why;
+        struct start_error why;
 
         assert_int_equal(READ(no_env, &config, &why, "--lab-pause", rows[i].text, "--lab"),
                          CONFIG_RUN);
@@ -263,7 +263,7 @@ TEST(a_pause_is_taken_with_lab)
 TEST(a_bad_variable_is_named_as_such)
 {
     struct config config;
-    struct refusal why = {0};
+    struct start_error why = {0};
 
     assert_int_equal(read_words((const char *const[]){NULL}, bad_env, &config, &why), CONFIG_BAD);
     assert_string_equal(why.text, "SECKILL_BATCH: \"many\" is not a number from 1 to 1024");
@@ -272,7 +272,7 @@ TEST(a_bad_variable_is_named_as_such)
 TEST(a_flawed_guard_needs_lab)
 {
     struct config config;
-    struct refusal why = {0};
+    struct start_error why = {0};
 
     assert_int_equal(READ(no_env, &config, &why, "--guard", "none"), CONFIG_BAD);
     assert_non_null(strstr(why.text, "--guard: \"none\" is flawed"));
@@ -282,7 +282,7 @@ TEST(a_flawed_guard_needs_lab)
 TEST(a_check_is_told_apart_and_has_no_variable)
 {
     struct config config;
-    struct refusal why;
+    struct start_error why;
 
     assert_int_equal(READ(no_env, &config, &why, "--check", "--listen=0.0.0.0:80"), CONFIG_CHECK);
     assert_string_equal(config.listen, "0.0.0.0:80");
@@ -293,7 +293,7 @@ TEST(a_check_is_told_apart_and_has_no_variable)
 TEST(secrets_of_redis_are_files)
 {
     struct config config;
-    struct refusal why;
+    struct start_error why;
 
     assert_int_equal(READ(no_env, &config, &why, "--redis=redis://me@a", "--redis-password=p",
                           "--redis-loader", "l"),
@@ -312,7 +312,7 @@ static const char *tls_env(const char *name)
 TEST(tls_is_for_rediss)
 {
     struct config config;
-    struct refusal why;
+    struct start_error why;
 
     assert_int_equal(READ(tls_env, &config, &why, "--redis-cert=c", "--redis-key=k",
                           "--redis-server-name=n", "--sentinel-password=s"),
@@ -331,7 +331,7 @@ TEST(tls_is_for_rediss)
 TEST(help_and_version_win_over_everything)
 {
     struct config config;
-    struct refusal why;
+    struct start_error why;
 
     assert_int_equal(READ(no_env, &config, &why, "--batch", "x", "--help"), CONFIG_HELP);
     assert_int_equal(READ(no_env, &config, &why, "--nope", "--version"), CONFIG_VERSION);

@@ -74,7 +74,7 @@ static void make_file(const char *name, mode_t mode)
 
 static void assert_refused(const char *path, const char *says)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
 
     assert_false(data_folder_take(path, &why));
     if (!strstr(why.text, says) || !strstr(why.text, path)) print_message("%s\n", why.text);
@@ -93,7 +93,7 @@ TEST(a_folder_ends_up_private_or_is_refused)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct refusal why = {0};
+        struct start_error why = {0};
 
         (void)rmdir(in_base("data"));
         if (rows[i].before) make("data", rows[i].before);
@@ -113,7 +113,7 @@ TEST(a_folder_of_another_user_is_refused_and_left_alone)
 
 TEST(a_link_is_followed_when_it_is_ours_alone)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
 
     make("data", 0755);
     assert_int_equal(symlink(in_base("data"), in_base("link")), 0);
@@ -142,7 +142,7 @@ TEST(what_is_no_folder_is_refused)
 
 TEST(the_root_of_the_machine_stays_as_it_is)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
 
     assert_false(data_folder_take("/", &why));
     assert_false(data_folder_take("//", &why));
@@ -151,7 +151,7 @@ TEST(the_root_of_the_machine_stays_as_it_is)
 
 TEST(an_older_append_only_file_is_closed_to_others)
 {
-    struct refusal why = {0};
+    struct start_error why = {0};
 
     make("data", 0755);
     make("data/appendonlydir", 0755);

@@ -55,9 +55,9 @@ TEST(an_unfit_redis_is_refused_with_the_way_out)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct startup_facts facts = facts_of(cases[i].info, cases[i].settings);
-        struct refusal why = {0};
+        struct start_error why = {0};
 
-        assert_int_equal(startup_judge(&facts, TOPOLOGY_SINGLE, &why), cases[i].says == NULL);
+        assert_int_equal(startup_judge(&facts, DEPLOYMENT_SINGLE, &why), cases[i].says == NULL);
         assert_string_equal(why.text, cases[i].says ? cases[i].says : "");
     }
 }
@@ -82,10 +82,10 @@ TEST(of_several_servers_the_unfit_one_is_named)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct startup_facts facts = {.server = "10.0.0.1:7001", .max_memory = -1};
-        struct refusal why = {0};
+        struct start_error why = {0};
 
         startup_take_info(cases[i].info, &facts);
-        assert_int_equal(startup_judge(&facts, TOPOLOGY_CLUSTER, &why), !cases[i].says[0]);
+        assert_int_equal(startup_judge(&facts, DEPLOYMENT_CLUSTER, &why), !cases[i].says[0]);
         assert_string_equal(why.text, cases[i].says);
     }
 }
@@ -139,12 +139,12 @@ TEST(durability_follows_from_the_settings)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct startup_facts facts = facts_of(cases[i].info, cases[i].settings);
-        struct refusal why = {0};
+        struct start_error why = {0};
 
-        assert_true(startup_judge(&facts, TOPOLOGY_SINGLE, &why));
+        assert_true(startup_judge(&facts, DEPLOYMENT_SINGLE, &why));
         assert_int_equal(facts.durability, cases[i].durability);
-        assert_true(durability_name(facts.durability)[0]);
-        assert_true(durability_meaning(facts.durability)[0]);
+        assert_true(startup_durability_name(facts.durability)[0]);
+        assert_true(startup_durability_meaning(facts.durability)[0]);
     }
 }
 

@@ -632,11 +632,11 @@ static unsigned first_failure(const struct subject *subject, unsigned limit,
 static void open_subject(struct subject *subject, lk_client *client)
 {
     *subject = (struct subject){.client = client,
-                                .purchase = lk_script_new(app_script_named("purchase")),
-                                .resolve = lk_script_new(app_script_named("resolve")),
-                                .create = lk_script_new(app_script_named("create_sale")),
-                                .end = lk_script_new(app_script_named("end_sale")),
-                                .restock = lk_script_new(app_script_named("restock_sale"))};
+                                .purchase = lk_script_new(app_scripts_named("purchase")),
+                                .resolve = lk_script_new(app_scripts_named("resolve")),
+                                .create = lk_script_new(app_scripts_named("create_sale")),
+                                .end = lk_script_new(app_scripts_named("end_sale")),
+                                .restock = lk_script_new(app_scripts_named("restock_sale"))};
     assert_true(subject->purchase && subject->resolve && subject->create && subject->end &&
                 subject->restock);
 }
@@ -720,7 +720,7 @@ static const struct mutant mutants[] = {
 /* The script with its first `from` replaced; yours to free. */
 static lk_script *mutate(const struct mutant *mutant)
 {
-    const char *source = app_script_named(mutant->script)->source;
+    const char *source = app_scripts_named(mutant->script)->source;
     const char *at = strstr(source, mutant->from);
     char *text = NULL;
     lk_script *script = NULL;

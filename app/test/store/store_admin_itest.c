@@ -44,7 +44,8 @@ static store_status take(struct sale_world *world, const struct step *step,
     case PATCH:
         return store_patch_sale(store, "s", &step->patch, out_end, err);
     case RESTOCK:
-        return store_restock_sale(store, "s", step->units, step->key, out_end, err);
+        return store_restock_sale(store, "s", &(struct sale_restock){step->units, step->key},
+                                  out_end, err);
     case END:
         return store_end_sale(store, "s", out_end, err);
     case STEP_KINDS:
@@ -77,7 +78,7 @@ static void ends_as(struct sale_world *world, const struct step *step, sale_step
     struct lk_error err = {0};
 
     if (take(world, step, &got, &err) != STORE_OK) fail_msg("kind %d: %s", step->kind, err.text);
-    assert_string_equal(sale_step_name(got.step), sale_step_name(expected));
+    assert_string_equal(store_step_name(got.step), store_step_name(expected));
     assert_int_equal(got.epoch, ask(world, "HGET seckill:{s}:sale epoch"));
 }
 
@@ -373,7 +374,7 @@ TEST(hostile_arguments_are_refused_and_change_nothing, struct sale_world *world)
         struct lk_bytes args[8];
         size_t count = 0;
         lk_reply *reply = NULL;
-        lk_script *script = lk_script_new(app_script_named(rows[i].script));
+        lk_script *script = lk_script_new(app_scripts_named(rows[i].script));
 
         (void)snprintf(copy, sizeof copy, "%s", rows[i].args ? rows[i].args : "");
         while (rest && count < COUNT_OF(args))
@@ -508,8 +509,8 @@ static void audit_of(struct sale_world *world, struct sale_audit *out)
 static void print_checks(const struct sale_audit *audit)
 {
     for (int i = 0; i < AUDIT_CHECK_COUNT; i++)
-        print_message("%-20s %-8s %s\n", audit_check_name((enum audit_check)i),
-                      audit_verdict_name(audit->checks[i].verdict), audit->checks[i].words);
+        print_message("%-20s %-8s %s\n", sale_audit_check_name((enum audit_check)i),
+                      sale_audit_verdict_name(audit->checks[i].verdict), audit->checks[i].words);
 }
 
 /* Five units, two of them sold, two more put up later. */
@@ -660,8 +661,8 @@ TEST(steps_and_purchases_at_once_add_up, struct sale_world *world)
         struct sale_step_end end;
 
         (void)snprintf(key, sizeof key, "k%u", i / 2); /* each twice */
-        if (store_restock_sale(world->shops[i % SALE_SHOPS].store, "s", 3, key, &end, NULL) !=
-                STORE_OK ||
+        if (store_restock_sale(world->shops[i % SALE_SHOPS].store, "s",
+                               &(struct sale_restock){3, key}, &end, NULL) != STORE_OK ||
             end.step != (i % 2 ? SALE_STEP_REPEATED : SALE_STEP_DONE))
             break;
         if (store_audit_sale(world->shops[0].store, "s", &audit, NULL) != STORE_OK) break;

@@ -465,7 +465,7 @@ TEST(a_server_that_hangs_is_unknown_in_time, const struct world *world)
 
 TEST(looking_up_for_replicas_changes_nothing, struct world *world)
 {
-    static const struct topology synced = {.sync_replicas = 1, .sync_ms = 100};
+    static const struct deployment synced = {.sync_replicas = 1, .sync_ms = 100};
     struct store *store = store_new(world->client, "synced", &synced);
     struct order order;
 
@@ -509,7 +509,7 @@ TEST(a_server_that_does_not_serve_now_has_executed_nothing, struct world *world)
 /* The replicas of a client are waited for by its evals, and there are none here. */
 TEST(an_order_that_no_replica_has_is_not_told, struct world *world)
 {
-    static const struct topology synced = {.sync_replicas = 1, .sync_ms = 20};
+    static const struct deployment synced = {.sync_replicas = 1, .sync_ms = 20};
     lk_client *client = lk_client_open(
         &(struct lk_client_options){.url = world->server.url, .sync_replicas = 1, .sync_ms = 20},
         NULL);
@@ -532,22 +532,22 @@ TEST(an_order_that_no_replica_has_is_not_told, struct world *world)
 
 static bool note_change(const struct order *order, void *arg)
 {
-    struct topology *topology = arg;
+    struct deployment *deployment = arg;
 
-    atomic_store(&topology->changes, 1);
+    atomic_store(&deployment->changes, 1);
     return true;
 }
 
 TEST(a_scan_that_another_server_ended_is_not_whole, struct world *world)
 {
-    struct topology topology = {.kind = TOPOLOGY_SENTINEL};
-    struct store *store = store_new(world->client, "here", &topology);
+    struct deployment deployment = {.kind = DEPLOYMENT_SENTINEL};
+    struct store *store = store_new(world->client, "here", &deployment);
 
     assert_non_null(store);
     put_up(world, "s");
     assert_true(sale_do(world->client, "HSET %s ann 7:held:k", world->keys.text[KEY_ORDERS]));
-    assert_int_equal(store_scan_orders(store, "s", note_change, &topology, NULL), STORE_UNKNOWN);
-    assert_int_equal(store_scan_orders(store, "s", note_change, &topology, NULL), STORE_OK);
+    assert_int_equal(store_scan_orders(store, "s", note_change, &deployment, NULL), STORE_UNKNOWN);
+    assert_int_equal(store_scan_orders(store, "s", note_change, &deployment, NULL), STORE_OK);
     store_free(store);
 }
 

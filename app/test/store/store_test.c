@@ -38,7 +38,7 @@ TEST(an_order_is_read_as_the_table_says)
         const struct order_case *row = &orders[i];
         struct order order = {.buyer = "bob"};
 
-        if (order_parse(lk_bytes_of(row->value), &order) != (row->id != NULL))
+        if (store_parse_order(lk_bytes_of(row->value), &order) != (row->id != NULL))
             fail_msg("row %zu", i);
         assert_string_equal(order.buyer, "bob");
         if (!row->id) continue;
@@ -52,7 +52,7 @@ TEST(no_value_is_no_order)
 {
     struct order order = {0};
 
-    assert_false(order_parse((struct lk_bytes){0}, &order));
+    assert_false(store_parse_order((struct lk_bytes){0}, &order));
 }
 
 /* A heap block without an end mark: a sanitizer sees the first byte too many. */
@@ -66,7 +66,7 @@ TEST(an_order_is_read_within_its_length)
 
         assert_non_null(block);
         memcpy(block, text, len);
-        bool is_order = order_parse((struct lk_bytes){.data = block, .len = len}, &order);
+        bool is_order = store_parse_order((struct lk_bytes){.data = block, .len = len}, &order);
         free(block);
         assert_int_equal(is_order, len >= sizeof "12:held:" - 1);
         if (is_order) assert_int_equal(strlen(order.key), len - (sizeof "12:held:" - 1));
@@ -78,7 +78,7 @@ TEST(a_nul_byte_ends_a_part_but_not_the_reading)
     static const char text[] = "1\0:held:k\0k";
     struct order order = {0};
 
-    assert_true(order_parse((struct lk_bytes){.data = text, .len = sizeof text - 1}, &order));
+    assert_true(store_parse_order((struct lk_bytes){.data = text, .len = sizeof text - 1}, &order));
     assert_string_equal(order.id, "1");
     assert_string_equal(order.state, "held");
     assert_string_equal(order.key, "k");

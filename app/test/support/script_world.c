@@ -115,10 +115,10 @@ int script_world_open(void **state)
     if (!world) return -1;
     *state = world;
     sale_keys_make("s", &world->keys);
-    world->purchase = lk_script_new(app_script_named("purchase"));
-    world->resolve = lk_script_new(app_script_named("resolve"));
-    world->create = lk_script_new(app_script_named("create_sale"));
-    world->end = lk_script_new(app_script_named("end_sale"));
+    world->purchase = lk_script_new(app_scripts_named("purchase"));
+    world->resolve = lk_script_new(app_scripts_named("resolve"));
+    world->create = lk_script_new(app_scripts_named("create_sale"));
+    world->end = lk_script_new(app_scripts_named("end_sale"));
     if (!world->purchase || !world->resolve || !world->create || !world->end) return -1;
     if (!sale_server_start(&world->server)) return -1;
     world->client = sale_connect(&world->server, 4, SALE_GENEROUS_MS);

@@ -54,7 +54,7 @@ static bool hears(int fd)
 static struct tap *open_tap(const char *dir, const char *server, struct labels *labels)
 {
     const struct sched_param none = {0};
-    struct refusal why = {0};
+    struct start_error why = {0};
     cpu_set_t one;
 
     CPU_ZERO(&one);
@@ -89,7 +89,7 @@ TEST(who_knocks_while_another_is_cut_off_is_served)
     char dir[APP_PATH_SIZE];
     char path[APP_PATH_SIZE + 16];
     struct labels labels = {0};
-    struct refusal why = {0};
+    struct start_error why = {0};
     FILE *out = fopencookie(NULL, "w", (cookie_io_functions_t){.write = happen});
 
     app_folder_make(dir);

@@ -1,6 +1,7 @@
 /*
  * trial_judge.c: which lesson a play teaches, on plays made up here.
  */
+#include "lab/plays/scenarios.h"
 #include "lab/trial/trial.h"
 #include "test/support/testing.h"
 
@@ -220,5 +221,5 @@ TEST(every_lesson_is_a_scenario)
                                           "stale-write",      "checked-write", "paused-process"};
 
     for (size_t i = 0; i < sizeof lessons / sizeof lessons[0]; i++)
-        assert_non_null(lab_scenario_named(lessons[i]));
+        assert_non_null(scenarios_named(lessons[i]));
 }

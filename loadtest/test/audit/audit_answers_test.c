@@ -2,7 +2,7 @@
  * The auditor on replays: "you have bought before" is due only when an earlier ask may have bought;
  * what a purchase was told otherwise shows that a refusal was executed. No Redis, no files.
  */
-#include "audit/audit.h"
+#include "test/support/lt_facts.h"
 #include "test/support/testing.h"
 
 enum { ASKS_MAX = 4 };
@@ -12,13 +12,6 @@ struct told {
     answer_kind answer;
     int64_t from, to;
 };
-
-static ask_outcome outcome_of(answer_kind answer)
-{
-    if (answer == ANSWER_CREATED || answer == ANSWER_REPLAYED) return ASK_OK;
-    if (answer == ANSWER_OUTCOME_UNKNOWN) return ASK_INFO;
-    return answer == ANSWER_NONE ? ASK_UNANSWERED : ASK_FAIL;
-}
 
 /* What the buyer of "k" was told, and whether some refusal was a lie then. */
 static const struct {
@@ -59,44 +52,21 @@ static const struct {
 
 static void add_ask(struct facts *facts, const char *rid, const struct told *told)
 {
-    ask_outcome outcome = outcome_of(told->answer);
-    struct ask ask = {.invoked_ns = told->from,
-                      .answered_ns = told->to,
-                      .rid = rid,
-                      .buyer = "b",
-                      .order = outcome == ASK_OK ? "100" : NULL,
-                      .outcome = outcome,
-                      .answer = told->answer};
-    assert_true(facts_add_ask(facts, ask));
+    bool is_ok = told->answer == ANSWER_CREATED || told->answer == ANSWER_REPLAYED;
+
+    lt_facts_ask(facts, (struct ask){.invoked_ns = told->from,
+                                     .answered_ns = told->to,
+                                     .rid = rid,
+                                     .buyer = "b",
+                                     .order = is_ok ? "100" : NULL,
+                                     .answer = told->answer});
 }
 
 /* One unit, and it went to "b" by the purchase "k": all is well but for what "b" was told. */
 static void make_sale(struct facts *facts, const struct told told[ASKS_MAX])
 {
-    struct row row = {.order = "100", .buyer = "b", .rid = "k"};
-
-    facts_init(facts);
-    facts->epoch = 1;
-    facts->starts_ms = facts->ends_ms = 0;
-    facts->state = "open";
-    facts->has_operators = true;
-    assert_true(facts_add_step(
-        facts,
-        (struct operator_step){
-            .id = "1", .what = "create", .key = "", .units = 1, .epoch = 1, .result = STEP_DONE}));
-    facts->has_clients = facts->has_stock = true;
-    facts->lock = LOCK_NONE;
-    facts->initial = 1;
-    assert_true(facts_add_entry(
-        facts,
-        (struct ledger_entry){
-            .id = "1-0", .event = "created", .left = 1, .initial = 1, .epoch = 1, .ends_ms = -1}));
-    assert_true(facts_add_entry(
-        facts,
-        (struct ledger_entry){
-            .id = "2-0", .event = "sold", .initial = -1, .epoch = 1, .ends_ms = -1, .sold = 1}));
-    assert_true(facts_add_order(facts, row));
-    assert_true(facts_add_sold(facts, row));
+    lt_facts_put_up(facts, 1);
+    lt_facts_sell(facts, (struct row){"100", "b", "k"}, 0);
     for (size_t i = 0; i < ASKS_MAX && told[i].from; i++)
         add_ask(facts, "k", &told[i]);
 }

@@ -39,7 +39,7 @@ static json_t *post(const char *path, const char *json, const char *key, const c
 
     (void)snprintf(url, sizeof url, "%s/api/v1/%s",
                    buyer ? service->instances[strlen(buyer) % 2].url : service->admin_url, path);
-    assert_true(http_client_send(world.rig.http, &request, &reply, &world.rig.failure));
+    assert_true(http_client_send(service->http, &request, &reply, &world.rig.failure));
     if (status && reply.status != status)
         fail_msg("%s: %s %s: %ld %s", buyer ? buyer : "operator", path, json, reply.status,
                  reply.body);
@@ -145,7 +145,7 @@ static bool is_free(void *arg)
     (void)arg;
     if (!ledger) ledger = ledger_open(world.rig.place.url, NULL);
     facts_init(&facts);
-    bool is_read = ledger && ledger_read_sale(ledger, "s", &facts, NULL);
+    bool is_read = ledger && ledger_sale_read(ledger, "s", &facts, NULL);
     bool is_gone = is_read && facts.lock == LOCK_NONE;
     facts_done(&facts);
     if (is_gone) ledger_close(ledger);
@@ -246,70 +246,56 @@ struct corruption {
     "\"result\":\"" result "\",\"units\":2,\"epoch\":" epoch "}\n"
 
 static const struct corruption corruptions[] = {
-    {"nothing", NULL, NULL, {0}},
+    {"nothing", NULL, .redis = NULL},
 
     /* The sale, its stock and its orders. */
-    {"an order is gone", "conservation", LUA("C('HDEL',O,'b1')"), {0}},
-    {"an order has another id",
-     "acknowledged_kept",
-     "HSET seckill:{s}:orders b1 5:held:k-b1\n",
-     {0}},
-    {"an order has another key",
-     "conservation",
-     LUA("C('HSET',O,'b1',(string.gsub(C('HGET',O,'b1'),':k','#:x')))"),
-     {0}},
-    {"an order has another buyer",
-     "no_phantom",
-     LUA("C('HSET',O,'eve',C('HGET',O,'b1')) C('HDEL',O,'b1')"),
-     {0}},
-    {"an order is invented", "no_phantom", "HSET seckill:{s}:orders eve 9:held:k9\n", {0}},
-    {"an order of two words", "conservation", "HSET seckill:{s}:orders b1 9\n", {0}},
-    {"the stock is higher", "conservation", "INCR seckill:{s}:stock\n", {0}},
-    {"the stock is below zero", "conservation", "DECR seckill:{s}:stock\n", {0}},
-    {"the stock is no number", "conservation", "SET seckill:{s}:stock many\n", {0}},
-    {"the stock is gone", "conservation", "DEL seckill:{s}:stock\n", {0}},
-    {"initial is higher", "conservation", "HSET seckill:{s}:sale initial 7\n", {0}},
-    {"initial is gone", "conservation", "HDEL seckill:{s}:sale initial\n", {0}},
-    {"restocked is higher", "restocks_add_up", "HSET seckill:{s}:sale restocked 5\n", {0}},
-    {"restocked is lower", "restocks_add_up", "HSET seckill:{s}:sale restocked 3\n", {0}},
-    {"restocked is gone", "restocks_add_up", "HDEL seckill:{s}:sale restocked\n", {0}},
-    {"the epoch is higher", "restocks_add_up", "HINCRBY seckill:{s}:sale epoch 1\n", {0}},
-    {"the epoch is gone", "restocks_add_up", "HDEL seckill:{s}:sale epoch\n", {0}},
-    {"the sale is open again", "nothing_after_end", "HSET seckill:{s}:sale state open\n", {0}},
-    {"the state is gone", "nothing_after_end", "HDEL seckill:{s}:sale state\n", {0}},
-    {"it ended by the clock before its last unit",
-     "nothing_after_end",
-     "HSET seckill:{s}:sale ends_ms 1700000000000\n",
-     {0}},
-    {"it started by the clock after its first unit",
-     "nothing_after_end",
-     "HSET seckill:{s}:sale starts_ms 95617584000000\n",
-     {0}},
-    {"a lock that never ends is left", "no_stuck_lock", "SET seckill:{s}:lock x\n", {0}},
+    {"an order is gone", "conservation", .redis = LUA("C('HDEL',O,'b1')")},
+    {"an order has another id", "acknowledged_kept",
+     .redis = "HSET seckill:{s}:orders b1 5:held:k-b1\n"},
+    {"an order has another key", "conservation",
+     .redis = LUA("C('HSET',O,'b1',(string.gsub(C('HGET',O,'b1'),':k','#:x')))")},
+    {"an order has another buyer", "no_phantom",
+     .redis = LUA("C('HSET',O,'eve',C('HGET',O,'b1')) C('HDEL',O,'b1')")},
+    {"an order is invented", "no_phantom", .redis = "HSET seckill:{s}:orders eve 9:held:k9\n"},
+    {"an order of two words", "conservation", .redis = "HSET seckill:{s}:orders b1 9\n"},
+    {"the stock is higher", "conservation", .redis = "INCR seckill:{s}:stock\n"},
+    {"the stock is below zero", "conservation", .redis = "DECR seckill:{s}:stock\n"},
+    {"the stock is no number", "conservation", .redis = "SET seckill:{s}:stock many\n"},
+    {"the stock is gone", "conservation", .redis = "DEL seckill:{s}:stock\n"},
+    {"initial is higher", "conservation", .redis = "HSET seckill:{s}:sale initial 7\n"},
+    {"initial is gone", "conservation", .redis = "HDEL seckill:{s}:sale initial\n"},
+    {"restocked is higher", "restocks_add_up", .redis = "HSET seckill:{s}:sale restocked 5\n"},
+    {"restocked is lower", "restocks_add_up", .redis = "HSET seckill:{s}:sale restocked 3\n"},
+    {"restocked is gone", "restocks_add_up", .redis = "HDEL seckill:{s}:sale restocked\n"},
+    {"the epoch is higher", "restocks_add_up", .redis = "HINCRBY seckill:{s}:sale epoch 1\n"},
+    {"the epoch is gone", "restocks_add_up", .redis = "HDEL seckill:{s}:sale epoch\n"},
+    {"the sale is open again", "nothing_after_end", .redis = "HSET seckill:{s}:sale state open\n"},
+    {"the state is gone", "nothing_after_end", .redis = "HDEL seckill:{s}:sale state\n"},
+    {"it ended by the clock before its last unit", "nothing_after_end",
+     .redis = "HSET seckill:{s}:sale ends_ms 1700000000000\n"},
+    {"it started by the clock after its first unit", "nothing_after_end",
+     .redis = "HSET seckill:{s}:sale starts_ms 95617584000000\n"},
+    {"a lock that never ends is left", "no_stuck_lock", .redis = "SET seckill:{s}:lock x\n"},
 
     /* The ledger. */
-    {"the ledger is gone", "conservation", "DEL seckill:{s}:ledger\n", {0}},
-    {"its first entry is gone", "conservation", LEDGER("table.remove(all,1)"), {0}},
-    {"its last entry is gone", "nothing_after_end", LEDGER("table.remove(all)"), {0}},
-    {"an entry of a sale is gone", "conservation", LEDGER("table.remove(all,at('sold',2))"), {0}},
-    {"an entry of a sale comes twice",
-     "one_per_buyer",
-     LEDGER("all[#all+1]={'*',all[at('sold',2)][2]}"),
-     {0}},
-    {"an entry has another left", "conservation", LEDGER("set(3,'left','0')"), {0}},
-    {"an entry has no number left", "conservation", LEDGER("set(3,'left','few')"), {0}},
-    {"an entry has another epoch", "restocks_add_up", LEDGER("set(3,'epoch','2')"), {0}},
-    {"an entry has no epoch", "restocks_add_up", LEDGER("set(3,'epoch','one')"), {0}},
-    {"a restock without a new epoch",
-     "restocks_add_up",
-     LEDGER("for i=1,#all do set(i,'epoch','1') end C('HSET',S,'epoch','1')"),
-     {0}},
-    {"two restocks under one key",
-     "restocks_add_up",
-     LEDGER("local r=at('restocked',1) table.insert(all,r+1,{all[r][1]..'9',{unpack(all[r][2])}}) "
-            "for i=r+1,#all do set(i,'epoch','3') set(i,'left',get(i,'left')+4) end "
-            "C('HSET',S,'epoch','3','restocked','8') C('SET',K,'4')"),
-     {0}},
+    {"the ledger is gone", "conservation", .redis = "DEL seckill:{s}:ledger\n"},
+    {"its first entry is gone", "conservation", .redis = LEDGER("table.remove(all,1)")},
+    {"its last entry is gone", "nothing_after_end", .redis = LEDGER("table.remove(all)")},
+    {"an entry of a sale is gone", "conservation",
+     .redis = LEDGER("table.remove(all,at('sold',2))")},
+    {"an entry of a sale comes twice", "one_per_buyer",
+     .redis = LEDGER("all[#all+1]={'*',all[at('sold',2)][2]}")},
+    {"an entry has another left", "conservation", .redis = LEDGER("set(3,'left','0')")},
+    {"an entry has no number left", "conservation", .redis = LEDGER("set(3,'left','few')")},
+    {"an entry has another epoch", "restocks_add_up", .redis = LEDGER("set(3,'epoch','2')")},
+    {"an entry has no epoch", "restocks_add_up", .redis = LEDGER("set(3,'epoch','one')")},
+    {"a restock without a new epoch", "restocks_add_up",
+     .redis = LEDGER("for i=1,#all do set(i,'epoch','1') end C('HSET',S,'epoch','1')")},
+    {"two restocks under one key", "restocks_add_up",
+     .redis = LEDGER(
+         "local r=at('restocked',1) table.insert(all,r+1,{all[r][1]..'9',{unpack(all[r][2])}}) "
+         "for i=r+1,#all do set(i,'epoch','3') set(i,'left',get(i,'left')+4) end "
+         "C('HSET',S,'epoch','3','restocked','8') C('SET',K,'4')")},
     {"an oversell behind a forged restock", "operators_agree",
      "XADD seckill:{s}:ledger * event restocked by i1 epoch 3 left 1 units 1 key r2\n" SOLD_TO_B11(
          "3", "0") "HSET seckill:{s}:sale epoch 3 restocked 5 restock:r2 1\n",
@@ -323,64 +309,48 @@ static const struct corruption corruptions[] = {
             "set(#all,'epoch','3') C('HSET',S,'epoch','3','restocked','5','restock:r2','1') "
             "C('HSET',O,'b11','77:held:k-b11')"),
      B11_WAS_TOLD},
-    {"a restock of more units",
-     "operators_agree",
-     LEDGER("local r=at('restocked',1) set(r,'units','5') for i=r,#all do "
-            "set(i,'left',get(i,'left')+1) "
-            "end C('SET',K,'1') C('HSET',S,'restocked','5')"),
-     {0}},
-    {"a restock under another key",
-     "operators_agree",
-     LEDGER("set(at('restocked',1),'key','r9')"),
-     {0}},
-    {"a sale of more units from the start",
-     "operators_agree",
-     LEDGER("for i=1,#all do set(i,'left',get(i,'left')+1) end set(1,'initial','7') "
-            "C('SET',K,'1') C('HSET',S,'initial','7')"),
-     {0}},
-    {"no restock, but more units from the start",
-     "operators_agree",
-     LEDGER("local r=at('restocked',1) for i=1,r do set(i,'left',get(i,'left')+4) end "
-            "set(1,'initial','10') table.remove(all,r) for i=1,#all do set(i,'epoch','1') end "
-            "C('HSET',S,'initial','10','epoch','1') C('HDEL',S,'restocked')"),
-     {0}},
-    {"a unit sold after the end",
-     "nothing_after_end",
-     LEDGER("swap(#all,#all-1) local a,b=#all-1,#all "
-            "set(a,'left','1') set(b,'left','0')"),
-     {0}},
-    {"the end is moved behind a sale",
-     "operators_agree",
-     LEDGER("all[#all][1]=string.format('%.0f',string.match(all[#all][1],'%d+')+3600000)..'-0'"),
-     {0}},
-    {"an order made an hour after the end, put before it",
-     "nothing_after_end",
-     LEDGER("for i=1,#all do local o=get(i,'order') if o and string.find(o,':b10:') then "
-            "local late=string.format('%.0f',tonumber((string.match(o,'^%d+')))+3600000*4194304) "
-            "set(i,'order',(string.gsub(o,'^%d+',late))) "
-            "C('HSET',O,'b10',(string.gsub(C('HGET',O,'b10'),'^%d+',late))) end end"),
-     {0}},
+    {"a restock of more units", "operators_agree",
+     .redis = LEDGER("local r=at('restocked',1) set(r,'units','5') for i=r,#all do "
+                     "set(i,'left',get(i,'left')+1) "
+                     "end C('SET',K,'1') C('HSET',S,'restocked','5')")},
+    {"a restock under another key", "operators_agree",
+     .redis = LEDGER("set(at('restocked',1),'key','r9')")},
+    {"a sale of more units from the start", "operators_agree",
+     .redis = LEDGER("for i=1,#all do set(i,'left',get(i,'left')+1) end set(1,'initial','7') "
+                     "C('SET',K,'1') C('HSET',S,'initial','7')")},
+    {"no restock, but more units from the start", "operators_agree",
+     .redis =
+         LEDGER("local r=at('restocked',1) for i=1,r do set(i,'left',get(i,'left')+4) end "
+                "set(1,'initial','10') table.remove(all,r) for i=1,#all do set(i,'epoch','1') end "
+                "C('HSET',S,'initial','10','epoch','1') C('HDEL',S,'restocked')")},
+    {"a unit sold after the end", "nothing_after_end",
+     .redis = LEDGER("swap(#all,#all-1) local a,b=#all-1,#all "
+                     "set(a,'left','1') set(b,'left','0')")},
+    {"the end is moved behind a sale", "operators_agree",
+     .redis = LEDGER(
+         "all[#all][1]=string.format('%.0f',string.match(all[#all][1],'%d+')+3600000)..'-0'")},
+    {"an order made an hour after the end, put before it", "nothing_after_end",
+     .redis = LEDGER(
+         "for i=1,#all do local o=get(i,'order') if o and string.find(o,':b10:') then "
+         "local late=string.format('%.0f',tonumber((string.match(o,'^%d+')))+3600000*4194304) "
+         "set(i,'order',(string.gsub(o,'^%d+',late))) "
+         "C('HSET',O,'b10',(string.gsub(C('HGET',O,'b10'),'^%d+',late))) end end")},
     {"a restock after the end", "nothing_after_end",
      SOLD_TO_B11("3", "0")
          LEDGER("table.insert(all,#all,{all[#all-1][1]..'1',{'event','restocked','by',"
                 "'i1','epoch','3','left','1','units','1','key','r2'}}) "
                 "C('HSET',S,'epoch','3','restocked','5')"),
      B11_WAS_TOLD},
-    {"it was never ended",
-     "operators_agree",
-     LEDGER("table.remove(all) C('HSET',S,'state','open')"),
-     {0}},
-    {"a unit sold while it was paused",
-     "nothing_after_end",
-     LEDGER("local r=at('resumed',1) swap(r,r+1) set(r,'left',get(r,'left')) local a=get(r,'left') "
-            "set(r+1,'left',a)"),
-     {0}},
-    {"a pause that nobody asked for",
-     "operators_agree",
-     LEDGER(
+    {"it was never ended", "operators_agree",
+     .redis = LEDGER("table.remove(all) C('HSET',S,'state','open')")},
+    {"a unit sold while it was paused", "nothing_after_end",
+     .redis = LEDGER(
+         "local r=at('resumed',1) swap(r,r+1) set(r,'left',get(r,'left')) local a=get(r,'left') "
+         "set(r+1,'left',a)")},
+    {"a pause that nobody asked for", "operators_agree",
+     .redis = LEDGER(
          "local e=all[#all] table.insert(all,#all,{all[#all-1][1]..'1',{'event','paused','by','i1',"
-         "'epoch','2','left','0'}})"),
-     {0}},
+         "'epoch','2','left','0'}})")},
 
     /* What the clients wrote down. */
     {"a winner was told another order", "acknowledged_kept", NULL,

@@ -4,88 +4,60 @@
 #include "audit/fairness.h"
 #include "test/support/testing.h"
 
-static void add_ask(struct facts *facts, const char *rid, int64_t at_ns)
+enum { MOST = 6 };
+
+TEST(pairs_recorded_the_other_way_round_are_inversions)
 {
-    assert_true(facts_add_ask(facts, (struct ask){.invoked_ns = at_ns, .rid = rid, .buyer = rid}));
-}
+    static const struct {
+        const char *name;
+        struct {
+            const char *rid;
+            int64_t at_ns;
+        } asks[MOST];
+        const char *sold[MOST];
+        size_t orders;
+        uint64_t pairs, inversions;
+    } rows[] = {
+        {"first come, first served",
+         {{"c", 30}, {"a", 10}, {"b", 20}, {"refused", 5}},
+         {"a", "b", "c"},
+         3,
+         3,
+         0},
+        {"overtaken", {{"a", 10}, {"b", 20}, {"c", 30}, {"d", 40}}, {"d", "a", "c", "b"}, 4, 6, 4},
+        {"a purchase came when it was asked for first, its replay was read before",
+         {{"a", 50}, {"a", 10}, {"b", 20}},
+         {"a", "b"},
+         2,
+         1,
+         0},
+        {"nothing", {{NULL, 0}}, {NULL}, 0, 0, 0},
+        {"what nobody asked for is in no pair", {{"a", 10}}, {"ghost", "a"}, 1, 0, 0},
+    };
 
-static void add_sold(struct facts *facts, const char *rid)
-{
-    assert_true(facts_add_sold(facts, (struct row){.order = rid, .buyer = rid, .rid = rid}));
-}
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct fairness fairness;
+        struct facts facts;
 
-static void check(const struct facts *facts, size_t orders, uint64_t pairs, uint64_t inversions)
-{
-    struct fairness fairness;
-
-    assert_true(fairness_count(facts, &fairness, NULL));
-    assert_int_equal(orders, fairness.orders);
-    assert_int_equal(pairs, fairness.pairs);
-    assert_int_equal(inversions, fairness.inversions);
-}
-
-TEST(first_come_first_served_has_no_inversion)
-{
-    struct facts facts;
-
-    facts_init(&facts);
-    add_ask(&facts, "c", 30);
-    add_ask(&facts, "a", 10);
-    add_ask(&facts, "b", 20);
-    add_ask(&facts, "refused", 5);
-    add_sold(&facts, "a");
-    add_sold(&facts, "b");
-    add_sold(&facts, "c");
-    check(&facts, 3, 3, 0);
-    facts_done(&facts);
-}
-
-TEST(overtaking_is_an_inversion)
-{
-    struct facts facts;
-    struct fairness fairness;
-
-    facts_init(&facts);
-    add_ask(&facts, "a", 10);
-    add_ask(&facts, "b", 20);
-    add_ask(&facts, "c", 30);
-    add_ask(&facts, "d", 40);
-    add_sold(&facts, "d");
-    add_sold(&facts, "a");
-    add_sold(&facts, "c");
-    add_sold(&facts, "b");
-    check(&facts, 4, 6, 4);
-    assert_true(fairness_count(&facts, &fairness, NULL));
-    assert_true(fairness_share(&fairness) > 0.66 && fairness_share(&fairness) < 0.67);
-    facts_done(&facts);
-}
-
-TEST(a_purchase_came_when_it_was_asked_for_first)
-{
-    struct facts facts;
-
-    facts_init(&facts);
-    add_ask(&facts, "a", 50); /* its replay, read before */
-    add_ask(&facts, "a", 10);
-    add_ask(&facts, "b", 20);
-    add_sold(&facts, "a");
-    add_sold(&facts, "b");
-    check(&facts, 2, 1, 0);
-    facts_done(&facts);
-}
-
-TEST(what_nobody_asked_for_is_in_no_pair)
-{
-    struct fairness fairness;
-    struct facts facts;
-
-    facts_init(&facts);
-    check(&facts, 0, 0, 0);
-    add_sold(&facts, "ghost");
-    add_ask(&facts, "a", 10);
-    add_sold(&facts, "a");
-    check(&facts, 1, 0, 0);
-    assert_true(fairness_count(&facts, &fairness, NULL));
-    assert_true(fairness_share(&fairness) <= 0);
-    facts_done(&facts);
+        facts_init(&facts);
+        for (size_t n = 0; n < MOST && rows[i].asks[n].rid; n++) {
+            const char *rid = rows[i].asks[n].rid;
+            assert_true(facts_add_ask(
+                &facts,
+                (struct ask){.invoked_ns = rows[i].asks[n].at_ns, .rid = rid, .buyer = rid}));
+        }
+        for (size_t n = 0; n < MOST && rows[i].sold[n]; n++) {
+            const char *rid = rows[i].sold[n];
+            assert_true(facts_add_sold(&facts, (struct row){rid, rid, rid}));
+        }
+        assert_true(fairness_count(&facts, &fairness, NULL));
+        if (fairness.inversions != rows[i].inversions) print_message("%s\n", rows[i].name);
+        assert_int_equal(rows[i].orders, fairness.orders);
+        assert_int_equal(rows[i].pairs, fairness.pairs);
+        assert_int_equal(rows[i].inversions, fairness.inversions);
+        double share = fairness_share(&fairness);
+        double due = rows[i].inversions ? 4.0 / 6 : 0;
+        assert_true(share > due - 0.01 && share < due + 0.01);
+        facts_done(&facts);
+    }
 }

@@ -2,7 +2,7 @@
  * The merge count against the obvious one, on small sequences of all kinds.
  */
 #include "audit/inversions.h"
-#include "proxy/proxy_random.h"
+#include "base/chance.h"
 #include "test/support/testing.h"
 
 enum { LONGEST = 70 };
@@ -52,13 +52,13 @@ TEST(known_sequences)
 
 TEST(merging_counts_what_force_counts)
 {
-    struct proxy_random random = proxy_random_stream(11, 1);
+    struct chance random = chance_stream(11, 1);
     int64_t numbers[LONGEST];
 
     for (size_t count = 0; count <= LONGEST; count++) {
         for (int64_t range = 1; range <= 1000; range *= 10) { /* with many equal ones, with few */
             for (size_t i = 0; i < count; i++)
-                numbers[i] = proxy_random_between(&random, 0, range);
+                numbers[i] = chance_between(&random, 0, range);
             assert_int_equal(count_by_force(numbers, count), count_by_merging(numbers, count));
         }
     }

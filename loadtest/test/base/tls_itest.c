@@ -95,7 +95,7 @@ static bool start_server(struct world *world, int which)
 static int open_world(void **state)
 {
     static struct world world;
-    const char *const argv[] = {".ci/certificates", world.place.dir, NULL};
+    const char *const argv[] = {"lockkit/tools/certificates", world.place.dir, NULL};
     struct process maker;
 
     *state = &world;

@@ -85,7 +85,7 @@ static void check_sale(struct ledger *ledger, const char *sale)
     struct facts facts;
 
     facts_init(&facts);
-    if (!ledger_read_sale(ledger, sale, &facts, &failure)) fail_msg("%s: %s", sale, failure.text);
+    if (!ledger_sale_read(ledger, sale, &facts, &failure)) fail_msg("%s: %s", sale, failure.text);
     assert_int_equal(UNITS, facts.initial);
     assert_int_equal(UNITS - 10, facts.order_count);
     assert_int_equal(UNITS - 10, facts.sold_count);
@@ -151,7 +151,7 @@ TEST(the_primary_is_found_and_found_again_after_a_failover)
     check_sale(ledger, "s");
     int64_t left = 0;
     assert_true(lt_place_tell_port(&world->place, port, "SET seckill:{s}:stock 9\n"));
-    assert_true(ledger_stock(ledger, "s", &left, NULL));
+    assert_true(ledger_sale_stock(ledger, "s", &left, NULL));
     assert_int_equal(9, left); /* it is really that server which was read */
     ledger_close(ledger);
 
@@ -261,7 +261,7 @@ TEST(each_sale_of_a_cluster_is_found_wherever_it_goes)
     struct failure failure = {.text = ""};
     int64_t left = 0;
     (void)tell(world, "kill n%c", owners[1]);
-    assert_false(ledger_stock(ledger, "b", &left, &failure));
+    assert_false(ledger_sale_stock(ledger, "b", &left, &failure));
     assert_true(strstr(failure.text, "Connection refused") ||
                 strstr(failure.text, "closed the connection") ||
                 strstr(failure.text, "CLUSTERDOWN"));

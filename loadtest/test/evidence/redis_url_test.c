@@ -90,14 +90,15 @@ TEST(a_redirection_names_an_address)
 {
     struct redis_address address;
 
-    assert_true(redis_address_read("127.0.0.1:7001", &address));
+    assert_true(redis_url_read_address("127.0.0.1:7001", &address));
     assert_string_equal("127.0.0.1", address.host);
     assert_int_equal(7001, address.port);
-    assert_true(redis_address_read("::1:7001", &address));
+    assert_true(redis_url_read_address("::1:7001", &address));
     assert_string_equal("::1", address.host);
-    assert_false(redis_address_read(":7001", &address)); /* the node does not know its address */
-    assert_false(redis_address_read("127.0.0.1", &address));
-    assert_false(redis_address_read("127.0.0.1:", &address));
+    assert_false(
+        redis_url_read_address(":7001", &address)); /* the node does not know its address */
+    assert_false(redis_url_read_address("127.0.0.1", &address));
+    assert_false(redis_url_read_address("127.0.0.1:", &address));
 }
 
 TEST(a_password_is_not_shown)

@@ -3,55 +3,27 @@
  * token of any buyer.
  */
 #include "evidence/tokens.h"
-#include "test/support/lt_place.h"
+#include "test/support/lt_load.h"
 #include "test/support/testing.h"
 
-enum { LIMIT_MS = 60000, BUYERS = 300 };
-
-static int open_place(void **state)
-{
-    static struct lt_place place;
-    *state = &place;
-    return lt_place_open(&place) ? 0 : -1;
-}
-
-static int close_place(void **state)
-{
-    lt_place_close(*state);
-    return 0;
-}
+enum { BUYERS = 300 };
 
 TEST(a_sale_to_buyers_with_tokens_passes)
 {
-    const struct lt_place *place = *state;
-    char out[LT_PATH_MAX + 32];
-    const char *const argv[] = {
-        "loadtest",      "--tokens", "--buyers", "1501", "--stock",       "60",
-        "--connections", "100",      "--repeat", "2",    "--retry-share", "0.4",
-        "--out",         out,        NULL};
-    static struct lt_outcome outcome;
+    const char *said = lt_load_run(*state,
+                                   "--tokens --buyers 1501 --stock 60 --connections 100 --repeat 2 "
+                                   "--retry-share 0.4",
+                                   0);
 
-    (void)snprintf(out, sizeof out, "%s/out", place->dir);
-    assert_true(lt_run(place, argv, LIMIT_MS, &outcome));
-    if (outcome.status != 0) print_message("%s\n", outcome.output);
-    assert_int_equal(0, outcome.status);
-    assert_non_null(strstr(outcome.output, "sold 60 of 60"));
-    assert_non_null(strstr(outcome.output, "2 of 2 sales passed"));
-    assert_int_equal(0, lt_place_count_processes(place));
+    assert_non_null(strstr(said, "sold 60 of 60"));
+    assert_non_null(strstr(said, "2 of 2 sales passed"));
 }
 
 /* A flawed guard needs --lab, and --lab would trust X-User-Id. */
 TEST(a_flawed_guard_is_refused_with_tokens)
 {
-    const struct lt_place *place = *state;
-    char out[LT_PATH_MAX + 32];
-    const char *const argv[] = {"loadtest", "--tokens", "--guard", "none", "--out", out, NULL};
-    static struct lt_outcome outcome;
-
-    (void)snprintf(out, sizeof out, "%s/out", place->dir);
-    assert_true(lt_run(place, argv, LIMIT_MS, &outcome));
-    assert_int_equal(3, outcome.status);
-    assert_non_null(strstr(outcome.output, "the sale was not created: 403"));
+    assert_non_null(
+        strstr(lt_load_run(*state, "--tokens --guard none", 3), "the sale was not created: 403"));
 }
 
 TEST(every_buyer_of_the_file_is_found)
@@ -94,4 +66,4 @@ TEST(tokens_that_cannot_be_made_are_told)
     assert_non_null(strstr(failure.text, "seckillctl key"));
 }
 
-FIXTURE(open_place, close_place);
+FIXTURE(lt_load_open, lt_load_close);

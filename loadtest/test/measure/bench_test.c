@@ -1,7 +1,7 @@
 /*
  * The bench's arithmetic and what it reads out of texts: no server, no wrk.
  */
-#include "measure/bench_guards.h"
+#include "measure/bench_point.h"
 #include "test/support/testing.h"
 
 enum { MANY = 100 };
@@ -155,11 +155,11 @@ TEST(only_takes_starts_of_names)
     const struct options all = {.only_count = 0};
     const struct options some = {.only = {"purchase-l", "cost-mutex"}, .only_count = 2};
 
-    assert_true(bench_has_figure("refusal"));
-    assert_true(bench_has_figure("redis-memory"));
-    assert_true(bench_has_figure("cost"));
-    assert_true(bench_has_figure("cost-any-guard"));
-    assert_false(bench_has_figure("memory"));
+    assert_true(bench_figures_have("refusal"));
+    assert_true(bench_figures_have("redis-memory"));
+    assert_true(bench_figures_have("cost"));
+    assert_true(bench_figures_have("cost-any-guard"));
+    assert_false(bench_figures_have("memory"));
     assert_true(bench_wants(&all, "service-memory"));
     assert_true(bench_wants(&some, "purchase-livez-1024"));
     assert_true(bench_wants(&some, "cost-mutex-watchdog"));
@@ -170,7 +170,7 @@ TEST(connections_are_listed_once)
 {
     long connections[CONNECTION_STEPS_MAX];
 
-    assert_int_equal(3, bench_connections(connections));
+    assert_int_equal(3, bench_figures_connections(connections, CONNECTION_STEPS_MAX));
     assert_int_equal(64, connections[0]);
     assert_int_equal(1024, connections[1]);
     assert_int_equal(2048, connections[2]);
@@ -187,16 +187,18 @@ TEST(sound_guards_are_read_from_the_help)
                                "               FLAWED, needs --lab, oversells: lost update\n"
                                "  script       no lock\n"
                                "\nMore text\n";
-    struct bench_guards guards;
+    struct guard_list guards;
 
-    assert_true(bench_guards_parse(help, &guards));
+    assert_true(guard_list_parse(help, &guards));
+    guard_list_keep_sound(&guards);
     assert_int_equal(2, guards.count);
-    assert_string_equal("mutex", guards.names[0]);
-    assert_string_equal("script", guards.names[1]);
+    assert_string_equal("mutex", guards.list[0].name);
+    assert_string_equal("script", guards.list[1].name);
     assert_int_equal(256, guards.batch);
-    assert_false(bench_guards_parse("--batch N [256]\n", &guards));
-    assert_false(bench_guards_parse("\nGuards:\n  mutex  x\n", &guards));
-    assert_false(bench_guards_parse("", &guards));
+    assert_false(guard_list_parse("--batch N [256]\n", &guards));
+    assert_true(guard_list_parse("\nGuards:\n  mutex  x\n", &guards));
+    assert_int_equal(0, guards.batch);
+    assert_false(guard_list_parse("", &guards));
 }
 
 TEST(samples_are_summed_by_name_and_label)
@@ -247,18 +249,18 @@ TEST(a_guard_costs_per_accepted_order)
 {
     struct bench_count count = {.accepted = 200, .refused = 3, .round_trips = 50, .commands = 600};
     struct bench_count nothing = {.doubt = "no answer at all"};
-    struct bench_cost cost = {.guard = "mutex"};
+    struct bench_point cost = {.guard = "mutex"};
 
     count.sum = (struct tally){.list = {{"evalsha", 50}}, .count = 1};
-    bench_cost_add(&cost, &count);
-    bench_cost_add(&cost, &count);
+    bench_point_add(&cost, &count);
+    bench_point_add(&cost, &count);
     assert_string_equal("", cost.doubt);
-    bench_cost_add(&cost, &nothing);
+    bench_point_add(&cost, &nothing);
 
     assert_int_equal(2, cost.count);
     assert_true(is_near(0.25, cost.round_trips[1]));
     assert_true(is_near(3, cost.commands[1]));
-    assert_int_equal(400, cost.orders);
+    assert_int_equal(400, cost.accepted);
     assert_int_equal(6, cost.refused);
     assert_int_equal(100, cost.sum.list[0].times);
     assert_string_equal("no answer at all", cost.doubt);

@@ -1,97 +1,128 @@
 /*
- * Scripts for gnuplot, and what becomes of its SVG: no gnuplot runs here.
+ * Pictures: what stands in their SVG, and what must not.
  */
 #include "page/page_plot.h"
 #include "test/support/testing.h"
 
-static const struct page_plot plot = {
-    .name = "fig", .title = "a < b", .text = "\"more\"", .height = 100};
-
-static char *inline_svg(const char *svg, bool wanted)
+static char *drawn(page_plot_inside *inside, const void *what)
 {
+    static const struct page_plot plot = {
+        .name = "fig", .title = "a < b", .text = "\"more\"", .height = 300};
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
 
     assert_non_null(to);
-    assert_int_equal(wanted, page_svg_write(to, svg, &plot, "wide"));
+    page_plot_draw(to, &plot, inside, what);
     assert_int_equal(0, fclose(to));
+    assert_null(strstr(text, "inf"));
+    assert_null(strstr(text, "nan"));
     return text;
 }
 
-TEST(a_picture_gets_our_names_and_colours)
+static int count_of(const char *text, const char *word)
 {
-    char *text =
-        inline_svg("<?xml version=\"1.0\"?>\n<svg width=\"7\" viewBox=\"0 0 7 5\"\n"
-                   " xmlns=\"http://www.w3.org/2000/svg\">\n<title>x</title><desc>y</desc>\n"
-                   "<g id=\"gnuplot_canvas\">\n<filter id='grey'><a/></filter>"
-                   "<circle id='gpDot' r='1'/><use xlink:href='#gpDot' color='rgb(  1,   2,   4)'/>"
-                   "<path stroke='rgb(9,2,4)' fill='rgb(1,9,4)'/><g "
-                   "id=\"p_1\"><title>$rows</title></g>\n</g>\n</svg>\n",
-                   true);
+    int count = 0;
 
-    assert_string_equal(
-        "<svg class=\"wide\" viewBox=\"0 0 7 5\" role=\"img\" "
-        "aria-labelledby=\"fig-wide-title fig-wide-text\">\n"
-        "<title id=\"fig-wide-title\">a &lt; b</title>\n"
-        "<desc id=\"fig-wide-text\">&quot;more&quot;</desc>\n"
-        "<g id=\"fig-wide-gnuplot_canvas\">\n"
-        "<circle id='fig-wide-gpDot' r='1'/><use href='#fig-wide-gpDot' color='var(--c4)'/>"
-        "<path stroke='rgb(9,2,4)' fill='rgb(1,9,4)'/><g id=\"fig-wide-p_1\"></g>\n</g>\n</svg>\n",
-        text);
+    for (const char *at = text; (at = strstr(at, word)); at++)
+        count++;
+    return count;
+}
+
+static struct page_row row_of(const char *label, double first, double second)
+{
+    struct page_row row = {.colour = PAGE_BLUE};
+
+    (void)snprintf(row.entry.label, sizeof row.entry.label, "%s", label);
+    page_sample_add(&row.entry.sample, first);
+    page_sample_add(&row.entry.sample, second);
+    page_sample_sum_up(&row.entry.sample);
+    return row;
+}
+
+TEST(a_picture_is_drawn_wide_and_narrow_with_names_of_its_own)
+{
+    const struct page_row row = row_of("a", 1, 4.2);
+    char *text = drawn(page_plot_rows, &(struct page_rows){&row, 1, "ms", false});
+
+    assert_non_null(strstr(text, "<svg class=\"wide\" viewBox=\"0 0 720 300\" font-size=\"13\" "
+                                 "role=\"img\" aria-labelledby=\"fig-wide-title fig-wide-text\">\n"
+                                 "<title id=\"fig-wide-title\">a &lt; b</title>\n"
+                                 "<desc id=\"fig-wide-text\">&quot;more&quot;</desc>\n"));
+    assert_non_null(strstr(text, "<svg class=\"narrow\" viewBox=\"0 0 380 300\""));
+    assert_int_equal(2, count_of(text, "</svg>"));
+    assert_int_equal(2 * 2, count_of(text, "<circle"));  /* a dot for each repeat */
+    assert_int_equal(2, count_of(text, ">2.60</text>")); /* the median */
     free(text);
 }
 
-TEST(what_is_no_picture_is_refused)
+TEST(a_label_stays_text)
 {
-    static const char *const texts[] = {"", "<svg viewBox=\"0 0 1 1\"></svg>",
-                                        "<svg><g id=\"gnuplot_canvas\"></g></svg>",
-                                        "<svg viewBox=\"0 0 1 1\"><g id=\"gnuplot_canvas\">"};
+    const struct page_row rows[2] = {{.entry = {.label = "it's <b>\"y\""}, .is_heading = true},
+                                     row_of("</svg><script>", 3, 3)};
+    char *text = drawn(page_plot_rows, &(struct page_rows){rows, 2, "per <s>", false});
 
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        free(inline_svg(texts[i], false));
+    assert_null(strstr(text, "<b>"));
+    assert_null(strstr(text, "<script"));
+    assert_null(strstr(text, "<s>"));
+    assert_int_equal(2, count_of(text, "&lt;/svg&gt;&lt;script&gt;</text>"));
+    free(text);
 }
 
-TEST(a_label_cannot_leave_its_quotes)
+TEST(values_lie_on_the_axis_in_proportion)
 {
-    struct page_row rows[2] = {
-        {.entry = {.label = "it's `rm x`\n\"y\""}, .is_heading = true},
-        {.entry = {.label = "'; system 'x"}, .colour = PAGE_BLUE},
-    };
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
+    static const struct {
+        bool is_log;
+        double least, most; /* of the two rows */
+        const char *ticks[3];
+    } cases[] = {{false, 0, 40, {">0</text>", ">20</text>", ">40</text>"}},
+                 {true, 1, 1000, {">1</text>", ">100</text>", ">1,000</text>"}}};
 
-    page_sample_add(&rows[1].entry.sample, 3);
-    page_sample_sum_up(&rows[1].entry.sample);
-    assert_non_null(to);
-    page_rows_script(to, rows, 2, "per 'second'", false);
-    assert_int_equal(0, fclose(to));
-    assert_non_null(strstr(text, "set label 'it''s  rm x   y ' at "));
-    assert_non_null(strstr(text, "set ytics scale 0 ('''; system ''x' 1)\n"));
-    assert_non_null(strstr(text, "set xlabel 'per ''second''' "));
-    assert_null(strchr(text, '`'));
-    free(text);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct page_row rows[2] = {row_of("a", cases[i].least, cases[i].least),
+                                         row_of("b", cases[i].most, cases[i].most)};
+        char *text = drawn(page_plot_rows, &(struct page_rows){rows, 2, "ms", cases[i].is_log});
+        double dots[2];
+        const char *at = text;
+        for (int n = 0; n < 2; n++) { /* two repeats of a row have one place */
+            at = strstr(at, "<circle cx=\"") + 12;
+            dots[n] = strtod(at, NULL);
+            at = strstr(at, "<circle cx=\"") + 12;
+        }
+        for (int n = 0; n < 3; n++) {
+            char *tick = strstr(text, cases[i].ticks[n]);
+            assert_non_null(tick);
+            while (strncmp(tick, "<text x=\"", 9) != 0)
+                tick--;
+            double share = (strtod(tick + 9, NULL) - dots[0]) / (dots[1] - dots[0]);
+            double due[2][3] = {{0, 0.5, 1}, {0, 2.0 / 3, 1}};
+            assert_true(share > due[i][n] - 0.01 && share < due[i][n] + 0.01);
+        }
+        free(text);
+    }
 }
 
 TEST(a_logarithm_leaves_zeros_out)
 {
-    struct page_row rows[2] = {{.entry = {.label = "a"}}, {.entry = {.label = "b"}}};
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
+    const struct page_row rows[2] = {row_of("a", 0, 0), row_of("b", 10, 10)};
+    char *text = drawn(page_plot_rows, &(struct page_rows){rows, 2, "ms", true});
 
-    page_sample_add(&rows[0].entry.sample, 0);
-    page_sample_sum_up(&rows[0].entry.sample);
-    page_sample_add(&rows[1].entry.sample, 10);
-    page_sample_sum_up(&rows[1].entry.sample);
-    assert_non_null(to);
-    page_rows_script(to, rows, 2, "ms", true);
-    assert_int_equal(0, fclose(to));
-    assert_non_null(strstr(text, "$rows << EOD\n10 1 10 10 "));
-    assert_null(strstr(text, "\n0 2 "));
-    assert_null(strstr(text, "inf"));
-    assert_null(strstr(text, "nan"));
+    assert_int_equal(2 * 2, count_of(text, "<circle"));
+    assert_int_equal(2, count_of(text, ">a</text>")); /* its name stays */
+    free(text);
+}
+
+TEST(a_curve_joins_its_medians)
+{
+    struct page_entry entries[3];
+    const double at[] = {1, 4, 16};
+
+    for (int i = 0; i < 3; i++)
+        entries[i] = row_of("x", 100 * i, 100 * i).entry;
+    char *text = drawn(page_plot_curve, &(struct page_curve){entries, at, 3, "x < 1", "y"});
+    assert_int_equal(2, count_of(text, "<polyline points=\""));
+    assert_int_equal(2, count_of(text, ">16</text>"));
+    assert_int_equal(2, count_of(text, "x &lt; 1"));
     free(text);
 }
 
@@ -99,17 +130,15 @@ TEST(the_mark_stands_in_every_strip)
 {
     static const double per_s[] = {100, 250, 0};
     const struct page_strip strips[] = {{"all", PAGE_INK, per_s}, {"created", PAGE_BLUE, per_s}};
-    char *text = NULL;
-    size_t size = 0;
-    int marks = 0;
-    FILE *to = open_memstream(&text, &size);
+    struct page_strips all = {strips, 2, 3, 10, 15, "sold out"};
+    char *text = drawn(page_plot_strips, &all);
 
-    assert_non_null(to);
-    page_strips_script(to, strips, 2, 3, 10, 15, "sold out");
-    assert_int_equal(0, fclose(to));
-    for (const char *at = text; (at = strstr(at, "set arrow 1 from 0.015,")); at++)
-        marks++;
-    assert_int_equal(2, marks);
-    assert_non_null(strstr(text, "$slices << EOD\n0 100 100\n0.01 250 250\n0.02 0 0\n0.03 0 0\n"));
+    assert_int_equal(2 * 2, count_of(text, "stroke-dasharray"));
+    assert_int_equal(2, count_of(text, ">sold out</text>"));
+    assert_int_equal(2 * 2, count_of(text, "fill-opacity=\"0.35\""));
+    free(text);
+    all.mark_ms = -1;
+    text = drawn(page_plot_strips, &all);
+    assert_int_equal(0, count_of(text, "stroke-dasharray"));
     free(text);
 }

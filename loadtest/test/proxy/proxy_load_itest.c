@@ -33,9 +33,10 @@ struct rig {
     struct lt_echo *echo;
 };
 
-static int open_rig(void **state)
+static int open_with(void **state, const char *schedule)
 {
     static struct rig rig;
+    char path[LT_PATH_MAX + 64];
     char to[32];
     int port = 0;
 
@@ -43,10 +44,17 @@ static int open_rig(void **state)
     *state = &rig;
     (void)snprintf(to, sizeof to, "127.0.0.1:%d", port);
     const char *const list[] = {to, NULL};
+    const char *const extra[] = {"--schedule", path, "--seed", "7", NULL};
     return rig.echo && lt_place_open(&rig.place) &&
-                   lt_proxy_start(&rig.place, list, NULL, &rig.proxy)
+                   (!schedule || lt_place_write(&rig.place, "schedule", schedule, path)) &&
+                   lt_proxy_start(&rig.place, list, schedule ? extra : NULL, &rig.proxy)
                ? 0
                : -1;
+}
+
+static int open_rig(void **state)
+{
+    return open_with(state, NULL);
 }
 
 static int close_rig(void **state)
@@ -279,21 +287,7 @@ static bool all_are_echoed(struct chaos *chaos)
 
 static int start_chaos(void **state)
 {
-    static struct rig rig;
-    char path[LT_PATH_MAX + 64];
-    char to[32];
-    int port = 0;
-
-    rig = (struct rig){.echo = lt_echo_start(&port)};
-    *state = &rig;
-    (void)snprintf(to, sizeof to, "127.0.0.1:%d", port);
-    const char *const list[] = {to, NULL};
-    const char *const extra[] = {"--schedule", path, "--seed", "7", NULL};
-    return rig.echo && lt_place_open(&rig.place) &&
-                   lt_place_write(&rig.place, "schedule", chaos_schedule, path) &&
-                   lt_proxy_start(&rig.place, list, extra, &rig.proxy)
-               ? 0
-               : -1;
+    return open_with(state, chaos_schedule);
 }
 
 /* Without activity it proves nothing. */

@@ -14,14 +14,14 @@ static const int64_t start_ns = 1000000000000;
 struct rig {
     int source[2], sink[2];
     struct proxy_pipe pipe;
-    struct proxy_random random;
+    struct chance random;
 };
 
 static int open_rig(void **state)
 {
     static struct rig rig;
 
-    rig = (struct rig){.random = proxy_random_stream(1, 0)};
+    rig = (struct rig){.random = chance_stream(1, 0)};
     *state = &rig;
     int kind = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
     return socketpair(AF_UNIX, kind, 0, rig.source) || socketpair(AF_UNIX, kind, 0, rig.sink);
@@ -132,7 +132,7 @@ TEST(jitter_stays_in_its_range_and_is_drawn_from_the_seed)
     }
     assert_true(has_varied);
 
-    rig->random = proxy_random_stream(1, 0);
+    rig->random = chance_stream(1, 0);
     feed(rig, &shape, "x", start_ns);
     assert_int_equal(first_ns, proxy_pipe_next_ns(&rig->pipe, &shape) - start_ns);
 }

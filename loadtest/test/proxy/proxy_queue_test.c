@@ -1,8 +1,8 @@
 /*
  * The queue of bytes on their way: order, due moments, the bound, and no memory when it is empty.
  */
+#include "base/chance.h"
 #include "proxy/proxy_queue.h"
-#include "proxy/proxy_random.h"
 #include "test/support/testing.h"
 
 /* Byte number `n` of an endless stream. */
@@ -128,14 +128,14 @@ TEST(an_empty_queue_owns_nothing)
 TEST(any_mixture_of_puts_and_takes_keeps_the_stream)
 {
     struct proxy_queue queue = {.bytes = NULL};
-    struct proxy_random random = proxy_random_stream(11, 0);
+    struct chance random = chance_stream(11, 0);
     uint64_t in = 0;
     uint64_t out = 0;
 
     for (int64_t now = 1; now < 5000; now++) {
-        size_t length = (size_t)proxy_random_between(&random, 1, 9000);
-        in += put(&queue, in, length, now + proxy_random_between(&random, 0, 50));
-        out += take(&queue, out, (size_t)proxy_random_between(&random, 1, 9000), now);
+        size_t length = (size_t)chance_between(&random, 1, 9000);
+        in += put(&queue, in, length, now + chance_between(&random, 0, 50));
+        out += take(&queue, out, (size_t)chance_between(&random, 1, 9000), now);
         assert_int_equal(in - out, queue.length);
     }
     assert_true(out > 1000000);

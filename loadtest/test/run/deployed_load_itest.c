@@ -12,8 +12,8 @@
 #include "base/moment.h"
 #include "evidence/ledger.h"
 #include "test/support/lt_front.h"
+#include "test/support/lt_load.h"
 #include "test/support/lt_net.h"
-#include "test/support/lt_place.h"
 #include "test/support/testing.h"
 
 enum { LIMIT_MS = 90000, READY_MS = 20000, STOP_MS = 8000, PATH_ROOM = LT_PATH_MAX + 64 };
@@ -181,23 +181,6 @@ static int end_of(const struct deployment *all, struct process *loadtest)
     return status;
 }
 
-static json_t *read_result(const struct deployment *all)
-{
-    char path[PATH_ROOM + 16];
-
-    (void)snprintf(path, sizeof path, "%s/result.json", all->out);
-    json_t *result = json_load_file(path, 0, NULL);
-    assert_non_null(result);
-    return result;
-}
-
-static json_int_t count_of(const json_t *result, const char *name)
-{
-    const json_t *value = json_object_get(result, name);
-    assert_true(json_is_integer(value));
-    return json_integer_value(value);
-}
-
 TEST(the_pace_is_held_and_a_reader_judges)
 {
     static const char *const words[] = {"--buyers", "600",    "--stock", "400", "--connections",
@@ -207,18 +190,17 @@ TEST(the_pace_is_held_and_a_reader_judges)
 
     assert_true(start_load(all, words, &loadtest));
     assert_int_equal(0, end_of(all, &loadtest));
-    json_t *result = read_result(all);
-    double per_s =
-        (double)count_of(result, "requests") / json_real_value(json_object_get(result, "seconds"));
+    json_t *result = lt_load_result(&all->place);
+    double per_s = lt_load_number(result, "requests") / lt_load_number(result, "seconds");
     if (per_s < 255 || per_s > 345) print_message("%.1f per second\n", per_s);
     assert_true(per_s > 300 * 0.85 && per_s < 300 * 1.15);
-    assert_int_equal(400, count_of(result, "sold"));
-    assert_int_equal(0, count_of(result, "strays"));
-    assert_int_equal(0, count_of(result, "unanswered"));
+    assert_int_equal(400, lt_load_number(result, "sold"));
+    assert_int_equal(0, lt_load_number(result, "strays"));
+    assert_int_equal(0, lt_load_number(result, "unanswered"));
     assert_true(json_is_null(json_object_get(result, "locks"))); /* of which instance? */
     assert_true(json_is_null(json_object_get(result, "round_trips")));
     const json_t *settings = json_object_get(result, "settings");
-    assert_int_equal(300, count_of(settings, "pace"));
+    assert_int_equal(300, lt_load_number(settings, "pace"));
     assert_true(json_is_true(json_object_get(settings, "tokens")));
     assert_null(strstr(json_string_value(json_object_get(settings, "redis")), "only@read"));
     json_decref(result);
@@ -237,14 +219,14 @@ TEST(an_instance_may_die_and_come_back)
     moment_sleep_ms(700);
     assert_true(start_instance(all, 1));
     assert_int_equal(0, end_of(all, &loadtest));
-    json_t *result = read_result(all);
-    assert_string_equal("pass", json_string_value(json_object_get(result, "verdict")));
-    assert_int_equal(0, count_of(result, "lost"));
+    json_t *result = lt_load_result(&all->place);
+    assert_string_equal("pass", lt_load_text(result, "verdict"));
+    assert_int_equal(0, lt_load_number(result, "lost"));
     assert_true(lt_front_own(all->front) > 0); /* or it was not under load */
-    assert_true(count_of(result, "strays") > 0);
-    assert_true(count_of(result, "strays") <= (json_int_t)lt_front_own(all->front));
-    assert_true(count_of(result, "unanswered") >= count_of(result, "strays"));
-    assert_true(count_of(result, "unknown") > 0);
+    assert_true(lt_load_number(result, "strays") > 0);
+    assert_true(lt_load_number(result, "strays") <= lt_front_own(all->front));
+    assert_true(lt_load_number(result, "unanswered") >= lt_load_number(result, "strays"));
+    assert_true(lt_load_number(result, "unknown") > 0);
     json_decref(result);
 }
 
@@ -264,9 +246,9 @@ TEST(while_a_proxy_answers_for_all_the_plan_goes_on)
     assert_true(start_instance(all, 0));
     assert_true(start_instance(all, 1));
     assert_int_equal(0, end_of(all, &loadtest));
-    json_t *result = read_result(all);
-    assert_int_equal(1600, count_of(result, "buyers"));
-    assert_int_equal(500, count_of(result, "sold"));
+    json_t *result = lt_load_result(&all->place);
+    assert_int_equal(1600, lt_load_number(result, "buyers"));
+    assert_int_equal(500, lt_load_number(result, "sold"));
     json_decref(result);
 }
 
@@ -298,8 +280,8 @@ TEST(the_auditor_needs_its_password_and_nothing_but_reading)
 
     assert_true(start_load(all, words, &loadtest));
     assert_int_equal(0, end_of(all, &loadtest));
-    json_t *result = read_result(all);
-    const char *sale = json_string_value(json_object_get(result, "sale"));
+    json_t *result = lt_load_result(&all->place);
+    const char *sale = lt_load_text(result, "sale");
     assert_true(lt_place_write(&all->place, "wrong", "something\n", wrong));
     assert_int_equal(2,
                      audit(all, all->password, sale, "pass  conservation")); /* no clients: void */

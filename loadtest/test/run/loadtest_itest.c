@@ -5,111 +5,53 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include <jansson.h>
-
-#include "test/support/lt_place.h"
+#include "test/support/lt_load.h"
 #include "test/support/testing.h"
 
-enum { LIMIT_MS = 60000, READY_MS = 20000, TRIES = 3 };
-
-static int open_place(void **state)
-{
-    static struct lt_place place;
-    *state = &place;
-    return lt_place_open(&place) ? 0 : -1;
-}
-
-static int close_place(void **state)
-{
-    lt_place_close(*state);
-    return 0;
-}
-
-static json_t *read_result(const struct lt_place *place)
-{
-    char path[LT_PATH_MAX + 64];
-
-    (void)snprintf(path, sizeof path, "%s/out/result.json", place->dir);
-    return json_load_file(path, 0, NULL);
-}
-
-static json_int_t number_of(const json_t *result, const char *name)
-{
-    const json_t *value = json_object_get(result, name);
-    assert_true(json_is_integer(value));
-    return json_integer_value(value);
-}
-
-static const char *verdict_of(const json_t *result, const char *check)
-{
-    const char *verdict =
-        json_string_value(json_object_get(json_object_get(result, "audit"), check));
-    assert_non_null(verdict);
-    return verdict;
-}
-
-static bool run_loadtest(const struct lt_place *place, const char *const more[],
-                         struct lt_outcome *outcome)
-{
-    char out[LT_PATH_MAX + 32];
-    const char *argv[LT_WORDS_MAX] = {"loadtest", "--out", out};
-    size_t count = 3;
-
-    (void)snprintf(out, sizeof out, "%s/out", place->dir);
-    for (size_t i = 0; more[i]; i++)
-        argv[count++] = more[i];
-    return lt_run(place, argv, LIMIT_MS, outcome);
-}
+enum { READY_MS = 20000, TRIES = 3 };
 
 TEST(sound_guard_passes)
 {
-    const char *const flags[] = {"--buyers",      "3000", "--connections", "200", "--stock", "100",
-                                 "--retry-share", "0.4",  "--repeat",      "2",   NULL};
-    const struct lt_place *place = *state;
-    static struct lt_outcome outcome;
+    static const struct {
+        const char *path;
+        double least, most;
+    } numbers[] = {
+        {"initial", 100, 100},       {"sold", 100, 100},
+        {"accepted", 100, 100},      {"left", 0, 0},
+        {"buyers", 3000, 3000},      {"duplicates", 0, 0},
+        {"replayed", 1, 1e9},        {"refused.sold-out", 2001, 1e9},
+        {"purchases_per_s", 1, 1e9}, {"refused.already-ordered", 1, 1e9},
+    };
+    const char *said = lt_load_run(
+        *state, "--buyers 3000 --connections 200 --stock 100 --retry-share 0.4 --repeat 2", 0);
 
-    assert_true(run_loadtest(place, flags, &outcome));
-    if (outcome.status != 0) print_message("%s\n", outcome.output);
-    assert_int_equal(0, outcome.status);
-    assert_non_null(strstr(outcome.output, "\nPASS\n"));
-
-    json_t *result = read_result(place);
-    assert_non_null(result);
-    assert_int_equal(100, number_of(result, "initial"));
-    assert_int_equal(100, number_of(result, "sold"));
-    assert_int_equal(100, number_of(result, "accepted"));
-    assert_int_equal(0, number_of(result, "left"));
-    assert_int_equal(3000, number_of(result, "buyers"));
-    assert_int_equal(0, number_of(result, "duplicates"));
-    assert_true(number_of(result, "replayed") > 0);
-    json_t *refused = json_object_get(result, "refused");
-    assert_true(number_of(refused, "sold-out") > 2000);
-    assert_true(number_of(refused, "already-ordered") > 0);
-    assert_true(json_real_value(json_object_get(result, "purchases_per_s")) > 0);
-    assert_string_equal("pass", verdict_of(result, "conservation"));
-    assert_string_equal("pass", verdict_of(result, "honest_answers"));
+    assert_non_null(strstr(said, "\nPASS\n"));
+    json_t *result = lt_load_result(*state);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        double number = lt_load_number(result, numbers[i].path);
+        if (number < numbers[i].least || number > numbers[i].most)
+            fail_msg("%s: %.0f", numbers[i].path, number);
+    }
+    assert_string_equal("pass", lt_load_text(result, "audit.conservation"));
+    assert_string_equal("pass", lt_load_text(result, "audit.honest_answers"));
     assert_int_equal(2, json_array_size(json_object_get(result, "runs")));
     json_decref(result);
-    assert_int_equal(0, lt_place_count_processes(place));
 }
 
 TEST(no_guard_is_found_out)
 {
-    const char *const flags[] = {"--guard",       "none", "--buyers", "5000",
-                                 "--connections", "400",  "--quiet",  NULL};
-    const struct lt_place *place = *state;
-    static struct lt_outcome outcome;
+    const struct lt_outcome *outcome = NULL;
     int tries = 0;
 
     do {
-        assert_true(run_loadtest(place, flags, &outcome));
+        outcome = lt_load_try(*state, "--guard none --buyers 5000 --connections 400 --quiet");
         tries++;
-    } while (outcome.status == 0 && tries < TRIES); /* a race need not happen every time */
+    } while (outcome->status == 0 && tries < TRIES); /* a race need not happen every time */
 
-    if (outcome.status != 1) print_message("%s\n", outcome.output);
-    assert_int_equal(1, outcome.status);
-    json_t *result = read_result(place);
-    assert_string_equal("fail", json_string_value(json_object_get(result, "verdict")));
+    if (outcome->status != 1) print_message("%s\n", outcome->output);
+    assert_int_equal(1, outcome->status);
+    json_t *result = lt_load_result(*state);
+    assert_string_equal("fail", lt_load_text(result, "verdict"));
     json_decref(result);
 }
 
@@ -146,147 +88,89 @@ static bool start_running(const struct lt_place *place, const char *lab, struct 
            lt_eventually(is_ready, running, READY_MS);
 }
 
-static bool run_against(const struct lt_place *place, const struct running *running,
-                        struct lt_outcome *outcome)
+/* A seckilld of our own is sold through, and left running. What was said. */
+static const char *run_against_ours(struct lt_place *place, const char *lab, int status)
 {
-    const char *const flags[] = {"--url",         running->buyers, "--admin-url", running->admin,
-                                 "--admin-token", running->token,  "--redis",     running->redis,
-                                 "--buyers",      "1000",          "--stock",     "50",
-                                 "--connections", "100",           NULL};
-    return run_loadtest(place, flags, outcome);
+    struct running running = {.token = ""};
+    char words[1024];
+
+    assert_true(start_running(place, lab, &running));
+    (void)snprintf(words, sizeof words,
+                   "--url %s --admin-url %s --admin-token %s --redis %s --buyers 1000 --stock 50 "
+                   "--connections 100",
+                   running.buyers, running.admin, running.token, running.redis);
+    const struct lt_outcome *outcome = lt_load_try_beside(place, words);
+    bool still_runs = process_is_running(&running.process);
+    process_stop(&running.process, READY_MS);
+
+    if (outcome->status != status) print_message("%s\n", outcome->output);
+    assert_int_equal(status, outcome->status);
+    assert_true(still_runs);
+    assert_int_equal(0, lt_place_count_processes(place));
+    return outcome->output;
 }
 
 TEST(running_instances_are_tested_and_left_running)
 {
-    const struct lt_place *place = *state;
-    static struct lt_outcome outcome;
-    struct running running = {.token = ""};
-
-    bool is_started = start_running(place, "--lab", &running);
-    bool is_run = is_started && run_against(place, &running, &outcome);
-    bool still_runs = process_is_running(&running.process);
-    process_stop(&running.process, READY_MS);
-
-    assert_true(is_started);
-    assert_true(is_run);
-    if (outcome.status != 0) print_message("%s\n", outcome.output);
-    assert_int_equal(0, outcome.status);
-    assert_true(still_runs);
-    assert_int_equal(0, lt_place_count_processes(place));
+    (void)run_against_ours(*state, "--lab", 0);
 }
 
 /* Without --lab nobody is known: all are refused, nothing is sold, nothing is proved. */
 TEST(sale_that_served_nobody_is_void)
 {
-    const struct lt_place *place = *state;
-    static struct lt_outcome outcome;
-    struct running running = {.token = ""};
+    const char *said = run_against_ours(*state, NULL, 2);
 
-    bool is_started = start_running(place, NULL, &running);
-    bool is_run = is_started && run_against(place, &running, &outcome);
-    process_stop(&running.process, READY_MS);
-
-    assert_true(is_started);
-    assert_true(is_run);
-    if (outcome.status != 2) print_message("%s\n", outcome.output);
-    assert_int_equal(2, outcome.status);
-    assert_non_null(strstr(outcome.output, "\nVOID\n"));
-    assert_non_null(strstr(outcome.output, "nothing was sold"));
-}
-
-static bool is_under_load(void *arg)
-{
-    return lt_place_count_processes(arg) == 6; /* loadtest, Redis, two instances, two wrk */
-}
-
-static bool is_all_gone(void *arg)
-{
-    return lt_place_count_processes(arg) == 0;
-}
-
-static bool start_long_run(struct lt_place *place, struct process *out_loadtest)
-{
-    char out[LT_PATH_MAX + 32];
-    const char *const argv[] = {"loadtest", "--out",         out,   "--buyers",
-                                "10000000", "--connections", "100", NULL};
-
-    (void)snprintf(out, sizeof out, "%s/out", place->dir);
-    return lt_start(place, argv, "output", out_loadtest) &&
-           lt_eventually(is_under_load, place, READY_MS);
+    assert_non_null(strstr(said, "\nVOID\n"));
+    assert_non_null(strstr(said, "nothing was sold"));
 }
 
 TEST(ctrl_c_leaves_no_process)
 {
-    struct lt_place *place = *state;
-    struct process loadtest = {.pid = 0};
+    static const struct {
+        const char *words;
+        int processes;
+    } rows[] = {
+        {"--buyers 10000000 --connections 100", 6}, /* itself, Redis, two instances, two wrk */
+        {"--bench", 4},
+        {"--guard all", 4}, /* itself, Redis, two instances */
+    };
 
-    bool is_started = start_long_run(place, &loadtest);
-    process_signal(&loadtest, SIGINT);
-    bool has_ended = process_wait(&loadtest, READY_MS);
-    process_stop(&loadtest, 0);
-
-    assert_true(is_started);
-    assert_true(has_ended);
-    assert_true(WIFEXITED(loadtest.wait_status));
-    assert_int_equal(130, WEXITSTATUS(loadtest.wait_status));
-    assert_int_equal(0, lt_place_count_processes(place));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int status = lt_load_signal(*state, rows[i].words, rows[i].processes, SIGINT);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(130, WEXITSTATUS(status));
+    }
 }
 
 TEST(kill_leaves_no_process)
 {
-    struct lt_place *place = *state;
-    struct process loadtest = {.pid = 0};
-
-    bool is_started = start_long_run(place, &loadtest);
-    process_signal(&loadtest, SIGKILL);
-    bool has_ended = process_wait(&loadtest, READY_MS);
-
-    assert_true(is_started);
-    assert_true(has_ended);
-    assert_true(lt_eventually(is_all_gone, place, READY_MS));
+    (void)lt_load_signal(*state, "--buyers 10000000 --connections 100", 6, SIGKILL);
 }
 
 TEST(speed_run_prints_the_ratio)
 {
-    const char *const flags[] = {
-        "--against", "livez", "--connections", "8,16", "--duration", "1", "--repeat", "1", NULL};
-    const struct lt_place *place = *state;
-    static struct lt_outcome outcome;
-
-    assert_true(run_loadtest(place, flags, &outcome));
-    if (outcome.status != 0) print_message("%s\n", outcome.output);
-    assert_int_equal(0, outcome.status);
-
-    json_t *result = read_result(place);
+    (void)lt_load_run(*state, "--against livez --connections 8,16 --duration 1 --repeat 1", 0);
+    json_t *result = lt_load_result(*state);
     json_t *steps = json_object_get(result, "steps");
     assert_int_equal(2, json_array_size(steps));
-    json_t *ratio = json_object_get(json_array_get(steps, 1), "ratio");
-    assert_true(json_real_value(json_object_get(ratio, "median")) > 0);
+    assert_true(lt_load_number(json_array_get(steps, 1), "ratio.median") > 0);
     json_decref(result);
-    assert_int_equal(0, lt_place_count_processes(place));
 }
 
 TEST(what_cannot_run_says_why)
 {
-    const char *const bad_flag[] = {"--batch", "many", NULL};
-    const char *const bad_guard[] = {"--guard", "no-such-guard", NULL};
-    const char *const no_scripts[] = {"--wrk-dir", "/nonexistent", NULL};
-    const struct lt_place *place = *state;
-    static struct lt_outcome outcome;
+    static const struct {
+        const char *words;
+        int status;
+        const char *said;
+    } rows[] = {
+        {"--batch many", 2, "loadtest: --batch: \"many\" is not a number from 1 to 1024\n"},
+        {"--guard no-such-guard", 3, "loadtest: the sale was not created: 400"},
+        {"--wrk-dir /nonexistent", 3, "loadtest: --wrk-dir: /nonexistent/purchase.lua"},
+    };
 
-    assert_true(run_loadtest(place, bad_flag, &outcome));
-    assert_int_equal(2, outcome.status);
-    assert_string_equal("loadtest: --batch: \"many\" is not a number from 1 to 1024\n",
-                        outcome.output);
-
-    assert_true(run_loadtest(place, bad_guard, &outcome));
-    assert_int_equal(3, outcome.status);
-    assert_non_null(strstr(outcome.output, "loadtest: the sale was not created: 400"));
-
-    assert_true(run_loadtest(place, no_scripts, &outcome));
-    assert_int_equal(3, outcome.status);
-    assert_non_null(strstr(outcome.output, "loadtest: --wrk-dir: /nonexistent/purchase.lua"));
-    assert_int_equal(0, lt_place_count_processes(place));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_non_null(strstr(lt_load_run(*state, rows[i].words, rows[i].status), rows[i].said));
 }
 
-FIXTURE(open_place, close_place);
+FIXTURE(lt_load_open, lt_load_close);

@@ -152,7 +152,7 @@ static answer_kind buy(struct client *self, unsigned where, const char *sale, co
     if (status == 201)
         return strstr(self->reply, "Idempotency-Replayed") ? ANSWER_REPLAYED : ANSWER_CREATED;
     find_word(self->reply, "\"type\":\"/problems/", type, sizeof type);
-    return answer_from_name(type);
+    return facts_answer_from_name(type);
 }
 
 /* ---- a sale ---------------------------------------------------------------------------------------- */
@@ -384,7 +384,7 @@ static unsigned audit_all(void)
         struct audit_result result = {.verdict = AUDIT_VOID};
 
         seller->facts.has_clients = true;
-        if (!ledger_read_sale(ledger, seller->sale, &seller->facts, &failure) ||
+        if (!ledger_sale_read(ledger, seller->sale, &seller->facts, &failure) ||
             !lt_place_read_operators(&shop.rig.place, seller->sale, &seller->facts, &failure) ||
             !audit_run(&seller->facts, &result, &failure))
             fail_msg("%s", failure.text);

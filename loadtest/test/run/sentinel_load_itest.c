@@ -1,85 +1,158 @@
 /*
  * A primary with two replicas and three Sentinels, failing over under full purchase load, judged
  * from the outside. What the failover lost is counted, printed and named; whatever else the audit
- * knows must hold: nothing oversold, one order per buyer, honest answers.
+ * knows must hold: nothing oversold, one order per buyer, honest answers. With replicas waited for
+ * (--sync-replicas) an order that too few confirmed is unknown, never accepted; with as many waited
+ * for as there are, whichever takes over has every accepted order, and none is lost.
  *
  * An argument is a pattern for the names of the runs to do.
  */
 #include <signal.h>
 
 #include "base/moment.h"
-#include "test/support/lt_failover.h"
+#include "test/support/lt_course.h"
 #include "test/support/testing.h"
 
-enum { CUT_OFF = 300 /* purchases that no replica hears of */ };
+enum { SOLD_AFTER_MIN = 500 /* purchases after the heal */ };
+
+/* n1 falls silent: when, and what goes before and comes after. */
+struct failover {
+    struct lt_plan plan;
+    unsigned percent; /* of the buyers have come */
+    /* First no replica gets anything from n1, until this counter has grown by so many. */
+    enum { NOT_CUT_OFF, CUT_OFF_SOLD, CUT_OFF_UNKNOWN } cut_off;
+    unsigned many;
+    const char *verb;     /* what n1 gets: "kill", "pause" */
+    const char *comeback; /* what it gets then, before or after others sell; or NULL */
+    bool is_soon;         /* before */
+    size_t lost_least, lost_most;
+};
+
+/* Replicas are cut off by a right: without these nobody replicates, and n1 hangs up on those who do. */
+static unsigned cut_off(struct lt_course *run, const struct failover *failover)
+{
+    static const char cut[] = "ACL SETUSER default -sync -psync -replconf\n"
+                              "CLIENT KILL TYPE replica\n";
+    const atomic_uint *counter =
+        failover->cut_off == CUT_OFF_SOLD ? &run->crowd.counts.sold : &run->crowd.counts.unknown;
+
+    if (failover->cut_off == NOT_CUT_OFF) return 0;
+    assert_true(lt_place_tell_port(&run->rig.place, topology_port(&run->rig.topology, "n1"), cut));
+    unsigned before = atomic_load(counter);
+    assert_true(lt_course_wait_for(counter, before + failover->many));
+    return atomic_load(counter) - before;
+}
+
+static bool has_new_primary(void *arg)
+{
+    struct lt_course *run = arg;
+
+    return strcmp(lt_course_tell(&run->rig, "primary"), "n1") != 0;
+}
+
+static void come_back(struct lt_course *run, const char *verb)
+{
+    (void)lt_course_tell(&run->rig, "%s n1", verb);
+    (void)lt_course_tell(&run->rig, "ready");
+}
+
+static void fail_over(const struct failover *failover)
+{
+    static struct lt_course course;
+    struct lt_course *run = &course;
+    const struct lt_crowd_counts *counts = &run->crowd.counts;
+    char primary[8];
+
+    lt_course_begin(run, &failover->plan);
+    lt_course_wait_for_buyers(run, failover->percent);
+    unsigned alone = cut_off(run, failover);
+    lt_course_note_fault(run);
+    (void)lt_course_tell(&run->rig, "%s n1", failover->verb);
+    unsigned sold = counts->sold;
+    int64_t gone_ms = moment_ms();
+    assert_true(lt_eventually(has_new_primary, run, LT_PROGRESS_MS));
+    (void)snprintf(primary, sizeof primary, "%s", lt_course_tell(&run->rig, "primary"));
+    if (failover->comeback && failover->is_soon) come_back(run, failover->comeback);
+    (void)lt_course_wait_for(&counts->sold, sold + LT_THREADS + 1);
+    int64_t outage_ms = moment_ms() - gone_ms;
+    if (failover->comeback && !failover->is_soon) come_back(run, failover->comeback);
+    lt_course_say(run,
+                  "%s took over from n1 with %u sold, %lld ms until the next sale; %u accepted or "
+                  "unknown while n1 was alone",
+                  primary, sold, (long long)outage_ms, alone);
+    lt_course_finish(run);
+    lt_course_end(run, counts->sold >= sold + SOLD_AFTER_MIN &&
+                           counts->unavailable + counts->unknown > 0);
+    assert_in_range(run->audit.lost, failover->lost_least, failover->lost_most);
+}
 
 TEST(a_killed_primary_loses_little_and_all_else_holds)
 {
-    static const struct lt_plan plan = {.name = "primary killed",
-                                        .stock = 8000,
-                                        .allow_lost = true,
-                                        .rig = {.topology = {"sentinel"}}};
-    struct lt_course *run = *state;
-    struct lt_failover failover;
-
-    lt_course_begin(run, &plan);
-    lt_course_wait_for_buyers(run, 40);
-    lt_failover_begin(run, &failover, "kill");
-    lt_failover_await_sales(run, &failover);
-    lt_failover_end(run, &failover, "");
+    fail_over(&(struct failover){.plan = {.name = "primary killed",
+                                          .stock = 8000,
+                                          .allow_lost = true,
+                                          .rig = {.topology = {"sentinel"}}},
+                                 .percent = 40,
+                                 .verb = "kill",
+                                 .lost_most = SIZE_MAX});
 }
 
 /* Here a loss is wanted: that none is found would be the auditor's fault. */
 TEST(a_primary_killed_alone_loses_what_it_told_nobody)
 {
-    static const struct lt_plan plan = {.name = "primary cut off, then killed",
-                                        .stock = 8000,
-                                        .allow_lost = true,
-                                        .rig = {.topology = {"sentinel"}}};
-    struct lt_course *run = *state;
-    struct lt_failover failover;
-    char more[80];
-
-    lt_course_begin(run, &plan);
-    lt_course_wait_for_buyers(run, 20);
-    lt_failover_cut_off(run, &failover, &run->crowd.counts.sold, CUT_OFF);
-    lt_failover_begin(run, &failover, "kill");
-    lt_failover_await_sales(run, &failover);
-    (void)snprintf(more, sizeof more, "; at least %u accepted by n1 alone", failover.cut_off);
-    lt_failover_end(run, &failover, more);
-    assert_true(run->audit.lost >= CUT_OFF);
+    fail_over(&(struct failover){.plan = {.name = "primary cut off, then killed",
+                                          .stock = 8000,
+                                          .allow_lost = true,
+                                          .rig = {.topology = {"sentinel"}}},
+                                 .percent = 20,
+                                 .cut_off = CUT_OFF_SOLD,
+                                 .many = 300,
+                                 .verb = "kill",
+                                 .lost_least = 300,
+                                 .lost_most = SIZE_MAX});
 }
 
 /* It goes on where it stopped, as a primary, until Sentinel tells it otherwise. */
 TEST(a_stale_primary_comes_back_and_all_else_holds)
 {
-    static const struct lt_plan plan = {.name = "primary stopped, then stale",
-                                        .stock = 16000,
-                                        .think_ms = 20,
-                                        .allow_lost = true,
-                                        .rig = {.topology = {"sentinel"}}};
-    struct lt_course *run = *state;
-    struct lt_failover failover;
-    char more[80];
-
-    lt_course_begin(run, &plan);
-    lt_course_wait_for_buyers(run, 15);
-    lt_failover_begin(run, &failover, "pause");
-    lt_failover_await_sales(run, &failover);
-    int64_t resumed_ms = moment_ms();
-    (void)lt_course_tell(&run->rig, "resume n1");
-    (void)lt_course_tell(&run->rig, "ready");
-    (void)snprintf(more, sizeof more, "; n1 came back, and was a replica %lld ms later",
-                   (long long)(moment_ms() - resumed_ms));
-    lt_failover_end(run, &failover, more);
+    fail_over(&(struct failover){.plan = {.name = "primary stopped, then stale",
+                                          .stock = 16000,
+                                          .think_ms = 20,
+                                          .allow_lost = true,
+                                          .rig = {.topology = {"sentinel"}}},
+                                 .percent = 15,
+                                 .verb = "pause",
+                                 .comeback = "resume",
+                                 .lost_most = SIZE_MAX});
 }
 
-static int make_run(void **state)
+/* Sentinel prefers the replica that has most, and does not promise to: counted, hardly ever any. */
+TEST(one_replica_waited_for_loses_hardly_any_order)
 {
-    static struct lt_course run;
-
-    *state = &run;
-    return testing_ignore_sigpipe(state);
+    fail_over(&(struct failover){
+        .plan = {.name = "primary killed, 1 of 2 replicas waited for",
+                 .stock = 8000,
+                 .allow_lost = true,
+                 .rig = {.topology = {"sentinel"}, .seckilld = {"--sync-replicas", "1"}}},
+        .percent = 40,
+        .verb = "kill",
+        .lost_most = SIZE_MAX});
 }
 
-GROUP(make_run, NULL);
+/* Nobody confirms while the replicas are cut off, nor before the killed one is back as a replica. */
+TEST(all_replicas_waited_for_lose_no_order)
+{
+    fail_over(&(struct failover){
+        .plan = {.name = "primary cut off, then killed, 2 of 2 replicas waited for",
+                 .stock = 8000,
+                 .allow_lost = true,
+                 .rig = {.topology = {"sentinel"}, .seckilld = {"--sync-replicas", "2"}}},
+        .percent = 40,
+        .cut_off = CUT_OFF_UNKNOWN,
+        .many = 20,
+        .verb = "kill",
+        .comeback = "restart",
+        .is_soon = true});
+}
+
+GROUP(testing_ignore_sigpipe, NULL);

@@ -5,10 +5,8 @@
 #include <glob.h>
 #include <signal.h>
 
-#include <jansson.h>
-
 #include "base/topology.h"
-#include "test/support/lt_place.h"
+#include "test/support/lt_load.h"
 #include "test/support/testing.h"
 
 enum { LIMIT_MS = 60000, STOCK = 100 };
@@ -48,30 +46,22 @@ static const char *run(const struct world *world, const char *const argv[], int 
 }
 
 /* Sell, and let it be audited; the sale's id goes to `sale`. */
-static void sell(const struct world *world, const char *const more[], char sale[64])
+static void sell(const struct world *world, const char *more, char sale[64])
 {
-    char out[LT_PATH_MAX + 32];
-    char path[LT_PATH_MAX + 64];
-    const char *argv[LT_WORDS_MAX] = {
-        "loadtest",      "--redis", world->topology.url, "--buyers", "1500", "--stock", "100",
-        "--connections", "100",     "--allow-lost",      "--out",    out};
-    size_t count = 12;
+    char words[1280];
 
-    for (size_t i = 0; more[i]; i++)
-        argv[count++] = more[i];
-    (void)snprintf(out, sizeof out, "%s/out", world->place.dir);
-    const char *said = run(world, argv, 0);
+    (void)snprintf(words, sizeof words,
+                   "--redis %s --buyers 1500 --stock 100 --connections 100 --allow-lost %.100s",
+                   world->topology.url, more);
+    const char *said = lt_load_run(&world->place, words, 0);
     assert_non_null(strstr(said, "accepted orders lost: 0 of 100"));
     assert_non_null(strstr(said, "\nPASS\n"));
-    (void)snprintf(path, sizeof path, "%s/result.json", out);
-    json_t *result = json_load_file(path, 0, NULL);
-    assert_non_null(result);
-    assert_int_equal(STOCK, json_integer_value(json_object_get(result, "sold")));
-    assert_int_equal(STOCK, json_integer_value(json_object_get(result, "accepted_orders")));
-    assert_int_equal(0, json_integer_value(json_object_get(result, "lost")));
-    assert_string_equal(world->topology.url, json_string_value(json_object_get(
-                                                 json_object_get(result, "settings"), "redis")));
-    (void)snprintf(sale, 64, "%s", json_string_value(json_object_get(result, "sale")));
+    json_t *result = lt_load_result(&world->place);
+    assert_int_equal(STOCK, lt_load_number(result, "sold"));
+    assert_int_equal(STOCK, lt_load_number(result, "accepted_orders"));
+    assert_int_equal(0, lt_load_number(result, "lost"));
+    assert_string_equal(world->topology.url, lt_load_text(result, "settings.redis"));
+    (void)snprintf(sale, 64, "%s", lt_load_text(result, "sale"));
     json_decref(result);
 }
 
@@ -100,11 +90,8 @@ static void audit_again(const struct world *world, const char *sale)
     globfree(&logs);
 }
 
-TEST(a_whole_run_on_sentinel)
+static void run_on(struct world *world, const char *const words[], const char *more)
 {
-    static const char *const words[] = {"sentinel", NULL};
-    static const char *const more[] = {"--sync-replicas", "2", "--sync-ms", "500", NULL};
-    struct world *world = *state;
     struct failure failure = {.text = ""};
     char sale[64];
 
@@ -115,17 +102,18 @@ TEST(a_whole_run_on_sentinel)
     assert_non_null(strstr(run(world, other, 2), "audit: no sale \"other\" in this Redis"));
 }
 
+TEST(a_whole_run_on_sentinel)
+{
+    static const char *const words[] = {"sentinel", NULL};
+
+    run_on(*state, words, "--sync-replicas 2 --sync-ms 500");
+}
+
 TEST(a_whole_run_on_a_cluster)
 {
     static const char *const words[] = {"cluster", "-", "3", "0", NULL};
-    static const char *const more[] = {NULL};
-    struct world *world = *state;
-    struct failure failure = {.text = ""};
-    char sale[64];
 
-    if (!topology_open(&world->topology, words, &failure)) fail_msg("%s", failure.text);
-    sell(world, more, sale);
-    audit_again(world, sale);
+    run_on(*state, words, "");
 }
 
 FIXTURE(open_world, close_world);

@@ -314,7 +314,7 @@ static void *sample(void *arg)
     if (!file) abort();
     while (atomic_load(&crowd->busy) > 0) {
         if (!ledger) ledger = ledger_open(crowd->options.service->redis_url, NULL);
-        if (ledger && ledger_stock(ledger, crowd->options.sale, &left, NULL)) {
+        if (ledger && ledger_sale_stock(ledger, crowd->options.sale, &left, NULL)) {
             (void)fprintf(file, "{\"t\":%" PRId64 ",\"e\":\"sample\",\"left\":%" PRId64 "}\n",
                           moment_ns(), left);
         } else {
@@ -415,7 +415,7 @@ static bool read_redis(const struct lt_crowd *crowd, struct facts *facts, struct
     struct ledger *ledger = sought.ledger;
 
     if (!is_there) return failure_set(failure, "%s", sought.failure.text);
-    bool is_read = ledger && ledger_read_sale(ledger, crowd->options.sale, facts, failure);
+    bool is_read = ledger && ledger_sale_read(ledger, crowd->options.sale, facts, failure);
 
     ledger_close(ledger);
     return is_read;
@@ -435,7 +435,6 @@ static bool judge(const struct lt_crowd *crowd, const struct facts *facts,
 bool lt_crowd_judge(struct lt_crowd *crowd, struct audit_result *out_result,
                     struct failure *failure)
 {
-    struct http_client *http = http_client_new();
     char path[FILE_MAX];
     struct facts facts;
 
@@ -443,13 +442,11 @@ bool lt_crowd_judge(struct lt_crowd *crowd, struct audit_result *out_result,
     (void)unlink(path);
     facts_init(&facts);
     bool is_judged =
-        http && read_clients(crowd, &facts, failure) &&
+        read_clients(crowd, &facts, failure) &&
         lt_place_read_operators(crowd->options.place, crowd->options.sale, &facts, failure) &&
-        resolve_unknowns(crowd->options.service, http, crowd->options.sale, path, &facts,
-                         failure) &&
+        resolve_unknowns(crowd->options.service, crowd->options.sale, path, &facts, failure) &&
         read_redis(crowd, &facts, failure) && judge(crowd, &facts, out_result, failure);
     facts_done(&facts);
-    http_client_free(http);
     return is_judged;
 }
 

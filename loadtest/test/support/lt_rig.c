@@ -112,7 +112,8 @@ bool lt_rig_free_disk(struct lt_rig *rig)
 
 bool lt_rig_start_redis(struct lt_rig *rig)
 {
-    if (!lt_rig_free_disk(rig)) return failure_set(&rig->failure, "remount: %s", errno_text());
+    if (!lt_rig_free_disk(rig))
+        return failure_set(&rig->failure, "remount: %s", failure_errno_text());
     return start_redis(rig);
 }
 
@@ -126,7 +127,7 @@ static bool start_first_redis(struct lt_rig *rig)
 {
     void (*before)(int) = SIG_DFL;
 
-    if (mkdir(rig->data, 0700) != 0) return failure_set(&rig->failure, "%s", errno_text());
+    if (mkdir(rig->data, 0700) != 0) return failure_set(&rig->failure, "%s", failure_errno_text());
     make_disk(rig);
     if (rig->disk != LT_DISK_LIMIT) return start_redis(rig);
     before = signal(SIGXFSZ, SIG_IGN); /* write() shall fail instead; inherited through exec */
@@ -299,9 +300,7 @@ bool lt_rig_open(struct lt_rig *rig, const struct lt_rig_options *options)
     (void)snprintf(rig->data, sizeof rig->data, "%s/data", rig->place.dir);
     (void)snprintf(rig->control, sizeof rig->control, "%s/control", rig->place.dir);
     (void)snprintf(rig->proxy_log, sizeof rig->proxy_log, "%s/proxy.log", rig->place.dir);
-    rig->http = http_client_new();
-    return rig->http && start_servers(rig) && (!options->has_proxy || start_proxy(rig)) &&
-           start_instances(rig);
+    return start_servers(rig) && (!options->has_proxy || start_proxy(rig)) && start_instances(rig);
 }
 
 void lt_rig_close(struct lt_rig *rig)
@@ -316,13 +315,13 @@ void lt_rig_close(struct lt_rig *rig)
     topology_close(&rig->topology);
     process_stop(&rig->place.redis, STOP_MS);
     if (rig->disk == LT_DISK_TMPFS) (void)umount2(rig->data, MNT_DETACH);
-    http_client_free(rig->http);
+    service_stop(&rig->service);
     lt_place_close(&rig->place);
 }
 
 bool lt_rig_create_sale(struct lt_rig *rig, const char *sale, const char *guard, long stock)
 {
-    return service_create_sale(&rig->service, rig->http, sale, guard, stock, &rig->failure);
+    return service_create_sale(&rig->service, sale, guard, stock, &rig->failure);
 }
 
 long lt_rig_info(const struct lt_rig *rig, const char *section, const char *label)

@@ -46,7 +46,6 @@ struct lt_rig {
     struct process proxy;
     struct process instances[LT_RIG_INSTANCES_MAX];
     struct service service; /* as the load test knows it: running instances */
-    struct http_client *http;
     struct failure failure;
 };
 

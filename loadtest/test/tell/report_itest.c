@@ -1,7 +1,7 @@
 /*
  * The report from real results, as small as they get: the page is well-formed, loads nothing, has
- * every section and every name it refers to. And what it says when a file is broken or gnuplot is
- * not there. What the numbers are is not looked at.
+ * every section and every name it refers to. And what it says when a file is broken. What the
+ * numbers are is not looked at.
  */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -210,28 +210,6 @@ TEST(a_broken_file_is_refused_and_no_page_is_left)
     report(scene, files, 2, &outcome);
     assert_int_equal(2, outcome.status);
     assert_non_null(strstr(outcome.output, "is no result of loadtest or lockbench"));
-}
-
-TEST(without_gnuplot_it_says_what_to_install)
-{
-    const struct scene *scene = *state;
-    const char *const files[] = {scene->files[3]};
-    static struct lt_outcome outcome;
-    char part[PATH_ROOM + 32];
-    const char *path = getenv("PATH"); /* one thread: NOLINT(concurrency-mt-unsafe) */
-    char *before = strdup(path ? path : "");
-
-    assert_non_null(before);
-    assert_int_equal(0, setenv("PATH", scene->place.dir, 1)); /* NOLINT(concurrency-mt-unsafe) */
-    report(scene, files, 1, &outcome);
-    assert_int_equal(0, setenv("PATH", before, 1)); /* NOLINT(concurrency-mt-unsafe) */
-    free(before);
-    assert_int_equal(3, outcome.status);
-    assert_non_null(strstr(outcome.output, "gnuplot cannot be started"));
-    assert_non_null(strstr(outcome.output, "gnuplot-nox"));
-    assert_int_not_equal(0, access(scene->index, F_OK));
-    (void)snprintf(part, sizeof part, "%s.part", scene->index);
-    assert_int_not_equal(0, access(part, F_OK));
 }
 
 TEST(bad_flags_get_one_clear_line)

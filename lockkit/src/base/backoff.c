@@ -3,7 +3,7 @@
  */
 #include "backoff.h"
 
-#include "token.h"
+#include "random.h"
 
 enum { FIRST_PAUSE_MS = 20 };
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <time.h>
 
 enum { NS_PER_S = 1000000000 };
@@ -59,4 +60,16 @@ void lki_clock_sleep_ms(int64_t ms)
     struct timespec span = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * NS_PER_MS};
 
     while (nanosleep(&span, &span) != 0 && errno == EINTR) {}
+}
+
+bool lki_clock_poll(int fd, short events, int64_t deadline)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = events};
+    int ready = 0;
+
+    do {
+        ready = poll(&poll_fd, 1, lki_clock_left_ms(deadline));
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0) errno = ETIMEDOUT;
+    return ready > 0;
 }

@@ -21,6 +21,9 @@ int lki_clock_left_ms(int64_t deadline);
 
 void lki_clock_sleep_ms(int64_t ms);
 
+/* True when fd is ready for events (of poll()) before the deadline; false with errno set (ETIMEDOUT). */
+bool lki_clock_poll(int fd, short events, int64_t deadline);
+
 /* pthread_cond_wait() until the deadline; false when it has passed. May wake early. */
 bool lki_clock_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t deadline);
 

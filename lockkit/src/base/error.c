@@ -42,8 +42,8 @@ const char *lk_event_name(lk_event_type type)
     return (unsigned)type < LK_EVENT_COUNT ? names[type] : "?";
 }
 
-lk_status lki_fail(struct lk_error *err, lk_status code, int sys_errno, const char *where,
-                   const char *format, ...)
+lk_status lki_error_fill(struct lk_error *err, lk_status code, int sys_errno, const char *where,
+                         const char *format, ...)
 {
     va_list args;
 

@@ -9,11 +9,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "base/slot.h"
-#include "client.h"
+#include "eval.h"
 #include "layout.h"
-#include "locks/lock_ops.h"
 
 _Static_assert(LK_INSPECT_KEY_MAX == LKI_KEY_MAX + 1, "a key fits with its NUL");
 _Static_assert((int)LK_INSPECT_OWNER_MAX >= (int)LKI_OWNER_MAX, "an owner fits");
@@ -32,26 +31,6 @@ enum fact {
     FACT_PERMITS,
     FACT_ENDED,
 };
-
-/* ---- names ----------------------------------------------------------------------------------- */
-
-static const struct {
-    const char *name, *meaning;
-} layouts[LK_LAYOUT_COUNT] = {
-#define LAYOUT_ROW(value, name, meaning) [value] = {name, meaning},
-    LK_LAYOUT_LIST(LAYOUT_ROW)
-#undef LAYOUT_ROW
-};
-
-const char *lk_layout_name(lk_layout layout)
-{
-    return layout < LK_LAYOUT_COUNT ? layouts[layout].name : "?";
-}
-
-const char *lk_layout_meaning(lk_layout layout)
-{
-    return layout < LK_LAYOUT_COUNT ? layouts[layout].meaning : "?";
-}
 
 /* ---- from facts to a lock -------------------------------------------------------------------- */
 
@@ -233,7 +212,7 @@ static lk_status ask(lk_client *client, const char *key, const struct related *r
                                     lk_bytes_of(related->windows), lk_bytes_of(related->fence),
                                     lk_bytes_of(related->permits)};
     const struct lk_bytes args[] = {lki_number(rows, LK_INSPECT_ROWS), lk_bytes_of(related->holds)};
-    struct lk_eval eval = {.script = lki_client_script(client, "inspect"),
+    struct lk_eval eval = {.script = lki_context_script(client, "inspect"),
                            .keys = keys,
                            .key_count = is_together(client, key, related) ? 5 : 1,
                            .args = args,
@@ -242,9 +221,9 @@ static lk_status ask(lk_client *client, const char *key, const struct related *r
         lki_script_variant(eval.script, lki_script_named("inspect_related")->source);
 
     if (!variant) return LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
-    return lki_client_eval_variant(
+    return lki_eval_variant(
         client, &eval,
-        &(struct lki_run){.variant = variant, .deadline = lki_client_deadline(client, 0)},
+        &(struct lki_run){.variant = variant, .deadline = lki_context_deadline(client, 0)},
         out_facts, err);
 }
 
@@ -254,7 +233,7 @@ lk_status lk_inspect(lk_client *client, const char *key, struct lk_inspection *o
     size_t len = key ? strnlen(key, LK_INSPECT_KEY_MAX) : 0;
     struct related related = {0};
     lk_reply *facts = NULL;
-    lk_status status = lki_client_check(client, err);
+    lk_status status = lki_context_check(client, err);
 
     if (status != LK_OK) return status;
     if (!out || len < 1 || len > LKI_KEY_MAX)

@@ -9,10 +9,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lockkit/inspect.h"
+
 #include "base/number.h"
-#include "base/token.h"
+#include "base/random.h"
 
 enum { TOKEN_LEAST = 16, TOKEN_MOST = 64, OWNER_NUMBER_MOST = 20 };
+
+static const struct {
+    const char *name, *meaning;
+} layouts[LK_LAYOUT_COUNT] = {
+#define LAYOUT_ROW(value, name, meaning) [value] = {name, meaning},
+    LK_LAYOUT_LIST(LAYOUT_ROW)
+#undef LAYOUT_ROW
+};
+
+const char *lk_layout_name(lk_layout layout)
+{
+    return layout < LK_LAYOUT_COUNT ? layouts[layout].name : "?";
+}
+
+const char *lk_layout_meaning(lk_layout layout)
+{
+    return layout < LK_LAYOUT_COUNT ? layouts[layout].meaning : "?";
+}
 
 static bool is_lower_hex(char byte)
 {

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "wire/reply.h"
 
 enum { PAUSE_MS = 5, PAUSE_MAX_MS = 50, ADDRESS_MAX = 300 };
 
@@ -51,7 +52,7 @@ static size_t first_key(const struct lk_command *command)
     return command->count > 1 ? 1 : 0;
 }
 
-int lki_command_slot(const struct lk_command *command)
+int lki_route_slot(const struct lk_command *command)
 {
     size_t key = command->count > 0 ? first_key(command) : 0;
 
@@ -86,7 +87,7 @@ static void find_slots(const struct lki_pipeline *pipeline, int *slots)
 
         end = step_end(pipeline, begin);
         for (size_t i = begin; i < end && slot == LKI_NO_SLOT; i++)
-            slot = lki_command_slot(&pipeline->commands[i]);
+            slot = lki_route_slot(&pipeline->commands[i]);
         if (first == LKI_NO_SLOT) first = slot;
         if (slot == LKI_NO_SLOT) slot = before;
         for (size_t i = begin; i < end; i++)
@@ -141,17 +142,24 @@ static bool is_to_repeat(const lk_reply *reply)
     return lki_reply_is_any(reply, codes);
 }
 
+/* For whom. */
+struct trip {
+    lk_client *client;
+    struct lki_topology *topology;
+    struct lk_error *err;
+};
+
 /* Send a step behind ASKING, which holds until its EXEC, to whom an answer named. */
-static lk_status ask_there(lk_client *client, struct lki_topology *topology, int slot,
-                           struct lk_bytes address, const struct lki_pipeline *step,
-                           lk_reply **replies, struct lk_error *err)
+static lk_status ask_there(const struct trip *trip, int slot, struct lk_bytes address,
+                           const struct lki_pipeline *step, lk_reply **replies)
 {
     const struct lk_bytes asking = LK_BYTES("ASKING");
     struct lki_pipeline pipeline = *step;
     struct lk_command *commands = calloc(step->count + 1, sizeof *commands);
     lk_reply **answers = calloc(step->count + 1, sizeof(lk_reply *));
-    struct lki_node *told_by = lki_topology_node(topology, slot, err);
-    struct lki_node *node = told_by ? lki_topology_at(topology, address, told_by, err) : NULL;
+    struct lki_node *told_by = lki_topology_node(trip->topology, slot, trip->err);
+    struct lki_node *node =
+        told_by ? lki_topology_at(trip->topology, address, told_by, trip->err) : NULL;
     lk_status status = LK_UNREACHABLE;
 
     pipeline.native = NULL; /* it knows of no ASKING */
@@ -160,15 +168,15 @@ static lk_status ask_there(lk_client *client, struct lki_topology *topology, int
     if (commands && answers && node) {
         commands[0] = (struct lk_command){&asking, 1};
         memcpy(commands + 1, step->commands, step->count * sizeof *commands);
-        status = lki_client_exchange_at(client, node, &pipeline, answers, err);
+        status = lki_one_server_exchange(trip->client, node, &pipeline, answers, trip->err);
         if (status == LK_OK) {
             lk_reply_free(answers[0]);
             memcpy(replies, answers + 1, step->count * sizeof(lk_reply *));
         }
     } else if (node) {
-        status = LKI_FAIL(err, LK_NO_MEMORY, "a pipeline");
-    } else if (err) {
-        err->code = status;
+        status = LKI_FAIL(trip->err, LK_NO_MEMORY, "a pipeline");
+    } else if (trip->err) {
+        trip->err->code = status;
     }
     lki_node_unref(node);
     lki_node_unref(told_by);
@@ -189,16 +197,15 @@ static bool pause_before(int64_t deadline, unsigned tries)
 }
 
 /* A pipeline for one slot, to the server that has it by now. */
-static lk_status send_to_owner(lk_client *client, struct lki_topology *topology, int slot,
-                               const struct lki_pipeline *pipeline, lk_reply **replies,
-                               struct lk_error *err)
+static lk_status send_to_owner(const struct trip *trip, int slot,
+                               const struct lki_pipeline *pipeline, lk_reply **replies)
 {
-    struct lki_node *node = lki_topology_node(topology, slot, err);
+    struct lki_node *node = lki_topology_node(trip->topology, slot, trip->err);
 
     if (!node) return LK_UNREACHABLE;
-    lk_status status = lki_client_exchange_at(client, node, pipeline, replies, err);
+    lk_status status = lki_one_server_exchange(trip->client, node, pipeline, replies, trip->err);
     for (size_t i = 0; i < pipeline->count && status == LK_OK; i++)
-        (void)lki_route_learn(topology, replies[i], node);
+        (void)lki_route_learn(trip->topology, replies[i], node);
     lki_node_unref(node);
     return status;
 }
@@ -221,8 +228,8 @@ static const lk_reply *refusal_of(const struct lki_pipeline *step, lk_reply *con
 }
 
 /* Have a step answered that was refused; what the servers still refuse at the end is the answer. */
-static lk_status follow(lk_client *client, struct lki_topology *topology, int slot,
-                        const struct lki_pipeline *step, lk_reply **replies, struct lk_error *err)
+static lk_status follow(const struct trip *trip, int slot, const struct lki_pipeline *step,
+                        lk_reply **replies)
 {
     const lk_reply *refusal = NULL;
     lk_status status = LK_OK;
@@ -244,9 +251,8 @@ static lk_status follow(lk_client *client, struct lki_topology *topology, int sl
         free_replies(replies, step->count);
         /* Asked there in vain (keys of one command that are half there): whoever gives them away says
            when it is over. */
-        status = is_ask
-                     ? ask_there(client, topology, slot, lk_bytes_of(address), step, replies, err)
-                     : send_to_owner(client, topology, slot, step, replies, err);
+        status = is_ask ? ask_there(trip, slot, lk_bytes_of(address), step, replies)
+                        : send_to_owner(trip, slot, step, replies);
     }
     return status;
 }
@@ -263,9 +269,9 @@ static struct lki_pipeline step_of(const struct lki_pipeline *pipeline, size_t b
 }
 
 /* Have all steps answered that were refused. Tells whether any other was not, and has been done. */
-static lk_status follow_all(lk_client *client, struct lki_topology *topology, const int *slots,
+static lk_status follow_all(const struct trip *trip, const int *slots,
                             const struct lki_pipeline *pipeline, lk_reply **replies,
-                            bool *out_is_partly_done, struct lk_error *err)
+                            bool *out_is_partly_done)
 {
     bool is_synced = true; /* of the steps that were not refused */
     bool is_all_synced = true;
@@ -282,7 +288,7 @@ static lk_status follow_all(lk_client *client, struct lki_topology *topology, co
             *out_is_partly_done = true;
             is_all_synced &= is_synced;
         } else if (status == LK_OK) {
-            status = follow(client, topology, slots[i], &step, replies + i, err);
+            status = follow(trip, slots[i], &step, replies + i);
             *out_is_partly_done |= status == LK_OK;
             is_all_synced &= is_step_synced;
         }
@@ -292,19 +298,18 @@ static lk_status follow_all(lk_client *client, struct lki_topology *topology, co
 }
 
 /* All commands of one slot, or at least of one server. */
-static lk_status send_all(lk_client *client, struct lki_topology *topology, const int *slots,
-                          const struct lki_pipeline *pipeline, lk_reply **replies,
-                          struct lk_error *err)
+static lk_status send_all(const struct trip *trip, const int *slots,
+                          const struct lki_pipeline *pipeline, lk_reply **replies)
 {
     bool is_partly_done = false;
-    lk_status status = send_to_owner(client, topology, slots[0], pipeline, replies, err);
+    lk_status status = send_to_owner(trip, slots[0], pipeline, replies);
 
     if (status != LK_OK || !refusal_of(pipeline, replies)) return status;
-    status = follow_all(client, topology, slots, pipeline, replies, &is_partly_done, err);
+    status = follow_all(trip, slots, pipeline, replies, &is_partly_done);
     if (status == LK_OK) return LK_OK;
     free_replies(replies, pipeline->count);
     if (!is_partly_done) return status;
-    if (err) err->code = LK_UNKNOWN;
+    if (trip->err) trip->err->code = LK_UNKNOWN;
     return LK_UNKNOWN;
 }
 
@@ -361,9 +366,8 @@ static void gather(struct lki_topology *topology, const struct lki_pipeline *pip
     }
 }
 
-static lk_status send_shares(lk_client *client, struct lki_topology *topology, const int *slots,
-                             const struct lki_pipeline *pipeline, lk_reply **replies,
-                             struct lk_error *err)
+static lk_status send_shares(const struct trip *trip, const int *slots,
+                             const struct lki_pipeline *pipeline, lk_reply **replies)
 {
     bool *is_taken = calloc(pipeline->count, sizeof *is_taken);
     struct share share = {0};
@@ -372,14 +376,14 @@ static lk_status send_shares(lk_client *client, struct lki_topology *topology, c
 
     bool is_made = is_taken && share_make(&share, pipeline->count);
     if (!is_made)
-        status = LKI_FAIL(err, LK_NO_MEMORY, "a pipeline of %zu commands", pipeline->count);
+        status = LKI_FAIL(trip->err, LK_NO_MEMORY, "a pipeline of %zu commands", pipeline->count);
     while (is_made && status == LK_OK && done < pipeline->count) {
         struct lki_pipeline part = *pipeline;
 
-        gather(topology, pipeline, slots, is_taken, &share);
+        gather(trip->topology, pipeline, slots, is_taken, &share);
         part.commands = share.commands;
         part.count = share.count;
-        status = send_all(client, topology, share.slots, &part, share.replies, err);
+        status = send_all(trip, share.slots, &part, share.replies);
         for (size_t i = 0; i < share.count && status == LK_OK; i++)
             replies[share.places[i]] = share.replies[i];
         if (status == LK_OK) done += share.count;
@@ -388,7 +392,7 @@ static lk_status send_shares(lk_client *client, struct lki_topology *topology, c
     if (status != LK_OK && done > 0) {
         free_replies(replies, pipeline->count);
         status = LK_UNKNOWN;
-        if (err) err->code = status;
+        if (trip->err) trip->err->code = status;
     }
     share_done(&share);
     free(is_taken);
@@ -399,6 +403,7 @@ lk_status lki_route(lk_client *client, struct lki_topology *topology,
                     const struct lki_pipeline *pipeline, lk_reply **replies, struct lk_error *err)
 {
     enum { FEW = 16 };
+    const struct trip trip = {.client = client, .topology = topology, .err = err};
     int few[FEW];
     int *slots = pipeline->count <= FEW ? few : calloc(pipeline->count, sizeof *slots);
     lk_status status = LK_OK;
@@ -409,8 +414,8 @@ lk_status lki_route(lk_client *client, struct lki_topology *topology,
     find_slots(pipeline, slots);
     for (size_t i = 1; i < pipeline->count; i++)
         is_one &= slots[i] == slots[0];
-    status = is_one ? send_all(client, topology, slots, pipeline, replies, err)
-                    : send_shares(client, topology, slots, pipeline, replies, err);
+    status = is_one ? send_all(&trip, slots, pipeline, replies)
+                    : send_shares(&trip, slots, pipeline, replies);
     if (slots != few) free(slots);
     return status;
 }

@@ -4,18 +4,18 @@
 #ifndef LKI_ROUTE_H
 #define LKI_ROUTE_H
 
-#include "client.h"
+#include "one_server.h"
 #include "servers/topology.h"
 
 /* The slot of a command's first key; LKI_NO_SLOT: it has none. */
-int lki_command_slot(const struct lk_command *command);
+int lki_route_slot(const struct lk_command *command);
 
 /*
  * Shape    Commands without a key go along with the one before (those at the beginning, with the one
  *          behind); MULTI to EXEC where its first key is. Those of one server are one pipeline; the
  *          servers follow one another. What a server answers with MOVED or ASK is asked where it says;
  *          TRYAGAIN and CLUSTERDOWN are repeated until the deadline, and then they are the answer.
- * Returns  as lki_client_exchange(); UNKNOWN when some server had answered and another did not.
+ * Returns  as lki_exchange_send(); UNKNOWN when some server had answered and another did not.
  * Source   Redis Cluster specification, "MOVED redirection", "ASK redirection"
  */
 LK_MUST_CHECK lk_status lki_route(lk_client *client, struct lki_topology *topology,

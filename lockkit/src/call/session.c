@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "client.h"
 #include "route.h"
 
 struct lk_session {
@@ -27,10 +26,10 @@ static lk_session *open_to(lk_client *client, struct lki_node *node, int64_t lim
     if (node && !session) (void)LKI_FAIL(err, LK_NO_MEMORY, "a session");
     if (!session) goto fail;
     *session = (lk_session){.client = client, .node = node};
-    if (lki_pool_borrow(node->pool, lki_client_deadline(client, limit_ms), &session->redis, err) ==
+    if (lki_pool_borrow(node->pool, lki_context_deadline(client, limit_ms), &session->redis, err) ==
         LK_OK)
         return session;
-    lki_topology_doubt(lki_client_topology(client));
+    lki_topology_doubt(lki_context_topology(client));
 
 fail:
     free(session);
@@ -41,31 +40,18 @@ fail:
 lk_session *lk_session_open(lk_client *client, const char *key, int64_t limit_ms,
                             struct lk_error *err)
 {
-    if (lki_client_check(client, err) != LK_OK) return NULL;
-    struct lki_topology *topology = lki_client_topology(client);
+    if (lki_context_check(client, err) != LK_OK) return NULL;
+    struct lki_topology *topology = lki_context_topology(client);
     int slot =
         key && lki_topology_is_cluster(topology) ? lki_slot_of(key, strlen(key)) : LKI_NO_SLOT;
     return open_to(client, lki_topology_node(topology, slot, err), limit_ms, err);
 }
 
-size_t lk_client_primaries(lk_client *client)
-{
-    size_t count = 0;
-    struct lki_node *node = NULL;
-
-    if (lki_client_check(client, NULL) != LK_OK) return 0;
-    while ((node = lki_topology_primary(lki_client_topology(client), count))) {
-        lki_node_unref(node);
-        count++;
-    }
-    return count;
-}
-
 lk_session *lk_session_open_at(lk_client *client, size_t primary, int64_t limit_ms,
                                struct lk_error *err)
 {
-    if (lki_client_check(client, err) != LK_OK) return NULL;
-    struct lki_node *node = lki_topology_primary(lki_client_topology(client), primary);
+    if (lki_context_check(client, err) != LK_OK) return NULL;
+    struct lki_node *node = lki_topology_primary(lki_context_topology(client), primary);
     if (node) return open_to(client, node, limit_ms, err);
     (void)LKI_FAIL(err, LK_INVALID, "there is no primary number %zu", primary);
     return NULL;
@@ -103,20 +89,20 @@ lk_status lk_session_call(lk_session *session, const struct lk_command *commands
     int64_t begin = lki_clock_now();
 
     if (!session) return LKI_FAIL(err, LK_INVALID, "no session (NULL)");
-    lk_status status = lki_client_check(session->client, err);
+    lk_status status = lki_context_check(session->client, err);
     if (status != LK_OK) return status;
     if (lki_redis_is_broken(session->redis))
         return LKI_FAIL(err, LK_UNREACHABLE, "the session's connection is broken");
     status = lki_redis_exchange(session->redis, commands, count,
-                                lki_client_deadline(session->client, limit_ms), replies, err);
-    lki_client_emit(session->client, (struct lk_event){.type = LK_EVENT_ROUND_TRIP,
-                                                       .status = status,
-                                                       .duration_ns = lki_clock_now() - begin,
-                                                       .attempts = (unsigned)count});
-    if (status != LK_OK) lki_topology_doubt(lki_client_topology(session->client));
+                                lki_context_deadline(session->client, limit_ms), replies, err);
+    lki_context_emit(session->client, (struct lk_event){.type = LK_EVENT_ROUND_TRIP,
+                                                        .status = status,
+                                                        .duration_ns = lki_clock_now() - begin,
+                                                        .attempts = (unsigned)count});
+    if (status != LK_OK) lki_topology_doubt(lki_context_topology(session->client));
     for (size_t i = 0; i < count && status == LK_OK; i++) {
         note_command(session, commands[i].args[0], replies[i]);
-        (void)lki_route_learn(lki_client_topology(session->client), replies[i], session->node);
+        (void)lki_route_learn(lki_context_topology(session->client), replies[i], session->node);
     }
     return status;
 }
@@ -137,7 +123,7 @@ static void clean(lk_session *session)
 void lk_session_close(lk_session *session)
 {
     if (!session) return;
-    if (!lki_client_is_foreign(session->client)) {
+    if (!lki_context_is_foreign(session->client)) {
         if (session->is_watching) clean(session);
         lki_pool_return(session->node->pool, session->redis);
         lki_node_unref(session->node);

@@ -10,8 +10,8 @@
 #include "lockkit/inspect.h"
 
 #include "base/error.h"
-#include "client.h"
-#include "locks/lock_ops.h"
+#include "context.h"
+#include "wire/reply.h"
 
 enum {
     CURSOR_MAX = 24,
@@ -43,10 +43,10 @@ lk_walk *lk_walk_new(lk_client *client, const struct lk_walk_options *options, s
     lk_walk *walk = NULL;
 
     if (!options) options = &defaults;
-    if (lki_client_check(client, err) != LK_OK) return NULL;
+    if (lki_context_check(client, err) != LK_OK) return NULL;
     walk = calloc(1, sizeof *walk);
     if (!walk) goto fail;
-    walk->client = lki_client_ref(client);
+    walk->client = lki_context_ref(client);
     walk->has_numbers = options->has_numbers;
     walk->cursor[0] = '0';
     if (!options->match) return walk;
@@ -63,7 +63,7 @@ void lk_walk_free(lk_walk *walk)
 {
     if (!walk) return;
     lk_reply_free(walk->page);
-    lki_client_unref(walk->client);
+    lki_context_unref(walk->client);
     free(walk->match);
     free(walk);
 }
@@ -91,7 +91,7 @@ static lk_status scan(lk_walk *walk, lk_session *session, struct lk_error *err)
     if (status != LK_OK) return status;
     struct lk_bytes cursor = lk_reply_bytes(lk_reply_at(page, 0));
     if (lk_reply_type_of(page) == LK_REPLY_ERROR || cursor.len < 1 || cursor.len >= CURSOR_MAX) {
-        status = lki_fail_reply(err, page);
+        status = lki_reply_fail(err, page);
         lk_reply_free(page);
         return status;
     }

@@ -14,31 +14,30 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/names.h"
-#include "locks/lock_ops.h"
+#include "base/name.h"
+#include "locks/lock.h"
+#include "wire/reply.h"
 
 enum { CLAIM_MS = 60000, CLAIM_COMMANDS = 4, STEP_TRIES = 2 };
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-lk_status lki_counter_init(struct lki_counter *counter, const char *kind, enum lki_wake_rule rule,
-                           lk_client *client, const char *key, char *channel, struct lk_error *err)
+lk_status lki_counter_init(struct lki_counter *counter, lk_client *client, const char *key,
+                           struct lk_error *err)
 {
     size_t len = key ? strlen(key) : 0;
 
-    counter->kind = kind;
-    counter->channel = channel;
     counter->step = 1;
-    lki_waiter_init(&counter->waiter, rule);
+    lki_waiter_init(&counter->waiter, counter->waiter.rule);
     counter->waiter.cancelled_by = &counter->is_cancelled;
     if (!client) return LKI_FAIL(err, LK_INVALID, "no client (NULL)");
     if (len < 1 || len > LKI_KEY_MAX)
         return LKI_FAIL(err, LK_INVALID, "a key has 1 to %d bytes", LKI_KEY_MAX);
-    counter->client = lki_client_ref(client);
+    counter->client = lki_context_ref(client);
     counter->key = strdup(key);
-    if (!counter->key || !channel) return LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
-    lk_status status = lki_client_check_name(client, key, err);
-    return status == LK_OK ? lki_client_check_helper(client, key, channel, err) : status;
+    if (!counter->key || !counter->channel) return LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
+    lk_status status = lki_context_check_name(client, key, err);
+    return status == LK_OK ? lki_context_check_helper(client, key, counter->channel, err) : status;
 }
 
 lk_status lki_counter_name_claim(struct lki_counter *counter, struct lk_error *err)
@@ -46,7 +45,7 @@ lk_status lki_counter_name_claim(struct lki_counter *counter, struct lk_error *e
     char owner[LKI_OWNER_MAX];
     char suffix[LKI_OWNER_MAX + sizeof "lockkit_claim:"];
 
-    lki_client_owner(counter->client, owner);
+    lki_context_owner(counter->client, owner);
     (void)snprintf(suffix, sizeof suffix, "lockkit_claim:%s", owner);
     counter->claim = lki_name_suffix(counter->key, suffix);
     return counter->claim ? LK_OK : LKI_FAIL(err, LK_NO_MEMORY, "%s", counter->key);
@@ -58,7 +57,7 @@ void lki_counter_done(struct lki_counter *counter)
     free(counter->claim);
     free(counter->channel);
     free(counter->key);
-    lki_client_unref(counter->client);
+    lki_context_unref(counter->client);
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */
@@ -66,7 +65,7 @@ void lki_counter_done(struct lki_counter *counter)
 lk_status lki_counter_check(const struct lki_counter *counter, struct lk_error *err)
 {
     if (!counter) return LKI_FAIL(err, LK_INVALID, "no handle (NULL)");
-    return lki_client_check(counter->client, err);
+    return lki_context_check(counter->client, err);
 }
 
 lk_status lki_counter_check_number(int64_t number, int64_t least, const char *what,
@@ -84,7 +83,7 @@ static lk_status send_step(const struct lki_counter *counter, struct lki_step *s
 {
     bool is_synced = true;
     char words[3][LKI_NUMBER_MAX];
-    int64_t command_ms = lki_clock_left_ms(lki_client_deadline(counter->client, 0));
+    int64_t command_ms = lki_clock_left_ms(lki_context_deadline(counter->client, 0));
     struct lki_call call = {.script = step->script,
                             .keys = {lk_bytes_of(counter->key), lk_bytes_of(counter->claim),
                                      lk_bytes_of(counter->channel)},
@@ -96,13 +95,13 @@ static lk_status send_step(const struct lki_counter *counter, struct lki_step *s
                             .out_is_synced = step->is_to_sync ? &is_synced : NULL};
     lk_reply *reply = NULL;
     lk_status status = lki_call_reply(
-        counter->client, &call, lki_client_deadline(counter->client, step->limit_ms), &reply, err);
+        counter->client, &call, lki_context_deadline(counter->client, step->limit_ms), &reply, err);
 
     if (status != LK_OK) return status;
     step->is_taken = lk_reply_integer(lk_reply_at(reply, 0), 0) == 1;
     step->n = lk_reply_integer(lk_reply_at(reply, 1), 0);
     lk_reply_free(reply);
-    return step->is_taken ? lki_client_check_synced(counter->client, is_synced, err) : LK_OK;
+    return step->is_taken ? lki_exchange_check_synced(counter->client, is_synced, err) : LK_OK;
 }
 
 /* The step is over. Its number and the next are used up: the latter stands for its undoing. */
@@ -139,8 +138,8 @@ lk_status lki_counter_get(const struct lki_counter *counter, int64_t *out_number
     struct lk_bytes words[] = {LK_BYTES("GET"), lk_bytes_of(counter->key)};
     lk_reply *reply = NULL;
     char *end = NULL;
-    lk_status status = lki_client_exchange(counter->client, &(struct lk_command){words, 2}, 1,
-                                           lki_client_deadline(counter->client, 0), &reply, err);
+    lk_status status =
+        lk_client_call(counter->client, &(struct lk_command){words, 2}, 1, 0, &reply, err);
 
     if (status == LK_UNKNOWN) { /* it was only a question */
         if (err) err->code = LK_UNREACHABLE;
@@ -150,7 +149,7 @@ lk_status lki_counter_get(const struct lki_counter *counter, int64_t *out_number
     const char *text = lk_reply_bytes(reply).data;
     long long number = text ? strtoll(text, &end, 10) : 0;
     if (lk_reply_type_of(reply) == LK_REPLY_ERROR) {
-        status = lki_fail_reply(err, reply);
+        status = lki_reply_fail(err, reply);
     } else if (text && (end == text || *end != '\0')) {
         status = LKI_FAIL(err, LK_SERVER, "%s: its value is not a number", counter->key);
     } else {
@@ -171,7 +170,7 @@ lk_status lki_counter_try_set(const struct lki_counter *counter, int64_t number,
                             .arg_count = 2};
     long long is_set = 0;
     lk_status status = lki_call_integer(counter->client, &call,
-                                        lki_client_deadline(counter->client, 0), &is_set, err);
+                                        lki_context_deadline(counter->client, 0), &is_set, err);
 
     if (status != LK_OK || is_set == 1) return status;
     return LKI_FAIL(err, LK_BUSY, "%s: it is set already", counter->key);
@@ -188,7 +187,7 @@ lk_status lki_counter_delete(const struct lki_counter *counter, const char *othe
     if (other_key) call.keys[call.key_count++] = lk_bytes_of(other_key);
     if (message) call.args[call.arg_count++] = lk_bytes_of(message);
     lk_status status = lki_call_integer(counter->client, &call,
-                                        lki_client_deadline(counter->client, 0), &was_there, err);
+                                        lki_context_deadline(counter->client, 0), &was_there, err);
     if (status != LK_OK || was_there == 1) return status;
     return LKI_FAIL(err, LK_NOT_OWNER, "%s: there is none", counter->key);
 }
@@ -210,7 +209,7 @@ void lki_counter_cancel(struct lki_counter *counter)
 {
     if (lki_counter_check(counter, NULL) != LK_OK) return;
     atomic_store(&counter->is_cancelled, true);
-    lki_hub_cancel(lki_client_hub(counter->client), &counter->waiter);
+    lki_hub_cancel(lki_context_hub(counter->client), &counter->waiter);
 }
 
 void lki_counter_emit(const struct lki_counter *counter, struct lk_event event, int64_t begin)
@@ -219,5 +218,5 @@ void lki_counter_emit(const struct lki_counter *counter, struct lk_event event, 
     event.duration_ns = event.at_ns - begin;
     event.kind = counter->kind;
     event.key = counter->key;
-    lki_client_emit(counter->client, event);
+    lki_context_emit(counter->client, event);
 }

@@ -12,7 +12,7 @@
 #include "lockkit/error.h"
 #include "lockkit/event.h"
 
-#include "client.h"
+#include "call/eval.h"
 #include "wait/wait.h"
 
 struct lki_counter {
@@ -28,14 +28,13 @@ struct lki_counter {
 };
 
 /*
- * Fill a counter. channel: taken; NULL stands for out of memory.
+ * Fill a counter that has kind, channel (NULL: out of memory) and the waiter's rule already.
  *
  * Returns  OK; INVALID (no client, or a key of a wrong length); NO_MEMORY. Undone by
  *          lki_counter_done(), also half-way.
  */
-LK_MUST_CHECK lk_status lki_counter_init(struct lki_counter *counter, const char *kind,
-                                         enum lki_wake_rule rule, lk_client *client,
-                                         const char *key, char *channel, struct lk_error *err);
+LK_MUST_CHECK lk_status lki_counter_init(struct lki_counter *counter, lk_client *client,
+                                         const char *key, struct lk_error *err);
 void lki_counter_done(struct lki_counter *counter);
 
 /* Let the counter take steps: name its claim. OK, NO_MEMORY. */

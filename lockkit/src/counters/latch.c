@@ -26,14 +26,14 @@ static char *channel_of(const char *key)
 lk_latch *lk_latch_new(lk_client *client, const char *key, struct lk_error *err)
 {
     lk_latch *latch = calloc(1, sizeof *latch);
-    char *channel = key ? channel_of(key) : NULL;
 
     if (!latch) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a latch");
-        free(channel);
         return NULL;
     }
-    if (lki_counter_init(&latch->base, "latch", LKI_WAKE_ALL, client, key, channel, err) == LK_OK &&
+    latch->base = (struct lki_counter){
+        .kind = "latch", .channel = key ? channel_of(key) : NULL, .waiter.rule = LKI_WAKE_ALL};
+    if (lki_counter_init(&latch->base, client, key, err) == LK_OK &&
         lki_counter_name_claim(&latch->base, err) == LK_OK)
         return latch;
     lk_latch_free(latch);
@@ -107,7 +107,7 @@ lk_status lk_latch_await(lk_latch *latch, int64_t wait_ms, struct lk_error *err)
     struct lki_pursuit pursuit = lki_counter_pursuit(&latch->base, 1, wait_ms);
     pursuit.try_once = look;
     pursuit.arg = &latch->base;
-    status = lki_pursue(&pursuit, err);
+    status = lki_wait_pursue(&pursuit, err);
     lki_counter_emit(
         &latch->base,
         (struct lk_event){.type = LK_EVENT_ACQUIRE, .status = status, .attempts = pursuit.attempts},

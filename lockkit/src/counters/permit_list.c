@@ -20,7 +20,7 @@ static int hex_value(char digit)
     return found ? (int)((found - digits) % 16) : -1;
 }
 
-bool lki_permit_parse(const char *text, struct lki_permit_id *out)
+bool lki_permit_list_parse(const char *text, struct lki_permit_id *out)
 {
     if (strnlen(text, LK_PERMIT_ID_MAX) != 2 * sizeof out->bytes) return false;
     for (size_t i = 0; i < sizeof out->bytes; i++) {
@@ -32,19 +32,20 @@ bool lki_permit_parse(const char *text, struct lki_permit_id *out)
     return true;
 }
 
-static lk_status run(const struct lki_permit_list *list, const char *script, const char *number,
-                     struct lki_run how, lk_reply **out_reply, struct lk_error *err)
+lk_status lki_permit_list_run(const struct lki_permit_list *list, const char *script,
+                              const char *number, lk_reply **out_reply, struct lk_error *err)
 {
+    struct lki_run how = {.deadline = list->deadline, .out_is_synced = list->out_is_synced};
     const struct lk_bytes keys[] = {lk_bytes_of(list->key), lk_bytes_of(list->timeouts),
                                     lk_bytes_of(list->channel)};
     struct lk_bytes *args = calloc(list->count + 1, sizeof *args);
-    struct lk_eval eval = {.script = lki_client_script(list->client, script),
+    struct lk_eval eval = {.script = lki_context_script(list->client, script),
                            .keys = keys,
                            .key_count = sizeof keys / sizeof keys[0],
                            .args = args};
 
-    how.variant =
-        lki_script_variant(eval.script, lki_client_own_script(list->client, "permits_sweep")->text);
+    how.variant = lki_script_variant(eval.script,
+                                     lki_context_own_script(list->client, "permits_sweep")->text);
     if (!args || !how.variant) {
         free(args);
         return LKI_FAIL(err, LK_NO_MEMORY, "%s", list->key);
@@ -54,27 +55,19 @@ static lk_status run(const struct lki_permit_list *list, const char *script, con
         args[eval.arg_count++] = (struct lk_bytes){.data = (const char *)list->ids[i].bytes,
                                                    .len = sizeof list->ids[i].bytes};
     }
-    lk_status status = lki_client_eval_variant(list->client, &eval, &how, out_reply, err);
+    lk_status status = lki_eval_variant(list->client, &eval, &how, out_reply, err);
     free(args);
     return status;
 }
 
-lk_status lki_permits_run(const struct lki_permit_list *list, const char *script,
-                          const char *number, int64_t deadline, lk_reply **out_reply,
-                          struct lk_error *err)
-{
-    return run(list, script, number, (struct lki_run){.deadline = deadline}, out_reply, err);
-}
-
-lk_status lki_permits_take(const struct lki_permit_list *list, int64_t lease_ms, int64_t deadline,
-                           int64_t *out_ttl_ms, struct lk_error *err)
+lk_status lki_permit_list_take(const struct lki_permit_list *list, int64_t lease_ms,
+                               int64_t *out_ttl_ms, struct lk_error *err)
 {
     char lease[LKI_NUMBER_MAX];
     lk_reply *reply = NULL;
 
     (void)lki_number(lease, lease_ms);
-    struct lki_run how = {.deadline = deadline, .out_is_synced = list->out_is_synced};
-    lk_status status = run(list, "permits_acquire", lease, how, &reply, err);
+    lk_status status = lki_permit_list_run(list, "permits_acquire", lease, &reply, err);
     if (status != LK_OK) return status;
     bool is_taken = lk_reply_integer(lk_reply_at(reply, 0), 0) == 1;
     if (!is_taken && out_ttl_ms) *out_ttl_ms = lk_reply_integer(lk_reply_at(reply, 1), 0);
@@ -84,12 +77,12 @@ lk_status lki_permits_take(const struct lki_permit_list *list, int64_t lease_ms,
                     list->count);
 }
 
-lk_status lki_permits_give(const struct lki_permit_list *list, int64_t deadline, bool *out_is_none,
-                           struct lk_error *err)
+lk_status lki_permit_list_give(const struct lki_permit_list *list, bool *out_is_none,
+                               struct lk_error *err)
 {
     enum { SOME_ARE_OUT, GIVEN, NONE_IS_OUT };
     lk_reply *reply = NULL;
-    lk_status status = lki_permits_run(list, "permits_release", NULL, deadline, &reply, err);
+    lk_status status = lki_permit_list_run(list, "permits_release", NULL, &reply, err);
 
     if (status != LK_OK) return status;
     long long answer = lk_reply_integer(reply, SOME_ARE_OUT);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "client.h"
+#include "call/eval.h"
 
 struct lki_permit_id {
     unsigned char bytes[16];
@@ -22,7 +22,8 @@ struct lki_permit_list {
     const char *channel;
     const struct lki_permit_id *ids;
     size_t count;
-    bool *out_is_synced; /* of lki_permits_take(); as in a pipeline */
+    int64_t deadline;    /* of the step that is taken next */
+    bool *out_is_synced; /* of lki_permit_list_take(); as in a pipeline */
 };
 
 /*
@@ -30,12 +31,12 @@ struct lki_permit_list {
  *
  * Owns     on OK *out_reply is yours.
  */
-LK_MUST_CHECK lk_status lki_permits_run(const struct lki_permit_list *list, const char *script,
-                                        const char *number, int64_t deadline, lk_reply **out_reply,
-                                        struct lk_error *err);
+LK_MUST_CHECK lk_status lki_permit_list_run(const struct lki_permit_list *list, const char *script,
+                                            const char *number, lk_reply **out_reply,
+                                            struct lk_error *err);
 
 /* From 32 hex digits; false when they are none. */
-bool lki_permit_parse(const char *text, struct lki_permit_id *out);
+bool lki_permit_list_parse(const char *text, struct lki_permit_id *out);
 
 /*
  * Take them all, or none. lease_ms: LK_PERMIT_NO_LEASE for none.
@@ -43,13 +44,12 @@ bool lki_permit_parse(const char *text, struct lki_permit_id *out);
  * Returns  OK; BUSY: too few, and the next one expires in *out_ttl_ms (-1: none does; may be NULL);
  *          UNKNOWN, UNREACHABLE, SERVER, NO_MEMORY
  */
-LK_MUST_CHECK lk_status lki_permits_take(const struct lki_permit_list *list, int64_t lease_ms,
-                                         int64_t deadline, int64_t *out_ttl_ms,
-                                         struct lk_error *err);
+LK_MUST_CHECK lk_status lki_permit_list_take(const struct lki_permit_list *list, int64_t lease_ms,
+                                             int64_t *out_ttl_ms, struct lk_error *err);
 
 /* Give them all back, or none: OK; NOT_OWNER: one had ended, and *out_is_none says whether all had
    (it may be NULL); UNKNOWN... */
-lk_status lki_permits_give(const struct lki_permit_list *list, int64_t deadline, bool *out_is_none,
-                           struct lk_error *err);
+lk_status lki_permit_list_give(const struct lki_permit_list *list, bool *out_is_none,
+                               struct lk_error *err);
 
 #endif

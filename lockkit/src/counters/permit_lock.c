@@ -7,13 +7,13 @@
 #include "lockkit/semaphore.h"
 
 #include "base/error.h"
-#include "base/names.h"
-#include "locks/lock_ops.h"
+#include "base/name.h"
+#include "locks/lock.h"
 #include "permit_list.h"
 
 static struct lki_permit_list list_of(const lk_lock *lock, struct lki_permit_id *out_id)
 {
-    (void)lki_permit_parse(lock->token, out_id); /* lock.c has made it */
+    (void)lki_permit_list_parse(lock->token, out_id); /* lock.c has made it */
     return (struct lki_permit_list){.client = lock->client,
                                     .key = lock->key,
                                     .timeouts = lock->renew_key,
@@ -28,8 +28,9 @@ static lk_status permit_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t 
     struct lki_permit_id id;
     struct lki_permit_list list = list_of(lock, &id);
 
+    list.deadline = deadline;
     list.out_is_synced = &lock->is_synced;
-    return lki_permits_take(&list, lock->lease_ms, deadline, out_ttl_ms, err);
+    return lki_permit_list_take(&list, lock->lease_ms, out_ttl_ms, err);
 }
 
 static lk_status permit_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
@@ -37,7 +38,8 @@ static lk_status permit_release(lk_lock *lock, int64_t deadline, struct lk_error
     struct lki_permit_id id;
     struct lki_permit_list list = list_of(lock, &id);
 
-    return lki_permits_give(&list, deadline, NULL, err);
+    list.deadline = deadline;
+    return lki_permit_list_give(&list, NULL, err);
 }
 
 static void permit_free(lk_lock *lock)
@@ -59,16 +61,15 @@ static const struct lki_lock_ops permit_ops = {
 lk_lock *lk_permit_lock_new(lk_client *client, const char *key, struct lk_error *err)
 {
     lk_lock *lock = calloc(1, sizeof *lock);
-    char *channel = key ? lki_name_prefix("redisson_sc", key) : NULL;
 
     if (!lock) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a lock");
-        free(channel);
         return NULL;
     }
     lock->renew_key = key ? lki_name_suffix(key, "timeout") : NULL;
-    lk_status status = lki_lock_init(lock, &permit_ops, client, key, channel, err);
-    if (status == LK_OK && channel && lock->renew_key) return lock;
+    lock->wake_channel = key ? lki_name_prefix("redisson_sc", key) : NULL;
+    lk_status status = lki_lock_init(lock, &permit_ops, client, key, err);
+    if (status == LK_OK && lock->wake_channel && lock->renew_key) return lock;
     if (status == LK_OK) (void)LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
     permit_free(lock);
     return NULL;

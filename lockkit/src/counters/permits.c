@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "counter.h"
-#include "locks/lock_ops.h"
+#include "locks/lock.h"
 #include "permit_list.h"
 
 enum { UNDO_MAX_MS = 100 };
@@ -27,16 +27,17 @@ struct lk_permits {
 lk_permits *lk_permits_new(lk_client *client, const char *key, struct lk_error *err)
 {
     lk_permits *permits = calloc(1, sizeof *permits);
-    char *channel = key ? lki_name_prefix("redisson_sc", key) : NULL;
 
     if (!permits) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "permits");
-        free(channel);
         return NULL;
     }
+    permits->base =
+        (struct lki_counter){.kind = "permits",
+                             .channel = key ? lki_name_prefix("redisson_sc", key) : NULL,
+                             .waiter.rule = LKI_WAKE_COUNT};
     permits->timeouts = key ? lki_name_suffix(key, "timeout") : NULL;
-    lk_status status =
-        lki_counter_init(&permits->base, "permits", LKI_WAKE_COUNT, client, key, channel, err);
+    lk_status status = lki_counter_init(&permits->base, client, key, err);
     if (status == LK_OK && permits->timeouts) return permits;
     if (status == LK_OK) (void)LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
     lk_permits_free(permits);
@@ -64,15 +65,15 @@ static struct lki_permit_list list_of(const lk_permits *permits, const struct lk
                                     .timeouts = permits->timeouts,
                                     .channel = permits->base.channel,
                                     .ids = ids,
-                                    .count = count};
+                                    .count = count,
+                                    .deadline = lki_context_deadline(permits->base.client, 0)};
 }
 
 static lk_status run_integer(const struct lki_permit_list *list, const char *script,
                              const char *number, long long *out, struct lk_error *err)
 {
     lk_reply *reply = NULL;
-    lk_status status =
-        lki_permits_run(list, script, number, lki_client_deadline(list->client, 0), &reply, err);
+    lk_status status = lki_permit_list_run(list, script, number, &reply, err);
 
     if (status != LK_OK) return status;
     *out = lk_reply_integer(reply, 0);
@@ -90,15 +91,16 @@ struct attempt {
 };
 
 /* What may have been taken goes back within a small budget; what fails is left to the lease. */
-static void undo(const struct attempt *attempt)
+static void undo(struct attempt *attempt)
 {
-    (void)lki_permits_give(&attempt->list, lki_clock_after_ms(UNDO_MAX_MS), NULL, NULL);
+    attempt->list.deadline = lki_clock_after_ms(UNDO_MAX_MS);
+    (void)lki_permit_list_give(&attempt->list, NULL, NULL);
 }
 
 static int64_t lease_end(int64_t sent_at, int64_t lease_ms)
 {
     if (lease_ms < 0) return INT64_MAX;
-    return lki_lease_end(sent_at, lease_ms < longest_ms ? lease_ms : longest_ms);
+    return lki_hold_ends_at(sent_at, lease_ms < longest_ms ? lease_ms : longest_ms);
 }
 
 /* Asked again when the answer was lost: the ids are the same, so they are taken once. */
@@ -111,8 +113,8 @@ static lk_status try_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
     attempt->list.out_is_synced = &is_synced;
     if (!attempt->is_open) attempt->ends = lease_end(lki_clock_now(), attempt->lease_ms);
     for (int i = 0; i < 2 && status == LK_UNKNOWN; i++) {
-        status = lki_permits_take(&attempt->list, attempt->lease_ms,
-                                  lki_client_deadline(attempt->list.client, 0), out_ttl_ms, err);
+        attempt->list.deadline = lki_context_deadline(attempt->list.client, 0);
+        status = lki_permit_list_take(&attempt->list, attempt->lease_ms, out_ttl_ms, err);
         attempt->is_open = attempt->is_open || status == LK_UNKNOWN;
     }
     if (status == LK_OK) attempt->is_open = false;
@@ -124,7 +126,7 @@ static lk_status try_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
         status = LK_UNKNOWN;
     }
     attempt->list.out_is_synced = NULL;
-    if (status == LK_OK) status = lki_client_check_synced(attempt->list.client, is_synced, err);
+    if (status == LK_OK) status = lki_exchange_check_synced(attempt->list.client, is_synced, err);
     return status;
 }
 
@@ -156,28 +158,28 @@ static lk_status draw_ids(struct lk_permit *out, struct lki_permit_id *out_ids, 
     lk_status status = LK_OK;
 
     for (size_t i = 0; i < count && status == LK_OK; i++) {
-        status = lki_token_make(out[i].id, err);
-        if (status == LK_OK) (void)lki_permit_parse(out[i].id, &out_ids[i]);
+        status = lki_random_token(out[i].id, err);
+        if (status == LK_OK) (void)lki_permit_list_parse(out[i].id, &out_ids[i]);
     }
     return status;
 }
 
 /* With ids drawn. */
 static lk_status acquire(lk_permits *permits, const struct lk_permit_options *options,
-                         struct lk_permit *list, const struct lki_permit_id *ids, size_t count,
+                         struct lk_permit *list, const struct lki_permit_list *ids,
                          struct lk_error *err)
 {
     int64_t begin = lki_clock_now();
-    struct attempt attempt = {.list = list_of(permits, ids, count),
-                              .lease_ms =
-                                  options->lease_ms ? options->lease_ms : LKI_DEFAULT_LEASE_MS};
+    size_t count = ids->count;
+    struct attempt attempt = {
+        .list = *ids, .lease_ms = options->lease_ms ? options->lease_ms : LKI_DEFAULT_LEASE_MS};
     struct lki_pursuit pursuit =
         lki_counter_pursuit(&permits->base, (int64_t)count, options->wait_ms);
 
     pursuit.try_once = try_once;
     pursuit.arg = &attempt;
     pursuit.is_repeatable = true; /* the ids stay the same */
-    lk_status status = lki_pursue(&pursuit, err);
+    lk_status status = lki_wait_pursue(&pursuit, err);
     if (status == LK_LOST || status == LK_UNSYNCED || attempt.is_open) undo(&attempt);
     for (size_t i = 0; i < count; i++)
         list[i].ends_ns = attempt.ends;
@@ -214,7 +216,8 @@ lk_status lk_permits_acquire(lk_permits *permits, const struct lk_permit_options
     struct lki_permit_id *ids = calloc(count, sizeof *ids);
     if (list && ids) {
         status = draw_ids(list, ids, count, err);
-        if (status == LK_OK) status = acquire(permits, options, list, ids, count, err);
+        struct lki_permit_list drawn = list_of(permits, ids, count);
+        if (status == LK_OK) status = acquire(permits, options, list, &drawn, err);
         if (status == LK_OK) memcpy(out, list, count * sizeof *out);
     } else {
         status = LKI_FAIL(err, LK_NO_MEMORY, "%zu permits", count);
@@ -227,13 +230,14 @@ lk_status lk_permits_acquire(lk_permits *permits, const struct lk_permit_options
 /* ---- what is done with a permit -------------------------------------------------------------- */
 
 /* Asked again when the answer was lost: if none is out then, the first time did it. */
-static lk_status give_surely(const struct lki_permit_list *list, struct lk_error *err)
+static lk_status give_surely(struct lki_permit_list *list, struct lk_error *err)
 {
     bool is_none = false;
-    lk_status status = lki_permits_give(list, lki_client_deadline(list->client, 0), NULL, err);
+    lk_status status = lki_permit_list_give(list, NULL, err);
 
     if (status != LK_UNKNOWN) return status;
-    status = lki_permits_give(list, lki_client_deadline(list->client, 0), &is_none, err);
+    list->deadline = lki_context_deadline(list->client, 0);
+    status = lki_permit_list_give(list, &is_none, err);
     if (status == LK_OK || (status == LK_NOT_OWNER && is_none)) return LK_OK;
     if (status == LK_NOT_OWNER) return status;
     if (err) err->code = LK_UNKNOWN; /* the first time may have done it */
@@ -250,7 +254,7 @@ lk_status lk_permits_release(lk_permits *permits, const struct lk_permit *list, 
     struct lki_permit_id *ids = calloc(count, sizeof *ids);
     if (!ids) return LKI_FAIL(err, LK_NO_MEMORY, "%zu permits", count);
     for (size_t i = 0; i < count && status == LK_OK; i++) {
-        if (!lki_permit_parse(list[i].id, &ids[i]))
+        if (!lki_permit_list_parse(list[i].id, &ids[i]))
             status = LKI_FAIL(err, LK_INVALID, "an id is not %d hex digits", LK_PERMIT_ID_MAX - 1);
     }
     if (status == LK_OK) {
@@ -275,8 +279,8 @@ static lk_status renew(const lk_permits *permits, const struct lk_permit *permit
         .args = {lk_bytes_of(permit->id), lki_number(lease, lease_ms), LK_BYTES("sooner")},
         .arg_count = 3};
     long long is_out = 0;
-    lk_status status = lki_call_integer(permits->base.client, &call,
-                                        lki_client_deadline(permits->base.client, 0), &is_out, err);
+    lk_status status = lki_call_integer(
+        permits->base.client, &call, lki_context_deadline(permits->base.client, 0), &is_out, err);
 
     if (status != LK_OK || is_out == 1) return status;
     return LKI_FAIL(err, LK_LOST, "%s: the permit has ended", permits->base.key);
@@ -290,7 +294,7 @@ lk_status lk_permits_renew(lk_permits *permits, struct lk_permit *permit, int64_
     lk_status status = check_list(permits, permit, 1, err);
 
     if (status == LK_OK) status = check_lease(0, lease_ms, err);
-    if (status == LK_OK && !lki_permit_parse(permit->id, &id))
+    if (status == LK_OK && !lki_permit_list_parse(permit->id, &id))
         status = LKI_FAIL(err, LK_INVALID, "an id is not %d hex digits", LK_PERMIT_ID_MAX - 1);
     if (status != LK_OK) return status;
     if (lease_ms == 0) lease_ms = LKI_DEFAULT_LEASE_MS;
@@ -313,7 +317,7 @@ lk_status lk_permits_ask(lk_permits *permits, struct lk_permit *permit, struct l
     long long left_ms = 0;
     lk_status status = check_list(permits, permit, 1, err);
 
-    if (status == LK_OK && !lki_permit_parse(permit->id, &id))
+    if (status == LK_OK && !lki_permit_list_parse(permit->id, &id))
         status = LKI_FAIL(err, LK_INVALID, "an id is not %d hex digits", LK_PERMIT_ID_MAX - 1);
     if (status != LK_OK) return status;
     struct lki_permit_list list = list_of(permits, &id, 1);
@@ -367,8 +371,7 @@ lk_status lk_permits_usage(lk_permits *permits, struct lk_permits_usage *out, st
     if (status != LK_OK) return status;
     if (!out) return LKI_FAIL(err, LK_INVALID, "no result (NULL)");
     struct lki_permit_list none = list_of(permits, NULL, 0);
-    status = lki_permits_run(&none, "permits_usage", NULL, lki_client_deadline(none.client, 0),
-                             &reply, err);
+    status = lki_permit_list_run(&none, "permits_usage", NULL, &reply, err);
     if (status != LK_OK) return status;
     out->available = lk_reply_integer(lk_reply_at(reply, 0), 0);
     out->acquired = lk_reply_integer(lk_reply_at(reply, 1), 0);

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "counter.h"
 
 enum { UNDO_MAX_MS = 100 };
@@ -24,15 +24,16 @@ struct lk_semaphore {
 lk_semaphore *lk_semaphore_new(lk_client *client, const char *key, struct lk_error *err)
 {
     lk_semaphore *semaphore = calloc(1, sizeof *semaphore);
-    char *channel = key ? lki_name_prefix("redisson_sc", key) : NULL;
 
     if (!semaphore) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a semaphore");
-        free(channel);
         return NULL;
     }
-    if (lki_counter_init(&semaphore->base, "semaphore", LKI_WAKE_COUNT, client, key, channel,
-                         err) == LK_OK &&
+    semaphore->base =
+        (struct lki_counter){.kind = "semaphore",
+                             .channel = key ? lki_name_prefix("redisson_sc", key) : NULL,
+                             .waiter.rule = LKI_WAKE_COUNT};
+    if (lki_counter_init(&semaphore->base, client, key, err) == LK_OK &&
         lki_counter_name_claim(&semaphore->base, err) == LK_OK)
         return semaphore;
     lk_semaphore_free(semaphore);
@@ -51,17 +52,11 @@ static lk_status check(const lk_semaphore *semaphore, struct lk_error *err)
     return lki_counter_check(semaphore ? &semaphore->base : NULL, err);
 }
 
-static void emit(const lk_semaphore *semaphore, lk_event_type type, lk_status status,
-                 int64_t permits, unsigned attempts, int64_t begin)
+/* count: of permits, if it has moved any. */
+static void emit(const lk_semaphore *semaphore, struct lk_event event, int64_t begin)
 {
-    bool may_have_moved = status == LK_OK || status == LK_UNKNOWN;
-
-    lki_counter_emit(&semaphore->base,
-                     (struct lk_event){.type = type,
-                                       .status = status,
-                                       .attempts = attempts,
-                                       .count = may_have_moved ? permits : 0},
-                     begin);
+    if (event.status != LK_OK && event.status != LK_UNKNOWN) event.count = 0;
+    lki_counter_emit(&semaphore->base, event, begin);
 }
 
 /* ---- giving ---------------------------------------------------------------------------------- */
@@ -128,7 +123,10 @@ lk_status lk_semaphore_release(lk_semaphore *semaphore, int64_t permits, struct 
     if (status != LK_OK || permits == 0) return status;
     int64_t moved = semaphore->unfinished == 0 ? permits : 0; /* else they were told of */
     status = change(semaphore, permits, err);
-    emit(semaphore, LK_EVENT_RELEASE, status, moved, 1, begin);
+    emit(semaphore,
+         (struct lk_event){
+             .type = LK_EVENT_RELEASE, .status = status, .attempts = 1, .count = moved},
+         begin);
     return status;
 }
 
@@ -174,12 +172,17 @@ static lk_status take(struct attempt *attempt, int64_t wait_ms, struct lk_error 
     pursuit.try_once = try_once;
     pursuit.arg = attempt;
     pursuit.is_repeatable = true; /* steps are numbered */
-    if (status == LK_OK) status = lki_pursue(&pursuit, err);
+    if (status == LK_OK) status = lki_wait_pursue(&pursuit, err);
     if (status != LK_OK && semaphore->base.is_unsettled && semaphore->unfinished == 0 &&
         undo(semaphore, UNDO_MAX_MS, NULL) != LK_OK) {
         status = LKI_FAIL(err, LK_UNKNOWN, "%s: no answer came", semaphore->base.key);
     }
-    emit(semaphore, LK_EVENT_ACQUIRE, status, attempt->taken, pursuit.attempts, begin);
+    emit(semaphore,
+         (struct lk_event){.type = LK_EVENT_ACQUIRE,
+                           .status = status,
+                           .attempts = pursuit.attempts,
+                           .count = attempt->taken},
+         begin);
     return status;
 }
 

@@ -22,8 +22,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "watchdog_leases.h"
-#include "watchdog_routes.h"
+#include "call/context.h"
+#include "leases.h"
+#include "lines.h"
 
 enum {
     NOT_NOW_MAX_MS = 200,  /* before it is tried again, when the server will be able to */
@@ -33,7 +34,7 @@ enum {
 
 struct lki_watchdog {
     struct lki_watchdog_options options;
-    struct lki_watch_routes routes; /* the watchdog thread's alone, but for who waits there */
+    struct lki_lines lines; /* the watchdog thread's alone, but for who waits there */
     bool wants_all;
     int wake_fd;           /* eventfd: look at the heaps again */
     pthread_mutex_t mutex; /* guards all below, and every lease */
@@ -72,7 +73,7 @@ static void prepare_locked(const struct lki_watchdog *watchdog, lk_lock *lock)
     struct lki_lease *lease = &lock->lease;
     int64_t now = lki_clock_now();
 
-    lease->slot = lki_watch_routes_slot_of(&watchdog->routes, lock->key);
+    lease->slot = lki_lines_slot_of(&watchdog->lines, lock->key);
     lease->is_asking = lease->is_exact = false;
     lease->is_doubted |= lease->epoch != watchdog->epoch;
     lease->end.key = atomic_load(&lock->expires_at);
@@ -148,16 +149,16 @@ static struct lk_event event_of(const lk_lock *lock, lk_event_type type, lk_stat
                              .kind = lock->ops->kind,
                              .key = lock->key,
                              .token = lock->token,
-                             .ends_ns = lki_lease_end(sent_at, lock->lease_ms),
+                             .ends_ns = lki_hold_ends_at(sent_at, lock->lease_ms),
                              .fence = lock->fence};
 }
 
 /* No mutex held, and the lease is_taken. */
 static void tell_lost(const struct lki_watchdog *watchdog, lk_lock *lock, int64_t since)
 {
-    if (!lki_lock_mark_lost(lock)) return;
+    if (!lki_hold_lose(lock)) return;
     if (!lock->ops->renewed)
-        lki_client_emit(watchdog->options.client, event_of(lock, LK_EVENT_LOST, LK_LOST, since));
+        lki_context_emit(watchdog->options.client, event_of(lock, LK_EVENT_LOST, LK_LOST, since));
     if (lock->on_lost) lock->on_lost(lock, lock->on_lost_arg);
 }
 
@@ -189,7 +190,7 @@ static void sort_due_locked(struct lki_watchdog *watchdog)
     if (!lock || lock->lease.renewal.key > now) return;
     for (int i = 0; i < SORT_MAX && lock && lki_leases_is_due(lock, now); i++) {
         int slot = lock->lease.slot;
-        struct lki_line *line = lki_watch_routes_known(&watchdog->routes, slot);
+        struct lki_line *line = lki_lines_known(&watchdog->lines, slot);
 
         if (line) {
             lki_leases_enqueue(&watchdog->leases, lock, line);
@@ -198,7 +199,7 @@ static void sort_due_locked(struct lki_watchdog *watchdog)
             lki_leases_ask_at(&watchdog->leases, lock, lki_lease_retry(lock, NOT_NOW_MAX_MS));
         } else {
             (void)pthread_mutex_unlock(&watchdog->mutex);
-            if (!lki_watch_routes_find(&watchdog->routes, slot)) nowhere = slot;
+            if (!lki_lines_find(&watchdog->lines, slot)) nowhere = slot;
             (void)pthread_mutex_lock(&watchdog->mutex);
         }
         lock = lki_leases_first(&watchdog->leases);
@@ -235,7 +236,7 @@ static void fill_round_locked(struct lki_watchdog *watchdog, struct lki_line *li
 
 static void start_rounds_locked(struct lki_watchdog *watchdog)
 {
-    for (struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
         if (!line->first || line->round.count > 0) continue;
         fill_round_locked(watchdog, line);
         if (line->round.count == 0) continue; /* all were over */
@@ -253,7 +254,7 @@ static void tell_renewal(const struct lki_watchdog *watchdog, lk_lock *lock, lk_
     if (lock->ops->renewed) {
         lock->ops->renewed(lock, status, sent_at, event.ends_ns);
     } else {
-        lki_client_emit(watchdog->options.client, event);
+        lki_context_emit(watchdog->options.client, event);
     }
 }
 
@@ -267,17 +268,38 @@ static void tell_round(struct lki_watchdog *watchdog, struct lki_line *line)
     for (size_t i = 0; i < line->round.count; i++) {
         struct lki_query *query = &line->round.queries[i];
         lk_lock *lock = query->lock;
-        enum lki_verdict verdict = lki_query_verdict(query);
+        enum lki_verdict verdict = lki_line_verdict(query);
 
         is_doubtful |= verdict == LKI_SILENT || verdict == LKI_NOT_NOW;
         if (verdict == LKI_NOT_NOW || verdict == LKI_ELSEWHERE)
-            query->next =
-                lki_watch_routes_learn(&watchdog->routes, lock->lease.slot, query->reply, line);
+            query->next = lki_lines_learn(&watchdog->lines, lock->lease.slot, query->reply, line);
         if (!query->is_check && verdict != LKI_ELSEWHERE)
-            tell_renewal(watchdog, lock, lki_verdict_status(verdict), sent_at);
+            tell_renewal(watchdog, lock, lki_line_status(verdict), sent_at);
         if (verdict == LKI_GONE) tell_lost(watchdog, lock, sent_at);
     }
     if (is_doubtful) lki_topology_doubt(watchdog->options.topology);
+}
+
+/* When it is asked for again, as far as the answer goes; GONE: never. */
+static int64_t next_after(const struct lki_query *query, enum lki_verdict verdict, int64_t sent_at)
+{
+    const lk_lock *lock = query->lock;
+
+    switch (verdict) {
+    case LKI_GONE:
+        break;
+    case LKI_OURS:
+        if (!query->is_check) return sent_at + lock->lease_ms * NS_PER_MS / 3;
+        break;
+    case LKI_SILENT:
+    case LKI_REFUSED:
+        return lki_lease_retry(lock, lock->lease_ms);
+    case LKI_NOT_NOW:
+        return lki_lease_retry(lock, NOT_NOW_MAX_MS);
+    case LKI_ELSEWHERE:
+        return lki_lease_retry(lock, ELSEWHERE_MAX_MS);
+    }
+    return lki_never;
 }
 
 static void settle_query_locked(struct lki_watchdog *watchdog, const struct lki_query *query,
@@ -285,33 +307,18 @@ static void settle_query_locked(struct lki_watchdog *watchdog, const struct lki_
 {
     lk_lock *lock = query->lock;
     struct lki_lease *lease = &lock->lease;
-    enum lki_verdict verdict = lki_query_verdict(query);
-    int64_t ends = lki_lease_end(sent_at, lock->lease_ms);
-    int64_t next = lki_never;
+    enum lki_verdict verdict = lease->is_leaving ? LKI_GONE : lki_line_verdict(query);
+    int64_t ends = lki_hold_ends_at(sent_at, lock->lease_ms);
+    int64_t next = next_after(query, verdict, sent_at);
 
-    if (lease->is_leaving) verdict = LKI_GONE;
     lease->is_taken = false;
     lease->is_exact = verdict != LKI_OURS;
-    switch (verdict) {
-    case LKI_GONE:
+    if (verdict == LKI_GONE) {
         lki_leases_drop(&watchdog->leases, lock);
         return;
-    case LKI_OURS:
-        if (query->is_check) break;
-        if (ends > atomic_load(&lock->expires_at)) atomic_store(&lock->expires_at, ends);
-        next = sent_at + lock->lease_ms * NS_PER_MS / 3;
-        break;
-    case LKI_SILENT:
-    case LKI_REFUSED:
-        next = lki_lease_retry(lock, lock->lease_ms);
-        break;
-    case LKI_NOT_NOW:
-        next = lki_lease_retry(lock, NOT_NOW_MAX_MS);
-        break;
-    case LKI_ELSEWHERE:
-        next = lki_lease_retry(lock, ELSEWHERE_MAX_MS);
-        break;
     }
+    if (verdict == LKI_OURS && !query->is_check && ends > atomic_load(&lock->expires_at))
+        atomic_store(&lock->expires_at, ends);
     struct lki_line *asked_next = lease->is_doubted ? NULL : query->next;
     if (lease->is_doubted) next = lki_clock_now(); /* since the query was sent */
     lease->is_doubted |= query->is_check && verdict != LKI_OURS;
@@ -326,7 +333,7 @@ static void settle_query_locked(struct lki_watchdog *watchdog, const struct lki_
 
 static void finish_rounds_locked(struct lki_watchdog *watchdog)
 {
-    for (struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
         if (!lki_line_is_done(line)) continue;
         (void)pthread_mutex_unlock(&watchdog->mutex);
         tell_round(watchdog, line);
@@ -345,7 +352,7 @@ static void close_gone_locked(struct lki_watchdog *watchdog)
 {
     struct lki_line *gone = NULL;
 
-    while ((gone = lki_watch_routes_take_gone(&watchdog->routes))) {
+    while ((gone = lki_lines_take_gone(&watchdog->lines))) {
         assert(gone->round.count == 0);
         while (gone->first)
             lki_leases_ask_at(&watchdog->leases, lki_leases_waiting(gone), lki_clock_now());
@@ -360,7 +367,7 @@ static void doubt_leases_locked(struct lki_watchdog *watchdog)
     lk_lock *lock = NULL;
 
     for (size_t i = 0; (lock = lki_leases_at(&watchdog->leases, i)); i++) {
-        if (lki_watch_routes_known(&watchdog->routes, lock->lease.slot)) continue;
+        if (lki_lines_known(&watchdog->lines, lock->lease.slot)) continue;
         lock->lease.is_doubted = true;
         if (lock->lease.is_taken) continue; /* it is asked for again when it is put back */
         lki_leases_ask_at(&watchdog->leases, lock, now);
@@ -374,8 +381,8 @@ static void look_again_locked(struct lki_watchdog *watchdog)
     if (!watchdog->is_to_look && watchdog->epoch == epoch) return;
     watchdog->is_to_look = false;
     (void)pthread_mutex_unlock(&watchdog->mutex);
-    lki_watch_routes_look_again(&watchdog->routes);
-    for (struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+    lki_lines_look_again(&watchdog->lines);
+    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
         if (line->is_gone && lki_line_is_under_way(line)) lki_line_abort(line);
     }
     (void)pthread_mutex_lock(&watchdog->mutex);
@@ -402,7 +409,7 @@ static int64_t next_moment_locked(const struct lki_watchdog *watchdog)
     int64_t next = lki_leases_next(&watchdog->leases);
 
     if (watchdog->is_to_look || watchdog->is_stopping) next = 0;
-    for (const struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+    for (const struct lki_line *line = watchdog->lines.first; line; line = line->next) {
         if (lki_line_is_done(line)) next = 0;
         if (lki_line_is_under_way(line) && lki_line_until(line) < next) next = lki_line_until(line);
     }
@@ -415,8 +422,8 @@ static void sleep_locked(struct lki_watchdog *watchdog)
 
     watchdog->wakes_at = until;
     (void)pthread_mutex_unlock(&watchdog->mutex);
-    if (until > 0) lki_watch_routes_wait(&watchdog->routes, watchdog->wake_fd, until);
-    for (struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+    if (until > 0) lki_lines_wait(&watchdog->lines, watchdog->wake_fd, until);
+    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
         if (lki_line_is_under_way(line)) lki_line_go_on(line);
     }
     (void)pthread_mutex_lock(&watchdog->mutex);
@@ -436,7 +443,7 @@ void *lki_watchdog_main(void *arg)
         start_rounds_locked(watchdog);
         sleep_locked(watchdog);
     }
-    for (struct lki_line *line = watchdog->routes.lines; line; line = line->next) {
+    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
         if (lki_line_is_under_way(line)) lki_line_abort(line);
     }
     finish_rounds_locked(watchdog); /* so that nobody waits for a lease that is taken */
@@ -464,16 +471,16 @@ struct lki_watchdog *lki_watchdog_new(const struct lki_watchdog_options *options
         return NULL;
     }
     watchdog->options = *options;
-    watchdog->routes = (struct lki_watch_routes){.client = options->client,
-                                                 .topology = options->topology,
-                                                 .connect_ms = options->connect_ms};
+    watchdog->lines = (struct lki_lines){.client = options->client,
+                                         .topology = options->topology,
+                                         .connect_ms = options->connect_ms};
     watchdog->wants_all = !lki_topology_is_fixed(options->topology);
     (void)pthread_mutex_init(&watchdog->mutex, NULL);
     (void)pthread_cond_init(&watchdog->idle, NULL);
     watchdog->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (watchdog->wake_fd < 0) {
         (void)LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "eventfd");
-    } else if (lki_watch_routes_init(&watchdog->routes, err) == LK_OK) {
+    } else if (lki_lines_init(&watchdog->lines, err) == LK_OK) {
         return watchdog;
     }
     lki_watchdog_free(watchdog);
@@ -484,7 +491,7 @@ void lki_watchdog_free(struct lki_watchdog *watchdog)
 {
     if (!watchdog) return;
     lki_leases_done(&watchdog->leases);
-    lki_watch_routes_done(&watchdog->routes);
+    lki_lines_done(&watchdog->lines);
     if (watchdog->wake_fd >= 0) (void)close(watchdog->wake_fd);
     (void)pthread_cond_destroy(&watchdog->idle);
     (void)pthread_mutex_destroy(&watchdog->mutex);

@@ -7,7 +7,6 @@
 #include "lockkit/lock.h"
 
 #include "base/heap.h"
-#include "client.h"
 
 struct lki_line;
 struct lki_topology;

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "hash_lock.h"
 
 enum {
@@ -58,19 +58,19 @@ static lk_status run(lk_lock *lock, struct lki_call call, int64_t deadline, lk_r
     call.key_count = 4;
     struct lk_eval eval = lki_eval_of(lock->client, &call);
     const struct lki_variant *variant =
-        lki_script_variant(eval.script, lki_client_own_script(lock->client, "fair_queue")->text);
+        lki_script_variant(eval.script, lki_context_own_script(lock->client, "fair_queue")->text);
     if (!variant) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
-    return lki_client_eval_variant(lock->client, &eval,
-                                   &(struct lki_run){.variant = variant,
-                                                     .deadline = deadline,
-                                                     .out_is_synced = call.out_is_synced},
-                                   out_reply, err);
+    return lki_eval_variant(lock->client, &eval,
+                            &(struct lki_run){.variant = variant,
+                                              .deadline = deadline,
+                                              .out_is_synced = call.out_is_synced},
+                            out_reply, err);
 }
 
 static lk_status fair_prepare(lk_lock *lock, struct lk_error *err)
 {
     char *channel = NULL;
-    lk_status status = lki_hash_prepare(lock, err);
+    lk_status status = lki_hash_lock_prepare(lock, err);
 
     if (status != LK_OK) return status;
     if (asprintf(&channel, "%s:%s", fair_of(lock)->channel, lock->token) < 0) {
@@ -142,7 +142,7 @@ static void fair_abandon(lk_lock *lock, int64_t deadline)
         if (status != LK_BUSY) {
             (void)nanosleep(&pause, NULL);
         } else if (++crowds < ABANDON_CROWDS) {
-            deadline = lki_client_deadline(lock->client, 0);
+            deadline = lki_context_deadline(lock->client, 0);
         }
     }
 }
@@ -179,7 +179,7 @@ static void fair_free(lk_lock *lock)
     free(self->queue_key);
     free(self->timeout_key);
     free(self->channel);
-    lki_hash_free(lock);
+    lki_hash_lock_free(lock);
 }
 
 static const struct lki_lock_ops fair_ops = {
@@ -189,8 +189,8 @@ static const struct lki_lock_ops fair_ops = {
     .prepare = fair_prepare,
     .try_acquire = fair_try_acquire,
     .abandon = fair_abandon,
-    .reenter = lki_hash_reenter,
-    .leave = lki_hash_leave,
+    .reenter = lki_hash_lock_reenter,
+    .leave = lki_hash_lock_leave,
     .release = fair_release,
     .force = fair_force,
     .free = fair_free,
@@ -199,7 +199,7 @@ static const struct lki_lock_ops fair_ops = {
 static lk_status make(struct fair_lock *self, lk_client *client, const char *key, int64_t waiter_ms,
                       struct lk_error *err)
 {
-    lk_status status = lki_lock_init(&self->hash.base, &fair_ops, client, key, NULL, err);
+    lk_status status = lki_lock_init(&self->hash.base, &fair_ops, client, key, err);
 
     if (status != LK_OK) return status;
     if (waiter_ms != 0 && (waiter_ms < WAITER_LEAST_MS || waiter_ms > INT32_MAX)) {

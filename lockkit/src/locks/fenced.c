@@ -5,14 +5,14 @@
 #include "lockkit/locks.h"
 
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "hash_lock.h"
 
 static const struct lki_lock_ops fenced_ops = {
     LKI_HASH_OPS,
     .kind = "fenced",
-    .reenter = lki_hash_reenter,
-    .leave = lki_hash_leave,
+    .reenter = lki_hash_lock_reenter,
+    .leave = lki_hash_lock_leave,
 };
 
 lk_lock *lk_fenced_new(lk_client *client, const char *key, struct lk_error *err)

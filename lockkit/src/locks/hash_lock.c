@@ -8,93 +8,99 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 
 lk_lock *lki_hash_lock_new(const struct lki_lock_ops *ops, lk_client *client, const char *key,
                            char *fence_key, struct lk_error *err)
 {
     struct hash_lock *self = calloc(1, sizeof *self);
-    char *channel = key && !ops->is_silent ? lki_name_prefix("redisson_lock__channel", key) : NULL;
 
     if (!self) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a lock");
-        free(channel);
         free(fence_key);
         return NULL;
     }
     self->fence_key = fence_key;
-    lk_status status = lki_lock_init(&self->base, ops, client, key, channel, err);
-    if (status == LK_OK && (channel || ops->is_silent)) return &self->base;
+    if (key && !ops->is_silent)
+        self->base.wake_channel = lki_name_prefix("redisson_lock__channel", key);
+    lk_status status = lki_lock_init(&self->base, ops, client, key, err);
+    if (status == LK_OK && (self->base.wake_channel || ops->is_silent)) return &self->base;
     if (status == LK_OK) (void)LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
-    lki_hash_free(&self->base);
+    lki_hash_lock_free(&self->base);
     return NULL;
 }
 
-void lki_hash_free(lk_lock *lock)
+void lki_hash_lock_free(lk_lock *lock)
 {
     free(((struct hash_lock *)(void *)lock)->fence_key);
     lki_lock_done(lock);
     free(lock);
 }
 
-lk_status lki_hash_prepare(lk_lock *lock, struct lk_error *err)
+lk_status lki_hash_lock_prepare(lk_lock *lock, struct lk_error *err)
 {
     (void)err;
-    lki_client_owner(lock->client, lock->token);
+    lki_context_owner(lock->client, lock->token);
     return LK_OK;
 }
 
-/* Ask for `holds` holds; { answer, detail } of reentrant_acquire.lua. */
-static lk_status acquire(lk_lock *lock, int64_t lease_ms, unsigned holds, int64_t deadline,
-                         long long answer[2], struct lk_error *err)
+/* So many holds; and { answer, detail } of reentrant_acquire.lua. */
+struct grant {
+    int64_t lease_ms;
+    unsigned holds;
+    long long answer[2]; /* out */
+};
+
+static lk_status acquire(lk_lock *lock, struct grant *grant, int64_t deadline, struct lk_error *err)
 {
     const struct hash_lock *self = (const struct hash_lock *)(const void *)lock;
     char lease[LKI_NUMBER_MAX];
     char count[LKI_NUMBER_MAX];
-    struct lki_call call = {
-        .script = "reentrant_acquire",
-        .keys = {lk_bytes_of(lock->key)},
-        .key_count = 1,
-        .args = {lk_bytes_of(lock->token), lki_number(lease, lease_ms), lki_number(count, holds)},
-        .arg_count = 3,
-        /* What a re-entry adds is of no account to others. */
-        .out_is_synced = holds == 1 ? &lock->is_synced : NULL};
+    struct lki_call call = {.script = "reentrant_acquire",
+                            .keys = {lk_bytes_of(lock->key)},
+                            .key_count = 1,
+                            .args = {lk_bytes_of(lock->token), lki_number(lease, grant->lease_ms),
+                                     lki_number(count, grant->holds)},
+                            .arg_count = 3,
+                            /* What a re-entry adds is of no account to others. */
+                            .out_is_synced = grant->holds == 1 ? &lock->is_synced : NULL};
     lk_reply *reply = NULL;
 
     if (self->fence_key) call.keys[call.key_count++] = lk_bytes_of(self->fence_key);
     lk_status status = lki_call_reply(lock->client, &call, deadline, &reply, err);
     if (status != LK_OK) return status;
     for (size_t i = 0; i < 2; i++)
-        answer[i] = lk_reply_integer(lk_reply_at(reply, i), 0);
+        grant->answer[i] = lk_reply_integer(lk_reply_at(reply, i), 0);
     lk_reply_free(reply);
     return LK_OK;
 }
 
-lk_status lki_hash_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadline,
-                               struct lk_error *err)
+lk_status lki_hash_lock_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadline,
+                                    struct lk_error *err)
 {
-    long long answer[2] = {0};
-    lk_status status = acquire(lock, lock->lease_ms, 1, deadline, answer, err);
+    struct grant grant = {.lease_ms = lock->lease_ms, .holds = 1};
+    lk_status status = acquire(lock, &grant, deadline, err);
 
     if (status != LK_OK) return status;
-    if (answer[0] == 1) {
-        lock->fence = (uint64_t)answer[1];
+    if (grant.answer[0] == 1) {
+        lock->fence = (uint64_t)grant.answer[1];
         return LK_OK;
     }
-    if (out_ttl_ms) *out_ttl_ms = answer[1];
+    if (out_ttl_ms) *out_ttl_ms = grant.answer[1];
     return LKI_FAIL(err, LK_BUSY, "%s: held by somebody else", lock->key);
 }
 
-lk_status lki_hash_reenter(lk_lock *lock, int64_t lease_ms, int64_t deadline, struct lk_error *err)
+lk_status lki_hash_lock_reenter(lk_lock *lock, int64_t lease_ms, int64_t deadline,
+                                struct lk_error *err)
 {
-    long long answer[2] = {0};
-    lk_status status = acquire(lock, lease_ms, lock->depth + 1, deadline, answer, err);
+    struct grant grant = {.lease_ms = lease_ms, .holds = lock->depth + 1};
+    lk_status status = acquire(lock, &grant, deadline, err);
 
-    if (status != LK_OK || answer[0] == 1) return status;
+    if (status != LK_OK || grant.answer[0] == 1) return status;
     return LKI_FAIL(err, LK_LOST, "%s: the outer hold has ended", lock->key);
 }
 
-lk_status lki_hash_leave(lk_lock *lock, unsigned depth, int64_t deadline, struct lk_error *err)
+lk_status lki_hash_lock_leave(lk_lock *lock, unsigned depth, int64_t deadline, struct lk_error *err)
 {
     char lease[LKI_NUMBER_MAX];
     char count[LKI_NUMBER_MAX];
@@ -111,10 +117,10 @@ lk_status lki_hash_leave(lk_lock *lock, unsigned depth, int64_t deadline, struct
     return LKI_FAIL(err, LK_NOT_OWNER, "%s: the lease had ended before the release", lock->key);
 }
 
-/* A script of the key, unless the kind is silent its channel, and one argument; 1 or 0 as OK or
-   NOT_OWNER. */
-static lk_status end_by(const lk_lock *lock, const char *script, const char *arg,
-                        const char *otherwise, int64_t deadline, struct lk_error *err)
+/* A script of the key, unless the kind is silent its channel, and one argument, by which our hold is
+   told from anybody's; 1 or 0 as OK or NOT_OWNER. */
+static lk_status end_by(const lk_lock *lock, const char *script, const char *arg, int64_t deadline,
+                        struct lk_error *err)
 {
     struct lki_call call = {.script = script,
                             .keys = {lk_bytes_of(lock->key)},
@@ -126,16 +132,17 @@ static lk_status end_by(const lk_lock *lock, const char *script, const char *arg
     if (lock->wake_channel) call.keys[call.key_count++] = lk_bytes_of(lock->wake_channel);
     lk_status status = lki_call_integer(lock->client, &call, deadline, &answer, err);
     if (status != LK_OK || answer == 1) return status;
-    return LKI_FAIL(err, LK_NOT_OWNER, "%s: %s", lock->key, otherwise);
+    return LKI_FAIL(err, LK_NOT_OWNER, "%s: %s", lock->key,
+                    arg == lock->token ? "the lease had ended before the release"
+                                       : "nobody held it");
 }
 
-lk_status lki_hash_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
+lk_status lki_hash_lock_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
-    return end_by(lock, "reentrant_release", lock->token, "the lease had ended before the release",
-                  deadline, err);
+    return end_by(lock, "reentrant_release", lock->token, deadline, err);
 }
 
-lk_status lki_hash_force(lk_lock *lock, int64_t deadline, struct lk_error *err)
+lk_status lki_hash_lock_force(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
-    return end_by(lock, "force_release", "hash", "nobody held it", deadline, err);
+    return end_by(lock, "force_release", "hash", deadline, err);
 }

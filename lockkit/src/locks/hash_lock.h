@@ -1,12 +1,12 @@
 /*
  * The hash that Redisson's RLock and its kin share: one field, owner -> holds, with a TTL. What the
  * kinds made of it (reentrant, spin, fenced) do in the same way; each of these is an operation of
- * lock_ops.h.
+ * lease/hold.h.
  */
 #ifndef LKI_HASH_LOCK_H
 #define LKI_HASH_LOCK_H
 
-#include "lock_ops.h"
+#include "lock.h"
 
 struct hash_lock {
     lk_lock base;
@@ -22,19 +22,21 @@ struct hash_lock {
 lk_lock *lki_hash_lock_new(const struct lki_lock_ops *ops, lk_client *client, const char *key,
                            char *fence_key, struct lk_error *err);
 
-lk_status lki_hash_prepare(lk_lock *lock, struct lk_error *err);
-lk_status lki_hash_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadline,
-                               struct lk_error *err);
-lk_status lki_hash_reenter(lk_lock *lock, int64_t lease_ms, int64_t deadline, struct lk_error *err);
-lk_status lki_hash_leave(lk_lock *lock, unsigned depth, int64_t deadline, struct lk_error *err);
-lk_status lki_hash_release(lk_lock *lock, int64_t deadline, struct lk_error *err);
-lk_status lki_hash_force(lk_lock *lock, int64_t deadline, struct lk_error *err);
-void lki_hash_free(lk_lock *lock);
+lk_status lki_hash_lock_prepare(lk_lock *lock, struct lk_error *err);
+lk_status lki_hash_lock_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadline,
+                                    struct lk_error *err);
+lk_status lki_hash_lock_reenter(lk_lock *lock, int64_t lease_ms, int64_t deadline,
+                                struct lk_error *err);
+lk_status lki_hash_lock_leave(lk_lock *lock, unsigned depth, int64_t deadline,
+                              struct lk_error *err);
+lk_status lki_hash_lock_release(lk_lock *lock, int64_t deadline, struct lk_error *err);
+lk_status lki_hash_lock_force(lk_lock *lock, int64_t deadline, struct lk_error *err);
+void lki_hash_lock_free(lk_lock *lock);
 
 /* The rows of an ops table that all of them have; the kind adds its name, and what it can do more. */
 #define LKI_HASH_OPS                                                                               \
     .guard_script = "reentrant_guard", .renew_script = "reentrant_renew",                          \
-    .prepare = lki_hash_prepare, .try_acquire = lki_hash_try_acquire, .release = lki_hash_release, \
-    .force = lki_hash_force, .free = lki_hash_free
+    .prepare = lki_hash_lock_prepare, .try_acquire = lki_hash_lock_try_acquire,                    \
+    .release = lki_hash_lock_release, .force = lki_hash_lock_force, .free = lki_hash_lock_free
 
 #endif

@@ -4,6 +4,8 @@
  *
  * Lock order: none. No mutex of lockkit is ever taken while another is held.
  */
+#include "lock.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,26 +15,22 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "lock_ops.h"
 #include "wait/wait.h"
 #include "wire/native.h"
 
 enum {
     LEASE_LEAST_MS = 10, /* a shorter one would end on the way */
     UNDO_MAX_MS = 100,   /* what an undo after a lost reply may cost */
-    DRIFT_PERCENT = 1,
-    DRIFT_FIXED_MS = 2,
 };
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
 lk_status lki_lock_init(lk_lock *lock, const struct lki_lock_ops *ops, lk_client *client,
-                        const char *key, char *wake_channel, struct lk_error *err)
+                        const char *key, struct lk_error *err)
 {
     size_t len = key ? strlen(key) : 0;
 
     lock->ops = ops;
-    lock->wake_channel = wake_channel;
     atomic_init(&lock->state, LOCK_IDLE);
     atomic_init(&lock->expires_at, 0);
     atomic_init(&lock->lost_fd, -1);
@@ -41,21 +39,21 @@ lk_status lki_lock_init(lk_lock *lock, const struct lki_lock_ops *ops, lk_client
     if (!client) return LKI_FAIL(err, LK_INVALID, "no client (NULL)");
     if (len < 1 || len > LKI_KEY_MAX)
         return LKI_FAIL(err, LK_INVALID, "a lock's key has 1 to %d bytes", LKI_KEY_MAX);
-    lock->client = lki_client_ref(client);
+    lock->client = lki_context_ref(client);
     lock->key = strdup(key);
     if (!lock->key) return LKI_FAIL(err, LK_NO_MEMORY, "%s", key);
-    return lki_client_check_name(client, key, err);
+    return lki_context_check_name(client, key, err);
 }
 
 static void unwatch(lk_lock *lock)
 {
-    lki_watchdog_remove(lki_client_watchdog(lock->client), lock);
+    lki_watchdog_remove(lki_context_watchdog(lock->client), lock);
 }
 
 void lki_lock_done(lk_lock *lock)
 {
     int fd = atomic_load(&lock->lost_fd);
-    bool is_foreign = lock->client && lki_client_is_foreign(lock->client);
+    bool is_foreign = lock->client && lki_context_is_foreign(lock->client);
 
     if (lock->client && !is_foreign) unwatch(lock);
     if (fd >= 0) (void)close(fd);
@@ -63,7 +61,7 @@ void lki_lock_done(lk_lock *lock)
     free(lock->renew_key);
     free(lock->wake_channel);
     free(lock->key);
-    lki_client_unref(lock->client);
+    lki_context_unref(lock->client);
 }
 
 void lk_lock_free(lk_lock *lock)
@@ -73,13 +71,6 @@ void lk_lock_free(lk_lock *lock)
 
 /* ---- the local view -------------------------------------------------------------------------------- */
 
-int64_t lki_lease_end(int64_t sent_at, int64_t lease_ms)
-{
-    int64_t drift_ms = lease_ms * DRIFT_PERCENT / 100 + DRIFT_FIXED_MS;
-
-    return sent_at + (lease_ms - drift_ms) * NS_PER_MS;
-}
-
 bool lk_held(const lk_lock *lock)
 {
     return lk_lock_remaining_ms(lock) > 0;
@@ -88,7 +79,7 @@ bool lk_held(const lk_lock *lock)
 int64_t lk_lock_remaining_ms(const lk_lock *lock)
 {
     if (!lock || atomic_load(&lock->state) != LOCK_HELD) return 0;
-    if (lki_client_is_foreign(lock->client)) return 0; /* the parent holds it */
+    if (lki_context_is_foreign(lock->client)) return 0; /* the parent holds it */
     if (lock->ops->remaining_ms) return lock->ops->remaining_ms(lock);
     int64_t left = atomic_load(&lock->expires_at) - lki_clock_now();
     return left > 0 ? (left + NS_PER_MS - 1) / NS_PER_MS : 0;
@@ -107,22 +98,6 @@ uint64_t lk_lock_fence(const lk_lock *lock)
 const char *lk_lock_token(const lk_lock *lock)
 {
     return lock ? lock->token : "";
-}
-
-bool lki_lock_mark_lost(lk_lock *lock)
-{
-    int held = LOCK_HELD;
-    uint64_t one = 1;
-    int fd = atomic_load(&lock->lost_fd);
-
-    if (!atomic_compare_exchange_strong(&lock->state, &held, LOCK_LOST)) return false;
-    atomic_store(&lock->expires_at, 0);
-    if (fd >= 0) {
-        ssize_t done = write(fd, &one, sizeof one);
-
-        (void)done; /* a full counter is readable too */
-    }
-    return true;
 }
 
 int lk_lock_lost_fd(lk_lock *lock)
@@ -158,48 +133,39 @@ void lki_lock_emit(const lk_lock *lock, lk_event_type type, lk_status status, in
 {
     int64_t now = lki_clock_now();
 
-    lki_client_emit(lock->client, (struct lk_event){.type = type,
-                                                    .status = status,
-                                                    .at_ns = now,
-                                                    .duration_ns = now - begin,
-                                                    .attempts = attempts,
-                                                    .kind = lock->ops->kind,
-                                                    .key = lock->key,
-                                                    .token = lock->token,
-                                                    .ends_ns = ends_after(lock, type, status),
-                                                    .fence = lock->fence,
-                                                    .count = lock->depth,
-                                                    .is_renewed = lock->is_renewed});
+    lki_context_emit(lock->client, (struct lk_event){.type = type,
+                                                     .status = status,
+                                                     .at_ns = now,
+                                                     .duration_ns = now - begin,
+                                                     .attempts = attempts,
+                                                     .kind = lock->ops->kind,
+                                                     .key = lock->key,
+                                                     .token = lock->token,
+                                                     .ends_ns = ends_after(lock, type, status),
+                                                     .fence = lock->fence,
+                                                     .count = lock->depth,
+                                                     .is_renewed = lock->is_renewed});
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------------- */
 
-lk_status lki_lock_pursue(lk_lock *lock, int64_t deadline,
-                          lk_status (*try_once)(void *arg, int64_t *out_ttl_ms,
-                                                struct lk_error *err),
-                          void *arg, unsigned *out_attempts, struct lk_error *err)
+struct lki_pursuit lki_lock_pursuit(lk_lock *lock, int64_t deadline)
 {
-    struct lki_pursuit pursuit = {.client = lock->client,
-                                  .waiter = &lock->waiter,
-                                  .what = lock->key,
-                                  .channel = lock->ops->is_silent ? NULL : lock->wake_channel,
-                                  .try_once = try_once,
-                                  .arg = arg,
-                                  .deadline = deadline};
-    lk_status status = lki_pursue(&pursuit, err);
-
-    *out_attempts = pursuit.attempts;
-    return status;
+    return (struct lki_pursuit){.client = lock->client,
+                                .waiter = &lock->waiter,
+                                .what = lock->key,
+                                .channel = lock->ops->is_silent ? NULL : lock->wake_channel,
+                                .deadline = deadline};
 }
 
 void lk_lock_cancel(lk_lock *lock)
 {
-    if (!lock || lki_client_check(lock->client, NULL) != LK_OK) return;
+    if (!lock || lki_context_check(lock->client, NULL) != LK_OK) return;
     atomic_store(&lock->is_cancelled, true);
     if (lock->ops->cancel) {
         lock->ops->cancel(lock);
     } else {
-        lki_hub_cancel(lki_client_hub(lock->client), &lock->waiter);
+        lki_hub_cancel(lki_context_hub(lock->client), &lock->waiter);
     }
 }
 
@@ -209,7 +175,7 @@ void lk_lock_cancel(lk_lock *lock)
 static lk_status check_lock(const lk_lock *lock, struct lk_error *err)
 {
     if (!lock) return LKI_FAIL(err, LK_INVALID, "no lock (NULL)");
-    return lki_client_check(lock->client, err);
+    return lki_context_check(lock->client, err);
 }
 
 static lk_status check_lease(int64_t lease_ms, struct lk_error *err)
@@ -244,7 +210,8 @@ lk_status lki_lock_begin(lk_lock *lock, const struct lk_lock_options *options, s
         return LKI_FAIL(err, LK_INVALID, "%s: this handle holds it already: release it first",
                         lock->key);
     }
-    status = lock->ops->prepare ? lock->ops->prepare(lock, err) : lki_token_make(lock->token, err);
+    status =
+        lock->ops->prepare ? lock->ops->prepare(lock, err) : lki_random_token(lock->token, err);
     if (status != LK_OK) return status;
     lock->lease_ms = options->lease_ms ? options->lease_ms : LKI_DEFAULT_LEASE_MS;
     lock->wait_ms = options->wait_ms;
@@ -269,14 +236,14 @@ static lk_status acquire_once(void *arg, int64_t *out_ttl_ms, struct lk_error *e
     lk_lock *lock = arg;
     int64_t sent_at = lki_clock_now();
     lock->is_synced = true;
-    lki_watchdog_expect(lki_client_watchdog(lock->client), lock);
+    lki_watchdog_expect(lki_context_watchdog(lock->client), lock);
     lk_status status =
-        lock->ops->try_acquire(lock, out_ttl_ms, lki_client_deadline(lock->client, 0), err);
+        lock->ops->try_acquire(lock, out_ttl_ms, lki_context_deadline(lock->client, 0), err);
 
-    if (status == LK_OK) status = lki_client_check_synced(lock->client, lock->is_synced, err);
+    if (status == LK_OK) status = lki_exchange_check_synced(lock->client, lock->is_synced, err);
     if (status == LK_UNKNOWN || status == LK_UNSYNCED) lki_lock_undo(lock);
     if (status != LK_OK) return status;
-    atomic_store(&lock->expires_at, lki_lease_end(sent_at, lock->lease_ms));
+    atomic_store(&lock->expires_at, lki_hold_ends_at(sent_at, lock->lease_ms));
     if (lki_clock_now() < atomic_load(&lock->expires_at)) return LK_OK;
     lki_lock_undo(lock);
     return LKI_FAIL(err, LK_LOST, "%s: the answer came after the lease of %lld ms had ended",
@@ -287,7 +254,7 @@ static lk_status acquire_once(void *arg, int64_t *out_ttl_ms, struct lk_error *e
    all of them where another server may take over. */
 static lk_status watch(lk_lock *lock, struct lk_error *err)
 {
-    struct lki_watchdog *watchdog = lki_client_watchdog(lock->client);
+    struct lki_watchdog *watchdog = lki_context_watchdog(lock->client);
     bool is_watched = lock->is_renewed || lock->on_lost || atomic_load(&lock->lost_fd) >= 0 ||
                       lki_watchdog_wants_all(watchdog);
 
@@ -320,7 +287,7 @@ static lk_status become_holder(lk_lock *lock, const struct lk_lock_options *opti
 static lk_status undo_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
 {
     lk_lock *lock = arg;
-    int64_t deadline = lki_client_deadline(lock->client, 0);
+    int64_t deadline = lki_context_deadline(lock->client, 0);
     lk_status status = lock->ops->release(lock, deadline, err);
 
     if (out_ttl_ms) *out_ttl_ms = -2;
@@ -334,19 +301,18 @@ static lk_status undo_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
    name: should the try arrive late, its hold is nobody's and ends with its lease. */
 static lk_status begin_anew(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
-    struct lki_pursuit undo = {.client = lock->client,
-                               .waiter = &lock->waiter,
-                               .what = lock->key,
-                               .try_once = undo_once,
-                               .arg = lock,
-                               .deadline = deadline};
-    lk_status status = lki_pursue(&undo, err);
+    struct lki_pursuit undo = lki_lock_pursuit(lock, deadline);
+
+    undo.channel = NULL;
+    undo.try_once = undo_once;
+    undo.arg = lock;
+    lk_status status = lki_wait_pursue(&undo, err);
 
     if (status == LK_UNREACHABLE || status == LK_BUSY)
         return LKI_FAIL(err, LK_UNKNOWN, "%s: a try was not answered, nor could it be undone",
                         lock->key);
     if (status != LK_OK) return status;
-    return lock->ops->prepare ? lock->ops->prepare(lock, err) : lki_token_make(lock->token, err);
+    return lock->ops->prepare ? lock->ops->prepare(lock, err) : lki_random_token(lock->token, err);
 }
 
 static lk_status acquire_first(lk_lock *lock, const struct lk_lock_options *options,
@@ -354,19 +320,22 @@ static lk_status acquire_first(lk_lock *lock, const struct lk_lock_options *opti
 {
     int64_t deadline = lki_clock_after_ms(options->wait_ms);
     lk_status status = lki_lock_begin(lock, options, err);
-    unsigned attempts = 0;
 
     while (status == LK_OK) {
-        status = lki_lock_pursue(lock, deadline, acquire_once, lock, &attempts, err);
-        *out_attempts += attempts;
-        if (status != LK_UNKNOWN || !lki_client_may_move(lock->client)) break;
+        struct lki_pursuit pursuit = lki_lock_pursuit(lock, deadline);
+
+        pursuit.try_once = acquire_once;
+        pursuit.arg = lock;
+        status = lki_wait_pursue(&pursuit, err);
+        *out_attempts += pursuit.attempts;
+        if (status != LK_UNKNOWN || !lki_context_may_move(lock->client)) break;
         if (lki_clock_left_ms(deadline) == 0) break;
         status = begin_anew(lock, deadline, err);
     }
     if (*out_attempts == 0) return status; /* a bad option */
     if (status == LK_OK) return become_holder(lock, options, err);
     if (lock->wait_ms > 0 && lock->ops->abandon) {
-        lock->ops->abandon(lock, lki_client_deadline(lock->client, 0));
+        lock->ops->abandon(lock, lki_context_deadline(lock->client, 0));
     }
     return status;
 }
@@ -375,8 +344,8 @@ static lk_status enter_again(lk_lock *lock, int64_t lease_ms, struct lk_error *e
 {
     int64_t sent_at = lki_clock_now();
     lk_status status =
-        lock->ops->reenter(lock, lease_ms, lki_client_deadline(lock->client, 0), err);
-    int64_t ends = lki_lease_end(sent_at, lease_ms);
+        lock->ops->reenter(lock, lease_ms, lki_context_deadline(lock->client, 0), err);
+    int64_t ends = lki_hold_ends_at(sent_at, lease_ms);
 
     if (status != LK_OK) return status;
     if (ends > atomic_load(&lock->expires_at)) atomic_store(&lock->expires_at, ends);
@@ -415,7 +384,7 @@ static lk_status acquire_again(lk_lock *lock, const struct lk_lock_options *opti
             lock->renewed_depth = lock->depth - 1;
         }
     }
-    if (status == LK_LOST || watch(lock, NULL) != LK_OK) (void)lki_lock_mark_lost(lock);
+    if (status == LK_LOST || watch(lock, NULL) != LK_OK) (void)lki_hold_lose(lock);
     if (err && status != LK_OK) *err = why;
     return status;
 }
@@ -471,15 +440,15 @@ static lk_status release_inner(lk_lock *lock, struct lk_error *err)
     for (int i = 0; i < 2; i++) {
         int64_t sent_at = lki_clock_now();
 
-        status = lock->ops->leave(lock, lock->depth, lki_client_deadline(lock->client, 0), &why);
-        int64_t ends = lki_lease_end(sent_at, lock->lease_ms);
+        status = lock->ops->leave(lock, lock->depth, lki_context_deadline(lock->client, 0), &why);
+        int64_t ends = lki_hold_ends_at(sent_at, lock->lease_ms);
         if (status == LK_OK && ends > atomic_load(&lock->expires_at)) {
             atomic_store(&lock->expires_at, ends);
         }
         /* Else tell it again: it is the same number. */
         if (status != LK_UNKNOWN && status != LK_UNREACHABLE) break;
     }
-    if (status == LK_NOT_OWNER || watch(lock, NULL) != LK_OK) (void)lki_lock_mark_lost(lock);
+    if (status == LK_NOT_OWNER || watch(lock, NULL) != LK_OK) (void)lki_hold_lose(lock);
     if (is_unconfirmed(status)) return LK_OK;
     if (err && status != LK_OK) *err = why;
     return status;
@@ -488,7 +457,7 @@ static lk_status release_inner(lk_lock *lock, struct lk_error *err)
 /* The last hold; also what is left of a release that had no answer. */
 static lk_status release_last(lk_lock *lock, struct lk_error *err)
 {
-    int64_t deadline = lki_client_deadline(lock->client, 0); /* a renewal under way counts too */
+    int64_t deadline = lki_context_deadline(lock->client, 0); /* a renewal under way counts too */
     struct lk_error why = {0};
 
     unwatch(lock);
@@ -542,18 +511,19 @@ static lk_status renew_own(lk_lock *lock, int64_t lease_ms, struct lk_error *err
 
     if (lock->renew_key) call.keys[call.key_count++] = lk_bytes_of(lock->renew_key);
     /* The script never shortens a lease; SET would. */
-    if (lock->ops->is_plain && lki_lease_end(sent_at, lease_ms) >= atomic_load(&lock->expires_at))
+    if (lock->ops->is_plain &&
+        lki_hold_ends_at(sent_at, lease_ms) >= atomic_load(&lock->expires_at))
         call.native = &native;
     lk_status status =
-        lki_call_integer(lock->client, &call, lki_client_deadline(lock->client, 0), &is_ours, err);
+        lki_call_integer(lock->client, &call, lki_context_deadline(lock->client, 0), &is_ours, err);
 
     if (status != LK_OK) return status;
     if (is_ours != 1) {
-        (void)lki_lock_mark_lost(lock);
+        (void)lki_hold_lose(lock);
         return LKI_FAIL(err, LK_LOST, "%s: not held by this handle any more", lock->key);
     }
     lock->lease_ms = lease_ms;
-    int64_t ends = lki_lease_end(sent_at, lease_ms);
+    int64_t ends = lki_hold_ends_at(sent_at, lease_ms);
     if (ends > atomic_load(&lock->expires_at)) atomic_store(&lock->expires_at, ends);
     return LK_OK;
 }
@@ -575,7 +545,7 @@ lk_status lk_lock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err)
     } else {
         unwatch(lock);
         status = renew_own(lock, lease_ms, err);
-        if (status != LK_LOST && watch(lock, NULL) != LK_OK) (void)lki_lock_mark_lost(lock);
+        if (status != LK_LOST && watch(lock, NULL) != LK_OK) (void)lki_hold_lose(lock);
     }
     lki_lock_emit(lock, LK_EVENT_RENEW, status, begin, 1);
     return status;
@@ -590,7 +560,7 @@ lk_status lk_lock_force_release(lk_lock *lock, struct lk_error *err)
         return LKI_FAIL(err, LK_INVALID, "%s: a %s lock cannot be broken as a whole", lock->key,
                         lock->ops->kind);
     }
-    return lock->ops->force(lock, lki_client_deadline(lock->client, 0), err);
+    return lock->ops->force(lock, lki_context_deadline(lock->client, 0), err);
 }
 
 lk_status lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,
@@ -615,6 +585,6 @@ lk_status lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t lim
     struct lki_run run = {.variant = variant,
                           .lock_key = lock->key,
                           .token = lock->token,
-                          .deadline = lki_client_deadline(lock->client, limit_ms)};
-    return lki_client_eval_synced(lock->client, eval, run, out_reply, err);
+                          .deadline = lki_context_deadline(lock->client, limit_ms)};
+    return lki_eval_synced(lock->client, eval, run, out_reply, err);
 }

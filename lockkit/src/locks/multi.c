@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "lock_ops.h"
+#include "lock.h"
 #include "wire/endpoint.h"
 
 enum {
@@ -77,7 +77,7 @@ static void member_lost(lk_lock *member, void *arg)
     lk_lock *lock = arg;
 
     (void)member;
-    if (multi_remaining_ms(lock) > 0 || !lki_lock_mark_lost(lock)) return;
+    if (multi_remaining_ms(lock) > 0 || !lki_hold_lose(lock)) return;
     lki_lock_emit(lock, LK_EVENT_LOST, LK_LOST, lki_clock_now(), 0);
     if (lock->on_lost) lock->on_lost(lock, lock->on_lost_arg);
 }
@@ -210,7 +210,7 @@ static lk_status multi_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *e
     }
     if (err) *err = why;
     if (multi_remaining_ms(lock) > 0) return why.code;
-    (void)lki_lock_mark_lost(lock);
+    (void)lki_hold_lose(lock);
     if (err) err->code = LK_LOST;
     return LK_LOST;
 }
@@ -251,13 +251,13 @@ static void multi_cancel(lk_lock *lock)
     for (size_t i = 0; i < self->count; i++) {
         lk_lock *member = self->members[i].lock;
 
-        lki_hub_cancel(lki_client_hub(member->client), &member->waiter);
+        lki_hub_cancel(lki_context_hub(member->client), &member->waiter);
     }
 }
 
 static lk_status pause_by_chance(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
-    struct lki_hub *hub = lki_client_hub(lock->client);
+    struct lki_hub *hub = lki_context_hub(lock->client);
     int64_t until = lki_clock_now() + lki_random_below(PAUSE_MAX_MS * (int64_t)NS_PER_MS);
 
     if (until > deadline) until = deadline;
@@ -280,7 +280,7 @@ static lk_status become_holder(struct multi *self, const struct round *round, st
     if (status != LK_OK) return status;
     atomic_store(&lock->expires_at, ends_at(self));
     lki_lock_hold(lock, round->options);
-    if (multi_remaining_ms(lock) > 0 || !lki_lock_mark_lost(lock)) return LK_OK;
+    if (multi_remaining_ms(lock) > 0 || !lki_hold_lose(lock)) return LK_OK;
     return LKI_FAIL(err, LK_LOST, "%s: lost while the others were taken", lock->key);
 }
 
@@ -386,8 +386,8 @@ static void multi_free(lk_lock *lock)
     for (size_t i = 0; i < self->count; i++) {
         lk_lock *member = self->members[i].lock;
 
-        if (!self->members[i].is_taken || lki_client_is_foreign(member->client)) continue;
-        lki_watchdog_remove(lki_client_watchdog(member->client), member);
+        if (!self->members[i].is_taken || lki_context_is_foreign(member->client)) continue;
+        lki_watchdog_remove(lki_context_watchdog(member->client), member);
         member->on_lost = NULL;
         member->is_renewed = false;
     }
@@ -409,8 +409,8 @@ static int compare_members(const void *a, const void *b)
 {
     const lk_lock *one = ((const struct member *)a)->lock;
     const lk_lock *other = ((const struct member *)b)->lock;
-    const struct lki_endpoint *here = lki_client_endpoint(one->client);
-    const struct lki_endpoint *there = lki_client_endpoint(other->client);
+    const struct lki_endpoint *here = lki_context_endpoint(one->client);
+    const struct lki_endpoint *there = lki_context_endpoint(other->client);
     int order = strcmp(here->label, there->label);
 
     if (order == 0) order = (here->db > there->db) - (here->db < there->db);
@@ -429,7 +429,7 @@ static lk_status check_members(lk_lock *const *locks, size_t count, unsigned all
     }
     for (size_t i = 0; i < count; i++) {
         if (!locks[i]) return LKI_FAIL(err, LK_INVALID, "no lock (NULL)");
-        lk_status status = lki_client_check(locks[i]->client, err);
+        lk_status status = lki_context_check(locks[i]->client, err);
         if (status != LK_OK) return status;
         if (locks[i]->ops->acquire_all) {
             return LKI_FAIL(err, LK_INVALID, "%s: a %s lock cannot be part of a multi lock",
@@ -478,7 +478,7 @@ lk_lock *lk_multi_new(lk_lock *const *locks, size_t count, const struct lk_multi
     self->count = count;
     self->needed = count - allowed;
     make_name(locks, count, name);
-    lk_status status = lki_lock_init(&self->base, &multi_ops, locks[0]->client, name, NULL, err);
+    lk_status status = lki_lock_init(&self->base, &multi_ops, locks[0]->client, name, err);
     if (status == LK_OK) status = take_members(self, locks, err);
     if (status == LK_OK) return &self->base;
     self->count = 0;

@@ -10,9 +10,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/names.h"
-#include "lock_ops.h"
+#include "base/name.h"
+#include "lock.h"
 #include "wire/native.h"
+#include "wire/reply.h"
 
 struct mutex {
     lk_lock base;
@@ -50,7 +51,7 @@ static lk_status set_status(const lk_lock *lock, const lk_reply *reply, struct l
     case LK_REPLY_ARRAY:
         break;
     }
-    return lki_client_fail_reply(lock->client, reply, err);
+    return lki_exchange_fail(lock->client, reply, err);
 }
 
 static lk_status mutex_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadline,
@@ -62,12 +63,12 @@ static lk_status mutex_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t d
     make_words(lock, &words);
     struct lk_command commands[] = {{words.set, 6}, {words.ttl, 2}};
     if (out_ttl_ms) *out_ttl_ms = -2; /* no answer, no holder known */
-    lk_status status = lki_client_send(lock->client,
-                                       &(struct lki_pipeline){.commands = commands,
-                                                              .count = out_ttl_ms ? 2 : 1,
-                                                              .deadline = deadline,
-                                                              .out_is_synced = &lock->is_synced},
-                                       replies, err);
+    lk_status status = lki_exchange_send(lock->client,
+                                         &(struct lki_pipeline){.commands = commands,
+                                                                .count = out_ttl_ms ? 2 : 1,
+                                                                .deadline = deadline,
+                                                                .out_is_synced = &lock->is_synced},
+                                         replies, err);
     if (status != LK_OK) return status;
     status = set_status(lock, replies[0], err);
     if (out_ttl_ms) *out_ttl_ms = lk_reply_integer(replies[1], -2);
@@ -104,7 +105,7 @@ static lk_status mutex_release(lk_lock *lock, int64_t deadline, struct lk_error 
 {
     const struct lki_compare native = {.key = lock->key,
                                        .value = lock->token,
-                                       .publish = lki_client_publish_verb(lock->client),
+                                       .publish = lki_context_publish_verb(lock->client),
                                        .channel = lock->wake_channel};
 
     return release_by(lock, &native, deadline, err);
@@ -172,9 +173,9 @@ static lk_status read_run(lk_lock *lock, struct run *run, lk_reply **replies, in
     if (status == LK_OK && is_too_late) {
         status = LKI_FAIL(err, LK_NOT_OWNER, "%s: the lease ended before the script", lock->key);
     } else if (status == LK_OK && lk_reply_type_of(script) == LK_REPLY_ERROR) {
-        status = lki_fail_script(err, script, &run->refusal);
+        status = lki_script_fail(err, script, &run->refusal);
     } else if (status == LK_OK) {
-        status = lki_client_check_synced(lock->client, lock->is_synced, err);
+        status = lki_exchange_check_synced(lock->client, lock->is_synced, err);
         run->reply = status == LK_OK ? script : NULL;
         if (status == LK_OK) replies[RUN_SCRIPT] = NULL;
     }
@@ -184,25 +185,24 @@ static lk_status read_run(lk_lock *lock, struct run *run, lk_reply **replies, in
 }
 
 /* One pipeline. *out_forgot: the server knows a digest no more; nothing of that script ran. */
-static lk_status send_run(lk_lock *lock, struct run *run, lk_reply **replies, bool with_ttl,
-                          bool *out_forgot, struct lk_error *err)
+static lk_status send_run(struct run *run, lk_reply **replies, bool with_ttl, bool *out_forgot,
+                          struct lk_error *err)
 {
+    lk_lock *lock = run->lock;
     struct mutex_words words = {0};
     struct lki_call giving_back = release_call(lock);
     struct lk_eval eval = lki_eval_of(lock->client, &giving_back);
-    struct lki_eval_words script = {0};
-    struct lki_eval_words release = {0};
-    const struct lki_variant *releaser = lki_client_own_script(lock->client, "mutex_release");
-    bool is_introduced = run->by_text && lki_client_has_loader(lock->client);
+    bool is_introduced = run->by_text && lki_context_has_loader(lock->client);
     bool by_text = run->by_text && !is_introduced;
+    struct lki_script_words script = {
+        .variant = run->guarded, .lock_key = lock->key, .token = lock->token, .by_text = by_text};
+    struct lki_script_words release = {
+        .variant = lki_context_own_script(lock->client, "mutex_release"), .by_text = by_text};
 
     make_words(lock, &words);
     run->refusal = (struct lk_error){0};
-    lk_status status =
-        lki_eval_words_make(run->guarded, run->eval, lock->key, lock->token, by_text, &script, err);
-    if (status == LK_OK) {
-        status = lki_eval_words_make(releaser, &eval, NULL, NULL, by_text, &release, err);
-    }
+    lk_status status = lki_script_words(&script, run->eval, err);
+    if (status == LK_OK) status = lki_script_words(&release, &eval, err);
     if (status == LK_OK) {
         struct lk_command commands[RUN_COMMANDS] = {[RUN_SET] = {words.set, 6},
                                                     [RUN_SCRIPT] = {script.words, script.count},
@@ -214,10 +214,10 @@ static lk_status send_run(lk_lock *lock, struct run *run, lk_reply **replies, bo
                                         .out_is_synced = &lock->is_synced,
                                         .out_refusal = &run->refusal};
 
-        if (is_introduced) pipeline.introduce[0] = run->guarded;
-        if (is_introduced) pipeline.introduce[1] = releaser;
+        if (is_introduced) pipeline.introduce[0] = script.variant;
+        if (is_introduced) pipeline.introduce[1] = release.variant;
         lock->is_synced = true;
-        status = lki_client_send(lock->client, &pipeline, replies, err);
+        status = lki_exchange_send(lock->client, &pipeline, replies, err);
     }
     free(script.words);
     free(release.words);
@@ -248,9 +248,9 @@ static lk_status run_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
     lk_reply *replies[RUN_COMMANDS] = {0};
     bool forgot = false;
 
-    run->deadline = lki_client_deadline(lock->client, 0);
+    run->deadline = lki_context_deadline(lock->client, 0);
     if (out_ttl_ms) *out_ttl_ms = -2; /* no answer, no holder known */
-    lk_status status = send_run(lock, run, replies, out_ttl_ms != NULL, &forgot, err);
+    lk_status status = send_run(run, replies, out_ttl_ms != NULL, &forgot, err);
 
     if (status == LK_UNKNOWN)
         lki_lock_undo(lock); /* the pipeline may have been cut before its end */
@@ -274,7 +274,6 @@ lk_status lk_mutex_run(lk_lock *lock, const struct lk_lock_options *options,
 {
     static const struct lk_lock_options defaults = {0};
     int64_t begin = lki_clock_now();
-    unsigned attempts = 0;
     struct run run = {.lock = lock, .eval = eval};
 
     if (!lock || lock->ops->try_acquire != mutex_try_acquire || !eval || !eval->script ||
@@ -282,19 +281,19 @@ lk_status lk_mutex_run(lk_lock *lock, const struct lk_lock_options *options,
         return LKI_FAIL(err, LK_INVALID, "a run without mutex, script or answer (NULL)");
     }
     if (!options) options = &defaults;
-    lk_status status = lki_client_check(lock->client, err);
+    lk_status status = lki_context_check(lock->client, err);
     if (status == LK_OK) status = lki_lock_begin(lock, options, err);
     if (status != LK_OK) return status;
     run.guarded =
         lki_script_variant(eval->script, lki_script_named(lock->ops->guard_script)->source);
     if (!run.guarded) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
-    status = lki_script_learn(eval->script, run.guarded, lock->client,
-                              lki_client_deadline(lock->client, 0), err);
-    if (status == LK_OK) {
-        status = lki_lock_pursue(lock, lki_clock_after_ms(options->wait_ms), run_once, &run,
-                                 &attempts, err);
-    }
-    lki_lock_emit(lock, LK_EVENT_RUN, status, begin, attempts);
+    status = lki_eval_learn(lock->client, eval->script, run.guarded,
+                            lki_context_deadline(lock->client, 0), err);
+    struct lki_pursuit pursuit = lki_lock_pursuit(lock, lki_clock_after_ms(options->wait_ms));
+    pursuit.try_once = run_once;
+    pursuit.arg = &run;
+    if (status == LK_OK) status = lki_wait_pursue(&pursuit, err);
+    lki_lock_emit(lock, LK_EVENT_RUN, status, begin, pursuit.attempts);
     if (run.reply) lki_lock_emit(lock, LK_EVENT_RELEASE, run.released, begin, 1);
     if (status == LK_OK) *out_reply = run.reply;
     return status;
@@ -316,16 +315,13 @@ static const struct lki_lock_ops mutex_ops = {
 lk_lock *lk_mutex_new(lk_client *client, const char *key, struct lk_error *err)
 {
     struct mutex *self = calloc(1, sizeof *self);
-    char *channel = key ? lki_name_prefix("lockkit_wake", key) : NULL;
 
     if (!self) {
-        free(channel);
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a lock");
         return NULL;
     }
-    if (lki_lock_init(&self->base, &mutex_ops, client, key, channel, err) == LK_OK) {
-        return &self->base;
-    }
+    if (key) self->base.wake_channel = lki_name_prefix("lockkit_wake", key);
+    if (lki_lock_init(&self->base, &mutex_ops, client, key, err) == LK_OK) return &self->base;
     mutex_free(&self->base);
     return NULL;
 }

@@ -9,8 +9,8 @@
 static const struct lki_lock_ops reentrant_ops = {
     LKI_HASH_OPS,
     .kind = "reentrant",
-    .reenter = lki_hash_reenter,
-    .leave = lki_hash_leave,
+    .reenter = lki_hash_lock_reenter,
+    .leave = lki_hash_lock_leave,
 };
 
 static const struct lki_lock_ops non_reentrant_ops = {

@@ -15,7 +15,7 @@
 #include "lockkit/locks.h"
 
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "hash_lock.h"
 
 struct lk_rwlock {
@@ -118,7 +118,7 @@ static lk_status read_prepare(lk_lock *lock, struct lk_error *err)
     if (lk_held(&rw->write)) {
         memcpy(owner, rw->write.token, writing_owner(rw).len);
     } else {
-        lki_client_owner(lock->client, owner);
+        lki_context_owner(lock->client, owner);
     }
     rw->reads = strcmp(owner, lock->token) == 0 ? rw->reads + 1 : 1;
     memcpy(lock->token, owner, sizeof owner);
@@ -187,7 +187,7 @@ static lk_status write_prepare(lk_lock *lock, struct lk_error *err)
     if (lk_held(&rw_of_write(lock)->read)) {
         return LKI_FAIL(err, LK_DEADLOCK, "%s: it is held for reading by this handle", lock->key);
     }
-    lki_client_owner(lock->client, lock->token);
+    lki_context_owner(lock->client, lock->token);
     memcpy(lock->token + strlen(lock->token), write_mark, sizeof write_mark);
     return LK_OK;
 }
@@ -265,7 +265,7 @@ static const struct lki_lock_ops write_ops = {
     .prepare = write_prepare,
     .try_acquire = write_try_acquire,
     .reenter = write_reenter,
-    .leave = lki_hash_leave,
+    .leave = lki_hash_lock_leave,
     .release = write_release,
     .force = write_force,
     .free = keep,
@@ -274,10 +274,9 @@ static const struct lki_lock_ops write_ops = {
 static lk_status init_side(lk_lock *side, const struct lki_lock_ops *ops, lk_client *client,
                            const char *key, struct lk_error *err)
 {
-    char *channel = key ? lki_name_prefix("redisson_rwlock", key) : NULL;
-    lk_status status = lki_lock_init(side, ops, client, key, channel, err);
-
-    return status == LK_OK && !channel ? LKI_FAIL(err, LK_NO_MEMORY, "%s", key) : status;
+    if (key) side->wake_channel = lki_name_prefix("redisson_rwlock", key);
+    lk_status status = lki_lock_init(side, ops, client, key, err);
+    return status == LK_OK && !side->wake_channel ? LKI_FAIL(err, LK_NO_MEMORY, "%s", key) : status;
 }
 
 lk_rwlock *lk_rwlock_new(lk_client *client, const char *key, struct lk_error *err)

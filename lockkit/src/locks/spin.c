@@ -11,8 +11,8 @@ static const struct lki_lock_ops spin_ops = {
     LKI_HASH_OPS,
     .kind = "spin",
     .is_silent = true,
-    .reenter = lki_hash_reenter,
-    .leave = lki_hash_leave,
+    .reenter = lki_hash_lock_reenter,
+    .leave = lki_hash_lock_leave,
 };
 
 lk_lock *lk_spin_new(lk_client *client, const char *key, struct lk_error *err)

@@ -1,8 +1,6 @@
 /*
- * A lock over several independent servers (redis.io, "Distributed locks"): what it is made of, which
- * servers it accepts, and its report. Who would vote twice, or for somebody else, has no vote: two
- * clients of one server, a replica. That is looked at on every new connection, as another server may
- * be at the other end of it. How it is taken: redlock_acquire.c; how it is kept: redlock_hold.c.
+ * A lock over several independent servers (redis.io, "Distributed locks"): how it is made, and its
+ * report. How it is taken: redlock_acquire.c; how it is kept: redlock_hold.c.
  *
  * Threads: as lock.h says. Locks: none of its own.
  */
@@ -14,86 +12,16 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/name.h"
 #include "wire/endpoint.h"
-#include "wire/script.h"
 
 enum {
     RETRY_MS = 200,      /* as node-redlock; redsync pauses 150 on average */
-    NODE_FLOOR_MS = 50,  /* redis.io: 5 to 50 ms, for a lease of 10 s */
-    NODE_PART = 100,     /* of the lease... */
-    NODE_MOST_PART = 3,  /* ...and never more than this part of it */
     FIRST_LOOK_MS = 200, /* at the servers, by the constructor: who is late is looked at later */
     OPTION_MAX_MS = 60000,
 };
 
-struct redlock *lki_redlock_of(lk_lock *lock)
-{
-    return (struct redlock *)(void *)lock;
-}
-
-int64_t lki_redlock_node_ms(const struct redlock *self, int64_t lease_ms)
-{
-    int64_t most_ms = lease_ms / NODE_MOST_PART;
-    int64_t node_ms = lease_ms / NODE_PART > NODE_FLOOR_MS ? lease_ms / NODE_PART : NODE_FLOOR_MS;
-
-    if (self->options.node_ms > 0) node_ms = self->options.node_ms;
-    return node_ms < most_ms ? node_ms : most_ms;
-}
-
-/* ---- what is asked ------------------------------------------------------------------------------- */
-
-void lki_redlock_words(const struct redlock_member *member, const struct redlock_words *what,
-                       struct lki_question *out)
-{
-    const lk_lock *whole = &member->redlock->base;
-    const struct lki_variant *variant = lki_client_own_script(member->base.client, what->script);
-    const char *token = what->instead_of_token ? what->instead_of_token : whole->token;
-    size_t n = 0;
-
-    bool has_loader = lki_client_has_loader(member->base.client);
-    bool by_text = member->by_text && !has_loader;
-
-    if (member->by_text && has_loader) out->introduce = variant->text;
-    out->words[n++] = by_text ? LK_BYTES("EVAL") : LK_BYTES("EVALSHA");
-    out->words[n++] = lk_bytes_of(by_text ? variant->text : variant->sha1);
-    out->words[n++] = what->other_key ? LK_BYTES("2") : LK_BYTES("1");
-    out->words[n++] = lk_bytes_of(whole->key);
-    if (what->other_key) out->words[n++] = lk_bytes_of(what->other_key);
-    out->words[n++] = lk_bytes_of(token);
-    if (what->lease_ms > 0) out->words[n++] = lki_number(out->number, what->lease_ms);
-    if (what->word) out->words[n++] = lk_bytes_of(what->word);
-    out->count = n;
-}
-
-bool lki_redlock_is_unknown_script(struct redlock_member *member, const lk_reply *reply)
-{
-    bool is_unknown = !member->by_text && lki_reply_is_error(reply, "NOSCRIPT");
-
-    member->by_text |= is_unknown;
-    return is_unknown;
-}
-
 /* ---- which servers ------------------------------------------------------------------------------- */
-
-lk_status lki_redlock_check(void *arg, size_t seat, const struct lki_identity *identity,
-                            struct lk_error *err)
-{
-    struct redlock *self = *(struct redlock **)arg;
-    struct redlock_member *member = &self->members[seat];
-    const char *label = lki_client_endpoint(member->base.client)->label;
-
-    member->is_checked = identity->run_id[0] != '\0';
-    if (identity->is_replica)
-        return LKI_FAIL(err, LK_INVALID, "%s: a replica, which votes for its primary", label);
-    for (size_t i = 0; i < self->count && member->is_checked; i++) {
-        if (i == seat || strcmp(self->members[i].run_id, identity->run_id) != 0) continue;
-        return LKI_FAIL(err, LK_INVALID, "%s: the same server as %s", label,
-                        lki_client_endpoint(self->seats[i].client)->label);
-    }
-    (void)snprintf(member->run_id, sizeof member->run_id, "%s", identity->run_id);
-    return LK_OK;
-}
 
 /* The constructor's look at those that are there. */
 struct look {
@@ -101,27 +29,27 @@ struct look {
     struct lk_error why;
 };
 
-static enum lki_ballot_turn note_look(void *arg, size_t seat)
+static enum lki_ask_turn note_look(void *arg, size_t seat)
 {
     struct look *look = arg;
     const struct lki_seat *looked = &look->self->seats[seat];
 
-    if (looked->why.code != LK_INVALID) return LKI_BALLOT_GOES_ON;
+    if (looked->why.code != LK_INVALID) return LKI_ASK_GOES_ON;
     look->why = looked->why;
-    return LKI_BALLOT_IS_OVER;
+    return LKI_ASK_IS_OVER;
 }
 
 static lk_status look_at_servers(struct redlock *self, struct lk_error *err)
 {
     struct look look = {.self = self};
-    struct lki_ballot ballot = {.seats = self->seats,
-                                .count = self->count,
-                                .deadline = lki_clock_after_ms(FIRST_LOOK_MS),
-                                .arg = &look,
-                                .check = lki_redlock_check,
-                                .settle = note_look};
+    struct lki_ask_all all = {.seats = self->seats,
+                              .count = self->count,
+                              .deadline = lki_clock_after_ms(FIRST_LOOK_MS),
+                              .arg = &look,
+                              .check = lki_redlock_check,
+                              .settle = note_look};
 
-    lki_ballot_run(&ballot);
+    lki_ask_all(&all);
     for (size_t i = 0; i < self->count; i++) {
         lki_seat_dismiss(&self->seats[i], NULL, lki_clock_after_ms(FIRST_LOOK_MS));
         self->seats[i].ticket = 0;
@@ -133,8 +61,8 @@ static lk_status look_at_servers(struct redlock *self, struct lk_error *err)
 /* Host, port and database: what the operators of all clients write, and what a restart keeps. */
 static int compare_servers(const lk_client *one, const lk_client *other)
 {
-    const struct lki_endpoint *here = lki_client_endpoint(one);
-    const struct lki_endpoint *there = lki_client_endpoint(other);
+    const struct lki_endpoint *here = lki_context_endpoint(one);
+    const struct lki_endpoint *there = lki_context_endpoint(other);
     int order = strcmp(here->label, there->label);
 
     return order != 0 ? order : (here->db > there->db) - (here->db < there->db);
@@ -156,18 +84,18 @@ static lk_status check_clients(lk_client *const *clients, size_t count,
                         OPTION_MAX_MS);
     }
     for (size_t i = 0; i < count; i++) {
-        lk_status status = lki_client_check(clients[i], err);
+        lk_status status = lki_context_check(clients[i], err);
 
         if (status != LK_OK) return status;
-        if (!lki_client_pool(clients[i])) {
+        if (!lki_context_pool(clients[i])) {
             return LKI_FAIL(err, LK_INVALID, "%s: not one server, but a deployment of several",
-                            lki_client_endpoint(clients[i])->label);
+                            lki_context_endpoint(clients[i])->label);
         }
         for (size_t k = 0; k < i; k++) {
-            if (strcmp(lki_client_endpoint(clients[i])->label,
-                       lki_client_endpoint(clients[k])->label) == 0) {
+            if (strcmp(lki_context_endpoint(clients[i])->label,
+                       lki_context_endpoint(clients[k])->label) == 0) {
                 return LKI_FAIL(err, LK_INVALID, "%s: twice in a redlock",
-                                lki_client_endpoint(clients[i])->label);
+                                lki_context_endpoint(clients[i])->label);
             }
         }
     }
@@ -214,7 +142,7 @@ static void hash_members(struct redlock *self)
     char db[LKI_NUMBER_MAX + 2];
 
     for (size_t i = 0; i < self->count; i++) {
-        const struct lki_endpoint *endpoint = lki_client_endpoint(self->seats[i].client);
+        const struct lki_endpoint *endpoint = lki_context_endpoint(self->seats[i].client);
 
         (void)snprintf(db, sizeof db, "/%d\n", endpoint->db);
         hash = add_to_hash(add_to_hash(hash, endpoint->label), db);
@@ -243,8 +171,9 @@ static void seat_clients(struct redlock *self, lk_client *const *clients)
             self->members[at].place = self->members[at - 1].place;
             at--;
         }
-        self->seats[at] = (struct lki_seat){
-            .client = clients[place], .pool = lki_client_pool(clients[place]), .round_trip_ns = -1};
+        self->seats[at] = (struct lki_seat){.client = clients[place],
+                                            .pool = lki_context_pool(clients[place]),
+                                            .round_trip_ns = -1};
         self->members[at].place = place;
     }
 }
@@ -257,12 +186,12 @@ static lk_status make_members(struct redlock *self, const char *key, struct lk_e
 
     for (size_t i = 0; i < self->count && status == LK_OK; i++) {
         struct redlock_member *member = &self->members[i];
-        char *channel = lki_name_prefix("lockkit_wake", key);
 
         member->redlock = self;
         member->status = LK_CANCELLED;
-        if (!channel) return LKI_FAIL(err, LK_NO_MEMORY, "a lock");
-        status = lki_lock_init(&member->base, ops, self->seats[i].client, key, channel, err);
+        member->base.wake_channel = lki_name_prefix("lockkit_wake", key);
+        if (!member->base.wake_channel) return LKI_FAIL(err, LK_NO_MEMORY, "a lock");
+        status = lki_lock_init(&member->base, ops, self->seats[i].client, key, err);
         if (status == LK_OK && self->members_key) {
             member->base.renew_key = strdup(self->members_key);
             if (!member->base.renew_key) status = LKI_FAIL(err, LK_NO_MEMORY, "a lock");
@@ -292,7 +221,7 @@ lk_lock *lk_redlock_new(lk_client *const *clients, size_t count, const char *key
     self->count = count;
     self->quorum = count / 2 + 1;
     seat_clients(self, clients);
-    lk_status status = lki_lock_init(&self->base, &redlock_ops, clients[0], key, NULL, err);
+    lk_status status = lki_lock_init(&self->base, &redlock_ops, clients[0], key, err);
     if (status == LK_OK && options->is_bound_to_members) status = bind_to_members(self, err);
     if (status == LK_OK) status = make_members(self, key, err);
     if (status == LK_OK) status = look_at_servers(self, err);
@@ -310,7 +239,7 @@ static struct lk_redlock_vote vote_of(const struct redlock *self, size_t i)
     int64_t round_trip = self->seats[i].round_trip_ns;
 
     return (struct lk_redlock_vote){
-        .server = lki_client_endpoint(self->seats[i].client)->label,
+        .server = lki_context_endpoint(self->seats[i].client)->label,
         .status = member->status,
         .sys_errno = member->sys_errno,
         .round_trip_us = round_trip < 0 ? -1 : round_trip / 1000,

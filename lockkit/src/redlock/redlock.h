@@ -1,14 +1,15 @@
 /*
  * The inside of a redlock, for the files that make it: redlock.c (life, report), redlock_acquire.c,
- * redlock_wait.c (its pauses), redlock_hold.c (renewal), redlock_release.c.
+ * redlock_wait.c (its pauses), redlock_hold.c (renewal), redlock_release.c; and redlock_parts.c, what
+ * these ask of it.
  */
 #ifndef LKI_REDLOCK_H
 #define LKI_REDLOCK_H
 
 #include "lockkit/locks.h"
 
-#include "ballot.h"
-#include "locks/lock_ops.h"
+#include "ask_all.h"
+#include "locks/lock.h"
 
 /* What is known of one server's part in the hold. */
 enum lki_vote {
@@ -61,6 +62,7 @@ size_t lki_redlock_count(const struct redlock *self, enum lki_vote vote);
 int64_t lki_redlock_member_ends_at(const struct redlock_member *member);
 /* The moment when fewer than a majority of leases are left. */
 int64_t lki_redlock_ends_at(const struct redlock *self);
+int64_t lki_redlock_remaining_ms(const lk_lock *lock);
 
 /* How long a try waits for a server. */
 int64_t lki_redlock_node_ms(const struct redlock *self, int64_t lease_ms);
@@ -79,7 +81,7 @@ void lki_redlock_words(const struct redlock_member *member, const struct redlock
 /* Whether the answer was that the digest is not known; it is asked by text from now on. */
 bool lki_redlock_is_unknown_script(struct redlock_member *member, const lk_reply *reply);
 
-/* A server may vote: it is known by no other name, and takes writes. For lki_ballot; what arg points to
+/* A server may vote: it is known by no other name, and takes writes. For lki_ask_all; what arg points to
    begins with the redlock. */
 lk_status lki_redlock_check(void *arg, size_t seat, const struct lki_identity *identity,
                             struct lk_error *err);
@@ -113,8 +115,7 @@ size_t lki_redlock_unwatch(struct redlock *self, int64_t deadline);
 lk_status lki_redlock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err);
 void lki_redlock_member_lost(lk_lock *lock,
                              void *arg); /* on_lost of the members; arg: the redlock */
-int64_t lki_redlock_remaining_ms(const lk_lock *lock);
-/* Note in the report who has not answered by the end of a ballot, and in *why the first of them. */
+/* Note in the report who has not answered by the end of a round, and in *why the first of them. */
 void lki_redlock_note_silent(struct redlock *self, struct lk_error *why);
 extern const struct lki_lock_ops lki_redlock_member_ops;
 extern const struct lki_lock_ops lki_redlock_bound_member_ops;

@@ -3,7 +3,7 @@
  * with a token of its own, so that nothing of an earlier one can be taken for it. When it fails, all
  * that it took or may have taken is undone: behind the request on the same connection, where it cannot
  * be overtaken; what stays unanswered is parked, and asked again on another connection if its own
- * breaks (parking.h).
+ * breaks (pending.h).
  *
  * Threads: the lock's. Locks: none of its own.
  */
@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "redlock.h"
+#include "wire/debt.h"
 #include "wire/endpoint.h"
-#include "wire/parking.h"
 
 enum {
     PILE_MOST = 4,  /* answers still out on a connection, behind which it is asked again */
@@ -26,7 +26,7 @@ enum {
 /* One attempt, as it is counted. */
 struct attempt {
     struct redlock *self;
-    struct lki_ballot ballot;
+    struct lki_ask_all all;
     int64_t begin;
     size_t yes;
     size_t no;       /* somebody else's */
@@ -72,7 +72,7 @@ static lk_status read_vote(const struct redlock *self, size_t i, const lk_reply 
                            struct lk_error *err)
 {
     const struct lki_seat *seat = &self->seats[i];
-    const char *label = lki_client_endpoint(self->seats[i].client)->label;
+    const char *label = lki_context_endpoint(self->seats[i].client)->label;
     struct lk_bytes text = lk_reply_bytes(reply);
 
     switch (lk_reply_type_of(reply)) {
@@ -109,21 +109,21 @@ static void hurry(struct attempt *attempt)
 
     if (attempt->yes + attempt->no < self->quorum || self->members_key) return;
     if (grace < GRACE_MS * (int64_t)NS_PER_MS) grace = GRACE_MS * (int64_t)NS_PER_MS;
-    if (now + grace < attempt->ballot.deadline) attempt->ballot.deadline = now + grace;
+    if (now + grace < attempt->all.deadline) attempt->all.deadline = now + grace;
 }
 
 /* Bound to its members it hears all of them: one that disagrees may be the last to answer. */
-static enum lki_ballot_turn next_turn(struct attempt *attempt)
+static enum lki_ask_turn next_turn(struct attempt *attempt)
 {
     const struct redlock *self = attempt->self;
     bool is_won = attempt->yes >= self->quorum && !self->members_key;
     bool is_off = attempt->no + attempt->failures > self->count - self->quorum;
 
     attempt->is_decided = is_won || is_off || attempt->why_invalid.code != LK_OK;
-    return attempt->is_decided ? LKI_BALLOT_IS_OVER : LKI_BALLOT_GOES_ON;
+    return attempt->is_decided ? LKI_ASK_IS_OVER : LKI_ASK_GOES_ON;
 }
 
-static enum lki_ballot_turn count_vote(void *arg, size_t i)
+static enum lki_ask_turn count_vote(void *arg, size_t i)
 {
     struct attempt *attempt = arg;
     struct redlock *self = attempt->self;
@@ -132,7 +132,7 @@ static enum lki_ballot_turn count_vote(void *arg, size_t i)
     const lk_reply *reply = lki_seat_answer(seat);
     struct lk_error why = seat->why;
 
-    if (reply && lki_redlock_is_unknown_script(member, reply)) return LKI_BALLOT_ASKS_AGAIN;
+    if (reply && lki_redlock_is_unknown_script(member, reply)) return LKI_ASK_AGAIN;
     lk_status status = reply ? read_vote(self, i, reply, &why) : why.code;
     member->status = status;
     member->sys_errno = reply ? 0 : why.sys_errno;
@@ -176,7 +176,7 @@ static void count_silent(struct attempt *attempt)
 
         if (member->is_watched) {
             (void)LKI_FAIL(&why, LK_UNREACHABLE, "%s: the last renewal is under way",
-                           lki_client_endpoint(seat->client)->label);
+                           lki_context_endpoint(seat->client)->label);
         } else if (seat->phase == LKI_SEAT_IDLE) {
             continue;
         } else {
@@ -201,14 +201,14 @@ static bool ask_to_undo(void *arg, size_t i, struct lki_question *out)
     return true;
 }
 
-static enum lki_ballot_turn count_undone(void *arg, size_t i)
+static enum lki_ask_turn count_undone(void *arg, size_t i)
 {
     struct attempt *attempt = arg;
 
     if (lk_reply_type_of(lki_seat_answer(&attempt->self->seats[i])) == LK_REPLY_INTEGER)
         attempt->is_left[i] = false;
     if (attempt->self->members[i].status == LK_OK && attempt->awaited > 0) attempt->awaited--;
-    return attempt->awaited == 0 ? LKI_BALLOT_IS_OVER : LKI_BALLOT_GOES_ON;
+    return attempt->awaited == 0 ? LKI_ASK_IS_OVER : LKI_ASK_GOES_ON;
 }
 
 /* Where the answer is still out, nothing is waited for: it is parked. */
@@ -223,14 +223,14 @@ static void undo(struct attempt *attempt)
         attempt->awaited += attempt->is_left[i] && self->members[i].status == LK_OK;
         if (!attempt->is_left[i]) lki_seat_dismiss(&self->seats[i], NULL, until);
     }
-    struct lki_ballot ballot = {.seats = self->seats,
-                                .count = self->count,
-                                .deadline = attempt->awaited > 0 ? lki_clock_after_ms(budget_ms)
-                                                                 : lki_clock_now(),
-                                .arg = attempt,
-                                .ask = ask_to_undo,
-                                .settle = count_undone};
-    lki_ballot_run(&ballot);
+    struct lki_ask_all all = {.seats = self->seats,
+                              .count = self->count,
+                              .deadline = attempt->awaited > 0 ? lki_clock_after_ms(budget_ms)
+                                                               : lki_clock_now(),
+                              .arg = attempt,
+                              .ask = ask_to_undo,
+                              .settle = count_undone};
+    lki_ask_all(&all);
     for (size_t i = 0; i < self->count; i++) {
         struct lki_debt *debt = attempt->is_left[i]
                                     ? lki_debt_new(self->base.key, self->base.token, NULL, until)
@@ -255,10 +255,10 @@ static lk_status judge(const struct attempt *attempt, bool *out_goes_on, struct 
         lk_status status = attempt->why.code == LK_SERVER ? LK_SERVER : LK_UNREACHABLE;
 
         *out_goes_on = attempt->hopeless <= allowed;
-        return lki_fail(err, status, attempt->why.sys_errno, __func__,
-                        "%zu of %zu servers can vote, %zu must; %s",
-                        self->count - attempt->failures, self->count, self->quorum,
-                        attempt->why.text);
+        return lki_error_fill(err, status, attempt->why.sys_errno, __func__,
+                              "%zu of %zu servers can vote, %zu must; %s",
+                              self->count - attempt->failures, self->count, self->quorum,
+                              attempt->why.text);
     }
     *out_goes_on = true;
     return LKI_FAIL(err, LK_BUSY, "%s: held by somebody else on %zu of %zu servers", self->base.key,
@@ -269,7 +269,7 @@ static lk_status judge(const struct attempt *attempt, bool *out_goes_on, struct 
 
 static lk_status make_token(struct redlock *self, struct lk_error *err)
 {
-    lk_status status = lki_token_make(self->base.token, err);
+    lk_status status = lki_random_token(self->base.token, err);
 
     for (size_t i = 0; i < self->count; i++) {
         struct redlock_member *member = &self->members[i];
@@ -288,25 +288,25 @@ static lk_status try_once(struct attempt *attempt, bool *out_goes_on, struct lk_
     struct redlock *self = attempt->self;
     lk_lock *lock = &self->base;
 
-    attempt->ballot = (struct lki_ballot){.seats = self->seats,
-                                          .count = self->count,
-                                          .deadline = attempt->begin + self->node_ms * NS_PER_MS,
-                                          .arg = attempt,
-                                          .ask = ask_for_vote,
-                                          .pile_most = PILE_MOST,
-                                          .check = lki_redlock_check,
-                                          .settle = count_vote,
-                                          .missing = votes_missing};
+    attempt->all = (struct lki_ask_all){.seats = self->seats,
+                                        .count = self->count,
+                                        .deadline = attempt->begin + self->node_ms * NS_PER_MS,
+                                        .arg = attempt,
+                                        .ask = ask_for_vote,
+                                        .pile_most = PILE_MOST,
+                                        .check = lki_redlock_check,
+                                        .settle = count_vote,
+                                        .missing = votes_missing};
 
     *out_goes_on = false;
     lk_status status = make_token(self, err);
     if (status != LK_OK) return status;
     self->attempts++;
-    lki_ballot_run(&attempt->ballot);
+    lki_ask_all(&attempt->all);
     count_silent(attempt);
     self->agreed = attempt->yes;
     bool is_won = attempt->yes >= self->quorum && attempt->why_invalid.code == LK_OK;
-    int64_t ends = lki_lease_end(attempt->begin, lock->lease_ms);
+    int64_t ends = lki_hold_ends_at(attempt->begin, lock->lease_ms);
     if (is_won && lki_clock_now() < ends) {
         atomic_store(&lock->expires_at, ends);
         return LK_OK;
@@ -387,7 +387,7 @@ lk_status lki_redlock_acquire(lk_lock *lock, const struct lk_lock_options *optio
     lk_status status = lki_lock_begin(lock, options, &why);
 
     for (size_t i = 0; i < self->count && status == LK_OK; i++)
-        status = lki_client_check(self->seats[i].client, &why);
+        status = lki_context_check(self->seats[i].client, &why);
     if (status == LK_OK) {
         self->attempts = 0;
         self->validity_ms = 0;

@@ -12,50 +12,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "redlock.h"
-
-/* ---- the local view ------------------------------------------------------------------------------ */
-
-int64_t lki_redlock_member_ends_at(const struct redlock_member *member)
-{
-    bool counts = atomic_load(&member->vote) == LKI_VOTE_COUNTED &&
-                  atomic_load(&member->base.state) == LOCK_HELD;
-
-    return counts ? atomic_load(&member->base.expires_at) : 0;
-}
-
-int64_t lki_redlock_ends_at(const struct redlock *self)
-{
-    int64_t ends[LKI_SEATS_MAX];
-    int64_t latest = 0;
-
-    for (size_t i = 0; i < self->count; i++)
-        ends[i] = lki_redlock_member_ends_at(&self->members[i]);
-    for (size_t i = 0; i < self->count; i++) {
-        size_t as_long = 0;
-
-        for (size_t k = 0; k < self->count; k++)
-            as_long += ends[k] >= ends[i];
-        if (as_long >= self->quorum && ends[i] > latest) latest = ends[i];
-    }
-    return latest;
-}
-
-int64_t lki_redlock_remaining_ms(const lk_lock *lock)
-{
-    int64_t left =
-        lki_redlock_ends_at((const struct redlock *)(const void *)lock) - lki_clock_now();
-
-    return left > 0 ? (left + NS_PER_MS - 1) / NS_PER_MS : 0;
-}
-
-size_t lki_redlock_count(const struct redlock *self, enum lki_vote vote)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < self->count; i++)
-        count += atomic_load(&self->members[i].vote) == (int)vote;
-    return count;
-}
+#include "wire/reply.h"
 
 static void prolong(lk_lock *lock, int64_t ends)
 {
@@ -77,7 +34,7 @@ void lki_redlock_member_lost(lk_lock *lock, void *arg)
     lk_lock *whole = &self->base;
 
     lose_member((struct redlock_member *)(void *)lock);
-    if (lki_redlock_remaining_ms(whole) > 0 || !lki_lock_mark_lost(whole)) return;
+    if (lki_redlock_remaining_ms(whole) > 0 || !lki_hold_lose(whole)) return;
     lki_lock_emit(whole, LK_EVENT_LOST, LK_LOST, lki_clock_now(), 0);
     if (whole->on_lost) whole->on_lost(whole, whole->on_lost_arg);
 }
@@ -136,7 +93,7 @@ lk_status lki_redlock_watch(struct redlock *self, struct lk_error *err)
 
     if (!whole->is_renewed) {
         bool is_watched = whole->on_lost || atomic_load(&whole->lost_fd) >= 0;
-        struct lki_watchdog *watchdog = lki_client_watchdog(whole->client);
+        struct lki_watchdog *watchdog = lki_context_watchdog(whole->client);
 
         return is_watched ? lki_watchdog_add(watchdog, whole, err) : LK_OK;
     }
@@ -145,7 +102,7 @@ lk_status lki_redlock_watch(struct redlock *self, struct lk_error *err)
 
         if (!is_in(member)) continue;
         member->is_watched = true;
-        status = lki_watchdog_add(lki_client_watchdog(member->base.client), &member->base, err);
+        status = lki_watchdog_add(lki_context_watchdog(member->base.client), &member->base, err);
     }
     return status;
 }
@@ -156,7 +113,7 @@ size_t lki_redlock_unwatch(struct redlock *self, int64_t deadline)
 
     for (size_t i = 0; i < self->count; i++) {
         struct redlock_member *member = &self->members[i];
-        struct lki_watchdog *watchdog = lki_client_watchdog(member->base.client);
+        struct lki_watchdog *watchdog = lki_context_watchdog(member->base.client);
 
         if (member->is_watched)
             member->is_watched = !lki_watchdog_remove_by(watchdog, &member->base, deadline);
@@ -203,7 +160,7 @@ static lk_status read_renewal(const struct redlock *self, const struct lki_seat 
     return LKI_FAIL(err, LK_LOST, "%s: not held by this handle any more", self->base.key);
 }
 
-static enum lki_ballot_turn count_renewed(void *arg, size_t i)
+static enum lki_ask_turn count_renewed(void *arg, size_t i)
 {
     struct renewal *renewal = arg;
     struct redlock *self = renewal->self;
@@ -212,12 +169,12 @@ static enum lki_ballot_turn count_renewed(void *arg, size_t i)
     const lk_reply *reply = lki_seat_answer(seat);
     struct lk_error why = seat->why;
 
-    if (reply && lki_redlock_is_unknown_script(member, reply)) return LKI_BALLOT_ASKS_AGAIN;
+    if (reply && lki_redlock_is_unknown_script(member, reply)) return LKI_ASK_AGAIN;
     lk_status status = reply ? read_renewal(self, seat, &why) : why.code;
     member->status = status;
     member->sys_errno = reply ? 0 : why.sys_errno;
     if (status == LK_OK) {
-        prolong(&member->base, lki_lease_end(seat->sent_at, renewal->lease_ms));
+        prolong(&member->base, lki_hold_ends_at(seat->sent_at, renewal->lease_ms));
         atomic_store(&member->vote, LKI_VOTE_COUNTED);
         renewal->renewed++;
     } else {
@@ -226,7 +183,7 @@ static enum lki_ballot_turn count_renewed(void *arg, size_t i)
     }
     bool is_decided =
         renewal->renewed >= self->quorum || renewal->asked - renewal->failed < self->quorum;
-    return is_decided ? LKI_BALLOT_IS_OVER : LKI_BALLOT_GOES_ON;
+    return is_decided ? LKI_ASK_IS_OVER : LKI_ASK_GOES_ON;
 }
 
 void lki_redlock_note_silent(struct redlock *self, struct lk_error *why)
@@ -245,20 +202,20 @@ static void run_renewal(struct renewal *renewal)
 {
     struct redlock *self = renewal->self;
     int64_t until = lki_clock_after_ms(renewal->lease_ms);
-    int64_t deadline = lki_client_deadline(self->base.client, 0);
+    int64_t deadline = lki_context_deadline(self->base.client, 0);
     int64_t ends = lki_redlock_ends_at(self);
-    struct lki_ballot ballot = {.seats = self->seats,
-                                .count = self->count,
-                                .deadline = deadline < ends ? deadline : ends,
-                                .arg = renewal,
-                                .ask = ask_to_renew,
-                                .settle = count_renewed};
+    struct lki_ask_all all = {.seats = self->seats,
+                              .count = self->count,
+                              .deadline = deadline < ends ? deadline : ends,
+                              .arg = renewal,
+                              .ask = ask_to_renew,
+                              .settle = count_renewed};
 
     for (size_t i = 0; i < self->count; i++) {
         self->members[i].by_text = false;
         renewal->asked += is_in(&self->members[i]);
     }
-    lki_ballot_run(&ballot);
+    lki_ask_all(&all);
     lki_redlock_note_silent(self, &renewal->why);
     for (size_t i = 0; i < self->count; i++)
         lki_seat_dismiss(&self->seats[i], NULL, until);
@@ -272,7 +229,7 @@ lk_status lki_redlock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *er
     struct renewal renewal = {.self = self, .lease_ms = lease_ms};
 
     (void)lki_redlock_unwatch(self, 0);
-    if (!lock->is_renewed) lki_watchdog_remove(lki_client_watchdog(lock->client), lock);
+    if (!lock->is_renewed) lki_watchdog_remove(lki_context_watchdog(lock->client), lock);
     run_renewal(&renewal);
     bool is_renewed = renewal.renewed >= self->quorum;
     bool is_held = lki_redlock_remaining_ms(lock) > 0;
@@ -284,7 +241,7 @@ lk_status lki_redlock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *er
         prolong(lock, lki_redlock_ends_at(self));
         atomic_store(&self->told_ends_at, atomic_load(&lock->expires_at));
     }
-    if (!is_held || lki_redlock_watch(self, NULL) != LK_OK) (void)lki_lock_mark_lost(lock);
+    if (!is_held || lki_redlock_watch(self, NULL) != LK_OK) (void)lki_hold_lose(lock);
     if (is_renewed && is_held) return LK_OK;
     if (err) *err = renewal.why;
     if (err && !is_held) err->code = LK_LOST;

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "redlock.h"
-#include "wire/parking.h"
+#include "wire/debt.h"
 
 /* ---- release ------------------------------------------------------------------------------------- */
 
@@ -45,7 +45,7 @@ static bool was_released_before(const struct redlock *self, const struct redlock
     return member->may_be_released && lki_clock_now() < atomic_load(&self->base.expires_at);
 }
 
-static enum lki_ballot_turn count_released(void *arg, size_t i)
+static enum lki_ask_turn count_released(void *arg, size_t i)
 {
     struct release *release = arg;
     struct redlock *self = release->self;
@@ -54,7 +54,7 @@ static enum lki_ballot_turn count_released(void *arg, size_t i)
     const lk_reply *reply = lki_seat_answer(seat);
     struct lk_error why = seat->why;
 
-    if (reply && lki_redlock_is_unknown_script(member, reply)) return LKI_BALLOT_ASKS_AGAIN;
+    if (reply && lki_redlock_is_unknown_script(member, reply)) return LKI_ASK_AGAIN;
     member->sys_errno = reply ? 0 : why.sys_errno;
     member->status = why.code;
     if (lk_reply_type_of(reply) == LK_REPLY_ERROR) {
@@ -70,7 +70,7 @@ static enum lki_ballot_turn count_released(void *arg, size_t i)
     if (release->why.code == LK_OK && member->status != LK_OK && member->status != LK_NOT_OWNER)
         release->why = why;
     bool is_enough = release->confirmed >= self->quorum || release->confirmed == release->wanted;
-    return is_enough ? LKI_BALLOT_IS_OVER : LKI_BALLOT_GOES_ON;
+    return is_enough ? LKI_ASK_IS_OVER : LKI_ASK_GOES_ON;
 }
 
 static size_t releases_missing(void *arg)
@@ -110,20 +110,20 @@ static void leave_to_pools(struct release *release)
 static void run_release(struct release *release)
 {
     struct redlock *self = release->self;
-    struct lki_ballot ballot = {.seats = self->seats,
-                                .count = self->count,
-                                .deadline = lki_client_deadline(self->base.client, 0),
-                                .arg = release,
-                                .ask = ask_to_release,
-                                .settle = count_released,
-                                .missing = releases_missing};
+    struct lki_ask_all all = {.seats = self->seats,
+                              .count = self->count,
+                              .deadline = lki_context_deadline(self->base.client, 0),
+                              .arg = release,
+                              .ask = ask_to_release,
+                              .settle = count_released,
+                              .missing = releases_missing};
 
     for (size_t i = 0; i < self->count; i++) {
         self->members[i].by_text = false;
         self->members[i].status = LK_CANCELLED;
         release->wanted += may_be_there(&self->members[i]);
     }
-    lki_ballot_run(&ballot);
+    lki_ask_all(&all);
     lki_redlock_note_silent(self, &release->why);
     leave_to_pools(release);
 }
@@ -143,7 +143,7 @@ static bool end_watch(struct redlock *self)
     int before = atomic_exchange(&self->base.state, LOCK_UNCERTAIN);
 
     if (!self->base.is_renewed)
-        lki_watchdog_remove(lki_client_watchdog(self->base.client), &self->base);
+        lki_watchdog_remove(lki_context_watchdog(self->base.client), &self->base);
     (void)lki_redlock_unwatch(self, before == LOCK_LOST ? INT64_MAX : 0);
     for (size_t i = 0; i < self->count; i++)
         atomic_store(&self->members[i].base.state, LOCK_IDLE);
@@ -193,7 +193,7 @@ static bool ask_to_break(void *arg, size_t i, struct lki_question *out)
     return true;
 }
 
-static enum lki_ballot_turn count_broken(void *arg, size_t i)
+static enum lki_ask_turn count_broken(void *arg, size_t i)
 {
     struct breaking *breaking = arg;
     const struct lki_seat *seat = &breaking->self->seats[i];
@@ -201,7 +201,7 @@ static enum lki_ballot_turn count_broken(void *arg, size_t i)
     struct lk_error why = seat->why;
 
     if (reply && lki_redlock_is_unknown_script(&breaking->self->members[i], reply))
-        return LKI_BALLOT_ASKS_AGAIN;
+        return LKI_ASK_AGAIN;
     if (lk_reply_type_of(reply) == LK_REPLY_INTEGER) {
         breaking->confirmed++;
         breaking->broken += lk_reply_integer(reply, 0) == 1;
@@ -209,7 +209,7 @@ static enum lki_ballot_turn count_broken(void *arg, size_t i)
         if (reply) (void)lki_seat_fail_reply(seat, &why);
         if (breaking->why.code == LK_OK) breaking->why = why;
     }
-    return LKI_BALLOT_GOES_ON;
+    return LKI_ASK_GOES_ON;
 }
 
 /* Waits for all that answer: who is left out might have the vote that makes a majority. */
@@ -217,16 +217,16 @@ lk_status lki_redlock_force(lk_lock *lock, int64_t deadline, struct lk_error *er
 {
     struct redlock *self = lki_redlock_of(lock);
     struct breaking breaking = {.self = self};
-    struct lki_ballot ballot = {.seats = self->seats,
-                                .count = self->count,
-                                .deadline = deadline,
-                                .arg = &breaking,
-                                .ask = ask_to_break,
-                                .settle = count_broken};
+    struct lki_ask_all all = {.seats = self->seats,
+                              .count = self->count,
+                              .deadline = deadline,
+                              .arg = &breaking,
+                              .ask = ask_to_break,
+                              .settle = count_broken};
 
     for (size_t i = 0; i < self->count; i++)
         self->members[i].by_text = false;
-    lki_ballot_run(&ballot);
+    lki_ask_all(&all);
     lki_redlock_note_silent(self, &breaking.why);
     for (size_t i = 0; i < self->count; i++)
         lki_seat_dismiss(&self->seats[i], NULL, lki_clock_after_ms(self->base.lease_ms));

@@ -6,41 +6,25 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "discovery.h"
+#include "view.h"
 #include "wire/redis.h"
-#include "wire/script.h"
+#include "wire/reply.h"
 
 enum { ASK_SLOTS, ASK_SHARDS, ASKS };
 
-void lki_view_done(struct lki_view *view)
+/* The index of a server in the view, which gets it if it is new; takes it. LKI_NOBODY: one too many. */
+static uint16_t place_of(struct lki_view *view, struct lki_endpoint server)
 {
-    for (size_t i = 0; i < view->count; i++)
-        lki_endpoint_done(&view->servers[i]);
-    free(view->servers);
-    free(view->owners);
-    *view = (struct lki_view){0};
-}
+    uint16_t place = 0;
 
-/* The index of a server in the view, which gets it if it is new. */
-static lk_status place_of(struct lki_view *view, const char *address,
-                          const struct lki_endpoint *asked, const struct lki_url *url,
-                          size_t *out_place, struct lk_error *err)
-{
-    struct lki_endpoint server;
-    lk_status status = lki_endpoint_at(address, strlen(address), &url->like, asked, &server, err);
-
-    *out_place = 0;
-    while (status == LK_OK && *out_place < view->count &&
-           strcmp(view->servers[*out_place].label, server.label) != 0)
-        ++*out_place;
-    if (status == LK_OK && *out_place == view->count && view->count < LKI_SERVERS_MAX) {
+    while (place < view->count && strcmp(view->servers[place].label, server.label) != 0)
+        place++;
+    if (place == view->count && place < LKI_SERVERS_MAX) {
         view->servers[view->count++] = server;
-        return LK_OK;
+        return place;
     }
     lki_endpoint_done(&server);
-    if (status == LK_OK && *out_place == LKI_SERVERS_MAX)
-        return LKI_FAIL(err, LK_SERVER, "a cluster of more than %d masters", LKI_SERVERS_MAX);
-    return status;
+    return place < LKI_SERVERS_MAX ? place : LKI_NOBODY;
 }
 
 /* { first, last, { host, port, id... }, replicas... } */
@@ -52,16 +36,23 @@ static lk_status take_range(const lk_reply *range, const struct lki_endpoint *as
     const lk_reply *master = lk_reply_at(range, 2);
     struct lk_bytes host = lk_reply_bytes(lk_reply_at(master, 0)); /* empty: the one asked */
     long long port = lk_reply_integer(lk_reply_at(master, 1), 0);
+    struct lki_endpoint server;
     char address[300];
-    size_t place = 0;
 
     if (first < 0 || last < first || last >= LKI_SLOTS || host.len > sizeof address - 30)
         return LKI_FAIL(err, LK_SERVER, "%s: CLUSTER SLOTS of unexpected shape", asked->label);
     (void)snprintf(address, sizeof address, "%s:%lld", host.data ? host.data : "", port);
-    lk_status status = place_of(out, address, asked, url, &place, err);
-    for (long long slot = first; status == LK_OK && slot <= last; slot++)
-        out->owners[slot] = (uint16_t)place;
-    return status;
+    lk_status status = lki_endpoint_at(lk_bytes_of(address), &url->like, asked, &server, err);
+    if (status != LK_OK) {
+        lki_endpoint_done(&server);
+        return status;
+    }
+    uint16_t place = place_of(out, server);
+    if (place == LKI_NOBODY)
+        return LKI_FAIL(err, LK_SERVER, "a cluster of more than %d masters", LKI_SERVERS_MAX);
+    for (long long slot = first; slot <= last; slot++)
+        out->owners[slot] = place;
+    return LK_OK;
 }
 
 static lk_status take_slots(const lk_reply *ranges, const struct lki_endpoint *asked,

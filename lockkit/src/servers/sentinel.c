@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "discovery.h"
+#include "view.h"
 #include "wire/redis.h"
-#include "wire/script.h"
+#include "wire/reply.h"
 
 enum { ASK_ADDRESS, ASK_MASTER, ASKS };
 
@@ -33,7 +33,7 @@ static lk_status take_address(const lk_reply *answer, const struct lki_endpoint 
     struct lk_bytes port = lk_reply_bytes(lk_reply_at(answer, 1));
     char address[300];
 
-    if (lk_reply_type_of(answer) == LK_REPLY_ERROR) return lki_fail_reply(err, answer);
+    if (lk_reply_type_of(answer) == LK_REPLY_ERROR) return lki_reply_fail(err, answer);
     if (!host.data || !port.data || host.len + port.len + 2 > sizeof address)
         return LKI_FAIL(err, LK_SERVER, "Sentinel %s knows no primary called \"%s\"",
                         sentinel->label, url->name);
@@ -41,7 +41,7 @@ static lk_status take_address(const lk_reply *answer, const struct lki_endpoint 
     out->servers = calloc(1, sizeof *out->servers);
     if (!out->servers) return LKI_FAIL(err, LK_NO_MEMORY, "a server");
     out->count = 1;
-    return lki_endpoint_at(address, strlen(address), &url->like, sentinel, &out->servers[0], err);
+    return lki_endpoint_at(lk_bytes_of(address), &url->like, sentinel, &out->servers[0], err);
 }
 
 lk_status lki_sentinel_ask(const struct lki_endpoint *sentinel, const struct lki_url *url,

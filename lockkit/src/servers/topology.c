@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "topology_inside.h"
-#include "wire/script.h"
 
 enum { NEWCOMER_MS = 10000 };
 
@@ -30,6 +29,21 @@ void lki_topology_doubt(struct lki_topology *topology)
 {
     if (lki_topology_is_fixed(topology)) return;
     if (!atomic_exchange(&topology->is_doubted, true)) poke(topology);
+}
+
+void lki_topology_tell_change(void *arg)
+{
+    struct lki_topology *topology = arg;
+    const struct lki_topology_options *options = &topology->options;
+    struct lki_node *node = lki_topology_primary(topology, 0);
+
+    atomic_fetch_add(&topology->epoch, 1);
+    options->on_event(&(struct lk_event){.type = LK_EVENT_TOPOLOGY,
+                                         .at_ns = lki_clock_now(),
+                                         .key = node ? node->endpoint.label : NULL},
+                      options->on_event_arg);
+    lki_node_unref(node);
+    options->on_change(options->on_change_arg);
 }
 
 /* The index of a label, or the count. */
@@ -162,8 +176,8 @@ struct lki_node *lki_topology_at(struct lki_topology *topology, struct lk_bytes 
     struct lki_endpoint endpoint;
     struct lki_node *node = NULL;
 
-    if (lki_endpoint_at(address.data, address.len, &topology->options.url->like, &told_by->endpoint,
-                        &endpoint, err) != LK_OK) {
+    if (lki_endpoint_at(address, &topology->options.url->like, &told_by->endpoint, &endpoint,
+                        err) != LK_OK) {
         lki_endpoint_done(&endpoint);
         return NULL;
     }
@@ -363,62 +377,13 @@ void lki_topology_join(struct lki_topology *topology)
         lki_node_stop(topology->retired[i]);
 }
 
-static lk_status find_servers(struct lki_topology *topology, struct lk_error *err)
+lk_status lki_topology_take_seed(struct lki_topology *topology)
 {
     struct lki_endpoint server;
 
-    if (!lki_topology_is_fixed(topology)) return lki_topology_look(topology, err);
     if (topology->node_count > 0) return LK_OK;
     lk_status status = lki_endpoint_copy(&topology->options.url->seeds[0], &server);
-    if (status == LK_OK && add_locked(topology, server) == LKI_NOBODY) status = LK_NO_MEMORY;
-    return status == LK_OK ? LK_OK : LKI_FAIL(err, LK_NO_MEMORY, "a server, or its thread");
-}
-
-/*
- * See that the loader is let in and may load, which nobody would notice before a script is missing.
- * PING only makes the answers come: an error is one too.
- */
-static lk_status try_loader(struct lki_redis *redis, const struct lki_endpoint *endpoint,
-                            int64_t deadline, struct lk_error *err)
-{
-    const struct lk_bytes ping = LK_BYTES("PING");
-    const char *text = lki_script_named("mutex_release")->source;
-    const struct lk_error *refusal = lki_redis_refusal(redis);
-    lk_reply *reply = NULL;
-
-    if (!endpoint->loader) return LK_OK;
-    lk_status status = lki_redis_introduce(redis, endpoint, text, deadline, err);
-    if (status == LK_OK)
-        status =
-            lki_redis_exchange(redis, &(struct lk_command){&ping, 1}, 1, deadline, &reply, err);
-    lk_reply_free(reply);
-    if (status == LK_OK && refusal->code == LK_SERVER) {
-        if (err) *err = *refusal;
-        return LK_SERVER;
-    }
-    if (status == LK_UNKNOWN) { /* nothing has happened that matters */
-        status = LK_UNREACHABLE;
-        if (err) err->code = status;
-    }
-    return status;
-}
-
-lk_status lki_topology_open(struct lki_topology *topology, struct lk_error *err)
-{
-    struct lki_redis *first = NULL;
-    lk_status status = find_servers(topology, err);
-
-    if (status != LK_OK) return status;
-    struct lki_node *node = lki_topology_node(topology, LKI_NO_SLOT, err);
-    if (!node) return LK_UNREACHABLE;
-    int64_t deadline = lki_clock_after_ms(topology->options.connect_ms);
-    status = lki_pool_borrow(node->pool, deadline, &first, err);
-    if (status == LK_OK) {
-        status = try_loader(first, &node->endpoint, deadline, err);
-        lki_pool_return(node->pool, first);
-    }
-    lki_node_unref(node);
-    return status;
+    return status == LK_OK && add_locked(topology, server) == LKI_NOBODY ? LK_NO_MEMORY : status;
 }
 
 struct lki_topology *lki_topology_new(const struct lki_topology_options *options,

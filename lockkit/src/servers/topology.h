@@ -29,14 +29,9 @@ struct lki_topology_options {
 
 struct lki_topology *lki_topology_new(const struct lki_topology_options *options,
                                       struct lk_error *err);
-/* All references were given back; lki_topology_main() has returned. */
+/* All references were given back; lki_scout_main() has returned. */
 void lki_topology_free(struct lki_topology *topology);
 
-/* Find the servers for the first time, and see that one answers. UNREACHABLE, SERVER, INVALID... */
-LK_MUST_CHECK lk_status lki_topology_open(struct lki_topology *topology, struct lk_error *err);
-
-/* The looking thread's body; only where there is something to look for (lki_topology_is_fixed()). */
-void *lki_topology_main(void *arg);
 void lki_topology_stop(struct lki_topology *topology);
 /* After that thread has been joined: stop and join those of the pools. */
 void lki_topology_join(struct lki_topology *topology);

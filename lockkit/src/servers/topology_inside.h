@@ -1,11 +1,11 @@
 /*
- * The inside of a topology, for the file that keeps it (topology.c) and the one that looks (look.c).
+ * The inside of a topology, for the file that keeps it (topology.c) and the one that looks (scout.c).
  */
 #ifndef LKI_TOPOLOGY_INSIDE_H
 #define LKI_TOPOLOGY_INSIDE_H
 
-#include "discovery.h"
 #include "topology.h"
+#include "view.h"
 
 struct lki_topology {
     struct lki_topology_options options;
@@ -30,6 +30,8 @@ struct lki_topology {
 
 /* Take over what was told; true when it is news. Takes the view's parts. */
 bool lki_topology_take(struct lki_topology *topology, struct lki_view *view);
+/* Of those that are fixed: the only one. OK, NO_MEMORY (or no thread) */
+lk_status lki_topology_take_seed(struct lki_topology *topology);
 /* Other servers, or other slots (arg: the topology). No mutex held. */
 void lki_topology_tell_change(void *arg);
 /* Free what was retired and is not referred to any more. */
@@ -37,7 +39,5 @@ void lki_topology_reap(struct lki_topology *topology);
 /* The n-th to ask: servers that are known, then the seeds; each in turn the first. A copy; false past
    the last. */
 bool lki_topology_candidate(struct lki_topology *topology, size_t index, struct lki_endpoint *out);
-/* Ask who the servers are, one after the other, beginning with who answered last. */
-lk_status lki_topology_look(struct lki_topology *topology, struct lk_error *err);
 
 #endif

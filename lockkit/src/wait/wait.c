@@ -12,7 +12,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/token.h"
+#include "base/random.h"
 
 enum {
     SLEEP_FLOOR_MS = 2, /* a waiter never asks the server more often than this by its timer */
@@ -23,7 +23,7 @@ enum {
 /* Until when to sleep if nobody wakes us: at most the holder's TTL, at most poll_ms, with jitter. */
 static int64_t sleep_until(const struct lki_pursuit *pursuit, int64_t ttl_ms)
 {
-    int64_t poll_ms = lki_client_poll_ms(pursuit->client);
+    int64_t poll_ms = lki_context_poll_ms(pursuit->client);
     int64_t sleep_ms = ttl_ms < 0 ? (ttl_ms == -1 ? poll_ms : 0) : ttl_ms;
     int64_t jitter_ms = 0;
 
@@ -47,15 +47,15 @@ static bool is_passing(const struct lki_pursuit *pursuit, lk_status status)
 {
     bool may_repeat = status == LK_UNREACHABLE || (status == LK_UNKNOWN && pursuit->is_repeatable);
 
-    if (!may_repeat || lki_client_may_move(pursuit->client)) return may_repeat;
-    return status == LK_UNREACHABLE && lki_client_is_in_reach(pursuit->client);
+    if (!may_repeat || lki_context_may_move(pursuit->client)) return may_repeat;
+    return status == LK_UNREACHABLE && lki_context_is_in_reach(pursuit->client);
 }
 
 /* Joined: try, sleep, try. A release that woke us and that we leave untried is handed on, or the
    next waiter would sleep beside a free lock. */
 static lk_status try_and_wait(struct lki_pursuit *pursuit, struct lk_error *err)
 {
-    struct lki_hub *hub = lki_client_hub(pursuit->client);
+    struct lki_hub *hub = lki_context_hub(pursuit->client);
     struct lki_backoff backoff = {1}; /* so the first pause is 1 or 2 ms */
     int64_t ttl_ms = 0;
     bool is_woken = false;
@@ -92,13 +92,13 @@ static lk_status try_and_wait(struct lki_pursuit *pursuit, struct lk_error *err)
 
 static lk_status pursue(struct lki_pursuit *pursuit, struct lk_error *err)
 {
-    struct lki_hub *hub = lki_client_hub(pursuit->client);
+    struct lki_hub *hub = lki_context_hub(pursuit->client);
     lk_status status = pursuit->try_once(pursuit->arg, NULL, err);
 
     pursuit->attempts = 1;
     if (status != LK_BUSY && !is_passing(pursuit, status)) return status;
     if (lki_clock_left_ms(pursuit->deadline) == 0) return status;
-    int64_t confirm_by = lki_clock_after_ms(lki_client_poll_ms(pursuit->client));
+    int64_t confirm_by = lki_clock_after_ms(lki_context_poll_ms(pursuit->client));
     if (confirm_by > pursuit->deadline) confirm_by = pursuit->deadline;
     status = lki_hub_join(hub, pursuit->waiter, pursuit->channel, confirm_by, err);
     if (status != LK_OK) return status;
@@ -107,7 +107,7 @@ static lk_status pursue(struct lki_pursuit *pursuit, struct lk_error *err)
     return status;
 }
 
-lk_status lki_pursue(struct lki_pursuit *pursuit, struct lk_error *err)
+lk_status lki_wait_pursue(struct lki_pursuit *pursuit, struct lk_error *err)
 {
     struct lk_error why = {0};
     lk_status status = pursue(pursuit, &why);

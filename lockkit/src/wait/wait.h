@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-#include "client.h"
-#include "waithub.h"
+#include "call/context.h"
+#include "hub.h"
 
 struct lki_pursuit {
     lk_client *client;         /* borrowed */
@@ -31,6 +31,6 @@ struct lki_pursuit {
  * Returns  what the last try answered; BUSY when the deadline came first; CANCELLED by
  *          lki_hub_cancel(); NO_MEMORY. The first try passes NULL for out_ttl_ms.
  */
-LK_MUST_CHECK lk_status lki_pursue(struct lki_pursuit *pursuit, struct lk_error *err);
+LK_MUST_CHECK lk_status lki_wait_pursue(struct lki_pursuit *pursuit, struct lk_error *err);
 
 #endif

@@ -243,18 +243,19 @@ lk_status lki_endpoint_copy(const struct lki_endpoint *from, struct lki_endpoint
     return LK_NO_MEMORY;
 }
 
-lk_status lki_endpoint_at(const char *address, size_t len, const struct lki_endpoint *like,
+lk_status lki_endpoint_at(struct lk_bytes address, const struct lki_endpoint *like,
                           const struct lki_endpoint *asked, struct lki_endpoint *out,
                           struct lk_error *err)
 {
-    const char *colon = memrchr(address, ':', len);
-    size_t host_len = colon ? (size_t)(colon - address) : 0;
-    int port = colon ? parse_number(colon + 1, len - host_len - 1, PORT_MAX) : -1;
+    const char *colon = memrchr(address.data, ':', address.len);
+    size_t host_len = colon ? (size_t)(colon - address.data) : 0;
+    int port = colon ? parse_number(colon + 1, address.len - host_len - 1, PORT_MAX) : -1;
 
     *out = (struct lki_endpoint){.port = port};
     if (port <= 0 || (host_len == 0 && !asked->host))
-        return LKI_FAIL(err, LK_INVALID, "%.*s: no address of a server", (int)len, address);
-    out->host = host_len > 0 ? strndup(address, host_len) : strdup(asked->host);
+        return LKI_FAIL(err, LK_INVALID, "%.*s: no address of a server", (int)address.len,
+                        address.data);
+    out->host = host_len > 0 ? strndup(address.data, host_len) : strdup(asked->host);
     if (!out->host || !copy_users(like, out))
         return LKI_FAIL(err, LK_NO_MEMORY, "the address of a server");
     write_label(out);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "lockkit/error.h"
+#include "lockkit/reply.h"
 
 struct lki_tls;
 
@@ -53,8 +54,7 @@ LK_MUST_CHECK lk_status lki_endpoint_copy(const struct lki_endpoint *from,
  * Owns     as lki_endpoint_parse()
  * Returns  OK, INVALID, NO_MEMORY
  */
-LK_MUST_CHECK lk_status lki_endpoint_at(const char *address, size_t len,
-                                        const struct lki_endpoint *like,
+LK_MUST_CHECK lk_status lki_endpoint_at(struct lk_bytes address, const struct lki_endpoint *like,
                                         const struct lki_endpoint *asked, struct lki_endpoint *out,
                                         struct lk_error *err);
 

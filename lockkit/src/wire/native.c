@@ -6,7 +6,7 @@
 #include "native.h"
 
 #include "base/number.h"
-#include "script.h"
+#include "reply.h"
 
 enum { STEP, TELL, STEPS };
 
@@ -81,24 +81,24 @@ static bool is_forbidden(struct lki_redis *redis, lk_status status, lk_reply **r
     return true;
 }
 
-lk_status lki_native_exchange(struct lki_redis *redis, const struct lki_compare *compare,
-                              const struct lk_command *fallback, int64_t deadline, lk_reply **reply,
-                              struct lk_error *err)
+lk_status lki_native_exchange(struct lki_redis *redis, const struct lki_native_step *step,
+                              lk_reply **reply, struct lk_error *err)
 {
+    const struct lki_compare *compare = step->compare;
     lk_status status = LK_OK;
 
     switch ((enum lki_native)lki_redis_native(redis)) {
     case LKI_NATIVE_UNKNOWN:
-        return ask_along(redis, fallback, deadline, reply, err);
+        return ask_along(redis, step->fallback, step->deadline, reply, err);
     case LKI_NATIVE_NONE:
-        return lki_redis_exchange(redis, fallback, 1, deadline, reply, err);
+        return lki_redis_exchange(redis, step->fallback, 1, step->deadline, reply, err);
     case LKI_NATIVE_DELIFEQ:
     case LKI_NATIVE_DELEX:
         break;
     }
-    status = compare->lease_ms > 0 ? set_lease(redis, compare, deadline, reply, err)
-                                   : delete_it(redis, compare, deadline, reply, err);
+    status = compare->lease_ms > 0 ? set_lease(redis, compare, step->deadline, reply, err)
+                                   : delete_it(redis, compare, step->deadline, reply, err);
     return is_forbidden(redis, status, reply)
-               ? lki_redis_exchange(redis, fallback, 1, deadline, reply, err)
+               ? lki_redis_exchange(redis, step->fallback, 1, step->deadline, reply, err)
                : status;
 }

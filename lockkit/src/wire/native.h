@@ -27,8 +27,14 @@ struct lki_compare {
         *channel; /* where waiters are told of a delete: a hint, also sent when it was not ours */
 };
 
+struct lki_native_step {
+    const struct lki_compare *compare;
+    const struct lk_command *fallback;
+    int64_t deadline;
+};
+
 /*
- * Do it, or `fallback` where the server cannot; the first time on a connection the fallback, and the
+ * Compare, or do the fallback where the server cannot; the first time on a connection the fallback, and the
  * server is asked along with it (COMMAND INFO: what it can, not what version it is).
  *
  * Owns     on OK *reply is yours: 1 or "OK": done; 0 or nil: not ours; or the fallback's.
@@ -36,8 +42,7 @@ struct lki_compare {
  * Source   valkey.io DELIFEQ, SET IFEQ; redis.io DELEX
  */
 LK_MUST_CHECK lk_status lki_native_exchange(struct lki_redis *redis,
-                                            const struct lki_compare *compare,
-                                            const struct lk_command *fallback, int64_t deadline,
-                                            lk_reply **reply, struct lk_error *err);
+                                            const struct lki_native_step *step, lk_reply **reply,
+                                            struct lk_error *err);
 
 #endif

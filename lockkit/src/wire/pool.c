@@ -19,7 +19,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "lookup.h"
+#include "dns.h"
 
 enum {
     SWEEP_MS = 20,       /* how often the thread looks at parked connections, while there are any */
@@ -38,7 +38,7 @@ struct lki_pool {
     struct lki_pool_options options;
     struct entry *idle;          /* owned stack with room for all: the first was heard first */
     struct entry *lent;          /* owned list with room for all: theirs, but to be cut */
-    struct lki_parking *parking; /* owned; lent ones whose answers are still to come */
+    struct lki_pending *pending; /* owned; lent ones whose answers are still to come */
     pthread_cond_t returned;     /* a borrower may look again */
     pthread_cond_t failed;       /* the pool went down, or stops */
     _Atomic int64_t renewed_at;  /* what was begun before is outdated */
@@ -68,13 +68,13 @@ struct lki_pool *lki_pool_new(const struct lki_pool_options *options, struct lk_
     if (pool) {
         pool->idle = calloc(options->size, sizeof *pool->idle);
         pool->lent = calloc(options->size, sizeof *pool->lent);
-        pool->parking = lki_parking_new(options->size);
+        pool->pending = lki_pending_new(options->size);
     }
-    if (!pool || !pool->idle || !pool->lent || !pool->parking) {
+    if (!pool || !pool->idle || !pool->lent || !pool->pending) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a pool of %u connections", options->size);
         if (pool) free(pool->idle);
         if (pool) free(pool->lent);
-        if (pool) lki_parking_free(pool->parking);
+        if (pool) lki_pending_free(pool->pending);
         free(pool);
         return NULL;
     }
@@ -93,7 +93,7 @@ void lki_pool_free(struct lki_pool *pool)
     (void)pthread_cond_destroy(&pool->failed);
     (void)pthread_cond_destroy(&pool->returned);
     (void)pthread_mutex_destroy(&pool->mutex);
-    lki_parking_free(pool->parking);
+    lki_pending_free(pool->pending);
     free(pool->idle);
     free(pool->lent);
     free(pool);
@@ -359,7 +359,7 @@ static void sweep(struct lki_pool *pool)
 {
     struct lki_redis *redis = NULL;
 
-    while ((redis = lki_parking_collect(pool->parking)))
+    while ((redis = lki_pending_collect(pool->pending)))
         lki_pool_return(pool, redis);
 }
 
@@ -483,7 +483,7 @@ static void begin_sweeping(struct lki_pool *pool)
 uint64_t lki_pool_park(struct lki_pool *pool, struct lki_redis *redis, unsigned owed,
                        struct lki_debt *debt, int64_t until)
 {
-    uint64_t ticket = lki_parking_enter(pool->parking, redis, owed, debt, until);
+    uint64_t ticket = lki_pending_enter(pool->pending, redis, owed, debt, until);
 
     begin_sweeping(pool);
     return ticket;
@@ -492,12 +492,12 @@ uint64_t lki_pool_park(struct lki_pool *pool, struct lki_redis *redis, unsigned 
 struct lki_redis *lki_pool_unpark(struct lki_pool *pool, uint64_t ticket, unsigned most_owed,
                                   unsigned *out_owed, struct lki_debt **out_debt)
 {
-    return lki_parking_leave(pool->parking, ticket, most_owed, out_owed, out_debt);
+    return lki_pending_leave(pool->pending, ticket, most_owed, out_owed, out_debt);
 }
 
 void lki_pool_owe(struct lki_pool *pool, struct lki_debt *debt)
 {
-    lki_parking_owe(pool->parking, debt);
+    lki_pending_owe(pool->pending, debt);
     begin_sweeping(pool);
 }
 
@@ -507,16 +507,16 @@ static void pay_debts(struct lki_pool *pool)
     struct lki_debt *debt = NULL;
     struct lki_redis *redis = NULL;
 
-    while (!lki_pool_is_down(pool) && (debt = lki_parking_take_debt(pool->parking))) {
-        int64_t until = lki_debt_until(debt);
+    while (!lki_pool_is_down(pool) && (debt = lki_pending_take_debt(pool->pending))) {
+        int64_t until = debt->until;
         lk_status status = lki_pool_try_borrow(pool, &redis, NULL);
 
         if (status == LK_OK && !redis) status = fill_slot(pool, INT64_MAX, &redis, NULL);
         if (status == LK_OK && lki_debt_send(debt, redis, pool->options.endpoint, NULL) == LK_OK) {
-            (void)lki_parking_enter(pool->parking, redis, 1, debt, until);
+            (void)lki_pending_enter(pool->pending, redis, 1, debt, until);
             continue;
         }
-        lki_parking_owe(pool->parking, debt);
+        lki_pending_owe(pool->pending, debt);
         if (status == LK_OK) lki_pool_return(pool, redis);
         return;
     }
@@ -531,7 +531,7 @@ static void look_after_parked_locked(struct lki_pool *pool, unsigned *in_vain)
     (void)pthread_mutex_unlock(&pool->mutex);
     sweep(pool);
     pay_debts(pool);
-    bool is_empty = lki_parking_is_empty(pool->parking);
+    bool is_empty = lki_pending_is_empty(pool->pending);
     (void)pthread_mutex_lock(&pool->mutex);
     *in_vain = is_empty ? *in_vain + 1 : 0;
     if (*in_vain < SWEEPS_IN_VAIN) return;

@@ -7,7 +7,7 @@
 #include "lockkit/client.h"
 #include "lockkit/event.h"
 
-#include "parking.h"
+#include "pending.h"
 #include "redis.h"
 
 struct lki_pool;
@@ -44,7 +44,7 @@ void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis);
 /*
  * The same without waiting.
  *
- * Returns  OK           *out_redis as above; NULL: you may make one: lki_redis_begin(), and in any case
+ * Returns  OK           *out_redis as above; NULL: you may make one: lki_redis_open_begin(), and in any case
  *                       lki_pool_fill().
  *          BUSY         all are in use.
  *          UNREACHABLE, SERVER, NO_MEMORY  the server is down.
@@ -56,7 +56,7 @@ LK_MUST_CHECK lk_status lki_pool_try_borrow(struct lki_pool *pool, struct lki_re
 struct lki_redis *lki_pool_fill(struct lki_pool *pool, struct lki_redis *redis, int64_t begin,
                                 const struct lk_error *why);
 
-/* Leave a connection that owes answers: parking.h. unpark: NULL when it has answered, or ended. */
+/* Leave a connection that owes answers: pending.h. unpark: NULL when it has answered, or ended. */
 uint64_t lki_pool_park(struct lki_pool *pool, struct lki_redis *redis, unsigned owed,
                        struct lki_debt *debt, int64_t until);
 struct lki_redis *lki_pool_unpark(struct lki_pool *pool, uint64_t ticket, unsigned most_owed,

@@ -16,9 +16,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/number.h"
-#include "lookup.h"
+#include "dns.h"
 #include "redis_inside.h"
-#include "script.h"
+#include "reply.h"
 #include "tls.h"
 
 /* Log in as the loader, load, log in again: their answers are nobody else's. */
@@ -29,99 +29,7 @@ struct introduction {
     char loader[64];
 };
 
-/* ---- replies -------------------------------------------------------------------------------- */
-
-static const redisReply *inner(const lk_reply *reply)
-{
-    return (const redisReply *)(const void *)reply;
-}
-
-struct lk_bytes lk_bytes_of(const char *text)
-{
-    return (struct lk_bytes){.data = text, .len = strlen(text)};
-}
-
-lk_reply_type lk_reply_type_of(const lk_reply *reply)
-{
-    if (!reply) return LK_REPLY_NIL;
-    switch (inner(reply)->type) {
-    case REDIS_REPLY_INTEGER:
-        return LK_REPLY_INTEGER;
-    case REDIS_REPLY_STATUS:
-    case REDIS_REPLY_STRING:
-        return LK_REPLY_STRING;
-    case REDIS_REPLY_ERROR:
-        return LK_REPLY_ERROR;
-    case REDIS_REPLY_ARRAY:
-        return LK_REPLY_ARRAY;
-    default:
-        return LK_REPLY_NIL;
-    }
-}
-
-long long lk_reply_integer(const lk_reply *reply, long long fallback)
-{
-    return lk_reply_type_of(reply) == LK_REPLY_INTEGER ? inner(reply)->integer : fallback;
-}
-
-/*
- * Where the word of an error begins. Redis 6.2 puts what a command in a script said behind where that
- * was; later ones begin with it: a refusal would be known as one by some servers only.
- */
-static int word_of(const char *error)
-{
-    int said = 0;
-    int raised = 0;
-
-    (void)sscanf(error,
-                 "ERR Error running script (call to f_%*[0-9a-f]): @user_script:%*[0-9]: %n"
-                 "@user_script: %*[0-9]: -%n",
-                 &said, &raised);
-    int begin = raised ? raised : said;
-    size_t len = strspn(error + begin, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
-
-    return len > 1 && error[begin + (int)len] == ' ' ? begin : 0;
-}
-
-struct lk_bytes lk_reply_bytes(const lk_reply *reply)
-{
-    lk_reply_type type = lk_reply_type_of(reply);
-
-    if (type != LK_REPLY_STRING && type != LK_REPLY_ERROR) return (struct lk_bytes){0};
-    int begin = type == LK_REPLY_ERROR ? word_of(inner(reply)->str) : 0;
-    return (struct lk_bytes){.data = inner(reply)->str + begin,
-                             .len = (size_t)inner(reply)->len - (size_t)begin};
-}
-
-size_t lk_reply_count(const lk_reply *reply)
-{
-    return lk_reply_type_of(reply) == LK_REPLY_ARRAY ? inner(reply)->elements : 0;
-}
-
-const lk_reply *lk_reply_at(const lk_reply *reply, size_t index)
-{
-    if (index >= lk_reply_count(reply)) return NULL;
-    return (const lk_reply *)(const void *)inner(reply)->element[index];
-}
-
-void lk_reply_free(lk_reply *reply)
-{
-    freeReplyObject(reply);
-}
-
 /* ---- the socket ----------------------------------------------------------------------------- */
-
-bool lki_redis_wait(int fd, short events, int64_t deadline)
-{
-    struct pollfd poll_fd = {.fd = fd, .events = events};
-    int ready = 0;
-
-    do {
-        ready = poll(&poll_fd, 1, lki_clock_left_ms(deadline));
-    } while (ready < 0 && errno == EINTR);
-    if (ready == 0) errno = ETIMEDOUT;
-    return ready > 0;
-}
 
 lk_status lki_redis_broken(struct lki_redis *redis, lk_status status, struct lk_error *err)
 {
@@ -156,7 +64,7 @@ static bool send_all(const struct lki_redis *redis, const char *data, size_t len
             done += (size_t)sent;
             *out_sent += (size_t)sent;
         } else if (errno == EAGAIN) {
-            if (!lki_redis_wait(fd, events, deadline)) return false;
+            if (!lki_clock_poll(fd, events, deadline)) return false;
         } else if (errno != EINTR) {
             return false;
         }
@@ -194,7 +102,7 @@ static bool await_more(struct lki_redis *redis, int64_t deadline)
     }
     if (redis->link && feed_parser(redis, MSG_DONTWAIT)) return true; /* the socket may be empty */
     do {
-        if (!lki_redis_wait(redis->context->fd, POLLIN, deadline)) return false;
+        if (!lki_clock_poll(redis->context->fd, POLLIN, deadline)) return false;
         if (feed_parser(redis, MSG_DONTWAIT)) return true;
     } while (errno == EAGAIN);
     return false;
@@ -419,7 +327,7 @@ const struct lk_error *lki_redis_refusal(const struct lki_redis *redis)
 void lki_redis_close(struct lki_redis *redis)
 {
     if (!redis) return;
-    lki_lookup_free(redis->lookup);
+    lki_dns_free(redis->lookup);
     lki_tls_end(redis->link);
     if (redis->context) redisFree(redis->context);
     free(redis->functions);
@@ -467,5 +375,10 @@ void lki_redis_set_native(struct lki_redis *redis, int native)
 
 int lki_redis_fd(const struct lki_redis *redis)
 {
-    return redis->lookup ? lki_lookup_fd(redis->lookup) : redis->context->fd;
+    return redis->lookup ? lki_dns_fd(redis->lookup) : redis->context->fd;
+}
+
+const char *lki_redis_address(const struct lki_redis *redis)
+{
+    return redis->address;
 }

@@ -1,5 +1,5 @@
 /*
- * One connection to a server. The only door to hiredis.
+ * One connection to a server. With reply.c the only door to hiredis.
  */
 #ifndef LKI_REDIS_H
 #define LKI_REDIS_H
@@ -24,10 +24,10 @@ struct lki_redis *lki_redis_open(const struct lki_endpoint *endpoint, int64_t de
  * Returns  OK: connected and logged in. BUSY: goes on when the socket is ready. Else as
  *          lki_redis_open(), and all that is left to do is lki_redis_close().
  */
-struct lki_redis *lki_redis_begin(const struct lki_endpoint *endpoint, struct lk_error *err);
-LK_MUST_CHECK lk_status lki_redis_go_on(struct lki_redis *redis,
-                                        const struct lki_endpoint *endpoint, short *out_events,
-                                        struct lk_error *err);
+struct lki_redis *lki_redis_open_begin(const struct lki_endpoint *endpoint, struct lk_error *err);
+LK_MUST_CHECK lk_status lki_redis_open_go_on(struct lki_redis *redis,
+                                             const struct lki_endpoint *endpoint, short *out_events,
+                                             struct lk_error *err);
 void lki_redis_close(struct lki_redis *redis);
 
 /*

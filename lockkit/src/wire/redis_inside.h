@@ -4,7 +4,7 @@
 #ifndef LKI_REDIS_INSIDE_H
 #define LKI_REDIS_INSIDE_H
 
-#include "lookup.h"
+#include "dns.h"
 #include "redis.h"
 
 enum {
@@ -17,7 +17,7 @@ struct lki_tls_link;
 struct introduction;
 
 struct lki_redis {
-    struct lki_lookup *lookup;    /* owned; of the host's name, while there is no context yet */
+    struct lki_dns *lookup;       /* owned; of the host's name, while there is no context yet */
     struct redisContext *context; /* owned */
     struct lki_tls_link *link;    /* owned; NULL: plain, or not connected yet */
     void *functions;              /* owned; hiredis makes replies by them */
@@ -36,8 +36,6 @@ struct lki_redis {
     char address[LKI_ADDRESS_SIZE];
 };
 
-/* True when fd is ready before the deadline; false with errno set (ETIMEDOUT). */
-bool lki_redis_wait(int fd, short events, int64_t deadline);
 /* It is of no use any more, because of errno. Returns status. */
 lk_status lki_redis_broken(struct lki_redis *redis, lk_status status, struct lk_error *err);
 /* How much of a refused log-in may be told: a server that knows no AUTH repeats its words behind that. */

@@ -1,5 +1,5 @@
 /*
- * How a connection is opened: a host's name gets its address (lookup.h), the socket connects, TLS
+ * How a connection is opened: a host's name gets its address (dns.h), the socket connects, TLS
  * shakes hands, we log in; each step without waiting. One thread at a time per connection.
  */
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "lookup.h"
+#include "dns.h"
 #include "redis_inside.h"
 #include "tls.h"
 
@@ -87,7 +87,7 @@ static lk_status end_connect(struct lki_redis *redis, const struct lki_endpoint 
                              short *out_events, struct lk_error *err)
 {
     *out_events = POLLOUT;
-    if (lki_redis_wait(redis->context->fd, POLLOUT, 0)) return finish_connect(redis, endpoint, err);
+    if (lki_clock_poll(redis->context->fd, POLLOUT, 0)) return finish_connect(redis, endpoint, err);
     return errno == ETIMEDOUT ? LK_BUSY : lki_redis_broken(redis, LK_UNREACHABLE, err);
 }
 
@@ -205,7 +205,7 @@ static lk_status read_login(struct lki_redis *redis, const struct lki_endpoint *
     return status;
 }
 
-struct lki_redis *lki_redis_begin(const struct lki_endpoint *endpoint, struct lk_error *err)
+struct lki_redis *lki_redis_open_begin(const struct lki_endpoint *endpoint, struct lk_error *err)
 {
     struct lki_redis *redis = calloc(1, sizeof *redis);
     lk_status status = LK_OK;
@@ -221,8 +221,8 @@ struct lki_redis *lki_redis_begin(const struct lki_endpoint *endpoint, struct lk
         status = LKI_FAIL(err, LK_INVALID, "%s: nobody has set up TLS for it", redis->label);
     } else if (endpoint->path) {
         status = attach(redis, redisConnectUnixNonBlock(endpoint->path), err);
-    } else if (lki_lookup_is_needed(endpoint->host)) {
-        redis->lookup = lki_lookup_begin(endpoint->host, err);
+    } else if (lki_dns_is_needed(endpoint->host)) {
+        redis->lookup = lki_dns_begin(endpoint->host, err);
         if (!redis->lookup) status = LK_UNREACHABLE;
     } else {
         status = attach(redis, redisConnectNonBlock(endpoint->host, endpoint->port), err);
@@ -236,18 +236,18 @@ struct lki_redis *lki_redis_begin(const struct lki_endpoint *endpoint, struct lk
 static lk_status end_lookup(struct lki_redis *redis, const struct lki_endpoint *endpoint,
                             struct lk_error *err)
 {
-    lk_status status = lki_lookup_end(redis->lookup, redis->address, err);
+    lk_status status = lki_dns_end(redis->lookup, redis->address, err);
 
     if (status == LK_BUSY) return status;
-    lki_lookup_free(redis->lookup);
+    lki_dns_free(redis->lookup);
     redis->lookup = NULL;
     if (status == LK_OK)
         return attach(redis, redisConnectNonBlock(redis->address, endpoint->port), err);
     return status;
 }
 
-lk_status lki_redis_go_on(struct lki_redis *redis, const struct lki_endpoint *endpoint,
-                          short *out_events, struct lk_error *err)
+lk_status lki_redis_open_go_on(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                               short *out_events, struct lk_error *err)
 {
     lk_status status = LK_OK;
 
@@ -275,21 +275,16 @@ lk_status lki_redis_go_on(struct lki_redis *redis, const struct lki_endpoint *en
 struct lki_redis *lki_redis_open(const struct lki_endpoint *endpoint, int64_t deadline,
                                  struct lk_error *err)
 {
-    struct lki_redis *redis = lki_redis_begin(endpoint, err);
+    struct lki_redis *redis = lki_redis_open_begin(endpoint, err);
     short events = POLLOUT;
     lk_status status = redis ? LK_BUSY : LK_UNREACHABLE;
 
     while (status == LK_BUSY) {
-        status = lki_redis_wait(lki_redis_fd(redis), events, deadline)
-                     ? lki_redis_go_on(redis, endpoint, &events, err)
+        status = lki_clock_poll(lki_redis_fd(redis), events, deadline)
+                     ? lki_redis_open_go_on(redis, endpoint, &events, err)
                      : lki_redis_broken(redis, LK_UNREACHABLE, err);
     }
     if (status == LK_OK) return redis;
     lki_redis_close(redis);
     return NULL;
-}
-
-const char *lki_redis_address(const struct lki_redis *redis)
-{
-    return redis->address;
 }

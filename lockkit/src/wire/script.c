@@ -1,8 +1,8 @@
 /*
  * A script is sent once as text and then named by its digest. The digest of an embedded script is
  * known from the build; that of a script with an owner check in front, or of one made at run time,
- * is what SCRIPT LOAD answers at first use, which also brings it there. Who may not load scripts
- * (lki_client_has_loader()) computes it. Any thread.
+ * is what SCRIPT LOAD answers at first use, which also brings it there (call/eval.c). Who may not load
+ * scripts computes it. Any thread.
  */
 #include "script.h"
 
@@ -12,10 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/sha1.h"
-#include "client.h"
+#include "reply.h"
 
 extern const struct lk_script_source lockkit_scripts[]; /* made by embed.awk */
 
@@ -108,7 +107,7 @@ const struct lki_variant *lki_script_variant(struct lk_script *script, const cha
 
 /* ---- digests ---------------------------------------------------------------------------------- */
 
-static bool digest_is_known(struct lk_script *script, const struct lki_variant *variant)
+bool lki_script_is_known(struct lk_script *script, const struct lki_variant *variant)
 {
     (void)pthread_mutex_lock(&script->mutex);
     bool is_known = variant->sha1[0] != '\0';
@@ -116,8 +115,8 @@ static bool digest_is_known(struct lk_script *script, const struct lki_variant *
     return is_known;
 }
 
-static void set_digest(struct lk_script *script, const struct lki_variant *variant,
-                       struct lk_bytes sha1)
+void lki_script_set_digest(struct lk_script *script, const struct lki_variant *variant,
+                           struct lk_bytes sha1)
 {
     struct lki_variant *own = NULL;
 
@@ -131,110 +130,42 @@ void lki_script_digest(struct lk_script *script, const struct lki_variant *varia
 {
     char sha1[LKI_SHA1_LEN + 1];
 
-    if (digest_is_known(script, variant)) return;
+    if (lki_script_is_known(script, variant)) return;
     lki_sha1(variant->text, strlen(variant->text), sha1);
-    set_digest(script, variant, lk_bytes_of(sha1));
-}
-
-lk_status lki_script_learn(struct lk_script *script, const struct lki_variant *variant,
-                           lk_client *client, int64_t deadline, struct lk_error *err)
-{
-    struct lk_bytes words[] = {LK_BYTES("SCRIPT"), LK_BYTES("LOAD"), lk_bytes_of(variant->text)};
-    lk_reply *reply = NULL;
-
-    if (lki_client_has_loader(client)) lki_script_digest(script, variant);
-    if (digest_is_known(script, variant)) return LK_OK;
-    lk_status status =
-        lki_client_exchange(client, &(struct lk_command){words, 3}, 1, deadline, &reply, err);
-    if (status == LK_UNKNOWN) { /* harmless if it happened, and nothing of the caller's ran */
-        if (err) err->code = LK_UNREACHABLE;
-        return LK_UNREACHABLE;
-    }
-    if (status != LK_OK) return status;
-    struct lk_bytes sha1 = lk_reply_bytes(reply);
-    if (lk_reply_type_of(reply) == LK_REPLY_STRING && sha1.len == sizeof variant->sha1 - 1) {
-        set_digest(script, variant, sha1);
-    } else {
-        status = lki_fail_reply(err, reply);
-    }
-    lk_reply_free(reply);
-    return status;
+    lki_script_set_digest(script, variant, lk_bytes_of(sha1));
 }
 
 /* ---- commands --------------------------------------------------------------------------------- */
 
-lk_status lki_eval_words_make(const struct lki_variant *variant, const struct lk_eval *eval,
-                              const char *lock_key, const char *token, bool by_text,
-                              struct lki_eval_words *out, struct lk_error *err)
+lk_status lki_script_words(struct lki_script_words *script, const struct lk_eval *eval,
+                           struct lk_error *err)
 {
-    size_t extra = lock_key ? 1 : 0;
+    size_t extra = script->lock_key ? 1 : 0;
     size_t key_count = eval->key_count + extra;
     size_t n = 0;
 
-    out->words = calloc(3 + eval->key_count + eval->arg_count + 2 * extra, sizeof *out->words);
-    if (!out->words) return LKI_FAIL(err, LK_NO_MEMORY, "a script's arguments");
-    out->words[n++] = by_text ? LK_BYTES("EVAL") : LK_BYTES("EVALSHA");
-    out->words[n++] = lk_bytes_of(by_text ? variant->text : variant->sha1);
-    out->words[n++] = lki_number(out->key_count, (long long)key_count);
+    script->words =
+        calloc(3 + eval->key_count + eval->arg_count + 2 * extra, sizeof *script->words);
+    if (!script->words) return LKI_FAIL(err, LK_NO_MEMORY, "a script's arguments");
+    script->words[n++] = script->by_text ? LK_BYTES("EVAL") : LK_BYTES("EVALSHA");
+    script->words[n++] =
+        lk_bytes_of(script->by_text ? script->variant->text : script->variant->sha1);
+    script->words[n++] = lki_number(script->key_count, (long long)key_count);
     for (size_t i = 0; i < eval->key_count; i++)
-        out->words[n++] = eval->keys[i];
-    if (lock_key) out->words[n++] = lk_bytes_of(lock_key);
+        script->words[n++] = eval->keys[i];
+    if (script->lock_key) script->words[n++] = lk_bytes_of(script->lock_key);
     for (size_t i = 0; i < eval->arg_count; i++)
-        out->words[n++] = eval->args[i];
-    if (lock_key) out->words[n++] = lk_bytes_of(token);
-    out->count = n;
+        script->words[n++] = eval->args[i];
+    if (script->lock_key) script->words[n++] = lk_bytes_of(script->token);
+    script->count = n;
     return LK_OK;
 }
 
-bool lki_reply_is_error(const lk_reply *reply, const char *code)
-{
-    return lk_reply_type_of(reply) == LK_REPLY_ERROR &&
-           strncmp(lk_reply_bytes(reply).data, code, strlen(code)) == 0;
-}
-
-bool lki_reply_is_any(const lk_reply *reply, const char *const *codes)
-{
-    while (*codes && !lki_reply_is_error(reply, *codes))
-        codes++;
-    return *codes != NULL;
-}
-
-bool lki_reply_is_passing(const lk_reply *reply)
-{
-    static const char *const codes[] = {"MOVED ",       "ASK ",        "TRYAGAIN ",
-                                        "CLUSTERDOWN ", "READONLY ",   "LOADING ",
-                                        "MASTERDOWN ",  "NOREPLICAS ", NULL};
-
-    return lki_reply_is_any(reply, codes);
-}
-
-lk_status lki_fail_reply(struct lk_error *err, const lk_reply *reply)
-{
-    struct lk_bytes words = lk_reply_bytes(reply);
-
-    return LKI_FAIL(err, LK_SERVER, "%s", words.data ? words.data : "an answer of unexpected type");
-}
-
-lk_status lki_fail_script(struct lk_error *err, const lk_reply *reply,
+lk_status lki_script_fail(struct lk_error *err, const lk_reply *reply,
                           const struct lk_error *refusal)
 {
     if (refusal->code == LK_OK || !lki_reply_is_error(reply, "NOSCRIPT"))
-        return lki_fail_reply(err, reply);
+        return lki_reply_fail(err, reply);
     if (err) *err = *refusal;
     return refusal->code;
-}
-
-lk_status lk_client_eval(lk_client *client, const struct lk_eval *eval, int64_t limit_ms,
-                         lk_reply **out_reply, struct lk_error *err)
-{
-    lk_status status = lki_client_check(client, err);
-
-    if (status != LK_OK) return status;
-    if (!eval || !eval->script || !out_reply) {
-        return LKI_FAIL(err, LK_INVALID, "an eval without script or answer (NULL)");
-    }
-    const struct lki_variant *variant = lki_script_variant(eval->script, "");
-    if (!variant) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
-    struct lki_run run = {.variant = variant, .deadline = lki_client_deadline(client, limit_ms)};
-    return lki_client_eval_synced(client, eval, run, out_reply, err);
 }

@@ -29,40 +29,29 @@ const struct lki_variant *lki_script_variant(struct lk_script *script, const cha
 
 /* Make sure that the digest of a variant is known without asking a server. */
 void lki_script_digest(struct lk_script *script, const struct lki_variant *variant);
-/* The same, asking the server if need be: so it has the script too. */
-LK_MUST_CHECK lk_status lki_script_learn(struct lk_script *script,
-                                         const struct lki_variant *variant, lk_client *client,
-                                         int64_t deadline, struct lk_error *err);
+/* Whether it is known, and what a server has answered that it is. */
+bool lki_script_is_known(struct lk_script *script, const struct lki_variant *variant);
+void lki_script_set_digest(struct lk_script *script, const struct lki_variant *variant,
+                           struct lk_bytes sha1);
 
-/* The words of one EVALSHA or EVAL command. */
-struct lki_eval_words {
-    struct lk_bytes *words; /* owned */
+/* One EVALSHA (or EVAL when by_text) of a variant. */
+struct lki_script_words {
+    const struct lki_variant *variant;
+    const char *lock_key; /* not NULL: that and the token are appended to keys and arguments */
+    const char *token;
+    bool by_text;
+    struct lk_bytes *words; /* out, as the rest; owned */
     size_t count;
     char key_count[LKI_NUMBER_MAX];
 };
 
-/*
- * EVALSHA (or EVAL when by_text) of a variant. lock_key and token are appended to keys and
- * arguments when lock_key is not NULL.
- *
- * Owns     *out borrows everything it names; free its words.
- */
-LK_MUST_CHECK lk_status lki_eval_words_make(const struct lki_variant *variant,
-                                            const struct lk_eval *eval, const char *lock_key,
-                                            const char *token, bool by_text,
-                                            struct lki_eval_words *out, struct lk_error *err);
+/* Owns: the words are yours to free; they borrow everything they name. */
+LK_MUST_CHECK lk_status lki_script_words(struct lki_script_words *script,
+                                         const struct lk_eval *eval, struct lk_error *err);
 
-/* Whether a reply is an error that begins with this code ("NOSCRIPT"). */
-bool lki_reply_is_error(const lk_reply *reply, const char *code);
-/* ...with one of these codes; the list ends with NULL. */
-bool lki_reply_is_any(const lk_reply *reply, const char *const *codes);
-/* Nothing was done, and it may be done elsewhere, or soon: servers are changing places. */
-bool lki_reply_is_passing(const lk_reply *reply);
-
-/* SERVER with the words of an error reply. */
-lk_status lki_fail_reply(struct lk_error *err, const lk_reply *reply);
-/* The same; or, if a script is not known there because it was not taken there, why: lki_redis_refusal(). */
-lk_status lki_fail_script(struct lk_error *err, const lk_reply *reply,
+/* lki_reply_fail(); or, if the script is not known there because it was not taken there, why:
+   lki_redis_refusal(). */
+lk_status lki_script_fail(struct lk_error *err, const lk_reply *reply,
                           const struct lk_error *refusal);
 
 #endif

@@ -403,7 +403,7 @@ ssize_t lki_tls_recv(struct lki_tls_link *link, char *out, size_t size, int flag
     if (result == 1) return (ssize_t)got;
     end_step(link, result, &events);
     if (events == POLLOUT && flags == 0) { /* an answer to new keys: waits as recv() would */
-        (void)lki_redis_wait(link->fd, events, lki_clock_after_ms(LKI_SLICE_MS));
+        (void)lki_clock_poll(link->fd, events, lki_clock_after_ms(LKI_SLICE_MS));
         errno = EAGAIN;
     }
     return -1;

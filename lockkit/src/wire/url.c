@@ -39,13 +39,13 @@ static struct parts take_apart(const char *scheme, const char *text, const char 
 }
 
 /* scheme + user + host [+ port] + db, read by endpoint.c. */
-static lk_status parse_one(const struct parts *parts, const char *host, size_t host_len,
-                           const char *tail, struct lki_endpoint *out, struct lk_error *err)
+static lk_status parse_one(const struct parts *parts, struct lk_bytes host, const char *tail,
+                           struct lki_endpoint *out, struct lk_error *err)
 {
     char *text = NULL;
 
     if (asprintf(&text, "%s%.*s%.*s%s", parts->scheme, (int)parts->user_len, parts->user,
-                 (int)host_len, host, tail) < 0)
+                 (int)host.len, host.data, tail) < 0)
         return LKI_FAIL(err, LK_NO_MEMORY, "Redis URL");
     lk_status status = lki_endpoint_parse(text, parts->password, out, err);
     explicit_bzero(text, strlen(text));
@@ -75,7 +75,7 @@ static lk_status parse_seeds(const struct parts *parts, const char *port, struct
 
         if (out->seed_count == LKI_SEEDS_MAX)
             return LKI_FAIL(err, LK_INVALID, "Redis URL: more than %d hosts", LKI_SEEDS_MAX);
-        status = parse_one(parts, host, len, has_port(host, len) ? "" : port,
+        status = parse_one(parts, (struct lk_bytes){host, len}, has_port(host, len) ? "" : port,
                            &out->seeds[out->seed_count++], err);
         if (!comma) break;
         host = comma + 1;
@@ -99,7 +99,7 @@ static lk_status parse_sentinel(struct parts parts, const char *login, struct lk
     (void)snprintf(tail, sizeof tail, "%s", name + name_len);
     out->name = name_len > 0 ? strndup(name, name_len) : strdup("mymaster");
     if (!out->name) return LKI_FAIL(err, LK_NO_MEMORY, "Redis URL");
-    lk_status status = parse_one(&parts, "primary", strlen("primary"), tail, &out->like, err);
+    lk_status status = parse_one(&parts, LK_BYTES("primary"), tail, &out->like, err);
     parts.user_len = 0; /* that is of the servers */
     parts.password = NULL;
     if (status == LK_OK) status = parse_seeds(&parts, ":26379", out, err);
@@ -115,7 +115,7 @@ static lk_status parse_cluster(struct parts parts, struct lki_url *out, struct l
         return LKI_FAIL(err, LK_INVALID,
                         "Redis URL: a cluster has no databases: nothing may "
                         "follow the hosts");
-    lk_status status = parse_one(&parts, "master", strlen("master"), "", &out->like, err);
+    lk_status status = parse_one(&parts, LK_BYTES("master"), "", &out->like, err);
     return status == LK_OK ? parse_seeds(&parts, "", out, err) : status;
 }
 

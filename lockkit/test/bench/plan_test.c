@@ -53,7 +53,7 @@ TEST(nothing_is_measured_twice_or_for_nothing)
             uses += plan.rows[k].over.task == &plan.tasks[i] ||
                     plan.rows[k].under.task == &plan.tasks[i];
         assert_true(uses > 0);
-        task_name(&plan.tasks[i], names[i], sizeof names[i]);
+        plan_task_name(&plan.tasks[i], names[i], sizeof names[i]);
         for (size_t k = 0; k < i; k++)
             assert_string_not_equal(names[i], names[k]);
     }
@@ -156,7 +156,7 @@ TEST_WITH(quantiles_are_numbers_that_were_measured, NULL, NULL)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (size_t k = 0; k < cases[i].count; k++)
             numbers[k] = (double)(cases[i].count - k);
-        assert_true(quantile_of(numbers, cases[i].count, cases[i].share) == cases[i].expected);
+        assert_true(plan_quantile(numbers, cases[i].count, cases[i].share) == cases[i].expected);
     }
 }
 
@@ -167,7 +167,7 @@ TEST(a_ratio_is_taken_round_by_round)
     note(row->over.task, 30, 20); /* 1.5: the machine was busy with something else */
     note(row->over.task, 44, 40); /* 1.1 */
     note(row->over.task, 60, 50); /* 1.2 */
-    row_result(row, &result);
+    plan_result(row, &result);
 
     assert_null(result.doubt);
     assert_int_equal(3, result.count);
@@ -184,7 +184,7 @@ TEST(a_row_is_ok_when_its_median_is)
     note(row->over.task, 999, 0);
     note(row->over.task, 5000, 0);
     note(row->over.task, 100, 0);
-    row_result(row, &result);
+    plan_result(row, &result);
 
     assert_true(result.is_ok);
     assert_true(result.spread.median == 999);
@@ -195,14 +195,14 @@ TEST(a_share_of_a_core_is_cpu_over_the_time_between_passes)
     const struct row *row = row_named("renewal-share");
 
     note(row->over.task, 0.1, 250); /* ms of CPU, every 10 s */
-    row_result(row, &result);
+    plan_result(row, &result);
 
     assert_true(result.spread.median > 2.49 && result.spread.median < 2.51);
 }
 
 TEST(a_row_without_rounds_is_not_measured)
 {
-    row_result(row_named("pair-fair"), &result);
+    plan_result(row_named("pair-fair"), &result);
 
     assert_string_equal("not measured", result.doubt);
     assert_false(result.is_ok);
@@ -217,10 +217,10 @@ TEST(the_doubt_of_either_side_is_the_rows)
     note(row->over.task, 10, 0);
     (void)snprintf(theirs->doubt, sizeof theirs->doubt, "not measured: make interop first");
     theirs->is_absent = true;
-    row_result(row, &result);
+    plan_result(row, &result);
 
     assert_string_equal("not measured: make interop first", result.doubt);
     assert_true(result.is_absent);
-    row_result(row_named("rate-reentrant"), &result); /* and nobody else's */
+    plan_result(row_named("rate-reentrant"), &result); /* and nobody else's */
     assert_string_equal("not measured", result.doubt);
 }

@@ -1,9 +1,10 @@
 /*
  * Which slot a command is sent to; and redirections, on two made-up servers and a clock that moves only
  * when somebody waits. (On real clusters: cluster_move_itest.c.)
- * link: -Wl,--wrap=lki_client_exchange_at -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_at
+ * link: -Wl,--wrap=lki_one_server_exchange -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_at
  * link: -Wl,--wrap=lki_topology_moved -Wl,--wrap=lki_topology_doubt -Wl,--wrap=lki_node_unref
- * link: -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lk_reply_type_of -Wl,--wrap=lk_reply_free
+ * link: -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lki_reply_is_error -Wl,--wrap=lki_reply_is_any
+ * link: -Wl,--wrap=lk_reply_free
  * link: -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_clock_sleep_ms
  */
 #include "base/clock.h"
@@ -52,8 +53,8 @@ TEST_WITH(a_command_goes_where_its_first_key_is, NULL, NULL)
             command.count++;
         }
         int expected = key ? lki_slot_of(key, strlen(key)) : LKI_NO_SLOT;
-        if (lki_command_slot(&command) != expected)
-            fail_msg("%s: %d, not %d", cases[i].words[0], lki_command_slot(&command), expected);
+        if (lki_route_slot(&command) != expected)
+            fail_msg("%s: %d, not %d", cases[i].words[0], lki_route_slot(&command), expected);
     }
 }
 
@@ -95,10 +96,16 @@ FAKE(void, lki_clock_sleep_ms, int64_t ms)
 FAKE_RETURNS(struct lk_bytes, lk_reply_bytes, (const lk_reply *reply),
              reply ? lk_bytes_of(reply->text) : (struct lk_bytes){0});
 
-FAKE(lk_reply_type, lk_reply_type_of, const lk_reply *reply)
+FAKE(bool, lki_reply_is_error, const lk_reply *reply, const char *code)
 {
-    if (!reply) return LK_REPLY_NIL;
-    return reply->is_error ? LK_REPLY_ERROR : LK_REPLY_STRING;
+    return reply && reply->is_error && strncmp(reply->text, code, strlen(code)) == 0;
+}
+
+FAKE(bool, lki_reply_is_any, const lk_reply *reply, const char *const *codes)
+{
+    while (*codes && !__wrap_lki_reply_is_error(reply, *codes))
+        codes++;
+    return *codes != NULL;
 }
 
 FAKE(void, lk_reply_free, lk_reply *reply)
@@ -194,7 +201,7 @@ static lk_reply *answer(int server, const struct lk_command *command)
 {
     struct lk_bytes name = command->args[0];
     lk_reply *reply = calloc(1, sizeof *reply);
-    bool has_key = lki_command_slot(command) != LKI_NO_SLOT;
+    bool has_key = lki_route_slot(command) != LKI_NO_SLOT;
 
     assert_non_null(reply);
     (void)snprintf(reply->text, sizeof reply->text, "%c", 'A' + server);
@@ -220,7 +227,7 @@ static lk_reply *answer(int server, const struct lk_command *command)
     return reply;
 }
 
-FAKE(lk_status, lki_client_exchange_at, lk_client *client, struct lki_node *node,
+FAKE(lk_status, lki_one_server_exchange, lk_client *client, struct lki_node *node,
      const struct lki_pipeline *pipeline, lk_reply **replies, struct lk_error *err)
 {
     int server = (int)(node - world.nodes);

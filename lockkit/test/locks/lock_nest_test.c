@@ -1,18 +1,18 @@
 /*
  * Holds within holds, renewal by hand and repeated releases, on a made-up reentrant kind and clock;
  * one thread. What a single hold does is in lock_test.c.
- * link: -Wl,--wrap=lki_client_hub -Wl,--wrap=lki_client_watchdog -Wl,--wrap=lki_client_deadline
- * link: -Wl,--wrap=lki_client_emit -Wl,--wrap=lki_watchdog_add -Wl,--wrap=lki_watchdog_remove
+ * link: -Wl,--wrap=lki_context_hub -Wl,--wrap=lki_context_watchdog -Wl,--wrap=lki_context_deadline
+ * link: -Wl,--wrap=lki_context_emit -Wl,--wrap=lki_watchdog_add -Wl,--wrap=lki_watchdog_remove
  * link: -Wl,--wrap=lki_clock_now -Wl,--wrap=lki_clock_after_ms -Wl,--wrap=lki_clock_left_ms
- * link: -Wl,--wrap=lki_client_ref -Wl,--wrap=lki_client_unref -Wl,--wrap=lki_client_check
- * link: -Wl,--wrap=lki_client_is_foreign -Wl,--wrap=lki_call_integer
- * link: -Wl,--wrap=lki_client_check_name -Wl,--wrap=lki_watchdog_wants_all
+ * link: -Wl,--wrap=lki_context_ref -Wl,--wrap=lki_context_unref -Wl,--wrap=lki_context_check
+ * link: -Wl,--wrap=lki_context_is_foreign -Wl,--wrap=lki_call_integer
+ * link: -Wl,--wrap=lki_context_check_name -Wl,--wrap=lki_watchdog_wants_all
  * link: -Wl,--wrap=lki_watchdog_expect
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/names.h"
-#include "locks/lock_ops.h"
+#include "base/name.h"
+#include "locks/lock.h"
 #include "test/support/testing.h"
 
 enum { STEPS_MAX = 8, COMMAND_MS = 500, LEASE_MS = 1000, GOOD_MS = 988 };
@@ -38,12 +38,12 @@ static struct {
 
 static lk_lock lock;
 
-FAKE_RETURNS(struct lki_hub *, lki_client_hub, (lk_client * client), NULL);
-FAKE_RETURNS(struct lki_watchdog *, lki_client_watchdog, (lk_client * client), NULL);
-FAKE_RETURNS(int64_t, lki_client_deadline, (const lk_client *client, int64_t limit_ms),
+FAKE_RETURNS(struct lki_hub *, lki_context_hub, (lk_client * client), NULL);
+FAKE_RETURNS(struct lki_watchdog *, lki_context_watchdog, (lk_client * client), NULL);
+FAKE_RETURNS(int64_t, lki_context_deadline, (const lk_client *client, int64_t limit_ms),
              world.now_ns + (limit_ms > 0 ? limit_ms : COMMAND_MS) * NS_PER_MS);
 
-FAKE(void, lki_client_emit, const lk_client *client, struct lk_event event)
+FAKE(void, lki_context_emit, const lk_client *client, struct lk_event event)
 {
     world.last_event = event;
 }
@@ -67,17 +67,17 @@ FAKE(void, lki_watchdog_remove, struct lki_watchdog *watchdog, lk_lock *held)
     world.is_watched = false;
 }
 
-FAKE_RETURNS(lk_client *, lki_client_ref, (lk_client * client), client);
+FAKE_RETURNS(lk_client *, lki_context_ref, (lk_client * client), client);
 
-FAKE(void, lki_client_unref, lk_client *client)
+FAKE(void, lki_context_unref, lk_client *client)
 {
 }
 
-FAKE_RETURNS(lk_status, lki_client_check, (const lk_client *client, struct lk_error *err),
+FAKE_RETURNS(lk_status, lki_context_check, (const lk_client *client, struct lk_error *err),
              world.is_foreign ? LKI_FAIL(err, LK_INVALID, "forked") : LK_OK);
-FAKE_RETURNS(lk_status, lki_client_check_name,
+FAKE_RETURNS(lk_status, lki_context_check_name,
              (lk_client * client, const char *key, struct lk_error *err), LK_OK);
-FAKE_RETURNS(bool, lki_client_is_foreign, (const lk_client *client), world.is_foreign);
+FAKE_RETURNS(bool, lki_context_is_foreign, (const lk_client *client), world.is_foreign);
 FAKE_RETURNS(int64_t, lki_clock_now, (void), world.now_ns);
 FAKE_RETURNS(int64_t, lki_clock_after_ms, (int64_t ms), world.now_ns + ms * NS_PER_MS);
 FAKE_RETURNS(int, lki_clock_left_ms, (int64_t deadline),
@@ -153,9 +153,9 @@ static int make_lock(void **state)
     memset(&world, 0, sizeof world);
     world.now_ns = 5000 * (int64_t)NS_PER_MS;
     world.renew_answer = 1;
-    lock = (lk_lock){0};
-    lk_status status = lki_lock_init(&lock, &fake_ops, (lk_client *)(void *)&somebody, "test",
-                                     lki_name_prefix("any", "test"), NULL);
+    lock = (lk_lock){.wake_channel = lki_name_prefix("any", "test")};
+    lk_status status =
+        lki_lock_init(&lock, &fake_ops, (lk_client *)(void *)&somebody, "test", NULL);
     return status == LK_OK ? 0 : -1;
 }
 
@@ -518,7 +518,7 @@ TEST(a_repeated_release_knows_what_the_first_may_have_done)
 TEST(a_lock_known_lost_is_not_released_by_repeating)
 {
     assert_int_equal(acquire(LEASE_MS), LK_OK);
-    assert_true(lki_lock_mark_lost(&lock));
+    assert_true(lki_hold_lose(&lock));
     world.releases[0].status = LK_UNKNOWN;
     world.releases[1].status = LK_NOT_OWNER;
     assert_int_equal(release(), LK_UNKNOWN);

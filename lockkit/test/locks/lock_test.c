@@ -1,20 +1,20 @@
 /*
  * The shared loop and the states of a handle, on a made-up kind of lock, hub and clock; one thread.
- * link: -Wl,--wrap=lki_client_hub -Wl,--wrap=lki_client_watchdog -Wl,--wrap=lki_client_poll_ms
- * link: -Wl,--wrap=lki_client_deadline -Wl,--wrap=lki_client_emit -Wl,--wrap=lki_hub_join
+ * link: -Wl,--wrap=lki_context_hub -Wl,--wrap=lki_context_watchdog -Wl,--wrap=lki_context_poll_ms
+ * link: -Wl,--wrap=lki_context_deadline -Wl,--wrap=lki_context_emit -Wl,--wrap=lki_hub_join
  * link: -Wl,--wrap=lki_hub_wait -Wl,--wrap=lki_hub_unwake -Wl,--wrap=lki_hub_leave
  * link: -Wl,--wrap=lki_watchdog_add -Wl,--wrap=lki_watchdog_remove -Wl,--wrap=lki_clock_now
- * link: -Wl,--wrap=lki_clock_after_ms -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_client_ref
- * link: -Wl,--wrap=lki_client_unref -Wl,--wrap=lki_client_check -Wl,--wrap=lki_client_is_foreign
- * link: -Wl,--wrap=lki_client_check_name -Wl,--wrap=lki_client_may_move -Wl,--wrap=lki_watchdog_wants_all
- * link: -Wl,--wrap=lki_watchdog_expect -Wl,--wrap=lki_client_is_in_reach
+ * link: -Wl,--wrap=lki_clock_after_ms -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_context_ref
+ * link: -Wl,--wrap=lki_context_unref -Wl,--wrap=lki_context_check -Wl,--wrap=lki_context_is_foreign
+ * link: -Wl,--wrap=lki_context_check_name -Wl,--wrap=lki_context_may_move -Wl,--wrap=lki_watchdog_wants_all
+ * link: -Wl,--wrap=lki_watchdog_expect -Wl,--wrap=lki_context_is_in_reach
  */
 #include <poll.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/names.h"
-#include "locks/lock_ops.h"
+#include "base/name.h"
+#include "locks/lock.h"
 #include "test/support/testing.h"
 
 enum { STEPS_MAX = 16, POLL_MS = 1000, COMMAND_MS = 500 };
@@ -41,25 +41,25 @@ static struct {
 
 static lk_lock lock;
 
-FAKE_RETURNS(struct lki_hub *, lki_client_hub, (lk_client * client), NULL);
-FAKE_RETURNS(struct lki_watchdog *, lki_client_watchdog, (lk_client * client), NULL);
-FAKE_RETURNS(lk_client *, lki_client_ref, (lk_client * client), client);
+FAKE_RETURNS(struct lki_hub *, lki_context_hub, (lk_client * client), NULL);
+FAKE_RETURNS(struct lki_watchdog *, lki_context_watchdog, (lk_client * client), NULL);
+FAKE_RETURNS(lk_client *, lki_context_ref, (lk_client * client), client);
 
-FAKE(void, lki_client_unref, lk_client *client)
+FAKE(void, lki_context_unref, lk_client *client)
 {
 }
 
-FAKE_RETURNS(lk_status, lki_client_check, (const lk_client *client, struct lk_error *err), LK_OK);
-FAKE_RETURNS(lk_status, lki_client_check_name,
+FAKE_RETURNS(lk_status, lki_context_check, (const lk_client *client, struct lk_error *err), LK_OK);
+FAKE_RETURNS(lk_status, lki_context_check_name,
              (lk_client * client, const char *key, struct lk_error *err), LK_OK);
-FAKE_RETURNS(bool, lki_client_may_move, (const lk_client *client), false);
-FAKE_RETURNS(bool, lki_client_is_in_reach, (const lk_client *client), world.is_in_reach);
-FAKE_RETURNS(bool, lki_client_is_foreign, (const lk_client *client), false);
-FAKE_RETURNS(int64_t, lki_client_poll_ms, (const lk_client *client), POLL_MS);
-FAKE_RETURNS(int64_t, lki_client_deadline, (lk_client * client, int64_t limit_ms),
+FAKE_RETURNS(bool, lki_context_may_move, (const lk_client *client), false);
+FAKE_RETURNS(bool, lki_context_is_in_reach, (const lk_client *client), world.is_in_reach);
+FAKE_RETURNS(bool, lki_context_is_foreign, (const lk_client *client), false);
+FAKE_RETURNS(int64_t, lki_context_poll_ms, (const lk_client *client), POLL_MS);
+FAKE_RETURNS(int64_t, lki_context_deadline, (lk_client * client, int64_t limit_ms),
              world.now_ns + (limit_ms > 0 ? limit_ms : COMMAND_MS) * NS_PER_MS);
 
-FAKE(void, lki_client_emit, const lk_client *client, struct lk_event event)
+FAKE(void, lki_context_emit, const lk_client *client, struct lk_event event)
 {
     world.last_event = event;
 }
@@ -162,8 +162,8 @@ static lk_status init(lk_lock *any, const char *key)
 {
     static int somebody; /* stands for a client */
 
-    return lki_lock_init(any, &fake_ops, (lk_client *)(void *)&somebody, key,
-                         lki_name_prefix("lockkit_wake", key), NULL);
+    any->wake_channel = lki_name_prefix("lockkit_wake", key);
+    return lki_lock_init(any, &fake_ops, (lk_client *)(void *)&somebody, key, NULL);
 }
 
 static int make_lock(void **state)
@@ -202,7 +202,7 @@ TEST(a_lease_counts_from_the_request_less_the_drift)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        assert_int_equal(lki_lease_end(7, rows[i].lease_ms), 7 + rows[i].good_ms * NS_PER_MS);
+        assert_int_equal(lki_hold_ends_at(7, rows[i].lease_ms), 7 + rows[i].good_ms * NS_PER_MS);
 }
 
 TEST(what_remains_is_counted_down_and_rounded_up)
@@ -284,7 +284,7 @@ TEST(a_handle_that_holds_is_not_acquired_again)
     assert_non_null(strstr(err.text, "test"));
     world.now_ns += 40000 * (int64_t)NS_PER_MS; /* also not when the lease is over */
     assert_int_equal(acquire_for(0), LK_INVALID);
-    assert_true(lki_lock_mark_lost(&lock));
+    assert_true(lki_hold_lose(&lock));
     assert_int_equal(acquire_for(0), LK_INVALID);
 
     assert_int_equal(world.try_count, 1);
@@ -594,11 +594,11 @@ TEST(a_loss_is_marked_once_and_readable_until_the_next_acquire)
     int fd = lk_lock_lost_fd(&lock);
 
     assert_int_equal(fd, lk_lock_lost_fd(&lock));
-    assert_false(lki_lock_mark_lost(&lock)); /* nothing held */
+    assert_false(lki_hold_lose(&lock)); /* nothing held */
     assert_int_equal(acquire_for(0), LK_OK);
     assert_false(is_readable(fd));
-    assert_true(lki_lock_mark_lost(&lock));
-    assert_false(lki_lock_mark_lost(&lock));
+    assert_true(lki_hold_lose(&lock));
+    assert_false(lki_hold_lose(&lock));
     assert_false(lk_held(&lock));
     assert_true(is_readable(fd));
     world.releases[0].status = LK_NOT_OWNER;

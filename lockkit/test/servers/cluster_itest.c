@@ -5,7 +5,7 @@
  * cases for clients that share keys with Redisson.
  */
 
-#include "base/names.h"
+#include "base/name.h"
 #include "base/slot.h"
 #include "test/support/lk_any.h"
 #include "test/support/lk_topology.h"

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "servers/scout.h"
 #include "servers/topology_inside.h"
 #include "test/support/testing.h"
 
@@ -47,9 +48,9 @@ static lk_status tell(const struct lki_endpoint *whom, const struct lki_url *url
         char address[32];
 
         (void)snprintf(address, sizeof address, "127.0.0.1:%d", answer->primaries[out->count]);
-        assert_int_equal(lki_endpoint_at(address, strlen(address), &url->like, whom,
-                                         &out->servers[out->count], err),
-                         LK_OK);
+        assert_int_equal(
+            lki_endpoint_at(lk_bytes_of(address), &url->like, whom, &out->servers[out->count], err),
+            LK_OK);
         out->count++;
     }
     return LK_OK;
@@ -133,7 +134,7 @@ static int end(void **state)
 static lk_status look(void)
 {
     world.asked[0] = '\0';
-    return lki_topology_look(world.topology, NULL);
+    return lki_scout_look(world.topology, NULL);
 }
 
 static void assert_owner(int port)

@@ -74,7 +74,7 @@ int lks_hub_start(bool is_sharded)
         lki_waiter_init(&world.waiters[i], LKI_WAKE_ONE);
     world.hub = lki_hub_new(&options, NULL);
     if (!world.hub) return -1;
-    return pthread_create(&world.thread, NULL, lki_hub_main, world.hub);
+    return pthread_create(&world.thread, NULL, lki_hub_thread, world.hub);
 }
 
 int lks_hub_stop(void)

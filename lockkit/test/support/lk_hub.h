@@ -7,7 +7,7 @@
 #ifndef LK_HUB_H
 #define LK_HUB_H
 
-#include "wait/waithub.h"
+#include "wait/hub.h"
 
 /* For the setup and the teardown of a test; not 0: failed. Starts and stops the servers as well. */
 int lks_hub_start(bool is_sharded);

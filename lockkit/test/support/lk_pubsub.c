@@ -94,7 +94,8 @@ static void complain_locked(struct server *server, const char *text)
 
 /* ---- connections ------------------------------------------------------------------------------------ */
 
-FAKE(struct lki_redis *, lki_redis_begin, const struct lki_endpoint *endpoint, struct lk_error *err)
+FAKE(struct lki_redis *, lki_redis_open_begin, const struct lki_endpoint *endpoint,
+     struct lk_error *err)
 {
     struct lki_redis *redis = calloc(1, sizeof *redis);
 
@@ -108,7 +109,7 @@ FAKE(struct lki_redis *, lki_redis_begin, const struct lki_endpoint *endpoint, s
     return redis;
 }
 
-FAKE(lk_status, lki_redis_go_on, struct lki_redis *redis, const struct lki_endpoint *endpoint,
+FAKE(lk_status, lki_redis_open_go_on, struct lki_redis *redis, const struct lki_endpoint *endpoint,
      short *out_events, struct lk_error *err)
 {
     struct server *server = redis->server;

@@ -1,7 +1,7 @@
 /*
  * Made-up servers with channels, and a topology that knows of them, for the tests of the wait hub. The
  * asserting thread plays the servers. A test that uses this has in its head comment:
- * link: -Wl,--wrap=lki_redis_begin -Wl,--wrap=lki_redis_go_on -Wl,--wrap=lki_redis_close
+ * link: -Wl,--wrap=lki_redis_open_begin -Wl,--wrap=lki_redis_open_go_on -Wl,--wrap=lki_redis_close
  * link: -Wl,--wrap=lki_redis_send -Wl,--wrap=lki_redis_receive -Wl,--wrap=lki_redis_fd
  * link: -Wl,--wrap=lk_reply_at -Wl,--wrap=lk_reply_bytes -Wl,--wrap=lk_reply_free
  * link: -Wl,--wrap=lk_reply_type_of -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_primary
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "servers/topology.h"
-#include "wait/waithub.h"
+#include "wait/hub.h"
 
 enum { LKS_PUBSUB_SERVERS = 2, LKS_NO_SERVER = -1 };
 

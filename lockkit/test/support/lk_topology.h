@@ -14,7 +14,8 @@ struct lkt_options {
     bool is_cluster;      /* else Sentinel */
     const char *masters;  /* of a cluster ["3"] */
     const char *replicas; /* of each master ["1"] */
-    const char *tls; /* a folder of .ci/certificates: all speak TLS alone. LKS_ASK() does not */
+    const char
+        *tls; /* a folder of lockkit/tools/certificates: all speak TLS alone. LKS_ASK() does not */
     const char *password;          /* of the servers, and of their user app... */
     const char *sentinel_password; /* ...and of the Sentinels' user guard */
     const char *setting; /* one more line for each redis.conf: "min-replicas-to-write 1" */

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "lk_fleet.h"
-#include "locks/lock_ops.h"
+#include "locks/lock.h"
 
 enum { LKS_WATCH_MAX = 10000, LKS_WATCH_COMMAND_MS = 1000 };
 

@@ -148,7 +148,7 @@ TEST(a_server_that_comes_back_empty_is_told_again)
     lka_assert_quiet(server);
 }
 
-/* What README.md lists, besides what a wait takes: of each kind the commands, and the keys. */
+/* What GUIDE.md lists, besides what a wait takes: of each kind the commands, and the keys. */
 static const struct {
     const char *commands;
     const char *keys[5]; /* %s: the lock's */

@@ -281,7 +281,7 @@ TEST(a_loader_is_user_and_password_and_goes_along)
     }
     assert_int_equal(lki_endpoint_set_loader(&endpoint, "loader:" SECRET ":%41@/", NULL), LK_OK);
     assert_int_equal(lki_endpoint_copy(&endpoint, &copy), LK_OK);
-    assert_int_equal(lki_endpoint_at("h:1", 3, &copy, &endpoint, &other, NULL), LK_OK);
+    assert_int_equal(lki_endpoint_at(LK_BYTES("h:1"), &copy, &endpoint, &other, NULL), LK_OK);
     check_text(other.loader, "loader");
     check_text(other.loader_password, SECRET ":%41@/");
     lki_endpoint_done(&other);
@@ -327,7 +327,7 @@ TEST(an_address_becomes_a_server_with_the_same_credentials)
     for (size_t i = 0; i < sizeof addresses / sizeof addresses[0]; i++) {
         const char *address = addresses[i].address;
         struct lki_endpoint server;
-        lk_status status = lki_endpoint_at(address, strlen(address), &like, &asked, &server, NULL);
+        lk_status status = lki_endpoint_at(lk_bytes_of(address), &like, &asked, &server, NULL);
 
         if (status != (addresses[i].label ? LK_OK : LK_INVALID)) fail_msg("\"%s\"", address);
         if (addresses[i].label) {

@@ -200,12 +200,12 @@ TEST(what_a_server_repeats_is_not_told, struct fixture *self)
     assert_non_null(strstr(lki_redis_refusal(self->redis)->text, "unknown command 'AUTH'"));
     assert_null(strstr(lki_redis_refusal(self->redis)->text, secret));
 
-    struct lki_redis *other = lki_redis_begin(&self->endpoint, NULL);
-    assert_int_equal(lki_redis_go_on(other, &self->endpoint, &events, &err), LK_BUSY);
+    struct lki_redis *other = lki_redis_open_begin(&self->endpoint, NULL);
+    assert_int_equal(lki_redis_open_go_on(other, &self->endpoint, &events, &err), LK_BUSY);
     (void)close(self->server);
     self->server = accept(self->listener, NULL, NULL);
     answer(self, parrot);
-    assert_int_equal(lki_redis_go_on(other, &self->endpoint, &events, &err), LK_SERVER);
+    assert_int_equal(lki_redis_open_go_on(other, &self->endpoint, &events, &err), LK_SERVER);
     assert_non_null(strstr(err.text, "unknown command 'AUTH'"));
     assert_null(strstr(err.text, secret));
     lki_redis_close(other);

@@ -164,7 +164,7 @@ TEST(a_script_without_text_is_refused)
     lk_script_free(NULL);
 }
 
-static void check_words(const struct lki_eval_words *words, const char *const *expected)
+static void check_words(const struct lki_script_words *words, const char *const *expected)
 {
     for (size_t i = 0; i < words->count; i++) {
         assert_non_null(expected[i]);
@@ -195,11 +195,12 @@ TEST(key_and_token_come_last_in_keys_and_arguments)
 
     memcpy(variant.sha1, digest, sizeof digest);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct lki_eval_words words = {0};
+        struct lki_script_words words = {.variant = &variant,
+                                         .lock_key = rows[i].key,
+                                         .token = rows[i].token,
+                                         .by_text = rows[i].by_text};
 
-        assert_int_equal(lki_eval_words_make(&variant, &eval, rows[i].key, rows[i].token,
-                                             rows[i].by_text, &words, NULL),
-                         LK_OK);
+        assert_int_equal(lki_script_words(&words, &eval, NULL), LK_OK);
         check_words(&words, rows[i].expected);
         free(words.words);
     }

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "client.h"
+#include "call/context.h"
 #include "test/support/lk_ctl.h"
 #include "test/support/lk_net.h"
 #include "test/support/lk_topology.h"
@@ -84,7 +84,7 @@ static const char *file(const char *name)
 
 static void make_certificates(void)
 {
-    char program[] = ".ci/certificates";
+    char program[] = "lockkit/tools/certificates";
     char *argv[] = {program, world.dir, NULL};
     pid_t pid = 0;
     int status = -1;
@@ -482,7 +482,7 @@ static void lose_connections(lk_client *client)
 static void a_reconnection_resumes_the_session(void **state)
 {
     lk_client *client = open_good();
-    const struct lki_tls *tls = lki_client_endpoint(client)->tls;
+    const struct lki_tls *tls = lki_context_endpoint(client)->tls;
 
     assert_int_equal(ping(client, 0), LK_OK);
     assert_int_equal(lki_tls_resumed(tls), 0);

@@ -217,7 +217,7 @@ TEST(a_server_that_is_found_gets_the_credentials)
     assert_int_equal(lki_url_parse("redis+sentinel://u:" SECRET "@a/main/3",
                                    (struct lki_secrets){0}, &url, NULL),
                      LK_OK);
-    assert_int_equal(lki_endpoint_at("::1:7001", 8, &url.like, &url.seeds[0], &server, NULL),
+    assert_int_equal(lki_endpoint_at(LK_BYTES("::1:7001"), &url.like, &url.seeds[0], &server, NULL),
                      LK_OK);
     assert_string_equal(server.host, "::1");
     assert_string_equal(server.label, "[::1]:7001");
@@ -235,12 +235,14 @@ TEST(an_address_without_host_is_that_of_who_was_asked)
 
     assert_int_equal(lki_url_parse("redis+cluster://a:1", (struct lki_secrets){0}, &url, NULL),
                      LK_OK);
-    assert_int_equal(lki_endpoint_at(":7001", 5, &url.like, &url.seeds[0], &server, NULL), LK_OK);
+    assert_int_equal(lki_endpoint_at(LK_BYTES(":7001"), &url.like, &url.seeds[0], &server, NULL),
+                     LK_OK);
     assert_string_equal(server.label, "a:7001");
     lki_endpoint_done(&server);
-    assert_int_equal(lki_endpoint_at("a", 1, &url.like, &url.seeds[0], &server, NULL), LK_INVALID);
+    assert_int_equal(lki_endpoint_at(LK_BYTES("a"), &url.like, &url.seeds[0], &server, NULL),
+                     LK_INVALID);
     lki_endpoint_done(&server);
-    assert_int_equal(lki_endpoint_at("a:0", 3, &url.like, &url.seeds[0], &server, NULL),
+    assert_int_equal(lki_endpoint_at(LK_BYTES("a:0"), &url.like, &url.seeds[0], &server, NULL),
                      LK_INVALID);
     lki_endpoint_done(&server);
     lki_url_done(&url);

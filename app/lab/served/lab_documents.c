@@ -1,0 +1,95 @@
+/*
+ * See lab_documents.h. A run is rendered in lab/render_json.c.
+ */
+#include "lab_documents.h"
+
+#include <string.h>
+
+#include <jansson.h>
+
+#include "guards/guards.h"
+#include "lab/plays/scenarios.h"
+
+bool lab_documents_language_is_read(const char *query, enum lab_language *out)
+{
+    *out = query && strcmp(query, "lang=zh") == 0 ? LAB_CHINESE : LAB_ENGLISH;
+    return !query || !*query || *out == LAB_CHINESE || strcmp(query, "lang=en") == 0;
+}
+
+static char *dump(json_t *root)
+{
+    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+
+    json_decref(root);
+    return text;
+}
+
+/* Add to a list; false, without the list, when either is NULL. */
+static bool append(json_t **list, json_t *element)
+{
+    if (json_array_append_new(*list, element) == 0) return true;
+    json_decref(*list);
+    *list = NULL;
+    return false;
+}
+
+/* ---- scenarios ----------------------------------------------------------------------------------- */
+
+static json_t *expected_of(const struct lab_scenario *scenario, enum lab_language language)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < LAB_BREAKS_MAX; i++) {
+        const struct lab_break *one = &scenario->expected[i];
+
+        if (one->promise == LAB_KEPT) break;
+        if (!append(&list, json_pack("{s:s, s:i, s:s}", "promise", lab_promise_name(one->promise),
+                                     "step", (int)one->step, "meaning",
+                                     lab_text_in(lab_promise_text(one->promise), language))))
+            break;
+    }
+    return list;
+}
+
+char *lab_documents_scenarios(enum lab_language language)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; scenarios_at(i); i++) {
+        const struct lab_scenario *scenario = scenarios_at(i);
+
+        if (!append(&list,
+                    json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?}", "number", scenario->number, "name",
+                              scenario->name, "title", lab_text_in(scenario->title, language),
+                              "lesson", lab_text_in(scenario->lesson, language), "expected",
+                              expected_of(scenario, language), "leadsTo", scenario->leads_to)))
+            break;
+    }
+    return dump(json_pack("{s:o}", "scenarios", list));
+}
+
+/* ---- guards -------------------------------------------------------------------------------------- */
+
+static json_t *object_of(const struct guard *guard)
+{
+    return json_pack("{s:s, s:s, s:s?, s:s, s:b}", "name", guard->name, "idea", guard->idea, "flaw",
+                     guard->flaw, "expected", guard_verdict_name(guard->expected), "needsRedlock",
+                     guard->needs_redlock);
+}
+
+char *lab_documents_guards(const char *fallback, bool has_redlock)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; guards_at(i); i++) {
+        if (!append(&list, object_of(guards_at(i)))) break;
+    }
+    return dump(json_pack("{s:s, s:b, s:o}", "default", fallback, "hasRedlock", has_redlock,
+                          "guards", list));
+}
+
+char *lab_documents_sale(const struct lab_sale *sale)
+{
+    return dump(json_pack("{s:s, s:s, s:s, s:o}", "saleId", sale->id, "instance", sale->instance,
+                          "storedGuard", sale->stored, "guard", object_of(sale->guard)));
+}

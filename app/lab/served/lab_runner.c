@@ -1,0 +1,214 @@
+/*
+ * See lab_runner.h. Whoever asks leaves the scenario in the runner and waits; the thread takes it,
+ * plays, and leaves the answer there.
+ */
+#include "lab_runner.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "lab/show/render.h"
+
+struct lab_runner {
+    struct lab_runner_options options;
+    pthread_t thread;
+    pthread_cond_t changed;
+    pthread_mutex_t mutex; /* guards all below */
+    bool is_stopping;
+    bool is_taken; /* from the moment somebody asks until that one has the answer */
+    bool is_late;  /* interrupted because of limit_ms */
+    bool is_done;  /* status and answer are there */
+    const struct lab_scenario *asked; /* NULL: nothing, or it plays already */
+    enum lab_language language;
+    lab_runner_status status;
+    struct lab_runner_answer answer;
+};
+
+/* ---- the thread ---------------------------------------------------------------------------------- */
+
+/* Wait for a change; false when that moment came first. */
+static bool wait_locked(struct lab_runner *self, int64_t until_ms)
+{
+    struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+
+    return pthread_cond_timedwait(&self->changed, &self->mutex, &until) == 0;
+}
+
+static lab_runner_status take_json(const struct lab_run *run, enum lab_language language,
+                                   struct lab_runner_answer *out)
+{
+    char *json = render_json(run, language);
+
+    if (json && strlen(json) <= LAB_RUNNER_JSON_MAX) {
+        out->json = json;
+        return LAB_RUNNER_PLAYED;
+    }
+    (void)start_error_say(&out->why, json ? "its answer would be too large" : "out of memory");
+    free(json);
+    return LAB_RUNNER_FAILED;
+}
+
+/* In the lab, opened if it is not; one that something went wrong with is closed. */
+static lab_runner_status play(struct lab **lab, const struct lab_scenario *scenario,
+                              enum lab_language language, struct lab_runner_answer *out)
+{
+    lab_runner_status status = LAB_RUNNER_FAILED;
+    struct lab_run *run = NULL;
+
+    if (!*lab) *lab = lab_open(&out->why);
+    if (!*lab) return LAB_RUNNER_UNAVAILABLE;
+    run = lab_play(*lab, scenario);
+    if (!run) {
+        (void)start_error_say(&out->why, "out of memory");
+    } else if (run->failure.text[0]) {
+        out->why = run->failure;
+    } else {
+        status = take_json(run, language, out);
+    }
+    lab_run_free(run);
+    if (status == LAB_RUNNER_PLAYED) return status;
+    lab_close(*lab);
+    *lab = NULL;
+    return status;
+}
+
+static void answer_locked(struct lab_runner *self, lab_runner_status status,
+                          const struct lab_runner_answer *answer)
+{
+    self->status = status;
+    self->answer = *answer;
+    if (status != LAB_RUNNER_PLAYED && self->is_stopping) {
+        self->status = LAB_RUNNER_STOPPED;
+    } else if (status == LAB_RUNNER_FAILED && self->is_late) {
+        (void)start_error_say(&self->answer.why, "it took longer than %lld ms and was interrupted",
+                              (long long)self->options.limit_ms);
+    }
+    self->is_done = true;
+    (void)pthread_cond_broadcast(&self->changed);
+}
+
+/* Play what was asked for; the mutex is free meanwhile. */
+static void serve_locked(struct lab_runner *self, struct lab **lab)
+{
+    const struct lab_scenario *scenario = self->asked;
+    enum lab_language language = self->language;
+    struct lab_runner_answer answer = {0};
+
+    self->asked = NULL;
+    tap_forget_interrupt(); /* of the run before; nobody interrupts without the mutex */
+    (void)pthread_mutex_unlock(&self->mutex);
+    lab_runner_status status = play(lab, scenario, language, &answer);
+    (void)pthread_mutex_lock(&self->mutex);
+    answer_locked(self, status, &answer);
+}
+
+static void *runner_main(void *arg)
+{
+    struct lab_runner *self = arg;
+    struct lab *lab = NULL;
+    int64_t close_at_ms = 0;
+
+    (void)pthread_mutex_lock(&self->mutex);
+    while (!self->is_stopping) {
+        if (self->asked) {
+            serve_locked(self, &lab);
+            close_at_ms = clock_mono_ms() + self->options.idle_ms;
+        } else if (!lab) {
+            (void)pthread_cond_wait(&self->changed, &self->mutex);
+        } else if (clock_mono_ms() < close_at_ms) {
+            (void)wait_locked(self, close_at_ms);
+        } else {
+            (void)pthread_mutex_unlock(&self->mutex);
+            lab_close(lab);
+            lab = NULL;
+            (void)pthread_mutex_lock(&self->mutex);
+        }
+    }
+    if (self->asked) answer_locked(self, LAB_RUNNER_STOPPED, &(struct lab_runner_answer){0});
+    self->asked = NULL;
+    (void)pthread_mutex_unlock(&self->mutex);
+    lab_close(lab);
+    return NULL;
+}
+
+/* ---- public -------------------------------------------------------------------------------------- */
+
+static void await_answer_locked(struct lab_runner *self, int64_t late_at_ms)
+{
+    while (!self->is_done && clock_mono_ms() < late_at_ms)
+        (void)wait_locked(self, late_at_ms);
+    if (self->is_done) return;
+    self->is_late = true;
+    tap_interrupt();
+    while (!self->is_done)
+        (void)pthread_cond_wait(&self->changed, &self->mutex);
+}
+
+lab_runner_status lab_runner_play(struct lab_runner *self, const struct lab_scenario *scenario,
+                                  enum lab_language language, struct lab_runner_answer *out)
+{
+    int64_t late_at_ms = clock_mono_ms() + self->options.limit_ms;
+    lab_runner_status status = LAB_RUNNER_BUSY;
+
+    *out = (struct lab_runner_answer){0};
+    (void)pthread_mutex_lock(&self->mutex);
+    if (self->is_stopping) {
+        status = LAB_RUNNER_STOPPED;
+    } else if (!self->is_taken) {
+        self->is_taken = true;
+        self->is_late = self->is_done = false;
+        self->asked = scenario;
+        self->language = language;
+        (void)pthread_cond_broadcast(&self->changed);
+        await_answer_locked(self, late_at_ms);
+        status = self->status;
+        *out = self->answer;
+        self->is_taken = false;
+    }
+    (void)pthread_mutex_unlock(&self->mutex);
+    return status;
+}
+
+struct lab_runner *lab_runner_new(const struct lab_runner_options *options)
+{
+    struct lab_runner *self = calloc(1, sizeof *self);
+    pthread_condattr_t attributes;
+
+    if (!self) return NULL;
+    self->options = *options;
+    if (self->options.limit_ms == 0) self->options.limit_ms = LAB_RUNNER_LIMIT_MS;
+    if (self->options.idle_ms == 0) self->options.idle_ms = LAB_RUNNER_IDLE_MS;
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&self->changed, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    (void)pthread_mutex_init(&self->mutex, NULL);
+    if (pthread_create(&self->thread, NULL, runner_main, self) == 0) return self;
+    (void)pthread_cond_destroy(&self->changed);
+    (void)pthread_mutex_destroy(&self->mutex);
+    free(self);
+    return NULL;
+}
+
+void lab_runner_stop(struct lab_runner *self)
+{
+    if (!self) return;
+    (void)pthread_mutex_lock(&self->mutex);
+    self->is_stopping = true;
+    tap_interrupt();
+    (void)pthread_cond_broadcast(&self->changed);
+    (void)pthread_mutex_unlock(&self->mutex);
+}
+
+void lab_runner_free(struct lab_runner *self)
+{
+    if (!self) return;
+    lab_runner_stop(self);
+    (void)pthread_join(self->thread, NULL);
+    (void)pthread_cond_destroy(&self->changed);
+    (void)pthread_mutex_destroy(&self->mutex);
+    free(self);
+}

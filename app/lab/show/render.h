@@ -1,0 +1,15 @@
+/*
+ * What a run looks like.
+ */
+#ifndef SECKILL_LAB_RENDER_H
+#define SECKILL_LAB_RENDER_H
+
+#include "lab/lab.h"
+
+/* A run as text for a terminal, a column per actor; as JSON (jansson's; owned, NULL: no memory). */
+void render_text(const struct lab_run *run, enum lab_language language, FILE *out);
+/* Its steps alone, which need no scenario. */
+void render_text_steps(const struct lab_run *run, enum lab_language language, FILE *out);
+char *render_json(const struct lab_run *run, enum lab_language language);
+
+#endif

@@ -1,0 +1,157 @@
+/*
+ * See order_node.h. One thread takes a number, without the mutex; others wait for it, and share its
+ * failure too: with a server that hangs, each waits for one answer, not for one after the other.
+ *
+ * A failover can forget the lease, and then it may be somebody else's: whenever the servers have
+ * changed, the lease is renewed before the next id is made. What is left is a lease that a failover
+ * forgets within the moment between an id's making and its order's writing, while another process
+ * takes the very number: so a number that is new is not used before a replica has it, if one has it
+ * soon.
+ */
+#include "order_node.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sale/order_id.h"
+
+enum { LEASE_MS = 30000, REPLICA_MS = 200 };
+
+struct order_node {
+    lk_client *client;                   /* borrowed */
+    const struct deployment *deployment; /* borrowed; may be NULL */
+    pthread_mutex_t mutex;               /* guards all below */
+    pthread_cond_t taken;                /* is_taking has become false */
+    bool is_taking;
+    lk_lock *lock; /* owned; NULL: none held */
+    int number;
+    unsigned changes; /* of the deployment, when the lock was last known to be there */
+};
+
+struct order_node *order_node_new(lk_client *client, const struct deployment *deployment)
+{
+    struct order_node *node = calloc(1, sizeof *node);
+
+    if (!node) return NULL;
+    node->client = client;
+    node->deployment = deployment;
+    (void)pthread_mutex_init(&node->mutex, NULL);
+    (void)pthread_cond_init(&node->taken, NULL);
+    return node;
+}
+
+static void give_back(lk_lock *lock)
+{
+    (void)lk_lock_release(lock, NULL); /* what cannot be confirmed, the lease ends */
+    lk_lock_free(lock);
+}
+
+void order_node_free(struct order_node *node)
+{
+    if (!node) return;
+    give_back(node->lock);
+    (void)pthread_cond_destroy(&node->taken);
+    (void)pthread_mutex_destroy(&node->mutex);
+    free(node);
+}
+
+/* Let a replica have the key, if one does soon. A write goes along: WAIT waits for the own writes. */
+static void wait_for_a_replica(lk_client *client, const char *key)
+{
+    const struct lk_bytes expire[] = {LK_BYTES("PEXPIRE"), lk_bytes_of(key), LK_BYTES("30000")};
+    const struct lk_bytes wait[] = {LK_BYTES("WAIT"), LK_BYTES("1"), LK_BYTES("200")};
+    const struct lk_command commands[] = {{expire, 3}, {wait, 3}};
+    lk_reply *replies[2] = {0};
+
+    _Static_assert(LEASE_MS == 30000 && REPLICA_MS == 200, "the words say so");
+    if (lk_client_call(client, commands, 2, 0, replies, NULL) != LK_OK) return;
+    lk_reply_free(replies[0]);
+    lk_reply_free(replies[1]);
+}
+
+/* OK with a lock held, BUSY when the number is somebody else's. */
+static lk_status try_number(const struct order_node *node, int number, lk_lock **out_lock)
+{
+    char key[32];
+
+    (void)snprintf(key, sizeof key, "seckill:node:%d", number);
+    lk_lock *lock = lk_mutex_new(node->client, key, NULL);
+    if (!lock) return LK_NO_MEMORY;
+    lk_status status = lk_lock_acquire(
+        lock, &(struct lk_lock_options){.lease_ms = LEASE_MS, .is_renewed = true}, NULL);
+    if (status != LK_OK) {
+        lk_lock_free(lock);
+        return status;
+    }
+    if (deployment_may_go_back(node->deployment)) wait_for_a_replica(node->client, key);
+    *out_lock = lock;
+    return LK_OK;
+}
+
+/* Any free number, with its lock; -1 when there is none to be had. */
+static int take(const struct order_node *node, lk_lock **out_lock)
+{
+    /* Start somewhere of our own, so that processes starting together do not all ask for 0. */
+    unsigned first = (unsigned)getpid();
+
+    for (unsigned i = 0; i < ORDER_NODES; i++) {
+        int number = (int)((first + i) % ORDER_NODES);
+        lk_status status = try_number(node, number, out_lock);
+
+        if (status == LK_OK) return number;
+        if (status != LK_BUSY) break;
+    }
+    return -1;
+}
+
+/*
+ * The lock that was held is still there, or another is taken. *lock may become NULL.
+ *
+ * Returns  the number, or -1: then a lock that is left could not be asked for, and is to be again.
+ */
+static int look_after(const struct order_node *node, lk_lock **lock)
+{
+    lk_status status = lk_held(*lock) ? lk_lock_renew(*lock, LEASE_MS, NULL) : LK_LOST;
+
+    if (status == LK_OK) return node->number;
+    if (status != LK_LOST && lk_held(*lock)) return -1; /* no answer: it may be ours, or not */
+    give_back(*lock);
+    *lock = NULL;
+    return take(node, lock);
+}
+
+static bool is_good_locked(const struct order_node *node)
+{
+    return lk_held(node->lock) && node->changes == deployment_changes(node->deployment);
+}
+
+int order_node_number(struct order_node *node)
+{
+    bool has_waited = false;
+
+    (void)pthread_mutex_lock(&node->mutex);
+    for (; node->is_taking; has_waited = true)
+        (void)pthread_cond_wait(&node->taken, &node->mutex);
+    if (!is_good_locked(node) && !has_waited) {
+        unsigned changes = deployment_changes(node->deployment); /* before asking */
+        lk_lock *lock = node->lock;
+
+        node->is_taking = true;
+        node->lock = NULL;
+        (void)pthread_mutex_unlock(&node->mutex);
+        int number = look_after(node, &lock);
+        (void)pthread_mutex_lock(&node->mutex);
+        node->lock = lock;
+        if (number >= 0) {
+            node->number = number;
+            node->changes = changes;
+        }
+        node->is_taking = false;
+        (void)pthread_cond_broadcast(&node->taken);
+    }
+    int number = is_good_locked(node) ? node->number : -1;
+    (void)pthread_mutex_unlock(&node->mutex);
+    return number;
+}

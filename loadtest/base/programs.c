@@ -1,0 +1,48 @@
+/*
+ * Paths relative to /proc/self/exe. One thread.
+ */
+#include "programs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+bool programs_dir(char out_dir[RUN_PATH_MAX], struct failure *failure)
+{
+    ssize_t length = readlink("/proc/self/exe", out_dir, RUN_PATH_MAX - 1);
+    if (length <= 0) return failure_set(failure, "/proc/self/exe: %s", failure_errno_text());
+    out_dir[length] = '\0';
+    char *slash = strrchr(out_dir, '/');
+    if (slash) *slash = '\0';
+    return true;
+}
+
+bool programs_find(const char *const folders[], const char *name, char out[RUN_PATH_MAX],
+                   struct failure *failure)
+{
+    char dir[RUN_PATH_MAX];
+
+    if (!programs_dir(dir, failure)) return false;
+    for (size_t i = 0; folders[i]; i++) {
+        (void)snprintf(out, RUN_PATH_MAX, "%.900s/%.60s/%.40s", dir, folders[i], name);
+        if (access(out, R_OK) == 0) return true;
+    }
+    return failure_set(failure, "no %s near %s", name, dir);
+}
+
+bool programs_seckilld(char out[RUN_PATH_MAX], struct failure *failure)
+{
+    static const char *const folders[] = {".", "../sbin", NULL};
+
+    return programs_find(folders, "seckilld", out, failure);
+}
+
+bool programs_tool(const char *name, char out[RUN_PATH_MAX], struct failure *failure)
+{
+    static const char *const folders[] = {"../share/seckill", "../../lockkit/tools",
+                                          "../../../../../../lockkit/tools", /* of a test */
+                                          NULL};
+
+    return programs_find(folders, name, out, failure);
+}

@@ -1,0 +1,83 @@
+/*
+ * The figures of the bench: what each one is, and what it must reach. Pure.
+ *
+ * Units    a ratio row holds ratios of two rates measured next to each other; memory rows hold MiB
+ *          and bytes.
+ */
+#ifndef LOADTEST_BENCH_FIGURES_H
+#define LOADTEST_BENCH_FIGURES_H
+
+#include <stdbool.h>
+
+typedef enum bench_kind {
+    BENCH_PAGE,     /* GET /livez */
+    BENCH_PURCHASE, /* every request buys: 201 */
+    BENCH_REFUSAL,  /* every request comes too late: 409 sold-out */
+} bench_kind;
+
+/* Where the instances are that a ratio compares. */
+typedef enum bench_kind_of_stage {
+    BENCH_STAGE_ONE,     /* one Redis */
+    BENCH_STAGE_REPLICA, /* a primary with one replica */
+    BENCH_STAGE_CLUSTER, /* three masters, and one Redis beside them */
+    BENCH_STAGE_TLS,     /* one Redis with two ports */
+} bench_kind_of_stage;
+
+/* Which of the two instances of a stage. */
+typedef enum bench_at {
+    BENCH_AT_FIRST,
+    BENCH_AT_SECOND,
+    BENCH_AT_SINGLE = BENCH_AT_SECOND, /* --batch 1 */
+    BENCH_AT_SYNC = BENCH_AT_SECOND,   /* --sync-replicas 1 */
+    BENCH_AT_THREE = BENCH_AT_SECOND,  /* on the cluster */
+    BENCH_AT_TLS = BENCH_AT_SECOND,
+} bench_at;
+
+/* One of two things that are compared. */
+struct bench_side {
+    bench_kind kind;
+    const char *guard; /* of a purchase */
+    bench_at at;
+};
+
+typedef enum bench_better { BENCH_HIGHER, BENCH_LOWER } bench_better;
+
+/* In this order in tables and files; ratios first. */
+typedef enum bench_id {
+    BENCH_PURCHASE_LIVEZ_64,
+    BENCH_PURCHASE_LIVEZ_1024,
+    BENCH_PURCHASE_SCRIPT,
+    BENCH_PURCHASE_SINGLE,
+    BENCH_REFUSAL_LIVEZ_64,
+    BENCH_REFUSAL_LIVEZ_1024,
+    BENCH_PURCHASE_SYNC,
+    BENCH_CLUSTER_SALES,
+    BENCH_PURCHASE_TLS_64,
+    BENCH_PURCHASE_TLS_1024,
+    BENCH_SERVICE_MEMORY,
+    BENCH_REDIS_MEMORY,
+    BENCH_FIGURE_COUNT,
+    BENCH_RATIO_COUNT = BENCH_SERVICE_MEMORY,
+} bench_id;
+
+struct bench_figure {
+    const char *name;   /* for --only */
+    const char *figure; /* for people */
+    const char *unit;   /* "" of a ratio */
+    double must, aim;
+    bench_better better;
+    bench_kind_of_stage stage; /* of a ratio */
+    long connections;
+    long sales;                    /* on at the same time; 0: one */
+    struct bench_side over, under; /* of a ratio */
+};
+
+extern const struct bench_figure bench_figures[BENCH_FIGURE_COUNT];
+
+/* Does a figure, or the cost of a guard ("cost-GUARD"), have a name that starts so? */
+bool bench_figures_have(const char *start);
+
+/* The connections the bench opens, each once, at most so many. Returns how many. */
+int bench_figures_connections(long *out_connections, int most);
+
+#endif

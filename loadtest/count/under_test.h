@@ -1,0 +1,44 @@
+/*
+ * What is under test: the instances of the service and their Redis, where they are and how to get in.
+ * service.c fills it in.
+ */
+#ifndef LOADTEST_UNDER_TEST_H
+#define LOADTEST_UNDER_TEST_H
+
+#include "base/process.h"
+#include "base/programs.h"
+#include "base/secret.h"
+#include "base/tls.h"
+#include "evidence/ledger.h"
+#include "evidence/tokens.h"
+
+enum { INSTANCES_MAX = 8, URL_MAX = 256, TOKEN_MAX = 256 };
+
+struct instance {
+    char name[24];
+    char url[URL_MAX]; /* of the buyers' port */
+    struct process process;
+    long memory_kib; /* most it had resident; -1: not ours, or gone */
+};
+
+struct service {
+    bool is_ours;
+    bool has_redis; /* of our own */
+    struct process redis;
+    char redis_url[RUN_PATH_MAX];
+    char redis_password[SECRET_MAX]; /* of its user; "": the URL has it, or there is none */
+    char sentinel_password[SECRET_MAX];
+    struct tls_options tls;
+    char redis_version[LEDGER_VERSION_MAX];
+    char version[64];    /* of the service, as /version says */
+    char socket_dir[32]; /* made by us for the socket, because the run's path is too long; or "" */
+    struct instance instances[INSTANCES_MAX];
+    int count;
+    int started; /* instances so far, so that each has a name and a log of its own */
+    char admin_url[URL_MAX];
+    char token[TOKEN_MAX];
+    struct http_client *http; /* owned */
+    struct tokens *tokens;    /* owned: of buyers; NULL: they are known by X-User-Id */
+};
+
+#endif

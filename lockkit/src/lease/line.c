@@ -1,0 +1,391 @@
+/*
+ * One connection to one server: made without waiting, written in slices that the socket takes
+ * without waiting, read as answers come. So one thread serves many servers, and none of them can
+ * hold up the others by being slow, mute or gone.
+ *
+ * A renewal is the kind's own script, by digest, and by text (with a loader: introduced) where a
+ * server does not know it. A check is the kind's owner check, which writes nothing: none of the
+ * renewals could be made to.
+ */
+#include "line.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "call/context.h"
+#include "wire/reply.h"
+
+/* What a socket that poll() calls writable takes at once: a third of the smallest buffer in use. */
+enum { SLICE_BYTES = 8192, ANSWERS_MAX = 2 * LKI_ROUND_MAX };
+
+static const size_t nobody = SIZE_MAX;
+
+struct wording {
+    struct lki_script_words words;
+    struct lk_bytes keys[2];
+    struct lk_bytes args[2];
+    char lease[LKI_NUMBER_MAX];
+};
+
+struct lki_exchange {
+    struct wording wordings[LKI_ROUND_MAX];
+    struct lk_command commands[ANSWERS_MAX];
+    size_t askers[ANSWERS_MAX]; /* the query of each command; nobody: ASKING */
+    size_t count, sent, answered;
+    const struct lki_variant *introductions[LKI_ROUND_MAX]; /* of what is asked, each once */
+    size_t introduction_count, introduced;
+    size_t queries;
+    bool by_text;
+};
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+enum lki_verdict lki_line_verdict(const struct lki_query *query)
+{
+    static const char *const gone[] = {"NOTOWNER", "WRONGTYPE",
+                                       NULL}; /* or something else by now */
+    static const char *const elsewhere[] = {"MOVED ", "ASK ", NULL};
+    const lk_reply *reply = query->reply;
+
+    if (!reply) return LKI_SILENT;
+    if (lki_reply_is_any(reply, gone)) return LKI_GONE;
+    if (lki_reply_is_any(reply, elsewhere)) return LKI_ELSEWHERE;
+    if (lki_reply_is_passing(reply)) return LKI_NOT_NOW;
+    if (lk_reply_type_of(reply) == LK_REPLY_ERROR) return LKI_REFUSED;
+    return lk_reply_integer(reply, 0) == 1 ? LKI_OURS : LKI_GONE;
+}
+
+lk_status lki_line_status(enum lki_verdict verdict)
+{
+    switch (verdict) {
+    case LKI_OURS:
+        return LK_OK;
+    case LKI_GONE:
+        return LK_LOST;
+    case LKI_SILENT:
+        return LK_UNKNOWN;
+    case LKI_REFUSED:
+    case LKI_NOT_NOW:
+    case LKI_ELSEWHERE:
+        break;
+    }
+    return LK_SERVER;
+}
+
+/* ---- the words ------------------------------------------------------------------------------- */
+
+static bool word_renewal(lk_client *client, const lk_lock *lock, bool by_text, struct wording *out)
+{
+    struct lk_eval eval = {.keys = out->keys, .key_count = 1, .args = out->args, .arg_count = 2};
+
+    out->words.variant = lki_context_own_script(client, lock->ops->renew_script);
+    out->words.by_text = by_text && !lki_context_has_loader(client);
+    out->keys[0] = lk_bytes_of(lock->key);
+    if (lock->renew_key) out->keys[eval.key_count++] = lk_bytes_of(lock->renew_key);
+    out->args[0] = lk_bytes_of(lock->token);
+    out->args[1] = lki_number(out->lease, lock->lease_ms);
+    return lki_script_words(&out->words, &eval, NULL) == LK_OK;
+}
+
+/* By text: the new server has not seen it, and the old one does not see it again. */
+static bool word_check(lk_client *client, const lk_lock *lock, struct wording *out)
+{
+    const struct lk_eval eval = {0};
+    lk_script *script = lki_context_script(client, "check");
+    const char *guard = lki_script_named(lock->ops->guard_script)->source;
+
+    out->words.variant = lki_script_variant(script, guard);
+    out->words.lock_key = lock->key;
+    out->words.token = lock->token;
+    out->words.by_text = !lki_context_has_loader(client);
+    if (!out->words.variant) return false;
+    if (!out->words.by_text) lki_script_digest(script, out->words.variant);
+    return lki_script_words(&out->words, &eval, NULL) == LK_OK;
+}
+
+static void add_introduction(struct lki_exchange *exchange, const struct lki_variant *variant)
+{
+    size_t i = 0;
+
+    while (i < exchange->introduction_count && exchange->introductions[i] != variant)
+        i++;
+    if (i == exchange->introduction_count)
+        exchange->introductions[exchange->introduction_count++] = variant;
+}
+
+static void add_command(struct lki_exchange *exchange, const struct lk_bytes *words, size_t count,
+                        size_t asker)
+{
+    exchange->commands[exchange->count] = (struct lk_command){words, count};
+    exchange->askers[exchange->count++] = asker;
+}
+
+static bool add_query(struct lki_line *line, size_t i)
+{
+    static const struct lk_bytes asking = {.data = "ASKING", .len = 6};
+    const struct lki_query *query = &line->round.queries[i];
+    struct lki_exchange *exchange = line->exchange;
+    struct wording *wording = &exchange->wordings[i];
+    bool is_worded = query->is_check
+                         ? word_check(line->client, query->lock, wording)
+                         : word_renewal(line->client, query->lock, exchange->by_text, wording);
+
+    if (!is_worded) return false;
+    if (exchange->by_text && lki_context_has_loader(line->client))
+        add_introduction(exchange, wording->words.variant);
+    if (query->is_asking) add_command(exchange, &asking, 1, nobody);
+    add_command(exchange, wording->words.words, wording->words.count, i);
+    exchange->queries++;
+    return true;
+}
+
+static void drop_exchange(struct lki_line *line)
+{
+    for (size_t i = 0; line->exchange && i < line->round.count; i++)
+        free(line->exchange->wordings[i].words.words);
+    free(line->exchange);
+    line->exchange = NULL;
+}
+
+/* Whether a query still waits for a definite answer. */
+static bool is_unanswered(const struct lki_query *query, bool by_text)
+{
+    return by_text ? lki_reply_is_error(query->reply, "NOSCRIPT") : !query->reply;
+}
+
+static bool write_exchange(struct lki_line *line, bool by_text)
+{
+    bool is_written = true;
+
+    line->exchange = calloc(1, sizeof *line->exchange);
+    if (!line->exchange) return false;
+    line->exchange->by_text = by_text;
+    for (size_t i = 0; i < line->round.count && is_written; i++) {
+        if (is_unanswered(&line->round.queries[i], by_text)) is_written = add_query(line, i);
+    }
+    line->began_at = lki_clock_now();
+    if (!by_text) line->round.sent_at = line->began_at;
+    return is_written;
+}
+
+/* ---- the connection -------------------------------------------------------------------------- */
+
+static void hang_up(struct lki_line *line)
+{
+    lki_redis_close(line->redis); /* late answers must not meet the next round */
+    line->redis = NULL;
+    line->is_open = false;
+}
+
+static void emit(const struct lki_line *line, lk_event_type type, lk_status status, size_t attempts)
+{
+    int64_t now = lki_clock_now();
+
+    lki_context_emit(line->client, (struct lk_event){.type = type,
+                                                     .status = status,
+                                                     .at_ns = now,
+                                                     .duration_ns = now - line->began_at,
+                                                     .attempts = (unsigned)attempts});
+}
+
+/* OK, BUSY: not yet, or why not. */
+static lk_status connect_on(struct lki_line *line)
+{
+    struct lk_error why = {0};
+    lk_status status = LK_BUSY;
+
+    if (!line->redis) {
+        line->began_at = line->connected_at = lki_clock_now();
+        line->redis = lki_redis_open_begin(&line->node->endpoint, &why);
+        if (!line->redis) status = why.code;
+    }
+    if (line->redis)
+        status = lki_redis_open_go_on(line->redis, &line->node->endpoint, &line->events, &why);
+    if (status != LK_BUSY) emit(line, LK_EVENT_CONNECT, status, 1);
+    line->is_open = status == LK_OK;
+    return status;
+}
+
+/* ---- the exchange ---------------------------------------------------------------------------- */
+
+/* Of what is not sent yet, as many commands as fit into a slice. */
+static size_t slice_of(const struct lki_exchange *exchange)
+{
+    size_t bytes = 0;
+    size_t end = exchange->sent;
+
+    while (end < exchange->count && bytes < SLICE_BYTES) {
+        for (size_t i = 0; i < exchange->commands[end].count; i++)
+            bytes += exchange->commands[end].args[i].len;
+        end++;
+    }
+    return end - exchange->sent;
+}
+
+static bool is_writable(const struct lki_line *line)
+{
+    struct pollfd poll_fd = {.fd = lki_redis_fd(line->redis), .events = POLLOUT};
+
+    return poll(&poll_fd, 1, 0) > 0;
+}
+
+/* One script fits into a slice. */
+static bool introduce_on(struct lki_line *line)
+{
+    struct lki_exchange *exchange = line->exchange;
+
+    while (exchange->introduced < exchange->introduction_count && is_writable(line)) {
+        const struct lki_variant *variant = exchange->introductions[exchange->introduced++];
+
+        if (lki_redis_introduce(line->redis, &line->node->endpoint, variant->text,
+                                line->round.deadline, NULL) != LK_OK)
+            return false;
+    }
+    return true;
+}
+
+static bool send_on(struct lki_line *line)
+{
+    struct lki_exchange *exchange = line->exchange;
+
+    if (!introduce_on(line)) return false;
+    line->events = POLLOUT;
+    if (exchange->introduced < exchange->introduction_count) return true;
+    while (exchange->sent < exchange->count && is_writable(line)) {
+        size_t count = slice_of(exchange);
+
+        if (lki_redis_send(line->redis, &exchange->commands[exchange->sent], count,
+                           line->round.deadline, NULL) != LK_OK)
+            return false;
+        exchange->sent += count;
+    }
+    line->events = exchange->sent < exchange->count ? POLLIN | POLLOUT : POLLIN;
+    return true;
+}
+
+static bool receive_on(struct lki_line *line)
+{
+    struct lki_exchange *exchange = line->exchange;
+    lk_reply *reply = NULL;
+
+    while (exchange->answered < exchange->sent) {
+        if (lki_redis_receive(line->redis, &reply, NULL) != LK_OK) return false;
+        if (!reply) return true;
+        size_t asker = exchange->askers[exchange->answered++];
+        if (asker == nobody) {
+            lk_reply_free(reply);
+        } else {
+            lk_reply_free(line->round.queries[asker].reply);
+            line->round.queries[asker].reply = reply;
+        }
+    }
+    return true;
+}
+
+static bool needs_text(const struct lki_line *line)
+{
+    for (size_t i = 0; i < line->round.count; i++) {
+        if (lki_reply_is_error(line->round.queries[i].reply, "NOSCRIPT")) return true;
+    }
+    return false;
+}
+
+/* OK: all is answered. BUSY: not yet. UNKNOWN: no more answers will come. */
+static lk_status exchange_on(struct lki_line *line, bool by_text)
+{
+    if (!line->exchange && !write_exchange(line, by_text)) return LK_UNKNOWN;
+    if (!send_on(line) || !receive_on(line)) return LK_UNKNOWN;
+    if (line->exchange->answered < line->exchange->count) return LK_BUSY;
+    emit(line, LK_EVENT_ROUND_TRIP, LK_OK, line->exchange->queries);
+    by_text = line->exchange->by_text;
+    drop_exchange(line);
+    if (by_text || !needs_text(line)) return LK_OK;
+    return exchange_on(line, true); /* once */
+}
+
+void lki_line_abort(struct lki_line *line)
+{
+    if (line->exchange) {
+        emit(line, LK_EVENT_ROUND_TRIP, LK_UNKNOWN, line->exchange->queries);
+        drop_exchange(line);
+    } else if (line->redis && !line->is_open) {
+        emit(line, LK_EVENT_CONNECT, LK_UNREACHABLE, 1);
+    }
+    hang_up(line);
+    line->events = 0;
+}
+
+void lki_line_go_on(struct lki_line *line)
+{
+    lk_status status = line->is_open ? LK_OK : connect_on(line);
+    bool is_failed_connect = status != LK_OK && status != LK_BUSY;
+
+    if (status == LK_OK) status = exchange_on(line, false);
+    if (status == LK_OK) {
+        line->events = 0;
+    } else if (is_failed_connect) {
+        hang_up(line); /* which was told of */
+        line->events = 0;
+    } else if (status != LK_BUSY || lki_clock_now() >= lki_line_until(line)) {
+        lki_line_abort(line);
+    }
+}
+
+/* What was idle for long may be cut: a round must not wait for what nobody hears. */
+static bool is_of_use(const struct lki_line *line)
+{
+    int64_t idle_ms = lki_context_options(line->client)->idle_ms;
+
+    return lki_clock_now() - line->began_at <= idle_ms * NS_PER_MS &&
+           !lki_pool_is_outdated(line->node->pool, line->connected_at) &&
+           lki_redis_is_usable(line->redis);
+}
+
+void lki_line_start(struct lki_line *line)
+{
+    assert(!lki_line_is_under_way(line) && line->round.count > 0);
+    if (line->redis && !is_of_use(line)) hang_up(line);
+    lki_line_go_on(line);
+}
+
+int64_t lki_line_until(const struct lki_line *line)
+{
+    int64_t connected = line->began_at + line->connect_ms * NS_PER_MS;
+
+    return !line->is_open && connected < line->round.deadline ? connected : line->round.deadline;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+void lki_line_clear(struct lki_line *line)
+{
+    drop_exchange(line);
+    for (size_t i = 0; i < line->round.count; i++)
+        lk_reply_free(line->round.queries[i].reply);
+    line->round.count = 0;
+}
+
+struct lki_line *lki_line_new(lk_client *client, struct lki_node *node, int64_t connect_ms)
+{
+    struct lki_line *line = calloc(1, sizeof *line);
+
+    if (!line) {
+        lki_node_unref(node);
+        return NULL;
+    }
+    line->client = client;
+    line->node = node;
+    line->connect_ms = connect_ms;
+    return line;
+}
+
+void lki_line_free(struct lki_line *line)
+{
+    if (!line) return;
+    lki_line_clear(line);
+    hang_up(line);
+    lki_node_unref(line->node);
+    free(line);
+}

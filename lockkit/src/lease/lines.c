@@ -1,0 +1,156 @@
+/*
+ * Remembers which server has a slot, so that a renewal costs no look at the topology, and keeps one
+ * line per server.
+ */
+#include "lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "call/route.h"
+#include "wire/reply.h"
+
+enum { NS_PER_S = 1000000000 };
+
+lk_status lki_lines_init(struct lki_lines *lines, struct lk_error *err)
+{
+    lines->is_cluster = lki_topology_is_cluster(lines->topology);
+    lines->slot_count = lines->is_cluster ? LKI_SLOTS : 1;
+    lines->by_slot = calloc(lines->slot_count, sizeof(struct lki_line *));
+    lines->fds = calloc(1, sizeof *lines->fds);
+    return lines->by_slot && lines->fds ? LK_OK : LKI_FAIL(err, LK_NO_MEMORY, "the watchdog");
+}
+
+void lki_lines_done(struct lki_lines *lines)
+{
+    while (lines->first) {
+        struct lki_line *line = lines->first;
+
+        lines->first = line->next;
+        lki_line_free(line);
+    }
+    free(lines->by_slot);
+    free(lines->fds);
+}
+
+int lki_lines_slot_of(const struct lki_lines *lines, const char *key)
+{
+    return lines->is_cluster ? lki_slot_of(key, strlen(key)) : 0;
+}
+
+static struct lki_node *node_of(const struct lki_lines *lines, size_t slot)
+{
+    return lki_topology_node(lines->topology, lines->is_cluster ? (int)slot : LKI_NO_SLOT, NULL);
+}
+
+/* Takes the reference. */
+static struct lki_line *line_to(struct lki_lines *lines, struct lki_node *node)
+{
+    struct lki_line *line = lines->first;
+
+    while (line && line->node != node)
+        line = line->next;
+    if (line) {
+        lki_node_unref(node);
+        return line;
+    }
+    struct pollfd *fds = realloc(lines->fds, (lines->line_count + 2) * sizeof *fds);
+    if (fds) {
+        lines->fds = fds;
+        line = lki_line_new(lines->client, node, lines->connect_ms);
+    } else {
+        lki_node_unref(node);
+    }
+    if (!line) return NULL;
+    line->next = lines->first;
+    lines->first = line;
+    lines->line_count++;
+    return line;
+}
+
+struct lki_line *lki_lines_known(const struct lki_lines *lines, int slot)
+{
+    return lines->by_slot[slot];
+}
+
+struct lki_line *lki_lines_find(struct lki_lines *lines, int slot)
+{
+    struct lki_node *node = node_of(lines, (size_t)slot);
+
+    lines->by_slot[slot] = node ? line_to(lines, node) : NULL;
+    return lines->by_slot[slot];
+}
+
+struct lki_line *lki_lines_learn(struct lki_lines *lines, int slot, const lk_reply *reply,
+                                 const struct lki_line *from)
+{
+    if (lki_route_learn(lines->topology, reply, from->node)) lines->by_slot[slot] = NULL;
+    if (!lki_reply_is_error(reply, "ASK ")) return NULL;
+    const char *address = strrchr(lk_reply_bytes(reply).data, ' ') + 1; /* "ASK 12 10.0.0.7:6379" */
+    struct lki_node *node =
+        lki_topology_at(lines->topology, lk_bytes_of(address), from->node, NULL);
+    return node ? line_to(lines, node) : NULL;
+}
+
+void lki_lines_wait(const struct lki_lines *lines, int wake_fd, int64_t until)
+{
+    int64_t left = until - lki_clock_now();
+    uint64_t wakes = 0;
+    nfds_t count = 0;
+
+    if (left < 0) left = 0;
+    struct timespec span = {.tv_sec = left / NS_PER_S, .tv_nsec = left % NS_PER_S};
+    lines->fds[count++] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
+    for (const struct lki_line *line = lines->first; line; line = line->next) {
+        if (!lki_line_is_under_way(line)) continue;
+        lines->fds[count++] =
+            (struct pollfd){.fd = lki_redis_fd(line->redis), .events = line->events};
+    }
+    (void)ppoll(lines->fds, count, until == INT64_MAX ? NULL : &span, NULL);
+    if (lines->fds[0].revents == 0) return;
+    ssize_t got = read(wake_fd, &wakes, sizeof wakes);
+    (void)got; /* it was readable */
+}
+
+void lki_lines_look_again(struct lki_lines *lines)
+{
+    for (size_t slot = 0; slot < lines->slot_count; slot++) {
+        const struct lki_line *line = lines->by_slot[slot];
+
+        if (!line) continue;
+        struct lki_node *node = node_of(lines, slot);
+        if (!lines->is_cluster || line->node != node) lines->by_slot[slot] = NULL;
+        lki_node_unref(node);
+    }
+    for (struct lki_line *line = lines->first; line; line = line->next)
+        line->is_gone = true;
+    for (size_t i = 0;; i++) {
+        struct lki_node *node = lki_topology_primary(lines->topology, i);
+
+        if (!node) return;
+        for (struct lki_line *line = lines->first; line; line = line->next) {
+            if (line->node == node) line->is_gone = false;
+        }
+        lki_node_unref(node);
+    }
+}
+
+struct lki_line *lki_lines_take_gone(struct lki_lines *lines)
+{
+    struct lki_line **at = &lines->first;
+
+    while (*at && !(*at)->is_gone)
+        at = &(*at)->next;
+    struct lki_line *gone = *at;
+    if (!gone) return NULL;
+    *at = gone->next;
+    lines->line_count--;
+    for (size_t slot = 0; slot < lines->slot_count; slot++) {
+        if (lines->by_slot[slot] == gone) lines->by_slot[slot] = NULL;
+    }
+    return gone;
+}

@@ -1,0 +1,133 @@
+/*
+ * What all steps of a redlock ask of its members: which servers may vote, the words for them, and until
+ * when they count. Who would vote twice, or for somebody else, has no vote: two clients of one server,
+ * a replica. That is looked at on every new connection, as another server may be at the other end of it.
+ *
+ * Threads: as redlock_hold.c says. Locks: none of its own.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "redlock.h"
+#include "wire/endpoint.h"
+#include "wire/reply.h"
+
+enum {
+    NODE_FLOOR_MS = 50, /* redis.io: 5 to 50 ms, for a lease of 10 s */
+    NODE_PART = 100,    /* of the lease... */
+    NODE_MOST_PART = 3, /* ...and never more than this part of it */
+};
+
+struct redlock *lki_redlock_of(lk_lock *lock)
+{
+    return (struct redlock *)(void *)lock;
+}
+
+int64_t lki_redlock_node_ms(const struct redlock *self, int64_t lease_ms)
+{
+    int64_t most_ms = lease_ms / NODE_MOST_PART;
+    int64_t node_ms = lease_ms / NODE_PART > NODE_FLOOR_MS ? lease_ms / NODE_PART : NODE_FLOOR_MS;
+
+    if (self->options.node_ms > 0) node_ms = self->options.node_ms;
+    return node_ms < most_ms ? node_ms : most_ms;
+}
+
+/* ---- what is asked ------------------------------------------------------------------------------- */
+
+void lki_redlock_words(const struct redlock_member *member, const struct redlock_words *what,
+                       struct lki_question *out)
+{
+    const lk_lock *whole = &member->redlock->base;
+    const struct lki_variant *variant = lki_context_own_script(member->base.client, what->script);
+    const char *token = what->instead_of_token ? what->instead_of_token : whole->token;
+    size_t n = 0;
+
+    bool has_loader = lki_context_has_loader(member->base.client);
+    bool by_text = member->by_text && !has_loader;
+
+    if (member->by_text && has_loader) out->introduce = variant->text;
+    out->words[n++] = by_text ? LK_BYTES("EVAL") : LK_BYTES("EVALSHA");
+    out->words[n++] = lk_bytes_of(by_text ? variant->text : variant->sha1);
+    out->words[n++] = what->other_key ? LK_BYTES("2") : LK_BYTES("1");
+    out->words[n++] = lk_bytes_of(whole->key);
+    if (what->other_key) out->words[n++] = lk_bytes_of(what->other_key);
+    out->words[n++] = lk_bytes_of(token);
+    if (what->lease_ms > 0) out->words[n++] = lki_number(out->number, what->lease_ms);
+    if (what->word) out->words[n++] = lk_bytes_of(what->word);
+    out->count = n;
+}
+
+bool lki_redlock_is_unknown_script(struct redlock_member *member, const lk_reply *reply)
+{
+    bool is_unknown = !member->by_text && lki_reply_is_error(reply, "NOSCRIPT");
+
+    member->by_text |= is_unknown;
+    return is_unknown;
+}
+
+/* ---- which servers ------------------------------------------------------------------------------- */
+
+lk_status lki_redlock_check(void *arg, size_t seat, const struct lki_identity *identity,
+                            struct lk_error *err)
+{
+    struct redlock *self = *(struct redlock **)arg;
+    struct redlock_member *member = &self->members[seat];
+    const char *label = lki_context_endpoint(member->base.client)->label;
+
+    member->is_checked = identity->run_id[0] != '\0';
+    if (identity->is_replica)
+        return LKI_FAIL(err, LK_INVALID, "%s: a replica, which votes for its primary", label);
+    for (size_t i = 0; i < self->count && member->is_checked; i++) {
+        if (i == seat || strcmp(self->members[i].run_id, identity->run_id) != 0) continue;
+        return LKI_FAIL(err, LK_INVALID, "%s: the same server as %s", label,
+                        lki_context_endpoint(self->seats[i].client)->label);
+    }
+    (void)snprintf(member->run_id, sizeof member->run_id, "%s", identity->run_id);
+    return LK_OK;
+}
+
+/* ---- the local view ------------------------------------------------------------------------------ */
+
+int64_t lki_redlock_member_ends_at(const struct redlock_member *member)
+{
+    bool counts = atomic_load(&member->vote) == LKI_VOTE_COUNTED &&
+                  atomic_load(&member->base.state) == LOCK_HELD;
+
+    return counts ? atomic_load(&member->base.expires_at) : 0;
+}
+
+int64_t lki_redlock_ends_at(const struct redlock *self)
+{
+    int64_t ends[LKI_SEATS_MAX];
+    int64_t latest = 0;
+
+    for (size_t i = 0; i < self->count; i++)
+        ends[i] = lki_redlock_member_ends_at(&self->members[i]);
+    for (size_t i = 0; i < self->count; i++) {
+        size_t as_long = 0;
+
+        for (size_t k = 0; k < self->count; k++)
+            as_long += ends[k] >= ends[i];
+        if (as_long >= self->quorum && ends[i] > latest) latest = ends[i];
+    }
+    return latest;
+}
+
+int64_t lki_redlock_remaining_ms(const lk_lock *lock)
+{
+    int64_t left =
+        lki_redlock_ends_at((const struct redlock *)(const void *)lock) - lki_clock_now();
+
+    return left > 0 ? (left + NS_PER_MS - 1) / NS_PER_MS : 0;
+}
+
+size_t lki_redlock_count(const struct redlock *self, enum lki_vote vote)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < self->count; i++)
+        count += atomic_load(&self->members[i].vote) == (int)vote;
+    return count;
+}

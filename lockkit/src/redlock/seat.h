@@ -1,0 +1,99 @@
+/*
+ * One of several servers that are asked at the same time.
+ */
+#ifndef LKI_SEAT_H
+#define LKI_SEAT_H
+
+#include "call/exchange.h"
+#include "wire/redis.h"
+
+struct lki_debt;
+struct lki_pool;
+
+enum { LKI_SEATS_MAX = 15 };
+
+/* What a seat does. */
+enum lki_seat_phase {
+    LKI_SEAT_IDLE,
+    LKI_SEAT_WAITING, /* for a connection: all are lent, or parked */
+    LKI_SEAT_CONNECTING,
+    LKI_SEAT_CHECKING, /* who the server is */
+    LKI_SEAT_ASKED,
+};
+
+/* One server. Zero but for client and pool to begin with; it may keep a connection between two
+   rounds. */
+struct lki_seat {
+    lk_client *client;     /* borrowed */
+    struct lki_pool *pool; /* the client's */
+    enum lki_seat_phase phase;
+    struct lki_redis *redis; /* lent to us, or being made; NULL: none */
+    uint64_t ticket;         /* of one that is parked, with an answer to come; 0: none */
+    unsigned owed;           /* answers to come, of which the last one counts */
+    struct lki_debt *debt;   /* owned; what was undone before, unanswered yet; NULL: nothing */
+    short events;            /* what poll() shall wait for */
+    int64_t begun_at;
+    int64_t sent_at;       /* the question; 0: not sent */
+    int64_t round_trip_ns; /* -1: no answer */
+    lk_reply *reply;       /* the answer; owned until the next round */
+    struct lk_error why;   /* OK: answered, or (no reply) asked and not answered yet */
+};
+
+/* What an answer, or the news that none will come, is to the round. */
+enum lki_ask_turn {
+    LKI_ASK_GOES_ON,
+    LKI_ASK_AGAIN,   /* this seat, the same question: as ask() words it now */
+    LKI_ASK_IS_OVER, /* the others need not answer */
+};
+
+/* The words of one command, with room for a number; and a script that the server may not know. */
+struct lki_question {
+    struct lk_bytes words[10];
+    size_t count;
+    char number[LKI_NUMBER_MAX];
+    const char *introduce; /* borrowed: lki_redis_introduce(); NULL: none */
+};
+
+struct lki_ask_all {
+    struct lki_seat *seats;
+    size_t count;
+    int64_t deadline;
+    unsigned pile_most; /* a parked connection that owes more is left where it is [0: none is] */
+    void *arg;
+    /* The question for one server. False: it is not asked. NULL: nothing is asked, only checked. */
+    bool (*ask)(void *arg, size_t seat, struct lki_question *out);
+    /* Whether a server may be asked at all, from what it says of itself. NULL: any may. */
+    lk_status (*check)(void *arg, size_t seat, const struct lki_identity *identity,
+                       struct lk_error *err);
+    enum lki_ask_turn (*settle)(void *arg, size_t seat);
+    /* How many more answers it takes at least, before the round can be over. NULL: 1. */
+    size_t (*missing)(void *arg);
+};
+
+/* It is asked anew: with the connection that it kept or parked, or another one. */
+enum lki_ask_turn lki_seat_begin(struct lki_ask_all *all, size_t i);
+/* Its socket is ready. */
+enum lki_ask_turn lki_seat_move(struct lki_ask_all *all, size_t i);
+
+/*
+ * Let go of a seat's connection: to the pool when it has answered; else it is parked until the moment
+ * given, and the seat keeps the ticket.
+ *
+ * Owns     takes the debt (pending.h), which is about the last request; NULL: none.
+ */
+void lki_seat_dismiss(struct lki_seat *seat, struct lki_debt *debt, int64_t until);
+
+/* Whether a question was sent and not answered (yet). */
+bool lki_seat_is_open(const struct lki_seat *seat);
+/* The answer of the last round; NULL: none. Borrowed. */
+const lk_reply *lki_seat_answer(const struct lki_seat *seat);
+
+/* What an error answer says: as lki_exchange_fail(), or why its script was not taken there; its client
+   learns of it too. For settle(), while the connection is still the seat's. */
+lk_status lki_seat_fail_reply(const struct lki_seat *seat, struct lk_error *err);
+
+/* From what INFO server and INFO replication tell; empty texts: it does not tell. */
+void lki_seat_read_identity(struct lki_identity *out, struct lk_bytes server,
+                            struct lk_bytes replication);
+
+#endif

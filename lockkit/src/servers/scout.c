@@ -1,0 +1,213 @@
+/*
+ * The thread that looks for other servers: now and then, when a Sentinel speaks, and as soon as
+ * somebody doubts. What it learns comes from whoever answers first; of the Sentinels, the last one that
+ * did is asked before the others, and an older configuration is not believed. A cluster's servers are
+ * asked before those of the URL, which may call the same servers by other names.
+ */
+#include "scout.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "topology_inside.h"
+#include "wire/script.h"
+
+enum {
+    SENTINEL_TICK_MS = 1000,
+    CLUSTER_TICK_MS = 5000,
+    TROUBLE_TICK_MS = 100,      /* while some server is out of reach, or somebody doubts */
+    SENTINELS_AGREE_MS = 10000, /* all know of a failover by then */
+};
+
+static lk_status ask(struct lki_topology *topology, const struct lki_endpoint *whom,
+                     struct lki_view *out, struct lk_error *err)
+{
+    const struct lki_topology_options *options = &topology->options;
+    int64_t deadline = lki_clock_after_ms(options->connect_ms);
+
+    if (options->url->kind == LKI_URL_CLUSTER)
+        return lki_cluster_ask(whom, options->url, deadline, out, err);
+    lk_status status = lki_sentinel_ask(whom, options->url, deadline, out, err);
+    if (status == LK_OK && out->version < topology->version)
+        return LKI_FAIL(err, LK_UNREACHABLE, "Sentinel %s is behind the others", whom->label);
+    if (status == LK_OK) topology->confirmed_at = lki_clock_now();
+    return status;
+}
+
+/* All of them behind what one of them has told: they were set up anew, and count from the beginning. */
+static void forget_version(struct lki_topology *topology, size_t behind)
+{
+    int64_t agreed_at = topology->confirmed_at + (int64_t)SENTINELS_AGREE_MS * NS_PER_MS;
+
+    if (behind == topology->options.url->seed_count && lki_clock_now() >= agreed_at)
+        topology->version = LLONG_MIN;
+}
+
+lk_status lki_scout_look(struct lki_topology *topology, struct lk_error *err)
+{
+    struct lki_endpoint whom = {0};
+    lk_status status = LKI_FAIL(err, LK_UNREACHABLE, "nobody to ask");
+    size_t behind = 0;
+
+    atomic_store(&topology->is_doubted, false);
+    for (size_t i = 0; status != LK_OK && !atomic_load(&topology->is_stopping) &&
+                       lki_topology_candidate(topology, i, &whom);
+         i++) {
+        struct lki_view view = {0};
+
+        status = ask(topology, &whom, &view, err);
+        lki_endpoint_done(&whom);
+        if (status == LK_OK) {
+            topology->first_candidate += i;
+            if (lki_topology_take(topology, &view)) lki_topology_tell_change(topology);
+        }
+        behind += status != LK_OK && view.count > 0;
+        lki_view_done(&view);
+    }
+    forget_version(topology, behind);
+    /* A cluster's server may be cut off from the others and not know it: ask another next time. */
+    if (lki_topology_is_cluster(topology)) topology->first_candidate++;
+    return status;
+}
+
+/* ---- the looking thread ------------------------------------------------------------------------- */
+
+/* Have a Sentinel tell us at once; only a hint, so what fails is tried again at the next turn. */
+static void listen_to_sentinel(struct lki_topology *topology)
+{
+    const struct lki_url *url = topology->options.url;
+    const struct lk_bytes words[] = {LK_BYTES("SUBSCRIBE"), LK_BYTES("+switch-master")};
+    int64_t deadline = lki_clock_after_ms(topology->options.connect_ms);
+
+    size_t seed = topology->first_candidate % url->seed_count;
+
+    if (url->kind != LKI_URL_SENTINEL || atomic_load(&topology->is_stopping)) return;
+    if (topology->listener && topology->listener_seed == seed) return;
+    lki_redis_close(
+        topology->listener); /* another one answers now: this one may be gone for ever */
+    topology->listener_seed = seed;
+    topology->listener = lki_redis_open(&url->seeds[seed], deadline, NULL);
+    if (!topology->listener) return;
+    if (lki_redis_send(topology->listener, &(struct lk_command){words, 2}, 1, deadline, NULL) ==
+        LK_OK)
+        return;
+    lki_redis_close(topology->listener);
+    topology->listener = NULL;
+}
+
+/* Read what the Sentinel said; whether it said anything. */
+static void hear_sentinel(struct lki_topology *topology)
+{
+    lk_reply *message = NULL;
+
+    if (!topology->listener) return;
+    do {
+        if (lki_redis_receive(topology->listener, &message, NULL) != LK_OK) {
+            lki_redis_close(topology->listener);
+            topology->listener = NULL;
+            return;
+        }
+        struct lk_bytes kind = lk_reply_bytes(lk_reply_at(message, 0));
+        if (kind.data && strcmp(kind.data, "message") == 0)
+            atomic_store(&topology->is_doubted, true);
+        lk_reply_free(message);
+    } while (message);
+}
+
+/* Until there is a reason to look, but not sooner than TROUBLE_TICK_MS after the last look. */
+static void sleep_until_next(struct lki_topology *topology, int64_t looked_at)
+{
+    int64_t tick_ms = lki_topology_is_cluster(topology) ? CLUSTER_TICK_MS : SENTINEL_TICK_MS;
+    int64_t earliest = looked_at + (int64_t)TROUBLE_TICK_MS * NS_PER_MS;
+    int64_t latest =
+        lki_topology_is_troubled(topology) ? earliest : looked_at + tick_ms * NS_PER_MS;
+
+    while (!atomic_load(&topology->is_stopping)) {
+        int64_t until = atomic_load(&topology->is_doubted) ? earliest : latest;
+        struct pollfd fds[] = {
+            {.fd = topology->poke_fd, .events = POLLIN},
+            {.fd = topology->listener ? lki_redis_fd(topology->listener) : -1, .events = POLLIN}};
+        uint64_t pokes = 0;
+
+        if (lki_clock_left_ms(until) == 0) return;
+        (void)poll(fds, 2, lki_clock_left_ms(until));
+        ssize_t got = read(topology->poke_fd, &pokes, sizeof pokes);
+        (void)got; /* empty: it was something else that woke us */
+        hear_sentinel(topology);
+    }
+}
+
+void *lki_scout_main(void *arg)
+{
+    struct lki_topology *topology = arg;
+
+    while (!atomic_load(&topology->is_stopping)) {
+        int64_t looked_at = lki_clock_now();
+
+        (void)lki_scout_look(topology, NULL);
+        lki_topology_reap(topology);
+        listen_to_sentinel(topology);
+        sleep_until_next(topology, looked_at);
+    }
+    return NULL;
+}
+
+/* ---- the first time ----------------------------------------------------------------------------- */
+
+static lk_status find_servers(struct lki_topology *topology, struct lk_error *err)
+{
+    if (!lki_topology_is_fixed(topology)) return lki_scout_look(topology, err);
+    if (lki_topology_take_seed(topology) == LK_OK) return LK_OK;
+    return LKI_FAIL(err, LK_NO_MEMORY, "a server, or its thread");
+}
+
+/*
+ * See that the loader is let in and may load, which nobody would notice before a script is missing.
+ * PING only makes the answers come: an error is one too.
+ */
+static lk_status try_loader(struct lki_redis *redis, const struct lki_endpoint *endpoint,
+                            int64_t deadline, struct lk_error *err)
+{
+    const struct lk_bytes ping = LK_BYTES("PING");
+    const char *text = lki_script_named("mutex_release")->source;
+    const struct lk_error *refusal = lki_redis_refusal(redis);
+    lk_reply *reply = NULL;
+
+    if (!endpoint->loader) return LK_OK;
+    lk_status status = lki_redis_introduce(redis, endpoint, text, deadline, err);
+    if (status == LK_OK)
+        status =
+            lki_redis_exchange(redis, &(struct lk_command){&ping, 1}, 1, deadline, &reply, err);
+    lk_reply_free(reply);
+    if (status == LK_OK && refusal->code == LK_SERVER) {
+        if (err) *err = *refusal;
+        return LK_SERVER;
+    }
+    if (status == LK_UNKNOWN) { /* nothing has happened that matters */
+        status = LK_UNREACHABLE;
+        if (err) err->code = status;
+    }
+    return status;
+}
+
+lk_status lki_scout_open(struct lki_topology *topology, struct lk_error *err)
+{
+    struct lki_redis *first = NULL;
+    lk_status status = find_servers(topology, err);
+
+    if (status != LK_OK) return status;
+    struct lki_node *node = lki_topology_node(topology, LKI_NO_SLOT, err);
+    if (!node) return LK_UNREACHABLE;
+    int64_t deadline = lki_clock_after_ms(topology->options.connect_ms);
+    status = lki_pool_borrow(node->pool, deadline, &first, err);
+    if (status == LK_OK) {
+        status = try_loader(first, &node->endpoint, deadline, err);
+        lki_pool_return(node->pool, first);
+    }
+    lki_node_unref(node);
+    return status;
+}

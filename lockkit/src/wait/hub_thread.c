@@ -1,0 +1,271 @@
+/*
+ * The hub's thread: has channels asked for at their servers, and hears what the servers say. It sleeps
+ * in one poll() for all of them, and nowhere else.
+ *
+ * A channel that moves to another server is deaf for a while. That comes to light in three ways: the
+ * old server ends the subscription by itself, it refuses a new one (MOVED), or the topology says so
+ * (lki_hub_look_again()). Each time the channel is asked for where it is now, and those who sleep there
+ * are woken once that is confirmed.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "routes.h"
+
+enum { LINGER_MS = 1000 }; /* an unused subscription is kept this long */
+
+/* ---- moving channels on --------------------------------------------------------------------------------- */
+
+/* Do what is to be done for a channel; returns when to do more. What waits for a server or for an answer
+   is looked at again when that comes. A channel in use is looked at once per LINGER_MS. */
+static int64_t step_channel_locked(struct lki_hub *hub, struct lki_channel *channel, int64_t now)
+{
+    if (channel->state == CHANNEL_WANTED && !channel->first) {
+        lki_routes_set(channel, NULL);
+        lki_channels_remove(&hub->channels, channel);
+    } else if (channel->state == CHANNEL_WANTED) {
+        if (channel->ask_at > now) return channel->ask_at;
+        if (!channel->link || lki_link_room(channel->link) == 0) return INT64_MAX;
+        lki_link_subscribe(channel->link, channel);
+        channel->state = CHANNEL_ASKED;
+    } else if (channel->state == CHANNEL_LIVE) {
+        int64_t due = (channel->first ? now : channel->idle_since) + LINGER_MS * (int64_t)NS_PER_MS;
+
+        if (due > now) return due;
+        if (lki_link_room(channel->link) == 0) return INT64_MAX;
+        lki_link_unsubscribe(channel->link, channel);
+        channel->state = CHANNEL_LEAVING;
+    }
+    return INT64_MAX;
+}
+
+static int64_t step_all(struct lki_hub *hub)
+{
+    struct lki_channel *older = NULL;
+    int64_t now = lki_clock_now();
+    int64_t next = INT64_MAX;
+
+    (void)pthread_mutex_lock(&hub->mutex);
+    for (struct lki_channel *channel = hub->channels.newest; channel; channel = older) {
+        older = channel->older;
+        int64_t due = step_channel_locked(hub, channel, now);
+        if (due < next) next = due;
+    }
+    (void)pthread_mutex_unlock(&hub->mutex);
+    return next;
+}
+
+/* ---- what servers say --------------------------------------------------------------------------------------- */
+
+enum word { WORD_MESSAGE, WORD_JOINED, WORD_LEFT, WORD_OTHER };
+
+static enum word word_of(struct lk_bytes kind)
+{
+    static const struct {
+        const char *kind;
+        enum word word;
+    } words[] = {
+        {"message", WORD_MESSAGE},   {"smessage", WORD_MESSAGE}, {"subscribe", WORD_JOINED},
+        {"ssubscribe", WORD_JOINED}, {"unsubscribe", WORD_LEFT}, {"sunsubscribe", WORD_LEFT},
+    };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(kind.data, words[i].kind) == 0) return words[i].word;
+    }
+    return WORD_OTHER;
+}
+
+static void join_locked(struct lki_hub *hub, struct lki_channel *channel)
+{
+    channel->state = CHANNEL_LIVE;
+    channel->refused = (struct lki_backoff){0};
+    if (channel->is_deaf) lki_channel_wake(channel, SIZE_MAX);
+    channel->is_deaf = false;
+    (void)pthread_cond_broadcast(&hub->confirmed);
+}
+
+/* The channel is dropped at the next turn, or asked for again. True: it was not we who ended it. */
+static bool part_locked(struct lki_channel *channel)
+{
+    bool is_moved = channel->state == CHANNEL_LIVE;
+
+    lki_channel_drop(channel);
+    if (is_moved) lki_routes_set(channel, NULL);
+    return is_moved;
+}
+
+/* {"message", channel, text}, {"subscribe", channel, n}, ... What a server that has not the channel any
+   more says of it counts for nothing. */
+static void hear_message(struct lki_hub *hub, struct lki_link *link, const lk_reply *message)
+{
+    struct lk_bytes kind = lk_reply_bytes(lk_reply_at(message, 0));
+    struct lk_bytes name = lk_reply_bytes(lk_reply_at(message, 1));
+    enum word word = kind.data && name.data ? word_of(kind) : WORD_OTHER;
+    bool is_moved = false;
+
+    if (word == WORD_OTHER) return; /* the answer to a PING */
+    if (word != WORD_MESSAGE) lki_link_answered(link);
+    (void)pthread_mutex_lock(&hub->mutex);
+    struct lki_channel *channel = lki_channels_find(&hub->channels, name);
+    if (word != WORD_MESSAGE)
+        hub->is_changed = true; /* there is room for another to be asked for */
+    if (!channel || channel->link != link) {
+        /* a late word */
+    } else if (word == WORD_MESSAGE) {
+        lki_channel_tell(channel, lk_reply_bytes(lk_reply_at(message, 2)));
+    } else if (word == WORD_JOINED) {
+        join_locked(hub, channel);
+    } else {
+        is_moved = part_locked(channel);
+    }
+    (void)pthread_mutex_unlock(&hub->mutex);
+    if (is_moved) lki_topology_doubt(hub->options.topology);
+}
+
+/* Asked for again at once, where the server sends us, but later and later when that is refused too. */
+static void refuse_locked(struct lki_hub *hub, struct lki_channel *channel)
+{
+    channel->ask_at = 0;
+    if (channel->refused.pause_ms > 0) {
+        channel->ask_at =
+            lki_clock_after_ms(lki_backoff_next(&channel->refused, hub->options.backoff_ms));
+    } else {
+        channel->refused.pause_ms = 1;
+    }
+    lki_channel_drop(channel);
+    lki_routes_set(channel, NULL);
+}
+
+/* An answer names no channel, but only those can be meant that are not answered yet. LKI_NO_SLOT: of any
+   slot. Whether there were some. */
+static bool refuse_all(struct lki_hub *hub, struct lki_link *link, int slot)
+{
+    bool is_any = false;
+
+    lki_link_answered(link);
+    (void)pthread_mutex_lock(&hub->mutex);
+    for (struct lki_channel *channel = hub->channels.newest; channel; channel = channel->older) {
+        bool is_open = channel->state == CHANNEL_ASKED || channel->state == CHANNEL_LEAVING;
+
+        if (channel->link != link || !is_open) continue;
+        if (slot != LKI_NO_SLOT && channel->slot != slot) continue;
+        refuse_locked(hub, channel);
+        is_any = true;
+    }
+    hub->is_changed = true;
+    (void)pthread_mutex_unlock(&hub->mutex);
+    return is_any;
+}
+
+static bool begins(struct lk_bytes text, struct lk_bytes with)
+{
+    return text.len > with.len && memcmp(text.data, with.data, with.len) == 0;
+}
+
+/* "MOVED 12 127.0.0.1:7001", "CLUSTERDOWN ...": others may stay subscribed. False when the connection is
+   of no use: what was asked is refused (an ACL without our channels, too many clients). */
+static bool hear_error(struct lki_hub *hub, struct lki_link *link, struct lk_bytes text)
+{
+    char *end = NULL;
+
+    if (begins(text, LK_BYTES("CLUSTERDOWN "))) {
+        (void)refuse_all(hub, link, LKI_NO_SLOT);
+        lki_topology_doubt(hub->options.topology);
+        return true;
+    }
+    if (!begins(text, LK_BYTES("MOVED "))) return false;
+    long slot = strtol(text.data + strlen("MOVED "), &end, 10);
+    if (slot < 0 || slot >= LKI_SLOTS || *end != ' ') return false;
+    if (refuse_all(hub, link, (int)slot))
+        lki_topology_moved(hub->options.topology, (int)slot, lk_bytes_of(end + 1), link->node);
+    return true;
+}
+
+static bool hear(void *arg, struct lki_link *link, const lk_reply *message)
+{
+    struct lki_hub *hub = arg;
+
+    if (lk_reply_type_of(message) == LK_REPLY_ERROR)
+        return hear_error(hub, link, lk_reply_bytes(message));
+    hear_message(hub, link, message);
+    return true;
+}
+
+/* ---- the turns ------------------------------------------------------------------------------------------------ */
+
+/* What others have left to do; false when the hub is to stop. */
+static bool take_orders(struct lki_hub *hub, bool *out_looks_again, bool *out_is_changed)
+{
+    (void)pthread_mutex_lock(&hub->mutex);
+    bool goes_on = !hub->is_stopping;
+    *out_looks_again = !hub->is_looked_at;
+    *out_is_changed = hub->is_changed;
+    hub->is_looked_at = true;
+    hub->is_changed = false;
+    (void)pthread_mutex_unlock(&hub->mutex);
+    return goes_on;
+}
+
+static int64_t sooner(int64_t one, int64_t other)
+{
+    return one < other ? one : other;
+}
+
+/* When there is something to do without a word from anybody. */
+static int64_t next_turn(struct lki_hub *hub)
+{
+    int64_t next = sooner(hub->collect_at, lki_routes_due(hub));
+
+    (void)pthread_mutex_lock(&hub->mutex);
+    if (hub->is_changed) next = 0;
+    (void)pthread_mutex_unlock(&hub->mutex);
+    return next;
+}
+
+/* Sleep until something is due, a server speaks, or somebody pokes; then hear what they say. */
+static void sleep_and_hear(struct lki_hub *hub)
+{
+    int64_t until = next_turn(hub);
+    struct pollfd alone = {.fd = hub->poke_fd, .events = POLLIN};
+    struct pollfd *fds = hub->fds ? hub->fds : &alone;
+    nfds_t count = 1;
+    uint64_t pokes = 0;
+
+    fds[0] = alone;
+    for (const struct lki_link *link = hub->links; link; link = link->next) {
+        fds[count++] = (struct pollfd){.fd = link->redis ? lki_redis_fd(link->redis) : -1,
+                                       .events = link->events};
+    }
+    if (poll(fds, count, until == INT64_MAX ? -1 : lki_clock_left_ms(until)) < 0) return;
+    ssize_t got = read(hub->poke_fd, &pokes, sizeof pokes);
+    (void)got; /* empty: it was something else that woke us */
+    count = 1;
+    for (struct lki_link *link = hub->links; link; link = link->next) {
+        if (fds[count++].revents != 0)
+            lki_routes_take_news(hub, link, lki_link_hear(link, hear, hub));
+    }
+}
+
+void *lki_hub_thread(void *arg)
+{
+    struct lki_hub *hub = arg;
+    bool looks_again = false;
+    bool is_changed = false;
+
+    while (take_orders(hub, &looks_again, &is_changed)) {
+        if (looks_again) lki_routes_look_again(hub);
+        if (looks_again || is_changed || lki_clock_left_ms(hub->collect_at) == 0) {
+            int64_t route_at = lki_routes_find(hub);
+
+            hub->collect_at = sooner(route_at, step_all(hub));
+        }
+        lki_routes_tend(hub);
+        lki_routes_prune(hub);
+        sleep_and_hear(hub);
+    }
+    return NULL;
+}

@@ -1,0 +1,185 @@
+/*
+ * A connection that owes answers cannot be lent, and closing it would not take back what was sent. So
+ * it waits here, in a list under one mutex, and is looked at by whoever needs a connection and, now
+ * and then, by the pool's thread. Those looks never wait, so they are made under the mutex: an owner
+ * who comes for its connection must not miss it. Any thread.
+ */
+#include "pending.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "script.h"
+
+enum { DEBTS_MAX = 1024 };
+
+struct parked {
+    struct lki_redis *redis;
+    uint64_t ticket;
+    unsigned owed;
+    struct lki_debt *debt; /* owned; NULL: none */
+    int64_t until;
+};
+
+struct lki_pending {
+    pthread_mutex_t mutex; /* guards all below */
+    uint64_t tickets;      /* given out so far */
+    struct lki_debt *debts;
+    size_t debt_count;
+    size_t count;
+    struct parked places[]; /* in the order of coming */
+};
+
+/* ---- debts --------------------------------------------------------------------------------------- */
+
+static void owe_locked(struct lki_pending *pending, struct lki_debt *debt)
+{
+    if (!debt) return;
+    if (pending->debt_count >= DEBTS_MAX || debt->until <= lki_clock_now()) {
+        lki_debt_free(debt);
+        return;
+    }
+    debt->next = pending->debts;
+    pending->debts = debt;
+    pending->debt_count++;
+}
+
+void lki_pending_owe(struct lki_pending *pending, struct lki_debt *debt)
+{
+    (void)pthread_mutex_lock(&pending->mutex);
+    owe_locked(pending, debt);
+    (void)pthread_mutex_unlock(&pending->mutex);
+}
+
+struct lki_debt *lki_pending_take_debt(struct lki_pending *pending)
+{
+    struct lki_debt *debt = NULL;
+
+    (void)pthread_mutex_lock(&pending->mutex);
+    while ((debt = pending->debts)) {
+        pending->debts = debt->next;
+        pending->debt_count--;
+        if (debt->until > lki_clock_now()) break;
+        lki_debt_free(debt);
+    }
+    (void)pthread_mutex_unlock(&pending->mutex);
+    return debt;
+}
+
+/* ---- connections --------------------------------------------------------------------------------- */
+
+uint64_t lki_pending_enter(struct lki_pending *pending, struct lki_redis *redis, unsigned owed,
+                           struct lki_debt *debt, int64_t until)
+{
+    (void)pthread_mutex_lock(&pending->mutex);
+    uint64_t ticket = ++pending->tickets;
+    pending->places[pending->count++] = (struct parked){redis, ticket, owed, debt, until};
+    (void)pthread_mutex_unlock(&pending->mutex);
+    return ticket;
+}
+
+static void remove_locked(struct lki_pending *pending, size_t i)
+{
+    pending->count--;
+    memmove(&pending->places[i], &pending->places[i + 1],
+            (pending->count - i) * sizeof pending->places[0]);
+}
+
+struct lki_redis *lki_pending_leave(struct lki_pending *pending, uint64_t ticket,
+                                    unsigned most_owed, unsigned *out_owed,
+                                    struct lki_debt **out_debt)
+{
+    struct lki_redis *redis = NULL;
+
+    (void)pthread_mutex_lock(&pending->mutex);
+    for (size_t i = 0; i < pending->count && !redis; i++) {
+        struct parked *place = &pending->places[i];
+
+        if (place->ticket != ticket || place->owed > most_owed) continue;
+        redis = place->redis;
+        *out_owed = place->owed;
+        *out_debt = place->debt;
+        remove_locked(pending, i);
+    }
+    (void)pthread_mutex_unlock(&pending->mutex);
+    return redis;
+}
+
+/* Read what has come. Whether it is over: all was answered, the connection ended, or time is up. */
+static bool is_over(struct parked *place)
+{
+    while (place->owed > 0) {
+        lk_reply *reply = NULL;
+        lk_status status = lki_redis_receive(place->redis, &reply, NULL);
+        bool is_integer = lk_reply_type_of(reply) == LK_REPLY_INTEGER;
+
+        if (status != LK_OK) return true;
+        if (!reply) break;
+        lk_reply_free(reply);
+        if (--place->owed > 0 || !is_integer) continue;
+        lki_debt_free(place->debt);
+        place->debt = NULL;
+    }
+    if (place->owed == 0) return true;
+    if (lki_clock_left_ms(place->until) > 0) return false;
+    lki_redis_cut(place->redis);
+    (void)lki_redis_is_usable(place->redis);
+    return true;
+}
+
+struct lki_redis *lki_pending_collect(struct lki_pending *pending)
+{
+    struct lki_redis *redis = NULL;
+
+    (void)pthread_mutex_lock(&pending->mutex);
+    for (size_t i = 0; i < pending->count && !redis; i++) {
+        struct parked *place = &pending->places[i];
+
+        if (!is_over(place)) continue;
+        redis = place->redis;
+        owe_locked(pending, place->debt);
+        remove_locked(pending, i);
+    }
+    (void)pthread_mutex_unlock(&pending->mutex);
+    return redis;
+}
+
+bool lki_pending_is_empty(struct lki_pending *pending)
+{
+    (void)pthread_mutex_lock(&pending->mutex);
+    bool is_empty = pending->count == 0 && !pending->debts;
+    (void)pthread_mutex_unlock(&pending->mutex);
+    return is_empty;
+}
+
+/* ---- life ---------------------------------------------------------------------------------------- */
+
+struct lki_pending *lki_pending_new(unsigned size)
+{
+    struct lki_pending *pending = calloc(1, sizeof *pending + size * sizeof pending->places[0]);
+
+    if (!pending) return NULL;
+    (void)pthread_mutex_init(&pending->mutex, NULL);
+    return pending;
+}
+
+void lki_pending_free(struct lki_pending *pending)
+{
+    if (!pending) return;
+    while (pending->count > 0) {
+        struct parked *place = &pending->places[--pending->count];
+
+        lki_debt_free(place->debt);
+        lki_redis_close(place->redis);
+    }
+    while (pending->debts) {
+        struct lki_debt *debt = pending->debts;
+
+        pending->debts = debt->next;
+        lki_debt_free(debt);
+    }
+    (void)pthread_mutex_destroy(&pending->mutex);
+    free(pending);
+}
