@@ -99,45 +99,16 @@ static void restore_semaphore(struct torture_seat *seat, unsigned weight)
     (void)lk_semaphore_release(seat->thing, weight, NULL); /* else they are missing */
 }
 
-const struct torture_kind torture_semaphore = {
-    .name = "semaphore",
-    .keys = TORTURE_KEYS,
-    .shows = CHECK_PERMITS,
-    .limit = PERMITS,
-    .has_holds = true,
-    .limited_as = "semaphore",
-    .set_up = set_semaphore,
-    .check = check_semaphore,
-    .stays = torture_is_counter,
-    .make = make_semaphore,
-    .done = semaphore_done,
-    .choose = choose_weight,
-    .acquire = acquire_semaphore,
-    .release = release_semaphore,
-    .remaining_ms = no_lease,
-    .cancel = cancel_semaphore,
-    .restore = restore_semaphore,
-};
-
-const struct torture_kind torture_semaphore_spared = {
-    .name = "semaphore-spared",
-    .keys = TORTURE_KEYS,
-    .shows = CHECK_PERMITS,
-    .limit = PERMITS,
-    .has_holds = true,
-    .is_spared = true,
-    .limited_as = "semaphore",
-    .set_up = set_semaphore,
-    .check = check_semaphore,
-    .stays = torture_is_counter,
-    .make = make_semaphore,
-    .done = semaphore_done,
-    .choose = choose_weight,
-    .acquire = acquire_semaphore,
-    .release = release_semaphore,
-    .remaining_ms = no_lease,
-    .cancel = cancel_semaphore,
-};
+#define SEMAPHORE                                                                                  \
+    .keys = TORTURE_KEYS, .shows = CHECK_PERMITS, .limit = PERMITS, .has_holds = true,             \
+    .limited_as = "semaphore", .set_up = set_semaphore, .check = check_semaphore,                  \
+    .stays = torture_is_counter, .make = make_semaphore, .done = semaphore_done,                   \
+    .choose = choose_weight, .acquire = acquire_semaphore, .release = release_semaphore,           \
+    .remaining_ms = no_lease, .cancel = cancel_semaphore
+const struct torture_kind torture_semaphore = {SEMAPHORE, .name = "semaphore",
+                                               .restore = restore_semaphore};
+const struct torture_kind torture_semaphore_spared = {SEMAPHORE, .name = "semaphore-spared",
+                                                      .is_spared = true};
 
 /* ---- permits -------------------------------------------------------------------------------------------- */
 

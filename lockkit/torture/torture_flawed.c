@@ -138,32 +138,11 @@ static void cancel_nothing(struct torture_seat *seat)
     (void)seat;
 }
 
-const struct torture_kind torture_flawed_release = {
-    .name = "flawed-release",
-    .keys = TORTURE_KEYS,
-    .limit = 1,
-    .is_leased = true,
-    .has_holds = true,
-    .is_flawed = true,
-    .make = make_flawed,
-    .done = flawed_done,
-    .acquire = acquire_flawed,
-    .release = release_flawed,
-    .remaining_ms = flawed_remaining_ms,
-    .cancel = cancel_nothing,
-};
-
-const struct torture_kind torture_flawed_acquire = {
-    .name = "flawed-acquire",
-    .keys = TORTURE_KEYS,
-    .limit = 1,
-    .is_leased = true,
-    .has_holds = true,
-    .is_flawed = true,
-    .make = make_flawed,
-    .done = flawed_done,
-    .acquire = acquire_flawed,
-    .release = release_flawed,
-    .remaining_ms = flawed_remaining_ms,
-    .cancel = cancel_nothing,
-};
+#define FLAWED(what)                                                                               \
+    {                                                                                              \
+        .name = (what), .keys = TORTURE_KEYS, .limit = 1, .is_leased = true, .has_holds = true,    \
+        .is_flawed = true, .make = make_flawed, .done = flawed_done, .acquire = acquire_flawed,    \
+        .release = release_flawed, .remaining_ms = flawed_remaining_ms, .cancel = cancel_nothing   \
+    }
+const struct torture_kind torture_flawed_release = FLAWED("flawed-release");
+const struct torture_kind torture_flawed_acquire = FLAWED("flawed-acquire");

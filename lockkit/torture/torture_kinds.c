@@ -119,113 +119,28 @@ static void multi_done(struct torture_seat *seat)
 
 /* ---- the table ------------------------------------------------------------------------------------------ */
 
-static const struct torture_kind kind_mutex = {
-    .name = "mutex",
-    .keys = TORTURE_KEYS,
-    .limit = 1,
-    .is_leased = true,
-    .has_holds = true,
-    .make_lock = lk_mutex_new,
-};
-
-static const struct torture_kind kind_reentrant = {
-    .name = "reentrant",
-    .keys = TORTURE_KEYS,
-    .shows = CHECK_DEPTH,
-    .limit = 1,
-    .is_reentrant = true,
-    .is_leased = true,
-    .has_holds = true,
-    .make_lock = lk_reentrant_new,
-};
-
-static const struct torture_kind kind_non_reentrant = {
-    .name = "non-reentrant",
-    .keys = TORTURE_KEYS,
-    .limit = 1,
-    .is_leased = true,
-    .has_holds = true,
-    .make_lock = lk_non_reentrant_new,
-};
-
-static const struct torture_kind kind_spin = {
-    .name = "spin",
-    .keys = TORTURE_KEYS,
-    .limit = 1,
-    .is_reentrant = true,
-    .is_leased = true,
-    .has_holds = true,
-    .make_lock = lk_spin_new,
-};
-
-static const struct torture_kind kind_fenced = {
-    .name = "fenced",
-    .keys = TORTURE_KEYS,
-    .shows = CHECK_FENCE,
-    .limit = 1,
-    .is_reentrant = true,
-    .is_leased = true,
-    .has_holds = true,
-    .stays = is_fence,
-    .make_lock = lk_fenced_new,
-};
-
-static const struct torture_kind kind_fair = {
-    .name = "fair",
-    .keys = TORTURE_KEYS,
-    .shows = CHECK_FAIRNESS,
-    .limit = 1,
-    .is_reentrant = true,
-    .is_leased = true,
-    .has_holds = true,
-    .make_lock = make_fair,
-};
-
-static const struct torture_kind kind_rwlock = {
-    .name = "rwlock",
-    .keys = TORTURE_KEYS,
-    .limit = READERS_MAX,
-    .is_reentrant = true,
-    .is_leased = true,
-    .has_holds = true,
-    .make = make_rwlock,
-    .done = rwlock_done,
-    .choose = choose_side,
-    .soften = read_besides,
-};
-
-static const struct torture_kind kind_multi = {
-    .name = "multi",
-    .keys = MULTI_KEYS,
-    .limit = 1,
-    .is_leased = true,
-    .has_holds = true,
-    .stays = is_fence,
-    .make = make_multi,
-    .done = multi_done,
-};
-
-static const struct torture_kind kind_redlock = {
-    .name = "redlock",
-    .keys = TORTURE_KEYS,
-    .limit = 1,
-    .is_leased = true,
-    .has_holds = true,
-    .stays = is_fence,
-    .make = make_redlock,
-    .done = multi_done,
-};
+#define LOCK(what)                                                                                 \
+    .name = (what), .keys = TORTURE_KEYS, .limit = 1, .is_leased = true, .has_holds = true
+#define NESTING(what) LOCK(what), .is_reentrant = true
+#define KIND(...)                                                                                  \
+    &(const struct torture_kind)                                                                   \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 
 const struct torture_kind *const torture_kinds[] = {
-    &kind_mutex,
-    &kind_reentrant,
-    &kind_non_reentrant,
-    &kind_spin,
-    &kind_fenced,
-    &kind_fair,
-    &kind_rwlock,
-    &kind_multi,
-    &kind_redlock,
+    KIND(LOCK("mutex"), .make_lock = lk_mutex_new),
+    KIND(NESTING("reentrant"), .shows = CHECK_DEPTH, .make_lock = lk_reentrant_new),
+    KIND(LOCK("non-reentrant"), .make_lock = lk_non_reentrant_new),
+    KIND(NESTING("spin"), .make_lock = lk_spin_new),
+    KIND(NESTING("fenced"), .shows = CHECK_FENCE, .stays = is_fence, .make_lock = lk_fenced_new),
+    KIND(NESTING("fair"), .shows = CHECK_FAIRNESS, .make_lock = make_fair),
+    KIND(.name = "rwlock", .keys = TORTURE_KEYS, .limit = READERS_MAX, .is_reentrant = true,
+         .is_leased = true, .has_holds = true, .make = make_rwlock, .done = rwlock_done,
+         .choose = choose_side, .soften = read_besides),
+    KIND(.name = "multi", .keys = MULTI_KEYS, .limit = 1, .is_leased = true, .has_holds = true,
+         .stays = is_fence, .make = make_multi, .done = multi_done),
+    KIND(LOCK("redlock"), .stays = is_fence, .make = make_redlock, .done = multi_done),
     &torture_semaphore,
     &torture_semaphore_spared,
     &torture_permits,
