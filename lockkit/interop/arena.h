@@ -24,6 +24,8 @@ struct arena {
     size_t count;
 };
 
+#define ARENA_CHECKS(table) .checks = (table), .count = sizeof(table) / sizeof(table)[0]
+
 /* Run all checks as a TAP test program, write the rows; the exit status. */
 int arena_run(const struct arena *plan);
 

@@ -82,6 +82,5 @@ int main(void)
     return arena_run(&(struct arena){.name = "cluster",
                                      .is_cluster = true,
                                      .start_rival = arena_start_redisson,
-                                     .checks = checks,
-                                     .count = sizeof checks / sizeof checks[0]});
+                                     ARENA_CHECKS(checks)});
 }

@@ -16,7 +16,6 @@ enum {
     ASLEEP_MS = 12,      /* after it has subscribed: to ask once more and fall asleep */
     WAKE_UP_MAX_MS = 50, /* at the median */
     LATE_MAX = 3,
-    SHORT_LEASE_MS = 300,
     EARLY_MS = 5, /* by rounding */
     LATE_MS = 500,
 };
@@ -284,6 +283,12 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+double duel_median(double *numbers, size_t count)
+{
+    qsort(numbers, count, sizeof numbers[0], by_size);
+    return numbers[count / 2];
+}
+
 void stopwatch_add(struct stopwatch *watch, const struct answer *waking, const struct answer *woken)
 {
     double took_ms = (double)(woken->ended_ns - waking->began_ns) / 1e6;
@@ -297,8 +302,8 @@ void stopwatch_add(struct stopwatch *watch, const struct answer *waking, const s
 
 void duel_judge_wake_up(const struct duel *duel, struct stopwatch *watch)
 {
-    qsort(watch->took_ms, watch->count, sizeof watch->took_ms[0], by_size);
-    double median_ms = watch->took_ms[watch->count / 2];
+    double median_ms = duel_median(watch->took_ms, watch->count);
+
     print_message("# %s wakes %s: %s to %s, median %.2f ms, worst %.2f ms\n", duel->kind,
                   duel->wanted, peer_version(duel->a), peer_version(duel->b), median_ms,
                   watch->took_ms[watch->count - 1]);
@@ -326,16 +331,23 @@ void duel_wake_up(struct duel *duel)
 
 /* ---- leases -------------------------------------------------------------------------------- */
 
-void duel_lease_expiry(struct duel *duel)
+struct answer duel_outwait(const struct duel *duel, int64_t lease_ms)
 {
-    struct answer held = peer_must(duel->a, "ok", "1 lock %s %s wait=0 lease=%d", duel->kind,
-                                   duel->key, SHORT_LEASE_MS);
+    struct answer held = peer_must(duel->a, "ok", "1 lock %s %s wait=0 lease=%lld", duel->kind,
+                                   duel->key, (long long)lease_ms);
     struct answer taken =
         peer_must(duel->b, "ok", "1 lock %s %s wait=20000 lease=30000", duel->wanted, duel->key);
+
+    assert_true(taken.ended_ns - held.began_ns > (lease_ms - EARLY_MS) * 1000000);
+    assert_true(taken.ended_ns - held.ended_ns < (lease_ms + LATE_MS) * 1000000);
+    return taken;
+}
+
+void duel_lease_expiry(struct duel *duel)
+{
+    (void)duel_outwait(duel, SHORT_LEASE_MS);
     const char *state = duel_state(duel);
 
-    assert_true(taken.ended_ns - held.began_ns > (SHORT_LEASE_MS - EARLY_MS) * 1000000LL);
-    assert_true(taken.ended_ns - held.ended_ns < (SHORT_LEASE_MS + LATE_MS) * 1000000LL);
     duel_unlock(duel, duel->a, 1, "not-owner");
     assert_string_equal(duel_state(duel), state);
     assert_in_range(duel_ttl_ms(duel), 29000, 30000);

@@ -31,7 +31,8 @@ struct peer *duel_lockkit(const struct duel *duel);
 struct peer *duel_rival(const struct duel *duel);
 
 enum {
-    SOON_MS = 1000,  /* for what comes by a message, or by a look that is due */
+    SOON_MS = 1000, /* for what comes by a message, or by a look that is due */
+    SHORT_LEASE_MS = 300,
     LEASE_MS = 1500, /* of duel_lock_renewed() and of the rival Redisson's watchdog */
 };
 
@@ -41,6 +42,8 @@ struct answer duel_lock(const struct duel *duel, struct peer *peer, unsigned thr
 /* Take it, to be renewed. */
 void duel_lock_renewed(const struct duel *duel, struct peer *peer, unsigned thread);
 void duel_unlock(const struct duel *duel, struct peer *peer, unsigned thread, const char *result);
+/* a takes it for so long, and b, who wants it, has it when that is over: b's answer. */
+struct answer duel_outwait(const struct duel *duel, int64_t lease_ms);
 /* Wait for it, and be asleep: the request's ID. */
 unsigned duel_send_waiter(const struct duel *duel, struct peer *peer, unsigned thread);
 
@@ -92,6 +95,8 @@ struct stopwatch {
    then: Redisson's does when a writer leaves before it has fallen asleep. */
 void stopwatch_add(struct stopwatch *watch, const struct answer *waking,
                    const struct answer *woken);
+/* Sorts them. */
+double duel_median(double *numbers, size_t count);
 /* Print the median, which must be below 50 ms, and put it into the matrix. */
 void duel_judge_wake_up(const struct duel *duel, struct stopwatch *watch);
 

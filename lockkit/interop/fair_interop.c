@@ -165,8 +165,6 @@ static const struct check checks[] = {
 
 int main(void)
 {
-    return arena_run(&(struct arena){.name = "fair",
-                                     .start_rival = arena_start_redisson,
-                                     .checks = checks,
-                                     .count = sizeof checks / sizeof checks[0]});
+    return arena_run(
+        &(struct arena){.name = "fair", .start_rival = arena_start_redisson, ARENA_CHECKS(checks)});
 }

@@ -253,7 +253,7 @@ static struct object *object_of(struct objects *objects, const struct servers *s
     return object;
 }
 
-/* ---- contention ---------------------------------------------------------------------------- */
+/* ---- verbs that are many steps --------------------------------------------------------------- */
 
 /* Run a script of the test's; its number. */
 static long long call(const struct servers *servers, const struct deed *deed, const char *script)
@@ -271,13 +271,17 @@ static long long call(const struct servers *servers, const struct deed *deed, co
     return number;
 }
 
-/* Take it, look around inside, give it back; the value is how often the look found a fault. */
-static void contend(struct objects **objects, const struct servers *servers,
-                    const struct deed *deed, struct outcome *out)
+/*
+ * Take it and give it back. To contend is to look around inside, too; the value is how often the look
+ * found a fault. To bench is to be quick; the value is how often.
+ */
+static void take_turns(struct objects **objects, const struct servers *servers,
+                       const struct deed *deed, struct outcome *out)
 {
     struct deed take = {"lock", deed->kind, deed->key, {"wait=30000", "lease=30000"}};
     int64_t until_ns = now_ns() + deed_number(deed, "ms", 0) * 1000000;
-    long long faults = 0;
+    bool is_bench = strcmp(deed->verb, "bench") == 0;
+    long long number = 0;
 
     do {
         char id[sizeof out->value + 3];
@@ -286,13 +290,29 @@ static void contend(struct objects **objects, const struct servers *servers,
         objects_do(objects, servers, &take, out);
         if (strcmp(out->result, "ok") != 0) return;
         (void)snprintf(id, sizeof id, "id=%s", out->value);
-        faults += call(servers, deed, "enter");
-        faults += call(servers, deed, "leave");
+        number += is_bench ? 1 : call(servers, deed, "enter");
+        if (!is_bench) number += call(servers, deed, "leave");
         objects_do(objects, servers, &give, out);
         if (strcmp(out->result, "ok") != 0) return;
-        (void)usleep(PAUSE_US);
+        if (!is_bench) (void)usleep(PAUSE_US);
     } while (now_ns() < until_ns);
-    outcome_number(out, faults);
+    outcome_number(out, number);
+}
+
+/* Do it with each of KEY:0, KEY:1... */
+static void do_each(struct objects **objects, const struct servers *servers,
+                    const struct deed *deed, const char *verb, struct outcome *out)
+{
+    char key[LINE_ROOM];
+    struct deed one = *deed;
+
+    one.verb = verb;
+    one.key = key;
+    out->result = "ok";
+    for (int64_t i = 0; i < deed_number(deed, "n", 1) && strcmp(out->result, "ok") == 0; i++) {
+        (void)snprintf(key, sizeof key, "%s:%" PRId64, deed->key, i);
+        objects_do(objects, servers, &one, out);
+    }
 }
 
 void objects_do(struct objects **objects, const struct servers *servers, const struct deed *deed,
@@ -307,11 +327,14 @@ void objects_do(struct objects **objects, const struct servers *servers, const s
         (void)snprintf(out->value, sizeof out->value, "lockkit-%s", LK_VERSION);
         return;
     }
-    if (strcmp(deed->verb, "contend") == 0) {
-        contend(objects, servers, deed, out);
+    if (strcmp(deed->verb, "contend") == 0 || strcmp(deed->verb, "bench") == 0) {
+        take_turns(objects, servers, deed, out);
         return;
     }
-    if (many_do(objects, servers, deed, out)) return;
+    if (strcmp(deed->verb, "hold") == 0 || strcmp(deed->verb, "drop") == 0) {
+        do_each(objects, servers, deed, *deed->verb == 'h' ? "lock" : "unlock", out);
+        return;
+    }
     const struct kind *kind = kind_named(deed->kind);
     struct object *object = kind ? object_of(*objects, servers, kind, deed->key, &err) : NULL;
     if (object) {

@@ -4,7 +4,6 @@
 #ifndef LOCKKIT_INTEROP_LOCKKIT_PEER_H
 #define LOCKKIT_INTEROP_LOCKKIT_PEER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "lockkit/lockkit.h"
@@ -48,10 +47,6 @@ int64_t now_ns(void);
 void outcome_number(struct outcome *out, int64_t number);
 void outcome_status(struct outcome *out, lk_status status, const struct lk_error *err);
 void outcome_error(struct outcome *out, const char *text);
-
-/* Verbs that are many steps; false when it is none of them. */
-bool many_do(struct objects **objects, const struct servers *servers, const struct deed *deed,
-             struct outcome *out);
 
 /* What is no lock. */
 void semaphore_do(lk_semaphore *semaphore, const struct deed *deed, struct outcome *out);

@@ -48,8 +48,6 @@ static const struct check checks[] = {
 
 int main(void)
 {
-    return arena_run(&(struct arena){.name = "mutex",
-                                     .start_rival = arena_start_redis_py,
-                                     .checks = checks,
-                                     .count = sizeof checks / sizeof checks[0]});
+    return arena_run(&(struct arena){
+        .name = "mutex", .start_rival = arena_start_redis_py, ARENA_CHECKS(checks)});
 }

@@ -6,7 +6,7 @@
 
 #include "mutex_checks.h"
 
-enum { CHECKS_MAX = 40, SHORT_LEASE_MS = 300, EARLY_MS = 5, LATE_MS = 500 };
+enum { CHECKS_MAX = 40, EARLY_MS = 5 };
 
 static const struct redlock_traits traits[] = {
     {.version = "lockkit-", .has_watchdog = true, .tells_unreachable = true, .drift_ms = 302},
@@ -83,6 +83,12 @@ const char *redlock_token(const struct duel *duel)
     return token;
 }
 
+void redlock_take_all(const struct duel *duel, struct peer *peer)
+{
+    (void)duel_lock(duel, peer, 1, "ok");
+    LKS_EVENTUALLY(redlock_keys(duel) == REDLOCK_NODES, SOON_MS);
+}
+
 /* It is on a majority, untouched and with about the lease. */
 static void expect_held(const struct duel *duel, const char *token, long long least_ms)
 {
@@ -95,13 +101,6 @@ static void expect_held(const struct duel *duel, const char *token, long long le
     }
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 double redlock_take_ms(const struct duel *duel, struct peer *peer, size_t times)
 {
     double took_ms[REDLOCK_TAKES_MAX] = {0};
@@ -112,11 +111,10 @@ double redlock_take_ms(const struct duel *duel, struct peer *peer, size_t times)
         took_ms[i] = (double)(taken.ended_ns - taken.began_ns) / 1e6;
         duel_unlock(duel, peer, 1, "ok");
     }
-    qsort(took_ms, times, sizeof took_ms[0], by_size);
-    print_message("# %s takes it in %.2f ms at the median\n", peer_version(peer),
-                  took_ms[times / 2]);
-    matrix_note("%.*s %.1f ms", (int)peer_name_len(peer), peer_version(peer), took_ms[times / 2]);
-    return took_ms[times / 2];
+    double median_ms = duel_median(took_ms, times);
+    print_message("# %s takes it in %.2f ms at the median\n", peer_version(peer), median_ms);
+    matrix_note("%.*s %.1f ms", (int)peer_name_len(peer), peer_version(peer), median_ms);
+    return median_ms;
 }
 
 void redlock_occupy(const struct duel *duel, size_t n)
@@ -147,8 +145,7 @@ static void hand_over(struct duel *duel)
 
 static void keys_and_ttl(struct duel *duel)
 {
-    (void)duel_lock(duel, duel->a, 1, "ok");
-    LKS_EVENTUALLY(redlock_keys(duel) == REDLOCK_NODES, SOON_MS);
+    redlock_take_all(duel, duel->a);
     const char *token = redlock_token(duel);
 
     mutex_expect_token(duel->a, token);
@@ -176,11 +173,9 @@ static void validity(struct duel *duel)
 /* Thrown out of all servers while its lease runs. */
 static void lost_hold(struct duel *duel)
 {
-    (void)duel_lock(duel, duel->a, 1, "ok");
-    LKS_EVENTUALLY(redlock_keys(duel) == REDLOCK_NODES, SOON_MS);
+    redlock_take_all(duel, duel->a);
     redlock_vacate(duel, REDLOCK_NODES);
-    (void)duel_lock(duel, duel->b, 1, "ok");
-    LKS_EVENTUALLY(redlock_keys(duel) == REDLOCK_NODES, SOON_MS);
+    redlock_take_all(duel, duel->b);
     const char *token = redlock_token(duel);
 
     (void)peer_must(duel->a, "lost", "1 renew %s %s lease=60000", duel->kind, duel->key);
@@ -192,8 +187,7 @@ static void lost_hold(struct duel *duel)
 
 static void minority_lost(struct duel *duel)
 {
-    (void)duel_lock(duel, duel->a, 1, "ok");
-    LKS_EVENTUALLY(redlock_keys(duel) == REDLOCK_NODES, SOON_MS);
+    redlock_take_all(duel, duel->a);
     const char *token = redlock_token(duel);
 
     redlock_vacate(duel, REDLOCK_NODES - REDLOCK_QUORUM);
@@ -208,8 +202,7 @@ static void minority_lost(struct duel *duel)
 
 static void majority_lost(struct duel *duel)
 {
-    (void)duel_lock(duel, duel->a, 1, "ok");
-    LKS_EVENTUALLY(redlock_keys(duel) == REDLOCK_NODES, SOON_MS);
+    redlock_take_all(duel, duel->a);
     redlock_vacate(duel, REDLOCK_QUORUM);
     (void)duel_lock(duel, duel->b, 1, "ok");
     (void)peer_must(duel->a, "lost", "1 renew %s %s lease=30000", duel->kind, duel->key);
@@ -286,24 +279,17 @@ static void own_delays(struct duel *duel)
         took_ms[i] = (double)(taken.ended_ns - ended.began_ns) / 1e6;
         duel_unlock(duel, duel->b, 1, "ok");
     }
-    qsort(took_ms, ROUNDS, sizeof took_ms[0], by_size);
-    print_message("# %s with its own delays: median %.1f ms\n", peer_version(duel->b),
-                  took_ms[ROUNDS / 2]);
-    matrix_note("to the rival %.0f ms", took_ms[ROUNDS / 2]);
-    assert_true(took_ms[ROUNDS / 2] < PATIENCE_MS);
+    double median_ms = duel_median(took_ms, ROUNDS);
+    print_message("# %s with its own delays: median %.1f ms\n", peer_version(duel->b), median_ms);
+    matrix_note("to the rival %.0f ms", median_ms);
+    assert_true(median_ms < PATIENCE_MS);
 }
 
 /* ---- leases -------------------------------------------------------------------------------- */
 
 static void lease_expiry(struct duel *duel)
 {
-    struct answer held = peer_must(duel->a, "ok", "1 lock %s %s wait=0 lease=%d", duel->kind,
-                                   duel->key, SHORT_LEASE_MS);
-    struct answer taken =
-        peer_must(duel->b, "ok", "1 lock %s %s wait=20000 lease=30000", duel->kind, duel->key);
-
-    assert_true(taken.ended_ns - held.began_ns > (SHORT_LEASE_MS - EARLY_MS) * 1000000LL);
-    assert_true(taken.ended_ns - held.ended_ns < (SHORT_LEASE_MS + LATE_MS) * 1000000LL);
+    (void)duel_outwait(duel, SHORT_LEASE_MS);
     /* It may have won while the minority was not over everywhere. */
     LKS_EVENTUALLY(common_token(duel), SOON_MS);
     const char *token = redlock_token(duel);

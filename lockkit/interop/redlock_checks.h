@@ -31,6 +31,8 @@ const struct redlock_traits *redlock_traits_of(const struct peer *peer);
 size_t redlock_keys(const struct duel *duel);
 /* Everything that was taken is given back: by now, or by a late answer. */
 void redlock_expect_free(const struct duel *duel);
+/* Take it, and wait until it is on all servers. */
+void redlock_take_all(const struct duel *duel, struct peer *peer);
 /* The value of the key, which is the same wherever it is. Good for one more call. */
 const char *redlock_token(const struct duel *duel);
 /* Take and give back so many times, and tell the matrix how long the taking took at the median. */

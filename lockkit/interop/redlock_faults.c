@@ -79,8 +79,7 @@ void redlock_one_paused(struct duel *duel)
 
 void redlock_restarted_empty(struct duel *duel)
 {
-    (void)duel_lock(duel, duel->a, 1, "ok");
-    LKS_EVENTUALLY(redlock_keys(duel) == REDLOCK_NODES, SOON_MS);
+    redlock_take_all(duel, duel->a);
     const char *token = redlock_token(duel);
 
     lks_server_kill(duel->nodes[LAST]);
