@@ -167,7 +167,7 @@ static int read_lock(const char *text, struct ctl_request *out)
     if (!*out->name) return ctl_complain("--lock: \"%s\" has no name", shown);
     if (out->kind || !colon) return CTL_OK;
     for (size_t i = 0; kinds_at(i); i++)
-        suggest_consider(&near, kinds_name(kinds_at(i)));
+        suggest_consider(&near, kinds_at(i)->name);
     if (near.word)
         return ctl_complain("--lock: \"%.*s\" is no kind of lock; did you mean %s:%.100s?",
                             (int)len, text, near.word, out->name);
@@ -323,12 +323,12 @@ static int choose_kind(struct ctl_request *request)
     if (!request->command) return ctl_complain("the command to run is missing");
     if (!request->kind)
         request->kind = is_several ? kinds_find("redlock", 7) : kinds_find("mutex", 5);
-    if (kinds_is_redlock(request->kind) && !is_several)
+    if (request->kind->is_redlock && !is_several)
         return ctl_complain("a redlock needs several servers: --redis URL for each of them");
-    if (is_several && !kinds_is_redlock(request->kind))
+    if (is_several && !request->kind->is_redlock)
         return ctl_complain("%s is a lock of one server; of several, redlock is",
-                            kinds_name(request->kind));
-    if (request->permits > 0 && !kinds_has_permits(request->kind))
+                            request->kind->name);
+    if (request->permits > 0 && !request->kind->has_permits)
         return ctl_complain("--permits goes with permits:NAME and semaphore:NAME");
     return CTL_OK;
 }
@@ -385,7 +385,7 @@ static void print_command(FILE *to, const struct arguments_command *command)
     if (!command->has_command) return;
     (void)fputs("Kinds:\n", to);
     for (size_t i = 0; kinds_at(i); i++)
-        print_row(to, kinds_name(kinds_at(i)), NULL, kinds_idea(kinds_at(i)));
+        print_row(to, kinds_at(i)->name, NULL, kinds_at(i)->idea);
 }
 
 void arguments_print_help(FILE *to, const struct arguments_command *command)

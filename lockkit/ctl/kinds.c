@@ -13,43 +13,11 @@
 /* Half a second at most. */
 enum { LINGER_LOOK_MS = 5, LINGER_LOOKS = 100, QUIET_LOOKS = 3 };
 
-struct ctl_kind {
-    const char *name;
-    const char *idea;
-    bool (*make)(struct kinds_hold *hold, struct lk_error *err);
-    bool has_permits;
-    bool is_redlock;
-};
-
 /* ---- how each is made ------------------------------------------------------------------------ */
-
-static bool make_mutex(struct kinds_hold *hold, struct lk_error *err)
-{
-    hold->lock = lk_mutex_new(hold->clients[0], hold->request->name, err);
-    return hold->lock != NULL;
-}
-
-static bool make_reentrant(struct kinds_hold *hold, struct lk_error *err)
-{
-    hold->lock = lk_reentrant_new(hold->clients[0], hold->request->name, err);
-    return hold->lock != NULL;
-}
 
 static bool make_fair(struct kinds_hold *hold, struct lk_error *err)
 {
     hold->lock = lk_fair_new(hold->clients[0], hold->request->name, NULL, err);
-    return hold->lock != NULL;
-}
-
-static bool make_spin(struct kinds_hold *hold, struct lk_error *err)
-{
-    hold->lock = lk_spin_new(hold->clients[0], hold->request->name, err);
-    return hold->lock != NULL;
-}
-
-static bool make_fenced(struct kinds_hold *hold, struct lk_error *err)
-{
-    hold->lock = lk_fenced_new(hold->clients[0], hold->request->name, err);
     return hold->lock != NULL;
 }
 
@@ -103,18 +71,19 @@ static bool make_redlock(struct kinds_hold *hold, struct lk_error *err)
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct ctl_kind kinds[] = {
-    {"mutex", "one holder", make_mutex, false, false},
-    {"fair", "one holder; who came first is served first", make_fair, false, false},
-    {"fenced", "one holder, with a number that grows: LOCKKIT_FENCE", make_fenced, false, false},
-    {"reentrant", "one holder; the lock that Redisson calls RLock", make_reentrant, false, false},
-    {"spin", "the same, without messages to those who wait", make_spin, false, false},
-    {"read", "any number of readers, while nobody writes", make_read, false, false},
-    {"write", "one writer, while nobody reads", make_write, false, false},
-    {"permits", "N holders (--permits N), each with a lease", make_permits, true, false},
+    {"mutex", "one holder", .make_lock = lk_mutex_new},
+    {"fair", "one holder; who came first is served first", .make = make_fair},
+    {"fenced", "one holder, with a number that grows: LOCKKIT_FENCE", .make_lock = lk_fenced_new},
+    {"reentrant", "one holder; the lock that Redisson calls RLock", .make_lock = lk_reentrant_new},
+    {"spin", "the same, without messages to those who wait", .make_lock = lk_spin_new},
+    {"read", "any number of readers, while nobody writes", .make = make_read},
+    {"write", "one writer, while nobody reads", .make = make_write},
+    {"permits", "N holders (--permits N), each with a lease", .make = make_permits,
+     .has_permits = true},
     {"semaphore", "N holders without lease: one killed with -9 takes its place along",
-     make_semaphore, true, false},
-    {"redlock", "one holder, by the majority of several servers (--redis, each)", make_redlock,
-     false, true},
+     .make = make_semaphore, .has_permits = true},
+    {"redlock", "one holder, by the majority of several servers (--redis, each)",
+     .make = make_redlock, .is_redlock = true},
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };
@@ -129,26 +98,6 @@ const struct ctl_kind *kinds_find(const char *name, size_t len)
     for (size_t i = 0; i < KIND_COUNT; i++)
         if (strlen(kinds[i].name) == len && memcmp(kinds[i].name, name, len) == 0) return &kinds[i];
     return NULL;
-}
-
-const char *kinds_name(const struct ctl_kind *kind)
-{
-    return kind->name;
-}
-
-const char *kinds_idea(const struct ctl_kind *kind)
-{
-    return kind->idea;
-}
-
-bool kinds_has_permits(const struct ctl_kind *kind)
-{
-    return kind->has_permits;
-}
-
-bool kinds_is_redlock(const struct ctl_kind *kind)
-{
-    return kind->is_redlock;
 }
 
 /* ---- a hold ---------------------------------------------------------------------------------- */
@@ -174,6 +123,15 @@ static int connect_all(struct kinds_hold *hold, const struct secrets *secrets)
     return CTL_OK;
 }
 
+static bool make(struct kinds_hold *hold, struct lk_error *err)
+{
+    const struct ctl_request *request = hold->request;
+
+    if (request->kind->make) return request->kind->make(hold, err);
+    hold->lock = request->kind->make_lock(hold->clients[0], request->name, err);
+    return hold->lock != NULL;
+}
+
 int kinds_open(const struct ctl_request *request, struct kinds_hold *out)
 {
     struct secrets secrets;
@@ -184,7 +142,7 @@ int kinds_open(const struct ctl_request *request, struct kinds_hold *out)
     if (status == CTL_OK) status = connect_all(out, &secrets);
     secrets_done(&secrets);
     if (status != CTL_OK) return status;
-    if (!request->kind->make(out, &err)) return ctl_complain_of(request->name, &err);
+    if (!make(out, &err)) return ctl_complain_of(request->name, &err);
     if (!out->lock) return CTL_OK;
     out->lost_fd = lk_lock_lost_fd(out->lock);
     if (out->lost_fd >= 0) return CTL_OK;

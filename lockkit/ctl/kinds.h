@@ -19,15 +19,18 @@ struct kinds_hold {
     int lost_fd;             /* borrowed from the lock; -1: it has none */
 };
 
+struct ctl_kind {
+    const char *name;
+    const char *idea;
+    lk_lock *(*make_lock)(lk_client *client, const char *name, struct lk_error *err);
+    bool (*make)(struct kinds_hold *hold, struct lk_error *err); /* instead of make_lock */
+    bool has_permits;                                            /* --permits goes with it */
+    bool is_redlock;                                             /* for several servers */
+};
+
 /* One row of the table; NULL when there is no such kind. */
 const struct ctl_kind *kinds_find(const char *name, size_t len);
 const struct ctl_kind *kinds_at(size_t index);
-const char *kinds_name(const struct ctl_kind *kind);
-const char *kinds_idea(const struct ctl_kind *kind);
-
-/* Whether --permits goes with it; whether it is the kind for several servers. */
-bool kinds_has_permits(const struct ctl_kind *kind);
-bool kinds_is_redlock(const struct ctl_kind *kind);
 
 /*
  * Connect, and make the lock.

@@ -59,7 +59,7 @@ static int acquire(struct run *run)
     struct lk_error err = {0};
     int signal = 0;
 
-    ctl_tell(run->request, "%s %s: asking for it", kinds_name(run->request->kind), run->shown);
+    ctl_tell(run->request, "%s %s: asking for it", run->request->kind->name, run->shown);
     lk_status status = wait_for(&run->hold, &run->signals, &signal, &err);
     if (signal != 0) {
         if (status == LK_OK) (void)kinds_release(&run->hold, NULL); /* else its lease ends it */
@@ -115,7 +115,7 @@ static int start(struct run *run)
     const char *extras[5] = {values[0], values[1], values[2], NULL};
 
     (void)snprintf(values[0], VARIABLE_MAX, "%s%s", names[0], run->request->name);
-    (void)snprintf(values[1], VARIABLE_MAX, "%s%s", names[1], kinds_name(run->request->kind));
+    (void)snprintf(values[1], VARIABLE_MAX, "%s%s", names[1], run->request->kind->name);
     (void)snprintf(values[2], VARIABLE_MAX, "%s%s", names[2], lock ? lk_lock_token(lock) : "");
     (void)snprintf(values[3], VARIABLE_MAX, "%s%" PRIu64, names[3], fence);
     if (fence > 0) extras[3] = values[3];

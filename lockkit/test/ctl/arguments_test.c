@@ -47,7 +47,7 @@ static int parse(const char *const *words, const char *servers)
 static void assert_kind(const char *kind, const char *name)
 {
     assert_string_equal("", said);
-    assert_string_equal(kind, kinds_name(request->kind));
+    assert_string_equal(kind, request->kind->name);
     assert_string_equal(name, request->name);
 }
 
@@ -112,10 +112,10 @@ TEST(a_kind_stands_before_the_first_colon)
     for (size_t i = 0; kinds_at(i); i++) {
         char lock[64];
 
-        if (kinds_is_redlock(kinds_at(i))) continue;
-        (void)snprintf(lock, sizeof lock, "%s:x", kinds_name(kinds_at(i)));
+        if (kinds_at(i)->is_redlock) continue;
+        (void)snprintf(lock, sizeof lock, "%s:x", kinds_at(i)->name);
         assert_int_equal(CTL_OK, RUN("--lock", lock));
-        assert_kind(kinds_name(kinds_at(i)), "x");
+        assert_kind(kinds_at(i)->name, "x");
     }
 }
 
