@@ -6,86 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- fences --------------------------------------------------------------------------------------- */
+/* ---- first come, least number ------------------------------------------------------------------- */
 
-static int by_key_and_begin(const void *left, const void *right)
-{
-    const struct hold *const *a = left;
-    const struct hold *const *b = right;
-
-    if ((*a)->key != (*b)->key) return strcmp((*a)->key, (*b)->key);
-    return ((*a)->may_begin > (*b)->may_begin) - ((*a)->may_begin < (*b)->may_begin);
-}
-
-/* Fenced holds of one key: `ended` by the end of their acquire, `begun` by its begin. */
-static void sweep_fences(struct checking *checking, const struct hold **ended,
-                         const struct hold **begun, size_t count)
-{
-    const struct hold *greatest = NULL;
-    size_t done = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        for (; done < count && ended[done]->begins_ns < begun[i]->may_begin; done++) {
-            if (!greatest || ended[done]->fence > greatest->fence) greatest = ended[done];
-        }
-        checking->report->examined[CHECK_FENCE]++;
-        if (greatest && begun[i]->fence <= greatest->fence) {
-            history_finding(checking, CHECK_FENCE, begun[i]->acquire->number,
-                            "%s: token %llu, after %llu in line %lu", begun[i]->key,
-                            (unsigned long long)begun[i]->fence,
-                            (unsigned long long)greatest->fence, greatest->acquire->number);
-        }
-    }
-}
-
-bool history_check_fences(struct checking *checking)
-{
-    const struct hold **ended = calloc(checking->hold_count + 1, sizeof *ended);
-    const struct hold **begun = calloc(checking->hold_count + 1, sizeof *begun);
-    size_t count = 0;
-    size_t next = 0;
-
-    for (size_t i = 0; ended && begun && i < checking->hold_count; i++) {
-        if (checking->holds[i].fence > 0 && checking->holds[i].is_granted)
-            ended[count++] = &checking->holds[i]; /* sorted by key and begins_ns already */
-    }
-    if (ended && begun) {
-        memcpy(begun, ended, count * sizeof *begun);
-        qsort(begun, count, sizeof *begun, by_key_and_begin);
-        for (size_t first = 0; first < count; first = next) {
-            for (next = first; next < count && ended[next]->key == ended[first]->key;)
-                next++;
-            sweep_fences(checking, ended + first, begun + first, next - first);
-        }
-    }
-    bool is_done = ended && begun;
-    free(ended);
-    free(begun);
-    return is_done;
-}
-
-/* ---- fairness --------------------------------------------------------------------------------------- */
-
-/* One who was queued, and served. */
+/* One who asked and was answered, and a number: whoever asks after that has a greater one. */
 struct place {
     const char *key;
     const char *token;
-    int64_t asked_ns;  /* the request for the place was sent */
+    int64_t asked_ns;  /* the request was sent */
     int64_t queued_ns; /* it was answered */
-    int64_t served_ns; /* INT64_MAX: never */
+    int64_t number;    /* a fence, or when it was served; INT64_MAX: never */
     unsigned long line;
     bool is_queued;
 };
-
-static int by_key_and_token(const void *left, const void *right)
-{
-    const struct place *a = left;
-    const struct place *b = right;
-
-    if (a->key != b->key) return strcmp(a->key, b->key);
-    if (a->token != b->token) return strcmp(a->token, b->token);
-    return (a->queued_ns > b->queued_ns) - (a->queued_ns < b->queued_ns);
-}
 
 static int by_key_and_queued(const void *left, const void *right)
 {
@@ -105,6 +37,87 @@ static int by_key_and_asked(const void *left, const void *right)
     return ((*a)->asked_ns > (*b)->asked_ns) - ((*a)->asked_ns < (*b)->asked_ns);
 }
 
+static void check_place(struct checking *checking, enum history_check_id id,
+                        const struct place *place, const struct place *before)
+{
+    bool is_fence = id == CHECK_FENCE; /* those are never the same */
+
+    checking->report->examined[id]++;
+    if (!before || before->number + is_fence <= place->number) return;
+    if (is_fence) {
+        history_finding(checking, id, place->line, "%s: token %llu, after %llu in line %lu",
+                        place->key, (unsigned long long)place->number,
+                        (unsigned long long)before->number, before->line);
+    } else {
+        history_finding(checking, id, place->line, "%s: served before the one queued in line %lu",
+                        place->key, before->line);
+    }
+}
+
+static bool check_places(struct checking *checking, enum history_check_id id,
+                         const struct place *places, size_t count)
+{
+    const struct place **queued = calloc(count + 1, sizeof *queued);
+    const struct place **asked = calloc(count + 1, sizeof *asked);
+    const struct place *latest = NULL; /* of those who were there before */
+    bool is_done = queued && asked;
+    size_t done = 0;
+
+    for (size_t i = 0; is_done && i < count; i++)
+        queued[i] = asked[i] = &places[i];
+    if (is_done && count > 0) {
+        qsort(queued, count, sizeof *queued, by_key_and_queued);
+        qsort(asked, count, sizeof *asked, by_key_and_asked);
+    }
+    for (size_t i = 0; is_done && i < count; i++) {
+        if (i > 0 && asked[i]->key != asked[i - 1]->key) {
+            latest = NULL;
+            done = i;
+        }
+        for (; done < count && queued[done]->key == asked[i]->key &&
+               queued[done]->queued_ns < asked[i]->asked_ns;
+             done++) {
+            if (!latest || queued[done]->number > latest->number) latest = queued[done];
+        }
+        check_place(checking, id, asked[i], latest);
+    }
+    free(queued);
+    free(asked);
+    return is_done;
+}
+
+bool history_check_fences(struct checking *checking)
+{
+    struct place *places = calloc(checking->hold_count + 1, sizeof *places);
+    size_t count = 0;
+
+    for (size_t i = 0; places && i < checking->hold_count; i++) {
+        const struct hold *hold = &checking->holds[i];
+
+        if (hold->fence == 0 || !hold->is_granted) continue;
+        places[count++] = (struct place){.key = hold->key,
+                                         .asked_ns = hold->may_begin,
+                                         .queued_ns = hold->begins_ns,
+                                         .number = (int64_t)hold->fence,
+                                         .line = hold->acquire->number};
+    }
+    bool is_done = places && check_places(checking, CHECK_FENCE, places, count);
+    free(places);
+    return is_done;
+}
+
+/* ---- fairness --------------------------------------------------------------------------------------- */
+
+static int by_key_and_token(const void *left, const void *right)
+{
+    const struct place *a = left;
+    const struct place *b = right;
+
+    if (a->key != b->key) return strcmp(a->key, b->key);
+    if (a->token != b->token) return strcmp(a->token, b->token);
+    return (a->queued_ns > b->queued_ns) - (a->queued_ns < b->queued_ns);
+}
+
 /*
  * Places with their grants. Who was queued twice counts from the last time, and who was never served
  * not at all: it gave up or died. Returns how many are left, by key and token.
@@ -119,37 +132,18 @@ static size_t match_places(struct place *places, size_t count)
 
         if (!is_same) {
             places[kept++] = places[i];
-        } else if (places[i].is_queued && before->served_ns == INT64_MAX) {
+        } else if (places[i].is_queued && before->number == INT64_MAX) {
             *before = places[i];
-        } else if (!places[i].is_queued && before->served_ns == INT64_MAX) {
-            before->served_ns = places[i].queued_ns;
+        } else if (!places[i].is_queued && before->number == INT64_MAX) {
+            before->number = places[i].queued_ns;
         }
     }
     count = kept;
     kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (places[i].is_queued && places[i].served_ns != INT64_MAX) places[kept++] = places[i];
+        if (places[i].is_queued && places[i].number != INT64_MAX) places[kept++] = places[i];
     }
     return kept;
-}
-
-static void sweep_places(struct checking *checking, const struct place **queued,
-                         const struct place **asked, size_t count)
-{
-    const struct place *latest = NULL;
-    size_t done = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        for (; done < count && queued[done]->queued_ns < asked[i]->asked_ns; done++) {
-            if (!latest || queued[done]->served_ns > latest->served_ns) latest = queued[done];
-        }
-        checking->report->examined[CHECK_FAIRNESS]++;
-        if (latest && latest->served_ns > asked[i]->served_ns) {
-            history_finding(checking, CHECK_FAIRNESS, asked[i]->line,
-                            "%s: served before the one queued in line %lu", asked[i]->key,
-                            latest->line);
-        }
-    }
 }
 
 static size_t list_places(const struct history *history, struct place *out)
@@ -169,7 +163,7 @@ static size_t list_places(const struct history *history, struct place *out)
                                       .token = line->token,
                                       .asked_ns = line->at_ns - line->took_ns,
                                       .queued_ns = line->at_ns,
-                                      .served_ns = INT64_MAX,
+                                      .number = INT64_MAX,
                                       .line = line->number,
                                       .is_queued = is_queued};
     }
@@ -178,31 +172,13 @@ static size_t list_places(const struct history *history, struct place *out)
 
 bool history_check_fairness(struct checking *checking)
 {
-    size_t room = checking->history->count + 1;
-    struct place *places = calloc(room, sizeof *places);
-    const struct place **queued = calloc(room, sizeof *queued);
-    const struct place **asked = calloc(room, sizeof *asked);
-    bool is_done = places && queued && asked;
-    size_t next = 0;
+    struct place *places = calloc(checking->history->count + 1, sizeof *places);
+    size_t count = places ? list_places(checking->history, places) : 0;
 
-    if (is_done) {
-        size_t count = list_places(checking->history, places);
-
-        qsort(places, count, sizeof *places, by_key_and_token);
-        count = match_places(places, count);
-        for (size_t i = 0; i < count; i++)
-            queued[i] = asked[i] = &places[i];
-        qsort(queued, count, sizeof *queued, by_key_and_queued);
-        qsort(asked, count, sizeof *asked, by_key_and_asked);
-        for (size_t first = 0; first < count; first = next) {
-            for (next = first; next < count && queued[next]->key == queued[first]->key;)
-                next++;
-            sweep_places(checking, queued + first, asked + first, next - first);
-        }
-    }
+    if (count > 0) qsort(places, count, sizeof *places, by_key_and_token);
+    if (count > 0) count = match_places(places, count);
+    bool is_done = places && check_places(checking, CHECK_FAIRNESS, places, count);
     free(places);
-    free(queued);
-    free(asked);
     return is_done;
 }
 
