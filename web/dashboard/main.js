@@ -8,7 +8,13 @@ import { createI18n } from '../shared/i18n.js';
 import { createActions } from './actions.js';
 import { createAuditView } from './audit-view.js';
 import { createCharts } from '../watch/charts.js';
-import { createBatches, createInstance, createInstanceFigures, createReasons, createSaleFigures } from '../watch/figures.js';
+import {
+  createBatches,
+  createInstance,
+  createInstanceFigures,
+  createReasons,
+  createSaleFigures,
+} from '../watch/figures.js';
 import { createHealth } from '../watch/health.js';
 import { createJournal } from './journal.js';
 import { createJournalView } from './journal-view.js';

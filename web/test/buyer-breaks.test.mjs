@@ -4,36 +4,31 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { close, fromNow, keysSentBy, panel, ready, useShop } from './buyer-support.mjs';
-import { assertAccessible, eventually, openPage, startService, takePicture } from './support.mjs';
+import { fromNow, keysSentBy, panel, ready, useShop } from './buyer-support.mjs';
+import { assertAccessible, eventually, openPage, ownService, takePicture } from './support.mjs';
 
 const shop = useShop();
 
 /* ---- when things break ------------------------------------------------------------------------- */
 
 test('the service goes away in the middle of a purchase, and comes back', async () => {
-  const own = await startService();
+  const own = await ownService();
 
-  try {
-    await own.create('cup', 5, { title: 'Cup' });
-    const page = await openPage(shop.browser, own.url, { mayLoseService: true });
-    const keys = keysSentBy(page);
-    await ready(page);
-    await own.kill();
-    await page.waitForSelector('#feed[data-mode="lost"]');
-    await page.click('#buy');
-    await panel(page, 'unknown');
-    await assertAccessible(page, 'service away');
-    await takePicture(page, 'buyer-away-en-light-desktop');
-    await own.restart();
-    await panel(page, 'yours', 'yours-found');
-    await page.waitForSelector('#feed[data-mode="live"]');
-    assert.equal(new Set(keys).size, 1);
-    assert.equal((await own.sale('cup')).remaining, 4);
-    await close(page);
-  } finally {
-    await own.stop();
-  }
+  await own.create('cup', 5, { title: 'Cup' });
+  const page = await openPage(shop.browser, own.url, { mayLoseService: true });
+  const keys = keysSentBy(page);
+  await ready(page);
+  await own.kill();
+  await page.waitForSelector('#feed[data-mode="lost"]');
+  await page.click('#buy');
+  await panel(page, 'unknown');
+  await assertAccessible(page, 'service away');
+  await takePicture(page, 'buyer-away-en-light-desktop');
+  await own.restart();
+  await panel(page, 'yours', 'yours-found');
+  await page.waitForSelector('#feed[data-mode="live"]');
+  assert.equal(new Set(keys).size, 1);
+  assert.equal((await own.sale('cup')).remaining, 4);
 });
 
 test('the answer is lost after the unit was bought: it is looked up', async () => {
@@ -48,26 +43,20 @@ test('the answer is lost after the unit was bought: it is looked up', async () =
   await page.click('#buy');
   await panel(page, 'yours-found');
   assert.equal((await shop.service.sale(id)).remaining, 4);
-  await close(page);
 });
 
 test('the store stands still for a while: no end is invented, and one unit is bought', async () => {
-  const own = await startService({ args: ['--lab', '--deadline-ms', '400'] });
+  const own = await ownService({ args: ['--lab', '--deadline-ms', '400'] });
 
-  try {
-    await own.create('cup', 5);
-    const page = await openPage(shop.browser, own.url, { mayLoseService: true });
-    await ready(page);
-    own.redis.child.kill('SIGSTOP');
-    await page.click('#buy');
-    await panel(page, 'unknown', 'busy');
-    own.redis.child.kill('SIGCONT');
-    await panel(page, 'yours', 'yours-found');
-    assert.equal((await own.sale('cup')).remaining, 4);
-    await close(page);
-  } finally {
-    await own.stop();
-  }
+  await own.create('cup', 5);
+  const page = await openPage(shop.browser, own.url, { mayLoseService: true });
+  await ready(page);
+  own.redis.child.kill('SIGSTOP');
+  await page.click('#buy');
+  await panel(page, 'unknown', 'busy');
+  own.redis.child.kill('SIGCONT');
+  await panel(page, 'yours', 'yours-found');
+  assert.equal((await own.sale('cup')).remaining, 4);
 });
 
 test('without server-sent events it asks now and then', async () => {
@@ -82,7 +71,6 @@ test('without server-sent events it asks now and then', async () => {
   await page.click('#buy');
   await panel(page, 'yours');
   await page.unroute('**/events');
-  await close(page);
 });
 
 test('a service that takes every question and answers none: the page says so, and goes on by itself', async () => {
@@ -99,91 +87,68 @@ test('a service that takes every question and answers none: the page says so, an
   await page.waitForSelector('#buy:not([aria-disabled]) >> text=立即抢购');
   await page.click('#language');
   await page.waitForSelector('#buy >> text=Buy one');
-  await close(page);
 });
 
 test('a stream that is cut in the middle: it asks now and then, and streams again when it can', async () => {
-  const own = await startService();
+  const own = await ownService();
 
-  try {
-    await own.create('cup', 5);
-    const page = await openPage(shop.browser, own.url, { mayLoseService: true });
-    await page.waitForSelector('#feed[data-mode="live"]');
-    await page.route('**/events', (route) => route.abort());
-    await own.kill();
-    await page.waitForSelector('#feed[data-mode="lost"]');
-    await own.restart();
-    await page.waitForSelector('#feed[data-mode="polling"]');
-    await own.buy('cup', 'somebody');
-    await page.waitForFunction(() => document.querySelector('#left').textContent === '4');
-    await page.unroute('**/events');
-    await page.waitForSelector('#feed[data-mode="live"]', { timeout: 40_000 });
-    await close(page);
-  } finally {
-    await own.stop();
-  }
+  await own.create('cup', 5);
+  const page = await openPage(shop.browser, own.url, { mayLoseService: true });
+  await page.waitForSelector('#feed[data-mode="live"]');
+  await page.route('**/events', (route) => route.abort());
+  await own.kill();
+  await page.waitForSelector('#feed[data-mode="lost"]');
+  await own.restart();
+  await page.waitForSelector('#feed[data-mode="polling"]');
+  await own.buy('cup', 'somebody');
+  await page.waitForFunction(() => document.querySelector('#left').textContent === '4');
+  await page.unroute('**/events');
+  await page.waitForSelector('#feed[data-mode="live"]', { timeout: 40_000 });
 });
 
 test('a stream that is dead and does not say so is found out', async () => {
-  const own = await startService();
+  const own = await ownService();
 
-  try {
-    await own.create('cup', 5);
-    const page = await openPage(shop.browser, own.url, { mayLoseService: true });
-    await page.waitForSelector('#feed[data-mode="live"]');
-    own.suspend();
-    await page.waitForSelector('#feed[data-mode="lost"]', { timeout: 40_000 });
-    own.resume();
-    await page.waitForSelector('#feed[data-mode="live"]', { timeout: 40_000 });
-    await close(page);
-  } finally {
-    own.resume();
-    await own.stop();
-  }
+  await own.create('cup', 5);
+  const page = await openPage(shop.browser, own.url, { mayLoseService: true });
+  await page.waitForSelector('#feed[data-mode="live"]');
+  own.suspend();
+  await page.waitForSelector('#feed[data-mode="lost"]', { timeout: 40_000 });
+  own.resume();
+  await page.waitForSelector('#feed[data-mode="live"]', { timeout: 40_000 });
 });
 
 test('a tab that nobody looks at gives its stream back', async () => {
-  const own = await startService();
+  const own = await ownService();
   const streams = async () => /^seckill_sse_clients (\d+)$/m.exec(await (await fetch(`${own.url}/metrics`)).text())[1];
 
-  try {
-    await own.create('cup', 5);
-    const page = await openPage(shop.browser, own.url);
-    const look = (isHidden) =>
-      page.evaluate((hidden) => {
-        Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
-        document.dispatchEvent(new Event('visibilitychange'));
-      }, isHidden);
-    await page.waitForSelector('#feed[data-mode="live"]');
-    assert.equal(await streams(), '1');
-    await look(true);
-    await eventually(async () => (await streams()) === '0', 'the stream is given back');
-    await own.buy('cup', 'somebody');
-    await look(false);
-    await page.waitForSelector('#feed[data-mode="live"]');
-    await page.waitForFunction(() => document.querySelector('#left').textContent === '4');
-    await close(page);
-  } finally {
-    await own.stop();
-  }
+  await own.create('cup', 5);
+  const page = await openPage(shop.browser, own.url);
+  const look = (isHidden) =>
+    page.evaluate((hidden) => {
+      Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, isHidden);
+  await page.waitForSelector('#feed[data-mode="live"]');
+  assert.equal(await streams(), '1');
+  await look(true);
+  await eventually(async () => (await streams()) === '0', 'the stream is given back');
+  await own.buy('cup', 'somebody');
+  await look(false);
+  await page.waitForSelector('#feed[data-mode="live"]');
+  await page.waitForFunction(() => document.querySelector('#left').textContent === '4');
 });
 
 test('a full house of streams is no reason to know nothing', async () => {
-  const own = await startService({ args: ['--lab', '--streams', '1'] });
+  const own = await ownService({ args: ['--lab', '--streams', '1'] });
 
-  try {
-    await own.create('cup', 5);
-    const first = await openPage(shop.browser, own.url);
-    await first.waitForSelector('#feed[data-mode="live"]');
-    const second = await openPage(shop.browser, own.url);
-    await second.waitForSelector('#feed[data-mode="polling"]');
-    await own.buy('cup', 'somebody');
-    await second.waitForFunction(() => document.querySelector('#left').textContent === '4');
-    await close(first);
-    await close(second);
-  } finally {
-    await own.stop();
-  }
+  await own.create('cup', 5);
+  const first = await openPage(shop.browser, own.url);
+  await first.waitForSelector('#feed[data-mode="live"]');
+  const second = await openPage(shop.browser, own.url);
+  await second.waitForSelector('#feed[data-mode="polling"]');
+  await own.buy('cup', 'somebody');
+  await second.waitForFunction(() => document.querySelector('#left').textContent === '4');
 });
 
 /* ---- time -------------------------------------------------------------------------------------- */
@@ -212,7 +177,6 @@ describe('a browser clock an hour off changes nothing', () => {
       await panel(page, 'yours');
       assert.equal(keys.length, 1); /* so it was not too early */
       assert.match(await page.textContent('#count'), /^00:09:\d\d$/);
-      await close(page);
     });
   }
 });

@@ -4,12 +4,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { close, fromNow, panel, ready, useShop } from './buyer-support.mjs';
+import { fromNow, panel, ready, useShop } from './buyer-support.mjs';
 import {
   assertAccessible,
+  assertNoMotion,
   assertNoSideScroll,
   everyLook,
   openPage,
+  ownService,
   pause,
   runCtl,
   startService,
@@ -31,7 +33,6 @@ test('language: the browser’s own first, then what was chosen', async () => {
   await page.reload();
   await page.waitForSelector('#buy >> text=Buy one');
   assert.equal(await page.getAttribute('html', 'lang'), 'en');
-  await close(page);
 });
 
 test('theme: the system’s first, then what was chosen', async () => {
@@ -49,7 +50,6 @@ test('theme: the system’s first, then what was chosen', async () => {
   assert.equal(await background(), light);
   await page.click('#theme');
   assert.equal(await background(), dark);
-  await close(page);
 });
 
 test('whoever wants less motion gets none', async () => {
@@ -57,15 +57,7 @@ test('whoever wants less motion gets none', async () => {
   const page = await shop.open(id, { context: { reducedMotion: 'reduce' } });
 
   await ready(page);
-  const moving = await page.evaluate(
-    () =>
-      [...document.querySelectorAll('*')].filter((node) => {
-        const { transitionDuration, transitionProperty, animationName } = getComputedStyle(node);
-        return animationName !== 'none' || (transitionProperty !== 'none' && transitionDuration !== '0s');
-      }).length,
-  );
-  assert.equal(moving, 0);
-  await close(page);
+  await assertNoMotion(page);
 });
 
 /* ---- who --------------------------------------------------------------------------------------- */
@@ -105,7 +97,6 @@ describe('with tokens', () => {
     await panel(page, 'yours');
     await page.reload();
     await panel(page, 'yours-found');
-    await close(page);
   });
 
   test('a token in the address signs in, and leaves the address', async () => {
@@ -114,7 +105,6 @@ describe('with tokens', () => {
     await page.waitForSelector('#buyer >> text=alice');
     assert.equal(new URL(page.url()).hash, '');
     assert.equal(await page.evaluate(() => localStorage.length), 0);
-    await close(page);
   });
 });
 
@@ -130,7 +120,6 @@ test('in the lab one can be somebody else, and buy again', async () => {
   await page.click('#buy');
   await panel(page, 'yours');
   assert.equal((await shop.service.sale(id)).remaining, 3);
-  await close(page);
 });
 
 test('a thousand buyers: as many have one as there were units', async () => {
@@ -148,33 +137,27 @@ test('a thousand buyers: as many have one as there were units', async () => {
   assert.equal((await shop.service.audit(id)).verdict, 'pass');
   await assertAccessible(page, 'after a thousand buyers');
   await takePicture(page, 'buyer-crowd-en-light-desktop');
-  await close(page);
 });
 
 /* ---- which sale -------------------------------------------------------------------------------- */
 
 test('no sale, one, several, and one that is not there', async () => {
-  const own = await startService();
+  const own = await ownService();
 
-  try {
-    const page = await openPage(shop.browser, own.url);
-    await page.waitForSelector('text=No sale is planned yet');
-    await assertAccessible(page, 'no sale');
-    await own.create('one', 5, { title: 'The only one' });
-    await page.waitForSelector('h1 >> text=The only one');
-    await own.create('two', 5, { title: 'Another' });
-    await page.goto(`${own.url}/`);
-    await page.waitForSelector('h1 >> text=Choose a sale');
-    await assertAccessible(page, 'several sales');
-    await page.click('text=Another');
-    await page.waitForSelector('h1 >> text=Another');
-    await page.goto(`${own.url}/?sale=none`);
-    await page.waitForSelector('text=There is no such sale');
-    await assertAccessible(page, 'no such sale');
-    await close(page);
-  } finally {
-    await own.stop();
-  }
+  const page = await openPage(shop.browser, own.url);
+  await page.waitForSelector('text=No sale is planned yet');
+  await assertAccessible(page, 'no sale');
+  await own.create('one', 5, { title: 'The only one' });
+  await page.waitForSelector('h1 >> text=The only one');
+  await own.create('two', 5, { title: 'Another' });
+  await page.goto(`${own.url}/`);
+  await page.waitForSelector('h1 >> text=Choose a sale');
+  await assertAccessible(page, 'several sales');
+  await page.click('text=Another');
+  await page.waitForSelector('h1 >> text=Another');
+  await page.goto(`${own.url}/?sale=none`);
+  await page.waitForSelector('text=There is no such sale');
+  await assertAccessible(page, 'no such sale');
 });
 
 /* ---- looks ------------------------------------------------------------------------------------- */
@@ -218,7 +201,6 @@ describe('each look is accessible and fits; pictures in build/webtest/', () => {
       await takePicture(page, `buyer-list-${look.name}`);
       await assertAccessible(page, 'list');
       await assertNoSideScroll(page, 'list');
-      await close(page);
     });
   }
 });

@@ -4,7 +4,7 @@
  */
 import { after, before } from 'node:test';
 
-import { assertClean, openPage, startBrowser, startService } from './support.mjs';
+import { openPage, startBrowser, startService } from './support.mjs';
 
 /**
  * A browser and a service with --lab for all tests of a file; they end with it.
@@ -54,10 +54,4 @@ export function keysSentBy(page) {
     if (request.method() === 'POST') keys.push(request.headers()['idempotency-key']);
   });
   return keys;
-}
-
-/** Nothing went wrong on this page; end it. */
-export async function close(page) {
-  assertClean(page);
-  await page.context().close();
 }

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { close, fromNow, keysSentBy, orderOn, panel, ready, useShop } from './buyer-support.mjs';
-import { assertAccessible, eventually, openPage, pause, startService } from './support.mjs';
+import { fromNow, keysSentBy, orderOn, panel, ready, useShop } from './buyer-support.mjs';
+import { assertAccessible, eventually, openPage, ownService, pause } from './support.mjs';
 
 /* The lock of a sale is hard to keep busy for seconds: this answer stands in for the service's. */
 const BUSY = {
@@ -38,7 +38,6 @@ test('50 pages buy 10 units at once: 10 have one, 40 are told the truth', async 
   const audit = await shop.service.audit(id);
   assert.equal(audit.verdict, 'pass');
   assert.equal(audit.orders, 10);
-  for (const page of pages) await close(page);
 });
 
 test('a double click buys one', async () => {
@@ -53,7 +52,6 @@ test('a double click buys one', async () => {
   await pause(300);
   assert.equal(keys.length, 1);
   assert.equal((await shop.service.sale(id)).remaining, 9);
-  await close(page);
 });
 
 test('the keyboard is enough, and the focus stays where it was', async () => {
@@ -71,7 +69,6 @@ test('the keyboard is enough, and the focus stays where it was', async () => {
   assert.equal(await page.evaluate(() => document.activeElement.id), 'buy');
   assert.equal(await page.getAttribute('#result', 'aria-live'), 'assertive');
   assert.match(await page.textContent('[aria-live="polite"]'), /left/);
-  await close(page);
 });
 
 /* ---- reloading --------------------------------------------------------------------------------- */
@@ -87,7 +84,6 @@ test('a reload finds the order again', async () => {
   await page.reload();
   await panel(page, 'yours-found');
   assert.equal(await orderOn(page), order);
-  await close(page);
 });
 
 test('a reload while the answer is under way finds the order, and sends no second key', async () => {
@@ -109,7 +105,6 @@ test('a reload while the answer is under way finds the order, and sends no secon
   await panel(page, 'yours-found');
   assert.equal(keys.length, 1);
   assert.equal((await shop.service.sale(id)).remaining, 9);
-  await close(page);
 });
 
 test('a reload before the request went out buys with the same key', async () => {
@@ -131,7 +126,6 @@ test('a reload before the request went out buys with the same key', async () => 
   assert.equal(keys.length, 2);
   assert.equal(new Set(keys).size, 1);
   assert.equal((await shop.service.sale(id)).remaining, 9);
-  await close(page);
 });
 
 test('a reload while it is busy goes on with the same key', async () => {
@@ -150,7 +144,6 @@ test('a reload while it is busy goes on with the same key', async () => {
   await panel(page, 'yours');
   assert.ok(keys.length >= 3);
   assert.equal(new Set(keys).size, 1);
-  await close(page);
 });
 
 test('a reload before it opens counts on', async () => {
@@ -163,7 +156,6 @@ test('a reload before it opens counts on', async () => {
     assert.equal(await page.locator('[data-panel]').count(), 0);
     await page.reload();
   }
-  await close(page);
 });
 
 describe('a reload shows the state that there is', () => {
@@ -185,7 +177,6 @@ describe('a reload shows the state that there is', () => {
       await page.reload();
       await panel(page, name);
       assert.equal((await shop.service.sale(id)).state, state);
-      await close(page);
     });
   }
 });
@@ -205,7 +196,6 @@ test('the button comes back when the sale goes on, or more is put up', async () 
   await ready(page);
   assert.equal(await page.locator('[data-panel]').count(), 0);
   await page.waitForFunction(() => document.querySelector('#total').textContent.includes('3'));
-  await close(page);
 });
 
 /* ---- refusals ---------------------------------------------------------------------------------- */
@@ -244,7 +234,6 @@ describe('each refusal has its panel', () => {
       await page.click('#buy');
       await panel(page, name);
       if (name === 'already-yours') assert.match(await orderOn(page), /^\d+$/);
-      await close(page);
     });
   }
 });
@@ -272,7 +261,6 @@ test('too early by the service’s own word: nothing is bought, and the button o
   await ready(page);
   await page.click('#buy');
   await panel(page, 'yours');
-  await close(page);
 });
 
 test('busy: it says so, counts down, and asks again with the same key', async () => {
@@ -291,23 +279,17 @@ test('busy: it says so, counts down, and asks again with the same key', async ()
   await panel(page, 'yours');
   assert.equal(keys.length, 3);
   assert.equal(new Set(keys).size, 1);
-  await close(page);
 });
 
 test('over quota, by a service with --rate: it waits as told, and gets one', async () => {
-  const strict = await startService({ args: ['--lab', '--rate', '1:1'] });
+  const strict = await ownService({ args: ['--lab', '--rate', '1:1'] });
 
-  try {
-    await strict.create('cup', 5);
-    const page = await openPage(shop.browser, strict.url);
-    await ready(page);
-    const buyer = await page.textContent('#buyer');
-    await fetch(`${strict.url}/api/v1/sales/cup/orders/me`, { headers: { 'X-User-Id': buyer } });
-    await page.click('#buy');
-    await panel(page, 'quota');
-    await panel(page, 'yours');
-    await close(page);
-  } finally {
-    await strict.stop();
-  }
+  await strict.create('cup', 5);
+  const page = await openPage(shop.browser, strict.url);
+  await ready(page);
+  const buyer = await page.textContent('#buyer');
+  await fetch(`${strict.url}/api/v1/sales/cup/orders/me`, { headers: { 'X-User-Id': buyer } });
+  await page.click('#buy');
+  await panel(page, 'quota');
+  await panel(page, 'yours');
 });

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { close, figure, light, logged, setStock, signIn, useDesk } from './dashboard-support.mjs';
-import { eventually, openPage, startService } from './support.mjs';
+import { figure, light, logged, setStock, signIn, useDesk } from './dashboard-support.mjs';
+import { eventually, openPage, ownService } from './support.mjs';
 
 const desk = useDesk();
 
@@ -26,7 +26,6 @@ test('the light is red, with the fault by name, when the stock was tampered with
   setStock(desk.service, id, 20);
   await light(page, 'good');
   assert.match(await page.title(), /^✓/);
-  await close(page);
 });
 
 test('the light is grey when no audit answers, and never green by an old one', async () => {
@@ -39,30 +38,24 @@ test('the light is grey when no audit answers, and never green by an old one', a
   await logged(page, 'seen.audit-unknown');
   await page.unroute('**/audit');
   await light(page, 'good');
-  await close(page);
 });
 
 describe('a flawed guard', () => {
   test('oversells under load, and the light says so', async () => {
-    const service = await startService({ args: ['--lab', '--batch', '1'] });
-    try {
-      await service.create('cup', 50, { guard: 'none' });
-      const page = await openPage(desk.browser, service.admin, { path: '/dashboard?sale=cup' });
-      let buyers = 0;
+    const service = await ownService({ args: ['--lab', '--batch', '1'] });
+    await service.create('cup', 50, { guard: 'none' });
+    const page = await openPage(desk.browser, service.admin, { path: '/dashboard?sale=cup' });
+    let buyers = 0;
 
-      await signIn(page, service);
-      await light(page, 'good');
-      await eventually(async () => {
-        await Promise.all(Array.from({ length: 40 }, () => service.buy('cup', `b${++buyers}`)));
-        return (await service.audit('cup')).verdict === 'fail';
-      }, 'the flawed guard lost an update');
-      await light(page, 'bad');
-      await page.waitForSelector('#light [data-check="units-add-up"]');
-      await logged(page, 'seen.audit-failed');
-      await close(page);
-    } finally {
-      await service.stop();
-    }
+    await signIn(page, service);
+    await light(page, 'good');
+    await eventually(async () => {
+      await Promise.all(Array.from({ length: 40 }, () => service.buy('cup', `b${++buyers}`)));
+      return (await service.audit('cup')).verdict === 'fail';
+    }, 'the flawed guard lost an update');
+    await light(page, 'bad');
+    await page.waitForSelector('#light [data-check="units-add-up"]');
+    await logged(page, 'seen.audit-failed');
   });
 });
 
@@ -70,59 +63,49 @@ describe('a flawed guard', () => {
 
 describe('when the service is gone', () => {
   test('the page says so, with since when, and invents nothing; it recovers by itself', async () => {
-    const service = await startService();
-    try {
-      await service.create('cup', 50);
-      const page = await openPage(desk.browser, service.admin, { path: '/dashboard?sale=cup', mayLoseService: true });
+    const service = await ownService();
+    await service.create('cup', 50);
+    const page = await openPage(desk.browser, service.admin, { path: '/dashboard?sale=cup', mayLoseService: true });
 
-      await signIn(page, service);
-      await light(page, 'good');
-      await figure(page, 'accepted', '0');
-      await service.kill();
-      await page.waitForSelector('#link >> text=does not answer');
-      assert.match(await page.textContent('#link-words'), /since .*\d\d:\d\d:\d\d/);
-      for (const id of ['left', 'sold', 'accepted', 'refused', 'queue', 'serving', 'oversold'])
-        await figure(page, id, '–');
-      assert.equal(await page.textContent('[data-reason="sold-out"] td'), '–');
-      await page.waitForSelector('#sale-state >> text=not known');
-      await page.waitForSelector('#do-pause[aria-disabled]');
-      await page.waitForFunction(() => /left: now not known/.test(document.querySelector('#stock .plot').ariaLabel));
-      await light(page, 'unknown');
-      await logged(page, 'seen.lost');
+    await signIn(page, service);
+    await light(page, 'good');
+    await figure(page, 'accepted', '0');
+    await service.kill();
+    await page.waitForSelector('#link >> text=does not answer');
+    assert.match(await page.textContent('#link-words'), /since .*\d\d:\d\d:\d\d/);
+    for (const id of ['left', 'sold', 'accepted', 'refused', 'queue', 'serving', 'oversold'])
+      await figure(page, id, '–');
+    assert.equal(await page.textContent('[data-reason="sold-out"] td'), '–');
+    await page.waitForSelector('#sale-state >> text=not known');
+    await page.waitForSelector('#do-pause[aria-disabled]');
+    await page.waitForFunction(() => /left: now not known/.test(document.querySelector('#stock .plot').ariaLabel));
+    await light(page, 'unknown');
+    await logged(page, 'seen.lost');
 
-      await service.restart();
-      await page.waitForSelector('#link >> text=Service answers');
-      assert.equal(await page.isVisible('#link-words'), false);
-      await figure(page, 'left', '50');
-      await light(page, 'good');
-      await logged(page, 'seen.restarted');
-      await close(page);
-    } finally {
-      await service.stop();
-    }
+    await service.restart();
+    await page.waitForSelector('#link >> text=Service answers');
+    assert.equal(await page.isVisible('#link-words'), false);
+    await figure(page, 'left', '50');
+    await light(page, 'good');
+    await logged(page, 'seen.restarted');
   });
 
   test('Redis away is told apart from the service away', async () => {
-    const service = await startService();
-    try {
-      await service.create('cup', 50);
-      const page = await openPage(desk.browser, service.admin, { path: '/dashboard?sale=cup', mayLoseService: true });
+    const service = await ownService();
+    await service.create('cup', 50);
+    const page = await openPage(desk.browser, service.admin, { path: '/dashboard?sale=cup', mayLoseService: true });
 
-      await signIn(page, service);
-      await light(page, 'good');
-      service.redis.child.kill('SIGSTOP');
-      await page.waitForSelector('#alarms >> text=Redis does not answer');
-      await page.waitForSelector('#link >> text=Service answers');
-      await figure(page, 'left', '–');
-      await light(page, 'unknown');
-      await logged(page, 'seen.store-away');
-      service.redis.child.kill('SIGCONT');
-      await figure(page, 'left', '50');
-      await light(page, 'good');
-      await logged(page, 'seen.store-back');
-      await close(page);
-    } finally {
-      await service.stop();
-    }
+    await signIn(page, service);
+    await light(page, 'good');
+    service.redis.child.kill('SIGSTOP');
+    await page.waitForSelector('#alarms >> text=Redis does not answer');
+    await page.waitForSelector('#link >> text=Service answers');
+    await figure(page, 'left', '–');
+    await light(page, 'unknown');
+    await logged(page, 'seen.store-away');
+    service.redis.child.kill('SIGCONT');
+    await figure(page, 'left', '50');
+    await light(page, 'good');
+    await logged(page, 'seen.store-back');
   });
 });

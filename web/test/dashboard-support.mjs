@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before } from 'node:test';
 
-import { assertClean, openPage, startBrowser, startService } from './support.mjs';
+import { openPage, startBrowser, startService } from './support.mjs';
 
 /**
  * A browser and a service for all tests of a file; they end with it.
@@ -68,12 +68,6 @@ export const isClosed = (page, id) => page.waitForSelector(`#${id}:not([open])`,
 
 /** Wait for a line in the event log. */
 export const logged = (page, event) => page.waitForSelector(`#log tr[data-event="${event}"]`);
-
-/** Nothing went wrong on this page; end it. */
-export async function close(page) {
-  assertClean(page);
-  await page.context().close();
-}
 
 /** Tamper with a sale: write its stock behind the service's back. */
 export function setStock(service, id, units) {

@@ -5,19 +5,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
 
-import {
-  answerYes,
-  close,
-  figure,
-  isClosed,
-  light,
-  logged,
-  press,
-  signIn,
-  tokenOf,
-  useDesk,
-} from './dashboard-support.mjs';
-import { eventually, openPage, pause, startService } from './support.mjs';
+import { answerYes, figure, isClosed, light, logged, press, signIn, tokenOf, useDesk } from './dashboard-support.mjs';
+import { eventually, openPage, ownService, pause } from './support.mjs';
 
 const desk = useDesk();
 
@@ -39,7 +28,6 @@ test('without the token: what anybody may see, no light, nothing to press', asyn
     await page.evaluate((its) => document.querySelector(its).click(), `#do-${name}`);
     assert.equal(await page.locator('dialog[open]').count(), 0, name);
   }
-  await close(page);
 });
 
 test('a wrong token is refused at its field', async () => {
@@ -52,7 +40,6 @@ test('a wrong token is refused at its field', async () => {
   await page.waitForSelector('#token-error >> text=not the operator');
   assert.ok(await isFocused(page, '#token'));
   assert.equal(await page.getAttribute('#light', 'data-tone'), 'unknown');
-  await close(page);
 });
 
 test('the token is kept in memory alone: not in storage, address or field; a reload forgets it', async () => {
@@ -75,7 +62,6 @@ test('the token is kept in memory alone: not in storage, address or field; a rel
   await page.waitForSelector('#token:visible');
   await figure(page, 'left', '5');
   assert.equal(await page.getAttribute('#light', 'data-tone'), 'unknown');
-  await close(page);
 });
 
 test('who forgets the token can do nothing any more', async () => {
@@ -86,29 +72,23 @@ test('who forgets the token can do nothing any more', async () => {
   await light(page, 'unknown');
   await page.waitForSelector('#do-end[aria-disabled]');
   assert.ok(await isFocused(page, '#token'));
-  await close(page);
 });
 
 test('a token that the service does not take any more is asked for anew', async () => {
-  const service = await startService();
-  try {
-    await service.create('cup', 5);
-    const page = await openPage(desk.browser, service.admin, { path: '/dashboard?sale=cup', mayLoseService: true });
+  const service = await ownService();
+  await service.create('cup', 5);
+  const page = await openPage(desk.browser, service.admin, { path: '/dashboard?sale=cup', mayLoseService: true });
 
-    await signIn(page, service);
-    await light(page, 'good');
-    await service.kill();
-    rmSync(`${service.dir}/admin.token`);
-    await service.restart();
-    await page.waitForSelector('#token-error >> text=any more');
-    assert.equal(await page.getAttribute('#light', 'data-tone'), 'unknown');
-    await logged(page, 'seen.token-refused');
-    await signIn(page, service);
-    await light(page, 'good');
-    await close(page);
-  } finally {
-    await service.stop();
-  }
+  await signIn(page, service);
+  await light(page, 'good');
+  await service.kill();
+  rmSync(`${service.dir}/admin.token`);
+  await service.restart();
+  await page.waitForSelector('#token-error >> text=any more');
+  assert.equal(await page.getAttribute('#light', 'data-tone'), 'unknown');
+  await logged(page, 'seen.token-refused');
+  await signIn(page, service);
+  await light(page, 'good');
 });
 
 /* ---- figures ----------------------------------------------------------------------------------- */
@@ -149,47 +129,36 @@ test('create, load, and the figures are those of the audit', async () => {
   });
   await page.waitForFunction(() => Number.parseFloat(document.querySelector('#accepted').textContent) > 0);
   await light(page, 'good');
-  await close(page);
 });
 
 test('a sale that /metrics does not tell of is known with the token, and drawn', async () => {
-  const service = await startService();
-  try {
-    for (let i = 0; i < 50; i++) await service.create(`a-${i}`, 1);
-    await service.create('last', 9);
-    const page = await openPage(desk.browser, service.admin, { path: '/dashboard?sale=last' });
+  const service = await ownService();
+  for (let i = 0; i < 50; i++) await service.create(`a-${i}`, 1);
+  await service.create('last', 9);
+  const page = await openPage(desk.browser, service.admin, { path: '/dashboard?sale=last' });
 
-    await page.waitForSelector('[data-sale="a-0"]');
-    assert.equal(await page.locator('[data-sale]').count(), 50);
-    assert.equal(await page.textContent('#left'), '–');
-    await signIn(page, service);
-    await figure(page, 'left', '9');
-    await page.waitForFunction(() => /left: now 9/.test(document.querySelector('#stock .plot').ariaLabel));
-    await close(page);
-  } finally {
-    await service.stop();
-  }
+  await page.waitForSelector('[data-sale="a-0"]');
+  assert.equal(await page.locator('[data-sale]').count(), 50);
+  assert.equal(await page.textContent('#left'), '–');
+  await signIn(page, service);
+  await figure(page, 'left', '9');
+  await page.waitForFunction(() => /left: now 9/.test(document.querySelector('#stock .plot').ariaLabel));
 });
 
 test('two instances: the stock is that of all, the rates are those of the one that serves the page', async () => {
-  const other = await startService({ args: ['--lab', '--instance', 'other', '--redis', desk.service.redis.url] });
-  try {
-    const id = await desk.newSale(60);
-    const page = await desk.openSignedIn(id);
-    const madeBefore = await page.textContent('#accepted');
+  const other = await ownService({ args: ['--lab', '--instance', 'other', '--redis', desk.service.redis.url] });
+  const id = await desk.newSale(60);
+  const page = await desk.openSignedIn(id);
+  const madeBefore = await page.textContent('#accepted');
 
-    await light(page, 'good');
-    await Promise.all(Array.from({ length: 20 }, (_, i) => other.buy(id, `b${i}`)));
-    await figure(page, 'left', '40');
-    await page.waitForFunction(() => Number.parseFloat(document.querySelector('#sold-rate').textContent) > 0);
-    assert.ok(madeBefore === '0' || madeBefore === '–', madeBefore);
-    assert.equal(await page.textContent('#accepted'), '0');
-    await figure(page, 'orders', '20');
-    await light(page, 'good');
-    await close(page);
-  } finally {
-    await other.stop();
-  }
+  await light(page, 'good');
+  await Promise.all(Array.from({ length: 20 }, (_, i) => other.buy(id, `b${i}`)));
+  await figure(page, 'left', '40');
+  await page.waitForFunction(() => Number.parseFloat(document.querySelector('#sold-rate').textContent) > 0);
+  assert.ok(madeBefore === '0' || madeBefore === '–', madeBefore);
+  assert.equal(await page.textContent('#accepted'), '0');
+  await figure(page, 'orders', '20');
+  await light(page, 'good');
 });
 
 test('an id that is taken, a bad id and an end before the start are said at their fields', async () => {
@@ -211,7 +180,6 @@ test('an id that is taken, a bad id and an end before the start are said at thei
   assert.equal(await page.isVisible('#create .panel'), false);
   await page.keyboard.press('Escape');
   await isClosed(page, 'create');
-  await close(page);
 });
 
 test('charts say their figures in words and as a table, and follow the theme', async () => {
@@ -238,7 +206,6 @@ test('charts say their figures in words and as a table, and follow the theme', a
   await page.click('#language');
   await page.waitForFunction(() => /剩余/.test(document.querySelector('#stock .plot').ariaLabel));
   assert.equal(await page.textContent('#stock-title'), '库存');
-  await close(page);
 });
 
 /* ---- what operators do ------------------------------------------------------------------------- */
@@ -263,7 +230,6 @@ test('pause and resume are asked again first, and can be cancelled', async () =>
   await page.waitForSelector('#sale-state >> text=Selling');
   assert.equal(await stateOf(id), 'active');
   await logged(page, 'seen.state');
-  await close(page);
 });
 
 test('to end a sale its id has to be typed; nothing leads back', async () => {
@@ -289,7 +255,6 @@ test('to end a sale its id has to be typed; nothing leads back', async () => {
   await page.waitForSelector('#do-restock[aria-disabled]');
   await logged(page, 'did.end.done');
   await light(page, 'good');
-  await close(page);
 });
 
 test('a restock says what is wrong at the field, and a lost answer does not put it up twice', async () => {
@@ -314,7 +279,6 @@ test('a restock says what is wrong at the field, and a lost answer does not put 
   await figure(page, 'left', '12');
   assert.equal((await desk.service.audit(id)).restocked, 7);
   await logged(page, 'did.restock.done');
-  await close(page);
 });
 
 test('a step that came too late says why', async () => {
@@ -328,7 +292,6 @@ test('a step that came too late says why', async () => {
   await page.keyboard.press('Escape');
   await logged(page, 'did.pause.refused');
   await page.waitForSelector('#sale-state >> text=Ended');
-  await close(page);
 });
 
 test('the keyboard is enough', async () => {
@@ -348,7 +311,6 @@ test('the keyboard is enough', async () => {
   await page.keyboard.press('Escape');
   await isClosed(page, 'pause');
   assert.ok(await isFocused(page, '#do-pause'));
-  await close(page);
 });
 
 /* ---- the event log ----------------------------------------------------------------------------- */
@@ -377,5 +339,4 @@ test('the event log is filtered, and exported as JSON', async () => {
   assert.ok(!JSON.stringify(entries).includes(tokenOf(desk.service)));
   await page.fill('#log-text', 'nothing like this');
   await page.waitForSelector('#log >> text=No event fits.');
-  await close(page);
 });

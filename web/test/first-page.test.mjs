@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { close, ready, useShop } from './buyer-support.mjs';
-import { openPage, pause } from './support.mjs';
+import { ready, useShop } from './buyer-support.mjs';
+import { close, openPage, pause } from './support.mjs';
 
 const FIRST_PAGE_BYTES = 150_000;
 const INTERACTIVE_MS = 1000;

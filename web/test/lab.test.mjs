@@ -10,10 +10,13 @@ import { filesOf, linesOf } from '../lab/source.js';
 import {
   assertAccessible,
   assertClean,
+  assertNoMotion,
   assertNoSideScroll,
+  close,
   everyLook,
   eventually,
   openPage,
+  ownService,
   startBrowser,
   startService,
   takePicture,
@@ -37,11 +40,6 @@ after(async () => {
 });
 
 const open = (path, options = {}) => openPage(browser, service.url, { path, ...options });
-
-async function close(page) {
-  assertClean(page);
-  await page.context().close();
-}
 
 const played = (page, name) => page.waitForSelector(`.view[data-name="${name}"]`, { timeout: PLAY_MS });
 const stepOf = (page) => page.$eval('#scrub', (slider) => Number(slider.value));
@@ -69,7 +67,6 @@ test('there are 37 scenarios in the list, in the order of the book, and no verdi
   );
   assert.equal(names.length, 37);
   assert.equal(await page.locator('.verdict').count(), 0);
-  await close(page);
 });
 
 test('the first page is small; how soon it can be used is measured', async (t) => {
@@ -86,14 +83,13 @@ test('the first page is small; how soon it can be used is measured', async (t) =
   });
   t.diagnostic(`${bytes} bytes in ${files} files; in use after ${ms} ms`);
   assert.ok(bytes > 50_000 && bytes < 150 * 1024, `${bytes} bytes`);
-  await close(page);
 });
 
 describe('plays to its verdict', () => {
   let page = null;
 
   before(async () => {
-    page = await open('/lab');
+    page = await open('/lab', { isShared: true });
     await page.waitForSelector('.chooser a');
   });
   after(() => close(page));
@@ -201,7 +197,6 @@ test('one guesses first: right, wrong, and not at all', async () => {
   assert.equal(await page.locator('.guess').count(), 0);
   await page.goBack();
   await page.waitForSelector('h1 >> text=The watchdog keeps');
-  await close(page);
 });
 
 /* ---- going through ----------------------------------------------------------------------------- */
@@ -236,7 +231,6 @@ test('by the keys: arrows step, Home and End jump, space plays and stops', async
   await page.focus('.step >> nth=0');
   await page.keyboard.press('Enter');
   assert.deepEqual(await current(page), ['1']);
-  await close(page);
 });
 
 test('by the mouse: buttons, the slider, the picture; a look at a step without going there', async () => {
@@ -267,7 +261,6 @@ test('by the mouse: buttons, the slider, the picture; a look at a step without g
   await page.focus('.step >> nth=0');
   await page.waitForSelector('.detail >> text=Step 1 of 4');
   assert.match(await page.textContent('.state'), /A#1, for a lease/);
-  await close(page);
 });
 
 test('the source is shown, with the line marked', async () => {
@@ -283,7 +276,6 @@ test('the source is shown, with the line marked', async () => {
   await page.waitForSelector('.code [data-mark=live] >> text=read_and_decide');
   await page.goto(`${service.url}/lab?run=reentrant&step=1`);
   await page.waitForSelector('.source >> text=uses no guard');
-  await close(page);
 });
 
 /* ---- links, two at once --------------------------------------------------------------------------- */
@@ -304,8 +296,6 @@ test('a link shows the same again, and back leads back', async () => {
   await played(again, 'atomic-release');
   assert.deepEqual(await current(again), ['5', '5']);
   assert.equal(await again.textContent('main'), words);
-  await close(again);
-  await close(page);
 });
 
 test('two side by side go in step; the shorter one waits at its end', async () => {
@@ -325,7 +315,6 @@ test('two side by side go in step; the shorter one waits at its end', async () =
   await page.selectOption('#beside', '');
   await page.waitForFunction(() => document.querySelectorAll('.view').length === 1);
   assert.ok(!page.url().includes('beside'));
-  await close(page);
 });
 
 test('the language changes, the step stays', async () => {
@@ -342,23 +331,14 @@ test('the language changes, the step stays', async () => {
   assert.equal(await page.getAttribute('html', 'lang'), 'zh-CN');
   await page.reload();
   await page.waitForSelector('h1 >> text=检查持有者的脚本拒绝过期写入');
-  await close(page);
 });
 
 test('whoever wants less motion gets none', async () => {
   const page = await open('/lab?run=watchdog&step=3', { context: { reducedMotion: 'reduce' } });
 
   await played(page, 'watchdog');
-  const moving = await page.evaluate(
-    () =>
-      [...document.querySelectorAll('*')].filter((node) => {
-        const { transitionDuration, transitionProperty, animationName } = getComputedStyle(node);
-        return animationName !== 'none' || (transitionProperty !== 'none' && transitionDuration !== '0s');
-      }).length,
-  );
-  assert.equal(moving, 0);
+  await assertNoMotion(page);
   assert.equal(await stepOf(page), 3, 'nothing plays by itself');
-  await close(page);
 });
 
 /* ---- when it cannot ----------------------------------------------------------------------------- */
@@ -382,14 +362,12 @@ test('busy: it says so, counts down, and plays', async () => {
   for (const seconds of [3, 2, 1]) await page.waitForSelector(`.waiting-panel >> text=again in ${seconds} s`);
   await assertAccessible(page, 'busy');
   await played(page, 'lost-update');
-  await close(page);
 });
 
 test('busy with a run of somebody else: both are played', async () => {
   const pages = await Promise.all(['watchdog', 'thread-lock'].map((name) => open(`/lab?run=${name}&step=1`)));
 
   await Promise.all([played(pages[0], 'watchdog'), played(pages[1], 'thread-lock')]);
-  for (const page of pages) await close(page);
 });
 
 test('busy for long: one may stop waiting, and try again', async () => {
@@ -402,7 +380,6 @@ test('busy for long: one may stop waiting, and try again', async () => {
   await page.waitForSelector('[data-failure=stopped]');
   await page.click('text=Try again');
   await played(page, 'lost-update');
-  await close(page);
 });
 
 test('unavailable: the way out is shown', async () => {
@@ -419,51 +396,40 @@ test('unavailable: the way out is shown', async () => {
   await page.click('text=Try again');
   await played(page, 'lost-update');
   assert.equal(await page.locator('.chooser .read').count(), 1);
-  await close(page);
 });
 
 test('no such scenario: it says so', async () => {
   const page = await open('/lab?run=nothing&step=2');
 
   await page.waitForSelector('[role=alert] >> text=There is no scenario of this name');
-  await close(page);
 });
 
 test('the service is gone: it says so, and goes on when it is back', async () => {
-  const own = await startService();
+  const own = await ownService();
 
-  try {
-    const page = await openPage(browser, own.url, { path: '/lab?run=stale-write&step=2', mayLoseService: true });
-    await played(page, 'stale-write');
-    await own.kill();
-    await page.keyboard.press('ArrowRight');
-    assert.deepEqual(await current(page), ['3'], 'what was played is there');
-    await page.click('.chooser a[href="/lab?run=lost-update"]');
-    await page.click('#skip');
-    await page.waitForSelector('[data-failure=gone] >> text=does not answer');
-    await takePicture(page, 'lab-gone-en-light-desktop');
-    await page.click('#language');
-    await page.waitForSelector('text=服务没有应答');
-    await own.restart();
-    await page.waitForSelector('h1 >> text=更新丢失');
-    await close(page);
-  } finally {
-    await own.stop();
-  }
+  const page = await openPage(browser, own.url, { path: '/lab?run=stale-write&step=2', mayLoseService: true });
+  await played(page, 'stale-write');
+  await own.kill();
+  await page.keyboard.press('ArrowRight');
+  assert.deepEqual(await current(page), ['3'], 'what was played is there');
+  await page.click('.chooser a[href="/lab?run=lost-update"]');
+  await page.click('#skip');
+  await page.waitForSelector('[data-failure=gone] >> text=does not answer');
+  await takePicture(page, 'lab-gone-en-light-desktop');
+  await page.click('#language');
+  await page.waitForSelector('text=服务没有应答');
+  await own.restart();
+  await page.waitForSelector('h1 >> text=更新丢失');
 });
 
 test('without --lab there is no such page', async () => {
-  const own = await startService({ args: [] });
+  const own = await ownService({ args: [] });
 
-  try {
-    const [page, unknown] = await Promise.all(['/lab', '/nothing'].map((path) => fetch(own.url + path)));
-    assert.equal(page.status, 404);
-    assert.equal(await page.text(), await unknown.text());
-    assert.equal((await fetch(`${own.url}/api/v1/lab/guards/mutex/source`)).status, 404);
-    assert.equal((await fetch(`${own.admin}/lab`)).status, 404);
-  } finally {
-    await own.stop();
-  }
+  const [page, unknown] = await Promise.all(['/lab', '/nothing'].map((path) => fetch(own.url + path)));
+  assert.equal(page.status, 404);
+  assert.equal(await page.text(), await unknown.text());
+  assert.equal((await fetch(`${own.url}/api/v1/lab/guards/mutex/source`)).status, 404);
+  assert.equal((await fetch(`${own.admin}/lab`)).status, 404);
 });
 
 /* ---- looks ------------------------------------------------------------------------------------- */
@@ -491,7 +457,6 @@ describe('each look is accessible and fits; pictures in build/webtest/', () => {
       }
       await page.setViewportSize({ width: 320, height: 640 });
       await assertNoSideScroll(page, '320 px wide');
-      await close(page);
     });
   }
 });

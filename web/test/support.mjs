@@ -12,6 +12,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { afterEach } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const buildDir = path.resolve(process.env.BUILD_DIR ?? 'build/release');
@@ -135,6 +136,7 @@ export async function startService({ args = ['--lab'] } = {}) {
   self.restart = start;
   self.redis = redis;
   self.stop = async () => {
+    daemon.child.kill('SIGCONT');
     await daemon.end('SIGTERM');
     redis.child.kill('SIGCONT');
     await redis.end('SIGTERM');
@@ -142,6 +144,15 @@ export async function startService({ args = ['--lab'] } = {}) {
   };
   await start();
   return self;
+}
+
+const own = new Set();
+
+/** A service for one test; it ends with it, after the pages. */
+export async function ownService(options) {
+  const service = await startService(options);
+  own.add(service);
+  return service;
 }
 
 /** The words of seckillctl, for what only it can do. */
@@ -176,13 +187,17 @@ function watch(page, sins, { mayLoseService }) {
   });
 }
 
+const opened = new Set();
+
 /**
- * Open a page as a new person: a context, hence a storage, of its own.
+ * Open a page as a new person: a context, hence a storage, of its own. It ends with the test, which fails if
+ * it was not clean.
  *
  * @param {object} browser
  * @param {string} url of the service; every request has to go there
  * @param {{path?: string, lang?: string, theme?: string, width?: number, height?: number, init?: Function,
- *   mayLoseService?: boolean, context?: object}} [options] init runs in the page before everything else
+ *   mayLoseService?: boolean, isShared?: boolean, context?: object}} [options] isShared: whoever opens it
+ *   closes it; init runs in the page before everything else
  * @returns {Promise<object>} the page, with `sins`: what must not happen; assertClean(page) looks at it
  */
 export async function openPage(browser, url, options = {}) {
@@ -215,6 +230,7 @@ export async function openPage(browser, url, options = {}) {
       sins.push(`request elsewhere: ${request.url()}`);
   });
   page.sins = sins;
+  if (!options.isShared) opened.add(page);
   await page.goto(url + address);
   return page;
 }
@@ -223,6 +239,26 @@ export async function openPage(browser, url, options = {}) {
 export function assertClean(page) {
   assert.deepEqual(page.sins, []);
 }
+
+/** Nothing went wrong on this page; end it. */
+export async function close(page) {
+  opened.delete(page);
+  try {
+    assertClean(page);
+  } finally {
+    await page.context().close();
+  }
+}
+
+afterEach(async () => {
+  const services = [...own];
+  own.clear();
+  try {
+    await Promise.all([...opened].map(close));
+  } finally {
+    await Promise.all(services.map((service) => service.stop()));
+  }
+});
 
 /** axe-core finds nothing to complain of. */
 export async function assertAccessible(page, what) {
@@ -249,6 +285,18 @@ export async function assertNoSideScroll(page, what) {
     document.documentElement.clientWidth,
   ]);
   assert.ok(content <= window, `${what}: ${content} px wide in a window of ${window}`);
+}
+
+/** Nothing on the page moves. */
+export async function assertNoMotion(page) {
+  const moving = await page.evaluate(
+    () =>
+      [...document.querySelectorAll('*')].filter((node) => {
+        const { transitionDuration, transitionProperty, animationName } = getComputedStyle(node);
+        return animationName !== 'none' || (transitionProperty !== 'none' && transitionDuration !== '0s');
+      }).length,
+  );
+  assert.equal(moving, 0);
 }
 
 const WIDTHS = { phone: 375, desktop: 1280 };
