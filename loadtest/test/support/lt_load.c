@@ -43,7 +43,7 @@ int lt_load_close(void **state)
 const struct lt_outcome *lt_load_try_beside(const struct lt_place *place, const char *words)
 {
     static struct lt_outcome outcome;
-    struct line line;
+    struct line line = {.text = ""};
 
     make_line(place, words, &line);
     assert_true(lt_run(place, line.argv, LIMIT_MS, &outcome));
@@ -84,7 +84,7 @@ int lt_load_signal(struct lt_place *place, const char *words, int processes, int
 {
     struct awaited awaited = {place, processes};
     struct process loadtest;
-    struct line line;
+    struct line line = {.text = ""};
 
     make_line(place, words, &line);
     assert_true(lt_start(place, line.argv, "output", &loadtest));
