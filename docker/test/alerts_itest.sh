@@ -16,7 +16,7 @@ has_entries() {
 has_metrics() {
     # shellcheck disable=SC2013  # words
     for metric in $(grep -o 'seckill_[a-z_]*' "$rules" | sed 's/_bucket$//' | sort -u); do
-        grep -q "\"$metric\"" app/metrics/*.c || { echo "$metric is no metric of seckilld"; return 1; }
+        grep -q "\"$metric\"" app/metrics/*.[ch] || { echo "$metric is no metric of seckilld"; return 1; }
     done
 }
 refuses_broken() {
