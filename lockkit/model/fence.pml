@@ -7,6 +7,8 @@
  *   FENCE_BOTH      it looks, and remembers, on the read too
  *   ONE_STEP        check of the number, of the stock, and the change, in one step
  *   COUNTER_LOST    the lock's counter starts anew once (a restart without its data)
+ *   BY_TIME         a number is the server's time where that is greater than the counter
+ *   SET_BACK        that clock is set back while the counter is lost
  *   GOAL            (must fail) nothing is ever sold
  * Always: never more sold than there was.
  */
@@ -21,6 +23,7 @@
 #endif
 
 byte counter;         /* of the lock */
+byte clock;           /* of its server: has moved on when a lock is granted */
 byte owner;           /* number of the holder; 0: free */
 byte highest;         /* that the store has seen */
 byte stock = UNITS;
@@ -45,7 +48,13 @@ proctype client()
 
     do
     :: round < ROUNDS ->
-        atomic { owner == 0 -> counter++; fence = counter; owner = fence };
+        atomic {
+            owner == 0 -> counter++; clock++;
+#ifdef BY_TIME
+            if :: clock > counter -> counter = clock :: else fi;
+#endif
+            fence = counter; owner = fence
+        };
         left = 0;
 #ifdef NO_FENCE
         left = stock;
@@ -88,7 +97,12 @@ end:
 proctype loss()
 {
 #ifdef COUNTER_LOST
-    atomic { counter > 0 -> counter = 0; owner = 0 }
+    atomic {
+        counter > 0 -> counter = 0; owner = 0;
+#ifdef SET_BACK
+        clock = 0
+#endif
+    }
 #endif
     skip
 }

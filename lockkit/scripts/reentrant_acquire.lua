@@ -8,7 +8,14 @@ if not is_owner and redis.call('EXISTS', KEYS[1]) == 1 then
   return {0, redis.call('PTTL', KEYS[1])}
 end
 local fence = 0
-if KEYS[2] then fence = is_owner and redis.call('GET', KEYS[2]) or redis.call('INCR', KEYS[2]) end
+if KEYS[2] then
+  fence = tonumber(is_owner and redis.call('GET', KEYS[2]) or redis.call('INCR', KEYS[2]))
+  local now = redis.call('TIME') -- in us: a server that forgot the counter gives no number again
+  if not is_owner and fence < now[1] * 1000000 + now[2] then
+    fence = now[1] * 1000000 + now[2]
+    redis.call('SET', KEYS[2], ('%.0f'):format(fence))
+  end
+end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-return {1, tonumber(fence)}
+return {1, fence}

@@ -9,7 +9,14 @@
 #include <string.h>
 #include <strings.h>
 
-enum { TOKEN_LEN = 32, SHA1_LEN = 40, MOMENT_LEN = 13, SMALL_NUMBER = 1000, LONG_SPAN_LEN = 6 };
+enum {
+    TOKEN_LEN = 32,
+    SHA1_LEN = 40,
+    MOMENT_LEN = 13,
+    FENCE_LEN = 16, /* a fencing token: a moment in us */
+    SMALL_NUMBER = 1000,
+    LONG_SPAN_LEN = 6
+};
 
 /* A script is known by a sentence of its comment. */
 static const struct {
@@ -162,6 +169,10 @@ static size_t print_piece(struct labels *labels, const char *actor, struct lk_by
         (void)fputs(find_script(labels, from), out);
         return hex;
     }
+    if (digits == FENCE_LEN && hex == digits) {
+        (void)fputs(find_token(labels, "fence", (struct lk_bytes){from, digits}), out);
+        return digits;
+    }
     if (digits == MOMENT_LEN) {
         bool is_entry = at + digits < text.len && from[digits] == '-';
 
@@ -221,7 +232,7 @@ static void print_value(struct labels *labels, const char *actor, struct lk_byte
     struct lk_bytes line = resp_line(value.data, value.len);
     struct lk_bytes text = resp_string(value.data, value.len);
 
-    if (value.data[0] == ':') {
+    if (value.data[0] == ':' && line.len != FENCE_LEN) {
         long long number = strtoll(line.data, NULL, 10);
 
         /* A number that large is time that is left: of a lease, until a start. */

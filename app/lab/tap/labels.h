@@ -1,6 +1,6 @@
 /*
  * What is different in every run is called by a name that is the same in every run: tokens and owners
- * ("A#1": the first of actor A), digests of scripts (their file's name), moments, entry ids. So two runs of a scenario
+ * ("A#1": the first of actor A), fencing tokens ("fence#1"), digests of scripts (their file's name), moments, entry ids. So two runs of a scenario
  * can be compared byte for byte.
  */
 #ifndef SECKILL_LAB_LABELS_H

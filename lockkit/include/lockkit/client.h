@@ -82,7 +82,8 @@ void lk_client_close(lk_client *client);
  * Shape    replies[i] answers commands[i]; a server's error answer is a reply of type ERROR. In a
  *          cluster every command goes to the server of its first key (all keys of one command have
  *          one slot), one without a key along with the one before it, MULTI with the one behind; then
- *          it is one round trip per server.
+ *          it is one round trip per server. What commands leave on a connection (MULTI without EXEC,
+ *          WATCH, SELECT, AUTH ...) ends with the call: such a connection is closed.
  * Units    limit_ms bounds waiting for a connection and the round trip; 0 means command_ms.
  * Owns     on OK the replies are yours (lk_reply_free each).
  * Returns  OK           all were answered, perhaps with errors.
@@ -118,9 +119,9 @@ typedef struct lk_session lk_session;
 /*
  * Borrow a connection, for what lives on a connection: WATCH, MULTI, EXEC.
  *
- * Shape    key: in a cluster, the connection is to the server that has it; NULL: to any. What it
- *          may not be used for: to become somebody else or something else (AUTH, SELECT,
- *          SUBSCRIBE, CLIENT REPLY): the next borrower would inherit that.
+ * Shape    key: in a cluster, the connection is to the server that has it; NULL: to any. One that
+ *          became somebody else or something else (AUTH, SELECT, HELLO, SUBSCRIBE, CLIENT ...) is
+ *          closed when it is given back: nobody inherits that, and the next borrower waits for another.
  * Units    limit_ms bounds the wait for a free connection; 0 means command_ms.
  * Owns     the result is yours; end it with lk_session_close(), soon, and before the client.
  * Returns  NULL with err filled: UNREACHABLE, BUSY, SERVER, INVALID, NO_MEMORY.

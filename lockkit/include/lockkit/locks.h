@@ -57,7 +57,11 @@ lk_lock *lk_spin_new(lk_client *client, const char *key, struct lk_error *err);
  * seen, in the same step as the write. Taking it again keeps the number (Redisson's client raises
  * it).
  *
- * Shape    as lk_reentrant_new(), and "redisson_lock_token:{key}": a counter without TTL.
+ * Shape    as lk_reentrant_new(), and "redisson_lock_token:{key}": a counter without TTL. A number is
+ *          one more than the last, or the server's time in us if that is greater: so numbers go on
+ *          rising, with gaps, on a server that comes back without the counter. They would not if its
+ *          clock was set back besides, by more than it was away; if the counter is evicted (maxmemory:
+ *          use noeviction); or if Redisson, which only counts, is the first to draw one after that.
  * Source   Redisson RFencedLock; Kleppmann, "How to do distributed locking" (2016).
  */
 lk_lock *lk_fenced_new(lk_client *client, const char *key, struct lk_error *err);

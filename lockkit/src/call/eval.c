@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "servers/topology.h"
+#include "wire/pool.h"
 #include "wire/reply.h"
 
 lk_status lki_eval_learn(lk_client *client, struct lk_script *script,
@@ -46,17 +48,34 @@ static lk_status fail(lk_client *client, const struct lki_run *run, const lk_rep
     return lki_exchange_fail(client, reply, err);
 }
 
-lk_status lki_eval_variant(lk_client *client, const struct lk_eval *eval, const struct lki_run *run,
-                           lk_reply **out_reply, struct lk_error *err)
+/* The pool of its server sees to it, when it can. */
+static void owe(lk_client *client, const struct lk_eval *eval, const struct lki_run *run)
+{
+    struct lki_topology *topology = lki_context_topology(client);
+    const struct lk_bytes *key = &eval->keys[0];
+    bool is_cluster = lki_topology_is_cluster(topology);
+    struct lki_node *node = lki_topology_node(
+        topology, is_cluster ? lki_slot_of(key->data, key->len) : LKI_NO_SLOT, NULL);
+    struct lki_debt *debt = node ? lki_debt_new(run->variant, eval, run->owe_until) : NULL;
+
+    if (debt) lki_pool_owe(node->pool, debt);
+    lki_node_unref(node);
+}
+
+/* whole: by digest, by text, and what came of it */
+static lk_status eval_variant(lk_client *client, const struct lk_eval *eval,
+                              const struct lki_run *run, lk_reply **out_reply, struct lk_error *err)
 {
     struct lki_script_words words = {
         .variant = run->variant, .lock_key = run->lock_key, .token = run->token};
     struct lk_error refusal = {0};
     bool has_loader = lki_context_has_loader(client);
     lk_reply *reply = NULL;
-    lk_status status = lki_eval_learn(client, eval->script, run->variant, run->deadline, err);
+    bool is_owed = run->owe_until != 0; /* there is no time to learn anything */
+    lk_status status =
+        is_owed ? LK_OK : lki_eval_learn(client, eval->script, run->variant, run->deadline, err);
 
-    for (int by_text = 0; by_text < 2 && status == LK_OK; by_text++) {
+    for (int by_text = is_owed; by_text < 2 && status == LK_OK; by_text++) {
         words.by_text = by_text && !has_loader;
         status = lki_script_words(&words, eval, err);
         if (status != LK_OK) break;
@@ -83,6 +102,16 @@ lk_status lki_eval_variant(lk_client *client, const struct lk_eval *eval, const 
     }
     status = fail(client, run, reply, &refusal, err);
     lk_reply_free(reply);
+    return status;
+}
+
+lk_status lki_eval_variant(lk_client *client, const struct lk_eval *eval, const struct lki_run *run,
+                           lk_reply **out_reply, struct lk_error *err)
+{
+    lk_status status = eval_variant(client, eval, run, out_reply, err);
+    bool is_open = status == LK_UNKNOWN || status == LK_UNREACHABLE || status == LK_BUSY;
+
+    if (is_open && run->owe_until != 0) owe(client, eval, run);
     return status;
 }
 
@@ -119,6 +148,7 @@ lk_status lki_call_reply(lk_client *client, const struct lki_call *call, int64_t
 
     struct lki_run run = {.variant = lki_script_variant(eval.script, ""),
                           .deadline = deadline,
+                          .owe_until = call->owe_until,
                           .out_is_synced = call->out_is_synced,
                           .native = call->native};
 
@@ -131,10 +161,7 @@ lk_status lki_call_integer(lk_client *client, const struct lki_call *call, int64
     lk_reply *reply = NULL;
     lk_status status = lki_call_reply(client, call, deadline, &reply, err);
 
-    if (status != LK_OK) return status;
-    *out_answer = lk_reply_type_of(reply) == LK_REPLY_STRING ? 1 : lk_reply_integer(reply, 0);
-    lk_reply_free(reply);
-    return LK_OK;
+    return status == LK_OK ? lki_reply_integers(reply, out_answer, 1, err) : status;
 }
 
 lk_status lk_client_eval(lk_client *client, const struct lk_eval *eval, int64_t limit_ms,

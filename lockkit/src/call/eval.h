@@ -21,6 +21,8 @@ struct lki_run {
     const char *lock_key; /* and token: the owner check's; NULL for none */
     const char *token;
     int64_t deadline;
+    int64_t owe_until; /* not 0: it gives back; where that is not confirmed it is owed, so long. Of
+                          lockkit's own scripts only */
     bool *out_is_synced;              /* as in a pipeline */
     const struct lki_compare *native; /* as in a pipeline */
 };
@@ -40,6 +42,7 @@ struct lki_call {
     size_t key_count;
     struct lk_bytes args[8];
     size_t arg_count;
+    int64_t owe_until;                /* as in a run */
     bool *out_is_synced;              /* as in a pipeline */
     const struct lki_compare *native; /* as in a pipeline */
 };
@@ -47,7 +50,7 @@ struct lki_call {
 /* As the functions for evals want it; borrows the call. */
 struct lk_eval lki_eval_of(lk_client *client, const struct lki_call *call);
 
-/* Run it; the answer is the integer (1 for "OK", 0 when it is neither), or yours to free. */
+/* Run it; the answer is the integer (lki_reply_integers()), or yours to free. */
 LK_MUST_CHECK lk_status lki_call_integer(lk_client *client, const struct lki_call *call,
                                          int64_t deadline, long long *out_answer,
                                          struct lk_error *err);

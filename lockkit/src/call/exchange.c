@@ -50,7 +50,9 @@ lk_status lk_client_call(lk_client *client, const struct lk_command *commands, s
     lk_status status = lki_context_check(client, err);
 
     if (status != LK_OK) return status;
-    struct lki_pipeline pipeline = {
-        .commands = commands, .count = count, .deadline = lki_context_deadline(client, limit_ms)};
+    struct lki_pipeline pipeline = {.commands = commands,
+                                    .count = count,
+                                    .deadline = lki_context_deadline(client, limit_ms),
+                                    .is_callers = true};
     return lki_exchange_send(client, &pipeline, replies, err);
 }

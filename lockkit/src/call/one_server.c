@@ -101,6 +101,8 @@ lk_status lki_one_server_exchange(lk_client *client, struct lki_node *node,
         begin = lki_clock_now();
         status = introduce(redis, node, pipeline, err);
         if (status == LK_OK) status = exchange_on(client, redis, pipeline, replies, err);
+        for (size_t i = 0; pipeline->is_callers && status == LK_OK && i < pipeline->count; i++)
+            lki_traces_note(lki_redis_traces(redis), &pipeline->commands[i], replies[i]);
         if (pipeline->out_refusal && lki_redis_refusal(redis)->code != LK_OK)
             *pipeline->out_refusal = *lki_redis_refusal(redis);
         lki_pool_return(node->pool, redis);

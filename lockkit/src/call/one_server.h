@@ -19,6 +19,7 @@ struct lki_pipeline {
     const struct lki_compare *native; /* not NULL: the same as the only command, for servers that
                                          have it */
     const struct lki_variant *introduce[2]; /* not NULL: brought to whoever is asked, before */
+    bool is_callers;                        /* a caller's own commands: they may leave traces */
     struct lk_error *out_refusal;           /* why they were not taken there; else as it was. May be
                                                NULL */
 };

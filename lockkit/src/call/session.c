@@ -1,10 +1,9 @@
 /*
- * A connection lent for several round trips. It notes what its owner leaves behind on it (keys
- * watched, a transaction begun), so that the next borrower finds it clean. The owner's thread.
+ * A connection lent for several round trips. What its owner leaves behind on it (keys watched, a
+ * transaction begun) is ended before it is lent again. The owner's thread.
  */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -14,7 +13,6 @@ struct lk_session {
     lk_client *client;       /* borrowed */
     struct lki_node *node;   /* a reference of ours */
     struct lki_redis *redis; /* borrowed from its pool */
-    bool is_watching;        /* there may be keys watched, or a transaction begun */
 };
 
 /* Takes the reference; NULL: err is filled. */
@@ -62,27 +60,6 @@ const char *lk_session_server(const lk_session *session)
     return session ? session->node->endpoint.label : "";
 }
 
-static bool is_word(struct lk_bytes bytes, const char *word)
-{
-    return bytes.len == strlen(word) && strncasecmp(bytes.data, word, bytes.len) == 0;
-}
-
-/* EXEC ends all, also when it says EXECABORT; UNWATCH inside a transaction is only queued. */
-static void note_command(lk_session *session, struct lk_bytes name, const lk_reply *reply)
-{
-    struct lk_bytes text = lk_reply_bytes(reply);
-    bool is_error = lk_reply_type_of(reply) == LK_REPLY_ERROR;
-    bool is_aborted = is_error && text.len > 9 && strncmp(text.data, "EXECABORT", 9) == 0;
-
-    if (is_word(name, "WATCH") || is_word(name, "MULTI")) {
-        session->is_watching = true;
-    } else if (is_word(name, "EXEC") || is_word(name, "DISCARD")) {
-        if (!is_error || is_aborted) session->is_watching = false;
-    } else if (is_word(name, "UNWATCH")) {
-        if (is_word(text, "OK")) session->is_watching = false;
-    }
-}
-
 lk_status lk_session_call(lk_session *session, const struct lk_command *commands, size_t count,
                           int64_t limit_ms, lk_reply **replies, struct lk_error *err)
 {
@@ -101,7 +78,7 @@ lk_status lk_session_call(lk_session *session, const struct lk_command *commands
                                                         .attempts = (unsigned)count});
     if (status != LK_OK) lki_topology_doubt(lki_context_topology(session->client));
     for (size_t i = 0; i < count && status == LK_OK; i++) {
-        note_command(session, commands[i].args[0], replies[i]);
+        lki_traces_note(lki_redis_traces(session->redis), &commands[i], replies[i]);
         (void)lki_route_learn(lki_context_topology(session->client), replies[i], session->node);
     }
     return status;
@@ -124,7 +101,7 @@ void lk_session_close(lk_session *session)
 {
     if (!session) return;
     if (!lki_context_is_foreign(session->client)) {
-        if (session->is_watching) clean(session);
+        if (lki_redis_traces(session->redis)->is_watching) clean(session);
         lki_pool_return(session->node->pool, session->redis);
         lki_node_unref(session->node);
     }

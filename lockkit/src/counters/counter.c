@@ -92,15 +92,17 @@ static lk_status send_step(const struct lki_counter *counter, struct lki_step *s
                                      lki_number(words[1], (long long)counter->step),
                                      lki_number(words[2], CLAIM_MS + CLAIM_COMMANDS * command_ms)},
                             .arg_count = 3,
+                            .owe_until = step->is_undoing ? lki_clock_after_ms(CLAIM_MS) : 0,
                             .out_is_synced = step->is_to_sync ? &is_synced : NULL};
+    long long answer[2] = {0};
     lk_reply *reply = NULL;
     lk_status status = lki_call_reply(
         counter->client, &call, lki_context_deadline(counter->client, step->limit_ms), &reply, err);
 
+    if (status == LK_OK) status = lki_reply_integers(reply, answer, 2, err);
     if (status != LK_OK) return status;
-    step->is_taken = lk_reply_integer(lk_reply_at(reply, 0), 0) == 1;
-    step->n = lk_reply_integer(lk_reply_at(reply, 1), 0);
-    lk_reply_free(reply);
+    step->is_taken = answer[0] == 1;
+    step->n = answer[1];
     return step->is_taken ? lki_exchange_check_synced(counter->client, is_synced, err) : LK_OK;
 }
 

@@ -53,6 +53,7 @@ struct lki_step {
                            Answers { 1, n }: taken; { 0, n }: not taken, and it may be sent again */
     int64_t number;
     int64_t limit_ms; /* of each time it is sent; 0: command_ms */
+    bool is_undoing;  /* not confirmed, it is owed for as long as the claim may be there */
     bool is_to_sync;  /* what it took counts only once enough replicas have it (UNSYNCED) */
     bool is_taken;    /* out */
     long long n;      /* out */

@@ -11,6 +11,7 @@
 #include "lockkit/semaphore.h"
 
 #include "base/error.h"
+#include "wire/reply.h"
 
 static int hex_value(char digit)
 {
@@ -35,7 +36,9 @@ bool lki_permit_list_parse(const char *text, struct lki_permit_id *out)
 lk_status lki_permit_list_run(const struct lki_permit_list *list, const char *script,
                               const char *number, lk_reply **out_reply, struct lk_error *err)
 {
-    struct lki_run how = {.deadline = list->deadline, .out_is_synced = list->out_is_synced};
+    struct lki_run how = {.deadline = list->deadline,
+                          .owe_until = list->owe_until,
+                          .out_is_synced = list->out_is_synced};
     const struct lk_bytes keys[] = {lk_bytes_of(list->key), lk_bytes_of(list->timeouts),
                                     lk_bytes_of(list->channel)};
     struct lk_bytes *args = calloc(list->count + 1, sizeof *args);
@@ -64,15 +67,14 @@ lk_status lki_permit_list_take(const struct lki_permit_list *list, int64_t lease
                                int64_t *out_ttl_ms, struct lk_error *err)
 {
     char lease[LKI_NUMBER_MAX];
+    long long answer[2] = {0};
     lk_reply *reply = NULL;
 
     (void)lki_number(lease, lease_ms);
     lk_status status = lki_permit_list_run(list, "permits_acquire", lease, &reply, err);
-    if (status != LK_OK) return status;
-    bool is_taken = lk_reply_integer(lk_reply_at(reply, 0), 0) == 1;
-    if (!is_taken && out_ttl_ms) *out_ttl_ms = lk_reply_integer(lk_reply_at(reply, 1), 0);
-    lk_reply_free(reply);
-    if (is_taken) return LK_OK;
+    if (status == LK_OK) status = lki_reply_integers(reply, answer, 2, err);
+    if (status != LK_OK || answer[0] == 1) return status;
+    if (out_ttl_ms) *out_ttl_ms = answer[1];
     return LKI_FAIL(err, LK_BUSY, "%s: fewer than %zu permits are available", list->key,
                     list->count);
 }
@@ -81,13 +83,12 @@ lk_status lki_permit_list_give(const struct lki_permit_list *list, bool *out_is_
                                struct lk_error *err)
 {
     enum { SOME_ARE_OUT, GIVEN, NONE_IS_OUT };
+    long long answer = SOME_ARE_OUT;
     lk_reply *reply = NULL;
     lk_status status = lki_permit_list_run(list, "permits_release", NULL, &reply, err);
 
-    if (status != LK_OK) return status;
-    long long answer = lk_reply_integer(reply, SOME_ARE_OUT);
-    lk_reply_free(reply);
-    if (answer == GIVEN) return LK_OK;
+    if (status == LK_OK) status = lki_reply_integers(reply, &answer, 1, err);
+    if (status != LK_OK || answer == GIVEN) return status;
     if (out_is_none) *out_is_none = answer == NONE_IS_OUT;
     return LKI_FAIL(err, LK_NOT_OWNER, "%s: a permit had ended before its release", list->key);
 }

@@ -23,6 +23,7 @@ struct lki_permit_list {
     const struct lki_permit_id *ids;
     size_t count;
     int64_t deadline;    /* of the step that is taken next */
+    int64_t owe_until;   /* not 0: as in a run */
     bool *out_is_synced; /* of lki_permit_list_take(); as in a pipeline */
 };
 

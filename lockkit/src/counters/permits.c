@@ -14,6 +14,7 @@
 #include "counter.h"
 #include "locks/lock.h"
 #include "permit_list.h"
+#include "wire/reply.h"
 
 enum { UNDO_MAX_MS = 100 };
 
@@ -75,10 +76,7 @@ static lk_status run_integer(const struct lki_permit_list *list, const char *scr
     lk_reply *reply = NULL;
     lk_status status = lki_permit_list_run(list, script, number, &reply, err);
 
-    if (status != LK_OK) return status;
-    *out = lk_reply_integer(reply, 0);
-    lk_reply_free(reply);
-    return LK_OK;
+    return status == LK_OK ? lki_reply_integers(reply, out, 1, err) : status;
 }
 
 /* ---- acquire --------------------------------------------------------------------------------- */
@@ -90,11 +88,15 @@ struct attempt {
     bool is_open; /* an answer was lost: what came late may still take them */
 };
 
-/* What may have been taken goes back within a small budget; what fails is left to the lease. */
+/* What may have been taken goes back within a small budget; what fails is owed while the lease lasts. */
 static void undo(struct attempt *attempt)
 {
+    int64_t lease_ms = attempt->lease_ms < 0 ? INT32_MAX : attempt->lease_ms;
+
     attempt->list.deadline = lki_clock_after_ms(UNDO_MAX_MS);
+    attempt->list.owe_until = lki_clock_after_ms(lease_ms);
     (void)lki_permit_list_give(&attempt->list, NULL, NULL);
+    attempt->list.owe_until = 0;
 }
 
 static int64_t lease_end(int64_t sent_at, int64_t lease_ms)
@@ -365,6 +367,7 @@ lk_status lk_permits_set(lk_permits *permits, int64_t count, struct lk_error *er
 
 lk_status lk_permits_usage(lk_permits *permits, struct lk_permits_usage *out, struct lk_error *err)
 {
+    long long counts[2] = {0};
     lk_reply *reply = NULL;
     lk_status status = check(permits, err);
 
@@ -372,10 +375,9 @@ lk_status lk_permits_usage(lk_permits *permits, struct lk_permits_usage *out, st
     if (!out) return LKI_FAIL(err, LK_INVALID, "no result (NULL)");
     struct lki_permit_list none = list_of(permits, NULL, 0);
     status = lki_permit_list_run(&none, "permits_usage", NULL, &reply, err);
+    if (status == LK_OK) status = lki_reply_integers(reply, counts, 2, err);
     if (status != LK_OK) return status;
-    out->available = lk_reply_integer(lk_reply_at(reply, 0), 0);
-    out->acquired = lk_reply_integer(lk_reply_at(reply, 1), 0);
-    lk_reply_free(reply);
+    *out = (struct lk_permits_usage){.available = counts[0], .acquired = counts[1]};
     return LK_OK;
 }
 

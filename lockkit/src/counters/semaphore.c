@@ -64,7 +64,7 @@ static void emit(const lk_semaphore *semaphore, struct lk_event event, int64_t b
 /* An acquire that may have been answered by nobody did not happen, from here on. */
 static lk_status undo(lk_semaphore *semaphore, int64_t limit_ms, struct lk_error *err)
 {
-    struct lki_step step = {.script = "semaphore_undo", .limit_ms = limit_ms};
+    struct lki_step step = {.script = "semaphore_undo", .limit_ms = limit_ms, .is_undoing = true};
 
     return lki_counter_step(&semaphore->base, &step, err);
 }

@@ -53,7 +53,7 @@ enum lki_verdict lki_line_verdict(const struct lki_query *query)
     if (lki_reply_is_any(reply, gone)) return LKI_GONE;
     if (lki_reply_is_any(reply, elsewhere)) return LKI_ELSEWHERE;
     if (lki_reply_is_passing(reply)) return LKI_NOT_NOW;
-    if (lk_reply_type_of(reply) == LK_REPLY_ERROR) return LKI_REFUSED;
+    if (lk_reply_type_of(reply) != LK_REPLY_INTEGER) return LKI_REFUSED;
     return lk_reply_integer(reply, 0) == 1 ? LKI_OURS : LKI_GONE;
 }
 
@@ -172,11 +172,17 @@ static bool write_exchange(struct lki_line *line, bool by_text)
 
 /* ---- the connection -------------------------------------------------------------------------- */
 
+/* To the pool, or for good. */
 static void hang_up(struct lki_line *line)
 {
-    lki_redis_close(line->redis); /* late answers must not meet the next round */
+    if (line->is_borrowed) {
+        lki_pool_return(line->node->pool, line->redis);
+    } else {
+        lki_redis_close(line->redis);
+        if (line->redis) lki_pool_end_reserve(line->node->pool);
+    }
     line->redis = NULL;
-    line->is_open = false;
+    line->is_open = line->is_borrowed = false;
 }
 
 static void emit(const struct lki_line *line, lk_event_type type, lk_status status, size_t attempts)
@@ -190,6 +196,14 @@ static void emit(const struct lki_line *line, lk_event_type type, lk_status stat
                                                      .attempts = (unsigned)attempts});
 }
 
+/* The server, or this process, has no room for another connection. */
+static bool borrow(struct lki_line *line)
+{
+    line->redis = lki_pool_borrow_idle(line->node->pool);
+    line->is_borrowed = line->is_open = line->redis != NULL;
+    return line->is_open;
+}
+
 /* OK, BUSY: not yet, or why not. */
 static lk_status connect_on(struct lki_line *line)
 {
@@ -197,6 +211,9 @@ static lk_status connect_on(struct lki_line *line)
     lk_status status = LK_BUSY;
 
     if (!line->redis) {
+        line->redis = lki_pool_take_reserve(line->node->pool, &line->connected_at);
+        line->is_open = line->redis != NULL;
+        if (line->is_open) return LK_OK;
         line->began_at = line->connected_at = lki_clock_now();
         line->redis = lki_redis_open_begin(&line->node->endpoint, &why);
         if (!line->redis) status = why.code;
@@ -205,7 +222,9 @@ static lk_status connect_on(struct lki_line *line)
         status = lki_redis_open_go_on(line->redis, &line->node->endpoint, &line->events, &why);
     if (status != LK_BUSY) emit(line, LK_EVENT_CONNECT, status, 1);
     line->is_open = status == LK_OK;
-    return status;
+    if (status == LK_OK || status == LK_BUSY) return status;
+    hang_up(line);
+    return borrow(line) ? LK_OK : status;
 }
 
 /* ---- the exchange ---------------------------------------------------------------------------- */
@@ -307,6 +326,8 @@ static lk_status exchange_on(struct lki_line *line, bool by_text)
 
 void lki_line_abort(struct lki_line *line)
 {
+    if (line->is_borrowed)
+        lki_redis_traces(line->redis)->is_changed = true; /* answers may come late */
     if (line->exchange) {
         emit(line, LK_EVENT_ROUND_TRIP, LK_UNKNOWN, line->exchange->queries);
         drop_exchange(line);
@@ -320,14 +341,12 @@ void lki_line_abort(struct lki_line *line)
 void lki_line_go_on(struct lki_line *line)
 {
     lk_status status = line->is_open ? LK_OK : connect_on(line);
-    bool is_failed_connect = status != LK_OK && status != LK_BUSY;
+    bool is_failed_connect = status != LK_OK && status != LK_BUSY; /* which was told of */
 
     if (status == LK_OK) status = exchange_on(line, false);
-    if (status == LK_OK) {
+    if (status == LK_OK || is_failed_connect) {
         line->events = 0;
-    } else if (is_failed_connect) {
-        hang_up(line); /* which was told of */
-        line->events = 0;
+        if (line->is_borrowed) hang_up(line);
     } else if (status != LK_BUSY || lki_clock_now() >= lki_line_until(line)) {
         lki_line_abort(line);
     }

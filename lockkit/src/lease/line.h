@@ -43,6 +43,7 @@ struct lki_line {
     struct lki_node *node;   /* ours: a reference */
     struct lki_redis *redis; /* owned; NULL: none */
     bool is_open;            /* connected and logged in */
+    bool is_borrowed;        /* from the pool, for this round: none could be made */
     bool is_gone;            /* the server is no part of the topology any more */
     short events;            /* what to poll() for; 0: nothing is under way */
     int64_t began_at;        /* the connecting, then the exchange */

@@ -42,6 +42,14 @@ int lki_lines_slot_of(const struct lki_lines *lines, const char *key)
     return lines->is_cluster ? lki_slot_of(key, strlen(key)) : 0;
 }
 
+struct lki_node *lki_lines_node_of(const struct lki_lines *lines, const char *key,
+                                   struct lk_error *err)
+{
+    int slot = lines->is_cluster ? lki_lines_slot_of(lines, key) : LKI_NO_SLOT;
+
+    return lki_topology_node(lines->topology, slot, err);
+}
+
 static struct lki_node *node_of(const struct lki_lines *lines, size_t slot)
 {
     return lki_topology_node(lines->topology, lines->is_cluster ? (int)slot : LKI_NO_SLOT, NULL);

@@ -24,6 +24,9 @@ void lki_lines_done(struct lki_lines *lines);
 
 /* The place of a key in by_slot. Any thread. */
 int lki_lines_slot_of(const struct lki_lines *lines, const char *key);
+/* Who has it, as far as the topology knows: a reference. Any thread. */
+struct lki_node *lki_lines_node_of(const struct lki_lines *lines, const char *key,
+                                   struct lk_error *err);
 /* What is known without asking; NULL: nothing. */
 struct lki_line *lki_lines_known(const struct lki_lines *lines, int slot);
 /* By what the topology says now. NULL: nobody has it, or no memory. No mutex held. */

@@ -67,6 +67,16 @@ void lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *lock)
     lock->lease.is_doubted = false;
 }
 
+lk_status lki_watchdog_make_ready(struct lki_watchdog *watchdog, const lk_lock *lock,
+                                  int64_t deadline, struct lk_error *err)
+{
+    struct lki_node *node = lki_lines_node_of(&watchdog->lines, lock->key, err);
+    lk_status status = node ? lki_pool_reserve(node->pool, deadline, err) : LK_UNREACHABLE;
+
+    lki_node_unref(node);
+    return status;
+}
+
 /* What is first asked for it, and when. */
 static void prepare_locked(const struct lki_watchdog *watchdog, lk_lock *lock)
 {

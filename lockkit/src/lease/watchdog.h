@@ -44,6 +44,10 @@ void lki_watchdog_free(struct lki_watchdog *watchdog);
 bool lki_watchdog_wants_all(const struct lki_watchdog *watchdog);
 /* The lock is about to ask its server for the hold: a change of servers from now on matters. */
 void lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *lock);
+/* A renewed hold is about to be asked for: have what renews it at hand. UNREACHABLE, SERVER, NO_MEMORY: there
+   is no connection for that, nor room for one. */
+LK_MUST_CHECK lk_status lki_watchdog_make_ready(struct lki_watchdog *watchdog, const lk_lock *lock,
+                                                int64_t deadline, struct lk_error *err);
 /* Look after a lock that is held: renew it if it asks for that, notice its end in any case. */
 LK_MUST_CHECK lk_status lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *lock,
                                          struct lk_error *err);

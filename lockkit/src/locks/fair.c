@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/name.h"
 #include "hash_lock.h"
+#include "wire/reply.h"
 
 enum {
     WAITER_MS = 300000,      /* Redisson's fairLockWaitTimeout */
@@ -63,6 +64,7 @@ static lk_status run(lk_lock *lock, struct lki_call call, int64_t deadline, lk_r
     return lki_eval_variant(lock->client, &eval,
                             &(struct lki_run){.variant = variant,
                                               .deadline = deadline,
+                                              .owe_until = call.owe_until,
                                               .out_is_synced = call.out_is_synced},
                             out_reply, err);
 }
@@ -109,10 +111,8 @@ static lk_status fair_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t de
     lk_status status = run(lock, call, deadline, &reply, err);
 
     if (status == LK_OK || status == LK_UNKNOWN) fair_of(lock)->has_place = lock->wait_ms > 0;
+    if (status == LK_OK) status = lki_reply_integers(reply, answer, 3, err);
     if (status != LK_OK) return status;
-    for (size_t i = 0; i < 3; i++)
-        answer[i] = lk_reply_integer(lk_reply_at(reply, i), 0);
-    lk_reply_free(reply);
     /* Held by one that had lost its place: those who came between did not overtake it. */
     bool is_placed = answer[2] == 1 && (answer[0] != 1 || had_place);
     if (is_placed) lki_lock_emit(lock, LK_EVENT_QUEUED, LK_OK, begin, 1);
@@ -135,9 +135,10 @@ static void fair_abandon(lk_lock *lock, int64_t deadline)
 
     for (int crowds = 0; fair_of(lock)->has_place && lki_clock_left_ms(deadline) > 0;) {
         lk_reply *reply = NULL;
+        long long had_place = 0;
         lk_status status = run(lock, call, deadline, &reply, NULL);
 
-        lk_reply_free(reply);
+        if (status == LK_OK) status = lki_reply_integers(reply, &had_place, 1, NULL);
         if (status == LK_OK || status == LK_INVALID) break;
         if (status != LK_BUSY) {
             (void)nanosleep(&pause, NULL);
@@ -151,15 +152,17 @@ static void fair_abandon(lk_lock *lock, int64_t deadline)
 static lk_status end_by(lk_lock *lock, const char *owner, const char *otherwise, int64_t deadline,
                         struct lk_error *err)
 {
-    struct lki_call call = {.script = "fair_release", .args = {lk_bytes_of(owner)}, .arg_count = 1};
+    struct lki_call call = {.script = "fair_release",
+                            .args = {lk_bytes_of(owner)},
+                            .arg_count = 1,
+                            .owe_until = lock->owe_until};
     lk_reply *reply = NULL;
+    long long is_ours = 0;
     lk_status status = run(lock, call, deadline, &reply, err);
 
-    if (status == LK_OK && lk_reply_integer(reply, 0) != 1) {
-        status = LKI_FAIL(err, LK_NOT_OWNER, "%s: %s", lock->key, otherwise);
-    }
-    lk_reply_free(reply);
-    return status;
+    if (status == LK_OK) status = lki_reply_integers(reply, &is_ours, 1, err);
+    if (status != LK_OK || is_ours == 1) return status;
+    return LKI_FAIL(err, LK_NOT_OWNER, "%s: %s", lock->key, otherwise);
 }
 
 static lk_status fair_release(lk_lock *lock, int64_t deadline, struct lk_error *err)

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/name.h"
+#include "wire/reply.h"
 
 lk_lock *lki_hash_lock_new(const struct lki_lock_ops *ops, lk_client *client, const char *key,
                            char *fence_key, struct lk_error *err)
@@ -68,11 +69,7 @@ static lk_status acquire(lk_lock *lock, struct grant *grant, int64_t deadline, s
 
     if (self->fence_key) call.keys[call.key_count++] = lk_bytes_of(self->fence_key);
     lk_status status = lki_call_reply(lock->client, &call, deadline, &reply, err);
-    if (status != LK_OK) return status;
-    for (size_t i = 0; i < 2; i++)
-        grant->answer[i] = lk_reply_integer(lk_reply_at(reply, i), 0);
-    lk_reply_free(reply);
-    return LK_OK;
+    return status == LK_OK ? lki_reply_integers(reply, grant->answer, 2, err) : status;
 }
 
 lk_status lki_hash_lock_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadline,
@@ -126,7 +123,8 @@ static lk_status end_by(const lk_lock *lock, const char *script, const char *arg
                             .keys = {lk_bytes_of(lock->key)},
                             .key_count = 1,
                             .args = {lk_bytes_of(arg)},
-                            .arg_count = 1};
+                            .arg_count = 1,
+                            .owe_until = lock->owe_until};
     long long answer = 0;
 
     if (lock->wake_channel) call.keys[call.key_count++] = lk_bytes_of(lock->wake_channel);

@@ -215,6 +215,7 @@ lk_status lki_lock_begin(lk_lock *lock, const struct lk_lock_options *options, s
     if (status != LK_OK) return status;
     lock->lease_ms = options->lease_ms ? options->lease_ms : LKI_DEFAULT_LEASE_MS;
     lock->wait_ms = options->wait_ms;
+    lock->is_renewed = options->is_renewed;
     lock->may_be_released = false;
     lock->fence = 0;
     lock->depth = 0;
@@ -227,19 +228,23 @@ void lki_lock_undo(lk_lock *lock)
 {
     int64_t budget_ms = lock->lease_ms / 10 < UNDO_MAX_MS ? lock->lease_ms / 10 : UNDO_MAX_MS;
 
-    (void)lock->ops->release(lock, lki_clock_after_ms(budget_ms),
-                             NULL); /* else the lease ends it */
+    lock->owe_until = lki_clock_after_ms(lock->lease_ms);
+    (void)lock->ops->release(lock, lki_clock_after_ms(budget_ms), NULL);
+    lock->owe_until = 0;
 }
 
 static lk_status acquire_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
 {
     lk_lock *lock = arg;
-    int64_t sent_at = lki_clock_now();
     lock->is_synced = true;
-    lki_watchdog_expect(lki_context_watchdog(lock->client), lock);
+    int64_t deadline = lki_context_deadline(lock->client, 0);
+    struct lki_watchdog *watchdog = lki_context_watchdog(lock->client);
     lk_status status =
-        lock->ops->try_acquire(lock, out_ttl_ms, lki_context_deadline(lock->client, 0), err);
+        lock->is_renewed ? lki_watchdog_make_ready(watchdog, lock, deadline, err) : LK_OK;
 
+    int64_t sent_at = lki_clock_now();
+    lki_watchdog_expect(watchdog, lock);
+    if (status == LK_OK) status = lock->ops->try_acquire(lock, out_ttl_ms, deadline, err);
     if (status == LK_OK) status = lki_exchange_check_synced(lock->client, lock->is_synced, err);
     if (status == LK_UNKNOWN || status == LK_UNSYNCED) lki_lock_undo(lock);
     if (status != LK_OK) return status;

@@ -43,7 +43,8 @@ static lk_status set_status(const lk_lock *lock, const lk_reply *reply, struct l
 {
     switch (lk_reply_type_of(reply)) {
     case LK_REPLY_STRING:
-        return LK_OK;
+        if (lki_reply_is_ok(reply)) return LK_OK;
+        break;
     case LK_REPLY_NIL:
         return LKI_FAIL(err, LK_BUSY, "%s: held by somebody else", lock->key);
     case LK_REPLY_INTEGER:
@@ -84,7 +85,8 @@ static struct lki_call release_call(const lk_lock *lock)
                              .keys = {lk_bytes_of(lock->key), lk_bytes_of(lock->wake_channel)},
                              .key_count = 2,
                              .args = {lk_bytes_of(lock->token)},
-                             .arg_count = 1};
+                             .arg_count = 1,
+                             .owe_until = lock->owe_until};
 }
 
 /* By a command, where there is one, or (native: NULL) by the script everywhere. */
@@ -94,7 +96,7 @@ static lk_status release_by(lk_lock *lock, const struct lki_compare *native, int
     struct lki_call call = release_call(lock);
     long long is_released = 0;
 
-    call.native = native;
+    if (lock->owe_until == 0) call.native = native;
     lk_status status = lki_call_integer(lock->client, &call, deadline, &is_released, err);
 
     if (status != LK_OK || is_released == 1) return status;
@@ -255,7 +257,7 @@ static lk_status run_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
     if (status == LK_UNKNOWN)
         lki_lock_undo(lock); /* the pipeline may have been cut before its end */
     if (status != LK_OK) return status;
-    bool is_taken = lk_reply_type_of(replies[RUN_SET]) == LK_REPLY_STRING;
+    bool is_taken = lki_reply_is_ok(replies[RUN_SET]);
     bool has_run = !lki_reply_is_error(replies[RUN_SCRIPT], "NOSCRIPT");
     if (forgot && !run->by_text) {
         run->by_text = true;

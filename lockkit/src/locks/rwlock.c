@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/name.h"
 #include "hash_lock.h"
+#include "wire/reply.h"
 
 struct lk_rwlock {
     lk_lock read; /* its renew_key: what all hold keys' names begin with */
@@ -53,7 +54,8 @@ static struct lki_call call_of(const struct lk_rwlock *rw, const lk_lock *side, 
                                       lk_bytes_of(side->wake_channel)},
                              .key_count = 3,
                              .args = {lk_bytes_of(side->token)},
-                             .arg_count = 1};
+                             .arg_count = 1,
+                             .owe_until = side->owe_until};
 }
 
 static void add_arg(struct lki_call *call, struct lk_bytes arg)
@@ -65,18 +67,17 @@ static void add_arg(struct lki_call *call, struct lk_bytes arg)
 static lk_status acquire(const lk_lock *side, const struct lki_call *call, int64_t *out_ttl_ms,
                          int64_t deadline, struct lk_error *err)
 {
+    long long answer[2] = {0};
     lk_reply *reply = NULL;
     lk_status status = lki_call_reply(side->client, call, deadline, &reply, err);
 
+    if (status == LK_OK) status = lki_reply_integers(reply, answer, 2, err);
     if (status != LK_OK) return status;
-    long long answer = lk_reply_integer(lk_reply_at(reply, 0), ANSWER_VOID);
-    int64_t ttl_ms = lk_reply_integer(lk_reply_at(reply, 1), 0);
-    lk_reply_free(reply);
-    switch (answer) {
+    switch (answer[0]) {
     case ANSWER_HELD:
         return LK_OK;
     case ANSWER_TAKEN:
-        if (out_ttl_ms) *out_ttl_ms = ttl_ms;
+        if (out_ttl_ms) *out_ttl_ms = answer[1];
         return LKI_FAIL(err, LK_BUSY, "%s: held by somebody else", side->key);
     case ANSWER_DEADLOCK:
         return LKI_FAIL(err, LK_DEADLOCK, "%s: the read hold of this handle must be released first",

@@ -78,6 +78,9 @@ struct redlock_words {
 };
 void lki_redlock_words(const struct redlock_member *member, const struct redlock_words *what,
                        struct lki_question *out);
+/* A release of ours by this script that the i-th server has not confirmed. NULL: out of memory. */
+struct lki_debt *lki_redlock_debt(const struct redlock *self, size_t i, const char *script,
+                                  int64_t until);
 /* Whether the answer was that the digest is not known; it is asked by text from now on. */
 bool lki_redlock_is_unknown_script(struct redlock_member *member, const lk_reply *reply);
 

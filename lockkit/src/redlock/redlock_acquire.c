@@ -15,6 +15,7 @@
 #include "redlock.h"
 #include "wire/debt.h"
 #include "wire/endpoint.h"
+#include "wire/reply.h"
 
 enum {
     PILE_MOST = 4,  /* answers still out on a connection, behind which it is asked again */
@@ -73,11 +74,10 @@ static lk_status read_vote(const struct redlock *self, size_t i, const lk_reply 
 {
     const struct lki_seat *seat = &self->seats[i];
     const char *label = lki_context_endpoint(self->seats[i].client)->label;
-    struct lk_bytes text = lk_reply_bytes(reply);
 
     switch (lk_reply_type_of(reply)) {
     case LK_REPLY_STRING:
-        if (text.len == 2 && memcmp(text.data, "OK", 2) == 0) return LK_OK;
+        if (lki_reply_is_ok(reply)) return LK_OK;
         break;
     case LK_REPLY_NIL:
         return LK_BUSY;
@@ -232,9 +232,8 @@ static void undo(struct attempt *attempt)
                               .settle = count_undone};
     lki_ask_all(&all);
     for (size_t i = 0; i < self->count; i++) {
-        struct lki_debt *debt = attempt->is_left[i]
-                                    ? lki_debt_new(self->base.key, self->base.token, NULL, until)
-                                    : NULL;
+        struct lki_debt *debt =
+            attempt->is_left[i] ? lki_redlock_debt(self, i, "redlock_undo", until) : NULL;
 
         lki_seat_dismiss(&self->seats[i], debt, until);
     }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "redlock.h"
+#include "wire/debt.h"
 #include "wire/endpoint.h"
 #include "wire/reply.h"
 
@@ -65,6 +66,23 @@ bool lki_redlock_is_unknown_script(struct redlock_member *member, const lk_reply
 
     member->by_text |= is_unknown;
     return is_unknown;
+}
+
+struct lki_debt *lki_redlock_debt(const struct redlock *self, size_t i, const char *script,
+                                  int64_t until)
+{
+    lk_client *client = self->seats[i].client;
+    const char *channel = self->members[i].base.wake_channel;
+    const struct lk_bytes keys[] = {lk_bytes_of(self->base.key),
+                                    lk_bytes_of(channel ? channel : "")};
+    const struct lk_bytes token = lk_bytes_of(self->base.token);
+    const struct lk_eval eval = {.script = lki_context_script(client, script),
+                                 .keys = keys,
+                                 .key_count = strcmp(script, "mutex_release") == 0 ? 2 : 1,
+                                 .args = &token,
+                                 .arg_count = 1};
+
+    return lki_debt_new(lki_context_own_script(client, script), &eval, until);
 }
 
 /* ---- which servers ------------------------------------------------------------------------------- */

@@ -101,7 +101,7 @@ static void leave_to_pools(struct release *release)
 
         if (may_be_there(member) && !has_answered(member)) {
             member->may_be_released = atomic_load(&member->vote) != LKI_VOTE_LOST;
-            debt = lki_debt_new(self->base.key, self->base.token, member->base.wake_channel, until);
+            debt = lki_redlock_debt(self, i, "mutex_release", until);
         }
         lki_seat_dismiss(seat, debt, until);
     }

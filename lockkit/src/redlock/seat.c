@@ -273,7 +273,7 @@ static enum lki_ask_turn hear_check(struct lki_ask_all *all, size_t i, lk_reply 
 /* It is the one to what was undone before: done, or to be done again. */
 static void settle_debt(struct lki_seat *seat, const lk_reply *reply)
 {
-    if (lk_reply_type_of(reply) == LK_REPLY_INTEGER) {
+    if (lki_debt_is_paid(reply)) {
         lki_debt_free(seat->debt);
     } else {
         lki_pool_owe(seat->pool, seat->debt);

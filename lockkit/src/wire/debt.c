@@ -7,21 +7,32 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "script.h"
 
-struct lki_debt *lki_debt_new(const char *key, const char *token, const char *wake_channel,
+static const struct lk_bytes *word_of(const struct lk_eval *eval, size_t i)
+{
+    return i < eval->key_count ? &eval->keys[i] : &eval->args[i - eval->key_count];
+}
+
+struct lki_debt *lki_debt_new(const struct lki_variant *script, const struct lk_eval *eval,
                               int64_t until)
 {
-    size_t key_len = strlen(key);
-    size_t token_len = strlen(token);
-    size_t channel_len = wake_channel ? strlen(wake_channel) : 0;
-    struct lki_debt *debt = malloc(sizeof *debt + key_len + token_len + channel_len);
+    size_t count = eval->key_count + eval->arg_count;
+    size_t len = 0;
 
+    for (size_t i = 0; i < count; i++)
+        len += word_of(eval, i)->len;
+    struct lki_debt *debt = malloc(sizeof *debt + count * sizeof *debt->words + len);
     if (!debt) return NULL;
+    lki_script_digest(eval->script, script);
     *debt = (struct lki_debt){
-        .until = until, .key_len = key_len, .token_len = token_len, .channel_len = channel_len};
-    char *end = mempcpy(mempcpy(debt->words, key, key_len), token, token_len);
-    if (wake_channel) (void)memcpy(end, wake_channel, channel_len);
+        .until = until, .script = script, .key_count = eval->key_count, .count = count};
+    char *end = (char *)&debt->words[count];
+    for (size_t i = 0; i < count; i++) {
+        const struct lk_bytes *word = word_of(eval, i);
+
+        debt->words[i] = (struct lk_bytes){.data = end, .len = word->len};
+        if (word->len > 0) end = mempcpy(end, word->data, word->len);
+    }
     return debt;
 }
 
@@ -34,24 +45,24 @@ void lki_debt_free(struct lki_debt *debt)
 lk_status lki_debt_send(const struct lki_debt *debt, struct lki_redis *redis,
                         const struct lki_endpoint *endpoint, struct lk_error *err)
 {
-    bool is_told = debt->channel_len > 0;
-    const struct lk_script_source *undo =
-        lki_script_named(is_told ? "mutex_release" : "redlock_undo");
     bool has_loader = endpoint->loader != NULL;
-    const char *token = debt->words + debt->key_len;
-    struct lk_bytes words[6];
-    size_t count = 0;
-
-    words[count++] = has_loader ? LK_BYTES("EVALSHA") : LK_BYTES("EVAL");
-    words[count++] = lk_bytes_of(has_loader ? undo->sha1 : undo->source);
-    words[count++] = is_told ? LK_BYTES("2") : LK_BYTES("1");
-    words[count++] = (struct lk_bytes){debt->words, debt->key_len};
-    if (is_told) words[count++] = (struct lk_bytes){token + debt->token_len, debt->channel_len};
-    words[count++] = (struct lk_bytes){token, debt->token_len};
+    struct lki_script_words words = {.variant = debt->script, .by_text = !has_loader};
+    const struct lk_eval eval = {.keys = debt->words,
+                                 .key_count = debt->key_count,
+                                 .args = debt->words + debt->key_count,
+                                 .arg_count = debt->count - debt->key_count};
     int64_t now = lki_clock_now();
-    lk_status status = LK_OK;
+    lk_status status = lki_script_words(&words, &eval, err);
 
-    if (has_loader) status = lki_redis_introduce(redis, endpoint, undo->source, now, err);
-    if (status != LK_OK) return status;
-    return lki_redis_send(redis, &(struct lk_command){words, count}, 1, now, err);
+    if (status == LK_OK && has_loader)
+        status = lki_redis_introduce(redis, endpoint, debt->script->text, now, err);
+    if (status == LK_OK)
+        status = lki_redis_send(redis, &(struct lk_command){words.words, words.count}, 1, now, err);
+    free(words.words);
+    return status;
+}
+
+bool lki_debt_is_paid(const lk_reply *reply)
+{
+    return lk_reply_type_of(reply) == LK_REPLY_INTEGER || lk_reply_type_of(reply) == LK_REPLY_ARRAY;
 }

@@ -113,12 +113,12 @@ static bool is_over(struct parked *place)
     while (place->owed > 0) {
         lk_reply *reply = NULL;
         lk_status status = lki_redis_receive(place->redis, &reply, NULL);
-        bool is_integer = lk_reply_type_of(reply) == LK_REPLY_INTEGER;
+        bool is_paid = lki_debt_is_paid(reply);
 
         if (status != LK_OK) return true;
         if (!reply) break;
         lk_reply_free(reply);
-        if (--place->owed > 0 || !is_integer) continue;
+        if (--place->owed > 0 || !is_paid) continue;
         lki_debt_free(place->debt);
         place->debt = NULL;
     }

@@ -16,7 +16,7 @@ void lki_pending_free(struct lki_pending *pending);
 
 /*
  * Park a connection that owes answers. With a debt, the last of them is the answer to it; when that
- * is no integer, or never comes, the debt is owed anew. What has not answered until then is given up.
+ * is an error, or never comes, the debt is owed anew. What has not answered until then is given up.
  *
  * Owns     takes the debt (may be NULL); the connection stays counted as lent.
  * Returns  a ticket, never 0.

@@ -55,8 +55,10 @@ struct lki_pool {
     bool is_down;
     bool is_suspect; /* a borrower's own deadline cut its attempt short: lki_pool_main() looks */
     bool is_stopping;
-    bool is_retired;  /* and down for good */
-    bool is_sweeping; /* lki_pool_main() looks at the parked ones from time to time */
+    bool is_retired;         /* and down for good */
+    struct entry reserve;    /* owned; for who renews, and not taken yet */
+    atomic_bool has_reserve; /* or it is taken */
+    bool is_sweeping;        /* lki_pool_main() looks at the parked ones from time to time */
     struct lk_error down_reason;
     char address[LKI_ADDRESS_SIZE]; /* of its name, found last; "": it has none, or is one */
 };
@@ -90,6 +92,7 @@ void lki_pool_free(struct lki_pool *pool)
     if (!pool) return;
     while (pool->idle_count > 0)
         lki_redis_close(pool->idle[--pool->idle_count].redis);
+    lki_redis_close(pool->reserve.redis);
     (void)pthread_cond_destroy(&pool->failed);
     (void)pthread_cond_destroy(&pool->returned);
     (void)pthread_mutex_destroy(&pool->mutex);
@@ -158,13 +161,22 @@ static void drop_idle(struct lki_pool *pool, int64_t heard_before)
     } while (redis);
 }
 
+/* Than the pool has opened: for whoever is next, it is of no use. */
+static bool is_another(struct lki_redis *redis)
+{
+    const struct lki_traces *traces = lki_redis_traces(redis);
+
+    return traces->is_changed || traces->is_watching;
+}
+
 /* Idle again, or closed. When it was lent, if it is broken; else 0. */
 static int64_t take_back(struct lki_pool *pool, struct lki_redis *redis)
 {
     (void)pthread_mutex_lock(&pool->mutex);
     struct entry entry = take_back_locked(pool, redis); /* from here on nobody cuts it */
     bool is_broken = lki_redis_is_broken(redis);
-    bool is_of_use = !is_broken && !pool->is_retired && !lki_pool_is_outdated(pool, entry.begun_at);
+    bool is_of_use = !is_broken && !is_another(redis) && !pool->is_retired &&
+                     !lki_pool_is_outdated(pool, entry.begun_at);
     if (is_of_use) {
         keep_idle_locked(pool, redis, entry.begun_at);
     } else {
@@ -469,6 +481,66 @@ struct lki_redis *lki_pool_fill(struct lki_pool *pool, struct lki_redis *redis, 
     return NULL;
 }
 
+/* ---- for who renews --------------------------------------------------------------------------------- */
+
+lk_status lki_pool_reserve(struct lki_pool *pool, int64_t deadline, struct lk_error *err)
+{
+    int64_t begin = lki_clock_now();
+    struct lk_error why = {0};
+
+    if (atomic_load(&pool->has_reserve)) return LK_OK;
+    struct lki_redis *redis = connect_once(pool, begin, deadline, &why);
+    if (!redis) {
+        if (err) *err = why;
+        return why.code;
+    }
+    (void)pthread_mutex_lock(&pool->mutex);
+    if (!pool->is_retired && !atomic_exchange(&pool->has_reserve, true)) {
+        pool->reserve = (struct entry){redis, begin, 0};
+        redis = NULL;
+    }
+    (void)pthread_mutex_unlock(&pool->mutex);
+    lki_redis_close(redis); /* another thread was faster */
+    return LK_OK;
+}
+
+struct lki_redis *lki_pool_take_reserve(struct lki_pool *pool, int64_t *out_begun_at)
+{
+    if (!pool) return NULL;
+    (void)pthread_mutex_lock(&pool->mutex);
+    struct entry entry = pool->reserve;
+    pool->reserve = (struct entry){0};
+    (void)pthread_mutex_unlock(&pool->mutex);
+    if (entry.redis && !lki_pool_is_outdated(pool, entry.begun_at) &&
+        lki_redis_is_usable(entry.redis)) {
+        *out_begun_at = entry.begun_at;
+        return entry.redis;
+    }
+    lki_redis_close(entry.redis);
+    return NULL;
+}
+
+void lki_pool_end_reserve(struct lki_pool *pool)
+{
+    if (pool) atomic_store(&pool->has_reserve, false);
+}
+
+struct lki_redis *lki_pool_borrow_idle(struct lki_pool *pool)
+{
+    struct lki_redis *redis = NULL;
+
+    while (pool) {
+        (void)pthread_mutex_lock(&pool->mutex);
+        sweep_for_one_locked(pool);
+        if (pool->idle_count > 0) (void)lend_idle_locked(pool, &redis);
+        (void)pthread_mutex_unlock(&pool->mutex);
+        if (!redis || lki_redis_is_usable(redis)) return redis;
+        (void)take_back(pool, redis);
+        redis = NULL;
+    }
+    return NULL;
+}
+
 /* ---- answers that are still to come -------------------------------------------------------------- */
 
 /* The thread looks after what was parked, or is owed. */
@@ -626,6 +698,8 @@ void lki_pool_retire(struct lki_pool *pool)
         lki_redis_close(pool->idle[--pool->idle_count].redis);
         pool->open_count--;
     }
+    lki_redis_close(pool->reserve.redis);
+    pool->reserve = (struct entry){0};
     (void)pthread_cond_broadcast(&pool->returned);
     (void)pthread_cond_signal(&pool->failed);
     (void)pthread_mutex_unlock(&pool->mutex);

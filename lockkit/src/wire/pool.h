@@ -37,7 +37,7 @@ void lki_pool_free(struct lki_pool *pool);
  */
 LK_MUST_CHECK lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline,
                                         struct lki_redis **out_redis, struct lk_error *err);
-/* Takes the connection; a broken one is closed, and with it those that were last heard before it was
+/* Takes the connection; one that callers' commands left another is closed. A broken one is, and with it those that were last heard before it was
    lent: whatever cut it may have cut them. */
 void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis);
 
@@ -63,6 +63,21 @@ struct lki_redis *lki_pool_unpark(struct lki_pool *pool, uint64_t ticket, unsign
                                   unsigned *out_owed, struct lki_debt **out_debt);
 /* lki_pool_main() will see to it when it can. Takes the debt; NULL is fine. */
 void lki_pool_owe(struct lki_pool *pool, struct lki_debt *debt);
+
+/*
+ * NULL for a pool is fine in these. One connection beside the pool's, for who renews: it is made while there is nothing to renew yet, as
+ * later there may be no room for it (maxclients, a limit of open files). Nothing is done while there is one.
+ *
+ * Returns  OK, or why there is none: UNREACHABLE, SERVER, NO_MEMORY
+ */
+LK_MUST_CHECK lk_status lki_pool_reserve(struct lki_pool *pool, int64_t deadline,
+                                         struct lk_error *err);
+/* Yours, and the pool makes no other; NULL: there is none, or it is of no use any more. */
+struct lki_redis *lki_pool_take_reserve(struct lki_pool *pool, int64_t *out_begun_at);
+/* What was taken has ended. */
+void lki_pool_end_reserve(struct lki_pool *pool);
+/* In its place, one that is idle, for lki_pool_return(). NULL: none is. */
+struct lki_redis *lki_pool_borrow_idle(struct lki_pool *pool);
 
 void lki_pool_usage(struct lki_pool *pool, struct lk_pool_usage *out);
 

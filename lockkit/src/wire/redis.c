@@ -363,6 +363,11 @@ struct lki_identity *lki_redis_identity(struct lki_redis *redis)
     return &redis->identity;
 }
 
+struct lki_traces *lki_redis_traces(struct lki_redis *redis)
+{
+    return &redis->traces;
+}
+
 int lki_redis_native(const struct lki_redis *redis)
 {
     return redis->native;

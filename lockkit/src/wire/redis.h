@@ -10,6 +10,7 @@
 #include "lockkit/reply.h"
 
 #include "endpoint.h"
+#include "traces.h"
 
 struct lki_redis;
 
@@ -90,5 +91,8 @@ struct lki_identity {
     char run_id[48]; /* "": it does not tell */
 };
 struct lki_identity *lki_redis_identity(struct lki_redis *redis);
+
+/* What callers' commands have left on it, as those note who send such. */
+struct lki_traces *lki_redis_traces(struct lki_redis *redis);
 
 #endif

@@ -26,6 +26,7 @@ struct lki_redis {
     bool is_connected;    /* past that, only log-ins are still to be answered */
     unsigned logins_left; /* not answered yet */
     struct lki_identity identity;
+    struct lki_traces traces;
     int native;                         /* enum lki_native */
     uint64_t sent;                      /* commands so far */
     uint64_t heard;                     /* answers so far */

@@ -110,9 +110,40 @@ bool lki_reply_is_passing(const lk_reply *reply)
     return lki_reply_is_any(reply, codes);
 }
 
+bool lki_reply_is_ok(const lk_reply *reply)
+{
+    struct lk_bytes text = lk_reply_bytes(reply);
+
+    return lk_reply_type_of(reply) == LK_REPLY_STRING && text.len == 2 &&
+           memcmp(text.data, "OK", 2) == 0;
+}
+
+static bool read_integer(const lk_reply *reply, long long *out)
+{
+    *out = lk_reply_integer(reply, lki_reply_is_ok(reply));
+    return lk_reply_type_of(reply) == LK_REPLY_INTEGER || lk_reply_type_of(reply) == LK_REPLY_NIL ||
+           lki_reply_is_ok(reply);
+}
+
+lk_status lki_reply_integers(lk_reply *reply, long long *out, size_t count, struct lk_error *err)
+{
+    bool is_array = lk_reply_type_of(reply) == LK_REPLY_ARRAY;
+    bool is_it = is_array ? lk_reply_count(reply) >= count : count == 1;
+    lk_status status = LK_OK;
+
+    for (size_t i = 0; i < count && is_it; i++)
+        is_it = read_integer(is_array ? lk_reply_at(reply, i) : reply, &out[i]);
+    if (!is_it) status = lki_reply_fail(err, reply);
+    lk_reply_free(reply);
+    return status;
+}
+
 lk_status lki_reply_fail(struct lk_error *err, const lk_reply *reply)
 {
     struct lk_bytes words = lk_reply_bytes(reply);
 
-    return LKI_FAIL(err, LK_SERVER, "%s", words.data ? words.data : "an answer of unexpected type");
+    if (lk_reply_type_of(reply) == LK_REPLY_ERROR)
+        return LKI_FAIL(err, LK_SERVER, "%s", words.data);
+    return LKI_FAIL(err, LK_SERVER, "an unexpected answer%s%s", words.data ? ": " : "",
+                    words.data ? words.data : "");
 }

@@ -16,7 +16,18 @@ bool lki_reply_is_any(const lk_reply *reply, const char *const *codes);
 /* Nothing was done, and it may be done elsewhere, or soon: servers are changing places. */
 bool lki_reply_is_passing(const lk_reply *reply);
 
-/* SERVER with the words of an error reply. */
+/* What SET says when it was done; not "QUEUED", for one. */
+bool lki_reply_is_ok(const lk_reply *reply);
+/*
+ * Read an answer of so many integers: as an array; or one alone, also as "OK" (1) or nil (0).
+ *
+ * Owns     takes the reply.
+ * Returns  OK, or SERVER: it is another answer
+ */
+LK_MUST_CHECK lk_status lki_reply_integers(lk_reply *reply, long long *out, size_t count,
+                                           struct lk_error *err);
+
+/* SERVER with the words of an error reply, or that it is none of those expected. */
 lk_status lki_reply_fail(struct lk_error *err, const lk_reply *reply);
 
 #endif

@@ -67,6 +67,54 @@ static const char *ask(lk_client *client, const char *command, const char *key)
     return text;
 }
 
+/* By a session, or by a call of its own. */
+static void leave(lk_client *client, bool by_session, const char *command)
+{
+    static char copy[64];
+    struct lk_bytes words[WORDS_MAX];
+    struct lk_command line = {.args = words};
+    lk_session *session = by_session ? open_or_fail(client) : NULL;
+    lk_reply *reply = NULL;
+    char *rest = copy;
+
+    (void)snprintf(copy, sizeof copy, "%s", command);
+    while (rest)
+        words[line.count++] = lk_bytes_of(strsep(&rest, " "));
+    lk_status status = session ? lk_session_call(session, &line, 1, 200, &reply, NULL)
+                               : lk_client_call(client, &line, 1, 200, &reply, NULL);
+    assert_true(status == LK_OK || status == LK_UNKNOWN);
+    lk_reply_free(reply);
+    lk_session_close(session);
+}
+
+/* Each would make a lock of what is no lock: in another database, only queued, under another name. */
+TEST(what_a_caller_leaves_on_a_connection_meets_no_lock)
+{
+    static const char *const traces[] = {"SELECT 1",         "MULTI",       "WATCH some",
+                                         "HELLO 3",          "SUBSCRIBE c", "PSUBSCRIBE c*",
+                                         "CLIENT REPLY OFF", "MONITOR",     "QUIT",
+                                         "select 2",         "RESET",       "CLIENT TRACKING ON"};
+    lk_client *other = lks_client(server);
+
+    for (size_t i = 0; i < 2 * COUNT_OF(traces); i++) {
+        lk_client *client = one_connection();
+        const char *key = lks_key(server, "left");
+        lk_lock *mine = lk_mutex_new(client, key, NULL);
+        lk_lock *others = lk_mutex_new(other, key, NULL);
+
+        leave(client, i % 2, traces[i / 2]);
+        lk_status status = lks_acquire(mine, 0, 5000);
+        if (status != LK_OK || lks_acquire(others, 0, 5000) != LK_BUSY)
+            fail_msg("%s%s: %s", traces[i / 2], i % 2 ? " in a session" : "",
+                     lk_status_name(status));
+        assert_int_equal(lk_lock_release(mine, NULL), LK_OK);
+        lk_lock_free(mine);
+        lk_lock_free(others);
+        lk_client_close(client);
+    }
+    lk_client_close(other);
+}
+
 TEST(a_transaction_is_refused_when_what_it_watches_has_changed)
 {
     static const bool changes[] = {false, true};

@@ -117,6 +117,42 @@ TEST(a_broken_connection_does_not_end_it, struct fixture *f)
     assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
 }
 
+/* The connection whose last command was this one. */
+static void kill_who_said(const char *command)
+{
+    char *list = strdup(LKS_TEXT(server, "CLIENT", "LIST", "TYPE", "normal"));
+    char *rest = list;
+    char needle[32];
+    unsigned killed = 0;
+
+    (void)snprintf(needle, sizeof needle, " cmd=%s ", command);
+    for (char *row = strsep(&rest, "\n"); row; row = strsep(&rest, "\n")) {
+        if (!strstr(row, needle)) continue;
+        LKS_DO(server, "CLIENT", "KILL", "ID", strsep(&row, " ") + 3); /* "id=7" */
+        killed++;
+    }
+    free(list);
+    assert_int_equal(killed, 1);
+}
+
+/* Its files, too, may be at their limit: for the watchdog it is the same refusal. */
+TEST(no_room_for_another_connection_does_not_end_it, struct fixture *f)
+{
+    acquire_renewed(f, f->lock, 500, 0);
+    LKS_DO(server, "CONFIG", "SET", "maxclients", "1"); /* who is there stays */
+    lks_nap(800);
+    assert_true(lk_held(f->lock)); /* by a connection that was made before */
+    kill_who_said("evalsha");
+    int renewals = atomic_load(&f->renewals);
+    lks_nap(800);
+    assert_true(lk_held(f->lock)); /* by one of the pool */
+    assert_true(atomic_load(&f->renewals) > renewals);
+    assert_int_equal(atomic_load(&f->losses), 0);
+
+    LKS_DO(server, "CONFIG", "SET", "maxclients", "10000");
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
+}
+
 TEST(a_server_that_forgot_the_scripts_does_not_end_it, struct fixture *f)
 {
     double begin = lks_now_ms();

@@ -7,7 +7,7 @@
  * link: -Wl,--wrap=lki_context_ref -Wl,--wrap=lki_context_unref -Wl,--wrap=lki_context_check
  * link: -Wl,--wrap=lki_context_is_foreign -Wl,--wrap=lki_call_integer
  * link: -Wl,--wrap=lki_context_check_name -Wl,--wrap=lki_watchdog_wants_all
- * link: -Wl,--wrap=lki_watchdog_expect
+ * link: -Wl,--wrap=lki_watchdog_expect -Wl,--wrap=lki_watchdog_make_ready
  */
 #include "base/clock.h"
 #include "base/error.h"
@@ -57,6 +57,11 @@ FAKE(lk_status, lki_watchdog_add, struct lki_watchdog *watchdog, lk_lock *held,
 }
 
 FAKE_RETURNS(bool, lki_watchdog_wants_all, (const struct lki_watchdog *watchdog), false);
+
+FAKE_RETURNS(lk_status, lki_watchdog_make_ready,
+             (struct lki_watchdog * watchdog, const lk_lock *held, int64_t deadline,
+              struct lk_error *err),
+             LK_OK);
 
 FAKE(void, lki_watchdog_expect, struct lki_watchdog *watchdog, lk_lock *held)
 {

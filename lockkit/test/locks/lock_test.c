@@ -7,6 +7,7 @@
  * link: -Wl,--wrap=lki_clock_after_ms -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_context_ref
  * link: -Wl,--wrap=lki_context_unref -Wl,--wrap=lki_context_check -Wl,--wrap=lki_context_is_foreign
  * link: -Wl,--wrap=lki_context_check_name -Wl,--wrap=lki_context_may_move -Wl,--wrap=lki_watchdog_wants_all
+ * link: -Wl,--wrap=lki_watchdog_make_ready
  * link: -Wl,--wrap=lki_watchdog_expect -Wl,--wrap=lki_context_is_in_reach
  */
 #include <poll.h>
@@ -107,6 +108,11 @@ FAKE(lk_status, lki_watchdog_add, struct lki_watchdog *watchdog, lk_lock *held,
 
 FAKE_RETURNS(bool, lki_watchdog_wants_all, (const struct lki_watchdog *watchdog),
              world.watchdog_wants_all);
+
+FAKE_RETURNS(lk_status, lki_watchdog_make_ready,
+             (struct lki_watchdog * watchdog, const lk_lock *held, int64_t deadline,
+              struct lk_error *err),
+             LK_OK);
 
 FAKE(void, lki_watchdog_expect, struct lki_watchdog *watchdog, lk_lock *held)
 {

@@ -179,7 +179,8 @@ static lk_status renew(struct lkm_trio *f, struct lk_error *err)
 
 static bool is_right(enum lks_fault_kind kind, lk_status status)
 {
-    static const lk_status answers[] = {LK_UNREACHABLE, LK_SERVER, LK_UNKNOWN, LK_UNKNOWN};
+    static const lk_status answers[] = {LK_UNREACHABLE, LK_SERVER, LK_SERVER, LK_UNKNOWN,
+                                        LK_UNKNOWN};
 
     return status == LK_OK || status == answers[kind];
 }

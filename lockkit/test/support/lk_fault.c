@@ -31,13 +31,16 @@ static struct {
     size_t late_count;
 } fault;
 
-static const struct lk_bytes nonsense = {.data = "NO-SUCH-COMMAND", .len = 15};
-
-/* The same number of commands that a real server answers with errors. */
+/* The same number of commands that a real server answers with errors, or as in a transaction. */
 static void fill_with_nonsense(struct lk_command *out, size_t count)
 {
+    static const struct lk_bytes nonsense = {.data = "NO-SUCH-COMMAND", .len = 15};
+    static const struct lk_bytes queued[] = {{.data = "ECHO", .len = 4},
+                                             {.data = "QUEUED", .len = 6}};
+
     for (size_t i = 0; i < count && i < COMMANDS_MAX; i++)
-        out[i] = (struct lk_command){&nonsense, 1};
+        out[i] = fault.kind == LKS_QUEUED ? (struct lk_command){queued, 2}
+                                          : (struct lk_command){&nonsense, 1};
 }
 
 static void cut(struct lki_redis *redis)
@@ -87,7 +90,7 @@ FAKE(lk_status, lki_redis_exchange, struct lki_redis *redis, const struct lk_com
     }
     if (fault.left < 0 || fault.kind == LKS_REFUSED) {
         cut(redis); /* the real call finds that it cannot send a byte */
-    } else if (fault.kind == LKS_ERROR_ANSWER) {
+    } else if (fault.kind == LKS_ERROR_ANSWER || fault.kind == LKS_QUEUED) {
         fill_with_nonsense(errors, count);
         commands = errors;
     } else if (fault.kind == LKS_CUT_SHORT) {
@@ -115,7 +118,7 @@ FAKE(lk_status, lki_redis_send, struct lki_redis *redis, const struct lk_command
         if (fault.kind == LKS_REFUSED) cut(redis);
         if (fault.kind == LKS_CUT_SHORT) count = 1;
         if (fault.kind >= LKS_REPLY_LOST) atomic_store(&fault.eaten, redis);
-        if (fault.kind == LKS_ERROR_ANSWER) {
+        if (fault.kind == LKS_ERROR_ANSWER || fault.kind == LKS_QUEUED) {
             fill_with_nonsense(errors, count);
             commands = errors;
         }
@@ -139,7 +142,8 @@ FAKE(lk_status, lki_redis_receive, struct lki_redis *redis, lk_reply **out, stru
 const char *lks_fault_name(enum lks_fault_kind kind)
 {
     static const char *const names[] = {
-        "refused", "error answer", "reply lost", "cut after its first command", "", "late"};
+        "refused", "error answer", "queued", "reply lost", "cut after its first command",
+        "",        "late"};
 
     return names[kind];
 }

@@ -13,6 +13,7 @@
 enum lks_fault_kind {
     LKS_REFUSED,
     LKS_ERROR_ANSWER,
+    LKS_QUEUED, /* answered, but not done */
     LKS_REPLY_LOST,
     LKS_CUT_SHORT, /* after its first command */
     LKS_FAULT_KINDS,

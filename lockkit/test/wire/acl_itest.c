@@ -157,7 +157,7 @@ static const struct {
     {"exists hexists hset del pttl pexpire type", {"%s", "redisson_lock__channel:{%s}"}},
     {"exists hexists hset del pttl pexpire type", {"%s", "redisson_lock__channel:{%s}"}},
     {"exists hexists hset del pttl pexpire type", {"%s"}},
-    {"exists hexists hset del pttl pexpire type get incr",
+    {"exists hexists hset del pttl pexpire type get set incr time",
      {"%s", "redisson_lock__channel:{%s}", "redisson_lock_token:{%s}"}},
     {"exists hexists hset del pttl pexpire type hlen time lindex llen lpop lpos lrange lrem rpush "
      "zadd zcard zrange zrem zscore",

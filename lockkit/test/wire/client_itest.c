@@ -65,6 +65,8 @@ TEST(both_kinds_of_url_reach_the_same_server)
 
 TEST(the_database_is_chosen)
 {
+    static const char in_database_7[] =
+        "redis.call('SELECT', 7) return redis.call('EXISTS', KEYS[1])";
     char url[300];
     const char *key = lks_key(server, "db");
 
@@ -75,9 +77,7 @@ TEST(the_database_is_chosen)
         lk_lock *lock = lks_mutex(client, key);
         assert_int_equal(lk_lock_acquire(lock, NULL, NULL), LK_OK);
         assert_int_equal(LKS_INTEGER(server, "EXISTS", key), 0); /* in database 0 */
-        LKS_DO(server, "SELECT", "7");
-        assert_int_equal(LKS_INTEGER(server, "EXISTS", key), 1);
-        LKS_DO(server, "SELECT", "0");
+        assert_int_equal(LKS_INTEGER(server, "EVAL", in_database_7, "1", key), 1);
         assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
         lk_lock_free(lock);
         lk_client_close(client);

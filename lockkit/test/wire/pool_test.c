@@ -2,7 +2,7 @@
  * The pool on made-up connections and a clock that moves only when somebody waits; one thread.
  * link: -Wl,--wrap=lki_redis_open -Wl,--wrap=lki_redis_close -Wl,--wrap=lki_redis_is_usable
  * link: -Wl,--wrap=lki_redis_is_broken -Wl,--wrap=lki_clock_now -Wl,--wrap=lki_clock_after_ms
- * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_address
+ * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_address -Wl,--wrap=lki_redis_traces
  * link: -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_clock_wait -Wl,--wrap=pthread_cond_wait
  */
 #include <errno.h>
@@ -19,6 +19,7 @@ struct lki_redis {
     bool is_broken;
     bool is_dead; /* the server closed it while it was idle */
     bool is_cut;  /* somebody else did, and told nobody */
+    struct lki_traces traces;
     const char *address;
 };
 
@@ -76,6 +77,7 @@ FAKE(bool, lki_redis_is_usable, struct lki_redis *redis)
 }
 
 FAKE_RETURNS(bool, lki_redis_is_broken, (const struct lki_redis *redis), redis->is_broken);
+FAKE_RETURNS(struct lki_traces *, lki_redis_traces, (struct lki_redis * redis), &redis->traces);
 FAKE_RETURNS(const char *, lki_redis_address, (const struct lki_redis *redis), redis->address);
 
 FAKE(lk_status, lki_redis_exchange, struct lki_redis *redis, const struct lk_command *commands,
@@ -540,6 +542,22 @@ TEST(one_that_the_server_closed_says_nothing_of_others)
     assert_ptr_equal(borrow_or_fail(), idle[1]);
     assert_int_equal(world.closed, 1);
     lki_pool_return(world.pool, idle[1]);
+}
+
+TEST(one_that_a_caller_has_changed_is_closed_and_no_other)
+{
+    struct lki_redis *idle[SIZE];
+
+    have_idle(idle);
+    struct lki_redis *changed = borrow_or_fail();
+    changed->traces.is_changed = true;
+    lki_pool_return(world.pool, changed);
+    struct lki_redis *watching = borrow_or_fail();
+    watching->traces.is_watching = true;
+    lki_pool_return(world.pool, watching);
+    assert_int_equal(world.closed, 2);
+    lki_pool_return(world.pool, borrow_or_fail()); /* the third is there still */
+    assert_int_equal(world.opened, SIZE);
 }
 
 TEST(after_a_renewal_nothing_of_before_is_lent)
