@@ -12,6 +12,7 @@
 enum {
     NS_PER_MS = 1000000,
     RELEASE_TRIES = 10,
+    UNLEASED_TRIES = 1000, /* nobody else gives it back */
     RELEASE_PAUSE_MOST_MS = 20,
     PAUSE_MOST_MS = 10,         /* before another turn, after one that was in vain */
     BROKEN_PAUSE_MOST_MS = 100, /* likewise, after one without an answer */
@@ -144,10 +145,11 @@ static void nest(struct torture_member *member, const struct torture_seat *seat,
 static lk_status release(struct torture_member *member, struct torture_seat *seat)
 {
     struct torture_board *board = member->place.board;
+    int tries = seat->kind->is_leased ? RELEASE_TRIES : UNLEASED_TRIES;
     lk_status status = LK_OK;
     struct lk_error err = {0};
 
-    for (int i = 0; i < RELEASE_TRIES; i++) {
+    for (int i = 0; i < tries; i++) {
         if (i > 0) lks_nap(torture_between(&member->seed, 1, RELEASE_PAUSE_MOST_MS));
         status = torture_seat_release(seat, &err);
         atomic_fetch_add(&board->releases[status], 1);

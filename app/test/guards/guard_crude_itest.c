@@ -490,13 +490,17 @@ TEST(every_holder_shows_a_greater_number)
 /* The resource decides, whoever holds the lock: it is not even asked. */
 TEST(a_number_lower_than_the_highest_is_refused)
 {
+    static const char SHOWN[] = "9000000000000000"; /* above any time in us */
+
     begin(*state, "fenced", 5, NULL);
-    assert_true(sale_do(the_world->client, "SET seckill:{s}:fence 2"));
+    assert_true(sale_do(the_world->client, "SET seckill:{s}:fence %s", SHOWN));
     is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_BUSY, OUTCOME_COUNT);
     books_are(0, 5, 1);
-    assert_int_equal(ask("GET seckill:{s}:fence"), 2);
-    is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE,
-            OUTCOME_CREATED); /* 2 is not lower */
+    assert_int_equal(ask("GET seckill:{s}:fence"), atoll(SHOWN));
+    /* the next token is this one, which is not lower */
+    assert_true(
+        sale_do(the_world->client, "SET redisson_lock_token:" LOCK " %lld", atoll(SHOWN) - 1));
+    is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE, OUTCOME_CREATED);
     books_are(1, 4, 2);
 }
 
