@@ -338,12 +338,22 @@ void lki_line_abort(struct lki_line *line)
     line->events = 0;
 }
 
+/* The server did nothing of what was sent on the connection that it had no room for. */
+static bool replace(struct lki_line *line)
+{
+    drop_exchange(line);
+    hang_up(line);
+    return borrow(line);
+}
+
 void lki_line_go_on(struct lki_line *line)
 {
     lk_status status = line->is_open ? LK_OK : connect_on(line);
     bool is_failed_connect = status != LK_OK && status != LK_BUSY; /* which was told of */
 
     if (status == LK_OK) status = exchange_on(line, false);
+    if (status == LK_UNKNOWN && lki_redis_is_unadmitted(line->redis) && replace(line))
+        status = exchange_on(line, false);
     if (status == LK_OK || is_failed_connect) {
         line->events = 0;
         if (line->is_borrowed) hang_up(line);

@@ -169,6 +169,16 @@ static bool is_another(struct lki_redis *redis)
     return traces->is_changed || traces->is_watching;
 }
 
+/* No other would be let in either, for now. */
+static void go_down_locked(struct lki_pool *pool)
+{
+    if (pool->is_down) return;
+    pool->is_down = true;
+    (void)LKI_FAIL(&pool->down_reason, LK_UNREACHABLE, "%s: ERR max number of clients reached",
+                   pool->options.endpoint->label);
+    (void)pthread_cond_signal(&pool->failed);
+}
+
 /* Idle again, or closed. When it was lent, if it is broken; else 0. */
 static int64_t take_back(struct lki_pool *pool, struct lki_redis *redis)
 {
@@ -182,6 +192,7 @@ static int64_t take_back(struct lki_pool *pool, struct lki_redis *redis)
     } else {
         pool->open_count--;
         pool->lost_count++;
+        if (lki_redis_is_unadmitted(redis)) go_down_locked(pool);
     }
     (void)pthread_cond_signal(&pool->returned);
     (void)pthread_mutex_unlock(&pool->mutex);

@@ -225,11 +225,26 @@ static lk_status hear_introduction(struct lki_redis *redis, const lk_reply *repl
     return LK_OK;
 }
 
+/* The first answer: a server without room for us accepts, says so, and hangs up. */
+static lk_status hear_first(struct lki_redis *redis, lk_reply **reply, struct lk_error *err)
+{
+    lk_status status = LK_OK;
+
+    if (!lki_reply_is_error(*reply, "ERR max number of clients")) return LK_OK;
+    redis->is_broken = redis->is_unadmitted = true;
+    status = LKI_FAIL(err, LK_UNREACHABLE, "%s: %.*s", redis->label, lki_redis_telling_len(*reply),
+                      lk_reply_bytes(*reply).data);
+    lk_reply_free(*reply);
+    *reply = NULL;
+    return status;
+}
+
 /* The next answer that is somebody's. */
 static lk_status parse_reply(struct lki_redis *redis, lk_reply **out, struct lk_error *err)
 {
     lk_status status = parse_any(redis, out, err);
 
+    if (*out && redis->heard == 0) status = hear_first(redis, out, err);
     while (status == LK_OK && *out && redis->introduction_count > 0 &&
            redis->heard >= redis->introductions[0].begin) {
         status = hear_introduction(redis, *out, err);
@@ -276,8 +291,10 @@ lk_status lki_redis_exchange(struct lki_redis *redis, const struct lk_command *c
         lk_reply_free(replies[--done]);
         replies[done] = NULL; /* a caller who frees all of them whatever happened is right too */
     }
-    if (err) err->code = LK_UNKNOWN; /* sent, but not all was answered */
-    return LK_UNKNOWN;
+    status =
+        redis->is_unadmitted ? LK_UNREACHABLE : LK_UNKNOWN; /* sent, but not all was answered */
+    if (err) err->code = status;
+    return status;
 }
 
 /* ---- scripts -------------------------------------------------------------------------------- */
@@ -351,6 +368,11 @@ bool lki_redis_is_usable(struct lki_redis *redis)
 bool lki_redis_is_broken(const struct lki_redis *redis)
 {
     return redis->is_broken;
+}
+
+bool lki_redis_is_unadmitted(const struct lki_redis *redis)
+{
+    return redis->is_unadmitted;
 }
 
 void lki_redis_cut(struct lki_redis *redis)

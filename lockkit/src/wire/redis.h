@@ -74,6 +74,9 @@ LK_MUST_CHECK lk_status lki_redis_receive(struct lki_redis *redis, lk_reply **ou
 /* False when the server has closed an idle connection; it counts as broken then. A system call. */
 bool lki_redis_is_usable(struct lki_redis *redis);
 bool lki_redis_is_broken(const struct lki_redis *redis);
+
+/* Broken: the server accepted it, said that it has no room (maxclients), and did nothing. */
+bool lki_redis_is_unadmitted(const struct lki_redis *redis);
 /* End it from another thread: whoever uses it meets a broken connection. Not after lki_redis_close(). */
 void lki_redis_cut(struct lki_redis *redis);
 /* A note that stays with the connection: enum lki_native. */

@@ -23,6 +23,7 @@ struct lki_redis {
     void *functions;              /* owned; hiredis makes replies by them */
     char *chunk; /* owned, LKI_READ_CHUNK bytes: not on the stacks of thousands of threads */
     bool is_broken;
+    bool is_unadmitted;
     bool is_connected;    /* past that, only log-ins are still to be answered */
     unsigned logins_left; /* not answered yet */
     struct lki_identity identity;

@@ -18,7 +18,6 @@
 #include "base/error.h"
 #include "dns.h"
 #include "redis_inside.h"
-#include "reply.h"
 #include "tls.h"
 
 #if HIREDIS_MAJOR >= 1
@@ -176,10 +175,10 @@ static lk_status send_login(struct lki_redis *redis, const struct lki_endpoint *
         commands[count].args = choose;
         commands[count++].count = 2;
     }
-    /* Hear one answer at least: a server that has no room for us accepts, says so and hangs up; and it may
-       refuse our certificate only after its own part of the handshake. */
-    if (count == 0) commands[count++] = (struct lk_command){&ping, 1};
+    /* It may refuse our certificate only after its own part of the handshake: hear one answer. */
+    if (count == 0 && redis->link) commands[count++] = (struct lk_command){&ping, 1};
     redis->logins_left = count;
+    if (count == 0) return LK_OK;
     return lki_redis_send(redis, commands, count, lki_clock_now(), err);
 }
 
@@ -197,9 +196,8 @@ static lk_status read_login(struct lki_redis *redis, const struct lki_endpoint *
         if (status != LK_OK) return status;
         if (!reply) return LK_BUSY;
         redis->logins_left--;
-        bool is_full = lki_reply_is_error(reply, "ERR max number of clients");
-        if (is_full || (lk_reply_type_of(reply) == LK_REPLY_ERROR && is_login)) {
-            status = LKI_FAIL(err, is_full ? LK_UNREACHABLE : LK_SERVER, "%s: %.*s", redis->label,
+        if (lk_reply_type_of(reply) == LK_REPLY_ERROR && is_login) {
+            status = LKI_FAIL(err, LK_SERVER, "%s: %.*s", redis->label,
                               lki_redis_telling_len(reply), lk_reply_bytes(reply).data);
         }
         lk_reply_free(reply);

@@ -143,10 +143,7 @@ FAKE(lk_status, lki_redis_send, struct lki_redis *redis, const struct lk_command
 {
     for (size_t i = 0; i < count; i++)
         atomic_fetch_add(&fleet.askings, strncmp(commands[i].args[0].data, "ASKING", 6) == 0);
-    bool is_greeting = commands[0].args[0].data[0] == 'P'; /* PING, of a new connection */
-
-    if (is_greeting || atomic_load(&fleet.lies_left) == 0 ||
-        !is_to(redis, atomic_load(&fleet.liar)))
+    if (atomic_load(&fleet.lies_left) == 0 || !is_to(redis, atomic_load(&fleet.liar)))
         return __real_lki_redis_send(redis, commands, count, deadline, err);
     const struct lk_bytes words[] = {LK_BYTES("EVAL"),
                                      LK_BYTES("return redis.error_reply(ARGV[1])"), LK_BYTES("0"),

@@ -3,6 +3,7 @@
  * link: -Wl,--wrap=lki_redis_open -Wl,--wrap=lki_redis_close -Wl,--wrap=lki_redis_is_usable
  * link: -Wl,--wrap=lki_redis_is_broken -Wl,--wrap=lki_clock_now -Wl,--wrap=lki_clock_after_ms
  * link: -Wl,--wrap=lki_redis_exchange -Wl,--wrap=lki_redis_address -Wl,--wrap=lki_redis_traces
+ * link: -Wl,--wrap=lki_redis_is_unadmitted
  * link: -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_clock_wait -Wl,--wrap=pthread_cond_wait
  */
 #include <errno.h>
@@ -17,6 +18,7 @@ enum { FAR = 1000000 };
 
 struct lki_redis {
     bool is_broken;
+    bool is_unadmitted;
     bool is_dead; /* the server closed it while it was idle */
     bool is_cut;  /* somebody else did, and told nobody */
     struct lki_traces traces;
@@ -77,6 +79,7 @@ FAKE(bool, lki_redis_is_usable, struct lki_redis *redis)
 }
 
 FAKE_RETURNS(bool, lki_redis_is_broken, (const struct lki_redis *redis), redis->is_broken);
+FAKE_RETURNS(bool, lki_redis_is_unadmitted, (const struct lki_redis *redis), redis->is_unadmitted);
 FAKE_RETURNS(struct lki_traces *, lki_redis_traces, (struct lki_redis * redis), &redis->traces);
 FAKE_RETURNS(const char *, lki_redis_address, (const struct lki_redis *redis), redis->address);
 
@@ -558,6 +561,18 @@ TEST(one_that_a_caller_has_changed_is_closed_and_no_other)
     assert_int_equal(world.closed, 2);
     lki_pool_return(world.pool, borrow_or_fail()); /* the third is there still */
     assert_int_equal(world.opened, SIZE);
+}
+
+TEST(without_room_for_one_there_is_none_for_the_next)
+{
+    struct lki_redis *redis = borrow_or_fail();
+    struct lk_error err = {0};
+
+    redis->is_broken = redis->is_unadmitted = true;
+    lki_pool_return(world.pool, redis);
+    assert_int_equal(lki_pool_borrow(world.pool, INT64_MAX, &redis, &err), LK_UNREACHABLE);
+    assert_non_null(strstr(err.text, "max number of clients"));
+    assert_int_equal(world.opened, 1); /* nobody tried */
 }
 
 TEST(after_a_renewal_nothing_of_before_is_lent)
