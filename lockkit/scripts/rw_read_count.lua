@@ -1,5 +1,6 @@
--- Count a reader's holds anew (not given: as they are) and prolong them, never shorten one; doing
--- that twice changes nothing. Without its first hold key the reader is none, and not brought back.
+-- Count a reader's holds anew (not given: only prolong them, which a server that is out of memory
+-- allows too), never shorten one; doing that twice changes nothing. Without its first hold key the
+-- reader is none, and not brought back.
 -- KEYS: 1 lock, 2 start of the hold keys' names.  ARGV: 1 owner, 2 lease in ms, 3 holds then.
 -- Returns 1 counted, 0 not the owner's.
 local hold = KEYS[2] .. ARGV[1] .. ':rwlock_timeout:'
@@ -12,9 +13,9 @@ local function prolong(key)
 end
 for i = holds + 1, tonumber(before) do redis.call('DEL', hold .. i) end
 for i = 1, holds do
-  redis.call('SET', hold .. i, number, 'NX', 'PX', ARGV[2])
+  if ARGV[3] then redis.call('SET', hold .. i, number, 'NX', 'PX', ARGV[2]) end
   prolong(hold .. i)
 end
-redis.call('HSET', KEYS[1], ARGV[1], holds)
+if ARGV[3] then redis.call('HSET', KEYS[1], ARGV[1], holds) end
 prolong(KEYS[1])
 return 1

@@ -256,6 +256,24 @@ TEST(a_release_sweeps_the_fields_of_dead_readers, struct lkr_pair *p)
     assert_int_equal(lkr_peer_read_unlock(server, p->key, second_peer), 1);
 }
 
+TEST(who_leaves_before_the_others_end_does_not_look_at_them, struct lkr_pair *p)
+{
+    enum { READERS = 100 };
+    char other[64];
+
+    for (int i = 0; i < READERS; i++) {
+        (void)snprintf(other, sizeof other, "b3cc6b73-5d50-4a44-8b30-c5a4b5b1e6d1:%d", i);
+        assert_int_equal(lkr_peer_read(server, p->key, other, "30000"), LKR_HELD);
+    }
+    assert_int_equal(lkr_take(p->read, 20000), LK_OK);
+    LKS_DO(server, "CONFIG", "RESETSTAT");
+    assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
+    const char *calls = strstr(LKS_TEXT(server, "INFO", "commandstats"), "cmdstat_pttl:calls=");
+    assert_non_null(calls);
+    assert_in_range(atoi(strchr(calls, '=') + 1), 1, 2);
+    assert_in_range(LKS_INTEGER(server, "PTTL", p->key), 29000, 30000);
+}
+
 TEST(dead_readers_alone_do_not_keep_a_writer_out, struct lkr_pair *p)
 {
     assert_int_equal(lkr_peer_read(server, p->key, peer, "30000"), LKR_HELD);
