@@ -49,8 +49,9 @@ struct lk_lock_options {
  *          UNKNOWN      no answer came; treat as not held. It was tried to undo; else the lease
  *                       clears it.
  *          UNSYNCED     too few replicas confirmed it (lk_client_options); treat likewise.
- *          INVALID      bad option, NULL, a closed client, after a fork; or this handle already
- *                       holds a kind that is not reentrant.
+ *          INVALID      bad option, NULL, a closed client, after a fork; this handle already holds a
+ *                       kind that is not reentrant; or another thread is inside a verb of it (so for
+ *                       release and renew, too).
  *          UNREACHABLE  the server is out of reach; with Sentinel or Cluster, until wait_ms ran out.
  *          SERVER (out of memory, a key of another type), NO_MEMORY. A mutex whose key is something
  *                       else is BUSY.

@@ -67,10 +67,11 @@ enum lki_lock_state {
 
 struct lk_lock {
     const struct lki_lock_ops *ops;
-    lk_client *client;  /* borrowed, and kept from being freed */
-    char *key;          /* owned */
-    char *wake_channel; /* owned */
-    char *renew_key;    /* owned; NULL: renewals touch the key alone */
+    lk_client *client;     /* borrowed, and kept from being freed */
+    atomic_bool is_in_use; /* by a thread that is inside a verb */
+    char *key;             /* owned */
+    char *wake_channel;    /* owned */
+    char *renew_key;       /* owned; NULL: renewals touch the key alone */
     char token[LKI_OWNER_MAX];
     int64_t lease_ms;       /* of the renewals, and the least that leave() restores */
     unsigned depth;         /* acquires without their release yet */

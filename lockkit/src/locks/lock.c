@@ -178,6 +178,21 @@ static lk_status check_lock(const lk_lock *lock, struct lk_error *err)
     return lki_context_check(lock->client, err);
 }
 
+lk_status lki_lock_enter(lk_lock *lock, struct lk_error *err)
+{
+    lk_status status = check_lock(lock, err);
+
+    if (status != LK_OK || !atomic_exchange(&lock->is_in_use, true)) return status;
+    return LKI_FAIL(err, LK_INVALID, "%s: another thread is using this handle: one at a time",
+                    lock->key);
+}
+
+lk_status lki_lock_leave(lk_lock *lock, lk_status status)
+{
+    atomic_store(&lock->is_in_use, false);
+    return status;
+}
+
 static lk_status check_lease(int64_t lease_ms, struct lk_error *err)
 {
     enum { LONGEST_MS = INT32_MAX };
@@ -400,9 +415,8 @@ lk_status lk_lock_acquire(lk_lock *lock, const struct lk_lock_options *options,
     static const struct lk_lock_options defaults = {0};
     int64_t begin = lki_clock_now();
     unsigned attempts = 0;
-    lk_status status = LK_OK;
+    lk_status status = lki_lock_enter(lock, err);
 
-    status = check_lock(lock, err);
     if (status != LK_OK) return status;
     if (!options) options = &defaults;
     int state = atomic_load(&lock->state);
@@ -414,6 +428,7 @@ lk_status lk_lock_acquire(lk_lock *lock, const struct lk_lock_options *options,
     } else {
         status = acquire_first(lock, options, &attempts, err);
     }
+    (void)lki_lock_leave(lock, status);
     lki_lock_emit(lock, LK_EVENT_ACQUIRE, status, begin, attempts);
     return status;
 }
@@ -486,7 +501,7 @@ lk_status lk_lock_release(lk_lock *lock, struct lk_error *err)
     lk_status status = LK_OK;
 
     if (!lock || atomic_load(&lock->state) == LOCK_IDLE) return LK_OK;
-    status = check_lock(lock, err);
+    status = lki_lock_enter(lock, err);
     if (status != LK_OK) return status;
     if (lock->ops->release_all) {
         status = lock->ops->release_all(lock, err);
@@ -495,6 +510,7 @@ lk_status lk_lock_release(lk_lock *lock, struct lk_error *err)
     } else {
         status = release_last(lock, err);
     }
+    (void)lki_lock_leave(lock, status);
     lki_lock_emit(lock, LK_EVENT_RELEASE, status, begin, 1);
     return status;
 }
@@ -533,12 +549,11 @@ static lk_status renew_own(lk_lock *lock, int64_t lease_ms, struct lk_error *err
     return LK_OK;
 }
 
-lk_status lk_lock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err)
+static lk_status renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err)
 {
     int64_t begin = lki_clock_now();
 
-    lk_status status = check_lock(lock, err);
-    if (status == LK_OK) status = check_lease(lease_ms, err);
+    lk_status status = check_lease(lease_ms, err);
     if (status != LK_OK) return status;
     if (atomic_load(&lock->state) == LOCK_IDLE || atomic_load(&lock->state) == LOCK_UNCERTAIN) {
         return LKI_FAIL(err, LK_INVALID, "%s: this handle holds nothing", lock->key);
@@ -554,6 +569,13 @@ lk_status lk_lock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err)
     }
     lki_lock_emit(lock, LK_EVENT_RENEW, status, begin, 1);
     return status;
+}
+
+lk_status lk_lock_renew(lk_lock *lock, int64_t lease_ms, struct lk_error *err)
+{
+    lk_status status = lki_lock_enter(lock, err);
+
+    return status == LK_OK ? lki_lock_leave(lock, renew(lock, lease_ms, err)) : status;
 }
 
 lk_status lk_lock_force_release(lk_lock *lock, struct lk_error *err)

@@ -19,6 +19,12 @@ LK_MUST_CHECK lk_status lki_lock_init(lk_lock *lock, const struct lki_lock_ops *
                                       lk_client *client, const char *key, struct lk_error *err);
 void lki_lock_done(lk_lock *lock);
 
+/* A verb begins: INVALID when there is no lock (NULL), its client is closed, this process was forked, or
+   another thread is inside a verb of this handle. OK: it is ours until lki_lock_leave(), which passes the
+   status on. */
+LK_MUST_CHECK lk_status lki_lock_enter(lk_lock *lock, struct lk_error *err);
+lk_status lki_lock_leave(lk_lock *lock, lk_status status);
+
 /* Begin a pursuit of a lock; the caller adds what it tries. */
 struct lki_pursuit lki_lock_pursuit(lk_lock *lock, int64_t deadline);
 

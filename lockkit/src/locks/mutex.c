@@ -271,34 +271,43 @@ static lk_status run_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
     return read_run(lock, run, replies, out_ttl_ms, err);
 }
 
+static lk_status run_whole(struct run *run, const struct lk_lock_options *options,
+                           struct lk_error *err)
+{
+    lk_lock *lock = run->lock;
+    int64_t begin = lki_clock_now();
+    lk_status status = lki_lock_begin(lock, options, err);
+
+    if (status != LK_OK) return status;
+    run->guarded =
+        lki_script_variant(run->eval->script, lki_script_named(lock->ops->guard_script)->source);
+    if (!run->guarded) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
+    status = lki_eval_learn(lock->client, run->eval->script, run->guarded,
+                            lki_context_deadline(lock->client, 0), err);
+    struct lki_pursuit pursuit = lki_lock_pursuit(lock, lki_clock_after_ms(options->wait_ms));
+    pursuit.try_once = run_once;
+    pursuit.arg = run;
+    if (status == LK_OK) status = lki_wait_pursue(&pursuit, err);
+    lki_lock_emit(lock, LK_EVENT_RUN, status, begin, pursuit.attempts);
+    if (run->reply) lki_lock_emit(lock, LK_EVENT_RELEASE, run->released, begin, 1);
+    return status;
+}
+
 lk_status lk_mutex_run(lk_lock *lock, const struct lk_lock_options *options,
                        const struct lk_eval *eval, lk_reply **out_reply, struct lk_error *err)
 {
     static const struct lk_lock_options defaults = {0};
-    int64_t begin = lki_clock_now();
     struct run run = {.lock = lock, .eval = eval};
 
     if (!lock || lock->ops->try_acquire != mutex_try_acquire || !eval || !eval->script ||
         !out_reply) {
         return LKI_FAIL(err, LK_INVALID, "a run without mutex, script or answer (NULL)");
     }
-    if (!options) options = &defaults;
-    lk_status status = lki_context_check(lock->client, err);
-    if (status == LK_OK) status = lki_lock_begin(lock, options, err);
+    lk_status status = lki_lock_enter(lock, err);
     if (status != LK_OK) return status;
-    run.guarded =
-        lki_script_variant(eval->script, lki_script_named(lock->ops->guard_script)->source);
-    if (!run.guarded) return LKI_FAIL(err, LK_NO_MEMORY, "a script");
-    status = lki_eval_learn(lock->client, eval->script, run.guarded,
-                            lki_context_deadline(lock->client, 0), err);
-    struct lki_pursuit pursuit = lki_lock_pursuit(lock, lki_clock_after_ms(options->wait_ms));
-    pursuit.try_once = run_once;
-    pursuit.arg = &run;
-    if (status == LK_OK) status = lki_wait_pursue(&pursuit, err);
-    lki_lock_emit(lock, LK_EVENT_RUN, status, begin, pursuit.attempts);
-    if (run.reply) lki_lock_emit(lock, LK_EVENT_RELEASE, run.released, begin, 1);
+    status = run_whole(&run, options ? options : &defaults, err);
     if (status == LK_OK) *out_reply = run.reply;
-    return status;
+    return lki_lock_leave(lock, status);
 }
 
 /* ---- the table ------------------------------------------------------------------------------------- */

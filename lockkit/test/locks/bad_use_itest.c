@@ -5,7 +5,7 @@
  */
 #include <stdatomic.h>
 
-#include "test/support/lk_kinds.h"
+#include "test/support/lk_any.h"
 
 enum { SOON_MS = 2000 };
 
@@ -56,6 +56,38 @@ static lk_status acquire(lk_lock *lock, int64_t wait_ms, int64_t lease_ms, struc
 {
     return lk_lock_acquire(
         lock, &(struct lk_lock_options){.wait_ms = wait_ms, .lease_ms = lease_ms}, err);
+}
+
+/* ---- threads --------------------------------------------------------------------------------------------- */
+
+/* The second is told so, and the first goes on. */
+TEST(two_threads_at_one_handle_are_one_too_many, struct fixture *f)
+{
+    for (size_t kind = 0; kind < LKS_ANY_KINDS; kind++) {
+        struct lks_any any, other;
+        struct lks_wait first = {0};
+        struct lk_error err = {0};
+        const char *key = fresh_key();
+        lk_reply *reply = NULL;
+
+        lks_any_prepare(kind, f->client, key);
+        lks_any_new(&any, kind, f->client, key);
+        lks_any_new(&other, kind == LKS_ANY_READ ? (size_t)LKS_ANY_WRITE : kind, f->client, key);
+        print_message("# %s\n", any.name);
+        assert_int_equal(acquire(other.lock, 0, 30000, NULL), LK_OK);
+        lks_wait_start(&first, any.lock, 10000);
+        lks_nap(50); /* it is inside */
+        assert_int_equal(acquire(any.lock, 0, 0, &err), LK_INVALID);
+        assert_non_null(strstr(err.text, "another thread"));
+        assert_int_equal(lk_lock_renew(any.lock, 0, NULL), LK_INVALID);
+        if (kind == 0)
+            assert_int_equal(lk_mutex_run(any.lock, NULL, &f->eval, &reply, NULL), LK_INVALID);
+        assert_int_equal(lk_lock_release(other.lock, NULL), LK_OK);
+        assert_int_equal(lks_wait_end(&first), LK_OK);
+        assert_int_equal(lk_lock_release(any.lock, NULL), LK_OK);
+        lks_any_free(&any);
+        lks_any_free(&other);
+    }
 }
 
 /* ---- arguments -------------------------------------------------------------------------------------------- */
