@@ -27,6 +27,22 @@ static uint16_t place_of(struct lki_view *view, struct lki_endpoint server)
     return place < LKI_SERVERS_MAX ? place : LKI_NOBODY;
 }
 
+/* Of { host, port, id, { "ip", ip... } }. Empty, or "?" without an IP: the host that was asked. */
+static struct lk_bytes host_of(const lk_reply *server)
+{
+    const lk_reply *more = lk_reply_at(server, 3);
+    struct lk_bytes host = lk_reply_bytes(lk_reply_at(server, 0));
+    bool is_nameless = host.len == 1 && *host.data == '?';
+
+    for (size_t i = 0; is_nameless && i + 1 < lk_reply_count(more); i += 2) {
+        struct lk_bytes key = lk_reply_bytes(lk_reply_at(more, i));
+
+        if (key.len == 2 && memcmp(key.data, "ip", 2) == 0)
+            return lk_reply_bytes(lk_reply_at(more, i + 1));
+    }
+    return host;
+}
+
 /* { first, last, { host, port, id... }, replicas... } */
 static lk_status take_range(const lk_reply *range, const struct lki_endpoint *asked,
                             const struct lki_url *url, struct lki_view *out, struct lk_error *err)
@@ -34,7 +50,7 @@ static lk_status take_range(const lk_reply *range, const struct lki_endpoint *as
     long long first = lk_reply_integer(lk_reply_at(range, 0), -1);
     long long last = lk_reply_integer(lk_reply_at(range, 1), -1);
     const lk_reply *master = lk_reply_at(range, 2);
-    struct lk_bytes host = lk_reply_bytes(lk_reply_at(master, 0)); /* empty: the one asked */
+    struct lk_bytes host = host_of(master);
     long long port = lk_reply_integer(lk_reply_at(master, 1), 0);
     struct lki_endpoint server;
     char address[300];

@@ -250,6 +250,7 @@ lk_status lki_endpoint_at(struct lk_bytes address, const struct lki_endpoint *li
     const char *colon = memrchr(address.data, ':', address.len);
     size_t host_len = colon ? (size_t)(colon - address.data) : 0;
     int port = colon ? parse_number(colon + 1, address.len - host_len - 1, PORT_MAX) : -1;
+    if (host_len == 1 && *address.data == '?') host_len = 0; /* it does not know its name */
 
     *out = (struct lki_endpoint){.port = port};
     if (port <= 0 || (host_len == 0 && !asked->host))

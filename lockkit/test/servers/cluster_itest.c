@@ -58,6 +58,28 @@ TEST(every_kind_works_on_every_master)
     assert_int_equal(lk_client_primaries(mine), 3);
 }
 
+/* Then CLUSTER SLOTS and MOVED have "?" for a host. */
+TEST(servers_that_have_no_name_are_found_by_their_address)
+{
+    char key[64];
+
+    for (size_t i = 0; i < topology->count; i++)
+        LKS_DO(topology->servers[i], "CONFIG", "SET", "cluster-preferred-endpoint-type",
+               "hostname");
+    lk_client *client = lkt_client_with(topology, (struct lk_client_options){0});
+    for (int i = 0; i < KEYS; i++) {
+        (void)snprintf(key, sizeof key, "nameless-%d", i);
+        lk_lock *lock = lk_mutex_new(client, key, NULL);
+        assert_int_equal(lk_lock_acquire(lock, NULL, NULL), LK_OK);
+        assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+        lk_lock_free(lock);
+    }
+    assert_int_equal(lk_client_primaries(client), 3);
+    lk_client_close(client);
+    for (size_t i = 0; i < topology->count; i++)
+        LKS_DO(topology->servers[i], "CONFIG", "SET", "cluster-preferred-endpoint-type", "ip");
+}
+
 static void use_counters(const char *name, int number)
 {
     char key[64];

@@ -302,6 +302,7 @@ static const struct {
 } addresses[] = {
     {"127.0.0.1:7001", "127.0.0.1:7001"},
     {":7001", "asked:7001"},
+    {"?:7001", "asked:7001"},
     {"::1:7001", "[::1]:7001"},
     {"redis-0.redis.svc:6379", "redis-0.redis.svc:6379"},
     {LONG_NAME ":7001", LONG_HEAD ":7001"},
