@@ -490,16 +490,15 @@ TEST(every_holder_shows_a_greater_number)
 /* The resource decides, whoever holds the lock: it is not even asked. */
 TEST(a_number_lower_than_the_highest_is_refused)
 {
-    static const char SHOWN[] = "9000000000000000"; /* above any time in us */
+    static const long long shown = 9000000000000000; /* above any time in us */
 
     begin(*state, "fenced", 5, NULL);
-    assert_true(sale_do(the_world->client, "SET seckill:{s}:fence %s", SHOWN));
+    assert_true(sale_do(the_world->client, "SET seckill:{s}:fence %lld", shown));
     is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_BUSY, OUTCOME_COUNT);
     books_are(0, 5, 1);
-    assert_int_equal(ask("GET seckill:{s}:fence"), atoll(SHOWN));
+    assert_int_equal(ask("GET seckill:{s}:fence"), shown);
     /* the next token is this one, which is not lower */
-    assert_true(
-        sale_do(the_world->client, "SET redisson_lock_token:" LOCK " %lld", atoll(SHOWN) - 1));
+    assert_true(sale_do(the_world->client, "SET redisson_lock_token:" LOCK " %lld", shown - 1));
     is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE, OUTCOME_CREATED);
     books_are(1, 4, 2);
 }

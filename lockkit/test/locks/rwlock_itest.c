@@ -270,7 +270,7 @@ TEST(who_leaves_before_the_others_end_does_not_look_at_them, struct lkr_pair *p)
     assert_int_equal(lk_lock_release(p->read, NULL), LK_OK);
     const char *calls = strstr(LKS_TEXT(server, "INFO", "commandstats"), "cmdstat_pttl:calls=");
     assert_non_null(calls);
-    assert_in_range(atoi(strchr(calls, '=') + 1), 1, 2);
+    assert_in_range(strtol(strchr(calls, '=') + 1, NULL, 10), 1, 2);
     assert_in_range(LKS_INTEGER(server, "PTTL", p->key), 29000, 30000);
 }
 
