@@ -294,12 +294,33 @@ void lki_lock_hold(lk_lock *lock, const struct lk_lock_options *options)
     atomic_store(&lock->state, LOCK_HELD);
 }
 
+/* The last hold; also what is left of a release that had no answer. */
+static lk_status release_last(lk_lock *lock, struct lk_error *err)
+{
+    int64_t deadline = lki_context_deadline(lock->client, 0); /* a renewal under way counts too */
+    struct lk_error why = {0};
+
+    unwatch(lock);
+    lock->depth = 0;
+    atomic_store(&lock->state, LOCK_UNCERTAIN); /* not held from here, whatever the answer */
+    lk_status status = lock->ops->release(lock, deadline, &why);
+    if (status == LK_UNKNOWN) lock->may_be_released = true;
+    /* Gone before its lease was over: the release that was not answered has done it. */
+    if (status == LK_NOT_OWNER && lock->may_be_released &&
+        lki_clock_now() < atomic_load(&lock->expires_at)) {
+        status = LK_OK;
+    }
+    if (status == LK_OK || status == LK_NOT_OWNER) atomic_store(&lock->state, LOCK_IDLE);
+    if (err && status != LK_OK) *err = why;
+    return status;
+}
+
 static lk_status become_holder(lk_lock *lock, const struct lk_lock_options *options,
                                struct lk_error *err)
 {
     lki_lock_hold(lock, options);
     lk_status status = watch(lock, err);
-    if (status != LK_OK) (void)lk_lock_release(lock, NULL);
+    if (status != LK_OK) (void)release_last(lock, NULL);
     return status;
 }
 
@@ -470,27 +491,6 @@ static lk_status release_inner(lk_lock *lock, struct lk_error *err)
     }
     if (status == LK_NOT_OWNER || watch(lock, NULL) != LK_OK) (void)lki_hold_lose(lock);
     if (is_unconfirmed(status)) return LK_OK;
-    if (err && status != LK_OK) *err = why;
-    return status;
-}
-
-/* The last hold; also what is left of a release that had no answer. */
-static lk_status release_last(lk_lock *lock, struct lk_error *err)
-{
-    int64_t deadline = lki_context_deadline(lock->client, 0); /* a renewal under way counts too */
-    struct lk_error why = {0};
-
-    unwatch(lock);
-    lock->depth = 0;
-    atomic_store(&lock->state, LOCK_UNCERTAIN); /* not held from here, whatever the answer */
-    lk_status status = lock->ops->release(lock, deadline, &why);
-    if (status == LK_UNKNOWN) lock->may_be_released = true;
-    /* Gone before its lease was over: the release that was not answered has done it. */
-    if (status == LK_NOT_OWNER && lock->may_be_released &&
-        lki_clock_now() < atomic_load(&lock->expires_at)) {
-        status = LK_OK;
-    }
-    if (status == LK_OK || status == LK_NOT_OWNER) atomic_store(&lock->state, LOCK_IDLE);
     if (err && status != LK_OK) *err = why;
     return status;
 }
