@@ -1,7 +1,7 @@
 /*
  * What is different in every run is called by a name that is the same in every run: tokens and owners
- * ("A#1": the first of actor A), fencing tokens ("fence#1"), digests of scripts (their file's name), moments, entry ids. So two runs of a scenario
- * can be compared byte for byte.
+ * ("A#1": the first of actor A), fencing tokens ("fence#1"), digests of scripts (their file's name),
+ * moments, entry ids. So two runs of a scenario can be compared byte for byte.
  */
 #ifndef SECKILL_LAB_LABELS_H
 #define SECKILL_LAB_LABELS_H

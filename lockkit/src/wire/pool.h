@@ -37,8 +37,8 @@ void lki_pool_free(struct lki_pool *pool);
  */
 LK_MUST_CHECK lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline,
                                         struct lki_redis **out_redis, struct lk_error *err);
-/* Takes the connection; one that callers' commands left another is closed. A broken one is, and with it those that were last heard before it was
-   lent: whatever cut it may have cut them. */
+/* Takes the connection; one that callers' commands left another is closed. So is a broken one, and with
+   it those that were last heard before it was lent: whatever cut it may have cut them. */
 void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis);
 
 /*
@@ -65,8 +65,9 @@ struct lki_redis *lki_pool_unpark(struct lki_pool *pool, uint64_t ticket, unsign
 void lki_pool_owe(struct lki_pool *pool, struct lki_debt *debt);
 
 /*
- * NULL for a pool is fine in these. One connection beside the pool's, for who renews: it is made while there is nothing to renew yet, as
- * later there may be no room for it (maxclients, a limit of open files). Nothing is done while there is one.
+ * One connection beside the pool's, for who renews: it is made while there is nothing to renew yet, as
+ * later there may be no room for it (maxclients, a limit of open files). Nothing is done while there is
+ * one. In the three below NULL for a pool is fine.
  *
  * Returns  OK, or why there is none: UNREACHABLE, SERVER, NO_MEMORY
  */
