@@ -39,7 +39,7 @@ SRC := $(sort $(shell find app loadtest lockkit -name '*.c'))
 HDR := $(shell find app loadtest lockkit -name '*.h' -o -name '*.hpp' -o -name '*.cpp')
 MAINS := app/seckilld.c app/ctl/seckillctl.c loadtest/loadtest.c loadtest/audit.c loadtest/proxy.c loadtest/report.c \
   lockkit/ctl/lockctl.c lockkit/bench/lockbench.c lockkit/torture/torture.c lockkit/history/history_check.c \
-  lockkit/interop/lockkit_peer.c app/test/hostile/hostile.c
+  lockkit/interop/ours/lockkit_peer.c app/test/hostile/hostile.c
 PROGRAMS := $(addprefix $(O)/,$(notdir $(MAINS:.c=)))
 house = $(firstword $(subst /, ,$(1)))
 # Whose archive a file is in, and what it is linked with: support, or app, loadtest, lockkit, bench, ctl.

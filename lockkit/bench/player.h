@@ -1,6 +1,6 @@
 /*
  * A lock library in a process of its own, told what to do by the line protocol of
- * ../interop/peer.h. The parent's side of it; one thread.
+ * ../interop/checks/peer.h. The parent's side of it; one thread.
  */
 #ifndef LOCKKIT_BENCH_PLAYER_H
 #define LOCKKIT_BENCH_PLAYER_H

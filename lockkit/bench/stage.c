@@ -164,9 +164,9 @@ static struct player *start_redis_py(const struct stage *stage, const char *log,
 
     (void)lease_ms; /* it renews nothing */
     (void)snprintf(python, sizeof python, "%s/venv/bin/python", stage->interop);
-    return player_start(
-        (const char *const[]){python, "lockkit/interop/redis_py_peer.py", stage->tcp_url, NULL},
-        log, err);
+    return player_start((const char *const[]){python, "lockkit/interop/rivals/redis_py_peer.py",
+                                              stage->tcp_url, NULL},
+                        log, err);
 }
 
 static const struct {
@@ -176,9 +176,9 @@ static const struct {
                             struct lk_error *err);
 } libraries[] = {
     [LOCKKIT] = {NULL, NULL, start_lockkit},
-    [REDISSON] = {"classes/RedissonPeer.class", "lockkit/interop/RedissonPeer.java",
+    [REDISSON] = {"classes/RedissonPeer.class", "lockkit/interop/rivals/RedissonPeer.java",
                   start_redisson},
-    [REDIS_PY] = {"venv/.done", "lockkit/interop/requirements.txt", start_redis_py},
+    [REDIS_PY] = {"venv/.done", "lockkit/interop/rivals/requirements.txt", start_redis_py},
 };
 
 static bool is_installed(const char *mark, const char *source)

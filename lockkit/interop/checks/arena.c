@@ -70,8 +70,8 @@ struct peer *arena_start_redis_py(const struct lks_server *server)
     char python[256], log[256];
 
     return peer_start((const char *const[]){path_of(python, "venv/bin/python"),
-                                            "lockkit/interop/redis_py_peer.py", server->tcp_url,
-                                            NULL},
+                                            "lockkit/interop/rivals/redis_py_peer.py",
+                                            server->tcp_url, NULL},
                       path_of(log, "redis-py.log"));
 }
 
@@ -82,8 +82,8 @@ static struct peer *start_node_redlock(const struct lks_server *server, const ch
     (void)snprintf(modules_option, sizeof modules_option, "NODE_PATH=%s",
                    path_of(modules, "node/node_modules"));
     return start_with_nodes((const char *const[]){"env", modules_option, "node",
-                                                  "lockkit/interop/node_redlock_peer.js", library,
-                                                  server->tcp_url, NULL},
+                                                  "lockkit/interop/rivals/node_redlock_peer.js",
+                                                  library, server->tcp_url, NULL},
                             true, path_of(log, "node-redlock.log"));
 }
 
@@ -118,7 +118,7 @@ struct peer *arena_start_lockkit(const struct lks_server *server, unsigned poll_
 
     assert_true(len > 0);
     *strrchr(self, '/') = '\0';
-    (void)snprintf(program, sizeof program, "%s/../../../lockkit_peer", self);
+    (void)snprintf(program, sizeof program, "%s/../../../../lockkit_peer", self);
     (void)snprintf(poll, sizeof poll, "%u", poll_ms);
     return start_with_nodes((const char *const[]){program, server->url, poll, NULL}, false,
                             path_of(log, "lockkit.log"));

@@ -2,8 +2,8 @@
  * The mutex: lockkit and redis-py's Lock on the same keys. redis-py has no messages: who waits for
  * the other asks again and again, and lockkit is told here to do so as well.
  */
-#include "arena.h"
-#include "mutex_checks.h"
+#include "interop/checks/arena.h"
+#include "interop/checks/mutex_checks.h"
 
 static void release_by_others(struct duel *duel)
 {

@@ -2,8 +2,8 @@
  * The fair lock: lockkit and Redisson in one queue. Numbers in brackets are the cases of Redisson's
  * checklist that a check covers.
  */
-#include "arena.h"
-#include "hash_checks.h"
+#include "interop/checks/arena.h"
+#include "interop/checks/hash_checks.h"
 
 enum { QUEUE = 6 };
 

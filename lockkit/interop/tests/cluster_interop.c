@@ -2,7 +2,7 @@
  * lockkit and Redisson in one cluster: the same keys in the same slots, and each wakes the other by the
  * messages of a slot's own server (SPUBLISH, SSUBSCRIBE), also when the slot has moved.
  */
-#include "arena.h"
+#include "interop/checks/arena.h"
 
 #define KINDS "reentrant non-reentrant fenced fair write"
 

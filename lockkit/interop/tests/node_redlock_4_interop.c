@@ -2,7 +2,7 @@
  * lockkit and node-redlock 4, which npm calls the latest one, on the same keys: on one server, and on
  * five.
  */
-#include "redlock_checks.h"
+#include "interop/checks/redlock_checks.h"
 
 int main(void)
 {

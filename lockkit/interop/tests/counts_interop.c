@@ -2,7 +2,7 @@
  * What counts: semaphores, permits and latches of lockkit and Redisson on the same keys. Numbers in
  * brackets are the cases of Redisson's checklist that a check covers.
  */
-#include "arena.h"
+#include "interop/checks/arena.h"
 
 #define SEMAPHORES "semaphore permits"
 

@@ -1,5 +1,5 @@
 /*
- * What lockkit_peer.c can be told to do; its protocol is in peer.h.
+ * What lockkit_peer.c can be told to do; its protocol is in checks/peer.h.
  */
 #ifndef LOCKKIT_INTEROP_LOCKKIT_PEER_H
 #define LOCKKIT_INTEROP_LOCKKIT_PEER_H

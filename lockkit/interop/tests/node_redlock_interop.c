@@ -2,7 +2,7 @@
  * lockkit and node-redlock 5 on the same keys: on one server, and on five, there also with redsync as
  * the third.
  */
-#include "redlock_checks.h"
+#include "interop/checks/redlock_checks.h"
 
 enum { LEAST_TURNS = 3 };
 

@@ -2,7 +2,7 @@
  * The read/write lock: lockkit and Redisson as readers and writers of the same keys. Numbers in
  * brackets are the cases of Redisson's checklist that a check covers.
  */
-#include "arena.h"
+#include "interop/checks/arena.h"
 
 #define KIND "read/write"
 

@@ -3,7 +3,7 @@
  * in opposite orders. Numbers in brackets are the cases of Redisson's checklist that a check
  * covers.
  */
-#include "arena.h"
+#include "interop/checks/arena.h"
 
 /* The duel with the key of the multi lock, "KEY-1,KEY-2"; Redisson begins with the second. */
 static struct duel over_two(const struct duel *duel)

@@ -1,7 +1,7 @@
 /*
  * lockkit and redsync on the same keys: on one server, and on five.
  */
-#include "redlock_checks.h"
+#include "interop/checks/redlock_checks.h"
 
 int main(void)
 {

@@ -2,8 +2,8 @@
  * Locks with one holder: lockkit and Redisson on the same keys. Numbers in brackets are the cases
  * of Redisson's checklist that a check covers.
  */
-#include "arena.h"
-#include "hash_checks.h"
+#include "interop/checks/arena.h"
+#include "interop/checks/hash_checks.h"
 
 #define KINDS           "reentrant non-reentrant spin fenced"
 #define REENTRANT_KINDS "reentrant spin fenced"
