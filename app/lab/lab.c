@@ -255,10 +255,9 @@ struct lab_run *lab_play(struct lab *lab, const struct lab_scenario *scenario)
     *stage = (struct stage){
         .tap = lab->tap, .observer = lab->observer, .servers = lab->servers, .run = run};
     run->scenario = scenario;
-    stage_show_locks(stage, STAGE_KEY("lock"), NULL);
     labels_forget_tokens(&lab->labels); /* no actor runs: nobody else is at them */
     if (is_good(SERVERS_ASK(lab->observer, "FLUSHALL"))) {
-        scenario->play(stage);
+        stage_play(stage, scenario);
     } else {
         (void)start_error_say(&run->failure, "the lab's Redis does not answer");
     }

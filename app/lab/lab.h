@@ -12,7 +12,10 @@
 #include "base/list.h"
 #include "lab/tap/tap.h"
 
+struct guard;
 struct stage; /* stage.h: what scenarios see */
+struct stage_move;
+struct stage_actor;
 
 enum { LAB_ACTORS_MAX = 4, LAB_LOCKS_MAX = 3, LAB_STEPS_MAX = 32, LAB_ROWS_MAX = 16 };
 enum {
@@ -60,6 +63,26 @@ struct lab_break {
     unsigned step;            /* from 1 */
 };
 
+/* A set of servers for locks: STAGE_SERVER(1) | STAGE_SERVER(3). */
+#define STAGE_SERVER(number) (1U << (number))
+
+/* Who an actor is. Strings are borrowed. */
+struct stage_cast {
+    const char *name;                       /* NULL: "A", and so on */
+    const struct guard *guard;              /* it buys one unit this way... */
+    const char *buyer;                      /* ...for this buyer; NULL: its name */
+    int64_t lease_ms;                       /* 0: 30000 */
+    int64_t wait_ms;                        /* its guard waits for the lock; 0: it tries once */
+    bool is_process;                        /* in a process of its own, not in a thread */
+    bool stands_still;                      /* that stops at its guard's pause: stage_pause() */
+    void (*body)(struct stage_actor *self); /* instead of a guard: in a thread, it does this... */
+    const char *keys[2];                    /* ...with these locks */
+    /* Threads alone, and where there are servers: */
+    unsigned servers; /* of its lock: an odd number of them; 0: the shop's Redis keeps the lock */
+    unsigned cut_off; /* of these: it cannot reach them */
+    int64_t sync_ms;  /* its lock waits so long for one replica; 0: for none */
+};
+
 struct lab_scenario {
     const char *number; /* "13a" */
     const char *name;   /* "lost-update" */
@@ -67,7 +90,14 @@ struct lab_scenario {
     struct lab_text lesson;
     struct lab_break expected[LAB_BREAKS_MAX]; /* in the order of steps; none: it is sound */
     const char *leads_to;                      /* name of the scenario to read next; NULL */
-    void (*play)(struct stage *stage);
+    struct stage_cast cast[LAB_ACTORS_MAX];    /* as many as have a guard or a body */
+    long long units;                           /* for sale; 0: one */
+    unsigned servers;                          /* for locks, besides the shop's */
+    bool has_replica;                          /* the second of them follows the first */
+    bool keeps_order;                  /* it is promised that who comes first is served first */
+    const char *locks[2];              /* shown instead of the sale's */
+    const struct stage_move *moves;    /* stage.h; NULL: none */
+    void (*play)(struct stage *stage); /* and then; NULL: no more */
 };
 
 /* ---- a run ------------------------------------------------------------------------------------- */

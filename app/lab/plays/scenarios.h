@@ -7,6 +7,16 @@
 #include "guards/guards.h"
 #include "lab/lab.h"
 
+/* Actors, in the order of the cast. */
+enum { A, B, C, D };
+
+#define LAMP STAGE_KEY("lock")
+
+/* The beginning of a scenario. */
+#define LESSON(which, called, title_en, title_zh, lesson_en, lesson_zh)                            \
+    .number = (which), .name = (called), .title = {(title_en), (title_zh)},                        \
+    .lesson = {(lesson_en), (lesson_zh)}
+
 /* The n-th scenario, in the order of teaching; NULL past the end. By its name; NULL: there is none. */
 const struct lab_scenario *scenarios_at(size_t index);
 const struct lab_scenario *scenarios_named(const char *name);

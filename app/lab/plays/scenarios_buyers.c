@@ -6,161 +6,114 @@
 
 /* ---- 24: two clicks --------------------------------------------------------------------------------- */
 
-static void play_two_clicks(struct stage *stage)
-{
-    int a = stage_add(
-        stage, &(struct stage_cast){.name = "click-1", .guard = &guard_none, .buyer = "mei"});
-    int b = stage_add(
-        stage, &(struct stage_cast){.name = "click-2", .guard = &guard_none, .buyer = "mei"});
+static const struct stage_move two_clicks[] = {
+    UNTIL(A, "XADD", "reads: mei has no order yet", "读到：mei 还没有订单"),
+    UNTIL(B, "XADD", "reads the same: mei has no order yet", "也读到：mei 还没有订单"),
+    FINISH(A, "writes order 1001 for mei", "为 mei 写入订单 1001"),
+    FINISH(B, "writes order 1002 for mei, too", "又为 mei 写入订单 1002"),
+    {.verb = NULL},
+};
 
-    stage_sell(stage, 2);
-    stage_until(stage, a, "XADD", LAB_TEXT("reads: mei has no order yet", "读到：mei 还没有订单"));
-    stage_until(stage, b, "XADD",
-                LAB_TEXT("reads the same: mei has no order yet", "也读到：mei 还没有订单"));
-    stage_finish(stage, a, LAB_TEXT("writes order 1001 for mei", "为 mei 写入订单 1001"));
-    stage_finish(stage, b, LAB_TEXT("writes order 1002 for mei, too", "又为 mei 写入订单 1002"));
-}
-
-static void play_one_per_buyer(struct stage *stage)
-{
-    int a = stage_add(
-        stage, &(struct stage_cast){.name = "click-1", .guard = &guard_script, .buyer = "mei"});
-    int b = stage_add(
-        stage, &(struct stage_cast){.name = "click-2", .guard = &guard_script, .buyer = "mei"});
-
-    stage_sell(stage, 2);
-    stage_until(stage, a, "EVALSHA purchase.lua",
-                LAB_TEXT("sends its purchase for mei...", "为 mei 发出购买请求……"));
-    stage_until(stage, b, "EVALSHA purchase.lua",
-                LAB_TEXT("sends one for mei, too...", "也为 mei 发出购买请求……"));
-    stage_finish(stage, b,
-                 LAB_TEXT("...which comes first: no order yet, so mei gets 1002",
-                          "……它先到：还没有订单，mei 得到 1002"));
-    stage_finish(stage, a,
-                 LAB_TEXT("...which comes second: mei has 1002, and is told so",
-                          "……它后到：mei 已有 1002，如实告知"));
-}
+static const struct stage_move one_per_buyer[] = {
+    UNTIL(A, "EVALSHA purchase.lua", "sends its purchase for mei...", "为 mei 发出购买请求……"),
+    UNTIL(B, "EVALSHA purchase.lua", "sends one for mei, too...", "也为 mei 发出购买请求……"),
+    FINISH(B, "...which comes first: no order yet, so mei gets 1002",
+           "……它先到：还没有订单，mei 得到 1002"),
+    FINISH(A, "...which comes second: mei has 1002, and is told so",
+           "……它后到：mei 已有 1002，如实告知"),
+    {.verb = NULL},
+};
 
 /* ---- 25: lost replies -------------------------------------------------------------------------------- */
 
-static void play_lost_reply(struct stage *stage)
-{
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &guard_mutex});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_mutex});
+static const struct stage_move lost_reply[] = {
+    UNTIL(A, "SET", "is about to send lock, purchase and release in one pipeline",
+          "准备在一个管道里发出加锁、购买、释放"),
+    LOSE(A, TAP_LOSE_REPLY, "EVALSHA resolve.lua",
+         "the lamp is sold, but the connection breaks before the reply: A knows nothing; it gives "
+         "back the lock that it may hold",
+         "灯已卖出，但连接在回复之前断开：A 什么也不知道；先归还可能还拿着的锁"),
+    FINISH(A, "asks on a new connection what became of its attempt: the order is there",
+           "在新连接上询问这次尝试的结果：订单在"),
+    FINISH(B, "comes too late", "来晚了"),
+    {.verb = NULL},
+};
 
-    stage_sell(stage, 1);
-    stage_until(stage, a, "SET",
-                LAB_TEXT("is about to send lock, purchase and release in one pipeline",
-                         "准备在一个管道里发出加锁、购买、释放"));
-    stage_lose(stage, a, TAP_LOSE_REPLY, "EVALSHA resolve.lua",
-               LAB_TEXT("the lamp is sold, but the connection breaks before the reply: A knows "
-                        "nothing; it gives back the lock that it may hold",
-                        "灯已卖出，但连接在回复之前断开：A 什么也不知道；先归还可能还拿着的锁"));
-    stage_finish(stage, a,
-                 LAB_TEXT("asks on a new connection what became of its attempt: the order is there",
-                          "在新连接上询问这次尝试的结果：订单在"));
-    stage_finish(stage, b, LAB_TEXT("comes too late", "来晚了"));
-}
+static const struct stage_move late_unmarked[] = {
+    UNTIL(A, "EVALSHA purchase.lua", "is about to send its purchase", "准备发出购买请求"),
+    LOSE(A, TAP_LOSE_REQUEST, "HGET",
+         "the connection breaks; the bytes lie in it, on their way to Redis",
+         "连接断开；字节还留在里面，正在去 Redis 的路上"),
+    FINISH(A, "looks for the order on a new connection: none, so the buyer is told \"no\"",
+           "在新连接上查订单：没有，于是告诉买家“没买到”"),
+    DELIVER(A, "the bytes arrive: the lamp is sold to somebody who was told \"no\"",
+            "字节到达：灯卖给了一个被告知“没买到”的人"),
+    {.verb = NULL},
+};
 
-static void play_late_unmarked(struct stage *stage)
-{
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &scenario_guard_unmarked});
-
-    stage_sell(stage, 1);
-    stage_until(stage, a, "EVALSHA purchase.lua",
-                LAB_TEXT("is about to send its purchase", "准备发出购买请求"));
-    stage_lose(stage, a, TAP_LOSE_REQUEST, "HGET",
-               LAB_TEXT("the connection breaks; the bytes lie in it, on their way to Redis",
-                        "连接断开；字节还留在里面，正在去 Redis 的路上"));
-    stage_finish(
-        stage, a,
-        LAB_TEXT("looks for the order on a new connection: none, so the buyer is told \"no\"",
-                 "在新连接上查订单：没有，于是告诉买家“没买到”"));
-    stage_deliver(stage, a,
-                  LAB_TEXT("the bytes arrive: the lamp is sold to somebody who was told \"no\"",
-                           "字节到达：灯卖给了一个被告知“没买到”的人"));
-}
-
-static void play_late_pipeline(struct stage *stage)
-{
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &guard_mutex});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_mutex});
-
-    stage_sell(stage, 1);
-    stage_until(stage, a, "SET",
-                LAB_TEXT("is about to send lock, purchase and release in one pipeline",
-                         "准备在一个管道里发出加锁、购买、释放"));
-    stage_lose(
-        stage, a, TAP_LOSE_REQUEST, "EVALSHA resolve.lua",
-        LAB_TEXT("the connection breaks; the bytes lie in it, on their way to Redis. A gives "
-                 "back the lock that it may hold",
-                 "连接断开；字节还留在里面，正在去 Redis 的路上。A 先归还可能还拿着的锁"));
-    stage_finish(stage, a,
-                 LAB_TEXT("declares the attempt void, and finds no order: \"no\" is final now",
-                          "把这次尝试标记为作废，并且没有找到订单：现在“没买到”是最终结果"));
-    stage_deliver(
-        stage, a,
-        LAB_TEXT("the bytes arrive: they bring their own lock, but the mark stops the purchase",
-                 "字节到达：它们自带加锁命令，但作废标记拦住了购买"));
-    stage_finish(stage, b, LAB_TEXT("buys the lamp", "买到灯"));
-}
+static const struct stage_move late_pipeline[] = {
+    UNTIL(A, "SET", "is about to send lock, purchase and release in one pipeline",
+          "准备在一个管道里发出加锁、购买、释放"),
+    LOSE(A, TAP_LOSE_REQUEST, "EVALSHA resolve.lua",
+         "the connection breaks; the bytes lie in it, on their way to Redis. A gives back the lock "
+         "that it may hold",
+         "连接断开；字节还留在里面，正在去 Redis 的路上。A 先归还可能还拿着的锁"),
+    FINISH(A, "declares the attempt void, and finds no order: \"no\" is final now",
+           "把这次尝试标记为作废，并且没有找到订单：现在“没买到”是最终结果"),
+    DELIVER(A, "the bytes arrive: they bring their own lock, but the mark stops the purchase",
+            "字节到达：它们自带加锁命令，但作废标记拦住了购买"),
+    FINISH(B, "buys the lamp", "买到灯"),
+    {.verb = NULL},
+};
 
 const struct lab_scenario scenarios_buyers[] = {
-    {.number = "24a",
-     .name = "two-clicks",
-     .title = {"Two clicks, two orders", "点两下，两张订单"},
-     .lesson =
-         {"\"Has this buyer an order?\" and \"write the order\" are two steps like any other. A "
-          "double click, or a retry, goes through both at once, and one buyer has two orders "
-          "of a lamp that everybody may have once.",
-          "“这个买家有订单吗”和“写订单”同样是两个步骤。连点两下或者重试，会同时穿过这两步，"
-          "于是限购一盏的灯，一个买家有了两张订单。"},
-     .expected = {{LAB_TWO_ORDERS, 4}},
-     .leads_to = "one-per-buyer",
-     .play = play_two_clicks},
-    {.number = "24b",
-     .name = "one-per-buyer",
-     .title = {"One order per buyer", "每个买家一张订单"},
-     .lesson = {"The orders are kept by buyer, and one atomic script looks for the buyer's order "
-                "before it looks at the stock. The second click is told which order there is, also "
-                "when all is sold out: a winner who asks again is still a winner.",
-                "订单按买家存放，一个原子脚本先查买家的订单，再看库存。第二次点击会被告知已有哪张"
-                "订单，售罄之后也一样：赢家再问一次，仍然是赢家。"},
+    {LESSON("24a", "two-clicks", "Two clicks, two orders", "点两下，两张订单",
+            "\"Has this buyer an order?\" and \"write the order\" are two steps like any other. A "
+            "double click, or a retry, goes through both at once, and one buyer has two orders of "
+            "a lamp that everybody may have once.",
+            "“这个买家有订单吗”和“写订单”同样是两个步骤。连点两下或者重试，会同时穿过这两步，于是限"
+            "购一盏的灯，一个买家有了两张订单。"),
+     .expected = {{LAB_TWO_ORDERS, 4}}, .leads_to = "one-per-buyer",
+     .cast = {{.name = "click-1", .guard = &guard_none, .buyer = "mei"},
+              {.name = "click-2", .guard = &guard_none, .buyer = "mei"}},
+     .units = 2, .moves = two_clicks},
+    {LESSON("24b", "one-per-buyer", "One order per buyer", "每个买家一张订单",
+            "The orders are kept by buyer, and one atomic script looks for the buyer's order "
+            "before it looks at the stock. The second click is told which order there is, also "
+            "when all is sold out: a winner who asks again is still a winner.",
+            "订单按买家存放，一个原子脚本先查买家的订单，再看库存。第二次点击会被告知已有哪张订单，"
+            "售罄之后也一样：赢家再问一次，仍然是赢家。"),
      .leads_to = "lost-reply",
-     .play = play_one_per_buyer},
-    {.number = "25a",
-     .name = "lost-reply",
-     .title = {"The lost reply: unknown, then resolved", "丢失的回复：先未知，后查明"},
-     .lesson =
-         {"A connection that breaks before the reply leaves two possibilities, and \"failed\" "
-          "is only one of them. An answer is UNKNOWN until somebody asks: on a new connection, "
-          "for the attempt and the order. Guessing sells twice, or denies a sale.",
-          "回复之前连接断开，有两种可能，“失败”只是其中之一。在有人去问之前结果就是 UNKNOWN："
-          "用新连接查询这次尝试和订单。靠猜，要么卖两次，要么否认已经卖出。"},
+     .cast = {{.name = "click-1", .guard = &guard_script, .buyer = "mei"},
+              {.name = "click-2", .guard = &guard_script, .buyer = "mei"}},
+     .units = 2, .moves = one_per_buyer},
+    {LESSON("25a", "lost-reply", "The lost reply: unknown, then resolved",
+            "丢失的回复：先未知，后查明",
+            "A connection that breaks before the reply leaves two possibilities, and \"failed\" is "
+            "only one of them. An answer is UNKNOWN until somebody asks: on a new connection, for "
+            "the attempt and the order. Guessing sells twice, or denies a sale.",
+            "回复之前连接断开，有两种可能，“失败”只是其中之一。在有人去问之前结果就是 "
+            "UNKNOWN：用新连接查询这次尝试和订单。靠猜，要么卖两次，要么否认已经卖出。"),
      .leads_to = "late-pipeline-unmarked",
-     .play = play_lost_reply},
-    {.number = "25b",
-     .name = "late-pipeline-unmarked",
-     .title = {"The late pipeline arrives after the \"no\"", "迟到的管道在“没买到”之后到达"},
-     .lesson = {"To look for the order after a break is not enough: what was sent can still lie in "
-                "the dead connection. It arrives when all are sure that nothing happened, and "
-                "sells. A look tells what is, not what will be.",
-                "断线之后只去查订单还不够：发出的字节可能还躺在那条断掉的连接里。等大家都确信什么也"
-                "没发生时，它到了，并且成交。“看”只能说明现在，不能说明以后。"},
-     .expected = {{LAB_FALSE_ANSWER, 4}},
-     .leads_to = "late-pipeline",
-     .play = play_late_unmarked},
-    {.number = "25c",
-     .name = "late-pipeline",
-     .title = {"The void mark stops the late pipeline", "作废标记拦住迟到的管道"},
-     .lesson =
-         {"Every attempt has a number. Whoever gives one up writes in the same atomic step that "
-          "it is void, and looks for the order. purchase.lua refuses a void attempt, however "
-          "late it comes: what was read is final. Deleting the lock would not do: the "
-          "pipeline brings its own.",
-          "每次尝试都有编号。放弃它的人在同一个原子步骤里写下“作废”并查看订单。purchase.lua "
-          "拒绝作废的尝试，不管它多晚到：读到的就是最终结果。只删锁不行：管道自带加锁命令。"},
-     .leads_to = "moutai",
-     .play = play_late_pipeline},
+     .cast = {{.guard = &guard_mutex}, {.guard = &guard_mutex}}, .moves = lost_reply},
+    {LESSON("25b", "late-pipeline-unmarked", "The late pipeline arrives after the \"no\"",
+            "迟到的管道在“没买到”之后到达",
+            "To look for the order after a break is not enough: what was sent can still lie in the "
+            "dead connection. It arrives when all are sure that nothing happened, and sells. A "
+            "look tells what is, not what will be.",
+            "断线之后只去查订单还不够：发出的字节可能还躺在那条断掉的连接里。等大家都确信什么也没发"
+            "生时，它到了，并且成交。“看”只能说明现在，不能说明以后。"),
+     .expected = {{LAB_FALSE_ANSWER, 4}}, .leads_to = "late-pipeline",
+     .cast = {{.guard = &scenario_guard_unmarked}}, .moves = late_unmarked},
+    {LESSON("25c", "late-pipeline", "The void mark stops the late pipeline",
+            "作废标记拦住迟到的管道",
+            "Every attempt has a number. Whoever gives one up writes in the same atomic step that "
+            "it is void, and looks for the order. purchase.lua refuses a void attempt, however "
+            "late it comes: what was read is final. Deleting the lock would not do: the pipeline "
+            "brings its own.",
+            "每次尝试都有编号。放弃它的人在同一个原子步骤里写下“作废”并查看订单。purchase.lua "
+            "拒绝作废的尝试，不管它多晚到：读到的就是最终结果。只删锁不行：管道自带加锁命令。"),
+     .leads_to = "moutai", .cast = {{.guard = &guard_mutex}, {.guard = &guard_mutex}},
+     .moves = late_pipeline},
     {.name = NULL},
 };

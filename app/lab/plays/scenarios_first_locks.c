@@ -4,116 +4,81 @@
 #include "lab/stage/stage.h"
 #include "scenarios.h"
 
-static void play_lost_update(struct stage *stage)
-{
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &guard_none});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_none});
+static const struct stage_move lost_update[] = {
+    UNTIL(A, "XADD", "reads: one lamp is left", "读到：还剩一盏灯"),
+    UNTIL(B, "XADD", "reads the same: one is left", "也读到：还剩一盏"),
+    FINISH(A, "writes its order and stock 0", "写入订单，库存改为 0"),
+    FINISH(B, "writes its order and stock 0 over it", "也写入订单，库存再次写成 0"),
+    {.verb = NULL},
+};
 
-    stage_sell(stage, 1);
-    stage_until(stage, a, "XADD", LAB_TEXT("reads: one lamp is left", "读到：还剩一盏灯"));
-    stage_until(stage, b, "XADD", LAB_TEXT("reads the same: one is left", "也读到：还剩一盏"));
-    stage_finish(stage, a, LAB_TEXT("writes its order and stock 0", "写入订单，库存改为 0"));
-    stage_finish(stage, b,
-                 LAB_TEXT("writes its order and stock 0 over it", "也写入订单，库存再次写成 0"));
-}
+static const struct stage_move thread_lock[] = {
+    UNTIL(A, "XADD", "locks the mutex of its process; reads: one is left",
+          "锁住本进程的互斥量；读到：还剩一盏"),
+    UNTIL(B, "XADD", "locks its own mutex, which nobody holds; reads: one is left",
+          "锁住它自己的互斥量（没人持有）；读到：还剩一盏"),
+    FINISH(A, "writes its order, unlocks", "写入订单，解锁"),
+    FINISH(B, "writes its order too, unlocks", "也写入订单，解锁"),
+    {.verb = NULL},
+};
 
-static void play_thread_lock(struct stage *stage)
-{
-    int a = stage_add(
-        stage, &(struct stage_cast){.name = "A", .guard = &guard_thread, .is_process = true});
-    int b = stage_add(
-        stage, &(struct stage_cast){.name = "B", .guard = &guard_thread, .is_process = true});
+static const struct stage_move setnx_crash[] = {
+    UNTIL(A, "HMGET", "takes the lock: SETNX answers 1", "加锁成功：SETNX 返回 1"),
+    CRASH(A, "its process is killed; nobody will ever delete the lock",
+          "进程被杀死；再也没有人会删除这把锁"),
+    FINISH(B, "finds the lock taken", "发现锁被占用"),
+    FINISH(C, "finds it taken too; so will everybody, for ever", "同样被占用；以后所有人都一样"),
+    {.verb = NULL},
+};
 
-    stage_sell(stage, 1);
-    stage_until(stage, a, "XADD",
-                LAB_TEXT("locks the mutex of its process; reads: one is left",
-                         "锁住本进程的互斥量；读到：还剩一盏"));
-    stage_until(stage, b, "XADD",
-                LAB_TEXT("locks its own mutex, which nobody holds; reads: one is left",
-                         "锁住它自己的互斥量（没人持有）；读到：还剩一盏"));
-    stage_finish(stage, a, LAB_TEXT("writes its order, unlocks", "写入订单，解锁"));
-    stage_finish(stage, b, LAB_TEXT("writes its order too, unlocks", "也写入订单，解锁"));
-}
-
-static void play_setnx_crash(struct stage *stage)
-{
-    int a = stage_add(stage,
-                      &(struct stage_cast){.name = "A", .guard = &guard_setnx, .is_process = true});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_setnx});
-    int c = stage_add(stage, &(struct stage_cast){.name = "C", .guard = &guard_setnx});
-
-    stage_sell(stage, 1);
-    stage_until(stage, a, "HMGET",
-                LAB_TEXT("takes the lock: SETNX answers 1", "加锁成功：SETNX 返回 1"));
-    stage_crash(stage, a,
-                LAB_TEXT("its process is killed; nobody will ever delete the lock",
-                         "进程被杀死；再也没有人会删除这把锁"));
-    stage_finish(stage, b, LAB_TEXT("finds the lock taken", "发现锁被占用"));
-    stage_finish(stage, c,
-                 LAB_TEXT("finds it taken too; so will everybody, for ever",
-                          "同样被占用；以后所有人都一样"));
-}
-
-static void play_setnx_expire(struct stage *stage)
-{
-    int a = stage_add(
-        stage, &(struct stage_cast){.name = "A", .guard = &guard_setnx_expire, .is_process = true});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_setnx_expire});
-
-    stage_sell(stage, 1);
-    stage_until(
-        stage, a, "EXPIRE",
-        LAB_TEXT("takes the lock; is about to give it an expiry", "加锁成功；正要设置过期时间"));
-    stage_crash(stage, a, LAB_TEXT("is killed between the two commands", "在两条命令之间被杀死"));
-    stage_finish(stage, b,
-                 LAB_TEXT("finds a lock without an owner and without an end",
-                          "遇到一把没有主人、也永不过期的锁"));
-}
+static const struct stage_move setnx_expire[] = {
+    UNTIL(A, "EXPIRE", "takes the lock; is about to give it an expiry",
+          "加锁成功；正要设置过期时间"),
+    CRASH(A, "is killed between the two commands", "在两条命令之间被杀死"),
+    FINISH(B, "finds a lock without an owner and without an end",
+           "遇到一把没有主人、也永不过期的锁"),
+    {.verb = NULL},
+};
 
 const struct lab_scenario scenarios_first_locks[] = {
-    {.number = "1",
-     .name = "lost-update",
-     .title = {"Lost update without a lock", "没有锁：更新丢失"},
-     .lesson = {"Reading the stock, deciding, and writing it back are three steps. Whatever two "
-                "buyers read at the same moment, both may write. The last lamp is sold twice, and "
-                "the stock says 0 as if all were well.",
-                "读库存、判断、写回是三个步骤。两个买家同时读到同样的库存，就都会写。最后一盏灯"
-                "卖了两次，而库存显示 0，看上去一切正常。"},
-     .expected = {{LAB_OVERSOLD, 4}},
-     .leads_to = "thread-lock",
-     .play = play_lost_update},
-    {.number = "2",
-     .name = "thread-lock",
-     .title = {"A thread lock and two processes", "线程锁与两个进程"},
-     .lesson = {"A mutex (synchronized, a lock of the language) keeps out the other threads of its "
-                "process. A service runs as several processes, and each has a mutex of its own: "
-                "none of them keeps out the others. The lock has to be where all can see it.",
-                "互斥量（synchronized、语言自带的锁）只能挡住本进程里的线程。服务会部署多个进程，"
-                "每个进程各有一把互斥量，谁也挡不住谁。锁必须放在大家都看得见的地方。"},
-     .expected = {{LAB_OVERSOLD, 4}},
-     .leads_to = "setnx-crash",
-     .play = play_thread_lock},
-    {.number = "3",
-     .name = "setnx-crash",
-     .title = {"SETNX and a crash: stuck for ever", "SETNX 之后崩溃：永远锁死"},
-     .lesson = {"SETNX puts a lock where all see it, and DEL frees it. When the holder dies in "
-                "between, nobody frees it: the sale stands still with a lamp left. A lock needs an "
-                "end of its own: a lease.",
-                "SETNX 把锁放在大家都看得见的地方，DEL 释放它。持有者如果中途死掉，就没有人来"
-                "释放：明明还有库存，抢购却停住了。锁必须自己会到期：租约。"},
-     .expected = {{LAB_STUCK, 2}},
-     .leads_to = "setnx-expire",
-     .play = play_setnx_crash},
-    {.number = "4",
-     .name = "setnx-expire",
-     .title = {"A crash between SETNX and EXPIRE", "在 SETNX 与 EXPIRE 之间崩溃"},
-     .lesson = {"An expiry in a second command is an expiry that may never come: between two "
-                "commands a process can die. Taking the lock and giving it a lease must be one "
-                "step: SET key token NX PX milliseconds.",
-                "用第二条命令设置过期时间，就可能永远设不上：两条命令之间进程会死。加锁和设置"
-                "租约必须是一步：SET key token NX PX 毫秒数。"},
-     .expected = {{LAB_STUCK, 2}},
-     .leads_to = "overslept-delete",
-     .play = play_setnx_expire},
+    {LESSON("1", "lost-update", "Lost update without a lock", "没有锁：更新丢失",
+            "Reading the stock, deciding, and writing it back are three steps. Whatever two buyers "
+            "read at the same moment, both may write. The last lamp is sold twice, and the stock "
+            "says 0 as if all were well.",
+            "读库存、判断、写回是三个步骤。两个买家同时读到同样的库存，就都会写。最后一盏灯卖了两次"
+            "，而库存显示 0，看上去一切正常。"),
+     .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "thread-lock",
+     .cast = {{.guard = &guard_none}, {.guard = &guard_none}}, .moves = lost_update},
+    {LESSON("2", "thread-lock", "A thread lock and two processes", "线程锁与两个进程",
+            "A mutex (synchronized, a lock of the language) keeps out the other threads of its "
+            "process. A service runs as several processes, and each has a mutex of its own: none "
+            "of them keeps out the others. The lock has to be where all can see it.",
+            "互斥量（synchronized、语言自带的锁）只能挡住本进程里的线程。服务会部署多个进程，每个进"
+            "程各有一把互斥量，谁也挡不住谁。锁必须放在大家都看得见的地方。"),
+     .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "setnx-crash",
+     .cast = {{.guard = &guard_thread, .is_process = true},
+              {.guard = &guard_thread, .is_process = true}},
+     .moves = thread_lock},
+    {LESSON("3", "setnx-crash", "SETNX and a crash: stuck for ever", "SETNX 之后崩溃：永远锁死",
+            "SETNX puts a lock where all see it, and DEL frees it. When the holder dies in "
+            "between, nobody frees it: the sale stands still with a lamp left. A lock needs an end "
+            "of its own: a lease.",
+            "SETNX 把锁放在大家都看得见的地方，DEL "
+            "释放它。持有者如果中途死掉，就没有人来释放：明明还有库存，抢购却停住了。锁必须自己会到"
+            "期：租约。"),
+     .expected = {{LAB_STUCK, 2}}, .leads_to = "setnx-expire",
+     .cast = {{.guard = &guard_setnx, .is_process = true},
+              {.guard = &guard_setnx},
+              {.guard = &guard_setnx}},
+     .moves = setnx_crash},
+    {LESSON("4", "setnx-expire", "A crash between SETNX and EXPIRE", "在 SETNX 与 EXPIRE 之间崩溃",
+            "An expiry in a second command is an expiry that may never come: between two commands "
+            "a process can die. Taking the lock and giving it a lease must be one step: SET key "
+            "token NX PX milliseconds.",
+            "用第二条命令设置过期时间，就可能永远设不上：两条命令之间进程会死。加锁和设置租约必须是"
+            "一步：SET key token NX PX 毫秒数。"),
+     .expected = {{LAB_STUCK, 2}}, .leads_to = "overslept-delete",
+     .cast = {{.guard = &guard_setnx_expire, .is_process = true}, {.guard = &guard_setnx_expire}},
+     .moves = setnx_expire},
     {.name = NULL},
 };

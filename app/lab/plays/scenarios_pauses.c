@@ -4,165 +4,116 @@
 #include "lab/stage/stage.h"
 #include "scenarios.h"
 
-static void lapse(struct stage *stage)
-{
-    stage_lapse(stage, STAGE_KEY("lock"),
-                LAB_TEXT("A sleeps; its lease runs out", "A 睡着了；它的租约到期"));
-}
+#define A_SLEEPS LAPSE(LAMP, "A sleeps; its lease runs out", "A 睡着了；它的租约到期")
 
-static void play_stale_write(struct stage *stage)
-{
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &guard_mutex_unchecked});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_mutex_unchecked});
+static const struct stage_move stale_write[] = {
+    UNTIL(A, "XADD", "takes the lock; reads: one is left; it still holds the lock, so it writes...",
+          "加锁；读到：还剩一盏；确认锁还在手里，于是去写……"),
+    A_SLEEPS,
+    FINISH(B, "takes the lock, sells the last lamp, frees the lock",
+           "加锁，卖出最后一盏灯，释放锁"),
+    FINISH(A, "...and the write arrives only now. It frees nothing: that was cured",
+           "……写入现在才到达。它没有误删锁：那个问题已经治好"),
+    {.verb = NULL},
+};
 
-    stage_sell(stage, 1);
-    stage_until(
-        stage, a, "XADD",
-        LAB_TEXT("takes the lock; reads: one is left; it still holds the lock, so it writes...",
-                 "加锁；读到：还剩一盏；确认锁还在手里，于是去写……"));
-    lapse(stage);
-    stage_finish(stage, b,
-                 LAB_TEXT("takes the lock, sells the last lamp, frees the lock",
-                          "加锁，卖出最后一盏灯，释放锁"));
-    stage_finish(stage, a,
-                 LAB_TEXT("...and the write arrives only now. It frees nothing: that was cured",
-                          "……写入现在才到达。它没有误删锁：那个问题已经治好"));
-}
+static const struct stage_move watchdog[] = {
+    UNTIL(A, "XADD", "takes the lock for 2100 ms; reads: one is left; is slow",
+          "加锁 2100 毫秒；读到：还剩一盏；它很慢"),
+    RENEWALS(A, 4, "its watchdog renews the lease four times: longer than 2100 ms",
+             "看门狗续约四次：早已超过 2100 毫秒"),
+    FINISH(B, "finds the lock still taken", "发现锁仍被占用"),
+    FINISH(A, "sells the lamp, frees the lock", "卖出灯，释放锁"),
+    FINISH(C, "takes the lock; reads: nothing is left", "加锁；读到：已售罄"),
+    {.verb = NULL},
+};
 
-static void play_watchdog(struct stage *stage)
-{
-    int a = stage_add(
-        stage,
-        &(struct stage_cast){.name = "A", .guard = &guard_watchdog_unchecked, .lease_ms = 2100});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_mutex_unchecked});
-    int c = stage_add(stage, &(struct stage_cast){.name = "C", .guard = &guard_mutex_unchecked});
+static const struct stage_move paused_process[] = {
+    PAUSE(A,
+          "takes the lock; reads: one is left; still holds the lock; is stopped (SIGSTOP), its "
+          "watchdog with it",
+          "加锁；读到：还剩一盏；锁还在手里；进程被暂停（SIGSTOP），看门狗也一起停了"),
+    A_SLEEPS,
+    FINISH(B, "takes the lock, sells the last lamp, frees the lock",
+           "加锁，卖出最后一盏灯，释放锁"),
+    RESUME(A, "goes on (SIGCONT) where it was, and writes", "从原处继续（SIGCONT），然后写入"),
+    {.verb = NULL},
+};
 
-    stage_sell(stage, 1);
-    stage_until(stage, a, "XADD",
-                LAB_TEXT("takes the lock for 2100 ms; reads: one is left; is slow",
-                         "加锁 2100 毫秒；读到：还剩一盏；它很慢"));
-    stage_await_renewals(stage, a, 4,
-                         LAB_TEXT("its watchdog renews the lease four times: longer than 2100 ms",
-                                  "看门狗续约四次：早已超过 2100 毫秒"));
-    stage_finish(stage, b, LAB_TEXT("finds the lock still taken", "发现锁仍被占用"));
-    stage_finish(stage, a, LAB_TEXT("sells the lamp, frees the lock", "卖出灯，释放锁"));
-    stage_finish(stage, c,
-                 LAB_TEXT("takes the lock; reads: nothing is left", "加锁；读到：已售罄"));
-}
+static const struct stage_move checked_write[] = {
+    UNTIL(A, "EVALSHA owner-check+purchase", "takes the lock; sends the purchase...",
+          "加锁；发出购买请求……"),
+    A_SLEEPS,
+    FINISH(B, "takes the lock, sells the last lamp, frees the lock",
+           "加锁，卖出最后一盏灯，释放锁"),
+    FINISH(A, "...which arrives only now. The script asks who holds the lock, and refuses",
+           "……请求现在才到。脚本先问锁是谁的，然后拒绝"),
+    {.verb = NULL},
+};
 
-static void play_paused_process(struct stage *stage)
-{
-    int a = stage_add(stage, &(struct stage_cast){.name = "A",
-                                                  .guard = &guard_watchdog_unchecked,
-                                                  .is_process = true,
-                                                  .stands_still = true});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_mutex_unchecked});
-
-    stage_sell(stage, 1);
-    stage_pause(
-        stage, a,
-        LAB_TEXT("takes the lock; reads: one is left; still holds the lock; is stopped "
-                 "(SIGSTOP), its watchdog with it",
-                 "加锁；读到：还剩一盏；锁还在手里；进程被暂停（SIGSTOP），看门狗也一起停了"));
-    lapse(stage);
-    stage_finish(stage, b,
-                 LAB_TEXT("takes the lock, sells the last lamp, frees the lock",
-                          "加锁，卖出最后一盏灯，释放锁"));
-    stage_resume(
-        stage, a,
-        LAB_TEXT("goes on (SIGCONT) where it was, and writes", "从原处继续（SIGCONT），然后写入"));
-}
-
-static void play_checked_write(struct stage *stage)
-{
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &guard_mutex_watchdog});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_mutex_watchdog});
-
-    stage_sell(stage, 1);
-    stage_until(stage, a, "EVALSHA owner-check+purchase",
-                LAB_TEXT("takes the lock; sends the purchase...", "加锁；发出购买请求……"));
-    lapse(stage);
-    stage_finish(stage, b,
-                 LAB_TEXT("takes the lock, sells the last lamp, frees the lock",
-                          "加锁，卖出最后一盏灯，释放锁"));
-    stage_finish(
-        stage, a,
-        LAB_TEXT("...which arrives only now. The script asks who holds the lock, and refuses",
-                 "……请求现在才到。脚本先问锁是谁的，然后拒绝"));
-}
-
-static void play_fencing_token(struct stage *stage)
-{
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &guard_fenced});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_fenced});
-
-    stage_sell(stage, 2);
-    stage_until(stage, a, "EVALSHA fence-check",
-                LAB_TEXT("takes the lock and gets token 1; sends its write with it...",
-                         "加锁，得到令牌 1；带着令牌写……"));
-    lapse(stage);
-    stage_finish(stage, b,
-                 LAB_TEXT("takes the lock and gets token 2; the resource sees 2, and sells",
-                          "加锁，得到令牌 2；资源看到 2，卖出一盏"));
-    stage_finish(stage, a,
-                 LAB_TEXT("...which arrives only now: 1 is lower than 2, the resource refuses",
-                          "……写入现在才到：1 小于 2，资源拒绝"));
-}
+static const struct stage_move fencing_token[] = {
+    UNTIL(A, "EVALSHA fence-check", "takes the lock and gets token 1; sends its write with it...",
+          "加锁，得到令牌 1；带着令牌写……"),
+    A_SLEEPS,
+    FINISH(B, "takes the lock and gets token 2; the resource sees 2, and sells",
+           "加锁，得到令牌 2；资源看到 2，卖出一盏"),
+    FINISH(A, "...which arrives only now: 1 is lower than 2, the resource refuses",
+           "……写入现在才到：1 小于 2，资源拒绝"),
+    {.verb = NULL},
+};
 
 const struct lab_scenario scenarios_pauses[] = {
-    {.number = "8",
-     .name = "stale-write",
-     .title = {"And still the stale holder writes: oversold", "可是过期的持有者照样写入：超卖"},
-     .lesson =
-         {"Compare-and-delete protects the lock, not the stock. Whoever looked at the lock and "
-          "then slept (a pause of the collector, a slow disk, a packet on a detour) writes "
-          "what it decided long ago. A look and a write are two steps, whatever the lock.",
-          "“比较并删除”保护的是锁，不是库存。谁看完锁之后睡着了（垃圾回收停顿、慢磁盘、绕路"
-          "的数据包），醒来就会写下很久以前的决定。看一眼和写入是两步，换什么锁都一样。"},
-     .expected = {{LAB_OVERSOLD, 4}},
-     .leads_to = "watchdog",
-     .play = play_stale_write},
-    {.number = "9",
-     .name = "watchdog",
-     .title = {"The watchdog keeps a slow holder's lease", "看门狗为慢的持有者续约"},
-     .lesson = {"A watchdog renews the lease every third of it while the holder works, so that "
-                "ordinary slowness costs nothing, and a crash still frees the lock soon. It is a "
-                "thread of the same process: the next scenario shows what follows from that.",
-                "持有者工作期间，看门狗每过三分之一租约就续一次：普通的慢不再是问题，进程崩溃后"
-                "锁也会很快释放。但看门狗是同一进程里的线程：下一个场景说明这意味着什么。"},
+    {LESSON("8", "stale-write", "And still the stale holder writes: oversold",
+            "可是过期的持有者照样写入：超卖",
+            "Compare-and-delete protects the lock, not the stock. Whoever looked at the lock and "
+            "then slept (a pause of the collector, a slow disk, a packet on a detour) writes what "
+            "it decided long ago. A look and a write are two steps, whatever the lock.",
+            "“比较并删除”保护的是锁，不是库存。谁看完锁之后睡着了（垃圾回收停顿、慢磁盘、绕路的数据"
+            "包），醒来就会写下很久以前的决定。看一眼和写入是两步，换什么锁都一样。"),
+     .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "watchdog",
+     .cast = {{.guard = &guard_mutex_unchecked}, {.guard = &guard_mutex_unchecked}},
+     .moves = stale_write},
+    {LESSON("9", "watchdog", "The watchdog keeps a slow holder's lease", "看门狗为慢的持有者续约",
+            "A watchdog renews the lease every third of it while the holder works, so that "
+            "ordinary slowness costs nothing, and a crash still frees the lock soon. It is a "
+            "thread of the same process: the next scenario shows what follows from that.",
+            "持有者工作期间，看门狗每过三分之一租约就续一次：普通的慢不再是问题，进程崩溃后锁也会很"
+            "快释放。但看门狗是同一进程里的线程：下一个场景说明这意味着什么。"),
      .leads_to = "paused-process",
-     .play = play_watchdog},
-    {.number = "10",
-     .name = "paused-process",
-     .title = {"No watchdog saves a paused process", "看门狗救不了被暂停的进程"},
-     .lesson = {"When the whole process stands still, its watchdog stands still with it: the lease "
-                "ends, and the process wakes up between its last look at the lock and its write. "
-                "No lock can help here. Only who is written to can: the resource must check.",
-                "整个进程停住时，看门狗也停住：租约到期，而进程恰好在最后一次看锁与写入之间醒来。"
-                "任何锁都帮不上忙。能帮忙的只有被写入的一方：资源必须自己检查。"},
-     .expected = {{LAB_OVERSOLD, 4}},
-     .leads_to = "checked-write",
-     .play = play_paused_process},
-    {.number = "11",
-     .name = "checked-write",
-     .title = {"The owner-checked script refuses the stale write", "检查持有者的脚本拒绝过期写入"},
-     .lesson =
-         {"Lock and stock live in one Redis, so one script can check the owner and change the "
-          "stock in the same step. However late the write comes, it is refused. (Then an "
-          "atomic script alone would do: see the guard \"script\".)",
-          "锁和库存在同一个 Redis 里，一个脚本就能在同一步里检查持有者并修改库存。写入来得"
-          "再晚也会被拒绝。（既然如此，单用原子脚本也够了：见 guard “script”。）"},
+     .cast = {{.guard = &guard_watchdog_unchecked, .lease_ms = 2100},
+              {.guard = &guard_mutex_unchecked},
+              {.guard = &guard_mutex_unchecked}},
+     .moves = watchdog},
+    {LESSON("10", "paused-process", "No watchdog saves a paused process",
+            "看门狗救不了被暂停的进程",
+            "When the whole process stands still, its watchdog stands still with it: the lease "
+            "ends, and the process wakes up between its last look at the lock and its write. No "
+            "lock can help here. Only who is written to can: the resource must check.",
+            "整个进程停住时，看门狗也停住：租约到期，而进程恰好在最后一次看锁与写入之间醒来。任何锁"
+            "都帮不上忙。能帮忙的只有被写入的一方：资源必须自己检查。"),
+     .expected = {{LAB_OVERSOLD, 4}}, .leads_to = "checked-write",
+     .cast = {{.guard = &guard_watchdog_unchecked, .is_process = true, .stands_still = true},
+              {.guard = &guard_mutex_unchecked}},
+     .moves = paused_process},
+    {LESSON("11", "checked-write", "The owner-checked script refuses the stale write",
+            "检查持有者的脚本拒绝过期写入",
+            "Lock and stock live in one Redis, so one script can check the owner and change the "
+            "stock in the same step. However late the write comes, it is refused. (Then an atomic "
+            "script alone would do: see the guard \"script\".)",
+            "锁和库存在同一个 Redis "
+            "里，一个脚本就能在同一步里检查持有者并修改库存。写入来得再晚也会被拒绝。（既然如此，单"
+            "用原子脚本也够了：见 guard “script”。）"),
      .leads_to = "fencing-token",
-     .play = play_checked_write},
-    {.number = "12",
-     .name = "fencing-token",
-     .title = {"The fencing token refuses it", "防护令牌（fencing token）拒绝它"},
-     .lesson = {"When the data is elsewhere than the lock, every holder gets a number greater than "
-                "the one before, and shows it with each write. The resource remembers the greatest "
-                "it has seen, in the same step as the write, and refuses any lower one.",
-                "数据和锁不在一处时，每个持有者得到一个比前任更大的编号，每次写入都要出示。资源在"
-                "写入的同一步里记住见过的最大编号，拒绝任何更小的。"},
-     .leads_to = "self-deadlock",
-     .play = play_fencing_token},
+     .cast = {{.guard = &guard_mutex_watchdog}, {.guard = &guard_mutex_watchdog}},
+     .moves = checked_write},
+    {LESSON("12", "fencing-token", "The fencing token refuses it",
+            "防护令牌（fencing token）拒绝它",
+            "When the data is elsewhere than the lock, every holder gets a number greater than the "
+            "one before, and shows it with each write. The resource remembers the greatest it has "
+            "seen, in the same step as the write, and refuses any lower one.",
+            "数据和锁不在一处时，每个持有者得到一个比前任更大的编号，每次写入都要出示。资源在写入的"
+            "同一步里记住见过的最大编号，拒绝任何更小的。"),
+     .leads_to = "self-deadlock", .cast = {{.guard = &guard_fenced}, {.guard = &guard_fenced}},
+     .units = 2, .moves = fencing_token},
     {.name = NULL},
 };

@@ -4,105 +4,79 @@
 #include "lab/stage/stage.h"
 #include "scenarios.h"
 
-/*
- * A sells one of two lamps, and comes late to free its lock: `release` is how that begins. B has
- * the lock by then, and is amid its own sale when C comes in through the door that A opened.
- */
-static void play_late_delete(struct stage *stage, const struct guard *way, struct lab_text before)
-{
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = way});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = way});
-    int c = stage_add(stage, &(struct stage_cast){.name = "C", .guard = way});
+/* A, who sold one of two lamps, comes late to free its lock. B has the lock by then, and is amid its own sale
+   when C comes in through the door that A opened. */
+#define DELETES_LATE                                                                               \
+    LAPSE(LAMP, "A is late: its lease runs out", "A 迟到了：租约到期"),                            \
+        UNTIL(B, "XADD", "takes the free lock; reads: one is left",                                \
+              "拿到空闲的锁；读到：还剩一盏"),                                                     \
+        FINISH(A, "wakes up, and deletes the lock: it is B's", "醒来后删除锁：那是 B 的锁"),       \
+        UNTIL(C, "XADD", "takes the lock, though B is inside; reads: one is left",                 \
+              "B 还在里面，C 却拿到了锁；读到：还剩一盏"),                                         \
+        FINISH(B, "sells the last lamp", "卖出最后一盏灯"),                                        \
+        FINISH(C, "sells the last lamp again", "又卖出最后一盏灯")
 
-    stage_sell(stage, 2);
-    stage_until(stage, a, "DEL", before);
-    stage_lapse(stage, STAGE_KEY("lock"),
-                LAB_TEXT("A is late: its lease runs out", "A 迟到了：租约到期"));
-    stage_until(
-        stage, b, "XADD",
-        LAB_TEXT("takes the free lock; reads: one is left", "拿到空闲的锁；读到：还剩一盏"));
-    stage_finish(
-        stage, a,
-        LAB_TEXT("wakes up, and deletes the lock: it is B's", "醒来后删除锁：那是 B 的锁"));
-    stage_until(stage, c, "XADD",
-                LAB_TEXT("takes the lock, though B is inside; reads: one is left",
-                         "B 还在里面，C 却拿到了锁；读到：还剩一盏"));
-    stage_finish(stage, b, LAB_TEXT("sells the last lamp", "卖出最后一盏灯"));
-    stage_finish(stage, c, LAB_TEXT("sells the last lamp again", "又卖出最后一盏灯"));
-}
+static const struct stage_move overslept_delete[] = {
+    UNTIL(A, "DEL", "takes the lock, sells a lamp; is about to delete the lock",
+          "加锁，卖出一盏灯；正要删除锁"),
+    DELETES_LATE,
+    {.verb = NULL},
+};
 
-static void play_overslept_delete(struct stage *stage)
-{
-    play_late_delete(stage, &guard_set_del,
-                     LAB_TEXT("takes the lock, sells a lamp; is about to delete the lock",
-                              "加锁，卖出一盏灯；正要删除锁"));
-}
+static const struct stage_move get_del[] = {
+    UNTIL(
+        A, "DEL",
+        "takes the lock, sells a lamp, sees by GET that the lock is its own; is about to delete it",
+        "加锁，卖出一盏灯，用 GET 确认锁是自己的；正要删除"),
+    DELETES_LATE,
+    {.verb = NULL},
+};
 
-static void play_get_del(struct stage *stage)
-{
-    play_late_delete(stage, &guard_get_del,
-                     LAB_TEXT("takes the lock, sells a lamp, sees by GET that the lock is its own; "
-                              "is about to delete it",
-                              "加锁，卖出一盏灯，用 GET 确认锁是自己的；正要删除"));
-}
-
-static void play_atomic_release(struct stage *stage)
-{
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &guard_mutex_unchecked});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .guard = &guard_mutex_unchecked});
-    int c = stage_add(stage, &(struct stage_cast){.name = "C", .guard = &guard_mutex_unchecked});
-
-    stage_sell(stage, 2);
-    stage_until(stage, a, "EVALSHA mutex_release",
-                LAB_TEXT("takes the lock with a token, sells a lamp; is about to free the lock",
-                         "用令牌加锁，卖出一盏灯；正要释放锁"));
-    stage_lapse(stage, STAGE_KEY("lock"),
-                LAB_TEXT("A is late: its lease runs out", "A 迟到了：租约到期"));
-    stage_until(stage, b, "XADD",
-                LAB_TEXT("takes the free lock with its own token; reads: one is left",
-                         "用自己的令牌拿到空闲的锁；读到：还剩一盏"));
-    stage_finish(stage, a,
-                 LAB_TEXT("wakes up; the script compares and does not delete: the token is B's",
-                          "醒来；脚本先比较，没有删除：令牌是 B 的"));
-    stage_finish(stage, c,
-                 LAB_TEXT("finds the lock taken, as it should", "发现锁被占用，本该如此"));
-    stage_finish(stage, b,
-                 LAB_TEXT("sells the last lamp, frees its lock", "卖出最后一盏灯，释放自己的锁"));
-}
+static const struct stage_move atomic_release[] = {
+    UNTIL(A, "EVALSHA mutex_release",
+          "takes the lock with a token, sells a lamp; is about to free the lock",
+          "用令牌加锁，卖出一盏灯；正要释放锁"),
+    LAPSE(LAMP, "A is late: its lease runs out", "A 迟到了：租约到期"),
+    UNTIL(B, "XADD", "takes the free lock with its own token; reads: one is left",
+          "用自己的令牌拿到空闲的锁；读到：还剩一盏"),
+    FINISH(A, "wakes up; the script compares and does not delete: the token is B's",
+           "醒来；脚本先比较，没有删除：令牌是 B 的"),
+    FINISH(C, "finds the lock taken, as it should", "发现锁被占用，本该如此"),
+    FINISH(B, "sells the last lamp, frees its lock", "卖出最后一盏灯，释放自己的锁"),
+    {.verb = NULL},
+};
 
 const struct lab_scenario scenarios_release[] = {
-    {.number = "5",
-     .name = "overslept-delete",
-     .title = {"The owner who overslept deletes another's lock", "睡过头的持有者删掉别人的锁"},
-     .lesson = {"A lease ends also for a holder that is only slow. Somebody else has the lock by "
-                "then, and a plain DEL asks for no owner: it opens the door behind which B works, "
-                "and C comes in. This is the mistake that most articles stop at.",
-                "持有者只是慢，租约一样会到期。这时锁已经属于别人，而普通的 DEL 不问主人：B 正在"
-                "里面干活，门却被打开，C 走了进来。多数文章讲到这个错误为止。"},
-     .expected = {{LAB_FOREIGN_RELEASE, 4}, {LAB_OVERSOLD, 7}},
-     .leads_to = "get-del",
-     .play = play_overslept_delete},
-    {.number = "6",
-     .name = "get-del",
-     .title = {"Compare and delete in two commands", "用两条命令比较再删除"},
-     .lesson =
-         {"Looking whose lock it is helps only if nothing can happen between the look and the "
-          "deletion. With GET and DEL as two commands, the lease can end in between, and the "
-          "deletion still meets somebody else's lock: a smaller gap, the same fall.",
-          "先看锁是谁的，只有在“看”和“删”之间不可能发生任何事时才有用。GET 和 DEL 是两条"
-          "命令，租约可能恰好在中间到期，删掉的仍然是别人的锁：缝隙小了，摔得一样。"},
-     .expected = {{LAB_FOREIGN_RELEASE, 4}, {LAB_OVERSOLD, 7}},
-     .leads_to = "atomic-release",
-     .play = play_get_del},
-    {.number = "7",
-     .name = "atomic-release",
-     .title = {"The atomic compare-and-delete cures 5 and 6", "原子的“比较并删除”治好 5 和 6"},
-     .lesson = {"Every acquisition writes a token of its own, and a script compares it and deletes "
-                "the lock in one step of the server. A late release then meets another token and "
-                "does nothing. lockkit says so: not-owner.",
-                "每次加锁都写入独一无二的令牌，由脚本在服务器里一步完成“比较并删除”。迟到的释放"
-                "遇到别人的令牌，什么也不做。lockkit 会如实返回 not-owner。"},
+    {LESSON("5", "overslept-delete", "The owner who overslept deletes another's lock",
+            "睡过头的持有者删掉别人的锁",
+            "A lease ends also for a holder that is only slow. Somebody else has the lock by then, "
+            "and a plain DEL asks for no owner: it opens the door behind which B works, and C "
+            "comes in. This is the mistake that most articles stop at.",
+            "持有者只是慢，租约一样会到期。这时锁已经属于别人，而普通的 DEL 不问主人：B "
+            "正在里面干活，门却被打开，C 走了进来。多数文章讲到这个错误为止。"),
+     .expected = {{LAB_FOREIGN_RELEASE, 4}, {LAB_OVERSOLD, 7}}, .leads_to = "get-del",
+     .cast = {{.guard = &guard_set_del}, {.guard = &guard_set_del}, {.guard = &guard_set_del}},
+     .units = 2, .moves = overslept_delete},
+    {LESSON("6", "get-del", "Compare and delete in two commands", "用两条命令比较再删除",
+            "Looking whose lock it is helps only if nothing can happen between the look and the "
+            "deletion. With GET and DEL as two commands, the lease can end in between, and the "
+            "deletion still meets somebody else's lock: a smaller gap, the same fall.",
+            "先看锁是谁的，只有在“看”和“删”之间不可能发生任何事时才有用。GET 和 DEL "
+            "是两条命令，租约可能恰好在中间到期，删掉的仍然是别人的锁：缝隙小了，摔得一样。"),
+     .expected = {{LAB_FOREIGN_RELEASE, 4}, {LAB_OVERSOLD, 7}}, .leads_to = "atomic-release",
+     .cast = {{.guard = &guard_get_del}, {.guard = &guard_get_del}, {.guard = &guard_get_del}},
+     .units = 2, .moves = get_del},
+    {LESSON("7", "atomic-release", "The atomic compare-and-delete cures 5 and 6",
+            "原子的“比较并删除”治好 5 和 6",
+            "Every acquisition writes a token of its own, and a script compares it and deletes the "
+            "lock in one step of the server. A late release then meets another token and does "
+            "nothing. lockkit says so: not-owner.",
+            "每次加锁都写入独一无二的令牌，由脚本在服务器里一步完成“比较并删除”。迟到的释放遇到别人"
+            "的令牌，什么也不做。lockkit 会如实返回 not-owner。"),
      .leads_to = "stale-write",
-     .play = play_atomic_release},
+     .cast = {{.guard = &guard_mutex_unchecked},
+              {.guard = &guard_mutex_unchecked},
+              {.guard = &guard_mutex_unchecked}},
+     .units = 2, .moves = atomic_release},
     {.name = NULL},
 };

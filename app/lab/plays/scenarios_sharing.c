@@ -4,7 +4,6 @@
 #include "lab/stage/stage.h"
 #include "scenarios.h"
 
-#define LAMP    STAGE_KEY("lock")
 #define PERMITS STAGE_KEY("permits")
 #define LATCH   STAGE_KEY("latch")
 #define STOCK   STAGE_KEY("stock")
@@ -35,31 +34,20 @@ static void write_once(struct stage_actor *self)
     lk_rwlock_free(lock);
 }
 
-static void play_readers_writer(struct stage *stage)
-{
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .body = read_once});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .body = read_once});
-    int c = stage_add(stage, &(struct stage_cast){.name = "C", .body = write_once});
-    int d = stage_add(stage, &(struct stage_cast){.name = "D", .body = read_once});
-
-    stage_sell(stage, 1);
-    stage_until(stage, a, "EVALSHA rw_read_release", LAB_TEXT("reads", "读"));
-    stage_until(stage, b, "EVALSHA rw_read_release",
-                LAB_TEXT("reads, too: both are inside", "也读：两个都在里面"));
-    stage_wait(stage, c,
-               LAB_TEXT("wants to write: there are readers, it waits", "想写：里面有读者，等待"));
-    stage_finish(stage, a,
-                 LAB_TEXT("leaves; B is still inside, so nobody is told",
-                          "离开；B 还在里面，所以不通知任何人"));
-    stage_finish(stage, b, LAB_TEXT("leaves, the last one: C is told", "最后一个离开：通知 C"));
-    stage_wake(stage, c, "EVALSHA rw_write_acquire", LAB_TEXT("is woken", "被唤醒"));
-    stage_until(stage, c, "EVALSHA rw_write_release", LAB_TEXT("writes, alone", "独自写"));
-    stage_wait(stage, d,
-               LAB_TEXT("wants to read: there is a writer, it waits", "想读：里面有写者，等待"));
-    stage_finish(stage, c, LAB_TEXT("leaves: all who wait are told", "离开：通知所有等待者"));
-    stage_wake(stage, d, "EVALSHA rw_read_acquire", LAB_TEXT("is woken", "被唤醒"));
-    stage_finish(stage, d, LAB_TEXT("reads, and leaves", "读完离开"));
-}
+static const struct stage_move readers_writer[] = {
+    UNTIL(A, "EVALSHA rw_read_release", "reads", "读"),
+    UNTIL(B, "EVALSHA rw_read_release", "reads, too: both are inside", "也读：两个都在里面"),
+    WAIT(C, "wants to write: there are readers, it waits", "想写：里面有读者，等待"),
+    FINISH(A, "leaves; B is still inside, so nobody is told", "离开；B 还在里面，所以不通知任何人"),
+    FINISH(B, "leaves, the last one: C is told", "最后一个离开：通知 C"),
+    WAKE(C, "EVALSHA rw_write_acquire", "is woken", "被唤醒"),
+    UNTIL(C, "EVALSHA rw_write_release", "writes, alone", "独自写"),
+    WAIT(D, "wants to read: there is a writer, it waits", "想读：里面有写者，等待"),
+    FINISH(C, "leaves: all who wait are told", "离开：通知所有等待者"),
+    WAKE(D, "EVALSHA rw_read_acquire", "is woken", "被唤醒"),
+    FINISH(D, "reads, and leaves", "读完离开"),
+    {.verb = NULL},
+};
 
 /* ---- 22: counting ---------------------------------------------------------------------------------- */
 
@@ -82,28 +70,21 @@ static void use_permit(struct stage_actor *self)
     pass_by_permit(lk_semaphore_new(stage_client(self), PERMITS, NULL));
 }
 
-static void play_semaphore(struct stage *stage)
-{
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .body = set_permits_and_pass});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .body = use_permit});
-    int c = stage_add(stage, &(struct stage_cast){.name = "C", .body = use_permit});
-
-    stage_sell(stage, 1);
-    stage_show_locks(stage, PERMITS, NULL);
-    stage_until(stage, a, "EVALSHA semaphore_release",
-                LAB_TEXT("sets two permits, and takes one", "设两个许可，拿走一个"));
-    stage_until(stage, b, "EVALSHA semaphore_release",
-                LAB_TEXT("takes the other: two are inside", "拿走另一个：里面有两个"));
-    stage_wait(stage, c, LAB_TEXT("finds none left, and waits", "没有剩下的了，等待"));
-    stage_finish(stage, a,
-                 LAB_TEXT("gives its permit back: the message says how many are free",
-                          "归还许可：消息里是空闲的个数"));
-    stage_wake(stage, c, "EVALSHA semaphore_acquire", LAB_TEXT("is woken", "被唤醒"));
-    stage_until(stage, c, "EVALSHA semaphore_release",
-                LAB_TEXT("takes it: B and C are inside", "拿到许可：里面是 B 和 C"));
-    stage_finish(stage, b, LAB_TEXT("gives its permit back", "归还许可"));
-    stage_finish(stage, c, LAB_TEXT("gives its permit back", "归还许可"));
-}
+static const struct stage_move semaphore[] = {
+    UNTIL(A, "EVALSHA semaphore_release", "sets two permits, and takes one",
+          "设两个许可，拿走一个"),
+    UNTIL(B, "EVALSHA semaphore_release", "takes the other: two are inside",
+          "拿走另一个：里面有两个"),
+    WAIT(C, "finds none left, and waits", "没有剩下的了，等待"),
+    FINISH(A, "gives its permit back: the message says how many are free",
+           "归还许可：消息里是空闲的个数"),
+    WAKE(C, "EVALSHA semaphore_acquire", "is woken", "被唤醒"),
+    UNTIL(C, "EVALSHA semaphore_release", "takes it: B and C are inside",
+          "拿到许可：里面是 B 和 C"),
+    FINISH(B, "gives its permit back", "归还许可"),
+    FINISH(C, "gives its permit back", "归还许可"),
+    {.verb = NULL},
+};
 
 /* Whether it counted is seen by who waits. */
 static void arrive_at(lk_latch *latch)
@@ -140,68 +121,55 @@ static void go_through(struct stage_actor *self)
     lk_latch_free(latch);
 }
 
-static void play_latch(struct stage *stage)
-{
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .body = set_latch_and_arrive});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .body = arrive});
-    int c = stage_add(stage, &(struct stage_cast){.name = "C", .body = go_through});
-    int d = stage_add(stage, &(struct stage_cast){.name = "D", .body = go_through});
-
-    stage_sell(stage, 1);
-    stage_show_locks(stage, LATCH, NULL);
-    stage_until(stage, a, "EVALSHA latch_count_down",
-                LAB_TEXT("closes the latch: two must arrive", "关上门闩：要等两个到达"));
-    stage_wait(stage, c, LAB_TEXT("finds it closed, and waits", "门闩关着，等待"));
-    stage_finish(stage, a, LAB_TEXT("arrives: one is missing", "到达：还差一个"));
-    stage_finish(stage, b,
-                 LAB_TEXT("arrives, the last one: the latch is gone, all who wait are told",
-                          "最后一个到达：门闩消失，通知所有等待者"));
-    stage_wake(stage, c, "GET " LATCH, LAB_TEXT("is woken", "被唤醒"));
-    stage_until(stage, c, "GET " STOCK, LAB_TEXT("finds it open", "看到门闩已开"));
-    stage_finish(stage, c, LAB_TEXT("goes through", "通过"));
-    stage_finish(stage, d, LAB_TEXT("comes later, and need not wait", "后来才到，不用等"));
-}
+static const struct stage_move latch[] = {
+    UNTIL(A, "EVALSHA latch_count_down", "closes the latch: two must arrive",
+          "关上门闩：要等两个到达"),
+    WAIT(C, "finds it closed, and waits", "门闩关着，等待"),
+    FINISH(A, "arrives: one is missing", "到达：还差一个"),
+    FINISH(B, "arrives, the last one: the latch is gone, all who wait are told",
+           "最后一个到达：门闩消失，通知所有等待者"),
+    WAKE(C, "GET " LATCH, "is woken", "被唤醒"),
+    UNTIL(C, "GET " STOCK, "finds it open", "看到门闩已开"),
+    FINISH(C, "goes through", "通过"),
+    FINISH(D, "comes later, and need not wait", "后来才到，不用等"),
+    {.verb = NULL},
+};
 
 const struct lab_scenario scenarios_readers[] = {
-    {.number = "20",
-     .name = "readers-writer",
-     .title = {"Readers together, writer alone", "读者同行，写者独行"},
-     .lesson =
-         {"Those who only read do not disturb each other, so a read/write lock lets any number of "
-          "them in, or one writer. The last reader wakes a writer; a writer wakes all. Nobody is "
-          "preferred here: readers that overlap without end keep a writer out for ever.",
-          "只读的人互不打扰，所以读写锁要么放进任意多个读者，要么放进一个写者。最后一个读者唤醒写者"
-          "；"
-          "写者唤醒所有人。这里谁也不优先：读者前后相接、没完没了，写者就永远进不去。"},
+    {LESSON("20", "readers-writer", "Readers together, writer alone", "读者同行，写者独行",
+            "Those who only read do not disturb each other, so a read/write lock lets any number "
+            "of them in, or one writer. The last reader wakes a writer; a writer wakes all. Nobody "
+            "is preferred here: readers that overlap without end keep a writer out for ever.",
+            "只读的人互不打扰，所以读写锁要么放进任意多个读者，要么放进一个写者。最后一个读者唤醒写"
+            "者；写者唤醒所有人。这里谁也不优先：读者前后相接、没完没了，写者就永远进不去。"),
      .leads_to = "opposite-order",
-     .play = play_readers_writer},
+     .cast = {{.body = read_once}, {.body = read_once}, {.body = write_once}, {.body = read_once}},
+     .moves = readers_writer},
     {.name = NULL},
 };
 
 const struct lab_scenario scenarios_counting[] = {
-    {.number = "22a",
-     .name = "semaphore",
-     .title = {"A semaphore lets so many in", "信号量：最多进这么多"},
-     .lesson =
-         {"A semaphore is a number of permits: as many may be inside. Taking and counting is one "
-          "script, or two would take the last permit. The number knows no owners: a permit that a "
-          "crashed process had is gone, unless permits have leases of their own (lk_permits).",
-          "信号量就是许可的个数：里面最多这么多。拿走和计数在同一个脚本里，否则两个人会拿走同一个最"
-          "后的"
-          "许可。个数不认主人：进程崩溃，它的许可就没了，除非许可各有租约（lk_permits）。"},
+    {LESSON("22a", "semaphore", "A semaphore lets so many in", "信号量：最多进这么多",
+            "A semaphore is a number of permits: as many may be inside. Taking and counting is one "
+            "script, or two would take the last permit. The number knows no owners: a permit that "
+            "a crashed process had is gone, unless permits have leases of their own (lk_permits).",
+            "信号量就是许可的个数：里面最多这么多。拿走和计数在同一个脚本里，否则两个人会拿走同一个"
+            "最后的许可。个数不认主人：进程崩溃，它的许可就没了，除非许可各有租约（lk_permits）。"),
      .leads_to = "latch",
-     .play = play_semaphore},
-    {.number = "22b",
-     .name = "latch",
-     .title = {"A latch opens when all have arrived", "门闩：人到齐才开"},
-     .lesson =
-         {"A latch counts down, and lets all through at once when it is at 0: a sale that opens "
-          "when every warehouse has reported. It protects nothing and belongs to nobody; whoever "
-          "comes later finds it open.",
-          "门闩往下数，数到 0 "
-          "时一下放行所有人：比如各仓库都报到之后才开卖。它不保护什么，也不属于谁；"
-          "后来的人看到的是开着的门。"},
+     .cast = {{.body = set_permits_and_pass}, {.body = use_permit}, {.body = use_permit}},
+     .locks = {PERMITS}, .moves = semaphore},
+    {LESSON("22b", "latch", "A latch opens when all have arrived", "门闩：人到齐才开",
+            "A latch counts down, and lets all through at once when it is at 0: a sale that opens "
+            "when every warehouse has reported. It protects nothing and belongs to nobody; whoever "
+            "comes later finds it open.",
+            "门闩往下数，数到 0 "
+            "时一下放行所有人：比如各仓库都报到之后才开卖。它不保护什么，也不属于谁；后来的人看到的"
+            "是开着的门。"),
      .leads_to = "woken-by-message",
-     .play = play_latch},
+     .cast = {{.body = set_latch_and_arrive},
+              {.body = arrive},
+              {.body = go_through},
+              {.body = go_through}},
+     .locks = {LATCH}, .moves = latch},
     {.name = NULL},
 };

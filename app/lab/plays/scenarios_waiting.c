@@ -6,7 +6,6 @@
 #include "lab/stage/stage.h"
 #include "scenarios.h"
 
-#define LAMP STAGE_KEY("lock")
 #define CASE "seckill:{case}:lock"
 
 /* ---- 18: rounds ------------------------------------------------------------------------------------ */
@@ -19,10 +18,10 @@ enum {
 
 /* Needs both. Refused one, it gives back what it has, and tries again when its delay is over: that is
    when the scenario lets it go on. */
-static void seek_both(struct stage_actor *self, const char *first_key, const char *second_key)
+static void seek_both(struct stage_actor *self)
 {
-    lk_lock *first = lk_mutex_new(stage_client(self), first_key, NULL);
-    lk_lock *second = lk_mutex_new(stage_client(self), second_key, NULL);
+    lk_lock *first = lk_mutex_new(stage_client(self), stage_key(self, 0), NULL);
+    lk_lock *second = lk_mutex_new(stage_client(self), stage_key(self, 1), NULL);
     bool has_both = false;
 
     for (unsigned round = 1; round <= ROUNDS && !has_both; round++) {
@@ -37,34 +36,32 @@ static void seek_both(struct stage_actor *self, const char *first_key, const cha
     lk_lock_free(first);
 }
 
-static void seek_lamp_and_case(struct stage_actor *self)
-{
-    seek_both(self, LAMP, CASE);
-}
-
-static void seek_case_and_lamp(struct stage_actor *self)
-{
-    seek_both(self, CASE, LAMP);
-}
+#define SEEKERS                                                                                    \
+    {                                                                                              \
+        {.body = seek_both, .keys = {LAMP, CASE}},                                                 \
+        {                                                                                          \
+            .body = seek_both, .keys = { CASE, LAMP }                                              \
+        }                                                                                          \
+    }
 
 /* One round in step: each has one lock when it asks for the other. */
-static void meet(struct stage *stage, int a, int b, bool is_last)
+static void meet(struct stage *stage, bool is_last)
 {
-    stage_until(stage, a, "SET " CASE, LAB_TEXT("takes the lamp", "锁住灯"));
-    stage_until(stage, b, "SET " LAMP, LAB_TEXT("takes the case", "锁住灯罩"));
-    stage_until(stage, a, "EVALSHA mutex_release",
-                LAB_TEXT("is refused the case: B has it", "要灯罩，被拒：在 B 手里"));
-    stage_until(stage, b, "EVALSHA mutex_release",
-                LAB_TEXT("is refused the lamp: A has it", "要灯，被拒：在 A 手里"));
+    STAGE_DO(stage, UNTIL(A, "SET " CASE, "takes the lamp", "锁住灯"));
+    STAGE_DO(stage, UNTIL(B, "SET " LAMP, "takes the case", "锁住灯罩"));
+    STAGE_DO(stage, UNTIL(A, "EVALSHA mutex_release", "is refused the case: B has it",
+                          "要灯罩，被拒：在 B 手里"));
+    STAGE_DO(stage, UNTIL(B, "EVALSHA mutex_release", "is refused the lamp: A has it",
+                          "要灯，被拒：在 A 手里"));
     if (is_last) {
-        stage_finish(stage, a, LAB_TEXT("gives the lamp back, and gives up", "归还灯，放弃"));
-        stage_finish(stage, b, LAB_TEXT("gives the case back, and gives up", "归还灯罩，放弃"));
+        STAGE_DO(stage, FINISH(A, "gives the lamp back, and gives up", "归还灯，放弃"));
+        STAGE_DO(stage, FINISH(B, "gives the case back, and gives up", "归还灯罩，放弃"));
         return;
     }
-    stage_until(stage, a, "SET " LAMP,
-                LAB_TEXT("gives the lamp back; its delay begins", "归还灯；开始延迟"));
-    stage_until(stage, b, "SET " CASE,
-                LAB_TEXT("gives the case back; its delay begins", "归还灯罩；开始延迟"));
+    STAGE_DO(stage,
+             UNTIL(A, "SET " LAMP, "gives the lamp back; its delay begins", "归还灯；开始延迟"));
+    STAGE_DO(stage,
+             UNTIL(B, "SET " CASE, "gives the case back; its delay begins", "归还灯罩；开始延迟"));
 }
 
 /* A delay of RETRY_MS, spread by chance. */
@@ -77,25 +74,21 @@ static int64_t draw_ms(uint32_t *chance, unsigned spread_ms)
 /* Rounds, until the delays differ by more than a try takes. */
 static void play_rounds(struct stage *stage, unsigned spread_ms)
 {
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .body = seek_lamp_and_case});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .body = seek_case_and_lamp});
     uint32_t chance[2] = {1, 2}; /* of A and B; fixed, so that every run is the same */
     int64_t ahead_ms = 0;        /* how much sooner A's delay ends */
 
-    stage_sell(stage, 1);
-    stage_show_locks(stage, LAMP, CASE);
     for (unsigned round = 1; round <= ROUNDS && llabs(ahead_ms) < TRY_MS; round++) {
-        meet(stage, a, b, round == ROUNDS);
+        meet(stage, round == ROUNDS);
         ahead_ms = draw_ms(&chance[1], spread_ms) - draw_ms(&chance[0], spread_ms);
     }
     if (llabs(ahead_ms) < TRY_MS) return;
-    stage_until(stage, ahead_ms > 0 ? a : b, "EVALSHA mutex_release",
-                LAB_TEXT("has drawn the shorter delay: takes both, nobody is in the way",
-                         "抽到较短的延迟：两把锁都拿到，没有人挡路"));
-    stage_finish(stage, ahead_ms > 0 ? a : b, LAB_TEXT("gives both back", "两把都释放"));
-    stage_finish(stage, ahead_ms > 0 ? b : a,
-                 LAB_TEXT("has drawn the longer delay: when it is over, both are free",
-                          "抽到较长的延迟：等它结束时，两把锁都空闲"));
+    STAGE_DO(stage, UNTIL(ahead_ms > 0 ? A : B, "EVALSHA mutex_release",
+                          "has drawn the shorter delay: takes both, nobody is in the way",
+                          "抽到较短的延迟：两把锁都拿到，没有人挡路"));
+    STAGE_DO(stage, FINISH(ahead_ms > 0 ? A : B, "gives both back", "两把都释放"));
+    STAGE_DO(stage, FINISH(ahead_ms > 0 ? B : A,
+                           "has drawn the longer delay: when it is over, both are free",
+                           "抽到较长的延迟：等它结束时，两把锁都空闲"));
 }
 
 static void play_lock_step(struct stage *stage)
@@ -113,71 +106,40 @@ static void play_random_delay(struct stage *stage)
 
 #define ASK "EVALSHA fair_acquire.lua"
 
-static int add_fair(struct stage *stage, const char *name, int64_t wait_ms, bool is_process)
-{
-    return stage_add(stage, &(struct stage_cast){.name = name,
-                                                 .guard = &guard_fair,
-                                                 .wait_ms = wait_ms,
-                                                 .is_process = is_process});
-}
+static const struct stage_move fair_order[] = {
+    UNTIL(A, "EVALSHA owner-check", "takes the lock", "加锁"),
+    WAIT(B, "comes second: first in the queue, it waits", "第二个来：排在队首等待"),
+    WAIT(C, "comes third: behind B", "第三个来：排在 B 后面"),
+    FINISH(A, "buys, releases: the message goes to B's channel alone",
+           "买到，释放：消息只发到 B 的频道"),
+    FINISH(D, "comes now and does not wait: the lock is free, but not for D",
+           "此时才来，又不等待：锁是空闲的，但轮不到 D"),
+    HEAR(B, ASK, "is woken: its turn", "被唤醒：轮到它了"),
+    FINISH(B, "takes the lock, buys, releases: the message goes to C",
+           "加锁，买到，释放：消息发给 C"),
+    HEAR(C, ASK, "is woken: its turn", "被唤醒：轮到它了"),
+    FINISH(C, "takes the lock, buys, releases", "加锁，买到，释放"),
+    {.verb = NULL},
+};
 
-static void play_fair_order(struct stage *stage)
-{
-    int a = add_fair(stage, "A", 0, false);
-    int b = add_fair(stage, "B", STAGE_LONG_MS, false);
-    int c = add_fair(stage, "C", STAGE_LONG_MS, false);
-    int d = add_fair(stage, "D", 0, false);
-
-    stage_sell(stage, 4);
-    stage_keep_order(stage);
-    stage_until(stage, a, "EVALSHA owner-check", LAB_TEXT("takes the lock", "加锁"));
-    stage_wait(stage, b,
-               LAB_TEXT("comes second: first in the queue, it waits", "第二个来：排在队首等待"));
-    stage_wait(stage, c, LAB_TEXT("comes third: behind B", "第三个来：排在 B 后面"));
-    stage_finish(stage, a,
-                 LAB_TEXT("buys, releases: the message goes to B's channel alone",
-                          "买到，释放：消息只发到 B 的频道"));
-    stage_finish(stage, d,
-                 LAB_TEXT("comes now and does not wait: the lock is free, but not for D",
-                          "此时才来，又不等待：锁是空闲的，但轮不到 D"));
-    stage_hear(stage, b, ASK, LAB_TEXT("is woken: its turn", "被唤醒：轮到它了"));
-    stage_finish(stage, b,
-                 LAB_TEXT("takes the lock, buys, releases: the message goes to C",
-                          "加锁，买到，释放：消息发给 C"));
-    stage_hear(stage, c, ASK, LAB_TEXT("is woken: its turn", "被唤醒：轮到它了"));
-    stage_finish(stage, c, LAB_TEXT("takes the lock, buys, releases", "加锁，买到，释放"));
-}
-
-static void play_dead_head(struct stage *stage)
-{
-    int a = add_fair(stage, "A", 0, false);
-    int b = add_fair(stage, "B", STAGE_LONG_MS, true);
-    int c = add_fair(stage, "C", STAGE_LONG_MS, false);
-    int d = add_fair(stage, "D", 0, false);
-
-    stage_sell(stage, 3);
-    stage_keep_order(stage);
-    stage_until(stage, a, "EVALSHA owner-check", LAB_TEXT("takes the lock", "加锁"));
-    stage_wait(stage, b, LAB_TEXT("is first in the queue, and waits", "排在队首等待"));
-    stage_until(stage, c, ASK, LAB_TEXT("comes, too", "也来了"));
-    stage_until(stage, c, ASK,
-                LAB_TEXT("is second in the queue; will ask again", "排在第二位；之后会再问"));
-    stage_crash(stage, b,
-                LAB_TEXT("is killed (SIGKILL): its place stays", "被杀死（SIGKILL）：位置还在"));
-    stage_finish(stage, a,
-                 LAB_TEXT("buys, releases: the message goes to B, where nobody hears it",
-                          "买到，释放：消息发给 B，没有人听"));
-    stage_finish(stage, d,
-                 LAB_TEXT("is refused: the lock is free, but the dead B is still the next one",
-                          "被拒：锁是空闲的，但下一个仍是已死的 B"));
-    stage_lapse_place(stage, "redisson_lock_timeout:" LAMP,
-                      LAB_TEXT("B does not ask, so its window ends: its time in the queue is over",
-                               "B 不再来问，它的时间窗结束：排队的时限到了"));
-    stage_until(stage, c, "EVALSHA owner-check",
-                LAB_TEXT("asks again, which drops B from the queue, and has the lock",
-                         "再问一次：B 被移出队列，C 拿到锁"));
-    stage_finish(stage, c, LAB_TEXT("buys, releases", "买到，释放"));
-}
+static const struct stage_move dead_head[] = {
+    UNTIL(A, "EVALSHA owner-check", "takes the lock", "加锁"),
+    WAIT(B, "is first in the queue, and waits", "排在队首等待"),
+    UNTIL(C, ASK, "comes, too", "也来了"),
+    UNTIL(C, ASK, "is second in the queue; will ask again", "排在第二位；之后会再问"),
+    CRASH(B, "is killed (SIGKILL): its place stays", "被杀死（SIGKILL）：位置还在"),
+    FINISH(A, "buys, releases: the message goes to B, where nobody hears it",
+           "买到，释放：消息发给 B，没有人听"),
+    FINISH(D, "is refused: the lock is free, but the dead B is still the next one",
+           "被拒：锁是空闲的，但下一个仍是已死的 B"),
+    LAPSE_PLACE("redisson_lock_timeout:" LAMP,
+                "B does not ask, so its window ends: its time in the queue is over",
+                "B 不再来问，它的时间窗结束：排队的时限到了"),
+    UNTIL(C, "EVALSHA owner-check", "asks again, which drops B from the queue, and has the lock",
+          "再问一次：B 被移出队列，C 拿到锁"),
+    FINISH(C, "buys, releases", "买到，释放"),
+    {.verb = NULL},
+};
 
 /* ---- 23: messages and polls ------------------------------------------------------------------------ */
 
@@ -218,26 +180,20 @@ static void wait_for_message(struct stage_actor *self)
     hold(self, lk_reentrant_new(stage_client(self), LAMP, NULL), false);
 }
 
-static void play_message(struct stage *stage)
-{
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .body = work_with_messages});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .body = wait_for_message});
-
-    stage_sell(stage, 1);
-    stage_until(stage, a, "GET", LAB_TEXT("takes the lock", "加锁"));
-    stage_wait(stage, b,
-               LAB_TEXT("asks in vain, subscribes, asks again (a release in between would be "
-                        "missed), and sleeps",
-                        "问一次，被占用；订阅；再问一次（以免错过这之间的释放），然后睡眠"));
-    stage_until(stage, a, "GET", LAB_TEXT("works; B sends nothing", "干活；B 一条命令也不发"));
-    stage_until(stage, a, "EVALSHA reentrant_release",
-                LAB_TEXT("works on; B sends nothing", "继续干活；B 一条命令也不发"));
-    stage_finish(stage, a,
-                 LAB_TEXT("releases: the script deletes the key, then publishes a message",
-                          "释放：脚本先删除键，再发布消息"));
-    stage_wake(stage, b, TAKE, LAB_TEXT("is woken by the message", "被消息唤醒"));
-    stage_finish(stage, b, LAB_TEXT("takes the lock, and gives it back", "加锁，再释放"));
-}
+static const struct stage_move message[] = {
+    UNTIL(A, "GET", "takes the lock", "加锁"),
+    WAIT(B,
+         "asks in vain, subscribes, asks again (a release in between would be missed), and sleeps",
+         "问一次，被占用；订阅；再问一次（以免错过这之间的释放），然后睡眠"),
+    UNTIL(A, "GET", "works; B sends nothing", "干活；B 一条命令也不发"),
+    UNTIL(A, "EVALSHA reentrant_release", "works on; B sends nothing",
+          "继续干活；B 一条命令也不发"),
+    FINISH(A, "releases: the script deletes the key, then publishes a message",
+           "释放：脚本先删除键，再发布消息"),
+    WAKE(B, TAKE, "is woken by the message", "被消息唤醒"),
+    FINISH(B, "takes the lock, and gives it back", "加锁，再释放"),
+    {.verb = NULL},
+};
 
 static void work_without_messages(struct stage_actor *self)
 {
@@ -249,115 +205,94 @@ static void poll_for_lock(struct stage_actor *self)
     hold(self, lk_spin_new(stage_client(self), LAMP, NULL), false);
 }
 
-static void play_polling(struct stage *stage)
-{
-    int a = stage_add(stage, &(struct stage_cast){.name = "A", .body = work_without_messages});
-    int b = stage_add(stage, &(struct stage_cast){.name = "B", .body = poll_for_lock});
-
-    stage_sell(stage, 1);
-    stage_until(stage, a, "GET", LAB_TEXT("takes the lock", "加锁"));
-    stage_until(stage, b, TAKE, LAB_TEXT("wants it", "也想要锁"));
-    stage_until(stage, b, TAKE,
-                LAB_TEXT("asks: taken; pauses 1 or 2 ms", "第一次问：被占用；停 1 到 2 毫秒"));
-    stage_until(stage, a, "GET", LAB_TEXT("works", "干活"));
-    stage_until(stage, b, TAKE,
-                LAB_TEXT("asks: taken; pauses twice as long", "第二次问：被占用；停顿加倍"));
-    stage_until(stage, a, "EVALSHA reentrant_release", LAB_TEXT("works on", "继续干活"));
-    stage_until(stage, b, TAKE,
-                LAB_TEXT("asks: taken; pauses twice as long", "第三次问：被占用；停顿再加倍"));
-    stage_finish(stage, a, LAB_TEXT("releases, and tells nobody", "释放，不通知任何人"));
-    stage_finish(stage, b,
-                 LAB_TEXT("asks when its pause is over: free; takes it, and gives it back",
-                          "停顿结束后再问：空闲；加锁，再释放"));
-}
+static const struct stage_move polling[] = {
+    UNTIL(A, "GET", "takes the lock", "加锁"),
+    UNTIL(B, TAKE, "wants it", "也想要锁"),
+    UNTIL(B, TAKE, "asks: taken; pauses 1 or 2 ms", "第一次问：被占用；停 1 到 2 毫秒"),
+    UNTIL(A, "GET", "works", "干活"),
+    UNTIL(B, TAKE, "asks: taken; pauses twice as long", "第二次问：被占用；停顿加倍"),
+    UNTIL(A, "EVALSHA reentrant_release", "works on", "继续干活"),
+    UNTIL(B, TAKE, "asks: taken; pauses twice as long", "第三次问：被占用；停顿再加倍"),
+    FINISH(A, "releases, and tells nobody", "释放，不通知任何人"),
+    FINISH(B, "asks when its pause is over: free; takes it, and gives it back",
+           "停顿结束后再问：空闲；加锁，再释放"),
+    {.verb = NULL},
+};
 
 const struct lab_scenario scenarios_waiting[] = {
-    {.number = "18a",
-     .name = "lock-step",
-     .title = {"Retries in lock-step never win", "步调一致的重试永远赢不了"},
-     .lesson =
-         {"Two actors need the same two locks. Each gets one, is refused the other, gives back "
-          "what it has, and tries again after 200 ms. As both delays are equal the next round is "
-          "like the last: nobody waits, and nobody ever wins. Redlock's clients do the same when "
-          "they split the votes of its servers. (No time passes here: the lab lets actors go on in "
-          "the order in which their delays end, and in step when these end together.)",
-          "两个参与者都需要同样的两把锁。各拿到一把，另一把被拒，归还手里的，200 毫秒后再试。两边的"
-          "延迟相等，下一轮和上一轮一模一样：没有人在等，却永远没有人赢。Redlock "
-          "的客户端瓜分服务器选票时也是如此。（这里没有真的等待：实验室按延迟结束的先后放行；"
-          "同时结束的，就齐步走。）"},
-     .expected = {{LAB_LIVELOCK, 16}},
-     .leads_to = "random-delay",
-     .play = play_lock_step},
-    {.number = "18b",
-     .name = "random-delay",
-     .title = {"Random delays let one go first", "随机延迟让一个先走"},
-     .lesson =
-         {"The same two, but each draws its delay by chance: from half of 200 ms to one and a "
-          "half, "
-          "as lockkit's redlock does. Whoever drew the shorter one is through before the other "
-          "begins. Draws that are too close to each other cost another round, so it is a matter of "
-          "chance, but of few rounds. (The lab draws from a fixed seed: the same delays in every "
-          "run.)",
-          "还是这两个，但各自随机抽取延迟：200 毫秒的一半到一倍半，和 lockkit 的 redlock "
-          "一样。抽到短的，在另一个开始之前就办完了。两个抽得太近就再来一轮：靠的是运气，但用不了"
-          "几轮。（实验室用固定的种子抽取：每次运行延迟都相同。）"},
-     .leads_to = "fair-order",
-     .play = play_random_delay},
-    {.number = "19a",
-     .name = "fair-order",
-     .title = {"The fair lock keeps the order of coming", "公平锁按先来后到"},
-     .lesson =
-         {"A plain lock goes to whoever asks at the right moment. The fair lock has a queue in "
-          "Redis, and one script decides: only the next one gets a free lock. Every waiter "
-          "listens on a channel of its own, so a release wakes one and not the whole crowd.",
-          "普通锁归恰好在那一刻来问的人。公平锁在 Redis 里有一个队列，由一个脚本决定：空闲的锁只给"
-          "下一个。每个等待者听自己的频道，所以释放只唤醒一个，而不是一群。"},
+    {LESSON(
+         "18a", "lock-step", "Retries in lock-step never win", "步调一致的重试永远赢不了",
+         "Two actors need the same two locks. Each gets one, is refused the other, gives back what "
+         "it has, and tries again after 200 ms. As both delays are equal the next round is like "
+         "the last: nobody waits, and nobody ever wins. Redlock's clients do the same when they "
+         "split the votes of its servers. (No time passes here: the lab lets actors go on in the "
+         "order in which their delays end, and in step when these end together.)",
+         "两个参与者都需要同样的两把锁。各拿到一把，另一把被拒，归还手里的，200 "
+         "毫秒后再试。两边的延迟相等，下一轮和上一轮一模一样：没有人在等，却永远没有人赢。Redlock "
+         "的客户端瓜分服务器选票时也是如此。（这里没有真的等待：实验室按延迟结束的先后放行；同时结"
+         "束的，就齐步走。）"),
+     .expected = {{LAB_LIVELOCK, 16}}, .leads_to = "random-delay", .cast = SEEKERS,
+     .locks = {LAMP, CASE}, .play = play_lock_step},
+    {LESSON("18b", "random-delay", "Random delays let one go first", "随机延迟让一个先走",
+            "The same two, but each draws its delay by chance: from half of 200 ms to one and a "
+            "half, as lockkit's redlock does. Whoever drew the shorter one is through before the "
+            "other begins. Draws that are too close to each other cost another round, so it is a "
+            "matter of chance, but of few rounds. (The lab draws from a fixed seed: the same "
+            "delays in every run.)",
+            "还是这两个，但各自随机抽取延迟：200 毫秒的一半到一倍半，和 lockkit 的 redlock "
+            "一样。抽到短的，在另一个开始之前就办完了。两个抽得太近就再来一轮：靠的是运气，但用不了"
+            "几轮。（实验室用固定的种子抽取：每次运行延迟都相同。）"),
+     .leads_to = "fair-order", .cast = SEEKERS, .locks = {LAMP, CASE}, .play = play_random_delay},
+    {LESSON("19a", "fair-order", "The fair lock keeps the order of coming", "公平锁按先来后到",
+            "A plain lock goes to whoever asks at the right moment. The fair lock has a queue in "
+            "Redis, and one script decides: only the next one gets a free lock. Every waiter "
+            "listens on a channel of its own, so a release wakes one and not the whole crowd.",
+            "普通锁归恰好在那一刻来问的人。公平锁在 Redis "
+            "里有一个队列，由一个脚本决定：空闲的锁只给下一个。每个等待者听自己的频道，所以释放只唤"
+            "醒一个，而不是一群。"),
      .leads_to = "dead-head",
-     .play = play_fair_order},
-    {.number = "19b",
-     .name = "dead-head",
-     .title = {"A dead head does not block the queue for ever", "队首死了，队列不会永远堵住"},
-     .lesson =
-         {"Whoever dies in the queue keeps its place, and a free lock waits for a dead process. So "
-          "each place has a window, which a living waiter renews by asking again. When it is over, "
-          "the next one who asks drops the dead one. Until then fairness costs time: that is its "
-          "price.",
-          "死在队列里的人还占着位置，空闲的锁在等一个死掉的进程。所以每个位置都有时间窗，活着的等待"
-          "者"
-          "靠再次询问来续期。时间窗一过，下一个来问的人就把死者移出队列。在那之前要白等：这是公平的"
-          "代价。"},
+     .cast = {{.guard = &guard_fair},
+              {.guard = &guard_fair, .wait_ms = STAGE_LONG_MS},
+              {.guard = &guard_fair, .wait_ms = STAGE_LONG_MS},
+              {.guard = &guard_fair}},
+     .units = 4, .keeps_order = true, .moves = fair_order},
+    {LESSON("19b", "dead-head", "A dead head does not block the queue for ever",
+            "队首死了，队列不会永远堵住",
+            "Whoever dies in the queue keeps its place, and a free lock waits for a dead process. "
+            "So each place has a window, which a living waiter renews by asking again. When it is "
+            "over, the next one who asks drops the dead one. Until then fairness costs time: that "
+            "is its price.",
+            "死在队列里的人还占着位置，空闲的锁在等一个死掉的进程。所以每个位置都有时间窗，活着的等"
+            "待者靠再次询问来续期。时间窗一过，下一个来问的人就把死者移出队列。在那之前要白等：这是"
+            "公平的代价。"),
      .leads_to = "readers-writer",
-     .play = play_dead_head},
+     .cast = {{.guard = &guard_fair},
+              {.guard = &guard_fair, .wait_ms = STAGE_LONG_MS, .is_process = true},
+              {.guard = &guard_fair, .wait_ms = STAGE_LONG_MS},
+              {.guard = &guard_fair}},
+     .units = 3, .keeps_order = true, .moves = dead_head},
     {.name = NULL},
 };
 
 const struct lab_scenario scenarios_waking[] = {
-    {.number = "23a",
-     .name = "woken-by-message",
-     .title = {"A waiter told by message", "靠消息唤醒的等待者"},
-     .lesson =
-         {"The waiter subscribes to the lock's channel and sleeps. However long the holder works, "
-          "the waiter sends no command, and the release wakes it at once. A message can be lost "
-          "with its connection, so it is only a hint: a real waiter has a timer too, which ends "
-          "with the holder's lease at the latest.",
-          "等待者订阅锁的频道，然后睡眠。不管持有者干多久，它一条命令也不发；一释放就被唤醒。消息可"
-          "能"
-          "随连接一起丢失，所以只是提示：真正的等待者还有定时器，最迟到持有者的租约结束。"},
-     .leads_to = "polling",
-     .play = play_message},
-    {.number = "23b",
-     .name = "polling",
-     .title = {"A waiter that polls", "靠轮询的等待者"},
-     .lesson =
-         {"The spin lock publishes nothing, and its waiter asks again and again: a round trip for "
-          "every \"taken\", and after the release the rest of a pause is lost. Pauses that double, "
-          "up to 128 ms, bound the first and lengthen the second. It pays where waits are rare: "
-          "no subscriptions, no messages.",
-          "自旋锁什么也不发布，等待者一遍遍地问：每个“被占用”都是一次往返，释放之后还要白等剩下的停"
-          "顿。"
-          "停顿加倍，最多 128 毫秒：前者有了上限，后者却变长。很少需要等待时它才划算：不用订阅，"
-          "也没有消息。"},
-     .leads_to = "two-clicks",
-     .play = play_polling},
+    {LESSON("23a", "woken-by-message", "A waiter told by message", "靠消息唤醒的等待者",
+            "The waiter subscribes to the lock's channel and sleeps. However long the holder "
+            "works, the waiter sends no command, and the release wakes it at once. A message can "
+            "be lost with its connection, so it is only a hint: a real waiter has a timer too, "
+            "which ends with the holder's lease at the latest.",
+            "等待者订阅锁的频道，然后睡眠。不管持有者干多久，它一条命令也不发；一释放就被唤醒。消息"
+            "可能随连接一起丢失，所以只是提示：真正的等待者还有定时器，最迟到持有者的租约结束。"),
+     .leads_to = "polling", .cast = {{.body = work_with_messages}, {.body = wait_for_message}},
+     .moves = message},
+    {LESSON("23b", "polling", "A waiter that polls", "靠轮询的等待者",
+            "The spin lock publishes nothing, and its waiter asks again and again: a round trip "
+            "for every \"taken\", and after the release the rest of a pause is lost. Pauses that "
+            "double, up to 128 ms, bound the first and lengthen the second. It pays where waits "
+            "are rare: no subscriptions, no messages.",
+            "自旋锁什么也不发布，等待者一遍遍地问：每个“被占用”都是一次往返，释放之后还要白等剩下的"
+            "停顿。停顿加倍，最多 128 "
+            "毫秒：前者有了上限，后者却变长。很少需要等待时它才划算：不用订阅，也没有消息。"),
+     .leads_to = "two-clicks", .cast = {{.body = work_without_messages}, {.body = poll_for_lock}},
+     .moves = polling},
     {.name = NULL},
 };

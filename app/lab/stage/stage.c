@@ -48,22 +48,26 @@ static void add_branches(struct stage *stage, struct stage_actor *self)
 
 int stage_add(struct stage *stage, const struct stage_cast *cast)
 {
+    static const char *const names[LAB_ACTORS_MAX] = {"A", "B", "C", "D"};
     struct lab_run *run = stage->run;
     int actor = (int)run->actor_count;
+    const char *name = NULL;
 
     if (run->actor_count == LAB_ACTORS_MAX) {
-        stage_fail(stage, "one actor too many", cast->name);
+        stage_fail(stage, "one actor too many", "the scenario");
         return 0;
     }
+    name = cast->name ? cast->name : names[actor];
     stage->actors[actor] = (struct stage_actor){
         .cast = *cast,
         .stage = stage,
         .wants = -1,
-        .wire = tap_add_wire(stage->tap, cast->name, &run->failure),
+        .wire = tap_add_wire(stage->tap, name, &run->failure),
     };
+    stage->actors[actor].cast.name = name;
     add_branches(stage, &stage->actors[actor]);
     (void)snprintf(stage->actors[actor].order_id, ORDER_ID_MAX, "%d", 1001 + actor);
-    run->actors[actor].name = cast->name;
+    run->actors[actor].name = name;
     run->actors[actor].way = cast->guard ? cast->guard->name : "";
     run->actors[actor].is_process = cast->is_process;
     run->actor_count++;
@@ -82,11 +86,6 @@ void stage_sell(struct stage *stage, long long units)
     store_free(store);
 }
 
-void stage_keep_order(struct stage *stage)
-{
-    stage->keeps_order = true;
-}
-
 void stage_show_locks(struct stage *stage, const char *first, const char *second)
 {
     stage->run->locks[0] = first;
@@ -94,31 +93,58 @@ void stage_show_locks(struct stage *stage, const char *first, const char *second
     stage->run->lock_count = second ? 2 : 1;
 }
 
-/* ---- steps ----------------------------------------------------------------------------------------- */
+/* ---- moves ----------------------------------------------------------------------------------------- */
 
-void stage_end_step(struct stage *stage, int actor, struct lab_text did)
+/* Whatever was done is done: write it down, look at Redis, judge. */
+static void end_step(struct stage *stage, int actor, struct lab_text did)
 {
     struct lab_run *run = stage->run;
     struct lab_step *step = &run->steps[run->step_count];
+    struct tap_calls calls = tap_take_calls(stage->tap);
 
-    if (stage_has_failed(stage)) return;
-    if (run->step_count == LAB_STEPS_MAX) {
-        stage_fail(stage, "a step too many", "the scenario");
+    if (run->step_count == LAB_STEPS_MAX) stage_fail(stage, "a step too many", "the scenario");
+    if (stage->befell.count > 0) {
+        tap_calls_free(&calls);
+        calls = stage->befell;
+        stage->befell = (struct tap_calls){0};
+    }
+    if (stage_has_failed(stage)) {
+        tap_calls_free(&calls);
         return;
     }
-    *step = (struct lab_step){.actor = actor, .did = did, .calls = tap_take_calls(stage->tap)};
+    *step = (struct lab_step){.actor = actor, .did = did, .calls = calls, .told = stage->told};
+    stage->told = NULL;
     run->step_count++;
     if (!observe(stage, &step->state)) stage_fail(stage, "Redis does not answer", "the observer");
     promises_judge(stage);
 }
 
-/* Tell what the buyer was told, when the actor has just ended. */
-static void end_actor(struct stage *stage, int actor)
+void stage_do(struct stage *stage, const struct stage_move *move)
 {
-    struct stage_actor *self = &stage->actors[actor];
-    struct lab_run *run = stage->run;
+    if (stage_has_failed(stage)) return;
+    move->verb(stage, move);
+    end_step(stage, move->actor, move->did);
+}
 
-    if (!stage_has_failed(stage)) run->steps[run->step_count - 1].told = self->told;
+void stage_play(struct stage *stage, const struct lab_scenario *scenario)
+{
+    const struct stage_move *move = scenario->moves;
+
+    stage_show_locks(stage, STAGE_KEY("lock"), NULL);
+    if (scenario->servers) stage_servers(stage, scenario->servers);
+    if (scenario->has_replica) stage_replicate(stage, 1, 2);
+    for (size_t i = 0; i < LAB_ACTORS_MAX; i++) {
+        const struct stage_cast *cast = &scenario->cast[i];
+
+        if (cast->guard || cast->body) (void)stage_add(stage, cast);
+    }
+    if (scenario->cast[0].guard || scenario->cast[0].body)
+        stage_sell(stage, scenario->units ? scenario->units : 1);
+    if (scenario->locks[0]) stage_show_locks(stage, scenario->locks[0], scenario->locks[1]);
+    stage->keeps_order = scenario->keeps_order;
+    for (; move && move->verb; move++)
+        stage_do(stage, move);
+    if (scenario->play) scenario->play(stage);
 }
 
 static void start(struct stage *stage, struct stage_actor *self)
@@ -129,11 +155,15 @@ static void start(struct stage *stage, struct stage_actor *self)
 
 static void go_on(struct stage *stage, int actor, const char *point, enum tap_fate fate)
 {
-    struct stage_actor *self = &stage->actors[actor];
+    tap_let(stage->tap, stage->actors[actor].wire, point, fate);
+    start(stage, &stage->actors[actor]);
+}
 
-    if (stage_has_failed(stage)) return;
-    tap_let(stage->tap, self->wire, point, fate);
-    start(stage, self);
+/* What its buyer was told belongs to this move. */
+static void end_actor(struct stage *stage, struct stage_actor *self)
+{
+    actor_join(self);
+    stage->told = self->told;
 }
 
 /* It must get there; if it is elsewhere, that is worth a sentence. */
@@ -147,7 +177,7 @@ static void await(struct stage *stage, int actor, enum tap_state wanted, const c
 
     if (stage_has_failed(stage)) return;
     state = tap_wait(stage->tap, self->wire, STAGE_LIMIT_MS);
-    if (state == TAP_HAS_ENDED) actor_join(self);
+    if (state == TAP_HAS_ENDED) end_actor(stage, self);
     if (state == wanted) return;
     (void)snprintf(what, sizeof what, "%s (told %s), and should be at %s", words[state],
                    state == TAP_HAS_ENDED && self->told ? self->told : "nothing",
@@ -155,11 +185,10 @@ static void await(struct stage *stage, int actor, enum tap_state wanted, const c
     stage_fail(stage, what, self->cast.name);
 }
 
-void stage_until(struct stage *stage, int actor, const char *point, struct lab_text did)
+void stage_until(struct stage *stage, const struct stage_move *move)
 {
-    go_on(stage, actor, point, TAP_PASS);
-    await(stage, actor, TAP_IS_STOPPED, point);
-    stage_end_step(stage, actor, did);
+    go_on(stage, move->actor, move->point, (enum tap_fate)move->number);
+    await(stage, move->actor, move->point ? TAP_IS_STOPPED : TAP_HAS_ENDED, move->point);
 }
 
 /* Nobody has killed it. */
@@ -172,157 +201,112 @@ static void fail_for_death(struct stage *stage, const struct stage_actor *self)
     stage_fail(stage, self->died_of ? what : "its process has ended amid it", self->cast.name);
 }
 
+static void let_run(struct stage *stage, const struct stage_actor *self)
+{
+    tap_tell(stage->tap, self->wire, TAP_RUNS);
+    (void)kill(atomic_load(&self->pid), SIGCONT);
+}
+
 bool stage_step(struct stage *stage, int actor, struct lab_text did)
 {
     struct stage_actor *self = &stage->actors[actor];
     enum tap_state state = TAP_RUNS;
 
+    if (stage_has_failed(stage)) return false;
     go_on(stage, actor, TAP_ANY, TAP_PASS);
     if (stage_has_failed(stage)) return false;
     state = tap_wait(stage->tap, self->wire, STAGE_STEP_LIMIT_MS);
     if (state == TAP_IS_PAUSED) { /* which is no exchange */
-        tap_tell(stage->tap, self->wire, TAP_RUNS);
-        (void)kill(atomic_load(&self->pid), SIGCONT);
+        let_run(stage, self);
         state = tap_wait(stage->tap, self->wire, STAGE_STEP_LIMIT_MS);
     }
-    if (state == TAP_HAS_ENDED) actor_join(self);
-    stage_end_step(stage, actor, did);
-    if (state == TAP_HAS_ENDED) end_actor(stage, actor);
+    if (state == TAP_HAS_ENDED) end_actor(stage, self);
+    end_step(stage, actor, did);
     if (state == TAP_RUNS) stage_fail(stage, "it neither asks Redis nor ends", self->cast.name);
     if (self->is_dead) fail_for_death(stage, self);
     return state == TAP_IS_STOPPED;
 }
 
-void stage_finish(struct stage *stage, int actor, struct lab_text did)
+void stage_crash(struct stage *stage, const struct stage_move *move)
 {
-    go_on(stage, actor, NULL, TAP_PASS);
-    await(stage, actor, TAP_HAS_ENDED, NULL);
-    stage_end_step(stage, actor, did);
-    end_actor(stage, actor);
-}
+    struct stage_actor *self = &stage->actors[move->actor];
 
-void stage_crash(struct stage *stage, int actor, struct lab_text did)
-{
-    struct stage_actor *self = &stage->actors[actor];
-
-    if (stage_has_failed(stage)) return;
     actor_kill(self);
     tap_cut(stage->tap, self->wire);
-    await(stage, actor, TAP_HAS_ENDED, NULL);
+    await(stage, move->actor, TAP_HAS_ENDED, NULL);
     if (!self->is_dead)
         stage_fail(stage, "it was to be killed, and ended by itself", self->cast.name);
-    stage_end_step(stage, actor, did);
 }
 
-void stage_end_time(struct stage *stage, struct tap_calls *calls, struct lab_text did)
+void stage_lapse(struct stage *stage, const struct stage_move *move)
 {
-    stage_end_step(stage, LAB_TIME, did);
-    if (stage_has_failed(stage)) {
-        tap_calls_free(calls);
-        return;
-    }
-    struct lab_step *step = &stage->run->steps[stage->run->step_count - 1];
-    tap_calls_free(&step->calls);
-    step->calls = *calls;
+    promises_note_lapse(stage, move->point);
+    if (!observe_lapse(stage, move->point, &stage->befell))
+        stage_fail(stage, "there was no lease that could run out", move->point);
 }
 
-/* How the observer makes time pass, by calls that are shown. */
-typedef bool running_out(struct stage *stage, const char *key, struct tap_calls *out);
-
-static void lapse(struct stage *stage, const char *key, struct lab_text did, running_out *run_out)
+void stage_lapse_place(struct stage *stage, const struct stage_move *move)
 {
-    struct tap_calls calls = {0};
-
-    if (stage_has_failed(stage)) return;
-    if (!run_out(stage, key, &calls))
-        stage_fail(stage, "there was no lease that could run out", key);
-    stage_end_time(stage, &calls, did);
+    if (!observe_lapse_first(stage, move->point, &stage->befell))
+        stage_fail(stage, "there was no lease that could run out", move->point);
 }
 
-void stage_lapse(struct stage *stage, const char *key, struct lab_text did)
+void stage_wait(struct stage *stage, const struct stage_move *move)
 {
-    promises_note_lapse(stage, key);
-    lapse(stage, key, did, observe_lapse);
-}
+    struct stage_actor *self = &stage->actors[move->actor];
 
-void stage_lapse_place(struct stage *stage, const char *key, struct lab_text did)
-{
-    lapse(stage, key, did, observe_lapse_first);
-}
-
-void stage_wait(struct stage *stage, int actor, struct lab_text did)
-{
-    struct stage_actor *self = &stage->actors[actor];
-
-    if (stage_has_failed(stage)) return;
     tap_let_wait(stage->tap, self->wire);
     start(stage, self);
-    await(stage, actor, TAP_WAITS, "a wait for a message");
-    stage_end_step(stage, actor, did);
+    await(stage, move->actor, TAP_WAITS, "a wait for a message");
 }
 
-void stage_wake(struct stage *stage, int actor, const char *point, struct lab_text did)
+void stage_wake(struct stage *stage, const struct stage_move *move)
 {
-    struct stage_actor *self = &stage->actors[actor];
+    const struct stage_actor *self = &stage->actors[move->actor];
 
-    if (!stage_has_failed(stage) && tap_has_asked(stage->tap, self->wire))
+    if (tap_has_asked(stage->tap, self->wire)) {
         stage_fail(stage, "it has not slept until the message", self->cast.name);
-    stage_hear(stage, actor, point, did);
+    } else {
+        stage_hear(stage, move);
+    }
 }
 
-void stage_hear(struct stage *stage, int actor, const char *point, struct lab_text did)
+void stage_hear(struct stage *stage, const struct stage_move *move)
 {
-    struct stage_actor *self = &stage->actors[actor];
+    const struct stage_actor *self = &stage->actors[move->actor];
 
-    if (stage_has_failed(stage)) return;
-    tap_wake(stage->tap, self->wire, point);
+    tap_wake(stage->tap, self->wire, move->point);
     if (!tap_wait_message(stage->tap, self->wire, STAGE_LIMIT_MS))
         stage_fail(stage, "no message has come that could wake it", self->cast.name);
-    await(stage, actor, TAP_IS_STOPPED, point);
-    stage_end_step(stage, actor, did);
+    await(stage, move->actor, TAP_IS_STOPPED, move->point);
 }
 
-void stage_lose(struct stage *stage, int actor, enum tap_fate fate, const char *point,
-                struct lab_text did)
+void stage_deliver(struct stage *stage, const struct stage_move *move)
 {
-    go_on(stage, actor, point, fate);
-    await(stage, actor, TAP_IS_STOPPED, point);
-    stage_end_step(stage, actor, did);
+    const struct stage_actor *self = &stage->actors[move->actor];
+
+    if (!tap_deliver(stage->tap, self->wire, STAGE_LIMIT_MS))
+        stage_fail(stage, "what was stuck has not arrived", self->cast.name);
 }
 
-void stage_deliver(struct stage *stage, int actor, struct lab_text did)
+void stage_await_renewals(struct stage *stage, const struct stage_move *move)
 {
-    if (stage_has_failed(stage)) return;
-    if (!tap_deliver(stage->tap, stage->actors[actor].wire, STAGE_LIMIT_MS))
-        stage_fail(stage, "what was stuck has not arrived", stage->actors[actor].cast.name);
-    stage_end_step(stage, actor, did);
+    const struct stage_actor *self = &stage->actors[move->actor];
+
+    if (!tap_wait_renewals(stage->tap, self->wire, move->number, STAGE_LIMIT_MS))
+        stage_fail(stage, "the watchdog has not renewed", self->cast.name);
 }
 
-void stage_await_renewals(struct stage *stage, int actor, unsigned count, struct lab_text did)
+void stage_pause(struct stage *stage, const struct stage_move *move)
 {
-    if (stage_has_failed(stage)) return;
-    if (!tap_wait_renewals(stage->tap, stage->actors[actor].wire, count, STAGE_LIMIT_MS))
-        stage_fail(stage, "the watchdog has not renewed", stage->actors[actor].cast.name);
-    stage_end_step(stage, actor, did);
+    go_on(stage, move->actor, NULL, TAP_PASS);
+    await(stage, move->actor, TAP_IS_PAUSED, "its pause");
 }
 
-void stage_pause(struct stage *stage, int actor, struct lab_text did)
+void stage_resume(struct stage *stage, const struct stage_move *move)
 {
-    go_on(stage, actor, NULL, TAP_PASS);
-    await(stage, actor, TAP_IS_PAUSED, "its pause");
-    stage_end_step(stage, actor, did);
-}
-
-void stage_resume(struct stage *stage, int actor, struct lab_text did)
-{
-    struct stage_actor *self = &stage->actors[actor];
-
-    if (stage_has_failed(stage)) return;
-    tap_tell(stage->tap, self->wire, TAP_RUNS);
-    (void)kill(atomic_load(&self->pid), SIGCONT);
-    await(stage, actor, TAP_HAS_ENDED, NULL);
-    stage_end_step(stage, actor, did);
-    end_actor(stage, actor);
+    let_run(stage, &stage->actors[move->actor]);
+    await(stage, move->actor, TAP_HAS_ENDED, NULL);
 }
 
 /* ---- for bodies -------------------------------------------------------------------------------------- */
@@ -330,6 +314,11 @@ void stage_resume(struct stage *stage, int actor, struct lab_text did)
 lk_client *stage_client(struct stage_actor *self)
 {
     return self->client;
+}
+
+const char *stage_key(const struct stage_actor *self, size_t index)
+{
+    return self->cast.keys[index];
 }
 
 void stage_wants(struct stage_actor *self, const char *key)

@@ -1,8 +1,7 @@
 /*
- * What a scenario does with its actors. Each verb below is a step of the timeline, but those before
- * stage_until().
+ * What a scenario does with its actors: moves, each a step of the timeline.
  *
- * A verb after which the actor is not where the scenario wants it ends the scenario: what follows does nothing, and
+ * A move after which the actor is not where the scenario wants it ends the scenario: what follows does nothing, and
  * the run carries the reason. So a scenario needs no checks, and reads from top to bottom.
  */
 #ifndef SECKILL_LAB_STAGE_H
@@ -11,31 +10,10 @@
 #include "guards/base/guard.h"
 #include "lab/lab.h"
 
-#define STAGE_SALE           "lamp"
-#define STAGE_KEY(name)      "seckill:{" STAGE_SALE "}:" name
-
-/* A set of servers for locks: STAGE_SERVER(1) | STAGE_SERVER(3). */
-#define STAGE_SERVER(number) (1U << (number))
+#define STAGE_SALE      "lamp"
+#define STAGE_KEY(name) "seckill:{" STAGE_SALE "}:" name
 
 enum { STAGE_LONG_MS = 90000 }; /* for leases and waits that no step shall outlast */
-
-struct stage_actor; /* opaque to scenarios; to bodies see below */
-
-/* Who an actor is. Strings are borrowed. */
-struct stage_cast {
-    const char *name;                       /* "A" */
-    const struct guard *guard;              /* it buys one unit this way... */
-    const char *buyer;                      /* ...for this buyer; NULL: its name */
-    int64_t lease_ms;                       /* 0: 30000 */
-    int64_t wait_ms;                        /* its guard waits for the lock; 0: it tries once */
-    bool is_process;                        /* in a process of its own, not in a thread */
-    bool stands_still;                      /* that stops at its guard's pause: stage_pause() */
-    void (*body)(struct stage_actor *self); /* instead of a guard: in a thread, it does this */
-    /* Threads alone; after stage_servers(): */
-    unsigned servers; /* of its lock: an odd number of them; 0: the shop's Redis keeps the lock */
-    unsigned cut_off; /* of these: it cannot reach them */
-    int64_t sync_ms;  /* its lock waits so long for one replica; 0: for none */
-};
 
 /* Add an actor, which does nothing yet; its index. */
 int stage_add(struct stage *stage, const struct stage_cast *cast);
@@ -43,60 +21,83 @@ int stage_add(struct stage *stage, const struct stage_cast *cast);
 void stage_sell(struct stage *stage, long long units);
 /* So many further servers, empty, for locks: before any actor. The sale's lock is shown on each. */
 void stage_servers(struct stage *stage, unsigned count);
-/* One of them follows another, and has all that it has. */
-void stage_replicate(struct stage *stage, unsigned primary, unsigned replica);
-/* It is promised that who comes first is served first. */
-void stage_keep_order(struct stage *stage);
-/* Show these locks instead of the sale's; second may be NULL. */
-void stage_show_locks(struct stage *stage, const char *first, const char *second);
+/* All of this that a scenario names, and then its moves. */
+void stage_play(struct stage *stage, const struct lab_scenario *scenario);
+
+/* A move: what an actor does, or what befalls a server. */
+typedef void stage_verb(struct stage *stage, const struct stage_move *move);
+
+struct stage_move {
+    stage_verb *verb;  /* NULL: no more */
+    int actor;         /* index; LAB_TIME */
+    unsigned number;   /* of a server, of renewals; a tap_fate */
+    const char *point; /* with what the next exchange begins; a key */
+    struct lab_text did;
+};
+
+#define STAGE_MOVE(verb, actor, number, point, en, zh)                                             \
+    {                                                                                              \
+        (verb), (actor), (number), (point),                                                        \
+        {                                                                                          \
+            (en), (zh)                                                                             \
+        }                                                                                          \
+    }
+#define STAGE_DO(stage, ...)             stage_do((stage), &(const struct stage_move)__VA_ARGS__)
 
 /* It runs until its next exchange with a command that begins with `point`; that is not sent yet. */
-void stage_until(struct stage *stage, int actor, const char *point, struct lab_text did);
-/* It runs until its next exchange, whichever, or to its end; whether it is at an exchange. */
-bool stage_step(struct stage *stage, int actor, struct lab_text did);
+#define UNTIL(actor, point, en, zh)      STAGE_MOVE(stage_until, actor, TAP_PASS, point, en, zh)
 /* It runs to its end. */
-void stage_finish(struct stage *stage, int actor, struct lab_text did);
+#define FINISH(actor, en, zh)            STAGE_MOVE(stage_until, actor, TAP_PASS, NULL, en, zh)
 /* A process that was stopped before an exchange dies there (SIGKILL). */
-void stage_crash(struct stage *stage, int actor, struct lab_text did);
+#define CRASH(actor, en, zh)             STAGE_MOVE(stage_crash, actor, 0, NULL, en, zh)
 /* A lease runs out, and nobody does anything meanwhile. */
-void stage_lapse(struct stage *stage, const char *key, struct lab_text did);
+#define LAPSE(key, en, zh)               STAGE_MOVE(stage_lapse, LAB_TIME, 0, key, en, zh)
 /* Likewise the place of the next one in a fair lock's queue, of which `key` has the timeouts. */
-void stage_lapse_place(struct stage *stage, const char *key, struct lab_text did);
+#define LAPSE_PLACE(key, en, zh)         STAGE_MOVE(stage_lapse_place, LAB_TIME, 0, key, en, zh)
 
 /*
  * It runs until it waits for a message: it asked in vain, subscribed, and asked again; once per actor.
  * Whatever it asks next, it is not sent yet.
  */
-void stage_wait(struct stage *stage, int actor, struct lab_text did);
+#define WAIT(actor, en, zh)              STAGE_MOVE(stage_wait, actor, 0, NULL, en, zh)
 /* A message wakes it; it has asked nothing meanwhile, and runs until `point`: what it asks first. */
-void stage_wake(struct stage *stage, int actor, const char *point, struct lab_text did);
+#define WAKE(actor, point, en, zh)       STAGE_MOVE(stage_wake, actor, 0, point, en, zh)
 /* Likewise, but its timer may have been sooner, so that it was about to ask already. */
-void stage_hear(struct stage *stage, int actor, const char *point, struct lab_text did);
+#define HEAR(actor, point, en, zh)       STAGE_MOVE(stage_hear, actor, 0, point, en, zh)
 
 /* The exchange before which it was stopped: the reply, or all of it, is lost; it runs until `point`. */
-void stage_lose(struct stage *stage, int actor, enum tap_fate fate, const char *point,
-                struct lab_text did);
-/* A server is killed; it starts again, and has forgotten all. */
-void stage_kill_server(struct stage *stage, unsigned server, struct lab_text did);
-void stage_start_server(struct stage *stage, unsigned server, struct lab_text did);
-/* The link between primary and replica breaks; it is mended, and the replica catches up. */
-void stage_break_link(struct stage *stage, struct lab_text did);
-void stage_mend_link(struct stage *stage, struct lab_text did);
-/* The primary is killed, and the replica takes its place. */
-void stage_fail_over(struct stage *stage, struct lab_text did);
-
+#define LOSE(actor, fate, point, en, zh) STAGE_MOVE(stage_until, actor, fate, point, en, zh)
 /* What was lost on its way arrives at last. */
-void stage_deliver(struct stage *stage, int actor, struct lab_text did);
+#define DELIVER(actor, en, zh)           STAGE_MOVE(stage_deliver, actor, 0, NULL, en, zh)
+
+/* A server is killed; it starts again, and has forgotten all. */
+#define KILL_SERVER(server, en, zh)      STAGE_MOVE(stage_kill_server, LAB_TIME, server, NULL, en, zh)
+#define START_SERVER(server, en, zh)     STAGE_MOVE(stage_start_server, LAB_TIME, server, NULL, en, zh)
+/* The link between primary and replica breaks; it is mended, and the replica catches up. */
+#define BREAK_LINK(en, zh)               STAGE_MOVE(stage_break_link, LAB_TIME, 0, NULL, en, zh)
+#define MEND_LINK(en, zh)                STAGE_MOVE(stage_mend_link, LAB_TIME, 0, NULL, en, zh)
+/* The primary is killed, and the replica takes its place. */
+#define FAIL_OVER(en, zh)                STAGE_MOVE(stage_fail_over, LAB_TIME, 0, NULL, en, zh)
 
 /* Its watchdog has renewed the lease so many times from now on. */
-void stage_await_renewals(struct stage *stage, int actor, unsigned count, struct lab_text did);
+#define RENEWALS(actor, count, en, zh)   STAGE_MOVE(stage_await_renewals, actor, count, NULL, en, zh)
 /* A process runs until it stands still at its guard's pause (SIGSTOP); it goes on (SIGCONT). */
-void stage_pause(struct stage *stage, int actor, struct lab_text did);
-void stage_resume(struct stage *stage, int actor, struct lab_text did);
+#define PAUSE(actor, en, zh)             STAGE_MOVE(stage_pause, actor, 0, NULL, en, zh)
+#define RESUME(actor, en, zh)            STAGE_MOVE(stage_resume, actor, 0, NULL, en, zh)
 
-/* For bodies: the actor's client; that it cannot go on before that lock is free; and that a round of
-   tries is over. */
+stage_verb stage_until, stage_crash, stage_lapse, stage_lapse_place, stage_wait, stage_wake,
+    stage_hear, stage_deliver, stage_kill_server, stage_start_server, stage_break_link,
+    stage_mend_link, stage_fail_over, stage_await_renewals, stage_pause, stage_resume;
+
+/* Make this move: a step of the timeline. */
+void stage_do(struct stage *stage, const struct stage_move *move);
+/* It runs until its next exchange, whichever, or to its end; whether it is at an exchange. */
+bool stage_step(struct stage *stage, int actor, struct lab_text did);
+
+/* For bodies: the actor's client, and its keys; that it cannot go on before that lock is free; and that a
+   round of tries is over. */
 lk_client *stage_client(struct stage_actor *self);
+const char *stage_key(const struct stage_actor *self, size_t index);
 void stage_wants(struct stage_actor *self, const char *key);
 void stage_tried(struct stage_actor *self, bool has_won);
 

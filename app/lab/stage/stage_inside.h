@@ -50,9 +50,11 @@ struct stage {
     struct lab_run *run;     /* borrowed */
     unsigned primary;        /* 0: nobody follows anybody */
     unsigned replica;
-    int relay;                    /* between them */
-    _Atomic bool had_two_holders; /* of one lock, by what they were told and may act upon */
+    int relay;               /* between them */
+    struct tap_calls befell; /* owned: what this move did to servers */
     bool keeps_order;
+    const char *told;             /* what a buyer was told in this move */
+    _Atomic bool had_two_holders; /* of one lock, by what they were told and may act upon */
     struct stage_actor actors[LAB_ACTORS_MAX];
 };
 
@@ -61,10 +63,10 @@ struct stage {
 bool stage_has_failed(const struct stage *stage);
 /* The scenario ends here. The first reason stays. */
 void stage_fail(struct stage *stage, const char *what, const char *whom);
-/* Whatever was done is done: write it down, look at Redis, judge. */
-void stage_end_step(struct stage *stage, int actor, struct lab_text did);
-/* The same, of a step in which time passes; takes the calls. */
-void stage_end_time(struct stage *stage, struct tap_calls *calls, struct lab_text did);
+/* One server follows another, and has all that it has. */
+void stage_replicate(struct stage *stage, unsigned primary, unsigned replica);
+/* Show these locks instead of the sale's; second may be NULL. */
+void stage_show_locks(struct stage *stage, const char *first, const char *second);
 
 /* ---- actor.c ----------------------------------------------------------------------------------- */
 

@@ -8,10 +8,10 @@
 #include "stage_inside.h"
 
 /* What was done to a server, shown as a call. */
-static void show(struct tap_calls *calls, unsigned server, const char *command, const char *reply)
+static void show(struct stage *stage, unsigned server, const char *command, const char *reply)
 {
     (void)tap_calls_add(
-        calls,
+        &stage->befell,
         (struct tap_call){.command = strdup(command), .reply = strdup(reply), .server = server});
 }
 
@@ -42,57 +42,45 @@ void stage_replicate(struct stage *stage, unsigned primary, unsigned replica)
     (void)servers_await_replica(stage->servers, primary, replica, why);
 }
 
-static void kill_server(struct stage *stage, unsigned server, struct tap_calls *calls)
+static void kill_server(struct stage *stage, unsigned server)
 {
     servers_kill(stage->servers, server);
     tap_set_server(stage->tap, server, NULL);
-    show(calls, server, "SIGKILL", "down");
+    show(stage, server, "SIGKILL", "down");
 }
 
-void stage_kill_server(struct stage *stage, unsigned server, struct lab_text did)
+void stage_kill_server(struct stage *stage, const struct stage_move *move)
 {
-    struct tap_calls calls = {0};
-
-    if (stage_has_failed(stage)) return;
-    kill_server(stage, server, &calls);
-    stage_end_time(stage, &calls, did);
+    kill_server(stage, move->number);
 }
 
-void stage_start_server(struct stage *stage, unsigned server, struct lab_text did)
+void stage_start_server(struct stage *stage, const struct stage_move *move)
 {
-    struct tap_calls calls = {0};
+    unsigned server = move->number;
 
-    if (stage_has_failed(stage)) return;
-    if (servers_start(stage->servers, server, &stage->run->failure)) {
-        tap_set_server(stage->tap, server, servers_socket(stage->servers, server));
-        show(&calls, server, "redis-server", "up, empty");
-    }
-    stage_end_time(stage, &calls, did);
+    if (!servers_start(stage->servers, server, &stage->run->failure)) return;
+    tap_set_server(stage->tap, server, servers_socket(stage->servers, server));
+    show(stage, server, "redis-server", "up, empty");
 }
 
-void stage_break_link(struct stage *stage, struct lab_text did)
+void stage_break_link(struct stage *stage, const struct stage_move *move)
 {
-    if (stage_has_failed(stage)) return;
+    (void)move;
     tap_cut(stage->tap, stage->relay);
-    stage_end_step(stage, LAB_TIME, did);
 }
 
-void stage_mend_link(struct stage *stage, struct lab_text did)
+void stage_mend_link(struct stage *stage, const struct stage_move *move)
 {
-    if (stage_has_failed(stage)) return;
+    (void)move;
     tap_mend(stage->tap, stage->relay);
     (void)servers_await_replica(stage->servers, stage->primary, stage->replica,
                                 &stage->run->failure);
-    stage_end_step(stage, LAB_TIME, did);
 }
 
-void stage_fail_over(struct stage *stage, struct lab_text did)
+void stage_fail_over(struct stage *stage, const struct stage_move *move)
 {
-    struct tap_calls calls = {0};
-
-    if (stage_has_failed(stage)) return;
-    kill_server(stage, stage->primary, &calls);
+    (void)move;
+    kill_server(stage, stage->primary);
     if (servers_promote(stage->servers, stage->replica, &stage->run->failure))
-        show(&calls, stage->replica, "REPLICAOF NO ONE", "OK");
-    stage_end_time(stage, &calls, did);
+        show(stage, stage->replica, "REPLICAOF NO ONE", "OK");
 }

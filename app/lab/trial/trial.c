@@ -13,11 +13,6 @@ enum { UNITS = 2, A = 0, B = 1 };
 
 /* ---- the plays --------------------------------------------------------------------------------- */
 
-static bool has_failed(const struct stage *stage)
-{
-    return stage->run->failure.text[0] != '\0';
-}
-
 /* One exchange further; true when it is stopped before the next. */
 static bool step(const struct trial_play *play, struct stage *stage, int actor)
 {
@@ -46,7 +41,7 @@ static bool step_to(const struct trial_play *play, struct stage *stage, int acto
 
 static void step_to_end(const struct trial_play *play, struct stage *stage, int actor)
 {
-    while (!has_failed(stage) && step(play, stage, actor)) {}
+    while (!stage_has_failed(stage) && step(play, stage, actor)) {}
 }
 
 static enum lab_lease lease_now(const struct stage *stage)
@@ -58,7 +53,7 @@ static enum lab_lease lease_now(const struct stage *stage)
 
 static void lapse(struct stage *stage)
 {
-    stage_lapse(stage, STAGE_KEY("lock"), LAB_TEXT("the lease runs out", "租约到期"));
+    STAGE_DO(stage, LAPSE(STAGE_KEY("lock"), "the lease runs out", "租约到期"));
 }
 
 /* Does it keep its lock where nobody looks? */
@@ -80,7 +75,7 @@ static void find_foreign_key(const struct trial_play *play, struct stage *stage)
 
 static void play_alone(const struct trial_play *play, struct stage *stage)
 {
-    while (!has_failed(stage) && step(play, stage, A))
+    while (!stage_has_failed(stage) && step(play, stage, A))
         find_foreign_key(play, stage);
     step_to_end(play, stage, B);
 }
@@ -88,7 +83,7 @@ static void play_alone(const struct trial_play *play, struct stage *stage)
 static void play_two(const struct trial_play *play, struct stage *stage)
 {
     bool a_goes_on = step_to(play, stage, A, play->first);
-    bool b_goes_on = !has_failed(stage) && step_to(play, stage, B, play->second);
+    bool b_goes_on = !stage_has_failed(stage) && step_to(play, stage, B, play->second);
 
     if (a_goes_on) step_to_end(play, stage, A);
     if (b_goes_on) step_to_end(play, stage, B);
@@ -97,10 +92,10 @@ static void play_two(const struct trial_play *play, struct stage *stage)
 static void play_death(const struct trial_play *play, struct stage *stage)
 {
     if (!step_to(play, stage, A, play->first)) return;
-    stage_crash(stage, A, LAB_TEXT("its process dies (SIGKILL)", "进程崩溃（SIGKILL）"));
+    STAGE_DO(stage, CRASH(A, "its process dies (SIGKILL)", "进程崩溃（SIGKILL）"));
     if (lease_now(stage) == LAB_FOR_EVER) return;
     if (lease_now(stage) == LAB_LEASED) lapse(stage);
-    if (!has_failed(stage)) step_to_end(play, stage, B);
+    if (!stage_has_failed(stage)) step_to_end(play, stage, B);
 }
 
 static void play_late(const struct trial_play *play, struct stage *stage)
@@ -109,7 +104,7 @@ static void play_late(const struct trial_play *play, struct stage *stage)
 
     if (!step_to(play, stage, A, play->first) || lease_now(stage) != LAB_LEASED) return;
     lapse(stage);
-    if (!has_failed(stage)) b_goes_on = step_to(play, stage, B, play->second);
+    if (!stage_has_failed(stage)) b_goes_on = step_to(play, stage, B, play->second);
     step_to_end(play, stage, A);
     if (b_goes_on) step_to_end(play, stage, B);
 }
@@ -124,12 +119,7 @@ static void play_it(struct stage *stage)
     };
     const void *first_member = stage->run->scenario;
     const struct trial_play *play = first_member;
-    struct stage_cast cast = {.name = "A", .guard = play->guard, .is_process = true};
 
-    (void)stage_add(stage, &cast);
-    cast.name = "B";
-    (void)stage_add(stage, &cast);
-    stage_sell(stage, play->kind == TRIAL_ALONE ? 1 : UNITS);
     plays[play->kind](play, stage);
 }
 
@@ -147,15 +137,17 @@ static bool play_one(struct trying *self, enum trial_kind kind, size_t first, si
 {
     struct trial *trial = self->trial;
     struct trial_marks marks = {.foreign_key = ""};
+    const struct stage_cast actor = {.guard = self->guard, .is_process = true};
     struct trial_play play = {.kind = kind,
                               .marks = &marks,
-                              .guard = self->guard,
                               .first = first,
                               .second = second,
                               .scenario = {.number = "-",
                                            .name = trial_kind_name(kind),
                                            .title = {trial_kind_name(kind), trial_kind_name(kind)},
                                            .lesson = {"", ""},
+                                           .cast = {actor, actor},
+                                           .units = kind == TRIAL_ALONE ? 1 : UNITS,
                                            .play = play_it}};
     struct lab_run *run = lab_play(self->lab, &play.scenario);
 

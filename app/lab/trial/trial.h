@@ -86,7 +86,6 @@ struct trial_marks {
 struct trial_play {
     struct lab_scenario scenario; /* first: the stage knows only that */
     enum trial_kind kind;
-    const struct guard *guard; /* borrowed */
     size_t first, second;      /* from 1 */
     struct trial_marks *marks; /* borrowed: made by the play */
 };

@@ -221,14 +221,14 @@ static void play_past_the_end(struct stage *stage)
     int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &guard_none});
 
     stage_sell(stage, 1);
-    stage_until(stage, a, "NO SUCH COMMAND", LAB_TEXT("", ""));
-    stage_finish(stage, a, LAB_TEXT("", ""));
+    STAGE_DO(stage, UNTIL(a, "NO SUCH COMMAND", "", ""));
+    STAGE_DO(stage, FINISH(a, "", ""));
 }
 
 static void play_without_a_lease(struct stage *stage)
 {
     stage_sell(stage, 1);
-    stage_lapse(stage, STAGE_KEY("lock"), LAB_TEXT("", ""));
+    STAGE_DO(stage, LAPSE(STAGE_KEY("lock"), "", ""));
 }
 
 static void play_without_a_crash(struct stage *stage)
@@ -237,7 +237,7 @@ static void play_without_a_crash(struct stage *stage)
                                  .name = "A", .guard = &guard_mutex_unchecked, .is_process = true});
 
     stage_sell(stage, 1);
-    stage_until(stage, a, "XADD", LAB_TEXT("", "")); /* and is left there, alive */
+    STAGE_DO(stage, UNTIL(a, "XADD", "", "")); /* and is left there, alive */
 }
 
 /* Does not wait, so it ends. */
@@ -246,7 +246,7 @@ static void play_without_a_wait(struct stage *stage)
     int a = stage_add(stage, &(struct stage_cast){.name = "A", .guard = &guard_mutex});
 
     stage_sell(stage, 1);
-    stage_wait(stage, a, LAB_TEXT("", ""));
+    STAGE_DO(stage, WAIT(a, "", ""));
 }
 
 /* Asks by itself, again and again, and is not to be taken for one that sleeps. */
@@ -277,17 +277,17 @@ static void play_without_sleep(struct stage *stage)
     int b = stage_add(stage, &(struct stage_cast){.name = "B", .body = ask_often});
 
     stage_sell(stage, 1);
-    stage_until(stage, a, "EVALSHA mutex_release", LAB_TEXT("", ""));
-    stage_wait(stage, b, LAB_TEXT("", ""));
+    STAGE_DO(stage, UNTIL(a, "EVALSHA mutex_release", "", ""));
+    STAGE_DO(stage, WAIT(b, "", ""));
     (void)app_eventually(has_asked, stage, PATIENCE_MS);
-    stage_finish(stage, a, LAB_TEXT("", ""));
-    stage_wake(stage, b, "SET", LAB_TEXT("", ""));
+    STAGE_DO(stage, FINISH(a, "", ""));
+    STAGE_DO(stage, WAKE(b, "SET", "", ""));
 }
 
 static void play_without_a_queue(struct stage *stage)
 {
     stage_sell(stage, 1);
-    stage_lapse_place(stage, "redisson_lock_timeout:" STAGE_KEY("lock"), LAB_TEXT("", ""));
+    STAGE_DO(stage, LAPSE_PLACE("redisson_lock_timeout:" STAGE_KEY("lock"), "", ""));
 }
 
 static void assert_fails(struct lab *lab, void (*play)(struct stage *stage), const char *reason)

@@ -24,8 +24,6 @@ enum {
 
 /* ---- scenarios ----------------------------------------------------------------------------------- */
 
-static const struct lab_text nothing = {"", ""};
-
 static struct {
     sem_t is_on;
     sem_t may_end;
@@ -90,9 +88,9 @@ static void play_a_sleep(struct stage *stage)
     int a = stage_add(stage, &(struct stage_cast){.name = "A", .body = waiting});
 
     stage_sell(stage, 1);
-    stage_wait(stage, a, nothing);
+    STAGE_DO(stage, WAIT(a, "", ""));
     (void)sem_post(&gate.is_on);
-    stage_finish(stage, a, nothing);
+    STAGE_DO(stage, FINISH(a, "", ""));
 }
 
 static void play_a_wait(struct stage *stage)
@@ -101,7 +99,7 @@ static void play_a_wait(struct stage *stage)
 
     stage_sell(stage, 1);
     (void)sem_post(&gate.is_on);
-    stage_finish(stage, a, nothing);
+    STAGE_DO(stage, FINISH(a, "", ""));
 }
 
 /* A process stands still, and another actor will never be let go. */
@@ -113,15 +111,15 @@ static void play_a_pause(struct stage *stage)
     int b = stage_add(stage, &(struct stage_cast){.name = "B", .body = wait_in_vain});
 
     stage_sell(stage, 1);
-    stage_until(stage, a, "XADD", nothing);
+    STAGE_DO(stage, UNTIL(a, "XADD", "", ""));
     (void)sem_post(&gate.is_on);
-    stage_finish(stage, b, nothing);
+    STAGE_DO(stage, FINISH(b, "", ""));
 }
 
 static void play_a_mistake(struct stage *stage)
 {
     stage_sell(stage, 1);
-    stage_lapse(stage, STAGE_KEY("lock"), nothing);
+    STAGE_DO(stage, LAPSE(STAGE_KEY("lock"), "", ""));
 }
 
 static const struct lab_scenario at_the_gate = {

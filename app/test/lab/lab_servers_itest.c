@@ -117,8 +117,8 @@ static void play_without_a_lease(struct stage *stage)
 {
     stage_servers(stage, 3);
     stage_sell(stage, 1);
-    stage_kill_server(stage, 2, LAB_TEXT("", ""));
-    stage_lapse(stage, STAGE_KEY("lock"), LAB_TEXT("", ""));
+    STAGE_DO(stage, KILL_SERVER(2, "", ""));
+    STAGE_DO(stage, LAPSE(STAGE_KEY("lock"), "", ""));
 }
 
 static void assert_fails(struct lab *lab, void (*play_it)(struct stage *stage), const char *reason)
