@@ -3,6 +3,7 @@
  * HTML has <header class="top"></header> and <main id="main" tabindex="-1"></main>.
  */
 import { h, setAttribute, setText, svg } from './dom.js';
+import { inBoth } from './i18n.js';
 import { THEMES, currentTheme, setTheme } from './theme.js';
 
 /** The pages of the buyers' port, for those who have both: with --lab. */
@@ -11,30 +12,17 @@ export const LAB_LINKS = [
   { address: '/lab', key: 'frame.lab' },
 ];
 
-export const frameMessages = {
-  en: {
-    'frame.brand': 'Flash sale',
-    'frame.skip': 'Skip to the content',
-    'frame.pages': 'Pages',
-    'frame.shop': 'Shop',
-    'frame.lab': 'Lock lab',
-    'frame.theme': 'Theme: {theme}',
-    'frame.theme.system': 'Auto',
-    'frame.theme.light': 'Light',
-    'frame.theme.dark': 'Dark',
-  },
-  zh: {
-    'frame.brand': '限时秒杀',
-    'frame.skip': '跳到正文',
-    'frame.pages': '页面',
-    'frame.shop': '商店',
-    'frame.lab': '锁实验室',
-    'frame.theme': '主题：{theme}',
-    'frame.theme.system': '自动',
-    'frame.theme.light': '浅色',
-    'frame.theme.dark': '深色',
-  },
-};
+export const frameMessages = inBoth({
+  'frame.brand': ['Flash sale', '限时秒杀'],
+  'frame.skip': ['Skip to the content', '跳到正文'],
+  'frame.pages': ['Pages', '页面'],
+  'frame.shop': ['Shop', '商店'],
+  'frame.lab': ['Lock lab', '锁实验室'],
+  'frame.theme': ['Theme: {theme}', '主题：{theme}'],
+  'frame.theme.system': ['Auto', '自动'],
+  'frame.theme.light': ['Light', '浅色'],
+  'frame.theme.dark': ['Dark', '深色'],
+});
 
 function languageButton(i18n) {
   const button = h('button', { type: 'button', class: 'quiet', id: 'language' });

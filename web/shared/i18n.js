@@ -17,6 +17,12 @@ export function fill(text, values) {
   return text.replace(/\{(\w+)\}/g, (all, name) => values?.[name] ?? all);
 }
 
+/** The tables of both languages, out of one of {key: [English, 中文]}. */
+export function inBoth(texts) {
+  const column = (index) => Object.fromEntries(Object.entries(texts).map(([key, pair]) => [key, pair[index]]));
+  return { en: column(0), zh: column(1) };
+}
+
 /**
  * @param {...{en: object, zh: object}} tables later ones win
  * @returns an object with
