@@ -236,8 +236,7 @@ TEST(sound_guards_sell_every_unit_once, struct sale_world *world)
     static struct books books;
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        assert_true(sale_shops_open(world, rows[i].guard, rows[i].units,
-                                    &(struct group_commit_options){.batch = rows[i].batch}));
+        SALE_SHOPS(world, rows[i].guard, rows[i].units, .batch = rows[i].batch);
         send_crowd(world, THREADS, false);
         await_crowd(THREADS);
         read_books(world, &books);
@@ -263,7 +262,7 @@ TEST(without_a_guard_the_same_crowd_oversells, struct sale_world *world)
     bool is_broken = false;
 
     for (int i = 0; i < TIMES && !is_broken; i++) {
-        assert_true(sale_shops_open(world, "none", 50, &(struct group_commit_options){.batch = 1}));
+        SALE_SHOPS(world, "none", 50, .batch = 1);
         send_crowd(world, FEWER, false);
         await_crowd(FEWER);
         read_books(world, &books);
@@ -287,8 +286,7 @@ TEST(a_server_killed_at_full_load_loses_no_order_it_told_of, struct sale_world *
     static struct books books;
 
     for (size_t i = 0; i < COUNT_OF(guards); i++) {
-        assert_true(
-            sale_shops_open(world, guards[i], 150, &(struct group_commit_options){.batch = 8}));
+        SALE_SHOPS(world, guards[i], 150, .batch = 8);
         send_crowd(world, THREADS, true);
         assert_true(sale_eventually(has_sold_some, world, 5000));
         sale_server_stop(&world->server, SIGKILL);

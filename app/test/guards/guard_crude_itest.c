@@ -102,7 +102,7 @@ static void begin(struct sale_world *world, const char *guard, int64_t units,
 {
     the_world = world;
     before.meanwhile = NULL;
-    assert_true(sale_shops_open(world, guard, units, &(struct group_commit_options){.batch = 8}));
+    SALE_SHOPS(world, guard, units, .batch = 8);
     self.guard = guards_find(guard);
     assert_non_null(self.guard);
     self.meanwhile = meanwhile;
@@ -110,11 +110,6 @@ static void begin(struct sale_world *world, const char *guard, int64_t units,
     self.other = (struct told){GUARD_UNKNOWN, OUTCOME_COUNT};
     self.other_wait_ms = 0;
     self.other_dir = NULL;
-}
-
-static int64_t ask(const char *command)
-{
-    return sale_ask_number(the_world->client, "%s", command);
 }
 
 static void is_told(struct told told, guard_status status, outcome which)
@@ -125,17 +120,9 @@ static void is_told(struct told told, guard_status status, outcome which)
     }
 }
 
-/* Orders, stock and ledger. */
-static void books_are(int64_t orders, int64_t left, int64_t entries)
-{
-    assert_int_equal(ask("HLEN seckill:{s}:orders"), orders);
-    assert_int_equal(ask("GET seckill:{s}:stock"), left);
-    assert_int_equal(ask("XLEN seckill:{s}:ledger"), entries);
-}
-
 static bool lock_is_free(void *arg)
 {
-    return ask("EXISTS " LOCK) == 0;
+    return sale_number(the_world, "EXISTS " LOCK) == 0;
 }
 
 /* ---- in a pause ---------------------------------------------------------------------------------- */
@@ -188,10 +175,10 @@ TEST(while_one_is_inside_the_other_is_not)
 
         is_told(ann, GUARD_DONE, OUTCOME_CREATED);
         is_told(self.other, GUARD_BUSY, OUTCOME_COUNT); /* not executed */
-        books_are(1, 0, 2);
+        sale_books_are(the_world, 1, 0, 2);
         self.meanwhile = NULL;
         is_told(sell(&(struct guard_ctx){0}, 1, "bob"), GUARD_DONE, OUTCOME_SOLD_OUT);
-        assert_int_equal(ask("EXISTS " LOCK), 0);
+        assert_int_equal(sale_number(the_world, "EXISTS " LOCK), 0);
     }
 }
 
@@ -206,7 +193,7 @@ TEST(each_guard_has_one_moment_to_pause_in)
         is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE, OUTCOME_CREATED);
         assert_int_equal(self.pauses, is_one_step ? 0 : 1);
         is_told(sell(&(struct guard_ctx){0}, 1, "bob"), GUARD_DONE, OUTCOME_CREATED);
-        books_are(2, 3, 3);
+        sale_books_are(the_world, 2, 3, 3);
     }
 }
 
@@ -247,8 +234,8 @@ TEST(who_does_not_get_it_in_time_has_not_executed_anything)
         }
         assert_in_range(clock_mono_ms() - begin_ms, WAIT_MS - 10, WAIT_MS + SLACK_MS);
         is_told(self.other, GUARD_BUSY, OUTCOME_COUNT);
-        books_are(is_string_in_redis ? 0 : 1, is_string_in_redis ? 5 : 4,
-                  is_string_in_redis ? 1 : 2);
+        sale_books_are(the_world, is_string_in_redis ? 0 : 1, is_string_in_redis ? 5 : 4,
+                       is_string_in_redis ? 1 : 2);
     }
 }
 
@@ -282,7 +269,7 @@ TEST(a_holder_that_is_late_oversells)
 
         is_told(self.other, GUARD_DONE, OUTCOME_CREATED);
         is_told(ann, GUARD_DONE, OUTCOME_CREATED);
-        books_are(2, 0, 3); /* of one unit */
+        sale_books_are(the_world, 2, 0, 3); /* of one unit */
         the_audit_finds("fail  conservation");
     }
 }
@@ -312,7 +299,7 @@ TEST(a_sound_holder_that_is_late_sells_nothing)
 
         is_told(self.other, GUARD_DONE, OUTCOME_CREATED);
         is_told(ann, rows[i].status, rows[i].outcome);
-        books_are(1, 0, 2);
+        sale_books_are(the_world, 1, 0, 2);
         the_audit_finds("pass  conservation");
     }
 }
@@ -330,8 +317,8 @@ TEST(an_unchecked_holder_that_sees_it_is_late_writes_nothing)
     before.verb = "GET"; /* of the stock: what is read first */
     before.meanwhile = the_lease_runs_out;
     is_told(sell(&(struct guard_ctx){.lease_ms = 300}, 0, "ann"), GUARD_BUSY, OUTCOME_COUNT);
-    books_are(0, 5, 1);
-    assert_int_equal(ask("EXISTS " LOCK), 1); /* theirs */
+    sale_books_are(the_world, 0, 5, 1);
+    assert_int_equal(sale_number(the_world, "EXISTS " LOCK), 1); /* theirs */
 }
 
 TEST(another_host_has_another_file)
@@ -344,7 +331,7 @@ TEST(another_host_has_another_file)
     struct told ann = sell(&(struct guard_ctx){0}, 0, "ann");
     is_told(self.other, GUARD_DONE, OUTCOME_CREATED);
     is_told(ann, GUARD_DONE, OUTCOME_CREATED);
-    books_are(2, 0, 3);
+    sale_books_are(the_world, 2, 0, 3);
     app_folder_remove(dir);
 }
 
@@ -393,7 +380,7 @@ TEST(who_comes_late_to_give_the_lock_back)
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         begin(*state, rows[i].guard, 5, the_lock_becomes_anothers);
         is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE, OUTCOME_CREATED);
-        assert_int_equal(ask("EXISTS " LOCK), rows[i].deletes_anothers ? 0 : 1);
+        assert_int_equal(sale_number(the_world, "EXISTS " LOCK), rows[i].deletes_anothers ? 0 : 1);
     }
 }
 
@@ -404,7 +391,7 @@ TEST(between_get_and_del_the_lock_becomes_anothers)
     before.meanwhile = the_lock_becomes_anothers;
     is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE, OUTCOME_CREATED);
     assert_null(before.meanwhile);
-    assert_int_equal(ask("EXISTS " LOCK), 0); /* theirs */
+    assert_int_equal(sale_number(the_world, "EXISTS " LOCK), 0); /* theirs */
 }
 
 /* ---- what the lock looks like -------------------------------------------------------------------- */
@@ -418,7 +405,7 @@ static void look_at_the_lock(struct sale_world *world)
 
     (void)snprintf(lock_value, sizeof lock_value, "%s", lk_reply_bytes(value).data);
     lk_reply_free(value);
-    lock_left_ms = ask("PTTL " LOCK);
+    lock_left_ms = sale_number(the_world, "PTTL " LOCK);
 }
 
 TEST(locks_are_laid_out_as_in_the_textbook)
@@ -468,7 +455,7 @@ TEST(get_del_has_a_value_of_its_own_for_each_sell)
     memcpy(first, lock_value, sizeof first);
     is_told(sell(&(struct guard_ctx){0}, 0, "bob"), GUARD_DONE, OUTCOME_CREATED);
     assert_string_not_equal(first, lock_value);
-    assert_int_equal(ask("EXISTS " LOCK), 0);
+    assert_int_equal(sale_number(the_world, "EXISTS " LOCK), 0);
 }
 
 /* ---- fenced -------------------------------------------------------------------------------------- */
@@ -481,10 +468,10 @@ TEST(every_holder_shows_a_greater_number)
     for (int i = 0; i < 3; i++) {
         is_told(sell(&(struct guard_ctx){0}, i > 0, i == 0 ? "ann" : "bob"), GUARD_DONE,
                 i == 2 ? OUTCOME_ALREADY_ORDERED : OUTCOME_CREATED);
-        assert_true(ask("GET seckill:{s}:fence") > shown);
-        shown = ask("GET seckill:{s}:fence");
+        assert_true(sale_number(the_world, "GET seckill:{s}:fence") > shown);
+        shown = sale_number(the_world, "GET seckill:{s}:fence");
     }
-    books_are(2, 3, 3);
+    sale_books_are(the_world, 2, 3, 3);
 }
 
 /* The resource decides, whoever holds the lock: it is not even asked. */
@@ -495,12 +482,12 @@ TEST(a_number_lower_than_the_highest_is_refused)
     begin(*state, "fenced", 5, NULL);
     assert_true(sale_do(the_world->client, "SET seckill:{s}:fence %lld", shown));
     is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_BUSY, OUTCOME_COUNT);
-    books_are(0, 5, 1);
-    assert_int_equal(ask("GET seckill:{s}:fence"), shown);
+    sale_books_are(the_world, 0, 5, 1);
+    assert_int_equal(sale_number(the_world, "GET seckill:{s}:fence"), shown);
     /* the next token is this one, which is not lower */
     assert_true(sale_do(the_world->client, "SET redisson_lock_token:" LOCK " %lld", shown - 1));
     is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_DONE, OUTCOME_CREATED);
-    books_are(1, 4, 2);
+    sale_books_are(the_world, 1, 4, 2);
 }
 
 TEST(a_fence_that_is_no_number_sells_nothing)
@@ -511,7 +498,7 @@ TEST(a_fence_that_is_no_number_sells_nothing)
         begin(*state, "fenced", 5, NULL);
         assert_true(sale_do(the_world->client, "%s", spoils[i]));
         is_told(sell(&(struct guard_ctx){0}, 0, "ann"), GUARD_UNAVAILABLE, OUTCOME_COUNT);
-        books_are(0, 5, 1);
+        sale_books_are(the_world, 0, 5, 1);
     }
 }
 

@@ -52,16 +52,6 @@ FAKE(lk_status, lk_mutex_run, lk_lock *mutex, const struct lk_lock_options *opti
     return pause_mode.status;
 }
 
-static void buys(struct sale_world *world, const char *buyer, outcome expected)
-{
-    struct purchase purchase = sale_shops_buy(world, buyer, "");
-
-    if (purchase.outcome != expected) {
-        fail_msg("%s: %s, not %s", buyer, sale_outcome_name(purchase.outcome),
-                 sale_outcome_name(expected));
-    }
-}
-
 /* All of the sale but its fence: a write that is refused has shown its token, too. */
 static char *dump_sale(struct sale_world *world)
 {
@@ -119,12 +109,12 @@ static const char *cooling(unsigned units)
 TEST(units_that_cool_stay_in_stock, struct sale_world *world)
 {
     for (size_t i = 0; i < COUNT_OF(all); i++) {
-        assert_true(sale_shops_open(world, all[i], 9, &(struct group_commit_options){.batch = 8}));
+        SALE_SHOPS(world, all[i], 9, .batch = 8);
         assert_true(sale_do(world->client, "%s", cooling(7)));
-        assert_int_equal(sale_shops_buy(world, "ann", "").outcome, OUTCOME_CREATED);
-        assert_int_equal(sale_shops_buy(world, "bob", "").outcome, OUTCOME_CREATED);
-        assert_int_equal(sale_shops_buy(world, "cid", "").outcome, OUTCOME_SOLD_OUT);
-        assert_int_equal(sale_ask_number(world->client, "GET seckill:{s}:stock"), 7);
+        sale_shops_told(world, "ann", OUTCOME_CREATED);
+        sale_shops_told(world, "bob", OUTCOME_CREATED);
+        sale_shops_told(world, "cid", OUTCOME_SOLD_OUT);
+        assert_int_equal(sale_number(world, "GET seckill:{s}:stock"), 7);
     }
 }
 
@@ -151,9 +141,8 @@ TEST(a_buyer_is_answered_by_his_order_then_by_the_state, struct sale_world *worl
         size_t r = i % COUNT_OF(rows);
 
         /* New shops each time: what an old one remembers is not about this sale. */
-        assert_true(sale_shops_open(
-            world, all[i / COUNT_OF(rows) / COUNT_OF(batches)], 9,
-            &(struct group_commit_options){.batch = batches[i / COUNT_OF(rows) % 2]}));
+        SALE_SHOPS(world, all[i / COUNT_OF(rows) / COUNT_OF(batches)], 9,
+                   .batch = batches[i / COUNT_OF(rows) % 2]);
         struct purchase first = sale_shops_buy(world, "ann", "key");
         assert_int_equal(first.outcome, OUTCOME_CREATED);
         const char *command = rows[r].command;
@@ -183,7 +172,7 @@ TEST(what_is_written_is_as_documented, struct sale_world *world)
     struct order order;
 
     for (size_t i = 0; i < COUNT_OF(all); i++) {
-        assert_true(sale_shops_open(world, all[i], 9, &(struct group_commit_options){.batch = 8}));
+        SALE_SHOPS(world, all[i], 9, .batch = 8);
         struct purchase bought = sale_shops_buy(world, "ann", "key");
         assert_int_equal(bought.outcome, OUTCOME_CREATED);
         assert_string_equal(bought.guard, all[i]);
@@ -209,12 +198,11 @@ TEST(what_is_written_is_as_documented, struct sale_world *world)
 
 TEST(a_holder_that_overslept_sells_nothing, struct sale_world *world)
 {
-    assert_true(sale_shops_open(world, "mutex", 9,
-                                &(struct group_commit_options){.batch = 8, .lease_ms = 200}));
-    buys(world, "ann", OUTCOME_CREATED);
+    SALE_SHOPS(world, "mutex", 9, .batch = 8, .lease_ms = 200);
+    sale_shops_told(world, "ann", OUTCOME_CREATED);
     pause_mode.client = world->client;
     pause_mode.key = world->keys.text[KEY_LOCK];
-    char *before = sale_dump(world->client, "s");
+    sale_remember(world->client);
     atomic_store(&pause_mode.is_on, true);
     struct purchase late = sale_shops_buy(world, "bob", "");
     atomic_store(&pause_mode.is_on, false);
@@ -226,11 +214,8 @@ TEST(a_holder_that_overslept_sells_nothing, struct sale_world *world)
     assert_string_equal(lk_reply_bytes(lock).data, "somebody-else"); /* and was left alone */
     lk_reply_free(lock);
     assert_true(sale_do(world->client, "DEL %s", world->keys.text[KEY_LOCK]));
-    char *after = sale_dump(world->client, "s");
-    assert_string_equal(before, after);
-    free(before);
-    free(after);
-    buys(world, "bob", OUTCOME_CREATED);
+    sale_assert_same(world->client, "a late sell");
+    sale_shops_told(world, "bob", OUTCOME_CREATED);
 }
 
 TEST(a_lock_that_is_not_given_back_costs_the_deadline_only, struct sale_world *world)
@@ -239,25 +224,22 @@ TEST(a_lock_that_is_not_given_back_costs_the_deadline_only, struct sale_world *w
     static const unsigned batches[] = {1, 8};
 
     for (size_t i = 0; i < COUNT_OF(locking) * COUNT_OF(batches); i++) {
-        assert_true(
-            sale_shops_open(world, locking[i / COUNT_OF(batches)], 9,
-                            &(struct group_commit_options){.batch = batches[i % COUNT_OF(batches)],
-                                                           .deadline_ms = DEADLINE_MS}));
+        SALE_SHOPS(world, locking[i / COUNT_OF(batches)], 9,
+                   .batch = batches[i % COUNT_OF(batches)], .deadline_ms = DEADLINE_MS);
         assert_true(sale_do(world->client, "SET %s somebody PX 60000", world->keys.text[KEY_LOCK]));
         int64_t begin_ms = clock_mono_ms();
         is_refused(world, "ann", OUTCOME_LOCK_TIMEOUT);
         int64_t took_ms = clock_mono_ms() - begin_ms;
         assert_in_range(took_ms, DEADLINE_MS - 50, DEADLINE_MS + ANSWER_MS + SLACK_MS);
         assert_true(sale_do(world->client, "DEL %s", world->keys.text[KEY_LOCK]));
-        buys(world, "ann", OUTCOME_CREATED);
+        sale_shops_told(world, "ann", OUTCOME_CREATED);
     }
 }
 
 TEST(a_lock_of_a_wrong_type_sells_nothing, struct sale_world *world)
 {
     for (size_t i = 0; i < COUNT_OF(locking); i++) {
-        assert_true(sale_shops_open(
-            world, locking[i], 9, &(struct group_commit_options){.batch = 8, .deadline_ms = 200}));
+        SALE_SHOPS(world, locking[i], 9, .batch = 8, .deadline_ms = 200);
         assert_true(sale_do(world->client, "RPUSH %s x", world->keys.text[KEY_LOCK]));
         is_refused(world, "ann", OUTCOME_LOCK_TIMEOUT); /* SET NX sees a key: taken */
     }
@@ -275,9 +257,8 @@ TEST(a_spoilt_sale_is_unavailable_and_stays_as_it_is, struct sale_world *world)
 
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         for (size_t k = 0; k < COUNT_OF(spoils); k++) {
-            assert_true(
-                sale_shops_open(world, all[i], 9, &(struct group_commit_options){.batch = 8}));
-            buys(world, "ann", OUTCOME_CREATED);
+            SALE_SHOPS(world, all[i], 9, .batch = 8);
+            sale_shops_told(world, "ann", OUTCOME_CREATED);
             if (strncmp(spoils[k], "RPUSH", 5) == 0) {
                 assert_true(sale_do(world->client, "DEL %s", world->keys.text[KEY_ORDERS]));
             }
@@ -294,12 +275,12 @@ TEST(a_server_out_of_memory_is_unavailable_and_writes_nothing, struct sale_world
         bool is_refused_first = strcmp(all[i], "none") != 0 && strcmp(all[i], "thread") != 0 &&
                                 strcmp(all[i], "file") != 0;
 
-        assert_true(sale_shops_open(world, all[i], 9, &(struct group_commit_options){.batch = 8}));
-        buys(world, "ann", OUTCOME_CREATED);
+        SALE_SHOPS(world, all[i], 9, .batch = 8);
+        sale_shops_told(world, "ann", OUTCOME_CREATED);
         assert_true(sale_do(world->client, "CONFIG SET maxmemory 1"));
         is_refused(world, "bob", is_refused_first ? OUTCOME_STORE_UNAVAILABLE : OUTCOME_UNKNOWN);
         assert_true(sale_do(world->client, "CONFIG SET maxmemory 0"));
-        buys(world, "bob", OUTCOME_CREATED);
+        sale_shops_told(world, "bob", OUTCOME_CREATED);
     }
 }
 
@@ -322,20 +303,19 @@ TEST(a_server_that_is_gone_is_unavailable_at_once_and_back_by_itself, struct sal
     for (size_t i = 0; i < COUNT_OF(sound); i++) {
         struct probe probe = {.world = world, .buyer = "bob"};
 
-        assert_true(
-            sale_shops_open(world, sound[i], 9, &(struct group_commit_options){.batch = 8}));
-        buys(world, "ann", OUTCOME_CREATED);
+        SALE_SHOPS(world, sound[i], 9, .batch = 8);
+        sale_shops_told(world, "ann", OUTCOME_CREATED);
         sale_server_stop(&world->server, SIGTERM);
         for (int k = 0; k < 3; k++) {
             int64_t begin_ms = clock_mono_ms();
 
-            buys(world, "bob", OUTCOME_STORE_UNAVAILABLE);
+            sale_shops_told(world, "bob", OUTCOME_STORE_UNAVAILABLE);
             assert_true(clock_mono_ms() - begin_ms < SLACK_MS);
         }
         assert_true(sale_server_restart(&world->server));
         assert_true(sale_eventually(gets_an_order, &probe, 5000));
         assert_int_equal(probe.last, OUTCOME_CREATED); /* unavailable was the truth */
-        buys(world, "ann", OUTCOME_ALREADY_ORDERED);
+        sale_shops_told(world, "ann", OUTCOME_ALREADY_ORDERED);
     }
 }
 
@@ -348,9 +328,7 @@ TEST(a_server_that_hangs_costs_the_deadline_and_a_round_trip, struct sale_world 
         struct probe bob = {.world = world, .buyer = "bob"};
 
         world->answer_ms = ANSWER_MS;
-        assert_true(sale_shops_open(
-            world, sound[i], 9,
-            &(struct group_commit_options){.batch = 8, .deadline_ms = DEADLINE_MS}));
+        SALE_SHOPS(world, sound[i], 9, .batch = 8, .deadline_ms = DEADLINE_MS);
         world->answer_ms = 0;
         assert_true(sale_eventually(gets_an_order, &ann, 5000));
         assert_true(sale_server_freeze(&world->server));
@@ -367,11 +345,7 @@ TEST(a_server_that_hangs_costs_the_deadline_and_a_round_trip, struct sale_world 
         assert_in_range(took_ms, ANSWER_MS - 10, DEADLINE_MS + ANSWER_MS + SLACK_MS);
         /* Asking again resolves it: one order, whether or not the lost one was made. */
         assert_true(sale_eventually(gets_an_order, &bob, 5000));
-        assert_int_equal(sale_ask_number(world->client, "HLEN %s", world->keys.text[KEY_ORDERS]),
-                         2);
-        assert_int_equal(sale_ask_number(world->client, "GET %s", world->keys.text[KEY_STOCK]), 7);
-        assert_int_equal(sale_ask_number(world->client, "XLEN %s", world->keys.text[KEY_LEDGER]),
-                         3);
+        sale_books_are(world, 2, 7, 3);
     }
 }
 
@@ -383,7 +357,7 @@ TEST(node_numbers_differ_and_are_given_back, struct sale_world *world)
     struct order_node *nodes[NODES];
     int numbers[NODES];
 
-    assert_true(sale_shops_open(world, "mutex", 1, &(struct group_commit_options){.batch = 8}));
+    SALE_SHOPS(world, "mutex", 1, .batch = 8);
     for (size_t i = 0; i < NODES; i++) {
         nodes[i] = order_node_new(i % 2 == 0 ? world->client : world->shops[0].client, NULL);
         assert_non_null(nodes[i]);
@@ -402,7 +376,7 @@ TEST(node_numbers_differ_and_are_given_back, struct sale_world *world)
 
 TEST(two_instances_never_make_the_same_order_id, struct sale_world *world)
 {
-    assert_true(sale_shops_open(world, "script", 9, &(struct group_commit_options){.batch = 8}));
+    SALE_SHOPS(world, "script", 9, .batch = 8);
     struct purchase one = {.buyer = "ann", .key = ""};
     struct purchase two = {.buyer = "bob", .key = ""};
     (void)group_commit_sell(world->shops[0].group, "s", &one);

@@ -33,14 +33,9 @@ static struct {
     enum failure how; /* it is executed only when the answer is lost */
 } seam;
 
-static int64_t ask(struct sale_world *world, const char *command)
-{
-    return sale_ask_number(world->client, "%s", command);
-}
-
 static bool lease_is_over(void *arg)
 {
-    return ask(arg, "EXISTS seckill:{s}:lock") == 0;
+    return sale_number(arg, "EXISTS seckill:{s}:lock") == 0;
 }
 
 static void have_a_break(enum place place)
@@ -94,30 +89,7 @@ static void open_sale(struct sale_world *world, const char *guard, int64_t units
     seam.place = strcmp(guard, "watch") == 0             ? AFTER_READING
                  : strcmp(guard, "mutex-unchecked") == 0 ? AFTER_LOOK
                                                          : BEFORE_SCRIPT;
-    assert_true(sale_shops_open(world, guard, units,
-                                &(struct group_commit_options){
-                                    .batch = 8, .lease_ms = LEASE_MS, .deadline_ms = deadline_ms}));
-}
-
-static outcome buy_in(struct sale_world *world, size_t shop, const char *buyer)
-{
-    struct purchase purchase = {.buyer = buyer, .key = "", .outcome = OUTCOME_COUNT};
-
-    (void)group_commit_sell(world->shops[shop].group, "s", &purchase);
-    return purchase.outcome;
-}
-
-static void ends_as(struct sale_world *world, const char *buyer, outcome expected)
-{
-    assert_string_equal(sale_outcome_name(buy_in(world, 0, buyer)), sale_outcome_name(expected));
-}
-
-/* Orders, stock and ledger agree. */
-static void books_are(struct sale_world *world, int64_t orders, int64_t left, int64_t entries)
-{
-    assert_int_equal(ask(world, "HLEN seckill:{s}:orders"), orders);
-    assert_int_equal(ask(world, "GET seckill:{s}:stock"), left);
-    assert_int_equal(ask(world, "XLEN seckill:{s}:ledger"), entries);
+    SALE_SHOPS(world, guard, units, .batch = 8, .lease_ms = LEASE_MS, .deadline_ms = deadline_ms);
 }
 
 /* ---- mutex-watchdog ---------------------------------------------------------------------------------------- */
@@ -148,10 +120,10 @@ TEST(the_watchdog_keeps_the_lease_of_a_slow_holder, struct sale_world *world)
 {
     open_sale(world, "mutex-watchdog", 5, 0);
     seam.meanwhile = take_three_leases;
-    ends_as(world, "ann", OUTCOME_CREATED);
+    sale_shops_told(world, "ann", OUTCOME_CREATED);
     assert_false(slow.was_free);
     assert_true(lease_is_over(world)); /* released, not renewed for ever */
-    books_are(world, 1, 4, 2);
+    sale_books_are(world, 1, 4, 2);
 }
 
 static void lose_the_lock(struct sale_world *world)
@@ -163,9 +135,9 @@ TEST(a_watched_holder_that_overslept_sells_nothing, struct sale_world *world)
 {
     open_sale(world, "mutex-watchdog", 5, 0);
     seam.meanwhile = lose_the_lock;
-    ends_as(world, "ann", OUTCOME_LOCK_TIMEOUT);
-    books_are(world, 0, 5, 1);
-    assert_int_equal(ask(world, "EXISTS seckill:{s}:lock"), 1); /* theirs, left alone */
+    sale_shops_told(world, "ann", OUTCOME_LOCK_TIMEOUT);
+    sale_books_are(world, 0, 5, 1);
+    assert_int_equal(sale_number(world, "EXISTS seckill:{s}:lock"), 1); /* theirs, left alone */
 }
 
 /* ---- mutex-unchecked: the flaw, and who finds it ---------------------------------------------------------- */
@@ -176,7 +148,7 @@ static void others_buy(struct sale_world *world)
     static const char *const others[] = {"bob", "cid", "dan", "eve"};
 
     for (size_t i = 0; i < COUNT_OF(others); i++)
-        (void)buy_in(world, 1, others[i]);
+        (void)sale_shops_buy_in(world, 1, others[i], "");
 }
 
 static void oversleep_while_others_buy(struct sale_world *world)
@@ -198,10 +170,10 @@ TEST(an_unchecked_holder_that_is_not_paused_sells_right, struct sale_world *worl
     char out[OUT_SIZE];
 
     open_sale(world, "mutex-unchecked", 5, 0);
-    ends_as(world, "ann", OUTCOME_CREATED);
+    sale_shops_told(world, "ann", OUTCOME_CREATED);
     others_buy(world);
-    ends_as(world, "fay", OUTCOME_SOLD_OUT);
-    books_are(world, 5, 0, 6);
+    sale_shops_told(world, "fay", OUTCOME_SOLD_OUT);
+    sale_books_are(world, 5, 0, 6);
     (void)audit(world, out); /* without clients it cannot pass on all counts */
     assert_non_null(strstr(out, "pass  conservation"));
     assert_null(strstr(out, "fail  "));
@@ -215,11 +187,11 @@ TEST(an_unchecked_holder_that_overslept_oversells_and_is_found_out, struct sale_
 
     open_sale(world, "mutex-unchecked", 5, 0);
     seam.meanwhile = oversleep_while_others_buy;
-    ends_as(world, "ann", OUTCOME_CREATED); /* the fifth, and it writes "four left" */
+    sale_shops_told(world, "ann", OUTCOME_CREATED); /* the fifth, and it writes "four left" */
     for (size_t i = 0; i < COUNT_OF(more); i++)
-        late += buy_in(world, 1, more[i]) == OUTCOME_CREATED;
+        late += sale_shops_buy_in(world, 1, more[i], "").outcome == OUTCOME_CREATED;
     assert_int_equal(late, 4);
-    assert_int_equal(ask(world, "HLEN seckill:{s}:orders"), 9); /* of five units */
+    assert_int_equal(sale_number(world, "HLEN seckill:{s}:orders"), 9); /* of five units */
     assert_int_equal(audit(world, out), 1);
     assert_non_null(strstr(out, "fail  conservation"));
 }
@@ -237,11 +209,11 @@ TEST(a_checked_holder_that_overslept_does_not, struct sale_world *world)
 
     open_sale(world, "mutex-watchdog", 5, 0);
     seam.meanwhile = lose_the_lease_while_others_buy;
-    ends_as(world, "ann", OUTCOME_LOCK_TIMEOUT);
-    books_are(world, 4, 1, 5);
+    sale_shops_told(world, "ann", OUTCOME_LOCK_TIMEOUT);
+    sale_books_are(world, 4, 1, 5);
     (void)audit(world, out);
     assert_non_null(strstr(out, "pass  conservation"));
-    ends_as(world, "ann", OUTCOME_CREATED);
+    sale_shops_told(world, "ann", OUTCOME_CREATED);
 }
 
 /* ---- watch ------------------------------------------------------------------------------------------------- */
@@ -249,24 +221,24 @@ TEST(a_checked_holder_that_overslept_does_not, struct sale_world *world)
 static void somebody_buys(struct sale_world *world)
 {
     seam.meanwhile = NULL;
-    (void)buy_in(world, 1, "bob");
+    (void)sale_shops_buy_in(world, 1, "bob", "");
 }
 
 TEST(what_changed_in_between_is_read_again, struct sale_world *world)
 {
     open_sale(world, "watch", 5, 0);
     seam.meanwhile = somebody_buys;
-    ends_as(world, "ann", OUTCOME_CREATED);
+    sale_shops_told(world, "ann", OUTCOME_CREATED);
     assert_int_equal(seam.session_calls, 6); /* read, somebody's two, refused; read, written */
-    books_are(world, 2, 3, 3);
+    sale_books_are(world, 2, 3, 3);
 }
 
 TEST(the_last_unit_goes_to_one, struct sale_world *world)
 {
     open_sale(world, "watch", 1, 0);
     seam.meanwhile = somebody_buys;
-    ends_as(world, "ann", OUTCOME_SOLD_OUT);
-    books_are(world, 1, 0, 2);
+    sale_shops_told(world, "ann", OUTCOME_SOLD_OUT);
+    sale_books_are(world, 1, 0, 2);
 }
 
 static void run_command(struct sale_world *world)
@@ -294,7 +266,7 @@ TEST(each_thing_that_is_read_is_watched, struct sale_world *world)
         open_sale(world, "watch", 5, 0);
         seam.command = rows[i].command;
         seam.meanwhile = run_command;
-        ends_as(world, "ann", rows[i].expected);
+        sale_shops_told(world, "ann", rows[i].expected);
         assert_true(seam.session_calls >= 3); /* what was read first did not count */
     }
 }
@@ -306,7 +278,7 @@ TEST(a_refusal_is_validated_like_a_sale, struct sale_world *world)
     assert_true(sale_do(world->client, "SET seckill:{s}:stock 0"));
     seam.command = "HSET seckill:{s}:orders ann 17:held:";
     seam.meanwhile = run_command;
-    ends_as(world, "ann", OUTCOME_ALREADY_ORDERED);
+    sale_shops_told(world, "ann", OUTCOME_ALREADY_ORDERED);
     assert_int_equal(seam.session_calls, 4);
 }
 
@@ -323,10 +295,10 @@ TEST(a_conflict_without_end_is_a_lock_timeout, struct sale_world *world)
     seam.meanwhile = touch_the_stock;
     seam.stays = true;
     int64_t begin_ms = clock_mono_ms();
-    ends_as(world, "ann", OUTCOME_LOCK_TIMEOUT);
+    sale_shops_told(world, "ann", OUTCOME_LOCK_TIMEOUT);
     assert_in_range(clock_mono_ms() - begin_ms, DEADLINE_MS / 2, DEADLINE_MS + SLACK_MS);
     assert_true(seam.session_calls >= 6);
-    books_are(world, 0, 5, 1);
+    sale_books_are(world, 0, 5, 1);
 }
 
 /* ---- watch: lost answers --------------------------------------------------------------------------------------- */
@@ -352,10 +324,10 @@ TEST(a_lost_answer_is_settled, struct sale_world *world)
         open_sale(world, "watch", 5, 0);
         seam.fail_at = rows[i].fail_at;
         seam.how = rows[i].how;
-        ends_as(world, "ann", rows[i].expected);
-        books_are(world, rows[i].orders, 5 - rows[i].orders, 1 + rows[i].orders);
-        ends_as(world, "ann", rows[i].orders ? OUTCOME_ALREADY_ORDERED : OUTCOME_CREATED);
-        books_are(world, 1, 4, 2);
+        sale_shops_told(world, "ann", rows[i].expected);
+        sale_books_are(world, rows[i].orders, 5 - rows[i].orders, 1 + rows[i].orders);
+        sale_shops_told(world, "ann", rows[i].orders ? OUTCOME_ALREADY_ORDERED : OUTCOME_CREATED);
+        sale_books_are(world, 1, 4, 2);
     }
 }
 
@@ -374,12 +346,12 @@ TEST(a_transaction_that_comes_late_is_refused, struct sale_world *world)
     open_sale(world, "watch", 5, 0);
     seam.fail_at = 2; /* so that the void hash has this process' field */
     seam.how = LOST_ON_THE_WAY;
-    ends_as(world, "ann", OUTCOME_STORE_UNAVAILABLE);
-    assert_int_equal(ask(world, "HLEN seckill:{s}:void"), 1);
+    sale_shops_told(world, "ann", OUTCOME_STORE_UNAVAILABLE);
+    assert_int_equal(sale_number(world, "HLEN seckill:{s}:void"), 1);
     seam.meanwhile = void_the_attempt;
-    ends_as(world, "ann", OUTCOME_STORE_UNAVAILABLE);
+    sale_shops_told(world, "ann", OUTCOME_STORE_UNAVAILABLE);
     assert_int_equal(seam.session_calls, 5); /* read, refused; read again: given up */
-    books_are(world, 0, 5, 1);
+    sale_books_are(world, 0, 5, 1);
 }
 
 GROUP(sale_world_open, sale_world_close);

@@ -270,7 +270,7 @@ static struct guard_result sell_batch(struct sale_world *world, struct sell *sel
 static void begin(struct sale_world *world, struct sell *sell, const char *guard, bool is_warm)
 {
     forget_late();
-    assert_true(sale_shops_open(world, guard, UNITS, &(struct group_commit_options){.batch = 8}));
+    SALE_SHOPS(world, guard, UNITS, .batch = 8);
     *sell = (struct sell){.guard = guards_find(guard),
                           .purchase = lk_script_new(app_scripts_named("purchase")),
                           .resolve = lk_script_new(app_scripts_named("resolve")),

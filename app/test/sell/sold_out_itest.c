@@ -11,15 +11,6 @@ enum { UNITS = 3, LOST_MS = 100, SOON_MS = 3000 };
 
 static const struct group_commit_options in_batches = {.batch = 8};
 
-static struct purchase buy_in(struct sale_world *world, size_t shop, const char *buyer,
-                              const char *key)
-{
-    struct purchase purchase = {.buyer = buyer, .key = key};
-
-    (void)group_commit_sell(world->shops[shop].group, "s", &purchase);
-    return purchase;
-}
-
 static int64_t scripts_run(struct sale_world *world)
 {
     lk_reply *stats = sale_ask(world->client, "INFO commandstats");
@@ -39,33 +30,35 @@ static bool answers_from_memory(void *arg)
     bool is_known = true;
 
     for (size_t shop = 0; shop < SALE_SHOPS; shop++)
-        is_known &= buy_in(world, shop, "late", "").outcome == OUTCOME_SOLD_OUT;
+        is_known &= sale_shops_buy_in(world, shop, "late", "").outcome == OUTCOME_SOLD_OUT;
     return is_known && scripts_run(world) == before;
 }
 
 static void sell_out(struct sale_world *world, const char *guard,
                      const struct group_commit_options *options)
 {
-    assert_true(sale_shops_open(world, guard, UNITS, options));
-    assert_int_equal(buy_in(world, 0, "ann", "k1").outcome, OUTCOME_CREATED);
-    assert_int_equal(buy_in(world, 1, "bob", "").outcome, OUTCOME_CREATED);
-    assert_int_equal(buy_in(world, 0, "cid", "").outcome, OUTCOME_CREATED);
+    sale_shops_open(world, guard, UNITS, options);
+    assert_int_equal(sale_shops_buy_in(world, 0, "ann", "k1").outcome, OUTCOME_CREATED);
+    assert_int_equal(sale_shops_buy_in(world, 1, "bob", "").outcome, OUTCOME_CREATED);
+    sale_shops_told(world, "cid", OUTCOME_CREATED);
 }
 
 TEST(winners_and_latecomers_are_answered_from_memory, struct sale_world *world)
 {
     sell_out(world, "mutex", &in_batches);
-    struct purchase before = buy_in(world, 0, "ann", "k1");
+    struct purchase before = sale_shops_buy_in(world, 0, "ann", "k1");
     assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
 
     for (size_t shop = 0; shop < SALE_SHOPS; shop++) {
-        struct purchase again = buy_in(world, shop, "ann", "k1");
+        struct purchase again = sale_shops_buy_in(world, shop, "ann", "k1");
 
         assert_int_equal(again.outcome, OUTCOME_REPLAYED);
         assert_string_equal(again.order_id, before.order_id);
         assert_string_equal(again.guard, "mutex");
-        assert_int_equal(buy_in(world, shop, "ann", "k2").outcome, OUTCOME_ALREADY_ORDERED);
-        assert_int_equal(buy_in(world, shop, "bob", "").outcome, OUTCOME_ALREADY_ORDERED);
+        assert_int_equal(sale_shops_buy_in(world, shop, "ann", "k2").outcome,
+                         OUTCOME_ALREADY_ORDERED);
+        assert_int_equal(sale_shops_buy_in(world, shop, "bob", "").outcome,
+                         OUTCOME_ALREADY_ORDERED);
     }
 }
 
@@ -82,7 +75,7 @@ static void restock(struct sale_world *world, int units)
 
 static bool dan_gets_one(void *arg)
 {
-    return buy_in(arg, 0, "dan", "k").outcome == OUTCOME_CREATED;
+    return sale_shops_buy_in(arg, 0, "dan", "k").outcome == OUTCOME_CREATED;
 }
 
 TEST(a_new_epoch_is_seen_by_every_instance, struct sale_world *world)
@@ -92,9 +85,9 @@ TEST(a_new_epoch_is_seen_by_every_instance, struct sale_world *world)
     restock(world, 2);
 
     assert_true(sale_eventually(dan_gets_one, world, SOON_MS));
-    assert_int_equal(buy_in(world, 1, "eve", "").outcome, OUTCOME_CREATED);
-    assert_int_equal(buy_in(world, 1, "fay", "").outcome, OUTCOME_SOLD_OUT);
-    assert_int_equal(buy_in(world, 0, "ann", "").outcome, OUTCOME_ALREADY_ORDERED);
+    assert_int_equal(sale_shops_buy_in(world, 1, "eve", "").outcome, OUTCOME_CREATED);
+    assert_int_equal(sale_shops_buy_in(world, 1, "fay", "").outcome, OUTCOME_SOLD_OUT);
+    sale_shops_told(world, "ann", OUTCOME_ALREADY_ORDERED);
 }
 
 /* Both shops were sure of the sell-out a moment before, and are asked all the time. */
@@ -108,7 +101,8 @@ TEST(whoever_gets_a_unit_that_came_back_is_never_told_sold_out, struct sale_worl
     restock(world, 1);
     for (int64_t asked = 0; asked < 400 && clock_mono_ms() < until_ms; asked += has_won) {
         if (!has_won) has_won = dan_gets_one(world);
-        if (has_won) assert_int_equal(buy_in(world, 1, "dan", "k").outcome, OUTCOME_REPLAYED);
+        if (has_won)
+            assert_int_equal(sale_shops_buy_in(world, 1, "dan", "k").outcome, OUTCOME_REPLAYED);
         clock_pause_ms(1);
     }
     assert_true(has_won);
@@ -121,7 +115,7 @@ TEST(no_shop_remembers_anything_while_units_cool, struct sale_world *world)
     restock(world, 1);
     clock_pause_ms(SALE_BELIEVED_MS + 20); /* what was remembered before is over */
     assert_false(answers_from_memory(world));
-    assert_int_equal(buy_in(world, 0, "bob", "").outcome, OUTCOME_ALREADY_ORDERED);
+    sale_shops_told(world, "bob", OUTCOME_ALREADY_ORDERED);
 }
 
 TEST(an_ended_sale_is_no_longer_called_sold_out, struct sale_world *world)
@@ -133,8 +127,8 @@ TEST(an_ended_sale_is_no_longer_called_sold_out, struct sale_world *world)
     assert_int_equal(store_end_sale(world->shops[0].store, "s", &end, NULL), STORE_OK);
 
     clock_pause_ms(LOST_MS);
-    assert_int_equal(buy_in(world, 1, "late", "").outcome, OUTCOME_ENDED);
-    assert_int_equal(buy_in(world, 1, "bob", "").outcome, OUTCOME_ALREADY_ORDERED);
+    assert_int_equal(sale_shops_buy_in(world, 1, "late", "").outcome, OUTCOME_ENDED);
+    assert_int_equal(sale_shops_buy_in(world, 1, "bob", "").outcome, OUTCOME_ALREADY_ORDERED);
 }
 
 TEST(an_instance_cut_off_from_redis_does_not_trust_its_book, struct sale_world *world)
@@ -144,7 +138,7 @@ TEST(an_instance_cut_off_from_redis_does_not_trust_its_book, struct sale_world *
     assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
     assert_true(sale_server_freeze(&world->server));
     clock_pause_ms(2 * (int64_t)LOST_MS);
-    struct purchase purchase = buy_in(world, 0, "late", "");
+    struct purchase purchase = sale_shops_buy_in(world, 0, "late", "");
     sale_server_thaw(&world->server);
     world->answer_ms = 0;
 
@@ -171,9 +165,11 @@ TEST(a_book_of_the_same_epoch_may_be_another, struct sale_world *world)
 
     clock_pause_ms(LOST_MS);
     for (size_t shop = 0; shop < SALE_SHOPS; shop++) {
-        assert_int_equal(buy_in(world, shop, "cid", "").outcome, OUTCOME_SOLD_OUT);
-        assert_int_equal(buy_in(world, shop, "zoe", "").outcome, OUTCOME_ALREADY_ORDERED);
-        assert_int_equal(buy_in(world, shop, "ann", "").outcome, OUTCOME_ALREADY_ORDERED);
+        assert_int_equal(sale_shops_buy_in(world, shop, "cid", "").outcome, OUTCOME_SOLD_OUT);
+        assert_int_equal(sale_shops_buy_in(world, shop, "zoe", "").outcome,
+                         OUTCOME_ALREADY_ORDERED);
+        assert_int_equal(sale_shops_buy_in(world, shop, "ann", "").outcome,
+                         OUTCOME_ALREADY_ORDERED);
     }
     assert_true(
         sale_eventually(answers_from_memory, world, SOON_MS)); /* and it is in memory again */
@@ -187,21 +183,20 @@ TEST(where_replicas_are_waited_for_no_replay_comes_from_memory, struct sale_worl
     sell_out(world, "mutex", &(struct group_commit_options){.batch = 8, .deployment = &synced});
     assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
     int64_t before = scripts_run(world);
-    assert_int_equal(buy_in(world, 0, "ann", "other").outcome, OUTCOME_ALREADY_ORDERED);
+    assert_int_equal(sale_shops_buy_in(world, 0, "ann", "other").outcome, OUTCOME_ALREADY_ORDERED);
     assert_int_equal(scripts_run(world), before);
-    assert_int_equal(buy_in(world, 0, "ann", "k1").outcome, OUTCOME_REPLAYED);
+    assert_int_equal(sale_shops_buy_in(world, 0, "ann", "k1").outcome, OUTCOME_REPLAYED);
     assert_true(scripts_run(world) >= before + 2); /* purchase.lua, confirm.lua */
 }
 
 TEST(a_flawed_guard_is_always_asked, struct sale_world *world)
 {
-    assert_true(
-        sale_shops_open(world, "none", 1, &(struct group_commit_options){.batch = 8, .lab = true}));
-    assert_int_equal(buy_in(world, 0, "ann", "").outcome, OUTCOME_CREATED);
-    assert_int_equal(buy_in(world, 0, "late", "").outcome, OUTCOME_SOLD_OUT);
+    SALE_SHOPS(world, "none", 1, .batch = 8, .lab = true);
+    sale_shops_told(world, "ann", OUTCOME_CREATED);
+    sale_shops_told(world, "late", OUTCOME_SOLD_OUT);
     clock_pause_ms(LOST_MS);
     assert_true(sale_do(world->client, "SET %s 1", world->keys.text[KEY_STOCK]));
-    assert_int_equal(buy_in(world, 0, "bob", "").outcome, OUTCOME_CREATED);
+    sale_shops_told(world, "bob", OUTCOME_CREATED);
 }
 
 GROUP(sale_world_open, sale_world_close);

@@ -4,13 +4,11 @@
  * is cut down to the shortest that still does, and printed with its seed.
  */
 #include <inttypes.h>
-#include <signal.h>
 
 #include "base/clock.h"
-#include "sale/sale_keys.h"
 #include "store/app_scripts.h"
 #include "test/support/sale_model.h"
-#include "test/support/sale_support.h"
+#include "test/support/script_world.h"
 #include "test/support/testing.h"
 
 enum {
@@ -23,27 +21,12 @@ enum {
     PLAY_MS = 500,  /* at most, or it does not count; print_sellable() allows 600 */
 };
 
-/* The scripts under test, and how a handle buys. */
-struct subject {
-    lk_client *client;
-    lk_script *purchase;
-    lk_script *resolve;
-    lk_script *create;
-    lk_script *end;
-    lk_script *restock;
-    bool is_unguarded; /* a mutant: whoever holds the lock, the script runs */
-};
-
-struct world {
-    struct sale_server server;
-    lk_client *client;
-};
+static bool is_unguarded; /* a mutant: whoever holds the lock, the script runs */
 
 /* One sequence on its way: the real thing. */
 struct play {
-    const struct subject *subject;
-    const struct model *model; /* before the step */
-    struct sale_keys keys;
+    struct script_world *world; /* whose keys are the play's */
+    const struct model *model;  /* before the step */
     lk_lock *handles[MODEL_HANDLES];
     int64_t starts_ms; /* of the sale, as asked for; 0: now */
     int64_t ends_ms;
@@ -101,44 +84,76 @@ static void make_steps(unsigned seed, struct model_step steps[STEPS])
 
 /* ---- the real thing -------------------------------------------------------------------------------- */
 
-static void print_purchase(const lk_reply *reply, char *answer)
+/* Moments are told as words: how far away they are changes from run to run. */
+static const char *sellable_of(int64_t at_ms)
 {
-    long long wait_ms = lk_reply_integer(lk_reply_at(reply, 1), -1);
-    const char *wait = "?";
-    size_t used = 0;
+    int64_t in_ms = at_ms - clock_unix_ms();
 
-    long long epoch = lk_reply_integer(lk_reply_at(reply, 2), -1);
-
-    if (lk_reply_count(reply) == 3 && lk_reply_integer(lk_reply_at(reply, 0), 0) == -1) {
-        (void)snprintf(answer, ANSWER, wait_ms == 0 && epoch == 0 ? "no sale" : "?");
-        return;
-    }
-    if (wait_ms == 0) wait = "now";
-    if (wait_ms > HOUR_MS / 2 && wait_ms <= HOUR_MS) wait = "later";
-    used = (size_t)snprintf(answer, ANSWER, "left %lld, starts %s, epoch %lld:",
-                            lk_reply_integer(lk_reply_at(reply, 0), -2), wait, epoch);
-    for (size_t i = 3; i < lk_reply_count(reply) && used < ANSWER; i++) {
-        const char *word = lk_reply_bytes(lk_reply_at(reply, i)).data;
-
-        used += (size_t)snprintf(answer + used, ANSWER - used, " %s", word ? word : "?");
-    }
+    return in_ms > COOL_MS - 1000 && in_ms <= COOL_MS + 50 && at_ms % 50 == 0 ? "later" : "?";
 }
 
-static void print_answer(lk_status status, lk_reply *reply, const struct lk_error *err,
-                         char *answer)
+static const char *wait_of(int64_t wait_ms)
 {
-    if (status == LK_SERVER) {
-        (void)snprintf(answer, ANSWER, "server: %s", err->text);
-    } else if (status != LK_OK) {
-        (void)snprintf(answer, ANSWER, "%s", lk_status_name(status));
-    } else if (lk_reply_count(reply) == 2) {
-        (void)snprintf(answer, ANSWER, "%lld, epoch %lld",
-                       lk_reply_integer(lk_reply_at(reply, 0), -1),
-                       lk_reply_integer(lk_reply_at(reply, 1), -1));
-    } else {
-        print_purchase(reply, answer);
+    if (wait_ms == 0) return "now";
+    return wait_ms > HOUR_MS / 2 && wait_ms <= HOUR_MS ? "later" : "?";
+}
+
+/* The words of an answer, or why there is none. */
+static void print_answer(enum script_name script, struct script_answer *got, char *answer)
+{
+    FILE *out = fmemopen(answer, ANSWER, "w");
+
+    if (!out) abort();
+    if (got->status != LK_OK)
+        (void)fputs(got->status == LK_SERVER ? got->err.text : lk_status_name(got->status), out);
+    for (size_t i = 0; i < lk_reply_count(got->reply); i++) {
+        const lk_reply *part = lk_reply_at(got->reply, i);
+
+        if (i > 0) (void)fputc(' ', out);
+        if (script == PURCHASE && i == 1) {
+            (void)fputs(wait_of(lk_reply_integer(part, -1)), out);
+        } else if (script == RESTOCK && i == 2) {
+            (void)fputs(sellable_of(lk_reply_integer(part, -1)), out);
+        } else {
+            sale_print(out, part);
+        }
     }
-    lk_reply_free(reply);
+    (void)fclose(out);
+    lk_reply_free(got->reply);
+}
+
+/* lk_mutex_run() with a lock of its own, as the guard does it. */
+static lk_status run_once(const struct play *play, const struct lk_eval *eval,
+                          struct script_answer *out)
+{
+    lk_lock *lock = lk_mutex_new(play->world->client, play->world->keys.text[KEY_LOCK], &out->err);
+
+    if (!lock) return LK_NO_MEMORY;
+    lk_status status = lk_mutex_run(lock, &(struct lk_lock_options){.lease_ms = LEASE_MS}, eval,
+                                    &out->reply, &out->err);
+    lk_lock_free(lock);
+    return status;
+}
+
+/* The script with these arguments, "," between them, as the step says; whether it was answered. */
+static bool run(struct play *play, const struct model_step *step, enum script_name script,
+                char *text, char *answer)
+{
+    struct script_answer got = {.reply = NULL};
+    struct lk_bytes args[SCRIPT_ARGS_MAX];
+    struct lk_bytes keys[SCRIPT_KEYS_MAX];
+    size_t count = script_split(text, args);
+    const struct lk_eval eval = script_eval(play->world, script, args, count, keys);
+
+    if (step->kind == STEP_RUN) {
+        got.status = run_once(play, &eval, &got);
+    } else if (step->kind == STEP_GUARDED && !is_unguarded) {
+        got.status = lk_guarded_eval(play->handles[step->handle], &eval, 0, &got.reply, &got.err);
+    } else {
+        got.status = lk_client_eval(play->world->client, &eval, 0, &got.reply, &got.err);
+    }
+    print_answer(script, &got, answer);
+    return got.status == LK_OK;
 }
 
 static void do_create(struct play *play, const struct model_step *step, char *answer)
@@ -146,83 +161,24 @@ static void do_create(struct play *play, const struct model_step *step, char *an
     int64_t now_ms = clock_unix_ms();
     const int64_t starts_ms[] = {0, now_ms - HOUR_MS, now_ms + HOUR_MS, now_ms - HOUR_MS - HOUR_MS};
     const int64_t ends_ms[] = {0, now_ms + HOUR_MS, now_ms + HOUR_MS + HOUR_MS, now_ms - HOUR_MS};
-    char texts[3][24];
-    struct lk_error err = {0};
-    lk_reply *reply = NULL;
+    char args[ANSWER];
 
-    (void)snprintf(texts[0], sizeof texts[0], "%u", step->stock);
-    (void)snprintf(texts[1], sizeof texts[1], "%" PRId64, starts_ms[step->window]);
-    (void)snprintf(texts[2], sizeof texts[2], "%" PRId64, ends_ms[step->window]);
-    const struct lk_bytes args[] = {LK_BYTES("here"),      LK_BYTES("a title"),
-                                    lk_bytes_of(texts[0]), lk_bytes_of(texts[1]),
-                                    lk_bytes_of(texts[2]), LK_BYTES("mutex")};
-    const struct lk_eval eval = {.script = play->subject->create,
-                                 .keys = play->keys.key,
-                                 .key_count = 4,
-                                 .args = args,
-                                 .arg_count = 6};
-    lk_status status = lk_client_eval(play->subject->client, &eval, 0, &reply, &err);
-    if (status == LK_OK && lk_reply_integer(lk_reply_at(reply, 0), 0) == 1) {
-        play->starts_ms = starts_ms[step->window];
-        play->ends_ms = ends_ms[step->window];
-        play->created_ms = now_ms;
-    }
-    print_answer(status, reply, &err, answer);
-}
-
-static void do_end(struct play *play, char *answer)
-{
-    const struct lk_bytes used[] = {play->keys.key[KEY_SALE], play->keys.key[KEY_STOCK],
-                                    play->keys.key[KEY_LEDGER]};
-    const struct lk_bytes arg = LK_BYTES("here");
-    const struct lk_eval eval = {
-        .script = play->subject->end, .keys = used, .key_count = 3, .args = &arg, .arg_count = 1};
-    struct lk_error err = {0};
-    lk_reply *reply = NULL;
-    lk_status status = lk_client_eval(play->subject->client, &eval, 0, &reply, &err);
-
-    print_answer(status, reply, &err, answer);
-}
-
-static void print_sellable(const char *label, int64_t at_ms, char *out, size_t size)
-{
-    int64_t in_ms = at_ms - clock_unix_ms();
-    bool is_later = in_ms > COOL_MS - 1000 && in_ms <= COOL_MS + 50 && at_ms % 50 == 0;
-
-    (void)snprintf(out, size, "%s%s", label, is_later ? "later" : "?");
+    (void)snprintf(args, sizeof args, "here,a title,%u,%" PRId64 ",%" PRId64 ",mutex", step->stock,
+                   starts_ms[step->window], ends_ms[step->window]);
+    if (!run(play, step, CREATE, args, answer) || answer[0] != '1') return;
+    play->starts_ms = starts_ms[step->window];
+    play->ends_ms = ends_ms[step->window];
+    play->created_ms = now_ms;
 }
 
 static void do_restock(struct play *play, const struct model_step *step, char *answer)
 {
-    const struct lk_bytes used[] = {play->keys.key[KEY_SALE], play->keys.key[KEY_STOCK],
-                                    play->keys.key[KEY_LEDGER]};
-    char texts[2][16];
-    char sellable[32] = "";
-    struct lk_error err = {0};
-    lk_reply *reply = NULL;
+    char args[ANSWER];
 
-    (void)snprintf(texts[0], sizeof texts[0], "%u", 1 + step->stock);
-    (void)snprintf(texts[1], sizeof texts[1], "%u",
+    (void)snprintf(args, sizeof args, "here,%u,%s,%u", 1 + step->stock,
+                   model_key(step->wishes[0].key),
                    COOL_MS - 50 * (step->number % 8)); /* several lots */
-    const struct lk_bytes args[] = {LK_BYTES("here"), lk_bytes_of(texts[0]),
-                                    lk_bytes_of(model_key(step->wishes[0].key)),
-                                    lk_bytes_of(texts[1])};
-    const struct lk_eval eval = {.script = play->subject->restock,
-                                 .keys = used,
-                                 .key_count = 3,
-                                 .args = args,
-                                 .arg_count = 4};
-    lk_status status = lk_client_eval(play->subject->client, &eval, 0, &reply, &err);
-    if (status != LK_OK || lk_reply_count(reply) < 3) {
-        print_answer(status, reply, &err, answer);
-        return;
-    }
-    print_sellable(", sellable ", lk_reply_integer(lk_reply_at(reply, 2), 0), sellable,
-                   sizeof sellable);
-    (void)snprintf(answer, ANSWER, "%lld, epoch %lld%s",
-                   lk_reply_integer(lk_reply_at(reply, 0), -1),
-                   lk_reply_integer(lk_reply_at(reply, 1), -1), sellable);
-    lk_reply_free(reply);
+    (void)run(play, step, RESTOCK, args, answer);
 }
 
 /* Time passes for what cools; or the server's clock is set back, by more than anything can cool. */
@@ -231,105 +187,49 @@ static void do_cooled(struct play *play, const struct model_step *step)
     int64_t at_ms = step->number % 2 ? 1000 : clock_unix_ms() + HOUR_MS;
 
     if (!play->model->has_sale || play->model->cooling == 0) return;
-    (void)sale_do(play->subject->client, "HSET %s cool %" PRId64 ":%u", play->keys.text[KEY_SALE],
-                  at_ms, play->model->cooling);
-}
-
-/* lk_mutex_run() with a lock of its own, as the guard does it. */
-static lk_status run_once(struct play *play, const struct lk_eval *eval, lk_reply **out_reply,
-                          struct lk_error *err)
-{
-    lk_lock *lock = lk_mutex_new(play->subject->client, play->keys.text[KEY_LOCK], err);
-
-    if (!lock) return LK_NO_MEMORY;
-    lk_status status =
-        lk_mutex_run(lock, &(struct lk_lock_options){.lease_ms = LEASE_MS}, eval, out_reply, err);
-    lk_lock_free(lock);
-    return status;
+    (void)sale_do(play->world->client, "HSET %s cool %" PRId64 ":%u",
+                  play->world->keys.text[KEY_SALE], at_ms, play->model->cooling);
 }
 
 static void do_buy(struct play *play, const struct model_step *step, char *answer)
 {
-    char ids[MODEL_BATCH][24];
-    char attempt[16];
-    char count[8];
-    struct lk_bytes args[4 + 3 * MODEL_BATCH] = {LK_BYTES("here"),
-                                                 lk_bytes_of(model_process(step->process))};
-    struct lk_error err = {0};
-    lk_reply *reply = NULL;
-    lk_status status = LK_OK;
+    char args[ANSWER];
+    size_t len = (size_t)snprintf(args, sizeof args, "here,%s,%u,%zu", model_process(step->process),
+                                  step->attempt, step->count);
 
-    (void)snprintf(count, sizeof count, "%zu", step->count);
-    (void)snprintf(attempt, sizeof attempt, "%u", step->attempt);
-    args[2] = lk_bytes_of(attempt);
-    args[3] = lk_bytes_of(count);
     for (size_t i = 0; i < step->count; i++) {
-        model_order_id(step, i, ids[i]);
-        args[4 + 3 * i] = lk_bytes_of(model_buyer(step->wishes[i].buyer));
-        args[5 + 3 * i] = lk_bytes_of(ids[i]);
-        args[6 + 3 * i] = lk_bytes_of(model_key(step->wishes[i].key));
-    }
-    const struct lk_eval eval = {.script = play->subject->purchase,
-                                 .keys = play->keys.key,
-                                 .key_count = KEY_VOID + 1,
-                                 .args = args,
-                                 .arg_count = 4 + 3 * step->count};
-    if (step->kind == STEP_RUN) {
-        status = run_once(play, &eval, &reply, &err);
-    } else if (step->kind == STEP_GUARDED && !play->subject->is_unguarded) {
-        status = lk_guarded_eval(play->handles[step->handle], &eval, 0, &reply, &err);
-    } else {
-        status = lk_client_eval(play->subject->client, &eval, 0, &reply, &err);
-    }
-    print_answer(status, reply, &err, answer);
-}
+        char id[24];
 
-static void print_held(const lk_reply *reply, char *answer)
-{
-    size_t used = (size_t)snprintf(answer, ANSWER, "held:");
-
-    for (size_t i = 0; i < lk_reply_count(reply) && used < ANSWER; i++) {
-        const char *order = lk_reply_bytes(lk_reply_at(reply, i)).data;
-
-        used += (size_t)snprintf(answer + used, ANSWER - used, " %s", order ? order : "nil");
+        model_order_id(step, i, id);
+        len += (size_t)snprintf(args + len, sizeof args - len, ",%s,%s,%s",
+                                model_buyer(step->wishes[i].buyer), id,
+                                model_key(step->wishes[i].key));
     }
+    (void)run(play, step, PURCHASE, args, answer);
 }
 
 static void do_resolve(struct play *play, const struct model_step *step, char *answer)
 {
-    char attempt[16];
-    const struct lk_bytes used[] = {play->keys.key[KEY_VOID], play->keys.key[KEY_ORDERS]};
-    struct lk_bytes args[2 + MODEL_BATCH] = {lk_bytes_of(model_process(step->process))};
-    struct lk_error err = {0};
-    lk_reply *reply = NULL;
+    char args[ANSWER];
+    size_t len =
+        (size_t)snprintf(args, sizeof args, "%s,%u", model_process(step->process), step->attempt);
 
-    (void)snprintf(attempt, sizeof attempt, "%u", step->attempt);
-    args[1] = lk_bytes_of(attempt);
     for (size_t i = 0; i < step->count; i++)
-        args[2 + i] = lk_bytes_of(model_buyer(step->wishes[i].buyer));
-    const struct lk_eval eval = {.script = play->subject->resolve,
-                                 .keys = used,
-                                 .key_count = 2,
-                                 .args = args,
-                                 .arg_count = 2 + step->count};
-    if (lk_client_eval(play->subject->client, &eval, 0, &reply, &err) == LK_OK) {
-        print_held(reply, answer);
-    } else {
-        (void)snprintf(answer, ANSWER, "server: %s", err.text);
-    }
-    lk_reply_free(reply);
+        len += (size_t)snprintf(args + len, sizeof args - len, ",%s",
+                                model_buyer(step->wishes[i].buyer));
+    (void)run(play, step, RESOLVE, args, answer);
 }
 
 static void do_state(struct play *play, const char *state)
 {
     if (!play->model->has_sale) return;
-    (void)sale_do(play->subject->client, "HSET %s state %s", play->keys.text[KEY_SALE], state);
+    (void)sale_do(play->world->client, "HSET %s state %s", play->world->keys.text[KEY_SALE], state);
 }
 
 static void do_wipe(struct play *play)
 {
     for (size_t i = 0; i < KEY_LOCK; i++)
-        (void)sale_do(play->subject->client, "DEL %s", play->keys.text[i]);
+        (void)sale_do(play->world->client, "DEL %s", play->world->keys.text[i]);
 }
 
 static void do_step(struct play *play, const struct model_step *step, char answer[ANSWER])
@@ -343,7 +243,7 @@ static void do_step(struct play *play, const struct model_step *step, char answe
         do_create(play, step, answer);
         break;
     case STEP_END:
-        do_end(play, answer);
+        (void)run(play, step, END, (char[]){"here"}, answer);
         break;
     case STEP_RESTOCK:
         do_restock(play, step, answer);
@@ -358,7 +258,7 @@ static void do_step(struct play *play, const struct model_step *step, char answe
         do_state(play, "open");
         break;
     case STEP_VANISH:
-        (void)sale_do(play->subject->client, "DEL %s", play->keys.text[KEY_SALE]);
+        (void)sale_do(play->world->client, "DEL %s", play->world->keys.text[KEY_SALE]);
         break;
     case STEP_WIPE:
         do_wipe(play);
@@ -371,7 +271,7 @@ static void do_step(struct play *play, const struct model_step *step, char answe
         (void)snprintf(answer, ANSWER, "%s", lk_status_name(lk_lock_release(handle, NULL)));
         break;
     case STEP_EXPIRE:
-        (void)sale_do(play->subject->client, "DEL %s", play->keys.text[KEY_LOCK]);
+        (void)sale_do(play->world->client, "DEL %s", play->world->keys.text[KEY_LOCK]);
         break;
     case STEP_RESOLVE:
         do_resolve(play, step, answer);
@@ -408,34 +308,43 @@ static const char *window_of(const struct play *play, int64_t starts_ms, int64_t
     return ends_ms > play->created_ms ? "open" : "past";
 }
 
-/* What restocks have left in the sale: so many fields. */
-static void print_restocked(const struct play *play, int64_t fields, FILE *out)
+/* The fields that a hash has of these names; the number of others. */
+static int64_t print_hash(const struct play *play, const char *label, const char *key,
+                          const char *prefix, const char *(*name_of)(unsigned), unsigned count,
+                          FILE *out)
 {
-    lk_reply *read =
-        sale_ask(play->subject->client, "HMGET %s restocked cool", play->keys.text[KEY_SALE]);
+    int64_t others = sale_ask_number(play->world->client, "HLEN %s", key);
+
+    for (unsigned i = 0; i < count; i++) {
+        lk_reply *reply = sale_ask(play->world->client, "HGET %s %s%s", key, prefix, name_of(i));
+        const char *text = lk_reply_bytes(reply).data;
+
+        if (text) (void)fprintf(out, "%s %s: %s\n", label, name_of(i), text);
+        others -= text != NULL;
+        lk_reply_free(reply);
+    }
+    return others;
+}
+
+/* What restocks have left in the sale, whose other fields are seven. */
+static void print_restocked(const struct play *play, FILE *out)
+{
+    const char *key = play->world->keys.text[KEY_SALE];
+    lk_reply *read = sale_ask(play->world->client, "HMGET %s restocked cool", key);
     struct sale sale = {.now_ms = clock_unix_ms()};
 
     sale_read_lots(&sale, field(read, 1));
     sale_set_stock(&sale, 0);
     (void)fprintf(out, "restocked: %s, %" PRId64 " cooling\n", field(read, 0), sale.cooling);
     lk_reply_free(read);
-    fields -= 2;
-    for (unsigned i = 1; i < MODEL_KEYS; i++) {
-        lk_reply *memo = sale_ask(play->subject->client, "HGET %s restock:%s",
-                                  play->keys.text[KEY_SALE], model_key(i));
-        const char *units = lk_reply_bytes(memo).data;
-
-        if (units) (void)fprintf(out, "under %s: %s\n", model_key(i), units);
-        if (units) fields--;
-        lk_reply_free(memo);
-    }
-    if (fields != 0) (void)fprintf(out, "and %" PRId64 " more fields\n", fields);
+    if (print_hash(play, "under", key, "restock:", model_key, MODEL_KEYS, out) != 9)
+        (void)fputs("and more fields\n", out);
 }
 
 static void print_sale(const struct play *play, FILE *out)
 {
-    lk_client *client = play->subject->client;
-    const char *key = play->keys.text[KEY_SALE];
+    lk_client *client = play->world->client;
+    const char *key = play->world->keys.text[KEY_SALE];
     int64_t fields = sale_ask_number(client, "HLEN %s", key);
 
     if (fields == 0) return;
@@ -446,54 +355,23 @@ static void print_sale(const struct play *play, FILE *out)
                             sale_ask_number(client, "HGET %s ends_ms", key)),
                   fields == 7 || play->model->restocked > 0 ? "" : ", and more fields");
     lk_reply_free(sale);
-    if (play->model->restocked > 0) print_restocked(play, fields - 7, out);
-}
-
-static void print_orders(const struct play *play, FILE *out)
-{
-    const char *key = play->keys.text[KEY_ORDERS];
-    int64_t count = sale_ask_number(play->subject->client, "HLEN %s", key);
-
-    for (unsigned i = 0; i < MODEL_BUYERS; i++) {
-        lk_reply *order = sale_ask(play->subject->client, "HGET %s %s", key, model_buyer(i));
-        const char *text = lk_reply_bytes(order).data;
-
-        if (text) (void)fprintf(out, "order: %s %s\n", model_buyer(i), text);
-        if (text) count--;
-        lk_reply_free(order);
-    }
-    if (count != 0) (void)fprintf(out, "and %" PRId64 " more orders\n", count);
-}
-
-static void print_void_marks(const struct play *play, FILE *out)
-{
-    const char *key = play->keys.text[KEY_VOID];
-    int64_t count = sale_ask_number(play->subject->client, "HLEN %s", key);
-
-    for (unsigned i = 0; i < MODEL_PROCESSES; i++) {
-        lk_reply *mark = sale_ask(play->subject->client, "HGET %s %s", key, model_process(i));
-        const char *text = lk_reply_bytes(mark).data;
-
-        if (text) (void)fprintf(out, "void: %s %s\n", model_process(i), text);
-        if (text) count--;
-        lk_reply_free(mark);
-    }
-    if (count != 0) (void)fprintf(out, "and %" PRId64 " more void marks\n", count);
+    if (play->model->restocked > 0) print_restocked(play, out);
 }
 
 static void print_ledger(const struct play *play, FILE *out)
 {
-    lk_reply *rows = sale_ask(play->subject->client, "XRANGE %s - +", play->keys.text[KEY_LEDGER]);
+    lk_reply *rows =
+        sale_ask(play->world->client, "XRANGE %s - +", play->world->keys.text[KEY_LEDGER]);
 
     for (size_t i = 0; i < lk_reply_count(rows); i++) {
         const lk_reply *words = lk_reply_at(lk_reply_at(rows, i), 1);
 
         for (size_t k = 0; k < lk_reply_count(words); k++) {
-            char text[24];
-            bool is_sellable = k > 0 && strcmp(field(words, k - 1), "sellable_ms") == 0;
+            const char *word = field(words, k);
 
-            print_sellable("", strtoll(field(words, k), NULL, 10), text, sizeof text);
-            (void)fprintf(out, "%s%s", k > 0 ? " " : "", is_sellable ? text : field(words, k));
+            if (k > 0 && strcmp(field(words, k - 1), "sellable_ms") == 0)
+                word = sellable_of(strtoll(word, NULL, 10));
+            (void)fprintf(out, "%s%s", k > 0 ? " " : "", word);
         }
         (void)fputs("\n", out);
     }
@@ -502,20 +380,22 @@ static void print_ledger(const struct play *play, FILE *out)
 
 static char *real_state(const struct play *play)
 {
-    lk_client *client = play->subject->client;
+    lk_client *client = play->world->client;
+    char(*keys)[SALE_KEY_ROOM] = play->world->keys.text;
     char *text = NULL;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
 
     if (!out) abort();
     print_sale(play, out);
-    lk_reply *stock = sale_ask(client, "GET %s", play->keys.text[KEY_STOCK]);
+    lk_reply *stock = sale_ask(client, "GET %s", play->world->keys.text[KEY_STOCK]);
     if (lk_reply_bytes(stock).data) (void)fprintf(out, "stock: %s\n", lk_reply_bytes(stock).data);
     lk_reply_free(stock);
-    print_orders(play, out);
-    print_void_marks(play, out);
+    if (print_hash(play, "order", keys[KEY_ORDERS], "", model_buyer, MODEL_BUYERS, out) != 0 ||
+        print_hash(play, "void", keys[KEY_VOID], "", model_process, MODEL_PROCESSES, out) != 0)
+        (void)fputs("and more\n", out);
     print_ledger(play, out);
-    bool is_held = sale_ask_number(client, "EXISTS %s", play->keys.text[KEY_LOCK]) == 1;
+    bool is_held = sale_ask_number(client, "EXISTS %s", play->world->keys.text[KEY_LOCK]) == 1;
     (void)fprintf(out, "lock: %s\n", is_held ? "held" : "free");
     (void)fclose(out);
     return text;
@@ -524,21 +404,21 @@ static char *real_state(const struct play *play)
 /* ---- one sequence ------------------------------------------------------------------------------------ */
 
 /* Do steps on a fresh sale; false with the reason as text when it differs from the model. */
-static bool play_once(const struct subject *subject, const struct model_step *steps, size_t count,
+static bool play_once(struct script_world *world, const struct model_step *steps, size_t count,
                       char *why, size_t why_size)
 {
     static unsigned plays;
     static char expected[MODEL_TEXT];
     static struct model model;
-    struct play play = {.subject = subject, .model = &model};
+    struct play play = {.world = world, .model = &model};
     char id[24];
     bool is_same = true;
 
     (void)snprintf(id, sizeof id, "play-%u", plays++);
-    sale_keys_make(id, &play.keys);
+    sale_keys_make(id, &world->keys);
     model_init(&model);
     for (size_t i = 0; i < MODEL_HANDLES; i++)
-        play.handles[i] = lk_mutex_new(subject->client, play.keys.text[KEY_LOCK], NULL);
+        play.handles[i] = lk_mutex_new(world->client, world->keys.text[KEY_LOCK], NULL);
     for (size_t i = 0; i < count && is_same; i++) {
         char wanted[ANSWER];
         char got[ANSWER];
@@ -558,12 +438,12 @@ static bool play_once(const struct subject *subject, const struct model_step *st
     for (size_t i = 0; i < MODEL_HANDLES; i++)
         lk_lock_free(play.handles[i]);
     do_wipe(&play);
-    (void)sale_do(subject->client, "DEL %s", play.keys.text[KEY_LOCK]);
+    (void)sale_do(world->client, "DEL %s", world->keys.text[KEY_LOCK]);
     return is_same;
 }
 
 /* A play that took so long, or whose clock was set, says nothing of what still cools: once more. */
-static bool agree(const struct subject *subject, const struct model_step *steps, size_t count,
+static bool agree(struct script_world *world, const struct model_step *steps, size_t count,
                   char *why, size_t why_size)
 {
     int64_t began_ms = 0;
@@ -572,15 +452,15 @@ static bool agree(const struct subject *subject, const struct model_step *steps,
 
     for (int i = 0; i < 10 && !is_same && (took_ms < 0 || took_ms >= PLAY_MS); i++) {
         began_ms = clock_unix_ms();
-        is_same = play_once(subject, steps, count, why, why_size);
+        is_same = play_once(world, steps, count, why, why_size);
         took_ms = clock_unix_ms() - began_ms;
     }
     return is_same;
 }
 
 /* Drop steps, last first, while the rest still fails; how many are left. */
-static size_t shrink(const struct subject *subject, struct model_step *steps, size_t count,
-                     char *why, size_t why_size)
+static size_t shrink(struct script_world *world, struct model_step *steps, size_t count, char *why,
+                     size_t why_size)
 {
     bool has_shrunk = true;
 
@@ -591,12 +471,12 @@ static size_t shrink(const struct subject *subject, struct model_step *steps, si
 
             memcpy(fewer, steps, i * sizeof *steps);
             memcpy(fewer + i, steps + i + 1, (count - i - 1) * sizeof *steps);
-            if (agree(subject, fewer, count - 1, why, why_size)) continue;
+            if (agree(world, fewer, count - 1, why, why_size)) continue;
             memcpy(steps, fewer, --count * sizeof *steps);
             has_shrunk = true;
         }
     }
-    (void)agree(subject, steps, count, why, why_size);
+    (void)agree(world, steps, count, why, why_size);
     return count;
 }
 
@@ -614,14 +494,14 @@ static void print_steps(unsigned seed, const struct model_step *steps, size_t co
 }
 
 /* The first seed that fails, or `limit`; its steps are cut down in place. */
-static unsigned first_failure(const struct subject *subject, unsigned limit,
+static unsigned first_failure(struct script_world *world, unsigned limit,
                               struct model_step steps[STEPS], size_t *out_count, char *why,
                               size_t why_size)
 {
     for (unsigned seed = 0; seed < limit; seed++) {
         make_steps(seed, steps);
-        if (agree(subject, steps, STEPS, why, why_size)) continue;
-        *out_count = shrink(subject, steps, STEPS, why, why_size);
+        if (agree(world, steps, STEPS, why, why_size)) continue;
+        *out_count = shrink(world, steps, STEPS, why, why_size);
         return seed;
     }
     return limit;
@@ -629,37 +509,13 @@ static unsigned first_failure(const struct subject *subject, unsigned limit,
 
 /* ---- tests -------------------------------------------------------------------------------------------- */
 
-static void open_subject(struct subject *subject, lk_client *client)
+TEST(the_scripts_do_what_the_model_says, struct script_world *world)
 {
-    *subject = (struct subject){.client = client,
-                                .purchase = lk_script_new(app_scripts_named("purchase")),
-                                .resolve = lk_script_new(app_scripts_named("resolve")),
-                                .create = lk_script_new(app_scripts_named("create_sale")),
-                                .end = lk_script_new(app_scripts_named("end_sale")),
-                                .restock = lk_script_new(app_scripts_named("restock_sale"))};
-    assert_true(subject->purchase && subject->resolve && subject->create && subject->end &&
-                subject->restock);
-}
-
-static void close_subject(struct subject *subject)
-{
-    lk_script_free(subject->purchase);
-    lk_script_free(subject->resolve);
-    lk_script_free(subject->create);
-    lk_script_free(subject->end);
-    lk_script_free(subject->restock);
-}
-
-TEST(the_scripts_do_what_the_model_says, struct world *world)
-{
-    struct subject subject;
     struct model_step steps[STEPS];
     size_t count = 0;
     static char why[2 * MODEL_TEXT];
 
-    open_subject(&subject, world->client);
-    unsigned seed = first_failure(&subject, SEEDS, steps, &count, why, sizeof why);
-    close_subject(&subject);
+    unsigned seed = first_failure(world, SEEDS, steps, &count, why, sizeof why);
     if (seed < SEEDS) {
         print_steps(seed, steps, count, why);
         fail();
@@ -735,59 +591,27 @@ static lk_script *mutate(const struct mutant *mutant)
     return script;
 }
 
-static void put_in(struct subject *subject, const struct mutant *mutant)
-{
-    lk_script **place = &subject->purchase;
-
-    if (strcmp(mutant->script, "resolve") == 0) place = &subject->resolve;
-    if (strcmp(mutant->script, "create_sale") == 0) place = &subject->create;
-    if (strcmp(mutant->script, "end_sale") == 0) place = &subject->end;
-    if (strcmp(mutant->script, "restock_sale") == 0) place = &subject->restock;
-    lk_script_free(*place);
-    *place = mutate(mutant);
-}
-
 /* The model is worth something only if it sees what is wrong. */
-TEST(every_mutant_is_found_and_cut_down_to_few_steps, struct world *world)
+TEST(every_mutant_is_found_and_cut_down_to_few_steps, struct script_world *world)
 {
     static char why[2 * MODEL_TEXT];
 
     for (size_t i = 0; i <= sizeof mutants / sizeof mutants[0]; i++) {
-        bool is_unguarded = i == sizeof mutants / sizeof mutants[0];
-        struct subject subject;
+        struct script_world other = *world;
         struct model_step steps[STEPS];
         size_t count = 0;
+        lk_script *mutant = NULL;
 
-        open_subject(&subject, world->client);
-        subject.is_unguarded = is_unguarded;
-        if (!is_unguarded) put_in(&subject, &mutants[i]);
-        unsigned seed = first_failure(&subject, SEEDS, steps, &count, why, sizeof why);
-        close_subject(&subject);
+        is_unguarded = i == sizeof mutants / sizeof mutants[0];
+        if (!is_unguarded)
+            other.script[script_named(mutants[i].script)] = mutant = mutate(&mutants[i]);
+        unsigned seed = first_failure(&other, SEEDS, steps, &count, why, sizeof why);
+        lk_script_free(mutant);
+        is_unguarded = false;
         if (seed == SEEDS) fail_msg("mutant %zu was not found", i);
         if (count > 8) print_steps(seed, steps, count, why);
         assert_true(count <= 8);
     }
 }
 
-static int open_world(void **state)
-{
-    struct world *world = calloc(1, sizeof *world);
-
-    if (!world) return -1;
-    *state = world;
-    if (!sale_server_start(&world->server)) return -1;
-    world->client = sale_connect(&world->server, 4, SALE_GENEROUS_MS);
-    return world->client ? 0 : -1;
-}
-
-static int close_world(void **state)
-{
-    struct world *world = *state;
-
-    lk_client_close(world->client);
-    sale_server_remove(&world->server);
-    free(world);
-    return 0;
-}
-
-GROUP(open_world, close_world);
+GROUP(script_world_open, script_world_close);

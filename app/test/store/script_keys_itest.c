@@ -46,14 +46,14 @@ static const struct spoilt spoils[] = {
 };
 
 /* Given what it takes when all is well, it fails with such words. */
-static void refuses_good(struct script_world *world, lk_script *script, const char *words,
+static void refuses_good(struct script_world *world, enum script_name script, const char *words,
                          const char *what)
 {
     char text[] = "here,p,1,1,bob,12,k"; /* of purchase.lua; the others' is shorter */
     struct lk_bytes args[SCRIPT_ARGS_MAX];
 
-    if (script == world->resolve) (void)snprintf(text, sizeof text, "p,1,bob");
-    if (script == world->end) (void)snprintf(text, sizeof text, "here");
+    if (!words) return; /* it is not affected */
+    if (script != PURCHASE) (void)snprintf(text, sizeof text, script == END ? "here" : "p,1,bob");
     script_refuses(world, script, args, script_split(text, args), words, what);
 }
 
@@ -67,22 +67,21 @@ TEST(a_spoilt_sale_sells_nothing_and_writes_nothing, struct script_world *world)
         (void)snprintf(what, sizeof what, "%s %s%s%s", row->command, world->keys.text[row->key],
                        row->rest ? " " : "", row->rest ? row->rest : "");
         assert_true(sale_do(world->client, "%s", what));
-        if (row->purchase) refuses_good(world, world->purchase, row->purchase, what);
-        if (row->end) refuses_good(world, world->end, row->end, what);
-        if (row->resolve) refuses_good(world, world->resolve, row->resolve, what);
+        refuses_good(world, PURCHASE, row->purchase, what);
+        refuses_good(world, END, row->end, what);
+        refuses_good(world, RESOLVE, row->resolve, what);
     }
 }
 
 TEST(a_key_of_a_wrong_type_is_a_clean_error, struct script_world *world)
 {
-    const struct {
-        lk_script *script;
+    static const struct {
+        enum script_name script;
         enum sale_key key;
-    } rows[] = {{world->purchase, KEY_SALE},   {world->purchase, KEY_STOCK},
-                {world->purchase, KEY_ORDERS}, {world->purchase, KEY_LEDGER},
-                {world->purchase, KEY_VOID},   {world->end, KEY_SALE},
-                {world->end, KEY_STOCK},       {world->end, KEY_LEDGER},
-                {world->resolve, KEY_VOID},    {world->resolve, KEY_ORDERS}};
+    } rows[] = {{PURCHASE, KEY_SALE},   {PURCHASE, KEY_STOCK}, {PURCHASE, KEY_ORDERS},
+                {PURCHASE, KEY_LEDGER}, {PURCHASE, KEY_VOID},  {END, KEY_SALE},
+                {END, KEY_STOCK},       {END, KEY_LEDGER},     {RESOLVE, KEY_VOID},
+                {RESOLVE, KEY_ORDERS}};
 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const char *key = world->keys.text[rows[i].key];
@@ -99,12 +98,9 @@ TEST(a_sale_is_not_created_over_anything, struct script_world *world)
     for (size_t i = KEY_SALE; i <= KEY_LEDGER; i++) {
         script_wipe(world);
         assert_true(sale_do(world->client, "RPUSH %s x", world->keys.text[i]));
-        char *before = sale_dump(world->client, "s");
-        assert_int_equal(script_run_number(world, world->create, "here,title,3,0,0,mutex"), 0);
-        char *after = sale_dump(world->client, "s");
-        assert_string_equal(before, after);
-        free(before);
-        free(after);
+        sale_remember(world->client);
+        assert_int_equal(script_run_number(world, CREATE, "here,title,3,0,0,mutex"), 0);
+        sale_assert_same(world->client, world->keys.text[i]);
     }
 }
 
@@ -127,22 +123,16 @@ TEST(a_wrong_token_refuses_the_whole_batch, struct script_world *world)
     lk_reply *reply = NULL;
     char text[] = "here,p,1,1,bob,12,k";
     struct lk_bytes args[SCRIPT_ARGS_MAX];
+    struct lk_bytes keys[SCRIPT_KEYS_MAX];
 
     script_put_up(world);
-    const struct lk_eval eval = {.script = world->purchase,
-                                 .keys = world->keys.key,
-                                 .key_count = KEY_VOID + 1,
-                                 .args = args,
-                                 .arg_count = script_split(text, args)};
+    const struct lk_eval eval = script_eval(world, PURCHASE, args, script_split(text, args), keys);
     assert_int_equal(lk_lock_acquire(paused, NULL, NULL), LK_OK);
     assert_true(sale_do(world->client, "DEL %s", world->keys.text[KEY_LOCK])); /* its lease ended */
     assert_int_equal(lk_lock_acquire(next, NULL, NULL), LK_OK);
-    char *before = sale_dump(world->client, "s");
+    sale_remember(world->client);
     assert_int_equal(lk_guarded_eval(paused, &eval, 0, &reply, &err), LK_NOT_OWNER);
-    char *after = sale_dump(world->client, "s");
-    assert_string_equal(before, after);
-    free(before);
-    free(after);
+    sale_assert_same(world->client, "a guarded eval");
     assert_int_equal(lk_guarded_eval(next, &eval, 0, &reply, &err), LK_OK);
     assert_string_equal(lk_reply_bytes(lk_reply_at(reply, 3)).data, "C");
     lk_reply_free(reply);
@@ -170,14 +160,10 @@ static lk_status buy_under_lock(struct script_world *world, const char *buyer)
     const struct lk_bytes args[] = {LK_BYTES("here"), LK_BYTES("p"),      LK_BYTES("1"),
                                     LK_BYTES("1"),    lk_bytes_of(buyer), LK_BYTES("21"),
                                     LK_BYTES("")};
-    const struct lk_eval eval = {.script = world->purchase,
-                                 .keys = world->keys.key,
-                                 .key_count = KEY_VOID + 1,
-                                 .args = args,
-                                 .arg_count = COUNT_OF(args)};
-    struct lk_error err = {0};
+    struct lk_bytes keys[SCRIPT_KEYS_MAX];
+    const struct lk_eval eval = script_eval(world, PURCHASE, args, COUNT_OF(args), keys);
     lk_reply *reply = NULL;
-    lk_status status = lk_mutex_run(lock, NULL, &eval, &reply, &err);
+    lk_status status = lk_mutex_run(lock, NULL, &eval, &reply, NULL);
 
     lk_reply_free(reply);
     lk_lock_free(lock);
@@ -191,12 +177,12 @@ TEST(the_scripts_touch_declared_keys_only, struct script_world *world)
 
     script_wipe(world);
     assert_true(limit_keys(world, true));
-    long long created = script_run_number(world, world->create, "here,title,3,0,0,mutex");
+    long long created = script_run_number(world, CREATE, "here,title,3,0,0,mutex");
     (void)snprintf(bought[0], sizeof bought[0], "%s", script_buy(world, "ann", "11"));
     (void)snprintf(bought[1], sizeof bought[1], "%s", script_buy(world, "ann", "12"));
     lk_status status = buy_under_lock(world, "bob");
-    struct script_answer resolved = script_run_text(world, world->resolve, "p,0,ann,bob");
-    long long ended = script_run_number(world, world->end, "here");
+    struct script_answer resolved = script_run_text(world, RESOLVE, "p,0,ann,bob");
+    long long ended = script_run_number(world, END, "here");
     (void)snprintf(bought[2], sizeof bought[2], "%s", script_buy(world, "cid", "13"));
     bool reads_others = sale_do(world->client, "GET other");
     assert_true(limit_keys(world, false));
@@ -224,12 +210,12 @@ static void fill(struct script_world *world)
                   "  redis.call('XADD', KEYS[4], '*', 'event', 'sold', 'order', i .. ':b:k')\n"
                   "end\n"
                   "return 1"};
-    lk_script *script = lk_script_new(&filler);
+    struct script_world other = *world;
 
-    assert_non_null(script);
-    long long filled = script_run_number(world, script, "");
-    lk_script_free(script);
-    assert_int_equal(filled, 1);
+    other.script[PURCHASE] = lk_script_new(&filler);
+    assert_non_null(other.script[PURCHASE]);
+    assert_int_equal(script_run_number(&other, PURCHASE, ""), 1);
+    lk_script_free(other.script[PURCHASE]);
 }
 
 /* Microseconds that Redis spent on a script, on average since CONFIG RESETSTAT. */
@@ -248,7 +234,7 @@ static double script_us(struct script_world *world)
 TEST(a_purchase_does_not_slow_down_in_a_large_sale, struct script_world *world)
 {
     script_wipe(world);
-    assert_int_equal(script_run_number(world, world->create, "here,title,200000,0,0,mutex"), 1);
+    assert_int_equal(script_run_number(world, CREATE, "here,title,200000,0,0,mutex"), 1);
     fill(world);
     assert_true(sale_do(world->client, "CONFIG RESETSTAT"));
     for (int i = 0; i < 200; i++) {
@@ -287,32 +273,24 @@ static void restart(struct script_world *world, int signal_number)
 
 TEST(a_restart_brings_the_same_state_back, struct script_world *world)
 {
-    static const bool rewrites[] = {false, true};
-
-    for (size_t i = 0; i < COUNT_OF(rewrites); i++) {
+    for (int is_rewritten = 0; is_rewritten < 2; is_rewritten++) {
         script_put_up(world);
         assert_string_equal(script_buy(world, "bob", "12"), "C");
-        if (rewrites[i]) {
+        if (is_rewritten) {
             assert_true(sale_do(world->client, "BGREWRITEAOF"));
             assert_true(sale_eventually(rewrite_is_over, world->client, 10000));
-            assert_string_equal(script_buy(world, "cid", "13"),
-                                "C"); /* one more after the rewrite */
+            assert_string_equal(script_buy(world, "cid", "13"), "C"); /* after the rewrite */
         }
-        lk_reply_free(script_run_text(world, world->resolve, "gone,7,ann").reply);
-        char *before = sale_dump(world->client, "s");
+        assert_int_equal(script_status(world, RESOLVE, "gone,7,ann"), LK_OK);
+        sale_remember(world->client);
         restart(world, SIGTERM);
-        char *after = sale_dump(world->client, "s");
-        assert_string_equal(before, after);
-        free(before);
-        free(after);
-        assert_string_equal(script_buy(world, "ann", "14"),
-                            "A11"); /* the server knows no script now */
-        assert_string_equal(script_buy(world, "dan", "15"), rewrites[i] ? "S" : "C");
+        sale_assert_same(world->client, "a restart");
+        /* the server knows no script now */
+        assert_string_equal(script_buy(world, "ann", "14"), "A11");
+        assert_string_equal(script_buy(world, "dan", "15"), is_rewritten ? "S" : "C");
         assert_int_equal(buy_under_lock(world, "eve"), LK_OK);
-        struct script_answer late =
-            script_run_text(world, world->purchase, "here,gone,7,1,fay,16,");
-        assert_int_equal(late.status, LK_SERVER); /* given up is given up */
-        lk_reply_free(late.reply);
+        /* given up is given up */
+        assert_int_equal(script_status(world, PURCHASE, "here,gone,7,1,fay,16,"), LK_SERVER);
     }
 }
 

@@ -58,7 +58,7 @@ void model_init(struct model *model)
 
 static const char *create(struct model *model, const struct model_step *step)
 {
-    if (model->has_sale || model->has_parts) return "0, epoch 0";
+    if (model->has_sale || model->has_parts) return "0 0";
     model->has_sale = true;
     model->has_parts = true;
     model->state = "open";
@@ -68,13 +68,13 @@ static const char *create(struct model *model, const struct model_step *step)
     model->epoch = 1;
     add(model->ledger, sizeof model->ledger, "event created by here epoch 1 left %u initial %u\n",
         step->stock, step->stock);
-    return "1, epoch 1";
+    return "1 1";
 }
 
 static void end(struct model *model, char *answer, size_t size)
 {
     if (!model->has_sale) {
-        add(answer, size, "0, epoch 0");
+        add(answer, size, "0 0");
         return;
     }
     if (strcmp(model->state, "ended") != 0) {
@@ -82,7 +82,7 @@ static void end(struct model *model, char *answer, size_t size)
         add(model->ledger, sizeof model->ledger, "event ended by here epoch %u left %u\n",
             model->epoch, model->stock);
     }
-    add(answer, size, "1, epoch %u", model->epoch);
+    add(answer, size, "1 %u", model->epoch);
 }
 
 static void restock(struct model *model, const struct model_step *step, char *answer, size_t size)
@@ -92,19 +92,19 @@ static void restock(struct model *model, const struct model_step *step, char *an
     char memo = (char)('0' + units);
 
     if (key == 0) {
-        add(answer, size, "server: BADARGS the key");
+        add(answer, size, "BADARGS the key");
     } else if (!model->has_sale) {
-        add(answer, size, "0, epoch 0");
+        add(answer, size, "0 0");
     } else if (model->memo[key]) {
-        add(answer, size, "%d, epoch %u", model->memo[key] == memo ? 2 : -6, model->epoch);
+        add(answer, size, "%d %u", model->memo[key] == memo ? 2 : -6, model->epoch);
     } else if (strcmp(model->state, "ended") == 0 || model->window == WINDOW_PAST) {
-        add(answer, size, "-1, epoch %u", model->epoch);
+        add(answer, size, "-1 %u", model->epoch);
     } else {
         model->memo[key] = memo;
         model->stock += units;
         model->cooling += units;
         model->restocked += units;
-        add(answer, size, "1, epoch %u, sellable later", ++model->epoch);
+        add(answer, size, "1 %u later", ++model->epoch);
         add(model->ledger, sizeof model->ledger,
             "event restocked by here epoch %u left %u units %u key %s sellable_ms later\n",
             model->epoch, model->stock, units, keys[key]);
@@ -145,11 +145,11 @@ static void buy(struct model *model, const struct model_step *step, char *answer
     char each[512] = "";
 
     if (model->void_marks[step->process] >= (int)step->attempt) {
-        add(answer, size, "server: VOID this attempt was given up");
+        add(answer, size, "VOID this attempt was given up");
         return;
     }
     if (!model->has_sale) {
-        add(answer, size, "no sale");
+        add(answer, size, "-1 now 0");
         return;
     }
     for (size_t i = 0; i < step->count; i++) {
@@ -173,8 +173,8 @@ static void buy(struct model *model, const struct model_step *step, char *answer
             add(each, sizeof each, " C");
         }
     }
-    add(answer, size, "left %u, starts %s, epoch %u:%s", model->stock,
-        model->window == WINDOW_FUTURE ? "later" : "now", model->epoch, each);
+    add(answer, size, "%u %s %u%s", model->stock, model->window == WINDOW_FUTURE ? "later" : "now",
+        model->epoch, each);
     if (rows[0]) {
         add(model->ledger, sizeof model->ledger, "event sold by here epoch %u left %u%s\n",
             model->epoch, model->stock, rows);
@@ -186,15 +186,14 @@ static void resolve(struct model *model, const struct model_step *step, char *an
     int *mark = &model->void_marks[step->process];
 
     if (*mark < (int)step->attempt) *mark = (int)step->attempt;
-    add(answer, size, "held:");
     for (size_t i = 0; i < step->count; i++) {
         unsigned buyer = step->wishes[i].buyer;
         const char *id = model->orders[buyer].id;
 
         if (id[0]) {
-            add(answer, size, " %s:held:%s", id, keys[model->orders[buyer].key]);
+            add(answer, size, "%s%s:held:%s", i > 0 ? " " : "", id, keys[model->orders[buyer].key]);
         } else {
-            add(answer, size, " nil");
+            add(answer, size, i > 0 ? " nil" : "nil");
         }
     }
 }
@@ -311,12 +310,12 @@ void model_state(const struct model *model, char *out, size_t size)
     if (model->has_parts) add(out, size, "stock: %u\n", model->stock);
     for (unsigned i = 0; i < MODEL_BUYERS; i++) {
         if (!model->orders[i].id[0]) continue;
-        add(out, size, "order: %s %s:held:%s\n", buyers[i], model->orders[i].id,
+        add(out, size, "order %s: %s:held:%s\n", buyers[i], model->orders[i].id,
             keys[model->orders[i].key]);
     }
     for (unsigned i = 0; i < MODEL_PROCESSES; i++) {
         if (model->void_marks[i] < 0) continue;
-        add(out, size, "void: %s %d\n", processes[i], model->void_marks[i]);
+        add(out, size, "void %s: %d\n", processes[i], model->void_marks[i]);
     }
     add(out, size, "%slock: %s\n", model->ledger, model->holder >= 0 ? "held" : "free");
 }

@@ -6,6 +6,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "test/support/testing.h"
 
 static void close_shops(struct sale_world *world)
 {
@@ -17,18 +20,16 @@ static void close_shops(struct sale_world *world)
     }
 }
 
-static bool open_shop(const struct sale_world *world, struct sale_shop *shop, const char *name,
+static void open_shop(const struct sale_world *world, struct sale_shop *shop, const char *name,
                       const struct group_commit_options *options)
 {
     struct group_commit_options own = *options;
 
-    shop->client =
+    own.client = shop->client =
         sale_connect(&world->server, 16, world->answer_ms ? world->answer_ms : SALE_GENEROUS_MS);
-    if (!shop->client) return false;
-    shop->store = store_new(shop->client, name, NULL);
-    if (!shop->store) return false;
-    own.client = shop->client;
-    own.store = shop->store;
+    assert_non_null(shop->client);
+    own.store = shop->store = store_new(shop->client, name, NULL);
+    assert_non_null(shop->store);
     own.instance = name;
     own.lab = true;
     if (!own.dir) own.dir = world->server.dir; /* the shops are on one host */
@@ -36,31 +37,55 @@ static bool open_shop(const struct sale_world *world, struct sale_shop *shop, co
     if (own.lease_ms == 0) own.lease_ms = 3000;
     if (own.deadline_ms == 0) own.deadline_ms = 20000;
     shop->group = group_commit_new(&own);
-    return shop->group != NULL;
+    assert_non_null(shop->group);
 }
 
-bool sale_shops_open(struct sale_world *world, const char *guard, int64_t units,
+void sale_shops_open(struct sale_world *world, const char *guard, int64_t units,
                      const struct group_commit_options *options)
 {
-    static const char *const names[SALE_SHOPS] = {"first", "second"};
     struct sale sale = {.id = "s", .title = "t", .initial = units};
 
     close_shops(world);
-    if (!sale_do(world->client, "CONFIG SET maxmemory 0")) return false;
-    if (!sale_do(world->client, "FLUSHALL")) return false;
-    for (size_t i = 0; i < SALE_SHOPS; i++) {
-        if (!open_shop(world, &world->shops[i], names[i], options)) return false;
-    }
+    assert_true(sale_do(world->client, "CONFIG SET maxmemory 0"));
+    assert_true(sale_do(world->client, "FLUSHALL"));
+    open_shop(world, &world->shops[0], "first", options);
+    open_shop(world, &world->shops[1], "second", options);
     (void)snprintf(sale.guard, sizeof sale.guard, "%s", guard);
-    return store_create_sale(world->shops[0].store, &sale, NULL) == STORE_OK;
+    assert_int_equal(store_create_sale(world->shops[0].store, &sale, NULL), STORE_OK);
+}
+
+struct purchase sale_shops_buy_in(struct sale_world *world, size_t shop, const char *buyer,
+                                  const char *key)
+{
+    struct purchase purchase = {.buyer = buyer, .key = key, .outcome = OUTCOME_COUNT};
+
+    (void)group_commit_sell(world->shops[shop].group, "s", &purchase);
+    return purchase;
 }
 
 struct purchase sale_shops_buy(struct sale_world *world, const char *buyer, const char *key)
 {
-    struct purchase purchase = {.buyer = buyer, .key = key, .outcome = OUTCOME_COUNT};
+    return sale_shops_buy_in(world, 0, buyer, key);
+}
 
-    (void)group_commit_sell(world->shops[0].group, "s", &purchase);
-    return purchase;
+void sale_shops_told(struct sale_world *world, const char *buyer, outcome expected)
+{
+    const char *told = sale_outcome_name(sale_shops_buy(world, buyer, "").outcome);
+
+    if (strcmp(told, sale_outcome_name(expected)) != 0)
+        fail_msg("%s: %s, not %s", buyer, told, sale_outcome_name(expected));
+}
+
+int64_t sale_number(struct sale_world *world, const char *command)
+{
+    return sale_ask_number(world->client, "%s", command);
+}
+
+void sale_books_are(struct sale_world *world, int64_t orders, int64_t left, int64_t entries)
+{
+    assert_int_equal(sale_number(world, "HLEN seckill:{s}:orders"), orders);
+    assert_int_equal(sale_number(world, "GET seckill:{s}:stock"), left);
+    assert_int_equal(sale_number(world, "XLEN seckill:{s}:ledger"), entries);
 }
 
 int sale_world_open(void **state)

@@ -33,10 +33,21 @@ int sale_world_close(void **state);
  * Empty the server, open the shops anew, and put up sale "s" with these units and that guard. Of the
  * options those about clients are set here; queue, lease and deadline are generous unless given.
  */
-bool sale_shops_open(struct sale_world *world, const char *guard, int64_t units,
+void sale_shops_open(struct sale_world *world, const char *guard, int64_t units,
                      const struct group_commit_options *options);
+/* SALE_SHOPS(world, "mutex", 9, .batch = 8) */
+#define SALE_SHOPS(world, guard, units, ...)                                                       \
+    sale_shops_open((world), (guard), (units), &(struct group_commit_options){__VA_ARGS__})
 
-/* Buy in the first shop; the outcome is in the result. */
+/* Buy in a shop, or in the first; the outcome is in the result. */
+struct purchase sale_shops_buy_in(struct sale_world *world, size_t shop, const char *buyer,
+                                  const char *key);
 struct purchase sale_shops_buy(struct sale_world *world, const char *buyer, const char *key);
+/* The same without a key; fail unless that comes of it. */
+void sale_shops_told(struct sale_world *world, const char *buyer, outcome expected);
+/* A command whose answer is a number: "GET seckill:{s}:stock". */
+int64_t sale_number(struct sale_world *world, const char *command);
+/* Fail unless there are so many orders, units left and entries in the ledger. */
+void sale_books_are(struct sale_world *world, int64_t orders, int64_t left, int64_t entries);
 
 #endif

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "sale/sale_keys.h"
+#include "test/support/testing.h"
 
 enum { READY_MS = 10000, LINE_SIZE = 1024, WORDS_MAX = 64, PAUSE_MS = 2 };
 
@@ -205,7 +206,7 @@ static void print_bytes(FILE *out, struct lk_bytes bytes)
     }
 }
 
-static void print_reply(FILE *out, const lk_reply *reply)
+void sale_print(FILE *out, const lk_reply *reply)
 {
     switch (lk_reply_type_of(reply)) {
     case LK_REPLY_NIL:
@@ -222,7 +223,7 @@ static void print_reply(FILE *out, const lk_reply *reply)
         (void)fputs("(", out);
         for (size_t i = 0; i < lk_reply_count(reply); i++) {
             if (i > 0) (void)fputs(" ", out);
-            print_reply(out, lk_reply_at(reply, i));
+            sale_print(out, lk_reply_at(reply, i));
         }
         (void)fputs(")", out);
         break;
@@ -247,7 +248,7 @@ static void print_key(FILE *out, lk_client *client, const char *key)
         if (strcmp(name.data, readers[i].type) != 0) continue;
         lk_reply *value = sale_ask(client, "%s %s%s", readers[i].command, key, readers[i].rest);
         (void)fprintf(out, "%s ", readers[i].type);
-        print_reply(out, value);
+        sale_print(out, value);
         lk_reply_free(value);
     }
     (void)fputs("\n", out);
@@ -267,6 +268,25 @@ char *sale_dump(lk_client *client, const char *sale_id)
         print_key(out, client, keys.text[i]);
     (void)fclose(out);
     return text;
+}
+
+static char *remembered; /* owned */
+
+void sale_remember(lk_client *client)
+{
+    free(remembered);
+    remembered = sale_dump(client, "s");
+    assert_non_null(remembered);
+}
+
+void sale_assert_same(lk_client *client, const char *what)
+{
+    char *now = sale_dump(client, "s");
+    bool is_same = now && strcmp(remembered, now) == 0;
+
+    if (!is_same) print_message("before:\n%safter:\n%s", remembered, now);
+    free(now);
+    if (!is_same) fail_msg("%s: something was written", what);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------------- */

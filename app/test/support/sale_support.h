@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "lockkit/lockkit.h"
@@ -54,6 +55,11 @@ bool sale_do(lk_client *client, const char *format, ...) __attribute__((format(p
 
 /* All that the keys of a sale hold, as text; yours to free(). */
 char *sale_dump(lk_client *client, const char *sale_id);
+/* Remember what the keys of sale "s" hold; fail unless they hold the same now. `what`: was done meanwhile. */
+void sale_remember(lk_client *client);
+void sale_assert_same(lk_client *client, const char *what);
+/* A reply as text: "(1 ann nil)". */
+void sale_print(FILE *out, const lk_reply *reply);
 
 /* ---- waiting --------------------------------------------------------------------------------------- */
 
