@@ -16,9 +16,9 @@ enum { SEED_MOST = 2147483647, DURATION_MOST_S = 60 };
 const char arguments_help[] =
     "usage: lockbench [options]\n"
     "\n"
-    "Measure lockkit's locks, and Redisson and redis-py at the same work in the same run, on a "
-    "Redis\n"
-    "server of its own. Rounds are shuffled; what is printed is the median (least .. most).\n"
+    "Measure lockkit's locks, and Redisson, redis-py and redsync at the same work in the same\n"
+    "run, on a Redis server of its own. Rounds are shuffled; what is printed is the median\n"
+    "(least .. most).\n"
     "\n"
     "  --repeat N      rounds [5]\n"
     "  --duration S    seconds of one measurement, down to 0.05 [1]\n"

@@ -32,8 +32,10 @@ enum { CROWD_COUNT = sizeof crowds / sizeof crowds[0] };
 
 const char *plan_library_name(library_id library)
 {
-    static const char *const names[] = {
-        [LOCKKIT] = "lockkit", [REDISSON] = "redisson", [REDIS_PY] = "redis-py"};
+    static const char *const names[] = {[LOCKKIT] = "lockkit",
+                                        [REDISSON] = "redisson",
+                                        [REDIS_PY] = "redis-py",
+                                        [REDSYNC] = "redsync"};
 
     return names[library];
 }
@@ -126,7 +128,8 @@ static void add_handover_trips(struct plan *plan)
 
     NAME(row, "handover-mutex-1-trips");
     FIGURE(row, "mutex release to next owner, p50 ÷ two bare round trips, TCP");
-    row->aim = 1;
+    row->must = 1;
+    row->aim = 0.75;
 }
 
 static void add_rate(struct plan *plan, const char *kind)
@@ -183,7 +186,8 @@ static void add_redlocks(struct plan *plan)
     }
 }
 
-static const char *const rival_names[] = {[REDISSON] = "Redisson's", [REDIS_PY] = "redis-py's"};
+static const char *const rival_names[] = {
+    [REDISSON] = "Redisson's", [REDIS_PY] = "redis-py's", [REDSYNC] = "redsync's"};
 
 /* The same work by another library: how much longer it takes, or how much less it does. */
 static struct row *add_rival(struct plan *plan, struct task task, library_id rival)
@@ -208,7 +212,8 @@ static void add_rival_handover(struct plan *plan, const char *kind, library_id r
     FIGURE(row, "%s hand-over, %u waiting, p50: %s ÷ ours", kind, waiters, rival_names[rival]);
 }
 
-static void add_rival_rate(struct plan *plan, const char *kind, library_id rival, unsigned owners)
+static struct row *add_rival_rate(struct plan *plan, const char *kind, library_id rival,
+                                  unsigned owners)
 {
     struct row *row =
         add_rival(plan, (struct task){.work = WORK_RATE, .kind = kind, .size = owners}, rival);
@@ -220,17 +225,20 @@ static void add_rival_rate(struct plan *plan, const char *kind, library_id rival
         NAME(row, "%s-rate-%s", plan_library_name(rival), kind);
         FIGURE(row, "%s acquisitions by %d owners: ours ÷ %s", kind, CROWD, rival_names[rival]);
     }
+    return row;
 }
 
 static void add_rivals(struct plan *plan)
 {
-    for (size_t i = 0; i < SIMPLE_KINDS; i++)
-        add_rival_rate(plan, kinds[i].name, kinds[i].rival, 1);
+    (void)add_rival_rate(plan, "mutex", REDIS_PY, 1);
+    add_rival_rate(plan, "mutex", REDSYNC, 1)->must = 1.5;
+    add_rival_rate(plan, "reentrant", REDISSON, 1)->must = 3;
     for (size_t i = 0; i < SIMPLE_KINDS; i++)
         for (size_t k = 0; k < CROWD_COUNT; k++)
             add_rival_handover(plan, kinds[i].name, kinds[i].rival, crowds[k]);
     for (size_t i = 0; i < KIND_COUNT; i++)
-        add_rival_rate(plan, kinds[i].name, kinds[i].rival, CROWD);
+        (void)add_rival_rate(plan, kinds[i].name, kinds[i].rival, CROWD);
+    add_rival_rate(plan, "mutex", REDSYNC, CROWD)->must = 1.5;
     struct row *row = add_rival(
         plan, (struct task){.work = WORK_UPKEEP, .kind = "reentrant", .size = HELD}, REDISSON);
     NAME(row, "redisson-renewal-cpu");

@@ -169,6 +169,16 @@ static struct player *start_redis_py(const struct stage *stage, const char *log,
                         log, err);
 }
 
+static struct player *start_redsync(const struct stage *stage, const char *log,
+                                    const char *lease_ms, struct lk_error *err)
+{
+    char program[STAGE_PATH_MAX];
+
+    (void)lease_ms; /* nor does it */
+    (void)snprintf(program, sizeof program, "%s/redsync_peer", stage->interop);
+    return player_start((const char *const[]){program, stage->tcp_url, NULL}, log, err);
+}
+
 static const struct {
     const char *mark;   /* this file in the folder of the rivals says that it is installed */
     const char *source; /* and it is not older than this one */
@@ -179,6 +189,7 @@ static const struct {
     [REDISSON] = {"classes/RedissonPeer.class", "lockkit/interop/rivals/RedissonPeer.java",
                   start_redisson},
     [REDIS_PY] = {"venv/.done", "lockkit/interop/rivals/requirements.txt", start_redis_py},
+    [REDSYNC] = {"redsync_peer", "lockkit/interop/rivals/redsync_peer.go", start_redsync},
 };
 
 static bool is_installed(const char *mark, const char *source)

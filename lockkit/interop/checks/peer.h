@@ -17,7 +17,7 @@
  *          of semaphores and latches also set n=N, add n=N, drain, down, await, delete
  * KIND     reentrant, non-reentrant, spin, fenced, fair, read, write, multi, semaphore, permits,
  *          latch, mutex, redlock; "-" for version
- *          semaphores, latches and bench are not for redis-py, node-redlock and redsync
+ *          semaphores, latches are not for redis-py, node-redlock and redsync; bench not for node-redlock
  * KEY      of multi: keys of reentrant locks, with commas; Redisson takes them in reverse order
  * RESULT   ok, busy, not-owner, invalid... (the names of lk_status); error: VALUE says what
  * VALUE    a fence, a permit's id, a number; of a redlock how many ms it is good for; "-" for none

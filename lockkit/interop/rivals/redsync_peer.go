@@ -31,6 +31,7 @@ const (
 	poll       = 10 * time.Millisecond // redsync has no messages: a waiter asks again and again
 	pause      = 2 * time.Millisecond  // outside, so that others get their turn
 	longMs     = 600000
+	benchLease = 30 * time.Second
 	answerTime = 500 * time.Millisecond // redsync itself allows 5 % of the lease, and waits for all
 )
 
@@ -183,6 +184,21 @@ func (o *owner) contend(r request) answer {
 	}
 }
 
+// As often as it goes, and as redsync itself waits; value: how often.
+func (o *owner) bench(r request) answer {
+	mutex := redsyncs[r.kind].NewMutex(r.key, redsync.WithExpiry(benchLease), redsync.WithTries(longMs))
+	turns := 0
+	for until := time.Now().Add(r.ms("ms")); time.Now().Before(until); turns++ {
+		if err := mutex.Lock(); err != nil {
+			return resultOf(err, "busy")
+		}
+		if ok, err := mutex.Unlock(); !ok {
+			return resultOf(err, "not-owner")
+		}
+	}
+	return answer{"ok", turns}
+}
+
 func version() answer {
 	info, _ := debug.ReadBuildInfo()
 	for _, module := range info.Deps {
@@ -203,6 +219,8 @@ func (o *owner) do(r request) answer {
 		return o.renew(r)
 	case "contend":
 		return o.contend(r)
+	case "bench":
+		return o.bench(r)
 	case "version":
 		return version()
 	}
