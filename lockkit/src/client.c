@@ -29,6 +29,8 @@ enum {
     BACKOFF_MS = 1000,
     POLL_MS = 1000,
     IDLE_MS = 15000,
+    SPIN_US = 50,
+    SPIN_MAX_US = 10000,
 };
 enum { SYNC_MS = 100, LOOK_AGAIN_MS = 100 };
 enum { SPAN_MAX_MS = 24 * 60 * 60 * 1000, POOL_SIZE_MAX = 10000 };
@@ -80,6 +82,9 @@ static lk_status take_options(lk_client *client, const struct lk_client_options 
     if (options->pool_size > POOL_SIZE_MAX) {
         return LKI_FAIL(err, LK_INVALID, "pool_size is more than %d", POOL_SIZE_MAX);
     }
+    if (options->receive_spin_us > SPIN_MAX_US) {
+        return LKI_FAIL(err, LK_INVALID, "receive_spin_us is more than %d", SPIN_MAX_US);
+    }
     *own = *options;
     /* borrowed for this call only */
     own->url = own->password = own->sentinel_password = own->loader = NULL;
@@ -91,6 +96,7 @@ static lk_status take_options(lk_client *client, const struct lk_client_options 
     own->poll_ms = or_default(options->poll_ms, POLL_MS);
     own->sync_ms = or_default(options->sync_ms, SYNC_MS);
     own->idle_ms = or_default(options->idle_ms, IDLE_MS);
+    own->receive_spin_us = or_default(options->receive_spin_us, SPIN_US);
     if (!own->on_event) own->on_event = ignore_event;
     if (own->sync_replicas > 0 && own->sync_ms >= own->command_ms) {
         return LKI_FAIL(err, LK_INVALID, "sync_ms must be less than command_ms (%lld)",
@@ -102,6 +108,7 @@ static lk_status take_options(lk_client *client, const struct lk_client_options 
                                                           .loader = options->loader,
                                                           .sentinel = options->sentinel_password},
                                      &client->url, err);
+    if (own->receive_spin_us > 0) lki_url_set_spin(&client->url, own->receive_spin_us * NS_PER_US);
     return status == LK_OK ? take_tls(client, &options->tls, err) : status;
 }
 

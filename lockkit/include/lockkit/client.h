@@ -56,6 +56,11 @@ struct lk_client_options {
     int64_t sync_ms;   /* ...at most this long; else they are UNSYNCED [100] */
     lk_event_hook on_event;
     void *on_event_arg; /* must outlive the client */
+    int64_t
+        receive_spin_us; /* where answers come soon, a thread looks for its answer so long at most before
+                             it sleeps: about twice as fast on a machine with an idle processor, at the
+                             price of that; where none is idle, or it is in vain, it sleeps at once.
+                             Negative: always [50] */
 };
 
 /*

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { NS_PER_MS = 1000000 };
+enum { NS_PER_US = 1000, NS_PER_MS = 1000000 };
 
 int64_t lki_clock_now(void);
 

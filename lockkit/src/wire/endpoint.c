@@ -235,7 +235,7 @@ static bool copy_users(const struct lki_endpoint *from, struct lki_endpoint *out
 
 lk_status lki_endpoint_copy(const struct lki_endpoint *from, struct lki_endpoint *out)
 {
-    *out = (struct lki_endpoint){.port = from->port};
+    *out = (struct lki_endpoint){.port = from->port, .spin_ns = from->spin_ns};
     memcpy(out->label, from->label, sizeof out->label);
     if (copy(from->host, &out->host) && copy(from->path, &out->path) && copy_users(from, out))
         return LK_OK;
@@ -252,7 +252,7 @@ lk_status lki_endpoint_at(struct lk_bytes address, const struct lki_endpoint *li
     int port = colon ? parse_number(colon + 1, address.len - host_len - 1, PORT_MAX) : -1;
     if (host_len == 1 && *address.data == '?') host_len = 0; /* it does not know its name */
 
-    *out = (struct lki_endpoint){.port = port};
+    *out = (struct lki_endpoint){.port = port, .spin_ns = like->spin_ns};
     if (port <= 0 || (host_len == 0 && !asked->host))
         return LKI_FAIL(err, LK_INVALID, "%.*s: no address of a server", (int)address.len,
                         address.data);

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lockkit/error.h"
 #include "lockkit/reply.h"
@@ -23,6 +24,8 @@ struct lki_endpoint {
     struct lki_tls *tls; /* a reference; of a client's endpoints where is_tls */
     int port;
     int db;
+    int64_t
+        spin_ns; /* how long a receive may look for its answer before it sleeps; 0: not at all */
     char label[128]; /* "127.0.0.1:6379" or the path: for messages, without secrets */
 };
 

@@ -89,6 +89,17 @@ static bool feed_parser(struct lki_redis *redis, int flags)
     return false;
 }
 
+/* Look again and again until then: false with errno set, EAGAIN when nothing came. */
+static bool look_until(struct lki_redis *redis, int64_t until)
+{
+    bool has_come = false;
+
+    do {
+        has_come = feed_parser(redis, MSG_DONTWAIT);
+    } while (!has_come && errno == EAGAIN && lki_clock_now() < until);
+    return has_come;
+}
+
 /*
  * Wait until there is more for the parser; false with errno set. While the deadline is far, in a
  * recv() that blocks: where client and server run on processors of their own, each asleep while the
@@ -96,6 +107,11 @@ static bool feed_parser(struct lki_redis *redis, int flags)
  */
 static bool await_more(struct lki_redis *redis, int64_t deadline)
 {
+    int64_t open_until = lki_spin_begin(&redis->spin);
+    bool has_come = open_until > 0 && look_until(redis, open_until);
+
+    if (open_until > 0) lki_spin_end(&redis->spin, has_come);
+    if (has_come) return true;
     while (lki_clock_left_ms(deadline) > LKI_SLICE_MS) {
         if (feed_parser(redis, 0)) return true;
         if (errno != EAGAIN) return false;
@@ -276,6 +292,7 @@ lk_status lki_redis_exchange(struct lki_redis *redis, const struct lk_command *c
     lk_status status = lki_redis_send(redis, commands, count, deadline, err);
 
     if (status != LK_OK) return status;
+    int64_t sent_at = lki_clock_now();
     while (done < count) {
         status = parse_reply(redis, &replies[done], err);
         if (status != LK_OK) break;
@@ -286,7 +303,10 @@ lk_status lki_redis_exchange(struct lki_redis *redis, const struct lk_command *c
             break;
         }
     }
-    if (status == LK_OK) return LK_OK;
+    if (status == LK_OK) {
+        lki_spin_learn(&redis->spin, lki_clock_now() - sent_at);
+        return LK_OK;
+    }
     while (done > 0) {
         lk_reply_free(replies[--done]);
         replies[done] = NULL; /* a caller who frees all of them whatever happened is right too */

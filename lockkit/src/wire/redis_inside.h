@@ -6,6 +6,7 @@
 
 #include "dns.h"
 #include "redis.h"
+#include "spin.h"
 
 enum {
     LKI_READ_CHUNK = 16384,
@@ -28,6 +29,7 @@ struct lki_redis {
     unsigned logins_left; /* not answered yet */
     struct lki_identity identity;
     struct lki_traces traces;
+    struct lki_spin spin;
     int native;                         /* enum lki_native */
     uint64_t sent;                      /* commands so far */
     uint64_t heard;                     /* answers so far */

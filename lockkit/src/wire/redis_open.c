@@ -217,6 +217,7 @@ struct lki_redis *lki_redis_open_begin(const struct lki_endpoint *endpoint, stru
         return NULL;
     }
     (void)snprintf(redis->label, sizeof redis->label, "%s", endpoint->label);
+    redis->spin.longest_ns = endpoint->spin_ns;
     if (endpoint->is_tls && !endpoint->tls) { /* never in the clear instead */
         status = LKI_FAIL(err, LK_INVALID, "%s: nobody has set up TLS for it", redis->label);
     } else if (endpoint->path) {

@@ -174,6 +174,13 @@ void lki_url_set_tls(struct lki_url *url, struct lki_tls *tls)
     if (url->like.is_tls) url->like.tls = lki_tls_ref(tls);
 }
 
+void lki_url_set_spin(struct lki_url *url, int64_t spin_ns)
+{
+    for (size_t i = 0; i < url->seed_count; i++)
+        url->seeds[i].spin_ns = spin_ns;
+    url->like.spin_ns = spin_ns;
+}
+
 void lki_url_done(struct lki_url *url)
 {
     for (size_t i = 0; i < url->seed_count; i++)

@@ -42,6 +42,8 @@ LK_MUST_CHECK lk_status lki_url_parse(const char *text, struct lki_secrets secre
 /* Whether its servers are to be spoken to over TLS; then a client gives them its settings. */
 bool lki_url_is_tls(const struct lki_url *url);
 void lki_url_set_tls(struct lki_url *url, struct lki_tls *tls);
+/* Of every connection to them: lki_endpoint.spin_ns. */
+void lki_url_set_spin(struct lki_url *url, int64_t spin_ns);
 void lki_url_done(struct lki_url *url);
 
 #endif

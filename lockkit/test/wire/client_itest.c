@@ -135,6 +135,7 @@ TEST(bad_options_are_refused)
         {.poll_ms = -1},
         {.command_ms = 1000LL * 86400 + 1},
         {.pool_size = 10001},
+        {.receive_spin_us = 10001},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
