@@ -27,14 +27,10 @@ inline count_copies(n)
 {
     byte i;
     copies = 0;
-    i = 0;
-    do
-    :: i < SERVERS -> if :: i != primary && has[i] >= n -> copies++ :: else fi; i++
-    :: else -> break
-    od
+    for (i : 0 .. SERVERS - 1) { if :: i != primary && has[i] >= n -> copies++ :: else fi }
 }
 
-proctype buyers()
+active proctype buyers()
 {
     byte copies;
     byte n;
@@ -55,7 +51,7 @@ proctype buyers()
     od
 }
 
-proctype replication()
+active proctype replication()
 {
     byte which;
 
@@ -66,7 +62,7 @@ end:
     od
 }
 
-proctype sentinel()
+active proctype sentinel()
 {
     byte next;
     byte i;
@@ -77,11 +73,9 @@ proctype sentinel()
     :: atomic {
             next != primary ->
             is_best = true;
-            i = 0;
-            do
-            :: i < SERVERS -> if :: i != primary && has[i] > has[next] -> is_best = false :: else fi; i++
-            :: else -> break
-            od;
+            for (i : 0 .. SERVERS - 1) {
+                if :: i != primary && has[i] > has[next] -> is_best = false :: else fi
+            }
 #ifdef BEST
             if :: !is_best -> goto again :: else fi;
 #endif
@@ -92,8 +86,4 @@ proctype sentinel()
         break
 again:
     od
-}
-
-init {
-    atomic { run buyers(); run replication(); run sentinel() }
 }

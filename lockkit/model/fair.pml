@@ -10,9 +10,7 @@
  * Always: at most one holder. With ltl: who waits and does not die gets it in the end (weak fairness).
  */
 #define CLIENTS 3
-#ifndef DEATHS
 #define DEATHS 1
-#endif
 
 #ifdef NO_TIMER
 #define LOOKS woken[id]

@@ -12,15 +12,9 @@
  *   GOAL            (must fail) nothing is ever sold
  * Always: never more sold than there was.
  */
-#ifndef CLIENTS
 #define CLIENTS 3
-#endif
-#ifndef ROUNDS
 #define ROUNDS 2
-#endif
-#ifndef UNITS
 #define UNITS 2
-#endif
 
 byte counter;         /* of the lock */
 byte clock;           /* of its server: has moved on when a lock is granted */
@@ -31,23 +25,19 @@ byte sold;
 
 inline sell_if(is_allowed)
 {
-    if
-    :: is_allowed -> stock = left - 1; sold++; assert(sold <= UNITS)
-    :: else
-    fi
+    if :: is_allowed -> stock = left - 1; sold++; assert(sold <= UNITS) :: else fi
 #ifdef GOAL
     assert(sold == 0);
 #endif
 }
 
-proctype client()
+active [CLIENTS] proctype client()
 {
     byte round;
     byte fence;
     byte left;
 
-    do
-    :: round < ROUNDS ->
+    for (round : 1 .. ROUNDS) {
         atomic {
             owner == 0 -> counter++; clock++;
 #ifdef BY_TIME
@@ -66,10 +56,7 @@ proctype client()
 #endif
 #ifdef FENCE_BOTH
         atomic {
-            if
-            :: fence >= highest -> highest = fence; left = stock
-            :: else
-            fi
+            if :: fence >= highest -> highest = fence; left = stock :: else fi
         };
         atomic { sell_if(left > 0 && fence >= highest) };
 #endif
@@ -80,13 +67,11 @@ proctype client()
             if :: fence > highest -> highest = fence :: else fi
         };
 #endif
-        atomic { if :: owner == fence -> owner = 0 :: else fi };
-        round++
-    :: else -> break
-    od
+        atomic { if :: owner == fence -> owner = 0 :: else fi }
+    }
 }
 
-proctype time()
+active proctype time()
 {
 end:
     do
@@ -94,7 +79,7 @@ end:
     od
 }
 
-proctype loss()
+active proctype loss()
 {
 #ifdef COUNTER_LOST
     atomic {
@@ -105,17 +90,4 @@ proctype loss()
     }
 #endif
     skip
-}
-
-init {
-    byte i;
-
-    atomic {
-        do
-        :: i < CLIENTS -> run client(); i++
-        :: else -> break
-        od;
-        run time();
-        run loss()
-    }
 }

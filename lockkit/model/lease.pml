@@ -11,15 +11,9 @@
  *   STOCK                          never more sold than there was
  *   GOAL                           (must fail) nothing is ever sold
  */
-#ifndef CLIENTS
 #define CLIENTS 3
-#endif
-#ifndef ROUNDS
 #define ROUNDS 2
-#endif
-#ifndef UNITS
 #define UNITS 1
-#endif
 
 #define MOST 4 /* clients, at most */
 #define COUNT(list) (list[0] + list[1] + list[2] + list[3])
@@ -55,18 +49,10 @@ inline buy()
     skip;
 #ifdef PLAIN
     left = stock;
-    if
-    :: left > 0 -> stock = left - 1; sold++
-    :: else
-    fi
+    if :: left > 0 -> stock = left - 1; sold++ :: else fi
 #endif
 #ifdef CHECKED
-    atomic {
-        if
-        :: key == MINE && stock > 0 -> stock--; sold++
-        :: else
-        fi
-    }
+    atomic { if :: key == MINE && stock > 0 -> stock--; sold++ :: else fi }
 #endif
 #ifdef STOCK
     assert(sold <= UNITS);
@@ -84,59 +70,31 @@ inline release()
 #endif
 #ifdef GET_DEL
     seen = key;
-    if
-    :: seen == MINE -> atomic { key = 0; leased[id] = false }
-    :: else
-    fi
+    if :: seen == MINE -> atomic { key = 0; leased[id] = false } :: else fi
 #endif
 #ifdef COMPARE_DELETE
-    atomic {
-        if
-        :: key == MINE -> key = 0; leased[id] = false
-        :: else
-        fi
-    }
+    atomic { if :: key == MINE -> key = 0; leased[id] = false :: else fi }
 #endif
 }
 
-proctype client(byte id)
+active [CLIENTS] proctype client()
 {
+    byte id = _pid;
     byte round;
     byte left;
     byte seen;
 
-    do
-    :: round < ROUNDS -> acquire(); buy(); release(); round++
-    :: else -> break
-    od
+    for (round : 0 .. ROUNDS - 1) { acquire(); buy(); release() }
 }
 
 /* Any lease ends, at any moment. */
-proctype time()
+active proctype time()
 {
     byte id;
 
 end:
     do
     :: id = (id + 1) % CLIENTS
-    :: atomic { leased[id] ->
-            leased[id] = false;
-            if
-            :: key == MINE -> key = 0
-            :: else
-            fi
-        }
+    :: atomic { leased[id] -> leased[id] = false; if :: key == MINE -> key = 0 :: else fi }
     od
-}
-
-init {
-    byte i;
-
-    atomic {
-        do
-        :: i < CLIENTS -> run client(i); i++
-        :: else -> break
-        od;
-        run time()
-    }
 }

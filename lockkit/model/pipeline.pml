@@ -11,9 +11,7 @@
  *   GOAL            (must fail) nobody is ever told that it was not executed
  * Always: whoever was told "not executed" never has an order of that attempt.
  */
-#ifndef ATTEMPTS
 #define ATTEMPTS 2 /* of one instance, one after the other; a second instance contends */
-#endif
 
 byte key;             /* attempt that holds the lock, or RIVAL; 0: free */
 #define RIVAL 9
@@ -27,8 +25,7 @@ inline run_step(attempt, which)
 {
     atomic {
         if
-        :: which == 0 ->
-            if :: key == 0 -> key = attempt :: else fi
+        :: which == 0 -> if :: key == 0 -> key = attempt :: else fi
         :: which == 1 ->
             if
 #ifdef RESOLVE_VOID
@@ -38,20 +35,18 @@ inline run_step(attempt, which)
 #endif
             :: else
             fi
-        :: which == 2 ->
-            if :: key == attempt -> key = 0 :: else fi
+        :: which == 2 -> if :: key == attempt -> key = 0 :: else fi
         fi;
         assert(!(refused[attempt] && ordered[attempt]))
     }
 }
 
-proctype instance()
+active proctype instance()
 {
-    byte attempt = 1;
+    byte attempt;
     byte done;
 
-    do
-    :: attempt <= ATTEMPTS ->
+    for (attempt : 1 .. ATTEMPTS) {
         done = 0;
         do
         :: done < 3 -> run_step(attempt, done); done++
@@ -67,40 +62,32 @@ proctype instance()
 #ifndef RESOLVE_READ
                 if :: key == attempt -> key = 0 :: else fi;
 #endif
-                if
-                :: !ordered[attempt] -> refused[attempt] = true
-                :: else
-                fi;
+                if :: !ordered[attempt] -> refused[attempt] = true :: else fi;
 #ifdef GOAL
                 assert(!refused[attempt])
 #endif
             }
         :: else
-        fi;
-        attempt++
-    :: else -> break
-    od
+        fi
+    }
 }
 
 /* The bytes of the dead connection come through, or never do. */
-proctype network()
+active proctype network()
 {
     byte attempt;
     byte which;
 
 end:
     do
-    :: atomic { late > 0 -> attempt = late; which = step_of_late };
-        do
-        :: which < 3 -> run_step(attempt, which); which++
-        :: else -> break
-        od;
+    :: atomic { late > 0 -> attempt = late };
+        for (which : step_of_late .. 2) { run_step(attempt, which) }
         late = 0
     :: atomic { late > 0 -> late = 0 }
     od
 }
 
-proctype rival()
+active proctype rival()
 {
 end:
     do
@@ -109,14 +96,10 @@ end:
     od
 }
 
-proctype time()
+active proctype time()
 {
 end:
     do
     :: atomic { key != 0 -> key = 0 }
     od
-}
-
-init {
-    atomic { run instance(); run network(); run rival(); run time() }
 }

@@ -4,6 +4,7 @@
  * be as slow as it likes between two steps.
  *
  * What is asked (-D):
+ *   TTL=n           ticks that a vote counts
  *   CRASHES=n       so often a server loses all it has
  *   AWAY=n          and stays away for n ticks after that (0: it is back at once)
  *   JUMPS=n         so often a server's clock jumps: its votes end at once
@@ -15,9 +16,6 @@
  */
 #define SERVERS 3
 #define CLIENTS 2
-#ifndef TTL
-#define TTL 3
-#endif
 #ifndef CRASHES
 #define CRASHES 0
 #endif
@@ -47,23 +45,21 @@ inline lose(s)
     ttl[s] = 0
 }
 
-proctype client(byte id)
+active [CLIENTS] proctype client()
 {
+    byte id = _pid;
     byte votes;
     byte s;
 
 again:
-    atomic { left[id] = TTL; votes = 0; s = 0 };
-    do
-    :: s < SERVERS ->
+    atomic { left[id] = TTL; votes = 0 };
+    for (s : 0 .. SERVERS - 1) {
         if
         :: atomic { away[s] == 0 && vote[s] == 0 -> vote[s] = id + 1; ttl[s] = TTL; votes++ }
         :: atomic { away[s] == 0 && vote[s] == 0 -> vote[s] = id + 1; ttl[s] = TTL } /* answer lost */
         :: skip                                                          /* refused, or request lost */
-        fi;
-        s++
-    :: else -> break
-    od;
+        fi
+    };
     atomic {
         if
 #ifdef FROM_THE_END
@@ -79,50 +75,36 @@ again:
 #endif
     };
     /* work, for as long as it likes */
-    atomic { holds[id] = false; left[id] = 0; votes = 0; s = 0 };
-    do /* give back everywhere, also where no answer came */
-    :: s < SERVERS ->
-        if
-        :: atomic { vote[s] == id + 1 -> lose(s) }
-        :: skip /* lost */
-        fi;
-        s++
-    :: else -> break
-    od;
+    atomic { holds[id] = false; left[id] = 0; votes = 0 };
+    for (s : 0 .. SERVERS - 1) { /* give back everywhere, also where no answer came */
+        if :: atomic { vote[s] == id + 1 -> lose(s) } :: skip /* lost */ fi
+    };
     goto again
 }
 
-proctype clock()
+active proctype clock()
 {
     byte s;
 
 end:
     do
     :: atomic {
-            s = 0;
-            do
-            :: s < SERVERS ->
+            for (s : 0 .. SERVERS - 1) {
                 if :: ttl[s] > 0 -> ttl[s]--; if :: ttl[s] == 0 -> vote[s] = 0 :: else fi :: else fi;
-                if :: away[s] > 0 -> away[s]-- :: else fi;
-                s++
-            :: else -> break
-            od;
-            s = 0;
-            do
-            :: s < CLIENTS ->
+                if :: away[s] > 0 -> away[s]-- :: else fi
+            };
+            for (s : 0 .. CLIENTS - 1) {
                 if :: left[s] > 0 -> left[s]-- :: else fi;
 #ifndef OVERSLEEP
-                if :: left[s] == 0 -> holds[s] = false :: else fi;
+                if :: left[s] == 0 -> holds[s] = false :: else fi
 #endif
-                s++
-            :: else -> break
-            od;
+            };
             s = 0
         }
     od
 }
 
-proctype trouble()
+active proctype trouble()
 {
     byte s;
 
@@ -132,8 +114,4 @@ end:
     :: atomic { crashes > 0 && away[s] == 0 -> crashes--; lose(s); away[s] = AWAY }
     :: atomic { jumps > 0 && vote[s] > 0 -> jumps--; lose(s) }
     od
-}
-
-init {
-    atomic { run client(0); run client(1); run clock(); run trouble() }
 }

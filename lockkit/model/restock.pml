@@ -10,13 +10,11 @@
  *   PAST         ... or is believed past its time
  *   FAST         the server's clock runs twice as fast as the instances'
  *   JUMP         it is set forward once by as much as units cool
- *   COOL, BELIEVED   ticks that units cool, that a book counts by the instance's clock
+ *   COOL=n       ticks that units cool
  *   GOAL         (must fail) no book answers a buyer who got a unit that came back
  * Always: whoever was told of his order before he asked never hears "sold out".
  */
-#ifndef BELIEVED
-#define BELIEVED 2
-#endif
+#define BELIEVED 2 /* ticks that a book counts by the instance's clock */
 #ifndef COOL
 #define COOL (2 * BELIEVED + 1)
 #endif
@@ -38,6 +36,29 @@ byte age[2]; /* of the question under way, in ticks; as far as it matters */
 #define IS_SOLD_OUT (stock == 0)
 #endif
 
+active [2] proctype instance()
+{
+    byte i = _pid;
+    bool is_out;
+    bool saw_order;
+
+    do
+    :: age[i] = 0; /* asks */
+        atomic { is_out = IS_SOLD_OUT; saw_order = has_order };
+        atomic { /* hears */
+            book[i].is_there = is_out;
+            book[i].has_order = is_out && saw_order;
+#ifdef FROM_REPLY
+            book[i].life = BELIEVED;
+#else
+            book[i].life = BELIEVED - age[i];
+#endif
+            is_out = false;
+            saw_order = false
+        }
+    od
+}
+
 inline cool_one(k) { if :: cool[k] > 0 -> cool[k]-- :: else fi }
 inline age_one(i)
 {
@@ -45,7 +66,7 @@ inline age_one(i)
     if :: age[i] < BELIEVED -> age[i]++ :: else fi
 }
 
-proctype time()
+active proctype time()
 {
     bool has_jumped;
 
@@ -70,7 +91,7 @@ inline put_up(k)
 #endif
 }
 
-proctype operator()
+active proctype operator()
 {
 end:
     do
@@ -79,30 +100,8 @@ end:
     od
 }
 
-proctype instance(byte i)
-{
-    bool is_out;
-    bool saw_order;
-
-    do
-    :: age[i] = 0; /* asks */
-        atomic { is_out = IS_SOLD_OUT; saw_order = has_order };
-        atomic { /* hears */
-            book[i].is_there = is_out;
-            book[i].has_order = is_out && saw_order;
-#ifdef FROM_REPLY
-            book[i].life = BELIEVED;
-#else
-            book[i].life = BELIEVED - age[i];
-#endif
-            is_out = false;
-            saw_order = false
-        }
-    od
-}
-
 /* Somebody else gets a unit: it is sold out again. */
-proctype other()
+active proctype other()
 {
 end:
     do
@@ -117,7 +116,7 @@ end:
 #endif
 
 /* Each asks the server where it has no book. */
-proctype buyer()
+active proctype buyer()
 {
 end:
     if
@@ -132,15 +131,4 @@ end:
 #endif
     }
     od
-}
-
-init {
-    atomic {
-        run time();
-        run operator();
-        run instance(0);
-        run instance(1);
-        run other();
-        run buyer()
-    }
 }

@@ -13,22 +13,16 @@
  *   GOAL         (must fail) no buyer is ever told yes
  * Always: nobody has two orders, nobody who was told no has one, whoever was told yes has one.
  */
-#ifndef BUYERS
 #define BUYERS 2
-#endif
-#ifndef TRIES
 #define TRIES 3
-#endif
-#ifndef UNITS
 #define UNITS 1
-#endif
 
 mtype = { none, yes, no, unknown };
 
 byte stock = UNITS;
 byte orders[BUYERS];
-mtype kept[BUYERS];      /* the answer under the buyer's key */
-mtype told[BUYERS];
+mtype kept[BUYERS] = none; /* the answer under the buyer's key */
+mtype told[BUYERS] = none;
 
 /* One request at the server; -> answer. */
 inline serve(id)
@@ -56,8 +50,9 @@ inline serve(id)
 /* What may still be on its way, and be served after the client has given up on it. */
 byte late[BUYERS];
 
-proctype buyer(byte id)
+active [BUYERS] proctype buyer()
 {
+    byte id = _pid;
     byte tries;
     mtype answer;
 
@@ -81,7 +76,7 @@ proctype buyer(byte id)
     od
 }
 
-proctype network()
+active proctype network()
 {
     byte id;
     mtype answer;
@@ -93,7 +88,7 @@ end:
     od
 }
 
-proctype shop()
+active proctype shop()
 {
 #ifdef RESTOCK
     atomic { stock == 0 -> stock++ }
@@ -118,17 +113,4 @@ end:
         }
     :: id == BUYERS -> id = 0
     od
-}
-
-init {
-    byte i;
-
-    atomic {
-        do
-        :: i < BUYERS -> told[i] = none; kept[i] = none; run buyer(i); i++
-        :: else -> break
-        od;
-        run network();
-        run shop()
-    }
 }
