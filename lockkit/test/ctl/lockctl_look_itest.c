@@ -3,9 +3,6 @@
  * any bytes, for what is no lock, and for several servers.
  */
 #include <fcntl.h>
-#include <pty.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,18 +13,6 @@ enum { SOON_MS = 5000 };
 LKS_SERVER(lks_server_start(NULL));
 
 static const char token[] = "0123456789abcdef0123456789abcdef";
-
-#define SH(...) "--", "sh", "-c", __VA_ARGS__
-
-static void assert_said(const char *words)
-{
-    if (!strstr(lkc_said(), words)) fail_msg("\"%s\" is not in: %s", words, lkc_said());
-}
-
-static void assert_put_out(const char *words)
-{
-    if (!strstr(lkc_output(), words)) fail_msg("\"%s\" is not in: %s", words, lkc_output());
-}
 
 static size_t lines_put_out(void)
 {
@@ -50,19 +35,16 @@ enum { KINDS = sizeof kinds / sizeof kinds[0] };
 static void start_holder(struct lkc_program *holder, size_t kind)
 {
     const char *path = lkc_file(server, "token");
-    char lock[64];
-    char script[400];
+    const char *lock = lkc_text("%s:held by %s", kinds[kind].kind, kinds[kind].kind);
+    const char *script =
+        lkc_text("trap 'exit 0' TERM; echo $LOCKKIT_TOKEN >%s; while :; do sleep 0.02; done", path);
 
     (void)unlink(path);
-    (void)snprintf(lock, sizeof lock, "%s:held by %s", kinds[kind].kind, kinds[kind].kind);
-    (void)snprintf(script, sizeof script,
-                   "trap 'exit 0' TERM; echo $LOCKKIT_TOKEN >%s; while :; do sleep 0.02; done",
-                   path);
     if (strcmp(kinds[kind].kind, "permits") == 0) {
         LKC_START(holder, server, "run", "--lock", lock, "--lease", "600", "--permits", "3",
-                  SH(script));
+                  LKC_SH(script));
     } else {
-        LKC_START(holder, server, "run", "--lock", lock, "--lease", "600", SH(script));
+        LKC_START(holder, server, "run", "--lock", lock, "--lease", "600", LKC_SH(script));
     }
     LKS_EVENTUALLY(strchr(lkc_read(path), '\n'), SOON_MS);
 }
@@ -71,37 +53,29 @@ TEST(each_kind_is_inspected_listed_and_broken)
 {
     for (size_t i = 0; i < KINDS; i++) {
         struct lkc_program holder = {.pid = 0};
-        char name[64];
-        char owner[128];
-        char words[256];
+        const char *name = lkc_text("held by %s", kinds[i].kind);
 
         start_holder(&holder, i);
-        (void)snprintf(name, sizeof name, "held by %s", kinds[i].kind);
-        (void)snprintf(owner, sizeof owner, "%s", lkc_read(lkc_file(server, "token")));
-        owner[strcspn(owner, "\n")] = '\0';
+        const char *token_line = lkc_read(lkc_file(server, "token"));
+        const char *owner = lkc_text("%.*s", (int)strcspn(token_line, "\n"), token_line);
 
         assert_int_equal(0, LKC_DO(server, "inspect", name));
-        (void)snprintf(words, sizeof words, "name     %s\nkind     %s\n", name, kinds[i].layout);
-        assert_put_out(words);
-        (void)snprintf(words, sizeof words, "holder   %s, ", owner);
-        assert_put_out(words);
+        LKC_PUT_OUT(lkc_text("name     %s\nkind     %s\n", name, kinds[i].layout));
+        LKC_PUT_OUT(lkc_text("holder   %s, ", owner));
 
         assert_int_equal(0, LKC_DO(server, "inspect", "--json", name));
-        (void)snprintf(words, sizeof words, "{\"name\":\"%s\",\"kind\":\"%s\",\"held\":true", name,
-                       kinds[i].layout);
-        assert_put_out(words);
-        (void)snprintf(words, sizeof words, "{\"owner\":\"%s\",", owner);
-        assert_put_out(words);
+        LKC_PUT_OUT(
+            lkc_text("{\"name\":\"%s\",\"kind\":\"%s\",\"held\":true", name, kinds[i].layout));
+        LKC_PUT_OUT(lkc_text("{\"owner\":\"%s\",", owner));
 
         assert_int_equal(0, LKC_DO(server, "list", "--match", name));
-        (void)snprintf(words, sizeof words, "%-9s ", kinds[i].layout);
+        const char *words = lkc_text("%-9s ", kinds[i].layout);
         assert_memory_equal(words, lkc_output(), strlen(words));
-        assert_put_out(name);
+        LKC_PUT_OUT(name);
         assert_int_equal(1, lines_put_out());
 
         assert_int_equal(0, LKC_DO(server, "break", name, "--yes"));
-        (void)snprintf(words, sizeof words, "%s: taken from %s\n", name, owner);
-        assert_string_equal(words, lkc_output());
+        assert_string_equal(lkc_text("%s: taken from %s\n", name, owner), lkc_output());
         assert_int_equal(76, lkc_finish(&holder)); /* it learns of it at its next renewal */
         assert_int_not_equal(0, LKC_DO(server, "break", name, "--yes"));
     }
@@ -117,10 +91,10 @@ TEST(a_queue_is_told)
     LKC_START(&waiting, server, "run", "--lock", "fair:held by fair", "true");
     LKS_EVENTUALLY(LKS_INTEGER(server, "LLEN", "redisson_lock_queue:{held by fair}") == 1, SOON_MS);
     assert_int_equal(0, LKC_DO(server, "inspect", "held by fair"));
-    assert_put_out("kind     fair\n");
-    assert_put_out("waiter   ");
+    LKC_PUT_OUT("kind     fair\n");
+    LKC_PUT_OUT("waiter   ");
     assert_int_equal(0, LKC_DO(server, "list"));
-    assert_put_out("1 held     1 waiting  held by fair\n");
+    LKC_PUT_OUT("1 held     1 waiting  held by fair\n");
     assert_int_equal(0, LKC_DO(server, "break", "held by fair", "--yes"));
     assert_int_equal(0, lkc_finish(&waiting)); /* the next one is woken */
     assert_int_equal(76, lkc_finish(&holder));
@@ -131,9 +105,9 @@ TEST(a_queue_is_told)
 TEST(nothing_is_1)
 {
     assert_int_equal(1, LKC_DO(server, "inspect", "nothing"));
-    assert_put_out("kind     none\n");
+    LKC_PUT_OUT("kind     none\n");
     assert_int_equal(1, LKC_DO(server, "inspect", "nothing", "--json"));
-    assert_put_out("\"held\":false");
+    LKC_PUT_OUT("\"held\":false");
     assert_int_equal(1, LKC_DO(server, "break", "nothing", "--yes"));
     assert_string_equal("lockctl: nothing: nobody holds it\n", lkc_said());
 }
@@ -143,9 +117,9 @@ TEST(other_data_is_65_and_is_left_alone)
     LKS_DO(server, "RPUSH", "data", "x");
     LKS_DO(server, "SET", "words", "some words", "PX", "60000");
     assert_int_equal(65, LKC_DO(server, "inspect", "data"));
-    assert_put_out("kind     other\n");
+    LKC_PUT_OUT("kind     other\n");
     assert_int_equal(65, LKC_DO(server, "break", "data", "--yes"));
-    assert_said("no lock; it is left alone");
+    LKC_SAID("no lock; it is left alone");
     assert_int_equal(65, LKC_DO(server, "break", "words", "--yes"));
     assert_int_equal(2, LKS_INTEGER(server, "EXISTS", "data", "words"));
 }
@@ -154,12 +128,12 @@ TEST(a_number_is_told_but_has_nobody_to_take_it_from)
 {
     LKS_DO(server, "SET", "number", "17");
     assert_int_equal(0, LKC_DO(server, "inspect", "number"));
-    assert_put_out("number   17\n");
+    LKC_PUT_OUT("number   17\n");
     assert_int_equal(65, LKC_DO(server, "break", "number", "--yes"));
     assert_int_equal(0, LKC_DO(server, "list", "--match", "number"));
     assert_string_equal("", lkc_output());
     assert_int_equal(0, LKC_DO(server, "list", "--match", "number", "--all"));
-    assert_put_out("17  number\n");
+    LKC_PUT_OUT("17  number\n");
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -172,14 +146,14 @@ TEST(any_name_stays_on_its_line)
     LKS_DO(server, "SET", "a\xc2\x9b\xe2\x80\xac", token, "PX", "60000");
     assert_int_equal(0, LKC_DO(server, "list"));
     assert_int_equal(3, lines_put_out());
-    assert_put_out("a\\xc2\\x9b\\xe2\\x80\\xac\n");
-    assert_put_out("two\\x0alines \\x1b[31m \\x5c \"q\" \xc3\xa9\n");
-    assert_put_out("\\xff{\n");
+    LKC_PUT_OUT("a\\xc2\\x9b\\xe2\\x80\\xac\n");
+    LKC_PUT_OUT("two\\x0alines \\x1b[31m \\x5c \"q\" \xc3\xa9\n");
+    LKC_PUT_OUT("\\xff{\n");
     assert_int_equal(0, LKC_DO(server, "list", "--json"));
     assert_int_equal(3, lines_put_out());
-    assert_put_out("{\"name\":\"a\\u009b\\u202c\",");
-    assert_put_out("{\"name\":\"two\\u000alines \\u001b[31m \\u005c \\u0022q\\u0022 \xc3\xa9\",");
-    assert_put_out("{\"name\":\"\\ufffd{\",\"name_hex\":\"ff7b\",");
+    LKC_PUT_OUT("{\"name\":\"a\\u009b\\u202c\",");
+    LKC_PUT_OUT("{\"name\":\"two\\u000alines \\u001b[31m \\u005c \\u0022q\\u0022 \xc3\xa9\",");
+    LKC_PUT_OUT("{\"name\":\"\\ufffd{\",\"name_hex\":\"ff7b\",");
     assert_int_equal(0, LKC_DO(server, "break", "--yes", "--", "\xff{"));
     assert_int_equal(0, LKC_DO(server, "inspect", "two\nlines \x1b[31m \\ \"q\" \xc3\xa9"));
 
@@ -195,21 +169,14 @@ TEST(any_name_stays_on_its_line)
 /* lockctl break in a terminal, with an answer; what it showed is in *out. */
 static int break_in_terminal(const char *name, const char *before_answer, const char *answer)
 {
-    char redis[300];
     char shown[4096];
     size_t len = 0;
     int terminal = -1;
     int status = 0;
-    const char *path = lkc_path();
     double until = lks_now_ms() + 2.0 * SOON_MS;
+    pid_t pid = lkc_start_in_terminal(
+        &terminal, (const char *const[]){"break", name, "--redis", server->url, NULL});
 
-    (void)snprintf(redis, sizeof redis, "%s", server->url);
-    pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
-    if (pid == 0) {
-        (void)execl(path, path, "break", name, "--redis", redis, (char *)NULL);
-        _exit(99);
-    }
-    assert_true(pid > 0);
     do {
         ssize_t got = read(terminal, shown + len, sizeof shown - 1 - len);
 
@@ -244,7 +211,7 @@ TEST(without_a_terminal_it_needs_yes)
 {
     LKS_DO(server, "SET", "ask", token, "PX", "60000");
     assert_int_equal(64, LKC_DO(server, "break", "ask"));
-    assert_said("--yes");
+    LKC_SAID("--yes");
     assert_int_equal(1, LKS_INTEGER(server, "EXISTS", "ask"));
 }
 
@@ -253,17 +220,14 @@ TEST(without_a_terminal_it_needs_yes)
 TEST(several_servers_are_asked_each)
 {
     struct lks_server *other = lks_server_start(NULL);
-    char urls[600];
-    char words[300];
 
     LKS_DO(server, "FLUSHALL");
     LKS_DO(server, "SET", "both", token, "PX", "60000");
     LKS_DO(other, "SET", "both", token, "PX", "60000");
-    (void)snprintf(urls, sizeof urls, "%s  %s unix:///no/such/socket", server->url, other->url);
+    const char *urls = lkc_text("%s  %s unix:///no/such/socket", server->url, other->url);
     assert_int_equal(69, LKC_DO_AT(server, urls, "list")); /* one is missing: it says so */
     assert_int_equal(2, lines_put_out());
-    (void)snprintf(words, sizeof words, "%s  both\n", other->url);
-    assert_put_out(words);
+    LKC_PUT_OUT(lkc_text("%s  both\n", other->url));
     assert_int_equal(
         0, LKC_DO(server, "break", "both", "--yes", "--redis", server->url, "--redis", other->url));
     assert_int_equal(2, lines_put_out());
@@ -275,10 +239,9 @@ TEST(several_servers_are_asked_each)
 TEST(a_full_disk_is_said)
 {
     LKS_DO(server, "SET", "full", token, "PX", "60000");
-    char line[512];
-    (void)snprintf(line, sizeof line, "%s list --redis %s >/dev/full 2>%s", lkc_path(), server->url,
-                   lkc_file(server, "said"));
+    const char *line = lkc_text("%s list --redis %s >/dev/full 2>%s", lkc_path(), server->url,
+                                lkc_file(server, "said"));
     int status = system(line); /* NOLINT(cert-env33-c,concurrency-mt-unsafe): fixed words */
     assert_int_equal(71, WEXITSTATUS(status));
-    assert_non_null(strstr(lkc_read(lkc_file(server, "said")), "standard output"));
+    lkc_expect("standard output", lkc_read(lkc_file(server, "said")));
 }

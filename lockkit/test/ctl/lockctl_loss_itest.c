@@ -2,54 +2,69 @@
  * lockctl run when something ends early: signals, Ctrl-C in a terminal, lockctl killed, the lock lost
  * in every way, with every --on-lost. This program is also a command that counts the signals it gets.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pty.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "test/support/lk_ctl.h"
 
-enum { SOON_MS = 5000 };
+enum { SOON_MS = 5000, FLAGS_MAX = 6 };
 
 LKS_SERVER(lks_server_start(NULL));
 static const char *self;
 
-#define SH(...) "--", "sh", "-c", __VA_ARGS__
-
-static void assert_in(const char *words, const char *text)
-{
-    if (!strstr(text, words)) fail_msg("\"%s\" is not in: %s", words, text);
-}
+#define FOREVER "while :; do sleep 0.02; done"
 
 static pid_t pid_in(const char *path)
 {
     return (pid_t)strtol(lkc_read(path), NULL, 10);
 }
 
-/* A file that the command makes when it is ready, with its pid; gone at first. */
-static const char *ready_file(void)
+/* A file in the server's folder, gone at first. */
+static const char *new_file(const char *name)
 {
-    const char *path = lkc_file(server, "ready");
+    const char *path = lkc_file(server, name);
 
     (void)unlink(path);
     return path;
-}
-
-/* Wait until it is there; the pid. */
-static pid_t await_ready(const char *ready)
-{
-    LKS_EVENTUALLY(pid_in(ready) > 0, SOON_MS);
-    return pid_in(ready);
 }
 
 static void make_file(const char *path)
 {
     (void)close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 }
+
+/* Wait until the file is there; the pid in it. */
+static pid_t await_ready(const char *ready)
+{
+    LKS_EVENTUALLY(pid_in(ready) > 0, SOON_MS);
+    return pid_in(ready);
+}
+
+/* Until the file is there. */
+static const char *await(const char *go)
+{
+    return lkc_text("while [ ! -e %s ]; do sleep 0.02; done", go);
+}
+
+/* Start lockctl run with flags and a script; when that has begun: its pid. */
+static pid_t start(struct lkc_program *program, const char *lock,
+                   const char *const flags[FLAGS_MAX], const char *script)
+{
+    const char *ready = new_file("ready");
+    const char *words[16] = {"run", "--lock", lock};
+    size_t count = 3;
+
+    for (size_t i = 0; i < FLAGS_MAX && flags[i]; i++)
+        words[count++] = flags[i];
+    const char *const rest[] = {LKC_SH(lkc_text("echo $$ >%s; %s", ready, script))};
+    memcpy((void *)(words + count), (const void *)rest, sizeof rest);
+    lkc_start(program, server, NULL, words);
+    return await_ready(ready);
+}
+#define FLAGS(...) ((const char *const[FLAGS_MAX]){__VA_ARGS__})
 
 /* ---- a command that counts ------------------------------------------------------------------- */
 
@@ -77,42 +92,31 @@ static int count_signals(int number, const char *ready)
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
-static void pass_on_once(int number)
-{
-    struct lkc_program program = {.pid = 0};
-    const char *ready = ready_file();
-    char word[16];
-
-    (void)snprintf(word, sizeof word, "%d", number);
-    LKC_START(&program, server, "run", "--lock", "sig", "--", self, "count", word, ready);
-    (void)await_ready(ready);
-    assert_int_equal(0, kill(program.pid, number));
-    assert_int_equal(1, lkc_finish(&program));
-    assert_int_equal(0, LKS_INTEGER(server, "EXISTS", "sig"));
-}
-
 TEST(signals_are_passed_on_once)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        pass_on_once(numbers[i]);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct lkc_program program = {.pid = 0};
+        const char *ready = new_file("ready");
+
+        LKC_START(&program, server, "run", "--lock", "sig", "--", self, "count",
+                  lkc_text("%d", numbers[i]), ready);
+        (void)await_ready(ready);
+        assert_int_equal(0, kill(program.pid, numbers[i]));
+        int count = lkc_finish(&program);
+        if (count != 1) fail_msg("signal %d came %d times", numbers[i], count);
+        assert_int_equal(0, LKS_INTEGER(server, "EXISTS", "sig"));
+    }
 }
 
 TEST(the_lock_is_held_until_the_command_has_ended)
 {
     struct lkc_program program = {.pid = 0};
-    const char *ready = ready_file();
-    const char *go = lkc_file(server, "go");
-    char script[400];
+    const char *go = new_file("go");
 
-    (void)unlink(go);
-    (void)snprintf(script, sizeof script,
-                   "trap 'echo ended; while [ ! -e %s ]; do sleep 0.02; done; exit 9' TERM; "
-                   "echo $$ >%s; while :; do sleep 0.02; done",
-                   go, ready);
-    LKC_START(&program, server, "run", "--lock", "until", SH(script));
-    (void)await_ready(ready);
+    (void)start(&program, "until", FLAGS(NULL),
+                lkc_text("trap 'echo ended; %s; exit 9' TERM; " FOREVER, await(go)));
     assert_int_equal(0, kill(program.pid, SIGTERM));
     LKS_EVENTUALLY(strstr(lkc_read(program.out_path), "ended"), SOON_MS);
     assert_int_equal(1, LKS_INTEGER(server, "EXISTS", "until"));
@@ -121,44 +125,38 @@ TEST(the_lock_is_held_until_the_command_has_ended)
     assert_int_equal(0, LKS_INTEGER(server, "EXISTS", "until"));
 }
 
-/* nap_ms: 0: the signal may come before it has begun to wait. */
-static void interrupt_a_wait(const char *lock, const char *permits, int64_t nap_ms)
-{
-    struct lkc_program holder = {.pid = 0};
-    struct lkc_program waiting = {.pid = 0};
-    const char *ready = ready_file();
-    char script[256];
-
-    (void)snprintf(script, sizeof script, "echo $$ >%s; exec sleep 60", ready);
-    if (permits) {
-        LKC_START(&holder, server, "run", "--lock", lock, "--permits", permits, SH(script));
-    } else {
-        LKC_START(&holder, server, "run", "--lock", lock, SH(script));
-    }
-    (void)await_ready(ready);
-    LKC_START(&waiting, server, "run", "--lock", lock, "--verbose", "echo", "no");
-    LKS_EVENTUALLY(strstr(lkc_read(waiting.err_path), "asking for it"), SOON_MS);
-    lks_nap(nap_ms);
-    double begin = lks_now_ms();
-    assert_int_equal(0, kill(waiting.pid, SIGINT));
-    assert_int_equal(130, lkc_finish(&waiting));
-    assert_true(lks_now_ms() - begin < SOON_MS);
-    assert_string_equal("", waiting.out);
-    assert_int_equal(0, kill(holder.pid, SIGTERM));
-    assert_int_equal(128 + SIGTERM, lkc_finish(&holder));
-}
-
 TEST(ctrl_c_ends_a_wait_and_leaves_nothing_behind)
 {
-    interrupt_a_wait("mutex:wait", NULL, 0);
-    interrupt_a_wait("mutex:wait", NULL, 30);
-    interrupt_a_wait("fair:wait", NULL, 30);
+    static const struct {
+        const char *lock, *flags[FLAGS_MAX];
+        int64_t nap_ms; /* 0: the signal may come before it has begun to wait */
+    } rows[] = {
+        {"mutex:wait", {NULL}, 0},
+        {"mutex:wait", {NULL}, 30},
+        {"fair:wait", {NULL}, 30},
+        {"spin:wait", {NULL}, 30},
+        {"write:wait", {NULL}, 30},
+        {"permits:places", {"--permits", "1"}, 30},
+        {"semaphore:seats", {"--permits", "1"}, 30},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct lkc_program holder = {.pid = 0}, waiting = {.pid = 0};
+
+        (void)start(&holder, rows[i].lock, rows[i].flags, "exec sleep 60");
+        LKC_START(&waiting, server, "run", "--lock", rows[i].lock, "--verbose", "echo", "no");
+        LKS_EVENTUALLY(strstr(lkc_read(waiting.err_path), "asking for it"), SOON_MS);
+        lks_nap(rows[i].nap_ms);
+        double begin = lks_now_ms();
+        assert_int_equal(0, kill(waiting.pid, SIGINT));
+        int status = lkc_finish(&waiting);
+        if (status != 130 || lks_now_ms() - begin >= SOON_MS || *waiting.out)
+            fail_msg("%s: %d: %s%s", rows[i].lock, status, waiting.out, waiting.err);
+        assert_int_equal(0, kill(holder.pid, SIGTERM));
+        assert_int_equal(128 + SIGTERM, lkc_finish(&holder));
+    }
     assert_int_equal(0, LKS_INTEGER(server, "EXISTS", "redisson_lock_queue:{wait}",
                                     "redisson_lock_timeout:{wait}"));
-    interrupt_a_wait("spin:wait", NULL, 30);
-    interrupt_a_wait("write:wait", NULL, 30);
-    interrupt_a_wait("permits:places", "1", 30);
-    interrupt_a_wait("semaphore:seats", "1", 30);
     assert_string_equal("1", LKS_TEXT(server, "GET", "places"));
     assert_string_equal("1", LKS_TEXT(server, "GET", "seats"));
 }
@@ -181,35 +179,16 @@ TEST(what_was_ignored_does_not_end_a_wait)
 
 /* ---- in a terminal --------------------------------------------------------------------------- */
 
-/* lockctl as the foreground job of a new terminal. */
-static pid_t start_in_terminal(const char *ready, int *out_terminal)
-{
-    char redis[300];
-    pid_t parent = getpid();
-    const char *path = lkc_path();
-
-    (void)snprintf(redis, sizeof redis, "%s", server->url);
-    pid_t pid = forkpty(out_terminal, NULL, NULL, NULL);
-    if (pid == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent) _exit(1);
-        (void)execl(path, path, "run", "--lock", "tty", "--redis", redis, "--", self, "count", "2",
-                    ready, (char *)NULL);
-        _exit(99);
-    }
-    assert_true(pid > 0);
-    return pid;
-}
-
 TEST(ctrl_c_reaches_the_command_once)
 {
-    const char *ready = ready_file();
+    const char *ready = new_file("ready");
     int terminal = -1;
     int status = 0;
 
-    pid_t pid = start_in_terminal(ready, &terminal);
-    (void)await_ready(ready);
-    assert_int_equal(pid, getpgid(pid_in(ready))); /* one foreground group */
+    pid_t pid = lkc_start_in_terminal(
+        &terminal, (const char *const[]){"run", "--lock", "tty", "--redis", server->url, "--", self,
+                                         "count", "2", ready, NULL});
+    assert_int_equal(pid, getpgid(await_ready(ready))); /* one foreground group */
     assert_int_equal(1, write(terminal, "\x03", 1));
     LKS_EVENTUALLY(waitpid(pid, &status, WNOHANG) == pid, SOON_MS);
     assert_true(WIFEXITED(status));
@@ -220,116 +199,88 @@ TEST(ctrl_c_reaches_the_command_once)
 
 /* ---- lockctl is killed ----------------------------------------------------------------------- */
 
-static void kill_lockctl(const char *on_lost, const char *trap)
+TEST(a_command_outlives_a_killed_lockctl_only_if_losses_are_ignored)
 {
-    struct lkc_program program = {.pid = 0};
-    const char *ready = ready_file();
-    char script[300];
+    static const struct {
+        const char *on_lost, *script;
+        bool outlives;
+    } rows[] = {{"term", FOREVER, false},
+                {"kill", "trap '' TERM; " FOREVER, false},
+                {"ignore", "exec sleep 60", true}};
 
-    (void)snprintf(script, sizeof script, "%s echo $$ >%s; while :; do sleep 0.02; done", trap,
-                   ready);
-    LKC_START(&program, server, "run", "--lock", "orphan", "--lease", "500", "--on-lost", on_lost,
-              SH(script));
-    pid_t command = await_ready(ready);
-    assert_true(lkc_lives(command));
-    assert_int_equal(0, kill(program.pid, SIGKILL));
-    assert_int_equal(-SIGKILL, lkc_finish(&program));
-    LKS_EVENTUALLY(!lkc_lives(command), SOON_MS);
-    LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", "orphan") == 0, SOON_MS);
-}
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct lkc_program program = {.pid = 0};
+        pid_t command =
+            start(&program, "orphan", FLAGS("--lease", "500", "--on-lost", rows[i].on_lost),
+                  rows[i].script);
 
-TEST(a_command_does_not_outlive_a_killed_lockctl)
-{
-    kill_lockctl("term", "");
-    kill_lockctl("kill", "trap '' TERM;");
-}
-
-TEST(unless_a_loss_is_to_be_ignored)
-{
-    struct lkc_program program = {.pid = 0};
-    const char *ready = ready_file();
-    char script[300];
-
-    (void)snprintf(script, sizeof script, "echo $$ >%s; exec sleep 60", ready);
-    LKC_START(&program, server, "run", "--lock", "orphan", "--on-lost", "ignore", SH(script));
-    pid_t command = await_ready(ready);
-    assert_int_equal(0, kill(program.pid, SIGKILL));
-    assert_int_equal(-SIGKILL, lkc_finish(&program));
-    lks_nap(100);
-    assert_true(lkc_lives(command));
-    assert_int_equal(0, kill(command, SIGKILL));
-    LKS_DO(server, "DEL", "orphan");
+        assert_true(lkc_lives(command));
+        assert_int_equal(0, kill(program.pid, SIGKILL));
+        assert_int_equal(-SIGKILL, lkc_finish(&program));
+        for (int n = 0; n < (rows[i].outlives ? 100 : SOON_MS) && lkc_lives(command); n++)
+            lks_nap(1);
+        if (lkc_lives(command) != rows[i].outlives) fail_msg("%s", rows[i].on_lost);
+        if (rows[i].outlives) assert_int_equal(0, kill(command, SIGKILL));
+        LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", "orphan") == 0, SOON_MS);
+    }
 }
 
 /* ---- the lock is lost ------------------------------------------------------------------------ */
 
+/* Start it, and take its lock away. */
 static void start_and_lose(struct lkc_program *program, const char *on_lost, const char *grace,
-                           const char *script_end)
+                           const char *script)
 {
-    const char *ready = ready_file();
-    char script[512];
-
-    (void)snprintf(script, sizeof script, "echo $$ >%s; %s", ready, script_end);
-    LKC_START(program, server, "run", "--lock", "lost", "--lease", "300", "--on-lost", on_lost,
-              "--grace", grace, SH(script));
-    (void)await_ready(ready);
+    (void)start(program, "lost", FLAGS("--lease", "300", "--on-lost", on_lost, "--grace", grace),
+                script);
     LKS_DO(server, "DEL", "lost");
 }
 
 TEST(a_loss_ends_the_command_and_is_76)
 {
-    struct lkc_program program = {.pid = 0};
+    static const char bye[] = "trap 'echo bye; exit 0' TERM; " FOREVER;
+    static const struct {
+        const char *on_lost, *grace, *script, *output, *said;
+        size_t lines;
+    } rows[] = {
+        {"term", "20000", bye, "bye\n", "lost: the lock was lost", 1},
+        {"term", "200", "trap '' TERM; " FOREVER, "", "has not ended in 200 ms", 2},
+        {"kill", "20000", bye, "", "the command is killed", 1},
+    };
 
-    start_and_lose(&program, "term", "20000",
-                   "trap 'echo bye; exit 0' TERM; while :; do sleep 0.02; done");
-    assert_int_equal(76, lkc_finish(&program));
-    assert_string_equal("bye\n", program.out);
-    assert_in("lost: the lock was lost", program.err);
-    assert_int_equal(1, lks_count(program.err, "\n"));
-}
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct lkc_program program = {.pid = 0};
 
-TEST(who_does_not_end_in_its_grace_is_killed)
-{
-    struct lkc_program program = {.pid = 0};
-
-    start_and_lose(&program, "term", "200", "trap '' TERM; while :; do sleep 0.02; done");
-    assert_int_equal(76, lkc_finish(&program));
-    assert_in("has not ended in 200 ms", program.err);
-}
-
-TEST(a_loss_can_kill_at_once)
-{
-    struct lkc_program program = {.pid = 0};
-
-    start_and_lose(&program, "kill", "20000",
-                   "trap 'echo bye; exit 0' TERM; while :; do sleep 0.02; done");
-    assert_int_equal(76, lkc_finish(&program));
-    assert_string_equal("", program.out);
+        start_and_lose(&program, rows[i].on_lost, rows[i].grace, rows[i].script);
+        int status = lkc_finish(&program);
+        if (status != 76 || strcmp(program.out, rows[i].output) != 0 ||
+            lks_count(program.err, "\n") != rows[i].lines)
+            fail_msg("%s, %s ms: %d: %s%s", rows[i].on_lost, rows[i].grace, status, program.out,
+                     program.err);
+        lkc_expect(rows[i].said, program.err);
+    }
 }
 
 TEST(what_the_command_has_started_ends_too)
 {
     struct lkc_program program = {.pid = 0};
-    const char *child = lkc_file(server, "child");
-    char script[400];
+    const char *child = new_file("child"); /* all of them ignore TERM */
 
-    (void)unlink(child); /* all of them ignore TERM */
-    (void)snprintf(script, sizeof script,
-                   "trap '' TERM; sh -c 'sleep 60 & echo $! >%s; sleep 60' & wait", child);
-    start_and_lose(&program, "term", "1000", script);
+    start_and_lose(
+        &program, "term", "1000",
+        lkc_text("trap '' TERM; sh -c 'sleep 60 & echo $! >%s; sleep 60' & wait", child));
     LKS_EVENTUALLY(pid_in(child) > 0, SOON_MS);
     assert_int_equal(76, lkc_finish(&program));
     assert_false(lkc_lives(pid_in(child)));
-    assert_in("has not ended in 1000 ms", program.err);
+    lkc_expect("has not ended in 1000 ms", program.err);
 }
 
 TEST(without_a_loss_it_is_left_alone)
 {
     const char *child = lkc_file(server, "child");
-    char script[200];
 
-    (void)snprintf(script, sizeof script, "sleep 60 >/dev/null 2>&1 & echo $! >%s", child);
-    assert_int_equal(0, LKC_DO(server, "run", "--lock", "left", SH(script)));
+    assert_int_equal(0, LKC_DO(server, "run", "--lock", "left",
+                               LKC_SH(lkc_text("sleep 60 >/dev/null 2>&1 & echo $! >%s", child))));
     assert_true(lkc_lives(pid_in(child)));
     assert_int_equal(0, kill(pid_in(child), SIGKILL));
 }
@@ -337,12 +288,9 @@ TEST(without_a_loss_it_is_left_alone)
 TEST(a_loss_can_be_ignored)
 {
     struct lkc_program program = {.pid = 0};
-    const char *go = lkc_file(server, "go");
-    char script[200];
+    const char *go = new_file("go");
 
-    (void)unlink(go);
-    (void)snprintf(script, sizeof script, "while [ ! -e %s ]; do sleep 0.02; done; exit 5", go);
-    start_and_lose(&program, "ignore", "1", script);
+    start_and_lose(&program, "ignore", "1", lkc_text("%s; exit 5", await(go)));
     LKS_EVENTUALLY(strstr(lkc_read(program.err_path), "goes on without it"), SOON_MS);
     make_file(go);
     assert_int_equal(5, lkc_finish(&program));
@@ -351,33 +299,23 @@ TEST(a_loss_can_be_ignored)
 TEST(a_loss_that_nobody_saw_is_76_all_the_same)
 {
     struct lkc_program program = {.pid = 0};
-    const char *ready = ready_file();
-    const char *go = lkc_file(server, "go");
-    char script[300];
+    const char *go = new_file("go");
 
-    (void)unlink(go);
-    (void)snprintf(script, sizeof script, "echo $$ >%s; while [ ! -e %s ]; do sleep 0.02; done",
-                   ready, go);
-    LKC_START(&program, server, "run", "--lock", "lost", SH(script));
-    (void)await_ready(ready);
+    (void)start(&program, "lost", FLAGS(NULL), await(go));
     LKS_DO(server, "DEL", "lost"); /* with 10 s to the next renewal */
     make_file(go);
     assert_int_equal(76, lkc_finish(&program));
-    assert_in("before the command ended", program.err);
+    lkc_expect("before the command ended", program.err);
 }
 
 TEST(a_server_that_stands_still_is_a_loss_when_the_lease_is_over)
 {
     struct lkc_program program = {.pid = 0};
-    const char *ready = ready_file();
-    char script[300];
+    pid_t command = start(&program, "still", FLAGS("--lease", "500"), "exec sleep 60");
 
-    (void)snprintf(script, sizeof script, "echo $$ >%s; exec sleep 60", ready);
-    LKC_START(&program, server, "run", "--lock", "still", "--lease", "500", SH(script));
-    (void)await_ready(ready);
     lks_server_pause(server);
     LKS_EVENTUALLY(strstr(lkc_read(program.err_path), "the lock was lost"), SOON_MS);
-    LKS_EVENTUALLY(!lkc_lives(pid_in(ready)), SOON_MS);
+    LKS_EVENTUALLY(!lkc_lives(command), SOON_MS);
     lks_server_resume(server);
     assert_int_equal(76, lkc_finish(&program));
     LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", "still") == 0, SOON_MS);

@@ -11,62 +11,58 @@ enum { CROWD = 20 };
 
 LKS_SERVER(lks_server_start(NULL));
 
-#define SH(...) "--", "sh", "-c", __VA_ARGS__
+/* One call each. */
+struct call {
+    const char *words[8]; /* behind run --lock a */
+    int status;
+    const char *said, *output;
+};
 
-static void assert_said(const char *words)
+static void do_calls(const struct call *calls, size_t count)
 {
-    if (!strstr(lkc_said(), words)) fail_msg("\"%s\" is not in: %s", words, lkc_said());
-}
+    for (size_t i = 0; i < count; i++) {
+        const char *words[16] = {"run", "--lock", "a"};
 
-static void assert_put_out(const char *words)
-{
-    if (!strstr(lkc_output(), words)) fail_msg("\"%s\" is not in: %s", words, lkc_output());
+        memcpy((void *)(words + 3), (const void *)calls[i].words, sizeof calls[i].words);
+        int status = lkc_do(server, NULL, words);
+        if (status != calls[i].status || strcmp(calls[i].output, lkc_output()) != 0 ||
+            strcmp(calls[i].said, lkc_said()) != 0)
+            fail_msg("call %zu, %s: %d: %s%s", i, calls[i].words[0], status, lkc_output(),
+                     lkc_said());
+    }
+    assert_int_equal(0, LKS_INTEGER(server, "EXISTS", "a"));
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-TEST(the_exit_status_is_that_of_the_command)
+TEST(the_exit_status_and_output_are_those_of_the_command)
 {
-    assert_int_equal(0, LKC_DO(server, "run", "--lock", "a", "--", "true"));
-    assert_string_equal("", lkc_said());
-    assert_int_equal(7, LKC_DO(server, "run", "--lock", "a", SH("exit 7")));
-    assert_int_equal(75, LKC_DO(server, "run", "--lock", "a", SH("exit 75")));
-    assert_int_equal(128 + SIGTERM, LKC_DO(server, "run", "--lock", "a", SH("kill -TERM $$")));
-    assert_int_equal(128 + SIGKILL, LKC_DO(server, "run", "--lock", "a", SH("kill -KILL $$")));
-    assert_string_equal("", lkc_said());
-    assert_int_equal(0, LKS_INTEGER(server, "EXISTS", "a"));
+    static const struct call calls[] = {
+        {{"--", "true"}, 0, "", ""},
+        {{LKC_SH("exit 7")}, 7, "", ""},
+        {{LKC_SH("exit 75")}, 75, "", ""},
+        {{LKC_SH("kill -TERM $$")}, 128 + SIGTERM, "", ""},
+        {{LKC_SH("kill -KILL $$")}, 128 + SIGKILL, "", ""},
+        {{"--", "/no/such/command"}, 127, "lockctl: /no/such/command: not found\n", ""},
+        {{"no-such-command"}, 127, "lockctl: no-such-command: not found\n", ""},
+        {{"--", "/"}, 126, "lockctl: /: Permission denied\n", ""},
+        {{LKC_SH("echo out; echo err >&2; exit 3")}, 3, "err\n", "out\n"},
+        {{"echo", "--help", "--lock", "b"}, 0, "", "--help --lock b\n"},
+    };
+
+    do_calls(calls, sizeof calls / sizeof calls[0]);
 }
 
-TEST(a_command_that_cannot_be_run_is_as_in_a_shell)
+/* What ls sees of its own under lockctl is what it sees without. */
+TEST(the_command_has_no_descriptor_of_ours)
 {
-    assert_int_equal(127, LKC_DO(server, "run", "--lock", "a", "--", "/no/such/command"));
-    assert_string_equal("lockctl: /no/such/command: not found\n", lkc_said());
-    assert_int_equal(127, LKC_DO(server, "run", "--lock", "a", "no-such-command"));
-    assert_int_equal(126, LKC_DO(server, "run", "--lock", "a", "--", "/"));
-    assert_said("lockctl: /: ");
-    assert_int_equal(0, LKS_INTEGER(server, "EXISTS", "a"));
-}
-
-TEST(the_command_has_our_output_and_no_descriptor_of_ours)
-{
-    assert_int_equal(3, LKC_DO(server, "run", "--lock", "a", SH("echo out; echo err >&2; exit 3")));
-    assert_string_equal("out\n", lkc_output());
-    assert_string_equal("err\n", lkc_said());
-
-    /* What ls sees of its own under lockctl is what it sees without. */
     const char *bare = lkc_file(server, "bare");
-    char line[256];
-    (void)snprintf(line, sizeof line, "ls /proc/self/fd >%s </dev/null 2>/dev/null", bare);
+    const char *line = lkc_text("ls /proc/self/fd >%s </dev/null 2>/dev/null", bare);
+
     assert_int_equal(0, system(line)); /* NOLINT(cert-env33-c,concurrency-mt-unsafe): fixed words */
     size_t count = lks_count(lkc_read(bare), "\n");
-    assert_int_equal(0, LKC_DO(server, "run", "--lock", "a", "--", "ls", "/proc/self/fd"));
+    assert_int_equal(0, LKC_DO(server, "run", "--lock=a", "--", "ls", "/proc/self/fd"));
     assert_int_equal(count, lks_count(lkc_output(), "\n"));
-}
-
-TEST(flags_end_where_the_command_begins)
-{
-    assert_int_equal(0, LKC_DO(server, "run", "--lock=a", "echo", "--help", "--lock", "b"));
-    assert_string_equal("--help --lock b\n", lkc_output());
 }
 
 /* ---- what it is told ------------------------------------------------------------------------- */
@@ -78,21 +74,19 @@ TEST(the_command_is_told_what_it_holds)
     static const char *const kinds[] = {"mutex", "fair", "reentrant", "spin", "read", "write"};
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        char lock[64];
-        char begin[64];
+        const char *begin = lkc_text("%s/told:%zu/", kinds[i], i);
 
-        (void)snprintf(lock, sizeof lock, "%s:told:%zu", kinds[i], i);
-        (void)snprintf(begin, sizeof begin, "%s/told:%zu/", kinds[i], i);
-        assert_int_equal(0, LKC_DO(server, "run", "--lock", lock, SH(tell_all)));
-        assert_memory_equal(begin, lkc_output(), strlen(begin));
+        assert_int_equal(0, LKC_DO(server, "run", "--lock", lkc_text("%s:told:%zu", kinds[i], i),
+                                   LKC_SH(tell_all)));
+        if (strncmp(begin, lkc_output(), strlen(begin)) != 0) fail_msg("%s", lkc_output());
         assert_true(strlen(lkc_output()) > strlen(begin) + 32); /* a token, */
-        assert_put_out("/\n");                                  /* no fence */
+        LKC_PUT_OUT("/\n");                                     /* no fence */
     }
 }
 
 static unsigned long fence_of_a_run(const char *lock)
 {
-    assert_int_equal(0, LKC_DO(server, "run", "--lock", lock, SH("echo $LOCKKIT_FENCE")));
+    assert_int_equal(0, LKC_DO(server, "run", "--lock", lock, LKC_SH("echo $LOCKKIT_FENCE")));
     return strtoul(lkc_output(), NULL, 10);
 }
 
@@ -106,37 +100,31 @@ TEST(the_fencing_token_grows)
 
 TEST(a_run_inside_a_run_is_told_of_its_own_lock_alone)
 {
-    char script[512];
+    const char *script = lkc_text("%s run --lock inner -- sh -c '%s'", lkc_path(), tell_all);
 
-    (void)snprintf(script, sizeof script, "%s run --lock inner -- sh -c '%s'", lkc_path(),
-                   tell_all);
-    assert_int_equal(0, LKC_DO(server, "run", "--lock", "fenced:outer", SH(script)));
+    assert_int_equal(0, LKC_DO(server, "run", "--lock", "fenced:outer", LKC_SH(script)));
     assert_memory_equal("mutex/inner/", lkc_output(), 12);
-    assert_put_out("/\n"); /* the outer one's fence is none of the inner one's */
+    LKC_PUT_OUT("/\n"); /* the outer one's fence is none of the inner one's */
 }
 
 /* ---- exclusion and waiting ------------------------------------------------------------------- */
 
 /* Everybody adds 1 to a number in a file, in two steps. */
-static void add_up(const char *lock, const char *setup_word, const char *setup_value)
+static void add_up(const char *lock, const char *permits)
 {
     static struct lkc_program crowd[CROWD];
     const char *counter = lkc_file(server, "counter");
-    char script[512];
+    const char *script =
+        lkc_text("mkdir %s.in || exit 9; n=$(cat %s 2>/dev/null); echo $((n + 1)) >%s; rmdir %s.in",
+                 counter, counter, counter, counter);
 
-    (void)snprintf(script, sizeof script,
-                   "mkdir %s.in || exit 9; n=$(cat %s); echo $((n + 1)) >%s; rmdir %s.in", counter,
-                   counter, counter, counter);
-    FILE *file = fopen(counter, "we");
-    assert_non_null(file);
-    assert_true(fputs("0\n", file) >= 0);
-    assert_int_equal(0, fclose(file));
+    (void)unlink(counter);
     for (size_t i = 0; i < CROWD; i++) {
-        if (setup_word) {
-            LKC_START(&crowd[i], server, "run", "--lock", lock, setup_word, setup_value,
-                      SH(script));
+        if (permits) {
+            LKC_START(&crowd[i], server, "run", "--lock", lock, "--permits", permits,
+                      LKC_SH(script));
         } else {
-            LKC_START(&crowd[i], server, "run", "--lock", lock, SH(script));
+            LKC_START(&crowd[i], server, "run", "--lock", lock, LKC_SH(script));
         }
     }
     for (size_t i = 0; i < CROWD; i++) {
@@ -149,13 +137,13 @@ static void add_up(const char *lock, const char *setup_word, const char *setup_v
 
 TEST(twenty_at_once_lose_no_update)
 {
-    add_up("mutex:crowd-mutex", NULL, NULL);
-    add_up("fair:crowd-fair", NULL, NULL);
-    add_up("spin:crowd-spin", NULL, NULL);
-    add_up("write:crowd-write", NULL, NULL);
-    add_up("permits:crowd-permits", "--permits", "1");
-    add_up("semaphore:crowd-semaphore", "--permits", "1");
-    assert_int_equal(1, strtol(LKS_TEXT(server, "GET", "crowd-semaphore"), NULL, 10));
+    add_up("mutex:crowd-mutex", NULL);
+    add_up("fair:crowd-fair", NULL);
+    add_up("spin:crowd-spin", NULL);
+    add_up("write:crowd-write", NULL);
+    add_up("permits:crowd-permits", "1");
+    add_up("semaphore:crowd-semaphore", "1");
+    assert_string_equal("1", LKS_TEXT(server, "GET", "crowd-semaphore"));
 }
 
 TEST(who_does_not_get_it_in_time_gets_75)
@@ -187,34 +175,29 @@ TEST(who_waits_goes_on_when_it_is_free)
 
 TEST(so_many_are_let_in_as_there_are_permits)
 {
-    char script[512];
+    static const char *const kinds[] = {"permits", "semaphore"};
 
     for (size_t i = 0; i < 2; i++) {
-        const char *kind = i ? "semaphore" : "permits";
-        char lock[64];
+        const char *lock = lkc_text("%s:places-%s", kinds[i], kinds[i]);
+        const char *inner = lkc_text("%s run --lock %s --wait 0 --", lkc_path(), lock);
 
-        (void)snprintf(lock, sizeof lock, "%s:places-%s", kind, kind);
         assert_int_equal(75, LKC_DO(server, "run", "--lock", lock, "--wait", "0", "true"));
-        assert_said("--permits N");
-        (void)snprintf(script, sizeof script,
-                       "%s run --lock %s --wait 0 -- %s run --lock %s --wait 0 -- echo third",
-                       lkc_path(), lock, lkc_path(), lock);
-        assert_int_equal(75, LKC_DO(server, "run", "--lock", lock, "--permits", "2", SH(script)));
+        LKC_SAID("--permits N");
+        assert_int_equal(75, LKC_DO(server, "run", "--lock", lock, "--permits", "2",
+                                    LKC_SH(lkc_text("%s %s echo third", inner, inner))));
         assert_string_equal("", lkc_output());
-        (void)snprintf(script, sizeof script, "%s run --lock %s --wait 0 -- echo second",
-                       lkc_path(), lock);
-        assert_int_equal(0, LKC_DO(server, "run", "--lock", lock, SH(script)));
+        assert_int_equal(
+            0, LKC_DO(server, "run", "--lock", lock, LKC_SH(lkc_text("%s echo second", inner))));
         assert_string_equal("second\n", lkc_output());
     }
 }
 
 TEST(readers_share_and_writers_do_not)
 {
-    char script[256];
+    const char *script = lkc_text("%s run --lock read:rw --wait 0 -- echo two", lkc_path());
 
-    (void)snprintf(script, sizeof script, "%s run --lock read:rw --wait 0 -- echo two", lkc_path());
-    assert_int_equal(0, LKC_DO(server, "run", "--lock", "read:rw", SH(script)));
-    assert_int_equal(75, LKC_DO(server, "run", "--lock", "write:rw", SH(script)));
+    assert_int_equal(0, LKC_DO(server, "run", "--lock", "read:rw", LKC_SH(script)));
+    assert_int_equal(75, LKC_DO(server, "run", "--lock", "write:rw", LKC_SH(script)));
 }
 
 /* ---- several servers ------------------------------------------------------------------------- */
@@ -240,17 +223,15 @@ static void stop_voters(void)
 
 TEST(a_redlock_is_held_by_the_majority)
 {
-    char script[300];
+    const char *script = lkc_text(
+        "echo $LOCKKIT_KIND; %s run --lock leader --wait 0 echo two; [ $? = 75 ]", lkc_path());
 
     start_voters();
-    (void)snprintf(script, sizeof script,
-                   "echo $LOCKKIT_KIND; %s run --lock leader --wait 0 echo two; [ $? = 75 ]",
-                   lkc_path());
-    assert_int_equal(0, LKC_DO_AT(server, voter_urls, "run", "--lock", "leader", SH(script)));
+    assert_int_equal(0, LKC_DO_AT(server, voter_urls, "run", "--lock", "leader", LKC_SH(script)));
     assert_string_equal("redlock\n", lkc_output());
     lks_server_kill(voters[1]);
-    assert_int_equal(0,
-                     LKC_DO_AT(server, voter_urls, "run", "--lock", "redlock:leader", SH(script)));
+    assert_int_equal(
+        0, LKC_DO_AT(server, voter_urls, "run", "--lock", "redlock:leader", LKC_SH(script)));
     assert_string_equal("redlock\n", lkc_output());
     lks_server_kill(voters[2]);
     assert_int_equal(
@@ -282,18 +263,15 @@ TEST(hostile_names_are_names)
     const char *const names[] = {" a b ", "line\nbreak", "{",         "}{",       "a{b}c",
                                  "{}",    "-dash",       "\"'$(id)`", "\xff\xfe", longest};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char lock[600];
-
-        (void)snprintf(lock, sizeof lock, "fair:%s", names[i]);
-        assert_int_equal(0,
-                         LKC_DO(server, "run", "--lock", lock, SH("printf %s \"$LOCKKIT_LOCK\"")));
+        assert_int_equal(0, LKC_DO(server, "run", "--lock", lkc_text("fair:%s", names[i]),
+                                   LKC_SH("printf %s \"$LOCKKIT_LOCK\"")));
         assert_string_equal(names[i], lkc_output());
         assert_string_equal("", lkc_said());
     }
-    char too_long[520] = "mutex:";
-    memset(too_long + 6, 'n', 513);
+    char too_long[514] = "";
+    memset(too_long, 'n', sizeof too_long - 1);
     assert_int_equal(64, LKC_DO(server, "run", "--lock", too_long, "true"));
-    assert_said("1 to 512 bytes");
+    LKC_SAID("1 to 512 bytes");
 }
 
 TEST(a_server_that_is_not_there_is_69)
@@ -301,8 +279,8 @@ TEST(a_server_that_is_not_there_is_69)
     assert_int_equal(
         69, LKC_DO_AT(server, "unix:///no/such/socket", "run", "--lock", "a", "echo", "no"));
     assert_string_equal("", lkc_output());
-    assert_said("/no/such/socket: ");
-    assert_said("LOCKCTL_REDIS");
+    LKC_SAID("/no/such/socket: ");
+    LKC_SAID("LOCKCTL_REDIS");
     assert_int_equal(1, lks_count(lkc_said(), "\n"));
 }
 
@@ -323,13 +301,12 @@ TEST(a_wrong_password_is_70)
 {
     struct lks_server *closed =
         lks_server_start(&(struct lks_server_options){.password = "right", .is_tcp = true});
-    char url[256];
+    const char *wrong = lkc_text("redis://:wrong@127.0.0.1:%d", closed->port);
+    const char *right = lkc_text("redis://:right@127.0.0.1:%d", closed->port);
 
-    (void)snprintf(url, sizeof url, "redis://:wrong@127.0.0.1:%d", closed->port);
-    assert_int_equal(70, LKC_DO_AT(server, url, "run", "--lock", "a", "true"));
+    assert_int_equal(70, LKC_DO_AT(server, wrong, "run", "--lock", "a", "true"));
     assert_null(strstr(lkc_said(), "wrong@"));
-    (void)snprintf(url, sizeof url, "redis://:right@127.0.0.1:%d", closed->port);
-    assert_int_equal(0, LKC_DO_AT(server, url, "run", "--lock", "a", "true"));
+    assert_int_equal(0, LKC_DO_AT(server, right, "run", "--lock", "a", "true"));
     lks_server_stop(closed);
 }
 
@@ -337,5 +314,5 @@ TEST(a_key_of_another_type_is_70)
 {
     LKS_DO(server, "RPUSH", "list", "x");
     assert_int_equal(70, LKC_DO(server, "run", "--lock", "fair:list", "--wait", "0", "true"));
-    assert_said("list: ");
+    LKC_SAID("list: ");
 }

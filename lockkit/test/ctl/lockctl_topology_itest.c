@@ -9,8 +9,6 @@
 
 enum { LOCKS = 8, SOON_MS = 10000 };
 
-#define SH(...) "--", "sh", "-c", __VA_ARGS__
-
 static struct lks_server *place; /* for its folder */
 
 TEST(a_clusters_locks_are_held_listed_and_broken_wherever_they_are)
@@ -21,12 +19,11 @@ TEST(a_clusters_locks_are_held_listed_and_broken_wherever_they_are)
     size_t masters = 0;
 
     for (size_t i = 0; i < LOCKS; i++) {
-        char lock[32];
+        const char *lock = lkc_text("%s:held-%zu", i % 2 ? "fair" : "fenced", i);
 
-        (void)snprintf(lock, sizeof lock, "%s:held-%zu", i % 2 ? "fair" : "fenced", i);
-        lkc_start(
-            &holders[i], place, topology->url,
-            (const char *const[]){"run", "--lock", lock, "--lease", "1000", SH(wait_long), NULL});
+        lkc_start(&holders[i], place, topology->url,
+                  (const char *const[]){"run", "--lock", lock, "--lease", "1000", LKC_SH(wait_long),
+                                        NULL});
     }
     for (size_t i = 0; i < LOCKS; i++)
         LKS_EVENTUALLY(strstr(lkc_read(holders[i].out_path), "in"), SOON_MS);
@@ -37,12 +34,10 @@ TEST(a_clusters_locks_are_held_listed_and_broken_wherever_they_are)
     assert_true(masters > 1); /* or this test proves nothing */
 
     assert_int_equal(0, LKC_DO_AT(place, topology->url, "inspect", "held-2"));
-    assert_non_null(strstr(lkc_output(), "kind     fenced\n"));
+    LKC_PUT_OUT("kind     fenced\n");
     for (size_t i = 0; i < LOCKS; i++) {
-        char name[32];
-
-        (void)snprintf(name, sizeof name, "held-%zu", i);
-        assert_int_equal(0, LKC_DO_AT(place, topology->url, "break", name, "--yes"));
+        assert_int_equal(
+            0, LKC_DO_AT(place, topology->url, "break", lkc_text("held-%zu", i), "--yes"));
         assert_int_equal(76, lkc_finish(&holders[i]));
     }
     assert_int_equal(64, LKC_DO_AT(place, topology->url, "run", "--lock", "a{b", "true"));
@@ -64,12 +59,11 @@ TEST(a_command_goes_on_when_another_server_becomes_the_primary)
     struct lkt *sentinel = lkt_start(NULL);
     struct lkc_program program = {.pid = 0};
     const char *go = lkc_file(place, "go");
-    char script[200];
+    const char *script = lkc_text("echo in; while [ ! -e %s ]; do sleep 0.05; done; exit 5", go);
 
-    (void)snprintf(script, sizeof script, "echo in; while [ ! -e %s ]; do sleep 0.05; done; exit 5",
-                   go);
-    lkc_start(&program, place, sentinel->url,
-              (const char *const[]){"run", "--lock", "moved", "--lease", "6000", SH(script), NULL});
+    lkc_start(
+        &program, place, sentinel->url,
+        (const char *const[]){"run", "--lock", "moved", "--lease", "6000", LKC_SH(script), NULL});
     LKS_EVENTUALLY(strstr(lkc_read(program.out_path), "in"), SOON_MS);
     struct lks_server *primary = lkt_server(sentinel, lkt_tell(sentinel, "failover"));
     long long ttl = LKS_INTEGER(primary, "PTTL", "moved");

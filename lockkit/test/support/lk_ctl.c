@@ -5,12 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pty.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FINISH_MS = 20000, WORDS_MAX = 40, FILES = 64 };
+enum { FINISH_MS = 20000, WORDS_MAX = 40, FILES = 64, TEXTS = 16 };
 
 static struct lkc_program last;
 
@@ -61,21 +62,29 @@ static void make_environment(char *redis, char **out, size_t max)
     out[count] = NULL;
 }
 
+static void make_words(char *argv[WORDS_MAX + 2], const char *const *words)
+{
+    const char *path = lkc_path();
+    size_t count = 0;
+
+    memcpy(&argv[0], &path, sizeof path); /* exec changes nothing */
+    for (; words[count]; count++) {
+        assert_true(count < WORDS_MAX);
+        memcpy(&argv[count + 1], &words[count], sizeof words[0]);
+    }
+    argv[count + 1] = NULL;
+}
+
 void lkc_start(struct lkc_program *program, struct lks_server *server, const char *url,
                const char *const *words)
 {
     static unsigned serial;
     char redis[512];
     char *environment[512];
-    char *argv[WORDS_MAX + 2] = {NULL};
-    const char *path = lkc_path();
+    char *argv[WORDS_MAX + 2];
     pid_t parent = getpid();
 
-    memcpy(&argv[0], &path, sizeof path); /* exec changes nothing */
-    for (size_t i = 0; words[i]; i++) {
-        assert_true(i < WORDS_MAX);
-        memcpy(&argv[i + 1], &words[i], sizeof words[i]);
-    }
+    make_words(argv, words);
     (void)snprintf(redis, sizeof redis, "LOCKCTL_REDIS=%s", url ? url : server->url);
     make_environment(redis, environment, sizeof environment / sizeof environment[0]);
     (void)snprintf(program->out_path, sizeof program->out_path, "%s/out%u", server->dir, serial);
@@ -91,7 +100,7 @@ void lkc_start(struct lkc_program *program, struct lks_server *server, const cha
         (void)dup2(nowhere, 0);
         (void)dup2(out, 1);
         (void)dup2(err, 2);
-        (void)execve(path, argv, environment);
+        (void)execve(argv[0], argv, environment);
         _exit(99);
     }
     (void)close(nowhere);
@@ -143,4 +152,40 @@ bool lkc_lives(pid_t pid)
     read_text(path, line, sizeof line);
     const char *name_end = strrchr(line, ')');
     return name_end && name_end[1] && name_end[2] != 'Z' && name_end[2] != 'X';
+}
+
+const char *lkc_text(const char *format, ...)
+{
+    static char texts[TEXTS][700];
+    static size_t count;
+    char *text = texts[count++ % TEXTS];
+    va_list args;
+
+    va_start(args, format);
+    int len = vsnprintf(text, sizeof texts[0], format, args);
+    va_end(args);
+    assert_in_range(len, 0, sizeof texts[0] - 1);
+    return text;
+}
+
+void lkc_expect(const char *words, const char *text)
+{
+    if (!strstr(text, words)) fail_msg("\"%s\" is not in: %s", words, text);
+}
+
+pid_t lkc_start_in_terminal(int *out_terminal, const char *const *words)
+{
+    char *argv[WORDS_MAX + 2];
+    pid_t parent = getpid();
+
+    make_words(argv, words);
+    pid_t pid = forkpty(out_terminal, NULL, NULL, NULL);
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent) _exit(1);
+        (void)execv(argv[0], argv);
+        _exit(99);
+    }
+    assert_true(pid > 0);
+    return pid;
 }
