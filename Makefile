@@ -193,7 +193,7 @@ $(PROGRAMS) $(UNITS) $(filter $(O)/%,$(ITESTS)) $(INTEROPS): $$(call obj,$$(call
 	@mkdir -p $(@D) && echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(call extra,$(call main,$@)) -o $@ $^ $(LIBS) $(if $(filter $(O)/libsupport.a,$^),-lcmocka)
 $(O)/lockbench: | $(O)/lockkit_peer $(O)/proxy
-$(call tests_named,tls): | $(O)/lockctl
+$(call tests_named,tls lockctl_run lockctl_look lockctl_loss): | $(O)/lockctl
 $(call tests_named,redlock_break): | $(O)/clock_shim.so
 $(O)/obj/lockkit/%.o: CPPFLAGS += -Ilockkit/src
 $(O)/obj/lockkit/%.o $(O)/gen/lockkit_scripts.o: CFLAGS += -fPIC -fno-semantic-interposition

@@ -4,7 +4,6 @@
  * link: -Wl,--no-as-needed -ljansson
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -12,14 +11,14 @@
 
 #include <jansson.h>
 
-#include "test/support/lk_support.h"
+#include "test/support/lk_ctl.h"
 
-enum { LIMIT_MS = 60000, OUTPUT_MAX = 16384, EXIT_VOID = 3, EXIT_INTERRUPTED = 130 };
+enum { LIMIT_MS = 60000, EXIT_VOID = 3, EXIT_INTERRUPTED = 130 };
 
-/* A folder of our own, which is its TMPDIR too, and what it has said. */
+/* A folder of our own, which is its TMPDIR too; and the program. */
 struct place {
-    char dir[64], json[96], log[96];
-    char output[OUTPUT_MAX];
+    char dir[64], json[96];
+    struct lkc_program program;
 };
 
 static int open_place(void **state)
@@ -27,10 +26,12 @@ static int open_place(void **state)
     static struct place place;
 
     *state = &place;
+    place.program.limit_ms = LIMIT_MS;
     (void)snprintf(place.dir, sizeof place.dir, "/tmp/lockkit-itest-XXXXXX");
     if (!mkdtemp(place.dir)) return -1;
     (void)snprintf(place.json, sizeof place.json, "%s/locks.json", place.dir);
-    (void)snprintf(place.log, sizeof place.log, "%s/output", place.dir);
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
+    if (setenv("TMPDIR", place.dir, 1) != 0) return -1;
     /* What it starts and leaves behind becomes our child. */
     return prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
@@ -41,53 +42,20 @@ static int close_place(void **state)
     struct place *place = *state;
 
     (void)unlink(place->json);
-    (void)unlink(place->log);
     return rmdir(place->dir);
 }
 
-/* ---- the program ---------------------------------------------------------------------------- */
-
-static pid_t start(const struct place *place, const char *const *words)
+/* It shall end so, and have said that. */
+static void run(struct place *place, int expected, const char *said, const char *const *words)
 {
-    const char *build_dir = getenv("BUILD_DIR"); /* NOLINT(concurrency-mt-unsafe): one thread */
-    char program[256];
-    char *argv[32] = {program};
+    lkc_start_program(&place->program, "lockbench", words);
+    int status = lkc_finish(&place->program);
 
-    (void)snprintf(program, sizeof program, "%s/lockbench",
-                   build_dir ? build_dir : "build/release");
-    for (size_t i = 0; words[i]; i++)
-        memcpy(&argv[i + 1], &words[i], sizeof argv[0]); /* exec changes nothing */
-    int log = open(place->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    pid_t pid = fork();
-    if (pid != 0) {
-        (void)close(log);
-        assert_true(pid > 0);
-        return pid;
-    }
-    (void)setenv("TMPDIR", place->dir, 1); /* NOLINT(concurrency-mt-unsafe): one thread */
-    (void)dup2(log, 1);
-    (void)dup2(log, 2);
-    (void)execv(program, argv);
-    _exit(127);
+    if (status != expected) fail_msg("%d: %s%s", status, place->program.out, place->program.err);
+    lkc_expect(said, expected == 0 ? place->program.out : place->program.err);
 }
-
-/* Its exit status; -1 when a signal ended it. */
-static int finish(struct place *place, pid_t pid)
-{
-    int status = 0;
-    size_t len = 0;
-
-    LKS_EVENTUALLY(waitpid(pid, &status, WNOHANG) == pid, LIMIT_MS);
-    FILE *file = fopen(place->log, "re");
-    if (file) {
-        len = fread(place->output, 1, OUTPUT_MAX - 1, file);
-        (void)fclose(file);
-    }
-    place->output[len] = '\0';
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-#define RUN(place, ...) finish((place), start((place), (const char *const[]){__VA_ARGS__, NULL}))
+#define RUN(place, expected, said, ...)                                                            \
+    run((place), (expected), (said), (const char *const[]){__VA_ARGS__, NULL})
 
 static bool has_no_children(void)
 {
@@ -127,14 +95,11 @@ static void check_row(const json_t *row)
 
 TEST(every_kind_of_row_is_measured, struct place *place)
 {
-    int status =
-        RUN(place, "--repeat", "1", "--duration", "0.05", "--seed", "5", "--json", place->json,
-            "--only", "pair-mutex", "--only", "handover-mutex-8-p50", "--only", "rate-permits",
-            "--only", "renewal-pass", "--only", "redisson-pair", "--interop", "/nowhere");
-    if (status != 0) print_message("%s\n", place->output);
-    assert_int_equal(0, status);
-    assert_non_null(strstr(place->output, "seed 5;"));
-    assert_non_null(strstr(place->output, "not measured: make interop first"));
+    RUN(place, 0, "seed 5;", "--repeat", "1", "--duration", "0.05", "--seed", "5", "--json",
+        place->json, "--only", "pair-mutex", "--only", "handover-mutex-8-p50", "--only",
+        "rate-permits", "--only", "renewal-pass", "--only", "redisson-pair", "--interop",
+        "/nowhere");
+    lkc_expect("not measured: make interop first", place->program.out);
 
     json_t *result = json_load_file(place->json, 0, NULL);
     assert_non_null(result);
@@ -164,48 +129,36 @@ TEST(a_server_that_is_not_ours_is_left_as_it_was, struct place *place)
     struct lks_server *server = lks_server_start(&(struct lks_server_options){.is_tcp = true});
 
     LKS_DO(server, "SET", "theirs", "1");
-    int status = RUN(place, "--repeat", "1", "--duration", "0.05", "--redis", server->tcp_url,
-                     "--only", "pair-semaphore", "--only", "rate-semaphore", "--only", "rate-read");
-    if (status != 0) print_message("%s\n", place->output);
-    assert_int_equal(0, status);
+    RUN(place, 0, "semaphore acquire", "--repeat", "1", "--duration", "0.05", "--redis",
+        server->tcp_url, "--only", "pair-semaphore", "--only", "rate-semaphore", "--only",
+        "rate-read");
     assert_int_equal(1, LKS_INTEGER(server, "DBSIZE"));
     lks_server_stop(server);
 }
 
 TEST(a_bad_word_is_said_and_nothing_is_started, struct place *place)
 {
-    assert_int_equal(2, RUN(place, "--repeat", "0"));
-    assert_non_null(strstr(place->output, "lockbench: --repeat: \"0\" is not a number"));
-    assert_int_equal(2, RUN(place, "--only", "speed"));
-    assert_non_null(strstr(place->output, "no row's name starts with \"speed\""));
+    RUN(place, 2, "lockbench: --repeat: \"0\" is not a number", "--repeat", "0");
+    RUN(place, 2, "no row's name starts with \"speed\"", "--only", "speed");
 }
 
 TEST(without_a_server_it_says_so, struct place *place)
 {
-    assert_int_equal(EXIT_VOID, RUN(place, "--redis", "unix:///nowhere/s"));
-    assert_non_null(strstr(place->output, "lockbench: /nowhere/s: No such file or directory"));
-}
-
-static bool has_begun(struct place *place)
-{
-    FILE *file = fopen(place->log, "re");
-    size_t len = file ? fread(place->output, 1, OUTPUT_MAX - 1, file) : 0;
-
-    if (file) (void)fclose(file);
-    place->output[len] = '\0';
-    return strstr(place->output, "handover lockkit") != NULL;
+    RUN(place, EXIT_VOID, "lockbench: /nowhere/s: No such file or directory", "--redis",
+        "unix:///nowhere/s");
 }
 
 TEST(ctrl_c_stops_everything, struct place *place)
 {
+    struct lkc_program *program = &place->program;
     const char *const words[] = {"--duration", "30", "--only", "handover-mutex-8-p50", NULL};
-    pid_t pid = start(place, words);
 
-    LKS_EVENTUALLY(has_begun(place), LIMIT_MS);
+    lkc_start_program(program, "lockbench", words);
+    LKS_EVENTUALLY(strstr(lkc_read(program->err_path), "handover lockkit"), LIMIT_MS);
     lks_nap(300); /* among the players by now, or just before */
-    (void)kill(pid, SIGINT);
+    (void)kill(program->pid, SIGINT);
 
-    assert_int_equal(EXIT_INTERRUPTED, finish(place, pid));
+    assert_int_equal(EXIT_INTERRUPTED, lkc_finish(program));
     assert_true(has_no_children());
 }
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,13 +16,18 @@ enum { FINISH_MS = 20000, WORDS_MAX = 40, FILES = 64, TEXTS = 16 };
 
 static struct lkc_program last;
 
-const char *lkc_path(void)
+static const char *path_of(const char *name)
 {
     static char path[256];
     const char *build_dir = getenv("BUILD_DIR"); /* NOLINT(concurrency-mt-unsafe): reads only */
 
-    (void)snprintf(path, sizeof path, "%s/lockctl", build_dir ? build_dir : "build/release");
+    (void)snprintf(path, sizeof path, "%s/%s", build_dir ? build_dir : "build/release", name);
     return path;
+}
+
+const char *lkc_path(void)
+{
+    return path_of("lockctl");
 }
 
 const char *lkc_file(const struct lks_server *server, const char *name)
@@ -51,20 +57,9 @@ const char *lkc_read(const char *path)
     return text;
 }
 
-/* Our environment with another LOCKCTL_REDIS in front: the first one counts. */
-static void make_environment(char *redis, char **out, size_t max)
+static void make_words(char *argv[WORDS_MAX + 2], const char *name, const char *const *words)
 {
-    size_t count = 0;
-
-    out[count++] = redis;
-    for (char **at = environ; *at && count + 1 < max; at++)
-        if (strncmp(*at, "LOCKCTL_REDIS=", 14) != 0) out[count++] = *at;
-    out[count] = NULL;
-}
-
-static void make_words(char *argv[WORDS_MAX + 2], const char *const *words)
-{
-    const char *path = lkc_path();
+    const char *path = path_of(name);
     size_t count = 0;
 
     memcpy(&argv[0], &path, sizeof path); /* exec changes nothing */
@@ -75,55 +70,65 @@ static void make_words(char *argv[WORDS_MAX + 2], const char *const *words)
     argv[count + 1] = NULL;
 }
 
-void lkc_start(struct lkc_program *program, struct lks_server *server, const char *url,
-               const char *const *words)
+/* A file without a name, but for a path to read it by. */
+static int make_file(char *path, size_t size)
 {
-    static unsigned serial;
-    char redis[512];
-    char *environment[512];
+    int fd = memfd_create("said", MFD_CLOEXEC);
+
+    assert_true(fd >= 0);
+    (void)snprintf(path, size, "/proc/self/fd/%d", fd);
+    return fd;
+}
+
+void lkc_start_program(struct lkc_program *program, const char *name, const char *const *words)
+{
     char *argv[WORDS_MAX + 2];
     pid_t parent = getpid();
-
-    make_words(argv, words);
-    (void)snprintf(redis, sizeof redis, "LOCKCTL_REDIS=%s", url ? url : server->url);
-    make_environment(redis, environment, sizeof environment / sizeof environment[0]);
-    (void)snprintf(program->out_path, sizeof program->out_path, "%s/out%u", server->dir, serial);
-    (void)snprintf(program->err_path, sizeof program->err_path, "%s/err%u", server->dir, serial++);
     int nowhere = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int out = open(program->out_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    int err = open(program->err_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    assert_true(nowhere >= 0 && out >= 0 && err >= 0);
+
+    make_words(argv, name, words);
+    program->out_fd = make_file(program->out_path, sizeof program->out_path);
+    program->err_fd = make_file(program->err_path, sizeof program->err_path);
     program->pid = fork();
     if (program->pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) _exit(1);
         (void)dup2(nowhere, 0);
-        (void)dup2(out, 1);
-        (void)dup2(err, 2);
-        (void)execve(argv[0], argv, environment);
+        (void)dup2(program->out_fd, 1);
+        (void)dup2(program->err_fd, 2);
+        (void)execv(argv[0], argv);
         _exit(99);
     }
     (void)close(nowhere);
-    (void)close(out);
-    (void)close(err);
     assert_true(program->pid > 0);
+}
+
+void lkc_start(struct lkc_program *program, struct lks_server *server, const char *url,
+               const char *const *words)
+{
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else reads it */
+    (void)setenv("LOCKCTL_REDIS", url ? url : server->url, 1);
+    lkc_start_program(program, "lockctl", words);
 }
 
 int lkc_finish(struct lkc_program *program)
 {
     int status = 0;
-    double until = lks_now_ms() + FINISH_MS;
+    double limit_ms = program->limit_ms > 0 ? (double)program->limit_ms : FINISH_MS;
+    double until = lks_now_ms() + limit_ms;
 
     while (waitpid(program->pid, &status, WNOHANG) == 0) {
         if (lks_now_ms() > until) {
             (void)kill(program->pid, SIGKILL);
             (void)waitpid(program->pid, NULL, 0);
-            fail_msg("lockctl does not end; it said: %s", lkc_read(program->err_path));
+            fail_msg("it does not end; it said: %s", lkc_read(program->err_path));
         }
         lks_nap(1);
     }
     read_text(program->out_path, program->out, sizeof program->out);
     read_text(program->err_path, program->err, sizeof program->err);
+    (void)close(program->out_fd);
+    (void)close(program->err_fd);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
@@ -178,7 +183,7 @@ pid_t lkc_start_in_terminal(int *out_terminal, const char *const *words)
     char *argv[WORDS_MAX + 2];
     pid_t parent = getpid();
 
-    make_words(argv, words);
+    make_words(argv, "lockctl", words);
     pid_t pid = forkpty(out_terminal, NULL, NULL, NULL);
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);

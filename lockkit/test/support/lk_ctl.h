@@ -1,5 +1,5 @@
 /*
- * lockctl as a program, for its tests: start it, hear what it says, wait for its end.
+ * Programs, mostly lockctl, for their tests: start one, hear what it says, wait for its end.
  */
 #ifndef LK_CTL_H
 #define LK_CTL_H
@@ -11,9 +11,14 @@ enum { LKC_TEXT_MAX = 16384 };
 /* One that was started. */
 struct lkc_program {
     pid_t pid;
-    char out_path[128], err_path[128];
+    int64_t limit_ms; /* of lkc_finish() [20 s] */
+    int out_fd, err_fd;
+    char out_path[32], err_path[32];           /* until its end */
     char out[LKC_TEXT_MAX], err[LKC_TEXT_MAX]; /* read at its end */
 };
+
+/* A program of the build, with its arguments up to NULL. */
+void lkc_start_program(struct lkc_program *program, const char *name, const char *const *words);
 
 /* Arguments of lockctl, up to NULL; LOCKCTL_REDIS is the server's URL, or `url` when not NULL. */
 void lkc_start(struct lkc_program *program, struct lks_server *server, const char *url,
@@ -21,7 +26,7 @@ void lkc_start(struct lkc_program *program, struct lks_server *server, const cha
 #define LKC_START(program, server, ...)                                                            \
     lkc_start((program), (server), NULL, (const char *const[]){__VA_ARGS__, NULL})
 
-/* Wait for its end: its exit status; -n when signal n ended it. Fails the test after 20 s. */
+/* Wait for its end: its exit status; -n when signal n ended it. Fails the test after limit_ms. */
 int lkc_finish(struct lkc_program *program);
 
 /* Both; the program is the last one of lkc_said() and lkc_output(). */
