@@ -6,11 +6,16 @@
  * What is asked (-D):
  *   NO_WINDOW     a dead waiter's place is kept for ever
  *   NO_TIMER      waiters look only when a message comes
+ *   IN_TURN       a window begins when those of all before it are over (Redisson), not with the last question
  *   GOAL          (must fail) nobody ever gets it
- * Always: at most one holder. With ltl: who waits and does not die gets it in the end (weak fairness).
+ * Always: at most one holder; and the lock is free and kept for dead ones no longer than one window in all, if
+ * nobody dies meanwhile. With ltl: who waits and does not die gets it in the end (weak fairness).
  */
 #define CLIENTS 3
 #define DEATHS 1
+
+#define WINDOW 2 /* ticks */
+#define IS_KEPT (!locked && length > 0 && state[queue[0]] == dead)
 
 #ifdef NO_TIMER
 #define LOOKS woken[id]
@@ -26,6 +31,8 @@ byte length;
 bool locked;
 bool woken[CLIENTS];
 byte deaths = DEATHS;
+byte window[CLIENTS];    /* what is left of a dead one's */
+byte kept;               /* ticks that the lock was free and nobody's */
 
 inline drop_head()
 {
@@ -67,11 +74,34 @@ proctype client(byte id)
             assert((state[0] == holding) + (state[1] == holding) + (state[2] == holding) == 1)
         };
         break
-    :: atomic { state[id] == waiting && deaths > 0 -> deaths--; state[id] = dead }; goto over
+    :: atomic { state[id] == waiting && deaths > 0 && kept == 0 ->
+            deaths--;
+            state[id] = dead;
+            window[id] = WINDOW /* at most: it had asked just now */
+        };
+        goto over
     od;
     atomic { locked = false; state[id] = away; tell_head() };
 over:
     skip
+}
+
+proctype clock()
+{
+end:
+    do
+    :: atomic { length > 0 && state[queue[0]] == dead && window[queue[0]] > 0 ->
+            kept = kept + IS_KEPT;
+            assert(kept <= WINDOW);
+#ifdef IN_TURN
+            window[queue[0]]--
+#else
+            window[0] = (window[0] > 0 -> window[0] - 1 : 0);
+            window[1] = (window[1] > 0 -> window[1] - 1 : 0);
+            window[2] = (window[2] > 0 -> window[2] - 1 : 0)
+#endif
+        }
+    od
 }
 
 /* The window of a dead head is over: whoever asks next sweeps it. */
@@ -79,7 +109,7 @@ proctype sweep()
 {
 end:
     do
-    :: atomic { length > 0 && state[queue[0]] == dead ->
+    :: atomic { length > 0 && state[queue[0]] == dead && window[queue[0]] == 0 ->
 #ifdef NO_WINDOW
             false
 #else
@@ -93,7 +123,7 @@ end:
 init {
     atomic {
         state[0] = away; state[1] = away; state[2] = away;
-        run client(0); run client(1); run client(2); run sweep()
+        run client(0); run client(1); run client(2); run clock(); run sweep()
     }
 }
 

@@ -102,8 +102,7 @@ void lk_rwlock_free(lk_rwlock *rwlock);
 
 /* Zero means the default given in brackets. */
 struct lk_fair_options {
-    int64_t
-        waiter_ms; /* a waiter that asks no more keeps its place this long [300000; least 100] */
+    int64_t waiter_ms; /* a waiter that asks no more keeps its place this long [5000; least 100] */
 };
 
 /*
@@ -112,10 +111,13 @@ struct lk_fair_options {
  *
  * A waiter that ends its wait, for whatever reason, leaves the queue at once. One that cannot (it
  * died, its client was closed, the server is out of reach) keeps its place, and holds up those behind
- * it, until its window is over: the wait_ms it had, at most waiter_ms, counted from when those before
- * it must have gone. A waiter that lives asks about once
- * a second, which renews its window; if a Redisson client, or a break of the connection longer than
- * the window, has cost it its place, it queues up again at the end. LK_EVENT_QUEUED tells each place.
+ * it, until its window is over: waiter_ms (the wait_ms it had, if less) after it last asked, so any
+ * number of them hold up the others no longer than one. A waiter that lives asks about once a second,
+ * which renews its window; if a Redisson client, or a break of the connection longer than the window,
+ * has cost it its place, it queues up again at the end. LK_EVENT_QUEUED tells each place.
+ *
+ * Redisson's waiters do not renew: a dead one holds up the others for the wait it had (300 s, if it
+ * named none) from when those before it must have gone; one of ours behind it, for its window more.
  *
  * Shape    as lk_reentrant_new(), and "redisson_lock_queue:{key}": list of owners, the next one
  *          first; "redisson_lock_timeout:{key}": zset, owner -> ms since 1970, by the server's clock.

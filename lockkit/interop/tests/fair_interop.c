@@ -126,10 +126,10 @@ static void dead_waiter(struct duel *duel)
     (void)peer_must(duel->a, "ok", "1 lock fair %s wait=0 lease=1000", duel->key);
     struct waiter dead = enqueue(duel, victim, 1, 700);
     struct waiter next = enqueue(duel, duel->b, 1, 30000);
-    double dead_at_ms =
-        strtod(LKS_TEXT(duel->server, "ZSCORE", beside(duel, "timeout"), dead.owner), NULL);
 
     peer_kill(victim);
+    double dead_at_ms = /* lockkit's renewed it until now */
+        strtod(LKS_TEXT(duel->server, "ZSCORE", beside(duel, "timeout"), dead.owner), NULL);
     duel_unlock(duel, duel->a, 1, "ok");
     (void)duel_lock(duel, duel->a, 2, "busy");
     (void)duel_lock(duel, duel->b, 2, "busy");

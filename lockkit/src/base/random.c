@@ -33,7 +33,7 @@ lk_status lki_random_uuid(char out_uuid[LKI_UUID_LEN + 1], struct lk_error *err)
     size_t used = 0;
 
     if (!fill_random(bytes, sizeof bytes)) return LKI_FAIL_ERRNO(err, LK_INVALID, "getrandom");
-    bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x40); /* version 4 */
+    bytes[6] = (uint8_t)((bytes[6] & 0x0f) | 0x80); /* version 8: fair_queue.lua knows us by it */
     bytes[8] = (uint8_t)((bytes[8] & 0x3f) | 0x80); /* the variant of RFC 9562 */
     for (size_t i = 0; i < sizeof bytes; i++) {
         if (i == 4 || i == 6 || i == 8 || i == 10) out_uuid[used++] = '-';

@@ -3,6 +3,15 @@
  * listens on a channel of its own, so a release wakes the next one alone. Who waits keeps its place
  * by asking again (wait.c's timer); who stopped asking is dropped when its window is over, by
  * whoever asks next. All clocks are the server's. Threads as lock.h says.
+ *
+ * Beside Redisson's: the same keys, channels and sweep. Its waiters ask not to renew but to take: one
+ * gets, once, the score of the last before it (the lease that is left, if none) plus its own wait, and
+ * takes that off all behind when it goes. So with n waiters dead, n waits go by. Ours say "now and a
+ * window" each time they ask, however long the queue, and take nothing off. Behind one of Redisson's
+ * that would be overdrawn when it goes: there it is that one's score plus a margin, which is taken off
+ * again, from all behind as well, once ours is in front. The margin is a window and what it has waited,
+ * as Redisson's scores count from when its queue began and not from now. It is a guess: who lost its
+ * place by it queues again, with four times as much.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,9 +26,10 @@
 #include "wire/reply.h"
 
 enum {
-    WAITER_MS = 300000,      /* Redisson's fairLockWaitTimeout */
+    WAITER_MS = 5000,        /* GRACE of fair_queue.lua */
+    MARGIN_MAX_MS = 300000,  /* Redisson's fairLockWaitTimeout */
     WAITER_LEAST_MS = 100,   /* a shorter window would end between two questions */
-    ASK_AGAIN_MAX_MS = 2000, /* well below GRACE of fair_queue.lua */
+    ASK_AGAIN_MAX_MS = 2000, /* well below it */
     ABANDON_PAUSE_MS = 20,
     ABANDON_CROWDS = 20,
 };
@@ -30,7 +40,9 @@ struct fair_lock {
     char *timeout_key; /* owned */
     char *channel;     /* owned; a waiter's own is "channel:owner" */
     int64_t waiter_ms;
-    bool has_place; /* perhaps: this acquire's owner may be in the queue */
+    int64_t began;     /* this acquire */
+    int64_t margin_ms; /* behind Redisson's, and what it has waited */
+    bool has_place;    /* perhaps: this acquire's owner may be in the queue */
 };
 
 static struct fair_lock *fair_of(lk_lock *lock)
@@ -81,6 +93,8 @@ static lk_status fair_prepare(lk_lock *lock, struct lk_error *err)
     free(lock->wake_channel);
     lock->wake_channel = channel;
     fair_of(lock)->has_place = false;
+    fair_of(lock)->began = lki_clock_now();
+    fair_of(lock)->margin_ms = fair_of(lock)->waiter_ms;
     return LK_OK;
 }
 
@@ -93,28 +107,39 @@ static int64_t ask_again_ms(lk_lock *lock, int64_t ttl_ms)
     return ttl_ms < 0 || ttl_ms > longest_ms ? longest_ms : ttl_ms;
 }
 
+static int64_t margin_ms(const struct fair_lock *self, int64_t now)
+{
+    int64_t margin_ms = self->margin_ms + (now - self->began) / NS_PER_MS;
+
+    return margin_ms < MARGIN_MAX_MS ? margin_ms : MARGIN_MAX_MS;
+}
+
 static lk_status fair_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t deadline,
                                   struct lk_error *err)
 {
     char lease[LKI_NUMBER_MAX];
     char window[LKI_NUMBER_MAX];
+    char margin[LKI_NUMBER_MAX];
     long long answer[3] = {0};
+    struct fair_lock *self = fair_of(lock);
     int64_t begin = lki_clock_now();
-    bool had_place = fair_of(lock)->has_place;
+    bool had_place = self->has_place;
     struct lki_call call = {.script = "fair_acquire",
                             .args = {lk_bytes_of(lock->token), lki_number(lease, lock->lease_ms),
                                      lki_number(window, window_ms(lock)),
-                                     lock->wait_ms > 0 ? LK_BYTES("1") : LK_BYTES("0")},
-                            .arg_count = 4,
+                                     lock->wait_ms > 0 ? LK_BYTES("1") : LK_BYTES("0"),
+                                     lki_number(margin, margin_ms(self, begin))},
+                            .arg_count = 5,
                             .out_is_synced = &lock->is_synced};
     lk_reply *reply = NULL;
     lk_status status = run(lock, call, deadline, &reply, err);
 
-    if (status == LK_OK || status == LK_UNKNOWN) fair_of(lock)->has_place = lock->wait_ms > 0;
+    if (status == LK_OK || status == LK_UNKNOWN) self->has_place = lock->wait_ms > 0;
     if (status == LK_OK) status = lki_reply_integers(reply, answer, 3, err);
     if (status != LK_OK) return status;
     /* Held by one that had lost its place: those who came between did not overtake it. */
     bool is_placed = answer[2] == 1 && (answer[0] != 1 || had_place);
+    if (is_placed && had_place && self->margin_ms < MARGIN_MAX_MS) self->margin_ms *= 4;
     if (is_placed) lki_lock_emit(lock, LK_EVENT_QUEUED, LK_OK, begin, 1);
     if (answer[0] == 1) return LK_OK;
     if (out_ttl_ms) *out_ttl_ms = ask_again_ms(lock, answer[1]);
@@ -128,10 +153,8 @@ static lk_status fair_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t de
 static void fair_abandon(lk_lock *lock, int64_t deadline)
 {
     static const struct timespec pause = {.tv_nsec = (long)ABANDON_PAUSE_MS * NS_PER_MS};
-    char window[LKI_NUMBER_MAX];
-    struct lki_call call = {.script = "fair_abandon",
-                            .args = {lk_bytes_of(lock->token), lki_number(window, window_ms(lock))},
-                            .arg_count = 2};
+    struct lki_call call = {
+        .script = "fair_abandon", .args = {lk_bytes_of(lock->token)}, .arg_count = 1};
 
     for (int crowds = 0; fair_of(lock)->has_place && lki_clock_left_ms(deadline) > 0;) {
         lk_reply *reply = NULL;

@@ -15,7 +15,16 @@
 
 #include "test/support/lk_fair.h"
 
-enum { CREW = 6, THREADS = 6, RUN_MS = 2000, WAIT_MS = 60000, SOON_MS = 1000, LEAST_TURNS = 200 };
+enum {
+    CREW = 6,
+    DOOMED = 6,
+    ALL = CREW + DOOMED,
+    THREADS = 6,
+    RUN_MS = 2000,
+    WAIT_MS = 60000,
+    SOON_MS = 1000,
+    LEAST_TURNS = 200
+};
 
 /* To take the lock with so many threads until a moment, each of them at least once. */
 struct task {
@@ -32,16 +41,16 @@ static struct lks_server *server;
 static struct {
     pid_t pid; /* 0: it was killed */
     int fd;    /* tasks go in here */
-} crew[CREW];
+} crew[ALL];
 
 static struct board {
     atomic_int inside;   /* who believes to hold the lock right now */
     atomic_int overlaps; /* times it was not the only one */
     atomic_int failures; /* acquires and releases that ended badly */
     atomic_int served;   /* first turns of processes; their order: */
-    atomic_int order[CREW];
-    atomic_int done[CREW]; /* tasks */
-    atomic_long turns[CREW][THREADS];
+    atomic_int order[ALL];
+    atomic_int done[ALL]; /* tasks */
+    atomic_long turns[ALL][THREADS];
 } * board;
 
 /* ---- in a process ---------------------------------------------------------------------------- */
@@ -60,7 +69,7 @@ static bool take_turn(const struct member *member, lk_lock *lock)
     if (atomic_fetch_add(&board->turns[member->process][member->index], 1) == 0) {
         int place = atomic_fetch_add(&board->served, 1);
 
-        if (place < CREW) atomic_store(&board->order[place], (int)member->process);
+        if (place < ALL) atomic_store(&board->order[place], (int)member->process);
     }
     (void)sched_yield();
     if (member->task->hold_ms > 0) lks_nap(member->task->hold_ms);
@@ -190,7 +199,7 @@ TEST(who_was_killed_in_the_queue_is_waited_for_until_its_window_is_over, struct 
     struct lkf_foreign holder = {.owner = "f:1", .lease_ms = 400};
     char dead[80];
 
-    f->task.waiter_ms = 300;
+    f->task.waiter_ms = 600;
     assert_int_equal(lkf_foreign_try(&f->keys, &holder), LKF_TAKEN);
     let_it_queue(f, 0);
     (void)snprintf(dead, sizeof dead, "%s", lkf_queue(&f->keys));
@@ -207,6 +216,38 @@ TEST(who_was_killed_in_the_queue_is_waited_for_until_its_window_is_over, struct 
     }
     LKS_EVENTUALLY(atomic_load(&board->done[1]) == 1, SOON_MS);
     assert_int_equal(atomic_load(&board->order[0]), 1);
+}
+
+/* Their windows go by together, and not one by one; also for a foreign client, which looks at scores alone. */
+TEST(any_number_of_killed_waiters_hold_up_the_others_for_one_window, struct fixture *f)
+{
+    enum { WINDOW_MS = 1500 };
+    struct lkf_foreign holder = {.owner = "f:1", .lease_ms = 30000};
+    struct lkf_foreign foreign = {.owner = "f:2", .lease_ms = 30000, .wait_ms = 60000};
+
+    f->task.waiter_ms = WINDOW_MS;
+    assert_int_equal(lkf_foreign_try(&f->keys, &holder), LKF_TAKEN);
+    for (size_t i = 0; i < DOOMED / 2; i++)
+        let_it_queue(f, CREW + i);
+    let_it_queue(f, 2);
+    for (size_t i = DOOMED / 2; i < DOOMED; i++)
+        let_it_queue(f, CREW + i);
+    assert_true(lkf_foreign_try(&f->keys, &foreign) >= 0);
+    let_it_queue(f, 3);
+    for (size_t i = 0; i < DOOMED; i++)
+        kill_process(CREW + i);
+    double killed_at_ms = lks_now_ms();
+    assert_int_equal(lkf_foreign_unlock(&f->keys, &holder), 1);
+    LKS_EVENTUALLY(lkf_foreign_try(&f->keys, &foreign) == LKF_TAKEN, 2 * WINDOW_MS);
+    double waited_ms = lks_now_ms() - killed_at_ms;
+    assert_int_equal(lkf_foreign_unlock(&f->keys, &foreign), 1);
+    LKS_EVENTUALLY(atomic_load(&board->done[3]) == 1, SOON_MS);
+    print_message("# %d killed, a window of %d ms: free after %.0f ms\n", DOOMED, WINDOW_MS,
+                  waited_ms);
+
+    assert_true(waited_ms < WINDOW_MS + SOON_MS);
+    assert_int_equal(atomic_load(&board->order[0]), 2);
+    assert_int_equal(atomic_load(&board->order[1]), 3);
 }
 
 TEST(the_lock_of_who_was_killed_goes_to_the_next_with_its_lease, struct fixture *f)
@@ -260,13 +301,13 @@ BEFORE_ALL()
     server = lks_server_start(NULL);
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(board, MAP_FAILED);
-    for (size_t i = 0; i < CREW; i++)
+    for (size_t i = 0; i < ALL; i++)
         start_process(i);
 }
 
 AFTER_ALL()
 {
-    for (size_t i = 0; i < CREW; i++) {
+    for (size_t i = 0; i < ALL; i++) {
         int status = 0;
 
         (void)close(crew[i].fd);

@@ -160,7 +160,7 @@ static const struct {
     {"exists hexists hset del pttl pexpire type get set incr time",
      {"%s", "redisson_lock__channel:{%s}", "redisson_lock_token:{%s}"}},
     {"exists hexists hset del pttl pexpire type hlen time lindex llen lpop lpos lrange lrem rpush "
-     "zadd zcard zrange zrem zscore",
+     "zadd zcard zcount zrange zrem zscore",
      {"%s", "redisson_lock__channel:{%s}*", "redisson_lock_queue:{%s}",
       "redisson_lock_timeout:{%s}"}},
     {"exists hexists hget hgetall hset hsetnx hdel get set del pttl pexpire",
