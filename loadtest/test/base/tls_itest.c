@@ -44,15 +44,6 @@ struct line {
     size_t count;
 };
 
-static int free_port(void)
-{
-    int port = 0;
-    int fd = lt_listen(&port);
-
-    if (fd >= 0) (void)close(fd);
-    return port;
-}
-
 /* Words with spaces between; the names of files of the place get its folder before them. */
 static void split(const struct world *world, const char *words, struct line *line)
 {
@@ -75,7 +66,7 @@ static bool start_server(struct world *world, int which)
     char words[LINE_MAX_LENGTH];
     char log[LT_PATH_MAX + 16];
     const char *name = servers[which].certificate;
-    int port = free_port();
+    int port = lt_free_port();
 
     (void)snprintf(log, sizeof log, "%s/redis-%d", world->place.dir, which);
     (void)snprintf(words, sizeof words, "redis-server --save '' --rename-command AUTH '' --port %d",

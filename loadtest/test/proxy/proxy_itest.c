@@ -1,6 +1,7 @@
 /*
  * The fault proxy between a client and a server that are both the test's own: every verb does what
- * it says, to the byte.
+ * it says, to the byte. Most of it are plays: what is done at the two ends of one connection, and
+ * seen there.
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,9 +16,10 @@
 enum {
     QUIET_MS = 100, /* nothing came in this time: nothing comes */
     SOON_MS = 5000, /* it has come by then, or it never will */
-    SLACK_MS = 400, /* a busy machine may be that late, never early */
+    SLACK_MS = 450, /* a busy machine may be that late, never early */
     STALL_MAX = 64 * 1024 * 1024,
     BLOCK = 64 * 1024,
+    STEPS_MAX = 16,
 };
 
 struct rig {
@@ -30,44 +32,35 @@ struct rig {
 /* A connection through the proxy, both ends in our hands. */
 static void open_pair(struct rig *rig)
 {
+    lt_hang_up(&rig->client);
+    lt_hang_up(&rig->server);
     rig->client = lt_connect(rig->proxy.ports[0]);
     assert_true(rig->client >= 0);
     rig->server = lt_accept(rig->listener);
     assert_true(rig->server >= 0);
 }
 
-static void close_pair(struct rig *rig)
+SET_UP(struct rig, rig)
 {
-    if (rig->client >= 0) (void)close(rig->client);
-    if (rig->server >= 0) (void)close(rig->server);
-    rig->client = rig->server = -1;
-}
-
-static int open_rig(void **state)
-{
-    static struct rig rig;
     char to[32];
     int port = 0;
 
-    rig = (struct rig){.listener = lt_listen(&port), .client = -1, .server = -1};
-    *state = &rig;
+    *rig = (struct rig){.listener = lt_listen(&port), .client = -1, .server = -1};
     (void)snprintf(to, sizeof to, "127.0.0.1:%d", port);
     const char *const list[] = {to, NULL};
-    return rig.listener >= 0 && lt_place_open(&rig.place) &&
-                   lt_proxy_start(&rig.place, list, NULL, &rig.proxy)
-               ? 0
-               : -1;
+    assert_true(rig->listener >= 0 && lt_place_open(&rig->place));
+    assert_true(lt_proxy_start(&rig->place, list, NULL, &rig->proxy));
+    open_pair(rig);
 }
 
-static int close_rig(void **state)
+TEAR_DOWN(struct rig, rig)
 {
-    struct rig *rig = *state;
-
-    close_pair(rig);
-    if (rig->listener >= 0) (void)close(rig->listener);
+    lt_hang_up(&rig->client);
+    lt_hang_up(&rig->server);
+    lt_hang_up(&rig->listener);
     bool is_clean = lt_proxy_stop(&rig->proxy);
     lt_place_close(&rig->place);
-    return is_clean ? 0 : -1;
+    assert_true(is_clean);
 }
 
 static void tell(const struct rig *rig, const char *line)
@@ -85,48 +78,168 @@ static int64_t time_of_passage(int from, int to, const char *text)
     return moment_ms() - sent_ms;
 }
 
-TEST(without_faults_bytes_and_ends_pass)
+/* ---- plays ------------------------------------------------------------------------------------ */
+
+struct counted {
+    const struct rig *rig;
+    char name[32];
+    long number;
+};
+
+static bool is_counted(void *arg)
 {
-    struct rig *rig = *state;
-
-    open_pair(rig);
-    assert_in_range(time_of_passage(rig->client, rig->server, "question"), 0, SLACK_MS);
-    assert_in_range(time_of_passage(rig->server, rig->client, "answer"), 0, SLACK_MS);
-
-    assert_int_equal(0, shutdown(rig->client, SHUT_WR));
-    assert_int_equal(LT_END, lt_next(rig->server, SOON_MS));
-    assert_true(lt_send(rig->server, "still talking"));
-    assert_true(lt_receives(rig->client, "still talking"));
-    assert_int_equal(0, shutdown(rig->server, SHUT_WR));
-    assert_int_equal(LT_END, lt_next(rig->client, SOON_MS));
-    assert_int_equal(8, lt_proxy_count(&rig->proxy, "c2s_bytes"));
-    assert_int_equal(19, lt_proxy_count(&rig->proxy, "s2c_bytes"));
-    assert_int_equal(0, lt_proxy_count(&rig->proxy, "connections"));
+    const struct counted *counted = arg;
+    return lt_proxy_count(&counted->rig->proxy, counted->name) == counted->number;
 }
 
-TEST(delay_takes_its_time_each_way)
+/* "NAME NUMBER" of link1's status, soon. */
+static bool counts(const struct rig *rig, const char *text)
 {
-    struct rig *rig = *state;
+    struct counted counted = {.rig = rig};
 
-    open_pair(rig);
-    tell(rig, "delay 60");
-    assert_in_range(time_of_passage(rig->client, rig->server, "question"), 60, 60 + SLACK_MS);
-    assert_in_range(time_of_passage(rig->server, rig->client, "answer"), 60, 60 + SLACK_MS);
-
-    tell(rig, "delay 60000");
-    assert_true(lt_send(rig->client, "held"));
-    assert_int_equal(LT_SILENCE, lt_next(rig->server, QUIET_MS));
-    tell(rig, "pass");
-    assert_true(lt_receives(rig->server, "held"));
+    return sscanf(text, "%31s %ld", counted.name, &counted.number) == 2 &&
+           lt_eventually(is_counted, &counted, SOON_MS);
 }
 
-TEST(jitter_varies_the_delay_within_its_range)
+/* A line of the history has all of these words. */
+static bool is_noted(const struct rig *rig, const char *text)
 {
-    struct rig *rig = *state;
+    const char *words[STEPS_MAX + 1] = {NULL};
+    char copy[256];
+    char *rest = copy;
+
+    (void)snprintf(copy, sizeof copy, "%s", text);
+    for (size_t i = 0; rest && i < STEPS_MAX; i++)
+        words[i] = strsep(&rest, " ");
+    return lt_proxy_has_noted(&rig->proxy, words);
+}
+
+/* "MS TEXT": passes, after so long. */
+static bool passes(int from, int to, const char *text)
+{
+    char *behind = NULL;
+    int64_t due_ms = strtol(text, &behind, 10);
+    int64_t took_ms = time_of_passage(from, to, behind + 1);
+
+    return took_ms >= due_ms && took_ms <= due_ms + SLACK_MS;
+}
+
+/* What happens at one end: how it ends, or what is done to it. */
+static bool is_at_end(int *fd, const char *word)
+{
+    static const struct {
+        const char *word;
+        lt_ending ending;
+        int limit_ms;
+    } endings[] = {{"end", LT_END, SOON_MS},
+                   {"reset", LT_RESET, SOON_MS},
+                   {"silent", LT_SILENCE, QUIET_MS},
+                   {"still", LT_SILENCE, 0}};
+    const struct linger none = {.l_onoff = 1, .l_linger = 0};
+
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (strcmp(word, endings[i].word) == 0)
+            return lt_next(*fd, endings[i].limit_ms) == endings[i].ending;
+    if (strcmp(word, "shut") == 0) return shutdown(*fd, SHUT_WR) == 0;
+    if (strcmp(word, "kill") == 0) (void)setsockopt(*fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    lt_hang_up(fd);
+    return strcmp(word, "kill") == 0 || strcmp(word, "close") == 0;
+}
+
+static bool is_refused(const struct rig *rig)
+{
+    return lt_connect(rig->proxy.ports[0]) == -1 && errno == ECONNREFUSED;
+}
+
+/* ! VERB: the proxy is told. = NAME NUMBER: it counts. ? WORDS: it has noted. -: it refuses. +: a new
+ * pair. c is the client's end, s the server's: "c> TEXT" sends, "c< TEXT" gets, "c>s MS TEXT" both. */
+static bool act(struct rig *rig, const char *step)
+{
+    bool is_client = step[0] == 'c';
+    int *near = is_client ? &rig->client : &rig->server;
+    int *far = is_client ? &rig->server : &rig->client;
+
+    switch (step[0]) {
+    case '!':
+        return lt_proxy_tell(&rig->proxy, step + 2);
+    case '=':
+        return counts(rig, step + 2);
+    case '?':
+        return is_noted(rig, step + 2);
+    case '-':
+        return is_refused(rig);
+    case '+':
+        open_pair(rig);
+        return true;
+    }
+    if (step[1] == '>' && step[2] != ' ') return passes(*near, *far, step + 4);
+    if (step[1] == '>') return lt_send(*near, step + 3);
+    return step[1] == '<' ? lt_receives(*near, step + 3) : is_at_end(near, step + 2);
+}
+
+#define PLAY(name, ...)                                                                            \
+    TEST(name, struct rig *rig)                                                                    \
+    {                                                                                              \
+        static const char *const steps[] = {__VA_ARGS__};                                          \
+                                                                                                   \
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)                                  \
+            if (!act(rig, steps[i])) fail_msg("step %zu: %s", i + 1, steps[i]);                    \
+    }                                                                                              \
+    _Static_assert(true, "")
+
+#define TEXT_50 "tttttttttttttttttttttttttttttttttttttttttttttttttt"
+
+PLAY(without_faults_bytes_and_ends_pass, "c>s 0 question", "s>c 0 answer", "c shut", "s end",
+     "s>c 0 still talking", "s shut", "c end", "= c2s_bytes 8", "= s2c_bytes 19",
+     "= connections 0");
+
+PLAY(delay_takes_its_time_each_way, "! delay 60", "c>s 60 question", "s>c 60 answer",
+     "! delay 60000", "c> held", "s silent", "! pass", "s< held");
+
+PLAY(trickle_keeps_its_rate, "! trickle 1000",
+     "c>s 450 " TEXT_50 TEXT_50 TEXT_50 TEXT_50 TEXT_50 TEXT_50 TEXT_50 TEXT_50 TEXT_50 TEXT_50);
+
+PLAY(a_request_given_up_in_a_stall_still_arrives, "! stall", "c> late", "c close", "s silent",
+     "! pass", "s< late", "s end");
+
+PLAY(oneway_holds_the_other_way, "! oneway c2s", "c> up", "s> down", "s< up", "c silent",
+     "! oneway s2c", "c< down", "c> again", "s silent", "! pass", "s< again");
+
+PLAY(a_server_that_dies_behind_a_held_way_is_not_heard_of, "! oneway c2s", "s kill", "c> hello?",
+     "c silent", "! pass", "c reset");
+
+PLAY(cut_resets_both_ends_once, "c>s 0 fine so far", "! cut", "c reset", "s reset", "= cuts 1", "+",
+     "c>s 0 fine again");
+
+/* Some other verb does not heal it. */
+PLAY(refuse_turns_newcomers_away, "! refuse", "-", "c>s 0 old ones stay", "! delay 0", "-",
+     "! pass", "+", "c>s 0 welcome");
+
+/* Not before the answer. */
+PLAY(an_eaten_reply_leaves_a_reset_and_a_request_carried_out, "! eat-reply 1", "c> do it",
+     "s< do it", "c silent", "= eat_left 1", "= replies_eaten 0", "s> done", "c reset", "s end",
+     "= eat_left 0", "= replies_eaten 1", "? \"e\":\"effect\" \"f\":\"eat-reply\" \"bytes\":4");
+
+PLAY(an_early_answer_does_not_stop_the_rest_of_the_request, "! eat-reply 1", "c> one", "s< one",
+     "! delay 60000", "c> two", "s> done", "c reset", "s< two", "s end");
+
+PLAY(a_request_already_under_way_keeps_its_reply, "c>s 0 first", "! eat-reply 1",
+     "c>s 0 more of it", "s>c 0 reply", "c>s 0 second", "s> reply", "c reset");
+
+PLAY(a_request_that_is_never_answered_counts_nothing, "! eat-reply 1", "c>s 0 do it", "c close",
+     "s close", "= connections 0", "= eat_left 1", "+", "c>s 0 do it", "s> done", "c reset",
+     "= replies_eaten 1");
+
+PLAY(pass_spares_the_reply_that_was_to_be_eaten, "! eat-reply 5", "c>s 0 do it", "! pass",
+     "s>c 0 done", "= eat_left 0");
+
+/* ---- what takes more than steps ---------------------------------------------------------------- */
+
+TEST(jitter_varies_the_delay_within_its_range, struct rig *rig)
+{
     int64_t least_ms = INT64_MAX;
     int64_t most_ms = 0;
 
-    open_pair(rig);
     tell(rig, "delay 20 15");
     for (int i = 0; i < 40; i++) {
         int64_t took_ms = time_of_passage(rig->client, rig->server, "x");
@@ -135,18 +248,6 @@ TEST(jitter_varies_the_delay_within_its_range)
         if (took_ms > most_ms) most_ms = took_ms;
     }
     assert_true(most_ms - least_ms >= 8);
-}
-
-TEST(trickle_keeps_its_rate)
-{
-    struct rig *rig = *state;
-    char text[501];
-
-    memset(text, 't', sizeof text - 1);
-    text[sizeof text - 1] = '\0';
-    open_pair(rig);
-    tell(rig, "trickle 1000");
-    assert_in_range(time_of_passage(rig->client, rig->server, text), 450, 500 + SLACK_MS);
 }
 
 /* Send the stream until nobody takes more; how much went. */
@@ -179,17 +280,13 @@ static void receive_stream(int fd, size_t total)
     }
 }
 
-TEST(stall_closes_the_window_and_loses_nothing)
+TEST(stall_closes_the_window_and_loses_nothing, struct rig *rig)
 {
-    struct rig *rig = *state;
-
-    open_pair(rig);
     tell(rig, "stall");
     size_t total = send_until_blocked(rig->client);
     assert_true(lt_send(rig->server, "answer"));
     assert_in_range(total, 1, STALL_MAX - 1);
-    assert_int_equal(LT_SILENCE, lt_next(rig->server, QUIET_MS));
-    assert_int_equal(LT_SILENCE, lt_next(rig->client, 0));
+    assert_true(act(rig, "s silent") && act(rig, "c still"));
 
     tell(rig, "pass");
 
@@ -197,66 +294,12 @@ TEST(stall_closes_the_window_and_loses_nothing)
     assert_true(lt_receives(rig->client, "answer"));
 }
 
-TEST(a_request_given_up_in_a_stall_still_arrives)
+/* A stream with a hole cannot go on; the one that lost nothing does. */
+TEST(blackhole_swallows_in_silence, struct rig *rig)
 {
-    struct rig *rig = *state;
-
-    open_pair(rig);
-    tell(rig, "stall");
-    assert_true(lt_send(rig->client, "late"));
-    (void)close(rig->client);
-    rig->client = -1;
-    assert_int_equal(LT_SILENCE, lt_next(rig->server, QUIET_MS));
-
-    tell(rig, "pass");
-
-    assert_true(lt_receives(rig->server, "late"));
-    assert_int_equal(LT_END, lt_next(rig->server, SOON_MS));
-}
-
-TEST(oneway_holds_the_other_way)
-{
-    struct rig *rig = *state;
-
-    open_pair(rig);
-    tell(rig, "oneway c2s");
-    assert_true(lt_send(rig->client, "up"));
-    assert_true(lt_send(rig->server, "down"));
-    assert_true(lt_receives(rig->server, "up"));
-    assert_int_equal(LT_SILENCE, lt_next(rig->client, QUIET_MS));
-
-    tell(rig, "oneway s2c");
-    assert_true(lt_receives(rig->client, "down"));
-    assert_true(lt_send(rig->client, "again"));
-    assert_int_equal(LT_SILENCE, lt_next(rig->server, QUIET_MS));
-
-    tell(rig, "pass");
-    assert_true(lt_receives(rig->server, "again"));
-}
-
-TEST(a_server_that_dies_behind_a_held_way_is_not_heard_of)
-{
-    struct linger none = {.l_onoff = 1, .l_linger = 0};
-    struct rig *rig = *state;
-
-    open_pair(rig);
-    tell(rig, "oneway c2s");
-    assert_int_equal(0, setsockopt(rig->server, SOL_SOCKET, SO_LINGER, &none, sizeof none));
-    (void)close(rig->server); /* a reset */
-    rig->server = -1;
-    assert_true(lt_send(rig->client, "hello?"));
-    assert_int_equal(LT_SILENCE, lt_next(rig->client, QUIET_MS));
-
-    tell(rig, "pass");
-    assert_int_equal(LT_RESET, lt_next(rig->client, SOON_MS));
-}
-
-TEST(blackhole_swallows_in_silence)
-{
-    struct rig *rig = *state;
     struct rig idle = *rig;
 
-    open_pair(&idle);
+    rig->client = rig->server = -1;
     open_pair(rig);
     tell(rig, "blackhole");
     assert_true(lt_send(rig->client, "lost"));
@@ -265,169 +308,27 @@ TEST(blackhole_swallows_in_silence)
     assert_true(newcomer >= 0);
     assert_true(lt_send(newcomer, "anybody?"));
     assert_false(lt_comes(rig->listener, QUIET_MS));
-    assert_int_equal(LT_SILENCE, lt_next(rig->server, 0));
-    assert_int_equal(LT_SILENCE, lt_next(rig->client, 0));
-    assert_int_equal(LT_SILENCE, lt_next(newcomer, 0));
+    assert_true(act(rig, "s still") && act(rig, "c still") && is_at_end(&newcomer, "still"));
 
     tell(rig, "pass");
 
-    /* A stream with a hole cannot go on; the one that lost nothing does. */
-    assert_int_equal(LT_RESET, lt_next(rig->client, SOON_MS));
-    assert_int_equal(LT_RESET, lt_next(rig->server, SOON_MS));
-    assert_int_equal(LT_RESET, lt_next(newcomer, SOON_MS));
-    (void)time_of_passage(idle.client, idle.server, "here I am");
-    (void)close(newcomer);
-    close_pair(&idle);
+    assert_true(act(rig, "c reset") && act(rig, "s reset") && is_at_end(&newcomer, "reset"));
+    assert_true(act(&idle, "c>s 0 here I am"));
+    lt_hang_up(&newcomer);
+    lt_hang_up(&idle.client);
+    lt_hang_up(&idle.server);
 }
 
-TEST(cut_resets_both_ends_once)
+TEST(a_dead_server_means_a_reset, struct rig *rig)
 {
-    struct rig *rig = *state;
-
-    open_pair(rig);
-    (void)time_of_passage(rig->client, rig->server, "fine so far");
-
-    tell(rig, "cut");
-
-    assert_int_equal(LT_RESET, lt_next(rig->client, SOON_MS));
-    assert_int_equal(LT_RESET, lt_next(rig->server, SOON_MS));
-    assert_int_equal(1, lt_proxy_count(&rig->proxy, "cuts"));
-    close_pair(rig);
-    open_pair(rig);
-    (void)time_of_passage(rig->client, rig->server, "fine again");
+    lt_hang_up(&rig->listener);
+    lt_hang_up(&rig->client);
+    rig->client = lt_connect(rig->proxy.ports[0]);
+    assert_true(rig->client >= 0);
+    assert_true(act(rig, "c reset") && act(rig, "= connect_failed 1"));
 }
 
-TEST(refuse_turns_newcomers_away)
-{
-    struct rig *rig = *state;
-
-    open_pair(rig);
-    tell(rig, "refuse");
-    assert_int_equal(-1, lt_connect(rig->proxy.ports[0]));
-    assert_int_equal(ECONNREFUSED, errno);
-    (void)time_of_passage(rig->client, rig->server, "old ones stay");
-    tell(rig, "delay 0"); /* some other verb does not heal it */
-    assert_int_equal(-1, lt_connect(rig->proxy.ports[0]));
-
-    tell(rig, "pass");
-
-    close_pair(rig);
-    open_pair(rig);
-    (void)time_of_passage(rig->client, rig->server, "welcome");
-}
-
-TEST(a_dead_server_means_a_reset)
-{
-    struct rig *rig = *state;
-
-    (void)close(rig->listener);
-    rig->listener = -1;
-    int client = lt_connect(rig->proxy.ports[0]);
-    assert_true(client >= 0);
-    assert_int_equal(LT_RESET, lt_next(client, SOON_MS));
-    assert_int_equal(1, lt_proxy_count(&rig->proxy, "connect_failed"));
-    (void)close(client);
-}
-
-TEST(an_eaten_reply_leaves_a_reset_and_a_request_carried_out)
-{
-    struct rig *rig = *state;
-
-    open_pair(rig);
-    tell(rig, "eat-reply 1");
-    assert_true(lt_send(rig->client, "do it"));
-    assert_true(lt_receives(rig->server, "do it"));
-    assert_int_equal(LT_SILENCE, lt_next(rig->client, QUIET_MS)); /* not before the answer */
-    assert_int_equal(1, lt_proxy_count(&rig->proxy, "eat_left"));
-    assert_int_equal(0, lt_proxy_count(&rig->proxy, "replies_eaten"));
-
-    assert_true(lt_send(rig->server, "done"));
-
-    assert_int_equal(LT_RESET, lt_next(rig->client, SOON_MS));
-    assert_int_equal(LT_END, lt_next(rig->server, SOON_MS));
-    assert_int_equal(0, lt_proxy_count(&rig->proxy, "eat_left"));
-    assert_int_equal(1, lt_proxy_count(&rig->proxy, "replies_eaten"));
-    const char *const words[] = {"\"e\":\"effect\"", "\"f\":\"eat-reply\"", "\"bytes\":4", NULL};
-    assert_true(lt_proxy_has_noted(&rig->proxy, words));
-}
-
-TEST(an_early_answer_does_not_stop_the_rest_of_the_request)
-{
-    struct rig *rig = *state;
-
-    open_pair(rig);
-    tell(rig, "eat-reply 1");
-    assert_true(lt_send(rig->client, "one"));
-    assert_true(lt_receives(rig->server, "one"));
-    tell(rig, "delay 60000");
-    assert_true(lt_send(rig->client, "two"));
-    assert_true(lt_send(rig->server, "done"));
-
-    assert_int_equal(LT_RESET, lt_next(rig->client, SOON_MS));
-    assert_true(lt_receives(rig->server, "two"));
-    assert_int_equal(LT_END, lt_next(rig->server, SOON_MS));
-}
-
-TEST(a_request_already_under_way_keeps_its_reply)
-{
-    struct rig *rig = *state;
-
-    open_pair(rig);
-    assert_true(lt_send(rig->client, "first"));
-    assert_true(lt_receives(rig->server, "first"));
-    tell(rig, "eat-reply 1");
-    assert_true(lt_send(rig->client, "more of it"));
-    assert_true(lt_receives(rig->server, "more of it"));
-    assert_true(lt_send(rig->server, "reply"));
-    assert_true(lt_receives(rig->client, "reply"));
-
-    assert_true(lt_send(rig->client, "second"));
-    assert_true(lt_receives(rig->server, "second"));
-    assert_true(lt_send(rig->server, "reply"));
-    assert_int_equal(LT_RESET, lt_next(rig->client, SOON_MS));
-}
-
-static bool one_mark_is_left(void *arg)
-{
-    const struct rig *rig = arg;
-    return lt_proxy_count(&rig->proxy, "connections") == 0 &&
-           lt_proxy_count(&rig->proxy, "eat_left") == 1;
-}
-
-TEST(a_request_that_is_never_answered_counts_nothing)
-{
-    struct rig *rig = *state;
-
-    open_pair(rig);
-    tell(rig, "eat-reply 1");
-    assert_true(lt_send(rig->client, "do it"));
-    assert_true(lt_receives(rig->server, "do it"));
-    close_pair(rig);
-    assert_true(lt_eventually(one_mark_is_left, rig, SOON_MS));
-
-    open_pair(rig);
-    assert_true(lt_send(rig->client, "do it"));
-    assert_true(lt_receives(rig->server, "do it"));
-    assert_true(lt_send(rig->server, "done"));
-    assert_int_equal(LT_RESET, lt_next(rig->client, SOON_MS));
-    assert_int_equal(1, lt_proxy_count(&rig->proxy, "replies_eaten"));
-}
-
-TEST(pass_spares_the_reply_that_was_to_be_eaten)
-{
-    struct rig *rig = *state;
-
-    open_pair(rig);
-    tell(rig, "eat-reply 5");
-    assert_true(lt_send(rig->client, "do it"));
-    assert_true(lt_receives(rig->server, "do it"));
-    tell(rig, "pass");
-    assert_true(lt_send(rig->server, "done"));
-    assert_true(lt_receives(rig->client, "done"));
-    assert_int_equal(0, lt_proxy_count(&rig->proxy, "eat_left"));
-}
-
-TEST(verbs_are_answered_and_noted)
+TEST(verbs_are_answered_and_noted, struct rig *rig)
 {
     static const struct {
         const char *line, *answer;
@@ -438,21 +339,16 @@ TEST(verbs_are_answered_and_noted)
         {"delay soon", "error: delay: \"soon\" is not a number from 0 to 3600000"},
         {"", "error: no verb"},
     };
-    struct rig *rig = *state;
     char answer[LT_ANSWER_MAX];
 
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         assert_true(lt_proxy_ask(&rig->proxy, asked[i].line, answer));
         assert_string_equal(asked[i].answer, answer);
     }
+    assert_true(is_noted(rig, "\"p\":\"proxy\" \"e\":\"fault\" \"f\":\"cut\" \"target\":\"link1\" "
+                              "\"by\":\"control\""));
     tell(rig, "delay 20 5");
-    const char *const cut[] = {"\"p\":\"proxy\"",      "\"e\":\"fault\"",    "\"f\":\"cut\"",
-                               "\"target\":\"link1\"", "\"by\":\"control\"", NULL};
     const char *const delay[] = {"\"f\":\"delay\"", "\"words\":\"delay 20 5\"", NULL};
-    const char *const start[] = {"\"e\":\"start\"", "\"seed\":1", NULL};
-    assert_true(lt_proxy_has_noted(&rig->proxy, cut));
     assert_true(lt_proxy_has_noted(&rig->proxy, delay));
-    assert_true(lt_proxy_has_noted(&rig->proxy, start));
+    assert_true(is_noted(rig, "\"e\":\"start\" \"seed\":1"));
 }
-
-FIXTURE(open_rig, close_rig);

@@ -3,7 +3,6 @@
  * memory that stays bounded when a reader does not read.
  */
 #include <errno.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,7 +23,6 @@ enum {
     MOST_KB = DEAF_CONNECTIONS * 512 + 4096, /* both directions of each full, and some slack */
     CHATTERS = 20,
     CHAOS_MS = 1500,
-    IN_FLIGHT = 20000,
 };
 
 struct rig {
@@ -33,43 +31,37 @@ struct rig {
     struct lt_echo *echo;
 };
 
-static int open_with(void **state, const char *schedule)
+static void start_proxy(struct rig *rig, const char *schedule)
 {
-    static struct rig rig;
     char path[LT_PATH_MAX + 64];
     char to[32];
     int port = 0;
 
-    rig = (struct rig){.echo = lt_echo_start(&port)};
-    *state = &rig;
+    rig->echo = lt_echo_start(&port);
     (void)snprintf(to, sizeof to, "127.0.0.1:%d", port);
     const char *const list[] = {to, NULL};
     const char *const extra[] = {"--schedule", path, "--seed", "7", NULL};
-    return rig.echo && lt_place_open(&rig.place) &&
-                   (!schedule || lt_place_write(&rig.place, "schedule", schedule, path)) &&
-                   lt_proxy_start(&rig.place, list, schedule ? extra : NULL, &rig.proxy)
-               ? 0
-               : -1;
+    assert_true(rig->echo && lt_place_open(&rig->place));
+    assert_true(lt_place_write(&rig->place, "schedule", schedule, path));
+    assert_true(lt_proxy_start(&rig->place, list, extra, &rig->proxy));
 }
 
-static int open_rig(void **state)
+TEAR_DOWN(struct rig, rig)
 {
-    return open_with(state, NULL);
-}
-
-static int close_rig(void **state)
-{
-    struct rig *rig = *state;
     bool is_clean = lt_proxy_stop(&rig->proxy);
 
     lt_echo_stop(rig->echo);
     lt_place_close(&rig->place);
-    return is_clean ? 0 : -1;
+    assert_true(is_clean);
 }
 
-TEST(five_hundred_connections_get_their_own_bytes)
+SET_UP(struct rig, rig)
 {
-    struct rig *rig = *state;
+    start_proxy(rig, "");
+}
+
+TEST(five_hundred_connections_get_their_own_bytes, struct rig *rig)
+{
     static int clients[CONNECTIONS];
     char text[64];
 
@@ -93,74 +85,6 @@ TEST(five_hundred_connections_get_their_own_bytes)
         (void)close(clients[i]);
 }
 
-struct stream {
-    int fd;
-    uint64_t sent, received;
-};
-
-static void push(struct stream *stream, unsigned number)
-{
-    static unsigned char block[BLOCK];
-    size_t length = STREAM_BYTES - stream->sent < BLOCK ? STREAM_BYTES - stream->sent : BLOCK;
-
-    for (size_t i = 0; i < length; i++)
-        block[i] = lt_byte(number, stream->sent + i);
-    ssize_t count = send(stream->fd, block, length, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (count > 0) stream->sent += (uint64_t)count;
-    if (stream->sent == STREAM_BYTES) (void)shutdown(stream->fd, SHUT_WR);
-}
-
-static void pull(struct stream *stream, unsigned number)
-{
-    static unsigned char block[BLOCK];
-    ssize_t count = recv(stream->fd, block, sizeof block, MSG_DONTWAIT);
-
-    assert_true(count > 0); /* poll() said so */
-    for (size_t i = 0; i < (size_t)count; i++)
-        if (block[i] != lt_byte(number, stream->received + i))
-            fail_msg("stream %u, byte %zu differs", number, (size_t)stream->received + i);
-    stream->received += (uint64_t)count;
-}
-
-static bool pump(struct stream *streams)
-{
-    struct pollfd polled[STREAMS];
-    bool is_done = true;
-
-    for (unsigned i = 0; i < STREAMS; i++) {
-        polled[i] = (struct pollfd){.fd = streams[i].fd, .events = POLLIN};
-        if (streams[i].sent < STREAM_BYTES) polled[i].events |= POLLOUT;
-        if (streams[i].received == STREAM_BYTES) polled[i].fd = -1;
-        if (streams[i].received < STREAM_BYTES) is_done = false;
-    }
-    if (is_done) return true;
-    (void)poll(polled, STREAMS, 1000);
-    for (unsigned i = 0; i < STREAMS; i++) {
-        if (polled[i].revents & POLLOUT) push(&streams[i], i);
-        if (polled[i].revents & POLLIN) pull(&streams[i], i);
-    }
-    return false;
-}
-
-TEST(big_transfers_are_exact_under_delay_and_jitter)
-{
-    struct rig *rig = *state;
-    struct stream streams[STREAMS] = {{.fd = -1}};
-    int64_t deadline_ms = moment_ms() + TRANSFER_MS;
-
-    assert_true(lt_proxy_tell(&rig->proxy, "delay 5 3"));
-    for (unsigned i = 0; i < STREAMS; i++) {
-        streams[i] = (struct stream){.fd = lt_connect(rig->proxy.ports[0])};
-        assert_true(streams[i].fd >= 0);
-    }
-    while (!pump(streams))
-        assert_true(moment_ms() < deadline_ms);
-    for (unsigned i = 0; i < STREAMS; i++)
-        (void)close(streams[i].fd);
-    assert_int_equal((int64_t)STREAMS * STREAM_BYTES, lt_proxy_count(&rig->proxy, "c2s_bytes"));
-    assert_int_equal((int64_t)STREAMS * STREAM_BYTES, lt_proxy_count(&rig->proxy, "s2c_bytes"));
-}
-
 static int64_t resident_kb(const struct rig *rig)
 {
     char path[64];
@@ -175,9 +99,8 @@ static int64_t resident_kb(const struct rig *rig)
     return resident;
 }
 
-TEST(a_deaf_reader_does_not_cost_memory)
+TEST(a_deaf_reader_does_not_cost_memory, struct rig *rig)
 {
-    struct rig *rig = *state;
     static char block[BLOCK];
     int clients[DEAF_CONNECTIONS];
     int64_t before_kb = resident_kb(rig);
@@ -210,16 +133,33 @@ struct chatter {
 
 struct chaos {
     struct chatter chatters[CHATTERS];
-    unsigned streams; /* begun so far */
+    size_t count, block, in_flight; /* of chatters; of bytes at once, and on their way at most */
+    uint64_t most;                  /* bytes of a stream */
+    unsigned streams;               /* begun so far */
     unsigned resets;
     uint64_t echoed;
     bool has_differed;
 };
 
+static struct chaos make_chaos(void)
+{
+    struct chaos chaos = {.count = CHATTERS, .block = 200, .in_flight = 20000, .most = UINT64_MAX};
+
+    for (size_t i = 0; i < CHATTERS; i++)
+        chaos.chatters[i].fd = -1;
+    return chaos;
+}
+
 static void hang_up(struct chatter *chatter)
 {
     if (chatter->fd >= 0) (void)close(chatter->fd);
     chatter->fd = -1;
+}
+
+static void lose(struct chaos *chaos, struct chatter *chatter)
+{
+    chaos->resets++;
+    hang_up(chatter);
 }
 
 static void listen_to(struct chaos *chaos, struct chatter *chatter)
@@ -229,8 +169,7 @@ static void listen_to(struct chaos *chaos, struct chatter *chatter)
 
     if (count < 0 && errno == EAGAIN) return;
     if (count <= 0) {
-        chaos->resets++;
-        hang_up(chatter);
+        lose(chaos, chatter);
         return;
     }
     for (size_t i = 0; i < (size_t)count; i++)
@@ -241,22 +180,22 @@ static void listen_to(struct chaos *chaos, struct chatter *chatter)
 
 static void talk(struct chaos *chaos, struct chatter *chatter)
 {
-    unsigned char block[200];
+    static unsigned char block[BLOCK];
+    uint64_t left = chaos->most - chatter->sent;
+    size_t length = left < chaos->block ? (size_t)left : chaos->block;
 
-    if (chatter->fd < 0 || chatter->sent - chatter->received > IN_FLIGHT) return;
-    for (size_t i = 0; i < sizeof block; i++)
+    if (chatter->fd < 0 || chatter->sent - chatter->received > chaos->in_flight || !length) return;
+    for (size_t i = 0; i < length; i++)
         block[i] = lt_byte(chatter->stream, chatter->sent + i);
-    ssize_t count = send(chatter->fd, block, sizeof block, MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t count = send(chatter->fd, block, length, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (count > 0) chatter->sent += (uint64_t)count;
-    if (count >= 0 || errno == EAGAIN) return;
-    chaos->resets++;
-    hang_up(chatter);
+    if (count < 0 && errno != EAGAIN) lose(chaos, chatter);
 }
 
 /* One turn of every chatter. */
 static void chat(const struct rig *rig, struct chaos *chaos)
 {
-    for (size_t i = 0; i < CHATTERS; i++) {
+    for (size_t i = 0; i < chaos->count; i++) {
         struct chatter *chatter = &chaos->chatters[i];
         if (chatter->fd < 0)
             *chatter =
@@ -267,27 +206,55 @@ static void chat(const struct rig *rig, struct chaos *chaos)
     moment_sleep_ms(1);
 }
 
-static const char chaos_schedule[] = "every 10..60 pass\n"
-                                     "every 20..90 stall\n"
-                                     "every 30..150 blackhole\n"
-                                     "every 20..90 oneway c2s\n"
-                                     "every 20..90 oneway s2c\n"
-                                     "every 10..50 delay 3 3\n"
-                                     "every 20..90 trickle 20000\n"
-                                     "every 20..60 cut\n"
-                                     "every 50..200 refuse\n"
-                                     "every 10..40 eat-reply 2\n";
-
-static bool all_are_echoed(struct chaos *chaos)
+static bool all_are_echoed(const struct chaos *chaos, uint64_t least)
 {
-    for (size_t i = 0; i < CHATTERS; i++)
-        if (chaos->chatters[i].fd < 0 || chaos->chatters[i].received < 1000) return false;
+    for (size_t i = 0; i < chaos->count; i++)
+        if (chaos->chatters[i].fd < 0 || chaos->chatters[i].received < least) return false;
     return true;
+}
+
+/* Until each has got so much back. */
+static void chat_until(const struct rig *rig, struct chaos *chaos, uint64_t least)
+{
+    int64_t until_ms = moment_ms() + TRANSFER_MS;
+
+    while (!all_are_echoed(chaos, least) && moment_ms() < until_ms)
+        chat(rig, chaos);
+    bool are_echoed = all_are_echoed(chaos, least);
+    for (size_t i = 0; i < chaos->count; i++)
+        hang_up(&chaos->chatters[i]);
+    assert_true(are_echoed);
+    assert_false(chaos->has_differed);
+}
+
+TEST(big_transfers_are_exact_under_delay_and_jitter, struct rig *rig)
+{
+    struct chaos chaos = make_chaos();
+
+    chaos.count = STREAMS;
+    chaos.block = chaos.in_flight = BLOCK;
+    chaos.most = STREAM_BYTES;
+    assert_true(lt_proxy_tell(&rig->proxy, "delay 5 3"));
+    chat_until(rig, &chaos, STREAM_BYTES);
+    assert_int_equal(0, chaos.resets);
+    assert_int_equal((int64_t)STREAMS * STREAM_BYTES, lt_proxy_count(&rig->proxy, "c2s_bytes"));
+    assert_int_equal((int64_t)STREAMS * STREAM_BYTES, lt_proxy_count(&rig->proxy, "s2c_bytes"));
 }
 
 static int start_chaos(void **state)
 {
-    return open_with(state, chaos_schedule);
+    *state = calloc(1, sizeof(struct rig));
+    start_proxy(*state, "every 10..60 pass\n"
+                        "every 20..90 stall\n"
+                        "every 30..150 blackhole\n"
+                        "every 20..90 oneway c2s\n"
+                        "every 20..90 oneway s2c\n"
+                        "every 10..50 delay 3 3\n"
+                        "every 20..90 trickle 20000\n"
+                        "every 20..60 cut\n"
+                        "every 50..200 refuse\n"
+                        "every 10..40 eat-reply 2\n");
+    return 0;
 }
 
 /* Without activity it proves nothing. */
@@ -298,49 +265,30 @@ static bool is_too_quiet(const struct rig *rig, const struct chaos *chaos)
            lt_proxy_count(&rig->proxy, "cuts") < 50;
 }
 
-TEST_WITH(chaos_loses_connections_but_never_bytes_within_one, start_chaos, close_rig)
+TEST_WITH(chaos_loses_connections_but_never_bytes_within_one, start_chaos, testing_tear_down)
 {
     struct rig *rig = *state;
-    struct chaos chaos = {.streams = 0};
+    struct chaos chaos = make_chaos();
     int64_t least_ms = moment_ms() + CHAOS_MS;
     int64_t most_ms = moment_ms() + TRANSFER_MS;
 
-    for (size_t i = 0; i < CHATTERS; i++)
-        chaos.chatters[i].fd = -1;
     do {
         chat(rig, &chaos);
     } while (moment_ms() < least_ms || (is_too_quiet(rig, &chaos) && moment_ms() < most_ms));
-    bool is_void = is_too_quiet(rig, &chaos);
-    for (size_t i = 0; i < CHATTERS; i++)
-        hang_up(&chaos.chatters[i]);
-
-    assert_false(chaos.has_differed);
-    assert_false(is_void);
+    assert_false(is_too_quiet(rig, &chaos));
+    chat_until(rig, &chaos, 0);
 }
 
-TEST(healed_all_goes_on)
+TEST(healed_all_goes_on, struct rig *rig)
 {
-    struct rig *rig = *state;
-    struct chaos chaos = {.streams = 0};
     static const char *const verbs[] = {"delay 3 3",   "trickle 20000", "stall",     "oneway s2c",
                                         "eat-reply 9", "refuse",        "blackhole", "pass"};
-    int64_t until_ms = moment_ms() + TRANSFER_MS;
+    struct chaos chaos = make_chaos();
 
-    for (size_t i = 0; i < CHATTERS; i++)
-        chaos.chatters[i].fd = -1;
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
         assert_true(lt_proxy_tell(&rig->proxy, verbs[i]));
         for (int turn = 0; turn < 20; turn++)
             chat(rig, &chaos);
     }
-    while (!all_are_echoed(&chaos) && moment_ms() < until_ms)
-        chat(rig, &chaos);
-    bool are_echoed = all_are_echoed(&chaos);
-    for (size_t i = 0; i < CHATTERS; i++)
-        hang_up(&chaos.chatters[i]);
-
-    assert_true(are_echoed);
-    assert_false(chaos.has_differed);
+    chat_until(rig, &chaos, 1000);
 }
-
-FIXTURE(open_rig, close_rig);

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "test/support/lt_net.h"
@@ -19,32 +18,30 @@ struct rig {
     struct lt_proxy proxy;
     int listeners[LT_PROXY_LINKS_MAX]; /* the servers behind link1 and link2 */
     char to[LT_PROXY_LINKS_MAX][32];
+    char link[LT_PATH_MAX + 64]; /* a unix socket, and the flag for a link "u" there */
+    char flag[2 * LT_PATH_MAX + 64];
 };
 
-static int open_rig(void **state)
+SET_UP(struct rig, rig)
 {
-    static struct rig rig;
     int port = 0;
 
-    rig = (struct rig){.proxy = {.control = ""}};
-    *state = &rig;
     for (size_t i = 0; i < LT_PROXY_LINKS_MAX; i++) {
-        rig.listeners[i] = lt_listen(&port);
-        if (rig.listeners[i] < 0) return -1;
-        (void)snprintf(rig.to[i], sizeof rig.to[i], "127.0.0.1:%d", port);
+        rig->listeners[i] = lt_listen(&port);
+        assert_true(rig->listeners[i] >= 0);
+        (void)snprintf(rig->to[i], sizeof rig->to[i], "127.0.0.1:%d", port);
     }
-    return lt_place_open(&rig.place) ? 0 : -1;
+    assert_true(lt_place_open(&rig->place));
+    (void)snprintf(rig->link, sizeof rig->link, "%s/link.sock", rig->place.dir);
+    (void)snprintf(rig->flag, sizeof rig->flag, "u=unix://%s,%s", rig->link, rig->to[0]);
 }
 
-static int close_rig(void **state)
+TEAR_DOWN(struct rig, rig)
 {
-    struct rig *rig = *state;
-
     process_stop(&rig->proxy.process, SOON_MS);
     for (size_t i = 0; i < LT_PROXY_LINKS_MAX; i++)
         (void)close(rig->listeners[i]);
     lt_place_close(&rig->place);
-    return 0;
 }
 
 static void start(struct rig *rig, const char *const extra[])
@@ -58,18 +55,13 @@ static bool is_there(const char *path)
     return access(path, F_OK) == 0;
 }
 
-TEST(sigterm_leaves_no_socket_and_no_connection)
+TEST(sigterm_leaves_no_socket_and_no_connection, struct rig *rig)
 {
-    struct rig *rig = *state;
-    char link[LT_PATH_MAX + 64];
-    char flag[2 * LT_PATH_MAX + 64];
+    const char *const extra[] = {"--link", rig->flag, NULL};
     struct stat about;
 
-    (void)snprintf(link, sizeof link, "%s/link.sock", rig->place.dir);
-    (void)snprintf(flag, sizeof flag, "u=unix://%s,%s", link, rig->to[0]);
-    const char *const extra[] = {"--link", flag, NULL};
     start(rig, extra);
-    assert_true(is_there(link));
+    assert_true(is_there(rig->link));
     assert_int_equal(0, stat(rig->proxy.control, &about));
     assert_int_equal(0600, about.st_mode & 0777);
     int client = lt_connect(rig->proxy.ports[0]);
@@ -79,7 +71,7 @@ TEST(sigterm_leaves_no_socket_and_no_connection)
 
     assert_true(lt_proxy_stop(&rig->proxy));
 
-    assert_false(is_there(link));
+    assert_false(is_there(rig->link));
     assert_false(is_there(rig->proxy.control));
     assert_int_equal(LT_RESET, lt_next(client, SOON_MS));
     assert_int_equal(LT_RESET, lt_next(server, SOON_MS));
@@ -88,9 +80,8 @@ TEST(sigterm_leaves_no_socket_and_no_connection)
     (void)close(server);
 }
 
-TEST(a_socket_of_a_killed_proxy_is_taken_over)
+TEST(a_socket_of_a_killed_proxy_is_taken_over, struct rig *rig)
 {
-    struct rig *rig = *state;
 
     start(rig, NULL);
     process_signal(&rig->proxy.process, SIGKILL);
@@ -101,9 +92,8 @@ TEST(a_socket_of_a_killed_proxy_is_taken_over)
     assert_true(lt_proxy_tell(&rig->proxy, "status"));
 }
 
-TEST(a_socket_in_use_is_left_alone)
+TEST(a_socket_in_use_is_left_alone, struct rig *rig)
 {
-    struct rig *rig = *state;
     struct lt_outcome outcome;
 
     start(rig, NULL);
@@ -115,34 +105,17 @@ TEST(a_socket_in_use_is_left_alone)
     assert_true(lt_proxy_tell(&rig->proxy, "status"));
 }
 
-static int connect_unix(const char *path)
+TEST(a_unix_link_refuses_and_comes_back, struct rig *rig)
 {
-    struct sockaddr_un where = {.sun_family = AF_UNIX};
-    const void *address = &where;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const char *const extra[] = {"--link", rig->flag, NULL};
 
-    (void)snprintf(where.sun_path, sizeof where.sun_path, "%.100s", path);
-    if (fd >= 0 && connect(fd, address, sizeof where) == 0) return fd;
-    if (fd >= 0) (void)close(fd);
-    return -1;
-}
-
-TEST(a_unix_link_refuses_and_comes_back)
-{
-    struct rig *rig = *state;
-    char link[LT_PATH_MAX + 64];
-    char flag[2 * LT_PATH_MAX + 64];
-
-    (void)snprintf(link, sizeof link, "%s/link.sock", rig->place.dir);
-    (void)snprintf(flag, sizeof flag, "u=unix://%s,%s", link, rig->to[0]);
-    const char *const extra[] = {"--link", flag, NULL};
     start(rig, extra);
     assert_true(lt_proxy_tell(&rig->proxy, "u:refuse"));
-    assert_int_equal(-1, connect_unix(link));
+    assert_int_equal(-1, lt_connect_unix(rig->link));
 
     assert_true(lt_proxy_tell(&rig->proxy, "u:pass"));
 
-    int client = connect_unix(link);
+    int client = lt_connect_unix(rig->link);
     int server = lt_accept(rig->listeners[0]);
     assert_true(client >= 0 && server >= 0);
     assert_true(lt_send(client, "hello"));
@@ -151,9 +124,8 @@ TEST(a_unix_link_refuses_and_comes_back)
     (void)close(server);
 }
 
-TEST(a_verb_for_one_link_leaves_the_other_alone)
+TEST(a_verb_for_one_link_leaves_the_other_alone, struct rig *rig)
 {
-    struct rig *rig = *state;
     int clients[LT_PROXY_LINKS_MAX];
     int servers[LT_PROXY_LINKS_MAX];
 
@@ -176,9 +148,8 @@ TEST(a_verb_for_one_link_leaves_the_other_alone)
     }
 }
 
-TEST(ctl_speaks_to_a_running_proxy)
+TEST(ctl_speaks_to_a_running_proxy, struct rig *rig)
 {
-    struct rig *rig = *state;
     struct lt_outcome outcome;
 
     start(rig, NULL);
@@ -213,9 +184,8 @@ static bool has_cut_and_healed(void *arg)
     return lt_proxy_has_noted(&rig->proxy, cut) && lt_proxy_has_noted(&rig->proxy, pass);
 }
 
-TEST(a_schedule_runs_by_itself)
+TEST(a_schedule_runs_by_itself, struct rig *rig)
 {
-    struct rig *rig = *state;
     char path[LT_PATH_MAX + 64];
 
     assert_true(lt_place_write(&rig->place, "schedule",
@@ -228,9 +198,8 @@ TEST(a_schedule_runs_by_itself)
     assert_true(lt_proxy_has_noted(&rig->proxy, seed));
 }
 
-TEST(bad_words_end_with_status_2_and_a_line)
+TEST(bad_words_end_with_status_2_and_a_line, struct rig *rig)
 {
-    struct rig *rig = *state;
     char path[LT_PATH_MAX + 64];
     struct lt_outcome outcome;
 
@@ -259,5 +228,3 @@ TEST(bad_words_end_with_status_2_and_a_line)
         if (runs[i].status) assert_int_equal(1, strlen(strchr(outcome.output, '\n')));
     }
 }
-
-FIXTURE(open_rig, close_rig);

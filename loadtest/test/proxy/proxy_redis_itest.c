@@ -16,24 +16,19 @@ struct rig {
     struct lt_proxy proxy;
 };
 
-static int open_rig(void **state)
+SET_UP(struct rig, rig)
 {
-    static struct rig rig;
-
-    rig = (struct rig){.proxy = {.control = ""}};
-    *state = &rig;
-    if (!lt_place_open(&rig.place) || !lt_place_start_redis(&rig.place)) return -1;
-    const char *const to[] = {rig.place.url, NULL};
-    return lt_proxy_start(&rig.place, to, NULL, &rig.proxy) ? 0 : -1;
+    assert_true(lt_place_open(&rig->place) && lt_place_start_redis(&rig->place));
+    const char *const to[] = {rig->place.url, NULL};
+    assert_true(lt_proxy_start(&rig->place, to, NULL, &rig->proxy));
 }
 
-static int close_rig(void **state)
+TEAR_DOWN(struct rig, rig)
 {
-    struct rig *rig = *state;
     bool is_clean = lt_proxy_stop(&rig->proxy);
 
     lt_place_close(&rig->place);
-    return is_clean ? 0 : -1;
+    assert_true(is_clean);
 }
 
 static void tell(const struct rig *rig, const char *line)
@@ -46,6 +41,12 @@ static int connect_to(const struct rig *rig)
     int fd = lt_connect(rig->proxy.ports[0]);
     assert_true(fd >= 0);
     return fd;
+}
+
+static void await_reset(int fd)
+{
+    assert_int_equal(LT_RESET, lt_next(fd, SOON_MS));
+    (void)close(fd);
 }
 
 /* The number Redis answers to an inline command; -1: none. */
@@ -72,9 +73,13 @@ static bool is_answered(void *arg)
     return ask(wanted->rig, wanted->command) == wanted->number;
 }
 
-TEST(a_thousand_eaten_replies_are_a_thousand_increments)
+static void await(const struct rig *rig, const char *command, int64_t number)
 {
-    struct rig *rig = *state;
+    assert_true(lt_eventually(is_answered, &(struct wanted){rig, command, number}, SOON_MS));
+}
+
+TEST(a_thousand_eaten_replies_are_a_thousand_increments, struct rig *rig)
+{
     char line[32];
 
     (void)snprintf(line, sizeof line, "eat-reply %d", EATEN);
@@ -82,8 +87,7 @@ TEST(a_thousand_eaten_replies_are_a_thousand_increments)
     for (int i = 0; i < EATEN; i++) {
         int fd = connect_to(rig);
         assert_true(lt_send(fd, "INCR eaten\r\n"));
-        assert_int_equal(LT_RESET, lt_next(fd, SOON_MS));
-        (void)close(fd);
+        await_reset(fd);
     }
 
     assert_int_equal(EATEN + 1, ask(rig, "INCR eaten\r\n"));
@@ -91,9 +95,8 @@ TEST(a_thousand_eaten_replies_are_a_thousand_increments)
     assert_int_equal(0, lt_proxy_count(&rig->proxy, "eat_left"));
 }
 
-TEST(a_crowd_loses_as_many_replies_as_were_ordered)
+TEST(a_crowd_loses_as_many_replies_as_were_ordered, struct rig *rig)
 {
-    struct rig *rig = *state;
     int clients[CROWD];
     char line[32];
     int resets = 0;
@@ -117,27 +120,22 @@ TEST(a_crowd_loses_as_many_replies_as_were_ordered)
     assert_int_equal(CROWD + 1, ask(rig, "INCR crowd\r\n"));
 }
 
-TEST(a_whole_burst_is_delivered_before_the_end)
+TEST(a_whole_burst_is_delivered_before_the_end, struct rig *rig)
 {
-    struct rig *rig = *state;
     char burst[100 * 12 + 1] = "";
-    struct wanted wanted = {.rig = rig, .command = "INCRBY burst 0\r\n", .number = 100};
     int fd = connect_to(rig);
 
     for (size_t i = 0; i < 100; i++)
         (void)snprintf(burst + 12 * i, sizeof burst - 12 * i, "INCR burst\r\n");
     tell(rig, "eat-reply 1");
     assert_true(lt_send(fd, burst));
-    assert_int_equal(LT_RESET, lt_next(fd, SOON_MS));
-    (void)close(fd);
+    await_reset(fd);
 
-    assert_true(lt_eventually(is_answered, &wanted, SOON_MS));
+    await(rig, "INCRBY burst 0\r\n", 100);
 }
 
-TEST(a_large_request_is_carried_out_whole)
+TEST(a_large_request_is_carried_out_whole, struct rig *rig)
 {
-    struct rig *rig = *state;
-    struct wanted wanted = {.rig = rig, .command = "STRLEN large\r\n", .number = VALUE_BYTES};
     char *value = calloc(1, VALUE_BYTES + 3);
     int fd = connect_to(rig);
 
@@ -150,24 +148,19 @@ TEST(a_large_request_is_carried_out_whole)
     bool is_sent = lt_send(fd, value);
     free(value);
     assert_true(is_sent);
-    assert_int_equal(LT_RESET, lt_next(fd, SOON_MS));
-    (void)close(fd);
+    await_reset(fd);
 
-    assert_true(lt_eventually(is_answered, &wanted, SOON_MS));
+    await(rig, "STRLEN large\r\n", VALUE_BYTES);
 }
 
-TEST(a_cut_client_reconnects_to_the_same_redis)
+TEST(a_cut_client_reconnects_to_the_same_redis, struct rig *rig)
 {
-    struct rig *rig = *state;
     int fd = connect_to(rig);
 
     assert_true(lt_send(fd, "INCR cut\r\n"));
     assert_true(lt_receives(fd, ":1\r\n"));
     tell(rig, "cut");
-    assert_int_equal(LT_RESET, lt_next(fd, SOON_MS));
-    (void)close(fd);
+    await_reset(fd);
 
     assert_int_equal(2, ask(rig, "INCR cut\r\n"));
 }
-
-FIXTURE(open_rig, close_rig);

@@ -10,7 +10,6 @@
 #include <jansson.h>
 
 #include "base/moment.h"
-#include "evidence/ledger.h"
 #include "test/support/lt_front.h"
 #include "test/support/lt_load.h"
 #include "test/support/lt_net.h"
@@ -32,22 +31,11 @@ struct deployment {
     char key[PATH_ROOM], token[PATH_ROOM], password[PATH_ROOM], out[PATH_ROOM];
 };
 
-static bool redis_answers(void *arg)
-{
-    const struct deployment *all = arg;
-    struct ledger *ledger = ledger_open(all->root_url, NULL);
-
-    ledger_close(ledger);
-    return ledger != NULL;
-}
-
 static bool start_redis(struct deployment *all)
 {
     char acl[PATH_ROOM], log[PATH_ROOM], port_text[16];
-    int port = 0;
-    int listener = lt_listen(&port); /* free now, and hopefully a moment later */
+    int port = lt_free_port();
 
-    (void)close(listener);
     (void)snprintf(port_text, sizeof port_text, "%d", port);
     (void)snprintf(log, sizeof log, "%s/redis.log", all->place.dir);
     (void)snprintf(all->root_url, sizeof all->root_url, "redis://root:top@127.0.0.1:%d", port);
@@ -60,8 +48,8 @@ static bool start_redis(struct deployment *all)
     const char *const argv[] = {
         "redis-server", "--port", port_text, "--bind", "127.0.0.1", "--aclfile",    acl,
         "--appendonly", "yes",    "--save",  "",       "--dir",     all->place.dir, NULL};
-    return listener >= 0 && process_start(&all->redis, argv, log, log, NULL) &&
-           lt_eventually(redis_answers, all, READY_MS);
+    return process_start(&all->redis, argv, log, log, NULL) &&
+           lt_eventually(lt_redis_answers, all->root_url, READY_MS);
 }
 
 /* ---- instances ---- */

@@ -5,8 +5,6 @@
  * audit finds that whoever was refused got nothing and whoever was accepted got one.
  */
 #include <signal.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/moment.h"
 #include "evidence/client_log.h"
@@ -190,21 +188,16 @@ static void find_winner(const struct run *run, char *out, size_t size)
 
 static void ask_as(const struct run *run, const char *buyer, char *out, size_t size)
 {
-    const char *port = strrchr(run->rig.service.instances[0].url, ':');
     char request[256];
-    size_t used = 0;
-    ssize_t got = 1;
-    int fd = lt_connect((int)strtol(port + 1, NULL, 10));
+    int fd = -1;
 
     (void)snprintf(request, sizeof request,
                    "POST /api/v1/sales/s/orders HTTP/1.1\r\nHost: many\r\nX-User-Id: %s\r\n"
                    "Connection: close\r\nContent-Length: 0\r\n\r\n",
                    buyer);
-    assert_true(fd >= 0 && lt_send(fd, request));
-    while (used + 1 < size && (got = recv(fd, out + used, size - 1 - used, 0)) > 0)
-        used += (size_t)got;
-    out[used] = '\0';
-    (void)close(fd);
+    assert_true(
+        lt_http_ask(&fd, lt_port_of(run->rig.service.instances[0].url), request, out, size));
+    lt_hang_up(&fd);
 }
 
 static void who_is_refused_is_told_when_to_come_again(struct run *run)

@@ -10,8 +10,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "audit/audit.h"
 #include "base/moment.h"
@@ -92,46 +90,16 @@ static void client_init(struct client *self, const int *ports)
         self->fds[i] = -1;
 }
 
-static void hang_up(struct client *self, unsigned where)
+static void hang_up(struct client *self)
 {
-    if (self->fds[where] >= 0) (void)close(self->fds[where]);
-    self->fds[where] = -1;
-}
-
-/* Whether all of an answer has come. */
-static bool is_whole(const char *reply)
-{
-    const char *body = strstr(reply, "\r\n\r\n");
-    const char *length = strstr(reply, "Content-Length: ");
-
-    return body && length && strlen(body + 4) >= strtoul(length + 16, NULL, 10);
+    for (size_t i = 0; i <= INSTANCES; i++)
+        lt_hang_up(&self->fds[i]);
 }
 
 /* The status of the answer, which is in self->reply; 0: none came. */
 static long exchange(struct client *self, unsigned where, const char *bytes)
 {
-    size_t len = 0;
-    ssize_t got = 1;
-
-    self->reply[0] = '\0';
-    if (self->fds[where] < 0) self->fds[where] = lt_connect(self->ports[where]);
-    if (self->fds[where] < 0 || !lt_send(self->fds[where], bytes)) got = 0;
-    while (got > 0 && !is_whole(self->reply)) {
-        got = recv(self->fds[where], self->reply + len, REPLY_SIZE - 1 - len, 0);
-        if (got > 0) len += (size_t)got;
-        self->reply[len] = '\0';
-    }
-    if (got <= 0 || strstr(self->reply, "Connection: close")) hang_up(self, where);
-    return is_whole(self->reply) ? strtol(self->reply + sizeof "HTTP/1.1", NULL, 10) : 0;
-}
-
-/* The text behind `label` up to a quote. */
-static void find_word(const char *text, const char *label, char *out, size_t size)
-{
-    const char *at = strstr(text, label);
-
-    (void)snprintf(out, size, "%.*s", at ? (int)strcspn(at + strlen(label), "\"") : 0,
-                   at ? at + strlen(label) : "");
+    return lt_http_ask(&self->fds[where], self->ports[where], bytes, self->reply, REPLY_SIZE);
 }
 
 /* What a buyer hears; has_key: "BUYER.1". */
@@ -151,7 +119,7 @@ static answer_kind buy(struct client *self, unsigned where, const char *sale, co
     if (status == 0) return ANSWER_NONE;
     if (status == 201)
         return strstr(self->reply, "Idempotency-Replayed") ? ANSWER_REPLAYED : ANSWER_CREATED;
-    find_word(self->reply, "\"type\":\"/problems/", type, sizeof type);
+    (void)lt_find_word(self->reply, "\"type\":\"/problems/", type, sizeof type);
     return facts_answer_from_name(type);
 }
 
@@ -187,8 +155,8 @@ static answer_kind ask(struct seller *self, unsigned where, const char *buyer, b
     ask.answer = buy(&self->client, where, self->sale, buyer, has_key);
     ask.outcome = outcome_of(ask.answer);
     if (ask.answer != ANSWER_NONE) ask.answered_ns = moment_ns();
-    find_word(self->client.reply, ask.outcome == ASK_OK ? "\"id\":\"" : "\"orderId\":\"", order,
-              sizeof order);
+    (void)lt_find_word(self->client.reply, ask.outcome == ASK_OK ? "\"id\":\"" : "\"orderId\":\"",
+                       order, sizeof order);
     if (order[0]) ask.order = facts_text(&self->facts, order, strlen(order));
     ask.rid = facts_text(&self->facts, rid, strlen(rid));
     ask.buyer = facts_text(&self->facts, buyer, strlen(buyer));
@@ -262,8 +230,7 @@ static void *run_sale(void *arg)
         atomic_store(&self->has_winner, true);
         doubt(self, buyer, where);
     }
-    for (unsigned i = 0; i <= INSTANCES; i++)
-        hang_up(&self->client, i);
+    hang_up(&self->client);
     atomic_fetch_sub(&shop.busy, 1);
     return NULL;
 }
@@ -285,8 +252,7 @@ static void *run_winner(void *arg)
         if (kind != ANSWER_NONE) self->answers++;
         if (kind == ANSWER_SOLD_OUT) self->lies++;
     }
-    for (unsigned i = 0; i <= INSTANCES; i++)
-        hang_up(&self->client, i);
+    hang_up(&self->client);
     return NULL;
 }
 
@@ -305,31 +271,20 @@ static void stop_at_random(uint64_t chance)
 
 /* ---- the test -------------------------------------------------------------------------------------- */
 
-static int port_of(const char *url)
+BEFORE_EACH()
 {
-    return (int)strtol(strrchr(url, ':') + 1, NULL, 10);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    if (!lt_rig_open(&shop.rig, &(struct lt_rig_options){.instances = INSTANCES})) {
-        print_message("%s\n", shop.rig.failure.text);
-        return -1;
-    }
+    if (!lt_rig_open(&shop.rig, &(struct lt_rig_options){.instances = INSTANCES}))
+        fail_msg("%s", shop.rig.failure.text);
     for (size_t i = 0; i < INSTANCES; i++)
-        shop.ports[i] = port_of(shop.rig.service.instances[i].url);
-    shop.ports[ADMIN] = port_of(shop.rig.service.admin_url);
-    return 0;
+        shop.ports[i] = lt_port_of(shop.rig.service.instances[i].url);
+    shop.ports[ADMIN] = lt_port_of(shop.rig.service.admin_url);
 }
 
-static int tear_down(void **state)
+AFTER_EACH()
 {
-    (void)state;
     for (size_t i = 0; i < SALES; i++)
         facts_done(&shop.sellers[i].facts);
     lt_rig_close(&shop.rig);
-    return 0;
 }
 
 static void open_sales(unsigned restocks)
@@ -436,5 +391,3 @@ TEST(no_winner_is_told_sold_out_after_any_of_a_thousand_restocks)
     assert_int_equal(bad, 0);
     assert_true(shop.stops > 0 && answers > restocks); /* else it has proved nothing */
 }
-
-FIXTURE(set_up, tear_down);

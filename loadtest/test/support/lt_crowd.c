@@ -4,17 +4,12 @@
  */
 #include "lt_crowd.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "audit/lost.h"
@@ -22,6 +17,7 @@
 #include "base/moment.h"
 #include "evidence/client_log.h"
 #include "evidence/ledger.h"
+#include "lt_net.h"
 #include "run/resolve.h"
 
 enum {
@@ -85,20 +81,8 @@ static void note_invoke(struct lt_shopper *shopper, struct errand *errand)
 
 /* ---- answers ------------------------------------------------------------------------------------------ */
 
-/* The text behind `label` up to a quote; false when it is not there. */
-static bool find_word(const char *text, const char *label, char *out, size_t size)
-{
-    const char *at = strstr(text, label);
-    size_t length = at ? strcspn(at + strlen(label), "\"") : 0;
-
-    if (!at || length >= size) return false;
-    memcpy(out, at + strlen(label), length);
-    out[length] = '\0';
-    return true;
-}
-
 /* Refusals that promise: not executed. */
-static bool is_sure(int status, const char *type)
+static bool is_sure(long status, const char *type)
 {
     static const char *const sure[] = {"lock-timeout", "overloaded", "store-unavailable",
                                        "sale-paused"};
@@ -113,9 +97,9 @@ static told take_order(struct lt_shopper *shopper, const struct errand *errand)
 {
     struct lt_crowd_counts *counts = &shopper->crowd->counts;
     bool is_replay = strcasestr(shopper->reply, "\nIdempotency-Replayed: true") != NULL;
-    char order[NAME_MAX_LEN] = "";
+    char order[NAME_MAX_LEN];
 
-    (void)find_word(shopper->reply, "\"id\":\"", order, sizeof order);
+    (void)lt_find_word(shopper->reply, "\"id\":\"", order, sizeof order);
     note(shopper,
          "{\"t\":%" PRId64 ",\"e\":\"ok\",\"req\":\"%u\",\"rid\":\"%s\",\"status\":201,%s"
          "\"order\":\"%s\"}\n",
@@ -125,22 +109,21 @@ static told take_order(struct lt_shopper *shopper, const struct errand *errand)
     return TOLD_YES;
 }
 
-static told take_refusal(struct lt_shopper *shopper, struct errand *errand, int status)
+static told take_refusal(struct lt_shopper *shopper, struct errand *errand, long status)
 {
     struct lt_crowd_counts *counts = &shopper->crowd->counts;
-    char type[NAME_MAX_LEN] = "other";
-    char order[NAME_MAX_LEN] = "";
+    char type[NAME_MAX_LEN], order[NAME_MAX_LEN];
     char shown[NAME_MAX_LEN + 16] = "";
 
-    (void)find_word(shopper->reply, "\"type\":\"/problems/", type, sizeof type);
-    if (find_word(shopper->reply, "\"orderId\":\"", order, sizeof order)) {
+    if (!lt_find_word(shopper->reply, "\"type\":\"/problems/", type, sizeof type))
+        (void)snprintf(type, sizeof type, "other");
+    if (lt_find_word(shopper->reply, "\"orderId\":\"", order, sizeof order))
         (void)snprintf(shown, sizeof shown, ",\"order\":\"%s\"", order);
-    }
     bool is_known = is_sure(status, type);
     if (!is_known) errand->is_doubtful = true;
     note(shopper,
          "{\"t\":%" PRId64
-         ",\"e\":\"%s\",\"req\":\"%u\",\"rid\":\"%s\",\"status\":%d,\"type\":\"%s\"%s}\n",
+         ",\"e\":\"%s\",\"req\":\"%u\",\"rid\":\"%s\",\"status\":%ld,\"type\":\"%s\"%s}\n",
          moment_ns(), is_known ? "fail" : "info", errand->req, errand->rid, status, type, shown);
     atomic_fetch_add(status < 500 ? &counts->refused
                      : is_known   ? &counts->unavailable
@@ -151,69 +134,28 @@ static told take_refusal(struct lt_shopper *shopper, struct errand *errand, int 
 
 /* ---- the connection ----------------------------------------------------------------------------------- */
 
-static void hang_up(struct lt_shopper *shopper)
-{
-    if (shopper->fd >= 0) (void)close(shopper->fd);
-    shopper->fd = -1;
-}
-
-/* To the next instance: "http://127.0.0.1:PORT". */
+/* The next instance's; the connection is kept. */
 static bool dial(struct lt_shopper *shopper)
 {
     const struct service *service = shopper->crowd->options.service;
-    const char *url = service->instances[shopper->instance % (unsigned)service->count].url;
-    const char *port = strrchr(url, ':');
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)strtoul(port + 1, NULL, 10)),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct timeval limit = {.tv_sec = ANSWER_LIMIT_S};
-    int one = 1;
 
     if (shopper->fd >= 0) return true;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) return false;
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    shopper->fd = fd;
-    if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0) return true;
-    hang_up(shopper);
-    return false;
-}
-
-static bool send_request(struct lt_shopper *shopper, const struct errand *errand)
-{
-    char request[LINE_MAX_LEN];
-    int length =
-        snprintf(request, sizeof request,
-                 "POST /api/v1/sales/%s/orders HTTP/1.1\r\nHost: fault\r\nX-User-Id: %s\r\n"
-                 "Idempotency-Key: %s\r\nContent-Length: 0\r\n\r\n",
-                 shopper->crowd->options.sale, errand->buyer, errand->rid);
-
-    return send(shopper->fd, request, (size_t)length, MSG_NOSIGNAL) == length;
+    shopper->fd = lt_connect(
+        lt_port_of(service->instances[shopper->instance % (unsigned)service->count].url));
+    if (shopper->fd >= 0) lt_limit(shopper->fd, ANSWER_LIMIT_S);
+    return shopper->fd >= 0;
 }
 
 /* The status of one whole reply, which is in shopper->reply then; 0: none came. */
-static int read_reply(struct lt_shopper *shopper)
+static long exchange(struct lt_shopper *shopper, const struct errand *errand)
 {
-    size_t used = 0;
-    const char *body = NULL;
-    size_t needed = 0;
+    char request[LINE_MAX_LEN];
 
-    while (!body || used < needed) {
-        ssize_t got = recv(shopper->fd, shopper->reply + used, REPLY_MAX - 1 - used, 0);
-
-        if (got <= 0) return 0;
-        used += (size_t)got;
-        shopper->reply[used] = '\0';
-        if (!body && (body = strstr(shopper->reply, "\r\n\r\n")) != NULL) {
-            const char *length = strcasestr(shopper->reply, "\nContent-Length:");
-
-            if (!length || length > body) return 0;
-            needed = (size_t)(body + 4 - shopper->reply) +
-                     strtoul(length + sizeof "\nContent-Length:" - 1, NULL, 10);
-        }
-    }
-    return (int)strtol(shopper->reply + sizeof "HTTP/1.1", NULL, 10);
+    (void)snprintf(request, sizeof request,
+                   "POST /api/v1/sales/%s/orders HTTP/1.1\r\nHost: fault\r\nX-User-Id: %s\r\n"
+                   "Idempotency-Key: %s\r\nContent-Length: 0\r\n\r\n",
+                   shopper->crowd->options.sale, errand->buyer, errand->rid);
+    return lt_http_ask(&shopper->fd, 0, request, shopper->reply, REPLY_MAX);
 }
 
 static void count_span(struct lt_crowd_counts *counts, int64_t span_ms)
@@ -239,18 +181,16 @@ static told ask_once(struct lt_shopper *shopper, struct errand *errand)
     note_invoke(shopper, errand);
     int64_t begin_ms = moment_ms();
     atomic_fetch_add(&counts->in_flight, 1);
-    int status = send_request(shopper, errand) ? read_reply(shopper) : 0;
+    long status = exchange(shopper, errand);
     atomic_fetch_sub(&counts->in_flight, 1);
     if (status == 0) {
         atomic_fetch_add(&counts->unanswered, 1);
         errand->is_doubtful = true;
-        hang_up(shopper);
         return what;
     }
     count_span(counts, moment_ms() - begin_ms);
     what = status == 201 ? take_order(shopper, errand) : take_refusal(shopper, errand, status);
     atomic_fetch_add(&counts->answers, 1);
-    if (strcasestr(shopper->reply, "\nConnection: close")) hang_up(shopper);
     return what;
 }
 
@@ -260,7 +200,7 @@ static told run_errand(struct lt_shopper *shopper, struct errand *errand)
     told what = ask_once(shopper, errand);
 
     while (what == TOLD_NOTHING && !atomic_load(&shopper->crowd->is_over)) {
-        hang_up(shopper);
+        lt_hang_up(&shopper->fd);
         shopper->instance++;
         moment_sleep_ms(AGAIN_MS);
         what = ask_once(shopper, errand);
@@ -287,7 +227,7 @@ static void *shop(void *arg)
         (void)snprintf(errand.rid, sizeof errand.rid, "f-%u.2", number);
         if (what != TOLD_NOTHING && number % 8 == 1) (void)run_errand(shopper, &errand);
     }
-    hang_up(shopper);
+    lt_hang_up(&shopper->fd);
     atomic_fetch_sub(&crowd->busy, 1);
     return NULL;
 }
@@ -394,27 +334,14 @@ static bool read_clients(const struct lt_crowd *crowd, struct facts *facts, stru
     return client_log_read(facts, path, failure);
 }
 
-struct sought {
-    const char *url;
-    struct ledger *ledger;
-    struct failure failure;
-};
-
-static bool is_found(void *arg)
-{
-    struct sought *sought = arg;
-
-    sought->ledger = ledger_open(sought->url, &sought->failure);
-    return sought->ledger != NULL;
-}
-
 static bool read_redis(const struct lt_crowd *crowd, struct facts *facts, struct failure *failure)
 {
-    struct sought sought = {.url = crowd->options.service->redis_url};
-    bool is_there = lt_eventually(is_found, &sought, FIND_MS);
-    struct ledger *ledger = sought.ledger;
+    const struct service *service = crowd->options.service;
+    char url[sizeof service->redis_url];
 
-    if (!is_there) return failure_set(failure, "%s", sought.failure.text);
+    (void)snprintf(url, sizeof url, "%s", service->redis_url);
+    (void)lt_eventually(lt_redis_answers, url, FIND_MS);
+    struct ledger *ledger = ledger_open(url, failure);
     bool is_read = ledger && ledger_sale_read(ledger, crowd->options.sale, facts, failure);
 
     ledger_close(ledger);

@@ -9,9 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "lt_net.h"
@@ -36,26 +34,6 @@ struct lt_front {
 
 /* ---- one connection ---- */
 
-/* An HTTP message up to its end; its length, 0: there is none, or not all of it. */
-static size_t read_message(int fd, char *text)
-{
-    size_t length = 0;
-    size_t whole = MESSAGE_MAX; /* known once the head is there */
-
-    while (length < whole) {
-        ssize_t got = recv(fd, text + length, MESSAGE_MAX - 1 - length, 0);
-        if (got <= 0) return 0;
-        length += (size_t)got;
-        text[length] = '\0';
-        const char *end = strstr(text, "\r\n\r\n");
-        const char *size = strcasestr(text, "\r\nContent-Length:");
-        if (!end) continue;
-        whole = (size_t)(end + 4 - text);
-        if (size && size < end) whole += strtoul(size + 17, NULL, 10);
-    }
-    return length;
-}
-
 static void say(struct client *client, int status)
 {
     char page[256];
@@ -70,10 +48,9 @@ static void say(struct client *client, int status)
 
 static int connect_to(const struct lt_front *front, unsigned instance)
 {
-    const struct timeval limit = {.tv_sec = ANSWER_S};
     int fd = lt_connect(atomic_load(&front->ports[instance]));
 
-    if (fd >= 0) (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    if (fd >= 0) lt_limit(fd, ANSWER_S);
     return fd;
 }
 
@@ -81,7 +58,7 @@ static int connect_to(const struct lt_front *front, unsigned instance)
 static void hand_on(struct client *client, int *instance_fd, char *text, size_t length)
 {
     bool is_cut = send(*instance_fd, text, length, MSG_NOSIGNAL) != (ssize_t)length;
-    size_t answered = is_cut ? 0 : read_message(*instance_fd, text);
+    size_t answered = is_cut ? 0 : lt_http_read(*instance_fd, text, MESSAGE_MAX);
 
     if (answered) {
         (void)send(client->fd, text, answered,
@@ -89,8 +66,7 @@ static void hand_on(struct client *client, int *instance_fd, char *text, size_t 
         return;
     }
     is_cut = is_cut || lt_next(*instance_fd, 0) != LT_SILENCE;
-    (void)close(*instance_fd);
-    *instance_fd = -1;
+    lt_hang_up(instance_fd);
     say(client, is_cut ? 502 : 504);
 }
 
@@ -101,7 +77,7 @@ static void *serve(void *arg)
     int fds[LT_FRONT_INSTANCES] = {-1, -1};
     char *text = calloc(1, MESSAGE_MAX);
 
-    for (size_t length = 0; text && (length = read_message(client->fd, text)) > 0;) {
+    for (size_t length = 0; text && (length = lt_http_read(client->fd, text, MESSAGE_MAX)) > 0;) {
         unsigned instance = atomic_fetch_add(&front->turn, 1) % LT_FRONT_INSTANCES;
         if (fds[instance] < 0) fds[instance] = connect_to(front, instance);
         if (fds[instance] < 0)
@@ -111,7 +87,7 @@ static void *serve(void *arg)
     }
     free(text);
     for (int i = 0; i < LT_FRONT_INSTANCES; i++)
-        if (fds[i] >= 0) (void)close(fds[i]);
+        lt_hang_up(&fds[i]);
     (void)shutdown(client->fd, SHUT_RDWR);
     return NULL;
 }

@@ -10,10 +10,12 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { LIMIT_S = 5, ECHO_FDS = 4096, ECHO_BLOCK = 16384, ECHO_LOOK_MS = 20, TEXT_MAX = 4096 };
@@ -42,28 +44,66 @@ int lt_listen(int *out_port)
     return fd;
 }
 
-static int with_limits(int fd)
+void lt_limit(int fd, int limit_s)
 {
-    struct timeval limit = {.tv_sec = LIMIT_S};
-    int on = 1;
+    struct timeval limit = {.tv_sec = limit_s};
 
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
+static int with_limits(int fd)
+{
+    int on = 1;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* unix sockets refuse: fine */
+    lt_limit(fd, LIMIT_S);
     return fd;
+}
+
+static int connect_to(int family, const void *address, socklen_t length)
+{
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || connect(fd, address, length) == 0) return fd < 0 ? fd : with_limits(fd);
+    int reason = errno;
+    (void)close(fd);
+    errno = reason;
+    return -1;
 }
 
 int lt_connect(int port)
 {
     struct sockaddr_in where = loopback(port);
-    const void *address = &where;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return connect_to(AF_INET, &where, sizeof where);
+}
 
-    if (fd < 0 || connect(fd, address, sizeof where) == 0) return fd < 0 ? fd : with_limits(fd);
-    int reason = errno;
-    (void)close(fd);
-    errno = reason;
-    return -1;
+int lt_connect_unix(const char *path)
+{
+    struct sockaddr_un where = {.sun_family = AF_UNIX};
+
+    (void)snprintf(where.sun_path, sizeof where.sun_path, "%.100s", path);
+    return connect_to(AF_UNIX, &where, sizeof where);
+}
+
+void lt_hang_up(int *fd)
+{
+    if (*fd >= 0) (void)close(*fd);
+    *fd = -1;
+}
+
+int lt_free_port(void)
+{
+    int port = 0;
+    int fd = lt_listen(&port);
+
+    lt_hang_up(&fd);
+    return port;
+}
+
+int lt_port_of(const char *url)
+{
+    return (int)strtol(strrchr(url, ':') + 1, NULL, 10);
 }
 
 bool lt_comes(int listener, int limit_ms)
@@ -109,6 +149,49 @@ lt_ending lt_next(int fd, int limit_ms)
 unsigned char lt_byte(unsigned stream, uint64_t n)
 {
     return (unsigned char)((uint64_t)stream * 17 + n * 31 + n / 253);
+}
+
+/* ---- HTTP ------------------------------------------------------------------------------------- */
+
+size_t lt_http_read(int fd, char *out, size_t size)
+{
+    size_t length = 0;
+    size_t whole = size; /* known once the head is there */
+
+    out[0] = '\0';
+    while (length < whole) {
+        ssize_t got = recv(fd, out + length, size - 1 - length, 0);
+        if (got <= 0) return 0;
+        length += (size_t)got;
+        out[length] = '\0';
+        const char *end = strstr(out, "\r\n\r\n");
+        const char *body = strcasestr(out, "\r\nContent-Length:");
+        if (!end) continue;
+        whole = (size_t)(end + 4 - out);
+        if (body && body < end) whole += strtoul(body + 17, NULL, 10);
+    }
+    return length;
+}
+
+long lt_http_ask(int *fd, int port, const char *request, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (*fd < 0) *fd = lt_connect(port);
+    bool is_answered = *fd >= 0 && lt_send(*fd, request) && lt_http_read(*fd, out, size) > 0;
+    if (!is_answered || strcasestr(out, "\nConnection: close")) lt_hang_up(fd);
+    return is_answered ? strtol(out + sizeof "HTTP/1.1", NULL, 10) : 0;
+}
+
+bool lt_find_word(const char *text, const char *label, char *out, size_t size)
+{
+    const char *at = strstr(text, label);
+    size_t length = at ? strcspn(at + strlen(label), "\"") : 0;
+
+    out[0] = '\0';
+    if (!at || length >= size) return false;
+    memcpy(out, at + strlen(label), length);
+    out[length] = '\0';
+    return true;
 }
 
 /* ---- echo ------------------------------------------------------------------------------------- */

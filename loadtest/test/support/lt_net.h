@@ -1,6 +1,6 @@
 /*
- * Plain blocking sockets with a time limit, for tests that hold both ends of a connection, and an
- * echo server for those that need many.
+ * Plain blocking sockets with a time limit, for tests that hold both ends of a connection, HTTP by hand
+ * over them, and an echo server for those that need many.
  */
 #ifndef LOADTEST_ITEST_LT_NET_H
 #define LOADTEST_ITEST_LT_NET_H
@@ -18,6 +18,17 @@ int lt_listen(int *out_port);
 /* Connect to 127.0.0.1; the descriptor, or -1 with errno. Reads give up after five seconds. */
 int lt_connect(int port);
 
+/* ... to a unix socket. */
+int lt_connect_unix(const char *path);
+/* ... after so long. */
+void lt_limit(int fd, int limit_s);
+/* Close it, if it is open: it is -1 then. */
+void lt_hang_up(int *fd);
+/* A port of 127.0.0.1 that is free now, and hopefully a moment later; 0: none. */
+int lt_free_port(void);
+/* The port at the end of a URL. */
+int lt_port_of(const char *url);
+
 /* Accept a connection within five seconds; -1: none came. */
 int lt_accept(int listener);
 
@@ -34,6 +45,14 @@ lt_ending lt_next(int fd, int limit_ms);
 
 /* Byte number `n` of stream `stream`: something to compare big transfers with. */
 unsigned char lt_byte(unsigned stream, uint64_t n);
+
+/* An HTTP message with its body of Content-Length bytes, none without; its length, 0: not all of it came. */
+size_t lt_http_read(int fd, char *out, size_t size);
+/* Send a request and read its answer, on a connection that is made when there is none, and closed when the
+ * answer says so or is missing. Its status; 0: none came. */
+long lt_http_ask(int *fd, int port, const char *request, char *out, size_t size);
+/* The text behind `label` up to a quote; false: it is not there ("" then), or too long. */
+bool lt_find_word(const char *text, const char *label, char *out, size_t size);
 
 struct lt_echo;
 

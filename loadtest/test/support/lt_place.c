@@ -57,24 +57,31 @@ bool lt_eventually(bool (*holds)(void *arg), void *arg, int64_t limit_ms)
     return true;
 }
 
-static bool redis_answers(void *arg)
+bool lt_redis_answers(void *url)
 {
-    const struct lt_place *place = arg;
-    struct ledger *ledger = ledger_open(place->url, NULL);
+    struct ledger *ledger = ledger_open(url, NULL);
 
     ledger_close(ledger);
     return ledger != NULL;
 }
 
-bool lt_place_start_redis(struct lt_place *place)
+bool lt_place_start_server(struct lt_place *place, const char *data, const char *const more[])
 {
     char log[LT_PATH_MAX + 32];
+    const char *argv[LT_WORDS_MAX] = {
+        "redis-server", "--port", "0", "--unixsocket", place->socket, "--save", "", "--dir", data};
 
-    (void)snprintf(log, sizeof log, "%s/test-redis.log", place->dir);
-    const char *const argv[] = {"redis-server", "--port", "0",     "--unixsocket", place->socket,
-                                "--save",       "",       "--dir", place->dir,     NULL};
-    if (!process_start(&place->redis, argv, log, log, NULL)) return false;
-    return lt_eventually(redis_answers, place, READY_MS);
+    (void)snprintf(log, sizeof log, "%s/redis.log", place->dir);
+    for (size_t i = 0; more[i]; i++)
+        argv[9 + i] = more[i];
+    (void)unlink(place->socket); /* of one before */
+    return process_start(&place->redis, argv, log, log, NULL) &&
+           lt_eventually(lt_redis_answers, place->url, READY_MS);
+}
+
+bool lt_place_start_redis(struct lt_place *place)
+{
+    return lt_place_start_server(place, place->dir, (const char *[]){NULL});
 }
 
 bool lt_place_write(const struct lt_place *place, const char *name, const char *text,

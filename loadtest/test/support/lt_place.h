@@ -24,6 +24,10 @@ void lt_place_close(struct lt_place *place);
 
 /* Start redis-server on a unix socket in the folder and wait until it answers. */
 bool lt_place_start_redis(struct lt_place *place);
+/* The same again and again, with its files in a folder and more words (NULL behind the last). */
+bool lt_place_start_server(struct lt_place *place, const char *data, const char *const more[]);
+/* For lt_eventually(): one at that URL lets us in. */
+bool lt_redis_answers(void *url);
 /* Feed lines of commands to redis-cli; false when one was answered with an error. */
 bool lt_place_tell_redis(const struct lt_place *place, const char *commands);
 /* ... at that port of 127.0.0.1; redirections of a cluster are followed. The answers go to the file

@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
-enum { READY_MS = 10000, STOP_MS = 5000, ANSWER_LIMIT_S = 5, OUTPUT_MAX = 2048 };
+#include "lt_net.h"
+
+enum { READY_MS = 10000, STOP_MS = 5000, OUTPUT_MAX = 2048 };
 
 struct waiting {
     const struct lt_place *place;
@@ -40,31 +41,32 @@ static bool is_ready(void *arg)
     return true;
 }
 
+static void add(const char *argv[], const char *const more[])
+{
+    size_t count = 0;
+
+    while (argv[count])
+        count++;
+    for (size_t i = 0; more[i]; i++)
+        argv[count++] = more[i];
+}
+
 bool lt_proxy_start(const struct lt_place *place, const char *const to[], const char *const extra[],
                     struct lt_proxy *out_proxy)
 {
     const char *argv[LT_WORDS_MAX + 1] = {"proxy"};
     char output[LT_PATH_MAX + 32];
     struct waiting waiting = {.place = place, .proxy = out_proxy};
-    size_t count = 1;
 
     *out_proxy = (struct lt_proxy){.control = ""};
     (void)snprintf(output, sizeof output, "%s/proxy.out", place->dir);
     (void)unlink(output); /* of one before */
     (void)snprintf(out_proxy->control, sizeof out_proxy->control, "%s/control.sock", place->dir);
     (void)snprintf(out_proxy->history, sizeof out_proxy->history, "%s/history.jsonl", place->dir);
-    for (size_t i = 0; to[i]; i++) {
-        argv[count++] = "--listen";
-        argv[count++] = "127.0.0.1:0";
-        argv[count++] = "--to";
-        argv[count++] = to[i];
-    }
-    argv[count++] = "--control";
-    argv[count++] = out_proxy->control;
-    argv[count++] = "--log";
-    argv[count++] = out_proxy->history;
-    for (size_t i = 0; extra && extra[i]; i++)
-        argv[count++] = extra[i];
+    add(argv, (const char *[]){"--control", out_proxy->control, "--log", out_proxy->history, NULL});
+    for (size_t i = 0; to && to[i]; i++)
+        add(argv, (const char *[]){"--listen", "127.0.0.1:0", "--to", to[i], NULL});
+    if (extra) add(argv, extra);
     return lt_start(place, argv, "proxy.out", &out_proxy->process) &&
            lt_eventually(is_ready, &waiting, READY_MS);
 }
@@ -75,28 +77,12 @@ bool lt_proxy_stop(struct lt_proxy *proxy)
     return WIFEXITED(proxy->process.wait_status) && WEXITSTATUS(proxy->process.wait_status) == 0;
 }
 
-static int open_control(const struct lt_proxy *proxy)
-{
-    struct sockaddr_un where = {.sun_family = AF_UNIX};
-    struct timeval limit = {.tv_sec = ANSWER_LIMIT_S};
-    const void *address = &where;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    (void)snprintf(where.sun_path, sizeof where.sun_path, "%.100s", proxy->control);
-    if (fd < 0) return -1;
-    if (connect(fd, address, sizeof where) == 0 &&
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0)
-        return fd;
-    (void)close(fd);
-    return -1;
-}
-
 bool lt_proxy_ask(const struct lt_proxy *proxy, const char *line, char answer[LT_ANSWER_MAX])
 {
     char request[256];
     size_t length = 0;
     ssize_t count = 1;
-    int fd = open_control(proxy);
+    int fd = lt_connect_unix(proxy->control);
 
     if (fd < 0) return false;
     int size = snprintf(request, sizeof request, "%s\n", line);

@@ -16,7 +16,7 @@ struct lt_proxy {
 };
 
 /* Start `proxy` with a control socket and a history in the folder, a link per address of `to` (a
- * list that ends with NULL), and `extra` words (the same; NULL: none). Waits until it is ready. */
+ * list that ends with NULL; NULL: none), and `extra` words (the same). Waits until it is ready. */
 bool lt_proxy_start(const struct lt_place *place, const char *const to[], const char *const extra[],
                     struct lt_proxy *out_proxy);
 

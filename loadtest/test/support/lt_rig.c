@@ -3,9 +3,7 @@
  */
 #include "lt_rig.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,20 +11,17 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/moment.h"
-#include "evidence/ledger.h"
+#include "count/bench_counters.h"
 
 enum {
     READY_MS = 20000,
     STOP_MS = 8000,
     SMALL_DISK_KIB = 512,
     ROOMY_DISK_KIB = 65536,
-    METRICS_MAX = 262144,
 };
 
 /* ---- the disk ----------------------------------------------------------------------------------------- */
@@ -66,39 +61,13 @@ static void limit_files(rlim_t bytes)
 
 /* ---- Redis -------------------------------------------------------------------------------------------- */
 
-static bool redis_answers(void *arg)
-{
-    const struct lt_rig *rig = arg;
-    struct ledger *ledger = ledger_open(rig->place.url, NULL);
-
-    ledger_close(ledger);
-    return ledger != NULL;
-}
-
 static bool start_redis(struct lt_rig *rig)
 {
-    char log[LT_PATH_MAX + 32];
     const char *fsync = rig->options.fsync ? rig->options.fsync : "always";
+    const char *const words[] = {"--appendonly", "yes", "--appendfsync", fsync, NULL};
 
-    (void)snprintf(log, sizeof log, "%s/redis.log", rig->place.dir);
-    const char *const argv[] = {"redis-server",
-                                "--port",
-                                "0",
-                                "--unixsocket",
-                                rig->place.socket,
-                                "--appendonly",
-                                "yes",
-                                "--appendfsync",
-                                fsync,
-                                "--save",
-                                "",
-                                "--dir",
-                                rig->data,
-                                NULL};
-    (void)unlink(rig->place.socket);
-    return process_start(&rig->place.redis, argv, log, log, &rig->failure) &&
-           (lt_eventually(redis_answers, rig, READY_MS) ||
-            failure_set(&rig->failure, "redis-server does not answer"));
+    return lt_place_start_server(&rig->place, rig->data, words) ||
+           failure_set(&rig->failure, "redis-server does not start, or does not answer");
 }
 
 bool lt_rig_free_disk(struct lt_rig *rig)
@@ -158,15 +127,9 @@ static void link_url(const struct lt_rig *rig, unsigned i, char out[LT_PATH_MAX 
     (void)snprintf(out, LT_PATH_MAX + 64, "unix://%s/i%u.sock", rig->place.dir, i + 1);
 }
 
-static bool proxy_is_ready(void *arg)
-{
-    return lt_rig_proxy(arg, "status");
-}
-
 static bool start_proxy(struct lt_rig *rig)
 {
     char links[LT_RIG_INSTANCES][2 * LT_PATH_MAX + 128];
-    char schedule[LT_PATH_MAX + 64];
 
     for (unsigned i = 0; i < LT_RIG_INSTANCES; i++) {
         char url[LT_PATH_MAX + 64];
@@ -174,39 +137,21 @@ static bool start_proxy(struct lt_rig *rig)
         link_url(rig, i, url);
         (void)snprintf(links[i], sizeof links[i], "i%u=%s,%s", i + 1, url, rig->place.url);
     }
-    const char *argv[] = {"proxy",      "--link", links[0],       "--link", links[1], "--control",
-                          rig->control, "--log",  rig->proxy_log, "--seed", "7",      "--schedule",
-                          schedule,     NULL};
-    if (!lt_place_write(&rig->place, "schedule", rig->options.schedule ? rig->options.schedule : "",
-                        schedule) ||
-        !lt_start(&rig->place, argv, "proxy.out", &rig->proxy))
-        return failure_set(&rig->failure, "the proxy does not start");
-    return lt_eventually(proxy_is_ready, rig, READY_MS) ||
-           failure_set(&rig->failure, "the proxy is not ready");
+    const char *const words[] = {"--link", links[0], "--link", links[1], "--seed", "7", NULL};
+    return lt_proxy_start(&rig->place, NULL, words, &rig->proxy) ||
+           failure_set(&rig->failure, "the proxy does not start");
 }
 
 bool lt_rig_proxy(const struct lt_rig *rig, const char *verb)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char line[256];
-    char said[1024] = "";
-
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) return false;
-    (void)snprintf(address.sun_path, sizeof address.sun_path, "%.100s", rig->control);
-    int length = snprintf(line, sizeof line, "%s\n", verb);
-    bool is_done = connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
-                   write(fd, line, (size_t)length) == length &&
-                   read(fd, said, sizeof said - 1) > 0 && strncmp(said, "error", 5) != 0;
-    (void)close(fd);
-    return is_done;
+    return lt_proxy_tell(&rig->proxy, verb);
 }
 
 unsigned lt_rig_count_effects(const struct lt_rig *rig, const char *words)
 {
     char line[1024];
     unsigned count = 0;
-    FILE *file = fopen(rig->proxy_log, "re");
+    FILE *file = fopen(rig->proxy.history, "re");
 
     while (file && fgets(line, sizeof line, file))
         if (strstr(line, "\"e\":\"effect\"") && strstr(line, words)) count++;
@@ -298,8 +243,6 @@ bool lt_rig_open(struct lt_rig *rig, const struct lt_rig_options *options)
     if (rig->options.instances == 0) rig->options.instances = LT_RIG_INSTANCES;
     if (!lt_place_open(&rig->place)) return failure_set(&rig->failure, "no folder");
     (void)snprintf(rig->data, sizeof rig->data, "%s/data", rig->place.dir);
-    (void)snprintf(rig->control, sizeof rig->control, "%s/control", rig->place.dir);
-    (void)snprintf(rig->proxy_log, sizeof rig->proxy_log, "%s/proxy.log", rig->place.dir);
     return start_servers(rig) && (!options->has_proxy || start_proxy(rig)) && start_instances(rig);
 }
 
@@ -311,7 +254,7 @@ void lt_rig_close(struct lt_rig *rig)
     }
     for (unsigned i = 0; i < LT_RIG_INSTANCES_MAX; i++)
         process_stop(&rig->instances[i], STOP_MS);
-    process_stop(&rig->proxy, STOP_MS);
+    process_stop(&rig->proxy.process, STOP_MS);
     topology_close(&rig->topology);
     process_stop(&rig->place.redis, STOP_MS);
     if (rig->disk == LT_DISK_TMPFS) (void)umount2(rig->data, MNT_DETACH);
@@ -336,35 +279,15 @@ long lt_rig_info(const struct lt_rig *rig, const char *section, const char *labe
     return at ? strtol(at + strlen(label), NULL, 10) : 0;
 }
 
-/* All that an instance says at /metrics, more than the runner's HTTP client takes. */
-static void read_metrics(const struct instance *instance, char *out, size_t size)
-{
-    static const char request[] =
-        "GET /metrics HTTP/1.1\r\nHost: fault\r\nConnection: close\r\n\r\n";
-    const char *port = strrchr(instance->url, ':');
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)strtoul(port + 1, NULL, 10)),
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    size_t used = 0;
-    ssize_t got = 1;
-
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
-        send(fd, request, sizeof request - 1, MSG_NOSIGNAL) > 0) {
-        while (used + 1 < size && (got = recv(fd, out + used, size - 1 - used, 0)) > 0)
-            used += (size_t)got;
-    }
-    if (fd >= 0) (void)close(fd);
-    out[used] = '\0';
-}
-
 long lt_rig_metric_of(const struct lt_rig *rig, int instance, const char *line)
 {
-    static char said[METRICS_MAX];
+    const struct service *service = &rig->service;
+    char *said = counters_fetch(service->http, service->instances[instance].url, NULL);
+    const char *at = said ? strstr(said, line) : NULL;
+    long number = at ? strtol(at + strlen(line), NULL, 10) : 0;
 
-    read_metrics(&rig->service.instances[instance], said, sizeof said);
-    const char *at = strstr(said, line);
-    return at ? strtol(at + strlen(line), NULL, 10) : 0;
+    free(said);
+    return number;
 }
 
 long lt_rig_metric(const struct lt_rig *rig, const char *line)

@@ -9,6 +9,7 @@
 
 #include "base/topology.h"
 #include "lt_crowd.h"
+#include "lt_proxy.h"
 
 enum {
     LT_RIG_INSTANCES = 2,
@@ -28,7 +29,6 @@ struct lt_rig_options {
     unsigned instances;                     /* 0: LT_RIG_INSTANCES */
     bool has_proxy;                         /* links "i1" and "i2", of two instances */
     bool has_small_disk;                    /* under Redis' data, SMALL_DISK_KIB of it */
-    const char *schedule;                   /* of the proxy, or NULL */
     const char *seckilld[LT_RIG_WORDS_MAX]; /* more flags */
     const char *first[LT_RIG_FIRST_MAX];    /* more flags of the first instance alone */
     const char *topology
@@ -40,10 +40,8 @@ struct lt_rig {
     struct lt_rig_options options;
     lt_disk disk;
     char data[LT_PATH_MAX + 32]; /* folder of the append-only file */
-    char control[LT_PATH_MAX + 32];
-    char proxy_log[LT_PATH_MAX + 32];
     struct topology topology;
-    struct process proxy;
+    struct lt_proxy proxy;
     struct process instances[LT_RIG_INSTANCES_MAX];
     struct service service; /* as the load test knows it: running instances */
     struct failure failure;
