@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "base/moment.h"
+#include "test/support/lt_line.h"
 #include "test/support/lt_rig.h"
 #include "test/support/testing.h"
 
@@ -48,36 +49,32 @@ static json_t *post(const char *path, const char *json, const char *key, const c
     return said;
 }
 
+/* A line of the clients: EVENT and what more it says. */
+__attribute__((format(printf, 2, 3))) static void note(const char *event, const char *format, ...)
+{
+    va_list args;
+
+    (void)fprintf(world.clients, "{\"t\":%" PRId64 ",\"e\":\"%s\",", moment_ns(), event);
+    va_start(args, format);
+    (void)vfprintf(world.clients, format, args);
+    va_end(args);
+    (void)fputs("}\n", world.clients);
+}
+
 /* One purchase, written down as clients do; with `is_lost` nobody hears the answer. Its status. */
 static long buy(const char *buyer, const char *key, long status, bool is_lost)
 {
-    FILE *out = world.clients;
-
-    (void)fprintf(out,
-                  "{\"t\":%" PRId64
-                  ",\"e\":\"invoke\",\"rid\":\"%s\",\"buyer\":\"%s\",\"key\":\"%s\"}\n",
-                  moment_ns(), key, buyer, key);
+    note("invoke", "\"rid\":\"%s\",\"buyer\":\"%s\",\"key\":\"%s\"", key, buyer, key);
     json_t *said = post("sales/s/orders", "{}", key, buyer, status);
     const char *id = json_string_value(json_object_get(said, "id"));
-    if (is_lost) {
-        (void)fprintf(out,
-                      "{\"t\":%" PRId64
-                      ",\"e\":\"resolve\",\"rid\":\"%s\",\"buyer\":\"%s\",\"order\":"
-                      "\"%s\"}\n",
-                      moment_ns(), key, buyer, id);
-    } else if (id) {
-        (void)fprintf(out,
-                      "{\"t\":%" PRId64
-                      ",\"e\":\"ok\",\"rid\":\"%s\",\"status\":201,\"order\":\"%s\"}\n",
-                      moment_ns(), key, id);
-    } else {
-        (void)fprintf(out,
-                      "{\"t\":%" PRId64
-                      ",\"e\":\"fail\",\"rid\":\"%s\",\"status\":%lld,\"type\":\"%s\"}\n",
-                      moment_ns(), key, json_integer_value(json_object_get(said, "status")),
-                      strrchr(json_string_value(json_object_get(said, "type")), '/') + 1);
-    }
     long said_status = id ? 201 : (long)json_integer_value(json_object_get(said, "status"));
+    if (is_lost)
+        note("resolve", "\"rid\":\"%s\",\"buyer\":\"%s\",\"order\":\"%s\"", key, buyer, id);
+    else if (id)
+        note("ok", "\"rid\":\"%s\",\"status\":201,\"order\":\"%s\"", key, id);
+    else
+        note("fail", "\"rid\":\"%s\",\"status\":%ld,\"type\":\"%s\"", key, said_status,
+             strrchr(json_string_value(json_object_get(said, "type")), '/') + 1);
     json_decref(said);
     return said_status;
 }
@@ -104,12 +101,6 @@ static void step(const char *what, const char *json, const char *key)
     json_decref(post(path, json, key, NULL, 200));
 }
 
-static void sample(long left)
-{
-    (void)fprintf(world.clients, "{\"t\":%" PRId64 ",\"e\":\"sample\",\"left\":%ld}\n", moment_ns(),
-                  left);
-}
-
 static void sell(void)
 {
     static const char *const early[] = {"b1", "b2", "b3", "b44", "b55"};
@@ -126,10 +117,10 @@ static void sell(void)
         (void)buy(early[i], key, 201, false);
     }
     (void)buy("b66", "k-b66", 201, true);
-    sample(0);
+    note("sample", "\"left\":0");
     (void)buy("b7", "k-b7", 409, false);
     step("restock", "{\"units\":4}", "r1");
-    sample(4);
+    note("sample", "\"left\":4");
     for (size_t i = 0; i < 4; i++)
         buy_until(late[i], 201);
     (void)buy("b11", "k-b11", 409, false);
@@ -152,36 +143,30 @@ static bool is_free(void *arg)
     return is_gone;
 }
 
-static int open_world(void **state)
+BEFORE_ALL()
 {
     static const char keep[] = "COPY seckill:{s}:sale kept:sale\n"
                                "COPY seckill:{s}:stock kept:stock\n"
                                "COPY seckill:{s}:orders kept:orders\n"
                                "COPY seckill:{s}:ledger kept:ledger\n";
-    char path[LT_PATH_MAX + 32];
+    path_text path;
 
-    (void)state;
-    if (!lt_rig_open(&world.rig, &(struct lt_rig_options){.seckilld = {"--lab"}})) {
-        print_message("%s\n", world.rig.failure.text);
-        return -1;
-    }
+    if (!lt_rig_open(&world.rig, &(struct lt_rig_options){.seckilld = {"--lab"}}))
+        fail_msg("%s", world.rig.failure.text);
     (void)snprintf(path, sizeof path, "%s/clients", world.rig.place.dir);
     world.clients = fopen(path, "we");
-    if (!world.clients) return -1;
+    assert_non_null(world.clients);
     sell();
-    if (fclose(world.clients) != 0) return -1;
+    assert_int_equal(0, fclose(world.clients));
     lt_place_read(&world.rig.place, "clients", world.about[0], FILE_MAX);
     lt_place_read(&world.rig.place, "i1/operators.ndjson", world.about[1], FILE_MAX);
-    return lt_eventually(is_free, NULL, LIMIT_MS) && lt_place_tell_redis(&world.rig.place, keep)
-               ? 0
-               : -1;
+    assert_true(lt_eventually(is_free, NULL, LIMIT_MS));
+    assert_true(lt_place_tell_redis(&world.rig.place, keep));
 }
 
-static int close_world(void **state)
+AFTER_ALL()
 {
-    (void)state;
     lt_rig_close(&world.rig);
-    return 0;
 }
 
 /* ---- the corruptions ------------------------------------------------------------------------------- */
@@ -433,54 +418,49 @@ static bool edit_lines(const struct edit *edit, const char *text, char out[FILE_
     return is_made;
 }
 
-static void write_file(int file, const struct edit *edit, path_text out_path)
+static void write_file(int file, const struct edit *edit, const char *name)
 {
-    static const char *const names[] = {"c.jsonl", "o.ndjson"};
     static char text[FILE_MAX];
+    path_text path;
     const char *about = world.about[file - CLIENTS];
 
     if ((int)edit->file == file) {
         if (!edit_lines(edit, about, text)) fail_msg("no \"%s\" in:\n%s", edit->line, about);
         about = text;
     }
-    assert_true(lt_place_write(&world.rig.place, names[file - CLIENTS], about, out_path));
+    assert_true(lt_place_write(&world.rig.place, name, about, path));
 }
 
-static void audit(const struct corruption *row, struct lt_outcome *out)
+static const struct lt_outcome *audit(const struct corruption *row)
 {
     static const char back[] = "COPY kept:sale seckill:{s}:sale REPLACE\n"
                                "COPY kept:stock seckill:{s}:stock REPLACE\n"
                                "COPY kept:orders seckill:{s}:orders REPLACE\n"
                                "COPY kept:ledger seckill:{s}:ledger REPLACE\n"
                                "DEL seckill:{s}:lock\n";
-    path_text clients;
-    path_text operators;
     static char commands[FILE_MAX];
 
     (void)snprintf(commands, sizeof commands, "%s%s", back, row->redis ? row->redis : "");
     assert_true(lt_place_tell_redis(&world.rig.place, commands));
-    write_file(CLIENTS, &row->edit, clients);
-    write_file(OPERATORS, &row->edit, operators);
-    const char *const argv[] = {"audit",       "--redis", world.rig.place.url, "--sale", "s",
-                                "--operators", operators, "--clients",         clients,  NULL};
-    assert_true(lt_run(&world.rig.place, argv, LIMIT_MS, out));
+    write_file(CLIENTS, &row->edit, "c.jsonl");
+    write_file(OPERATORS, &row->edit, "o.ndjson");
+    return lt_try(&world.rig.place,
+                  "audit --redis %s --sale s --operators @o.ndjson --clients @c.jsonl",
+                  world.rig.place.url);
 }
 
 TEST(each_corruption_is_found_by_its_check)
 {
-    static struct lt_outcome outcome;
     size_t missed = 0;
 
     for (size_t i = 0; i < sizeof corruptions / sizeof *corruptions; i++) {
         const struct corruption *row = &corruptions[i];
         char wanted[64] = "";
-        audit(row, &outcome);
+        const struct lt_outcome *outcome = audit(row);
         if (row->check) (void)snprintf(wanted, sizeof wanted, "\n  fail  %s ", row->check);
-        if (outcome.status == (row->check ? 1 : 0) && strstr(outcome.output, wanted)) continue;
-        print_message("%s: %d\n%s", row->name, outcome.status, outcome.output);
+        if (outcome->status == (row->check ? 1 : 0) && strstr(outcome->output, wanted)) continue;
+        print_message("%s: %d\n%s", row->name, outcome->status, outcome->output);
         missed++;
     }
     assert_int_equal(missed, 0);
 }
-
-GROUP(open_world, close_world);

@@ -2,27 +2,16 @@
  * The proxy's command line: links, their names, every flag, and one clear line for each bad word.
  */
 #include "proxy/proxy_options.h"
+#include "test/support/lt_line.h"
 #include "test/support/testing.h"
-
-enum { WORDS_MAX = 64 };
-
-static char program[] = "proxy";
-static char text[2048];
 
 /* Parse words separated by blanks. */
 static bool parse(const char *words, struct proxy_options *options, struct failure *failure)
 {
-    char *argv[WORDS_MAX + 1] = {program};
-    char *rest = NULL;
-    int argc = 1;
+    static struct lt_line line;
 
-    assert_true(strlen(words) < sizeof text);
-    memcpy(text, words, strlen(words) + 1);
-    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-        assert_true(argc < WORDS_MAX);
-        argv[argc++] = word;
-    }
-    return proxy_options_parse(argc, argv, options, failure);
+    lt_line_make(&line, NULL, "proxy %s", words);
+    return proxy_options_parse(line.argc, line.words, options, failure);
 }
 
 TEST(links_are_numbered_or_named)
@@ -119,7 +108,7 @@ TEST(every_bad_word_is_named)
 
 TEST(there_is_a_limit_of_links)
 {
-    char words[sizeof text] = "";
+    char words[2048] = "";
     struct failure failure = {.text = ""};
     struct proxy_options options;
     size_t length = 0;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "test/support/lt_line.h"
 #include "test/support/lt_net.h"
 #include "test/support/lt_proxy.h"
 #include "test/support/testing.h"
@@ -94,14 +95,10 @@ TEST(a_socket_of_a_killed_proxy_is_taken_over, struct rig *rig)
 
 TEST(a_socket_in_use_is_left_alone, struct rig *rig)
 {
-    struct lt_outcome outcome;
-
     start(rig, NULL);
-    const char *const again[] = {"proxy",    "--listen",  "127.0.0.1:0",      "--to",
-                                 rig->to[0], "--control", rig->proxy.control, NULL};
-    assert_true(lt_run(&rig->place, again, SOON_MS, &outcome));
-    assert_int_equal(1, outcome.status);
-    assert_non_null(strstr(outcome.output, "cannot listen on unix://"));
+    const char *said = lt_must(&rig->place, 1, "proxy --listen 127.0.0.1:0 --to %s --control %s",
+                               rig->to[0], rig->proxy.control);
+    assert_non_null(strstr(said, "cannot listen on unix://"));
     assert_true(lt_proxy_tell(&rig->proxy, "status"));
 }
 
@@ -150,27 +147,24 @@ TEST(a_verb_for_one_link_leaves_the_other_alone, struct rig *rig)
 
 TEST(ctl_speaks_to_a_running_proxy, struct rig *rig)
 {
-    struct lt_outcome outcome;
-
-    start(rig, NULL);
-    const char *control = rig->proxy.control;
-    const struct {
-        const char *const argv[LT_WORDS_MAX];
+    static const struct {
+        const char *words;
         int status;
         const char *output;
-    } runs[] = {
-        {{"proxy", "ctl", control, "link1:delay", "20", "5"}, 0, "ok\n"},
-        {{"proxy", "ctl", control, "link7:cut"}, 1, "proxy: no link \"link7\"\n"},
-        {{"proxy", "ctl", control, "cut", "me"}, 2, "proxy: cut: \"me\" is one word too many\n"},
-        {{"proxy", "ctl", control}, 2, "proxy: ctl: PATH and a verb are missing (try --help)\n"},
-        {{"proxy", "ctl", "/nowhere", "cut"}, 1, "proxy: /nowhere: No such file or directory\n"},
-        {{"proxy", "ctl", control, "status"}, 0, "{\"seed\":1,\"links\":[{\"name\":\"link1\","},
+    } rows[] = {
+        {"@control.sock link1:delay 20 5", 0, "ok\n"},
+        {"@control.sock link7:cut", 1, "proxy: no link \"link7\"\n"},
+        {"@control.sock cut me", 2, "proxy: cut: \"me\" is one word too many\n"},
+        {"@control.sock", 2, "proxy: ctl: PATH and a verb are missing (try --help)\n"},
+        {"/nowhere cut", 1, "proxy: /nowhere: No such file or directory\n"},
+        {"@control.sock status", 0, "{\"seed\":1,\"links\":[{\"name\":\"link1\","},
     };
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-        assert_true(lt_run(&rig->place, runs[i].argv, SOON_MS, &outcome));
-        outcome.output[strlen(runs[i].output)] = '\0';
-        assert_string_equal(runs[i].output, outcome.output);
-        assert_int_equal(runs[i].status, outcome.status);
+
+    start(rig, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *said = lt_must(&rig->place, rows[i].status, "proxy ctl %s", rows[i].words);
+        if (strncmp(said, rows[i].output, strlen(rows[i].output)) != 0)
+            fail_msg("%s: %s", rows[i].words, said);
     }
 }
 
@@ -200,31 +194,27 @@ TEST(a_schedule_runs_by_itself, struct rig *rig)
 
 TEST(bad_words_end_with_status_2_and_a_line, struct rig *rig)
 {
-    char path[LT_PATH_MAX + 64];
-    struct lt_outcome outcome;
-
-    assert_true(lt_place_write(&rig->place, "schedule", "0 link9:cut\n", path));
-    const struct {
-        const char *const argv[LT_WORDS_MAX];
+    static const struct {
+        const char *words;
         int status;
         const char *says;
-    } runs[] = {
-        {{"proxy", "--help"}, 0, "eat-reply N"},
-        {{"proxy", "--version"}, 0, "proxy 0."},
-        {{"proxy"}, 2, "proxy: no link: give --listen and --to"},
-        {{"proxy", "--fast"}, 2, "proxy: no flag \"--fast\""},
-        {{"proxy", "--listen", "127.0.0.1:0", "--to", rig->to[0], "--schedule", path},
-         2,
-         "no link \"link9\""},
-        {{"proxy", "--listen", "127.0.0.1:0", "--to", rig->to[0], "--schedule", "/nowhere"},
-         2,
+    } rows[] = {
+        {"--help", 0, "eat-reply N"},
+        {"--version", 0, "proxy 0."},
+        {"", 2, "proxy: no link: give --listen and --to"},
+        {"--fast", 2, "proxy: no flag \"--fast\""},
+        {"--listen 127.0.0.1:0 --to 127.0.0.1:1 --schedule @schedule", 2, "no link \"link9\""},
+        {"--listen 127.0.0.1:0 --to 127.0.0.1:1 --schedule /nowhere", 2,
          "proxy: /nowhere: No such file"},
-        {{"proxy", "--listen", rig->to[1], "--to", rig->to[0]}, 1, "proxy: cannot listen on "},
+        {"--listen unix:///nowhere/x --to 127.0.0.1:1", 1, "proxy: cannot listen on "},
     };
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-        assert_true(lt_run(&rig->place, runs[i].argv, SOON_MS, &outcome));
-        assert_non_null(strstr(outcome.output, runs[i].says));
-        assert_int_equal(runs[i].status, outcome.status);
-        if (runs[i].status) assert_int_equal(1, strlen(strchr(outcome.output, '\n')));
+    char path[LT_PATH_MAX + 64];
+
+    assert_true(lt_place_write(&rig->place, "schedule", "0 link9:cut\n", path));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *said = lt_must(&rig->place, rows[i].status, "proxy %s", rows[i].words);
+        if (!strstr(said, rows[i].says)) fail_msg("%s: %s", rows[i].words, said);
+        if (rows[i].status) assert_int_equal(1, strlen(strchr(said, '\n')));
     }
+    (void)lt_must(&rig->place, 1, "proxy --listen %s --to %s", rig->to[1], rig->to[0]); /* in use */
 }

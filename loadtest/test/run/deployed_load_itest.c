@@ -28,7 +28,6 @@ struct deployment {
     char admin_url[100];
     char front_url[100];
     char root_url[100], reader_url[100]; /* of Redis */
-    char key[PATH_ROOM], token[PATH_ROOM], password[PATH_ROOM], out[PATH_ROOM];
 };
 
 static bool start_redis(struct deployment *all)
@@ -75,18 +74,17 @@ static bool has_said_ready(void *arg)
 static bool start_instance(struct deployment *all, int number)
 {
     struct awaited awaited = {.all = all};
-    char data[PATH_ROOM], output[PATH_ROOM];
-    const char *const argv[] = {"seckilld",    "--listen",    "127.0.0.1:0", "--admin-listen",
-                                "127.0.0.1:0", "--redis",     all->root_url, "--instance",
-                                awaited.name,  "--data",      data,          "--admin-token",
-                                all->token,    "--token-key", all->key,      "--connections",
-                                "200",         NULL};
+    struct lt_line line;
+    char output[PATH_ROOM];
 
     (void)snprintf(awaited.name, sizeof awaited.name, "i%d", number + 1);
-    (void)snprintf(data, sizeof data, "%s/data%d", all->place.dir, number + 1);
     (void)snprintf(output, sizeof output, "%s/%s", all->place.dir, awaited.name);
     (void)unlink(output); /* of its life before */
-    if (!lt_start(&all->place, argv, awaited.name, &all->instances[number]) ||
+    lt_line_make(&line, &all->place,
+                 "seckilld --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --redis %s --instance "
+                 "%s --data @data-%s --admin-token @token --token-key @key --connections 200",
+                 all->root_url, awaited.name, awaited.name);
+    if (!lt_start(&all->place, line.argv, awaited.name, &all->instances[number]) ||
         !lt_eventually(has_said_ready, &awaited, READY_MS))
         return false;
     lt_front_set(all->front, number, (int)strtol(awaited.buyers, NULL, 10));
@@ -101,59 +99,47 @@ static void kill_instance(struct deployment *all, int number)
     (void)process_wait(&all->instances[number], STOP_MS);
 }
 
-static bool make_secrets(struct deployment *all)
+static void make_secrets(struct deployment *all)
 {
-    static struct lt_outcome outcome;
-    const char *const argv[] = {"seckillctl", "key", "--out", all->key, NULL};
+    char path[PATH_ROOM];
 
-    (void)snprintf(all->key, sizeof all->key, "%s/key", all->place.dir);
-    (void)snprintf(all->out, sizeof all->out, "%s/out", all->place.dir);
-    return lt_place_write(&all->place, "password", "only@read:ing\n", all->password) &&
-           lt_place_write(&all->place, "token", "0123456789abcdef0123456789abcdef\n", all->token) &&
-           lt_run(&all->place, argv, READY_MS, &outcome) && outcome.status == 0;
+    assert_true(lt_place_write(&all->place, "password", "only@read:ing\n", path));
+    assert_true(lt_place_write(&all->place, "token", "0123456789abcdef0123456789abcdef\n", path));
+    (void)lt_must(&all->place, 0, "seckillctl key --out @key");
 }
 
-static int open_deployment(void **state)
+SET_UP(struct deployment, all)
 {
-    static struct deployment all;
     int port = 0;
 
-    *state = &all;
-    all = (struct deployment){.front = lt_front_start(&port)};
-    (void)snprintf(all.front_url, sizeof all.front_url, "http://127.0.0.1:%d", port);
-    return all.front && lt_place_open(&all.place) && make_secrets(&all) && start_redis(&all) &&
-                   start_instance(&all, 0) && start_instance(&all, 1)
-               ? 0
-               : -1;
+    all->front = lt_front_start(&port);
+    (void)snprintf(all->front_url, sizeof all->front_url, "http://127.0.0.1:%d", port);
+    assert_true(all->front && lt_place_open(&all->place));
+    make_secrets(all);
+    assert_true(start_redis(all) && start_instance(all, 0) && start_instance(all, 1));
 }
 
-static int close_deployment(void **state)
+TEAR_DOWN(struct deployment, all)
 {
-    struct deployment *all = *state;
-
     for (int i = 0; i < LT_FRONT_INSTANCES; i++)
         process_stop(&all->instances[i], STOP_MS);
     process_stop(&all->redis, STOP_MS);
     lt_front_stop(all->front);
     lt_place_close(&all->place);
-    return 0;
 }
 
 /* ---- runs ---- */
 
-/* loadtest on all of it, with more words (the list ends with NULL). */
-static bool start_load(struct deployment *all, const char *const more[], struct process *loadtest)
+/* loadtest on all of it, with more words. */
+static void start_load(struct deployment *all, const char *more, struct process *loadtest)
 {
-    const char *argv[LT_WORDS_MAX] = {
-        "loadtest",      "--url",    all->front_url, "--admin-url",   all->admin_url,
-        "--admin-token", all->token, "--redis",      all->reader_url, "--redis-password",
-        all->password,   "--tokens", "--token-key",  all->key,        "--out",
-        all->out};
-    size_t count = 16;
+    struct lt_line line;
 
-    for (size_t i = 0; more[i]; i++)
-        argv[count++] = more[i];
-    return lt_start(&all->place, argv, "output", loadtest);
+    lt_line_make(&line, &all->place,
+                 "loadtest --url %s --admin-url %s --admin-token @token --redis %s "
+                 "--redis-password @password --tokens --token-key @key --out @out %s",
+                 all->front_url, all->admin_url, all->reader_url, more);
+    assert_true(lt_start(&all->place, line.argv, "output", loadtest));
 }
 
 static int end_of(const struct deployment *all, struct process *loadtest)
@@ -169,14 +155,12 @@ static int end_of(const struct deployment *all, struct process *loadtest)
     return status;
 }
 
-TEST(the_pace_is_held_and_a_reader_judges)
+TEST(the_pace_is_held_and_a_reader_judges, struct deployment *all)
 {
-    static const char *const words[] = {"--buyers", "600",    "--stock", "400", "--connections",
-                                        "60",       "--pace", "300",     NULL};
-    struct deployment *all = *state;
+    static const char words[] = "--buyers 600 --stock 400 --connections 60 --pace 300";
     struct process loadtest;
 
-    assert_true(start_load(all, words, &loadtest));
+    start_load(all, words, &loadtest);
     assert_int_equal(0, end_of(all, &loadtest));
     json_t *result = lt_load_result(&all->place);
     double per_s = lt_load_number(result, "requests") / lt_load_number(result, "seconds");
@@ -194,14 +178,12 @@ TEST(the_pace_is_held_and_a_reader_judges)
     json_decref(result);
 }
 
-TEST(an_instance_may_die_and_come_back)
+TEST(an_instance_may_die_and_come_back, struct deployment *all)
 {
-    static const char *const words[] = {"--buyers", "1500",   "--stock", "1200", "--connections",
-                                        "60",       "--pace", "500",     NULL};
-    struct deployment *all = *state;
+    static const char words[] = "--buyers 1500 --stock 1200 --connections 60 --pace 500";
     struct process loadtest;
 
-    assert_true(start_load(all, words, &loadtest));
+    start_load(all, words, &loadtest);
     moment_sleep_ms(1500);
     kill_instance(all, 1);
     moment_sleep_ms(700);
@@ -219,14 +201,12 @@ TEST(an_instance_may_die_and_come_back)
 }
 
 /* Longer than a request may stay unanswered: the proxy answers meanwhile, but only for itself. */
-TEST(while_a_proxy_answers_for_all_the_plan_goes_on)
+TEST(while_a_proxy_answers_for_all_the_plan_goes_on, struct deployment *all)
 {
-    static const char *const words[] = {"--buyers", "1600",   "--stock", "500", "--connections",
-                                        "60",       "--pace", "250",     NULL};
-    struct deployment *all = *state;
+    static const char words[] = "--buyers 1600 --stock 500 --connections 60 --pace 250";
     struct process loadtest;
 
-    assert_true(start_load(all, words, &loadtest));
+    start_load(all, words, &loadtest);
     moment_sleep_ms(1500);
     kill_instance(all, 0);
     kill_instance(all, 1);
@@ -242,42 +222,31 @@ TEST(while_a_proxy_answers_for_all_the_plan_goes_on)
 
 /* ---- the auditor by itself ---- */
 
-static int audit(struct deployment *all, const char *password, const char *sale, const char *words)
+TEST(the_auditor_needs_its_password_and_nothing_but_reading, struct deployment *all)
 {
-    static struct lt_outcome outcome;
-    const char *argv[] = {"audit", "--redis", all->reader_url, "--sale", sale, NULL, NULL, NULL};
-
-    if (password) {
-        argv[5] = "--redis-password";
-        argv[6] = password;
-    }
-    assert_true(lt_run(&all->place, argv, READY_MS, &outcome));
-    if (!strstr(outcome.output, words)) print_message("%s\n", outcome.output);
-    assert_non_null(strstr(outcome.output, words));
-    assert_null(strstr(outcome.output, "only@read"));
-    return outcome.status;
-}
-
-TEST(the_auditor_needs_its_password_and_nothing_but_reading)
-{
-    static const char *const words[] = {"--buyers",      "100", "--stock", "60",
-                                        "--connections", "20",  NULL};
-    struct deployment *all = *state;
+    static const char words[] = "--buyers 100 --stock 60 --connections 20";
+    static const struct {
+        const char *words, *says;
+    } rows[] = {
+        {"--redis-password @password", "pass  conservation"}, /* no clients: void */
+        {"--redis-password @wrong", "WRONGPASS"},
+        {"--redis-password /nonexistent", "--redis-password: /nonexistent"},
+        {"", "user \"auditor\" has no password"},
+    };
     struct process loadtest;
-    char wrong[PATH_ROOM];
+    char path[PATH_ROOM];
 
-    assert_true(start_load(all, words, &loadtest));
+    start_load(all, words, &loadtest);
     assert_int_equal(0, end_of(all, &loadtest));
     json_t *result = lt_load_result(&all->place);
-    const char *sale = lt_load_text(result, "sale");
-    assert_true(lt_place_write(&all->place, "wrong", "something\n", wrong));
-    assert_int_equal(2,
-                     audit(all, all->password, sale, "pass  conservation")); /* no clients: void */
-    assert_int_equal(2, audit(all, wrong, sale, "WRONGPASS"));
-    assert_int_equal(2, audit(all, "/nonexistent", sale, "--redis-password: /nonexistent"));
-    assert_int_equal(2, audit(all, NULL, sale, "user \"auditor\" has no password"));
+    assert_true(lt_place_write(&all->place, "wrong", "something\n", path));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *said = lt_must(&all->place, 2, "audit --redis %s --sale %s %s", all->reader_url,
+                                   lt_load_text(result, "sale"), rows[i].words);
+        if (!strstr(said, rows[i].says)) fail_msg("%s: %s", rows[i].words, said);
+        assert_null(strstr(said, "only@read"));
+    }
     json_decref(result);
 }
 
-FIXTURE(open_deployment, close_deployment);
 GROUP(testing_ignore_sigpipe, NULL);

@@ -2,222 +2,132 @@
  * The command line: defaults, every flag, and one clear line for each bad word.
  */
 #include "run/options.h"
+#include "test/support/lt_line.h"
 #include "test/support/testing.h"
-
-enum { WORDS_MAX = 12 };
-
-static char program[] = "loadtest";
 
 /* Parse words separated by blanks. */
 static bool parse(const char *words, struct options *options, struct failure *failure)
 {
-    static char text[512];
-    char *argv[WORDS_MAX + 1] = {program};
-    char *rest = NULL;
-    int argc = 1;
+    static struct lt_line line;
 
-    assert_true(strlen(words) < sizeof text);
-    memcpy(text, words, strlen(words) + 1);
-    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-        assert_true(argc < WORDS_MAX);
-        argv[argc++] = word;
-    }
-    return options_parse(argc, argv, options, failure);
-}
-
-TEST(without_words_the_demo_runs)
-{
-    struct options options;
-
-    assert_true(parse("", &options, NULL));
-
-    assert_string_equal("mutex", options.guard);
-    assert_int_equal(0, options.batch);
-    assert_int_equal(2, options.instances);
-    assert_int_equal(1, options.connection_steps);
-    assert_int_equal(2000, options.connections[0]);
-    assert_int_equal(500, options.stock);
-    assert_int_equal(20000, options.buyers);
-    assert_true(options.retry_share > 0.199 && options.retry_share < 0.201);
-    assert_int_equal(1, options.repeat);
-    assert_string_equal("build/loadtest", options.out);
-    assert_null(options.against);
-    assert_false(options.is_quiet);
-    assert_false(options.has_tokens);
+    lt_line_make(&line, NULL, "loadtest %s", words);
+    return options_parse(line.argc, line.words, options, failure);
 }
 
 #define RUNNING "--url http://h:1 --admin-url http://h:2 --admin-token f --redis redis://h "
 
-TEST(tokens_are_for_verification_runs)
-{
-    struct options options;
+/* What a field must hold: a number of that size, or without a size a text (NULL: none). */
+struct wanted {
+    const char *field;
+    size_t offset, size;
+    long number;
+    const char *text;
+};
 
-    assert_true(parse("--tokens --buyers 1000000", &options, NULL));
-    assert_true(options.has_tokens);
-    assert_null(options.token_key);
-    assert_true(parse(RUNNING "--tokens --token-key /run/secrets/key", &options, NULL));
-    assert_true(options.has_tokens);
-    assert_string_equal("/run/secrets/key", options.token_key);
+#define FIELD(name) #name, offsetof(struct options, name)
+#define NUMBER(name, number)                                                                       \
+    {                                                                                              \
+        FIELD(name), sizeof(((struct options *)NULL)->name), number, NULL                          \
+    }
+#define TEXT(name, text)                                                                           \
+    {                                                                                              \
+        FIELD(name), 0, 0, text                                                                    \
+    }
+
+static const struct {
+    const char *words;
+    struct wanted wanted[11]; /* the last has no field */
+} good[] = {
+    /* The demo. */
+    {"",
+     {TEXT(guard, "mutex"), NUMBER(batch, 0), NUMBER(instances, 2), NUMBER(connection_steps, 1),
+      NUMBER(connections[0], 2000), NUMBER(stock, 500), NUMBER(buyers, 20000), NUMBER(repeat, 1),
+      TEXT(out, "build/loadtest"), TEXT(against, NULL)}},
+    {"", {NUMBER(is_quiet, 0), NUMBER(has_tokens, 0), NUMBER(pace, 0)}},
+    {"--guard=none --batch 8 --connections=10 --quiet --out x",
+     {TEXT(guard, "none"), NUMBER(batch, 8), NUMBER(connections[0], 10), TEXT(out, "x"),
+      NUMBER(is_quiet, 1)}},
+    {"--tokens --buyers 1000000", {NUMBER(has_tokens, 1), TEXT(token_key, NULL)}},
+    {RUNNING "--tokens --token-key /run/secrets/key",
+     {NUMBER(has_tokens, 1), TEXT(token_key, "/run/secrets/key")}},
+    {"--pace 1000 --buyers 20000 --stock 15000", {NUMBER(pace, 1000)}},
+    /* 3000 ask, 300 of them twice, 290 win and ask again: within the hour. */
+    {"--buyers 3000 --retry-share 0.1 --stock 290 --pace 1", {NUMBER(pace, 1)}},
+
+    /* Which Redis, and how it lets us in. */
+    {"--redis redis://auditor@h --redis-password f", {TEXT(redis_password, "f")}},
+    {"--redis redis+sentinel://u:p@a,b/main", {TEXT(redis_password, NULL)}},
+    {"--redis rediss+sentinel://a/m --redis-ca=a --redis-cert=b --redis-key=c "
+     "--redis-server-name=d --redis-insecure --sentinel-password=e",
+     {TEXT(tls.ca_file, "a"), TEXT(tls.cert_file, "b"), TEXT(tls.key_file, "c"),
+      TEXT(tls.server_name, "d"), NUMBER(tls.is_unverified, 1), TEXT(sentinel_password, "e")}},
+    {"--redis redis://h --redlock rediss://a --redis-ca a", {TEXT(tls.ca_file, "a")}},
+    {"--redis redis+sentinel://a,b,c/main --sync-replicas 1 --sync-ms 50 --guard redlock "
+     "--redlock redis://a,redis://b --allow-lost",
+     {NUMBER(url_count, 0), NUMBER(instances, 2), TEXT(redis, "redis+sentinel://a,b,c/main"),
+      NUMBER(sync_replicas, 1), NUMBER(sync_ms, 50), TEXT(redlock, "redis://a,redis://b"),
+      NUMBER(allow_lost, 1)}},
+    {"--url http://a:1 --url http://b:2 --url http://c:3 --admin-url http://a:9 --admin-token=t "
+     "--redis unix:///r",
+     {NUMBER(instances, 3), NUMBER(url_count, 3), TEXT(urls[1], "http://b:2"),
+      TEXT(redis, "unix:///r")}},
+
+    /* A sweep, a bench, a comparison and a speed run have defaults of their own. */
+    {"--sweep mutex,script",
+     {TEXT(sweep, "mutex,script"), NUMBER(connection_steps, 3), NUMBER(connections[2], 1024),
+      NUMBER(repeat, 5), NUMBER(duration_s, 1), TEXT(out, "build/sweep")}},
+    {"--connections 8,64 --sweep all --seed 5 --repeat 2",
+     {NUMBER(connection_steps, 2), NUMBER(repeat, 2)}},
+    {"--bench",
+     {NUMBER(repeat, 5), NUMBER(duration_s, 3), NUMBER(orders, 1000000), NUMBER(seed, 0),
+      TEXT(out, "build/bench")}},
+    {"--bench --seed 5 --only cost --only=redis", {NUMBER(seed, 5), NUMBER(only_count, 2)}},
+    {"--guard mutex", {NUMBER(is_compare, 0)}},
+    {"--guard all --seed 5",
+     {NUMBER(is_compare, 1), NUMBER(repeat, 3), NUMBER(instances, 2), NUMBER(seed, 5)}},
+    {"--guard redlock,none --repeat 7", {NUMBER(is_compare, 1), NUMBER(repeat, 7)}},
+    {"--against livez",
+     {TEXT(against, "/livez"), NUMBER(instances, 1), NUMBER(connection_steps, 2),
+      NUMBER(connections[0], 64), NUMBER(connections[1], 1024), NUMBER(repeat, 3),
+      NUMBER(duration_s, 5), NUMBER(stock, 100000000)}},
+    {"--against /api/v1/time --connections 1,2 --connections 3",
+     {TEXT(against, "/api/v1/time"), NUMBER(connection_steps, 3), NUMBER(connections[0], 1),
+      NUMBER(connections[1], 2), NUMBER(connections[2], 3)}},
+};
+
+static bool holds(const struct options *options, const struct wanted *wanted)
+{
+    const char *field = (const char *)options + wanted->offset;
+    const char *text = NULL;
+    long number = 0;
+
+    memcpy(wanted->size ? (void *)&number : (void *)&text, field,
+           wanted->size ? wanted->size : sizeof text);
+    if (wanted->size) return number == wanted->number;
+    return text && wanted->text ? strcmp(text, wanted->text) == 0 : text == wanted->text;
 }
 
-TEST(a_user_in_the_url_gets_a_password)
+TEST(each_line_is_understood)
 {
-    struct options options;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        struct failure failure = {.text = ""};
+        struct options options;
 
-    assert_true(parse("--redis redis://auditor@h --redis-password f", &options, NULL));
-    assert_string_equal("f", options.redis_password);
-    assert_true(parse("--redis redis+sentinel://u:p@a,b/main", &options, NULL));
-    assert_null(options.redis_password);
+        if (!parse(good[i].words, &options, &failure))
+            fail_msg("%s: %s", good[i].words, failure.text);
+        for (const struct wanted *wanted = good[i].wanted; wanted->field; wanted++)
+            if (!holds(&options, wanted)) fail_msg("%s: %s", good[i].words, wanted->field);
+    }
 }
 
-TEST(what_tls_needs_is_taken)
-{
-    struct options options;
-
-    assert_true(parse("--redis rediss+sentinel://a/m --redis-ca=a --redis-cert=b --redis-key=c "
-                      "--redis-server-name=d --redis-insecure --sentinel-password=e",
-                      &options, NULL));
-    assert_string_equal("a", options.tls.ca_file);
-    assert_string_equal("b", options.tls.cert_file);
-    assert_string_equal("c", options.tls.key_file);
-    assert_string_equal("d", options.tls.server_name);
-    assert_true(options.tls.is_unverified);
-    assert_string_equal("e", options.sentinel_password);
-    assert_true(parse("--redis redis://h --redlock rediss://a --redis-ca a", &options, NULL));
-}
-
-TEST(a_paced_run_ends_within_the_hour)
+TEST(a_share_lies_between_nothing_and_all)
 {
     struct options options;
 
     assert_true(parse("", &options, NULL));
-    assert_int_equal(0, options.pace);
-    assert_true(parse("--pace 1000 --buyers 20000 --stock 15000", &options, NULL));
-    assert_int_equal(1000, options.pace);
-    /* 3000 ask, 300 of them twice, 290 win and ask again */
-    assert_true(parse("--buyers 3000 --retry-share 0.1 --stock 290 --pace 1", &options, NULL));
-}
-
-TEST(a_sweep_has_its_own_defaults)
-{
-    struct options options;
-
-    assert_true(parse("--sweep mutex,script", &options, NULL));
-    assert_string_equal("mutex,script", options.sweep);
-    assert_int_equal(3, options.connection_steps);
-    assert_int_equal(1024, options.connections[2]);
-    assert_int_equal(5, options.repeat);
-    assert_int_equal(1, options.duration_s);
-    assert_string_equal("build/sweep", options.out);
-    assert_true(parse("--connections 8,64 --sweep all --seed 5 --repeat 2", &options, NULL));
-    assert_int_equal(2, options.connection_steps);
-    assert_int_equal(2, options.repeat);
-}
-
-TEST(the_bench_chooses_guards_and_connections_itself)
-{
-    struct options options;
-
-    assert_true(parse("--bench", &options, NULL));
-    assert_int_equal(5, options.repeat);
-    assert_int_equal(3, options.duration_s);
-    assert_int_equal(1000000, options.orders);
-    assert_int_equal(0, options.seed);
-    assert_string_equal("build/bench", options.out);
-    assert_true(parse("--bench --seed 5 --only cost --only=redis", &options, NULL));
-    assert_int_equal(5, options.seed);
-    assert_int_equal(2, options.only_count);
-}
-
-TEST(several_guards_are_compared)
-{
-    struct options options;
-
-    assert_true(parse("--guard mutex", &options, NULL));
-    assert_false(options.is_compare);
-    assert_true(parse("--guard all --seed 5", &options, NULL));
-    assert_true(options.is_compare);
-    assert_int_equal(3, options.repeat);
-    assert_int_equal(2, options.instances);
-    assert_int_equal(5, options.seed);
-    assert_true(parse("--guard redlock,none --repeat 7", &options, NULL));
-    assert_true(options.is_compare);
-    assert_int_equal(7, options.repeat);
-}
-
-TEST(speed_run_has_its_own_defaults)
-{
-    struct options options;
-
-    assert_true(parse("--against livez", &options, NULL));
-
-    assert_string_equal("/livez", options.against);
-    assert_int_equal(1, options.instances);
-    assert_int_equal(2, options.connection_steps);
-    assert_int_equal(64, options.connections[0]);
-    assert_int_equal(1024, options.connections[1]);
-    assert_int_equal(3, options.repeat);
-    assert_int_equal(5, options.duration_s);
-    assert_true(options.stock > 1000000);
-}
-
-TEST(flags_take_values_with_and_without_equals)
-{
-    struct options options;
-
-    assert_true(parse("--guard=none --batch 8 --connections=10 --quiet --retry-share 0.5 --out x",
-                      &options, NULL));
-
-    assert_string_equal("none", options.guard);
-    assert_int_equal(8, options.batch);
-    assert_int_equal(10, options.connections[0]);
+    assert_true(options.retry_share > 0.199 && options.retry_share < 0.201);
+    assert_true(parse("--retry-share 0.5", &options, NULL));
     assert_true(options.retry_share > 0.499 && options.retry_share < 0.501);
-    assert_string_equal("x", options.out);
-    assert_true(options.is_quiet);
-}
-
-TEST(connections_may_be_a_list_or_repeated)
-{
-    struct options options;
-
-    assert_true(parse("--against /api/v1/time --connections 1,2 --connections 3", &options, NULL));
-
-    assert_string_equal("/api/v1/time", options.against);
-    assert_int_equal(3, options.connection_steps);
-    assert_int_equal(1, options.connections[0]);
-    assert_int_equal(2, options.connections[1]);
-    assert_int_equal(3, options.connections[2]);
-}
-
-TEST(running_instances_are_as_many_as_urls)
-{
-    struct options options;
-
-    assert_true(parse("--url http://a:1 --url http://b:2 --url http://c:3 --admin-url http://a:9 "
-                      "--admin-token=t --redis unix:///r",
-                      &options, NULL));
-
-    assert_int_equal(3, options.instances);
-    assert_int_equal(3, options.url_count);
-    assert_string_equal("http://b:2", options.urls[1]);
-    assert_string_equal("unix:///r", options.redis);
-}
-
-TEST(our_own_instances_may_use_a_redis_that_is_there)
-{
-    struct options options;
-
-    assert_true(parse("--redis redis+sentinel://a,b,c/main --sync-replicas 1 --sync-ms 50 "
-                      "--guard redlock --redlock redis://a,redis://b --allow-lost",
-                      &options, NULL));
-
-    assert_int_equal(0, options.url_count);
-    assert_int_equal(2, options.instances);
-    assert_string_equal("redis+sentinel://a,b,c/main", options.redis);
-    assert_int_equal(1, options.sync_replicas);
-    assert_int_equal(50, options.sync_ms);
-    assert_string_equal("redis://a,redis://b", options.redlock);
-    assert_true(options.allow_lost);
 }
 
 static const struct {

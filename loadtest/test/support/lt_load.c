@@ -5,26 +5,10 @@
 
 #include <signal.h>
 
+#include "lt_line.h"
 #include "test/support/testing.h"
 
-enum { LIMIT_MS = 120000, READY_MS = 20000, TEXT_MAX = 2048 };
-
-/* Its command line. */
-struct line {
-    char text[TEXT_MAX];
-    const char *argv[LT_WORDS_MAX + 1];
-};
-
-static void make_line(const struct lt_place *place, const char *words, struct line *out)
-{
-    char *rest = out->text;
-    size_t count = 0;
-
-    (void)snprintf(out->text, sizeof out->text, "loadtest --out %s/out %s", place->dir, words);
-    while (count < LT_WORDS_MAX && (out->argv[count] = strsep(&rest, " ")))
-        if (*out->argv[count]) count++;
-    out->argv[count] = NULL;
-}
+enum { READY_MS = 20000 };
 
 int lt_load_open(void **state)
 {
@@ -40,19 +24,9 @@ int lt_load_close(void **state)
     return 0;
 }
 
-const struct lt_outcome *lt_load_try_beside(const struct lt_place *place, const char *words)
-{
-    static struct lt_outcome outcome;
-    struct line line = {.text = ""};
-
-    make_line(place, words, &line);
-    assert_true(lt_run(place, line.argv, LIMIT_MS, &outcome));
-    return &outcome;
-}
-
 const struct lt_outcome *lt_load_try(const struct lt_place *place, const char *words)
 {
-    const struct lt_outcome *outcome = lt_load_try_beside(place, words);
+    const struct lt_outcome *outcome = lt_try(place, "loadtest --out @out %s", words);
 
     assert_int_equal(0, lt_place_count_processes(place));
     return outcome;
@@ -84,9 +58,9 @@ int lt_load_signal(struct lt_place *place, const char *words, int processes, int
 {
     struct awaited awaited = {place, processes};
     struct process loadtest;
-    struct line line = {.text = ""};
+    struct lt_line line;
 
-    make_line(place, words, &line);
+    lt_line_make(&line, place, "loadtest --out @out %s", words);
     assert_true(lt_start(place, line.argv, "output", &loadtest));
     bool is_up = lt_eventually(are_there, &awaited, READY_MS);
     process_signal(&loadtest, number);

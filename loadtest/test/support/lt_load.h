@@ -7,18 +7,16 @@
 
 #include <jansson.h>
 
-#include "lt_place.h"
+#include "lt_line.h"
 
 /* A FIXTURE whose state is a struct lt_place. */
 int lt_load_open(void **state);
 int lt_load_close(void **state);
 
-/* Run it with these words, blanks between; nothing outlives it. When it ends with another status than this one, what it said
- * is printed, and the test has failed. */
+/* Run it with these words, as lt_must(); nothing outlives it. */
 const char *lt_load_run(const struct lt_place *place, const char *words, int status);
-/* The same without a status that is due; and beside something else that runs in the folder. */
+/* The same without a status that is due. */
 const struct lt_outcome *lt_load_try(const struct lt_place *place, const char *words);
-const struct lt_outcome *lt_load_try_beside(const struct lt_place *place, const char *words);
 
 /* Start it, wait until so many processes of the folder run, itself too, and send it that signal. Nothing
  * outlives it; its status as of waitpid(). */

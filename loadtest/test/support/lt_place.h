@@ -8,7 +8,7 @@
 #include "base/process.h"
 #include "evidence/facts.h"
 
-enum { LT_PATH_MAX = 200, LT_WORDS_MAX = 32, LT_OUTPUT_MAX = 16384 };
+enum { LT_PATH_MAX = 200, LT_WORDS_MAX = 62, LT_OUTPUT_MAX = 16384 };
 
 struct lt_place {
     char dir[LT_PATH_MAX];

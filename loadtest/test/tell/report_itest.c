@@ -3,23 +3,22 @@
  * every section and every name it refers to. And what it says when a file is broken. What the
  * numbers are is not looked at.
  */
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
+#include "test/support/lt_line.h"
 #include "test/support/lt_page.h"
-#include "test/support/lt_place.h"
 #include "test/support/testing.h"
 
 enum { LIMIT_MS = 120000, PATH_ROOM = LT_PATH_MAX + 64, FILES = 4 };
 
-struct scene {
+static struct {
     struct lt_place place;
     char files[FILES][PATH_ROOM]; /* verify, compare, sweep, locks */
     char out[PATH_ROOM];
     char index[PATH_ROOM + 16];
-};
+} scene;
 
 static const char *const section_ids[] = {
     "verdicts",    "guards",  "throughput",           "latency",
@@ -27,84 +26,63 @@ static const char *const section_ids[] = {
     "figures",     "machine"};
 enum { SECTION_COUNT = sizeof section_ids / sizeof *section_ids };
 
-static bool run(const struct scene *scene, const char *const argv[])
-{
-    static struct lt_outcome outcome;
-    bool has_ended = lt_run(&scene->place, argv, LIMIT_MS, &outcome);
-
-    if (!has_ended || outcome.status != 0)
-        print_message("%s: status %d: %s\n", argv[0], outcome.status, outcome.output);
-    return has_ended && outcome.status == 0;
-}
-
 /* A sale, three guards side by side, a sweep and a lock: a second or a few each. */
-static bool measure(const struct scene *scene)
+BEFORE_ALL()
 {
-    char verify[PATH_ROOM], compare[PATH_ROOM], sweep[PATH_ROOM];
-    const char *const sale[] = {"loadtest", "--quiet",       "--stock", "50",       "--buyers",
-                                "400",      "--connections", "40",      "--repeat", "2",
-                                "--out",    verify,          NULL};
-    const char *const guards[] = {"loadtest", "--quiet", "--guard", "mutex,none",    "--buyers",
-                                  "400",      "--stock", "50",      "--connections", "40",
-                                  "--repeat", "1",       "--out",   compare,         NULL};
-    const char *const points[] = {"loadtest",      "--quiet", "--sweep",  "mutex,script",
-                                  "--connections", "8",       "--repeat", "1",
-                                  "--out",         sweep,     NULL};
-    const char *const locks[] = {
-        "lockbench", "--only",     "rate-mutex", "--only", "handover-mutex-1-", "--repeat",
-        "1",         "--duration", "0.1",        "--json", scene->files[3],     NULL};
-
-    (void)snprintf(verify, sizeof verify, "%s/verify", scene->place.dir);
-    (void)snprintf(compare, sizeof compare, "%s/compare", scene->place.dir);
-    (void)snprintf(sweep, sizeof sweep, "%s/sweep", scene->place.dir);
-    return run(scene, sale) && run(scene, guards) && run(scene, points) && run(scene, locks);
-}
-
-static int open_scene(void **state)
-{
-    static struct scene scene;
+    static const char *const runs[] = {
+        "loadtest --quiet --stock 50 --buyers 400 --connections 40 --repeat 2 --out @verify",
+        "loadtest --quiet --guard mutex,none --buyers 400 --stock 50 --connections 40 --repeat 1 "
+        "--out @compare",
+        "loadtest --quiet --sweep mutex,script --connections 8 --repeat 1 --out @sweep",
+        "lockbench --only rate-mutex --only handover-mutex-1- --repeat 1 --duration 0.1 "
+        "--json @locks.json",
+    };
     static const char *const names[FILES] = {"verify/result.json", "compare/result.json",
                                              "sweep/result.json", "locks.json"};
 
-    if (!lt_place_open(&scene.place)) return -1;
-    for (int i = 0; i < FILES; i++)
+    assert_true(lt_place_open(&scene.place));
+    for (int i = 0; i < FILES; i++) {
         (void)snprintf(scene.files[i], PATH_ROOM, "%s/%s", scene.place.dir, names[i]);
+        (void)lt_must(&scene.place, 0, "%s", runs[i]);
+    }
     (void)snprintf(scene.out, sizeof scene.out, "%s/a 'quoted' page", scene.place.dir);
     (void)snprintf(scene.index, sizeof scene.index, "%s/index.html", scene.out);
-    *state = &scene;
-    return measure(&scene) ? 0 : -1;
 }
 
-static int close_scene(void **state)
+AFTER_ALL()
 {
-    struct scene *scene = *state;
-    lt_place_close(&scene->place);
-    return 0;
+    lt_place_close(&scene.place);
 }
 
-static void report(const struct scene *scene, const char *const files[], size_t count,
-                   struct lt_outcome *outcome)
+/* Of these files, with that status; what it said. */
+static const char *report(const char *const files[], size_t count, int status)
 {
-    const char *argv[FILES + 4] = {"report", "--out", scene->out};
+    static struct lt_outcome outcome;
+    const char *argv[FILES + 4] = {"report", "--out", scene.out};
 
     for (size_t i = 0; i < count; i++)
         argv[3 + i] = files[i];
-    (void)unlink(scene->index);
-    assert_true(lt_run(&scene->place, argv, LIMIT_MS, outcome));
+    (void)unlink(scene.index);
+    assert_true(lt_run(&scene.place, argv, LIMIT_MS, &outcome));
+    if (outcome.status != status) fail_msg("%d: %s", outcome.status, outcome.output);
+    return outcome.output;
 }
 
-static void check_page(const char *page)
+/* The page of these files: sound, with every section. Yours. */
+static char *page_of(const char *const files[], size_t count)
 {
     struct lt_page_fault fault = {.words = ""};
-    bool is_sound = lt_page_is_sound(page, &fault);
 
-    if (!is_sound) print_message("%s\n", fault.words);
-    assert_true(is_sound);
+    (void)report(files, count, 0);
+    char *page = lt_page_read(scene.index);
+    assert_non_null(page);
+    if (!lt_page_is_sound(page, &fault)) fail_msg("%s", fault.words);
     for (size_t i = 0; i < SECTION_COUNT; i++) {
         char section[60];
         (void)snprintf(section, sizeof section, "<section id=\"%s\">", section_ids[i]);
         assert_non_null(strstr(page, section));
     }
+    return page;
 }
 
 static int count_words(const char *text, const char *words)
@@ -121,17 +99,9 @@ TEST(all_results_make_a_whole_page)
     static const char *const figures[] = {
         "throughput-over-time", "latency-by-outcome", "guards-connections", "batch-throughput",
         "lock-times",           "lock-rates",         "lock-handover"};
-    const struct scene *scene = *state;
-    const char *const files[] = {scene->files[0], scene->files[1], scene->files[2],
-                                 scene->files[3]};
-    static struct lt_outcome outcome;
+    const char *const files[] = {scene.files[0], scene.files[1], scene.files[2], scene.files[3]};
+    char *page = page_of(files, FILES);
 
-    report(scene, files, FILES, &outcome);
-    if (outcome.status != 0) print_message("%s\n", outcome.output);
-    assert_int_equal(0, outcome.status);
-    char *page = lt_page_read(scene->index);
-    assert_non_null(page);
-    check_page(page);
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
         char figure[60];
         (void)snprintf(figure, sizeof figure, "<figure id=\"%s\">", figures[i]);
@@ -149,15 +119,9 @@ TEST(all_results_make_a_whole_page)
 
 TEST(a_section_without_data_says_how_to_get_it)
 {
-    const struct scene *scene = *state;
-    const char *const files[] = {scene->files[3]};
-    static struct lt_outcome outcome;
+    const char *const files[] = {scene.files[3]};
+    char *page = page_of(files, 1);
 
-    report(scene, files, 1, &outcome);
-    assert_int_equal(0, outcome.status);
-    char *page = lt_page_read(scene->index);
-    assert_non_null(page);
-    check_page(page);
     assert_int_equal(SECTION_COUNT - 2, count_words(page, "class=\"missing\""));
     assert_non_null(strstr(page, "<code>loadtest --sweep all</code>"));
     assert_non_null(strstr(page, "<code>loadtest --guard all</code>"));
@@ -168,25 +132,18 @@ TEST(a_section_without_data_says_how_to_get_it)
 TEST(a_hostile_file_stays_text)
 {
     static const char evil[] = "x' `touch /tmp/never`\n\"</title><script>alert(1)</script>&";
-    const struct scene *scene = *state;
     char path[PATH_ROOM];
     const char *const files[] = {path};
-    static struct lt_outcome outcome;
-    json_t *root = json_load_file(scene->files[2], 0, NULL);
+    json_t *root = json_load_file(scene.files[2], 0, NULL);
 
     assert_non_null(root);
     json_t *points = json_object_get(root, "points");
     for (size_t i = 0; i < json_array_size(points); i++)
         (void)json_object_set_new(json_array_get(points, i), "guard", json_string(evil));
-    (void)snprintf(path, sizeof path, "%s/evil.json", scene->place.dir);
+    (void)snprintf(path, sizeof path, "%s/evil.json", scene.place.dir);
     assert_int_equal(0, json_dump_file(root, path, 0));
     json_decref(root);
-    report(scene, files, 1, &outcome);
-    if (outcome.status != 0) print_message("%s\n", outcome.output);
-    assert_int_equal(0, outcome.status);
-    char *page = lt_page_read(scene->index);
-    assert_non_null(page);
-    check_page(page);
+    char *page = page_of(files, 1);
     assert_non_null(strstr(page, "&lt;script&gt;alert(1)"));
     assert_int_not_equal(0, access("/tmp/never", F_OK));
     free(page);
@@ -194,51 +151,38 @@ TEST(a_hostile_file_stays_text)
 
 TEST(a_broken_file_is_refused_and_no_page_is_left)
 {
-    const struct scene *scene = *state;
     char path[PATH_ROOM];
-    const char *const files[] = {scene->files[0], path};
-    static struct lt_outcome outcome;
+    const char *const files[] = {scene.files[0], path};
 
-    assert_true(lt_place_write(&scene->place, "half.json", "{\"mode\":\"sweep\",", path));
-    report(scene, files, 2, &outcome);
-    assert_int_equal(2, outcome.status);
-    assert_non_null(strstr(outcome.output, "report: "));
-    assert_non_null(strstr(outcome.output, "half.json:1: is no JSON"));
-    assert_int_not_equal(0, access(scene->index, F_OK));
+    assert_true(lt_place_write(&scene.place, "half.json", "{\"mode\":\"sweep\",", path));
+    const char *said = report(files, 2, 2);
+    assert_non_null(strstr(said, "report: "));
+    assert_non_null(strstr(said, "half.json:1: is no JSON"));
+    assert_int_not_equal(0, access(scene.index, F_OK));
 
-    assert_true(lt_place_write(&scene->place, "half.json", "{\"mode\":\"other\"}", path));
-    report(scene, files, 2, &outcome);
-    assert_int_equal(2, outcome.status);
-    assert_non_null(strstr(outcome.output, "is no result of loadtest or lockbench"));
+    assert_true(lt_place_write(&scene.place, "half.json", "{\"mode\":\"other\"}", path));
+    assert_non_null(strstr(report(files, 2, 2), "is no result of loadtest or lockbench"));
 }
 
 TEST(bad_flags_get_one_clear_line)
 {
     static const struct {
-        const char *argv[4];
+        const char *words;
         int status;
         const char *said;
-    } cases[] = {
-        {{"report"}, 2, "report: no file given"},
-        {{"report", "--output", "x"}, 2, "report: no flag \"--output\""},
-        {{"report", "--out"}, 2, "report: --out: the value is missing"},
-        {{"report", "--out=", "x.json"}, 2, "report: --out: is empty"},
-        {{"report", "--out=/proc/none", "/nonexistent.json"}, 2, "/nonexistent.json: "},
-        {{"report", "--help"}, 0, "loadtest --sweep all"},
-        {{"report", "--version"}, 0, "report "},
+    } rows[] = {
+        {"", 2, "report: no file given"},
+        {"--output x", 2, "report: no flag \"--output\""},
+        {"--out", 2, "report: --out: the value is missing"},
+        {"--out= x.json", 2, "report: --out: is empty"},
+        {"--out=/proc/none /nonexistent.json", 2, "/nonexistent.json: "},
+        {"--out=/proc/none @locks.json", 3, "report: /proc/none: "},
+        {"--help", 0, "loadtest --sweep all"},
+        {"--version", 0, "report "},
     };
-    const struct scene *scene = *state;
-    static struct lt_outcome outcome;
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_true(lt_run(&scene->place, cases[i].argv, LIMIT_MS, &outcome));
-        assert_int_equal(cases[i].status, outcome.status);
-        assert_non_null(strstr(outcome.output, cases[i].said));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *said = lt_must(&scene.place, rows[i].status, "report %s", rows[i].words);
+        if (!strstr(said, rows[i].said)) fail_msg("%s: %s", rows[i].words, said);
     }
-    const char *const argv[] = {"report", "--out=/proc/none", scene->files[3], NULL};
-    assert_true(lt_run(&scene->place, argv, LIMIT_MS, &outcome));
-    assert_int_equal(3, outcome.status);
-    assert_non_null(strstr(outcome.output, "report: /proc/none: "));
 }
-
-GROUP(open_scene, close_scene);

@@ -1,0 +1,69 @@
+/*
+ * One copy of the text, cut up.
+ */
+#include "lt_line.h"
+
+#include "test/support/testing.h"
+
+enum { LIMIT_MS = 120000 };
+
+static void make(struct lt_line *out, const struct lt_place *place, const char *format,
+                 va_list args)
+{
+    char *rest = out->text;
+    size_t files = 0;
+
+    assert_in_range(vsnprintf(out->text, sizeof out->text, format, args), 0, sizeof out->text - 1);
+    out->argc = 0;
+    for (char *word = NULL; (word = strsep(&rest, " "));) {
+        if (!*word) continue;
+        assert_true(out->argc < LT_WORDS_MAX && files < LT_LINE_FILES);
+        if (*word == '@') {
+            (void)snprintf(out->files[files], sizeof out->files[0], "%s/%s", place->dir, word + 1);
+            word = out->files[files++];
+        }
+        out->words[out->argc++] = word;
+    }
+    out->words[out->argc] = NULL;
+}
+
+void lt_line_make(struct lt_line *out, const struct lt_place *place, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    make(out, place, format, args);
+    va_end(args);
+}
+
+static const struct lt_outcome *try(const struct lt_place *place, const char *format, va_list args)
+{
+    static struct lt_outcome outcome;
+    struct lt_line line;
+
+    make(&line, place, format, args);
+    assert_true(lt_run(place, line.argv, LIMIT_MS, &outcome));
+    return &outcome;
+}
+
+const struct lt_outcome *lt_try(const struct lt_place *place, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    const struct lt_outcome *outcome = try(place, format, args);
+    va_end(args);
+    return outcome;
+}
+
+const char *lt_must(const struct lt_place *place, int status, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    const struct lt_outcome *outcome = try(place, format, args);
+    va_end(args);
+    if (outcome->status != status)
+        fail_msg("%s\nended with %d, not %d: %s", format, outcome->status, status, outcome->output);
+    return outcome->output;
+}

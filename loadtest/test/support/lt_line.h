@@ -1,0 +1,33 @@
+/*
+ * A command line from text, words with blanks between; and what becomes of programs that get one. All of
+ * it asserts: main thread only.
+ */
+#ifndef LOADTEST_TEST_LT_LINE_H
+#define LOADTEST_TEST_LT_LINE_H
+
+#include "lt_place.h"
+
+enum { LT_LINE_TEXT = 4096, LT_LINE_FILES = 16 };
+
+struct lt_line {
+    int argc;
+    union {
+        char *words[LT_WORDS_MAX + 1]; /* as main() has them */
+        const char *argv[LT_WORDS_MAX + 1];
+    };
+    char text[LT_LINE_TEXT];
+    char files[LT_LINE_FILES][LT_PATH_MAX + 64];
+};
+
+/* Takes printf's format; "@NAME" is a file of the place. Words for which there is no room fail the test. */
+void lt_line_make(struct lt_line *out, const struct lt_place *place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Run a built program, the line's first word, to its end: within two minutes. */
+const struct lt_outcome *lt_try(const struct lt_place *place, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* ... which must be of that status: what it said. Else that is printed, and the test has failed. */
+const char *lt_must(const struct lt_place *place, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif
