@@ -60,20 +60,20 @@ static void name_sales(struct world *world)
         struct sale *sale = &world->sales[count];
 
         (void)snprintf(sale->name, sizeof sale->name, "s%c", 'a' + letter);
-        sale->slot = (int)strtol(lt_course_tell(&world->rig, "slot %s", sale->name), NULL, 10);
+        sale->slot = (int)strtol(lt_tell(&world->rig.topology, "slot %s", sale->name), NULL, 10);
         (void)snprintf(sale->home, sizeof sale->home, "%s",
-                       lt_course_tell(&world->rig, "primary %d", sale->slot));
+                       lt_tell(&world->rig.topology, "primary %d", sale->slot));
         if (homed_at(world, count, sale->home) < SALES / MASTERS) count++;
     }
     assert_int_equal(SALES, count);
 }
 
-static void open_world(struct world *world)
+SET_UP(struct world, world)
 {
     static const struct lt_rig_options options = {
         .topology = {"--set", "cluster-require-full-coverage no", "cluster"}};
 
-    *world = (struct world){.in_flight = UINT32_MAX};
+    world->in_flight = UINT32_MAX;
     if (!lt_rig_open(&world->rig, &options)) fail_msg("%s", world->rig.failure.text);
     name_sales(world);
     for (int i = 0; i < SALES; i++)
@@ -98,15 +98,6 @@ static void wait_for_buyers(struct sale *sale, unsigned percent)
     assert_true(lt_course_wait_for(&sale->crowd.next_buyer, STOCK * percent / 100));
 }
 
-static unsigned count_in_flight(const struct world *world)
-{
-    unsigned in_flight = 0;
-
-    for (int i = 0; i < SALES; i++)
-        in_flight += atomic_load(&world->sales[i].crowd.counts.in_flight);
-    return in_flight;
-}
-
 struct burst {
     const struct world *world;
     unsigned in_flight;
@@ -116,7 +107,8 @@ static bool is_busy(void *arg)
 {
     struct burst *burst = arg;
 
-    burst->in_flight = count_in_flight(burst->world);
+    for (int i = 0; i < SALES; i++)
+        burst->in_flight += atomic_load(&burst->world->sales[i].crowd.counts.in_flight);
     return burst->in_flight > 0;
 }
 
@@ -129,8 +121,7 @@ static void note_fault(struct world *world)
     if (world->faults++ == 0) world->rate = rate;
     struct burst burst = {.world = world};
     (void)lt_eventually(is_busy, &burst, LT_PROGRESS_MS);
-    unsigned in_flight = burst.in_flight;
-    if (in_flight < world->in_flight) world->in_flight = in_flight;
+    if (burst.in_flight < world->in_flight) world->in_flight = burst.in_flight;
 }
 
 /* ---- faults ---- */
@@ -153,11 +144,11 @@ static void move_twice(struct world *world, struct sale *sale)
     const char *second = third_master(sale->home, first);
 
     note_fault(world);
-    (void)lt_course_tell(&world->rig, "reshard %d %s", sale->slot, first);
+    (void)lt_tell(&world->rig.topology, "reshard %d %s", sale->slot, first);
     note_fault(world);
-    (void)lt_course_tell(&world->rig, "reshard %d %s", sale->slot, second);
+    (void)lt_tell(&world->rig.topology, "reshard %d %s", sale->slot, second);
     world->reshard_ms = moment_ms() - began_ms;
-    assert_string_equal(second, lt_course_tell(&world->rig, "primary %d", sale->slot));
+    assert_string_equal(second, lt_tell(&world->rig.topology, "primary %d", sale->slot));
     (void)snprintf(sale->home, sizeof sale->home, "%s", second);
 }
 
@@ -168,7 +159,7 @@ static void kill_master(struct world *world, const char *master)
     for (int i = 0; i < SALES; i++)
         world->sales[i].sold_before = world->sales[i].crowd.counts.sold;
     world->outage_ms = -moment_ms();
-    (void)lt_course_tell(&world->rig, "kill %s", master);
+    (void)lt_tell(&world->rig.topology, "kill %s", master);
     for (int i = 0; i < SALES; i++)
         if (strcmp(world->sales[i].home, master) == 0)
             (void)lt_course_wait_for(&world->sales[i].crowd.counts.sold,
@@ -224,13 +215,11 @@ static void check_activity(const struct world *world, const char *killed)
     if (is_void) fail_msg("void, for want of activity");
 }
 
-TEST(sales_survive_resharding_and_a_killed_master)
+TEST(sales_survive_resharding_and_a_killed_master, struct world *world)
 {
-    struct world *world = *state;
     struct sale *moved = &world->sales[0];
     bool is_good = true;
 
-    open_world(world);
     wait_for_buyers(moved, 10);
     move_twice(world, moved);
     const char *killed = third_master(moved->home, moved->home);
@@ -247,21 +236,9 @@ TEST(sales_survive_resharding_and_a_killed_master)
     check_activity(world, killed);
 }
 
-static int make_world(void **state)
+TEAR_DOWN(struct world, world)
 {
-    static struct world world;
-
-    *state = &world;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    struct world *world = *state;
-
     lt_rig_close(&world->rig);
-    return 0;
 }
 
-FIXTURE(make_world, close_world);
 GROUP(testing_ignore_sigpipe, NULL);

@@ -22,6 +22,16 @@ enum {
     DEADLINE_MS = 2000, /* the service's own limit for a purchase */
 };
 
+static int make_run(void **state)
+{
+    static struct lt_course run;
+
+    *state = &run;
+    return testing_ignore_sigpipe(state);
+}
+
+GROUP(make_run, NULL);
+
 /* ---- lost replies --------------------------------------------------------------------------------------- */
 
 static unsigned count_eaten(const struct lt_course *run)
@@ -36,7 +46,7 @@ static bool has_eaten_a_thousand(void *arg)
 
 /* Bursts on both links: of a sale's reply alone, and of those to the clean-up and to the question
  * what became of it too. Then of everything, for longer than a purchase may take. */
-TEST(a_thousand_eaten_replies_lose_nothing_and_double_nothing)
+TEST(a_thousand_eaten_replies_lose_nothing_and_double_nothing, struct lt_course *run)
 {
     static const struct lt_plan plan = {.name = "eaten replies",
                                         .stock = 24000,
@@ -45,7 +55,6 @@ TEST(a_thousand_eaten_replies_lose_nothing_and_double_nothing)
     static const char *const verbs[] = {"i1:eat-reply 1", "i2:eat-reply 2", "i1:eat-reply 3",
                                         "i2:eat-reply 1", "i1:eat-reply 2", "i2:eat-reply 5",
                                         "i1:eat-reply 1", "i2:eat-reply 3"};
-    struct lt_course *run = *state;
 
     lt_course_begin(run, &plan);
     lt_course_wait_for_buyers(run, 5);
@@ -68,15 +77,13 @@ TEST(a_thousand_eaten_replies_lose_nothing_and_double_nothing)
 
 /* ---- Redis dies ------------------------------------------------------------------------------------------ */
 
-TEST(redis_killed_at_full_load_comes_back_with_every_order)
+TEST(redis_killed_at_full_load_comes_back_with_every_order, struct lt_course *run)
 {
     static const struct lt_plan plan = {.name = "kill -9 of Redis", .stock = 8000};
-    struct lt_course *run = *state;
 
     lt_course_begin(run, &plan);
     for (unsigned percent = 10; percent <= 85; percent += 15) {
-        lt_course_wait_for_buyers(run, percent);
-        lt_course_note_fault(run);
+        lt_course_fault_at(run, percent);
         lt_rig_kill_redis(&run->rig);
         assert_true(lt_rig_start_redis(&run->rig));
     }
@@ -95,8 +102,7 @@ static void stop_and_go_on(struct lt_course *run)
     for (unsigned i = 0; i < 3; i++) {
         struct process *instance = &run->rig.instances[i % 2];
 
-        lt_course_wait_for_buyers(run, 10 + 20 * i);
-        lt_course_note_fault(run);
+        lt_course_fault_at(run, 10 + 20 * i);
         process_signal(instance, SIGSTOP);
         unsigned before = run->crowd.counts.answers;
         moment_sleep_ms(STOP_MS);
@@ -109,13 +115,12 @@ static void stop_and_go_on(struct lt_course *run)
     if (caught == 0 || elsewhere == 0) run->faults = 0; /* void */
 }
 
-TEST(an_instance_stopped_past_its_lease_does_no_harm)
+TEST(an_instance_stopped_past_its_lease_does_no_harm, struct lt_course *run)
 {
     static const struct lt_plan plan = {.name = "SIGSTOP of an instance",
                                         .stock = 6000,
                                         .think_ms = 20,
                                         .rig = {.seckilld = {"--lease-ms", "300"}}};
-    struct lt_course *run = *state;
 
     lt_course_begin(run, &plan);
     stop_and_go_on(run);
@@ -124,14 +129,13 @@ TEST(an_instance_stopped_past_its_lease_does_no_harm)
 
 /* This guard holds its lock over three round trips, so a stop does end leases: before the winner
  * hears that he has won, or while he holds. */
-TEST(a_holder_stopped_past_its_lease_is_refused)
+TEST(a_holder_stopped_past_its_lease_is_refused, struct lt_course *run)
 {
     static const struct lt_plan plan = {.name = "SIGSTOP of a holder",
                                         .guard = "mutex-watchdog",
                                         .stock = 10000,
                                         .think_ms = 10,
                                         .rig = {.seckilld = {"--lease-ms", "300", "--batch", "4"}}};
-    struct lt_course *run = *state;
     long lost = 0;
 
     lt_course_begin(run, &plan);
@@ -152,14 +156,12 @@ TEST(a_holder_stopped_past_its_lease_is_refused)
 }
 
 /* Whoever hears nothing from the dead instance asks the other one, with the same key. */
-TEST(an_instance_killed_at_full_load_leaves_no_doubt)
+TEST(an_instance_killed_at_full_load_leaves_no_doubt, struct lt_course *run)
 {
     static const struct lt_plan plan = {.name = "kill -9 of an instance", .stock = 6000};
-    struct lt_course *run = *state;
 
     lt_course_begin(run, &plan);
-    lt_course_wait_for_buyers(run, 30);
-    lt_course_note_fault(run);
+    lt_course_fault_at(run, 30);
     process_signal(&run->rig.instances[0], SIGKILL);
     (void)process_wait(&run->rig.instances[0], LT_FINISH_MS);
     lt_course_say(run, "%u replies heard when it was gone", run->crowd.counts.answers);
@@ -169,7 +171,7 @@ TEST(an_instance_killed_at_full_load_leaves_no_doubt)
 /* ---- links ----------------------------------------------------------------------------------------------- */
 
 /* Slow enough for the lease to end between the lock's SET and the script that arrives behind it. */
-TEST(leases_that_end_in_the_middle_of_a_pipeline_sell_nothing)
+TEST(leases_that_end_in_the_middle_of_a_pipeline_sell_nothing, struct lt_course *run)
 {
     static const struct lt_plan plan = {
         .name = "leases lost on a slow link",
@@ -177,12 +179,10 @@ TEST(leases_that_end_in_the_middle_of_a_pipeline_sell_nothing)
         .think_ms = 20,
         .rig = {.has_proxy = true, .seckilld = {"--lease-ms", "100"}}};
     static const char *const verbs[] = {"i1:trickle 6000", "i2:trickle 6000", "i1:trickle 3000"};
-    struct lt_course *run = *state;
 
     lt_course_begin(run, &plan);
     for (unsigned i = 0; i < COUNT_OF(verbs); i++) {
-        lt_course_wait_for_buyers(run, 10 + 20 * i);
-        lt_course_note_fault(run);
+        lt_course_fault_at(run, 10 + 20 * i);
         assert_true(lt_rig_proxy(&run->rig, verbs[i]));
         moment_sleep_ms(1200);
         assert_true(lt_rig_proxy(&run->rig, "pass"));
@@ -208,23 +208,23 @@ static void cut_links(struct lt_course *run, const struct lt_plan *plan)
     lt_course_end(run, run->faults >= 5);
 }
 
-TEST(links_cut_again_and_again_lose_nothing)
+TEST(links_cut_again_and_again_lose_nothing, struct lt_course *run)
 {
     static const struct lt_plan plan = {
         .name = "cut links", .stock = 10000, .rig = {.has_proxy = true}};
 
-    cut_links(*state, &plan);
+    cut_links(run, &plan);
 }
 
-TEST(links_cut_under_optimism_lose_nothing)
+TEST(links_cut_under_optimism_lose_nothing, struct lt_course *run)
 {
     static const struct lt_plan plan = {
         .name = "cut links, watch", .guard = "watch", .stock = 5000, .rig = {.has_proxy = true}};
 
-    cut_links(*state, &plan);
+    cut_links(run, &plan);
 }
 
-TEST(a_stalled_link_costs_its_own_buyers_time_and_nobody_an_order)
+TEST(a_stalled_link_costs_its_own_buyers_time_and_nobody_an_order, struct lt_course *run)
 {
     static const struct lt_plan plan = {
         .name = "stalled links", .stock = 12000, .think_ms = 20, .rig = {.has_proxy = true}};
@@ -233,13 +233,11 @@ TEST(a_stalled_link_costs_its_own_buyers_time_and_nobody_an_order)
         int64_t span_ms; /* a round trip may take 1,000 ms, a purchase 2,000 ms */
     } rows[] = {
         {"i1:stall", 700}, {"i2:oneway c2s", 1300}, {"i1:oneway s2c", 1300}, {"i2:stall", 2600}};
-    struct lt_course *run = *state;
     unsigned elsewhere = 0;
 
     lt_course_begin(run, &plan);
     for (unsigned i = 0; i < COUNT_OF(rows); i++) {
-        lt_course_wait_for_buyers(run, 5 + 15 * i);
-        lt_course_note_fault(run);
+        lt_course_fault_at(run, 5 + 15 * i);
         assert_true(lt_rig_proxy(&run->rig, rows[i].verb));
         unsigned before = run->crowd.counts.answers;
         moment_sleep_ms(rows[i].span_ms);
@@ -254,10 +252,9 @@ TEST(a_stalled_link_costs_its_own_buyers_time_and_nobody_an_order)
 
 /* ---- Redis in trouble ------------------------------------------------------------------------------------ */
 
-TEST(scripts_flushed_under_load_are_sent_again)
+TEST(scripts_flushed_under_load_are_sent_again, struct lt_course *run)
 {
     static const struct lt_plan plan = {.name = "SCRIPT FLUSH", .stock = 8000};
-    struct lt_course *run = *state;
 
     lt_course_begin(run, &plan);
     lt_course_wait_for_buyers(run, 5);
@@ -272,7 +269,7 @@ TEST(scripts_flushed_under_load_are_sent_again)
     lt_course_end(run, forgotten > 0 && run->faults >= 5);
 }
 
-TEST(clients_paused_past_the_lease_lose_nothing)
+TEST(clients_paused_past_the_lease_lose_nothing, struct lt_course *run)
 {
     static const struct lt_plan plan = {.name = "CLIENT PAUSE",
                                         .stock = 6000,
@@ -280,12 +277,10 @@ TEST(clients_paused_past_the_lease_lose_nothing)
                                         .rig = {.seckilld = {"--lease-ms", "300"}}};
     static const char *const pauses[] = {"CLIENT PAUSE 1300 ALL\n", "CLIENT PAUSE 700 WRITE\n",
                                          "CLIENT PAUSE 1300 WRITE\n"};
-    struct lt_course *run = *state;
 
     lt_course_begin(run, &plan);
     for (unsigned i = 0; i < 3; i++) {
-        lt_course_wait_for_buyers(run, 10 + 20 * i);
-        lt_course_note_fault(run);
+        lt_course_fault_at(run, 10 + 20 * i);
         assert_true(lt_place_tell_redis(&run->rig.place, pauses[i]));
     }
     lt_course_wait_for_buyers(run, 80);
@@ -293,15 +288,13 @@ TEST(clients_paused_past_the_lease_lose_nothing)
     lt_course_end(run, run->crowd.counts.slowest_ms >= 600);
 }
 
-TEST(a_redis_out_of_memory_refuses_and_goes_on_afterwards)
+TEST(a_redis_out_of_memory_refuses_and_goes_on_afterwards, struct lt_course *run)
 {
     static const struct lt_plan plan = {.name = "out of memory", .stock = 6000};
-    struct lt_course *run = *state;
 
     lt_course_begin(run, &plan);
     for (unsigned i = 0; i < 3; i++) {
-        lt_course_wait_for_buyers(run, 10 + 20 * i);
-        lt_course_note_fault(run);
+        lt_course_fault_at(run, 10 + 20 * i);
         unsigned before = run->crowd.counts.unavailable;
         assert_true(lt_place_tell_redis(&run->rig.place, "CONFIG SET maxmemory 1\n"));
         (void)lt_course_wait_for(&run->crowd.counts.unavailable, before + 200);
@@ -329,16 +322,14 @@ static bool redis_is_gone(void *arg)
 }
 
 /* With `always` Redis gives up rather than answer without having written: it ends. */
-TEST(a_full_disk_under_always_ends_redis_and_loses_no_order)
+TEST(a_full_disk_under_always_ends_redis_and_loses_no_order, struct lt_course *run)
 {
     static const struct lt_plan plan = {
         .name = "disk full, always", .stock = 8000, .rig = {.has_small_disk = true}};
-    struct lt_course *run = *state;
     char ending[40];
 
     lt_course_begin(run, &plan);
-    lt_course_wait_for_buyers(run, 5);
-    lt_course_note_fault(run);
+    lt_course_fault_at(run, 5);
     bool is_gone = lt_eventually(redis_is_gone, run, LT_PROGRESS_MS);
     process_ending(&run->rig.place.redis, ending, sizeof ending);
     unsigned by_then = run->crowd.counts.sold;
@@ -349,16 +340,14 @@ TEST(a_full_disk_under_always_ends_redis_and_loses_no_order)
 }
 
 /* With `everysec` it goes on, and refuses to write until there is room. */
-TEST(a_full_disk_under_everysec_refuses_until_there_is_room)
+TEST(a_full_disk_under_everysec_refuses_until_there_is_room, struct lt_course *run)
 {
     static const struct lt_plan plan = {.name = "disk full, everysec",
                                         .stock = 8000,
                                         .rig = {.has_small_disk = true, .fsync = "everysec"}};
-    struct lt_course *run = *state;
 
     lt_course_begin(run, &plan);
-    lt_course_wait_for_buyers(run, 5);
-    lt_course_note_fault(run);
+    lt_course_fault_at(run, 5);
     bool is_refused = lt_course_wait_for(&run->crowd.counts.unavailable, 500);
     unsigned by_then = run->crowd.counts.sold;
     bool is_in_time = lt_course_is_on_sale(run);
@@ -367,13 +356,3 @@ TEST(a_full_disk_under_everysec_refuses_until_there_is_room)
     lt_course_say(run, "%s; %ld commands refused, with %u sold", disk_name(run), refused, by_then);
     lt_course_end(run, is_refused && refused > 0 && is_in_time);
 }
-
-static int make_run(void **state)
-{
-    static struct lt_course run;
-
-    *state = &run;
-    return testing_ignore_sigpipe(state);
-}
-
-GROUP(make_run, NULL);

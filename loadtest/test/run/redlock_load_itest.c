@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/moment.h"
-#include "evidence/ledger.h"
 #include "test/support/lt_course.h"
+#include "test/support/lt_line.h"
 #include "test/support/testing.h"
 
 enum {
@@ -28,52 +28,41 @@ struct lock_servers {
     char all[LOCK_SERVERS * (LT_PATH_MAX + 32)]; /* for --redlock */
 };
 
-static bool answers(void *arg)
-{
-    struct ledger *ledger = ledger_open(arg, NULL);
-
-    ledger_close(ledger);
-    return ledger != NULL;
-}
-
 /* Start a server, empty. */
 static void start(struct lock_servers *servers, int i)
 {
-    char socket[LT_PATH_MAX + 16], log[LT_PATH_MAX + 16];
-    const char *const argv[] = {"redis-server", "--port", "0",     "--unixsocket",     socket,
-                                "--save",       "",       "--dir", servers->place.dir, NULL};
+    struct lt_line line;
+    char log[LT_PATH_MAX + 16];
 
-    (void)snprintf(socket, sizeof socket, "%s/l%d.sock", servers->place.dir, i + 1);
     (void)snprintf(log, sizeof log, "%s/l%d.log", servers->place.dir, i + 1);
-    (void)snprintf(servers->urls[i], sizeof servers->urls[i], "unix://%s", socket);
-    (void)unlink(socket);
-    assert_true(process_start(&servers->processes[i], argv, log, log, NULL));
-    assert_true(lt_eventually(answers, servers->urls[i], READY_MS));
+    (void)unlink(servers->urls[i] + strlen("unix://"));
+    lt_line_make(&line, &servers->place,
+                 "redis-server --port 0 --unixsocket @l%d.sock --save '' --dir @", i + 1);
+    assert_true(process_start(&servers->processes[i], line.argv, log, log, NULL));
+    assert_true(lt_eventually(lt_redis_answers, servers->urls[i], READY_MS));
 }
 
-static void open_servers(struct lock_servers *servers)
+SET_UP(struct lock_servers, servers)
 {
     size_t length = 0;
 
-    *servers = (struct lock_servers){.all = ""};
     assert_true(lt_place_open(&servers->place));
     for (int i = 0; i < LOCK_SERVERS; i++) {
+        (void)snprintf(servers->urls[i], sizeof servers->urls[i], "unix://%s/l%d.sock",
+                       servers->place.dir, i + 1);
         start(servers, i);
         length += (size_t)snprintf(servers->all + length, sizeof servers->all - length, "%s%s",
                                    i ? "," : "", servers->urls[i]);
     }
 }
 
-static int close_servers(void **state)
+TEAR_DOWN(struct lock_servers, servers)
 {
-    struct lock_servers *servers = *state;
-
     for (int i = 0; i < LOCK_SERVERS; i++) {
         process_signal(&servers->processes[i], SIGCONT);
         process_stop(&servers->processes[i], STOP_MS);
     }
     lt_place_close(&servers->place);
-    return 0;
 }
 
 static void signal_server(struct lt_course *run, struct lock_servers *servers, int i, int number)
@@ -82,9 +71,8 @@ static void signal_server(struct lt_course *run, struct lock_servers *servers, i
     process_signal(&servers->processes[i], number);
 }
 
-TEST(lock_servers_die_and_stop_and_no_order_is_wrong)
+TEST(lock_servers_die_and_stop_and_no_order_is_wrong, struct lock_servers *servers)
 {
-    struct lock_servers *servers = *state;
     static struct lt_course run;
     struct lt_plan plan = {.name = "redlock, 5 lock servers",
                            .guard = "redlock",
@@ -94,8 +82,6 @@ TEST(lock_servers_die_and_stop_and_no_order_is_wrong)
                            .rig = {.seckilld = {"--redlock", servers->all}}};
     const struct lt_crowd_counts *counts = &run.crowd.counts;
 
-    open_servers(servers);
-    plan.rig.seckilld[1] = servers->all;
     lt_course_begin(&run, &plan);
     lt_course_wait_for_buyers(&run, 10);
     signal_server(&run, servers, 0, SIGKILL);
@@ -128,13 +114,4 @@ TEST(lock_servers_die_and_stop_and_no_order_is_wrong)
     assert_int_equal(0, run.audit.lost);
 }
 
-static int make_servers(void **state)
-{
-    static struct lock_servers servers;
-
-    *state = &servers;
-    return 0;
-}
-
-FIXTURE(make_servers, close_servers);
 GROUP(testing_ignore_sigpipe, NULL);

@@ -47,13 +47,13 @@ static bool has_new_primary(void *arg)
 {
     struct lt_course *run = arg;
 
-    return strcmp(lt_course_tell(&run->rig, "primary"), "n1") != 0;
+    return strcmp(lt_tell(&run->rig.topology, "primary"), "n1") != 0;
 }
 
 static void come_back(struct lt_course *run, const char *verb)
 {
-    (void)lt_course_tell(&run->rig, "%s n1", verb);
-    (void)lt_course_tell(&run->rig, "ready");
+    (void)lt_tell(&run->rig.topology, "%s n1", verb);
+    (void)lt_tell(&run->rig.topology, "ready");
 }
 
 static void fail_over(const struct failover *failover)
@@ -67,11 +67,11 @@ static void fail_over(const struct failover *failover)
     lt_course_wait_for_buyers(run, failover->percent);
     unsigned alone = cut_off(run, failover);
     lt_course_note_fault(run);
-    (void)lt_course_tell(&run->rig, "%s n1", failover->verb);
+    (void)lt_tell(&run->rig.topology, "%s n1", failover->verb);
     unsigned sold = counts->sold;
     int64_t gone_ms = moment_ms();
     assert_true(lt_eventually(has_new_primary, run, LT_PROGRESS_MS));
-    (void)snprintf(primary, sizeof primary, "%s", lt_course_tell(&run->rig, "primary"));
+    (void)snprintf(primary, sizeof primary, "%s", lt_tell(&run->rig.topology, "primary"));
     if (failover->comeback && failover->is_soon) come_back(run, failover->comeback);
     (void)lt_course_wait_for(&counts->sold, sold + LT_THREADS + 1);
     int64_t outage_ms = moment_ms() - gone_ms;

@@ -9,40 +9,22 @@
 #include "test/support/lt_load.h"
 #include "test/support/testing.h"
 
-enum { LIMIT_MS = 60000, STOCK = 100 };
+enum { STOCK = 100 };
 
 struct world {
     struct lt_place place;
     struct topology topology;
 };
 
-static int open_world(void **state)
+SET_UP(struct world, world)
 {
-    static struct world world;
-
-    *state = &world;
-    world.topology.pid = 0;
-    return lt_place_open(&world.place) ? 0 : -1;
+    assert_true(lt_place_open(&world->place));
 }
 
-static int close_world(void **state)
+TEAR_DOWN(struct world, world)
 {
-    struct world *world = *state;
-
     topology_close(&world->topology);
     lt_place_close(&world->place);
-    return 0;
-}
-
-/* Run a program to its end; its output, when it ends with that status. */
-static const char *run(const struct world *world, const char *const argv[], int status)
-{
-    static struct lt_outcome outcome;
-
-    assert_true(lt_run(&world->place, argv, LIMIT_MS, &outcome));
-    if (outcome.status != status) print_message("%s: %s\n", argv[0], outcome.output);
-    assert_int_equal(status, outcome.status);
-    return outcome.output;
 }
 
 /* Sell, and let it be audited; the sale's id goes to `sale`. */
@@ -65,29 +47,31 @@ static void sell(const struct world *world, const char *more, char sale[64])
     json_decref(result);
 }
 
+/* Append the files of that pattern in the run's folder. */
+static void add_files(const struct world *world, const char *flag, const char *pattern, char *words)
+{
+    char path[LT_PATH_MAX + 64];
+    glob_t files;
+
+    (void)snprintf(path, sizeof path, "%s/out/run-*/%s", world->place.dir, pattern);
+    /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
+    assert_int_equal(0, glob(path, 0, NULL, &files));
+    (void)strcat(words, flag);
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        (void)strcat(strcat(words, " "), files.gl_pathv[i]);
+    globfree(&files);
+}
+
 /* The auditor comes to the same end by itself. */
 static void audit_again(const struct world *world, const char *sale)
 {
-    char pattern[LT_PATH_MAX + 64];
-    const char *argv[LT_WORDS_MAX] = {"audit",       "--redis", world->topology.url, "--sale", sale,
-                                      "--operators", NULL,      "--clients"};
-    size_t count = 8;
-    glob_t files;
-    glob_t logs;
+    char words[2000] = "";
 
-    /* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
-    (void)snprintf(pattern, sizeof pattern, "%s/out/run-*/operators-*.ndjson", world->place.dir);
-    assert_int_equal(0, glob(pattern, 0, NULL, &logs));
-    argv[6] = logs.gl_pathv[0];
-    (void)snprintf(pattern, sizeof pattern, "%s/out/run-*/clients-*.jsonl", world->place.dir);
-    assert_int_equal(0, glob(pattern, 0, NULL, &files));
-    /* NOLINTEND(concurrency-mt-unsafe) */
-    for (size_t i = 0; i < files.gl_pathc && count < LT_WORDS_MAX; i++)
-        argv[count++] = files.gl_pathv[i];
-    const char *said = run(world, argv, 0);
+    add_files(world, "--operators", "operators-*.ndjson", words);
+    add_files(world, " --clients", "clients-*.jsonl", words);
+    const char *said = lt_must(&world->place, 0, "audit --redis %s --sale %s %s",
+                               world->topology.url, sale, words);
     assert_non_null(strstr(said, "accepted orders lost: 0 of 100\npass\n"));
-    globfree(&files);
-    globfree(&logs);
 }
 
 static void run_on(struct world *world, const char *const words[], const char *more)
@@ -98,23 +82,23 @@ static void run_on(struct world *world, const char *const words[], const char *m
     if (!topology_open(&world->topology, words, &failure)) fail_msg("%s", failure.text);
     sell(world, more, sale);
     audit_again(world, sale);
-    const char *const other[] = {"audit", "--redis", world->topology.url, "--sale", "other", NULL};
-    assert_non_null(strstr(run(world, other, 2), "audit: no sale \"other\" in this Redis"));
+    const char *said =
+        lt_must(&world->place, 2, "audit --redis %s --sale other", world->topology.url);
+    assert_non_null(strstr(said, "audit: no sale \"other\" in this Redis"));
 }
 
-TEST(a_whole_run_on_sentinel)
+TEST(a_whole_run_on_sentinel, struct world *world)
 {
     static const char *const words[] = {"sentinel", NULL};
 
-    run_on(*state, words, "--sync-replicas 2 --sync-ms 500");
+    run_on(world, words, "--sync-replicas 2 --sync-ms 500");
 }
 
-TEST(a_whole_run_on_a_cluster)
+TEST(a_whole_run_on_a_cluster, struct world *world)
 {
     static const char *const words[] = {"cluster", "-", "3", "0", NULL};
 
-    run_on(*state, words, "");
+    run_on(world, words, "");
 }
 
-FIXTURE(open_world, close_world);
 GROUP(testing_ignore_sigpipe, NULL);

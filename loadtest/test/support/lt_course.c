@@ -85,6 +85,12 @@ void lt_course_note_fault(struct lt_course *course)
     if (burst.in_flight < course->in_flight) course->in_flight = burst.in_flight;
 }
 
+void lt_course_fault_at(struct lt_course *course, unsigned percent)
+{
+    lt_course_wait_for_buyers(course, percent);
+    lt_course_note_fault(course);
+}
+
 void lt_course_say(struct lt_course *course, const char *format, ...)
 {
     va_list args;
@@ -169,18 +175,17 @@ void lt_course_end(struct lt_course *course, bool was_active)
     if (is_void) fail_msg("%s: void, for want of activity", plan->name);
 }
 
-const char *lt_course_tell(struct lt_rig *rig, const char *format, ...)
+const char *lt_tell(struct topology *topology, const char *format, ...)
 {
     static char answer[TOPOLOGY_LINE_MAX];
+    struct failure failure = {.text = ""};
     char command[TOPOLOGY_LINE_MAX];
     va_list args;
 
     va_start(args, format);
     (void)vsnprintf(command, sizeof command, format, args);
     va_end(args);
-    if (!topology_tell(&rig->topology, command, answer, &rig->failure)) {
-        print_message("%s: %s\n", command, rig->failure.text);
-        fail();
-    }
+    if (!topology_tell(topology, command, answer, &failure))
+        fail_msg("%s: %s", command, failure.text);
     return answer;
 }

@@ -51,6 +51,8 @@ void lt_course_wait_for_buyers(struct lt_course *course, unsigned percent);
 
 /* Right before a fault: what is going on. */
 void lt_course_note_fault(struct lt_course *course);
+/* ... which comes when so many buyers have come. */
+void lt_course_fault_at(struct lt_course *course, unsigned percent);
 /* What the fault did, for the line. */
 void lt_course_say(struct lt_course *course, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -65,7 +67,7 @@ void lt_course_print_lost(const struct lt_crowd *crowd, const char *name,
                           const struct audit_result *audit);
 
 /* A command for lockkit/tools/redis_set, and what it answers. */
-const char *lt_course_tell(struct lt_rig *rig, const char *format, ...)
+const char *lt_tell(struct topology *topology, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 #endif
