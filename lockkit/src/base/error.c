@@ -42,24 +42,44 @@ const char *lk_event_name(lk_event_type type)
     return (unsigned)type < LK_EVENT_COUNT ? names[type] : "?";
 }
 
+/* What is too long loses its middle: at its beginning stands what failed, at its end why. */
+static void fill_text(char *out, size_t size, const char *text)
+{
+    enum { HEAD = 60 };
+    size_t len = strlen(text);
+    size_t head = HEAD, tail = len + HEAD + strlen("...") + 1 - size;
+
+    if (len < size) {
+        memcpy(out, text, len + 1);
+        return;
+    }
+    while (head > 0 && (text[head] & 0xc0) == 0x80) /* between two characters of UTF-8 */
+        head--;
+    while ((text[tail] & 0xc0) == 0x80)
+        tail++;
+    (void)snprintf(out, size, "%.*s...%s", (int)head, text, text + tail);
+}
+
 lk_status lki_error_fill(struct lk_error *err, lk_status code, int sys_errno, const char *where,
                          const char *format, ...)
 {
+    char text[1024]; /* the longest key, and words */
     va_list args;
 
     if (!err) return code;
     *err = (struct lk_error){.code = code, .sys_errno = sys_errno, .where = where};
     va_start(args, format);
-    /* Cut when too long. clang-tidy 14 does not see va_start through the macro. */
+    /* clang-tidy 14 does not see va_start through the macro. */
     /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
-    (void)vsnprintf(err->text, sizeof err->text, format, args);
+    (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (sys_errno != 0) {
         char words[80];
-        size_t len = strlen(err->text);
+        size_t len = strlen(text);
 
-        (void)snprintf(err->text + len, sizeof err->text - len, ": %s",
+        (void)snprintf(text + len, sizeof text - len, ": %s",
                        strerror_r(sys_errno, words, sizeof words));
     }
+    fill_text(err->text, sizeof err->text, text);
     return code;
 }

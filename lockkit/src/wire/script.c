@@ -46,8 +46,12 @@ static struct lki_variant *variant_new(const char *preamble, const char *source)
     struct lki_variant *variant = calloc(1, sizeof *variant);
 
     if (!variant) return NULL;
+    /* "#!lua flags=no-writes" has to stay the first line. */
+    const char *end = strncmp(source, "#!", 2) == 0 ? strchr(source, '\n') : NULL;
+    int first = end ? (int)(end + 1 - source) : 0;
     variant->preamble = preamble;
-    if (asprintf(&variant->text, "%s%s", preamble, source) >= 0) return variant;
+    if (asprintf(&variant->text, "%.*s%s%s", first, source, preamble, source + first) >= 0)
+        return variant;
     free(variant);
     return NULL;
 }

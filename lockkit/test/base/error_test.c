@@ -86,3 +86,25 @@ TEST(a_long_text_is_cut_and_ends)
     }
     assert_int_equal(strlen(box.err.text), sizeof box.err.text - 1);
 }
+
+/* A key may have 512 bytes, and what is said of it stands behind it. */
+TEST(a_long_key_does_not_push_out_the_reason)
+{
+    char key[513];
+    struct lk_error err = {0};
+
+    memset(key, 'k', sizeof key);
+    key[sizeof key - 1] = '\0';
+    (void)LKI_FAIL(&err, LK_LOST, "%s: the hold has ended", key);
+    assert_memory_equal(err.text, "kkkk", 4);
+    assert_non_null(strstr(err.text, "kk...kk"));
+    assert_string_equal(strstr(err.text, ": "), ": the hold has ended");
+    for (size_t i = 0; i + 1 < sizeof key; i += 2) /* no half of a character is left */
+        memcpy(key + i, "é", 2);
+    for (size_t cut = 0; cut < 4; cut++) {
+        (void)LKI_FAIL(&err, LK_LOST, "%s: %.*s", key + 2 * cut, (int)cut, "yes");
+        for (const char *c = strstr(err.text, "..."); (c[-2] & 0xff) != 0xc3;)
+            fail_msg("%s", err.text);
+        assert_int_equal(strstr(err.text, "...")[3] & 0xff, 0xc3);
+    }
+}

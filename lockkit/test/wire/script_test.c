@@ -113,6 +113,18 @@ TEST(the_guarded_text_is_the_owner_check_and_then_the_script)
     lk_script_free(script);
 }
 
+TEST(a_first_line_with_flags_stays_the_first)
+{
+    lk_script *script = lk_script_new(
+        &(struct lk_script_source){.name = "x", .source = "#!lua flags=no-writes\nreturn 1"});
+
+    assert_non_null(script);
+    assert_string_equal(lki_script_variant(script, "check()\n")->text,
+                        "#!lua flags=no-writes\ncheck()\nreturn 1");
+    assert_string_equal(lki_script_variant(script, "")->text, "#!lua flags=no-writes\nreturn 1");
+    lk_script_free(script);
+}
+
 TEST(a_variant_is_made_once)
 {
     const char *guard = lki_script_named("mutex_guard")->source;
