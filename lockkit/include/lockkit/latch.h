@@ -15,7 +15,8 @@ typedef struct lk_latch lk_latch;
 /*
  * A latch that counts down to 0 and lets through all who wait.
  *
- * A handle is for one thread at a time; its cancel is for any.
+ * A handle is for one thread at a time, and a second one that comes meanwhile is told INVALID; its cancel
+ * is for any.
  *
  * Shape    key: string, the count; absent: 0, which is open, so a latch that was never set lets
  *          everybody through. Shares keys with Redisson's RCountDownLatch, and its channel

@@ -51,7 +51,7 @@ struct lk_lock_options {
  *          UNSYNCED     too few replicas confirmed it (lk_client_options); treat likewise.
  *          INVALID      bad option, NULL, a closed client, after a fork; this handle already holds a
  *                       kind that is not reentrant; or another thread is inside a verb of it (so for
- *                       release and renew, too).
+ *                       release, renew and lk_guarded_eval, too).
  *          UNREACHABLE  the server is out of reach; with Sentinel or Cluster, until wait_ms ran out.
  *          SERVER (out of memory, a key of another type), NO_MEMORY. A mutex whose key is something
  *                       else is BUSY.
@@ -129,7 +129,7 @@ int lk_lock_lost_fd(lk_lock *lock);
  * Run Lua if, and only if, this handle still holds the lock: one atomic step in the server.
  *
  * Shape    the script sees KEYS and ARGV as given, plus one more of each at the end (the lock's
- *          key and token). Its data must be on the lock's server.
+ *          key and token). Its data must be on the lock's server. "#!lua flags=..." stays its first line.
  * Units    limit_ms as in lk_client_call().
  * Owns     on OK *out_reply is yours.
  * Returns  OK         it ran; its answer is *out_reply.
@@ -137,7 +137,7 @@ int lk_lock_lost_fd(lk_lock *lock);
  *          UNKNOWN    sent, no answer; it may have run.
  *          UNSYNCED   it ran, but too few replicas confirmed it (lk_client_options).
  *          SERVER     the script failed; err has its words.
- *          INVALID    this handle holds nothing.
+ *          INVALID    this handle holds nothing, or another thread is inside a verb of it.
  *          BUSY (no free connection), UNREACHABLE, NO_MEMORY: nothing ran.
  * Source   Fencing by the resource itself (Kleppmann 2016), as the resource is here: the only thing that protects data from a holder that overslept.
  */

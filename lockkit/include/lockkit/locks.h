@@ -80,7 +80,7 @@ lk_lock *lk_fenced_new(lk_client *client, const char *key, struct lk_error *err)
  *          "{key}:<uuid>:<n>:rwlock_timeout:<k>", whose TTL is the reader's lease: a reader without
  *          it is none, whoever keeps the hash alive. Shares keys with Redisson's RReadWriteLock,
  *          and its channel "redisson_rwlock:{key}".
- * Threads  both handles of one lk_rwlock together: one thread at a time.
+ * Threads  both handles of one lk_rwlock together: one thread at a time; a second one is told INVALID.
  * Source   Redisson RReadWriteLock; scripts/rw_*.lua. Other than there, no release or re-entry cuts
  *          what another hold has left, and readers are woken when a writer becomes a reader.
  */

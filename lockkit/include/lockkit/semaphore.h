@@ -6,7 +6,8 @@
  *   lk_permits    every permit has an id and a lease: what a crashed process had taken comes back.
  *
  * There is no queue: who asks at the right moment is served, and who wants many may wait long
- * beside those who want few. A handle is for one thread at a time; its cancel is for any.
+ * beside those who want few. A handle is for one thread at a time, and a second one that comes meanwhile
+ * is told INVALID; its cancel is for any.
  */
 #ifndef LOCKKIT_SEMAPHORE_H
 #define LOCKKIT_SEMAPHORE_H

@@ -8,6 +8,7 @@
 #include "counter.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,10 +63,29 @@ void lki_counter_done(struct lki_counter *counter)
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-lk_status lki_counter_check(const struct lki_counter *counter, struct lk_error *err)
+static unsigned long this_thread(void)
 {
+    return (unsigned long)pthread_self();
+}
+
+lk_status lki_counter_enter(struct lki_counter *counter, struct lk_error *err)
+{
+    unsigned long nobody = 0;
+
     if (!counter) return LKI_FAIL(err, LK_INVALID, "no handle (NULL)");
-    return lki_context_check(counter->client, err);
+    lk_status status = lki_context_check(counter->client, err);
+    if (status != LK_OK || atomic_compare_exchange_strong(&counter->user, &nobody, this_thread()))
+        return status;
+    return LKI_FAIL(err, LK_INVALID, "%s: another thread is using this handle: one at a time",
+                    counter->key);
+}
+
+lk_status lki_counter_leave(struct lki_counter *counter, lk_status status)
+{
+    unsigned long ours = this_thread();
+
+    if (counter) (void)atomic_compare_exchange_strong(&counter->user, &ours, 0);
+    return status;
 }
 
 lk_status lki_counter_check_number(int64_t number, int64_t least, const char *what,
@@ -209,7 +229,7 @@ struct lki_pursuit lki_counter_pursuit(struct lki_counter *counter, int64_t unit
 
 void lki_counter_cancel(struct lki_counter *counter)
 {
-    if (lki_counter_check(counter, NULL) != LK_OK) return;
+    if (lki_context_check(counter->client, NULL) != LK_OK) return;
     atomic_store(&counter->is_cancelled, true);
     lki_hub_cancel(lki_context_hub(counter->client), &counter->waiter);
 }

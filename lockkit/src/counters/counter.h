@@ -22,6 +22,7 @@ struct lki_counter {
     char *channel;             /* owned */
     char *claim;               /* owned: key of this handle's last step; NULL: it takes none */
     struct lki_waiter waiter;  /* one: a handle is for one thread at a time */
+    atomic_ulong user;         /* the thread that is inside a verb; 0: none */
     _Atomic bool is_cancelled; /* the pursuit under way */
     uint64_t step;             /* the number of the next step */
     bool is_unsettled;         /* that step was sent, and may have been taken or be taken yet */
@@ -40,8 +41,11 @@ void lki_counter_done(struct lki_counter *counter);
 /* Let the counter take steps: name its claim. OK, NO_MEMORY. */
 LK_MUST_CHECK lk_status lki_counter_name_claim(struct lki_counter *counter, struct lk_error *err);
 
-/* INVALID when there is none (NULL), its client is closed, or this process was forked. */
-LK_MUST_CHECK lk_status lki_counter_check(const struct lki_counter *counter, struct lk_error *err);
+/* A verb begins: INVALID when there is none (NULL), its client is closed, this process was forked, or a
+   thread is inside a verb of it. Every verb ends by lki_counter_leave(), which passes the status on,
+   whether it had come in or not. */
+LK_MUST_CHECK lk_status lki_counter_enter(struct lki_counter *counter, struct lk_error *err);
+lk_status lki_counter_leave(struct lki_counter *counter, lk_status status);
 
 /* INVALID unless the number is one of least...INT32_MAX, as Java's clients count. */
 LK_MUST_CHECK lk_status lki_counter_check_number(int64_t number, int64_t least, const char *what,

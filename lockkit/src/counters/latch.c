@@ -47,26 +47,32 @@ void lk_latch_free(lk_latch *latch)
     free(latch);
 }
 
-static lk_status check(const lk_latch *latch, struct lk_error *err)
+static lk_status enter(lk_latch *latch, struct lk_error *err)
 {
-    return lki_counter_check(latch ? &latch->base : NULL, err);
+    return lki_counter_enter(latch ? &latch->base : NULL, err);
+}
+
+static lk_status leave(lk_latch *latch, lk_status status)
+{
+    return lki_counter_leave(latch ? &latch->base : NULL, status);
 }
 
 lk_status lk_latch_try_set(lk_latch *latch, int64_t count, struct lk_error *err)
 {
-    lk_status status = check(latch, err);
+    lk_status status = enter(latch, err);
 
     if (status == LK_OK) status = lki_counter_check_number(count, 1, "count", err);
-    return status == LK_OK ? lki_counter_try_set(&latch->base, count, "1", err) : status;
+    return leave(latch,
+                 status == LK_OK ? lki_counter_try_set(&latch->base, count, "1", err) : status);
 }
 
 lk_status lk_latch_count_down(lk_latch *latch, struct lk_error *err)
 {
     struct lki_step step = {.script = "latch_count_down", .number = 1};
     int64_t begin = lki_clock_now();
-    lk_status status = check(latch, err);
+    lk_status status = enter(latch, err);
 
-    if (status != LK_OK) return status;
+    if (status != LK_OK) return leave(latch, status);
     int64_t counted = latch->base.is_unsettled ? 0 : 1; /* else it was told of */
     status = lki_counter_step(&latch->base, &step, err);
     lki_counter_emit(
@@ -74,15 +80,15 @@ lk_status lk_latch_count_down(lk_latch *latch, struct lk_error *err)
         (struct lk_event){
             .type = LK_EVENT_RELEASE, .status = status, .attempts = 1, .count = counted},
         begin);
-    return status;
+    return leave(latch, status);
 }
 
 lk_status lk_latch_count(lk_latch *latch, int64_t *out_count, struct lk_error *err)
 {
-    lk_status status = check(latch, err);
+    lk_status status = enter(latch, err);
 
     if (status == LK_OK && !out_count) status = LKI_FAIL(err, LK_INVALID, "no result (NULL)");
-    return status == LK_OK ? lki_counter_get(&latch->base, out_count, err) : status;
+    return leave(latch, status == LK_OK ? lki_counter_get(&latch->base, out_count, err) : status);
 }
 
 static lk_status look(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
@@ -99,11 +105,11 @@ static lk_status look(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
 lk_status lk_latch_await(lk_latch *latch, int64_t wait_ms, struct lk_error *err)
 {
     int64_t begin = lki_clock_now();
-    lk_status status = check(latch, err);
+    lk_status status = enter(latch, err);
 
     if (status == LK_OK && wait_ms < 0)
         status = LKI_FAIL(err, LK_INVALID, "wait_ms must not be negative");
-    if (status != LK_OK) return status;
+    if (status != LK_OK) return leave(latch, status);
     struct lki_pursuit pursuit = lki_counter_pursuit(&latch->base, 1, wait_ms);
     pursuit.try_once = look;
     pursuit.arg = &latch->base;
@@ -112,14 +118,15 @@ lk_status lk_latch_await(lk_latch *latch, int64_t wait_ms, struct lk_error *err)
         &latch->base,
         (struct lk_event){.type = LK_EVENT_ACQUIRE, .status = status, .attempts = pursuit.attempts},
         begin);
-    return status;
+    return leave(latch, status);
 }
 
 lk_status lk_latch_delete(lk_latch *latch, struct lk_error *err)
 {
-    lk_status status = check(latch, err);
+    lk_status status = enter(latch, err);
 
-    return status == LK_OK ? lki_counter_delete(&latch->base, NULL, "1", err) : status;
+    return leave(latch,
+                 status == LK_OK ? lki_counter_delete(&latch->base, NULL, "1", err) : status);
 }
 
 void lk_latch_cancel(lk_latch *latch)

@@ -53,9 +53,14 @@ void lk_permits_free(lk_permits *permits)
     free(permits);
 }
 
-static lk_status check(const lk_permits *permits, struct lk_error *err)
+static lk_status enter(lk_permits *permits, struct lk_error *err)
 {
-    return lki_counter_check(permits ? &permits->base : NULL, err);
+    return lki_counter_enter(permits ? &permits->base : NULL, err);
+}
+
+static lk_status leave(lk_permits *permits, lk_status status)
+{
+    return lki_counter_leave(permits ? &permits->base : NULL, status);
 }
 
 static struct lki_permit_list list_of(const lk_permits *permits, const struct lki_permit_id *ids,
@@ -194,10 +199,10 @@ static lk_status acquire(lk_permits *permits, const struct lk_permit_options *op
     return status;
 }
 
-static lk_status check_list(const lk_permits *permits, const struct lk_permit *list, size_t count,
+static lk_status enter_with(lk_permits *permits, const struct lk_permit *list, size_t count,
                             struct lk_error *err)
 {
-    lk_status status = check(permits, err);
+    lk_status status = enter(permits, err);
 
     if (status == LK_OK && !list) status = LKI_FAIL(err, LK_INVALID, "no permits (NULL)");
     if (status == LK_OK && (count < 1 || count > LK_PERMITS_AT_ONCE))
@@ -209,11 +214,11 @@ lk_status lk_permits_acquire(lk_permits *permits, const struct lk_permit_options
                              struct lk_permit *out, size_t count, struct lk_error *err)
 {
     static const struct lk_permit_options defaults = {0};
-    lk_status status = check_list(permits, out, count, err);
+    lk_status status = enter_with(permits, out, count, err);
 
     if (!options) options = &defaults;
     if (status == LK_OK) status = check_lease(options->wait_ms, options->lease_ms, err);
-    if (status != LK_OK) return status;
+    if (status != LK_OK) return leave(permits, status);
     struct lk_permit *list = calloc(count, sizeof *list);
     struct lki_permit_id *ids = calloc(count, sizeof *ids);
     if (list && ids) {
@@ -226,7 +231,7 @@ lk_status lk_permits_acquire(lk_permits *permits, const struct lk_permit_options
     }
     free(list);
     free(ids);
-    return status;
+    return leave(permits, status);
 }
 
 /* ---- what is done with a permit -------------------------------------------------------------- */
@@ -250,11 +255,11 @@ lk_status lk_permits_release(lk_permits *permits, const struct lk_permit *list, 
                              struct lk_error *err)
 {
     int64_t begin = lki_clock_now();
-    lk_status status = check_list(permits, list, count, err);
+    lk_status status = enter_with(permits, list, count, err);
 
-    if (status != LK_OK) return status;
+    if (status != LK_OK) return leave(permits, status);
     struct lki_permit_id *ids = calloc(count, sizeof *ids);
-    if (!ids) return LKI_FAIL(err, LK_NO_MEMORY, "%zu permits", count);
+    if (!ids) return leave(permits, LKI_FAIL(err, LK_NO_MEMORY, "%zu permits", count));
     for (size_t i = 0; i < count && status == LK_OK; i++) {
         if (!lki_permit_list_parse(list[i].id, &ids[i]))
             status = LKI_FAIL(err, LK_INVALID, "an id is not %d hex digits", LK_PERMIT_ID_MAX - 1);
@@ -267,7 +272,7 @@ lk_status lk_permits_release(lk_permits *permits, const struct lk_permit *list, 
              list, count, begin);
     }
     free(ids);
-    return status;
+    return leave(permits, status);
 }
 
 static lk_status renew(const lk_permits *permits, const struct lk_permit *permit, int64_t lease_ms,
@@ -293,12 +298,12 @@ lk_status lk_permits_renew(lk_permits *permits, struct lk_permit *permit, int64_
 {
     struct lki_permit_id id;
     int64_t begin = lki_clock_now();
-    lk_status status = check_list(permits, permit, 1, err);
+    lk_status status = enter_with(permits, permit, 1, err);
 
     if (status == LK_OK) status = check_lease(0, lease_ms, err);
     if (status == LK_OK && !lki_permit_list_parse(permit->id, &id))
         status = LKI_FAIL(err, LK_INVALID, "an id is not %d hex digits", LK_PERMIT_ID_MAX - 1);
-    if (status != LK_OK) return status;
+    if (status != LK_OK) return leave(permits, status);
     if (lease_ms == 0) lease_ms = LKI_DEFAULT_LEASE_MS;
     int64_t ends = lease_end(begin, lease_ms);
     status = renew(permits, permit, lease_ms, err);
@@ -309,7 +314,7 @@ lk_status lk_permits_renew(lk_permits *permits, struct lk_permit *permit, int64_
          (struct lk_event){
              .type = LK_EVENT_RENEW, .status = status, .attempts = 1, .ends_ns = permit->ends_ns},
          permit, 1, begin);
-    return status;
+    return leave(permits, status);
 }
 
 lk_status lk_permits_ask(lk_permits *permits, struct lk_permit *permit, struct lk_error *err)
@@ -317,18 +322,18 @@ lk_status lk_permits_ask(lk_permits *permits, struct lk_permit *permit, struct l
     struct lki_permit_id id;
     int64_t asked_at = lki_clock_now();
     long long left_ms = 0;
-    lk_status status = check_list(permits, permit, 1, err);
+    lk_status status = enter_with(permits, permit, 1, err);
 
     if (status == LK_OK && !lki_permit_list_parse(permit->id, &id))
         status = LKI_FAIL(err, LK_INVALID, "an id is not %d hex digits", LK_PERMIT_ID_MAX - 1);
-    if (status != LK_OK) return status;
+    if (status != LK_OK) return leave(permits, status);
     struct lki_permit_list list = list_of(permits, &id, 1);
     status = run_integer(&list, "permits_lease", NULL, &left_ms, err);
-    if (status != LK_OK) return status;
+    if (status != LK_OK) return leave(permits, status);
     permit->ends_ns = left_ms == 0 ? 0 : lease_end(asked_at, left_ms);
-    return left_ms != 0
-               ? LK_OK
-               : LKI_FAIL(err, LK_NOT_OWNER, "%s: the permit has ended", permits->base.key);
+    return leave(permits, left_ms != 0 ? LK_OK
+                                       : LKI_FAIL(err, LK_NOT_OWNER, "%s: the permit has ended",
+                                                  permits->base.key));
 }
 
 int64_t lk_permit_remaining_ms(const struct lk_permit *permit)
@@ -344,49 +349,50 @@ int64_t lk_permit_remaining_ms(const struct lk_permit *permit)
 lk_status lk_permits_try_set(lk_permits *permits, int64_t count, struct lk_error *err)
 {
     char message[LKI_NUMBER_MAX];
-    lk_status status = check(permits, err);
+    lk_status status = enter(permits, err);
 
     if (status == LK_OK) status = lki_counter_check_number(count, 0, "permits", err);
-    if (status != LK_OK) return status;
+    if (status != LK_OK) return leave(permits, status);
     (void)lki_number(message, count);
-    return lki_counter_try_set(&permits->base, count, message, err);
+    return leave(permits, lki_counter_try_set(&permits->base, count, message, err));
 }
 
 lk_status lk_permits_set(lk_permits *permits, int64_t count, struct lk_error *err)
 {
     char number[LKI_NUMBER_MAX];
     long long done = 0;
-    lk_status status = check(permits, err);
+    lk_status status = enter(permits, err);
 
     if (status == LK_OK) status = lki_counter_check_number(count, 0, "permits", err);
-    if (status != LK_OK) return status;
+    if (status != LK_OK) return leave(permits, status);
     (void)lki_number(number, count);
     struct lki_permit_list none = list_of(permits, NULL, 0);
-    return run_integer(&none, "permits_set", number, &done, err);
+    return leave(permits, run_integer(&none, "permits_set", number, &done, err));
 }
 
 lk_status lk_permits_usage(lk_permits *permits, struct lk_permits_usage *out, struct lk_error *err)
 {
     long long counts[2] = {0};
     lk_reply *reply = NULL;
-    lk_status status = check(permits, err);
+    lk_status status = enter(permits, err);
 
-    if (status != LK_OK) return status;
-    if (!out) return LKI_FAIL(err, LK_INVALID, "no result (NULL)");
+    if (status != LK_OK) return leave(permits, status);
+    if (!out) return leave(permits, LKI_FAIL(err, LK_INVALID, "no result (NULL)"));
     struct lki_permit_list none = list_of(permits, NULL, 0);
     status = lki_permit_list_run(&none, "permits_usage", NULL, &reply, err);
     if (status == LK_OK) status = lki_reply_integers(reply, counts, 2, err);
-    if (status != LK_OK) return status;
+    if (status != LK_OK) return leave(permits, status);
     *out = (struct lk_permits_usage){.available = counts[0], .acquired = counts[1]};
-    return LK_OK;
+    return leave(permits, LK_OK);
 }
 
 lk_status lk_permits_delete(lk_permits *permits, struct lk_error *err)
 {
-    lk_status status = check(permits, err);
+    lk_status status = enter(permits, err);
 
-    return status == LK_OK ? lki_counter_delete(&permits->base, permits->timeouts, NULL, err)
-                           : status;
+    return leave(permits, status == LK_OK
+                              ? lki_counter_delete(&permits->base, permits->timeouts, NULL, err)
+                              : status);
 }
 
 void lk_permits_cancel(lk_permits *permits)

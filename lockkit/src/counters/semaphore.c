@@ -47,9 +47,14 @@ void lk_semaphore_free(lk_semaphore *semaphore)
     free(semaphore);
 }
 
-static lk_status check(const lk_semaphore *semaphore, struct lk_error *err)
+static lk_status enter(lk_semaphore *semaphore, struct lk_error *err)
 {
-    return lki_counter_check(semaphore ? &semaphore->base : NULL, err);
+    return lki_counter_enter(semaphore ? &semaphore->base : NULL, err);
+}
+
+static lk_status leave(lk_semaphore *semaphore, lk_status status)
+{
+    return lki_counter_leave(semaphore ? &semaphore->base : NULL, status);
 }
 
 /* count: of permits, if it has moved any. */
@@ -117,26 +122,26 @@ static lk_status change(lk_semaphore *semaphore, int64_t permits, struct lk_erro
 lk_status lk_semaphore_release(lk_semaphore *semaphore, int64_t permits, struct lk_error *err)
 {
     int64_t begin = lki_clock_now();
-    lk_status status = check(semaphore, err);
+    lk_status status = enter(semaphore, err);
 
     if (status == LK_OK) status = lki_counter_check_number(permits, 0, "permits", err);
-    if (status != LK_OK || permits == 0) return status;
+    if (status != LK_OK || permits == 0) return leave(semaphore, status);
     int64_t moved = semaphore->unfinished == 0 ? permits : 0; /* else they were told of */
     status = change(semaphore, permits, err);
     emit(semaphore,
          (struct lk_event){
              .type = LK_EVENT_RELEASE, .status = status, .attempts = 1, .count = moved},
          begin);
-    return status;
+    return leave(semaphore, status);
 }
 
 lk_status lk_semaphore_add(lk_semaphore *semaphore, int64_t permits, struct lk_error *err)
 {
-    lk_status status = check(semaphore, err);
+    lk_status status = enter(semaphore, err);
 
     if (status == LK_OK) status = lki_counter_check_number(permits, -INT32_MAX, "permits", err);
-    if (status != LK_OK || permits == 0) return status;
-    return change(semaphore, permits, err);
+    if (status != LK_OK || permits == 0) return leave(semaphore, status);
+    return leave(semaphore, change(semaphore, permits, err));
 }
 
 /* ---- taking ---------------------------------------------------------------------------------- */
@@ -190,25 +195,25 @@ lk_status lk_semaphore_acquire(lk_semaphore *semaphore, int64_t permits, int64_t
                                struct lk_error *err)
 {
     struct attempt attempt = {.semaphore = semaphore, .permits = permits};
-    lk_status status = check(semaphore, err);
+    lk_status status = enter(semaphore, err);
 
     if (status == LK_OK) status = lki_counter_check_number(permits, 0, "permits", err);
     if (status == LK_OK && wait_ms < 0)
         status = LKI_FAIL(err, LK_INVALID, "wait_ms must not be negative");
-    if (status != LK_OK || permits == 0) return status;
-    return take(&attempt, wait_ms, err);
+    if (status != LK_OK || permits == 0) return leave(semaphore, status);
+    return leave(semaphore, take(&attempt, wait_ms, err));
 }
 
 lk_status lk_semaphore_drain(lk_semaphore *semaphore, int64_t *out_permits, struct lk_error *err)
 {
     struct attempt attempt = {.semaphore = semaphore};
-    lk_status status = check(semaphore, err);
+    lk_status status = enter(semaphore, err);
 
-    if (status != LK_OK) return status;
-    if (!out_permits) return LKI_FAIL(err, LK_INVALID, "no result (NULL)");
+    if (status != LK_OK) return leave(semaphore, status);
+    if (!out_permits) return leave(semaphore, LKI_FAIL(err, LK_INVALID, "no result (NULL)"));
     status = take(&attempt, 0, err);
     if (status == LK_OK) *out_permits = attempt.taken;
-    return status;
+    return leave(semaphore, status);
 }
 
 void lk_semaphore_cancel(lk_semaphore *semaphore)
@@ -221,26 +226,28 @@ void lk_semaphore_cancel(lk_semaphore *semaphore)
 lk_status lk_semaphore_try_set(lk_semaphore *semaphore, int64_t permits, struct lk_error *err)
 {
     char message[LKI_NUMBER_MAX];
-    lk_status status = check(semaphore, err);
+    lk_status status = enter(semaphore, err);
 
     if (status == LK_OK) status = lki_counter_check_number(permits, 0, "permits", err);
-    if (status != LK_OK) return status;
+    if (status != LK_OK) return leave(semaphore, status);
     (void)lki_number(message, permits);
-    return lki_counter_try_set(&semaphore->base, permits, message, err);
+    return leave(semaphore, lki_counter_try_set(&semaphore->base, permits, message, err));
 }
 
 lk_status lk_semaphore_available(lk_semaphore *semaphore, int64_t *out_permits,
                                  struct lk_error *err)
 {
-    lk_status status = check(semaphore, err);
+    lk_status status = enter(semaphore, err);
 
     if (status == LK_OK && !out_permits) status = LKI_FAIL(err, LK_INVALID, "no result (NULL)");
-    return status == LK_OK ? lki_counter_get(&semaphore->base, out_permits, err) : status;
+    return leave(semaphore,
+                 status == LK_OK ? lki_counter_get(&semaphore->base, out_permits, err) : status);
 }
 
 lk_status lk_semaphore_delete(lk_semaphore *semaphore, struct lk_error *err)
 {
-    lk_status status = check(semaphore, err);
+    lk_status status = enter(semaphore, err);
 
-    return status == LK_OK ? lki_counter_delete(&semaphore->base, NULL, NULL, err) : status;
+    return leave(semaphore,
+                 status == LK_OK ? lki_counter_delete(&semaphore->base, NULL, NULL, err) : status);
 }

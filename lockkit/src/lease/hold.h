@@ -69,6 +69,7 @@ struct lk_lock {
     const struct lki_lock_ops *ops;
     lk_client *client;     /* borrowed, and kept from being freed */
     atomic_bool is_in_use; /* by a thread that is inside a verb */
+    atomic_bool *in_use;   /* borrowed: that, or of the other side of a read/write lock */
     char *key;             /* owned */
     char *wake_channel;    /* owned */
     char *renew_key;       /* owned; NULL: renewals touch the key alone */

@@ -31,6 +31,7 @@ lk_status lki_lock_init(lk_lock *lock, const struct lki_lock_ops *ops, lk_client
     size_t len = key ? strlen(key) : 0;
 
     lock->ops = ops;
+    lock->in_use = &lock->is_in_use;
     atomic_init(&lock->state, LOCK_IDLE);
     atomic_init(&lock->expires_at, 0);
     atomic_init(&lock->lost_fd, -1);
@@ -182,14 +183,14 @@ lk_status lki_lock_enter(lk_lock *lock, struct lk_error *err)
 {
     lk_status status = check_lock(lock, err);
 
-    if (status != LK_OK || !atomic_exchange(&lock->is_in_use, true)) return status;
+    if (status != LK_OK || !atomic_exchange(lock->in_use, true)) return status;
     return LKI_FAIL(err, LK_INVALID, "%s: another thread is using this handle: one at a time",
                     lock->key);
 }
 
 lk_status lki_lock_leave(lk_lock *lock, lk_status status)
 {
-    atomic_store(&lock->is_in_use, false);
+    atomic_store(lock->in_use, false);
     return status;
 }
 
@@ -590,13 +591,11 @@ lk_status lk_lock_force_release(lk_lock *lock, struct lk_error *err)
     return lock->ops->force(lock, lki_context_deadline(lock->client, 0), err);
 }
 
-lk_status lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,
-                          lk_reply **out_reply, struct lk_error *err)
+static lk_status eval_guarded(lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,
+                              lk_reply **out_reply, struct lk_error *err)
 {
     const struct lki_variant *variant = NULL;
-    lk_status status = check_lock(lock, err);
 
-    if (status != LK_OK) return status;
     if (!eval || !eval->script || !out_reply) {
         return LKI_FAIL(err, LK_INVALID, "a guarded eval without script or answer (NULL)");
     }
@@ -614,4 +613,13 @@ lk_status lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t lim
                           .token = lock->token,
                           .deadline = lki_context_deadline(lock->client, limit_ms)};
     return lki_eval_synced(lock->client, eval, run, out_reply, err);
+}
+
+lk_status lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,
+                          lk_reply **out_reply, struct lk_error *err)
+{
+    lk_status status = lki_lock_enter(lock, err);
+
+    if (status != LK_OK) return status;
+    return lki_lock_leave(lock, eval_guarded(lock, eval, limit_ms, out_reply, err));
 }

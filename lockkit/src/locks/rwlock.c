@@ -290,6 +290,7 @@ lk_rwlock *lk_rwlock_new(lk_client *client, const char *key, struct lk_error *er
     }
     lk_status read_status = init_side(&rw->read, &read_ops, client, key, err);
     lk_status write_status = init_side(&rw->write, &write_ops, client, key, err);
+    rw->write.in_use = &rw->read.is_in_use;
     if (read_status == LK_OK && write_status == LK_OK) {
         rw->read.renew_key = lki_name_suffix(key, "");
         if (rw->read.renew_key) return rw;

@@ -3,7 +3,11 @@
  * case goes through all kinds. What ends waits is in cancel_itest.c, what a fork leaves behind in
  * fork_itest.c.
  */
+#include <pthread.h>
 #include <stdatomic.h>
+
+#include "lockkit/latch.h"
+#include "lockkit/semaphore.h"
 
 #include "test/support/lk_any.h"
 
@@ -80,6 +84,14 @@ TEST(two_threads_at_one_handle_are_one_too_many, struct fixture *f)
         assert_int_equal(acquire(any.lock, 0, 0, &err), LK_INVALID);
         assert_non_null(strstr(err.text, "another thread"));
         assert_int_equal(lk_lock_renew(any.lock, 0, NULL), LK_INVALID);
+        err.text[0] = '\0';
+        assert_int_equal(lk_guarded_eval(any.lock, &f->eval, 0, &reply, &err), LK_INVALID);
+        assert_non_null(strstr(err.text, "another thread"));
+        if (any.rwlock)
+            assert_int_equal(acquire(kind == LKS_ANY_READ ? lk_rwlock_write(any.rwlock)
+                                                          : lk_rwlock_read(any.rwlock),
+                                     0, 0, NULL),
+                             LK_INVALID);
         if (kind == 0)
             assert_int_equal(lk_mutex_run(any.lock, NULL, &f->eval, &reply, NULL), LK_INVALID);
         assert_int_equal(lk_lock_release(other.lock, NULL), LK_OK);
@@ -88,6 +100,106 @@ TEST(two_threads_at_one_handle_are_one_too_many, struct fixture *f)
         lks_any_free(&any);
         lks_any_free(&other);
     }
+}
+
+/* Handles that are no locks: one thread waits, and this one tries every verb. */
+
+struct counters {
+    lk_semaphore *semaphore;
+    lk_permits *permits;
+    lk_latch *latch;
+    lk_status statuses[3];
+};
+
+static void *wait_at_counters(void *arg)
+{
+    struct counters *c = arg;
+    struct lk_permit permit;
+
+    c->statuses[0] = lk_semaphore_acquire(c->semaphore, 1, 60000, NULL);
+    c->statuses[1] = lk_permits_acquire(c->permits, &(struct lk_permit_options){.wait_ms = 60000},
+                                        &permit, 1, NULL);
+    c->statuses[2] = lk_latch_await(c->latch, 60000, NULL);
+    return NULL;
+}
+
+TEST(two_threads_at_one_counter_are_one_too_many, struct fixture *f)
+{
+    struct counters c = {.semaphore = lk_semaphore_new(f->client, fresh_key(), NULL),
+                         .permits = lk_permits_new(f->client, fresh_key(), NULL),
+                         .latch = lk_latch_new(f->client, fresh_key(), NULL)};
+    struct lk_permit permit = {.id = "0123456789abcdef0123456789abcdef"};
+    struct lk_permits_usage usage;
+    struct lk_error err = {0};
+    int64_t number = 0;
+    pthread_t thread;
+
+    assert_int_equal(lk_latch_try_set(c.latch, 1, NULL), LK_OK);
+    assert_int_equal(pthread_create(&thread, NULL, wait_at_counters, &c), 0);
+    lks_nap(50); /* it is inside */
+    assert_int_equal(lk_semaphore_try_set(c.semaphore, 1, &err), LK_INVALID);
+    assert_non_null(strstr(err.text, "another thread"));
+    assert_int_equal(lk_semaphore_acquire(c.semaphore, 1, 0, NULL), LK_INVALID);
+    assert_int_equal(lk_semaphore_release(c.semaphore, 1, NULL), LK_INVALID);
+    assert_int_equal(lk_semaphore_add(c.semaphore, 1, NULL), LK_INVALID);
+    assert_int_equal(lk_semaphore_drain(c.semaphore, &number, NULL), LK_INVALID);
+    assert_int_equal(lk_semaphore_available(c.semaphore, &number, NULL), LK_INVALID);
+    assert_int_equal(lk_semaphore_delete(c.semaphore, NULL), LK_INVALID);
+    lk_semaphore_cancel(c.semaphore);
+    lks_nap(50);
+    assert_int_equal(lk_permits_try_set(c.permits, 1, NULL), LK_INVALID);
+    assert_int_equal(lk_permits_set(c.permits, 1, NULL), LK_INVALID);
+    assert_int_equal(lk_permits_acquire(c.permits, NULL, &permit, 1, NULL), LK_INVALID);
+    assert_int_equal(lk_permits_release(c.permits, &permit, 1, NULL), LK_INVALID);
+    assert_int_equal(lk_permits_renew(c.permits, &permit, 0, NULL), LK_INVALID);
+    assert_int_equal(lk_permits_ask(c.permits, &permit, NULL), LK_INVALID);
+    assert_int_equal(lk_permits_usage(c.permits, &usage, NULL), LK_INVALID);
+    assert_int_equal(lk_permits_delete(c.permits, NULL), LK_INVALID);
+    lk_permits_cancel(c.permits);
+    lks_nap(50);
+    assert_int_equal(lk_latch_try_set(c.latch, 1, NULL), LK_INVALID);
+    assert_int_equal(lk_latch_count_down(c.latch, NULL), LK_INVALID);
+    assert_int_equal(lk_latch_count(c.latch, &number, NULL), LK_INVALID);
+    assert_int_equal(lk_latch_await(c.latch, 0, NULL), LK_INVALID);
+    assert_int_equal(lk_latch_delete(c.latch, NULL), LK_INVALID);
+    lk_latch_cancel(c.latch);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(c.statuses[i], LK_CANCELLED);
+    assert_int_equal(lk_semaphore_available(c.semaphore, &number, NULL), LK_OK);
+    assert_int_equal(lk_permits_usage(c.permits, &usage, NULL), LK_OK);
+    assert_int_equal(lk_latch_delete(c.latch, NULL), LK_OK);
+    lk_semaphore_free(c.semaphore);
+    lk_permits_free(c.permits);
+    lk_latch_free(c.latch);
+}
+
+/* ---- scripts ----------------------------------------------------------------------------------------------- */
+
+/* The first line has to stay the first, whatever stands in front of the script. */
+TEST(a_script_with_flags_is_guarded_too, struct fixture *f)
+{
+    lk_script *script = lk_script_new(&(struct lk_script_source){
+        .name = "seven", .source = "#!lua flags=no-writes\nreturn tonumber(ARGV[1]) + 6"});
+    struct lk_bytes one = LK_BYTES("1");
+    struct lk_eval eval = {.script = script, .args = &one, .arg_count = 1};
+
+    for (size_t kind = 0; kind < LKS_ANY_MULTI; kind++) {
+        struct lks_any any;
+        struct lk_error err = {0};
+        lk_reply *reply = NULL;
+        const char *key = fresh_key();
+
+        lks_any_prepare(kind, f->client, key);
+        lks_any_new(&any, kind, f->client, key);
+        assert_int_equal(acquire(any.lock, 0, 0, NULL), LK_OK);
+        if (lk_guarded_eval(any.lock, &eval, 0, &reply, &err) != LK_OK)
+            fail_msg("%s: %s", any.name, err.text);
+        assert_int_equal(lks_integer_of(reply), 7);
+        assert_int_equal(lk_lock_release(any.lock, NULL), LK_OK);
+        lks_any_free(&any);
+    }
+    lk_script_free(script);
 }
 
 /* ---- arguments -------------------------------------------------------------------------------------------- */
