@@ -104,7 +104,7 @@ hostile: deps ## attack the service out of a grammar for SECONDS [600], SEED=N [
 sanitized:
 	$(BUILD_ALL) BUILD=asan build/asan/seckilld
 	$(BUILD_ALL) BUILD=tsan build/tsan/seckilld
-ON_VALKEY := $(call tests_named,native mutex reentrant fair spin fenced rwlock multi semaphore permits latch)
+ON_VALKEY := $(call tests_named,mutex reentrant fair spin fenced rwlock multi semaphore permits latch)
 interop: deps ## contend with Redisson, redis-py, node-redlock, redsync (fetched); and on Valkey
 	$(BUILD_ALL) $(INTEROPS) $(O)/lockkit_peer $(ON_VALKEY)
 	@lockkit/interop/run build/interop $(INTEROPS)

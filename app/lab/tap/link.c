@@ -181,9 +181,7 @@ static void judge_link(struct link *link, const struct resp_words *words, const 
     if (is_verb(words, 0, "SUBSCRIBE") || is_verb(words, 0, "PSUBSCRIBE") ||
         is_verb(words, 0, "SSUBSCRIBE"))
         link->is_silent = true;
-    if ((text && strstr(text, "_renew.lua")) ||
-        (is_verb(words, 0, "SET") && is_verb(words, 3, "IFEQ")))
-        link->is_watchdog = true;
+    if (text && strstr(text, "_renew.lua")) link->is_watchdog = true;
 }
 
 /* Whether that is where the actor is to stop: "SET" is to the first server, "redis-2> SET" is not. */

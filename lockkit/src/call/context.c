@@ -146,11 +146,6 @@ void lki_context_emit(const lk_client *client, struct lk_event event)
 
 /* ---- names -------------------------------------------------------------------------------------------- */
 
-const char *lki_context_publish_verb(lk_client *client)
-{
-    return lki_topology_is_sharded(client->topology) ? "SPUBLISH" : "PUBLISH";
-}
-
 lk_status lki_context_check_helper(lk_client *client, const char *key, const char *helper,
                                    struct lk_error *err)
 {

@@ -82,9 +82,6 @@ const struct lki_endpoint *lki_context_endpoint(const lk_client *client);
 /* The moment until which a call with this limit may take; 0 means command_ms. */
 int64_t lki_context_deadline(const lk_client *client, int64_t limit_ms);
 
-/* The verb by which waiters are told: "PUBLISH", or "SPUBLISH". */
-const char *lki_context_publish_verb(lk_client *client);
-
 /* INVALID when, in a cluster, a lock of this name would have its helper keys in another slot. */
 LK_MUST_CHECK lk_status lki_context_check_name(lk_client *client, const char *key,
                                                struct lk_error *err);

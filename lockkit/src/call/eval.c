@@ -84,7 +84,6 @@ static lk_status eval_variant(lk_client *client, const struct lk_eval *eval,
                                         .count = 1,
                                         .deadline = run->deadline,
                                         .out_is_synced = run->out_is_synced,
-                                        .native = run->native,
                                         .out_refusal = &refusal};
 
         if (by_text && has_loader) pipeline.introduce[0] = run->variant;
@@ -149,8 +148,7 @@ lk_status lki_call_reply(lk_client *client, const struct lki_call *call, int64_t
     struct lki_run run = {.variant = lki_script_variant(eval.script, ""),
                           .deadline = deadline,
                           .owe_until = call->owe_until,
-                          .out_is_synced = call->out_is_synced,
-                          .native = call->native};
+                          .out_is_synced = call->out_is_synced};
 
     return lki_eval_variant(client, &eval, &run, out_reply, err);
 }

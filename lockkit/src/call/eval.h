@@ -23,8 +23,7 @@ struct lki_run {
     int64_t deadline;
     int64_t owe_until; /* not 0: it gives back; where that is not confirmed it is owed, so long. Of
                           lockkit's own scripts only */
-    bool *out_is_synced;              /* as in a pipeline */
-    const struct lki_compare *native; /* as in a pipeline */
+    bool *out_is_synced; /* as in a pipeline */
 };
 LK_MUST_CHECK lk_status lki_eval_variant(lk_client *client, const struct lk_eval *eval,
                                          const struct lki_run *run, lk_reply **out_reply,
@@ -42,9 +41,8 @@ struct lki_call {
     size_t key_count;
     struct lk_bytes args[8];
     size_t arg_count;
-    int64_t owe_until;                /* as in a run */
-    bool *out_is_synced;              /* as in a pipeline */
-    const struct lki_compare *native; /* as in a pipeline */
+    int64_t owe_until;   /* as in a run */
+    bool *out_is_synced; /* as in a pipeline */
 };
 
 /* As the functions for evals want it; borrows the call. */

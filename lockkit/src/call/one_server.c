@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "servers/topology.h"
-#include "wire/native.h"
 #include "wire/pool.h"
 
 enum { LAST_MOMENT_MS = 10 };
@@ -76,11 +75,6 @@ static lk_status exchange_on(const lk_client *client, struct lki_redis *redis,
                              const struct lki_pipeline *pipeline, lk_reply **replies,
                              struct lk_error *err)
 {
-    if (pipeline->native)
-        return lki_native_exchange(
-            redis,
-            &(struct lki_native_step){pipeline->native, pipeline->commands, pipeline->deadline},
-            replies, err);
     if (pipeline->out_is_synced && lki_context_options(client)->sync_replicas > 0)
         return exchange_synced(client, redis, pipeline, replies, err);
     return lki_redis_exchange(redis, pipeline->commands, pipeline->count, pipeline->deadline,

@@ -5,7 +5,6 @@
 #define LKI_ONE_SERVER_H
 
 #include "context.h"
-#include "wire/native.h"
 #include "wire/node.h"
 
 /* Commands of one round trip. */
@@ -16,8 +15,6 @@ struct lki_pipeline {
     bool
         *out_is_synced; /* not NULL: WAIT for the client's sync_replicas behind them; false: too few
                             (it stays as it is for a client without) */
-    const struct lki_compare *native; /* not NULL: the same as the only command, for servers that
-                                         have it */
     const struct lki_variant *introduce[2]; /* not NULL: brought to whoever is asked, before */
     bool is_callers;                        /* a caller's own commands: they may leave traces */
     struct lk_error *out_refusal;           /* why they were not taken there; else as it was. May be

@@ -162,7 +162,6 @@ static lk_status ask_there(const struct trip *trip, int slot, struct lk_bytes ad
         told_by ? lki_topology_at(trip->topology, address, told_by, trip->err) : NULL;
     lk_status status = LK_UNREACHABLE;
 
-    pipeline.native = NULL; /* it knows of no ASKING */
     pipeline.commands = commands;
     pipeline.count++;
     if (commands && answers && node) {

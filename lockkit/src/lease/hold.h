@@ -22,7 +22,6 @@ struct lki_lock_ops {
     const char *renew_script; /* KEYS: key, renew_key if any. ARGV: token, lease. Answers 1 or 0. */
     enum lki_wake_rule wake_rule;
     bool is_silent; /* a release publishes nothing: waiters back off instead */
-    bool is_plain;  /* the key's value is the token: compare-and-set can renew it */
     /* Before the first try of an acquire: draw lock->token, derive names from it. NULL: a random
        token, the channel as it is. OK, DEADLOCK, INVALID, NO_MEMORY. */
     lk_status (*prepare)(lk_lock *lock, struct lk_error *err);

@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "wait/wait.h"
-#include "wire/native.h"
 
 enum {
     LEASE_LEAST_MS = 10, /* a shorter one would end on the way */
@@ -529,13 +528,7 @@ static lk_status renew_own(lk_lock *lock, int64_t lease_ms, struct lk_error *err
                             .args = {lk_bytes_of(lock->token), lki_number(lease, lease_ms)},
                             .arg_count = 2};
 
-    struct lki_compare native = {.key = lock->key, .value = lock->token, .lease_ms = lease_ms};
-
     if (lock->renew_key) call.keys[call.key_count++] = lk_bytes_of(lock->renew_key);
-    /* The script never shortens a lease; SET would. */
-    if (lock->ops->is_plain &&
-        lki_hold_ends_at(sent_at, lease_ms) >= atomic_load(&lock->expires_at))
-        call.native = &native;
     lk_status status =
         lki_call_integer(lock->client, &call, lki_context_deadline(lock->client, 0), &is_ours, err);
 

@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/name.h"
 #include "lock.h"
-#include "wire/native.h"
 #include "wire/reply.h"
 
 struct mutex {
@@ -89,28 +88,14 @@ static struct lki_call release_call(const lk_lock *lock)
                              .owe_until = lock->owe_until};
 }
 
-/* By a command, where there is one, or (native: NULL) by the script everywhere. */
-static lk_status release_by(lk_lock *lock, const struct lki_compare *native, int64_t deadline,
-                            struct lk_error *err)
+static lk_status mutex_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
     struct lki_call call = release_call(lock);
     long long is_released = 0;
-
-    if (lock->owe_until == 0) call.native = native;
     lk_status status = lki_call_integer(lock->client, &call, deadline, &is_released, err);
 
     if (status != LK_OK || is_released == 1) return status;
     return LKI_FAIL(err, LK_NOT_OWNER, "%s: the lease had ended before the release", lock->key);
-}
-
-static lk_status mutex_release(lk_lock *lock, int64_t deadline, struct lk_error *err)
-{
-    const struct lki_compare native = {.key = lock->key,
-                                       .value = lock->token,
-                                       .publish = lki_context_publish_verb(lock->client),
-                                       .channel = lock->wake_channel};
-
-    return release_by(lock, &native, deadline, err);
 }
 
 static lk_status mutex_force(lk_lock *lock, int64_t deadline, struct lk_error *err)
@@ -232,11 +217,11 @@ static lk_status send_run(struct run *run, lk_reply **replies, bool with_ttl, bo
  * The server had forgotten a script, so the lock that the pipeline took is still ours. Give it back
  * before the texts are sent: a second SET NX would meet our own token and answer "taken", and the
  * owner check behind it would let the script run all the same. Nothing of the caller's ran when
- * this fails. By its script: so the server knows that from now on, and the next run is one round trip.
+ * this fails. So the server knows the script of it from now on, and the next run is one round trip.
  */
 static lk_status free_for_second_run(lk_lock *lock, struct run *run, struct lk_error *err)
 {
-    run->released = release_by(lock, NULL, run->deadline, err);
+    run->released = mutex_release(lock, run->deadline, err);
     if (run->released == LK_OK || run->released == LK_NOT_OWNER) return LK_OK;
     if (run->released != LK_UNKNOWN) return run->released;
     if (err) err->code = LK_UNREACHABLE;
@@ -319,7 +304,6 @@ static const struct lki_lock_ops mutex_ops = {
     .release = mutex_release,
     .force = mutex_force,
     .renew_script = "mutex_renew",
-    .is_plain = true,
     .free = mutex_free,
 };
 

@@ -410,16 +410,6 @@ struct lki_traces *lki_redis_traces(struct lki_redis *redis)
     return &redis->traces;
 }
 
-int lki_redis_native(const struct lki_redis *redis)
-{
-    return redis->native;
-}
-
-void lki_redis_set_native(struct lki_redis *redis, int native)
-{
-    redis->native = native;
-}
-
 int lki_redis_fd(const struct lki_redis *redis)
 {
     return redis->lookup ? lki_dns_fd(redis->lookup) : redis->context->fd;

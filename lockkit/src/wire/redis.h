@@ -79,9 +79,6 @@ bool lki_redis_is_broken(const struct lki_redis *redis);
 bool lki_redis_is_unadmitted(const struct lki_redis *redis);
 /* End it from another thread: whoever uses it meets a broken connection. Not after lki_redis_close(). */
 void lki_redis_cut(struct lki_redis *redis);
-/* A note that stays with the connection: enum lki_native. */
-int lki_redis_native(const struct lki_redis *redis);
-void lki_redis_set_native(struct lki_redis *redis, int native);
 int lki_redis_fd(const struct lki_redis *redis);
 /* What its host's name was looked up to; "": it has none. Borrowed. */
 const char *lki_redis_address(const struct lki_redis *redis);

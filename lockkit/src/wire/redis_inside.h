@@ -30,7 +30,6 @@ struct lki_redis {
     struct lki_identity identity;
     struct lki_traces traces;
     struct lki_spin spin;
-    int native;                         /* enum lki_native */
     uint64_t sent;                      /* commands so far */
     uint64_t heard;                     /* answers so far */
     struct introduction *introductions; /* owned; first first; not answered yet */

@@ -10,7 +10,7 @@
 /* What the scripts do is done as the user who runs them, so their commands are here too. */
 static const char locks_rules[] =
     "resetkeys ~lkt:* ~*{lkt:*}* resetchannels &*{lkt:*}* -@all +evalsha +select "
-    "+set +get +getrange +strlen +del +delifeq +delex +exists +type +pttl +pexpire +incr +incrby "
+    "+set +get +getrange +strlen +del +exists +type +pttl +pexpire +incr +incrby "
     "+decrby "
     "+hexists +hset +hsetnx +hget +hdel +hlen +hgetall +hscan "
     "+zadd +zrem +zscore +zcard +zcount +zrange +zrangebyscore +zremrangebyscore "

@@ -153,7 +153,7 @@ static const struct {
     const char *commands;
     const char *keys[5]; /* %s: the lock's */
 } needs[LKS_ANY_KINDS] = {
-    {"set get del delifeq delex pttl pexpire type", {"%s", "lockkit_wake:{%s}"}},
+    {"set get del pttl pexpire type", {"%s", "lockkit_wake:{%s}"}},
     {"exists hexists hset del pttl pexpire type", {"%s", "redisson_lock__channel:{%s}"}},
     {"exists hexists hset del pttl pexpire type", {"%s", "redisson_lock__channel:{%s}"}},
     {"exists hexists hset del pttl pexpire type", {"%s"}},
@@ -170,8 +170,7 @@ static const struct {
     {"exists set get incrby decrby zadd zcard zrange zrem zremrangebyscore zscore time pttl "
      "pexpire",
      {"%s", "redisson_sc:{%s}", "{%s}:timeout"}},
-    {"set get del delifeq delex pttl pexpire",
-     {"%s", "%s-2", "lockkit_wake:{%s}", "lockkit_wake:{%s-2}"}},
+    {"set get del pttl pexpire", {"%s", "%s-2", "lockkit_wake:{%s}", "lockkit_wake:{%s-2}"}},
 };
 
 TEST(every_kind_needs_no_more_than_is_listed)
