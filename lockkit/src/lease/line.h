@@ -26,6 +26,7 @@ struct lki_query {
     lk_lock *lock;         /* borrowed: its lease is_taken */
     bool is_check;         /* is it ours? Prolongs nothing. Else a renewal */
     bool is_asking;        /* tell the server first that an ASK has sent us */
+    bool is_told;          /* the hold has ended before the answer came, and its holder knows */
     lk_reply *reply;       /* owned; NULL: none yet */
     struct lki_line *next; /* of an ASK: who can tell */
 };
@@ -35,6 +36,7 @@ struct lki_round {
     size_t count;
     int64_t sent_at;
     int64_t deadline;
+    int64_t ends_at; /* the next of these holds */
 };
 
 struct lki_line {

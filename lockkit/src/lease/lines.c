@@ -4,9 +4,10 @@
  */
 #include "lines.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,14 +15,16 @@
 #include "call/route.h"
 #include "wire/reply.h"
 
-enum { NS_PER_S = 1000000000 };
+enum { NS_PER_S = 1000000000, FDS_OF_ITS_OWN = 2 };
 
 lk_status lki_lines_init(struct lki_lines *lines, struct lk_error *err)
 {
     lines->is_cluster = lki_topology_is_cluster(lines->topology);
     lines->slot_count = lines->is_cluster ? LKI_SLOTS : 1;
     lines->by_slot = calloc(lines->slot_count, sizeof(struct lki_line *));
-    lines->fds = calloc(1, sizeof *lines->fds);
+    lines->fds = calloc(FDS_OF_ITS_OWN, sizeof *lines->fds);
+    lines->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (lines->timer_fd < 0) return LKI_FAIL_ERRNO(err, LK_NO_MEMORY, "timerfd");
     return lines->by_slot && lines->fds ? LK_OK : LKI_FAIL(err, LK_NO_MEMORY, "the watchdog");
 }
 
@@ -33,6 +36,7 @@ void lki_lines_done(struct lki_lines *lines)
         lines->first = line->next;
         lki_line_free(line);
     }
+    if (lines->timer_fd > 0) (void)close(lines->timer_fd);
     free(lines->by_slot);
     free(lines->fds);
 }
@@ -66,7 +70,8 @@ static struct lki_line *line_to(struct lki_lines *lines, struct lki_node *node)
         lki_node_unref(node);
         return line;
     }
-    struct pollfd *fds = realloc(lines->fds, (lines->line_count + 2) * sizeof *fds);
+    struct pollfd *fds =
+        realloc(lines->fds, (lines->line_count + 1 + FDS_OF_ITS_OWN) * sizeof *fds);
     if (fds) {
         lines->fds = fds;
         line = lki_line_new(lines->client, node, lines->connect_ms);
@@ -104,21 +109,23 @@ struct lki_line *lki_lines_learn(struct lki_lines *lines, int slot, const lk_rep
     return node ? line_to(lines, node) : NULL;
 }
 
+/* By a timer, as the timeout of poll() stands still while the machine sleeps; leases do not. */
 void lki_lines_wait(const struct lki_lines *lines, int wake_fd, int64_t until)
 {
-    int64_t left = until - lki_clock_now();
+    struct itimerspec timer = {
+        .it_value = {.tv_sec = until / NS_PER_S, .tv_nsec = until % NS_PER_S}};
     uint64_t wakes = 0;
     nfds_t count = 0;
 
-    if (left < 0) left = 0;
-    struct timespec span = {.tv_sec = left / NS_PER_S, .tv_nsec = left % NS_PER_S};
+    (void)timerfd_settime(lines->timer_fd, TFD_TIMER_ABSTIME, &timer, NULL);
     lines->fds[count++] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
+    lines->fds[count++] = (struct pollfd){.fd = lines->timer_fd, .events = POLLIN};
     for (const struct lki_line *line = lines->first; line; line = line->next) {
         if (!lki_line_is_under_way(line)) continue;
         lines->fds[count++] =
             (struct pollfd){.fd = lki_redis_fd(line->redis), .events = line->events};
     }
-    (void)ppoll(lines->fds, count, until == INT64_MAX ? NULL : &span, NULL);
+    (void)poll(lines->fds, count, -1);
     if (lines->fds[0].revents == 0) return;
     ssize_t got = read(wake_fd, &wakes, sizeof wakes);
     (void)got; /* it was readable */

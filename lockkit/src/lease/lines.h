@@ -16,7 +16,8 @@ struct lki_lines {
     size_t slot_count;
     struct lki_line *first; /* owned list */
     size_t line_count;
-    struct pollfd *fds; /* owned: room for what to poll() for, one per line and one more */
+    struct pollfd *fds; /* owned: room for what to poll() for, one per line and two more */
+    int timer_fd;
 };
 
 LK_MUST_CHECK lk_status lki_lines_init(struct lki_lines *lines, struct lk_error *err);

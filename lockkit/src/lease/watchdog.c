@@ -222,9 +222,11 @@ static void fill_round_locked(struct lki_watchdog *watchdog, struct lki_line *li
 {
     struct lki_round *round = &line->round;
     int64_t now = lki_clock_now();
+    int64_t last_end = now;
 
     round->sent_at = now;
     round->deadline = lki_clock_after_ms(watchdog->options.command_ms);
+    round->ends_at = lki_never;
     while (line->first && round->count < LKI_ROUND_MAX) {
         lk_lock *lock = lki_leases_waiting(line);
         int64_t ends = atomic_load(&lock->expires_at);
@@ -240,8 +242,10 @@ static void fill_round_locked(struct lki_watchdog *watchdog, struct lki_line *li
         round->queries[round->count++] = (struct lki_query){
             .lock = lock, .is_check = is_check, .is_asking = lock->lease.is_asking};
         lock->lease.is_doubted = lock->lease.is_asking = false;
-        if (ends < round->deadline) round->deadline = ends;
+        if (ends < round->ends_at) round->ends_at = ends;
+        if (ends > last_end) last_end = ends;
     }
+    if (last_end < round->deadline) round->deadline = last_end; /* nobody has a use for it then */
 }
 
 static void start_rounds_locked(struct lki_watchdog *watchdog)
@@ -283,11 +287,43 @@ static void tell_round(struct lki_watchdog *watchdog, struct lki_line *line)
         is_doubtful |= verdict == LKI_SILENT || verdict == LKI_NOT_NOW;
         if (verdict == LKI_NOT_NOW || verdict == LKI_ELSEWHERE)
             query->next = lki_lines_learn(&watchdog->lines, lock->lease.slot, query->reply, line);
+        if (query->is_told) continue;
         if (!query->is_check && verdict != LKI_ELSEWHERE)
             tell_renewal(watchdog, lock, lki_line_status(verdict), sent_at);
         if (verdict == LKI_GONE) tell_lost(watchdog, lock, sent_at);
     }
     if (is_doubtful) lki_topology_doubt(watchdog->options.topology);
+}
+
+/* A hold that ends while its server is asked: its holder is told at once, and the round goes on for the
+   others. */
+static void tell_ended(const struct lki_watchdog *watchdog, struct lki_round *round)
+{
+    int64_t now = lki_clock_now();
+
+    round->ends_at = lki_never;
+    for (size_t i = 0; i < round->count; i++) {
+        struct lki_query *query = &round->queries[i];
+        int64_t ends = query->is_told ? lki_never : atomic_load(&query->lock->expires_at);
+
+        if (ends > now) {
+            if (ends < round->ends_at) round->ends_at = ends;
+            continue;
+        }
+        query->is_told = true;
+        if (!query->is_check) tell_renewal(watchdog, query->lock, LK_UNKNOWN, round->sent_at);
+        tell_lost(watchdog, query->lock, round->sent_at);
+    }
+}
+
+static void end_asked_locked(struct lki_watchdog *watchdog)
+{
+    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
+        if (line->round.count == 0 || line->round.ends_at > lki_clock_now()) continue;
+        (void)pthread_mutex_unlock(&watchdog->mutex);
+        tell_ended(watchdog, &line->round);
+        (void)pthread_mutex_lock(&watchdog->mutex);
+    }
 }
 
 /* When it is asked for again, as far as the answer goes; GONE: never. */
@@ -317,7 +353,8 @@ static void settle_query_locked(struct lki_watchdog *watchdog, const struct lki_
 {
     lk_lock *lock = query->lock;
     struct lki_lease *lease = &lock->lease;
-    enum lki_verdict verdict = lease->is_leaving ? LKI_GONE : lki_line_verdict(query);
+    bool is_over = lease->is_leaving || query->is_told;
+    enum lki_verdict verdict = is_over ? LKI_GONE : lki_line_verdict(query);
     int64_t ends = lki_hold_ends_at(sent_at, lock->lease_ms);
     int64_t next = next_after(query, verdict, sent_at);
 
@@ -421,7 +458,9 @@ static int64_t next_moment_locked(const struct lki_watchdog *watchdog)
     if (watchdog->is_to_look || watchdog->is_stopping) next = 0;
     for (const struct lki_line *line = watchdog->lines.first; line; line = line->next) {
         if (lki_line_is_done(line)) next = 0;
-        if (lki_line_is_under_way(line) && lki_line_until(line) < next) next = lki_line_until(line);
+        if (!lki_line_is_under_way(line)) continue;
+        if (lki_line_until(line) < next) next = lki_line_until(line);
+        if (line->round.ends_at < next) next = line->round.ends_at;
     }
     return next;
 }
@@ -448,6 +487,7 @@ void *lki_watchdog_main(void *arg)
     while (!watchdog->is_stopping) {
         look_again_locked(watchdog);
         finish_rounds_locked(watchdog);
+        end_asked_locked(watchdog);
         end_leases_locked(watchdog);
         sort_due_locked(watchdog);
         start_rounds_locked(watchdog);

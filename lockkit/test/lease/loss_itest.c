@@ -4,6 +4,7 @@
  */
 #include <poll.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "test/support/lk_support.h"
 
@@ -224,6 +225,67 @@ TEST(a_renewal_without_answer_does_not_hide_the_end_of_another, struct fixture *
     (void)lk_lock_release(other, NULL);
     (void)lk_lock_release(f->lock, NULL);
     lk_lock_free(other);
+}
+
+static void count_failure(const struct lk_event *event, void *arg)
+{
+    if (event->type == LK_EVENT_RENEW && event->status != LK_OK && strstr(event->key, "patient"))
+        atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+/* It is given up at its own end; those who were asked for with it have time. */
+TEST(a_short_lease_does_not_fail_the_renewals_of_its_neighbours, struct fixture *f)
+{
+    enum { NEIGHBOURS = 100, STALLS = 6 };
+    atomic_int failures = 0;
+    lk_client *client = lks_client_with(
+        server, (struct lk_client_options){.on_event = count_failure, .on_event_arg = &failures});
+    lk_lock *neighbours[NEIGHBOURS], *brief = lks_mutex(client, lks_key(server, "brief"));
+
+    for (size_t i = 0; i < NEIGHBOURS; i++) {
+        neighbours[i] = lks_mutex(client, lks_new_key(server, "patient"));
+        acquire_renewed(f, neighbours[i], 900, 0);
+        lks_nap(3);
+    }
+    for (int i = 0; i < STALLS; i++) {
+        acquire_renewed(f, brief, 120, 0);
+        lks_nap(60);
+        lks_server_pause(server);
+        lks_nap(160);
+        lks_server_resume(server);
+        LKS_EVENTUALLY(atomic_load(&f->losses) == i + 1, 1000);
+        (void)lk_lock_release(brief, NULL);
+    }
+    for (size_t i = 0; i < NEIGHBOURS; i++) {
+        assert_int_equal(lk_lock_release(neighbours[i], NULL), LK_OK);
+        lk_lock_free(neighbours[i]);
+    }
+    lk_lock_free(brief);
+    lk_client_close(client);
+    assert_int_equal(atomic_load(&failures), 0);
+}
+
+/* Nothing here can suspend the machine; but a timer of another clock would stand still meanwhile. */
+TEST(the_watchdog_sleeps_by_a_clock_that_never_stands_still, struct fixture *f)
+{
+    enum { THE_CLOCK = CLOCK_BOOTTIME };
+    char words[32];
+    unsigned timers = 0;
+
+    acquire_renewed(f, f->lock, 1000, 0);
+    (void)snprintf(words, sizeof words, "clockid: %d", THE_CLOCK);
+    for (int fd = 0; fd < 64; fd++) {
+        char text[512] = "", path[40];
+
+        (void)snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+        FILE *file = fopen(path, "re");
+        if (!file) continue;
+        text[fread(text, 1, sizeof text - 1, file)] = '\0';
+        (void)fclose(file);
+        if (strstr(text, "clockid: ")) timers += strstr(text, words) ? 1 : 100;
+    }
+    assert_in_range(timers, 1, 99); /* the server's own client has one, too */
+    assert_int_equal(lk_lock_release(f->lock, NULL), LK_OK);
 }
 
 TEST(a_lease_without_renewal_is_told_of_too, struct fixture *f)
