@@ -13,6 +13,7 @@
 enum {
     CROWD = 8,       /* owners that contend for one lock */
     HELD = 10000,    /* locks that are renewed */
+    READERS = 5000,  /* who stay while others leave */
     PASS_EVERY = 10, /* seconds between two passes: a third of the default lease */
 };
 
@@ -158,6 +159,19 @@ static void add_renewal(struct plan *plan)
     FIGURE(row, "%d held locks, a pass every %d s: share of a core", HELD, PASS_EVERY);
 }
 
+static void add_leave(struct plan *plan)
+{
+    const struct task *task =
+        task_of(plan, (struct task){.work = WORK_LEAVE, .kind = "read", .size = READERS});
+    struct row *row = add_row(plan, "", (struct quantity){.task = task},
+                              (struct quantity){.task = task, .value = 1});
+
+    row->must = 2;
+    row->aim = 1.2;
+    NAME(row, "read-leave");
+    FIGURE(row, "read lock released beside %d other readers ÷ beside none", READERS);
+}
+
 /* Five servers against one, or against five that are well. */
 static void add_redlocks(struct plan *plan)
 {
@@ -259,6 +273,7 @@ void plan_make(struct plan *plan)
     for (size_t i = 0; i < KIND_COUNT; i++)
         add_rate(plan, kinds[i].name);
     add_renewal(plan);
+    add_leave(plan);
     add_redlocks(plan);
     add_rivals(plan);
 }

@@ -21,8 +21,9 @@ const char *plan_library_name(library_id library);
     X(WORK_RATE, "rate")         /* acquisitions per second by `size` owners */                    \
     X(WORK_HANDOVER, "handover") /* µs from release to the next owner: p50, p99; `size` wait */   \
     X(WORK_PASS, "pass")         /* s to renew `size` locks that are due together; its CPU, ms */  \
-    X(WORK_UPKEEP, "upkeep")     /* CPU, ms, to renew `size` locks once */                         \
-    X(WORK_QUORUM, "quorum")     /* µs of a redlock on `size` servers; of what it is set against */
+    X(WORK_LEAVE, "leave")   /* µs to release a read lock beside `size` others; beside none */    \
+    X(WORK_UPKEEP, "upkeep") /* CPU, ms, to renew `size` locks once */                             \
+    X(WORK_QUORUM, "quorum") /* µs of a redlock on `size` servers; of what it is set against */
 
 typedef enum work_id {
 #define WORK_VALUE(value, name) value,

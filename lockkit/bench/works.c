@@ -11,8 +11,9 @@
 enum { WARM_UP_MS = 500 };
 
 static work_function *const works[WORK_COUNT] = {
-    [WORK_PAIR] = pair_work,    [WORK_RATE] = crowd_rate,       [WORK_HANDOVER] = crowd_handover,
-    [WORK_PASS] = renewal_pass, [WORK_UPKEEP] = renewal_upkeep, [WORK_QUORUM] = quorum_work,
+    [WORK_PAIR] = pair_work,     [WORK_RATE] = crowd_rate,       [WORK_HANDOVER] = crowd_handover,
+    [WORK_PASS] = renewal_pass,  [WORK_UPKEEP] = renewal_upkeep, [WORK_LEAVE] = leave_work,
+    [WORK_QUORUM] = quorum_work,
 };
 
 struct progress {
@@ -59,7 +60,8 @@ static size_t list_open(const struct plan *plan, bool is_warm_up, size_t out_ope
 
     for (size_t i = 0; i < plan->task_count; i++) {
         const struct task *task = &plan->tasks[i];
-        bool has_player = task->work != WORK_PAIR && task->work != WORK_PASS;
+        bool has_player =
+            task->work != WORK_PAIR && task->work != WORK_PASS && task->work != WORK_LEAVE;
 
         if (task->is_wanted && !task->doubt[0] && (has_player || !is_warm_up))
             out_open[count++] = i;

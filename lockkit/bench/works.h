@@ -14,7 +14,8 @@
 typedef lk_status work_function(struct stage *stage, const struct task *task, double *out_values,
                                 struct lk_error *err);
 
-work_function pair_work, renewal_pass, quorum_work;       /* lockkit's own, in a child of ours */
+work_function pair_work, renewal_pass, leave_work,
+    quorum_work;                                          /* lockkit's own, in a child of ours */
 work_function crowd_rate, crowd_handover, renewal_upkeep; /* by players */
 
 /*

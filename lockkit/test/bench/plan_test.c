@@ -68,6 +68,7 @@ TEST(what_the_design_promises_is_in_the_table)
                     {"pair-mutex-tcp", 1.15, 1.05},
                     {"handover-mutex-1-p50", 1000, 0},
                     {"handover-mutex-1-trips", 1, 0.75},
+                    {"read-leave", 2, 1.2},
                     {"renewal-pass", 1, 0}};
 
     for (size_t i = 0; i < sizeof promises / sizeof promises[0]; i++) {
