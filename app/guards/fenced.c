@@ -16,17 +16,10 @@ static lk_status eval_fenced(lk_lock *lock, struct purchase_eval *purchase, int6
     return status == LK_SERVER && strncmp(err->text, "STALE", 5) == 0 ? LK_NOT_OWNER : status;
 }
 
-static struct guard_result fenced_sell(const struct guard_ctx *ctx, struct purchase **batch,
-                                       size_t count)
-{
-    return held_lock_sell(&(struct held_lock){.make = lk_fenced_new, .eval = eval_fenced}, ctx,
-                          batch, count);
-}
-
 const struct guard guard_fenced = {
     .name = "fenced",
     .idea = "the lock counts its holders; the write refuses a lower number than it has seen",
-    .flaw = NULL,
     .expected = VERDICT_SOUND,
-    .sell = fenced_sell,
+    .sell = held_lock_sell,
+    .way = &(const struct held_lock){.make = lk_fenced_new, .eval = eval_fenced},
 };

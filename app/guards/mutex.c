@@ -29,7 +29,6 @@ static struct guard_result mutex_sell(const struct guard_ctx *ctx, struct purcha
 const struct guard guard_mutex = {
     .name = "mutex",
     .idea = "SET NX PX, owner-checked script, compare-and-delete, in one round trip",
-    .flaw = NULL,
     .expected = VERDICT_SOUND,
     .sell = mutex_sell,
 };

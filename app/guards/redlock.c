@@ -54,7 +54,6 @@ static struct guard_result redlock_sell(const struct guard_ctx *ctx, struct purc
 const struct guard guard_redlock = {
     .name = "redlock",
     .idea = "a lock over independent servers (--redlock) around the atomic script",
-    .flaw = NULL,
     .expected = VERDICT_SOUND,
     .needs_redlock = true,
     .sell = redlock_sell,

@@ -22,7 +22,6 @@ static struct guard_result script_sell(const struct guard_ctx *ctx, struct purch
 const struct guard guard_script = {
     .name = "script",
     .idea = "no lock: one atomic script checks and writes",
-    .flaw = NULL,
     .expected = VERDICT_SOUND,
     .sell = script_sell,
 };

@@ -268,7 +268,8 @@ static void pause_sell(const struct guard_ctx *ctx)
 static void run_guard_locked(struct group_commit *self, struct lane *lane, const struct run *run)
 {
     const struct guard *guard = lane->guard;
-    struct guard_ctx ctx = {.client = self->options.client,
+    struct guard_ctx ctx = {.guard = guard,
+                            .client = self->options.client,
                             .purchase = self->purchase,
                             .resolve = self->resolve,
                             .confirm = self->confirm,

@@ -38,11 +38,12 @@ struct guard_result {
 };
 
 struct guard_ctx {
-    lk_client *client;   /* borrowed */
-    lk_script *purchase; /* borrowed: store/scripts/purchase.lua */
-    lk_script *resolve;  /* borrowed: store/scripts/resolve.lua */
-    lk_script *confirm;  /* borrowed: store/scripts/confirm.lua */
-    lk_script *fenced;   /* borrowed: store/scripts/fence_check.lua and purchase.lua */
+    const struct guard *guard; /* borrowed: whose sell() this is */
+    lk_client *client;         /* borrowed */
+    lk_script *purchase;       /* borrowed: store/scripts/purchase.lua */
+    lk_script *resolve;        /* borrowed: store/scripts/resolve.lua */
+    lk_script *confirm;        /* borrowed: store/scripts/confirm.lua */
+    lk_script *fenced;         /* borrowed: store/scripts/fence_check.lua and purchase.lua */
     const struct deployment *deployment; /* borrowed; NULL: one server, no replicas waited for */
     struct redlock_servers *redlock;     /* borrowed: those of --redlock; NULL: there are none */
     const char *sale_id;
@@ -67,6 +68,7 @@ struct guard {
     bool needs_redlock; /* guard_ctx.redlock: an instance started without --redlock cannot run it */
     /* Threads: several at once with different batches. The array holds pointers, none NULL. */
     struct guard_result (*sell)(const struct guard_ctx *ctx, struct purchase **batch, size_t count);
+    const void *way; /* for a sell() that guards share, of its own type; NULL: it needs none */
 };
 
 /* For guards: the moment of ctx->pause. */

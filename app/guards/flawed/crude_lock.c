@@ -22,8 +22,8 @@ static lk_status take_in_time(const struct crude_lock *lock, struct by_hand *han
     return status;
 }
 
-struct guard_result crude_lock_sell(const struct crude_lock *lock, const struct guard_ctx *ctx,
-                                    struct purchase **batch, size_t count)
+struct guard_result crude_lock_sell_by(const struct crude_lock *lock, const struct guard_ctx *ctx,
+                                       struct purchase **batch, size_t count)
 {
     int64_t deadline_ms = clock_mono_ms() + ctx->limit_ms;
     struct guard_result result = {.status = GUARD_UNAVAILABLE};
@@ -41,6 +41,12 @@ struct guard_result crude_lock_sell(const struct crude_lock *lock, const struct 
     }
     by_hand_done(&hand);
     return result;
+}
+
+struct guard_result crude_lock_sell(const struct guard_ctx *ctx, struct purchase **batch,
+                                    size_t count)
+{
+    return crude_lock_sell_by(ctx->guard->way, ctx, batch, count);
 }
 
 /* ---- locks in Redis -------------------------------------------------------------------------------- */

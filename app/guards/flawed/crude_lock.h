@@ -7,6 +7,7 @@
 
 #include "guards/hand/by_hand.h"
 
+/* guard.way of these. */
 struct crude_lock {
     /* One try, or a wait of its own for ctx->wait_ms. OK: it is ours; BUSY: somebody's; else nobody knows. */
     lk_status (*take)(const struct crude_lock *lock, struct by_hand *hand, struct lk_error *err);
@@ -15,8 +16,11 @@ struct crude_lock {
 };
 
 /* guard.sell() under such a lock, tried again after growing pauses for as long as ctx->wait_ms. */
-struct guard_result crude_lock_sell(const struct crude_lock *lock, const struct guard_ctx *ctx,
-                                    struct purchase **batch, size_t count);
+struct guard_result crude_lock_sell(const struct guard_ctx *ctx, struct purchase **batch,
+                                    size_t count);
+/* The same under a lock that is made for this sell. */
+struct guard_result crude_lock_sell_by(const struct crude_lock *lock, const struct guard_ctx *ctx,
+                                       struct purchase **batch, size_t count);
 
 /* ---- locks in Redis, at the sale's lock key ------------------------------------------------------ */
 

@@ -64,9 +64,9 @@ static struct guard_result file_sell(const struct guard_ctx *ctx, struct purchas
         open_file(ctx, &result.error); /* its own open file: threads keep each other out, too */
 
     if (file < 0) return result;
-    result =
-        crude_lock_sell(&(struct crude_lock){.take = lock_file, .give = unlock_file, .arg = &file},
-                        ctx, batch, count);
+    result = crude_lock_sell_by(
+        &(struct crude_lock){.take = lock_file, .give = unlock_file, .arg = &file}, ctx, batch,
+        count);
     (void)close(file);
     return result;
 }

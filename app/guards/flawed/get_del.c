@@ -42,8 +42,8 @@ static struct guard_result get_del_sell(const struct guard_ctx *ctx, struct purc
     char value[VALUE_SIZE];
 
     make_value(ctx, value);
-    return crude_lock_sell(&(struct crude_lock){.take = take, .give = get_then_del, .arg = value},
-                           ctx, batch, count);
+    return crude_lock_sell_by(
+        &(struct crude_lock){.take = take, .give = get_then_del, .arg = value}, ctx, batch, count);
 }
 
 const struct guard guard_get_del = {

@@ -6,18 +6,11 @@
  */
 #include "unchecked_lock.h"
 
-static struct guard_result mutex_unchecked_sell(const struct guard_ctx *ctx,
-                                                struct purchase **batch, size_t count)
-{
-    return unchecked_lock_sell(
-        &(struct lk_lock_options){.wait_ms = ctx->wait_ms, .lease_ms = ctx->lease_ms}, ctx, batch,
-        count);
-}
-
 const struct guard guard_mutex_unchecked = {
     .name = "mutex-unchecked",
     .idea = "the same lock, but read, decide and write trust it instead of checking it",
     .flaw = "a holder paused for longer than its lease writes over what others sold meanwhile",
     .expected = VERDICT_OVERSELLS,
-    .sell = mutex_unchecked_sell,
+    .sell = unchecked_lock_sell,
+    .way = &(const struct lk_lock_options){0},
 };

@@ -10,17 +10,11 @@ static lk_status take(const struct crude_lock *lock, struct by_hand *hand, struc
     return crude_lock_set_nx_px(hand, hand->ctx->instance, err);
 }
 
-static struct guard_result set_del_sell(const struct guard_ctx *ctx, struct purchase **batch,
-                                        size_t count)
-{
-    return crude_lock_sell(&(struct crude_lock){.take = take, .give = crude_lock_del}, ctx, batch,
-                           count);
-}
-
 const struct guard guard_set_del = {
     .name = "set-del",
     .idea = "SET NX PX, then DEL",
     .flaw = "a holder that comes late deletes the lock of the next one",
     .expected = VERDICT_OVERSELLS,
-    .sell = set_del_sell,
+    .sell = crude_lock_sell,
+    .way = &(const struct crude_lock){.take = take, .give = crude_lock_del},
 };

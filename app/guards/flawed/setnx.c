@@ -10,17 +10,11 @@ static lk_status take(const struct crude_lock *lock, struct by_hand *hand, struc
     return crude_lock_setnx(hand, err);
 }
 
-static struct guard_result setnx_sell(const struct guard_ctx *ctx, struct purchase **batch,
-                                      size_t count)
-{
-    return crude_lock_sell(&(struct crude_lock){.take = take, .give = crude_lock_del}, ctx, batch,
-                           count);
-}
-
 const struct guard guard_setnx = {
     .name = "setnx",
     .idea = "SETNX, then DEL",
     .flaw = "no expiry: when the holder dies, nobody sells any more",
     .expected = VERDICT_STUCK,
-    .sell = setnx_sell,
+    .sell = crude_lock_sell,
+    .way = &(const struct crude_lock){.take = take, .give = crude_lock_del},
 };

@@ -27,17 +27,11 @@ static lk_status take(const struct crude_lock *lock, struct by_hand *hand, struc
     return status == LK_BUSY ? LK_UNREACHABLE : status; /* it is taken: do not try again */
 }
 
-static struct guard_result setnx_expire_sell(const struct guard_ctx *ctx, struct purchase **batch,
-                                             size_t count)
-{
-    return crude_lock_sell(&(struct crude_lock){.take = take, .give = crude_lock_del}, ctx, batch,
-                           count);
-}
-
 const struct guard guard_setnx_expire = {
     .name = "setnx-expire",
     .idea = "SETNX, then EXPIRE in a second command, then DEL",
     .flaw = "a holder that dies between the two leaves a lock without an expiry",
     .expected = VERDICT_STUCK,
-    .sell = setnx_expire_sell,
+    .sell = crude_lock_sell,
+    .way = &(const struct crude_lock){.take = take, .give = crude_lock_del},
 };

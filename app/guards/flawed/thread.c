@@ -49,17 +49,11 @@ static void unlock_process(const struct crude_lock *lock, struct by_hand *hand)
     (void)pthread_mutex_unlock(&process_lock.mutex);
 }
 
-static struct guard_result thread_sell(const struct guard_ctx *ctx, struct purchase **batch,
-                                       size_t count)
-{
-    return crude_lock_sell(&(struct crude_lock){.take = lock_process, .give = unlock_process}, ctx,
-                           batch, count);
-}
-
 const struct guard guard_thread = {
     .name = "thread",
     .idea = "a mutex of the process around read, decide and write",
     .flaw = "it keeps out the threads of one process, and nobody else's",
     .expected = VERDICT_OVERSELLS,
-    .sell = thread_sell,
+    .sell = crude_lock_sell,
+    .way = &(const struct crude_lock){.take = lock_process, .give = unlock_process},
 };

@@ -6,13 +6,16 @@
 #include "base/clock.h"
 #include "guards/hand/by_hand.h"
 
-static struct guard_result sell_by(lk_lock *lock, const struct lk_lock_options *options,
-                                   struct by_hand *hand)
+static struct guard_result sell_by(lk_lock *lock, struct by_hand *hand)
 {
-    int64_t deadline_ms = clock_mono_ms() + hand->ctx->limit_ms;
+    const struct guard_ctx *ctx = hand->ctx;
+    struct lk_lock_options options = *(const struct lk_lock_options *)ctx->guard->way;
+    int64_t deadline_ms = clock_mono_ms() + ctx->limit_ms;
     struct guard_result result = {.status = GUARD_UNAVAILABLE}; /* nothing was written yet */
-    lk_status status = lk_lock_acquire(lock, options, &result.error);
 
+    options.wait_ms = ctx->wait_ms;
+    options.lease_ms = ctx->lease_ms;
+    lk_status status = lk_lock_acquire(lock, &options, &result.error);
     if (status == LK_BUSY || status == LK_LOST) result.status = GUARD_BUSY;
     if (status != LK_OK) return result;
     result = by_hand_sell(hand, deadline_ms, lock);
@@ -20,8 +23,7 @@ static struct guard_result sell_by(lk_lock *lock, const struct lk_lock_options *
     return result;
 }
 
-struct guard_result unchecked_lock_sell(const struct lk_lock_options *options,
-                                        const struct guard_ctx *ctx, struct purchase **batch,
+struct guard_result unchecked_lock_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                         size_t count)
 {
     struct by_hand hand;
@@ -30,7 +32,7 @@ struct guard_result unchecked_lock_sell(const struct lk_lock_options *options,
 
     if (by_hand_make(ctx, batch, count, &hand))
         lock = lk_mutex_new(ctx->client, hand.keys.text[KEY_LOCK], &result.error);
-    if (lock) result = sell_by(lock, options, &hand);
+    if (lock) result = sell_by(lock, &hand);
     lk_lock_free(lock);
     by_hand_done(&hand);
     return result;

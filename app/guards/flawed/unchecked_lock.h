@@ -7,9 +7,8 @@
 
 #include "guards/base/guard.h"
 
-/* guard.sell() under a mutex of the sale's lock key, taken with these options. */
-struct guard_result unchecked_lock_sell(const struct lk_lock_options *options,
-                                        const struct guard_ctx *ctx, struct purchase **batch,
+/* guard.sell() under a mutex of the sale's lock key. guard.way: its lk_lock_options, but for the times. */
+struct guard_result unchecked_lock_sell(const struct guard_ctx *ctx, struct purchase **batch,
                                         size_t count);
 
 #endif

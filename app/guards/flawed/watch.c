@@ -159,7 +159,6 @@ static struct guard_result watch_sell(const struct guard_ctx *ctx, struct purcha
 const struct guard guard_watch = {
     .name = "watch",
     .idea = "no lock: WATCH, read, MULTI/EXEC, again when something changed",
-    .flaw = NULL,
     .expected = VERDICT_SOUND,
     .sell = watch_sell,
 };

@@ -5,19 +5,11 @@
  */
 #include "unchecked_lock.h"
 
-static struct guard_result watchdog_unchecked_sell(const struct guard_ctx *ctx,
-                                                   struct purchase **batch, size_t count)
-{
-    return unchecked_lock_sell(&(struct lk_lock_options){.wait_ms = ctx->wait_ms,
-                                                         .lease_ms = ctx->lease_ms,
-                                                         .is_renewed = true},
-                               ctx, batch, count);
-}
-
 const struct guard guard_watchdog_unchecked = {
     .name = "watchdog-unchecked",
     .idea = "as mutex-unchecked, while a watchdog renews the lease",
     .flaw = "a process that is stopped as a whole does not renew, wakes up and writes",
     .expected = VERDICT_OVERSELLS,
-    .sell = watchdog_unchecked_sell,
+    .sell = unchecked_lock_sell,
+    .way = &(const struct lk_lock_options){.is_renewed = true},
 };

@@ -31,9 +31,10 @@ static lk_status sell_holding(const struct held_lock *how, lk_lock *lock,
     return status;
 }
 
-struct guard_result held_lock_sell(const struct held_lock *how, const struct guard_ctx *ctx,
-                                   struct purchase **batch, size_t count)
+struct guard_result held_lock_sell(const struct guard_ctx *ctx, struct purchase **batch,
+                                   size_t count)
 {
+    const struct held_lock *how = ctx->guard->way;
     struct purchase_eval purchase;
     struct lk_error err = {0};
     lk_reply *reply = NULL;

@@ -7,6 +7,7 @@
 
 #include "purchase_eval.h"
 
+/* guard.way of these. */
 struct held_lock {
     lk_lock *(*make)(lk_client *client, const char *key, struct lk_error *err);
     bool is_renewed; /* the watchdog prolongs ctx->lease_ms while the script runs */
@@ -16,7 +17,7 @@ struct held_lock {
 };
 
 /* guard.sell() under such a lock of the sale's lock key. */
-struct guard_result held_lock_sell(const struct held_lock *how, const struct guard_ctx *ctx,
-                                   struct purchase **batch, size_t count);
+struct guard_result held_lock_sell(const struct guard_ctx *ctx, struct purchase **batch,
+                                   size_t count);
 
 #endif

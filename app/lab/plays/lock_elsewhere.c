@@ -20,20 +20,21 @@ static struct guard_result sell_holding(lk_lock *lock, const struct lk_lock_opti
     return result;
 }
 
-/* The lock of the sale, on ctx->redlock's servers. */
-typedef lk_lock *lock_maker(const struct redlock_servers *servers, const char *key,
-                            struct lk_error *err);
+/* guard.way of these: the lock of the sale, on ctx->redlock's servers. */
+struct elsewhere {
+    lk_lock *(*make)(const struct redlock_servers *servers, const char *key, struct lk_error *err);
+};
 
-static struct guard_result sell(const struct guard_ctx *ctx, struct purchase **batch, size_t count,
-                                lock_maker *make)
+static struct guard_result sell(const struct guard_ctx *ctx, struct purchase **batch, size_t count)
 {
     const struct lk_lock_options options = {.wait_ms = ctx->wait_ms, .lease_ms = ctx->lease_ms};
+    const struct elsewhere *way = ctx->guard->way;
     struct guard_result result = {.status = GUARD_UNAVAILABLE};
     struct by_hand hand;
     lk_lock *lock = NULL;
 
     if (by_hand_make(ctx, batch, count, &hand))
-        lock = make(ctx->redlock, hand.keys.text[KEY_LOCK], &result.error);
+        lock = way->make(ctx->redlock, hand.keys.text[KEY_LOCK], &result.error);
     if (lock) result = sell_holding(lock, &options, &hand);
     lk_lock_free(lock);
     by_hand_done(&hand);
@@ -46,18 +47,13 @@ static lk_lock *make_mutex(const struct redlock_servers *servers, const char *ke
     return lk_mutex_new(servers->clients[0], key, err);
 }
 
-static struct guard_result mutex_sell(const struct guard_ctx *ctx, struct purchase **batch,
-                                      size_t count)
-{
-    return sell(ctx, batch, count, make_mutex);
-}
-
 const struct guard scenario_guard_mutex_elsewhere = {
     .name = "mutex-elsewhere",
     .idea = "lockkit's mutex on a server of its own; the write trusts it",
     .flaw = "a failover of that server forgets the lock",
     .expected = VERDICT_OVERSELLS,
-    .sell = mutex_sell,
+    .sell = sell,
+    .way = &(const struct elsewhere){make_mutex},
 };
 
 static lk_lock *make_redlock(const struct redlock_servers *servers, const char *key,
@@ -66,17 +62,12 @@ static lk_lock *make_redlock(const struct redlock_servers *servers, const char *
     return lk_redlock_new(servers->clients, servers->count, key, NULL, err);
 }
 
-static struct guard_result redlock_sell(const struct guard_ctx *ctx, struct purchase **batch,
-                                        size_t count)
-{
-    return sell(ctx, batch, count, make_redlock);
-}
-
 const struct guard scenario_guard_redlock_unchecked = {
     .name = "redlock-unchecked",
     .idea = "lockkit's redlock over independent servers; the write trusts it",
     .flaw = "a server that forgets its vote can make a second majority",
     .expected = VERDICT_OVERSELLS,
     .needs_redlock = true,
-    .sell = redlock_sell,
+    .sell = sell,
+    .way = &(const struct elsewhere){make_redlock},
 };

@@ -54,6 +54,7 @@ struct guard_result actor_buy(lk_client *client, struct redlock_servers *locks,
                               struct purchase *out)
 {
     struct guard_ctx ctx = {
+        .guard = cast->guard,
         .client = client,
         .redlock = locks,
         .purchase = lk_script_new(app_scripts_named("purchase")),

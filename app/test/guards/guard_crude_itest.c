@@ -79,6 +79,7 @@ static struct told sell(const struct guard_ctx *wish, size_t shop, const char *b
     struct purchase purchase = {.buyer = buyer, .key = "", .outcome = OUTCOME_COUNT};
     struct purchase *batch = &purchase;
 
+    ctx.guard = self.guard;
     ctx.client = the_world->shops[shop].client;
     ctx.purchase = self.purchase;
     ctx.resolve = self.resolve;
@@ -359,6 +360,7 @@ TEST(without_its_folder_the_guard_file_says_so)
     struct guard_ctx ctx = {.client = NULL, .sale_id = "s", .process = "p", .instance = "i"};
 
     begin(*state, "file", 5, NULL);
+    ctx.guard = self.guard;
     struct guard_result none = self.guard->sell(&ctx, &batch, 1);
     ctx.dir = "no/such/folder";
     struct guard_result wrong = self.guard->sell(&ctx, &batch, 1);
