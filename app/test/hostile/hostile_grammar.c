@@ -11,6 +11,7 @@
 
 #include "serve/routes.h"
 #include "test/support/app_forge.h"
+#include "test/support/app_texts.h"
 
 enum { BODY_SIZE = 6000, REQUESTS_MAX = 4, DEPTH_MAX = 6, BUYERS = 200, SALES = 8 };
 
@@ -47,43 +48,20 @@ static bool once_in(struct maker *self, unsigned times)
     return roll(self, times) == 0;
 }
 
-#define PICK(self, table) ((table)[roll((self), sizeof(table) / sizeof(table)[0])])
+static const char *pick(struct maker *self, const char *texts)
+{
+    return texts_at(texts, roll(self, (unsigned)texts_count(texts)));
+}
 
 /* ---- JSON ------------------------------------------------------------------------------------- */
 
-static const char *const atoms[] = {
-    "1",
-    "0",
-    "-1",
-    "1.0",
-    "1e0",
-    "1e400",
-    "9223372036854775808",
-    "00",
-    "true",
-    "null",
-    "\"\"",
-    "\"a\"",
-    "[]",
-    "{}",
-    "\"\\u0000\"",
-    "\"\\ud800\"",
-    "\"\xff\"",
-    "\"\xc3\xa4\"",
-    "\"\xed\xa0\x80\"",
-    "nan",
-    "'a'",
-    "\"\\x\"",
-    "",
-    "\"\x1b[2J\"",
-    "\"2099-01-01T00:00:00Z\"",
-    "\"2020-13-01T00:00:00Z\"",
-    "\"evil\\r\\n\"",
-    "18446744073709551617",
-};
-static const char *const members[] = {
-    "qty", "id",  "stock", "title", "startsAt",  "endsAt", "guard",     "units", "sub",
-    "exp", "nbf", "aud",   "iat",   "__proto__", "",       "q\\u0074y", "\xc3"};
+static const char atoms[] =
+    "1|0|-1|1.0|1e0|1e400|9223372036854775808|00|true|null|``|`a`|[]|{}|`\\u0000`|`\\ud800`|"
+    "`\xff`|`\xc3\xa4`|`\xed\xa0\x80`|nan|'a'|`\\x`||`\x1b[2J`|`2099-01-01T00:00:00Z`|"
+    "`2020-13-01T00:00:00Z`|`evil\\r\\n`|18446744073709551617";
+static const char members[] =
+    "qty|id|stock|title|startsAt|endsAt|guard|units|sub|exp|nbf|aud|iat|__proto__||q\\u0074y|"
+    "\xc3";
 
 static void add_value(struct maker *self, FILE *out, unsigned depth);
 
@@ -92,7 +70,7 @@ static void add_list(struct maker *self, FILE *out, unsigned depth, const char *
 {
     (void)fputc(brackets[0], out);
     for (unsigned i = roll(self, 4); i > 0; i--) {
-        if (brackets[0] == '{') (void)fprintf(out, "\"%s\":", PICK(self, members));
+        if (brackets[0] == '{') (void)fprintf(out, "\"%s\":", pick(self, members));
         add_value(self, out, depth + 1);
         (void)fputs(i > 1 || once_in(self, 9) ? "," : "", out);
     }
@@ -111,7 +89,7 @@ static void add_value(struct maker *self, FILE *out, unsigned depth)
     } else if (once_in(self, 30)) {
         (void)fprintf(out, "\"%0*d\xe2\x82\xac\"", (int)roll(self, 4000), 0);
     } else {
-        (void)fputs(PICK(self, atoms), out);
+        (void)fputs(pick(self, atoms), out);
     }
 }
 
@@ -129,36 +107,37 @@ static void add_member(struct maker *self, FILE *out, const char *name, const ch
 
 static void add_body(struct maker *self, FILE *out, const char *path)
 {
+    /* By a part of the path, the first that fits: what is always there, and what half of the time. */
+    static const struct {
+        const char *part, *always[3][2], *at_times[2];
+    } bodies[] = {
+        {"restock", {{"units", "5"}}, {NULL}},
+        {"/guard", {{"guard", "\"script\""}}, {NULL}},
+        {"/admin/sales/", {{NULL}}, {"title", "\"t\""}},
+        {"/admin/sales",
+         {{"id", NULL}, {"stock", "50"}, {"title", "\"\xe2\x82\xac \\\"x\\\"\""}},
+         {NULL}},
+        {"", {{NULL}}, {"qty", "1"}},
+    };
     char id[24];
+    size_t i = 0;
 
     (void)snprintf(id, sizeof id, "\"fuzz-%u\"", roll(self, SALES));
     if (once_in(self, 5)) {
         add_value(self, out, 0);
-    } else if (strstr(path, "restock")) {
-        (void)fputs("{", out);
-        add_member(self, out, "units", "5");
-        (void)fputs("}", out);
-    } else if (strstr(path, "/guard")) {
-        (void)fputs("{", out);
-        add_member(self, out, "guard", "\"script\"");
-        (void)fputs("}", out);
-    } else if (strcmp(path, "/api/v1/admin/sales") == 0) {
-        (void)fputs("{", out);
-        add_member(self, out, "id", id);
-        (void)fputs(",", out);
-        add_member(self, out, "stock", "50");
-        (void)fputs(",", out);
-        add_member(self, out, "title", "\"\xe2\x82\xac \\\"x\\\"\"");
-        (void)fputs("}", out);
-    } else if (strstr(path, "/admin/sales/")) {
-        (void)fputs("{", out);
-        if (once_in(self, 2)) add_member(self, out, "title", "\"t\"");
-        (void)fputs("}", out);
-    } else {
-        (void)fputs("{", out);
-        if (once_in(self, 2)) add_member(self, out, "qty", "1");
-        (void)fputs("}", out);
+        return;
     }
+    while (!strstr(path, bodies[i].part))
+        i++;
+    (void)fputs("{", out);
+    for (size_t k = 0; k < 3 && bodies[i].always[k][0]; k++) {
+        (void)fputs(k > 0 ? "," : "", out);
+        add_member(self, out, bodies[i].always[k][0],
+                   bodies[i].always[k][1] ? bodies[i].always[k][1] : id);
+    }
+    if (bodies[i].at_times[0] && once_in(self, 2))
+        add_member(self, out, bodies[i].at_times[0], bodies[i].at_times[1]);
+    (void)fputs("}", out);
 }
 
 /* ---- tokens ------------------------------------------------------------------------------------ */
@@ -210,78 +189,30 @@ static void add_token(struct maker *self, const char *buyer)
 
 static const char *const ends[] = {"\n",    "\r",     "\r\r\n", "\n\r\n",
                                    "\r\n ", "\r\n\t", "\0",     " \r\n"};
-static const char *const odd_lines[] = {
-    " X: 1",
-    ": 1",
-    "\x80: 1",
-    "X",
-    "X : 1",
-    "\"X\": 1",
-    "\tX: 1",
-    "X\x01: 1",
-    "X: \x1b[2J",
-    "Content-Length: 0",
-    "Content-Length: 5",
-    "Content-Length: +1",
-    "Content-Length:",
-    "Transfer-Encoding: chunked",
-    "Transfer-Encoding: identity",
-    "Transfer-Encoding : chunked",
-    "Host: elsewhere",
-    "Host:",
-    "Connection: close",
-    "Connection: keep-alive, close",
-    "Connection: upgrade",
-    "Upgrade: websocket",
-    "Expect: 100-continue",
-    "Expect: x",
-    "Content-Type: text/plain",
-    "X-User-Id: evil:x",
-    "Idempotency-Key: \"k",
-    "If-None-Match: *",
-    "Last-Event-ID: 99999999999999999999",
-    "Last-Event-ID: x",
-    "Range: bytes=0-0",
-    "X-Forwarded-For: ,,,,::1,[::]:1,\xff",
-    "Authorization: Bearer",
-    "Authorization: Basic eDp5",
-    "Accept-Encoding: gzip",
-    "TE: trailers",
-    "Trailer: X",
-    "Cookie: a=b",
-    "X:",
-};
-static const char *const odd_methods[] = {"HEAD",  "PUT",   "DELETE",   "OPTIONS",
-                                          "PATCH", "TRACE", "CONNECT",  "FETCH",
-                                          "get",   "PRI",   "PROPFIND", ""};
-static const char *const odd_versions[] = {"HTTP/1.0",  "HTTP/1.0", "HTTP/1.2",
-                                           "HTTP/2.0",  "HTTP/0.9", "http/1.1",
-                                           "HTTP/1.10", "",         "HTTP/1.1 x"};
-static const char *const odd_targets[] = {"*",
-                                          "http://here/livez",
-                                          "http://here",
-                                          "here:80",
-                                          "/livez?%00",
-                                          "/%00",
-                                          "/..",
-                                          "//",
-                                          "/#",
-                                          "/livez%2f",
-                                          "/\x80",
-                                          "livez",
-                                          "/a b",
-                                          "?",
-                                          "http://",
-                                          "/problems/%2e",
-                                          "/assets/shared/../x"};
-static const char *const ids[] = {
-    "cup", "cup",     "cup",   "none",
-    "CUP", "evil%0a", "a%2fb", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+static const char odd_lines[] =
+    " X: 1|: 1|\x80: 1|X|X : 1|\"X\": 1|\tX: 1|X\x01: 1|X: \x1b[2J|Content-Length: 0|"
+    "Content-Length: 5|Content-Length: +1|Content-Length:|Transfer-Encoding: chunked|"
+    "Transfer-Encoding: identity|Transfer-Encoding : chunked|Host: elsewhere|Host:|"
+    "Connection: close|Connection: keep-alive, close|Connection: upgrade|Upgrade: websocket|"
+    "Expect: 100-continue|Expect: x|Content-Type: text/plain|X-User-Id: evil:x|"
+    "Idempotency-Key: \"k|If-None-Match: *|Last-Event-ID: 99999999999999999999|Last-Event-ID: x|"
+    "Range: bytes=0-0|X-Forwarded-For: ,,,,::1,[::]:1,\xff|Authorization: Bearer|"
+    "Authorization: Basic eDp5|Accept-Encoding: gzip|TE: trailers|Trailer: X|Cookie: a=b|X:";
+static const char odd_methods[] =
+    "HEAD|PUT|DELETE|OPTIONS|PATCH|TRACE|CONNECT|FETCH|get|PRI|PROPFIND|";
+static const char odd_versions[] =
+    "HTTP/1.0|HTTP/1.0|HTTP/1.2|HTTP/2.0|HTTP/0.9|http/1.1|HTTP/1.10||HTTP/1.1 x";
+static const char odd_targets[] =
+    "*|http://here/livez|http://here|here:80|/livez?%00|/%00|/..|//|/#|/livez%2f|/\x80|livez|"
+    "/a b|?|http://|/problems/%2e|/assets/shared/../x";
+static const char ids[] =
+    "cup|cup|cup|none|CUP|evil%0a|a%2fb|aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
 static void add_line(struct maker *self, const char *line)
 {
     (void)fputs(line, self->stream);
-    (void)fputs(once_in(self, 150) ? PICK(self, ends) : "\r\n", self->stream);
+    (void)fputs(once_in(self, 150) ? ends[roll(self, sizeof ends / sizeof ends[0])] : "\r\n",
+                self->stream);
 }
 
 /* A path out of the table of routes, its holes filled; the route it was made of into *out. */
@@ -302,7 +233,7 @@ static void add_target(struct maker *self, struct route_text *out)
             continue;
         }
         (void)fputs(strstr(out->path, "/admin/") || strstr(out->path, "/lab/") ? id
-                                                                               : PICK(self, ids),
+                                                                               : pick(self, ids),
                     self->stream);
         at = strchr(at, '}');
     }
@@ -355,7 +286,7 @@ static void add_headers(struct maker *self, bool has_body)
     add_identity(self);
     if (has_body && !once_in(self, 20)) add_line(self, "Content-Type: application/json");
     while (once_in(self, 4))
-        add_line(self, PICK(self, odd_lines));
+        add_line(self, pick(self, odd_lines));
     if (once_in(self, 60)) {
         for (unsigned i = roll(self, 90); i > 0; i--)
             add_line(self, "X: 1");
@@ -377,16 +308,16 @@ static void add_request(struct maker *self)
     self->stream = open_memstream(&target, &target_len);
     if (!self->stream) abort();
     if (once_in(self, 15)) {
-        (void)fputs(PICK(self, odd_targets), self->stream);
+        (void)fputs(pick(self, odd_targets), self->stream);
     } else {
         add_target(self, &route);
     }
     (void)fclose(self->stream);
     self->stream = outer;
-    if (is_odd) route.method = PICK(self, odd_methods);
+    if (is_odd) route.method = pick(self, odd_methods);
     if (strcmp(route.method, "HEAD") == 0) self->out->has_head = true;
     (void)fprintf(self->stream, "%s %s %s\r\n", route.method, target,
-                  once_in(self, 25) ? PICK(self, odd_versions) : "HTTP/1.1");
+                  once_in(self, 25) ? pick(self, odd_versions) : "HTTP/1.1");
     stream = open_memstream(&body, &len);
     if (!stream) abort();
     if (strcmp(route.method, "GET") != 0 || once_in(self, 30)) add_body(self, stream, route.path);
