@@ -2,62 +2,42 @@
  * The small parsers of the edge, and the text that answers are built of.
  */
 #include "http/http.h"
+#include "test/support/app_texts.h"
 #include "test/support/testing.h"
 
 TEST(json_is_told_by_its_media_type)
 {
-    static const struct {
-        const char *type;
-        bool is_json;
-    } cases[] = {
-        {"application/json", true},
-        {"Application/JSON", true},
-        {"application/json; charset=utf-8", true},
-        {"application/json;charset=\"UTF-8\"", true},
-        {"application/json \t;  charset=utf-8", true},
-        {"", false},
-        {"application", false},
-        {"application/jsonx", false},
-        {"application/json;", false},
-        {"application/json; charset=latin1", false},
-        {"application/json, text/plain", false},
-        {"application/problem+json", false},
-        {"text/plain", false},
-        {"multipart/form-data; boundary=application/json", false},
-    };
+    static const char *const types[2] = {
+        "|application|application/jsonx|application/json;|application/json; charset=latin1|"
+        "application/json, text/plain|application/problem+json|text/plain|"
+        "multipart/form-data; boundary=application/json",
+        "application/json|Application/JSON|application/json; charset=utf-8|"
+        "application/json;charset=`UTF-8`|application/json \t;  charset=utf-8"};
+    const char *type = NULL;
 
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        assert_int_equal(http_type_is_json(cases[i].type), cases[i].is_json);
+    for (int is_json = 0; is_json < 2; is_json++)
+        for (size_t i = 0; (type = texts_at(types[is_json], i)); i++)
+            if (http_type_is_json(type) != is_json) fail_msg("%s", type);
 }
 
 TEST(keys_lose_their_quotes)
 {
     static const char longest[] =
         "0123456789012345678901234567890123456789012345678901234567890123";
-    static const struct {
-        const char *value, *key; /* key NULL: malformed */
-    } cases[] = {
-        {"a", "a"},
-        {"\"a.b_C-9\"", "a.b_C-9"},
-        {longest, longest},
-        {"", NULL},
-        {"\"\"", NULL},
-        {"\"", NULL},
-        {"\"a", NULL},
-        {"a\"", NULL},
-        {"a b", NULL},
-        {"\"\"a\"\"", NULL},
-        {"a:b", NULL},
-        {"\xc3\xa4", NULL},
-        {"0123456789012345678901234567890123456789012345678901234567890123x", NULL},
-    };
+    static const char malformed[] =
+        "|``|`|`a|a`|a b|``a``|a:b|\xc3\xa4|"
+        "0123456789012345678901234567890123456789012345678901234567890123x";
+    char key[IDEMPOTENCY_KEY_MAX + 1];
+    const char *value = NULL;
 
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char key[IDEMPOTENCY_KEY_MAX + 1];
-
-        assert_int_equal(http_unquote_key(cases[i].value, key), cases[i].key != NULL);
-        if (cases[i].key) assert_string_equal(key, cases[i].key);
-    }
+    for (size_t i = 0; (value = texts_at(malformed, i)); i++)
+        if (http_unquote_key(value, key)) fail_msg("%s", value);
+    assert_true(http_unquote_key("a", key));
+    assert_string_equal(key, "a");
+    assert_true(http_unquote_key("\"a.b_C-9\"", key));
+    assert_string_equal(key, "a.b_C-9");
+    assert_true(http_unquote_key(longest, key));
+    assert_string_equal(key, longest);
 }
 
 TEST(tokens_are_short_and_harmless)

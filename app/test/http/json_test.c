@@ -3,41 +3,38 @@
  */
 #include "http/json.h"
 #include "test/support/app_stack.h"
+#include "test/support/app_texts.h"
 #include "test/support/testing.h"
+
+/* All of these bodies are taken, or (field not NULL) refused for that. */
+static void reads_as(json_reader *read, void *out, const char *bodies, const char *field)
+{
+    const char *body = NULL;
+
+    for (size_t i = 0; (body = texts_at(bodies, i)); i++) {
+        struct json_error error = {0};
+
+        if (read(body, strlen(body), out, &error) != (field == NULL)) fail_msg("%s", body);
+        if (field && strcmp(error.field, field) != 0) fail_msg("%s: %s", body, error.field);
+        if (field) assert_non_null(error.detail);
+    }
+}
 
 TEST(a_purchase_is_one_unit)
 {
     static const struct {
-        const char *body, *field; /* field NULL: taken */
+        const char *field, *bodies; /* field NULL: taken */
     } cases[] = {
-        {"", NULL},
-        {"{}", NULL},
-        {"{\"qty\":1}", NULL},
-        {" { \"qty\" : 1 } ", NULL},
-        {"{\"qty\":2}", "qty"},
-        {"{\"qty\":1.0}", "qty"},
-        {"{\"qty\":true}", "qty"},
-        {"{\"qty\":null}", "qty"},
-        {"{\"qty\":1,\"qty\":99}", "qty"},
-        {"{\"qty\":1,\"user\":\"x\"}", "user"},
-        {"{\"\":1}", ""},
-        {"{\"qty\":1}{}", "body"},
-        {"{\"qty\":1,}", "body"},
-        {"null", "body"},
-        {"\"qty\"", "body"},
-        {"{\"qty\":\"\\u0000\"}", "body"},
-        {"{\"qty\":\"\xff\"}", "body"},
-        {"{\"qty\":1e400}", "body"},
+        {NULL, "|{}|{`qty`:1}| { `qty` : 1 } "},
+        {"qty", "{`qty`:2}|{`qty`:1.0}|{`qty`:true}|{`qty`:null}|{`qty`:1,`qty`:99}"},
+        {"user", "{`qty`:1,`user`:`x`}"},
+        {"", "{``:1}"},
+        {"body",
+         "{`qty`:1}{}|{`qty`:1,}|null|`qty`|{`qty`:`\\u0000`}|{`qty`:`\xff`}|{`qty`:1e400}"},
     };
 
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct json_error error = {0};
-
-        assert_int_equal(json_read_purchase(cases[i].body, strlen(cases[i].body), NULL, &error),
-                         cases[i].field == NULL);
-        if (cases[i].field) assert_string_equal(error.field, cases[i].field);
-        if (cases[i].field) assert_non_null(error.detail);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        reads_as(json_read_purchase, NULL, cases[i].bodies, cases[i].field);
 }
 
 struct nested {
@@ -184,42 +181,19 @@ TEST(a_patch_says_what_changes)
 
 TEST(bad_steps_are_named)
 {
-    static const struct {
-        json_reader *read;
-        const char *body, *field; /* field NULL: taken */
-    } cases[] = {
-        {json_read_nothing, "", NULL},       {json_read_nothing, "{}", NULL},
-        {json_read_nothing, " { } ", NULL},  {json_read_nothing, "{\"a\":1}", "a"},
-        {json_read_nothing, "null", "body"}, {json_read_nothing, "{}{}", "body"},
-    };
-    static const struct {
-        const char *body, *field;
-    } restocks[] = {{"{\"units\":1}", NULL},
-                    {"{\"units\":100000000}", NULL},
-                    {"", "body"},
-                    {"{}", "units"},
-                    {"{\"units\":null}", "units"},
-                    {"{\"units\":1e2}", "units"},
-                    {"{\"units\":9223372036854775808}", "body"},
-                    {"{\"units\":1,\"units\":1}", "units"}};
+    int64_t units = 0;
 
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct json_error error = {0};
-
-        assert_int_equal(cases[i].read(cases[i].body, strlen(cases[i].body), NULL, &error),
-                         cases[i].field == NULL);
-        if (cases[i].field) assert_string_equal(error.field, cases[i].field);
-    }
-    for (size_t i = 0; i < sizeof restocks / sizeof restocks[0]; i++) {
-        struct json_error error = {0};
-        int64_t units = 0;
-
-        assert_int_equal(
-            json_read_restock(restocks[i].body, strlen(restocks[i].body), &units, &error),
-            restocks[i].field == NULL);
-        if (restocks[i].field) assert_string_equal(error.field, restocks[i].field);
-        assert_int_equal(units > 0, restocks[i].field == NULL);
-    }
+    reads_as(json_read_nothing, NULL, "|{}| { } ", NULL);
+    reads_as(json_read_nothing, NULL, "{`a`:1}", "a");
+    reads_as(json_read_nothing, NULL, "null|{}{}", "body");
+    reads_as(json_read_restock, &units, "{}|{`units`:null}|{`units`:1e2}|{`units`:1,`units`:1}",
+             "units");
+    reads_as(json_read_restock, &units, "|{`units`:9223372036854775808}", "body");
+    assert_int_equal(units, 0);
+    reads_as(json_read_restock, &units, "{`units`:1}", NULL);
+    assert_int_equal(units, 1);
+    reads_as(json_read_restock, &units, "{`units`:100000000}", NULL);
+    assert_int_equal(units, 100000000);
 }
 
 TEST(an_audit_is_labelled_and_shows_what_is_not_known)

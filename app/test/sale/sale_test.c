@@ -3,6 +3,7 @@
  */
 #include "sale/purchase.h"
 #include "sale/sale.h"
+#include "test/support/app_texts.h"
 #include "test/support/testing.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
@@ -11,72 +12,29 @@
 #define FORTY           TEN TEN TEN TEN
 #define SIXTY_FOUR      FORTY TEN TEN "abcd"
 
-struct name_case {
-    const char *text;
-    bool as_sale;
-    bool as_buyer;
-    bool as_key;
-};
-
-static const struct name_case names[] = {
-    {"", false, false, false},
-    {"a", true, true, true},
-    {"0", true, true, true},
-    {"-", true, true, true},
-    {"_", false, true, true},
-    {".", false, false, true},
-    {"..", false, false, true},
-    {"A", false, true, true},
-    {"z9-", true, true, true},
-    {"Z9-_", false, true, true},
-    {"z9-_.", false, false, true},
-    {FORTY, true, true, true},
-    {FORTY "k", false, true, true},
-    {SIXTY_FOUR, false, true, true},
-    {SIXTY_FOUR "e", false, false, false},
-    {SIXTY_FOUR SIXTY_FOUR, false, false, false},
-    {" a", false, false, false},
-    {"a ", false, false, false},
-    {"a b", false, false, false},
-    {"a\r\n", false, false, false},
-    {"\r\na", false, false, false},
-    {"a\r\nSET x y", false, false, false},
-    {"a\n", false, false, false},
-    {"a\t", false, false, false},
-    {"a\x7f", false, false, false},
-    {"\x01", false, false, false},
-    {"{a}", false, false, false},
-    {"a}", false, false, false},
-    {"a}:stock{", false, false, false},
-    {"a:b", false, false, false},
-    {"a*", false, false, false},
-    {"a?", false, false, false},
-    {"[a]", false, false, false},
-    {"%s", false, false, false},
-    {"%00", false, false, false},
-    {"a/b", false, false, false},
-    {"a\\b", false, false, false},
-    {"a@b", false, false, false},
-    {"a,b", false, false, false},
-    {"a+b", false, false, false},
-    {"a\"b", false, false, false},
-    {"\xc3\xa4", false, false, false},                 /* UTF-8: a umlaut */
-    {"\xe7\xa7\x92\xe6\x9d\x80", false, false, false}, /* UTF-8: seckill */
-    {"\xff", false, false, false},
-    {"\x80", false, false, false},
-};
-
 TEST(names_are_valid_as_the_table_says)
 {
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        const struct name_case *row = &names[i];
+    static const struct {
+        bool as_sale, as_buyer, as_key;
+        const char *names;
+    } rows[] = {
+        {true, true, true, "a|0|-|z9-|" FORTY},
+        {false, true, true, "_|A|Z9-_|" FORTY "k|" SIXTY_FOUR},
+        {false, false, true, ".|..|z9-_."},
+        {false, false, false,
+         SIXTY_FOUR
+         "e|" SIXTY_FOUR SIXTY_FOUR "|"
+         "| a|a |a b|a~|~a|a~SET x y|a\n|a\t|a\x7f|\x01|{a}|a}|a}:stock{|a:b|a*|a?|[a]|%s|%00|"
+         "a/b|a\\b|a@b|a,b|a+b|a`b|\xc3\xa4|\xe7\xa7\x92\xe6\x9d\x80|\xff|\x80"},
+    };
+    const char *name = NULL;
 
-        if (sale_id_is_valid(row->text) != row->as_sale ||
-            sale_buyer_id_is_valid(row->text) != row->as_buyer ||
-            sale_key_is_valid(row->text) != row->as_key) {
-            fail_msg("row %zu: \"%s\"", i, row->text);
-        }
-    }
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        for (size_t k = 0; (name = texts_at(rows[i].names, k)); k++)
+            if (sale_id_is_valid(name) != rows[i].as_sale ||
+                sale_buyer_id_is_valid(name) != rows[i].as_buyer ||
+                sale_key_is_valid(name) != rows[i].as_key)
+                fail_msg("\"%s\"", name);
 }
 
 /* Every byte alone: so nobody adds one to an alphabet by accident, the end mark included. */
@@ -110,44 +68,36 @@ TEST(a_name_ends_at_its_nul)
     assert_false(sale_key_is_valid(bad));
 }
 
-struct state_case {
-    const char *stored;
-    int64_t starts_ms;
-    int64_t ends_ms;
-    int64_t now_ms;
-    int64_t left;
-    sale_state expected;
-};
-
-static const struct state_case states[] = {
-    {"open", 1000, 2000, 999, 5, SALE_UPCOMING},  {"open", 1000, 2000, 999, 0, SALE_UPCOMING},
-    {"open", 1000, 2000, 1000, 5, SALE_ACTIVE},   {"open", 1000, 2000, 1999, 1, SALE_ACTIVE},
-    {"open", 1000, 2000, 1999, 0, SALE_SOLD_OUT}, {"open", 1000, 2000, 1999, -1, SALE_SOLD_OUT},
-    {"open", 1000, 2000, 2000, 5, SALE_ENDED},    {"open", 1000, 2000, 2000, 0, SALE_ENDED},
-    {"open", 1000, 0, 1000000, 5, SALE_ACTIVE}, /* 0: open end */
-    {"open", 1000, 0, 1000000, 0, SALE_SOLD_OUT}, {"open", 0, 0, 0, 1, SALE_ACTIVE},
-    {"open", 3000, 2000, 2500, 1, SALE_ENDED}, /* a window that ends before it begins */
-    {"paused", 1000, 2000, 1500, 5, SALE_PAUSED}, {"paused", 1000, 2000, 1500, 0, SALE_PAUSED},
-    {"paused", 1000, 2000, 500, 5, SALE_PAUSED}, /* the operator's word goes first */
-    {"paused", 1000, 2000, 2000, 5, SALE_ENDED},  {"paused", 1000, 0, 500, 5, SALE_PAUSED},
-    {"ended", 1000, 2000, 500, 5, SALE_ENDED},    {"ended", 1000, 2000, 1500, 5, SALE_ENDED},
-    {"ended", 1000, 0, 1500, 0, SALE_ENDED},
-};
-
 TEST(a_buyer_sees_the_state_that_the_table_says)
 {
-    for (size_t i = 0; i < COUNT_OF(states); i++) {
-        const struct state_case *row = &states[i];
-        struct sale sale = {.starts_ms = row->starts_ms,
-                            .ends_ms = row->ends_ms,
-                            .now_ms = row->now_ms,
-                            .left = row->left};
+    static const struct {
+        const char *stored;
+        int64_t starts_ms, ends_ms, now_ms, left;
+        sale_state expected;
+    } rows[] = {
+        {"open", 1000, 2000, 999, 5, SALE_UPCOMING},  {"open", 1000, 2000, 999, 0, SALE_UPCOMING},
+        {"open", 1000, 2000, 1000, 5, SALE_ACTIVE},   {"open", 1000, 2000, 1999, 1, SALE_ACTIVE},
+        {"open", 1000, 2000, 1999, 0, SALE_SOLD_OUT}, {"open", 1000, 2000, 1999, -1, SALE_SOLD_OUT},
+        {"open", 1000, 2000, 2000, 5, SALE_ENDED},    {"open", 1000, 2000, 2000, 0, SALE_ENDED},
+        {"open", 1000, 0, 1000000, 5, SALE_ACTIVE}, /* 0: open end */
+        {"open", 1000, 0, 1000000, 0, SALE_SOLD_OUT}, {"open", 0, 0, 0, 1, SALE_ACTIVE},
+        {"open", 3000, 2000, 2500, 1, SALE_ENDED}, /* a window that ends before it begins */
+        {"paused", 1000, 2000, 1500, 5, SALE_PAUSED}, {"paused", 1000, 2000, 1500, 0, SALE_PAUSED},
+        {"paused", 1000, 2000, 500, 5, SALE_PAUSED}, /* the operator's word goes first */
+        {"paused", 1000, 2000, 2000, 5, SALE_ENDED},  {"paused", 1000, 0, 500, 5, SALE_PAUSED},
+        {"ended", 1000, 2000, 500, 5, SALE_ENDED},    {"ended", 1000, 2000, 1500, 5, SALE_ENDED},
+        {"ended", 1000, 0, 1500, 0, SALE_ENDED},
+    };
 
-        memcpy(sale.stored_state, row->stored, strlen(row->stored) + 1);
-        if (sale_state_of(&sale) != row->expected) {
-            fail_msg("row %zu: %s, not %s", i, sale_state_name(sale_state_of(&sale)),
-                     sale_state_name(row->expected));
-        }
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct sale sale = {.starts_ms = rows[i].starts_ms,
+                            .ends_ms = rows[i].ends_ms,
+                            .now_ms = rows[i].now_ms,
+                            .left = rows[i].left};
+
+        (void)snprintf(sale.stored_state, sizeof sale.stored_state, "%s", rows[i].stored);
+        if (sale_state_of(&sale) != rows[i].expected)
+            fail_msg("row %zu: %s", i, sale_state_name(sale_state_of(&sale)));
     }
 }
 

@@ -3,6 +3,7 @@
  */
 #include "sale/sale.h"
 #include "start/config.h"
+#include "test/support/app_texts.h"
 #include "test/support/testing.h"
 
 enum { ARGS_MAX = 8, WORD_SIZE = 64 };
@@ -34,27 +35,30 @@ static const char *bad_env(const char *name)
 /* argv of the last call: config borrows its strings. */
 static char words_of_argv[ARGS_MAX][WORD_SIZE];
 
-static config_status read_words(const char *const *words, const char *(*env)(const char *),
-                                struct config *out, struct start_error *why)
+/* What came of the last call. */
+static struct config config;
+static struct start_error why;
+
+static config_status read_words(const char *const *words, const char *(*env)(const char *))
 {
     char *argv[ARGS_MAX] = {words_of_argv[0]};
     int argc = 1;
 
+    config = (struct config){0};
+    why = (struct start_error){0};
     for (; *words; words++, argc++) {
         (void)strncpy(words_of_argv[argc], *words, WORD_SIZE - 1);
         argv[argc] = words_of_argv[argc];
     }
-    return config_read(&(struct config_source){.argc = argc, .argv = argv, .env = env}, out, why);
+    return config_read(&(struct config_source){.argc = argc, .argv = argv, .env = env}, &config,
+                       &why);
 }
 
-#define READ(env, out, why, ...) read_words((const char *const[]){__VA_ARGS__, NULL}, env, out, why)
+#define READ(env, ...) read_words((const char *const[]){__VA_ARGS__, NULL}, env)
 
 TEST(without_flags_it_has_its_defaults)
 {
-    struct config config;
-    struct start_error why;
-
-    assert_int_equal(read_words((const char *const[]){NULL}, no_env, &config, &why), CONFIG_RUN);
+    assert_int_equal(read_words((const char *const[]){NULL}, no_env), CONFIG_RUN);
     assert_string_equal(config.listen, "127.0.0.1:8080");
     assert_string_equal(config.admin_listen, "127.0.0.1:8081");
     assert_string_equal(config.data, "seckill-data");
@@ -88,16 +92,12 @@ TEST(without_flags_it_has_its_defaults)
 
 TEST(flags_win_over_the_environment)
 {
-    struct config config;
-    struct start_error why;
-
-    assert_int_equal(READ(some_env, &config, &why, "--batch=9", "--log-level", "debug"),
-                     CONFIG_RUN);
+    assert_int_equal(READ(some_env, "--batch=9", "--log-level", "debug"), CONFIG_RUN);
     assert_int_equal(config.batch, 9);
     assert_int_equal(config.log_level, LOG_DEBUG);
     assert_true(config.lab);
     assert_null(config.redis);
-    assert_int_equal(READ(some_env, &config, &why, "--instance", "a.b"), CONFIG_RUN);
+    assert_int_equal(READ(some_env, "--instance", "a.b"), CONFIG_RUN);
     assert_int_equal(config.batch, 7);
     assert_string_equal(config.instance, "a.b");
 }
@@ -105,64 +105,61 @@ TEST(flags_win_over_the_environment)
 TEST(bad_values_are_named)
 {
     static const struct {
+        const char *flag, *values, *says;
+    } rows[] = {
+        {"--batch", "x|1025|0|-1| 1|1 |99999999999999999999|", "is not a number from 1 to 1024"},
+        {"--listen", "localhost:80|1.2.3.4|1.2.3.4:70000", "is not an address like 127.0.0.1:8080"},
+        {"--log-format", "xml", "is neither text nor json"},
+        {"--log-level", "loud", "is not error, warn, info or debug"},
+        {"--instance", "a b", "is not 1 to 64 of A-Z a-z 0-9 _ . -"},
+        {"--lab", "maybe", "is neither true nor false"},
+        {"--data", "", "is not usable"},
+        {"--rate", "fast|5/s:0", "is not a rate like 5 or 5/s:20"},
+        {"--lab-pause", "soon|0|200:|200:0|5s|600001|0000000000002001",
+         "is not a pause in ms like 200 or 200:10"},
+        {"--token-key", "", "is not usable"},
+        {"--guard", "nope", "is no guard; --help lists them"},
+        {"--guard", "redlock", "needs the servers of --redlock"},
+        {"--sync-replicas", "17", "is not a number from 0 to 16"},
+        {"--sync-ms", "0", "is not a number from 1 to 10000"},
+        {"--address-rate", "fast", "is not a rate like 5 or 5/s:20"},
+        {"--trusted-proxy", "10.0.0.1/8|", "is no list of networks like 10.0.0.0/8,fd00::1"},
+        {"--drain-ms", "60001", "is not a number from 0 to 60000"},
+        {"--redis-password", "", "is not usable"},
+    };
+    const char *value = NULL;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (size_t k = 0; (value = texts_at(rows[i].values, k)); k++) {
+            char word[WORD_SIZE];
+            char says[160];
+
+            (void)snprintf(word, sizeof word, "%s=%s", rows[i].flag, value);
+            (void)snprintf(says, sizeof says, "%s: \"%s\" %s", rows[i].flag, value, rows[i].says);
+            assert_int_equal(READ(no_env, word), CONFIG_BAD);
+            assert_string_equal(why.text, says);
+        }
+    }
+}
+
+TEST(what_is_wrong_is_said)
+{
+    static const struct {
         const char *words[3];
         const char *says;
     } cases[] = {
-        {{"--batch", "x"}, "--batch: \"x\" is not a number from 1 to 1024"},
-        {{"--batch", "1025"}, "--batch: \"1025\" is not a number from 1 to 1024"},
-        {{"--batch", "0"}, "--batch: \"0\" is not a number from 1 to 1024"},
-        {{"--batch", "-1"}, "--batch: \"-1\" is not a number from 1 to 1024"},
-        {{"--batch", " 1"}, "--batch: \" 1\" is not a number from 1 to 1024"},
-        {{"--batch", "1 "}, "--batch: \"1 \" is not a number from 1 to 1024"},
-        {{"--batch", "99999999999999999999"},
-         "--batch: \"99999999999999999999\" is not a number from 1 to 1024"},
         {{"--batch"}, "--batch: a value is missing"},
-        {{"--batch="}, "--batch: \"\" is not a number from 1 to 1024"},
-        {{"--listen", "localhost:80"},
-         "--listen: \"localhost:80\" is not an address like 127.0.0.1:8080"},
-        {{"--listen", "1.2.3.4"}, "--listen: \"1.2.3.4\" is not an address like 127.0.0.1:8080"},
-        {{"--listen", "1.2.3.4:70000"},
-         "--listen: \"1.2.3.4:70000\" is not an address like 127.0.0.1:8080"},
-        {{"--log-format", "xml"}, "--log-format: \"xml\" is neither text nor json"},
-        {{"--log-level", "loud"}, "--log-level: \"loud\" is not error, warn, info or debug"},
-        {{"--instance", "a b"}, "--instance: \"a b\" is not 1 to 64 of A-Z a-z 0-9 _ . -"},
-        {{"--lab=maybe"}, "--lab: \"maybe\" is neither true nor false"},
-        {{"--data", ""}, "--data: \"\" is not usable"},
         {{"--data", "a\nb"}, "--data: \"a\\x0ab\" is not usable"},
-        {{"--rate", "fast"}, "--rate: \"fast\" is not a rate like 5 or 5/s:20"},
-        {{"--rate", "5/s:0"}, "--rate: \"5/s:0\" is not a rate like 5 or 5/s:20"},
-        {{"--lab-pause", "soon"}, "--lab-pause: \"soon\" is not a pause in ms like 200 or 200:10"},
-        {{"--lab-pause", "0"}, "--lab-pause: \"0\" is not a pause in ms like 200 or 200:10"},
-        {{"--lab-pause", "200:"}, "--lab-pause: \"200:\" is not a pause in ms like 200 or 200:10"},
-        {{"--lab-pause", "200:0"},
-         "--lab-pause: \"200:0\" is not a pause in ms like 200 or 200:10"},
-        {{"--lab-pause", "5s"}, "--lab-pause: \"5s\" is not a pause in ms like 200 or 200:10"},
-        {{"--lab-pause", "600001"},
-         "--lab-pause: \"600001\" is not a pause in ms like 200 or 200:10"},
-        {{"--lab-pause", "0000000000002001"},
-         "--lab-pause: \"0000000000002001\" is not a pause in ms like 200 or 200:10"},
         {{"--lab-pause", "200"}, "--lab-pause is a fault for experiments: it needs --lab"},
-        {{"--token-key", ""}, "--token-key: \"\" is not usable"},
         {{"--token-key-2", "a"}, "--token-key-2 goes with --token-key"},
-        {{"--guard", "nope"}, "--guard: \"nope\" is no guard; --help lists them"},
-        {{"--guard", "redlock"}, "--guard: \"redlock\" needs the servers of --redlock"},
-        {{"--sync-replicas", "17"}, "--sync-replicas: \"17\" is not a number from 0 to 16"},
         {{"--sync-replicas=1"}, "--sync-replicas: the private Redis has no replicas; give --redis"},
-        {{"--sync-ms", "0"}, "--sync-ms: \"0\" is not a number from 1 to 10000"},
         /* a password may be in it: it is never shown */
         {{"--redis", "redis://me:pass\nword@h"}, "--redis: this is not usable as a URL"},
         {{"--redlock=redis://:secret\x7f@h"}, "--redlock: this is not usable as a URL"},
         {{"--redis="}, "--redis: this is not usable as a URL"},
-        {{"--address-rate", "fast"}, "--address-rate: \"fast\" is not a rate like 5 or 5/s:20"},
-        {{"--trusted-proxy", "10.0.0.1/8"},
-         "--trusted-proxy: \"10.0.0.1/8\" is no list of networks like 10.0.0.0/8,fd00::1"},
-        {{"--trusted-proxy="},
-         "--trusted-proxy: \"\" is no list of networks like 10.0.0.0/8,fd00::1"},
-        {{"--drain-ms", "60001"}, "--drain-ms: \"60001\" is not a number from 0 to 60000"},
         {{"--redis-password", "f"},
          "--redis-password: the private Redis has no users; give --redis"},
         {{"--redis-loader", "f"}, "--redis-loader: the private Redis has no users; give --redis"},
-        {{"--redis-password="}, "--redis-password: \"\" is not usable"},
         {{"--redis-ca=f"}, "--redis-ca: no URL of --redis or --redlock is rediss://"},
         {{"--redis=redis://rediss", "--redis-insecure"},
          "--redis-insecure: no URL of --redis or --redlock is rediss://"},
@@ -176,22 +173,15 @@ TEST(bad_values_are_named)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct config config;
-        struct start_error why = {0};
-
-        assert_int_equal(read_words(cases[i].words, no_env, &config, &why), CONFIG_BAD);
+        assert_int_equal(read_words(cases[i].words, no_env), CONFIG_BAD);
         assert_string_equal(why.text, cases[i].says);
     }
 }
 
 TEST(keys_and_rate_are_taken)
 {
-    struct config config;
-    struct start_error why;
-
-    assert_int_equal(
-        READ(no_env, &config, &why, "--token-key", "a", "--token-key-2=b", "--rate=5/s:20"),
-        CONFIG_RUN);
+    assert_int_equal(READ(no_env, "--token-key", "a", "--token-key-2=b", "--rate=5/s:20"),
+                     CONFIG_RUN);
     assert_string_equal(config.token_key, "a");
     assert_string_equal(config.token_key_2, "b");
     assert_int_equal(config.rate.per_s, 5);
@@ -200,12 +190,8 @@ TEST(keys_and_rate_are_taken)
 
 TEST(addresses_and_proxies_are_taken)
 {
-    struct config config;
-    struct start_error why;
-
-    assert_int_equal(
-        READ(no_env, &config, &why, "--address-rate=50:100", "--trusted-proxy", "10.0.0.0/8,::1"),
-        CONFIG_RUN);
+    assert_int_equal(READ(no_env, "--address-rate=50:100", "--trusted-proxy", "10.0.0.0/8,::1"),
+                     CONFIG_RUN);
     assert_int_equal(config.address_rate.per_s, 50);
     assert_int_equal(config.address_rate.burst, 100);
     assert_int_equal(config.trusted_proxies.count, 2);
@@ -214,12 +200,8 @@ TEST(addresses_and_proxies_are_taken)
 
 TEST(replicas_and_servers_of_a_redlock_are_taken)
 {
-    struct config config;
-    struct start_error why;
-
-    assert_int_equal(READ(no_env, &config, &why, "--redis=redis+sentinel://a,b/main",
-                          "--sync-replicas=2", "--sync-ms", "250", "--guard=redlock",
-                          "--redlock=redis://a,redis://b"),
+    assert_int_equal(READ(no_env, "--redis=redis+sentinel://a,b/main", "--sync-replicas=2",
+                          "--sync-ms", "250", "--guard=redlock", "--redlock=redis://a,redis://b"),
                      CONFIG_RUN);
     assert_string_equal(config.redis, "redis+sentinel://a,b/main");
     assert_string_equal(config.redlock, "redis://a,redis://b");
@@ -229,16 +211,12 @@ TEST(replicas_and_servers_of_a_redlock_are_taken)
 
 TEST(the_wait_for_replicas_must_end_before_the_deadline)
 {
-    struct config config;
-    struct start_error why;
-
-    assert_int_equal(READ(no_env, &config, &why, "--redis=redis://a", "--sync-replicas=1",
-                          "--sync-ms=500", "--deadline-ms=500"),
+    assert_int_equal(READ(no_env, "--redis=redis://a", "--sync-replicas=1", "--sync-ms=500",
+                          "--deadline-ms=500"),
                      CONFIG_BAD);
     assert_string_equal(why.text, "--sync-ms: 500 is not less than --deadline-ms 500");
-    assert_int_equal(
-        READ(no_env, &config, &why, "--redis=redis://a", "--sync-ms=500", "--deadline-ms=500"),
-        CONFIG_RUN);
+    assert_int_equal(READ(no_env, "--redis=redis://a", "--sync-ms=500", "--deadline-ms=500"),
+                     CONFIG_RUN);
 }
 
 TEST(a_pause_is_taken_with_lab)
@@ -250,11 +228,7 @@ TEST(a_pause_is_taken_with_lab)
     } rows[] = {{"200", 200, 1}, {"1:1", 1, 1}, {"600000:1000000", 600000, 1000000}};
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct config config;
-        struct start_error why;
-
-        assert_int_equal(READ(no_env, &config, &why, "--lab-pause", rows[i].text, "--lab"),
-                         CONFIG_RUN);
+        assert_int_equal(READ(no_env, "--lab-pause", rows[i].text, "--lab"), CONFIG_RUN);
         assert_int_equal(config.lab_pause.ms, rows[i].ms);
         assert_int_equal(config.lab_pause.every, rows[i].every);
     }
@@ -262,42 +236,30 @@ TEST(a_pause_is_taken_with_lab)
 
 TEST(a_bad_variable_is_named_as_such)
 {
-    struct config config;
-    struct start_error why = {0};
-
-    assert_int_equal(read_words((const char *const[]){NULL}, bad_env, &config, &why), CONFIG_BAD);
+    assert_int_equal(read_words((const char *const[]){NULL}, bad_env), CONFIG_BAD);
     assert_string_equal(why.text, "SECKILL_BATCH: \"many\" is not a number from 1 to 1024");
 }
 
 TEST(a_flawed_guard_needs_lab)
 {
-    struct config config;
-    struct start_error why = {0};
-
-    assert_int_equal(READ(no_env, &config, &why, "--guard", "none"), CONFIG_BAD);
+    assert_int_equal(READ(no_env, "--guard", "none"), CONFIG_BAD);
     assert_non_null(strstr(why.text, "--guard: \"none\" is flawed"));
-    assert_int_equal(READ(no_env, &config, &why, "--guard", "none", "--lab"), CONFIG_RUN);
+    assert_int_equal(READ(no_env, "--guard", "none", "--lab"), CONFIG_RUN);
 }
 
 TEST(a_check_is_told_apart_and_has_no_variable)
 {
-    struct config config;
-    struct start_error why;
-
-    assert_int_equal(READ(no_env, &config, &why, "--check", "--listen=0.0.0.0:80"), CONFIG_CHECK);
+    assert_int_equal(READ(no_env, "--check", "--listen=0.0.0.0:80"), CONFIG_CHECK);
     assert_string_equal(config.listen, "0.0.0.0:80");
-    assert_int_equal(READ(check_env, &config, &why, "--batch=1"), CONFIG_RUN);
-    assert_int_equal(READ(no_env, &config, &why, "--check", "--batch=x"), CONFIG_BAD);
+    assert_int_equal(READ(check_env, "--batch=1"), CONFIG_RUN);
+    assert_int_equal(READ(no_env, "--check", "--batch=x"), CONFIG_BAD);
 }
 
 TEST(secrets_of_redis_are_files)
 {
-    struct config config;
-    struct start_error why;
-
-    assert_int_equal(READ(no_env, &config, &why, "--redis=redis://me@a", "--redis-password=p",
-                          "--redis-loader", "l"),
-                     CONFIG_RUN);
+    assert_int_equal(
+        READ(no_env, "--redis=redis://me@a", "--redis-password=p", "--redis-loader", "l"),
+        CONFIG_RUN);
     assert_string_equal(config.redis_password, "p");
     assert_string_equal(config.redis_loader, "l");
 }
@@ -311,11 +273,8 @@ static const char *tls_env(const char *name)
 
 TEST(tls_is_for_rediss)
 {
-    struct config config;
-    struct start_error why;
-
-    assert_int_equal(READ(tls_env, &config, &why, "--redis-cert=c", "--redis-key=k",
-                          "--redis-server-name=n", "--sentinel-password=s"),
+    assert_int_equal(READ(tls_env, "--redis-cert=c", "--redis-key=k", "--redis-server-name=n",
+                          "--sentinel-password=s"),
                      CONFIG_RUN);
     assert_string_equal(config.redis_tls.ca_file, "ca");
     assert_string_equal(config.redis_tls.cert_file, "c");
@@ -323,16 +282,13 @@ TEST(tls_is_for_rediss)
     assert_string_equal(config.redis_tls.server_name, "n");
     assert_true(config.redis_tls.is_unverified);
     assert_string_equal(config.sentinel_password, "s");
-    assert_int_equal(READ(no_env, &config, &why, "--redis=redis://h", "--redis-ca=c",
+    assert_int_equal(READ(no_env, "--redis=redis://h", "--redis-ca=c",
                           "--redlock=redis://a,redis://b,rediss://c"),
                      CONFIG_RUN);
 }
 
 TEST(help_and_version_win_over_everything)
 {
-    struct config config;
-    struct start_error why;
-
-    assert_int_equal(READ(no_env, &config, &why, "--batch", "x", "--help"), CONFIG_HELP);
-    assert_int_equal(READ(no_env, &config, &why, "--nope", "--version"), CONFIG_VERSION);
+    assert_int_equal(READ(no_env, "--batch", "x", "--help"), CONFIG_HELP);
+    assert_int_equal(READ(no_env, "--nope", "--version"), CONFIG_VERSION);
 }
