@@ -42,7 +42,7 @@ static long long count_of(struct app_fixture *self, const char *sample)
 {
     const char *at = NULL;
 
-    app_http(&(struct app_call){.base = self->service.admin, .path = "/metrics"}, &self->reply);
+    (void)app_get(self, self->service.admin, "/metrics");
     at = strstr(self->reply.body, sample);
     return at ? strtoll(at + strlen(sample), NULL, 10) : -1;
 }

@@ -107,8 +107,7 @@ TEST(whoever_is_slow_holds_nobody_up_for_long, struct app_fixture *self)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         check_row(self, &rows[i]);
-    app_http(&(struct app_call){.base = self->service.buyers, .path = "/api/v1/sales/cup"},
-             &self->reply);
+    (void)app_get(self, self->service.buyers, "/api/v1/sales/cup");
     assert_int_equal(app_number(&self->reply, "remaining"), 5);
 }
 

@@ -11,9 +11,8 @@
 #include "lockkit/lockkit.h"
 
 #include "base/clock.h"
+#include "test/support/app_fixture.h"
 #include "test/support/app_stream.h"
-#include "test/support/app_support.h"
-#include "test/support/testing.h"
 
 enum {
     STREAMS = 3,
@@ -29,124 +28,72 @@ enum {
     PIPELINE = 500,
 };
 
-struct fixture {
-    char dir[APP_PATH_SIZE];
-    struct app_process redis; /* of our own, when a test needs one */
-    struct app_process service;
-    struct app_process other;
-    struct app_reply reply;
-    struct app_stream streams[STREAMS + 1];
-    struct app_event event;
-};
+#define CUPS "{\"id\":\"cup\",\"stock\":100000}"
 
-/* Opened first, looked at last: a stream on which nothing happens. */
-static struct fixture *idle;
+static const char *const places[] = {"--connections", "4", "--streams", "3", NULL};
+static struct app_stream streams[STREAMS + 1];
+static struct app_event event;
 
-static int set_up_folder(void **state)
-{
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-
-    if (!fixture) return -1;
-    *state = fixture;
-    for (size_t i = 0; i <= STREAMS; i++)
-        fixture->streams[i].fd = -1;
-    app_folder_make(fixture->dir);
-    return 0;
-}
-
-static bool put_up(struct fixture *self, const char *body)
+static bool put_up(struct app_fixture *self, const char *body)
 {
     return app_create_sale(&self->service, self->dir, body);
 }
 
-static int set_up(void **state)
+SET_UP(struct app_fixture, self)
 {
-    static const char *const args[] = {"--connections", "4", "--streams", "3", NULL};
-    struct fixture *fixture = NULL;
-
-    if (set_up_folder(state) != 0) return -1;
-    fixture = *state;
-    if (!app_start(&fixture->service, fixture->dir, args)) return -1;
-    return put_up(fixture, "{\"id\":\"cup\",\"stock\":100000}") ? 0 : -1;
+    for (size_t i = 0; i <= STREAMS; i++)
+        streams[i].fd = -1;
+    app_fixture_begin(self);
+    app_fixture_start(self, places, NULL);
+    assert_true(put_up(self, CUPS));
 }
 
-static int tear_down(void **state)
+TEAR_DOWN(struct app_fixture, self)
 {
-    struct fixture *fixture = *state;
-
     for (size_t i = 0; i <= STREAMS; i++)
-        app_stream_close(&fixture->streams[i]);
-    (void)app_stop(&fixture->other);
-    (void)app_stop(&fixture->service);
-    (void)app_stop(&fixture->redis);
-    app_folder_remove(fixture->dir);
-    free(fixture);
-    return 0;
+        app_stream_close(&streams[i]);
+    (void)app_fixture_end(self);
 }
 
 /* ---- what tests do ----------------------------------------------------------------------------- */
 
-static struct app_stream *open_stream(struct fixture *self, const char *last_id)
+static struct app_stream *open_stream(struct app_fixture *self, const char *last_id)
 {
-    assert_true(app_stream_open(&self->streams[0], self->service.buyers, "cup", last_id));
-    assert_true(app_stream_next(&self->streams[0], &self->event, WAIT_MS));
-    assert_string_equal(self->event.kind, "retry");
-    assert_string_equal(self->event.data, "2000");
-    return &self->streams[0];
+    assert_true(app_stream_open(&streams[0], self->service.buyers, "cup", last_id));
+    assert_true(app_stream_next(&streams[0], &event, WAIT_MS));
+    assert_string_equal(event.kind, "retry");
+    assert_string_equal(event.data, "2000");
+    return &streams[0];
 }
 
-static void expect(struct fixture *self, const char *kind, const char *data)
+static void expect(struct app_fixture *self, const char *kind, const char *data)
 {
-    assert_true(app_stream_next(&self->streams[0], &self->event, WAIT_MS));
-    assert_string_equal(self->event.kind, kind);
-    if (data) assert_string_equal(self->event.data, data);
+    assert_true(app_stream_next(&streams[0], &event, WAIT_MS));
+    assert_string_equal(event.kind, kind);
+    if (data) assert_string_equal(event.data, data);
 }
 
-static void expect_nothing(struct fixture *self)
+static void expect_nothing(struct app_fixture *self)
 {
-    assert_false(app_stream_next(&self->streams[0], &self->event, QUIET_MS));
+    assert_false(app_stream_next(&streams[0], &event, QUIET_MS));
 }
 
-static void buy_at(struct fixture *self, const char *base, const char *user)
+static void buy(struct app_fixture *self, const char *user)
 {
-    app_buy(base, "cup", user, NULL, &self->reply);
-    assert_int_equal(self->reply.status, 201);
+    assert_int_equal(app_order(self, "cup", user, NULL), 201);
 }
 
-static void buy(struct fixture *self, const char *user)
-{
-    buy_at(self, self->service.buyers, user);
-}
-
-static void operate(struct fixture *self, const char *step, const char *body)
+static void operate(struct app_fixture *self, const char *step, const char *body)
 {
     char path[96];
 
     (void)snprintf(path, sizeof path, "/api/v1/admin/sales/cup/%s", step);
-    app_http(
-        &(struct app_call){.method = "POST",
-                           .base = self->service.admin,
-                           .path = path,
-                           .token = app_token(self->dir),
-                           .body = body,
-                           .headers = {"Content-Type: application/json", "Idempotency-Key: k"}},
-        &self->reply);
-    assert_int_equal(self->reply.status, 200);
-}
-
-/* The value of a line of /metrics that begins like this; -1 when there is none. */
-static long long metric(struct fixture *self, const char *name)
-{
-    const char *at = NULL;
-
-    app_http(&(struct app_call){.base = self->service.admin, .path = "/metrics"}, &self->reply);
-    at = strstr(self->reply.body, name);
-    return at ? strtoll(at + strlen(name), NULL, 10) : -1;
+    assert_int_equal(app_operate(self, "POST", path, body), 200);
 }
 
 static bool nobody_watches(void *arg)
 {
-    return metric(arg, "\nseckill_sse_clients ") == 0;
+    return app_metric(arg, "seckill_sse_clients") == 0;
 }
 
 /* "MS-SEQ": negative, 0 or positive, as strcmp(). */
@@ -160,52 +107,35 @@ static int compare_ids(const char *left, const char *right)
     return (int)(strtoll(dash + 1, NULL, 10) - strtoll(end + 1, NULL, 10));
 }
 
-/* Write `count` entries into the ledger of cups, as if it was patched so often. */
-static bool flood_ledger(const char *url, size_t count)
+/* Write `count` entries into the ledger of cups, as if it was patched so often; and leave one (count 0). */
+static void flood_ledger(const char *url, size_t count)
 {
-    static const struct lk_bytes words[] = {{.data = "XADD", .len = 4},
-                                            {.data = "seckill:{cup}:ledger", .len = 20},
-                                            {.data = "*", .len = 1},
-                                            {.data = "event", .len = 5},
-                                            {.data = "patched", .len = 7}};
+    const struct lk_bytes add[] = {LK_BYTES("XADD"), LK_BYTES("seckill:{cup}:ledger"),
+                                   LK_BYTES("*"), LK_BYTES("event"), LK_BYTES("patched")};
+    const struct lk_bytes trim[] = {LK_BYTES("XTRIM"), LK_BYTES("seckill:{cup}:ledger"),
+                                    LK_BYTES("MAXLEN"), LK_BYTES("1")};
     lk_client *client = lk_client_open(&(struct lk_client_options){.url = url}, NULL);
-    struct lk_command commands[PIPELINE];
+    struct lk_command commands[PIPELINE] = {{trim, 4}};
     lk_reply *replies[PIPELINE];
-    bool good = client != NULL;
+    size_t left = count > 0 ? count : 1;
 
-    for (size_t i = 0; i < PIPELINE; i++)
-        commands[i] = (struct lk_command){words, 5};
-    while (good && count > 0) {
-        size_t now = count < PIPELINE ? count : PIPELINE;
+    assert_non_null(client);
+    for (size_t i = 0; i < PIPELINE && count > 0; i++)
+        commands[i] = (struct lk_command){add, 5};
+    while (left > 0) {
+        size_t now = left < PIPELINE ? left : PIPELINE;
 
-        good = lk_client_call(client, commands, now, WAIT_MS, replies, NULL) == LK_OK;
-        for (size_t i = 0; i < now && good; i++)
+        assert_int_equal(lk_client_call(client, commands, now, WAIT_MS, replies, NULL), LK_OK);
+        for (size_t i = 0; i < now; i++)
             lk_reply_free(replies[i]);
-        count -= now;
+        left -= now;
     }
     lk_client_close(client);
-    return good;
-}
-
-static bool trim_ledger(const char *url)
-{
-    static const struct lk_bytes words[] = {{.data = "XTRIM", .len = 5},
-                                            {.data = "seckill:{cup}:ledger", .len = 20},
-                                            {.data = "MAXLEN", .len = 6},
-                                            {.data = "1", .len = 1}};
-    lk_client *client = lk_client_open(&(struct lk_client_options){.url = url}, NULL);
-    lk_reply *reply = NULL;
-    bool good = client && lk_client_call(client, &(struct lk_command){words, 4}, 1, WAIT_MS, &reply,
-                                         NULL) == LK_OK;
-
-    if (good) lk_reply_free(reply);
-    lk_client_close(client);
-    return good;
 }
 
 /* ---- what is told ------------------------------------------------------------------------------ */
 
-TEST(a_stream_begins_with_a_snapshot_and_tells_each_purchase, struct fixture *self)
+TEST(a_stream_begins_with_a_snapshot_and_tells_each_purchase, struct app_fixture *self)
 {
     static const char *const headers[] = {
         "Content-Type: text/event-stream\r\n", "Cache-Control: no-cache, no-transform\r\n",
@@ -216,11 +146,11 @@ TEST(a_stream_begins_with_a_snapshot_and_tells_each_purchase, struct fixture *se
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
         assert_non_null(strstr(stream->head, headers[i]));
     expect(self, "snapshot", NULL);
-    assert_non_null(strstr(self->event.data, "\"id\":\"cup\""));
-    assert_non_null(strstr(self->event.data, "\"state\":\"active\""));
-    assert_null(strstr(self->event.data, "guard")); /* the buyers' view */
-    assert_int_equal(app_event_number(&self->event, "remaining"), 100000);
-    (void)stpcpy(last_id, self->event.id);
+    assert_non_null(strstr(event.data, "\"id\":\"cup\""));
+    assert_non_null(strstr(event.data, "\"state\":\"active\""));
+    assert_null(strstr(event.data, "guard")); /* the buyers' view */
+    assert_int_equal(app_event_number(&event, "remaining"), 100000);
+    (void)stpcpy(last_id, event.id);
 
     for (int i = 1; i <= 3; i++) {
         char user[16];
@@ -232,18 +162,18 @@ TEST(a_stream_begins_with_a_snapshot_and_tells_each_purchase, struct fixture *se
         expect(self, "orders", data);
         (void)snprintf(data, sizeof data, "{\"remaining\":%d}", 100000 - i);
         expect(self, "stock", data);
-        assert_true(compare_ids(self->event.id, last_id) > 0);
-        (void)stpcpy(last_id, self->event.id);
+        assert_true(compare_ids(event.id, last_id) > 0);
+        (void)stpcpy(last_id, event.id);
     }
     expect_nothing(self);
-    assert_int_equal(metric(self, "\nseckill_sse_clients "), 1);
-    assert_int_equal(metric(self, "\nseckill_sse_events_total{event=\"snapshot\"} "), 1);
-    assert_int_equal(metric(self, "\nseckill_sse_events_total{event=\"stock\"} "), 3);
-    assert_int_equal(metric(self, "\nseckill_sse_events_total{event=\"orders\"} "), 3);
-    assert_int_equal(metric(self, "\nseckill_sse_events_total{event=\"state\"} "), 0);
+    assert_true(app_metric(self, "seckill_sse_clients") == 1);
+    assert_true(app_metric(self, "seckill_sse_events_total{event=\"snapshot\"}") == 1);
+    assert_true(app_metric(self, "seckill_sse_events_total{event=\"stock\"}") == 3);
+    assert_true(app_metric(self, "seckill_sse_events_total{event=\"orders\"}") == 3);
+    assert_true(app_metric(self, "seckill_sse_events_total{event=\"state\"}") == 0);
 }
 
-TEST(other_requests_are_answered_at_once, struct fixture *self)
+TEST(other_requests_are_answered_at_once, struct app_fixture *self)
 {
     static const struct {
         const char *method, *path;
@@ -265,31 +195,28 @@ TEST(other_requests_are_answered_at_once, struct fixture *self)
         assert_int_equal(self->reply.status, cases[i].status);
         assert_non_null(strstr(self->reply.headers, cases[i].has));
     }
-    assert_int_equal(metric(self, "\nseckill_sse_clients "), 0);
+    assert_true(app_metric(self, "seckill_sse_clients") == 0);
 }
 
-TEST(what_operators_do_and_the_clock_does_is_told, struct fixture *self)
+TEST(what_operators_do_and_the_clock_does_is_told, struct app_fixture *self)
 {
-    char body[64];
-
     (void)open_stream(self, NULL);
     expect(self, "snapshot", NULL);
     operate(self, "pause", NULL);
     expect(self, "state", "{\"state\":\"paused\",\"because\":\"paused\"}");
-    assert_true(self->event.id[0] != '\0');
+    assert_true(event.id[0] != '\0');
     operate(self, "resume", NULL);
     expect(self, "state", "{\"state\":\"active\",\"because\":\"resumed\"}");
-    (void)snprintf(body, sizeof body, "{\"units\":%d}", 5);
-    operate(self, "restock", body);
+    operate(self, "restock", "{\"units\":5}");
     expect(self, "state", "{\"state\":\"active\",\"because\":\"restocked\"}");
-    assert_true(self->event.id[0] != '\0');
+    assert_true(event.id[0] != '\0');
     expect(self, "stock", "{\"remaining\":100005}"); /* nobody has bought: the clock has done it */
     operate(self, "end", NULL);
     expect(self, "state", "{\"state\":\"ended\",\"because\":\"ended\"}");
     expect_nothing(self);
 }
 
-TEST(the_last_unit_and_the_end_of_the_window_are_told, struct fixture *self)
+TEST(the_last_unit_and_the_end_of_the_window_are_told, struct app_fixture *self)
 {
     char body[128];
     time_t ends_s = (time_t)(clock_unix_ms() / 1000 + 2);
@@ -300,18 +227,18 @@ TEST(the_last_unit_and_the_end_of_the_window_are_told, struct fixture *self)
                          "{\"id\":\"one\",\"stock\":1,\"endsAt\":\"%Y-%m-%dT%H:%M:%SZ\"}",
                          &ends) > 0);
     assert_true(put_up(self, body));
-    assert_true(app_stream_open(&self->streams[0], self->service.buyers, "one", NULL));
+    assert_true(app_stream_open(&streams[0], self->service.buyers, "one", NULL));
     expect(self, "retry", NULL);
     expect(self, "snapshot", NULL);
     app_buy(self->service.buyers, "one", "anna", NULL, &self->reply);
     assert_int_equal(self->reply.status, 201);
     expect(self, "state", "{\"state\":\"sold_out\",\"because\":\"sold\"}");
-    assert_string_equal(self->event.id, ""); /* not all is told yet */
+    assert_string_equal(event.id, ""); /* not all is told yet */
     expect(self, "orders", "{\"orders\":1}");
     expect(self, "stock", "{\"remaining\":0}");
-    assert_true(self->event.id[0] != '\0');
+    assert_true(event.id[0] != '\0');
     expect(self, "state", "{\"state\":\"ended\",\"because\":\"clock\"}");
-    assert_string_equal(self->event.id, "");
+    assert_string_equal(event.id, "");
     assert_in_range(clock_unix_ms() - (int64_t)ends_s * 1000, 0, TELL_MS);
 }
 
@@ -384,22 +311,22 @@ struct listener {
 static void *listen_to(void *arg)
 {
     struct listener *self = arg;
-    struct app_event event;
+    struct app_event told;
 
     self->is_falling = true;
-    while (app_stream_next(self->stream, &event, PAUSE_MS)) {
-        long long left = app_event_number(&event, "remaining");
+    while (app_stream_next(self->stream, &told, PAUSE_MS)) {
+        long long left = app_event_number(&told, "remaining");
 
-        if (strcmp(event.kind, "orders") == 0) self->orders = app_event_number(&event, "orders");
-        if (strcmp(event.kind, "stock") != 0 || self->count == TOLD_MAX) continue;
+        if (strcmp(told.kind, "orders") == 0) self->orders = app_event_number(&told, "orders");
+        if (strcmp(told.kind, "stock") != 0 || self->count == TOLD_MAX) continue;
         if (left >= self->left) self->is_falling = false;
         self->left = left;
-        self->at_ms[self->count++] = event.at_ms;
+        self->at_ms[self->count++] = told.at_ms;
     }
     return NULL;
 }
 
-TEST(a_burst_is_told_ten_times_a_second, struct fixture *self)
+TEST(a_burst_is_told_ten_times_a_second, struct app_fixture *self)
 {
     struct listener listener = {.stream = open_stream(self, NULL), .left = 100001};
     int bought = 0;
@@ -420,7 +347,7 @@ TEST(a_burst_is_told_ten_times_a_second, struct fixture *self)
 
 /* ---- coming back ------------------------------------------------------------------------------- */
 
-TEST(who_comes_back_misses_nothing_and_hears_nothing_twice, struct fixture *self)
+TEST(who_comes_back_misses_nothing_and_hears_nothing_twice, struct app_fixture *self)
 {
     char last_id[48];
 
@@ -429,12 +356,12 @@ TEST(who_comes_back_misses_nothing_and_hears_nothing_twice, struct fixture *self
     buy(self, "anna");
     expect(self, "orders", NULL);
     expect(self, "stock", "{\"remaining\":99999}");
-    (void)stpcpy(last_id, self->event.id);
-    app_stream_close(&self->streams[0]);
+    (void)stpcpy(last_id, event.id);
+    app_stream_close(&streams[0]);
 
     (void)open_stream(self, last_id); /* nothing has happened */
     expect_nothing(self);
-    app_stream_close(&self->streams[0]);
+    app_stream_close(&streams[0]);
 
     buy(self, "bert");
     operate(self, "pause", NULL);
@@ -447,14 +374,14 @@ TEST(who_comes_back_misses_nothing_and_hears_nothing_twice, struct fixture *self
     expect(self, "orders", "{\"orders\":4}");
     expect(self, "stock", "{\"remaining\":99996}");
     expect_nothing(self);
-    (void)stpcpy(last_id, self->event.id);
+    (void)stpcpy(last_id, event.id);
     buy(self, "emil");
     expect(self, "orders", "{\"orders\":5}");
     expect(self, "stock", "{\"remaining\":99995}");
-    assert_true(compare_ids(self->event.id, last_id) > 0);
+    assert_true(compare_ids(event.id, last_id) > 0);
 }
 
-TEST(an_id_that_leads_nowhere_brings_a_snapshot, struct fixture *self)
+TEST(an_id_that_leads_nowhere_brings_a_snapshot, struct app_fixture *self)
 {
     static const char *const ids[] = {
         "", "x", "1-", "0-0", "1-1", "99999999999999-0", "18446744073709551616-0"};
@@ -463,32 +390,32 @@ TEST(an_id_that_leads_nowhere_brings_a_snapshot, struct fixture *self)
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
         (void)open_stream(self, ids[i]);
         expect(self, "snapshot", NULL);
-        app_stream_close(&self->streams[0]);
+        app_stream_close(&streams[0]);
     }
     (void)open_stream(self, NULL);
     expect(self, "snapshot", NULL);
-    (void)stpcpy(first_id, self->event.id);
-    app_stream_close(&self->streams[0]);
+    (void)stpcpy(first_id, event.id);
+    app_stream_close(&streams[0]);
 
-    assert_true(flood_ledger(self->service.redis, 70)); /* more than are kept to be told */
+    flood_ledger(self->service.redis, 70); /* more than are kept to be told */
     (void)open_stream(self, first_id);
     expect(self, "snapshot", NULL);
-    app_stream_close(&self->streams[0]);
-    assert_true(trim_ledger(self->service.redis));
+    app_stream_close(&streams[0]);
+    flood_ledger(self->service.redis, 0);
     (void)open_stream(self, first_id);
     expect(self, "snapshot", NULL);
 }
 
-TEST(after_ten_thousand_entries_it_is_a_snapshot, struct fixture *self)
+TEST(after_ten_thousand_entries_it_is_a_snapshot, struct app_fixture *self)
 {
     char first_id[48];
     int64_t began_ms = 0;
 
     (void)open_stream(self, NULL);
     expect(self, "snapshot", NULL);
-    (void)stpcpy(first_id, self->event.id);
-    app_stream_close(&self->streams[0]);
-    assert_true(flood_ledger(self->service.redis, ENTRIES_MAX + 1));
+    (void)stpcpy(first_id, event.id);
+    app_stream_close(&streams[0]);
+    flood_ledger(self->service.redis, ENTRIES_MAX + 1);
     began_ms = clock_mono_ms();
     (void)open_stream(self, first_id);
     expect(self, "snapshot", NULL);
@@ -499,40 +426,39 @@ TEST(after_ten_thousand_entries_it_is_a_snapshot, struct fixture *self)
 
 static bool gets_a_stream(void *arg)
 {
-    struct fixture *self = arg;
+    struct app_fixture *self = arg;
 
-    return app_stream_open(&self->streams[STREAMS], self->service.buyers, "cup", NULL);
+    return app_stream_open(&streams[STREAMS], self->service.buyers, "cup", NULL);
 }
 
-TEST(more_streams_than_places_are_refused, struct fixture *self)
+TEST(more_streams_than_places_are_refused, struct app_fixture *self)
 {
     int64_t began_ms = 0;
 
     for (size_t i = 0; i < STREAMS; i++)
-        assert_true(app_stream_open(&self->streams[i], self->service.buyers, "cup", NULL));
-    app_http(&(struct app_call){.base = self->service.buyers, .path = "/api/v1/sales/cup/events"},
-             &self->reply);
+        assert_true(app_stream_open(&streams[i], self->service.buyers, "cup", NULL));
+    (void)app_get(self, self->service.buyers, "/api/v1/sales/cup/events");
     assert_true(app_is_problem(&self->reply, 503, "overloaded"));
     assert_non_null(strstr(self->reply.headers, "Retry-After: "));
-    assert_int_equal(metric(self, "\nseckill_sse_clients "), STREAMS);
-    assert_int_equal(metric(self, "\nseckill_sse_dropped_total{reason=\"full\"} "), 1);
+    assert_true(app_metric(self, "seckill_sse_clients") == STREAMS);
+    assert_true(app_metric(self, "seckill_sse_dropped_total{reason=\"full\"}") == 1);
     buy(self, "anna"); /* who buys is not in their way */
 
-    app_stream_close(&self->streams[1]);
+    app_stream_close(&streams[1]);
     began_ms = clock_mono_ms();
     assert_true(app_eventually(gets_a_stream, self, 1000));
     print_message("# a place was free %lld ms after a client had gone\n",
                   (long long)(clock_mono_ms() - began_ms));
 }
 
-TEST(streams_take_no_turns_from_buyers, struct fixture *self)
+TEST(streams_take_no_turns_from_buyers, struct app_fixture *self)
 {
     static const char get[] = "GET /livez HTTP/1.1\r\nHost: here\r\n\r\n";
     int fds[CONNECTIONS];
     char out[1024];
 
     for (size_t i = 0; i < STREAMS; i++)
-        assert_true(app_stream_open(&self->streams[i], self->service.buyers, "cup", NULL));
+        assert_true(app_stream_open(&streams[i], self->service.buyers, "cup", NULL));
     for (size_t i = 0; i < CONNECTIONS; i++)
         fds[i] = app_connect(self->service.buyers);
     for (int round = 0; round < 2; round++) {
@@ -549,14 +475,14 @@ TEST(streams_take_no_turns_from_buyers, struct fixture *self)
 
 static bool slow_stream_is_dropped(void *arg)
 {
-    struct fixture *self = arg;
+    struct app_fixture *self = arg;
 
-    if (!flood_ledger(self->service.redis, 30)) abort();
+    flood_ledger(self->service.redis, 30);
     clock_pause_ms(40); /* so that it is told, rather than skipped */
-    return metric(self, "\nseckill_sse_dropped_total{reason=\"slow\"} ") == 1;
+    return app_metric(self, "seckill_sse_dropped_total{reason=\"slow\"}") == 1;
 }
 
-TEST(a_client_that_does_not_read_is_dropped, struct fixture *self)
+TEST(a_client_that_does_not_read_is_dropped, struct app_fixture *self)
 {
     static const char get[] = "GET /api/v1/sales/cup/events HTTP/1.1\r\nHost: here\r\n\r\n";
     int bytes = 2048;
@@ -571,26 +497,20 @@ TEST(a_client_that_does_not_read_is_dropped, struct fixture *self)
 
 /* ---- Redis goes and comes, the service stops --------------------------------------------------- */
 
-TEST_WITH(without_redis_streams_say_so_and_go_on_later, set_up_folder, tear_down)
+TEST(without_redis_streams_say_so_and_go_on_later, struct app_fixture *self)
 {
-    struct fixture *self = *state;
-    const char *args[] = {"--redis", NULL, "--deadline-ms", "500", NULL};
-
-    assert_true(app_start_redis(&self->redis, self->dir));
-    args[1] = self->redis.redis;
-    assert_true(app_start(&self->service, self->dir, args));
-    assert_true(put_up(self, "{\"id\":\"cup\",\"stock\":50}"));
+    assert_int_equal(app_stop(&self->service), 0); /* the next one finds its cups */
+    app_fixture_start_on_redis(self, (const char *const[]){"--deadline-ms", "500", NULL});
     (void)open_stream(self, NULL);
     expect(self, "snapshot", NULL);
     buy(self, "anna");
     expect(self, "orders", NULL);
-    expect(self, "stock", "{\"remaining\":49}");
+    expect(self, "stock", "{\"remaining\":99999}");
 
     app_kill(&self->redis);
     expect(self, ":", "store unavailable");
     expect_nothing(self); /* said once */
-    app_http(&(struct app_call){.base = self->service.buyers, .path = "/api/v1/sales/cup/events"},
-             &self->reply);
+    (void)app_get(self, self->service.buyers, "/api/v1/sales/cup/events");
     assert_true(app_is_problem(&self->reply, 503, "store-unavailable"));
     assert_true(app_start_redis(&self->redis, self->dir));
     for (int i = 0; i < 100 && self->reply.status != 201; i++) {
@@ -598,24 +518,24 @@ TEST_WITH(without_redis_streams_say_so_and_go_on_later, set_up_folder, tear_down
         if (self->reply.status != 201) clock_pause_ms(50);
     }
     expect(self, "orders", "{\"orders\":2}");
-    expect(self, "stock", "{\"remaining\":48}");
+    expect(self, "stock", "{\"remaining\":99998}");
 }
 
-TEST(a_stop_ends_streams_at_once, struct fixture *self)
+TEST(a_stop_ends_streams_at_once, struct app_fixture *self)
 {
     int64_t began_ms = 0;
 
     for (size_t i = 0; i < STREAMS; i++)
-        assert_true(app_stream_open(&self->streams[i], self->service.buyers, "cup", NULL));
+        assert_true(app_stream_open(&streams[i], self->service.buyers, "cup", NULL));
     began_ms = clock_mono_ms();
     assert_int_equal(kill(self->service.pid, SIGTERM), 0);
     for (size_t i = 0; i < STREAMS; i++)
-        assert_true(app_stream_ends(&self->streams[i], 1000));
+        assert_true(app_stream_ends(&streams[i], 1000));
     assert_int_equal(app_wait(&self->service, 5000), 0);
     print_message("# stopped after %lld ms\n", (long long)(clock_mono_ms() - began_ms));
 }
 
-TEST(what_one_instance_sells_the_other_tells, struct fixture *self)
+TEST(what_one_instance_sells_the_other_tells, struct app_fixture *self)
 {
     const char *args[] = {"--redis", self->service.redis, "--streams", "3", NULL};
     int64_t worst_ms = 0;
@@ -628,18 +548,19 @@ TEST(what_one_instance_sells_the_other_tells, struct fixture *self)
         int64_t sold_ms = 0;
 
         (void)snprintf(user, sizeof user, "buyer-%d", i);
-        buy_at(self, self->other.buyers, user);
+        app_buy(self->other.buyers, "cup", user, NULL, &self->reply);
+        assert_int_equal(self->reply.status, 201);
         sold_ms = clock_mono_ms();
-        assert_true(app_stream_find(&self->streams[0], "stock", &self->event, WAIT_MS));
-        assert_int_equal(app_event_number(&self->event, "remaining"), 100000 - i - 1);
-        if (self->event.at_ms - sold_ms > worst_ms) worst_ms = self->event.at_ms - sold_ms;
+        assert_true(app_stream_find(&streams[0], "stock", &event, WAIT_MS));
+        assert_int_equal(app_event_number(&event, "remaining"), 100000 - i - 1);
+        if (event.at_ms - sold_ms > worst_ms) worst_ms = event.at_ms - sold_ms;
     }
     assert_true(worst_ms <= TELL_MS);
     print_message("# told %lld ms after it was sold, at most\n", (long long)worst_ms);
 }
 
 /* An id that one instance gave is good at the other. */
-TEST(who_comes_back_may_go_to_another_instance, struct fixture *self)
+TEST(who_comes_back_may_go_to_another_instance, struct app_fixture *self)
 {
     const char *args[] = {"--redis", self->service.redis, NULL};
     char last_id[48];
@@ -647,10 +568,10 @@ TEST(who_comes_back_may_go_to_another_instance, struct fixture *self)
     assert_true(app_start(&self->other, self->dir, args));
     (void)open_stream(self, NULL);
     expect(self, "snapshot", NULL);
-    (void)stpcpy(last_id, self->event.id);
-    app_stream_close(&self->streams[0]);
+    (void)stpcpy(last_id, event.id);
+    app_stream_close(&streams[0]);
     buy(self, "anna");
-    assert_true(app_stream_open(&self->streams[0], self->other.buyers, "cup", last_id));
+    assert_true(app_stream_open(&streams[0], self->other.buyers, "cup", last_id));
     expect(self, "retry", NULL);
     expect(self, "orders", "{\"orders\":1}");
     expect(self, "stock", "{\"remaining\":99999}");
@@ -658,26 +579,26 @@ TEST(who_comes_back_may_go_to_another_instance, struct fixture *self)
 
 /* ---- silence ----------------------------------------------------------------------------------- */
 
+/* Opened first, looked at last: a stream on which nothing happens. */
+static struct app_fixture idle;
+static struct app_stream idle_stream;
+
 BEFORE_ALL()
 {
-    void *fixture = NULL;
-
-    assert_false(set_up(&fixture) != 0);
-    idle = fixture;
-    assert_true(app_stream_open(&idle->streams[0], idle->service.buyers, "cup", NULL));
+    app_fixture_begin(&idle);
+    app_fixture_start(&idle, places, NULL);
+    assert_true(put_up(&idle, CUPS));
+    assert_true(app_stream_open(&idle_stream, idle.service.buyers, "cup", NULL));
 }
 
 AFTER_ALL()
 {
-    void *fixture = idle;
-
-    assert_int_equal(tear_down(&fixture), 0);
+    app_stream_close(&idle_stream);
+    assert_int_equal(app_fixture_end(&idle), 0);
 }
 
 TEST_WITH(silence_is_broken_by_a_comment, NULL, NULL)
 {
-    assert_true(app_stream_find(&idle->streams[0], ":", &idle->event, 16000));
-    assert_string_equal(idle->event.data, "still here");
+    assert_true(app_stream_find(&idle_stream, ":", &event, 16000));
+    assert_string_equal(event.data, "still here");
 }
-
-FIXTURE(set_up, tear_down);

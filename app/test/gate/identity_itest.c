@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "gate/token.h"
 #include "test/support/app_forge.h"
-#include "test/support/app_support.h"
+#include "test/support/app_fixture.h"
 #include "test/support/testing.h"
 
 #define KEY    "the first key has thirty-two bytes"
@@ -133,12 +133,10 @@ TEST_WITH(the_token_alone_names_the_buyer, set_up, tear_down)
 
     (void)snprintf(line, sizeof line, "Authorization: Bearer %s", token);
     buy_with(self, line, "X-User-Id: mallory");
-    assert_int_equal(self->reply.status, 201);
-    assert_string_equal(app_member(&self->reply, "buyer"), "alice");
+    app_says(&self->reply, 201, "{`buyer`:`alice`}");
     app_http(&(struct app_call){.base = self->service.buyers, .path = ORDERS "/me", .token = token},
              &self->reply);
-    assert_int_equal(self->reply.status, 200);
-    assert_string_equal(app_member(&self->reply, "buyer"), "alice");
+    app_says(&self->reply, 200, "{`buyer`:`alice`}");
     buy(self, token);
     assert_true(app_is_problem(&self->reply, 409, "already-ordered"));
 }

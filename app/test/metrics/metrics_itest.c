@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "test/support/app_fixture.h"
 #include "test/support/app_promtext.h"
-#include "test/support/app_support.h"
-#include "test/support/testing.h"
 
 enum { SHOWN_MAX = 50, FLOOD = 200, SOON_MS = 5000 /* a report is kept for a second */ };
 
@@ -18,45 +17,19 @@ static const char promtool[] = "build/tools/promtool";
 static const char bought[] =
     "seckill_http_requests_total{method=\"POST\",route=\"/api/v1/sales/{id}/orders\",code=\"2xx\"}";
 
-struct fixture {
-    char dir[APP_PATH_SIZE];
-    struct app_process redis;
-    struct app_process service;
-    struct app_reply reply;
-};
-
-SET_UP(struct fixture, fixture)
+SET_UP(struct app_fixture, self)
 {
-    const char *args[] = {"--redis", NULL, NULL};
-
-    app_folder_make(fixture->dir);
-    assert_true(app_start_redis(&fixture->redis, fixture->dir));
-    args[1] = fixture->redis.redis;
-    assert_true(app_start(&fixture->service, fixture->dir, args));
+    app_fixture_begin(self);
+    app_fixture_start_on_redis(self, (const char *const[]){NULL});
 }
 
-TEAR_DOWN(struct fixture, fixture)
+TEAR_DOWN(struct app_fixture, self)
 {
-    (void)app_stop(&fixture->service); /* how it ends is service_itest's matter */
-    (void)app_stop(&fixture->redis);
-    app_folder_remove(fixture->dir);
-}
-
-static void scrape(struct fixture *self)
-{
-    app_http(&(struct app_call){.base = self->service.admin, .path = "/metrics"}, &self->reply);
-    assert_int_equal(self->reply.status, 200);
-}
-
-/* Scrape; the value of a sample. */
-static double value_of(struct fixture *self, const char *sample)
-{
-    scrape(self);
-    return app_promtext_value(self->reply.body, sample);
+    (void)app_fixture_end(self); /* how it ends is service_itest's matter */
 }
 
 struct sample {
-    struct fixture *fixture;
+    struct app_fixture *fixture;
     const char *name;
     double value;
 };
@@ -65,10 +38,10 @@ static bool is_shown(void *arg)
 {
     const struct sample *sample = arg;
 
-    return value_of(sample->fixture, sample->name) == sample->value;
+    return app_metric(sample->fixture, sample->name) == sample->value;
 }
 
-static void assert_soon(struct fixture *self, const char *name, double value)
+static void assert_soon(struct app_fixture *self, const char *name, double value)
 {
     struct sample sample = {self, name, value};
 
@@ -95,17 +68,17 @@ static bool promtool_is_content(const char *dir, const char *text, char *out, si
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 && !out[0];
 }
 
-static void assert_good_format(struct fixture *self)
+static void assert_good_format(struct app_fixture *self)
 {
     char fault[4096];
 
-    scrape(self);
+    (void)app_get(self, self->service.admin, "/metrics");
     if (!app_promtext_is_good(self->reply.body, fault, sizeof fault)) fail_msg("%s", fault);
     if (!promtool_is_content(self->dir, self->reply.body, fault, sizeof fault))
         fail_msg("promtool: %s", fault);
 }
 
-TEST(promtool_is_asked_and_heard, struct fixture *self)
+TEST(promtool_is_asked_and_heard, struct app_fixture *self)
 {
     static const char misnamed[] =
         "# HELP purchases Counted.\n# TYPE purchases counter\npurchases 1\n";
@@ -117,7 +90,7 @@ TEST(promtool_is_asked_and_heard, struct fixture *self)
     assert_false(promtool_is_content(self->dir, malformed, said, sizeof said));
 }
 
-TEST(a_purchase_is_seen_everywhere, struct fixture *self)
+TEST(a_purchase_is_seen_everywhere, struct app_fixture *self)
 {
     static const char *const once[] = {
         "seckill_orders_total{guard=\"mutex\",outcome=\"created\"}",
@@ -137,35 +110,35 @@ TEST(a_purchase_is_seen_everywhere, struct fixture *self)
 
     assert_good_format(self);
     for (size_t i = 0; i < sizeof once / sizeof once[0]; i++) {
-        if (value_of(self, once[i]) != 1) fail_msg("not 1: %s", once[i]);
+        if (app_metric(self, once[i]) != 1) fail_msg("not 1: %s", once[i]);
     }
     assert_soon(self, "seckill_stock_remaining_units{sale=\"cup\"}", 4);
-    assert_true(value_of(self, "seckill_stock_initial_units{sale=\"cup\"}") == 5);
-    assert_true(value_of(self, "seckill_oversold_units{sale=\"cup\"}") == 0);
-    assert_true(value_of(self, "seckill_batch_size_sum{guard=\"mutex\"}") == 2);
-    assert_true(value_of(self, "seckill_lock_hold_seconds_count{guard=\"mutex\"}") == 2);
-    assert_true(value_of(self, "seckill_lock_wait_seconds_count{guard=\"mutex\"}") == 2);
-    assert_true(value_of(self, "seckill_http_requests_in_flight") == 1); /* the scrape */
-    assert_true(value_of(self, "seckill_http_connections{port=\"operators\"}") >= 1);
-    assert_true(value_of(self, "process_resident_memory_bytes") > 1e6);
-    assert_true(value_of(self, "process_open_fds") > 5);
-    assert_in_range((uintmax_t)value_of(self, "process_start_time_seconds"),
+    assert_true(app_metric(self, "seckill_stock_initial_units{sale=\"cup\"}") == 5);
+    assert_true(app_metric(self, "seckill_oversold_units{sale=\"cup\"}") == 0);
+    assert_true(app_metric(self, "seckill_batch_size_sum{guard=\"mutex\"}") == 2);
+    assert_true(app_metric(self, "seckill_lock_hold_seconds_count{guard=\"mutex\"}") == 2);
+    assert_true(app_metric(self, "seckill_lock_wait_seconds_count{guard=\"mutex\"}") == 2);
+    assert_true(app_metric(self, "seckill_http_requests_in_flight") == 1); /* the scrape */
+    assert_true(app_metric(self, "seckill_http_connections{port=\"operators\"}") >= 1);
+    assert_true(app_metric(self, "process_resident_memory_bytes") > 1e6);
+    assert_true(app_metric(self, "process_open_fds") > 5);
+    assert_in_range((uintmax_t)app_metric(self, "process_start_time_seconds"),
                     (uintmax_t)clock_unix_ms() / 1000 - 60, (uintmax_t)clock_unix_ms() / 1000 + 1);
 }
 
-TEST(an_oversold_sale_is_seen, struct fixture *self)
+TEST(an_oversold_sale_is_seen, struct app_fixture *self)
 {
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
     (void)app_ask_redis(self->redis.redis, "DECR", "seckill:{tea}:stock"); /* somebody else's key */
     for (int i = 0; i < 7; i++)
         (void)app_ask_redis(self->redis.redis, "DECR", "seckill:{cup}:stock");
 
-    assert_true(value_of(self, "seckill_oversold_units{sale=\"cup\"}") == 2);
-    assert_true(value_of(self, "seckill_stock_remaining_units{sale=\"cup\"}") == -2);
-    assert_true(value_of(self, "seckill_stock_drift_units{sale=\"cup\"}") == 7);
+    assert_true(app_metric(self, "seckill_oversold_units{sale=\"cup\"}") == 2);
+    assert_true(app_metric(self, "seckill_stock_remaining_units{sale=\"cup\"}") == -2);
+    assert_true(app_metric(self, "seckill_stock_drift_units{sale=\"cup\"}") == 7);
 }
 
-TEST(a_sale_under_load_does_not_drift, struct fixture *self)
+TEST(a_sale_under_load_does_not_drift, struct app_fixture *self)
 {
     char user[16];
     int sold = 0;
@@ -176,27 +149,27 @@ TEST(a_sale_under_load_does_not_drift, struct fixture *self)
         app_buy(self->service.buyers, "cup", user, NULL, &self->reply);
         if (self->reply.status == 201) sold++;
         if (i % 10 == 0)
-            assert_true(value_of(self, "seckill_stock_drift_units{sale=\"cup\"}") == 0);
+            assert_true(app_metric(self, "seckill_stock_drift_units{sale=\"cup\"}") == 0);
     }
     assert_int_equal(sold, 50);
     assert_soon(self, "seckill_stock_remaining_units{sale=\"cup\"}", 0);
-    assert_true(value_of(self, "seckill_stock_drift_units{sale=\"cup\"}") == 0);
-    assert_true(value_of(self, "seckill_purchase_seconds_count") == 60);
-    assert_true(value_of(self, "seckill_purchase_seconds_sum") > 0);
-    assert_true(value_of(self, "seckill_purchase_seconds_bucket{le=\"10\"}") == 60);
+    assert_true(app_metric(self, "seckill_stock_drift_units{sale=\"cup\"}") == 0);
+    assert_true(app_metric(self, "seckill_purchase_seconds_count") == 60);
+    assert_true(app_metric(self, "seckill_purchase_seconds_sum") > 0);
+    assert_true(app_metric(self, "seckill_purchase_seconds_bucket{le=\"10\"}") == 60);
 }
 
 /* A unit that is neither left nor anybody's. */
-TEST(a_lost_unit_is_drift, struct fixture *self)
+TEST(a_lost_unit_is_drift, struct app_fixture *self)
 {
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
     app_buy(self->service.buyers, "cup", "anna", NULL, &self->reply);
     (void)app_ask_redis(self->redis.redis, "DECR", "seckill:{cup}:stock");
-    assert_true(value_of(self, "seckill_stock_drift_units{sale=\"cup\"}") == 1);
-    assert_true(value_of(self, "seckill_oversold_units{sale=\"cup\"}") == 0);
+    assert_true(app_metric(self, "seckill_stock_drift_units{sale=\"cup\"}") == 1);
+    assert_true(app_metric(self, "seckill_oversold_units{sale=\"cup\"}") == 0);
 }
 
-TEST(restocked_units_count_as_put_up, struct fixture *self)
+TEST(restocked_units_count_as_put_up, struct app_fixture *self)
 {
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
     assert_int_equal(app_status(&(struct app_call){
@@ -207,14 +180,14 @@ TEST(restocked_units_count_as_put_up, struct fixture *self)
                          .headers = {"Content-Type: application/json", "Idempotency-Key: k"}}),
                      200);
 
-    assert_true(value_of(self, "seckill_stock_initial_units{sale=\"cup\"}") == 8);
-    assert_true(value_of(self, "seckill_stock_drift_units{sale=\"cup\"}") == 0);
+    assert_true(app_metric(self, "seckill_stock_initial_units{sale=\"cup\"}") == 8);
+    assert_true(app_metric(self, "seckill_stock_drift_units{sale=\"cup\"}") == 0);
     assert_soon(self, "seckill_stock_remaining_units{sale=\"cup\"}", 8); /* nobody has bought */
     assert_soon(self, "seckill_stock_cooling_units{sale=\"cup\"}", 0);
-    assert_true(value_of(self, "seckill_oversold_units{sale=\"cup\"}") == 0);
+    assert_true(app_metric(self, "seckill_oversold_units{sale=\"cup\"}") == 0);
 }
 
-TEST(only_so_many_sales_are_shown, struct fixture *self)
+TEST(only_so_many_sales_are_shown, struct app_fixture *self)
 {
     char body[64];
     size_t shown = 0;
@@ -227,21 +200,21 @@ TEST(only_so_many_sales_are_shown, struct fixture *self)
     for (const char *at = self->reply.body; (at = strstr(at, "seckill_oversold_units{")); at++)
         shown++;
     assert_int_equal(shown, SHOWN_MAX);
-    assert_true(value_of(self, "seckill_oversold_units{sale=\"s-00\"}") == 0);
-    assert_true(value_of(self, "seckill_oversold_units{sale=\"s-54\"}") == -1);
+    assert_true(app_metric(self, "seckill_oversold_units{sale=\"s-00\"}") == 0);
+    assert_true(app_metric(self, "seckill_oversold_units{sale=\"s-54\"}") == -1);
 }
 
-static void assert_does_not_wait(struct fixture *self)
+static void assert_does_not_wait(struct app_fixture *self)
 {
     int64_t began_ms = clock_mono_ms();
 
-    assert_true(value_of(self, "seckill_store_up") == 0);
+    assert_true(app_metric(self, "seckill_store_up") == 0);
     assert_in_range(clock_mono_ms() - began_ms, 0, 1000);
-    assert_true(value_of(self, "seckill_stock_remaining_units{sale=\"cup\"}") == -1);
+    assert_true(app_metric(self, "seckill_stock_remaining_units{sale=\"cup\"}") == -1);
     assert_good_format(self);
 }
 
-TEST(a_scrape_does_not_wait_for_a_redis_that_hangs, struct fixture *self)
+TEST(a_scrape_does_not_wait_for_a_redis_that_hangs, struct app_fixture *self)
 {
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
     assert_int_equal(kill(self->redis.pid, SIGSTOP), 0);
@@ -250,32 +223,32 @@ TEST(a_scrape_does_not_wait_for_a_redis_that_hangs, struct fixture *self)
     assert_soon(self, "seckill_stock_remaining_units{sale=\"cup\"}", 5);
 }
 
-TEST(a_scrape_does_not_wait_for_a_redis_that_is_gone, struct fixture *self)
+TEST(a_scrape_does_not_wait_for_a_redis_that_is_gone, struct app_fixture *self)
 {
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
     app_kill(&self->redis);
     assert_does_not_wait(self);
 }
 
-TEST(a_flood_of_scrapes_does_not_load_redis, struct fixture *self)
+TEST(a_flood_of_scrapes_does_not_load_redis, struct app_fixture *self)
 {
     static const char trips[] = "seckill_redis_round_trips_total{result=\"ok\"}";
 
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
-    double before = value_of(self, trips);
+    double before = app_metric(self, trips);
     for (int i = 0; i < FLOOD; i++)
-        scrape(self);
-    assert_true(value_of(self, trips) - before < FLOOD); /* each alone would take two */
+        (void)app_get(self, self->service.admin, "/metrics");
+    assert_true(app_metric(self, trips) - before < FLOOD); /* each alone would take two */
 }
 
 static bool has_reconnected(void *arg)
 {
-    return value_of(arg, "seckill_redis_reconnects_total") >= 1;
+    return app_metric(arg, "seckill_redis_reconnects_total") >= 1;
 }
 
-TEST(connections_to_redis_are_seen, struct fixture *self)
+TEST(connections_to_redis_are_seen, struct app_fixture *self)
 {
-    double max = value_of(self, "seckill_redis_connections_max");
+    double max = app_metric(self, "seckill_redis_connections_max");
     double idle = app_promtext_value(self->reply.body, "seckill_redis_connections{state=\"idle\"}");
     double busy = app_promtext_value(self->reply.body, "seckill_redis_connections{state=\"busy\"}");
 

@@ -11,7 +11,7 @@
 #include "lockkit/lockkit.h"
 
 #include "base/clock.h"
-#include "test/support/app_support.h"
+#include "test/support/app_fixture.h"
 #include "test/support/lk_support.h"
 
 enum {
@@ -24,30 +24,12 @@ enum {
     LOOKERS = 6,
 };
 
-struct fixture {
-    char dir[APP_PATH_SIZE];
-    struct app_process redis;
-    struct app_process service[INSTANCES];
-    struct app_reply reply;
-};
-
-SET_UP(struct fixture, self)
-{
-    app_folder_make(self->dir);
-}
-
-TEAR_DOWN(struct fixture, self)
-{
-    for (size_t i = 0; i < INSTANCES; i++)
-        (void)app_stop(&self->service[i]); /* tests that care have looked at its status */
-    (void)app_stop(&self->redis);
-    app_folder_remove(self->dir);
-}
+APP_FOLDER();
 
 /* ---- Redis --------------------------------------------------------------------------------------- */
 
 /* Send a command to the Redis; a number out of its text behind `name`, or 0. */
-static long long tell(struct fixture *self, const char *name, const char *const *text)
+static long long tell(struct app_fixture *self, const char *name, const char *const *text)
 {
     struct lk_bytes words[WORDS_MAX];
     size_t count = 0;
@@ -74,16 +56,16 @@ static long long tell(struct fixture *self, const char *name, const char *const 
 
 #define TELL(self, ...) (void)tell((self), NULL, (const char *const[]){__VA_ARGS__, NULL})
 
-static void start_with(struct fixture *self, const char *const *settings)
+static void start_with(struct app_fixture *self, const char *const *settings)
 {
     const char *const args[] = {"--redis", self->redis.redis, "--drain-ms", "1500", NULL};
 
     assert_true(app_start_redis_with(&self->redis, self->dir, settings));
-    assert_true(app_start(&self->service[0], self->dir, args));
+    assert_true(app_start(&self->service, self->dir, args));
 }
 
 struct claim {
-    struct fixture *self;
+    struct app_fixture *self;
     long status;
     const char *body;
 };
@@ -91,34 +73,34 @@ struct claim {
 static bool readiness_is(void *arg)
 {
     struct claim *claim = arg;
-    struct fixture *self = claim->self;
+    struct app_fixture *self = claim->self;
 
     app_http(
-        &(struct app_call){.base = self->service[0].buyers, .path = "/readyz", .limit_ms = CALL_MS},
+        &(struct app_call){.base = self->service.buyers, .path = "/readyz", .limit_ms = CALL_MS},
         &self->reply);
     return self->reply.status == claim->status && strcmp(self->reply.body, claim->body) == 0;
 }
 
-static void assert_readiness(struct fixture *self, long status, const char *body)
+static void assert_readiness(struct app_fixture *self, long status, const char *body)
 {
     struct claim claim = {self, status, body};
 
     if (!app_eventually(readiness_is, &claim, SOON_MS))
         fail_msg("readyz: %ld %s, not: %ld %s", self->reply.status, self->reply.body, status, body);
-    app_http(&(struct app_call){.base = self->service[0].admin, .path = "/metrics"}, &self->reply);
+    (void)app_get(self, self->service.admin, "/metrics");
     assert_non_null(
         strstr(self->reply.body, status == 200 ? "\nseckill_ready 1\n" : "\nseckill_ready 0\n"));
 }
 
-TEST(readiness_is_not_counted_while_nobody_asks, struct fixture *self)
+TEST(readiness_is_not_counted_while_nobody_asks, struct app_fixture *self)
 {
     start_with(self, NULL);
-    app_http(&(struct app_call){.base = self->service[0].admin, .path = "/metrics"}, &self->reply);
+    (void)app_get(self, self->service.admin, "/metrics");
     assert_non_null(strstr(self->reply.body, "# TYPE seckill_ready gauge\n"));
     assert_null(strstr(self->reply.body, "\nseckill_ready "));
 }
 
-TEST(a_redis_that_takes_no_writes_is_not_ready, struct fixture *self)
+TEST(a_redis_that_takes_no_writes_is_not_ready, struct app_fixture *self)
 {
     static const struct {
         const char *bad[4];
@@ -147,7 +129,7 @@ TEST(a_redis_that_takes_no_writes_is_not_ready, struct fixture *self)
 }
 
 /* An order that they do not have is not accepted. */
-TEST(replicas_that_orders_wait_for_must_be_there, struct fixture *self)
+TEST(replicas_that_orders_wait_for_must_be_there, struct app_fixture *self)
 {
     static const char too_few[] = "store takes no writes: NOREPLICAS\n";
     struct lks_server *primary = lks_server_start(&(struct lks_server_options){.is_tcp = true});
@@ -156,7 +138,7 @@ TEST(replicas_that_orders_wait_for_must_be_there, struct fixture *self)
 
     (void)snprintf(port, sizeof port, "%d", primary->port);
     assert_true(app_start(
-        &self->service[0], self->dir,
+        &self->service, self->dir,
         (const char *const[]){"--redis", primary->tcp_url, "--sync-replicas", "1", NULL}));
     assert_readiness(self, 503, too_few);
     LKS_DO(primary, "CONFIG", "SET", "repl-diskless-sync-delay", "0");
@@ -170,7 +152,7 @@ TEST(replicas_that_orders_wait_for_must_be_there, struct fixture *self)
     lks_server_stop(primary);
 }
 
-TEST(a_redis_whose_snapshot_failed_is_not_ready, struct fixture *self)
+TEST(a_redis_whose_snapshot_failed_is_not_ready, struct app_fixture *self)
 {
     static const char *const settings[] = {"--save", "3600", "1", NULL};
     char path[APP_PATH_SIZE + 16];
@@ -187,7 +169,7 @@ TEST(a_redis_whose_snapshot_failed_is_not_ready, struct fixture *self)
 }
 
 /* A Redis whose append-only file has no room: every write to it fails. */
-static void start_on_a_full_disk(struct fixture *self, const char *fsync)
+static void start_on_a_full_disk(struct app_fixture *self, const char *fsync)
 {
     const char *const settings[] = {"--appendfsync", fsync, NULL};
     char path[APP_PATH_SIZE + 64];
@@ -199,29 +181,29 @@ static void start_on_a_full_disk(struct fixture *self, const char *fsync)
     assert_true(app_start_redis_with(&self->redis, self->dir, settings));
 }
 
-TEST(a_full_disk_is_found_out_before_a_buyer_does, struct fixture *self)
+TEST(a_full_disk_is_found_out_before_a_buyer_does, struct app_fixture *self)
 {
     const char *args[] = {"--redis", NULL, NULL};
 
     start_on_a_full_disk(self, "everysec");
     args[1] = self->redis.redis;
-    assert_true(app_start(&self->service[0], self->dir, args));
+    assert_true(app_start(&self->service, self->dir, args));
     assert_readiness(self, 503, "store takes no writes: MISCONF\n");
     assert_true(app_wait(&self->redis, 0) < 0); /* it answers */
 }
 
-TEST(with_fsync_always_a_full_disk_ends_redis_and_readiness, struct fixture *self)
+TEST(with_fsync_always_a_full_disk_ends_redis_and_readiness, struct app_fixture *self)
 {
     const char *args[] = {"--redis", NULL, NULL};
 
     start_on_a_full_disk(self, "always");
     args[1] = self->redis.redis;
-    assert_true(app_start(&self->service[0], self->dir, args));
+    assert_true(app_start(&self->service, self->dir, args));
     assert_readiness(self, 503, "store unavailable\n");
     assert_true(app_wait(&self->redis, 1000) >= 0);
 }
 
-TEST(many_who_look_are_one_write_a_second, struct fixture *self)
+TEST(many_who_look_are_one_write_a_second, struct app_fixture *self)
 {
     static const char *const stats[] = {"INFO", "commandstats", NULL};
     int64_t began_ms = 0;
@@ -254,7 +236,7 @@ static void *look_once(void *arg)
 }
 
 /* Who waits while a mute server is asked does not ask it anew, one after the other. */
-TEST(many_who_look_at_a_mute_redis_wait_together, struct fixture *self)
+TEST(many_who_look_at_a_mute_redis_wait_together, struct app_fixture *self)
 {
     struct looker lookers[LOOKERS];
     pthread_t threads[LOOKERS];
@@ -264,7 +246,7 @@ TEST(many_who_look_at_a_mute_redis_wait_together, struct fixture *self)
     clock_pause_ms(1100); /* until that is too old */
     assert_int_equal(kill(self->redis.pid, SIGSTOP), 0);
     for (size_t i = 0; i < LOOKERS; i++) {
-        lookers[i] = (struct looker){.base = self->service[0].buyers};
+        lookers[i] = (struct looker){.base = self->service.buyers};
         assert_int_equal(pthread_create(&threads[i], NULL, look_once, &lookers[i]), 0);
     }
     for (size_t i = 0; i < LOOKERS; i++)
@@ -279,17 +261,17 @@ TEST(many_who_look_at_a_mute_redis_wait_together, struct fixture *self)
 
 /* ---- stopping ------------------------------------------------------------------------------------ */
 
-TEST(told_to_stop_it_goes_on_serving_and_says_so, struct fixture *self)
+TEST(told_to_stop_it_goes_on_serving_and_says_so, struct app_fixture *self)
 {
     int64_t began_ms = 0;
     const char *base = NULL;
 
     start_with(self, NULL);
-    base = self->service[0].buyers;
-    assert_true(app_create_sale(&self->service[0], self->dir, "{\"id\":\"cup\",\"stock\":50}"));
+    base = self->service.buyers;
+    assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":50}"));
     assert_readiness(self, 200, "ready\n");
     began_ms = clock_mono_ms();
-    assert_int_equal(kill(self->service[0].pid, SIGTERM), 0);
+    assert_int_equal(kill(self->service.pid, SIGTERM), 0);
     assert_readiness(self, 503, "stopping\n");
     assert_true(clock_mono_ms() - began_ms < 500);
     while (clock_mono_ms() - began_ms < DRAIN_MS - 400)
@@ -297,13 +279,13 @@ TEST(told_to_stop_it_goes_on_serving_and_says_so, struct fixture *self)
     app_buy(base, "cup", "ann", NULL, &self->reply); /* a connection of its own */
     assert_int_equal(self->reply.status, 201);
     assert_non_null(strstr(self->reply.headers, "Connection: close"));
-    assert_int_equal(app_wait(&self->service[0], 3000), 0);
+    assert_int_equal(app_wait(&self->service, 3000), 0);
     assert_in_range(clock_mono_ms() - began_ms, DRAIN_MS, DRAIN_MS + 2000);
 }
 
 /* A proxy that looks at each instance ten times a second: two bad looks, and it sends nobody there. */
 struct proxy {
-    struct fixture *self;
+    struct app_fixture *self;
     atomic_bool is_up[INSTANCES];
     atomic_bool ends;
     atomic_int bought;
@@ -353,20 +335,21 @@ static void *buy_all_the_time(void *arg)
     return NULL;
 }
 
-static void restart(struct fixture *self, struct proxy *proxy, size_t which)
+static void restart(struct app_fixture *self, struct proxy *proxy, size_t which)
 {
+    struct app_process *service = which == 0 ? &self->service : &self->other;
     char listen[APP_URL_SIZE];
     const char *const args[] = {
         "--redis", self->redis.redis, "--drain-ms", "1500", "--listen", listen, NULL};
 
     (void)snprintf(listen, sizeof listen, "%s", strstr(proxy->bases[which], "//") + 2);
-    assert_int_equal(app_stop(&self->service[which]), 0);
-    assert_true(app_start(&self->service[which], self->dir, args));
+    assert_int_equal(app_stop(service), 0);
+    assert_true(app_start(service, self->dir, args));
     while (!atomic_load(&proxy->is_up[which]))
         clock_pause_ms(20);
 }
 
-TEST(a_rolling_restart_behind_a_proxy_loses_nobody, struct fixture *self)
+TEST(a_rolling_restart_behind_a_proxy_loses_nobody, struct app_fixture *self)
 {
     const char *args[] = {"--redis", NULL, "--drain-ms", "1500", NULL};
     static struct proxy proxy;
@@ -377,12 +360,13 @@ TEST(a_rolling_restart_behind_a_proxy_loses_nobody, struct fixture *self)
     assert_true(app_start_redis(&self->redis, self->dir));
     args[1] = self->redis.redis;
     for (size_t i = 0; i < INSTANCES; i++) {
-        assert_true(app_start(&self->service[i], self->dir, args));
-        memcpy(proxy.bases[i], self->service[i].buyers, APP_URL_SIZE);
+        struct app_process *service = i == 0 ? &self->service : &self->other;
+
+        assert_true(app_start(service, self->dir, args));
+        memcpy(proxy.bases[i], service->buyers, APP_URL_SIZE);
         atomic_store(&proxy.is_up[i], true);
     }
-    assert_true(
-        app_create_sale(&self->service[0], self->dir, "{\"id\":\"cup\",\"stock\":1000000}"));
+    assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":1000000}"));
     assert_int_equal(pthread_create(&threads[BUYERS], NULL, look, &proxy), 0);
     for (unsigned i = 0; i < BUYERS; i++) {
         buyers[i] = (struct buyer){&proxy, i};

@@ -8,27 +8,9 @@
 
 APP_SELLS(NULL, NULL);
 
-static void get(struct app_fixture *self, const char *base, const char *path)
-{
-    app_http(&(struct app_call){.base = base, .path = path}, &self->reply);
-}
-
-static void as_operator(struct app_fixture *self, const char *path, const char *body)
-{
-    app_http(
-        &(struct app_call){
-            .base = self->service.admin, .path = path, .token = app_token(self->dir), .body = body},
-        &self->reply);
-}
-
-static void buy(struct app_fixture *self, const char *sale, const char *user, const char *key)
-{
-    app_buy(self->service.buyers, sale, user, key, &self->reply);
-}
-
 static long long left_of(struct app_fixture *self, const char *path)
 {
-    get(self, self->service.buyers, path);
+    (void)app_get(self, self->service.buyers, path);
     return app_number(&self->reply, "remaining");
 }
 
@@ -37,17 +19,15 @@ TEST(both_ports_answer_probes, struct app_fixture *self)
     const char *const bases[] = {self->service.buyers, self->service.admin};
 
     for (size_t i = 0; i < 2; i++) {
-        get(self, bases[i], "/livez");
-        assert_int_equal(self->reply.status, 200);
+        assert_int_equal(app_get(self, bases[i], "/livez"), 200);
         assert_string_equal(self->reply.body, "ok\n");
         assert_non_null(strstr(self->reply.headers, "Content-Type: text/plain"));
         assert_non_null(strstr(self->reply.headers, "Cache-Control: no-store\r\n"));
         assert_non_null(strstr(self->reply.headers, "X-Content-Type-Options: nosniff\r\n"));
-        get(self, bases[i], "/readyz");
-        assert_int_equal(self->reply.status, 200);
-        get(self, bases[i], "/version");
+        assert_int_equal(app_get(self, bases[i], "/readyz"), 200);
+        (void)app_get(self, bases[i], "/version");
         assert_string_equal(app_member(&self->reply, "version"), SECKILL_VERSION);
-        get(self, bases[i], "/metrics");
+        (void)app_get(self, bases[i], "/metrics");
         assert_non_null(strstr(self->reply.body, "seckill_orders_total{guard=\"mutex\","
                                                  "outcome=\"outcome-unknown\"} 0\n"));
         assert_non_null(strstr(self->reply.body, "seckill_build_info{version=\""));
@@ -66,41 +46,38 @@ TEST(head_is_get_without_its_body, struct app_fixture *self)
 
 TEST(a_sale_is_created_shown_listed_and_ended, struct app_fixture *self)
 {
-    as_operator(self, ADMIN_SALES,
-                "{\"id\":\"tea\",\"stock\":7,\"title\":\"Grün \\\"T\\\"\",\"guard\":\"script\","
-                "\"startsAt\":\"2020-01-01T00:00:00Z\",\"endsAt\":\"2099-12-31T23:59:59.5Z\"}");
-    assert_int_equal(self->reply.status, 201);
+    assert_int_equal(
+        app_operate(self, NULL, ADMIN_SALES,
+                    "{\"id\":\"tea\",\"stock\":7,\"title\":\"Grün \\\"T\\\"\",\"guard\":\"script\","
+                    "\"startsAt\":\"2020-01-01T00:00:00Z\",\"endsAt\":\"2099-12-31T23:59:59.5Z\"}"),
+        201);
     assert_non_null(strstr(self->reply.headers, "Location: /api/v1/admin/sales/tea\r\n"));
     assert_string_equal(app_member(&self->reply, "guard"), "script");
-    as_operator(self, ADMIN_SALES, "{\"id\":\"tea\",\"stock\":1}");
+    (void)app_operate(self, NULL, ADMIN_SALES, "{\"id\":\"tea\",\"stock\":1}");
     assert_true(app_is_problem(&self->reply, 409, "conflict"));
 
-    get(self, self->service.buyers, SALES "/tea");
-    assert_int_equal(self->reply.status, 200);
+    assert_int_equal(app_get(self, self->service.buyers, SALES "/tea"), 200);
     assert_string_equal(app_member(&self->reply, "title"), "Grün \"T\"");
-    assert_string_equal(app_member(&self->reply, "state"), "active");
-    assert_string_equal(app_member(&self->reply, "startsAt"), "2020-01-01T00:00:00.000Z");
-    assert_string_equal(app_member(&self->reply, "endsAt"), "2099-12-31T23:59:59.500Z");
+    app_says(&self->reply, 200,
+             "{`state`:`active`,`startsAt`:`2020-01-01T00:00:00.000Z`,"
+             "`endsAt`:`2099-12-31T23:59:59.500Z`}");
     assert_string_equal(app_member(&self->reply, "guard"), "");
-    assert_int_equal(app_number(&self->reply, "initialStock"), 7);
-    assert_int_equal(app_number(&self->reply, "remaining"), 7);
-    assert_int_equal(app_number(&self->reply, "perUserLimit"), 1);
+    app_says(&self->reply, 200, "{`initialStock`:7,`remaining`:7,`perUserLimit`:1}");
 
-    get(self, self->service.buyers, SALES);
+    (void)app_get(self, self->service.buyers, SALES);
     assert_non_null(strstr(self->reply.body, "{\"sales\":[{\"id\":\"tea\""));
-    as_operator(self, ADMIN_SALES, NULL);
+    (void)app_operate(self, NULL, ADMIN_SALES, NULL);
     assert_non_null(strstr(self->reply.body, "\"guard\":\"script\""));
 
-    as_operator(self, ADMIN_SALES "/tea/end", "");
-    assert_int_equal(self->reply.status, 200);
-    assert_string_equal(app_member(&self->reply, "state"), "ended");
-    buy(self, "tea", "anna", NULL);
+    (void)app_operate(self, NULL, ADMIN_SALES "/tea/end", "");
+    app_says(&self->reply, 200, "{`state`:`ended`}");
+    (void)app_order(self, "tea", "anna", NULL);
     assert_true(app_is_problem(&self->reply, 410, "sale-ended"));
 }
 
 TEST(the_time_is_told, struct app_fixture *self)
 {
-    get(self, self->service.buyers, "/api/v1/time");
+    (void)app_get(self, self->service.buyers, "/api/v1/time");
 
     assert_int_equal(self->reply.status, 200);
     assert_int_equal(strlen(app_member(&self->reply, "serverTime")), 24);
@@ -112,29 +89,25 @@ TEST(a_purchase_gets_the_answer_it_deserves, struct app_fixture *self)
     char order[32];
 
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":1}"));
-    buy(self, "cup", "anna", "\"key-1\"");
-    assert_int_equal(self->reply.status, 201);
+    assert_int_equal(app_order(self, "cup", "anna", "\"key-1\""), 201);
     assert_non_null(strstr(self->reply.headers, "Location: /api/v1/sales/cup/orders/me\r\n"));
-    assert_string_equal(app_member(&self->reply, "saleId"), "cup");
-    assert_string_equal(app_member(&self->reply, "buyer"), "anna");
-    assert_string_equal(app_member(&self->reply, "state"), "held");
+    app_says(&self->reply, 201, "{`saleId`:`cup`,`buyer`:`anna`,`state`:`held`}");
     assert_int_equal(strlen(app_member(&self->reply, "createdAt")), 24);
     (void)snprintf(order, sizeof order, "%s", app_member(&self->reply, "id"));
     assert_true(strlen(order) > 10);
 
-    buy(self, "cup", "anna", "key-1");
-    assert_int_equal(self->reply.status, 201);
+    assert_int_equal(app_order(self, "cup", "anna", "key-1"), 201);
     assert_non_null(strstr(self->reply.headers, "Idempotency-Replayed: true\r\n"));
     assert_string_equal(app_member(&self->reply, "id"), order);
 
-    buy(self, "cup", "anna", "key-2");
+    (void)app_order(self, "cup", "anna", "key-2");
     assert_true(app_is_problem(&self->reply, 409, "already-ordered"));
     assert_string_equal(app_member(&self->reply, "orderId"), order);
     assert_string_equal(app_member(&self->reply, "order"), "/api/v1/sales/cup/orders/me");
 
-    buy(self, "cup", "bert", NULL);
+    (void)app_order(self, "cup", "bert", NULL);
     assert_true(app_is_problem(&self->reply, 409, "sold-out"));
-    buy(self, "cup", "anna", NULL);
+    (void)app_order(self, "cup", "anna", NULL);
     assert_true(app_is_problem(&self->reply, 409, "already-ordered"));
 }
 
@@ -146,11 +119,10 @@ TEST(a_buyer_finds_the_own_order_only, struct app_fixture *self)
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
     app_http(&call, &self->reply);
     assert_true(app_is_problem(&self->reply, 404, "not-found"));
-    buy(self, "cup", "anna", NULL);
+    (void)app_order(self, "cup", "anna", NULL);
 
     app_http(&call, &self->reply);
-    assert_int_equal(self->reply.status, 200);
-    assert_string_equal(app_member(&self->reply, "buyer"), "anna");
+    app_says(&self->reply, 200, "{`buyer`:`anna`}");
     call.user = "bert";
     app_http(&call, &self->reply);
     assert_true(app_is_problem(&self->reply, 404, "not-found"));
@@ -164,12 +136,12 @@ TEST(a_sale_that_has_not_begun_says_when, struct app_fixture *self)
     assert_true(
         app_create_sale(&self->service, self->dir,
                         "{\"id\":\"far\",\"stock\":5,\"startsAt\":\"2199-01-01T00:00:00Z\"}"));
-    buy(self, "far", "anna", NULL);
+    (void)app_order(self, "far", "anna", NULL);
 
     assert_true(app_is_problem(&self->reply, 409, "sale-not-started"));
     assert_true(app_number(&self->reply, "retryAfterMs") > 1000000);
     assert_non_null(strstr(self->reply.headers, "Retry-After: "));
-    get(self, self->service.buyers, SALES "/far");
+    (void)app_get(self, self->service.buyers, SALES "/far");
     assert_string_equal(app_member(&self->reply, "state"), "upcoming");
 }
 
@@ -243,10 +215,9 @@ TEST(operators_list_orders_line_by_line, struct app_fixture *self)
     assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":500}"));
     for (int i = 0; i < ORDERS; i++) {
         (void)snprintf(user, sizeof user, "user-%d", i);
-        buy(self, "cup", user, "k");
-        assert_int_equal(self->reply.status, 201);
+        assert_int_equal(app_order(self, "cup", user, "k"), 201);
     }
-    as_operator(self, ADMIN_SALES "/cup/orders", NULL);
+    (void)app_operate(self, NULL, ADMIN_SALES "/cup/orders", NULL);
 
     assert_int_equal(self->reply.status, 200);
     assert_non_null(strstr(self->reply.headers, "Content-Type: application/x-ndjson\r\n"));
@@ -255,7 +226,7 @@ TEST(operators_list_orders_line_by_line, struct app_fixture *self)
     assert_int_equal(lines, ORDERS);
     assert_non_null(
         strstr(self->reply.body, "\"buyer\":\"user-77\",\"state\":\"held\",\"key\":\"k\"}\n"));
-    as_operator(self, ADMIN_SALES "/nothing/orders", NULL);
+    (void)app_operate(self, NULL, ADMIN_SALES "/nothing/orders", NULL);
     assert_true(app_is_problem(&self->reply, 404, "not-found"));
 }
 
@@ -263,11 +234,10 @@ TEST(without_lab_user_ids_and_flawed_guards_are_refused, struct app_fixture *sel
 {
     assert_int_equal(app_stop(&self->service), 0);
     app_fixture_start(self, (const char *const[]){"no-lab", NULL}, NULL);
-    as_operator(self, ADMIN_SALES, "{\"id\":\"cup\",\"stock\":5,\"guard\":\"none\"}");
+    (void)app_operate(self, NULL, ADMIN_SALES, "{\"id\":\"cup\",\"stock\":5,\"guard\":\"none\"}");
     assert_true(app_is_problem(&self->reply, 403, "forbidden"));
-    as_operator(self, ADMIN_SALES, "{\"id\":\"cup\",\"stock\":5}");
-    assert_int_equal(self->reply.status, 201);
-    buy(self, "cup", "anna", NULL);
+    assert_int_equal(app_operate(self, NULL, ADMIN_SALES, "{\"id\":\"cup\",\"stock\":5}"), 201);
+    (void)app_order(self, "cup", "anna", NULL);
     assert_true(app_is_problem(&self->reply, 401, "unauthenticated"));
     assert_int_equal(left_of(self, SALES "/cup"), 5);
 }

@@ -9,41 +9,31 @@
 
 #include "base/clock.h"
 #include "serve/routes.h"
-#include "test/support/app_support.h"
-#include "test/support/testing.h"
+#include "test/support/app_fixture.h"
 
 enum { OUT_SIZE = 128 * 1024, PATH_LEN = 128, LINE_LEN = 512 };
 
 #define SALES "/api/v1/sales"
 #define ADMIN "/api/v1/admin/sales"
 
-struct fixture {
-    char dir[APP_PATH_SIZE];
-    char redis_dir[APP_PATH_SIZE]; /* so that nobody else writes into seckilld.log */
-    struct app_process redis;
-    struct app_process service;
-    struct app_reply reply;
-    char out[OUT_SIZE];
-};
+static char redis_dir[APP_PATH_SIZE]; /* so that nobody else writes into seckilld.log */
+static char heard[OUT_SIZE];
 
-SET_UP(struct fixture, fixture)
+SET_UP(struct app_fixture, self)
 {
-    const char *args[] = {"--redis", NULL, "--log-format", "json", "--log-level", "debug", NULL};
-
-    app_folder_make(fixture->dir);
-    app_folder_make(fixture->redis_dir);
-    assert_true(app_start_redis(&fixture->redis, fixture->redis_dir));
-    args[1] = fixture->redis.redis;
-    assert_true(app_start(&fixture->service, fixture->dir, args));
-    assert_true(app_create_sale(&fixture->service, fixture->dir, "{\"id\":\"cup\",\"stock\":5}"));
+    app_fixture_begin(self);
+    app_folder_make(redis_dir);
+    assert_true(app_start_redis(&self->redis, redis_dir));
+    app_fixture_start(self,
+                      (const char *const[]){"--redis", self->redis.redis, "--log-format", "json",
+                                            "--log-level", "debug", NULL},
+                      "cup");
 }
 
-TEAR_DOWN(struct fixture, fixture)
+TEAR_DOWN(struct app_fixture, self)
 {
-    (void)app_stop(&fixture->service); /* how it ends is service_itest's matter */
-    (void)app_stop(&fixture->redis);
-    app_folder_remove(fixture->dir);
-    app_folder_remove(fixture->redis_dir);
+    (void)app_fixture_end(self); /* how it ends is service_itest's matter */
+    app_folder_remove(redis_dir);
 }
 
 /* ---- 2: forms -------------------------------------------------------------------------------- */
@@ -84,14 +74,14 @@ TEST(the_library_never_reads_a_form)
 /* ---- 9: Redis -------------------------------------------------------------------------------- */
 
 /* All commands until a mark that we send ourselves. */
-static void read_monitor(struct fixture *self, int fd)
+static void read_monitor(struct app_fixture *self, int fd)
 {
     (void)app_ask_redis(self->redis.redis, "EXISTS", "end-of-test");
-    (void)app_receive(fd, self->out, sizeof self->out, "\"end-of-test\"", 5000);
-    assert_non_null(strstr(self->out, "\"end-of-test\""));
+    (void)app_receive(fd, heard, sizeof heard, "\"end-of-test\"", 5000);
+    assert_non_null(strstr(heard, "\"end-of-test\""));
 }
 
-TEST(redis_gets_each_value_as_one_argument, struct fixture *self)
+TEST(redis_gets_each_value_as_one_argument, struct app_fixture *self)
 {
     static const char *const lines[] = {
         "] \"HGET\" \"seckill:{cup}:orders\" \"anna\"\r\n",
@@ -102,7 +92,7 @@ TEST(redis_gets_each_value_as_one_argument, struct fixture *self)
                                        " \"seckill:{cup}:lock\" "};
     char order[32];
     char argument[96];
-    int fd = app_monitor(self->redis_dir);
+    int fd = app_monitor(redis_dir);
     const char *line = NULL;
 
     app_buy(self->service.buyers, "cup", "anna", "\"key-1\"", &self->reply);
@@ -112,17 +102,17 @@ TEST(redis_gets_each_value_as_one_argument, struct fixture *self)
                                 .path = SALES "/cup/orders/me",
                                 .user = "anna"},
              &self->reply);
-    app_http(&(struct app_call){.base = self->service.buyers, .path = SALES "/cup"}, &self->reply);
+    (void)app_get(self, self->service.buyers, SALES "/cup");
     read_monitor(self, fd);
     (void)close(fd);
 
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        if (!strstr(self->out, lines[i])) fail_msg("missing %s in:\n%s", lines[i], self->out);
+        if (!strstr(heard, lines[i])) fail_msg("missing %s in:\n%s", lines[i], heard);
     }
     /* The purchase itself: one script, keys under one hash tag, buyer and key whole. */
-    line = strstr(self->out, "] \"EVALSHA\" ");
+    line = strstr(heard, "] \"EVALSHA\" ");
     if (!line) {
-        fail_msg("no purchase in:\n%s", self->out);
+        fail_msg("no purchase in:\n%s", heard);
         return;
     }
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
@@ -133,7 +123,7 @@ TEST(redis_gets_each_value_as_one_argument, struct fixture *self)
 
 /* ---- 13: other origins ----------------------------------------------------------------------- */
 
-TEST(pages_of_other_origins_are_told_nothing, struct fixture *self)
+TEST(pages_of_other_origins_are_told_nothing, struct app_fixture *self)
 {
     const char *const bases[] = {self->service.buyers, self->service.admin};
     static const char *const methods[] = {"OPTIONS", "GET", "POST"};
@@ -212,7 +202,7 @@ static void fill_path(const char *pattern, const char *id, char out[PATH_LEN])
     }
 }
 
-static void assert_route_is_safe(struct fixture *self, const struct route_text *route,
+static void assert_route_is_safe(struct app_fixture *self, const struct route_text *route,
                                  const char *id)
 {
     static const char *const methods[] = {"GET", "HEAD", "POST", "DELETE"};
@@ -239,7 +229,7 @@ static void assert_route_is_safe(struct fixture *self, const struct route_text *
     }
 }
 
-TEST(every_route_answers_with_safe_headers, struct fixture *self)
+TEST(every_route_answers_with_safe_headers, struct app_fixture *self)
 {
     struct route_text route;
 
@@ -248,20 +238,18 @@ TEST(every_route_answers_with_safe_headers, struct fixture *self)
         assert_route_is_safe(self, &route, "cup");
         assert_route_is_safe(self, &route, "CUP");
     }
-    app_http(&(struct app_call){.base = self->service.buyers, .path = "/problems/sold-out"},
-             &self->reply);
+    (void)app_get(self, self->service.buyers, "/problems/sold-out");
     assert_non_null(strstr(self->reply.headers, "Content-Type: text/html; charset=utf-8\r\n"));
     assert_headers_are_safe(self->reply.headers, "a page");
 }
 
 /* ---- 16: faults ------------------------------------------------------------------------------ */
 
-static void assert_tells_nothing(struct fixture *self, const char *path)
+static void assert_tells_nothing(struct app_fixture *self, const char *path)
 {
     char host[64] = "localhost";
-    const char *const secrets[] = {
-        self->dir, self->redis_dir, "own.sock",     "unix:", "127.0.0.1",
-        host,      "refused",       "No such file", ".c:",   "redis-server"};
+    const char *const secrets[] = {self->dir, redis_dir, "own.sock",     "unix:", "127.0.0.1",
+                                   host,      "refused", "No such file", ".c:",   "redis-server"};
 
     (void)gethostname(host, sizeof host - 1);
     for (size_t i = 0; i < sizeof secrets / sizeof secrets[0]; i++) {
@@ -280,7 +268,7 @@ static const char *body_for(const struct route_text *route)
     return strcmp(route->path, ADMIN) == 0 ? "{\"id\":\"a\",\"stock\":1}" : "{}";
 }
 
-TEST(faults_tell_nothing_of_what_is_behind, struct fixture *self)
+TEST(faults_tell_nothing_of_what_is_behind, struct app_fixture *self)
 {
     struct route_text route;
     char path[PATH_LEN];

@@ -2,6 +2,7 @@
  * seckilld on a cluster of three masters and their replicas: every sale is on one of them, an unfit
  * master is found at the start, a sale goes on while its slot moves, and after its master was killed.
  */
+#include "test/support/app_fixture.h"
 #include "test/support/app_many.h"
 #include "test/support/app_stream.h"
 
@@ -106,9 +107,8 @@ TEST(it_tells_what_it_runs_on)
 {
     APP_MANY_START(&many, "--lease-ms", "3000");
     assert_int_equal(app_many_get(&many, "/version"), 200);
-    assert_string_equal(app_member(&many.reply, "topology"), "cluster");
-    assert_int_equal(app_number(&many.reply, "primaries"), 3);
-    assert_string_equal(app_member(&many.reply, "durability"), "appendfsync-always");
+    app_says(&many.reply, 200,
+             "{`topology`:`cluster`,`primaries`:3,`durability`:`appendfsync-always`}");
 }
 
 /* ---- unfit masters ------------------------------------------------------------------------------------ */

@@ -22,6 +22,17 @@ struct app_fixture {
 void app_fixture_begin(struct app_fixture *fixture); /* its folder */
 /* Start its service with these flags, NULL at their end, and put up `sale` (NULL: none), which has five units. */
 void app_fixture_start(struct app_fixture *fixture, const char *const *args, const char *sale);
+/* Its own Redis, and its service on that with these flags more. */
+void app_fixture_start_on_redis(struct app_fixture *fixture, const char *const *args);
+/* Ask: GET; what a buyer orders (key NULL: none); an operator (method NULL: as app_http). The status. */
+long app_get(struct app_fixture *fixture, const char *base, const char *path);
+long app_order(struct app_fixture *fixture, const char *sale, const char *user, const char *key);
+long app_operate(struct app_fixture *fixture, const char *method, const char *path,
+                 const char *body);
+/* A sample of its metrics; -1: none. */
+double app_metric(struct app_fixture *fixture, const char *sample);
+/* Fail unless it has that status and a body with these members, JSON ("`" is a quotation mark). */
+void app_says(const struct app_reply *reply, long status, const char *members);
 /* Stop all, remove the folder. The status of its service. */
 int app_fixture_end(struct app_fixture *fixture);
 

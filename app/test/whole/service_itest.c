@@ -21,11 +21,6 @@ static long status_of(const char *base, const char *path)
     return app_status(&(struct app_call){.base = base, .path = path, .limit_ms = 3000});
 }
 
-static void buy(struct app_fixture *self, const char *user, const char *key)
-{
-    app_buy(self->service.buyers, "cup", user, key, &self->reply);
-}
-
 static bool put_up_cups(struct app_fixture *self)
 {
     return app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":50}");
@@ -190,20 +185,13 @@ TEST(a_second_signal_ends_it_at_once_and_its_redis_too, struct app_fixture *self
 
 TEST(a_stopped_instance_leaves_no_lock_behind, struct app_fixture *self)
 {
-    static const char *const args[] = {"--redis", NULL, "--lease-ms", "60000", NULL};
-    const char *with_redis[5];
-
-    memcpy(with_redis, args, sizeof args);
-    assert_true(app_start_redis(&self->other, self->dir));
-    with_redis[1] = self->other.redis;
-    assert_true(app_start(&self->service, self->dir, with_redis));
+    app_fixture_start_on_redis(self, (const char *const[]){"--lease-ms", "60000", NULL});
     assert_true(put_up_cups(self));
-    buy(self, "anna", NULL);
-    assert_int_equal(self->reply.status, 201);
+    assert_int_equal(app_order(self, "cup", "anna", NULL), 201);
     assert_int_equal(app_stop(&self->service), 0);
 
-    assert_int_equal(app_ask_redis(self->other.redis, "EXISTS", "seckill:{cup}:sale"), 1);
-    assert_int_equal(app_ask_redis(self->other.redis, "EXISTS", "seckill:{cup}:lock"), 0);
+    assert_int_equal(app_ask_redis(self->redis.redis, "EXISTS", "seckill:{cup}:sale"), 1);
+    assert_int_equal(app_ask_redis(self->redis.redis, "EXISTS", "seckill:{cup}:lock"), 0);
 }
 
 /* ---- Redis goes and comes -------------------------------------------------------------------- */
@@ -221,43 +209,35 @@ TEST(a_redis_that_died_is_started_again, struct app_fixture *self)
     pid_t child = app_redis_child_of(&self->service);
 
     assert_true(put_up_cups(self));
-    buy(self, "anna", "k");
-    assert_int_equal(self->reply.status, 201);
+    assert_int_equal(app_order(self, "cup", "anna", "k"), 201);
     assert_int_equal(kill(child, SIGKILL), 0);
 
     assert_true(app_eventually(is_ready, self, 10000));
     assert_int_not_equal(app_redis_child_of(&self->service), child);
-    buy(self, "anna", "k");
-    assert_int_equal(self->reply.status, 201); /* what was accepted is still there */
+    assert_int_equal(app_order(self, "cup", "anna", "k"),
+                     201); /* what was accepted is still there */
     assert_non_null(strstr(self->reply.headers, "Idempotency-Replayed: true"));
-    buy(self, "bert", NULL);
-    assert_int_equal(self->reply.status, 201);
+    assert_int_equal(app_order(self, "cup", "bert", NULL), 201);
 }
 
 TEST(without_redis_nothing_is_sold_and_afterwards_it_goes_on, struct app_fixture *self)
 {
-    const char *args[] = {"--redis", NULL, "--deadline-ms", "300", NULL};
-
-    assert_true(app_start_redis(&self->other, self->dir));
-    args[1] = self->other.redis;
-    assert_true(app_start(&self->service, self->dir, args));
+    app_fixture_start_on_redis(self, (const char *const[]){"--deadline-ms", "300", NULL});
     assert_true(put_up_cups(self));
-    app_kill(&self->other);
+    app_kill(&self->redis);
 
     (void)status_of(self->service.buyers, "/readyz"); /* finds the connection broken */
-    buy(self, "anna", NULL);
-    assert_int_equal(self->reply.status, 503);
-    buy(self, "anna", NULL);
+    assert_int_equal(app_order(self, "cup", "anna", NULL), 503);
+    (void)app_order(self, "cup", "anna", NULL);
     assert_true(app_is_problem(&self->reply, 503, "store-unavailable"));
     assert_non_null(strstr(self->reply.headers, "Retry-After: "));
     assert_int_equal(status_of(self->service.buyers, "/readyz"), 503);
     assert_int_equal(status_of(self->service.buyers, "/livez"), 200);
     assert_int_equal(status_of(self->service.buyers, "/api/v1/sales"), 503);
 
-    assert_true(app_start_redis(&self->other, self->dir));
+    assert_true(app_start_redis(&self->redis, self->dir));
     assert_true(app_eventually(is_ready, self, 10000));
-    buy(self, "anna", NULL);
-    assert_int_equal(self->reply.status, 201);
+    assert_int_equal(app_order(self, "cup", "anna", NULL), 201);
 }
 
 TEST(a_restart_keeps_sales_and_orders, struct app_fixture *self)
@@ -267,16 +247,14 @@ TEST(a_restart_keeps_sales_and_orders, struct app_fixture *self)
     char order[32];
 
     assert_true(put_up_cups(self));
-    buy(self, "anna", "k");
+    (void)app_order(self, "cup", "anna", "k");
     (void)snprintf(order, sizeof order, "%s", app_member(&self->reply, "id"));
     app_kill(&self->service); /* its Redis ends by itself; the next one waits for that */
     assert_true(app_start(&self->service, self->dir, args));
 
-    buy(self, "anna", "k");
-    assert_int_equal(self->reply.status, 201);
+    assert_int_equal(app_order(self, "cup", "anna", "k"), 201);
     assert_string_equal(app_member(&self->reply, "id"), order);
-    app_http(&(struct app_call){.base = self->service.buyers, .path = "/api/v1/sales/cup"},
-             &self->reply);
+    (void)app_get(self, self->service.buyers, "/api/v1/sales/cup");
     assert_int_equal(app_number(&self->reply, "remaining"), 49);
 }
 
@@ -289,10 +267,10 @@ TEST(an_answer_may_take_as_long_as_the_deadline, struct app_fixture *self)
 
     assert_true(app_start(&self->service, self->dir, args));
     assert_true(put_up_cups(self));
-    buy(self, "anna", NULL); /* the sale is known from here */
+    (void)app_order(self, "cup", "anna", NULL); /* the sale is known from here */
     assert_true(app_hold_lock(self->service.redis, "cup", 5000));
     began_ms = clock_mono_ms();
-    buy(self, "bert", NULL);
+    (void)app_order(self, "cup", "bert", NULL);
 
     assert_int_equal(self->reply.status, 201);
     assert_true(clock_mono_ms() - began_ms > 3500);
@@ -307,7 +285,7 @@ TEST(a_lock_that_is_not_passed_is_said_in_time, struct app_fixture *self)
     assert_true(put_up_cups(self));
     assert_true(app_hold_lock(self->service.redis, "cup", 4000));
     began_ms = clock_mono_ms();
-    buy(self, "bert", NULL);
+    (void)app_order(self, "cup", "bert", NULL);
 
     assert_true(app_is_problem(&self->reply, 503, "lock-timeout"));
     assert_non_null(strstr(self->reply.headers, "Retry-After: "));
