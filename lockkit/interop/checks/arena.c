@@ -27,13 +27,12 @@ static struct {
 
 /* ---- peers --------------------------------------------------------------------------------- */
 
-/* Where `prepare` has put the rivals. */
-static const char *path_of(char path[256], const char *name)
+/* Where `run` has put the rivals. */
+static const char *path_of(const char *name)
 {
     const char *dir = getenv("INTEROP_DIR"); /* NOLINT(concurrency-mt-unsafe): one thread */
 
-    (void)snprintf(path, 256, "%s/%s", dir ? dir : "build/interop", name);
-    return path;
+    return lks_format("%s/%s", dir ? dir : "build/interop", name);
 }
 
 /* A program that is told the redlock's servers after its other words. */
@@ -48,43 +47,31 @@ static struct peer *start_with_nodes(const char *const *words, bool is_tcp, cons
     }
     for (size_t i = 0; i < arena.plan->nodes; i++)
         argv[count + i] = is_tcp ? arena.nodes[i]->tcp_url : arena.nodes[i]->url;
-    return peer_start(argv, log);
+    return peer_start(argv, path_of(log));
 }
+#define START(is_tcp, log, ...)                                                                    \
+    start_with_nodes((const char *const[]){__VA_ARGS__, NULL}, (is_tcp), (log))
 
+/* The options only spare the machine: a small heap, no second compiler. */
 struct peer *arena_start_redisson(const struct lks_server *server)
 {
-    char classes[256], jars[256], class_path[520], watchdog_ms[16], log[256];
-
-    (void)snprintf(class_path, sizeof class_path, "%s:%s", path_of(classes, "classes"),
-                   path_of(jars, "lib/*"));
-    (void)snprintf(watchdog_ms, sizeof watchdog_ms, "%d", REDISSON_WATCHDOG_MS);
-    /* The options only spare the machine: a small heap, no second compiler. */
-    return peer_start((const char *const[]){"java", "-Xmx256m", "-XX:+UseSerialGC",
-                                            "-XX:TieredStopAtLevel=1", "-cp", class_path,
-                                            "RedissonPeer", server->tcp_url, watchdog_ms, NULL},
-                      path_of(log, "redisson.log"));
+    return START(true, "redisson.log", "java", "-Xmx256m", "-XX:+UseSerialGC",
+                 "-XX:TieredStopAtLevel=1", "-cp",
+                 lks_format("%s:%s", path_of("classes"), path_of("lib/*")), "RedissonPeer",
+                 server->tcp_url, lks_format("%d", REDISSON_WATCHDOG_MS));
 }
 
 struct peer *arena_start_redis_py(const struct lks_server *server)
 {
-    char python[256], log[256];
-
-    return peer_start((const char *const[]){path_of(python, "venv/bin/python"),
-                                            "lockkit/interop/rivals/redis_py_peer.py",
-                                            server->tcp_url, NULL},
-                      path_of(log, "redis-py.log"));
+    return START(true, "redis-py.log", path_of("venv/bin/python"),
+                 "lockkit/interop/rivals/redis_py_peer.py", server->tcp_url);
 }
 
 static struct peer *start_node_redlock(const struct lks_server *server, const char *library)
 {
-    char modules[256], modules_option[300], log[256];
-
-    (void)snprintf(modules_option, sizeof modules_option, "NODE_PATH=%s",
-                   path_of(modules, "node/node_modules"));
-    return start_with_nodes((const char *const[]){"env", modules_option, "node",
-                                                  "lockkit/interop/rivals/node_redlock_peer.js",
-                                                  library, server->tcp_url, NULL},
-                            true, path_of(log, "node-redlock.log"));
+    return START(true, "node-redlock.log", "env",
+                 lks_format("NODE_PATH=%s", path_of("node/node_modules")), "node",
+                 "lockkit/interop/rivals/node_redlock_peer.js", library, server->tcp_url);
 }
 
 struct peer *arena_start_node_redlock(const struct lks_server *server)
@@ -99,11 +86,7 @@ struct peer *arena_start_node_redlock_4(const struct lks_server *server)
 
 struct peer *arena_start_redsync(const struct lks_server *server)
 {
-    char program[256], log[256];
-
-    return start_with_nodes(
-        (const char *const[]){path_of(program, "redsync_peer"), server->tcp_url, NULL}, true,
-        path_of(log, "redsync.log"));
+    return START(true, "redsync.log", path_of("redsync_peer"), server->tcp_url);
 }
 
 struct peer *arena_start_rival(const struct lks_server *server)
@@ -113,15 +96,13 @@ struct peer *arena_start_rival(const struct lks_server *server)
 
 struct peer *arena_start_lockkit(const struct lks_server *server, unsigned poll_ms)
 {
-    char self[256] = "", program[300], poll[16], log[256];
+    char self[256] = "";
     ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
 
     assert_true(len > 0);
     *strrchr(self, '/') = '\0';
-    (void)snprintf(program, sizeof program, "%s/../../../../lockkit_peer", self);
-    (void)snprintf(poll, sizeof poll, "%u", poll_ms);
-    return start_with_nodes((const char *const[]){program, server->url, poll, NULL}, false,
-                            path_of(log, "lockkit.log"));
+    return START(false, "lockkit.log", lks_format("%s/../../../../lockkit_peer", self), server->url,
+                 lks_format("%u", poll_ms));
 }
 
 /* ---- checks as tests ----------------------------------------------------------------------- */
@@ -178,15 +159,26 @@ static void add_test(const struct check *check, const char *kind, size_t kind_le
         (struct CMUnitTest){.name = test->name, .test_func = run_check, .initial_state = test};
 }
 
+static bool is_wanted(const char *kind, size_t len)
+{
+    const char *at = arena.plan->kinds;
+
+    for (; at && *at; at += strspn(at, " ")) {
+        size_t own = strcspn(at, " ");
+
+        if (own == len && memcmp(at, kind, len) == 0) return true;
+        at += own;
+    }
+    return !arena.plan->kinds;
+}
+
 static void add_tests(const struct check *check)
 {
-    const char *kind = check->kinds;
-
-    while (*kind) {
+    for (const char *kind = check->kinds; *kind; kind += strspn(kind, " ")) {
         size_t len = strcspn(kind, " ");
 
-        add_test(check, kind, len);
-        kind += len + strspn(kind + len, " ");
+        if (is_wanted(kind, len)) add_test(check, kind, len);
+        kind += len;
     }
 }
 
@@ -226,13 +218,12 @@ static int open_arena(void **state)
 
 static bool write_rows(void)
 {
-    char name[64], path[256], rival[64] = "";
+    const char *version = peer_version(arena.rival);
+    int len = (int)peer_name_len(arena.rival);
+    const char *number = version + len + (version[len] ? 1 : 0);
 
-    (void)snprintf(name, sizeof name, "%s.rows", arena.plan->name);
-    (void)snprintf(rival, sizeof rival, "%s", peer_version(arena.rival));
-    size_t name_len = peer_name_len(arena.rival);
-    if (name_len < sizeof rival - 1) rival[name_len] = ' ';
-    return matrix_write(path_of(path, name), rival);
+    return matrix_write(path_of(lks_format("%s.rows", arena.plan->name)),
+                        lks_format("%.*s %s", len, version, number));
 }
 
 static int close_arena(void **state)
@@ -251,8 +242,9 @@ static int close_arena(void **state)
 int arena_run(const struct arena *plan)
 {
     arena.plan = plan;
-    for (size_t i = 0; i < plan->count; i++)
-        add_tests(&plan->checks[i]);
+    for (const struct check *const *table = plan->tables; *table; table++)
+        for (const struct check *check = *table; check->what; check++)
+            add_tests(check);
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return _cmocka_run_group_tests(plan->name, arena.units, arena.count, open_arena, close_arena);
 }

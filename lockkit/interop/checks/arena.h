@@ -15,18 +15,23 @@ struct check {
     void (*run)(struct duel *duel);
 };
 
+enum { ARENA_TABLES_MAX = 4, ARENA_NODES_MAX = 5 };
 struct arena {
-    const char *name; /* of the file of rows */
-    size_t nodes;     /* servers of a redlock, besides the one of all else */
-    bool is_cluster;  /* the one is a cluster; keys are {duel-N} */
+    const char *name;  /* of the file of rows */
+    const char *kinds; /* for these alone; NULL: for all that the tables name */
+    size_t nodes;      /* servers of a redlock, besides the one of all else */
+    bool is_cluster;   /* the one is a cluster; keys are {duel-N} */
     struct peer *(*start_rival)(const struct lks_server *server);
-    const struct check *checks;
-    size_t count;
+    const struct check *tables[ARENA_TABLES_MAX + 1]; /* each ends with an empty row */
 };
 
-#define ARENA_CHECKS(table) .checks = (table), .count = sizeof(table) / sizeof(table)[0]
-
-/* Run all checks as a TAP test program, write the rows; the exit status. */
+/* A program: run all checks as a TAP test, write the rows. */
+#define ARENA(...)                                                                                 \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        return arena_run(&(const struct arena){__VA_ARGS__});                                      \
+    }                                                                                              \
+    _Static_assert(true, "")
 int arena_run(const struct arena *plan);
 
 /* Rivals. What they have to say goes to build/interop/NAME.log. */
@@ -42,6 +47,6 @@ struct peer *arena_start_rival(const struct lks_server *server);
    whatever comes soon came by a message. Stop it. */
 struct peer *arena_start_lockkit(const struct lks_server *server, unsigned poll_ms);
 
-enum { REDISSON_WATCHDOG_MS = 1500, NO_POLL_MS = 20000, ARENA_NODES_MAX = 5 };
+enum { REDISSON_WATCHDOG_MS = 1500, NO_POLL_MS = 20000 };
 
 #endif

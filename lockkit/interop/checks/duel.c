@@ -137,12 +137,10 @@ static lk_reply *ask_owner(const struct duel *duel, const struct lk_command *com
 
 size_t duel_channels(const struct duel *duel)
 {
-    char pattern[80];
-
-    (void)snprintf(pattern, sizeof pattern, "*%s*", duel->key);
     const struct lk_bytes words[] = {LK_BYTES("PUBSUB"),
                                      lk_bytes_of(duel->cluster ? "SHARDCHANNELS" : "CHANNELS"),
-                                     lk_bytes_of(pattern)};
+                                     lk_bytes_of(lks_format("*%s*", duel->key))};
+
     lk_reply *reply = ask_owner(duel, &(struct lk_command){words, 3});
     /* A cluster before Redis 7 has no such channels: one sleeps on any server, a message goes to all. */
     size_t count = lk_reply_type_of(reply) == LK_REPLY_ERROR ? 1 : lk_reply_count(reply);
@@ -199,14 +197,18 @@ static void await_all(const struct contest *contest)
     }
 }
 
-/* How often one side was inside after the other. */
-static unsigned turns(const struct duel *duel)
+/* Who was inside, in turn; to be freed. */
+static lk_reply *turns_of(const struct duel *duel)
 {
-    char log[96];
+    return LKS_ASK(duel->server, "LRANGE", lks_format("%s:turns", duel->key), "0", "-1");
+}
+
+/* How often one side was inside after the other. */
+static unsigned count_turns(const struct duel *duel)
+{
+    lk_reply *sides = turns_of(duel);
     unsigned count = 0;
 
-    (void)snprintf(log, sizeof log, "%s:turns", duel->key);
-    lk_reply *sides = LKS_ASK(duel->server, "LRANGE", log, "0", "-1");
     for (size_t i = 1; i < lk_reply_count(sides); i++) {
         count += strcmp(lk_reply_bytes(lk_reply_at(sides, i - 1)).data,
                         lk_reply_bytes(lk_reply_at(sides, i)).data) != 0;
@@ -218,11 +220,9 @@ static unsigned turns(const struct duel *duel)
 /* The sides call themselves as in their versions. */
 unsigned contest_turns_of(const struct duel *duel, const struct peer *peer)
 {
-    char log[96];
+    lk_reply *sides = turns_of(duel);
     unsigned count = 0;
 
-    (void)snprintf(log, sizeof log, "%s:turns", duel->key);
-    lk_reply *sides = LKS_ASK(duel->server, "LRANGE", log, "0", "-1");
     for (size_t i = 0; i < lk_reply_count(sides); i++) {
         struct lk_bytes side = lk_reply_bytes(lk_reply_at(sides, i));
 
@@ -238,12 +238,12 @@ void contest_run(struct contest *contest, const struct duel *duel)
 {
     send_all(contest, duel, 0); /* once each, for who is slow at first */
     await_all(contest);
-    unsigned before = turns(duel);
+    unsigned before = count_turns(duel);
     unsigned taken = 0;
     for (int i = 0; i < CONTESTS_MAX && taken < LEAST_TURNS; i++) {
         send_all(contest, duel, CONTEST_LASTS_MS);
         await_all(contest);
-        taken = turns(duel) - before;
+        taken = count_turns(duel) - before;
     }
     print_message("# %s: the sides took turns %u times\n", duel->kind, taken);
     if (taken < LEAST_TURNS) fail_msg("the sides took turns %u times only", taken);

@@ -3,8 +3,6 @@
  */
 #include "mutex_checks.h"
 
-#include "arena.h"
-
 #define HEX    "0123456789abcdef"
 #define BASE64 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
@@ -37,7 +35,7 @@ void mutex_expect_token(const struct peer *peer, const char *token)
     if (tokens[i].note) matrix_note("its value: %s", tokens[i].note);
 }
 
-void mutex_keys_and_ttl(struct duel *duel)
+static void keys_and_ttl(struct duel *duel)
 {
     (void)duel_lock(duel, duel->a, 1, "ok");
     assert_string_equal(LKS_TEXT(duel->server, "TYPE", duel->key), "string");
@@ -49,7 +47,7 @@ void mutex_keys_and_ttl(struct duel *duel)
     assert_false(duel_is_locked(duel));
 }
 
-/* A check, with a lockkit that asks often. */
+/* ---- who waits asks again and again, and lockkit does so as well --------------------------------- */
 static void run_polling(struct duel *duel, void (*run)(struct duel *duel))
 {
     struct peer *polling = arena_start_lockkit(duel->server, MUTEX_POLL_MS);
@@ -60,17 +58,18 @@ static void run_polling(struct duel *duel, void (*run)(struct duel *duel))
     peer_stop(polling);
 }
 
-void mutex_exclusion(struct duel *duel)
+static void exclusion(struct duel *duel)
 {
     run_polling(duel, duel_exclusion);
 }
 
-void mutex_hand_over(struct duel *duel)
+static void hand_over(struct duel *duel)
 {
     run_polling(duel, duel_wake_up);
 }
 
-void mutex_messages(struct duel *duel)
+/* A waiting lockkit that counts on messages finds the rival's release when it next asks. */
+static void messages(struct duel *duel)
 {
     struct lks_monitor *monitor = lks_monitor_open(duel->server);
 
@@ -87,7 +86,7 @@ void mutex_messages(struct duel *duel)
     lks_monitor_close(monitor);
 }
 
-void mutex_force_unlock(struct duel *duel)
+static void force_unlock(struct duel *duel)
 {
     if (duel->is_lockkit_first) return; /* the rival cannot */
     (void)duel_lock(duel, duel->a, 1, "ok");
@@ -98,7 +97,8 @@ void mutex_force_unlock(struct duel *duel)
     duel_unlock(duel, duel->b, 1, "ok");
 }
 
-void mutex_lost_hold(struct duel *duel)
+/* Thrown out while its lease runs, the holder neither prolongs nor releases the next one's. */
+static void lost_hold(struct duel *duel)
 {
     (void)duel_lock(duel, duel->a, 1, "ok");
     LKS_DO(duel->server, "DEL", duel->key);
@@ -112,7 +112,7 @@ void mutex_lost_hold(struct duel *duel)
     duel_unlock(duel, duel->b, 1, "ok");
 }
 
-void mutex_prolonged_by_hand(struct duel *duel)
+static void prolonged_by_hand(struct duel *duel)
 {
     (void)peer_must(duel->a, "ok", "1 lock mutex %s wait=0 lease=400", duel->key);
     (void)peer_must(duel->a, "ok", "1 renew mutex %s lease=30000", duel->key);
@@ -121,11 +121,22 @@ void mutex_prolonged_by_hand(struct duel *duel)
     duel_unlock(duel, duel->a, 1, "ok");
 }
 
-void mutex_renewal(struct duel *duel)
+void mutex_renewal(struct duel *duel, bool has_one)
 {
-    if (duel->is_lockkit_first) {
+    if (has_one) {
         duel_renewal(duel);
     } else {
         matrix_differ("the rival has no watchdog; lockkit renews when it is told to");
     }
 }
+
+const struct check mutex_checks[] = {
+    {.what = "exclusion", .kinds = "mutex", .is_once = true, .run = exclusion},
+    {.what = "hand-over by polling", .kinds = "mutex", .run = hand_over},
+    {.what = "keys and TTL", .kinds = "mutex", .run = keys_and_ttl},
+    {.what = "messages", .kinds = "mutex", .is_once = true, .run = messages},
+    {.what = "force unlock by lockkit", .kinds = "mutex", .run = force_unlock},
+    {.what = "lost hold", .kinds = "mutex", .run = lost_hold},
+    {.what = "lease prolonged by hand", .kinds = "mutex", .run = prolonged_by_hand},
+    {.what = "lease expiry", .kinds = "mutex", .run = duel_lease_expiry},
+    {0}};

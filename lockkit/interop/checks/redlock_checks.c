@@ -4,9 +4,7 @@
  */
 #include "redlock_checks.h"
 
-#include "mutex_checks.h"
-
-enum { CHECKS_MAX = 40, EARLY_MS = 5 };
+enum { EARLY_MS = 5 };
 
 static const struct redlock_traits traits[] = {
     {.version = "lockkit-", .has_watchdog = true, .tells_unreachable = true, .drift_ms = 302},
@@ -320,11 +318,7 @@ void redlock_extension(struct duel *duel)
 
 static void renewal(struct duel *duel)
 {
-    if (redlock_traits_of(duel->a)->has_watchdog) {
-        duel_renewal(duel);
-    } else {
-        matrix_differ("the rival has no watchdog; lockkit renews when it is told to");
-    }
+    mutex_renewal(duel, redlock_traits_of(duel->a)->has_watchdog);
 }
 
 /* One like a dies with the lock, so its release is lost: b has it when the lease ends. */
@@ -343,17 +337,7 @@ static void lost_release(struct duel *duel)
     peer_stop(victim);
 }
 
-/* ---- the table ----------------------------------------------------------------------------- */
-
-static const struct check checks[] = {
-    {.what = "exclusion", .kinds = "mutex", .is_once = true, .run = mutex_exclusion},
-    {.what = "hand-over by polling", .kinds = "mutex", .run = mutex_hand_over},
-    {.what = "keys and TTL", .kinds = "mutex", .run = mutex_keys_and_ttl},
-    {.what = "messages", .kinds = "mutex", .is_once = true, .run = mutex_messages},
-    {.what = "force unlock by lockkit", .kinds = "mutex", .run = mutex_force_unlock},
-    {.what = "lost hold", .kinds = "mutex", .run = mutex_lost_hold},
-    {.what = "lease prolonged by hand", .kinds = "mutex", .run = mutex_prolonged_by_hand},
-    {.what = "lease expiry", .kinds = "mutex", .run = duel_lease_expiry},
+const struct check redlock_checks[] = {
     {.what = "exclusion", .kinds = "redlock", .is_once = true, .run = redlock_exclusion},
     {.what = "hand-over by polling", .kinds = "redlock", .run = hand_over},
     {.what = "keys and TTL", .kinds = "redlock", .run = keys_and_ttl},
@@ -369,25 +353,4 @@ static const struct check checks[] = {
     {.what = "extension while the other waits", .kinds = "redlock", .run = redlock_extension},
     {.what = "renewal", .kinds = "redlock", .run = renewal},
     {.what = "lost release", .kinds = "redlock", .run = lost_release},
-    {.what = "one of five dead", .kinds = "redlock", .run = redlock_one_dead},
-    {.what = "one standing still", .kinds = "redlock", .run = redlock_one_paused},
-    {.what = "one restarted empty", .kinds = "redlock", .run = redlock_restarted_empty},
-    {.what = "three dead", .kinds = "redlock", .run = redlock_most_dead},
-};
-
-int redlock_run(const char *name, struct peer *(*start_rival)(const struct lks_server *server),
-                const struct check *own, size_t own_count)
-{
-    static struct check all[CHECKS_MAX];
-    size_t count = sizeof checks / sizeof checks[0];
-
-    assert_true(count + own_count <= CHECKS_MAX);
-    memcpy(all, checks, sizeof checks);
-    for (size_t i = 0; i < own_count; i++)
-        all[count + i] = own[i];
-    return arena_run(&(struct arena){.name = name,
-                                     .nodes = REDLOCK_NODES,
-                                     .start_rival = start_rival,
-                                     .checks = all,
-                                     .count = count + own_count});
-}
+    {0}};

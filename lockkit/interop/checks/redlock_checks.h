@@ -5,14 +5,15 @@
 #ifndef LOCKKIT_INTEROP_REDLOCK_CHECKS_H
 #define LOCKKIT_INTEROP_REDLOCK_CHECKS_H
 
-#include "arena.h"
+#include "mutex_checks.h"
 
 enum { REDLOCK_NODES = 5, REDLOCK_QUORUM = 3 };
 
-/* Run the checks of the mutex and of the redlock that hold for both rivals, and the rival's own
-   ones; the exit status. */
-int redlock_run(const char *name, struct peer *(*start_rival)(const struct lks_server *server),
-                const struct check *own, size_t own_count);
+/* A program of what holds for all rivals on one server and on five, and of a table of its own. */
+#define REDLOCK_ARENA(program, start, ...)                                                         \
+    ARENA(.name = (program), .nodes = REDLOCK_NODES, .start_rival = (start),                       \
+          .tables = {mutex_checks, redlock_checks, redlock_faults, __VA_ARGS__})
+extern const struct check redlock_checks[], redlock_faults[];
 
 /* What sets the libraries apart. */
 struct redlock_traits {
@@ -47,11 +48,5 @@ void redlock_vacate(const struct duel *duel, size_t n);
 /* Nobody is inside with another one, and no key is left. */
 void redlock_exclusion(struct duel *duel);
 void redlock_extension(struct duel *duel);
-
-void redlock_one_dead(struct duel *duel);
-void redlock_one_paused(struct duel *duel);
-void redlock_most_dead(struct duel *duel);
-/* One server of a lock that is held comes back empty: that lets nobody in. */
-void redlock_restarted_empty(struct duel *duel);
 
 #endif

@@ -40,7 +40,7 @@ static void revive(const struct duel *duel, size_t first)
     LKS_EVENTUALLY(counts_all_nodes(duel, duel->b), BACK_MS);
 }
 
-void redlock_one_dead(struct duel *duel)
+static void one_dead(struct duel *duel)
 {
     kill_nodes(duel, LAST);
     (void)duel_lock(duel, duel->a, 1, "ok");
@@ -53,7 +53,7 @@ void redlock_one_dead(struct duel *duel)
     revive(duel, LAST);
 }
 
-void redlock_one_paused(struct duel *duel)
+static void one_paused(struct duel *duel)
 {
     bool waits_for_all = redlock_traits_of(duel->a)->waits_for_all;
 
@@ -77,7 +77,8 @@ void redlock_one_paused(struct duel *duel)
     revive(duel, duel->node_count);
 }
 
-void redlock_restarted_empty(struct duel *duel)
+/* One server of a lock that is held comes back empty: that lets nobody in. */
+static void restarted_empty(struct duel *duel)
 {
     redlock_take_all(duel, duel->a);
     const char *token = redlock_token(duel);
@@ -93,7 +94,7 @@ void redlock_restarted_empty(struct duel *duel)
     revive(duel, duel->node_count);
 }
 
-void redlock_most_dead(struct duel *duel)
+static void most_dead(struct duel *duel)
 {
     bool tells = redlock_traits_of(duel->a)->tells_unreachable;
 
@@ -106,3 +107,10 @@ void redlock_most_dead(struct duel *duel)
     }
     revive(duel, REDLOCK_NODES - REDLOCK_QUORUM);
 }
+
+const struct check redlock_faults[] = {
+    {.what = "one of five dead", .kinds = "redlock", .run = one_dead},
+    {.what = "one standing still", .kinds = "redlock", .run = one_paused},
+    {.what = "one restarted empty", .kinds = "redlock", .run = restarted_empty},
+    {.what = "three dead", .kinds = "redlock", .run = most_dead},
+    {0}};

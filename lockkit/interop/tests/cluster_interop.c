@@ -75,12 +75,7 @@ static const struct check checks[] = {
     {.what = "lease expiry", .kinds = KINDS, .run = duel_lease_expiry},
     {.what = "renewal", .kinds = "reentrant fenced fair", .run = duel_renewal},
     {.what = "killed holder", .kinds = "reentrant", .run = duel_killed_holder},
-};
+    {0}};
 
-int main(void)
-{
-    return arena_run(&(struct arena){.name = "cluster",
-                                     .is_cluster = true,
-                                     .start_rival = arena_start_redisson,
-                                     ARENA_CHECKS(checks)});
-}
+ARENA(.name = "cluster", .is_cluster = true, .start_rival = arena_start_redisson,
+      .tables = {checks});

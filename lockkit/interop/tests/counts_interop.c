@@ -25,11 +25,8 @@ static void expect_count(const struct duel *duel, struct peer *peer, long long c
 static size_t messages(const struct duel *duel, struct lks_monitor *monitor, const char *channel,
                        const char *number)
 {
-    char published[128];
-
-    (void)snprintf(published, sizeof published, "\"PUBLISH\" \"%s{%s}\" \"%s\"", channel, duel->key,
-                   number);
-    return lks_count(lks_monitor_text(monitor, duel->server), published);
+    return lks_count(lks_monitor_text(monitor, duel->server),
+                     lks_format("\"PUBLISH\" \"%s{%s}\" \"%s\"", channel, duel->key, number));
 }
 
 /* ---- both kinds of semaphore --------------------------------------------------------------- */
@@ -38,10 +35,8 @@ static size_t messages(const struct duel *duel, struct lks_monitor *monitor, con
 static void exclusion(struct duel *duel)
 {
     struct contest contest = {0};
-    char most[80];
 
-    (void)snprintf(most, sizeof most, "%s:most", duel->key);
-    LKS_DO(duel->server, "SET", most, "2");
+    LKS_DO(duel->server, "SET", lks_format("%s:most", duel->key), "2");
     set(duel, duel->a, PERMITS, "ok");
     set(duel, duel->b, PERMITS, "busy");
     for (unsigned thread = 1; thread <= 2; thread++) {
@@ -54,16 +49,14 @@ static void exclusion(struct duel *duel)
 }
 
 /* A permit that a takes and a gives back; the id of a semaphore's is "-". */
-static struct answer take(const struct duel *duel, struct peer *peer, unsigned thread)
+static struct answer take(const struct duel *duel, struct peer *peer)
 {
-    return duel_lock(duel, peer, thread, "ok");
+    return duel_lock(duel, peer, 1, "ok");
 }
 
-static struct answer give(const struct duel *duel, struct peer *peer, unsigned thread,
-                          const struct answer *permit)
+static struct answer give(const struct duel *duel, struct peer *peer, const struct answer *permit)
 {
-    return peer_must(peer, "ok", "%u unlock %s %s id=%s", thread, duel->kind, duel->key,
-                     permit->value);
+    return peer_must(peer, "ok", "1 unlock %s %s id=%s", duel->kind, duel->key, permit->value);
 }
 
 static void wake_up(struct duel *duel)
@@ -72,13 +65,13 @@ static void wake_up(struct duel *duel)
 
     set(duel, duel->a, 1, "ok");
     for (int i = 0; i < STOPWATCH_MAX; i++) {
-        struct answer held = take(duel, duel->a, 1);
+        struct answer held = take(duel, duel->a);
         unsigned waiter = duel_send_waiter(duel, duel->b, 1);
-        struct answer given = give(duel, duel->a, 1, &held);
+        struct answer given = give(duel, duel->a, &held);
         struct answer taken = peer_await(duel->b, waiter, "ok", WAKE_UP_LIMIT_MS);
 
         stopwatch_add(&watch, &given, &taken);
-        (void)give(duel, duel->b, 1, &taken);
+        (void)give(duel, duel->b, &taken);
     }
     duel_judge_wake_up(duel, &watch);
 }
@@ -88,12 +81,12 @@ static void total_in_messages(struct duel *duel)
 {
     set(duel, duel->a, 3, "ok");
     struct lks_monitor *monitor = lks_monitor_open(duel->server);
-    struct answer first = take(duel, duel->a, 1);
-    struct answer second = take(duel, duel->b, 1);
+    struct answer first = take(duel, duel->a);
+    struct answer second = take(duel, duel->b);
 
     expect_count(duel, duel->b, 1);
-    (void)give(duel, duel->a, 1, &first);
-    (void)give(duel, duel->b, 1, &second);
+    (void)give(duel, duel->a, &first);
+    (void)give(duel, duel->b, &second);
     assert_int_equal(messages(duel, monitor, "redisson_sc:", "2"), 1);
     assert_int_equal(messages(duel, monitor, "redisson_sc:", "3"), 1);
     assert_string_equal(LKS_TEXT(duel->server, "GET", duel->key), "3");
@@ -149,10 +142,7 @@ static void missed_message(struct duel *duel)
 
 static const char *beside(const struct duel *duel)
 {
-    static char key[96];
-
-    (void)snprintf(key, sizeof key, "{%s}:timeout", duel->key);
-    return key;
+    return lks_format("{%s}:timeout", duel->key);
 }
 
 /* The zset's members in hex, with commas. */
@@ -172,12 +162,12 @@ static const char *stored_ids(const struct duel *duel)
 static void by_id(struct duel *duel)
 {
     set(duel, duel->a, PERMITS, "ok");
-    struct answer taken = take(duel, duel->a, 1);
+    struct answer taken = take(duel, duel->a);
 
     assert_int_equal(strlen(taken.value), 32);
     assert_string_equal(stored_ids(duel), taken.value); /* so: 16 bytes */
     expect_count(duel, duel->b, PERMITS - 1);
-    (void)give(duel, duel->b, 7, &taken);
+    (void)give(duel, duel->b, &taken);
     (void)peer_must(duel->a, "not-owner", "1 unlock permits %s id=%s", duel->key, taken.value);
     expect_count(duel, duel->a, PERMITS);
     assert_int_equal(LKS_INTEGER(duel->server, "ZCARD", beside(duel)), 0);
@@ -201,8 +191,8 @@ static void expired(struct duel *duel)
 static void all_or_none(struct duel *duel)
 {
     set(duel, duel->a, PERMITS, "ok");
-    struct answer first = take(duel, duel->a, 1);
-    struct answer second = take(duel, duel->b, 1);
+    struct answer first = take(duel, duel->a);
+    struct answer second = take(duel, duel->b);
 
     (void)peer_must(duel->b, "not-owner",
                     "1 unlock permits %s id=%s,%s,00112233445566778899aabbccddeeff", duel->key,
@@ -219,7 +209,7 @@ static void lease_expiry(struct duel *duel)
     set(duel, duel->a, 1, "ok");
     struct answer taken = duel_outwait(duel, 500);
 
-    (void)give(duel, duel->b, 1, &taken);
+    (void)give(duel, duel->b, &taken);
     expect_count(duel, duel->a, 1);
 }
 
@@ -228,10 +218,10 @@ static void key_with_ttl(struct duel *duel)
 {
     set(duel, duel->a, 1, "ok");
     LKS_DO(duel->server, "PEXPIRE", duel->key, "60000");
-    struct answer taken = take(duel, duel->a, 1);
+    struct answer taken = take(duel, duel->a);
 
     assert_in_range(LKS_INTEGER(duel->server, "PTTL", beside(duel)), 59000, 60000);
-    (void)give(duel, duel->b, 1, &taken);
+    (void)give(duel, duel->b, &taken);
 }
 
 static void without_lease(struct duel *duel)
@@ -343,10 +333,6 @@ static const struct check checks[] = {
     {.what = "arrivals from both", .kinds = "latch", .run = three_arrive},
     {.what = "open latch", .kinds = "latch", .run = open_latch},
     {.what = "deleted latch", .kinds = "latch", .run = deleted},
-};
+    {0}};
 
-int main(void)
-{
-    return arena_run(&(struct arena){
-        .name = "counts", .start_rival = arena_start_redisson, ARENA_CHECKS(checks)});
-}
+ARENA(.name = "counts", .start_rival = arena_start_redisson, .tables = {checks});

@@ -2,11 +2,9 @@
  * Locks with one holder: lockkit and Redisson on the same keys. Numbers in brackets are the cases
  * of Redisson's checklist that a check covers.
  */
-#include "interop/checks/arena.h"
 #include "interop/checks/hash_checks.h"
 
-#define KINDS           "reentrant non-reentrant spin fenced"
-#define REENTRANT_KINDS "reentrant spin fenced"
+#define KINDS "reentrant non-reentrant spin fenced"
 
 enum { TOKENS = 1000 };
 
@@ -117,19 +115,10 @@ static void a_fence_of_re_entry(struct duel *duel)
     duel_unlock(duel, duel->b, 1, "ok");
 }
 
-static const struct check checks[] = {
+static const struct check own[] = {
     {.what = "exclusion", .kinds = KINDS, .is_once = true, .run = duel_exclusion},
-    {.what = "wake-up", .kinds = KINDS, .run = duel_wake_up},
-    {.what = "keys and TTL", .kinds = KINDS, .run = hash_keys_and_ttl},
-    {.what = "messages", .kinds = KINDS, .run = hash_messages},
     {.what = "names with braces", .kinds = "reentrant", .run = names_with_braces},
-    {.what = "re-entry", .kinds = REENTRANT_KINDS, .run = hash_re_entry},
-    {.what = "leases of re-entry", .kinds = REENTRANT_KINDS, .run = hash_leases_of_re_entry},
     {.what = "refused re-entry", .kinds = "non-reentrant", .run = no_re_entry},
-    {.what = "release by others", .kinds = KINDS, .run = hash_release_by_others},
-    {.what = "force unlock", .kinds = KINDS, .run = hash_force_unlock},
-    {.what = "lease expiry", .kinds = KINDS, .run = duel_lease_expiry},
-    {.what = "renewal", .kinds = "reentrant fenced", .run = duel_renewal},
     {.what = "killed holder", .kinds = "reentrant", .run = duel_killed_holder},
     {.what = "cut subscription", .kinds = "reentrant", .run = a_cut_subscription},
     {.what = "a reentrant waiter polls",
@@ -138,10 +127,7 @@ static const struct check checks[] = {
      .run = a_reentrant_waiter_polls},
     {.what = "rising fences", .kinds = "fenced", .is_once = true, .run = rising_fences},
     {.what = "fence of re-entry", .kinds = "fenced", .run = a_fence_of_re_entry},
-};
+    {0}};
 
-int main(void)
-{
-    return arena_run(&(struct arena){
-        .name = "exclusive", .start_rival = arena_start_redisson, ARENA_CHECKS(checks)});
-}
+ARENA(.name = "exclusive", .kinds = KINDS, .start_rival = arena_start_redisson,
+      .tables = {hash_checks, own});

@@ -2,20 +2,14 @@
  * The fair lock: lockkit and Redisson in one queue. Numbers in brackets are the cases of Redisson's
  * checklist that a check covers.
  */
-#include "interop/checks/arena.h"
 #include "interop/checks/hash_checks.h"
 
 enum { QUEUE = 6 };
 
-/* A key beside the lock's: "redisson_lock_queue:{KEY}". Good for 4 calls. */
+/* A key beside the lock's. */
 static const char *beside(const struct duel *duel, const char *what)
 {
-    static char keys[4][128];
-    static size_t next;
-    char *key = keys[next++ % 4];
-
-    (void)snprintf(key, sizeof keys[0], "redisson_lock_%s:{%s}", what, duel->key);
-    return key;
+    return lks_format("redisson_lock_%s:{%s}", what, duel->key);
 }
 
 static long long queued(const struct duel *duel)
@@ -60,11 +54,8 @@ static struct waiter enqueue(const struct duel *duel, struct peer *peer, unsigne
 /* It has the lock now, and gives it back. */
 static void take_turn(const struct duel *duel, const struct waiter *waiter)
 {
-    char held[80];
-
     (void)peer_await(waiter->peer, waiter->id, "ok", SOON_MS);
-    (void)snprintf(held, sizeof held, "%s 1", waiter->owner);
-    assert_string_equal(duel_state(duel), held);
+    assert_string_equal(duel_state(duel), lks_format("%s 1", waiter->owner));
     duel_unlock(duel, waiter->peer, waiter->thread, "ok");
 }
 
@@ -147,24 +138,12 @@ static void dead_waiter(struct duel *duel)
     peer_stop(victim);
 }
 
-static const struct check checks[] = {
+static const struct check own[] = {
     {.what = "exclusion", .kinds = "fair", .is_once = true, .run = exclusion},
-    {.what = "wake-up", .kinds = "fair", .run = duel_wake_up},
     {.what = "order of a mixed queue", .kinds = "fair", .run = order},
     {.what = "giving up", .kinds = "fair", .run = giving_up},
     {.what = "dead waiter", .kinds = "fair", .run = dead_waiter},
-    {.what = "keys and TTL", .kinds = "fair", .run = hash_keys_and_ttl},
-    {.what = "messages", .kinds = "fair", .run = hash_messages},
-    {.what = "re-entry", .kinds = "fair", .run = hash_re_entry},
-    {.what = "leases of re-entry", .kinds = "fair", .run = hash_leases_of_re_entry},
-    {.what = "release by others", .kinds = "fair", .run = hash_release_by_others},
-    {.what = "force unlock", .kinds = "fair", .run = hash_force_unlock},
-    {.what = "lease expiry", .kinds = "fair", .run = duel_lease_expiry},
-    {.what = "renewal", .kinds = "fair", .run = duel_renewal},
-};
+    {0}};
 
-int main(void)
-{
-    return arena_run(
-        &(struct arena){.name = "fair", .start_rival = arena_start_redisson, ARENA_CHECKS(checks)});
-}
+ARENA(.name = "fair", .kinds = "fair", .start_rival = arena_start_redisson,
+      .tables = {hash_checks, own});

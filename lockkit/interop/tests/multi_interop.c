@@ -107,10 +107,6 @@ static const struct check checks[] = {
     {.what = "keys and TTL", .kinds = "multi", .run = both_members},
     {.what = "all or none", .kinds = "multi", .run = all_or_none},
     {.what = "lost member", .kinds = "multi", .run = lost_member},
-};
+    {0}};
 
-int main(void)
-{
-    return arena_run(&(struct arena){
-        .name = "multi", .start_rival = arena_start_redisson, ARENA_CHECKS(checks)});
-}
+ARENA(.name = "multi", .start_rival = arena_start_redisson, .tables = {checks});

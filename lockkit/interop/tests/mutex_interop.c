@@ -2,7 +2,6 @@
  * The mutex: lockkit and redis-py's Lock on the same keys. redis-py has no messages: who waits for
  * the other asks again and again, and lockkit is told here to do so as well.
  */
-#include "interop/checks/arena.h"
 #include "interop/checks/mutex_checks.h"
 
 static void release_by_others(struct duel *duel)
@@ -32,22 +31,15 @@ static void a_lock_without_end(struct duel *duel)
     peer_stop(waiting);
 }
 
-static const struct check checks[] = {
-    {.what = "exclusion", .kinds = "mutex", .is_once = true, .run = mutex_exclusion},
-    {.what = "hand-over by polling", .kinds = "mutex", .run = mutex_hand_over},
-    {.what = "keys and TTL", .kinds = "mutex", .run = mutex_keys_and_ttl},
-    {.what = "messages", .kinds = "mutex", .is_once = true, .run = mutex_messages},
-    {.what = "release by others", .kinds = "mutex", .run = release_by_others},
-    {.what = "force unlock by lockkit", .kinds = "mutex", .run = mutex_force_unlock},
-    {.what = "lost hold", .kinds = "mutex", .run = mutex_lost_hold},
-    {.what = "lease prolonged by hand", .kinds = "mutex", .run = mutex_prolonged_by_hand},
-    {.what = "lock without lease", .kinds = "mutex", .is_once = true, .run = a_lock_without_end},
-    {.what = "lease expiry", .kinds = "mutex", .run = duel_lease_expiry},
-    {.what = "renewal", .kinds = "mutex", .run = mutex_renewal},
-};
-
-int main(void)
+static void renewal(struct duel *duel)
 {
-    return arena_run(&(struct arena){
-        .name = "mutex", .start_rival = arena_start_redis_py, ARENA_CHECKS(checks)});
+    mutex_renewal(duel, duel->is_lockkit_first);
 }
+
+static const struct check own[] = {
+    {.what = "release by others", .kinds = "mutex", .run = release_by_others},
+    {.what = "lock without lease", .kinds = "mutex", .is_once = true, .run = a_lock_without_end},
+    {.what = "renewal", .kinds = "mutex", .run = renewal},
+    {0}};
+
+ARENA(.name = "mutex", .start_rival = arena_start_redis_py, .tables = {mutex_checks, own});

@@ -4,7 +4,4 @@
  */
 #include "interop/checks/redlock_checks.h"
 
-int main(void)
-{
-    return redlock_run("node_redlock_4", arena_start_node_redlock_4, NULL, 0);
-}
+REDLOCK_ARENA("node_redlock_4", arena_start_node_redlock_4, NULL);

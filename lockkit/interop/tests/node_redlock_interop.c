@@ -41,9 +41,6 @@ static const struct check own[] = {
      .is_once = true,
      .run = exclusion_of_three},
     {.what = "no validity left", .kinds = "redlock", .is_once = true, .run = no_validity},
-};
+    {0}};
 
-int main(void)
-{
-    return redlock_run("node_redlock", arena_start_node_redlock, own, sizeof own / sizeof own[0]);
-}
+REDLOCK_ARENA("node_redlock", arena_start_node_redlock, own);

@@ -3,7 +3,4 @@
  */
 #include "interop/checks/redlock_checks.h"
 
-int main(void)
-{
-    return redlock_run("redsync", arena_start_redsync, NULL, 0);
-}
+REDLOCK_ARENA("redsync", arena_start_redsync, NULL);

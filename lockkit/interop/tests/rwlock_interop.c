@@ -11,10 +11,8 @@ enum { READERS = 5, NOT_SOON_MS = 300 };
 /* How many keys of read holds there are; behind each owner's name is the hold's number. */
 static size_t hold_keys(const struct duel *duel, const char *number)
 {
-    char pattern[96];
-
-    (void)snprintf(pattern, sizeof pattern, "{%s}:*:rwlock_timeout:%s", duel->key, number);
-    lk_reply *keys = LKS_ASK(duel->server, "KEYS", pattern);
+    lk_reply *keys =
+        LKS_ASK(duel->server, "KEYS", lks_format("{%s}:*:rwlock_timeout:%s", duel->key, number));
     size_t count = lk_reply_count(keys);
     lk_reply_free(keys);
     return count;
@@ -342,10 +340,6 @@ static const struct check checks[] = {
     {.what = "lease expiry", .kinds = KIND, .run = lease_expiry},
     {.what = "renewal", .kinds = KIND, .run = renewal},
     {.what = "killed reader", .kinds = KIND, .run = killed_reader},
-};
+    {0}};
 
-int main(void)
-{
-    return arena_run(&(struct arena){
-        .name = "rwlock", .start_rival = arena_start_redisson, ARENA_CHECKS(checks)});
-}
+ARENA(.name = "rwlock", .start_rival = arena_start_redisson, .tables = {checks});

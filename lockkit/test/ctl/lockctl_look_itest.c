@@ -35,9 +35,9 @@ enum { KINDS = sizeof kinds / sizeof kinds[0] };
 static void start_holder(struct lkc_program *holder, size_t kind)
 {
     const char *path = lkc_file(server, "token");
-    const char *lock = lkc_text("%s:held by %s", kinds[kind].kind, kinds[kind].kind);
-    const char *script =
-        lkc_text("trap 'exit 0' TERM; echo $LOCKKIT_TOKEN >%s; while :; do sleep 0.02; done", path);
+    const char *lock = lks_format("%s:held by %s", kinds[kind].kind, kinds[kind].kind);
+    const char *script = lks_format(
+        "trap 'exit 0' TERM; echo $LOCKKIT_TOKEN >%s; while :; do sleep 0.02; done", path);
 
     (void)unlink(path);
     if (strcmp(kinds[kind].kind, "permits") == 0) {
@@ -53,29 +53,29 @@ TEST(each_kind_is_inspected_listed_and_broken)
 {
     for (size_t i = 0; i < KINDS; i++) {
         struct lkc_program holder = {.pid = 0};
-        const char *name = lkc_text("held by %s", kinds[i].kind);
+        const char *name = lks_format("held by %s", kinds[i].kind);
 
         start_holder(&holder, i);
         const char *token_line = lkc_read(lkc_file(server, "token"));
-        const char *owner = lkc_text("%.*s", (int)strcspn(token_line, "\n"), token_line);
+        const char *owner = lks_format("%.*s", (int)strcspn(token_line, "\n"), token_line);
 
         assert_int_equal(0, LKC_DO(server, "inspect", name));
-        LKC_PUT_OUT(lkc_text("name     %s\nkind     %s\n", name, kinds[i].layout));
-        LKC_PUT_OUT(lkc_text("holder   %s, ", owner));
+        LKC_PUT_OUT(lks_format("name     %s\nkind     %s\n", name, kinds[i].layout));
+        LKC_PUT_OUT(lks_format("holder   %s, ", owner));
 
         assert_int_equal(0, LKC_DO(server, "inspect", "--json", name));
         LKC_PUT_OUT(
-            lkc_text("{\"name\":\"%s\",\"kind\":\"%s\",\"held\":true", name, kinds[i].layout));
-        LKC_PUT_OUT(lkc_text("{\"owner\":\"%s\",", owner));
+            lks_format("{\"name\":\"%s\",\"kind\":\"%s\",\"held\":true", name, kinds[i].layout));
+        LKC_PUT_OUT(lks_format("{\"owner\":\"%s\",", owner));
 
         assert_int_equal(0, LKC_DO(server, "list", "--match", name));
-        const char *words = lkc_text("%-9s ", kinds[i].layout);
+        const char *words = lks_format("%-9s ", kinds[i].layout);
         assert_memory_equal(words, lkc_output(), strlen(words));
         LKC_PUT_OUT(name);
         assert_int_equal(1, lines_put_out());
 
         assert_int_equal(0, LKC_DO(server, "break", name, "--yes"));
-        assert_string_equal(lkc_text("%s: taken from %s\n", name, owner), lkc_output());
+        assert_string_equal(lks_format("%s: taken from %s\n", name, owner), lkc_output());
         assert_int_equal(76, lkc_finish(&holder)); /* it learns of it at its next renewal */
         assert_int_not_equal(0, LKC_DO(server, "break", name, "--yes"));
     }
@@ -224,10 +224,10 @@ TEST(several_servers_are_asked_each)
     LKS_DO(server, "FLUSHALL");
     LKS_DO(server, "SET", "both", token, "PX", "60000");
     LKS_DO(other, "SET", "both", token, "PX", "60000");
-    const char *urls = lkc_text("%s  %s unix:///no/such/socket", server->url, other->url);
+    const char *urls = lks_format("%s  %s unix:///no/such/socket", server->url, other->url);
     assert_int_equal(69, LKC_DO_AT(server, urls, "list")); /* one is missing: it says so */
     assert_int_equal(2, lines_put_out());
-    LKC_PUT_OUT(lkc_text("%s  both\n", other->url));
+    LKC_PUT_OUT(lks_format("%s  both\n", other->url));
     assert_int_equal(
         0, LKC_DO(server, "break", "both", "--yes", "--redis", server->url, "--redis", other->url));
     assert_int_equal(2, lines_put_out());
@@ -239,8 +239,8 @@ TEST(several_servers_are_asked_each)
 TEST(a_full_disk_is_said)
 {
     LKS_DO(server, "SET", "full", token, "PX", "60000");
-    const char *line = lkc_text("%s list --redis %s >/dev/full 2>%s", lkc_path(), server->url,
-                                lkc_file(server, "said"));
+    const char *line = lks_format("%s list --redis %s >/dev/full 2>%s", lkc_path(), server->url,
+                                  lkc_file(server, "said"));
     int status = system(line); /* NOLINT(cert-env33-c,concurrency-mt-unsafe): fixed words */
     assert_int_equal(71, WEXITSTATUS(status));
     lkc_expect("standard output", lkc_read(lkc_file(server, "said")));

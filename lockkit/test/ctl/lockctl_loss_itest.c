@@ -46,7 +46,7 @@ static pid_t await_ready(const char *ready)
 /* Until the file is there. */
 static const char *await(const char *go)
 {
-    return lkc_text("while [ ! -e %s ]; do sleep 0.02; done", go);
+    return lks_format("while [ ! -e %s ]; do sleep 0.02; done", go);
 }
 
 /* Start lockctl run with flags and a script; when that has begun: its pid. */
@@ -59,7 +59,7 @@ static pid_t start(struct lkc_program *program, const char *lock,
 
     for (size_t i = 0; i < FLAGS_MAX && flags[i]; i++)
         words[count++] = flags[i];
-    const char *const rest[] = {LKC_SH(lkc_text("echo $$ >%s; %s", ready, script))};
+    const char *const rest[] = {LKC_SH(lks_format("echo $$ >%s; %s", ready, script))};
     memcpy((void *)(words + count), (const void *)rest, sizeof rest);
     lkc_start(program, server, NULL, words);
     return await_ready(ready);
@@ -101,7 +101,7 @@ TEST(signals_are_passed_on_once)
         const char *ready = new_file("ready");
 
         LKC_START(&program, server, "run", "--lock", "sig", "--", self, "count",
-                  lkc_text("%d", numbers[i]), ready);
+                  lks_format("%d", numbers[i]), ready);
         (void)await_ready(ready);
         assert_int_equal(0, kill(program.pid, numbers[i]));
         int count = lkc_finish(&program);
@@ -116,7 +116,7 @@ TEST(the_lock_is_held_until_the_command_has_ended)
     const char *go = new_file("go");
 
     (void)start(&program, "until", FLAGS(NULL),
-                lkc_text("trap 'echo ended; %s; exit 9' TERM; " FOREVER, await(go)));
+                lks_format("trap 'echo ended; %s; exit 9' TERM; " FOREVER, await(go)));
     assert_int_equal(0, kill(program.pid, SIGTERM));
     LKS_EVENTUALLY(strstr(lkc_read(program.out_path), "ended"), SOON_MS);
     assert_int_equal(1, LKS_INTEGER(server, "EXISTS", "until"));
@@ -268,7 +268,7 @@ TEST(what_the_command_has_started_ends_too)
 
     start_and_lose(
         &program, "term", "1000",
-        lkc_text("trap '' TERM; sh -c 'sleep 60 & echo $! >%s; sleep 60' & wait", child));
+        lks_format("trap '' TERM; sh -c 'sleep 60 & echo $! >%s; sleep 60' & wait", child));
     LKS_EVENTUALLY(pid_in(child) > 0, SOON_MS);
     assert_int_equal(76, lkc_finish(&program));
     assert_false(lkc_lives(pid_in(child)));
@@ -279,8 +279,9 @@ TEST(without_a_loss_it_is_left_alone)
 {
     const char *child = lkc_file(server, "child");
 
-    assert_int_equal(0, LKC_DO(server, "run", "--lock", "left",
-                               LKC_SH(lkc_text("sleep 60 >/dev/null 2>&1 & echo $! >%s", child))));
+    assert_int_equal(0,
+                     LKC_DO(server, "run", "--lock", "left",
+                            LKC_SH(lks_format("sleep 60 >/dev/null 2>&1 & echo $! >%s", child))));
     assert_true(lkc_lives(pid_in(child)));
     assert_int_equal(0, kill(pid_in(child), SIGKILL));
 }
@@ -290,7 +291,7 @@ TEST(a_loss_can_be_ignored)
     struct lkc_program program = {.pid = 0};
     const char *go = new_file("go");
 
-    start_and_lose(&program, "ignore", "1", lkc_text("%s; exit 5", await(go)));
+    start_and_lose(&program, "ignore", "1", lks_format("%s; exit 5", await(go)));
     LKS_EVENTUALLY(strstr(lkc_read(program.err_path), "goes on without it"), SOON_MS);
     make_file(go);
     assert_int_equal(5, lkc_finish(&program));

@@ -57,7 +57,7 @@ TEST(the_exit_status_and_output_are_those_of_the_command)
 TEST(the_command_has_no_descriptor_of_ours)
 {
     const char *bare = lkc_file(server, "bare");
-    const char *line = lkc_text("ls /proc/self/fd >%s </dev/null 2>/dev/null", bare);
+    const char *line = lks_format("ls /proc/self/fd >%s </dev/null 2>/dev/null", bare);
 
     assert_int_equal(0, system(line)); /* NOLINT(cert-env33-c,concurrency-mt-unsafe): fixed words */
     size_t count = lks_count(lkc_read(bare), "\n");
@@ -74,9 +74,9 @@ TEST(the_command_is_told_what_it_holds)
     static const char *const kinds[] = {"mutex", "fair", "reentrant", "spin", "read", "write"};
 
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        const char *begin = lkc_text("%s/told:%zu/", kinds[i], i);
+        const char *begin = lks_format("%s/told:%zu/", kinds[i], i);
 
-        assert_int_equal(0, LKC_DO(server, "run", "--lock", lkc_text("%s:told:%zu", kinds[i], i),
+        assert_int_equal(0, LKC_DO(server, "run", "--lock", lks_format("%s:told:%zu", kinds[i], i),
                                    LKC_SH(tell_all)));
         if (strncmp(begin, lkc_output(), strlen(begin)) != 0) fail_msg("%s", lkc_output());
         assert_true(strlen(lkc_output()) > strlen(begin) + 32); /* a token, */
@@ -100,7 +100,7 @@ TEST(the_fencing_token_grows)
 
 TEST(a_run_inside_a_run_is_told_of_its_own_lock_alone)
 {
-    const char *script = lkc_text("%s run --lock inner -- sh -c '%s'", lkc_path(), tell_all);
+    const char *script = lks_format("%s run --lock inner -- sh -c '%s'", lkc_path(), tell_all);
 
     assert_int_equal(0, LKC_DO(server, "run", "--lock", "fenced:outer", LKC_SH(script)));
     assert_memory_equal("mutex/inner/", lkc_output(), 12);
@@ -114,9 +114,9 @@ static void add_up(const char *lock, const char *permits)
 {
     static struct lkc_program crowd[CROWD];
     const char *counter = lkc_file(server, "counter");
-    const char *script =
-        lkc_text("mkdir %s.in || exit 9; n=$(cat %s 2>/dev/null); echo $((n + 1)) >%s; rmdir %s.in",
-                 counter, counter, counter, counter);
+    const char *script = lks_format(
+        "mkdir %s.in || exit 9; n=$(cat %s 2>/dev/null); echo $((n + 1)) >%s; rmdir %s.in", counter,
+        counter, counter, counter);
 
     (void)unlink(counter);
     for (size_t i = 0; i < CROWD; i++) {
@@ -178,23 +178,23 @@ TEST(so_many_are_let_in_as_there_are_permits)
     static const char *const kinds[] = {"permits", "semaphore"};
 
     for (size_t i = 0; i < 2; i++) {
-        const char *lock = lkc_text("%s:places-%s", kinds[i], kinds[i]);
-        const char *inner = lkc_text("%s run --lock %s --wait 0 --", lkc_path(), lock);
+        const char *lock = lks_format("%s:places-%s", kinds[i], kinds[i]);
+        const char *inner = lks_format("%s run --lock %s --wait 0 --", lkc_path(), lock);
 
         assert_int_equal(75, LKC_DO(server, "run", "--lock", lock, "--wait", "0", "true"));
         LKC_SAID("--permits N");
         assert_int_equal(75, LKC_DO(server, "run", "--lock", lock, "--permits", "2",
-                                    LKC_SH(lkc_text("%s %s echo third", inner, inner))));
+                                    LKC_SH(lks_format("%s %s echo third", inner, inner))));
         assert_string_equal("", lkc_output());
         assert_int_equal(
-            0, LKC_DO(server, "run", "--lock", lock, LKC_SH(lkc_text("%s echo second", inner))));
+            0, LKC_DO(server, "run", "--lock", lock, LKC_SH(lks_format("%s echo second", inner))));
         assert_string_equal("second\n", lkc_output());
     }
 }
 
 TEST(readers_share_and_writers_do_not)
 {
-    const char *script = lkc_text("%s run --lock read:rw --wait 0 -- echo two", lkc_path());
+    const char *script = lks_format("%s run --lock read:rw --wait 0 -- echo two", lkc_path());
 
     assert_int_equal(0, LKC_DO(server, "run", "--lock", "read:rw", LKC_SH(script)));
     assert_int_equal(75, LKC_DO(server, "run", "--lock", "write:rw", LKC_SH(script)));
@@ -223,7 +223,7 @@ static void stop_voters(void)
 
 TEST(a_redlock_is_held_by_the_majority)
 {
-    const char *script = lkc_text(
+    const char *script = lks_format(
         "echo $LOCKKIT_KIND; %s run --lock leader --wait 0 echo two; [ $? = 75 ]", lkc_path());
 
     start_voters();
@@ -263,7 +263,7 @@ TEST(hostile_names_are_names)
     const char *const names[] = {" a b ", "line\nbreak", "{",         "}{",       "a{b}c",
                                  "{}",    "-dash",       "\"'$(id)`", "\xff\xfe", longest};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        assert_int_equal(0, LKC_DO(server, "run", "--lock", lkc_text("fair:%s", names[i]),
+        assert_int_equal(0, LKC_DO(server, "run", "--lock", lks_format("fair:%s", names[i]),
                                    LKC_SH("printf %s \"$LOCKKIT_LOCK\"")));
         assert_string_equal(names[i], lkc_output());
         assert_string_equal("", lkc_said());
@@ -301,8 +301,8 @@ TEST(a_wrong_password_is_70)
 {
     struct lks_server *closed =
         lks_server_start(&(struct lks_server_options){.password = "right", .is_tcp = true});
-    const char *wrong = lkc_text("redis://:wrong@127.0.0.1:%d", closed->port);
-    const char *right = lkc_text("redis://:right@127.0.0.1:%d", closed->port);
+    const char *wrong = lks_format("redis://:wrong@127.0.0.1:%d", closed->port);
+    const char *right = lks_format("redis://:right@127.0.0.1:%d", closed->port);
 
     assert_int_equal(70, LKC_DO_AT(server, wrong, "run", "--lock", "a", "true"));
     assert_null(strstr(lkc_said(), "wrong@"));

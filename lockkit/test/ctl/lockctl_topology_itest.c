@@ -19,7 +19,7 @@ TEST(a_clusters_locks_are_held_listed_and_broken_wherever_they_are)
     size_t masters = 0;
 
     for (size_t i = 0; i < LOCKS; i++) {
-        const char *lock = lkc_text("%s:held-%zu", i % 2 ? "fair" : "fenced", i);
+        const char *lock = lks_format("%s:held-%zu", i % 2 ? "fair" : "fenced", i);
 
         lkc_start(&holders[i], place, topology->url,
                   (const char *const[]){"run", "--lock", lock, "--lease", "1000", LKC_SH(wait_long),
@@ -37,7 +37,7 @@ TEST(a_clusters_locks_are_held_listed_and_broken_wherever_they_are)
     LKC_PUT_OUT("kind     fenced\n");
     for (size_t i = 0; i < LOCKS; i++) {
         assert_int_equal(
-            0, LKC_DO_AT(place, topology->url, "break", lkc_text("held-%zu", i), "--yes"));
+            0, LKC_DO_AT(place, topology->url, "break", lks_format("held-%zu", i), "--yes"));
         assert_int_equal(76, lkc_finish(&holders[i]));
     }
     assert_int_equal(64, LKC_DO_AT(place, topology->url, "run", "--lock", "a{b", "true"));
@@ -59,7 +59,7 @@ TEST(a_command_goes_on_when_another_server_becomes_the_primary)
     struct lkt *sentinel = lkt_start(NULL);
     struct lkc_program program = {.pid = 0};
     const char *go = lkc_file(place, "go");
-    const char *script = lkc_text("echo in; while [ ! -e %s ]; do sleep 0.05; done; exit 5", go);
+    const char *script = lks_format("echo in; while [ ! -e %s ]; do sleep 0.05; done; exit 5", go);
 
     lkc_start(
         &program, place, sentinel->url,

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FINISH_MS = 20000, WORDS_MAX = 40, FILES = 64, TEXTS = 16 };
+enum { FINISH_MS = 20000, WORDS_MAX = 40, FILES = 64 };
 
 static struct lkc_program last;
 
@@ -157,20 +157,6 @@ bool lkc_lives(pid_t pid)
     read_text(path, line, sizeof line);
     const char *name_end = strrchr(line, ')');
     return name_end && name_end[1] && name_end[2] != 'Z' && name_end[2] != 'X';
-}
-
-const char *lkc_text(const char *format, ...)
-{
-    static char texts[TEXTS][700];
-    static size_t count;
-    char *text = texts[count++ % TEXTS];
-    va_list args;
-
-    va_start(args, format);
-    int len = vsnprintf(text, sizeof texts[0], format, args);
-    va_end(args);
-    assert_in_range(len, 0, sizeof texts[0] - 1);
-    return text;
 }
 
 void lkc_expect(const char *words, const char *text)

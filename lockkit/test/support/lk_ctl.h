@@ -47,9 +47,6 @@ const char *lkc_read(const char *path);
 /* Whether a process is there and no zombie. */
 bool lkc_lives(pid_t pid);
 
-/* A text of this form; good until 16 more were made. */
-__attribute__((format(printf, 1, 2))) const char *lkc_text(const char *format, ...);
-
 /* Fails the test unless these words are in the text: what the last program said, or put out. */
 void lkc_expect(const char *words, const char *text);
 #define LKC_SAID(words)    lkc_expect((words), lkc_said())

@@ -450,6 +450,20 @@ const char *lks_monitor_text(struct lks_monitor *monitor, struct lks_server *ser
     return monitor->text;
 }
 
+const char *lks_format(const char *format, ...)
+{
+    static char texts[16][700];
+    static size_t count;
+    char *text = texts[count++ % 16];
+    va_list args;
+
+    va_start(args, format);
+    int len = vsnprintf(text, sizeof texts[0], format, args);
+    va_end(args);
+    assert_in_range(len, 0, sizeof texts[0] - 1);
+    return text;
+}
+
 size_t lks_count(const char *text, const char *word)
 {
     size_t count = 0;

@@ -140,6 +140,9 @@ void lks_monitor_close(struct lks_monitor *monitor);
 const char *lks_monitor_text(struct lks_monitor *monitor, struct lks_server *server);
 size_t lks_count(const char *text, const char *word);
 
+/* A text of this form; good until 16 more were made. */
+__attribute__((format(printf, 1, 2))) const char *lks_format(const char *format, ...);
+
 /* ---- time ----------------------------------------------------------------------------------------- */
 
 double lks_now_ms(void);
