@@ -43,7 +43,7 @@ MAINS := app/seckilld.c app/ctl/seckillctl.c loadtest/loadtest.c loadtest/audit.
 PROGRAMS := $(addprefix $(O)/,$(notdir $(MAINS:.c=)))
 house = $(firstword $(subst /, ,$(1)))
 # Whose archive a file is in, and what it is linked with: support, or app, loadtest, lockkit, bench, ctl.
-area = $(or $(strip $(foreach a,bench ctl,$(if $(filter lockkit/$a/% lockkit/test/$a/%,$(1)),$a))),$(call house,$(1)))
+area = $(or $(strip $(foreach a,bench ctl,$(if $(filter lockkit/$a/% lockkit/test/$a/% $(if $(filter bench,$a),lockkit/interop/%),$(1)),$a))),$(call house,$(1)))
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 tests = $(patsubst %.c,$(O)/test/%,$(filter $(1),$(SRC)))
 PARTS := $(filter-out %_test.c %_itest.c %_interop.c %/clock_shim.c app/lab/exercises/% $(MAINS),$(SRC))

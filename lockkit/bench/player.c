@@ -17,7 +17,7 @@
 #include "moment.h"
 #include "process.h"
 
-enum { PLAYERS_MAX = 8, LINE_ROOM = 4096, START_MS = 30000, THREADS = 100 };
+enum { PLAYERS_MAX = 8, LINE_ROOM = 4096, START_MS = 30000 };
 
 struct player {
     pid_t pid;
@@ -40,19 +40,26 @@ const char *player_version(const struct player *player)
 
 /* ---- requests and answers ------------------------------------------------------------------- */
 
+unsigned player_send(struct player *player, unsigned thread, const char *request)
+{
+    char line[512];
+    unsigned id = ++player->serial * PLAYER_THREADS + thread;
+    int len = snprintf(line, sizeof line, "%u %u %s\n", id, thread, request);
+
+    if (len < 0 || (size_t)len >= sizeof line) return 0;
+    return write(player->in, line, (size_t)len) == len ? id : 0;
+}
+
 lk_status player_tell(struct player *player, unsigned thread, struct lk_error *err,
                       const char *format, ...)
 {
-    char line[512];
+    char request[448];
     va_list args;
-    int len = snprintf(line, sizeof line, "%u %u ", ++player->serial * THREADS + thread, thread);
 
     va_start(args, format);
-    len += vsnprintf(line + len, sizeof line - (size_t)len - 1, format, args);
+    (void)vsnprintf(request, sizeof request, format, args);
     va_end(args);
-    if ((size_t)len + 1 >= sizeof line) return LKI_FAIL(err, LK_INVALID, "a request too long");
-    line[len++] = '\n';
-    if (write(player->in, line, (size_t)len) == len) return LK_OK;
+    if (player_send(player, thread, request) > 0) return LK_OK;
     return LKI_FAIL_ERRNO(err, LK_UNREACHABLE, "%s", player->version);
 }
 
@@ -73,18 +80,16 @@ static bool take_line(struct player *player, char line[LINE_ROOM])
 static lk_status read_answer(const struct player *player, const char *line, struct answer *out,
                              struct lk_error *err)
 {
-    char result[24] = "";
-    unsigned id = 0;
     long long began = 0, ended = 0;
 
     /* NOLINTNEXTLINE(cert-err34-c): our own programs write it */
-    if (sscanf(line, "%u %23s %199s %lld %lld", &id, result, out->value, &began, &ended) != 5)
+    if (sscanf(line, "%u %23s %199s %lld %lld", &out->id, out->result, out->value, &began,
+               &ended) != 5)
         return LKI_FAIL(err, LK_SERVER, "%s said: %s", player->version, line);
-    out->thread = id % THREADS;
+    out->thread = out->id % PLAYER_THREADS;
     out->began_ns = began;
     out->ended_ns = ended;
-    if (strcmp(result, "ok") == 0) return LK_OK;
-    return LKI_FAIL(err, LK_SERVER, "%s: %s %s", player->version, result, out->value);
+    return LK_OK;
 }
 
 /* Read what has come; false when the player has ended. */
@@ -114,7 +119,7 @@ static lk_status await_input(struct player *const *players, size_t count, int64_
     return LK_OK;
 }
 
-lk_status players_next(struct player *const *players, size_t count, int64_t within_ms,
+lk_status players_hear(struct player *const *players, size_t count, int64_t within_ms,
                        struct answer *out, struct lk_error *err)
 {
     int64_t until_ns = moment_ns() + within_ms * 1000000;
@@ -129,6 +134,16 @@ lk_status players_next(struct player *const *players, size_t count, int64_t with
         lk_status status = await_input(players, count, until_ns, err);
         if (status != LK_OK) return status;
     }
+}
+
+lk_status players_next(struct player *const *players, size_t count, int64_t within_ms,
+                       struct answer *out, struct lk_error *err)
+{
+    lk_status status = players_hear(players, count, within_ms, out, err);
+
+    if (status != LK_OK || strcmp(out->result, "ok") == 0) return status;
+    return LKI_FAIL(err, LK_SERVER, "%s: %s %s", players[out->player]->version, out->result,
+                    out->value);
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */
@@ -180,10 +195,16 @@ struct player *player_start(const char *const *argv, const char *log, struct lk_
     return NULL;
 }
 
+void player_kill(struct player *player)
+{
+    process_kill(player->pid);
+    player->pid = 0;
+}
+
 void player_stop(struct player *player)
 {
     if (!player) return;
-    process_kill(player->pid);
+    player_kill(player);
     if (player->in >= 0) (void)close(player->in);
     if (player->out >= 0) (void)close(player->out);
     free(player);

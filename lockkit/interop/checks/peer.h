@@ -28,25 +28,15 @@
 #ifndef LOCKKIT_INTEROP_PEER_H
 #define LOCKKIT_INTEROP_PEER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "bench/player.h"
 
 struct peer;
-
-struct answer {
-    unsigned id;
-    char result[24];
-    char value[200];
-    int64_t began_ns, ended_ns;
-};
 
 /* Start a program: argv ends with NULL; its standard error is appended to the file `log`. Fails the
    test when it does not answer "version". */
 struct peer *peer_start(const char *const *argv, const char *log);
-/* End its input and wait for its end; after a while by SIGKILL. NULL is fine. */
+/* SIGKILL, and wait for its end. NULL is fine. After peer_kill() stop is still due. */
 void peer_stop(struct peer *peer);
-/* SIGKILL, and wait for its end; peer_stop() is still due. */
 void peer_kill(struct peer *peer);
 /* "Redisson-4.7.0" */
 const char *peer_version(const struct peer *peer);
