@@ -18,40 +18,27 @@ const char *audit_verdict_name(audit_verdict verdict)
 }
 
 static const struct {
+    const char *name, *claim;
     bool needs_clients;
     void (*judge)(const struct audit_view *view, struct audit_check *check);
 } checks[AUDIT_CHECK_COUNT] = {
-    [AUDIT_CONSERVATION] = {false, audit_conservation},
-    [AUDIT_RESTOCKS_ADD_UP] = {false, audit_restocks_add_up},
-    [AUDIT_NOTHING_AFTER_END] = {false, audit_nothing_after_end},
-    [AUDIT_OPERATORS_AGREE] = {false, audit_operators_agree},
-    [AUDIT_ONE_PER_BUYER] = {false, audit_one_per_buyer},
-    [AUDIT_ONE_PER_REQUEST] = {false, audit_one_per_request},
-    [AUDIT_ACKNOWLEDGED_KEPT] = {true, audit_acknowledged_kept},
-    [AUDIT_NO_UNACCOUNTED] = {true, audit_no_unaccounted},
-    [AUDIT_REFUSED_NOT_EXECUTED] = {true, audit_refused_not_executed},
-    [AUDIT_UNKNOWN_RESOLVED] = {true, audit_unknown_resolved},
-    [AUDIT_NO_PHANTOM] = {true, audit_no_phantom},
-    [AUDIT_NO_UNDERSELL] = {true, audit_no_undersell},
-    [AUDIT_NO_STUCK_LOCK] = {false, audit_no_stuck_lock},
-    [AUDIT_HONEST_ANSWERS] = {true, audit_honest_answers},
+#define AUDIT_CHECK_ROW(value, check, needs, claimed)                                              \
+    [value] = {#check, claimed, needs, audit_##check},
+    AUDIT_CHECK_LIST(AUDIT_CHECK_ROW)
+#undef AUDIT_CHECK_ROW
 };
 
-static const struct {
-    const char *name;
-    const char *claim;
-} check_texts[AUDIT_CHECK_COUNT] = {
-#define AUDIT_CHECK_TEXT(value, check_name, check_claim)                                           \
-    [value] = {.name = (check_name), .claim = (check_claim)},
-    AUDIT_CHECK_LIST(AUDIT_CHECK_TEXT)
-#undef AUDIT_CHECK_TEXT
-};
+/* Fail before void before pass. */
+static audit_verdict worse_of(audit_verdict verdict, audit_verdict more)
+{
+    return more == AUDIT_FAIL || verdict == AUDIT_PASS ? more : verdict;
+}
 
 static void judge_one(const struct audit_view *view, audit_check_id id, struct audit_check *check)
 {
     const struct facts *facts = view->facts;
 
-    *check = (struct audit_check){.name = check_texts[id].name, .claim = check_texts[id].claim};
+    *check = (struct audit_check){.name = checks[id].name, .claim = checks[id].claim};
     if (checks[id].needs_clients && !facts->has_clients)
         audit_say(check, AUDIT_VOID, "no client ledger was given");
     else if (checks[id].needs_clients && facts->ask_count == 0)
@@ -88,13 +75,13 @@ bool audit_run_with(const struct facts *facts, const struct audit_options *optio
     struct audit_view view;
     struct audit_result result = {.verdict = AUDIT_PASS};
 
-    bool is_ready = audit_view_init(&view, facts) && audit_match_steps(&view);
+    bool is_ready = audit_view_init(&view, facts) && audit_match_steps(&view) &&
+                    audit_count_fairness(&view, &result.fairness);
     view.allow_lost = options && options->allow_lost;
     if (!is_ready) (void)failure_set(failure, "audit: out of memory");
     for (audit_check_id id = 0; is_ready && id < AUDIT_CHECK_COUNT; id++) {
         judge_one(&view, id, &result.checks[id]);
-        audit_verdict verdict = result.checks[id].verdict;
-        if (verdict == AUDIT_FAIL || result.verdict == AUDIT_PASS) result.verdict = verdict;
+        result.verdict = worse_of(result.verdict, result.checks[id].verdict);
     }
     if (is_ready) count_for_report(&view, &result);
     audit_view_done(&view);
@@ -134,4 +121,28 @@ bool audit_each_unknown(const struct facts *facts, bool (*each)(const struct ask
     }
     audit_view_done(&view);
     return is_ready || failure_set(failure, "audit: out of memory");
+}
+
+/* ---- promises ---- */
+
+const struct promise promises[PROMISE_COUNT] = {
+    {"never oversold",
+     {AUDIT_CONSERVATION, AUDIT_RESTOCKS_ADD_UP, AUDIT_NOTHING_AFTER_END, AUDIT_OPERATORS_AGREE,
+      AUDIT_NO_UNACCOUNTED, AUDIT_NO_PHANTOM},
+     6},
+    {"one order per buyer", {AUDIT_ONE_PER_BUYER, AUDIT_ONE_PER_REQUEST}, 2},
+    {"no accepted order lost", {AUDIT_ACKNOWLEDGED_KEPT}, 1},
+    {"no undersell", {AUDIT_NO_UNDERSELL, AUDIT_NO_STUCK_LOCK, AUDIT_CONSERVATION}, 3},
+    {"an honest answer",
+     {AUDIT_HONEST_ANSWERS, AUDIT_REFUSED_NOT_EXECUTED, AUDIT_UNKNOWN_RESOLVED},
+     3},
+};
+
+audit_verdict promise_verdict(const struct promise *promise, const struct audit_result *result)
+{
+    audit_verdict verdict = AUDIT_PASS;
+
+    for (int i = 0; i < promise->check_count; i++)
+        verdict = worse_of(verdict, result->checks[promise->checks[i]].verdict);
+    return verdict;
 }

@@ -60,25 +60,31 @@ typedef enum audit_verdict {
     AUDIT_VOID, /* nothing to judge by; not a pass */
 } audit_verdict;
 
-/* Name, and what it claims. */
+/* Name, whether it is judged by what clients wrote down, and what it claims. */
 #define AUDIT_CHECK_LIST(X)                                                                        \
-    X(AUDIT_CONSERVATION, "conservation", "orders + left = initial; hash, ledger, stock agree")    \
-    X(AUDIT_RESTOCKS_ADD_UP, "restocks_add_up", "restocked and epoch of sale and ledger agree")    \
-    X(AUDIT_NOTHING_AFTER_END, "nothing_after_end", "sold in its time alone, open and not ended")  \
-    X(AUDIT_OPERATORS_AGREE, "operators_agree", "operators asked for all steps, and got all")      \
-    X(AUDIT_ONE_PER_BUYER, "one_per_buyer", "no buyer has two orders")                             \
-    X(AUDIT_ONE_PER_REQUEST, "one_per_request", "no purchase was executed twice")                  \
-    X(AUDIT_ACKNOWLEDGED_KEPT, "acknowledged_kept", "every 201 is in the orders, same order id")   \
-    X(AUDIT_NO_UNACCOUNTED, "no_unaccounted", "every order was told 201 or is unknown")            \
-    X(AUDIT_REFUSED_NOT_EXECUTED, "refused_not_executed", "only refused: no order, and no replay") \
-    X(AUDIT_UNKNOWN_RESOLVED, "unknown_resolved", "asked again, every unknown got the truth")      \
-    X(AUDIT_NO_PHANTOM, "no_phantom", "every order was asked for, by its buyer")                   \
-    X(AUDIT_NO_UNDERSELL, "no_undersell", "no unit kept from buyers who wanted it")                \
-    X(AUDIT_NO_STUCK_LOCK, "no_stuck_lock", "no lock is left that does not end by itself")         \
-    X(AUDIT_HONEST_ANSWERS, "honest_answers", "no winner is told no; no 'already' without order")
+    X(AUDIT_CONSERVATION, conservation, false,                                                     \
+      "orders + left = initial; hash, ledger, stock agree")                                        \
+    X(AUDIT_RESTOCKS_ADD_UP, restocks_add_up, false,                                               \
+      "restocked and epoch of sale and ledger agree")                                              \
+    X(AUDIT_NOTHING_AFTER_END, nothing_after_end, false,                                           \
+      "sold in its time alone, open and not ended")                                                \
+    X(AUDIT_OPERATORS_AGREE, operators_agree, false, "operators asked for all steps, and got all") \
+    X(AUDIT_ONE_PER_BUYER, one_per_buyer, false, "no buyer has two orders")                        \
+    X(AUDIT_ONE_PER_REQUEST, one_per_request, false, "no purchase was executed twice")             \
+    X(AUDIT_ACKNOWLEDGED_KEPT, acknowledged_kept, true,                                            \
+      "every 201 is in the orders, same order id")                                                 \
+    X(AUDIT_NO_UNACCOUNTED, no_unaccounted, true, "every order was told 201 or is unknown")        \
+    X(AUDIT_REFUSED_NOT_EXECUTED, refused_not_executed, true,                                      \
+      "only refused: no order, and no replay")                                                     \
+    X(AUDIT_UNKNOWN_RESOLVED, unknown_resolved, true, "asked again, every unknown got the truth")  \
+    X(AUDIT_NO_PHANTOM, no_phantom, true, "every order was asked for, by its buyer")               \
+    X(AUDIT_NO_UNDERSELL, no_undersell, true, "no unit kept from buyers who wanted it")            \
+    X(AUDIT_NO_STUCK_LOCK, no_stuck_lock, false, "no lock is left that does not end by itself")    \
+    X(AUDIT_HONEST_ANSWERS, honest_answers, true,                                                  \
+      "no winner is told no; no 'already' without order")
 
 typedef enum audit_check_id {
-#define AUDIT_CHECK_VALUE(value, name, claim) value,
+#define AUDIT_CHECK_VALUE(value, ...) value,
     AUDIT_CHECK_LIST(AUDIT_CHECK_VALUE)
 #undef AUDIT_CHECK_VALUE
         AUDIT_CHECK_COUNT
@@ -89,6 +95,14 @@ struct audit_check {
     const char *claim;
     audit_verdict verdict;
     char words[256]; /* numbers, and the first offender */
+};
+
+/* Who came first, was served first? Of all pairs of orders: how many were recorded in the ledger, and
+ * within an entry in the order of its fields, in the other order than their buyers had asked first. An
+ * order nobody is known to have asked for is in no pair. */
+struct fairness {
+    size_t orders; /* compared */
+    uint64_t pairs, inversions;
 };
 
 /* How strict. Zero: nothing is excused. */
@@ -108,6 +122,7 @@ struct audit_result {
     size_t undersold;        /* units in no order, for which there were buyers without one */
     int64_t left;            /* units, by the stock key */
     bool has_stuck_lock;
+    struct fairness fairness;
 };
 
 /* Judge all; options NULL: strictly. false: out of memory, nothing was judged. */
@@ -125,5 +140,22 @@ bool audit_each_unknown(const struct facts *facts, bool (*each)(const struct ask
                         void *arg, struct failure *failure);
 
 const char *audit_verdict_name(audit_verdict verdict);
+
+/* inversions / pairs, from 0 (first come, first served) to 1 (the other way round); 0 without. */
+double fairness_share(const struct fairness *fairness);
+
+/* The five promises of the design, and which checks stand behind each: every check behind one at least. */
+enum { PROMISE_COUNT = 5, PROMISE_CHECKS_MAX = 6 };
+
+struct promise {
+    const char *text;
+    audit_check_id checks[PROMISE_CHECKS_MAX];
+    int check_count;
+};
+
+extern const struct promise promises[PROMISE_COUNT];
+
+/* Fail when one of its checks failed, else void when one is void, else pass. */
+audit_verdict promise_verdict(const struct promise *promise, const struct audit_result *result);
 
 #endif

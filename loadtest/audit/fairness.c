@@ -1,73 +1,67 @@
 /*
- * One sort of the asks by purchase and time, one search per order, one merge count.
+ * Merge sort from the bottom up: whenever the right half gives its number first, everything that is
+ * still in the left half is greater and stood before it. Pure.
  */
-#include "fairness.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "inversions.h"
+#include "verdict.h"
 
-static int by_rid_and_time(const void *left, const void *right)
+/* Merge [from, middle) and [middle, end) into `out` at the same place. */
+static uint64_t merge(const int64_t *numbers, size_t from, size_t middle, size_t end, int64_t *out)
 {
-    const struct ask *a = *(const struct ask *const *)left;
-    const struct ask *b = *(const struct ask *const *)right;
-    int order = strcmp(a->rid, b->rid);
+    uint64_t inversions = 0;
+    size_t left = from;
+    size_t right = middle;
 
-    return order ? order : (a->invoked_ns > b->invoked_ns) - (a->invoked_ns < b->invoked_ns);
-}
-
-/* The first ask of that rid; NULL: nobody asked. */
-static const struct ask *find_first(const struct ask *const *sorted, size_t count, const char *rid)
-{
-    size_t from = 0;
-    size_t end = count;
-
-    while (from < end) {
-        size_t middle = from + (end - from) / 2;
-        if (strcmp(sorted[middle]->rid, rid) < 0)
-            from = middle + 1;
-        else
-            end = middle;
+    for (size_t at = from; at < end; at++) {
+        bool is_left = left < middle && (right == end || numbers[left] <= numbers[right]);
+        if (!is_left) inversions += middle - left;
+        out[at] = is_left ? numbers[left++] : numbers[right++];
     }
-    return from < count && strcmp(sorted[from]->rid, rid) == 0 ? sorted[from] : NULL;
+    return inversions;
 }
 
-/* When each recorded purchase was asked for, in recorded order. Returns how many. */
-static size_t list_arrivals(const struct facts *facts, const struct ask *const *sorted,
-                            int64_t *out_arrivals)
+uint64_t audit_count_inversions(int64_t *numbers, int64_t *spare, size_t count)
 {
-    size_t count = 0;
+    uint64_t inversions = 0;
 
-    for (size_t i = 0; i < facts->sold_count; i++) {
-        const struct ask *first = find_first(sorted, facts->ask_count, facts->sold[i].rid);
-        if (first) out_arrivals[count++] = first->invoked_ns;
+    for (size_t width = 1; width < count; width *= 2) {
+        for (size_t from = 0; from < count; from += 2 * width) {
+            size_t middle = count - from < width ? count : from + width;
+            size_t end = count - from < 2 * width ? count : from + 2 * width;
+            inversions += merge(numbers, from, middle, end, spare);
+        }
+        memcpy(numbers, spare, count * sizeof *numbers);
     }
-    return count;
+    return inversions;
 }
 
-bool fairness_count(const struct facts *facts, struct fairness *out_fairness,
-                    struct failure *failure)
+uint64_t audit_count_pairs(size_t count)
 {
-    const struct ask **sorted = calloc(facts->ask_count + 1, sizeof(const struct ask *));
+    return count < 2 ? 0 : (uint64_t)count * (count - 1) / 2;
+}
+
+bool audit_count_fairness(const struct audit_view *view, struct fairness *out_fairness)
+{
+    const struct facts *facts = view->facts;
     int64_t *arrivals = calloc(facts->sold_count + 1, sizeof *arrivals);
     int64_t *spare = calloc(facts->sold_count + 1, sizeof *spare);
-    bool has_room = sorted && arrivals && spare;
+    bool has_room = arrivals && spare;
+    size_t orders = 0;
 
-    *out_fairness = (struct fairness){.orders = 0};
-    if (has_room) {
-        for (size_t i = 0; i < facts->ask_count; i++)
-            sorted[i] = &facts->asks[i];
-        qsort(sorted, facts->ask_count, sizeof(const struct ask *), by_rid_and_time);
-        size_t orders = list_arrivals(facts, sorted, arrivals);
-        *out_fairness = (struct fairness){.orders = orders,
-                                          .pairs = inversions_pairs(orders),
-                                          .inversions = inversions_count(arrivals, spare, orders)};
+    for (size_t i = 0; has_room && i < facts->sold_count; i++) {
+        struct ask_run run = audit_find_rid(view, facts->sold[i].rid); /* by time */
+        if (run.count) arrivals[orders++] = run.asks[0]->invoked_ns;
     }
-    free(sorted);
+    if (has_room)
+        *out_fairness =
+            (struct fairness){.orders = orders,
+                              .pairs = audit_count_pairs(orders),
+                              .inversions = audit_count_inversions(arrivals, spare, orders)};
     free(arrivals);
     free(spare);
-    return has_room || failure_set(failure, "out of memory");
+    return has_room;
 }
 
 double fairness_share(const struct fairness *fairness)

@@ -31,20 +31,17 @@ size_t audit_count_oversold(const struct audit_view *view);
 size_t audit_count_undersold(const struct audit_view *view);
 bool audit_has_stuck_lock(const struct audit_view *view);
 
+/* fairness.c; false: out of memory */
+bool audit_count_fairness(const struct audit_view *view, struct fairness *out_fairness);
+/* All pairs; and those whose earlier number is the greater one; equal numbers are none. O(n log n).
+ * Sorts `numbers`; `spare` has room for as many. */
+uint64_t audit_count_pairs(size_t count);
+uint64_t audit_count_inversions(int64_t *numbers, int64_t *spare, size_t count);
+
 /* The checks: audit_stock.c, audit_steps.c, audit_answers.c */
-void audit_conservation(const struct audit_view *view, struct audit_check *check);
-void audit_restocks_add_up(const struct audit_view *view, struct audit_check *check);
-void audit_nothing_after_end(const struct audit_view *view, struct audit_check *check);
-void audit_operators_agree(const struct audit_view *view, struct audit_check *check);
-void audit_one_per_buyer(const struct audit_view *view, struct audit_check *check);
-void audit_one_per_request(const struct audit_view *view, struct audit_check *check);
-void audit_no_undersell(const struct audit_view *view, struct audit_check *check);
-void audit_no_stuck_lock(const struct audit_view *view, struct audit_check *check);
-void audit_acknowledged_kept(const struct audit_view *view, struct audit_check *check);
-void audit_no_unaccounted(const struct audit_view *view, struct audit_check *check);
-void audit_refused_not_executed(const struct audit_view *view, struct audit_check *check);
-void audit_unknown_resolved(const struct audit_view *view, struct audit_check *check);
-void audit_no_phantom(const struct audit_view *view, struct audit_check *check);
-void audit_honest_answers(const struct audit_view *view, struct audit_check *check);
+#define AUDIT_CHECK_JUDGE(value, name, ...)                                                        \
+    void audit_##name(const struct audit_view *view, struct audit_check *check);
+AUDIT_CHECK_LIST(AUDIT_CHECK_JUDGE)
+#undef AUDIT_CHECK_JUDGE
 
 #endif

@@ -59,7 +59,8 @@ void compare_row_add(struct compare_row *row, const struct verify_run *run)
         [COMPARE_UNDERSOLD] = (double)run->audit.undersold,
         [COMPARE_DUPLICATES] = (double)run->audit.duplicate_buyers,
         [COMPARE_STUCK_LOCKS] = run->audit.has_stuck_lock ? 1 : 0,
-        [COMPARE_INVERSIONS] = run->fairness.pairs ? fairness_share(&run->fairness) : unknown,
+        [COMPARE_INVERSIONS] =
+            run->audit.fairness.pairs ? fairness_share(&run->audit.fairness) : unknown,
     };
 
     if (row->count == ROUNDS_MAX) return;

@@ -5,6 +5,7 @@
  */
 #include "resolve.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,12 +32,13 @@ struct asker {
     int futile;          /* unknowns in a row that nobody answered about */
 };
 
-static void write_line(const struct asker *asker, const struct ask *ask, const char *order)
+static void write_line(FILE *file, const char *event, int64_t at_ns, const struct ask *ask,
+                       const char *order)
 {
-    json_t *line = json_pack("{s:I,s:s,s:s,s:s,s:s?}", "t", (json_int_t)moment_ns(), "e", "resolve",
-                             "rid", ask->rid, "buyer", ask->buyer, "order", order);
-    (void)json_dumpf(line, asker->file, JSON_COMPACT); /* ferror() tells later */
-    (void)fputc('\n', asker->file);
+    json_t *line = json_pack("{s:I,s:s,s:s,s:s,s:s?}", "t", (json_int_t)at_ns, "e", event, "rid",
+                             ask->rid, "buyer", ask->buyer, "order", order);
+    (void)json_dumpf(line, file, JSON_COMPACT); /* ferror() tells later */
+    (void)fputc('\n', file);
     json_decref(line);
 }
 
@@ -50,7 +52,8 @@ static bool take_answer(const struct asker *asker, const struct ask *ask,
     bool has_none = reply->status == 404 && type && strcmp(type, "/problems/not-found") == 0;
     bool is_answer = has_none || (reply->status == 200 && order);
 
-    if (is_answer) write_line(asker, ask, reply->status == 200 ? order : NULL);
+    if (is_answer)
+        write_line(asker->file, "resolve", moment_ns(), ask, reply->status == 200 ? order : NULL);
     json_decref(said);
     return is_answer;
 }
@@ -94,6 +97,14 @@ static bool ask_again(const struct ask *ask, void *arg)
     return !interrupt_came() && asker->futile < FUTILE_MAX;
 }
 
+static bool close_file(FILE *file, const char *path, struct failure *failure)
+{
+    bool is_written = !ferror(file);
+
+    return (fclose(file) == 0 && is_written) ||
+           failure_set(failure, "%s: could not be written", path);
+}
+
 bool resolve_unknowns(const struct service *service, const char *sale, const char *path,
                       struct facts *facts, struct failure *failure)
 {
@@ -102,8 +113,21 @@ bool resolve_unknowns(const struct service *service, const char *sale, const cha
     asker.file = fopen(path, "ae");
     if (!asker.file) return failure_set(failure, "%s: %s", path, failure_errno_text());
     bool is_asked = audit_each_unknown(facts, ask_again, &asker, failure);
-    bool is_written = !ferror(asker.file);
-    is_written = fclose(asker.file) == 0 && is_written;
-    if (!is_written) return failure_set(failure, "%s: could not be written", path);
-    return is_asked && client_log_read(facts, path, failure);
+    return close_file(asker.file, path, failure) && is_asked &&
+           client_log_read(facts, path, failure);
+}
+
+static bool name_lost(const struct ask *ask, void *arg)
+{
+    write_line(arg, "lost", ask->answered_ns, ask, ask->order);
+    return true;
+}
+
+bool resolve_name_lost(const struct facts *facts, const char *path, struct failure *failure)
+{
+    FILE *file = fopen(path, "we");
+
+    if (!file) return failure_set(failure, "%s: %s", path, failure_errno_text());
+    bool is_listed = audit_each_lost(facts, name_lost, file, failure);
+    return close_file(file, path, failure) && is_listed;
 }

@@ -18,4 +18,12 @@
 bool resolve_unknowns(const struct service *service, const char *sale, const char *path,
                       struct facts *facts, struct failure *failure);
 
+/*
+ * Write the names of accepted orders that are gone, for whoever has to answer for them, to a new file.
+ *
+ * Shape    JSON lines: {"t":T,"e":"lost","rid":R,"buyer":B,"order":O}; T: when the buyer was told
+ *          201, CLOCK_MONOTONIC in nanoseconds
+ */
+bool resolve_name_lost(const struct facts *facts, const char *path, struct failure *failure);
+
 #endif

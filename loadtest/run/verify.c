@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "audit/lost.h"
 #include "base/interrupt.h"
 #include "base/moment.h"
 #include "count/round_trips.h"
@@ -168,12 +167,11 @@ static bool judge(const struct verifying *run, struct verify_run *out_run)
 
     if (!audit_run_with(&run->facts, &strictness, &out_run->audit, run->failure)) return false;
     if (!summary_count(&run->facts, &out_run->summary, run->failure)) return false;
-    if (!fairness_count(&run->facts, &out_run->fairness, run->failure)) return false;
     series_count(&run->facts, &out_run->series);
     if (out_run->audit.lost == 0) return true;
     (void)snprintf(out_run->lost, sizeof out_run->lost, "%.900s/lost-%s.jsonl",
                    run->target->run_dir, run->tag);
-    return lost_write(&run->facts, out_run->lost, run->failure);
+    return resolve_name_lost(&run->facts, out_run->lost, run->failure);
 }
 
 /* The same processes before and after, or what they counted is of no use. */

@@ -5,7 +5,6 @@
 #define LOADTEST_VERIFY_H
 
 #include "audit/audit.h"
-#include "audit/fairness.h"
 #include "count/bench_machine.h"
 #include "count/lock_times.h"
 #include "count/series.h"
@@ -17,7 +16,6 @@ struct verify_run {
     char sale[SALE_ID_MAX + 1];
     struct summary summary;
     struct audit_result audit;
-    struct fairness fairness;
     double round_trips; /* of the sale, over all instances; -1: not known */
     struct series series;
     struct lock_times locks; /* of this run, all instances; if has_locks */

@@ -7,8 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "audit/promise.h"
-
 const struct verify_run *report_worst(const struct verify_run *runs, int count)
 {
     for (int i = 0; i < count; i++)

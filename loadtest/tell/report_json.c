@@ -8,7 +8,6 @@
 
 #include <jansson.h>
 
-#include "audit/promise.h"
 #include "base/json_file.h"
 #include "base/moment.h"
 #include "evidence/redis_url.h"
@@ -120,7 +119,7 @@ void report_json_put_run(json_t *object, const struct verify_run *run)
     json_file_put(object, "oversold", count_of(run->audit.oversold));
     json_file_put(object, "undersold", count_of(run->audit.undersold));
     json_file_put(object, "stuck_lock", json_boolean(run->audit.has_stuck_lock));
-    json_file_put(object, "inversions", number(fairness_share(&run->fairness)));
+    json_file_put(object, "inversions", number(fairness_share(&run->audit.fairness)));
     json_file_put(object, "round_trips",
                   run->round_trips < 0 ? json_null() : number(run->round_trips));
     json_file_put(object, "seconds", number(summary->seconds));

@@ -1,7 +1,7 @@
 /*
  * The numbers of a run, counted from facts made by hand; and the promises' table.
  */
-#include "audit/promise.h"
+#include "audit/audit.h"
 #include "count/summary.h"
 #include "measure/speed.h"
 #include "test/support/testing.h"

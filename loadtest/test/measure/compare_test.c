@@ -103,7 +103,8 @@ TEST(rounds_are_summed_up_by_what_is_known)
         run.audit.oversold = (size_t)i;
         run.audit.has_stuck_lock = i == 1;
         run.round_trips = i ? 5 * i : -1;
-        if (i == 2) run.fairness = (struct fairness){.orders = 5, .pairs = 10, .inversions = 4};
+        if (i == 2)
+            run.audit.fairness = (struct fairness){.orders = 5, .pairs = 10, .inversions = 4};
         compare_row_add(&row, &run);
     }
 

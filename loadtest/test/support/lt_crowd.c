@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/lost.h"
 #include "base/http_client.h"
 #include "base/moment.h"
 #include "evidence/client_log.h"
@@ -356,7 +355,7 @@ static bool judge(const struct lt_crowd *crowd, const struct facts *facts,
 
     file_path(crowd, "lost", "", path);
     return audit_run_with(facts, &strictness, out_result, failure) &&
-           (out_result->lost == 0 || lost_write(facts, path, failure));
+           (out_result->lost == 0 || resolve_name_lost(facts, path, failure));
 }
 
 bool lt_crowd_judge(struct lt_crowd *crowd, struct audit_result *out_result,

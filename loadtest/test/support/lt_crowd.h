@@ -63,7 +63,7 @@ bool lt_crowd_finish(struct lt_crowd *crowd, int64_t limit_ms);
 
 /*
  * Audit: read what they wrote, ask about what is unknown, read Redis, judge. After lt_crowd_finish().
- * Lost orders go to lost-SALE.jsonl in the place (lost.h).
+ * Lost orders go to lost-SALE.jsonl in the place (resolve.h).
  *
  * Returns  false   it could not be done; `failure` says why.
  */
