@@ -43,22 +43,53 @@ static const char style[] =
     "section>.scroll td:last-child{min-width:6.4rem}}\n"
     "@media print{details>*{display:block}}\n";
 
-static const struct {
-    const char *id, *name;
-    void (*write)(struct page *page);
+static const struct section {
+    const char *id, *name, *head;
+    page_kind kind; /* of file; PAGE_KIND_COUNT: any */
+    void (*write)(struct page *page, const json_t *root);
+    bool is_partial; /* it has something to say without, too */
 } sections[] = {
-    {"verdicts", "Verdicts", page_section_verdicts},
-    {"guards", "Guards", page_section_guards},
-    {"throughput", "Throughput", page_section_course},
-    {"latency", "Latency", page_section_latency},
-    {"connections", "Connections", page_section_connections},
-    {"batches", "Batches", page_section_batches},
-    {"lock-times-of-guards", "Lock times", page_section_lock_times},
-    {"locks", "Locks", page_section_locks},
-    {"figures", "Figures", page_section_figures},
-    {"machine", "Machine", page_section_machine},
+    {"verdicts", "Verdicts", "Verdicts: what the auditor found", PAGE_VERIFY, page_section_verdicts,
+     false},
+    {"guards", "Guards", "Guards under the same load", PAGE_COMPARE, page_section_guards, false},
+    {"throughput", "Throughput", "Throughput over time", PAGE_VERIFY, page_section_course, false},
+    {"latency", "Latency", "Latency by outcome", PAGE_VERIFY, page_section_latency, false},
+    {"connections", "Connections", "Guards × connections", PAGE_SWEEP, page_section_connections,
+     false},
+    {"batches", "Batches", "Batch size against throughput", PAGE_SWEEP, page_section_batches,
+     false},
+    {"lock-times-of-guards", "Lock times", "Waiting for locks, and holding them", PAGE_SWEEP,
+     page_section_lock_times, true},
+    {"locks", "Locks", "The locks by themselves", PAGE_LOCKS, page_section_locks, false},
+    {"figures", "Figures", "Figures of the service", PAGE_BENCH, page_section_figures, true},
+    {"machine", "Machine", "Hardware and commit", PAGE_KIND_COUNT, page_section_machine, true},
 };
 enum { SECTION_COUNT = sizeof sections / sizeof *sections };
+
+static void write_missing(FILE *to, const struct page_kind_text *kind)
+{
+    (void)fputs("<p class=\"missing\">No data: ", to);
+    page_print(to, "%s was not among the files given. To have it, run ", kind->what);
+    (void)fputs("<code>", to);
+    page_escape(to, kind->command);
+    (void)fputs("</code> and give its JSON to <code>report</code>.</p>\n", to);
+}
+
+static void write_section(FILE *to, struct page *page, const struct section *section)
+{
+    bool needs_none = section->kind == PAGE_KIND_COUNT;
+    const json_t *root = needs_none ? NULL : page->results->roots[section->kind];
+    /* A speed run does instead of a bench. */
+    bool is_given =
+        needs_none || root || (section->kind == PAGE_BENCH && page->results->roots[PAGE_SPEED]);
+
+    (void)fprintf(to, "<section id=\"%s\">\n<h2>", section->id);
+    page_escape(to, section->head);
+    (void)fputs("</h2>\n", to);
+    if (!is_given) write_missing(to, &page_kinds[section->kind]);
+    if (root || section->is_partial) section->write(page, root);
+    (void)fputs("</section>\n\n", to);
+}
 
 static void write_head(FILE *to)
 {
@@ -100,7 +131,7 @@ static void write_page(FILE *to, struct page *page)
     write_head(to);
     write_reading(to);
     for (size_t i = 0; i < SECTION_COUNT; i++)
-        sections[i].write(page);
+        write_section(to, page, &sections[i]);
     (void)fputs("</main>\n</body>\n</html>\n", to);
 }
 

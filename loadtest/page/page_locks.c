@@ -139,11 +139,9 @@ static void bound_cell(struct page *page, const json_t *row, const char *name)
 {
     double bound = page_real(row, name);
     bool is_higher = strcmp(page_string(row, "better"), "higher") == 0;
-    char number[PAGE_NUMBER_MAX];
 
-    page_number(number, bound);
     if (bound > 0)
-        page_cell(page, "%s %s", is_higher ? "≥" : "≤", number);
+        page_cell(page, "%s %s", is_higher ? "≥" : "≤", page_number(bound).text);
     else
         page_cell(page, "%s", "");
 }
@@ -151,13 +149,11 @@ static void bound_cell(struct page *page, const json_t *row, const char *name)
 static void write_figure_row(struct page *page, const json_t *row)
 {
     const char *doubt = json_string_value(json_object_get(row, "void"));
-    char spread[3 * PAGE_NUMBER_MAX] = "";
     struct page_sample sample;
     bool is_there = page_sample_read(json_object_get(row, "repeats"), &sample);
 
-    if (is_there) page_spread(spread, sizeof spread, &sample);
     page_row_begin(page, page_string(row, "figure"));
-    page_cell(page, "%s %s", is_there ? spread : "",
+    page_cell(page, "%s %s", is_there ? page_spread(&sample).text : "",
               is_there && strcmp(page_string(row, "unit"), "ratio") != 0 ? page_string(row, "unit")
                                                                          : "");
     bound_cell(page, row, "must");
@@ -181,19 +177,15 @@ static void write_figures(struct page *page, const json_t *rows, const char *sum
     page_table_end(page);
 }
 
-void page_section_locks(struct page *page)
+void page_section_locks(struct page *page, const json_t *root)
 {
-    page_section_begin(page, "locks", "The locks by themselves");
-    const json_t *root = page_need(page, PAGE_LOCKS);
-    if (root) {
-        struct page_row rows[ROWS_MAX] = {{.is_heading = false}};
-        const json_t *list = json_object_get(root, "rows");
-        write_rates(page, list, rows);
-        memset(rows, 0, sizeof rows);
-        write_handovers(page, list, rows);
-        write_figures(page, list, "every figure of lockbench");
-    }
-    page_section_end(page);
+    struct page_row rows[ROWS_MAX] = {{.is_heading = false}};
+    const json_t *list = json_object_get(root, "rows");
+
+    write_rates(page, list, rows);
+    memset(rows, 0, sizeof rows);
+    write_handovers(page, list, rows);
+    write_figures(page, list, "every figure of lockbench");
 }
 
 /* ---- the service's figures ---- */
@@ -208,12 +200,9 @@ static void write_speed(struct page *page, const json_t *root)
     for (size_t i = 0; i < json_array_size(steps); i++) {
         const json_t *step = json_array_get(steps, i);
         const json_t *rounds = json_object_get(step, "rounds");
-        char number[PAGE_NUMBER_MAX];
-        page_number(number, page_real(step, "connections"));
-        page_row_begin(page, number);
+        page_row_begin(page, page_number(page_real(step, "connections")).text);
         for (size_t m = 0; m < sizeof members / sizeof *members; m++) {
             struct page_sample sample = {.count = 0};
-            char spread[3 * PAGE_NUMBER_MAX];
             for (size_t n = 0; n < json_array_size(rounds); n++) {
                 const json_t *round = json_array_get(rounds, n);
                 page_sample_add(&sample,
@@ -221,24 +210,17 @@ static void write_speed(struct page *page, const json_t *root)
                                        : page_real(json_object_get(round, members[m]), "per_s"));
             }
             page_sample_sum_up(&sample);
-            page_spread(spread, sizeof spread, &sample);
-            page_cell(page, "%s", spread);
+            page_cell(page, "%s", page_spread(&sample).text);
         }
         page_row_end(page);
     }
     page_table_end(page);
 }
 
-void page_section_figures(struct page *page)
+void page_section_figures(struct page *page, const json_t *root)
 {
     const json_t *speed = page->results->roots[PAGE_SPEED];
 
-    page_section_begin(page, "figures", "Figures of the service");
-    if (!speed || page->results->roots[PAGE_BENCH]) {
-        const json_t *bench = page_need(page, PAGE_BENCH);
-        if (bench)
-            write_figures(page, json_object_get(bench, "rows"), "what must be reached, and was");
-    }
+    if (root) write_figures(page, json_object_get(root, "rows"), "what must be reached, and was");
     if (speed) write_speed(page, speed);
-    page_section_end(page);
 }

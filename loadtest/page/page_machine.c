@@ -96,12 +96,12 @@ static void write_summary(struct page *page)
     (void)fputs("</p>\n", page->to);
 }
 
-void page_section_machine(struct page *page)
+void page_section_machine(struct page *page, const json_t *root)
 {
     const char *heads[PAGE_KIND_COUNT + 2] = {"", NULL};
     size_t columns = 1;
 
-    page_section_begin(page, "machine", "Hardware and commit");
+    (void)root;
     write_summary(page);
     for (int kind = 0; kind < PAGE_KIND_COUNT; kind++)
         if (page->results->roots[kind]) heads[columns++] = page->results->files[kind];
@@ -117,5 +117,4 @@ void page_section_machine(struct page *page)
         page_row_end(page);
     }
     page_table_end(page);
-    page_section_end(page);
 }

@@ -4,6 +4,7 @@
 #include "page_plot.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 enum {
@@ -60,17 +61,21 @@ static void write_number(FILE *to, double x, double y, const char *attributes, d
 {
     char text[PAGE_NUMBER_MAX];
 
-    if (number >= 1000)
-        page_number(text, number);
-    else
-        (void)snprintf(text, sizeof text, "%g", number);
-    write_text(to, x, y, attributes, text);
+    (void)snprintf(text, sizeof text, "%g", number);
+    write_text(to, x, y, attributes, number >= 1000 ? page_number(number).text : text);
 }
 
-static void write_line(FILE *to, const char *path, page_colour colour, const char *more)
+/* A path, which takes printf's format. */
+__attribute__((format(printf, 4, 5))) static void
+write_line(FILE *to, page_colour colour, const char *more, const char *path, ...)
 {
-    (void)fprintf(to, "<path d=\"%s\" stroke=\"var(--c%d)\" fill=\"none\" %s/>\n", path,
-                  (int)colour, more);
+    va_list args;
+
+    (void)fputs("<path d=\"", to);
+    va_start(args, path);
+    (void)vfprintf(to, path, args);
+    va_end(args);
+    (void)fprintf(to, "\" stroke=\"var(--c%d)\" fill=\"none\" %s/>\n", (int)colour, more);
 }
 
 static void write_dot(FILE *to, double x, double y, page_colour colour)
@@ -85,33 +90,26 @@ static const char value_style[] = "font-size=\"12\" fill=\"var(--c1)\"";
 
 static void write_x_tick(FILE *to, const struct frame *frame, double value)
 {
-    char path[80];
     double x = place(&frame->x, value);
 
-    (void)snprintf(path, sizeof path, "M%.1f %.1fv%d", x, frame->y.from, TICK_PX);
-    write_line(to, path, PAGE_AXIS, "");
+    write_line(to, PAGE_AXIS, "", "M%.1f %.1fv%d", x, frame->y.from, TICK_PX);
     write_number(to, x, frame->y.from + 18, middle, value);
 }
 
 static void write_x_grid(FILE *to, const struct frame *frame, double value)
 {
-    char path[80];
-
-    (void)snprintf(path, sizeof path, "M%.1f %.1fV%.1f", place(&frame->x, value), frame->y.from,
-                   frame->y.to);
-    write_line(to, path, PAGE_GRID, "stroke-width=\"0.7\"");
+    write_line(to, PAGE_GRID, "stroke-width=\"0.7\"", "M%.1f %.1fV%.1f", place(&frame->x, value),
+               frame->y.from, frame->y.to);
 }
 
 /* With their grid, from 0 on. */
 static void write_y_ticks(FILE *to, const struct frame *frame, double step)
 {
     for (int i = 0; i * step <= frame->y.most * 1.0001; i++) {
-        char path[80];
         double y = place(&frame->y, i * step);
-        (void)snprintf(path, sizeof path, "M%.1f %.1fH%.1f", frame->x.from, y, frame->x.to);
-        write_line(to, path, PAGE_GRID, "stroke-width=\"0.7\"");
-        (void)snprintf(path, sizeof path, "M%.1f %.1fh%d", frame->x.from, y, -TICK_PX);
-        write_line(to, path, PAGE_AXIS, "");
+        write_line(to, PAGE_GRID, "stroke-width=\"0.7\"", "M%.1f %.1fH%.1f", frame->x.from, y,
+                   frame->x.to);
+        write_line(to, PAGE_AXIS, "", "M%.1f %.1fh%d", frame->x.from, y, -TICK_PX);
         write_number(to, frame->x.from - TICK_PX - 4, y + 4, at_end, i * step);
     }
 }
@@ -119,11 +117,8 @@ static void write_y_ticks(FILE *to, const struct frame *frame, double step)
 /* The axes themselves. */
 static void write_frame(FILE *to, const struct frame *frame, bool has_y)
 {
-    char path[120];
-
-    (void)snprintf(path, sizeof path, "M%.1f %.1fV%.1fH%.1f", frame->x.from,
-                   has_y ? frame->y.to : frame->y.from, frame->y.from, frame->x.to);
-    write_line(to, path, PAGE_AXIS, "");
+    write_line(to, PAGE_AXIS, "", "M%.1f %.1fV%.1fH%.1f", frame->x.from,
+               has_y ? frame->y.to : frame->y.from, frame->y.from, frame->x.to);
 }
 
 static void write_x_name(FILE *to, const struct frame *frame, const char *name)
@@ -246,18 +241,15 @@ static void write_row(FILE *to, const struct frame *frame, const struct page_row
 {
     const struct page_sample *sample = &row->entry.sample;
     double most = place(&frame->x, sample->most);
-    char path[80], number[PAGE_NUMBER_MAX];
 
-    (void)snprintf(path, sizeof path, "M%.1f %.1fH%.1f", place(&frame->x, sample->least), y, most);
-    write_line(to, path, row->colour, "stroke-width=\"1.2\"");
+    write_line(to, row->colour, "stroke-width=\"1.2\"", "M%.1f %.1fH%.1f",
+               place(&frame->x, sample->least), y, most);
     for (int n = 0; n < sample->count; n++)
         write_dot(to, place(&frame->x, sample->values[n]),
                   y - ROW_PX * 0.36 * ((n + 0.5) / sample->count - 0.5), row->colour);
-    (void)snprintf(path, sizeof path, "M%.1f %.1fv%.1f", place(&frame->x, sample->median),
-                   y - ROW_PX * 0.36, ROW_PX * 0.72);
-    write_line(to, path, PAGE_INK, "stroke-width=\"2.5\"");
-    page_number(number, sample->median);
-    write_text(to, most + 7, y + 4, value_style, number);
+    write_line(to, PAGE_INK, "stroke-width=\"2.5\"", "M%.1f %.1fv%.1f",
+               place(&frame->x, sample->median), y - ROW_PX * 0.36, ROW_PX * 0.72);
+    write_text(to, most + 7, y + 4, value_style, page_number(sample->median).text);
 }
 
 void page_plot_rows(FILE *to, const struct page_plot *plot, int width, const void *what)
@@ -301,20 +293,17 @@ static void write_sample(FILE *to, const struct frame *frame, double at,
 {
     double x = place(&frame->x, at);
     double half = place(&frame->x, at * 1.16) - x;
-    char path[80], number[PAGE_NUMBER_MAX];
 
-    (void)snprintf(path, sizeof path, "M%.1f %.1fV%.1f", x, place(&frame->y, sample->least),
-                   place(&frame->y, sample->most));
-    write_line(to, path, PAGE_BLUE, "stroke-width=\"1.2\"");
+    write_line(to, PAGE_BLUE, "stroke-width=\"1.2\"", "M%.1f %.1fV%.1f", x,
+               place(&frame->y, sample->least), place(&frame->y, sample->most));
     for (int n = 0; n < sample->count; n++)
         write_dot(to, x + half * 1.5 * ((n + 0.5) / sample->count - 0.5),
                   place(&frame->y, sample->values[n]), PAGE_BLUE);
-    (void)snprintf(path, sizeof path, "M%.1f %.1fh%.1f", x - half, place(&frame->y, sample->median),
-                   2 * half);
-    write_line(to, path, PAGE_INK, "stroke-width=\"2.5\"");
-    page_number(number, sample->median);
+    write_line(to, PAGE_INK, "stroke-width=\"2.5\"", "M%.1f %.1fh%.1f", x - half,
+               place(&frame->y, sample->median), 2 * half);
     write_text(to, x, place(&frame->y, sample->most) - 9,
-               "text-anchor=\"middle\" font-size=\"12\" fill=\"var(--c1)\"", number);
+               "text-anchor=\"middle\" font-size=\"12\" fill=\"var(--c1)\"",
+               page_number(sample->median).text);
 }
 
 void page_plot_curve(FILE *to, const struct page_plot *plot, int width, const void *what)
@@ -381,8 +370,8 @@ static void write_mark(FILE *to, const struct frame *frame, const struct page_st
     char text[80];
 
     if (all->mark_ms < 0) return;
-    (void)snprintf(text, sizeof text, "M%.1f %.1fV%.1f", x, frame->y.from, frame->y.to);
-    write_line(to, text, PAGE_INK, "stroke-width=\"1.2\" stroke-dasharray=\"6,4\"");
+    write_line(to, PAGE_INK, "stroke-width=\"1.2\" stroke-dasharray=\"6,4\"", "M%.1f %.1fV%.1f", x,
+               frame->y.from, frame->y.to);
     if (!has_words) return;
     (void)snprintf(text, sizeof text, "text-anchor=\"%s\" %s", is_late ? "end" : "start",
                    value_style);

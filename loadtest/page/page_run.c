@@ -109,13 +109,11 @@ static void write_findings(struct page *page, const json_t *run)
 static void number_cell(struct page *page, const json_t *run, const char *name)
 {
     const json_t *value = json_object_get(run, name);
-    char text[PAGE_NUMBER_MAX];
 
-    if (json_is_integer(value))
-        page_count(text, json_integer_value(value));
-    else
-        page_number(text, json_number_value(value));
-    page_cell(page, "%s", text);
+    page_cell(page, "%s",
+              (json_is_integer(value) ? page_count(json_integer_value(value))
+                                      : page_number(json_number_value(value)))
+                  .text);
 }
 
 static void write_run_table(struct page *page, const json_t *runs)
@@ -139,29 +137,25 @@ static void write_run_table(struct page *page, const json_t *runs)
     page_table_end(page);
 }
 
-void page_section_verdicts(struct page *page)
+void page_section_verdicts(struct page *page, const json_t *root)
 {
-    page_section_begin(page, "verdicts", "Verdicts: what the auditor found");
-    const json_t *root = page_need(page, PAGE_VERIFY);
-    if (root) {
-        const json_t *runs = json_object_get(root, "runs");
-        const json_t *settings = json_object_get(root, "settings");
-        size_t passed = 0;
-        for (size_t i = 0; i < json_array_size(runs); i++)
-            if (strcmp(page_string(json_array_get(runs, i), "verdict"), "pass") == 0) passed++;
-        (void)fputs("<p>", page->to);
-        page_print(page->to,
-                   "Guard %s: %zu of %zu sales passed. Every reply was recorded by the buyers, and "
-                   "an auditor held them against Redis from outside. A promise is as good as its "
-                   "worst sale.",
-                   page_string(settings, "guard"), passed, json_array_size(runs));
-        (void)fputs("</p>\n", page->to);
-        write_promises(page, runs);
-        for (size_t i = 0; i < json_array_size(runs); i++)
-            write_findings(page, json_array_get(runs, i));
-        write_run_table(page, runs);
-    }
-    page_section_end(page);
+    const json_t *runs = json_object_get(root, "runs");
+    size_t passed = 0;
+
+    for (size_t i = 0; i < json_array_size(runs); i++)
+        if (strcmp(page_string(json_array_get(runs, i), "verdict"), "pass") == 0) passed++;
+    (void)fputs("<p>", page->to);
+    page_print(page->to,
+               "Guard %s: %zu of %zu sales passed. Every reply was recorded by the buyers, and "
+               "an auditor held them against Redis from outside. A promise is as good as its "
+               "worst sale.",
+               page_string(json_object_get(root, "settings"), "guard"), passed,
+               json_array_size(runs));
+    (void)fputs("</p>\n", page->to);
+    write_promises(page, runs);
+    for (size_t i = 0; i < json_array_size(runs); i++)
+        write_findings(page, json_array_get(runs, i));
+    write_run_table(page, runs);
 }
 
 /* ---- guards under the same load ---- */
@@ -205,11 +199,9 @@ static void fault_cell(struct page *page, const json_t *row)
 
     (void)fputs("<td>", page->to);
     for (size_t i = 0; i < FAULT_COUNT; i++) {
-        char spread[3 * PAGE_NUMBER_MAX];
         struct page_sample sample;
         if (!read_measure(row, faults[i].name, &sample) || sample.most <= 0) continue;
-        page_spread(spread, sizeof spread, &sample);
-        page_print(page->to, "%s%s %s", lead, faults[i].head, spread);
+        page_print(page->to, "%s%s %s", lead, faults[i].head, page_spread(&sample).text);
         lead = "; ";
     }
     if (!*lead) (void)fputs("no fault", page->to);
@@ -245,11 +237,9 @@ static void write_costs(struct page *page, const json_t *guards)
         const json_t *row = json_array_get(guards, n);
         page_row_begin(page, page_string(row, "guard"));
         for (size_t i = 0; i < COST_COUNT; i++) {
-            char spread[3 * PAGE_NUMBER_MAX] = "?";
             struct page_sample sample;
-            if (read_measure(row, costs[i].name, &sample))
-                page_spread(spread, sizeof spread, &sample);
-            page_cell(page, "%s", spread);
+            bool is_known = read_measure(row, costs[i].name, &sample);
+            page_cell(page, "%s", is_known ? page_spread(&sample).text : "?");
         }
         const char *flaw = json_string_value(json_object_get(row, "flaw"));
         page_cell(page, "%s", flaw ? flaw : "");
@@ -258,27 +248,23 @@ static void write_costs(struct page *page, const json_t *guards)
     page_table_end(page);
 }
 
-void page_section_guards(struct page *page)
+void page_section_guards(struct page *page, const json_t *root)
 {
-    page_section_begin(page, "guards", "Guards under the same load");
-    const json_t *root = page_need(page, PAGE_COMPARE);
-    if (root) {
-        const json_t *guards = json_object_get(json_object_get(root, "comparison"), "guards");
-        (void)fputs("<p>A sound guard must keep every promise; a flawed one is there to be seen "
-                    "failing. Where a flaw was not triggered, this load did not reach it: it "
-                    "neither crashes nor pauses anybody, as the lock lab does. Faults are counted "
-                    "per sale: median (least .. most) of the rounds.</p>\n"
-                    "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-                    "aria-label=\"guards\"><table>\n<thead><tr><th scope=\"col\">guard</th>"
-                    "<th scope=\"col\">expected</th><th scope=\"col\">found</th>"
-                    "<th scope=\"col\">faults</th></tr></thead>\n<tbody>\n",
-                    page->to);
-        for (size_t i = 0; i < json_array_size(guards); i++)
-            write_guard(page, json_array_get(guards, i));
-        (void)fputs("</tbody></table></div>\n", page->to);
-        write_costs(page, guards);
-    }
-    page_section_end(page);
+    const json_t *guards = json_object_get(json_object_get(root, "comparison"), "guards");
+
+    (void)fputs("<p>A sound guard must keep every promise; a flawed one is there to be seen "
+                "failing. Where a flaw was not triggered, this load did not reach it: it "
+                "neither crashes nor pauses anybody, as the lock lab does. Faults are counted "
+                "per sale: median (least .. most) of the rounds.</p>\n"
+                "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                "aria-label=\"guards\"><table>\n<thead><tr><th scope=\"col\">guard</th>"
+                "<th scope=\"col\">expected</th><th scope=\"col\">found</th>"
+                "<th scope=\"col\">faults</th></tr></thead>\n<tbody>\n",
+                page->to);
+    for (size_t i = 0; i < json_array_size(guards); i++)
+        write_guard(page, json_array_get(guards, i));
+    (void)fputs("</tbody></table></div>\n", page->to);
+    write_costs(page, guards);
 }
 
 /* ---- the course of a run ---- */
@@ -333,11 +319,8 @@ static void write_course_table(struct page *page, const struct course *course)
         char from[PAGE_NUMBER_MAX];
         (void)snprintf(from, sizeof from, "%.3f", (double)i * course->slice_ms / 1000);
         page_row_begin(page, from);
-        for (size_t n = 0; n < course->count; n++) {
-            char number[PAGE_NUMBER_MAX];
-            page_number(number, course->per_s[n][i]);
-            page_cell(page, "%s", number);
-        }
+        for (size_t n = 0; n < course->count; n++)
+            page_cell(page, "%s", page_number(course->per_s[n][i]).text);
         page_row_end(page);
     }
     page_table_end(page);
@@ -347,7 +330,6 @@ static void write_course_table(struct page *page, const struct course *course)
 static void write_sell_outs(struct page *page, const json_t *runs)
 {
     struct page_sample sample = {.count = 0};
-    char spread[3 * PAGE_NUMBER_MAX];
 
     for (size_t i = 0; i < json_array_size(runs); i++) {
         const json_t *series = json_object_get(json_array_get(runs, i), "series");
@@ -355,11 +337,10 @@ static void write_sell_outs(struct page *page, const json_t *runs)
         if (ms >= 0) page_sample_add(&sample, ms / 1000);
     }
     page_sample_sum_up(&sample);
-    page_spread(spread, sizeof spread, &sample);
     (void)fputs("<p>", page->to);
     if (sample.count)
         page_print(page->to, "%d of %zu runs sold out, after %s seconds; the picture is the first.",
-                   sample.count, json_array_size(runs), spread);
+                   sample.count, json_array_size(runs), page_spread(&sample).text);
     else
         page_print(page->to, "No run sold out; the picture is the first of %zu.",
                    json_array_size(runs));
@@ -369,23 +350,22 @@ static void write_sell_outs(struct page *page, const json_t *runs)
 static void write_course_figure(struct page *page, const json_t *root, const struct course *course)
 {
     const json_t *settings = json_object_get(root, "settings");
-    char caption[500], text[400];
-    char units[PAGE_NUMBER_MAX], buyers[PAGE_NUMBER_MAX], connections[PAGE_NUMBER_MAX];
+    char caption[800], text[400];
+    const json_t *connections = json_object_get(settings, "connections");
     struct page_plot plot = {.name = "throughput-over-time",
                              .title = "Answers per second over the time of one sale, by outcome",
                              .text = text,
                              .height = page_plot_strips_height(course->count)};
 
-    page_number(units, page_real(settings, "stock"));
-    page_number(buyers, page_real(settings, "buyers"));
-    page_number(connections,
-                json_number_value(json_array_get(json_object_get(settings, "connections"), 0)));
     (void)snprintf(caption, sizeof caption,
                    "%s units, %s buyers on %s connections to %.0f instances, guard %s. Slices of "
                    "%.0f ms; each strip has a scale of its own. Dashed: the buyer of the last unit "
                    "is told so.",
-                   units, buyers, connections, page_real(settings, "instances"),
-                   page_string(settings, "guard"), course->slice_ms);
+                   page_number(page_real(settings, "stock")).text,
+                   page_number(page_real(settings, "buyers")).text,
+                   page_number(json_number_value(json_array_get(connections, 0))).text,
+                   page_real(settings, "instances"), page_string(settings, "guard"),
+                   course->slice_ms);
     (void)snprintf(text, sizeof text, "%zu strips, one for each outcome, over %.2f seconds. %s.",
                    course->count, (double)course->slices * course->slice_ms / 1000,
                    course->mark_ms < 0 ? "Units are left" : course->mark);
@@ -395,18 +375,14 @@ static void write_course_figure(struct page *page, const json_t *root, const str
     write_course_table(page, course);
 }
 
-void page_section_course(struct page *page)
+void page_section_course(struct page *page, const json_t *root)
 {
-    page_section_begin(page, "throughput", "Throughput over time");
-    const json_t *root = page_need(page, PAGE_VERIFY);
     const json_t *runs = json_object_get(root, "runs");
-    if (root) {
-        struct course course = {.count = 0};
-        read_course(json_array_get(runs, 0), &course);
-        write_sell_outs(page, runs);
-        if (course.slices > 0) write_course_figure(page, root, &course);
-    }
-    page_section_end(page);
+    struct course course = {.count = 0};
+
+    read_course(json_array_get(runs, 0), &course);
+    write_sell_outs(page, runs);
+    if (course.slices > 0) write_course_figure(page, root, &course);
 }
 
 /* ---- latency ---- */
@@ -452,27 +428,23 @@ static size_t read_latencies(const json_t *runs, struct page_row rows[LATENCY_RO
     return count;
 }
 
-void page_section_latency(struct page *page)
+void page_section_latency(struct page *page, const json_t *root)
 {
-    page_section_begin(page, "latency", "Latency by outcome");
-    const json_t *root = page_need(page, PAGE_VERIFY);
-    if (root) {
-        struct page_row rows[LATENCY_ROWS_MAX] = {{.is_heading = false}};
-        size_t count = read_latencies(json_object_get(root, "runs"), rows);
-        struct page_plot plot = {.name = "latency-by-outcome",
-                                 .title = "How long answers took, by outcome",
-                                 .text = "For each outcome: the time that half, 9 of 10, 99 of "
-                                         "100, 999 of 1,000 and all answers did not exceed, in "
-                                         "milliseconds on a logarithmic scale, a dot per sale.",
-                                 .height = page_plot_rows_height(count)};
-        struct page_rows figure = {rows, count, "milliseconds, logarithmic scale", true};
-        if (count)
-            page_figure_of_rows(page, &plot,
-                                "From the first byte of the request to the last of the answer, as "
-                                "the buyers' clients saw it; p99: 99 of 100 took no longer. A "
-                                "client waits for its answer before it asks again, so a stall "
-                                "delays few requests: the tail is the least it may be.",
-                                &figure);
-    }
-    page_section_end(page);
+    struct page_row rows[LATENCY_ROWS_MAX] = {{.is_heading = false}};
+    size_t count = read_latencies(json_object_get(root, "runs"), rows);
+    struct page_plot plot = {.name = "latency-by-outcome",
+                             .title = "How long answers took, by outcome",
+                             .text = "For each outcome: the time that half, 9 of 10, 99 of "
+                                     "100, 999 of 1,000 and all answers did not exceed, in "
+                                     "milliseconds on a logarithmic scale, a dot per sale.",
+                             .height = page_plot_rows_height(count)};
+    struct page_rows figure = {rows, count, "milliseconds, logarithmic scale", true};
+
+    if (count)
+        page_figure_of_rows(page, &plot,
+                            "From the first byte of the request to the last of the answer, as "
+                            "the buyers' clients saw it; p99: 99 of 100 took no longer. A "
+                            "client waits for its answer before it asks again, so a stall "
+                            "delays few requests: the tail is the least it may be.",
+                            &figure);
 }

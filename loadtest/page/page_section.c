@@ -9,33 +9,6 @@
 
 enum { CELL_MAX = 600 };
 
-/* ---- sections ---- */
-
-void page_section_begin(struct page *page, const char *id, const char *head)
-{
-    (void)fprintf(page->to, "<section id=\"%s\">\n<h2>", id);
-    page_escape(page->to, head);
-    (void)fputs("</h2>\n", page->to);
-}
-
-void page_section_end(struct page *page)
-{
-    (void)fputs("</section>\n\n", page->to);
-}
-
-const json_t *page_need(struct page *page, page_kind kind)
-{
-    const struct page_kind_text *text = &page_kinds[kind];
-
-    if (page->results->roots[kind]) return page->results->roots[kind];
-    (void)fputs("<p class=\"missing\">No data: ", page->to);
-    page_print(page->to, "%s was not among the files given. To have it, run ", text->what);
-    (void)fputs("<code>", page->to);
-    page_print(page->to, "%s", text->command);
-    (void)fputs("</code> and give its JSON to <code>report</code>.</p>\n", page->to);
-    return NULL;
-}
-
 /* ---- pictures ---- */
 
 void page_figure(struct page *page, const struct page_plot *plot, const char *caption,
@@ -54,22 +27,20 @@ static void list_repeats(char *out, size_t size, const struct page_sample *sampl
 
     out[0] = '\0';
     for (int i = 0; i < sample->count && used < size; i++) {
-        char number[PAGE_NUMBER_MAX];
-        page_number(number, sample->values[i]);
-        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? "; " : "", number);
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? "; " : "",
+                                 page_number(sample->values[i]).text);
     }
 }
 
 static void write_row_cells(struct page *page, const struct page_row *row, const char *heading)
 {
     const struct page_sample *sample = &row->entry.sample;
-    char spread[3 * PAGE_NUMBER_MAX], repeats[CELL_MAX];
+    char repeats[CELL_MAX];
 
-    page_spread(spread, sizeof spread, sample);
     list_repeats(repeats, sizeof repeats, sample);
     page_row_begin(page, row->entry.label);
     page_cell(page, "%s", heading);
-    page_cell(page, "%s", spread);
+    page_cell(page, "%s", page_spread(sample).text);
     page_cell(page, "%s", repeats);
     page_row_end(page);
 }

@@ -1,5 +1,5 @@
 /*
- * What the sections of the report share. Each section_*() writes one <section>.
+ * What the sections of the report share. Each section_*() writes the inside of one, from a file of its kind.
  */
 #ifndef LOADTEST_PAGE_SECTION_H
 #define LOADTEST_PAGE_SECTION_H
@@ -11,13 +11,6 @@ struct page {
     FILE *to;
     const struct page_results *results;
 };
-
-/* <section id><h2>; page_section_end() closes it. */
-void page_section_begin(struct page *page, const char *id, const char *head);
-void page_section_end(struct page *page);
-
-/* The file of this kind, or NULL; then it has written that there is none, and how to get it. */
-const json_t *page_need(struct page *page, page_kind kind);
 
 /* A picture, in a <figure> with this caption. */
 void page_figure(struct page *page, const struct page_plot *plot, const char *caption,
@@ -40,15 +33,16 @@ void page_verdict(struct page *page, const char *verdict);
 const char *page_string(const json_t *object, const char *name);
 double page_real(const json_t *object, const char *name);
 
-void page_section_verdicts(struct page *page);
-void page_section_guards(struct page *page);
-void page_section_course(struct page *page);
-void page_section_latency(struct page *page);
-void page_section_connections(struct page *page);
-void page_section_batches(struct page *page);
-void page_section_lock_times(struct page *page);
-void page_section_locks(struct page *page);
-void page_section_figures(struct page *page);
-void page_section_machine(struct page *page);
+/* NULL: there is none, and the section has said so. */
+void page_section_verdicts(struct page *page, const json_t *root);
+void page_section_guards(struct page *page, const json_t *root);
+void page_section_course(struct page *page, const json_t *root);
+void page_section_latency(struct page *page, const json_t *root);
+void page_section_connections(struct page *page, const json_t *root);
+void page_section_batches(struct page *page, const json_t *root);
+void page_section_lock_times(struct page *page, const json_t *root);
+void page_section_locks(struct page *page, const json_t *root);
+void page_section_figures(struct page *page, const json_t *root);
+void page_section_machine(struct page *page, const json_t *root);
 
 #endif

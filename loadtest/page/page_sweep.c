@@ -130,11 +130,8 @@ static void write_refusals(struct page *page, const struct sweep_view *view, abo
 static void compare_step(struct page *page, double connections, const struct page_entry *entries,
                          size_t count)
 {
-    char number[PAGE_NUMBER_MAX];
-
-    page_number(number, connections);
     (void)fputs("<li>", page->to);
-    page_print(page->to, "At %s connections. ", number);
+    page_print(page->to, "At %s connections. ", page_number(connections).text);
     page_write_comparison(page->to, entries, count, "faster", "slower");
     (void)fputs("</li>\n", page->to);
 }
@@ -142,12 +139,10 @@ static void compare_step(struct page *page, double connections, const struct pag
 static size_t add_step_rows(struct page_row *rows, size_t used, double connections,
                             const struct page_entry *entries, size_t count)
 {
-    char number[PAGE_NUMBER_MAX];
-
-    page_number(number, connections);
     if (used + count + 1 > ROWS_MAX) return used;
     rows[used] = (struct page_row){.is_heading = true, .colour = PAGE_INK};
-    (void)snprintf(rows[used++].entry.label, PAGE_LABEL_MAX, "%s connections", number);
+    (void)snprintf(rows[used++].entry.label, PAGE_LABEL_MAX, "%.40s connections",
+                   page_number(connections).text);
     for (size_t i = 0; i < count; i++)
         rows[used++] = (struct page_row){.entry = entries[i], .colour = PAGE_BLUE};
     return used;
@@ -157,7 +152,7 @@ static void write_connections(struct page *page, const struct sweep_view *view)
 {
     struct page_entry entries[ROWS_MAX];
     struct page_row rows[ROWS_MAX];
-    char caption[300];
+    char caption[600];
     size_t used = 0;
 
     (void)fputs("<ul>\n", page->to);
@@ -184,15 +179,11 @@ static void write_connections(struct page *page, const struct sweep_view *view)
     write_voids(page, view, ABOUT_CONNECTIONS);
 }
 
-void page_section_connections(struct page *page)
+void page_section_connections(struct page *page, const json_t *root)
 {
-    page_section_begin(page, "connections", "Guards × connections");
-    const json_t *root = page_need(page, PAGE_SWEEP);
-    if (root) {
-        struct sweep_view view = view_of(root);
-        write_connections(page, &view);
-    }
-    page_section_end(page);
+    struct sweep_view view = view_of(root);
+
+    write_connections(page, &view);
 }
 
 /* ---- batch sizes ---- */
@@ -248,10 +239,8 @@ static void write_curve_table(struct page *page, const struct curve *curve)
 
     page_table_begin(page, "purchases per second by batch size", heads);
     for (size_t i = 0; i < curve->count; i++) {
-        char spread[3 * PAGE_NUMBER_MAX];
-        page_spread(spread, sizeof spread, &curve->entries[i].sample);
         page_row_begin(page, curve->entries[i].label);
-        page_cell(page, "%s", spread);
+        page_cell(page, "%s", page_spread(&curve->entries[i].sample).text);
         page_row_end(page);
     }
     page_table_end(page);
@@ -260,7 +249,7 @@ static void write_curve_table(struct page *page, const struct curve *curve)
 static void write_batches(struct page *page, const struct sweep_view *view, struct curve *curve)
 {
     const char *guard = guard_of_batches(view);
-    char caption[300], connections[PAGE_NUMBER_MAX];
+    char caption[600];
 
     if (guard && view->step_count > 0) read_curve(view, guard, curve);
     if (curve->count < 2) {
@@ -268,7 +257,6 @@ static void write_batches(struct page *page, const struct sweep_view *view, stru
                     page->to);
         return;
     }
-    page_number(connections, view->steps[view->step_count - 1]);
     struct page_plot plot = {.name = "batch-throughput",
                              .title = "Purchases per second by batch size",
                              .text = "Dots for the repeats at each batch size, a bar for their "
@@ -278,7 +266,7 @@ static void write_batches(struct page *page, const struct sweep_view *view, stru
     (void)snprintf(caption, sizeof caption,
                    "Guard %.40s, %s connections. A batch shares one lock, one script call and one "
                    "sync of the disk; a batch of 1 is the textbook's lock for each purchase.",
-                   guard, connections);
+                   guard, page_number(view->steps[view->step_count - 1]).text);
     (void)fputs("<p>", page->to);
     page_write_comparison(page->to, curve->entries, curve->count, "faster", "slower");
     (void)fputs("</p>\n", page->to);
@@ -291,16 +279,12 @@ static void write_batches(struct page *page, const struct sweep_view *view, stru
     write_voids(page, view, ABOUT_BATCHES);
 }
 
-void page_section_batches(struct page *page)
+void page_section_batches(struct page *page, const json_t *root)
 {
-    page_section_begin(page, "batches", "Batch size against throughput");
-    const json_t *root = page_need(page, PAGE_SWEEP);
-    if (root) {
-        struct sweep_view view = view_of(root);
-        struct curve curve = {.count = 0};
-        write_batches(page, &view, &curve);
-    }
-    page_section_end(page);
+    struct sweep_view view = view_of(root);
+    struct curve curve = {.count = 0};
+
+    write_batches(page, &view, &curve);
 }
 
 /* ---- waiting for locks, holding them ---- */
@@ -342,12 +326,12 @@ static size_t add_group(struct page_row *rows, size_t used, const struct sweep_v
 static void write_lock_times(struct page *page, const struct sweep_view *view,
                              struct page_row *rows)
 {
-    char caption[400], connections[PAGE_NUMBER_MAX];
+    double most = view->step_count ? view->steps[view->step_count - 1] : 0;
+    char caption[600];
     size_t used = 0;
 
     for (size_t i = 0; i < GROUP_COUNT; i++)
         used = add_group(rows, used, view, &groups[i]);
-    page_number(connections, view->step_count ? view->steps[view->step_count - 1] : 0);
     struct page_plot plot = {.name = "lock-times",
                              .title = "How long batches waited for their lock and held it",
                              .text = "Four groups of rows: waiting and holding, the time that half "
@@ -360,7 +344,7 @@ static void write_lock_times(struct page *page, const struct sweep_view *view,
         "%s connections, up to %.0f purchases per lock. From the service's histograms "
         "seckill_lock_wait_seconds and seckill_lock_hold_seconds, in proportion between "
         "their bounds; below 0.1 ms they tell no more. Guards without a lock have no row.",
-        connections, view->batch);
+        page_number(most).text, view->batch);
     page_figure_of_rows(page, &plot, caption, &figure);
 }
 
@@ -379,27 +363,21 @@ static void write_sale_times(struct page *page, const json_t *runs)
         if (!times[0]) continue;
         page_row_begin(page, page_string(run, "sale"));
         page_cell(page, "%.0f", page_real(times[0], "count"));
-        for (size_t n = 0; n < 4; n++) {
-            char number[PAGE_NUMBER_MAX];
-            page_number(number, page_real(times[n / 2], members[n % 2]));
-            page_cell(page, "%s", number);
-        }
+        for (size_t n = 0; n < 4; n++)
+            page_cell(page, "%s", page_number(page_real(times[n / 2], members[n % 2])).text);
         page_row_end(page);
     }
     page_table_end(page);
 }
 
-void page_section_lock_times(struct page *page)
+void page_section_lock_times(struct page *page, const json_t *root)
 {
     const json_t *verify = page->results->roots[PAGE_VERIFY];
 
-    page_section_begin(page, "lock-times-of-guards", "Waiting for locks, and holding them");
-    const json_t *root = page_need(page, PAGE_SWEEP);
     if (root) {
         struct sweep_view view = view_of(root);
         struct page_row rows[ROWS_MAX] = {{.is_heading = false}};
         write_lock_times(page, &view, rows);
     }
     if (verify) write_sale_times(page, json_object_get(verify, "runs"));
-    page_section_end(page);
 }

@@ -68,18 +68,15 @@ page_told page_compare(const struct page_sample *one, const struct page_sample *
 static void write_entry(FILE *to, const struct page_entry *entry)
 {
     const struct page_sample *sample = &entry->sample;
-    char median[PAGE_NUMBER_MAX], least[PAGE_NUMBER_MAX], most[PAGE_NUMBER_MAX];
 
-    page_number(median, sample->median);
-    page_number(least, sample->least);
-    page_number(most, sample->most);
     (void)fputs("<b>", to);
     page_escape(to, entry->label);
     (void)fputs("</b>", to);
     if (sample->count > 1)
-        page_print(to, " (%s; %s .. %s)", median, least, most);
+        page_print(to, " (%s; %s .. %s)", page_number(sample->median).text,
+                   page_number(sample->least).text, page_number(sample->most).text);
     else
-        page_print(to, " (%s)", median);
+        page_print(to, " (%s)", page_number(sample->median).text);
 }
 
 /* How what is told of some begins: when it comes first, and behind something else. */
@@ -177,61 +174,56 @@ void page_print(FILE *to, const char *format, ...)
 }
 
 /* "1234567" becomes "1,234,567". */
-static void part_thousands(const char *digits, char out[PAGE_NUMBER_MAX])
+static struct page_figures part_thousands(const char *digits)
 {
+    struct page_figures figures;
     size_t length = strlen(digits);
     size_t sign = digits[0] == '-';
     size_t used = 0;
 
-    for (size_t i = 0; i < length && used < PAGE_NUMBER_MAX - 2; i++) {
-        if (i > sign && (length - i) % 3 == 0) out[used++] = ',';
-        out[used++] = digits[i];
+    for (size_t i = 0; i < length && used < sizeof figures.text - 2; i++) {
+        if (i > sign && (length - i) % 3 == 0) figures.text[used++] = ',';
+        figures.text[used++] = digits[i];
     }
-    out[used] = '\0';
+    figures.text[used] = '\0';
+    return figures;
 }
 
-void page_count(char out[PAGE_NUMBER_MAX], long long count)
+struct page_figures page_count(long long count)
 {
     char plain[PAGE_NUMBER_MAX];
 
     (void)snprintf(plain, sizeof plain, "%lld", count);
-    part_thousands(plain, out);
+    return part_thousands(plain);
 }
 
-void page_number(char out[PAGE_NUMBER_MAX], double value)
+struct page_figures page_number(double value)
 {
+    struct page_figures figures = {"?"};
     char plain[PAGE_NUMBER_MAX];
     double size = fabs(value);
 
-    if (!isfinite(value) || size >= 1e15) {
-        (void)snprintf(out, PAGE_NUMBER_MAX, "?");
-        return;
-    }
-    if (size < 1e-6 || (size < 10000 && fabs(value - round(value)) < 1e-9)) {
-        page_count(out, size < 1e-6 ? 0 : (long long)round(value));
-        return;
-    }
+    if (!isfinite(value) || size >= 1e15) return figures;
+    if (size < 1e-6 || (size < 10000 && fabs(value - round(value)) < 1e-9))
+        return page_count(size < 1e-6 ? 0 : (long long)round(value));
     int whole = (int)floor(log10(size)) + 1; /* digits before the point; <= 0: zeros behind it */
     if (whole < 3) {
-        (void)snprintf(out, PAGE_NUMBER_MAX, "%.*f", 3 - whole, value);
-        return;
+        (void)snprintf(figures.text, sizeof figures.text, "%.*f", 3 - whole, value);
+        return figures;
     }
     double unit = whole > 4 ? pow(10, whole - 4) : 1;
     (void)snprintf(plain, sizeof plain, "%.0f", round(value / unit) * unit);
-    part_thousands(plain, out);
+    return part_thousands(plain);
 }
 
-void page_spread(char *out, size_t size, const struct page_sample *sample)
+struct page_figures page_spread(const struct page_sample *sample)
 {
-    char median[PAGE_NUMBER_MAX], least[PAGE_NUMBER_MAX], most[PAGE_NUMBER_MAX];
+    struct page_figures figures = {"–"};
 
-    page_number(median, sample->median);
-    page_number(least, sample->least);
-    page_number(most, sample->most);
-    if (sample->count == 0)
-        (void)snprintf(out, size, "–");
-    else if (sample->least >= sample->most)
-        (void)snprintf(out, size, "%s", median);
-    else
-        (void)snprintf(out, size, "%s (%s .. %s)", median, least, most);
+    if (sample->count == 0) return figures;
+    if (sample->least >= sample->most) return page_number(sample->median);
+    (void)snprintf(figures.text, sizeof figures.text, "%.36s (%.36s .. %.36s)",
+                   page_number(sample->median).text, page_number(sample->least).text,
+                   page_number(sample->most).text);
+    return figures;
 }

@@ -58,11 +58,16 @@ void page_escape(FILE *to, const char *text);
 /* printf, escaped. */
 void page_print(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* For use in the same expression: page_number(x).text. */
+struct page_figures {
+    char text[3 * PAGE_NUMBER_MAX];
+};
+
 /* "1,234,567" */
-void page_count(char out[PAGE_NUMBER_MAX], long long count);
+struct page_figures page_count(long long count);
 /* Three digits that count, four from 1,000 on, thousands apart: "0.0521", "5.87", "31,240". */
-void page_number(char out[PAGE_NUMBER_MAX], double value);
+struct page_figures page_number(double value);
 /* "31,200 (29,000 .. 33,000)"; one number when all are the same. */
-void page_spread(char *out, size_t size, const struct page_sample *sample);
+struct page_figures page_spread(const struct page_sample *sample);
 
 #endif
