@@ -109,9 +109,8 @@ static bool open_all(struct proxy *proxy, struct failure *failure)
                                               .seed = options->seed,
                                               .client_fd_max = raise_descriptor_limit()};
 
-    if (!proxy_loop_init(&proxy->loop, failure)) return false;
-    if (!proxy_loop_reserve_timer(&proxy->loop)) return failure_set(failure, "out of memory");
-    return proxy_history_open(&proxy->history, options->log, failure) &&
+    return proxy_loop_init(&proxy->loop, failure) &&
+           proxy_history_open(&proxy->history, options->log, failure) &&
            proxy_links_open(&proxy->links, options->links, options->link_count, &around, failure) &&
            proxy_control_open(&proxy->control, options->control, &proxy->links, failure);
 }

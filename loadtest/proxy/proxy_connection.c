@@ -11,11 +11,125 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
-#include "proxy_connection_life.h"
-
 enum { NS_PER_MS = 1000000, DIAL_AGAIN_MS = 5, DRAIN_MS = 5000, SCRATCH_MAX = 64 * 1024 };
+
+typedef enum proxy_connection_state {
+    PROXY_DIALLING, /* the server is not connected yet; the client is not read */
+    PROXY_FLOWING,
+    PROXY_SPOILED,  /* bytes were lost: read and throw away, write nothing */
+    PROXY_DRAINING, /* the client is gone: deliver what it sent, wait for the server's end */
+    PROXY_CLOSED,
+} proxy_connection_state;
+
+typedef proxy_direction proxy_side; /* PROXY_CLIENT, PROXY_SERVER */
+
+struct proxy_end {
+    struct proxy_watch watch; /* first: an event's watch is its end */
+    struct proxy_connection *connection;
+    proxy_side side;
+};
+
+/* pipes[PROXY_C2S] goes from ends[PROXY_CLIENT] to ends[PROXY_SERVER], pipes[PROXY_S2C] back. */
+struct proxy_connection {
+    struct proxy_corpse corpse; /* first */
+    struct proxy_lane *lane;    /* borrowed */
+    LIST_ENTRY(proxy_connection) others;
+    uint64_t id;
+    proxy_connection_state state;
+    struct proxy_end ends[2];
+    struct proxy_pipe pipes[2];
+    struct proxy_timer timer;
+    int64_t wake_at_ns;   /* when dialling: try again; when draining: give up */
+    bool is_servers_turn; /* the client has spoken last */
+    bool is_marked;       /* the next reply is to be eaten */
+};
+
+/* ---- ends -------------------------------------------------------------------------------------- */
+
+static void bury(struct proxy_corpse *corpse)
+{
+    struct proxy_connection *connection = (void *)corpse;
+
+    proxy_queue_clear(&connection->pipes[PROXY_C2S].queue);
+    proxy_queue_clear(&connection->pipes[PROXY_S2C].queue);
+    free(connection);
+}
+
+/* Its next reply need not be eaten. */
+static void unmark(struct proxy_connection *connection)
+{
+    if (!connection->is_marked) return;
+    connection->is_marked = false;
+    connection->lane->counts.eat_pending--;
+}
+
+/* The mark was set but nothing was eaten: another connection may have it. */
+static void return_mark(struct proxy_connection *connection)
+{
+    if (connection->is_marked) connection->lane->faults.eat_next++;
+    unmark(connection);
+}
+
+/* Close what is open; the memory goes at the end of the loop's round. A mark that ate nothing goes
+ * to another connection. Harmless when it is closed. */
+static void close_both(struct proxy_connection *connection)
+{
+    struct proxy_lane *lane = connection->lane;
+
+    if (connection->state == PROXY_CLOSED) return;
+    connection->state = PROXY_CLOSED;
+    return_mark(connection);
+    proxy_loop_close(&connection->ends[PROXY_CLIENT].watch);
+    proxy_loop_close(&connection->ends[PROXY_SERVER].watch);
+    proxy_loop_set_timer(lane->loop, &connection->timer, INT64_MAX);
+    LIST_REMOVE(connection, others);
+    lane->counts.open--;
+    proxy_loop_bury_later(lane->loop, &connection->corpse);
+}
+
+/* Its peer gets a reset; on a unix socket, which knows no such thing, an end. */
+static void reset_end(struct proxy_end *end)
+{
+    struct linger none = {.l_onoff = 1, .l_linger = 0};
+
+    if (end->watch.fd >= 0)
+        (void)setsockopt(end->watch.fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    proxy_loop_close(&end->watch);
+}
+
+static void reset(struct proxy_connection *connection)
+{
+    reset_end(&connection->ends[PROXY_CLIENT]);
+    reset_end(&connection->ends[PROXY_SERVER]);
+    close_both(connection);
+}
+
+/* Bytes were lost: nothing more can be delivered. */
+static void spoil(struct proxy_connection *connection)
+{
+    connection->state = PROXY_SPOILED;
+    return_mark(connection);
+    proxy_queue_clear(&connection->pipes[PROXY_C2S].queue);
+    proxy_queue_clear(&connection->pipes[PROXY_S2C].queue);
+}
+
+/* One side is dead. The other is reset, unless the fault keeps news from that side. */
+static void break_off(struct proxy_connection *connection, proxy_side dead)
+{
+    proxy_gate gate = connection->lane->faults.gate;
+
+    if (connection->state == PROXY_DRAINING ||
+        (gate != PROXY_SWALLOWED && proxy_gate_lets(gate, dead))) {
+        reset(connection);
+        return;
+    }
+    if (connection->state != PROXY_SPOILED) spoil(connection);
+    proxy_loop_close(&connection->ends[dead].watch);
+    if (connection->ends[!dead].watch.fd < 0) close_both(connection);
+}
 
 static int64_t now_of(const struct proxy_connection *connection)
 {
@@ -51,7 +165,7 @@ static void eat_reply(struct proxy_connection *connection, size_t bytes)
     const struct proxy_conditions now = conditions(connection, &at_once);
     size_t more = 0;
 
-    proxy_connection_unmark(connection);
+    unmark(connection);
     lane->counts.replies_eaten++;
     proxy_history_eaten(lane->history, lane->name, connection->id, bytes);
     proxy_queue_clear(&connection->pipes[PROXY_S2C].queue);
@@ -59,7 +173,7 @@ static void eat_reply(struct proxy_connection *connection, size_t bytes)
     (void)proxy_pipe_read(upwards, connection->ends[PROXY_CLIENT].watch.fd, &now, &more);
     upwards->is_ended = true;
     proxy_pipe_reshape(upwards, &at_once, now_of(connection));
-    proxy_end_reset(&connection->ends[PROXY_CLIENT]);
+    reset_end(&connection->ends[PROXY_CLIENT]);
     connection->state = PROXY_DRAINING;
     connection->wake_at_ns = now_of(connection) + (int64_t)DRAIN_MS * NS_PER_MS;
 }
@@ -79,7 +193,7 @@ static void send_out(struct proxy_connection *connection, proxy_direction direct
         conditions(connection, is_draining ? &at_once : &lane->faults.shape);
     proxy_flow flow = proxy_pipe_write(&connection->pipes[direction], sink->watch.fd, &now, &count);
     lane->counts.bytes[direction] += count;
-    if (flow == PROXY_FLOW_BROKEN) proxy_connection_break(connection, sink->side);
+    if (flow == PROXY_FLOW_BROKEN) break_off(connection, sink->side);
 }
 
 /* Read and forget; the first byte lost spoils the stream. */
@@ -91,13 +205,13 @@ static void throw_away(struct proxy_connection *connection, proxy_side from)
 
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (connection->state == PROXY_DRAINING) {
-        if (count <= 0) proxy_connection_close(connection);
+        if (count <= 0) close_both(connection);
         return;
     }
-    if (connection->state != PROXY_SPOILED) proxy_connection_spoil(connection);
+    if (connection->state != PROXY_SPOILED) spoil(connection);
     if (count > 0) return;
     proxy_loop_close(&source->watch); /* its other side learns at the next `pass` */
-    if (connection->ends[!from].watch.fd < 0) proxy_connection_close(connection);
+    if (connection->ends[!from].watch.fd < 0) close_both(connection);
 }
 
 static void take_in(struct proxy_connection *connection, proxy_side from)
@@ -114,9 +228,9 @@ static void take_in(struct proxy_connection *connection, proxy_side from)
         proxy_pipe_read(&connection->pipes[from], connection->ends[from].watch.fd, &now, &count);
     if (flow != PROXY_FLOW_OK) {
         if (flow == PROXY_FLOW_BROKEN)
-            proxy_connection_break(connection, from);
+            break_off(connection, from);
         else
-            proxy_connection_reset(connection); /* no memory */
+            reset(connection); /* no memory */
         return;
     }
     if (count && from == PROXY_CLIENT) {
@@ -179,7 +293,7 @@ static void settle(struct proxy_connection *connection)
 
     if (connection->state == PROXY_CLOSED) return;
     if (connection->pipes[PROXY_C2S].is_shut && connection->pipes[PROXY_S2C].is_shut) {
-        proxy_connection_close(connection);
+        close_both(connection);
         return;
     }
     for (proxy_side at = PROXY_CLIENT; at <= PROXY_SERVER; at++) {
@@ -202,7 +316,7 @@ static void tune(int fd)
 static void fail_to_connect(struct proxy_connection *connection)
 {
     connection->lane->counts.connect_failed++;
-    proxy_connection_reset(connection);
+    reset(connection);
 }
 
 static void dial(struct proxy_connection *connection)
@@ -254,7 +368,7 @@ static void on_ready(struct proxy_watch *watch, uint32_t events)
     if (is_readable && wants_to_read(connection, end->side))
         take_in(connection, end->side);
     else if (is_readable && (events & EPOLLERR) && connection->state != PROXY_CLOSED)
-        proxy_connection_break(connection, end->side);
+        break_off(connection, end->side);
     settle(connection);
 }
 
@@ -264,7 +378,7 @@ static void on_time(struct proxy_timer *timer)
         (void *)((char *)timer - offsetof(struct proxy_connection, timer));
 
     if (connection->state == PROXY_DRAINING) {
-        proxy_connection_reset(connection);
+        reset(connection);
     } else if (connection->state == PROXY_DIALLING) {
         dial(connection);
     } else {
@@ -278,9 +392,24 @@ static void on_time(struct proxy_timer *timer)
 
 bool proxy_connection_open(struct proxy_lane *lane, int client_fd)
 {
-    struct proxy_connection *connection = proxy_connection_new(lane, client_fd, on_ready, on_time);
+    struct proxy_connection *connection = calloc(1, sizeof *connection);
 
-    if (!connection) return false;
+    if (!connection) {
+        reset_end(&(struct proxy_end){.watch = {.fd = client_fd}});
+        return false;
+    }
+    connection->corpse.bury = bury;
+    connection->lane = lane;
+    connection->id = ++lane->counts.accepted;
+    connection->timer.on_time = on_time;
+    connection->wake_at_ns = INT64_MAX;
+    for (proxy_side side = PROXY_CLIENT; side <= PROXY_SERVER; side++)
+        connection->ends[side] = (struct proxy_end){
+            .watch = {.fd = side == PROXY_CLIENT ? client_fd : -1, .on_ready = on_ready},
+            .connection = connection,
+            .side = side};
+    LIST_INSERT_HEAD(&lane->connections, connection, others);
+    lane->counts.open++;
     tune(client_fd);
     if (lane->faults.gate == PROXY_SWALLOWED)
         connection->state = PROXY_SPOILED; /* the server never hears of it */
@@ -292,17 +421,20 @@ bool proxy_connection_open(struct proxy_lane *lane, int client_fd)
 
 void proxy_connections_unmark(struct proxy_lane *lane)
 {
-    for (struct proxy_connection *connection = lane->connections; connection;
-         connection = connection->next)
-        proxy_connection_unmark(connection);
+    struct proxy_connection *connection = NULL;
+
+    LIST_FOREACH(connection, &lane->connections, others)
+    {
+        unmark(connection);
+    }
 }
 
 uint64_t proxy_connections_cut(struct proxy_lane *lane)
 {
     uint64_t count = 0;
 
-    for (; lane->connections; count++)
-        proxy_connection_reset(lane->connections);
+    for (; !LIST_EMPTY(&lane->connections); count++)
+        reset(LIST_FIRST(&lane->connections));
     return count;
 }
 
@@ -322,13 +454,14 @@ uint64_t proxy_connections_reconsider(struct proxy_lane *lane)
     struct proxy_connection *next = NULL;
     uint64_t resets = 0;
 
-    for (struct proxy_connection *connection = lane->connections; connection; connection = next) {
-        next = connection->next; /* nothing below closes another connection */
+    for (struct proxy_connection *connection = LIST_FIRST(&lane->connections); connection;
+         connection = next) {
+        next = LIST_NEXT(connection, others); /* nothing below closes another connection */
         if (connection->state != PROXY_SPOILED || lane->faults.gate != PROXY_OPEN) {
             reconsider(connection);
             continue;
         }
-        proxy_connection_reset(connection);
+        reset(connection);
         resets++;
     }
     return resets;

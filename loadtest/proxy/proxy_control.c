@@ -14,7 +14,7 @@ struct proxy_control_client {
     struct proxy_corpse corpse; /* first */
     struct proxy_watch watch;
     struct proxy_control *control; /* borrowed */
-    struct proxy_control_client *next, *previous;
+    LIST_ENTRY(proxy_control_client) others;
     size_t length;
     char line[PROXY_LINE_MAX];
 };
@@ -28,11 +28,7 @@ static void drop(struct proxy_control_client *client)
 {
     if (client->watch.fd < 0) return;
     proxy_loop_close(&client->watch);
-    if (client->previous)
-        client->previous->next = client->next;
-    else
-        client->control->clients = client->next;
-    if (client->next) client->next->previous = client->previous;
+    LIST_REMOVE(client, others);
     client->control->client_count--;
     proxy_loop_bury_later(client->control->loop, &client->corpse);
 }
@@ -110,9 +106,7 @@ static void on_client(struct proxy_watch *watch, uint32_t events)
     client->watch.on_ready = on_words;
     client->corpse.bury = bury;
     client->control = control;
-    client->next = control->clients;
-    if (client->next) client->next->previous = client;
-    control->clients = client;
+    LIST_INSERT_HEAD(&control->clients, client, others);
     control->client_count++;
     proxy_loop_want(control->loop, &client->watch, EPOLLIN);
 }
@@ -131,8 +125,8 @@ bool proxy_control_open(struct proxy_control *control, const char *path, struct 
 
 void proxy_control_close(struct proxy_control *control)
 {
-    while (control->clients)
-        drop(control->clients);
+    while (!LIST_EMPTY(&control->clients))
+        drop(LIST_FIRST(&control->clients));
     if (control->listener.fd < 0) return;
     proxy_address_remove(&control->listen_at);
     proxy_loop_close(&control->listener);

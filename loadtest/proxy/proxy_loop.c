@@ -1,5 +1,5 @@
 /*
- * epoll, level-triggered, and a binary heap of timers. Signals are let in only while waiting, so
+ * epoll, level-triggered, and a list of timers. Signals are let in only while waiting, so
  * none is missed between the look at the flag and the wait. One thread.
  */
 #include "proxy_loop.h"
@@ -7,13 +7,12 @@
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/interrupt.h"
 #include "base/moment.h"
 
-enum { EVENTS_MAX = 256, NS_PER_MS = 1000000, WAIT_MAX_MS = 60000, FIRST_TIMERS = 64 };
+enum { EVENTS_MAX = 256, NS_PER_MS = 1000000, WAIT_MAX_MS = 60000 };
 
 bool proxy_loop_init(struct proxy_loop *loop, struct failure *failure)
 {
@@ -34,84 +33,36 @@ void proxy_loop_done(struct proxy_loop *loop)
 {
     bury_all(loop);
     if (loop->epoll_fd >= 0) (void)close(loop->epoll_fd);
-    free((void *)loop->timers);
     *loop = (struct proxy_loop){.epoll_fd = -1};
 }
 
 /* ---- timers -------------------------------------------------------------------------------- */
 
-bool proxy_loop_reserve_timer(struct proxy_loop *loop)
-{
-    if (loop->timer_limit + 1 >= loop->timer_capacity) {
-        size_t capacity = loop->timer_capacity ? 2 * loop->timer_capacity : FIRST_TIMERS;
-        void *larger = reallocarray((void *)loop->timers, capacity, sizeof *loop->timers);
-        if (!larger) return false;
-        loop->timers = larger;
-        loop->timer_capacity = capacity;
-    }
-    loop->timer_limit++;
-    return true;
-}
-
-static void put_timer(struct proxy_loop *loop, size_t place, struct proxy_timer *timer)
-{
-    loop->timers[place] = timer;
-    timer->place = place;
-}
-
-static void sift_up(struct proxy_loop *loop, size_t place, struct proxy_timer *timer)
-{
-    for (; place > 1 && loop->timers[place / 2]->at_ns > timer->at_ns; place /= 2)
-        put_timer(loop, place, loop->timers[place / 2]);
-    put_timer(loop, place, timer);
-}
-
-static void sift_down(struct proxy_loop *loop, size_t place, struct proxy_timer *timer)
-{
-    for (size_t child = 0; (child = 2 * place) <= loop->timer_count; place = child) {
-        if (child < loop->timer_count &&
-            loop->timers[child + 1]->at_ns < loop->timers[child]->at_ns)
-            child++;
-        if (loop->timers[child]->at_ns >= timer->at_ns) break;
-        put_timer(loop, place, loop->timers[child]);
-    }
-    put_timer(loop, place, timer);
-}
-
-static void unset_timer(struct proxy_loop *loop, struct proxy_timer *timer)
-{
-    size_t place = timer->place;
-
-    if (place == 0) return;
-    struct proxy_timer *last = loop->timers[loop->timer_count--];
-    timer->place = 0;
-    if (last == timer) return;
-    sift_up(loop, place, last);
-    sift_down(loop, last->place, last);
-}
-
 void proxy_loop_set_timer(struct proxy_loop *loop, struct proxy_timer *timer, int64_t at_ns)
 {
-    if (timer->place && timer->at_ns == at_ns) return;
-    unset_timer(loop, timer);
-    if (at_ns == INT64_MAX) return;
-    assert(loop->timer_count < loop->timer_limit);
-    timer->at_ns = at_ns;
-    loop->timer_count++;
-    sift_up(loop, loop->timer_count, timer);
+    if (timer->at_ns) LIST_REMOVE(timer, others);
+    timer->at_ns = at_ns == INT64_MAX ? 0 : at_ns;
+    if (timer->at_ns) LIST_INSERT_HEAD(&loop->timers, timer, others);
 }
 
-void proxy_loop_return_timer(struct proxy_loop *loop, struct proxy_timer *timer)
+static struct proxy_timer *earliest(const struct proxy_loop *loop)
 {
-    unset_timer(loop, timer);
-    loop->timer_limit--;
+    struct proxy_timer *first = LIST_FIRST(&loop->timers);
+    struct proxy_timer *timer = NULL;
+
+    LIST_FOREACH(timer, &loop->timers, others)
+    {
+        if (timer->at_ns < first->at_ns) first = timer;
+    }
+    return first;
 }
 
 static void ring_timers(struct proxy_loop *loop)
 {
-    while (loop->timer_count && loop->timers[1]->at_ns <= loop->now_ns) {
-        struct proxy_timer *timer = loop->timers[1];
-        unset_timer(loop, timer);
+    struct proxy_timer *timer = NULL;
+
+    while ((timer = earliest(loop)) && timer->at_ns <= loop->now_ns) {
+        proxy_loop_set_timer(loop, timer, INT64_MAX);
         timer->on_time(timer);
     }
 }
@@ -119,8 +70,10 @@ static void ring_timers(struct proxy_loop *loop)
 /* Rounded up: epoll counts in milliseconds, and nothing may be early. */
 static int wait_ms(const struct proxy_loop *loop)
 {
-    if (loop->timer_count == 0) return WAIT_MAX_MS;
-    int64_t span_ns = loop->timers[1]->at_ns - moment_ns();
+    const struct proxy_timer *first = earliest(loop);
+
+    if (!first) return WAIT_MAX_MS;
+    int64_t span_ns = first->at_ns - moment_ns();
     if (span_ns <= 0) return 0;
     int64_t span_ms = (span_ns + NS_PER_MS - 1) / NS_PER_MS;
     return span_ms < WAIT_MAX_MS ? (int)span_ms : WAIT_MAX_MS;

@@ -1,5 +1,5 @@
 /*
- * The fault proxy's one loop: descriptors by epoll, moments by a heap, until SIGTERM or SIGINT.
+ * The fault proxy's one loop: descriptors by epoll, moments by a list, until SIGTERM or SIGINT.
  * Watches and timers live inside the structs that use them. One thread.
  */
 #ifndef LOADTEST_PROXY_LOOP_H
@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/queue.h>
 
 #include "base/failure.h"
 
@@ -18,8 +19,8 @@ struct proxy_watch {
 };
 
 struct proxy_timer {
-    int64_t at_ns;
-    size_t place; /* in the heap, from 1; 0: not set */
+    int64_t at_ns; /* 0: not set */
+    LIST_ENTRY(proxy_timer) others;
     void (*on_time)(struct proxy_timer *timer);
 };
 
@@ -31,9 +32,8 @@ struct proxy_corpse {
 
 struct proxy_loop {
     int epoll_fd;
-    int64_t now_ns;              /* of this round */
-    struct proxy_timer **timers; /* owned array, a heap from index 1; borrowed elements */
-    size_t timer_count, timer_limit, timer_capacity;
+    int64_t now_ns;                  /* of this round */
+    LIST_HEAD(, proxy_timer) timers; /* those that are set, in any order; borrowed */
     struct proxy_corpse *corpses;
 };
 
@@ -48,11 +48,6 @@ void proxy_loop_want(struct proxy_loop *loop, struct proxy_watch *watch, uint32_
 
 /* Close the descriptor; no event of it is delivered any more. Harmless when it is closed. */
 void proxy_loop_close(struct proxy_watch *watch);
-
-/* Room for one more timer, so that setting it cannot fail. false: no memory. */
-bool proxy_loop_reserve_timer(struct proxy_loop *loop);
-/* Unset it and give the room back. */
-void proxy_loop_return_timer(struct proxy_loop *loop, struct proxy_timer *timer);
 
 /* Ring at `at_ns`, once; INT64_MAX: never. */
 void proxy_loop_set_timer(struct proxy_loop *loop, struct proxy_timer *timer, int64_t at_ns);

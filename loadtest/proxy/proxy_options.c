@@ -4,6 +4,7 @@
 #include "proxy_options.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,29 +83,6 @@ static bool take_link(struct reading *reading, const char *value)
            read_address(reading, "link", comma + 1, &plan->server);
 }
 
-static bool take_text(struct reading *reading, const char *flag, const char *value,
-                      const char **out_text)
-{
-    if (!*value) return failure_set(reading->failure, "--%s: is empty", flag);
-    *out_text = value;
-    return true;
-}
-
-static bool take_control(struct reading *reading, const char *value)
-{
-    return take_text(reading, "control", value, &reading->options.control);
-}
-
-static bool take_log(struct reading *reading, const char *value)
-{
-    return take_text(reading, "log", value, &reading->options.log);
-}
-
-static bool take_schedule(struct reading *reading, const char *value)
-{
-    return take_text(reading, "schedule", value, &reading->options.schedule);
-}
-
 static bool take_seed(struct reading *reading, const char *value)
 {
     char *end = NULL;
@@ -118,35 +96,24 @@ static bool take_seed(struct reading *reading, const char *value)
     return true;
 }
 
-static bool take_help(struct reading *reading, const char *value)
-{
-    (void)value;
-    reading->options.is_help = true;
-    return true;
-}
-
-static bool take_version(struct reading *reading, const char *value)
-{
-    (void)value;
-    reading->options.is_version = true;
-    return true;
-}
+#define FIELD(name) NULL, offsetof(struct proxy_options, name)
 
 static const struct flag {
     const char *name;
-    const char *value; /* NULL: a switch */
-    bool (*take)(struct reading *reading, const char *value);
+    const char *value;                                        /* NULL: a switch */
+    bool (*take)(struct reading *reading, const char *value); /* NULL: it goes to a field */
+    size_t offset;
     const char *help;
 } flags[] = {
-    {"listen", "ADDR", take_listen, "a link: listen here (port 0: a free one) ..."},
-    {"to", "ADDR", take_to, "... and connect to there; links are named link1, link2, ..."},
-    {"link", "NAME=ADDR,ADDR", take_link, "the same in one flag, with a name"},
-    {"control", "PATH", take_control, "take verbs on this unix socket"},
-    {"schedule", "FILE", take_schedule, "lines \"AFTER_MS VERB\" and \"every MIN..MAX VERB\""},
-    {"seed", "N", take_seed, "of schedule and jitter (1)"},
-    {"log", "FILE", take_log, "append a JSON line for each verb and each eaten reply"},
-    {"help", NULL, take_help, "this text"},
-    {"version", NULL, take_version, "the version"},
+    {"listen", "ADDR", take_listen, 0, "a link: listen here (port 0: a free one) ..."},
+    {"to", "ADDR", take_to, 0, "... and connect to there; links are named link1, link2, ..."},
+    {"link", "NAME=ADDR,ADDR", take_link, 0, "the same in one flag, with a name"},
+    {"control", "PATH", FIELD(control), "take verbs on this unix socket"},
+    {"schedule", "FILE", FIELD(schedule), "lines \"AFTER_MS VERB\" and \"every MIN..MAX VERB\""},
+    {"seed", "N", take_seed, 0, "of schedule and jitter (1)"},
+    {"log", "FILE", FIELD(log), "append a JSON line for each verb and each eaten reply"},
+    {"help", NULL, FIELD(is_help), "this text"},
+    {"version", NULL, FIELD(is_version), "the version"},
 };
 enum { FLAG_COUNT = sizeof flags / sizeof *flags };
 
@@ -156,6 +123,19 @@ static const struct flag *find_flag(const char *name, size_t length)
         if (strlen(flags[i].name) == length && strncmp(flags[i].name, name, length) == 0)
             return &flags[i];
     return NULL;
+}
+
+/* A switch, or a text. */
+static bool fill(struct reading *reading, const struct flag *flag, const char *value)
+{
+    char *field = (char *)&reading->options + flag->offset;
+
+    if (value && !*value) return failure_set(reading->failure, "--%s: is empty", flag->name);
+    if (value)
+        *(const char **)(void *)field = value;
+    else
+        *(bool *)field = true;
+    return true;
 }
 
 static bool take_word(int argc, char **argv, int *at, struct reading *reading)
@@ -169,12 +149,12 @@ static bool take_word(int argc, char **argv, int *at, struct reading *reading)
     const struct flag *flag = find_flag(word + 2, length);
     if (!flag) return failure_set(reading->failure, "no flag \"%s\" (try --help)", word);
     const char *value = word[2 + length] == '=' ? word + 3 + length : NULL;
-    if (!flag->value)
-        return value ? failure_set(reading->failure, "--%s: takes no value", flag->name)
-                     : flag->take(reading, NULL);
-    if (!value && *at + 1 < argc) value = argv[++*at];
-    if (!value) return failure_set(reading->failure, "--%s: the value is missing", flag->name);
-    return flag->take(reading, value);
+    if (!flag->value && value)
+        return failure_set(reading->failure, "--%s: takes no value", flag->name);
+    if (flag->value && !value && *at + 1 < argc) value = argv[++*at];
+    if (flag->value && !value)
+        return failure_set(reading->failure, "--%s: the value is missing", flag->name);
+    return flag->take ? flag->take(reading, value) : fill(reading, flag, value);
 }
 
 bool proxy_options_parse(int argc, char **argv, struct proxy_options *out_options,

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-enum { NS_PER_MS = 1000000 };
+enum { NS_PER_MS = 1000000, SCRATCH_MAX = 64 * 1024 };
 static const int64_t ns_per_s = 1000000000;
 
 static bool is_passing(int reason)
@@ -29,23 +29,21 @@ static int64_t due_ns(const struct proxy_conditions *now)
 proxy_flow proxy_pipe_read(struct proxy_pipe *pipe, int fd, const struct proxy_conditions *now,
                            size_t *out_count)
 {
-    unsigned char *place = NULL;
-    bool is_out_of_memory = false;
+    static unsigned char scratch[SCRATCH_MAX];
+    size_t room = proxy_queue_room(&pipe->queue);
     bool was_empty = pipe->queue.length == 0;
-    size_t room = proxy_queue_room(&pipe->queue, &place, &is_out_of_memory);
 
     *out_count = 0;
-    if (room == 0) return is_out_of_memory ? PROXY_FLOW_NO_MEMORY : PROXY_FLOW_OK;
-    ssize_t count = recv(fd, place, room, 0);
+    if (room == 0) return PROXY_FLOW_OK;
+    ssize_t count = recv(fd, scratch, room < sizeof scratch ? room : sizeof scratch, 0);
     if (count > 0) {
-        proxy_queue_add(&pipe->queue, (size_t)count, due_ns(now));
+        if (!proxy_queue_add(&pipe->queue, scratch, (size_t)count, due_ns(now)))
+            return PROXY_FLOW_NO_MEMORY;
         if (was_empty && pipe->paced_at_ns < now->now_ns) pipe->paced_at_ns = now->now_ns;
         *out_count = (size_t)count;
         return PROXY_FLOW_OK;
     }
-    int reason = errno;
-    if (was_empty) proxy_queue_clear(&pipe->queue); /* no memory for nothing */
-    if (count < 0) return is_passing(reason) ? PROXY_FLOW_OK : PROXY_FLOW_BROKEN;
+    if (count < 0) return is_passing(errno) ? PROXY_FLOW_OK : PROXY_FLOW_BROKEN;
     pipe->is_ended = true;
     pipe->end_at_ns = due_ns(now);
     return PROXY_FLOW_OK;
@@ -100,7 +98,7 @@ proxy_flow proxy_pipe_write(struct proxy_pipe *pipe, int fd, const struct proxy_
 
 bool proxy_pipe_can_read(const struct proxy_pipe *pipe)
 {
-    return !pipe->is_ended && !proxy_queue_is_full(&pipe->queue);
+    return !pipe->is_ended && proxy_queue_room(&pipe->queue) > 0;
 }
 
 int64_t proxy_pipe_next_ns(const struct proxy_pipe *pipe, const struct proxy_shape *shape)

@@ -33,7 +33,7 @@ struct proxy_pipe {
 typedef enum proxy_flow {
     PROXY_FLOW_OK,
     PROXY_FLOW_BROKEN,    /* the socket is reset or otherwise dead */
-    PROXY_FLOW_NO_MEMORY, /* nothing was lost, but nothing can be read either */
+    PROXY_FLOW_NO_MEMORY, /* what came is lost */
 } proxy_flow;
 
 /* Read once from `fd` into the queue; *out_count bytes came (0: none, or the end). */

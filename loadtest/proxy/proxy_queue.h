@@ -9,37 +9,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROXY_QUEUE_MAX = 256 * 1024, PROXY_QUEUE_MARKS_MAX = 4096 };
+enum { PROXY_QUEUE_MAX = 256 * 1024, PROXY_QUEUE_PIECES_MAX = 4096 };
 
-/* A run of bytes that became due together. */
-struct proxy_mark {
-    int64_t due_ns;
-    size_t length;
-};
+struct proxy_piece;
 
+/* All zero: empty. */
 struct proxy_queue {
-    unsigned char *bytes; /* owned; a ring of `capacity` */
-    size_t capacity, first, length;
-    struct proxy_mark *marks; /* owned; a ring of `mark_capacity` */
-    size_t mark_capacity, first_mark, mark_count;
+    struct proxy_piece *first, *last; /* owned list */
+    size_t length, count;             /* of bytes, of pieces */
 };
 
-/* Free place in one piece, at most what the ring holds contiguously; makes room when it must.
- * 0: full, or (is_out_of_memory) no memory. */
-size_t proxy_queue_room(struct proxy_queue *queue, unsigned char **out_place, bool *out_of_memory);
+/* So many bytes more may come. */
+size_t proxy_queue_room(const struct proxy_queue *queue);
 
-/* `length` bytes were put where proxy_queue_room() said. They are due at `due_ns`, but never
- * before those ahead of them. */
-void proxy_queue_add(struct proxy_queue *queue, size_t length, int64_t due_ns);
+/* A copy of them, at least one. They are due at `due_ns`, but never before those ahead of them. false: no
+ * memory. */
+bool proxy_queue_add(struct proxy_queue *queue, const void *bytes, size_t length, int64_t due_ns);
 
-/* The bytes at the front that are due, in one piece; 0: none. */
+/* Bytes at the front that are due, in one piece; 0: none. */
 size_t proxy_queue_due(const struct proxy_queue *queue, int64_t now_ns,
                        const unsigned char **out_bytes);
 
-/* The front `length` bytes, all of them due, are gone. */
+/* The front `length` bytes are gone. */
 void proxy_queue_drop(struct proxy_queue *queue, size_t length);
-
-bool proxy_queue_is_full(const struct proxy_queue *queue);
 
 /* When the front byte becomes due; INT64_MAX: empty. */
 int64_t proxy_queue_next_ns(const struct proxy_queue *queue);
