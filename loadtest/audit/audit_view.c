@@ -20,57 +20,32 @@ static int compare_rows(const struct row *a, const struct row *b)
     return by_name(a->order, b->order, by_name(a->buyer, b->buyer, strcmp(a->rid, b->rid)));
 }
 
-static int row_by_all(const void *left, const void *right)
-{
-    return compare_rows(left, right);
-}
-
-static int view_row_by_buyer(const void *left, const void *right)
-{
-    const struct audit_row *const *a = left;
-    const struct audit_row *const *b = right;
-    return by_name((*a)->buyer, (*b)->buyer, strcmp((*a)->order, (*b)->order));
-}
-
-static int view_row_by_rid(const void *left, const void *right)
-{
-    const struct audit_row *const *a = left;
-    const struct audit_row *const *b = right;
-    return by_name((*a)->rid, (*b)->rid, strcmp((*a)->order, (*b)->order));
-}
-
 static int by_time(const struct ask *a, const struct ask *b)
 {
     return (a->invoked_ns > b->invoked_ns) - (a->invoked_ns < b->invoked_ns);
 }
 
-static int ask_by_rid(const void *left, const void *right)
-{
-    const struct ask *const *a = left;
-    const struct ask *const *b = right;
-    return by_name((*a)->rid, (*b)->rid, by_time(*a, *b));
-}
+/* For qsort() and bsearch(): of pointers, but for rows and samples. */
+#define ORDER(name, type, ...)                                                                     \
+    static int name(const void *left, const void *right)                                           \
+    {                                                                                              \
+        const type *a = left;                                                                      \
+        const type *b = right;                                                                     \
+        return __VA_ARGS__;                                                                        \
+    }                                                                                              \
+    _Static_assert(true, "")
 
-static int ask_by_buyer(const void *left, const void *right)
-{
-    const struct ask *const *a = left;
-    const struct ask *const *b = right;
-    return by_name((*a)->buyer, (*b)->buyer, by_time(*a, *b));
-}
-
-static int resolution_by_rid(const void *left, const void *right)
-{
-    const struct resolution *const *a = left;
-    const struct resolution *const *b = right;
-    return strcmp((*a)->rid, (*b)->rid);
-}
-
-static int sample_by_time(const void *left, const void *right)
-{
-    const struct sample *a = left;
-    const struct sample *b = right;
-    return (a->at_ns > b->at_ns) - (a->at_ns < b->at_ns);
-}
+ORDER(row_by_all, struct row, compare_rows(a, b));
+ORDER(view_row_by_buyer, struct audit_row *const,
+      by_name((*a)->buyer, (*b)->buyer, strcmp((*a)->order, (*b)->order)));
+ORDER(view_row_by_rid, struct audit_row *const,
+      by_name((*a)->rid, (*b)->rid, strcmp((*a)->order, (*b)->order)));
+ORDER(ask_by_rid, struct ask *const, by_name((*a)->rid, (*b)->rid, by_time(*a, *b)));
+ORDER(ask_by_buyer, struct ask *const, by_name((*a)->buyer, (*b)->buyer, by_time(*a, *b)));
+ORDER(ask_by_order, struct ask *const, by_name((*a)->order, (*b)->order, by_time(*a, *b)));
+ORDER(lost_by_order, struct ask *const, strcmp((*a)->order, (*b)->order));
+ORDER(resolution_by_rid, struct resolution *const, strcmp((*a)->rid, (*b)->rid));
+ORDER(sample_by_time, struct sample, (a->at_ns > b->at_ns) - (a->at_ns < b->at_ns));
 
 static struct row *sorted_rows(const struct row *rows, size_t count)
 {
@@ -170,13 +145,6 @@ static bool view_samples(struct audit_view *view)
     memcpy(view->samples, facts->samples, count * sizeof *view->samples);
     qsort(view->samples, count, sizeof *view->samples, sample_by_time);
     return true;
-}
-
-static int ask_by_order(const void *left, const void *right)
-{
-    const struct ask *const *a = left;
-    const struct ask *const *b = right;
-    return by_name((*a)->order, (*b)->order, by_time(*a, *b));
 }
 
 /* Of the answers 201, by order id, keep the first of each order that is in L no more. */
@@ -308,13 +276,6 @@ bool audit_has_resolution(const struct audit_view *view, const char *rid)
 bool audit_has_order(const struct audit_view *view, const char *order)
 {
     return find_first(view, view->row_count, order, order_of_row) < view->row_count;
-}
-
-static int lost_by_order(const void *left, const void *right)
-{
-    const struct ask *const *a = left;
-    const struct ask *const *b = right;
-    return strcmp((*a)->order, (*b)->order);
 }
 
 bool audit_is_excused(const struct audit_view *view, const struct ask *ask)

@@ -1,29 +1,25 @@
 /*
- * One JSON object per line. Requests and answers meet through `req`, the request's own id: a table
+ * One JSON object per line. Requests and answers meet through `req`, the request's own id: a tree
  * of the requests still in flight (as many as connections, not as many as lines) finds the ask an
  * answer belongs to. One thread.
  */
 #include "client_log.h"
 
-#include <stdint.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_lines.h"
 
-enum { FIRST_SLOTS = 1024 };
-
-/* A request in flight: open addressing, backward-shift deletion, `index` of the ask + 1. */
-struct slot {
+/* A request in flight. */
+struct flight {
     const char *req; /* borrowed from the facts' arena */
-    size_t index;    /* 0: free */
+    size_t index;    /* of the ask */
 };
 
 struct reader {
     struct facts *facts;
-    struct slot *slots; /* owned */
-    size_t slot_count;  /* a power of two */
-    size_t in_flight;
+    void *flights;       /* owned: a tree of struct flight */
     struct failure *why; /* borrowed */
 };
 
@@ -37,51 +33,35 @@ static bool no_memory(const struct reader *reader)
     return failure_set(reader->why, "out of memory");
 }
 
-static size_t hash_of(const char *text)
+static int by_req(const void *left, const void *right)
 {
-    uint64_t hash = 14695981039346656037U; /* FNV-1a */
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 1099511628211U;
-    return (size_t)(hash ^ (hash >> 32));
+    const struct flight *a = left;
+    const struct flight *b = right;
+    return strcmp(a->req, b->req);
 }
 
-/* The slot that holds `req`, or the free one where it would go. */
-static struct slot *slot_of(const struct reader *reader, const char *req)
+static struct flight *find(const struct reader *reader, const char *req)
 {
-    size_t mask = reader->slot_count - 1;
-    size_t at = hash_of(req) & mask;
-    while (reader->slots[at].index && strcmp(reader->slots[at].req, req) != 0)
-        at = (at + 1) & mask;
-    return &reader->slots[at];
+    void *found = tfind(&(struct flight){.req = req}, &reader->flights, by_req);
+    return found ? *(struct flight **)found : NULL;
 }
 
-static bool grow_slots(struct reader *reader)
+/* The last ask is in flight. */
+static bool add(struct reader *reader, const char *req)
 {
-    struct slot *old = reader->slots;
-    size_t old_count = reader->slot_count;
+    struct flight *flight = malloc(sizeof *flight);
 
-    if (reader->in_flight * 2 < old_count) return true;
-    reader->slot_count = old_count ? old_count * 2 : FIRST_SLOTS;
-    reader->slots = calloc(reader->slot_count, sizeof *reader->slots);
-    for (size_t i = 0; reader->slots && i < old_count; i++)
-        if (old[i].index) *slot_of(reader, old[i].req) = old[i];
-    free(old);
-    return reader->slots != NULL;
+    if (!flight) return false;
+    *flight = (struct flight){.req = req, .index = reader->facts->ask_count - 1};
+    if (tsearch(flight, &reader->flights, by_req)) return true;
+    free(flight);
+    return false;
 }
 
-static void forget(struct reader *reader, struct slot *slot)
+static void forget(struct reader *reader, struct flight *flight)
 {
-    size_t mask = reader->slot_count - 1;
-    size_t hole = (size_t)(slot - reader->slots);
-
-    for (size_t at = (hole + 1) & mask; reader->slots[at].index; at = (at + 1) & mask) {
-        size_t home = hash_of(reader->slots[at].req) & mask;
-        if (((at - home) & mask) < ((at - hole) & mask)) continue;
-        reader->slots[hole] = reader->slots[at];
-        hole = at;
-    }
-    reader->slots[hole] = (struct slot){.index = 0};
-    reader->in_flight--;
+    (void)tdelete(flight, &reader->flights, by_req);
+    free(flight);
 }
 
 static const char *keep(struct reader *reader, const char *text)
@@ -101,9 +81,8 @@ static bool take_invoke(struct reader *reader, const json_t *line, int64_t at_ns
     if (key && strcmp(key, rid) != 0) return malformed(reader, "\"key\" and \"rid\" differ");
     if (!key && (rid[0] != '~' || strcmp(rid + 1, buyer) != 0))
         return malformed(reader, "without \"key\" the \"rid\" is \"~\" and the buyer");
-    if (!grow_slots(reader)) return no_memory(reader);
-    struct slot *slot = slot_of(reader, req ? req : rid);
-    if (slot->index) return malformed(reader, "this request is already in flight");
+    if (find(reader, req ? req : rid))
+        return malformed(reader, "this request is already in flight");
 
     struct ask ask = {.invoked_ns = at_ns,
                       .rid = keep(reader, rid),
@@ -112,10 +91,7 @@ static bool take_invoke(struct reader *reader, const json_t *line, int64_t at_ns
                       .answer = ANSWER_NONE};
     const char *kept_req = req ? keep(reader, req) : ask.rid;
     if (!ask.rid || !ask.buyer || !kept_req) return no_memory(reader);
-    if (!facts_add_ask(reader->facts, ask)) return no_memory(reader);
-    *slot = (struct slot){.req = kept_req, .index = reader->facts->ask_count};
-    reader->in_flight++;
-    return true;
+    return (facts_add_ask(reader->facts, ask) && add(reader, kept_req)) || no_memory(reader);
 }
 
 /* What status and type may say under each outcome: a writer that mixes them up is not believed. */
@@ -147,10 +123,9 @@ static bool take_answer(struct reader *reader, const json_t *line, int64_t at_ns
     const char *order = json_lines_text(line, "order");
 
     if (!rid) return malformed(reader, "answer without \"rid\"");
-    if (!grow_slots(reader)) return no_memory(reader);
-    struct slot *slot = slot_of(reader, req ? req : rid);
-    if (!slot->index) return malformed(reader, "answers a request that is not in flight");
-    struct ask *ask = &reader->facts->asks[slot->index - 1];
+    struct flight *flight = find(reader, req ? req : rid);
+    if (!flight) return malformed(reader, "answers a request that is not in flight");
+    struct ask *ask = &reader->facts->asks[flight->index];
     if (strcmp(ask->rid, rid) != 0) return malformed(reader, "answers the request of another rid");
     if (at_ns < ask->invoked_ns) return malformed(reader, "answered before it was asked");
     answer_kind said = answer_of(outcome, line);
@@ -162,7 +137,7 @@ static bool take_answer(struct reader *reader, const json_t *line, int64_t at_ns
     ask->outcome = outcome;
     ask->answer = said;
     if (order && !(ask->order = keep(reader, order))) return no_memory(reader);
-    forget(reader, slot);
+    forget(reader, flight);
     return true;
 }
 
@@ -232,6 +207,6 @@ bool client_log_read(struct facts *facts, const char *path, struct failure *fail
 
     bool is_good = json_lines_read(path, take_event, &reader, failure);
     facts->has_clients = true;
-    free(reader.slots);
+    tdestroy(reader.flights, free);
     return is_good;
 }

@@ -552,14 +552,11 @@ void ledger_setting(struct ledger *ledger, const char *name, char out_value[LEDG
 
 void ledger_version(struct ledger *ledger, char out_version[LEDGER_VERSION_MAX])
 {
-    const char *info[] = {"INFO", "server"};
-    redisReply *reply = ledger_ask(ledger, 2, info, NULL);
-    const char *found = reply && reply->str ? strstr(reply->str, "redis_version:") : NULL;
+    static const char label[] = "redis_version:";
+    char *info = ledger_info(ledger, "server", NULL);
+    const char *found = info ? strstr(info, label) : NULL;
+    const char *version = found ? found + strlen(label) : "?";
 
-    (void)snprintf(out_version, LEDGER_VERSION_MAX, "?");
-    if (found) {
-        found += strlen("redis_version:");
-        (void)snprintf(out_version, LEDGER_VERSION_MAX, "%.*s", (int)strcspn(found, "\r\n"), found);
-    }
-    ledger_reply_free(reply);
+    (void)snprintf(out_version, LEDGER_VERSION_MAX, "%.*s", (int)strcspn(version, "\r\n"), version);
+    free(info);
 }

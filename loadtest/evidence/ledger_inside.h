@@ -8,8 +8,6 @@
 
 #include "ledger.h"
 
-enum { LEDGER_KEY_MAX = 80 };
-
 struct redisReply; /* opaque */
 
 /*
@@ -31,8 +29,5 @@ int64_t ledger_reply_integer(const struct redisReply *reply);
 /* How many an array has, 0 when it is none; and one of them. */
 size_t ledger_reply_count(const struct redisReply *reply);
 const struct redisReply *ledger_reply_at(const struct redisReply *reply, size_t at);
-
-/* "seckill:{SALE}:PART" */
-void ledger_sale_key(char out[LEDGER_KEY_MAX], const char *sale, const char *part);
 
 #endif

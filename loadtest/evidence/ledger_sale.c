@@ -10,6 +10,8 @@
 #include "ledger_inside.h"
 
 enum {
+    KEY_MAX = 80,
+    WORDS_MAX = 7,
     PAGE = 1000,
     CURSOR_MAX = 32,
     ENTRY_ID_MAX = 64,
@@ -18,9 +20,28 @@ enum {
     LOOK_EVERY_MS = 10,
 };
 
-void ledger_sale_key(char out[LEDGER_KEY_MAX], const char *sale, const char *part)
+/* Words that end with NULL; the second one is a part of the sale, whose key goes in its place. */
+static struct redisReply *ask(struct ledger *ledger, const char *sale, const char *const words[],
+                              struct failure *failure)
 {
-    (void)snprintf(out, LEDGER_KEY_MAX, "seckill:{%s}:%s", sale, part);
+    const char *argv[WORDS_MAX];
+    char key[KEY_MAX];
+    int argc = 0;
+
+    (void)snprintf(key, sizeof key, "seckill:{%s}:%s", sale, words[1]);
+    for (; words[argc]; argc++)
+        argv[argc] = argc == 1 ? key : words[argc];
+    return ledger_ask(ledger, argc, argv, failure);
+}
+
+static bool ask_integer(struct ledger *ledger, const char *sale, const char *const words[],
+                        int64_t *out_number, struct failure *failure)
+{
+    struct redisReply *reply = ask(ledger, sale, words, failure);
+
+    if (reply) *out_number = ledger_reply_integer(reply);
+    ledger_reply_free(reply);
+    return reply != NULL;
 }
 
 /* The first meaningless thing is kept, as "WHERE: TEXT". */
@@ -56,52 +77,39 @@ static bool row_is_whole(const struct row *row)
 static bool read_sale_hash(struct ledger *ledger, const char *sale, struct facts *facts,
                            struct failure *failure)
 {
-    char key[LEDGER_KEY_MAX];
-
-    ledger_sale_key(key, sale, "sale");
-    const char *exists[] = {"EXISTS", key};
-    struct redisReply *reply = ledger_ask(ledger, 2, exists, failure);
-    if (!reply) return false;
-    bool is_there = ledger_reply_integer(reply) > 0;
-    ledger_reply_free(reply);
-    if (!is_there) return failure_set(failure, "no sale \"%s\" in this Redis", sale);
-
     const struct {
         const char *name;
-        int64_t *number; /* stays as it is when there is none */
-    } fields[] = {{"initial", &facts->initial},
-                  {"restocked", &facts->restocked},
-                  {"epoch", &facts->epoch},
-                  {"starts_ms", &facts->starts_ms},
-                  {"ends_ms", &facts->ends_ms}};
+        int64_t *number; /* stays as it is when there is none; NULL: of the state, a text */
+    } fields[] = {{"initial", &facts->initial}, {"restocked", &facts->restocked},
+                  {"epoch", &facts->epoch},     {"starts_ms", &facts->starts_ms},
+                  {"ends_ms", &facts->ends_ms}, {"state", NULL}};
+    int64_t is_there = 0;
+
+    if (!ask_integer(ledger, sale, (const char *[]){"EXISTS", "sale", NULL}, &is_there, failure))
+        return false;
+    if (!is_there) return failure_set(failure, "no sale \"%s\" in this Redis", sale);
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        const char *get[] = {"HGET", key, fields[i].name};
-        reply = ledger_ask(ledger, 3, get, failure);
+        struct redisReply *reply =
+            ask(ledger, sale, (const char *[]){"HGET", "sale", fields[i].name, NULL}, failure);
+        const char *text = ledger_reply_text(reply);
         if (!reply) return false;
-        (void)ledger_reply_number(reply, fields[i].number);
+        if (fields[i].number)
+            (void)ledger_reply_number(reply, fields[i].number);
+        else if (text)
+            facts->state = facts_text(facts, text, strlen(text));
         ledger_reply_free(reply);
     }
-    const char *get[] = {"HGET", key, "state"};
-    reply = ledger_ask(ledger, 3, get, failure);
-    if (!reply) return false;
-    const char *text = ledger_reply_text(reply);
-    if (text) facts->state = facts_text(facts, text, strlen(text));
-    ledger_reply_free(reply);
     return true;
 }
 
 bool ledger_sale_stock(struct ledger *ledger, const char *sale, int64_t *out_left,
                        struct failure *failure)
 {
-    char key[LEDGER_KEY_MAX];
-
-    ledger_sale_key(key, sale, "stock");
-    const char *get[] = {"GET", key};
-    struct redisReply *reply = ledger_ask(ledger, 2, get, failure);
+    struct redisReply *reply = ask(ledger, sale, (const char *[]){"GET", "stock", NULL}, failure);
     if (!reply) return false;
     bool is_number = ledger_reply_number(reply, out_left);
     ledger_reply_free(reply);
-    return is_number || failure_set(failure, "%s holds no number", key);
+    return is_number || failure_set(failure, "seckill:{%s}:stock holds no number", sale);
 }
 
 static bool add_order(struct facts *facts, const char *buyer, const char *value)
@@ -121,11 +129,11 @@ static bool add_order(struct facts *facts, const char *buyer, const char *value)
 }
 
 /* One HSCAN page; writes the next cursor. */
-static bool read_orders_page(struct ledger *ledger, const char *key, char cursor[CURSOR_MAX],
+static bool read_orders_page(struct ledger *ledger, const char *sale, char cursor[CURSOR_MAX],
                              struct facts *facts, struct failure *failure)
 {
-    const char *scan[] = {"HSCAN", key, cursor, "COUNT", "1000"};
-    struct redisReply *reply = ledger_ask(ledger, 5, scan, failure);
+    const char *const scan[] = {"HSCAN", "orders", cursor, "COUNT", "1000", NULL};
+    struct redisReply *reply = ask(ledger, sale, scan, failure);
     bool is_good = true;
 
     if (!reply) return false;
@@ -146,12 +154,10 @@ static bool read_orders_page(struct ledger *ledger, const char *key, char cursor
 static bool read_orders(struct ledger *ledger, const char *sale, struct facts *facts,
                         struct failure *failure)
 {
-    char key[LEDGER_KEY_MAX];
     char cursor[CURSOR_MAX] = "0";
 
-    ledger_sale_key(key, sale, "orders");
     do {
-        if (!read_orders_page(ledger, key, cursor, facts, failure)) return false;
+        if (!read_orders_page(ledger, sale, cursor, facts, failure)) return false;
     } while (strcmp(cursor, "0") != 0);
     facts_drop_repeated_orders(facts);
     return true;
@@ -217,11 +223,11 @@ static bool add_entry(struct facts *facts, const struct redisReply *pair)
 }
 
 /* One XRANGE page from `start`; writes where the next one starts, "" at the end. */
-static bool read_log_page(struct ledger *ledger, const char *key, char start[ENTRY_ID_MAX],
+static bool read_log_page(struct ledger *ledger, const char *sale, char start[ENTRY_ID_MAX],
                           struct facts *facts, struct failure *failure)
 {
-    const char *range[] = {"XRANGE", key, start, "+", "COUNT", "1000"};
-    struct redisReply *reply = ledger_ask(ledger, 6, range, failure);
+    const char *const range[] = {"XRANGE", "ledger", start, "+", "COUNT", "1000", NULL};
+    struct redisReply *reply = ask(ledger, sale, range, failure);
     bool is_good = true;
 
     if (!reply) return false;
@@ -240,12 +246,10 @@ static bool read_log_page(struct ledger *ledger, const char *key, char start[ENT
 static bool read_log(struct ledger *ledger, const char *sale, struct facts *facts,
                      struct failure *failure)
 {
-    char key[LEDGER_KEY_MAX];
     char start[ENTRY_ID_MAX] = "-";
 
-    ledger_sale_key(key, sale, "ledger");
     while (start[0])
-        if (!read_log_page(ledger, key, start, facts, failure)) return false;
+        if (!read_log_page(ledger, sale, start, facts, failure)) return false;
     return true;
 }
 
@@ -253,15 +257,7 @@ static bool read_log(struct ledger *ledger, const char *sale, struct facts *fact
 static bool ask_lock(struct ledger *ledger, const char *sale, int64_t *out_ms,
                      struct failure *failure)
 {
-    char key[LEDGER_KEY_MAX];
-
-    ledger_sale_key(key, sale, "lock");
-    const char *pttl[] = {"PTTL", key};
-    struct redisReply *reply = ledger_ask(ledger, 2, pttl, failure);
-    if (!reply) return false;
-    *out_ms = ledger_reply_integer(reply);
-    ledger_reply_free(reply);
-    return true;
+    return ask_integer(ledger, sale, (const char *[]){"PTTL", "lock", NULL}, out_ms, failure);
 }
 
 /* Nobody buys any more, so whoever holds the lock has died, or forgot to give it back. */
@@ -301,15 +297,7 @@ bool ledger_sale_read(struct ledger *ledger, const char *sale, struct facts *fac
 bool ledger_sale_order_count(struct ledger *ledger, const char *sale, int64_t *out_count,
                              struct failure *failure)
 {
-    char key[LEDGER_KEY_MAX];
-
-    ledger_sale_key(key, sale, "orders");
-    const char *count[] = {"HLEN", key};
-    struct redisReply *reply = ledger_ask(ledger, 2, count, failure);
-    if (!reply) return false;
-    *out_count = ledger_reply_integer(reply);
-    ledger_reply_free(reply);
-    return true;
+    return ask_integer(ledger, sale, (const char *[]){"HLEN", "orders", NULL}, out_count, failure);
 }
 
 bool ledger_sale_id_is_valid(const char *sale)

@@ -156,6 +156,7 @@ static void check_it_is(const struct world *world, int port)
     assert_true(ledger && ledger_sale_stock(ledger, "s", &left, NULL));
     assert_int_equal(9, left);
     ledger_close(ledger);
+    assert_true(lt_place_tell_port(&world->place, port, "SET seckill:{s}:stock 10\n"));
 }
 
 TEST(the_primary_is_found_and_found_again_after_a_failover, struct world *world)
@@ -178,9 +179,9 @@ TEST(the_primary_is_found_and_found_again_after_a_failover, struct world *world)
     (void)lt_tell(&world->topology, "ready");
     int port = port_of(world, lt_tell(&world->topology, "failover"));
     find_primary(world);
+    check_it_is(world, port);
     (void)lt_tell(&world->topology, "kill s1");
     find_primary(world);
-    check_it_is(world, port);
 
     int sentinel = port_of(world, "s2");
     (void)snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:1,127.0.0.1:%d/main", sentinel);
