@@ -56,7 +56,7 @@ tests_named = $(foreach t,$(1),$(filter %/$(t)_itest %/$(t)_itest.sh,$(ITESTS)))
 UPLOT := build/web/uplot/uplot.js build/web/uplot/uplot.css
 PAGES := $(filter-out web/test/%,$(wildcard $(foreach t,html css js svg,web/*/*.$(t)))) $(UPLOT)
 SO := $(O)/liblockkit.so.$(VERSION)
-LIBRARIES := $(O)/liblockkit.a $(SO)
+LIBRARIES := $(O)/installed/liblockkit.a $(SO)
 .DELETE_ON_ERROR .SECONDARY .SECONDEXPANSION .SUFFIXES:
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' Makefile)
 all: $(PROGRAMS) $(LIBRARIES) ## build everything into build/release/ (default)
@@ -183,6 +183,11 @@ $(O)/%.a:
 $(SO): $(call obj,$(call in_area,lockkit)) $(O)/gen/lockkit_scripts.o lockkit/install/lockkit.map
 	@echo "  LD    $@" && $(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,-soname,liblockkit.so.0,-z,nodelete \
 	  -Wl,--version-script=lockkit/install/lockkit.map -o $@ $(filter %.o,$^) $(LIBS_lockkit)
+# As one object, in which what is not lk_* is nobody's business.
+$(O)/installed/liblockkit.a: $(call obj,$(call in_area,lockkit)) $(O)/gen/lockkit_scripts.o
+	@mkdir -p $(@D) && echo "  AR    $@" && $(CC) -r -nostdlib -o $(@:.a=.o) $^
+	@$$($(CC) -print-prog-name=objcopy) --wildcard --keep-global-symbol='lk_*' $(@:.a=.o)
+	@rm -f $@ && $(AR) qcs $@ $(@:.a=.o)
 $(O)/clock_shim.so: lockkit/test/support/clock_shim.c
 	@echo "  LD    $@" && $(CC) $(CPPFLAGS) -std=gnu17 -O2 $(WARN) -fPIC -shared -o $@ $<
 # A program is its main and archives, a test its file; a line "link: FLAGS" in its head adds flags (--wrap seams).

@@ -72,9 +72,13 @@ check_stage() {
 
 check_library_face() {
     so=$prefix/$libdir/liblockkit.so.$version
-    nm -D --defined-only "$so" | awk '{ print $3 }' | sort >"$work/functions"
+    nm -D --defined-only --without-symbol-versions "$so" | awk '$2 != "A" { print $3 }' | sort >"$work/functions"
     check "liblockkit.so shows functions" [ "$(wc -l <"$work/functions")" -gt 20 ]
     check "liblockkit.so shows lk_* alone" [ "$(grep -cv '^lk_' "$work/functions")" = 0 ]
+    check "each has a version" [ "$(nm -D --defined-only "$so" | grep -c ' lk_.*@@LOCKKIT_[0-9.]*$')" = \
+        "$(wc -l <"$work/functions")" ]
+    nm -g --defined-only "$prefix/$libdir/liblockkit.a" | awk 'NF == 3 { print $3 }' | sort >"$work/static"
+    check "liblockkit.a shows the same" same "$work/functions" "$work/static"
     check "its SONAME is liblockkit.so.0" \
         [ "$(objdump -p "$so" | awk '$1 == "SONAME" { print $2 }')" = liblockkit.so.0 ]
     pkg-config --print-requires-private lockkit | sed 's/^lib//' | sort >"$work/told"
