@@ -65,7 +65,7 @@ LK_MUST_CHECK lk_status lk_latch_await(lk_latch *latch, int64_t wait_ms, struct 
 /* Delete it, which opens it: those who wait are told. NOT_OWNER: it was open. */
 lk_status lk_latch_delete(lk_latch *latch, struct lk_error *err);
 
-/* End a wait in lk_latch_await() of another thread; no wait, no effect. NULL is fine. */
+/* End a wait in lk_latch_await() of another thread, or the next one, as lk_lock_cancel(). NULL is fine. */
 void lk_latch_cancel(lk_latch *latch);
 
 /*

@@ -22,9 +22,12 @@ typedef struct lk_lock lk_lock;
 /* Runs on the client's watchdog thread: must not block and must not call lockkit. */
 typedef void (*lk_lost_hook)(lk_lock *lock, void *arg);
 
+/* A wait_ms without end. */
+#define LK_FOREVER INT64_MAX
+
 /* Zero means the default given in brackets. */
 struct lk_lock_options {
-    int64_t wait_ms;      /* how long to wait for the holder [0: try once] */
+    int64_t wait_ms;      /* how long to wait for the holder; LK_FOREVER: no limit [0: try once] */
     int64_t lease_ms;     /* after this long without renewal the lock ends [30000] */
     bool is_renewed;      /* watchdog: renew every third of the lease while held [false] */
     int64_t max_hold_ms;  /* watchdog: stop renewing after this long [0: no limit] */
@@ -61,6 +64,10 @@ struct lk_lock_options {
 LK_MUST_CHECK lk_status lk_lock_acquire(lk_lock *lock, const struct lk_lock_options *options,
                                         struct lk_error *err);
 
+/* The same with the defaults: without waiting, or for so long at most (LK_FOREVER: until it is had). */
+LK_MUST_CHECK lk_status lk_lock_try(lk_lock *lock, struct lk_error *err);
+LK_MUST_CHECK lk_status lk_lock_wait(lk_lock *lock, int64_t wait_ms, struct lk_error *err);
+
 /*
  * Give the lock back; a reentrant one, once per acquire. Bounded by the client's command_ms. Safe to
  * repeat.
@@ -95,8 +102,9 @@ LK_MUST_CHECK lk_status lk_lock_renew(lk_lock *lock, int64_t lease_ms, struct lk
  */
 lk_status lk_lock_force_release(lk_lock *lock, struct lk_error *err);
 
-/* End the wait of an lk_lock_acquire() or lk_mutex_run() that is under way in another thread, also
-   one that has only begun; else no effect. */
+/* End the wait of an lk_lock_acquire() or lk_mutex_run() in another thread. When none is under way, the
+   next one that may wait is CANCELLED instead of waiting: so it is not lost just before. One cancel ends
+   one wait. */
 void lk_lock_cancel(lk_lock *lock);
 
 /* Whether the hold is still good by the local clock; false in a forked child. No I/O. See the warning
@@ -120,8 +128,10 @@ const char *lk_lock_token(const lk_lock *lock);
 /*
  * A file descriptor that is readable once the current hold was lost, until the next acquire.
  *
- * Owns     the lock's; do not close it. Made at the first call: call it before acquiring.
+ * Owns     the lock's; do not close it. Made at the first call, which may come before an acquire, in a
+ *          hold, or after its loss.
  * Returns  -1 when the system has none left.
+ * Threads  the handle's own.
  */
 int lk_lock_lost_fd(lk_lock *lock);
 
@@ -143,6 +153,14 @@ int lk_lock_lost_fd(lk_lock *lock);
  */
 LK_MUST_CHECK lk_status lk_guarded_eval(lk_lock *lock, const struct lk_eval *eval, int64_t limit_ms,
                                         lk_reply **out_reply, struct lk_error *err);
+
+/*
+ * Release all holds of the handle, and free it.
+ *
+ * Owns     takes the lock, whatever is returned; NULL is fine. A side of a read/write lock is released only.
+ * Returns  as lk_lock_release(), of the last one.
+ */
+lk_status lk_lock_close(lk_lock *lock, struct lk_error *err);
 
 /*
  * Free the handle. A hold is not released: the lease ends it (release first to be polite).

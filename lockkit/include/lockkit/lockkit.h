@@ -17,4 +17,15 @@
 
 #define LK_VERSION "0.1.0"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of the library that runs, which may be newer than LK_VERSION, the one that was compiled with. */
+const char *lk_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif

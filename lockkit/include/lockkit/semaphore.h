@@ -52,7 +52,7 @@ LK_MUST_CHECK lk_status lk_semaphore_try_set(lk_semaphore *semaphore, int64_t pe
 /*
  * Take permits, all at once or none, waiting for others to release as long as wait_ms.
  *
- * Units    wait_ms: milliseconds; 0: try once. A waiter looks at least every poll_ms.
+ * Units    wait_ms: milliseconds (LK_FOREVER: no limit); 0: try once. A waiter looks at least every poll_ms.
  * Returns  OK         taken; 0 permits always are.
  *          BUSY       too few were free in time (or no connection of the pool became free).
  *          CANCELLED  lk_semaphore_cancel() ended the wait.
@@ -93,7 +93,7 @@ LK_MUST_CHECK lk_status lk_semaphore_available(lk_semaphore *semaphore, int64_t 
 /* Delete it: acquires wait until it is set anew. NOT_OWNER: there was none. */
 lk_status lk_semaphore_delete(lk_semaphore *semaphore, struct lk_error *err);
 
-/* End a wait in lk_semaphore_acquire() of another thread; no wait, no effect. NULL is fine. */
+/* End a wait in lk_semaphore_acquire() of another thread, or the next one, as lk_lock_cancel(). NULL is fine. */
 void lk_semaphore_cancel(lk_semaphore *semaphore);
 
 /*
@@ -210,7 +210,7 @@ LK_MUST_CHECK lk_status lk_permits_usage(lk_permits *permits, struct lk_permits_
 /* Delete it, with all its permits. NOT_OWNER: there was none. */
 lk_status lk_permits_delete(lk_permits *permits, struct lk_error *err);
 
-/* End a wait in lk_permits_acquire() of another thread; no wait, no effect. NULL is fine. */
+/* End a wait in lk_permits_acquire() of another thread, or the next one, as lk_lock_cancel(). NULL is fine. */
 void lk_permits_cancel(lk_permits *permits);
 
 /*

@@ -23,7 +23,7 @@ struct lki_counter {
     char *claim;               /* owned: key of this handle's last step; NULL: it takes none */
     struct lki_waiter waiter;  /* one: a handle is for one thread at a time */
     atomic_ulong user;         /* the thread that is inside a verb; 0: none */
-    _Atomic bool is_cancelled; /* the pursuit under way */
+    _Atomic bool is_cancelled; /* the pursuit under way, or the next */
     uint64_t step;             /* the number of the next step */
     bool is_unsettled;         /* that step was sent, and may have been taken or be taken yet */
 };
@@ -89,6 +89,8 @@ LK_MUST_CHECK lk_status lki_counter_delete(const struct lki_counter *counter, co
 
 /* Begin a pursuit of so many units; the caller adds what it tries. */
 struct lki_pursuit lki_counter_pursuit(struct lki_counter *counter, int64_t units, int64_t wait_ms);
+LK_MUST_CHECK lk_status lki_counter_pursue(struct lki_counter *counter, struct lki_pursuit *pursuit,
+                                           struct lk_error *err);
 void lki_counter_cancel(struct lki_counter *counter);
 
 /* Fill in who it is, and tell the hook. */

@@ -113,7 +113,7 @@ lk_status lk_latch_await(lk_latch *latch, int64_t wait_ms, struct lk_error *err)
     struct lki_pursuit pursuit = lki_counter_pursuit(&latch->base, 1, wait_ms);
     pursuit.try_once = look;
     pursuit.arg = &latch->base;
-    status = lki_wait_pursue(&pursuit, err);
+    status = lki_counter_pursue(&latch->base, &pursuit, err);
     lki_counter_emit(
         &latch->base,
         (struct lk_event){.type = LK_EVENT_ACQUIRE, .status = status, .attempts = pursuit.attempts},

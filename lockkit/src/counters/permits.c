@@ -186,7 +186,7 @@ static lk_status acquire(lk_permits *permits, const struct lk_permit_options *op
     pursuit.try_once = try_once;
     pursuit.arg = &attempt;
     pursuit.is_repeatable = true; /* the ids stay the same */
-    lk_status status = lki_wait_pursue(&pursuit, err);
+    lk_status status = lki_counter_pursue(&permits->base, &pursuit, err);
     if (status == LK_LOST || status == LK_UNSYNCED || attempt.is_open) undo(&attempt);
     for (size_t i = 0; i < count; i++)
         list[i].ends_ns = attempt.ends;

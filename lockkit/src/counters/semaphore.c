@@ -177,7 +177,7 @@ static lk_status take(struct attempt *attempt, int64_t wait_ms, struct lk_error 
     pursuit.try_once = try_once;
     pursuit.arg = attempt;
     pursuit.is_repeatable = true; /* steps are numbered */
-    if (status == LK_OK) status = lki_wait_pursue(&pursuit, err);
+    if (status == LK_OK) status = lki_counter_pursue(&semaphore->base, &pursuit, err);
     if (status != LK_OK && semaphore->base.is_unsettled && semaphore->unfinished == 0 &&
         undo(semaphore, UNDO_MAX_MS, NULL) != LK_OK) {
         status = LKI_FAIL(err, LK_UNKNOWN, "%s: no answer came", semaphore->base.key);

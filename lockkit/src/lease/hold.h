@@ -46,6 +46,7 @@ struct lki_lock_ops {
     void (*free)(lk_lock *lock);
 
     /* Locks made of locks. */
+    bool is_of_locks; /* each is watched, and not the whole */
     lk_status (*acquire_all)(lk_lock *lock, const struct lk_lock_options *options,
                              unsigned *out_attempts, struct lk_error *err);
     lk_status (*release_all)(lk_lock *lock, struct lk_error *err);
@@ -84,7 +85,7 @@ struct lk_lock {
     uint64_t fence;
     lk_lost_hook on_lost;
     void *on_lost_arg;
-    _Atomic bool is_cancelled;  /* the acquire under way */
+    _Atomic bool is_cancelled;  /* the acquire under way, or the next that waits */
     _Atomic int state;          /* enum lki_lock_state */
     _Atomic int64_t expires_at; /* the hold is good before this moment */
     _Atomic int lost_fd;        /* -1 until asked for */
@@ -98,5 +99,8 @@ int64_t lki_hold_ends_at(int64_t sent_at, int64_t lease_ms);
 
 /* The watchdog says: the hold has ended. Calls nothing; true if it was held until now. */
 bool lki_hold_lose(lk_lock *lock);
+
+/* Make the descriptor of lk_lock_lost_fd() readable; -1: there is none. */
+void lki_hold_tell_fd(int fd);
 
 #endif

@@ -100,16 +100,6 @@ const char *lk_lock_token(const lk_lock *lock)
     return lock ? lock->token : "";
 }
 
-int lk_lock_lost_fd(lk_lock *lock)
-{
-    int fd = lock ? atomic_load(&lock->lost_fd) : -1;
-
-    if (fd >= 0 || !lock) return fd;
-    fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (fd >= 0) atomic_store(&lock->lost_fd, fd);
-    return fd;
-}
-
 static void clear_lost_fd(const lk_lock *lock)
 {
     int fd = atomic_load(&lock->lost_fd);
@@ -187,6 +177,14 @@ lk_status lki_lock_enter(lk_lock *lock, struct lk_error *err)
                     lock->key);
 }
 
+lk_status lki_lock_leave_wait(lk_lock *lock, const struct lk_lock_options *options,
+                              lk_status status)
+{
+    if (options->wait_ms > 0)
+        atomic_store(&lock->is_cancelled, false); /* it has ended this one, or came late */
+    return lki_lock_leave(lock, status);
+}
+
 lk_status lki_lock_leave(lk_lock *lock, lk_status status)
 {
     atomic_store(lock->in_use, false);
@@ -234,7 +232,6 @@ lk_status lki_lock_begin(lk_lock *lock, const struct lk_lock_options *options, s
     lock->may_be_released = false;
     lock->fence = 0;
     lock->depth = 0;
-    atomic_store(&lock->is_cancelled, false);
     atomic_store(&lock->state, LOCK_IDLE);
     return LK_OK;
 }
@@ -449,9 +446,19 @@ lk_status lk_lock_acquire(lk_lock *lock, const struct lk_lock_options *options,
     } else {
         status = acquire_first(lock, options, &attempts, err);
     }
-    (void)lki_lock_leave(lock, status);
+    (void)lki_lock_leave_wait(lock, options, status);
     lki_lock_emit(lock, LK_EVENT_ACQUIRE, status, begin, attempts);
     return status;
+}
+
+lk_status lk_lock_try(lk_lock *lock, struct lk_error *err)
+{
+    return lk_lock_acquire(lock, NULL, err);
+}
+
+lk_status lk_lock_wait(lk_lock *lock, int64_t wait_ms, struct lk_error *err)
+{
+    return lk_lock_acquire(lock, &(struct lk_lock_options){.wait_ms = wait_ms}, err);
 }
 
 /* ---- release ------------------------------------------------------------------------------------------- */
@@ -515,7 +522,41 @@ lk_status lk_lock_release(lk_lock *lock, struct lk_error *err)
     return status;
 }
 
+lk_status lk_lock_close(lk_lock *lock, struct lk_error *err)
+{
+    lk_status status = LK_OK;
+
+    do {
+        status = lk_lock_release(lock, err);
+    } while (status == LK_OK && lk_lock_hold_count(lock) > 0);
+    lk_lock_free(lock);
+    return status;
+}
+
 /* ---- what is asked of a lock ---------------------------------------------------------------------------- */
+
+/* What is made of locks is told of by their watchdogs; but a redlock that is not renewed is watched as one. */
+static bool is_watched_in_parts(const lk_lock *lock)
+{
+    return lock->ops->is_of_locks || (lock->ops->acquire_all && lock->is_renewed);
+}
+
+int lk_lock_lost_fd(lk_lock *lock)
+{
+    int fd = lock ? atomic_load(&lock->lost_fd) : -1;
+
+    if (fd >= 0 || !lock) return fd;
+    fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0) return fd;
+    atomic_store(&lock->lost_fd, fd);
+    if (lki_context_is_foreign(lock->client)) return fd;
+    if (atomic_load(&lock->state) == LOCK_HELD && !is_watched_in_parts(lock)) {
+        if (lki_watchdog_add(lki_context_watchdog(lock->client), lock, NULL) != LK_OK)
+            (void)lki_hold_lose(lock);
+    }
+    if (atomic_load(&lock->state) == LOCK_LOST) lki_hold_tell_fd(fd);
+    return fd;
+}
 
 static lk_status renew_own(lk_lock *lock, int64_t lease_ms, struct lk_error *err)
 {

@@ -24,6 +24,9 @@ void lki_lock_done(lk_lock *lock);
    status on. */
 LK_MUST_CHECK lk_status lki_lock_enter(lk_lock *lock, struct lk_error *err);
 lk_status lki_lock_leave(lk_lock *lock, lk_status status);
+/* The same of a verb that may have waited: a cancel is over with that. */
+lk_status lki_lock_leave_wait(lk_lock *lock, const struct lk_lock_options *options,
+                              lk_status status);
 
 /* Begin a pursuit of a lock; the caller adds what it tries. */
 struct lki_pursuit lki_lock_pursuit(lk_lock *lock, int64_t deadline);

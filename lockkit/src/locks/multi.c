@@ -401,6 +401,7 @@ static const struct lki_lock_ops multi_ops = {
     .acquire_all = multi_acquire,
     .release_all = multi_release,
     .renew_all = multi_renew,
+    .is_of_locks = true,
     .remaining_ms = multi_remaining_ms,
     .cancel = multi_cancel,
 };

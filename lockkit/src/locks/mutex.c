@@ -290,9 +290,10 @@ lk_status lk_mutex_run(lk_lock *lock, const struct lk_lock_options *options,
     }
     lk_status status = lki_lock_enter(lock, err);
     if (status != LK_OK) return status;
-    status = run_whole(&run, options ? options : &defaults, err);
+    if (!options) options = &defaults;
+    status = run_whole(&run, options, err);
     if (status == LK_OK) *out_reply = run.reply;
-    return lki_lock_leave(lock, status);
+    return lki_lock_leave_wait(lock, options, status);
 }
 
 /* ---- the table ------------------------------------------------------------------------------------- */

@@ -3,10 +3,12 @@
  * case goes through all kinds. What ends waits is in cancel_itest.c, what a fork leaves behind in
  * fork_itest.c.
  */
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "lockkit/latch.h"
+#include "lockkit/lockkit.h"
 #include "lockkit/semaphore.h"
 
 #include "test/support/lk_any.h"
@@ -200,6 +202,61 @@ TEST(a_script_with_flags_is_guarded_too, struct fixture *f)
         lks_any_free(&any);
     }
     lk_script_free(script);
+}
+
+/* ---- the descriptor of loss ------------------------------------------------------------------------------- */
+
+static bool is_readable(int fd, int wait_ms)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+
+    return poll(&poll_fd, 1, wait_ms) == 1;
+}
+
+/* Asked for before, in a hold, or when all is over. */
+TEST(a_loss_is_readable_whenever_its_descriptor_was_asked_for, struct fixture *f)
+{
+    for (size_t kind = 0; kind < LKS_ANY_KINDS; kind++) {
+        for (int when = 0; when < 3; when++) {
+            struct lks_any any;
+            const char *key = fresh_key();
+
+            lks_any_prepare(kind, f->client, key);
+            lks_any_new(&any, kind, f->client, key);
+            int fd = when == 0 ? lk_lock_lost_fd(any.lock) : -1;
+            assert_int_equal(acquire(any.lock, 0, 100, NULL), LK_OK);
+            if (when == 1) fd = lk_lock_lost_fd(any.lock);
+            if (when == 2) {
+                LKS_EVENTUALLY(!lk_held(any.lock), SOON_MS);
+                fd = lk_lock_lost_fd(any.lock);
+            }
+            if (!is_readable(fd, SOON_MS)) fail_msg("%s: never, asked for at %d", any.name, when);
+            (void)lk_lock_release(any.lock, NULL);
+            assert_int_equal(acquire(any.lock, 1000, 10000, NULL), LK_OK);
+            assert_false(is_readable(fd, 0));
+            assert_int_equal(lk_lock_release(any.lock, NULL), LK_OK);
+            lks_any_free(&any);
+        }
+    }
+}
+
+TEST(closing_a_lock_releases_all_its_holds, struct fixture *f)
+{
+    for (size_t kind = 0; kind < LKS_KINDS; kind++) {
+        const char *key = fresh_key();
+        lk_lock *lock = make(f, kind, key);
+        lk_lock *other = make(f, kind, key);
+        bool is_reentrant = lk_lock_try(lock, NULL) == LK_OK && lk_lock_try(lock, NULL) == LK_OK;
+
+        assert_int_equal(lk_lock_hold_count(lock), is_reentrant ? 2 : 1);
+        assert_int_equal(lk_lock_close(lock, NULL), LK_OK);
+        assert_int_equal(lk_lock_try(other, NULL), LK_OK);
+        LKS_DO(server, "DEL", key);
+        assert_int_equal(lk_lock_close(other, NULL), LK_NOT_OWNER);
+        assert_int_equal(lk_lock_close(make(f, kind, key), NULL), LK_OK); /* it held nothing */
+    }
+    assert_int_equal(lk_lock_close(NULL, NULL), LK_OK);
+    assert_string_equal(lk_version(), LK_VERSION);
 }
 
 /* ---- arguments -------------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * cost, what becomes of it by renewal and release.
  */
 #include <pthread.h>
+#include <poll.h>
 #include <stdatomic.h>
 
 #include "test/support/lk_redlock.h"
@@ -368,6 +369,23 @@ static lk_status acquire_renewed(struct fixture *f, int64_t lease_ms)
                                                      .on_lost = lks_count_loss,
                                                      .on_lost_arg = &f->losses},
                            NULL);
+}
+
+/* Renewed or not, and asked for in the hold. */
+TEST(a_loss_is_readable_when_its_descriptor_was_asked_for_late, struct fixture *f)
+{
+    for (int is_renewed = 0; is_renewed < 2; is_renewed++) {
+        struct lk_lock_options options = {.lease_ms = 300, .is_renewed = is_renewed == 1};
+        lk_lock *lock = lkr_lock(&f->clients, f->key, NULL);
+
+        assert_int_equal(lk_lock_acquire(lock, &options, NULL), LK_OK);
+        struct pollfd poll_fd = {.fd = lk_lock_lost_fd(lock), .events = POLLIN};
+        for (size_t i = 0; i < LKR_QUORUM; i++)
+            LKS_DO(lkr_nodes[i], "DEL", f->key);
+        assert_int_equal(poll(&poll_fd, 1, 3000), 1);
+        (void)lk_lock_release(lock, NULL);
+        lk_lock_free(lock);
+    }
 }
 
 TEST(a_renewed_one_outlives_its_lease_with_two_of_five_standing_still, struct fixture *f)

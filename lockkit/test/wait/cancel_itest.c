@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "lockkit/latch.h"
+#include "lockkit/semaphore.h"
+
 #include "test/support/lk_kinds.h"
 
 enum { CROWD = 1000, STACK_BYTES = 256 * 1024, SOON_MS = 2000 };
@@ -122,21 +125,64 @@ TEST(a_cancel_is_not_lost_because_the_wait_has_only_begun, struct fixture *f)
     }
 }
 
-TEST(a_cancel_has_no_effect_on_the_next_acquire, struct fixture *f)
+/* It ends one wait: the one under way, or else the next; one that does not wait leaves it. */
+TEST(a_cancel_just_before_the_wait_ends_it_and_no_other, struct fixture *f)
 {
     for (size_t i = 0; i < LKS_KINDS; i++) {
         hold(f, i);
         lk_lock *lock = lks_lock_of_kind(i, f->client, f->key);
-        lk_lock_cancel(lock); /* nothing is under way */
-        assert_int_equal(acquire(lock, 20, NULL), LK_BUSY);
+        lk_lock *multi = lk_multi_new(&lock, 1, NULL, NULL);
+        lk_lock *both[] = {lock, multi};
+        for (size_t k = 0; k < 2; k++) {
+            double begin = lks_now_ms();
+
+            lk_lock_cancel(both[k]);
+            assert_int_equal(lk_lock_try(both[k], NULL), LK_BUSY);
+            assert_int_equal(lk_lock_wait(both[k], LK_FOREVER, NULL), LK_CANCELLED);
+            assert_true(lks_now_ms() - begin < SOON_MS);
+            assert_int_equal(lk_lock_wait(both[k], 20, NULL), LK_BUSY);
+        }
         atomic_store(&f->cancelled, lock);
         assert_int_equal(acquire(lock, 60000, NULL), LK_CANCELLED);
         assert_int_equal(acquire(lock, 20, NULL), LK_BUSY);
         let_go(f);
-        assert_int_equal(acquire(lock, 20, NULL), LK_OK);
+        lk_lock_cancel(lock);
+        assert_int_equal(acquire(lock, 20, NULL),
+                         LK_OK); /* nothing to wait for, and it is used up */
         assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+        hold(f, i);
+        lk_lock *other = lks_lock_of_kind(i, f->client, f->key);
+        assert_int_equal(acquire(other, 20, NULL), LK_BUSY);
+        let_go(f);
+        lk_lock_free(multi);
         lk_lock_free(lock);
+        lk_lock_free(other);
     }
+}
+
+TEST(counters_are_cancelled_just_before_their_wait_too, struct fixture *f)
+{
+    struct lk_permit permit;
+    struct lk_permit_options options = {.wait_ms = LK_FOREVER};
+    lk_semaphore *semaphore = lk_semaphore_new(f->client, lks_new_key(server, "cancel"), NULL);
+    lk_permits *permits = lk_permits_new(f->client, lks_new_key(server, "cancel"), NULL);
+    lk_latch *latch = lk_latch_new(f->client, lks_new_key(server, "cancel"), NULL);
+
+    assert_int_equal(lk_latch_try_set(latch, 1, NULL), LK_OK);
+    lk_semaphore_cancel(semaphore);
+    lk_permits_cancel(permits);
+    lk_latch_cancel(latch);
+    assert_int_equal(lk_semaphore_acquire(semaphore, 1, 0, NULL), LK_BUSY);
+    assert_int_equal(lk_semaphore_acquire(semaphore, 1, LK_FOREVER, NULL), LK_CANCELLED);
+    assert_int_equal(lk_semaphore_acquire(semaphore, 1, 20, NULL), LK_BUSY);
+    assert_int_equal(lk_permits_acquire(permits, &options, &permit, 1, NULL), LK_CANCELLED);
+    options.wait_ms = 20;
+    assert_int_equal(lk_permits_acquire(permits, &options, &permit, 1, NULL), LK_BUSY);
+    assert_int_equal(lk_latch_await(latch, LK_FOREVER, NULL), LK_CANCELLED);
+    assert_int_equal(lk_latch_await(latch, 20, NULL), LK_BUSY);
+    lk_semaphore_free(semaphore);
+    lk_permits_free(permits);
+    lk_latch_free(latch);
 }
 
 static void cancel_a_thousand(struct fixture *f, size_t kind)
