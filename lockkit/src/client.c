@@ -202,9 +202,8 @@ static lk_status start_threads(lk_client *client, struct lk_error *err)
     } bodies[] = {{lki_hub_thread, client->hub},
                   {lki_watchdog_main, client->watchdog},
                   {lki_scout_main, client->topology}};
-    size_t count = lki_topology_is_fixed(client->topology) ? 2 : 3;
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
         client->threads[i].is_started =
             lki_thread_start(&client->threads[i].id, bodies[i].main, bodies[i].arg);
         if (!client->threads[i].is_started) return LKI_FAIL(err, LK_NO_MEMORY, "a thread");
@@ -216,11 +215,12 @@ static lk_status start_threads(lk_client *client, struct lk_error *err)
 static lk_status open_topology(lk_client *client, struct lk_error *err)
 {
     bool may_be_down = client->options.may_be_down && !lki_topology_is_cluster(client->topology);
-    bool may_wait = lki_context_may_move(client) && !may_be_down; /* for a failover to end */
     int64_t deadline = lki_clock_after_ms(client->options.connect_ms);
     lk_status status = lki_scout_open(client->topology, err);
 
-    while (status == LK_UNREACHABLE && may_wait && lki_clock_left_ms(deadline) > LOOK_AGAIN_MS) {
+    /* A failover, or a restart, may end by then. */
+    while (status == LK_UNREACHABLE && !may_be_down &&
+           lki_clock_left_ms(deadline) > LOOK_AGAIN_MS) {
         lki_clock_sleep_ms(LOOK_AGAIN_MS);
         status = lki_scout_open(client->topology, err);
     }

@@ -55,7 +55,7 @@ struct lk_lock_options {
  *          INVALID      bad option, NULL, a closed client, after a fork; this handle already holds a
  *                       kind that is not reentrant; or another thread is inside a verb of it (so for
  *                       release, renew and lk_guarded_eval, too).
- *          UNREACHABLE  the server is out of reach; with Sentinel or Cluster, until wait_ms ran out.
+ *          UNREACHABLE  the server was out of reach, or refused for now, until wait_ms ran out.
  *          SERVER (out of memory, a key of another type), NO_MEMORY. A mutex whose key is something
  *                       else is BUSY.
  * Threads  one handle, one thread at a time (but lk_lock_cancel, lk_held and

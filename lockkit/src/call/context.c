@@ -65,19 +65,9 @@ struct lki_topology *lki_context_topology(lk_client *client)
     return client->topology;
 }
 
-bool lki_context_may_move(const lk_client *client)
-{
-    return !lki_topology_is_fixed(client->topology);
-}
-
-bool lki_context_is_in_reach(const lk_client *client)
-{
-    return !lki_topology_is_troubled(client->topology);
-}
-
 struct lki_pool *lki_context_pool(lk_client *client)
 {
-    if (!lki_topology_is_fixed(client->topology)) return NULL;
+    if (client->url.kind != LKI_URL_SINGLE) return NULL;
     struct lki_node *node = lki_topology_node(client->topology, LKI_NO_SLOT, NULL);
     struct lki_pool *pool = node->pool;
     lki_node_unref(node); /* it lives as long as the client */

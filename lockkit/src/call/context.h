@@ -70,12 +70,6 @@ bool lki_context_is_foreign(const lk_client *client);
 /* A name for an owner that no other has or had: the client's UUID, a colon, a number. */
 void lki_context_owner(lk_client *client, char out_owner[LKI_OWNER_MAX]);
 
-/* Whether other servers may take over (Sentinel, Cluster). */
-bool lki_context_may_move(const lk_client *client);
-
-/* Whether all its servers are there to be asked, as far as is known. */
-bool lki_context_is_in_reach(const lk_client *client);
-
 /* Where its server is, or the first of those in the URL. Borrowed. */
 const struct lki_endpoint *lki_context_endpoint(const lk_client *client);
 

@@ -30,7 +30,8 @@ lk_status lki_exchange_fail(const lk_client *client, const lk_reply *reply, stru
     lk_status status = lki_reply_fail(err, reply);
 
     /* Of a cluster, asked as if it were one server, no other will do it. */
-    if (!lki_context_may_move(client) && lki_reply_is_any(reply, elsewhere)) return status;
+    if (!lki_topology_is_cluster(client->topology) && lki_reply_is_any(reply, elsewhere))
+        return status;
     if (lki_reply_is_passing(reply)) status = LK_UNREACHABLE;
     if (err) err->code = status;
     return status;

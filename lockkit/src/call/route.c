@@ -128,8 +128,7 @@ bool lki_route_learn(struct lki_topology *topology, const lk_reply *reply,
     }
     static const char *const demoted[] = {"READONLY ", "MASTERDOWN ", NULL};
     bool is_demoted = lki_reply_is_any(reply, demoted);
-    /* Where nobody can be asked for another, its own address may lead to one. */
-    if (is_demoted && lki_topology_is_fixed(topology)) lki_pool_renew(node->pool);
+    if (is_demoted) lki_pool_renew(node->pool); /* its own name may lead to another */
     if (is_demoted || lki_reply_is_error(reply, "CLUSTERDOWN ")) lki_topology_doubt(topology);
     return is_demoted;
 }

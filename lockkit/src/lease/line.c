@@ -178,6 +178,7 @@ static void hang_up(struct lki_line *line)
     if (line->is_borrowed) {
         lki_pool_return(line->node->pool, line->redis);
     } else {
+        line->has_ended |= line->is_open;
         lki_redis_close(line->redis);
         if (line->redis) lki_pool_end_reserve(line->node->pool);
     }
@@ -204,6 +205,15 @@ static bool borrow(struct lki_line *line)
     return line->is_open;
 }
 
+/* Take the one that was made for us; whether there was one. */
+static bool take_reserve(struct lki_line *line)
+{
+    line->redis = lki_pool_take_reserve(line->node->pool, &line->connected_at);
+    line->is_open = line->redis != NULL;
+    line->began_at = lki_clock_now();
+    return line->is_open;
+}
+
 /* OK, BUSY: not yet, or why not. */
 static lk_status connect_on(struct lki_line *line)
 {
@@ -211,9 +221,7 @@ static lk_status connect_on(struct lki_line *line)
     lk_status status = LK_BUSY;
 
     if (!line->redis) {
-        line->redis = lki_pool_take_reserve(line->node->pool, &line->connected_at);
-        line->is_open = line->redis != NULL;
-        if (line->is_open) return LK_OK;
+        if (take_reserve(line)) return LK_OK;
         line->began_at = line->connected_at = lki_clock_now();
         line->redis = lki_redis_open_begin(&line->node->endpoint, &why);
         if (!line->redis) status = why.code;
@@ -377,6 +385,19 @@ void lki_line_start(struct lki_line *line)
     assert(!lki_line_is_under_way(line) && line->round.count > 0);
     if (line->redis && !is_of_use(line)) hang_up(line);
     lki_line_go_on(line);
+}
+
+void lki_line_look(struct lki_line *line)
+{
+    if (!lki_redis_is_usable(line->redis)) hang_up(line);
+}
+
+bool lki_line_stands_since(struct lki_line *line, int64_t moment)
+{
+    if (!line->redis && !take_reserve(line)) return false;
+    return line->is_open && !line->is_borrowed && line->connected_at < moment &&
+           !lki_pool_is_outdated(line->node->pool, line->connected_at) &&
+           !lki_redis_is_broken(line->redis);
 }
 
 int64_t lki_line_until(const struct lki_line *line)

@@ -47,6 +47,7 @@ struct lki_line {
     bool is_open;            /* connected and logged in */
     bool is_borrowed;        /* from the pool, for this round: none could be made */
     bool is_gone;            /* the server is no part of the topology any more */
+    bool has_ended;          /* a connection of its own; the watchdog takes note */
     short events;            /* what to poll() for; 0: nothing is under way */
     int64_t began_at;        /* the connecting, then the exchange */
     int64_t connected_at;    /* ...the connecting */
@@ -66,6 +67,10 @@ void lki_line_start(struct lki_line *line);
 void lki_line_go_on(struct lki_line *line);
 /* Give up what is not answered yet, and the connection. */
 void lki_line_abort(struct lki_line *line);
+/* Between rounds: the socket is ready, so it has ended. */
+void lki_line_look(struct lki_line *line);
+/* Whether its connection is one that was begun before this moment, and stands. */
+bool lki_line_stands_since(struct lki_line *line, int64_t moment);
 /* Until when the round waits. */
 int64_t lki_line_until(const struct lki_line *line);
 /* Forget the round; its answers go with it. */

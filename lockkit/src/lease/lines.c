@@ -109,6 +109,15 @@ struct lki_line *lki_lines_learn(struct lki_lines *lines, int slot, const lk_rep
     return node ? line_to(lines, node) : NULL;
 }
 
+/* In the order of the lines: one under way goes on by itself, another one has ended. */
+static void look_at_idle(const struct lki_lines *lines, const struct pollfd *fd)
+{
+    for (struct lki_line *line = lines->first; line; line = line->next) {
+        if (!line->redis) continue;
+        if ((fd++)->revents != 0 && !lki_line_is_under_way(line)) lki_line_look(line);
+    }
+}
+
 /* By a timer, as the timeout of poll() stands still while the machine sleeps; leases do not. */
 void lki_lines_wait(const struct lki_lines *lines, int wake_fd, int64_t until)
 {
@@ -121,11 +130,13 @@ void lki_lines_wait(const struct lki_lines *lines, int wake_fd, int64_t until)
     lines->fds[count++] = (struct pollfd){.fd = wake_fd, .events = POLLIN};
     lines->fds[count++] = (struct pollfd){.fd = lines->timer_fd, .events = POLLIN};
     for (const struct lki_line *line = lines->first; line; line = line->next) {
-        if (!lki_line_is_under_way(line)) continue;
-        lines->fds[count++] =
-            (struct pollfd){.fd = lki_redis_fd(line->redis), .events = line->events};
+        short events = lki_line_is_under_way(line) ? line->events : POLLIN;
+
+        if (!line->redis) continue;
+        lines->fds[count++] = (struct pollfd){.fd = lki_redis_fd(line->redis), .events = events};
     }
-    (void)poll(lines->fds, count, -1);
+    if (poll(lines->fds, count, -1) <= 0) return;
+    look_at_idle(lines, lines->fds + FDS_OF_ITS_OWN);
     if (lines->fds[0].revents == 0) return;
     ssize_t got = read(wake_fd, &wakes, sizeof wakes);
     (void)got; /* it was readable */

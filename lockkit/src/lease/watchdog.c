@@ -6,8 +6,10 @@
  * on its own. A lease that could not be renewed ends by the local clock, whatever the network says,
  * and its holder is told. Renewal never re-creates a key: a lost lock is lost for good.
  *
- * When other servers take over, all that they should know of is asked for at once: what is renewed
- * by its renewal, the others by a check that changes nothing.
+ * When other servers take over, or a connection to one has ended, all that it should know of is asked
+ * for at once: what is renewed by its renewal, the others by a check that changes nothing. So the end
+ * of a hold whose server came back empty is told as soon as that can be reached again. For this, a
+ * connection stands to each server that has holds, but for those of a moment.
  *
  * Threads: one waits for everything, in one poll(); any thread adds and removes.
  */
@@ -27,6 +29,7 @@
 #include "lines.h"
 
 enum {
+    YOUNG_MS = 200,        /* a hold that lasts longer than this is looked after */
     NOT_NOW_MAX_MS = 200,  /* before it is tried again, when the server will be able to */
     ELSEWHERE_MAX_MS = 10, /* ...or another one is */
     SORT_MAX = 1024,       /* leases, before somebody else may have the mutex */
@@ -35,12 +38,12 @@ enum {
 struct lki_watchdog {
     struct lki_watchdog_options options;
     struct lki_lines lines; /* the watchdog thread's alone, but for who waits there */
-    bool wants_all;
-    int wake_fd;           /* eventfd: look at the heaps again */
-    pthread_mutex_t mutex; /* guards all below, and every lease */
+    int wake_fd;            /* eventfd: look at the heaps again */
+    pthread_mutex_t mutex;  /* guards all below, and every lease */
     struct lki_leases leases;
     pthread_cond_t idle; /* some lease is not taken any more */
     int64_t wakes_at;    /* the watchdog thread sleeps until then; 0: it does not */
+    bool has_grown;      /* since then; who takes one hold takes more */
     unsigned long epoch; /* of the servers, when the leases were last looked through */
     bool is_to_look;
     bool is_stopping;
@@ -56,15 +59,11 @@ static void wake(const struct lki_watchdog *watchdog)
     (void)done; /* a full counter wakes too */
 }
 
-bool lki_watchdog_wants_all(const struct lki_watchdog *watchdog)
-{
-    return watchdog->wants_all;
-}
-
 void lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *lock)
 {
     lock->lease.epoch = lki_topology_epoch(watchdog->options.topology);
     lock->lease.is_doubted = false;
+    lock->lease.asked_at = lki_clock_now();
 }
 
 lk_status lki_watchdog_make_ready(struct lki_watchdog *watchdog, const lk_lock *lock,
@@ -84,10 +83,14 @@ static void prepare_locked(const struct lki_watchdog *watchdog, lk_lock *lock)
     int64_t now = lki_clock_now();
 
     lease->slot = lki_lines_slot_of(&watchdog->lines, lock->key);
-    lease->is_asking = lease->is_exact = false;
+    lease->is_asking = false;
     lease->is_doubted |= lease->epoch != watchdog->epoch;
     lease->end.key = atomic_load(&lock->expires_at);
     lease->renewal.key = lki_lease_renewal(lock, now + lock->lease_ms * NS_PER_MS / 3);
+    int64_t look_at = now + YOUNG_MS * NS_PER_MS;
+    lease->is_young = look_at < lease->renewal.key && lock->ops->guard_script;
+    lease->is_exact = lease->is_young;
+    if (lease->is_young) lease->renewal.key = look_at;
     if (lease->is_doubted) lease->renewal.key = now;
 }
 
@@ -103,6 +106,7 @@ lk_status lki_watchdog_add(struct lki_watchdog *watchdog, lk_lock *lock, struct 
         return LK_OK;
     }
     prepare_locked(watchdog, lock);
+    watchdog->has_grown = true;
     if (!lki_leases_push(&watchdog->leases, lock)) {
         status = LKI_FAIL(err, LK_NO_MEMORY, "watchdog");
     } else if (lki_leases_next(&watchdog->leases) < watchdog->wakes_at) {
@@ -122,26 +126,23 @@ static void leave_locked(struct lki_watchdog *watchdog, lk_lock *lock)
     lock->lease.epoch = watchdog->epoch; /* it was looked through with the others */
 }
 
-void lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *lock)
-{
-    (void)pthread_mutex_lock(&watchdog->mutex);
-    while (lock->lease.is_taken)
-        (void)pthread_cond_wait(&watchdog->idle, &watchdog->mutex);
-    leave_locked(watchdog, lock);
-    (void)pthread_mutex_unlock(&watchdog->mutex);
-}
-
 bool lki_watchdog_remove_by(struct lki_watchdog *watchdog, lk_lock *lock, int64_t deadline)
 {
     bool is_in_time = true;
 
     (void)pthread_mutex_lock(&watchdog->mutex);
+    leave_locked(watchdog, lock);
     while (lock->lease.is_taken && is_in_time)
         is_in_time = lki_clock_wait(&watchdog->idle, &watchdog->mutex, deadline);
     leave_locked(watchdog, lock);
     bool has_left = !lock->lease.is_leaving;
     (void)pthread_mutex_unlock(&watchdog->mutex);
     return has_left;
+}
+
+void lki_watchdog_remove(struct lki_watchdog *watchdog, lk_lock *lock)
+{
+    (void)lki_watchdog_remove_by(watchdog, lock, INT64_MAX);
 }
 
 /* ---- what has ended -------------------------------------------------------------------------- */
@@ -190,6 +191,24 @@ static void end_leases_locked(struct lki_watchdog *watchdog)
 
 /* ---- what is due ----------------------------------------------------------------------------- */
 
+/* The first look at a hold: there is nothing to ask while the connection stands that stood when it was
+   taken. True: it was no more than that. */
+static bool look_at_young_locked(struct lki_watchdog *watchdog, struct lki_line *line,
+                                 lk_lock *lock)
+{
+    struct lki_lease *lease = &lock->lease;
+
+    if (!lease->is_young) return false;
+    lease->is_young = false;
+    if (lease->is_doubted) return false;
+    lease->is_doubted = !lki_line_stands_since(line, lease->asked_at);
+    if (lease->is_doubted) return false;
+    lease->is_exact = false;
+    lki_leases_ask_at(&watchdog->leases, lock,
+                      lki_lease_renewal(lock, lease->asked_at + lock->lease_ms * NS_PER_MS / 3));
+    return true;
+}
+
 /* Hand what is due to the lines of its servers. The mutex is let go while the topology is asked. */
 static void sort_due_locked(struct lki_watchdog *watchdog)
 {
@@ -202,7 +221,9 @@ static void sort_due_locked(struct lki_watchdog *watchdog)
         int slot = lock->lease.slot;
         struct lki_line *line = lki_lines_known(&watchdog->lines, slot);
 
-        if (line) {
+        if (line && look_at_young_locked(watchdog, line, lock)) {
+            /* nothing is due */
+        } else if (line) {
             lki_leases_enqueue(&watchdog->leases, lock, line);
         } else if (slot == nowhere) {
             lock->lease.is_exact = true;
@@ -337,9 +358,9 @@ static int64_t next_after(const struct lki_query *query, enum lki_verdict verdic
     case LKI_OURS:
         if (!query->is_check) return sent_at + lock->lease_ms * NS_PER_MS / 3;
         break;
-    case LKI_SILENT:
     case LKI_REFUSED:
         return lki_lease_retry(lock, lock->lease_ms);
+    case LKI_SILENT:
     case LKI_NOT_NOW:
         return lki_lease_retry(lock, NOT_NOW_MAX_MS);
     case LKI_ELSEWHERE:
@@ -353,19 +374,20 @@ static void settle_query_locked(struct lki_watchdog *watchdog, const struct lki_
 {
     lk_lock *lock = query->lock;
     struct lki_lease *lease = &lock->lease;
-    bool is_over = lease->is_leaving || query->is_told;
-    enum lki_verdict verdict = is_over ? LKI_GONE : lki_line_verdict(query);
+    enum lki_verdict verdict = query->is_told ? LKI_GONE : lki_line_verdict(query);
     int64_t ends = lki_hold_ends_at(sent_at, lock->lease_ms);
     int64_t next = next_after(query, verdict, sent_at);
 
     lease->is_taken = false;
     lease->is_exact = verdict != LKI_OURS;
-    if (verdict == LKI_GONE) {
-        lki_leases_drop(&watchdog->leases, lock);
-        return;
-    }
     if (verdict == LKI_OURS && !query->is_check && ends > atomic_load(&lock->expires_at))
         atomic_store(&lock->expires_at, ends);
+    if (verdict == LKI_OURS) lease->asked_at = sent_at;
+    if (verdict == LKI_GONE || lease->is_leaving) {
+        lki_leases_drop(&watchdog->leases, lock);
+        lease->epoch = watchdog->epoch;
+        return;
+    }
     struct lki_line *asked_next = lease->is_doubted ? NULL : query->next;
     if (lease->is_doubted) next = lki_clock_now(); /* since the query was sent */
     lease->is_doubted |= query->is_check && verdict != LKI_OURS;
@@ -407,14 +429,15 @@ static void close_gone_locked(struct lki_watchdog *watchdog)
     }
 }
 
-/* Doubt every hold whose server is another one now, or was never asked by us. */
-static void doubt_leases_locked(struct lki_watchdog *watchdog)
+/* Doubt every hold of this line; NULL: whose server is another one now, or was never asked by us. */
+static void doubt_leases_locked(struct lki_watchdog *watchdog, const struct lki_line *line)
 {
     int64_t now = lki_clock_now();
     lk_lock *lock = NULL;
 
     for (size_t i = 0; (lock = lki_leases_at(&watchdog->leases, i)); i++) {
-        if (lki_lines_known(&watchdog->lines, lock->lease.slot)) continue;
+        if (lki_lines_known(&watchdog->lines, lock->lease.slot) != line) continue;
+        if (line && lock->lease.is_taken) continue; /* it is asked for on another one by now */
         lock->lease.is_doubted = true;
         if (lock->lease.is_taken) continue; /* it is asked for again when it is put back */
         lki_leases_ask_at(&watchdog->leases, lock, now);
@@ -434,9 +457,18 @@ static void look_again_locked(struct lki_watchdog *watchdog)
     }
     (void)pthread_mutex_lock(&watchdog->mutex);
     watchdog->epoch = epoch;
-    doubt_leases_locked(watchdog);
+    doubt_leases_locked(watchdog, NULL);
     finish_rounds_locked(watchdog);
     close_gone_locked(watchdog);
+}
+
+/* Whatever ended a connection may have emptied the server behind it. */
+static void doubt_cut_off_locked(struct lki_watchdog *watchdog)
+{
+    for (struct lki_line *line = watchdog->lines.first; line; line = line->next) {
+        if (line->has_ended) doubt_leases_locked(watchdog, line);
+        line->has_ended = false;
+    }
 }
 
 void lki_watchdog_look_again(struct lki_watchdog *watchdog)
@@ -468,7 +500,11 @@ static int64_t next_moment_locked(const struct lki_watchdog *watchdog)
 static void sleep_locked(struct lki_watchdog *watchdog)
 {
     int64_t until = next_moment_locked(watchdog);
+    int64_t young_until = lki_clock_now() + YOUNG_MS * NS_PER_MS;
 
+    /* The next one taken need not wake us. */
+    if (watchdog->has_grown && young_until < until) until = young_until;
+    watchdog->has_grown = false;
     watchdog->wakes_at = until;
     (void)pthread_mutex_unlock(&watchdog->mutex);
     if (until > 0) lki_lines_wait(&watchdog->lines, watchdog->wake_fd, until);
@@ -487,6 +523,7 @@ void *lki_watchdog_main(void *arg)
     while (!watchdog->is_stopping) {
         look_again_locked(watchdog);
         finish_rounds_locked(watchdog);
+        doubt_cut_off_locked(watchdog);
         end_asked_locked(watchdog);
         end_leases_locked(watchdog);
         sort_due_locked(watchdog);
@@ -524,7 +561,6 @@ struct lki_watchdog *lki_watchdog_new(const struct lki_watchdog_options *options
     watchdog->lines = (struct lki_lines){.client = options->client,
                                          .topology = options->topology,
                                          .connect_ms = options->connect_ms};
-    watchdog->wants_all = !lki_topology_is_fixed(options->topology);
     (void)pthread_mutex_init(&watchdog->mutex, NULL);
     (void)pthread_cond_init(&watchdog->idle, NULL);
     watchdog->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -22,9 +22,11 @@ struct lki_lease {
     unsigned long epoch; /* of the servers, no later than what is known of the hold */
     bool is_taken;       /* the watchdog thread is at it right now, without the mutex */
     bool is_leaving;     /* ...and does not put it back afterwards */
-    bool is_doubted;     /* the servers have changed: is it still ours? */
+    bool is_doubted;     /* its server may be another one, or empty: is it still ours? */
+    bool is_young;       /* not looked at yet: does the connection stand that would tell us? */
     bool is_asking;      /* its slot moves: the importing server is asked next */
     bool is_exact;       /* not to be renewed before its time along with others */
+    int64_t asked_at;    /* the acquire, or what confirmed it last, was sent then */
     int64_t stop_at;     /* no renewal after this moment; INT64_MAX: no limit */
 };
 
@@ -40,8 +42,6 @@ struct lki_watchdog *lki_watchdog_new(const struct lki_watchdog_options *options
 /* All leases are removed; lki_watchdog_main() has returned. */
 void lki_watchdog_free(struct lki_watchdog *watchdog);
 
-/* Whether every hold is to be added, as another server may take over without it. */
-bool lki_watchdog_wants_all(const struct lki_watchdog *watchdog);
 /* The lock is about to ask its server for the hold: a change of servers from now on matters. */
 void lki_watchdog_expect(struct lki_watchdog *watchdog, lk_lock *lock);
 /* A renewed hold is about to be asked for: have what renews it at hand. UNREACHABLE, SERVER, NO_MEMORY: there

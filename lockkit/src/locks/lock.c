@@ -267,15 +267,9 @@ static lk_status acquire_once(void *arg, int64_t *out_ttl_ms, struct lk_error *e
                     lock->key, (long long)lock->lease_ms);
 }
 
-/* The watchdog looks after a hold that is renewed, and one whose end somebody wants to know; and after
-   all of them where another server may take over. */
 static lk_status watch(lk_lock *lock, struct lk_error *err)
 {
-    struct lki_watchdog *watchdog = lki_context_watchdog(lock->client);
-    bool is_watched = lock->is_renewed || lock->on_lost || atomic_load(&lock->lost_fd) >= 0 ||
-                      lki_watchdog_wants_all(watchdog);
-
-    return is_watched ? lki_watchdog_add(watchdog, lock, err) : LK_OK;
+    return lki_watchdog_add(lki_context_watchdog(lock->client), lock, err);
 }
 
 void lki_lock_hold(lk_lock *lock, const struct lk_lock_options *options)
@@ -335,8 +329,8 @@ static lk_status undo_once(void *arg, int64_t *out_ttl_ms, struct lk_error *err)
     return LK_OK;
 }
 
-/* The primary went away in the middle of a try. The wait goes on with the one behind it, under another
-   name: should the try arrive late, its hold is nobody's and ends with its lease. */
+/* The server went away in the middle of a try. The wait goes on with it or the one behind it, under
+   another name: should the try arrive late, its hold is nobody's and ends with its lease. */
 static lk_status begin_anew(lk_lock *lock, int64_t deadline, struct lk_error *err)
 {
     struct lki_pursuit undo = lki_lock_pursuit(lock, deadline);
@@ -357,24 +351,23 @@ static lk_status acquire_first(lk_lock *lock, const struct lk_lock_options *opti
                                unsigned *out_attempts, struct lk_error *err)
 {
     int64_t deadline = lki_clock_after_ms(options->wait_ms);
-    lk_status status = lki_lock_begin(lock, options, err);
+    struct lk_error why = {0};
+    lk_status status = lki_lock_begin(lock, options, &why);
 
     while (status == LK_OK) {
         struct lki_pursuit pursuit = lki_lock_pursuit(lock, deadline);
 
         pursuit.try_once = acquire_once;
         pursuit.arg = lock;
-        status = lki_wait_pursue(&pursuit, err);
+        status = lki_wait_pursue(&pursuit, &why);
         *out_attempts += pursuit.attempts;
-        if (status != LK_UNKNOWN || !lki_context_may_move(lock->client)) break;
-        if (lki_clock_left_ms(deadline) == 0) break;
-        status = begin_anew(lock, deadline, err);
+        if (status != LK_UNKNOWN || lki_clock_left_ms(deadline) == 0) break;
+        status = begin_anew(lock, deadline, &why);
     }
-    if (*out_attempts == 0) return status; /* a bad option */
     if (status == LK_OK) return become_holder(lock, options, err);
-    if (lock->wait_ms > 0 && lock->ops->abandon) {
+    if (err) *err = why;
+    if (*out_attempts > 0 && lock->wait_ms > 0 && lock->ops->abandon) /* 0: a bad option */
         lock->ops->abandon(lock, lki_context_deadline(lock->client, 0));
-    }
     return status;
 }
 

@@ -8,6 +8,7 @@
 
 #include <limits.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,10 +18,31 @@
 #include "wire/script.h"
 
 enum {
-    SENTINEL_TICK_MS = 1000,
-    CLUSTER_TICK_MS = 5000,
     TROUBLE_TICK_MS = 100,      /* while some server is out of reach, or somebody doubts */
     SENTINELS_AGREE_MS = 10000, /* all know of a failover by then */
+};
+
+/* A plain server is a topology of one: there is nobody to ask for others. */
+static lk_status ask_nobody(const struct lki_endpoint *server, const struct lki_url *url,
+                            int64_t deadline, struct lki_view *out, struct lk_error *err)
+{
+    (void)url;
+    (void)deadline;
+    *out = (struct lki_view){.servers = calloc(1, sizeof *out->servers)};
+    if (!out->servers || lki_endpoint_copy(server, out->servers) != LK_OK)
+        return LKI_FAIL(err, LK_NO_MEMORY, "a server");
+    out->count = 1;
+    return LK_OK;
+}
+
+static const struct {
+    lk_status (*ask)(const struct lki_endpoint *whom, const struct lki_url *url, int64_t deadline,
+                     struct lki_view *out, struct lk_error *err);
+    int64_t tick_ms; /* how often without a reason; 0: there will never be news */
+} kinds[] = {
+    [LKI_URL_SINGLE] = {ask_nobody, 0},
+    [LKI_URL_SENTINEL] = {lki_sentinel_ask, 1000},
+    [LKI_URL_CLUSTER] = {lki_cluster_ask, 5000},
 };
 
 static lk_status ask(struct lki_topology *topology, const struct lki_endpoint *whom,
@@ -28,10 +50,8 @@ static lk_status ask(struct lki_topology *topology, const struct lki_endpoint *w
 {
     const struct lki_topology_options *options = &topology->options;
     int64_t deadline = lki_clock_after_ms(options->connect_ms);
+    lk_status status = kinds[options->url->kind].ask(whom, options->url, deadline, out, err);
 
-    if (options->url->kind == LKI_URL_CLUSTER)
-        return lki_cluster_ask(whom, options->url, deadline, out, err);
-    lk_status status = lki_sentinel_ask(whom, options->url, deadline, out, err);
     if (status == LK_OK && out->version < topology->version)
         return LKI_FAIL(err, LK_UNREACHABLE, "Sentinel %s is behind the others", whom->label);
     if (status == LK_OK) topology->confirmed_at = lki_clock_now();
@@ -121,7 +141,7 @@ static void hear_sentinel(struct lki_topology *topology)
 /* Until there is a reason to look, but not sooner than TROUBLE_TICK_MS after the last look. */
 static void sleep_until_next(struct lki_topology *topology, int64_t looked_at)
 {
-    int64_t tick_ms = lki_topology_is_cluster(topology) ? CLUSTER_TICK_MS : SENTINEL_TICK_MS;
+    int64_t tick_ms = kinds[topology->options.url->kind].tick_ms;
     int64_t earliest = looked_at + (int64_t)TROUBLE_TICK_MS * NS_PER_MS;
     int64_t latest =
         lki_topology_is_troubled(topology) ? earliest : looked_at + tick_ms * NS_PER_MS;
@@ -144,8 +164,10 @@ static void sleep_until_next(struct lki_topology *topology, int64_t looked_at)
 void *lki_scout_main(void *arg)
 {
     struct lki_topology *topology = arg;
+    bool is_needed = kinds[topology->options.url->kind].tick_ms > 0;
 
-    while (!atomic_load(&topology->is_stopping)) {
+    topology->is_open = true;
+    while (is_needed && !atomic_load(&topology->is_stopping)) {
         int64_t looked_at = lki_clock_now();
 
         (void)lki_scout_look(topology, NULL);
@@ -157,13 +179,6 @@ void *lki_scout_main(void *arg)
 }
 
 /* ---- the first time ----------------------------------------------------------------------------- */
-
-static lk_status find_servers(struct lki_topology *topology, struct lk_error *err)
-{
-    if (!lki_topology_is_fixed(topology)) return lki_scout_look(topology, err);
-    if (lki_topology_take_seed(topology) == LK_OK) return LK_OK;
-    return LKI_FAIL(err, LK_NO_MEMORY, "a server, or its thread");
-}
 
 /*
  * See that the loader is let in and may load, which nobody would notice before a script is missing.
@@ -197,7 +212,7 @@ static lk_status try_loader(struct lki_redis *redis, const struct lki_endpoint *
 lk_status lki_scout_open(struct lki_topology *topology, struct lk_error *err)
 {
     struct lki_redis *first = NULL;
-    lk_status status = find_servers(topology, err);
+    lk_status status = lki_scout_look(topology, err);
 
     if (status != LK_OK) return status;
     struct lki_node *node = lki_topology_node(topology, LKI_NO_SLOT, err);

@@ -10,7 +10,7 @@
 LK_MUST_CHECK lk_status lki_scout_open(struct lki_topology *topology, struct lk_error *err);
 /* Ask who the servers are, one after the other, beginning with who answered last. */
 lk_status lki_scout_look(struct lki_topology *topology, struct lk_error *err);
-/* The looking thread's body; only where there is something to look for (lki_topology_is_fixed()). */
+/* The looking thread's body; it ends at once where there is nothing to look for. */
 void *lki_scout_main(void *arg);
 
 #endif

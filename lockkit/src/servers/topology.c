@@ -27,7 +27,6 @@ static void poke(struct lki_topology *topology)
 
 void lki_topology_doubt(struct lki_topology *topology)
 {
-    if (lki_topology_is_fixed(topology)) return;
     if (!atomic_exchange(&topology->is_doubted, true)) poke(topology);
 }
 
@@ -142,7 +141,6 @@ struct lki_node *lki_topology_node(struct lki_topology *topology, int slot, stru
 {
     struct lki_node *node = NULL;
 
-    if (lki_topology_is_fixed(topology)) return lki_node_ref(topology->nodes[0]);
     (void)pthread_mutex_lock(&topology->mutex);
     if (!topology->owners || slot == LKI_NO_SLOT) {
         node = any_locked(topology);
@@ -212,11 +210,6 @@ void lki_topology_moved(struct lki_topology *topology, int slot, struct lk_bytes
     (void)pthread_mutex_unlock(&topology->mutex);
     lki_node_unref(node);
     if (is_news) lki_topology_doubt(topology); /* one slot seldom comes alone */
-}
-
-bool lki_topology_is_fixed(const struct lki_topology *topology)
-{
-    return topology->options.url->kind == LKI_URL_SINGLE;
 }
 
 bool lki_topology_is_cluster(const struct lki_topology *topology)
@@ -322,12 +315,12 @@ bool lki_topology_take(struct lki_topology *topology, struct lki_view *view)
             view->owners = NULL;
         }
         topology->version = view->version;
-        if (topology->epoch == 0) atomic_store(&topology->is_sharded, view->is_sharded);
+        if (!topology->is_open) atomic_store(&topology->is_sharded, view->is_sharded);
     }
     (void)pthread_mutex_unlock(&topology->mutex);
     free(servers);
     free(places);
-    return is_news;
+    return is_news && topology->is_open;
 }
 
 bool lki_topology_candidate(struct lki_topology *topology, size_t index, struct lki_endpoint *out)
@@ -375,15 +368,6 @@ void lki_topology_join(struct lki_topology *topology)
         lki_node_stop(topology->nodes[i]);
     for (size_t i = 0; i < topology->retired_count; i++)
         lki_node_stop(topology->retired[i]);
-}
-
-lk_status lki_topology_take_seed(struct lki_topology *topology)
-{
-    struct lki_endpoint server;
-
-    if (topology->node_count > 0) return LK_OK;
-    lk_status status = lki_endpoint_copy(&topology->options.url->seeds[0], &server);
-    return status == LK_OK && add_locked(topology, server) == LKI_NOBODY ? LK_NO_MEMORY : status;
 }
 
 struct lki_topology *lki_topology_new(const struct lki_topology_options *options,

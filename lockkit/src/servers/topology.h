@@ -35,7 +35,6 @@ void lki_topology_free(struct lki_topology *topology);
 void lki_topology_stop(struct lki_topology *topology);
 /* After that thread has been joined: stop and join those of the pools. */
 void lki_topology_join(struct lki_topology *topology);
-bool lki_topology_is_fixed(const struct lki_topology *topology);
 
 /*
  * The server that has a slot by now; for LKI_NO_SLOT, or where there are no slots, one that takes

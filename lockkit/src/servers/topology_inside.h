@@ -10,7 +10,8 @@
 struct lki_topology {
     struct lki_topology_options options;
     int poke_fd;                /* eventfd: look now */
-    size_t first_candidate;     /* the looking thread's, as the next four: whom to ask first */
+    bool is_open;               /* the looking thread's, as the next five: what is told is news */
+    size_t first_candidate;     /* whom to ask first */
     struct lki_redis *listener; /* owned: to the Sentinel that answered */
     size_t listener_seed;       /* its place in the URL */
     int64_t confirmed_at;       /* when a Sentinel told our version, or a later one */
@@ -30,8 +31,6 @@ struct lki_topology {
 
 /* Take over what was told; true when it is news. Takes the view's parts. */
 bool lki_topology_take(struct lki_topology *topology, struct lki_view *view);
-/* Of those that are fixed: the only one. OK, NO_MEMORY (or no thread) */
-lk_status lki_topology_take_seed(struct lki_topology *topology);
 /* Other servers, or other slots (arg: the topology). No mutex held. */
 void lki_topology_tell_change(void *arg);
 /* Free what was retired and is not referred to any more. */

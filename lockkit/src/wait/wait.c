@@ -3,7 +3,7 @@
  * would else be missed), and then sleeps until it is woken or its timer ends. Messages are hints:
  * the timer never sleeps past the holder's lease, nor longer than the client's poll_ms. What is
  * released without a message (spin) is asked for again after a growing pause; so is a server that is
- * out of reach while another may take over from it.
+ * out of reach, or refuses for now.
  *
  * Threads: the waiting one. Locks: none of its own.
  */
@@ -41,14 +41,11 @@ static int64_t pause_until(const struct lki_pursuit *pursuit, struct lki_backoff
     return until < pursuit->deadline ? until : pursuit->deadline;
 }
 
-/* Nothing was sent or done, or it may be sent again, and soon a server may be there to be asked: another,
-   or the only one, which is there but refuses. */
+/* Nothing was sent or done, or it may be sent again, and soon a server may be there to be asked: this one
+   or another. */
 static bool is_passing(const struct lki_pursuit *pursuit, lk_status status)
 {
-    bool may_repeat = status == LK_UNREACHABLE || (status == LK_UNKNOWN && pursuit->is_repeatable);
-
-    if (!may_repeat || lki_context_may_move(pursuit->client)) return may_repeat;
-    return status == LK_UNREACHABLE && lki_context_is_in_reach(pursuit->client);
+    return status == LK_UNREACHABLE || (status == LK_UNKNOWN && pursuit->is_repeatable);
 }
 
 /* Joined: try, sleep, try. A release that woke us and that we leave untried is handed on, or the
@@ -98,7 +95,9 @@ static lk_status pursue(struct lki_pursuit *pursuit, struct lk_error *err)
     pursuit->attempts = 1;
     if (status != LK_BUSY && !is_passing(pursuit, status)) return status;
     if (lki_clock_left_ms(pursuit->deadline) == 0) return status;
-    int64_t confirm_by = lki_clock_after_ms(lki_context_poll_ms(pursuit->client));
+    /* Who is out of reach is soon asked again, subscribed or not. */
+    int64_t confirm_by =
+        lki_clock_after_ms(status == LK_BUSY ? lki_context_poll_ms(pursuit->client) : 0);
     if (confirm_by > pursuit->deadline) confirm_by = pursuit->deadline;
     status = lki_hub_join(hub, pursuit->waiter, pursuit->channel, confirm_by, err);
     if (status != LK_OK) return status;

@@ -16,9 +16,8 @@ struct lki_pursuit {
     const char *channel;       /* where its release is published; NULL: nowhere, so back off */
     /*
      * Try once, as often as it takes. BUSY goes on waiting, at most *out_ttl_ms when it has said so
-     * (-1: nobody knows; -2: as soon as may be); every other status ends the pursuit, but while
-     * another server may become the primary: then UNREACHABLE, and UNKNOWN of what is repeatable,
-     * go on as well.
+     * (-1: nobody knows; -2: as soon as may be); so do UNREACHABLE, and UNKNOWN of what is repeatable,
+     * after pauses; every other status ends the pursuit.
      */
     lk_status (*try_once)(void *arg, int64_t *out_ttl_ms, struct lk_error *err);
     void *arg;
@@ -28,7 +27,8 @@ struct lki_pursuit {
 };
 
 /*
- * Returns  what the last try answered; BUSY when the deadline came first; CANCELLED by
+ * Returns  what the last try answered; BUSY when the deadline came first (UNREACHABLE, UNKNOWN: that is
+ *          why); CANCELLED by
  *          lki_hub_cancel(); NO_MEMORY. The first try passes NULL for out_ttl_ms.
  */
 LK_MUST_CHECK lk_status lki_wait_pursue(struct lki_pursuit *pursuit, struct lk_error *err);

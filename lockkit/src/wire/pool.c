@@ -218,7 +218,7 @@ static bool renew(struct lki_pool *pool, _Atomic int64_t *reason_at, int64_t now
 
 void lki_pool_renew(struct lki_pool *pool)
 {
-    (void)renew(pool, &pool->refused_at, lki_clock_now());
+    if (pool) (void)renew(pool, &pool->refused_at, lki_clock_now());
 }
 
 /* Never forgotten: what was opened while the name was said to be another must not be lent for ever. */

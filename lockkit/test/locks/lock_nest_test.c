@@ -6,7 +6,7 @@
  * link: -Wl,--wrap=lki_clock_now -Wl,--wrap=lki_clock_after_ms -Wl,--wrap=lki_clock_left_ms
  * link: -Wl,--wrap=lki_context_ref -Wl,--wrap=lki_context_unref -Wl,--wrap=lki_context_check
  * link: -Wl,--wrap=lki_context_is_foreign -Wl,--wrap=lki_call_integer
- * link: -Wl,--wrap=lki_context_check_name -Wl,--wrap=lki_watchdog_wants_all
+ * link: -Wl,--wrap=lki_context_check_name
  * link: -Wl,--wrap=lki_watchdog_expect -Wl,--wrap=lki_watchdog_make_ready
  */
 #include "base/clock.h"
@@ -55,8 +55,6 @@ FAKE(lk_status, lki_watchdog_add, struct lki_watchdog *watchdog, lk_lock *held,
     world.is_watched = true;
     return LK_OK;
 }
-
-FAKE_RETURNS(bool, lki_watchdog_wants_all, (const struct lki_watchdog *watchdog), false);
 
 FAKE_RETURNS(lk_status, lki_watchdog_make_ready,
              (struct lki_watchdog * watchdog, const lk_lock *held, int64_t deadline,
@@ -393,7 +391,6 @@ TEST(an_inner_release_is_done_when_the_server_cannot_be_told)
 TEST(renewal_lasts_as_long_as_the_hold_that_asked_for_it)
 {
     assert_int_equal(acquire(LEASE_MS), LK_OK);
-    assert_false(world.is_watched);
     assert_int_equal(acquire_renewed(300), LK_OK);
     assert_true(lock.is_renewed && world.is_watched);
     assert_int_equal(acquire(LEASE_MS), LK_OK);
@@ -401,7 +398,7 @@ TEST(renewal_lasts_as_long_as_the_hold_that_asked_for_it)
     assert_true(lock.is_renewed && world.is_watched);
     assert_int_equal(release(), LK_OK); /* the one that asked */
 
-    assert_false(lock.is_renewed || world.is_watched);
+    assert_false(lock.is_renewed);
 }
 
 TEST(an_inner_lease_does_not_end_the_outer_renewal)

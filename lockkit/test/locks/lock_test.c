@@ -6,9 +6,9 @@
  * link: -Wl,--wrap=lki_watchdog_add -Wl,--wrap=lki_watchdog_remove -Wl,--wrap=lki_clock_now
  * link: -Wl,--wrap=lki_clock_after_ms -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_context_ref
  * link: -Wl,--wrap=lki_context_unref -Wl,--wrap=lki_context_check -Wl,--wrap=lki_context_is_foreign
- * link: -Wl,--wrap=lki_context_check_name -Wl,--wrap=lki_context_may_move -Wl,--wrap=lki_watchdog_wants_all
+ * link: -Wl,--wrap=lki_context_check_name
  * link: -Wl,--wrap=lki_watchdog_make_ready
- * link: -Wl,--wrap=lki_watchdog_expect -Wl,--wrap=lki_context_is_in_reach
+ * link: -Wl,--wrap=lki_watchdog_expect
  */
 #include <poll.h>
 
@@ -35,7 +35,7 @@ static struct {
     int64_t release_left_ms;      /* the budget of the last release */
     char release_token[LKI_TOKEN_LEN + 1];
     unsigned joins, leaves, unwakes, watched, unwatched;
-    bool watchdog_is_full, watchdog_wants_all, is_in_reach;
+    bool watchdog_is_full;
     int64_t unwatch_takes_ms;
     struct lk_event last_event;
 } world;
@@ -53,8 +53,6 @@ FAKE(void, lki_context_unref, lk_client *client)
 FAKE_RETURNS(lk_status, lki_context_check, (const lk_client *client, struct lk_error *err), LK_OK);
 FAKE_RETURNS(lk_status, lki_context_check_name,
              (lk_client * client, const char *key, struct lk_error *err), LK_OK);
-FAKE_RETURNS(bool, lki_context_may_move, (const lk_client *client), false);
-FAKE_RETURNS(bool, lki_context_is_in_reach, (const lk_client *client), world.is_in_reach);
 FAKE_RETURNS(bool, lki_context_is_foreign, (const lk_client *client), false);
 FAKE_RETURNS(int64_t, lki_context_poll_ms, (const lk_client *client), POLL_MS);
 FAKE_RETURNS(int64_t, lki_context_deadline, (lk_client * client, int64_t limit_ms),
@@ -105,9 +103,6 @@ FAKE(lk_status, lki_watchdog_add, struct lki_watchdog *watchdog, lk_lock *held,
     world.watched++;
     return LK_OK;
 }
-
-FAKE_RETURNS(bool, lki_watchdog_wants_all, (const struct lki_watchdog *watchdog),
-             world.watchdog_wants_all);
 
 FAKE_RETURNS(lk_status, lki_watchdog_make_ready,
              (struct lki_watchdog * watchdog, const lk_lock *held, int64_t deadline,
@@ -388,7 +383,7 @@ TEST(a_wake_up_at_the_deadline_is_handed_on)
 
 TEST(a_wake_up_whose_try_fails_is_handed_on)
 {
-    static const lk_status failures[] = {LK_UNREACHABLE, LK_UNKNOWN, LK_SERVER, LK_NO_MEMORY};
+    static const lk_status failures[] = {LK_SERVER, LK_NO_MEMORY};
 
     for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
         remake_lock(state);
@@ -401,19 +396,28 @@ TEST(a_wake_up_whose_try_fails_is_handed_on)
     }
 }
 
-TEST(a_server_that_is_there_and_refuses_is_asked_again)
+TEST(a_server_that_is_away_or_refuses_is_asked_again)
 {
-    world.is_in_reach = true;
     world.tries[0].status = world.tries[1].status = LK_UNREACHABLE;
     world.waits[0] = (struct step){LK_BUSY, 2, 0};
     assert_int_equal(acquire_for(1000), LK_OK);
     assert_int_equal(world.try_count, 3);
     assert_in_range(world.waited_ms[0], 1, 2); /* not until somebody wakes us */
+}
+
+TEST(what_was_not_answered_is_undone_and_tried_under_another_name)
+{
+    char first[LKI_TOKEN_LEN + 1];
+
+    world.tries[0].status = LK_UNKNOWN; /* it may have been done */
+    assert_int_equal(acquire_for(1000), LK_OK);
+    memcpy(first, world.release_token, sizeof first);
+    assert_int_equal(world.try_count, 2);
+    assert_string_not_equal(lk_lock_token(&lock), first);
 
     remake_lock(state);
-    world.is_in_reach = true;
-    world.tries[0].status = LK_UNKNOWN; /* it may have been done */
-    assert_int_equal(acquire_for(1000), LK_UNKNOWN);
+    world.tries[0].status = LK_UNKNOWN;
+    assert_int_equal(acquire_for(0), LK_UNKNOWN); /* who does not wait is told */
     assert_int_equal(world.try_count, 1);
 }
 
@@ -559,23 +563,12 @@ TEST(an_unconfirmed_release_does_not_stop_the_next_acquire)
 
 /* ---- watching and losing -------------------------------------------------------------------------- */
 
-TEST(only_those_who_ask_are_watched)
+TEST(every_hold_is_watched)
 {
     assert_int_equal(acquire_for(0), LK_OK);
-    assert_int_equal(world.watched, 0);
+    assert_int_equal(world.watched, 1);
     assert_int_equal(lk_lock_release(&lock, NULL), LK_OK);
-    assert_true(lk_lock_lost_fd(&lock) >= 0);
-    assert_int_equal(acquire_for(0), LK_OK);
-
-    assert_int_equal(world.watched, 1);
-}
-
-TEST(all_are_watched_where_another_server_may_take_over)
-{
-    world.watchdog_wants_all = true;
-    assert_int_equal(acquire_for(0), LK_OK);
-
-    assert_int_equal(world.watched, 1);
+    assert_int_equal(world.unwatched, 1);
 }
 
 TEST(an_acquire_that_cannot_be_watched_is_given_back)

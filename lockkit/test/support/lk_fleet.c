@@ -108,11 +108,6 @@ FAKE(unsigned long, lki_topology_epoch, const struct lki_topology *topology)
     return is_ours(topology) ? atomic_load(&fleet.epoch) : __real_lki_topology_epoch(topology);
 }
 
-FAKE(bool, lki_topology_is_fixed, const struct lki_topology *topology)
-{
-    return !is_ours(topology) && __real_lki_topology_is_fixed(topology);
-}
-
 FAKE(bool, lki_topology_is_cluster, const struct lki_topology *topology)
 {
     return is_ours(topology) ? fleet.is_cluster : __real_lki_topology_is_cluster(topology);

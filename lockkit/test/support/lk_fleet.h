@@ -4,7 +4,7 @@
  * comment:
  * link: -Wl,--wrap=lki_topology_node -Wl,--wrap=lki_topology_primary -Wl,--wrap=lki_topology_at
  * link: -Wl,--wrap=lki_topology_moved -Wl,--wrap=lki_topology_doubt -Wl,--wrap=lki_topology_epoch
- * link: -Wl,--wrap=lki_topology_is_fixed -Wl,--wrap=lki_topology_is_cluster
+ * link: -Wl,--wrap=lki_topology_is_cluster
  * link: -Wl,--wrap=lki_node_unref -Wl,--wrap=lki_redis_send
  */
 #ifndef LK_FLEET_H
