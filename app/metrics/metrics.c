@@ -215,6 +215,7 @@ void metrics_on_event(const struct lk_event *event, void *arg)
         return;
     case LK_EVENT_QUEUED:
     case LK_EVENT_LOST: /* its renewal or release has said so */
+    case LK_EVENT_REFUSED:
     case LK_EVENT_COUNT:
         return;
     }

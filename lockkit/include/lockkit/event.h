@@ -23,7 +23,9 @@ extern "C" {
     X(LK_EVENT_LOST, "lost")             /* a hold ended before its release */                     \
     X(LK_EVENT_ROUND_TRIP, "round-trip") /* one pipeline was sent and answered, or failed */       \
     X(LK_EVENT_CONNECT, "connect")       /* a connection was made, or could not be made */         \
-    X(LK_EVENT_TOPOLOGY, "topology")     /* another server is the primary, or slots moved */
+    X(LK_EVENT_TOPOLOGY, "topology")     /* another server is the primary, or slots moved */       \
+    X(LK_EVENT_REFUSED, "refused")       /* of a channel, the first of a connection: who waits for \
+                                            its messages looks now and then */
 
 typedef enum lk_event_type {
 #define LK_EVENT_VALUE(value, name) value,
@@ -39,7 +41,7 @@ struct lk_event {
     int64_t duration_ns; /* how long it took; an acquire: with its wait */
     unsigned attempts;   /* tries (acquire, run) or commands (round trip) */
     const char *kind;    /* "mutex"; NULL for round trips and connects */
-    const char *key;     /* the lock's key; NULL likewise */
+    const char *key;     /* the lock's key; NULL likewise; of a refusal, the channel */
     const char *token;   /* this hold's token or owner; NULL likewise, and where nobody owns */
     int64_t ends_ns;     /* acquire, renew: until when it is, or (UNKNOWN) may be, held; else 0 */
     uint64_t fence;      /* acquire: the fencing token; 0 where the kind has none */

@@ -23,12 +23,13 @@ struct lki_channel {
     enum lki_channel_state state;
     bool is_deaf;    /* a waiter sleeps that may have missed a message: wake it once LIVE */
     unsigned losses; /* of its link, so far: who joins does not wait for the next one */
+    int64_t ask_at;  /* not asked for before: it was refused; nor does who joins wait for it */
 
     /* The hub thread's alone, without the mutex: */
     struct lki_link *link;      /* borrowed; where it is asked for; NULL: not settled */
     int slot;                   /* meaningful with a link */
-    int64_t ask_at;             /* not asked for before */
-    struct lki_backoff refused; /* its servers send us elsewhere; none once it was LIVE */
+    uint64_t asked_as;          /* meaningful while not answered: the number of the question */
+    struct lki_backoff refused; /* pauses of its refusals; none once it was LIVE */
 };
 
 enum { LKI_CHANNEL_BUCKETS = 256 };

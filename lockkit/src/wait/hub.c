@@ -62,8 +62,8 @@ lk_status lki_hub_join(struct lki_hub *hub, struct lki_waiter *waiter, const cha
         lki_hub_poke(hub);
     }
     while (channel->state != CHANNEL_LIVE && channel->losses == losses &&
-           !is_cancelled_locked(waiter) && !hub->is_stopping &&
-           lki_clock_wait(&hub->confirmed, &hub->mutex, deadline)) {}
+           channel->ask_at <= lki_clock_now() && !is_cancelled_locked(waiter) &&
+           !hub->is_stopping && lki_clock_wait(&hub->confirmed, &hub->mutex, deadline)) {}
     if (channel->state != CHANNEL_LIVE) channel->is_deaf = true;
     (void)pthread_mutex_unlock(&hub->mutex);
     return LK_OK;

@@ -24,6 +24,7 @@ struct lki_hub {
     size_t link_count;
     bool is_sharded;    /* a link for each server that is needed; else one in all */
     int64_t collect_at; /* some channel is due */
+    uint64_t asked;     /* questions about channels so far */
 };
 
 /* Wake the hub's thread. */

@@ -32,6 +32,7 @@ static int64_t step_channel_locked(struct lki_hub *hub, struct lki_channel *chan
         if (!channel->link || lki_link_room(channel->link) == 0) return INT64_MAX;
         lki_link_subscribe(channel->link, channel);
         channel->state = CHANNEL_ASKED;
+        channel->asked_as = ++hub->asked;
     } else if (channel->state == CHANNEL_LIVE) {
         int64_t due = (channel->first ? now : channel->idle_since) + LINGER_MS * (int64_t)NS_PER_MS;
 
@@ -39,6 +40,7 @@ static int64_t step_channel_locked(struct lki_hub *hub, struct lki_channel *chan
         if (lki_link_room(channel->link) == 0) return INT64_MAX;
         lki_link_unsubscribe(channel->link, channel);
         channel->state = CHANNEL_LEAVING;
+        channel->asked_as = ++hub->asked;
     }
     return INT64_MAX;
 }
@@ -126,34 +128,50 @@ static void hear_message(struct lki_hub *hub, struct lki_link *link, const lk_re
     if (is_moved) lki_topology_doubt(hub->options.topology);
 }
 
-/* Asked for again at once, where the server sends us, but later and later when that is refused too. */
-static void refuse_locked(struct lki_hub *hub, struct lki_channel *channel)
+/* Asked for again, but later and later. */
+static void pause_locked(struct lki_hub *hub, struct lki_channel *channel)
 {
-    channel->ask_at = 0;
-    if (channel->refused.pause_ms > 0) {
-        channel->ask_at =
-            lki_clock_after_ms(lki_backoff_next(&channel->refused, hub->options.backoff_ms));
-    } else {
-        channel->refused.pause_ms = 1;
-    }
+    channel->ask_at =
+        lki_clock_after_ms(lki_backoff_next(&channel->refused, hub->options.backoff_ms));
+}
+
+static void give_up_locked(struct lki_channel *channel)
+{
     lki_channel_drop(channel);
     lki_routes_set(channel, NULL);
 }
 
+/* Asked for again at once, where the server sends us, but with pauses when that is refused too. */
+static void redirect_locked(struct lki_hub *hub, struct lki_channel *channel)
+{
+    channel->ask_at = 0;
+    if (channel->refused.pause_ms > 0) {
+        pause_locked(hub, channel);
+    } else {
+        channel->refused.pause_ms = 1;
+    }
+    give_up_locked(channel);
+}
+
+static bool is_open(const struct lki_channel *channel, const struct lki_link *link)
+{
+    bool is_asked = channel->state == CHANNEL_ASKED || channel->state == CHANNEL_LEAVING;
+
+    return channel->link == link && is_asked;
+}
+
 /* An answer names no channel, but only those can be meant that are not answered yet. LKI_NO_SLOT: of any
    slot. Whether there were some. */
-static bool refuse_all(struct lki_hub *hub, struct lki_link *link, int slot)
+static bool redirect_all(struct lki_hub *hub, struct lki_link *link, int slot)
 {
     bool is_any = false;
 
     lki_link_answered(link);
     (void)pthread_mutex_lock(&hub->mutex);
     for (struct lki_channel *channel = hub->channels.newest; channel; channel = channel->older) {
-        bool is_open = channel->state == CHANNEL_ASKED || channel->state == CHANNEL_LEAVING;
-
-        if (channel->link != link || !is_open) continue;
+        if (!is_open(channel, link)) continue;
         if (slot != LKI_NO_SLOT && channel->slot != slot) continue;
-        refuse_locked(hub, channel);
+        redirect_locked(hub, channel);
         is_any = true;
     }
     hub->is_changed = true;
@@ -161,38 +179,69 @@ static bool refuse_all(struct lki_hub *hub, struct lki_link *link, int slot)
     return is_any;
 }
 
+/* Access rules without this channel: those who wait there have their timers, until it is granted. Answers
+   come in the order of the questions, so the oldest is meant. */
+static void refuse_oldest(struct lki_hub *hub, struct lki_link *link)
+{
+    const struct lki_hub_options *options = &hub->options;
+    struct lki_channel *oldest = NULL;
+
+    lki_link_answered(link);
+    (void)pthread_mutex_lock(&hub->mutex);
+    for (struct lki_channel *channel = hub->channels.newest; channel; channel = channel->older) {
+        if (!is_open(channel, link)) continue;
+        if (!oldest || channel->asked_as < oldest->asked_as) oldest = channel;
+    }
+    if (oldest) {
+        pause_locked(hub, oldest);
+        give_up_locked(oldest);
+        (void)pthread_cond_broadcast(&hub->confirmed);
+    }
+    hub->is_changed = true;
+    (void)pthread_mutex_unlock(&hub->mutex);
+    if (!oldest || link->has_told) return;
+    link->has_told = true;
+    options->on_event(&(struct lk_event){.type = LK_EVENT_REFUSED,
+                                         .status = LK_SERVER,
+                                         .at_ns = lki_clock_now(),
+                                         .key = oldest->name},
+                      options->on_event_arg);
+}
+
 static bool begins(struct lk_bytes text, struct lk_bytes with)
 {
     return text.len > with.len && memcmp(text.data, with.data, with.len) == 0;
 }
 
-/* "MOVED 12 127.0.0.1:7001", "CLUSTERDOWN ...": others may stay subscribed. False when the connection is
-   of no use: what was asked is refused (an ACL without our channels, too many clients). */
-static bool hear_error(struct lki_hub *hub, struct lki_link *link, struct lk_bytes text)
+/* "MOVED 12 127.0.0.1:7001", "CLUSTERDOWN ...", "NOPERM ...": others may stay subscribed. */
+static void hear_error(struct lki_hub *hub, struct lki_link *link, struct lk_bytes text)
 {
+    struct lki_topology *topology = hub->options.topology;
     char *end = NULL;
 
     if (begins(text, LK_BYTES("CLUSTERDOWN "))) {
-        (void)refuse_all(hub, link, LKI_NO_SLOT);
-        lki_topology_doubt(hub->options.topology);
-        return true;
+        (void)redirect_all(hub, link, LKI_NO_SLOT);
+        lki_topology_doubt(topology);
+        return;
     }
-    if (!begins(text, LK_BYTES("MOVED "))) return false;
-    long slot = strtol(text.data + strlen("MOVED "), &end, 10);
-    if (slot < 0 || slot >= LKI_SLOTS || *end != ' ') return false;
-    if (refuse_all(hub, link, (int)slot))
-        lki_topology_moved(hub->options.topology, (int)slot, lk_bytes_of(end + 1), link->node);
-    return true;
+    bool is_moved = begins(text, LK_BYTES("MOVED "));
+    long slot = is_moved ? strtol(text.data + strlen("MOVED "), &end, 10) : -1;
+    if (slot < 0 || slot >= LKI_SLOTS || *end != ' ') {
+        refuse_oldest(hub, link);
+    } else if (redirect_all(hub, link, (int)slot)) {
+        lki_topology_moved(topology, (int)slot, lk_bytes_of(end + 1), link->node);
+    }
 }
 
-static bool hear(void *arg, struct lki_link *link, const lk_reply *message)
+static void hear(void *arg, struct lki_link *link, const lk_reply *message)
 {
     struct lki_hub *hub = arg;
 
-    if (lk_reply_type_of(message) == LK_REPLY_ERROR)
-        return hear_error(hub, link, lk_reply_bytes(message));
-    hear_message(hub, link, message);
-    return true;
+    if (lk_reply_type_of(message) == LK_REPLY_ERROR) {
+        hear_error(hub, link, lk_reply_bytes(message));
+    } else {
+        hear_message(hub, link, message);
+    }
 }
 
 /* ---- the turns ------------------------------------------------------------------------------------------------ */

@@ -111,7 +111,7 @@ static enum lki_link_news lose(struct lki_link *link)
 {
     lki_redis_close(link->redis);
     link->redis = NULL;
-    link->is_open = false;
+    link->is_open = link->has_told = false;
     link->unanswered = link->asks.count = 0;
     return LINK_LOST;
 }
@@ -176,14 +176,6 @@ enum lki_link_news lki_link_tend(struct lki_link *link)
     return link->redis ? end_attempt(link, LK_UNREACHABLE) : begin_attempt(link);
 }
 
-/* A server that grants one subscription and refuses the next is paused for as well. */
-static enum lki_link_news give_up(struct lki_link *link)
-{
-    link->connect_at =
-        lki_clock_after_ms(lki_backoff_next(&link->backoff, link->options->backoff_ms));
-    return lose(link);
-}
-
 enum lki_link_news lki_link_hear(struct lki_link *link, lki_link_hearer hear, void *arg)
 {
     if (!link->is_open) return link->redis ? go_on(link) : LINK_SAME;
@@ -193,8 +185,7 @@ enum lki_link_news lki_link_hear(struct lki_link *link, lki_link_hearer hear, vo
         if (lki_redis_receive(link->redis, &message, NULL) != LK_OK) return lose(link);
         if (!message) return LINK_SAME;
         link->is_pinged = false; /* whatever it says, it lives */
-        bool is_useful = hear(arg, link, message);
+        hear(arg, link, message);
         lk_reply_free(message);
-        if (!is_useful) return give_up(link);
     }
 }

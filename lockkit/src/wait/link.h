@@ -26,6 +26,7 @@ struct lki_link {
     struct lki_redis *redis;               /* owned; NULL: not even about to connect */
     bool is_open;                          /* connected and logged in */
     short events;                          /* of poll(): what its socket is waited for */
+    bool has_told;                         /* the hook, that a channel is refused */
     bool is_pinged;                        /* a PING is not answered yet */
     int64_t ping_at;                       /* meaningful while open */
     int64_t began_at;                      /* the attempt to connect; it is given up... */
@@ -45,8 +46,8 @@ enum lki_link_news {
     LINK_LOST,   /* the connection ended, or none was made: all its subscriptions are gone */
 };
 
-/* Called with each message or error from the server; false: the connection is of no use. */
-typedef bool (*lki_link_hearer)(void *arg, struct lki_link *link, const lk_reply *message);
+/* Called with each message or error from the server. */
+typedef void (*lki_link_hearer)(void *arg, struct lki_link *link, const lk_reply *message);
 
 /* Takes the reference to the node, also when it fails (NULL: out of memory). */
 struct lki_link *lki_link_new(const struct lki_hub_options *options, struct lki_node *node,

@@ -1,6 +1,6 @@
 /*
  * The one failure policy, on a plain server: it goes away, comes back, comes back empty, is a replica by
- * now, is cut off, or refuses a channel. What is the same for Sentinel and Cluster is tried there as well.
+ * now, or refuses a channel. What is the same for Sentinel and Cluster is tried there as well.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -8,9 +8,18 @@
 #include "test/support/lk_topology.h"
 #include "test/support/lk_vip.h"
 
-enum { SOON_MS = 1000, BUSY_MS = 1500, WAIT_MS = 700 };
+enum { SOON_MS = 1000, BUSY_MS = 1500, WAIT_MS = 700, CROWD = 20 };
 
 static struct lks_server *server, *other; /* TCP and unix socket */
+static atomic_int connects, trips, refusals;
+
+static void count(const struct lk_event *event, void *arg)
+{
+    if (event->type == LK_EVENT_CONNECT) atomic_fetch_add(&connects, 1);
+    if (event->type == LK_EVENT_ROUND_TRIP) atomic_fetch_add(&trips, 1);
+    if (event->type == LK_EVENT_REFUSED) atomic_fetch_add(&refusals, 1);
+}
+
 static lk_status use(lk_client *client, const char *key, int64_t wait_ms, struct lk_error *err)
 {
     lk_lock *lock = lks_mutex(client, key);
@@ -201,6 +210,63 @@ TEST(an_address_that_leads_elsewhere_is_followed_within_a_second)
         lks_vip_close(vip);
         assert_true(took_ms < SOON_MS);
     }
+}
+
+/* ---- a channel that access rules leave out -------------------------------------------------------------------- */
+
+TEST(a_channel_that_is_refused_is_polled_and_disturbs_no_other)
+{
+    enum { LOOK_MS = 3000 };
+    lk_client *holder = lks_client(server);
+    LKS_DO(server, "ACL", "SETUSER", "some", "on", "nopass", "+@all", "~*", "&*{allowed}");
+    char url[64];
+    (void)snprintf(url, sizeof url, "redis://some:x@127.0.0.1:%d", server->port);
+    lk_client *client = lks_client_with(
+        server, (struct lk_client_options){.url = url, .poll_ms = 500, .on_event = count});
+    lk_lock *refused = lks_mutex(holder, "{refused}");
+    lk_lock *allowed = lks_mutex(holder, "{allowed}");
+    lk_lock *locks[CROWD + 1];
+    struct lks_wait waits[CROWD + 1];
+    int ok = 0;
+
+    assert_int_equal(lk_lock_acquire(refused, NULL, NULL), LK_OK);
+    assert_int_equal(lk_lock_acquire(allowed, NULL, NULL), LK_OK);
+    atomic_store(&connects, 0);
+    for (size_t i = 0; i <= CROWD; i++) {
+        locks[i] = lks_mutex(client, i < CROWD ? "{refused}" : "{allowed}");
+        lks_wait_start(&waits[i], locks[i], 20000);
+    }
+    lks_nap(500);
+    atomic_store(&trips, 0);
+    lks_nap(LOOK_MS);
+    int trips_then = atomic_load(&trips);
+    int connects_then = atomic_load(&connects);
+    double released_ms = lks_now_ms();
+    assert_int_equal(lk_lock_release(allowed, NULL), LK_OK);
+    ok += lks_wait_end(&waits[CROWD]) == LK_OK;
+    double woken_ms = waits[CROWD].ended_at_ms - released_ms;
+    assert_int_equal(lk_lock_release(refused, NULL), LK_OK);
+    for (size_t i = 0; i < CROWD; i++)
+        lk_lock_cancel(locks[i]);
+    for (size_t i = 0; i < CROWD; i++)
+        (void)lks_wait_end(&waits[i]);
+    print_message("# %d waiters in %d ms: %d connects, %d round trips; told %d times; the allowed "
+                  "one woken after %.0f ms\n",
+                  CROWD + 1, LOOK_MS, connects_then, trips_then, atomic_load(&refusals), woken_ms);
+    for (size_t i = 0; i <= CROWD; i++) {
+        (void)lk_lock_release(locks[i], NULL);
+        lk_lock_free(locks[i]);
+    }
+    lk_lock_free(refused);
+    lk_lock_free(allowed);
+    lk_client_close(client);
+    lk_client_close(holder);
+
+    assert_int_equal(ok, 1);
+    assert_int_equal(atomic_load(&refusals), 1);
+    assert_true(woken_ms < 250);             /* half of what its timer would take */
+    assert_true(connects_then <= CROWD + 2); /* the pool, and one who listens */
+    assert_true(trips_then <= (CROWD + 1) * (LOOK_MS / 500 + 2));
 }
 
 /* ---- the world --------------------------------------------------------------------------------------------------- */
