@@ -13,8 +13,8 @@
 
 #include "base/interrupt.h"
 #include "base/moment.h"
-#include "measure/compare_run.h"
-#include "measure/sweep.h"
+#include "measure/bench_run.h"
+#include "measure/compare.h"
 #include "tell/bench_report.h"
 #include "tell/report.h"
 

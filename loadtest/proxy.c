@@ -13,7 +13,6 @@
 #include "base/interrupt.h"
 #include "base/moment.h"
 #include "proxy/proxy_control.h"
-#include "proxy/proxy_ctl.h"
 #include "proxy/proxy_options.h"
 #include "proxy/proxy_schedule.h"
 

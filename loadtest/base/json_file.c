@@ -5,8 +5,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "programs.h"
+
+enum { LINE_TOO_LONG = 4096 };
 
 void json_file_put(json_t *object, const char *name, json_t *value)
 {
@@ -29,4 +32,48 @@ bool json_file_write(const char *path, json_t *object, struct failure *failure)
     if (failed || rename(part, path) != 0)
         return failure_set(failure, "%s: %s", path, failure_errno_text());
     return true;
+}
+
+/* ---- lines ---- */
+
+const char *json_lines_text(const json_t *line, const char *name)
+{
+    const char *text = json_string_value(json_object_get(line, name));
+    return text && *text ? text : NULL;
+}
+
+static bool take_line(const char *text, size_t length, json_lines_take *take, void *arg,
+                      struct failure *why)
+{
+    if (length > LINE_TOO_LONG) return failure_set(why, "longer than any line of this file");
+    json_t *line = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
+    bool is_good =
+        json_is_object(line) ? take(arg, line, why) : failure_set(why, "not a JSON object");
+    json_decref(line);
+    return is_good;
+}
+
+bool json_lines_read(const char *path, json_lines_take *take, void *arg, struct failure *failure)
+{
+    struct failure why = {.text = ""};
+    char *text = NULL;
+    size_t size = 0;
+    size_t number = 0;
+    bool is_good = true;
+
+    FILE *file = fopen(path, "re");
+    if (!file) return failure_set(failure, "%s: %s", path, failure_errno_text());
+    while (is_good) {
+        errno = 0;
+        ssize_t length = getline(&text, &size, file);
+        if (length < 0 && (ferror(file) || errno == ENOMEM))
+            is_good = failure_set(failure, "%s: %s", path, failure_errno_text());
+        if (length < 0 || text[length - 1] != '\n') break; /* the end, or a line cut short */
+        number++;
+        if (take_line(text, (size_t)length, take, arg, &why)) continue;
+        is_good = failure_set(failure, "%s:%zu: %s", path, number, why.text);
+    }
+    free(text);
+    (void)fclose(file); /* read only */
+    return is_good;
 }

@@ -47,7 +47,7 @@ long long counters_add_calls(const struct tally *before, const struct tally *aft
 
 /* ---- texts ---- */
 
-static const char *next_line(const char *line)
+const char *counters_next_line(const char *line)
 {
     const char *end = strchr(line, '\n');
     return end ? end + 1 : line + strlen(line);
@@ -74,7 +74,7 @@ double counters_sum(const char *metrics, const char *name, const char *label)
     double sum = 0;
     double value = 0;
 
-    for (const char *line = metrics; *line; line = next_line(line))
+    for (const char *line = metrics; *line; line = counters_next_line(line))
         if (sample_value(line, name, label, &value)) sum += value;
     return sum;
 }
@@ -87,7 +87,7 @@ void counters_read_label(const char *metrics, const char *name, const char *labe
 
     *out_tally = (struct tally){.count = 0};
     (void)snprintf(head, sizeof head, "%s=\"", label);
-    for (const char *line = metrics; *line; line = next_line(line)) {
+    for (const char *line = metrics; *line; line = counters_next_line(line)) {
         char word[TALLY_NAME_MAX];
         if (!sample_value(line, name, head, &value)) continue;
         const char *start = strstr(line, head) + strlen(head);
@@ -102,11 +102,12 @@ void counters_read_commands(const char *info, struct tally *out_tally)
     static const char calls[] = ":calls=";
 
     *out_tally = (struct tally){.count = 0};
-    for (const char *line = info; *line && out_tally->count < TALLY_MAX; line = next_line(line)) {
+    for (const char *line = info; *line && out_tally->count < TALLY_MAX;
+         line = counters_next_line(line)) {
         if (strncmp(line, head, strlen(head)) != 0) continue;
         const char *name = line + strlen(head);
         const char *end = strstr(name, calls);
-        if (!end || end >= next_line(line) || end - name >= TALLY_NAME_MAX) continue;
+        if (!end || end >= counters_next_line(line) || end - name >= TALLY_NAME_MAX) continue;
         struct tally_entry *command = &out_tally->list[out_tally->count++];
         memcpy(command->name, name, (size_t)(end - name));
         command->times = strtoll(end + strlen(calls), NULL, 10);
@@ -117,7 +118,7 @@ long long counters_info_number(const char *info, const char *name)
 {
     size_t length = strlen(name);
 
-    for (const char *line = info; *line; line = next_line(line))
+    for (const char *line = info; *line; line = counters_next_line(line))
         if (strncmp(line, name, length) == 0 && line[length] == ':')
             return strtoll(line + length + 1, NULL, 10);
     return -1;

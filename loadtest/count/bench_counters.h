@@ -21,6 +21,9 @@ struct tally {
     int count;
 };
 
+/* For going over a text: the one behind it, or the end. */
+const char *counters_next_line(const char *line);
+
 /* Sum of the samples of a metric, of those only whose labels hold `label` unless NULL. */
 double counters_sum(const char *metrics, const char *name, const char *label);
 

@@ -7,6 +7,8 @@
 
 #include "bench_counters.h"
 
+enum { ASKS = 4 };
+
 static bool ask_all(const struct service *service, double *out_sum)
 {
     double sum = 0;
@@ -36,4 +38,28 @@ double round_trips_end(const struct round_trips *trips, const struct service *se
 
     if (!trips->is_known || !ask_all(service, &after)) return -1;
     return after - trips->before - trips->of_asking;
+}
+
+/* A proxy hands every request to another instance, so some requests tell. */
+static double start_of(const struct service *service, int which)
+{
+    char *metrics = counters_fetch(service->http, service->instances[which].url, NULL);
+    double start = metrics ? counters_sum(metrics, "process_start_time_seconds", NULL) : 0;
+
+    free(metrics);
+    return start > 0 ? start : -1;
+}
+
+double same_process_stamp(const struct service *service)
+{
+    double sum = 0;
+
+    for (int i = 0; i < service->count; i++) {
+        double start = start_of(service, i);
+        for (int ask = 1; ask < ASKS && start > 0; ask++)
+            if (start_of(service, i) != start) start = -1;
+        if (start < 0) return -1;
+        sum += start;
+    }
+    return sum;
 }

@@ -18,4 +18,13 @@ void round_trips_begin(struct round_trips *trips, const struct service *service)
 /* Those since then, over all instances; -1: one did not answer. */
 double round_trips_end(const struct round_trips *trips, const struct service *service);
 
+/*
+ * Is it one process that answers at a URL? Behind a proxy it need not be: then what one of them has
+ * counted is not what was done, and a difference of two counts means nothing. Ask each instance several times when it was started, and add that up.
+ *
+ * Returns  -1   one does not say, or does not always say the same. Two equal answers, before and
+ *               after, mean that the same processes were there.
+ */
+double same_process_stamp(const struct service *service);
+
 #endif

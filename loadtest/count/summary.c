@@ -101,28 +101,69 @@ static void count_ask(const struct ask *ask, struct summary *summary)
     }
 }
 
-static void count_rates(const struct facts *facts, struct summary *summary)
+/* When the first request was sent; the last reply, and the last that accepted, came. */
+struct course {
+    int64_t first_ns, last_ns, accepted_ns;
+};
+
+static struct course course_of(const struct facts *facts)
 {
-    int64_t first_ns = INT64_MAX;
-    int64_t last_ns = 0;
-    int64_t accepted_ns = 0;
+    struct course course = {.first_ns = INT64_MAX};
 
     for (size_t i = 0; i < facts->ask_count; i++) {
-        const struct ask *ask = &facts->asks[i];
-        if (ask->invoked_ns < first_ns) first_ns = ask->invoked_ns;
-        if (ask->answered_ns > last_ns) last_ns = ask->answered_ns;
-        if (ask->answer == ANSWER_CREATED && ask->answered_ns > accepted_ns)
-            accepted_ns = ask->answered_ns;
+        const struct ask *ask = &facts->asks[i]; /* answered_ns is 0 where there is no answer */
+        if (ask->invoked_ns < course.first_ns) course.first_ns = ask->invoked_ns;
+        if (ask->answered_ns > course.last_ns) course.last_ns = ask->answered_ns;
+        if (ask->answer == ANSWER_CREATED && ask->answered_ns > course.accepted_ns)
+            course.accepted_ns = ask->answered_ns;
     }
+    return course;
+}
+
+static void count_rates(const struct facts *facts, const struct course *course,
+                        struct summary *summary)
+{
+    int64_t first_ns = course->first_ns;
+
     summary->replies = summary->requests - summary->unanswered;
     summary->strays = facts->stray_count;
-    if (last_ns > first_ns) {
-        summary->seconds = (double)(last_ns - first_ns) / 1e9;
+    if (course->last_ns > first_ns) {
+        summary->seconds = (double)(course->last_ns - first_ns) / 1e9;
         summary->replies_per_s = (double)summary->replies / summary->seconds;
     }
-    if (accepted_ns > first_ns)
+    if (course->accepted_ns > first_ns)
         summary->purchases_per_s =
-            (double)summary->accepted * 1e9 / (double)(accepted_ns - first_ns);
+            (double)summary->accepted * 1e9 / (double)(course->accepted_ns - first_ns);
+}
+
+/* 1, 2 or 5 times a power of ten. */
+static int64_t enough_ms(int64_t span_ns)
+{
+    static const int64_t steps[] = {1, 2, 5};
+    int64_t span_ms = span_ns / 1000000;
+
+    for (int64_t decade = 10;; decade *= 10)
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+            if (span_ms / (decade * steps[i]) < SERIES_SLICES_MAX) return decade * steps[i];
+}
+
+static void count_slices(const struct facts *facts, const struct course *course,
+                         struct series *series)
+{
+    bool is_sold_out = facts->has_stock && facts->left <= 0 && course->accepted_ns > 0;
+
+    *series = (struct series){.slice_ms = 10, .sold_out_ms = -1};
+    if (course->last_ns <= 0) return;
+    series->slice_ms = enough_ms(course->last_ns - course->first_ns);
+    for (size_t i = 0; i < facts->ask_count; i++) {
+        const struct ask *ask = &facts->asks[i];
+        if (ask->outcome == ASK_UNANSWERED) continue;
+        int slice = (int)((ask->answered_ns - course->first_ns) / 1000000 / series->slice_ms);
+        series->replies[ask->answer][slice]++;
+        if (slice >= series->count) series->count = slice + 1;
+    }
+    /* What was sold last was the last unit only if nothing is left. */
+    if (is_sold_out) series->sold_out_ms = (double)(course->accepted_ns - course->first_ns) / 1e6;
 }
 
 bool summary_count(const struct facts *facts, struct summary *out_summary, struct failure *failure)
@@ -133,10 +174,12 @@ bool summary_count(const struct facts *facts, struct summary *out_summary, struc
         .sold = facts->order_count > facts->sold_count ? facts->order_count : facts->sold_count,
         .requests = facts->ask_count,
     };
+    const struct course course = course_of(facts);
 
     for (size_t i = 0; i < facts->ask_count; i++)
         count_ask(&facts->asks[i], &summary);
-    count_rates(facts, &summary);
+    count_rates(facts, &course, &summary);
+    count_slices(facts, &course, &summary.series);
     if (!count_buyers(facts, &summary.buyers) || !measure_latency(facts, &summary))
         return failure_set(failure, "out of memory");
     *out_summary = summary;

@@ -12,6 +12,18 @@ struct latency {
     double p50_ms, p90_ms, p99_ms, p999_ms, most_ms;
 };
 
+enum { SERIES_SLICES_MAX = 120 };
+
+/* The run over time: how many replies of each kind came in each slice of it, and when the last unit was
+ * sold. */
+struct series {
+    int64_t slice_ms; /* 10, 20, 50, 100, ...: the shortest that is enough for the whole run */
+    int count;        /* slices; the first begins with the first request. 0: no reply came */
+    uint32_t replies[ANSWER_COUNT][SERIES_SLICES_MAX];
+    double
+        sold_out_ms; /* since the first request: the last unit's buyer was told; -1: units left */
+};
+
 struct summary {
     int64_t initial, left;
     size_t sold;   /* orders in the hash or in the ledger stream, whichever are more */
@@ -26,6 +38,7 @@ struct summary {
     size_t refused[ANSWER_COUNT];   /* by reason: surely not executed */
     size_t uncertain[ANSWER_COUNT]; /* by reason: nobody knows */
     struct latency latency[ANSWER_COUNT];
+    struct series series;
 };
 
 /* false: out of memory. */

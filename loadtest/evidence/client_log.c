@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_lines.h"
+#include "base/json_file.h"
 
 /* A request in flight. */
 struct flight {

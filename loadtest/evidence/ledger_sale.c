@@ -74,32 +74,39 @@ static bool row_is_whole(const struct row *row)
 
 /* ---- the parts of a sale ---- */
 
+static struct redisReply *ask_field(struct ledger *ledger, const char *sale, const char *name,
+                                    struct failure *failure)
+{
+    return ask(ledger, sale, (const char *[]){"HGET", "sale", name, NULL}, failure);
+}
+
 static bool read_sale_hash(struct ledger *ledger, const char *sale, struct facts *facts,
                            struct failure *failure)
 {
     const struct {
         const char *name;
-        int64_t *number; /* stays as it is when there is none; NULL: of the state, a text */
-    } fields[] = {{"initial", &facts->initial}, {"restocked", &facts->restocked},
-                  {"epoch", &facts->epoch},     {"starts_ms", &facts->starts_ms},
-                  {"ends_ms", &facts->ends_ms}, {"state", NULL}};
+        int64_t *number; /* stays as it is when there is none */
+    } fields[] = {{"initial", &facts->initial},
+                  {"restocked", &facts->restocked},
+                  {"epoch", &facts->epoch},
+                  {"starts_ms", &facts->starts_ms},
+                  {"ends_ms", &facts->ends_ms}};
     int64_t is_there = 0;
 
     if (!ask_integer(ledger, sale, (const char *[]){"EXISTS", "sale", NULL}, &is_there, failure))
         return false;
     if (!is_there) return failure_set(failure, "no sale \"%s\" in this Redis", sale);
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        struct redisReply *reply =
-            ask(ledger, sale, (const char *[]){"HGET", "sale", fields[i].name, NULL}, failure);
-        const char *text = ledger_reply_text(reply);
+        struct redisReply *reply = ask_field(ledger, sale, fields[i].name, failure);
         if (!reply) return false;
-        if (fields[i].number)
-            (void)ledger_reply_number(reply, fields[i].number);
-        else if (text)
-            facts->state = facts_text(facts, text, strlen(text));
+        (void)ledger_reply_number(reply, fields[i].number);
         ledger_reply_free(reply);
     }
-    return true;
+    struct redisReply *reply = ask_field(ledger, sale, "state", failure);
+    const char *text = ledger_reply_text(reply);
+    if (text) facts->state = facts_text(facts, text, strlen(text));
+    ledger_reply_free(reply);
+    return reply != NULL;
 }
 
 bool ledger_sale_stock(struct ledger *ledger, const char *sale, int64_t *out_left,

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/json_lines.h"
+#include "base/json_file.h"
 
 struct reader {
     struct facts *facts; /* borrowed, as the next */

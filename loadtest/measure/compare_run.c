@@ -2,8 +2,6 @@
  * Round by round, each guard once, in an order that the seed shuffles. A cell is started from
  * nothing and stopped before the next one starts. One thread.
  */
-#include "compare_run.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,6 +12,7 @@
 #include "base/moment.h"
 #include "bench.h"
 #include "bench_servers.h"
+#include "compare.h"
 
 enum { CELL_PATH_MAX = 860 };
 

@@ -1,7 +1,6 @@
 /*
  * One Redis with an instance for each batch size; every point is measured once per round. One thread.
  */
-#include "sweep.h"
 
 #include <stdlib.h>
 #include <string.h>

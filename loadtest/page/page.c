@@ -45,24 +45,24 @@ static const char style[] =
 
 static const struct section {
     const char *id, *name, *head;
-    page_kind kind; /* of file; PAGE_KIND_COUNT: any */
     void (*write)(struct page *page, const json_t *root);
+    page_kind kind;  /* of file; PAGE_KIND_COUNT: any */
     bool is_partial; /* it has something to say without, too */
 } sections[] = {
-    {"verdicts", "Verdicts", "Verdicts: what the auditor found", PAGE_VERIFY, page_section_verdicts,
+    {"verdicts", "Verdicts", "Verdicts: what the auditor found", page_section_verdicts, PAGE_VERIFY,
      false},
-    {"guards", "Guards", "Guards under the same load", PAGE_COMPARE, page_section_guards, false},
-    {"throughput", "Throughput", "Throughput over time", PAGE_VERIFY, page_section_course, false},
-    {"latency", "Latency", "Latency by outcome", PAGE_VERIFY, page_section_latency, false},
-    {"connections", "Connections", "Guards × connections", PAGE_SWEEP, page_section_connections,
+    {"guards", "Guards", "Guards under the same load", page_section_guards, PAGE_COMPARE, false},
+    {"throughput", "Throughput", "Throughput over time", page_section_course, PAGE_VERIFY, false},
+    {"latency", "Latency", "Latency by outcome", page_section_latency, PAGE_VERIFY, false},
+    {"connections", "Connections", "Guards × connections", page_section_connections, PAGE_SWEEP,
      false},
-    {"batches", "Batches", "Batch size against throughput", PAGE_SWEEP, page_section_batches,
+    {"batches", "Batches", "Batch size against throughput", page_section_batches, PAGE_SWEEP,
      false},
-    {"lock-times-of-guards", "Lock times", "Waiting for locks, and holding them", PAGE_SWEEP,
-     page_section_lock_times, true},
-    {"locks", "Locks", "The locks by themselves", PAGE_LOCKS, page_section_locks, false},
-    {"figures", "Figures", "Figures of the service", PAGE_BENCH, page_section_figures, true},
-    {"machine", "Machine", "Hardware and commit", PAGE_KIND_COUNT, page_section_machine, true},
+    {"lock-times-of-guards", "Lock times", "Waiting for locks, and holding them",
+     page_section_lock_times, PAGE_SWEEP, true},
+    {"locks", "Locks", "The locks by themselves", page_section_locks, PAGE_LOCKS, false},
+    {"figures", "Figures", "Figures of the service", page_section_figures, PAGE_BENCH, true},
+    {"machine", "Machine", "Hardware and commit", page_section_machine, PAGE_KIND_COUNT, true},
 };
 enum { SECTION_COUNT = sizeof sections / sizeof *sections };
 

@@ -1,9 +1,9 @@
 /*
  * A file is known by its "mode" and must have what its sections read. One thread.
  */
-#include "page_load.h"
-
 #include <string.h>
+
+#include "page.h"
 
 const struct page_kind_text page_kinds[PAGE_KIND_COUNT] = {
     [PAGE_VERIFY] = {"verify", "a verification run",

@@ -4,7 +4,7 @@
 #ifndef LOADTEST_PAGE_SECTION_H
 #define LOADTEST_PAGE_SECTION_H
 
-#include "page_load.h"
+#include "page.h"
 #include "page_plot.h"
 
 struct page {

@@ -5,19 +5,13 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/spread.h"
 
 enum { TEXT_MAX = 2000 };
 
 /* ---- samples ---- */
-
-static int by_value(const void *left, const void *right)
-{
-    const double *a = left;
-    const double *b = right;
-    return (*a > *b) - (*a < *b);
-}
 
 void page_sample_add(struct page_sample *sample, double value)
 {
@@ -28,15 +22,13 @@ void page_sample_add(struct page_sample *sample, double value)
 void page_sample_sum_up(struct page_sample *sample)
 {
     double sorted[PAGE_REPEATS_MAX];
-    size_t count = (size_t)sample->count;
 
-    if (count == 0) return;
+    if (sample->count == 0) return;
     memcpy(sorted, sample->values, sizeof sorted);
-    qsort(sorted, count, sizeof *sorted, by_value);
-    sample->least = sorted[0];
-    sample->most = sorted[count - 1];
-    sample->median =
-        count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+    struct spread spread = spread_of(sorted, sample->count);
+    sample->least = spread.least;
+    sample->most = spread.most;
+    sample->median = spread.median;
 }
 
 bool page_sample_read(const json_t *array, struct page_sample *out_sample)

@@ -30,4 +30,13 @@ bool proxy_control_open(struct proxy_control *control, const char *path, struct 
 /* Close and remove the socket. Harmless when it is not open. */
 void proxy_control_close(struct proxy_control *control);
 
+/*
+ * `proxy ctl PATH VERB...`, its client: send the words as one command, print the answer.
+ *
+ * Returns  0   ok
+ *          1   the proxy answered with an error (printed on stderr), or does not answer
+ *          2   bad words; nothing was sent
+ */
+int proxy_ctl(int argc, char **argv);
+
 #endif

@@ -1,8 +1,6 @@
 /*
  * Connect, one line out, one line in. Blocking, with a time limit. One thread.
  */
-#include "proxy_ctl.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,6 +11,7 @@
 
 #include "proxy_address.h"
 #include "proxy_command.h"
+#include "proxy_control.h"
 
 enum { ANSWER_LIMIT_S = 10, CTL_OK = 0, CTL_REFUSED = 1, CTL_BAD_WORDS = 2, ANSWER_MAX = 16384 };
 

@@ -11,7 +11,6 @@
 #include "base/interrupt.h"
 #include "base/moment.h"
 #include "count/round_trips.h"
-#include "count/same_process.h"
 #include "drive.h"
 #include "evidence/client_log.h"
 #include "evidence/ledger.h"
@@ -167,7 +166,6 @@ static bool judge(const struct verifying *run, struct verify_run *out_run)
 
     if (!audit_run_with(&run->facts, &strictness, &out_run->audit, run->failure)) return false;
     if (!summary_count(&run->facts, &out_run->summary, run->failure)) return false;
-    series_count(&run->facts, &out_run->series);
     if (out_run->audit.lost == 0) return true;
     (void)snprintf(out_run->lost, sizeof out_run->lost, "%.900s/lost-%s.jsonl",
                    run->target->run_dir, run->tag);

@@ -7,7 +7,6 @@
 #include "audit/audit.h"
 #include "count/bench_machine.h"
 #include "count/lock_times.h"
-#include "count/series.h"
 #include "count/summary.h"
 #include "drive.h"
 #include "service.h"
@@ -16,8 +15,7 @@ struct verify_run {
     char sale[SALE_ID_MAX + 1];
     struct summary summary;
     struct audit_result audit;
-    double round_trips; /* of the sale, over all instances; -1: not known */
-    struct series series;
+    double round_trips;      /* of the sale, over all instances; -1: not known */
     struct lock_times locks; /* of this run, all instances; if has_locks */
     bool has_locks;
     struct bench_machine machine; /* as bench_machine_host() knows it */

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/json_file.h"
-#include "measure/compare_run.h"
-#include "report_inside.h"
+#include "measure/compare.h"
+#include "report.h"
 
 enum { CELL_MAX = 40 };
 

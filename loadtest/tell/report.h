@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#include <jansson.h>
+
 #include "measure/speed.h"
 #include "run/options.h"
 #include "run/service.h"
@@ -22,5 +24,13 @@ bool report_json_write(const char *path, const struct drive_target *target,
                        const struct verify_run *runs, int count, struct failure *failure);
 bool report_json_write_speed(const char *path, const struct drive_target *target,
                              const struct speed_run *run, struct failure *failure);
+
+/* Parts that a comparison has, too. */
+/* Everything about one run, into `object`. */
+void report_json_put_run(json_t *object, const struct verify_run *run);
+
+/* "settings", "versions" and "machine". */
+void report_json_put_place(json_t *object, const struct options *options,
+                           const struct service *service, const struct verify_run *run);
 
 #endif

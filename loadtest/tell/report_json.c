@@ -12,7 +12,6 @@
 #include "base/moment.h"
 #include "evidence/redis_url.h"
 #include "report.h"
-#include "report_inside.h"
 
 static json_t *text(const char *words)
 {
@@ -126,7 +125,7 @@ void report_json_put_run(json_t *object, const struct verify_run *run)
     json_file_put(object, "purchases_per_s", number(summary->purchases_per_s));
     json_file_put(object, "replies_per_s", number(summary->replies_per_s));
     json_file_put(object, "latency", latencies(summary));
-    json_file_put(object, "series", series_json(&run->series));
+    json_file_put(object, "series", series_json(&run->summary.series));
     json_file_put(object, "locks", run->has_locks ? lock_times_json(&run->locks) : json_null());
     put_audit(object, &run->audit);
     if (run->trouble[0]) json_file_put(object, "trouble", text(run->trouble));

@@ -1,5 +1,5 @@
 /*
- * The numbers of a run, counted from facts made by hand; and the promises' table.
+ * The numbers of a run and its course, counted from facts made by hand; and the promises' table.
  */
 #include "audit/audit.h"
 #include "count/summary.h"
@@ -18,25 +18,34 @@ static void add_ask(struct facts *facts, const char *buyer, int64_t from_ms, int
     assert_true(facts_add_ask(facts, ask));
 }
 
+SET_UP(struct facts, facts)
+{
+    facts_init(facts);
+    facts->has_stock = true;
+}
+
+TEAR_DOWN(struct facts, facts)
+{
+    facts_done(facts);
+}
+
 static bool is_near(double value, double wanted)
 {
     return value > wanted - 0.001 && value < wanted + 0.001;
 }
 
-TEST(run_is_counted_by_outcome)
+TEST(run_is_counted_by_outcome, struct facts *facts)
 {
     struct summary summary;
-    struct facts facts;
 
-    facts_init(&facts);
-    facts.initial = 2;
-    add_ask(&facts, "a", 1000, 1100, ASK_OK, ANSWER_CREATED);
-    add_ask(&facts, "b", 1000, 1500, ASK_OK, ANSWER_CREATED);
-    add_ask(&facts, "a", 1600, 1700, ASK_OK, ANSWER_REPLAYED);
-    add_ask(&facts, "c", 1600, 2000, ASK_FAIL, ANSWER_SOLD_OUT);
-    add_ask(&facts, "d", 1600, 2000, ASK_INFO, ANSWER_OUTCOME_UNKNOWN);
-    add_ask(&facts, "e", 1600, 0, ASK_UNANSWERED, ANSWER_NONE);
-    assert_true(summary_count(&facts, &summary, NULL));
+    facts->initial = 2;
+    add_ask(facts, "a", 1000, 1100, ASK_OK, ANSWER_CREATED);
+    add_ask(facts, "b", 1000, 1500, ASK_OK, ANSWER_CREATED);
+    add_ask(facts, "a", 1600, 1700, ASK_OK, ANSWER_REPLAYED);
+    add_ask(facts, "c", 1600, 2000, ASK_FAIL, ANSWER_SOLD_OUT);
+    add_ask(facts, "d", 1600, 2000, ASK_INFO, ANSWER_OUTCOME_UNKNOWN);
+    add_ask(facts, "e", 1600, 0, ASK_UNANSWERED, ANSWER_NONE);
+    assert_true(summary_count(facts, &summary, NULL));
 
     assert_int_equal(5, summary.buyers);
     assert_int_equal(6, summary.requests);
@@ -49,18 +58,15 @@ TEST(run_is_counted_by_outcome)
     assert_true(is_near(summary.seconds, 1.0));
     assert_true(is_near(summary.replies_per_s, 5.0));
     assert_true(is_near(summary.purchases_per_s, 4.0)); /* two in half a second */
-    facts_done(&facts);
 }
 
-TEST(percentiles_are_nearest_rank)
+TEST(percentiles_are_nearest_rank, struct facts *facts)
 {
     struct summary summary;
-    struct facts facts;
 
-    facts_init(&facts);
     for (int64_t ms = 200; ms >= 1; ms--)
-        add_ask(&facts, "a", 0, ms, ASK_FAIL, ANSWER_SOLD_OUT);
-    assert_true(summary_count(&facts, &summary, NULL));
+        add_ask(facts, "a", 0, ms, ASK_FAIL, ANSWER_SOLD_OUT);
+    assert_true(summary_count(facts, &summary, NULL));
 
     assert_int_equal(200, summary.latency[ANSWER_SOLD_OUT].count);
     assert_true(is_near(summary.latency[ANSWER_SOLD_OUT].p50_ms, 100.0));
@@ -69,21 +75,83 @@ TEST(percentiles_are_nearest_rank)
     assert_true(is_near(summary.latency[ANSWER_SOLD_OUT].p999_ms, 200.0));
     assert_true(is_near(summary.latency[ANSWER_SOLD_OUT].most_ms, 200.0));
     assert_int_equal(0, summary.latency[ANSWER_CREATED].count);
-    facts_done(&facts);
 }
 
-TEST(empty_run_has_no_rates)
+TEST(empty_run_has_no_rates, struct facts *facts)
 {
     struct summary summary;
-    struct facts facts;
 
-    facts_init(&facts);
-    assert_true(summary_count(&facts, &summary, NULL));
+    assert_true(summary_count(facts, &summary, NULL));
 
     assert_int_equal(0, summary.buyers);
     assert_true(is_near(summary.replies_per_s, 0.0));
     assert_true(is_near(summary.purchases_per_s, 0.0));
-    facts_done(&facts);
+}
+
+TEST(replies_fall_into_slices_from_the_first_request, struct facts *facts)
+{
+    struct summary summary;
+
+    add_ask(facts, "b", 1000, 1009, ASK_OK, ANSWER_CREATED);
+    add_ask(facts, "b", 1001, 1010, ASK_OK, ANSWER_CREATED);
+    add_ask(facts, "b", 1001, 1019, ASK_OK, ANSWER_CREATED);
+    add_ask(facts, "b", 1002, 1031, ASK_FAIL, ANSWER_SOLD_OUT);
+    add_ask(facts, "b", 1002, 0, ASK_UNANSWERED, ANSWER_NONE);
+    assert_true(summary_count(facts, &summary, NULL));
+    assert_int_equal(10, summary.series.slice_ms);
+    assert_int_equal(4, summary.series.count);
+    assert_int_equal(1, summary.series.replies[ANSWER_CREATED][0]);
+    assert_int_equal(2, summary.series.replies[ANSWER_CREATED][1]);
+    assert_int_equal(1, summary.series.replies[ANSWER_SOLD_OUT][3]);
+    assert_int_equal(0, summary.series.replies[ANSWER_NONE][0]);
+    assert_true(summary.series.sold_out_ms > 18.999 && summary.series.sold_out_ms < 19.001);
+}
+
+TEST(units_left_are_no_sell_out, struct facts *facts)
+{
+    struct summary summary;
+
+    add_ask(facts, "b", 1000, 1009, ASK_OK, ANSWER_CREATED);
+    facts->left = 1;
+    assert_true(summary_count(facts, &summary, NULL));
+    assert_true(summary.series.sold_out_ms < 0);
+    facts->left = 0;
+    facts->has_stock = false;
+    assert_true(summary_count(facts, &summary, NULL));
+    assert_true(summary.series.sold_out_ms < 0);
+}
+
+TEST(a_slice_is_as_short_as_the_run_allows, struct facts *facts)
+{
+    static const struct {
+        int64_t last_ms, slice_ms;
+        int count;
+    } cases[] = {
+        {1199, 10, 120}, {1200, 20, 61},  {2399, 20, 120},      {2400, 50, 49},
+        {5999, 50, 120}, {6000, 100, 61}, {1200000, 20000, 61},
+    };
+    struct summary summary;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        facts_done(facts);
+        add_ask(facts, "b", 0, cases[i].last_ms, ASK_OK, ANSWER_REPLAYED);
+        assert_true(summary_count(facts, &summary, NULL));
+        assert_int_equal(cases[i].slice_ms, summary.series.slice_ms);
+        assert_int_equal(cases[i].count, summary.series.count);
+        assert_int_equal(1, summary.series.replies[ANSWER_REPLAYED][cases[i].count - 1]);
+    }
+}
+
+TEST(without_a_reply_there_is_no_slice, struct facts *facts)
+{
+    struct summary summary;
+
+    assert_true(summary_count(facts, &summary, NULL));
+    assert_int_equal(0, summary.series.count);
+    add_ask(facts, "b", 5, 0, ASK_UNANSWERED, ANSWER_NONE);
+    assert_true(summary_count(facts, &summary, NULL));
+    assert_int_equal(0, summary.series.count);
+    assert_true(summary.series.sold_out_ms < 0);
 }
 
 TEST(every_check_stands_behind_a_promise)

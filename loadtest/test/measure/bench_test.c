@@ -1,7 +1,7 @@
 /*
  * The bench's arithmetic and what it reads out of texts: no server, no wrk.
  */
-#include "measure/bench_point.h"
+#include "measure/bench_round.h"
 #include "test/support/testing.h"
 
 enum { MANY = 100 };

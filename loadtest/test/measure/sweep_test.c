@@ -1,7 +1,7 @@
 /*
  * What a sweep measures, by the service's help and its own flags.
  */
-#include "measure/sweep.h"
+#include "measure/bench_run.h"
 #include "test/support/testing.h"
 
 static const char help[] = "Usage: seckilld [FLAG...]\n\n"

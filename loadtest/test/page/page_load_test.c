@@ -3,7 +3,7 @@
  */
 #include <unistd.h>
 
-#include "page/page_load.h"
+#include "page/page.h"
 #include "test/support/testing.h"
 
 static char path[] = "/tmp/page-load-XXXXXX";

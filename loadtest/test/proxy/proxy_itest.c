@@ -95,10 +95,10 @@ static bool is_counted(void *arg)
 /* "NAME NUMBER" of link1's status, soon. */
 static bool counts(const struct rig *rig, const char *text)
 {
-    struct counted counted = {.rig = rig};
+    struct counted counted = {.rig = rig, .number = strtol(strchr(text, ' '), NULL, 10)};
 
-    return sscanf(text, "%31s %ld", counted.name, &counted.number) == 2 &&
-           lt_eventually(is_counted, &counted, SOON_MS);
+    (void)snprintf(counted.name, sizeof counted.name, "%.*s", (int)strcspn(text, " "), text);
+    return lt_eventually(is_counted, &counted, SOON_MS);
 }
 
 /* A line of the history has all of these words. */

@@ -9,7 +9,7 @@
 #include "test/support/lt_load.h"
 #include "test/support/testing.h"
 
-enum { STOCK = 100 };
+enum { STOCK = 100, WORDS_MAX = 2000 };
 
 struct world {
     struct lt_place place;
@@ -47,8 +47,9 @@ static void sell(const struct world *world, const char *more, char sale[64])
     json_decref(result);
 }
 
-/* Append the files of that pattern in the run's folder. */
-static void add_files(const struct world *world, const char *flag, const char *pattern, char *words)
+/* The flag and the files of that pattern in the run's folder, behind what stands there; the new length. */
+static size_t add_files(const struct world *world, const char *flag, const char *pattern,
+                        char words[WORDS_MAX], size_t length)
 {
     char path[LT_PATH_MAX + 64];
     glob_t files;
@@ -56,19 +57,20 @@ static void add_files(const struct world *world, const char *flag, const char *p
     (void)snprintf(path, sizeof path, "%s/out/run-*/%s", world->place.dir, pattern);
     /* one thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
     assert_int_equal(0, glob(path, 0, NULL, &files));
-    (void)strcat(words, flag);
+    length += (size_t)snprintf(words + length, WORDS_MAX - length, "%s", flag);
     for (size_t i = 0; i < files.gl_pathc; i++)
-        (void)strcat(strcat(words, " "), files.gl_pathv[i]);
+        length += (size_t)snprintf(words + length, WORDS_MAX - length, " %s", files.gl_pathv[i]);
     globfree(&files);
+    return length;
 }
 
 /* The auditor comes to the same end by itself. */
 static void audit_again(const struct world *world, const char *sale)
 {
-    char words[2000] = "";
+    char words[WORDS_MAX];
+    size_t length = add_files(world, "--operators", "operators-*.ndjson", words, 0);
 
-    add_files(world, "--operators", "operators-*.ndjson", words);
-    add_files(world, " --clients", "clients-*.jsonl", words);
+    (void)add_files(world, " --clients", "clients-*.jsonl", words, length);
     const char *said = lt_must(&world->place, 0, "audit --redis %s --sale %s %s",
                                world->topology.url, sale, words);
     assert_non_null(strstr(said, "accepted orders lost: 0 of 100\npass\n"));
