@@ -156,6 +156,18 @@ static struct events_news next_news(struct broadcast *broadcast, struct watcher 
     return news;
 }
 
+/* The news once so many orders are known, and the store is not away. */
+static struct events_news news_of_orders(struct broadcast *broadcast, struct watcher *watcher,
+                                         int64_t orders)
+{
+    struct events_news news;
+
+    do
+        news = next_news(broadcast, watcher);
+    while (news.is_lost || news.orders < orders);
+    return news;
+}
+
 TEST(while_nobody_watches_nothing_is_read)
 {
     struct watcher *watcher = NULL;
@@ -263,43 +275,10 @@ TEST(after_an_outage_it_goes_on_where_it_was)
     assert_true(next_news(*state, watcher).is_lost);
     write_entries("sold", 200); /* more than a page */
     set_status(STORE_OK);
-    do
-        news = next_news(*state, watcher);
-    while (news.orders < 200);
+    news = news_of_orders(*state, watcher, 200);
     assert_false(news.is_lost);
     assert_false(news.is_gap);
     assert_int_equal(news.left, 800);
-    broadcast_leave(*state, watcher);
-}
-
-TEST(a_store_that_has_forgotten_is_believed)
-{
-    struct watcher *watcher = watch(*state, "cup");
-    struct events_news news;
-    bool was_gap = false;
-
-    write_entries("sold", 5);
-    do
-        news = next_news(*state, watcher);
-    while (news.orders < 5);
-    set_status(STORE_UNAVAILABLE);
-    assert_true(next_news(*state, watcher).is_lost);
-    (void)pthread_mutex_lock(&store.mutex);
-    store.count = 3; /* two entries and their orders are gone */
-    store.moment.last.ms = START + 3;
-    store.moment.sale.left = 997;
-    store.moment.orders = 3;
-    store.has_forgotten = true;
-    store.status = STORE_OK;
-    (void)pthread_mutex_unlock(&store.mutex);
-    do {
-        news = next_news(*state, watcher);
-        was_gap = was_gap || news.is_gap;
-    } while (news.is_lost);
-    assert_true(was_gap);
-    assert_int_equal(news.left, 997);
-    assert_int_equal(news.orders, 3);
-    assert_true(news.last.ms == START + 3);
     broadcast_leave(*state, watcher);
 }
 
@@ -315,6 +294,29 @@ static void go_back_to(size_t count)
     (void)pthread_mutex_unlock(&store.mutex);
 }
 
+TEST(a_store_that_has_forgotten_is_believed)
+{
+    struct watcher *watcher = watch(*state, "cup");
+    struct events_news news;
+    bool was_gap = false;
+
+    write_entries("sold", 5);
+    news = news_of_orders(*state, watcher, 5);
+    set_status(STORE_UNAVAILABLE);
+    assert_true(next_news(*state, watcher).is_lost);
+    go_back_to(3);
+    set_status(STORE_OK);
+    do {
+        news = next_news(*state, watcher);
+        was_gap = was_gap || news.is_gap;
+    } while (news.is_lost);
+    assert_true(was_gap);
+    assert_int_equal(news.left, 997);
+    assert_int_equal(news.orders, 3);
+    assert_true(news.last.ms == START + 3);
+    broadcast_leave(*state, watcher);
+}
+
 /* Watch on a deployment of its own until five orders are told. */
 static struct watcher *watch_five(struct broadcast **broadcast, const struct deployment *deployment)
 {
@@ -324,7 +326,7 @@ static struct watcher *watch_five(struct broadcast **broadcast, const struct dep
     *broadcast = broadcast_new(NULL, deployment);
     watcher = watch(*broadcast, "cup");
     write_entries("sold", 5);
-    while (next_news(*broadcast, watcher).orders < 5) {}
+    (void)news_of_orders(*broadcast, watcher, 5);
     return watcher;
 }
 
@@ -385,9 +387,7 @@ TEST(one_server_of_a_cluster_does_not_take_the_others_along)
     pot = watch(*state, "pot");
     assert_true(next_news(*state, cup).is_lost);
     write_entries("sold", 2);
-    do
-        news = next_news(*state, pot);
-    while (news.is_lost || news.orders < 2);
+    news = news_of_orders(*state, pot, 2);
     for (size_t sold = 3; sold < 6; sold++) { /* and is not lost again */
         write_entries("sold", 1);
         do {
@@ -401,9 +401,7 @@ TEST(one_server_of_a_cluster_does_not_take_the_others_along)
     (void)pthread_mutex_lock(&store.mutex);
     store.dead = NULL;
     (void)pthread_mutex_unlock(&store.mutex);
-    do
-        news = next_news(*state, cup);
-    while (news.is_lost || news.orders < 2);
+    news = news_of_orders(*state, cup, 2);
     broadcast_leave(*state, cup);
     broadcast_leave(*state, pot);
 }

@@ -9,23 +9,30 @@ enum { NOW_MS = 1000000, ROOM = 4096 };
 
 static char room[ROOM];
 
-static struct events_group empty_group(void)
+/* What each test begins with: a new sale, of which nothing is told yet but that it is there. */
+static struct sale_moment moment;
+static struct events_group group;
+static struct events_told told;
+static struct events_news news;
+static struct events_change change;
+
+static void empty_group(void)
 {
     memset(room, 0, sizeof room);
-    return (struct events_group){.text = {.data = room, .size = sizeof room - 1}};
+    group = (struct events_group){.text = {.data = room, .size = sizeof room - 1}};
 }
 
 /* An open sale of 10 units with nothing sold, created at 1-0. */
 static struct sale_moment new_sale(void)
 {
-    struct sale_moment moment = {.last = {1, 0}};
+    struct sale_moment new = {.last = {1, 0}};
 
-    (void)stpcpy(moment.sale.id, "cup");
-    (void)stpcpy(moment.sale.stored_state, "open");
-    moment.sale.initial = moment.sale.left = 10;
-    moment.sale.starts_ms = 1;
-    moment.sale.now_ms = 1;
-    return moment;
+    (void)stpcpy(new.sale.id, "cup");
+    (void)stpcpy(new.sale.stored_state, "open");
+    new.sale.initial = new.sale.left = 10;
+    new.sale.starts_ms = 1;
+    new.sale.now_ms = 1;
+    return new;
 }
 
 static struct ledger_entry entry_of(const char *event, uint64_t ms, int64_t left, int64_t orders)
@@ -41,24 +48,30 @@ static struct ledger_entry entry_of(const char *event, uint64_t ms, int64_t left
     return entry;
 }
 
-static bool follow(struct sale_moment *moment, struct ledger_entry entry, struct events_change *out)
+static bool follow(struct ledger_entry entry)
 {
-    return events_follow(moment, &entry, out);
+    return events_follow(&moment, &entry, &change);
 }
 
-/* All of a moment as news, with these changes. */
-static struct events_news news_of(const struct sale_moment *moment,
-                                  const struct events_change *changes, size_t count)
+/* All of the moment as news, with these changes, into an empty room. */
+static void tell(const struct events_change *changes, size_t count)
 {
-    struct events_news news = {.last = moment->last,
-                               .left = moment->sale.left,
-                               .orders = moment->orders,
-                               .now_ms = moment->sale.now_ms,
-                               .state = sale_state_of(&moment->sale),
-                               .change_count = count};
-
+    news = (struct events_news){.last = moment.last,
+                                .left = moment.sale.left,
+                                .orders = moment.orders,
+                                .now_ms = moment.sale.now_ms,
+                                .state = sale_state_of(&moment.sale),
+                                .change_count = count};
     if (count > 0) memcpy(news.changes, changes, count * sizeof *changes);
-    return news;
+    empty_group();
+    events_add_news(&group, &news, &told);
+}
+
+BEFORE_EACH()
+{
+    moment = new_sale();
+    empty_group();
+    events_told_all(&told, &moment);
 }
 
 /* ---- how events are written -------------------------------------------------------------------- */
@@ -82,8 +95,7 @@ TEST(each_line_of_the_data_has_its_field)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct events_group group = empty_group();
-
+        empty_group();
         events_add(&group, EVENT_STOCK, NULL, cases[i].data, strlen(cases[i].data));
         assert_string_equal(room, cases[i].written);
         assert_int_equal(group.count[EVENT_STOCK], 1);
@@ -92,10 +104,6 @@ TEST(each_line_of_the_data_has_its_field)
 
 TEST(a_snapshot_has_the_id_of_its_moment)
 {
-    struct sale_moment moment = new_sale();
-    struct events_group group = empty_group();
-    struct events_told told = {0};
-
     moment.last = (struct ledger_id){77, 3};
     events_add_snapshot(&group, &moment, "{}", &told);
 
@@ -132,13 +140,11 @@ TEST(a_ledger_is_followed_entry_by_entry)
         {"unheard-of", 0, 0, "sold_out"},
         {"ended", 0, 0, "ended"},
     };
-    struct sale_moment moment = new_sale();
     int64_t orders = 0;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct ledger_entry entry =
             entry_of(cases[i].event, 10 + i, cases[i].left, cases[i].orders);
-        struct events_change change = {0};
         bool is_told = events_follow(&moment, &entry, &change);
 
         assert_int_equal(is_told, cases[i].told != NULL);
@@ -156,42 +162,34 @@ TEST(a_ledger_is_followed_entry_by_entry)
 
 TEST(units_that_cool_are_left_when_their_moment_has_come)
 {
-    struct sale_moment moment = new_sale();
     struct ledger_entry restock = entry_of("restocked", 100, 5, 0);
-    struct events_change change;
-    struct events_told told;
-    struct events_news news;
-    struct events_group group = empty_group();
 
     restock.units = 5;
     restock.sellable_ms = 350;
-    (void)follow(&moment, entry_of("sold", 50, 0, 10), &change);
-    assert_true(follow(&moment, restock, &change));
+    (void)follow(entry_of("sold", 50, 0, 10));
+    assert_true(follow(restock));
     assert_int_equal(change.state, SALE_SOLD_OUT);
     assert_int_equal(moment.sale.left, 0);
     assert_int_equal(moment.sale.cooling, 5);
-    (void)follow(&moment, entry_of("paused", 200, 5, 0), &change);
-    (void)follow(&moment, entry_of("resumed", 210, 5, 0), &change);
+    (void)follow(entry_of("paused", 200, 5, 0));
+    (void)follow(entry_of("resumed", 210, 5, 0));
     events_tick(&moment, 349);
     assert_int_equal(sale_state_of(&moment.sale), SALE_SOLD_OUT);
     events_told_all(&told, &moment);
     events_tick(&moment, 350);
-    news = news_of(&moment, NULL, 0);
-    events_add_news(&group, &news, &told);
+    tell(NULL, 0);
     assert_string_equal(room, "event: state\ndata: {\"state\":\"active\",\"because\":\"clock\"}\n\n"
                               "event: stock\ndata: {\"remaining\":5}\n\n");
-    group = empty_group();
+    empty_group();
     events_add_news(&group, &news, &told);
     assert_string_equal(room, "");
-    (void)follow(&moment, entry_of("sold", 400, 3, 2), &change);
+    (void)follow(entry_of("sold", 400, 3, 2));
     assert_int_equal(moment.sale.left, 3);
 }
 
 TEST(a_patch_moves_the_window)
 {
-    struct sale_moment moment = new_sale();
     struct ledger_entry entry = entry_of("patched", 100, 10, 0);
-    struct events_change change;
 
     entry.starts_ms = 500;
     entry.ends_ms = 900;
@@ -250,24 +248,18 @@ TEST(what_a_sale_was_is_seen_from_its_entry)
 
 TEST(a_group_ends_with_the_id_of_all_it_tells)
 {
-    struct sale_moment moment = new_sale();
-    struct events_group group = empty_group();
-    struct events_told told;
     struct events_change changes[2];
-    struct events_news news;
 
-    events_told_all(&told, &moment);
-    assert_true(follow(&moment, entry_of("paused", 5, 10, 0), &changes[0]));
-    news = news_of(&moment, changes, 1);
-    events_add_news(&group, &news, &told);
+    assert_true(follow(entry_of("paused", 5, 10, 0)));
+    tell(&change, 1);
     assert_string_equal(
         room, "id: 5-0\nevent: state\ndata: {\"state\":\"paused\",\"because\":\"paused\"}\n\n");
 
-    assert_true(follow(&moment, entry_of("resumed", 6, 10, 0), &changes[0]));
-    assert_true(follow(&moment, entry_of("sold", 7, 0, 10), &changes[1]));
-    news = news_of(&moment, changes, 2);
-    group = empty_group();
-    events_add_news(&group, &news, &told);
+    assert_true(follow(entry_of("resumed", 6, 10, 0)));
+    changes[0] = change;
+    assert_true(follow(entry_of("sold", 7, 0, 10)));
+    changes[1] = change;
+    tell(changes, 2);
     assert_string_equal(room,
                         "event: state\ndata: {\"state\":\"active\",\"because\":\"resumed\"}\n\n"
                         "event: state\ndata: {\"state\":\"sold_out\",\"because\":\"sold\"}\n\n"
@@ -278,16 +270,9 @@ TEST(a_group_ends_with_the_id_of_all_it_tells)
 
 TEST(nothing_is_told_twice)
 {
-    struct sale_moment moment = new_sale();
-    struct events_group group = empty_group();
-    struct events_change change;
-    struct events_told told;
-    struct events_news news;
-
-    assert_true(follow(&moment, entry_of("paused", 5, 10, 0), &change));
+    assert_true(follow(entry_of("paused", 5, 10, 0)));
     events_told_all(&told, &moment);
-    news = news_of(&moment, &change, 1);
-    events_add_news(&group, &news, &told); /* a change that the snapshot had shown */
+    tell(&change, 1); /* a change that the snapshot had shown */
     assert_string_equal(room, "");
 
     told.last = (struct ledger_id){6, 0}; /* a client that is ahead of this process */
@@ -300,16 +285,10 @@ TEST(nothing_is_told_twice)
 
 TEST(what_the_clock_does_is_told_without_an_id)
 {
-    struct sale_moment moment = new_sale();
-    struct events_group group = empty_group();
-    struct events_told told;
-    struct events_news news;
-
     moment.sale.ends_ms = 100;
     events_told_all(&told, &moment);
     events_tick(&moment, 100);
-    news = news_of(&moment, NULL, 0);
-    events_add_news(&group, &news, &told);
+    tell(NULL, 0);
     assert_string_equal(room,
                         "event: state\ndata: {\"state\":\"ended\",\"because\":\"clock\"}\n\n");
     events_add_news(&group, &news, &told);
@@ -323,13 +302,7 @@ TEST(what_the_clock_does_is_told_without_an_id)
 
 TEST(an_outage_is_told_once)
 {
-    struct sale_moment moment = new_sale();
-    struct events_group group = empty_group();
-    struct events_told told;
-    struct events_news news;
-
-    events_told_all(&told, &moment);
-    news = news_of(&moment, NULL, 0);
+    tell(NULL, 0);
     news.is_lost = true;
     events_add_news(&group, &news, &told);
     events_add_news(&group, &news, &told);
@@ -344,10 +317,9 @@ TEST(an_outage_is_told_once)
 TEST(the_fullest_group_fits)
 {
     static char large[EVENTS_GROUP_MAX];
-    static struct events_news news;
-    struct events_group group = {.text = TEXT_OVER(large)};
-    struct events_told told = {0};
 
+    group = (struct events_group){.text = TEXT_OVER(large)};
+    told = (struct events_told){0};
     news.last = (struct ledger_id){UINT64_MAX, UINT64_MAX};
     news.left = news.orders = INT64_MIN;
     news.is_lost = true;
@@ -367,24 +339,17 @@ TEST(the_fullest_group_fits)
 
 TEST(a_burst_becomes_ten_groups_in_a_second)
 {
-    struct sale_moment moment = new_sale();
-    struct events_group group = empty_group();
     struct events_pace pace = {0};
-    struct events_change change;
-    struct events_told told;
     unsigned written = 0;
 
     moment.sale.left = 5000;
     events_told_all(&told, &moment);
     for (int64_t ms = 0; ms < 1000; ms++) { /* a purchase in each */
         struct ledger_entry entry = entry_of("sold", 10 + (uint64_t)ms, moment.sale.left - 1, 1);
-        struct events_news news;
 
-        (void)events_follow(&moment, &entry, &change);
+        (void)follow(entry);
         if (events_wait_ms(&pace, true, NOW_MS + ms) > 0) continue;
-        news = news_of(&moment, NULL, 0);
-        group = empty_group();
-        events_add_news(&group, &news, &told);
+        tell(NULL, 0);
         written += group.count[EVENT_STOCK];
         events_wrote(&pace, NOW_MS + ms);
     }

@@ -105,26 +105,47 @@ static struct lk_reply list(const struct lk_reply *elements, size_t count)
     return (struct lk_reply){.type = LK_REPLY_ARRAY, .elements = elements, .count = count};
 }
 
+/* An array of words: numbers, "nil", and other texts. Good until the next but one. */
+static struct lk_reply answer(const char *words)
+{
+    static struct lk_reply places[2][8];
+    static char copies[2][128];
+    static size_t turn;
+    struct lk_reply *parts = places[++turn % 2];
+    char *rest = copies[turn % 2];
+    size_t count = 0;
+
+    (void)snprintf(rest, sizeof copies[0], "%s", words);
+    for (const char *word = NULL; (word = strsep(&rest, " ")); count++) {
+        char *end = NULL;
+        long long value = strtoll(word, &end, 10);
+
+        parts[count] = *end ? text(word) : number(value);
+        if (strcmp(word, "nil") == 0) parts[count] = (struct lk_reply){.type = LK_REPLY_NIL};
+    }
+    return list(parts, count);
+}
+
 /* ---- a batch --------------------------------------------------------------------------------------- */
 
 enum { BATCH = 3 };
 
-struct batch {
+static struct {
     struct purchase purchases[BATCH];
     struct purchase *list[BATCH];
-};
+} batch; /* of the last sell */
 
-static void fill(struct batch *batch)
+static void fill(void)
 {
     static const char *const buyers[BATCH] = {"ann", "bob", "cid"};
     static const char *const keys[BATCH] = {"k1", "", "k3"};
     static const char *const ids[BATCH] = {"101", "102", "103"};
 
-    *batch = (struct batch){0};
+    memset(&batch, 0, sizeof batch);
     for (size_t i = 0; i < BATCH; i++) {
-        struct purchase *purchase = &batch->purchases[i];
+        struct purchase *purchase = &batch.purchases[i];
 
-        batch->list[i] = purchase;
+        batch.list[i] = purchase;
         purchase->buyer = buyers[i];
         purchase->key = keys[i];
         purchase->outcome = OUTCOME_COUNT;
@@ -136,8 +157,7 @@ static void fill(struct batch *batch)
 static const struct deployment *deployment; /* of the next sell; NULL: no replicas are waited for */
 
 /* A sell that ended with that status and that reply of purchase.lua. */
-static struct guard_result sell(struct batch *batch, size_t count, lk_status status,
-                                struct lk_reply *reply)
+static struct guard_result sell(size_t count, lk_status status, struct lk_reply *reply)
 {
     struct guard_ctx ctx = {.sale_id = "s",
                             .instance = "here",
@@ -150,14 +170,14 @@ static struct guard_result sell(struct batch *batch, size_t count, lk_status sta
     struct lk_error why = {.code = status, .text = "because"};
     struct purchase_eval eval;
 
-    fill(batch);
-    assert_true(purchase_eval_make(&ctx, batch->list, count, &eval));
+    fill();
+    assert_true(purchase_eval_make(&ctx, batch.list, count, &eval));
     return purchase_eval_end(&eval, status, reply, &why);
 }
 
-static struct guard_result read_reply(struct batch *batch, size_t count, struct lk_reply *reply)
+static struct guard_result read_reply(size_t count, struct lk_reply *reply)
 {
-    return sell(batch, count, LK_OK, reply);
+    return sell(count, LK_OK, reply);
 }
 
 static void let_server_answer(const lk_status *answers, size_t count, struct lk_reply *reply)
@@ -181,9 +201,8 @@ TEST(a_batch_is_laid_out_as_the_script_reads_it)
     struct guard_ctx ctx = {
         .sale_id = "s", .instance = "here", .process = "here.1", .attempt = 9007199254740993};
     struct purchase_eval eval;
-    struct batch batch;
 
-    fill(&batch);
+    fill();
     assert_true(purchase_eval_make(&ctx, batch.list, BATCH, &eval));
 
     assert_int_equal(eval.eval.arg_count, sizeof args / sizeof args[0]);
@@ -209,9 +228,8 @@ TEST(a_fencing_token_comes_last_with_its_key_and_its_script)
                             .fenced = (lk_script *)&server, /* any address, to know it again */
                             .purchase = (lk_script *)&deployment};
     struct purchase_eval eval;
-    struct batch batch;
 
-    fill(&batch);
+    fill();
     assert_true(purchase_eval_make(&ctx, batch.list, BATCH, &eval));
     size_t args = eval.eval.arg_count;
     size_t keys = eval.eval.key_count;
@@ -260,8 +278,7 @@ TEST(one_answer_becomes_what_the_table_says)
         const struct answer_case *row = &answers[i];
         struct lk_reply parts[] = {number(9), number(1234), number(1), text(row->answer)};
         struct lk_reply reply = list(parts, 4);
-        struct batch batch;
-        struct guard_result result = read_reply(&batch, 1, &reply);
+        struct guard_result result = read_reply(1, &reply);
 
         if (row->outcome == OUTCOME_COUNT) {
             if (result.status != GUARD_UNKNOWN) fail_msg("row %zu", i);
@@ -276,12 +293,10 @@ TEST(one_answer_becomes_what_the_table_says)
 
 TEST(everybody_gets_the_answer_at_his_place)
 {
-    struct lk_reply parts[] = {number(0), number(0), number(1), text("C"), text("A7"), text("S")};
-    struct lk_reply reply = list(parts, 6);
-    struct batch batch;
+    struct lk_reply reply = answer("0 0 1 C A7 S");
 
     frees = 0;
-    assert_int_equal(read_reply(&batch, BATCH, &reply).status, GUARD_DONE);
+    assert_int_equal(read_reply(BATCH, &reply).status, GUARD_DONE);
     assert_int_equal(batch.purchases[0].outcome, OUTCOME_CREATED);
     assert_int_equal(batch.purchases[1].outcome, OUTCOME_ALREADY_ORDERED);
     assert_string_equal(batch.purchases[1].order_id, "7");
@@ -291,11 +306,9 @@ TEST(everybody_gets_the_answer_at_his_place)
 
 TEST(minus_one_means_no_such_sale_for_all)
 {
-    struct lk_reply parts[] = {number(-1), number(0), number(0)};
-    struct lk_reply reply = list(parts, 3);
-    struct batch batch;
+    struct lk_reply reply = answer("-1 0 0");
 
-    assert_int_equal(read_reply(&batch, BATCH, &reply).status, GUARD_DONE);
+    assert_int_equal(read_reply(BATCH, &reply).status, GUARD_DONE);
     for (size_t i = 0; i < BATCH; i++)
         assert_int_equal(batch.purchases[i].outcome, OUTCOME_NO_SALE);
 }
@@ -315,15 +328,13 @@ TEST(a_reply_of_another_shape_is_unknown)
                              error,     list(no_left, 6), list(numbers, 6), list(nested, 6)};
 
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
-        struct batch batch;
-        struct guard_result result = read_reply(&batch, BATCH, &odd[i]);
+        struct guard_result result = read_reply(BATCH, &odd[i]);
 
         if (result.status != GUARD_UNKNOWN) fail_msg("row %zu", i);
         assert_int_equal(result.error.code, LK_SERVER);
         assert_true(strlen(result.error.text) > 0);
     }
-    struct batch batch;
-    assert_int_equal(read_reply(&batch, BATCH, NULL).status, GUARD_UNKNOWN);
+    assert_int_equal(read_reply(BATCH, NULL).status, GUARD_UNKNOWN);
 }
 
 /* All answers of up to three bytes out of an alphabet that has every letter: no crash, no lie. */
@@ -337,11 +348,10 @@ TEST(short_answers_of_any_bytes_never_invent_an_outcome)
                               alphabet[i / LETTERS / LETTERS]};
         size_t len = 1 + i % sizeof bytes;
         struct lk_reply parts[] = {number(1), number(0), number(1), text("")};
-        struct batch batch;
 
         parts[3].bytes = (struct lk_bytes){.data = bytes, .len = len};
         struct lk_reply reply = list(parts, 4);
-        bool is_done = read_reply(&batch, 1, &reply).status == GUARD_DONE;
+        bool is_done = read_reply(1, &reply).status == GUARD_DONE;
         bool is_letter = bytes[0] != '\0' && strchr("CSNEP", bytes[0]) && len == 1;
         bool is_order = bytes[0] == 'R' || bytes[0] == 'A';
         assert_int_equal(is_done, is_letter || is_order);
@@ -369,10 +379,9 @@ TEST(a_status_means_the_same_for_the_whole_batch)
 
     assert_int_equal(sizeof rows / sizeof rows[0], LK_STATUS_COUNT - 2); /* all but OK, UNKNOWN */
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct batch batch;
 
         let_server_answer(&rows[i].status, 1, NULL);
-        struct guard_result result = sell(&batch, BATCH, rows[i].status, NULL);
+        struct guard_result result = sell(BATCH, rows[i].status, NULL);
         assert_int_equal(server.asked, 0); /* it is known that nothing was executed */
         assert_int_equal(result.status, rows[i].expected);
         assert_string_equal(result.error.text, "because");
@@ -384,14 +393,11 @@ TEST(a_status_means_the_same_for_the_whole_batch)
 
 TEST(a_lost_answer_is_asked_for_by_naming_the_attempt)
 {
-    static const lk_status ok = LK_OK;
-    struct lk_reply held[] = {text("101:held:k1"), {.type = LK_REPLY_NIL}, text("9:held:")};
-    struct lk_reply reply = list(held, 3);
-    struct batch batch;
+    struct lk_reply reply = answer("101:held:k1 nil 9:held:");
 
-    let_server_answer(&ok, 1, &reply);
+    let_server_answer((const lk_status[]){LK_OK}, 1, &reply);
     frees = 0;
-    struct guard_result result = sell(&batch, BATCH, LK_UNKNOWN, NULL);
+    struct guard_result result = sell(BATCH, LK_UNKNOWN, NULL);
 
     assert_int_equal(result.status, GUARD_DONE);
     assert_int_equal(server.asked, 1);
@@ -421,16 +427,13 @@ static const struct {
 
 TEST(what_the_buyer_holds_says_what_became_of_his_purchase)
 {
-    static const lk_status ok = LK_OK;
-
     for (size_t i = 0; i < COUNT_OF(settled); i++) {
         struct lk_reply held[] = {{.type = LK_REPLY_NIL}, {.type = LK_REPLY_NIL}};
         struct lk_reply reply = list(held, 2);
-        struct batch batch;
 
         if (settled[i].held) held[settled[i].buyer] = text(settled[i].held);
-        let_server_answer(&ok, 1, &reply);
-        assert_int_equal(sell(&batch, 2, LK_UNKNOWN, NULL).status, GUARD_DONE);
+        let_server_answer((const lk_status[]){LK_OK}, 1, &reply);
+        assert_int_equal(sell(2, LK_UNKNOWN, NULL).status, GUARD_DONE);
         const struct purchase *purchase = &batch.purchases[settled[i].buyer];
         if (purchase->outcome != settled[i].outcome) {
             fail_msg("row %zu: %s", i, sale_outcome_name(purchase->outcome));
@@ -441,20 +444,17 @@ TEST(what_the_buyer_holds_says_what_became_of_his_purchase)
 
 TEST(no_order_by_another_servers_word_stays_unknown)
 {
-    static const lk_status ok = LK_OK;
     struct deployment sentinel = {.kind = DEPLOYMENT_SENTINEL};
-    struct lk_reply held[] = {text("101:held:k1"), {.type = LK_REPLY_NIL}};
-    struct lk_reply reply = list(held, 2);
-    struct batch batch;
+    struct lk_reply reply = answer("101:held:k1 nil");
 
-    let_server_answer(&ok, 1, &reply);
+    let_server_answer((const lk_status[]){LK_OK}, 1, &reply);
     deployment = &sentinel;
     server.moves = &sentinel;
-    assert_int_equal(sell(&batch, 2, LK_UNKNOWN, NULL).status, GUARD_DONE);
+    assert_int_equal(sell(2, LK_UNKNOWN, NULL).status, GUARD_DONE);
     assert_int_equal(batch.purchases[0].outcome, OUTCOME_CREATED);
     assert_int_equal(batch.purchases[1].outcome, OUTCOME_UNKNOWN);
     server.moves = NULL;
-    assert_int_equal(sell(&batch, 2, LK_UNKNOWN, NULL).status, GUARD_DONE);
+    assert_int_equal(sell(2, LK_UNKNOWN, NULL).status, GUARD_DONE);
     assert_int_equal(batch.purchases[1].outcome, OUTCOME_STORE_UNAVAILABLE);
     deployment = NULL;
 }
@@ -462,12 +462,10 @@ TEST(no_order_by_another_servers_word_stays_unknown)
 TEST(it_is_asked_again_until_an_answer_comes)
 {
     static const lk_status said[] = {LK_UNREACHABLE, LK_UNKNOWN, LK_SERVER, LK_NO_MEMORY, LK_OK};
-    struct lk_reply held[] = {text("101:held:k1")};
-    struct lk_reply reply = list(held, 1);
-    struct batch batch;
+    struct lk_reply reply = answer("101:held:k1");
 
     let_server_answer(said, COUNT_OF(said), &reply);
-    assert_int_equal(sell(&batch, 1, LK_UNKNOWN, NULL).status, GUARD_DONE);
+    assert_int_equal(sell(1, LK_UNKNOWN, NULL).status, GUARD_DONE);
     assert_int_equal(server.asked, COUNT_OF(said));
     assert_int_equal(batch.purchases[0].outcome, OUTCOME_CREATED);
 }
@@ -480,11 +478,10 @@ TEST(it_stays_unknown_only_when_the_limit_is_over)
 
     for (size_t i = 0; i < COUNT_OF(answer_ms) * COUNT_OF(said); i++) {
         int64_t each_ms = answer_ms[i / COUNT_OF(said)];
-        struct batch batch;
 
         let_server_answer(&said[i % COUNT_OF(said)], 1, NULL);
         server.answer_ms = each_ms;
-        struct guard_result result = sell(&batch, BATCH, LK_UNKNOWN, NULL);
+        struct guard_result result = sell(BATCH, LK_UNKNOWN, NULL);
         assert_int_equal(result.status, GUARD_UNKNOWN);
         assert_int_equal(result.error.code, LK_UNKNOWN);
         assert_true(server.asked >= 1);
@@ -494,16 +491,14 @@ TEST(it_stays_unknown_only_when_the_limit_is_over)
 
 TEST(an_answer_that_fits_no_batch_settles_nothing)
 {
-    static const lk_status ok = LK_OK;
     struct lk_reply held[] = {text("101:held:k1"), text("102:held:"), text("103:held:k3"),
                               text("4:held:")};
     struct lk_reply odd[] = {list(held, 0), list(held, 2), list(held, 4), number(1), text("C")};
 
     for (size_t i = 0; i < COUNT_OF(odd); i++) {
-        struct batch batch;
 
-        let_server_answer(&ok, 1, &odd[i]);
-        assert_int_equal(sell(&batch, BATCH, LK_UNKNOWN, NULL).status, GUARD_UNKNOWN);
+        let_server_answer((const lk_status[]){LK_OK}, 1, &odd[i]);
+        assert_int_equal(sell(BATCH, LK_UNKNOWN, NULL).status, GUARD_UNKNOWN);
         assert_int_equal(batch.purchases[0].outcome, OUTCOME_COUNT);
     }
 }
@@ -513,7 +508,7 @@ TEST(an_answer_that_fits_no_batch_settles_nothing)
 static const struct deployment synced = {.sync_replicas = 1, .sync_ms = 50};
 
 /* Ann's order of before, Bob's new one, Cid's of before; and what confirm.lua says to it. */
-static struct guard_result sell_to_three(struct batch *batch, const lk_status *said, size_t count,
+static struct guard_result sell_to_three(const lk_status *said, size_t count,
                                          struct lk_reply *confirmed)
 {
     struct lk_reply parts[] = {number(1), number(0), number(1), text("R7"), text("C"), text("R9")};
@@ -521,21 +516,18 @@ static struct guard_result sell_to_three(struct batch *batch, const lk_status *s
 
     deployment = &synced;
     let_server_answer(said, count, confirmed);
-    struct guard_result result = read_reply(batch, BATCH, &reply);
+    struct guard_result result = read_reply(BATCH, &reply);
     deployment = NULL;
     assert_int_equal(result.status, GUARD_DONE);
-    assert_int_equal(batch->purchases[1].outcome, OUTCOME_CREATED);
+    assert_int_equal(batch.purchases[1].outcome, OUTCOME_CREATED);
     return result;
 }
 
 TEST(replays_alone_are_confirmed_once)
 {
-    static const lk_status ok = LK_OK;
-    struct lk_reply held[] = {text("7:held:k1"), text("9:held:k3")};
-    struct lk_reply reply = list(held, 2);
-    struct batch batch;
+    struct lk_reply reply = answer("7:held:k1 9:held:k3");
 
-    (void)sell_to_three(&batch, &ok, 1, &reply);
+    (void)sell_to_three((const lk_status[]){LK_OK}, 1, &reply);
     assert_int_equal(server.asked, 1);
     assert_ptr_equal(server.script, &deployment);
     assert_string_equal(server.seen, "seckill:{s}:orders ann cid ");
@@ -548,9 +540,8 @@ TEST(a_replay_that_is_not_confirmed_is_no_accepted_order)
     static const lk_status said[] = {LK_UNSYNCED, LK_UNREACHABLE, LK_UNKNOWN, LK_SERVER, LK_BUSY};
 
     for (size_t i = 0; i < COUNT_OF(said); i++) {
-        struct batch batch;
 
-        (void)sell_to_three(&batch, &said[i], 1, NULL);
+        (void)sell_to_three(&said[i], 1, NULL);
         assert_int_equal(server.asked, 1); /* the limit is the caller's to use up */
         assert_int_equal(batch.purchases[0].outcome, OUTCOME_UNSYNCED);
         assert_int_equal(batch.purchases[2].outcome, OUTCOME_UNSYNCED);
@@ -560,25 +551,19 @@ TEST(a_replay_that_is_not_confirmed_is_no_accepted_order)
 /* A failover between the reading and the confirming. */
 TEST(a_replay_whose_order_is_gone_is_not_known)
 {
-    static const lk_status ok = LK_OK;
-    struct lk_reply held[] = {{.type = LK_REPLY_NIL}, text("10:held:k3")};
-    struct lk_reply reply = list(held, 2);
-    struct batch batch;
+    struct lk_reply reply = answer("nil 10:held:k3");
 
-    (void)sell_to_three(&batch, &ok, 1, &reply);
+    (void)sell_to_three((const lk_status[]){LK_OK}, 1, &reply);
     assert_int_equal(batch.purchases[0].outcome, OUTCOME_UNKNOWN);
     assert_int_equal(batch.purchases[2].outcome, OUTCOME_UNKNOWN);
 }
 
 TEST(without_replicas_to_wait_for_nothing_is_confirmed)
 {
-    static const lk_status ok = LK_OK;
-    struct lk_reply parts[] = {number(1), number(0), number(1), text("R7")};
-    struct lk_reply reply = list(parts, 4);
-    struct batch batch;
+    struct lk_reply reply = answer("1 0 1 R7");
 
-    let_server_answer(&ok, 1, NULL);
-    assert_int_equal(read_reply(&batch, 1, &reply).status, GUARD_DONE);
+    let_server_answer((const lk_status[]){LK_OK}, 1, NULL);
+    assert_int_equal(read_reply(1, &reply).status, GUARD_DONE);
     assert_int_equal(server.asked, 0);
     assert_int_equal(batch.purchases[0].outcome, OUTCOME_REPLAYED);
 }
@@ -587,13 +572,11 @@ TEST(without_replicas_to_wait_for_nothing_is_confirmed)
 TEST(what_was_settled_needs_no_confirming)
 {
     static const lk_status said[] = {LK_UNSYNCED, LK_OK};
-    struct lk_reply held[] = {text("55:held:k1")};
-    struct lk_reply reply = list(held, 1);
-    struct batch batch;
+    struct lk_reply reply = answer("55:held:k1");
 
     deployment = &synced;
     let_server_answer(said, 2, &reply);
-    assert_int_equal(sell(&batch, 1, LK_UNKNOWN, NULL).status, GUARD_DONE);
+    assert_int_equal(sell(1, LK_UNKNOWN, NULL).status, GUARD_DONE);
     deployment = NULL;
     assert_int_equal(server.asked, 2);
     assert_int_equal(batch.purchases[0].outcome, OUTCOME_REPLAYED);

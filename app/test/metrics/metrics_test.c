@@ -6,6 +6,7 @@
 
 #include "metrics/metrics.h"
 #include "test/support/app_promtext.h"
+#include "test/support/app_texts.h"
 #include "test/support/testing.h"
 
 enum { THREADS = 4, ROUNDS = 5000 };
@@ -59,66 +60,54 @@ static char *render(const struct metrics *metrics, bool is_store_up)
     return text;
 }
 
-static bool shows(const struct metrics *metrics, const char *line)
+/* Each of these lines, without their prefix. */
+static void shows(const struct metrics *metrics, const char *lines)
 {
     char *text = render(metrics, true);
-    bool is_there = strstr(text, line) != NULL;
+    const char *line = NULL;
 
+    for (size_t i = 0; (line = texts_at(lines, i)); i++) {
+        char whole[160];
+
+        (void)snprintf(whole, sizeof whole, "\nseckill_%s\n", line);
+        if (!strstr(text, whole)) fail_msg("missing: %s", line);
+    }
     free(text);
-    return is_there;
 }
 
-TEST(everything_is_there_from_the_start)
+TEST(everything_is_there_from_the_start, struct metrics *metrics)
 {
-    static const char *const lines[] = {
-        "seckill_sse_clients 2\n",
-        "seckill_sse_events_total{event=\"snapshot\"} 0\n",
-        "seckill_sse_events_total{event=\"stock\"} 0\n",
-        "seckill_sse_events_total{event=\"orders\"} 0\n",
-        "seckill_sse_events_total{event=\"state\"} 0\n",
-        "seckill_sse_dropped_total{reason=\"full\"} 0\n",
-        "seckill_sse_dropped_total{reason=\"slow\"} 0\n",
-        "seckill_sse_dropped_total{reason=\"stopping\"} 0\n",
-        "seckill_http_requests_total{method=\"GET\",route=\"/a\",code=\"2xx\"} 0\n",
-        "seckill_http_requests_total{method=\"POST\",route=\"/b/{id}\",code=\"5xx\"} 0\n",
-        "seckill_http_requests_total{method=\"other\",route=\"other\",code=\"4xx\"} 0\n",
-        "seckill_http_answers_total{code=\"503\"} 0\n",
-        "seckill_http_answers_total{code=\"429\"} 0\n",
-        "seckill_http_requests_in_flight 4\n",
-        "seckill_http_connections{port=\"buyers\"} 5\n",
-        "seckill_rate_limited_total 0\n",
-        "seckill_address_limited_total 0\n",
-        "seckill_purchase_seconds_bucket{le=\"0.001\"} 0\n",
-        "seckill_purchase_seconds_count 0\n",
-        "seckill_orders_total{guard=\"mutex\",outcome=\"created\"} 0\n",
-        "seckill_orders_total{guard=\"none\",outcome=\"outcome-unknown\"} 0\n",
-        "seckill_orders_total{guard=\"unknown\",outcome=\"no-such-sale\"} 0\n",
-        "seckill_queue_depth 3\n",
-        "seckill_queue_wait_seconds_bucket{guard=\"mutex\",le=\"0.001\"} 0\n",
-        "seckill_lock_wait_seconds_bucket{guard=\"mutex\",le=\"+Inf\"} 0\n",
-        "seckill_lock_hold_seconds_sum{guard=\"mutex\"} 0.000000000\n",
-        "seckill_batch_seconds_count{guard=\"script\"} 0\n",
-        "seckill_batch_size_bucket{guard=\"script\",le=\"1024\"} 0\n",
-        "seckill_lock_acquire_total{result=\"busy\"} 0\n",
-        "seckill_lock_release_total{result=\"not-owner\"} 0\n",
-        "seckill_lock_renewals_total{result=\"lost\"} 0\n",
-        "seckill_redis_round_trips_total{result=\"unknown\"} 0\n",
-        "seckill_redis_round_trip_seconds_count 0\n",
-        "seckill_redis_connects_total{result=\"unreachable\"} 0\n",
-        "seckill_redis_connections{state=\"idle\"} 3\n",
-        "seckill_redis_connections{state=\"busy\"} 2\n",
-        "seckill_redis_connections_max 16\n",
-        "seckill_redis_reconnects_total 4\n",
-        build_info,
-        "\nprocess_cpu_seconds_total ",
-        "\nprocess_resident_memory_bytes ",
-        "\nprocess_open_fds ",
-        "\nprocess_start_time_seconds ",
-    };
+    static const char *const lines[] = {build_info, "\nprocess_cpu_seconds_total ",
+                                        "\nprocess_resident_memory_bytes ", "\nprocess_open_fds ",
+                                        "\nprocess_start_time_seconds "};
+    char *text = render(metrics, true);
 
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        if (!shows(*state, lines[i])) fail_msg("missing: %s", lines[i]);
-    }
+    shows(metrics,
+          "sse_clients 2|sse_events_total{event=`snapshot`} 0|sse_events_total{event=`stock`} 0|"
+          "sse_events_total{event=`orders`} 0|sse_events_total{event=`state`} 0|"
+          "sse_dropped_total{reason=`full`} 0|sse_dropped_total{reason=`slow`} 0|"
+          "sse_dropped_total{reason=`stopping`} 0|"
+          "http_requests_total{method=`GET`,route=`/a`,code=`2xx`} 0|"
+          "http_requests_total{method=`POST`,route=`/b/{id}`,code=`5xx`} 0|"
+          "http_requests_total{method=`other`,route=`other`,code=`4xx`} 0|"
+          "http_answers_total{code=`503`} 0|http_answers_total{code=`429`} 0|"
+          "http_requests_in_flight 4|http_connections{port=`buyers`} 5|rate_limited_total 0|"
+          "address_limited_total 0|purchase_seconds_bucket{le=`0.001`} 0|"
+          "purchase_seconds_count 0|orders_total{guard=`mutex`,outcome=`created`} 0|"
+          "orders_total{guard=`none`,outcome=`outcome-unknown`} 0|"
+          "orders_total{guard=`unknown`,outcome=`no-such-sale`} 0|queue_depth 3|"
+          "queue_wait_seconds_bucket{guard=`mutex`,le=`0.001`} 0|"
+          "lock_wait_seconds_bucket{guard=`mutex`,le=`+Inf`} 0|"
+          "lock_hold_seconds_sum{guard=`mutex`} 0.000000000|"
+          "batch_seconds_count{guard=`script`} 0|batch_size_bucket{guard=`script`,le=`1024`} 0|"
+          "lock_acquire_total{result=`busy`} 0|lock_release_total{result=`not-owner`} 0|"
+          "lock_renewals_total{result=`lost`} 0|redis_round_trips_total{result=`unknown`} 0|"
+          "redis_round_trip_seconds_count 0|redis_connects_total{result=`unreachable`} 0|"
+          "redis_connections{state=`idle`} 3|redis_connections{state=`busy`} 2|"
+          "redis_connections_max 16|redis_reconnects_total 4");
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        if (!strstr(text, lines[i])) fail_msg("missing: %s", lines[i]);
+    free(text);
 }
 
 TEST(each_thing_is_counted_in_its_place, struct metrics *metrics)
@@ -136,25 +125,15 @@ TEST(each_thing_is_counted_in_its_place, struct metrics *metrics)
     metrics_on_event(&(struct lk_event){.type = LK_EVENT_RUN, .status = LK_BUSY}, metrics);
     metrics_on_event(&(struct lk_event){.type = LK_EVENT_RELEASE, .status = LK_NOT_OWNER}, metrics);
 
-    assert_true(
-        shows(metrics,
-              "seckill_http_requests_total{method=\"POST\",route=\"/b/{id}\",code=\"2xx\"} 1\n"));
-    assert_true(shows(
-        metrics, "seckill_http_requests_total{method=\"other\",route=\"other\",code=\"4xx\"} 1\n"));
-    assert_true(
-        shows(metrics,
-              "seckill_http_requests_total{method=\"other\",route=\"other\",code=\"other\"} 1\n"));
-    assert_true(shows(metrics, "seckill_http_answers_total{code=\"201\"} 1\n"));
-    assert_true(shows(metrics, "seckill_http_answers_total{code=\"other\"} 2\n"));
-    assert_true(shows(metrics, "seckill_rate_limited_total 1\n"));
-    assert_true(shows(metrics, "seckill_address_limited_total 2\n"));
-    assert_true(shows(metrics, "seckill_sse_events_total{event=\"orders\"} 3\n"));
-    assert_true(shows(metrics, "seckill_sse_dropped_total{reason=\"slow\"} 1\n"));
-    assert_true(shows(metrics, "seckill_orders_total{guard=\"mutex\",outcome=\"created\"} 1\n"));
-    assert_true(
-        shows(metrics, "seckill_orders_total{guard=\"unknown\",outcome=\"no-such-sale\"} 1\n"));
-    assert_true(shows(metrics, "seckill_lock_acquire_total{result=\"busy\"} 1\n"));
-    assert_true(shows(metrics, "seckill_lock_release_total{result=\"not-owner\"} 1\n"));
+    shows(metrics,
+          "http_requests_total{method=`POST`,route=`/b/{id}`,code=`2xx`} 1|"
+          "http_requests_total{method=`other`,route=`other`,code=`4xx`} 1|"
+          "http_requests_total{method=`other`,route=`other`,code=`other`} 1|"
+          "http_answers_total{code=`201`} 1|http_answers_total{code=`other`} 2|"
+          "rate_limited_total 1|address_limited_total 2|sse_events_total{event=`orders`} 3|"
+          "sse_dropped_total{reason=`slow`} 1|orders_total{guard=`mutex`,outcome=`created`} 1|"
+          "orders_total{guard=`unknown`,outcome=`no-such-sale`} 1|"
+          "lock_acquire_total{result=`busy`} 1|lock_release_total{result=`not-owner`} 1");
 }
 
 TEST(histograms_add_up, struct metrics *metrics)
@@ -165,26 +144,18 @@ TEST(histograms_add_up, struct metrics *metrics)
     metrics_on_batch("mutex", 8, 1 * MS, 600000, metrics);        /* on a bound: in it */
     metrics_on_batch("mutex", 2000, 20000 * MS, 600000, metrics); /* beyond the last */
 
-    assert_true(shows(metrics, "seckill_purchase_seconds_bucket{le=\"0.001\"} 0\n"));
-    assert_true(shows(metrics, "seckill_purchase_seconds_bucket{le=\"0.0025\"} 1\n"));
-    assert_true(shows(metrics, "seckill_purchase_seconds_bucket{le=\"0.5\"} 2\n"));
-    assert_true(shows(metrics, "seckill_purchase_seconds_bucket{le=\"10\"} 2\n"));
-    assert_true(shows(metrics, "seckill_purchase_seconds_bucket{le=\"+Inf\"} 3\n"));
-    assert_true(shows(metrics, "seckill_purchase_seconds_sum 11.302000000\n"));
-    assert_true(
-        shows(metrics, "seckill_queue_wait_seconds_bucket{guard=\"mutex\",le=\"0.0005\"} 0\n"));
-    assert_true(
-        shows(metrics, "seckill_queue_wait_seconds_bucket{guard=\"mutex\",le=\"0.001\"} 1\n"));
-    assert_true(shows(metrics, "seckill_queue_wait_seconds_bucket{guard=\"mutex\",le=\"10\"} 1\n"));
-    assert_true(
-        shows(metrics, "seckill_queue_wait_seconds_bucket{guard=\"mutex\",le=\"+Inf\"} 2\n"));
-    assert_true(shows(metrics, "seckill_queue_wait_seconds_sum{guard=\"mutex\"} 20.001000000\n"));
-    assert_true(shows(metrics, "seckill_batch_seconds_count{guard=\"mutex\"} 2\n"));
-    assert_true(shows(metrics, "seckill_batch_seconds_sum{guard=\"mutex\"} 0.001200000\n"));
-    assert_true(shows(metrics, "seckill_batch_size_bucket{guard=\"mutex\",le=\"4\"} 0\n"));
-    assert_true(shows(metrics, "seckill_batch_size_bucket{guard=\"mutex\",le=\"8\"} 1\n"));
-    assert_true(shows(metrics, "seckill_batch_size_sum{guard=\"mutex\"} 2008.000000000\n"));
-    assert_true(shows(metrics, "seckill_lock_wait_seconds_count{guard=\"mutex\"} 0\n"));
+    shows(metrics,
+          "purchase_seconds_bucket{le=`0.001`} 0|purchase_seconds_bucket{le=`0.0025`} 1|"
+          "purchase_seconds_bucket{le=`0.5`} 2|purchase_seconds_bucket{le=`10`} 2|"
+          "purchase_seconds_bucket{le=`+Inf`} 3|purchase_seconds_sum 11.302000000|"
+          "queue_wait_seconds_bucket{guard=`mutex`,le=`0.0005`} 0|"
+          "queue_wait_seconds_bucket{guard=`mutex`,le=`0.001`} 1|"
+          "queue_wait_seconds_bucket{guard=`mutex`,le=`10`} 1|"
+          "queue_wait_seconds_bucket{guard=`mutex`,le=`+Inf`} 2|"
+          "queue_wait_seconds_sum{guard=`mutex`} 20.001000000|"
+          "batch_seconds_count{guard=`mutex`} 2|batch_seconds_sum{guard=`mutex`} 0.001200000|"
+          "batch_size_bucket{guard=`mutex`,le=`4`} 0|batch_size_bucket{guard=`mutex`,le=`8`} 1|"
+          "batch_size_sum{guard=`mutex`} 2008.000000000|lock_wait_seconds_count{guard=`mutex`} 0");
 }
 
 static void tell(struct metrics *metrics, lk_event_type type, int64_t at_ms, int64_t duration_ms,
@@ -207,12 +178,12 @@ TEST(a_run_waits_until_its_last_round_trip_and_holds_within_it, struct metrics *
     tell(metrics, LK_EVENT_RELEASE, 9, 9, SALE_LOCK);
     metrics_on_batch("mutex", 1, 0, 9 * MS, metrics);
 
-    assert_true(shows(metrics, "seckill_lock_wait_seconds_sum{guard=\"mutex\"} 0.007000000\n"));
-    assert_true(shows(metrics, "seckill_lock_wait_seconds_count{guard=\"mutex\"} 1\n"));
-    assert_true(shows(metrics, "seckill_lock_hold_seconds_sum{guard=\"mutex\"} 0.002000000\n"));
-    assert_true(shows(metrics, "seckill_redis_round_trip_seconds_sum 0.003000000\n"));
+    shows(metrics, "lock_wait_seconds_sum{guard=`mutex`} 0.007000000|"
+                   "lock_wait_seconds_count{guard=`mutex`} 1|"
+                   "lock_hold_seconds_sum{guard=`mutex`} 0.002000000|"
+                   "redis_round_trip_seconds_sum 0.003000000");
     metrics_on_batch("script", 1, 0, 0, metrics); /* the next batch on this thread has no lock */
-    assert_true(shows(metrics, "seckill_lock_wait_seconds_count{guard=\"script\"} 0\n"));
+    shows(metrics, "lock_wait_seconds_count{guard=`script`} 0");
 }
 
 TEST(an_acquired_lock_is_held_until_its_release, struct metrics *metrics)
@@ -222,8 +193,8 @@ TEST(an_acquired_lock_is_held_until_its_release, struct metrics *metrics)
     tell(metrics, LK_EVENT_RELEASE, 117, 1, SALE_LOCK);
     metrics_on_batch("mutex", 1, 0, 20 * MS, metrics);
 
-    assert_true(shows(metrics, "seckill_lock_wait_seconds_sum{guard=\"mutex\"} 0.005000000\n"));
-    assert_true(shows(metrics, "seckill_lock_hold_seconds_sum{guard=\"mutex\"} 0.012000000\n"));
+    shows(metrics, "lock_wait_seconds_sum{guard=`mutex`} 0.005000000|"
+                   "lock_hold_seconds_sum{guard=`mutex`} 0.012000000");
 }
 
 TEST(stock_is_shown_while_redis_tells_it)
@@ -306,9 +277,9 @@ TEST(threads_lose_no_count)
     for (int i = 0; i < THREADS; i++)
         (void)pthread_join(threads[i], NULL);
 
-    assert_true(shows(*state, "seckill_http_answers_total{code=\"200\"} 20000\n"));
-    assert_true(shows(*state, "seckill_orders_total{guard=\"none\",outcome=\"sold-out\"} 20000\n"));
-    assert_true(shows(*state, "seckill_batch_size_count{guard=\"none\"} 20000\n"));
+    shows(*state, "http_answers_total{code=`200`} 20000|"
+                  "orders_total{guard=`none`,outcome=`sold-out`} 20000|"
+                  "batch_size_count{guard=`none`} 20000");
 }
 
 FIXTURE(set_up, tear_down);

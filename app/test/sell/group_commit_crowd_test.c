@@ -5,9 +5,7 @@
  */
 #include <pthread.h>
 
-#include "guards/guards.h"
-#include "sell/group_commit.h"
-#include "sell/order_node.h"
+#include "test/support/sale_fakes.h"
 #include "test/support/testing.h"
 
 enum { CROWD = 64, EACH = 40, UNITS = 1500, NAME_SIZE = 16 };
@@ -40,18 +38,6 @@ static struct guard_result shelf_sell(const struct guard_ctx *ctx, struct purcha
 
 static const struct guard shelf_guard = {
     .name = "shelf", .expected = VERDICT_SOUND, .sell = shelf_sell};
-
-FAKE_RETURNS(const struct guard *, guards_find, (const char *name), &shelf_guard);
-
-FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
-     struct lk_error *err)
-{
-    *out_sale = (struct sale){.initial = UNITS, .stored_state = "open", .guard = "shelf"};
-    (void)snprintf(out_sale->id, sizeof out_sale->id, "%s", id);
-    return STORE_OK;
-}
-
-FAKE_RETURNS(int, order_node_number, (struct order_node * node), 1);
 
 /* ---- the crowd --------------------------------------------------------------------------------------- */
 
@@ -108,6 +94,7 @@ TEST(a_crowd_buys_every_unit_and_each_learns_his_own_fate)
         unsigned created = 0;
         unsigned sold_out = 0;
 
+        sale_fakes_reset(&shelf_guard, 1);
         assert_non_null(group);
         memset(&shelf, 0, sizeof shelf);
         shelf.stock = UNITS;

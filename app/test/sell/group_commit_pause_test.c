@@ -4,9 +4,7 @@
  * link: -Wl,--wrap=guards_find,--wrap=store_load_sale,--wrap=order_node_number,--wrap=clock_pause_ms
  */
 #include "base/clock.h"
-#include "guards/guards.h"
-#include "sell/group_commit.h"
-#include "sell/order_node.h"
+#include "test/support/sale_fakes.h"
 #include "test/support/testing.h"
 
 enum { LIMIT_MS = 20000 };
@@ -29,18 +27,6 @@ static struct guard_result pausing_sell(const struct guard_ctx *ctx, struct purc
 static const struct guard pausing_guard = {
     .name = "pausing", .expected = VERDICT_SOUND, .sell = pausing_sell};
 
-FAKE_RETURNS(const struct guard *, guards_find, (const char *name), &pausing_guard);
-
-FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
-     struct lk_error *err)
-{
-    *out_sale = (struct sale){.initial = 1000, .left = 1000, .epoch = 1, .stored_state = "open"};
-    (void)snprintf(out_sale->id, sizeof out_sale->id, "%s", id);
-    return STORE_OK;
-}
-
-FAKE_RETURNS(int, order_node_number, (struct order_node * node), 1);
-
 FAKE(void, clock_pause_ms, int64_t ms)
 {
     world.paused_ms += ms;
@@ -58,6 +44,7 @@ static struct group_commit *start(unsigned batch, int64_t pause_ms, int64_t ever
                                                         .pause_ms = pause_ms,
                                                         .pause_every = every});
 
+    sale_fakes_reset(&pausing_guard, 1);
     assert_non_null(group);
     return group;
 }

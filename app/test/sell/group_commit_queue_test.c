@@ -5,13 +5,9 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "guards/guards.h"
-#include "sell/group_commit.h"
-#include "sell/order_node.h"
-#include "test/support/sale_support.h"
+#include "test/support/sale_fakes.h"
 #include "test/support/testing.h"
 
 enum { CROWD_MAX = 24, DEADLINE_MS = 30000 };
@@ -40,17 +36,6 @@ static struct guard_result slow_sell(const struct guard_ctx *ctx, struct purchas
 static const struct guard slow_guard = {
     .name = "slow", .expected = VERDICT_SOUND, .sell = slow_sell};
 
-FAKE_RETURNS(const struct guard *, guards_find, (const char *name), &slow_guard);
-
-FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
-     struct lk_error *err)
-{
-    *out_sale = (struct sale){.initial = 1000, .left = 1000, .epoch = 1, .stored_state = "open"};
-    (void)snprintf(out_sale->id, sizeof out_sale->id, "%s", id);
-    return STORE_OK;
-}
-
-FAKE_RETURNS(int, order_node_number, (struct order_node * node), 1);
 FAKE_RETURNS(int64_t, clock_mono_ns, (void), atomic_load(&world.now_ns));
 
 static struct group_commit *start(const struct group_commit_options *options)
@@ -60,6 +45,7 @@ static struct group_commit *start(const struct group_commit_options *options)
     atomic_store(&world.now_ns, 1000000000);
     atomic_store(&world.is_shut, false);
     atomic_store(&world.sold, 0);
+    sale_fakes_reset(&slow_guard, 1);
     own.instance = "here";
     own.lease_ms = 3000;
     if (own.queue_max == 0) own.queue_max = CROWD_MAX - 1;
@@ -71,66 +57,31 @@ static struct group_commit *start(const struct group_commit_options *options)
 
 /* ---- buyers ------------------------------------------------------------------------------------------ */
 
-struct buyer {
-    pthread_t thread;
-    struct group_commit *group;
-    struct purchase purchase;
-    atomic_int thread_id; /* 0: not running yet */
-    atomic_bool is_back;
-};
-
-static void *buy(void *arg)
-{
-    struct buyer *buyer = arg;
-
-    atomic_store(&buyer->thread_id, gettid());
-    buyer->purchase = (struct purchase){.buyer = "b", .key = "", .outcome = OUTCOME_COUNT};
-    (void)group_commit_sell(buyer->group, "sale", &buyer->purchase);
-    atomic_store(&buyer->is_back, true);
-    return NULL;
-}
-
 static void run_batches(struct group_commit *group, unsigned count, int64_t batch_ms)
 {
-    struct buyer buyer = {.group = group};
+    struct sale_buyer buyer;
 
     atomic_store(&world.batch_ms, batch_ms);
     for (unsigned i = 0; i < count; i++) {
-        (void)buy(&buyer);
+        sale_buyer_buys(&buyer, group, "sale", 0);
         assert_int_equal(buyer.purchase.outcome, OUTCOME_CREATED);
-    }
-}
-
-/* Come back when he waits inside, or is back; nobody else may come or go meanwhile. */
-static void send_in(struct buyer *buyer, struct group_commit *group)
-{
-    unsigned before = group_commit_depth(group);
-    unsigned naps = 0;
-
-    buyer->group = group;
-    assert_int_equal(pthread_create(&buyer->thread, NULL, buy, buyer), 0);
-    while (group_commit_depth(group) == before && !atomic_load(&buyer->is_back))
-        clock_pause_ms(1);
-    while (naps < 2 && !atomic_load(&buyer->is_back)) { /* asleep twice: not on his way out */
-        naps = sale_thread_sleeps(atomic_load(&buyer->thread_id)) ? naps + 1 : 0;
-        clock_pause_ms(1);
     }
 }
 
 /* Send buyers until one is refused, then let all through at once. Returns how many were let in. */
 static unsigned count_let_in(struct group_commit *group)
 {
-    struct buyer buyers[CROWD_MAX] = {0};
+    struct sale_buyer buyers[CROWD_MAX] = {0};
     unsigned before = atomic_load(&world.sold);
     unsigned sent = 0;
 
     atomic_store(&world.batch_ms, 0); /* so that nobody runs out of time */
     atomic_store(&world.is_shut, true);
     while (sent < CROWD_MAX && !(sent && atomic_load(&buyers[sent - 1].is_back)))
-        send_in(&buyers[sent++], group);
+        sale_buyer_enters(&buyers[sent++], group, "sale", 0);
     atomic_store(&world.is_shut, false);
     for (unsigned i = 0; i < sent; i++)
-        assert_int_equal(pthread_join(buyers[i].thread, NULL), 0);
+        sale_buyer_leaves(&buyers[i]);
     for (unsigned i = 0; i + 1 < sent; i++)
         assert_int_equal(buyers[i].purchase.outcome, OUTCOME_CREATED);
     assert_int_equal(buyers[sent - 1].purchase.outcome, OUTCOME_OVERLOADED);

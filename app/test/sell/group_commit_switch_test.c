@@ -11,9 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "guards/guards.h"
-#include "sell/group_commit.h"
-#include "sell/order_node.h"
+#include "test/support/sale_fakes.h"
 #include "test/support/sale_support.h"
 #include "test/support/testing.h"
 
@@ -59,27 +57,16 @@ static struct guard_result sell_second(const struct guard_ctx *ctx, struct purch
     return sell(1, batch, count);
 }
 
-static const struct guard first = {.name = "first", .sell = sell_first};
-static const struct guard second = {
-    .name = "second", .flaw = "on purpose", .expected = VERDICT_OVERSELLS, .sell = sell_second};
-static const struct guard elsewhere = {
-    .name = "elsewhere", .needs_redlock = true, .sell = sell_first};
-
-FAKE_RETURNS(const struct guard *, guards_find, (const char *name),
-             strcmp(name, elsewhere.name) == 0 ? &elsewhere : &first);
+enum { FIRST, SECOND, ELSEWHERE, GUARDS };
 
 /* The sale "far" has a guard that cannot run here. */
-FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
-     struct lk_error *err)
-{
-    *out_sale = (struct sale){.initial = 1, .stored_state = "open"};
-    (void)snprintf(out_sale->id, sizeof out_sale->id, "%s", id);
-    (void)snprintf(out_sale->guard, sizeof out_sale->guard, "%s",
-                   strcmp(id, "far") == 0 ? elsewhere.name : first.name);
-    return STORE_OK;
-}
-
-FAKE_RETURNS(int, order_node_number, (struct order_node * node), 1);
+static const struct guard guards[GUARDS] = {
+    [FIRST] = {.name = "first", .sell = sell_first},
+    [SECOND] = {.name = "second",
+                .flaw = "on purpose",
+                .expected = VERDICT_OVERSELLS,
+                .sell = sell_second},
+    [ELSEWHERE] = {.name = "elsewhere", .needs_redlock = true, .sell = sell_first}};
 
 static struct group_commit *start(unsigned batch)
 {
@@ -87,6 +74,8 @@ static struct group_commit *start(unsigned batch)
         .batch = batch, .queue_max = CROWD, .deadline_ms = 30000, .lease_ms = 3000, .lab = true});
 
     assert_non_null(group);
+    sale_fakes_reset(guards, GUARDS);
+    sale_fakes.far_guard = guards[ELSEWHERE].name;
     for (int i = 0; i < 2; i++) {
         atomic_store(&world.inside[i], 0);
         atomic_store(&world.runs[i], 0);
@@ -119,7 +108,8 @@ static void *buy(void *arg)
         self->sold[0] += purchase.outcome == OUTCOME_PAUSED;
         self->sold[1] += purchase.outcome == OUTCOME_ENDED;
         self->mistaken +=
-            strcmp(guard, purchase.outcome == OUTCOME_PAUSED ? first.name : second.name) != 0;
+            strcmp(guard, purchase.outcome == OUTCOME_PAUSED ? guards[FIRST].name
+                                                             : guards[SECOND].name) != 0;
     }
     return NULL;
 }
@@ -150,7 +140,8 @@ static void *make_switch(void *arg)
     struct switcher *self = arg;
 
     atomic_store(&self->thread_id, gettid());
-    if (group_commit_switch_guard(self->group, "sale", &second)) atomic_store(&self->is_done, true);
+    if (group_commit_switch_guard(self->group, "sale", &guards[SECOND]))
+        atomic_store(&self->is_done, true);
     return NULL;
 }
 
@@ -181,12 +172,12 @@ TEST(a_switch_waits_for_the_run_before_and_who_waits_is_sold_by_the_new_guard)
     assert_int_equal(pthread_create(&switcher.thread, NULL, make_switch, &switcher), 0);
     assert_true(sale_eventually(sleeps, &switcher, 20000));
     assert_false(atomic_load(&switcher.is_done));
-    assert_ptr_equal(group_commit_guard(group, "sale"), &first);
+    assert_ptr_equal(group_commit_guard(group, "sale"), &guards[FIRST]);
     (void)sem_post(&world.gate);
     assert_int_equal(pthread_join(switcher.thread, NULL), 0);
 
     assert_true(atomic_load(&switcher.is_done));
-    assert_ptr_equal(group_commit_guard(group, "sale"), &second);
+    assert_ptr_equal(group_commit_guard(group, "sale"), &guards[SECOND]);
     for (int i = 0; i < 4; i++)
         end(&buyers[i]);
     assert_int_equal(buyers[0].sold[0], 1);
@@ -210,7 +201,8 @@ TEST(under_load_the_old_guard_and_the_new_one_never_meet)
         for (int i = 0; i < CROWD; i++)
             send_in(&buyers[i], group, EACH);
         for (int i = 0; i < SWITCHES; i++)
-            assert_true(group_commit_switch_guard(group, "sale", i % 2 ? &first : &second));
+            assert_true(
+                group_commit_switch_guard(group, "sale", i % 2 ? &guards[FIRST] : &guards[SECOND]));
         for (int i = 0; i < CROWD; i++) {
             end(&buyers[i]);
             sold += buyers[i].sold[0] + buyers[i].sold[1];
@@ -229,11 +221,11 @@ TEST(another_sale_keeps_its_guard)
 
     assert_null(group_commit_guard(group, "sale"));
     assert_string_equal(group_commit_sell(group, "other", &purchase), "first");
-    assert_true(group_commit_switch_guard(group, "sale", &second));
+    assert_true(group_commit_switch_guard(group, "sale", &guards[SECOND]));
     assert_string_equal(group_commit_sell(group, "sale", &purchase), "second");
     assert_string_equal(group_commit_sell(group, "other", &purchase), "first");
     assert_int_equal(purchase.outcome, OUTCOME_PAUSED);
-    assert_true(group_commit_switch_guard(group, "sale", &first));
+    assert_true(group_commit_switch_guard(group, "sale", &guards[FIRST]));
     assert_string_equal(group_commit_sell(group, "sale", &purchase), "first");
     group_commit_free(group);
 }
@@ -245,7 +237,7 @@ TEST(a_sale_whose_own_guard_cannot_run_here_is_sold_by_another)
 
     assert_string_equal(group_commit_sell(group, "far", &purchase), "");
     assert_int_equal(purchase.outcome, OUTCOME_NO_GUARD);
-    assert_true(group_commit_switch_guard(group, "far", &second));
+    assert_true(group_commit_switch_guard(group, "far", &guards[SECOND]));
     assert_string_equal(group_commit_sell(group, "far", &purchase), "second");
     group_commit_free(group);
 }

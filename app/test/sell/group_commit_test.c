@@ -9,11 +9,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "guards/guards.h"
 #include "sale/order_id.h"
-#include "sell/group_commit.h"
-#include "sell/order_node.h"
-#include "test/support/sale_support.h"
+#include "test/support/sale_fakes.h"
 #include "test/support/testing.h"
 
 enum { CALLS_MAX = 64, BUYERS_MAX = 64, NAME_SIZE = 16, LONG_MS = 30000, NODE = 77 };
@@ -37,12 +34,8 @@ static struct {
     unsigned calls;
     struct call seen[CALLS_MAX];
     guard_status answer;
-    store_status load_answer;
-    const char *sale_guard;
-    unsigned loads;
     unsigned hooks;
     size_t hook_count;
-    atomic_int node;
     _Atomic int64_t clock_ahead_ns;
 } world = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -102,30 +95,6 @@ static const struct guard guards[] = {
     {.name = "flawed", .flaw = "on purpose", .expected = VERDICT_OVERSELLS, .sell = gated_sell},
 };
 
-FAKE(const struct guard *, guards_find, const char *name)
-{
-    for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
-        if (strcmp(guards[i].name, name) == 0) return &guards[i];
-    }
-    return NULL;
-}
-
-FAKE(store_status, store_load_sale, struct store *store, const char *id, struct sale *out_sale,
-     struct lk_error *err)
-{
-    lock_world();
-    store_status status = world.load_answer;
-    world.loads++;
-    unlock_world();
-    if (status != STORE_OK) return status;
-    *out_sale = (struct sale){.initial = 1, .left = 1, .epoch = 1, .stored_state = "open"};
-    (void)snprintf(out_sale->id, sizeof out_sale->id, "%s", id);
-    (void)snprintf(out_sale->guard, sizeof out_sale->guard, "%s", world.sale_guard);
-    return STORE_OK;
-}
-
-FAKE_RETURNS(int, order_node_number, (struct order_node * node), atomic_load(&world.node));
-
 FAKE(int64_t, clock_mono_ns, void)
 {
     return __real_clock_mono_ns() + atomic_load(&world.clock_ahead_ns);
@@ -150,13 +119,11 @@ static struct group_commit *start(const struct group_commit_options *options)
     world.at_once = 0;
     world.calls = 0;
     world.answer = GUARD_DONE;
-    world.load_answer = STORE_OK;
-    world.sale_guard = "gated";
-    world.loads = 0;
     world.hooks = 0;
     world.hook_count = 0;
     unlock_world();
-    atomic_store(&world.node, NODE);
+    sale_fakes_reset(guards, sizeof guards / sizeof guards[0]);
+    atomic_store(&sale_fakes.node, NODE);
     atomic_store(&world.clock_ahead_ns, 0);
     own.instance = "here";
     own.lease_ms = 3000;
@@ -170,74 +137,23 @@ static struct group_commit *start(const struct group_commit_options *options)
 
 /* ---- buyers ------------------------------------------------------------------------------------------ */
 
-struct buyer {
-    pthread_t thread;
-    atomic_int thread_id; /* 0: not running yet */
-    atomic_bool is_back;
-    struct group_commit *group;
-    const char *sale_id;
-    char name[NAME_SIZE];
-    struct purchase purchase;
-    const char *guard;
-};
-
-static void *buy(void *arg)
-{
-    struct buyer *buyer = arg;
-
-    atomic_store(&buyer->thread_id, gettid());
-    buyer->guard = group_commit_sell(buyer->group, buyer->sale_id, &buyer->purchase);
-    atomic_store(&buyer->is_back, true);
-    return NULL;
-}
-
-static void prepare(struct buyer *buyer, struct group_commit *group, const char *sale, int number)
-{
-    *buyer = (struct buyer){.group = group, .sale_id = sale};
-    (void)snprintf(buyer->name, sizeof buyer->name, "b%d", number);
-    buyer->purchase = (struct purchase){
-        .buyer = buyer->name, .key = "", .outcome = OUTCOME_COUNT, .retry_ms = -1};
-}
-
-/* Come back when the buyer waits inside; nobody else may come or go meanwhile. */
-static void send_in(struct buyer *buyer, struct group_commit *group, const char *sale, int number)
-{
-    unsigned before = group_commit_depth(group);
-    unsigned naps = 0;
-
-    prepare(buyer, group, sale, number);
-    assert_int_equal(pthread_create(&buyer->thread, NULL, buy, buyer), 0);
-    while (group_commit_depth(group) == before && !atomic_load(&buyer->is_back))
-        clock_pause_ms(1);
-    while (naps < 2 && !atomic_load(&buyer->is_back)) { /* asleep twice: not just on its way in */
-        naps = sale_thread_sleeps(atomic_load(&buyer->thread_id)) ? naps + 1 : 0;
-        clock_pause_ms(1);
-    }
-}
-
-static void send_many(struct buyer *buyers, int from, int to, struct group_commit *group)
+static void send_many(struct sale_buyer *buyers, int from, int to, struct group_commit *group)
 {
     for (int i = from; i <= to; i++)
-        send_in(&buyers[i], group, "sale", i);
+        sale_buyer_enters(&buyers[i], group, "sale", i);
 }
 
-static void wait_for(struct buyer *buyer)
-{
-    assert_int_equal(pthread_join(buyer->thread, NULL), 0);
-}
-
-static void wait_for_many(struct buyer *buyers, int from, int to)
+static void wait_for_many(struct sale_buyer *buyers, int from, int to)
 {
     for (int i = from; i <= to; i++)
-        wait_for(&buyers[i]);
+        sale_buyer_leaves(&buyers[i]);
 }
 
 static outcome buy_here(struct group_commit *group, const char *sale, int number)
 {
-    struct buyer buyer;
+    struct sale_buyer buyer;
 
-    prepare(&buyer, group, sale, number);
-    (void)group_commit_sell(group, sale, &buyer.purchase);
+    sale_buyer_buys(&buyer, group, sale, number);
     return buyer.purchase.outcome;
 }
 
@@ -256,7 +172,7 @@ static void wait_until_inside(unsigned expected)
 TEST(those_who_come_meanwhile_are_served_together)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 256});
-    struct buyer buyers[6];
+    struct sale_buyer buyers[6];
 
     send_many(buyers, 0, 5, group);
     assert_int_equal(group_commit_depth(group), 6);
@@ -268,7 +184,7 @@ TEST(those_who_come_meanwhile_are_served_together)
     assert_int_equal(world.seen[1].count, 5);
     assert_int_equal(world.at_once, 1);
     assert_int_equal(group_commit_depth(group), 0);
-    assert_int_equal(world.loads, 1);
+    assert_int_equal(sale_fakes.loads, 1);
     group_commit_free(group);
 }
 
@@ -276,7 +192,7 @@ TEST(a_batch_has_at_most_its_bound_and_keeps_the_order)
 {
     static const size_t expected[] = {1, 4, 4, 2};
     struct group_commit *group = start(&(struct group_commit_options){.batch = 4});
-    struct buyer buyers[11];
+    struct sale_buyer buyers[11];
     int next = 0;
 
     send_many(buyers, 0, 10, group);
@@ -296,7 +212,7 @@ TEST(everybody_gets_his_own_outcome)
 {
     enum { MANY = 2 * OUTCOME_COUNT };
     struct group_commit *group = start(&(struct group_commit_options){.batch = MANY});
-    struct buyer buyers[MANY];
+    struct sale_buyer buyers[MANY];
 
     send_many(buyers, 0, MANY - 1, group);
     let_through(INT_MAX);
@@ -326,7 +242,7 @@ TEST(a_guard_that_fails_fails_for_the_whole_batch)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
-        struct buyer buyers[4];
+        struct sale_buyer buyers[4];
 
         world.answer = rows[i].status;
         send_many(buyers, 0, 3, group);
@@ -342,7 +258,7 @@ TEST(a_guard_that_fails_fails_for_the_whole_batch)
 TEST(the_hook_hears_of_every_batch_once)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 3});
-    struct buyer buyers[6];
+    struct sale_buyer buyers[6];
 
     send_many(buyers, 0, 5, group);
     let_through(INT_MAX);
@@ -355,16 +271,16 @@ TEST(the_hook_hears_of_every_batch_once)
 TEST(sales_do_not_wait_for_each_other)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
-    struct buyer first;
-    struct buyer second;
+    struct sale_buyer first;
+    struct sale_buyer second;
 
-    send_in(&first, group, "one", 1);
+    sale_buyer_enters(&first, group, "one", 1);
     wait_until_inside(1);
-    send_in(&second, group, "two", 2);
+    sale_buyer_enters(&second, group, "two", 2);
     wait_until_inside(2); /* both at the gate: neither queues behind the other */
     let_through(INT_MAX);
-    wait_for(&first);
-    wait_for(&second);
+    sale_buyer_leaves(&first);
+    sale_buyer_leaves(&second);
     assert_string_equal(world.seen[0].sale_id, "one");
     assert_string_equal(world.seen[1].sale_id, "two");
     group_commit_free(group);
@@ -373,7 +289,7 @@ TEST(sales_do_not_wait_for_each_other)
 TEST(without_batching_everybody_runs_the_guard_at_once)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 1});
-    struct buyer buyers[5];
+    struct sale_buyer buyers[5];
 
     send_many(buyers, 0, 4, group);
     wait_until_inside(5);
@@ -429,7 +345,7 @@ TEST(who_follows_does_not_wait_and_is_told_once)
 {
     enum { PARCELS = 9 };
     struct group_commit *group = start(&(struct group_commit_options){.batch = 64});
-    struct buyer leaders[2];
+    struct sale_buyer leaders[2];
     atomic_uint done = 0;
     atomic_uint wrong = 0;
 
@@ -472,7 +388,7 @@ TEST(who_is_served_at_once_is_told_before_the_call_returns)
 TEST(out_of_time_means_the_guard_never_saw_it)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
-    struct buyer buyers[4];
+    struct sale_buyer buyers[4];
 
     send_many(buyers, 0, 3, group); /* 0 at the gate, 1 leads the next batch, 2 and 3 follow it */
     atomic_store(&world.clock_ahead_ns, (int64_t)LONG_MS * 1000000);
@@ -491,7 +407,7 @@ TEST(out_of_time_means_the_guard_never_saw_it)
 TEST(a_leader_out_of_time_still_serves_its_followers)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
-    struct buyer buyers[4];
+    struct sale_buyer buyers[4];
 
     send_many(buyers, 0, 1, group);
     atomic_store(&world.clock_ahead_ns, (int64_t)LONG_MS * 1000000);
@@ -512,11 +428,11 @@ TEST(a_leader_out_of_time_still_serves_its_followers)
 TEST(the_queue_goes_on_after_a_batch_that_ran_out_of_time)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 2});
-    struct buyer buyers[4];
+    struct sale_buyer buyers[4];
 
     send_many(buyers, 0, 2, group); /* 1 and 2 fill a batch */
     atomic_store(&world.clock_ahead_ns, (int64_t)LONG_MS * 1000000);
-    send_in(&buyers[3], group, "sale", 3); /* leads the next one */
+    sale_buyer_enters(&buyers[3], group, "sale", 3); /* leads the next one */
     let_through(INT_MAX);
     wait_for_many(buyers, 0, 3);
 
@@ -531,7 +447,7 @@ TEST(the_queue_goes_on_after_a_batch_that_ran_out_of_time)
 TEST(the_guard_is_told_how_much_time_is_left)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
-    struct buyer buyers[2];
+    struct sale_buyer buyers[2];
 
     send_many(buyers, 0, 1, group);
     atomic_store(&world.clock_ahead_ns, (int64_t)LONG_MS * 1000000 / 2);
@@ -545,11 +461,11 @@ TEST(the_guard_is_told_how_much_time_is_left)
 TEST(nobody_is_kept_for_the_time_of_those_behind)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
-    struct buyer buyers[3];
+    struct sale_buyer buyers[3];
 
     send_many(buyers, 0, 1, group);
     atomic_store(&world.clock_ahead_ns, (int64_t)(LONG_MS - 1000) * 1000000);
-    send_in(&buyers[2], group, "sale", 2); /* joins 1, with all its time before it */
+    sale_buyer_enters(&buyers[2], group, "sale", 2); /* joins 1, with all its time before it */
     let_through(INT_MAX);
     wait_for_many(buyers, 0, 2);
 
@@ -565,7 +481,7 @@ TEST(more_than_the_queue_holds_is_refused_at_once)
     for (size_t i = 0; i < 2; i++) {
         struct group_commit *group =
             start(&(struct group_commit_options){.batch = batches[i], .queue_max = 3});
-        struct buyer buyers[3];
+        struct sale_buyer buyers[3];
 
         send_many(buyers, 0, 2, group);
         assert_int_equal(buy_here(group, "sale", 3), OUTCOME_OVERLOADED);
@@ -606,17 +522,17 @@ TEST(a_sale_that_cannot_be_read_is_refused_and_asked_for_again)
                 {STORE_UNKNOWN, OUTCOME_STORE_UNAVAILABLE}, /* a read: nothing was executed */
                 {STORE_FAILED, OUTCOME_STORE_UNAVAILABLE}};
     struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
-    struct buyer buyer;
+    struct sale_buyer buyer;
 
     let_through(INT_MAX);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        world.load_answer = rows[i].status;
-        prepare(&buyer, group, "sale", 1);
-        assert_string_equal(group_commit_sell(group, "sale", &buyer.purchase), "");
+        sale_fakes.answer = rows[i].status;
+        sale_buyer_buys(&buyer, group, "sale", 1);
+        assert_string_equal(buyer.guard, "");
         assert_int_equal(buyer.purchase.outcome, rows[i].expected);
     }
     assert_int_equal(world.calls, 0);
-    world.load_answer = STORE_OK;
+    sale_fakes.answer = STORE_OK;
     assert_int_equal(buy_here(group, "sale", 6), outcome_for("b6"));
     group_commit_free(group);
 }
@@ -630,7 +546,7 @@ TEST(a_flawed_guard_runs_in_the_lab_only)
             start(&(struct group_commit_options){.batch = 8, .lab = labs[i]});
         outcome expected = labs[i] ? outcome_for("b5") : OUTCOME_NO_GUARD;
 
-        world.sale_guard = "flawed";
+        sale_fakes.guard = "flawed";
         let_through(INT_MAX);
         assert_int_equal(buy_here(group, "sale", 5), expected);
         assert_int_equal(world.calls, labs[i]);
@@ -642,7 +558,7 @@ TEST(a_guard_nobody_knows_is_refused)
 {
     struct group_commit *group = start(&(struct group_commit_options){.batch = 8, .lab = true});
 
-    world.sale_guard = "of tomorrow";
+    sale_fakes.guard = "of tomorrow";
     let_through(INT_MAX);
     assert_int_equal(buy_here(group, "sale", 5), OUTCOME_NO_GUARD);
     assert_int_equal(world.calls, 0);
@@ -657,7 +573,7 @@ TEST(a_guard_that_needs_servers_runs_only_where_there_are_some)
         struct group_commit *group = start(&(struct group_commit_options){
             .batch = 8, .lab = true, .redlock = i ? &servers : NULL});
 
-        world.sale_guard = "many";
+        sale_fakes.guard = "many";
         let_through(INT_MAX);
         assert_int_equal(buy_here(group, "sale", 5), i ? outcome_for("b5") : OUTCOME_NO_GUARD);
         assert_int_equal(world.calls, i);
@@ -673,10 +589,10 @@ TEST(without_a_node_number_nothing_is_sold)
         struct group_commit *group = start(&(struct group_commit_options){.batch = batches[i]});
 
         let_through(INT_MAX);
-        atomic_store(&world.node, -1);
+        atomic_store(&sale_fakes.node, -1);
         assert_int_equal(buy_here(group, "sale", 5), OUTCOME_STORE_UNAVAILABLE);
         assert_int_equal(world.calls, 0);
-        atomic_store(&world.node, 0);
+        atomic_store(&sale_fakes.node, 0);
         assert_int_equal(buy_here(group, "sale", 5), outcome_for("b5"));
         group_commit_free(group);
     }

@@ -25,34 +25,22 @@ enum {
     LATE_MAX = 64,      /* exchanges kept */
     EXCHANGES_MAX = 12, /* at most, of one sell and what it takes to settle it */
     FOR_EVER = 1000,
+    LIMIT_MS = 20000, /* of a sell, generous */
 };
 
 /* ---- exchanges that go wrong -------------------------------------------------------------------------- */
 
-#define FAULT_LIST(X)                                                                              \
-    X(FAULT_REFUSED, "refused")             /* not one byte was sent */                            \
-    X(FAULT_HALF_SENT, "half-sent")         /* the connection broke in the middle */               \
-    X(FAULT_ERROR, "error-reply")           /* the server answers, with errors */                  \
-    X(FAULT_REPLY_LOST, "reply-lost")       /* done, and nobody hears of it */                     \
-    X(FAULT_NEVER_ARRIVED, "never-arrived") /* sent, stuck on the way; kept */
-
 typedef enum fault {
-#define FAULT_VALUE(value, name) value,
-    FAULT_LIST(FAULT_VALUE)
-#undef FAULT_VALUE
-        FAULT_KINDS
+    FAULT_REFUSED,       /* not one byte was sent */
+    FAULT_HALF_SENT,     /* the connection broke in the middle */
+    FAULT_ERROR,         /* the server answers, with errors */
+    FAULT_REPLY_LOST,    /* done, and nobody hears of it */
+    FAULT_NEVER_ARRIVED, /* sent, stuck on the way; kept */
+    FAULT_KINDS
 } fault;
 
-static const char *fault_name(fault kind)
-{
-    static const char *const names[] = {
-#define FAULT_NAME(value, name) [value] = (name),
-        FAULT_LIST(FAULT_NAME)
-#undef FAULT_NAME
-    };
-
-    return names[kind];
-}
+static const char *const fault_names[FAULT_KINDS] = {"refused", "half-sent", "error-reply",
+                                                     "reply-lost", "never-arrived"};
 
 /* One kind of fault at the exchanges first .. first + count - 1, counted from 1. */
 struct fault_plan {
@@ -235,6 +223,7 @@ static struct guard_result sell_batch(struct sale_world *world, struct sell *sel
 {
     struct purchase *list[BATCH];
     const struct guard_ctx ctx = {.client = world->shops[0].client,
+                                  .guard = sell->guard,
                                   .purchase = sell->purchase,
                                   .resolve = sell->resolve,
                                   .fenced = sell->fenced,
@@ -275,7 +264,7 @@ static void begin(struct sale_world *world, struct sell *sell, const char *guard
                           .purchase = lk_script_new(app_scripts_named("purchase")),
                           .resolve = lk_script_new(app_scripts_named("resolve")),
                           .fenced = app_scripts_join("fence_check", "purchase"),
-                          .limit_ms = 20000};
+                          .limit_ms = LIMIT_MS};
     assert_true(sell->guard && sell->purchase && sell->resolve && sell->fenced);
     assert_int_equal(sale_shops_buy(world, "ann", "").outcome, OUTCOME_CREATED);
     if (!is_warm) assert_true(sale_do(world->client, "SCRIPT FLUSH"));
@@ -345,7 +334,7 @@ static void all_is_well(struct sale_world *world, struct sell *sell)
 
     (void)group_commit_sell(world->shops[1].group, "s", &other);
     assert_string_equal(sale_outcome_name(other.outcome), sale_outcome_name(OUTCOME_CREATED));
-    sell->limit_ms = 20000;
+    sell->limit_ms = LIMIT_MS;
     assert_int_equal(sell_batch(world, sell, NULL, 0).status, GUARD_DONE);
     for (size_t i = 0; i < BATCH; i++) {
         const struct purchase *purchase = &sell->purchases[i];
@@ -406,7 +395,7 @@ static void sell_through(struct sale_world *world, struct sell *sell, struct fau
     tally->refused += result.status != GUARD_UNKNOWN && !has_order(world, &sell->purchases[1]);
     if (!was_true || !is_final) {
         fail_msg("%s, %s at exchange %u: status %d, bob %s%s", sell->guard->name,
-                 fault_name(plans[0].kind), plans[0].first, (int)result.status,
+                 fault_names[plans[0].kind], plans[0].first, (int)result.status,
                  sale_outcome_name(sell->purchases[1].outcome),
                  is_final ? "" : "; late bytes changed the sale");
     }
@@ -427,6 +416,24 @@ static bool holds_a_lock(const char *guard)
 static const char *const sound[] = {"mutex", "mutex-watchdog", "reentrant", "fair",
                                     "spin",  "fenced",         "script",    "watch"};
 
+/* ---- tests --------------------------------------------------------------------------------------------- */
+
+/* A new sale, one sell through these faults, and all is well afterwards. */
+static void try_faults(struct sale_world *world, const char *guard, bool is_warm, int64_t limit_ms,
+                       struct fault_plan *plans, size_t plan_count, struct tally *tally)
+{
+    unsigned leases = tally->leases;
+    struct sell sell;
+
+    begin(world, &sell, guard, is_warm);
+    sell.limit_ms = limit_ms;
+    sell_through(world, &sell, plans, plan_count, tally);
+    if (is_warm && plan_count == 1 && plans[0].count == 1 && !holds_a_lock(guard))
+        assert_int_equal(tally->leases, leases);
+    all_is_well(world, &sell);
+    finish(&sell);
+}
+
 static void print_tally(const char *what, const struct tally *tally)
 {
     print_message("# %s: %u sells, %u faults; %u executed, %u not, %u unknown; %u exchanges came "
@@ -435,26 +442,17 @@ static void print_tally(const char *what, const struct tally *tally)
                   tally->late, tally->voided, tally->leases);
 }
 
-/* ---- tests --------------------------------------------------------------------------------------------- */
-
 TEST(the_nth_exchange_may_fail_and_the_sell_still_tells_the_truth, struct sale_world *world)
 {
     struct tally tally = {0};
 
     for (size_t i = 0; i < COUNT_OF(sound) * 2 * FAULT_KINDS; i++) {
         struct fault_plan plan = {.kind = i % FAULT_KINDS, .count = 1};
-        bool is_warm = i / FAULT_KINDS % 2;
 
         do {
-            unsigned leases = tally.leases;
-            struct sell sell;
-
             plan.first++;
-            begin(world, &sell, sound[i / FAULT_KINDS / 2], is_warm);
-            sell_through(world, &sell, &plan, 1, &tally);
-            if (is_warm && !holds_a_lock(sell.guard->name)) assert_int_equal(tally.leases, leases);
-            all_is_well(world, &sell);
-            finish(&sell);
+            try_faults(world, sound[i / FAULT_KINDS / 2], i / FAULT_KINDS % 2, LIMIT_MS, &plan, 1,
+                       &tally);
         } while (plan.hits > 0);
         assert_in_range(plan.first, 2, EXCHANGES_MAX);
     }
@@ -475,13 +473,9 @@ TEST(two_faults_in_one_sell_are_no_different, struct sale_world *world)
         do {
             plans[1].first = ++plans[0].first;
             do {
-                struct sell sell;
-
                 plans[1].first++;
-                begin(world, &sell, sound[i / FAULT_KINDS / FAULT_KINDS], true);
-                sell_through(world, &sell, plans, 2, &tally);
-                all_is_well(world, &sell);
-                finish(&sell);
+                try_faults(world, sound[i / FAULT_KINDS / FAULT_KINDS], true, LIMIT_MS, plans, 2,
+                           &tally);
             } while (plans[1].hits > 0);
         } while (plans[0].hits > 0);
         assert_in_range(plans[0].first, 2, EXCHANGES_MAX);
@@ -494,7 +488,6 @@ TEST(two_faults_in_one_sell_are_no_different, struct sale_world *world)
 /* From the n-th exchange on nothing works, longer than the limit: then unknown is the truth. */
 TEST(a_redis_that_stays_away_leaves_it_unknown_at_worst, struct sale_world *world)
 {
-    enum { LIMIT_MS = 60 };
     struct tally tally = {0};
 
     for (size_t i = 0; i < COUNT_OF(sound) * FAULT_KINDS; i++) {
@@ -503,14 +496,8 @@ TEST(a_redis_that_stays_away_leaves_it_unknown_at_worst, struct sale_world *worl
         /* It insists on leaving its queue for as long as a command may take, which is much longer. */
         if (strcmp(sound[i / FAULT_KINDS], "fair") == 0) continue;
         do {
-            struct sell sell;
-
             plan.first++;
-            begin(world, &sell, sound[i / FAULT_KINDS], true);
-            sell.limit_ms = LIMIT_MS;
-            sell_through(world, &sell, &plan, 1, &tally);
-            all_is_well(world, &sell);
-            finish(&sell);
+            try_faults(world, sound[i / FAULT_KINDS], true, 60, &plan, 1, &tally);
         } while (plan.hits > 0);
         assert_in_range(plan.first, 2, EXCHANGES_MAX);
     }

@@ -8,10 +8,9 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "sale/order_id.h"
 #include "sell/order_node.h"
-#include "test/support/sale_support.h"
+#include "test/support/sale_fakes.h"
 #include "test/support/testing.h"
 
 /* ---- made-up locks --------------------------------------------------------------------------------- */
@@ -292,8 +291,7 @@ static void ask_together(struct asker *askers, struct order_node *node)
     for (size_t i = 0; i < ASKERS; i++) {
         askers[i] = (struct asker){.node = node, .number = -2};
         assert_int_equal(pthread_create(&askers[i].thread, NULL, ask, &askers[i]), 0);
-        for (unsigned naps = 0; naps < 2; clock_pause_ms(1))
-            naps = sale_thread_sleeps(atomic_load(&askers[i].thread_id)) ? naps + 1 : 0;
+        sale_await_sleep(&askers[i].thread_id, NULL);
     }
     shut(false);
     for (size_t i = 0; i < ASKERS; i++)

@@ -16,30 +16,37 @@ BEFORE_EACH()
     labels = (struct labels){0};
 }
 
+/* What is printed into self.out until it is compared. */
+static struct {
+    FILE *out;
+    char *printed;
+    size_t size;
+} self;
+
+static FILE *open_out(void)
+{
+    self.out = open_memstream(&self.printed, &self.size);
+    assert_non_null(self.out);
+    return self.out;
+}
+
+static void assert_printed(const char *expected)
+{
+    assert_int_equal(fclose(self.out), 0);
+    assert_string_equal(self.printed, expected);
+    free(self.printed);
+}
+
 static void assert_prints(const char *actor, const char *text, const char *expected)
 {
-    char *printed = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&printed, &size);
-
-    assert_non_null(out);
-    labels_print(&labels, actor, lk_bytes_of(text), out);
-    assert_int_equal(fclose(out), 0);
-    assert_string_equal(printed, expected);
-    free(printed);
+    labels_print(&labels, actor, lk_bytes_of(text), open_out());
+    assert_printed(expected);
 }
 
 static void assert_replies(const char *verb, const char *reply, const char *expected)
 {
-    char *printed = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&printed, &size);
-
-    assert_non_null(out);
-    labels_print_reply(&labels, "A", lk_bytes_of(verb), lk_bytes_of(reply), out);
-    assert_int_equal(fclose(out), 0);
-    assert_string_equal(printed, expected);
-    free(printed);
+    labels_print_reply(&labels, "A", lk_bytes_of(verb), lk_bytes_of(reply), open_out());
+    assert_printed(expected);
 }
 
 TEST(tokens_are_numbered_per_actor_and_keep_their_names)
@@ -87,15 +94,8 @@ TEST(replies_are_told_by_their_kind)
 
 static void assert_command(const struct resp_words *words, const char *expected)
 {
-    char *printed = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&printed, &size);
-
-    assert_non_null(out);
-    labels_print_command(&labels, "A", words, out);
-    assert_int_equal(fclose(out), 0);
-    assert_string_equal(printed, expected);
-    free(printed);
+    labels_print_command(&labels, "A", words, open_out());
+    assert_printed(expected);
 }
 
 TEST(commands_show_empty_words_and_no_script_text)
