@@ -108,8 +108,6 @@ TEST(a_refusal_is_exit_1_and_says_why, struct app_fixture *self)
     assert_non_null(strstr(self->out, "(400): stock: "));
 }
 
-/* ---- what a terminal would obey ------------------------------------------------------------------ */
-
 #define HOSTILE "\x1b]0;x\x07\xc2\x9bJ\x7f\n\xe2\x80\xaeturned\xe2\x80\xac"
 #define SHOWN   "\\u001b]0;x\\u0007\\u009bJ\\u007f\\u000a\\u202eturned\\u202c"
 

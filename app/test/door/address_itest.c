@@ -18,10 +18,9 @@ APP_FOLDER();
 /* GET with these header lines (NULL: none); the status. */
 static long get(struct app_fixture *self, const char *path, const char *first, const char *second)
 {
-    app_http(
+    return app_http(
         &(struct app_call){.base = self->service.buyers, .path = path, .headers = {first, second}},
         &self->reply);
-    return self->reply.status;
 }
 
 static long get_sales(struct app_fixture *self, const char *header)

@@ -76,8 +76,6 @@ static int connect_from(const char *base, unsigned index, int flags)
     return -1;
 }
 
-/* ---- the crowd: a thread ----------------------------------------------------------------------- */
-
 struct crowd {
     const struct row *row;
     const char *base;
@@ -140,8 +138,6 @@ static void *run_crowd(void *arg)
         if (self->fds[i] >= 0) (void)close(self->fds[i]);
     return NULL;
 }
-
-/* ---- the probe --------------------------------------------------------------------------------- */
 
 static int64_t ask(struct app_fixture *self, unsigned index)
 {
@@ -209,8 +205,6 @@ TEST(a_crowd_from_fifty_addresses_keeps_nobody_else_out)
         check_row(*state, &rows[i], 50);
 }
 
-/* ---- streams ------------------------------------------------------------------------------------ */
-
 /* The status of the answer. */
 static long open_stream(struct app_fixture *self, unsigned index, int *out_fd)
 {
@@ -249,8 +243,6 @@ TEST(one_client_that_has_all_streams_gives_some_to_others, struct app_fixture *s
     for (size_t i = 0; i < 3; i++)
         (void)close(other[i]);
 }
-
-/* ---- bounds ------------------------------------------------------------------------------------- */
 
 /* Its body is read by a thread, so it holds a place until the body is there. */
 static int hold_place(struct app_fixture *self, unsigned index)

@@ -230,8 +230,7 @@ TEST(the_last_unit_and_the_end_of_the_window_are_told, struct app_fixture *self)
     assert_true(app_stream_open(&streams[0], self->service.buyers, "one", NULL));
     expect(self, "retry", NULL);
     expect(self, "snapshot", NULL);
-    app_buy(self->service.buyers, "one", "anna", NULL, &self->reply);
-    assert_int_equal(self->reply.status, 201);
+    assert_int_equal(app_buy(self->service.buyers, "one", "anna", NULL, &self->reply), 201);
     expect(self, "state", "{\"state\":\"sold_out\",\"because\":\"sold\"}");
     assert_string_equal(event.id, ""); /* not all is told yet */
     expect(self, "orders", "{\"orders\":1}");
@@ -548,8 +547,7 @@ TEST(what_one_instance_sells_the_other_tells, struct app_fixture *self)
         int64_t sold_ms = 0;
 
         (void)snprintf(user, sizeof user, "buyer-%d", i);
-        app_buy(self->other.buyers, "cup", user, NULL, &self->reply);
-        assert_int_equal(self->reply.status, 201);
+        assert_int_equal(app_buy(self->other.buyers, "cup", user, NULL, &self->reply), 201);
         sold_ms = clock_mono_ms();
         assert_true(app_stream_find(&streams[0], "stock", &event, WAIT_MS));
         assert_int_equal(app_event_number(&event, "remaining"), 100000 - i - 1);

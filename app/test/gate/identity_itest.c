@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "gate/token.h"
-#include "test/support/app_forge.h"
 #include "test/support/app_fixture.h"
+#include "test/support/app_forge.h"
 #include "test/support/testing.h"
 
 #define KEY    "the first key has thirty-two bytes"

@@ -133,8 +133,6 @@ TEAR_DOWN(struct fixture, self)
     assert_true(good);
 }
 
-/* ---- how many requests there were ---------------------------------------------------------------- */
-
 /* What HAProxy has passed on, by its own count. */
 static long passed_on(struct fixture *self)
 {
@@ -188,8 +186,6 @@ static bool they_agree(void *arg)
     self->answered = answered(self->fixture) - self->answered_before;
     return self->passed == self->answered;
 }
-
-/* ---- the rows ------------------------------------------------------------------------------------ */
 
 /* The row, and a purchase behind it; whatever HAProxy and the service make of it. */
 static void send_through(struct fixture *self, const struct hostile_attempt *row)

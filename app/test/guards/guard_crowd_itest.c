@@ -195,8 +195,6 @@ static unsigned told(outcome what, unsigned per_shop)
     return count;
 }
 
-/* ---- tests ---------------------------------------------------------------------------------------- */
-
 TEST(sound_guards_sell_every_unit_once, struct sale_world *world)
 {
     static const struct {

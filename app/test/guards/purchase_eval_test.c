@@ -188,8 +188,6 @@ static void let_server_answer(const lk_status *answers, size_t count, struct lk_
     server.reply = reply;
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------- */
-
 TEST(a_batch_is_laid_out_as_the_script_reads_it)
 {
     static const char *const args[] = {

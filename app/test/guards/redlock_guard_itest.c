@@ -63,8 +63,6 @@ static void start_instances(void)
     assert_true(app_start(&fixture.without.service, fixture.without.dir, without));
 }
 
-/* ---- selling ------------------------------------------------------------------------------------------- */
-
 TEST(with_one_server_down_it_sells_and_with_two_it_does_not)
 {
     struct app_many *shop = &fixture.with;
@@ -154,8 +152,6 @@ TEST(a_holder_that_pauses_past_its_lease_sells_no_unit_twice)
     assert_true(app_is_problem(&ann, 409, "sold-out"));
     app_many_assert_books(&fixture.without, "cup", 1, 0);
 }
-
-/* ---- where it cannot run ------------------------------------------------------------------------------ */
 
 TEST(an_instance_without_servers_says_so)
 {

@@ -288,8 +288,6 @@ static void end_monitor(struct monitor *self, const struct hostile_world *world)
     assert_string_equal(self->heard, "");
 }
 
-/* ---- the world ---------------------------------------------------------------------------------- */
-
 /* The folder of a build beside the one under test: "asan" in "build/release" is "build/asan". */
 static void find_build(const char *name, char out[APP_PATH_SIZE])
 {
@@ -421,8 +419,6 @@ TEST(answers_go_to_who_asked_whatever_the_addresses)
     close_world(&world);
     assert_int_equal(strays, 0);
 }
-
-/* ---- tests ------------------------------------------------------------------------------------- */
 
 /* Of all that the table sends, one purchase is good. */
 static void check_stock(const struct hostile_world *world)

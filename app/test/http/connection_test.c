@@ -106,8 +106,6 @@ TEST(who_does_not_read_is_cut_off_and_nobody_waits)
     (void)close(ends[1]);
 }
 
-/* ---- streams ------------------------------------------------------------------------------------ */
-
 struct far_end {
     int fd;
     size_t want;

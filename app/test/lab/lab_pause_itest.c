@@ -58,8 +58,6 @@ AFTER_ALL()
         app_folder_remove(world.dir[i]);
 }
 
-/* ---- sales and buyers ---------------------------------------------------------------------------- */
-
 static void put_up(const char *sale, const char *guard)
 {
     char body[160];
@@ -125,8 +123,6 @@ static bool have_read(void *arg)
 
     return readings() >= *wanted;
 }
-
-/* ---- tests --------------------------------------------------------------------------------------- */
 
 /* A lock of the process, and one of the host, while another process and another host sell. */
 TEST(a_lock_that_others_do_not_see_oversells)

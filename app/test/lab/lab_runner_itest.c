@@ -208,8 +208,6 @@ static lab_runner_status play_named(struct lab_runner *runner, const char *name)
     return status;
 }
 
-/* ---- tests --------------------------------------------------------------------------------------- */
-
 TEST(the_lab_opens_at_the_first_run_and_closes_when_nobody_asks, struct fixture *self)
 {
     struct lab_runner *runner = start(0, 500);

@@ -33,8 +33,6 @@ static int close_lab(void **state)
     return 0;
 }
 
-/* ---- what is told -------------------------------------------------------------------------------- */
-
 static char *play(struct lab *lab, const char *name)
 {
     struct lab_run *run = lab_play(lab, scenarios_named(name));
@@ -102,8 +100,6 @@ TEST(whoever_answers_first_the_events_have_one_order)
     assert_int_equal(scenarios, 6);
 }
 
-/* ---- a scenario that goes wrong -------------------------------------------------------------------- */
-
 static void play_process(struct stage *stage)
 {
     stage_servers(stage, 1);
@@ -139,8 +135,6 @@ TEST(a_scenario_that_goes_wrong_says_where)
                  "step 2: seckill:{lamp}:lock: there was no lease that could run out");
     free(play(*state, "redlock")); /* and the next finds all three alive */
 }
-
-/* ---- the end ----------------------------------------------------------------------------------------- */
 
 struct family {
     struct app_process process;

@@ -10,8 +10,6 @@
 
 enum { CROWD = 64, EACH = 40, UNITS = 1500, NAME_SIZE = 16 };
 
-/* ---- the made-up world ----------------------------------------------------------------------------- */
-
 /* Guarded by nothing but group commit. */
 static struct {
     long stock;
@@ -38,8 +36,6 @@ static struct guard_result shelf_sell(const struct guard_ctx *ctx, struct purcha
 
 static const struct guard shelf_guard = {
     .name = "shelf", .expected = VERDICT_SOUND, .sell = shelf_sell};
-
-/* ---- the crowd --------------------------------------------------------------------------------------- */
 
 struct shopper {
     pthread_t thread;

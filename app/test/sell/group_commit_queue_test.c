@@ -12,8 +12,6 @@
 
 enum { CROWD_MAX = 24, DEADLINE_MS = 30000 };
 
-/* ---- the made-up world ----------------------------------------------------------------------------- */
-
 static struct {
     _Atomic int64_t now_ns;
     _Atomic int64_t batch_ms; /* what the guard takes */
@@ -55,8 +53,6 @@ static struct group_commit *start(const struct group_commit_options *options)
     return group;
 }
 
-/* ---- buyers ------------------------------------------------------------------------------------------ */
-
 static void run_batches(struct group_commit *group, unsigned count, int64_t batch_ms)
 {
     struct sale_buyer buyer;
@@ -89,8 +85,6 @@ static unsigned count_let_in(struct group_commit *group)
                      sent - 1); /* the guard never saw the other */
     return sent - 1;
 }
-
-/* ---- tests ------------------------------------------------------------------------------------------- */
 
 TEST(as_many_are_let_in_as_are_served_in_time)
 {

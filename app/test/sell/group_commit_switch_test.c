@@ -17,8 +17,6 @@
 
 enum { CROWD = 24, EACH = 60, SWITCHES = 60, NAME_SIZE = 16 };
 
-/* ---- the made-up world --------------------------------------------------------------------------- */
-
 static struct {
     atomic_uint inside[2]; /* runs of each guard */
     atomic_uint runs[2];
@@ -87,8 +85,6 @@ static struct group_commit *start(unsigned batch)
     return group;
 }
 
-/* ---- buyers -------------------------------------------------------------------------------------- */
-
 struct buyer {
     pthread_t thread;
     struct group_commit *group;
@@ -125,8 +121,6 @@ static void end(struct buyer *buyer)
     assert_int_equal(pthread_join(buyer->thread, NULL), 0);
     assert_int_equal(buyer->mistaken, 0);
 }
-
-/* ---- a switch, and somebody who makes it --------------------------------------------------------- */
 
 struct switcher {
     pthread_t thread;

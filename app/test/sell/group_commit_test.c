@@ -15,8 +15,6 @@
 
 enum { CALLS_MAX = 64, BUYERS_MAX = 64, NAME_SIZE = 16, LONG_MS = 30000, NODE = 77 };
 
-/* ---- the made-up world ----------------------------------------------------------------------------- */
-
 /* One run of the guard, as it saw it. */
 struct call {
     char sale_id[SALE_ID_MAX + 1];
@@ -134,8 +132,6 @@ static struct group_commit *start(const struct group_commit_options *options)
     assert_non_null(group);
     return group;
 }
-
-/* ---- buyers ------------------------------------------------------------------------------------------ */
 
 static void send_many(struct sale_buyer *buyers, int from, int to, struct group_commit *group)
 {

@@ -416,8 +416,6 @@ static bool holds_a_lock(const char *guard)
 static const char *const sound[] = {"mutex", "mutex-watchdog", "reentrant", "fair",
                                     "spin",  "fenced",         "script",    "watch"};
 
-/* ---- tests --------------------------------------------------------------------------------------------- */
-
 /* A new sale, one sell through these faults, and all is well afterwards. */
 static void try_faults(struct sale_world *world, const char *guard, bool is_warm, int64_t limit_ms,
                        struct fault_plan *plans, size_t plan_count, struct tally *tally)

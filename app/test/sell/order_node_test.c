@@ -136,8 +136,6 @@ static void shut(bool is_shut)
     (void)pthread_mutex_unlock(&world.mutex);
 }
 
-/* ---- tests --------------------------------------------------------------------------------------------- */
-
 TEST(a_number_is_taken_once_and_kept)
 {
     struct order_node *node = start(LK_OK);

@@ -202,8 +202,7 @@ TEST(the_admin_port_wants_its_token, struct app_fixture *self)
     app_http(&call, &self->reply);
     assert_true(app_is_problem(&self->reply, 403, "forbidden"));
     call.token = app_token(self->dir);
-    app_http(&call, &self->reply);
-    assert_int_equal(self->reply.status, 201);
+    assert_int_equal(app_http(&call, &self->reply), 201);
 }
 
 TEST(operators_list_orders_line_by_line, struct app_fixture *self)

@@ -36,8 +36,6 @@ TEAR_DOWN(struct app_fixture, self)
     app_folder_remove(redis_dir);
 }
 
-/* ---- 2: forms -------------------------------------------------------------------------------- */
-
 /* Imported names stand in the program's string table: what is not in it cannot be called. */
 static bool program_names(const char *symbol)
 {
@@ -71,8 +69,6 @@ TEST(the_library_never_reads_a_form)
     assert_false(program_names("mg_send_file"));
 }
 
-/* ---- 9: Redis -------------------------------------------------------------------------------- */
-
 /* All commands until a mark that we send ourselves. */
 static void read_monitor(struct app_fixture *self, int fd)
 {
@@ -95,8 +91,7 @@ TEST(redis_gets_each_value_as_one_argument, struct app_fixture *self)
     int fd = app_monitor(redis_dir);
     const char *line = NULL;
 
-    app_buy(self->service.buyers, "cup", "anna", "\"key-1\"", &self->reply);
-    assert_int_equal(self->reply.status, 201);
+    assert_int_equal(app_buy(self->service.buyers, "cup", "anna", "\"key-1\"", &self->reply), 201);
     (void)snprintf(order, sizeof order, "%s", app_member(&self->reply, "id"));
     app_http(&(struct app_call){.base = self->service.buyers,
                                 .path = SALES "/cup/orders/me",
@@ -120,8 +115,6 @@ TEST(redis_gets_each_value_as_one_argument, struct app_fixture *self)
     (void)snprintf(argument, sizeof argument, " \"anna\" \"%s\" \"key-1\" ", order);
     if (!strstr(line, argument)) fail_msg("no%sin:\n%.700s", argument, line);
 }
-
-/* ---- 13: other origins ----------------------------------------------------------------------- */
 
 TEST(pages_of_other_origins_are_told_nothing, struct app_fixture *self)
 {
@@ -147,8 +140,6 @@ TEST(pages_of_other_origins_are_told_nothing, struct app_fixture *self)
         }
     }
 }
-
-/* ---- 14: headers ----------------------------------------------------------------------------- */
 
 /* Every header is one that we know; those that keep a browser safe are there. */
 static void assert_headers_are_safe(const char *headers, const char *what)
@@ -242,8 +233,6 @@ TEST(every_route_answers_with_safe_headers, struct app_fixture *self)
     assert_non_null(strstr(self->reply.headers, "Content-Type: text/html; charset=utf-8\r\n"));
     assert_headers_are_safe(self->reply.headers, "a page");
 }
-
-/* ---- 16: faults ------------------------------------------------------------------------------ */
 
 static void assert_tells_nothing(struct app_fixture *self, const char *path)
 {

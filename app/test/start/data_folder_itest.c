@@ -60,8 +60,7 @@ TEST(an_open_folder_is_made_private_with_all_that_is_in_it)
 {
     assert_true(app_start(&world.first, world.dir, NULL));
     assert_true(app_create_sale(&world.first, world.dir, "{\"id\":\"cup\",\"stock\":2}"));
-    app_buy(world.first.buyers, "cup", "anna", NULL, &world.reply);
-    assert_int_equal(world.reply.status, 201);
+    assert_int_equal(app_buy(world.first.buyers, "cup", "anna", NULL, &world.reply), 201);
 
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): the only thread */
     assert_int_equal(nftw(world.dir, look_at, 8, FTW_PHYS), 0);
@@ -77,8 +76,7 @@ TEST(a_second_instance_sells_from_the_socket_in_it)
     assert_true(app_create_sale(&world.first, world.dir, "{\"id\":\"cup\",\"stock\":2}"));
     assert_true(app_start(&world.second, world.beside,
                           (const char *const[]){"--redis", world.first.redis, NULL}));
-    app_buy(world.second.buyers, "cup", "bert", NULL, &world.reply);
-    assert_int_equal(world.reply.status, 201);
+    assert_int_equal(app_buy(world.second.buyers, "cup", "bert", NULL, &world.reply), 201);
 }
 
 TEST(a_folder_of_everybody_is_refused_by_name)

@@ -39,8 +39,6 @@ static int slot_of(const char *sale)
     return (int)strtol(lkt_tell(many.topology, "slot seckill:{%s}:sale", sale), NULL, 10);
 }
 
-/* ---- many sales ------------------------------------------------------------------------------------ */
-
 static void sell_out(const char *sale, const char *guard)
 {
     assert_int_equal(app_many_create(&many, sale, 2, guard), 201);
@@ -111,8 +109,6 @@ TEST(it_tells_what_it_runs_on)
              "{`topology`:`cluster`,`primaries`:3,`durability`:`appendfsync-always`}");
 }
 
-/* ---- unfit masters ------------------------------------------------------------------------------------ */
-
 static void configure(const char *server, const char *name, const char *value)
 {
     LKS_DO(lkt_server(many.topology, server), "CONFIG", "SET", name, value);
@@ -161,8 +157,6 @@ TEST(of_the_masters_the_lowest_durability_is_told)
     configure("n3", "appendfsync", "always");
     assert_string_equal(app_member(&many.reply, "durability"), "appendfsync-everysec");
 }
-
-/* ---- slots and masters that change ---------------------------------------------------------------- */
 
 /* A buyer asks until there is an order: not executed, or not known, may be said meanwhile. */
 static void buy_until_sold(const char *sale, const char *user)

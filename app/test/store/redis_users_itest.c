@@ -213,17 +213,15 @@ static void start_service(struct fixture *self, const char *batch)
 
 static long buy(struct fixture *self, const char *sale, const char *user, const char *key)
 {
-    app_buy(self->service.buyers, sale, user, key, &self->reply);
-    return self->reply.status;
+    return app_buy(self->service.buyers, sale, user, key, &self->reply);
 }
 
 static long get(struct fixture *self, const char *base, const char *path, const char *user)
 {
-    app_http(
+    return app_http(
         &(struct app_call){
             .base = base, .path = path, .user = user, .token = user ? NULL : app_token(self->dir)},
         &self->reply);
-    return self->reply.status;
 }
 
 /* What operators do to a sale; body NULL: a look. */

@@ -507,8 +507,6 @@ static unsigned first_failure(struct script_world *world, unsigned limit,
     return limit;
 }
 
-/* ---- tests -------------------------------------------------------------------------------------------- */
-
 TEST(the_scripts_do_what_the_model_says, struct script_world *world)
 {
     struct model_step steps[STEPS];

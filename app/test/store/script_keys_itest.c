@@ -10,8 +10,6 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
-/* ---- spoilt and foreign keys -------------------------------------------------------------------------- */
-
 struct spoilt {
     const char *command; /* behind it come the key and the rest */
     enum sale_key key;
@@ -113,8 +111,6 @@ TEST(an_order_that_is_none_still_stops_a_second_one, struct script_world *world)
     assert_string_equal(script_buy(world, "cid", "14"), "C");
 }
 
-/* ---- locks -------------------------------------------------------------------------------------------- */
-
 TEST(a_wrong_token_refuses_the_whole_batch, struct script_world *world)
 {
     lk_lock *paused = lk_mutex_new(world->client, world->keys.text[KEY_LOCK], NULL);
@@ -141,8 +137,6 @@ TEST(a_wrong_token_refuses_the_whole_batch, struct script_world *world)
     lk_lock_free(paused);
     lk_lock_free(next);
 }
-
-/* ---- rights --------------------------------------------------------------------------------------------- */
 
 static bool limit_keys(struct script_world *world, bool is_limited)
 {
@@ -199,8 +193,6 @@ TEST(the_scripts_touch_declared_keys_only, struct script_world *world)
     assert_false(reads_others); /* the limit was in force */
 }
 
-/* ---- a large sale ------------------------------------------------------------------------------------------- */
-
 static void fill(struct script_world *world)
 {
     static const struct lk_script_source filler = {
@@ -246,8 +238,6 @@ TEST(a_purchase_does_not_slow_down_in_a_large_sale, struct script_world *world)
     }
     assert_true(script_us(world) < 1000);
 }
-
-/* ---- restart ---------------------------------------------------------------------------------------------- */
 
 static bool rewrite_is_over(void *arg)
 {

@@ -34,8 +34,6 @@ AFTER_EACH()
     app_many_end(&many);
 }
 
-/* ---- as on one server -------------------------------------------------------------------------- */
-
 static void sell_out(const char *guard)
 {
     char sale[32];
@@ -98,8 +96,6 @@ TEST(it_tells_what_a_failover_can_cost)
              "`syncReplicas`:0}");
     assert_non_null(strstr(app_member(&many.reply, "promise"), "can be lost"));
 }
-
-/* ---- replicas that are waited for --------------------------------------------------------------- */
 
 /* On a busy machine replicas may be late although nothing is wrong: asking again is what helps. */
 static void put_up_synced(const char *sale, int stock, const char *guard)
@@ -179,8 +175,6 @@ TEST(a_replay_out_of_memory_is_confirmed_too)
     (void)lkt_tell(many.topology, "resume n3");
     buy_synced("memory", "ann", "k1");
 }
-
-/* ---- a failover ----------------------------------------------------------------------------------- */
 
 struct buyers {
     char ids[BUYERS_MAX][ORDER_ID_ROOM];

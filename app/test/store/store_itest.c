@@ -524,8 +524,6 @@ TEST(a_scan_that_another_server_ended_is_not_whole, struct sale_world *world)
     store_free(store);
 }
 
-/* ---- the world ---------------------------------------------------------------------------------------- */
-
 static int open_world(void **state)
 {
     if (sale_world_open(state) != 0) return -1;

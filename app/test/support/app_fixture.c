@@ -36,20 +36,18 @@ void app_fixture_start_on_redis(struct app_fixture *fixture, const char *const *
 
 long app_get(struct app_fixture *fixture, const char *base, const char *path)
 {
-    app_http(&(struct app_call){.base = base, .path = path}, &fixture->reply);
-    return fixture->reply.status;
+    return app_http(&(struct app_call){.base = base, .path = path}, &fixture->reply);
 }
 
 long app_order(struct app_fixture *fixture, const char *sale, const char *user, const char *key)
 {
-    app_buy(fixture->service.buyers, sale, user, key, &fixture->reply);
-    return fixture->reply.status;
+    return app_buy(fixture->service.buyers, sale, user, key, &fixture->reply);
 }
 
 long app_operate(struct app_fixture *fixture, const char *method, const char *path,
                  const char *body)
 {
-    app_http(
+    return app_http(
         &(struct app_call){.method = method,
                            .base = fixture->service.admin,
                            .path = path,
@@ -57,7 +55,6 @@ long app_operate(struct app_fixture *fixture, const char *method, const char *pa
                            .body = body,
                            .headers = {"Content-Type: application/json", "Idempotency-Key: k"}},
         &fixture->reply);
-    return fixture->reply.status;
 }
 
 double app_metric(struct app_fixture *fixture, const char *sample)

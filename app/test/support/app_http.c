@@ -91,7 +91,7 @@ static struct curl_slist *headers_of(const struct app_call *call)
     return list;
 }
 
-void app_http(const struct app_call *call, struct app_reply *out)
+long app_http(const struct app_call *call, struct app_reply *out)
 {
     char url[APP_URL_SIZE + 256];
     CURL *handle = thread_handle();
@@ -120,6 +120,7 @@ void app_http(const struct app_call *call, struct app_reply *out)
     if (curl_easy_perform(handle) == CURLE_OK)
         (void)curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &out->status);
     curl_slist_free_all(headers);
+    return out->status;
 }
 
 long app_status(const struct app_call *call)
@@ -128,13 +129,12 @@ long app_status(const struct app_call *call)
     long status = 0;
 
     if (!reply) abort();
-    app_http(call, reply);
-    status = reply->status;
+    status = app_http(call, reply);
     free(reply);
     return status;
 }
 
-void app_buy(const char *base, const char *sale, const char *user, const char *key,
+long app_buy(const char *base, const char *sale, const char *user, const char *key,
              struct app_reply *out)
 {
     char path[128];
@@ -146,7 +146,7 @@ void app_buy(const char *base, const char *sale, const char *user, const char *k
         (void)snprintf(header, sizeof header, "Idempotency-Key: %s", key);
         call.headers[0] = header;
     }
-    app_http(&call, out);
+    return app_http(&call, out);
 }
 
 const char *app_token(const char *dir)
@@ -208,8 +208,6 @@ bool app_is_problem(const struct app_reply *reply, long status, const char *name
     return reply->status == status && app_number(reply, "status") == status &&
            strcmp(app_member(reply, "type"), type) == 0 && app_member(reply, "title")[0];
 }
-
-/* ---- bytes ----------------------------------------------------------------------------------- */
 
 int app_connect(const char *base)
 {

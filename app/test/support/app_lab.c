@@ -80,8 +80,6 @@ bool app_lab_is_open(void *dir)
     return entries_of(dir, "seckill-lab-*/*.sock") >= 1 && app_lab_processes(dir) >= 1;
 }
 
-/* ---- a service with a lab ------------------------------------------------------------------------ */
-
 bool app_lab_start(const struct app_lab *self, struct app_process *out, const char *first,
                    const char *second)
 {
@@ -126,11 +124,10 @@ int app_lab_tear_down(void **state)
 
 long app_lab_ask(struct app_lab *self, const char *method, const char *path, const char *body)
 {
-    app_http(&(struct app_call){.method = method,
-                                .base = self->service.buyers,
-                                .path = path,
-                                .body = body,
-                                .limit_ms = APP_LAB_RUN_MS},
-             &self->reply);
-    return self->reply.status;
+    return app_http(&(struct app_call){.method = method,
+                                       .base = self->service.buyers,
+                                       .path = path,
+                                       .body = body,
+                                       .limit_ms = APP_LAB_RUN_MS},
+                    &self->reply);
 }

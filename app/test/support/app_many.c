@@ -33,18 +33,16 @@ long app_many_create(struct app_many *many, const char *sale, int stock, const c
 
     (void)snprintf(body, sizeof body, "{\"id\":\"%s\",\"stock\":%d,\"guard\":\"%s\"}", sale, stock,
                    guard);
-    app_http(&(struct app_call){.base = many->service.admin,
-                                .path = "/api/v1/admin/sales",
-                                .token = app_token(many->dir),
-                                .body = body},
-             &many->reply);
-    return many->reply.status;
+    return app_http(&(struct app_call){.base = many->service.admin,
+                                       .path = "/api/v1/admin/sales",
+                                       .token = app_token(many->dir),
+                                       .body = body},
+                    &many->reply);
 }
 
 long app_many_buy(struct app_many *many, const char *sale, const char *user, const char *key)
 {
-    app_buy(many->service.buyers, sale, user, key, &many->reply);
-    return many->reply.status;
+    return app_buy(many->service.buyers, sale, user, key, &many->reply);
 }
 
 long app_many_look_up(struct app_many *many, const char *sale, const char *user)
@@ -52,18 +50,16 @@ long app_many_look_up(struct app_many *many, const char *sale, const char *user)
     char path[96];
 
     (void)snprintf(path, sizeof path, "/api/v1/sales/%s/orders/me", sale);
-    app_http(&(struct app_call){.base = many->service.buyers, .path = path, .user = user},
-             &many->reply);
-    return many->reply.status;
+    return app_http(&(struct app_call){.base = many->service.buyers, .path = path, .user = user},
+                    &many->reply);
 }
 
 long app_many_get(struct app_many *many, const char *path)
 {
-    app_http(&(struct app_call){.base = many->service.admin,
-                                .path = path,
-                                .token = app_token(many->dir)},
-             &many->reply);
-    return many->reply.status;
+    return app_http(&(struct app_call){.base = many->service.admin,
+                                       .path = path,
+                                       .token = app_token(many->dir)},
+                    &many->reply);
 }
 
 long app_many_step(struct app_many *many, const char *sale, const char *step, const char *body)
@@ -71,14 +67,13 @@ long app_many_step(struct app_many *many, const char *sale, const char *step, co
     char path[96];
 
     (void)snprintf(path, sizeof path, "/api/v1/admin/sales/%s/%s", sale, step);
-    app_http(
+    return app_http(
         &(struct app_call){.base = many->service.admin,
                            .path = path,
                            .token = app_token(many->dir),
                            .body = body ? body : "{}",
                            .headers = {"Content-Type: application/json", "Idempotency-Key: k"}},
         &many->reply);
-    return many->reply.status;
 }
 
 const char *app_many_order(const struct app_many *many)

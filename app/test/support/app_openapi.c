@@ -68,8 +68,6 @@ const json_t *app_openapi_operation(const json_t *document, const char *method, 
     return NULL;
 }
 
-/* ---- schemas --------------------------------------------------------------------------------- */
-
 static bool is_of_type(const json_t *value, const char *type)
 {
     static const struct {
@@ -189,8 +187,6 @@ static bool schema_fits(const struct judge *judge, const json_t *schema, json_t 
     }
     return true;
 }
-
-/* ---- answers --------------------------------------------------------------------------------- */
 
 /* The type of content without its parameters. */
 static void read_type(const struct app_reply *reply, char out[TYPE_SIZE])

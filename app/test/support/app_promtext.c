@@ -52,8 +52,6 @@ static bool is_name(const char *name)
     return isalpha((unsigned char)name[0]);
 }
 
-/* ---- comments -------------------------------------------------------------------------------- */
-
 static bool begin_metric(struct reader *self, const char *name, const char *help)
 {
     if (self->is_open) return refuse(self, "the histogram before has no _count");
@@ -103,8 +101,6 @@ static bool read_comment(struct reader *self, char *line)
     if (strcmp(word, "TYPE") == 0) return set_kind(self, name, rest);
     return refuse(self, "neither HELP nor TYPE");
 }
-
-/* ---- samples --------------------------------------------------------------------------------- */
 
 /* One `name="value"`; gives what follows, or NULL. */
 static const char *read_label(const char *at, char name[NAME_SIZE], char value[LINE_SIZE])

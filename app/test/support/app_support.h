@@ -84,13 +84,14 @@ struct app_reply {
 /*
  * One call on a connection of its own: an idle one that is kept alive would hold up a stop by 2 s.
  *
+ * Returns  the status, which is in the reply too.
  * Threads  any.
  */
-void app_http(const struct app_call *call, struct app_reply *out);
+long app_http(const struct app_call *call, struct app_reply *out);
 /* The status alone. */
 long app_status(const struct app_call *call);
 /* POST orders for a buyer; key may be NULL. */
-void app_buy(const char *base, const char *sale, const char *user, const char *key,
+long app_buy(const char *base, const char *sale, const char *user, const char *key,
              struct app_reply *out);
 /* Put a sale up with the token of `dir`; false when refused. */
 bool app_create_sale(const struct app_process *process, const char *dir, const char *body);

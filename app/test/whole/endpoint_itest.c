@@ -44,8 +44,7 @@ static long buy_one(unsigned *buyers)
 
     assert_in_range(*buyers, 0, BUYERS_MAX);
     (void)snprintf(buyer, sizeof buyer, "u%u", (*buyers)++);
-    app_buy(service.buyers, "moved", buyer, NULL, &reply);
-    return reply.status;
+    return app_buy(service.buyers, "moved", buyer, NULL, &reply);
 }
 
 TEST(purchases_go_on_behind_the_same_address)

@@ -46,8 +46,6 @@ TEAR_DOWN(struct fixture, fixture)
     app_folder_remove(fixture->dir);
 }
 
-/* ---- a client that keeps its connection ------------------------------------------------------ */
-
 struct answer {
     int status;     /* 0: none came */
     char order[24]; /* id of the order, when it names one */
@@ -91,8 +89,6 @@ static struct answer ask(int *fd, const char *base, const char *user, const char
     }
     return answer;
 }
-
-/* ---- double clicks --------------------------------------------------------------------------- */
 
 struct clicker {
     pthread_t thread;
@@ -181,8 +177,6 @@ TEST(double_clicks_on_two_instances_make_one_order_each, struct fixture *self)
     assert_int_equal(liars, 0);
     assert_int_equal(winners, STOCK);
 }
-
-/* ---- a kill under load ----------------------------------------------------------------------- */
 
 struct shopper {
     pthread_t thread;

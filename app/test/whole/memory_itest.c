@@ -54,8 +54,6 @@ TEAR_DOWN(struct fixture, fixture)
     app_folder_remove(fixture->dir);
 }
 
-/* ---- /proc --------------------------------------------------------------------------------------- */
-
 static size_t read_proc(pid_t pid, const char *file, char *out, size_t size)
 {
     char path[64];
@@ -90,8 +88,6 @@ static const char *tunables_of(pid_t pid)
         if (strncmp(at, tunables, sizeof tunables - 1) == 0) return at + sizeof tunables - 1;
     return NULL;
 }
-
-/* ---- stacks -------------------------------------------------------------------------------------- */
 
 static void buy(int fd, int number)
 {
@@ -149,8 +145,6 @@ static const char *redis_was_told(const struct fixture *fixture)
     text[len] = '\0';
     return text;
 }
-
-/* ---- freed blocks -------------------------------------------------------------------------------- */
 
 TEST(threads_keep_no_freed_blocks, struct fixture *self)
 {
