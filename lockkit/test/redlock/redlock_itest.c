@@ -2,8 +2,8 @@
  * The redlock on five real servers: what lies on the wire, who gets it, what dead and slow servers
  * cost, what becomes of it by renewal and release.
  */
-#include <pthread.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "test/support/lk_redlock.h"
