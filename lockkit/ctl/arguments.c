@@ -72,6 +72,8 @@ static const struct flag run_flags[] = {
      "it ends this long after the last renewal [30000]"},
     {"--no-renew", NULL, FLAG_SWITCH, FIELD(is_not_renewed),
      "it ends with the lease, whatever the command does"},
+    {"--at-least", "MS", FLAG_SPAN, FIELD(at_least_ms),
+     "held so long, also when the command ends sooner; then its lease is cut [0]"},
     {"--on-lost", "WHAT", FLAG_ON_LOST, 0,
      "when it ends before the command: term, kill or ignore [term]"},
     {"--grace", "MS", FLAG_SPAN, FIELD(grace_ms), "from term to kill [5000]"},
@@ -325,6 +327,9 @@ static int choose_kind(struct ctl_request *request)
         request->kind = is_several ? kinds_find("redlock", 7) : kinds_find("mutex", 5);
     if (request->kind->is_redlock && !is_several)
         return ctl_complain("a redlock needs several servers: --redis URL for each of them");
+    if (request->at_least_ms > 0 && request->kind->has_no_end)
+        return ctl_complain("--at-least: the end of a hold of a %s cannot be set",
+                            request->kind->name);
     if (is_several && !request->kind->is_redlock)
         return ctl_complain("%s is a lock of one server; of several, redlock is",
                             request->kind->name);

@@ -43,7 +43,8 @@ struct ctl_request {
     const struct ctl_kind *kind;
     int64_t wait_ms; /* CTL_FOREVER: no limit */
     int64_t lease_ms, grace_ms;
-    int64_t permits; /* 0: not said */
+    int64_t at_least_ms; /* 0: given back as soon as the command has ended */
+    int64_t permits;     /* 0: not said */
     ctl_on_lost on_lost;
     bool is_not_renewed;
     bool is_verbose;

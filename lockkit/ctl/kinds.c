@@ -4,6 +4,7 @@
  */
 #include "kinds.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "secrets.h"
 
 /* Half a second at most. */
-enum { LINGER_LOOK_MS = 5, LINGER_LOOKS = 100, QUIET_LOOKS = 3 };
+enum { LINGER_LOOK_MS = 5, LINGER_LOOKS = 100, QUIET_LOOKS = 3, LEAVE_TRIES = 3 };
 
 /* ---- how each is made ------------------------------------------------------------------------ */
 
@@ -76,12 +77,12 @@ static const struct ctl_kind kinds[] = {
     {"fenced", "one holder, with a number that grows: LOCKKIT_FENCE", .make_lock = lk_fenced_new},
     {"reentrant", "one holder; the lock that Redisson calls RLock", .make_lock = lk_reentrant_new},
     {"spin", "the same, without messages to those who wait", .make_lock = lk_spin_new},
-    {"read", "any number of readers, while nobody writes", .make = make_read},
+    {"read", "any number of readers, while nobody writes", .make = make_read, .has_no_end = true},
     {"write", "one writer, while nobody reads", .make = make_write},
     {"permits", "N holders (--permits N), each with a lease", .make = make_permits,
      .has_permits = true},
     {"semaphore", "N holders without lease: one killed with -9 takes its place along",
-     .make = make_semaphore, .has_permits = true},
+     .make = make_semaphore, .has_permits = true, .has_no_end = true},
     {"redlock", "one holder, by the majority of several servers (--redis, each)",
      .make = make_redlock, .is_redlock = true},
 };
@@ -188,6 +189,82 @@ lk_status kinds_release(struct kinds_hold *hold, struct lk_error *err)
     return hold->lock ? lk_lock_release(hold->lock, err) : release_semaphore(hold, err);
 }
 
+static void free_lock(struct kinds_hold *hold)
+{
+    if (hold->rwlock) {
+        lk_rwlock_free(hold->rwlock);
+    } else {
+        lk_lock_free(hold->lock);
+    }
+    hold->rwlock = NULL;
+    hold->lock = NULL;
+}
+
+/* Ends the owner's hold, a string's or a field's, so many ms from now. KEYS: 1 lock. ARGV: 1 token, 2 ms. */
+static const char leave_script[] =
+    "local kind = redis.call('TYPE', KEYS[1]).ok\n"
+    "local is_ours = kind == 'string' and redis.call('GET', KEYS[1]) == ARGV[1]\n"
+    "  or kind == 'hash' and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1\n"
+    "return is_ours and redis.call('PEXPIRE', KEYS[1], ARGV[2]) or 0\n";
+
+/* 1 in *out_count more if it is there, and ours. */
+static lk_status leave_at(lk_client *client, const struct lk_eval *eval, size_t *out_count,
+                          struct lk_error *err)
+{
+    lk_reply *reply = NULL;
+    lk_status status = lk_client_eval(client, eval, 0, &reply, err);
+
+    if (status == LK_OK) *out_count += lk_reply_integer(reply, 0) == 1;
+    lk_reply_free(reply);
+    return status;
+}
+
+static lk_status leave_permit(struct kinds_hold *hold, const char *token, int64_t rest_ms,
+                              struct lk_error *err)
+{
+    struct lk_permit permit = {0};
+    lk_permits *permits = lk_permits_new(hold->clients[0], hold->request->name, err);
+    lk_status status = LK_NO_MEMORY;
+
+    (void)snprintf(permit.id, sizeof permit.id, "%.*s", LK_PERMIT_ID_MAX - 1, token);
+    if (permits) status = lk_permits_renew(permits, &permit, rest_ms, err);
+    lk_permits_free(permits);
+    return status == LK_LOST ? LK_NOT_OWNER : status;
+}
+
+static lk_status leave_lock(struct kinds_hold *hold, const char *token, int64_t rest_ms,
+                            struct lk_error *err)
+{
+    char ms[24];
+    struct lk_bytes key = lk_bytes_of(hold->request->name), args[] = {lk_bytes_of(token), {0}};
+    struct lk_eval eval = {.keys = &key, .key_count = 1, .args = args, .arg_count = 2};
+    size_t count = 0;
+    lk_status status = LK_NO_MEMORY;
+
+    (void)snprintf(ms, sizeof ms, "%" PRId64, rest_ms);
+    args[1] = lk_bytes_of(ms);
+    eval.script =
+        lk_script_new(&(struct lk_script_source){.name = "leave", .source = leave_script});
+    for (size_t i = 0; i < hold->client_count && eval.script; i++)
+        status = leave_at(hold->clients[i], &eval, &count, err);
+    lk_script_free(eval.script);
+    if (count > hold->client_count / 2) return LK_OK;
+    return status == LK_OK ? LK_NOT_OWNER : status;
+}
+
+lk_status kinds_leave(struct kinds_hold *hold, int64_t rest_ms, struct lk_error *err)
+{
+    char token[128];
+    lk_status status = LK_UNKNOWN;
+
+    (void)snprintf(token, sizeof token, "%s", lk_lock_token(hold->lock));
+    free_lock(hold); /* or its renewal would put back what is cut */
+    for (int i = 0; i < LEAVE_TRIES && (status == LK_UNKNOWN || status == LK_UNREACHABLE); i++)
+        status = hold->request->kind->has_permits ? leave_permit(hold, token, rest_ms, err)
+                                                  : leave_lock(hold, token, rest_ms, err);
+    return status;
+}
+
 bool kinds_is_unset(struct kinds_hold *hold)
 {
     const struct ctl_request *request = hold->request;
@@ -224,11 +301,7 @@ static void linger(const struct kinds_hold *hold)
 void kinds_close(struct kinds_hold *hold)
 {
     if (hold->lock && hold->request->kind->is_redlock) linger(hold);
-    if (hold->rwlock) {
-        lk_rwlock_free(hold->rwlock);
-    } else {
-        lk_lock_free(hold->lock);
-    }
+    free_lock(hold);
     lk_semaphore_free(hold->semaphore);
     for (size_t i = 0; i < hold->client_count; i++)
         lk_client_close(hold->clients[i]);

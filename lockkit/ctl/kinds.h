@@ -26,6 +26,7 @@ struct ctl_kind {
     bool (*make)(struct kinds_hold *hold, struct lk_error *err); /* instead of make_lock */
     bool has_permits;                                            /* --permits goes with it */
     bool is_redlock;                                             /* for several servers */
+    bool has_no_end; /* that could be set: --at-least does not go with it */
 };
 
 /* One row of the table; NULL when there is no such kind. */
@@ -48,6 +49,13 @@ void kinds_cancel(struct kinds_hold *hold);
 
 /* Give it back; as lk_lock_release(). */
 lk_status kinds_release(struct kinds_hold *hold, struct lk_error *err);
+
+/*
+ * Leave it to its lease, which ends in rest_ms from now; nobody holds the handle any more.
+ *
+ * Returns  OK; NOT_OWNER: it had ended; UNKNOWN, UNREACHABLE...: it ends with the lease that it has.
+ */
+lk_status kinds_leave(struct kinds_hold *hold, int64_t rest_ms, struct lk_error *err);
 
 /* Whether there is a number of permits at all: a semaphore that nobody has set up admits nobody. */
 bool kinds_is_unset(struct kinds_hold *hold);

@@ -30,6 +30,8 @@ struct run {
     int status;            /* then: its exit status */
     int ends_by;           /* the signal that ends it after a loss; 0: none has to */
     int64_t kill_at_ms;    /* when the grace ends; 0: none runs */
+    int64_t held_at_ms;
+    bool has_run;
     bool is_lost;
     struct orphans orphans;
 };
@@ -66,8 +68,32 @@ static int acquire(struct run *run)
         return CTL_SIGNAL + signal;
     }
     if (status != LK_OK) return complain_of_acquire(run, &err);
+    run->held_at_ms = now_ms();
     ctl_tell(run->request, "%s: held", run->shown);
     return CTL_OK;
+}
+
+/* What --at-least still asks for; 0: nothing, or nothing has run. */
+static int64_t rest_of(const struct run *run)
+{
+    int64_t rest_ms = run->request->at_least_ms - (now_ms() - run->held_at_ms);
+
+    return run->has_run && !run->is_lost && rest_ms > 0 ? rest_ms : 0;
+}
+
+static lk_status give_back(struct run *run, struct lk_error *err)
+{
+    int64_t rest_ms = rest_of(run);
+    lk_status status =
+        rest_ms > 0 ? kinds_leave(&run->hold, rest_ms, err) : kinds_release(&run->hold, err);
+
+    if (status != LK_OK) return status;
+    if (rest_ms > 0) {
+        ctl_tell(run->request, "%s: it ends in %" PRId64 " ms", run->shown, rest_ms);
+    } else {
+        ctl_tell(run->request, "%s: given back", run->shown);
+    }
+    return status;
 }
 
 /* The exit status, when the command ended with this one. */
@@ -75,9 +101,8 @@ static int release(struct run *run, int status)
 {
     bool is_ignored = run->request->on_lost == CTL_ON_LOST_IGNORE;
     struct lk_error err = {0};
-    lk_status released = kinds_release(&run->hold, &err);
+    lk_status released = give_back(run, &err);
 
-    if (released == LK_OK) ctl_tell(run->request, "%s: given back", run->shown);
     if (run->is_lost) return is_ignored ? status : CTL_LOST;
     if (released == LK_OK) return status;
     if (released != LK_NOT_OWNER) {
@@ -124,7 +149,8 @@ static int start(struct run *run)
                                                      .death_signal = death_signal_of(run->request),
                                                      .extras = extras,
                                                      .names = names});
-    if (run->pid > 0) return CTL_OK;
+    run->has_run = run->pid > 0;
+    if (run->has_run) return CTL_OK;
     run->pid = 0;
     (void)ctl_complain("the command cannot be started: %s", strerrordesc_np(errno));
     return errno == E2BIG ? CTL_CANNOT_RUN : CTL_SYSTEM;

@@ -158,6 +158,49 @@ TEST(who_does_not_get_it_in_time_gets_75)
     assert_true(lks_now_ms() - begin >= 300);
 }
 
+/* The command is over at once, lockctl too, and the lock is held until the time is over. */
+TEST(a_lock_is_held_at_least_so_long)
+{
+    static const char *const kinds[] = {"mutex", "fair", "fenced", "reentrant", "spin", "write"};
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const char *key = lks_format("least:%s", kinds[i]);
+        const char *lock = lks_format("--lock=%s:%s", kinds[i], key);
+        double begin = lks_now_ms();
+
+        assert_int_equal(3, LKC_DO(server, "run", lock, "--at-least", "1200", LKC_SH("exit 3")));
+        assert_true(lks_now_ms() - begin < 1000);
+        assert_in_range(LKS_INTEGER(server, "PTTL", key), 1, 1200);
+        assert_int_equal(75, LKC_DO(server, "run", lock, "--wait=0", "--", "true"));
+        assert_int_equal(0, LKC_DO(server, "run", lock, "--wait=3s", "--", "true"));
+        assert_true(lks_now_ms() - begin > 1150);
+        assert_int_equal(0, LKS_INTEGER(server, "EXISTS", key));
+        /* Longer than its lease; and not when the command took longer itself. */
+        assert_int_equal(0, LKC_DO(server, "run", lock, "--at-least=2h", "--", "true"));
+        assert_in_range(LKS_INTEGER(server, "PTTL", key), 7190000, 7200000);
+        LKS_DO(server, "DEL", key);
+        assert_int_equal(0, LKC_DO(server, "run", lock, "--at-least=50", "--", "sleep", "0.1"));
+        assert_int_equal(0, LKS_INTEGER(server, "EXISTS", key));
+    }
+}
+
+TEST(a_permit_is_out_at_least_so_long_and_what_has_no_end_is_refused)
+{
+    assert_int_equal(0, LKC_DO(server, "run", "--lock=permits:least", "--permits=1",
+                               "--at-least=600", "--", "true"));
+    assert_int_equal(75, LKC_DO(server, "run", "--lock=permits:least", "--wait=0", "--", "true"));
+    assert_int_equal(0, LKC_DO(server, "run", "--lock=permits:least", "--wait=3s", "--", "true"));
+    LKS_DO(server, "DEL", "least", "{least}:timeout");
+    assert_int_equal(64, LKC_DO(server, "run", "--lock=read:r", "--at-least=1s", "--", "true"));
+    assert_int_equal(64,
+                     LKC_DO(server, "run", "--lock=semaphore:s", "--at-least=1s", "--", "true"));
+    /* Another's by now, and left as it is. */
+    const char *steal = lks_format("redis-cli -s %s/s SET a other PX 60000", server->dir);
+    assert_int_equal(76, LKC_DO(server, "run", "--lock=a", "--at-least=1h", LKC_SH(steal)));
+    assert_in_range(LKS_INTEGER(server, "PTTL", "a"), 50000, 60000);
+    LKS_DO(server, "DEL", "a");
+}
+
 TEST(who_waits_goes_on_when_it_is_free)
 {
     struct lkc_program waiting = {.pid = 0};
@@ -229,6 +272,10 @@ TEST(a_redlock_is_held_by_the_majority)
     start_voters();
     assert_int_equal(0, LKC_DO_AT(server, voter_urls, "run", "--lock", "leader", LKC_SH(script)));
     assert_string_equal("redlock\n", lkc_output());
+    assert_int_equal(
+        0, LKC_DO_AT(server, voter_urls, "run", "--lock=least", "--at-least=9s", "--", "true"));
+    for (size_t i = 0; i < VOTERS; i++)
+        assert_in_range(LKS_INTEGER(voters[i], "PTTL", "least"), 5000, 9000);
     lks_server_kill(voters[1]);
     assert_int_equal(
         0, LKC_DO_AT(server, voter_urls, "run", "--lock", "redlock:leader", LKC_SH(script)));
