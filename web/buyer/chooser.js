@@ -12,15 +12,14 @@ function card(i18n, sale) {
 
   return h(
     'li',
-    {},
     h(
       'a',
       { class: 'card choice', href: `/?sale=${encodeURIComponent(sale.id)}` },
       h('span', { class: 'chip', 'data-tone': TONES[sale.state], text: t(`state.${sale.state}`) }),
-      h('strong', { text: sale.title }),
-      h('span', { class: 'muted number', text: t('stock.dots', numbers) }),
+      h('strong', sale.title),
+      h('span.muted.number', t('stock.dots', numbers)),
       sale.state === 'upcoming'
-        ? h('span', { class: 'muted number', text: t('list.opens', { time: i18n.moment(Date.parse(sale.startsAt)) }) })
+        ? h('span.muted.number', t('list.opens', { time: i18n.moment(Date.parse(sale.startsAt)) }))
         : null,
     ),
   );
@@ -38,20 +37,13 @@ export function salesList(i18n, sales) {
   );
 
   if (sales.length === 0) {
-    return h(
-      'section',
-      { class: 'notice' },
-      h('h1', { text: t('page.no-sales') }),
-      h('p', { class: 'muted', text: t('page.no-sales.text') }),
-    );
+    return h('section.notice', h('h1', t('page.no-sales')), h('p.muted', t('page.no-sales.text')));
   }
   return h(
-    'section',
-    { class: 'stack' },
-    h('h1', { text: t('page.choose') }),
+    'section.stack',
+    h('h1', t('page.choose')),
     h(
-      'ul',
-      { class: 'choices' },
+      'ul.choices',
       sorted.map((sale) => card(i18n, sale)),
     ),
   );
@@ -61,10 +53,9 @@ export function salesList(i18n, sales) {
 export function noSuchSale(i18n) {
   const { t } = i18n;
   return h(
-    'section',
-    { class: 'notice' },
-    h('h1', { text: t('page.no-such-sale') }),
-    h('p', { class: 'muted', text: t('page.no-such-sale.text') }),
-    h('p', {}, h('a', { href: '/', text: t('page.all-sales') })),
+    'section.notice',
+    h('h1', t('page.no-such-sale')),
+    h('p.muted', t('page.no-such-sale.text')),
+    h('p', h('a', { href: '/', text: t('page.all-sales') })),
   );
 }

@@ -13,11 +13,11 @@ const COUNT = 1000;
 export function createCrowd({ i18n, saleId }) {
   const { t } = i18n;
   const title = h('h2', { id: 'crowd-title' });
-  const text = h('p', { class: 'muted' });
+  const text = h('p.muted');
   const button = h('button', { type: 'button', class: 'button second', id: 'crowd', on: { click: startOrStop } });
   const status = h('p', { class: 'number', id: 'crowd-status', 'aria-live': 'polite' });
-  const note = h('p', { class: 'small muted' });
-  const more = h('p', { class: 'small muted' });
+  const note = h('p.small.muted');
+  const more = h('p.small.muted');
   const rows = new Map(BURST_KINDS.map((kind) => [kind, createRow(kind)]));
   const list = h(
     'dl',
@@ -39,10 +39,10 @@ export function createCrowd({ i18n, saleId }) {
   let running = null;
 
   function createRow(kind) {
-    const name = h('dt', {});
-    const number = h('dd', { class: 'number' });
+    const name = h('dt');
+    const number = h('dd.number');
     const bar = h('span', { class: 'bar', 'data-kind': kind, 'aria-hidden': 'true' });
-    return { node: h('div', {}, name, number, bar), name, number, bar };
+    return { node: h('div', name, number, bar), name, number, bar };
   }
 
   async function startOrStop() {
@@ -79,7 +79,7 @@ export function createCrowd({ i18n, saleId }) {
     setText(note, t('burst.note'));
     setText(button, t(running ? 'burst.stop' : 'burst.start'));
     more.hidden = !(progress?.isOver && progress.counts['sold-out'] > 0);
-    more.replaceChildren(t('burst.more'), ' ', h('code', { text: `seckillctl sale restock ${saleId} --units 100` }));
+    more.replaceChildren(t('burst.more'), ' ', h('code', `seckillctl sale restock ${saleId} --units 100`));
     /* Only words that stay are worth saying: while it runs, the numbers change ten times a second. */
     status.setAttribute('aria-live', running ? 'off' : 'polite');
     setText(status, statusText());

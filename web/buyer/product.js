@@ -32,8 +32,8 @@ function createStockVoice() {
 export function createProduct({ i18n, clock }) {
   const { t } = i18n;
   const dots = createDots();
-  const dotIs = h('figcaption', { class: 'small muted' });
-  const picture = h('figure', { class: 'picture' }, dots.node, dotIs);
+  const dotIs = h('figcaption.small.muted');
+  const picture = h('figure.picture', dots.node, dotIs);
   const chip = h('span', { class: 'chip', id: 'state' });
   const feed = h('span', { class: 'feed small muted', id: 'feed' });
   const title = h('h1', { id: 'title' });
@@ -52,12 +52,11 @@ export function createProduct({ i18n, clock }) {
   const total = h('span', { class: 'muted', id: 'total' });
   const voice = createStockVoice();
   const facts = h(
-    'div',
-    { class: 'facts' },
-    h('p', { class: 'status' }, chip, feed),
+    'div.facts',
+    h('p.status', chip, feed),
     title,
-    h('div', { class: 'when' }, label, count, synced),
-    h('p', { class: 'stock' }, beforeLeft, left, afterLeft, ' ', total),
+    h('div.when', label, count, synced),
+    h('p.stock', beforeLeft, left, afterLeft, ' ', total),
     voice.node,
   );
 

@@ -56,11 +56,11 @@ export function createResult({ i18n, onTryNow, onStop, now }) {
 
   function orderOf({ order, isFound, outcome }) {
     if (!order?.id || !['yours', 'already-yours'].includes(outcome)) return [];
-    const rows = [h('dt', { text: t('result.order') }), h('dd', { class: 'order', id: 'order', text: order.id })];
+    const rows = [h('dt', t('result.order')), h('dd', { class: 'order', id: 'order', text: order.id })];
     if (order.createdAt) {
       rows.push(
-        h('dt', { class: 'unseen', text: t('result.at', { time: '' }) }),
-        h('dd', { class: 'small muted', text: t('result.at', { time: i18n.moment(Date.parse(order.createdAt)) }) }),
+        h('dt.unseen', t('result.at', { time: '' })),
+        h('dd.small.muted', t('result.at', { time: i18n.moment(Date.parse(order.createdAt)) })),
       );
     }
     return [h('dl', { class: isFound ? 'receipt' : 'receipt new' }, rows)];
@@ -73,7 +73,7 @@ export function createResult({ i18n, onTryNow, onStop, now }) {
     const stop = h('button', { type: 'button', class: 'quiet', text: t('result.stop'), on: { click: onStop } });
     return {
       after: [' ', seconds],
-      actions: [h('p', { class: 'actions' }, tryNow, name === 'unknown' ? null : stop)],
+      actions: [h('p.actions', tryNow, name === 'unknown' ? null : stop)],
     };
   }
 
@@ -83,8 +83,8 @@ export function createResult({ i18n, onTryNow, onStop, now }) {
     return h(
       'section',
       { class: 'panel', 'data-panel': name, 'data-tone': PANELS[name] },
-      h('h2', { text: t(`${name}.title`) }),
-      h('p', {}, t(`${name}.text`, { detail: purchase.detail ?? '' }), after),
+      h('h2', t(`${name}.title`)),
+      h('p', t(`${name}.text`, { detail: purchase.detail ?? '' }), after),
       orderOf(purchase),
       actions,
     );

@@ -56,7 +56,7 @@ export function openShop({ root, i18n, clock, identity, isLab, saleId, onGone, o
   const jitterMs = Math.random() * OPEN_JITTER_MS;
   const product = createProduct({ i18n, clock });
   const button = h('button', { type: 'button', class: 'button buy', id: 'buy', on: { click: press } });
-  const facts = ['one', 'twice', 'lost'].map((key) => ({ key: `buy.fact.${key}`, node: h('li', {}) }));
+  const facts = ['one', 'twice', 'lost'].map((key) => ({ key: `buy.fact.${key}`, node: h('li') }));
   const result = createResult({
     i18n,
     now: Date.now,
@@ -73,16 +73,13 @@ export function openShop({ root, i18n, clock, identity, isLab, saleId, onGone, o
   let lastLookMs = LAST_LOOK_MS[0] + Math.random() * (LAST_LOOK_MS[1] - LAST_LOOK_MS[0]);
 
   const shop = h(
-    'div',
-    { class: 'shop' },
+    'div.shop',
     h(
-      'article',
-      { class: 'sale' },
+      'article.sale',
       product.picture,
-      h('div', { class: 'side' }, product.facts, button, result.node, who.node),
+      h('div.side', product.facts, button, result.node, who.node),
       h(
-        'ul',
-        { class: 'promises muted' },
+        'ul.promises.muted',
         facts.map(({ node }) => node),
       ),
     ),

@@ -10,7 +10,7 @@ import { h } from '../shared/dom.js';
  */
 export function createWho({ i18n, identity, onChange }) {
   const { t } = i18n;
-  const node = h('div', { class: 'who' });
+  const node = h('div.who');
   let shown = null;
 
   function button(key, step) {
@@ -38,15 +38,15 @@ export function createWho({ i18n, identity, onChange }) {
     return h(
       'form',
       { class: 'sign-in', on: { submit } },
-      h('div', { class: 'field' }, h('label', { for: 'token', text: t('who.token.label') }), input),
-      h('button', { class: 'button', text: t('who.sign-in') }),
+      h('div.field', h('label', { for: 'token', text: t('who.token.label') }), input),
+      h('button.button', t('who.sign-in')),
       h('p', { class: 'small muted', id: 'token-hint', text: t('who.token.hint') }),
     );
   }
 
   function name(key) {
     const [before, after] = t(key).split('{name}');
-    return h('span', {}, before, h('b', { id: 'buyer', text: identity.name }), after);
+    return h('span', before, h('b', { id: 'buyer', text: identity.name }), after);
   }
 
   function parts() {
@@ -55,7 +55,7 @@ export function createWho({ i18n, identity, onChange }) {
     return [
       name('who.lab'),
       button('who.somebody-else', () => identity.becomeSomebodyElse()),
-      h('span', { class: 'small muted', text: t('who.lab.note') }),
+      h('span.small.muted', t('who.lab.note')),
     ];
   }
 

@@ -151,7 +151,7 @@ export function createActions(given) {
     end: button('end', steps.end, 'quiet danger'),
     create: button('create', creation, 'button'),
   };
-  const why = h('p', { class: 'small muted' });
+  const why = h('p.small.muted');
 
   function whyNot(state) {
     if (!operator.isSignedIn) return 'do.signed-out';

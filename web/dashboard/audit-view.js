@@ -14,11 +14,11 @@ export const CHECKS = [
 
 /** @returns {{node: HTMLElement, draw(): void}} */
 export function createAuditView({ i18n, label, words, watch }) {
-  const when = h('p', { class: 'small muted' });
+  const when = h('p.small.muted');
   const rows = CHECKS.map((name) => {
-    const verdict = h('span', { class: 'chip' });
+    const verdict = h('span.chip');
     const detail = h('span', { class: 'small muted number', lang: 'en' });
-    return { name, verdict, detail, node: h('li', {}, label('b', null, `check.${name}`), verdict, detail) };
+    return { name, verdict, detail, node: h('li', label('b', null, `check.${name}`), verdict, detail) };
   });
   const node = h(
     'section',
@@ -26,8 +26,7 @@ export function createAuditView({ i18n, label, words, watch }) {
     label('h3', { id: 'audit-title' }, 'audit.title'),
     when,
     h(
-      'ul',
-      { class: 'checks' },
+      'ul.checks',
       rows.map((row) => row.node),
     ),
     label('p', { class: 'small muted' }, 'audit.note'),

@@ -17,7 +17,7 @@ export function createField(label, id, key, input, hintKey = null) {
   setAttribute(input, 'id', id);
   setAttribute(input, 'aria-describedby', hint ? `${id}-hint ${id}-error` : `${id}-error`);
   return {
-    node: h('div', { class: 'field' }, name, input, hint, error),
+    node: h('div.field', name, input, hint, error),
     input,
     setError(problem) {
       setText(error, problem?.text ?? '');
@@ -45,7 +45,7 @@ export function createDialog(
   { id, fields = {}, values = () => ({}), isDanger, mayGo = () => true, onOpen, send, onDone },
 ) {
   const title = h('h2', { id: `${id}-title` });
-  const text = h('p', { class: 'muted' });
+  const text = h('p.muted');
   const problem = h('p', { class: 'panel', 'data-tone': 'bad', role: 'alert' });
   const yes = h('button', { type: 'submit', class: isDanger ? 'button danger' : 'button' });
   const no = label('button', { type: 'button', class: 'quiet' }, 'dialog.cancel');
@@ -56,7 +56,7 @@ export function createDialog(
     text,
     Object.values(fields).map(({ node }) => node),
     problem,
-    h('div', { class: 'actions' }, yes, no),
+    h('div.actions', yes, no),
   );
   const dialog = h('dialog', { id, 'aria-labelledby': `${id}-title` }, form);
   let isBusy = false;

@@ -42,9 +42,8 @@ export function createJournalView({ i18n, label, journal, watch }) {
   const body = h('tbody');
   const column = (key) => label('th', { scope: 'col' }, key);
   const table = h(
-    'table',
-    { class: 'log' },
-    h('thead', {}, h('tr', {}, column('log.time'), column('log.kind'), column('log.sale'), column('log.what'))),
+    'table.log',
+    h('thead', h('tr', column('log.time'), column('log.kind'), column('log.sale'), column('log.what'))),
     body,
   );
   const empty = label('p', { class: 'small muted' }, 'log.empty');
@@ -52,11 +51,10 @@ export function createJournalView({ i18n, label, journal, watch }) {
     'section',
     { class: 'card', 'aria-labelledby': 'log-title', id: 'log' },
     h(
-      'div',
-      { class: 'log-head' },
+      'div.log-head',
       label('h2', { id: 'log-title' }, 'log.title'),
-      h('div', { class: 'field' }, label('label', { for: 'log-kind' }, 'log.filter'), kind),
-      h('div', { class: 'field' }, label('label', { for: 'log-text' }, 'log.search'), text),
+      h('div.field', label('label', { for: 'log-kind' }, 'log.filter'), kind),
+      h('div.field', label('label', { for: 'log-text' }, 'log.search'), text),
       save,
     ),
     count,
@@ -70,14 +68,10 @@ export function createJournalView({ i18n, label, journal, watch }) {
     return h(
       'tr',
       { 'data-kind': entry.kind, 'data-tone': entry.tone, 'data-event': entry.key },
-      h(
-        'td',
-        { class: 'number' },
-        h('time', { datetime: new Date(entry.at).toISOString(), text: i18n.clock(entry.at) }),
-      ),
-      h('td', { text: i18n.t(`log.${entry.kind}`) }),
-      h('td', { class: 'mono', text: entry.saleId ?? '' }),
-      h('td', { text: say(entry) }),
+      h('td.number', h('time', { datetime: new Date(entry.at).toISOString(), text: i18n.clock(entry.at) })),
+      h('td', i18n.t(`log.${entry.kind}`)),
+      h('td.mono', entry.saleId ?? ''),
+      h('td', say(entry)),
     );
   }
 

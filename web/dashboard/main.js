@@ -60,17 +60,15 @@ function build() {
     .replaceChildren(
       label('h1', { class: 'unseen' }, 'page.title'),
       h(
-        'div',
-        { class: 'console' },
-        h('div', { class: 'strip' }, of('health'), of('signIn')),
+        'div.console',
+        h('div.strip', of('health'), of('signIn')),
         of('sales'),
         h(
-          'div',
-          { class: 'desk' },
+          'div.desk',
           h('section', { class: 'card', 'aria-labelledby': 'sale-title' }, of('head'), of('ofSale')),
-          h('div', { class: 'card' }, of('ofInstance')),
+          h('div.card', of('ofInstance')),
           of('charts'),
-          h('div', { class: 'panels' }, h('div', { class: 'column' }, of('audit'), of('batches')), of('reasons')),
+          h('div.panels', h('div.column', of('audit'), of('batches')), of('reasons')),
         ),
         of('instance'),
         of('journal'),

@@ -9,12 +9,12 @@ export const TONES = { upcoming: 'accent', active: 'good', sold_out: null, pause
 /** @returns {{node: HTMLElement, draw(): void}} */
 export function createSalesList({ i18n, label, words, watch }, createButton) {
   const rows = new Map();
-  const list = h('ul', { class: 'sales' });
-  const empty = h('p', { class: 'small muted' });
+  const list = h('ul.sales');
+  const empty = h('p.small.muted');
   const node = h(
     'section',
     { class: 'card rail', 'aria-labelledby': 'sales-title' },
-    h('div', { class: 'rail-head' }, label('h2', { id: 'sales-title' }, 'sales.title'), createButton),
+    h('div.rail-head', label('h2', { id: 'sales-title' }, 'sales.title'), createButton),
     list,
     empty,
   );
@@ -28,8 +28,8 @@ export function createSalesList({ i18n, label, words, watch }, createButton) {
   function rowOf(id) {
     if (rows.has(id)) return rows.get(id);
     const name = h('strong');
-    const chip = h('span', { class: 'chip' });
-    const left = h('span', { class: 'number small' });
+    const chip = h('span.chip');
+    const left = h('span.number.small');
     const bar = h('span', { class: 'bar', 'aria-hidden': 'true' });
     const button = h(
       'button',
@@ -39,7 +39,7 @@ export function createSalesList({ i18n, label, words, watch }, createButton) {
       chip,
       bar,
     );
-    rows.set(id, { name, chip, left, bar, button, node: h('li', {}, button) });
+    rows.set(id, { name, chip, left, bar, button, node: h('li', button) });
     return rows.get(id);
   }
 
@@ -76,7 +76,7 @@ export function createSaleHead({ i18n, watch }, buttons) {
   const title = h('h2', { id: 'sale-title', tabindex: -1 });
   const chip = h('span', { class: 'chip', id: 'sale-state' });
   const facts = h('p', { class: 'small muted', id: 'sale-facts' });
-  const node = h('div', { class: 'sale-head' }, h('div', { class: 'sale-name' }, title, chip), facts, buttons);
+  const node = h('div.sale-head', h('div.sale-name', title, chip), facts, buttons);
 
   return {
     node,

@@ -62,8 +62,8 @@ export function scenarioLink({ number, name, title }, go, attributes = {}) {
   return h(
     'a',
     { href: `/lab?run=${name}`, ...attributes, on: { click: follow } },
-    h('span', { class: 'ordinal', text: number }),
-    h('span', { text: title }),
+    h('span.ordinal', number),
+    h('span', title),
   );
 }
 
@@ -77,14 +77,14 @@ export function chooser({ t }, { scenarios, current, read, go, isWide }) {
       'li',
       { class: read.has(scenario.name) ? 'read' : null },
       scenarioLink(scenario, go, { 'aria-current': scenario.name === current ? 'page' : null }),
-      read.has(scenario.name) ? h('span', { class: 'unseen', text: ` (${t('list.done')})` }) : null,
+      read.has(scenario.name) ? h('span.unseen', ` (${t('list.done')})`) : null,
     );
   const groups = byTheme(scenarios).map(([theme, list]) =>
     h(
       'section',
       { 'aria-labelledby': `theme-${theme}` },
       h('h3', { id: `theme-${theme}`, text: t(`theme.${theme}`) }),
-      h('ol', {}, list.map(item)),
+      h('ol', list.map(item)),
     ),
   );
   return h(
@@ -93,7 +93,7 @@ export function chooser({ t }, { scenarios, current, read, go, isWide }) {
     h(
       'details',
       { open: isWide || current === null },
-      h('summary', {}, h('h2', { id: 'chooser-title', text: t('list.title') })),
+      h('summary', h('h2', { id: 'chooser-title', text: t('list.title') })),
       groups,
     ),
   );

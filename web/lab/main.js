@@ -21,8 +21,8 @@ const READ = 'lab.read';
 const i18n = createI18n(frameMessages, labMessages);
 const { t } = i18n;
 const root = document.getElementById('main');
-const aside = h('div', { class: 'aside' });
-const article = h('article', { class: 'lesson' });
+const aside = h('div.aside');
+const article = h('article.lesson');
 const isWide = matchMedia('(min-width: 64rem)');
 
 /* What is known of the service, and what is looked at. */
@@ -64,11 +64,10 @@ function writePlace(next, how) {
 
 function opening(scenario) {
   return h(
-    'header',
-    { class: 'opening' },
-    h('p', { class: 'eyebrow', text: t('scenario.number', { number: scenario.number }) }),
+    'header.opening',
+    h('p.eyebrow', t('scenario.number', { number: scenario.number })),
     h('h1', { tabindex: -1, text: scenario.title }),
-    h('p', { class: 'lead', text: scenario.lesson }),
+    h('p.lead', scenario.lesson),
   );
 }
 
@@ -77,30 +76,22 @@ function pairs() {
     const [one, other] = [find(left), find(right)];
     if (!one || !other) return null;
     const text = `${one.number} ${one.title} | ${other.number} ${other.title}`;
-    return h('li', {}, h('a', { href: addressOf({ run: left, step: 1, beside: right }), text }));
+    return h('li', h('a', { href: addressOf({ run: left, step: 1, beside: right }), text }));
   };
-  return h(
-    'section',
-    { class: 'pairs' },
-    h('h2', { text: t('lab.pairs') }),
-    h('p', { class: 'muted', text: t('lab.pairs.hint') }),
-    h('ul', {}, PAIRS.map(link)),
-  );
+  return h('section.pairs', h('h2', t('lab.pairs')), h('p.muted', t('lab.pairs.hint')), h('ul', PAIRS.map(link)));
 }
 
 function cover() {
   const first = scenarios[0];
   return h(
-    'header',
-    { class: 'opening' },
+    'header.opening',
     h('h1', { tabindex: -1, text: t('lab.title') }),
-    h('p', { class: 'lead', text: t('lab.intro') }),
+    h('p.lead', t('lab.intro')),
     h(
-      'ol',
-      { class: 'how' },
-      ['guess', 'step', 'cure'].map((key) => h('li', { text: t(`lab.how.${key}`) })),
+      'ol.how',
+      ['guess', 'step', 'cure'].map((key) => h('li', t(`lab.how.${key}`))),
     ),
-    first ? h('p', { class: 'next' }, `${t('lab.begin')} `, scenarioLink(first, go, { class: 'button' })) : null,
+    first ? h('p.next', `${t('lab.begin')} `, scenarioLink(first, go, { class: 'button' })) : null,
     pairs(),
   );
 }
@@ -110,10 +101,10 @@ function failurePanel({ failure, detail }, again) {
   return h(
     'section',
     { class: 'panel failure', 'data-tone': 'warn', 'data-failure': failure, role: 'alert' },
-    h('h2', { text: t(`play.fail.${failure}`) }),
-    h('p', { text: t(`play.fail.${failure}.way`) }),
+    h('h2', t(`play.fail.${failure}`)),
+    h('p', t(`play.fail.${failure}.way`)),
     detail ? h('p', { class: 'muted small', lang: 'en', text: detail }) : null,
-    h('p', { class: 'actions' }, button),
+    h('p.actions', button),
   );
 }
 
@@ -131,7 +122,7 @@ async function playWaiting(name, target) {
     text: t('play.stop'),
     on: { click: () => stop.abort() },
   });
-  const panel = h('section', { class: 'panel waiting-panel' }, text, still, h('p', { class: 'actions' }, button));
+  const panel = h('section.panel.waiting-panel', text, still, h('p.actions', button));
 
   trying?.abort();
   trying = stop;
@@ -177,7 +168,7 @@ function besideField() {
       h('optgroup', { label: t(`theme.${theme}`) }, list.map(option)),
     ),
   );
-  return h('p', { class: 'field beside' }, h('label', { for: 'beside', text: t('beside.label') }), select);
+  return h('p.field.beside', h('label', { for: 'beside', text: t('beside.label') }), select);
 }
 
 function setBeside(beside) {
@@ -194,7 +185,7 @@ function viewOf(run, others, onChoose) {
     columns: Math.max(run.steps.length, ...others.map(({ steps }) => steps.length)),
     guess: guesses[run.name] ?? null,
     next: next ? scenarioLink(next, go) : null,
-    heading: isPair ? h('h2', { text: `${run.number}  ${run.title}` }) : null,
+    heading: isPair ? h('h2', `${run.number}  ${run.title}`) : null,
     onChoose,
   });
 }
@@ -208,7 +199,7 @@ function showRuns(list, keepsFocus) {
       (step) => player.go(step),
     ),
   );
-  const link = h('a', { class: 'small', text: t('link') });
+  const link = h('a.small', t('link'));
   const describe = (step) =>
     list
       .map(({ steps }) => steps[Math.min(step, steps.length) - 1])
@@ -234,7 +225,7 @@ function showRuns(list, keepsFocus) {
       { class: list.length > 1 ? 'views pair' : 'views' },
       views.map(({ node }) => node),
     ),
-    h('footer', { class: 'after' }, besideField(), h('p', {}, link)),
+    h('footer.after', besideField(), h('p', link)),
   );
   onStep(Math.min(place.step ?? 1, count));
   if (keepsFocus) return;
@@ -352,7 +343,7 @@ async function start() {
 }
 
 mountFrame(i18n, LAB_LINKS);
-root.replaceChildren(h('div', { class: 'lab' }, aside, article));
+root.replaceChildren(h('div.lab', aside, article));
 place = readPlace();
 i18n.onChange(() => void start());
 isWide.addEventListener('change', showChooser);

@@ -59,7 +59,7 @@ export function createPlayer({ t }, { count, onStep, describe }) {
     'aria-label': t('player.scrub'),
     on: { input: () => go(Number(slider.value)) },
   });
-  const text = h('span', { class: 'position number' });
+  const text = h('span.position.number');
   const said = h('p', { class: 'unseen', role: 'status' });
   let step = 1;
   let timer = null;
@@ -118,10 +118,10 @@ export function createPlayer({ t }, { count, onStep, describe }) {
     node: h(
       'div',
       { class: 'player card', role: 'group', 'aria-label': t('timeline.title') },
-      h('div', { class: 'buttons' }, button('first'), button('back'), playButton, button('next'), button('last')),
+      h('div.buttons', button('first'), button('back'), playButton, button('next'), button('last')),
       slider,
       text,
-      h('p', { class: 'keys muted small', text: t('player.keys') }),
+      h('p.keys.muted.small', t('player.keys')),
       said,
     ),
     go,

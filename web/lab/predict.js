@@ -20,29 +20,21 @@ export function prediction({ t }, onAnswer) {
   });
   const choice = (promise) =>
     h(
-      'label',
-      { class: 'choice' },
+      'label.choice',
       h('input', {
         type: 'radio',
         name: 'promise',
         value: promise,
         on: { change: () => setAttribute(run, 'aria-disabled', null) },
       }),
-      h('span', { text: t(`promise.${promise}`) }),
+      h('span', t(`promise.${promise}`)),
     );
   const form = h(
-    'form',
-    { class: 'predict card' },
-    h(
-      'fieldset',
-      { 'aria-describedby': 'hint' },
-      h('legend', {}, h('h2', { text: t('predict.title') })),
-      PROMISES.map(choice),
-    ),
+    'form.predict.card',
+    h('fieldset', { 'aria-describedby': 'hint' }, h('legend', h('h2', t('predict.title'))), PROMISES.map(choice)),
     hint,
     h(
-      'p',
-      { class: 'actions' },
+      'p.actions',
       run,
       h('button', {
         type: 'button',

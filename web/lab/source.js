@@ -104,10 +104,9 @@ function codeRows(lines) {
     isInside = split.isInside;
     const code = h(
       'code',
-      {},
       split.parts.map(([part, isComment]) => h('span', { class: isComment ? 'comment' : null, text: part })),
     );
-    const sign = h('span', { class: 'unseen', text: '' });
+    const sign = h('span.unseen', '');
     return { node: h('li', { 'data-line': i + 1 }, code, sign), sign };
   });
 }
@@ -121,11 +120,11 @@ function codeRows(lines) {
 export function createSource(i18n, load) {
   const { t } = i18n;
   const title = h('h3');
-  const note = h('p', { class: 'muted small' });
+  const note = h('p.muted.small');
   const tabs = h('div', { class: 'files', role: 'group' });
-  const list = h('ol', { class: 'code' });
+  const list = h('ol.code');
   const box = h('div', { class: 'codebox', tabindex: 0, role: 'region' }, list);
-  const root = h('section', { class: 'source' }, title, note, tabs, box);
+  const root = h('section.source', title, note, tabs, box);
   let way = null;
   let files = [];
   let open = -1;

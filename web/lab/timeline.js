@@ -269,11 +269,11 @@ export function createTimeline(run, t, { columns, onChoose, onLook }) {
     { class: 'scroller', tabindex: 0, role: 'group', 'aria-label': t('timeline.scroll') },
     picture,
   );
-  const node = h('div', { class: 'timeline' }, drawLabels(layout, t), scroller);
+  const node = h('div.timeline', drawLabels(layout, t), scroller);
   let column = COLUMN_MIN;
   let now = { step: 1, seen: 1 };
 
-  picture.append(svg('defs', {}, hatch), band, glance, drawing, veil);
+  picture.append(svg('defs', hatch), band, glance, drawing, veil);
   const x = (i) => (i + 0.5) * column;
   const place = (rect, step) => {
     setAttribute(rect, 'x', (step - 1) * column + 2);

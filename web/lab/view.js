@@ -33,16 +33,14 @@ function lockName(lock) {
 function callRow({ server, command, reply }) {
   return h(
     'li',
-    {},
-    server ? h('span', { class: 'server', text: server }) : null,
-    h('code', { class: 'command', text: command }),
-    h('span', { class: 'reply' }, h('span', { 'aria-hidden': 'true', text: '→ ' }), h('code', { text: reply })),
+    server ? h('span.server', server) : null,
+    h('code.command', command),
+    h('span.reply', h('span', { 'aria-hidden': 'true', text: '→ ' }), h('code', reply)),
   );
 }
 
 function stateRows(step, run, t) {
-  const pair = (term, value, tone) =>
-    h('div', { 'data-tone': tone }, h('dt', { text: term }), h('dd', { text: value }));
+  const pair = (term, value, tone) => h('div', { 'data-tone': tone }, h('dt', term), h('dd', value));
   const isTooMany = step.orders > run.units;
   return [
     pair(t('step.stock'), step.stock),
@@ -57,22 +55,21 @@ function stateRows(step, run, t) {
 
 function createDetail(run, whose, t) {
   const heading = h('h3');
-  const did = h('p', { class: 'did' });
-  const breaks = h('p', { class: 'breaks' });
-  const calls = h('ol', { class: 'calls' });
-  const none = h('p', { class: 'muted small', text: t('step.commands.none') });
-  const state = h('dl', { class: 'state' });
+  const did = h('p.did');
+  const breaks = h('p.breaks');
+  const calls = h('ol.calls');
+  const none = h('p.muted.small', t('step.commands.none'));
+  const state = h('dl.state');
 
   return {
     node: h(
-      'section',
-      { class: 'detail card' },
+      'section.detail.card',
       heading,
       did,
       breaks,
-      h('h4', { text: t('step.state') }),
+      h('h4', t('step.state')),
       state,
-      h('h4', { text: t('step.commands') }),
+      h('h4', t('step.commands')),
       none,
       calls,
     ),
@@ -105,14 +102,13 @@ function stepItem(step, mark, { t, onChoose, onLook }) {
         mouseleave: () => onLook(null),
       },
     },
-    h('span', { class: 'ordinal', text: step.step }),
+    h('span.ordinal', step.step),
     sign(mark),
     h(
-      'span',
-      { class: 'words' },
-      h('strong', { text: step.actor ?? t('step.time') }),
-      h('span', { text: ` ${step.did}` }),
-      step.breaks ? h('span', { class: 'breaks', text: t(`promise.${step.breaks}`) }) : null,
+      'span.words',
+      h('strong', step.actor ?? t('step.time')),
+      h('span', ` ${step.did}`),
+      step.breaks ? h('span.breaks', t(`promise.${step.breaks}`)) : null,
     ),
   );
   return h('li', { 'data-step': step.step }, button);
@@ -139,13 +135,11 @@ function createVerdict(run, { t, whose, guess, next, onChoose }) {
   return h(
     'section',
     { class: 'verdict panel', 'data-tone': broken.length === 0 ? 'good' : 'bad', role: 'status' },
-    h('h3', { text: `${whose}${t('verdict.title')}` }),
-    broken.length === 0
-      ? h('p', { class: 'outcome', text: t('verdict.kept') })
-      : h('ul', { class: 'outcome' }, broken.map(item)),
-    isExpected ? null : h('p', { class: 'unexpected', text: `${t('verdict.unexpected')} ${failure ?? ''}` }),
+    h('h3', `${whose}${t('verdict.title')}`),
+    broken.length === 0 ? h('p.outcome', t('verdict.kept')) : h('ul.outcome', broken.map(item)),
+    isExpected ? null : h('p.unexpected', `${t('verdict.unexpected')} ${failure ?? ''}`),
     guess ? h('p', { class: 'guess', 'data-right': isRight ? 'yes' : 'no', text: said }) : null,
-    next ? h('p', { class: 'next' }, `${t('verdict.next')} `, next) : null,
+    next ? h('p.next', `${t('verdict.next')} `, next) : null,
   );
 }
 
@@ -155,33 +149,31 @@ function castOf(run, t) {
   const words = ({ name, way, runs }) =>
     h(
       'li',
-      {},
-      h('strong', { text: name }),
+      h('strong', name),
       ` ${way || t('cast.bare')}`,
-      runs === 'process' ? h('span', { class: 'muted', text: ` (${t('cast.process')})` }) : null,
+      runs === 'process' ? h('span.muted', ` (${t('cast.process')})`) : null,
     );
-  return h('ul', { class: 'cast' }, run.actors.map(words), h('li', { class: 'muted', text: t('cast.units', run) }));
+  return h('ul.cast', run.actors.map(words), h('li.muted', t('cast.units', run)));
 }
 
 /* Only what was seen is explained: the rest would tell what comes. */
 function createLegend({ marks, firsts }, t) {
   const bars = Object.entries(firsts).map(([bar, first]) => ({
     first,
-    node: h('li', {}, h('span', { class: `swatch ${bar}`, 'aria-hidden': 'true' }), t(`legend.${bar}`)),
+    node: h('li', h('span', { class: `swatch ${bar}`, 'aria-hidden': 'true' }), t(`legend.${bar}`)),
   }));
   const signs = [...new Set(marks)].map((mark) => ({
     first: marks.indexOf(mark),
-    node: h('li', {}, sign(mark), t(`legend.${mark}`)),
+    node: h('li', sign(mark), t(`legend.${mark}`)),
   }));
   const items = [...bars, ...signs];
   return {
     node: h(
       'details',
       { class: 'legend', open: matchMedia('(min-width: 64rem)').matches },
-      h('summary', { text: t('timeline.legend') }),
+      h('summary', t('timeline.legend')),
       h(
         'ul',
-        {},
         items.map(({ node }) => node),
       ),
     ),
@@ -205,8 +197,8 @@ export function createView(run, { i18n, columns, guess, next, heading, onChoose 
   const detail = createDetail(run, whose, t);
   const source = createSource(i18n, guardSource);
   const verdict = createVerdict(run, { t, whose, guess, next, onChoose });
-  const later = h('p', { class: 'later muted small', text: `${whose}${t('verdict.later')}` });
-  const more = h('p', { class: 'muted small' });
+  const later = h('p.later.muted.small', `${whose}${t('verdict.later')}`);
+  const more = h('p.muted.small');
   let now = 1;
   let seen = 1;
 
@@ -219,24 +211,19 @@ export function createView(run, { i18n, columns, guess, next, heading, onChoose 
   const timeline = createTimeline(run, t, { columns, onChoose, onLook: look });
   const legend = createLegend(timeline, t);
   const items = run.steps.map((step, i) => stepItem(step, timeline.marks[i], { t, onChoose, onLook: look }));
-  const list = h('ol', { class: 'steps' }, items);
+  const list = h('ol.steps', items);
 
   return {
     run,
     node: h(
       'section',
       { class: 'view', 'data-name': run.name, 'aria-label': run.title },
-      heading ?? h('h2', { class: 'unseen', text: t('timeline.title') }),
+      heading ?? h('h2.unseen', t('timeline.title')),
       castOf(run, t),
-      h('div', { class: 'card picture' }, timeline.node, legend.node),
+      h('div.card.picture', timeline.node, legend.node),
       verdict,
       later,
-      h(
-        'div',
-        { class: 'words' },
-        h('section', { class: 'story' }, h('h3', { text: `${whose}${t('step.list')}` }), list, more),
-        detail.node,
-      ),
+      h('div.words', h('section.story', h('h3', `${whose}${t('step.list')}`), list, more), detail.node),
       source.node,
     ),
     show(step, farthest) {

@@ -16,8 +16,12 @@ function setOne(node, name, value) {
   }
 }
 
-function build(node, attributes, children) {
-  for (const [name, value] of Object.entries(attributes ?? {})) setOne(node, name, value);
+/* What h() and svg() take behind the name. */
+function build(node, classes, [first, ...others]) {
+  const hasAttributes = first?.constructor === Object;
+  if (classes.length > 0) node.setAttribute('class', classes.join(' '));
+  for (const [name, value] of Object.entries(hasAttributes ? first : {})) setOne(node, name, value);
+  const children = hasAttributes ? others : [first, ...others];
   node.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return node;
 }
@@ -25,19 +29,20 @@ function build(node, attributes, children) {
 /**
  * Make an element.
  *
- * @param {string} tag
- * @param {object} [attributes] attributes by name (true: present, false or null: left out); `text` is the
- *   text, `on` is {click: listener, ...}
- * @param {...(Node|string|null|Array)} children
+ * @param {string} name its tag, and behind dots its classes: 'p.small.muted'
+ * @param {...(object|Node|string|null|Array)} rest children, before which attributes may stand: an object of
+ *   attributes by name (true: present, false or null: left out); `text` is the text, `on` is {click: listener, ...}
  * @returns {HTMLElement}
  */
-export function h(tag, attributes, ...children) {
-  return build(document.createElement(tag), attributes, children);
+export function h(name, ...rest) {
+  const [tag, ...classes] = name.split('.');
+  return build(document.createElement(tag), classes, rest);
 }
 
 /** The same for pictures: an SVG element. */
-export function svg(tag, attributes, ...children) {
-  return build(document.createElementNS(SVG, tag), attributes, children);
+export function svg(name, ...rest) {
+  const [tag, ...classes] = name.split('.');
+  return build(document.createElementNS(SVG, tag), classes, rest);
 }
 
 /** Set text only when it differs, so that screen readers are told of changes alone. */

@@ -86,7 +86,7 @@ export function mountFrame(i18n, links = [], home = '/') {
   const addLink = ({ address, key }) => {
     const node = h('a', { href: address, 'aria-current': address === location.pathname ? 'page' : null });
     anchors.push({ key, node });
-    list.append(h('li', {}, node));
+    list.append(h('li', node));
     nav.hidden = false;
     show();
   };
@@ -98,7 +98,7 @@ export function mountFrame(i18n, links = [], home = '/') {
     .append(
       h('a', { class: 'brand', href: home }, icon, brand),
       nav,
-      h('div', { class: 'tools' }, languageButton(i18n), themeButton(i18n)),
+      h('div.tools', languageButton(i18n), themeButton(i18n)),
     );
   i18n.onChange(show);
   show();

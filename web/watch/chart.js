@@ -38,14 +38,13 @@ function windowOf(points) {
 function makeLegend(label, series) {
   const rows = series.map(({ key, colour, isDashed }) => {
     const swatch = h('span', { class: `swatch ${colour}`, 'data-dashed': isDashed, 'aria-hidden': 'true' });
-    const value = h('b', { class: 'number' });
-    return { swatch, value, node: h('li', {}, swatch, label('span', null, key), value) };
+    const value = h('b.number');
+    return { swatch, value, node: h('li', swatch, label('span', null, key), value) };
   });
   return {
     rows,
     node: h(
-      'ul',
-      { class: 'legend' },
+      'ul.legend',
       rows.map(({ node }) => node),
     ),
   };
@@ -55,18 +54,16 @@ function makeTable(label, id, series) {
   const body = h('tbody');
   const head = h(
     'tr',
-    {},
     label('th', { scope: 'col' }, 'chart.time'),
     series.map(({ key }) => label('th', { scope: 'col' }, key)),
   );
   const details = h(
     'details',
-    {},
     label('summary', null, 'chart.table'),
     h(
       'div',
       { class: 'scroll', tabindex: 0, role: 'group', 'aria-labelledby': `${id}-title` },
-      h('table', { class: 'number' }, h('thead', {}, head), body),
+      h('table.number', h('thead', head), body),
     ),
   );
   return { details, body };
@@ -93,13 +90,12 @@ export function createChart({ i18n, label, id, series, isStacked = false, format
     'section',
     { class: 'card chart', id, 'aria-labelledby': `${id}-title` },
     h(
-      'div',
-      { class: 'chart-head' },
+      'div.chart-head',
       label('h3', { id: `${id}-title` }, `${id}.title`),
       label('p', { class: 'muted small' }, `${id}.note`),
     ),
     legend.node,
-    h('div', { class: 'plot-frame' }, plot, empty),
+    h('div.plot-frame', plot, empty),
     table.details,
   );
   const order = series.map((_, i) => (isStacked ? series.length - 1 - i : i)); /* as drawn */
@@ -191,9 +187,8 @@ export function createChart({ i18n, label, id, series, isStacked = false, format
       ...rows.map((point) =>
         h(
           'tr',
-          {},
           h('th', { scope: 'row', text: i18n.clock(point.at * 1000) }),
-          series.map(({ pick }) => h('td', { text: isKnown(pick(point)) ? format(pick(point)) : NONE })),
+          series.map(({ pick }) => h('td', isKnown(pick(point)) ? format(pick(point)) : NONE)),
         ),
       ),
     );

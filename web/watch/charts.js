@@ -71,8 +71,7 @@ export function createCharts({ i18n, label, words, watch }) {
 
   return {
     node: h(
-      'div',
-      { class: 'charts' },
+      'div.charts',
       charts.map(({ node }) => node),
     ),
     draw: () => charts.forEach((chart) => chart.draw(watch.history.points)),

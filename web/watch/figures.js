@@ -9,7 +9,7 @@ const RECENT_MS = 10_000;
 
 function tile(label, key, isBig = false) {
   const value = h('dd', { class: 'number', id: key });
-  const note = h('dd', { class: 'note number small muted' });
+  const note = h('dd.note.number.small.muted');
   return {
     value,
     note,
@@ -29,14 +29,12 @@ function createGroup(label, id, keys, bigKeys) {
     'section',
     { class: 'figures', 'aria-labelledby': `${id}-title` },
     h(
-      'div',
-      { class: 'group-head' },
+      'div.group-head',
       label('h3', { id: `${id}-title` }, `${id}.title`),
       label('p', { class: 'small muted' }, `${id}.note`),
     ),
     h(
-      'dl',
-      { class: 'tiles' },
+      'dl.tiles',
       keys.map((key) => tiles[key].node),
     ),
   );
@@ -145,7 +143,6 @@ export function createReasons({ label, words, watch }) {
   });
   const head = h(
     'tr',
-    {},
     label('th', { scope: 'col' }, 'reasons.reason'),
     label('th', { scope: 'col' }, 'reasons.rate'),
     label('th', { scope: 'col' }, 'reasons.total'),
@@ -154,7 +151,7 @@ export function createReasons({ label, words, watch }) {
     'section',
     { class: 'card', 'aria-labelledby': 'reasons-title' },
     label('h3', { id: 'reasons-title' }, 'reasons.title'),
-    h('table', { class: 'number plain' }, h('thead', {}, head), h('tbody', {}, nodes)),
+    h('table.number.plain', h('thead', head), h('tbody', nodes)),
   );
 
   return {
@@ -175,7 +172,7 @@ export function createReasons({ label, words, watch }) {
 
 /** How many purchases ran together. @returns {{node: HTMLElement, draw(): void}} */
 export function createBatches({ i18n, label, words, watch }) {
-  const list = h('dl', { class: 'bars number' });
+  const list = h('dl.bars.number');
   const empty = label('p', { class: 'small muted' }, 'batches.empty');
   const node = h(
     'section',
@@ -205,13 +202,7 @@ export function createBatches({ i18n, label, words, watch }) {
         ...counts.slice(0, last + 1).map((count, i) => {
           const length = h('span', { class: 'length', 'aria-hidden': 'true' });
           length.style.setProperty('--share', count / most);
-          return h(
-            'div',
-            {},
-            h('dt', { text: nameOf(i) }),
-            h('dd', { text: words.units(count) }),
-            h('dd', { class: 'track' }, length),
-          );
+          return h('div', h('dt', nameOf(i)), h('dd', words.units(count)), h('dd.track', length));
         }),
       );
     },
@@ -236,14 +227,14 @@ export function createInstance({ i18n, label, words, watch }) {
   };
   const { rows, nodes } = createRows(Object.keys(facts), (name) => {
     const value = h('dd', { class: 'number', 'data-fact': name });
-    return { value, node: h('div', {}, label('dt', null, `instance.${name}`), value) };
+    return { value, node: h('div', label('dt', null, `instance.${name}`), value) };
   });
   const promise = h('p', { class: 'small muted', lang: 'en' });
   const node = h(
     'section',
     { class: 'card instance', 'aria-labelledby': 'instance-title' },
     label('h3', { id: 'instance-title' }, 'instance.title'),
-    h('dl', { class: 'facts' }, nodes),
+    h('dl.facts', nodes),
     label('p', { class: 'small muted' }, 'instance.note'),
     promise,
   );

@@ -18,9 +18,9 @@ function createLight({ i18n, words, watch }) {
     'stroke-linecap': 'round',
     'stroke-linejoin': 'round',
   });
-  const title = h('strong', { class: 'light-title' });
-  const text = h('span', { class: 'small' });
-  const faults = h('ul', { class: 'small faults' });
+  const title = h('strong.light-title');
+  const text = h('span.small');
+  const faults = h('ul.small.faults');
   const node = h(
     'div',
     { class: 'light', id: 'light' },
@@ -29,7 +29,7 @@ function createLight({ i18n, words, watch }) {
       { class: 'lamp', 'aria-hidden': 'true' },
       svg('svg', { viewBox: '0 0 24 24', width: 30, height: 30 }, mark),
     ),
-    h('div', {}, h('p', { role: 'status', id: 'light-words' }, title), h('p', {}, text), faults),
+    h('div', h('p', { role: 'status', id: 'light-words' }, title), h('p', text), faults),
   );
   let shown = null;
 
@@ -47,13 +47,7 @@ function createLight({ i18n, words, watch }) {
     shown = words_;
     faults.replaceChildren(
       ...light.faults.map(({ name, detail }) =>
-        h(
-          'li',
-          { 'data-check': name },
-          h('b', { text: i18n.t(`check.${name}`) }),
-          ' ',
-          h('span', { lang: 'en', text: detail }),
-        ),
+        h('li', { 'data-check': name }, h('b', i18n.t(`check.${name}`)), ' ', h('span', { lang: 'en', text: detail })),
       ),
     );
   }
@@ -77,16 +71,9 @@ function alarmsOf(watch) {
 function createService({ i18n, words, watch }) {
   const chip = h('span', { class: 'chip', id: 'link' });
   const line = h('p', { class: 'small', id: 'link-words', role: 'status' });
-  const facts = h('p', { class: 'small muted' });
-  const alarms = h('ul', { class: 'alarms small' });
-  const node = h(
-    'div',
-    { class: 'service' },
-    h('p', {}, chip),
-    line,
-    facts,
-    h('div', { role: 'status', id: 'alarms' }, alarms),
-  );
+  const facts = h('p.small.muted');
+  const alarms = h('ul.alarms.small');
+  const node = h('div.service', h('p', chip), line, facts, h('div', { role: 'status', id: 'alarms' }, alarms));
   const tones = { live: 'good', lost: 'accent', opening: null };
   let shown = null;
 
@@ -102,7 +89,7 @@ function createService({ i18n, words, watch }) {
     shown = all;
     alarms.replaceChildren(
       ...alarmsOf(watch).map(({ key, values }) =>
-        h('li', { text: i18n.t(key, { ...values, count: i18n.number(values.count ?? 0) }) }),
+        h('li', i18n.t(key, { ...values, count: i18n.number(values.count ?? 0) })),
       ),
     );
   }
@@ -117,7 +104,7 @@ export function createHealth(parts, kept) {
   service.node.append(kept);
 
   return {
-    node: h('div', { class: 'card health' }, light.node, service.node),
+    node: h('div.card.health', light.node, service.node),
     draw() {
       light.draw();
       service.draw();
