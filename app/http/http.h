@@ -141,6 +141,9 @@ void http_send_json(struct http_request *request, int status, const struct text 
 /* Send application/problem+json; detail may be NULL. */
 void http_send_problem(struct http_request *request, http_problem problem,
                        const struct http_detail *detail);
+/* The same of what is refused: its field and why, either may be NULL. False, so that refusing is one line. */
+bool http_refuse(struct http_request *request, http_problem problem, const char *field,
+                 const char *detail);
 /* The answer to a purchase, whatever became of it. */
 void http_send_outcome(struct http_request *request, const char *sale_id,
                        const struct purchase *purchase);

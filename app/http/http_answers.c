@@ -116,6 +116,13 @@ void http_send_problem(struct http_request *request, http_problem problem,
     send_problem_body(request, problems[problem].status, &body, detail ? detail->headers : NULL);
 }
 
+bool http_refuse(struct http_request *request, http_problem problem, const char *field,
+                 const char *detail)
+{
+    http_send_problem(request, problem, &(struct http_detail){.detail = detail, .field = field});
+    return false;
+}
+
 void http_send_library_error(struct mg_connection *conn, int status)
 {
     struct http_request request = {.conn = conn, .must_close = true};

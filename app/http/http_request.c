@@ -140,8 +140,7 @@ static bool client_closes(const struct http_request *request, const struct frami
 static bool refuse_head(struct http_request *request, http_problem problem, const char *detail)
 {
     request->must_close = true;
-    http_send_problem(request, problem, &(struct http_detail){.detail = detail, .field = "header"});
-    return false;
+    return http_refuse(request, problem, "header", detail);
 }
 
 static bool check_framing(struct http_request *out, const struct framing *framing)
@@ -297,11 +296,9 @@ bool http_read_idempotency_key(struct http_request *request, char out[IDEMPOTENC
 {
     out[0] = '\0';
     if (!request->idempotency_key || http_unquote_key(request->idempotency_key, out)) return true;
-    http_send_problem(request, PROBLEM_INVALID_REQUEST,
-                      &(struct http_detail){.detail = "Idempotency-Key is 1 to 64 of A-Z a-z 0-9 "
-                                                      "_ . - and may stand in double quotes.",
-                                            .field = "Idempotency-Key"});
-    return false;
+    return http_refuse(
+        request, PROBLEM_INVALID_REQUEST, "Idempotency-Key",
+        "Idempotency-Key is 1 to 64 of A-Z a-z 0-9 _ . - and may stand in double quotes.");
 }
 
 /* ---- body ------------------------------------------------------------------------------------ */
@@ -341,9 +338,7 @@ bool http_read_body(struct http_request *request, struct http_body *out)
 
     out->len = 0;
     if ((request->content_type || request->body_len > 0) && !is_typed) {
-        http_send_problem(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
-                          &(struct http_detail){.field = "Content-Type"});
-        return false;
+        return http_refuse(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "Content-Type", NULL);
     }
     assert(request->body_len <= sizeof out->data);
     if (request->body_len > 0 && !body_arrives_in_time(request, out->data)) {

@@ -152,8 +152,7 @@ void documents_show_problem(struct service *service, struct http_request *reques
 
     (void)service;
     if (!documents_add_problem(id, &page)) {
-        http_send_problem(request, PROBLEM_NOT_FOUND,
-                          &(struct http_detail){.detail = "There is no problem of this name."});
+        (void)http_refuse(request, PROBLEM_NOT_FOUND, NULL, "There is no problem of this name.");
         return;
     }
     assert(!page.is_cut);

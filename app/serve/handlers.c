@@ -81,9 +81,7 @@ __attribute__((noinline)) bool handlers_read_body(struct http_request *request, 
 
     if (!http_read_body(request, &body)) return false;
     if (read(body.data, body.len, out, &error)) return true;
-    http_send_problem(request, PROBLEM_INVALID_REQUEST,
-                      &(struct http_detail){.detail = error.detail, .field = error.field});
-    return false;
+    return http_refuse(request, PROBLEM_INVALID_REQUEST, error.field, error.detail);
 }
 
 const char *handlers_client(const struct service *service, const struct http_request *request,

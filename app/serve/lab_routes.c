@@ -17,10 +17,8 @@ enum { WHY_SIZE = 256 };
 static bool language_is_read(struct http_request *request, enum lab_language *out)
 {
     if (lab_documents_language_is_read(request->query, out)) return true;
-    http_send_problem(
-        request, PROBLEM_INVALID_REQUEST,
-        &(struct http_detail){.detail = "The query may be lang=en or lang=zh.", .field = "lang"});
-    return false;
+    return http_refuse(request, PROBLEM_INVALID_REQUEST, "lang",
+                       "The query may be lang=en or lang=zh.");
 }
 
 void lab_routes_list_scenarios(struct service *service, struct http_request *request,
@@ -51,10 +49,8 @@ void lab_routes_show_guard_source(struct service *service, struct http_request *
 
     (void)service;
     if (!is_known) {
-        http_send_problem(request, PROBLEM_NOT_FOUND,
-                          &(struct http_detail){.detail = "There is no guard of this name; "
-                                                          "GET /api/v1/lab/guards lists them.",
-                                                .field = "name"});
+        (void)http_refuse(request, PROBLEM_NOT_FOUND, "name",
+                          "There is no guard of this name; GET /api/v1/lab/guards lists them.");
         return;
     }
     if (!text) {
@@ -77,11 +73,8 @@ void lab_routes_show_guard_source(struct service *service, struct http_request *
 static bool body_is_empty_json(struct http_request *request)
 {
     if (!request->content_type) {
-        http_send_problem(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
-                          &(struct http_detail){.detail = "Send Content-Type: application/json; "
-                                                          "the body may be empty.",
-                                                .field = "Content-Type"});
-        return false;
+        return http_refuse(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE, "Content-Type",
+                           "Send Content-Type: application/json; the body may be empty.");
     }
     return handlers_read_body(request, json_read_nothing, NULL);
 }
@@ -140,10 +133,9 @@ void lab_routes_run_scenario(struct service *service, struct http_request *reque
 
     if (!language_is_read(request, &language) || !body_is_empty_json(request)) return;
     if (!scenario) {
-        http_send_problem(request, PROBLEM_NOT_FOUND,
-                          &(struct http_detail){.detail = "There is no scenario of this name; "
-                                                          "GET /api/v1/lab/scenarios lists them.",
-                                                .field = "name"});
+        (void)http_refuse(
+            request, PROBLEM_NOT_FOUND, "name",
+            "There is no scenario of this name; GET /api/v1/lab/scenarios lists them.");
         return;
     }
     lab_runner_status status = lab_runner_play(service->lab, scenario, language, &answer);
@@ -161,10 +153,8 @@ static const struct guard *read_guard(struct service *service, struct http_reque
     if (!handlers_read_body(request, json_read_guard, name)) return NULL;
     const struct guard *guard = guards_find(name);
     if (!guard->needs_redlock || service->config->redlock) return guard;
-    http_send_problem(
-        request, PROBLEM_FORBIDDEN,
-        &(struct http_detail){.detail = "This guard runs only with the servers of --redlock.",
-                              .field = "guard"});
+    (void)http_refuse(request, PROBLEM_FORBIDDEN, "guard",
+                      "This guard runs only with the servers of --redlock.");
     return NULL;
 }
 

@@ -157,9 +157,8 @@ void operator_steps_patch(struct service *service, struct http_request *request,
     if (end.status == STORE_OK && end.taken.step == SALE_STEP_ENDS_TOO_EARLY &&
         patch.patch.ends_ms < 0) {
         note_step(service, &end); /* the end is the old one: it is the new start that is late */
-        http_send_problem(
-            request, PROBLEM_INVALID_REQUEST,
-            &(struct http_detail){.detail = "It has to come before endsAt.", .field = "startsAt"});
+        (void)http_refuse(request, PROBLEM_INVALID_REQUEST, "startsAt",
+                          "It has to come before endsAt.");
         return;
     }
     end_step(service, request, &end);
@@ -174,11 +173,9 @@ void operator_steps_restock(struct service *service, struct http_request *reques
         !handlers_read_body(request, json_read_restock, &end.asked.units))
         return;
     if (!key[0]) { /* what was lost on its way could come late, behind the one that was asked again */
-        http_send_problem(request, PROBLEM_INVALID_REQUEST,
-                          &(struct http_detail){.detail =
-                                                    "A restock needs an Idempotency-Key of its "
-                                                    "own, or it could happen twice.",
-                                                .field = "Idempotency-Key"});
+        (void)http_refuse(
+            request, PROBLEM_INVALID_REQUEST, "Idempotency-Key",
+            "A restock needs an Idempotency-Key of its own, or it could happen twice.");
         return;
     }
     if (!operator_steps_begin(service, request, &end.asked)) return;

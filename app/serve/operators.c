@@ -14,13 +14,9 @@ static bool guard_is_allowed(const struct service *service, struct http_request 
     bool lacks_servers = guard && guard->needs_redlock && !service->config->redlock;
 
     if (guard && !lacks_servers && (!guard->flaw || service->config->lab)) return true;
-    http_send_problem(
-        request, PROBLEM_FORBIDDEN,
-        &(struct http_detail){.detail = lacks_servers
-                                            ? "This guard runs only with the servers of --redlock."
-                                            : "A flawed guard runs only with --lab.",
-                              .field = "guard"});
-    return false;
+    return http_refuse(request, PROBLEM_FORBIDDEN, "guard",
+                       lacks_servers ? "This guard runs only with the servers of --redlock."
+                                     : "A flawed guard runs only with --lab.");
 }
 
 static void send_created(struct service *service, struct http_request *request, const char *id)

@@ -50,8 +50,7 @@ void pages_show(struct service *service, struct http_request *request, const cha
     (void)service;
     (void)id;
     if (!page) {
-        http_send_problem(request, PROBLEM_NOT_FOUND,
-                          &(struct http_detail){.detail = "Nothing is at this path."});
+        (void)http_refuse(request, PROBLEM_NOT_FOUND, NULL, "Nothing is at this path.");
         return;
     }
     TEXT_ADD(&headers, "ETag: ");

@@ -131,9 +131,8 @@ static void run(const struct route *route, struct service *service, struct http_
     if (route->who == FOR_THE_OPERATOR && !identity_check_operator(service->identity, request))
         return;
     if (!*id && strstr(route->path, "{id}")) {
-        http_send_problem(
-            request, PROBLEM_INVALID_REQUEST,
-            &(struct http_detail){.detail = "A sale's id is 1 to 40 of a-z 0-9 -.", .field = "id"});
+        (void)http_refuse(request, PROBLEM_INVALID_REQUEST, "id",
+                          "A sale's id is 1 to 40 of a-z 0-9 -.");
         return;
     }
     route->handler(service, request, id);
@@ -178,7 +177,6 @@ void routes_serve(struct service *service, enum route_port port, struct http_req
     if (allow.len > 0) {
         send_not_allowed(request, &allow);
     } else {
-        http_send_problem(request, PROBLEM_NOT_FOUND,
-                          &(struct http_detail){.detail = "Nothing is at this path."});
+        (void)http_refuse(request, PROBLEM_NOT_FOUND, NULL, "Nothing is at this path.");
     }
 }

@@ -222,10 +222,8 @@ void sale_list_send(struct sale_list *self, struct http_request *request)
     struct ids *ids = NULL;
 
     if (wrong) {
-        http_send_problem(
-            request, PROBLEM_INVALID_REQUEST,
-            &(struct http_detail){.detail = "limit is from 1 to 100, after a sale's id.",
-                                  .field = wrong});
+        (void)http_refuse(request, PROBLEM_INVALID_REQUEST, wrong,
+                          "limit is from 1 to 100, after a sale's id.");
         return;
     }
     ids = kept_borrow(self->ids);
