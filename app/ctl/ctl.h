@@ -35,16 +35,12 @@ struct ctl_call {
 /* Ask, and print what it says. */
 int ctl_call_and_print(const struct ctl_request *request, const struct ctl_call *call);
 
+/* A call about the sale of request->id, below it at `action` ("/end"); its path is filled in. */
+int ctl_sale_call(const struct ctl_request *request, const char *action, struct ctl_call call);
 int ctl_sale_create(const struct ctl_request *request);
 int ctl_sale_list(const struct ctl_request *request);
-int ctl_sale_show(const struct ctl_request *request);
-int ctl_sale_end(const struct ctl_request *request);
-int ctl_sale_pause(const struct ctl_request *request);
-int ctl_sale_resume(const struct ctl_request *request);
 int ctl_sale_restock(const struct ctl_request *request);
 int ctl_sale_edit(const struct ctl_request *request);
-int ctl_sale_audit(const struct ctl_request *request);
-int ctl_sale_orders(const struct ctl_request *request);
 
 int ctl_token(const struct ctl_request *request);
 int ctl_key(const struct ctl_request *request);

@@ -95,44 +95,13 @@ static bool path_of(const struct ctl_request *request, const char *action, char 
     return snprintf(out, PATH_SIZE, "/%s%s", request->id, action) < PATH_SIZE;
 }
 
-/* A call about one sale; its path is filled in. */
-static int about_sale(const struct ctl_request *request, const char *action, struct ctl_call call)
+int ctl_sale_call(const struct ctl_request *request, const char *action, struct ctl_call call)
 {
     char path[PATH_SIZE];
 
     if (!path_of(request, action, path)) return ctl_complain("\"%s\" is no sale's id", request->id);
     call.path = path;
     return ctl_call_and_print(request, &call);
-}
-
-int ctl_sale_show(const struct ctl_request *request)
-{
-    return about_sale(request, "", (struct ctl_call){0});
-}
-
-int ctl_sale_end(const struct ctl_request *request)
-{
-    return about_sale(request, "/end", (struct ctl_call){.body = ""});
-}
-
-int ctl_sale_pause(const struct ctl_request *request)
-{
-    return about_sale(request, "/pause", (struct ctl_call){.body = ""});
-}
-
-int ctl_sale_resume(const struct ctl_request *request)
-{
-    return about_sale(request, "/resume", (struct ctl_call){.body = ""});
-}
-
-int ctl_sale_audit(const struct ctl_request *request)
-{
-    return about_sale(request, "/audit", (struct ctl_call){0});
-}
-
-int ctl_sale_orders(const struct ctl_request *request)
-{
-    return about_sale(request, "/orders", (struct ctl_call){.is_list = true});
 }
 
 /* A key that nobody else has. */
@@ -161,7 +130,7 @@ int ctl_sale_restock(const struct ctl_request *request)
     if (!request->key && !make_key(own, sizeof own))
         return ctl_complain("sale restock: no random key, give one: --key KEY");
     (void)snprintf(body, sizeof body, "{\"units\":%lld}", units);
-    exit_status = about_sale(request, "/restock", (struct ctl_call){.body = body, .key = key});
+    exit_status = ctl_sale_call(request, "/restock", (struct ctl_call){.body = body, .key = key});
     if (!request->key && (exit_status == CTL_UNREACHABLE || exit_status == CTL_REFUSED))
         (void)fprintf(stderr, "seckillctl: to ask again, never twice: --key %s\n", key);
     return exit_status;
@@ -182,7 +151,7 @@ static int edit_with(const struct ctl_request *request, json_t *patch)
         return ctl_complain("--ends: \"%s\" is neither a time, +SECONDS nor none", request->ends);
     if (json_object_size(patch) == 0) return ctl_complain("sale edit: nothing to change is given");
     body = json_dumps(patch, JSON_COMPACT);
-    exit_status = about_sale(request, "", (struct ctl_call){.method = "PATCH", .body = body});
+    exit_status = ctl_sale_call(request, "", (struct ctl_call){.method = "PATCH", .body = body});
     free(body);
     return exit_status;
 }

@@ -47,47 +47,59 @@ static const struct command {
     const char *group;
     const char *name; /* NULL: the group is the command */
     bool has_id;
-    int (*run)(const struct ctl_request *request);
+    int (*run)(const struct ctl_request *request); /* NULL: it is one call... */
     const char *help;
+    const char *action; /* ...with this behind the sale's address */
+    struct ctl_call call;
 } commands[] = {
     {"sale", "create", true, ctl_sale_create,
-     "sale create ID --stock N [--title TEXT] [--starts TIME] [--ends TIME] [--guard NAME]\n"
-     "  Put units up for sale. TIME is 2026-11-20T10:00:00Z, or +SECONDS from now.\n"},
-    {"sale", "list", false, ctl_sale_list, "sale list\n  All sales.\n"},
-    {"sale", "show", true, ctl_sale_show, "sale show ID\n  One sale.\n"},
+     .help =
+         "sale create ID --stock N [--title TEXT] [--starts TIME] [--ends TIME] [--guard NAME]\n"
+         "  Put units up for sale. TIME is 2026-11-20T10:00:00Z, or +SECONDS from now.\n"},
+    {"sale", "list", false, ctl_sale_list, .help = "sale list\n  All sales.\n"},
+    {"sale", "show", true, NULL, .help = "sale show ID\n  One sale.\n", .action = ""},
     {"sale", "edit", true, ctl_sale_edit,
-     "sale edit ID [--title TEXT] [--starts TIME] [--ends TIME|none]\n"
-     "  Change a sale that has not ended; --starts only before it has started.\n"},
+     .help = "sale edit ID [--title TEXT] [--starts TIME] [--ends TIME|none]\n"
+             "  Change a sale that has not ended; --starts only before it has started.\n"},
     {"sale", "restock", true, ctl_sale_restock,
-     "sale restock ID --units N [--key KEY]\n"
-     "  Put N more units up, for sale a moment later. Under one KEY (a random one without it) "
-     "that\n"
-     "  happens once, however often it is asked for.\n"},
-    {"sale", "pause", true, ctl_sale_pause, "sale pause ID\n  Sell nothing until it is resumed.\n"},
-    {"sale", "resume", true, ctl_sale_resume, "sale resume ID\n  Go on with a paused sale.\n"},
-    {"sale", "end", true, ctl_sale_end, "sale end ID\n  End a sale for good.\n"},
-    {"sale", "audit", true, ctl_sale_audit,
-     "sale audit ID\n"
-     "  What the service itself says of its books (the program audit asks Redis, not the "
-     "service).\n"
-     "  Exit 1 unless every check passed.\n"},
-    {"sale", "orders", true, ctl_sale_orders,
-     "sale orders ID\n  All orders, one JSON object per line.\n"},
+     .help =
+         "sale restock ID --units N [--key KEY]\n"
+         "  Put N more units up, for sale a moment later. Under one KEY (a random one without it) "
+         "that\n"
+         "  happens once, however often it is asked for.\n"},
+    {"sale", "pause", true, NULL, .help = "sale pause ID\n  Sell nothing until it is resumed.\n",
+     .action = "/pause", .call = {.body = ""}},
+    {"sale", "resume", true, NULL, .help = "sale resume ID\n  Go on with a paused sale.\n",
+     .action = "/resume", .call = {.body = ""}},
+    {"sale", "end", true, NULL, .help = "sale end ID\n  End a sale for good.\n", .action = "/end",
+     .call = {.body = ""}},
+    {"sale", "audit", true, NULL,
+     .help = "sale audit ID\n"
+             "  What the service itself says of its books (the program audit asks Redis, not the "
+             "service).\n"
+             "  Exit 1 unless every check passed.\n",
+     .action = "/audit"},
+    {"sale", "orders", true, NULL,
+     .help = "sale orders ID\n  All orders, one JSON object per line.\n", .action = "/orders",
+     .call = {.is_list = true}},
     {"token", NULL, false, ctl_token,
-     "token --key FILE (--sub BUYER | --count N --from-seed N [--prefix TEXT]) [--out FILE]\n"
-     "      [--ttl SECONDS] [--now TIME]\n"
-     "  A buyer's bearer token, good for 3600 s or --ttl; or N lines \"BUYER TOKEN\" with buyers\n"
-     "  TEXT-16 hex digits [buyer]. The same seed, key, ttl and --now give the same lines.\n"},
+     .help =
+         "token --key FILE (--sub BUYER | --count N --from-seed N [--prefix TEXT]) [--out FILE]\n"
+         "      [--ttl SECONDS] [--now TIME]\n"
+         "  A buyer's bearer token, good for 3600 s or --ttl; or N lines \"BUYER TOKEN\" with "
+         "buyers\n"
+         "  TEXT-16 hex digits [buyer]. The same seed, key, ttl and --now give the same lines.\n"},
     {"key", NULL, false, ctl_key,
-     "key --out FILE\n"
-     "  Make a random key for tokens; seckilld takes it as --token-key.\n"},
+     .help = "key --out FILE\n"
+             "  Make a random key for tokens; seckilld takes it as --token-key.\n"},
     {"lab", "list", false, ctl_lab_list,
-     "lab list [--lang LANG]\n"
-     "  The scenarios of the lock lab, and what each must come to.\n"},
+     .help = "lab list [--lang LANG]\n"
+             "  The scenarios of the lock lab, and what each must come to.\n"},
     {"lab", "run", true, ctl_lab_run,
-     "lab run NAME|all [--lang LANG]\n"
-     "  Play a scenario on a Redis of its own, and show its timeline. LANG is en or zh [en].\n"
-     "  Exit 1 unless every verdict is the expected one.\n"},
+     .help =
+         "lab run NAME|all [--lang LANG]\n"
+         "  Play a scenario on a Redis of its own, and show its timeline. LANG is en or zh [en].\n"
+         "  Exit 1 unless every verdict is the expected one.\n"},
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
@@ -205,5 +217,6 @@ int main(int argc, char **argv)
     if (command->has_id != (words[2] != NULL))
         return ctl_complain("usage: seckillctl %s", command->help);
     request.id = words[2];
-    return command->run(&request);
+    return command->run ? command->run(&request)
+                        : ctl_sale_call(&request, command->action, command->call);
 }
