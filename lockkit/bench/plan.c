@@ -163,8 +163,9 @@ static void add_leave(struct plan *plan)
 {
     const struct task *task =
         task_of(plan, (struct task){.work = WORK_LEAVE, .kind = "read", .size = READERS});
-    struct row *row = add_row(plan, "", (struct quantity){.task = task},
-                              (struct quantity){.task = task, .value = 1});
+    const struct quantity over = {.task = task};
+    const struct quantity under = {.task = task, .value = 1};
+    struct row *row = add_row(plan, "", over, under);
 
     row->must = 2;
     row->aim = 1.2;
