@@ -3,7 +3,8 @@
  * process gets the message, so the woken ones of different processes race for the lock. Messages are
  * hints: they are lost when a connection breaks, so every waiter has a timer too, and all whom it may
  * concern are woken once when it breaks and once when they are subscribed again. A channel without
- * waiters is kept for a moment, because the next waiter of a contended lock is near.
+ * waiters is kept for a moment, because the next waiter of a contended lock is near. Who waits alone
+ * again and again hears for itself: a thread less to be woken between a release and the next try.
  *
  * Any thread of a call; one mutex, and nothing that waits is done with it held. What the hub's thread
  * does is in hub_thread.c.
@@ -19,12 +20,15 @@
 #include "base/error.h"
 #include "hub_inner.h"
 
+enum { LONE_WAKES = 2 }; /* by now a waiter is likely to be the only one the next time, too */
+
 void lki_hub_poke(struct lki_hub *hub)
 {
     uint64_t one = 1;
     ssize_t done = write(hub->poke_fd, &one, sizeof one);
 
     (void)done; /* a full counter is as good as a poke */
+    (void)pthread_cond_signal(&hub->unheard);
 }
 
 void lki_waiter_init(struct lki_waiter *waiter, enum lki_wake_rule rule)
@@ -69,14 +73,60 @@ lk_status lki_hub_join(struct lki_hub *hub, struct lki_waiter *waiter, const cha
     return LK_OK;
 }
 
+/* The only waiter, as those before it were, needs nobody to wake it. */
+static bool is_lone_locked(const struct lki_hub *hub, const struct lki_waiter *waiter)
+{
+    return !hub->listener && hub->sleepers == 1 && hub->lone_wakes == LONE_WAKES &&
+           waiter->channel->state == CHANNEL_LIVE && !lki_hub_has_orders_locked(hub);
+}
+
+/* Whether the waiter has the ear. Else the hub's thread has it, or comes for it; and may be asked for it. */
+static bool has_ear_locked(struct lki_hub *hub, struct lki_waiter *waiter)
+{
+    bool is_lone = waiter->channel != &hub->silent && is_lone_locked(hub, waiter);
+
+    if (is_lone && !hub->is_heard) {
+        hub->listener = waiter;
+    } else if (is_lone && hub->wanting != waiter) {
+        hub->wanting = waiter;
+        lki_hub_poke(hub);
+    } else if (!hub->is_heard && !hub->listener) {
+        hub->quiet_until = 0;
+        (void)pthread_cond_signal(&hub->unheard);
+    }
+    return hub->listener == waiter;
+}
+
+/* The hub's thread takes it when there is something to do, or somebody to wake. */
+static void give_ear_locked(struct lki_hub *hub, const struct lki_waiter *waiter, bool is_due)
+{
+    if (hub->listener != waiter) return;
+    hub->listener = NULL;
+    hub->is_changed |= is_due;
+    hub->quiet_until = is_due || hub->sleepers > 1 ? 0 : lki_clock_after_ms(LKI_LINGER_MS);
+    if (hub->quiet_until == 0) (void)pthread_cond_signal(&hub->unheard);
+}
+
+/* Sleep; false when the moment has come. Wakes for other reasons, too. */
+static bool sleep_locked(struct lki_hub *hub, struct lki_waiter *waiter, int64_t until)
+{
+    if (!has_ear_locked(hub, waiter)) return lki_clock_wait(&waiter->wake, &hub->mutex, until);
+    (void)pthread_mutex_unlock(&hub->mutex);
+    bool is_due = lki_hub_listen(hub, until);
+    (void)pthread_mutex_lock(&hub->mutex);
+    if (is_due) give_ear_locked(hub, waiter, true);
+    return waiter->is_woken || lki_clock_now() < until;
+}
+
 lk_status lki_hub_wait(struct lki_hub *hub, struct lki_waiter *waiter, int64_t until)
 {
     lk_status status = LK_OK;
 
     (void)pthread_mutex_lock(&hub->mutex);
+    if (hub->sleepers++ > 0) hub->lone_wakes = 0;
     while (!waiter->is_woken && !is_cancelled_locked(waiter) && !hub->is_stopping &&
            status == LK_OK) {
-        if (!lki_clock_wait(&waiter->wake, &hub->mutex, until)) status = LK_BUSY;
+        if (!sleep_locked(hub, waiter, until)) status = LK_BUSY;
     }
     if (is_cancelled_locked(waiter)) {
         status = LK_CANCELLED;
@@ -85,6 +135,9 @@ lk_status lki_hub_wait(struct lki_hub *hub, struct lki_waiter *waiter, int64_t u
     } else {
         waiter->is_woken = false;
     }
+    if (hub->wanting == waiter) hub->wanting = NULL;
+    give_ear_locked(hub, waiter, false);
+    hub->lone_wakes += hub->sleepers-- == 1 && status == LK_OK && hub->lone_wakes < LONE_WAKES;
     (void)pthread_mutex_unlock(&hub->mutex);
     return status;
 }
@@ -103,6 +156,7 @@ void lki_hub_leave(struct lki_hub *hub, struct lki_waiter *waiter)
     struct lki_channel *channel = waiter->channel;
     lki_channel_exit(channel, waiter);
     if (waiter->is_woken) lki_channel_wake(channel, waiter->units);
+    if (hub->listener && hub->listener->is_woken) lki_hub_poke(hub);
     if (!channel->first) channel->idle_since = waiter->is_alone ? 0 : lki_clock_now();
     if (!channel->first && waiter->is_alone) hub->is_changed = true;
     (void)pthread_mutex_unlock(&hub->mutex);
@@ -114,6 +168,7 @@ void lki_hub_cancel(struct lki_hub *hub, struct lki_waiter *waiter)
     if (waiter->channel) {
         waiter->is_cancelled = true;
         (void)pthread_cond_signal(&waiter->wake);
+        if (hub->listener == waiter) lki_hub_poke(hub);
         (void)pthread_cond_broadcast(&hub->confirmed);
     }
     (void)pthread_mutex_unlock(&hub->mutex);
@@ -159,6 +214,7 @@ struct lki_hub *lki_hub_new(const struct lki_hub_options *options, struct lk_err
     }
     (void)pthread_mutex_init(&hub->mutex, NULL);
     (void)pthread_cond_init(&hub->confirmed, NULL);
+    (void)pthread_cond_init(&hub->unheard, NULL);
     return hub;
 }
 
@@ -174,6 +230,7 @@ void lki_hub_free(struct lki_hub *hub)
     free(hub->fds);
     lki_channels_done(&hub->channels);
     (void)pthread_cond_destroy(&hub->confirmed);
+    (void)pthread_cond_destroy(&hub->unheard);
     (void)pthread_mutex_destroy(&hub->mutex);
     (void)close(hub->poke_fd);
     free(hub);

@@ -7,6 +7,8 @@
 #include "channel.h"
 #include "link.h"
 
+enum { LKI_LINGER_MS = 1000 }; /* an unused subscription is kept this long */
+
 struct lki_hub {
     struct lki_hub_options options;
     int poke_fd;              /* eventfd: there is something to do */
@@ -18,7 +20,17 @@ struct lki_hub {
     bool is_changed;   /* some channel may have to be moved on */
     bool is_looked_at; /* the topology has not changed since the hub's thread looked */
 
-    /* The hub thread's alone, without the mutex: */
+    /* The ear: the hub's thread has it; or, in its stead, the only waiter there is, which then needs nobody to
+       wake it; or nobody, for a moment. */
+    bool is_heard; /* by the hub's thread */
+    struct lki_waiter *listener;
+    struct lki_waiter *wanting; /* would take it from the hub's thread */
+    pthread_cond_t unheard;     /* the hub's thread may have to take it */
+    int64_t quiet_until;        /* ...but not before, without something to do */
+    size_t sleepers;            /* waiters in lki_hub_wait() */
+    unsigned lone_wakes;        /* since there were two */
+
+    /* Whose the ear is, without the mutex: */
     struct lki_link *links; /* owned */
     struct pollfd *fds;     /* owned; one for poke_fd, one for each link */
     size_t link_count;
@@ -27,7 +39,10 @@ struct lki_hub {
     uint64_t asked;     /* questions about channels so far */
 };
 
-/* Wake the hub's thread. */
+/* Wake the hub's thread, or who listens in its stead. */
 void lki_hub_poke(struct lki_hub *hub);
+bool lki_hub_has_orders_locked(const struct lki_hub *hub);
+/* With the ear: sleep until something comes, or is due, or until then. True: the hub's thread is to see to it. */
+bool lki_hub_listen(struct lki_hub *hub, int64_t until);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * The hub's thread: has channels asked for at their servers, and hears what the servers say. It sleeps
- * in one poll() for all of them, and nowhere else.
+ * in one poll() for all of them, unless a waiter does that in its stead.
  *
  * A channel that moves to another server is deaf for a while. That comes to light in three ways: the
  * old server ends the subscription by itself, it refuses a new one (MOVED), or the topology says so
@@ -16,12 +16,10 @@
 #include "base/clock.h"
 #include "routes.h"
 
-enum { LINGER_MS = 1000 }; /* an unused subscription is kept this long */
-
 /* ---- moving channels on --------------------------------------------------------------------------------- */
 
 /* Do what is to be done for a channel; returns when to do more. What waits for a server or for an answer
-   is looked at again when that comes. A channel in use is looked at once per LINGER_MS. */
+   is looked at again when that comes. A channel in use is looked at once per LKI_LINGER_MS. */
 static int64_t step_channel_locked(struct lki_hub *hub, struct lki_channel *channel, int64_t now)
 {
     if (channel->state == CHANNEL_WANTED && !channel->first) {
@@ -34,7 +32,8 @@ static int64_t step_channel_locked(struct lki_hub *hub, struct lki_channel *chan
         channel->state = CHANNEL_ASKED;
         channel->asked_as = ++hub->asked;
     } else if (channel->state == CHANNEL_LIVE) {
-        int64_t due = (channel->first ? now : channel->idle_since) + LINGER_MS * (int64_t)NS_PER_MS;
+        int64_t due =
+            (channel->first ? now : channel->idle_since) + LKI_LINGER_MS * (int64_t)NS_PER_MS;
 
         if (due > now) return due;
         if (lki_link_room(channel->link) == 0) return INT64_MAX;
@@ -246,10 +245,32 @@ static void hear(void *arg, struct lki_link *link, const lk_reply *message)
 
 /* ---- the turns ------------------------------------------------------------------------------------------------ */
 
+bool lki_hub_has_orders_locked(const struct lki_hub *hub)
+{
+    return hub->is_stopping || hub->is_changed || !hub->is_looked_at;
+}
+
+/* A waiter that wants the ear gets it, when nothing is to be done; then sleep until it is free. */
+static void lend_ear_locked(struct lki_hub *hub)
+{
+    hub->is_heard = false;
+    if (hub->wanting && !lki_hub_has_orders_locked(hub)) {
+        hub->listener = hub->wanting;
+        hub->wanting = NULL;
+        (void)pthread_cond_signal(&hub->listener->wake);
+    }
+    while (hub->listener ||
+           (!lki_hub_has_orders_locked(hub) && lki_clock_left_ms(hub->quiet_until) > 0))
+        (void)lki_clock_wait(&hub->unheard, &hub->mutex, lki_clock_after_ms(LKI_LINGER_MS));
+    hub->is_heard = true;
+    hub->quiet_until = 0;
+}
+
 /* What others have left to do; false when the hub is to stop. */
 static bool take_orders(struct lki_hub *hub, bool *out_looks_again, bool *out_is_changed)
 {
     (void)pthread_mutex_lock(&hub->mutex);
+    lend_ear_locked(hub);
     bool goes_on = !hub->is_stopping;
     *out_looks_again = !hub->is_looked_at;
     *out_is_changed = hub->is_changed;
@@ -275,28 +296,35 @@ static int64_t next_turn(struct lki_hub *hub)
     return next;
 }
 
-/* Sleep until something is due, a server speaks, or somebody pokes; then hear what they say. */
-static void sleep_and_hear(struct lki_hub *hub)
+/* Sleep until then, a server speaks, or somebody pokes; then hear what they say. True: there is more to do. */
+static bool sleep_and_hear(struct lki_hub *hub, int64_t until)
 {
-    int64_t until = next_turn(hub);
     struct pollfd alone = {.fd = hub->poke_fd, .events = POLLIN};
     struct pollfd *fds = hub->fds ? hub->fds : &alone;
     nfds_t count = 1;
-    uint64_t pokes = 0;
 
     fds[0] = alone;
     for (const struct lki_link *link = hub->links; link; link = link->next) {
         fds[count++] = (struct pollfd){.fd = link->redis ? lki_redis_fd(link->redis) : -1,
                                        .events = link->events};
     }
-    if (poll(fds, count, until == INT64_MAX ? -1 : lki_clock_left_ms(until)) < 0) return;
-    ssize_t got = read(hub->poke_fd, &pokes, sizeof pokes);
-    (void)got; /* empty: it was something else that woke us */
+    if (poll(fds, count, until == INT64_MAX ? -1 : lki_clock_left_ms(until)) < 0) return false;
+    bool is_more = fds[0].revents != 0;
     count = 1;
     for (struct lki_link *link = hub->links; link; link = link->next) {
-        if (fds[count++].revents != 0)
-            lki_routes_take_news(hub, link, lki_link_hear(link, hear, hub));
+        if (fds[count++].revents == 0) continue;
+        enum lki_link_news news = lki_link_hear(link, hear, hub);
+        is_more |= news != LINK_SAME;
+        lki_routes_take_news(hub, link, news);
     }
+    return is_more;
+}
+
+bool lki_hub_listen(struct lki_hub *hub, int64_t until)
+{
+    int64_t due = next_turn(hub);
+
+    return sleep_and_hear(hub, sooner(due, until)) || lki_clock_left_ms(due) == 0;
 }
 
 void *lki_hub_thread(void *arg)
@@ -304,6 +332,7 @@ void *lki_hub_thread(void *arg)
     struct lki_hub *hub = arg;
     bool looks_again = false;
     bool is_changed = false;
+    uint64_t pokes = 0;
 
     while (take_orders(hub, &looks_again, &is_changed)) {
         if (looks_again) lki_routes_look_again(hub);
@@ -314,7 +343,9 @@ void *lki_hub_thread(void *arg)
         }
         lki_routes_tend(hub);
         lki_routes_prune(hub);
-        sleep_and_hear(hub);
+        (void)sleep_and_hear(hub, next_turn(hub));
+        ssize_t got = read(hub->poke_fd, &pokes, sizeof pokes);
+        (void)got; /* empty: it was something else that woke us */
     }
     return NULL;
 }

@@ -50,6 +50,7 @@ static struct {
     struct server servers[LKS_PUBSUB_SERVERS];
 } world = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
+pthread_t lks_pubsub_hearer;
 unsigned lks_pubsub_doubts;
 unsigned lks_pubsub_wrong_verbs;
 
@@ -216,6 +217,7 @@ FAKE(lk_status, lki_redis_receive, struct lki_redis *redis, lk_reply **out, stru
     bool is_cut = server->is_cut;
     if (!is_cut && server->queue_count > 0) {
         *out = server->queue[0];
+        lks_pubsub_hearer = pthread_self();
         server->queue_count--;
         memmove((void *)server->queue, (void *)(server->queue + 1),
                 server->queue_count * sizeof(struct lk_reply *));

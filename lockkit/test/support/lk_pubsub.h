@@ -41,6 +41,8 @@ void lks_pubsub_start(bool is_sharded);
 bool lks_pubsub_stop(void);
 struct lki_topology *lks_pubsub_topology(void);
 struct lks_pubsub_counts *lks_pubsub_counts(int server);
+/* The thread that heard last. */
+extern pthread_t lks_pubsub_hearer;
 extern unsigned lks_pubsub_doubts;
 extern unsigned lks_pubsub_wrong_verbs; /* subscriptions by slot where there are none, or not */
 
