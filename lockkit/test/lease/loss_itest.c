@@ -233,6 +233,17 @@ static void count_failure(const struct lk_event *event, void *arg)
         atomic_fetch_add((atomic_int *)arg, 1);
 }
 
+static void lose_by_a_stall(struct fixture *f, lk_lock *brief, int losses)
+{
+    acquire_renewed(f, brief, 120, 0);
+    lks_nap(60);
+    lks_server_pause(server);
+    lks_nap(160);
+    lks_server_resume(server);
+    LKS_EVENTUALLY(atomic_load(&f->losses) == losses + 1, 1000);
+    (void)lk_lock_release(brief, NULL);
+}
+
 /* It is given up at its own end; those who were asked for with it have time. */
 TEST(a_short_lease_does_not_fail_the_renewals_of_its_neighbours, struct fixture *f)
 {
@@ -247,15 +258,8 @@ TEST(a_short_lease_does_not_fail_the_renewals_of_its_neighbours, struct fixture 
         acquire_renewed(f, neighbours[i], 900, 0);
         lks_nap(3);
     }
-    for (int i = 0; i < STALLS; i++) {
-        acquire_renewed(f, brief, 120, 0);
-        lks_nap(60);
-        lks_server_pause(server);
-        lks_nap(160);
-        lks_server_resume(server);
-        LKS_EVENTUALLY(atomic_load(&f->losses) == i + 1, 1000);
-        (void)lk_lock_release(brief, NULL);
-    }
+    for (int i = 0; i < STALLS; i++)
+        lose_by_a_stall(f, brief, i);
     for (size_t i = 0; i < NEIGHBOURS; i++) {
         assert_int_equal(lk_lock_release(neighbours[i], NULL), LK_OK);
         lk_lock_free(neighbours[i]);
