@@ -33,31 +33,13 @@ struct folders {
     char result[RUN_PATH_MAX]; /* out/result.json */
 };
 
-/* mkdir -p */
-static bool make_folders(const char *path, struct failure *failure)
-{
-    char part[RUN_PATH_MAX];
-
-    if (strlen(path) >= sizeof part - 64)
-        return failure_set(failure, "--out: the path is too long");
-    for (const char *end = path; end; end = strchr(end + 1, '/')) {
-        const char *next = strchr(end + 1, '/');
-        size_t length = next ? (size_t)(next - path) : strlen(path);
-        (void)snprintf(part, sizeof part, "%.*s", (int)length, path);
-        if (mkdir(part, 0755) != 0 && errno != EEXIST)
-            return failure_set(failure, "--out: %s: %s", part, failure_errno_text());
-        if (!next) break;
-    }
-    return true;
-}
-
 static bool make_run_folder(const struct options *options, struct folders *folders,
                             struct failure *failure)
 {
     char absolute[PATH_MAX];
     char stamp[32];
 
-    if (!make_folders(options->out, failure)) return false;
+    if (!programs_make_folders("--out: ", options->out, failure)) return false;
     if (!realpath(options->out, absolute) || strlen(absolute) >= RUN_PATH_MAX - 128)
         return failure_set(failure, "--out: %s: %s", options->out, failure_errno_text());
     moment_stamp(stamp, sizeof stamp);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool programs_dir(char out_dir[RUN_PATH_MAX], struct failure *failure)
@@ -45,4 +46,19 @@ bool programs_tool(const char *name, char out[RUN_PATH_MAX], struct failure *fai
                                           NULL};
 
     return programs_find(folders, name, out, failure);
+}
+
+bool programs_make_folders(const char *words, const char *path, struct failure *failure)
+{
+    char part[RUN_PATH_MAX];
+
+    if (strlen(path) >= sizeof part - 64)
+        return failure_set(failure, "--out: the path is too long");
+    for (size_t i = 1;; i++) {
+        if (path[i] != '/' && path[i] != '\0') continue;
+        (void)snprintf(part, sizeof part, "%.*s", (int)i, path);
+        if (mkdir(part, 0755) != 0 && errno != EEXIST)
+            return failure_set(failure, "%s%s: %s", words, part, failure_errno_text());
+        if (path[i] == '\0') return true;
+    }
 }

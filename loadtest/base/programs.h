@@ -21,4 +21,7 @@ bool programs_find(const char *const folders[], const char *name, char out[RUN_P
 bool programs_seckilld(char out[RUN_PATH_MAX], struct failure *failure);
 bool programs_tool(const char *name, char out[RUN_PATH_MAX], struct failure *failure);
 
+/* mkdir -p. false: `failure` names the folder behind these words. */
+bool programs_make_folders(const char *words, const char *path, struct failure *failure);
+
 #endif

@@ -48,15 +48,6 @@ static void *with_room(void *items, size_t count, size_t size)
     return reallocarray(items, capacity, size);
 }
 
-#define APPEND(items, count, item)                                                                 \
-    do {                                                                                           \
-        void *grown = with_room((items), (count), sizeof *(items));                                \
-        if (!grown) return false;                                                                  \
-        (items) = grown;                                                                           \
-        (items)[(count)++] = (item);                                                               \
-        return true;                                                                               \
-    } while (0)
-
 void facts_init(struct facts *facts)
 {
     *facts = (struct facts){.initial = -1, .epoch = -1, .starts_ms = -1, .ends_ms = -1};
@@ -99,40 +90,25 @@ const char *facts_rid(struct facts *facts, const char *key, size_t key_len, cons
     return copy;
 }
 
-bool facts_add_order(struct facts *facts, struct row row)
-{
-    APPEND(facts->orders, facts->order_count, row);
-}
+/* facts_add_NAME() puts one more behind the others. */
+#define ADDER(name, type, items)                                                                   \
+    bool facts_add_##name(struct facts *facts, struct type item)                                   \
+    {                                                                                              \
+        void *grown = with_room(facts->items, facts->name##_count, sizeof *facts->items);          \
+        if (!grown) return false;                                                                  \
+        facts->items = grown;                                                                      \
+        facts->items[facts->name##_count++] = item;                                                \
+        return true;                                                                               \
+    }                                                                                              \
+    _Static_assert(true, "")
 
-bool facts_add_sold(struct facts *facts, struct row row)
-{
-    APPEND(facts->sold, facts->sold_count, row);
-}
-
-bool facts_add_entry(struct facts *facts, struct ledger_entry entry)
-{
-    APPEND(facts->log, facts->log_count, entry);
-}
-
-bool facts_add_ask(struct facts *facts, struct ask ask)
-{
-    APPEND(facts->asks, facts->ask_count, ask);
-}
-
-bool facts_add_resolution(struct facts *facts, struct resolution resolution)
-{
-    APPEND(facts->resolutions, facts->resolution_count, resolution);
-}
-
-bool facts_add_sample(struct facts *facts, struct sample sample)
-{
-    APPEND(facts->samples, facts->sample_count, sample);
-}
-
-bool facts_add_step(struct facts *facts, struct operator_step step)
-{
-    APPEND(facts->steps, facts->step_count, step);
-}
+ADDER(order, row, orders);
+ADDER(sold, row, sold);
+ADDER(log, ledger_entry, log);
+ADDER(ask, ask, asks);
+ADDER(resolution, resolution, resolutions);
+ADDER(sample, sample, samples);
+ADDER(step, operator_step, steps);
 
 static int by_buyer(const void *left, const void *right)
 {

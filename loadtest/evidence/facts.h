@@ -165,7 +165,7 @@ const char *facts_rid(struct facts *facts, const char *key, size_t key_len, cons
  * memory. */
 bool facts_add_order(struct facts *facts, struct row row);
 bool facts_add_sold(struct facts *facts, struct row row);
-bool facts_add_entry(struct facts *facts, struct ledger_entry entry);
+bool facts_add_log(struct facts *facts, struct ledger_entry entry);
 bool facts_add_ask(struct facts *facts, struct ask ask);
 bool facts_add_resolution(struct facts *facts, struct resolution resolution);
 bool facts_add_sample(struct facts *facts, struct sample sample);

@@ -226,7 +226,7 @@ static bool add_entry(struct facts *facts, const struct redisReply *pair)
             return false;
     if (!entry.event || entry.left == INT64_MIN)
         return note_malformed(facts, "ledger entry without event or left", entry.id);
-    return facts_add_entry(facts, entry);
+    return facts_add_log(facts, entry);
 }
 
 /* One XRANGE page from `start`; writes where the next one starts, "" at the end. */

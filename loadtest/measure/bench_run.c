@@ -242,19 +242,22 @@ static bool wants_ratio(const struct bench *bench, bench_kind_of_stage kind)
     return kind == BENCH_STAGE_ONE && bench->point_count > 0;
 }
 
-bool bench_run_stage(const struct bench_stage *blank, bench_run_on *run)
+bool bench_run_stage(const struct bench_job *job, bench_run_on *run)
 {
-    struct bench_stage *stage = malloc(sizeof *stage); /* it is large */
+    struct bench_stage *stage = calloc(1, sizeof *stage); /* it is large */
 
-    if (!stage) return failure_set(blank->failure, "out of memory");
-    *stage = *blank;
+    if (!stage) return failure_set(job->failure, "out of memory");
+    stage->bench = job->bench;
+    stage->options = job->options;
+    stage->run_dir = job->run_dir;
+    stage->failure = job->failure;
     bool is_good = run(stage);
     bench_stage_close(stage);
     free(stage);
     return is_good;
 }
 
-static bool run_stages(const struct bench_stage *blank)
+static bool run_stages(const struct bench_job *job)
 {
     static const struct {
         bench_kind_of_stage kind;
@@ -266,30 +269,22 @@ static bool run_stages(const struct bench_stage *blank)
         {BENCH_STAGE_TLS, bench_topology_run_tls},
     };
 
+    prepare(job->bench, job->options);
+    if (!job->options->is_quiet)
+        (void)printf("seed %" PRIu64 ", %ld repeats, %ld s each\n", job->bench->seed,
+                     job->options->repeat, job->options->duration_s);
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
-        if (wants_ratio(blank->bench, stages[i].kind) && !bench_run_stage(blank, stages[i].run))
+        if (wants_ratio(job->bench, stages[i].kind) && !bench_run_stage(job, stages[i].run))
             return false;
-    return !wants_memory(blank->bench) || bench_run_stage(blank, run_memory);
+    return !wants_memory(job->bench) || bench_run_stage(job, run_memory);
 }
 
 bool bench_run(struct bench *bench, const struct options *options, const char *run_dir,
                struct failure *failure)
 {
-    struct bench_stage *blank = calloc(1, sizeof *blank);
+    const struct bench_job job = {bench, options, run_dir, failure};
+    bool is_good = bench_run_begin(bench, options, run_dir, failure) && run_stages(&job);
 
-    if (!blank) return failure_set(failure, "out of memory");
-    blank->bench = bench;
-    blank->options = options;
-    blank->run_dir = run_dir;
-    blank->failure = failure;
-    bool is_good = bench_run_begin(bench, options, run_dir, failure);
-    if (is_good) {
-        prepare(bench, options);
-        bench_stage_say(blank, "seed %" PRIu64 ", %ld repeats, %ld s each\n", bench->seed,
-                        options->repeat, options->duration_s);
-        is_good = run_stages(blank);
-    }
-    free(blank);
     for (int i = 0; i < BENCH_FIGURE_COUNT; i++)
         if (bench->rows[i].is_wanted) bench_sum_up(&bench->rows[i]);
     bench_run_end(bench);

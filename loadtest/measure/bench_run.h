@@ -33,11 +33,19 @@ struct bench {
 bool bench_run(struct bench *bench, const struct options *options, const char *run_dir,
                struct failure *failure);
 
+/* What to measure, and how. All borrowed. */
+struct bench_job {
+    struct bench *bench;
+    const struct options *options;
+    const char *run_dir;
+    struct failure *failure;
+};
+
 struct bench_stage;
 typedef bool bench_run_on(struct bench_stage *stage);
 
-/* Do it on a stage of its own, which is blank, and close that. */
-bool bench_run_stage(const struct bench_stage *blank, bench_run_on *run);
+/* Do it on a stage of its own, and close that. */
+bool bench_run_stage(const struct bench_job *job, bench_run_on *run);
 /* Seed, guards and machine: what a bench begins with, and how it ends. */
 bool bench_run_begin(struct bench *bench, const struct options *options, const char *run_dir,
                      struct failure *failure);

@@ -13,8 +13,6 @@
 
 enum { SYNC_MS = 1000, MASTERS = 3, SYNC_LIMIT_MS = 10000, LOOK_EVERY_MS = 20 };
 
-#define AOF "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-min-size", "512mb"
-
 static bool has_replica(struct bench_stage *stage, struct ledger *ledger)
 {
     char *info = ledger_info(ledger, "replication", stage->failure);
@@ -41,10 +39,10 @@ static bool await_replica(struct bench_stage *stage)
 
 bool bench_topology_run_replica(struct bench_stage *stage)
 {
-    static const char *const primary[] = {AOF, "--repl-diskless-sync-delay", "0", NULL};
+    static const char *const primary[] = {SERVICE_AOF, "--repl-diskless-sync-delay", "0", NULL};
     struct bench_site *site = &stage->sites[0];
     char replica_of[32];
-    const char *const replica[] = {AOF, "--replicaof", replica_of, NULL};
+    const char *const replica[] = {SERVICE_AOF, "--replicaof", replica_of, NULL};
 
     if (!bench_stage_open(stage, "replica")) return false;
     if (!bench_servers_add(&stage->servers, stage->dir, primary, stage->failure)) return false;
@@ -76,7 +74,7 @@ static void discard_nodes(const char *dir)
 
 static bool measure_cluster(struct bench_stage *stage, const char *nodes_dir)
 {
-    static const char *const alone[] = {AOF, NULL};
+    static const char *const alone[] = {SERVICE_AOF, NULL};
     const char *const words[] = {
         "--set", "auto-aof-rewrite-min-size 512mb", "cluster", nodes_dir, "3", "0", NULL};
 
@@ -129,9 +127,9 @@ static bool measure_tls(struct bench_stage *stage, const char *dir)
     struct bench_site *site = &stage->sites[0];
     char port[16], cert[FILE_ROOM], key[FILE_ROOM], ca[FILE_ROOM];
     char url[BENCH_SERVER_URL_MAX];
-    const char *const both[] = {AOF,  "--tls-port",         port, "--tls-cert-file",
-                                cert, "--tls-key-file",     key,  "--tls-ca-cert-file",
-                                ca,   "--tls-auth-clients", "no", NULL};
+    const char *const both[] = {SERVICE_AOF, "--tls-port",         port, "--tls-cert-file",
+                                cert,        "--tls-key-file",     key,  "--tls-ca-cert-file",
+                                ca,          "--tls-auth-clients", "no", NULL};
 
     (void)snprintf(port, sizeof port, "%d", bench_servers_free_port());
     (void)snprintf(cert, sizeof cert, "%.1000s/server.crt", dir);

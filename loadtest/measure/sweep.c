@@ -2,7 +2,6 @@
  * One Redis with an instance for each batch size; every point is measured once per round. One thread.
  */
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench_stage.h"
@@ -62,16 +61,10 @@ static bool run_on(struct bench_stage *stage)
 bool sweep_run(struct bench *bench, const struct options *options, const char *run_dir,
                struct failure *failure)
 {
-    struct bench_stage *blank = calloc(1, sizeof *blank);
-
-    if (!blank) return failure_set(failure, "out of memory");
-    blank->bench = bench;
-    blank->options = options;
-    blank->run_dir = run_dir;
-    blank->failure = failure;
+    const struct bench_job job = {bench, options, run_dir, failure};
     bool is_good = bench_run_begin(bench, options, run_dir, failure) &&
-                   sweep_plan(bench, options, failure) && bench_run_stage(blank, run_on);
-    free(blank);
+                   sweep_plan(bench, options, failure) && bench_run_stage(&job, run_on);
+
     bench_run_end(bench);
     return is_good;
 }

@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/moment.h"
+#include "base/programs.h"
 #include "page_section.h"
 
 enum { PATH_ROOM = PAGE_PATH_MAX + 32 };
@@ -135,20 +135,6 @@ static void write_page(FILE *to, struct page *page)
     (void)fputs("</main>\n</body>\n</html>\n", to);
 }
 
-/* mkdir -p */
-static bool make_folder(const char *path, struct failure *failure)
-{
-    char part[PATH_ROOM];
-
-    for (size_t i = 1;; i++) {
-        if (path[i] != '/' && path[i] != '\0') continue;
-        (void)snprintf(part, sizeof part, "%.*s", (int)i, path);
-        if (mkdir(part, 0755) != 0 && errno != EEXIST)
-            return failure_set(failure, "%s: %s", part, failure_errno_text());
-        if (path[i] == '\0') return true;
-    }
-}
-
 bool page_write(const char *dir, const struct page_results *results, struct failure *failure)
 {
     struct page page = {.results = results};
@@ -156,7 +142,7 @@ bool page_write(const char *dir, const struct page_results *results, struct fail
 
     if (strlen(dir) >= PAGE_PATH_MAX - 80)
         return failure_set(failure, "--out: the path is too long");
-    if (!make_folder(dir, failure)) return false;
+    if (!programs_make_folders("", dir, failure)) return false;
     (void)snprintf(path, sizeof path, "%s/index.html", dir);
     (void)snprintf(part, sizeof part, "%s.part", path);
     page.to = fopen(part, "we");

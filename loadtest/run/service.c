@@ -113,24 +113,9 @@ static bool start_redis(struct service *service, const char *run_dir, struct fai
 {
     char socket_path[PATH_ROOM];
     char log_path[PATH_ROOM];
-    const char *const argv[] = {"redis-server",
-                                "--port",
-                                "0",
-                                "--unixsocket",
-                                socket_path,
-                                "--appendonly",
-                                "yes",
-                                "--appendfsync",
-                                "always",
-                                "--auto-aof-rewrite-min-size",
-                                "512mb",
-                                "--save",
-                                "",
-                                "--daemonize",
-                                "no",
-                                "--dir",
-                                run_dir,
-                                NULL};
+    const char *const argv[] = {"redis-server", "--port", "0", "--unixsocket", socket_path,
+                                SERVICE_AOF,    "--save", "",  "--daemonize",  "no",
+                                "--dir",        run_dir,  NULL};
 
     if (!choose_socket(service, run_dir, socket_path, sizeof socket_path, failure)) return false;
     (void)snprintf(log_path, sizeof log_path, "%s/redis.log", run_dir);

@@ -9,6 +9,10 @@
 #include "count/under_test.h"
 #include "options.h"
 
+/* Redis' flags of a sale that may be believed, and of which no rewrite disturbs the measuring. */
+#define SERVICE_AOF                                                                                \
+    "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-min-size", "512mb"
+
 /* `connections` is the most one run will open in all; 0: the service's default. `run_dir` exists
  * and is absolute.
  * Returns  false   not everything started; what did is stopped again. */

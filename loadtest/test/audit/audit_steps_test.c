@@ -153,7 +153,7 @@ static void fill(struct facts *facts, size_t row)
     facts->ends_ms = rows[row].ends_ms;
     facts->state = rows[row].state ? rows[row].state : "open";
     for (size_t i = 0; i < ENTRIES_MAX && rows[row].log[i].id; i++) {
-        assert_true(facts_add_entry(facts, rows[row].log[i]));
+        assert_true(facts_add_log(facts, rows[row].log[i]));
         facts->epoch = rows[row].log[i].epoch;
         facts->restocked += rows[row].log[i].units;
     }

@@ -384,7 +384,7 @@ static void restock(struct facts *facts, int64_t units, int64_t left)
     make_clean_sale(facts);
     rising_sample(facts);
     facts->left = left;
-    assert_true(facts_add_entry(
+    assert_true(facts_add_log(
         facts,
         (struct ledger_entry){
             .id = "9-0", .event = "restocked", .left = left, .initial = -1, .units = units}));
@@ -427,11 +427,11 @@ TEST(units_of_a_restock_are_not_sold_before_their_time)
         restock(&facts, 2, 2);
         facts.log[facts.log_count - 1].sellable_ms = 300;
         assert_true(facts_add_order(&facts, row) && facts_add_sold(&facts, row));
-        assert_true(facts_add_entry(&facts, (struct ledger_entry){.id = cases[i].sold_at,
-                                                                  .event = "sold",
-                                                                  .left = --facts.left,
-                                                                  .initial = -1,
-                                                                  .sold = 1}));
+        assert_true(facts_add_log(&facts, (struct ledger_entry){.id = cases[i].sold_at,
+                                                                .event = "sold",
+                                                                .left = --facts.left,
+                                                                .initial = -1,
+                                                                .sold = 1}));
         assert_true(audit_run(&facts, &result, NULL));
         assert_int_equal(cases[i].verdict, result.checks[AUDIT_CONSERVATION].verdict);
         facts_done(&facts);

@@ -6,6 +6,7 @@
 
 static const char help[] = "Usage: seckilld [FLAG...]\n\n"
                            "  --guard NAME   see below [mutex]\n"
+                           "  --batch N      purchases together; 1: each [256]\n"
                            "\nGuards:\n"
                            "  mutex        SET NX PX\n"
                            "  setnx        SETNX, DEL\n"
@@ -30,12 +31,19 @@ TEST(every_guard_is_read)
     assert_int_equal(GUARD_OVERSELLS, guards.list[2].finding);
     assert_string_equal("lost update", guards.list[2].flaw);
     assert_string_equal("script", guards.list[3].name);
+    assert_int_equal(256, guards.batch);
+    guard_list_keep_sound(&guards);
+    assert_int_equal(2, guards.count);
+    assert_string_equal("script", guards.list[1].name);
+    assert_true(guard_list_parse("\nGuards:\n  mutex  x\n", &guards));
+    assert_int_equal(0, guards.batch);
 }
 
 TEST(what_we_do_not_know_is_refused)
 {
     static const char *const texts[] = {
         "",
+        "--batch N [256]\n",
         "\nGuards:\n",
         "\nGuards:\n\n",
         "\nGuards:\n               FLAWED, needs --lab, stuck: whose?\n",

@@ -176,31 +176,6 @@ TEST(connections_are_listed_once)
     assert_int_equal(2048, connections[2]);
 }
 
-TEST(sound_guards_are_read_from_the_help)
-{
-    static const char help[] = "Usage: seckilld [FLAG...]\n\n"
-                               "  --batch N                purchases together; 1: each [256]\n"
-                               "  --lab                    let flawed guards run\n"
-                               "\nGuards:\n"
-                               "  mutex        SET NX PX\n"
-                               "  none         nothing\n"
-                               "               FLAWED, needs --lab, oversells: lost update\n"
-                               "  script       no lock\n"
-                               "\nMore text\n";
-    struct guard_list guards;
-
-    assert_true(guard_list_parse(help, &guards));
-    guard_list_keep_sound(&guards);
-    assert_int_equal(2, guards.count);
-    assert_string_equal("mutex", guards.list[0].name);
-    assert_string_equal("script", guards.list[1].name);
-    assert_int_equal(256, guards.batch);
-    assert_false(guard_list_parse("--batch N [256]\n", &guards));
-    assert_true(guard_list_parse("\nGuards:\n  mutex  x\n", &guards));
-    assert_int_equal(0, guards.batch);
-    assert_false(guard_list_parse("", &guards));
-}
-
 TEST(samples_are_summed_by_name_and_label)
 {
     static const char metrics[] = "# TYPE a_total counter\n"

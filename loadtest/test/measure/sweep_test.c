@@ -13,17 +13,14 @@ static const char help[] = "Usage: seckilld [FLAG...]\n\n"
                            "  script       no lock\n"
                            "\nMore text\n";
 
-static int make_sweep(void **state)
+SET_UP(struct bench, sweep)
 {
-    struct bench *sweep = *state = calloc(1, sizeof *sweep);
-
-    return sweep && guard_list_parse(help, &sweep->guards) ? 0 : -1;
+    assert_true(guard_list_parse(help, &sweep->guards));
 }
 
-static int free_sweep(void **state)
+TEAR_DOWN(struct bench, sweep)
 {
-    free(*state);
-    return 0;
+    (void)sweep;
 }
 
 static void check_point(const struct bench *sweep, int which, const char *guard, long batch,
@@ -37,9 +34,8 @@ static void check_point(const struct bench *sweep, int which, const char *guard,
     assert_int_equal(connections, point->connections);
 }
 
-TEST(all_means_the_sound_guards_and_batches_of_mutex)
+TEST(all_means_the_sound_guards_and_batches_of_mutex, struct bench *sweep)
 {
-    struct bench *sweep = *state;
     struct options options = {.sweep = "all", .connections = {16, 128}, .connection_steps = 2};
 
     assert_true(sweep_plan(sweep, &options, NULL));
@@ -52,9 +48,8 @@ TEST(all_means_the_sound_guards_and_batches_of_mutex)
     check_point(sweep, 7, "mutex", 64, 4, 128);
 }
 
-TEST(a_guard_may_be_named_a_flawed_one_too)
+TEST(a_guard_may_be_named_a_flawed_one_too, struct bench *sweep)
 {
-    struct bench *sweep = *state;
     struct options options = {.sweep = "none", .connections = {8}, .connection_steps = 1};
 
     assert_true(sweep_plan(sweep, &options, NULL));
@@ -63,14 +58,11 @@ TEST(a_guard_may_be_named_a_flawed_one_too)
     check_point(sweep, 4, "none", 64, 4, 8);
 }
 
-TEST(an_unknown_guard_is_refused)
+TEST(an_unknown_guard_is_refused, struct bench *sweep)
 {
-    struct bench *sweep = *state;
     struct options options = {.sweep = "mutex,nothing", .connections = {8}, .connection_steps = 1};
     struct failure failure = {.text = ""};
 
     assert_false(sweep_plan(sweep, &options, &failure));
     assert_non_null(strstr(failure.text, "nothing"));
 }
-
-FIXTURE(make_sweep, free_sweep);

@@ -17,26 +17,22 @@ struct rig {
     struct chance random;
 };
 
-static int open_rig(void **state)
+SET_UP(struct rig, rig)
 {
-    static struct rig rig;
-
-    rig = (struct rig){.random = chance_stream(1, 0)};
-    *state = &rig;
     int kind = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
-    return socketpair(AF_UNIX, kind, 0, rig.source) || socketpair(AF_UNIX, kind, 0, rig.sink);
+
+    rig->random = chance_stream(1, 0);
+    assert_int_equal(0, socketpair(AF_UNIX, kind, 0, rig->source));
+    assert_int_equal(0, socketpair(AF_UNIX, kind, 0, rig->sink));
 }
 
-static int close_rig(void **state)
+TEAR_DOWN(struct rig, rig)
 {
-    struct rig *rig = *state;
-
     proxy_queue_clear(&rig->pipe.queue);
-    (void)close(rig->source[0]);
-    (void)close(rig->source[1]);
-    (void)close(rig->sink[0]);
-    (void)close(rig->sink[1]);
-    return 0;
+    for (int i = 0; i < 2; i++) {
+        (void)close(rig->source[i]);
+        (void)close(rig->sink[i]);
+    }
 }
 
 static struct proxy_conditions at(struct rig *rig, const struct proxy_shape *shape, int64_t now_ns)
@@ -81,10 +77,9 @@ static void expect(struct rig *rig, const struct proxy_shape *shape, const char 
     assert_int_equal(strlen(wanted), count);
 }
 
-TEST(without_faults_bytes_pass_at_once)
+TEST(without_faults_bytes_pass_at_once, struct rig *rig)
 {
     const struct proxy_shape shape = {.delay_ms = 0};
-    struct rig *rig = *state;
 
     feed(rig, &shape, "hello", start_ns);
 
@@ -92,10 +87,9 @@ TEST(without_faults_bytes_pass_at_once)
     assert_int_equal(INT64_MAX, proxy_pipe_next_ns(&rig->pipe, &shape));
 }
 
-TEST(delay_holds_bytes_and_the_end)
+TEST(delay_holds_bytes_and_the_end, struct rig *rig)
 {
     const struct proxy_shape shape = {.delay_ms = 20};
-    struct rig *rig = *state;
     char rest = 0;
 
     feed(rig, &shape, "one", start_ns);
@@ -114,10 +108,9 @@ TEST(delay_holds_bytes_and_the_end)
     assert_int_equal(0, recv(rig->sink[1], &rest, 1, 0));
 }
 
-TEST(jitter_stays_in_its_range_and_is_drawn_from_the_seed)
+TEST(jitter_stays_in_its_range_and_is_drawn_from_the_seed, struct rig *rig)
 {
     const struct proxy_shape shape = {.delay_ms = 20, .jitter_ms = 5};
-    struct rig *rig = *state;
     int64_t first_ns = 0;
     bool has_varied = false;
 
@@ -137,10 +130,9 @@ TEST(jitter_stays_in_its_range_and_is_drawn_from_the_seed)
     assert_int_equal(first_ns, proxy_pipe_next_ns(&rig->pipe, &shape) - start_ns);
 }
 
-TEST(trickle_lets_bytes_go_one_by_one)
+TEST(trickle_lets_bytes_go_one_by_one, struct rig *rig)
 {
     const struct proxy_shape shape = {.bytes_per_s = 100};
-    struct rig *rig = *state;
 
     feed(rig, &shape, "abcdefghij", start_ns);
 
@@ -152,10 +144,9 @@ TEST(trickle_lets_bytes_go_one_by_one)
     expect(rig, &shape, "e", start_ns + 40 * ms);
 }
 
-TEST(a_long_rest_earns_no_burst)
+TEST(a_long_rest_earns_no_burst, struct rig *rig)
 {
     const struct proxy_shape shape = {.bytes_per_s = 100};
-    struct rig *rig = *state;
 
     feed(rig, &shape, "a", start_ns);
     expect(rig, &shape, "a", start_ns);
@@ -165,11 +156,10 @@ TEST(a_long_rest_earns_no_burst)
     expect(rig, &shape, "b", start_ns + 5000 * ms);
 }
 
-TEST(what_waits_goes_when_the_faults_end)
+TEST(what_waits_goes_when_the_faults_end, struct rig *rig)
 {
     const struct proxy_shape slow = {.delay_ms = 500, .bytes_per_s = 1};
     const struct proxy_shape none = {.delay_ms = 0};
-    struct rig *rig = *state;
 
     feed(rig, &slow, "hello", start_ns);
     expect(rig, &slow, "", start_ns + ms);
@@ -179,10 +169,9 @@ TEST(what_waits_goes_when_the_faults_end)
     expect(rig, &none, "hello", start_ns + 2 * ms);
 }
 
-TEST(a_sink_that_takes_no_more_is_waited_for)
+TEST(a_sink_that_takes_no_more_is_waited_for, struct rig *rig)
 {
     const struct proxy_shape shape = {.delay_ms = 0};
-    struct rig *rig = *state;
     static char block[4096];
 
     memset(block, 'z', sizeof block);
@@ -197,10 +186,9 @@ TEST(a_sink_that_takes_no_more_is_waited_for)
     assert_int_equal(INT64_MAX, proxy_pipe_next_ns(&rig->pipe, &shape));
 }
 
-TEST(a_dead_sink_is_reported)
+TEST(a_dead_sink_is_reported, struct rig *rig)
 {
     const struct proxy_shape shape = {.delay_ms = 0};
-    struct rig *rig = *state;
     const struct proxy_conditions now = at(rig, &shape, start_ns);
     size_t count = 0;
 
@@ -209,5 +197,3 @@ TEST(a_dead_sink_is_reported)
 
     assert_int_equal(PROXY_FLOW_BROKEN, proxy_pipe_write(&rig->pipe, rig->sink[0], &now, &count));
 }
-
-FIXTURE(open_rig, close_rig);

@@ -86,73 +86,40 @@ static void fail_over(const struct failover *failover)
     assert_in_range(run->audit.lost, failover->lost_least, failover->lost_most);
 }
 
-TEST(a_killed_primary_loses_little_and_all_else_holds)
-{
-    fail_over(&(struct failover){.plan = {.name = "primary killed",
-                                          .stock = 8000,
-                                          .allow_lost = true,
-                                          .rig = {.topology = {"sentinel"}}},
-                                 .percent = 40,
-                                 .verb = "kill",
-                                 .lost_most = SIZE_MAX});
-}
+#define FAILOVER(test, title, units, ...)                                                          \
+    TEST(test)                                                                                     \
+    {                                                                                              \
+        fail_over(&(struct failover){.plan = {.name = title,                                       \
+                                              .stock = units,                                      \
+                                              .allow_lost = true,                                  \
+                                              .rig = {.topology = {"sentinel"}}},                  \
+                                     __VA_ARGS__});                                                \
+    }                                                                                              \
+    _Static_assert(true, "")
+
+FAILOVER(a_killed_primary_loses_little_and_all_else_holds, "primary killed", 8000, .percent = 40,
+         .verb = "kill", .lost_most = SIZE_MAX);
 
 /* Here a loss is wanted: that none is found would be the auditor's fault. */
-TEST(a_primary_killed_alone_loses_what_it_told_nobody)
-{
-    fail_over(&(struct failover){.plan = {.name = "primary cut off, then killed",
-                                          .stock = 8000,
-                                          .allow_lost = true,
-                                          .rig = {.topology = {"sentinel"}}},
-                                 .percent = 20,
-                                 .cut_off = CUT_OFF_SOLD,
-                                 .many = 300,
-                                 .verb = "kill",
-                                 .lost_least = 300,
-                                 .lost_most = SIZE_MAX});
-}
+FAILOVER(a_primary_killed_alone_loses_what_it_told_nobody, "primary cut off, then killed", 8000,
+         .percent = 20, .cut_off = CUT_OFF_SOLD, .many = 300, .verb = "kill", .lost_least = 300,
+         .lost_most = SIZE_MAX);
 
 /* It goes on where it stopped, as a primary, until Sentinel tells it otherwise. */
-TEST(a_stale_primary_comes_back_and_all_else_holds)
-{
-    fail_over(&(struct failover){.plan = {.name = "primary stopped, then stale",
-                                          .stock = 16000,
-                                          .think_ms = 20,
-                                          .allow_lost = true,
-                                          .rig = {.topology = {"sentinel"}}},
-                                 .percent = 15,
-                                 .verb = "pause",
-                                 .comeback = "resume",
-                                 .lost_most = SIZE_MAX});
-}
+FAILOVER(a_stale_primary_comes_back_and_all_else_holds, "primary stopped, then stale", 16000,
+         .plan.think_ms = 20, .percent = 15, .verb = "pause", .comeback = "resume",
+         .lost_most = SIZE_MAX);
 
 /* Sentinel prefers the replica that has most, and does not promise to: counted, hardly ever any. */
-TEST(one_replica_waited_for_loses_hardly_any_order)
-{
-    fail_over(&(struct failover){
-        .plan = {.name = "primary killed, 1 of 2 replicas waited for",
-                 .stock = 8000,
-                 .allow_lost = true,
-                 .rig = {.topology = {"sentinel"}, .seckilld = {"--sync-replicas", "1"}}},
-        .percent = 40,
-        .verb = "kill",
-        .lost_most = SIZE_MAX});
-}
+FAILOVER(one_replica_waited_for_loses_hardly_any_order,
+         "primary killed, 1 of 2 replicas waited for", 8000,
+         .plan.rig.seckilld = {"--sync-replicas", "1"}, .percent = 40, .verb = "kill",
+         .lost_most = SIZE_MAX);
 
 /* Nobody confirms while the replicas are cut off, nor before the killed one is back as a replica. */
-TEST(all_replicas_waited_for_lose_no_order)
-{
-    fail_over(&(struct failover){
-        .plan = {.name = "primary cut off, then killed, 2 of 2 replicas waited for",
-                 .stock = 8000,
-                 .allow_lost = true,
-                 .rig = {.topology = {"sentinel"}, .seckilld = {"--sync-replicas", "2"}}},
-        .percent = 40,
-        .cut_off = CUT_OFF_UNKNOWN,
-        .many = 20,
-        .verb = "kill",
-        .comeback = "restart",
-        .is_soon = true});
-}
+FAILOVER(all_replicas_waited_for_lose_no_order,
+         "primary cut off, then killed, 2 of 2 replicas waited for", 8000,
+         .plan.rig.seckilld = {"--sync-replicas", "2"}, .percent = 40, .cut_off = CUT_OFF_UNKNOWN,
+         .many = 20, .verb = "kill", .comeback = "restart", .is_soon = true);
 
 GROUP(testing_ignore_sigpipe, NULL);

@@ -20,12 +20,12 @@ void lt_facts_put_up(struct facts *facts, int64_t units)
                                                              .units = units,
                                                              .epoch = 1,
                                                              .result = STEP_DONE}));
-    assert_true(facts_add_entry(facts, (struct ledger_entry){.id = "1-0",
-                                                             .event = "created",
-                                                             .left = units,
-                                                             .initial = units,
-                                                             .epoch = 1,
-                                                             .ends_ms = -1}));
+    assert_true(facts_add_log(facts, (struct ledger_entry){.id = "1-0",
+                                                           .event = "created",
+                                                           .left = units,
+                                                           .initial = units,
+                                                           .epoch = 1,
+                                                           .ends_ms = -1}));
 }
 
 void lt_facts_sell(struct facts *facts, struct row row, int64_t left)
@@ -40,7 +40,7 @@ void lt_facts_sell(struct facts *facts, struct row row, int64_t left)
 
     assert_true(facts_add_order(facts, row));
     assert_true(facts_add_sold(facts, row));
-    assert_true(facts_add_entry(facts, entry));
+    assert_true(facts_add_log(facts, entry));
     facts->left = left;
 }
 

@@ -67,3 +67,11 @@ const char *lt_must(const struct lt_place *place, int status, const char *format
         fail_msg("%s\nended with %d, not %d: %s", format, outcome->status, status, outcome->output);
     return outcome->output;
 }
+
+void lt_must_all(const struct lt_place *place, const char *program, const struct lt_said *rows)
+{
+    for (; rows->words; rows++) {
+        const char *said = lt_must(place, rows->status, "%s %s", program, rows->words);
+        if (!strstr(said, rows->says)) fail_msg("%s %s: %s", program, rows->words, said);
+    }
+}

@@ -30,4 +30,14 @@ const struct lt_outcome *lt_try(const struct lt_place *place, const char *format
 const char *lt_must(const struct lt_place *place, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Words that come where a line has its %s, and what becomes of it. */
+struct lt_said {
+    const char *words;
+    int status;
+    const char *says;
+};
+
+/* Each of them, as lt_must(); it says that. The last row has no words. */
+void lt_must_all(const struct lt_place *place, const char *program, const struct lt_said *rows);
+
 #endif

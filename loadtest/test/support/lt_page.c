@@ -41,10 +41,11 @@ char *lt_page_read(const char *path)
     return NULL;
 }
 
-static bool complain(struct reading *reading, const char *what, const char *at)
+/* NULL, and so false. */
+static const char *complain(struct reading *reading, const char *what, const char *at)
 {
     (void)snprintf(reading->fault->words, sizeof reading->fault->words, "%s: %.60s", what, at);
-    return false;
+    return NULL;
 }
 
 /* ---- names ---- */
@@ -88,7 +89,7 @@ static bool check_attribute(struct reading *reading, const char *name, size_t na
         return check_references(reading, value, length);
     if (name_len == 4 && strncmp(name, "href", 4) == 0)
         return value[0] == '#' ? check_references(reading, value + 1, length - 1)
-                               : complain(reading, "leaves the page", value);
+                               : complain(reading, "leaves the page", value) != NULL;
     if ((name_len == 3 && strncmp(name, "src", 3) == 0) || strncmp(name, "on", 2) == 0)
         return complain(reading, "loads or runs something", name);
     return true;
@@ -104,17 +105,11 @@ static const char *check_attributes(struct reading *reading, const char *at)
         size_t name_len = strcspn(at, " =>\t\r\n");
         at += name_len;
         at += strspn(at, " ");
-        if (*at != '=') {
-            (void)complain(reading, "an attribute without a value", name);
-            return NULL;
-        }
+        if (*at != '=') return complain(reading, "an attribute without a value", name);
         at++;
         at += strspn(at, " ");
         const char *end = *at == '"' || *at == '\'' ? strchr(at + 1, *at) : NULL;
-        if (!end) {
-            (void)complain(reading, "an attribute without quotes", name);
-            return NULL;
-        }
+        if (!end) return complain(reading, "an attribute without quotes", name);
         if (!check_attribute(reading, name, name_len, at + 1, (size_t)(end - at - 1))) return NULL;
         at = end + 1;
     }
@@ -135,10 +130,8 @@ static const char *take_end(struct reading *reading, const char *at)
     char name[NAME_MAX_LEN] = "";
 
     (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 2, ">"), at + 2);
-    if (reading->depth == 0 || strcmp(reading->stack[reading->depth - 1], name) != 0) {
-        (void)complain(reading, "closes what is not open", at);
-        return NULL;
-    }
+    if (reading->depth == 0 || strcmp(reading->stack[reading->depth - 1], name) != 0)
+        return complain(reading, "closes what is not open", at);
     reading->depth--;
     return strchr(at, '>') + 1;
 }
@@ -148,16 +141,11 @@ static const char *take_tag(struct reading *reading, const char *at)
     if (strncmp(at, "<!DOCTYPE html>", 15) == 0) return at + 15;
     if (at[1] == '/') return take_end(reading, at);
     size_t length = strcspn(at + 1, " />\t\r\n");
-    if (!isalpha((unsigned char)at[1]) || length >= NAME_MAX_LEN || reading->depth == DEPTH_MAX) {
-        (void)complain(reading, "is no tag", at);
-        return NULL;
-    }
+    if (!isalpha((unsigned char)at[1]) || length >= NAME_MAX_LEN || reading->depth == DEPTH_MAX)
+        return complain(reading, "is no tag", at);
     char *name = reading->stack[reading->depth];
     (void)snprintf(name, NAME_MAX_LEN, "%.*s", (int)length, at + 1);
-    if (is_forbidden(name)) {
-        (void)complain(reading, "does not belong here", at);
-        return NULL;
-    }
+    if (is_forbidden(name)) return complain(reading, "does not belong here", at);
     const char *end = check_attributes(reading, at + 1 + length);
     if (!end) return NULL;
     if (*end == '/') return end + 2;
@@ -171,8 +159,7 @@ static const char *take_entity(struct reading *reading, const char *at)
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(at, names[i], strlen(names[i])) == 0) return at + strlen(names[i]);
-    (void)complain(reading, "an unknown entity", at);
-    return NULL;
+    return complain(reading, "an unknown entity", at);
 }
 
 bool lt_page_is_sound(const char *page, struct lt_page_fault *fault)
