@@ -4,24 +4,21 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { fromNow, keysSentBy, panel, ready, useShop } from './buyer-support.mjs';
-import { assertAccessible, eventually, openPage, ownService, takePicture } from './support.mjs';
+import { buy, fromNow, keysSentBy, panel, ready, useShop } from './buyer-support.mjs';
+import { assertAccessible, eventually, openPage, takePicture } from './support.mjs';
 
 const shop = useShop();
 
 /* ---- when things break ------------------------------------------------------------------------- */
 
 test('the service goes away in the middle of a purchase, and comes back', async () => {
-  const own = await ownService();
+  const [own, page] = await shop.openOwn();
 
-  await own.create('cup', 5, { title: 'Cup' });
-  const page = await openPage(shop.browser, own.url, { mayLoseService: true });
   const keys = keysSentBy(page);
   await ready(page);
   await own.kill();
   await page.waitForSelector('#feed[data-mode="lost"]');
-  await page.click('#buy');
-  await panel(page, 'unknown');
+  await buy(page, 'unknown');
   await assertAccessible(page, 'service away');
   await takePicture(page, 'buyer-away-en-light-desktop');
   await own.restart();
@@ -32,44 +29,36 @@ test('the service goes away in the middle of a purchase, and comes back', async 
 });
 
 test('the answer is lost after the unit was bought: it is looked up', async () => {
-  const id = await shop.newSale(5);
-  const page = await shop.open(id, { mayLoseService: true });
+  const [id, page] = await shop.openNew(5, { mayLoseService: true });
 
   await page.route('**/orders', async (route) => {
     await route.fetch();
     await route.abort();
   });
-  await ready(page);
-  await page.click('#buy');
-  await panel(page, 'yours-found');
+  await buy(page, 'yours-found');
   assert.equal((await shop.service.sale(id)).remaining, 4);
 });
 
 test('the store stands still for a while: no end is invented, and one unit is bought', async () => {
-  const own = await ownService({ args: ['--lab', '--deadline-ms', '400'] });
+  const [own, page] = await shop.openOwn(['--lab', '--deadline-ms', '400']);
 
-  await own.create('cup', 5);
-  const page = await openPage(shop.browser, own.url, { mayLoseService: true });
   await ready(page);
   own.redis.child.kill('SIGSTOP');
-  await page.click('#buy');
-  await panel(page, 'unknown', 'busy');
+  await buy(page, 'unknown', 'busy');
   own.redis.child.kill('SIGCONT');
   await panel(page, 'yours', 'yours-found');
   assert.equal((await own.sale('cup')).remaining, 4);
 });
 
 test('without server-sent events it asks now and then', async () => {
-  const id = await shop.newSale(5);
-  const page = await shop.open(id, { mayLoseService: true });
+  const [id, page] = await shop.openNew(5, { mayLoseService: true });
 
   await page.route('**/events', (route) => route.abort());
   await page.reload();
   await page.waitForSelector('#feed[data-mode="polling"]');
   await shop.service.buy(id, 'somebody');
   await page.waitForFunction(() => document.querySelector('#left').textContent === '4');
-  await page.click('#buy');
-  await panel(page, 'yours');
+  await buy(page, 'yours');
   await page.unroute('**/events');
 });
 
@@ -90,10 +79,8 @@ test('a service that takes every question and answers none: the page says so, an
 });
 
 test('a stream that is cut in the middle: it asks now and then, and streams again when it can', async () => {
-  const own = await ownService();
+  const [own, page] = await shop.openOwn();
 
-  await own.create('cup', 5);
-  const page = await openPage(shop.browser, own.url, { mayLoseService: true });
   await page.waitForSelector('#feed[data-mode="live"]');
   await page.route('**/events', (route) => route.abort());
   await own.kill();
@@ -107,10 +94,8 @@ test('a stream that is cut in the middle: it asks now and then, and streams agai
 });
 
 test('a stream that is dead and does not say so is found out', async () => {
-  const own = await ownService();
+  const [own, page] = await shop.openOwn();
 
-  await own.create('cup', 5);
-  const page = await openPage(shop.browser, own.url, { mayLoseService: true });
   await page.waitForSelector('#feed[data-mode="live"]');
   own.suspend();
   await page.waitForSelector('#feed[data-mode="lost"]', { timeout: 40_000 });
@@ -119,11 +104,8 @@ test('a stream that is dead and does not say so is found out', async () => {
 });
 
 test('a tab that nobody looks at gives its stream back', async () => {
-  const own = await ownService();
+  const [own, page] = await shop.openOwn(['--lab'], {});
   const streams = async () => /^seckill_sse_clients (\d+)$/m.exec(await (await fetch(`${own.url}/metrics`)).text())[1];
-
-  await own.create('cup', 5);
-  const page = await openPage(shop.browser, own.url);
   const look = (isHidden) =>
     page.evaluate((hidden) => {
       Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
@@ -140,10 +122,8 @@ test('a tab that nobody looks at gives its stream back', async () => {
 });
 
 test('a full house of streams is no reason to know nothing', async () => {
-  const own = await ownService({ args: ['--lab', '--streams', '1'] });
+  const [own, first] = await shop.openOwn(['--lab', '--streams', '1'], {});
 
-  await own.create('cup', 5);
-  const first = await openPage(shop.browser, own.url);
   await first.waitForSelector('#feed[data-mode="live"]');
   const second = await openPage(shop.browser, own.url);
   await second.waitForSelector('#feed[data-mode="polling"]');
@@ -172,9 +152,7 @@ describe('a browser clock an hour off changes nothing', () => {
       await page.waitForFunction(() => /synced ± \d+ ms/.test(document.querySelector('#synced')?.textContent));
       assert.match(await page.textContent('#count'), /^00:00:0[0-6]$/);
       assert.equal(await page.getAttribute('#buy', 'aria-disabled'), 'true');
-      await ready(page);
-      await page.click('#buy');
-      await panel(page, 'yours');
+      await buy(page, 'yours');
       assert.equal(keys.length, 1); /* so it was not too early */
       assert.match(await page.textContent('#count'), /^00:09:\d\d$/);
     });

@@ -4,12 +4,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { fromNow, panel, ready, useShop } from './buyer-support.mjs';
+import { buy, fromNow, panel, ready, useShop } from './buyer-support.mjs';
 import {
   assertAccessible,
   assertNoMotion,
   assertNoSideScroll,
   everyLook,
+  look,
   openPage,
   ownService,
   pause,
@@ -23,8 +24,7 @@ const shop = useShop();
 /* ---- language, theme, motion ------------------------------------------------------------------- */
 
 test('language: the browser’s own first, then what was chosen', async () => {
-  const id = await shop.newSale(5);
-  const page = await shop.open(id, { lang: 'zh' });
+  const [, page] = await shop.openNew(5, { lang: 'zh' });
 
   await page.waitForSelector('#buy >> text=立即抢购');
   assert.equal(await page.getAttribute('html', 'lang'), 'zh-CN');
@@ -36,8 +36,7 @@ test('language: the browser’s own first, then what was chosen', async () => {
 });
 
 test('theme: the system’s first, then what was chosen', async () => {
-  const id = await shop.newSale(5);
-  const page = await shop.open(id, { theme: 'dark' });
+  const [, page] = await shop.openNew(5, { theme: 'dark' });
   const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
 
   await ready(page);
@@ -53,8 +52,7 @@ test('theme: the system’s first, then what was chosen', async () => {
 });
 
 test('whoever wants less motion gets none', async () => {
-  const id = await shop.newSale(5);
-  const page = await shop.open(id, { context: { reducedMotion: 'reduce' } });
+  const [, page] = await shop.openNew(5, { context: { reducedMotion: 'reduce' } });
 
   await ready(page);
   await assertNoMotion(page);
@@ -92,9 +90,7 @@ describe('with tokens', () => {
     await page.fill('#token', token);
     await page.press('#token', 'Enter');
     await page.waitForSelector('#buyer >> text=alice');
-    await ready(page);
-    await page.click('#buy');
-    await panel(page, 'yours');
+    await buy(page, 'yours');
     await page.reload();
     await panel(page, 'yours-found');
   });
@@ -109,22 +105,16 @@ describe('with tokens', () => {
 });
 
 test('in the lab one can be somebody else, and buy again', async () => {
-  const id = await shop.newSale(5);
-  const page = await shop.open(id);
+  const [id, page] = await shop.openNew(5);
 
-  await ready(page);
-  await page.click('#buy');
-  await panel(page, 'yours');
+  await buy(page, 'yours');
   await page.click('text=Be somebody else');
-  await ready(page);
-  await page.click('#buy');
-  await panel(page, 'yours');
+  await buy(page, 'yours');
   assert.equal((await shop.service.sale(id)).remaining, 3);
 });
 
 test('a thousand buyers: as many have one as there were units', async () => {
-  const id = await shop.newSale(100);
-  const page = await shop.open(id);
+  const [id, page] = await shop.openNew(100);
 
   await ready(page);
   await page.click('#crowd');
@@ -163,44 +153,35 @@ test('no sale, one, several, and one that is not there', async () => {
 /* ---- looks ------------------------------------------------------------------------------------- */
 
 describe('each look is accessible and fits; pictures in build/webtest/', () => {
-  for (const look of everyLook()) {
-    test(look.name, async () => {
+  for (const its of everyLook()) {
+    test(its.name, async () => {
       const soon = await shop.newSale(240, { startsAt: fromNow(3_725_000), endsAt: fromNow(90_061_000) });
-      const page = await shop.open(soon, look);
+      const page = await shop.open(soon, its);
 
       await page.waitForSelector('#count:not([hidden])');
       await page.waitForFunction(() => /±/.test(document.querySelector('#synced').textContent));
-      await takePicture(page, `buyer-soon-${look.name}`);
-      await assertAccessible(page, 'soon');
-      await assertNoSideScroll(page, 'soon');
+      await look(page, `buyer-soon-${its.name}`);
 
-      const id = await shop.newSale(100, look.lang === 'zh' ? { title: '手工茶碗' } : {});
+      const id = await shop.newSale(100, its.lang === 'zh' ? { title: '手工茶碗' } : {});
       for (let i = 0; i < 36; i++) await shop.service.buy(id, `b-${i}`);
       await page.goto(`${shop.service.url}/?sale=${id}`);
       await ready(page);
       await page.waitForFunction(() => /±/.test(document.querySelector('#synced').textContent));
-      await takePicture(page, `buyer-open-${look.name}`);
-      await assertAccessible(page, 'open');
-      await page.click('#buy');
-      await panel(page, 'yours');
+      await look(page, `buyer-open-${its.name}`);
+      await buy(page, 'yours');
       await pause(500);
-      await takePicture(page, `buyer-yours-${look.name}`);
-      await assertAccessible(page, 'yours');
-      await assertNoSideScroll(page, 'yours');
+      await look(page, `buyer-yours-${its.name}`);
       await shop.service.step(id, 'end');
       await page.waitForSelector('#state:not([data-tone])');
       await page.click('text=/Be somebody else|换一个身份/');
       await panel(page, 'ended');
-      await takePicture(page, `buyer-ended-${look.name}`);
-      await assertAccessible(page, 'ended');
+      await look(page, `buyer-ended-${its.name}`);
       await page.setViewportSize({ width: 320, height: 640 });
       await assertNoSideScroll(page, '320 px wide');
-      await page.setViewportSize({ width: look.width, height: 900 });
+      await page.setViewportSize({ width: its.width, height: 900 });
       await page.goto(`${shop.service.url}/`);
       await page.waitForSelector('.choices');
-      await takePicture(page, `buyer-list-${look.name}`);
-      await assertAccessible(page, 'list');
-      await assertNoSideScroll(page, 'list');
+      await look(page, `buyer-list-${its.name}`);
     });
   }
 });

@@ -2,33 +2,34 @@
  * What the tests of the buyers' page share: a browser and a service for a whole file, sales, and words for
  * what a buyer sees.
  */
-import { after, before } from 'node:test';
-
-import { openPage, startBrowser, startService } from './support.mjs';
+import { openPage, ownService, useService } from './support.mjs';
 
 /**
- * A browser and a service with --lab for all tests of a file; they end with it.
+ * A browser and a service with --lab for all tests of a file.
  *
- * @returns an object with browser and service (there once tests run), newSale(stock, more) which gives its
- *   id, and open(id, options), the page of that sale as a new buyer
+ * @returns what useService() does, with newSale(stock, more) which gives its id; open(id, options), the page of
+ *   that sale as a new buyer; openNew(stock, options, more), both; and openOwn(args, options), a service of
+ *   the test's own that sells 5 cups, and its page
  */
 export function useShop() {
-  const self = { browser: null, service: null };
+  const self = useService();
   let count = 0;
 
-  before(async () => {
-    [self.browser, self.service] = await Promise.all([startBrowser(), startService()]);
-  });
-  after(async () => {
-    await self.browser?.close();
-    await self.service?.stop();
-  });
   self.newSale = async (stock, more = {}) => {
     const id = `sale-${++count}`;
     await self.service.create(id, stock, { title: 'Tea bowl, hand-thrown', ...more });
     return id;
   };
   self.open = (id, options = {}) => openPage(self.browser, self.service.url, { path: `/?sale=${id}`, ...options });
+  self.openNew = async (stock, options, more) => {
+    const id = await self.newSale(stock, more);
+    return [id, await self.open(id, options)];
+  };
+  self.openOwn = async (args = ['--lab'], options = { mayLoseService: true }) => {
+    const own = await ownService({ args });
+    await own.create('cup', 5, { title: 'Cup' });
+    return [own, await openPage(self.browser, own.url, options)];
+  };
   return self;
 }
 
@@ -43,6 +44,12 @@ export async function panel(page, ...names) {
 
 /** Wait until the button can be pressed. */
 export const ready = (page) => page.waitForSelector('#buy:not([aria-disabled])');
+
+/** Press the button once that is possible, and wait for a panel of one of these names. */
+export async function buy(page, ...names) {
+  await page.click('#buy:not([aria-disabled])');
+  return panel(page, ...names);
+}
 
 /** The order's number in the panel. */
 export const orderOn = (page) => page.textContent('#order');

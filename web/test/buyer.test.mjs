@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { fromNow, keysSentBy, orderOn, panel, ready, useShop } from './buyer-support.mjs';
-import { assertAccessible, eventually, openPage, ownService, pause } from './support.mjs';
+import { buy, fromNow, keysSentBy, orderOn, panel, ready, useShop } from './buyer-support.mjs';
+import { assertAccessible, eventually, pause } from './support.mjs';
 
 /* The lock of a sale is hard to keep busy for seconds: this answer stands in for the service's. */
 const BUSY = {
@@ -41,8 +41,7 @@ test('50 pages buy 10 units at once: 10 have one, 40 are told the truth', async 
 });
 
 test('a double click buys one', async () => {
-  const id = await shop.newSale(10);
-  const page = await shop.open(id);
+  const [id, page] = await shop.openNew(10);
   const keys = keysSentBy(page);
 
   await ready(page);
@@ -55,8 +54,7 @@ test('a double click buys one', async () => {
 });
 
 test('the keyboard is enough, and the focus stays where it was', async () => {
-  const id = await shop.newSale(10);
-  const page = await shop.open(id);
+  const [, page] = await shop.openNew(10);
 
   await ready(page);
   await page.keyboard.press('Tab');
@@ -74,12 +72,9 @@ test('the keyboard is enough, and the focus stays where it was', async () => {
 /* ---- reloading --------------------------------------------------------------------------------- */
 
 test('a reload finds the order again', async () => {
-  const id = await shop.newSale(10);
-  const page = await shop.open(id);
+  const [, page] = await shop.openNew(10);
 
-  await ready(page);
-  await page.click('#buy');
-  await panel(page, 'yours');
+  await buy(page, 'yours');
   const order = await orderOn(page);
   await page.reload();
   await panel(page, 'yours-found');
@@ -87,8 +82,7 @@ test('a reload finds the order again', async () => {
 });
 
 test('a reload while the answer is under way finds the order, and sends no second key', async () => {
-  const id = await shop.newSale(10);
-  const page = await shop.open(id, { mayLoseService: true });
+  const [id, page] = await shop.openNew(10, { mayLoseService: true });
   const keys = keysSentBy(page);
   const executed = new Promise((resolve) => {
     void page.route('**/orders', async (route) => {
@@ -108,8 +102,7 @@ test('a reload while the answer is under way finds the order, and sends no secon
 });
 
 test('a reload before the request went out buys with the same key', async () => {
-  const id = await shop.newSale(10);
-  const page = await shop.open(id, { mayLoseService: true });
+  const [id, page] = await shop.openNew(10, { mayLoseService: true });
   const keys = keysSentBy(page);
   let isHeld = false;
   await page.route('**/orders', (route) => {
@@ -129,15 +122,12 @@ test('a reload before the request went out buys with the same key', async () => 
 });
 
 test('a reload while it is busy goes on with the same key', async () => {
-  const id = await shop.newSale(10);
-  const page = await shop.open(id, { mayLoseService: true });
+  const [, page] = await shop.openNew(10, { mayLoseService: true });
   const keys = keysSentBy(page);
   let isBusy = true;
 
   await page.route('**/orders', (route) => (isBusy ? route.fulfill(BUSY) : route.continue()));
-  await ready(page);
-  await page.click('#buy');
-  await panel(page, 'busy');
+  await buy(page, 'busy');
   await page.reload();
   await panel(page, 'busy');
   isBusy = false;
@@ -147,8 +137,7 @@ test('a reload while it is busy goes on with the same key', async () => {
 });
 
 test('a reload before it opens counts on', async () => {
-  const id = await shop.newSale(10, { startsAt: fromNow(3_600_000) });
-  const page = await shop.open(id);
+  const [, page] = await shop.openNew(10, {}, { startsAt: fromNow(3_600_000) });
 
   for (let i = 0; i < 2; i++) {
     await page.waitForFunction(() => /^(01:00:00|00:59:\d\d)$/.test(document.querySelector('#count')?.textContent));
@@ -167,8 +156,7 @@ describe('a reload shows the state that there is', () => {
 
   for (const [name, state, makeSo] of states) {
     test(name, async () => {
-      const id = await shop.newSale(1);
-      const page = await shop.open(id);
+      const [id, page] = await shop.openNew(1);
 
       await ready(page);
       await makeSo(id);
@@ -182,8 +170,7 @@ describe('a reload shows the state that there is', () => {
 });
 
 test('the button comes back when the sale goes on, or more is put up', async () => {
-  const id = await shop.newSale(1);
-  const page = await shop.open(id);
+  const [id, page] = await shop.openNew(1);
 
   await ready(page);
   await shop.service.step(id, 'pause');
@@ -231,8 +218,7 @@ describe('each refusal has its panel', () => {
       const page = await openBlind(id);
 
       await makeSo(id, page);
-      await page.click('#buy');
-      await panel(page, name);
+      await buy(page, name);
       if (name === 'already-yours') assert.match(await orderOn(page), /^\d+$/);
     });
   }
@@ -252,27 +238,20 @@ test('too early by the service’s own word: nothing is bought, and the button o
     },
   });
 
-  await ready(page);
-  await page.click('#buy');
-  await panel(page, 'not-started');
+  await buy(page, 'not-started');
   await shop.service.patch(id, { startsAt: fromNow(200) });
   await page.waitForSelector('#state[data-tone="accent"]');
   await eventually(async () => (await shop.service.sale(id)).state === 'active', 'the sale opens');
-  await ready(page);
-  await page.click('#buy');
-  await panel(page, 'yours');
+  await buy(page, 'yours');
 });
 
 test('busy: it says so, counts down, and asks again with the same key', async () => {
-  const id = await shop.newSale(5);
-  const page = await shop.open(id);
+  const [, page] = await shop.openNew(5);
   const keys = keysSentBy(page);
   let refusals = 2;
 
   await page.route('**/orders', (route) => (refusals-- > 0 ? route.fulfill(BUSY) : route.continue()));
-  await ready(page);
-  await page.click('#buy');
-  await panel(page, 'busy');
+  await buy(page, 'busy');
   assert.match(await page.textContent('[data-panel]'), /in [123] s/);
   await assertAccessible(page, 'busy');
   await page.click('text=Try now');
@@ -282,14 +261,11 @@ test('busy: it says so, counts down, and asks again with the same key', async ()
 });
 
 test('over quota, by a service with --rate: it waits as told, and gets one', async () => {
-  const strict = await ownService({ args: ['--lab', '--rate', '1:1'] });
+  const [strict, page] = await shop.openOwn(['--lab', '--rate', '1:1'], {});
 
-  await strict.create('cup', 5);
-  const page = await openPage(shop.browser, strict.url);
   await ready(page);
   const buyer = await page.textContent('#buyer');
   await fetch(`${strict.url}/api/v1/sales/cup/orders/me`, { headers: { 'X-User-Id': buyer } });
-  await page.click('#buy');
-  await panel(page, 'quota');
+  await buy(page, 'quota');
   await panel(page, 'yours');
 });

@@ -4,16 +4,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { figure, light, logged, setStock, signIn, useDesk } from './dashboard-support.mjs';
-import { eventually, openPage, ownService } from './support.mjs';
+import { figure, light, logged, setStock, useDesk } from './dashboard-support.mjs';
+import { eventually } from './support.mjs';
 
 const desk = useDesk();
 
 /* ---- the light --------------------------------------------------------------------------------- */
 
 test('the light is red, with the fault by name, when the stock was tampered with; green when it is right again', async () => {
-  const id = await desk.newSale(20);
-  const page = await desk.openSignedIn(id);
+  const [id, page] = await desk.openNew(20);
 
   await light(page, 'good');
   setStock(desk.service, id, 19);
@@ -29,7 +28,7 @@ test('the light is red, with the fault by name, when the stock was tampered with
 });
 
 test('the light is grey when no audit answers, and never green by an old one', async () => {
-  const page = await desk.openSignedIn(await desk.newSale(5), { mayLoseService: true });
+  const [, page] = await desk.openNew(5, { mayLoseService: true });
 
   await light(page, 'good');
   await page.route('**/audit', (route) => route.abort());
@@ -42,12 +41,9 @@ test('the light is grey when no audit answers, and never green by an old one', a
 
 describe('a flawed guard', () => {
   test('oversells under load, and the light says so', async () => {
-    const service = await ownService({ args: ['--lab', '--batch', '1'] });
-    await service.create('cup', 50, { guard: 'none' });
-    const page = await openPage(desk.browser, service.admin, { path: '/dashboard?sale=cup' });
+    const [service, page] = await desk.openOwn(50, {}, { guard: 'none' }, ['--lab', '--batch', '1']);
     let buyers = 0;
 
-    await signIn(page, service);
     await light(page, 'good');
     await eventually(async () => {
       await Promise.all(Array.from({ length: 40 }, () => service.buy('cup', `b${++buyers}`)));
@@ -63,11 +59,8 @@ describe('a flawed guard', () => {
 
 describe('when the service is gone', () => {
   test('the page says so, with since when, and invents nothing; it recovers by itself', async () => {
-    const service = await ownService();
-    await service.create('cup', 50);
-    const page = await openPage(desk.browser, service.admin, { path: '/dashboard?sale=cup', mayLoseService: true });
+    const [service, page] = await desk.openOwn(50);
 
-    await signIn(page, service);
     await light(page, 'good');
     await figure(page, 'accepted', '0');
     await service.kill();
@@ -91,11 +84,8 @@ describe('when the service is gone', () => {
   });
 
   test('Redis away is told apart from the service away', async () => {
-    const service = await ownService();
-    await service.create('cup', 50);
-    const page = await openPage(desk.browser, service.admin, { path: '/dashboard?sale=cup', mayLoseService: true });
+    const [service, page] = await desk.openOwn(50);
 
-    await signIn(page, service);
     await light(page, 'good');
     service.redis.child.kill('SIGSTOP');
     await page.waitForSelector('#alarms >> text=Redis does not answer');

@@ -4,7 +4,7 @@
 import { test } from 'node:test';
 
 import { figure, light, press, setStock, signIn, useDesk } from './dashboard-support.mjs';
-import { assertAccessible, assertNoMotion, assertNoSideScroll, everyLook, pause, takePicture } from './support.mjs';
+import { assertNoMotion, assertNoSideScroll, everyLook, look, pause } from './support.mjs';
 
 const desk = useDesk();
 
@@ -14,12 +14,6 @@ async function sell(id, seconds) {
     await Promise.all(Array.from({ length: 6 + (i % 5) }, () => desk.service.buy(id, `b${buyer++ % 400}`)));
     await pause(200);
   }
-}
-
-async function look(page, name) {
-  await assertAccessible(page, name);
-  await assertNoSideScroll(page, name);
-  await takePicture(page, name);
 }
 
 test('every look of the page, while it sells', async () => {
@@ -73,8 +67,7 @@ for (const { name, ...options } of SOME) {
 }
 
 test('one page of 320 px, and a text of twice the size', async () => {
-  const id = await desk.newSale(12);
-  const page = await desk.openSignedIn(id, { width: 320 });
+  const [, page] = await desk.openNew(12, { width: 320 });
 
   await light(page, 'good');
   await assertNoSideScroll(page, '320 px');
@@ -84,7 +77,7 @@ test('one page of 320 px, and a text of twice the size', async () => {
 });
 
 test('whoever wants less motion gets none', async () => {
-  const page = await desk.openSignedIn(await desk.newSale(5), { context: { reducedMotion: 'reduce' } });
+  const [, page] = await desk.openNew(5, { context: { reducedMotion: 'reduce' } });
 
   await light(page, 'good');
   await assertNoMotion(page);

@@ -6,28 +6,21 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { after, before } from 'node:test';
 
-import { openPage, startBrowser, startService } from './support.mjs';
+import { openPage, ownService, useService } from './support.mjs';
 
 /**
- * A browser and a service for all tests of a file; they end with it.
+ * A browser and a service for all tests of a file.
  *
  * @param {object} [options] of startService()
- * @returns an object with browser and service (there once tests run), newSale(stock, more) which gives its
- *   id, and open(id, options), the page with that sale chosen
+ * @returns what useService() does, with newSale(stock, more) which gives its id; open(id, options), the page at that
+ *   sale (null: at none); openSignedIn(id, options), with the token; openNew(stock, options), at a new sale with the
+ *   token; and openOwn(stock, options, more, args), with the token at a service of the test's own that sells cups
  */
 export function useDesk(options) {
-  const self = { browser: null, service: null };
+  const self = useService(options);
   let count = 0;
 
-  before(async () => {
-    [self.browser, self.service] = await Promise.all([startBrowser(), startService(options)]);
-  });
-  after(async () => {
-    await self.browser?.close();
-    await self.service?.stop();
-  });
   self.newSale = async (stock, more = {}) => {
     const id = `sale-${++count}`;
     await self.service.create(id, stock, { title: 'Tea bowl', ...more });
@@ -39,6 +32,17 @@ export function useDesk(options) {
     const page = await self.open(id, its);
     await signIn(page, self.service);
     return page;
+  };
+  self.openNew = async (stock, its) => {
+    const id = await self.newSale(stock);
+    return [id, await self.openSignedIn(id, its)];
+  };
+  self.openOwn = async (stock, its = { mayLoseService: true }, more = {}, args = ['--lab']) => {
+    const service = await ownService({ args });
+    await service.create('cup', stock, more);
+    const page = await openPage(self.browser, service.admin, { path: '/dashboard?sale=cup', ...its });
+    await signIn(page, service);
+    return [service, page];
   };
   return self;
 }
@@ -63,6 +67,12 @@ export const press = (page, id) => page.click(`#do-${id}:not([aria-disabled])`);
 
 /** Press the button of an open question. */
 export const answerYes = (page, id) => page.click(`#${id}[open] button[type="submit"]:not([aria-disabled])`);
+
+/** Ask for a step, and say yes to the question. */
+export async function take(page, id) {
+  await press(page, id);
+  await answerYes(page, id);
+}
 
 export const isClosed = (page, id) => page.waitForSelector(`#${id}:not([open])`, { state: 'attached' });
 

@@ -5,7 +5,18 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync } from 'node:fs';
 import { test } from 'node:test';
 
-import { answerYes, figure, isClosed, light, logged, press, signIn, tokenOf, useDesk } from './dashboard-support.mjs';
+import {
+  answerYes,
+  figure,
+  isClosed,
+  light,
+  logged,
+  press,
+  signIn,
+  take,
+  tokenOf,
+  useDesk,
+} from './dashboard-support.mjs';
 import { eventually, openPage, ownService, pause } from './support.mjs';
 
 const desk = useDesk();
@@ -43,7 +54,7 @@ test('a wrong token is refused at its field', async () => {
 });
 
 test('the token is kept in memory alone: not in storage, address or field; a reload forgets it', async () => {
-  const page = await desk.openSignedIn(await desk.newSale(5));
+  const [, page] = await desk.openNew(5);
   const token = tokenOf(desk.service);
 
   await light(page, 'good');
@@ -65,7 +76,7 @@ test('the token is kept in memory alone: not in storage, address or field; a rel
 });
 
 test('who forgets the token can do nothing any more', async () => {
-  const page = await desk.openSignedIn(await desk.newSale(5));
+  const [, page] = await desk.openNew(5);
 
   await light(page, 'good');
   await page.click('#sign-out');
@@ -75,11 +86,8 @@ test('who forgets the token can do nothing any more', async () => {
 });
 
 test('a token that the service does not take any more is asked for anew', async () => {
-  const service = await ownService();
-  await service.create('cup', 5);
-  const page = await openPage(desk.browser, service.admin, { path: '/dashboard?sale=cup', mayLoseService: true });
+  const [service, page] = await desk.openOwn(5);
 
-  await signIn(page, service);
   await light(page, 'good');
   await service.kill();
   rmSync(`${service.dir}/admin.token`);
@@ -147,8 +155,7 @@ test('a sale that /metrics does not tell of is known with the token, and drawn',
 
 test('two instances: the stock is that of all, the rates are those of the one that serves the page', async () => {
   const other = await ownService({ args: ['--lab', '--instance', 'other', '--redis', desk.service.redis.url] });
-  const id = await desk.newSale(60);
-  const page = await desk.openSignedIn(id);
+  const [id, page] = await desk.openNew(60);
   const madeBefore = await page.textContent('#accepted');
 
   await light(page, 'good');
@@ -162,8 +169,7 @@ test('two instances: the stock is that of all, the rates are those of the one th
 });
 
 test('an id that is taken, a bad id and an end before the start are said at their fields', async () => {
-  const taken = await desk.newSale(1);
-  const page = await desk.openSignedIn(taken);
+  const [taken, page] = await desk.openNew(1);
   const send = async (values) => {
     for (const [field, value] of Object.entries(values)) await page.fill(field, value);
     await answerYes(page, 'create');
@@ -183,8 +189,7 @@ test('an id that is taken, a bad id and an end before the start are said at thei
 });
 
 test('charts say their figures in words and as a table, and follow the theme', async () => {
-  const id = await desk.newSale(40);
-  const page = await desk.openSignedIn(id);
+  const [id, page] = await desk.openNew(40);
   const colourOf = () =>
     page.evaluate(() => {
       const { data } = document.querySelector('#stock canvas').getContext('2d').getImageData(0, 0, 900, 300);
@@ -211,8 +216,7 @@ test('charts say their figures in words and as a table, and follow the theme', a
 /* ---- what operators do ------------------------------------------------------------------------- */
 
 test('pause and resume are asked again first, and can be cancelled', async () => {
-  const id = await desk.newSale(5);
-  const page = await desk.openSignedIn(id);
+  const [id, page] = await desk.openNew(5);
 
   await press(page, 'pause');
   await page.waitForSelector(`#pause[open] >> text=Pause ${id}?`);
@@ -220,21 +224,18 @@ test('pause and resume are asked again first, and can be cancelled', async () =>
   await isClosed(page, 'pause');
   assert.equal(await stateOf(id), 'active');
   assert.ok(await isFocused(page, '#do-pause'));
-  await press(page, 'pause');
-  await answerYes(page, 'pause');
+  await take(page, 'pause');
   await page.waitForSelector('#sale-state >> text=Paused');
   assert.equal(await stateOf(id), 'paused');
   await logged(page, 'did.pause.done');
-  await press(page, 'resume');
-  await answerYes(page, 'resume');
+  await take(page, 'resume');
   await page.waitForSelector('#sale-state >> text=Selling');
   assert.equal(await stateOf(id), 'active');
   await logged(page, 'seen.state');
 });
 
 test('to end a sale its id has to be typed; nothing leads back', async () => {
-  const id = await desk.newSale(5);
-  const page = await desk.openSignedIn(id);
+  const [id, page] = await desk.openNew(5);
   const yes = '#end button[type="submit"]';
 
   await press(page, 'end');
@@ -258,8 +259,7 @@ test('to end a sale its id has to be typed; nothing leads back', async () => {
 });
 
 test('a restock says what is wrong at the field, and a lost answer does not put it up twice', async () => {
-  const id = await desk.newSale(5);
-  const page = await desk.openSignedIn(id, { mayLoseService: true });
+  const [id, page] = await desk.openNew(5, { mayLoseService: true });
 
   await press(page, 'restock');
   await page.fill('#restock-units', 'many');
@@ -282,8 +282,7 @@ test('a restock says what is wrong at the field, and a lost answer does not put 
 });
 
 test('a step that came too late says why', async () => {
-  const id = await desk.newSale(5);
-  const page = await desk.openSignedIn(id);
+  const [id, page] = await desk.openNew(5);
 
   await press(page, 'pause');
   await desk.service.step(id, 'end');
@@ -316,11 +315,9 @@ test('the keyboard is enough', async () => {
 /* ---- the event log ----------------------------------------------------------------------------- */
 
 test('the event log is filtered, and exported as JSON', async () => {
-  const id = await desk.newSale(5);
-  const page = await desk.openSignedIn(id);
+  const [id, page] = await desk.openNew(5);
 
-  await press(page, 'pause');
-  await answerYes(page, 'pause');
+  await take(page, 'pause');
   await logged(page, 'seen.state');
   await logged(page, 'did.pause.done');
   await page.selectOption('#log-kind', 'action');

@@ -15,31 +15,21 @@ import {
   close,
   everyLook,
   eventually,
+  look,
   openPage,
   ownService,
-  startBrowser,
-  startService,
   takePicture,
+  useService,
 } from './support.mjs';
 
 const PLAY_MS = 60_000;
 
-let service = null;
-let browser = null;
 let scenarios = [];
-
-before(async () => {
-  service = await startService();
-  browser = await startBrowser();
-  ({ scenarios } = await (await fetch(`${service.url}/api/v1/lab/scenarios`)).json());
+const lab = useService({}, async ({ url }) => {
+  ({ scenarios } = await (await fetch(`${url}/api/v1/lab/scenarios`)).json());
 });
 
-after(async () => {
-  await browser?.close();
-  await service?.stop();
-});
-
-const open = (path, options = {}) => openPage(browser, service.url, { path, ...options });
+const open = (path, options = {}) => openPage(lab.browser, lab.service.url, { path, ...options });
 
 const played = (page, name) => page.waitForSelector(`.view[data-name="${name}"]`, { timeout: PLAY_MS });
 const stepOf = (page) => page.$eval('#scrub', (slider) => Number(slider.value));
@@ -133,7 +123,7 @@ describe('plays to its verdict', () => {
 
 test('promises are called here what the service calls them', async () => {
   for (const lang of ['en', 'zh']) {
-    const list = await (await fetch(`${service.url}/api/v1/lab/scenarios?lang=${lang}`)).json();
+    const list = await (await fetch(`${lab.service.url}/api/v1/lab/scenarios?lang=${lang}`)).json();
     for (const { promise, meaning } of list.scenarios.flatMap(({ expected }) => expected))
       assert.equal(labMessages[lang][`promise.${promise}`].toLowerCase(), meaning.toLowerCase());
   }
@@ -142,13 +132,13 @@ test('promises are called here what the service calls them', async () => {
 test('every call of a guard is found in its source', async () => {
   const sources = new Map();
   const read = async (way) => {
-    const answer = await fetch(`${service.url}/api/v1/lab/guards/${way}/source`);
+    const answer = await fetch(`${lab.service.url}/api/v1/lab/guards/${way}/source`);
     assert.equal(answer.status, 200, way);
     sources.set(way, filesOf(await answer.text()));
   };
 
   for (const { name } of scenarios) {
-    const answer = await fetch(`${service.url}/api/v1/lab/scenarios/${name}/runs`, {
+    const answer = await fetch(`${lab.service.url}/api/v1/lab/scenarios/${name}/runs`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
     });
@@ -274,7 +264,7 @@ test('the source is shown, with the line marked', async () => {
   assert.match(await page.textContent('.code'), /guard_mutex_unchecked = \{/);
   await page.click('#player-first');
   await page.waitForSelector('.code [data-mark=live] >> text=read_and_decide');
-  await page.goto(`${service.url}/lab?run=reentrant&step=1`);
+  await page.goto(`${lab.service.url}/lab?run=reentrant&step=1`);
   await page.waitForSelector('.source >> text=uses no guard');
 });
 
@@ -343,22 +333,24 @@ test('whoever wants less motion gets none', async () => {
 
 /* ---- when it cannot ----------------------------------------------------------------------------- */
 
-/* Answer so many runs as the service does when it cannot play. */
-async function refuse(page, times, problem, headers) {
+/* A scenario of which so many runs are answered as the service does when it cannot play. */
+async function openRefused(times, problem, headers) {
+  const page = await open('/lab?run=lost-update');
   let left = times;
+
+  await page.waitForSelector('.predict');
   await page.route('**/runs?*', (route) => {
     if (left-- <= 0) return route.fallback();
     const body = { type: `/problems/${problem}`, title: problem, status: 503, detail: 'The words of the service.' };
     return route.fulfill({ status: 503, contentType: 'application/problem+json', headers, body: JSON.stringify(body) });
   });
+  await page.click('#skip');
+  return page;
 }
 
 test('busy: it says so, counts down, and plays', async () => {
-  const page = await open('/lab?run=lost-update');
+  const page = await openRefused(2, 'lab-busy', { 'Retry-After': '3' });
 
-  await page.waitForSelector('.predict');
-  await refuse(page, 2, 'lab-busy', { 'Retry-After': '3' });
-  await page.click('#skip');
   for (const seconds of [3, 2, 1]) await page.waitForSelector(`.waiting-panel >> text=again in ${seconds} s`);
   await assertAccessible(page, 'busy');
   await played(page, 'lost-update');
@@ -371,11 +363,8 @@ test('busy with a run of somebody else: both are played', async () => {
 });
 
 test('busy for long: one may stop waiting, and try again', async () => {
-  const page = await open('/lab?run=lost-update');
+  const page = await openRefused(1, 'lab-busy', { 'Retry-After': '60' });
 
-  await page.waitForSelector('.predict');
-  await refuse(page, 1, 'lab-busy', { 'Retry-After': '60' });
-  await page.click('#skip');
   await page.click('text=Stop trying');
   await page.waitForSelector('[data-failure=stopped]');
   await page.click('text=Try again');
@@ -383,11 +372,8 @@ test('busy for long: one may stop waiting, and try again', async () => {
 });
 
 test('unavailable: the way out is shown', async () => {
-  const page = await open('/lab?run=lost-update');
+  const page = await openRefused(1, 'lab-unavailable', { 'Retry-After': '5' });
 
-  await page.waitForSelector('.predict');
-  await refuse(page, 1, 'lab-unavailable', { 'Retry-After': '5' });
-  await page.click('#skip');
   await page.waitForSelector('[data-failure=unavailable] >> text=install one on the machine');
   await page.waitForSelector('[data-failure=unavailable] >> text=The words of the service.');
   assert.equal(await page.locator('.chooser .read').count(), 0);
@@ -407,7 +393,7 @@ test('no such scenario: it says so', async () => {
 test('the service is gone: it says so, and goes on when it is back', async () => {
   const own = await ownService();
 
-  const page = await openPage(browser, own.url, { path: '/lab?run=stale-write&step=2', mayLoseService: true });
+  const page = await openPage(lab.browser, own.url, { path: '/lab?run=stale-write&step=2', mayLoseService: true });
   await played(page, 'stale-write');
   await own.kill();
   await page.keyboard.press('ArrowRight');
@@ -435,9 +421,9 @@ test('without --lab there is no such page', async () => {
 /* ---- looks ------------------------------------------------------------------------------------- */
 
 describe('each look is accessible and fits; pictures in build/webtest/', () => {
-  for (const look of everyLook()) {
-    test(look.name, async () => {
-      const page = await open('/lab', look);
+  for (const its of everyLook()) {
+    test(its.name, async () => {
+      const page = await open('/lab', its);
       const views = [
         ['cover', '/lab', '.opening .next'],
         ['guess', '/lab?run=stale-write', '.predict'],
@@ -449,11 +435,9 @@ describe('each look is accessible and fits; pictures in build/webtest/', () => {
       ];
 
       for (const [name, path, selector] of views) {
-        await page.goto(service.url + path);
+        await page.goto(lab.service.url + path);
         await page.waitForSelector(selector, { timeout: PLAY_MS });
-        await takePicture(page, `lab-${name}-${look.name}`);
-        await assertAccessible(page, name);
-        await assertNoSideScroll(page, name);
+        await look(page, `lab-${name}-${its.name}`);
       }
       await page.setViewportSize({ width: 320, height: 640 });
       await assertNoSideScroll(page, '320 px wide');

@@ -12,7 +12,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterEach } from 'node:test';
+import { after, afterEach, before } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const buildDir = path.resolve(process.env.BUILD_DIR ?? 'build/release');
@@ -168,9 +168,30 @@ export async function runCtl(...args) {
 /* ---- browsers ---------------------------------------------------------------------------------- */
 
 /** Debian's own; without its sandbox only as root, where it cannot have one. */
-export function startBrowser() {
+function startBrowser() {
   const chromiumSandbox = process.getuid() !== 0;
   return chromium.launch({ executablePath: '/usr/bin/chromium', chromiumSandbox, args: ['--disable-gpu'] });
+}
+
+/**
+ * A browser and a service for all tests of a file; they end with it.
+ *
+ * @param {object} [options] of startService()
+ * @param {Function} [prepare] what else is to be done, with the service, before the first test
+ * @returns an object with browser and service, there once tests run
+ */
+export function useService(options, prepare) {
+  const self = { browser: null, service: null };
+
+  before(async () => {
+    [self.browser, self.service] = await Promise.all([startBrowser(), startService(options)]);
+    await prepare?.(self.service);
+  });
+  after(async () => {
+    await self.browser?.close();
+    await self.service?.stop();
+  });
+  return self;
 }
 
 /* A refusal is an answer like any other; the browser calls it an error all the same. */
@@ -314,4 +335,11 @@ export function everyLook() {
 export async function takePicture(page, name) {
   mkdirSync(webtestDir, { recursive: true });
   await page.screenshot({ path: path.join(webtestDir, `${name}.png`), fullPage: true, animations: 'disabled' });
+}
+
+/** The page is accessible and fits as it is now; a picture of it. */
+export async function look(page, name) {
+  await takePicture(page, name);
+  await assertAccessible(page, name);
+  await assertNoSideScroll(page, name);
 }
