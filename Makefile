@@ -1,5 +1,5 @@
 # One file, no recursion but to re-enter with another BUILD; only install writes outside build/BUILD/.
-# Knobs: BUILD=release|debug|asan|tsan  CC=gcc|clang  WITH_TLS=1|0  LK_TEST_REDIS=URL  LANES=2  (see `make help`)
+# Knobs: BUILD=release|debug|asan|tsan  CC=gcc|clang  WITH_TLS=1|0  LK_TEST_REDIS=URL  LANES=6  (see `make help`)
 
 BUILD ?= release
 $(if $(filter $(BUILD),release debug asan tsan),,$(error BUILD=$(BUILD) is unknown: release, debug, asan or tsan))
@@ -9,9 +9,8 @@ WITH_TLS ?= 1
 O := build/$(BUILD)$(if $(filter 0,$(WITH_TLS)),-no-tls)
 # Targets that build do so on all processors, unless make was given a -j of its own.
 BUILD_ALL = @$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-# How many tests run side by side where most of them wait more than they compute.
-LANES ?= 2
-export LANES
+# How many integration tests run side by side: most of them wait more than they compute.
+LANES ?= 6
 VERSION := 0.1.0
 
 # ---- flags ------------------------------------------------------------------------------------
@@ -62,7 +61,7 @@ LIBRARIES := $(O)/installed/liblockkit.a $(SO)
 all: $(PROGRAMS) $(LIBRARIES) ## build everything into build/release/ (default)
 help: ## this text
 	@awk -F ' *## *' '/^[a-z-]+:.*## /{sub(/:.*/, "", $$1); printf "  make %-11s %s\n", $$1, $$2}' Makefile
-	@echo "  knobs: BUILD=release|debug|asan|tsan  CC=gcc|clang  WITH_TLS=1|0  LK_TEST_REDIS=redis://host:port  LANES=2 (tests side by side)"
+	@echo "  knobs: BUILD=release|debug|asan|tsan  CC=gcc|clang  WITH_TLS=1|0  LK_TEST_REDIS=redis://host:port  LANES=6 (tests side by side)"
 
 # ---- what a user runs ----------------------------------------------------------------------------
 built: deps
@@ -92,7 +91,7 @@ unit: $(UNITS) ## unit tests alone: no network, seconds
 	prove --timer -e '.ci/run-test 60' $(UNITS)
 REPEAT ?= 1
 itest: $(ITESTS) $(PROGRAMS) $(LIBRARIES) sanitized ## integration tests alone, on real servers, REPEAT times [1]; PAUSES=1
-	@BUILD_DIR=$(O) REPEAT=$(REPEAT) PAUSES=$(PAUSES) .ci/itest $(ITESTS)
+	@BUILD_DIR=$(O) LANES=$(LANES) REPEAT=$(REPEAT) PAUSES=$(PAUSES) .ci/itest $(ITESTS)
 SECONDS ?= 600
 torture: deps ## lockkit's locks among kills, pauses and cut links, for SECONDS [600]
 	$(BUILD_ALL) $(O)/torture
@@ -115,7 +114,7 @@ servers: interop ## locks, sale and rivals on Redis 6.2 to 8.6 and Valkey 7.2 to
 	$(BUILD_ALL) $(SERVER_TESTS)
 	@lockkit/interop/servers build/servers $(SERVER_TESTS) $(INTEROPS)
 mutants: deps ; @.ci/mutants ## build lockkit and the service with known faults; fail unless their tests find each
-portability: ; @.ci/portability ## `make demo` and `make test` on bare systems, SYSTEMS="bookworm trixie sid noble arm64"; SHORT=1
+portability: ; @LANES=$(LANES) .ci/portability ## `make demo` and `make test` on bare systems, SYSTEMS="bookworm trixie sid noble arm64"; SHORT=1
 lab: deps ## play every scenario of the lock lab, REPEAT times [1]: same verdicts, same events
 	$(BUILD_ALL) $(O)/seckillctl
 	@app/lab/replay $(O)/seckillctl $(REPEAT)

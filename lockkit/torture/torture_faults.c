@@ -172,13 +172,24 @@ static void end_those_over(struct torture_faults *faults, int64_t now_ns)
     }
 }
 
+/* The first fault waits for a history to spoil. */
+static bool is_too_quiet(const struct torture_faults *faults, int64_t now_ns)
+{
+    const struct torture_board *board = faults->crowd->board;
+    int64_t late_ns = (int64_t)(TORTURE_QUIET_MOST_MS - TORTURE_QUIET_MS) * NS_PER_MS;
+
+    return faults->crowd->plan->kind->has_holds && atomic_load(&board->quiet_taken) == 0 &&
+           atomic_load(&board->acquires[LK_OK]) < TORTURE_QUIET_TAKEN &&
+           now_ns < faults->next_at_ns + late_ns;
+}
+
 void torture_faults_step(struct torture_faults *faults)
 {
     struct torture_board *board = faults->crowd->board;
     int64_t now = torture_now_ns();
 
     end_those_over(faults, now);
-    if (now < faults->next_at_ns) return;
+    if (now < faults->next_at_ns || is_too_quiet(faults, now)) return;
     if (atomic_load(&board->quiet_taken) == 0)
         atomic_store(&board->quiet_taken, atomic_load(&board->acquires[LK_OK]));
     faults->next_at_ns = after_ms(faults, GAP_LEAST_MS, GAP_MOST_MS);

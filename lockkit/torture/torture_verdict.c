@@ -14,7 +14,6 @@ enum {
     STUCK_MS = 2000,  /* a waiter beside a free lock */
     FINDINGS_MAX = 5, /* that are printed */
     LINE_MAX_BYTES = 512,
-    QUIET_TAKEN_PER_S = 50,
     TAKEN_PER_S = 5, /* a fair lock waits for its dead waiters */
     FAULTS_PER_S = 2,
     OWNERS = 3,
@@ -99,7 +98,7 @@ static bool pass_gates(const struct torture_plan *plan, const struct torture_boa
     bool is_real = !kind->is_flawed;
     const struct gate gates[] = {
         {"taken before the first fault", atomic_load(&board->quiet_taken),
-         kind->has_holds ? (long)QUIET_TAKEN_PER_S * TORTURE_QUIET_MS / 1000 : 0},
+         kind->has_holds ? TORTURE_QUIET_TAKEN : 0},
         {"taken", atomic_load(&board->acquires[LK_OK]), seconds * TAKEN_PER_S},
         {"faults", sum_faults(board), seconds * FAULTS_PER_S},
         {"processes killed", atomic_load(&board->faults[FAULT_KILL]), !kind->is_spared},
@@ -142,12 +141,11 @@ static void print_summary(const struct torture_plan *plan, const struct torture_
     double seconds = (double)plan->run_ms / 1e3;
     long taken = atomic_load(&board->acquires[LK_OK]);
 
-    (void)printf("%s: %ld taken in %.0f s (%.0f/s, %.0f/s in quiet) by %u x %u, %ld again, "
+    (void)printf("%s: %ld taken in %.0f s (%.0f/s, %ld in quiet) by %u x %u, %ld again, "
                  "%ld too late, %ld cancelled, %ld unknown; %zu leases lost\n",
                  plan->kind->name, taken, seconds, (double)taken / seconds,
-                 (double)atomic_load(&board->quiet_taken) * 1e3 / TORTURE_QUIET_MS, plan->processes,
-                 plan->threads, atomic_load(&board->reentries),
-                 atomic_load(&board->acquires[LK_BUSY]),
+                 atomic_load(&board->quiet_taken), plan->processes, plan->threads,
+                 atomic_load(&board->reentries), atomic_load(&board->acquires[LK_BUSY]),
                  atomic_load(&board->acquires[LK_CANCELLED]),
                  atomic_load(&board->acquires[LK_UNKNOWN]), report->lost);
     print_faults(board);
