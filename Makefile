@@ -37,7 +37,7 @@ LIBS := -lcivetweb -ljansson -ljwt -lcurl -lcrypto $(LIBS_lockkit) -lm
 SRC := $(sort $(shell find app loadtest lockkit -name '*.c'))
 HDR := $(shell find app loadtest lockkit -name '*.h' -o -name '*.hpp' -o -name '*.cpp')
 MAINS := app/seckilld.c app/ctl/seckillctl.c loadtest/loadtest.c loadtest/audit.c loadtest/proxy.c loadtest/report.c \
-  lockkit/ctl/lockctl.c lockkit/bench/lockbench.c lockkit/torture/torture.c lockkit/history/history_check.c \
+  lockkit/ctl/lockctl.c lockkit/bench/lockbench.c lockkit/torture/torture.c lockkit/history/history_check.c lockkit/sim/simulate.c \
   lockkit/interop/ours/lockkit_peer.c app/test/hostile/hostile.c
 PROGRAMS := $(addprefix $(O)/,$(notdir $(MAINS:.c=)))
 house = $(firstword $(subst /, ,$(1)))
@@ -46,7 +46,7 @@ area = $(or $(strip $(foreach a,bench ctl,$(if $(filter lockkit/$a/% lockkit/tes
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 tests = $(patsubst %.c,$(O)/test/%,$(filter $(1),$(SRC)))
 PARTS := $(filter-out %_test.c %_itest.c %_interop.c %/clock_shim.c app/lab/exercises/% $(MAINS),$(SRC))
-SUPPORT_DIRS := app/test/% loadtest/test/% lockkit/test/% lockkit/interop/% lockkit/torture/% lockkit/history/%
+SUPPORT_DIRS := app/test/% loadtest/test/% lockkit/test/% lockkit/interop/% lockkit/torture/% lockkit/history/% lockkit/sim/%
 in_area = $(foreach f,$(filter-out $(SUPPORT_DIRS),$(PARTS)),$(if $(filter $(1),$(call area,$f)),$f))
 UNITS    := $(call tests,%_test.c)
 ITESTS   := $(call tests,%_itest.c) $(wildcard */test/*/*_itest.sh docker/test/*_itest.sh)
@@ -96,6 +96,9 @@ SECONDS ?= 600
 torture: deps ## lockkit's locks among kills, pauses and cut links, for SECONDS [600]
 	$(BUILD_ALL) $(O)/torture
 	$(O)/torture --seconds $(SECONDS)
+simulate: deps ## lockkit in a simulated world, seed after seed, for SECONDS [600]; SEED=N: from there [random]
+	$(BUILD_ALL) $(O)/simulate
+	$(O)/simulate --seconds $(SECONDS) --seed $(or $(SEED),$(shell shuf -i 1-4000000000 -n 1))
 hostile: deps ## attack the service out of a grammar for SECONDS [600], SEED=N [random], with sanitizers too
 	$(BUILD_ALL) $(O)/seckilld $(O)/hostile sanitized
 	$(O)/hostile --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(O) build/asan build/tsan

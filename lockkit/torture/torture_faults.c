@@ -154,7 +154,7 @@ void torture_faults_begin(struct torture_faults *faults)
         torture_deck_add(&faults->deck, FAULT_DEAF);
     }
     if (faults->server > 0) torture_deck_add(&faults->deck, FAULT_SERVER_PAUSE);
-    faults->next_at_ns = torture_now_ns() + (int64_t)TORTURE_QUIET_MS * NS_PER_MS;
+    faults->next_at_ns = torture_now_ns() + faults->crowd->plan->quiet_ms * NS_PER_MS;
 }
 
 static bool is_over(int64_t at_ns, int64_t now_ns)
@@ -176,9 +176,10 @@ static void end_those_over(struct torture_faults *faults, int64_t now_ns)
 static bool is_too_quiet(const struct torture_faults *faults, int64_t now_ns)
 {
     const struct torture_board *board = faults->crowd->board;
-    int64_t late_ns = (int64_t)(TORTURE_QUIET_MOST_MS - TORTURE_QUIET_MS) * NS_PER_MS;
+    const struct torture_plan *plan = faults->crowd->plan;
+    int64_t late_ns = (TORTURE_QUIET_MOST - 1) * plan->quiet_ms * NS_PER_MS;
 
-    return faults->crowd->plan->kind->has_holds && atomic_load(&board->quiet_taken) == 0 &&
+    return plan->kind->has_holds && atomic_load(&board->quiet_taken) == 0 &&
            atomic_load(&board->acquires[LK_OK]) < TORTURE_QUIET_TAKEN &&
            now_ns < faults->next_at_ns + late_ns;
 }

@@ -22,6 +22,7 @@ struct torture_plan {
     char prefix[64];          /* of all keys */
     uint32_t seed;
     int64_t run_ms;
+    int64_t quiet_ms; /* at the begin, without faults */
     unsigned processes;
     unsigned threads;
     unsigned keys;

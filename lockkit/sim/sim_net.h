@@ -1,0 +1,33 @@
+/*
+ * Simulated descriptors: eventfds, and sockets to the one simulated server. Bytes take their time, keep
+ * their order, and may be held up or lost, a process' all together.
+ */
+#ifndef LK_SIM_NET_H
+#define LK_SIM_NET_H
+
+#include <stddef.h>
+
+#include "torture/torture_links.h"
+
+struct sim_socket;
+
+/* Forget all descriptors. */
+void sim_net_begin(void);
+/* What happens to the bytes of a process, from now on. */
+void sim_net_link(int pid, enum torture_link_state state);
+/* A process has ended: so have its sockets. */
+void sim_net_end(int pid);
+/* The server's process stands still: what arrives waits. */
+void sim_net_pause_server(bool is_paused);
+
+/* ---- for the server ------------------------------------------------------------------------------- */
+
+/* Bytes on their way to the other end. Copied. */
+void sim_net_answer(struct sim_socket *socket, const char *bytes, size_t len);
+/* It ends the connection; what is on its way is lost. sim_server_bye() follows. */
+void sim_net_hang_up(struct sim_socket *socket);
+/* Every socket that stands, in the order they were made; NULL past the last. */
+struct sim_socket *sim_net_each(struct sim_socket *before);
+struct sim_peer *sim_net_peer(const struct sim_socket *socket);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * A simulated Redis server: connections, commands, messages. What it answers is what a real one answers,
+ * which sim_itest.c compares command by command.
+ */
+#ifndef LK_SIM_SERVER_H
+#define LK_SIM_SERVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim_text.h"
+
+struct sim_socket;
+struct sim_peer;
+
+/* An empty server, at a moment in ms since 1970. */
+void sim_server_begin(int64_t epoch_ms);
+
+struct sim_peer *sim_server_accept(struct sim_socket *socket);
+void sim_server_hear(struct sim_peer *peer, const char *bytes, size_t len);
+void sim_server_bye(struct sim_peer *peer);
+
+/* One command of nobody's connection, answered as on the wire. */
+void sim_server_ask(const struct sim_word *words, size_t count, struct sim_text *out);
+
+#endif
