@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/pid.h"
 #include "base/thread.h"
 #include "call/context.h"
@@ -241,7 +242,7 @@ static void destroy(lk_client *client)
 
 lk_client *lk_client_open(const struct lk_client_options *options, struct lk_error *err)
 {
-    static const struct lk_client_options defaults = {0};
+    struct lk_client_options known;
     lk_client *client = calloc(1, sizeof *client);
 
     if (!client) {
@@ -252,7 +253,8 @@ lk_client *lk_client_open(const struct lk_client_options *options, struct lk_err
     client->references = 1;
     client->destroy = destroy;
     if (lki_random_uuid(client->uuid, err) != LK_OK) goto fail;
-    if (take_options(client, options ? options : &defaults, err) != LK_OK) goto fail;
+    if (LKI_OPTIONS_COPY(&known, options, receive_spin_us, err) != LK_OK) goto fail;
+    if (take_options(client, &known, err) != LK_OK) goto fail;
     if (build_parts(client, err) != LK_OK) goto fail;
     if (open_topology(client, err) != LK_OK) goto fail;
     if (prepare_scripts(client, err) != LK_OK) goto fail;

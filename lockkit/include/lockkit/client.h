@@ -28,6 +28,7 @@ struct lk_tls_options {      /* of rediss URLs: TLS 1.2 or newer */
 
 /* Zero means the default given in brackets. */
 struct lk_client_options {
+    size_t size;          /* LK_OPTIONS() [0: that of version 0.1] */
     const char *url;      /* [redis://127.0.0.1:6379]
                         redis://[user[:pass]@]host[:port][/db] or unix:///path[?db=N]
                         redis+sentinel://[user[:pass]@]host[:port],host...[/NAME[/db]]

@@ -11,6 +11,16 @@ extern "C" {
 
 #define LK_MUST_CHECK __attribute__((warn_unused_result))
 
+/*
+ * Options of a kind (client, lock, fair, multi, redlock, permit), for C: LK_OPTIONS(lock, .wait_ms = 2000).
+ *
+ * They begin with their size, so that they may grow: who was compiled with fewer of them has the defaults
+ * of the new ones, and an older library answers INVALID to one that it does not know. Without a size, only
+ * those of version 0.1 are seen.
+ */
+#define LK_OPTIONS(kind, ...)                                                                      \
+    (&(struct lk_##kind##_options){.size = sizeof(struct lk_##kind##_options), __VA_ARGS__})
+
 /* X(value, name, what it means to the caller) */
 #define LK_STATUS_LIST(X)                                                                          \
     X(LK_OK, "ok", "done")                                                                         \

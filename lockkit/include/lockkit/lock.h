@@ -9,6 +9,7 @@
 #define LOCKKIT_LOCK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lockkit/script.h"
@@ -27,6 +28,7 @@ typedef void (*lk_lost_hook)(lk_lock *lock, void *arg);
 
 /* Zero means the default given in brackets. */
 struct lk_lock_options {
+    size_t size;          /* LK_OPTIONS() [0: that of version 0.1] */
     int64_t wait_ms;      /* how long to wait for the holder; LK_FOREVER: no limit [0: try once] */
     int64_t lease_ms;     /* after this long without renewal the lock ends [30000] */
     bool is_renewed;      /* watchdog: renew every third of the lease while held [false] */

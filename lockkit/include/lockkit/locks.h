@@ -102,6 +102,7 @@ void lk_rwlock_free(lk_rwlock *rwlock);
 
 /* Zero means the default given in brackets. */
 struct lk_fair_options {
+    size_t size;       /* LK_OPTIONS() [0: that of version 0.1] */
     int64_t waiter_ms; /* a waiter that asks no more keeps its place this long [5000; least 100] */
 };
 
@@ -131,6 +132,7 @@ lk_lock *lk_fair_new(lk_client *client, const char *key, const struct lk_fair_op
 
 /* Zero means the default given in brackets. */
 struct lk_multi_options {
+    size_t size;               /* LK_OPTIONS() [0: that of version 0.1] */
     unsigned failures_allowed; /* locks it is held without; less than half of them [0: none] */
 };
 
@@ -173,6 +175,7 @@ size_t lk_multi_report(const lk_lock *multi, lk_status *out_statuses);
 
 /* Zero means the default given in brackets. */
 struct lk_redlock_options {
+    size_t size;              /* LK_OPTIONS() [0: that of version 0.1] */
     int64_t node_ms;          /* a try waits for a server at most this long; never more than a
                                  third of the lease [1 % of the lease, at least 50] */
     int64_t retry_ms;         /* pause between tries, by chance half of it to one and a half; less

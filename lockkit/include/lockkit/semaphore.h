@@ -121,6 +121,7 @@ struct lk_permit {
 
 /* Zero means the default given in brackets. */
 struct lk_permit_options {
+    size_t size;      /* LK_OPTIONS() [0: that of version 0.1] */
     int64_t wait_ms;  /* how long to wait for permits [0: try once] */
     int64_t lease_ms; /* after this long they come back by themselves; LK_PERMIT_NO_LEASE [30000] */
 };

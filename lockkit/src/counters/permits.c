@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/name.h"
+#include "base/options.h"
 #include "counter.h"
 #include "locks/lock.h"
 #include "permit_list.h"
@@ -213,10 +214,11 @@ static lk_status enter_with(lk_permits *permits, const struct lk_permit *list, s
 lk_status lk_permits_acquire(lk_permits *permits, const struct lk_permit_options *options,
                              struct lk_permit *out, size_t count, struct lk_error *err)
 {
-    static const struct lk_permit_options defaults = {0};
+    struct lk_permit_options known;
     lk_status status = enter_with(permits, out, count, err);
 
-    if (!options) options = &defaults;
+    if (status == LK_OK) status = LKI_OPTIONS_COPY(&known, options, lease_ms, err);
+    if (status == LK_OK) options = &known;
     if (status == LK_OK) status = check_lease(options->wait_ms, options->lease_ms, err);
     if (status != LK_OK) return leave(permits, status);
     struct lk_permit *list = calloc(count, sizeof *list);

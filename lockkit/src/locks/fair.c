@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/name.h"
+#include "base/options.h"
 #include "hash_lock.h"
 #include "wire/reply.h"
 
@@ -244,13 +245,16 @@ static lk_status make(struct fair_lock *self, lk_client *client, const char *key
 lk_lock *lk_fair_new(lk_client *client, const char *key, const struct lk_fair_options *options,
                      struct lk_error *err)
 {
-    struct fair_lock *self = calloc(1, sizeof *self);
+    struct lk_fair_options known;
+    struct fair_lock *self = NULL;
 
+    if (LKI_OPTIONS_COPY(&known, options, waiter_ms, err) != LK_OK) return NULL;
+    self = calloc(1, sizeof *self);
     if (!self) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a lock");
         return NULL;
     }
-    if (make(self, client, key, options ? options->waiter_ms : 0, err) == LK_OK) {
+    if (make(self, client, key, known.waiter_ms, err) == LK_OK) {
         return &self->hash.base;
     }
     fair_free(&self->hash.base);

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "wait/wait.h"
 
 enum {
@@ -423,13 +424,14 @@ static lk_status acquire_again(lk_lock *lock, const struct lk_lock_options *opti
 lk_status lk_lock_acquire(lk_lock *lock, const struct lk_lock_options *options,
                           struct lk_error *err)
 {
-    static const struct lk_lock_options defaults = {0};
+    struct lk_lock_options known;
     int64_t begin = lki_clock_now();
     unsigned attempts = 0;
-    lk_status status = lki_lock_enter(lock, err);
+    lk_status status = LKI_OPTIONS_COPY(&known, options, on_lost_arg, err);
 
+    if (status == LK_OK) status = lki_lock_enter(lock, err);
     if (status != LK_OK) return status;
-    if (!options) options = &defaults;
+    options = &known;
     int state = atomic_load(&lock->state);
     bool is_again = lock->ops->reenter && (state == LOCK_HELD || state == LOCK_LOST);
     if (lock->ops->acquire_all) {

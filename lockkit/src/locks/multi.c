@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "lock.h"
 #include "wire/endpoint.h"
 
@@ -467,17 +468,18 @@ static void make_name(lk_lock *const *locks, size_t count, char out[LKI_KEY_MAX 
 lk_lock *lk_multi_new(lk_lock *const *locks, size_t count, const struct lk_multi_options *options,
                       struct lk_error *err)
 {
-    unsigned allowed = options ? options->failures_allowed : 0;
+    struct lk_multi_options known;
     char name[LKI_KEY_MAX + 1];
 
-    if (check_members(locks, count, allowed, err) != LK_OK) return NULL;
+    if (LKI_OPTIONS_COPY(&known, options, failures_allowed, err) != LK_OK) return NULL;
+    if (check_members(locks, count, known.failures_allowed, err) != LK_OK) return NULL;
     struct multi *self = calloc(1, sizeof *self + count * sizeof self->members[0]);
     if (!self) {
         (void)LKI_FAIL(err, LK_NO_MEMORY, "a lock");
         return NULL;
     }
     self->count = count;
-    self->needed = count - allowed;
+    self->needed = count - known.failures_allowed;
     make_name(locks, count, name);
     lk_status status = lki_lock_init(&self->base, &multi_ops, locks[0]->client, name, err);
     if (status == LK_OK) status = take_members(self, locks, err);

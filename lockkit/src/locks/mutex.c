@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/name.h"
+#include "base/options.h"
 #include "lock.h"
 #include "wire/reply.h"
 
@@ -281,19 +282,19 @@ static lk_status run_whole(struct run *run, const struct lk_lock_options *option
 lk_status lk_mutex_run(lk_lock *lock, const struct lk_lock_options *options,
                        const struct lk_eval *eval, lk_reply **out_reply, struct lk_error *err)
 {
-    static const struct lk_lock_options defaults = {0};
+    struct lk_lock_options known;
     struct run run = {.lock = lock, .eval = eval};
 
     if (!lock || lock->ops->try_acquire != mutex_try_acquire || !eval || !eval->script ||
         !out_reply) {
         return LKI_FAIL(err, LK_INVALID, "a run without mutex, script or answer (NULL)");
     }
-    lk_status status = lki_lock_enter(lock, err);
+    lk_status status = LKI_OPTIONS_COPY(&known, options, on_lost_arg, err);
+    if (status == LK_OK) status = lki_lock_enter(lock, err);
     if (status != LK_OK) return status;
-    if (!options) options = &defaults;
-    status = run_whole(&run, options, err);
+    status = run_whole(&run, &known, err);
     if (status == LK_OK) *out_reply = run.reply;
-    return lki_lock_leave_wait(lock, options, status);
+    return lki_lock_leave_wait(lock, &known, status);
 }
 
 /* ---- the table ------------------------------------------------------------------------------------- */

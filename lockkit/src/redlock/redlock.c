@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/name.h"
+#include "base/options.h"
 #include "wire/endpoint.h"
 
 enum {
@@ -206,10 +207,11 @@ static lk_status make_members(struct redlock *self, const char *key, struct lk_e
 lk_lock *lk_redlock_new(lk_client *const *clients, size_t count, const char *key,
                         const struct lk_redlock_options *options, struct lk_error *err)
 {
-    static const struct lk_redlock_options defaults = {0};
+    struct lk_redlock_options known;
     struct redlock *self = NULL;
 
-    if (!options) options = &defaults;
+    if (LKI_OPTIONS_COPY(&known, options, is_bound_to_members, err) != LK_OK) return NULL;
+    options = &known;
     if (check_clients(clients, count, options, err) != LK_OK) return NULL;
     self = calloc(1, sizeof *self + count * sizeof self->members[0]);
     if (!self) {

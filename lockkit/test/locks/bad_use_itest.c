@@ -271,6 +271,33 @@ TEST(closing_a_lock_releases_all_its_holds, struct fixture *f)
 
 /* ---- arguments -------------------------------------------------------------------------------------------- */
 
+/* Who was compiled with another lockkit.h. */
+TEST(options_may_be_fewer_or_more_than_the_library_knows, struct fixture *f)
+{
+    struct {
+        struct lk_lock_options known;
+        int64_t later;
+    } newer = {.known = {.size = sizeof newer, .lease_ms = 5000}};
+    struct lk_lock_options fewer = {.size = offsetof(struct lk_lock_options, lease_ms),
+                                    .lease_ms = -1}; /* and what lies behind is not looked at */
+    struct lk_error err = {0};
+    lk_lock *lock = make(f, 0, fresh_key());
+
+    assert_int_equal(lk_lock_acquire(lock, &newer.known, NULL), LK_OK);
+    assert_in_range(lk_lock_remaining_ms(lock), 4000, 5000);
+    assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+    newer.later = 1;
+    assert_int_equal(lk_lock_acquire(lock, &newer.known, &err), LK_INVALID);
+    assert_non_null(strstr(err.text, LK_VERSION));
+    assert_int_equal(lk_lock_acquire(lock, &fewer, NULL), LK_OK);
+    assert_true(lk_lock_remaining_ms(lock) > 20000);
+    assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
+    assert_int_equal(lk_lock_acquire(lock, LK_OPTIONS(lock, .lease_ms = 5000), NULL), LK_OK);
+    assert_in_range(lk_lock_remaining_ms(lock), 4000, 5000);
+    assert_int_equal(lk_lock_acquire(lock, LK_OPTIONS(lock), NULL), LK_INVALID); /* held */
+    assert_int_equal(lk_lock_close(lock, NULL), LK_OK);
+}
+
 TEST(null_is_answered, struct fixture *f)
 {
     lk_lock *mutex = make(f, 0, fresh_key());
