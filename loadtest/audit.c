@@ -269,7 +269,7 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN); /* a server that closes is told in words */
     facts_init(&facts);
     bool is_judged = gather(&arguments, &facts, &failure) &&
-                     audit_run_with(&facts, &arguments.strictness, &result, &failure);
+                     audit_run(&facts, &arguments.strictness, &result, &failure);
     if (is_judged && arguments.is_json)
         print_json(&arguments, &facts, &result);
     else if (is_judged)

@@ -69,8 +69,8 @@ static void count_for_report(const struct audit_view *view, struct audit_result 
     result->left = view->facts->left;
 }
 
-bool audit_run_with(const struct facts *facts, const struct audit_options *options,
-                    struct audit_result *out_result, struct failure *failure)
+bool audit_run(const struct facts *facts, const struct audit_options *options,
+               struct audit_result *out_result, struct failure *failure)
 {
     struct audit_view view;
     struct audit_result result = {.verdict = AUDIT_PASS};
@@ -87,11 +87,6 @@ bool audit_run_with(const struct facts *facts, const struct audit_options *optio
     audit_view_done(&view);
     if (is_ready) *out_result = result;
     return is_ready;
-}
-
-bool audit_run(const struct facts *facts, struct audit_result *out_result, struct failure *failure)
-{
-    return audit_run_with(facts, NULL, out_result, failure);
 }
 
 bool audit_each_lost(const struct facts *facts, bool (*each)(const struct ask *ask, void *arg),

@@ -126,9 +126,8 @@ struct audit_result {
 };
 
 /* Judge all; options NULL: strictly. false: out of memory, nothing was judged. */
-bool audit_run_with(const struct facts *facts, const struct audit_options *options,
-                    struct audit_result *out_result, struct failure *failure);
-bool audit_run(const struct facts *facts, struct audit_result *out_result, struct failure *failure);
+bool audit_run(const struct facts *facts, const struct audit_options *options,
+               struct audit_result *out_result, struct failure *failure);
 
 /* Call `each` with the first ask that was told of each lost order, by order id, until it returns
  * false. false: out of memory. */

@@ -26,11 +26,8 @@ typedef enum bench_kind_of_stage {
 /* Which of the two instances of a stage. */
 typedef enum bench_at {
     BENCH_AT_FIRST,
-    BENCH_AT_SECOND,
+    BENCH_AT_SECOND, /* what it is compared with: --sync-replicas 1, the cluster, TLS */
     BENCH_AT_SINGLE = BENCH_AT_SECOND, /* --batch 1 */
-    BENCH_AT_SYNC = BENCH_AT_SECOND,   /* --sync-replicas 1 */
-    BENCH_AT_THREE = BENCH_AT_SECOND,  /* on the cluster */
-    BENCH_AT_TLS = BENCH_AT_SECOND,
 } bench_at;
 
 /* One of two things that are compared. */

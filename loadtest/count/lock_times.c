@@ -17,8 +17,9 @@ static const char *bound_of(const char *line, const char *head)
     return strncmp(line, head, length) == 0 ? line + length : NULL;
 }
 
-void histogram_read(const char *metrics, const char *name, const char *guard,
-                    struct histogram *out_histogram)
+/* The histogram NAME of a guard: "seckill_lock_wait_seconds". All zero when it is not there. */
+static void histogram_read(const char *metrics, const char *name, const char *guard,
+                           struct histogram *out_histogram)
 {
     struct histogram histogram = {.bound_count = 0};
     char head[128], sum[64], label[64];

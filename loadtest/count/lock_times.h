@@ -20,9 +20,6 @@ struct histogram {
     double sum_s;
 };
 
-/* The histogram NAME of a guard: "seckill_lock_wait_seconds". All zero when it is not there. */
-void histogram_read(const char *metrics, const char *name, const char *guard,
-                    struct histogram *out_histogram);
 /* To and from histograms with the same bounds; one that is empty takes over the other's. */
 void histogram_add(struct histogram *sum, const struct histogram *more);
 void histogram_subtract(struct histogram *after, const struct histogram *before);

@@ -87,7 +87,8 @@ struct bench_field bench_stage_field(struct bench_stage *stage, const struct ben
     return (struct bench_field){stage->options, own->dir, &own->service, own->ledger};
 }
 
-struct bench_site *bench_stage_site(struct bench_stage *stage, bench_at at, int *out_instance)
+/* The site of the first or second of two instances, and its number there. */
+static struct bench_site *site_of(struct bench_stage *stage, bench_at at, int *out_instance)
 {
     *out_instance = stage->has_two_sites ? 0 : (int)at;
     return &stage->sites[stage->has_two_sites ? (int)at : 0];
@@ -107,8 +108,7 @@ static bool measure_side(struct bench_stage *stage, const struct bench_figure *f
         .duration_s = stage->options->duration_s,
         .sales = figure->sales,
     };
-    struct bench_field field =
-        bench_stage_field(stage, bench_stage_site(stage, side->at, &task.instance));
+    struct bench_field field = bench_stage_field(stage, site_of(stage, side->at, &task.instance));
 
     return bench_round_measure(&field, &task, out_count, stage->failure);
 }
@@ -155,8 +155,7 @@ bool bench_stage_warm_up(struct bench_stage *stage, bench_at at, const char *gua
                               .tag = tag,
                               .connections = connections,
                               .duration_s = WARM_UP_S};
-    struct bench_field field =
-        bench_stage_field(stage, bench_stage_site(stage, at, &task.instance));
+    struct bench_field field = bench_stage_field(stage, site_of(stage, at, &task.instance));
 
     (void)snprintf(tag, sizeof tag, "w%d", (int)at);
     return bench_round_measure(&field, &task, &ignored, stage->failure);

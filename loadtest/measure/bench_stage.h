@@ -51,9 +51,6 @@ bool bench_stage_add_instance(struct bench_stage *stage, long batch);
 void bench_stage_close(struct bench_stage *stage);
 
 struct bench_field bench_stage_field(struct bench_stage *stage, const struct bench_site *site);
-/* The site of the first or second of two instances, and its number there. */
-struct bench_site *bench_stage_site(struct bench_stage *stage, bench_at at, int *out_instance);
-
 /* A second of purchases, of which nothing is kept. */
 bool bench_stage_warm_up(struct bench_stage *stage, bench_at at, const char *guard,
                          long connections);

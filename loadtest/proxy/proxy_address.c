@@ -14,7 +14,7 @@
 
 static const char unix_prefix[] = "unix://";
 
-bool proxy_address_is_unix(const struct proxy_address *address)
+static bool is_unix(const struct proxy_address *address)
 {
     return address->where.ss_family == AF_UNIX;
 }
@@ -116,8 +116,7 @@ static bool bind_and_listen(int fd, const struct proxy_address *address)
     const void *where = &address->where;
     int on = 1;
 
-    if (!proxy_address_is_unix(address) &&
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0)
+    if (!is_unix(address) && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0)
         return false;
     mode_t mask = umask(S_IXUSR | S_IRWXG | S_IRWXO);
     bool is_bound = bind(fd, where, address->length) == 0;
@@ -127,10 +126,10 @@ static bool bind_and_listen(int fd, const struct proxy_address *address)
 
 int proxy_address_listen(struct proxy_address *address, struct failure *failure)
 {
-    if (proxy_address_is_unix(address)) remove_stale(address);
+    if (is_unix(address)) remove_stale(address);
     int fd = socket(address->where.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && bind_and_listen(fd, address)) {
-        if (!proxy_address_is_unix(address)) note_real_port(address, fd);
+        if (!is_unix(address)) note_real_port(address, fd);
         return fd;
     }
     (void)failure_set(failure, "cannot listen on %s: %s", address->text, failure_errno_text());
@@ -140,7 +139,7 @@ int proxy_address_listen(struct proxy_address *address, struct failure *failure)
 
 void proxy_address_remove(const struct proxy_address *address)
 {
-    if (proxy_address_is_unix(address)) (void)unlink(path_of(address)); /* gone already is fine */
+    if (is_unix(address)) (void)unlink(path_of(address)); /* gone already is fine */
 }
 
 int proxy_address_connect(const struct proxy_address *address)

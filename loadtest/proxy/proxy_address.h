@@ -24,8 +24,6 @@ bool proxy_address_parse(struct proxy_address *address, const char *text, struct
 bool proxy_address_of_path(struct proxy_address *address, const char *path,
                            struct failure *failure);
 
-bool proxy_address_is_unix(const struct proxy_address *address);
-
 /*
  * Listen, not blocking. Port 0 becomes the port that was found; a unix socket that nobody listens
  * on any more is replaced, and only our user may connect to ours.

@@ -48,7 +48,7 @@ struct proxy_lane {
     struct proxy_faults faults;
     struct chance random; /* of the jitter */
     struct proxy_counts counts;
-    LIST_HEAD(, proxy_connection) connections; /* owned */
+    LIST_HEAD(proxy_connections, proxy_connection) connections; /* owned */
 };
 
 /* A client was accepted: connect to the server. Takes `client_fd`. false: no memory. */

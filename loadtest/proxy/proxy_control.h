@@ -19,7 +19,7 @@ struct proxy_control {
     struct proxy_address listen_at;
     struct proxy_links *links; /* borrowed */
     struct proxy_loop *loop;   /* borrowed */
-    LIST_HEAD(, proxy_control_client) clients;
+    LIST_HEAD(proxy_control_clients, proxy_control_client) clients;
     size_t client_count;
 };
 

@@ -32,8 +32,8 @@ struct proxy_corpse {
 
 struct proxy_loop {
     int epoll_fd;
-    int64_t now_ns;                  /* of this round */
-    LIST_HEAD(, proxy_timer) timers; /* those that are set, in any order; borrowed */
+    int64_t now_ns;                              /* of this round */
+    LIST_HEAD(proxy_timers, proxy_timer) timers; /* those that are set, in any order; borrowed */
     struct proxy_corpse *corpses;
 };
 

@@ -164,7 +164,7 @@ static bool judge(const struct verifying *run, struct verify_run *out_run)
 {
     const struct audit_options strictness = {.allow_lost = run->target->options->allow_lost};
 
-    if (!audit_run_with(&run->facts, &strictness, &out_run->audit, run->failure)) return false;
+    if (!audit_run(&run->facts, &strictness, &out_run->audit, run->failure)) return false;
     if (!summary_count(&run->facts, &out_run->summary, run->failure)) return false;
     if (out_run->audit.lost == 0) return true;
     (void)snprintf(out_run->lost, sizeof out_run->lost, "%.900s/lost-%s.jsonl",

@@ -91,7 +91,7 @@ TEST(a_replay_is_due_when_an_earlier_ask_may_have_bought)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         make_sale(&facts, cases[i].told);
-        assert_true(audit_run(&facts, &result, NULL));
+        assert_true(audit_run(&facts, NULL, &result, NULL));
         check_verdicts(&result, cases[i].is_lie, cases[i].name);
         facts_done(&facts);
     }
@@ -104,7 +104,7 @@ TEST(the_order_the_asks_were_read_in_does_not_matter)
     struct facts facts;
 
     make_sale(&facts, told);
-    assert_true(audit_run(&facts, &result, NULL));
+    assert_true(audit_run(&facts, NULL, &result, NULL));
 
     assert_string_equal("1 refusals were executed; first: k got a replay, its first answer was "
                         "sold-out",
@@ -121,7 +121,7 @@ TEST(the_doubt_about_another_purchase_explains_no_replay)
     make_sale(&facts, told);
     add_ask(&facts, "j", &(struct told){ANSWER_NONE, 1, 0});
     add_ask(&facts, "l", &(struct told){ANSWER_NONE, 1, 0});
-    assert_true(audit_run(&facts, &result, NULL));
+    assert_true(audit_run(&facts, NULL, &result, NULL));
 
     assert_int_equal(AUDIT_FAIL, result.checks[AUDIT_REFUSED_NOT_EXECUTED].verdict);
     facts_done(&facts);

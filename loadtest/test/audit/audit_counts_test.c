@@ -59,7 +59,7 @@ TEST(units_too_many_and_too_few_are_counted)
         struct facts facts;
 
         make_sale(&facts, &rows[i].course);
-        assert_true(audit_run(&facts, &result, NULL));
+        assert_true(audit_run(&facts, NULL, &result, NULL));
         assert_int_equal(rows[i].oversold, result.oversold);
         assert_int_equal(rows[i].undersold, result.undersold);
         facts_done(&facts);
@@ -73,7 +73,7 @@ TEST(without_a_stock_put_up_nothing_is_counted)
 
     make_sale(&facts, &(struct course){.units = 3, .orders = 5});
     facts.initial = -1;
-    assert_true(audit_run(&facts, &result, NULL));
+    assert_true(audit_run(&facts, NULL, &result, NULL));
     assert_int_equal(0, result.oversold);
     assert_int_equal(0, result.undersold);
     facts_done(&facts);
@@ -97,7 +97,7 @@ TEST(only_a_lock_that_was_looked_for_passes)
 
         make_sale(&facts, &(struct course){.units = 3, .orders = 3});
         facts.lock = rows[i].lock;
-        assert_true(audit_run(&facts, &result, NULL));
+        assert_true(audit_run(&facts, NULL, &result, NULL));
         assert_int_equal(rows[i].verdict, result.checks[AUDIT_NO_STUCK_LOCK].verdict);
         assert_int_equal(rows[i].is_stuck, result.has_stuck_lock);
         facts_done(&facts);

@@ -172,7 +172,7 @@ TEST(each_row_is_judged_right)
         unsigned found = 0;
 
         fill(&facts, row);
-        assert_true(audit_run_with(&facts, &options, &result, NULL));
+        assert_true(audit_run(&facts, &options, &result, NULL));
         for (unsigned id = 0; id < AUDIT_CHECK_COUNT; id++)
             if (result.checks[id].verdict == AUDIT_FAIL) found |= CHECK(id) & ours;
         for (unsigned id = 0; found != rows[row].found_by && id < AUDIT_CHECK_COUNT; id++)
@@ -195,7 +195,7 @@ TEST(units_that_nobody_put_up_are_oversold)
         facts.step_count = 1; /* that it was put up */
         for (int i = 0; i < 5; i++)
             assert_true(facts_add_order(&facts, (struct row){"1", "b", "k"}));
-        assert_true(audit_run(&facts, &result, NULL));
+        assert_true(audit_run(&facts, NULL, &result, NULL));
         assert_int_equal(knows ? 2 : 0, result.oversold);
         assert_int_equal(knows ? AUDIT_FAIL : AUDIT_VOID,
                          result.checks[AUDIT_OPERATORS_AGREE].verdict);

@@ -356,7 +356,7 @@ TEST(what_is_not_known_is_counted)
     struct facts facts;
 
     make_clean_sale(&facts);
-    assert_true(audit_run(&facts, &result, NULL));
+    assert_true(audit_run(&facts, NULL, &result, NULL));
 
     assert_int_equal(0, result.duplicate_buyers);
     assert_int_equal(2, result.unknown);
@@ -372,7 +372,7 @@ TEST(duplicate_buyers_are_counted_once_each)
     assert_true(facts_add_sold(&facts, (struct row){"197", "b0", "x1"}));
     assert_true(facts_add_sold(&facts, (struct row){"198", "b0", "x2"}));
     assert_true(facts_add_sold(&facts, (struct row){"199", "b1", "x3"}));
-    assert_true(audit_run(&facts, &result, NULL));
+    assert_true(audit_run(&facts, NULL, &result, NULL));
 
     assert_int_equal(2, result.duplicate_buyers);
     facts_done(&facts);
@@ -404,7 +404,7 @@ TEST(a_restock_adds_exactly_its_units)
         struct facts facts;
 
         restock(&facts, cases[i].units, cases[i].left);
-        assert_true(audit_run(&facts, &result, NULL));
+        assert_true(audit_run(&facts, NULL, &result, NULL));
         assert_int_equal(cases[i].verdict, result.checks[AUDIT_CONSERVATION].verdict);
         facts_done(&facts);
     }
@@ -432,7 +432,7 @@ TEST(units_of_a_restock_are_not_sold_before_their_time)
                                                                 .left = --facts.left,
                                                                 .initial = -1,
                                                                 .sold = 1}));
-        assert_true(audit_run(&facts, &result, NULL));
+        assert_true(audit_run(&facts, NULL, &result, NULL));
         assert_int_equal(cases[i].verdict, result.checks[AUDIT_CONSERVATION].verdict);
         facts_done(&facts);
     }
@@ -445,7 +445,7 @@ TEST(hostile_text_reaches_no_terminal)
 
     make_clean_sale(&facts);
     assert_true(facts_add_order(&facts, (struct row){"199", "a\x1b[2J\n", "k9"}));
-    assert_true(audit_run(&facts, &result, NULL));
+    assert_true(audit_run(&facts, NULL, &result, NULL));
 
     assert_null(strchr(result.checks[AUDIT_NO_PHANTOM].words, '\x1b'));
     assert_null(strchr(result.checks[AUDIT_NO_PHANTOM].words, '\n'));

@@ -341,7 +341,7 @@ static unsigned audit_all(void)
         seller->facts.has_clients = true;
         if (!ledger_sale_read(ledger, seller->sale, &seller->facts, &failure) ||
             !lt_place_read_operators(&shop.rig.place, seller->sale, &seller->facts, &failure) ||
-            !audit_run(&seller->facts, &result, &failure))
+            !audit_run(&seller->facts, NULL, &result, &failure))
             fail_msg("%s", failure.text);
         if (result.verdict == AUDIT_PASS) continue;
         bad++;

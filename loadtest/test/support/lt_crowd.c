@@ -354,7 +354,7 @@ static bool judge(const struct lt_crowd *crowd, const struct facts *facts,
     char path[FILE_MAX];
 
     file_path(crowd, "lost", "", path);
-    return audit_run_with(facts, &strictness, out_result, failure) &&
+    return audit_run(facts, &strictness, out_result, failure) &&
            (out_result->lost == 0 || resolve_name_lost(facts, path, failure));
 }
 
