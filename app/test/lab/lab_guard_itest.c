@@ -18,29 +18,6 @@
 
 enum { PATIENCE_MS = 20000, METRICS_AGE_MS = 100 };
 
-static json_t *body_of(const struct app_reply *reply)
-{
-    json_t *root = json_loads(reply->body, JSON_REJECT_DUPLICATES, NULL);
-
-    assert_non_null(root);
-    return root;
-}
-
-static const char *member(const json_t *object, const char *name)
-{
-    const char *value = json_string_value(json_object_get(object, name));
-
-    return value ? value : "";
-}
-
-static void put_up(struct app_lab *self, const char *id, int stock)
-{
-    char body[96];
-
-    (void)snprintf(body, sizeof body, "{\"id\":\"%s\",\"stock\":%d}", id, stock);
-    assert_true(app_create_sale(&self->service, self->dir, body));
-}
-
 static void switch_guard(struct app_lab *self, const char *sale, const char *guard)
 {
     char path[96];
@@ -67,18 +44,18 @@ TEST(a_switch_tells_what_the_sale_is_sold_by_now, struct app_lab *self)
 {
     const struct guard *none = guards_find("none");
 
-    put_up(self, "cup", 5);
+    app_lab_put_up(self, "cup", 5);
     switch_guard(self, "cup", "none");
-    json_t *root = body_of(&self->reply);
+    json_t *root = app_lab_body(self);
     const json_t *guard = json_object_get(root, "guard");
 
-    assert_string_equal(member(root, "saleId"), "cup");
-    assert_string_equal(member(root, "storedGuard"), "mutex");
-    assert_true(member(root, "instance")[0]);
-    assert_string_equal(member(guard, "name"), "none");
-    assert_string_equal(member(guard, "idea"), none->idea);
-    assert_string_equal(member(guard, "flaw"), none->flaw);
-    assert_string_equal(member(guard, "expected"), "oversells");
+    assert_string_equal(app_lab_text(root, "saleId"), "cup");
+    assert_string_equal(app_lab_text(root, "storedGuard"), "mutex");
+    assert_true(app_lab_text(root, "instance")[0]);
+    assert_string_equal(app_lab_text(guard, "name"), "none");
+    assert_string_equal(app_lab_text(guard, "idea"), none->idea);
+    assert_string_equal(app_lab_text(guard, "flaw"), none->flaw);
+    assert_string_equal(app_lab_text(guard, "expected"), "oversells");
     json_decref(root);
 }
 
@@ -96,8 +73,8 @@ TEST(a_switch_is_of_one_sale_on_one_instance, struct app_lab *self)
 {
     struct app_process other = {0};
 
-    put_up(self, "cup", 5);
-    put_up(self, "tea", 5);
+    app_lab_put_up(self, "cup", 5);
+    app_lab_put_up(self, "tea", 5);
     assert_true(app_lab_start(self, &other, NULL, NULL));
     assert_int_equal(app_buy(self->service.buyers, "tea", "anna", NULL, &self->reply), 201);
     switch_guard(self, "cup", "none");
@@ -129,7 +106,7 @@ TEST(a_switch_is_of_one_sale_on_one_instance, struct app_lab *self)
 
 TEST(a_switch_ends_with_its_instance, struct app_lab *self)
 {
-    put_up(self, "cup", 5);
+    app_lab_put_up(self, "cup", 5);
     switch_guard(self, "cup", "none");
     assert_int_equal(app_stop(&self->service), 0);
     assert_true(app_lab_start(self, &self->service, NULL, NULL));
@@ -209,7 +186,7 @@ TEST_WITH(switches_under_load_lose_and_oversell_nothing, app_lab_prepare, app_la
         struct shopper shoppers[SHOPPERS];
 
         assert_true(app_lab_start(self, &self->service, "--batch", batches[b]));
-        put_up(self, sale, STOCK);
+        app_lab_put_up(self, sale, STOCK);
         begin_shopping(shoppers, &self->service, sale, BUYERS);
         if (b == 0) assert_true(app_eventually(has_sold_some, self->redis.redis, PATIENCE_MS));
         for (size_t i = 0; i < 3 * sizeof guards / sizeof guards[0]; i++)
@@ -232,8 +209,8 @@ TEST_WITH(a_flawed_guard_oversells_from_its_switch_on, app_lab_prepare, app_lab_
                                 self->redis.redis, NULL};
 
     assert_true(app_start(&self->service, self->dir, args));
-    put_up(self, "cup", 1);
-    put_up(self, "tea", 1);
+    app_lab_put_up(self, "cup", 1);
+    app_lab_put_up(self, "tea", 1);
     switch_guard(self, "cup", "none");
     begin_shopping(shoppers, &self->service, "cup", 1);
     assert_true(end_shopping(shoppers) > 1);
@@ -261,7 +238,7 @@ static bool memory_answers(void *arg)
 
 TEST(after_a_flawed_guard_nothing_is_answered_from_memory, struct app_lab *self)
 {
-    put_up(self, "cup", 1);
+    app_lab_put_up(self, "cup", 1);
     assert_int_equal(app_buy(self->service.buyers, "cup", "anna", NULL, &self->reply), 201);
     assert_true(app_eventually(memory_answers, self, PATIENCE_MS));
     assert_int_equal(app_ask_redis(self->redis.redis, "INCR", "seckill:{cup}:stock"), 1);

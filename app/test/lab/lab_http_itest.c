@@ -22,29 +22,6 @@
 
 enum { PATIENCE_MS = 20000, PROMPT_MS = 10000, OUT_SIZE = 1 << 18 };
 
-static json_t *body_of(const struct app_reply *reply)
-{
-    json_t *root = json_loads(reply->body, JSON_REJECT_DUPLICATES, NULL);
-
-    assert_non_null(root);
-    return root;
-}
-
-static const char *member(const json_t *object, const char *name)
-{
-    const char *value = json_string_value(json_object_get(object, name));
-
-    return value ? value : "";
-}
-
-static void put_up(struct app_lab *self, const char *id, int stock)
-{
-    char body[96];
-
-    (void)snprintf(body, sizeof body, "{\"id\":\"%s\",\"stock\":%d}", id, stock);
-    assert_true(app_create_sale(&self->service, self->dir, body));
-}
-
 /* ---- lists --------------------------------------------------------------------------------------- */
 
 static void assert_listed(struct app_lab *self, const char *path, enum lab_language language)
@@ -52,17 +29,17 @@ static void assert_listed(struct app_lab *self, const char *path, enum lab_langu
     size_t count = 0;
 
     assert_int_equal(app_lab_ask(self, NULL, path, NULL), 200);
-    json_t *root = body_of(&self->reply);
+    json_t *root = app_lab_body(self);
     const json_t *list = json_object_get(root, "scenarios");
 
     for (; scenarios_at(count); count++) {
         const struct lab_scenario *scenario = scenarios_at(count);
         const json_t *one = json_array_get(list, count);
 
-        assert_string_equal(member(one, "name"), scenario->name);
-        assert_string_equal(member(one, "number"), scenario->number);
-        assert_string_equal(member(one, "title"), lab_text_in(scenario->title, language));
-        assert_string_equal(member(one, "lesson"), lab_text_in(scenario->lesson, language));
+        assert_string_equal(app_lab_text(one, "name"), scenario->name);
+        assert_string_equal(app_lab_text(one, "number"), scenario->number);
+        assert_string_equal(app_lab_text(one, "title"), lab_text_in(scenario->title, language));
+        assert_string_equal(app_lab_text(one, "lesson"), lab_text_in(scenario->lesson, language));
     }
     assert_int_equal(json_array_size(list), count);
     json_decref(root);
@@ -84,12 +61,12 @@ TEST(scenarios_are_listed_in_both_languages, struct app_lab *self)
 TEST(guards_are_listed_with_the_one_in_use, struct app_lab *self)
 {
     assert_int_equal(app_lab_ask(self, NULL, LAB "/guards", NULL), 200);
-    json_t *root = body_of(&self->reply);
+    json_t *root = app_lab_body(self);
     size_t count = 0;
 
     while (guards_at(count))
         count++;
-    assert_string_equal(member(root, "default"), "mutex");
+    assert_string_equal(app_lab_text(root, "default"), "mutex");
     assert_int_equal(json_array_size(json_object_get(root, "guards")), count);
     json_decref(root);
 }
@@ -132,12 +109,12 @@ TEST(runs_come_to_their_verdicts, struct app_lab *self)
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         if (app_lab_ask(self, "POST", table[i].path, "{}") != 200)
             fail_msg("%s: %s", table[i].path, self->reply.body);
-        json_t *root = body_of(&self->reply);
+        json_t *root = app_lab_body(self);
         const json_t *verdict = json_object_get(root, "verdict");
         const json_t *first = json_array_get(json_object_get(verdict, "broken"), 0);
 
         assert_true(json_is_true(json_object_get(verdict, "isExpected")));
-        assert_string_equal(first ? member(first, "promise") : "kept", table[i].broken);
+        assert_string_equal(first ? app_lab_text(first, "promise") : "kept", table[i].broken);
         json_decref(root);
     }
     assert_int_equal(app_lab_processes(self->labs), 1); /* one Redis for all */
@@ -256,7 +233,7 @@ static const struct {
 
 TEST(what_is_not_taken_is_named_and_does_nothing, struct app_lab *self)
 {
-    put_up(self, "cup", 5);
+    app_lab_put_up(self, "cup", 5);
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         app_http(&(struct app_call){.method = refusals[i].method,
                                     .base = self->service.buyers,
@@ -299,7 +276,7 @@ TEST_WITH(without_lab_there_is_nothing, app_lab_prepare, app_lab_tear_down)
     char before[512];
 
     assert_true(app_lab_start(self, &self->service, "no-lab", NULL));
-    put_up(self, "cup", 5);
+    app_lab_put_up(self, "cup", 5);
     assert_int_equal(app_lab_ask(self, "GET", "/nothing", NULL), 404);
     (void)snprintf(before, sizeof before, "%.500s", self->reply.body);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {

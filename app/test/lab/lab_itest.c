@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,25 +15,10 @@
 #include "lab/show/render.h"
 #include "lab/stage/stage_inside.h"
 #include "start/redis_child.h"
-#include "test/support/app_support.h"
+#include "test/support/app_lab.h"
 #include "test/support/testing.h"
 
 enum { OUT_SIZE = 1 << 18, PATIENCE_MS = 20000 };
-
-static int open_lab(void **state)
-{
-    struct start_error why = {0};
-
-    *state = lab_open(&why);
-    if (!*state) print_error("%s\n", why.text);
-    return *state ? 0 : -1;
-}
-
-static int close_lab(void **state)
-{
-    lab_close(*state);
-    return 0;
-}
 
 /* ---- scenarios --------------------------------------------------------------------------------- */
 
@@ -62,13 +46,8 @@ static void assert_texts(const struct lab_run *run)
 
 static char *play_as_json(struct lab *lab, const struct lab_scenario *scenario)
 {
-    struct lab_run *run = lab_play(lab, scenario);
+    struct lab_run *run = app_lab_play(lab, scenario);
 
-    assert_non_null(run);
-    if (!lab_run_is_expected(run)) {
-        render_text(run, LAB_ENGLISH, stderr);
-        fail_msg("%s: not the expected verdict", scenario->name);
-    }
     assert_texts(run);
     char *json = render_json(run, LAB_ENGLISH);
     assert_non_null(json);
@@ -150,14 +129,12 @@ static size_t calls_of(const struct lab_run *run, int actor, const char *reply)
 
 TEST(a_sleeper_asks_twice_and_is_told_a_poller_asks_on)
 {
-    struct lab_run *sleeper = lab_play(*state, scenarios_named("woken-by-message"));
-    struct lab_run *poller = lab_play(*state, scenarios_named("polling"));
+    struct lab_run *sleeper = app_lab_play(*state, scenarios_named("woken-by-message"));
+    struct lab_run *poller = app_lab_play(*state, scenarios_named("polling"));
 
-    assert_true(lab_run_is_expected(sleeper));
     assert_int_equal(calls_of(sleeper, 1, "[0, <ms>]"), 2);
     assert_int_equal(calls_of(sleeper, 1, "(listens)"), 1);
     assert_int_equal(calls_of(sleeper, 1, "(heard)"), 1);
-    assert_true(lab_run_is_expected(poller));
     assert_int_equal(calls_of(poller, 1, "[0, <ms>]"), 3);
     assert_int_equal(calls_of(poller, 1, "(heard)"), 0);
     lab_run_free(sleeper);
@@ -167,10 +144,8 @@ TEST(a_sleeper_asks_twice_and_is_told_a_poller_asks_on)
 /* By whom the lamps were sold, one after the other. */
 static void assert_served(struct lab *lab, const char *scenario, const char *buyers)
 {
-    struct lab_run *run = lab_play(lab, scenarios_named(scenario));
+    struct lab_run *run = app_lab_play(lab, scenarios_named(scenario));
 
-    assert_non_null(run);
-    assert_true(lab_run_is_expected(run));
     const struct lab_state *end = &run->steps[run->step_count - 1].state;
     assert_int_equal(end->order_count, strlen(buyers));
     for (size_t i = 0; i < end->order_count; i++) {
@@ -204,10 +179,8 @@ static size_t most_owners(const struct lab_run *run)
 
 TEST(two_readers_are_inside_and_the_writer_is_alone)
 {
-    struct lab_run *run = lab_play(*state, scenarios_named("readers-writer"));
+    struct lab_run *run = app_lab_play(*state, scenarios_named("readers-writer"));
 
-    assert_non_null(run);
-    assert_true(lab_run_is_expected(run));
     assert_int_equal(most_owners(run), 2);
     assert_string_equal(run->steps[1].state.lock[0].owner, "A#1,B#1");
     assert_string_equal(run->steps[6].state.lock[0].owner, "C#1:write");
@@ -319,10 +292,8 @@ TEST(an_actor_that_is_left_behind_does_not_reach_the_next_run)
         .number = "0", .name = "left", .play = play_without_a_crash};
 
     for (unsigned i = 0; i < 3; i++) {
-        struct lab_run *run = lab_play(*state, &scenario);
+        struct lab_run *run = app_lab_play(*state, &scenario);
 
-        assert_non_null(run);
-        assert_true(lab_run_is_expected(run));
         assert_string_equal(run->steps[0].state.lock[0].owner, "A#1");
         assert_int_equal(run->steps[0].state.order_count, 0);
         lab_run_free(run);
@@ -379,24 +350,11 @@ static bool has_redis(void *arg)
 
 TEST(an_interrupt_leaves_nothing_behind)
 {
-    const char *build = getenv("BUILD_DIR"); /* NOLINT(concurrency-mt-unsafe): one thread */
-    char program[] = "seckillctl", lab[] = "lab", run[] = "run", all[] = "all";
-    char *args[] = {program, lab, run, all, NULL};
-    char path[APP_URL_SIZE];
-    char dir[APP_PATH_SIZE];
     struct app_process process = {0};
-    posix_spawn_file_actions_t files;
+    char dir[APP_PATH_SIZE];
     int status = 0;
 
-    app_folder_make(dir);
-    /* One thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
-    assert_int_equal(setenv("TMPDIR", dir, 1), 0);
-    (void)snprintf(path, sizeof path, "%s/seckillctl", build ? build : "build/release");
-    (void)posix_spawn_file_actions_init(&files);
-    (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", 1, 0);
-    (void)posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", 1, 0);
-    assert_int_equal(posix_spawn(&process.pid, path, &files, NULL, args, environ), 0);
-    (void)posix_spawn_file_actions_destroy(&files);
+    app_lab_start_command(&process, dir);
     assert_true(app_eventually(has_redis, &process, PATIENCE_MS));
     pid_t redis = app_redis_child_of(&process);
     assert_int_equal(kill(process.pid, SIGINT), 0);
@@ -408,7 +366,7 @@ TEST(an_interrupt_leaves_nothing_behind)
     assert_int_equal(rmdir(dir), 0); /* it is empty */
 }
 
-GROUP(open_lab, close_lab);
+GROUP(app_lab_open, app_lab_close);
 
 int main(int argc, char **argv)
 {

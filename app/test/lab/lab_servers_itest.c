@@ -3,7 +3,6 @@
  * order whoever answers first; and the servers go when the lab goes, also when it is killed.
  */
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,35 +12,15 @@
 #include "lab/show/render.h"
 #include "lab/stage/stage.h"
 #include "start/redis_child.h"
-#include "test/support/app_support.h"
+#include "test/support/app_lab.h"
 #include "test/support/testing.h"
 
 enum { PATIENCE_MS = 60000, AGAIN = 4, SERVERS = 4 /* the shop's, and three */ };
 
-static int open_lab(void **state)
-{
-    struct start_error why = {0};
-
-    *state = lab_open(&why);
-    if (!*state) print_error("%s\n", why.text);
-    return *state ? 0 : -1;
-}
-
-static int close_lab(void **state)
-{
-    lab_close(*state);
-    return 0;
-}
-
 static char *play(struct lab *lab, const char *name)
 {
-    struct lab_run *run = lab_play(lab, scenarios_named(name));
+    struct lab_run *run = app_lab_play(lab, scenarios_named(name));
 
-    assert_non_null(run);
-    if (!lab_run_is_expected(run)) {
-        render_text(run, LAB_ENGLISH, stderr);
-        fail_msg("%s: not the expected verdict", name);
-    }
     char *json = render_json(run, LAB_ENGLISH);
     assert_non_null(json);
     lab_run_free(run);
@@ -142,86 +121,35 @@ struct family {
     size_t count;
 };
 
-static bool is_redis(long pid)
-{
-    char path[64];
-    char name[32] = "";
-
-    (void)snprintf(path, sizeof path, "/proc/%ld/comm", pid);
-    FILE *file = fopen(path, "re");
-    if (!file) return false;
-    if (!fgets(name, sizeof name, file)) name[0] = '\0';
-    (void)fclose(file);
-    return strcmp(name, "redis-server\n") == 0;
-}
-
 static bool has_all_servers(void *arg)
 {
     struct family *self = arg;
-    char path[64];
-    char list[256] = "";
-    char *rest = list;
 
-    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", self->process.pid,
-                   self->process.pid);
-    FILE *file = fopen(path, "re");
-    if (!file) return false;
-    if (!fgets(list, sizeof list, file)) list[0] = '\0';
-    (void)fclose(file);
-    self->count = 0;
-    while (*rest && self->count < SERVERS) {
-        long pid = strtol(rest, &rest, 10);
-
-        if (pid > 0 && is_redis(pid)) self->redis[self->count++] = (pid_t)pid;
-        rest += strspn(rest, " \n");
-    }
+    self->count = app_redis_children_of(&self->process, self->redis, SERVERS);
     return self->count == SERVERS;
 }
 
-/* Dead; somebody else may still have to reap it. */
-static bool is_dead(pid_t pid)
-{
-    char path[64];
-    char line[256] = "";
-    FILE *file = NULL;
-
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    file = fopen(path, "re");
-    if (!file) return true;
-    if (!fgets(line, sizeof line, file)) line[0] = '\0';
-    (void)fclose(file);
-    return line[0] == '\0' || strstr(line, ") Z ") != NULL;
-}
-
+/* Dead; somebody else may still have to reap them. */
 static bool are_all_dead(void *arg)
 {
     const struct family *self = arg;
+    char folder[32];
 
     for (size_t i = 0; i < self->count; i++) {
-        if (!is_dead(self->redis[i])) return false;
+        (void)snprintf(folder, sizeof folder, "/proc/%d", self->redis[i]);
+        const char *stat = app_file(folder, "stat");
+        if (stat[0] && !strstr(stat, ") Z ")) return false;
     }
     return true;
 }
 
 TEST(the_servers_of_a_killed_lab_end_with_it)
 {
-    const char *build = getenv("BUILD_DIR"); /* NOLINT(concurrency-mt-unsafe): one thread */
-    char program[] = "seckillctl", lab[] = "lab", run[] = "run", name[] = "all";
-    char *args[] = {program, lab, run, name, NULL};
     struct family family = {0};
-    char path[APP_URL_SIZE];
     char dir[APP_PATH_SIZE];
-    posix_spawn_file_actions_t files;
     int status = 0;
 
-    app_folder_make(dir);
-    /* One thread: NOLINTNEXTLINE(concurrency-mt-unsafe) */
-    assert_int_equal(setenv("TMPDIR", dir, 1), 0);
-    (void)snprintf(path, sizeof path, "%s/seckillctl", build ? build : "build/release");
-    (void)posix_spawn_file_actions_init(&files);
-    (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", 1, 0);
-    assert_int_equal(posix_spawn(&family.process.pid, path, &files, NULL, args, environ), 0);
-    (void)posix_spawn_file_actions_destroy(&files);
+    app_lab_start_command(&family.process, dir);
     assert_true(app_eventually(has_all_servers, &family, PATIENCE_MS));
     assert_int_equal(kill(family.process.pid, SIGKILL), 0);
     assert_int_equal(waitpid(family.process.pid, &status, 0), family.process.pid);
@@ -229,7 +157,7 @@ TEST(the_servers_of_a_killed_lab_end_with_it)
     app_folder_remove(dir);
 }
 
-GROUP(open_lab, close_lab);
+GROUP(app_lab_open, app_lab_close);
 
 int main(int argc, char **argv)
 {

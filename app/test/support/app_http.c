@@ -152,16 +152,9 @@ long app_buy(const char *base, const char *sale, const char *user, const char *k
 const char *app_token(const char *dir)
 {
     static _Thread_local char token[TOKEN_SIZE];
-    char path[APP_PATH_SIZE + 16];
-    FILE *file = NULL;
+    const char *line = app_file(dir, "admin.token");
 
-    (void)snprintf(path, sizeof path, "%s/admin.token", dir);
-    file = fopen(path, "re");
-    token[0] = '\0';
-    if (!file) return token;
-    if (!fgets(token, sizeof token, file)) token[0] = '\0';
-    (void)fclose(file);
-    token[strcspn(token, "\n")] = '\0';
+    (void)snprintf(token, sizeof token, "%.*s", (int)strcspn(line, "\n"), line);
     return token;
 }
 

@@ -6,10 +6,14 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <glob.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "lab/show/render.h"
+#include "test/support/testing.h"
 
 static char usual[APP_PATH_SIZE]; /* TMPDIR before */
 
@@ -80,6 +84,53 @@ bool app_lab_is_open(void *dir)
     return entries_of(dir, "seckill-lab-*/*.sock") >= 1 && app_lab_processes(dir) >= 1;
 }
 
+int app_lab_open(void **state)
+{
+    struct start_error why = {0};
+
+    *state = lab_open(&why);
+    if (!*state) print_error("%s\n", why.text);
+    return *state ? 0 : -1;
+}
+
+int app_lab_close(void **state)
+{
+    lab_close(*state);
+    return 0;
+}
+
+struct lab_run *app_lab_play(struct lab *lab, const struct lab_scenario *scenario)
+{
+    struct lab_run *run = lab_play(lab, scenario);
+
+    assert_non_null(run);
+    if (!lab_run_is_expected(run)) {
+        render_text(run, LAB_ENGLISH, stderr);
+        fail_msg("%s: not the expected verdict", scenario->name);
+    }
+    return run;
+}
+
+void app_lab_start_command(struct app_process *out, char dir[APP_PATH_SIZE])
+{
+    /* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
+    const char *build = getenv("BUILD_DIR");
+    char program[] = "seckillctl", lab[] = "lab", run[] = "run", all[] = "all";
+    char *args[] = {program, lab, run, all, NULL};
+    char path[APP_URL_SIZE];
+    posix_spawn_file_actions_t files;
+
+    app_folder_make(dir);
+    assert_int_equal(setenv("TMPDIR", dir, 1), 0);
+    /* NOLINTEND(concurrency-mt-unsafe) */
+    (void)snprintf(path, sizeof path, "%s/seckillctl", build ? build : "build/release");
+    (void)posix_spawn_file_actions_init(&files);
+    (void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", 1, 0);
+    (void)posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+    assert_int_equal(posix_spawn(&out->pid, path, &files, NULL, args, environ), 0);
+    (void)posix_spawn_file_actions_destroy(&files);
+}
+
 bool app_lab_start(const struct app_lab *self, struct app_process *out, const char *first,
                    const char *second)
 {
@@ -120,6 +171,29 @@ int app_lab_tear_down(void **state)
     app_folder_remove(self->dir);
     free(self);
     return is_gone ? status : -1;
+}
+
+void app_lab_put_up(const struct app_lab *self, const char *sale, int stock)
+{
+    char body[96];
+
+    (void)snprintf(body, sizeof body, "{\"id\":\"%s\",\"stock\":%d}", sale, stock);
+    assert_true(app_create_sale(&self->service, self->dir, body));
+}
+
+json_t *app_lab_body(const struct app_lab *self)
+{
+    json_t *root = json_loads(self->reply.body, JSON_REJECT_DUPLICATES, NULL);
+
+    assert_non_null(root);
+    return root;
+}
+
+const char *app_lab_text(const json_t *object, const char *name)
+{
+    const char *value = json_string_value(json_object_get(object, name));
+
+    return value ? value : "";
 }
 
 long app_lab_ask(struct app_lab *self, const char *method, const char *path, const char *body)

@@ -264,37 +264,35 @@ int app_stop(struct app_process *process)
 
 static bool is_redis(long pid)
 {
-    char path[64];
-    char name[32] = "";
-    FILE *file = NULL;
+    char folder[32];
 
-    (void)snprintf(path, sizeof path, "/proc/%ld/comm", pid);
-    file = fopen(path, "re");
-    if (!file) return false;
-    if (!fgets(name, sizeof name, file)) name[0] = '\0';
-    (void)fclose(file);
-    return strcmp(name, "redis-server\n") == 0;
+    (void)snprintf(folder, sizeof folder, "/proc/%ld", pid);
+    return strcmp(app_file(folder, "comm"), "redis-server\n") == 0;
+}
+
+size_t app_redis_children_of(const struct app_process *process, pid_t *out, size_t max)
+{
+    char folder[64];
+    char list[256];
+    char *rest = list;
+    size_t count = 0;
+
+    (void)snprintf(folder, sizeof folder, "/proc/%d/task/%d", process->pid, process->pid);
+    (void)snprintf(list, sizeof list, "%.255s", app_file(folder, "children"));
+    while (*rest && count < max) {
+        long pid = strtol(rest, &rest, 10);
+
+        if (pid > 0 && is_redis(pid)) out[count++] = (pid_t)pid;
+        rest += strspn(rest, " \n");
+    }
+    return count;
 }
 
 pid_t app_redis_child_of(const struct app_process *process)
 {
-    char path[64];
-    char list[256] = "";
-    char *rest = list;
-    FILE *file = NULL;
+    pid_t pid = 0;
 
-    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", process->pid, process->pid);
-    file = fopen(path, "re");
-    if (!file) return 0;
-    if (!fgets(list, sizeof list, file)) list[0] = '\0';
-    (void)fclose(file);
-    while (*rest) {
-        long pid = strtol(rest, &rest, 10);
-
-        if (pid > 0 && is_redis(pid)) return (pid_t)pid;
-        rest += strspn(rest, " \n");
-    }
-    return 0;
+    return app_redis_children_of(process, &pid, 1) == 1 ? pid : 0;
 }
 
 bool app_eventually(bool (*claim)(void *arg), void *arg, int64_t limit_ms)

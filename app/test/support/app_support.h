@@ -58,7 +58,8 @@ int app_wait(struct app_process *process, int64_t limit_ms);
 int app_stop(struct app_process *process);
 void app_kill(struct app_process *process);
 
-/* The redis-server that this seckilld keeps, or 0. */
+/* The redis-servers that this process keeps, at most so many; the first one, or 0. */
+size_t app_redis_children_of(const struct app_process *process, pid_t *out, size_t max);
 pid_t app_redis_child_of(const struct app_process *process);
 
 /* ---- HTTP ------------------------------------------------------------------------------------ */
