@@ -11,7 +11,6 @@
 #include "gate/token.h"
 #include "test/support/app_fixture.h"
 #include "test/support/app_forge.h"
-#include "test/support/testing.h"
 
 #define KEY    "the first key has thirty-two bytes"
 #define OLD    "the key before has enough of them too"
@@ -19,18 +18,11 @@
 
 #define ORDERS "/api/v1/sales/cup/orders"
 
-enum { OUT_SIZE = 65536, PATH_SIZE = APP_PATH_SIZE + 16, LINE_SIZE = 16384, CLAIMS_SIZE = 12288 };
+enum { PATH_SIZE = APP_PATH_SIZE + 16, LINE_SIZE = 16384, CLAIMS_SIZE = 12288 };
 
-struct fixture {
-    char dir[APP_PATH_SIZE];
-    char key[PATH_SIZE]; /* files */
-    char old_key[PATH_SIZE];
-    struct app_process service;
-    struct app_reply reply;
-    char out[OUT_SIZE];
-};
+static char key_file[PATH_SIZE], old_key_file[PATH_SIZE];
 
-static void write_file(const struct fixture *self, const char *name, const char *text,
+static void write_file(const struct app_fixture *self, const char *name, const char *text,
                        char out_path[PATH_SIZE])
 {
     int fd = -1;
@@ -41,19 +33,7 @@ static void write_file(const struct fixture *self, const char *name, const char 
     (void)close(fd);
 }
 
-static int set_up_folder(void **state)
-{
-    struct fixture *self = calloc(1, sizeof *self);
-
-    if (!self) return -1;
-    *state = self;
-    app_folder_make(self->dir);
-    write_file(self, "key", KEY "\n", self->key);
-    write_file(self, "old-key", OLD "\n", self->old_key);
-    return 0;
-}
-
-static bool start(struct fixture *self, const char *const *args)
+static bool start(struct app_fixture *self, const char *const *args)
 {
     return app_start(&self->service, self->dir, args) &&
            app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":100}");
@@ -61,24 +41,22 @@ static bool start(struct fixture *self, const char *const *args)
 
 #define START(self, ...) start((self), (const char *const[]){__VA_ARGS__, NULL})
 
-static int set_up(void **state)
+static void start_by_tokens(struct app_fixture *self)
 {
-    if (set_up_folder(state) != 0) return -1;
-    struct fixture *self = *state;
-    return START(self, "no-lab", "--token-key", self->key, "--token-key-2", self->old_key,
-                 "--log-level", "debug")
-               ? 0
-               : -1;
+    assert_true(START(self, "no-lab", "--token-key", key_file, "--token-key-2", old_key_file,
+                      "--log-level", "debug"));
 }
 
-static int tear_down(void **state)
+SET_UP(struct app_fixture, self)
 {
-    struct fixture *self = *state;
-    int status = app_stop(&self->service);
+    app_fixture_begin(self);
+    write_file(self, "key", KEY "\n", key_file);
+    write_file(self, "old-key", OLD "\n", old_key_file);
+}
 
-    app_folder_remove(self->dir);
-    free(self);
-    return status;
+TEAR_DOWN(struct app_fixture, self)
+{
+    assert_int_equal(app_fixture_end(self), 0);
 }
 
 static long long now_s(void)
@@ -96,7 +74,7 @@ static char *make_token(const char *key, const char *buyer)
 }
 
 /* POST orders with these header lines (NULL: none). */
-static void buy_with(struct fixture *self, const char *first, const char *second)
+static void buy_with(struct app_fixture *self, const char *first, const char *second)
 {
     app_http(&(struct app_call){.method = "POST",
                                 .base = self->service.buyers,
@@ -106,7 +84,7 @@ static void buy_with(struct fixture *self, const char *first, const char *second
 }
 
 /* POST orders with this token, which is freed. */
-static void buy(struct fixture *self, char *token)
+static void buy(struct app_fixture *self, char *token)
 {
     static char line[LINE_SIZE];
 
@@ -115,7 +93,7 @@ static void buy(struct fixture *self, char *token)
     buy_with(self, line, NULL);
 }
 
-static bool is_unauthenticated(const struct fixture *self)
+static bool is_unauthenticated(const struct app_fixture *self)
 {
     static const char challenge[] = "WWW-Authenticate: Bearer error=\"invalid_token\"\r\n";
 
@@ -125,12 +103,12 @@ static bool is_unauthenticated(const struct fixture *self)
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
-TEST_WITH(the_token_alone_names_the_buyer, set_up, tear_down)
+TEST(the_token_alone_names_the_buyer, struct app_fixture *self)
 {
-    struct fixture *self = *state;
     char line[512];
     char *token = make_token(KEY, "alice");
 
+    start_by_tokens(self);
     (void)snprintf(line, sizeof line, "Authorization: Bearer %s", token);
     buy_with(self, line, "X-User-Id: mallory");
     app_says(&self->reply, 201, "{`buyer`:`alice`}");
@@ -141,10 +119,9 @@ TEST_WITH(the_token_alone_names_the_buyer, set_up, tear_down)
     assert_true(app_is_problem(&self->reply, 409, "already-ordered"));
 }
 
-TEST_WITH(tokens_of_both_keys_are_good, set_up, tear_down)
+TEST(tokens_of_both_keys_are_good, struct app_fixture *self)
 {
-    struct fixture *self = *state;
-
+    start_by_tokens(self);
     buy(self, make_token(KEY, "alice"));
     assert_int_equal(self->reply.status, 201);
     buy(self, make_token(OLD, "bobby"));
@@ -154,7 +131,7 @@ TEST_WITH(tokens_of_both_keys_are_good, set_up, tear_down)
 }
 
 /* On one connection, so that the thread that answers has seen the good token before. */
-TEST_WITH(a_connection_may_change_its_buyer, set_up, tear_down)
+TEST(a_connection_may_change_its_buyer, struct app_fixture *self)
 {
     static const struct {
         const char *key, *buyer, *expected;
@@ -163,10 +140,11 @@ TEST_WITH(a_connection_may_change_its_buyer, set_up, tear_down)
         {KEY, "bobby", "HTTP/1.1 201 "}, {OTHER, "alice", "HTTP/1.1 401 "},
         {KEY, "alice", "HTTP/1.1 409 "}, {OLD, "bobby", "HTTP/1.1 409 "},
     };
-    struct fixture *self = *state;
-    int fd = app_connect(self->service.buyers);
+    int fd = -1;
     char request[1024];
 
+    start_by_tokens(self);
+    fd = app_connect(self->service.buyers);
     assert_true(fd >= 0);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         char *token = make_token(steps[i].key, steps[i].buyer);
@@ -183,14 +161,15 @@ TEST_WITH(a_connection_may_change_its_buyer, set_up, tear_down)
     (void)close(fd);
 }
 
-TEST_WITH(a_token_expires_also_on_an_open_connection, set_up, tear_down)
+TEST(a_token_expires_also_on_an_open_connection, struct app_fixture *self)
 {
-    struct fixture *self = *state;
-    int fd = app_connect(self->service.buyers);
+    int fd = -1;
     char claims[128];
     char request[1024];
     char *token = NULL;
 
+    start_by_tokens(self);
+    fd = app_connect(self->service.buyers);
     (void)snprintf(claims, sizeof claims, "{\"sub\":\"alice\",\"exp\":%lld}", now_s() + 2);
     token = app_forge(&(struct forgery){.key = KEY, .claims = claims});
     (void)snprintf(request, sizeof request,
@@ -212,12 +191,13 @@ TEST_WITH(a_token_expires_also_on_an_open_connection, set_up, tear_down)
 
 /* ---- the other port, the lab ----------------------------------------------------------------- */
 
-TEST_WITH(buyers_are_no_operators_and_operators_no_buyers, set_up, tear_down)
+TEST(buyers_are_no_operators_and_operators_no_buyers, struct app_fixture *self)
 {
-    struct fixture *self = *state;
-    struct app_call call = {.base = self->service.admin, .path = "/api/v1/admin/sales"};
+    struct app_call call = {.path = "/api/v1/admin/sales"};
     char *token = make_token(KEY, "alice");
 
+    start_by_tokens(self);
+    call.base = self->service.admin;
     call.token = token;
     app_http(&call, &self->reply);
     assert_true(app_is_problem(&self->reply, 403, "forbidden"));
@@ -230,12 +210,12 @@ TEST_WITH(buyers_are_no_operators_and_operators_no_buyers, set_up, tear_down)
     assert_true(is_unauthenticated(self));
 }
 
-TEST(in_the_lab_a_token_still_wins, struct fixture *self)
+TEST(in_the_lab_a_token_still_wins, struct app_fixture *self)
 {
     char line[512];
     char *token = make_token(KEY, "alice");
 
-    assert_true(START(self, "--token-key", self->key));
+    assert_true(START(self, "--token-key", key_file));
     (void)snprintf(line, sizeof line, "Authorization: Bearer %s", token);
     buy_with(self, line, "X-User-Id: carol");
     assert_string_equal(app_member(&self->reply, "buyer"), "alice");
@@ -248,7 +228,7 @@ TEST(in_the_lab_a_token_still_wins, struct fixture *self)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-TEST(a_bad_key_is_one_line_and_exit_2, struct fixture *self)
+TEST(a_bad_key_is_one_line_and_exit_2, struct app_fixture *self)
 {
     static const struct {
         const char *text, *says; /* text NULL: no file */
@@ -263,8 +243,7 @@ TEST(a_bad_key_is_one_line_and_exit_2, struct fixture *self)
 
     for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
         const char *flag = flags[i % 2];
-        const char *const args[] = {"--data",      self->dir, flag, path,
-                                    "--token-key", self->key, NULL};
+        const char *const args[] = {"--data", self->dir, flag, path, "--token-key", key_file, NULL};
         const char *const only[] = {"--data", self->dir, flag, path, NULL};
 
         write_file(self, "bad", cases[i / 2].text ? cases[i / 2].text : "", path);
@@ -277,7 +256,7 @@ TEST(a_bad_key_is_one_line_and_exit_2, struct fixture *self)
     }
 }
 
-static size_t read_file(struct fixture *self, const char *path)
+static size_t read_file(struct app_fixture *self, const char *path)
 {
     size_t len = 0;
     FILE *file = fopen(path, "re");
@@ -293,24 +272,24 @@ static size_t read_file(struct fixture *self, const char *path)
     return len;
 }
 
-TEST(a_key_open_to_others_is_worth_a_warning, struct fixture *self)
+TEST(a_key_open_to_others_is_worth_a_warning, struct app_fixture *self)
 {
-    assert_int_equal(chmod(self->key, 0644), 0);
-    assert_true(START(self, "no-lab", "--token-key", self->key, "--token-key-2", self->old_key));
+    assert_int_equal(chmod(key_file, 0644), 0);
+    assert_true(START(self, "no-lab", "--token-key", key_file, "--token-key-2", old_key_file));
     const char *log = app_file(self->dir, "seckilld.log");
     assert_non_null(strstr(log, " warn "));
     assert_non_null(strstr(log, "/key: others may read"));
     assert_null(strstr(log, "old-key"));
 }
 
-TEST_WITH(no_secret_is_written_anywhere, set_up, tear_down)
+TEST(no_secret_is_written_anywhere, struct app_fixture *self)
 {
-    struct fixture *self = *state;
     char path[PATH_SIZE];
     char *good = make_token(KEY, "alice");
     char *bad = make_token(OTHER, "alice");
     struct stat info;
 
+    start_by_tokens(self);
     for (int i = 0; i < 3; i++) {
         buy(self, strdup(good));
         buy(self, strdup(bad));
@@ -337,7 +316,7 @@ TEST_WITH(no_secret_is_written_anywhere, set_up, tear_down)
 
 /* ---- the rate -------------------------------------------------------------------------------- */
 
-static bool is_over_quota(const struct fixture *self)
+static bool is_over_quota(const struct app_fixture *self)
 {
     const char *header = strstr(self->reply.headers, "Retry-After: ");
     long seconds = header ? strtol(header + strlen("Retry-After: "), NULL, 10) : 0;
@@ -345,9 +324,9 @@ static bool is_over_quota(const struct fixture *self)
     return app_is_problem(&self->reply, 429, "quota-exceeded") && seconds >= 1 && seconds <= 30;
 }
 
-TEST(who_asks_too_often_is_told_so, struct fixture *self)
+TEST(who_asks_too_often_is_told_so, struct app_fixture *self)
 {
-    assert_true(START(self, "no-lab", "--token-key", self->key, "--rate", "1/s:3"));
+    assert_true(START(self, "no-lab", "--token-key", key_file, "--rate", "1/s:3"));
     buy(self, make_token(KEY, "alice"));
     assert_int_equal(self->reply.status, 201);
     buy(self, make_token(KEY, "alice"));
@@ -362,7 +341,7 @@ TEST(who_asks_too_often_is_told_so, struct fixture *self)
 }
 
 /* With a Redis that stands still, only what does not ask it is answered at once. */
-TEST(a_refused_request_does_not_reach_redis, struct fixture *self)
+TEST(a_refused_request_does_not_reach_redis, struct app_fixture *self)
 {
     pid_t redis = 0;
 
@@ -378,7 +357,7 @@ TEST(a_refused_request_does_not_reach_redis, struct fixture *self)
     assert_true(is_over_quota(self));
 }
 
-TEST(the_limited_are_counted, struct fixture *self)
+TEST(the_limited_are_counted, struct app_fixture *self)
 {
     assert_true(START(self, "--rate", "1:1"));
     for (int i = 0; i < 5; i++)
@@ -389,7 +368,7 @@ TEST(the_limited_are_counted, struct fixture *self)
     assert_null(strstr(self->reply.body, "\nseckill_rate_limited_total 0\n"));
 }
 
-TEST(without_a_rate_nobody_is_limited, struct fixture *self)
+TEST(without_a_rate_nobody_is_limited, struct app_fixture *self)
 {
     assert_true(START(self, "--batch", "1"));
     for (int i = 0; i < 50; i++) {
@@ -397,5 +376,3 @@ TEST(without_a_rate_nobody_is_limited, struct fixture *self)
         assert_int_not_equal(self->reply.status, 429);
     }
 }
-
-FIXTURE(set_up_folder, tear_down);

@@ -4,41 +4,32 @@
  */
 #include <unistd.h>
 
+#include "test/support/app_fixture.h"
 #include "test/support/app_forge.h"
 #include "test/support/app_stack.h"
-#include "test/support/testing.h"
 
 #define KEY "0123456789abcdef0123456789abcdef"
 
 enum { HALF = 50, BODY_SIZE = 4096, SALES = 1000, LAB_MS = 60000, SOON_MS = 5000 };
 
-struct fixture {
-    char dir[APP_PATH_SIZE];
+SET_UP(struct app_fixture, self)
+{
     char key[APP_PATH_SIZE + 8];
-    struct app_process service;
-    struct app_reply reply;
-};
 
-SET_UP(struct fixture, self)
-{
-    app_folder_make(self->dir);
-    (void)snprintf(self->key, sizeof self->key, "%s/key", self->dir);
-    FILE *file = fopen(self->key, "we");
+    app_fixture_begin(self);
+    (void)snprintf(key, sizeof key, "%s/key", self->dir);
+    FILE *file = fopen(key, "we");
     assert_false(!file || fputs(KEY, file) < 0 || fclose(file) != 0);
-    const char *const args[] = {"--token-key", self->key, "--connections", "8", NULL};
-    assert_true(app_start(&self->service, self->dir, args));
-    assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":5}"));
+    app_fixture_start(self, (const char *const[]){"--token-key", key, "--connections", "8", NULL},
+                      "cup");
 }
 
-TEAR_DOWN(struct fixture, self)
+TEAR_DOWN(struct app_fixture, self)
 {
-    int status = app_stop(&self->service); /* a crash, and what a sanitizer found, too */
-
-    app_folder_remove(self->dir);
-    assert_int_equal(status, 0);
+    assert_int_equal(app_fixture_end(self), 0); /* a crash, and what a sanitizer found, too */
 }
 
-static void assert_alive_with_margin(struct fixture *self)
+static void assert_alive_with_margin(struct app_fixture *self)
 {
     int percent = app_stack_percent(&self->service);
 
@@ -48,7 +39,7 @@ static void assert_alive_with_margin(struct fixture *self)
 }
 
 /* What is refused takes no more than a decent request does, give or take a page. */
-static void assert_no_deeper_than(struct fixture *self, int usual)
+static void assert_no_deeper_than(struct app_fixture *self, int usual)
 {
     assert_alive_with_margin(self);
     assert_in_range(app_stack_percent(&self->service), 0, usual + 2);
@@ -75,7 +66,7 @@ static void nest(size_t i, char out[BODY_SIZE])
     out[used] = '\0';
 }
 
-TEST(nested_bodies_are_refused_with_a_margin, struct fixture *self)
+TEST(nested_bodies_are_refused_with_a_margin, struct app_fixture *self)
 {
     static const struct {
         const char *method, *path;
@@ -115,7 +106,7 @@ TEST(nested_bodies_are_refused_with_a_margin, struct fixture *self)
     assert_no_deeper_than(self, usual);
 }
 
-TEST(nested_tokens_are_refused_with_a_margin, struct fixture *self)
+TEST(nested_tokens_are_refused_with_a_margin, struct app_fixture *self)
 {
     static const char head[] = "{\"alg\":\"HS256\"}";
     int usual = app_stack_percent(&self->service);
@@ -141,7 +132,7 @@ TEST(nested_tokens_are_refused_with_a_margin, struct fixture *self)
     assert_no_deeper_than(self, usual);
 }
 
-TEST(answers_about_many_sales_leave_a_margin, struct fixture *self)
+TEST(answers_about_many_sales_leave_a_margin, struct app_fixture *self)
 {
     static const char *const paths[] = {"/metrics", "/api/v1/sales", "/openapi.json",
                                         "/",        "/lab",          "/api/v1/lab/scenarios"};
@@ -161,7 +152,7 @@ TEST(answers_about_many_sales_leave_a_margin, struct fixture *self)
     assert_alive_with_margin(self);
 }
 
-TEST(purchases_and_streams_leave_a_margin, struct fixture *self)
+TEST(purchases_and_streams_leave_a_margin, struct app_fixture *self)
 {
     static const char stream[] = "GET /api/v1/sales/cup/events HTTP/1.1\r\nHost: a\r\n\r\n";
     char seen[BODY_SIZE];
@@ -183,7 +174,7 @@ TEST(purchases_and_streams_leave_a_margin, struct fixture *self)
     assert_alive_with_margin(self);
 }
 
-TEST(a_run_of_the_lab_leaves_a_margin, struct fixture *self)
+TEST(a_run_of_the_lab_leaves_a_margin, struct app_fixture *self)
 {
     assert_int_equal(app_status(&(struct app_call){.base = self->service.buyers,
                                                    .path = "/api/v1/lab/scenarios/lost-update/runs",

@@ -7,8 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "test/support/app_support.h"
-#include "test/support/testing.h"
+#include "test/support/app_fixture.h"
 
 enum {
     INSTANCES = 2,
@@ -20,30 +19,22 @@ enum {
     OUT_SIZE = 2048
 };
 
-struct fixture {
-    char dir[APP_PATH_SIZE];
-    struct app_process redis;
-    struct app_process services[INSTANCES];
-};
+static const char *base_of[INSTANCES]; /* of the fixture's service and of its other one */
 
-SET_UP(struct fixture, fixture)
+SET_UP(struct app_fixture, self)
 {
-    const char *args[] = {"--redis", NULL, "--lease-ms", "500", NULL};
-
-    app_folder_make(fixture->dir);
-    assert_true(app_start_redis(&fixture->redis, fixture->dir));
-    args[1] = fixture->redis.redis;
-    for (size_t i = 0; i < INSTANCES; i++) {
-        assert_true(app_start(&fixture->services[i], fixture->dir, args));
-    }
+    app_fixture_begin(self);
+    app_fixture_start_on_redis(self, (const char *const[]){"--lease-ms", "500", NULL});
+    assert_true(
+        app_start(&self->other, self->dir,
+                  (const char *const[]){"--redis", self->redis.redis, "--lease-ms", "500", NULL}));
+    base_of[0] = self->service.buyers;
+    base_of[1] = self->other.buyers;
 }
 
-TEAR_DOWN(struct fixture, fixture)
+TEAR_DOWN(struct app_fixture, self)
 {
-    for (size_t i = 0; i < INSTANCES; i++)
-        (void)app_stop(&fixture->services[i]);
-    (void)app_stop(&fixture->redis);
-    app_folder_remove(fixture->dir);
+    (void)app_fixture_end(self);
 }
 
 struct answer {
@@ -118,13 +109,13 @@ struct clicks {
     struct answer next[INSTANCES][BUYERS];
 };
 
-static void click_on_both(const struct fixture *fixture, struct clicks *out)
+static void click_on_both(struct clicks *out)
 {
     struct clicker clickers[INSTANCES][THREADS];
 
     for (size_t i = 0; i < INSTANCES; i++) {
         for (size_t t = 0; t < THREADS; t++) {
-            clickers[i][t] = (struct clicker){.base = fixture->services[i].buyers,
+            clickers[i][t] = (struct clicker){.base = base_of[i],
                                               .first = t,
                                               .first_try = out->first[i],
                                               .next_try = out->next[i]};
@@ -158,15 +149,15 @@ static bool is_one_story(const struct clicks *clicks, size_t buyer, bool *out_wo
     return true;
 }
 
-TEST(double_clicks_on_two_instances_make_one_order_each, struct fixture *self)
+TEST(double_clicks_on_two_instances_make_one_order_each, struct app_fixture *self)
 {
     struct clicks *clicks = calloc(1, sizeof *clicks);
     size_t winners = 0;
     size_t liars = 0;
 
     assert_non_null(clicks);
-    assert_true(app_create_sale(&self->services[0], self->dir, "{\"id\":\"cup\",\"stock\":70}"));
-    click_on_both(self, clicks);
+    assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":70}"));
+    click_on_both(clicks);
     for (size_t buyer = 0; buyer < BUYERS; buyer++) {
         bool won = false;
 
@@ -216,24 +207,23 @@ static void *shop(void *arg)
     return NULL;
 }
 
-TEST(a_killed_instance_loses_no_order_and_no_unit, struct fixture *self)
+TEST(a_killed_instance_loses_no_order_and_no_unit, struct app_fixture *self)
 {
     struct shopper shoppers[SHOPPERS];
     atomic_bool should_stop = false;
     size_t asked = 0;
     size_t accepted = 0;
 
-    assert_true(
-        app_create_sale(&self->services[0], self->dir, "{\"id\":\"cup\",\"stock\":1000000}"));
+    assert_true(app_create_sale(&self->service, self->dir, "{\"id\":\"cup\",\"stock\":1000000}"));
     for (size_t i = 0; i < SHOPPERS; i++) {
-        shoppers[i] = (struct shopper){.base = self->services[i % INSTANCES].buyers,
-                                       .fallback = self->services[1].buyers,
+        shoppers[i] = (struct shopper){.base = base_of[i % INSTANCES],
+                                       .fallback = base_of[1],
                                        .should_stop = &should_stop,
                                        .number = i};
         if (pthread_create(&shoppers[i].thread, NULL, shop, &shoppers[i]) != 0) abort();
     }
     clock_pause_ms(700); /* full load */
-    app_kill(&self->services[0]);
+    app_kill(&self->service);
     clock_pause_ms(1500); /* the other goes on */
     atomic_store(&should_stop, true);
     for (size_t i = 0; i < SHOPPERS; i++)
