@@ -10,6 +10,19 @@
 #include "http/connection.h"
 #include "test/support/testing.h"
 
+static int ends[2]; /* ours of the connection, and the client's */
+
+BEFORE_EACH()
+{
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+}
+
+AFTER_EACH()
+{
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 static struct connection *waiting_connection(int fd)
 {
     struct http_request request = {.request_id = "r-1", .method = "POST"};
@@ -45,55 +58,36 @@ static void *answer(void *arg)
     return NULL;
 }
 
-/* Many rounds, because the meeting of settle and answer is the race. */
-TEST(settling_waits_until_the_answer_is_out)
+static void settle_and_close(struct connection *connection)
 {
-    int ends[2];
-    char got[6];
-
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    for (int round = 0; round < 200; round++) {
-        struct connection *connection = waiting_connection(ends[0]);
-        pthread_t leader;
-
-        assert_int_equal(pthread_create(&leader, NULL, answer, connection), 0);
-        connection_settle(connection);
-        assert_int_equal(recv(ends[1], got, sizeof got, MSG_DONTWAIT), sizeof got);
-        connection_close(connection);
-        assert_int_equal(pthread_join(leader, NULL), 0);
-    }
-    (void)close(ends[0]);
-    (void)close(ends[1]);
+    connection_settle(connection);
+    connection_close(connection);
 }
 
-TEST(closing_waits_for_the_answer_too)
+/* Many rounds, because the meeting with the answer is the race. */
+TEST(settling_and_closing_wait_until_the_answer_is_out)
 {
-    int ends[2];
+    static void (*const ways[])(struct connection *) = {settle_and_close, connection_close};
     char got[6];
 
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < 400; round++) {
         struct connection *connection = waiting_connection(ends[0]);
         pthread_t leader;
 
         assert_int_equal(pthread_create(&leader, NULL, answer, connection), 0);
-        connection_close(connection);
+        ways[round % 2](connection);
         assert_int_equal(recv(ends[1], got, sizeof got, MSG_DONTWAIT), sizeof got);
         assert_int_equal(pthread_join(leader, NULL), 0);
     }
-    (void)close(ends[0]);
-    (void)close(ends[1]);
 }
 
 TEST(who_does_not_read_is_cut_off_and_nobody_waits)
 {
-    int ends[2];
     char block[4096] = {0};
     char drain[4096];
     struct connection connection = {0};
     ssize_t got = 0;
 
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     connection.fd = ends[0];
     for (int i = 0; i < 1000; i++)
         connection_send(&connection, block, sizeof block); /* would block for ever if it could */
@@ -102,8 +96,6 @@ TEST(who_does_not_read_is_cut_off_and_nobody_waits)
     } while (got > 0);
 
     assert_int_equal(got, 0); /* the end of the stream, not "nothing yet" */
-    (void)close(ends[0]);
-    (void)close(ends[1]);
 }
 
 struct far_end {
@@ -123,19 +115,17 @@ static void *read_slowly(void *arg)
         if (got <= 0) break;
         self->want -= (size_t)got;
     }
-    (void)close(self->fd);
+    (void)shutdown(self->fd, SHUT_RDWR);
     return NULL;
 }
 
 TEST(a_stream_waits_for_its_reader_within_limits)
 {
     static const char large[1 << 20]; /* more than a socket holds */
-    int ends[2];
     struct connection connection = {0};
     struct far_end far = {.want = sizeof large};
     pthread_t reader;
 
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     connection.fd = ends[0];
     far.fd = ends[1];
     assert_int_equal(pthread_create(&reader, NULL, read_slowly, &far), 0);
@@ -143,22 +133,18 @@ TEST(a_stream_waits_for_its_reader_within_limits)
     assert_int_equal(pthread_join(reader, NULL), 0);
     assert_int_equal(far.want, 0);
     assert_int_equal(connection_write(&connection, large, 1, 5000), CONNECTION_GONE);
-    (void)close(ends[0]);
 
+    (void)close(ends[0]);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     connection.fd = ends[0];
     assert_int_equal(connection_write(&connection, large, sizeof large, 20), CONNECTION_SLOW);
-    (void)close(ends[0]);
-    (void)close(ends[1]);
 }
 
 TEST(a_stream_waits_for_news_or_the_end)
 {
-    int ends[2];
     int wake = eventfd(0, EFD_NONBLOCK);
     struct connection connection = {0};
 
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     connection.fd = ends[0];
     assert_int_equal(connection_wait(&connection, wake, 1), CONNECTION_FINE);
     assert_int_equal(send(ends[1], "x", 1, 0), 1); /* what a client still says is no news */
@@ -166,8 +152,7 @@ TEST(a_stream_waits_for_news_or_the_end)
     assert_int_equal(eventfd_write(wake, 1), 0);
     assert_int_equal(connection_wait(&connection, wake, 5000), CONNECTION_WOKEN);
     assert_int_equal(connection_wait(&connection, -1, 1), CONNECTION_FINE);
-    (void)close(ends[1]);
+    (void)shutdown(ends[1], SHUT_RDWR);
     assert_int_equal(connection_wait(&connection, wake, 5000), CONNECTION_GONE);
-    (void)close(ends[0]);
     (void)close(wake);
 }

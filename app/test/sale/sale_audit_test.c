@@ -77,6 +77,24 @@ TEST(a_failure_outweighs_what_is_not_known)
     assert_int_equal(audit.verdict, AUDIT_FAIL);
 }
 
+/* An entry of an event, which says nothing more but what is left. */
+static struct audit_entry entry_of(const char *id, const char *event, int64_t left)
+{
+    return (struct audit_entry){
+        .id = id, .event = event, .left = left, .initial = AUDIT_NONE, .units = AUDIT_NONE};
+}
+
+/* A ledger that began with the creation of five units. */
+static struct audit_ledger begun(void)
+{
+    struct audit_ledger ledger = {.initial = AUDIT_NONE, .left = AUDIT_NONE};
+    struct audit_entry entry = entry_of("1-0", "created", 5);
+
+    entry.initial = 5;
+    sale_audit_walk(&ledger, &entry);
+    return ledger;
+}
+
 TEST(the_walk_notes_where_the_ledger_breaks)
 {
     enum { NONE = -1 };
@@ -94,26 +112,16 @@ TEST(the_walk_notes_where_the_ledger_breaks)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct audit_ledger ledger = {.initial = AUDIT_NONE, .left = AUDIT_NONE};
-        struct audit_entry entry = {
-            .id = "1-0", .event = "created", .left = 5, .initial = 5, .units = AUDIT_NONE};
+        struct audit_ledger ledger = begun();
+        struct audit_entry entry = entry_of("2-0", "sold", 4);
 
-        sale_audit_walk(&ledger, &entry);
-        entry = (struct audit_entry){.id = "2-0",
-                                     .event = "sold",
-                                     .left = 4,
-                                     .initial = AUDIT_NONE,
-                                     .units = AUDIT_NONE,
-                                     .orders = 1};
+        entry.orders = 1;
         sale_audit_walk(&ledger, &entry);
         assert_int_equal(ledger.breaks, 0);
-        entry = (struct audit_entry){.id = "3-0",
-                                     .event = cases[i].event,
-                                     .left = cases[i].left == NONE ? AUDIT_NONE : cases[i].left,
-                                     .initial =
-                                         cases[i].initial == NONE ? AUDIT_NONE : cases[i].initial,
-                                     .units = cases[i].units == NONE ? AUDIT_NONE : cases[i].units,
-                                     .orders = cases[i].orders};
+        entry = entry_of("3-0", cases[i].event, cases[i].left == NONE ? AUDIT_NONE : cases[i].left);
+        if (cases[i].initial != NONE) entry.initial = cases[i].initial;
+        if (cases[i].units != NONE) entry.units = cases[i].units;
+        entry.orders = cases[i].orders;
         sale_audit_walk(&ledger, &entry);
         if ((ledger.breaks == 0) != cases[i].follows) fail_msg("case %zu", i);
         if (!cases[i].follows) assert_string_equal(ledger.first_break, "3-0");
@@ -126,11 +134,9 @@ TEST(nothing_follows_the_end)
     static const char *const events[] = {"sold", "restocked", "paused", "resumed", "ended"};
 
     for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
-        struct audit_ledger ledger = {.initial = AUDIT_NONE, .left = AUDIT_NONE};
-        struct audit_entry entry = {.id = "1-0", .event = "created", .left = 5, .initial = 5};
+        struct audit_ledger ledger = begun();
+        struct audit_entry entry = {.id = "1-0", .event = "ended", .left = 5, .initial = 5};
 
-        sale_audit_walk(&ledger, &entry);
-        entry.event = "ended";
         sale_audit_walk(&ledger, &entry);
         assert_int_equal(ledger.breaks, 0);
         entry.event = events[i];
@@ -142,13 +148,9 @@ TEST(nothing_follows_the_end)
 TEST(a_ledger_begins_with_its_creation)
 {
     struct audit_ledger ledger = {.initial = AUDIT_NONE, .left = AUDIT_NONE};
-    const struct audit_entry entry = {.id = "7-0",
-                                      .event = "sold",
-                                      .left = 4,
-                                      .initial = AUDIT_NONE,
-                                      .units = AUDIT_NONE,
-                                      .orders = 1};
+    struct audit_entry entry = entry_of("7-0", "sold", 4);
 
+    entry.orders = 1;
     sale_audit_walk(&ledger, &entry);
     assert_int_equal(ledger.breaks, 1);
     assert_string_equal(ledger.first_break, "7-0");
