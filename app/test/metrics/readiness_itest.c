@@ -17,7 +17,6 @@
 enum {
     SOON_MS = 4000,
     CALL_MS = 3000,
-    WORDS_MAX = 6,
     DRAIN_MS = 1500,
     INSTANCES = 2,
     BUYERS = 4,
@@ -28,33 +27,25 @@ APP_FOLDER();
 
 /* ---- Redis --------------------------------------------------------------------------------------- */
 
-/* Send a command to the Redis; a number out of its text behind `name`, or 0. */
-static long long tell(struct app_fixture *self, const char *name, const char *const *text)
+static void tell(struct app_fixture *self, const char *command)
 {
-    struct lk_bytes words[WORDS_MAX];
-    size_t count = 0;
-    lk_client *client = lk_client_open(&(struct lk_client_options){.url = self->redis.redis}, NULL);
-    lk_reply *reply = NULL;
-    long long number = 0;
+    lk_reply *reply = app_tell_redis(self->redis.redis, command);
 
-    for (; text[count]; count++)
-        words[count] = lk_bytes_of(text[count]);
-    assert_non_null(client);
-    assert_int_equal(lk_client_call(client, &(struct lk_command){words, count}, 1, 0, &reply, NULL),
-                     LK_OK);
-    if (name) {
-        const char *at = strstr(lk_reply_bytes(reply).data, name);
-
-        if (at) number = strtoll(at + strlen(name), NULL, 10);
-    } else {
-        assert_int_not_equal(lk_reply_type_of(reply), LK_REPLY_ERROR);
-    }
+    assert_true(reply && lk_reply_type_of(reply) != LK_REPLY_ERROR);
     lk_reply_free(reply);
-    lk_client_close(client);
-    return number;
 }
 
-#define TELL(self, ...) (void)tell((self), NULL, (const char *const[]){__VA_ARGS__, NULL})
+/* How often a SET was executed. */
+static long long count_sets(struct app_fixture *self)
+{
+    lk_reply *reply = app_tell_redis(self->redis.redis, "INFO commandstats");
+    const char *text = lk_reply_bytes(reply).data;
+    const char *at = text ? strstr(text, "cmdstat_set:calls=") : NULL;
+    long long number = at ? strtoll(strchr(at, '=') + 1, NULL, 10) : 0;
+
+    lk_reply_free(reply);
+    return number;
+}
 
 static void start_with(struct app_fixture *self, const char *const *settings)
 {
@@ -103,27 +94,20 @@ TEST(readiness_is_not_counted_while_nobody_asks, struct app_fixture *self)
 TEST(a_redis_that_takes_no_writes_is_not_ready, struct app_fixture *self)
 {
     static const struct {
-        const char *bad[4];
-        const char *good[4];
-        const char *says;
+        const char *bad, *good, *says;
     } rows[] = {
-        {{"CONFIG", "SET", "min-replicas-to-write", "1"},
-         {"CONFIG", "SET", "min-replicas-to-write", "0"},
+        {"CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0",
          "store takes no writes: NOREPLICAS\n"},
-        {{"CONFIG", "SET", "maxmemory", "1"},
-         {"CONFIG", "SET", "maxmemory", "0"},
-         "store takes no writes: OOM\n"},
-        {{"REPLICAOF", "127.0.0.1", "1", NULL},
-         {"REPLICAOF", "NO", "ONE", NULL},
-         "store takes no writes: READONLY\n"},
+        {"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", "store takes no writes: OOM\n"},
+        {"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", "store takes no writes: READONLY\n"},
     };
 
     start_with(self, NULL);
     assert_readiness(self, 200, "ready\n");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        TELL(self, rows[i].bad[0], rows[i].bad[1], rows[i].bad[2], rows[i].bad[3]);
+        tell(self, rows[i].bad);
         assert_readiness(self, 503, rows[i].says);
-        TELL(self, rows[i].good[0], rows[i].good[1], rows[i].good[2], rows[i].good[3]);
+        tell(self, rows[i].good);
         assert_readiness(self, 200, "ready\n");
     }
 }
@@ -161,10 +145,10 @@ TEST(a_redis_whose_snapshot_failed_is_not_ready, struct app_fixture *self)
     assert_readiness(self, 200, "ready\n");
     (void)snprintf(path, sizeof path, "%s/dump.rdb", self->dir);
     assert_int_equal(mkdir(path, 0700), 0); /* no file is renamed over a folder */
-    TELL(self, "BGSAVE");
+    tell(self, "BGSAVE");
     assert_readiness(self, 503, "store takes no writes: MISCONF\n");
     assert_int_equal(rmdir(path), 0);
-    TELL(self, "BGSAVE");
+    tell(self, "BGSAVE");
     assert_readiness(self, 200, "ready\n");
 }
 
@@ -179,43 +163,35 @@ static void start_on_a_full_disk(struct app_fixture *self, const char *fsync)
     (void)snprintf(path, sizeof path, "%s/appendonlydir/appendonly.aof.1.incr.aof", self->dir);
     assert_int_equal(symlink("/dev/full", path), 0);
     assert_true(app_start_redis_with(&self->redis, self->dir, settings));
+    assert_true(app_start(&self->service, self->dir,
+                          (const char *const[]){"--redis", self->redis.redis, NULL}));
 }
 
 TEST(a_full_disk_is_found_out_before_a_buyer_does, struct app_fixture *self)
 {
-    const char *args[] = {"--redis", NULL, NULL};
-
     start_on_a_full_disk(self, "everysec");
-    args[1] = self->redis.redis;
-    assert_true(app_start(&self->service, self->dir, args));
     assert_readiness(self, 503, "store takes no writes: MISCONF\n");
     assert_true(app_wait(&self->redis, 0) < 0); /* it answers */
 }
 
 TEST(with_fsync_always_a_full_disk_ends_redis_and_readiness, struct app_fixture *self)
 {
-    const char *args[] = {"--redis", NULL, NULL};
-
     start_on_a_full_disk(self, "always");
-    args[1] = self->redis.redis;
-    assert_true(app_start(&self->service, self->dir, args));
     assert_readiness(self, 503, "store unavailable\n");
     assert_true(app_wait(&self->redis, 1000) >= 0);
 }
 
 TEST(many_who_look_are_one_write_a_second, struct app_fixture *self)
 {
-    static const char *const stats[] = {"INFO", "commandstats", NULL};
     int64_t began_ms = 0;
     long long before = 0;
 
     start_with(self, NULL);
-    before = tell(self, "cmdstat_set:calls=", stats);
+    before = count_sets(self);
     began_ms = clock_mono_ms();
     for (int i = 0; i < 100; i++)
         assert_readiness(self, 200, "ready\n");
-    assert_in_range(tell(self, "cmdstat_set:calls=", stats) - before, 1,
-                    2 + (clock_mono_ms() - began_ms) / 1000);
+    assert_in_range(count_sets(self) - before, 1, 2 + (clock_mono_ms() - began_ms) / 1000);
 }
 
 struct looker {

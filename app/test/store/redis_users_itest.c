@@ -22,7 +22,6 @@
 enum {
     PATH_SIZE = APP_PATH_SIZE + 32,
     SECRET_SIZE = 128,
-    WORDS_MAX = 12,
     LINE_SIZE = 256,
     LOG_SIZE = 32768,
     CROWD = 6,
@@ -70,19 +69,6 @@ static int run_script(const char *to)
     return status;
 }
 
-static void read_secret(const struct fixture *self, const char *name, char out[SECRET_SIZE])
-{
-    char path[PATH_SIZE + 32];
-    FILE *file = NULL;
-
-    (void)snprintf(path, sizeof path, "%s/%s", self->secrets, name);
-    file = fopen(path, "re");
-    assert_non_null(file);
-    assert_non_null(fgets(out, SECRET_SIZE, file));
-    (void)fclose(file);
-    out[strcspn(out, "\n")] = '\0';
-}
-
 static void take_free_port(char out[8])
 {
     struct sockaddr_in where = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -117,7 +103,9 @@ SET_UP(struct fixture, self)
     (void)snprintf(self->loader, sizeof self->loader, "%.100s/secrets/redis-loader", self->dir);
     assert_false(run_script(self->secrets) != 0);
     take_free_port(self->port);
-    read_secret(self, "redis-admin", password);
+    (void)snprintf(password, sizeof password, "%.100s", app_file(self->secrets, "redis-admin"));
+    password[strcspn(password, "\n")] = '\0';
+    assert_true(password[0]);
     (void)snprintf(self->url, sizeof self->url, "redis://seckill@127.0.0.1:%s", self->port);
     (void)snprintf(self->admin_url, sizeof self->admin_url, "redis://admin:%s@127.0.0.1:%s",
                    password, self->port);
@@ -133,24 +121,6 @@ TEAR_DOWN(struct fixture, self)
 }
 
 /* ---- Redis, as its administrator ---------------------------------------------------------------- */
-
-static lk_reply *tell(const struct fixture *self, const char *const *text)
-{
-    struct lk_bytes words[WORDS_MAX];
-    size_t count = 0;
-    lk_reply *reply = NULL;
-    lk_client *client = lk_client_open(&(struct lk_client_options){.url = self->admin_url}, NULL);
-
-    assert_non_null(client);
-    for (; text[count]; count++)
-        words[count] = lk_bytes_of(text[count]);
-    assert_int_equal(lk_client_call(client, &(struct lk_command){words, count}, 1, 0, &reply, NULL),
-                     LK_OK);
-    lk_client_close(client);
-    return reply;
-}
-
-#define TELL(self, ...) tell((self), (const char *const[]){__VA_ARGS__, NULL})
 
 /* The text behind a name in an entry of ACL LOG. */
 static const char *of_entry(const lk_reply *entry, const char *name)
@@ -174,7 +144,7 @@ static bool is_expected(const lk_reply *entry)
 /* Nothing was denied that is not meant to be. */
 static void assert_nothing_denied(const struct fixture *self)
 {
-    lk_reply *log = TELL(self, "ACL", "LOG", "128");
+    lk_reply *log = app_tell_redis(self->admin_url, "ACL LOG 128");
     size_t denied = 0;
 
     assert_int_equal(lk_reply_type_of(log), LK_REPLY_ARRAY);
@@ -375,7 +345,7 @@ static void lose_an_answer(struct fixture *self, const char *sale)
     (void)snprintf(key, sizeof key, "seckill:{%s}:void", sale);
     for (int i = 0; i < 5 && app_ask_redis(self->admin_url, "EXISTS", key) != 1; i++) {
         assert_int_equal(buy(self, sale, "anna", "k"), 201); /* the sale is known */
-        lk_reply_free(TELL(self, "CLIENT", "PAUSE", "1200", "ALL"));
+        lk_reply_free(app_tell_redis(self->admin_url, "CLIENT PAUSE 1200 ALL"));
         (void)snprintf(user, sizeof user, "lost-%d", i);
         (void)buy(self, sale, user, "k"); /* whatever it comes to */
         clock_pause_ms(1000);             /* Redis is back for certain, and connected to */
@@ -440,22 +410,13 @@ TEST(a_service_with_a_lock_for_each_needs_no_more, struct fixture *self)
 /* "OK" or Redis's words. Words are parted by blanks. */
 static bool is_allowed(struct fixture *self, const char *user, const char *command)
 {
-    char text[LINE_SIZE];
-    char *rest = NULL;
-    const char *words[WORDS_MAX + 1] = {"ACL", "DRYRUN", user};
-    size_t count = 3;
-    bool is_ok = false;
-    lk_reply *reply = NULL;
+    char line[LINE_SIZE];
 
-    (void)snprintf(text, sizeof text, "%s", command);
-    for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-        assert_true(count < WORDS_MAX);
-        words[count++] = word;
-    }
-    reply = tell(self, words);
-    if (lk_reply_type_of(reply) == LK_REPLY_ERROR)
-        fail_msg("%s: %s", command, lk_reply_bytes(reply).data);
-    is_ok = strcmp(lk_reply_bytes(reply).data, "OK") == 0;
+    (void)snprintf(line, sizeof line, "ACL DRYRUN %s %s", user, command);
+    lk_reply *reply = app_tell_redis(self->admin_url, line);
+    if (!reply || lk_reply_type_of(reply) == LK_REPLY_ERROR)
+        fail_msg("%s: %s", command, reply ? lk_reply_bytes(reply).data : "no answer");
+    bool is_ok = strcmp(lk_reply_bytes(reply).data, "OK") == 0;
     lk_reply_free(reply);
     return is_ok;
 }
@@ -525,17 +486,11 @@ TEST(strangers_are_kept_out, struct fixture *self)
 
     for (size_t i = 0; i < sizeof logins / sizeof logins[0]; i++) {
         char url[LINE_SIZE];
-        const struct lk_bytes words[] = {LK_BYTES("GET"), LK_BYTES("seckill:{cup}:stock")};
-        lk_reply *reply = NULL;
-        lk_client *client = NULL;
 
         (void)snprintf(url, sizeof url, "redis://%s127.0.0.1:%s", logins[i], self->port);
-        client = lk_client_open(&(struct lk_client_options){.url = url}, NULL);
-        if (client &&
-            lk_client_call(client, &(struct lk_command){words, 2}, 1, 0, &reply, NULL) == LK_OK)
-            assert_int_equal(lk_reply_type_of(reply), LK_REPLY_ERROR);
+        lk_reply *reply = app_tell_redis(url, "GET seckill:{cup}:stock");
+        if (reply) assert_int_equal(lk_reply_type_of(reply), LK_REPLY_ERROR);
         lk_reply_free(reply);
-        lk_client_close(client);
     }
 }
 

@@ -10,42 +10,37 @@
 #include "lockkit/lockkit.h"
 
 #include "app_support.h"
+#include "sale_support.h"
 
-/* The answer as a number; -1 when it is none, or none came. */
-static long long ask_server(const char *url, const struct lk_command *command)
+lk_reply *app_tell_redis(const char *url, const char *command)
 {
     lk_client *client = lk_client_open(&(struct lk_client_options){.url = url}, NULL);
-    lk_reply *reply = NULL;
-    long long number = -1;
+    lk_reply *reply = client ? sale_ask(client, "%s", command) : NULL;
 
-    if (client && lk_client_call(client, command, 1, 0, &reply, NULL) == LK_OK) {
-        struct lk_bytes bytes = lk_reply_bytes(reply);
-
-        number = bytes.data ? strtoll(bytes.data, NULL, 10) : lk_reply_integer(reply, -1);
-    }
-    lk_reply_free(reply);
     lk_client_close(client);
-    return number;
+    return reply;
 }
 
 long long app_ask_redis(const char *url, const char *command, const char *key)
 {
-    const struct lk_bytes args[] = {lk_bytes_of(command), lk_bytes_of(key)};
+    char line[256];
 
-    return ask_server(url, &(struct lk_command){.args = args, .count = 2});
+    (void)snprintf(line, sizeof line, "%s %s", command, key);
+    lk_reply *reply = app_tell_redis(url, line);
+    struct lk_bytes bytes = lk_reply_bytes(reply);
+    long long number = bytes.data ? strtoll(bytes.data, NULL, 10) : lk_reply_integer(reply, -1);
+    lk_reply_free(reply);
+    return number;
 }
 
 bool app_hold_lock(const char *url, const char *sale, int64_t lease_ms)
 {
     char key[64];
-    char lease[24];
-    struct lk_bytes args[] = {LK_BYTES("SET"), {0}, LK_BYTES("somebody"), LK_BYTES("PX"), {0}};
+    char command[128];
 
     (void)snprintf(key, sizeof key, "seckill:{%.40s}:lock", sale);
-    (void)snprintf(lease, sizeof lease, "%lld", (long long)lease_ms);
-    args[1] = lk_bytes_of(key);
-    args[4] = lk_bytes_of(lease);
-    (void)ask_server(url, &(struct lk_command){.args = args, .count = 5}); /* looked up below */
+    (void)snprintf(command, sizeof command, "SET %s somebody PX %lld", key, (long long)lease_ms);
+    lk_reply_free(app_tell_redis(url, command)); /* looked up below */
     return app_ask_redis(url, "EXISTS", key) == 1;
 }
 
