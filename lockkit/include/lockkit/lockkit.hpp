@@ -240,7 +240,9 @@ class permits {
     /* Empty: too few were free in time. */
     permit try_acquire_for(milliseconds wait, milliseconds lease = {})
     {
-        const lk_permit_options options{inside::ms_of(wait), lease.count()};
+        lk_permit_options options{};
+        options.wait_ms = inside::ms_of(wait);
+        options.lease_ms = lease.count();
         auto taken = std::make_unique<lk_permit>();
         if (!inside::done(lk_permits_acquire, get(), &options, taken.get(), size_t{1})) return {};
         return {taken.release(), {permits_}};

@@ -546,6 +546,7 @@ int lk_lock_lost_fd(lk_lock *lock)
     atomic_store(&lock->lost_fd, fd);
     if (lki_context_is_foreign(lock->client)) return fd;
     if (atomic_load(&lock->state) == LOCK_HELD && !is_watched_in_parts(lock)) {
+        unwatch(lock); /* it may be there already, for another reason */
         if (lki_watchdog_add(lki_context_watchdog(lock->client), lock, NULL) != LK_OK)
             (void)lki_hold_lose(lock);
     }

@@ -70,7 +70,8 @@ static void forget_version(struct lki_topology *topology, size_t behind)
 lk_status lki_scout_look(struct lki_topology *topology, struct lk_error *err)
 {
     struct lki_endpoint whom = {0};
-    lk_status status = LKI_FAIL(err, LK_UNREACHABLE, "nobody to ask");
+    struct lk_error why = {0};
+    lk_status status = LKI_FAIL(&why, LK_UNREACHABLE, "nobody to ask");
     size_t behind = 0;
 
     atomic_store(&topology->is_doubted, false);
@@ -79,7 +80,7 @@ lk_status lki_scout_look(struct lki_topology *topology, struct lk_error *err)
          i++) {
         struct lki_view view = {0};
 
-        status = ask(topology, &whom, &view, err);
+        status = ask(topology, &whom, &view, &why);
         lki_endpoint_done(&whom);
         if (status == LK_OK) {
             topology->first_candidate += i;
@@ -91,6 +92,7 @@ lk_status lki_scout_look(struct lki_topology *topology, struct lk_error *err)
     forget_version(topology, behind);
     /* A cluster's server may be cut off from the others and not know it: ask another next time. */
     if (lki_topology_is_cluster(topology)) topology->first_candidate++;
+    if (err && status != LK_OK) *err = why; /* who did not know before another did is no failure */
     return status;
 }
 
