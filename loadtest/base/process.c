@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -103,6 +104,20 @@ void process_stop(struct process *process, int64_t grace_ms)
     if (process_wait(process, grace_ms)) return;
     process_signal(process, SIGKILL);
     (void)process_wait(process, 60000); /* the kernel does not refuse SIGKILL */
+}
+
+long process_status(pid_t pid, const char *label)
+{
+    char path[40], line[256];
+    long number = -1;
+
+    (void)snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
+    while (file && number < 0 && fgets(line, sizeof line, file))
+        if (strncmp(line, label, strlen(label)) == 0)
+            number = strtol(line + strlen(label), NULL, 10);
+    if (file) (void)fclose(file); /* read only */
+    return number;
 }
 
 void process_ending(const struct process *process, char *out, size_t size)

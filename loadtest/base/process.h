@@ -41,6 +41,9 @@ void process_ask(struct process *process);
 /* Ask, wait up to `grace_ms`, then SIGKILL; collects it. Harmless when it does not run. */
 void process_stop(struct process *process, int64_t grace_ms);
 
+/* The number behind a label ("VmHWM:") in /proc/PID/status; -1: it is not there. */
+long process_status(pid_t pid, const char *label);
+
 /* "exit status 3", "signal 9", "running". */
 void process_ending(const struct process *process, char *out, size_t size);
 

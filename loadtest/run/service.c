@@ -432,22 +432,9 @@ bool service_has_died(struct service *service, struct failure *failure)
     return false;
 }
 
-static long peak_kib(pid_t pid)
-{
-    char path[40];
-    char line[128];
-    long kib = -1;
-
-    (void)snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
-    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, "VmHWM:", 6) == 0) kib = strtol(line + 6, NULL, 10);
-    if (file) (void)fclose(file); /* read only */
-    return kib;
-}
-
 void service_measure_memory(struct service *service)
 {
     for (int i = 0; i < service->count; i++)
-        service->instances[i].memory_kib = peak_kib(service->instances[i].process.pid);
+        service->instances[i].memory_kib =
+            process_status(service->instances[i].process.pid, "VmHWM:");
 }

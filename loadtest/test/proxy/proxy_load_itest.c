@@ -85,25 +85,11 @@ TEST(five_hundred_connections_get_their_own_bytes, struct rig *rig)
         (void)close(clients[i]);
 }
 
-static int64_t resident_kb(const struct rig *rig)
-{
-    char path[64];
-    char line[256];
-    int64_t resident = -1;
-
-    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)rig->proxy.process.pid);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, "VmRSS:", 6) == 0) resident = strtoll(line + 6, NULL, 10);
-    if (file) (void)fclose(file); /* read only */
-    return resident;
-}
-
 TEST(a_deaf_reader_does_not_cost_memory, struct rig *rig)
 {
     static char block[BLOCK];
     int clients[DEAF_CONNECTIONS];
-    int64_t before_kb = resident_kb(rig);
+    int64_t before_kb = process_status(rig->proxy.process.pid, "VmRSS:");
 
     assert_true(lt_proxy_tell(&rig->proxy, "trickle 1")); /* as good as deaf */
     for (int i = 0; i < DEAF_CONNECTIONS; i++) {
@@ -116,7 +102,7 @@ TEST(a_deaf_reader_does_not_cost_memory, struct rig *rig)
         }
         assert_true(total > 0 && total < DEAF_MAX);
     }
-    int64_t after_kb = resident_kb(rig);
+    int64_t after_kb = process_status(rig->proxy.process.pid, "VmRSS:");
     for (int i = 0; i < DEAF_CONNECTIONS; i++)
         (void)close(clients[i]);
 

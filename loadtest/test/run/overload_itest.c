@@ -163,20 +163,6 @@ static void end(struct run *run, const char *name)
 
 /* ---- what is seen meanwhile --------------------------------------------------------------------------- */
 
-static long count_threads(const struct process *process)
-{
-    char path[64];
-    char line[128];
-    long count = -1;
-
-    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)process->pid);
-    FILE *file = fopen(path, "re");
-    while (file && count < 0 && fgets(line, sizeof line, file))
-        if (strncmp(line, "Threads:", 8) == 0) count = strtol(line + 8, NULL, 10);
-    if (file) (void)fclose(file); /* read only */
-    return count;
-}
-
 /* Somebody who has an order already: if let in, he gets no other. */
 static void find_winner(const struct run *run, char *out, size_t size)
 {
@@ -216,12 +202,12 @@ static void who_is_refused_is_told_when_to_come_again(struct run *run)
 
 static void look_around(struct run *run)
 {
-    long threads = count_threads(&run->rig.instances[0]);
+    long threads = process_status(run->rig.instances[0].pid, "Threads:");
 
     who_is_refused_is_told_when_to_come_again(run);
     assert_true(wait_until_sold(run, 80));
     assert_true(threads > 0);
-    assert_int_equal(count_threads(&run->rig.instances[0]), threads);
+    assert_int_equal(process_status(run->rig.instances[0].pid, "Threads:"), threads);
 }
 
 /* ---- tests -------------------------------------------------------------------------------------------- */

@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { DEPTH_MAX = 64, NAME_MAX_LEN = 32, PART = 65536 };
+enum { DEPTH_MAX = 64, NAME_MAX_LEN = 32 };
 
 struct reading {
     const char *page;
@@ -20,25 +21,13 @@ struct reading {
 char *lt_page_read(const char *path)
 {
     FILE *file = fopen(path, "re");
+    struct stat about;
     char *text = NULL;
-    size_t length = 0;
-    bool is_whole = false;
 
-    if (!file) return NULL;
-    for (;;) {
-        char *grown = realloc(text, length + PART + 1);
-        if (!grown) break;
-        text = grown;
-        size_t more = fread(text + length, 1, PART, file);
-        length += more;
-        text[length] = '\0';
-        is_whole = more < PART;
-        if (is_whole) break;
-    }
-    (void)fclose(file); /* read only */
-    if (is_whole) return text;
-    free(text);
-    return NULL;
+    if (file && fstat(fileno(file), &about) == 0) text = calloc(1, (size_t)about.st_size + 1);
+    if (text) text[fread(text, 1, (size_t)about.st_size, file)] = '\0';
+    if (file) (void)fclose(file); /* read only */
+    return text;
 }
 
 /* NULL, and so false. */
