@@ -64,8 +64,8 @@ TEST(strictly_each_of_these_is_a_fault)
     make_failover(&facts);
     assert_true(audit_run(&facts, NULL, &result, NULL));
 
-    assert_int_equal(CHECK(AUDIT_CONSERVATION) | CHECK(AUDIT_ACKNOWLEDGED_KEPT) |
-                         CHECK(AUDIT_NO_UNDERSELL) | CHECK(AUDIT_HONEST_ANSWERS),
+    assert_int_equal(CHECK(CONSERVATION) | CHECK(ACKNOWLEDGED_KEPT) | CHECK(NO_UNDERSELL) |
+                         CHECK(HONEST_ANSWERS),
                      lt_facts_checks(&result, AUDIT_FAIL));
     assert_int_equal(1, result.lost); /* counted all the same */
     facts_done(&facts);
@@ -208,26 +208,22 @@ TEST(what_a_lost_order_gave_back_may_go_anywhere_and_all_else_is_judged_as_ever)
         {"the unit is left", unit_is_left, 0, 0},
         {"nobody had heard of the order", unheard_order_is_lost, 0, 0},
         {"order in the ledger alone", order_in_the_ledger_alone,
-         CHECK(AUDIT_CONSERVATION) | CHECK(AUDIT_ACKNOWLEDGED_KEPT), 0},
+         CHECK(CONSERVATION) | CHECK(ACKNOWLEDGED_KEPT), 0},
         {"sold twice", sold_twice,
-         CHECK(AUDIT_CONSERVATION) | CHECK(AUDIT_ONE_PER_BUYER) | CHECK(AUDIT_ONE_PER_REQUEST), 0},
-        {"oversold", oversold, CHECK(AUDIT_CONSERVATION) | CHECK(AUDIT_NO_UNDERSELL), 0},
-        {"a winner who kept his order is denied", kept_winner_denied, CHECK(AUDIT_HONEST_ANSWERS),
-         0},
+         CHECK(CONSERVATION) | CHECK(ONE_PER_BUYER) | CHECK(ONE_PER_REQUEST), 0},
+        {"oversold", oversold, CHECK(CONSERVATION) | CHECK(NO_UNDERSELL), 0},
+        {"a winner who kept his order is denied", kept_winner_denied, CHECK(HONEST_ANSWERS), 0},
         {"a refusal was executed", refusal_executed,
-         CHECK(AUDIT_NO_UNACCOUNTED) | CHECK(AUDIT_REFUSED_NOT_EXECUTED), 0},
-        {"told another's order", other_id_told, CHECK(AUDIT_ACKNOWLEDGED_KEPT), 0},
-        {"one lost order, told to two", one_lost_order_told_to_two, CHECK(AUDIT_ACKNOWLEDGED_KEPT),
-         0},
-        {"shown an order that never was", shown_an_order_that_never_was,
-         CHECK(AUDIT_HONEST_ANSWERS), 0},
-        {"shown the order of another", shown_the_order_of_another, CHECK(AUDIT_HONEST_ANSWERS), 0},
-        {"more late comers than orders lost", more_late_comers_than_lost, CHECK(AUDIT_NO_UNDERSELL),
-         0},
-        {"more units left than orders lost", more_left_than_lost, CHECK(AUDIT_NO_UNDERSELL), 0},
-        {"the stock rises by more", stock_rises_by_more_than_lost, CHECK(AUDIT_CONSERVATION), 0},
+         CHECK(NO_UNACCOUNTED) | CHECK(REFUSED_NOT_EXECUTED), 0},
+        {"told another's order", other_id_told, CHECK(ACKNOWLEDGED_KEPT), 0},
+        {"one lost order, told to two", one_lost_order_told_to_two, CHECK(ACKNOWLEDGED_KEPT), 0},
+        {"shown an order that never was", shown_an_order_that_never_was, CHECK(HONEST_ANSWERS), 0},
+        {"shown the order of another", shown_the_order_of_another, CHECK(HONEST_ANSWERS), 0},
+        {"more late comers than orders lost", more_late_comers_than_lost, CHECK(NO_UNDERSELL), 0},
+        {"more units left than orders lost", more_left_than_lost, CHECK(NO_UNDERSELL), 0},
+        {"the stock rises by more", stock_rises_by_more_than_lost, CHECK(CONSERVATION), 0},
         {"an unknown resolved to what is lost", unknown_resolved_to_what_is_lost,
-         CHECK(AUDIT_UNKNOWN_RESOLVED), 0},
+         CHECK(UNKNOWN_RESOLVED), 0},
     };
 
     lt_facts_judge(make_failover, &allowing, rows, sizeof rows / sizeof *rows);

@@ -7,9 +7,9 @@
 
 enum { ENTRIES_MAX = 6, STEPS_MAX = 6, LATER_MS = 7200000 };
 
-#define AGREE   CHECK(AUDIT_OPERATORS_AGREE)
-#define ADD_UP  CHECK(AUDIT_RESTOCKS_ADD_UP)
-#define IN_TIME CHECK(AUDIT_NOTHING_AFTER_END)
+#define AGREE   CHECK(OPERATORS_AGREE)
+#define ADD_UP  CHECK(RESTOCKS_ADD_UP)
+#define IN_TIME CHECK(NOTHING_AFTER_END)
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): initialisers */
 #define ENTRY(at, e, ep)                                                                           \
@@ -174,7 +174,7 @@ TEST(each_row_is_judged_right)
         fill(&facts, row);
         assert_true(audit_run(&facts, &options, &result, NULL));
         for (unsigned id = 0; id < AUDIT_CHECK_COUNT; id++)
-            if (result.checks[id].verdict == AUDIT_FAIL) found |= CHECK(id) & ours;
+            if (result.checks[id].verdict == AUDIT_FAIL) found |= (1U << id) & ours;
         for (unsigned id = 0; found != rows[row].found_by && id < AUDIT_CHECK_COUNT; id++)
             print_message("%s: %s: %s\n", rows[row].name, result.checks[id].name,
                           result.checks[id].words);

@@ -61,7 +61,7 @@ unsigned lt_facts_checks(const struct audit_result *result, audit_verdict verdic
     unsigned set = 0;
 
     for (unsigned id = 0; id < AUDIT_CHECK_COUNT; id++)
-        if (result->checks[id].verdict == verdict) set |= CHECK(id);
+        if (result->checks[id].verdict == verdict) set |= 1U << id;
     return set;
 }
 

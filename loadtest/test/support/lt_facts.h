@@ -6,7 +6,7 @@
 
 #include "audit/audit.h"
 
-#define CHECK(id) (1U << (unsigned)(id))
+#define CHECK(name) (1U << (unsigned)AUDIT_##name)
 enum { LT_ALL_CHECKS = (1 << AUDIT_CHECK_COUNT) - 1 };
 
 /* A sale of so many units that an operator has put up, and of which nothing is sold. */
