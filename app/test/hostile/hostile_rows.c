@@ -439,6 +439,20 @@ char *hostile_token(const char *buyer)
     return app_forge(&(struct forgery){.key = HOSTILE_KEY, .claims = claims});
 }
 
+static void write_fill(FILE *out, const char *fill, unsigned times)
+{
+    for (unsigned i = 0; i < (fill ? times : 900); i++)
+        (void)fputs(fill ? fill : "1.2.3.4, ", out);
+}
+
+static void write_token(FILE *out, const char *buyer)
+{
+    char *token = hostile_token(buyer);
+
+    (void)fputs(token, out);
+    free(token);
+}
+
 /* With what stands for something replaced by it. */
 static void expand(FILE *out, const char *bytes, size_t len, const char *fill, unsigned times)
 {
@@ -446,18 +460,17 @@ static void expand(FILE *out, const char *bytes, size_t len, const char *fill, u
         const char *rest = bytes + at;
 
         if (strncmp(rest, "{fill}", 6) == 0) {
-            for (unsigned i = 0; i < (fill ? times : 900); i++)
-                (void)fputs(fill ? fill : "1.2.3.4, ", out);
+            write_fill(out, fill, times);
             at += 5;
         } else if (strncmp(rest, "{operator}", 10) == 0) {
             (void)fputs(HOSTILE_OPERATOR, out);
             at += 9;
-        } else if (strncmp(rest, "{token}", 7) == 0 || strncmp(rest, "{mallory}", 9) == 0) {
-            char *token = hostile_token(rest[1] == 't' ? "alice" : "mallory");
-
-            (void)fputs(token, out);
-            free(token);
-            at += rest[1] == 't' ? 6 : 8;
+        } else if (strncmp(rest, "{token}", 7) == 0) {
+            write_token(out, "alice");
+            at += 6;
+        } else if (strncmp(rest, "{mallory}", 9) == 0) {
+            write_token(out, "mallory");
+            at += 8;
         } else {
             (void)fputc(bytes[at], out);
         }
