@@ -107,7 +107,10 @@ static void count_batch(const char *guard, size_t count, int64_t waited_ns, int6
     unlock_world();
 }
 
-static struct group_commit *start(const struct group_commit_options *options)
+static struct group_commit *group; /* owned: of the test */
+
+/* The world and the group as new. */
+static void start(const struct group_commit_options *options)
 {
     struct group_commit_options own = *options;
 
@@ -128,12 +131,20 @@ static struct group_commit *start(const struct group_commit_options *options)
     own.on_batch = count_batch;
     if (own.deadline_ms == 0) own.deadline_ms = LONG_MS;
     if (own.queue_max == 0) own.queue_max = 1000;
-    struct group_commit *group = group_commit_new(&own);
+    group_commit_free(group);
+    group = group_commit_new(&own);
     assert_non_null(group);
-    return group;
 }
 
-static void send_many(struct sale_buyer *buyers, int from, int to, struct group_commit *group)
+#define START(...) start(&(struct group_commit_options){__VA_ARGS__})
+
+AFTER_EACH()
+{
+    group_commit_free(group);
+    group = NULL;
+}
+
+static void send_many(struct sale_buyer *buyers, int from, int to)
 {
     for (int i = from; i <= to; i++)
         sale_buyer_enters(&buyers[i], group, "sale", i);
@@ -145,11 +156,18 @@ static void wait_for_many(struct sale_buyer *buyers, int from, int to)
         sale_buyer_leaves(&buyers[i]);
 }
 
-static outcome buy_here(struct group_commit *group, const char *sale, int number)
+/* Open the gate for good; all these come back. */
+static void serve(struct sale_buyer *buyers, int from, int to)
+{
+    let_through(INT_MAX);
+    wait_for_many(buyers, from, to);
+}
+
+static outcome buy_here(int number)
 {
     struct sale_buyer buyer;
 
-    sale_buyer_buys(&buyer, group, sale, number);
+    sale_buyer_buys(&buyer, group, "sale", number);
     return buyer.purchase.outcome;
 }
 
@@ -167,13 +185,12 @@ static void wait_until_inside(unsigned expected)
 
 TEST(those_who_come_meanwhile_are_served_together)
 {
-    struct group_commit *group = start(&(struct group_commit_options){.batch = 256});
     struct sale_buyer buyers[6];
 
-    send_many(buyers, 0, 5, group);
+    START(.batch = 256);
+    send_many(buyers, 0, 5);
     assert_int_equal(group_commit_depth(group), 6);
-    let_through(INT_MAX);
-    wait_for_many(buyers, 0, 5);
+    serve(buyers, 0, 5);
 
     assert_int_equal(world.calls, 2);
     assert_int_equal(world.seen[0].count, 1);
@@ -181,19 +198,17 @@ TEST(those_who_come_meanwhile_are_served_together)
     assert_int_equal(world.at_once, 1);
     assert_int_equal(group_commit_depth(group), 0);
     assert_int_equal(sale_fakes.loads, 1);
-    group_commit_free(group);
 }
 
 TEST(a_batch_has_at_most_its_bound_and_keeps_the_order)
 {
     static const size_t expected[] = {1, 4, 4, 2};
-    struct group_commit *group = start(&(struct group_commit_options){.batch = 4});
     struct sale_buyer buyers[11];
     int next = 0;
 
-    send_many(buyers, 0, 10, group);
-    let_through(INT_MAX);
-    wait_for_many(buyers, 0, 10);
+    START(.batch = 4);
+    send_many(buyers, 0, 10);
+    serve(buyers, 0, 10);
 
     assert_int_equal(world.calls, 4);
     for (size_t i = 0; i < 4; i++) {
@@ -201,18 +216,16 @@ TEST(a_batch_has_at_most_its_bound_and_keeps_the_order)
         for (size_t k = 0; k < expected[i]; k++)
             assert_string_equal(world.seen[i].buyers[k], buyers[next++].name);
     }
-    group_commit_free(group);
 }
 
 TEST(everybody_gets_his_own_outcome)
 {
     enum { MANY = 2 * OUTCOME_COUNT };
-    struct group_commit *group = start(&(struct group_commit_options){.batch = MANY});
     struct sale_buyer buyers[MANY];
 
-    send_many(buyers, 0, MANY - 1, group);
-    let_through(INT_MAX);
-    wait_for_many(buyers, 0, MANY - 1);
+    START(.batch = MANY);
+    send_many(buyers, 0, MANY - 1);
+    serve(buyers, 0, MANY - 1);
 
     for (int i = 0; i < MANY; i++) {
         assert_int_equal(buyers[i].purchase.outcome, i % OUTCOME_COUNT);
@@ -223,7 +236,6 @@ TEST(everybody_gets_his_own_outcome)
         int64_t id = strtoll(buyers[i].purchase.order_id, NULL, 10);
         assert_int_equal(id >> 12 & (ORDER_NODES - 1), NODE);
     }
-    group_commit_free(group);
 }
 
 TEST(a_guard_that_fails_fails_for_the_whole_batch)
@@ -237,39 +249,35 @@ TEST(a_guard_that_fails_fails_for_the_whole_batch)
                 {GUARD_UNSYNCED, OUTCOME_UNSYNCED}};
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
         struct sale_buyer buyers[4];
 
+        START(.batch = 8);
         world.answer = rows[i].status;
-        send_many(buyers, 0, 3, group);
-        let_through(INT_MAX);
-        wait_for_many(buyers, 0, 3);
+        send_many(buyers, 0, 3);
+        serve(buyers, 0, 3);
         assert_int_equal(world.calls, 2);
         for (size_t k = 0; k < 4; k++)
             assert_int_equal(buyers[k].purchase.outcome, rows[i].expected);
-        group_commit_free(group);
     }
 }
 
 TEST(the_hook_hears_of_every_batch_once)
 {
-    struct group_commit *group = start(&(struct group_commit_options){.batch = 3});
     struct sale_buyer buyers[6];
 
-    send_many(buyers, 0, 5, group);
-    let_through(INT_MAX);
-    wait_for_many(buyers, 0, 5);
+    START(.batch = 3);
+    send_many(buyers, 0, 5);
+    serve(buyers, 0, 5);
     assert_int_equal(world.hooks, 3); /* 1 + 3 + 2 */
     assert_int_equal(world.hook_count, 6);
-    group_commit_free(group);
 }
 
 TEST(sales_do_not_wait_for_each_other)
 {
-    struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
     struct sale_buyer first;
     struct sale_buyer second;
 
+    START(.batch = 8);
     sale_buyer_enters(&first, group, "one", 1);
     wait_until_inside(1);
     sale_buyer_enters(&second, group, "two", 2);
@@ -279,24 +287,21 @@ TEST(sales_do_not_wait_for_each_other)
     sale_buyer_leaves(&second);
     assert_string_equal(world.seen[0].sale_id, "one");
     assert_string_equal(world.seen[1].sale_id, "two");
-    group_commit_free(group);
 }
 
 TEST(without_batching_everybody_runs_the_guard_at_once)
 {
-    struct group_commit *group = start(&(struct group_commit_options){.batch = 1});
     struct sale_buyer buyers[5];
 
-    send_many(buyers, 0, 4, group);
+    START(.batch = 1);
+    send_many(buyers, 0, 4);
     wait_until_inside(5);
-    let_through(INT_MAX);
-    wait_for_many(buyers, 0, 4);
+    serve(buyers, 0, 4);
     assert_int_equal(world.calls, 5);
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(world.seen[i].count, 1);
     for (int i = 0; i < 5; i++)
         assert_int_equal(buyers[i].purchase.outcome, i);
-    group_commit_free(group);
 }
 
 /* ---- without waiting ----------------------------------------------------------------------------------- */
@@ -321,8 +326,7 @@ static void free_parcel(struct purchase *purchase, void *arg)
     free(parcel);
 }
 
-static void submit_parcel(struct group_commit *group, int number, atomic_uint *done,
-                          atomic_uint *wrong)
+static void submit_parcel(int number, atomic_uint *done, atomic_uint *wrong)
 {
     struct parcel *parcel = calloc(1, sizeof *parcel);
 
@@ -340,18 +344,17 @@ static void submit_parcel(struct group_commit *group, int number, atomic_uint *d
 TEST(who_follows_does_not_wait_and_is_told_once)
 {
     enum { PARCELS = 9 };
-    struct group_commit *group = start(&(struct group_commit_options){.batch = 64});
     struct sale_buyer leaders[2];
     atomic_uint done = 0;
     atomic_uint wrong = 0;
 
-    send_many(leaders, 0, 1, group); /* 0 at the gate, 1 leads the next batch */
+    START(.batch = 64);
+    send_many(leaders, 0, 1); /* 0 at the gate, 1 leads the next batch */
     for (int i = 0; i < PARCELS; i++)
-        submit_parcel(group, 10 + i, &done, &wrong); /* would hang here if it waited */
+        submit_parcel(10 + i, &done, &wrong); /* would hang here if it waited */
     assert_int_equal(atomic_load(&done), 0);
     assert_int_equal(group_commit_depth(group), 2 + PARCELS);
-    let_through(INT_MAX);
-    wait_for_many(leaders, 0, 1);
+    serve(leaders, 0, 1);
     while (atomic_load(&done) < PARCELS) /* the leader may be answering still */
         clock_pause_ms(1);
 
@@ -359,7 +362,6 @@ TEST(who_follows_does_not_wait_and_is_told_once)
     assert_int_equal(atomic_load(&wrong), 0);
     assert_int_equal(world.calls, 2);
     assert_int_equal(world.seen[1].count, 1 + PARCELS);
-    group_commit_free(group);
 }
 
 TEST(who_is_served_at_once_is_told_before_the_call_returns)
@@ -367,15 +369,14 @@ TEST(who_is_served_at_once_is_told_before_the_call_returns)
     static const unsigned batches[] = {1, 8};
 
     for (size_t i = 0; i < 2; i++) {
-        struct group_commit *group = start(&(struct group_commit_options){.batch = batches[i]});
         atomic_uint done = 0;
         atomic_uint wrong = 0;
 
+        START(.batch = batches[i]);
         let_through(INT_MAX);
-        submit_parcel(group, 4, &done, &wrong);
+        submit_parcel(4, &done, &wrong);
         assert_int_equal(atomic_load(&done), 1);
         assert_int_equal(atomic_load(&wrong), 0);
-        group_commit_free(group);
     }
 }
 
@@ -383,13 +384,12 @@ TEST(who_is_served_at_once_is_told_before_the_call_returns)
 
 TEST(out_of_time_means_the_guard_never_saw_it)
 {
-    struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
     struct sale_buyer buyers[4];
 
-    send_many(buyers, 0, 3, group); /* 0 at the gate, 1 leads the next batch, 2 and 3 follow it */
+    START(.batch = 8);
+    send_many(buyers, 0, 3); /* 0 at the gate, 1 leads the next batch, 2 and 3 follow it */
     atomic_store(&world.clock_ahead_ns, (int64_t)LONG_MS * 1000000);
-    let_through(INT_MAX);
-    wait_for_many(buyers, 0, 3);
+    serve(buyers, 0, 3);
 
     assert_int_equal(buyers[0].purchase.outcome, outcome_for("b0")); /* begun: it gets its answer */
     for (int i = 1; i <= 3; i++)
@@ -397,19 +397,17 @@ TEST(out_of_time_means_the_guard_never_saw_it)
     assert_int_equal(world.calls, 1);
     assert_int_equal(world.seen[0].count, 1);
     assert_int_equal(group_commit_depth(group), 0);
-    group_commit_free(group);
 }
 
 TEST(a_leader_out_of_time_still_serves_its_followers)
 {
-    struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
     struct sale_buyer buyers[4];
 
-    send_many(buyers, 0, 1, group);
+    START(.batch = 8);
+    send_many(buyers, 0, 1);
     atomic_store(&world.clock_ahead_ns, (int64_t)LONG_MS * 1000000);
-    send_many(buyers, 2, 3, group); /* they join the batch of 1, with all their time before them */
-    let_through(INT_MAX);
-    wait_for_many(buyers, 0, 3);
+    send_many(buyers, 2, 3); /* they join the batch of 1, with all their time before them */
+    serve(buyers, 0, 3);
 
     assert_int_equal(world.calls, 2);
     assert_int_equal(world.seen[1].count, 2);
@@ -418,56 +416,49 @@ TEST(a_leader_out_of_time_still_serves_its_followers)
     assert_int_equal(buyers[1].purchase.outcome, OUTCOME_LOCK_TIMEOUT);
     assert_int_equal(buyers[2].purchase.outcome, outcome_for("b2"));
     assert_int_equal(buyers[3].purchase.outcome, outcome_for("b3"));
-    group_commit_free(group);
 }
 
 TEST(the_queue_goes_on_after_a_batch_that_ran_out_of_time)
 {
-    struct group_commit *group = start(&(struct group_commit_options){.batch = 2});
     struct sale_buyer buyers[4];
 
-    send_many(buyers, 0, 2, group); /* 1 and 2 fill a batch */
+    START(.batch = 2);
+    send_many(buyers, 0, 2); /* 1 and 2 fill a batch */
     atomic_store(&world.clock_ahead_ns, (int64_t)LONG_MS * 1000000);
     sale_buyer_enters(&buyers[3], group, "sale", 3); /* leads the next one */
-    let_through(INT_MAX);
-    wait_for_many(buyers, 0, 3);
+    serve(buyers, 0, 3);
 
     assert_int_equal(world.calls, 2); /* nothing ran for 1 and 2 */
     assert_string_equal(world.seen[1].buyers[0], "b3");
     assert_int_equal(buyers[1].purchase.outcome, OUTCOME_LOCK_TIMEOUT);
     assert_int_equal(buyers[2].purchase.outcome, OUTCOME_LOCK_TIMEOUT);
     assert_int_equal(buyers[3].purchase.outcome, outcome_for("b3"));
-    group_commit_free(group);
 }
 
 TEST(the_guard_is_told_how_much_time_is_left)
 {
-    struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
     struct sale_buyer buyers[2];
 
-    send_many(buyers, 0, 1, group);
+    START(.batch = 8);
+    send_many(buyers, 0, 1);
     atomic_store(&world.clock_ahead_ns, (int64_t)LONG_MS * 1000000 / 2);
-    let_through(INT_MAX);
-    wait_for_many(buyers, 0, 1);
+    serve(buyers, 0, 1);
     assert_true(world.seen[0].limit_ms > LONG_MS / 2 && world.seen[0].limit_ms <= LONG_MS);
     assert_true(world.seen[1].limit_ms > 0 && world.seen[1].limit_ms <= LONG_MS / 2);
-    group_commit_free(group);
 }
 
 TEST(nobody_is_kept_for_the_time_of_those_behind)
 {
-    struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
     struct sale_buyer buyers[3];
 
-    send_many(buyers, 0, 1, group);
+    START(.batch = 8);
+    send_many(buyers, 0, 1);
     atomic_store(&world.clock_ahead_ns, (int64_t)(LONG_MS - 1000) * 1000000);
     sale_buyer_enters(&buyers[2], group, "sale", 2); /* joins 1, with all its time before it */
-    let_through(INT_MAX);
-    wait_for_many(buyers, 0, 2);
+    serve(buyers, 0, 2);
 
     assert_int_equal(world.seen[1].count, 2);
     assert_true(world.seen[1].limit_ms <= 1000);
-    group_commit_free(group);
 }
 
 TEST(more_than_the_queue_holds_is_refused_at_once)
@@ -475,21 +466,18 @@ TEST(more_than_the_queue_holds_is_refused_at_once)
     static const unsigned batches[] = {1, 8};
 
     for (size_t i = 0; i < 2; i++) {
-        struct group_commit *group =
-            start(&(struct group_commit_options){.batch = batches[i], .queue_max = 3});
         struct sale_buyer buyers[3];
 
-        send_many(buyers, 0, 2, group);
-        assert_int_equal(buy_here(group, "sale", 3), OUTCOME_OVERLOADED);
+        START(.batch = batches[i], .queue_max = 3);
+        send_many(buyers, 0, 2);
+        assert_int_equal(buy_here(3), OUTCOME_OVERLOADED);
         assert_int_equal(group_commit_depth(group), 3);
-        let_through(INT_MAX);
-        wait_for_many(buyers, 0, 2);
-        assert_int_equal(buy_here(group, "sale", 4), outcome_for("b4")); /* room again */
+        serve(buyers, 0, 2);
+        assert_int_equal(buy_here(4), outcome_for("b4")); /* room again */
         for (unsigned k = 0; k < world.calls; k++) {
             for (size_t m = 0; m < world.seen[k].count; m++)
                 assert_string_not_equal(world.seen[k].buyers[m], "b3");
         }
-        group_commit_free(group);
     }
 }
 
@@ -498,11 +486,9 @@ TEST(odd_batch_sizes_are_brought_into_bounds)
     static const unsigned sizes[] = {0, 1024, 1025, UINT_MAX};
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        struct group_commit *group = start(&(struct group_commit_options){.batch = sizes[i]});
-
+        START(.batch = sizes[i]);
         let_through(INT_MAX);
-        assert_int_equal(buy_here(group, "sale", 5), outcome_for("b5"));
-        group_commit_free(group);
+        assert_int_equal(buy_here(5), outcome_for("b5"));
     }
 }
 
@@ -517,9 +503,9 @@ TEST(a_sale_that_cannot_be_read_is_refused_and_asked_for_again)
                 {STORE_UNAVAILABLE, OUTCOME_STORE_UNAVAILABLE},
                 {STORE_UNKNOWN, OUTCOME_STORE_UNAVAILABLE}, /* a read: nothing was executed */
                 {STORE_FAILED, OUTCOME_STORE_UNAVAILABLE}};
-    struct group_commit *group = start(&(struct group_commit_options){.batch = 8});
     struct sale_buyer buyer;
 
+    START(.batch = 8);
     let_through(INT_MAX);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         sale_fakes.answer = rows[i].status;
@@ -529,8 +515,7 @@ TEST(a_sale_that_cannot_be_read_is_refused_and_asked_for_again)
     }
     assert_int_equal(world.calls, 0);
     sale_fakes.answer = STORE_OK;
-    assert_int_equal(buy_here(group, "sale", 6), outcome_for("b6"));
-    group_commit_free(group);
+    assert_int_equal(buy_here(6), outcome_for("b6"));
 }
 
 TEST(a_flawed_guard_runs_in_the_lab_only)
@@ -538,27 +523,23 @@ TEST(a_flawed_guard_runs_in_the_lab_only)
     static const bool labs[] = {false, true};
 
     for (size_t i = 0; i < 2; i++) {
-        struct group_commit *group =
-            start(&(struct group_commit_options){.batch = 8, .lab = labs[i]});
         outcome expected = labs[i] ? outcome_for("b5") : OUTCOME_NO_GUARD;
 
+        START(.batch = 8, .lab = labs[i]);
         sale_fakes.guard = "flawed";
         let_through(INT_MAX);
-        assert_int_equal(buy_here(group, "sale", 5), expected);
+        assert_int_equal(buy_here(5), expected);
         assert_int_equal(world.calls, labs[i]);
-        group_commit_free(group);
     }
 }
 
 TEST(a_guard_nobody_knows_is_refused)
 {
-    struct group_commit *group = start(&(struct group_commit_options){.batch = 8, .lab = true});
-
+    START(.batch = 8, .lab = true);
     sale_fakes.guard = "of tomorrow";
     let_through(INT_MAX);
-    assert_int_equal(buy_here(group, "sale", 5), OUTCOME_NO_GUARD);
+    assert_int_equal(buy_here(5), OUTCOME_NO_GUARD);
     assert_int_equal(world.calls, 0);
-    group_commit_free(group);
 }
 
 TEST(a_guard_that_needs_servers_runs_only_where_there_are_some)
@@ -566,14 +547,11 @@ TEST(a_guard_that_needs_servers_runs_only_where_there_are_some)
     struct redlock_servers servers = {.count = 3};
 
     for (size_t i = 0; i < 2; i++) {
-        struct group_commit *group = start(&(struct group_commit_options){
-            .batch = 8, .lab = true, .redlock = i ? &servers : NULL});
-
+        START(.batch = 8, .lab = true, .redlock = i ? &servers : NULL);
         sale_fakes.guard = "many";
         let_through(INT_MAX);
-        assert_int_equal(buy_here(group, "sale", 5), i ? outcome_for("b5") : OUTCOME_NO_GUARD);
+        assert_int_equal(buy_here(5), i ? outcome_for("b5") : OUTCOME_NO_GUARD);
         assert_int_equal(world.calls, i);
-        group_commit_free(group);
     }
 }
 
@@ -582,15 +560,13 @@ TEST(without_a_node_number_nothing_is_sold)
     static const unsigned batches[] = {1, 8};
 
     for (size_t i = 0; i < 2; i++) {
-        struct group_commit *group = start(&(struct group_commit_options){.batch = batches[i]});
-
+        START(.batch = batches[i]);
         let_through(INT_MAX);
         atomic_store(&sale_fakes.node, -1);
-        assert_int_equal(buy_here(group, "sale", 5), OUTCOME_STORE_UNAVAILABLE);
+        assert_int_equal(buy_here(5), OUTCOME_STORE_UNAVAILABLE);
         assert_int_equal(world.calls, 0);
         atomic_store(&sale_fakes.node, 0);
-        assert_int_equal(buy_here(group, "sale", 5), outcome_for("b5"));
-        group_commit_free(group);
+        assert_int_equal(buy_here(5), outcome_for("b5"));
     }
 }
 
