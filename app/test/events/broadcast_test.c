@@ -301,7 +301,7 @@ TEST(a_store_that_has_forgotten_is_believed)
     bool was_gap = false;
 
     write_entries("sold", 5);
-    news = news_of_orders(*state, watcher, 5);
+    (void)news_of_orders(*state, watcher, 5);
     set_status(STORE_UNAVAILABLE);
     assert_true(next_news(*state, watcher).is_lost);
     go_back_to(3);
