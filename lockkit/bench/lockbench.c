@@ -42,16 +42,13 @@ static lk_status measure(struct plan *plan, struct stage *stage, struct report *
                          struct lk_error *err)
 {
     const struct arguments *arguments = report->arguments;
-    int64_t begin_ns = moment_ns();
     lk_status status = stage_open(stage, arguments->redis, err);
 
     if (status != LK_OK) return status;
-    report->machine.load_before = machine_load();
-    machine_read(&report->machine, &stage->bare);
+    report_begin(report);
     status = works_run(plan, stage, arguments->repeat, err);
     if (status != LK_OK) return status;
-    report->machine.load_after = machine_load();
-    report->seconds = (double)(moment_ns() - begin_ns) / 1e9;
+    report_end(report);
     report_print(stdout, report);
     return arguments->json ? report_write(arguments->json, report, err) : LK_OK;
 }

@@ -17,6 +17,36 @@ int64_t moment_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+static lk_status run_slice(struct moment_turns *turns, size_t side,
+                           lk_status (*step)(void *arg, size_t side, struct lk_error *err),
+                           void *arg, struct lk_error *err)
+{
+    int64_t begin_ns = moment_ns();
+    lk_status status = LK_OK;
+
+    for (size_t i = 0; i < turns->each && status == LK_OK; i++)
+        status = step(arg, side, err);
+    turns->us[side][turns->count] = (double)(moment_ns() - begin_ns) / 1e3 / (double)turns->each;
+    return status;
+}
+
+lk_status moment_take_turns(struct moment_turns *turns, int64_t duration_ms,
+                            lk_status (*step)(void *arg, size_t side, struct lk_error *err),
+                            void *arg, struct lk_error *err)
+{
+    int64_t until_ns = moment_ns() + duration_ms * 1000000;
+    lk_status status = LK_OK;
+
+    for (turns->count = 0; status == LK_OK && turns->count < MOMENT_SLICES_MAX; turns->count++) {
+        if (turns->count > 0 && moment_ns() >= until_ns) break;
+        size_t first = turns->count % 2;
+
+        status = run_slice(turns, first, step, arg, err);
+        if (status == LK_OK) status = run_slice(turns, 1 - first, step, arg, err);
+    }
+    return status;
+}
+
 void moment_nap_us(int64_t us)
 {
     struct timespec span = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};

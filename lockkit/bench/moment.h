@@ -6,10 +6,28 @@
 #define LOCKKIT_BENCH_MOMENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "lockkit/error.h"
 
 /* CLOCK_MONOTONIC, which several processes of a host can compare. */
 int64_t moment_ns(void);
+
+/*
+ * Two sides that take turns in slices, each going first as often as the other, so that whatever slows
+ * the machine slows both.
+ */
+enum { MOMENT_SLICES_MAX = 20000 };
+struct moment_turns {
+    double us[2][MOMENT_SLICES_MAX]; /* of one of a slice's `each` steps, on average */
+    size_t count, each;
+};
+/* Until the time is over; a step of a side is one call. What was there is forgotten. */
+LK_MUST_CHECK lk_status moment_take_turns(struct moment_turns *turns, int64_t duration_ms,
+                                          lk_status (*step)(void *arg, size_t side,
+                                                            struct lk_error *err),
+                                          void *arg, struct lk_error *err);
 
 /* Sleep; cut short by a signal. */
 void moment_nap_us(int64_t us);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -42,6 +43,16 @@ pid_t process_start(const char *const *argv, int in, int out, int errors, struct
     (void)dup2(errors < 0 ? nowhere : errors, 2);
     if (words[0]) (void)execvp(words[0], words);
     _exit(127);
+}
+
+void process_beside(const char *name, char out[PROCESS_PATH_MAX])
+{
+    char self[PROCESS_PATH_MAX - 40] = "";
+
+    if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) self[0] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash) *slash = '\0';
+    (void)snprintf(out, PROCESS_PATH_MAX, "%s/%s", self, name);
 }
 
 void process_kill(pid_t pid)

@@ -13,6 +13,10 @@
 struct stage;
 struct task;
 
+enum { PROCESS_PATH_MAX = 256 };
+/* The program of that name beside this one, as they are built. */
+void process_beside(const char *name, char out[PROCESS_PATH_MAX]);
+
 /* argv ends with NULL; the descriptors become its standard ones, -1: /dev/null. 0: see err. */
 pid_t process_start(const char *const *argv, int in, int out, int errors, struct lk_error *err);
 

@@ -22,7 +22,6 @@ enum {
     SERVERS = NODES + 1, /* the last one takes the place of the fifth when that is to be ill */
     ILL = NODES,
     SLICE = 16,
-    SLICES_MAX = 20000,
     START_MS = 10000,
     FAR_MS = 1,    /* each way */
     SLOW_MS = 25,  /* each way */
@@ -53,8 +52,7 @@ struct scene {
     char urls[SERVERS][64];
     lk_client *clients[SERVERS];
     lk_lock *over, *under;
-    double over_us[SLICES_MAX], under_us[SLICES_MAX];
-    size_t count;
+    struct moment_turns turns;
 };
 
 /* ---- servers ------------------------------------------------------------------------------------- */
@@ -90,28 +88,17 @@ static lk_status start_servers(struct scene *scene, struct lk_error *err)
     return await_servers(scene, err);
 }
 
-/* Beside this program. */
-static void find_proxy(char out[STAGE_PATH_MAX])
-{
-    char self[STAGE_PATH_MAX - 40] = "";
-
-    if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) self[0] = '\0';
-    char *name = strrchr(self, '/');
-    if (name) *name = '\0';
-    (void)snprintf(out, STAGE_PATH_MAX, "%s/proxy", self);
-}
-
 /* A link before each server, with the delays of the setting; the URLs lead there from now on. */
 static lk_status start_proxy(struct scene *scene, struct lk_error *err)
 {
-    char program[STAGE_PATH_MAX];
+    char program[PROCESS_PATH_MAX];
     char links[SERVERS][80];
     char schedule[80];
     const char *argv[2 * SERVERS + 4] = {program, "--schedule", "/dev/stdin"};
     int ends[2];
     size_t n = 3;
 
-    find_proxy(program);
+    process_beside("proxy", program);
     for (size_t i = 0; i < SERVERS; i++) {
         int port = stage_free_port();
 
@@ -162,37 +149,13 @@ static lk_status open_sides(struct scene *scene, const char *key, struct lk_erro
     return LK_OK;
 }
 
-static lk_status run_slice(lk_lock *lock, double *out_us, struct lk_error *err)
+static lk_status step(void *arg, size_t side, struct lk_error *err)
 {
-    int64_t begin_ns = moment_ns();
-    lk_status status = LK_OK;
+    const struct scene *scene = arg;
+    lk_lock *lock = side == 0 ? scene->over : scene->under;
+    lk_status status = lk_lock_acquire(lock, &(struct lk_lock_options){.lease_ms = LEASE_MS}, err);
 
-    for (int i = 0; i < SLICE && status == LK_OK; i++) {
-        status = lk_lock_acquire(lock, &(struct lk_lock_options){.lease_ms = LEASE_MS}, err);
-        if (status == LK_OK) status = lk_lock_release(lock, err);
-    }
-    *out_us = (double)(moment_ns() - begin_ns) / 1e3 / SLICE;
-    return status;
-}
-
-static lk_status take_turns(struct scene *scene, int64_t duration_ms, struct lk_error *err)
-{
-    int64_t until_ns = moment_ns() + duration_ms * 1000000;
-    lk_status status = LK_OK;
-
-    while (status == LK_OK && scene->count < SLICES_MAX) {
-        size_t at = scene->count++;
-        bool is_over_first = at % 2 == 0;
-
-        status = is_over_first ? run_slice(scene->over, &scene->over_us[at], err)
-                               : run_slice(scene->under, &scene->under_us[at], err);
-        if (status == LK_OK) {
-            status = is_over_first ? run_slice(scene->under, &scene->under_us[at], err)
-                                   : run_slice(scene->over, &scene->over_us[at], err);
-        }
-        if (moment_ns() >= until_ns) break;
-    }
-    return status;
+    return status == LK_OK ? lk_lock_release(lock, err) : status;
 }
 
 static const struct setting *setting_of(const struct task *task)
@@ -216,12 +179,13 @@ static lk_status run_quorum(struct stage *stage, const struct task *task, double
     bool is_by_proxy = scene.setting->is_far || (scene.setting->has_ill && !scene.setting->is_dead);
     if (status == LK_OK && is_by_proxy) status = start_proxy(&scene, err);
     if (status == LK_OK) status = open_sides(&scene, key, err);
-    if (status == LK_OK) status = take_turns(&scene, WARM_MS, err);
-    scene.count = 0;
-    if (status == LK_OK) status = take_turns(&scene, stage->duration_ms, err);
+    scene.turns.each = SLICE;
+    if (status == LK_OK) status = moment_take_turns(&scene.turns, WARM_MS, step, &scene, err);
+    if (status == LK_OK)
+        status = moment_take_turns(&scene.turns, stage->duration_ms, step, &scene, err);
     if (status != LK_OK) return status;
-    out_values[0] = plan_spread(scene.over_us, scene.count).median;
-    out_values[1] = plan_spread(scene.under_us, scene.count).median;
+    for (size_t side = 0; side < 2; side++)
+        out_values[side] = plan_spread(scene.turns.us[side], scene.turns.count).median;
     return LK_OK;
 }
 

@@ -7,16 +7,33 @@
 #include <stdio.h>
 
 #include "arguments.h"
-#include "machine.h"
 #include "stage.h"
+
+/* What a figure depends on besides the code; what cannot be found out is "?". */
+enum { MACHINE_TEXT_MAX = 128 };
+
+struct machine {
+    char cpu[MACHINE_TEXT_MAX];
+    long cores, memory_mib;
+    char kernel[MACHINE_TEXT_MAX];
+    char redis[MACHINE_TEXT_MAX];
+    char hiredis[MACHINE_TEXT_MAX];
+    char commit[MACHINE_TEXT_MAX];  /* "-dirty" when files differ from it */
+    double load_before, load_after; /* runnable processes, the minute before; -1: not known */
+};
 
 struct report {
     const struct arguments *arguments;
     const struct plan *plan;
     const struct stage *stage;
     struct machine machine;
+    int64_t begin_ns;
     double seconds; /* the whole run */
 };
+
+/* Before and after it is measured. */
+void report_begin(struct report *report);
+void report_end(struct report *report);
 
 void report_print(FILE *to, const struct report *report);
 

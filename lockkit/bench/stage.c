@@ -123,24 +123,13 @@ const char *stage_key(struct stage *stage)
 
 /* ---- players -------------------------------------------------------------------------------- */
 
-/* Beside this program's, as they are built. */
-static void find_lockkit_peer(char out[STAGE_PATH_MAX])
-{
-    char self[STAGE_PATH_MAX - 40] = "";
-
-    if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) self[0] = '\0';
-    char *name = strrchr(self, '/');
-    if (name) *name = '\0';
-    (void)snprintf(out, STAGE_PATH_MAX, "%s/lockkit_peer", self);
-}
-
 static struct player *start_lockkit(const struct stage *stage, const char *log,
                                     const char *lease_ms, struct lk_error *err)
 {
-    char program[STAGE_PATH_MAX], poll_ms[16];
+    char program[PROCESS_PATH_MAX], poll_ms[16];
 
     (void)lease_ms; /* ours say it with each lock */
-    find_lockkit_peer(program);
+    process_beside("lockkit_peer", program);
     (void)snprintf(poll_ms, sizeof poll_ms, "%d", POLL_MS);
     return player_start((const char *const[]){program, stage->tcp_url, poll_ms, NULL}, log, err);
 }

@@ -43,6 +43,11 @@ static pid_t await_ready(const char *ready)
     return pid_in(ready);
 }
 
+static void await_words(const char *path, const char *words)
+{
+    LKS_EVENTUALLY(strstr(lkc_read(path), words), SOON_MS);
+}
+
 /* Until the file is there. */
 static const char *await(const char *go)
 {
@@ -118,7 +123,7 @@ TEST(the_lock_is_held_until_the_command_has_ended)
     (void)start(&program, "until", FLAGS(NULL),
                 lks_format("trap 'echo ended; %s; exit 9' TERM; " FOREVER, await(go)));
     assert_int_equal(0, kill(program.pid, SIGTERM));
-    LKS_EVENTUALLY(strstr(lkc_read(program.out_path), "ended"), SOON_MS);
+    await_words(program.out_path, "ended");
     assert_int_equal(1, LKS_INTEGER(server, "EXISTS", "until"));
     make_file(go);
     assert_int_equal(9, lkc_finish(&program));
@@ -145,7 +150,7 @@ TEST(ctrl_c_ends_a_wait_and_leaves_nothing_behind)
 
         (void)start(&holder, rows[i].lock, rows[i].flags, "exec sleep 60");
         LKC_START(&waiting, server, "run", "--lock", rows[i].lock, "--verbose", "echo", "no");
-        LKS_EVENTUALLY(strstr(lkc_read(waiting.err_path), "asking for it"), SOON_MS);
+        await_words(waiting.err_path, "asking for it");
         lks_nap(rows[i].nap_ms);
         double begin = lks_now_ms();
         assert_int_equal(0, kill(waiting.pid, SIGINT));
@@ -169,7 +174,7 @@ TEST(what_was_ignored_does_not_end_a_wait)
     (void)signal(SIGHUP, SIG_IGN); /* as nohup does */
     LKC_START(&waiting, server, "run", "--lock", "nohup", "--verbose", "--", "true");
     (void)signal(SIGHUP, SIG_DFL);
-    LKS_EVENTUALLY(strstr(lkc_read(waiting.err_path), "asking for it"), SOON_MS);
+    await_words(waiting.err_path, "asking for it");
     lks_nap(30);
     assert_int_equal(0, kill(waiting.pid, SIGHUP));
     lks_nap(100);
@@ -221,8 +226,8 @@ TEST(a_command_outlives_a_killed_lockctl_only_if_losses_are_ignored)
             lks_nap(1);
         if (lkc_lives(command) != rows[i].outlives) fail_msg("%s", rows[i].on_lost);
         if (rows[i].outlives) assert_int_equal(0, kill(command, SIGKILL));
-        LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", "orphan") == 0, SOON_MS);
     }
+    LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", "orphan") == 0, SOON_MS);
 }
 
 /* ---- the lock is lost ------------------------------------------------------------------------ */
@@ -292,7 +297,7 @@ TEST(a_loss_can_be_ignored)
     const char *go = new_file("go");
 
     start_and_lose(&program, "ignore", "1", lks_format("%s; exit 5", await(go)));
-    LKS_EVENTUALLY(strstr(lkc_read(program.err_path), "goes on without it"), SOON_MS);
+    await_words(program.err_path, "goes on without it");
     make_file(go);
     assert_int_equal(5, lkc_finish(&program));
 }
@@ -315,7 +320,7 @@ TEST(a_server_that_stands_still_is_a_loss_when_the_lease_is_over)
     pid_t command = start(&program, "still", FLAGS("--lease", "500"), "exec sleep 60");
 
     lks_server_pause(server);
-    LKS_EVENTUALLY(strstr(lkc_read(program.err_path), "the lock was lost"), SOON_MS);
+    await_words(program.err_path, "the lock was lost");
     LKS_EVENTUALLY(!lkc_lives(command), SOON_MS);
     lks_server_resume(server);
     assert_int_equal(76, lkc_finish(&program));
