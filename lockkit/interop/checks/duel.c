@@ -115,7 +115,8 @@ long long duel_ttl_ms(const struct duel *duel)
     return LKS_INTEGER(duel->server, "PTTL", duel->key);
 }
 
-struct lks_server *duel_owner(const struct duel *duel)
+/* In a cluster: the master that has the key. */
+static struct lks_server *owner_of(const struct duel *duel)
 {
     if (!duel->cluster) return duel->server;
     int slot = (int)strtol(lkt_tell(duel->cluster, "slot %s", duel->key), NULL, 10);
@@ -173,7 +174,7 @@ void contest_add(struct contest *contest, struct peer *peer, unsigned thread, co
 
 static void send_all(struct contest *contest, const struct duel *duel, int ms)
 {
-    struct lks_server *owner = duel_owner(duel);
+    struct lks_server *owner = owner_of(duel);
     const char *enter = LKS_TEXT(owner, "SCRIPT", "LOAD", enter_script);
     const char *leave = LKS_TEXT(owner, "SCRIPT", "LOAD", leave_script);
 

@@ -56,8 +56,6 @@ long long duel_ttl_ms(const struct duel *duel);
 /* Wait until somebody has subscribed to a channel of the key and has had time to fall asleep. For a
    kind without messages, or without a key of its own: only the time. */
 void duel_await_sleeper(const struct duel *duel);
-/* In a cluster: the master that has the key. Else the server. */
-struct lks_server *duel_owner(const struct duel *duel);
 /* How many channels of the key have subscribers. */
 size_t duel_channels(const struct duel *duel);
 

@@ -115,13 +115,14 @@ double redlock_take_ms(const struct duel *duel, struct peer *peer, size_t times)
     return median_ms;
 }
 
-void redlock_occupy(const struct duel *duel, size_t n)
+/* Put somebody else's key on the first n servers, or free it there. */
+static void occupy(const struct duel *duel, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         LKS_DO(duel->nodes[i], "SET", duel->key, "somebody", "PX", "30000");
 }
 
-void redlock_vacate(const struct duel *duel, size_t n)
+static void vacate(const struct duel *duel, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         LKS_DO(duel->nodes[i], "DEL", duel->key);
@@ -172,7 +173,7 @@ static void validity(struct duel *duel)
 static void lost_hold(struct duel *duel)
 {
     redlock_take_all(duel, duel->a);
-    redlock_vacate(duel, REDLOCK_NODES);
+    vacate(duel, REDLOCK_NODES);
     redlock_take_all(duel, duel->b);
     const char *token = redlock_token(duel);
 
@@ -188,7 +189,7 @@ static void minority_lost(struct duel *duel)
     redlock_take_all(duel, duel->a);
     const char *token = redlock_token(duel);
 
-    redlock_vacate(duel, REDLOCK_NODES - REDLOCK_QUORUM);
+    vacate(duel, REDLOCK_NODES - REDLOCK_QUORUM);
     (void)duel_lock(duel, duel->b, 1, "busy");
     LKS_EVENTUALLY(redlock_keys(duel) == REDLOCK_QUORUM, SOON_MS);
     assert_string_equal(redlock_token(duel), token);
@@ -201,7 +202,7 @@ static void minority_lost(struct duel *duel)
 static void majority_lost(struct duel *duel)
 {
     redlock_take_all(duel, duel->a);
-    redlock_vacate(duel, REDLOCK_QUORUM);
+    vacate(duel, REDLOCK_QUORUM);
     (void)duel_lock(duel, duel->b, 1, "ok");
     (void)peer_must(duel->a, "lost", "1 renew %s %s lease=30000", duel->kind, duel->key);
     duel_unlock(duel, duel->a, 1, "not-owner");
@@ -216,7 +217,7 @@ static void majority_lost(struct duel *duel)
 /* Others hold two of the five: there is a majority left, for one of the sides. */
 static void two_taken(struct duel *duel)
 {
-    redlock_occupy(duel, REDLOCK_NODES - REDLOCK_QUORUM);
+    occupy(duel, REDLOCK_NODES - REDLOCK_QUORUM);
     (void)duel_lock(duel, duel->a, 1, "ok");
     (void)duel_lock(duel, duel->b, 1, "busy");
     duel_unlock(duel, duel->a, 1, "ok");
@@ -227,12 +228,12 @@ static void two_taken(struct duel *duel)
 /* Others hold three: who cannot have it leaves nothing behind; who waits has it when one is free. */
 static void three_taken(struct duel *duel)
 {
-    redlock_occupy(duel, REDLOCK_QUORUM);
+    occupy(duel, REDLOCK_QUORUM);
     (void)duel_lock(duel, duel->a, 1, "busy");
     LKS_EVENTUALLY(redlock_keys(duel) == REDLOCK_QUORUM, SOON_MS);
     assert_string_equal(redlock_token(duel), "somebody");
     unsigned waiter = duel_send_waiter(duel, duel->a, 1);
-    redlock_vacate(duel, 1);
+    vacate(duel, 1);
     (void)peer_await(duel->a, waiter, "ok", SOON_MS);
     (void)duel_lock(duel, duel->b, 1, "busy");
     duel_unlock(duel, duel->a, 1, "ok");
@@ -247,7 +248,7 @@ static void own_retries(struct duel *duel)
     struct lks_monitor *monitor = lks_monitor_open(last);
     bool keeps_minority = redlock_traits_of(duel_rival(duel))->keeps_minority;
 
-    redlock_occupy(duel, REDLOCK_QUORUM);
+    occupy(duel, REDLOCK_QUORUM);
     (void)peer_must(duel_rival(duel), "busy", "1 lock redlock %s wait=0 retries=2 lease=30000",
                     duel->key);
     LKS_EVENTUALLY(redlock_keys(duel) == REDLOCK_QUORUM, SOON_MS);

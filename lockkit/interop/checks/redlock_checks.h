@@ -39,9 +39,6 @@ const char *redlock_token(const struct duel *duel);
 /* Take and give back so many times, and tell the matrix how long the taking took at the median. */
 enum { REDLOCK_TAKES_MAX = 11 };
 double redlock_take_ms(const struct duel *duel, struct peer *peer, size_t times);
-/* Put somebody else's key on the first n servers, or free it there. */
-void redlock_occupy(const struct duel *duel, size_t n);
-void redlock_vacate(const struct duel *duel, size_t n);
 
 /* ---- checks --------------------------------------------------------------------------------- */
 

@@ -18,8 +18,10 @@ enum {
     LINE_ROOM = 256,
 };
 
+typedef void *object_maker(const struct servers *servers, const char *key, struct lk_error *err);
+
 struct object {
-    const char *family; /* static storage */
+    object_maker *make; /* that it comes from */
     char *key;          /* owned */
     union {             /* owned */
         void *any;
@@ -38,8 +40,7 @@ struct objects {
 
 struct kind {
     const char *name;
-    const char *family; /* kinds of one family share an object */
-    void *(*make)(const struct servers *servers, const char *key, struct lk_error *err);
+    object_maker *make; /* kinds with the same share an object */
     void (*use)(const struct object *object, const struct deed *deed, struct outcome *out);
 };
 
@@ -78,7 +79,7 @@ void outcome_number(struct outcome *out, int64_t number)
     (void)snprintf(out->value, sizeof out->value, "%" PRId64, number);
 }
 
-void outcome_error(struct outcome *out, const char *text)
+static void outcome_error(struct outcome *out, const char *text)
 {
     out->result = "error";
     (void)snprintf(out->value, sizeof out->value, "%s", text);
@@ -106,52 +107,28 @@ static void take_lock(lk_lock *lock, const struct deed *deed, struct outcome *ou
     if (lk_lock_fence(lock) > 0) outcome_number(out, (int64_t)lk_lock_fence(lock));
 }
 
-static void release_lock(lk_lock *lock, const struct deed *deed, struct outcome *out)
+static bool is(const struct deed *deed, const char *verb)
 {
-    struct lk_error err = {0};
-
-    (void)deed;
-    outcome_status(out, lk_lock_release(lock, &err), &err);
+    return strcmp(deed->verb, verb) == 0;
 }
-
-static void force_lock(lk_lock *lock, const struct deed *deed, struct outcome *out)
-{
-    struct lk_error err = {0};
-
-    (void)deed;
-    outcome_status(out, lk_lock_force_release(lock, &err), &err);
-}
-
-static void renew_lock(lk_lock *lock, const struct deed *deed, struct outcome *out)
-{
-    struct lk_error err = {0};
-
-    outcome_status(out, lk_lock_renew(lock, deed_number(deed, "lease", 0), &err), &err);
-}
-
-static void count_lock(lk_lock *lock, const struct deed *deed, struct outcome *out)
-{
-    (void)deed;
-    outcome_number(out, lk_lock_hold_count(lock));
-}
-
-static const struct {
-    const char *verb;
-    void (*use)(lk_lock *lock, const struct deed *deed, struct outcome *out);
-} lock_verbs[] = {
-    {"lock", take_lock},   {"unlock", release_lock}, {"force", force_lock},
-    {"renew", renew_lock}, {"count", count_lock},
-};
 
 static void do_lock(lk_lock *lock, const struct deed *deed, struct outcome *out)
 {
-    for (size_t i = 0; i < sizeof lock_verbs / sizeof lock_verbs[0]; i++) {
-        if (strcmp(lock_verbs[i].verb, deed->verb) == 0) {
-            lock_verbs[i].use(lock, deed, out);
-            return;
-        }
+    struct lk_error err = {.text = "no such verb"};
+    lk_status status = LK_INVALID;
+
+    if (is(deed, "lock")) {
+        take_lock(lock, deed, out);
+        return;
     }
-    outcome_error(out, "no such verb");
+    if (is(deed, "count")) {
+        outcome_number(out, lk_lock_hold_count(lock));
+        return;
+    }
+    if (is(deed, "unlock")) status = lk_lock_release(lock, &err);
+    if (is(deed, "force")) status = lk_lock_force_release(lock, &err);
+    if (is(deed, "renew")) status = lk_lock_renew(lock, deed_number(deed, "lease", 0), &err);
+    outcome_status(out, status, &err);
 }
 
 /* The members live as long as the program. */
@@ -204,19 +181,19 @@ USER(permits, permits_do, object->permits)
 USER(latch, latch_do, object->latch)
 
 static const struct kind kinds[] = {
-    {"reentrant", "reentrant", make_reentrant, use_lock},
-    {"non-reentrant", "non-reentrant", make_non_reentrant, use_lock},
-    {"spin", "spin", make_spin, use_lock},
-    {"fenced", "fenced", make_fenced, use_lock},
-    {"mutex", "mutex", make_mutex, use_lock},
-    {"redlock", "redlock", make_redlock, use_lock},
-    {"fair", "fair", make_fair, use_lock},
-    {"multi", "multi", make_multi, use_lock},
-    {"read", "rwlock", make_rwlock, use_read},
-    {"write", "rwlock", make_rwlock, use_write},
-    {"semaphore", "semaphore", make_semaphore, use_semaphore},
-    {"permits", "permits", make_permits, use_permits},
-    {"latch", "latch", make_latch, use_latch},
+    {"reentrant", make_reentrant, use_lock},
+    {"non-reentrant", make_non_reentrant, use_lock},
+    {"spin", make_spin, use_lock},
+    {"fenced", make_fenced, use_lock},
+    {"mutex", make_mutex, use_lock},
+    {"redlock", make_redlock, use_lock},
+    {"fair", make_fair, use_lock},
+    {"multi", make_multi, use_lock},
+    {"read", make_rwlock, use_read},
+    {"write", make_rwlock, use_write},
+    {"semaphore", make_semaphore, use_semaphore},
+    {"permits", make_permits, use_permits},
+    {"latch", make_latch, use_latch},
 };
 
 static const struct kind *kind_named(const char *name)
@@ -232,7 +209,7 @@ static struct object *object_new(const struct servers *servers, const struct kin
     struct object *object = calloc(1, sizeof *object);
 
     if (!object) return NULL;
-    object->family = kind->family;
+    object->make = kind->make;
     object->key = strdup(key);
     object->any = kind->make(servers, key, err);
     if (object->key && object->any) return object;
@@ -245,7 +222,7 @@ static struct object *object_of(struct objects *objects, const struct servers *s
                                 const struct kind *kind, const char *key, struct lk_error *err)
 {
     for (struct object *object = objects->first; object; object = object->next)
-        if (object->family == kind->family && strcmp(object->key, key) == 0) return object;
+        if (object->make == kind->make && strcmp(object->key, key) == 0) return object;
     struct object *object = object_new(servers, kind, key, err);
     if (!object) return NULL;
     object->next = objects->first;
@@ -280,7 +257,7 @@ static void take_turns(struct objects **objects, const struct servers *servers,
 {
     struct deed take = {"lock", deed->kind, deed->key, {"wait=30000", "lease=30000"}};
     int64_t until_ns = now_ns() + deed_number(deed, "ms", 0) * 1000000;
-    bool is_bench = strcmp(deed->verb, "bench") == 0;
+    bool is_bench = is(deed, "bench");
     long long number = 0;
 
     do {
@@ -322,17 +299,17 @@ void objects_do(struct objects **objects, const struct servers *servers, const s
 
     if (!*objects) *objects = calloc(1, sizeof **objects);
     if (!*objects) return;
-    if (strcmp(deed->verb, "version") == 0) {
+    if (is(deed, "version")) {
         out->result = "ok";
         (void)snprintf(out->value, sizeof out->value, "lockkit-%s", LK_VERSION);
         return;
     }
-    if (strcmp(deed->verb, "contend") == 0 || strcmp(deed->verb, "bench") == 0) {
+    if (is(deed, "contend") || is(deed, "bench")) {
         take_turns(objects, servers, deed, out);
         return;
     }
-    if (strcmp(deed->verb, "hold") == 0 || strcmp(deed->verb, "drop") == 0) {
-        do_each(objects, servers, deed, *deed->verb == 'h' ? "lock" : "unlock", out);
+    if (is(deed, "hold") || is(deed, "drop")) {
+        do_each(objects, servers, deed, is(deed, "hold") ? "lock" : "unlock", out);
         return;
     }
     const struct kind *kind = kind_named(deed->kind);

@@ -7,6 +7,7 @@
  */
 #include "lockkit_peer.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,34 +20,20 @@ struct request {
     char line[LINE_ROOM]; /* the words below are in it */
     const char *id, *thread;
     struct deed deed;
-    struct request *next;
 };
 
 struct owner {
     const struct servers *servers; /* borrowed */
-    pthread_mutex_t mutex;         /* guards first, last */
-    pthread_cond_t came;
-    struct request *first, *last; /* owned */
+    int from, to;                  /* a pipe of pointers to requests */
 };
-
-static struct request *next_request(struct owner *owner)
-{
-    (void)pthread_mutex_lock(&owner->mutex);
-    while (!owner->first)
-        (void)pthread_cond_wait(&owner->came, &owner->mutex);
-    struct request *request = owner->first;
-    owner->first = request->next;
-    (void)pthread_mutex_unlock(&owner->mutex);
-    return request;
-}
 
 static void *owner_main(void *arg)
 {
     struct owner *owner = arg;
     struct objects *objects = NULL;
+    struct request *request = NULL;
 
-    for (;;) {
-        struct request *request = next_request(owner);
+    while (read(owner->from, &request, sizeof request) == (ssize_t)sizeof request) {
         struct outcome outcome = {.result = "error", .value = "-"};
         int64_t began = now_ns();
 
@@ -86,30 +73,12 @@ static struct owner *owner_of(const char *thread, const struct servers *servers)
     if (number >= OWNERS_MAX) return NULL;
     if (owners[number]) return owners[number];
     struct owner *owner = calloc(1, sizeof *owner);
-    if (!owner) return NULL;
-    owner->servers = servers;
-    (void)pthread_mutex_init(&owner->mutex, NULL);
-    (void)pthread_cond_init(&owner->came, NULL);
-    if (pthread_create(&id, NULL, owner_main, owner) != 0) {
-        free(owner);
-        return NULL;
-    }
+    int ends[2];
+    if (!owner || pipe2(ends, O_CLOEXEC) != 0) return NULL; /* the program ends then */
+    *owner = (struct owner){.servers = servers, .from = ends[0], .to = ends[1]};
+    if (pthread_create(&id, NULL, owner_main, owner) != 0) return NULL;
     (void)pthread_detach(id);
-    owners[number] = owner;
-    return owner;
-}
-
-static void hand_over(struct owner *owner, struct request *request)
-{
-    (void)pthread_mutex_lock(&owner->mutex);
-    if (owner->first) {
-        owner->last->next = request;
-    } else {
-        owner->first = request;
-    }
-    owner->last = request;
-    (void)pthread_cond_signal(&owner->came);
-    (void)pthread_mutex_unlock(&owner->mutex);
+    return owners[number] = owner;
 }
 
 static bool serve_line(const struct servers *servers)
@@ -121,13 +90,10 @@ static bool serve_line(const struct servers *servers)
         return false;
     }
     struct owner *owner = parse(request) ? owner_of(request->thread, servers) : NULL;
-    if (!owner) {
-        (void)fputs("lockkit_peer: not a request\n", stderr);
-        free(request);
-        return false;
-    }
-    hand_over(owner, request);
-    return true;
+    if (owner && write(owner->to, &request, sizeof request) == (ssize_t)sizeof request) return true;
+    (void)fputs("lockkit_peer: not a request\n", stderr);
+    free(request);
+    return false;
 }
 
 static lk_client *open_client(const char *url, int64_t poll_ms, bool may_be_down)

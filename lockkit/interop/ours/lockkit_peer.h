@@ -46,7 +46,6 @@ int64_t now_ns(void);
 
 void outcome_number(struct outcome *out, int64_t number);
 void outcome_status(struct outcome *out, lk_status status, const struct lk_error *err);
-void outcome_error(struct outcome *out, const char *text);
 
 /* What is no lock. */
 void semaphore_do(lk_semaphore *semaphore, const struct deed *deed, struct outcome *out);

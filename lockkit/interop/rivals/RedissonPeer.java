@@ -249,11 +249,8 @@ public final class RedissonPeer {
                      List.of(request.key()), request.kind(), "redisson");
     }
 
-    /** Take it; who is told "busy" after wait= asks again, until TURN_MS have passed. */
-    private Answer takeInTurn(Request request) throws InterruptedException {
-        String wait = Long.toString(request.number("wait", TURN_MS));
-        Request take = new Request("", "", "lock", request.kind(), request.key(),
-                                   new HashMap<>(Map.of("wait", wait, "lease", "30000")));
+    /** Take it; who is told "busy" asks again, until TURN_MS have passed. */
+    private Answer takeInTurn(Request take) throws InterruptedException {
         long until = System.nanoTime() + MS.toNanos(TURN_MS);
         Answer taken = use(take);
 
@@ -262,41 +259,28 @@ public final class RedissonPeer {
         return taken;
     }
 
-    /** Take it, look around inside, give it back; the value is how often the look found a fault. */
-    private Answer contend(Request request) throws InterruptedException {
+    /**
+     * Take it and give it back. To contend is to look around inside, too: the value is how often the
+     * look found a fault. To bench is to be quick: the value is how often.
+     */
+    private Answer takeTurns(Request request, boolean isBench) throws InterruptedException {
+        String wait = Long.toString(request.number("wait", TURN_MS));
+        Request take = new Request("", "", "lock", request.kind(), request.key(),
+                                   new HashMap<>(Map.of("wait", wait, "lease", "30000")));
         long until = System.nanoTime() + MS.toNanos(request.number("ms", 0));
-        long faults = 0;
+        long value = 0;
 
         do {
-            Answer taken = takeInTurn(request);
+            Answer taken = takeInTurn(take);
             if (!taken.isOk()) return taken;
-            faults += call("enter", request);
-            faults += call("leave", request);
+            value += isBench ? 1 : call("enter", request) + call("leave", request);
             Map<String, String> permit = Map.of("id", taken.value().toString());
             Answer given =
                 use(new Request("", "", "unlock", request.kind(), request.key(), permit));
             if (!given.isOk()) return given;
-            Thread.sleep(PAUSE_MS);
+            if (!isBench) Thread.sleep(PAUSE_MS);
         } while (System.nanoTime() - until < 0);
-        return Answer.ok(faults);
-    }
-
-    /** Take it and give it back as often as it goes; the value is how often. */
-    private Answer bench(Request request) throws InterruptedException {
-        Request take = new Request("", "", "lock", request.kind(), request.key(),
-                                   new HashMap<>(Map.of("wait", "30000", "lease", "30000")));
-        long until = System.nanoTime() + MS.toNanos(request.number("ms", 0));
-        long turns = 0;
-
-        for (; System.nanoTime() - until < 0; turns++) {
-            Answer taken = use(take);
-            if (!taken.isOk()) return taken;
-            Map<String, String> permit = Map.of("id", taken.value().toString());
-            Answer given =
-                use(new Request("", "", "unlock", request.kind(), request.key(), permit));
-            if (!given.isOk()) return given;
-        }
-        return Answer.ok(turns);
+        return Answer.ok(value);
     }
 
     /** Do it with each of KEY:0, KEY:1...; what is locked so is renewed. */
@@ -320,8 +304,8 @@ public final class RedissonPeer {
         String key = request.key();
 
         if (request.verb().equals("version")) return Answer.ok(versions());
-        if (request.verb().equals("contend")) return contend(request);
-        if (request.verb().equals("bench")) return bench(request);
+        if (request.verb().equals("contend")) return takeTurns(request, false);
+        if (request.verb().equals("bench")) return takeTurns(request, true);
         if (request.verb().equals("hold")) return each("lock", request);
         if (request.verb().equals("drop")) return each("unlock", request);
         return switch (request.kind()) {
