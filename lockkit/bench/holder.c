@@ -81,15 +81,6 @@ lk_status holder_open(struct holder *holder, const char *kind, lk_client *client
     return why.code;
 }
 
-void holder_close(struct holder *holder)
-{
-    lk_semaphore_free(holder->semaphore);
-    if (!holder->rwlock) lk_lock_free(holder->lock);
-    lk_rwlock_free(holder->rwlock);
-    for (size_t i = 0; i < 2; i++)
-        lk_lock_free(holder->parts[i]);
-}
-
 lk_status holder_take(struct holder *holder, struct lk_error *err)
 {
     return holder->semaphore ? lk_semaphore_acquire(holder->semaphore, 1, 0, err)

@@ -13,10 +13,9 @@ struct holder {
     lk_semaphore *semaphore; /* owned; then there is no lock */
 };
 
-/* Also half-way it is to be closed. */
+/* The process that does so ends soon: nothing is closed. */
 LK_MUST_CHECK lk_status holder_open(struct holder *holder, const char *kind, lk_client *client,
                                     const char *key, struct lk_error *err);
-void holder_close(struct holder *holder);
 
 /* Once, without waiting. */
 LK_MUST_CHECK lk_status holder_take(struct holder *holder, struct lk_error *err);

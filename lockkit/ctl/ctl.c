@@ -40,7 +40,7 @@ void ctl_tell(const struct ctl_request *request, const char *format, ...)
     va_end(args);
 }
 
-int ctl_status_of(lk_status status)
+static int status_of(lk_status status)
 {
     switch (status) {
     case LK_OK:
@@ -99,7 +99,7 @@ int ctl_complain_of(const char *about, const struct lk_error *err)
     ctl_escape(strncmp(err->text, about, strlen(about)) == 0 ? "" : about, shown, sizeof shown);
     (void)ctl_complain("%s%s%s%s", shown, *shown ? ": " : "",
                        *text ? text : lk_status_meaning(err->code), way_out(err->code));
-    return ctl_status_of(err->code);
+    return status_of(err->code);
 }
 
 void ctl_escape(const char *text, char *out, size_t size)

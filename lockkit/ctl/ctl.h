@@ -62,9 +62,6 @@ int ctl_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
    lock's name, if the reason does not begin with it, or "". */
 int ctl_complain_of(const char *about, const struct lk_error *err);
 
-/* The same status without words. */
-int ctl_status_of(lk_status status);
-
 /* With --verbose: say what goes on. */
 void ctl_tell(const struct ctl_request *request, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -108,13 +108,6 @@ static const char *intern(struct history *history, const char *word)
     return NULL;
 }
 
-const char *history_text(const struct history *history, const char *text)
-{
-    const char *const *found = tfind(text, &history->texts, by_text);
-
-    return found ? *found : NULL;
-}
-
 /* A whole word as a decimal number. */
 static bool read_number(const char *word, long long *out)
 {

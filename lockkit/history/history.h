@@ -71,7 +71,4 @@ struct history {
 unsigned long history_read(struct history *history, FILE *file, const char **out_why);
 void history_done(struct history *history);
 
-/* The interned form of a text, for comparing by address; NULL when no line has it. */
-const char *history_text(const struct history *history, const char *text);
-
 #endif

@@ -19,6 +19,15 @@ const char *torture_fault_name(enum torture_fault fault)
     return fault_names[fault];
 }
 
+long torture_fault_count(const struct torture_board *board)
+{
+    long sum = 0;
+
+    for (size_t i = 0; i < FAULT_COUNT; i++)
+        sum += atomic_load(&board->faults[i]);
+    return sum;
+}
+
 /* ---- decks ------------------------------------------------------------------------------------------ */
 
 void torture_deck_add(struct torture_deck *deck, enum torture_fault fault)

@@ -24,6 +24,8 @@ void torture_deck_add(struct torture_deck *deck, enum torture_fault fault);
 enum torture_fault torture_deck_draw(struct torture_deck *deck);
 
 const char *torture_fault_name(enum torture_fault fault);
+/* Of all kinds, so far. */
+long torture_fault_count(const struct torture_board *board);
 
 struct torture_faults {
     struct torture_crowd *crowd;

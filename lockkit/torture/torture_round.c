@@ -43,15 +43,6 @@ static int phase_of(const struct run *run)
     return atomic_load(&run->board->phase);
 }
 
-static long sum_faults(const struct torture_board *board)
-{
-    long sum = 0;
-
-    for (size_t i = 0; i < FAULT_COUNT; i++)
-        sum += atomic_load(&board->faults[i]);
-    return sum;
-}
-
 /* ---- the run --------------------------------------------------------------------------------------- */
 
 static void show_progress(struct run *run)
@@ -64,7 +55,7 @@ static void show_progress(struct run *run)
     (void)fprintf(stderr, "\r%-14s %3lld of %lld s  %8ld taken  %4ld faults  %d found ",
                   run->round->plan.kind->name, (long long)((now - run->began_ns) / 1000000000),
                   (long long)run->round->plan.run_ms / 1000,
-                  atomic_load(&run->board->acquires[LK_OK]), sum_faults(run->board),
+                  atomic_load(&run->board->acquires[LK_OK]), torture_fault_count(run->board),
                   atomic_load(&run->board->violations));
 }
 

@@ -59,15 +59,6 @@ static bool check_file(const char *path, struct history_report *out)
 
 /* ---- what has happened --------------------------------------------------------------------------------- */
 
-static long sum_faults(const struct torture_board *board)
-{
-    long sum = 0;
-
-    for (size_t i = 0; i < FAULT_COUNT; i++)
-        sum += atomic_load(&board->faults[i]);
-    return sum;
-}
-
 /* Processes that held a key: of the key that has the fewest. */
 static long fewest_owners(const struct torture_plan *plan, const struct torture_board *board)
 {
@@ -100,7 +91,7 @@ static bool pass_gates(const struct torture_plan *plan, const struct torture_boa
         {"taken before the first fault", atomic_load(&board->quiet_taken),
          kind->has_holds ? TORTURE_QUIET_TAKEN : 0},
         {"taken", atomic_load(&board->acquires[LK_OK]), seconds * TAKEN_PER_S},
-        {"faults", sum_faults(board), seconds * FAULTS_PER_S},
+        {"faults", torture_fault_count(board), seconds * FAULTS_PER_S},
         {"processes killed", atomic_load(&board->faults[FAULT_KILL]), !kind->is_spared},
         {"processes paused", atomic_load(&board->faults[FAULT_PAUSE]), 1},
         {"answers lost", unanswered, plan->links && kind->has_holds},
