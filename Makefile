@@ -199,7 +199,7 @@ extra = $(shell sed -n '1,12s/^.*link: *\(-[^*]*\).*$$/\1/p' $(1))
 $(PROGRAMS) $(UNITS) $(filter $(O)/%,$(ITESTS)) $(INTEROPS): $$(call obj,$$(call main,$$@)) $$(call archives,$$(call main,$$@))
 	@mkdir -p $(@D) && echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(call extra,$(call main,$@)) -o $@ $^ $(LIBS) $(if $(filter $(O)/libsupport.a,$^),-lcmocka)
-$(O)/lockbench $(O)/torture $(call tests_named,redlock_fault): | $(O)/proxy $(O)/lockkit_peer
+$(O)/lockbench: | $(O)/proxy $(O)/lockkit_peer
 $(call tests_named,tls lockctl_run lockctl_look lockctl_loss): | $(O)/lockctl
 $(call tests_named,redlock_break): | $(O)/clock_shim.so
 $(O)/obj/lockkit/%.o: CPPFLAGS += -Ilockkit/src

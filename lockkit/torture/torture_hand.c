@@ -223,12 +223,10 @@ static bool set_up(struct hand *hand)
 static bool open_all(struct hand *hand)
 {
     struct lk_error err = {0};
-    char url[TORTURE_KEY_MAX];
 
     if (!history_open(&hand->writer, hand->plan->history_path)) return false;
-    torture_link_url(hand->plan, hand->plan->processes,
-                     url); /* so it feels the proxy's pulse, too */
-    hand->client = lk_client_open(&(struct lk_client_options){.url = url, .pool_size = 1}, &err);
+    hand->client =
+        lk_client_open(&(struct lk_client_options){.url = hand->plan->url, .pool_size = 1}, &err);
     if (!hand->client) (void)fprintf(stderr, "torture: %s\n", err.text);
     return hand->client && set_up(hand);
 }

@@ -1,102 +1,258 @@
 /*
- * See torture_links.h. The proxy is a process of ours; it is told by lines, and answers each.
+ * See torture_links.h. A joint is one connection of a worker and its counterpart to the server. What
+ * a link holds back stays in the sockets' own buffers; a side that has nothing to do is taken out of
+ * the epoll set, as a hang-up would be told of it for ever.
  */
 #include "torture_links.h"
 
-#include <fcntl.h>
-#include <limits.h>
+#include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "test/support/lk_net.h"
-#include "test/support/lk_support.h"
-#include "torture_crowd.h"
 
-enum { START_MS = 5000, LINK_ROOM = 256, LINKS_MAX = TORTURE_PROCESSES_MAX + 1 };
+enum { JOINTS_MAX = 1024, BUFFER = 8192, EVENTS = 64, BACKLOG = 128, PATH_MAX_BYTES = 108 };
+enum { WORKER, SERVER, SIDES };
 
-/* Beside this program, or above, as tests are built. */
-static bool find_proxy(char out[PATH_MAX])
+static const size_t first_listener = (size_t)SIDES * JOINTS_MAX; /* numbers below are sides */
+
+struct side {
+    int fd;
+    uint32_t watched;  /* what epoll waits for; 0: it is not in the set */
+    bool has_ended;    /* nothing more comes from it... */
+    bool is_told;      /* ...and the other side was told so */
+    char data[BUFFER]; /* what came from it and was not yet passed on */
+    size_t begin, end;
+};
+
+struct joint {
+    struct side sides[SIDES];
+    size_t link;
+    bool is_over;
+};
+
+struct torture_links {
+    int epoll_fd;
+    char *server; /* owned */
+    size_t count;
+    int *listeners;                   /* owned */
+    enum torture_link_state *states;  /* owned */
+    struct joint *joints[JOINTS_MAX]; /* owned; NULL: free */
+};
+
+/* ---- what is waited for ------------------------------------------------------------------------- */
+
+static void watch(struct torture_links *links, size_t slot, int which)
 {
-    char self[PATH_MAX - 8] = "";
+    const struct joint *joint = links->joints[slot];
+    struct side *side = &links->joints[slot]->sides[which];
+    const struct side *other = &joint->sides[1 - which];
+    struct epoll_event event = {.data.u64 = 2 * slot + (size_t)which};
 
-    if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) return false;
-    for (char *end = NULL; (end = strrchr(self, '/'));) {
-        *end = '\0';
-        (void)snprintf(out, PATH_MAX, "%s/proxy", self);
-        if (access(out, X_OK) == 0) return true;
+    if (links->states[joint->link] != LINK_HELD && !joint->is_over) {
+        if (side->begin == side->end && !side->has_ended) event.events |= EPOLLIN;
+        if (other->begin < other->end) event.events |= EPOLLOUT;
     }
-    return false;
+    if (event.events == side->watched) return;
+    int step = side->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    (void)epoll_ctl(links->epoll_fd, event.events ? step : EPOLL_CTL_DEL, side->fd, &event);
+    side->watched = event.events;
 }
 
-static pid_t start(const struct torture_links *links, char *program, char *control)
+static void watch_both(struct torture_links *links, size_t slot)
 {
-    char texts[LINKS_MAX][LINK_ROOM];
-    char name[] = "--control", flag[] = "--link";
-    char *words[2 * LINKS_MAX + 4] = {program, name, control};
-
-    for (unsigned i = 0; i < links->count; i++) {
-        (void)snprintf(texts[i], LINK_ROOM, "%u=unix://%s,unix://%s", i, links->list[i].path,
-                       links->list[i].server);
-        words[3 + 2 * i] = flag;
-        words[4 + 2 * i] = texts[i];
-    }
-    pid_t pid = torture_fork();
-    if (pid != 0) return pid;
-    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    (void)dup2(nowhere, STDOUT_FILENO); /* it says when it is ready */
-    (void)execv(program, words);
-    _exit(127);
+    watch(links, slot, WORKER);
+    watch(links, slot, SERVER);
 }
 
-bool torture_links_open(struct torture_links *links, const char *control)
-{
-    char program[PATH_MAX], path[LINK_ROOM];
-    int64_t until_ns = torture_now_ns() + START_MS * 1000000LL;
+/* ---- bytes ---------------------------------------------------------------------------------------- */
 
-    links->control = -1;
-    (void)snprintf(path, sizeof path, "%s", control);
-    if (!find_proxy(program)) return false;
-    links->proxy = start(links, program, path);
-    while (links->proxy > 0 && links->control < 0 && torture_now_ns() < until_ns &&
-           waitpid(links->proxy, NULL, WNOHANG) == 0) {
-        links->control = lk_net_connect(path);
-        if (links->control < 0) lks_nap(1);
+/* Give the other side what came from this one. What a worker does not want any more is dropped. */
+static void pass_on(struct joint *joint, int which)
+{
+    struct side *side = &joint->sides[which];
+    int to = joint->sides[1 - which].fd;
+
+    while (side->begin < side->end) {
+        ssize_t done = send(to, side->data + side->begin, side->end - side->begin,
+                            MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        if (done < 0 && errno == EAGAIN) return;
+        if (done < 0 && which == WORKER) joint->is_over = true; /* the server is gone */
+        side->begin = done < 0 ? side->end : side->begin + (size_t)done;
     }
-    (void)unlink(path);
-    return links->control >= 0;
+    if (side->has_ended && !side->is_told) {
+        side->is_told = true;
+        (void)shutdown(to, SHUT_WR);
+    }
+}
+
+static void take_in(const struct torture_links *links, struct joint *joint, int which)
+{
+    struct side *side = &joint->sides[which];
+
+    if (side->begin < side->end || side->has_ended) return;
+    ssize_t got = recv(side->fd, side->data, sizeof side->data, MSG_DONTWAIT);
+    if (got < 0 && errno == EAGAIN) return;
+    bool is_lost = which == SERVER && links->states[joint->link] == LINK_DEAF;
+    side->begin = 0;
+    side->end = got > 0 && !is_lost ? (size_t)got : 0;
+    side->has_ended = got <= 0;
+}
+
+static void serve(struct torture_links *links, size_t slot, int which)
+{
+    struct joint *joint = links->joints[slot];
+
+    if (!joint || joint->is_over || links->states[joint->link] == LINK_HELD) return;
+    take_in(links, joint, which);
+    pass_on(joint, which);
+    pass_on(joint, 1 - which); /* there may be room now */
+    if (joint->sides[SERVER].has_ended && joint->sides[SERVER].begin == joint->sides[SERVER].end)
+        joint->is_over = true;
+    watch_both(links, slot);
+}
+
+/* ---- connections ------------------------------------------------------------------------------------ */
+
+static void end_joint(struct torture_links *links, size_t slot)
+{
+    for (int which = 0; which < SIDES; which++)
+        (void)close(links->joints[slot]->sides[which].fd); /* leaves the epoll set, too */
+    free(links->joints[slot]);
+    links->joints[slot] = NULL;
+}
+
+static void end_those_that_are_over(struct torture_links *links)
+{
+    for (size_t slot = 0; slot < JOINTS_MAX; slot++) {
+        if (links->joints[slot] && links->joints[slot]->is_over) end_joint(links, slot);
+    }
+}
+
+static size_t free_slot(const struct torture_links *links)
+{
+    size_t slot = 0;
+
+    while (slot < JOINTS_MAX && links->joints[slot])
+        slot++;
+    return slot;
+}
+
+/* A worker has come. */
+static void join(struct torture_links *links, size_t link)
+{
+    int worker = accept4(links->listeners[link], NULL, NULL, SOCK_CLOEXEC);
+    size_t slot = free_slot(links);
+    bool is_wanted = worker >= 0 && links->states[link] != LINK_CLOSED && slot < JOINTS_MAX;
+    int server = is_wanted ? lk_net_connect(links->server) : -1;
+    struct joint *joint = server >= 0 ? calloc(1, sizeof *joint) : NULL;
+
+    if (!joint) {
+        if (worker >= 0) (void)close(worker);
+        if (server >= 0) (void)close(server);
+        return;
+    }
+    joint->link = link;
+    joint->sides[WORKER].fd = worker;
+    joint->sides[SERVER].fd = server;
+    links->joints[slot] = joint;
+    watch_both(links, slot);
+}
+
+static int listen_at(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+        listen(fd, BACKLOG) == 0)
+        return fd;
+    if (fd >= 0) (void)close(fd);
+    return -1;
+}
+
+static bool add_listener(struct torture_links *links, const char *dir, size_t link)
+{
+    char path[PATH_MAX_BYTES];
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = first_listener + link};
+
+    (void)snprintf(path, sizeof path, "%s/%zu", dir, link);
+    links->listeners[link] = listen_at(path);
+    return links->listeners[link] >= 0 &&
+           epoll_ctl(links->epoll_fd, EPOLL_CTL_ADD, links->listeners[link], &event) == 0;
+}
+
+struct torture_links *torture_links_open(const char *dir, const char *server, size_t count)
+{
+    struct torture_links *links = calloc(1, sizeof *links);
+
+    if (!links) return NULL;
+    links->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    links->listeners = calloc(count, sizeof *links->listeners);
+    links->states = calloc(count, sizeof *links->states);
+    links->server = strdup(server);
+    if (links->epoll_fd < 0 || !links->listeners || !links->states || !links->server) goto fail;
+    for (; links->count < count; links->count++) {
+        if (!add_listener(links, dir, links->count)) goto fail;
+    }
+    return links;
+
+fail:
+    torture_links_close(links);
+    return NULL;
 }
 
 void torture_links_close(struct torture_links *links)
 {
-    if (links->proxy <= 0) return;
-    if (links->control >= 0) (void)close(links->control);
-    (void)kill(links->proxy, SIGKILL);
-    (void)waitpid(links->proxy, NULL, 0);
-    for (unsigned i = 0; i < links->count; i++)
-        (void)unlink(links->list[i].path);
+    if (!links) return;
+    for (size_t slot = 0; slot < JOINTS_MAX; slot++) {
+        if (links->joints[slot]) end_joint(links, slot);
+    }
+    for (size_t i = 0; i < links->count; i++)
+        (void)close(links->listeners[i]);
+    if (links->epoll_fd >= 0) (void)close(links->epoll_fd);
+    free(links->listeners);
+    free(links->states);
+    free(links->server);
+    free(links);
 }
 
-/* It is done when the answer has come. */
-static void tell(const struct torture_links *links, unsigned link, const char *verb)
+void torture_links_set(struct torture_links *links, size_t link, enum torture_link_state state)
 {
-    char answer[256];
+    bool is_cut = state == LINK_CLOSED || links->states[link] == LINK_DEAF;
 
-    (void)dprintf(links->control, "%u:%s\n", link, verb);
-    while (read(links->control, answer, sizeof answer) == (ssize_t)sizeof answer) {}
+    links->states[link] = state;
+    for (size_t slot = 0; slot < JOINTS_MAX; slot++) {
+        struct joint *joint = links->joints[slot];
+
+        if (!joint || joint->link != link) continue;
+        if (is_cut) joint->is_over = true;
+        watch_both(links, slot);
+    }
+    end_those_that_are_over(links);
 }
 
-void torture_links_set(struct torture_links *links, unsigned link, enum torture_link_state state)
+void torture_links_step(struct torture_links *links, int wait_ms)
 {
-    static const char *const verbs[] = {[LINK_PASSES] = "pass",
-                                        [LINK_HELD] = "stall",
-                                        [LINK_DEAF] = "oneway c2s",
-                                        [LINK_CLOSED] = "refuse"};
-    bool is_cut = state == LINK_CLOSED || links->list[link].state == LINK_DEAF;
+    struct epoll_event events[EVENTS];
+    int count = epoll_wait(links->epoll_fd, events, EVENTS, wait_ms);
 
-    if (is_cut && state != LINK_CLOSED) tell(links, link, "cut"); /* before what was held goes on */
-    tell(links, link, verbs[state]);
-    if (state == LINK_CLOSED) tell(links, link, "cut");
-    links->list[link].state = state;
+    for (int i = 0; i < count; i++) {
+        size_t number = (size_t)events[i].data.u64;
+
+        if (number >= first_listener) {
+            join(links, number - first_listener);
+        } else {
+            serve(links, number / SIDES, (int)(number % SIDES));
+        }
+    }
+    if (count > 0) end_those_that_are_over(links);
 }

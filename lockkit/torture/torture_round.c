@@ -1,6 +1,6 @@
 /*
- * See torture_round.h. The calling process starts all others, disturbs them, and judges: by the
- * board, by the history, and by whether enough has happened.
+ * See torture_round.h. The calling process starts all others, disturbs them, passes on the bytes of
+ * their links, and judges: by the board, by the history, and by whether enough has happened.
  */
 #include "torture_round.h"
 
@@ -26,13 +26,12 @@ struct run {
     struct torture_board *board;
     struct lks_server *server; /* private; NULL: the caller's */
     struct torture_crowd crowd;
-    struct torture_links links;
+    struct torture_links *links;
     struct torture_faults faults;
     struct history_writer writer;
     pid_t hand;
     char dir[64];
     char history_path[96];
-    char link_paths[TORTURE_PROCESSES_MAX + 1][96];
     int64_t began_ns;
     int64_t shown_ns;
     int64_t last_step_ns;
@@ -59,9 +58,13 @@ static void show_progress(struct run *run)
                   atomic_load(&run->board->violations));
 }
 
+/* Bytes, deaths, faults. */
 static void step(struct run *run)
 {
-    lks_nap(STEP_MS);
+    if (run->links)
+        torture_links_step(run->links, STEP_MS);
+    else
+        lks_nap(STEP_MS);
     torture_crowd_step(&run->crowd);
     int64_t now = torture_now_ns();
     long late_ms = (long)((now - run->last_step_ns) / NS_PER_MS);
@@ -138,19 +141,12 @@ static bool make_folder(struct run *run)
 
 static bool make_links(struct run *run)
 {
-    char server[96], control[96];
+    char server[96];
 
-    run->round->plan.links = run->dir;
-    run->links.count = run->round->plan.processes + 1;
     (void)snprintf(server, sizeof server, "%s/s", run->server->dir);
-    (void)snprintf(control, sizeof control, "%s/control", run->dir);
-    for (unsigned i = 0; i < run->links.count; i++) {
-        (void)snprintf(run->link_paths[i], sizeof run->link_paths[i], "%s/%u", run->dir, i);
-        run->links.list[i] = (struct torture_link){.path = run->link_paths[i], .server = server};
-    }
-    if (torture_links_open(&run->links, control)) return true;
-    (void)fputs("torture: the program proxy does not start beside this one\n", stderr);
-    return false;
+    run->links = torture_links_open(run->dir, server, run->round->plan.processes);
+    run->round->plan.links = run->dir;
+    return run->links != NULL;
 }
 
 static void name_keys(struct torture_plan *plan)
@@ -178,13 +174,25 @@ static bool begin(struct run *run)
         if (!make_links(run)) return false;
     }
     run->faults = (struct torture_faults){.crowd = &run->crowd,
-                                          .links = plan->links ? &run->links : NULL,
+                                          .links = run->links,
                                           .writer = &run->writer,
                                           .server = run->server ? run->server->pid : 0,
                                           .deck = {.seed = torture_seed(plan->seed, 0, 0)}};
     run->hand = torture_fork();
     if (run->hand == 0) _exit(torture_hand_main(plan, run->board));
     return run->hand > 0;
+}
+
+static void remove_folder(const struct run *run)
+{
+    char path[128];
+
+    for (unsigned i = 0; i < run->round->plan.processes; i++) {
+        (void)snprintf(path, sizeof path, "%s/%u", run->dir, i);
+        (void)unlink(path);
+    }
+    (void)unlink(run->history_path);
+    (void)rmdir(run->dir);
 }
 
 static void end(struct run *run)
@@ -194,11 +202,10 @@ static void end(struct run *run)
         if (phase_of(run) != PHASE_OVER) (void)kill(run->hand, SIGKILL);
         (void)waitpid(run->hand, NULL, 0);
     }
-    torture_links_close(&run->links);
+    torture_links_close(run->links);
     lks_server_stop(run->server);
     if (run->writer.fd >= 0) history_close(&run->writer);
-    if (run->history_path[0]) (void)unlink(run->history_path);
-    if (run->dir[0]) (void)rmdir(run->dir);
+    if (run->history_path[0]) remove_folder(run);
     torture_board_free(run->board);
 }
 

@@ -11,14 +11,6 @@ void torture_key_name(const struct torture_plan *plan, unsigned key, char out[TO
     (void)snprintf(out, TORTURE_KEY_MAX, "%s%s:%u", plan->prefix, plan->kind->name, key);
 }
 
-void torture_link_url(const struct torture_plan *plan, unsigned process, char out[TORTURE_KEY_MAX])
-{
-    if (plan->links)
-        (void)snprintf(out, TORTURE_KEY_MAX, "unix://%s/%u", plan->links, process);
-    else
-        (void)snprintf(out, TORTURE_KEY_MAX, "%s", plan->url);
-}
-
 bool torture_is_counter(const char *key)
 {
     return strstr(key, "lockkit_claim") == NULL;

@@ -16,8 +16,8 @@ struct torture_kind;
 /* What all processes of a round go by. */
 struct torture_plan {
     const struct torture_kind *kind;
-    const char *url;   /* of the server */
-    const char *links; /* folder of the links, one per process, and one that is always well */
+    const char *url;          /* of the server */
+    const char *links;        /* folder of the links, one per process; NULL: there are none */
     const char *history_path; /* all processes write to it */
     char prefix[64];          /* of all keys */
     uint32_t seed;
@@ -94,9 +94,6 @@ lk_status torture_seat_release(struct torture_seat *seat, struct lk_error *err);
 lk_status torture_seat_renew(struct torture_seat *seat, struct lk_error *err);
 int64_t torture_seat_remaining_ms(const struct torture_seat *seat);
 void torture_seat_cancel(struct torture_seat *seat);
-
-/* Where a process finds the server: by its link, if there are any. */
-void torture_link_url(const struct torture_plan *plan, unsigned process, char out[TORTURE_KEY_MAX]);
 
 /* The name of a plan's key: prefix, kind and number. */
 void torture_key_name(const struct torture_plan *plan, unsigned key, char out[TORTURE_KEY_MAX]);

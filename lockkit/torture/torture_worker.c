@@ -63,10 +63,10 @@ static void *pulse_main(void *arg)
 static lk_client *open_client(struct worker *worker, unsigned process, bool is_told)
 {
     const struct torture_plan *plan = worker->plan;
-    char url[TORTURE_KEY_MAX];
+    char link[128];
 
-    torture_link_url(plan, process, url);
-    return lk_client_open(&(struct lk_client_options){.url = url,
+    if (plan->links) (void)snprintf(link, sizeof link, "unix://%s/%u", plan->links, process);
+    return lk_client_open(&(struct lk_client_options){.url = plan->links ? link : plan->url,
                                                       .pool_size = plan->threads,
                                                       .connect_ms = COMMAND_MS,
                                                       .command_ms = COMMAND_MS,

@@ -10,7 +10,7 @@
 enum { LONG_LEASE_MS = 60000 }; /* nothing here is saved by its end */
 
 struct fixture {
-    struct torture_links links;
+    struct lkr_links *links;
     struct lkr_clients clients;
     lk_lock *lock;
     const char *key;
@@ -20,8 +20,8 @@ struct fixture {
 SET_UP(struct fixture, f)
 {
     f->key = lkr_key("fault");
-    lkr_links_open(&f->links);
-    lkr_open_through_links(&f->clients);
+    f->links = lkr_links_open();
+    lkr_open_through(&f->clients, f->links, (struct lk_client_options){0});
     f->lock = lkr_lock(&f->clients, f->key, &(struct lk_redlock_options){.node_ms = 300});
 }
 
@@ -29,14 +29,14 @@ TEAR_DOWN(struct fixture, f)
 {
     lk_lock_free(f->lock);
     lkr_close(&f->clients);
-    torture_links_close(&f->links);
+    lkr_links_close(f->links);
     assert_int_equal(lkr_heal_servers(NULL), 0);
 }
 
 static void set_links(struct fixture *f, size_t first, size_t count, enum torture_link_state state)
 {
     for (size_t i = first; i < first + count; i++)
-        torture_links_set(&f->links, (unsigned)i, state);
+        lkr_links_set(f->links, i, state);
 }
 
 /* The idle connections broke with their links: until new ones stand. */

@@ -3,6 +3,10 @@
  */
 #include "lk_redlock.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
 struct lks_server *lkr_nodes[LKR_NODES];
 
 int lkr_start_servers(void **state)
@@ -39,52 +43,86 @@ const char *lkr_key(const char *name)
 
 /* ---- links --------------------------------------------------------------------------------------- */
 
-static const char *link_path(size_t node)
-{
-    static char paths[LKR_NODES][96];
+struct lkr_links {
+    pthread_t thread;
+    pthread_mutex_t mutex; /* guards the links */
+    struct torture_links *of[LKR_NODES];
+    atomic_bool is_over;
+};
 
-    (void)snprintf(paths[node], sizeof paths[0], "%s/0", lkr_nodes[node]->dir);
-    return paths[node];
+static void *move_bytes(void *arg)
+{
+    struct lkr_links *links = arg;
+
+    while (!atomic_load(&links->is_over)) {
+        (void)pthread_mutex_lock(&links->mutex);
+        for (size_t i = 0; i < LKR_NODES; i++)
+            torture_links_step(links->of[i], 0);
+        (void)pthread_mutex_unlock(&links->mutex);
+        (void)usleep(200);
+    }
+    return NULL;
 }
 
-void lkr_links_open(struct torture_links *links)
+struct lkr_links *lkr_links_open(void)
 {
-    char servers[LKR_NODES][96], control[96];
+    struct lkr_links *links = calloc(1, sizeof *links);
+    char path[96];
 
-    links->count = LKR_NODES;
+    assert_non_null(links);
+    (void)pthread_mutex_init(&links->mutex, NULL);
     for (size_t i = 0; i < LKR_NODES; i++) {
-        (void)snprintf(servers[i], sizeof servers[0], "%s/s", lkr_nodes[i]->dir);
-        links->list[i] = (struct torture_link){.path = link_path(i), .server = servers[i]};
+        (void)snprintf(path, sizeof path, "%s/s", lkr_nodes[i]->dir);
+        links->of[i] = torture_links_open(lkr_nodes[i]->dir, path, 1);
+        assert_non_null(links->of[i]);
     }
-    (void)snprintf(control, sizeof control, "%s/control", lkr_nodes[0]->dir);
-    assert_true(torture_links_open(links, control));
+    assert_int_equal(pthread_create(&links->thread, NULL, move_bytes, links), 0);
+    return links;
+}
+
+void lkr_links_close(struct lkr_links *links)
+{
+    char path[96];
+
+    atomic_store(&links->is_over, true);
+    assert_int_equal(pthread_join(links->thread, NULL), 0);
+    for (size_t i = 0; i < LKR_NODES; i++) {
+        torture_links_close(links->of[i]);
+        (void)snprintf(path, sizeof path, "%s/0", lkr_nodes[i]->dir);
+        (void)unlink(path);
+    }
+    (void)pthread_mutex_destroy(&links->mutex);
+    free(links);
+}
+
+void lkr_links_set(struct lkr_links *links, size_t node, enum torture_link_state state)
+{
+    (void)pthread_mutex_lock(&links->mutex);
+    torture_links_set(links->of[node], 0, state);
+    (void)pthread_mutex_unlock(&links->mutex);
 }
 
 /* ---- clients and locks --------------------------------------------------------------------------- */
 
-static void open_at(struct lkr_clients *clients, bool is_linked, struct lk_client_options options)
+void lkr_open_through(struct lkr_clients *clients, const struct lkr_links *links,
+                      struct lk_client_options options)
 {
-    struct lk_error err = {0};
     char url[128];
+    struct lk_error err = {0};
 
     options.may_be_down = true;
     if (options.backoff_ms == 0) options.backoff_ms = 20;
     for (size_t i = 0; i < LKR_NODES; i++) {
-        (void)snprintf(url, sizeof url, "unix://%s", link_path(i));
-        options.url = is_linked ? url : lkr_nodes[i]->url;
+        (void)snprintf(url, sizeof url, "unix://%s/0", lkr_nodes[i]->dir);
+        options.url = links ? url : lkr_nodes[i]->url;
         clients->of[i] = lk_client_open(&options, &err);
         if (!clients->of[i]) fail_msg("%s", err.text);
     }
 }
 
-void lkr_open_through_links(struct lkr_clients *clients)
-{
-    open_at(clients, true, (struct lk_client_options){0});
-}
-
 void lkr_open(struct lkr_clients *clients, struct lk_client_options options)
 {
-    open_at(clients, false, options);
+    lkr_open_through(clients, NULL, options);
 }
 
 void lkr_close(struct lkr_clients *clients)

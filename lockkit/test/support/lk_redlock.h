@@ -19,15 +19,22 @@ int lkr_heal_servers(void **state);
 /* A key of this test, on every server. */
 const char *lkr_key(const char *name);
 
-/* A link before every server, with its number. Close them by torture_links_close(). */
-void lkr_links_open(struct torture_links *links);
+/*
+ * A link before every server, which loses or holds what passes as torture_links.h says; a thread moves
+ * the bytes.
+ */
+struct lkr_links;
+struct lkr_links *lkr_links_open(void);
+void lkr_links_close(struct lkr_links *links);
+void lkr_links_set(struct lkr_links *links, size_t node, enum torture_link_state state);
 
 /* One client per server, opened as the options say and with may_be_down. */
 struct lkr_clients {
     lk_client *of[LKR_NODES];
 };
 void lkr_open(struct lkr_clients *clients, struct lk_client_options options);
-void lkr_open_through_links(struct lkr_clients *clients);
+void lkr_open_through(struct lkr_clients *clients, const struct lkr_links *links,
+                      struct lk_client_options options);
 void lkr_close(struct lkr_clients *clients);
 
 /* A redlock on all; fails the test when it cannot be had. options: NULL: defaults. */
