@@ -2,6 +2,12 @@
  * lk_client: a Redis server, or several that act as one (Sentinel, Cluster), as seen by one process.
  * It owns a bounded pool of connections to each, subscriber connections on which all waiters are
  * woken, and one watchdog that renews all leases.
+ *
+ * Example
+ *     struct lk_error err = {0};
+ *     lk_client *client = lk_client_open(LK_OPTIONS(client, .url = "redis://10.0.0.7"), &err);
+ *     if (!client) fprintf(stderr, "%s\n", err.text);
+ *     lk_client_close(client);
  */
 #ifndef LOCKKIT_CLIENT_H
 #define LOCKKIT_CLIENT_H

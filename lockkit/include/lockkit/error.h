@@ -1,6 +1,12 @@
 /*
  * What every lockkit function answers: a status that says what the caller does next, and, when the
  * caller asks for it, a text that names the thing that failed.
+ *
+ * Example
+ *     lk_status status = lk_lock_try(lock, &err);
+ *     if (status == LK_BUSY) puts("another time");
+ *     if (status != LK_OK && status != LK_BUSY)
+ *         fprintf(stderr, "%s: %s\n", lk_status_name(status), err.text);
  */
 #ifndef LOCKKIT_ERROR_H
 #define LOCKKIT_ERROR_H

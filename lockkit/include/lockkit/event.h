@@ -1,6 +1,13 @@
 /*
  * The one hook that metrics, traces and histories share. It sees every step of every lock of a
  * client, with monotonic times of one host that can be compared between processes.
+ *
+ * Example
+ *     void hook(const struct lk_event *event, void *arg)
+ *     {
+ *         if (event->type == LK_EVENT_LOST) fprintf(arg, "lost: %s\n", event->key);
+ *     }
+ *     lk_client_open(LK_OPTIONS(client, .on_event = hook, .on_event_arg = stderr), &err);
  */
 #ifndef LOCKKIT_EVENT_H
 #define LOCKKIT_EVENT_H

@@ -3,6 +3,11 @@
  *
  * Nothing here changes a key. A lock is told by what its keys look like, so the answer is only as
  * good as that: a plain counter looks like a semaphore, and a random word with a TTL like a mutex.
+ *
+ * Example
+ *     struct lk_inspection found;
+ *     if (lk_inspect(client, "report", &found, &err) == LK_OK)
+ *         printf("%d\n", (int)found.layout);
  */
 #ifndef LOCKKIT_INSPECT_H
 #define LOCKKIT_INSPECT_H

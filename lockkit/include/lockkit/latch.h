@@ -1,5 +1,10 @@
 /*
  * lk_latch: many wait until so many have arrived.
+ *
+ * Example
+ *     lk_latch *latch = lk_latch_new(client, "all-here", &err);
+ *     if (lk_latch_await(latch, 5000, &err) == LK_OK) puts("they have arrived");
+ *     lk_latch_free(latch);
  */
 #ifndef LOCKKIT_LATCH_H
 #define LOCKKIT_LATCH_H

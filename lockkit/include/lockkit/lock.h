@@ -4,6 +4,12 @@
  * A lock is a LEASE: it ends by itself when its time is up, also while the holder believes in it
  * (paused process, slow network). lk_held() and a write afterwards are two steps. Only
  * lk_guarded_eval() and lk_mutex_run() check the owner and change the data in one atomic step.
+ *
+ * Example
+ *     if (lk_lock_acquire(lock, LK_OPTIONS(lock, .wait_ms = 2000, .is_renewed = true), &err) == LK_OK) {
+ *         puts("held until it is released");
+ *         lk_lock_release(lock, &err);
+ *     }
  */
 #ifndef LOCKKIT_LOCK_H
 #define LOCKKIT_LOCK_H

@@ -1,5 +1,12 @@
 /*
  * lockkit: distributed locks on Redis for C. This header includes the others; read lock.h first.
+ *
+ * Example
+ *     lk_client *client = lk_client_open(NULL, &err);
+ *     lk_lock *lock = client ? lk_mutex_new(client, "report", &err) : NULL;
+ *     if (lock && lk_lock_try(lock, &err) == LK_OK) puts("here, and nowhere else");
+ *     lk_lock_close(lock, &err);
+ *     lk_client_close(client);
  */
 #ifndef LOCKKIT_H
 #define LOCKKIT_H

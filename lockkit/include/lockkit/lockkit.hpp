@@ -5,6 +5,11 @@
  * "Somebody else holds it" is an answer: false, or an empty optional. All else that is not OK is
  * thrown, as lockkit::error; but never by unlock() and release(), which guards call as they end:
  * they return the status, and NOT_OWNER there tells of a hold that had been lost.
+ *
+ * Example
+ *     auto client = lockkit::open("redis://10.0.0.7");
+ *     auto lock = lockkit::mutex(client, "report");
+ *     std::lock_guard guard(lock);
  */
 #ifndef LOCKKIT_HPP
 #define LOCKKIT_HPP

@@ -1,5 +1,10 @@
 /*
  * One constructor per kind of lock.
+ *
+ * Example
+ *     lk_lock *lock = lk_mutex_new(client, "report", &err);
+ *     if (lk_lock_wait(lock, LK_FOREVER, &err) == LK_OK) puts("nobody else");
+ *     lk_lock_close(lock, &err);
  */
 #ifndef LOCKKIT_LOCKS_H
 #define LOCKKIT_LOCKS_H

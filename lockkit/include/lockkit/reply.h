@@ -1,5 +1,12 @@
 /*
  * Commands out, replies in: byte strings with lengths, so that nothing is ever parsed out of text.
+ *
+ * Example
+ *     struct lk_bytes words[] = {LK_BYTES("GET"), lk_bytes_of("stock")};
+ *     lk_reply *reply = NULL;
+ *     if (lk_client_call(client, &(struct lk_command){words, 2}, 1, 0, &reply, &err) == LK_OK)
+ *         printf("%s\n", lk_reply_bytes(reply).data);
+ *     lk_reply_free(reply);
  */
 #ifndef LOCKKIT_REPLY_H
 #define LOCKKIT_REPLY_H

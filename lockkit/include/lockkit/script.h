@@ -2,6 +2,16 @@
  * Lua that runs inside Redis: sent once, then named by its SHA-1 (EVALSHA); a server that forgot it
  * (NOSCRIPT: restart, SCRIPT FLUSH) is sent the text again, and still runs it once. With a loader
  * (lk_client_options) the text goes by that user's SCRIPT LOAD, never by EVAL.
+ *
+ * Example
+ *     lk_script *add = lk_script_new(&(struct lk_script_source){
+ *         .name = "add", .source = "return redis.call('INCRBY', KEYS[1], ARGV[1])"});
+ *     struct lk_bytes key = LK_BYTES("stock"), one = LK_BYTES("1");
+ *     struct lk_eval eval = {add, &key, 1, &one, 1};
+ *     lk_reply *reply = NULL;
+ *     if (lk_client_eval(client, &eval, 0, &reply, &err) == LK_OK) puts("added");
+ *     lk_reply_free(reply);
+ *     lk_script_free(add);
  */
 #ifndef LOCKKIT_SCRIPT_H
 #define LOCKKIT_SCRIPT_H

@@ -8,6 +8,11 @@
  * There is no queue: who asks at the right moment is served, and who wants many may wait long
  * beside those who want few. A handle is for one thread at a time, and a second one that comes meanwhile
  * is told INVALID; its cancel is for any.
+ *
+ * Example
+ *     lk_semaphore *places = lk_semaphore_new(client, "printer", &err);
+ *     if (lk_semaphore_acquire(places, 1, 2000, &err) == LK_OK) lk_semaphore_release(places, 1, &err);
+ *     lk_semaphore_free(places);
  */
 #ifndef LOCKKIT_SEMAPHORE_H
 #define LOCKKIT_SEMAPHORE_H

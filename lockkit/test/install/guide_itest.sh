@@ -62,5 +62,28 @@ for block in "$work"/*.block; do
     check "$name compiles" compile "$name"
     check "$name does its work" runs_and_says_something "$name"
 done
+# The example in the head of every header: compiled, with what stands around it.
+examples() { # FILE: its example; a function in it stands before the others
+    awk '/^ \* Example$/ { on = 1; next } /^ \*\/|^ \*$/ { on = 0 } on' "$1" | cut -c8-
+}
+compile_example() { # HEADER
+    {
+        printf '#include <stdio.h>\n#include "lockkit/lockkit.h"\n'
+        printf 'extern lk_client *client;\nextern lk_lock *lock;\nextern struct lk_error err;\n'
+        examples "$1" | sed -n '/^void hook/,/^}/p'
+        printf 'void example(void);\nvoid example(void)\n{\n{\n'
+        examples "$1" | sed '/^void hook/,/^}/d'
+        printf '}\n}\n'
+    } >"$work/example.c"
+    [ -n "$(examples "$1")" ] && cc -std=c11 -Wall -Wextra -Werror -Ilockkit/include -fsyntax-only "$work/example.c"
+}
+compile_example_hpp() { # HEADER
+    printf '#include <mutex>\n#include "lockkit/lockkit.hpp"\nint main()\n{\n%s\n}\n' "$(examples "$1")" >"$work/example.cpp"
+    [ -n "$(examples "$1")" ] && g++ -std=c++17 -Wall -Wextra -Werror -Ilockkit/include -fsyntax-only "$work/example.cpp"
+}
+for header in lockkit/include/lockkit/*.h; do
+    check "the example of ${header##*/} compiles" compile_example "$header"
+done
+check "the example of lockkit.hpp compiles" compile_example_hpp lockkit/include/lockkit/lockkit.hpp
 check "they leave no lock behind" [ "$(redis-cli -s "$work/redis.sock" --scan | grep -cE '^(job:1|report|counter|user:17|printer|catalogue|account:.|leader)$')" = 0 ]
 checks_end
