@@ -9,7 +9,6 @@ WITH_TLS ?= 1
 O := build/$(BUILD)$(if $(filter 0,$(WITH_TLS)),-no-tls)
 # Targets that build do so on all processors, unless make was given a -j of its own.
 BUILD_ALL = @$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
-# How many integration tests run side by side: most of them wait more than they compute.
 LANES ?= 6
 VERSION := 0.1.0
 
@@ -67,20 +66,18 @@ help: ## this text
 built: deps
 	$(BUILD_ALL) all
 demo: built ## two instances, 20,000 buyers, 500 units: sell, then audit from outside
-	@mkdir -p build/demo
 	$(O)/loadtest --out build/demo
 bench: built ## measure every figure of service and locks; build/bench/result.json, locks.json
 	$(O)/loadtest --bench --out build/bench
 	$(O)/lockbench --json build/bench/locks.json
 report: built ; @FRESH=$(FRESH) loadtest/page/make-report $(O) ## measure (5 minutes) unless that was done, or FRESH=1: build/report/index.html
-KIND ?= single
-up: docker-deps ; @docker/deploy.sh up $(KIND) ## the deployment in docker, KIND=single|sentinel|cluster: three instances behind HAProxy
+up: docker-deps ; @docker/deploy.sh up $(or $(KIND),single) ## the deployment in docker, KIND=single|sentinel|cluster: three instances behind HAProxy
 images: docker-deps ; @docker/deploy.sh build ## its images alone; PLATFORMS=linux/amd64,linux/arm64
 down: ; @docker/deploy.sh down $(if $(VOLUMES),--volumes) ## stop it; VOLUMES=1 deletes what was sold, too
 docker-demo: ; @docker/deploy.sh demo ## load it through HAProxy, audit, verdict
 docker-test: docker-deps promtool ; @docker/test/run ## bring it up, load it, break it, audit it: every kind
 run: built ; @app/install/try $(O) ## serve http://127.0.0.1:8080 with a sale ready to try
-topology: deps ; @lockkit/tools/redis_set $(KIND:single=sentinel) ## a KIND=sentinel|cluster of Redis servers on this machine, until Ctrl-C
+topology: deps ; @lockkit/tools/redis_set $(or $(KIND:single=sentinel),sentinel) ## a KIND=sentinel|cluster of Redis servers on this machine, until Ctrl-C
 test: test-deps promtool haproxy ## every test, unit and integration; starts the servers it needs
 	$(BUILD_ALL) all units itests
 	@$(MAKE) --no-print-directory unit && $(MAKE) --no-print-directory itest
@@ -89,20 +86,17 @@ itests: $(filter $(O)/%,$(ITESTS))
 unit itest interop: export CMOCKA_MESSAGE_OUTPUT := TAP
 unit: $(UNITS) ## unit tests alone: no network, seconds
 	prove --timer -e '.ci/run-test 60' $(UNITS)
-REPEAT ?= 1
 itest: $(ITESTS) $(PROGRAMS) $(LIBRARIES) sanitized ## integration tests alone, on real servers, REPEAT times [1]; PAUSES=1
 	@BUILD_DIR=$(O) LANES=$(LANES) REPEAT=$(REPEAT) PAUSES=$(PAUSES) .ci/itest $(ITESTS)
 SECONDS ?= 600
-torture: deps ## lockkit's locks among kills, pauses and cut links, for SECONDS [600]
-	$(BUILD_ALL) $(O)/torture
-	$(O)/torture --seconds $(SECONDS)
-simulate: deps ## lockkit in a simulated world, seed after seed, for SECONDS [600]; SEED=N: from there [random]
-	$(BUILD_ALL) $(O)/simulate
-	$(O)/simulate --seconds $(SECONDS) --seed $(or $(SEED),$(shell shuf -i 1-4000000000 -n 1))
+torture: ## lockkit's locks among kills, pauses and cut links, for SECONDS [600], SEED=N [random]
+simulate: ## the same in a simulated world, seed after seed
+torture simulate: deps
+	$(BUILD_ALL) $(O)/$@
+	$(O)/$@ --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 hostile: deps ## attack the service out of a grammar for SECONDS [600], SEED=N [random], with sanitizers too
 	$(BUILD_ALL) $(O)/seckilld $(O)/hostile sanitized
 	$(O)/hostile --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(O) build/asan build/tsan
-# The service that the hostile table is tried on besides.
 sanitized:
 	$(BUILD_ALL) BUILD=asan build/asan/seckilld
 	$(BUILD_ALL) BUILD=tsan build/tsan/seckilld
@@ -120,7 +114,7 @@ mutants: deps ; @.ci/mutants ## build lockkit and the service with known faults;
 portability: ; @LANES=$(LANES) .ci/portability ## `make demo` and `make test` on bare systems, SYSTEMS="bookworm trixie sid noble arm64"; SHORT=1
 lab: deps ## play every scenario of the lock lab, REPEAT times [1]: same verdicts, same events
 	$(BUILD_ALL) $(O)/seckillctl
-	@app/lab/replay $(O)/seckillctl $(REPEAT)
+	@app/lab/replay $(O)/seckillctl $(or $(REPEAT),1)
 EXERCISE := $(call obj,app/seckilld.c $(addprefix app/lab/exercises/,shop.c load.c score.c)) $(O)/libapp.a $(O)/liblockkit.a
 exercise: deps ## judge a guard of your own, FILE=mine.c: faults at every point, a load, a score card
 	@app/lab/exercises/run --check '$(FILE)'
@@ -199,8 +193,7 @@ extra = $(shell sed -n '1,12s/^.*link: *\(-[^*]*\).*$$/\1/p' $(1))
 $(PROGRAMS) $(UNITS) $(filter $(O)/%,$(ITESTS)) $(INTEROPS): $$(call obj,$$(call main,$$@)) $$(call archives,$$(call main,$$@))
 	@mkdir -p $(@D) && echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(call extra,$(call main,$@)) -o $@ $^ $(LIBS) $(if $(filter $(O)/libsupport.a,$^),-lcmocka)
-$(O)/lockbench: | $(O)/proxy $(O)/lockkit_peer
-$(call tests_named,tls lockctl_run lockctl_look lockctl_loss): | $(O)/lockctl
+$(O)/lockbench $(call tests_named,tls lockctl_run lockctl_look lockctl_loss): | $(addprefix $(O)/,proxy lockkit_peer lockctl)
 $(call tests_named,redlock_break): | $(O)/clock_shim.so
 $(O)/obj/lockkit/%.o: CPPFLAGS += -Ilockkit/src
 $(O)/obj/lockkit/%.o $(O)/gen/lockkit_scripts.o: CFLAGS += -fPIC -fno-semantic-interposition

@@ -34,7 +34,7 @@ static const char help[] =
     "\n"
     "  --seeds N     so many [1000]\n"
     "  --seconds N   so long instead, each seed once\n"
-    "  --seed N      the first; a run of one seed says all [1]\n"
+    "  --seed N      the first; a run of one seed says all [1; for seconds, by chance]\n"
     "  --kind NAME   of lock; all: one after the other, as the seed says [all]\n"
     "  --list        the kinds (torture's)\n"
     "  --help        this text\n"
@@ -268,7 +268,7 @@ static bool parse(int argc, char **argv, struct arguments *out)
     bool is_right = true;
     int option = 0;
 
-    *out = (struct arguments){.seeds = 1000, .seed = 1};
+    *out = (struct arguments){.seeds = 1000};
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     while (is_right && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         switch (option) {
@@ -299,6 +299,8 @@ static bool parse(int argc, char **argv, struct arguments *out)
         }
     }
     out->is_one &= !is_counted;
+    if (out->seed == 0)
+        out->seed = out->seconds > 0 ? 1 + (uint64_t)real_now_ns() % (UINT32_MAX / 2) : 1;
     if (is_right && optind < argc) {
         (void)fprintf(stderr, "simulate: \"%s\" is too much; see --help\n", argv[optind]);
         is_right = false;
