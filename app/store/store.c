@@ -62,7 +62,8 @@ static store_status status_of(lk_status status)
     switch (status) {
     case LK_OK:
         return STORE_OK;
-    case LK_BUSY: /* no free connection */
+    case LK_BUSY:
+    case LK_EXHAUSTED: /* no free connection */
     case LK_UNREACHABLE:
         return STORE_UNAVAILABLE;
     case LK_UNKNOWN:

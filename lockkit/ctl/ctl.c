@@ -50,6 +50,7 @@ static int status_of(lk_status status)
     case LK_DEADLOCK:
     case LK_CANCELLED:
     case LK_UNSYNCED:
+    case LK_EXHAUSTED:
         return CTL_BUSY;
     case LK_NOT_OWNER:
         return CTL_NOTHING;
@@ -83,6 +84,7 @@ static const char *way_out(lk_status status)
     case LK_NOT_OWNER:
     case LK_INVALID:
     case LK_SERVER:
+    case LK_EXHAUSTED:
     case LK_NO_MEMORY:
     case LK_STATUS_COUNT:
         break;

@@ -29,7 +29,7 @@ enum {
     COMMAND_MS = 1000,
     BACKOFF_MS = 1000,
     POLL_MS = 1000,
-    IDLE_MS = 15000,
+    IDLE_MS = 1000,
     SPIN_US = 50,
     SPIN_MAX_US = 10000,
 };

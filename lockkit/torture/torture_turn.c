@@ -29,8 +29,8 @@ static void expect(const struct torture_member *member, const char *step, lk_sta
                    const struct lk_error *err)
 {
     static const bool is_expected[LK_STATUS_COUNT] = {
-        [LK_OK] = true,      [LK_BUSY] = true,      [LK_NOT_OWNER] = true,  [LK_LOST] = true,
-        [LK_UNKNOWN] = true, [LK_CANCELLED] = true, [LK_UNREACHABLE] = true};
+        [LK_OK] = true,      [LK_BUSY] = true,      [LK_NOT_OWNER] = true,   [LK_LOST] = true,
+        [LK_UNKNOWN] = true, [LK_CANCELLED] = true, [LK_UNREACHABLE] = true, [LK_EXHAUSTED] = true};
 
     if (is_expected[status]) return;
     torture_violation(member->place.board, "%s: %s: %s", step, lk_status_name(status), err->text);

@@ -115,6 +115,7 @@ static guard_status status_of(lk_status status)
     case LK_OK:
         return GUARD_DONE;
     case LK_BUSY:
+    case LK_EXHAUSTED:
     case LK_CANCELLED:
     case LK_LOST:
     case LK_DEADLOCK:

@@ -55,7 +55,7 @@ struct lk_client_options {
                         while the server is away [1000] */
     int64_t command_ms; /* limit of one round trip [1000] */
     int64_t backoff_ms; /* longest pause between attempts to reconnect [1000] */
-    int64_t idle_ms;    /* a connection idle for longer is pinged before it is lent [15000] */
+    int64_t idle_ms;    /* a connection idle for longer is pinged before it is lent [1000] */
     int64_t poll_ms;    /* a waiter looks again at least this often, woken or not [1000] */
     bool may_be_down;   /* open also when no server can be reached now; a cluster must [false] */
     unsigned

@@ -40,7 +40,8 @@ extern "C" {
     X(LK_INVALID, "invalid", "a bad argument; nothing was sent")                                   \
     X(LK_NO_MEMORY, "no-memory", "out of memory")                                                  \
     X(LK_UNREACHABLE, "unreachable", "the server could not be reached; nothing was sent")          \
-    X(LK_SERVER, "server", "the server answered with an error")
+    X(LK_SERVER, "server", "the server answered with an error")                                    \
+    X(LK_EXHAUSTED, "exhausted", "all connections of the pool were in use; nothing was sent")
 
 typedef enum lk_status {
 #define LK_STATUS_VALUE(value, name, meaning) value,

@@ -62,7 +62,8 @@ LK_MUST_CHECK lk_status lk_latch_count(lk_latch *latch, int64_t *out_count, stru
  *
  * Units    wait_ms: milliseconds; 0: look once. A waiter looks at least every poll_ms.
  * Returns  OK         it was open: counted down, deleted, or never set.
- *          BUSY       wait_ms ran out first (or no connection of the pool became free).
+ *          BUSY       wait_ms ran out first.
+ *          EXHAUSTED  no connection of the pool became free.
  *          CANCELLED  lk_latch_cancel() ended the wait.
  */
 LK_MUST_CHECK lk_status lk_latch_await(lk_latch *latch, int64_t wait_ms, struct lk_error *err);

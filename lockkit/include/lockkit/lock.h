@@ -52,7 +52,8 @@ struct lk_lock_options {
  *
  * Owns     options are read during the call; on_lost_arg must live until the last release.
  * Returns  OK           held; release it.
- *          BUSY         wait_ms ran out first (or no connection of the pool became free).
+ *          BUSY         wait_ms ran out first.
+ *          EXHAUSTED    no connection of the pool became free.
  *          CANCELLED    lk_lock_cancel() ended the wait.
  *          LOST         won, but the answer came after the lease had ended; already given back.
  *                       Taken again: the hold had ended before; release what was taken.

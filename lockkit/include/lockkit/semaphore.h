@@ -59,7 +59,8 @@ LK_MUST_CHECK lk_status lk_semaphore_try_set(lk_semaphore *semaphore, int64_t pe
  *
  * Units    wait_ms: milliseconds (LK_FOREVER: no limit); 0: try once. A waiter looks at least every poll_ms.
  * Returns  OK         taken; 0 permits always are.
- *          BUSY       too few were free in time (or no connection of the pool became free).
+ *          BUSY       too few were free in time.
+ *          EXHAUSTED  no connection of the pool became free.
  *          CANCELLED  lk_semaphore_cancel() ended the wait.
  *          UNKNOWN    no answer came; nothing is held. What was taken has been given back, or will
  *                     be by the next acquire, drain, add or release of this handle.
@@ -164,7 +165,8 @@ LK_MUST_CHECK lk_status lk_permits_set(lk_permits *permits, int64_t count, struc
  *          expires, is woken when one is released, and looks at least every poll_ms.
  * Owns     out: written on OK only; count is 1 to LK_PERMITS_AT_ONCE.
  * Returns  OK         taken; release them.
- *          BUSY       too few were available in time (or no connection of the pool became free).
+ *          BUSY       too few were available in time.
+ *          EXHAUSTED  no connection of the pool became free.
  *          CANCELLED  lk_permits_cancel() ended the wait.
  *          LOST       the answer came after the leases had ended; already given back.
  *          UNKNOWN    no answer came, though asked for twice; treat as not taken. It was tried to

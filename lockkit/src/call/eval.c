@@ -108,7 +108,7 @@ lk_status lki_eval_variant(lk_client *client, const struct lk_eval *eval, const 
                            lk_reply **out_reply, struct lk_error *err)
 {
     lk_status status = eval_variant(client, eval, run, out_reply, err);
-    bool is_open = status == LK_UNKNOWN || status == LK_UNREACHABLE || status == LK_BUSY;
+    bool is_open = status == LK_UNKNOWN || status == LK_UNREACHABLE || status == LK_EXHAUSTED;
 
     if (is_open && run->owe_until != 0) owe(client, eval, run);
     return status;

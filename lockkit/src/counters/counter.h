@@ -68,7 +68,7 @@ struct lki_step {
  * command that comes twice, or late.
  *
  * Returns  OK; UNKNOWN: it may have come, or come yet, and is_unsettled is true until it is
- *          settled: by itself, or by its undoing; UNREACHABLE, BUSY, SERVER, NO_MEMORY: it did not
+ *          settled: by itself, or by its undoing; UNREACHABLE, EXHAUSTED, SERVER, NO_MEMORY: it did not
  *          come.
  */
 LK_MUST_CHECK lk_status lki_counter_step(struct lki_counter *counter, struct lki_step *step,

@@ -373,7 +373,7 @@ void lki_line_go_on(struct lki_line *line)
 /* What was idle for long may be cut: a round must not wait for what nobody hears. */
 static bool is_of_use(const struct lki_line *line)
 {
-    int64_t idle_ms = lki_context_options(line->client)->idle_ms;
+    int64_t idle_ms = lki_context_options(line->client)->idle_ms * LKI_IDLE_PINGS;
 
     return lki_clock_now() - line->began_at <= idle_ms * NS_PER_MS &&
            !lki_pool_is_outdated(line->node->pool, line->connected_at) &&

@@ -149,7 +149,7 @@ static lk_status fair_try_acquire(lk_lock *lock, int64_t *out_ttl_ms, int64_t de
 
 /*
  * A place that stays behind holds up everybody, so this insists as long as a command may take;
- * longer when only our own crowd is in the way (BUSY: it has all connections).
+ * longer when only our own crowd is in the way (EXHAUSTED: it has all connections).
  */
 static void fair_abandon(lk_lock *lock, int64_t deadline)
 {
@@ -164,7 +164,7 @@ static void fair_abandon(lk_lock *lock, int64_t deadline)
 
         if (status == LK_OK) status = lki_reply_integers(reply, &had_place, 1, NULL);
         if (status == LK_OK || status == LK_INVALID) break;
-        if (status != LK_BUSY) {
+        if (status != LK_EXHAUSTED) {
             (void)nanosleep(&pause, NULL);
         } else if (++crowds < ABANDON_CROWDS) {
             deadline = lki_context_deadline(lock->client, 0);

@@ -341,7 +341,7 @@ static lk_status begin_anew(lk_lock *lock, int64_t deadline, struct lk_error *er
     undo.arg = lock;
     lk_status status = lki_wait_pursue(&undo, err);
 
-    if (status == LK_UNREACHABLE || status == LK_BUSY)
+    if (status == LK_UNREACHABLE || status == LK_EXHAUSTED || status == LK_BUSY)
         return LKI_FAIL(err, LK_UNKNOWN, "%s: a try was not answered, nor could it be undone",
                         lock->key);
     if (status != LK_OK) return status;
@@ -460,7 +460,7 @@ lk_status lk_lock_wait(lk_lock *lock, int64_t wait_ms, struct lk_error *err)
 
 static bool is_unconfirmed(lk_status status)
 {
-    return status == LK_UNKNOWN || status == LK_UNREACHABLE || status == LK_BUSY ||
+    return status == LK_UNKNOWN || status == LK_UNREACHABLE || status == LK_EXHAUSTED ||
            status == LK_NO_MEMORY;
 }
 

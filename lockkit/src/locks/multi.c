@@ -96,6 +96,12 @@ struct round {
     struct lk_error why_busy, why_hopeless;
 };
 
+/* It may be had later. */
+static bool is_for_now(lk_status status)
+{
+    return status == LK_BUSY || status == LK_EXHAUSTED;
+}
+
 static lk_status take(struct multi *self, struct round *round, size_t i, int64_t wait_ms)
 {
     struct member *member = &self->members[i];
@@ -110,7 +116,7 @@ static lk_status take(struct multi *self, struct round *round, size_t i, int64_t
     member->status = lk_lock_acquire(member->lock, &options, &why);
     member->is_taken = member->status == LK_OK;
     if (member->status != LK_OK)
-        *(member->status == LK_BUSY ? &round->why_busy : &round->why_hopeless) = why;
+        *(is_for_now(member->status) ? &round->why_busy : &round->why_hopeless) = why;
     return member->status;
 }
 
@@ -121,7 +127,7 @@ static lk_status take_soon(struct multi *self, struct round *round, size_t i)
     bool is_behind = self->needed == self->count && i > round->first;
     int left_ms = lki_clock_left_ms(round->deadline);
 
-    if (status != LK_BUSY || !is_behind || left_ms == 0) return status;
+    if (!is_for_now(status) || !is_behind || left_ms == 0) return status;
     round->has_waited = true;
     return take(self, round, i, left_ms < PATIENCE_MS ? left_ms : PATIENCE_MS);
 }
@@ -143,7 +149,7 @@ static bool note(const struct multi *self, struct round *round, size_t i, lk_sta
     if (status == LK_OK) return true;
     if (status == LK_CANCELLED || status == LK_INVALID) {
         round->hopeless = self->count;
-    } else if (status != LK_BUSY) {
+    } else if (!is_for_now(status)) {
         round->hopeless++;
     } else if (round->busy == nobody) {
         round->busy = i;
@@ -151,7 +157,7 @@ static bool note(const struct multi *self, struct round *round, size_t i, lk_sta
     return ++round->failures <= allowed && round->hopeless <= allowed;
 }
 
-/* OK: enough are taken. BUSY: not yet, and round->busy is to be waited for. */
+/* OK: enough are taken. is_for_now(): not yet, and round->busy is to be waited for. */
 static lk_status take_all(struct multi *self, struct round *round, struct lk_error *err)
 {
     bool goes_on = true;
@@ -298,7 +304,7 @@ static lk_status acquire_by_rounds(struct multi *self, const struct lk_lock_opti
         if (status == LK_OK) status = become_holder(self, &round, err);
         if (status == LK_OK) return LK_OK;
         bool has_met = give_back(self);
-        if (status != LK_BUSY || lki_clock_left_ms(round.deadline) == 0) return status;
+        if (!is_for_now(status) || lki_clock_left_ms(round.deadline) == 0) return status;
         if (has_met) status = pause_by_chance(&self->base, round.deadline, err);
         if (has_met && status != LK_OK) return status;
         round.first = round.busy;

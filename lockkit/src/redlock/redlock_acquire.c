@@ -145,7 +145,7 @@ static enum lki_ask_turn count_vote(void *arg, size_t i)
         attempt->why_invalid = why;
     } else {
         bool is_passing =
-            status == LK_UNKNOWN || status == LK_BUSY || (reply && status == LK_UNREACHABLE);
+            status == LK_UNKNOWN || status == LK_EXHAUSTED || (reply && status == LK_UNREACHABLE);
 
         count_failure(attempt, &why, !is_passing);
     }

@@ -244,7 +244,7 @@ enum lki_ask_turn lki_seat_begin(struct lki_ask_all *all, size_t i)
     seat->begun_at = lki_clock_now();
     if (seat->redis) return use_connection(all, i);
     lk_status status = lki_pool_try_borrow(seat->pool, &seat->redis, &seat->why);
-    if (status == LK_BUSY) {
+    if (status == LK_EXHAUSTED) {
         seat->why.code = LK_UNREACHABLE;
         seat->phase = LKI_SEAT_WAITING;
         return LKI_ASK_GOES_ON;

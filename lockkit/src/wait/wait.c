@@ -45,7 +45,8 @@ static int64_t pause_until(const struct lki_pursuit *pursuit, struct lki_backoff
    or another. */
 static bool is_passing(const struct lki_pursuit *pursuit, lk_status status)
 {
-    return status == LK_UNREACHABLE || (status == LK_UNKNOWN && pursuit->is_repeatable);
+    return status == LK_UNREACHABLE || status == LK_EXHAUSTED ||
+           (status == LK_UNKNOWN && pursuit->is_repeatable);
 }
 
 /* Joined: try, sleep, try. A release that woke us and that we leave untried is handed on, or the

@@ -16,8 +16,8 @@ struct lki_pursuit {
     const char *channel;       /* where its release is published; NULL: nowhere, so back off */
     /*
      * Try once, as often as it takes. BUSY goes on waiting, at most *out_ttl_ms when it has said so
-     * (-1: nobody knows; -2: as soon as may be); so do UNREACHABLE, and UNKNOWN of what is repeatable,
-     * after pauses; every other status ends the pursuit.
+     * (-1: nobody knows; -2: as soon as may be); so do UNREACHABLE, EXHAUSTED, and UNKNOWN of
+     * what is repeatable, after pauses; every other status ends the pursuit.
      */
     lk_status (*try_once)(void *arg, int64_t *out_ttl_ms, struct lk_error *err);
     void *arg;

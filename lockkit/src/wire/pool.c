@@ -25,7 +25,8 @@ enum {
     SWEEP_MS = 20,       /* how often the thread looks at parked connections, while there are any */
     SWEEPS_IN_VAIN = 50, /* then it sleeps until one is parked: who parks often wakes it seldom */
     DUE_PAUSE_MAX_MS = 600000,
-    PING_PART = 4, /* of connect_ms, and of what the borrower has left: for a ping */
+    RENEW_MS = 500, /* at the most, before the same reason counts again */
+    PING_PART = 4,  /* of connect_ms, and of what the borrower has left: for a ping */
 };
 
 struct entry {
@@ -206,9 +207,10 @@ static bool renew(struct lki_pool *pool, _Atomic int64_t *reason_at, int64_t now
 {
     int64_t before = atomic_load(reason_at);
     int64_t latest = atomic_load(&pool->renewed_at);
-    int64_t pause = pool->options.backoff_ms * NS_PER_MS;
+    int64_t pause_ms = pool->options.backoff_ms < RENEW_MS ? pool->options.backoff_ms : RENEW_MS;
 
-    if (before != 0 && now < before + pause) return false; /* it is what it is, for now */
+    if (before != 0 && now < before + pause_ms * NS_PER_MS)
+        return false; /* it is what it is, for now */
     if (!atomic_compare_exchange_strong(reason_at, &before, now)) return false;
     while (latest < now && !atomic_compare_exchange_weak(&pool->renewed_at, &latest, now)) {}
     drop_idle(pool, INT64_MAX);
@@ -266,9 +268,9 @@ static void ping(const struct lki_pool *pool, struct lki_redis *redis, int64_t d
         lk_reply_free(reply);
 }
 
-static bool is_idle_for_long(const struct lki_pool *pool, int64_t since)
+static bool is_idle_for(const struct lki_pool *pool, int64_t since, int64_t pings)
 {
-    return lki_clock_now() - since > pool->options.idle_ms * NS_PER_MS;
+    return lki_clock_now() - since > pool->options.idle_ms * pings * NS_PER_MS;
 }
 
 /* Whether one that was idle since then can be lent; else it was taken back. */
@@ -281,7 +283,7 @@ static bool is_alive(struct lki_pool *pool, struct lki_redis *redis, int64_t sin
         (void)take_back(pool, redis); /* the server has closed it, which says nothing of others */
         return false;
     }
-    if (is_idle_for_long(pool, since)) ping(pool, redis, deadline);
+    if (is_idle_for(pool, since, 1)) ping(pool, redis, deadline);
     if (!lki_redis_is_broken(redis)) return true;
     lki_pool_return(pool, redis);
     return false;
@@ -407,7 +409,7 @@ lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline, struct lki_re
         while (pool->idle_count == 0 && pool->open_count == pool->options.size && !pool->is_down) {
             if (lki_clock_wait(&pool->returned, &pool->mutex, deadline)) continue;
             (void)pthread_mutex_unlock(&pool->mutex);
-            return LKI_FAIL(err, LK_BUSY, "%s: all %u connections are in use",
+            return LKI_FAIL(err, LK_EXHAUSTED, "%s: all %u connections are in use",
                             pool->options.endpoint->label, pool->options.size);
         }
         if (pool->idle_count > 0) {
@@ -435,9 +437,9 @@ lk_status lki_pool_borrow(struct lki_pool *pool, int64_t deadline, struct lki_re
 static void drop_long_idle_locked(struct lki_pool *pool)
 {
     if (pool->idle_count == 0) return;
-    if (!is_idle_for_long(pool, pool->idle[pool->idle_count - 1].since)) return;
+    if (!is_idle_for(pool, pool->idle[pool->idle_count - 1].since, LKI_IDLE_PINGS)) return;
     (void)pthread_mutex_unlock(&pool->mutex);
-    drop_idle(pool, lki_clock_now() - pool->options.idle_ms * NS_PER_MS);
+    drop_idle(pool, lki_clock_now() - pool->options.idle_ms * LKI_IDLE_PINGS * NS_PER_MS);
     (void)pthread_mutex_lock(&pool->mutex);
 }
 
@@ -457,7 +459,7 @@ lk_status lki_pool_try_borrow(struct lki_pool *pool, struct lki_redis **out_redi
             status = pool->down_reason.code;
             if (err) *err = pool->down_reason;
         } else if (pool->open_count == pool->options.size) {
-            status = LKI_FAIL(err, LK_BUSY, "%s: all %u connections are in use",
+            status = LKI_FAIL(err, LK_EXHAUSTED, "%s: all %u connections are in use",
                               pool->options.endpoint->label, pool->options.size);
         } else {
             pool->open_count++;

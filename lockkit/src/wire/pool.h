@@ -12,6 +12,9 @@
 
 struct lki_pool;
 
+/* Of idle_ms: who cannot ping what was idle for longer makes another one. */
+enum { LKI_IDLE_PINGS = 15 };
+
 struct lki_pool_options {
     const struct lki_endpoint *endpoint; /* borrowed; outlives the pool */
     unsigned size;
@@ -30,7 +33,7 @@ void lki_pool_free(struct lki_pool *pool);
 
 /*
  * Returns  OK           *out_redis is yours until lki_pool_return().
- *          BUSY         all are in use until the deadline.
+ *          EXHAUSTED    all are in use until the deadline.
  *          UNREACHABLE  none could be made. While the server is down this comes at once:
  *                       reconnecting is lki_pool_main()'s work.
  *          SERVER, NO_MEMORY
@@ -46,7 +49,7 @@ void lki_pool_return(struct lki_pool *pool, struct lki_redis *redis);
  *
  * Returns  OK           *out_redis as above; NULL: you may make one: lki_redis_open_begin(), and in any case
  *                       lki_pool_fill().
- *          BUSY         all are in use.
+ *          EXHAUSTED    all are in use.
  *          UNREACHABLE, SERVER, NO_MEMORY  the server is down.
  */
 LK_MUST_CHECK lk_status lki_pool_try_borrow(struct lki_pool *pool, struct lki_redis **out_redis,

@@ -297,6 +297,7 @@ static bool is_right(enum lks_fault_kind kind, lk_status status)
     case LK_CANCELLED:
     case LK_INVALID:
     case LK_NO_MEMORY:
+    case LK_EXHAUSTED:
     case LK_STATUS_COUNT:
         break;
     }

@@ -1,6 +1,6 @@
 /*
  * The one failure policy, on a plain server: it goes away, comes back, comes back empty, is a replica by
- * now, or refuses a channel. What is the same for Sentinel and Cluster is tried there as well.
+ * now, is cut off, or refuses a channel. What is the same for Sentinel and Cluster is tried there as well.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -8,7 +8,15 @@
 #include "test/support/lk_topology.h"
 #include "test/support/lk_vip.h"
 
-enum { SOON_MS = 1000, BUSY_MS = 1500, WAIT_MS = 700, CROWD = 20 };
+enum {
+    SOON_MS = 1000,
+    MOVED_MS = 900,
+    BUSY_MS = 1500,
+    WAIT_MS = 700,
+    USERS = 8,
+    CONNECTIONS = 16,
+    CROWD = 20
+};
 
 static struct lks_server *server, *other; /* TCP and unix socket */
 static atomic_int connects, trips, refusals;
@@ -208,8 +216,64 @@ TEST(an_address_that_leads_elsewhere_is_followed_within_a_second)
         promote_it();
         lk_client_close(client);
         lks_vip_close(vip);
-        assert_true(took_ms < SOON_MS);
+        assert_true(took_ms < MOVED_MS);
     }
+}
+
+/* ---- connections that are cut without a word ---------------------------------------------------------------- */
+
+struct user {
+    lk_client *client;
+    char key[16];
+    int unknown;
+    double longest_ms;
+    pthread_t thread;
+};
+
+static void *use_main(void *arg)
+{
+    struct user *user = arg;
+
+    for (int i = 0; i < 2 * CONNECTIONS / USERS; i++) {
+        double begin = lks_now_ms();
+        user->unknown += use(user->client, user->key, 0, NULL) == LK_UNKNOWN;
+        if (lks_now_ms() - begin > user->longest_ms) user->longest_ms = lks_now_ms() - begin;
+    }
+    return NULL;
+}
+
+/* Those who use the client side by side do not each find out for themselves. */
+TEST(idle_connections_that_were_cut_cost_one_unknown_at_most)
+{
+    struct lks_vip *vip = lks_vip_open(NULL, 0, server->port);
+    lk_client *client =
+        lks_client_with(server, (struct lk_client_options){.url = lks_vip_url(vip)});
+    lk_session *sessions[CONNECTIONS];
+    struct user users[USERS] = {0};
+    int unknown = 0;
+    double longest_ms = 0;
+
+    for (size_t i = 0; i < CONNECTIONS; i++)
+        sessions[i] = lk_session_open(client, NULL, 0, NULL);
+    for (size_t i = 0; i < CONNECTIONS; i++)
+        lk_session_close(sessions[i]);
+    lks_nap(2000);
+    lks_vip_silence(vip);
+    for (size_t i = 0; i < USERS; i++) {
+        users[i].client = client;
+        (void)snprintf(users[i].key, sizeof users[i].key, "cut-%zu", i);
+        assert_int_equal(pthread_create(&users[i].thread, NULL, use_main, &users[i]), 0);
+    }
+    for (size_t i = 0; i < USERS; i++) {
+        assert_int_equal(pthread_join(users[i].thread, NULL), 0);
+        unknown += users[i].unknown;
+        if (users[i].longest_ms > longest_ms) longest_ms = users[i].longest_ms;
+    }
+    print_message("# %d idle, %d users: %d UNKNOWN, the longest %.0f ms\n", CONNECTIONS, USERS,
+                  unknown, longest_ms);
+    lk_client_close(client);
+    lks_vip_close(vip);
+    assert_true(unknown <= 1);
 }
 
 /* ---- a channel that access rules leave out -------------------------------------------------------------------- */

@@ -214,7 +214,7 @@ static void *sleep_main(void *arg)
     return NULL;
 }
 
-TEST(an_exhausted_pool_is_busy_in_time_and_says_why)
+TEST(an_exhausted_pool_says_so_in_time)
 {
     enum { SIZE = 2 };
     lk_client *client = lks_client_with(server, (struct lk_client_options){.pool_size = SIZE});
@@ -240,7 +240,7 @@ TEST(an_exhausted_pool_is_busy_in_time_and_says_why)
         lk_reply_free(sleepers[i].reply);
     }
 
-    assert_int_equal(status, LK_BUSY);
+    assert_int_equal(status, LK_EXHAUSTED);
     assert_non_null(strstr(err.text, "all 2 connections are in use"));
     assert_true(took_ms >= 25 && took_ms < 350); /* half of it; they come back after 400 */
     assert_int_equal(patient, LK_OK);            /* who waits longer is served by a return */
