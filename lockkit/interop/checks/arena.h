@@ -25,13 +25,7 @@ struct arena {
     const struct check *tables[ARENA_TABLES_MAX + 1]; /* each ends with an empty row */
 };
 
-/* A program: run all checks as a TAP test, write the rows. */
-#define ARENA(...)                                                                                 \
-    int main(void)                                                                                 \
-    {                                                                                              \
-        return arena_run(&(const struct arena){__VA_ARGS__});                                      \
-    }                                                                                              \
-    _Static_assert(true, "")
+/* Run all checks as a TAP test program, write the rows; the exit status. */
 int arena_run(const struct arena *plan);
 
 /* Rivals. What they have to say goes to build/interop/NAME.log. */

@@ -77,5 +77,10 @@ static const struct check checks[] = {
     {.what = "killed holder", .kinds = "reentrant", .run = duel_killed_holder},
     {0}};
 
-ARENA(.name = "cluster", .is_cluster = true, .start_rival = arena_start_redisson,
-      .tables = {checks});
+int main(void)
+{
+    return arena_run(&(const struct arena){.name = "cluster",
+                                           .is_cluster = true,
+                                           .start_rival = arena_start_redisson,
+                                           .tables = {checks}});
+}

@@ -335,4 +335,8 @@ static const struct check checks[] = {
     {.what = "deleted latch", .kinds = "latch", .run = deleted},
     {0}};
 
-ARENA(.name = "counts", .start_rival = arena_start_redisson, .tables = {checks});
+int main(void)
+{
+    return arena_run(&(const struct arena){
+        .name = "counts", .start_rival = arena_start_redisson, .tables = {checks}});
+}

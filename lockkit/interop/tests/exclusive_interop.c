@@ -129,5 +129,10 @@ static const struct check own[] = {
     {.what = "fence of re-entry", .kinds = "fenced", .run = a_fence_of_re_entry},
     {0}};
 
-ARENA(.name = "exclusive", .kinds = KINDS, .start_rival = arena_start_redisson,
-      .tables = {hash_checks, own});
+int main(void)
+{
+    return arena_run(&(const struct arena){.name = "exclusive",
+                                           .kinds = KINDS,
+                                           .start_rival = arena_start_redisson,
+                                           .tables = {hash_checks, own}});
+}

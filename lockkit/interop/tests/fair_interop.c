@@ -145,5 +145,10 @@ static const struct check own[] = {
     {.what = "dead waiter", .kinds = "fair", .run = dead_waiter},
     {0}};
 
-ARENA(.name = "fair", .kinds = "fair", .start_rival = arena_start_redisson,
-      .tables = {hash_checks, own});
+int main(void)
+{
+    return arena_run(&(const struct arena){.name = "fair",
+                                           .kinds = "fair",
+                                           .start_rival = arena_start_redisson,
+                                           .tables = {hash_checks, own}});
+}

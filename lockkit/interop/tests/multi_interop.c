@@ -109,4 +109,8 @@ static const struct check checks[] = {
     {.what = "lost member", .kinds = "multi", .run = lost_member},
     {0}};
 
-ARENA(.name = "multi", .start_rival = arena_start_redisson, .tables = {checks});
+int main(void)
+{
+    return arena_run(&(const struct arena){
+        .name = "multi", .start_rival = arena_start_redisson, .tables = {checks}});
+}

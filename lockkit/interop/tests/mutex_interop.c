@@ -42,4 +42,8 @@ static const struct check own[] = {
     {.what = "renewal", .kinds = "mutex", .run = renewal},
     {0}};
 
-ARENA(.name = "mutex", .start_rival = arena_start_redis_py, .tables = {mutex_checks, own});
+int main(void)
+{
+    return arena_run(&(const struct arena){
+        .name = "mutex", .start_rival = arena_start_redis_py, .tables = {mutex_checks, own}});
+}

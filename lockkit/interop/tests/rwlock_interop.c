@@ -342,4 +342,8 @@ static const struct check checks[] = {
     {.what = "killed reader", .kinds = KIND, .run = killed_reader},
     {0}};
 
-ARENA(.name = "rwlock", .start_rival = arena_start_redisson, .tables = {checks});
+int main(void)
+{
+    return arena_run(&(const struct arena){
+        .name = "rwlock", .start_rival = arena_start_redisson, .tables = {checks}});
+}
