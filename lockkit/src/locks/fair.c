@@ -108,9 +108,10 @@ static int64_t ask_again_ms(lk_lock *lock, int64_t ttl_ms)
     return ttl_ms < 0 || ttl_ms > longest_ms ? longest_ms : ttl_ms;
 }
 
+/* By whole seconds: a guess need not differ from run to run. */
 static int64_t margin_ms(const struct fair_lock *self, int64_t now)
 {
-    int64_t margin_ms = self->margin_ms + (now - self->began) / NS_PER_MS;
+    int64_t margin_ms = self->margin_ms + (now - self->began) / (1000 * (int64_t)NS_PER_MS) * 1000;
 
     return margin_ms < MARGIN_MAX_MS ? margin_ms : MARGIN_MAX_MS;
 }
