@@ -364,6 +364,7 @@ TEST(a_status_means_the_same_for_the_whole_batch)
         guard_status expected;
     } rows[] = {
         {LK_BUSY, GUARD_BUSY},
+        {LK_EXHAUSTED, GUARD_BUSY},
         {LK_CANCELLED, GUARD_BUSY},
         {LK_LOST, GUARD_BUSY},
         {LK_DEADLOCK, GUARD_BUSY},

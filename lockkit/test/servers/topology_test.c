@@ -103,6 +103,7 @@ static void start(const char *url)
                                                                      .on_change = count_change},
                                       NULL);
     assert_non_null(world.topology);
+    world.topology->is_open = true; /* from here on there is news */
 }
 
 static int start_sentinel(void **state)
