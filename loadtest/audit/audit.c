@@ -133,7 +133,8 @@ const struct promise promises[PROMISE_COUNT] = {
      3},
 };
 
-audit_verdict promise_verdict(const struct promise *promise, const struct audit_result *result)
+audit_verdict audit_promise_verdict(const struct promise *promise,
+                                    const struct audit_result *result)
 {
     audit_verdict verdict = AUDIT_PASS;
 

@@ -155,6 +155,7 @@ struct promise {
 extern const struct promise promises[PROMISE_COUNT];
 
 /* Fail when one of its checks failed, else void when one is void, else pass. */
-audit_verdict promise_verdict(const struct promise *promise, const struct audit_result *result);
+audit_verdict audit_promise_verdict(const struct promise *promise,
+                                    const struct audit_result *result);
 
 #endif

@@ -36,7 +36,7 @@ bool json_file_write(const char *path, json_t *object, struct failure *failure)
 
 /* ---- lines ---- */
 
-const char *json_lines_text(const json_t *line, const char *name)
+const char *json_file_lines_text(const json_t *line, const char *name)
 {
     const char *text = json_string_value(json_object_get(line, name));
     return text && *text ? text : NULL;
@@ -53,7 +53,8 @@ static bool take_line(const char *text, size_t length, json_lines_take *take, vo
     return is_good;
 }
 
-bool json_lines_read(const char *path, json_lines_take *take, void *arg, struct failure *failure)
+bool json_file_read_lines(const char *path, json_lines_take *take, void *arg,
+                          struct failure *failure)
 {
     struct failure why = {.text = ""};
     char *text = NULL;

@@ -26,9 +26,10 @@ typedef bool json_lines_take(void *arg, json_t *line, struct failure *why);
  *
  * Returns  false   unreadable, a line that is no object, or `take` said so.
  */
-bool json_lines_read(const char *path, json_lines_take *take, void *arg, struct failure *failure);
+bool json_file_read_lines(const char *path, json_lines_take *take, void *arg,
+                          struct failure *failure);
 
 /* A member that must be a non-empty string; NULL when it is not. */
-const char *json_lines_text(const json_t *line, const char *name);
+const char *json_file_lines_text(const json_t *line, const char *name);
 
 #endif

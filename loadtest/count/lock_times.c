@@ -54,17 +54,17 @@ static void combine(struct histogram *sum, const struct histogram *more, int sig
     sum->sum_s += sign * more->sum_s;
 }
 
-void histogram_add(struct histogram *sum, const struct histogram *more)
+void lock_times_add(struct histogram *sum, const struct histogram *more)
 {
     combine(sum, more, 1);
 }
 
-void histogram_subtract(struct histogram *after, const struct histogram *before)
+void lock_times_subtract_one(struct histogram *after, const struct histogram *before)
 {
     combine(after, before, -1);
 }
 
-double histogram_quantile_ms(const struct histogram *histogram, double share)
+double lock_times_quantile_ms(const struct histogram *histogram, double share)
 {
     double rank = share * (double)histogram->count;
     double from_s = 0;
@@ -95,8 +95,8 @@ void lock_times_read(const char *metrics, const char *guard, struct lock_times *
 
 void lock_times_subtract(struct lock_times *after, const struct lock_times *before)
 {
-    histogram_subtract(&after->wait, &before->wait);
-    histogram_subtract(&after->hold, &before->hold);
+    lock_times_subtract_one(&after->wait, &before->wait);
+    lock_times_subtract_one(&after->hold, &before->hold);
 }
 
 bool lock_times_ask(const struct service *service, const char *guard, struct lock_times *out_times)
@@ -108,8 +108,8 @@ bool lock_times_ask(const struct service *service, const char *guard, struct loc
         if (!metrics) return false;
         lock_times_read(metrics, guard, &one);
         free(metrics);
-        histogram_add(&out_times->wait, &one.wait);
-        histogram_add(&out_times->hold, &one.hold);
+        lock_times_add(&out_times->wait, &one.wait);
+        lock_times_add(&out_times->hold, &one.hold);
     }
     return true;
 }
@@ -125,9 +125,9 @@ static json_t *histogram_json(const struct histogram *histogram)
         json_file_put(buckets, bound, json_integer((json_int_t)histogram->counts[i]));
     }
     return json_pack("{s:I,s:f,s:f,s:f,s:f,s:o}", "count", (json_int_t)histogram->count, "mean_ms",
-                     1000 * mean_s, "p50_ms", histogram_quantile_ms(histogram, 0.50), "p90_ms",
-                     histogram_quantile_ms(histogram, 0.90), "p99_ms",
-                     histogram_quantile_ms(histogram, 0.99), "buckets", buckets);
+                     1000 * mean_s, "p50_ms", lock_times_quantile_ms(histogram, 0.50), "p90_ms",
+                     lock_times_quantile_ms(histogram, 0.90), "p99_ms",
+                     lock_times_quantile_ms(histogram, 0.99), "buckets", buckets);
 }
 
 json_t *lock_times_json(const struct lock_times *times)

@@ -21,14 +21,14 @@ struct histogram {
 };
 
 /* To and from histograms with the same bounds; one that is empty takes over the other's. */
-void histogram_add(struct histogram *sum, const struct histogram *more);
-void histogram_subtract(struct histogram *after, const struct histogram *before);
+void lock_times_add(struct histogram *sum, const struct histogram *more);
+void lock_times_subtract_one(struct histogram *after, const struct histogram *before);
 /*
  * The time that this share of the samples did not exceed, between two bounds in proportion.
  *
  * Units    share 0 .. 1; the result: ms. Beyond the last bound: that bound. No samples: 0.
  */
-double histogram_quantile_ms(const struct histogram *histogram, double share);
+double lock_times_quantile_ms(const struct histogram *histogram, double share);
 
 struct lock_times {
     struct histogram wait, hold;

@@ -50,7 +50,7 @@ static double start_of(const struct service *service, int which)
     return start > 0 ? start : -1;
 }
 
-double same_process_stamp(const struct service *service)
+double round_trips_same_process(const struct service *service)
 {
     double sum = 0;
 

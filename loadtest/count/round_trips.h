@@ -25,6 +25,6 @@ double round_trips_end(const struct round_trips *trips, const struct service *se
  * Returns  -1   one does not say, or does not always say the same. Two equal answers, before and
  *               after, mean that the same processes were there.
  */
-double same_process_stamp(const struct service *service);
+double round_trips_same_process(const struct service *service);
 
 #endif

@@ -71,10 +71,10 @@ static const char *keep(struct reader *reader, const char *text)
 
 static bool take_invoke(struct reader *reader, const json_t *line, int64_t at_ns)
 {
-    const char *rid = json_lines_text(line, "rid");
-    const char *buyer = json_lines_text(line, "buyer");
-    const char *key = json_lines_text(line, "key");
-    const char *req = json_lines_text(line, "req");
+    const char *rid = json_file_lines_text(line, "rid");
+    const char *buyer = json_file_lines_text(line, "buyer");
+    const char *key = json_file_lines_text(line, "key");
+    const char *req = json_file_lines_text(line, "req");
 
     if (!rid) return malformed(reader, "invoke without \"rid\"");
     if (!buyer) return malformed(reader, "invoke without \"buyer\"");
@@ -108,7 +108,7 @@ static bool fits(ask_outcome outcome, json_int_t status, answer_kind answer)
 
 static answer_kind answer_of(ask_outcome outcome, const json_t *line)
 {
-    const char *type = json_lines_text(line, "type");
+    const char *type = json_file_lines_text(line, "type");
 
     if (outcome == ASK_OK)
         return json_is_true(json_object_get(line, "replayed")) ? ANSWER_REPLAYED : ANSWER_CREATED;
@@ -118,9 +118,9 @@ static answer_kind answer_of(ask_outcome outcome, const json_t *line)
 static bool take_answer(struct reader *reader, const json_t *line, int64_t at_ns,
                         ask_outcome outcome)
 {
-    const char *rid = json_lines_text(line, "rid");
-    const char *req = json_lines_text(line, "req");
-    const char *order = json_lines_text(line, "order");
+    const char *rid = json_file_lines_text(line, "rid");
+    const char *req = json_file_lines_text(line, "req");
+    const char *order = json_file_lines_text(line, "order");
 
     if (!rid) return malformed(reader, "answer without \"rid\"");
     struct flight *flight = find(reader, req ? req : rid);
@@ -143,9 +143,9 @@ static bool take_answer(struct reader *reader, const json_t *line, int64_t at_ns
 
 static bool take_resolve(struct reader *reader, const json_t *line)
 {
-    const char *rid = json_lines_text(line, "rid");
-    const char *buyer = json_lines_text(line, "buyer");
-    const char *order = json_lines_text(line, "order");
+    const char *rid = json_file_lines_text(line, "rid");
+    const char *buyer = json_file_lines_text(line, "buyer");
+    const char *order = json_file_lines_text(line, "order");
     struct resolution resolution = {.order = NULL};
 
     if (!rid || !buyer) return malformed(reader, "resolve without \"rid\" or \"buyer\"");
@@ -183,7 +183,7 @@ static bool take_stray(struct reader *reader, const json_t *line)
 static bool take_event(void *arg, json_t *line, struct failure *why)
 {
     struct reader *reader = arg;
-    const char *event = json_lines_text(line, "e");
+    const char *event = json_file_lines_text(line, "e");
     const json_t *at = json_object_get(line, "t");
 
     reader->why = why;
@@ -205,7 +205,7 @@ bool client_log_read(struct facts *facts, const char *path, struct failure *fail
 {
     struct reader reader = {.facts = facts};
 
-    bool is_good = json_lines_read(path, take_event, &reader, failure);
+    bool is_good = json_file_read_lines(path, take_event, &reader, failure);
     facts->has_clients = true;
     tdestroy(reader.flights, free);
     return is_good;

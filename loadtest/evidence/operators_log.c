@@ -62,7 +62,7 @@ bool operators_log_read(struct facts *facts, const char *sale, const char *path,
     struct reader reader = {.facts = facts, .sale = sale, .first = facts->step_count};
 
     facts->has_operators = true;
-    return json_lines_read(path, take_line, &reader, failure);
+    return json_file_read_lines(path, take_line, &reader, failure);
 }
 
 bool operators_log_write(const char *path, const char *sale, const struct operator_step *step,

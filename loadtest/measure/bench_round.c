@@ -361,7 +361,7 @@ bool bench_round_measure(const struct bench_field *field, const struct bench_tas
     return false;
 }
 
-void bench_point_add(struct bench_point *point, const struct bench_count *count)
+void bench_round_add_point(struct bench_point *point, const struct bench_count *count)
 {
     static const struct tally none;
     double orders = (double)count->accepted;

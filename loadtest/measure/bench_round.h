@@ -71,7 +71,7 @@ struct bench_point {
     char doubt[BENCH_DOUBT_MAX];
 };
 
-void bench_point_add(struct bench_point *point, const struct bench_count *count);
+void bench_round_add_point(struct bench_point *point, const struct bench_count *count);
 
 /* Wait until Redis does not rewrite its append-only file, at most a few seconds. */
 bool bench_round_await_rewrite(struct ledger *ledger, struct failure *failure);

@@ -193,7 +193,7 @@ static bool measure_point(void *arg, long round, int which)
 
     (void)snprintf(tag, sizeof tag, "k%ld-%d", round, which);
     if (!bench_round_measure(&field, &task, &count, stage->failure)) return false;
-    bench_point_add(point, &count);
+    bench_round_add_point(point, &count);
     bench_stage_say(stage,
                     "  round %ld/%ld  %-16s %5ld connections  batch %-4ld %8.0f/s  %8.3f round "
                     "trips each%s%s\n",

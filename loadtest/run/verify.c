@@ -177,7 +177,7 @@ static void forget_counts_of_others(struct verify_run *run, double stamp_before,
                                     const struct service *service)
 {
     if (service->is_ours) return;
-    if (stamp_before > 0 && stamp_before == same_process_stamp(service)) return;
+    if (stamp_before > 0 && stamp_before == round_trips_same_process(service)) return;
     run->round_trips = -1;
     run->has_locks = false;
 }
@@ -199,7 +199,7 @@ bool verify_sale(const struct drive_target *target, int number, struct verify_ru
                    number);
     name_files(&run, number);
     if (!put_up(&run)) return false;
-    double stamp_before = service->is_ours ? 0 : same_process_stamp(service);
+    double stamp_before = service->is_ours ? 0 : round_trips_same_process(service);
     bool has_before = lock_times_ask(service, guard, &before);
     round_trips_begin(&trips, service);
     if (!run_buyers(&run)) return false;

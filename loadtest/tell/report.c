@@ -49,7 +49,7 @@ static void print_memory(FILE *to, const struct service *service)
 /* With --allow-lost the audit passes, but of this promise it can only count the breaches. */
 static const char *verdict_words(const struct promise *promise, const struct audit_result *audit)
 {
-    audit_verdict verdict = promise_verdict(promise, audit);
+    audit_verdict verdict = audit_promise_verdict(promise, audit);
     bool is_broken = promise->checks[0] == AUDIT_ACKNOWLEDGED_KEPT && audit->lost > 0;
 
     return verdict == AUDIT_PASS && is_broken ? "LOST" : audit_verdict_name(verdict);

@@ -87,7 +87,7 @@ static void put_audit(json_t *object, const struct audit_result *audit)
     for (int i = 0; i < PROMISE_COUNT; i++)
         (void)json_array_append_new(
             kept, json_pack("{s:i,s:s,s:s}", "promise", i + 1, "text", promises[i].text, "verdict",
-                            audit_verdict_name(promise_verdict(&promises[i], audit))));
+                            audit_verdict_name(audit_promise_verdict(&promises[i], audit))));
     json_file_put(object, "audit", verdicts);
     json_file_put(object, "audit_words", words);
     json_file_put(object, "promises", kept);

@@ -37,7 +37,7 @@ static json_t *quantiles(const struct bench_point *point, bool is_wait, double s
     for (int i = 0; i < point->count; i++) {
         const struct lock_times *times = &point->locks[i];
         const struct histogram *histogram = is_wait ? &times->wait : &times->hold;
-        (void)json_array_append_new(array, json_real(histogram_quantile_ms(histogram, share)));
+        (void)json_array_append_new(array, json_real(lock_times_quantile_ms(histogram, share)));
     }
     return array;
 }

@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "base/sha1.h"
-#include "sim_server.h"
 
 enum { SCRIPTS_MAX = 256, WORDS_MAX = 64, SCORES_MAX = 32 };
 
 static struct {
+    sim_lua_asker ask;
     lua_State *lua; /* stays: what was compiled once is used by every run */
     struct script {
         char sha[SIM_SHA_LEN + 1];
@@ -99,7 +99,7 @@ static int call(lua_State *lua)
             if (!words[i].data) return luaL_error(lua, "no text and no number");
         }
     }
-    sim_server_ask(words, (size_t)count, &answer);
+    all.ask(words, (size_t)count, &answer);
     sim_text_add(&answer, "", 1);
     (void)push_answer(lua, answer.data);
     sim_text_done(&answer);
@@ -214,8 +214,9 @@ bool sim_lua_load(struct sim_word text, char out_sha[SIM_SHA_LEN + 1], struct si
     return true;
 }
 
-void sim_lua_flush(void)
+void sim_lua_begin(sim_lua_asker ask)
 {
+    all.ask = ask;
     for (size_t i = 0; i < all.count; i++)
         all.scripts[i].is_known = false;
 }

@@ -19,7 +19,6 @@
 
 #include <hiredis/hiredis.h>
 
-#include "sim_server.h"
 #include "sim_threads.h"
 
 enum {
@@ -64,6 +63,7 @@ struct end {
 };
 
 static struct {
+    struct sim_net_server server;
     struct end ends[FDS_MAX];
     int end_count;
     struct sim_socket *first, *last; /* owned */
@@ -115,7 +115,7 @@ static void deliver_to_server(void *arg)
 
     if (!socket->to_server.first || net.is_paused || link_of(socket) == LINK_HELD) return;
     struct packet *packet = take(&socket->to_server);
-    if (socket->peer) sim_server_hear(socket->peer, packet->bytes, packet->len);
+    if (socket->peer) net.server.hear(socket->peer, packet->bytes, packet->len);
     free(packet);
 }
 
@@ -191,7 +191,7 @@ static void tell_end(void *arg)
     if (link_of(socket) == LINK_CLOSED) clear(&socket->to_server);
     while (socket->to_server.first)
         deliver_to_server(socket);
-    if (socket->peer) sim_server_bye(socket->peer);
+    if (socket->peer) net.server.bye(socket->peer);
     socket->peer = NULL;
 }
 
@@ -255,7 +255,7 @@ void sim_net_end(int pid)
     }
 }
 
-void sim_net_begin(void)
+void sim_net_begin(const struct sim_net_server *server)
 {
     while (net.first) {
         struct sim_socket *socket = net.first;
@@ -267,6 +267,7 @@ void sim_net_begin(void)
         free(socket);
     }
     memset(&net, 0, sizeof net);
+    net.server = *server;
 }
 
 static int new_end(struct end made)
@@ -303,7 +304,7 @@ static void connected(void *arg)
         return;
     }
     socket->state = link_of(socket) == LINK_CLOSED ? REFUSED : STANDS;
-    if (socket->state == STANDS) socket->peer = sim_server_accept(socket);
+    if (socket->state == STANDS) socket->peer = net.server.accept(socket);
     wake_pollers(socket->pid);
 }
 

@@ -10,9 +10,17 @@
 #include "torture/torture_links.h"
 
 struct sim_socket;
+struct sim_peer;
+
+/* What is at the other end of every socket. */
+struct sim_net_server {
+    struct sim_peer *(*accept)(struct sim_socket *socket);
+    void (*hear)(struct sim_peer *peer, const char *bytes, size_t len);
+    void (*bye)(struct sim_peer *peer);
+};
 
 /* Forget all descriptors. */
-void sim_net_begin(void);
+void sim_net_begin(const struct sim_net_server *server);
 /* What happens to the bytes of a process, from now on. */
 void sim_net_link(int pid, enum torture_link_state state);
 /* A process has ended: so have its sockets. */
@@ -24,7 +32,7 @@ void sim_net_pause_server(bool is_paused);
 
 /* Bytes on their way to the other end. Copied. */
 void sim_net_answer(struct sim_socket *socket, const char *bytes, size_t len);
-/* It ends the connection; what is on its way is lost. sim_server_bye() follows. */
+/* It ends the connection; what is on its way is lost. A bye() follows. */
 void sim_net_hang_up(struct sim_socket *socket);
 /* Every socket that stands, in the order they were made; NULL past the last. */
 struct sim_socket *sim_net_each(struct sim_socket *before);

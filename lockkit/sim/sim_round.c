@@ -18,7 +18,7 @@
 #include "torture/torture_hand.h"
 #include "torture/torture_worker.h"
 
-enum { STEP_MS = 5, STOP_MS = 15000, RUN_S = 120 };
+enum { STEP_MS = 5, STOP_MS = 15000, RUN_S = 120, SERVER_PID = 999 };
 #define EPOCH_MS 1700000000000
 
 struct worker_order {
@@ -115,6 +115,20 @@ SIM_CALL(void, torture_links_set, struct torture_links *links, size_t link,
     if (links_of->crowd.places[link].pid > 0) sim_net_link(links_of->crowd.places[link].pid, state);
 }
 
+/* Of workers, and of the server: SIGKILL, SIGSTOP, SIGCONT. */
+SIM_CALL(int, kill, pid_t pid, int sign)
+{
+    if (pid == SERVER_PID) {
+        sim_net_pause_server(sign == SIGSTOP);
+    } else if (sign == SIGKILL) {
+        sim_process_kill(pid);
+        sim_net_end(pid);
+    } else {
+        sim_process_pause(pid, sign == SIGSTOP);
+    }
+    return 0;
+}
+
 static void count(const struct run *run, struct sim_totals *totals)
 {
     totals->seeds++;
@@ -146,11 +160,11 @@ enum torture_verdict sim_round_run(struct sim_round *round, struct sim_totals *t
     run.faults = (struct torture_faults){.crowd = &run.crowd,
                                          .links = (struct torture_links *)(void *)&run,
                                          .writer = &run.writer,
-                                         .server = SIM_SERVER_PID,
+                                         .server = SERVER_PID,
                                          .deck = {.seed = torture_seed(plan->seed, 0, 0)}};
     links_of = &run;
     sim_threads_begin(plan->seed);
-    sim_net_begin();
+    sim_net_begin(&(struct sim_net_server){sim_server_accept, sim_server_hear, sim_server_bye});
     sim_server_begin(EPOCH_MS);
     (void)sim_process_start(conduct, &run);
     if (!sim_threads_run(RUN_S * 1000LL * SIM_MS))

@@ -144,7 +144,7 @@ static void script(const struct sim_word *words, struct sim_text *out)
     char sha[SIM_SHA_LEN + 1];
 
     if (sim_word_means(words[1], "FLUSH")) {
-        sim_lua_flush();
+        sim_lua_begin(sim_server_ask);
         sim_text_print(out, "+OK\r\n");
     } else if (sim_lua_load(words[2], sha, out)) {
         sim_text_bulk(out, (struct sim_word){sha, SIM_SHA_LEN});
@@ -274,5 +274,5 @@ void sim_server_bye(struct sim_peer *peer)
 void sim_server_begin(int64_t epoch_ms)
 {
     sim_keys_begin(epoch_ms);
-    sim_lua_flush();
+    sim_lua_begin(sim_server_ask);
 }

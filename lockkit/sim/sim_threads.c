@@ -11,16 +11,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/types.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
-
-#include "sim_net.h"
 
 enum {
     STACK_BYTES = 192 * 1024,
@@ -266,7 +262,6 @@ int sim_process_self(void)
 void sim_process_kill(int pid)
 {
     sim.processes[pid - PID_BASE].is_dead = true;
-    sim_net_end(pid);
 }
 
 void sim_process_pause(int pid, bool is_paused)
@@ -530,15 +525,4 @@ SIM_CALL(ssize_t, getrandom, void *out, size_t len, unsigned flags)
 SIM_CALL(pid_t, getpid, void)
 {
     return sim_process_self();
-}
-
-SIM_CALL(int, kill, pid_t pid, int sign)
-{
-    if (pid == SIM_SERVER_PID)
-        sim_net_pause_server(sign == SIGSTOP);
-    else if (sign == SIGKILL)
-        sim_process_kill(pid);
-    else
-        sim_process_pause(pid, sign == SIGSTOP);
-    return 0;
 }

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SIM_MS = 1000000, SIM_PROCESSES_MAX = 64, SIM_SERVER_PID = 999, SIM_FD_BASE = 1 << 20 };
+enum { SIM_MS = 1000000, SIM_PROCESSES_MAX = 64, SIM_FD_BASE = 1 << 20 };
 
 /* What the linker's --wrap puts in a function's place (simulate.c). */
 #define SIM_CALL(type, name, ...)                                                                  \
@@ -35,7 +35,7 @@ uint64_t sim_threads_trace(void);
 
 /* A process, numbered from 0 as they start, and its main thread. Its pid is that number and 1000. */
 int sim_process_start(void (*main)(void *arg), void *arg);
-/* Its threads never go on; who owns something of it is told (sim_net_end()). */
+/* Its threads never go on. */
 void sim_process_kill(int pid);
 void sim_process_pause(int pid, bool is_paused);
 /* No thread is left; or it was killed. */

@@ -255,6 +255,30 @@ static void print_kinds(void)
         (void)puts(torture_kinds[i]->name);
 }
 
+static bool read_option(int option, struct arguments *out, bool *out_is_counted)
+{
+    switch (option) {
+    case 'n':
+        *out_is_counted = true;
+        return read_number("seeds", &out->seeds);
+    case 't':
+        *out_is_counted = true;
+        return read_number("seconds", &out->seconds);
+    case 's':
+        return out->is_one = read_number("seed", &out->seed);
+    case 'k':
+        return read_kind(out);
+    case 'l':
+        print_kinds();
+        return out->is_said = true;
+    case 'h':
+        (void)fputs(help, stdout);
+        return out->is_said = true;
+    default:
+        return false;
+    }
+}
+
 static bool parse(int argc, char **argv, struct arguments *out)
 {
     static const struct option options[] = {{"seeds", required_argument, NULL, 'n'},
@@ -265,47 +289,19 @@ static bool parse(int argc, char **argv, struct arguments *out)
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     bool is_counted = false;
-    bool is_right = true;
     int option = 0;
 
     *out = (struct arguments){.seeds = 1000};
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-    while (is_right && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        switch (option) {
-        case 'n':
-            is_right = read_number("seeds", &out->seeds);
-            is_counted = true;
-            break;
-        case 't':
-            is_right = read_number("seconds", &out->seconds);
-            is_counted = true;
-            break;
-        case 's':
-            is_right = out->is_one = read_number("seed", &out->seed);
-            break;
-        case 'k':
-            is_right = read_kind(out);
-            break;
-        case 'l':
-            print_kinds();
-            out->is_said = true;
-            break;
-        case 'h':
-            (void)fputs(help, stdout);
-            out->is_said = true;
-            break;
-        default:
-            is_right = false;
-        }
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (!read_option(option, out, &is_counted)) return false;
     }
     out->is_one &= !is_counted;
     if (out->seed == 0)
         out->seed = out->seconds > 0 ? 1 + (uint64_t)real_now_ns() % (UINT32_MAX / 2) : 1;
-    if (is_right && optind < argc) {
-        (void)fprintf(stderr, "simulate: \"%s\" is too much; see --help\n", argv[optind]);
-        is_right = false;
-    }
-    return is_right;
+    if (optind == argc) return true;
+    (void)fprintf(stderr, "simulate: \"%s\" is too much; see --help\n", argv[optind]);
+    return false;
 }
 
 int main(int argc, char **argv)

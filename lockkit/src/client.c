@@ -67,11 +67,8 @@ static lk_status take_tls(lk_client *client, const struct lk_tls_options *option
     return status;
 }
 
-static lk_status take_options(lk_client *client, const struct lk_client_options *options,
-                              struct lk_error *err)
+static lk_status check_options(const struct lk_client_options *options, struct lk_error *err)
 {
-    struct lk_client_options *own = &client->options;
-    const char *url = options->url ? options->url : "redis://127.0.0.1:6379";
     const int64_t spans[] = {options->connect_ms, options->command_ms, options->backoff_ms,
                              options->poll_ms,    options->sync_ms,    options->idle_ms};
 
@@ -86,6 +83,17 @@ static lk_status take_options(lk_client *client, const struct lk_client_options 
     if (options->receive_spin_us > SPIN_MAX_US) {
         return LKI_FAIL(err, LK_INVALID, "receive_spin_us is more than %d", SPIN_MAX_US);
     }
+    return LK_OK;
+}
+
+static lk_status take_options(lk_client *client, const struct lk_client_options *options,
+                              struct lk_error *err)
+{
+    struct lk_client_options *own = &client->options;
+    const char *url = options->url ? options->url : "redis://127.0.0.1:6379";
+    lk_status status = check_options(options, err);
+
+    if (status != LK_OK) return status;
     *own = *options;
     /* borrowed for this call only */
     own->url = own->password = own->sentinel_password = own->loader = NULL;
@@ -104,11 +112,11 @@ static lk_status take_options(lk_client *client, const struct lk_client_options 
                         (long long)own->command_ms);
     }
     client->has_loader = options->loader != NULL;
-    lk_status status = lki_url_parse(url,
-                                     (struct lki_secrets){.password = options->password,
-                                                          .loader = options->loader,
-                                                          .sentinel = options->sentinel_password},
-                                     &client->url, err);
+    status = lki_url_parse(url,
+                           (struct lki_secrets){.password = options->password,
+                                                .loader = options->loader,
+                                                .sentinel = options->sentinel_password},
+                           &client->url, err);
     if (own->receive_spin_us > 0) lki_url_set_spin(&client->url, own->receive_spin_us * NS_PER_US);
     return status == LK_OK ? take_tls(client, &options->tls, err) : status;
 }

@@ -12,11 +12,6 @@
 #include "stage_inside.h"
 #include "store/store.h"
 
-bool stage_has_failed(const struct stage *stage)
-{
-    return stage->run->failure.text[0] != '\0';
-}
-
 void stage_fail(struct stage *stage, const char *what, const char *whom)
 {
     if (stage_has_failed(stage)) return;

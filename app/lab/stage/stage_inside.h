@@ -60,7 +60,11 @@ struct stage {
 
 /* ---- stage.c, for further verbs ---------------------------------------------------------------- */
 
-bool stage_has_failed(const struct stage *stage);
+static inline bool stage_has_failed(const struct stage *stage)
+{
+    return stage->run->failure.text[0] != '\0';
+}
+
 /* The scenario ends here. The first reason stays. */
 void stage_fail(struct stage *stage, const char *what, const char *whom);
 /* One server follows another, and has all that it has. */

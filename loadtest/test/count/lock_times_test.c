@@ -44,12 +44,12 @@ TEST(a_quantile_lies_between_two_bounds_in_proportion)
     struct lock_times times;
 
     lock_times_read(metrics, "mutex", &times);
-    assert_true(is_near(histogram_quantile_ms(&times.wait, 1.0 / 11), 0.5));
-    assert_true(is_near(histogram_quantile_ms(&times.wait, 2.0 / 11), 1));
-    assert_true(is_near(histogram_quantile_ms(&times.wait, 6.0 / 11), 5.5));
-    assert_true(is_near(histogram_quantile_ms(&times.wait, 1), 100)); /* it is not known better */
+    assert_true(is_near(lock_times_quantile_ms(&times.wait, 1.0 / 11), 0.5));
+    assert_true(is_near(lock_times_quantile_ms(&times.wait, 2.0 / 11), 1));
+    assert_true(is_near(lock_times_quantile_ms(&times.wait, 6.0 / 11), 5.5));
+    assert_true(is_near(lock_times_quantile_ms(&times.wait, 1), 100)); /* it is not known better */
     lock_times_read(metrics, "script", &times);
-    assert_true(is_near(histogram_quantile_ms(&times.wait, 0.5), 0));
+    assert_true(is_near(lock_times_quantile_ms(&times.wait, 0.5), 0));
 }
 
 TEST(histograms_add_up_and_subtract)
@@ -58,12 +58,13 @@ TEST(histograms_add_up_and_subtract)
     struct histogram sum = {.count = 0};
 
     lock_times_read(metrics, "mutex", &times);
-    histogram_add(&sum, &times.wait);
-    histogram_add(&sum, &times.wait);
+    lock_times_add(&sum, &times.wait);
+    lock_times_add(&sum, &times.wait);
     assert_int_equal(22, sum.count);
     assert_int_equal(20, sum.counts[2]);
-    assert_true(is_near(histogram_quantile_ms(&sum, 0.5), histogram_quantile_ms(&times.wait, 0.5)));
-    histogram_subtract(&sum, &times.wait);
+    assert_true(
+        is_near(lock_times_quantile_ms(&sum, 0.5), lock_times_quantile_ms(&times.wait, 0.5)));
+    lock_times_subtract_one(&sum, &times.wait);
     assert_int_equal(11, sum.count);
     assert_int_equal(2, sum.counts[0]);
     assert_true(is_near(sum.sum_s, 5.5));

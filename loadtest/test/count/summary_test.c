@@ -170,13 +170,13 @@ TEST(promise_is_as_good_as_its_worst_check)
     struct audit_result result = {.verdict = AUDIT_PASS};
     const struct promise *honest = &promises[4];
 
-    assert_int_equal(AUDIT_PASS, promise_verdict(honest, &result));
+    assert_int_equal(AUDIT_PASS, audit_promise_verdict(honest, &result));
     result.checks[honest->checks[0]].verdict = AUDIT_VOID;
-    assert_int_equal(AUDIT_VOID, promise_verdict(honest, &result));
+    assert_int_equal(AUDIT_VOID, audit_promise_verdict(honest, &result));
     result.checks[honest->checks[1]].verdict = AUDIT_FAIL;
-    assert_int_equal(AUDIT_FAIL, promise_verdict(honest, &result));
+    assert_int_equal(AUDIT_FAIL, audit_promise_verdict(honest, &result));
     result.checks[honest->checks[2]].verdict = AUDIT_VOID;
-    assert_int_equal(AUDIT_FAIL, promise_verdict(honest, &result));
+    assert_int_equal(AUDIT_FAIL, audit_promise_verdict(honest, &result));
 }
 
 TEST(spread_has_median_least_and_most)

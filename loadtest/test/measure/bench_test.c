@@ -227,10 +227,10 @@ TEST(a_guard_costs_per_accepted_order)
     struct bench_point cost = {.guard = "mutex"};
 
     count.sum = (struct tally){.list = {{"evalsha", 50}}, .count = 1};
-    bench_point_add(&cost, &count);
-    bench_point_add(&cost, &count);
+    bench_round_add_point(&cost, &count);
+    bench_round_add_point(&cost, &count);
     assert_string_equal("", cost.doubt);
-    bench_point_add(&cost, &nothing);
+    bench_round_add_point(&cost, &nothing);
 
     assert_int_equal(2, cost.count);
     assert_true(is_near(0.25, cost.round_trips[1]));

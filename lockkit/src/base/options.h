@@ -19,6 +19,6 @@ LK_MUST_CHECK lk_status lki_options_copy(void *own, size_t own_size, const void 
 /* The same for an object of our own, and the last member that the first version had. */
 #define LKI_OPTIONS_COPY(own, given, last, err)                                                    \
     lki_options_copy((own), sizeof *(own), (given),                                                \
-                     (size_t)((const char *)(&(own)->last + 1) - (const char *)(own)), (err))
+                     offsetof(__typeof__(*(own)), last) + sizeof(own)->last, (err))
 
 #endif

@@ -77,7 +77,7 @@ lk_status lki_hub_join(struct lki_hub *hub, struct lki_waiter *waiter, const cha
 static bool is_lone_locked(const struct lki_hub *hub, const struct lki_waiter *waiter)
 {
     return !hub->listener && hub->sleepers == 1 && hub->lone_wakes == LONE_WAKES &&
-           waiter->channel->state == CHANNEL_LIVE && !lki_hub_has_orders_locked(hub);
+           waiter->channel->state == CHANNEL_LIVE && !lki_hub_thread_has_orders_locked(hub);
 }
 
 /* Whether the waiter has the ear. Else the hub's thread has it, or comes for it; and may be asked for it. */
@@ -112,7 +112,7 @@ static bool sleep_locked(struct lki_hub *hub, struct lki_waiter *waiter, int64_t
 {
     if (!has_ear_locked(hub, waiter)) return lki_clock_wait(&waiter->wake, &hub->mutex, until);
     (void)pthread_mutex_unlock(&hub->mutex);
-    bool is_due = lki_hub_listen(hub, until);
+    bool is_due = lki_hub_thread_listen(hub, until);
     (void)pthread_mutex_lock(&hub->mutex);
     if (is_due) give_ear_locked(hub, waiter, true);
     return waiter->is_woken || lki_clock_now() < until;

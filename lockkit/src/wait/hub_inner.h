@@ -41,8 +41,8 @@ struct lki_hub {
 
 /* Wake the hub's thread, or who listens in its stead. */
 void lki_hub_poke(struct lki_hub *hub);
-bool lki_hub_has_orders_locked(const struct lki_hub *hub);
+bool lki_hub_thread_has_orders_locked(const struct lki_hub *hub);
 /* With the ear: sleep until something comes, or is due, or until then. True: the hub's thread is to see to it. */
-bool lki_hub_listen(struct lki_hub *hub, int64_t until);
+bool lki_hub_thread_listen(struct lki_hub *hub, int64_t until);
 
 #endif

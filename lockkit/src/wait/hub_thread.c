@@ -245,7 +245,7 @@ static void hear(void *arg, struct lki_link *link, const lk_reply *message)
 
 /* ---- the turns ------------------------------------------------------------------------------------------------ */
 
-bool lki_hub_has_orders_locked(const struct lki_hub *hub)
+bool lki_hub_thread_has_orders_locked(const struct lki_hub *hub)
 {
     return hub->is_stopping || hub->is_changed || !hub->is_looked_at;
 }
@@ -254,13 +254,13 @@ bool lki_hub_has_orders_locked(const struct lki_hub *hub)
 static void lend_ear_locked(struct lki_hub *hub)
 {
     hub->is_heard = false;
-    if (hub->wanting && !lki_hub_has_orders_locked(hub)) {
+    if (hub->wanting && !lki_hub_thread_has_orders_locked(hub)) {
         hub->listener = hub->wanting;
         hub->wanting = NULL;
         (void)pthread_cond_signal(&hub->listener->wake);
     }
     while (hub->listener ||
-           (!lki_hub_has_orders_locked(hub) && lki_clock_left_ms(hub->quiet_until) > 0))
+           (!lki_hub_thread_has_orders_locked(hub) && lki_clock_left_ms(hub->quiet_until) > 0))
         (void)lki_clock_wait(&hub->unheard, &hub->mutex, lki_clock_after_ms(LKI_LINGER_MS));
     hub->is_heard = true;
     hub->quiet_until = 0;
@@ -320,7 +320,7 @@ static bool sleep_and_hear(struct lki_hub *hub, int64_t until)
     return is_more;
 }
 
-bool lki_hub_listen(struct lki_hub *hub, int64_t until)
+bool lki_hub_thread_listen(struct lki_hub *hub, int64_t until)
 {
     int64_t due = next_turn(hub);
 
