@@ -174,6 +174,7 @@ static int open_client(const char *url, const struct config *config,
                                     .loader = said(login->loader),
                                     .sync_replicas = deployment->sync_replicas,
                                     .sync_ms = sync_ms,
+                                    .is_impatient = deployment->kind == DEPLOYMENT_SINGLE,
                                     .on_event = on_event,
                                     .on_event_arg = parts},
         &err);

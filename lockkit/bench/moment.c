@@ -17,9 +17,8 @@ int64_t moment_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static lk_status run_slice(struct moment_turns *turns, size_t side,
-                           lk_status (*step)(void *arg, size_t side, struct lk_error *err),
-                           void *arg, struct lk_error *err)
+static lk_status run_slice(struct moment_turns *turns, size_t side, moment_step step, void *arg,
+                           struct lk_error *err)
 {
     int64_t begin_ns = moment_ns();
     lk_status status = LK_OK;
@@ -30,8 +29,7 @@ static lk_status run_slice(struct moment_turns *turns, size_t side,
     return status;
 }
 
-lk_status moment_take_turns(struct moment_turns *turns, int64_t duration_ms,
-                            lk_status (*step)(void *arg, size_t side, struct lk_error *err),
+lk_status moment_take_turns(struct moment_turns *turns, int64_t duration_ms, moment_step step,
                             void *arg, struct lk_error *err)
 {
     int64_t until_ns = moment_ns() + duration_ms * 1000000;

@@ -23,11 +23,11 @@ struct moment_turns {
     double us[2][MOMENT_SLICES_MAX]; /* of one of a slice's `each` steps, on average */
     size_t count, each;
 };
-/* Until the time is over; a step of a side is one call. What was there is forgotten. */
+/* One call of a side. */
+typedef lk_status (*moment_step)(void *arg, size_t side, struct lk_error *err);
+/* Until the time is over. What was there is forgotten. */
 LK_MUST_CHECK lk_status moment_take_turns(struct moment_turns *turns, int64_t duration_ms,
-                                          lk_status (*step)(void *arg, size_t side,
-                                                            struct lk_error *err),
-                                          void *arg, struct lk_error *err);
+                                          moment_step step, void *arg, struct lk_error *err);
 
 /* Sleep; cut short by a signal. */
 void moment_nap_us(int64_t us);

@@ -432,25 +432,23 @@ struct zadd {
     bool is_new_only, is_old_only, is_greater_only, is_increment;
 };
 
-/* Of one member; *out_is_done: it was added, or INCR had an effect. */
-static void zadd_one(struct call *call, const struct zadd *how, double score,
-                     struct sim_word member, bool *out_is_added, bool *out_is_done)
+/* Of one member: whether something was done. */
+static bool zadd_one(struct call *call, const struct zadd *how, double score,
+                     struct sim_word member)
 {
     const struct sim_item *item = sim_item_find(call->key, member);
 
-    *out_is_added = *out_is_done = false;
-    if (item ? how->is_new_only : how->is_old_only) return;
+    if (item ? how->is_new_only : how->is_old_only) return false;
     if (item && how->is_increment) score += item->score;
-    if (item && how->is_greater_only && score <= item->score) return;
-    *out_is_added = !item;
-    *out_is_done = true;
+    if (item && how->is_greater_only && score <= item->score) return false;
     sim_item_score(make(call, SIM_ZSET), member, score);
+    return true;
 }
 
 static void zadd(struct call *call)
 {
     struct zadd how = {0};
-    bool is_added = false, is_done = false;
+    bool is_open = false;
     long long added = 0;
     double score = 0;
     size_t i = 2;
@@ -468,15 +466,17 @@ static void zadd(struct call *call)
             break;
     }
     for (size_t k = i; k + 1 < call->count; k += 2) {
-        if (read_score(call->words[k], &score, &is_added)) continue;
+        if (read_score(call->words[k], &score, &is_open)) continue;
         say(call, "-ERR value is not a valid float\r\n");
         return;
     }
     if (is_wrong_type(call, SIM_ZSET)) return;
     for (; i + 1 < call->count; i += 2) {
-        (void)read_score(call->words[i], &score, &is_added);
-        zadd_one(call, &how, score, call->words[i + 1], &is_added, &is_done);
-        added += is_added;
+        bool is_new = !sim_item_find(call->key, call->words[i + 1]);
+
+        (void)read_score(call->words[i], &score, &is_open);
+        bool is_done = zadd_one(call, &how, score, call->words[i + 1]);
+        added += is_new && is_done;
         if (how.is_increment && is_done)
             print_score(call->out, sim_item_find(call->key, call->words[i + 1])->score);
         else if (how.is_increment)

@@ -86,7 +86,8 @@ struct guard_result actor_buy(lk_client *client, struct redlock_servers *locks,
 static const struct lk_client_options like_all = {.pool_size = 4,
                                                   .connect_ms = STAGE_LIMIT_MS,
                                                   .command_ms = STAGE_LIMIT_MS,
-                                                  .poll_ms = STAGE_POLL_MS};
+                                                  .poll_ms = STAGE_POLL_MS,
+                                                  .is_impatient = true};
 
 /* ---- in a process ------------------------------------------------------------------------------ */
 

@@ -126,7 +126,8 @@ lk_client *sale_connect(const struct sale_server *server, unsigned pool_size, in
                                                       .pool_size = pool_size,
                                                       .connect_ms = answer_ms,
                                                       .command_ms = answer_ms,
-                                                      .backoff_ms = 20},
+                                                      .backoff_ms = 20,
+                                                      .is_impatient = true}, /* as seckilld's */
                           NULL);
 }
 

@@ -58,6 +58,9 @@ struct lk_client_options {
     int64_t idle_ms;    /* a connection idle for longer is pinged before it is lent [1000] */
     int64_t poll_ms;    /* a waiter looks again at least this often, woken or not [1000] */
     bool may_be_down;   /* open also when no server can be reached now; a cluster must [false] */
+    bool
+        is_impatient; /* a wait for a lock or a permit ends with the first server that is out of reach
+                        or does not answer, not with its time: for who has another answer [false] */
     unsigned
         sync_replicas; /* acquires and evals wait until so many replicas have them (WAIT) [0] */
     int64_t sync_ms;   /* ...at most this long; else they are UNSYNCED [100] */

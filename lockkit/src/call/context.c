@@ -97,6 +97,11 @@ bool lki_context_has_loader(const lk_client *client)
     return client->has_loader;
 }
 
+bool lki_context_is_impatient(const lk_client *client)
+{
+    return client->options.is_impatient;
+}
+
 int64_t lki_context_poll_ms(const lk_client *client)
 {
     return client->options.poll_ms;

@@ -53,6 +53,7 @@ struct lki_watchdog *lki_context_watchdog(lk_client *client);
 /* As they were given, zeroes replaced; url and secrets are NULL. */
 const struct lk_client_options *lki_context_options(const lk_client *client);
 int64_t lki_context_poll_ms(const lk_client *client);
+bool lki_context_is_impatient(const lk_client *client);
 /* Whether scripts are brought to servers by a user of their own: script texts go by
    lki_redis_introduce() alone then, and EVAL is never sent. */
 bool lki_context_has_loader(const lk_client *client);

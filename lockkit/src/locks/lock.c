@@ -362,7 +362,8 @@ static lk_status acquire_first(lk_lock *lock, const struct lk_lock_options *opti
         pursuit.arg = lock;
         status = lki_wait_pursue(&pursuit, &why);
         *out_attempts += pursuit.attempts;
-        if (status != LK_UNKNOWN || lki_clock_left_ms(deadline) == 0) break;
+        bool is_final = status != LK_UNKNOWN || lki_context_is_impatient(lock->client);
+        if (is_final || lki_clock_left_ms(deadline) == 0) break;
         status = begin_anew(lock, deadline, &why);
     }
     if (status == LK_OK) return become_holder(lock, options, err);

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "servers/topology.h"
 
 enum {
     SLEEP_FLOOR_MS = 2, /* a waiter never asks the server more often than this by its timer */
@@ -45,8 +46,11 @@ static int64_t pause_until(const struct lki_pursuit *pursuit, struct lki_backoff
    or another. */
 static bool is_passing(const struct lki_pursuit *pursuit, lk_status status)
 {
-    return status == LK_UNREACHABLE || status == LK_EXHAUSTED ||
-           (status == LK_UNKNOWN && pursuit->is_repeatable);
+    if (status == LK_EXHAUSTED) return true;
+    if (lki_context_is_impatient(pursuit->client)) /* but there it is, and refuses for now */
+        return status == LK_UNREACHABLE &&
+               !lki_topology_is_troubled(lki_context_topology(pursuit->client));
+    return status == LK_UNREACHABLE || (status == LK_UNKNOWN && pursuit->is_repeatable);
 }
 
 /* Joined: try, sleep, try. A release that woke us and that we leave untried is handed on, or the

@@ -229,7 +229,7 @@ TEST(a_session_takes_its_connection_out_of_the_pool)
     struct lk_error err = {0};
 
     assert_null(lk_session_open(client, NULL, 30, &err));
-    assert_int_equal(err.code, LK_BUSY);
+    assert_int_equal(err.code, LK_EXHAUSTED);
     assert_non_null(strstr(err.text, "in use"));
     lk_session_close(session);
     session = open_or_fail(client);

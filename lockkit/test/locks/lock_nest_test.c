@@ -6,7 +6,7 @@
  * link: -Wl,--wrap=lki_clock_now -Wl,--wrap=lki_clock_after_ms -Wl,--wrap=lki_clock_left_ms
  * link: -Wl,--wrap=lki_context_ref -Wl,--wrap=lki_context_unref -Wl,--wrap=lki_context_check
  * link: -Wl,--wrap=lki_context_is_foreign -Wl,--wrap=lki_call_integer
- * link: -Wl,--wrap=lki_context_check_name
+ * link: -Wl,--wrap=lki_context_check_name -Wl,--wrap=lki_context_is_impatient
  * link: -Wl,--wrap=lki_watchdog_expect -Wl,--wrap=lki_watchdog_make_ready
  */
 #include "base/clock.h"
@@ -38,6 +38,7 @@ static struct {
 
 static lk_lock lock;
 
+FAKE_RETURNS(bool, lki_context_is_impatient, (const lk_client *client), client == NULL);
 FAKE_RETURNS(struct lki_hub *, lki_context_hub, (lk_client * client), NULL);
 FAKE_RETURNS(struct lki_watchdog *, lki_context_watchdog, (lk_client * client), NULL);
 FAKE_RETURNS(int64_t, lki_context_deadline, (const lk_client *client, int64_t limit_ms),

@@ -6,7 +6,7 @@
  * link: -Wl,--wrap=lki_watchdog_add -Wl,--wrap=lki_watchdog_remove -Wl,--wrap=lki_clock_now
  * link: -Wl,--wrap=lki_clock_after_ms -Wl,--wrap=lki_clock_left_ms -Wl,--wrap=lki_context_ref
  * link: -Wl,--wrap=lki_context_unref -Wl,--wrap=lki_context_check -Wl,--wrap=lki_context_is_foreign
- * link: -Wl,--wrap=lki_context_check_name
+ * link: -Wl,--wrap=lki_context_check_name -Wl,--wrap=lki_context_is_impatient
  * link: -Wl,--wrap=lki_watchdog_make_ready
  * link: -Wl,--wrap=lki_watchdog_expect
  */
@@ -42,6 +42,7 @@ static struct {
 
 static lk_lock lock;
 
+FAKE_RETURNS(bool, lki_context_is_impatient, (const lk_client *client), client == NULL);
 FAKE_RETURNS(struct lki_hub *, lki_context_hub, (lk_client * client), NULL);
 FAKE_RETURNS(struct lki_watchdog *, lki_context_watchdog, (lk_client * client), NULL);
 FAKE_RETURNS(lk_client *, lki_context_ref, (lk_client * client), client);
