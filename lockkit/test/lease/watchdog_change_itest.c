@@ -39,8 +39,9 @@ static void take_all_kinds(struct lks_watch *f)
             lock = kind == LKS_KINDS + 1 ? lk_rwlock_read(rw) : lk_rwlock_write(rw);
         }
         assert_non_null(lock);
+        assert_true(lk_lock_lost_fd(lock) >=
+                    0); /* before: held, it is its client's watchdog that tells */
         lks_watch_add(f, lks_watch_take(f, lock, 30000), i < KINDS);
-        assert_true(lk_lock_lost_fd(lock) >= 0);
     }
 }
 
