@@ -11,6 +11,6 @@ end
 if tonumber(redis.call('GET', hold) or 0) > tonumber(ARGV[3]) then return {2, 0} end
 redis.call('HSETNX', KEYS[1], 'mode', 'read')
 redis.call('HSET', KEYS[1], ARGV[1], 1)
-redis.call('SET', hold, ARGV[3], 'PX', ARGV[2])
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+redis.call('SET', hold, ARGV[3], 'PX', ARGV[2]) -- the last to end is seen by it: not before the lock
 return {1, 0}

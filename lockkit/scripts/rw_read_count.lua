@@ -11,11 +11,11 @@ local holds = tonumber(ARGV[3] or before)
 local function prolong(key)
   if redis.call('PTTL', key) < tonumber(ARGV[2]) then redis.call('PEXPIRE', key, ARGV[2]) end
 end
+prolong(KEYS[1]) -- first, so that no hold ends before it
 for i = holds + 1, tonumber(before) do redis.call('DEL', hold .. i) end
 for i = 1, holds do
   if ARGV[3] then redis.call('SET', hold .. i, number, 'NX', 'PX', ARGV[2]) end
   prolong(hold .. i)
 end
 if ARGV[3] then redis.call('HSET', KEYS[1], ARGV[1], holds) end
-prolong(KEYS[1])
 return 1
