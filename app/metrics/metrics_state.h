@@ -58,6 +58,7 @@ struct metrics_of_guard {
 } __attribute__((aligned(METRICS_CACHE_LINE)));
 
 struct metrics {
+    struct metrics_of_guard guards[METRICS_GUARDS_MAX + 1]; /* as guards_at(); last: not known */
     atomic_ullong answers[METRICS_STATUSES] __attribute__((aligned(METRICS_CACHE_LINE)));
     atomic_ullong events[EVENT_KIND_COUNT];
     atomic_ullong drops[METRICS_DROP_COUNT];
@@ -68,7 +69,6 @@ struct metrics {
     metrics_route_at route_at;
     size_t guard_count;
     size_t route_count;
-    struct metrics_of_guard guards[METRICS_GUARDS_MAX + 1]; /* as guards_at(); last: not known */
     struct metrics_histogram round_trip_time;
     struct metrics_by_status acquires;
     struct metrics_by_status releases;

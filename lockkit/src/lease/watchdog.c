@@ -87,7 +87,7 @@ static void prepare_locked(const struct lki_watchdog *watchdog, lk_lock *lock)
     lease->is_doubted |= lease->epoch != watchdog->epoch;
     lease->end.key = atomic_load(&lock->expires_at);
     lease->renewal.key = lki_lease_renewal(lock, now + lock->lease_ms * NS_PER_MS / 3);
-    int64_t look_at = now + YOUNG_MS * NS_PER_MS;
+    int64_t look_at = now + YOUNG_MS * (int64_t)NS_PER_MS;
     lease->is_young = look_at < lease->renewal.key && lock->ops->guard_script;
     lease->is_exact = lease->is_young;
     if (lease->is_young) lease->renewal.key = look_at;
@@ -500,7 +500,7 @@ static int64_t next_moment_locked(const struct lki_watchdog *watchdog)
 static void sleep_locked(struct lki_watchdog *watchdog)
 {
     int64_t until = next_moment_locked(watchdog);
-    int64_t young_until = lki_clock_now() + YOUNG_MS * NS_PER_MS;
+    int64_t young_until = lki_clock_now() + YOUNG_MS * (int64_t)NS_PER_MS;
 
     /* The next one taken need not wake us. */
     if (watchdog->has_grown && young_until < until) until = young_until;
