@@ -1,6 +1,6 @@
 /*
  * The one failure policy, on a plain server: it goes away, comes back, comes back empty, is a replica by
- * now, is cut off, or refuses a channel. What is the same for Sentinel and Cluster is tried there as well.
+ * now, is cut off, or refuses a channel. Other servers that take over are in failover_itest.c and cluster_failover_itest.c.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -57,6 +57,22 @@ TEST(a_wait_lasts_as_long_as_asked_and_says_why_it_was_in_vain)
     assert_int_equal(status, LK_UNREACHABLE);
     assert_true(took_ms >= WAIT_MS && took_ms < WAIT_MS + BUSY_MS);
     assert_non_null(strstr(err.text, "Connection refused"));
+}
+
+TEST(an_impatient_wait_ends_with_the_server)
+{
+    lk_client *client = lks_client_with(server, (struct lk_client_options){.is_impatient = true});
+    struct lk_error err = {0};
+
+    lks_server_kill(server);
+    double begin = lks_now_ms();
+    lk_status status = use(client, "impatient", 60000, &err);
+    double took_ms = lks_now_ms() - begin;
+    lks_server_restart(server);
+    lk_client_close(client);
+
+    assert_int_equal(status, LK_UNREACHABLE);
+    assert_true(took_ms < SOON_MS + BUSY_MS);
 }
 
 /* What is done to the server under a waiter, and undone after a while. */
