@@ -7,8 +7,8 @@
 
 enum { LIMIT_MS = 120000 };
 
-static void make(struct lt_line *out, const struct lt_place *place, const char *format,
-                 va_list args)
+__attribute__((format(printf, 3, 0))) static void
+make(struct lt_line *out, const struct lt_place *place, const char *format, va_list args)
 {
     char *rest = out->text;
     size_t files = 0;
@@ -36,7 +36,8 @@ void lt_line_make(struct lt_line *out, const struct lt_place *place, const char 
     va_end(args);
 }
 
-static const struct lt_outcome *try(const struct lt_place *place, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static const struct lt_outcome *
+try(const struct lt_place *place, const char *format, va_list args)
 {
     static struct lt_outcome outcome;
     struct lt_line line;
