@@ -34,6 +34,11 @@ SET_UP(struct lki_spin, self)
     lki_spin_learn(self, SLEPT);
 }
 
+TEAR_DOWN(struct lki_spin, self)
+{
+    (void)self;
+}
+
 /* A round trip; whether it has looked for its answer. */
 static bool trip(struct lki_spin *self, bool has_come, int64_t trip_ns)
 {
