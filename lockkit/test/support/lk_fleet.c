@@ -238,6 +238,11 @@ void lks_fleet_lie(size_t node, const char *error, size_t other, int times)
     atomic_store(&fleet.lies_left, times);
 }
 
+int lks_fleet_lies_left(void)
+{
+    return atomic_load(&fleet.lies_left);
+}
+
 bool lks_fleet_has_lied(void)
 {
     return atomic_load(&fleet.lies_left) == 0;

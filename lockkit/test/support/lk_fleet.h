@@ -38,6 +38,7 @@ void lks_fleet_lose(bool is_lost);
 /* The next so many pipelines to a server are answered by this error, whatever they ask. "%s" stands for
    the address of another one. */
 void lks_fleet_lie(size_t node, const char *error, size_t other, int times);
+int lks_fleet_lies_left(void);
 bool lks_fleet_has_lied(void); /* that often */
 
 #endif
