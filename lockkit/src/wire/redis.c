@@ -112,6 +112,7 @@ static bool await_more(struct lki_redis *redis, int64_t deadline)
 
     if (open_until > 0) lki_spin_end(&redis->spin, has_come);
     if (has_come) return true;
+    if (open_until > 0 && errno != EAGAIN) return false; /* it has ended */
     while (lki_clock_left_ms(deadline) > LKI_SLICE_MS) {
         if (feed_parser(redis, 0)) return true;
         if (errno != EAGAIN) return false;
