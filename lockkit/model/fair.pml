@@ -12,7 +12,9 @@
  * nobody dies meanwhile. With ltl: who waits and does not die gets it in the end (weak fairness).
  */
 #define CLIENTS 3
+#ifndef DEATHS
 #define DEATHS 1
+#endif
 
 #define WINDOW 2 /* ticks */
 #define IS_KEPT (!locked && length > 0 && state[queue[0]] == dead)
