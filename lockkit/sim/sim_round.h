@@ -13,7 +13,7 @@ struct sim_round {
 };
 
 struct sim_totals {
-    long seeds, taken, faults, steps;
+    long seeds, taken, faults;
     long lost, unknown;
 };
 

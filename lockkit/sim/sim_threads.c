@@ -427,13 +427,6 @@ SIM_CALL(int, pthread_mutex_lock, pthread_mutex_t *mutex)
     return 0;
 }
 
-SIM_CALL(int, pthread_mutex_trylock, pthread_mutex_t *mutex)
-{
-    if (*owner_of(mutex)) return EBUSY;
-    *owner_of(mutex) = sim.current;
-    return 0;
-}
-
 SIM_CALL(int, pthread_mutex_unlock, pthread_mutex_t *mutex)
 {
     if (*owner_of(mutex) != sim.current) abort(); /* it is another's */
