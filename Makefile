@@ -44,11 +44,12 @@ house = $(firstword $(subst /, ,$(1)))
 area = $(or $(strip $(foreach a,bench ctl,$(if $(filter lockkit/$a/% lockkit/test/$a/% $(if $(filter bench,$a),lockkit/interop/%),$(1)),$a))),$(call house,$(1)))
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 tests = $(patsubst %.c,$(O)/test/%,$(filter $(1),$(SRC)))
-PARTS := $(filter-out %_test.c %_itest.c %_interop.c %/clock_shim.c app/lab/exercises/% $(MAINS),$(SRC))
+PARTS := $(filter-out %_test.c %_itest.c %_soak.c %_interop.c %/clock_shim.c app/lab/exercises/% $(MAINS),$(SRC))
 SUPPORT_DIRS := app/test/% loadtest/test/% lockkit/test/% lockkit/interop/% lockkit/torture/% lockkit/history/% lockkit/sim/%
 in_area = $(foreach f,$(filter-out $(SUPPORT_DIRS),$(PARTS)),$(if $(filter $(1),$(call area,$f)),$f))
 UNITS    := $(call tests,%_test.c)
 ITESTS   := $(call tests,%_itest.c) $(wildcard */test/*/*_itest.sh docker/test/*_itest.sh)
+SOAKS    := $(call tests,%_soak.c) $(wildcard */test/*/*_soak.sh)
 INTEROPS := $(call tests,%_interop.c)
 tests_named = $(foreach t,$(1),$(filter %/$(t)_itest %/$(t)_itest.sh,$(ITESTS)))
 UPLOT := build/web/uplot/uplot.js build/web/uplot/uplot.css
@@ -63,13 +64,10 @@ help: ## this text
 	@echo "  knobs: BUILD=release|debug|asan|tsan  CC=gcc|clang  WITH_TLS=1|0  LK_TEST_REDIS=redis://host:port  LANES=6 (tests side by side)"
 
 # ---- what a user runs ----------------------------------------------------------------------------
-built: deps
-	$(BUILD_ALL) all
-demo: built ## two instances, 20,000 buyers, 500 units: sell, then audit from outside
-	$(O)/loadtest --out build/demo
+built: deps ; $(BUILD_ALL) all
+demo: built ; @$(O)/loadtest --out build/demo ## two instances, 20,000 buyers, 500 units: sell, then audit from outside
 bench: built ## measure every figure of service and locks; build/bench/result.json, locks.json
-	$(O)/loadtest --bench --out build/bench
-	$(O)/lockbench --json build/bench/locks.json
+	$(O)/loadtest --bench --out build/bench && $(O)/lockbench --json build/bench/locks.json
 report: built ; @FRESH=$(FRESH) loadtest/page/make-report $(O) ## measure (5 minutes) unless that was done, or FRESH=1: build/report/index.html
 up: docker-deps ; @docker/deploy.sh up $(or $(KIND),single) ## the deployment in docker, KIND=single|sentinel|cluster: three instances behind HAProxy
 images: docker-deps ; @docker/deploy.sh build ## its images alone; PLATFORMS=linux/amd64,linux/arm64
@@ -78,16 +76,22 @@ docker-demo: ; @docker/deploy.sh demo ## load it through HAProxy, audit, verdict
 docker-test: docker-deps promtool ; @docker/test/run ## bring it up, load it, break it, audit it: every kind
 run: built ; @app/install/try $(O) ## serve http://127.0.0.1:8080 with a sale ready to try
 topology: deps ; @lockkit/tools/redis_set $(or $(KIND:single=sentinel),sentinel) ## a KIND=sentinel|cluster of Redis servers on this machine, until Ctrl-C
-test: test-deps promtool haproxy ## every test, unit and integration; starts the servers it needs
+test: test-deps promtool haproxy ## the unit and integration tests; starts the servers it needs
 	$(BUILD_ALL) all units itests
-	@$(MAKE) --no-print-directory unit && $(MAKE) --no-print-directory itest
+	@$(MAKE) --no-print-directory -k unit itest
 units: $(UNITS)
 itests: $(filter $(O)/%,$(ITESTS))
-unit itest interop: export CMOCKA_MESSAGE_OUTPUT := TAP
+unit itest soak interop: export CMOCKA_MESSAGE_OUTPUT := TAP
+run_tests = BUILD_DIR=$(O) LANES=$(LANES) REPEAT=$(REPEAT) $(if $(PAUSES),.ci/pauses $(PAUSES)) .ci/tests
 unit: $(UNITS) ## unit tests alone: no network, seconds
-	prove --timer -e '.ci/run-test 60' $(UNITS)
-itest: $(ITESTS) $(PROGRAMS) $(LIBRARIES) sanitized ## integration tests alone, on real servers, REPEAT times [1]; PAUSES=1
-	@BUILD_DIR=$(O) LANES=$(LANES) REPEAT=$(REPEAT) PAUSES=$(PAUSES) .ci/itest $(ITESTS)
+	@$(run_tests) unit 60 $(UNITS)
+itest: $(ITESTS) $(PROGRAMS) $(LIBRARIES) sanitized ## integration tests alone, on real servers, REPEAT times [1]; PAUSES=1|MS: processors stand still
+	@$(run_tests) itest 300 $(ITESTS)
+soak: LANES := 1
+soak: test-deps promtool haproxy ## tests of sustained load, chance and memory, one after the other
+	$(BUILD_ALL) all soaks sanitized
+	@$(run_tests) soak 600 $(SOAKS)
+soaks: $(filter $(O)/%,$(SOAKS))
 SECONDS ?= 600
 torture: ## lockkit's locks among kills, pauses and cut links, for SECONDS [600], SEED=N [random]
 simulate: ## the same in a simulated world, seed after seed
@@ -98,13 +102,12 @@ hostile: deps ## attack the service out of a grammar for SECONDS [600], SEED=N [
 	$(BUILD_ALL) $(O)/seckilld $(O)/hostile sanitized
 	$(O)/hostile --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(O) build/asan build/tsan
 sanitized:
-	$(BUILD_ALL) BUILD=asan build/asan/seckilld
-	$(BUILD_ALL) BUILD=tsan build/tsan/seckilld
+	$(BUILD_ALL) BUILD=asan build/asan/seckilld && $(MAKE) --no-print-directory BUILD=tsan build/tsan/seckilld
 ON_VALKEY := $(call tests_named,mutex reentrant fair spin fenced rwlock multi semaphore permits latch)
 interop: deps ## contend with Redisson, redis-py, node-redlock, redsync (fetched); and on Valkey
 	$(BUILD_ALL) $(INTEROPS) $(O)/lockkit_peer $(ON_VALKEY)
 	@lockkit/interop/run build/interop $(INTEROPS)
-	PATH="$(CURDIR)/build/interop/valkey:$$PATH" prove -j$(LANES) --timer -e '.ci/run-test 120' $(ON_VALKEY)
+	PATH="$(CURDIR)/build/interop/valkey:$$PATH" $(run_tests) valkey 120 $(ON_VALKEY)
 SERVER_TESTS := $(ON_VALKEY) $(call tests_named,script acl redlock wait sentinel cluster \
   store store_admin script_args script_keys guard redlock_guard sold_out)
 servers: interop ## locks, sale and rivals on Redis 6.2 to 8.6 and Valkey 7.2 to 9.1 (fetched); a table
@@ -127,7 +130,6 @@ webtest: deps build/webtest/npm.done ## the pages in a real browser (Chromium); 
 model: ; @lockkit/model/run build/model ## check the protocols by spin, the known-wrong variants too (minutes)
 
 # ---- what a commit must pass ---------------------------------------------------------------------
-# On Debian 12: what clang-format 14 leaves as it is others would change.
 check: check-deps fmt-check rooms lint weblint asan tsan ## format, rooms, lint, unit tests under sanitizers; how the house is kept
 	$(BUILD_ALL) BUILD=release CC=gcc all
 	@.ci/house
@@ -140,7 +142,7 @@ PRETTIER := cd web && $(CURDIR)/build/webtest/node_modules/.bin/prettier --log-l
 fmt: build/webtest/npm.done ## format the C files and the pages in place
 	clang-format -i $(SRC) $(HDR)
 	@$(PRETTIER) --write .
-fmt-check: ; @clang-format --dry-run -Werror $(SRC) $(HDR)
+fmt-check: ; @clang-format --dry-run -Werror $(SRC) $(HDR) # on Debian 12: what 14 leaves as it is others would change
 weblint: build/webtest/npm.done ## the pages' scripts: prettier and eslint
 	@$(PRETTIER) --check . && $(CURDIR)/build/webtest/node_modules/.bin/eslint --max-warnings 0 .
 rooms: ; @.ci/rooms ## each dependency behind its one door, arrows one way
@@ -161,12 +163,10 @@ deps: ; @.ci/deps --build ## install what is missing to build and test (apt)
 test-deps: ; @.ci/deps --build --test ## install what `make test` needs besides
 check-deps: ; @.ci/deps --build --test --check ## install what `make check` needs besides
 docker-deps: ; @.ci/deps --docker ## install an engine and compose where there are none (apt)
-promtool: build/tools/promtool ## fetch the program that the tests have judge /metrics (apt)
-haproxy: build/tools/haproxy ## fetch the proxy that deployments have in front (apt)
+promtool haproxy: %: build/tools/% # fetched (apt)
 build/tools/promtool: file = usr/bin/promtool $@ promtool prometheus
 build/tools/haproxy: file = usr/sbin/haproxy $@ haproxy
-build/tools/%: | deps
-	@.ci/deps --file $(file)
+build/tools/%: | deps ; @.ci/deps --file $(file)
 clean: ; rm -rf build ## remove build/
 
 # ---- rules -----------------------------------------------------------------------------------------
@@ -174,8 +174,7 @@ $(O)/libapp.a: $(patsubst %,$(O)/gen/%.o,app_scripts app_documents guard_sources
 $(O)/liblockkit.a: $(O)/gen/lockkit_scripts.o
 $(O)/libsupport.a: $(call obj,$(filter $(SUPPORT_DIRS),$(PARTS)))
 $(foreach a,app loadtest lockkit bench ctl,$(eval $(O)/lib$a.a: $(call obj,$(call in_area,$a))))
-$(O)/%.a:
-	@echo "  AR    $@" && rm -f $@ && $(AR) qcs $@ $^
+$(O)/%.a: ; @echo "  AR    $@" && rm -f $@ && $(AR) qcs $@ $^
 $(SO): $(call obj,$(call in_area,lockkit)) $(O)/gen/lockkit_scripts.o lockkit/install/lockkit.map
 	@echo "  LD    $@" && $(CC) $(filter-out -pie,$(LDFLAGS)) -shared -Wl,-soname,liblockkit.so.0,-z,nodelete \
 	  -Wl,--version-script=lockkit/install/lockkit.map -o $@ $(filter %.o,$^) $(LIBS_lockkit)
@@ -190,7 +189,7 @@ $(O)/clock_shim.so: lockkit/test/support/clock_shim.c
 main = $(if $(filter $(O)/test/%,$(1)),$(patsubst $(O)/test/%,%.c,$(1)),$(filter %/$(notdir $(1)).c,$(MAINS)))
 archives = $(addprefix $(O)/,$(if $(filter $(SUPPORT_DIRS) %_test.c,$(1)),libsupport.a) lib$(call area,$(1)).a liblockkit.a)
 extra = $(shell sed -n '1,12s/^.*link: *\(-[^*]*\).*$$/\1/p' $(1))
-$(PROGRAMS) $(UNITS) $(filter $(O)/%,$(ITESTS)) $(INTEROPS): $$(call obj,$$(call main,$$@)) $$(call archives,$$(call main,$$@))
+$(PROGRAMS) $(UNITS) $(filter $(O)/%,$(ITESTS) $(SOAKS)) $(INTEROPS): $$(call obj,$$(call main,$$@)) $$(call archives,$$(call main,$$@))
 	@mkdir -p $(@D) && echo "  LD    $@"
 	@$(CC) $(LDFLAGS) $(call extra,$(call main,$@)) -o $@ $^ $(LIBS) $(if $(filter $(O)/libsupport.a,$^),-lcmocka)
 $(O)/lockbench $(call tests_named,tls lockctl_run lockctl_look lockctl_loss): | $(addprefix $(O)/,proxy lockkit_peer lockctl)

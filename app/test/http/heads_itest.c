@@ -1,6 +1,6 @@
 /*
  * Requests that decent clients send in unusual ways, byte by byte. What is refused is in the table of
- * hostile_itest.c, what comes too slowly in slow_clients_itest.c.
+ * hostile_itest.c, what comes too slowly in slow_clients_soak.c.
  */
 #include <sys/socket.h>
 #include <unistd.h>

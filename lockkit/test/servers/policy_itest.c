@@ -1,6 +1,6 @@
 /*
  * The one failure policy, on a plain server: it goes away, comes back, comes back empty, is a replica by
- * now, is cut off, or refuses a channel. Other servers that take over are in failover_itest.c and cluster_failover_itest.c.
+ * now, is cut off, or refuses a channel. Other servers that take over are in failover_itest.c and cluster_failover_soak.c.
  */
 #include <pthread.h>
 #include <stdatomic.h>
