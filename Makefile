@@ -92,6 +92,7 @@ soak: test-deps promtool haproxy ## tests of sustained load, chance and memory, 
 	$(BUILD_ALL) all soaks sanitized
 	@$(run_tests) soak 600 $(SOAKS)
 soaks: $(filter $(O)/%,$(SOAKS))
+campaign: ; @.ci/run campaign $(STAGES) ## all that the gate has no time for, STAGES="soak mutants ..."; build/campaign/table.md
 SECONDS ?= 600
 torture: ## lockkit's locks among kills, pauses and cut links, for SECONDS [600], SEED=N [random]
 simulate: ## the same in a simulated world, seed after seed

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What runs the tests: which of those that fail run once more, and what comes of it (.ci/tests, .ci/timed).
+# What runs the tests: which of those that fail run once more, and what comes of it (.ci/tests).
 . .ci/tap.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
