@@ -52,7 +52,7 @@ TEST(an_empty_server_that_takes_over_loses_all_at_once, struct lks_watch *f)
     assert_true(lks_watch_are_held(f->locks, f->count));
     lks_fleet_fail_over(0, 1);
     lki_watchdog_look_again(f->watchdog);
-    LKS_EVENTUALLY(atomic_load(&f->losses) == 2 * KINDS, 5000); /* no renewal is due before 10 s */
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 2 * KINDS, 8000); /* no renewal is due before 10 s */
 
     assert_int_equal(atomic_load(&f->lost), 2 * KINDS);
     for (size_t i = 0; i < f->count; i++) {
@@ -62,96 +62,119 @@ TEST(an_empty_server_that_takes_over_loses_all_at_once, struct lks_watch *f)
         assert_int_equal(poll(&poll_fd, 1, 0), 1);
     }
     assert_int_equal(LKS_INTEGER(lks_watch_servers[1], "DBSIZE"), 0); /* nothing was made again */
-    assert_int_equal(atomic_load(&f->renewals), 0);
 }
 
-/* What grows when a hold is prolonged: how long its key has left; of a permit, when it ends. */
+/* When they end, by the server's clock in ms. */
 static void read_ends(struct lks_watch *f, long long *out)
 {
     static const char score[] =
         "return tonumber(redis.call('ZSCORE', KEYS[1], (string.gsub(ARGV[1], "
         "'%x%x', function(h) return string.char(tonumber(h, 16)) end))))";
+    static const char end[] = "local now = redis.call('TIME') return now[1] * 1000 + now[2] / 1000 "
+                              "+ redis.call('PTTL', KEYS[1])";
 
     for (size_t i = 0; i < f->count; i++) {
         const lk_lock *lock = f->locks[i];
 
-        out[i] = i % KINDS == LKS_KINDS ? LKS_INTEGER(lks_watch_servers[0], "EVAL", score, "1",
-                                                      lock->renew_key, lk_lock_token(lock))
-                                        : LKS_INTEGER(lks_watch_servers[0], "PTTL", lock->key);
+        out[i] = i % KINDS == LKS_KINDS
+                     ? LKS_INTEGER(lks_watch_servers[0], "EVAL", score, "1", lock->renew_key,
+                                   lk_lock_token(lock))
+                     : LKS_INTEGER(lks_watch_servers[0], "EVAL", end, "1", lock->key);
     }
+}
+
+/* The checks go out with the renewals. */
+static void look_again(struct lks_watch *f)
+{
+    int before = atomic_load(&f->renewals);
+
+    lki_watchdog_look_again(f->watchdog);
+    LKS_EVENTUALLY(atomic_load(&f->renewals) >= before + KINDS, 5000);
 }
 
 TEST(a_server_that_knows_them_keeps_all_and_only_renewals_prolong, struct lks_watch *f)
 {
+    enum { NAP_MS = 50 };
     long long before[2 * KINDS] = {0};
     long long after[2 * KINDS] = {0};
 
     lks_watch_start(f, false);
     take_all_kinds(f);
-    lks_nap(500); /* by then a connection stands */
-    int renewals = atomic_load(&f->renewals);
+    look_again(f);
     read_ends(f, before);
-    lks_nap(50);
-    lki_watchdog_look_again(f->watchdog); /* the same server is as good as one that has all */
-    LKS_EVENTUALLY(atomic_load(&f->renewals) == renewals + KINDS, 5000);
-    lks_nap(100); /* the checks go out with them */
+    lks_nap(NAP_MS);
+    look_again(f); /* the same server is as good as one that has all */
+    look_again(
+        f); /* some of those may have been the first looks at holds: they are over by now... */
+    look_again(f); /* ...and so are the checks that went out after them */
     read_ends(f, after);
 
     assert_int_equal(atomic_load(&f->losses), 0);
     assert_true(lks_watch_are_held(f->locks, f->count));
     for (size_t i = 0; i < f->count; i++)
-        assert_int_equal(after[i] > before[i], i < KINDS);
+        assert_int_equal(after[i] - before[i] > NAP_MS / 2, i < KINDS);
 }
 
 TEST(a_check_without_answer_is_repeated, struct lks_watch *f)
 {
+    static const char loading[] = "LOADING Redis is loading the dataset in memory";
+
     lks_watch_start(f, false);
-    (void)lks_watch_mutex(f, 0, 3000, false);
+    (void)lks_watch_mutex(f, 0, 30000, false);
+    lks_fleet_lie(1, loading, 1, 1000); /* first: who sees the change may ask at once */
     lks_fleet_fail_over(0, 1);
-    lks_fleet_lie(1, "LOADING Redis is loading the dataset in memory", 1, 1000);
     lki_watchdog_look_again(f->watchdog);
     LKS_EVENTUALLY(lks_fleet_lies_left() <= 998, 5000);
     assert_int_equal(atomic_load(&f->losses), 0);
-    lks_fleet_lie(1, "", 1, 0);
-    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 2000);
+    lks_fleet_lie(1, loading, 1, 0);
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 5000);
+}
+
+/* Of the first server, which stands from now on: it is waited for there, for longer than for anything
+   else here. */
+static lk_lock *let_a_renewal_hang(struct lks_watch *f)
+{
+    f->command_ms = 30000;
+    lks_watch_start(f, false);
+    lk_lock *lock = lks_watch_mutex(f, 0, 60000, true);
+    lki_watchdog_look_again(f->watchdog);
+    LKS_EVENTUALLY(atomic_load(&f->renewals) >= 1, 5000);
+    lks_server_pause(lks_watch_servers[0]);
+    int sent = lks_fleet_sent(0);
+    lki_watchdog_look_again(f->watchdog);
+    LKS_EVENTUALLY(lks_fleet_sent(0) > sent, 5000);
+    return lock;
 }
 
 TEST(a_server_that_left_is_let_go_while_it_hangs, struct lks_watch *f)
 {
-    lks_watch_start(f, false);
-    lk_lock *lock = lks_watch_mutex(f, 0, 900, true);
-    LKS_EVENTUALLY(atomic_load(&f->renewals) >= 1, 5000);
+    lk_lock *lock = let_a_renewal_hang(f);
+    int before = atomic_load(&f->renewals);
+
     LKS_DO(lks_watch_servers[1], "SET", lock->key, lock->token, "PX",
-           "5000"); /* a replica had it */
-    lks_server_pause(lks_watch_servers[0]);
-    lks_nap(350); /* since 300 a renewal waits there */
-    double begin = lks_now_ms();
+           "60000"); /* a replica had it */
     lks_fleet_fail_over(0, 1);
     lki_watchdog_look_again(f->watchdog);
-    int before = atomic_load(&f->renewals);
-    while (atomic_load(&f->renewals) == before && lks_now_ms() - begin < 5000)
-        lks_nap(1);
-    double took_ms = lks_now_ms() - begin;
-    unsigned long references = lks_fleet_references(0);
-    lks_server_resume(lks_watch_servers[0]);
+    LKS_EVENTUALLY(atomic_load(&f->renewals) > before && lks_fleet_references(0) == 0, 10000);
 
-    assert_true(took_ms < 400); /* not after the silence of the old one */
     assert_true(lk_held(lock));
-    assert_int_equal(references, 0);
 }
 
 TEST(only_slots_that_moved_are_asked_for, struct lks_watch *f)
 {
     lks_watch_start(f, true);
-    lk_lock *moved = lks_watch_mutex(f, 0, 30000, true);
-    (void)lks_watch_mutex(f, 0, 30000, true);
+    lk_lock *moved = lks_watch_take(f, lks_mutex(f->clients[0], lks_watch_key(f, 0)), 30000);
+    lk_lock *other = lks_watch_take(f, lks_mutex(f->clients[0], lks_watch_key(f, 0)), 30000);
+    lks_watch_add(f, moved, true);
+    lks_watch_add(f, other, true);
     lki_watchdog_look_again(f->watchdog); /* neither was asked for yet: both are now */
     LKS_EVENTUALLY(atomic_load(&f->renewals) == 2, 5000);
     LKS_DO(lks_watch_servers[1], "SET", moved->key, moved->token, "PX", "30000");
     lks_fleet_move(lki_slot_of(moved->key, strlen(moved->key)), 1);
     lki_watchdog_look_again(f->watchdog);
     LKS_EVENTUALLY(atomic_load(&f->renewals) == 3, 5000);
-    lks_nap(200);
+    lki_watchdog_remove(f->watchdog,
+                        other); /* it would have been asked for with it, and is awaited */
 
     assert_int_equal(atomic_load(&f->renewals), 3);
     assert_int_equal(atomic_load(&f->losses), 0);
@@ -174,17 +197,12 @@ TEST(a_hold_from_before_the_change_is_checked_when_it_comes, struct lks_watch *f
 
 TEST(stopping_leaves_no_lease_behind_at_a_server_that_hangs, struct lks_watch *f)
 {
-    lks_watch_start(f, true);
-    lk_lock *lock = lks_watch_mutex(f, 1, 1500, true);
-    lks_server_pause(lks_watch_servers[1]);
-    lks_nap(700); /* since 500 a renewal waits there, until 1485 */
+    lk_lock *lock = let_a_renewal_hang(f);
     double begin = lks_now_ms();
+
     lks_watch_stop(f);
     lki_watchdog_remove(f->watchdog, lock);
-    double took_ms = lks_now_ms() - begin;
-    lks_server_resume(lks_watch_servers[1]);
-
-    assert_true(took_ms < 500);
+    assert_true(lks_now_ms() - begin < 10000); /* the server does not answer, until 30 s are over */
 }
 
 FIXTURE(lks_watch_set_up, lks_watch_tear_down);

@@ -21,6 +21,7 @@ static struct {
     atomic_int doubts;
     atomic_int askings;
     atomic_int looks;
+    atomic_int sent[LKS_FLEET];
     atomic_size_t liar;
     atomic_int lies_left;
     char lie[160];
@@ -124,13 +125,25 @@ FAKE(void, lki_node_unref, struct lki_node *node)
 
 /* ---- lies ------------------------------------------------------------------------------------------- */
 
-static bool is_to(struct lki_redis *redis, size_t node)
+/* LKS_FLEET: to none of them. */
+static size_t receiver_of(struct lki_redis *redis)
 {
     struct sockaddr_un peer = {0};
     socklen_t len = sizeof peer;
+    size_t i = 0;
 
-    return getpeername(lki_redis_fd(redis), (struct sockaddr *)(void *)&peer, &len) == 0 &&
-           strcmp(peer.sun_path, fleet.nodes[node].endpoint.path) == 0;
+    (void)getpeername(lki_redis_fd(redis), (struct sockaddr *)(void *)&peer, &len);
+    while (i < fleet.count && strcmp(peer.sun_path, fleet.nodes[i].endpoint.path) != 0)
+        i++;
+    return i < fleet.count ? i : LKS_FLEET;
+}
+
+static bool take_lie(size_t node)
+{
+    int left = node == atomic_load(&fleet.liar) ? atomic_load(&fleet.lies_left) : 0;
+
+    while (left > 0 && !atomic_compare_exchange_weak(&fleet.lies_left, &left, left - 1)) {}
+    return left > 0;
 }
 
 FAKE(lk_status, lki_redis_send, struct lki_redis *redis, const struct lk_command *commands,
@@ -138,18 +151,17 @@ FAKE(lk_status, lki_redis_send, struct lki_redis *redis, const struct lk_command
 {
     for (size_t i = 0; i < count; i++)
         atomic_fetch_add(&fleet.askings, strncmp(commands[i].args[0].data, "ASKING", 6) == 0);
-    if (atomic_load(&fleet.lies_left) == 0 || !is_to(redis, atomic_load(&fleet.liar)))
-        return __real_lki_redis_send(redis, commands, count, deadline, err);
     const struct lk_bytes words[] = {LK_BYTES("EVAL"),
                                      LK_BYTES("return redis.error_reply(ARGV[1])"), LK_BYTES("0"),
                                      lk_bytes_of(fleet.lie)};
-    struct lk_command *lies = calloc(count + 1, sizeof *lies);
-    if (!lies) abort();
-    for (size_t i = 0; i < count; i++)
+    size_t node = receiver_of(redis);
+    struct lk_command *lies = take_lie(node) ? calloc(count + 1, sizeof *lies) : NULL;
+
+    for (size_t i = 0; i < count && lies; i++)
         lies[i] = (struct lk_command){words, 4};
-    lk_status status = __real_lki_redis_send(redis, lies, count, deadline, err);
+    lk_status status = __real_lki_redis_send(redis, lies ? lies : commands, count, deadline, err);
     free(lies);
-    atomic_fetch_sub(&fleet.lies_left, 1);
+    if (node < LKS_FLEET) atomic_fetch_add(&fleet.sent[node], 1);
     return status;
 }
 
@@ -186,6 +198,7 @@ bool lks_fleet_stop(void)
         is_clean &= atomic_load(&fleet.nodes[i].references) == 0;
         lki_endpoint_done(&fleet.nodes[i].endpoint);
     }
+    fleet.count = 0;
     return is_clean;
 }
 
@@ -207,6 +220,11 @@ int lks_fleet_askings(void)
 int lks_fleet_looks(void)
 {
     return atomic_load(&fleet.looks);
+}
+
+int lks_fleet_sent(size_t node)
+{
+    return atomic_load(&fleet.sent[node]);
 }
 
 void lks_fleet_move(int slot, size_t node)
@@ -241,9 +259,4 @@ void lks_fleet_lie(size_t node, const char *error, size_t other, int times)
 int lks_fleet_lies_left(void)
 {
     return atomic_load(&fleet.lies_left);
-}
-
-bool lks_fleet_has_lied(void)
-{
-    return atomic_load(&fleet.lies_left) == 0;
 }

@@ -25,8 +25,9 @@ struct lki_topology *lks_fleet_topology(void);
 /* References that are held now. */
 unsigned long lks_fleet_references(size_t node);
 int lks_fleet_doubts(void);
-int lks_fleet_askings(void); /* ASKINGs sent */
-int lks_fleet_looks(void);   /* for the server of a slot */
+int lks_fleet_askings(void);     /* ASKINGs sent */
+int lks_fleet_looks(void);       /* for the server of a slot */
+int lks_fleet_sent(size_t node); /* pipelines, lies too */
 
 /* Nothing is told to anybody. */
 void lks_fleet_move(int slot, size_t node);
@@ -39,6 +40,5 @@ void lks_fleet_lose(bool is_lost);
    the address of another one. */
 void lks_fleet_lie(size_t node, const char *error, size_t other, int times);
 int lks_fleet_lies_left(void);
-bool lks_fleet_has_lied(void); /* that often */
 
 #endif

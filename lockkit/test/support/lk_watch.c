@@ -20,7 +20,8 @@ void lks_watch_start(struct lks_watch *f, bool is_cluster)
     struct lki_watchdog_options options = {.client = f->clients[0],
                                            .topology = lks_fleet_topology(),
                                            .connect_ms = LKS_WATCH_COMMAND_MS,
-                                           .command_ms = LKS_WATCH_COMMAND_MS};
+                                           .command_ms = f->command_ms > 0 ? f->command_ms
+                                                                           : LKS_WATCH_COMMAND_MS};
 
     lks_fleet_start(lks_watch_servers, LKS_FLEET, is_cluster);
     f->watchdog = lki_watchdog_new(&options, NULL);
@@ -55,6 +56,8 @@ int lks_watch_tear_down(void **state)
 {
     struct lks_watch *f = *state;
 
+    for (size_t i = 0; i < LKS_FLEET; i++)
+        lks_server_resume(lks_watch_servers[i]);
     lks_watch_stop(f);
     for (size_t i = 0; i < f->count; i++) {
         lki_watchdog_remove(f->watchdog, f->locks[i]);

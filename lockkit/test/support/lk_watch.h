@@ -18,6 +18,7 @@ extern struct lks_server *lks_watch_servers[LKS_FLEET];
 struct lks_watch {
     lk_client *clients[LKS_FLEET]; /* each of one server: they take the locks and watch none */
     struct lki_watchdog *watchdog;
+    int64_t command_ms; /* of the watchdog [LKS_WATCH_COMMAND_MS] */
     pthread_t thread;
     bool is_running;
     unsigned serial;
@@ -36,7 +37,7 @@ int lks_watch_stop_servers(void **state);
 int lks_watch_set_up(void **state);
 int lks_watch_tear_down(void **state);
 
-/* The watchdog with its thread, first of all; tearing down stops it too. */
+/* The watchdog with its thread, first of all; tearing down stops it too, and lets paused servers go on. */
 void lks_watch_start(struct lks_watch *f, bool is_cluster);
 void lks_watch_stop(struct lks_watch *f);
 
