@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { CHUNK = 65536, ANSWER_MS = 1000 };
+enum { CHUNK = 65536, ANSWER_MS = 1000, FILES = 1024 };
 enum { PORT_FIRST = 20480, PORT_COUNT = 12000, PORT_TRIES = 100 };
 
 /* Below those that the kernel hands out: else a connection of another test, run beside this one, could
@@ -44,6 +44,18 @@ int lk_net_connect(const char *path)
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
     if (fd >= 0) (void)close(fd);
     return -1;
+}
+
+void lk_net_cut(const char *path)
+{
+    for (int fd = 0; fd < FILES; fd++) {
+        struct sockaddr_un peer = {0};
+        socklen_t len = sizeof peer;
+
+        if (getpeername(fd, (struct sockaddr *)(void *)&peer, &len) == 0 &&
+            strcmp(peer.sun_path, path) == 0)
+            (void)shutdown(fd, SHUT_RDWR);
+    }
 }
 
 bool lk_net_send(int fd, const char *text)

@@ -12,6 +12,8 @@ int lk_net_free_port(void);
 /* A connection to a unix socket; -1 when refused. Close it. */
 int lk_net_connect(const char *path);
 bool lk_net_send(int fd, const char *text);
+/* Cut the connections of this process to a unix socket, as if whoever is there had hung up. */
+void lk_net_cut(const char *path);
 /* Append what has arrived to a text (NULL at first) without waiting; yours to free. */
 char *lk_net_read(int fd, char *text, size_t *len);
 /* Whether a Redis there answers a PING, if only to ask for a password. */
