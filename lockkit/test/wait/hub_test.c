@@ -352,15 +352,20 @@ TEST(an_unused_subscription_ends_after_a_while_and_can_come_back)
 
 TEST(a_channel_that_nobody_else_joins_is_not_kept)
 {
+    bool is_soon = false;
+
     join(2, "settle");
     world.waiters[1].is_alone = true;
-    join(1, "own");
-    leave(1);
-    int64_t begin = lki_clock_now();
-    settle(); /* something to do: it looks at its channels */
+    for (unsigned n = 1; n <= 5 && !is_soon; n++) {
+        join(1, "own");
+        leave(1);
+        int64_t begin = lki_clock_now();
+        settle(); /* something to do: it looks at its channels */
+        assert_true(lks_pubsub_reaches(&world.counts->unsubscribes, n));
+        is_soon = lki_clock_now() - begin < 500LL * NS_PER_MS;
+    }
 
-    assert_true(lks_pubsub_reaches(&world.counts->unsubscribes, 1));
-    assert_true(lki_clock_now() - begin < 500LL * NS_PER_MS);
+    assert_true(is_soon); /* one that is kept never is, however the machine stands */
     leave(2);
 }
 

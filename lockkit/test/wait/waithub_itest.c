@@ -7,7 +7,7 @@
 
 #include "test/support/lk_topology.h"
 
-enum { POLL_MS = 40000, LEASE_MS = 120000, WAKE_MS = 3000, MOVE_MS = 20000, LOCKS = 6 };
+enum { POLL_MS = 40000, LEASE_MS = 120000, WAKE_MS = 10000, MOVE_MS = 20000, LOCKS = 6 };
 
 struct contest {
     char key[32];
@@ -159,7 +159,7 @@ static void a_waiter_goes_along_when_its_master_dies(void)
     server = lkt_server(world.topology, old);
     (void)snprintf(mark, sizeof mark, "{%s}mark", world.contests[2].key);
     LKS_DO(server, "SET", mark, "behind the hold, which the replica thus has as well");
-    assert_int_equal(LKS_INTEGER(server, "WAIT", "1", "3000"), 1);
+    assert_int_equal(LKS_INTEGER(server, "WAIT", "1", "10000"), 1);
     double killed_at = lks_now_ms();
     (void)lkt_tell(world.topology, "kill %s", old);
     LKS_EVENTUALLY(listened_but_at(old), MOVE_MS);
