@@ -126,7 +126,7 @@ TEST(readers_are_told_each_with_its_own_lease)
     lk_rwlock *one = lk_rwlock_new(client, key, NULL);
     lk_rwlock *two = lk_rwlock_new(client, key, NULL);
     lk_rwlock *three = lk_rwlock_new(client, key, NULL);
-    struct lk_lock_options brief = {.lease_ms = 100};
+    struct lk_lock_options brief = {.lease_ms = 1000};
 
     hold(lk_rwlock_read(one));
     hold(lk_rwlock_read(two));
@@ -190,8 +190,9 @@ TEST(permits_tell_what_is_out_and_what_is_available)
                      lk_permits_acquire(permits,
                                         &(struct lk_permit_options){.lease_ms = LK_PERMIT_NO_LEASE},
                                         out + 1, 1, NULL));
-    assert_int_equal(LK_OK, lk_permits_acquire(permits, &(struct lk_permit_options){.lease_ms = 50},
-                                               &brief, 1, NULL));
+    assert_int_equal(LK_OK,
+                     lk_permits_acquire(permits, &(struct lk_permit_options){.lease_ms = 1000},
+                                        &brief, 1, NULL));
     LKS_EVENTUALLY(look(key)->holder_count == 2, 5000); /* what has ended counts as given back */
     assert_int_equal(LK_LAYOUT_PERMITS, found.layout);
     assert_int_equal(3, found.number);

@@ -108,7 +108,7 @@ TEST(a_closed_port_is_unreachable_in_time_and_named)
     double begin = lks_now_ms();
     assert_null(open_url(url, &err));
 
-    assert_true(lks_now_ms() - begin < 1000 + 900); /* a restart may end within its connect_ms */
+    assert_true(lks_now_ms() - begin < 5000); /* a restart may end within its connect_ms, 1000 */
     assert_int_equal(err.code, LK_UNREACHABLE);
     assert_non_null(strstr(err.text, name));
     assert_non_null(strstr(err.text, "refused"));
@@ -200,6 +200,7 @@ TEST(without_the_password_the_server_refuses_in_its_words)
 
 struct sleeper {
     lk_client *client;
+    const char *for_s;
     lk_status status;
     lk_reply *reply;
 };
@@ -207,9 +208,10 @@ struct sleeper {
 static void *sleep_main(void *arg)
 {
     struct sleeper *sleeper = arg;
-    struct lk_bytes words[] = {LK_BYTES("BLPOP"), LK_BYTES("nothing-comes"), LK_BYTES("0.4")};
+    struct lk_bytes words[] = {LK_BYTES("BLPOP"), LK_BYTES("nothing-comes"),
+                               lk_bytes_of(sleeper->for_s)};
 
-    sleeper->status = lk_client_call(sleeper->client, &(struct lk_command){words, 3}, 1, 2000,
+    sleeper->status = lk_client_call(sleeper->client, &(struct lk_command){words, 3}, 1, 20000,
                                      &sleeper->reply, NULL);
     return NULL;
 }
@@ -225,15 +227,14 @@ TEST(an_exhausted_pool_says_so_in_time)
     lk_reply *reply = NULL;
 
     for (size_t i = 0; i < SIZE; i++) {
-        sleepers[i] = (struct sleeper){.client = client};
+        sleepers[i] = (struct sleeper){.client = client, .for_s = "2.5"};
         assert_int_equal(pthread_create(&threads[i], NULL, sleep_main, &sleepers[i]), 0);
     }
     LKS_EVENTUALLY(lks_info(server, "clients", "blocked_clients") == SIZE, 2000);
-    double begin = lks_now_ms();
     lk_status status = lk_client_call(client, &(struct lk_command){&ping, 1}, 1, 50, &reply, &err);
-    double took_ms = lks_now_ms() - begin;
+    long long still_out = lks_info(server, "clients", "blocked_clients");
     lk_status patient =
-        lk_client_call(client, &(struct lk_command){&ping, 1}, 1, 5000, &reply, NULL);
+        lk_client_call(client, &(struct lk_command){&ping, 1}, 1, 20000, &reply, NULL);
     for (size_t i = 0; i < SIZE; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
         assert_int_equal(sleepers[i].status, LK_OK);
@@ -242,8 +243,8 @@ TEST(an_exhausted_pool_says_so_in_time)
 
     assert_int_equal(status, LK_EXHAUSTED);
     assert_non_null(strstr(err.text, "all 2 connections are in use"));
-    assert_true(took_ms >= 25 && took_ms < 350); /* half of it; they come back after 400 */
-    assert_int_equal(patient, LK_OK);            /* who waits longer is served by a return */
+    assert_int_equal(still_out, SIZE);
+    assert_int_equal(patient, LK_OK); /* who waits longer is served by a return */
     lk_reply_free(reply);
     lk_client_close(client);
 }
@@ -256,14 +257,14 @@ TEST(a_pool_is_no_larger_than_it_may_be)
     pthread_t threads[THREADS];
 
     for (size_t i = 0; i < THREADS; i++) {
-        sleepers[i] = (struct sleeper){.client = client};
+        sleepers[i] = (struct sleeper){.client = client, .for_s = "0.4"};
         assert_int_equal(pthread_create(&threads[i], NULL, sleep_main, &sleepers[i]), 0);
     }
     LKS_EVENTUALLY(lks_info(server, "clients", "blocked_clients") == SIZE, 2000);
-    assert_int_equal(lks_info(server, "clients", "connected_clients"), SIZE + 1); /* and ours */
+    LKS_EVENTUALLY(lks_info(server, "clients", "connected_clients") == SIZE + 1, 5000); /* ours */
     for (size_t i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
-        assert_int_equal(sleepers[i].status, LK_OK); /* 8 of them, 3 at a time: within 1.2 s */
+        assert_int_equal(sleepers[i].status, LK_OK); /* 8 of them, 3 at a time */
         lk_reply_free(sleepers[i].reply);
     }
     lk_client_close(client);
@@ -353,20 +354,20 @@ TEST(closing_leaves_nothing_behind)
     for (int i = 0; i < 5; i++) {
         lk_client *client = lks_client(server);
         lk_lock *lock = lks_mutex(client, "closing");
-        struct lk_lock_options options = {.lease_ms = 60, .is_renewed = true};
+        struct lk_lock_options options = {.lease_ms = 60000, .is_renewed = true};
 
         assert_true(lk_lock_lost_fd(lock) >= 0);
         assert_int_equal(lk_lock_acquire(lock, &options, NULL), LK_OK);
-        lks_nap(30); /* the watchdog has its connection */
+        lks_nap(250); /* the watchdog has its connection */
         assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
         lk_lock_free(lock);
         double begin = lks_now_ms();
         lk_client_close(client);
-        assert_true(lks_now_ms() - begin < 900);
+        assert_true(lks_now_ms() - begin < 5000); /* nothing is waited for, least of all a lease */
     }
 
     assert_int_equal(open_files(), before);
-    LKS_EVENTUALLY(lks_info(server, "clients", "connected_clients") == 1, 1000);
+    LKS_EVENTUALLY(lks_info(server, "clients", "connected_clients") == 1, 5000);
     lk_client_close(NULL);
 }
 
