@@ -95,17 +95,6 @@ struct lks_server *lka_start(void)
     return server;
 }
 
-void lka_restore(struct lks_server *server)
-{
-    char *rules = strdup(rules_of_locks());
-    char *rest = rules;
-
-    assert_non_null(rules);
-    for (char *rule = strsep(&rest, " "); rule; rule = strsep(&rest, " "))
-        LKS_DO(server, "ACL", "SETUSER", "locks", rule);
-    free(rules);
-}
-
 lk_client *lka_client(const struct lks_server *server, struct lk_client_options options)
 {
     if (!options.url) options.url = lka_url(server, "locks");
@@ -158,11 +147,24 @@ void lka_forget_scripts(void)
         LKS_DO(lka_nodes[i], "SCRIPT", "FLUSH");
 }
 
+/* Give locks its rules back. */
+static void restore(struct lks_server *server)
+{
+    char *rules = strdup(rules_of_locks());
+    char *rest = rules;
+
+    assert_non_null(rules);
+    for (char *rule = strsep(&rest, " "); rule; rule = strsep(&rest, " "))
+        LKS_DO(server, "ACL", "SETUSER", "locks", rule);
+    free(rules);
+}
+
 int lka_heal_servers(void **state)
 {
     (void)state;
     for (size_t i = 0; i < LKA_NODES; i++) {
         lks_server_resume(lka_nodes[i]);
+        restore(lka_nodes[i]);
         LKS_DO(lka_nodes[i], "ACL", "LOG", "RESET");
         LKS_DO(lka_nodes[i], "CONFIG", "RESETSTAT");
         LKS_DO(lka_nodes[i], "FLUSHALL");

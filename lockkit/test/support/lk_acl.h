@@ -18,16 +18,13 @@ const char *lka_write_users(const char *rules_of_default);
 /* A server with those users, where LKS_ASK() asks as admin. */
 struct lks_server *lka_start(void);
 
-/* Give locks its rules back. */
-void lka_restore(struct lks_server *server);
-
 /* A client that logs in as locks, and has the loader. options.url NULL: the server's. */
 lk_client *lka_client(const struct lks_server *server, struct lk_client_options options);
 /* "redis://USER@127.0.0.1:PORT". Borrowed, until the next one. */
 const char *lka_url(const struct lks_server *server, const char *user);
 
 /* For cmocka: of a group, such servers; before a test, without keys, without scripts, with nothing in their
-   logs. A test that changes users changes them back. */
+   logs, and with all that locks may do. A test that changes more of the users changes it back. */
 enum { LKA_NODES = 3 };
 extern struct lks_server *lka_nodes[LKA_NODES];
 int lka_start_servers(void **state);
