@@ -22,13 +22,17 @@ struct fixture {
     lk_script *script;
     struct lk_eval eval;
     atomic_uint round_trips;
+    atomic_uint inside; /* of them, those of threads beside the test's own */
+    pthread_t main;
 };
 
 static void count_round_trip(const struct lk_event *event, void *arg)
 {
     struct fixture *f = arg;
 
-    if (event->type == LK_EVENT_ROUND_TRIP) atomic_fetch_add(&f->round_trips, 1);
+    if (event->type != LK_EVENT_ROUND_TRIP) return;
+    atomic_fetch_add(&f->round_trips, 1);
+    if (!pthread_equal(pthread_self(), f->main)) atomic_fetch_add(&f->inside, 1);
 }
 
 SET_UP(struct fixture, f)
