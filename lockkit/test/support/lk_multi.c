@@ -142,7 +142,6 @@ static void *acquire_main(void *arg)
     struct lkm_wait *wait = arg;
 
     wait->status = lkm_acquire_for(wait->trio, wait->wait_ms, NULL);
-    wait->ended_at_ms = lks_now_ms();
     return NULL;
 }
 

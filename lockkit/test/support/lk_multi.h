@@ -50,8 +50,7 @@ struct lkm_wait {
     struct lkm_trio *trio;
     int64_t wait_ms;
     pthread_t thread;
-    lk_status status; /* below: read after the join */
-    double ended_at_ms;
+    lk_status status; /* read after the join */
 };
 
 /* Returns when it has had an answer. */
