@@ -100,7 +100,7 @@ bool lkm_exists_any(struct lkm_trio *trio)
 lk_status lkm_acquire_for(struct lkm_trio *trio, int64_t wait_ms, struct lk_error *err)
 {
     return lk_lock_acquire(trio->multi,
-                           &(struct lk_lock_options){.wait_ms = wait_ms, .lease_ms = 5000}, err);
+                           &(struct lk_lock_options){.wait_ms = wait_ms, .lease_ms = 60000}, err);
 }
 
 void lkm_acquire(struct lkm_trio *trio)

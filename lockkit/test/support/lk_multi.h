@@ -37,7 +37,7 @@ struct lks_server *lkm_server_of(size_t member);
 bool lkm_exists(struct lkm_trio *trio, size_t member);
 bool lkm_exists_any(struct lkm_trio *trio);
 
-/* With a lease of 5 s. */
+/* With a lease of a minute: nothing is saved by its end. */
 lk_status lkm_acquire_for(struct lkm_trio *trio, int64_t wait_ms, struct lk_error *err);
 void lkm_acquire(struct lkm_trio *trio);
 void lkm_let_other_hold(struct lkm_trio *trio, size_t member);
