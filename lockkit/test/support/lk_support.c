@@ -395,6 +395,20 @@ long long lks_info(struct lks_server *server, const char *section, const char *n
     return value;
 }
 
+bool lks_is_renewed(struct lks_server *server, const char *key)
+{
+    double until = lks_now_ms() + 20000;
+    long long before_ms = INT64_MAX;
+    long long left_ms = LKS_INTEGER(server, "PTTL", key);
+
+    while (left_ms <= before_ms && lks_now_ms() < until) {
+        lks_nap(1);
+        before_ms = left_ms;
+        left_ms = LKS_INTEGER(server, "PTTL", key);
+    }
+    return left_ms > before_ms;
+}
+
 long long lks_subscribers(struct lks_server *server, const char *channel)
 {
     lk_reply *reply = LKS_ASK(server, "PUBSUB", "NUMSUB", channel);

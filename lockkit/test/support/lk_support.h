@@ -126,6 +126,9 @@ const char *lks_text_of(lk_reply *reply);
 /* The number after "name:" in INFO. */
 long long lks_info(struct lks_server *server, const char *section, const char *name);
 
+/* Whether the key was renewed: it has more left than a moment before, within 20 s. */
+bool lks_is_renewed(struct lks_server *server, const char *key);
+
 /* How many listen to a channel. */
 long long lks_subscribers(struct lks_server *server, const char *channel);
 
