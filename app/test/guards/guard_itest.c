@@ -17,10 +17,8 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
-enum {
-    ANSWER_MS = 300, /* the limit of a round trip, where a test is about that */
-    SLACK_MS = 1500, /* for a busy machine, and for the undo of a lock */
-};
+/* Of a round trip, where a test is about that; and less than the limits that are not meant (10 s, and 20 s). */
+enum { ANSWER_MS = 300, PATIENCE_MS = 5000 };
 
 /* ---- a holder that is paused ---------------------------------------------------------------------- */
 
@@ -45,6 +43,7 @@ FAKE(lk_status, lk_mutex_run, lk_lock *mutex, const struct lk_lock_options *opti
     }
     lk_status status = lk_lock_acquire(mutex, options, err);
     if (status != LK_OK) return status;
+    (void)sale_do(pause_mode.client, "PEXPIRE %s 1", pause_mode.key);
     if (!sale_eventually(lease_is_over, NULL, 5000)) return LK_INVALID;
     (void)sale_do(pause_mode.client, "SET %s somebody-else", pause_mode.key);
     pause_mode.status = lk_guarded_eval(mutex, eval, 0, out_reply, err);
@@ -198,7 +197,7 @@ TEST(what_is_written_is_as_documented, struct sale_world *world)
 
 TEST(a_holder_that_overslept_sells_nothing, struct sale_world *world)
 {
-    SALE_SHOPS(world, "mutex", 9, .batch = 8, .lease_ms = 200);
+    SALE_SHOPS(world, "mutex", 9, .batch = 8);
     sale_shops_told(world, "ann", OUTCOME_CREATED);
     pause_mode.client = world->client;
     pause_mode.key = world->keys.text[KEY_LOCK];
@@ -229,8 +228,7 @@ TEST(a_lock_that_is_not_given_back_costs_the_deadline_only, struct sale_world *w
         assert_true(sale_do(world->client, "SET %s somebody PX 60000", world->keys.text[KEY_LOCK]));
         int64_t begin_ms = clock_mono_ms();
         is_refused(world, "ann", OUTCOME_LOCK_TIMEOUT);
-        int64_t took_ms = clock_mono_ms() - begin_ms;
-        assert_in_range(took_ms, DEADLINE_MS - 50, DEADLINE_MS + ANSWER_MS + SLACK_MS);
+        assert_in_range(clock_mono_ms() - begin_ms, DEADLINE_MS - 50, PATIENCE_MS);
         assert_true(sale_do(world->client, "DEL %s", world->keys.text[KEY_LOCK]));
         sale_shops_told(world, "ann", OUTCOME_CREATED);
     }
@@ -310,7 +308,7 @@ TEST(a_server_that_is_gone_is_unavailable_at_once_and_back_by_itself, struct sal
             int64_t begin_ms = clock_mono_ms();
 
             sale_shops_told(world, "bob", OUTCOME_STORE_UNAVAILABLE);
-            assert_true(clock_mono_ms() - begin_ms < SLACK_MS);
+            assert_true(clock_mono_ms() - begin_ms < PATIENCE_MS);
         }
         assert_true(sale_server_restart(&world->server));
         assert_true(sale_eventually(gets_an_order, &probe, 5000));
@@ -329,7 +327,6 @@ TEST(a_server_that_hangs_costs_the_deadline_and_a_round_trip, struct sale_world 
 
         world->answer_ms = ANSWER_MS;
         SALE_SHOPS(world, sound[i], 9, .batch = 8, .deadline_ms = DEADLINE_MS);
-        world->answer_ms = 0;
         assert_true(sale_eventually(gets_an_order, &ann, 5000));
         assert_true(sale_server_freeze(&world->server));
         int64_t begin_ms = clock_mono_ms();
@@ -342,7 +339,7 @@ TEST(a_server_that_hangs_costs_the_deadline_and_a_round_trip, struct sale_world 
         if (lost.outcome != OUTCOME_LOCK_TIMEOUT &&
             lost.outcome != (is_known ? OUTCOME_STORE_UNAVAILABLE : OUTCOME_UNKNOWN))
             fail_msg("%s: %s", sound[i], sale_outcome_name(lost.outcome));
-        assert_in_range(took_ms, ANSWER_MS - 10, DEADLINE_MS + ANSWER_MS + SLACK_MS);
+        assert_in_range(took_ms, ANSWER_MS - 10, PATIENCE_MS);
         /* Asking again resolves it: one order, whether or not the lost one was made. */
         assert_true(sale_eventually(gets_an_order, &bob, 5000));
         sale_books_are(world, 2, 7, 3);

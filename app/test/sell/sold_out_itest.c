@@ -7,7 +7,7 @@
 #include "test/support/sale_shops.h"
 #include "test/support/testing.h"
 
-enum { UNITS = 3, LOST_MS = 100, SOON_MS = 3000 };
+enum { UNITS = 3, LOST_MS = 100, SOON_MS = 10000 };
 
 static const struct group_commit_options in_batches = {.batch = 8};
 
@@ -93,19 +93,12 @@ TEST(a_new_epoch_is_seen_by_every_instance, struct sale_world *world)
 /* Both shops were sure of the sell-out a moment before, and are asked all the time. */
 TEST(whoever_gets_a_unit_that_came_back_is_never_told_sold_out, struct sale_world *world)
 {
-    int64_t until_ms = clock_mono_ms() + 2000;
-    bool has_won = false;
-
     sell_out(world, "mutex", &in_batches);
     assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
     restock(world, 1);
-    for (int64_t asked = 0; asked < 400 && clock_mono_ms() < until_ms; asked += has_won) {
-        if (!has_won) has_won = dan_gets_one(world);
-        if (has_won)
-            assert_int_equal(sale_shops_buy_in(world, 1, "dan", "k").outcome, OUTCOME_REPLAYED);
-        clock_pause_ms(1);
-    }
-    assert_true(has_won);
+    assert_true(sale_eventually(dan_gets_one, world, SOON_MS));
+    for (unsigned asked = 0; asked < 400; asked++)
+        assert_int_equal(sale_shops_buy_in(world, 1, "dan", "k").outcome, OUTCOME_REPLAYED);
 }
 
 TEST(no_shop_remembers_anything_while_units_cool, struct sale_world *world)
@@ -133,14 +126,13 @@ TEST(an_ended_sale_is_no_longer_called_sold_out, struct sale_world *world)
 
 TEST(an_instance_cut_off_from_redis_does_not_trust_its_book, struct sale_world *world)
 {
-    world->answer_ms = 200;
-    sell_out(world, "mutex", &(struct group_commit_options){.batch = 8, .deadline_ms = 500});
+    world->answer_ms = 1000;
+    sell_out(world, "mutex", &(struct group_commit_options){.batch = 8, .deadline_ms = 1000});
     assert_true(sale_eventually(answers_from_memory, world, SOON_MS));
     assert_true(sale_server_freeze(&world->server));
     clock_pause_ms(2 * (int64_t)LOST_MS);
     struct purchase purchase = sale_shops_buy_in(world, 0, "late", "");
     sale_server_thaw(&world->server);
-    world->answer_ms = 0;
 
     assert_true(purchase.outcome == OUTCOME_UNKNOWN || purchase.outcome == OUTCOME_LOCK_TIMEOUT ||
                 purchase.outcome == OUTCOME_STORE_UNAVAILABLE);

@@ -20,6 +20,19 @@ static void close_shops(struct sale_world *world)
     }
 }
 
+void sale_world_empty(struct sale_world *world)
+{
+    static const char *const commands[] = {"REPLICAOF NO ONE",
+                                           "CONFIG SET replica-serve-stale-data yes",
+                                           "CONFIG SET maxmemory 0", "FLUSHALL"};
+
+    if (world->server.pid) sale_server_thaw(&world->server);
+    close_shops(world);
+    if (!world->server.pid) assert_true(sale_server_restart(&world->server));
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+        assert_true(sale_do(world->client, "%s", commands[i]));
+}
+
 static void open_shop(const struct sale_world *world, struct sale_shop *shop, const char *name,
                       const struct group_commit_options *options)
 {
@@ -45,11 +58,10 @@ void sale_shops_open(struct sale_world *world, const char *guard, int64_t units,
 {
     struct sale sale = {.id = "s", .title = "t", .initial = units};
 
-    close_shops(world);
-    assert_true(sale_do(world->client, "CONFIG SET maxmemory 0"));
-    assert_true(sale_do(world->client, "FLUSHALL"));
+    sale_world_empty(world);
     open_shop(world, &world->shops[0], "first", options);
     open_shop(world, &world->shops[1], "second", options);
+    world->answer_ms = 0;
     (void)snprintf(sale.guard, sizeof sale.guard, "%s", guard);
     assert_int_equal(store_create_sale(world->shops[0].store, &sale, NULL), STORE_OK);
 }

@@ -21,16 +21,18 @@ struct sale_world {
     struct sale_server server;
     lk_client *client;     /* the test's own */
     struct sale_keys keys; /* of sale "s" */
-    int64_t answer_ms;     /* of the shops' clients; 0: generous */
+    int64_t answer_ms;     /* of the clients of the next shops; 0: generous */
     struct sale_shop shops[SALE_SHOPS];
 };
 
 /* cmocka's set-up and tear-down of a whole program: the server, and no shops yet. */
 int sale_world_open(void **state);
 int sale_world_close(void **state);
+/* No shops, an empty server that answers: also after a test that failed and left it stopped, or a replica. */
+void sale_world_empty(struct sale_world *world);
 
 /*
- * Empty the server, open the shops anew, and put up sale "s" with these units and that guard. Of the
+ * Empty the world, open the shops anew, and put up sale "s" with these units and that guard. Of the
  * options those about clients are set here; queue, lease and deadline are generous unless given.
  */
 void sale_shops_open(struct sale_world *world, const char *guard, int64_t units,
