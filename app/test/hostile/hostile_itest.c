@@ -466,20 +466,4 @@ TEST(the_table_is_as_expected_under_tsan)
     check_table("tsan");
 }
 
-/* The same seed each time: what it finds is found again. `make hostile` is for the long run. */
-TEST(a_few_seconds_of_the_fuzzer_find_nothing)
-{
-    static char output[WHY_SIZE];
-    char builds[3][APP_PATH_SIZE];
-    const char *const args[] = {"--seconds", "12",      "--seed",  "14",
-                                builds[0],   builds[1], builds[2], NULL};
-
-    find_build(NULL, builds[0]);
-    find_build("asan", builds[1]);
-    find_build("tsan", builds[2]);
-    (void)setenv("BUILD_DIR", builds[0], 1); /* NOLINT(concurrency-mt-unsafe): no threads now */
-    if (app_run("hostile", args, output, sizeof output) != 0) fail_msg("%s", output);
-    print_message("# %s\n", output);
-}
-
 /* The name of a test, or a pattern, runs it alone. */

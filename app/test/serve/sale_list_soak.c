@@ -1,19 +1,15 @@
 /*
- * The list of sales, page by page, and what a flood of those who ask for it, or for /metrics, costs the
- * others: counted in Redis, and in how long buyers wait beside it.
+ * What a flood of those who ask for the list of sales, or for /metrics, costs the others: counted in Redis,
+ * and in how long buyers wait beside it.
  */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/socket.h>
 #include <unistd.h>
-
-#include <jansson.h>
 
 #include "lockkit/lockkit.h"
 
 #include "base/clock.h"
-#include "test/support/app_support.h"
-#include "test/support/testing.h"
+#include "test/support/app_fixture.h"
 
 enum {
     SALES = 1000,
@@ -34,135 +30,19 @@ enum {
 
 #define NS_PER_S 1000000000LL
 
-static struct {
-    char dir[APP_PATH_SIZE];
-    struct app_process service;
-    struct app_reply reply;
-    char out[OUT_SIZE];
-    atomic_int buyers;
-    json_t *seen; /* owned; ids, in the order in which they came */
-} world;
+static struct app_fixture world;
+static atomic_int buyers;
 
 BEFORE_ALL()
 {
-    char body[64];
-    bool is_good = true;
-
-    app_folder_make(world.dir);
-    is_good = app_start(&world.service, world.dir, (const char *const[]){"--rate", "0", NULL});
-    for (int i = 0; i < SALES && is_good; i++) {
-        (void)snprintf(body, sizeof body, "{\"id\":\"s-%d\",\"stock\":1000000}", i);
-        is_good = app_create_sale(&world.service, world.dir, body);
-    }
-    assert_true(is_good);
+    app_fixture_begin(&world);
+    app_fixture_start(&world, (const char *const[]){"--rate", "0", NULL}, NULL);
+    app_put_up_many(&world, SALES);
 }
 
 AFTER_ALL()
 {
-    json_decref(world.seen);
-    int status = app_stop(&world.service);
-    app_folder_remove(world.dir);
-    assert_int_equal(status, 0);
-}
-
-/* ---- pages ----------------------------------------------------------------------------------- */
-
-/* Follow the list from here to its end; how many pages it had. The ids are in world.seen. */
-static int walk(const char *base, const char *path)
-{
-    char next[256];
-    int pages = 0;
-
-    json_decref(world.seen);
-    world.seen = json_array();
-    (void)snprintf(next, sizeof next, "%s", path);
-    for (; next[0]; pages++) {
-        size_t i = 0;
-        const json_t *sale = NULL;
-
-        app_http(&(struct app_call){.base = base, .path = next, .token = app_token(world.dir)},
-                 &world.reply);
-        if (world.reply.status != 200) fail_msg("%s: %ld", next, world.reply.status);
-        json_t *page = json_loads(world.reply.body, 0, NULL);
-        assert_non_null(page);
-        json_array_foreach(json_object_get(page, "sales"), i, sale)(void)
-            json_array_append(world.seen, json_object_get(sale, "id"));
-        const char *link = json_string_value(json_object_get(page, "next"));
-        (void)snprintf(next, sizeof next, "%s", link ? link : "");
-        json_decref(page);
-    }
-    return pages;
-}
-
-/* Each id once, and each greater than the one before it. */
-static void assert_seen(size_t count)
-{
-    assert_int_equal(json_array_size(world.seen), count);
-    for (size_t i = 1; i < count; i++)
-        assert_true(strcmp(json_string_value(json_array_get(world.seen, i - 1)),
-                           json_string_value(json_array_get(world.seen, i))) < 0);
-}
-
-TEST(pages_lead_through_all_sales)
-{
-    static const struct {
-        const char *query;
-        int pages;
-    } rows[] = {{"", 10}, {"?limit=100", 10}, {"?limit=99", 11}, {"?limit=7", 143}};
-
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char path[64];
-
-        (void)snprintf(path, sizeof path, "/api/v1/sales%s", rows[i].query);
-        assert_int_equal(walk(world.service.buyers, path), rows[i].pages);
-        assert_seen(SALES);
-        (void)snprintf(path, sizeof path, "/api/v1/admin/sales%s", rows[i].query);
-        assert_int_equal(walk(world.service.admin, path), rows[i].pages);
-        assert_seen(SALES);
-    }
-}
-
-TEST(a_page_begins_behind_any_id)
-{
-    assert_int_equal(walk(world.service.buyers, "/api/v1/sales?after=s-998"), 1);
-    assert_seen(1);
-    assert_int_equal(walk(world.service.buyers, "/api/v1/sales?after=s-9977"), 1); /* not there */
-    assert_seen(2);
-    assert_int_equal(walk(world.service.buyers, "/api/v1/sales?after=z"), 1);
-    assert_seen(0);
-    assert_int_equal(app_status(&(struct app_call){.base = world.service.buyers,
-                                                   .path = "/api/v1/sales?limit=101"}),
-                     400);
-}
-
-static int ctl_list(const char *last)
-{
-    char token[APP_PATH_SIZE + 16];
-
-    (void)snprintf(token, sizeof token, "%s/admin.token", world.dir);
-    return app_run("seckillctl",
-                   (const char *const[]){"--admin", world.service.admin, "--admin-token", token,
-                                         "sale", "list", last, NULL},
-                   world.out, sizeof world.out);
-}
-
-static size_t count_of(const char *what)
-{
-    size_t count = 0;
-
-    for (const char *at = world.out; (at = strstr(at, what)); at++)
-        count++;
-    return count;
-}
-
-TEST(operators_see_all_of_them_at_once)
-{
-    assert_int_equal(ctl_list(NULL), 0);
-    assert_int_equal(count_of("\n"), SALES + 1);
-    assert_int_equal(count_of("\ns-"), SALES);
-    assert_int_equal(ctl_list("--json"), 0);
-    assert_int_equal(count_of("\"id\":"), SALES);
-    assert_int_equal(count_of("\"next\":"), 0);
+    assert_int_equal(app_fixture_end(&world), 0);
 }
 
 /* ---- clients that keep a pace ---------------------------------------------------------------- */
@@ -194,7 +74,7 @@ static void *keep_pace(void *arg)
             (void)snprintf(request, sizeof request,
                            "POST /api/v1/sales/s-1/orders HTTP/1.1\r\nHost: x\r\n"
                            "X-User-Id: b-%d\r\nContent-Length: 0\r\n\r\n",
-                           atomic_fetch_add(&world.buyers, 1));
+                           atomic_fetch_add(&buyers, 1));
         if (at_ns > clock_mono_ns()) app_pause_until(at_ns);
         int64_t began_ns = clock_mono_ns();
         if (!app_send(fd, request, strlen(request)) ||
@@ -260,21 +140,14 @@ static int buy_beside(const char *path, struct spans *out)
 /* "calls" of INFO commandstats. */
 static long long calls_of(const char *command)
 {
-    const struct lk_bytes words[] = {LK_BYTES("INFO"), LK_BYTES("commandstats")};
-    lk_client *client =
-        lk_client_open(&(struct lk_client_options){.url = world.service.redis}, NULL);
-    lk_reply *reply = NULL;
+    lk_reply *reply = app_tell_redis(world.service.redis, "INFO commandstats");
     char name[64];
-    long long calls = 0;
 
-    assert_non_null(client);
-    assert_int_equal(lk_client_call(client, &(struct lk_command){words, 2}, 1, 0, &reply, NULL),
-                     LK_OK);
+    assert_non_null(reply);
     (void)snprintf(name, sizeof name, "cmdstat_%s:calls=", command);
     const char *at = strstr(lk_reply_bytes(reply).data, name);
-    if (at) calls = strtoll(at + strlen(name), NULL, 10);
+    long long calls = at ? strtoll(at + strlen(name), NULL, 10) : 0;
     lk_reply_free(reply);
-    lk_client_close(client);
     return calls;
 }
 
@@ -318,7 +191,7 @@ TEST(buyers_do_not_wait_for_those_who_list)
 
     assert_no_wait_beside("/api/v1/sales");
     /* A page ten times a second, ten more at first, and the scripts' own. */
-    long long bought = atomic_load(&world.buyers);
+    long long bought = atomic_load(&buyers);
     long long pages = (clock_mono_ms() - began_ms) / 100 + 11;
     assert_in_range(calls_of("hmget") - before, ROUNDS, pages * PAGE + 2 * bought);
 }

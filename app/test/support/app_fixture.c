@@ -24,6 +24,16 @@ void app_fixture_start(struct app_fixture *fixture, const char *const *args, con
     assert_true(app_create_sale(&fixture->service, fixture->dir, body));
 }
 
+void app_put_up_many(struct app_fixture *fixture, int count)
+{
+    char body[64];
+
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(body, sizeof body, "{\"id\":\"s-%d\",\"stock\":1000000}", i);
+        assert_true(app_create_sale(&fixture->service, fixture->dir, body));
+    }
+}
+
 void app_fixture_start_on_redis(struct app_fixture *fixture, const char *const *args)
 {
     const char *all[APP_ARGS_MAX] = {"--redis", fixture->redis.redis};
@@ -61,6 +71,23 @@ double app_metric(struct app_fixture *fixture, const char *sample)
 {
     assert_int_equal(app_get(fixture, fixture->service.admin, "/metrics"), 200);
     return app_promtext_value(fixture->reply.body, sample);
+}
+
+struct serving {
+    struct app_fixture *fixture;
+    int requests;
+};
+
+static bool is_serving(void *arg)
+{
+    const struct serving *claim = arg;
+
+    return app_metric(claim->fixture, "seckill_http_requests_in_flight") == claim->requests + 1;
+}
+
+bool app_serves(struct app_fixture *fixture, int requests)
+{
+    return app_eventually(is_serving, &(struct serving){fixture, requests}, 10000);
 }
 
 void app_says(const struct app_reply *reply, long status, const char *members)

@@ -22,6 +22,8 @@ struct app_fixture {
 void app_fixture_begin(struct app_fixture *fixture); /* its folder */
 /* Start its service with these flags, NULL at their end, and put up `sale` (NULL: none), which has five units. */
 void app_fixture_start(struct app_fixture *fixture, const char *const *args, const char *sale);
+/* Put up so many sales, "s-0", "s-1"..., of a million units each. */
+void app_put_up_many(struct app_fixture *fixture, int count);
 /* Its own Redis, and its service on that with these flags more. */
 void app_fixture_start_on_redis(struct app_fixture *fixture, const char *const *args);
 /* Ask: GET; what a buyer orders (key NULL: none); an operator (method NULL: as app_http). The status. */
@@ -31,6 +33,8 @@ long app_operate(struct app_fixture *fixture, const char *method, const char *pa
                  const char *body);
 /* A sample of its metrics; -1: none. */
 double app_metric(struct app_fixture *fixture, const char *sample);
+/* Whether its service comes to answer so many requests at once, besides ours for that number. */
+bool app_serves(struct app_fixture *fixture, int requests);
 /* Fail unless it has that status and a body with these members, JSON ("`" is a quotation mark). */
 void app_says(const struct app_reply *reply, long status, const char *members);
 /* Stop all, remove the folder. The status of its service. */

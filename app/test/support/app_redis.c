@@ -39,9 +39,11 @@ bool app_hold_lock(const char *url, const char *sale, int64_t lease_ms)
     char command[128];
 
     (void)snprintf(key, sizeof key, "seckill:{%.40s}:lock", sale);
-    (void)snprintf(command, sizeof command, "SET %s somebody PX %lld", key, (long long)lease_ms);
+    (void)snprintf(command, sizeof command,
+                   lease_ms > 0 ? "SET %s somebody PX %lld" : "PEXPIRE %s %lld", key,
+                   (long long)lease_ms);
     lk_reply_free(app_tell_redis(url, command)); /* looked up below */
-    return app_ask_redis(url, "EXISTS", key) == 1;
+    return app_ask_redis(url, "EXISTS", key) == (lease_ms > 0);
 }
 
 int app_monitor(const char *dir)

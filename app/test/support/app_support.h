@@ -123,7 +123,7 @@ struct lk_reply *app_tell_redis(const char *url, const char *command);
 long long app_ask_redis(const char *url, const char *command, const char *key);
 /* A connection to the Redis of app_start_redis(dir) that is told every command; -1: none. */
 int app_monitor(const char *dir);
-/* Somebody else takes the lock of a sale for so long. */
+/* Somebody else takes the lock of a sale for so long [at once: 0, it is free again]. */
 bool app_hold_lock(const char *url, const char *sale, int64_t lease_ms);
 
 /* ---- waiting --------------------------------------------------------------------------------- */

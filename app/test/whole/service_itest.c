@@ -1,20 +1,19 @@
 /*
  * The life of a seckilld: what stops its start, how it drains and ends, what a dead Redis does to
- * it, what a restart keeps, and that busy connections leave room for others.
+ * it, and what a restart keeps.
  */
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "test/support/app_fixture.h"
 
-enum { SMALL = 8, BUSY_CLIENTS = 24 };
+enum { EVENTUALLY_MS = 10000 };
 
 APP_FOLDER();
 
 static const char *const few[] = {"--connections", "8", NULL};
+static const char *const slow_to_end[] = {"--drain-ms", "3000", "--deadline-ms", "20000", NULL};
 
 static long status_of(const char *base, const char *path)
 {
@@ -107,6 +106,13 @@ static bool process_is_gone(void *arg)
     return kill(*(pid_t *)arg, 0) != 0;
 }
 
+static bool is_stopping(void *arg)
+{
+    const struct app_fixture *self = arg;
+
+    return status_of(self->service.buyers, "/readyz") == 503;
+}
+
 static bool nobody_is_accepted(void *arg)
 {
     struct app_fixture *self = arg;
@@ -118,36 +124,35 @@ static bool nobody_is_accepted(void *arg)
 
 TEST(a_stop_lets_requests_end_and_says_that_it_stops, struct app_fixture *self)
 {
-    app_fixture_start(self, few, NULL);
-    static const char head[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\nHost: here\r\n"
-                               "X-User-Id: anna\r\nContent-Type: application/json\r\n"
-                               "Content-Length: 9\r\n\r\n{\"qty\"";
+    app_fixture_start(self, slow_to_end, NULL);
+    static const char order[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\nHost: here\r\n"
+                                "X-User-Id: anna\r\nContent-Length: 0\r\n\r\n";
     pid_t child = app_redis_child_of(&self->service);
     int fd = -1;
 
     assert_true(put_up_cups(self));
     assert_true(child > 0);
+    assert_true(app_hold_lock(self->service.redis, "cup", 60000));
     fd = app_connect(self->service.buyers);
-    assert_true(app_send(fd, head, sizeof head - 1));
-    clock_pause_ms(100); /* until it is being read: nothing tells when */
+    assert_true(app_send(fd, order, sizeof order - 1));
+    assert_true(app_serves(self, 1));
     assert_int_equal(kill(self->service.pid, SIGTERM), 0);
-    clock_pause_ms(50);
-    assert_int_equal(status_of(self->service.buyers, "/readyz"), 503);
+    assert_true(app_eventually(is_stopping, self, EVENTUALLY_MS));
     assert_int_equal(status_of(self->service.admin, "/readyz"), 503);
     assert_int_equal(status_of(self->service.buyers, "/livez"), 200);
-    assert_true(app_eventually(nobody_is_accepted, self, 2000));
-    assert_true(app_send(fd, ":1}", 3));
-    (void)app_receive(fd, self->out, sizeof self->out, NULL, 5000);
+    assert_true(app_eventually(nobody_is_accepted, self, EVENTUALLY_MS));
+    assert_true(app_hold_lock(self->service.redis, "cup", 0));
+    (void)app_receive(fd, self->out, sizeof self->out, NULL, EVENTUALLY_MS);
     (void)close(fd);
 
     assert_true(strncmp(self->out, "HTTP/1.1 201 ", 13) == 0);
-    assert_int_equal(app_wait(&self->service, 6000), 0);
-    assert_true(app_eventually(process_is_gone, &child, 1000));
+    assert_int_equal(app_wait(&self->service, EVENTUALLY_MS), 0);
+    assert_true(app_eventually(process_is_gone, &child, EVENTUALLY_MS));
 }
 
 TEST(a_stop_ends_connections_with_their_next_answer, struct app_fixture *self)
 {
-    app_fixture_start(self, few, NULL);
+    app_fixture_start(self, slow_to_end, NULL);
     static const char get[] = "GET /livez HTTP/1.1\r\nHost: here\r\n\r\n";
     int fd = app_connect(self->service.buyers);
 
@@ -155,32 +160,25 @@ TEST(a_stop_ends_connections_with_their_next_answer, struct app_fixture *self)
     (void)app_receive(fd, self->out, sizeof self->out, "ok\n", 2000);
     assert_non_null(strstr(self->out, "Connection: keep-alive\r\n"));
     assert_int_equal(kill(self->service.pid, SIGTERM), 0);
-    clock_pause_ms(150);
+    assert_true(app_eventually(is_stopping, self, EVENTUALLY_MS));
     assert_true(app_send(fd, get, sizeof get - 1));
-    (void)app_receive(fd, self->out, sizeof self->out, NULL, 2000);
+    (void)app_receive(fd, self->out, sizeof self->out, NULL, EVENTUALLY_MS);
     (void)close(fd);
 
     assert_non_null(strstr(self->out, "Connection: close\r\n"));
-    assert_int_equal(app_wait(&self->service, 6000), 0);
+    assert_int_equal(app_wait(&self->service, EVENTUALLY_MS), 0);
 }
 
 TEST(a_second_signal_ends_it_at_once_and_its_redis_too, struct app_fixture *self)
 {
-    app_fixture_start(self, few, NULL);
-    static const char head[] = "POST /api/v1/sales/cup/orders HTTP/1.1\r\nHost: here\r\n"
-                               "X-User-Id: anna\r\nContent-Type: application/json\r\n"
-                               "Content-Length: 9\r\n\r\n{";
+    app_fixture_start(self, (const char *const[]){"--drain-ms", "60000", NULL}, NULL);
     pid_t child = app_redis_child_of(&self->service);
-    int fd = app_connect(self->service.buyers);
 
-    assert_true(app_send(fd, head, sizeof head - 1)); /* would hold it up for 2 s */
-    clock_pause_ms(100);
     assert_int_equal(kill(self->service.pid, SIGINT), 0);
-    clock_pause_ms(200);
+    assert_true(app_eventually(is_stopping, self, EVENTUALLY_MS));
     assert_int_equal(kill(self->service.pid, SIGINT), 0);
-    assert_int_equal(app_wait(&self->service, 1500), 1);
-    (void)close(fd);
-    assert_true(app_eventually(process_is_gone, &child, 1000));
+    assert_int_equal(app_wait(&self->service, EVENTUALLY_MS), 1); /* and not a minute later */
+    assert_true(app_eventually(process_is_gone, &child, EVENTUALLY_MS));
 }
 
 TEST(a_stopped_instance_leaves_no_lock_behind, struct app_fixture *self)
@@ -222,7 +220,7 @@ TEST(a_redis_that_died_is_started_again, struct app_fixture *self)
 
 TEST(without_redis_nothing_is_sold_and_afterwards_it_goes_on, struct app_fixture *self)
 {
-    app_fixture_start_on_redis(self, (const char *const[]){"--deadline-ms", "300", NULL});
+    app_fixture_start_on_redis(self, few);
     assert_true(put_up_cups(self));
     app_kill(&self->redis);
 
@@ -262,14 +260,14 @@ TEST(a_restart_keeps_sales_and_orders, struct app_fixture *self)
 
 TEST(an_answer_may_take_as_long_as_the_deadline, struct app_fixture *self)
 {
-    static const char *const args[] = {"--deadline-ms", "8000", NULL};
+    static const char *const args[] = {"--deadline-ms", "9000", NULL};
     int64_t began_ms = 0;
 
     assert_true(app_start(&self->service, self->dir, args));
     assert_true(put_up_cups(self));
     (void)app_order(self, "cup", "anna", NULL); /* the sale is known from here */
-    assert_true(app_hold_lock(self->service.redis, "cup", 5000));
     began_ms = clock_mono_ms();
+    assert_true(app_hold_lock(self->service.redis, "cup", 4000));
     (void)app_order(self, "cup", "bert", NULL);
 
     assert_int_equal(self->reply.status, 201);
@@ -283,59 +281,11 @@ TEST(a_lock_that_is_not_passed_is_said_in_time, struct app_fixture *self)
 
     assert_true(app_start(&self->service, self->dir, args));
     assert_true(put_up_cups(self));
-    assert_true(app_hold_lock(self->service.redis, "cup", 4000));
+    assert_true(app_hold_lock(self->service.redis, "cup", 60000));
     began_ms = clock_mono_ms();
     (void)app_order(self, "cup", "bert", NULL);
 
     assert_true(app_is_problem(&self->reply, 503, "lock-timeout"));
     assert_non_null(strstr(self->reply.headers, "Retry-After: "));
-    assert_in_range(clock_mono_ms() - began_ms, 300, 2000);
-}
-
-/* ---- busy connections ------------------------------------------------------------------------ */
-
-struct busy_client {
-    pthread_t thread;
-    const char *base;
-    atomic_bool *should_stop;
-    unsigned answers;
-};
-
-/* Ask again and again on a connection that is kept as long as the server lets us. */
-static void *be_busy(void *arg)
-{
-    static const char get[] = "GET /livez HTTP/1.1\r\nHost: here\r\n\r\n";
-    struct busy_client *self = arg;
-    char out[1024];
-
-    while (!atomic_load(self->should_stop)) {
-        int fd = app_connect(self->base);
-
-        while (fd >= 0 && !atomic_load(self->should_stop) && app_send(fd, get, sizeof get - 1)) {
-            if (app_receive(fd, out, sizeof out, "ok\n", 10000) == 0) break;
-            self->answers++;
-            if (strstr(out, "Connection: close")) break;
-        }
-        if (fd >= 0) (void)close(fd);
-    }
-    return NULL;
-}
-
-TEST(busy_connections_take_turns, struct app_fixture *self)
-{
-    app_fixture_start(self, few, NULL);
-    struct busy_client clients[BUSY_CLIENTS];
-    atomic_bool should_stop = false;
-
-    for (size_t i = 0; i < BUSY_CLIENTS; i++) {
-        clients[i] =
-            (struct busy_client){.base = self->service.buyers, .should_stop = &should_stop};
-        if (pthread_create(&clients[i].thread, NULL, be_busy, &clients[i]) != 0) abort();
-    }
-    clock_pause_ms(3000); /* the load runs */
-    atomic_store(&should_stop, true);
-    for (size_t i = 0; i < BUSY_CLIENTS; i++)
-        (void)pthread_join(clients[i].thread, NULL);
-    for (size_t i = 0; i < BUSY_CLIENTS; i++)
-        assert_true(clients[i].answers >= 20);
+    assert_in_range(clock_mono_ms() - began_ms, 500, EVENTUALLY_MS); /* not with its lease */
 }
