@@ -158,7 +158,7 @@ TEST(who_does_not_get_it_in_time_gets_75)
     assert_true(lks_now_ms() - begin >= 300);
 }
 
-/* The command is over at once, lockctl too, and the lock is held until the time is over. */
+/* The command is over at once, lockctl too, and the lock is held until the time is over: so says its lease. */
 TEST(a_lock_is_held_at_least_so_long)
 {
     static const char *const kinds[] = {"mutex", "fair", "fenced", "reentrant", "spin", "write"};
@@ -166,14 +166,12 @@ TEST(a_lock_is_held_at_least_so_long)
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         const char *key = lks_format("least:%s", kinds[i]);
         const char *lock = lks_format("--lock=%s:%s", kinds[i], key);
-        double begin = lks_now_ms();
 
-        assert_int_equal(3, LKC_DO(server, "run", lock, "--at-least", "1200", LKC_SH("exit 3")));
-        assert_true(lks_now_ms() - begin < 1000);
-        assert_in_range(LKS_INTEGER(server, "PTTL", key), 1, 1200);
+        assert_int_equal(3, LKC_DO(server, "run", lock, "--at-least", "60s", LKC_SH("exit 3")));
+        assert_in_range(LKS_INTEGER(server, "PTTL", key), 40000, 60000);
         assert_int_equal(75, LKC_DO(server, "run", lock, "--wait=0", "--", "true"));
-        assert_int_equal(0, LKC_DO(server, "run", lock, "--wait=3s", "--", "true"));
-        assert_true(lks_now_ms() - begin > 1150);
+        LKS_DO(server, "PEXPIRE", key, "100");
+        assert_int_equal(0, LKC_DO(server, "run", lock, "--wait=15s", "--", "true"));
         assert_int_equal(0, LKS_INTEGER(server, "EXISTS", key));
         /* Longer than its lease; and not when the command took longer itself. */
         assert_int_equal(0, LKC_DO(server, "run", lock, "--at-least=2h", "--", "true"));
@@ -187,9 +185,9 @@ TEST(a_lock_is_held_at_least_so_long)
 TEST(a_permit_is_out_at_least_so_long_and_what_has_no_end_is_refused)
 {
     assert_int_equal(0, LKC_DO(server, "run", "--lock=permits:least", "--permits=1",
-                               "--at-least=600", "--", "true"));
+                               "--at-least=3s", "--", "true"));
     assert_int_equal(75, LKC_DO(server, "run", "--lock=permits:least", "--wait=0", "--", "true"));
-    assert_int_equal(0, LKC_DO(server, "run", "--lock=permits:least", "--wait=3s", "--", "true"));
+    assert_int_equal(0, LKC_DO(server, "run", "--lock=permits:least", "--wait=15s", "--", "true"));
     LKS_DO(server, "DEL", "least", "{least}:timeout");
     assert_int_equal(64, LKC_DO(server, "run", "--lock=read:r", "--at-least=1s", "--", "true"));
     assert_int_equal(64,
@@ -207,9 +205,7 @@ TEST(who_waits_goes_on_when_it_is_free)
 
     LKS_DO(server, "SET", "soon", "0123456789abcdef0123456789abcdef", "PX", "60000");
     LKC_START(&waiting, server, "run", "--lock", "soon", "echo", "in");
-    LKS_EVENTUALLY(LKS_INTEGER(server, "PUBSUB", "NUMPAT") >= 0 &&
-                       strstr(LKS_TEXT(server, "CLIENT", "LIST"), "cmd=subscribe"),
-                   5000);
+    LKS_EVENTUALLY(strstr(LKS_TEXT(server, "CLIENT", "LIST"), "cmd=subscribe"), 5000);
     assert_true(lkc_lives(waiting.pid));
     assert_int_equal(0, LKC_DO(server, "break", "soon", "--yes"));
     assert_int_equal(0, lkc_finish(&waiting));
