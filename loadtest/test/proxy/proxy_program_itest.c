@@ -12,7 +12,7 @@
 #include "test/support/lt_proxy.h"
 #include "test/support/testing.h"
 
-enum { SOON_MS = 5000, QUIET_MS = 100 };
+enum { SOON_MS = 5000 };
 
 struct rig {
     struct lt_place place;
