@@ -1,18 +1,14 @@
 /*
- * The load test's programs and Redis over TLS: whom they trust, whom they do not, and in which words. And
- * whole runs on each topology that speaks nothing else.
+ * The load test's programs and Redis over TLS: whom they trust, whom they do not, and in which words. Whole
+ * runs are in tls_soak.c.
  */
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/topology.h"
 #include "test/support/lt_line.h"
 #include "test/support/lt_net.h"
 #include "test/support/testing.h"
 
 enum {
-    READY_MS = 10000,
     STOP_MS = 2000,
     LINE_MAX_LENGTH = 1200,
 };
@@ -31,53 +27,21 @@ static const struct {
 struct world {
     struct lt_place place;
     struct process running[SERVER_COUNT];
-    struct topology topology;
     int ports[MUTE + 1];
     int mute; /* listens, and never says a word */
 };
 
-static bool start_server(struct world *world, int which)
-{
-    struct lt_line line;
-    char log[LT_PATH_MAX + 16];
-    const char *name = servers[which].certificate;
-    int port = world->ports[which] = lt_free_port();
-
-    (void)snprintf(log, sizeof log, "%s/redis-%d", world->place.dir, which);
-    if (name)
-        lt_line_make(&line, &world->place,
-                     "redis-server --save '' --rename-command AUTH '' --port 0 --tls-port %d "
-                     "--tls-cert-file @%s.crt --tls-key-file @server.key "
-                     "--tls-ca-cert-file @ca.crt --tls-auth-clients %s",
-                     port, name, servers[which].clients);
-    else
-        lt_line_make(&line, NULL, "redis-server --save '' --rename-command AUTH '' --port %d",
-                     port);
-    return process_start(&world->running[which], line.argv, log, log, NULL);
-}
-
-static bool listens(void *port)
-{
-    int fd = lt_connect(*(int *)port);
-
-    if (fd >= 0) (void)close(fd);
-    return fd >= 0;
-}
-
 SET_UP(struct world, world)
 {
-    const char *const argv[] = {"lockkit/tools/certificates", world->place.dir, NULL};
-    struct process maker;
-
     assert_true(lt_place_open(&world->place));
-    assert_true(process_start(&maker, argv, "/dev/null", "/dev/null", NULL));
-    assert_true(process_wait(&maker, READY_MS) && maker.wait_status == 0);
-    for (int i = 0; i < SERVER_COUNT; i++)
-        assert_true(start_server(world, i));
+    assert_true(lt_place_certify(&world->place));
+    for (int i = 0; i < SERVER_COUNT; i++) {
+        world->ports[i] = lt_free_port();
+        assert_true(lt_start_redis(&world->running[i], &world->place, world->ports[i],
+                                   servers[i].certificate, servers[i].clients));
+    }
     world->mute = lt_listen(&world->ports[MUTE]);
     assert_true(world->mute >= 0);
-    for (int i = 0; i < SERVER_COUNT; i++)
-        assert_true(lt_eventually(listens, &world->ports[i], READY_MS));
 }
 
 TEAR_DOWN(struct world, world)
@@ -85,7 +49,6 @@ TEAR_DOWN(struct world, world)
     for (int i = 0; i < SERVER_COUNT; i++)
         process_stop(&world->running[i], STOP_MS);
     (void)close(world->mute);
-    topology_close(&world->topology);
     lt_place_close(&world->place);
 }
 
@@ -183,48 +146,6 @@ TEST(the_service_says_at_its_start_what_is_wrong, struct world *world)
         wrong += !ends(world, line, rows[i].flags, 1, rows[i].words);
     }
     assert_int_equal(0, wrong);
-}
-
-/* Sell and audit, all over TLS. */
-static void run_on(struct world *world, const char *url)
-{
-    char line[LINE_MAX_LENGTH];
-
-    (void)snprintf(line, sizeof line,
-                   "loadtest --redis %s --buyers 1500 --stock 100 --connections 100 --allow-lost "
-                   "--out @out",
-                   url);
-    assert_true(ends(world, line,
-                     "--redis-ca @ca.crt --redis-cert @client.crt --redis-key @client.key", 0,
-                     "accepted orders lost: 0 of 100"));
-}
-
-TEST(a_whole_run_where_clients_show_certificates, struct world *world)
-{
-    char url[100];
-
-    (void)snprintf(url, sizeof url, "rediss://localhost:%d", world->ports[STRICT]);
-    run_on(world, url);
-}
-
-static void run_on_several(struct world *world, const char *kind)
-{
-    const char *const words[] = {"--tls", world->place.dir, kind, NULL};
-    struct failure failure = {.text = ""};
-
-    if (!topology_open(&world->topology, words, &failure)) fail_msg("%s", failure.text);
-    assert_int_equal(0, strncmp(world->topology.url, "rediss+", 7));
-    run_on(world, world->topology.url);
-}
-
-TEST(a_whole_run_on_sentinel, struct world *world)
-{
-    run_on_several(world, "sentinel");
-}
-
-TEST(a_whole_run_on_a_cluster, struct world *world)
-{
-    run_on_several(world, "cluster");
 }
 
 GROUP(testing_ignore_sigpipe, NULL);

@@ -3,9 +3,12 @@
  */
 #include "lt_line.h"
 
+#include <unistd.h>
+
+#include "lt_net.h"
 #include "test/support/testing.h"
 
-enum { LIMIT_MS = 120000 };
+enum { LIMIT_MS = 120000, READY_MS = 10000 };
 
 __attribute__((format(printf, 3, 0))) static void
 make(struct lt_line *out, const struct lt_place *place, const char *format, va_list args)
@@ -75,4 +78,31 @@ void lt_must_all(const struct lt_place *place, const char *program, const struct
         const char *said = lt_must(place, rows->status, "%s %s", program, rows->words);
         if (!strstr(said, rows->says)) fail_msg("%s %s: %s", program, rows->words, said);
     }
+}
+
+static bool listens(void *port)
+{
+    int fd = lt_connect(*(int *)port);
+
+    if (fd >= 0) (void)close(fd);
+    return fd >= 0;
+}
+
+bool lt_start_redis(struct process *out, const struct lt_place *place, int port,
+                    const char *certificate, const char *clients)
+{
+    struct lt_line line;
+    char log[LT_PATH_MAX + 16];
+
+    (void)snprintf(log, sizeof log, "%s/redis-%d", place->dir, port);
+    if (certificate)
+        lt_line_make(&line, place,
+                     "redis-server --save '' --rename-command AUTH '' --port 0 --tls-port %d "
+                     "--tls-cert-file @%s.crt --tls-key-file @server.key "
+                     "--tls-ca-cert-file @ca.crt --tls-auth-clients %s",
+                     port, certificate, clients);
+    else
+        lt_line_make(&line, NULL, "redis-server --save '' --rename-command AUTH '' --port %d",
+                     port);
+    return process_start(out, line.argv, log, log, NULL) && lt_eventually(listens, &port, READY_MS);
 }

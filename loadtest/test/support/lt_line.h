@@ -30,6 +30,10 @@ const struct lt_outcome *lt_try(const struct lt_place *place, const char *format
 const char *lt_must(const struct lt_place *place, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Start a redis-server that listens on that port, with a certificate of the place and what it wants of clients (NULL: no TLS). */
+bool lt_start_redis(struct process *out, const struct lt_place *place, int port,
+                    const char *certificate, const char *clients);
+
 /* Words that come where a line has its %s, and what becomes of it. */
 struct lt_said {
     const char *words;

@@ -30,6 +30,15 @@ bool lt_place_open(struct lt_place *place)
     return true;
 }
 
+bool lt_place_certify(const struct lt_place *place)
+{
+    const char *const argv[] = {"lockkit/tools/certificates", place->dir, NULL};
+    struct process maker;
+
+    return process_start(&maker, argv, "/dev/null", "/dev/null", NULL) &&
+           process_wait(&maker, READY_MS) && maker.wait_status == 0;
+}
+
 static int remove_one(const char *path, const struct stat *about, int kind, struct FTW *where)
 {
     (void)about;

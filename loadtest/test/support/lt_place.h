@@ -19,6 +19,8 @@ struct lt_place {
 
 /* A new folder under /tmp. false: no such luck. */
 bool lt_place_open(struct lt_place *place);
+/* Put certificates into it, as lockkit/tools/certificates makes them. */
+bool lt_place_certify(const struct lt_place *place);
 /* Stop the Redis if there is one, remove the folder. */
 void lt_place_close(struct lt_place *place);
 
