@@ -252,23 +252,6 @@ TEST(sound_guards_sell_every_unit_once, struct sale_world *world)
     }
 }
 
-/* The experiment must be able to fail: without a guard the same crowd breaks the promise. */
-TEST(without_a_guard_the_same_crowd_oversells, struct sale_world *world)
-{
-    enum { TIMES = 10, FEWER = 8 };
-    static struct books books;
-    bool is_broken = false;
-
-    for (int i = 0; i < TIMES && !is_broken; i++) {
-        SALE_SHOPS(world, "none", 50, .batch = 1);
-        send_crowd(world, FEWER, false);
-        await_crowd(FEWER);
-        read_books(world, &books);
-        is_broken = books.orders > 50 || told(OUTCOME_CREATED, FEWER) > 50 || books.misfits > 0;
-    }
-    assert_true(is_broken);
-}
-
 static bool has_sold_some(void *arg)
 {
     struct sale_world *world = arg;
@@ -286,7 +269,7 @@ TEST(a_server_killed_at_full_load_loses_no_order_it_told_of, struct sale_world *
     for (size_t i = 0; i < COUNT_OF(guards); i++) {
         SALE_SHOPS(world, guards[i], 150, .batch = 8);
         send_crowd(world, THREADS, true);
-        assert_true(sale_eventually(has_sold_some, world, 5000));
+        assert_true(sale_eventually(has_sold_some, world, 10000));
         sale_server_stop(&world->server, SIGKILL);
         assert_true(sale_server_restart(&world->server));
         await_crowd(THREADS);
