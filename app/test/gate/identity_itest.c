@@ -170,7 +170,7 @@ TEST(a_token_expires_also_on_an_open_connection, struct app_fixture *self)
 
     start_by_tokens(self);
     fd = app_connect(self->service.buyers);
-    (void)snprintf(claims, sizeof claims, "{\"sub\":\"alice\",\"exp\":%lld}", now_s() + 2);
+    (void)snprintf(claims, sizeof claims, "{\"sub\":\"alice\",\"exp\":%lld}", now_s() + 3);
     token = app_forge(&(struct forgery){.key = KEY, .claims = claims});
     (void)snprintf(request, sizeof request,
                    "GET " ORDERS "/me HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n\r\n",

@@ -209,7 +209,8 @@ static void assert_does_not_wait(struct app_fixture *self)
     int64_t began_ms = clock_mono_ms();
 
     assert_true(app_metric(self, "seckill_store_up") == 0);
-    assert_in_range(clock_mono_ms() - began_ms, 0, 1000);
+    /* Less than two round trips with the client's own limit, of 1 s, would take. */
+    assert_in_range(clock_mono_ms() - began_ms, 0, 1900);
     assert_true(app_metric(self, "seckill_stock_remaining_units{sale=\"cup\"}") == -1);
     assert_good_format(self);
 }

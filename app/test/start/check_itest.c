@@ -10,7 +10,7 @@
 #include "test/support/app_support.h"
 #include "test/support/testing.h"
 
-enum { OUT_SIZE = 1024, LIMIT_MS = 4000 };
+enum { OUT_SIZE = 1024, LIMIT_MS = 10000 /* app_run() waits for 15 s */ };
 
 struct fixture {
     char dir[APP_PATH_SIZE];

@@ -7,7 +7,7 @@
 #include "test/support/app_many.h"
 #include "test/support/app_stream.h"
 
-enum { SOON_MS = 5000, FAILOVER_MS = 40000, FRESH_MS = 100 };
+enum { SOON_MS = 10000, FAILOVER_MS = 40000, FRESH_MS = 100 };
 
 static struct app_many many;
 

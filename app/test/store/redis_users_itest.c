@@ -25,7 +25,7 @@ enum {
     LINE_SIZE = 256,
     LOG_SIZE = 32768,
     CROWD = 6,
-    SOON_MS = 3000,
+    SOON_MS = 10000,
 };
 
 static const char *const guards[] = {"mutex", "mutex-watchdog", "reentrant", "fair",

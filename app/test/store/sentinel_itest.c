@@ -7,7 +7,7 @@
 #include "test/support/app_many.h"
 #include "test/support/app_stream.h"
 
-enum { SOON_MS = 5000, FAILOVER_MS = 30000, BUYERS_MAX = 400, NAME_SIZE = 16, ORDER_ID_ROOM = 24 };
+enum { SOON_MS = 10000, FAILOVER_MS = 30000, BUYERS_MAX = 400, NAME_SIZE = 16, ORDER_ID_ROOM = 24 };
 
 static const char *const sound[] = {"mutex", "mutex-watchdog", "fenced", "script", "watch"};
 enum { SOUND = sizeof sound / sizeof sound[0] };

@@ -196,7 +196,7 @@ static void *shop(void *arg)
             self->unknown++;
             base = self->fallback;
         }
-        for (int again = 0; again < 40 && answer.status != 201; again++) {
+        for (int again = 0; again < 150 && answer.status != 201; again++) {
             clock_pause_ms(100); /* a dead holder's lease has to end first */
             answer = ask(&fd, base, user, "k");
         }
