@@ -340,20 +340,6 @@ TEST(a_deleted_key_is_noticed_and_not_made_again, struct fixture *f)
     lk_lock_free(marker);
 }
 
-TEST(a_key_of_another_type_is_noticed_at_the_next_renewal, struct fixture *f)
-{
-    double begin = lks_now_ms();
-
-    acquire_renewed(f, f->lock, 1.2 * LEASE_MS, 0); /* renewed after 1.2 s */
-    LKS_DO(server, "DEL", f->key);
-    LKS_DO(server, "RPUSH", f->key, "no lock");
-    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 10000);
-
-    assert_true(lks_now_ms() - begin < 1.15 * LEASE_MS); /* not at its end */
-    assert_string_equal(LKS_TEXT(server, "TYPE", f->key), "list");
-    assert_int_equal(lk_lock_release(f->lock, NULL), LK_SERVER);
-}
-
 TEST(somebody_elses_key_is_never_prolonged, struct fixture *f)
 {
     acquire_renewed(f, f->lock, LONG_MS, 0);

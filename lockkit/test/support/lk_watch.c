@@ -38,7 +38,8 @@ int lks_watch_set_up(void **state)
     for (size_t i = 0; i < LKS_FLEET; i++)
         f->clients[i] =
             lks_client_with(lks_watch_servers[i],
-                            (struct lk_client_options){.on_event = count_event, .on_event_arg = f});
+                            (struct lk_client_options){
+                                .command_ms = 20000, .on_event = count_event, .on_event_arg = f});
     *state = f;
     return 0;
 }

@@ -36,9 +36,11 @@ static void see_round_trip(const struct lk_event *event, void *arg)
 SET_UP(struct fixture, f)
 {
     f->client = lks_client_with(server, (struct lk_client_options){.poll_ms = POLL_MS,
+                                                                   .command_ms = POLL_MS / 3,
                                                                    .on_event = see_round_trip,
                                                                    .on_event_arg = f});
-    f->holder_client = lks_client(server);
+    f->holder_client =
+        lks_client_with(server, (struct lk_client_options){.command_ms = POLL_MS / 3});
 }
 
 TEAR_DOWN(struct fixture, f)

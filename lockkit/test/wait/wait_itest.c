@@ -182,7 +182,8 @@ static void begin(struct fixture *f, size_t kind, int64_t poll_ms)
     print_message("# %s\n", f->kind->name);
     (void)snprintf(f->channel, sizeof f->channel, "%s{%s}", f->kind->channel, f->key);
     for (size_t i = 0; i < 2; i++)
-        f->clients[i] = lks_client_with(server, (struct lk_client_options){.poll_ms = poll_ms});
+        f->clients[i] = lks_client_with(
+            server, (struct lk_client_options){.poll_ms = poll_ms, .command_ms = 20000});
     f->mine = f->kind->make(f->clients[0], f->key, NULL);
     f->other = f->kind->make(f->clients[1], f->key, NULL);
     assert_true(f->mine && f->other);
