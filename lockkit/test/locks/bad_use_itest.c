@@ -16,6 +16,7 @@
 enum { SOON_MS = 10000 };
 
 LKS_SERVER(lks_server_start(NULL));
+LKS_PATIENT();
 
 struct fixture {
     lk_client *client;

@@ -10,6 +10,7 @@
 enum { POLL_MS = 10000, WAITERS = 6 };
 
 LKS_SERVER(lks_server_start(NULL));
+LKS_PATIENT();
 static const struct lk_lock_options long_wait = {.wait_ms = 60000};
 
 struct fixture {

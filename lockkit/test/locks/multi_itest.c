@@ -5,6 +5,8 @@
  */
 #include "test/support/lk_multi.h"
 
+LKS_PATIENT();
+
 /* ---- all or nothing ------------------------------------------------------------------------------- */
 
 TEST(it_takes_all_and_gives_all_back, struct lkm_trio *f)

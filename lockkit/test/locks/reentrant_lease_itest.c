@@ -15,6 +15,7 @@ enum { LEASE_MS = 3000, PERIOD_MS = LEASE_MS / 3, LONG_MS = 30000, MANY = 1000 }
 enum { RACERS = 4, RACES = 100 };
 
 LKS_SERVER(lks_server_start(NULL));
+LKS_PATIENT();
 
 struct fixture {
     lk_client *client, *other_client; /* as two processes would have */

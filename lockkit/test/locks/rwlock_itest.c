@@ -8,6 +8,7 @@
 enum { SOON_MS = 10000 };
 
 LKS_SERVER(lks_server_start(NULL));
+LKS_PATIENT();
 
 static const char peer[] = "8743c9c0-0795-4907-87fd-6c719a6b4586:57";
 static const char second_peer[] = "8743c9c0-0795-4907-87fd-6c719a6b4586:58";

@@ -8,6 +8,7 @@
 #include "test/support/lk_support.h"
 
 LKS_SERVER(lks_server_start(NULL));
+LKS_PATIENT();
 
 struct fixture {
     lk_client *client, *other_client;

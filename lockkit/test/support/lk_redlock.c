@@ -112,6 +112,7 @@ void lkr_open_through(struct lkr_clients *clients, const struct lkr_links *links
 
     options.may_be_down = true;
     if (options.backoff_ms == 0) options.backoff_ms = 20;
+    if (options.command_ms == 0) options.command_ms = lks_command_ms;
     for (size_t i = 0; i < LKR_NODES; i++) {
         (void)snprintf(url, sizeof url, "unix://%s/0", lkr_nodes[i]->dir);
         options.url = links ? url : lkr_nodes[i]->url;

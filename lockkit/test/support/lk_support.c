@@ -241,11 +241,14 @@ const char *lks_new_key(struct lks_server *server, const char *name)
     return lks_key(server, numbered);
 }
 
+int64_t lks_command_ms;
+
 lk_client *lks_client_with(const struct lks_server *server, struct lk_client_options options)
 {
     struct lk_error err = {0};
 
     if (!options.url) options.url = server->url;
+    if (!options.command_ms) options.command_ms = lks_command_ms;
     lk_client *client = lk_client_open(&options, &err);
     if (!client) fail_msg("%s", err.text);
     return client;

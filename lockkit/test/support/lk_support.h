@@ -69,6 +69,15 @@ const char *lks_new_key(struct lks_server *server, const char *name);
 /* A client of the server; fails the test when it cannot be had. */
 lk_client *lks_client(const struct lks_server *server);
 lk_client *lks_client_with(const struct lks_server *server, struct lk_client_options options);
+/* What a command has when nothing else is asked for [0: the library's default]... */
+extern int64_t lks_command_ms;
+/* ... and where all commands shall succeed: a machine that stands still makes no server that is away. */
+#define LKS_PATIENT()                                                                              \
+    __attribute__((constructor)) static void lks_be_patient(void)                                  \
+    {                                                                                              \
+        lks_command_ms = 10000;                                                                    \
+    }                                                                                              \
+    _Static_assert(true, "")
 lk_lock *lks_mutex(lk_client *client, const char *key);
 /* A function NAME(client, key) of a file: what MAKE makes, or the test fails. */
 #define LKS_NEW(type, name, make)                                                                  \
