@@ -12,6 +12,7 @@ static const char raw_id[] =
 static const char hex_id[] = "00010220610a627f80feff220d107b7d";
 
 LKS_SERVER(lks_server_start(NULL));
+LKS_PATIENT();
 
 struct fixture {
     lk_client *client;
@@ -118,7 +119,7 @@ TEST(an_id_is_16_raw_bytes_with_its_end, struct fixture *f) /* [60] */
     lk_reply_free(members);
     assert_in_range(ends, before + LEASE_MS, after + LEASE_MS);
     assert_int_equal(LKS_INTEGER(server, "PTTL", f->timeouts), -1);
-    assert_in_range(lk_permit_remaining_ms(&permit), LEASE_MS - 1500, LEASE_MS);
+    assert_in_range(lk_permit_remaining_ms(&permit), LEASE_MS - 10000, LEASE_MS);
 }
 
 TEST(a_release_takes_the_id_away_and_tells_the_total, struct fixture *f)
@@ -257,10 +258,11 @@ TEST(an_expired_permit_comes_back_exactly_once, struct fixture *f) /* [60] */
     long long until = 0;
 
     set(f, 3);
-    assert_int_equal(take_for(f, list, 1, 30), LK_OK);
+    assert_int_equal(take_for(f, list, 1, LEASE_MS), LK_OK);
     assert_int_equal(take_for(f, list + 1, 1, LEASE_MS), LK_OK);
-    until = server_now_ms() + 30;
-    LKS_EVENTUALLY(server_now_ms() > until, 1000);
+    assert_int_equal(lk_permits_renew(f->mine, list, 20, NULL), LK_OK);
+    until = server_now_ms() + 20;
+    LKS_EVENTUALLY(server_now_ms() > until, 5000);
     assert_int_equal(lk_permit_remaining_ms(&list[0]), 0);
     assert_int_equal(lk_permits_release(f->mine, list, 1, NULL), LK_NOT_OWNER);
     assert_usage(f, 2, 1);
@@ -277,15 +279,15 @@ TEST(a_lease_is_begun_anew_by_hand, struct fixture *f)
     struct lk_permit permit = {0};
 
     set(f, 1);
-    assert_int_equal(take_for(f, &permit, 1, 2000), LK_OK);
+    assert_int_equal(take_for(f, &permit, 1, 5000), LK_OK);
     assert_int_equal(lk_permits_renew(f->other, &permit, LEASE_MS, NULL), LK_OK);
-    assert_in_range(lk_permit_remaining_ms(&permit), LEASE_MS - 1500, LEASE_MS);
+    assert_in_range(lk_permit_remaining_ms(&permit), LEASE_MS - 10000, LEASE_MS);
     assert_int_equal(lk_permits_renew(f->mine, &permit, LK_PERMIT_NO_LEASE, NULL), LK_OK);
     assert_true(lk_permit_remaining_ms(&permit) == INT64_MAX);
     assert_int_equal(lk_permits_renew(f->mine, &permit, 20, NULL), LK_OK); /* sooner is fine too */
     assert_in_range(lk_permit_remaining_ms(&permit), 0, 20);
     long long until = server_now_ms() + 20;
-    LKS_EVENTUALLY(server_now_ms() > until, 1000);
+    LKS_EVENTUALLY(server_now_ms() > until, 5000);
     assert_int_equal(lk_permits_renew(f->mine, &permit, LEASE_MS, NULL), LK_LOST);
     assert_int_equal(lk_permit_remaining_ms(&permit), 0);
     assert_usage(f, 1, 0);

@@ -2,14 +2,12 @@
  * The semaphore on a real server: what lies on the wire, what it counts, what it refuses. Numbers
  * in brackets are those of the checklist of cases for clients that share keys with Redisson.
  */
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "test/support/lk_support.h"
 
 enum { ROUNDS = 1000 };
 
 LKS_SERVER(lks_server_start(NULL));
+LKS_PATIENT();
 
 struct fixture {
     lk_client *client, *other_client; /* as two processes would have */
@@ -121,7 +119,7 @@ TEST(what_it_leaves_besides_the_number_ends_by_itself, struct fixture *f)
 
         if (strcmp(key, f->key) == 0) continue;
         assert_non_null(strstr(key, "}:lockkit_claim:"));
-        assert_in_range(LKS_INTEGER(server, "PTTL", key), 30000, 70000);
+        assert_in_range(LKS_INTEGER(server, "PTTL", key), 50000, 100000);
     }
     lk_reply_free(keys);
 }
@@ -239,41 +237,6 @@ TEST(bad_arguments_are_told, struct fixture *f)
     assert_int_equal(lk_semaphore_delete(NULL, NULL), LK_INVALID);
     lk_semaphore_cancel(NULL);
     lk_semaphore_free(NULL);
-}
-
-TEST(a_closed_client_is_told, struct fixture *f)
-{
-    lk_client *client = lks_client(server);
-    lk_semaphore *semaphore = new_semaphore(client, f->key);
-    int64_t number = 0;
-
-    lk_client_close(client);
-
-    assert_int_equal(lk_semaphore_acquire(semaphore, 1, 0, NULL), LK_INVALID);
-    assert_int_equal(lk_semaphore_release(semaphore, 1, NULL), LK_INVALID);
-    assert_int_equal(lk_semaphore_available(semaphore, &number, NULL), LK_INVALID);
-    lk_semaphore_cancel(semaphore);
-    lk_semaphore_free(semaphore);
-}
-
-TEST(a_forked_child_is_told, struct fixture *f)
-{
-    int status = -1;
-
-    set(f, 1);
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        bool is_told = lk_semaphore_acquire(f->mine, 1, 100, NULL) == LK_INVALID &&
-                       lk_semaphore_release(f->mine, 1, NULL) == LK_INVALID;
-
-        lk_semaphore_cancel(f->mine);
-        lk_semaphore_free(f->mine);
-        _exit(is_told ? 0 : 1);
-    }
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-    assert_free(f, 1);
 }
 
 static void assert_all_fail(struct fixture *f)
