@@ -7,6 +7,10 @@
 
 #include "test/support/lk_redlock.h"
 
+static const struct lk_redlock_options patient = {.node_ms = 2000};
+
+LKS_PATIENT();
+
 struct fixture {
     struct lkr_clients clients;
     lk_lock *mine, *other;
@@ -17,8 +21,8 @@ SET_UP(struct fixture, f)
 {
     f->key = lkr_key("rule");
     lkr_open(&f->clients, (struct lk_client_options){0});
-    f->mine = lkr_lock(&f->clients, f->key, NULL);
-    f->other = lkr_lock(&f->clients, f->key, NULL);
+    f->mine = lkr_lock(&f->clients, f->key, &patient);
+    f->other = lkr_lock(&f->clients, f->key, &patient);
 }
 
 TEAR_DOWN(struct fixture, f)
@@ -104,7 +108,7 @@ static struct lk_redlock_vote vote_of(lk_lock *lock, size_t count, size_t server
 {
     struct lk_redlock_vote votes[LKR_NODES];
 
-    assert_int_equal(lkr_acquire(lock, 0, 5000, NULL), LK_OK);
+    assert_int_equal(lkr_acquire(lock, 10000, 20000, NULL), LK_OK);
     assert_int_equal(lk_redlock_report(lock, NULL, votes, LKR_NODES), count);
     assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
     return votes[server];
@@ -180,15 +184,15 @@ static void release(lk_lock *lock)
 /* By its pauses alone it would come at 15 s, or later. */
 static void assert_woken(const struct fixture *f, void (*release_later)(lk_lock *lock))
 {
-    lk_lock *waiter =
-        lkr_lock(&f->clients, f->key, &(struct lk_redlock_options){.retry_ms = 30000});
+    lk_lock *waiter = lkr_lock(&f->clients, f->key,
+                               &(struct lk_redlock_options){.node_ms = 2000, .retry_ms = 30000});
     struct later later = {f->mine, release_later};
     pthread_t thread;
     double begin = lks_now_ms();
 
     assert_int_equal(lkr_acquire(f->mine, 0, 60000, NULL), LK_OK);
     assert_int_equal(pthread_create(&thread, NULL, act_later, &later), 0);
-    assert_int_equal(lkr_acquire(waiter, 50000, 5000, NULL), LK_OK);
+    assert_int_equal(lkr_acquire(waiter, 50000, 20000, NULL), LK_OK);
     assert_int_equal(pthread_join(thread, NULL), 0);
 
     assert_true(lks_now_ms() - begin < 10000);
@@ -235,13 +239,13 @@ TEST(without_a_message_it_asks_again_by_chance, struct fixture *f)
     double begin = lks_now_ms();
 
     for (size_t i = 0; i < LKR_NODES; i++)
-        LKS_DO(lkr_nodes[i], "SET", f->key, "somebody", "PX", "700");
-    assert_int_equal(lkr_acquire(f->mine, 20000, 5000, NULL), LK_OK);
+        LKS_DO(lkr_nodes[i], "SET", f->key, "somebody", "PX", "2000");
+    assert_int_equal(lkr_acquire(f->mine, 20000, 20000, NULL), LK_OK);
     double took = lks_now_ms() - begin;
     (void)lk_redlock_report(f->mine, &report, NULL, 0);
 
-    assert_true(took > 600 && took < 700 + 300 + 2000);
-    assert_in_range(report.attempts, 4, 12); /* two at once, then one in 100 to 300 ms */
+    assert_true(took > 1900);
+    assert_in_range(report.attempts, 3, 3 + took / 100); /* two at once, one in 100 to 300 ms */
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
@@ -250,9 +254,9 @@ TEST(the_wait_ends_when_it_is_over, struct fixture *f)
     double begin = lks_now_ms();
 
     assert_int_equal(lkr_acquire(f->mine, 0, 60000, NULL), LK_OK);
-    assert_int_equal(lkr_acquire(f->other, 400, 5000, NULL), LK_BUSY);
+    assert_int_equal(lkr_acquire(f->other, 400, 20000, NULL), LK_BUSY);
 
-    assert_true(lks_now_ms() - begin > 399 && lks_now_ms() - begin < 2400);
+    assert_true(lks_now_ms() - begin > 399 && lks_now_ms() - begin < 20000); /* the lease: 60 s */
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
 }
 
@@ -260,16 +264,14 @@ TEST(a_cancel_ends_the_wait, struct fixture *f)
 {
     struct later later = {f->other, lk_lock_cancel};
     pthread_t thread;
-    double begin = lks_now_ms();
 
     assert_int_equal(lkr_acquire(f->mine, 0, 60000, NULL), LK_OK);
     assert_int_equal(pthread_create(&thread, NULL, act_later, &later), 0);
-    assert_int_equal(lkr_acquire(f->other, 30000, 5000, NULL), LK_CANCELLED);
+    assert_int_equal(lkr_acquire(f->other, 30000, 20000, NULL), LK_CANCELLED);
     assert_int_equal(pthread_join(thread, NULL), 0);
 
-    assert_true(lks_now_ms() - begin < 5000);
     assert_int_equal(lk_lock_release(f->mine, NULL), LK_OK);
-    assert_int_equal(lkr_acquire(f->other, 1000, 5000, NULL),
+    assert_int_equal(lkr_acquire(f->other, 10000, 20000, NULL),
                      LK_OK); /* the next is not cancelled */
     assert_int_equal(lk_lock_release(f->other, NULL), LK_OK);
 }
@@ -304,7 +306,7 @@ TEST(clients_that_count_other_servers_both_win_with_the_plain_key, struct fixtur
 
 TEST(bound_to_its_members_the_second_is_told_so, struct fixture *f)
 {
-    struct lk_redlock_options bound = {.is_bound_to_members = true};
+    struct lk_redlock_options bound = {.node_ms = 2000, .is_bound_to_members = true};
     lk_lock *abc = lk_redlock_new(f->clients.of, 3, f->key, &bound, NULL);
     lk_lock *cba =
         lk_redlock_new((lk_client *[]){f->clients.of[2], f->clients.of[1], f->clients.of[0]}, 3,
@@ -312,18 +314,18 @@ TEST(bound_to_its_members_the_second_is_told_so, struct fixture *f)
     lk_lock *cde = lk_redlock_new(f->clients.of + 2, 3, f->key, &bound, NULL);
     struct lk_error err = {0};
 
-    assert_int_equal(lkr_acquire(abc, 0, 1500, NULL), LK_OK);
+    assert_int_equal(lkr_acquire(abc, 0, 5000, NULL), LK_OK);
     for (int i = 0; i < 20; i++) {
         assert_int_equal(lkr_acquire(cde, 0, 5000, &err), LK_INVALID);
         assert_int_equal(lkr_acquire(cba, 0, 5000, NULL), LK_BUSY); /* the same, in another order */
     }
     assert_non_null(strstr(err.text, "counted other servers"));
-    assert_int_equal(lk_lock_renew(abc, 2000, NULL), LK_OK);
+    assert_int_equal(lk_lock_renew(abc, 0, NULL), LK_OK);
     assert_int_equal(lk_lock_release(abc, NULL), LK_OK);
     assert_int_equal(lkr_acquire(cde, 0, 5000, NULL), LK_INVALID); /* for one lease */
-    assert_int_equal(lkr_acquire(cba, 1000, 500, NULL), LK_OK);
+    assert_int_equal(lkr_acquire(cba, 10000, 5000, NULL), LK_OK);
     assert_int_equal(lk_lock_release(cba, NULL), LK_OK);
-    LKS_EVENTUALLY(lkr_acquire(cde, 0, 5000, NULL) == LK_OK, 6000);
+    LKS_EVENTUALLY(lkr_acquire(cde, 0, 5000, NULL) == LK_OK, 20000);
     assert_int_equal(lk_lock_release(cde, NULL), LK_OK);
     lk_lock_free(abc);
     lk_lock_free(cba);
