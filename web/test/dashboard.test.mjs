@@ -159,9 +159,11 @@ test('two instances: the stock is that of all, the rates are those of the one th
   const madeBefore = await page.textContent('#accepted');
 
   await light(page, 'good');
+  // Looked for all the while: a rate is of the last seconds.
+  const rate = page.waitForFunction(() => Number.parseFloat(document.querySelector('#sold-rate').textContent) > 0);
   await Promise.all(Array.from({ length: 20 }, (_, i) => other.buy(id, `b${i}`)));
+  await rate;
   await figure(page, 'left', '40');
-  await page.waitForFunction(() => Number.parseFloat(document.querySelector('#sold-rate').textContent) > 0);
   assert.ok(madeBefore === '0' || madeBefore === '–', madeBefore);
   assert.equal(await page.textContent('#accepted'), '0');
   await figure(page, 'orders', '20');
