@@ -147,7 +147,11 @@ static bool is_at_end(int *fd, const char *word)
 /* What was sent before has been read, and gone on if it may: the proxy has one thread, and has answered. */
 static bool has_settled(const struct rig *rig)
 {
-    return lt_proxy_tell(&rig->proxy, "status") && lt_proxy_tell(&rig->proxy, "status");
+    bool is_answered = true;
+
+    for (int i = 0; i < 2; i++) /* its loop may see the first together with what was sent */
+        is_answered &= lt_proxy_tell(&rig->proxy, "status");
+    return is_answered;
 }
 
 static bool is_refused(const struct rig *rig)
