@@ -134,13 +134,19 @@ TEST(a_run_is_what_the_command_tells, struct app_lab *self)
         const char *const args[] = {
             "lab", "run", names[i / 2], "--json", "--lang", languages[i % 2], NULL};
         char path[96];
+        bool is_same = false;
 
         (void)snprintf(path, sizeof path, LAB "/scenarios/%s/runs?lang=%s", names[i / 2],
                        languages[i % 2]);
-        assert_int_equal(app_lab_ask(self, "POST", path, "{}"), 200);
-        assert_int_equal(app_run("seckillctl", args, out, OUT_SIZE), 0);
-        out[strcspn(out, "\n")] = '\0';
-        assert_string_equal(self->reply.body, out);
+        for (int n = 0; n < APP_LAB_TRIES && !is_same; n++) {
+            assert_int_equal(app_lab_ask(self, "POST", path, "{}"), 200);
+            int status = app_run("seckillctl", args, out, OUT_SIZE);
+            out[strcspn(out, "\n")] = '\0';
+            app_lab_leave_out_looks(out);
+            app_lab_leave_out_looks(self->reply.body);
+            is_same = status == 0 && strcmp(self->reply.body, out) == 0;
+        }
+        if (!is_same) fail_msg("%s\n%s", self->reply.body, out);
     }
     free(out);
 }

@@ -103,12 +103,32 @@ struct lab_run *app_lab_play(struct lab *lab, const struct lab_scenario *scenari
 {
     struct lab_run *run = lab_play(lab, scenario);
 
+    for (int i = 1; i < APP_LAB_TRIES && run && run->failure.text[0]; i++) {
+        print_message("# %s: %s\n", scenario->name, run->failure.text);
+        lab_run_free(run);
+        run = lab_play(lab, scenario);
+    }
     assert_non_null(run);
     if (!lab_run_is_expected(run)) {
         render_text(run, LAB_ENGLISH, stderr);
         fail_msg("%s: not the expected verdict", scenario->name);
     }
     return run;
+}
+
+void app_lab_leave_out_looks(char *json)
+{
+    static const char look[] = "{\"command\":\"EVAL <Put in front of the caller's script> 1 ";
+
+    for (char *at = json; (at = strstr(at, look));) {
+        const char *end = strchr(strstr(at, "\"reply\":"), '}') + 1;
+
+        if (*end == ',')
+            end++;
+        else if (at[-1] == ',')
+            at--;
+        memmove(at, end, strlen(end) + 1);
+    }
 }
 
 void app_lab_start_command(struct app_process *out, char dir[APP_PATH_SIZE])
