@@ -31,6 +31,8 @@ static void sell_the_last_unheard(struct app_stream *stream)
     assert_int_equal(app_many_create(&many, "cup", 4, "mutex"), 201);
     assert_int_equal(app_many_buy(&many, "cup", "ann", "a"), 201);
     assert_int_equal(app_many_buy(&many, "cup", "bob", "b"), 201);
+    /* WAIT is for what its own connection has written. */
+    LKS_DO(lkt_server(many.topology, "n1"), "SET", "last", "1");
     LKS_EVENTUALLY(LKS_INTEGER(lkt_server(many.topology, "n1"), "WAIT", "2", "1000") == 2, SOON_MS);
     (void)lkt_tell(many.topology, "kill n2");
     (void)lkt_tell(many.topology, "kill n3");

@@ -237,6 +237,8 @@ static bool log_says(const char *words)
 static void kill_the_primary_once_replicas_have_all(void)
 {
     assert_string_equal(lkt_tell(many.topology, "primary"), "n1");
+    /* WAIT is for what its own connection has written. */
+    LKS_DO(lkt_server(many.topology, "n1"), "SET", "last", "1");
     LKS_EVENTUALLY(LKS_INTEGER(lkt_server(many.topology, "n1"), "WAIT", "2", "500") == 2, SOON_MS);
     (void)lkt_tell(many.topology, "kill n1");
 }
