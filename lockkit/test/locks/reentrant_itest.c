@@ -333,6 +333,11 @@ TEST(of_a_crowd_one_is_woken_and_no_other_asks, struct fixture *f)
     }
 }
 
+static void await_subscription_or_end(struct fixture *f, struct lks_wait *wait)
+{
+    LKS_EVENTUALLY(atomic_load(&wait->has_ended) || lks_subscribers(server, f->channel) == 1, 5000);
+}
+
 /* 15 */
 TEST(a_wake_up_at_the_deadline_goes_to_the_next, struct fixture *f)
 {
@@ -344,8 +349,7 @@ TEST(a_wake_up_at_the_deadline_goes_to_the_next, struct fixture *f)
 
         let_peer_hold(f, "60000");
         lks_wait_start(&early, hasty, 20);
-        LKS_EVENTUALLY(atomic_load(&early.has_ended) || lks_subscribers(server, f->channel) == 1,
-                       5000);
+        await_subscription_or_end(f, &early);
         start_wait(&wait, f, f->other); /* second in the queue; takes 10 ms */
         lks_nap(i % 10);
         LKS_DO(server, "DEL", f->key);

@@ -277,6 +277,11 @@ TEST(a_renewal_by_hand_never_shortens, struct fixture *f)
 
 /* ---- lost --------------------------------------------------------------------------------------------------- */
 
+static void await_loss(struct fixture *f)
+{
+    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 20000);
+}
+
 /* 25 */
 TEST(a_key_that_was_taken_away_is_told_of_once_and_left_alone, struct fixture *f)
 {
@@ -286,7 +291,7 @@ TEST(a_key_that_was_taken_away_is_told_of_once_and_left_alone, struct fixture *f
         acquire_renewed(f, f->mine, LEASE_MS); /* two deep */
         LKS_DO(server, "DEL", f->key);
         if (i == 1) assert_int_equal(lks_acquire(f->other, 0, LONG_MS), LK_OK);
-        LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 20000);
+        await_loss(f);
         assert_false(lk_held(f->mine));
         if (i == 1) assert_int_equal(scripts_within_a_period(f), 0);
         assert_int_equal(LKS_INTEGER(server, "EXISTS", f->key), i);
@@ -310,7 +315,7 @@ TEST(a_sibling_is_renewed_from_its_first_period_on, struct fixture *f)
     await_renewals(f, 1);
 
     assert_true(lk_held(sibling));
-    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 5000);
+    await_loss(f);
     assert_false(lk_held(f->mine));
     for (int i = 0; i < 3; i++)
         assert_int_equal(lk_lock_release(f->mine, NULL), LK_NOT_OWNER);
@@ -333,7 +338,7 @@ TEST(one_poisoned_key_costs_no_other_its_lease, struct fixture *f)
     }
     (void)snprintf(key, sizeof key, "%s-%d", f->key, POISONED);
     LKS_DO(server, "SET", key, "a string");
-    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 20000);
+    await_loss(f);
     assert_false(lk_held(locks[POISONED]));
     LKS_EVENTUALLY(atomic_load(&f->renewals) >= 2 * (MANY - 1), 20000);
 
@@ -356,7 +361,7 @@ TEST(a_server_that_stands_still_costs_the_lock_only_when_it_is_for_too_long, str
     await_renewals(f, 1);
     assert_true(lk_held(f->mine));
     lks_server_pause(server);
-    LKS_EVENTUALLY(atomic_load(&f->losses) == 1, 20000); /* told by the clock here */
+    await_loss(f); /* told by the clock here */
     assert_false(lk_held(f->mine));
     lks_server_resume(server);
     LKS_EVENTUALLY(lks_acquire(f->other, 0, LONG_MS) == LK_OK, 10000);
