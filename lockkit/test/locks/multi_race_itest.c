@@ -82,7 +82,8 @@ static int player_main(unsigned process, void *arg)
     for (size_t i = 0; i < SERVERS; i++) {
         const char *url = wish->is_by_tcp[i] ? servers[i]->tcp_url : servers[i]->url;
 
-        clients[i] = lk_client_open(&(struct lk_client_options){.url = url}, NULL);
+        clients[i] =
+            lk_client_open(&(struct lk_client_options){.url = url, .command_ms = 10000}, NULL);
         if (!clients[i]) return 1;
     }
     for (size_t i = 0; i < wish->count; i++)
