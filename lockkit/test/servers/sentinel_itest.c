@@ -8,7 +8,7 @@
 #include "test/support/lk_kinds.h"
 #include "test/support/lk_topology.h"
 
-enum { SWITCH_MS = 20000, SOON_MS = 3000, LEASE_MS = 60000, POLL_MS = 20000, STALE_TRIES = 200 };
+enum { SWITCH_MS = 20000, SOON_MS = 8000, LEASE_MS = 60000, POLL_MS = 20000, STALE_TRIES = 200 };
 
 static atomic_int changes; /* LK_EVENT_TOPOLOGY so far */
 
@@ -221,7 +221,8 @@ TEST(a_stale_primary_gives_no_lock)
 {
     struct lkt *topology = lkt_start(NULL);
     struct lks_server *stale = lkt_server(topology, "n1");
-    lk_client *client = open_client(topology);
+    lk_client *client = lkt_client_with(
+        topology, (struct lk_client_options){.backoff_ms = 100, .command_ms = 5000});
     lk_client *other = open_client(topology);
     lk_lock *held = lks_mutex(client, "handed-over");
     struct lks_wait wait = {.lock = lks_mutex(other, "handed-over")};

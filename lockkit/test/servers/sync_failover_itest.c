@@ -9,7 +9,7 @@
 #include "test/support/lk_any.h"
 #include "test/support/lk_topology.h"
 
-enum { SWITCH_MS = 20000, SOON_MS = 3000, LEASE_MS = 60000, LAG_MS = 200, LONG_MS = 8000 };
+enum { SWITCH_MS = 20000, SOON_MS = 10000, LEASE_MS = 60000, LAG_MS = 200, LONG_MS = 8000 };
 
 static lk_client *open_client(const struct lkt *topology, unsigned sync_replicas, int64_t sync_ms)
 {
