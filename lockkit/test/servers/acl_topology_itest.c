@@ -6,7 +6,7 @@
 #include "test/support/lk_any.h"
 #include "test/support/lk_topology.h"
 
-enum { LEASE_MS = 3000, LONG_MS = 60000, SWITCH_MS = 20000 };
+enum { LEASE_MS = 6000, LONG_MS = 60000, SWITCH_MS = 20000 };
 
 static struct lkt *start(bool is_cluster)
 {
@@ -14,7 +14,10 @@ static struct lkt *start(bool is_cluster)
 
     (void)snprintf(setting, sizeof setting, "aclfile %s",
                    lka_write_users("on nopass ~* &* +@all")); /* for who starts and stops them */
-    return lkt_start(&(struct lkt_options){.is_cluster = is_cluster, .setting = setting});
+    struct lkt *topology =
+        lkt_start(&(struct lkt_options){.is_cluster = is_cluster, .setting = setting});
+    lkt_be_patient(topology);
+    return topology;
 }
 
 /* The URL with the user in it. */
@@ -30,7 +33,8 @@ static lk_client *open_client(const struct lkt *topology)
                                                                 .loader = LKA_LOADER,
                                                                 .poll_ms = 200,
                                                                 .backoff_ms = 100,
-                                                                .command_ms = 500});
+                                                                .connect_ms = 5000,
+                                                                .command_ms = 5000});
 }
 
 /* Nobody was refused anything, on no server, and nobody has said EVAL. */
@@ -99,8 +103,10 @@ TEST(holds_outlive_a_failover_of_sentinel)
 
     acquire_all(held, client, "before", true);
     acquire_all(kept, client, "kept", false);
+    LKS_DO(lkt_server(topology, "n1"), "SET", "marker", "x"); /* so that no replica lacks any */
+    assert_int_equal(LKS_INTEGER(lkt_server(topology, "n1"), "WAIT", "2", "10000"), 2);
     (void)lkt_tell(topology, "failover");
-    lks_nap(2 * (int64_t)LEASE_MS);
+    lks_nap(LEASE_MS + 1000);
     assert_held(held);
     assert_held(kept);
     release_all(held);
@@ -130,7 +136,7 @@ TEST(holds_outlive_failovers_and_moved_slots_of_a_cluster)
         (void)lkt_tell(topology, "reshard %s n4", slot);
     }
     LKS_DO(lkt_server(topology, "n4"), "SCRIPT", "FLUSH");
-    lks_nap(2 * (int64_t)LEASE_MS);
+    lks_nap(LEASE_MS + 1000);
     assert_held(held);
     assert_held(kept);
     release_all(held);

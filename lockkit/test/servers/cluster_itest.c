@@ -331,6 +331,7 @@ BEFORE_ALL()
     const struct lk_client_options options = {.poll_ms = POLL_MS, .command_ms = POLL_MS / 2};
 
     topology = lkt_start(&(struct lkt_options){.is_cluster = true});
+    lkt_be_patient(topology);
     mine = lkt_client_with(topology, options);
     other = lkt_client_with(topology, options);
 }

@@ -11,10 +11,10 @@
 #include "test/support/lk_topology.h"
 
 enum {
-    SOON_MS = 3000,
+    SOON_MS = 8000, /* and not by the timer */
     POLL_MS = 20000,
     LEASE_MS = 60000,
-    SHORT_LEASE_MS = 900,
+    SHORT_LEASE_MS = 3600,
     COMMAND_MS = 5000,
     IN_BETWEEN_MS = 300,
     MOVES = 12,
@@ -24,11 +24,12 @@ enum {
 static struct lkt *topology;
 static lk_client *mine;
 static lk_client *other; /* as another process would have */
-static atomic_int changes;
+static atomic_int changes, renewals;
 
-static void count_changes(const struct lk_event *event, void *arg)
+static void count(const struct lk_event *event, void *arg)
 {
     if (event->type == LK_EVENT_TOPOLOGY) atomic_fetch_add(&changes, 1);
+    if (event->type == LK_EVENT_RENEW && event->status == LK_OK) atomic_fetch_add(&renewals, 1);
 }
 
 static int slot_of(const char *key)
@@ -98,7 +99,8 @@ TEST(the_watchdog_follows_the_slot)
     assert_int_equal(lk_lock_acquire(lock, &options, NULL), LK_OK);
     for (int i = 0; i < 3; i++) {
         move_slot(slot_of("renewed"));
-        lks_nap(SHORT_LEASE_MS);
+        int before = atomic_load(&renewals);
+        LKS_EVENTUALLY(atomic_load(&renewals) > before, SOON_MS);
         assert_true(lk_held(lock));
     }
     assert_int_equal(lk_lock_release(lock, NULL), LK_OK);
@@ -231,8 +233,12 @@ TEST(every_kind_gets_through_a_move)
 TEST(nothing_overlaps_while_a_slot_wanders)
 {
     struct lks_crew_report report;
-    struct lks_crew *crew = lks_crew_start(&(struct lks_crew_options){
-        .url = topology->url, .key = "wanderer", .clients = 3, .threads = 2, .lease_ms = 10000});
+    struct lks_crew *crew = lks_crew_start(&(struct lks_crew_options){.url = topology->url,
+                                                                      .key = "wanderer",
+                                                                      .clients = 3,
+                                                                      .threads = 2,
+                                                                      .lease_ms = 10000,
+                                                                      .command_ms = COMMAND_MS});
 
     for (int i = 0; i < MOVES; i++) {
         lks_crew_go_on(crew, TURNS, LEASE_MS);
@@ -252,9 +258,10 @@ TEST(nothing_overlaps_while_a_slot_wanders)
 BEFORE_ALL()
 {
     struct lk_client_options options = {
-        .poll_ms = POLL_MS, .command_ms = COMMAND_MS, .on_event = count_changes};
+        .poll_ms = POLL_MS, .command_ms = COMMAND_MS, .on_event = count};
 
     topology = lkt_start(&(struct lkt_options){.is_cluster = true});
+    lkt_be_patient(topology);
     mine = lkt_client_with(topology, options);
     other = lkt_client_with(topology, options);
 }

@@ -96,7 +96,9 @@ struct lks_crew *lks_crew_start(const struct lks_crew_options *options)
     atomic_store(&crew->last_turn_ms, lks_now_ms());
     for (unsigned i = 0; i < options->clients; i++) {
         crew->clients[i] = lk_client_open(
-            &(struct lk_client_options){.url = options->url, .backoff_ms = 100}, &err);
+            &(struct lk_client_options){
+                .url = options->url, .command_ms = options->command_ms, .backoff_ms = 100},
+            &err);
         if (!crew->clients[i]) fail_msg("%s", err.text);
         for (unsigned k = 0; k < options->threads; k++)
             start_worker(crew, crew->clients[i]);

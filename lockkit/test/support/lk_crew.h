@@ -16,6 +16,7 @@ struct lks_crew_options {
     unsigned clients; /* as so many processes would have */
     unsigned threads; /* of each */
     int64_t lease_ms;
+    int64_t command_ms; /* of the clients; 0: as they have it */
 };
 
 struct lks_crew_report {

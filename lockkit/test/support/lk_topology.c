@@ -101,6 +101,19 @@ struct lkt *lkt_start(const struct lkt_options *options)
     return topology;
 }
 
+void lkt_be_patient(struct lkt *topology)
+{
+    for (size_t i = 0; i < topology->count; i++) {
+        struct lks_server *server = topology->servers[i];
+
+        if (topology->names[i][0] == 's') {
+            LKS_DO(server, "SENTINEL", "SET", "main", "down-after-milliseconds", "60000");
+        } else {
+            LKS_DO(server, "CONFIG", "SET", "cluster-node-timeout", "60000");
+        }
+    }
+}
+
 void lkt_stop(struct lkt *topology)
 {
     if (!topology) return;

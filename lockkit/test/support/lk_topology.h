@@ -35,6 +35,9 @@ struct lkt {
 /* NULL: a primary n1 with replicas n2, n3 and the Sentinels s1, s2, s3. A cluster: the masters n1, n2,
    n3 and their replicas n4, n5, n6. They die with this process. */
 struct lkt *lkt_start(const struct lkt_options *options);
+/* For a test that ends no server, and not over TLS: one that stands for a second is not taken for dead, with
+   the whole machine or alone. */
+void lkt_be_patient(struct lkt *topology);
 /* NULL is fine. */
 void lkt_stop(struct lkt *topology);
 
