@@ -26,6 +26,7 @@ static const struct {
     {"-- Refuse a write that shows a lower token", "fence-check+purchase.lua"}, /* holds the next */
     {"-- Sell one unit each", "purchase.lua"},
     {"-- Settle an attempt", "resolve.lua"},
+    {"-- Behind an owner check", "hold_check.lua"},
     {"-- Compare and delete, without a word", "redlock_undo.lua"},
     {"-- Compare and delete", "mutex_release.lua"},
     {"-- Prolong the lease: never shorten it, never bring back a lost key, nor touch",

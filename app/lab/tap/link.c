@@ -175,13 +175,24 @@ static char *print_command(struct tap *tap, const struct link *link, const struc
     return fclose(out) == 0 ? text : NULL;
 }
 
+static bool is_renewal(const char *text)
+{
+    return text && strstr(text, "_renew.lua");
+}
+
+/* It renews holds, and looks whether those that last are still there: both when its clock says so. */
+static bool is_watchdogs(const char *text)
+{
+    return is_renewal(text) || (text && strstr(text, "hold_check.lua"));
+}
+
 /* What the link turns out to be, by its commands. */
 static void judge_link(struct link *link, const struct resp_words *words, const char *text)
 {
     if (is_verb(words, 0, "SUBSCRIBE") || is_verb(words, 0, "PSUBSCRIBE") ||
         is_verb(words, 0, "SSUBSCRIBE"))
         link->is_silent = true;
-    if (text && strstr(text, "_renew.lua")) link->is_watchdog = true;
+    if (is_watchdogs(text)) link->is_watchdog = true;
 }
 
 /* Whether that is where the actor is to stop: "SET" is to the first server, "redis-2> SET" is not. */
@@ -239,8 +250,12 @@ static void note_command(struct tap *tap, struct link *link, const struct resp_w
         labels_learn_script(tap->labels, lk_bytes_of(tap->wires[link->wire].unknown),
                             words->word[1]);
     if (link->is_watchdog) {
-        free(tap->wires[link->wire].renewal);
-        tap->wires[link->wire].renewal = print_command(tap, link, words);
+        char *text = print_command(tap, link, words);
+        char **renewal = &tap->wires[link->wire].renewal;
+
+        pending->is_renewal = is_renewal(text);
+        free(pending->is_renewal ? *renewal : text);
+        if (pending->is_renewal) *renewal = text;
     } else if (!is_greeting(words)) {
         pending->call =
             tap_add_call(tap, (struct tap_call){.command = print_command(tap, link, words),
@@ -325,7 +340,7 @@ static void note_reply(struct tap *tap, struct link *link, struct lk_bytes reply
     memmove(link->pending, link->pending + 1, --link->pending_count * sizeof *link->pending);
     learn(tap, wire, &pending, reply);
     free(pending.script);
-    if (link->is_watchdog && (reply.data[0] == '+' || memcmp(reply.data, ":1", 2) == 0))
+    if (pending.is_renewal && (reply.data[0] == '+' || memcmp(reply.data, ":1", 2) == 0))
         wire->renewals++;
     if (pending.call == CALL_NOT_SHOWN || (size_t)pending.call >= tap->calls.count) return;
     if (wire->wait == WIRE_IS_TO_WAIT && wire->channels > 0) {

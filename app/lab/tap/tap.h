@@ -5,7 +5,8 @@
  * pipeline: what a client sends before it waits for answers.
  *
  * What a connection says by itself is not shown and never stopped: its greeting, the loading of
- * scripts, subscriptions (but see tap_let_wait()), the renewals of a watchdog (those are counted).
+ * scripts, subscriptions (but see tap_let_wait()), a watchdog's looks at its holds, and its
+ * renewals (those are counted).
  *
  * There may be more servers than one. Then an actor has a wire for each that it speaks to; it asks some of
  * them at once, and what they answer comes in any order. What is shown has one order all the same:

@@ -28,6 +28,7 @@ struct pending {
     int call; /* index of calls; CALL_NOT_SHOWN */
     char verb[16];
     char *script; /* owned: text of SCRIPT LOAD, digest of EVALSHA; else NULL */
+    bool is_renewal;
 };
 
 struct link {
@@ -39,7 +40,7 @@ struct link {
     bool is_stuck;    /* `up` waits for tap_deliver() */
     bool is_deaf;     /* replies are not passed on; closed after the last */
     bool is_silent;   /* subscriptions: passed on, not shown; relays: passed on unread */
-    bool is_watchdog; /* passed on, counted, not shown */
+    bool is_watchdog; /* passed on, not shown; its renewals are counted */
     bool passes_next; /* the exchange at hand was let go */
     size_t pending_count;
     struct pending pending[TAP_PENDING_MAX];

@@ -51,7 +51,6 @@ static char *play_as_json(struct lab *lab, const struct lab_scenario *scenario)
     assert_texts(run);
     char *json = render_json(run, LAB_ENGLISH);
     assert_non_null(json);
-    app_lab_leave_out_looks(json);
     lab_run_free(run);
     return json;
 }

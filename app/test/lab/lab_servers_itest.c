@@ -23,7 +23,6 @@ static char *play(struct lab *lab, const char *name)
 
     char *json = render_json(run, LAB_ENGLISH);
     assert_non_null(json);
-    app_lab_leave_out_looks(json);
     lab_run_free(run);
     return json;
 }

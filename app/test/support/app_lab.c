@@ -116,21 +116,6 @@ struct lab_run *app_lab_play(struct lab *lab, const struct lab_scenario *scenari
     return run;
 }
 
-void app_lab_leave_out_looks(char *json)
-{
-    static const char look[] = "{\"command\":\"EVAL <Put in front of the caller's script> 1 ";
-
-    for (char *at = json; (at = strstr(at, look));) {
-        const char *end = strchr(strstr(at, "\"reply\":"), '}') + 1;
-
-        if (*end == ',')
-            end++;
-        else if (at[-1] == ',')
-            at--;
-        memmove(at, end, strlen(end) + 1);
-    }
-}
-
 void app_lab_start_command(struct app_process *out, char dir[APP_PATH_SIZE])
 {
     /* NOLINTBEGIN(concurrency-mt-unsafe): one thread */

@@ -31,8 +31,6 @@ int app_lab_close(void **state);
 enum { APP_LAB_TRIES = 3 };
 /* A run, which comes to its verdict; yours (lab_run_free). */
 struct lab_run *app_lab_play(struct lab *lab, const struct lab_scenario *scenario);
-/* Leave out of its JSON what depends on time: lockkit looks after locks that are held for 200 ms. */
-void app_lab_leave_out_looks(char *json);
 /* Start the command that plays all, with its labs in this new folder (TMPDIR from now on). */
 void app_lab_start_command(struct app_process *out, char dir[APP_PATH_SIZE]);
 

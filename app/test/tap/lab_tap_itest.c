@@ -122,3 +122,35 @@ TEST(who_knocks_while_another_is_cut_off_is_served)
     (void)close(client);
     app_folder_remove(dir);
 }
+
+/* A hold that lasts for 200 ms is looked after, on a slow machine also one that is meant to be short. */
+TEST(a_watchdogs_look_is_not_shown)
+{
+    static const char look[] =
+        "*3\r\n$4\r\nEVAL\r\n$33\r\n-- Behind an owner check\nreturn 1\r\n$1\r\n0\r\n";
+    char dir[APP_PATH_SIZE];
+    char path[APP_PATH_SIZE + 16];
+    struct labels labels = {0};
+    struct start_error why = {0};
+
+    app_folder_make(dir);
+    (void)snprintf(path, sizeof path, "%s/server", dir);
+    int listener = open_socket(path, true);
+    struct tap *tap = tap_open(dir, path, &labels, &why);
+    assert_non_null(tap);
+    int client = knock(tap, tap_add_wire(tap, "A", &why));
+    say(client, look);
+    int server = accept(listener, NULL, NULL);
+    assert_true(hears(server));
+    say(server, ":1\r\n");
+    assert_true(hears(client));
+    struct tap_calls calls = tap_take_calls(tap);
+
+    assert_int_equal(calls.count, 0);
+    tap_calls_free(&calls);
+    tap_close(tap);
+    (void)close(listener);
+    (void)close(server);
+    (void)close(client);
+    app_folder_remove(dir);
+}
