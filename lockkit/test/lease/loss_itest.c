@@ -207,7 +207,7 @@ TEST(a_server_that_forgot_the_scripts_does_not_end_it, struct fixture *f)
 TEST(a_server_that_pauses_for_less_than_the_lease_does_not_end_it, struct fixture *f)
 {
     be_hasty(f, 200);
-    acquire_renewed(f, f->lock, 2 * LEASE_MS, 0);
+    acquire_renewed(f, f->lock, 2LL * LEASE_MS, 0);
     ask_in_vain(f);
     LKS_EVENTUALLY(atomic_load(&f->failures) >= 1, 5000);
     lks_server_resume(server);

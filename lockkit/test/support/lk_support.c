@@ -40,6 +40,15 @@ void lks_nap(int64_t ms)
     while (nanosleep(&span, &span) != 0 && errno == EINTR) {}
 }
 
+void lks_wait_on(double until_ms, const char *condition, const char *file, int line)
+{
+    if (lks_now_ms() > until_ms) {
+        print_error("ERROR: never came: %s\n", condition);
+        _fail(file, line);
+    }
+    lks_nap(1);
+}
+
 /* ---- servers ---------------------------------------------------------------------------------- */
 
 /* Start a program that gets SIGKILL when this thread ends; its output goes nowhere. */

@@ -162,12 +162,10 @@ void lks_nap(int64_t ms);
 
 /* Wait until a condition holds; fails the test when it does not within the time. */
 #define LKS_EVENTUALLY(condition, within_ms)                                                       \
-    do {                                                                                           \
-        double lks_until = lks_now_ms() + (within_ms);                                             \
-        while (!(condition)) {                                                                     \
-            if (lks_now_ms() > lks_until) fail_msg("never came: %s", #condition);                  \
-            lks_nap(1);                                                                            \
-        }                                                                                          \
-    } while (0)
+    for (double lks_until = lks_now_ms() + (within_ms); !(condition);)                             \
+    lks_wait_on(lks_until, #condition, __FILE__, __LINE__)
+
+/* A moment; fails the test, by that name, when it is too late. */
+void lks_wait_on(double until_ms, const char *condition, const char *file, int line);
 
 #endif
