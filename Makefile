@@ -1,5 +1,4 @@
-# One file, no recursion but to re-enter with another BUILD; only install writes outside build/BUILD/.
-# Knobs: BUILD=release|debug|asan|tsan  CC=gcc|clang  WITH_TLS=1|0  LK_TEST_REDIS=URL  LANES=6  (see `make help`)
+# One file, no recursion but to re-enter with another BUILD; only install writes outside build/BUILD/. Knobs: `make help`.
 
 BUILD ?= release
 $(if $(filter $(BUILD),release debug asan tsan),,$(error BUILD=$(BUILD) is unknown: release, debug, asan or tsan))
@@ -83,6 +82,7 @@ units: $(UNITS)
 itests: $(filter $(O)/%,$(ITESTS))
 unit itest soak interop: export CMOCKA_MESSAGE_OUTPUT := TAP
 run_tests = BUILD_DIR=$(O) LANES=$(LANES) REPEAT=$(REPEAT) $(if $(PAUSES),.ci/pauses $(PAUSES)) .ci/tests
+unit: LANES := 2
 unit: $(UNITS) ## unit tests alone: no network, seconds
 	@$(run_tests) unit 60 $(UNITS)
 itest: $(ITESTS) $(PROGRAMS) $(LIBRARIES) sanitized ## integration tests alone, on real servers, REPEAT times [1]; PAUSES=1|MS: processors stand still
